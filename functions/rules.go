@@ -1,0 +1,114 @@
+package functions
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Rules say what becomes of an upload; the first rule that matches wins. The
+// one JSON document (schema: rules.schema.json) drives the workers, the local
+// stack, backfill and Terraform.
+type Rules []Rule
+
+// A Rule sends uploads of one bucket, prefix and suffix to a job.
+type Rule struct {
+	Bucket string `json:"bucket"`           // bucket of the uploads
+	Prefix string `json:"prefix,omitempty"` // keys begin with it; empty: all
+	Suffix string `json:"suffix,omitempty"` // keys end with it; empty: all
+	Job    string `json:"job"`              // "pack"
+	Format string `json:"format,omitempty"` // container to make; empty: by content
+	Codec  string `json:"codec,omitempty"`  // of formats that compress
+	Chunk  int64  `json:"chunk,omitempty"`  // bytes of one chunk (of a gulp: of one data object); 0: the format's default
+	Out    Out    `json:"out"`
+	Shape  string `json:"shape,omitempty"` // event shape that the local stack delivers; the cloud's wiring decides otherwise
+}
+
+// Out is where derived objects go.
+type Out struct {
+	Bucket string `json:"bucket"`
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// The values that a rule may name. They grow with the formats.
+func jobs() []string    { return []string{"pack"} }
+func outputs() []string { return []string{"", "gulp"} }
+func shapes() []string  { return []string{"", "s3", "sqs"} }
+
+// bucketName is S3's rule for bucket names without its rarer exceptions:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// ParseRules decodes and validates a rules document. Unknown fields are errors,
+// so that a misspelt one is not silently without effect.
+func ParseRules(b []byte) (Rules, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var r Rules
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("rules: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("rules: text after the list")
+	}
+	return r, r.Validate()
+}
+
+// Validate reports every contradiction of the rules at once.
+func (rs Rules) Validate() error {
+	var errs []error
+	if len(rs) == 0 {
+		errs = append(errs, errors.New("rules: empty"))
+	}
+	for i, r := range rs {
+		bad := func(format string, a ...any) {
+			errs = append(errs, fmt.Errorf("rules: rule %d: %s", i, fmt.Sprintf(format, a...)))
+		}
+		if !bucketName.MatchString(r.Bucket) {
+			bad("bucket %q is not a bucket name", r.Bucket)
+		}
+		if !bucketName.MatchString(r.Out.Bucket) {
+			bad("out.bucket %q is not a bucket name", r.Out.Bucket)
+		}
+		if !slices.Contains(jobs(), r.Job) {
+			bad("job %q is not one of %q", r.Job, jobs())
+		}
+		if !slices.Contains(outputs(), r.Format) {
+			bad("format %q is not one of %q", r.Format, outputs())
+		}
+		if !slices.Contains(shapes(), r.Shape) {
+			bad("shape %q is not one of %q", r.Shape, shapes())
+		}
+		if r.Codec != "" {
+			bad("codec %q: no format of this version takes a codec", r.Codec)
+		}
+		if r.Chunk < 0 {
+			bad("chunk %d is negative", r.Chunk)
+		}
+		for _, w := range rs {
+			if w.Bucket == r.Out.Bucket && overlap(w.Prefix, r.Out.Prefix) {
+				bad("output %s/%s lies under the watched prefix %q of the same bucket: a loop", r.Out.Bucket, r.Out.Prefix, w.Prefix)
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// overlap: a key can begin with both.
+func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
+
+// Match is the first rule for an upload, or false.
+func (rs Rules) Match(bucket, key string) (Rule, bool) {
+	for _, r := range rs {
+		if r.Bucket == bucket && strings.HasPrefix(key, r.Prefix) && strings.HasSuffix(key, r.Suffix) {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}

@@ -1,0 +1,81 @@
+package objstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The sentinels answer "what should the caller do?". Every error of a Bucket
+// or an Object matches exactly one of them, or context.Canceled or
+// context.DeadlineExceeded. Match with errors.Is.
+var (
+	ErrNotFound    = errors.New("not found")           // no such bucket or key
+	ErrChanged     = errors.New("object changed")      // it is not the one that was pinned, or a conditional write lost
+	ErrExists      = errors.New("object exists")       // IfAbsent and the key is taken
+	ErrDenied      = errors.New("access denied")       // credentials or policy
+	ErrThrottled   = errors.New("slow down")           // after retries
+	ErrUnavailable = errors.New("service unavailable") // 5xx, time-out, or a body that ended early after all resumes
+	ErrBadRange    = errors.New("bad range answer")    // the server refused, ignored or mixed up the range
+	ErrInvalid     = errors.New("invalid request")     // a key or an option that this store cannot take
+)
+
+// Error says where in the store a call failed.
+type Error struct {
+	Op        string // "get", "put", "head", "list", "delete"
+	Bucket    string
+	Key       string
+	Range     Range  // of a get
+	Status    int    // HTTP status, or 0
+	Code      string // the service's own code, "NoSuchKey"
+	RequestID string
+	Err       error // wraps one of the sentinels
+}
+
+// Error reads outside-in: operation, place, range, cause, and what the service said.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", e.Op, e.Bucket)
+	if e.Key != "" {
+		if !strings.HasSuffix(e.Bucket, "/") && e.Bucket != "" {
+			b.WriteByte('/')
+		}
+		b.WriteString(e.Key)
+	}
+	if e.Range != (Range{}) {
+		fmt.Fprintf(&b, " [%s]", e.Range)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if e.Status != 0 || e.Code != "" {
+		fmt.Fprintf(&b, " (%s)", strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, e.Code)))
+	}
+	if e.RequestID != "" {
+		fmt.Fprintf(&b, " request %s", e.RequestID)
+	}
+	return b.String()
+}
+
+// Unwrap gives errors.Is and errors.As the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// StatusError classifies an HTTP status that is not a success.
+func StatusError(status int) error {
+	switch {
+	case status == 404 || status == 410:
+		return ErrNotFound
+	case status == 401 || status == 403 || status == 407:
+		return ErrDenied
+	case status == 409 || status == 412:
+		return ErrChanged
+	case status == 416:
+		return ErrBadRange
+	case status == 429:
+		return ErrThrottled
+	case status == 503:
+		return ErrThrottled
+	case status == 408 || status >= 500:
+		return ErrUnavailable
+	default:
+		return ErrInvalid
+	}
+}

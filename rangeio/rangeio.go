@@ -1,0 +1,167 @@
+// Package rangeio reads scattered byte ranges of one immutable object.
+//
+// It is the seam of farread: formats ask for spans, a store turns the spans
+// into few requests, and the bytes land once, in the caller's buffers. The
+// package holds the two sides of that contract ([Span] and [Reader]), the pure
+// planner between them ([Plan]), and adapters to and from [io.ReaderAt].
+package rangeio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrOutside is matched by the error for a span outside [0, Size): a bug of
+// the caller, reported before any request is made.
+var ErrOutside = errors.New("span outside the object")
+
+// A Span asks for len(P) bytes at Off and says where they go.
+type Span struct {
+	Off int64
+	P   []byte
+}
+
+// End is the offset of the first byte after the span.
+func (s Span) End() int64 { return s.Off + int64(len(s.P)) }
+
+// A Reader reads one object whose bytes do not change while it is open.
+// Its methods are safe for concurrent use.
+type Reader interface {
+	// ReadRanges fills every span, in any order and in as few requests as pay
+	// off. It is all or nothing: after an error no buffer may be used. Spans
+	// may overlap in the object, but not in memory. A span outside [0, Size)
+	// fails with ErrOutside and no request.
+	ReadRanges(ctx context.Context, spans []Span) error
+	// ReadEach is ReadRanges that calls done(i) once span i is full, from
+	// several goroutines, so that decoding starts as requests end. Every
+	// buffer whose done was called holds the right bytes. The first error,
+	// from a read or from done, cancels the rest and is returned after all
+	// calls of done have ended.
+	ReadEach(ctx context.Context, spans []Span, done func(i int) error) error
+	// Size is the length of the object in bytes.
+	Size() int64
+}
+
+// Check reports the first span that does not lie inside an object of the
+// given size. The error matches ErrOutside.
+func Check(spans []Span, size int64) error {
+	for i, s := range spans {
+		if s.Off < 0 || s.Off > size || int64(len(s.P)) > size-s.Off {
+			return fmt.Errorf("span %d: [%d, +%d) of %d bytes: %w", i, s.Off, len(s.P), size, ErrOutside)
+		}
+	}
+	return nil
+}
+
+// FromReaderAt serves a local file or a byte slice as a Reader. Each span is
+// one ReadAt, in order; nothing is joined, since local reads have no round
+// trip. Size must not exceed the bytes that r has: a short read is
+// io.ErrUnexpectedEOF.
+func FromReaderAt(r io.ReaderAt, size int64) Reader { return readerAt{r, size} }
+
+type readerAt struct {
+	r    io.ReaderAt
+	size int64
+}
+
+func (r readerAt) Size() int64 { return r.size }
+
+func (r readerAt) ReadRanges(ctx context.Context, spans []Span) error {
+	return r.ReadEach(ctx, spans, nil)
+}
+
+func (r readerAt) ReadEach(ctx context.Context, spans []Span, done func(int) error) error {
+	if err := Check(spans, r.size); err != nil {
+		return err
+	}
+	for i, s := range spans {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if n, err := r.r.ReadAt(s.P, s.Off); n < len(s.P) {
+			if err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("read [%d, +%d): %w", s.Off, len(s.P), err)
+		}
+		if done != nil {
+			if err := done(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Section is the part of r in [off, off+n): a chunk, or a frame inside a
+// file. It panics when that part does not lie inside r, as slicing does.
+func Section(r Reader, off, n int64) Reader {
+	if off < 0 || n < 0 || off > r.Size() || n > r.Size()-off {
+		panic(fmt.Sprintf("rangeio: section [%d, +%d) of %d bytes", off, n, r.Size()))
+	}
+	return section{r, off, n}
+}
+
+type section struct {
+	r      Reader
+	off, n int64
+}
+
+func (s section) Size() int64 { return s.n }
+
+func (s section) ReadRanges(ctx context.Context, spans []Span) error {
+	moved, err := s.move(spans)
+	if err != nil {
+		return err
+	}
+	return s.r.ReadRanges(ctx, moved)
+}
+
+func (s section) ReadEach(ctx context.Context, spans []Span, done func(int) error) error {
+	moved, err := s.move(spans)
+	if err != nil {
+		return err
+	}
+	return s.r.ReadEach(ctx, moved, done)
+}
+
+func (s section) move(spans []Span) ([]Span, error) {
+	if err := Check(spans, s.n); err != nil {
+		return nil, err
+	}
+	moved := make([]Span, len(spans))
+	for i, sp := range spans {
+		moved[i] = Span{sp.Off + s.off, sp.P}
+	}
+	return moved, nil
+}
+
+// WithContext binds ctx to r for code that wants a plain io.ReaderAt. Do not
+// keep the result longer than ctx lives.
+func WithContext(ctx context.Context, r Reader) io.ReaderAt { return bound{ctx, r} }
+
+//nolint:containedctx // the purpose of the type: io.ReaderAt has no room for a context
+type bound struct {
+	ctx context.Context
+	r   Reader
+}
+
+func (b bound) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("read at %d: %w", off, ErrOutside)
+	}
+	size := b.r.Size()
+	if off >= size {
+		return 0, io.EOF
+	}
+	n := min(int64(len(p)), size-off)
+	if err := b.r.ReadRanges(b.ctx, []Span{{Off: off, P: p[:n]}}); err != nil {
+		return 0, err
+	}
+	if n < int64(len(p)) {
+		return int(n), io.EOF
+	}
+	return int(n), nil
+}
