@@ -59,7 +59,8 @@ type Writer interface {
 const HeadSize = 5 << 20
 
 // Range is a byte range. Len 0 means to the end; a negative Off counts from
-// the end (and may reach before the beginning: then it is the whole object).
+// the end, runs to it, and may reach before the beginning: then it is the whole
+// object.
 type Range struct{ Off, Len int64 }
 
 // String is the range as in traces: "0+65536", "-65536", "4096+".

@@ -1,0 +1,62 @@
+package objstore
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/farread/farread/rangeio"
+)
+
+// A Counter counts what a process, a command or a test pays. Drivers that speak
+// HTTP count every request they send, repeated ones included; Count counts the
+// calls of drivers that do not. Objects add phases, resumed bodies and cache
+// hits. The zero value is ready; a nil Counter counts nothing.
+type Counter struct {
+	requests, bytes, retries, hits atomic.Int64
+	phases                         rangeio.Phases
+}
+
+// Stats is what was counted so far.
+func (c *Counter) Stats() rangeio.Stats {
+	if c == nil {
+		return rangeio.Stats{}
+	}
+	return rangeio.Stats{Requests: c.requests.Load(), Bytes: c.bytes.Load(), Phases: c.phases.Depth(),
+		Retries: c.retries.Load(), CacheHits: c.hits.Load()}
+}
+
+// AddRequest counts one request sent.
+func (c *Counter) AddRequest() {
+	if c != nil {
+		c.requests.Add(1)
+	}
+}
+
+// AddBytes counts n bytes of a body received.
+func (c *Counter) AddBytes(n int64) {
+	if c != nil {
+		c.bytes.Add(n)
+	}
+}
+
+// AddRetry counts a request that is sent again, or a body that is continued.
+func (c *Counter) AddRetry() {
+	if c != nil {
+		c.retries.Add(1)
+	}
+}
+
+// AddHits counts n blocks that came from a cache.
+func (c *Counter) AddHits(n int64) {
+	if c != nil {
+		c.hits.Add(n)
+	}
+}
+
+// Begin enters a planned call; see rangeio.Phases.
+func (c *Counter) Begin(ctx context.Context) (end func()) {
+	if c == nil {
+		return func() {}
+	}
+	return c.phases.Begin(ctx)
+}
