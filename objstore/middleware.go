@@ -1,0 +1,360 @@
+package objstore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Middleware wraps a Bucket. The wrapper has a method Unwrap() Bucket, so
+// that optional interfaces such as [Tagger] are found behind it, passes on what
+// it does not care for, and closes each body that it wraps exactly once. The
+// body of a wrapper offers Read and Close only.
+type Middleware func(Bucket) Bucket
+
+// Chain applies m so that the first listed sees a call first: with
+// Chain(driver, Trace(f), Limit(16), Count(c)) the counter sees only what the
+// limit let through.
+func Chain(b Bucket, m ...Middleware) Bucket {
+	for _, wrap := range slices.Backward(m) {
+		b = wrap(b)
+	}
+	return b
+}
+
+// Count adds the calls and body bytes that pass to c. Every Get, Head, List,
+// Delete and Commit is one request, failed ones too. It is for drivers that send
+// no requests of their own (memstore, filestore) and belongs next to them;
+// drivers that speak HTTP count what they send, which Count would count again.
+// A nil c counts nothing.
+func Count(c *Counter) Middleware {
+	return func(b Bucket) Bucket { return &counted{b, c} }
+}
+
+type counted struct {
+	Bucket
+	c *Counter
+}
+
+func (b *counted) Unwrap() Bucket { return b.Bucket }
+
+func (b *counted) Get(ctx context.Context, key string, o GetOptions) (io.ReadCloser, Info, error) {
+	b.c.AddRequest()
+	r, info, err := b.Bucket.Get(ctx, key, o)
+	if err != nil {
+		return nil, info, err
+	}
+	return &watchedBody{rc: r, read: func(n int) { b.c.AddBytes(int64(n)) }}, info, nil
+}
+
+func (b *counted) Create(ctx context.Context, key string, o PutOptions) (Writer, error) {
+	w, err := b.Bucket.Create(ctx, key, o)
+	if err != nil {
+		return nil, err
+	}
+	return &countedWriter{w, b.c}, nil
+}
+
+func (b *counted) Head(ctx context.Context, key string) (Info, error) {
+	b.c.AddRequest()
+	return b.Bucket.Head(ctx, key)
+}
+
+func (b *counted) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		b.c.AddRequest()
+		b.Bucket.List(ctx, prefix)(yield)
+	}
+}
+
+func (b *counted) Delete(ctx context.Context, key string) error {
+	b.c.AddRequest()
+	return b.Bucket.Delete(ctx, key)
+}
+
+type countedWriter struct {
+	Writer
+	c *Counter
+}
+
+func (w *countedWriter) Commit(ctx context.Context) (Info, error) {
+	w.c.AddRequest()
+	return w.Writer.Commit(ctx)
+}
+
+// Limit lets at most n calls of Get, Head and Delete run at once, over every
+// bucket that the returned Middleware wraps and every Object opened on them. A
+// Get holds its place until its body is closed, has ended or has failed. Waiting
+// ends when ctx does. An n below 1 is no limit.
+//
+// Writers and listings hold no place: both stay open while their caller does
+// other things, and a job that reads through the same limit while it writes
+// would wait for itself.
+func Limit(n int) Middleware {
+	if n < 1 {
+		return func(b Bucket) Bucket { return b }
+	}
+	slots := make(chan struct{}, n)
+	return func(b Bucket) Bucket { return &limited{b, slots} }
+}
+
+type limited struct {
+	Bucket
+	slots chan struct{}
+}
+
+func (b *limited) Unwrap() Bucket { return b.Bucket }
+
+// enter waits for a place and returns what gives it back, once.
+func (b *limited) enter(ctx context.Context, op, key string, r Range) (leave func(), err error) {
+	err = ctx.Err() // a free place must not win against a context that has ended
+	if err == nil {
+		select {
+		case b.slots <- struct{}{}:
+			return sync.OnceFunc(func() { <-b.slots }), nil
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	return nil, &Error{Op: op, Bucket: b.Name(), Key: key, Range: r, Err: err}
+}
+
+func (b *limited) Get(ctx context.Context, key string, o GetOptions) (io.ReadCloser, Info, error) {
+	leave, err := b.enter(ctx, "get", key, o.Range)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	r, info, err := b.Bucket.Get(ctx, key, o)
+	if err != nil {
+		leave()
+		return nil, info, err
+	}
+	return &watchedBody{rc: r, end: func(error) { leave() }}, info, nil
+}
+
+func (b *limited) Head(ctx context.Context, key string) (Info, error) {
+	leave, err := b.enter(ctx, "head", key, Range{})
+	if err != nil {
+		return Info{}, err
+	}
+	defer leave()
+	return b.Bucket.Head(ctx, key)
+}
+
+func (b *limited) Delete(ctx context.Context, key string) error {
+	leave, err := b.enter(ctx, "delete", key, Range{})
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return b.Bucket.Delete(ctx, key)
+}
+
+// An Event is one call that Trace saw, reported when it has ended: a Get when
+// its body was closed, read to its end or failed; a write when it was committed
+// or aborted; a List when the caller stopped.
+type Event struct {
+	Seq       int64  // place in the order in which calls began, from 1; sort by it for a stable trace
+	Op        string // "get", "head", "list", "put", "abort", "delete"
+	Key       string // or the prefix of a list
+	Range     Range  // of a get
+	IfMatch   string // of a get or a write
+	VersionID string
+	IfAbsent  bool
+	Bytes     int64 // of the body, read or written so far
+	Objects   int   // listed
+	Err       error
+	Start     time.Time
+	Duration  time.Duration
+}
+
+// String is the event as in golden traces: "get a/b [0+65536] 1234 bytes".
+// Times, versions and the text of ETags are left out, since they differ from
+// run to run; "if-match" and "version" say that there was one.
+func (e Event) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s %s", e.Op, e.Key)
+	if e.Range != (Range{}) {
+		fmt.Fprintf(&s, " [%s]", e.Range)
+	}
+	for _, c := range []struct {
+		set  bool
+		text string
+	}{{e.VersionID != "", " version"}, {e.IfMatch != "", " if-match"}, {e.IfAbsent, " if-absent"}} {
+		if c.set {
+			s.WriteString(c.text)
+		}
+	}
+	switch e.Op {
+	case "get", "put", "abort":
+		fmt.Fprintf(&s, " %d bytes", e.Bytes)
+	case "list":
+		fmt.Fprintf(&s, " %d objects", e.Objects)
+	}
+	if e.Err != nil {
+		fmt.Fprintf(&s, ": %v", e.Err)
+	}
+	return s.String()
+}
+
+// Trace calls f once for each call that passes, after it has ended, from the
+// goroutine that ended it: f must be safe for concurrent use. Where it stands
+// in a Chain decides what it sees: outside a Limit the time includes waiting.
+func Trace(f func(Event)) Middleware {
+	seq := new(atomic.Int64)
+	return func(b Bucket) Bucket { return &traced{b, f, seq} }
+}
+
+type traced struct {
+	Bucket
+	f   func(Event)
+	seq *atomic.Int64
+}
+
+func (b *traced) Unwrap() Bucket { return b.Bucket }
+
+func (b *traced) begin(op, key string) Event {
+	return Event{Seq: b.seq.Add(1), Op: op, Key: key, Start: time.Now()}
+}
+
+func (b *traced) end(e Event, err error) {
+	e.Err, e.Duration = err, time.Since(e.Start)
+	b.f(e)
+}
+
+func (b *traced) Get(ctx context.Context, key string, o GetOptions) (io.ReadCloser, Info, error) {
+	e := b.begin("get", key)
+	e.Range, e.IfMatch, e.VersionID = o.Range, o.IfMatch, o.VersionID
+	r, info, err := b.Bucket.Get(ctx, key, o)
+	if err != nil {
+		b.end(e, err)
+		return nil, info, err
+	}
+	var n atomic.Int64
+	return &watchedBody{
+		rc:   r,
+		read: func(k int) { n.Add(int64(k)) },
+		end: func(err error) {
+			e.Bytes = n.Load()
+			b.end(e, err)
+		},
+	}, info, nil
+}
+
+func (b *traced) Create(ctx context.Context, key string, o PutOptions) (Writer, error) {
+	e := b.begin("put", key)
+	e.IfMatch, e.IfAbsent = o.IfMatch, o.IfAbsent
+	w, err := b.Bucket.Create(ctx, key, o)
+	if err != nil {
+		b.end(e, err)
+		return nil, err
+	}
+	return &tracedWriter{Writer: w, b: b, e: e}, nil
+}
+
+func (b *traced) Head(ctx context.Context, key string) (Info, error) {
+	e := b.begin("head", key)
+	info, err := b.Bucket.Head(ctx, key)
+	b.end(e, err)
+	return info, err
+}
+
+func (b *traced) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		e := b.begin("list", prefix)
+		var last error
+		defer func() { b.end(e, last) }()
+		for info, err := range b.Bucket.List(ctx, prefix) {
+			if last = err; err == nil {
+				e.Objects++
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+func (b *traced) Delete(ctx context.Context, key string) error {
+	e := b.begin("delete", key)
+	err := b.Bucket.Delete(ctx, key)
+	b.end(e, err)
+	return err
+}
+
+type tracedWriter struct {
+	Writer
+	b     *traced
+	e     Event
+	ended bool
+}
+
+func (w *tracedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	w.e.Bytes += int64(n)
+	return n, err
+}
+
+func (w *tracedWriter) Commit(ctx context.Context) (Info, error) {
+	info, err := w.Writer.Commit(ctx)
+	if !w.ended {
+		w.ended = true
+		w.b.end(w.e, err)
+	}
+	return info, err
+}
+
+func (w *tracedWriter) Abort() {
+	w.Writer.Abort()
+	if !w.ended {
+		w.ended, w.e.Op = true, "abort"
+		w.b.end(w.e, nil)
+	}
+}
+
+// watchedBody tells what happens to a body: read after each Read that gave
+// bytes, end once, with the error that ended it or nil for its end or a Close.
+type watchedBody struct {
+	rc     io.ReadCloser
+	read   func(n int)
+	end    func(error)
+	ended  sync.Once
+	closed sync.Once
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.rc.Read(p)
+	if n > 0 && b.read != nil {
+		b.read(n)
+	}
+	switch {
+	case err == io.EOF:
+		b.finish(nil)
+	case err != nil:
+		b.finish(err)
+	}
+	return n, err
+}
+
+func (b *watchedBody) Close() error {
+	var err error
+	b.closed.Do(func() {
+		err = b.rc.Close()
+		b.finish(nil)
+	})
+	return err
+}
+
+func (b *watchedBody) finish(err error) {
+	b.ended.Do(func() {
+		if b.end != nil {
+			b.end(err)
+		}
+	})
+}
