@@ -1,0 +1,226 @@
+package objstore
+
+import (
+	"context"
+	"sync"
+
+	"github.com/farread/farread/rangeio"
+)
+
+// DefaultBlock is the block size of a Cache: at 80 MB/s a block takes less than
+// 1 ms, and the directory of a zip file or the footer of a parquet file is one
+// or two of them.
+const DefaultBlock = 64 << 10
+
+// privateCache bounds the cache of an Object that was given none.
+const privateCache = 4 << 20
+
+// wholeBlocks is how many blocks one ReadAt may have and still go through the
+// cache: longer reads are bulk, and would drive out what is read again.
+const wholeBlocks = 4
+
+// A Cache holds blocks by (bucket, key, ETag, index) within a byte budget and
+// joins concurrent misses. A waiter takes over if the reader in front gives up.
+// Blocks are whole and checked for length before they enter; since the ETag is
+// part of their key, blocks of a replaced object are never served.
+type Cache struct {
+	mu    sync.Mutex
+	max   int64
+	block int64
+	size  int64
+	m     map[blockKey]*block
+	lru   block // ring: lru.next is the newest
+}
+
+type blockKey struct {
+	id string
+	i  int64
+}
+
+// block is an entry, or, while data is nil, a promise of its loader.
+type block struct {
+	key        blockKey
+	data       []byte
+	ready      chan struct{} // closed when data was set or the loader gave up
+	prev, next *block
+}
+
+// NewCache makes a cache of at most maxBytes. blockSize 0 is DefaultBlock.
+func NewCache(maxBytes, blockSize int64) *Cache {
+	if blockSize <= 0 {
+		blockSize = DefaultBlock
+	}
+	c := &Cache{max: maxBytes, block: blockSize, m: map[blockKey]*block{}}
+	c.lru.prev, c.lru.next = &c.lru, &c.lru
+	return c
+}
+
+// Size is the number of bytes held.
+func (c *Cache) Size() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size
+}
+
+// lookup copies the range into p when all of its blocks are here (with fill
+// false: only looks), and returns their number, else 0.
+func (c *Cache) lookup(id string, off int64, p []byte, fill bool) int64 {
+	if len(p) == 0 || int64(len(p)) > wholeBlocks*c.block {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, b := off/c.block, (off+int64(len(p))-1)/c.block
+	for i := a; i <= b; i++ {
+		if e := c.m[blockKey{id, i}]; e == nil || e.data == nil {
+			return 0
+		}
+	}
+	for i := a; i <= b && fill; i++ {
+		e := c.m[blockKey{id, i}]
+		c.touch(e)
+		from := max(off-i*c.block, 0)
+		copy(p[i*c.block+from-off:], e.data[from:])
+	}
+	return b - a + 1
+}
+
+func (c *Cache) touch(e *block) {
+	if e.next != nil {
+		e.prev.next, e.next.prev = e.next, e.prev
+	}
+	e.prev, e.next = &c.lru, c.lru.next
+	e.prev.next, e.next.prev = e, e
+}
+
+// claim splits the absent blocks of [a, b] into those that the caller must load
+// now, and the promises of others.
+func (c *Cache) claim(id string, a, b int64) (mine, others []*block) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := a; i <= b; i++ {
+		k := blockKey{id, i}
+		switch e := c.m[k]; {
+		case e == nil:
+			e = &block{key: k, ready: make(chan struct{})}
+			c.m[k] = e
+			mine = append(mine, e)
+		case e.data == nil:
+			others = append(others, e)
+		}
+	}
+	return mine, others
+}
+
+// settle publishes loaded blocks, or withdraws the promises when data is nil.
+func (c *Cache) settle(mine []*block, data [][]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, e := range mine {
+		if data == nil {
+			delete(c.m, e.key)
+		} else {
+			e.data = data[i]
+			c.size += int64(len(e.data))
+			c.touch(e)
+		}
+		close(e.ready)
+	}
+	for c.size > c.max && c.lru.prev != &c.lru {
+		e := c.lru.prev
+		e.prev.next, e.next.prev = e.next, e.prev
+		c.size -= int64(len(e.data))
+		delete(c.m, e.key)
+	}
+}
+
+// readAt serves ReadAt: head and tail, then cached blocks, then whole blocks
+// fetched in one planned call. [off, off+len(p)) lies inside the object.
+func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
+	if n := o.copyKept(p, off); n > 0 {
+		p, off = p[n:], off+n
+	}
+	if t := o.info.Size - int64(len(o.tail)); len(p) > 0 && off+int64(len(p)) > t && off < t {
+		o.copyKept(p[t-off:], t)
+		p = p[:t-off]
+	}
+	if len(p) == 0 {
+		return ctx.Err()
+	}
+	c := o.cache
+	if int64(len(p)) > wholeBlocks*c.block {
+		return o.read(ctx, []rangeio.Span{{Off: off, P: p}}, nil)
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return o.fail(o.info.Key, Range{off, int64(len(p))}, err)
+		}
+		if n := c.lookup(o.id, off, p, true); n > 0 {
+			o.hit(n)
+			return nil
+		}
+		full, err := o.load(ctx, p, off)
+		if full || err != nil {
+			return err
+		}
+	}
+}
+
+// copyKept copies from head or tail what begins at off.
+func (o *object) copyKept(p []byte, off int64) int64 {
+	if off < int64(len(o.head)) {
+		return int64(copy(p, o.head[off:]))
+	}
+	if t := o.info.Size - int64(len(o.tail)); off >= t {
+		return int64(copy(p, o.tail[off-t:]))
+	}
+	return 0
+}
+
+// load fetches the blocks of p that nobody has or loads yet, then waits for
+// those of others. It reports true when it filled p itself.
+func (o *object) load(ctx context.Context, p []byte, off int64) (bool, error) {
+	c := o.cache
+	a, b := off/c.block, (off+int64(len(p))-1)/c.block
+	mine, others := c.claim(o.id, a, b)
+	if len(mine) > 0 {
+		data := make([][]byte, len(mine))
+		spans := make([]rangeio.Span, len(mine))
+		for i, e := range mine {
+			at := e.key.i * c.block
+			data[i] = make([]byte, min(c.block, o.info.Size-at))
+			spans[i] = rangeio.Span{Off: at, P: data[i]}
+		}
+		if err := o.loadMine(ctx, mine, data, spans); err != nil {
+			return false, err
+		}
+		if int64(len(mine)) == b-a+1 { // all at once: even a cache without room has served this read
+			for i, s := range spans {
+				from := max(off-s.Off, 0)
+				copy(p[s.Off+from-off:], data[i][from:])
+			}
+			return true, nil
+		}
+	}
+	for _, e := range others {
+		select {
+		case <-e.ready:
+		case <-ctx.Done():
+			return false, o.fail(o.info.Key, Range{off, int64(len(p))}, ctx.Err())
+		}
+	}
+	return false, nil
+}
+
+// loadMine keeps or withdraws the promises, whatever happens on the way.
+func (o *object) loadMine(ctx context.Context, mine []*block, data [][]byte, spans []rangeio.Span) error {
+	kept := [][]byte(nil)
+	defer func() { o.cache.settle(mine, kept) }()
+	if rest, _ := o.kept(spans); len(rest) > 0 {
+		if err := o.read(ctx, rest, nil); err != nil {
+			return err
+		}
+	}
+	kept = data
+	return nil
+}

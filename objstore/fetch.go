@@ -1,0 +1,257 @@
+package objstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/farread/farread/rangeio"
+)
+
+// errStalled is the cause of a body or an answer that brought nothing for
+// OpenOptions.Stall.
+var errStalled = errors.New("stalled")
+
+// pause before the n-th repetition: none before the first, since most broken
+// bodies are single accidents, then 100 ms, doubled, at most 2 s.
+func pause(ctx context.Context, n int) error {
+	if n <= 1 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(min(100*time.Millisecond<<min(n-2, 10), 2*time.Second))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// fetch runs one planned request. With openPart it is the only reader of
+// bodies: a body that breaks or stalls is continued from the last byte, a few
+// times, under the same pin. Drivers repeat requests that got no answer; fetch
+// does not, so that retries never multiply.
+func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
+	var done int64
+	for n := 0; ; n++ {
+		err := o.fetchOnce(ctx, r, &done)
+		if err == nil {
+			return nil
+		}
+		if !o.again(ctx, err, n) {
+			return o.fail(o.info.Key, Range{r.Off, r.Len}, err)
+		}
+		if err := pause(ctx, n+1); err != nil {
+			return o.fail(o.info.Key, Range{r.Off, r.Len}, err)
+		}
+	}
+}
+
+func (o *object) fetchOnce(ctx context.Context, r *rangeio.Request, done *int64) error {
+	rng := Range{r.Off + *done, r.Len - *done}
+	body, in, err := o.get(ctx, o.info.Key, o.pinned(rng))
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := o.same(in); err != nil {
+		return err
+	}
+	return body.end(ctx, r.Scatter(body, done))
+}
+
+// a part is the beginning or the end of an object that is being opened.
+type part struct {
+	b    []byte
+	info Info
+}
+
+// openPart fetches a range of an object of unknown size.
+func (o *object) openPart(ctx context.Context, key string, rng Range) (part, error) {
+	var p part
+	var from, done int64
+	for n := 0; ; n++ {
+		ask := GetOptions{Range: rng, IfMatch: o.o.IfMatch, VersionID: o.o.VersionID}
+		if p.b != nil {
+			pin := object{info: p.info}
+			ask = pin.pinned(Range{from + done, int64(len(p.b)) - done})
+		}
+		body, in, err := o.get(ctx, key, ask)
+		if err == nil {
+			if p.b == nil {
+				var to int64
+				from, to = rng.Resolve(in.Size)
+				p.info, p.b = in, make([]byte, to-from)
+			} else if pin := (&object{info: p.info}); pin.same(in) != nil {
+				body.Close()
+				return part{}, o.fail(key, rng, ErrChanged)
+			}
+			var k int
+			k, err = io.ReadFull(body, p.b[done:])
+			done += int64(k)
+			err = body.end(ctx, err)
+			body.Close()
+			if err == nil {
+				return p, nil
+			}
+		}
+		if !o.again(ctx, err, n) {
+			return part{}, o.fail(key, rng, err)
+		}
+		if err := pause(ctx, n+1); err != nil {
+			return part{}, o.fail(key, rng, err)
+		}
+	}
+}
+
+// again says whether a failure is a broken body that is worth continuing.
+func (o *object) again(ctx context.Context, err error, n int) bool {
+	if ctx.Err() != nil || n >= o.o.Resumes || !errors.Is(err, errBroken) {
+		return false
+	}
+	o.count.AddRetry()
+	o.o.Counter.AddRetry()
+	return true
+}
+
+// errBroken marks what a resumed body can mend; it is never seen outside.
+var errBroken = errors.New("body ended early")
+
+// pinned asks for a range of the version that was opened. Versions do not
+// change, so they need no condition. A weak ETag cannot be sent in If-Match
+// (RFC 9110, 13.1.1); same compares it instead.
+func (o *object) pinned(r Range) GetOptions {
+	g := GetOptions{Range: r}
+	switch in := o.info; {
+	case in.VersionID != "":
+		g.VersionID = in.VersionID
+	case in.ETag != "" && !strings.HasPrefix(in.ETag, "W/"):
+		g.IfMatch = in.ETag
+	case !in.ModTime.IsZero():
+		g.IfUnmod = in.ModTime
+	}
+	return g
+}
+
+// same holds an answer against the pin: not every server obeys the conditions.
+func (o *object) same(in Info) error {
+	pin := o.info
+	switch {
+	case in.Size != pin.Size:
+		return fmt.Errorf("size %d, was %d: %w", in.Size, pin.Size, ErrChanged)
+	case in.VersionID != pin.VersionID && in.VersionID != "":
+		return fmt.Errorf("version %s, was %s: %w", in.VersionID, pin.VersionID, ErrChanged)
+	case in.ETag != pin.ETag:
+		return fmt.Errorf("ETag %s, was %s: %w", in.ETag, pin.ETag, ErrChanged)
+	case pin.ETag == "" && !in.ModTime.Equal(pin.ModTime):
+		return fmt.Errorf("date %s, was %s: %w", in.ModTime, pin.ModTime, ErrChanged)
+	}
+	return nil
+}
+
+// get is one call of the driver, watched for stalls, timed and counted.
+func (o *object) get(ctx context.Context, key string, g GetOptions) (*body, Info, error) {
+	gctx, cancel := context.WithCancelCause(ctx)
+	w := &body{o: o, key: key, rng: g.Range, cancel: cancel, start: time.Now()}
+	if o.o.Stall > 0 {
+		w.timer = time.AfterFunc(o.o.Stall, func() { cancel(errStalled) })
+	}
+	o.count.AddRequest()
+	rc, in, err := o.b.Get(gctx, key, g)
+	if err != nil {
+		stalled := context.Cause(gctx) == errStalled && ctx.Err() == nil
+		w.stop()
+		if stalled {
+			err = fmt.Errorf("no answer for %v: %w: %w", o.o.Stall, errBroken, ErrUnavailable)
+		}
+		o.log(ctx, slog.LevelDebug, "get failed", key, g.Range, 0, "err", err)
+		return nil, in, err
+	}
+	w.rc, w.first, w.ctx = rc, time.Now(), gctx
+	return w, in, nil
+}
+
+// A body reads one answer. Reading moves the stall timer.
+type body struct {
+	o      *object
+	key    string
+	rng    Range
+	rc     io.ReadCloser
+	ctx    context.Context //nolint:containedctx // of this one answer; tells a stall from a caller who left
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	n      int64
+	start  time.Time
+	first  time.Time
+	closed atomic.Bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.rc.Read(p)
+	if n > 0 {
+		b.n += int64(n)
+		b.o.count.AddBytes(int64(n))
+		if b.timer != nil {
+			b.timer.Reset(b.o.o.Stall)
+		}
+	}
+	return n, err
+}
+
+// end turns the failure of reading the body into one that says whether to go on.
+func (b *body) end(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		b.o.o.Pace.note(b.first.Sub(b.start), b.n, time.Since(b.first))
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, ErrChanged): // a driver that noticed while it read
+		return err
+	case context.Cause(b.ctx) == errStalled:
+		return fmt.Errorf("nothing for %v after %d bytes: %w: %w", b.o.o.Stall, b.n, errBroken, ErrUnavailable)
+	default:
+		return fmt.Errorf("after %d bytes: %w: %w: %w", b.n, err, errBroken, ErrUnavailable)
+	}
+}
+
+func (b *body) Close() {
+	if !b.closed.CompareAndSwap(false, true) {
+		return
+	}
+	// The body must go before its context: cancelling first would cost a
+	// connection that has been read to its end.
+	b.rc.Close()
+	b.stop()
+	b.o.log(b.ctx, slog.LevelDebug, "get", b.key, b.rng, b.n, "first_ms", ms(b.first.Sub(b.start)), "ms", ms(time.Since(b.start)))
+}
+
+func (b *body) stop() {
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	b.cancel(nil)
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// fail wraps err once with the place.
+func (o *object) fail(key string, r Range, err error) error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return &Error{Op: "get", Bucket: o.b.Name(), Key: key, Range: r, Err: err}
+}
+
+func (o *object) log(ctx context.Context, l slog.Level, msg, key string, r Range, n int64, more ...any) {
+	if o.o.Logger == nil || !o.o.Logger.Enabled(ctx, l) {
+		return
+	}
+	o.o.Logger.Log(ctx, l, msg, append([]any{"bucket", o.b.Name(), "key", key, "range", r.String(), "bytes", n}, more...)...)
+}

@@ -1,0 +1,314 @@
+package objstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/farread/farread/rangeio"
+)
+
+// OpenOptions tunes Open. The zero value suits headers of up to 64 KiB.
+type OpenOptions struct {
+	Head   int64          // bytes fetched on open and kept; 0: 64 KiB
+	Tail   int64          // bytes at the end fetched on open, in parallel, and kept; 0: none
+	Policy rangeio.Policy // zero: rangeio.Fast()
+
+	Resumes int           // times one broken body is continued; 0: 5, negative: never
+	Stall   time.Duration // a body or an answer that brings nothing for so long is broken; 0: 30 s, negative: wait for ever
+
+	IfMatch   string // open only the object with this ETag, else ErrChanged
+	VersionID string // open this version instead of the newest
+
+	Cache   *Cache       // of ReadAt; nil: a small one of the object's own
+	Pace    *Pace        // measured round trip and bandwidth, which bound the policy's gaps; nil: the policy as it is
+	Counter *Counter     // gets phases, resumed bodies and cache hits; nil: none
+	Logger  *slog.Logger // one debug line for each request; nil: none
+}
+
+// DefaultHead is how much Open fetches when OpenOptions.Head is 0: the headers
+// of every format but those with long metalayers, in the time of one round trip.
+const DefaultHead = 64 << 10
+
+func (o OpenOptions) withDefaults() OpenOptions {
+	if o.Head <= 0 {
+		o.Head = DefaultHead
+	}
+	if o.Policy == (rangeio.Policy{}) {
+		o.Policy = rangeio.Fast()
+	}
+	if o.Resumes == 0 {
+		o.Resumes = 5
+	}
+	if o.Stall == 0 {
+		o.Stall = 30 * time.Second
+	}
+	return o
+}
+
+// An Object is a pinned, open object: all that it ever returns are bytes of
+// the one version that Open saw. It implements rangeio.Reader and io.ReaderAt,
+// is safe for concurrent use, holds no connection and needs no Close.
+type Object struct {
+	*object
+	ctx context.Context //nolint:containedctx // only on the copies that WithContext makes, as http.Request does
+}
+
+// object is what the copies of an Object share.
+type object struct {
+	b     Bucket
+	info  Info
+	id    string // of this version, in caches
+	o     OpenOptions
+	head  []byte
+	tail  []byte
+	cache *Cache
+	count Counter // of this handle
+	weak  bool    // nothing but the size pins the object
+}
+
+// Open learns size and ETag from its first ranged GET and pins them: every
+// later read fails with ErrChanged once the object was replaced. Where the
+// bucket keeps versions, the version is pinned instead, and later reads go on
+// reading it. It costs one round trip: one request, or two in parallel when
+// o.Tail is set; there is no HEAD. When the object is replaced between these
+// two, Open starts over once.
+func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, error) {
+	ob := &object{b: b, o: o.withDefaults()}
+	end := ob.begin(ctx)
+	defer end()
+	err := ob.open(ctx, key)
+	if errors.Is(err, ErrChanged) && o.IfMatch == "" && ctx.Err() == nil {
+		err = ob.open(ctx, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	in := ob.info
+	ob.id = fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%d\x00%d", b.Name(), in.Key, in.ETag, in.VersionID, in.Size, in.ModTime.UnixNano())
+	ob.cache = o.Cache
+	if ob.cache == nil {
+		ob.cache = NewCache(privateCache, DefaultBlock)
+	}
+	if in.ETag == "" && in.VersionID == "" && in.ModTime.IsZero() {
+		ob.weak = true
+		ob.log(ctx, slog.LevelWarn, "no ETag and no date: only the size tells whether the object changes", key, Range{}, 0)
+	}
+	return &Object{object: ob}, nil
+}
+
+// open fetches head and tail.
+func (o *object) open(ctx context.Context, key string) error {
+	var head, tail part
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		head, err = o.openPart(gctx, key, Range{0, o.o.Head})
+		return err
+	})
+	if o.o.Tail > 0 {
+		g.Go(func() (err error) {
+			tail, err = o.openPart(gctx, key, Range{Off: -o.o.Tail})
+			if errors.Is(err, ErrBadRange) { // no suffix ranges here: asked for by offset below
+				tail, err = part{}, nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return o.fail(key, Range{}, ctx.Err())
+		}
+		return err
+	}
+	o.info, o.head, o.tail = head.info, head.b, nil
+	o.info.Key = key
+	missing := min(o.o.Tail, o.info.Size-int64(len(head.b)))
+	switch {
+	case o.o.Tail <= 0 || missing <= 0:
+	case tail.b != nil:
+		if err := o.same(tail.info); err != nil {
+			return o.fail(key, Range{Off: -o.o.Tail}, err)
+		}
+		o.tail = tail.b
+	default:
+		buf := make([]byte, missing)
+		if err := o.fetch(ctx, &rangeio.Plan([]rangeio.Span{{Off: o.info.Size - missing, P: buf}}, rangeio.Policy{})[0]); err != nil {
+			return err
+		}
+		o.tail = buf
+	}
+	return nil
+}
+
+// Info describes the object as Open saw it.
+func (o *Object) Info() Info { return o.info }
+
+// Bucket is where the object lies.
+func (o *Object) Bucket() Bucket { return o.b }
+
+// Size is the length of the object in bytes.
+func (o *Object) Size() int64 { return o.info.Size }
+
+// Policy is the policy that reads are planned with.
+func (o *Object) Policy() rangeio.Policy { return o.o.Pace.adapt(o.o.Policy) }
+
+// Stats counts what this handle and its copies have cost so far: requests and
+// bytes as the Object asked for them, without the repetitions inside a driver.
+func (o *Object) Stats() rangeio.Stats { return o.count.Stats() }
+
+// WithContext returns a shallow copy whose ReadAt obeys ctx. Do not keep the
+// copy longer than ctx lives.
+func (o *Object) WithContext(ctx context.Context) *Object {
+	return &Object{object: o.object, ctx: ctx}
+}
+
+// ReadAt implements io.ReaderAt under the context of WithContext, or none. It
+// reads whole blocks through the cache, so that small reads close together cost
+// one request; reads of many blocks go past the cache. A read of cached blocks
+// allocates nothing.
+func (o *Object) ReadAt(p []byte, off int64) (int, error) {
+	ctx := o.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if off < 0 {
+		return 0, o.fail(o.info.Key, Range{}, fmt.Errorf("offset %d: %w", off, ErrInvalid))
+	}
+	if off >= o.info.Size {
+		return 0, io.EOF
+	}
+	n := min(int64(len(p)), o.info.Size-off)
+	if err := o.readAt(ctx, p[:n], off); err != nil {
+		return 0, err
+	}
+	if n < int64(len(p)) {
+		return int(n), io.EOF
+	}
+	return int(n), nil
+}
+
+// ReadRanges implements rangeio.Reader: bytes that Open kept or the cache has
+// are copied, the others are planned by the policy, fetched in parallel, and
+// streamed straight into the spans.
+func (o *Object) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	return o.ReadEach(ctx, spans, nil)
+}
+
+// ReadEach implements rangeio.Reader.
+func (o *Object) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
+	if err := rangeio.Check(spans, o.info.Size); err != nil {
+		return o.fail(o.info.Key, Range{}, err)
+	}
+	rest, index := o.kept(spans)
+	call := done
+	if done != nil {
+		if len(rest) < len(spans) {
+			if err := finishKept(len(spans), index, done); err != nil {
+				return err
+			}
+		}
+		call = func(i int) error { return done(index[i]) }
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return o.read(ctx, rest, call)
+}
+
+// read plans and fetches spans that are not kept: one phase.
+func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
+	end := o.begin(ctx)
+	defer end()
+	return rangeio.Do(ctx, spans, o.o.Pace.adapt(o.o.Policy), flight(spans), o.fetch, done)
+}
+
+// Plan lists the requests that ReadRanges would make for spans now.
+func (o *Object) Plan(spans []rangeio.Span) []rangeio.Request {
+	rest, _ := o.missing(spans)
+	return rangeio.Plan(rest, o.Policy())
+}
+
+// flight is how many requests of one call run side by side: many small ones
+// hide the round trip, while 16 large ones fill a machine's link to the store
+// (S3 gives one connection 80-100 MB/s).
+func flight(spans []rangeio.Span) int {
+	var n int64
+	for _, s := range spans {
+		n += int64(len(s.P))
+	}
+	if n/int64(len(spans)) > 1<<20 {
+		return 16
+	}
+	return 64
+}
+
+// begin enters a planned call in both counters.
+func (o *object) begin(ctx context.Context) func() {
+	a, b := o.count.Begin(ctx), o.o.Counter.Begin(ctx)
+	return func() { a(); b() }
+}
+
+// kept copies what head, tail and cache hold and returns the rest of the spans
+// with their places in the list.
+func (o *object) kept(spans []rangeio.Span) (rest []rangeio.Span, index []int) {
+	return o.sift(spans, true)
+}
+
+// missing is kept without copying.
+func (o *object) missing(spans []rangeio.Span) (rest []rangeio.Span, index []int) {
+	return o.sift(spans, false)
+}
+
+func (o *object) sift(spans []rangeio.Span, fill bool) (rest []rangeio.Span, index []int) {
+	tailOff := o.info.Size - int64(len(o.tail))
+	for i, s := range spans {
+		if h := int64(len(o.head)); s.Off < h && len(s.P) > 0 {
+			n := min(h-s.Off, int64(len(s.P)))
+			if fill {
+				copy(s.P[:n], o.head[s.Off:])
+			}
+			s = rangeio.Span{Off: s.Off + n, P: s.P[n:]}
+		}
+		if t := max(tailOff, s.Off); s.End() > t && len(s.P) > 0 {
+			if fill {
+				copy(s.P[t-s.Off:], o.tail[t-tailOff:])
+			}
+			s.P = s.P[:t-s.Off]
+		}
+		if len(s.P) == 0 {
+			continue
+		}
+		if n := o.cache.lookup(o.id, s.Off, s.P, fill); n > 0 {
+			if fill {
+				o.hit(n)
+			}
+			continue
+		}
+		rest, index = append(rest, s), append(index, i)
+	}
+	return rest, index
+}
+
+// finishKept calls done for the spans that are not in index, which is sorted.
+func finishKept(n int, index []int, done func(int) error) error {
+	for i := range n {
+		if len(index) > 0 && index[0] == i {
+			index = index[1:]
+			continue
+		}
+		if err := done(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *object) hit(n int64) {
+	o.count.AddHits(n)
+	o.o.Counter.AddHits(n)
+}
