@@ -35,7 +35,7 @@ func (o *Object) NewReader(ctx context.Context, r ReadOptions) io.ReadCloser {
 		r.Ahead = defaultAhead
 	}
 	from, to := Range{r.Off, r.Len}.Resolve(o.info.Size)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(rangeio.OnePhase(ctx)) // no part depends on another's bytes
 	s := &stream{o: o, ctx: ctx, cancel: cancel, next: from, end: to, part: r.Part}
 	if r.Off < 0 || r.Len < 0 {
 		s.err = o.fail(o.info.Key, Range{r.Off, r.Len}, fmt.Errorf("negative offset or length: %w", ErrInvalid))
