@@ -1,0 +1,157 @@
+# `make` lists the targets. Everything works from a clean clone; what needs more
+# than Go, git and make says so.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# Programs are pure Go; only the race detector needs cgo.
+export CGO_ENABLED := 0
+
+MODULE    := github.com/farread/farread
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS   := -s -w -X $(MODULE)/internal/version.stamp=$(VERSION)
+# The version comes from git here, so that building needs no usable git folder.
+GOBUILD   := go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+FUNCTIONS := $(notdir $(wildcard cmd/fn-*))
+ARCHES    := arm64 amd64
+# The library and the embedded cloud are two modules.
+MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod))
+CLOUD_PKG  = $(if $(wildcard localcloud/cmd/localcloud/*.go),./cmd/localcloud,.)
+
+SHARED    ?= ../shared
+PYTHON    := $(CURDIR)/.venv/bin/python
+LINT      := go tool -modfile=go.tool.mod golangci-lint
+
+# What may be set on the command line.
+T          ?= 5s
+BENCH      ?= .
+BENCHTIME  ?= 1s
+COUNT      ?= 1
+TESTFLAGS  ?=
+RACE_CPU   ?= 1,4
+COVER_MIN  ?= 60
+PKG        ?= ./...
+
+# in-modules runs a command in each module and fails at the end if one failed.
+in-modules = status=0; for m in $(MODULES); do (cd $$m && $(1)) || status=1; done; exit $$status
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo "  set: T=$(T) (fuzz), BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) COUNT=$(COUNT), TESTFLAGS=, PKG=$(PKG) (trace-update), COVER_MIN=$(COVER_MIN)"
+
+.PHONY: need-go
+need-go:
+	@command -v go >/dev/null || { echo "make: Go is missing: install the version in go.mod or later (https://go.dev/dl)" >&2; exit 1; }
+
+##@ Build
+
+.PHONY: build
+build: need-go build-functions ## bin/farread, bin/localcloud and bin/fn-*/bootstrap for this machine
+	$(GOBUILD) -o bin/farread ./cmd/farread
+	@[[ -f localcloud/go.mod ]] && ! compgen -G 'bin/localcloud' >/dev/null && echo "the first build of localcloud downloads about 100 MB and takes a minute or two" || true
+	cd localcloud && $(GOBUILD) -o ../bin/localcloud $(CLOUD_PKG)
+
+.PHONY: build-functions
+build-functions: need-go ## only bin/fn-*/bootstrap
+	@[[ -n "$(FUNCTIONS)" ]] || { echo "build-functions: no cmd/fn-* here" >&2; exit 1; }
+	@for f in $(FUNCTIONS); do (set -x; $(GOBUILD) -tags lambda.norpc -o bin/$$f/bootstrap ./cmd/$$f); done
+
+.PHONY: zip
+zip: need-go ## reproducible function archives dist/fn-*-{arm64,amd64}.zip
+	@[[ -n "$(FUNCTIONS)" ]] || { echo "zip: no cmd/fn-* here" >&2; exit 1; }
+	@mkdir -p dist
+	@for f in $(FUNCTIONS); do for a in $(ARCHES); do \
+		GOOS=linux GOARCH=$$a $(GOBUILD) -tags lambda.norpc -o dist/$$f-$$a/bootstrap ./cmd/$$f; \
+		go run ./scripts/fnzip dist/$$f-$$a.zip dist/$$f-$$a/bootstrap; \
+		rm -r dist/$$f-$$a; \
+		(cd dist && sha256sum $$f-$$a.zip); \
+	done; done
+
+.PHONY: quickstart
+quickstart: build ## the whole job on this machine: local S3, local functions, sample clips
+	bin/farread quickstart
+
+##@ Test
+
+.PHONY: test
+test: need-go ## all tests that need nothing but Go
+	@$(call in-modules,go test -shuffle=on $(TESTFLAGS) ./...)
+
+.PHONY: race
+race: need-go ## the same under the race detector (needs a C compiler), on 1 and 4 CPUs
+	@command -v "$$(go env CC)" >/dev/null || { echo "race: the race detector needs a C compiler, and $$(go env CC) is missing" >&2; exit 1; }
+	@export CGO_ENABLED=1; $(call in-modules,go test -race -cpu=$(RACE_CPU) -shuffle=on $(TESTFLAGS) ./...)
+
+.PHONY: cover
+cover: need-go ## coverage over all packages; fails below COVER_MIN percent
+	@mkdir -p dist
+	@go test -coverpkg=./... -coverprofile=dist/cover.out $(TESTFLAGS) ./...
+	@go tool cover -func=dist/cover.out | awk -v min=$(COVER_MIN) '/^total:/ {sub("%", "", $$3); printf "cover: %s %% of statements, floor %s %%\n", $$3, min; exit ($$3 + 0 < min + 0)}'
+
+.PHONY: fuzz
+fuzz: need-go ## each fuzz target for T
+	@$(call in-modules,"$(CURDIR)/scripts/fuzz.sh" $(T))
+
+.PHONY: bench
+bench: need-go ## benchmarks: BENCH, BENCHTIME, COUNT
+	@$(call in-modules,go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./...)
+
+.PHONY: bench-once
+bench-once: ## each benchmark once
+	@$(MAKE) bench BENCHTIME=1x
+
+.PHONY: venv
+venv: ## .venv with the reference readers for peers (Python 3.11, downloads)
+	scripts/venv.sh
+
+.PHONY: peers
+peers: need-go ## the reference tools read what farread writes
+	@[[ -x $(PYTHON) ]] || { echo "peers: no .venv: run 'make venv' first" >&2; exit 1; }
+	@$(PYTHON) -c 'import gulpio2' 2>/dev/null || { echo "peers: gulpio2 does not load in .venv: run 'make venv' again" >&2; exit 1; }
+	@[[ -n "$$(find e2e/peers -name '*_test.go' 2>/dev/null)" ]] || { echo "peers: there are no tests in e2e/peers" >&2; exit 1; }
+	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
+
+.PHONY: fixtures-check
+fixtures-check: ## bin/farread against the shared interoperability fixtures, where they are
+	@if [[ ! -f $(SHARED)/tools/check_fixtures.py ]]; then echo "fixtures-check: nothing to do, $(SHARED) is not here"; exit 0; fi; \
+	[[ -x $(PYTHON) ]] || { echo "fixtures-check: no .venv: run 'make venv' first" >&2; exit 1; }; \
+	$(MAKE) build; set -x; \
+	$(PYTHON) $(SHARED)/tools/check_fixtures.py --farread bin/farread $(SHARED)/fixtures --kind gulp,gulpdir; \
+	$(PYTHON) $(SHARED)/tools/check_fixtures.py --farread bin/farread $(SHARED)/fixtures --kind malformed --match 'malformed/gulp'
+
+.PHONY: trace-update
+trace-update: need-go ## rewrite the golden request traces of PKG; read the diff
+	@packages=$$(go list -f '{{.Dir}}' $(PKG) | while read -r d; do compgen -G "$$d/testdata/*.trace" >/dev/null && echo "$$d" || true; done); \
+	[[ -n $$packages ]] || { echo "trace-update: no testdata/*.trace in $(PKG)" >&2; exit 1; }; \
+	go test $$packages -update; git --no-pager diff --stat -- '*.trace'
+
+##@ Code
+
+.PHONY: lint
+lint: need-go ## golangci-lint over both modules (its first run builds it: 2 minutes)
+	@$(LINT) config verify
+	@lint=$$(go tool -modfile=go.tool.mod -n golangci-lint); $(call in-modules,$$lint run ./...)
+
+.PHONY: lint-selftest
+lint-selftest: need-go ## prove that each layer rule of .golangci.yml bites
+	go test -tags lint ./internal/lint
+
+.PHONY: fmt
+fmt: need-go ## format the code
+	@lint=$$(go tool -modfile=go.tool.mod -n golangci-lint); $(call in-modules,$$lint fmt ./...)
+
+.PHONY: tidy-check
+tidy-check: need-go ## go.mod and go.sum say what the code needs
+	@$(call in-modules,go mod tidy -diff)
+
+##@ All
+
+.PHONY: ci
+ci: lint lint-selftest test race bench-once fuzz cover tidy-check peers fixtures-check ## everything that CI runs, in its order
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin dist

@@ -1,0 +1,461 @@
+//go:build lint
+
+// Package lint_test proves that the rules in .golangci.yml bite. Each case is a
+// small module of the project's name, with one file that imports what its layer
+// must not import and what it may: the linter has to complain about exactly the
+// first. `make lint-selftest` runs it; it needs the pinned linter of go.tool.mod.
+package lint_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "github.com/farread/farread"
+
+// root is the checkout, seen from this package's folder.
+const root = "../.."
+
+// A layer is one file of the project and what may stand in its import block.
+type layer struct {
+	file string
+	// deny: import path -> rule that must complain. A path that begins with a
+	// slash lies in this module.
+	deny  map[string]string
+	allow []string
+}
+
+func layers() []layer {
+	const (
+		aws   = "github.com/aws/aws-sdk-go-v2/service/s3"
+		cobra = "github.com/spf13/cobra"
+	)
+	return []layer{
+		{
+			file:  "rangeio/x.go",
+			deny:  map[string]string{"/objstore": "rangeio-leaf", "/formats": "rangeio-leaf", "/internal/par": "rangeio-leaf", "/rangeio/rangeiotest": "rangeio-leaf", "golang.org/x/sync/errgroup": "rangeio-leaf"},
+			allow: []string{"context", "io", "os", "net/http"},
+		},
+		{
+			file:  "rangeio/rangeiotest/x.go",
+			deny:  map[string]string{"/objstore": "rangeio-test-kit", "github.com/google/go-cmp/cmp": "rangeio-test-kit", "github.com/stretchr/testify/require": "everywhere"},
+			allow: []string{"/rangeio", "testing"},
+		},
+		{
+			file:  "rangeio/x_test.go",
+			deny:  map[string]string{"github.com/stretchr/testify/require": "everywhere", aws: "sdk-in-driver"},
+			allow: []string{"/rangeio/rangeiotest", "github.com/google/go-cmp/cmp", "testing"},
+		},
+		{
+			file:  "objstore/x.go",
+			deny:  map[string]string{"/formats": "objstore-no-formats", "/formats/gulp": "objstore-no-formats", "/functions": "objstore-no-formats", "/internal/par": "objstore-core", aws: "sdk-in-driver", "github.com/klauspost/compress": "objstore-core", "/objstore/s3store": "objstore-core"},
+			allow: []string{"/rangeio", "/internal/bufpool", "/objstore/internal/wire", "golang.org/x/sync/errgroup", "net/http"},
+		},
+		{
+			file:  "objstore/x_test.go",
+			deny:  map[string]string{"/formats/gulp": "objstore-no-formats"},
+			allow: []string{"/objstore/memstore", "/objstore/objstoretest", "go.uber.org/goleak"},
+		},
+		{
+			file:  "objstore/s3store/x.go",
+			deny:  map[string]string{"/formats": "objstore-no-formats", "/cmd/farread": "objstore-no-formats", "": "objstore-no-formats", "log": "everywhere", "flag": "programs-own-flags"},
+			allow: []string{aws, "github.com/aws/smithy-go", "/objstore", "log/slog"},
+		},
+		{
+			file:  "objstore/httpstore/x.go",
+			deny:  map[string]string{aws: "sdk-in-driver", "/formats/all": "objstore-no-formats", "/internal/gateway": "objstore-no-formats", "testing": "test-kits-in-tests", "/objstore/objstoretest": "test-kits-in-tests"},
+			allow: []string{"net/http", "/objstore", "/rangeio", "github.com/hashicorp/go-retryablehttp"},
+		},
+		{
+			file:  "objstore/memstore/x.go",
+			deny:  map[string]string{"/formats/gulp": "objstore-no-formats", "math/rand": "everywhere"},
+			allow: []string{"/objstore", "math/rand/v2"},
+		},
+		{
+			file:  "formats/x.go",
+			deny:  map[string]string{"/formats/gulp": "formats-siblings", "/objstore": "formats-pure"},
+			allow: []string{"errors", "fmt"},
+		},
+		{
+			file: "formats/gulp/x.go",
+			deny: map[string]string{
+				"/objstore": "formats-pure", "/objstore/memstore": "formats-pure", "/functions": "formats-pure", "/rangeio/rangeiotest": "formats-pure",
+				"net": "formats-pure", "net/http": "formats-pure", "net/http/httptest": "formats-pure", "os": "formats-pure", "os/exec": "formats-pure",
+				"log/slog": "formats-pure", "syscall": "formats-pure", "/formats/blosc": "formats-siblings", "/formats/all": "formats-siblings",
+				"/formats/formattest": "test-kits-in-tests", aws: "formats-pure", cobra: "formats-pure",
+			},
+			allow: []string{"net/url", "io/fs", "path", "/rangeio", "/formats", "/formats/index", "/internal/par", "/internal/bufpool", "/internal/codec/lz4"},
+		},
+		{
+			file:  "formats/gulp/x_test.go",
+			allow: []string{"os", "net/http/httptest", "/objstore", "/objstore/simstore", "/formats/formattest", "pgregory.net/rapid"},
+		},
+		{
+			file:  "formats/zoomcache/x.go",
+			deny:  map[string]string{"/formats/cframe": "formats-siblings", "os": "formats-pure"},
+			allow: []string{"/formats/index"},
+		},
+		{
+			file:  "formats/blosc/x.go",
+			deny:  map[string]string{"/formats/cframe": "formats-siblings", "net/http": "formats-pure"},
+			allow: []string{"/internal/codec", "/internal/filter"},
+		},
+		{
+			file:  "formats/cframe/x.go",
+			deny:  map[string]string{"/formats/b2nd": "formats-over-blosc", "/formats/gulp": "formats-over-blosc", "/objstore": "formats-pure"},
+			allow: []string{"/formats/blosc", "/formats/index"},
+		},
+		{
+			file:  "formats/bloscpack/x.go",
+			deny:  map[string]string{"/formats/cframe": "formats-over-blosc", "os": "formats-pure"},
+			allow: []string{"/formats/blosc"},
+		},
+		{
+			file:  "formats/b2nd/x.go",
+			deny:  map[string]string{"/formats/bloscpack": "formats-over-cframe", "/formats/all": "formats-over-cframe", "/objstore": "formats-pure"},
+			allow: []string{"/formats/cframe", "/formats/blosc", "/internal/nd"},
+		},
+		{
+			file:  "formats/all/x.go",
+			deny:  map[string]string{"/objstore": "formats-pure", "os": "formats-pure"},
+			allow: []string{"/formats/gulp", "/formats/b2nd", "/formats/zoomcache"},
+		},
+		{
+			file:  "formats/formattest/x.go",
+			deny:  map[string]string{"/objstore": "formats-test-kit", "/functions": "formats-test-kit", "net/http": "formats-test-kit"},
+			allow: []string{"os", "testing", "/rangeio/rangeiotest", "github.com/google/go-cmp/cmp"},
+		},
+		{
+			file:  "functions/x.go",
+			deny:  map[string]string{"/internal/gateway": "functions-below-programs", "/cmd/farread": "functions-below-programs", "": "functions-below-programs", aws: "sdk-in-driver", "/objstore/s3store": "drivers-are-wired-outside", "/localcloud": "localcloud-apart"},
+			allow: []string{"/objstore", "/formats/all", "/internal/par", "log/slog", "github.com/aws/aws-lambda-go/events"},
+		},
+		{
+			file:  "functions/pack/x.go",
+			deny:  map[string]string{"/internal/gateway": "functions-below-programs", "/objstore/s3store": "drivers-are-wired-outside", cobra: "programs-own-flags"},
+			allow: []string{"/functions", "/objstore", "/formats/gulp"},
+		},
+		{
+			file:  "functions/bootstrap/x.go",
+			deny:  map[string]string{"/localcloud": "localcloud-apart", "flag": "programs-own-flags"},
+			allow: []string{aws, "/objstore/s3store", "/functions/pack", "github.com/aws/aws-lambda-go/lambda"},
+		},
+		{
+			file:  "internal/gateway/x.go",
+			deny:  map[string]string{"/functions": "gateway-is-a-face", aws: "sdk-in-driver", "/cmd/farread": "gateway-is-a-face", "/objstore/s3store": "drivers-are-wired-outside"},
+			allow: []string{"/objstore", "/formats/all", "/internal/viewer", "net/http"},
+		},
+		{
+			file:  "internal/par/x.go",
+			deny:  map[string]string{"/objstore": "internal-leaves", "/formats": "internal-leaves", "/functions": "internal-leaves", "net/http": "internal-leaves"},
+			allow: []string{"sync"},
+		},
+		{
+			file:  "internal/codec/lz4/x.go",
+			deny:  map[string]string{"/formats/blosc": "internal-leaves"},
+			allow: []string{"github.com/pierrec/lz4/v4"},
+		},
+		{
+			file:  "x.go",
+			deny:  map[string]string{"/functions": "root-wires-readers", "/internal/gateway": "root-wires-readers", aws: "sdk-in-driver", "/localcloud": "localcloud-apart", "flag": "programs-own-flags"},
+			allow: []string{"/objstore/s3store", "/objstore/filestore", "/formats/all", "/rangeio"},
+		},
+		{
+			file:  "cmd/farread/x.go",
+			deny:  map[string]string{"/localcloud": "localcloud-apart", "github.com/versity/versitygw/embedgw": "localcloud-apart", "testing": "test-kits-in-tests"},
+			allow: []string{aws, "/objstore/s3store", "/functions", cobra, "github.com/schollz/progressbar/v3", "os"},
+		},
+		{
+			file:  "scripts/tool/x.go",
+			deny:  map[string]string{"log": "everywhere", aws: "sdk-in-driver"},
+			allow: []string{"flag", "os", "archive/zip"},
+		},
+		{
+			file:  "localcloud/x.go",
+			deny:  map[string]string{"github.com/pkg/errors": "everywhere"},
+			allow: []string{aws, "github.com/versity/versitygw/embedgw", "/functions", "flag"},
+		},
+	}
+}
+
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool) // rules that some case expects
+	for _, l := range layers() {
+		for _, rule := range l.deny {
+			seen[rule] = true
+		}
+		t.Run(l.file, func(t *testing.T) {
+			t.Parallel()
+			imports := append(slices.Collect(maps.Keys(l.deny)), l.allow...)
+			files := map[string]string{l.file: source("x", imports)}
+			for i, p := range imports {
+				imports[i] = full(p)
+			}
+			dir := write(t, files, imports)
+			want := make(map[string]bool)
+			for p, rule := range l.deny {
+				want[full(p)+" "+rule] = true
+			}
+			got := make(map[string]bool)
+			denied := make(map[string]bool)
+			for _, is := range run(t, dir, "--enable-only=depguard") {
+				m := complaint.FindStringSubmatch(is.Text)
+				if m == nil {
+					t.Fatalf("%s: %s: not about an import", is.FromLinter, is.Text)
+				}
+				denied[m[1]] = true
+				if key := m[1] + " " + m[2]; want[key] || !denies(l, m[1]) {
+					got[key] = true
+				}
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("complaints (-want +got):\n%s", d)
+			}
+			for _, p := range l.allow {
+				if denied[full(p)] {
+					t.Errorf("%s may import %s", l.file, p)
+				}
+			}
+		})
+	}
+	for _, rule := range rules(t) {
+		if !seen[rule] {
+			t.Errorf("rule %s has no case that it must catch", rule)
+		}
+	}
+	if len(rules(t)) < 15 {
+		t.Errorf("only the rules %v were found in .golangci.yml", rules(t))
+	}
+}
+
+// denies reports whether an import, given as a full path, is among l.deny: then
+// further rules may complain about it too.
+func denies(l layer, imp string) bool {
+	for p := range l.deny {
+		if full(p) == imp {
+			return true
+		}
+	}
+	return false
+}
+
+// badCode breaks one rule a line; the comment names the linter and, after a
+// colon, a word of its complaint.
+const badCode = `// Package x breaks rules.
+package x
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+type holder struct {
+	ctx context.Context // containedctx
+}
+
+func init() { // gochecknoinits
+	fmt.Println(holder{}.ctx) // forbidigo:fmt.Print
+}
+
+func Exported() error { // revive:exported
+	time.Sleep(time.Second)       // forbidigo:time.Sleep
+	_ = os.Getenv("HOME")         // forbidigo:os.Getenv
+	resp, err := http.Get("http://localhost") // forbidigo:http.Get noctx bodyclose
+	if err == io.EOF { // errorlint
+		return fmt.Errorf("no: %v", errors.New("x")) // errorlint
+	}
+	os.Remove("x")  // errcheck
+	_ = resp.Status //nolint // nolintlint
+	_ = os.WriteFile("x", nil, 0o777) // gosec
+	os.Exit(1)      // forbidigo:os.Exit
+	return nil
+}
+`
+
+// TestCode: the linters other than depguard are on and see what they should.
+func TestCode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file  string
+		quiet []string // rules that this file is free of
+	}{
+		{"rangeio/x.go", nil},
+		{"formats/gulp/x.go", nil},
+		{"cmd/farread/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
+		{"scripts/tool/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
+		{"localcloud/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
+		{"functions/bootstrap/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			dir := write(t, map[string]string{c.file: badCode}, nil)
+			got := make(map[int][]string)
+			for _, is := range run(t, dir) {
+				got[is.Pos.Line] = append(got[is.Pos.Line], is.FromLinter+":"+is.Text)
+			}
+			for i, line := range strings.Split(badCode, "\n") {
+				_, wants, _ := strings.Cut(line, " // ")
+				for w := range strings.FieldsSeq(wants) {
+					linter, word, _ := strings.Cut(w, ":")
+					found := slices.ContainsFunc(got[i+1], func(s string) bool {
+						return strings.HasPrefix(s, linter+":") && strings.Contains(s, word)
+					})
+					if quiet := slices.Contains(c.quiet, w); found == quiet {
+						t.Errorf("line %d: %s: complaint %v, want %v: %q\n%s", i+1, w, found, !quiet, got[i+1], line)
+					}
+				}
+			}
+		})
+	}
+}
+
+// complaint takes import and rule from depguard's text.
+var complaint = regexp.MustCompile(`import '([^']+)' is not allowed from list '([^']+)'`)
+
+// full is the import path of p.
+func full(p string) string {
+	if p == "" || p[0] == '/' {
+		return module + p
+	}
+	return p
+}
+
+// source is a Go file that imports everything in paths.
+func source(name string, paths []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "// Package %s is a case.\npackage %s\n\nimport (\n", name, name)
+	for _, p := range paths {
+		fmt.Fprintf(&b, "\t_ %q\n", full(p))
+	}
+	b.WriteString(")\n")
+	return b.String()
+}
+
+// write lays out a module with the files, the project's lint settings, and an
+// empty package for each import that is not of the standard library.
+func write(t *testing.T, files map[string]string, imports []string) string {
+	t.Helper()
+	dir := t.TempDir()
+	config, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{".golangci.yml": string(config)}
+	mod := "module " + module + "\n\ngo 1.26\n"
+	foreign := make(map[string]bool)
+	for _, imp := range imports {
+		host, _, _ := strings.Cut(imp, "/")
+		switch p, ours := strings.CutPrefix(imp, module); {
+		case ours:
+			all[path.Join(".", p, "stub.go")] = "package x\n"
+		case strings.Contains(host, "."):
+			// Each foreign package becomes a module of its own in ext/.
+			if !foreign[imp] {
+				version := "v0.0.0"
+				if v := path.Base(imp); len(v) > 1 && v[0] == 'v' && v[1] > '1' && v[1] <= '9' {
+					version = v + ".0.0"
+				}
+				mod += fmt.Sprintf("require %s %s\nreplace %s => ./ext/%s\n", imp, version, imp, imp)
+			}
+			foreign[imp] = true
+			all["ext/"+imp+"/go.mod"] = "module " + imp + "\n\ngo 1.26\n"
+			all["ext/"+imp+"/stub.go"] = "package x\n"
+		}
+	}
+	all["go.mod"] = mod
+	maps.Copy(all, files)
+	for name, text := range all {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// An issue is what golangci-lint prints as JSON.
+type issue struct {
+	FromLinter, Text string
+	Pos              struct {
+		Filename string
+		Line     int
+	}
+}
+
+// linter is the path of the pinned linter; the Go tool builds it when needed.
+var linter = sync.OnceValues(func() (string, error) {
+	cmd := exec.Command("go", "tool", "-modfile=go.tool.mod", "-n", "golangci-lint")
+	cmd.Dir = root
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+})
+
+// run lints dir.
+func run(t *testing.T, dir string, args ...string) []issue {
+	t.Helper()
+	bin, err := linter()
+	if err != nil {
+		t.Fatalf("the linter of go.tool.mod: %v", err)
+	}
+	args = append([]string{"run", "--allow-parallel-runners", "--show-stats=false", "--uniq-by-line=false", "--output.json.path=stdout"}, args...)
+	cmd := exec.CommandContext(t.Context(), bin, append(args, "./...")...)
+	cmd.Dir = dir
+	// No network, and no checksums: every module is replaced by a folder.
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1: there are issues
+		t.Fatalf("%v\n%s%s", err, out, stderr.String())
+	}
+	var report struct{ Issues []issue }
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatalf("%v\n%s%s", err, out, stderr.String())
+	}
+	for _, is := range report.Issues {
+		if is.FromLinter == "typecheck" {
+			t.Fatalf("the case does not compile: %s:%d: %s", is.Pos.Filename, is.Pos.Line, is.Text)
+		}
+	}
+	return report.Issues
+}
+
+// rules lists the depguard rules of .golangci.yml.
+func rules(t *testing.T) []string {
+	t.Helper()
+	config, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(config), "\n    depguard:\n")
+	section, _, _ := strings.Cut(after, "\n    errcheck:\n")
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^        ([a-z-]+):$`).FindAllStringSubmatch(section, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Makes .venv with the reference readers for `make peers`. Running it again does
+# nothing unless the list of packages has changed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+list=scripts/requirements-peers.txt
+stamp=.venv/.installed
+python=${PYTHON:-python3}
+
+if [[ -x .venv/bin/python ]] && cmp -s "$list" "$stamp"; then
+    exit 0
+fi
+command -v "$python" >/dev/null || {
+    echo "venv: $python is missing: install Python 3.11 or later" >&2
+    exit 1
+}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "venv: Python 3.11 or later is needed, $python is $("$python" -V)" >&2
+    exit 1
+}
+"$python" -m venv .venv || {
+    echo "venv: Python's venv module is missing (Debian: apt-get install python3-venv)" >&2
+    exit 1
+}
+rm -f "$stamp"
+pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
+"${pip[@]}" -r <(sed '/^# no-deps/,$d' "$list")
+"${pip[@]}" --no-deps -r <(sed '1,/^# no-deps/d' "$list")
+.venv/bin/python -c 'import gulpio2'
+cp "$list" "$stamp"
