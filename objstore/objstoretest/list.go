@@ -1,0 +1,206 @@
+package objstoretest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/farread/farread/objstore"
+)
+
+func keysOf(t *testing.T, b objstore.Bucket, prefix string) []string {
+	t.Helper()
+	var keys []string
+	for info, err := range b.List(t.Context(), prefix) {
+		if err != nil {
+			t.Fatalf("list %q: %v", prefix, err)
+		}
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
+
+func list(t *testing.T, b objstore.Bucket, f Features) {
+	// Names that an order by folders would place differently: '-' and '.' sort
+	// before '/', '0' behind it. No key is a folder of another: in a file system
+	// it cannot be both.
+	keys := []string{"a-b/c", "a.b", "a/b", "a/b.c", "a/b-c/d", "a0", "aa/b", "ab", "B", "é", "z z", "日"}
+	slices.Sort(keys)
+	for i, k := range keys {
+		put(t, b, "list/"+k, noise(40, i), objstore.PutOptions{})
+	}
+	for _, prefix := range []string{"list/", "list/a", "list/a/", "list/a/b", "list/a-", "list/a.b", "list/z", "list/é", "list/\u65e5", "list/none", "list/a/b/none", "lis"} {
+		var want []string
+		for _, k := range keys {
+			if k = "list/" + k; strings.HasPrefix(k, prefix) {
+				want = append(want, k)
+			}
+		}
+		if got := keysOf(t, b, prefix); !slices.Equal(got, want) {
+			t.Errorf("list %q: %q, want %q", prefix, got, want)
+		}
+	}
+	for info, err := range b.List(t.Context(), "list/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := b.Head(t.Context(), info.Key)
+		if err != nil || info.ETag != h.ETag || info.Size != h.Size || info.ModTime.IsZero() {
+			t.Errorf("list shows %+v, head %+v, %v", info, h, err)
+		}
+	}
+	n := 0
+	for range b.List(t.Context(), "list/") {
+		if n++; n == 2 {
+			break
+		}
+	}
+	if n != 2 {
+		t.Errorf("list broken off after 2 gave %d", n)
+	}
+	seq := b.List(t.Context(), "list/")
+	for range 2 { // the sequence can be used again
+		n = 0
+		for range seq {
+			n++
+		}
+		if n != len(keys) {
+			t.Errorf("list gave %d of %d", n, len(keys))
+		}
+	}
+	cancelledList(t, b)
+	if f.ManyKeys > 0 {
+		t.Run("ManyKeys", func(t *testing.T) { manyKeys(t, b, f.ManyKeys) })
+	}
+}
+
+// listAll is the check for buckets that were filled from outside.
+func listAll(t *testing.T, b objstore.Bucket, objects map[string][]byte) {
+	want := slices.Sorted(maps.Keys(objects))
+	if got := keysOf(t, b, ""); !slices.Equal(got, want) {
+		t.Errorf("list: %q, want %q", got, want)
+	}
+	cancelledList(t, b)
+}
+
+func cancelledList(t *testing.T, b objstore.Bucket) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var last error
+	for _, err := range b.List(ctx, "") {
+		if last != nil {
+			t.Error("list goes on after an error")
+		}
+		last = err
+	}
+	wantCanceled(t, "list under an ended context", last)
+}
+
+// manyKeys lists more than one page of S3 holds.
+func manyKeys(t *testing.T, b objstore.Bucket, n int) {
+	want := make([]string, n)
+	var wg sync.WaitGroup
+	next := make(chan string)
+	for range 8 {
+		wg.Go(func() {
+			for key := range next {
+				if _, err := tryPut(t.Context(), b, key, []byte(key), objstore.PutOptions{}); err != nil {
+					t.Errorf("put %q: %v", key, err)
+				}
+			}
+		})
+	}
+	for i := range want {
+		want[i] = fmt.Sprintf("many/%d/%05d", i%3, i)
+		next <- want[i]
+	}
+	close(next)
+	wg.Wait()
+	slices.Sort(want)
+	if got := keysOf(t, b, "many/"); !slices.Equal(got, want) {
+		t.Errorf("list gave %d keys of %d, or in another order", len(got), n)
+	}
+	seen := 0
+	for _, err := range b.List(t.Context(), "many/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; seen == 1 { // stop on the first page
+			break
+		}
+	}
+}
+
+func deletes(t *testing.T, b objstore.Bucket) {
+	for _, key := range []string{"delete/absent", "delete/no/such/folder"} {
+		if err := b.Delete(t.Context(), key); err != nil {
+			t.Errorf("delete of an absent key: %v", err)
+		}
+	}
+	put(t, b, "delete/a/b", []byte("x"), objstore.PutOptions{})
+	put(t, b, "delete/a/c", []byte("y"), objstore.PutOptions{})
+	if err := b.Delete(t.Context(), "delete/a/b"); err != nil {
+		t.Fatal(err)
+	}
+	wantAbsent(t, b, "delete/a/b")
+	wantObject(t, b, "delete/a/c", []byte("y"))
+	if err := b.Delete(t.Context(), "delete/a"); err != nil { // no object has this key
+		t.Errorf("delete of a part of a key: %v", err)
+	}
+	wantObject(t, b, "delete/a/c", []byte("y"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantCanceled(t, "delete under an ended context", b.Delete(ctx, "delete/a/c"))
+	wantObject(t, b, "delete/a/c", []byte("y"))
+}
+
+func badKeys(t *testing.T, b objstore.Bucket, f Features, readOnly bool) {
+	for _, key := range slices.Concat([]string{""}, f.BadKeys) {
+		_, _, err := tryGet(t.Context(), b, key, objstore.GetOptions{})
+		wantError(t, fmt.Sprintf("get %q", key), err, objstore.ErrInvalid)
+		_, err = b.Head(t.Context(), key)
+		wantError(t, fmt.Sprintf("head %q", key), err, objstore.ErrInvalid)
+		if readOnly {
+			continue
+		}
+		_, err = tryPut(t.Context(), b, key, []byte("x"), objstore.PutOptions{})
+		wantError(t, fmt.Sprintf("put %q", key), err, objstore.ErrInvalid)
+		wantError(t, fmt.Sprintf("delete %q", key), b.Delete(t.Context(), key), objstore.ErrInvalid)
+	}
+}
+
+func versions(t *testing.T, b objstore.Bucket) {
+	first := put(t, b, "versions/k", noise(50, 1000), objstore.PutOptions{})
+	second := put(t, b, "versions/k", noise(51, 2000), objstore.PutOptions{})
+	if first.VersionID == "" || first.VersionID == second.VersionID {
+		t.Fatalf("versions %q and %q", first.VersionID, second.VersionID)
+	}
+	pinned := func(when string) {
+		t.Helper()
+		for i, info := range []objstore.Info{first, second} {
+			o := objstore.GetOptions{VersionID: info.VersionID, IfMatch: info.ETag, Range: objstore.Range{Off: 10, Len: 900}}
+			p, got := get(t, b, "versions/k", o)
+			wantBytes(t, when+": version "+info.VersionID, p, noise(uint64(50+i), 1000*(i+1))[10:910])
+			if got.VersionID != info.VersionID || got.ETag != info.ETag || got.Size != info.Size {
+				t.Errorf("%s: version %q: %+v, want %+v", when, info.VersionID, got, info)
+			}
+		}
+	}
+	pinned("both there")
+	if _, got := get(t, b, "versions/k", objstore.GetOptions{}); got.VersionID != second.VersionID {
+		t.Errorf("the newest is %q, want %q", got.VersionID, second.VersionID)
+	}
+	if err := b.Delete(t.Context(), "versions/k"); err != nil {
+		t.Fatal(err)
+	}
+	wantAbsent(t, b, "versions/k")
+	pinned("after delete")
+	put(t, b, "versions/k", []byte("third"), objstore.PutOptions{IfAbsent: true})
+	_, _, err := tryGet(t.Context(), b, "versions/k", objstore.GetOptions{VersionID: "00000000-no-such-version"})
+	wantError(t, "an unknown version", err, objstore.ErrNotFound, objstore.ErrInvalid)
+}

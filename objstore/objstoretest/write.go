@@ -1,0 +1,310 @@
+package objstoretest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/farread/farread/objstore"
+)
+
+func matches(err, target error) bool { return errors.Is(err, target) }
+
+func writeObjects(t *testing.T, b objstore.Bucket, f Features) {
+	t.Helper()
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, objstore.Bucket)
+	}{
+		{"Commit", commit},
+		{"Abort", abort},
+		{"CancelledWrite", cancelledWrite},
+		{"Replace", replace},
+		{"IfAbsent", ifAbsent},
+		{"PutIfMatch", putIfMatch},
+		{"OneWins", oneWins},
+		{"Patch", patch},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, b) })
+	}
+	if f.Meta {
+		t.Run("Meta", func(t *testing.T) { meta(t, b) })
+	}
+	if f.MaxHeap > 0 {
+		t.Run("BoundedMemory", func(t *testing.T) { boundedMemory(t, b, f.MaxHeap) })
+	}
+}
+
+func create(t *testing.T, ctx context.Context, b objstore.Bucket, key string, o objstore.PutOptions) objstore.Writer {
+	t.Helper()
+	w, err := b.Create(ctx, key, o)
+	if err != nil {
+		t.Fatalf("create %q: %v", key, err)
+	}
+	t.Cleanup(w.Abort)
+	return w
+}
+
+func write(t *testing.T, w objstore.Writer, p []byte) {
+	t.Helper()
+	if n, err := w.Write(p); err != nil || n != len(p) {
+		t.Fatalf("write of %d bytes: %d, %v", len(p), n, err)
+	}
+}
+
+// commit: nothing is visible before, all after, and the answer describes it.
+func commit(t *testing.T, b objstore.Bucket) {
+	for _, size := range []int{0, 10, 6 * mib} {
+		key := fmt.Sprintf("commit/%d", size)
+		data := noise(11, size)
+		w := create(t, t.Context(), b, key, objstore.PutOptions{})
+		mine := bytes.Clone(data)
+		write(t, w, mine)
+		for i := range mine {
+			mine[i] = 0 // a writer must not keep the caller's buffer
+		}
+		wantAbsent(t, b, key)
+		info, err := w.Commit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := wantObject(t, b, key, data)
+		if got.ETag != info.ETag || got.VersionID != info.VersionID || info.Size != int64(size) || info.Key != key {
+			t.Errorf("commit says %+v, get %+v", info, got)
+		}
+		w.Abort() // safe after Commit
+		if _, err := w.Commit(t.Context()); err == nil {
+			t.Error("a second commit succeeds")
+		}
+		if _, err := w.Write([]byte("x")); err == nil {
+			t.Error("a write after commit succeeds")
+		}
+		wantObject(t, b, key, data)
+	}
+}
+
+func abort(t *testing.T, b objstore.Bucket) {
+	for _, size := range []int{0, 10, 13 * mib} {
+		key := fmt.Sprintf("abort/%d", size)
+		w := create(t, t.Context(), b, key, objstore.PutOptions{})
+		write(t, w, noise(12, size))
+		w.Abort()
+		w.Abort()
+		if _, err := w.Write([]byte("x")); err == nil {
+			t.Error("a write after abort succeeds")
+		}
+		if _, err := w.Commit(t.Context()); err == nil {
+			t.Error("a commit after abort succeeds")
+		}
+		wantAbsent(t, b, key)
+	}
+}
+
+func cancelledWrite(t *testing.T, b objstore.Bucket) {
+	for _, size := range []int{0, 10, 13 * mib} {
+		key := fmt.Sprintf("cancelled/%d", size)
+		ctx, cancel := context.WithCancel(t.Context())
+		w := create(t, ctx, b, key, objstore.PutOptions{})
+		write(t, w, noise(13, size))
+		cancel()
+		_, err := w.Commit(t.Context())
+		wantCanceled(t, "commit of a cancelled write", err)
+		wantAbsent(t, b, key)
+		_, err = b.Create(ctx, key, objstore.PutOptions{})
+		if err != nil { // a driver may notice later
+			wantCanceled(t, "create under an ended context", err)
+		}
+
+		w = create(t, t.Context(), b, key, objstore.PutOptions{})
+		write(t, w, noise(13, size))
+		_, err = w.Commit(ctx)
+		wantCanceled(t, "commit under an ended context", err)
+		w.Abort()
+		wantAbsent(t, b, key)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	w := create(t, ctx, b, "cancelled/late", objstore.PutOptions{})
+	cancel()
+	var err error
+	for p, n := make([]byte, mib), 0; err == nil && n < 64; n++ { // a driver may buffer some, but not for ever
+		_, err = w.Write(p)
+	}
+	wantCanceled(t, "write after the context had ended", err)
+}
+
+func replace(t *testing.T, b objstore.Bucket) {
+	first := put(t, b, "replace/k", noise(14, 1000), objstore.PutOptions{})
+	second := put(t, b, "replace/k", noise(15, 2000), objstore.PutOptions{})
+	if first.ETag == second.ETag {
+		t.Errorf("other bytes, but the same ETag %s", first.ETag)
+	}
+	wantObject(t, b, "replace/k", noise(15, 2000))
+	_, _, err := tryGet(t.Context(), b, "replace/k", objstore.GetOptions{Range: objstore.Range{Len: 10}, IfMatch: first.ETag})
+	wantError(t, "the ETag of before", err, objstore.ErrChanged)
+}
+
+func ifAbsent(t *testing.T, b objstore.Bucket) {
+	for _, size := range []int{5, 13 * mib} {
+		key := fmt.Sprintf("absent/%d", size)
+		put(t, b, key, noise(16, size), objstore.PutOptions{IfAbsent: true})
+		_, err := tryPut(t.Context(), b, key, noise(17, size), objstore.PutOptions{IfAbsent: true})
+		wantError(t, "a taken key", err, objstore.ErrExists)
+		wantObject(t, b, key, noise(16, size))
+	}
+	// The key is taken between Create and Commit.
+	w := create(t, t.Context(), b, "absent/late", objstore.PutOptions{IfAbsent: true})
+	write(t, w, []byte("late"))
+	put(t, b, "absent/late", []byte("first"), objstore.PutOptions{})
+	_, err := w.Commit(t.Context())
+	wantError(t, "a key taken meanwhile", err, objstore.ErrExists)
+	wantObject(t, b, "absent/late", []byte("first"))
+	if err := b.Delete(t.Context(), "absent/late"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, "absent/late", []byte("again"), objstore.PutOptions{IfAbsent: true})
+}
+
+func putIfMatch(t *testing.T, b objstore.Bucket) {
+	for _, size := range []int{5, 13 * mib} {
+		key := fmt.Sprintf("match/%d", size)
+		first := put(t, b, key, noise(18, size), objstore.PutOptions{})
+		second := put(t, b, key, noise(19, size), objstore.PutOptions{IfMatch: first.ETag})
+		_, err := tryPut(t.Context(), b, key, noise(20, size), objstore.PutOptions{IfMatch: first.ETag})
+		wantError(t, "an object that moved on", err, objstore.ErrChanged)
+		if got := wantObject(t, b, key, noise(19, size)); got.ETag != second.ETag {
+			t.Errorf("ETag %s, want %s", got.ETag, second.ETag)
+		}
+	}
+	_, err := tryPut(t.Context(), b, "match/absent", []byte("x"), objstore.PutOptions{IfMatch: `"some"`})
+	wantError(t, "an absent object", err, objstore.ErrChanged, objstore.ErrNotFound)
+	wantAbsent(t, b, "match/absent")
+}
+
+// oneWins: of several conditional writes at once exactly one is published.
+func oneWins(t *testing.T, b objstore.Bucket) {
+	const writers = 8
+	race := func(key string, o objstore.PutOptions, lost ...error) {
+		ready := make([]objstore.Writer, writers)
+		for i := range ready {
+			ready[i] = create(t, t.Context(), b, key, o)
+			write(t, ready[i], noise(uint64(30+i), 1000))
+		}
+		errs := make([]error, writers)
+		var wg sync.WaitGroup
+		for i, w := range ready {
+			wg.Go(func() { _, errs[i] = w.Commit(t.Context()) })
+		}
+		wg.Wait()
+		won := -1
+		for i, err := range errs {
+			switch {
+			case err != nil:
+				wantError(t, "a write that lost", err, lost...)
+			case won >= 0:
+				t.Errorf("%s: writers %d and %d both won", key, won, i)
+			default:
+				won = i
+			}
+		}
+		if won < 0 {
+			t.Fatalf("%s: nobody won: %v", key, errs)
+		}
+		wantObject(t, b, key, noise(uint64(30+won), 1000))
+	}
+	for i := range 5 {
+		key := fmt.Sprintf("race/%d", i)
+		// S3 answers 409 to one that meets another under way.
+		race(key, objstore.PutOptions{IfAbsent: true}, objstore.ErrExists, objstore.ErrChanged)
+		info, err := b.Head(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		race(key, objstore.PutOptions{IfMatch: info.ETag}, objstore.ErrChanged)
+	}
+}
+
+func patch(t *testing.T, b objstore.Bucket) {
+	for _, size := range []int{100, objstore.HeadSize, 13 * mib} {
+		key := fmt.Sprintf("patch/%d", size)
+		want := noise(21, size)
+		head := min(size, objstore.HeadSize)
+		w := create(t, t.Context(), b, key, objstore.PutOptions{})
+		write(t, w, want[:60])
+		apply := func(off int, p string) {
+			t.Helper()
+			if err := w.Patch(int64(off), []byte(p)); err != nil {
+				t.Fatalf("patch [%d, +%d): %v", off, len(p), err)
+			}
+			copy(want[off:], p)
+		}
+		apply(0, "head")
+		apply(58, "++") // up to what was written so far
+		wantError(t, "a patch of bytes not yet written", w.Patch(59, []byte("xx")), objstore.ErrInvalid)
+		write(t, w, want[60:])
+		apply(2, "totals")
+		apply(head-3, "end")
+		apply(head, "")
+		for _, off := range []int{-1, head - 2, head, head + 1, size + 5} {
+			wantError(t, fmt.Sprintf("a patch at %d", off), w.Patch(int64(off), []byte("bad")), objstore.ErrInvalid)
+		}
+		if _, err := w.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantObject(t, b, key, want)
+		if err := w.Patch(0, []byte("x")); err == nil {
+			t.Error("a patch after commit succeeds")
+		}
+	}
+}
+
+func meta(t *testing.T, b objstore.Bucket) {
+	for _, size := range []int{3, 6 * mib} {
+		key := fmt.Sprintf("meta/%d", size)
+		want := map[string]string{"label": "a cat", "farread-source-etag": `"abc"`, "n": "1"}
+		o := objstore.PutOptions{ContentType: "application/x-gulp", Meta: maps.Clone(want)}
+		put(t, b, key, noise(22, size), o)
+		_, got := get(t, b, key, objstore.GetOptions{Range: objstore.Range{Len: 1}})
+		head, err := b.Head(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for call, info := range map[string]objstore.Info{"get": got, "head": head} {
+			if !maps.Equal(info.Meta, want) || info.ContentType != o.ContentType {
+				t.Errorf("%s of %s: %q %v, want %q %v", call, key, info.ContentType, info.Meta, o.ContentType, want)
+			}
+		}
+	}
+}
+
+// boundedMemory: a writer holds a few parts, never the object.
+func boundedMemory(t *testing.T, b objstore.Bucket, most uint64) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	w := create(t, t.Context(), b, "bounded/k", objstore.PutOptions{})
+	p := noise(23, 64<<10)
+	for i := range 96 * 16 {
+		write(t, w, p)
+		if i%64 == 0 {
+			if now := heap(); now > before && now-before > most {
+				t.Fatalf("%d MiB more on the heap after %d MiB were written", (now-before)/mib, i/16)
+			}
+		}
+	}
+	info, err := w.Commit(t.Context())
+	if err != nil || info.Size != 96*mib {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	if err := b.Delete(t.Context(), "bounded/k"); err != nil {
+		t.Error(err)
+	}
+}
