@@ -1,0 +1,267 @@
+// Package gulp reads and writes GulpIO chunks: a .gulp object of encoded
+// images, one after the other, and a .gmeta object of JSON that says where each
+// image of each id lies.
+//
+// A [Chunk] is one such pair. A [Dataset] is a folder or prefix of pairs
+// data_N.gulp / meta_N.gmeta. [Writer] and [DatasetWriter] make them. Payload
+// bytes pass through untouched in both directions; no image is ever decoded.
+package gulp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/rangeio"
+)
+
+// Format is the name that errors of this package carry.
+const Format = "gulp"
+
+// Options tune Open. The zero value is right for most.
+type Options struct {
+	// Limits are checked before anything is allocated: MaxMeta against the
+	// size of the .gmeta and against what is kept of it, MaxEntries against
+	// ids and frames together, MaxDecoded against the bytes of one read call.
+	Limits formats.Limits
+	// Window is the most that Each and Verify read at once, and the size of
+	// the pieces in which a large .gmeta is scanned. Two windows are held at
+	// a time. 0 means 4 MiB: two requests of the fast policy's longest range.
+	Window int64
+	// Parallel is how many chunks of a Dataset are opened at a time. 0 means
+	// 8: 16 requests, two for each pair, the planner's own parallelism.
+	Parallel int
+}
+
+const (
+	defaultWindow   = 4 << 20
+	defaultParallel = 8
+)
+
+func (o Options) withDefaults() Options {
+	o.Limits = o.Limits.WithDefaults()
+	if o.Window <= 0 {
+		o.Window = defaultWindow
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = defaultParallel
+	}
+	return o
+}
+
+// A Chunk is one open gulp chunk. It holds the whole index and no image. All
+// methods are safe for concurrent use; the two Readers stay in use as long as
+// the Chunk is.
+type Chunk struct {
+	data   rangeio.Reader
+	o      Options
+	items  []item
+	byID   map[string]int
+	totals Totals
+	spans  sync.Pool // *[1]rangeio.Span, so that ReadFrame allocates nothing
+}
+
+// An item is what the index says of one id.
+type item struct {
+	id     string
+	frames []frame
+	meta   []byte // raw meta_data, nil when absent
+}
+
+// A frame is one triplet in 16 bytes.
+type frame struct {
+	off int64
+	lp  uint64 // total length << 2 | padding
+}
+
+func newFrame(off, pad, total int64) frame {
+	return frame{off, uint64(total)<<2 | uint64(pad)} //nolint:gosec // both were checked to be >= 0
+}
+
+func (f frame) pad() int64     { return int64(f.lp & 3) }
+func (f frame) total() int64   { return int64(f.lp >> 2) } //nolint:gosec // below 1<<62 by the shift
+func (f frame) size() int64    { return f.total() - f.pad() }
+func (f frame) end() int64     { return f.off + f.total() }
+func (f frame) dataEnd() int64 { return f.off + f.size() }
+
+// Totals are the sums over a gulp chunk.
+type Totals struct {
+	IDs, Frames int64
+	Bytes       int64 // payload, without padding
+	Padding     int64
+	DataBytes   int64 // size of the data object
+}
+
+// Unclaimed is the number of bytes of the data object that no frame covers:
+// holes, or what an append left behind that never wrote its index.
+func (t Totals) Unclaimed() int64 { return t.DataBytes - t.Bytes - t.Padding }
+
+// FrameInfo says where a frame lies in the data object.
+type FrameInfo struct {
+	Off  int64
+	Pad  int   // zero bytes after the payload, 0 to 3
+	Size int64 // payload bytes, without padding
+}
+
+// Item is what the index says of one id.
+type Item struct {
+	ID     string
+	Frames int
+	Bytes  int64 // payload, without padding
+	// MetaData is the meta_data text as stored, nil when there is none. It
+	// must not be modified. See MetaData for what it may contain.
+	MetaData json.RawMessage
+}
+
+// Open reads the index, the .gmeta, and checks every entry of it against the
+// size of data; data itself is not read. An index of up to two windows
+// (Options.Window) is one planned read, a larger one is streamed with the next
+// window read ahead. What is kept is about 16 bytes a frame, 130 an id, and the
+// meta_data text.
+//
+// Open fails with ErrCorrupt where the text is no UTF-8 JSON of the right
+// shape, an entry lies outside data, two entries claim the same byte, padding
+// is not 0 to 3 or leaves no payload, or an id occurs twice; with ErrTooLarge
+// where a limit is passed. The error is a *formats.Error that names id and
+// frame; its Off is a position in the .gmeta. Errors of the readers keep their
+// identity.
+func Open(ctx context.Context, meta, data rangeio.Reader, o Options) (*Chunk, error) {
+	o = o.withDefaults()
+	if meta.Size() > o.Limits.MaxMeta {
+		return nil, &formats.Error{Format: Format, Part: "gmeta", Off: -1,
+			Err: fmt.Errorf("%d bytes of index: %w", meta.Size(), formats.ErrTooLarge)}
+	}
+	src := newSource(meta, o.Window)
+	ctx, cancel := context.WithCancel(ctx)
+	defer src.wait() // after cancel: no read outlives Open
+	defer cancel()
+	b := newBuilder(func() ([]byte, error) { return src.next(ctx) }, meta.Size(), data.Size(), o.Limits)
+	if err := b.parse(); err != nil {
+		return nil, err
+	}
+	c := &Chunk{data: data, o: o, items: b.items, byID: b.byID, totals: b.totals}
+	c.totals.IDs = int64(len(c.items))
+	c.totals.DataBytes = data.Size()
+	c.spans.New = func() any { return new([1]rangeio.Span) }
+	return c, nil
+}
+
+// Len is the number of ids.
+func (c *Chunk) Len() int { return len(c.items) }
+
+// ID is the id at position k of file order. It panics when k is not in
+// [0, Len), as indexing does.
+func (c *Chunk) ID(k int) string { return c.items[k].id }
+
+// IDs yields the ids in file order.
+func (c *Chunk) IDs() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range c.items {
+			if !yield(c.items[i].id) {
+				return
+			}
+		}
+	}
+}
+
+// Items yields what the index says of each id, in file order.
+func (c *Chunk) Items() iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		for i := range c.items {
+			if !yield(c.items[i].public()) {
+				return
+			}
+		}
+	}
+}
+
+// Item is what the index says of id, or ErrNoEntry.
+func (c *Chunk) Item(id string) (Item, error) {
+	it, err := c.find(id)
+	if err != nil {
+		return Item{}, err
+	}
+	return it.public(), nil
+}
+
+// Has says whether id is in the index.
+func (c *Chunk) Has(id string) bool {
+	_, ok := c.byID[id]
+	return ok
+}
+
+// Frames is the number of frames of id; an id without frames is legal. An
+// unknown id is ErrNoEntry.
+func (c *Chunk) Frames(id string) (int, error) {
+	it, err := c.find(id)
+	if err != nil {
+		return 0, err
+	}
+	return len(it.frames), nil
+}
+
+// Frame says where frame i of id lies. ErrNoEntry when there is no such id or
+// frame.
+func (c *Chunk) Frame(id string, i int) (FrameInfo, error) {
+	f, err := c.frame(id, i)
+	if err != nil {
+		return FrameInfo{}, err
+	}
+	return FrameInfo{Off: f.off, Pad: int(f.pad()), Size: f.size()}, nil
+}
+
+// MetaData is the meta_data of id exactly as stored, or nil when the id has
+// none. It must not be modified. Its text is JSON, of any shape, except that
+// the number words of Python (NaN, Infinity, -Infinity) may stand in it, which
+// GulpIO writes and reads: pass it through PlainJSON before it goes to anything
+// that wants strict JSON. An unknown id is ErrNoEntry.
+func (c *Chunk) MetaData(id string) (json.RawMessage, error) {
+	it, err := c.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return it.meta, nil
+}
+
+// Totals are the sums over all ids.
+func (c *Chunk) Totals() Totals { return c.totals }
+
+func (it *item) public() Item {
+	p := Item{ID: it.id, Frames: len(it.frames), MetaData: it.meta}
+	for _, f := range it.frames {
+		p.Bytes += f.size()
+	}
+	return p
+}
+
+func (c *Chunk) find(id string) (*item, error) {
+	k, ok := c.byID[id]
+	if !ok {
+		return nil, &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: formats.ErrNoEntry}
+	}
+	return &c.items[k], nil
+}
+
+func (c *Chunk) frame(id string, i int) (frame, error) {
+	it, err := c.find(id)
+	if err != nil {
+		return frame{}, err
+	}
+	if i < 0 || i >= len(it.frames) {
+		return frame{}, &formats.Error{Format: Format, Part: partOf(id), Off: -1,
+			Err: fmt.Errorf("frame %d of %d: %w", i, len(it.frames), errNoFrame)}
+	}
+	return it.frames[i], nil
+}
+
+// partOf names an id in an error. Hostile ids are quoted and cut short.
+func partOf(id string) string {
+	const most = 80 // enough to recognise an id, little enough for one line
+	if len(id) > most {
+		return fmt.Sprintf("id %q (%d bytes)", id[:most]+"…", len(id))
+	}
+	return fmt.Sprintf("id %q", id)
+}

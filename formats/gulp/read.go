@@ -1,0 +1,223 @@
+package gulp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/rangeio"
+)
+
+// ErrIndex is matched, beside formats.ErrNoEntry, when an id exists but the
+// frame asked for does not: an index out of bounds, where slices would clip.
+var ErrIndex = errors.New("index out of bounds")
+
+// errNoFrame matches both.
+var errNoFrame = fmt.Errorf("%w: %w", ErrIndex, formats.ErrNoEntry)
+
+// A Buffer holds what ReadFrames returns and is used again by the next call, so
+// that steady reading allocates nothing. The zero value is ready. It must not
+// be used by two calls at a time.
+type Buffer struct {
+	data   []byte
+	frames [][]byte
+	sel    []frame // frames to read, in index order
+	spans  []rangeio.Span
+	padded bool // frames keep their padding
+}
+
+// AppendFrames appends the encoded frames from, from+step, … of id, up to but
+// without to, to dst and returns the longer slice. Padding is cut off. Step may
+// be negative, and to may then be -1, to end with frame 0; Slice.Resolve turns
+// a Python slice into the three. The frames share one fresh buffer: keeping one
+// keeps all of the call.
+//
+// It is one planned read, hence one phase: frames that follow each other in the
+// data object make one span, the pads between them included; the others one
+// span each. An index outside [0, Frames) or step 0 is an error that matches
+// ErrIndex and formats.ErrNoEntry; more bytes than Limits.MaxDecoded are
+// formats.ErrTooLarge, and Each reads any amount. Dst is not changed on error.
+func (c *Chunk) AppendFrames(ctx context.Context, dst [][]byte, id string, from, to, step int) ([][]byte, error) {
+	var b Buffer
+	frames, err := c.ReadFrames(ctx, &b, id, from, to, step)
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, frames...), nil
+}
+
+// ReadFrames is AppendFrames into the memory of b, which it grows as needed.
+// The result is valid until b is used again. Once b has grown there are no
+// allocations here.
+func (c *Chunk) ReadFrames(ctx context.Context, b *Buffer, id string, from, to, step int) ([][]byte, error) {
+	if err := c.choose(b, id, from, to, step); err != nil {
+		return nil, err
+	}
+	if err := b.read(ctx, c.data, c.o.Limits.MaxDecoded); err != nil {
+		return nil, wrap(id, err)
+	}
+	if step < 0 {
+		slices.Reverse(b.frames)
+	}
+	return b.frames, nil
+}
+
+// ReadFrame reads frame i of id without its padding. The bytes land in dst's
+// memory where its capacity is enough, and then nothing is allocated; else in a
+// new buffer. One request.
+func (c *Chunk) ReadFrame(ctx context.Context, dst []byte, id string, i int) ([]byte, error) {
+	f, err := c.frame(id, i)
+	if err != nil {
+		return nil, err
+	}
+	n := f.size()
+	if n > int64(cap(dst)) {
+		if n > c.o.Limits.MaxDecoded || n > math.MaxInt {
+			return nil, tooLarge(id, n, c.o.Limits.MaxDecoded)
+		}
+		dst = make([]byte, n)
+	}
+	dst = dst[:n]
+	spans := c.spans.Get().(*[1]rangeio.Span) //nolint:forcetypeassert // only New fills the pool
+	spans[0] = rangeio.Span{Off: f.off, P: dst}
+	err = c.data.ReadRanges(ctx, spans[:])
+	spans[0].P = nil
+	c.spans.Put(spans)
+	if err != nil {
+		return nil, wrap(id, err)
+	}
+	return dst, nil
+}
+
+// Plan lists the spans that AppendFrames would read, in index order. They are
+// for planning only: their buffers have the right lengths but share memory.
+func (c *Chunk) Plan(id string, from, to, step int) ([]rangeio.Span, error) {
+	var b Buffer
+	if err := c.choose(&b, id, from, to, step); err != nil {
+		return nil, err
+	}
+	var most int64
+	for i := 0; i < len(b.sel); {
+		n, size := stretch(b.sel[i:], b.padded)
+		most = max(most, size)
+		i += n
+	}
+	if most > c.o.Limits.MaxDecoded || most > math.MaxInt {
+		return nil, tooLarge(id, most, c.o.Limits.MaxDecoded)
+	}
+	shared := make([]byte, most) // never touched, hence never paged in
+	for i := 0; i < len(b.sel); {
+		n, size := stretch(b.sel[i:], b.padded)
+		b.spans = append(b.spans, rangeio.Span{Off: b.sel[i].off, P: shared[:size]})
+		i += n
+	}
+	return b.spans, nil
+}
+
+// choose puts the frames [from, to) of id, step apart, into b.sel, in index
+// order whatever the sign of step.
+func (c *Chunk) choose(b *Buffer, id string, from, to, step int) error {
+	it, err := c.find(id)
+	if err != nil {
+		return err
+	}
+	n, err := selected(len(it.frames), from, to, step)
+	if err != nil {
+		return &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: err}
+	}
+	b.sel = slices.Grow(b.sel[:0], n)
+	if n == 0 {
+		return nil
+	}
+	if step < 0 {
+		from, step = from+(n-1)*step, -step
+	}
+	if step == 1 {
+		b.sel = append(b.sel, it.frames[from:from+n]...)
+		return nil
+	}
+	for i := range n {
+		b.sel = append(b.sel, it.frames[from+i*step])
+	}
+	return nil
+}
+
+// selected counts from, from+step, … before to, all of which must be in [0, n).
+func selected(n, from, to, step int) (int, error) {
+	switch {
+	case step > 0 && 0 <= from && from <= n && 0 <= to && to <= n:
+		if from >= to {
+			return 0, nil
+		}
+		return (to-from-1)/step + 1, nil
+	case step < 0 && -1 <= from && from < n && -1 <= to && to < n:
+		if from <= to {
+			return 0, nil
+		}
+		return -((from - to - 1) / step) + 1, nil
+	case step == 0:
+		return 0, fmt.Errorf("step 0 of %d frames: %w", n, errNoFrame)
+	}
+	return 0, fmt.Errorf("frames %d:%d:%d of %d: %w", from, to, step, n, errNoFrame)
+}
+
+// stretch is how many of the frames sel[0], sel[1], … follow each other in the
+// data object, and the bytes from the first to the end of the last, whose
+// padding counts only if it is wanted.
+func stretch(sel []frame, padded bool) (n int, size int64) {
+	for n = 1; n < len(sel) && sel[n].off == sel[n-1].end(); n++ {
+	}
+	if padded {
+		return n, sel[n-1].end() - sel[0].off
+	}
+	return n, sel[n-1].dataEnd() - sel[0].off
+}
+
+// read reads the frames b.sel into b.frames as one planned read.
+func (b *Buffer) read(ctx context.Context, r rangeio.Reader, limit int64) error {
+	var total int64
+	for i := 0; i < len(b.sel); {
+		n, size := stretch(b.sel[i:], b.padded)
+		total += size // no overflow: frames lie apart inside one object
+		i += n
+	}
+	if total > limit || total > math.MaxInt {
+		return fmt.Errorf("%d bytes in one read, %d allowed: %w", total, limit, formats.ErrTooLarge)
+	}
+	if int64(cap(b.data)) < total {
+		b.data = make([]byte, total)
+	}
+	b.frames, b.spans = slices.Grow(b.frames[:0], len(b.sel)), b.spans[:0]
+	free := b.data[:total]
+	for i := 0; i < len(b.sel); {
+		n, size := stretch(b.sel[i:], b.padded)
+		p := free[:size:size]
+		free = free[size:]
+		b.spans = append(b.spans, rangeio.Span{Off: b.sel[i].off, P: p})
+		for _, f := range b.sel[i : i+n] {
+			at, end := f.off-b.sel[i].off, f.dataEnd()-b.sel[i].off
+			if b.padded {
+				end += f.pad()
+			}
+			b.frames = append(b.frames, p[at:end:end])
+		}
+		i += n
+	}
+	if len(b.spans) == 0 {
+		return nil
+	}
+	return r.ReadRanges(ctx, b.spans)
+}
+
+func tooLarge(id string, n, limit int64) error {
+	return &formats.Error{Format: Format, Part: partOf(id), Off: -1,
+		Err: fmt.Errorf("%d bytes in one read, %d allowed: %w", n, limit, formats.ErrTooLarge)}
+}
+
+// wrap names the id in an error of a read, whose identity stays.
+func wrap(id string, err error) error {
+	return &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: err}
+}

@@ -1,0 +1,358 @@
+package gulp
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/farread/farread/formats"
+)
+
+// WriterOptions tune a Writer. The zero value is right for most.
+type WriterOptions struct {
+	// Limits: MaxMeta bounds what is kept for the .gmeta, MaxEntries ids and
+	// frames together. Passing one is ErrTooLarge.
+	Limits formats.Limits
+}
+
+// A Writer streams one gulp chunk: payloads go to the data object as they come,
+// each followed by zeros up to a multiple of four bytes, as GulpIO pads; the
+// index is kept in memory, 2 to 10 bytes a frame and about 150 an id plus its
+// text, and written by WriteMeta. Frames of several ids may come interleaved.
+// A Writer is for one goroutine. After an error in the data stream every later
+// call returns that error.
+type Writer struct {
+	w      io.Writer
+	l      formats.Limits
+	ids    []*entry // in order of first mention
+	byID   map[string]*entry
+	totals Totals
+	kept   int64
+	zeros  [3]byte // never written to
+	err    error
+}
+
+// An entry is the index of one id, compact: for each frame the payload size
+// shifted left by one, as a uvarint; with the low bit set a second uvarint
+// follows, the hole between the frame before and this one.
+type entry struct {
+	id     string
+	frames []byte
+	end    int64 // of the last frame
+	meta   []json.RawMessage
+}
+
+var errEmptyFrame = errors.New("empty payload")
+
+// NewWriter returns a Writer whose data object is w. Publish that object before
+// the .gmeta: a reader that finds an index must find its bytes.
+func NewWriter(w io.Writer, o WriterOptions) *Writer {
+	return &Writer{w: w, l: o.Limits.WithDefaults(), byID: map[string]*entry{}}
+}
+
+// AddMeta appends a JSON object to the meta_data list of id, which it enters
+// into the index if it is new. The text is kept as it is, but for characters
+// outside ASCII, which are escaped: GulpIO opens its index in the locale's
+// encoding. An id without any meta_data gets one empty object, since GulpIO
+// fails on an empty list. Text that is no JSON object, in strict JSON, is
+// ErrCorrupt.
+func (w *Writer) AddMeta(id string, meta json.RawMessage) error {
+	text, err := checkMeta(meta)
+	if err != nil {
+		return &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: fmt.Errorf("meta_data: %w", err)}
+	}
+	e, err := w.entry(id)
+	if err != nil {
+		return err
+	}
+	e.meta = append(e.meta, text)
+	return w.count(len(text))
+}
+
+// WriteFrame appends one payload to id, which it enters into the index if it is
+// new. The payload is not kept. An empty one is ErrCorrupt, as nothing could
+// read it back.
+func (w *Writer) WriteFrame(id string, payload []byte) error {
+	if len(payload) == 0 {
+		return w.empty(id)
+	}
+	e, err := w.entry(id)
+	if err != nil {
+		return err
+	}
+	if _, err := w.w.Write(payload); err != nil {
+		w.err = wrap(id, err)
+		return w.err
+	}
+	return w.finish(e, int64(len(payload)))
+}
+
+// CopyFrame is WriteFrame from a stream of any length; it returns that length.
+// When r fails, bytes of half a frame stand in the data object, so the error
+// stays: the chunk cannot be finished.
+func (w *Writer) CopyFrame(id string, r io.Reader) (int64, error) {
+	e, err := w.entry(id)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(w.w, r)
+	if err != nil {
+		w.err = wrap(id, err)
+		return n, w.err
+	}
+	if n == 0 {
+		return 0, w.empty(id)
+	}
+	return n, w.finish(e, n)
+}
+
+func (w *Writer) empty(id string) error {
+	return &formats.Error{Format: Format, Part: partOf(id), Off: -1,
+		Err: fmt.Errorf("%w: %w", errEmptyFrame, formats.ErrCorrupt)}
+}
+
+// finish pads the frame just written and enters it.
+func (w *Writer) finish(e *entry, size int64) error {
+	pad := -size & 3
+	if pad > 0 {
+		if _, err := w.w.Write(w.zeros[:pad]); err != nil {
+			w.err = wrap(e.id, err)
+			return w.err
+		}
+	}
+	before := len(e.frames)
+	hole := w.totals.DataBytes - e.end
+	v := uint64(size) << 1 //nolint:gosec // a length
+	if hole > 0 {
+		v |= 1
+	}
+	e.frames = binary.AppendUvarint(e.frames, v)
+	if hole > 0 {
+		e.frames = binary.AppendUvarint(e.frames, uint64(hole)) //nolint:gosec // checked above
+	}
+	w.totals.Frames++
+	w.totals.Bytes += size
+	w.totals.Padding += pad
+	w.totals.DataBytes += size + pad
+	e.end = w.totals.DataBytes
+	return w.count(len(e.frames) - before)
+}
+
+func (w *Writer) entry(id string) (*entry, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	if e := w.byID[id]; e != nil {
+		return e, nil
+	}
+	if !utf8.ValidString(id) {
+		return nil, &formats.Error{Format: Format, Part: partOf(id), Off: -1,
+			Err: fmt.Errorf("an id that is no UTF-8: %w", formats.ErrCorrupt)}
+	}
+	e := &entry{id: id}
+	w.ids = append(w.ids, e)
+	w.byID[id] = e
+	w.totals.IDs++
+	return e, w.count(idCost + len(id))
+}
+
+func (w *Writer) count(memory int) error {
+	w.kept += int64(memory)
+	switch {
+	case w.kept > w.l.MaxMeta:
+		w.err = fmt.Errorf("%s: more than %d bytes of index: %w", Format, w.l.MaxMeta, formats.ErrTooLarge)
+	case w.totals.Frames+w.totals.IDs > w.l.MaxEntries:
+		w.err = fmt.Errorf("%s: more than %d ids and frames: %w", Format, w.l.MaxEntries, formats.ErrTooLarge)
+	}
+	return w.err
+}
+
+// Has says whether id is in the index.
+func (w *Writer) Has(id string) bool { return w.byID[id] != nil }
+
+// Totals are the sums so far.
+func (w *Writer) Totals() Totals { return w.totals }
+
+// WriteMeta writes the .gmeta, streamed, in the very text that GulpIO would
+// write: ids in the order of their first mention, one line, Python's spacing.
+func (w *Writer) WriteMeta(out io.Writer) error {
+	if w.err != nil {
+		return w.err
+	}
+	t := text{w: out, p: append(make([]byte, 0, textBlock+textBlock/4), '{')}
+	for i, e := range w.ids {
+		if i > 0 {
+			t.p = append(t.p, ", "...)
+		}
+		t.p = append(appendString(t.p, e.id), `: {"frame_info": [`...)
+		t.frames(e.frames)
+		t.p = append(t.p, `], "meta_data": [`...)
+		for j, m := range e.meta {
+			if j > 0 {
+				t.p = append(t.p, ", "...)
+			}
+			t.p = append(t.p, m...)
+			t.flush(textBlock)
+		}
+		if len(e.meta) == 0 {
+			t.p = append(t.p, "{}"...)
+		}
+		t.p = append(t.p, "]}"...)
+		t.flush(textBlock)
+	}
+	t.p = append(t.p, '}')
+	t.flush(0)
+	if t.err != nil {
+		return fmt.Errorf("%s: gmeta: %w", Format, t.err)
+	}
+	return nil
+}
+
+// textBlock is how much text is gathered for one write: large enough that the
+// call does not count, small beside the index itself.
+const textBlock = 64 << 10
+
+// A text gathers small pieces for w and keeps the first error.
+type text struct {
+	w   io.Writer
+	p   []byte
+	err error
+}
+
+// flush writes what was gathered if it is more than limit bytes.
+func (t *text) flush(limit int) {
+	if len(t.p) <= limit {
+		return
+	}
+	if t.err == nil {
+		_, t.err = t.w.Write(t.p)
+	}
+	t.p = t.p[:0]
+}
+
+func (t *text) frames(p []byte) {
+	var off int64
+	for first := true; len(p) > 0; first = false {
+		v, n := binary.Uvarint(p)
+		p = p[n:]
+		if v&1 == 1 {
+			hole, n := binary.Uvarint(p)
+			p = p[n:]
+			off += int64(hole) //nolint:gosec // written from an int64
+		}
+		size := int64(v >> 1) //nolint:gosec // written from an int64
+		pad := -size & 3
+		if !first {
+			t.p = append(t.p, ", "...)
+		}
+		t.p = strconv.AppendInt(append(t.p, '['), off, 10)
+		t.p = strconv.AppendInt(append(t.p, ", "...), pad, 10)
+		t.p = strconv.AppendInt(append(t.p, ", "...), size+pad, 10)
+		t.p = append(t.p, ']')
+		t.flush(textBlock)
+		off += size + pad
+	}
+}
+
+// checkMeta checks that p is one strict JSON object and returns it in ASCII.
+func checkMeta(p []byte) (json.RawMessage, error) {
+	s := scanText(p)
+	c, err := s.token()
+	if err != nil {
+		return nil, err
+	}
+	if c != '{' {
+		return nil, s.bad("%q where an object should be", c)
+	}
+	raw, err := s.raw(1)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.atEnd(); err != nil {
+		return nil, err
+	}
+	return appendASCII(make([]byte, 0, len(raw)), raw), nil
+}
+
+// scanText is a scanner over text in memory.
+func scanText(p []byte) *scanner {
+	given := false
+	return &scanner{where: func() string { return "meta_data" }, mark: -1, more: func() ([]byte, error) {
+		if given {
+			return nil, errEnd
+		}
+		given = true
+		return p, nil
+	}}
+}
+
+// MetaList splits a meta_data list into its values, which share its memory.
+// Text that is no JSON list is ErrCorrupt.
+func MetaList(raw json.RawMessage) ([]json.RawMessage, error) {
+	s := scanText(raw)
+	s.words = true
+	var out []json.RawMessage
+	err := s.list('[', ']', "a list", func() error {
+		v, err := s.raw(1)
+		out = append(out, v[:len(v):len(v)])
+		return err
+	})
+	if err == nil {
+		err = s.atEnd()
+	}
+	return out, err
+}
+
+// appendString appends s as a JSON string in Python's spelling.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch r {
+		case '"', '\\':
+			dst = append(dst, '\\', byte(r))
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		case '\b':
+			dst = append(dst, `\b`...)
+		case '\f':
+			dst = append(dst, `\f`...)
+		default:
+			dst = appendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
+
+// appendASCII appends JSON text with everything outside ASCII escaped, which
+// can only stand in its strings.
+func appendASCII(dst, text []byte) []byte {
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		text = text[n:]
+		if r < utf8.RuneSelf {
+			dst = append(dst, byte(r))
+			continue
+		}
+		dst = appendRune(dst, r)
+	}
+	return dst
+}
+
+func appendRune(dst []byte, r rune) []byte {
+	if ' ' <= r && r <= '~' {
+		return append(dst, byte(r))
+	}
+	if hi, lo := utf16.EncodeRune(r); hi != utf8.RuneError {
+		return fmt.Appendf(dst, `\u%04x\u%04x`, hi, lo)
+	}
+	return fmt.Appendf(dst, `\u%04x`, r)
+}
