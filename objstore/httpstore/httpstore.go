@@ -1,0 +1,228 @@
+// Package httpstore reads objects from any HTTP server that answers Range
+// requests. It cannot write or list.
+//
+// Bytes are read as stored: no compression is asked for, and none undone.
+// Redirects are followed with the range kept. Requests that got no usable
+// answer are repeated here, a few times and no longer than the server or the
+// context allows; bodies are not: objstore.Object continues those.
+package httpstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/internal/wire"
+)
+
+// Config says where a bucket is and how to talk to it. Only Base is needed.
+type Config struct {
+	// Base is the URL of what stands for the bucket; keys are paths below it.
+	// Its query, such as a signature, goes with every request. Split makes a
+	// Base and a key of the URL of one object.
+	Base string
+	// Transport carries the requests; nil: a transport of the bucket's own. One
+	// that is given should not decompress.
+	Transport   http.RoundTripper
+	Concurrency int           // requests in flight that connections are kept for; 0: 64
+	Retries     int           // repetitions of a request without a usable answer; 0: 4; -1: none
+	MinWait     time.Duration // before the first repetition, then doubled; 0: 100 ms
+	MaxWait     time.Duration // before any repetition, also when the server asks for more; 0: 10 s
+	Header      http.Header   // sent with every request: Authorization, for one
+	Counter     *objstore.Counter
+	Logger      *slog.Logger // debug lines about repeated requests; nil: none
+}
+
+func (c Config) withDefaults() Config {
+	if c.Retries == 0 {
+		c.Retries = 4 // with the waits below 1.5 s in all, enough for a server that restarts
+	}
+	if c.MinWait <= 0 {
+		c.MinWait = 100 * time.Millisecond
+	}
+	if c.MaxWait <= 0 {
+		c.MaxWait = 10 * time.Second
+	}
+	return c
+}
+
+// A Bucket reads below one URL. Its methods are safe for concurrent use.
+type Bucket struct {
+	base *url.URL
+	name string
+	http *http.Client
+	cfg  Config
+}
+
+var _ objstore.Bucket = (*Bucket)(nil)
+
+// New checks the configuration. It makes no request.
+func New(c Config) (*Bucket, error) {
+	base, err := url.Parse(c.Base)
+	if err != nil {
+		return nil, fmt.Errorf("base URL: %w", objstore.ErrInvalid) // the text would quote a signature
+	}
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+		return nil, fmt.Errorf("base URL needs http or https and a host: %w", objstore.ErrInvalid)
+	}
+	base.Fragment, base.RawFragment = "", ""
+	b := &Bucket{base: base, cfg: c.withDefaults()}
+	b.name = base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/")
+	t := c.Transport
+	if t == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		wire.Tune(own, c.Concurrency)
+		t = own
+	}
+	b.http = &http.Client{Transport: wire.Counting(t, c.Counter, nil)}
+	return b, nil
+}
+
+// Split cuts the URL of one object into the Base of a Config and the key. The
+// query stays with the Base, so that a presigned URL goes on working.
+func Split(rawURL string) (base, key string, err error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return "", "", fmt.Errorf("object URL: %w", objstore.ErrInvalid)
+	}
+	path := u.EscapedPath()
+	i := strings.LastIndexByte(path, '/')
+	key, err = url.PathUnescape(path[i+1:])
+	if err != nil || key == "" || strings.Contains(key, "/") {
+		return "", "", fmt.Errorf("object URL names no key: %w", objstore.ErrInvalid)
+	}
+	u.RawPath = path[:i+1]
+	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
+		return "", "", fmt.Errorf("object URL: %w", objstore.ErrInvalid)
+	}
+	return u.String(), key, nil
+}
+
+// Name is the base URL without credentials and query.
+func (b *Bucket) Name() string { return b.name }
+
+// CloseIdleConnections closes what the bucket keeps for later requests.
+func (b *Bucket) CloseIdleConnections() { b.http.CloseIdleConnections() }
+
+// url is the URL of key, or ErrInvalid for a key that a server would read as
+// another path.
+func (b *Bucket) url(key string) (string, error) {
+	if key == "" {
+		return "", fmt.Errorf("empty key: %w", objstore.ErrInvalid)
+	}
+	segs := strings.Split(key, "/")
+	for i, s := range segs {
+		if s == "." || s == ".." {
+			return "", fmt.Errorf("key with a segment %q: %w", s, objstore.ErrInvalid)
+		}
+		// "+" means itself in a path, but S3 reads it as a space.
+		segs[i] = strings.ReplaceAll(url.PathEscape(s), "+", "%2B")
+	}
+	u := *b.base
+	u.RawPath = strings.TrimSuffix(b.base.EscapedPath(), "/") + "/" + strings.Join(segs, "/")
+	path, err := url.PathUnescape(u.RawPath)
+	if err != nil {
+		return "", fmt.Errorf("key: %w", objstore.ErrInvalid)
+	}
+	u.Path = path
+	return u.String(), nil
+}
+
+// do sends one request, repeated as the configuration says. The answer has
+// whatever status the last try brought; its body is the caller's to close.
+func (b *Bucket) do(ctx context.Context, method, key string, h http.Header) (*http.Response, error) {
+	u, err := b.url(key)
+	if err != nil {
+		return nil, err
+	}
+	req, err := retryablehttp.NewRequestWithContext(ctx, method, u, nil)
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", objstore.ErrInvalid)
+	}
+	for k, v := range b.cfg.Header {
+		req.Header[k] = v
+	}
+	for k, v := range h {
+		req.Header[k] = v
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	c := retryablehttp.Client{
+		HTTPClient:   b.http,
+		RetryWaitMin: b.cfg.MinWait,
+		RetryWaitMax: b.cfg.MaxWait,
+		RetryMax:     max(b.cfg.Retries, 0),
+		CheckRetry:   retryable,
+		Backoff:      backoff,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		RequestLogHook: func(_ retryablehttp.Logger, _ *http.Request, n int) {
+			if n > 0 {
+				b.cfg.Counter.AddRetry()
+				b.debug(ctx, "again", "key", key, "try", n+1)
+			}
+		},
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		if resp != nil {
+			resp.Body.Close() //nolint:errcheck // there is an error already
+		}
+		return nil, wire.Failure(ctx, err)
+	}
+	return resp, nil
+}
+
+func (b *Bucket) debug(ctx context.Context, msg string, more ...any) {
+	if b.cfg.Logger != nil {
+		b.cfg.Logger.DebugContext(ctx, msg, append([]any{"bucket", b.name}, more...)...)
+	}
+}
+
+// retryable repeats what may pass: answers that say so, and lost connections.
+func retryable(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err != nil {
+		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+	}
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true, nil
+	}
+	return false, nil
+}
+
+// backoff obeys Retry-After, but never waits longer than the bucket allows.
+func backoff(least, most time.Duration, n int, resp *http.Response) time.Duration {
+	return min(retryablehttp.DefaultBackoff(least, most, n, resp), most)
+}
+
+// Create always fails: the store is read-only.
+func (b *Bucket) Create(_ context.Context, key string, _ objstore.PutOptions) (objstore.Writer, error) {
+	return nil, b.readOnly("put", key)
+}
+
+// Delete always fails: the store is read-only.
+func (b *Bucket) Delete(_ context.Context, key string) error { return b.readOnly("delete", key) }
+
+// List yields one error: HTTP has no listing.
+func (b *Bucket) List(_ context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		yield(objstore.Info{}, b.readOnly("list", prefix))
+	}
+}
+
+func (b *Bucket) readOnly(op, key string) error {
+	return &objstore.Error{Op: op, Bucket: b.name, Key: key,
+		Err: fmt.Errorf("a plain HTTP server can only be read: %w: %w", objstore.ErrInvalid, errors.ErrUnsupported)}
+}

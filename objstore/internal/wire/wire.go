@@ -1,0 +1,138 @@
+// Package wire is what the drivers that speak HTTP share: a tuned transport,
+// counting at the transport, bodies of a known length, and the classification
+// of failures that have no status.
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+
+	"github.com/farread/farread/objstore"
+)
+
+// Idle is the least number of idle connections that are kept: as many as small
+// ranges are read side by side.
+const Idle = 64
+
+// Tune prepares t for many ranged GETs against one host: connections are kept
+// for n requests in flight (at least Idle), and nothing is decompressed behind
+// the reader's back, which would move every offset.
+func Tune(t *http.Transport, n int) {
+	n = max(n, Idle)
+	t.MaxIdleConnsPerHost = n
+	t.MaxIdleConns = max(t.MaxIdleConns, 2*n)
+	t.DisableCompression = true
+}
+
+// Counting counts every request that t sends and the bytes of every body as
+// they are read. retry, if given, says whether a request repeats an earlier one.
+func Counting(t http.RoundTripper, c *objstore.Counter, retry func(*http.Request) bool) http.RoundTripper {
+	return &counting{t, c, retry}
+}
+
+type counting struct {
+	t     http.RoundTripper
+	c     *objstore.Counter
+	retry func(*http.Request) bool
+}
+
+func (t *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.c.AddRequest()
+	if t.retry != nil && t.retry(r) {
+		t.c.AddRetry()
+	}
+	resp, err := t.t.RoundTrip(r)
+	if err == nil && t.c != nil {
+		resp.Body = &countedBody{resp.Body, t.c}
+	}
+	return resp, err
+}
+
+// CloseIdleConnections lets http.Client reach the transport.
+func (t *counting) CloseIdleConnections() {
+	if c, ok := t.t.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+type countedBody struct {
+	io.ReadCloser
+	c *objstore.Counter
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.c.AddBytes(int64(n))
+	return n, err
+}
+
+// CheckRange refuses ranges that mean nothing, and cuts those that reach beyond
+// any offset.
+func CheckRange(r objstore.Range) (objstore.Range, error) {
+	if r.Len < 0 {
+		return r, fmt.Errorf("range of length %d: %w", r.Len, objstore.ErrInvalid)
+	}
+	if r.Off < 0 || r.Len > math.MaxInt64-r.Off {
+		r.Len = 0
+	}
+	return r, nil
+}
+
+// Body reads exactly n bytes of rc. A body that ends before is
+// io.ErrUnexpectedEOF, one that goes on is cut. Errors other than the end pass
+// through fail, which classifies them.
+func Body(rc io.ReadCloser, n int64, fail func(error) error) io.ReadCloser {
+	return &exact{rc, n, fail}
+}
+
+type exact struct {
+	io.ReadCloser
+	left int64
+	fail func(error) error
+}
+
+func (b *exact) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	switch {
+	case b.left == 0:
+		return n, io.EOF
+	case err == io.EOF:
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		err = b.fail(err)
+	}
+	return n, err
+}
+
+// Failure classifies an error that carries no answer: the caller's own end as
+// such, anything else as objstore.ErrUnavailable. The cause stays in the text
+// only, so that a time-out below is not taken for the caller's; of a URL, which
+// may carry a signature, nothing stays.
+func Failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for u := (*url.Error)(nil); errors.As(err, &u); {
+		err = u.Err
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", objstore.ErrUnavailable, io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("%w: %v", objstore.ErrUnavailable, err) //nolint:errorlint // only the text: see above
+}
