@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/farread/farread/localcloud/delivery"
+	"github.com/farread/farread/localcloud/lambda"
+	"github.com/farread/farread/localcloud/notify"
+	"github.com/farread/farread/localcloud/s3srv"
+	"github.com/farread/farread/localcloud/spool"
+)
+
+// stopGrace is how long requests in flight may take after the order to stop.
+const stopGrace = 1500 * time.Millisecond
+
+// cloud is everything that runs.
+type cloud struct {
+	log     *slog.Logger
+	out     *output
+	ready   ready
+	spool   *spool.Spool
+	store   *s3srv.Server
+	deliver *delivery.Delivery
+	pools   []*lambda.Pool
+	pending []spool.Entry
+}
+
+// newCloud puts the parts together. Functions run until ctx ends or close.
+func newCloud(ctx context.Context, o options, f *folder, out *output, log *slog.Logger) (_ *cloud, err error) {
+	c := &cloud{log: log, out: out}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	paths, err := o.binaries()
+	if err != nil {
+		return nil, err
+	}
+	secret, err := f.secret()
+	if err != nil {
+		return nil, err
+	}
+	addr, err := s3srv.FreeAddr(ctx, o.addr)
+	if err != nil {
+		return nil, err
+	}
+	c.ready = ready{"http://" + addr, accessKey, secret, o.region, o.allBuckets(), f.path}
+	if c.spool, c.pending, err = spool.Open(filepath.Join(f.path, "spool"), o.region, notify.NewClock(nil)); err != nil {
+		return nil, err
+	}
+	invoke, err := c.startPools(o, paths)
+	if err != nil {
+		return nil, err
+	}
+	c.deliver, err = delivery.New(ctx, delivery.Config{
+		Rules: o.rules, Functions: invoke, Spool: c.spool, DeadLetters: filepath.Join(f.path, "dead-letters.jsonl"),
+		Tries: o.tries, RetryDelay: o.retryDelay, BatchWindow: o.window, Concurrency: o.concurrency, Region: o.region,
+		Report: func(i delivery.Invocation) { out.line(i) }, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.store, err = s3srv.New(ctx, s3srv.Config{
+		Dir: f.path, Addr: addr, AccessKey: accessKey, SecretKey: secret, Region: o.region,
+		Versioning: o.versioning, Buckets: c.ready.Buckets, Emit: c.emit, Routes: c.routes(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, c.findLost(ctx)
+}
+
+// startPools makes a pool for each function.
+func (c *cloud) startPools(o options, paths map[string]string) (map[string]delivery.Invoke, error) {
+	rules, err := json.Marshal(o.rules)
+	if err != nil {
+		return nil, err
+	}
+	env := append([]string{
+		"AWS_ENDPOINT_URL=" + c.ready.Endpoint,
+		"AWS_ACCESS_KEY_ID=" + c.ready.AccessKey, "AWS_SECRET_ACCESS_KEY=" + c.ready.SecretKey,
+		"FARREAD_RULES=" + string(rules),
+	}, o.env...)
+	invoke := map[string]delivery.Invoke{}
+	for name, path := range paths {
+		p, err := lambda.NewPool(lambda.Config{
+			Name: name, Path: path, Env: env, Timeout: o.timeout, Memory: o.memory << 20,
+			Concurrency: o.concurrency, Region: o.region, Log: c.log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		c.pools = append(c.pools, p)
+		invoke[name] = p.Invoke
+	}
+	return invoke, nil
+}
+
+// emit spools a change and queues it. The client waits for it.
+func (c *cloud) emit(ch notify.Change) error {
+	e, err := c.spool.Append(ch)
+	if err != nil {
+		c.log.Error("event not spooled", "bucket", ch.Bucket, "key", ch.Key, "error", err)
+		return err
+	}
+	return c.deliver.Add(e)
+}
+
+// findLost spools events for objects whose own a crash has cut off.
+func (c *cloud) findLost(ctx context.Context) error {
+	return c.store.EachObject(ctx, func(ch notify.Change, modified time.Time) error {
+		if c.spool.Knows(ch.Bucket, ch.Key, ch.ETag, ch.VersionID, modified) {
+			return nil
+		}
+		c.log.Info("object without an event", "bucket", ch.Bucket, "key", ch.Key)
+		e, err := c.spool.Append(ch)
+		c.pending = append(c.pending, e)
+		return err
+	})
+}
+
+// routes are the pages for whoever runs the cloud.
+func (c *cloud) routes() []s3srv.Route {
+	return []s3srv.Route{
+		{Method: "GET", Path: "/_localcloud/status", Serve: func() (any, error) { return c.deliver.Status() }},
+		{Method: "POST", Path: "/_localcloud/redrive", Serve: func() (any, error) {
+			n, err := c.deliver.Redrive()
+			return map[string]int{"redriven": n}, err
+		}},
+	}
+}
+
+// run serves until ctx ends and returns after at most stopGrace more.
+func (c *cloud) run(ctx context.Context, redrive bool) error {
+	served := make(chan error, 1)
+	listening := make(chan struct{})
+	go func() { served <- c.store.Serve(ctx, sync.OnceFunc(func() { close(listening) })) }()
+	select {
+	case err := <-served:
+		return err
+	case <-listening:
+	}
+	c.out.start(c.ready)
+	if err := c.begin(redrive); err != nil {
+		return err
+	}
+	select {
+	case err := <-served:
+		if ctx.Err() == nil {
+			return errors.Join(errors.New("the S3 server ended"), err)
+		}
+		return nil
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(stopGrace)
+	defer grace.Stop()
+	c.close()
+	select {
+	case <-served:
+	case <-grace.C:
+		c.log.Warn("stopped with requests in flight")
+	}
+	return nil
+}
+
+// begin delivers what was left over: functions need the server for it.
+func (c *cloud) begin(redrive bool) error {
+	for _, e := range c.pending {
+		if err := c.deliver.Add(e); err != nil {
+			return err
+		}
+	}
+	c.pending = nil
+	if !redrive {
+		return nil
+	}
+	n, err := c.deliver.Redrive()
+	if err != nil {
+		return fmt.Errorf("redrive: %w", err)
+	}
+	c.log.Info("dead letters delivered again", "count", n)
+	return nil
+}
+
+// close kills the functions. The spool stays open for requests in flight.
+func (c *cloud) close() {
+	var wg sync.WaitGroup
+	for _, p := range c.pools {
+		wg.Go(p.Close)
+	}
+	wg.Wait()
+	if c.deliver != nil {
+		c.deliver.Close()
+	}
+}

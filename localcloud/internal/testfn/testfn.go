@@ -1,0 +1,152 @@
+// Package testfn is a Lambda function for tests: what it does depends on the
+// keys that it is given. A test binary becomes its bootstrap through Main.
+package testfn
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// Env makes a test binary the function: give it to the function's environment.
+const Env = "LOCALCLOUD_TEST_FUNCTION=1"
+
+// Main runs the function and does not return, when this process is to be it.
+func Main() {
+	if os.Getenv("LOCALCLOUD_TEST_FUNCTION") != "1" {
+		return
+	}
+	switch os.Getenv("TEST_INIT") {
+	case "exit":
+		os.Exit(3)
+	case "hang":
+		time.Sleep(time.Hour)
+	}
+	lambda.Start(handle)
+	os.Exit(0)
+}
+
+// Answer is what the function answers to a direct event {"do": …}.
+type Answer struct {
+	PID    int               `json:"pid"`
+	Env    map[string]string `json:"env"`
+	Memory string            `json:"memory"`
+}
+
+func handle(ctx context.Context, raw json.RawMessage) (any, error) {
+	var direct struct{ Do string }
+	if err := json.Unmarshal(raw, &direct); err == nil && direct.Do != "" {
+		return act(ctx, direct.Do)
+	}
+	var s3e events.S3Event
+	if err := json.Unmarshal(raw, &s3e); err != nil {
+		return nil, err
+	}
+	if len(s3e.Records) > 0 && s3e.Records[0].EventSource == "aws:s3" {
+		return nil, each(ctx, s3e, raw)
+	}
+	var sqs events.SQSEvent
+	if err := json.Unmarshal(raw, &sqs); err != nil {
+		return nil, err
+	}
+	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	for _, m := range sqs.Records {
+		if err := json.Unmarshal([]byte(m.Body), &s3e); err != nil {
+			return nil, err
+		}
+		if err := each(ctx, s3e, []byte(m.Body)); err != nil {
+			fmt.Println("failed:", err)
+			out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+		}
+	}
+	return out, nil
+}
+
+// each does what the keys say and writes each event to the bucket of OUT under
+// the event's own key.
+func each(ctx context.Context, e events.S3Event, raw []byte) error {
+	for _, r := range e.Records {
+		key := r.S3.Object.URLDecodedKey
+		fmt.Println("key", key)
+		for _, do := range []string{"poison", "sleep", "hog", "exit", "spawn"} {
+			if strings.Contains(key, do) {
+				if _, err := act(ctx, do); err != nil {
+					return err
+				}
+			}
+		}
+		// mended-… fails until the file of that name is there.
+		if i := strings.Index(key, "mended"); i >= 0 {
+			if _, err := os.Stat(filepath.Join(os.Getenv("TEST_DIR"), key[i:])); err != nil {
+				return err
+			}
+		}
+		cfg, err := config.LoadDefaultConfig(ctx)
+		if err != nil {
+			return err
+		}
+		c := s3.NewFromConfig(cfg)
+		src, err := c.GetObject(ctx, &s3.GetObjectInput{Bucket: &r.S3.Bucket.Name, Key: &key})
+		if err != nil {
+			return err
+		}
+		_ = src.Body.Close()
+		out := os.Getenv("OUT")
+		if _, err := c.PutObject(ctx, &s3.PutObjectInput{Bucket: &out, Key: &key, Body: bytes.NewReader(raw)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func act(ctx context.Context, do string) (any, error) {
+	switch do {
+	case "poison":
+		return nil, errors.New("poison")
+	case "panic":
+		panic("on purpose")
+	case "exit":
+		os.Exit(4)
+	case "sleep":
+		time.Sleep(time.Hour)
+	case "nap":
+		time.Sleep(100 * time.Millisecond)
+	case "large":
+		return strings.Repeat("x", 7<<20), nil
+	case "log":
+		fmt.Println("one line")
+		fmt.Fprint(os.Stderr, "half ")
+		fmt.Fprintln(os.Stderr, "and half")
+	case "hog":
+		var all [][]byte
+		for range 1024 {
+			b := make([]byte, 1<<20)
+			for i := range b {
+				b[i] = 1
+			}
+			all = append(all, b)
+		}
+		time.Sleep(time.Hour)
+		fmt.Println(len(all))
+	case "deadline":
+		d, _ := ctx.Deadline()
+		return time.Until(d).String(), nil
+	}
+	a := Answer{PID: os.Getpid(), Env: map[string]string{}, Memory: os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")}
+	for _, kv := range os.Environ() {
+		k, v, _ := strings.Cut(kv, "=")
+		a.Env[k] = v
+	}
+	return a, nil
+}

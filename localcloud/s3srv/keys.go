@@ -1,0 +1,92 @@
+package s3srv
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/versity/versitygw/s3err"
+)
+
+// Limits of keys.
+const (
+	maxKey     = 1024      // S3's
+	maxSegment = 255       // NAME_MAX of the file systems that this runs on
+	tempDir    = ".sgwtmp" // where the backend keeps its parts and temporary files
+)
+
+// checkKey says why the store cannot hold a key: keys are paths of files here,
+// so those that a file system would read as another path, or not at all, are
+// refused rather than stored under another name.
+func checkKey(key string) error {
+	refuse := func(code, format string, a ...any) error {
+		return s3err.APIError{Code: code, HTTPStatusCode: http.StatusBadRequest,
+			Description: "This local store cannot hold the key: " + fmt.Sprintf(format, a...) + "."}
+	}
+	if len(key) > maxKey {
+		return refuse("KeyTooLongError", "it has %d bytes, more than %d", len(key), maxKey)
+	}
+	if strings.ContainsRune(key, 0) {
+		return refuse("InvalidArgument", "it contains a zero byte")
+	}
+	if strings.HasPrefix(key, "/") {
+		return refuse("InvalidArgument", "it begins with \"/\"")
+	}
+	if strings.Contains(key, "//") {
+		return refuse("InvalidArgument", "it contains \"//\"")
+	}
+	for i, seg := range strings.Split(key, "/") {
+		switch {
+		case seg == "." || seg == "..":
+			return refuse("InvalidArgument", "%q is one of its segments", seg)
+		case len(seg) > maxSegment:
+			return refuse("KeyTooLongError", "a segment has %d bytes, more than %d", len(seg), maxSegment)
+		case i == 0 && seg == tempDir:
+			return refuse("InvalidArgument", "%q is a name of the store's own", seg)
+		}
+	}
+	return nil
+}
+
+// beside makes the backend's two errors of a key that is a folder of another
+// key say what is wrong.
+func beside(err error) error {
+	if e, ok := err.(s3err.APIError); ok { //nolint:errorlint // the server looks at the type as well
+		switch e.Code {
+		case "ObjectParentIsFile":
+			return refuseBeside("a part of it before a \"/\" is the key of another object")
+		case "ExistingObjectIsDirectory":
+			return refuseBeside("other keys begin with it and \"/\"")
+		}
+	}
+	return err
+}
+
+func refuseBeside(why string) error {
+	return s3err.APIError{Code: "InvalidArgument", HTTPStatusCode: http.StatusBadRequest,
+		Description: "This local store cannot hold the key: " + why + "."}
+}
+
+// refuseKeys answers requests whose path names a key that the store cannot hold,
+// before the server would read it as another key. Such a key cannot be read
+// either: it is not there.
+func refuseKeys(c fiber.Ctx) error {
+	path, err := url.PathUnescape(string(c.Request().URI().PathOriginal()))
+	if err != nil {
+		return c.Next()
+	}
+	_, key, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	refused := checkKey(key)
+	if refused == nil {
+		return c.Next()
+	}
+	var e s3err.APIError
+	if c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead || !errors.As(refused, &e) {
+		e = s3err.GetAPIError(s3err.ErrNoSuchKey)
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationXML)
+	return c.Status(e.HTTPStatusCode).Send(e.XMLBody("", ""))
+}
