@@ -61,6 +61,7 @@ type Chunk struct {
 	items  []item
 	byID   map[string]int
 	totals Totals
+	kept   int64     // rough memory of the index
 	spans  sync.Pool // *[1]rangeio.Span, so that ReadFrame allocates nothing
 }
 
@@ -142,7 +143,7 @@ func Open(ctx context.Context, meta, data rangeio.Reader, o Options) (*Chunk, er
 	if err := b.parse(); err != nil {
 		return nil, err
 	}
-	c := &Chunk{data: data, o: o, items: b.items, byID: b.byID, totals: b.totals}
+	c := &Chunk{data: data, o: o, items: b.items, byID: b.byID, totals: b.totals, kept: b.kept}
 	c.totals.IDs = int64(len(c.items))
 	c.totals.DataBytes = data.Size()
 	c.spans.New = func() any { return new([1]rangeio.Span) }

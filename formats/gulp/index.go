@@ -226,6 +226,8 @@ func (b *builder) integer() (int64, error) {
 		c, ok := b.s.soft()
 		if !ok || c < '0' || c > '9' {
 			switch {
+			case n == 0 && ok:
+				return 0, b.s.bad("%q where an integer should be", c)
 			case n == 0:
 				return 0, b.s.noDigit(c, ok)
 			case ok && (c == '.' || c == 'e' || c == 'E'):

@@ -72,8 +72,11 @@ func (s *scanner) advance() error {
 	if err != nil {
 		return fmt.Errorf("%s: gmeta: %w", Format, err)
 	}
+	if err := s.checkUTF8(p); err != nil {
+		return err // and the window stays unseen
+	}
 	s.buf = p
-	return s.checkUTF8(p)
+	return nil
 }
 
 // checkUTF8 checks the window, and the rune that the border may have cut.

@@ -1,0 +1,251 @@
+package gulp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/rangeio"
+)
+
+// A Dataset is a folder or prefix of gulp chunks, data….gulp beside
+// meta….gmeta, in the order of the first number in their names. Chunks are
+// opened when they are first needed and stay open. Methods are safe for
+// concurrent use.
+type Dataset struct {
+	set     formats.Set
+	o       Options
+	chunks  []*lazyChunk
+	orphans []string
+	next    int
+
+	gate   chan struct{} // guards loaded, byID
+	loaded bool
+	byID   map[string]int
+}
+
+// A lazyChunk is opened once. Its gate is a lock that a context can leave.
+type lazyChunk struct {
+	pair Pair
+	num  string // first number in the name, without leading zeros
+	gate chan struct{}
+	c    *Chunk
+}
+
+// OpenDataset lists the set and pairs its names; nothing is read. Only names
+// of GulpIO's pattern that have a number count, as for GulpIO itself; those in
+// sub-folders do not. Data without its index is no error: the index is
+// published last, so such a chunk is unfinished, see Unfinished. An index
+// without data is ErrCorrupt. An empty set is an empty dataset.
+func OpenDataset(ctx context.Context, set formats.Set, o Options) (*Dataset, error) {
+	names, err := set.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Format, err)
+	}
+	d := &Dataset{set: set, o: o.withDefaults(), gate: make(chan struct{}, 1)}
+	have := make(map[string]bool, len(names))
+	for _, n := range names {
+		have[n] = true
+	}
+	for _, n := range names {
+		pair, num, ok := chunkName(n)
+		if !ok {
+			continue
+		}
+		if k, err := strconv.Atoi(num); err == nil && k < maxChunk {
+			d.next = max(d.next, k+1)
+		}
+		switch {
+		case n == pair.Data && !have[pair.Meta]:
+			d.orphans = append(d.orphans, n)
+		case n == pair.Meta && !have[pair.Data]:
+			return nil, &formats.Error{Format: Format, Part: n, Off: -1,
+				Err: fmt.Errorf("there is no %s: %w", pair.Data, formats.ErrCorrupt)}
+		case n == pair.Meta:
+			d.chunks = append(d.chunks, &lazyChunk{pair: pair, num: num, gate: make(chan struct{}, 1)})
+		}
+	}
+	if int64(len(d.chunks)) > d.o.Limits.MaxEntries {
+		return nil, fmt.Errorf("%s: %d chunks: %w", Format, len(d.chunks), formats.ErrTooLarge)
+	}
+	slices.SortFunc(d.chunks, func(x, y *lazyChunk) int {
+		return cmp.Or(cmp.Compare(len(x.num), len(y.num)), cmp.Compare(x.num, y.num), cmp.Compare(x.pair.Data, y.pair.Data))
+	})
+	return d, nil
+}
+
+// maxChunk keeps a hostile name from pushing new numbers to the end of int;
+// no dataset has a billion chunks.
+const maxChunk = 1 << 30
+
+// chunkName reads a name of GulpIO's pattern.
+func chunkName(name string) (pair Pair, num string, ok bool) {
+	if strings.Contains(name, "/") || !strings.HasPrefix(name, "data") && !strings.HasPrefix(name, "meta") {
+		return Pair{}, "", false
+	}
+	// GulpIO looks for data*.gulp and meta*.gmeta; other mixtures are strangers.
+	pair, ok = PairOf(name)
+	if !ok || !strings.HasPrefix(pair.Data, "data") || !strings.HasPrefix(pair.Meta, "meta") {
+		return Pair{}, "", false
+	}
+	isDigit := func(r rune) bool { return '0' <= r && r <= '9' }
+	i := strings.IndexFunc(name, isDigit)
+	if i < 0 {
+		return Pair{}, "", false
+	}
+	num = name[i:]
+	if end := strings.IndexFunc(num, func(r rune) bool { return !isDigit(r) }); end >= 0 {
+		num = num[:end]
+	}
+	if num = strings.TrimLeft(num, "0"); num == "" {
+		num = "0"
+	}
+	return pair, num, true
+}
+
+// Len is the number of chunks.
+func (d *Dataset) Len() int { return len(d.chunks) }
+
+// Pair names the objects of chunk k, counted from 0 in dataset order.
+func (d *Dataset) Pair(k int) Pair { return d.chunks[k].pair }
+
+// Unfinished names the data objects without an index: chunks whose writer was
+// interrupted. They are not part of the dataset.
+func (d *Dataset) Unfinished() []string { return slices.Clone(d.orphans) }
+
+// Next is the first number above those of all chunks, unfinished ones included:
+// where appending goes on.
+func (d *Dataset) Next() int { return d.next }
+
+// Chunk opens chunk k, counted from 0 in dataset order, or returns it when it is
+// open. The two objects are opened side by side. Callers that want the same
+// chunk wait for the first; a failure is not remembered.
+func (d *Dataset) Chunk(ctx context.Context, k int) (*Chunk, error) {
+	l := d.chunks[k]
+	if err := enter(ctx, l.gate); err != nil {
+		return nil, err
+	}
+	defer leave(l.gate)
+	if l.c != nil {
+		return l.c, nil
+	}
+	names := [2]string{l.pair.Meta, l.pair.Data}
+	var r [2]rangeio.Reader
+	err := par.Do(ctx, 2, 2, func(ctx context.Context, i int) error {
+		var err error
+		r[i], err = d.set.Open(ctx, names[i])
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.pair.Meta, err)
+	}
+	c, err := Open(ctx, r[0], r[1], d.o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.pair.Meta, err)
+	}
+	l.c = c
+	return c, nil
+}
+
+func enter(ctx context.Context, gate chan struct{}) error {
+	select {
+	case gate <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func leave(gate chan struct{}) { <-gate }
+
+// Load opens every chunk, Options.Parallel at a time, and builds the table from
+// id to chunk. An id that occurs in two chunks is ErrCorrupt, as GulpIO refuses
+// such a folder too; more index than Limits.MaxMeta in all is ErrTooLarge.
+// Loading again costs nothing.
+func (d *Dataset) Load(ctx context.Context) error {
+	if err := enter(ctx, d.gate); err != nil {
+		return err
+	}
+	defer leave(d.gate)
+	if d.loaded {
+		return nil
+	}
+	var mu sync.Mutex
+	var kept int64
+	err := par.Do(ctx, len(d.chunks), d.o.Parallel, func(ctx context.Context, k int) error {
+		c, err := d.Chunk(ctx, k)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if kept += c.kept; kept > d.o.Limits.MaxMeta {
+			return fmt.Errorf("%s: more than %d bytes of index in the dataset: %w", Format, d.o.Limits.MaxMeta, formats.ErrTooLarge)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	byID := map[string]int{}
+	for k, l := range d.chunks {
+		for id := range l.c.IDs() {
+			if first, dup := byID[id]; dup {
+				return &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: fmt.Errorf("in %s and in %s: %w",
+					d.chunks[first].pair.Meta, l.pair.Meta, formats.ErrCorrupt)}
+			}
+			byID[id] = k
+		}
+	}
+	d.byID, d.loaded = byID, true
+	return nil
+}
+
+// Find returns the chunk that holds id, and its position, or ErrNoEntry. It
+// loads the dataset.
+func (d *Dataset) Find(ctx context.Context, id string) (*Chunk, int, error) {
+	if err := d.Load(ctx); err != nil {
+		return nil, 0, err
+	}
+	k, ok := d.byID[id] // does not change once loaded
+	if !ok {
+		return nil, 0, &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: formats.ErrNoEntry}
+	}
+	return d.chunks[k].c, k, nil
+}
+
+// A Sample is one id of a dataset.
+type Sample struct {
+	ID    string
+	Chunk *Chunk // where its frames are read
+	K     int    // position of the chunk in the dataset
+	N     int64  // position of the sample in dataset order
+}
+
+// Samples yields every id in dataset order, opening chunk after chunk. An error
+// comes with a zero Sample and ends the sequence.
+func (d *Dataset) Samples(ctx context.Context) iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		var n int64
+		for k := range d.chunks {
+			c, err := d.Chunk(ctx, k)
+			if err != nil {
+				yield(Sample{}, err)
+				return
+			}
+			for id := range c.IDs() {
+				if !yield(Sample{id, c, k, n}, nil) {
+					return
+				}
+				n++
+			}
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package gulp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/farread/farread/formats"
+)
+
+// An Output makes the objects of a dataset: a folder, or a prefix of a bucket.
+type Output interface {
+	// Create starts the object of the given name, relative to the output.
+	// Nothing is visible before Commit. It should refuse a name that is taken,
+	// here or in Commit.
+	Create(ctx context.Context, name string) (Object, error)
+}
+
+// An Object is being written.
+type Object interface {
+	io.Writer
+	// Commit publishes the object in one step.
+	Commit(ctx context.Context) error
+	// Abort drops it; harmless after Commit.
+	Abort()
+}
+
+// DatasetOptions tune a DatasetWriter. The zero value is right for a new
+// dataset.
+type DatasetOptions struct {
+	// First is the number of the first chunk.
+	First int
+	// MaxBytes and MaxIDs close a chunk once its data object has that many
+	// bytes, or its index that many ids. An id is never split, so a chunk may
+	// end up longer by one id. MaxBytes 0 means 256 MiB: what a failed upload
+	// has to repeat at most, and few enough objects for any dataset. MaxIDs 0
+	// is no bound; it is what GulpIO calls videos per chunk.
+	MaxBytes int64
+	MaxIDs   int64
+	// Writer tunes each chunk.
+	Writer WriterOptions
+	// Taken, if not nil, says which ids exist already. Append sets it.
+	Taken func(id string) bool
+}
+
+const defaultMaxBytes = 256 << 20
+
+func (o DatasetOptions) withDefaults() DatasetOptions {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = defaultMaxBytes
+	}
+	return o
+}
+
+// A DatasetWriter writes ids, one after the other, into chunks data_N.gulp and
+// meta_N.gmeta. A chunk is published as soon as it is full: its data object is
+// committed first, then its index is created, written and committed, so that an
+// index never names bytes that are not there, and Output may tie the index to
+// the data object's version. Memory is that of one Writer and the ids so far.
+// It is for one goroutine.
+type DatasetWriter struct {
+	out  Output
+	o    DatasetOptions
+	n    int // number of the chunk being written, or of the next
+	w    *Writer
+	data Object
+	id   string
+	ids  map[string]struct{}
+	done []Pair
+	err  error
+}
+
+// NewDatasetWriter starts a dataset, or new chunks of one, in out.
+func NewDatasetWriter(out Output, o DatasetOptions) *DatasetWriter {
+	o = o.withDefaults()
+	return &DatasetWriter{out: out, o: o, n: o.First, ids: map[string]struct{}{}}
+}
+
+// Append starts new chunks behind those of d, under the next free number. It
+// loads d: ids that are there already are refused, as no reader could tell the
+// two apart.
+func (d *Dataset) Append(ctx context.Context, out Output, o DatasetOptions) (*DatasetWriter, error) {
+	if err := d.Load(ctx); err != nil {
+		return nil, err
+	}
+	o.First = d.Next()
+	o.Taken = func(id string) bool { _, ok := d.byID[id]; return ok }
+	return NewDatasetWriter(out, o), nil
+}
+
+// Begin starts an id with its meta_data objects; the frames that follow are
+// its own. It closes the chunk before when that is full. An id that was there
+// before is ErrCorrupt.
+func (w *DatasetWriter) Begin(ctx context.Context, id string, meta ...json.RawMessage) error {
+	if w.err != nil {
+		return w.err
+	}
+	if _, dup := w.ids[id]; dup || w.o.Taken != nil && w.o.Taken(id) {
+		return &formats.Error{Format: Format, Part: partOf(id), Off: -1,
+			Err: fmt.Errorf("the dataset has this id already: %w", formats.ErrCorrupt)}
+	}
+	if w.w != nil {
+		t := w.w.Totals()
+		if t.DataBytes >= w.o.MaxBytes || w.o.MaxIDs > 0 && t.IDs >= w.o.MaxIDs {
+			if err := w.finish(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if w.w == nil {
+		data, err := w.out.Create(ctx, ChunkPair(w.n).Data)
+		if err != nil {
+			return w.fail(err)
+		}
+		w.data, w.w = data, NewWriter(data, w.o.Writer)
+	}
+	if _, err := w.w.entry(id); err != nil {
+		return err
+	}
+	w.id = id
+	w.ids[id] = struct{}{}
+	for _, m := range meta {
+		if err := w.w.AddMeta(id, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNoID = errors.New("gulp: a frame before the first id")
+
+// WriteFrame is Writer.WriteFrame for the id begun last.
+func (w *DatasetWriter) WriteFrame(payload []byte) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	return w.w.WriteFrame(w.id, payload)
+}
+
+// CopyFrame is Writer.CopyFrame for the id begun last.
+func (w *DatasetWriter) CopyFrame(r io.Reader) (int64, error) {
+	if err := w.ready(); err != nil {
+		return 0, err
+	}
+	return w.w.CopyFrame(w.id, r)
+}
+
+func (w *DatasetWriter) ready() error {
+	if w.err == nil && w.w == nil {
+		return errNoID
+	}
+	return w.err
+}
+
+// finish publishes the chunk being written.
+func (w *DatasetWriter) finish(ctx context.Context) error {
+	pair := ChunkPair(w.n)
+	if err := w.w.err; err != nil {
+		return w.fail(err)
+	}
+	if err := w.data.Commit(ctx); err != nil {
+		return w.fail(fmt.Errorf("%s: %w", pair.Data, err))
+	}
+	meta, err := w.out.Create(ctx, pair.Meta)
+	if err != nil {
+		return w.fail(err)
+	}
+	defer meta.Abort()
+	if err := w.w.WriteMeta(meta); err != nil {
+		return w.fail(err)
+	}
+	if err := meta.Commit(ctx); err != nil {
+		return w.fail(fmt.Errorf("%s: %w", pair.Meta, err))
+	}
+	w.done = append(w.done, pair)
+	w.w, w.data = nil, nil
+	w.n++
+	return nil
+}
+
+func (w *DatasetWriter) fail(err error) error {
+	w.err = err
+	w.Abort()
+	return err
+}
+
+var errClosed = errors.New("gulp: dataset writer is closed")
+
+// Close publishes the last chunk and names all that were published. Without any
+// id there is none.
+func (w *DatasetWriter) Close(ctx context.Context) ([]Pair, error) {
+	if w.err != nil {
+		return w.done, w.err
+	}
+	if w.w != nil {
+		if err := w.finish(ctx); err != nil {
+			return w.done, err
+		}
+	}
+	w.err = errClosed
+	return w.done, nil
+}
+
+// Abort drops the chunk being written; those published stay. It is harmless
+// after Close.
+func (w *DatasetWriter) Abort() {
+	if w.data != nil {
+		w.data.Abort()
+	}
+	w.w, w.data = nil, nil
+	if w.err == nil {
+		w.err = errClosed
+	}
+}

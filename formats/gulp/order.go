@@ -1,0 +1,214 @@
+package gulp
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"math/bits"
+	"sort"
+)
+
+// ErrCursor is matched when a cursor does not fit the dataset it is used with:
+// samples were added or taken away, or it is damaged.
+var ErrCursor = errors.New("cursor does not fit")
+
+// OrderOptions say which samples of a dataset are visited, and in which order.
+// The zero value visits all of them, shuffled with seed 0.
+type OrderOptions struct {
+	Seed  uint64 // of the shuffle
+	Epoch uint64 // another value is another order of the same seed
+	// Rank of World takes its share of the order: positions Rank, Rank+World,
+	// and so on. Over all ranks each sample comes exactly once; shares differ
+	// by one sample at most. World 0 means 1.
+	Rank, World int
+	// Sequential keeps dataset order instead of shuffling.
+	Sequential bool
+}
+
+func (o OrderOptions) withDefaults() OrderOptions {
+	if o.World == 0 {
+		o.World = 1
+	}
+	return o
+}
+
+func (o OrderOptions) validate() error {
+	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World {
+		return fmt.Errorf("%s: rank %d of %d", Format, o.Rank, o.World)
+	}
+	return nil
+}
+
+// A Cursor is a place in an Order, to be kept as JSON and resumed from.
+type Cursor struct {
+	Version    int    `json:"version"` // 1: also fixes the way of shuffling
+	Seed       uint64 `json:"seed"`
+	Epoch      uint64 `json:"epoch"`
+	Rank       int    `json:"rank"`
+	World      int    `json:"world"`
+	Sequential bool   `json:"sequential"`
+	Next       int64  `json:"next"`    // samples of this rank already given out
+	Samples    int64  `json:"samples"` // in the whole dataset
+	Dataset    string `json:"dataset"` // digest of names, sizes and counts
+}
+
+const cursorVersion = 1
+
+// An Order walks the samples of a dataset in a fixed order. It is for one
+// goroutine; several Orders may walk one dataset.
+type Order struct {
+	d      *Dataset
+	o      OrderOptions
+	p      permutation
+	starts []int64 // samples before each chunk, and in all
+	next   int64
+	digest string
+}
+
+// Order loads the dataset and returns the start of the order that o describes.
+//
+// The shuffle is global: any sample may follow any other, across chunks. It is
+// a keyed permutation of the positions that is computed, not stored, so it
+// takes no memory, every rank finds its share without talking to others, and a
+// cursor needs a single number. The same dataset and options give the same
+// order on every machine and in every version with the same Cursor.Version.
+func (d *Dataset) Order(ctx context.Context, o OrderOptions) (*Order, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if err := d.Load(ctx); err != nil {
+		return nil, err
+	}
+	w := &Order{d: d, o: o, starts: make([]int64, 1, len(d.chunks)+1)}
+	sum := sha256.New()
+	for k, l := range d.chunks {
+		t := l.c.Totals()
+		w.starts = append(w.starts, w.starts[k]+t.IDs)
+		fmt.Fprintf(sum, "%q %d %d %d\n", l.pair.Data, t.DataBytes, t.IDs, t.Frames)
+	}
+	w.digest = fmt.Sprintf("%x", sum.Sum(nil)[:16]) // chance is all that 128 bits must rule out
+	w.p = newPermutation(uint64(w.samples()), o.Seed, o.Epoch)
+	return w, nil
+}
+
+// Resume is Order at the place of a cursor: what it gives is exactly what the
+// Order that made the cursor had not given yet. A dataset that is not the same,
+// in chunk names, sizes or counts, is ErrCursor.
+func (d *Dataset) Resume(ctx context.Context, c Cursor) (*Order, error) {
+	if c.Version != cursorVersion {
+		return nil, fmt.Errorf("%s: cursor version %d: %w", Format, c.Version, ErrCursor)
+	}
+	w, err := d.Order(ctx, OrderOptions{Seed: c.Seed, Epoch: c.Epoch, Rank: c.Rank, World: c.World, Sequential: c.Sequential})
+	if err != nil {
+		return nil, err
+	}
+	if c.Samples != w.samples() || c.Dataset != w.digest {
+		return nil, fmt.Errorf("%s: the dataset had %d samples, has %d: %w", Format, c.Samples, w.samples(), ErrCursor)
+	}
+	if c.Next < 0 || c.Next > w.Len() {
+		return nil, fmt.Errorf("%s: sample %d of %d: %w", Format, c.Next, w.Len(), ErrCursor)
+	}
+	w.next = c.Next
+	return w, nil
+}
+
+func (w *Order) samples() int64 { return w.starts[len(w.starts)-1] }
+
+// Len is how many samples this rank visits in all.
+func (w *Order) Len() int64 {
+	n, rank, world := w.samples(), int64(w.o.Rank), int64(w.o.World)
+	if rank >= n {
+		return 0
+	}
+	return (n-rank-1)/world + 1
+}
+
+// Cursor is the present place: the samples that Next has given out are done.
+func (w *Order) Cursor() Cursor {
+	return Cursor{cursorVersion, w.o.Seed, w.o.Epoch, w.o.Rank, w.o.World, w.o.Sequential, w.next, w.samples(), w.digest}
+}
+
+// Next gives the next sample; false at the end. It reads nothing.
+func (w *Order) Next() (Sample, bool) {
+	if w.next >= w.Len() {
+		return Sample{}, false
+	}
+	n := w.next*int64(w.o.World) + int64(w.o.Rank)
+	w.next++
+	if !w.o.Sequential {
+		n = int64(w.p.at(uint64(n))) //nolint:gosec // both are below samples
+	}
+	k := sort.Search(len(w.starts)-1, func(k int) bool { return w.starts[k+1] > n })
+	c := w.d.chunks[k].c
+	return Sample{c.ID(int(n - w.starts[k])), c, k, n}, true
+}
+
+// All yields the remaining samples. A Cursor taken in the loop's body counts
+// the sample at hand as done.
+func (w *Order) All() iter.Seq[Sample] {
+	return func(yield func(Sample) bool) {
+		for s, ok := w.Next(); ok; s, ok = w.Next() {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// A permutation maps [0, n) onto itself: a Feistel network over the smallest
+// even number of bits that holds n, walked until it lands below n. Being a
+// bijection for any round function, it cannot lose or repeat a sample.
+type permutation struct {
+	n    uint64
+	half int // bits of one half
+	keys [rounds]uint64
+}
+
+const (
+	// rounds: four make a Feistel network pseudo-random (Luby and Rackoff),
+	// eight leave room for halves of a few bits.
+	rounds = 8
+	// minHalf keeps the network from degenerating for a handful of samples;
+	// the walk through at most 1<<8 positions costs next to nothing.
+	minHalf = 4
+)
+
+func newPermutation(n, seed, epoch uint64) permutation {
+	p := permutation{n: n, half: minHalf}
+	if n > 1 {
+		p.half = max(minHalf, (bits.Len64(n-1)+1)/2)
+	}
+	state := mix(seed) ^ mix(epoch+goldenGamma)
+	for i := range p.keys {
+		state += goldenGamma
+		p.keys[i] = mix(state)
+	}
+	return p
+}
+
+func (p *permutation) at(x uint64) uint64 {
+	mask := uint64(1)<<p.half - 1
+	for {
+		l, r := x>>p.half, x&mask
+		for _, k := range p.keys {
+			l, r = r, l^mix(r^k)&mask
+		}
+		if x = l<<p.half | r; x < p.n {
+			return x
+		}
+	}
+}
+
+// goldenGamma is 2^64 over the golden ratio, the step of the SplitMix64
+// generator (Steele, Lea, Flood 2014).
+const goldenGamma = 0x9e3779b97f4a7c15
+
+// mix is the finalizer of SplitMix64.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
