@@ -155,20 +155,21 @@ func (c *cloud) run(ctx context.Context, redrive bool) error {
 	select {
 	case err := <-served:
 		if ctx.Err() == nil {
-			return errors.Join(errors.New("the S3 server ended"), err)
+			err = errors.Join(errors.New("the S3 server ended"), err)
 		}
-		return nil
+		return err
 	case <-ctx.Done():
 	}
 	grace := time.NewTimer(stopGrace)
 	defer grace.Stop()
 	c.close()
 	select {
-	case <-served:
+	case err := <-served:
+		return err
 	case <-grace.C:
 		c.log.Warn("stopped with requests in flight")
+		return nil
 	}
-	return nil
 }
 
 // begin delivers what was left over: functions need the server for it.

@@ -171,7 +171,7 @@ func TestReplay(t *testing.T) {
 	// As if the crash had come between PUT and spool: cut the last events, and
 	// leave half a line.
 	file := filepath.Join(dir, "spool", "events.jsonl")
-	b, err := os.ReadFile(file) //nolint:gosec // of the test
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestReplay(t *testing.T) {
 	if s := p.status(idle); s.Invocations != 0 || s.Ignored != 0 {
 		t.Errorf("after a clean end events came again: %+v", s)
 	}
-	if b, err = os.ReadFile(file); err != nil || strings.Contains(string(b), `"record"`) { //nolint:gosec // of the test
+	if b, err = os.ReadFile(file); err != nil || strings.Contains(string(b), `"record"`) {
 		t.Errorf("the spool keeps what is done: %v\n%s", err, b)
 	}
 }

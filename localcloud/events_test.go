@@ -38,11 +38,11 @@ const (
 // replaced by their names; the sequencers must rise.
 func spooled(t *testing.T, dir string) []string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, "spool", "events.jsonl")) //nolint:gosec // of the test
+	f, err := os.Open(filepath.Join(dir, "spool", "events.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	var out []string
 	var last string
 	for s := bufio.NewScanner(f); s.Scan(); {
@@ -77,7 +77,7 @@ func (p *process) multipart(key string, parts ...[]byte) (etag string) {
 	}
 	var done types.CompletedMultipartUpload
 	for i, b := range parts {
-		n := aws.Int32(int32(i) + 1) //nolint:gosec // a handful
+		n := aws.Int32(int32(i) + 1)
 		out, err := p.s3.UploadPart(p.t.Context(), &s3.UploadPartInput{Bucket: bucket, Key: &key, UploadId: up.UploadId, PartNumber: n, Body: bytes.NewReader(b)})
 		if err != nil {
 			p.t.Fatal(err)
@@ -281,12 +281,40 @@ func TestServer(t *testing.T) {
 		PartNumber: aws.Int32(1), CopySource: aws.String("uploads/" + url.QueryEscape(*key))}); err != nil {
 		t.Errorf("UploadPartCopy: %v", err)
 	}
-	resp, err := http.Get(p.ready.Endpoint + "/uploads/" + url.PathEscape(*key)) //nolint:noctx // of the test
+	resp, err := http.Get(p.ready.Endpoint + "/uploads/" + url.PathEscape(*key))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusForbidden {
 		t.Errorf("a request without a signature: %d", resp.StatusCode)
+	}
+}
+
+// Without extended attributes the store keeps its metadata in files, which it
+// does from the start where their folder is there.
+func TestSidecar(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.MkdirAll(filepath.Join(dir, "sidecar"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "--dir", dir)
+	p.put("uploads", oddKey, "hello")
+	p.next()
+	etag := p.multipart("parts.bin", make([]byte, 5<<20), []byte("tail"))
+	p.next()
+	o, err := p.s3.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String("uploads"), Key: aws.String("parts.bin")})
+	if err != nil || strings.Trim(*o.ETag, `"`) != etag {
+		t.Errorf("%v, want the ETag %s", err, etag)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "sidecar", "uploads", "dir a", "*", "meta", "etag")); err != nil || len(files) != 1 {
+		t.Errorf("no metadata in files: %v", err)
+	}
+	p.signal(os.Interrupt)
+	p.wait()
+	p = start(t, "--dir", dir)
+	if s := p.status(idle); s.Invocations != 0 {
+		t.Errorf("after a restart: %+v", s)
 	}
 }

@@ -38,7 +38,7 @@ func openFolder(path string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor fits
+	if err := syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.lock.Close()
 		return nil, fmt.Errorf("folder %s is in use by another localcloud", f.path)
 	}
@@ -48,7 +48,7 @@ func openFolder(path string) (*folder, error) {
 // secret is the secret key of the folder, made at random the first time.
 func (f *folder) secret() (string, error) {
 	name := filepath.Join(f.path, "secret")
-	b, err := os.ReadFile(name) //nolint:gosec // in the user's folder
+	b, err := os.ReadFile(name)
 	if err == nil && len(strings.TrimSpace(string(b))) > 0 {
 		return strings.TrimSpace(string(b)), nil
 	}

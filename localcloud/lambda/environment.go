@@ -55,7 +55,7 @@ func start(ctx context.Context, cfg Config, sp *spawner) (*environment, error) {
 	e.srv = &http.Server{Handler: e.handler(), ReadHeaderTimeout: time.Minute}
 	go func() { defer close(e.served); _ = e.srv.Serve(ln) }() // ends by Close
 
-	e.cmd = exec.Command(cfg.Path) //nolint:gosec,noctx // running the function is the point; it outlives the call that started it
+	e.cmd = exec.Command(cfg.Path) //nolint:noctx // it outlives the call that started it
 	e.cmd.Dir = filepath.Dir(cfg.Path)
 	e.cmd.Env = cfg.environ(ln.Addr().String(), requestID())
 	e.cmd.Stdout, e.cmd.Stderr = e.out, e.out

@@ -235,7 +235,7 @@ func TestBinary(t *testing.T) {
 		}
 	}
 	bad := filepath.Join(dir, "bad")
-	if err := os.WriteFile(bad, bytes.Repeat([]byte("no program "), 10), 0o700); err != nil { //nolint:gosec // must look executable
+	if err := os.WriteFile(bad, bytes.Repeat([]byte("no program "), 10), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pool(t, lambda.Config{Name: "fn-x", Path: bad}).Invoke(t.Context(), nil); !errors.Is(err, lambda.ErrInit) {

@@ -18,13 +18,18 @@ const (
 	tempDir    = ".sgwtmp" // where the backend keeps its parts and temporary files
 )
 
+// refuse is the error of a key that the store cannot hold.
+func refuse(code, format string, a ...any) error {
+	return s3err.APIError{Code: code, HTTPStatusCode: http.StatusBadRequest,
+		Description: "This local store cannot hold the key: " + fmt.Sprintf(format, a...) + "."}
+}
+
 // checkKey says why the store cannot hold a key: keys are paths of files here,
 // so those that a file system would read as another path, or not at all, are
 // refused rather than stored under another name.
 func checkKey(key string) error {
-	refuse := func(code, format string, a ...any) error {
-		return s3err.APIError{Code: code, HTTPStatusCode: http.StatusBadRequest,
-			Description: "This local store cannot hold the key: " + fmt.Sprintf(format, a...) + "."}
+	if key == "" {
+		return refuse("InvalidArgument", "it is empty")
 	}
 	if len(key) > maxKey {
 		return refuse("KeyTooLongError", "it has %d bytes, more than %d", len(key), maxKey)
@@ -65,10 +70,7 @@ func beside(err error) error {
 	return err
 }
 
-func refuseBeside(why string) error {
-	return s3err.APIError{Code: "InvalidArgument", HTTPStatusCode: http.StatusBadRequest,
-		Description: "This local store cannot hold the key: " + why + "."}
-}
+func refuseBeside(why string) error { return refuse("InvalidArgument", "%s", why) }
 
 // refuseKeys answers requests whose path names a key that the store cannot hold,
 // before the server would read it as another key. Such a key cannot be read
@@ -79,6 +81,9 @@ func refuseKeys(c fiber.Ctx) error {
 		return c.Next()
 	}
 	_, key, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if key == "" { // a request about a bucket
+		return c.Next()
+	}
 	refused := checkKey(key)
 	if refused == nil {
 		return c.Next()

@@ -182,7 +182,8 @@ func (s *Server) version(ctx context.Context, c notify.Change) (string, error) {
 // Serve answers requests until ctx ends, and calls ready once it does. After ctx
 // it waits up to ten seconds for requests in flight.
 func (s *Server) Serve(ctx context.Context, ready func()) error {
-	opts := []s3api.Option{s3api.WithOnListen(ready), s3api.WithMiddleware("/", refuseKeys)}
+	opts := make([]s3api.Option, 0, 2+len(s.cfg.Routes))
+	opts = append(opts, s3api.WithOnListen(ready), s3api.WithMiddleware("/", refuseKeys))
 	for _, r := range s.cfg.Routes {
 		opts = append(opts, s3api.WithRoute(r.Method, r.Path, func(c fiber.Ctx) error {
 			v, err := r.Serve()

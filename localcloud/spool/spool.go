@@ -80,11 +80,11 @@ func Open(dir, region string, clock *notify.Clock) (*Spool, []Entry, error) {
 	if err := s.compact(events, pending); err != nil {
 		return nil, nil, err
 	}
-	if s.events, err = os.OpenFile(events, os.O_WRONLY|os.O_APPEND, 0o600); err != nil { //nolint:gosec // the caller's folder
+	if s.events, err = os.OpenFile(events, os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return nil, nil, err
 	}
 	// Ids never repeat, so acks of dropped entries do no harm if a crash keeps them.
-	s.acks, err = os.OpenFile(filepath.Join(dir, "acks"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600) //nolint:gosec // the caller's folder
+	s.acks, err = os.OpenFile(filepath.Join(dir, "acks"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.events.Close())
 	}
@@ -131,7 +131,7 @@ func (s *Spool) Knows(bucket, key, etag, versionID string, modified time.Time) b
 	defer s.mu.Unlock()
 	k, ok := s.live[object{bucket, key}]
 	return ok && k.ETag == strings.Trim(etag, `"`) && k.VersionID == versionID &&
-		modified.UnixNano() <= int64(k.At) //nolint:gosec // ticks are times of this age
+		modified.UnixNano() <= int64(k.At)
 }
 
 // Close closes the files.
@@ -233,7 +233,7 @@ func readAcks(path string) (map[uint64]bool, error) {
 // eachLine calls f for each whole line of a file that may be absent. A last
 // line without an end is what a crash left of a write.
 func eachLine(path string, f func([]byte) error) error {
-	r, err := os.Open(path) //nolint:gosec // the caller's folder
+	r, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -31,7 +31,7 @@ func Main() {
 	case "exit":
 		os.Exit(3)
 	case "hang":
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	}
 	lambda.Start(handle)
 	os.Exit(0)
@@ -66,7 +66,7 @@ func handle(ctx context.Context, raw json.RawMessage) (any, error) {
 			return nil, err
 		}
 		if err := each(ctx, s3e, []byte(m.Body)); err != nil {
-			fmt.Println("failed:", err)
+			fmt.Fprintln(os.Stdout, "failed:", err)
 			out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 		}
 	}
@@ -78,7 +78,7 @@ func handle(ctx context.Context, raw json.RawMessage) (any, error) {
 func each(ctx context.Context, e events.S3Event, raw []byte) error {
 	for _, r := range e.Records {
 		key := r.S3.Object.URLDecodedKey
-		fmt.Println("key", key)
+		fmt.Fprintln(os.Stdout, "key", key)
 		for _, do := range []string{"poison", "sleep", "hog", "exit", "spawn"} {
 			if strings.Contains(key, do) {
 				if _, err := act(ctx, do); err != nil {
@@ -119,13 +119,13 @@ func act(ctx context.Context, do string) (any, error) {
 	case "exit":
 		os.Exit(4)
 	case "sleep":
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "nap":
-		time.Sleep(100 * time.Millisecond)
+		<-time.After(100 * time.Millisecond)
 	case "large":
 		return strings.Repeat("x", 7<<20), nil
 	case "log":
-		fmt.Println("one line")
+		fmt.Fprintln(os.Stdout, "one line")
 		fmt.Fprint(os.Stderr, "half ")
 		fmt.Fprintln(os.Stderr, "and half")
 	case "hog":
@@ -137,8 +137,8 @@ func act(ctx context.Context, do string) (any, error) {
 			}
 			all = append(all, b)
 		}
-		time.Sleep(time.Hour)
-		fmt.Println(len(all))
+		<-time.After(time.Hour)
+		fmt.Fprintln(os.Stdout, len(all))
 	case "deadline":
 		d, _ := ctx.Deadline()
 		return time.Until(d).String(), nil
