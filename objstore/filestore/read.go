@@ -1,0 +1,247 @@
+package filestore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/farread/farread/objstore"
+)
+
+// Get opens a range of a file. The body reads the file that was opened, also
+// after another was renamed over it. Each Read checks afterwards that size and
+// time of change are still those of the ETag: a file that is written in place or
+// cut short meanwhile is ErrChanged.
+func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+	var r *body
+	var info objstore.Info
+	name, err := local(key)
+	if err == nil {
+		err = b.within(ctx, func(root *os.Root) error {
+			r, info, err = open(root, key, name, o)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, objstore.Info{}, &objstore.Error{Op: "get", Bucket: b.c.Name, Key: key, Range: o.Range, Err: classify(err)}
+	}
+	r.ended = ctx.Err
+	r.fail = func(err error) error {
+		return &objstore.Error{Op: "get", Bucket: b.c.Name, Key: key, Range: o.Range, Err: classify(err)}
+	}
+	return r, info, nil
+}
+
+func open(root *os.Root, key, name string, o objstore.GetOptions) (*body, objstore.Info, error) {
+	if o.Range.Len < 0 {
+		return nil, objstore.Info{}, fmt.Errorf("length %d: %w", o.Range.Len, objstore.ErrInvalid)
+	}
+	if o.VersionID != "" {
+		return nil, objstore.Info{}, fmt.Errorf("version %q, but a folder keeps none: %w", o.VersionID, objstore.ErrNotFound)
+	}
+	if _, err := stat(root, key, name); err != nil { // opening a pipe would wait for its writer
+		return nil, objstore.Info{}, err
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, objstore.Info{}, err
+	}
+	i, err := f.Stat()
+	if err == nil {
+		err = refuse(i, o)
+	}
+	if err != nil {
+		f.Close()
+		return nil, objstore.Info{}, err
+	}
+	info := describe(key, i)
+	from, to := o.Range.Resolve(info.Size)
+	return &body{f: f, etag: info.ETag, pos: from, end: to}, info, nil
+}
+
+// refuse is why the opened file is not what o asks for.
+func refuse(i fs.FileInfo, o objstore.GetOptions) error {
+	switch {
+	case !i.Mode().IsRegular():
+		return fmt.Errorf("not a regular file: %w", objstore.ErrNotFound)
+	case o.IfMatch != "" && o.IfMatch != etag(i):
+		return fmt.Errorf("ETag %s, not %s: %w", etag(i), o.IfMatch, objstore.ErrChanged)
+	case !o.IfUnmod.IsZero() && i.ModTime().Truncate(time.Second).After(o.IfUnmod):
+		return fmt.Errorf("written %s: %w", i.ModTime(), objstore.ErrChanged)
+	case o.Range.Off > 0 && o.Range.Off >= i.Size():
+		return fmt.Errorf("object of %d bytes: %w", i.Size(), objstore.ErrBadRange)
+	}
+	return nil
+}
+
+// body reads [pos, end) of an open file that must stay as it was.
+type body struct {
+	f        *os.File
+	etag     string
+	pos, end int64
+	ended    func() error // the context's Err
+	fail     func(error) error
+	closed   atomic.Bool
+}
+
+func (r *body) Read(p []byte) (int, error) {
+	if err := r.ended(); err != nil {
+		return 0, r.fail(err)
+	}
+	if r.closed.Load() {
+		return 0, r.fail(fmt.Errorf("read of a closed body: %w", objstore.ErrInvalid))
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if r.pos >= r.end {
+		return 0, io.EOF
+	}
+	p = p[:min(int64(len(p)), r.end-r.pos)]
+	n, err := r.f.ReadAt(p, r.pos)
+	if err == io.EOF {
+		err = fmt.Errorf("the file ends at %d: %w", r.pos+int64(n), objstore.ErrChanged)
+	}
+	if err == nil {
+		err = r.check() // after the read, so that no changed byte passes
+	}
+	if err != nil {
+		return 0, r.fail(err)
+	}
+	r.pos += int64(n)
+	return n, nil
+}
+
+func (r *body) check() error {
+	i, err := r.f.Stat()
+	if err != nil {
+		return err
+	}
+	if now := etag(i); now != r.etag {
+		return fmt.Errorf("ETag %s, not %s: %w", now, r.etag, objstore.ErrChanged)
+	}
+	return nil
+}
+
+func (r *body) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	return r.f.Close()
+}
+
+// List yields the files below the folder, in bytewise order of their keys. It
+// holds the names of one folder at a time, and of those above it. Files that
+// come or go while it runs may be listed or not.
+func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		dir := path.Dir(prefix + "x") // the folder in which all matches lie; "." for the top
+		if !fs.ValidPath(dir) {
+			dir, prefix = ".", "/" // no key begins like this
+		}
+		err := b.within(ctx, func(root *os.Root) error {
+			l := lister{ctx: ctx, root: root, prefix: prefix, yield: yield}
+			_, err := l.folder(strings.TrimPrefix(dir+"/", "./"))
+			return err
+		})
+		if err == nil {
+			return
+		}
+		if err = b.fail("list", prefix, err); !isMissing(err) {
+			yield(objstore.Info{}, err)
+		}
+	}
+}
+
+//nolint:containedctx // lives as long as one call
+type lister struct {
+	ctx    context.Context
+	root   *os.Root
+	prefix string
+	yield  func(objstore.Info, error) bool
+}
+
+// folder lists one folder: "" for the top, else with a slash at its end.
+func (l lister) folder(dir string) (more bool, err error) {
+	names, err := l.names(dir)
+	if err != nil {
+		if isMissing(classify(err)) {
+			return true, nil // it went meanwhile, or is none
+		}
+		return false, err
+	}
+	for _, name := range names {
+		if err := l.ctx.Err(); err != nil {
+			return false, err
+		}
+		key := dir + name
+		switch {
+		case strings.HasSuffix(name, "/"):
+			more = true
+			if strings.HasPrefix(key, l.prefix) || strings.HasPrefix(l.prefix, key) {
+				more, err = l.folder(key)
+			}
+		case strings.HasPrefix(key, l.prefix):
+			more, err = l.file(key)
+		default:
+			more = true
+		}
+		if err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (l lister) file(key string) (more bool, err error) {
+	info, err := stat(l.root, key, filepath.FromSlash(key))
+	if err != nil {
+		return true, nil //nolint:nilerr // it went meanwhile, or is a link to nowhere, to a folder or to outside
+	}
+	return l.yield(info, nil), nil
+}
+
+// names are the entries of a folder in the order of the keys below them, so
+// folders sort with the slash that follows them.
+func (l lister) names(dir string) ([]string, error) {
+	f, err := l.root.Open(filepath.FromSlash(rooted(dir)))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case !utf8.ValidString(name) || isTemp(name):
+		case e.IsDir():
+			names = append(names, name+"/")
+		default:
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// rooted is how a Root calls a folder.
+func rooted(dir string) string {
+	if dir == "" {
+		return "."
+	}
+	return strings.TrimSuffix(dir, "/")
+}

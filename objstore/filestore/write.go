@@ -1,0 +1,278 @@
+package filestore
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/farread/farread/objstore"
+)
+
+// bufferSize: writers of formats write headers and paddings of a few bytes.
+const bufferSize = 64 << 10
+
+// Create starts a temporary file beside the object. It is removed by Abort, by
+// the end of ctx, and by any error.
+func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
+	name, err := local(key)
+	if err == nil && o.IfAbsent && o.IfMatch != "" {
+		err = fmt.Errorf("both IfAbsent and IfMatch: %w", objstore.ErrInvalid)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, b.fail("put", key, err)
+	}
+	if err := os.MkdirAll(b.c.Dir, 0o777); err != nil { //nolint:gosec // a data folder: the umask decides
+		return nil, b.fail("put", key, blocked(err))
+	}
+	root, err := os.OpenRoot(b.c.Dir)
+	if err != nil {
+		return nil, b.fail("put", key, err)
+	}
+	w := &writer{b: b, key: key, name: name, o: o, root: root, ended: ctx.Err}
+	if err := w.open(); err != nil {
+		err = b.fail("put", key, blocked(err))
+		prune(root, name)
+		root.Close()
+		return nil, err
+	}
+	w.mu.Lock() // the context may end before stop is set
+	defer w.mu.Unlock()
+	w.stop = context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.drop(ctx.Err()) //nolint:errcheck // kept for the next call
+	})
+	return w, nil
+}
+
+// blocked: a file where the key needs a folder, or the reverse.
+func blocked(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("a file and a folder of one name: %w: %w", objstore.ErrInvalid, err)
+	}
+	return err
+}
+
+type writer struct {
+	b         *Bucket
+	key, name string
+	o         objstore.PutOptions
+	ended     func() error // Err of Create's context
+	stop      func() bool  // no longer watches that context
+
+	mu   sync.Mutex // the end of the context may come at any time
+	root *os.Root
+	temp string
+	f    *os.File
+	buf  *bufio.Writer
+	size int64
+	err  error // why nothing can be written any more
+}
+
+// open makes the folders and the temporary file. A Delete may remove a folder
+// that is still empty before the file is in it, hence the repetition.
+func (w *writer) open() error {
+	dir := filepath.Dir(w.name)
+	var err error
+	for range 10 {
+		if err = w.root.MkdirAll(dir, 0o777); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		w.temp = filepath.Join(dir, tempPrefix+rand.Text()+tempSuffix)
+		w.f, err = w.root.OpenFile(w.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if err == nil {
+			w.buf = bufio.NewWriterSize(w.f, bufferSize)
+			return nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+// drop removes the temporary file and keeps err for later calls. The caller
+// holds mu.
+func (w *writer) drop(err error) error {
+	if w.err == nil {
+		w.err = w.b.fail("put", w.key, err)
+		w.f.Close()
+		if w.root.Remove(w.temp) == nil {
+			prune(w.root, w.name)
+		}
+		w.close()
+	}
+	return w.err
+}
+
+func (w *writer) close() {
+	w.root.Close()
+	w.buf = nil
+	if w.stop != nil {
+		w.stop()
+	}
+}
+
+// begin locks and says whether the call can go on.
+func (w *writer) begin() error {
+	w.mu.Lock()
+	if w.err != nil {
+		return w.err
+	}
+	if err := w.ended(); err != nil {
+		return w.drop(err)
+	}
+	return nil
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	err := w.begin()
+	defer w.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	n, err := w.buf.Write(p)
+	w.size += int64(n)
+	if err != nil {
+		return n, w.drop(err)
+	}
+	return n, nil
+}
+
+func (w *writer) Patch(off int64, p []byte) error {
+	err := w.begin()
+	defer w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	head := min(w.size, objstore.HeadSize)
+	if off < 0 || off > head || int64(len(p)) > head-off {
+		return w.b.fail("put", w.key, fmt.Errorf("patch [%d, +%d) of a head of %d bytes: %w", off, len(p), head, objstore.ErrInvalid))
+	}
+	if err := w.buf.Flush(); err != nil {
+		return w.drop(err)
+	}
+	if _, err := w.f.WriteAt(p, off); err != nil {
+		return w.drop(err)
+	}
+	return nil
+}
+
+func (w *writer) Abort() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drop(fmt.Errorf("aborted: %w", objstore.ErrInvalid)) //nolint:errcheck // kept for later calls
+}
+
+func (w *writer) Commit(ctx context.Context) (objstore.Info, error) {
+	err := w.begin()
+	defer w.mu.Unlock()
+	if err != nil {
+		return objstore.Info{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return objstore.Info{}, w.drop(err)
+	}
+	if err := w.settle(); err != nil {
+		return objstore.Info{}, w.drop(err)
+	}
+	info, err := w.publish()
+	if err != nil {
+		return objstore.Info{}, w.drop(err)
+	}
+	w.err = w.b.fail("put", w.key, fmt.Errorf("already committed: %w", objstore.ErrInvalid))
+	w.close()
+	return info, nil
+}
+
+// settle brings all bytes to the disk.
+func (w *writer) settle() error {
+	if err := w.buf.Flush(); err != nil {
+		return err
+	}
+	if w.b.c.NoSync {
+		return nil
+	}
+	return w.f.Sync()
+}
+
+// publish gives the temporary file its name if the conditions hold.
+func (w *writer) publish() (objstore.Info, error) {
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	// A clock of its own: that of file systems ticks every few milliseconds,
+	// and an inode number is soon used again, so that the ETag of two objects
+	// written in one tick could be the same.
+	now := time.Now()
+	if !now.After(w.b.stamp) {
+		now = w.b.stamp.Add(time.Nanosecond)
+	}
+	w.b.stamp = now
+	if err := w.root.Chtimes(w.temp, now, now); err != nil {
+		return objstore.Info{}, err
+	}
+	i, err := w.f.Stat()
+	if err != nil {
+		return objstore.Info{}, err
+	}
+	if err := w.f.Close(); err != nil { // some systems rename no open file
+		return objstore.Info{}, err
+	}
+	if err := w.rename(); err != nil {
+		return objstore.Info{}, err
+	}
+	w.syncFolder()
+	return describe(w.key, i), nil
+}
+
+// rename is the one atomic step.
+func (w *writer) rename() error {
+	old, err := stat(w.root, w.key, w.name)
+	there := err == nil
+	switch {
+	case err != nil && !errors.Is(err, objstore.ErrNotFound) && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case errors.Is(err, objstore.ErrNotFound):
+		return fmt.Errorf("a folder has this name: %w", objstore.ErrInvalid)
+	case w.o.IfAbsent && there:
+		return objstore.ErrExists
+	case w.o.IfMatch != "" && !there:
+		return fmt.Errorf("the object is gone: %w", objstore.ErrChanged)
+	case w.o.IfMatch != "" && old.ETag != w.o.IfMatch:
+		return fmt.Errorf("ETag %s, not %s: %w", old.ETag, w.o.IfMatch, objstore.ErrChanged)
+	}
+	if w.o.IfAbsent {
+		err := w.root.Link(w.temp, w.name)
+		switch {
+		case err == nil:
+			w.root.Remove(w.temp) //nolint:errcheck // the object is there; a second name of it is never listed
+			return nil
+		case errors.Is(err, fs.ErrExist):
+			return fmt.Errorf("%w: %w", objstore.ErrExists, err)
+		} // else: no links here
+	}
+	return blocked(w.root.Rename(w.temp, w.name))
+}
+
+// syncFolder makes the new name last. An error is no longer the object's: it is
+// visible, and systems that cannot sync a folder say so here.
+func (w *writer) syncFolder() {
+	if w.b.c.NoSync {
+		return
+	}
+	if d, err := w.root.Open(filepath.Dir(w.name)); err == nil {
+		d.Sync() //nolint:errcheck // see above
+		d.Close()
+	}
+}
