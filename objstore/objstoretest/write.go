@@ -188,11 +188,13 @@ func putIfMatch(t *testing.T, b objstore.Bucket) {
 // oneWins: of several conditional writes at once exactly one is published.
 func oneWins(t *testing.T, b objstore.Bucket) {
 	const writers = 8
+	seed := uint64(1000) // other bytes in each race: equal ones would keep an ETag made of them
 	race := func(key string, o objstore.PutOptions, lost ...error) {
+		seed += writers
 		ready := make([]objstore.Writer, writers)
 		for i := range ready {
 			ready[i] = create(t, t.Context(), b, key, o)
-			write(t, ready[i], noise(uint64(30+i), 1000))
+			write(t, ready[i], noise(seed+uint64(i), 1000))
 		}
 		errs := make([]error, writers)
 		var wg sync.WaitGroup
@@ -214,7 +216,7 @@ func oneWins(t *testing.T, b objstore.Bucket) {
 		if won < 0 {
 			t.Fatalf("%s: nobody won: %v", key, errs)
 		}
-		wantObject(t, b, key, noise(uint64(30+won), 1000))
+		wantObject(t, b, key, noise(seed+uint64(won), 1000))
 	}
 	for i := range 5 {
 		key := fmt.Sprintf("race/%d", i)

@@ -1,0 +1,219 @@
+package s3store
+
+import (
+	"cmp"
+	"context"
+	"crypto/md5" //nolint:gosec // S3's ETags are made of it; nothing here relies on its strength
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/farread/farread/objstore"
+)
+
+// Commit publishes the object. When an answer was lost and the repeated request
+// fails because the first one had succeeded, one HEAD tells so, and Commit
+// succeeds. The Info lacks the ModTime, which S3 does not return.
+func (w *writer) Commit(ctx context.Context) (objstore.Info, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return objstore.Info{}, err
+	}
+	var tries int
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, attemptsKey{}, &tries))
+	defer cancel()
+	defer context.AfterFunc(w.ctx, cancel)()
+
+	info := objstore.Info{Key: w.key, Size: w.size, ContentType: w.o.ContentType, Meta: maps.Clone(w.o.Meta)}
+	publish := w.put
+	if w.upload != nil {
+		publish = w.complete
+	}
+	err := publish(ctx, &tries, &info)
+	if err != nil {
+		err = w.lost(w.b.fail(ctx, "put", w.key, objstore.Range{}, err))
+		if err = w.settle(ctx, tries, err, &info); err != nil {
+			w.drop(err)
+			return objstore.Info{}, err
+		}
+	}
+	w.close(nil)
+	return info, nil
+}
+
+func (w *writer) put(ctx context.Context, _ *int, info *objstore.Info) error {
+	in := &s3.PutObjectInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, Body: w.whole(), ContentLength: &w.size,
+		ContentType: opt(w.o.ContentType), Metadata: encodeMeta(w.o.Meta), IfMatch: opt(w.o.IfMatch), ChecksumCRC32: w.b.checksum(w.head, w.part), RequestPayer: w.b.payer}
+	if w.o.IfAbsent {
+		in.IfNoneMatch = aws.String("*")
+	}
+	return w.b.call(ctx, func(with func(*s3.Options)) error {
+		in.Body = w.whole()
+		out, err := w.b.client.PutObject(ctx, in, with)
+		if err == nil {
+			info.ETag, info.VersionID = aws.ToString(out.ETag), version(out.VersionId)
+		}
+		return err
+	})
+}
+
+func (w *writer) whole() io.ReadSeeker {
+	return io.NewSectionReader(halves{w.head, w.part}, 0, w.size)
+}
+
+// complete sends the last part and the head, then joins the parts.
+func (w *writer) complete(ctx context.Context, tries *int, info *objstore.Info) error {
+	if len(w.part) > 0 {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	if err := w.wait(ctx, 0); err != nil {
+		return err
+	}
+	head, err := w.send(ctx, 1, w.head)
+	if err != nil {
+		return err
+	}
+	w.parts = append(w.parts, head)
+	slices.SortFunc(w.parts, func(a, b types.CompletedPart) int { return cmp.Compare(*a.PartNumber, *b.PartNumber) })
+	in := &s3.CompleteMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, UploadId: w.upload, IfMatch: opt(w.o.IfMatch),
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: w.parts}, RequestPayer: w.b.payer}
+	if w.o.IfAbsent {
+		in.IfNoneMatch = aws.String("*")
+	}
+	*tries = 0
+	return w.b.call(ctx, func(with func(*s3.Options)) error {
+		out, err := w.b.client.CompleteMultipartUpload(ctx, in, with)
+		if err == nil {
+			info.ETag, info.VersionID = aws.ToString(out.ETag), version(out.VersionId)
+		}
+		return err
+	})
+}
+
+// lost gives the failures of a conditional write their own meaning.
+func (w *writer) lost(err error) error {
+	var e *objstore.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	gone := errors.Is(e.Err, objstore.ErrNotFound) && e.Code != "NoSuchBucket"
+	switch {
+	case e.Code == "NoSuchUpload":
+		e.Err = fmt.Errorf("the upload is gone: %w", objstore.ErrUnavailable)
+	case w.o.IfAbsent && errors.Is(e.Err, objstore.ErrChanged):
+		e.Err = objstore.ErrExists
+	case w.o.IfMatch != "" && gone:
+		e.Err = objstore.ErrChanged
+	}
+	return err
+}
+
+// settle finds out what became of a Commit whose answer was lost: nil when it
+// did publish after all. Where nothing is in doubt it makes no request. The
+// object must have the size, metadata and ETag that this writer would have given
+// it; where ETags are not made of MD5 (SSE-KMS) that cannot be known, and the
+// error stands. A store that refuses a conditional write may also hang up before
+// the body was sent; then the condition is compared here.
+func (w *writer) settle(ctx context.Context, tries int, err error, info *objstore.Info) error {
+	var e *objstore.Error
+	if !errors.As(err, &e) || ctx.Err() != nil || tries == 0 {
+		return err
+	}
+	gone := e.Code == "NoSuchUpload"
+	refused := gone || errors.Is(err, objstore.ErrExists) || errors.Is(err, objstore.ErrChanged)
+	unanswered := !gone && errors.Is(err, objstore.ErrUnavailable)
+	if !unanswered && !(refused && tries > 1) {
+		return err
+	}
+	there, herr := w.b.Head(ctx, w.key)
+	absent := errors.Is(herr, objstore.ErrNotFound)
+	switch {
+	case herr == nil && w.mine(there):
+		*info = there
+		return nil
+	case !unanswered || herr != nil && !absent:
+	case w.o.IfAbsent && !absent:
+		e.Err = objstore.ErrExists
+	case w.o.IfMatch != "" && (absent || there.ETag != w.o.IfMatch):
+		e.Err = objstore.ErrChanged
+	}
+	return err
+}
+
+func (w *writer) mine(in objstore.Info) bool {
+	return in.Size == w.size && in.ETag == w.etag() && maps.Equal(in.Meta, w.o.Meta) &&
+		(w.o.ContentType == "" || in.ContentType == w.o.ContentType)
+}
+
+// etag is what S3 calls these bytes: the MD5 of them, or of the MD5s of all parts.
+func (w *writer) etag() string {
+	h := md5.New() //nolint:gosec // see the import
+	if w.upload == nil {
+		io.Copy(h, w.whole()) //nolint:errcheck // memory to memory
+		return fmt.Sprintf(`"%x"`, h.Sum(nil))
+	}
+	for _, p := range w.parts {
+		sum, err := hex.DecodeString(strings.Trim(aws.ToString(p.ETag), `"`))
+		if err != nil || len(sum) != md5.Size {
+			return ""
+		}
+		h.Write(sum)
+	}
+	return fmt.Sprintf(`"%x-%d"`, h.Sum(nil), len(w.parts))
+}
+
+// checkMeta refuses names that are no header's, or come back as others.
+func checkMeta(meta map[string]string) error {
+	for k := range meta {
+		bad := func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
+		}
+		if k == "" || strings.IndexFunc(k, bad) >= 0 {
+			return fmt.Errorf("metadata name %q: %w", k, objstore.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// encodeMeta makes values fit for a header, as S3 itself does with those that
+// are not (RFC 2047).
+func encodeMeta(meta map[string]string) map[string]string {
+	if len(meta) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(meta))
+	for k, v := range meta {
+		odd := func(r rune) bool { return r < ' ' || r > '~' }
+		if strings.IndexFunc(v, odd) >= 0 || strings.Contains(v, "=?") || strings.TrimSpace(v) != v || strings.Contains(v, "  ") {
+			v = "=?utf-8?b?" + base64.StdEncoding.EncodeToString([]byte(v)) + "?="
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// decodeMeta undoes encodeMeta. A value that does not decode stays as it is.
+func decodeMeta(meta map[string]string) map[string]string {
+	var d mime.WordDecoder
+	for k, v := range meta {
+		if strings.Contains(v, "=?") {
+			if s, err := d.DecodeHeader(v); err == nil {
+				meta[k] = s
+			}
+		}
+	}
+	return meta
+}

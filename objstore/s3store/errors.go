@@ -1,0 +1,171 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/internal/wire"
+)
+
+// fail says where a call failed and which sentinel its error is.
+func (b *Bucket) fail(ctx context.Context, op, key string, r objstore.Range, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &objstore.Error{Op: op, Bucket: b.Name(), Key: key, Range: r}
+	var ae smithy.APIError
+	var re *awshttp.ResponseError
+	if errors.As(err, &re) {
+		e.Status, e.RequestID = re.HTTPStatusCode(), re.ServiceRequestID()
+	}
+	if errors.As(err, &ae) {
+		e.Code = ae.ErrorCode()
+	}
+	e.Err = b.cause(ctx, e.Status, e.Code, ae, err)
+	return e
+}
+
+func (b *Bucket) cause(ctx context.Context, status int, code string, ae smithy.APIError, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if s := sentinel(err); s != nil {
+		return err // ours already
+	}
+	var nc *noCredentials
+	if errors.As(err, &nc) {
+		return fmt.Errorf("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or read without (anonymous): %w",
+			objstore.ErrDenied)
+	}
+	if status == 0 {
+		// Nothing was answered. The SDK's own checks of its input have no type in common.
+		if ip := (*smithy.InvalidParamsError)(nil); errors.As(err, &ip) {
+			return fmt.Errorf("%w: %v", objstore.ErrInvalid, err) //nolint:errorlint // only the text
+		}
+		return wire.Failure(ctx, last(err))
+	}
+	s, ok := byCode[code]
+	if !ok {
+		s = objstore.StatusError(status)
+	}
+	if status < 300 {
+		s = objstore.ErrUnavailable // an answer that could not be read, or an error inside a 200
+	}
+	if ae != nil && ae.ErrorMessage() != "" && errors.Is(s, objstore.ErrInvalid) {
+		return fmt.Errorf("%s: %w", ae.ErrorMessage(), s)
+	}
+	return s
+}
+
+// sentinel is the one that err matches already, or nil.
+func sentinel(err error) error {
+	for _, s := range []error{objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied,
+		objstore.ErrThrottled, objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrInvalid} {
+		if errors.Is(err, s) {
+			return s
+		}
+	}
+	return nil
+}
+
+// last is the cause of a failure before any answer: the SDK's wrapping repeats
+// operation, endpoint and count of tries.
+func last(err error) error {
+	var send *smithyhttp.RequestSendError
+	if errors.As(err, &send) {
+		return send.Err
+	}
+	var op *smithy.OperationError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// byCode are the codes whose status alone would mislead.
+var byCode = map[string]error{ //nolint:gochecknoglobals // a constant table
+	"NoSuchKey": objstore.ErrNotFound, "NoSuchBucket": objstore.ErrNotFound, "NoSuchVersion": objstore.ErrNotFound,
+	"NoSuchUpload": objstore.ErrNotFound, "NotFound": objstore.ErrNotFound, "MethodNotAllowed": objstore.ErrNotFound, // a delete marker, asked for by version
+	"PreconditionFailed": objstore.ErrChanged, "ConditionalRequestConflict": objstore.ErrChanged, "OperationAborted": objstore.ErrChanged,
+	"InvalidRange": objstore.ErrBadRange, "NotImplemented": objstore.ErrInvalid,
+	"SlowDown": objstore.ErrThrottled, "RequestLimitExceeded": objstore.ErrThrottled, "Throttling": objstore.ErrThrottled,
+	"ThrottlingException": objstore.ErrThrottled, "TooManyRequests": objstore.ErrThrottled, "BandwidthLimitExceeded": objstore.ErrThrottled,
+	"ExpiredToken": objstore.ErrDenied, "InvalidToken": objstore.ErrDenied, "TokenRefreshRequired": objstore.ErrDenied,
+	"RequestTimeout": objstore.ErrUnavailable, "InternalError": objstore.ErrUnavailable, "ServiceUnavailable": objstore.ErrThrottled,
+	"IncompleteBody": objstore.ErrUnavailable, "BadDigest": objstore.ErrUnavailable,
+}
+
+// call runs one operation in the bucket's region. When the answer names another
+// region, the bucket moves there for good and the operation runs once more.
+func (b *Bucket) call(ctx context.Context, run func(in func(*s3.Options)) error) error {
+	region := b.where()
+	err := run(func(o *s3.Options) { o.Region = region })
+	if err == nil {
+		return nil
+	}
+	other := b.elsewhere(ctx, region, err)
+	if other == "" || other == region {
+		return err
+	}
+	b.mu.Lock()
+	b.region = other
+	b.mu.Unlock()
+	return run(func(o *s3.Options) { o.Region = other })
+}
+
+func (b *Bucket) where() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.region
+}
+
+const regionHeader = "X-Amz-Bucket-Region"
+
+// expecting is how S3 words a signature for the wrong region.
+var expecting = regexp.MustCompile(`expecting '([a-z0-9-]+)'`)
+
+// elsewhere reads from an error where the bucket is, and asks once when the
+// error says only that it is not here.
+func (b *Bucket) elsewhere(ctx context.Context, region string, err error) string {
+	var re *awshttp.ResponseError
+	if !errors.As(err, &re) || re.Response == nil {
+		return ""
+	}
+	status := re.HTTPStatusCode()
+	if status != http.StatusMovedPermanently && status != http.StatusTemporaryRedirect &&
+		status != http.StatusBadRequest && status != http.StatusForbidden {
+		return ""
+	}
+	if h := re.Response.Header.Get(regionHeader); h != "" {
+		return h
+	}
+	var ae smithy.APIError
+	if !errors.As(err, &ae) {
+		return ""
+	}
+	switch ae.ErrorCode() {
+	case "AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException", "TemporaryRedirect":
+	default:
+		return ""
+	}
+	if m := expecting.FindStringSubmatch(ae.ErrorMessage()); m != nil {
+		return m[1]
+	}
+	out, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.cfg.Bucket}, func(o *s3.Options) { o.Region = region })
+	switch {
+	case err == nil && out.BucketRegion != nil:
+		return *out.BucketRegion
+	case errors.As(err, &re) && re.Response != nil:
+		return re.Response.Header.Get(regionHeader)
+	}
+	return ""
+}

@@ -1,0 +1,252 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/internal/wire"
+)
+
+// maxKey is S3's limit in bytes of UTF-8.
+const maxKey = 1024
+
+func checkKey(key string) error {
+	switch {
+	case key == "":
+		return fmt.Errorf("empty key: %w", objstore.ErrInvalid)
+	case len(key) > maxKey:
+		return fmt.Errorf("key of %d bytes, more than %d: %w", len(key), maxKey, objstore.ErrInvalid)
+	case !utf8.ValidString(key):
+		return fmt.Errorf("key is not UTF-8: %w", objstore.ErrInvalid)
+	}
+	return nil
+}
+
+// Get opens a range of key: one request, or two when S3 refuses a range because
+// the object is empty.
+func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+	fail := func(err error) error { return b.fail(ctx, "get", key, o.Range, err) }
+	rng, err := wire.CheckRange(o.Range)
+	if err = errors.Join(checkKey(key), err); err != nil {
+		return nil, objstore.Info{}, fail(err)
+	}
+	o.Range = rng
+	in := &s3.GetObjectInput{Bucket: &b.cfg.Bucket, Key: &key, RequestPayer: b.payer,
+		Range: opt(o.Range.HTTP()), IfMatch: opt(o.IfMatch), VersionId: opt(o.VersionID)}
+	if !o.IfUnmod.IsZero() {
+		in.IfUnmodifiedSince = &o.IfUnmod
+	}
+	var out *s3.GetObjectOutput
+	err = b.call(ctx, func(with func(*s3.Options)) (err error) {
+		out, err = b.client.GetObject(ctx, in, with)
+		return err
+	})
+	if err != nil {
+		err = fail(err)
+		if errors.Is(err, objstore.ErrBadRange) && o.Range.Off <= 0 {
+			return b.noBytes(ctx, key, o, err)
+		}
+		return nil, objstore.Info{}, err
+	}
+	info := objstore.Info{Key: key, ETag: aws.ToString(out.ETag), VersionID: version(out.VersionId),
+		ModTime: aws.ToTime(out.LastModified), ContentType: aws.ToString(out.ContentType), Meta: decodeMeta(out.Metadata)}
+	status, contentRange, length := raw(out)
+	size, n, err := objstore.CheckAnswer(o.Range, status, contentRange, length)
+	if err == nil && o.IfMatch != "" && info.ETag != "" && info.ETag != o.IfMatch {
+		err = fmt.Errorf("ETag %s, was %s: %w", info.ETag, o.IfMatch, objstore.ErrChanged) // not every store obeys If-Match
+	}
+	if err != nil {
+		out.Body.Close() //nolint:errcheck // there is an error already
+		return nil, objstore.Info{}, fail(err)
+	}
+	info.Size = size
+	return wire.Body(out.Body, n, func(err error) error {
+		return &objstore.Error{Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, Err: wire.Failure(ctx, err)}
+	}), info, nil
+}
+
+// raw is what the answer said in so many words: the SDK hides the status.
+func raw(out *s3.GetObjectOutput) (status int, contentRange string, length int64) {
+	if r, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response); ok {
+		return r.StatusCode, r.Header.Get("Content-Range"), r.ContentLength
+	}
+	status, length = http.StatusOK, -1
+	if out.ContentRange != nil {
+		status = http.StatusPartialContent
+	}
+	if out.ContentLength != nil {
+		length = *out.ContentLength
+	}
+	return status, aws.ToString(out.ContentRange), length
+}
+
+// noBytes settles a refusal of a range that every object with bytes can answer:
+// the object is empty, which only a HEAD tells together with its ETag.
+func (b *Bucket) noBytes(ctx context.Context, key string, o objstore.GetOptions, refusal error) (io.ReadCloser, objstore.Info, error) {
+	info, err := b.head(ctx, key, o)
+	if err != nil {
+		if errors.Is(err, objstore.ErrChanged) || ctx.Err() != nil {
+			return nil, objstore.Info{}, err
+		}
+		return nil, objstore.Info{}, refusal
+	}
+	if info.Size != 0 {
+		return nil, objstore.Info{}, refusal
+	}
+	return http.NoBody, info, nil
+}
+
+// Head describes the current version of key: one request.
+func (b *Bucket) Head(ctx context.Context, key string) (objstore.Info, error) {
+	return b.head(ctx, key, objstore.GetOptions{})
+}
+
+func (b *Bucket) head(ctx context.Context, key string, o objstore.GetOptions) (objstore.Info, error) {
+	var out *s3.HeadObjectOutput
+	err := checkKey(key)
+	if err == nil {
+		err = b.call(ctx, func(with func(*s3.Options)) (err error) {
+			out, err = b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.cfg.Bucket, Key: &key, RequestPayer: b.payer,
+				IfMatch: opt(o.IfMatch), VersionId: opt(o.VersionID)}, with)
+			return err
+		})
+	}
+	if err == nil && out.ContentLength == nil {
+		err = fmt.Errorf("answer without a length: %w", objstore.ErrBadRange)
+	}
+	if err != nil {
+		return objstore.Info{}, b.fail(ctx, "head", key, objstore.Range{}, err)
+	}
+	return objstore.Info{Key: key, Size: *out.ContentLength, ETag: aws.ToString(out.ETag), VersionID: version(out.VersionId),
+		ModTime: aws.ToTime(out.LastModified), ContentType: aws.ToString(out.ContentType), Meta: decodeMeta(out.Metadata)}, nil
+}
+
+// List yields the objects under prefix: one request for each 1000 keys.
+func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		var token *string
+		for {
+			page, err := b.page(ctx, prefix, token)
+			if err != nil {
+				yield(objstore.Info{}, b.fail(ctx, "list", prefix, objstore.Range{}, err))
+				return
+			}
+			for _, o := range page.Contents {
+				info, err := listed(o, page.EncodingType)
+				if err != nil {
+					yield(objstore.Info{}, b.fail(ctx, "list", prefix, objstore.Range{}, err))
+					return
+				}
+				if !yield(info, nil) {
+					return
+				}
+			}
+			if !aws.ToBool(page.IsTruncated) {
+				return
+			}
+			next := page.NextContinuationToken
+			if next == nil || token != nil && *next == *token {
+				yield(objstore.Info{}, b.fail(ctx, "list", prefix, objstore.Range{},
+					fmt.Errorf("a page says that more follow, but not where: %w", objstore.ErrUnavailable)))
+				return
+			}
+			token = next
+		}
+	}
+}
+
+func (b *Bucket) page(ctx context.Context, prefix string, token *string) (out *s3.ListObjectsV2Output, err error) {
+	err = b.call(ctx, func(with func(*s3.Options)) (err error) {
+		out, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.cfg.Bucket, Prefix: opt(prefix),
+			ContinuationToken: token, RequestPayer: b.payer,
+			EncodingType: types.EncodingTypeUrl, // XML cannot carry every key
+		}, with)
+		return err
+	})
+	return out, err
+}
+
+func listed(o types.Object, enc types.EncodingType) (objstore.Info, error) {
+	key := aws.ToString(o.Key)
+	if enc == types.EncodingTypeUrl {
+		k, err := url.QueryUnescape(key) // as S3 does it: a space is "+"
+		if err != nil {
+			return objstore.Info{}, fmt.Errorf("listed key %q: %w", key, objstore.ErrUnavailable)
+		}
+		key = k
+	}
+	return objstore.Info{Key: key, Size: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag), ModTime: aws.ToTime(o.LastModified)}, nil
+}
+
+// Delete removes key, or puts a delete marker on it in a versioned bucket: one request.
+func (b *Bucket) Delete(ctx context.Context, key string) error {
+	err := checkKey(key)
+	if err == nil {
+		err = b.call(ctx, func(with func(*s3.Options)) error {
+			_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.cfg.Bucket, Key: &key, RequestPayer: b.payer}, with)
+			return err
+		})
+	}
+	err = b.fail(ctx, "delete", key, objstore.Range{}, err)
+	var e *objstore.Error
+	if errors.As(err, &e) && errors.Is(err, objstore.ErrNotFound) && e.Code != "NoSuchBucket" {
+		return nil // S3 itself does not mind; some of its like do
+	}
+	return err
+}
+
+// Tags are the tags of key, or of one version of it; empty, not nil, when there
+// are none: one request.
+func (b *Bucket) Tags(ctx context.Context, key, versionID string) (map[string]string, error) {
+	var out *s3.GetObjectTaggingOutput
+	err := checkKey(key)
+	if err == nil {
+		err = b.call(ctx, func(with func(*s3.Options)) (err error) {
+			out, err = b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.cfg.Bucket, Key: &key,
+				VersionId: opt(versionID), RequestPayer: b.payer}, with)
+			return err
+		})
+	}
+	tags := map[string]string{}
+	if err != nil {
+		err = b.fail(ctx, "tags", key, objstore.Range{}, err)
+		var e *objstore.Error
+		if errors.As(err, &e) && e.Code == "NoSuchTagSet" {
+			return tags, nil
+		}
+		return nil, err
+	}
+	for _, t := range out.TagSet {
+		tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return tags, nil
+}
+
+// opt is a pointer to s, or nil for what is not sent.
+func opt(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// version leaves out the name that S3 gives objects from before versioning.
+func version(v *string) string {
+	if s := aws.ToString(v); s != "null" {
+		return s
+	}
+	return ""
+}

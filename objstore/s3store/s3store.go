@@ -1,0 +1,298 @@
+// Package s3store reads and writes one bucket of S3, or of a store that speaks
+// its protocol, through the AWS SDK.
+//
+// Credentials, region, endpoint and profile come from where the SDK finds them
+// (environment, shared files, roles) unless the configuration says otherwise.
+// Requests that got no usable answer are repeated here, by the SDK; bodies that
+// break are not: objstore.Object continues those. Objects are read as stored,
+// also those with Content-Encoding gzip.
+package s3store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
+
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/internal/wire"
+)
+
+// Checksum says when the SDK's own checksums travel with requests and answers.
+type Checksum string
+
+// The modes. In both, uploads are protected by the SHA-256 that is signed with
+// each request.
+const (
+	// WhenRequired is the default: only for operations that S3 refuses without.
+	WhenRequired Checksum = "required"
+	// Always sends a checksum with uploads and validates those of downloads.
+	// Some stores answer ranges with the checksum of the whole object, and
+	// cannot be read this way.
+	Always Checksum = "always"
+)
+
+// Config says which bucket and how to reach it. Only Bucket is needed.
+type Config struct {
+	Bucket string
+	// Endpoint is the URL of another store than AWS; "": AWS_ENDPOINT_URL and
+	// its like, else AWS.
+	Endpoint string
+	// Region "" is that of the environment or profile. Whichever it is, the
+	// bucket's own is learned from the first answer that names another.
+	Region        string
+	Profile       string // of the shared files; "": AWS_PROFILE
+	PathStyle     bool   // bucket in the path; always for endpoints on localhost or an IP address
+	Anonymous     bool   // no credentials: public buckets
+	RequesterPays bool   // agree to be billed
+	Checksum      Checksum
+	Concurrency   int           // requests in flight that connections are kept for; 0: 64
+	Attempts      int           // tries of one request; 0: 5
+	MaxWait       time.Duration // between two tries; 0: 5 s
+	Counter       *objstore.Counter
+	Logger        *slog.Logger // the SDK's messages at debug; nil: none
+
+	// AccessKey and SecretKey are used instead of the SDK's search, both or none.
+	AccessKey, SecretKey string
+	// Transport carries the requests; nil: one of the bucket's own.
+	Transport http.RoundTripper
+}
+
+func (c Config) withDefaults() Config {
+	if c.Checksum == "" {
+		c.Checksum = WhenRequired
+	}
+	if c.Attempts == 0 {
+		c.Attempts = 5 // the SDK's 3 do not outlast three errors in a row
+	}
+	if c.MaxWait <= 0 {
+		c.MaxWait = 5 * time.Second // four waits fit into a function's minute
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	var errs []error
+	no := func(format string, a ...any) {
+		errs = append(errs, fmt.Errorf(format+": %w", append(a, objstore.ErrInvalid)...))
+	}
+	if c.Bucket == "" || strings.ContainsAny(c.Bucket, "/?# ") {
+		no("bucket name %q", c.Bucket)
+	}
+	if u, err := url.Parse(c.Endpoint); c.Endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		no("endpoint %q is not a URL such as http://127.0.0.1:9000", c.Endpoint)
+	}
+	if c.Checksum != WhenRequired && c.Checksum != Always {
+		no("checksum mode %q is neither %q nor %q", c.Checksum, WhenRequired, Always)
+	}
+	if (c.AccessKey == "") != (c.SecretKey == "") {
+		no("access key and secret key belong together")
+	}
+	if c.Anonymous && c.AccessKey != "" {
+		no("anonymous, but with an access key")
+	}
+	if c.Attempts < 0 {
+		no("%d attempts", c.Attempts)
+	}
+	return errors.Join(errs...)
+}
+
+// A Bucket is one bucket. Its methods are safe for concurrent use.
+type Bucket struct {
+	cfg    Config
+	client *s3.Client
+	http   *http.Client
+	payer  types.RequestPayer
+
+	mu     sync.Mutex
+	region string // as configured, or as learned
+}
+
+var (
+	_ objstore.Bucket = (*Bucket)(nil)
+	_ objstore.Tagger = (*Bucket)(nil)
+)
+
+// New reads the SDK's configuration. It makes no request to the store; some
+// sources of credentials make their own later, with the first one.
+func New(ctx context.Context, c Config) (*Bucket, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	ac, err := load(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bucket{cfg: c, http: client(ac, c)}
+	if c.RequesterPays {
+		b.payer = types.RequestPayerRequester
+	}
+	b.region = ac.Region
+	if b.region == "" {
+		b.region = "us-east-1" // answers for buckets elsewhere name their region
+	}
+	b.client = s3.NewFromConfig(ac, func(o *s3.Options) {
+		o.Region = b.region
+		o.HTTPClient = b.http
+		if c.Endpoint != "" {
+			o.BaseEndpoint = &c.Endpoint
+		}
+		o.UsePathStyle = c.PathStyle || o.BaseEndpoint != nil && local(*o.BaseEndpoint)
+		o.DisableLogOutputChecksumValidationSkipped = true // ranges have none: a line for each read
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		if c.Checksum == Always {
+			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
+		}
+		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
+			r.MaxAttempts, r.MaxBackoff = c.Attempts, c.MaxWait
+			r.Retryables = append(r.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}})
+		})
+	})
+	return b, nil
+}
+
+// load is the SDK's configuration, with credentials whose absence can be told
+// from other errors.
+func load(ctx context.Context, c Config) (aws.Config, error) {
+	var with []func(*config.LoadOptions) error
+	if c.Region != "" {
+		with = append(with, config.WithRegion(c.Region))
+	}
+	if c.Profile != "" {
+		with = append(with, config.WithSharedConfigProfile(c.Profile))
+	}
+	log := logging.Logger(logging.Nop{})
+	if c.Logger != nil {
+		log = logging.LoggerFunc(func(class logging.Classification, format string, v ...any) {
+			c.Logger.Debug(fmt.Sprintf(format, v...), "from", "aws sdk", "class", string(class))
+		})
+	}
+	with = append(with, config.WithLogger(log))
+	switch {
+	case c.Anonymous:
+		with = append(with, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
+	case c.AccessKey != "":
+		with = append(with, config.WithCredentialsProvider(aws.CredentialsProviderFunc(
+			func(context.Context) (aws.Credentials, error) {
+				return aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, Source: "configuration"}, nil
+			})))
+	}
+	ac, err := config.LoadDefaultConfig(ctx, with...)
+	if err != nil {
+		if ctx.Err() != nil {
+			return aws.Config{}, ctx.Err()
+		}
+		return aws.Config{}, fmt.Errorf("aws configuration: %w: %w", objstore.ErrInvalid, err)
+	}
+	if !c.Anonymous && ac.Credentials != nil {
+		ac.Credentials = named{ac.Credentials}
+	}
+	return ac, nil
+}
+
+// client is the SDK's own HTTP client (with AWS_CA_BUNDLE, if set), tuned, and
+// counted where requests leave.
+func client(ac aws.Config, c Config) *http.Client {
+	t := c.Transport
+	if t == nil {
+		own, ok := ac.HTTPClient.(*awshttp.BuildableClient)
+		if !ok {
+			own = awshttp.NewBuildableClient()
+		}
+		tr := own.GetTransport()
+		wire.Tune(tr, c.Concurrency)
+		t = tr
+	}
+	return &http.Client{
+		Transport:     attempts{wire.Counting(t, c.Counter, repeated)},
+		CheckRedirect: redirect,
+	}
+}
+
+// redirect follows only what keeps the method (new buckets answer 307), and
+// takes no session token to another host.
+func redirect(r *http.Request, via []*http.Request) error {
+	s := r.Response.StatusCode
+	if s != http.StatusTemporaryRedirect && s != http.StatusPermanentRedirect || len(via) > 5 {
+		return http.ErrUseLastResponse
+	}
+	if r.URL.Host != via[len(via)-1].URL.Host {
+		r.Header.Del("X-Amz-Security-Token")
+	}
+	return nil
+}
+
+// local says whether an endpoint is on this machine or an IP address, where
+// names such as bucket.127.0.0.1 cannot be looked up.
+func local(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
+	h := u.Hostname()
+	return h == "localhost" || net.ParseIP(h) != nil || !strings.Contains(h, ".")
+}
+
+// Name is "s3://" and the bucket's name.
+func (b *Bucket) Name() string { return "s3://" + b.cfg.Bucket }
+
+// CloseIdleConnections closes what the bucket keeps for later requests.
+func (b *Bucket) CloseIdleConnections() { b.http.CloseIdleConnections() }
+
+// repeated reads the SDK's own count of tries: "attempt=2; max=5".
+func repeated(r *http.Request) bool {
+	h := r.Header.Get("Amz-Sdk-Request")
+	return h != "" && !strings.HasPrefix(h, "attempt=1;") && h != "attempt=1"
+}
+
+// attempts counts the tries of a call for the call itself: a write that was
+// tried twice may have lost against itself.
+type attempts struct{ t http.RoundTripper }
+
+type attemptsKey struct{}
+
+func (a attempts) RoundTrip(r *http.Request) (*http.Response, error) {
+	if n, ok := r.Context().Value(attemptsKey{}).(*int); ok {
+		*n++ // one call tries one after the other
+	}
+	return a.t.RoundTrip(r)
+}
+
+// CloseIdleConnections lets http.Client reach the transport.
+func (a attempts) CloseIdleConnections() {
+	if c, ok := a.t.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// named marks the errors of finding credentials.
+type named struct{ aws.CredentialsProvider }
+
+func (n named) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := n.CredentialsProvider.Retrieve(ctx)
+	if err != nil {
+		return c, &noCredentials{err}
+	}
+	return c, nil
+}
+
+type noCredentials struct{ err error }
+
+func (e *noCredentials) Error() string { return e.err.Error() }
+func (e *noCredentials) Unwrap() error { return e.err }

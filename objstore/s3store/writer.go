@@ -1,0 +1,314 @@
+package s3store
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/farread/farread/objstore"
+)
+
+// How an object is cut into parts. The cuts depend on nothing but the position,
+// so the same bytes get the same ETag.
+//
+// Part 1 is the head, 5 MiB. Parts 2 to 801 have 8 MiB, the next 800 have 16,
+// then 32 … 512 MiB, and from part 5602 on 1 GiB: 5 MiB + 800*1016 MiB + 4399
+// GiB = 5192 GiB in 10 000 parts, more than the 5 TiB of an object.
+//
+// Memory of one Writer: the head, the part that is being filled, and those on
+// their way: two below 32 MiB, one above. So 5+3*8 = 29 MiB up to 6.2 GiB
+// written, 53 up to 18.7, 69 up to 43.7, then about 1/340 of what is written.
+// Two Writers of a 256 MiB worker stay below 140 MiB up to 43 GiB each.
+const (
+	firstPart = 8 << 20
+	perSize   = 800
+	doublings = 7
+	maxParts  = 10000 // S3's
+	bigPart   = 32 << 20
+)
+
+func partSize(n int32) int { return firstPart << min(int(n-2)/perSize, doublings) }
+
+// abortTime is how long dropping an upload may take after its context has ended.
+const abortTime = 15 * time.Second
+
+// A writer sends one object. Up to 13 MiB, the head and one part, it is a
+// single PUT at Commit; beyond, a multipart upload whose first part goes last.
+//
+// The lock is there for the end of ctx alone, which aborts from outside.
+type writer struct {
+	b   *Bucket
+	key string
+	o   objstore.PutOptions
+
+	ctx    context.Context //nolint:containedctx // that of Create: io.Writer has no room for one
+	cancel context.CancelFunc
+	stop   func() bool
+
+	mu      sync.Mutex
+	closed  bool
+	err     error // why it closed
+	head    []byte
+	part    []byte // being filled
+	n       int32  // its number
+	size    int64
+	upload  *string
+	parts   []types.CompletedPart // from part 2
+	running int
+	done    chan sent
+	spare   []byte
+}
+
+// sent is a part that has left, or not.
+type sent struct {
+	part types.CompletedPart
+	buf  []byte
+	err  error
+}
+
+// Create starts an object; it makes no request.
+func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
+	err := errors.Join(checkKey(key), checkMeta(o.Meta))
+	if err == nil && o.IfAbsent && o.IfMatch != "" {
+		err = fmt.Errorf("IfAbsent together with IfMatch: %w", objstore.ErrInvalid)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, b.fail(ctx, "put", key, objstore.Range{}, err)
+	}
+	w := &writer{b: b, key: key, o: o, n: 2, done: make(chan sent, 2)}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.stop = context.AfterFunc(ctx, w.Abort)
+	return w, nil
+}
+
+// Write takes p; it blocks while two parts are on their way and a third is full.
+func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return 0, err
+	}
+	n := min(len(p), objstore.HeadSize-len(w.head))
+	w.head = append(w.head, p[:n]...)
+	for n < len(p) {
+		if w.part == nil {
+			w.part = w.buffer()
+		}
+		if len(w.part) == cap(w.part) {
+			if err := w.flush(); err != nil {
+				w.drop(w.fail(err))
+				return n, w.err
+			}
+			continue
+		}
+		k := min(len(p)-n, cap(w.part)-len(w.part))
+		w.part = append(w.part, p[n:n+k]...)
+		n += k
+	}
+	w.size += int64(n)
+	return n, nil
+}
+
+func (w *writer) usable() error {
+	if w.err == nil && w.ctx.Err() != nil {
+		w.drop(w.fail(w.ctx.Err()))
+	}
+	if w.err != nil {
+		return w.err
+	}
+	if w.closed {
+		return &objstore.Error{Op: "put", Bucket: w.b.Name(), Key: w.key, Err: fmt.Errorf("writer is closed: %w", objstore.ErrInvalid)}
+	}
+	return nil
+}
+
+func (w *writer) fail(err error) error {
+	if e := (*objstore.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return w.b.fail(w.ctx, "put", w.key, objstore.Range{}, err)
+}
+
+// buffer is an empty one for part n. A spare one of the right size is used
+// again; others go, so that never more are held than the limits say.
+func (w *writer) buffer() []byte {
+	s, size := w.spare, partSize(w.n)
+	w.spare = nil
+	if cap(s) == size {
+		return s[:0]
+	}
+	return make([]byte, 0, size)
+}
+
+// flush sends the full part in the background, starting the upload if need be.
+func (w *writer) flush() error {
+	if w.n > maxParts {
+		return fmt.Errorf("more than %d parts: %w", maxParts, objstore.ErrInvalid)
+	}
+	if w.upload == nil {
+		if err := w.begin(w.ctx); err != nil {
+			return err
+		}
+	}
+	limit := cap(w.done)
+	if cap(w.part) >= bigPart {
+		limit = 1
+	}
+	if err := w.wait(w.ctx, limit-1); err != nil {
+		return err
+	}
+	w.running++
+	go func(n int32, buf []byte) {
+		p, err := w.send(w.ctx, n, buf)
+		w.done <- sent{p, buf, err}
+	}(w.n, w.part)
+	w.part = nil
+	w.n++
+	return nil
+}
+
+func (w *writer) begin(ctx context.Context) error {
+	in := &s3.CreateMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, ContentType: opt(w.o.ContentType),
+		Metadata: encodeMeta(w.o.Meta), RequestPayer: w.b.payer}
+	if w.b.cfg.Checksum == Always {
+		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32
+	}
+	return w.b.call(ctx, func(with func(*s3.Options)) error {
+		out, err := w.b.client.CreateMultipartUpload(ctx, in, with)
+		if err == nil {
+			w.upload = out.UploadId
+		}
+		return err
+	})
+}
+
+// wait returns once at most n parts are on their way.
+func (w *writer) wait(ctx context.Context, n int) error {
+	for w.running > n {
+		select {
+		case s := <-w.done:
+			w.running--
+			w.spare = s.buf
+			if s.err != nil {
+				return s.err
+			}
+			w.parts = append(w.parts, s.part)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (w *writer) send(ctx context.Context, n int32, buf []byte) (types.CompletedPart, error) {
+	p := types.CompletedPart{PartNumber: &n, ChecksumCRC32: w.b.checksum(buf)}
+	err := w.b.call(ctx, func(with func(*s3.Options)) error {
+		out, err := w.b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, UploadId: w.upload,
+			PartNumber: &n, Body: bytes.NewReader(buf), ChecksumCRC32: p.ChecksumCRC32, RequestPayer: w.b.payer}, with)
+		if err == nil {
+			p.ETag = out.ETag
+		}
+		return err
+	})
+	return p, err
+}
+
+// checksum is the CRC-32 of what is sent, in mode Always. It goes into a header:
+// known beforehand, it needs none of the trailers that not every store takes.
+func (b *Bucket) checksum(bufs ...[]byte) *string {
+	if b.cfg.Checksum != Always {
+		return nil
+	}
+	h := crc32.NewIEEE()
+	for _, p := range bufs {
+		h.Write(p) //nolint:errcheck // never fails
+	}
+	s := base64.StdEncoding.EncodeToString(h.Sum(nil))
+	return &s
+}
+
+// Patch overwrites bytes that were written, inside the head.
+func (w *writer) Patch(off int64, p []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if off < 0 || off > int64(len(w.head)) || int64(len(p)) > int64(len(w.head))-off {
+		return w.fail(fmt.Errorf("patch [%d, +%d) of a head of %d bytes: %w", off, len(p), len(w.head), objstore.ErrInvalid))
+	}
+	copy(w.head[off:], p)
+	return nil
+}
+
+// Abort drops what was sent and waits until that is done.
+func (w *writer) Abort() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var err error
+	if w.ctx.Err() != nil && !w.closed {
+		err = w.fail(w.ctx.Err())
+	}
+	w.drop(err)
+}
+
+// drop closes the writer for the reason err. Parts on their way end first: one
+// that arrived after the upload was aborted would stay, and be billed.
+func (w *writer) drop(err error) {
+	if w.closed {
+		return
+	}
+	w.close(err)
+	for ; w.running > 0; w.running-- {
+		<-w.done
+	}
+	if w.upload == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), abortTime)
+	defer cancel()
+	aerr := w.b.call(ctx, func(with func(*s3.Options)) error {
+		_, err := w.b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key,
+			UploadId: w.upload, RequestPayer: w.b.payer}, with)
+		return err
+	})
+	if aerr != nil && w.b.cfg.Logger != nil {
+		w.b.cfg.Logger.WarnContext(ctx, "upload not aborted", "bucket", w.b.Name(), "key", w.key, "upload", aws.ToString(w.upload), "err", aerr)
+	}
+}
+
+func (w *writer) close(err error) {
+	w.closed, w.err = true, err
+	w.stop()
+	w.cancel()
+	w.head, w.part, w.spare = nil, nil, nil
+}
+
+// halves reads two slices as one.
+type halves struct{ a, b []byte }
+
+func (h halves) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < int64(len(h.a)) {
+		n = copy(p, h.a[off:])
+	}
+	if o := off + int64(n) - int64(len(h.a)); n < len(p) && o < int64(len(h.b)) {
+		n += copy(p[n:], h.b[o:])
+	}
+	if n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
