@@ -169,6 +169,11 @@ func layers() []layer {
 			allow: []string{"flag", "testing", "/objstore"},
 		},
 		{
+			file:  "internal/teststack/x.go",
+			deny:  map[string]string{aws: "sdk-in-driver"},
+			allow: []string{"testing", "flag"},
+		},
+		{
 			file:  "internal/codec/lz4/x.go",
 			deny:  map[string]string{"/formats/blosc": "internal-leaves"},
 			allow: []string{"github.com/pierrec/lz4/v4"},
