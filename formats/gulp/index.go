@@ -13,6 +13,7 @@ import (
 // A builder turns the text of a .gmeta into items, checking as it goes.
 type builder struct {
 	s      scanner
+	size   int64 // of the text
 	data   int64 // size of the data object
 	limits formats.Limits
 
@@ -49,7 +50,7 @@ func newBuilder(more func() ([]byte, error), metaSize, dataSize int64, l formats
 	// A block is small where the index is, and never so large that the unused
 	// end of the last one matters.
 	block := int(max(16, min(metaSize/frameCost, 4096)))
-	b := &builder{data: dataSize, limits: l, byID: map[string]int{}, inFrame: -1,
+	b := &builder{size: metaSize, data: dataSize, limits: l, byID: map[string]int{}, inFrame: -1,
 		frames: slab[frame]{block: block}, text: slab[byte]{block: block * frameCost}}
 	b.s = scanner{more: more, where: b.where, mark: -1, words: true}
 	return b
@@ -101,15 +102,28 @@ func (b *builder) member() error {
 		return err
 	}
 	b.byID[id] = len(b.items)
+	b.room()
 	b.items = append(b.items, it)
 	b.id, b.inID = "", false
 	return b.count(0, idCost+len(id))
 }
 
+// room makes room for one more item. Where more is needed, the text so far
+// tells how many ids the rest will have, which leaves less garbage than growing
+// step by step. Four times what there is is the most, as the text may go on differently.
+func (b *builder) room() {
+	n := len(b.items)
+	if n < cap(b.items) {
+		return
+	}
+	all := int64(n) * b.size / max(b.s.base+int64(b.s.pos), 1)
+	b.items = slices.Grow(b.items, int(max(16, min(all-int64(n), int64(n)*4)+int64(n)/16)))
+}
+
 func (b *builder) item(it *item) error {
 	var haveFrames, haveMeta bool
 	err := b.s.list('{', '}', "the object of an id", func() error {
-		key, err := b.s.str()
+		key, err := b.s.key("frame_info", "meta_data")
 		if err != nil {
 			return err
 		}

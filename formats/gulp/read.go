@@ -187,8 +187,12 @@ func (b *Buffer) read(ctx context.Context, r rangeio.Reader, limit int64) error 
 	if total > limit || total > math.MaxInt {
 		return fmt.Errorf("%d bytes in one read, %d allowed: %w", total, limit, formats.ErrTooLarge)
 	}
-	if int64(cap(b.data)) < total {
-		b.data = make([]byte, total)
+	if have := int64(cap(b.data)); have < total {
+		grown := total
+		if have > 0 { // used again: the next may be a little longer still
+			grown = min(total+total/8, limit, math.MaxInt)
+		}
+		b.data = make([]byte, grown)
 	}
 	b.frames, b.spans = slices.Grow(b.frames[:0], len(b.sel)), b.spans[:0]
 	free := b.data[:total]

@@ -280,7 +280,10 @@ func (s *scanner) skipEscape() error {
 }
 
 // str consumes a string and returns its value.
-func (s *scanner) str() (string, error) {
+func (s *scanner) str() (string, error) { return s.key() }
+
+// key is str that allocates nothing for the strings that are known.
+func (s *scanner) key(known ...string) (string, error) {
 	if _, err := s.token(); err != nil {
 		return "", err
 	}
@@ -292,6 +295,11 @@ func (s *scanner) str() (string, error) {
 	raw := s.captured()
 	raw = raw[1 : len(raw)-1]
 	if !escaped {
+		for _, k := range known {
+			if string(raw) == k {
+				return k, nil
+			}
+		}
 		return string(raw), nil
 	}
 	v, ok := unescape(raw)
