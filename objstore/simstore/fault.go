@@ -1,0 +1,175 @@
+package simstore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	"github.com/farread/farread/objstore"
+)
+
+// A Call is what a hook learns of a call that is about to be made.
+type Call struct {
+	N     int64  // place among the calls of this middleware, from 1
+	Op    string // "get", "head", "list", "put" (the commit of a write) or "delete"
+	Key   string // or the prefix of a list
+	Range objstore.Range
+}
+
+// A Rule lets some calls fail. A call fails by the first rule that fits; each
+// rule counts the calls that fit its Op and Key for itself.
+type Rule struct {
+	Op    string // "" fits every operation; see Call
+	Key   string // "" fits every key
+	From  int64  // first call to fail, from 1; 0 is 1
+	Times int64  // how many fail; 0: all from there on
+	Every int64  // of those, each Every-th: 2 fails the first, the third …; 0 is 1
+	// Status is an HTTP status, classified by objstore.StatusError; Err, if set,
+	// goes before it. A rule with neither is objstore.ErrUnavailable.
+	Status int
+	Err    error
+}
+
+func (r Rule) fits(c Call) bool {
+	return (r.Op == "" || r.Op == c.Op) && (r.Key == "" || r.Key == c.Key)
+}
+
+// fails says whether the n-th call that fits fails.
+func (r Rule) fails(n int64) bool {
+	from := max(r.From, 1)
+	return n >= from && (r.Times == 0 || n < from+r.Times) && (n-from)%max(r.Every, 1) == 0
+}
+
+func (r Rule) error(w wrapper, c Call) error {
+	err := r.Err
+	switch {
+	case err != nil:
+	case r.Status != 0:
+		err = objstore.StatusError(r.Status)
+	default:
+		err = objstore.ErrUnavailable
+	}
+	return &objstore.Error{Op: c.Op, Bucket: w.Name(), Key: c.Key, Range: c.Range, Status: r.Status, Err: fmt.Errorf("simulated: %w", err)}
+}
+
+// Fault lets calls fail by rules, without asking the bucket behind it. Without
+// rules it changes nothing.
+func Fault(rules ...Rule) objstore.Middleware {
+	if len(rules) == 0 {
+		return same
+	}
+	rules = slices.Clone(rules)
+	seen := make([]atomic.Int64, len(rules))
+	return func(b objstore.Bucket) objstore.Bucket {
+		w := wrapper{b}
+		return before(func(_ context.Context, c Call) error {
+			var err error
+			for i, r := range rules {
+				if r.fits(c) && r.fails(seen[i].Add(1)) && err == nil {
+					err = r.error(w, c)
+				}
+			}
+			return err
+		})(b)
+	}
+}
+
+// Replace calls hook before each call is made: it may replace the object in the
+// bucket behind, between two reads of one reader, and fail the call by returning
+// an error. It runs in the goroutine of the call. A nil hook changes nothing.
+//
+// To replace the object before the third call:
+//
+//	simstore.Replace(func(ctx context.Context, c simstore.Call) error {
+//		if c.N != 3 {
+//			return nil
+//		}
+//		_, err := objstore.Put(ctx, mem, c.Key, other, objstore.PutOptions{})
+//		return err
+//	})
+func Replace(hook func(context.Context, Call) error) objstore.Middleware {
+	if hook == nil {
+		return same
+	}
+	return before(hook)
+}
+
+// before calls f before each call, and fails the call with its error.
+func before(f func(context.Context, Call) error) objstore.Middleware {
+	n := new(atomic.Int64)
+	return func(b objstore.Bucket) objstore.Bucket {
+		w := wrapper{b}
+		return &hooked{w, func(ctx context.Context, op, key string, r objstore.Range) error {
+			err := f(ctx, Call{N: n.Add(1), Op: op, Key: key, Range: r})
+			if err == nil {
+				return nil
+			}
+			if _, ok := err.(*objstore.Error); ok { //nolint:errorlint // only one that is complete already
+				return err
+			}
+			return w.fail(op, key, r, err)
+		}}
+	}
+}
+
+type hooked struct {
+	wrapper
+	f func(ctx context.Context, op, key string, r objstore.Range) error
+}
+
+func (b *hooked) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+	if err := b.f(ctx, "get", key, o.Range); err != nil {
+		return nil, objstore.Info{}, err
+	}
+	return b.Bucket.Get(ctx, key, o)
+}
+
+func (b *hooked) Head(ctx context.Context, key string) (objstore.Info, error) {
+	if err := b.f(ctx, "head", key, objstore.Range{}); err != nil {
+		return objstore.Info{}, err
+	}
+	return b.Bucket.Head(ctx, key)
+}
+
+func (b *hooked) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		if err := b.f(ctx, "list", prefix, objstore.Range{}); err != nil {
+			yield(objstore.Info{}, err)
+			return
+		}
+		b.Bucket.List(ctx, prefix)(yield)
+	}
+}
+
+func (b *hooked) Delete(ctx context.Context, key string) error {
+	if err := b.f(ctx, "delete", key, objstore.Range{}); err != nil {
+		return err
+	}
+	return b.Bucket.Delete(ctx, key)
+}
+
+func (b *hooked) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
+	w, err := b.Bucket.Create(ctx, key, o)
+	if err != nil {
+		return nil, err
+	}
+	return &hookedWriter{w, b, key}, nil
+}
+
+type hookedWriter struct {
+	objstore.Writer
+	b   *hooked
+	key string
+}
+
+// Commit that fails by the hook drops what was written.
+func (w *hookedWriter) Commit(ctx context.Context) (objstore.Info, error) {
+	if err := w.b.f(ctx, "put", w.key, objstore.Range{}); err != nil {
+		w.Writer.Abort()
+		return objstore.Info{}, err
+	}
+	return w.Writer.Commit(ctx)
+}

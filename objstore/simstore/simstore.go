@@ -1,0 +1,225 @@
+// Package simstore has middlewares that make a bucket slow or faulty, for tests
+// of whatever reads from one. They are public on purpose.
+//
+// All waiting is done with timers and obeys the context, so that in a bubble of
+// testing/synctest it takes no real time. A middleware with its zero settings
+// changes nothing. What they count, they count over all buckets that one
+// Middleware wraps.
+package simstore
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/farread/farread/objstore"
+)
+
+// wait is a sleep that ends with ctx.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// wrapper passes everything on; the middlewares of this package override what
+// they change.
+type wrapper struct{ objstore.Bucket }
+
+func (w wrapper) Unwrap() objstore.Bucket { return w.Bucket }
+
+func (w wrapper) fail(op, key string, r objstore.Range, err error) error {
+	return &objstore.Error{Op: op, Bucket: w.Name(), Key: key, Range: r, Err: err}
+}
+
+// Latency delays the answer of every call by d: the first byte of a Get, the
+// result of Head, Delete and Commit, the first object of a List.
+func Latency(d time.Duration) objstore.Middleware {
+	return before(func(ctx context.Context, _ Call) error { return wait(ctx, d) })
+}
+
+// Bandwidth lets each body carry bytesPerSecond, as one connection does: side
+// by side, two bodies carry twice as much. Time that passes between reads is not
+// credited, beyond what the last read has already waited.
+func Bandwidth(bytesPerSecond int64) objstore.Middleware {
+	if bytesPerSecond <= 0 {
+		return same
+	}
+	return bodies(func(ctx context.Context, rc io.ReadCloser) io.ReadCloser {
+		sleep := pause(ctx)
+		var total int64
+		var paid time.Duration // of the whole, so that rounding does not add up
+		return &filter{ReadCloser: rc, read: func(p []byte) (int, error) {
+			n, err := rc.Read(p)
+			if n == 0 {
+				return 0, err
+			}
+			total += int64(n)
+			due := time.Duration(float64(total) / float64(bytesPerSecond) * float64(time.Second))
+			if werr := sleep(due - paid); werr != nil {
+				return 0, werr
+			}
+			paid = due
+			return n, err
+		}}
+	})
+}
+
+// Trickle gives at most n bytes to each Read of a body, after waiting d: a slow
+// and uneven server. n below 1 stands for no limit.
+func Trickle(n int, d time.Duration) objstore.Middleware {
+	if n <= 0 && d <= 0 {
+		return same
+	}
+	return bodies(func(ctx context.Context, rc io.ReadCloser) io.ReadCloser {
+		sleep := pause(ctx)
+		return &filter{ReadCloser: rc, read: func(p []byte) (int, error) {
+			if n > 0 && len(p) > n {
+				p = p[:n]
+			}
+			if err := sleep(d); err != nil {
+				return 0, err
+			}
+			return rc.Read(p)
+		}}
+	})
+}
+
+// Cut breaks each every-th body after n bytes with io.ErrUnexpectedEOF, as a lost
+// connection does; shorter bodies arrive whole. every 1 breaks all of them, 0
+// none.
+func Cut(every, n int64) objstore.Middleware { return cut(every, n, io.ErrUnexpectedEOF) }
+
+// Short is Cut that ends the body as if that were all: a server that announces
+// more than it sends, where nobody counted.
+func Short(every, n int64) objstore.Middleware { return cut(every, n, io.EOF) }
+
+func cut(every, n int64, end error) objstore.Middleware {
+	return nthBody(every, func(_ context.Context, rc io.ReadCloser) io.ReadCloser {
+		left := n
+		return &filter{ReadCloser: rc, read: func(p []byte) (int, error) {
+			if len(p) == 0 {
+				return rc.Read(p)
+			}
+			if left <= 0 {
+				return atCut(rc, end)
+			}
+			k, err := rc.Read(p[:min(int64(len(p)), left)])
+			left -= int64(k)
+			return k, err
+		}}
+	})
+}
+
+// Stall keeps each every-th body from going on after n bytes until its context
+// ends or it is closed. every 1 stalls all of them, 0 none.
+func Stall(every, n int64) objstore.Middleware {
+	return nthBody(every, func(ctx context.Context, rc io.ReadCloser) io.ReadCloser {
+		left := n
+		done, cause := ctx.Done(), ctx.Err
+		closed := make(chan struct{})
+		return &filter{
+			ReadCloser: rc,
+			close:      func() { close(closed) },
+			read: func(p []byte) (int, error) {
+				if left <= 0 && len(p) > 0 {
+					select {
+					case <-done:
+						return 0, cause()
+					case <-closed:
+						return rc.Read(p) // tells that it is closed
+					}
+				}
+				k, err := rc.Read(p[:min(int64(len(p)), left)])
+				left -= int64(k)
+				return k, err
+			},
+		}
+	})
+}
+
+// atCut ends a body with err unless it is at its end anyway.
+func atCut(rc io.Reader, err error) (int, error) {
+	var one [1]byte
+	for {
+		n, rerr := rc.Read(one[:])
+		switch {
+		case n > 0:
+			return 0, err
+		case rerr != nil:
+			return 0, rerr
+		}
+	}
+}
+
+// pause is wait for the life of one body, which keeps no context.
+func pause(ctx context.Context) func(time.Duration) error {
+	return func(d time.Duration) error { return wait(ctx, d) }
+}
+
+func same(b objstore.Bucket) objstore.Bucket { return b }
+
+// bodies wraps the body of every Get.
+func bodies(wrap func(context.Context, io.ReadCloser) io.ReadCloser) objstore.Middleware {
+	return nthBody(1, wrap)
+}
+
+// nthBody wraps each every-th body, counted from 1.
+func nthBody(every int64, wrap func(context.Context, io.ReadCloser) io.ReadCloser) objstore.Middleware {
+	if every <= 0 {
+		return same
+	}
+	n := new(atomic.Int64)
+	return func(b objstore.Bucket) objstore.Bucket {
+		return &bodyBucket{wrapper{b}, func(ctx context.Context, rc io.ReadCloser) io.ReadCloser {
+			if n.Add(1)%every != 0 {
+				return rc
+			}
+			return wrap(ctx, rc)
+		}}
+	}
+}
+
+type bodyBucket struct {
+	wrapper
+	wrap func(context.Context, io.ReadCloser) io.ReadCloser
+}
+
+func (b *bodyBucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+	rc, info, err := b.Bucket.Get(ctx, key, o)
+	if err != nil {
+		return nil, info, err
+	}
+	return b.wrap(ctx, rc), info, nil
+}
+
+// filter is a body with another Read.
+type filter struct {
+	io.ReadCloser
+	read   func([]byte) (int, error)
+	close  func() // nil: nothing to do
+	closed sync.Once
+}
+
+func (f *filter) Read(p []byte) (int, error) { return f.read(p) }
+
+func (f *filter) Close() error {
+	var err error
+	f.closed.Do(func() {
+		err = f.ReadCloser.Close()
+		if f.close != nil {
+			f.close()
+		}
+	})
+	return err
+}
