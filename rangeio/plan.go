@@ -122,10 +122,10 @@ func choose(work []piece, p Policy) []bool {
 		return i
 	}
 	// join bridges piece i to its left neighbour unless the result is too long.
-	join := func(i int) bool {
+	join := func(i int, most int64) bool {
 		a, b := root(i-1), i
 		e := max(end[a], end[b])
-		if p.MaxLen > 0 && e-work[a].Off > p.MaxLen {
+		if most > 0 && e-work[a].Off > most {
 			return false
 		}
 		first[b], end[a] = a, e
@@ -150,14 +150,34 @@ func choose(work []piece, p Policy) []bool {
 	}
 	slices.SortStableFunc(gaps, func(a, b gap) int { return cmp.Compare(a.n, b.n) })
 	budget := int64(p.OverRead * float64(wanted))
-	for _, g := range gaps {
-		free := g.n <= p.Free && (p.Free > 0 || p.Parallel > 0 && g.n == 0)
-		if !free && (p.Parallel <= 0 || requests <= p.Parallel || g.n > p.MaxGap || dropped+g.n > budget) {
+	k := 0
+	for ; k < len(gaps); k++ {
+		if g := gaps[k]; g.n > p.Free || p.Free == 0 && p.Parallel == 0 {
 			break
-		}
-		if join(g.i) {
+		} else if join(g.i, p.MaxLen) {
 			requests--
 			dropped += g.n
+		}
+	}
+	if p.Parallel <= 0 {
+		return bridge
+	}
+	// First with a cap that makes the requests about equally long, since the
+	// longest is the last to end; then, if there are still too many, without.
+	even := (reach - work[0].Off) / int64(p.Parallel)
+	even += even / 8
+	if p.MaxLen > 0 {
+		even = min(even, p.MaxLen)
+	}
+	for _, most := range []int64{even, p.MaxLen} {
+		for _, g := range gaps[k:] {
+			if requests <= p.Parallel || g.n > p.MaxGap || dropped+g.n > budget {
+				break
+			}
+			if !bridge[g.i] && join(g.i, most) {
+				requests--
+				dropped += g.n
+			}
 		}
 	}
 	return bridge
