@@ -138,14 +138,41 @@ func (c *cloud) routes() []s3srv.Route {
 	}
 }
 
-// run serves until ctx ends and returns after at most stopGrace more.
+// run serves until ctx ends and returns at most stopGrace later. Functions are
+// dead by then.
 func (c *cloud) run(ctx context.Context, redrive bool) error {
+	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	listening := make(chan struct{})
 	go func() { served <- c.store.Serve(ctx, sync.OnceFunc(func() { close(listening) })) }()
+	err := c.until(ctx, redrive, served, listening)
+	cancel()
+	closed := make(chan struct{})
+	go func() { defer close(closed); c.close() }()
+	grace := time.NewTimer(stopGrace)
+	defer grace.Stop()
+	// A request in flight, or a report that nobody reads, may take for ever.
+	for range 2 {
+		select {
+		case <-closed:
+			closed = nil
+		case e := <-served:
+			err = errors.Join(err, e)
+		case <-grace.C:
+			c.log.Warn("stopped with requests in flight")
+			return err
+		}
+	}
+	return err
+}
+
+// until returns when ctx ends or something fails. What served had to say is left
+// in it.
+func (c *cloud) until(ctx context.Context, redrive bool, served chan error, listening <-chan struct{}) error {
+	again := func(err error) error { served <- err; return nil }
 	select {
 	case err := <-served:
-		return err
+		return again(err)
 	case <-listening:
 	}
 	c.out.start(c.ready)
@@ -157,17 +184,8 @@ func (c *cloud) run(ctx context.Context, redrive bool) error {
 		if ctx.Err() == nil {
 			err = errors.Join(errors.New("the S3 server ended"), err)
 		}
-		return err
+		return again(err)
 	case <-ctx.Done():
-	}
-	grace := time.NewTimer(stopGrace)
-	defer grace.Stop()
-	c.close()
-	select {
-	case err := <-served:
-		return err
-	case <-grace.C:
-		c.log.Warn("stopped with requests in flight")
 		return nil
 	}
 }
@@ -191,7 +209,8 @@ func (c *cloud) begin(redrive bool) error {
 	return nil
 }
 
-// close kills the functions. The spool stays open for requests in flight.
+// close kills the functions, then waits for deliveries to end. The spool stays
+// open for requests in flight.
 func (c *cloud) close() {
 	var wg sync.WaitGroup
 	for _, p := range c.pools {

@@ -63,13 +63,21 @@ func serve(ctx context.Context, cancel func(), o options, stdout, stderr io.Writ
 		return err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	c, err := newCloud(ctx, o, f, &output{w: stdout, broken: cancel}, slog.New(h))
-	if err != nil {
-		return err
+	for try := 1; ; try++ {
+		c, err := newCloud(ctx, o, f, &output{w: stdout, broken: cancel}, slog.New(h))
+		if err != nil {
+			return err
+		}
+		err = c.run(ctx, o.redrive)
+		// A free port may be taken by another program before the server has it.
+		if try == portTries || !strings.HasSuffix(o.addr, ":0") || !errors.Is(err, syscall.EADDRINUSE) {
+			return err
+		}
 	}
-	defer c.close()
-	return c.run(ctx, o.redrive)
 }
+
+// portTries is how often a free port is looked for.
+const portTries = 5
 
 // complain writes an error as one line.
 func complain(w io.Writer, err error) {

@@ -141,11 +141,15 @@ func start(t *testing.T, args ...string) *process {
 	if err := <-first; err != nil {
 		t.Fatalf("no ready line: %v", err)
 	}
-	p.s3 = s3.New(s3.Options{
-		BaseEndpoint: &p.ready.Endpoint, Region: p.ready.Region, RetryMaxAttempts: 1,
-		Credentials: credentials.NewStaticCredentialsProvider(p.ready.AccessKey, p.ready.SecretKey, ""),
-	})
+	p.s3 = client(p.ready)
 	return p
+}
+
+func client(r ready) *s3.Client {
+	return s3.New(s3.Options{
+		BaseEndpoint: &r.Endpoint, Region: r.Region, RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider(r.AccessKey, r.SecretKey, ""),
+	})
 }
 
 // signal sends a signal to a process that may have ended.
@@ -400,5 +404,67 @@ func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	if code := run([]string{"--help"}, nil, io.Discard, &out); code != 0 || !strings.Contains(out.String(), "--rules rules.json") {
 		t.Errorf("exit code %d: %s", code, out.String())
+	}
+}
+
+// A parent that does not read its pipe must not keep localcloud from ending.
+func TestUnreadOutput(t *testing.T) {
+	t.Parallel()
+	cmd := command(t, "--tries", "1")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, cmd: cmd, ended: make(chan struct{}), logs: &syncBuffer{}}
+	if err := json.NewDecoder(stdout).Decode(&p.ready); err != nil {
+		t.Fatal(err)
+	}
+	p.s3 = client(p.ready)
+	// Each line names its key; together they are more than a pipe holds.
+	for i := range 100 {
+		p.put("uploads", fmt.Sprintf("%s/%s/%s/%d.bin", strings.Repeat("a", 250), strings.Repeat("b", 250), strings.Repeat("c", 250), i), "x")
+	}
+	for last := int64(-1); ; {
+		var s delivery.Status
+		p.control(http.MethodGet, "/_localcloud/status", &s)
+		if s.Invocations == last { // all workers hang in their reports
+			break
+		}
+		last = s.Invocations
+		<-time.After(100 * time.Millisecond)
+	}
+	p.signal(syscall.SIGTERM)
+	go func() { _ = cmd.Wait(); close(p.ended) }()
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// A parent that closes its end of the pipe is as good as gone.
+func TestClosedOutput(t *testing.T) {
+	t.Parallel()
+	cmd := command(t)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, cmd: cmd, ended: make(chan struct{})}
+	if err := json.NewDecoder(stdout).Decode(&p.ready); err != nil {
+		t.Fatal(err)
+	}
+	_ = stdout.Close()
+	client(p.ready).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("uploads"), Key: aws.String("a.bin"), Body: strings.NewReader("x")}) //nolint:errcheck // it may have ended already
+	go func() { _ = cmd.Wait(); close(p.ended) }()
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(p.ready.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the temporary folder is still there: %v", err)
 	}
 }
