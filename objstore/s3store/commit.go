@@ -40,8 +40,11 @@ func (w *writer) Commit(ctx context.Context) (objstore.Info, error) {
 	if w.upload != nil {
 		publish = w.complete
 	}
-	err := publish(ctx, &tries, &info)
+	err := publish(ctx, &info)
 	if err != nil {
+		if w.ctx.Err() != nil {
+			ctx = w.ctx // its end reaches the other a moment later
+		}
 		err = w.lost(w.b.fail(ctx, "put", w.key, objstore.Range{}, err))
 		if err = w.settle(ctx, tries, err, &info); err != nil {
 			w.drop(err)
@@ -52,7 +55,7 @@ func (w *writer) Commit(ctx context.Context) (objstore.Info, error) {
 	return info, nil
 }
 
-func (w *writer) put(ctx context.Context, _ *int, info *objstore.Info) error {
+func (w *writer) put(ctx context.Context, info *objstore.Info) error {
 	in := &s3.PutObjectInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, Body: w.whole(), ContentLength: &w.size,
 		ContentType: opt(w.o.ContentType), Metadata: encodeMeta(w.o.Meta), IfMatch: opt(w.o.IfMatch), ChecksumCRC32: w.b.checksum(w.head, w.part), RequestPayer: w.b.payer}
 	if w.o.IfAbsent {
@@ -73,27 +76,25 @@ func (w *writer) whole() io.ReadSeeker {
 }
 
 // complete sends the last part and the head, then joins the parts.
-func (w *writer) complete(ctx context.Context, tries *int, info *objstore.Info) error {
+func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	if len(w.part) > 0 {
-		if err := w.flush(); err != nil {
+		if err := w.flush(ctx); err != nil {
 			return err
 		}
 	}
+	if err := w.wait(ctx, 1); err != nil {
+		return err
+	}
+	w.start(1, w.head)
 	if err := w.wait(ctx, 0); err != nil {
 		return err
 	}
-	head, err := w.send(ctx, 1, w.head)
-	if err != nil {
-		return err
-	}
-	w.parts = append(w.parts, head)
 	slices.SortFunc(w.parts, func(a, b types.CompletedPart) int { return cmp.Compare(*a.PartNumber, *b.PartNumber) })
 	in := &s3.CompleteMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, UploadId: w.upload, IfMatch: opt(w.o.IfMatch),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: w.parts}, RequestPayer: w.b.payer}
 	if w.o.IfAbsent {
 		in.IfNoneMatch = aws.String("*")
 	}
-	*tries = 0
 	return w.b.call(ctx, func(with func(*s3.Options)) error {
 		out, err := w.b.client.CompleteMultipartUpload(ctx, in, with)
 		if err == nil {

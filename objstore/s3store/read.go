@@ -176,6 +176,9 @@ func (b *Bucket) page(ctx context.Context, prefix string, token *string) (out *s
 		}, with)
 		return err
 	})
+	if err == nil && out.Name == nil && out.KeyCount == nil && len(out.Contents) == 0 {
+		err = fmt.Errorf("answer is no listing: %w", objstore.ErrUnavailable) // some proxy's page
+	}
 	return out, err
 }
 

@@ -42,6 +42,10 @@ func partSize(n int32) int { return firstPart << min(int(n-2)/perSize, doublings
 // abortTime is how long dropping an upload may take after its context has ended.
 const abortTime = 15 * time.Second
 
+// grace is how long a part that is under way may take to end by itself when the
+// upload is dropped: 8 MiB at 20 MB/s.
+const grace = 400 * time.Millisecond
+
 // A writer sends one object. Up to 13 MiB, the head and one part, it is a
 // single PUT at Commit; beyond, a multipart upload whose first part goes last.
 //
@@ -51,9 +55,11 @@ type writer struct {
 	key string
 	o   objstore.PutOptions
 
-	ctx    context.Context //nolint:containedctx // that of Create: io.Writer has no room for one
-	cancel context.CancelFunc
-	stop   func() bool
+	ctx  context.Context //nolint:containedctx // that of Create: io.Writer has no room for one
+	stop func() bool
+	// Parts are sent under a context of their own, which ends a moment later.
+	sending context.Context //nolint:containedctx // of the writer's goroutines
+	cut     context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
@@ -88,8 +94,8 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	if err != nil {
 		return nil, b.fail(ctx, "put", key, objstore.Range{}, err)
 	}
-	w := &writer{b: b, key: key, o: o, n: 2, done: make(chan sent, 2)}
-	w.ctx, w.cancel = context.WithCancel(ctx)
+	w := &writer{b: b, key: key, o: o, n: 2, done: make(chan sent, 2), ctx: ctx}
+	w.sending, w.cut = context.WithCancel(context.WithoutCancel(ctx))
 	w.stop = context.AfterFunc(ctx, w.Abort)
 	return w, nil
 }
@@ -108,7 +114,7 @@ func (w *writer) Write(p []byte) (int, error) {
 			w.part = w.buffer()
 		}
 		if len(w.part) == cap(w.part) {
-			if err := w.flush(); err != nil {
+			if err := w.flush(w.ctx); err != nil {
 				w.drop(w.fail(err))
 				return n, w.err
 			}
@@ -153,31 +159,38 @@ func (w *writer) buffer() []byte {
 	return make([]byte, 0, size)
 }
 
-// flush sends the full part in the background, starting the upload if need be.
-func (w *writer) flush() error {
+// flush sends the part in the background, starting the upload if need be.
+func (w *writer) flush(ctx context.Context) error {
 	if w.n > maxParts {
 		return fmt.Errorf("more than %d parts: %w", maxParts, objstore.ErrInvalid)
 	}
 	if w.upload == nil {
-		if err := w.begin(w.ctx); err != nil {
+		if err := w.begin(ctx); err != nil { // only from Write, so ctx is w.ctx
 			return err
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	limit := cap(w.done)
 	if cap(w.part) >= bigPart {
 		limit = 1
 	}
-	if err := w.wait(w.ctx, limit-1); err != nil {
+	if err := w.wait(ctx, limit-1); err != nil {
 		return err
 	}
-	w.running++
-	go func(n int32, buf []byte) {
-		p, err := w.send(w.ctx, n, buf)
-		w.done <- sent{p, buf, err}
-	}(w.n, w.part)
+	w.start(w.n, w.part)
 	w.part = nil
 	w.n++
 	return nil
+}
+
+func (w *writer) start(n int32, buf []byte) {
+	w.running++
+	go func() {
+		p, err := w.send(w.sending, n, buf)
+		w.done <- sent{p, buf, err}
+	}()
 }
 
 func (w *writer) begin(ctx context.Context) error {
@@ -186,6 +199,10 @@ func (w *writer) begin(ctx context.Context) error {
 	if w.b.cfg.Checksum == Always {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32
 	}
+	// Cut off at once, it could leave an upload whose name nobody knows.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(w.ctx, func() { time.AfterFunc(grace, cancel) })()
 	return w.b.call(ctx, func(with func(*s3.Options)) error {
 		out, err := w.b.client.CreateMultipartUpload(ctx, in, with)
 		if err == nil {
@@ -265,35 +282,65 @@ func (w *writer) Abort() {
 	w.drop(err)
 }
 
-// drop closes the writer for the reason err. Parts on their way end first: one
-// that arrived after the upload was aborted would stay, and be billed.
+// drop closes the writer for the reason err and aborts the upload. Parts on
+// their way may end first: a store that has all of a part keeps it, though the
+// upload is gone, and bills it.
 func (w *writer) drop(err error) {
 	if w.closed {
 		return
 	}
-	w.close(err)
+	late := time.AfterFunc(grace, w.cut)
 	for ; w.running > 0; w.running-- {
 		<-w.done
 	}
+	late.Stop()
+	w.close(err)
 	if w.upload == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), abortTime)
 	defer cancel()
-	aerr := w.b.call(ctx, func(with func(*s3.Options)) error {
-		_, err := w.b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key,
-			UploadId: w.upload, RequestPayer: w.b.payer}, with)
-		return err
-	})
-	if aerr != nil && w.b.cfg.Logger != nil {
-		w.b.cfg.Logger.WarnContext(ctx, "upload not aborted", "bucket", w.b.Name(), "key", w.key, "upload", aws.ToString(w.upload), "err", aerr)
+	if err := w.abort(ctx); err != nil && w.b.cfg.Logger != nil {
+		w.b.cfg.Logger.WarnContext(ctx, "upload not aborted", "bucket", w.b.Name(), "key", w.key, "upload", aws.ToString(w.upload), "err", err)
+	}
+}
+
+// abort removes the upload, and looks whether a part that was cut off brought it
+// back.
+func (w *writer) abort(ctx context.Context) error {
+	for pause := 20 * time.Millisecond; ; pause *= 3 {
+		err := w.b.call(ctx, func(with func(*s3.Options)) error {
+			_, err := w.b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key,
+				UploadId: w.upload, RequestPayer: w.b.payer}, with)
+			return err
+		})
+		if err == nil {
+			err = w.b.call(ctx, func(with func(*s3.Options)) error {
+				_, err := w.b.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &w.b.cfg.Bucket, Key: &w.key,
+					UploadId: w.upload, MaxParts: aws.Int32(1), RequestPayer: w.b.payer}, with)
+				return err
+			})
+		}
+		switch err = w.b.fail(ctx, "abort", w.key, objstore.Range{}, err); {
+		case errors.Is(err, objstore.ErrNotFound):
+			return nil // as it should be
+		case errors.Is(err, objstore.ErrDenied):
+			return err // to list parts is a permission of its own
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return errors.Join(err, ctx.Err())
+		}
 	}
 }
 
 func (w *writer) close(err error) {
 	w.closed, w.err = true, err
 	w.stop()
-	w.cancel()
+	w.cut()
 	w.head, w.part, w.spare = nil, nil, nil
 }
 
