@@ -51,7 +51,7 @@ type Limits struct {
 	MaxMeta    int64 // bytes of headers, indexes and metadata kept in memory
 }
 
-// DefaultLimits: 2 GiB is the largest Blosc chunk (int32 sizes) and far above
+// DefaultLimits are what a zero Limits means. 2 GiB is the largest Blosc chunk (int32 sizes) and far above
 // any image; 1<<28 entries and 1 GiB of metadata are the most that a reader can
 // keep in a process of a few GiB.
 func DefaultLimits() Limits {

@@ -13,10 +13,6 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// errStalled is the cause of a body or an answer that brought nothing for
-// OpenOptions.Stall.
-var errStalled = errors.New("stalled")
-
 // pause before the n-th repetition: none before the first, since most broken
 // bodies are single accidents, then 100 ms, doubled, at most 2 s.
 func pause(ctx context.Context, n int) error {
@@ -59,7 +55,7 @@ func (o *object) fetchOnce(ctx context.Context, r *rangeio.Request, done *int64)
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer body.close(ctx)
 	if err := o.same(in); err != nil {
 		return err
 	}
@@ -89,14 +85,14 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 				from, to = rng.Resolve(in.Size)
 				p.info, p.b = in, make([]byte, to-from)
 			} else if pin := (&object{info: p.info}); pin.same(in) != nil {
-				body.Close()
+				body.close(ctx)
 				return part{}, o.fail(key, rng, ErrChanged)
 			}
 			var k int
 			k, err = io.ReadFull(body, p.b[done:])
 			done += int64(k)
 			err = body.end(ctx, err)
-			body.Close()
+			body.close(ctx)
 			if err == nil {
 				return p, nil
 			}
@@ -157,23 +153,25 @@ func (o *object) same(in Info) error {
 
 // get is one call of the driver, watched for stalls, timed and counted.
 func (o *object) get(ctx context.Context, key string, g GetOptions) (*body, Info, error) {
-	gctx, cancel := context.WithCancelCause(ctx)
+	gctx, cancel := context.WithCancel(ctx)
 	w := &body{o: o, key: key, rng: g.Range, cancel: cancel, start: time.Now()}
 	if o.o.Stall > 0 {
-		w.timer = time.AfterFunc(o.o.Stall, func() { cancel(errStalled) })
+		w.timer = time.AfterFunc(o.o.Stall, func() {
+			w.stalled.Store(true)
+			cancel()
+		})
 	}
 	o.count.AddRequest()
 	rc, in, err := o.b.Get(gctx, key, g)
 	if err != nil {
-		stalled := context.Cause(gctx) == errStalled && ctx.Err() == nil
 		w.stop()
-		if stalled {
+		if w.stalled.Load() && ctx.Err() == nil {
 			err = fmt.Errorf("no answer for %v: %w: %w", o.o.Stall, errBroken, ErrUnavailable)
 		}
 		o.log(ctx, slog.LevelDebug, "get failed", key, g.Range, 0, "err", err)
 		return nil, in, err
 	}
-	w.rc, w.first, w.ctx = rc, time.Now(), gctx
+	w.rc, w.first = rc, time.Now()
 	return w, in, nil
 }
 
@@ -183,13 +181,14 @@ type body struct {
 	key    string
 	rng    Range
 	rc     io.ReadCloser
-	ctx    context.Context //nolint:containedctx // of this one answer; tells a stall from a caller who left
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
 	timer  *time.Timer
 	n      int64
 	start  time.Time
 	first  time.Time
-	closed atomic.Bool
+
+	stalled atomic.Bool
+	closed  bool
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -214,29 +213,30 @@ func (b *body) end(ctx context.Context, err error) error {
 		return ctx.Err()
 	case errors.Is(err, ErrChanged): // a driver that noticed while it read
 		return err
-	case context.Cause(b.ctx) == errStalled:
+	case b.stalled.Load():
 		return fmt.Errorf("nothing for %v after %d bytes: %w: %w", b.o.o.Stall, b.n, errBroken, ErrUnavailable)
 	default:
 		return fmt.Errorf("after %d bytes: %w: %w: %w", b.n, err, errBroken, ErrUnavailable)
 	}
 }
 
-func (b *body) Close() {
-	if !b.closed.CompareAndSwap(false, true) {
+func (b *body) close(ctx context.Context) {
+	if b.closed {
 		return
 	}
+	b.closed = true
 	// The body must go before its context: cancelling first would cost a
 	// connection that has been read to its end.
-	b.rc.Close()
+	_ = b.rc.Close() // all that matters was read
 	b.stop()
-	b.o.log(b.ctx, slog.LevelDebug, "get", b.key, b.rng, b.n, "first_ms", ms(b.first.Sub(b.start)), "ms", ms(time.Since(b.start)))
+	b.o.log(ctx, slog.LevelDebug, "get", b.key, b.rng, b.n, "first_ms", ms(b.first.Sub(b.start)), "ms", ms(time.Since(b.start)))
 }
 
 func (b *body) stop() {
 	if b.timer != nil {
 		b.timer.Stop()
 	}
-	b.cancel(nil)
+	b.cancel()
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

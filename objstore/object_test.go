@@ -30,21 +30,21 @@ func randomBytes(n int) []byte {
 	return p
 }
 
-func put(t testing.TB, b objstore.Bucket, key string, data []byte) {
-	t.Helper()
+func put(tb testing.TB, b objstore.Bucket, key string, data []byte) {
+	tb.Helper()
 	if _, err := objstore.Put(context.Background(), b, key, bytes.NewReader(data), objstore.PutOptions{}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // open puts data into a fresh bucket behind m and opens it.
-func open(t testing.TB, data []byte, o objstore.OpenOptions, m ...objstore.Middleware) (*objstore.Object, objstore.Bucket) {
-	t.Helper()
+func open(tb testing.TB, data []byte, o objstore.OpenOptions, m ...objstore.Middleware) (*objstore.Object, objstore.Bucket) {
+	tb.Helper()
 	b := memstore.New(memstore.Config{})
-	put(t, b, "k", data)
+	put(tb, b, "k", data)
 	obj, err := objstore.Open(context.Background(), objstore.Chain(b, m...), "k", o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return obj, b
 }
@@ -191,6 +191,7 @@ func TestOpenIfMatch(t *testing.T) {
 // io.ReaderAt.
 func TestPlainReaders(t *testing.T) {
 	check := func(t *testing.T, data []byte, read func(r io.ReaderAt, size int64) int) {
+		t.Helper()
 		obj, _ := open(t, data, objstore.OpenOptions{Tail: 64 << 10})
 		rangeiotest.MaxRequests(t, obj, 4)
 		rangeiotest.MaxBytes(t, obj, 400_000)

@@ -2,6 +2,7 @@ package objstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -147,7 +148,7 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 				return total, err
 			}
 		}
-		if err := s.turn(); err == io.EOF {
+		if err := s.turn(); errors.Is(err, io.EOF) {
 			return total, nil
 		} else if err != nil {
 			return total, err

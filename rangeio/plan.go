@@ -3,6 +3,7 @@ package rangeio
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -227,7 +228,7 @@ func (r *Request) Scatter(body io.Reader, done *int64) error {
 }
 
 func noEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
