@@ -1,0 +1,362 @@
+package functions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// ErrSkip is returned by a job for an upload that is not meant for it: one of
+// farread's own outputs, or a file that waits for the marker of its folder. It
+// is acknowledged and counted.
+var ErrSkip = errors.New("nothing to do")
+
+// ErrOwn is the ErrSkip of an object that carries MetaMarker: it ends loops.
+var ErrOwn = fmt.Errorf("made by farread: %w", ErrSkip)
+
+// ErrTooLong is a permanent failure: the job does not fit one invocation.
+var ErrTooLong = fmt.Errorf("too large for one invocation: %w", formats.ErrTooLarge)
+
+// ErrNoTime says that a job would fit an invocation, but not what is left of
+// this one: it is given back.
+var ErrNoTime = errors.New("no time left in this invocation")
+
+type budgetKey struct{}
+
+// Budget is how long the invocation that ctx belongs to could run jobs when it
+// began; 0 when that is unknown. Jobs estimate by it whether they fit one.
+func Budget(ctx context.Context) time.Duration {
+	d, _ := ctx.Value(budgetKey{}).(time.Duration)
+	return d
+}
+
+// A JobMaker builds the job of a rule, which writes to out. It is called for
+// every upload, and should be cheap; Check calls it without a bucket, to hear
+// whether the rule makes sense.
+type JobMaker func(r Rule, out objstore.Bucket) (Job, error)
+
+// A Handler runs the jobs of a batch of events, one after the other, so that a
+// worker's memory bound is that of one job. Set the fields before the first
+// call. Handle is safe for concurrent use if what they hold is.
+type Handler struct {
+	Rules   Rules
+	Jobs    map[string]JobMaker                        // by Rule.Job
+	Buckets func(name string) (objstore.Bucket, error) // a bucket by its bare name
+	Counter func(name string) *objstore.Counter        // what Buckets counts in, for logs; nil: not logged
+	Command func(r Rule, u Upload) string              // the command that does what does not fit here; nil: none is named
+	Request func(context.Context) string               // id of the invocation; nil: none
+	Log     *slog.Logger                               // nil: silent
+	Now     func() time.Time                           // nil: time.Now
+	Reserve time.Duration                              // kept before the deadline to answer and report; 0: 3 s
+	Margin  time.Duration                              // no item starts with less than this left besides; 0: 5 s
+}
+
+// A Result is what became of a batch.
+type Result struct {
+	Queue    bool     `json:"-"`
+	Failures []string `json:"failures"` // messages to deliver again
+
+	Uploads   int `json:"uploads"`   // objects that the events named
+	Packed    int `json:"packed"`    // outputs were written
+	Unchanged int `json:"unchanged"` // the outputs of this version, or newer ones, were there
+	Ignored   int `json:"ignored"`   // test events, folder markers, deletes, files that wait for their marker
+	Own       int `json:"own"`       // our own outputs
+	Unmatched int `json:"unmatched"` // no rule
+	Dropped   int `json:"dropped"`   // gone or replaced meanwhile
+	Failed    int `json:"failed"`    // permanent, reported under errors/
+	Retry     int `json:"retry"`     // uploads and messages given back
+
+	Outputs []objstore.Info `json:"-"`
+	Err     error           `json:"-"` // why items are given back
+}
+
+// Answer is the response of a function whose queue reports failures one by one:
+// {"batchItemFailures":[]}, the list never null. Without a queue it is null.
+func (r Result) Answer() []byte {
+	if !r.Queue {
+		return []byte("null")
+	}
+	type failure struct {
+		ID string `json:"itemIdentifier"`
+	}
+	a := struct {
+		Failures []failure `json:"batchItemFailures"`
+	}{make([]failure, 0, len(r.Failures))}
+	for _, id := range r.Failures {
+		a.Failures = append(a.Failures, failure{id})
+	}
+	b, err := json.Marshal(a)
+	if err != nil { // strings always encode
+		panic(err)
+	}
+	return b
+}
+
+func (h *Handler) withDefaults() *Handler {
+	c := *h
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Reserve <= 0 {
+		c.Reserve = 3 * time.Second
+	}
+	if c.Margin <= 0 {
+		c.Margin = 5 * time.Second
+	}
+	return &c
+}
+
+// Check reports what is wrong with the handler's configuration.
+func (h *Handler) Check() error {
+	errs := []error{h.Rules.Validate()}
+	for i, r := range h.Rules {
+		maker := h.Jobs[r.Job]
+		if maker == nil {
+			errs = append(errs, fmt.Errorf("rules: rule %d: this worker has no job %q", i, r.Job))
+			continue
+		}
+		if _, err := maker(r, nil); err != nil {
+			errs = append(errs, fmt.Errorf("rules: rule %d: %w", i, err))
+		}
+	}
+	if h.Buckets == nil {
+		errs = append(errs, errors.New("handler: no buckets"))
+	}
+	return errors.Join(errs...)
+}
+
+// Handle runs the jobs of one event. From a queue, the error is nil and
+// Result.Failures says which messages to deliver again. Without a queue there
+// is one message, and its error is returned, so that the caller delivers the
+// whole event again; what was done is not done twice. A panic of a job fails
+// its message only.
+func (h *Handler) Handle(ctx context.Context, payload []byte) (Result, error) {
+	h = h.withDefaults()
+	b, err := Decode(payload)
+	if err != nil {
+		h.Log.ErrorContext(ctx, "event refused", "error", err.Error(), "request", h.request(ctx))
+		return Result{Retry: 1, Err: err}, err
+	}
+	r := Result{Queue: b.Queue, Failures: []string{}}
+	jobs, cancel := h.jobContext(ctx)
+	defer cancel()
+	started := 0
+	for i := range b.Messages {
+		if err := h.message(ctx, jobs, &b.Messages[i], &r, &started); err != nil {
+			r.Err = errors.Join(r.Err, err)
+			if b.Queue {
+				r.Failures = append(r.Failures, b.Messages[i].ID)
+			}
+		}
+	}
+	if b.Queue {
+		return r, nil
+	}
+	return r, r.Err
+}
+
+// jobContext ends Reserve before the deadline of ctx, so that time is left to
+// report and answer.
+func (h *Handler) jobContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	end = end.Add(-h.Reserve)
+	return context.WithDeadline(context.WithValue(ctx, budgetKey{}, end.Sub(h.Now())), end)
+}
+
+// message runs all uploads of a message, and says why it has to come again.
+func (h *Handler) message(ctx, jobs context.Context, m *Message, r *Result, started *int) error {
+	r.Ignored += m.Ignored
+	r.Uploads += len(m.Uploads)
+	if m.Err != nil {
+		r.Retry++
+		h.Log.ErrorContext(ctx, "message refused", "message", m.ID, "receives", m.Receives, "error", m.Err.Error(), "request", h.request(ctx))
+		return fmt.Errorf("message %s: %w", m.ID, m.Err)
+	}
+	var errs []error
+	for _, u := range m.Uploads {
+		if end, ok := jobs.Deadline(); jobs.Err() != nil || ok && end.Sub(h.Now()) < h.Margin {
+			r.Retry++
+			h.Log.WarnContext(ctx, "given back", "bucket", u.Bucket, "key", u.Key, "request", h.request(ctx))
+			errs = append(errs, fmt.Errorf("%s/%s: %w", u.Bucket, u.Key, ErrNoTime))
+			continue
+		}
+		// The whole invocation was not enough, and not for the first time: more
+		// of the same will not help.
+		last := *started == 0 && m.Receives > 1
+		*started++
+		if err := h.upload(ctx, jobs, u, last, r); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// upload runs one job and files its outcome. The error says that the upload has
+// to come again.
+func (h *Handler) upload(ctx, jobs context.Context, u Upload, last bool, r *Result) error {
+	rule, ok := h.Rules.Match(u.Bucket, u.Key)
+	if !ok {
+		r.Unmatched++
+		h.Log.DebugContext(ctx, "no rule", "bucket", u.Bucket, "key", u.Key)
+		return nil
+	}
+	begun, before := h.Now(), h.stats(rule)
+	infos, err := h.run(jobs, rule, u)
+	if last && jobs.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", ErrTooLong, err)
+	}
+	attrs := h.attrs(ctx, u, begun, before, rule)
+	switch kind := classify(err); kind {
+	case outcomeDone:
+		r.Outputs = append(r.Outputs, infos...)
+		if len(infos) == 0 {
+			r.Unchanged++
+			h.Log.LogAttrs(ctx, slog.LevelInfo, "unchanged", attrs...)
+			return nil
+		}
+		r.Packed++
+		h.Log.LogAttrs(ctx, slog.LevelInfo, "packed", append(attrs, slog.Any("output", keysOf(infos)))...)
+		return nil
+	case outcomeOwn:
+		r.Own++
+		return nil
+	case outcomeSkip:
+		r.Ignored++
+		return nil
+	case outcomeGone:
+		r.Dropped++
+		h.Log.LogAttrs(ctx, slog.LevelInfo, "dropped", append(attrs, slog.String("why", err.Error()))...)
+		return nil
+	case outcomePermanent:
+		if rerr := h.report(ctx, rule, u, err); rerr != nil {
+			r.Retry++
+			h.Log.LogAttrs(ctx, slog.LevelError, "not reported", append(attrs, slog.String("error", err.Error()), slog.String("report", rerr.Error()))...)
+			return errors.Join(err, rerr)
+		}
+		r.Failed++
+		h.Log.LogAttrs(ctx, slog.LevelError, "failed", append(attrs, slog.String("error", err.Error()), slog.String("report", ErrorKey(u.Key)))...)
+		return nil
+	default:
+		r.Retry++
+		h.Log.LogAttrs(ctx, slog.LevelWarn, "again", append(attrs, slog.String("error", err.Error()))...)
+		return fmt.Errorf("%s/%s: %w", u.Bucket, u.Key, err)
+	}
+}
+
+// run calls the job; a panic in it is an error like any other that may pass.
+func (h *Handler) run(ctx context.Context, rule Rule, u Upload) (infos []objstore.Info, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	maker := h.Jobs[rule.Job]
+	if maker == nil {
+		return nil, fmt.Errorf("no job %q: %w", rule.Job, formats.ErrUnsupported)
+	}
+	src, err := h.Buckets(u.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	out, err := h.Buckets(rule.Out.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	job, err := maker(rule, out)
+	if err != nil {
+		return nil, err
+	}
+	return job.Run(ctx, src, u)
+}
+
+type outcome int
+
+const (
+	outcomeDone outcome = iota
+	outcomeOwn
+	outcomeSkip
+	outcomeGone
+	outcomePermanent
+	outcomeAgain
+)
+
+// classify files an error by what helps against it (architecture, section 6).
+// Sentinels of the format come first: bytes that are corrupt stay so, whatever
+// else went wrong while the job ended.
+func classify(err error) outcome {
+	is := func(targets ...error) bool {
+		for _, t := range targets {
+			if errors.Is(err, t) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case err == nil:
+		return outcomeDone
+	case is(ErrOwn):
+		return outcomeOwn
+	case is(ErrSkip):
+		return outcomeSkip
+	case is(formats.ErrCorrupt, formats.ErrUnsupported, formats.ErrTooLarge, formats.ErrNoEntry):
+		return outcomePermanent
+	case is(ErrOutput, ErrBusy):
+		return outcomeAgain
+	case is(objstore.ErrNotFound, objstore.ErrChanged):
+		return outcomeGone
+	}
+	return outcomeAgain
+}
+
+func (h *Handler) request(ctx context.Context) string {
+	if h.Request == nil {
+		return ""
+	}
+	return h.Request(ctx)
+}
+
+// stats is what the buckets of a rule have cost so far.
+func (h *Handler) stats(r Rule) rangeio.Stats {
+	if h.Counter == nil {
+		return rangeio.Stats{}
+	}
+	s := h.Counter(r.Bucket).Stats()
+	if r.Out.Bucket != r.Bucket {
+		o := h.Counter(r.Out.Bucket).Stats()
+		s.Requests, s.Bytes, s.Retries = s.Requests+o.Requests, s.Bytes+o.Bytes, s.Retries+o.Retries
+	}
+	return s
+}
+
+func (h *Handler) attrs(ctx context.Context, u Upload, begun time.Time, before rangeio.Stats, rule Rule) []slog.Attr {
+	after := h.stats(rule)
+	return []slog.Attr{
+		slog.String("bucket", u.Bucket), slog.String("key", u.Key), slog.String("version", u.VersionID),
+		slog.Int64("requests", after.Requests-before.Requests), slog.Int64("bytes", after.Bytes-before.Bytes),
+		slog.Int64("retries", after.Retries-before.Retries), slog.Int64("ms", h.Now().Sub(begun).Milliseconds()),
+		slog.String("request", h.request(ctx)),
+	}
+}
+
+func keysOf(infos []objstore.Info) []string {
+	keys := make([]string, len(infos))
+	for i := range infos {
+		keys[i] = infos[i].Key
+	}
+	return keys
+}

@@ -1,0 +1,156 @@
+package functions
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Names of the user metadata that every derived object carries. They are read
+// by the workers that come later, and by readers of pairs (MetaDataETag).
+const (
+	MetaMarker    = "farread-derived"        // "1": made by farread, never an upload
+	MetaSource    = "farread-source"         // bucket of the upload
+	MetaKey       = "farread-source-key"     // its key, percent-encoded
+	MetaKey64     = "farread-source-key-b64" // its key in base64url, where the encoding above would be too long
+	MetaETag      = "farread-source-etag"
+	MetaVersion   = "farread-source-version"
+	MetaSequencer = "farread-source-sequencer"
+	MetaLayout    = "farread-layout" // what besides the source decides the bytes
+
+	// MetaDataETag and MetaDataVersion stand on a .gmeta and name the .gulp
+	// that it belongs to. A reader that finds another one there has met a pair
+	// that is being replaced and should open it again.
+	MetaDataETag    = "farread-data-etag"
+	MetaDataVersion = "farread-data-version"
+)
+
+const (
+	// maxMetaKey is the longest percent-encoded key in metadata: S3 takes 2 KiB
+	// for all names and values, and the other entries need up to 600 bytes.
+	maxMetaKey = 1200
+	// markerName closes a folder of loose files; Hadoop's tools write it.
+	markerName   = "_SUCCESS"
+	manifestName = "manifest.json"
+	// folderStem and manifestStem name what is made of a closed folder. They are
+	// two, since the sequencers of two markers cannot be compared.
+	folderStem   = "frames"
+	manifestStem = "manifest"
+	// suffixRoom is kept for the longest suffix that a derived object gets, and
+	// for the name of a dataset's member.
+	suffixRoom = 32
+	hashDigits = 16
+)
+
+// hashed matches names that end as cut ones do.
+var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
+
+// Closing says whether key closes a folder of loose files, and which: the
+// objects whose keys begin with folder ("" or ending in a slash) are complete
+// once "_SUCCESS" or "manifest.json" lies beside them.
+func Closing(key string) (folder string, manifest, ok bool) {
+	dir, base := path.Split(key)
+	switch base {
+	case markerName:
+		return dir, false, true
+	case manifestName:
+		return dir, true, true
+	}
+	return "", false, false
+}
+
+// OutputKey is the key of what is made of the upload called key: prefix, the
+// whole key, suffix. clips/a.tar becomes clips/a.tar.gulp, so that a.zip beside
+// it has an output of its own; a folder closed by _SUCCESS or a manifest
+// becomes folder/frames.gulp or folder/manifest.gulp.
+//
+// Two keys never share an output. Names that could be taken twice, and outputs
+// over 1024 bytes, are cut on a rune boundary and end in "-" and 16 hex digits
+// of SHA-256(key): long keys, keys that end like cut ones, and uploads that
+// are themselves called "frames" or "manifest".
+func OutputKey(prefix, key, suffix string) string {
+	stem := key
+	dir, base := path.Split(key)
+	_, manifest, closing := Closing(key)
+	switch {
+	case closing && manifest:
+		stem = dir + manifestStem
+	case closing:
+		stem = dir + folderStem
+	case base == folderStem || base == manifestStem || hashed.MatchString(key):
+		return cutKey(prefix, key, key, suffix)
+	}
+	if len(prefix)+len(stem)+max(len(suffix), suffixRoom) > maxKey {
+		return cutKey(prefix, stem, key, suffix)
+	}
+	return prefix + stem + suffix
+}
+
+// ErrorKey is where a permanent failure of the upload called key is reported.
+func ErrorKey(key string) string {
+	const prefix, suffix = "errors/", ".json"
+	if len(prefix)+len(key)+len(suffix) > maxKey || hashed.MatchString(key) {
+		return cutKey(prefix, key, key, suffix)
+	}
+	return prefix + key + suffix
+}
+
+// cutKey shortens stem to what fits and ends it in a hash of the whole key.
+func cutKey(prefix, stem, key, suffix string) string {
+	sum := sha256.Sum256([]byte(key))
+	room := max(0, maxKey-len(prefix)-1-hashDigits-max(len(suffix), suffixRoom))
+	if len(stem) > room {
+		for room > 0 && !utf8.RuneStart(stem[room]) {
+			room--
+		}
+		stem = stem[:room]
+	}
+	return prefix + stem + "-" + hex.EncodeToString(sum[:])[:hashDigits] + suffix
+}
+
+// meta is what derived objects say about the upload they come from.
+func (u Upload) meta(layout string) map[string]string {
+	m := map[string]string{MetaMarker: "1", MetaSource: u.Bucket, MetaLayout: layout}
+	if enc := url.PathEscape(u.Key); len(enc) <= maxMetaKey {
+		m[MetaKey] = enc
+	} else {
+		m[MetaKey64] = base64.RawURLEncoding.EncodeToString([]byte(u.Key))
+	}
+	for name, v := range map[string]string{MetaETag: u.ETag, MetaVersion: u.VersionID, MetaSequencer: u.Sequencer} {
+		if v != "" {
+			m[name] = v
+		}
+	}
+	return m
+}
+
+// SourceOf is the upload that a derived object was made of, from the object's
+// metadata; false when it was not made by farread.
+func SourceOf(meta map[string]string) (Upload, bool) {
+	if meta[MetaMarker] == "" {
+		return Upload{}, false
+	}
+	u := Upload{Bucket: meta[MetaSource], ETag: meta[MetaETag], VersionID: meta[MetaVersion], Sequencer: meta[MetaSequencer]}
+	if v, ok := meta[MetaKey]; ok {
+		key, err := url.PathUnescape(v)
+		if err != nil {
+			return Upload{}, false
+		}
+		u.Key = key
+	} else {
+		key, err := base64.RawURLEncoding.DecodeString(meta[MetaKey64])
+		if err != nil {
+			return Upload{}, false
+		}
+		u.Key = string(key)
+	}
+	return u, true
+}
+
+// IsDerived says whether metadata marks an object as made by farread.
+func IsDerived(meta map[string]string) bool { return strings.TrimSpace(meta[MetaMarker]) != "" }

@@ -1,0 +1,192 @@
+package pack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+)
+
+// layoutVersion changes when the same upload would give other bytes.
+const layoutVersion = "gulp-1"
+
+// slowest is the rate below which a job should not be begun in a worker: a
+// function of 512 MB reads and writes about 70 MB/s side by side.
+const slowest = 20 << 20
+
+// New is the functions.JobMaker of packing with the given options.
+func New(o Options) functions.JobMaker {
+	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
+		if r.Chunk > 0 {
+			return nil, fmt.Errorf("chunk %d: a worker writes one pair for each upload; farread pack writes datasets: %w", r.Chunk, errRule)
+		}
+		return &Job{Out: out, Prefix: r.Out.Prefix, Options: o}, nil
+	}
+}
+
+var errRule = errors.New("rule without effect")
+
+// A Job packs uploads into gulp pairs under Prefix of Out. It implements
+// functions.Job and is safe for concurrent use.
+type Job struct {
+	Out     objstore.Bucket
+	Prefix  string
+	Options Options
+}
+
+// Run packs the upload u of src. An archive's key gets ".gulp" and ".gmeta"; a
+// "_SUCCESS" or "manifest.json" packs its folder. A JPEG or a labels file by
+// itself is functions.ErrSkip: it waits for its folder's marker. It writes
+// nothing and returns nothing when this version, or a newer one, is packed.
+func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
+	folder, _, closing := functions.Closing(u.Key)
+	if isLabels(u.Key) {
+		return nil, fmt.Errorf("labels wait for the marker of their folder: %w", functions.ErrSkip)
+	}
+	obj, err := open(ctx, src, u)
+	if err != nil {
+		return nil, err
+	}
+	info := obj.Info()
+	if functions.IsDerived(info.Meta) {
+		return nil, functions.ErrOwn
+	}
+	if u.ETag == "" {
+		u.ETag, u.VersionID = info.ETag, info.VersionID
+	}
+	u.Size = info.Size
+	first, err := j.source(ctx, src, obj)
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(ctx, first.About().Size); err != nil {
+		return nil, err
+	}
+	pair := functions.Pair{Bucket: j.Out, Layout: layout(first),
+		Data: functions.OutputKey(j.Prefix, u.Key, gulp.DataSuffix), Meta: functions.OutputKey(j.Prefix, u.Key, gulp.MetaSuffix)}
+	return pair.Publish(ctx, src, u, func(ctx context.Context, v functions.Upload, data io.Writer) (func(io.Writer) error, error) {
+		s := first
+		if v != u || closing { // a folder is listed again: what lies there now counts
+			if s, err = j.again(ctx, src, v); err != nil {
+				return nil, err
+			}
+		}
+		if l := layout(s); l != pair.Layout && v == u {
+			return nil, fmt.Errorf("objects under %s changed while they were packed: %w", path.Join(src.Name(), folder), objstore.ErrUnavailable)
+		}
+		w := gulp.NewWriter(data, j.Options.Gulp)
+		if _, err := Stream(ctx, s, w, j.Options); err != nil {
+			return nil, err
+		}
+		return w.WriteMeta, nil
+	})
+}
+
+func open(ctx context.Context, src objstore.Bucket, u functions.Upload) (*objstore.Object, error) {
+	return objstore.Open(ctx, src, u.Key, objstore.OpenOptions{IfMatch: u.ETag, VersionID: u.VersionID})
+}
+
+func (j *Job) again(ctx context.Context, src objstore.Bucket, u functions.Upload) (Source, error) {
+	obj, err := open(ctx, src, u)
+	if err != nil {
+		return nil, err
+	}
+	return j.source(ctx, src, obj)
+}
+
+// source is what an upload holds.
+func (j *Job) source(ctx context.Context, src objstore.Bucket, obj *objstore.Object) (Source, error) {
+	info := obj.Info()
+	if folder, list, ok := functions.Closing(info.Key); ok {
+		return j.folder(ctx, src, obj, folder, list)
+	}
+	k, err := kindOf(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	if k == kindJPEG {
+		return nil, fmt.Errorf("an image waits for the marker of its folder: %w", functions.ErrSkip)
+	}
+	return Archive(ctx, obj, j.Options)
+}
+
+func (j *Job) folder(ctx context.Context, src objstore.Bucket, marker *objstore.Object, folder string, list bool) (Source, error) {
+	var s Source
+	var err error
+	if list {
+		l := j.Options.Limits.WithDefaults()
+		if marker.Size() > l.Text {
+			return nil, fail("manifest", "", -1, tooLarge("%d bytes", marker.Size()))
+		}
+		text := make([]byte, marker.Size())
+		if err := readFull(ctx, marker, text, 0); err != nil {
+			return nil, err
+		}
+		s, err = manifest(ctx, src, folder, text, j.Options)
+	} else {
+		s, err = Prefix(ctx, src, folder, j.Options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, ok := s.(*prefix)
+	if ok {
+		p.about.Labels, err = objectLabels(ctx, marker)
+	}
+	return s, err
+}
+
+// objectLabels are the metadata and the tags of an upload. Whoever may not read
+// tags has none.
+func objectLabels(ctx context.Context, obj *objstore.Object) ([]map[string]string, error) {
+	info := obj.Info()
+	tags, err := objstore.Tags(ctx, obj.Bucket(), info.Key, info.VersionID)
+	if err != nil && !errors.Is(err, objstore.ErrDenied) {
+		return nil, err
+	}
+	return []map[string]string{info.Meta, tags}, nil
+}
+
+func layout(s Source) string {
+	if l := s.About().Layout; l != "" {
+		return layoutVersion + " " + l
+	}
+	return layoutVersion
+}
+
+// fits compares the time that packing size bytes takes at least with what the
+// invocation has: more than a whole one is functions.ErrTooLong, more than what
+// is left is functions.ErrNoTime.
+func fits(ctx context.Context, size int64) error {
+	end, ok := ctx.Deadline()
+	if !ok || size < 0 {
+		return nil
+	}
+	need := time.Duration(float64(size) / slowest * float64(time.Second))
+	left := time.Until(end)
+	if need <= left {
+		return nil
+	}
+	if whole := functions.Budget(ctx); whole > left && need <= whole {
+		return fmt.Errorf("%d bytes need about %v, %v are left: %w", size, need.Round(time.Second), left.Round(time.Second), functions.ErrNoTime)
+	}
+	return fmt.Errorf("%d bytes need about %v: %w", size, need.Round(time.Second), functions.ErrTooLong)
+}
+
+// Command is the command that packs u where a function cannot.
+func Command(r functions.Rule, u functions.Upload) string {
+	from := u.Key
+	if folder, _, ok := functions.Closing(u.Key); ok {
+		from = folder
+	}
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	return "farread pack " + quote("s3://"+u.Bucket+"/"+from) + " " +
+		quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, gulp.DataSuffix))
+}

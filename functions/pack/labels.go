@@ -1,0 +1,243 @@
+package pack
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/farread/farread/formats"
+)
+
+// fields is one meta_data object. Values keep their text.
+type fields = map[string]json.RawMessage
+
+// labels gathers what is known of ids besides their frames. Precedence: a
+// labels file in the upload, then the upload's metadata, its tags, and last the
+// folder's name.
+type labels struct {
+	byID   map[string][]fields
+	used   map[string]bool
+	common fields // of the whole upload
+	l      Limits
+	size   int64
+}
+
+func newLabels(l Limits) *labels {
+	return &labels{byID: map[string][]fields{}, used: map[string]bool{}, common: fields{}, l: l}
+}
+
+// object takes the label of an upload from its metadata or tags: "label", and
+// "label-NAME" for a field called NAME. What is known already stays.
+func (t *labels) object(meta map[string]string) {
+	for name, v := range meta {
+		name = strings.ToLower(name)
+		if rest, ok := strings.CutPrefix(name, "label-"); ok && rest != "" {
+			name = rest
+		} else if name != "label" {
+			continue
+		}
+		if _, ok := t.common[name]; !ok {
+			t.common[name] = text(v)
+		}
+	}
+}
+
+func text(s string) json.RawMessage {
+	b, err := json.Marshal(strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil { // strings always encode
+		panic(err)
+	}
+	return b
+}
+
+// file reads a labels file. labels.csv has a header with a column "id"; the
+// other columns become fields of text. labels.json is an object of id: fields,
+// or a list of objects with an "id" each; a text instead of fields is a label,
+// a list of objects is kept as a list.
+func (t *labels) file(name string, r io.Reader) error {
+	b, err := io.ReadAll(io.LimitReader(r, t.l.Text-t.size+1))
+	if err != nil {
+		return err
+	}
+	if t.size += int64(len(b)); t.size > t.l.Text {
+		return tooLarge("more than %d bytes of labels", t.l.Text)
+	}
+	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
+	if !utf8.Valid(b) {
+		return corrupt("labels that are not UTF-8")
+	}
+	if strings.HasSuffix(strings.ToLower(name), ".csv") {
+		return t.csv(b)
+	}
+	return t.json(b)
+}
+
+func (t *labels) add(id string, list []fields) error {
+	if _, ok := t.byID[id]; ok {
+		return corrupt("id %.80q is labelled twice", id)
+	}
+	if int64(len(t.byID)) >= t.l.Entries {
+		return tooLarge("more than %d labels", t.l.Entries)
+	}
+	t.byID[id] = list
+	return nil
+}
+
+func (t *labels) csv(b []byte) error {
+	r := csv.NewReader(bytes.NewReader(b))
+	r.TrimLeadingSpace = true
+	head, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	column := -1
+	for i, name := range head {
+		if strings.EqualFold(strings.TrimSpace(name), "id") {
+			column = i
+			break
+		}
+	}
+	if err == nil && column < 0 {
+		return corrupt(`labels without a column "id"`)
+	}
+	for err == nil {
+		var row []string
+		if row, err = r.Read(); err != nil {
+			break
+		}
+		f := fields{}
+		for i, v := range row {
+			if i != column {
+				f[strings.TrimSpace(head[i])] = text(v)
+			}
+		}
+		if err := t.add(row[column], []fields{f}); err != nil {
+			return err
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %w", err, formats.ErrCorrupt)
+	}
+	return nil
+}
+
+func (t *labels) json(b []byte) error {
+	var list []fields
+	if json.Unmarshal(b, &list) == nil {
+		for i, f := range list {
+			raw, ok := f["id"]
+			id, isText := "", false
+			if ok {
+				id, isText = idText(raw)
+			}
+			if !isText {
+				return corrupt(`label %d has no "id"`, i)
+			}
+			if err := t.add(id, []fields{f}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if tok, err := d.Token(); err != nil || tok != json.Delim('{') {
+		return corrupt("labels that are neither a JSON object nor a list of objects")
+	}
+	for d.More() {
+		tok, err := d.Token()
+		var raw json.RawMessage
+		if err == nil {
+			err = d.Decode(&raw)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, formats.ErrCorrupt)
+		}
+		id, _ := tok.(string)
+		f, err := asFields(id, raw)
+		if err != nil {
+			return err
+		}
+		if err := t.add(id, f); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return fmt.Errorf("%w: %w", err, formats.ErrCorrupt)
+	}
+	return nil
+}
+
+// idText accepts ids that are written as numbers: 702766 for "702766".
+func idText(raw json.RawMessage) (string, bool) {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s, true
+	}
+	var n json.Number
+	if json.Unmarshal(raw, &n) == nil && n != "" {
+		return n.String(), true
+	}
+	return "", false
+}
+
+func asFields(id string, raw json.RawMessage) ([]fields, error) {
+	var f fields
+	if json.Unmarshal(raw, &f) == nil && f != nil {
+		return []fields{f}, nil
+	}
+	var list []fields
+	if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
+		return list, nil
+	}
+	switch trimmed := bytes.TrimSpace(raw); {
+	case len(trimmed) > 0 && (trimmed[0] == '"' || trimmed[0] == '-' || isDigit(trimmed[0]) || trimmed[0] == 't' || trimmed[0] == 'f'):
+		return []fields{{"label": trimmed}}, nil
+	}
+	return nil, corrupt("label of %.80q is neither text nor an object", id)
+}
+
+// of is the meta_data of an id, as a list of objects. Labels are found by the
+// whole id, or by its last part where no other id ends like it.
+func (t *labels) of(id string, alone bool) ([]json.RawMessage, error) {
+	found, key := t.byID[id], id
+	if found == nil && alone {
+		key = path.Base(id)
+		found = t.byID[key]
+	}
+	if found != nil {
+		t.used[key] = true
+	} else {
+		found = []fields{{}}
+	}
+	var out []json.RawMessage
+	for i, f := range found {
+		all := fields{}
+		if i == 0 {
+			if label := labelOf(id); label != "" {
+				all["label"] = text(label)
+			}
+			for name, v := range t.common {
+				all[name] = v
+			}
+		}
+		for name, v := range f {
+			all[name] = v
+		}
+		b, err := json.Marshal(all) // names in order: the same upload gives the same bytes
+		if err != nil {
+			return nil, fmt.Errorf("label of %.80q: %w: %w", id, err, formats.ErrCorrupt)
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// unused counts labels whose id has no frames here: one labels file often
+// serves several archives.
+func (t *labels) unused() int { return len(t.byID) - len(t.used) }

@@ -1,0 +1,155 @@
+package pack
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/farread/farread/formats"
+)
+
+// Limits bound what an upload may make the job do. Zero fields mean the
+// defaults of DefaultLimits.
+type Limits struct {
+	Entries int64 // members of an archive, objects of a folder
+	Bytes   int64 // of all members together, unpacked
+	Ratio   int64 // unpacked to packed bytes, once past ratioSlack
+	Frame   int64 // bytes of one image: it is held in memory while it is checked
+	Text    int64 // bytes of one labels file or manifest
+	Name    int   // bytes of a member's path
+	Depth   int   // folders in it
+}
+
+// DefaultLimits: a million entries keep the index and the names under 100 MiB;
+// 1 TiB is far above what one invocation or one afternoon can pack; JPEGs and
+// archives' headers compress by less than 30, deflate's most is 1032, so 200
+// lets every honest archive pass; 64 MiB holds any camera's image; key and
+// depth limits are those of S3 and well above those of file systems.
+func DefaultLimits() Limits {
+	return Limits{Entries: 1 << 20, Bytes: 1 << 40, Ratio: 200, Frame: 64 << 20, Text: 16 << 20, Name: 1024, Depth: 32}
+}
+
+// ratioSlack is how much a stream may unpack to before its ratio counts: small
+// archives of small files are mostly headers, which compress very well.
+const ratioSlack = 8 << 20
+
+// WithDefaults fills zero fields from DefaultLimits.
+func (l Limits) WithDefaults() Limits {
+	d := DefaultLimits()
+	fill := func(p *int64, v int64) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	fill(&l.Entries, d.Entries)
+	fill(&l.Bytes, d.Bytes)
+	fill(&l.Ratio, d.Ratio)
+	fill(&l.Frame, d.Frame)
+	fill(&l.Text, d.Text)
+	if l.Name == 0 {
+		l.Name = d.Name
+	}
+	if l.Depth == 0 {
+		l.Depth = d.Depth
+	}
+	return l
+}
+
+// fail is an error about a member of an upload.
+func fail(format, part string, off int64, err error) error {
+	return &formats.Error{Format: format, Part: part, Off: off, Err: err}
+}
+
+func corrupt(why string, a ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrCorrupt)
+}
+
+func unsupported(why string, a ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrUnsupported)
+}
+
+func tooLarge(why string, a ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrTooLarge)
+}
+
+// tap counts what passes and keeps the error of the reader below: an archive
+// reader that gets a network error must not be believed to have met bad bytes.
+type tap struct {
+	r   io.Reader
+	n   int64
+	err error // of r, but io.EOF
+	on  func(n int)
+}
+
+func (t *tap) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	t.n += int64(n)
+	if t.on != nil && n > 0 {
+		t.on(n)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.err = err
+	}
+	return n, err
+}
+
+// blame is err, unless the reader below failed first: then it is that failure.
+// What is left is about the bytes and matches a sentinel of formats.
+func (t *tap) blame(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case t.err != nil:
+		return t.err
+	case isFormat(err):
+		return err
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return corrupt("truncated")
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return fmt.Errorf("%w: %w", err, formats.ErrTooLarge)
+	default:
+		return fmt.Errorf("%w: %w", err, formats.ErrCorrupt)
+	}
+}
+
+// member is the part of an archive that is one file, with blamed errors.
+type member struct {
+	r     io.Reader
+	blame func(error) error
+}
+
+func (m member) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = m.blame(err)
+	}
+	return n, err
+}
+
+func isFormat(err error) bool {
+	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrUnsupported) ||
+		errors.Is(err, formats.ErrTooLarge) || errors.Is(err, formats.ErrNoEntry)
+}
+
+// bomb guards a decompressor: it fails when out has outgrown in.
+type bomb struct {
+	r     io.Reader
+	out   int64
+	in    func() int64
+	ratio int64
+	max   int64
+}
+
+func (b *bomb) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.out += int64(n)
+	switch {
+	case b.out > b.max:
+		return 0, tooLarge("more than %d bytes unpacked", b.max)
+	case b.out > ratioSlack && b.out/b.ratio > b.in():
+		return 0, tooLarge("%d bytes unpacked from %d, over %d to one", b.out, b.in(), b.ratio)
+	}
+	return n, err
+}

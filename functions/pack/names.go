@@ -1,0 +1,147 @@
+package pack
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// cleanName is the slash-separated path of a member. "./" and doubled slashes
+// are dropped, a backslash counts as a slash (zip files from Windows). A name
+// that could leave the folder it is unpacked into is ErrCorrupt: absolute, with
+// a drive letter, with "..", or with control characters.
+func cleanName(name string, l Limits) (string, error) {
+	switch {
+	case len(name) > l.Name:
+		return "", tooLarge("name of %d bytes", len(name))
+	case !utf8.ValidString(name):
+		return "", corrupt("a name that is not UTF-8")
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "", corrupt("a name with control characters")
+	}
+	name = strings.ReplaceAll(name, `\`, "/")
+	if strings.HasPrefix(name, "/") {
+		return "", corrupt("an absolute name")
+	}
+	if len(name) >= 2 && name[1] == ':' && ('a' <= name[0]|0x20 && name[0]|0x20 <= 'z') {
+		return "", corrupt("a name with a drive letter")
+	}
+	parts := strings.Split(name, "/")
+	if slices.Contains(parts, "..") {
+		return "", corrupt(`a name with ".."`)
+	}
+	clean := path.Clean(name)
+	if clean == "." {
+		return "", corrupt("an empty name")
+	}
+	if d := strings.Count(clean, "/"); d > l.Depth {
+		return "", tooLarge("a name %d folders deep", d)
+	}
+	return clean, nil
+}
+
+// isJunk: files that desktops and version control leave about, and the markers
+// of folders.
+func isJunk(name string) bool {
+	base := path.Base(name)
+	switch strings.ToLower(base) {
+	case ".ds_store", "thumbs.db", "desktop.ini", "_success", "manifest.json", ".gitkeep", ".gitignore", ".gitattributes":
+		return true
+	}
+	return strings.HasPrefix(base, "._") || strings.HasPrefix(name, "__MACOSX/") || strings.Contains(name, "/__MACOSX/")
+}
+
+// isLabels: the two names that labels are looked for under, in any folder.
+func isLabels(name string) bool {
+	base := strings.ToLower(path.Base(name))
+	return base == "labels.csv" || base == "labels.json"
+}
+
+// natural compares names as people order them: runs of digits by their value,
+// the rest bytewise; "f2" comes before "f10". Names that differ in leading
+// zeros only compare bytewise.
+func natural(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		if isDigit(x[0]) && isDigit(y[0]) {
+			nx, ny := digits(x), digits(y)
+			vx, vy := strings.TrimLeft(x[:nx], "0"), strings.TrimLeft(y[:ny], "0")
+			if len(vx) != len(vy) {
+				return len(vx) - len(vy)
+			}
+			if c := strings.Compare(vx, vy); c != 0 {
+				return c
+			}
+			x, y = x[nx:], y[ny:]
+			continue
+		}
+		if x[0] != y[0] {
+			return int(x[0]) - int(y[0])
+		}
+		x, y = x[1:], y[1:]
+	}
+	if len(x) != len(y) {
+		return len(x) - len(y)
+	}
+	return strings.Compare(a, b)
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	return n
+}
+
+// idOf is the id that a file belongs to. A file in a folder belongs to the
+// folder, by its whole path: cats/c1/0001.jpg is a frame of "cats/c1". A file
+// in no folder belongs to its name up to the last "_" or "-" before a number:
+// c1_0001.jpg is a frame of "c1"; without such a name, to the upload's own.
+func idOf(name, upload string) string {
+	if dir := path.Dir(name); dir != "." {
+		return dir
+	}
+	stem := strings.TrimSuffix(name, path.Ext(name))
+	k := len(stem)
+	for k > 0 && isDigit(stem[k-1]) {
+		k--
+	}
+	if k >= 2 && k < len(stem) && (stem[k-1] == '_' || stem[k-1] == '-') {
+		return stem[:k-1]
+	}
+	return upload
+}
+
+// labelOf is the label that a folder layout of label/id/frame gives an id, ""
+// where the id's folder lies in no other.
+func labelOf(id string) string {
+	dir := path.Dir(id)
+	if dir == "." || dir == "/" {
+		return ""
+	}
+	return path.Base(dir)
+}
+
+// stemOf is the upload's own name: the last part of its key, without the
+// suffixes of archives.
+func stemOf(key string) string {
+	base := path.Base(strings.TrimSuffix(key, "/"))
+	for _, suffix := range archiveSuffixes() {
+		if s, ok := strings.CutSuffix(strings.ToLower(base), suffix); ok && s != "" {
+			return base[:len(s)]
+		}
+	}
+	if base == "." || base == "/" {
+		return "frames"
+	}
+	return base
+}
+
+func archiveSuffixes() []string {
+	return []string{".tar.gz", ".tar.zst", ".tgz", ".tzst", ".tar", ".zip"}
+}

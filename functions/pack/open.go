@@ -1,0 +1,69 @@
+package pack
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// sniff is how much of an upload tells what it is: a tar's first header.
+const sniff = tarBlock
+
+// Open opens the object called key as a source: an archive, by its content and
+// then by its suffix. It costs one request, and for a zip those of its
+// directory. What is no archive is formats.ErrUnsupported.
+func Open(ctx context.Context, b objstore.Bucket, key string, o Options) (Source, error) {
+	obj, err := objstore.Open(ctx, b, key, objstore.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return Archive(ctx, obj, o)
+}
+
+// Archive is Open for an object that is open already. Its tags are asked for
+// where the bucket keeps any: one more request.
+func Archive(ctx context.Context, obj *objstore.Object, o Options) (Source, error) {
+	k, err := kindOf(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	l := o.Limits.WithDefaults()
+	info := obj.Info()
+	about := About{Format: k.String(), Name: stemOf(info.Key), Size: info.Size}
+	switch k {
+	case kindTar, kindGzip, kindZstd, kindZip:
+	case kindJPEG:
+		return nil, fail("upload", info.Key, -1, unsupported("a single JPEG: put images into an archive, or close their folder with _SUCCESS"))
+	default:
+		return nil, fail("upload", info.Key, 0, unsupported("not an archive of JPEGs"))
+	}
+	if about.Labels, err = objectLabels(ctx, obj); err != nil {
+		return nil, err
+	}
+	if k == kindZip {
+		return openZip(ctx, obj, about, l)
+	}
+	return &tarball{obj: obj, kind: k, about: about, l: l}, nil
+}
+
+// kindOf looks at the first bytes, which Open has kept.
+func kindOf(ctx context.Context, obj *objstore.Object) (kind, error) {
+	head := make([]byte, min(sniff, obj.Size()))
+	if err := readFull(ctx, obj, head, 0); err != nil {
+		return kindNone, err
+	}
+	if len(head) == 0 {
+		return kindNone, fail("upload", obj.Info().Key, -1, fmt.Errorf("empty: %w", formats.ErrCorrupt))
+	}
+	return detect(head, obj.Info().Key), nil
+}
+
+func readFull(ctx context.Context, r rangeio.Reader, p []byte, off int64) error {
+	if len(p) == 0 {
+		return nil
+	}
+	return r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}})
+}

@@ -1,0 +1,272 @@
+// Package pack makes gulp chunks of uploads: archives of JPEGs (tar, tar.gz,
+// tar.zst, zip), folders of a bucket closed by a marker, and local folders. The
+// images pass through untouched; only their markers are checked.
+//
+// A [Source] yields the files of an upload one at a time, and [Stream] writes
+// them. Both sides work with bounded memory and no scratch disk, whatever the
+// size of the upload. [Job] is the same as a step of a worker.
+//
+// What becomes of names:
+//
+//   - One id for each folder, by its whole path; files in no folder belong to
+//     their name before the last "_" or "-" and a number, else to the upload's
+//     own name.
+//   - Frames of an id stand in natural order of their names (f2 before f10),
+//     wherever they lie in the data, if the writer can reorder its index; else
+//     in the upload's order. Ids stand in the order of their first
+//     frame: natural order in folders, the archive's order otherwise.
+//   - Two files of one name, links, devices, names that would leave the folder
+//     and files that are neither JPEGs nor labels fail the whole upload; what
+//     desktops leave about (.DS_Store, __MACOSX, Thumbs.db …) is passed over.
+//   - meta_data: see labels.csv and labels.json in the documentation of
+//     Stream; the folder above an id's folder is its label unless something
+//     says otherwise.
+package pack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+
+	"github.com/farread/farread/formats/gulp"
+)
+
+// A File is one regular file of an upload.
+type File struct {
+	Name string // clean relative path
+	Size int64
+	Off  int64 // where its bytes begin in the upload, or -1
+}
+
+// A Source is an upload as a row of files. It can be read more than once, by
+// one goroutine at a time.
+type Source interface {
+	// Each calls f for each file, in order. r holds exactly Size bytes and is
+	// valid until f returns; what f leaves is skipped. An error of f ends it.
+	Each(ctx context.Context, f func(e File, r io.Reader) error) error
+	// About describes the upload.
+	About() About
+}
+
+// About describes a Source.
+type About struct {
+	Format string              // "tar", "zip", "folder": for errors
+	Name   string              // its own name, the id of files that have none
+	Size   int64               // bytes to be read, for progress; -1: unknown
+	Labels []map[string]string // metadata, then tags: "label" and "label-NAME" count
+	Layout string              // what besides the bytes of the object decides the result
+}
+
+// Options tune Stream and the sources. The zero value is right for most.
+type Options struct {
+	Limits   Limits
+	Gulp     gulp.WriterOptions
+	Progress func(Progress) // called after each file, from the goroutine that packs
+}
+
+// Progress is how far a job is.
+type Progress struct {
+	Read, Total int64 // bytes of the upload; Total -1: unknown
+	Frames, IDs int64
+	ID          string // of the frame just written
+}
+
+// Result is what a packing did.
+type Result struct {
+	Frames, IDs, Bytes int64
+	Skipped            int64 // files that desktops leave about
+	Unlabelled         int64 // labels whose id has no frames here
+	Unordered          int64 // ids whose frames did not come in natural order
+}
+
+// Frames is where Stream writes: a gulp.Writer, or one that rolls over.
+type Frames interface {
+	WriteFrame(id string, payload []byte) error
+	AddMeta(id string, meta json.RawMessage) error
+}
+
+// reorderer is a writer whose index can list the frames of an id in another
+// order than they were written: the k-th is the one written as order[k].
+type reorderer interface {
+	Reorder(id string, order []int) error
+}
+
+// Stream packs src into w. It holds one image at a time, and of every other one
+// the name. Labels are read from files called labels.csv and labels.json in any
+// folder: a CSV has a header with a column "id"; a JSON is an object of
+// id: fields, or a list of objects with an "id" each. The id there is the whole
+// one or, where only one ends so, its last part. Labels may come after frames.
+//
+// Errors name the file and match a sentinel of formats when the upload is at
+// fault; errors of the store keep their identity. After an error what w wrote
+// is of no use.
+func Stream(ctx context.Context, src Source, w Frames, o Options) (Result, error) {
+	about := src.About()
+	s := &stream{w: w, o: o, l: o.Limits.WithDefaults(), about: about, ids: map[string]*series{}}
+	s.labels = newLabels(s.l)
+	for _, m := range about.Labels {
+		s.labels.object(m)
+	}
+	err := src.Each(ctx, func(e File, r io.Reader) error {
+		if err := s.file(e, r); err != nil {
+			if isFormat(err) {
+				return fail(about.Format, fmt.Sprintf("%q", e.Name), e.Off, err)
+			}
+			return err
+		}
+		return nil
+	})
+	if err == nil {
+		err = s.finish()
+	}
+	return s.res, err
+}
+
+// A series is what is kept of an id.
+type series struct {
+	id     string
+	names  []string // of its frames, as they came, without the folder
+	sorted bool
+}
+
+type stream struct {
+	w       Frames
+	o       Options
+	l       Limits
+	about   About
+	labels  *labels
+	order   []*series // as they came
+	ids     map[string]*series
+	buf     []byte
+	entries int64
+	res     Result
+	read    int64
+}
+
+func (s *stream) file(e File, r io.Reader) error {
+	if s.entries++; s.entries > s.l.Entries {
+		return tooLarge("more than %d files", s.l.Entries)
+	}
+	s.read += e.Size
+	switch {
+	case isJunk(e.Name):
+		s.res.Skipped++
+		return nil
+	case isLabels(e.Name):
+		if e.Size > s.l.Text {
+			return tooLarge("%d bytes of labels", e.Size)
+		}
+		return s.labels.file(e.Name, r)
+	}
+	return s.frame(e, r)
+}
+
+func (s *stream) frame(e File, r io.Reader) error {
+	if e.Size > s.l.Frame {
+		return tooLarge("image of %d bytes, over %d", e.Size, s.l.Frame)
+	}
+	if int64(cap(s.buf)) < e.Size {
+		s.buf = nil // let the old one go before the new one comes
+		s.buf = make([]byte, min(s.l.Frame, max(e.Size+e.Size/4, 64<<10)))
+	}
+	p := s.buf[:e.Size]
+	if _, err := io.ReadFull(r, p); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return corrupt("truncated")
+		}
+		return err
+	}
+	if err := checkJPEG(p); err != nil {
+		return err
+	}
+	id := idOf(e.Name, s.about.Name)
+	if err := s.enter(id, path.Base(e.Name)); err != nil {
+		return err
+	}
+	if err := s.w.WriteFrame(id, p); err != nil {
+		return err
+	}
+	s.res.Frames++
+	s.res.Bytes += e.Size
+	if s.o.Progress != nil {
+		s.o.Progress(Progress{Read: s.read, Total: s.about.Size, Frames: s.res.Frames, IDs: s.res.IDs, ID: id})
+	}
+	return nil
+}
+
+// enter notes a frame's name.
+func (s *stream) enter(id, name string) error {
+	t := s.ids[id]
+	if t == nil {
+		if _, err := gulp.SafePath(id); err != nil {
+			return err
+		}
+		t = &series{id: id, sorted: true}
+		s.ids[id] = t
+		s.order = append(s.order, t)
+		s.res.IDs++
+	}
+	if n := len(t.names); n > 0 && t.sorted {
+		switch c := natural(t.names[n-1], name); {
+		case c == 0:
+			return corrupt("twice in the upload")
+		case c > 0:
+			t.sorted = false
+		}
+	}
+	t.names = append(t.names, name)
+	return nil
+}
+
+// finish puts frames into order and writes what is known of each id.
+func (s *stream) finish() error {
+	if s.res.Frames == 0 {
+		return fail(s.about.Format, "", -1, unsupported("no JPEG in it"))
+	}
+	bases := map[string]int{}
+	for _, t := range s.order {
+		bases[path.Base(t.id)]++
+	}
+	for _, t := range s.order {
+		if err := s.mend(t); err != nil {
+			return err
+		}
+		list, err := s.labels.of(t.id, bases[path.Base(t.id)] == 1)
+		if err != nil {
+			return err
+		}
+		for _, m := range list {
+			if err := s.w.AddMeta(t.id, m); err != nil {
+				return err
+			}
+		}
+	}
+	s.res.Unlabelled = int64(s.labels.unused())
+	return nil
+}
+
+// mend brings the frames of one id into the order of their names.
+func (s *stream) mend(t *series) error {
+	if t.sorted {
+		return nil
+	}
+	order := make([]int, len(t.names))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return natural(t.names[a], t.names[b]) })
+	for i := 1; i < len(order); i++ {
+		if t.names[order[i]] == t.names[order[i-1]] {
+			return fail(s.about.Format, fmt.Sprintf("id %q", t.id), -1, corrupt("%q is twice in the upload", t.names[order[i]]))
+		}
+	}
+	s.res.Unordered++
+	if w, ok := s.w.(reorderer); ok {
+		return w.Reorder(t.id, order)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package pack
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/farread/farread/objstore"
+)
+
+const (
+	tarBlock = 512
+	// maxWindow is the largest zstd window that is taken: what "zstd --long"
+	// uses at most without asking the reader, halved to fit a small worker.
+	maxWindow = 64 << 20
+)
+
+// tarball reads a tar, plain or compressed, front to end.
+type tarball struct {
+	obj   *objstore.Object
+	kind  kind
+	about About
+	l     Limits
+}
+
+func (t *tarball) About() About { return t.about }
+
+func (t *tarball) Each(ctx context.Context, f func(File, io.Reader) error) error {
+	body := t.obj.NewReader(ctx, objstore.ReadOptions{})
+	defer body.Close()
+	in := &tap{r: body}
+	plain, closer, err := t.unpacked(in)
+	if err != nil {
+		return t.fail("", in.n, in.blame(err))
+	}
+	defer closer()
+	return t.each(ctx, in, plain, f)
+}
+
+// unpacked is the tar inside in.
+func (t *tarball) unpacked(in *tap) (io.Reader, func(), error) {
+	guard := func(r io.Reader) *bomb {
+		return &bomb{r: r, in: func() int64 { return in.n }, ratio: t.l.Ratio, max: t.l.Bytes}
+	}
+	switch t.kind {
+	case kindGzip:
+		z, err := gzip.NewReader(bufio.NewReaderSize(in, 256<<10))
+		if err != nil {
+			return nil, nil, err
+		}
+		return guard(z), func() { z.Close() }, nil
+	case kindZstd:
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+		return guard(z), z.Close, nil
+	default:
+		return in, func() {}, nil
+	}
+}
+
+func (t *tarball) each(ctx context.Context, in *tap, plain io.Reader, f func(File, io.Reader) error) error {
+	data := &tap{r: plain}
+	blame := in.blame
+	tr := tar.NewReader(data)
+	var total int64
+	for n := int64(0); ; n++ {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		at := data.n
+		h, err := tr.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			// Next skips up to 511 bytes of padding; more were read only when
+			// the zero block that ends an archive was there.
+			if data.n-at < tarBlock && in.err == nil {
+				return t.fail("", data.n, corrupt("truncated: no end of the archive"))
+			}
+			return t.drain(data, blame)
+		case err != nil:
+			return t.fail("header", data.n, blame(err))
+		case n >= t.l.Entries:
+			return t.fail("", data.n, tooLarge("more than %d entries", t.l.Entries))
+		}
+		total += h.Size
+		if total > t.l.Bytes {
+			return t.fail(fmt.Sprintf("%.200q", h.Name), data.n, tooLarge("more than %d bytes unpacked", t.l.Bytes))
+		}
+		e, ok, err := t.member(h, data.n)
+		if err != nil {
+			return t.fail(fmt.Sprintf("%.200q", h.Name), data.n, err)
+		}
+		if ok {
+			if err := f(e, member{tr, blame}); err != nil {
+				return err
+			}
+		}
+		// Read to the member's end here, so that Next reads headers only.
+		if _, err := io.Copy(io.Discard, tr); err != nil {
+			return t.fail(fmt.Sprintf("%.200q", h.Name), data.n, blame(err))
+		}
+	}
+}
+
+// member is the file of a header; false for what holds no bytes of its own.
+func (t *tarball) member(h *tar.Header, off int64) (File, bool, error) {
+	name, err := cleanName(h.Name, t.l)
+	switch h.Typeflag {
+	case tar.TypeXGlobalHeader:
+		return File{}, false, nil
+	case tar.TypeDir:
+		if path := bytes.Trim([]byte(h.Name), "./"); len(path) == 0 {
+			return File{}, false, nil // "./"
+		}
+		return File{}, false, err
+	case tar.TypeReg:
+		return File{Name: name, Size: h.Size, Off: off}, err == nil, err
+	case tar.TypeLink, tar.TypeSymlink:
+		return File{}, false, unsupported("a link")
+	default:
+		return File{}, false, unsupported("neither file nor folder (type %q)", h.Typeflag)
+	}
+}
+
+// drain reads what follows the end of the archive: zeros that fill a tape
+// block, and the checksum of the compression. Anything else would be lost.
+func (t *tarball) drain(data *tap, blame func(error) error) error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := data.Read(buf)
+		if bytes.Count(buf[:n], []byte{0}) != n {
+			return t.fail("", data.n, corrupt("bytes after the end of the archive"))
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return t.fail("", data.n, blame(err))
+		}
+	}
+}
+
+func (t *tarball) fail(part string, off int64, err error) error {
+	if !isFormat(err) {
+		return err
+	}
+	return fail(t.about.Format, part, off, err)
+}

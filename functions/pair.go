@@ -1,0 +1,307 @@
+package functions
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/objstore"
+)
+
+// ErrBusy is matched when other workers won every conditional write: the
+// message goes back to the queue.
+var ErrBusy = errors.New("other workers write the same output")
+
+// ErrTaken is matched when the key of an output holds something that is not
+// made of the same upload. It also matches formats.ErrUnsupported: trying again
+// does not help.
+var ErrTaken = errors.New("the output's key is taken")
+
+// ErrOutput is matched by failures of the bucket that is written to. Whatever
+// else they match, "not found" among it, they say nothing about the upload.
+var ErrOutput = errors.New("output")
+
+var (
+	errLost   = errors.New("a conditional write was lost")
+	errLayout = errors.New("the data object is not what this version writes")
+)
+
+const (
+	// maxTries is how often a worker that lost writes again (architecture,
+	// error taxonomy), before the queue's own delay takes over.
+	maxTries = 5
+	// backoff is the first pause after a loss; it doubles, with jitter. Workers
+	// that lost together should not meet again.
+	backoff = 10 * time.Millisecond
+)
+
+// A Pair is an output of two objects, a data object and the index that commits
+// it. Publish puts the data there first and then the index, whose metadata name
+// the data by ETag: a reader that finds other data has met a pair in between.
+//
+// Every worker that ends without an error has seen one of two things: a whole
+// pair made of its own version of the upload or a newer one, or a half of one
+// made of a newer version, whose own worker is still at it or will be called
+// again. So the newest version wins in any order of events, and a half-written
+// pair is always somebody's open task.
+type Pair struct {
+	Bucket     objstore.Bucket
+	Data, Meta string // keys
+	// Layout names what besides the upload's bytes decides the data: the
+	// writer's version, options, the members of a folder.
+	Layout string
+}
+
+// A Maker streams the data made of u and returns what writes the index. It may
+// run more than once, and must write the same bytes each time for the same
+// upload and layout. It reads the version that u names, or fails with ErrChanged
+// or ErrNotFound.
+type Maker func(ctx context.Context, u Upload, data io.Writer) (meta func(io.Writer) error, err error)
+
+// half is one object of the pair as it stands now.
+type half struct {
+	there bool
+	info  objstore.Info
+	of    Upload
+}
+
+type standing struct{ data, meta half }
+
+// whole: the index names the data that is there.
+func (s standing) whole() bool {
+	return s.data.there && s.meta.there && s.meta.info.Meta[MetaDataETag] == s.data.info.ETag
+}
+
+// Publish makes the pair from u unless it, or a newer one, is there already;
+// then it returns nothing. Errors of the source keep their identity; an output
+// that others kept changing is ErrBusy.
+func (p Pair) Publish(ctx context.Context, src objstore.Bucket, u Upload, run Maker) ([]objstore.Info, error) {
+	reuse := true
+	for try := range maxTries {
+		if err := pause(ctx, try); err != nil {
+			return nil, err
+		}
+		st, err := p.look(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		todo, err := decide(ctx, &clock{src: src}, u, st)
+		if err != nil || todo == nil {
+			return nil, err
+		}
+		have := st.data
+		if !reuse || !sameSource(have.of, *todo) || have.info.Meta[MetaLayout] != p.Layout {
+			have = half{}
+		}
+		infos, err := p.write(ctx, *todo, st, have, run)
+		mine := *todo == u
+		switch {
+		case err == nil && mine:
+			return infos, nil
+		case err == nil, errors.Is(err, errLost):
+		case errors.Is(err, errLayout):
+			reuse = false
+		case !mine && (errors.Is(err, objstore.ErrNotFound) || errors.Is(err, objstore.ErrChanged)):
+			return nil, nil // the version to repair from is gone: a newer event follows
+		default:
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%s: %d tries: %w", p.Meta, maxTries, ErrBusy)
+}
+
+// look asks for both halves at once.
+func (p Pair) look(ctx context.Context, u Upload) (standing, error) {
+	var st standing
+	g, gctx := errgroup.WithContext(ctx)
+	for key, h := range map[string]*half{p.Data: &st.data, p.Meta: &st.meta} {
+		g.Go(func() error {
+			info, err := p.Bucket.Head(gctx, key)
+			if errors.Is(err, objstore.ErrNotFound) {
+				return nil
+			}
+			if err != nil {
+				return output(err)
+			}
+			of, ok := SourceOf(info.Meta)
+			if !ok || of.Bucket != u.Bucket || of.Key != u.Key {
+				return fmt.Errorf("%s is not made of %s/%s: %w: %w", key, u.Bucket, u.Key, ErrTaken, formats.ErrUnsupported)
+			}
+			*h = half{there: true, info: info, of: of}
+			return nil
+		})
+	}
+	return st, g.Wait()
+}
+
+// decide says which version of the upload has to be made into the pair: nil for
+// none, usually u, and rarely a newer one whose data an older one overwrote.
+func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, error) {
+	if u.Sequencer == "" {
+		if is, err := c.isCurrent(ctx, u); err != nil || !is {
+			return nil, err
+		}
+	}
+	meta, data := older, older
+	var err error
+	if st.meta.there {
+		if meta, err = c.age(ctx, st.meta.of, u); err != nil {
+			return nil, err
+		}
+	}
+	if st.data.there {
+		if data, err = c.age(ctx, st.data.of, u); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case meta >= same && st.whole():
+		return nil, nil
+	case data == newer:
+		return nil, nil
+	case meta == newer:
+		// The newer worker had written its data before its index, and may have
+		// gone since: these are its remains with older data over them. That
+		// takes equal ETags of different versions (S3 hashes content only).
+		w := st.meta.of
+		w.Size = 0
+		return &w, nil
+	}
+	return &u, nil
+}
+
+// sameSource: the same version of the same upload, events' sizes aside.
+func sameSource(a, b Upload) bool {
+	a.Size, b.Size = 0, 0
+	return a == b
+}
+
+// write makes data and index. With have set, the data is there already and only
+// the index is written.
+func (p Pair) write(ctx context.Context, u Upload, st standing, have half, run Maker) ([]objstore.Info, error) {
+	data, meta, err := p.writeData(ctx, u, st.data, have, run)
+	if err != nil {
+		return nil, err
+	}
+	md := u.meta(p.Layout)
+	md[MetaDataETag] = data.ETag
+	if data.VersionID != "" {
+		md[MetaDataVersion] = data.VersionID
+	}
+	index, err := put(ctx, p.Bucket, p.Meta, st.meta, objstore.PutOptions{ContentType: "application/json", Meta: md}, func(w io.Writer) error {
+		if err := meta(w); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, seal(u))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	now, err := p.Bucket.Head(ctx, p.Data)
+	if err != nil && !errors.Is(err, objstore.ErrNotFound) {
+		return nil, output(err)
+	}
+	if now.ETag != data.ETag {
+		return nil, errLost // another's data came between: see again who is newer
+	}
+	return []objstore.Info{data, index}, nil
+}
+
+func (p Pair) writeData(ctx context.Context, u Upload, old, have half, run Maker) (info objstore.Info, meta func(io.Writer) error, err error) {
+	if have.there {
+		var n count
+		if meta, err = run(ctx, u, &n); err != nil {
+			return info, nil, err
+		}
+		if int64(n) != have.info.Size {
+			return info, nil, fmt.Errorf("%d bytes, not %d: %w", int64(n), have.info.Size, errLayout)
+		}
+		return have.info, meta, nil
+	}
+	info, err = put(ctx, p.Bucket, p.Data, old, objstore.PutOptions{ContentType: "application/octet-stream", Meta: u.meta(p.Layout)}, func(w io.Writer) error {
+		meta, err = run(ctx, u, w)
+		return err
+	})
+	return info, meta, err
+}
+
+// put writes key on the condition that it is still as old says. That it is not
+// is errLost; errors of fill keep their identity.
+func put(ctx context.Context, b objstore.Bucket, key string, old half, o objstore.PutOptions, fill func(io.Writer) error) (objstore.Info, error) {
+	o.IfAbsent = !old.there
+	o.IfMatch = old.info.ETag
+	w, err := b.Create(ctx, key, o)
+	if err != nil {
+		return objstore.Info{}, lost(err, old.there)
+	}
+	defer w.Abort()
+	if err := fill(w); err != nil {
+		return objstore.Info{}, err
+	}
+	info, err := w.Commit(ctx)
+	if err != nil {
+		return objstore.Info{}, lost(err, old.there)
+	}
+	return info, nil
+}
+
+// lost tells a refused condition from other failures. An object that had to
+// match and was deleted counts, too.
+func lost(err error, matched bool) error {
+	if errors.Is(err, objstore.ErrExists) || errors.Is(err, objstore.ErrChanged) || matched && errors.Is(err, objstore.ErrNotFound) {
+		return fmt.Errorf("%w: %w", errLost, err)
+	}
+	return output(err)
+}
+
+func output(err error) error { return fmt.Errorf("%w: %w", ErrOutput, err) }
+
+// seal is white space at the end of an index that is another one for every
+// version of the upload. ETags are hashes of content on S3: without it, a
+// version with the content of an earlier one would give the index an ETag that
+// had been there before, and a late worker that still waits to replace that
+// earlier index would replace the newer one.
+func seal(u Upload) string {
+	u.Size = 0
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{u.Bucket, u.Key, u.ETag, u.VersionID, u.Sequencer}))
+	var s strings.Builder
+	s.WriteByte('\n')
+	for i := range 64 {
+		s.WriteByte(" \t"[sum[i/8]>>(i%8)&1])
+	}
+	s.WriteByte('\n')
+	return s.String()
+}
+
+// pause waits before try n; the first comes at once.
+func pause(ctx context.Context, n int) error {
+	if n == 0 {
+		return ctx.Err()
+	}
+	d := backoff << n
+	t := time.NewTimer(d/2 + rand.N(d)) //nolint:gosec // jitter needs no secrecy
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// count is a data object that only its length is wanted of.
+type count int64
+
+func (c *count) Write(p []byte) (int, error) {
+	*c += count(len(p))
+	return len(p), nil
+}

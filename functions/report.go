@@ -1,0 +1,80 @@
+package functions
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/objstore"
+)
+
+// A Report is the JSON object under errors/ that a permanent failure leaves.
+type Report struct {
+	What      string    `json:"what"`  // the error, outside-in
+	Kind      string    `json:"kind"`  // corrupt, unsupported, too large, no entry
+	Where     *Where    `json:"where"` // place in the upload; null where it is not known
+	Bucket    string    `json:"bucket"`
+	Key       string    `json:"key"`
+	ETag      string    `json:"etag,omitempty"`
+	VersionID string    `json:"version,omitempty"`
+	Sequencer string    `json:"sequencer,omitempty"`
+	Job       string    `json:"job"`
+	RequestID string    `json:"request,omitempty"` // of the invocation
+	Time      time.Time `json:"time"`
+	Command   string    `json:"command,omitempty"` // what to run instead
+}
+
+// Where is a place inside an upload.
+type Where struct {
+	Format string `json:"format"`
+	Part   string `json:"part,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
+}
+
+// report writes errors/KEY.json into the datasets bucket. It runs in the time
+// that jobs had to leave, so under the invocation's own context.
+func (h *Handler) report(ctx context.Context, rule Rule, u Upload, cause error) error {
+	r := Report{What: cause.Error(), Kind: kindOf(cause), Bucket: u.Bucket, Key: u.Key, ETag: u.ETag, VersionID: u.VersionID, Sequencer: u.Sequencer,
+		Job: rule.Job, RequestID: h.request(ctx), Time: h.Now().UTC()}
+	var fe *formats.Error
+	if errors.As(cause, &fe) {
+		r.Where = &Where{Format: fe.Format, Part: fe.Part}
+		if fe.Off >= 0 {
+			r.Where.Offset = &fe.Off
+		}
+	}
+	if h.Command != nil && errors.Is(cause, ErrTooLong) {
+		r.Command = h.Command(rule, u)
+		r.What += "; run: " + r.Command
+	}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	out, err := h.Buckets(rule.Out.Bucket)
+	if err != nil {
+		return err
+	}
+	// One atomic step without a condition: whichever failure is told of last is
+	// as true as the others.
+	_, err = objstore.Put(ctx, out, ErrorKey(u.Key), bytes.NewReader(append(b, '\n')),
+		objstore.PutOptions{ContentType: "application/json", Meta: u.meta("error")})
+	return err
+}
+
+func kindOf(err error) string {
+	switch {
+	case errors.Is(err, formats.ErrTooLarge):
+		return "too large"
+	case errors.Is(err, formats.ErrCorrupt):
+		return "corrupt"
+	case errors.Is(err, formats.ErrNoEntry):
+		return "no entry"
+	default:
+		return "unsupported"
+	}
+}
