@@ -253,7 +253,7 @@ func (s suite) section(t *testing.T) {
 
 // readerAt reads byte by byte in places, so it takes the beginning only.
 func (s suite) readerAt(t *testing.T) {
-	n := min(len(s.want), 4<<10)
+	n := min(len(s.want), 600)
 	at := rangeio.WithContext(t.Context(), rangeio.Section(s.r, 0, int64(n)))
 	if err := iotest.TestReader(io.NewSectionReader(at, 0, int64(n)), s.want[:n]); err != nil {
 		t.Error(err)
