@@ -95,6 +95,7 @@ func (c *Chunk) stream(ctx context.Context, next func() (ref, bool), padded bool
 
 // readAhead fills batches until next ends, a read fails, or ctx does.
 func (c *Chunk) readAhead(ctx context.Context, next func() (ref, bool), empty <-chan *batch, full chan<- *batch) {
+	window := min(c.o.Window, c.o.Limits.MaxDecoded)
 	r, more := next()
 	for more {
 		var b *batch
@@ -107,7 +108,7 @@ func (c *Chunk) readAhead(ctx context.Context, next func() (ref, bool), empty <-
 		var size int64
 		for more {
 			f := c.items[r.item].frames[r.frame]
-			if size += f.total(); size > c.o.Window && len(b.sel) > 0 {
+			if size += f.total(); size > window && len(b.sel) > 0 {
 				break
 			}
 			b.sel, b.refs = append(b.sel, f), append(b.refs, r)

@@ -114,6 +114,12 @@ func TestLimits(t *testing.T) {
 	if _, err := c.AppendFrames(t.Context(), nil, "first", 0, 6, 1); !errors.Is(err, formats.ErrTooLarge) {
 		t.Error(err)
 	}
+	if err := c.EachFrame(t.Context(), "second", 0, 2, 1, func(int, []byte) error { return nil }); err != nil {
+		t.Error("windows follow the limit:", err)
+	}
+	if err := c.Each(t.Context(), func(string, int, []byte) error { return nil }); !errors.Is(err, formats.ErrTooLarge) {
+		t.Error(err)
+	}
 	if _, err := c.Plan("first", 0, 6, 1); !errors.Is(err, formats.ErrTooLarge) {
 		t.Error(err)
 	}
