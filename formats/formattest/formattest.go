@@ -153,7 +153,7 @@ func (s Suite) damaged(t *testing.T, k int, data, want []byte, what string) (fai
 func allocated() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64()) //nolint:gosec // no process allocates 1<<63 bytes
+	return int64(sample[0].Value.Uint64())
 }
 
 // small is a length below which nothing is skipped by Stride: headers.
@@ -349,7 +349,7 @@ func (s *scrambled) random() *rand.Rand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seed++
-	return rand.New(rand.NewPCG(s.seed, 1)) //nolint:gosec // repeatable on purpose
+	return rand.New(rand.NewPCG(s.seed, 1))
 }
 
 func (s *scrambled) ReadRanges(ctx context.Context, spans []rangeio.Span) error {

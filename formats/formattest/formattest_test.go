@@ -20,7 +20,7 @@ var _ = flag.Bool("update", false, "rewrite golden traces")
 
 // A toy format: length, payload, CRC over both.
 func toy(payload []byte) []byte {
-	p := binary.LittleEndian.AppendUint32(nil, uint32(len(payload))) //nolint:gosec // short
+	p := binary.LittleEndian.AppendUint32(nil, uint32(len(payload)))
 	p = append(p, payload...)
 	return binary.LittleEndian.AppendUint32(p, crc32.ChecksumIEEE(p))
 }

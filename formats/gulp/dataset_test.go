@@ -208,7 +208,8 @@ func TestDatasetDuplicateAndFailure(t *testing.T) {
 }
 
 // manyIDs is a dataset of the given numbers of ids in its chunks.
-func manyIDs(t testing.TB, counts []int) (*gulp.Dataset, []string) {
+func manyIDs(tb testing.TB, counts []int) (*gulp.Dataset, []string) {
+	tb.Helper()
 	f := newFolder()
 	var all []string
 	for k, n := range counts {
@@ -218,18 +219,18 @@ func manyIDs(t testing.TB, counts []int) (*gulp.Dataset, []string) {
 			id := fmt.Sprintf("%d-%d", k, i)
 			all = append(all, id)
 			if err := w.WriteFrame(id, []byte(id)); err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 		}
 		if err := w.WriteMeta(&meta); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		p := gulp.ChunkPair(k)
 		f.objects[p.Data], f.objects[p.Meta] = data.Bytes(), meta.Bytes()
 	}
 	d, err := gulp.OpenDataset(context.Background(), f, gulp.Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return d, all
 }

@@ -42,20 +42,20 @@ type expectations struct {
 	} `json:"malformed"`
 }
 
-func expected(t testing.TB) expectations {
-	t.Helper()
+func expected(tb testing.TB) expectations {
+	tb.Helper()
 	var e expectations
-	if err := json.Unmarshal(load(t, "expect.json"), &e); err != nil {
-		t.Fatal(err)
+	if err := json.Unmarshal(load(tb, "expect.json"), &e); err != nil {
+		tb.Fatal(err)
 	}
 	return e
 }
 
-func load(t testing.TB, name string) []byte {
-	t.Helper()
+func load(tb testing.TB, name string) []byte {
+	tb.Helper()
 	p, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }
@@ -64,11 +64,11 @@ func bytesReader(p []byte) rangeio.Reader {
 	return rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p)))
 }
 
-func open(t testing.TB, meta, data []byte) *gulp.Chunk {
-	t.Helper()
-	c, err := gulp.Open(t.Context(), bytesReader(meta), bytesReader(data), gulp.Options{})
+func open(tb testing.TB, meta, data []byte) *gulp.Chunk {
+	tb.Helper()
+	c, err := gulp.Open(tb.Context(), bytesReader(meta), bytesReader(data), gulp.Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }

@@ -83,7 +83,7 @@ func newFrame(off, pad, total int64) frame {
 }
 
 func (f frame) pad() int64     { return int64(f.lp & 3) }
-func (f frame) total() int64   { return int64(f.lp >> 2) } //nolint:gosec // below 1<<62 by the shift
+func (f frame) total() int64   { return int64(f.lp >> 2) }
 func (f frame) size() int64    { return f.total() - f.pad() }
 func (f frame) end() int64     { return f.off + f.total() }
 func (f frame) dataEnd() int64 { return f.off + f.size() }

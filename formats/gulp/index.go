@@ -105,7 +105,7 @@ func (b *builder) member() error {
 	b.room()
 	b.items = append(b.items, it)
 	b.id, b.inID = "", false
-	return b.count(0, idCost+len(id))
+	return b.count(idCost + len(id))
 }
 
 // room makes room for one more item. Where more is needed, the text so far
@@ -148,7 +148,7 @@ func (b *builder) item(it *item) error {
 				return err
 			}
 			it.meta = b.text.copy(raw)
-			return b.count(0, len(raw))
+			return b.count(len(raw))
 		}
 		return b.s.skip(1) // unknown members are left alone, as GulpIO does
 	})
@@ -175,14 +175,14 @@ func (b *builder) frameInfo() ([]frame, error) {
 		b.totals.Frames++
 		b.totals.Bytes += f.size()
 		b.totals.Padding += f.pad()
-		return b.count(1, frameCost)
+		return b.count(frameCost)
 	})
 	b.inFrame = -1
 	return b.frames.copy(b.scratch), err
 }
 
 // count adds to what is kept and checks the limits.
-func (b *builder) count(frames, memory int) error {
+func (b *builder) count(memory int) error {
 	b.kept += int64(memory)
 	if b.kept > b.limits.MaxMeta {
 		return b.s.fail(-1, formats.ErrTooLarge, "more than %d bytes of index", b.limits.MaxMeta)

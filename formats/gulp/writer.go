@@ -133,7 +133,7 @@ func (w *Writer) finish(e *entry, size int64) error {
 	}
 	e.frames = binary.AppendUvarint(e.frames, v)
 	if hole > 0 {
-		e.frames = binary.AppendUvarint(e.frames, uint64(hole)) //nolint:gosec // checked above
+		e.frames = binary.AppendUvarint(e.frames, uint64(hole))
 	}
 	w.totals.Frames++
 	w.totals.Bytes += size
@@ -245,7 +245,7 @@ func (t *text) frames(p []byte) {
 			p = p[n:]
 			off += int64(hole) //nolint:gosec // written from an int64
 		}
-		size := int64(v >> 1) //nolint:gosec // written from an int64
+		size := int64(v >> 1)
 		pad := -size & 3
 		if !first {
 			t.p = append(t.p, ", "...)
@@ -339,7 +339,7 @@ func appendASCII(dst, text []byte) []byte {
 		r, n := utf8.DecodeRune(text)
 		text = text[n:]
 		if r < utf8.RuneSelf {
-			dst = append(dst, byte(r))
+			dst = append(dst, byte(r)) //nolint:gosec // below 0x80
 			continue
 		}
 		dst = appendRune(dst, r)

@@ -75,6 +75,7 @@ func TestWriteRead(t *testing.T) {
 
 // checkSlices compares random slices of an id with the same slices done by hand.
 func checkSlices(t *testing.T, r *rapid.T, c *gulp.Chunk, id string, all [][]byte) {
+	t.Helper()
 	end := rapid.Ptr(rapid.IntRange(-40, 40), true)
 	s := gulp.Slice{Start: end.Draw(r, "start"), Stop: end.Draw(r, "stop"), Step: rapid.IntRange(-5, 5).Draw(r, "step")}
 	from, to, step, err := s.Resolve(len(all))
