@@ -175,10 +175,10 @@ func (c *cloud) until(ctx context.Context, redrive bool, served chan error, list
 		return again(err)
 	case <-listening:
 	}
-	c.out.start(c.ready)
 	if err := c.begin(redrive); err != nil {
 		return err
 	}
+	c.out.start(c.ready) // after begin, so that a status of nothing pending is true
 	select {
 	case err := <-served:
 		if ctx.Err() == nil {

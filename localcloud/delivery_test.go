@@ -205,3 +205,46 @@ func TestReplay(t *testing.T) {
 		t.Errorf("the spool keeps what is done: %v\n%s", err, b)
 	}
 }
+
+// Killed at any moment, localcloud loses no upload that the client saw succeed.
+func TestKillLosesNothing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	var stored []string
+	for round := range 6 {
+		p := start(t, "--dir", dir, "--concurrency", "2")
+		done := make(chan string, 100)
+		for w := range 4 {
+			go func() {
+				for i := range 25 {
+					key := fmt.Sprintf("%d/%d/odd %d+ü.bin", round, w, i)
+					if err := p.tryPut("uploads", key, "x"); err != nil {
+						key = ""
+					}
+					done <- key
+				}
+			}()
+		}
+		for i := range 100 {
+			if i == 3+round*15 {
+				p.signal(syscall.SIGKILL)
+			}
+			if key := <-done; key != "" {
+				stored = append(stored, key)
+			}
+		}
+		<-p.ended
+	}
+	if len(stored) < 6*3 {
+		t.Fatalf("only %d uploads", len(stored))
+	}
+	p := start(t, "--dir", dir, "--concurrency", "2")
+	if s := p.status(idle); s.Dead > 0 {
+		t.Errorf("%+v", s)
+	}
+	for _, key := range stored {
+		if got := p.get("datasets", key); !strings.Contains(got, `"size":1`) {
+			t.Errorf("%q became %q", key, got)
+		}
+	}
+}

@@ -179,6 +179,10 @@ func (s *Server) version(ctx context.Context, c notify.Change) (string, error) {
 	return "", nil
 }
 
+// maxRequests at a time: above what a test machine's clients and functions open
+// together; what is more gets 503.
+const maxRequests = 4096
+
 // Serve answers requests until ctx ends, and calls ready once it does. After ctx
 // it waits up to ten seconds for requests in flight.
 func (s *Server) Serve(ctx context.Context, ready func()) error {
@@ -196,8 +200,8 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	return embedgw.RunVersityGW(ctx, s.be, &embedgw.Config{
 		RootUserAccess: s.cfg.AccessKey, RootUserSecret: s.cfg.SecretKey, Region: s.cfg.Region,
 		Ports: []string{s.cfg.Addr}, Quiet: true,
-		KeepAlive:      true,                                               // or every request pays for a connection
-		MaxConnections: 1000, MaxRequests: 1000, MultipartMaxParts: 10_000, // S3's limit of parts
+		KeepAlive:      true,                                                             // or every request pays for a connection
+		MaxConnections: maxRequests, MaxRequests: maxRequests, MultipartMaxParts: 10_000, // S3's limit of parts
 		S3Options: opts,
 	})
 }
