@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -96,7 +97,7 @@ func pieces(spans []Span, maxLen int64) []piece {
 		}
 		k := int64(1)
 		if maxLen > 0 {
-			k = (n + maxLen - 1) / maxLen
+			k = (n-1)/maxLen + 1
 		}
 		for j := range k {
 			a, b := n/k*j+min(j, n%k), n/k*(j+1)+min(j+1, n%k)
@@ -150,7 +151,10 @@ func choose(work []piece, p Policy) []bool {
 		reach = max(reach, w.End())
 	}
 	slices.SortStableFunc(gaps, func(a, b gap) int { return cmp.Compare(a.n, b.n) })
-	budget := int64(p.OverRead * float64(wanted))
+	budget := int64(math.MaxInt64)
+	if most := p.OverRead * float64(wanted); most < math.MaxInt64 {
+		budget = int64(most)
+	}
 	k := 0
 	for ; k < len(gaps); k++ {
 		if g := gaps[k]; g.n > p.Free || p.Free == 0 && p.Parallel == 0 {
