@@ -114,6 +114,9 @@ func (c *Chunk) readAhead(ctx context.Context, next func() (ref, bool), empty <-
 			b.sel, b.refs = append(b.sel, f), append(b.refs, r)
 			r, more = next()
 		}
+		if more && b.data == nil { // a full window: the next ones differ by less than a frame
+			b.data = make([]byte, 0, window)
+		}
 		if err := b.read(ctx, c.data, c.o.Limits.MaxDecoded); err != nil {
 			b.err = wrap(c.items[b.refs[0].item].id, err)
 			more = false
