@@ -292,10 +292,15 @@ func TestTrace(t *testing.T) {
 		_, _ = w.Write([]byte("abcd"))
 		w.Abort()
 		w.Abort()
-		for range b.List(t.Context(), "a/") {
-			continue
+		for _, err := range b.List(t.Context(), "a/") {
+			if err != nil {
+				t.Error(err)
+			}
 		}
-		for range b.List(t.Context(), "a/") {
+		for _, err := range b.List(t.Context(), "a/") {
+			if err != nil {
+				t.Error(err)
+			}
 			break
 		}
 		_ = b.Delete(t.Context(), "a/n")

@@ -25,23 +25,24 @@ var badKeys = []string{
 	"..", "../x", "a/../../x", "a/..", "/abs", "/", "a/", "a//b", ".", "./a", "a/./b", "a\x00b", "\xff", "a/.farread-x.tmp",
 }
 
+// TestConformance runs alone, since it looks at the heap.
 func TestConformance(t *testing.T) {
+	conform(t, false, objstoretest.Features{BadKeys: badKeys, MaxHeap: 8 << 20})
+}
+
+func TestConformanceUnsynced(t *testing.T) {
 	t.Parallel()
-	for _, noSync := range []bool{false, true} {
-		t.Run(fmt.Sprintf("noSync=%t", noSync), func(t *testing.T) {
-			t.Parallel()
-			f := objstoretest.Features{BadKeys: badKeys, MaxHeap: 8 << 20}
-			if noSync {
-				f.ManyKeys, f.MaxHeap = 2100, 0
-			}
-			dir := filepath.Join(t.TempDir(), "made", "later")
-			objstoretest.Run(t, func(t *testing.T) objstore.Bucket {
-				t.Helper()
-				return open(t, filestore.Config{Dir: dir, NoSync: noSync})
-			}, f)
-			wantNoTemp(t, dir)
-		})
-	}
+	conform(t, true, objstoretest.Features{BadKeys: badKeys, ManyKeys: 2100})
+}
+
+func conform(t *testing.T, noSync bool, f objstoretest.Features) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "made", "later")
+	objstoretest.Run(t, func(t *testing.T) objstore.Bucket {
+		t.Helper()
+		return open(t, filestore.Config{Dir: dir, NoSync: noSync})
+	}, f)
+	wantNoTemp(t, dir)
 }
 
 func open(t *testing.T, c filestore.Config) *filestore.Bucket {

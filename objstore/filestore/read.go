@@ -2,6 +2,7 @@ package filestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -61,7 +62,7 @@ func open(root *os.Root, key, name string, o objstore.GetOptions) (*body, objsto
 		err = refuse(i, o)
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close() // only read from
 		return nil, objstore.Info{}, err
 	}
 	info := describe(key, i)
@@ -109,7 +110,7 @@ func (r *body) Read(p []byte) (int, error) {
 	}
 	p = p[:min(int64(len(p)), r.end-r.pos)]
 	n, err := r.f.ReadAt(p, r.pos)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("the file ends at %d: %w", r.pos+int64(n), objstore.ErrChanged)
 	}
 	if err == nil {
@@ -192,7 +193,7 @@ func (l lister) folder(dir string) (more bool, err error) {
 				more, err = l.folder(key)
 			}
 		case strings.HasPrefix(key, l.prefix):
-			more, err = l.file(key)
+			more = l.file(key)
 		default:
 			more = true
 		}
@@ -203,12 +204,12 @@ func (l lister) folder(dir string) (more bool, err error) {
 	return true, nil
 }
 
-func (l lister) file(key string) (more bool, err error) {
+func (l lister) file(key string) (more bool) {
 	info, err := stat(l.root, key, filepath.FromSlash(key))
 	if err != nil {
-		return true, nil //nolint:nilerr // it went meanwhile, or is a link to nowhere, to a folder or to outside
+		return true // it went meanwhile, or is a link to nowhere, to a folder or to outside
 	}
-	return l.yield(info, nil), nil
+	return l.yield(info, nil)
 }
 
 // names are the entries of a folder in the order of the keys below them, so
@@ -218,7 +219,7 @@ func (l lister) names(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read from
 	entries, err := f.ReadDir(-1)
 	if err != nil {
 		return nil, err

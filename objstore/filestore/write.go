@@ -32,7 +32,7 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	if err != nil {
 		return nil, b.fail("put", key, err)
 	}
-	if err := os.MkdirAll(b.c.Dir, 0o777); err != nil { //nolint:gosec // a data folder: the umask decides
+	if err := os.MkdirAll(b.c.Dir, 0o777); err != nil { // data for others too, as the umask says
 		return nil, b.fail("put", key, blocked(err))
 	}
 	root, err := os.OpenRoot(b.c.Dir)
@@ -43,7 +43,7 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	if err := w.open(); err != nil {
 		err = b.fail("put", key, blocked(err))
 		prune(root, name)
-		root.Close()
+		_ = root.Close() // the first error counts
 		return nil, err
 	}
 	w.mu.Lock() // the context may end before stop is set
@@ -107,7 +107,7 @@ func (w *writer) open() error {
 func (w *writer) drop(err error) error {
 	if w.err == nil {
 		w.err = w.b.fail("put", w.key, err)
-		w.f.Close()
+		_ = w.f.Close() // it goes anyway
 		if w.root.Remove(w.temp) == nil {
 			prune(w.root, w.name)
 		}
@@ -117,7 +117,7 @@ func (w *writer) drop(err error) error {
 }
 
 func (w *writer) close() {
-	w.root.Close()
+	_ = w.root.Close() // a folder, only read
 	w.buf = nil
 	if w.stop != nil {
 		w.stop()
@@ -273,6 +273,6 @@ func (w *writer) syncFolder() {
 	}
 	if d, err := w.root.Open(filepath.Dir(w.name)); err == nil {
 		d.Sync() //nolint:errcheck // see above
-		d.Close()
+		_ = d.Close()
 	}
 }

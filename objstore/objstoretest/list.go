@@ -54,8 +54,8 @@ func list(t *testing.T, b objstore.Bucket, f Features) {
 		}
 	}
 	n := 0
-	for range b.List(t.Context(), "list/") {
-		if n++; n == 2 {
+	for _, err := range b.List(t.Context(), "list/") {
+		if n++; n == 2 || err != nil {
 			break
 		}
 	}
@@ -65,7 +65,10 @@ func list(t *testing.T, b objstore.Bucket, f Features) {
 	seq := b.List(t.Context(), "list/")
 	for range 2 { // the sequence can be used again
 		n = 0
-		for range seq {
+		for _, err := range seq {
+			if err != nil {
+				t.Fatal(err)
+			}
 			n++
 		}
 		if n != len(keys) {

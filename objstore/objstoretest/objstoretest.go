@@ -24,7 +24,7 @@ type Features struct {
 	NoETag   bool     // of RunRead: the server sends no ETag
 	NoList   bool     // of RunRead: cannot list
 	// MaxHeap is how much the heap may grow while 96 MiB are written in small
-	// pieces; 0: leave it out.
+	// pieces; 0: leave it out. No other test may run beside it.
 	MaxHeap uint64
 }
 

@@ -178,7 +178,7 @@ func wantCanceled(t *testing.T, what string, err error) {
 	t.Helper()
 	var also []error
 	for _, s := range sentinels() {
-		if s != context.Canceled && matches(err, s) { //nolint:errorlint // one of the list itself
+		if s != context.Canceled && matches(err, s) {
 			also = append(also, s)
 		}
 	}

@@ -168,7 +168,7 @@ type hookedWriter struct {
 // Commit that fails by the hook drops what was written.
 func (w *hookedWriter) Commit(ctx context.Context) (objstore.Info, error) {
 	if err := w.b.f(ctx, "put", w.key, objstore.Range{}); err != nil {
-		w.Writer.Abort()
+		w.Abort()
 		return objstore.Info{}, err
 	}
 	return w.Writer.Commit(ctx)

@@ -118,7 +118,7 @@ func (s suite) some(rnd *rand.Rand) []rangeio.Span {
 
 func (s suite) random(t *testing.T) {
 	for seed := range uint64(10) {
-		spans := s.some(rand.New(rand.NewPCG(seed, 1))) //nolint:gosec // a layout, no secret
+		spans := s.some(rand.New(rand.NewPCG(seed, 1)))
 		if err := s.r.ReadRanges(t.Context(), spans); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -161,7 +161,7 @@ func (s suite) outside(t *testing.T) {
 
 func (s suite) each(t *testing.T) {
 	for seed := range uint64(5) {
-		spans := s.some(rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // a layout, no secret
+		spans := s.some(rand.New(rand.NewPCG(seed, 2)))
 		calls := make([]atomic.Int32, len(spans))
 		err := s.r.ReadEach(t.Context(), spans, func(i int) error {
 			calls[i].Add(1)
@@ -223,7 +223,7 @@ func (s suite) concurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range uint64(8) {
 		wg.Go(func() {
-			rnd := rand.New(rand.NewPCG(g, 3)) //nolint:gosec // a layout, no secret
+			rnd := rand.New(rand.NewPCG(g, 3))
 			for range 4 {
 				spans := s.some(rnd)
 				if err := s.r.ReadRanges(t.Context(), spans); err != nil {
