@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/pflag"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// app is one run of the program: its streams, the flags that every command
+// takes, and the one client and counter that all reads share.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(string) string
+	terminal       bool // stderr is one
+
+	flags   globals
+	running bool // the command line was understood
+	start   time.Time
+	counter objstore.Counter
+	client  *farread.Client
+	trace   trace
+	trash   trash
+}
+
+// globals are the flags that every command takes.
+type globals struct {
+	endpoint, region, profile string
+	anonymous, pathStyle      bool
+	policy                    policyFlag
+	maxMemory                 sizeFlag
+	json, stats               bool
+	quiet, verbose            bool
+}
+
+func (g *globals) register(f *pflag.FlagSet) {
+	g.policy, g.maxMemory = "fast", 1<<30
+	f.StringVar(&g.endpoint, "endpoint-url", "", "`URL` of another S3 than AWS (else AWS_ENDPOINT_URL)")
+	f.StringVar(&g.region, "region", "", "AWS region (else AWS_REGION, the profile, or what the store says)")
+	f.StringVar(&g.profile, "profile", "", "profile of the AWS configuration files (else AWS_PROFILE)")
+	f.BoolVar(&g.anonymous, "no-sign-request", false, "send no credentials: public buckets")
+	f.BoolVar(&g.pathStyle, "path-style", false, "bucket in the URL's path, not in the host name")
+	f.Var(&g.policy, "policy", "plan reads for least time, fewest requests or fewest bytes: fast, few, lean")
+	f.Var(&g.maxMemory, "max-memory", "ceiling for buffers and caches")
+	f.BoolVar(&g.json, "json", false, "JSON on stdout instead of a table")
+	f.BoolVar(&g.stats, "stats", false, "at the end, one line of JSON on stderr: requests, bytes, phases …")
+	f.BoolVarP(&g.quiet, "quiet", "q", false, "no progress bar and no remarks")
+	f.BoolVarP(&g.verbose, "verbose", "v", false, "debug log on stderr")
+}
+
+// policyFlag is one of the planner's policies.
+type policyFlag string
+
+func policies() []string { return []string{"fast", "few", "lean"} }
+
+func (p *policyFlag) String() string { return string(*p) }
+func (p *policyFlag) Type() string   { return "fast|few|lean" }
+func (p *policyFlag) Set(s string) error {
+	for _, name := range policies() {
+		if s == name {
+			*p = policyFlag(s)
+			return nil
+		}
+	}
+	return fmt.Errorf("want one of %v", policies())
+}
+
+func (p policyFlag) policy() rangeio.Policy {
+	switch p {
+	case "few":
+		return rangeio.Few()
+	case "lean":
+		return rangeio.Lean()
+	}
+	return rangeio.Fast()
+}
+
+// sizeFlag is a number of bytes, with or without a unit.
+type sizeFlag int64
+
+func (s *sizeFlag) String() string { return humanSize(int64(*s)) }
+func (s *sizeFlag) Type() string   { return "size" }
+func (s *sizeFlag) Set(text string) error {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n > math.MaxInt64 {
+		return fmt.Errorf("want a size such as 512MiB")
+	}
+	*s = sizeFlag(n)
+	return nil
+}
+
+const minMemory = 16 << 20 // two windows of a read, the index and the program itself
+
+// setup runs once the command line is understood.
+func (a *app) setup() error {
+	a.running = true
+	if a.flags.maxMemory < minMemory {
+		return usagef("--max-memory %s: at least %s is needed", &a.flags.maxMemory, humanSize(minMemory))
+	}
+	debug.SetMemoryLimit(int64(a.flags.maxMemory))
+	c := farread.Config{
+		Endpoint: a.flags.endpoint, Region: a.flags.region, Profile: a.flags.profile,
+		Anonymous: a.flags.anonymous, PathStyle: a.flags.pathStyle,
+		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter,
+		Middleware: []objstore.Middleware{a.trace.watch(&a.counter)},
+	}
+	if a.flags.verbose {
+		c.Logger = a.logger()
+	}
+	a.client = farread.New(c)
+	return nil
+}
+
+func (a *app) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if a.flags.verbose {
+		level = slog.LevelDebug
+	}
+	if a.flags.quiet {
+		level = slog.LevelError
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// main runs one command line and returns the exit code. After an interrupt the
+// command has grace to stop by itself; then what it left half done is removed
+// and it is abandoned, since some system calls cannot be cancelled.
+func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Duration) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() { done <- a.run(ctx, args) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-interrupts:
+		cancel(errInterrupted)
+		select {
+		case err = <-done:
+		case <-time.After(grace):
+		}
+		if err == nil {
+			err = errInterrupted
+		}
+	}
+	a.trash.empty()
+	return a.report(ctx, err)
+}
+
+// run is main without signals.
+func (a *app) run(ctx context.Context, args []string) error {
+	a.start = time.Now()
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil {
+		return outside(cmd, a.running, err)
+	}
+	return nil
+}
+
+// report prints the one line that an error gets, or the statistics.
+func (a *app) report(ctx context.Context, err error) int {
+	if err != nil {
+		if ctx.Err() != nil {
+			err = errInterrupted
+		}
+		fmt.Fprintln(a.stderr, oneLine(err))
+		return exitCode(err)
+	}
+	if a.flags.stats {
+		s := a.counter.Stats()
+		_ = writeJSON(a.stderr, struct {
+			rangeio.Stats
+			Elapsed float64 `json:"elapsed_ms"`
+		}{s, float64(time.Since(a.start).Microseconds()) / 1000})
+	}
+	return exitOK
+}
+
+// A trash knows the temporary files and folders that must not outlive the run.
+type trash struct {
+	mu    sync.Mutex
+	paths map[string]bool
+}
+
+// add registers a path; keep forgets it, once it is published or removed.
+func (t *trash) add(path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.paths == nil {
+		t.paths = map[string]bool{}
+	}
+	t.paths[path] = true
+}
+
+func (t *trash) keep(path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.paths, path)
+}
+
+func (t *trash) empty() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for path := range t.paths {
+		_ = os.RemoveAll(path) // nothing better can be done on the way out
+	}
+	t.paths = nil
+}

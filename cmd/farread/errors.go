@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+)
+
+// The exit codes, as `farread help exit-codes` explains them.
+const (
+	exitOK          = 0
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitDenied      = 4
+	exitChanged     = 5
+	exitUnavailable = 6
+	exitCorrupt     = 7
+	exitInterrupted = 130
+)
+
+var (
+	errInterrupted = errors.New("interrupted")
+	errRetry       = errors.New("to be retried") // worker: some records
+)
+
+// A usageError is a command line that makes no sense.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, a ...any) error { return &usageError{fmt.Sprintf(format, a...)} }
+
+// exitCode is what the process ends with.
+func exitCode(err error) int {
+	is := func(targets ...error) bool {
+		for _, t := range targets {
+			if errors.Is(err, t) {
+				return true
+			}
+		}
+		return false
+	}
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case is(errInterrupted, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage), is(gulp.ErrIndex, gulp.ErrSlice):
+		return exitUsage
+	case is(functions.ErrTaken): // before ErrUnsupported, which it matches for workers
+		return exitChanged
+	case is(errRetry):
+		return exitUnavailable
+	case is(formats.ErrCorrupt, formats.ErrUnsupported, formats.ErrTooLarge, errors.ErrUnsupported):
+		return exitCorrupt
+	case is(formats.ErrNoEntry, objstore.ErrNotFound):
+		return exitNotFound
+	case is(objstore.ErrDenied):
+		return exitDenied
+	case is(objstore.ErrChanged, objstore.ErrExists):
+		return exitChanged
+	case is(objstore.ErrInvalid):
+		return exitUsage
+	case is(objstore.ErrThrottled, objstore.ErrUnavailable, objstore.ErrBadRange, context.DeadlineExceeded):
+		return exitUnavailable
+	case is(fs.ErrNotExist):
+		return exitNotFound
+	case is(fs.ErrPermission):
+		return exitDenied
+	case is(fs.ErrExist):
+		return exitChanged
+	}
+	return exitUnavailable // the local disk or the network: worth another try
+}
+
+// outside puts the command in front of an error, and a hint behind a wrong
+// command line.
+func outside(cmd *cobra.Command, running bool, err error) error {
+	name := strings.TrimPrefix(cmd.CommandPath(), "farread ")
+	var usage *usageError
+	if !running || errors.As(err, &usage) {
+		return usagef("%s: %s (see: %s --help)", name, strings.TrimSuffix(strings.TrimSpace(err.Error()), "."), cmd.CommandPath())
+	}
+	return fmt.Errorf("%s %w", name, err)
+}
+
+// at puts the URI in front of an error. Where the error is the store's about
+// that very object, its own place would only say it twice.
+func at(uri string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var usage *usageError
+	if errors.As(err, &usage) {
+		return err
+	}
+	if e, ok := err.(*objstore.Error); ok { //nolint:errorlint // only the outermost error may lose its place
+		err = &shortError{e, strings.HasSuffix(uri, lastElement(e.Key))}
+	}
+	return fmt.Errorf("%s: %w", printable(uri), err)
+}
+
+// A shortError is the store's error without the place that the URI named
+// already, or with the last part of another's name only.
+type shortError struct {
+	e     *objstore.Error
+	named bool
+}
+
+func (e *shortError) Error() string {
+	c := objstore.Error{Status: e.e.Status, Code: e.e.Code, RequestID: e.e.RequestID, Err: plain(e.e.Err)}
+	text := strings.TrimPrefix(c.Error(), " : ")
+	if !e.named {
+		text = printable(lastElement(e.e.Key)) + ": " + text
+	}
+	return text
+}
+
+func (e *shortError) Unwrap() error { return e.e }
+
+// plain drops what the system adds to "not found" and the like.
+func plain(err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		for _, sentinel := range []error{objstore.ErrNotFound, objstore.ErrDenied} {
+			if errors.Is(err, sentinel) {
+				return sentinel
+			}
+		}
+	}
+	return err
+}
+
+func lastElement(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
+
+// oneLine is the text of an error without line ends and other characters that
+// would move a terminal's cursor.
+func oneLine(err error) string {
+	var b strings.Builder
+	space := false
+	for _, r := range strings.TrimSpace(err.Error()) {
+		if unicode.IsSpace(r) {
+			space = true
+			continue
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		if !unicode.IsPrint(r) {
+			fmt.Fprintf(&b, "\\u%04x", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+func newExplain(a *app) *cobra.Command {
+	var (
+		sel selector
+		how aim
+	)
+	c := &cobra.Command{
+		Use: "explain URI [selector]", Short: "The requests that a read would make, without making them",
+		Long: `Show the requests that get with the same selector would make. The index is read
+for it; requests for payload are planned, by the same code as in get, and not sent.
+Requests of one phase are sent side by side; each phase waits for the one before.`,
+		Example: `  farread explain s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4
+  farread explain s3://frames/train/ --id 702766 --policy lean --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return usagef("a slice %q is for arrays; select frames with --id and --frames", args[1])
+			}
+			return exactly("URI")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := sel.parse(); err != nil {
+				return err
+			}
+			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
+		},
+	}
+	sel.register(c)
+	offsetFlag(c, &how.offset)
+	return c
+}
+
+// A trace is what went over the wire so far, and in `explain` what would go.
+type trace struct {
+	mu   sync.Mutex
+	rows []traceRow
+}
+
+type traceRow struct {
+	Phase  int64  `json:"phase"`
+	Object string `json:"object"`
+	Off    int64  `json:"off"`
+	Len    int64  `json:"len"`
+	Why    string `json:"why"`
+}
+
+func (t *trace) add(r traceRow) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows = append(t.rows, r)
+}
+
+// watch notes what passes through a bucket.
+func (t *trace) watch(c *objstore.Counter) objstore.Middleware {
+	return func(b objstore.Bucket) objstore.Bucket {
+		return objstore.Trace(func(e objstore.Event) {
+			r := traceRow{Phase: max(1, c.Stats().Phases), Object: join(b.Name(), e.Key), Off: e.Range.Off, Len: e.Bytes}
+			switch {
+			case e.Op == "list":
+				r.Why = "list"
+			case e.Op != "get":
+				r.Why = e.Op
+			case strings.HasSuffix(e.Key, gulp.MetaSuffix):
+				r.Why = "index"
+			case e.IfMatch == "" && e.VersionID == "":
+				r.Why = "size and ETag"
+			default:
+				r.Why = "data"
+			}
+			if e.Err != nil {
+				r.Why += ": " + e.Err.Error()
+			}
+			t.add(r)
+		})(b)
+	}
+}
+
+// join is the URI of a key; of a local file its path.
+func join(bucket, key string) string {
+	bucket = strings.TrimPrefix(bucket, "file://")
+	return strings.TrimSuffix(bucket, "/") + "/" + key
+}
+
+// A planner is a data object that plans reads instead of making them.
+type planner struct {
+	*objstore.Object
+	t   *trace
+	why string
+	c   *objstore.Counter
+}
+
+func (p planner) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	return p.ReadEach(ctx, spans, nil)
+}
+
+func (p planner) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
+	requests := p.Plan(spans)
+	if len(requests) > 0 {
+		end := p.c.Begin(ctx)
+		defer end()
+	}
+	for _, r := range requests {
+		p.t.add(traceRow{Phase: p.c.Stats().Phases, Object: join(p.Bucket().Name(), p.Info().Key), Off: r.Off, Len: r.Len, Why: p.why})
+	}
+	for i := range spans {
+		if done != nil {
+			if err := done(i); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// plan is the JSON of `explain`.
+type plan struct {
+	Policy   string     `json:"policy"`
+	Requests []traceRow `json:"requests"`
+	Bytes    int64      `json:"bytes"`
+	Phases   int64      `json:"phases"`
+}
+
+func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) error {
+	how.wrap = func(data *objstore.Object) rangeio.Reader { return planner{data, &a.trace, sel.why(), &a.counter} }
+	t, err := a.open(ctx, uri, how)
+	if err != nil {
+		return err
+	}
+	spent := a.counter.Stats() // what listing and index really took
+	x, err := sel.of(ctx, t)
+	if err != nil {
+		return err
+	}
+	a.trace.mu.Lock()
+	made := len(a.trace.rows)
+	a.trace.mu.Unlock()
+	if err := x.each(ctx, func(string, int, []byte) error { return nil }); err != nil {
+		return err
+	}
+	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: a.counter.Stats().Phases}
+	for _, r := range p.Requests[made:] {
+		p.Bytes += r.Len
+	}
+	slices.SortStableFunc(p.Requests, func(x, y traceRow) int {
+		return cmp.Or(cmp.Compare(x.Phase, y.Phase), cmp.Compare(x.Object, y.Object), cmp.Compare(x.Off, y.Off))
+	})
+	if a.flags.json {
+		return writeJSON(a.stdout, p)
+	}
+	return a.tellPlan(p)
+}
+
+func (a *app) tellPlan(p plan) error {
+	out := newTable(">PHASE", ">OFFSET", ">LENGTH", "OBJECT", "WHY")
+	for _, r := range p.Requests {
+		out.add(fmt.Sprint(r.Phase), count(r.Off), count(r.Len), printable(r.Object), printable(r.Why))
+	}
+	if err := out.write(a.stdout); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s in %s, %s, policy %s\n", plural(int64(len(p.Requests)), "request"),
+		plural(p.Phases, "phase"), humanSize(p.Bytes), p.Policy)
+	return err
+}

@@ -1,0 +1,26 @@
+// Farread reads chunked datasets from object storage with few ranged requests,
+// and packs uploads into them. `farread help` lists its commands.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// grace is how long a command may take to stop after Ctrl-C before it is cut
+// short; with the clean-up it stays within the second that the manual promises.
+const grace = 700 * time.Millisecond
+
+func main() {
+	a := &app{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv,
+		terminal: term.IsTerminal(int(os.Stderr.Fd())), //nolint:gosec // a file descriptor fits
+	}
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	os.Exit(a.main(os.Args[1:], interrupts, grace))
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+	"github.com/schollz/progressbar/v3"
+)
+
+// writeJSON writes v as one line.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// A table is aligned text for people. Columns named with a leading ">" are
+// flush right.
+type table struct {
+	head []string
+	rows [][]string
+}
+
+func newTable(head ...string) *table { return &table{head: head} }
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// write prints the table; without a head only its rows.
+func (t *table) write(w io.Writer) error {
+	width := make([]int, len(t.head))
+	right := make([]bool, len(t.head))
+	head := make([]string, len(t.head))
+	titled := false
+	for i, h := range t.head {
+		head[i], right[i] = strings.CutPrefix(h, ">")
+		width[i] = utf8.RuneCountInString(head[i])
+		titled = titled || head[i] != ""
+	}
+	for _, r := range t.rows {
+		for i, c := range r {
+			width[i] = max(width[i], utf8.RuneCountInString(c))
+		}
+	}
+	var b strings.Builder
+	line := func(cells []string) {
+		start := b.Len()
+		for i, c := range cells {
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
+			if right[i] {
+				b.WriteString(pad + c)
+			} else {
+				b.WriteString(c + pad)
+			}
+		}
+		text := strings.TrimRight(b.String()[start:], " ")
+		whole := b.String()[:start]
+		b.Reset()
+		b.WriteString(whole + text + "\n")
+	}
+	if titled {
+		line(head)
+	}
+	for _, r := range t.rows {
+		line(r)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func humanSize(n int64) string {
+	if n < 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return humanize.IBytes(uint64(n))
+}
+
+func count(n int64) string { return humanize.Comma(n) }
+
+// plural is "1 frame", "2,000 frames".
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(n) + " " + noun + "s"
+}
+
+// printable is text from a file or a key as a terminal may show it: quoted when
+// it has characters that do more than show themselves.
+func printable(s string) string {
+	for _, r := range s {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return strconv.Quote(s)
+		}
+	}
+	return s
+}
+
+// shorten cuts text for a table cell.
+func shorten(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}
+
+// A bar shows the progress of long work, when somebody is looking.
+type bar struct{ b *progressbar.ProgressBar }
+
+// newBar makes a bar of total bytes; total -1 where nobody knows.
+func (a *app) newBar(what string, total int64) bar {
+	if !a.terminal || a.flags.quiet || a.flags.verbose {
+		return bar{}
+	}
+	return bar{progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(a.stderr), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true), progressbar.OptionShowTotalBytes(true),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(false), progressbar.OptionSetWidth(24),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true),
+		progressbar.OptionUseANSICodes(true),
+	)}
+}
+
+func (b bar) set(done int64) {
+	if b.b != nil {
+		_ = b.b.Set64(done) // a bar that cannot be drawn must not stop the work
+	}
+}
+
+func (b bar) add(n int64) {
+	if b.b != nil {
+		_ = b.b.Add64(n)
+	}
+}
+
+// clear takes the bar off the screen.
+func (b bar) clear() {
+	if b.b != nil {
+		_ = b.b.Clear()
+		_ = b.b.Exit()
+	}
+}
+
+// remark tells people something on stderr that is neither result nor error.
+func (a *app) remark(format string, args ...any) {
+	if a.terminal && !a.flags.quiet && !a.flags.json {
+		fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/objstore"
+)
+
+// An input is one SRC of pack.
+type input struct {
+	uri    string
+	source pack.Source
+	bucket objstore.Bucket
+	upload *functions.Upload // an object of S3, pinned to what was opened
+}
+
+// inputs opens every SRC; local JPEG files that follow each other are one.
+func (a *app) inputs(ctx context.Context, srcs []string) ([]input, error) {
+	var out []input
+	for i := 0; i < len(srcs); {
+		n := 0
+		for i+n < len(srcs) && isLocalImage(srcs[i+n]) {
+			n++
+		}
+		if n > 0 {
+			s, err := newImages(srcs[i : i+n])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, input{uri: srcs[i], source: s})
+			i += n
+			continue
+		}
+		in, err := a.input(ctx, srcs[i])
+		if err != nil {
+			return nil, at(srcs[i], err)
+		}
+		out = append(out, in)
+		i++
+	}
+	return out, nil
+}
+
+func (a *app) input(ctx context.Context, uri string) (input, error) {
+	b, key, err := a.client.Bucket(ctx, uri)
+	if err != nil {
+		return input{}, err
+	}
+	in := input{uri: uri, bucket: b}
+	if key != "" && !strings.HasSuffix(key, "/") {
+		ob, err := a.client.Open(ctx, uri)
+		if err != nil {
+			return input{}, err
+		}
+		if name, ok := strings.CutPrefix(b.Name(), "s3://"); ok {
+			i := ob.Info()
+			in.upload = &functions.Upload{Bucket: name, Key: key, ETag: i.ETag, VersionID: i.VersionID, Size: i.Size}
+		}
+		in.source, err = pack.Archive(ctx, ob, pack.Options{})
+		return in, err
+	}
+	if strings.HasPrefix(b.Name(), "file://") {
+		return a.localFolder(in)
+	}
+	in.source, err = pack.Prefix(ctx, b, key, pack.Options{})
+	return in, err
+}
+
+// localFolder opens a folder of this machine; no link leads out of it.
+func (a *app) localFolder(in input) (input, error) {
+	dir := in.uri
+	if strings.Contains(dir, "://") {
+		dir = strings.TrimPrefix(in.bucket.Name(), "file://")
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return input{}, err
+	}
+	if !info.IsDir() {
+		return input{}, fmt.Errorf("not a folder: %w", objstore.ErrNotFound)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return input{}, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return input{}, err
+	}
+	in.source = pack.Folder(root.FS(), filepath.Base(abs), pack.Options{})
+	return in, nil
+}
+
+func isLocalImage(src string) bool {
+	ext := strings.ToLower(filepath.Ext(src))
+	return (ext == ".jpg" || ext == ".jpeg") && !strings.Contains(src, "://")
+}
+
+// images are local files named one by one.
+type images struct {
+	paths []string
+	size  int64
+}
+
+func newImages(paths []string) (*images, error) {
+	s := &images{paths: paths}
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s: not a file: %w", printable(p), formats.ErrUnsupported)
+		}
+		s.size += info.Size()
+	}
+	return s, nil
+}
+
+// About implements pack.Source.
+func (s *images) About() pack.About {
+	return pack.About{Format: "files", Name: "frames", Size: s.size}
+}
+
+// Each implements pack.Source.
+func (s *images) Each(ctx context.Context, f func(pack.File, io.Reader) error) error {
+	for _, p := range s.paths {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := one(p, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func one(name string, f func(pack.File, io.Reader) error) error {
+	r, err := os.Open(name) //nolint:gosec // what the user named
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	info, err := r.Stat()
+	if err != nil {
+		return err
+	}
+	return f(pack.File{Name: filepath.Base(name), Size: info.Size(), Off: -1}, io.LimitReader(r, info.Size()))
+}
+
+// A guard keeps two inputs from writing the same id, which would mix frames.
+type guard struct {
+	w           pack.Frames
+	before, now map[string]bool
+}
+
+func (g *guard) next() {
+	for id := range g.now {
+		g.before[id] = true
+	}
+	clear(g.now)
+}
+
+// WriteFrame implements pack.Frames.
+func (g *guard) WriteFrame(id string, payload []byte) error {
+	if !g.now[id] {
+		if g.before[id] {
+			return fmt.Errorf("id %s is in an earlier SRC too: %w", printable(id), objstore.ErrExists)
+		}
+		g.now[id] = true
+	}
+	return g.w.WriteFrame(id, payload)
+}
+
+// AddMeta implements pack.Frames.
+func (g *guard) AddMeta(id string, meta json.RawMessage) error { return g.w.AddMeta(id, meta) }
+
+// Reorder hands on what a writer can do that lists frames in another order
+// than they were written.
+func (g *guard) Reorder(id string, order []int) error {
+	if w, ok := g.w.(reorderer); ok {
+		return w.Reorder(id, order)
+	}
+	return fmt.Errorf("id %s: frames out of the order of their names: %w", printable(id), formats.ErrUnsupported)
+}
+
+type reorderer interface {
+	Reorder(id string, order []int) error
+}

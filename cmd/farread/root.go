@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const rootLong = `Farread reads chunked datasets where they lie (in S3 and stores like it, behind
+any HTTP server that answers Range requests, in local files) with few ranged
+requests, and packs uploads into such datasets.
+
+Every command takes URIs: s3://bucket/key, https://host/path, a local path.
+See: farread help uris, farread help policies, farread help exit-codes.`
+
+const rootExample = `  farread info s3://frames/clips/sunrise.tar.gulp
+  farread get s3://frames/clips/sunrise.tar.gulp --id sunrise --frames 3 -o frame.jpg --stats
+  farread pack photos.tar photos.gulp`
+
+// newRoot builds the command tree for one run.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use: "farread", Short: "Read chunked datasets from afar; pack uploads into them",
+		Long: rootLong, Example: rootExample,
+		SilenceUsage: true, SilenceErrors: true, TraverseChildren: false,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setup() },
+		Args:              cobra.ArbitraryArgs,
+		// A letter left out, doubled or swapped.
+		SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", err) })
+	a.flags.register(root.PersistentFlags())
+	root.PersistentFlags().SortFlags = false
+	_ = root.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions([]string{
+		"fast\tleast time", "few\tfewest requests", "lean\tfewest bytes"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	groups := []cobra.Group{{ID: "read", Title: "Read"}, {ID: "make", Title: "Make"}, {ID: "else", Title: "Else"}}
+	for i := range groups {
+		root.AddGroup(&groups[i])
+	}
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("read", newInfo(a), newLs(a), newGet(a), newExplain(a), newVerify(a))
+	add("make", newPack(a), newUnpack(a), newWorker(a))
+	add("else", newVersion(a))
+	root.AddCommand(topics()...)
+	root.AddCommand(newMan(a))
+	root.SetHelpCommandGroupID("else")
+	root.SetCompletionCommandGroupID("else")
+	return root
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	text := fmt.Sprintf("unknown command %q", name)
+	if s := cmd.SuggestionsFor(name); len(s) > 0 {
+		text += "; did you mean " + strings.Join(s, " or ") + "?"
+	}
+	return usagef("%s", text)
+}
+
+// exactly is cobra.ExactArgs with the arguments' names.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return errors.New("missing " + strings.Join(names[len(args):], " and "))
+		}
+		if len(args) > len(names) {
+			return fmt.Errorf("unexpected argument %q", args[len(names)])
+		}
+		return nil
+	}
+}
+
+func offsetFlag(c *cobra.Command, off *int64) {
+	c.Flags().Int64Var(off, "offset", 0, "the file begins at byte `N` of the object")
+}

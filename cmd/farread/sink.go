@@ -1,0 +1,248 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/gulp"
+)
+
+// A sink takes frames and shows them only when it is committed.
+type sink interface {
+	frame(id string, i int, p []byte) error
+	commit() error
+	abort() // harmless after commit
+}
+
+const filePerm, dirPerm = 0o666, 0o777 // cut by the umask, as for any tool that makes files
+
+// tempName is a name in dir that the run removes unless it is published.
+func (a *app) tempName(dir string) string {
+	name := filepath.Join(dir, ".farread-"+rand.Text()+".tmp")
+	a.trash.add(name)
+	return name
+}
+
+// streamSink writes payloads back to back.
+type streamSink struct {
+	w     io.Writer
+	wrote bool
+}
+
+func (s *streamSink) frame(_ string, _ int, p []byte) error {
+	s.wrote = true
+	_, err := s.w.Write(p)
+	return err
+}
+
+func (s *streamSink) commit() error { return nil }
+func (s *streamSink) abort()        {}
+
+// newFileSink writes to a temporary file beside name, which commit renames to
+// it. What is there and no regular file (a pipe, a device) is written directly.
+func (a *app) newFileSink(name string) (sink, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0) //nolint:gosec // what the user named
+		if err != nil {
+			return nil, err
+		}
+		return &fileSink{streamSink: streamSink{w: f}, a: a, f: f}, nil
+	}
+	temp := a.tempName(filepath.Dir(name))
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm) //nolint:gosec // beside what the user named
+	if err != nil {
+		a.trash.keep(temp)
+		return nil, asNamed(err, name)
+	}
+	return &fileSink{streamSink: streamSink{w: f}, a: a, f: f, temp: temp, name: name}, nil
+}
+
+// asNamed puts the name that the user knows into an error of the system.
+func asNamed(err error, name string) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return &fs.PathError{Op: "write", Path: name, Err: pe.Err}
+	}
+	return err
+}
+
+type fileSink struct {
+	streamSink
+	a          *app
+	f          *os.File
+	temp, name string // "" for what is written directly
+	done       bool
+}
+
+func (s *fileSink) commit() error {
+	s.done = true
+	err := s.f.Close()
+	if s.temp == "" {
+		return err
+	}
+	if err == nil {
+		err = os.Rename(s.temp, s.name)
+	}
+	if err != nil {
+		s.remove()
+		return asNamed(err, s.name)
+	}
+	s.a.trash.keep(s.temp)
+	return nil
+}
+
+func (s *fileSink) abort() {
+	if !s.done {
+		s.done = true
+		_ = s.f.Close() // what was written is thrown away
+		s.remove()
+	}
+}
+
+func (s *fileSink) remove() {
+	if s.temp != "" && os.Remove(s.temp) == nil {
+		s.a.trash.keep(s.temp)
+	}
+}
+
+// A folderSink collects files in a temporary folder. Commit renames it, or,
+// where the target is there already, moves its files into it one by one: files
+// of the same names are replaced, others stay.
+type folderSink struct {
+	a    *app
+	out  string
+	temp string   // beside out, or in it
+	into *os.Root // out, if it is there
+	root *os.Root // temp
+	nest bool     // files lie in folders named by id
+	last string   // folder made last
+	done bool
+}
+
+func (a *app) newFolderSink(out string, nest bool) (*folderSink, error) {
+	s := &folderSink{a: a, out: filepath.Clean(out), nest: nest}
+	info, err := os.Stat(s.out)
+	switch {
+	case err == nil && !info.IsDir():
+		return nil, fmt.Errorf("%s is a file, a folder is to be written: %w", printable(out), fs.ErrExist)
+	case err == nil:
+		if s.into, err = os.OpenRoot(s.out); err != nil {
+			return nil, err
+		}
+		s.temp = a.tempName(s.out)
+	default:
+		if err := os.MkdirAll(filepath.Dir(s.out), dirPerm); err != nil {
+			return nil, err
+		}
+		s.temp = a.tempName(filepath.Dir(s.out))
+	}
+	if err = os.Mkdir(s.temp, dirPerm); err == nil {
+		s.root, err = os.OpenRoot(s.temp)
+	}
+	if err != nil {
+		s.abort()
+		return nil, asNamed(err, out)
+	}
+	return s, nil
+}
+
+func (s *folderSink) frame(id string, i int, p []byte) error {
+	name := fmt.Sprintf("%04d.jpg", i)
+	if s.nest {
+		dir, err := gulp.SafePath(id)
+		if err != nil {
+			return err
+		}
+		name = path.Join(dir, name)
+	}
+	return s.file(name, p)
+}
+
+// file writes one file under a name with slashes that is known to be safe.
+func (s *folderSink) file(name string, p []byte) error {
+	if err := s.folder(path.Dir(name)); err != nil {
+		return err
+	}
+	f, err := s.root.OpenFile(filepath.FromSlash(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	if err != nil {
+		return clash(name, err)
+	}
+	_, err = f.Write(p)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func (s *folderSink) folder(name string) error {
+	if name == s.last || name == "." {
+		return nil
+	}
+	if err := s.root.MkdirAll(filepath.FromSlash(name), dirPerm); err != nil {
+		return clash(name, err)
+	}
+	s.last = name
+	return nil
+}
+
+// clash: the temporary folder was empty, so what is in the way came from the
+// same source: ids that differ in case only, or an id that is a frame's name.
+func clash(name string, err error) error {
+	info := errors.Is(err, fs.ErrExist)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !info {
+		info = pe.Err.Error() == "not a directory"
+	}
+	if !info {
+		return err
+	}
+	return fmt.Errorf("two ids want the file %s: %w", printable(name), formats.ErrUnsupported)
+}
+
+func (s *folderSink) commit() error {
+	if s.done {
+		return nil
+	}
+	if s.into == nil {
+		_ = s.root.Close() // some systems rename no open folder
+		if err := os.Rename(s.temp, s.out); err != nil {
+			return asNamed(err, s.out)
+		}
+		s.done = true
+		s.a.trash.keep(s.temp)
+		return nil
+	}
+	defer s.abort()
+	prefix := filepath.Base(s.temp)
+	return fs.WalkDir(s.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			return s.into.MkdirAll(filepath.FromSlash(name), dirPerm)
+		}
+		name = filepath.FromSlash(name)
+		return s.into.Rename(filepath.Join(prefix, name), name)
+	})
+}
+
+func (s *folderSink) abort() {
+	if s.done {
+		return
+	}
+	s.done = true
+	if s.root != nil {
+		_ = s.root.Close()
+	}
+	if s.into != nil {
+		_ = s.into.Close()
+	}
+	if os.RemoveAll(s.temp) == nil {
+		s.a.trash.keep(s.temp)
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/objstore"
+)
+
+const rulesVariable = "FARREAD_RULES"
+
+// maxEvent is more than any queue or store hands over: 256 KiB a message, ten
+// of them, with room.
+const maxEvent = 16 << 20
+
+func newWorker(a *app) *cobra.Command {
+	var event, rules string
+	c := &cobra.Command{
+		Use: "worker --event FILE", Short: "Run one event through the handler of the cloud function",
+		Long: `Run one event (an S3 notification, alone or in the messages of SQS) through the same
+handler as the cloud function: match the rules, run the jobs, write what they make.
+
+Rules are JSON: [{"bucket","prefix","suffix","job":"pack","out":{"bucket","prefix"}}],
+the first match wins. They come from --rules, else from FARREAD_RULES, which holds
+the text itself or the path of a file.
+
+The exit code is 0 when every record was acknowledged, 6 when some are to be
+delivered again. Failures that no repetition mends are reported under errors/ in
+the output bucket and acknowledged.`,
+		Example: `  farread worker --event event.json --rules rules.json
+  aws sqs receive-message ... | farread worker --event -`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.worker(cmd.Context(), event, rules)
+		},
+	}
+	c.Flags().StringVar(&event, "event", "", "`FILE` with the event; - is stdin")
+	c.Flags().StringVar(&rules, "rules", "", "`FILE` with the rules")
+	_ = c.MarkFlagRequired("event") // fails for unknown flags only
+	return c
+}
+
+func (a *app) worker(ctx context.Context, event, rulesFile string) error {
+	rules, err := a.rules(rulesFile)
+	if err != nil {
+		return err
+	}
+	payload, err := a.readEvent(event)
+	if err != nil {
+		return err
+	}
+	h := functions.Handler{
+		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{})},
+		Buckets: func(name string) (objstore.Bucket, error) {
+			b, _, err := a.client.Bucket(ctx, "s3://"+name+"/")
+			return b, err
+		},
+		Counter: func(string) *objstore.Counter { return &a.counter },
+		Command: pack.Command,
+	}
+	if a.flags.verbose {
+		h.Log = a.logger()
+	}
+	if err := h.Check(); err != nil {
+		return usagef("%s", err)
+	}
+	r, err := h.Handle(ctx, payload)
+	if errors.Is(err, functions.ErrEvent) {
+		return usagef("%s: %s", event, err)
+	}
+	if r.Retry > 0 || err != nil {
+		if err == nil {
+			err = r.Err
+		}
+		return fmt.Errorf("%s %w: %w", plural(int64(max(r.Retry, 1)), "record"), errRetry, err)
+	}
+	if a.flags.json {
+		return writeJSON(a.stdout, workerReport{r, outputsOf(r)})
+	}
+	return a.tellWorked(r)
+}
+
+// workerReport is the JSON of `worker`.
+type workerReport struct {
+	functions.Result
+
+	Outputs []string `json:"outputs"`
+}
+
+func outputsOf(r functions.Result) []string {
+	keys := make([]string, 0, len(r.Outputs))
+	for _, o := range r.Outputs {
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+func (a *app) tellWorked(r functions.Result) error {
+	parts := []string{plural(int64(r.Uploads), "upload")}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{r.Packed, "packed"}, {r.Unchanged, "unchanged"}, {r.Ignored, "ignored"}, {r.Own, "our own"}, {r.Unmatched, "without a rule"},
+		{r.Dropped, "gone or replaced"}, {r.Failed, "failed for good (see errors/)"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	for _, o := range r.Outputs {
+		text += fmt.Sprintf("\n  %s  %s", printable(o.Key), humanSize(o.Size))
+	}
+	_, err := fmt.Fprintln(a.stdout, text)
+	return err
+}
+
+// rules reads the rules document.
+func (a *app) rules(file string) (functions.Rules, error) {
+	text := ""
+	if file == "" {
+		text = strings.TrimSpace(a.env(rulesVariable))
+		if text == "" {
+			return nil, usagef("no rules: give --rules FILE or set %s", rulesVariable)
+		}
+		if !strings.HasPrefix(text, "[") {
+			file = text
+		}
+	}
+	if file != "" {
+		b, err := os.ReadFile(file) //nolint:gosec // what the user named
+		if err != nil {
+			return nil, err
+		}
+		text = string(b)
+	}
+	r, err := functions.ParseRules([]byte(text))
+	if err != nil {
+		return nil, usagef("%s", err)
+	}
+	return r, nil
+}
+
+func (a *app) readEvent(name string) ([]byte, error) {
+	in := a.stdin
+	if name != "-" {
+		f, err := os.Open(name) //nolint:gosec // what the user named
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxEvent+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxEvent {
+		return nil, usagef("%s: more than %s of event", name, humanSize(maxEvent))
+	}
+	return b, nil
+}

@@ -1,0 +1,139 @@
+// Package farread opens chunked datasets where they lie: in S3 and stores that
+// speak its protocol, behind any HTTP server that answers Range requests, or in
+// local files. It wires the parts of this module together for the common case;
+// each part can be used without it.
+//
+// A URI is s3://bucket/key, https://host/path, file:///path or a local path. One
+// that ends in a slash names a prefix or folder.
+//
+// Programs that read more than one object make a [Client], so that all reads
+// share connections, one limit of requests in flight, one cache, one measured
+// pace and one [objstore.Counter].
+package farread
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// Config says how a Client reaches stores and what it may spend. The zero value
+// is right for most: the AWS SDK's own environment and files, 1 GiB of memory.
+type Config struct {
+	Endpoint  string // URL of another store than AWS, for s3:// URIs
+	Region    string // "": from the environment or profile, else learned from the store
+	Profile   string // of the shared AWS files
+	Anonymous bool   // sign nothing: public buckets
+	PathStyle bool   // bucket in the path instead of the host name
+
+	Policy      rangeio.Policy        // of reads; zero: rangeio.Fast()
+	Concurrency int                   // requests in flight, all objects together; 0: 64
+	MaxMemory   int64                 // ceiling for buffers and caches; 0: 1 GiB
+	Counter     *objstore.Counter     // counts what all reads cost; nil: none
+	Middleware  []objstore.Middleware // wrapped around every bucket, the first outermost
+	Logger      *slog.Logger          // debug lines about requests; nil: none
+}
+
+const (
+	// defaultConcurrency is what hides a round trip of 30 ms behind 1 000
+	// small reads; more only queues at the client's own link.
+	defaultConcurrency = 64
+	defaultMemory      = 1 << 30
+	// maxCache bounds the cache of small blocks: 4 000 of them cover the
+	// directories and footers that a process reads again.
+	maxCache = 256 << 20
+)
+
+func (c Config) withDefaults() Config {
+	if c.Policy == (rangeio.Policy{}) {
+		c.Policy = rangeio.Fast()
+	}
+	if c.Concurrency <= 0 {
+		c.Concurrency = defaultConcurrency
+	}
+	if c.MaxMemory <= 0 {
+		c.MaxMemory = defaultMemory
+	}
+	return c
+}
+
+// A Client opens objects. Its methods are safe for concurrent use. It keeps
+// idle connections, which CloseIdleConnections closes.
+type Client struct {
+	c     Config
+	limit objstore.Middleware
+	cache *objstore.Cache
+	pace  *objstore.Pace
+
+	mu      sync.Mutex
+	buckets map[string]store
+}
+
+// A store is a bucket as its driver made it and as readers use it.
+type store struct {
+	driver, bucket objstore.Bucket
+}
+
+// New makes a Client. It reads no file and makes no request.
+func New(c Config) *Client {
+	c = c.withDefaults()
+	return &Client{c: c, limit: objstore.Limit(c.Concurrency), cache: objstore.NewCache(min(c.MaxMemory/4, maxCache), 0),
+		pace: &objstore.Pace{}, buckets: map[string]store{}}
+}
+
+// Open opens one object for io.ReaderAt and planned reads: one request. The
+// object is pinned to the version that this request saw.
+func (c *Client) Open(ctx context.Context, uri string) (*objstore.Object, error) {
+	return c.OpenWith(ctx, uri, objstore.OpenOptions{})
+}
+
+// OpenWith is Open with other options. Those that o leaves at zero, and Cache,
+// Pace, Counter and Logger, are the client's.
+func (c *Client) OpenWith(ctx context.Context, uri string, o objstore.OpenOptions) (*objstore.Object, error) {
+	b, key, err := c.Bucket(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" || key[len(key)-1] == '/' {
+		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: key,
+			Err: fmt.Errorf("a folder, not an object: %w", objstore.ErrInvalid)}
+	}
+	return c.open(ctx, b, key, o)
+}
+
+func (c *Client) open(ctx context.Context, b objstore.Bucket, key string, o objstore.OpenOptions) (*objstore.Object, error) {
+	if o.Policy == (rangeio.Policy{}) {
+		o.Policy = c.c.Policy
+	}
+	o.Cache, o.Pace, o.Counter, o.Logger = c.cache, c.pace, c.c.Counter, c.c.Logger
+	return objstore.Open(ctx, b, key, o)
+}
+
+// Stats is what the client's Counter has counted.
+func (c *Client) Stats() rangeio.Stats { return c.c.Counter.Stats() }
+
+// CloseIdleConnections closes connections that are kept for later requests.
+func (c *Client) CloseIdleConnections() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.buckets {
+		if d, ok := s.driver.(interface{ CloseIdleConnections() }); ok {
+			d.CloseIdleConnections()
+		}
+	}
+}
+
+// Open opens one object with a Client of its own: the whole of farread in one
+// line for who needs an io.ReaderAt over an object. It costs one request.
+func Open(ctx context.Context, uri string) (*objstore.Object, error) {
+	return New(Config{}).Open(ctx, uri)
+}
+
+// OpenGulp opens one gulp chunk with a Client of its own; see Client.OpenGulp.
+func OpenGulp(ctx context.Context, uri string) (*Gulp, error) {
+	return New(Config{}).OpenGulp(ctx, uri, GulpOptions{})
+}
