@@ -158,6 +158,13 @@ func bent(f func(a *httptest.ResponseRecorder)) flaw {
 	return func(s *flawed, _ int, w http.ResponseWriter, r *http.Request) bool { s.bend(w, r, f); return true }
 }
 
+func contentRange(a *httptest.ResponseRecorder) (from, to, size int) {
+	if _, err := fmt.Sscanf(a.Header().Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &size); err != nil {
+		panic(err)
+	}
+	return from, to, size
+}
+
 func cutAt(k int) flaw {
 	return func(s *flawed, _ int, w http.ResponseWriter, r *http.Request) bool { s.cut(w, r, k); return true }
 }
@@ -224,13 +231,11 @@ var matrix = []struct {
 		return isSuffix(r) && page(416)(s, n, w, r)
 	}},
 	{name: "206 with another range", flaw: bent(func(a *httptest.ResponseRecorder) {
-		var x, y, size int
-		fmt.Sscanf(a.Header().Get("Content-Range"), "bytes %d-%d/%d", &x, &y, &size)
+		x, y, size := contentRange(a)
 		a.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", x+1, y+1, size+1))
 	}), open: objstore.ErrBadRange, read: objstore.ErrBadRange},
 	{name: "206 with a shorter range", flaw: bent(func(a *httptest.ResponseRecorder) {
-		var x, y, size int
-		fmt.Sscanf(a.Header().Get("Content-Range"), "bytes %d-%d/%d", &x, &y, &size)
+		x, y, size := contentRange(a)
 		a.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", x, y-1, size))
 		a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()-1))
 		a.Body.Truncate(a.Body.Len() - 1)
@@ -435,7 +440,7 @@ func TestFaultMatrix(t *testing.T) {
 			o.Cache = objstore.NewCache(1<<20, 4096)
 			return s, s.bucket(t), o
 		}
-		break_ := func(s *flawed) {
+		spoil := func(s *flawed) {
 			if c.replaced {
 				s.replace(1)
 			}
@@ -454,15 +459,15 @@ func TestFaultMatrix(t *testing.T) {
 					t.Fatal(err)
 				}
 				data := s.current()
-				break_(s)
+				spoil(s)
 				switch got, err := read(t.Context(), obj); {
-				case err == nil && (c.read == nil || c.read == errEither): //nolint:errorlint // a mark of this table
+				case err == nil && (c.read == nil || c.read == errEither):
 					for off, p := range got {
 						if !bytes.Equal(p, data[off:off+int64(len(p))]) {
 							t.Errorf("wrong bytes at %d", off)
 						}
 					}
-				case c.read == errEither: //nolint:errorlint // likewise
+				case c.read == errEither:
 					wantOne(t, err, objstore.ErrChanged)
 				case err == nil || c.read == nil:
 					t.Errorf("got %v, want %v", err, c.read)
@@ -478,7 +483,7 @@ func TestFaultMatrix(t *testing.T) {
 		t.Run(c.name+"/Open", func(t *testing.T) {
 			t.Parallel()
 			s, b, o := start(t)
-			break_(s)
+			spoil(s)
 			obj, err := objstore.Open(t.Context(), b, "k", o)
 			if c.open != nil {
 				if err == nil {

@@ -100,7 +100,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		args = append(args, "--versioning")
 	}
 	// The child outlives the context of the start.
-	s.cmd = exec.Command(bin, append(args, o.Args...)...) //nolint:gosec,noctx // our own binary; Stop ends it
+	s.cmd = exec.Command(bin, append(args, o.Args...)...) // Stop ends it
 	s.cmd.Stderr = s.log
 	in, err := s.cmd.StdinPipe()
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Stack) Stop() error {
 const grace = 2 * time.Second
 
 func (s *Stack) end() error {
-	s.stdin.Close()                       //nolint:errcheck // it may have ended by itself
+	s.stdin.Close()
 	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // likewise
 	killed := false
 	t := time.AfterFunc(grace, func() { killed = true; s.cmd.Process.Kill() }) //nolint:errcheck // likewise
@@ -237,7 +237,7 @@ func binary(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", bin, ".") //nolint:gosec // fixed words and our own path
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", bin, ".")
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -38,7 +38,7 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 	}
 	body, info, err := b.answer(ctx, key, o, resp, at)
 	if err != nil {
-		resp.Body.Close() //nolint:errcheck // nothing was written, and there is an error already
+		resp.Body.Close()
 		return nil, objstore.Info{}, err
 	}
 	return body, info, nil
@@ -74,7 +74,7 @@ func (b *Bucket) answer(ctx context.Context, key string, o objstore.GetOptions, 
 	}
 	total := resp.Header.Get("Content-Range")
 	if strings.HasSuffix(total, "/0") && resp.ContentLength == 0 && o.Range.Off <= 0 {
-		resp.Body.Close()             //nolint:errcheck // nothing in it
+		resp.Body.Close()
 		return http.NoBody, info, nil // Go's file server says "bytes 0--1/0" to a suffix of an empty file
 	}
 	size, n, err := objstore.CheckAnswer(o.Range, resp.StatusCode, total, resp.ContentLength)
@@ -107,7 +107,7 @@ func (b *Bucket) noBytes(ctx context.Context, key string, o objstore.GetOptions,
 		at.Err = err
 		return nil, objstore.Info{}, at
 	}
-	resp.Body.Close() //nolint:errcheck // an error's text
+	resp.Body.Close()
 	return http.NoBody, info, nil
 }
 
@@ -152,7 +152,7 @@ func (b *Bucket) head(ctx context.Context, key string) (objstore.Info, error) {
 		at.Err = err
 		return objstore.Info{}, at
 	}
-	defer resp.Body.Close() //nolint:errcheck // no body
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return objstore.Info{}, b.refused(ctx, resp, at)
 	}

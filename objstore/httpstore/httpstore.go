@@ -173,7 +173,7 @@ func (b *Bucket) do(ctx context.Context, method, key string, h http.Header) (*ht
 	resp, err := c.Do(req)
 	if err != nil {
 		if resp != nil {
-			resp.Body.Close() //nolint:errcheck // there is an error already
+			resp.Body.Close()
 		}
 		return nil, wire.Failure(ctx, err)
 	}

@@ -24,7 +24,7 @@ import (
 // Commit publishes the object. When an answer was lost and the repeated request
 // fails because the first one had succeeded, one HEAD tells so, and Commit
 // succeeds. The Info lacks the ModTime, which S3 does not return.
-func (w *writer) Commit(ctx context.Context) (objstore.Info, error) {
+func (w *writer) Commit(ctx context.Context) (objstore.Info, error) { //nolint:contextcheck // that of Create can end it too
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.usable(); err != nil {
@@ -136,7 +136,7 @@ func (w *writer) settle(ctx context.Context, tries int, err error, info *objstor
 	gone := e.Code == "NoSuchUpload"
 	refused := gone || errors.Is(err, objstore.ErrExists) || errors.Is(err, objstore.ErrChanged)
 	unanswered := !gone && errors.Is(err, objstore.ErrUnavailable)
-	if !unanswered && !(refused && tries > 1) {
+	if !unanswered && (!refused || tries <= 1) {
 		return err
 	}
 	there, herr := w.b.Head(ctx, w.key)
@@ -179,10 +179,7 @@ func (w *writer) etag() string {
 // checkMeta refuses names that are no header's, or come back as others.
 func checkMeta(meta map[string]string) error {
 	for k := range meta {
-		bad := func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
-		}
-		if k == "" || strings.IndexFunc(k, bad) >= 0 {
+		if k == "" || strings.Trim(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
 			return fmt.Errorf("metadata name %q: %w", k, objstore.ErrInvalid)
 		}
 	}

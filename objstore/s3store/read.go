@@ -69,7 +69,7 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 		err = fmt.Errorf("ETag %s, was %s: %w", info.ETag, o.IfMatch, objstore.ErrChanged) // not every store obeys If-Match
 	}
 	if err != nil {
-		out.Body.Close() //nolint:errcheck // there is an error already
+		out.Body.Close()
 		return nil, objstore.Info{}, fail(err)
 	}
 	info.Size = size

@@ -202,7 +202,7 @@ func (w *writer) begin(ctx context.Context) error {
 	// Cut off at once, it could leave an upload whose name nobody knows.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(w.ctx, func() { time.AfterFunc(grace, cancel) })()
+	defer context.AfterFunc(w.ctx, func() { time.AfterFunc(grace, cancel) })() //nolint:contextcheck // its end is what is looked for
 	return w.b.call(ctx, func(with func(*s3.Options)) error {
 		out, err := w.b.client.CreateMultipartUpload(ctx, in, with)
 		if err == nil {
@@ -251,7 +251,7 @@ func (b *Bucket) checksum(bufs ...[]byte) *string {
 	}
 	h := crc32.NewIEEE()
 	for _, p := range bufs {
-		h.Write(p) //nolint:errcheck // never fails
+		h.Write(p)
 	}
 	s := base64.StdEncoding.EncodeToString(h.Sum(nil))
 	return &s

@@ -111,7 +111,7 @@ func (b *exact) Read(p []byte) (int, error) {
 	switch {
 	case b.left == 0:
 		return n, io.EOF
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
