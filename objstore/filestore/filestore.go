@@ -16,8 +16,8 @@
 //     IfMatch, on file systems without links). IfMatch is exact among the users
 //     of one Bucket; a foreign process can come between the check and the rename.
 //   - Symbolic links are followed while they stay inside the folder; listings
-//     show those to files and pass over those to folders. Files whose names are
-//     not UTF-8 are not listed.
+//     show those to files and pass over those to folders, unless the prefix goes
+//     through one. Files whose names are not UTF-8 are not listed.
 package filestore
 
 import (

@@ -1,6 +1,7 @@
 package filestore_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/farread/farread/objstore"
@@ -43,6 +45,47 @@ func conform(t *testing.T, noSync bool, f objstoretest.Features) {
 		return open(t, filestore.Config{Dir: dir, NoSync: noSync})
 	}, f)
 	wantNoTemp(t, dir)
+}
+
+// TestFilesFromElsewhere: whatever put them there, files are objects.
+func TestFilesFromElsewhere(t *testing.T) {
+	t.Parallel()
+	objstoretest.RunRead(t, func(t *testing.T, objects map[string][]byte) objstore.Bucket {
+		t.Helper()
+		dir := t.TempDir()
+		for key, data := range objects {
+			name := filepath.Join(dir, filepath.FromSlash(key))
+			check(t, os.MkdirAll(filepath.Dir(name), 0o750))
+			check(t, os.WriteFile(name, data, 0o600))
+		}
+		return open(t, filestore.Config{Dir: dir})
+	}, objstoretest.Features{BadKeys: badKeys})
+}
+
+// TestCancelRemovesTheFile: at once, not only when the writer is called again.
+func TestCancelRemovesTheFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, filestore.Config{Dir: dir})
+		ctx, cancel := context.WithCancel(t.Context())
+		w, err := b.Create(ctx, "a/b/k", objstore.PutOptions{})
+		check(t, err)
+		_, err = w.Write(make([]byte, 1<<20))
+		check(t, err)
+		if left, err := os.ReadDir(filepath.Join(dir, "a", "b")); err != nil || len(left) != 1 {
+			t.Errorf("while it is written: %v, %v", left, err)
+		}
+		cancel()
+		synctest.Wait()
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("after the end of its context: %v, %v", left, err)
+		}
+		if _, err := w.Commit(t.Context()); !errors.Is(err, context.Canceled) {
+			t.Errorf("commit: %v", err)
+		}
+		w.Abort()
+	})
 }
 
 func open(t *testing.T, c filestore.Config) *filestore.Bucket {
