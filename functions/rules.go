@@ -2,6 +2,7 @@ package functions
 
 import (
 	"bytes"
+	_ "embed" // the schema
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Rules say what becomes of an upload; the first rule that matches wins. The
@@ -40,9 +42,18 @@ func jobs() []string    { return []string{"pack"} }
 func outputs() []string { return []string{"", "gulp"} }
 func shapes() []string  { return []string{"", "s3", "sqs"} }
 
+// maxOutPrefix leaves most of a key's 1024 bytes to the upload's own name.
+const maxOutPrefix = 256
+
 // bucketName is S3's rule for bucket names without its rarer exceptions:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// RulesSchema is the JSON Schema (2020-12) of a rules document. Validate checks
+// what it says and, besides, that outputs meet neither uploads nor each other.
+//
+//go:embed rules.schema.json
+var RulesSchema []byte
 
 // ParseRules decodes and validates a rules document. Unknown fields are errors,
 // so that a misspelt one is not silently without effect.
@@ -84,6 +95,9 @@ func (rs Rules) Validate() error {
 		if !slices.Contains(shapes(), r.Shape) {
 			bad("shape %q is not one of %q", r.Shape, shapes())
 		}
+		if !utf8.ValidString(r.Prefix+r.Suffix+r.Out.Prefix) || len(r.Out.Prefix) > maxOutPrefix {
+			bad("prefixes are UTF-8, that of outputs of at most %d bytes", maxOutPrefix)
+		}
 		if r.Codec != "" {
 			bad("codec %q: no format of this version takes a codec", r.Codec)
 		}
@@ -91,13 +105,25 @@ func (rs Rules) Validate() error {
 			bad("chunk %d is negative", r.Chunk)
 		}
 		for _, w := range rs {
-			if w.Bucket == r.Out.Bucket && overlap(w.Prefix, r.Out.Prefix) {
+			if w.Bucket == r.Out.Bucket && (overlap(w.Prefix, r.Out.Prefix) || overlap(w.Prefix, "errors/")) {
 				bad("output %s/%s lies under the watched prefix %q of the same bucket: a loop", r.Out.Bucket, r.Out.Prefix, w.Prefix)
 				break
 			}
 		}
+		for k, o := range rs[:i] {
+			if o.meets(r) {
+				bad("its outputs and those of rule %d can get the same key in %s", k, r.Out.Bucket)
+			}
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// meets: an upload of each rule could have the same output. Outputs keep the
+// whole key of the upload, so within one bucket and output prefix they differ.
+func (r Rule) meets(o Rule) bool {
+	return r.Out.Bucket == o.Out.Bucket && overlap(r.Out.Prefix, o.Out.Prefix) &&
+		(r.Bucket != o.Bucket || r.Out.Prefix != o.Out.Prefix)
 }
 
 // overlap: a key can begin with both.

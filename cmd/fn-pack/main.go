@@ -1,0 +1,19 @@
+// Command fn-pack is the function that packs uploads: archives and folders of
+// JPEGs become gulp datasets. See functions/bootstrap for its environment.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/bootstrap"
+	"github.com/farread/farread/functions/pack"
+)
+
+func main() {
+	if err := bootstrap.Run(map[string]functions.JobMaker{"pack": pack.New(pack.Options{})}, pack.Command); err != nil {
+		fmt.Fprintln(os.Stderr, "fn-pack:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,187 @@
+// Package bootstrap turns the environment of a function into a handler and runs
+// it. Here is the one table of environment names; terraform uses the same.
+//
+// Nothing is connected before the first event: the S3 client of a bucket is
+// made when the bucket is first used, so that a cold start costs only the
+// program itself.
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/s3store"
+)
+
+// Names of the environment. Credentials, region and endpoint are the SDK's own
+// (AWS_REGION, AWS_ENDPOINT_URL …).
+const (
+	EnvRules     = "FARREAD_RULES"      // the rules: a JSON list, or the path of a file
+	EnvRulesFile = "FARREAD_RULES_FILE" // path of a file with the rules, where EnvRules is not set; default: rules.json beside the program
+	EnvMaxMemory = "FARREAD_MAX_MEMORY" // soft limit of the heap in MiB; default 200, within a worker's bound of 256
+	EnvLog       = "FARREAD_LOG"        // least level of the log: debug, info, warn, error; default info
+)
+
+// defaultMemory leaves room below 256 MiB of resident memory for the program
+// itself, stacks, and what the collector has not returned yet.
+const defaultMemory = 200
+
+// Config is a function's configuration.
+type Config struct {
+	Rules     functions.Rules
+	MaxMemory int64 // bytes
+	Level     slog.Level
+}
+
+// Load reads and validates the configuration; every fault is reported at once.
+// getenv is os.Getenv, dir the folder of the program.
+func Load(getenv func(string) string, dir string) (Config, error) {
+	c := Config{MaxMemory: defaultMemory << 20}
+	var errs []error
+	text, err := rulesText(getenv, dir)
+	if err == nil {
+		c.Rules, err = functions.ParseRules(text)
+	}
+	errs = append(errs, err)
+	if v := getenv(EnvMaxMemory); v != "" {
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < 16 || n > 1<<20 {
+			errs = append(errs, fmt.Errorf("%s=%q is not a number of MiB from 16", EnvMaxMemory, v))
+		}
+		c.MaxMemory = n << 20
+	}
+	if v := getenv(EnvLog); v != "" {
+		if err := c.Level.UnmarshalText([]byte(v)); err != nil {
+			errs = append(errs, fmt.Errorf("%s=%q: %w", EnvLog, v, err))
+		}
+	}
+	return c, errors.Join(errs...)
+}
+
+func rulesText(getenv func(string) string, dir string) ([]byte, error) {
+	v := strings.TrimSpace(getenv(EnvRules))
+	if strings.HasPrefix(v, "[") {
+		return []byte(v), nil
+	}
+	file := v
+	if file == "" {
+		file = getenv(EnvRulesFile)
+	}
+	if file == "" {
+		file = filepath.Join(dir, "rules.json")
+	}
+	text, err := os.ReadFile(file) //nolint:gosec // the path is the deployment's own
+	if err != nil {
+		return nil, fmt.Errorf("rules (%s, %s): %w", EnvRules, EnvRulesFile, err)
+	}
+	return bytes.TrimSpace(text), nil
+}
+
+// Buckets makes and keeps one S3 bucket for each name. Its methods are safe for
+// concurrent use.
+type Buckets struct {
+	Log *slog.Logger
+
+	mu       sync.Mutex
+	buckets  map[string]objstore.Bucket
+	counters map[string]*objstore.Counter
+}
+
+// Open is the bucket called name. Making one sends no request.
+func (b *Buckets) Open(name string) (objstore.Bucket, error) {
+	c := b.Counter(name)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if have := b.buckets[name]; have != nil {
+		return have, nil
+	}
+	// The client outlives the invocation that was first to need it.
+	s, err := s3store.New(context.Background(), s3store.Config{Bucket: name, Counter: c, Logger: b.Log})
+	if err != nil {
+		return nil, err
+	}
+	if b.buckets == nil {
+		b.buckets = map[string]objstore.Bucket{}
+	}
+	b.buckets[name] = s
+	return s, nil
+}
+
+// Counter is what the bucket called name counts its requests in.
+func (b *Buckets) Counter(name string) *objstore.Counter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.counters == nil {
+		b.counters = map[string]*objstore.Counter{}
+	}
+	if b.counters[name] == nil {
+		b.counters[name] = &objstore.Counter{}
+	}
+	return b.counters[name]
+}
+
+// Handler wires a handler for the given jobs.
+func Handler(c Config, log io.Writer, jobs map[string]functions.JobMaker) (*functions.Handler, error) {
+	l := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: c.Level}))
+	b := &Buckets{Log: l}
+	h := &functions.Handler{Rules: c.Rules, Jobs: jobs, Buckets: b.Open, Counter: b.Counter, Log: l, Request: requestID}
+	return h, h.Check()
+}
+
+func requestID(ctx context.Context) string {
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		return lc.AwsRequestID
+	}
+	return ""
+}
+
+// invoker is a lambda.Handler: bytes in, bytes out, without reflection.
+type invoker struct{ h *functions.Handler }
+
+func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	r, err := i.h.Handle(ctx, payload)
+	if err != nil {
+		return nil, err
+	}
+	return r.Answer(), nil
+}
+
+// Run is the main of a function: it configures itself from the environment and
+// serves events until the runtime ends it. It returns only when the
+// configuration is wrong; command names what does too large a job elsewhere.
+func Run(jobs map[string]functions.JobMaker, command func(functions.Rule, functions.Upload) string) error {
+	dir := "."
+	if exe, err := os.Executable(); err == nil {
+		dir = filepath.Dir(exe)
+	}
+	c, err := Load(os.Getenv, dir)
+	if err != nil {
+		return err
+	}
+	h, err := Handler(c, os.Stderr, jobs)
+	if err != nil {
+		return err
+	}
+	h.Command = command
+	debug.SetMemoryLimit(c.MaxMemory)
+	// Buffers of 8 MiB come and go: with the usual target of 100 % the heap
+	// would grow to twice what is in use.
+	debug.SetGCPercent(50)
+	lambda.Start(invoker{h})
+	return nil
+}

@@ -1,0 +1,112 @@
+package functions
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type schema struct {
+	Type       string            `json:"type"`
+	Enum       []string          `json:"enum"`
+	Pattern    string            `json:"pattern"`
+	Required   []string          `json:"required"`
+	Additional *bool             `json:"additionalProperties"`
+	Properties map[string]schema `json:"properties"`
+	Items      *schema           `json:"items"`
+	MaxLength  *int              `json:"maxLength"`
+}
+
+// TestSchemaIsTheType: the schema and the Go types name the same fields, of the
+// same types, with the same values.
+func TestSchemaIsTheType(t *testing.T) {
+	t.Parallel()
+	var s schema
+	if err := json.Unmarshal(RulesSchema, &s); err != nil {
+		t.Fatal(err)
+	}
+	sameFields(t, "rule", reflect.TypeFor[Rule](), *s.Items)
+	p := s.Items.Properties
+	for name, c := range map[string][2][]string{
+		"job": {jobs(), p["job"].Enum}, "format": {outputs(), p["format"].Enum}, "shape": {shapes(), p["shape"].Enum},
+		"pattern":     {{bucketName.String(), bucketName.String()}, {p["bucket"].Pattern, p["out"].Properties["bucket"].Pattern}},
+		"required":    {{"bucket", "job", "out"}, s.Items.Required},
+		"out.require": {{"bucket"}, p["out"].Required},
+	} {
+		if d := cmp.Diff(c[0], c[1]); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	if m := p["out"].Properties["prefix"].MaxLength; m == nil || *m != maxOutPrefix {
+		t.Error("out.prefix: another length")
+	}
+}
+
+func sameFields(t *testing.T, where string, typ reflect.Type, s schema) {
+	t.Helper()
+	if s.Type != "object" || s.Additional == nil || *s.Additional {
+		t.Errorf("%s: unknown fields are let in", where)
+	}
+	var names []string
+	for f := range typ.Fields() {
+		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+		p, ok := s.Properties[name]
+		if !ok {
+			t.Errorf("%s: the schema has no %q", where, name)
+			continue
+		}
+		if required := slices.Contains(s.Required, name); required == (opts == "omitempty") {
+			t.Errorf("%s.%s: required %v, tag %q", where, name, required, opts)
+		}
+		switch f.Type.Kind() {
+		case reflect.Struct:
+			sameFields(t, where+"."+name, f.Type, p)
+		case reflect.String:
+			if p.Type != "string" && p.Enum == nil {
+				t.Errorf("%s.%s: %q", where, name, p.Type)
+			}
+		case reflect.Int64:
+			if p.Type != "integer" {
+				t.Errorf("%s.%s: %q", where, name, p.Type)
+			}
+		default:
+			t.Errorf("%s.%s: no rule for a %s", where, name, f.Type)
+		}
+	}
+	for name := range s.Properties {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s: the type has no %q", where, name)
+		}
+	}
+}
+
+func TestRulesValidate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, want string }{
+		"good":       {`[{"bucket":"up","job":"pack","out":{"bucket":"sets"}}]`, "not a bucket name"}, // two letters are too few
+		"three":      {`[{"bucket":"ups","prefix":"a/","job":"pack","format":"gulp","out":{"bucket":"sets","prefix":"p/"},"shape":"sqs"}]`, ""},
+		"same out":   {`[{"bucket":"ups","prefix":"a/","job":"pack","out":{"bucket":"sets"}},{"bucket":"ups","prefix":"b/","job":"pack","out":{"bucket":"sets"}}]`, ""},
+		"meet":       {`[{"bucket":"ups","job":"pack","out":{"bucket":"sets"}},{"bucket":"other","job":"pack","out":{"bucket":"sets"}}]`, "the same key"},
+		"meet below": {`[{"bucket":"ups","prefix":"a/","job":"pack","out":{"bucket":"sets","prefix":"p/"}},{"bucket":"ups","job":"pack","out":{"bucket":"sets","prefix":"p/q/"}}]`, "the same key"},
+		"apart":      {`[{"bucket":"ups","job":"pack","out":{"bucket":"sets","prefix":"a/"}},{"bucket":"other","job":"pack","out":{"bucket":"sets","prefix":"b/"}}]`, ""},
+		"loop":       {`[{"bucket":"ups","prefix":"a/","job":"pack","out":{"bucket":"ups","prefix":"a/b/"}}]`, "a loop"},
+		"loop above": {`[{"bucket":"ups","prefix":"a/b/","job":"pack","out":{"bucket":"ups","prefix":"a/"}}]`, "a loop"},
+		"errors":     {`[{"bucket":"ups","prefix":"errors/x/","job":"pack","out":{"bucket":"ups","prefix":"p/"}}]`, "a loop"},
+		"job":        {`[{"bucket":"ups","job":"zoom","out":{"bucket":"sets"}}]`, "job"},
+		"field":      {`[{"bucket":"ups","job":"pack","out":{"bucket":"sets"},"extra":1}]`, "extra"},
+		"codec":      {`[{"bucket":"ups","job":"pack","codec":"zstd","out":{"bucket":"sets"}}]`, "codec"},
+		"chunk":      {`[{"bucket":"ups","job":"pack","chunk":-1,"out":{"bucket":"sets"}}]`, "negative"},
+		"trailing":   {`[{"bucket":"ups","job":"pack","out":{"bucket":"sets"}}] x`, "text after"},
+		"empty":      {`[]`, "empty"},
+	} {
+		_, err := ParseRules([]byte(c.text))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
