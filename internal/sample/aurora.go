@@ -33,8 +33,8 @@ func newAurora() *aurora {
 	}
 	for x := range Width {
 		fx := float64(x)
-		sharp := 1 - math.Abs(2*fractal(fx*0.017, 2, 2, 0, 24)-1)
-		a.peaks[x] = shore - 2 - 52*sharp*sharp*(0.35+0.65*noise(fx*0.012, 8, 0, 23)) - 16*(fractal(fx*0.05, 3, 4, 0, 22)-0.3)
+		sharp := 1 - math.Abs(2*fractal(fx*0.017, 2, 2, 24)-1)
+		a.peaks[x] = shore - 2 - 52*sharp*sharp*(0.35+0.65*noise(fx*0.012, 8, 0, 23)) - 16*(fractal(fx*0.05, 3, 4, 22)-0.3)
 		low := math.Abs(fx/Width-0.5) * 2 // the far shore bends down in the middle
 		a.firs[x] = shore - 1 - 5*low*low - trees(fx+900)*(0.30+0.42*low)
 	}
@@ -61,7 +61,7 @@ func (a *aurora) draw(c *canvas, t float64) {
 // curtain follows a folded line across the sky and hangs rays on it.
 func (a *aurora) curtain(c *canvas, t float64, i int) {
 	k := float64(i)
-	seed := uint32(50 + 10*i) //nolint:gosec // one of three
+	seed := uint32(50 + 10*i)
 	const n = 1500
 	for j := range n {
 		u := float64(j)/n*1.3 - 0.15

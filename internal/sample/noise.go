@@ -14,7 +14,7 @@ func step(a, b, x float64) float64 {
 
 // hash is a number in [0, 1) that looks random for a place on a grid.
 func hash(x, y int32, seed uint32) float64 {
-	h := uint32(x)*0x8da6b343 ^ uint32(y)*0xd8163841 ^ seed*0xcb1ab31f //nolint:gosec // bits, not amounts
+	h := uint32(x)*0x8da6b343 ^ uint32(y)*0xd8163841 ^ seed*0xcb1ab31f
 	h = (h ^ h>>15) * 0x2c1b3c6d
 	h = (h ^ h>>12) * 0x297a2d39
 	return float64(h^h>>15) / (1 << 32)
@@ -42,12 +42,12 @@ func wrap(x, n int32) int32 {
 }
 
 // fractal is octaves of noise on top of each other, in [0, 1).
-func fractal(x, y float64, octaves int, period int32, seed uint32) float64 {
+func fractal(x, y float64, octaves int, seed uint32) float64 {
 	sum, weight, total := 0.0, 0.5, 0.0
 	for i := range octaves {
-		sum += weight * noise(x, y, period, seed+uint32(i)) //nolint:gosec // a handful
+		sum += weight * noise(x, y, 0, seed+uint32(i))
 		total += weight
-		x, y, weight, period = x*2, y*2, weight/2, period*2
+		x, y, weight = x*2, y*2, weight/2
 	}
 	return sum / total
 }

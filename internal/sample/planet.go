@@ -55,7 +55,7 @@ func newPlanet() *planet {
 		hex(0xe6c494), hex(0xb07a55), hex(0xe9cda2), hex(0xc89a70), hex(0x9a7e74), hex(0x6d6a7c)}
 	for i := range p.bands {
 		x := float64(i) / float64(len(p.bands)-1)
-		p.bands[i] = bands.at(x + 0.05*(fractal(x*22, 3, 3, 0, 71)-0.5)).times(0.86 + 0.28*noise(x*60, 0, 0, 72))
+		p.bands[i] = bands.at(x + 0.05*(fractal(x*22, 3, 3, 71)-0.5)).times(0.86 + 0.28*noise(x*60, 0, 0, 72))
 	}
 	for i := range p.ring {
 		p.ring[i] = ringAt(float64(i) / float64(len(p.ring)-1))
@@ -66,7 +66,7 @@ func newPlanet() *planet {
 
 // ringAt is the ring from its inner edge at 0 to the outer at 1.
 func ringAt(x float64) ringlet {
-	fine := 0.55*fractal(x*34, 0, 4, 0, 81) + 0.45*noise(x*9, 5, 0, 82)
+	fine := 0.55*fractal(x*34, 0, 4, 81) + 0.45*noise(x*9, 5, 0, 82)
 	alpha := step(0, 0.05, x) * (1 - step(0.97, 1, x)) * lerp(0.25, 1, step(0.10, 0.30, x)) * (0.45 + 0.75*fine)
 	alpha *= 1 - 0.93*step(0.655, 0.670, x)*(1-step(0.705, 0.720, x)) // the wide gap
 	alpha *= 1 - 0.80*step(0.905, 0.912, x)*(1-step(0.922, 0.930, x)) // the narrow one
@@ -79,8 +79,8 @@ func (p *planet) stars() {
 	for y := range Height {
 		for x := range Width {
 			fx, fy := float64(x), float64(y)
-			cloud := fractal(fx*0.012+fy*0.006, fy*0.016, 5, 0, 90)
-			tone := violet.mix(teal, fractal(fx*0.008, fy*0.010+7, 3, 0, 96))
+			cloud := fractal(fx*0.012+fy*0.006, fy*0.016, 5, 90)
+			tone := violet.mix(teal, fractal(fx*0.008, fy*0.010+7, 3, 96))
 			*p.back.at(x, y) = black.plus(tone.times(1.1 * step(0.48, 0.85, cloud)))
 		}
 	}
@@ -191,7 +191,7 @@ func (p *planet) surface(q vec, t float64, moons *[3]vec) rgb {
 			day *= 0.12 + 0.88*step(size*0.6, size*1.35, math.Sqrt(off.dot(off)))
 		}
 	}
-	edge := math.Pow(1-n.z, 3)
+	edge := (1 - n.z) * (1 - n.z) * (1 - n.z)
 	return colour.times(0.015 + day*(1-0.35*edge)).plus(p.dusk.times(0.22 * edge * day))
 }
 
@@ -215,7 +215,7 @@ func (p *planet) moon(c *canvas, at vec, m moon) {
 				n = n.times(1 / d)
 			}
 			n.z = math.Sqrt(max(0, 1-n.dot(n)))
-			rough := 0.78 + 0.44*fractal(n.x*2.2+m.orbit, n.y*2.2, 3, 0, 77)
+			rough := 0.78 + 0.44*fractal(n.x*2.2+m.orbit, n.y*2.2, 3, 77)
 			l := step(-0.06, 0.25, n.dot(p.light)) * (0.2 + 0.9*max(0, n.dot(p.light)))
 			c.cover(x, y, m.colour.times(rough*(0.02+shade*l)), alpha)
 		}

@@ -51,13 +51,13 @@ func (s *sunrise) sky(c *canvas, t, sunY float64) {
 func (s *sunrise) cloud(p rgb, x, h, t float64, light rgb, sunDist float64) rgb {
 	far := 1 / (h + 0.22)
 	u, v := (x-sunX)*0.0115*far+t*1.1, far*2.3
-	n := fractal(u, v, 4, 0, 11)
+	n := fractal(u, v, 4, 11)
 	cover := step(0.50, 0.78, n)
 	if cover == 0 {
 		return p
 	}
 	side := 0.12 * max(-1, min((sunX-x)/50, 1))
-	lit := clamp((n-fractal(u+side, v+0.10, 2, 0, 11))*3.2 + 0.42)
+	lit := clamp((n-fractal(u+side, v+0.10, 2, 11))*3.2 + 0.42)
 	near := math.Exp(-sunDist / 90)
 	body := s.middle.at(t).times(0.62).mix(light.times(1.05), lit*(0.35+0.65*near)).mix(rgb{1, 1, 1}, 0.25*t*lit)
 	return p.mix(body, cover*0.88*step(-0.08, 0.12, h))
@@ -96,8 +96,8 @@ func (s *sunrise) hills(c *canvas, t, sunY float64) {
 // ridge is the height of a hill at a place, from the top of the picture.
 func ridge(x float64, layer int) float64 {
 	k := float64(layer) / 5
-	seed := uint32(40 + 7*layer) //nolint:gosec // one of six
-	long := fractal(x*lerp(0.014, 0.006, k), float64(layer)*9, 5, 0, seed)
+	seed := uint32(40 + 7*layer)
+	long := fractal(x*lerp(0.014, 0.006, k), float64(layer)*9, 5, seed)
 	return skyline - 16 + 36*k*k + 20*k - (long-0.5)*lerp(52, 58, k)
 }
 

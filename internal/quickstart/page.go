@@ -1,0 +1,103 @@
+package quickstart
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// page prints for people: 100 columns, one screen.
+type page struct{ w io.Writer }
+
+func (p *page) line(format string, a ...any) {
+	fmt.Fprintln(p.w, strings.TrimRight(fmt.Sprintf(format, a...), " "))
+}
+
+func (p *page) started(c *cloud) {
+	p.line("A cloud on this machine: uploads become datasets, and parts of them are read back from afar.")
+	p.line("")
+	p.line("S3 and functions answer at %s after %s ms.", c.endpoint.URL, duration(ms(c.took)))
+}
+
+func (p *page) output(s story, o Output) {
+	start := "warm"
+	if o.Cold {
+		start = "cold start"
+	}
+	row := func(what, size, took string) { p.line("  %-54s %9s   %s", what, size, took) }
+	p.line("")
+	p.line("%s", s.upload.what)
+	row(o.Source, size(o.SourceSize), "uploaded in "+duration(o.UploadMS)+" ms")
+	row("→ s3:ObjectCreated → "+o.Function+", "+start, "", "ran "+duration(o.FunctionMS)+" ms")
+	row("→ "+o.URI, size(o.Size), "there "+duration(o.MS)+" ms after the upload")
+}
+
+func (p *page) reads(list []Read) {
+	p.line("")
+	p.line("%-36s %8s %6s %10s %10s %6s   %s", "Read back with farread", "requests", "phases", "received", "images", "ms", "bytes")
+	for _, r := range list {
+		p.line("  %-34s %8d %6d %10s %10s %6s   %s", r.What, r.Requests, r.Phases, size(r.Bytes), size(r.Payload), duration(r.MS), "same as source")
+	}
+}
+
+func (p *page) onceDone(command string) {
+	p.line("")
+	p.line("Everything came back as it went in. To stay up and try it: %s quickstart", command)
+}
+
+// invite says how to go on in another terminal.
+func (p *page) invite(command string, e Endpoint, r Report, dir string, kept bool) {
+	uri := func(i int) string { return r.Outputs[i].URI }
+	p.line("")
+	p.line("Everything came back as it went in. Now try it, in another terminal:")
+	p.line("")
+	p.line("  export AWS_ENDPOINT_URL=%s AWS_DEFAULT_REGION=%s", e.URL, e.Region)
+	p.line("  export AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s", e.AccessKey, e.SecretKey)
+	p.line("")
+	p.line("  aws --endpoint-url %s s3 ls --recursive s3://%s/", e.URL, datasets)
+	p.line("  %s ls %s", command, uri(0))
+	p.line("  %s get %s --id planet --frames 24 -o planet.jpg", command, uri(1))
+	p.line("  %s explain %s --id aurora --frames ::6", command, uri(2))
+	p.line("  tar cf my.tar *.jpg && aws --endpoint-url %s s3 cp my.tar s3://%s/", e.URL, uploads)
+	p.line("")
+	if kept {
+		p.line("Uploads show up below. Ctrl-C stops it all; the buckets stay in %s.", path.Clean(dir))
+		return
+	}
+	p.line("Uploads show up below. Ctrl-C stops it all and leaves nothing behind.")
+}
+
+// event is one line for an upload of somebody else.
+func (p *page) event(i invocation, r record, o Output, err error) {
+	at := time.Now().Format("15:04:05")
+	source := "s3://" + r.Bucket + "/" + r.Key
+	if err != nil {
+		p.line("%s  %s → %s → %s", at, printable(source), i.Function, printable(err.Error()))
+		return
+	}
+	p.line("%s  %s %s → %s %s ms → %s %s", at, printable(source), size(r.Size), i.Function, duration(i.MS), printable(o.URI), size(o.Size))
+}
+
+// printable is text from a key as a terminal may show it.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+			return '·'
+		}
+		return r
+	}, s)
+}
+
+func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
+
+// duration is milliseconds with as many digits as say something.
+func duration(ms float64) string {
+	if ms < 10 {
+		return fmt.Sprintf("%.1f", ms)
+	}
+	return fmt.Sprintf("%.0f", ms)
+}

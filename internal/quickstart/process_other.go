@@ -1,0 +1,14 @@
+//go:build !unix
+
+package quickstart
+
+import "os/exec"
+
+func apart(*exec.Cmd) {}
+
+func stopGroup(*exec.Cmd) {}
+
+// terminate does nothing: the end of its standard input ends the child.
+func terminate(*exec.Cmd) {}
+
+func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() } // it may be gone
