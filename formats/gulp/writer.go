@@ -38,8 +38,9 @@ type Writer struct {
 }
 
 // An entry is the index of one id, compact: for each frame the payload size
-// shifted left by one, as a uvarint; with the low bit set a second uvarint
-// follows, the hole between the frame before and this one.
+// shifted left by one, as a uvarint; with the low bit set a second number
+// follows, a varint: the hole between the frame before and this one, negative
+// where Reorder put a frame behind one that was written later.
 type entry struct {
 	id     string
 	frames []byte
@@ -128,12 +129,12 @@ func (w *Writer) finish(e *entry, size int64) error {
 	before := len(e.frames)
 	hole := w.totals.DataBytes - e.end
 	v := uint64(size) << 1 //nolint:gosec // a length
-	if hole > 0 {
+	if hole != 0 {
 		v |= 1
 	}
 	e.frames = binary.AppendUvarint(e.frames, v)
-	if hole > 0 {
-		e.frames = binary.AppendUvarint(e.frames, uint64(hole))
+	if hole != 0 {
+		e.frames = binary.AppendVarint(e.frames, hole)
 	}
 	w.totals.Frames++
 	w.totals.Bytes += size
@@ -236,16 +237,8 @@ func (t *text) flush(limit int) {
 }
 
 func (t *text) frames(p []byte) {
-	var off int64
-	for first := true; len(p) > 0; first = false {
-		v, n := binary.Uvarint(p)
-		p = p[n:]
-		if v&1 == 1 {
-			hole, n := binary.Uvarint(p)
-			p = p[n:]
-			off += int64(hole) //nolint:gosec // written from an int64
-		}
-		size := int64(v >> 1)
+	first := true
+	each(p, func(off, size int64) {
 		pad := -size & 3
 		if !first {
 			t.p = append(t.p, ", "...)
@@ -255,8 +248,8 @@ func (t *text) frames(p []byte) {
 		t.p = strconv.AppendInt(append(t.p, ", "...), size+pad, 10)
 		t.p = append(t.p, ']')
 		t.flush(textBlock)
-		off += size + pad
-	}
+		first = false
+	})
 }
 
 // checkMeta checks that p is one strict JSON object and returns it in ASCII.
