@@ -52,6 +52,12 @@ type Source interface {
 	About() About
 }
 
+// chooser is a Source that passes over files before it reads them. keep is
+// called with every name, in order; nil keeps all.
+type chooser interface {
+	choose(ctx context.Context, keep func(name string) bool, f func(e File, r io.Reader) error) error
+}
+
 // About describes a Source.
 type About struct {
 	Format string              // "tar", "zip", "folder": for errors
@@ -105,25 +111,23 @@ type reorderer interface {
 // fault; errors of the store keep their identity. After an error what w wrote
 // is of no use.
 func Stream(ctx context.Context, src Source, w Frames, o Options) (Result, error) {
-	about := src.About()
-	s := &stream{w: w, o: o, l: o.Limits.WithDefaults(), about: about, ids: map[string]*series{}}
-	s.labels = newLabels(s.l)
-	for _, m := range about.Labels {
-		s.labels.object(m)
-	}
-	err := src.Each(ctx, func(e File, r io.Reader) error {
-		if err := s.file(e, r); err != nil {
-			if isFormat(err) {
-				return fail(about.Format, fmt.Sprintf("%q", e.Name), e.Off, err)
-			}
-			return err
-		}
-		return nil
-	})
+	s := newStream(src, w, o)
+	err := src.Each(ctx, s.named(s.file))
 	if err == nil {
 		err = s.finish()
 	}
 	return s.res, err
+}
+
+// named puts the file's name into errors about the upload.
+func (s *stream) named(f func(File, io.Reader) error) func(File, io.Reader) error {
+	return func(e File, r io.Reader) error {
+		err := f(e, r)
+		if err != nil && isFormat(err) {
+			return fail(s.about.Format, fmt.Sprintf("%q", e.Name), e.Off, err)
+		}
+		return err
+	}
 }
 
 // A series is what is kept of an id.
@@ -145,6 +149,15 @@ type stream struct {
 	entries int64
 	res     Result
 	read    int64
+}
+
+func newStream(src Source, w Frames, o Options) *stream {
+	s := &stream{w: w, o: o, l: o.Limits.WithDefaults(), about: src.About(), ids: map[string]*series{}}
+	s.labels = newLabels(s.l)
+	for _, m := range s.about.Labels {
+		s.labels.object(m)
+	}
+	return s
 }
 
 func (s *stream) file(e File, r io.Reader) error {

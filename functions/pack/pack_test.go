@@ -160,14 +160,14 @@ type dataset struct {
 	Meta   map[string]string
 }
 
-func read(t testing.TB, out objstore.Bucket, key string) dataset {
+func openPair(t testing.TB, out objstore.Bucket, dataKey, metaKey string) (*gulp.Chunk, *objstore.Object) {
 	t.Helper()
 	ctx := context.Background()
-	data, err := objstore.Open(ctx, out, key+".gulp", objstore.OpenOptions{})
+	data, err := objstore.Open(ctx, out, dataKey, objstore.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta, err := objstore.Open(ctx, out, key+".gmeta", objstore.OpenOptions{})
+	meta, err := objstore.Open(ctx, out, metaKey, objstore.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,20 +178,31 @@ func read(t testing.TB, out objstore.Bucket, key string) dataset {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c, data
+}
+
+func frameOf(t testing.TB, c *gulp.Chunk, data *objstore.Object, id string, i int) []byte {
+	t.Helper()
+	f, err := c.Frame(id, i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, f.Size)
+	if _, err := data.ReadAt(p, f.Off); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func read(t testing.TB, out objstore.Bucket, key string) dataset {
+	t.Helper()
+	c, data := openPair(t, out, key+".gulp", key+".gmeta")
 	d := dataset{Frames: map[string][][]byte{}, Meta: map[string]string{}}
 	for it := range c.Items() {
 		d.IDs = append(d.IDs, it.ID)
 		d.Meta[it.ID] = string(it.MetaData)
 		for i := range it.Frames {
-			f, err := c.Frame(it.ID, i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := make([]byte, f.Size)
-			if _, err := data.ReadAt(p, f.Off); err != nil && !errors.Is(err, io.EOF) {
-				t.Fatal(err)
-			}
-			d.Frames[it.ID] = append(d.Frames[it.ID], p)
+			d.Frames[it.ID] = append(d.Frames[it.ID], frameOf(t, c, data, it.ID, i))
 		}
 	}
 	return d
