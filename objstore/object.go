@@ -224,7 +224,11 @@ func (o *Object) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i
 func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
 	end := o.begin(ctx)
 	defer end()
-	return rangeio.Do(ctx, spans, o.o.Pace.adapt(o.o.Policy), flight(spans), o.fetch, done)
+	err := rangeio.Do(ctx, spans, o.o.Pace.adapt(o.o.Policy), flight(spans), o.fetch, done)
+	if err != nil && err == ctx.Err() { //nolint:errorlint // only the bare error, which says no place yet
+		return o.fail(o.info.Key, Range{}, err)
+	}
+	return err
 }
 
 // Plan lists the requests that ReadRanges would make for spans now.

@@ -270,10 +270,12 @@ func Do(ctx context.Context, spans []Span, p Policy, limit int, fetch func(conte
 	if limit <= 0 || limit > len(reqs) {
 		limit = len(reqs)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var next, ended atomic.Int64
 	var wg sync.WaitGroup
+	var once sync.Once
+	var first error
 	for range limit {
 		wg.Go(func() {
 			for ctx.Err() == nil {
@@ -286,17 +288,19 @@ func Do(ctx context.Context, spans []Span, p Policy, limit int, fetch func(conte
 					err = finish(&reqs[i])
 				}
 				if err != nil {
-					cancel(err)
+					once.Do(func() { first = err })
+					cancel()
 					return
 				}
+				ended.Add(1)
 			}
 		})
 	}
 	wg.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if first == nil && ended.Load() < int64(len(reqs)) {
+		return ctx.Err() // the caller left before the last ones began
 	}
-	return nil
+	return first
 }
 
 // pending counts the pieces of each span and reports empty spans as done.
