@@ -34,7 +34,7 @@ Requests of one phase are sent side by side; each phase waits for the one before
 			return exactly("URI")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := sel.parse(); err != nil {
+			if err := sel.parse(cmd); err != nil {
 				return err
 			}
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))

@@ -42,8 +42,11 @@ func newGet(a *app) *cobra.Command {
   farread get https://host/clips.gulp --id c1 -o - | ffplay -f mjpeg -`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := sel.parse(); err != nil {
+			if err := sel.parse(cmd); err != nil {
 				return err
+			}
+			if out == "" {
+				return usagef("missing -o: a file, a folder, or - for stdout")
 			}
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
 		},
@@ -52,13 +55,13 @@ func newGet(a *app) *cobra.Command {
 	offsetFlag(c, &how.offset)
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: file, folder, or - for stdout")
 	c.Flags().BoolVar(new(bool), "no-verify", false, "do not check checksums (a gulp has none)")
-	_ = c.MarkFlagRequired("output") // fails for unknown flags only
 	return c
 }
 
 // A selector says which part of a payload is meant.
 type selector struct {
 	id, frames string
+	byID       bool // --id was given; an id may be empty
 	slice      gulp.Slice
 }
 
@@ -67,11 +70,12 @@ func (s *selector) register(c *cobra.Command) {
 	c.Flags().StringVar(&s.frames, "frames", "", "one frame of the id, or a range `A:B:STEP`")
 }
 
-func (s *selector) parse() (err error) {
+func (s *selector) parse(cmd *cobra.Command) (err error) {
+	s.byID = cmd.Flags().Changed("id")
 	if s.frames == "" {
 		return nil
 	}
-	if s.id == "" {
+	if !s.byID {
 		return usagef("--frames needs --id")
 	}
 	if s.slice, err = gulp.ParseSlice(s.frames); err != nil {
@@ -83,7 +87,7 @@ func (s *selector) parse() (err error) {
 // why names the selection in `explain`.
 func (s selector) why() string {
 	switch {
-	case s.id == "":
+	case !s.byID:
 		return "every frame"
 	case s.frames == "":
 		return fmt.Sprintf("frames of %q", s.id)
@@ -106,7 +110,7 @@ type selection struct {
 }
 
 func (s selector) of(ctx context.Context, t *target) (selection, error) {
-	x := selection{t: t, id: s.id, whole: s.id == "", single: s.slice.Single && s.frames != ""}
+	x := selection{t: t, id: s.id, whole: !s.byID, single: s.slice.Single && s.frames != ""}
 	if x.whole {
 		n, err := t.totals(ctx)
 		x.bytes, x.frames = n.Bytes, int(n.Frames)
@@ -214,9 +218,6 @@ func (s *folderSink) emptyIDs(ctx context.Context, t *target) error {
 
 // sinkFor decides what OUT is: see getLong.
 func (a *app) sinkFor(x selection, out string) (sink, error) {
-	if out == "" {
-		return nil, usagef("-o needs a file, a folder or -")
-	}
 	if out == "-" {
 		return &streamSink{w: a.stdout}, nil
 	}

@@ -53,7 +53,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	add("read", newInfo(a), newLs(a), newGet(a), newExplain(a), newVerify(a))
 	add("make", newPack(a), newUnpack(a), newWorker(a))
-	add("else", newVersion(a))
+	add("else", newQuickstart(a), newVersion(a))
 	root.AddCommand(topics()...)
 	root.AddCommand(newMan(a))
 	root.SetHelpCommandGroupID("else")

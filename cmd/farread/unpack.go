@@ -106,7 +106,10 @@ func labelsOf(ctx context.Context, t *target) ([]byte, error) {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&b, "%s%s: %s", sep, id, gulp.PlainJSON(it.MetaData))
+			fmt.Fprintf(&b, "%s%s: ", sep, id)
+			if err := json.Compact(&b, gulp.PlainJSON(it.MetaData)); err != nil {
+				return err
+			}
 			sep = ",\n"
 		}
 		return nil

@@ -39,12 +39,14 @@ the output bucket and acknowledged.`,
   aws sqs receive-message ... | farread worker --event -`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if event == "" {
+				return usagef("missing --event: a file, or - for stdin")
+			}
 			return a.worker(cmd.Context(), event, rules)
 		},
 	}
 	c.Flags().StringVar(&event, "event", "", "`FILE` with the event; - is stdin")
 	c.Flags().StringVar(&rules, "rules", "", "`FILE` with the rules")
-	_ = c.MarkFlagRequired("event") // fails for unknown flags only
 	return c
 }
 

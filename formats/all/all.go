@@ -4,7 +4,6 @@ package all
 import (
 	"bytes"
 	"path"
-	"strings"
 
 	"github.com/farread/farread/formats/gulp"
 )
@@ -42,7 +41,7 @@ func ByName(name string) string {
 	ext := path.Ext(name)
 	for _, f := range Formats() {
 		for _, s := range f.Suffixes {
-			if strings.EqualFold(s, ext) && ext == s {
+			if s == ext {
 				return f.Name
 			}
 		}
