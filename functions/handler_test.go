@@ -22,18 +22,21 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-func put(t testing.TB, b objstore.Bucket, key string, data []byte, meta map[string]string) objstore.Info {
-	t.Helper()
+func put(tb testing.TB, b objstore.Bucket, key string, data []byte, meta map[string]string) objstore.Info {
+	tb.Helper()
 	info, err := objstore.Put(context.Background(), b, key, bytes.NewReader(data), objstore.PutOptions{Meta: meta})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return info
 }
 
 func keys(b objstore.Bucket, prefix string) []string {
 	var ks []string
-	for i := range b.List(context.Background(), prefix) {
+	for i, err := range b.List(context.Background(), prefix) {
+		if err != nil {
+			return []string{err.Error()}
+		}
 		ks = append(ks, i.Key)
 	}
 	return ks

@@ -271,7 +271,6 @@ func output(err error) error { return fmt.Errorf("%w: %w", ErrOutput, err) }
 // had been there before, and a late worker that still waits to replace that
 // earlier index would replace the newer one.
 func seal(u Upload) string {
-	u.Size = 0
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{u.Bucket, u.Key, u.ETag, u.VersionID, u.Sequencer}))
 	var s strings.Builder
 	s.WriteByte('\n')

@@ -142,8 +142,8 @@ func (j jitteryWriter) Commit(ctx context.Context) (objstore.Info, error) {
 }
 
 // upload is a tar of a few frames whose content seed decides.
-func upload(t testing.TB, seed int) []byte {
-	t.Helper()
+func upload(tb testing.TB, seed int) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for i := range 1 + seed%3 {
@@ -153,10 +153,10 @@ func upload(t testing.TB, seed int) []byte {
 		}
 		var p bytes.Buffer
 		if err := jpeg.Encode(&p, m, nil); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("c/%d.jpg", i), Mode: 0o644, Size: int64(p.Len())}); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		w.Write(p.Bytes())
 	}
@@ -164,7 +164,7 @@ func upload(t testing.TB, seed int) []byte {
 	// same data.
 	label := fmt.Sprintf("id,label\nc,%d\n", seed%7)
 	if err := w.WriteHeader(&tar.Header{Name: "labels.csv", Mode: 0o644, Size: int64(len(label))}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	w.Write([]byte(label))
 	w.Close()
@@ -326,7 +326,10 @@ func checkNewest(t *testing.T, in, out objstore.Bucket) {
 	t.Helper()
 	ctx := context.Background()
 	var keys []string
-	for i := range out.List(ctx, "") {
+	for i, err := range out.List(ctx, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
 		keys = append(keys, i.Key)
 	}
 	if strings.Join(keys, " ") != stormKey+".gmeta "+stormKey+".gulp" {

@@ -68,13 +68,13 @@ func TestHandlerChecks(t *testing.T) {
 }
 
 // build makes the real function as it is deployed.
-func build(t testing.TB) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "bootstrap")
+func build(tb testing.TB) string {
+	tb.Helper()
+	bin := filepath.Join(tb.TempDir(), "bootstrap")
 	cmd := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "github.com/farread/farread/cmd/fn-pack")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		tb.Fatalf("%v\n%s", err, out)
 	}
 	return bin
 }
@@ -111,33 +111,33 @@ func (a *runtimeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // start runs the function against a Runtime API of its own and waits for its
 // first request for work.
-func start(t testing.TB, bin string) (*runtimeAPI, *exec.Cmd, time.Duration) {
-	t.Helper()
+func start(tb testing.TB, bin string) (*runtimeAPI, *exec.Cmd, time.Duration) {
+	tb.Helper()
 	a := &runtimeAPI{next: make(chan struct{}, 100), events: make(chan string), answer: make(chan string, 1)}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	srv := &http.Server{Handler: a}
-	go srv.Serve(ln)
+	go func() { _ = srv.Serve(ln) }()
 	var log bytes.Buffer
 	cmd := exec.Command(bin)
 	cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + ln.Addr().String(), "AWS_REGION=us-east-1", "AWS_LAMBDA_FUNCTION_NAME=fn-pack", bootstrap.EnvRules + "=" + rules}
 	cmd.Stderr = &log
 	begun := time.Now()
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	gone := make(chan error, 1)
 	go func() { gone <- cmd.Wait() }()
-	t.Cleanup(func() {
-		cmd.Process.Kill()
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill()
 		srv.Close()
 	})
 	select {
 	case <-a.next:
 	case err := <-gone:
-		t.Fatalf("%v\n%s", err, log.String())
+		tb.Fatalf("%v\n%s", err, log.String())
 	}
 	return a, cmd, time.Since(begun)
 }
@@ -180,22 +180,22 @@ func TestFunction(t *testing.T) {
 	}
 }
 
-func resident(t testing.TB, pid int) int64 {
-	t.Helper()
+func resident(tb testing.TB, pid int) int64 {
+	tb.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		t.Skip("no /proc here")
+		tb.Skip("no /proc here")
 	}
 	for line := range strings.Lines(string(b)) {
 		if v, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			n, err := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
 			if err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 			return n << 10
 		}
 	}
-	t.Fatal("no VmRSS")
+	tb.Fatal("no VmRSS")
 	return 0
 }
 
@@ -204,6 +204,6 @@ func BenchmarkColdStart(b *testing.B) {
 	bin := build(b)
 	for b.Loop() {
 		_, cmd, _ := start(b, bin)
-		cmd.Process.Kill()
+		_ = cmd.Process.Kill()
 	}
 }

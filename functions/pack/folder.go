@@ -76,7 +76,7 @@ func (s *local) one(e localFile, f func(File, io.Reader) error) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // only read
 	short := func(err error) error { return err }
 	return f(File{Name: e.Name, Size: e.Size, Off: -1}, member{io.LimitReader(r, e.Size), short})
 }
@@ -330,7 +330,7 @@ func (p *prefix) fetch(ctx context.Context, info objstore.Info) ([]byte, error) 
 	}
 	if errors.Is(err, objstore.ErrChanged) || errors.Is(err, objstore.ErrNotFound) {
 		// Not the marker's own change: no newer event is sure to follow.
-		return nil, fmt.Errorf("%s was replaced while its folder was packed (%s): %w", info.Key, err, objstore.ErrUnavailable)
+		return nil, fmt.Errorf("%s was replaced while its folder was packed (%v): %w", info.Key, err, objstore.ErrUnavailable) //nolint:errorlint // its own sentinel would say that the upload is gone
 	}
 	return nil, err
 }

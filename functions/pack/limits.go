@@ -22,7 +22,7 @@ type Limits struct {
 	Depth   int   // folders in it
 }
 
-// DefaultLimits: a million entries keep the index and the names under 100 MiB;
+// DefaultLimits says what is enough for any honest upload. A million entries keep the index and the names under 100 MiB;
 // 1 TiB is far above what one invocation or one afternoon can pack; JPEGs and
 // archives' headers compress by less than 30, deflate's most is 1032, so 200
 // lets every honest archive pass; 64 MiB holds any camera's image; key and

@@ -113,22 +113,22 @@ func (d *drop) Commit(context.Context) (objstore.Info, error) {
 }
 
 // fat is a JPEG of n bytes: a real one and a tail, as cameras append.
-func fat(t testing.TB, n int) []byte {
-	t.Helper()
-	p := picture(t, 1)
+func fat(tb testing.TB, n int) []byte {
+	tb.Helper()
+	p := picture(tb, 1)
 	return append(p, make([]byte, max(0, n-len(p)))...)
 }
 
 // vastTar is a tar of n images of the given size, about n*size bytes.
-func vastTar(t testing.TB, n, size int) *vast {
-	t.Helper()
+func vastTar(tb testing.TB, n, size int) *vast {
+	tb.Helper()
 	v := &vast{key: "vast.tar"}
-	img := fat(t, size)
+	img := fat(tb, size)
 	pad := make([]byte, (512-len(img)%512)%512)
 	for i := range n {
 		var b bytes.Buffer
 		if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Name: fmt.Sprintf("c%04d/f%06d.jpg", i/1000, i), Mode: 0o644, Size: int64(len(img))}); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		v.add(b.Bytes())
 		v.add(img)
@@ -139,26 +139,26 @@ func vastTar(t testing.TB, n, size int) *vast {
 }
 
 // vastZip is the same as a zip, whose writer believes to write it all.
-func vastZip(t testing.TB, n, size int) *vast {
-	t.Helper()
+func vastZip(tb testing.TB, n, size int) *vast {
+	tb.Helper()
 	v := &vast{key: "vast.zip"}
-	img := fat(t, size)
+	img := fat(tb, size)
 	w := zip.NewWriter(collector{v, img})
 	for i := range n {
 		e, err := w.CreateRaw(&zip.FileHeader{Name: fmt.Sprintf("c%04d/f%06d.jpg", i/1000, i), Method: zip.Store,
 			CRC32: crc32.ChecksumIEEE(img), CompressedSize64: uint64(len(img)), UncompressedSize64: uint64(len(img))})
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := w.Flush(); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if _, err := e.Write(img); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return v
 }
