@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,7 +50,11 @@ read matched its source.`,
 				o.Work = work
 			}
 			o.Command = calledAs(o.Program, os.Args[0])
-			return quickstart.Run(cmd.Context(), o, a.stdout, a.stderr)
+			remarks := a.stderr
+			if a.flags.quiet {
+				remarks = io.Discard
+			}
+			return quickstart.Run(cmd.Context(), o, a.stdout, remarks)
 		},
 	}
 	f := c.Flags()

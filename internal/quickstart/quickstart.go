@@ -40,7 +40,8 @@ type Options struct {
 	// is gone. nil: nobody is told.
 	Temporary func(path string) (gone func())
 
-	started func(*cloud) // for tests
+	started func(*cloud)                                 // for tests
+	clips   func(context.Context) ([]sample.Clip, error) // nil: sample.Clips
 }
 
 // Endpoint is a running local S3 and its key.
@@ -101,6 +102,9 @@ func Run(ctx context.Context, o Options, out, errw io.Writer) (err error) {
 	if o.Command == "" {
 		o.Command = "farread"
 	}
+	if o.clips == nil {
+		o.clips = sample.Clips
+	}
 	if err := portFree(ctx, o.Port); err != nil {
 		return err
 	}
@@ -144,7 +148,7 @@ func serve(ctx context.Context, o Options, c *cloud, p *page, out io.Writer) err
 		}
 	}()
 	p.started(c)
-	clips, err := sample.Clips(ctx)
+	clips, err := o.clips(ctx)
 	if err != nil {
 		return err
 	}

@@ -82,9 +82,12 @@ func bin(t *testing.T) string {
 	return dir
 }
 
+// drawn are the clips; drawing them takes a second, and many under the race detector.
+var drawn = sync.OnceValues(func() ([]sample.Clip, error) { return sample.Clips(context.Background()) })
+
 func clips(t *testing.T) []sample.Clip {
 	t.Helper()
-	c, err := sample.Clips(t.Context())
+	c, err := drawn()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,8 @@ func options(t *testing.T) Options {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
-	return Options{Program: filepath.Join(dir, "farread"), Client: client}
+	return Options{Program: filepath.Join(dir, "farread"), Client: client,
+		clips: func(context.Context) ([]sample.Clip, error) { return drawn() }}
 }
 
 // empty fails the test when something is left in the folder of temporary files.
@@ -233,6 +237,8 @@ func TestMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	unlabelled := c
+	unlabelled.Label = "dusk"
 	wrong := c
 	wrong.Frames = append([][]byte{}, c.Frames...)
 	wrong.Frames[7] = bytes.Clone(wrong.Frames[7])
@@ -245,6 +251,7 @@ func TestMismatch(t *testing.T) {
 		{"all equal", frames(c, "", false, 0, len(c.Frames), 1), true},
 		{"wrong frame not read", frames(wrong, "", false, 0, 7, 1), true},
 		{"one bit in one of many", frames(wrong, "", false, 0, len(c.Frames), 1), false},
+		{"another label", frames(unlabelled, "", false, 0, 1, 1), false},
 		{"one bit in the one", frames(wrong, "", false, 7, 8, 1), false},
 	}
 	for _, tt := range tests {
@@ -483,6 +490,9 @@ func TestRules(t *testing.T) {
 	for _, s := range list {
 		for i, f := range s.upload.objects {
 			_, ok := r.Match(uploads, f.Name)
+			if ok && outputOf(f.Name) != s.output {
+				t.Errorf("%s becomes %+v", f.Name, outputOf(f.Name))
+			}
 			if last := i == len(s.upload.objects)-1; ok != last {
 				t.Errorf("%s: matched %v, last %v", f.Name, ok, last)
 			}

@@ -3,10 +3,12 @@ package quickstart
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/internal/sample"
@@ -115,7 +117,20 @@ func stories(clips []sample.Clip) ([]story, error) {
 	return list, nil
 }
 
-func gulpOutput() output { return output{format: "gulp", data: ".gulp", commit: ".gmeta"} }
+func gulpOutput() output {
+	return output{format: "gulp", data: gulp.DataSuffix, commit: gulp.MetaSuffix}
+}
+
+// outputOf is what the rules make of an upload.
+func outputOf(key string) output {
+	r, _ := rules().Match(uploads, key)
+	for _, o := range []output{gulpOutput()} {
+		if o.format == r.Format {
+			return o
+		}
+	}
+	return output{}
+}
 
 const prefix = "clips/" // of every upload
 
@@ -161,7 +176,12 @@ func zipStory(c sample.Clip) (story, error) {
 
 // folderStory: every frame.
 func folderStory(c sample.Clip) (story, error) {
-	files := c.Files()
+	labels, err := c.LabelsCSV()
+	if err != nil {
+		return story{}, err
+	}
+	labels.Name = c.ID + "/" + labels.Name
+	files := append(c.Files(), labels)
 	objects := make([]sample.File, 0, len(files)+1)
 	for _, f := range files {
 		f.Name = prefix + f.Name
@@ -170,7 +190,7 @@ func folderStory(c sample.Clip) (story, error) {
 	objects = append(objects, sample.File{Name: prefix + c.ID + "/_SUCCESS"})
 	n := len(c.Frames)
 	return story{
-		upload: upload{fmt.Sprintf("%s: %d JPEGs in a folder, closed by _SUCCESS", c.ID, n), objects},
+		upload: upload{fmt.Sprintf("%s: %d JPEGs and labels in a folder, closed by _SUCCESS", c.ID, n), objects},
 		output: gulpOutput(),
 		steps:  []step{frames(c, fmt.Sprintf("all %d frames of %s, cold", n, c.ID), false, 0, n, 1)},
 	}, nil
@@ -202,9 +222,22 @@ func frames(c sample.Clip, what string, warm bool, from, to, by int) step {
 			}
 			n += int64(len(c.Frames[i]))
 		}
-		if all, err := s.gulp.Frames(c.ID); err != nil || all != len(c.Frames) {
-			return 0, fmt.Errorf("%s: id %q has %d frames, not %d: %w", uri, c.ID, all, len(c.Frames), ErrMismatch)
-		}
-		return n, nil
+		return n, about(s.gulp, c, uri)
 	}}
+}
+
+// about compares what the dataset says of the clip.
+func about(g *farread.Gulp, c sample.Clip, uri string) error {
+	it, err := g.Item(c.ID)
+	if err != nil {
+		return err
+	}
+	var meta []struct {
+		Label string `json:"label"`
+	}
+	err = json.Unmarshal(it.MetaData, &meta)
+	if err != nil || len(meta) != 1 || meta[0].Label != c.Label || it.Frames != len(c.Frames) {
+		return fmt.Errorf("%s: id %q has %d frames and meta_data %s: %w", uri, c.ID, it.Frames, it.MetaData, ErrMismatch)
+	}
+	return nil
 }

@@ -213,7 +213,7 @@ func (t *tour) show(ctx context.Context, i invocation) {
 		case !done && r.Failed:
 			t.page.event(i, r, Output{}, errors.New("failed, to be tried again"))
 		case done:
-			out, err := t.find(ctx, gulpOutput(), r.Key, "")
+			out, err := t.find(ctx, outputOf(r.Key), r.Key, "")
 			t.page.event(i, r, out, err)
 		}
 	}

@@ -33,39 +33,52 @@ type scene interface {
 	draw(c *canvas, t float64)
 }
 
+// A film is a clip that is not drawn yet.
+type film struct {
+	Clip
+
+	frames int
+	scene  scene
+}
+
+func films() []film {
+	return []film{
+		{Clip{ID: "sunrise", Label: "day", Title: "the sun rises behind hills"}, 40, newSunrise()},
+		{Clip{ID: "planet", Label: "space", Title: "a planet with rings turns, its moons pass"}, 48, newPlanet()},
+		{Clip{ID: "aurora", Label: "night", Title: "northern lights over a lake"}, 36, newAurora()},
+	}
+}
+
+// frame draws and encodes frame i.
+func (f film) frame(i int, t *tones) ([]byte, error) {
+	page := new(canvas)
+	f.scene.draw(page, float64(i)/float64(f.frames))
+	b, err := page.encode(t)
+	if err != nil {
+		return nil, fmt.Errorf("clip %s frame %d: %w", f.ID, i, err)
+	}
+	return b, nil
+}
+
 // Clips draws and encodes the three clips, on all cores: sunrise, planet,
 // aurora. It takes about a second of one core. On one machine and one release
 // of Go the bytes are always the same; another processor may round a pixel
 // differently, and another image/jpeg may encode differently.
 func Clips(ctx context.Context) ([]Clip, error) {
-	clips := []struct {
-		Clip
-		frames int
-		scene  scene
-	}{
-		{Clip{ID: "sunrise", Label: "day", Title: "the sun rises behind hills"}, 40, newSunrise()},
-		{Clip{ID: "planet", Label: "space", Title: "a planet with rings turns, its moons pass"}, 48, newPlanet()},
-		{Clip{ID: "aurora", Label: "night", Title: "northern lights over a lake"}, 36, newAurora()},
-	}
-	tones := newTones()
-	out := make([]Clip, len(clips))
+	list, tones := films(), newTones()
+	out := make([]Clip, len(list))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, c := range clips {
-		out[i] = c.Clip
-		out[i].Frames = make([][]byte, c.frames)
-		for f := range c.frames {
+	for i, f := range list {
+		out[i] = f.Clip
+		out[i].Frames = make([][]byte, f.frames)
+		for k := range f.frames {
 			g.Go(func() (err error) {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				page := new(canvas)
-				c.scene.draw(page, float64(f)/float64(c.frames))
-				out[i].Frames[f], err = page.encode(tones)
-				if err != nil {
-					return fmt.Errorf("clip %s frame %d: %w", c.ID, f, err)
-				}
-				return nil
+				out[i].Frames[k], err = f.frame(k, tones)
+				return err
 			})
 		}
 	}
