@@ -30,7 +30,7 @@ func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions)
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
 	}
-	s := &gulpSet{c: c, b: b, prefix: prefix, o: o, phase: rangeio.OnePhase(context.Background()), open: map[string]*objstore.Object{}}
+	s := &gulpSet{c: c, b: b, prefix: prefix, o: o, phase: rangeio.OnePhase(ctx), open: map[string]*objstore.Object{}}
 	d, err := gulp.OpenDataset(ctx, s, c.gulpOptions(o.Options))
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *gulpSet) Open(ctx context.Context, name string) (rangeio.Reader, error)
 	if isMeta {
 		o.Head = metaHead
 	}
-	ob, err := s.c.open(inPhase{ctx, s.phase}, s.b, s.prefix+name, o)
+	ob, err := s.c.open(inPhase{ctx, s.phase}, s.b, s.prefix+name, o) //nolint:contextcheck // it ends with ctx
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +146,8 @@ func (s *gulpSet) paired(p gulp.Pair) error {
 
 // inPhase is a context with another's place among phases.
 type inPhase struct {
-	context.Context
-	phase context.Context //nolint:containedctx // consulted for values only, for the length of one call
+	context.Context                 //nolint:containedctx // it is one
+	phase           context.Context //nolint:containedctx // consulted for values only, for the length of one call
 }
 
 func (p inPhase) Value(key any) any {

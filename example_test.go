@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -22,15 +21,15 @@ func ExampleOpen() {
 
 	obj, err := farread.Open(ctx, uri)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	z, err := zip.NewReader(obj, obj.Size())
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	f, err := z.Open("hello.txt")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(f)
@@ -48,10 +47,10 @@ func ExampleClient_OpenGulp() {
 	defer client.CloseIdleConnections()
 	clips, err := client.OpenGulp(ctx, filepath.Join(dir, "clips.gulp"), farread.GulpOptions{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for id := range clips.IDs() {
-		n, _ := clips.Frames(id) //nolint:errcheck // the id comes from the index
+		n, _ := clips.Frames(id)
 		fmt.Println(id, n)
 	}
 	frame, err := clips.ReadFrame(ctx, nil, "sunrise", 2)
@@ -69,14 +68,14 @@ func ExampleOpenGulp() {
 
 	clips, err := farread.OpenGulp(context.Background(), filepath.Join(dir, "clips.gmeta"))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	err = clips.Each(context.Background(), func(id string, i int, frame []byte) error {
 		fmt.Println(id, i, len(frame))
 		return nil
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output:
 	// sunrise 0 16
@@ -90,7 +89,7 @@ func ExampleOpenGulp() {
 func sampleZip() string {
 	f, err := os.CreateTemp("", "example-*.zip")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	z := zip.NewWriter(f)
 	w, err := z.Create("hello.txt")
@@ -104,7 +103,7 @@ func sampleZip() string {
 		err = f.Close()
 	}
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return f.Name()
 }
@@ -112,32 +111,32 @@ func sampleZip() string {
 func sampleGulp() string {
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	data, err := os.Create(filepath.Join(dir, "clips.gulp"))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	meta, err := os.Create(filepath.Join(dir, "clips.gmeta"))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	w := gulp.NewWriter(data, gulp.WriterOptions{})
 	for _, id := range []string{"sunrise", "aurora"} {
 		for i := range 3 {
 			if err := w.WriteFrame(id, fmt.Appendf(nil, "%s, frame %d", id, i)); err != nil {
-				log.Fatal(err)
+				panic(err)
 			}
 		}
 	}
 	if err := w.WriteMeta(meta); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := data.Close(); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := meta.Close(); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return dir
 }

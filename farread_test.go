@@ -28,7 +28,7 @@ func payload(id string, i, n int) []byte {
 }
 
 // chunk makes the two objects of a gulp chunk with frames frames of every id.
-func chunk(t testing.TB, frames, size int, ids ...string) (data, meta []byte) {
+func chunk(t *testing.T, frames, size int, ids ...string) (data, meta []byte) {
 	t.Helper()
 	var d, m bytes.Buffer
 	w := gulp.NewWriter(&d, gulp.WriterOptions{})
@@ -54,7 +54,7 @@ func remote(c Config) (*Client, *memstore.Bucket) {
 	return client, b
 }
 
-func put(t testing.TB, b objstore.Bucket, key string, p []byte, meta map[string]string) objstore.Info {
+func put(t *testing.T, b objstore.Bucket, key string, p []byte, meta map[string]string) objstore.Info {
 	t.Helper()
 	in, err := objstore.Put(t.Context(), b, key, bytes.NewReader(p), objstore.PutOptions{Meta: meta})
 	if err != nil {
@@ -257,7 +257,7 @@ func TestLocalAndHTTP(t *testing.T) {
 	}
 }
 
-func write(t testing.TB, name string, p []byte) {
+func write(t *testing.T, name string, p []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)

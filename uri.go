@@ -41,13 +41,13 @@ func (c *Client) Bucket(ctx context.Context, uri string) (b objstore.Bucket, key
 }
 
 // bucket finds or makes the bucket for a place.
-func (c *Client) bucket(place string, make func() (objstore.Bucket, error)) (objstore.Bucket, error) {
+func (c *Client) bucket(place string, driver func() (objstore.Bucket, error)) (objstore.Bucket, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s, ok := c.buckets[place]; ok {
 		return s.bucket, nil
 	}
-	d, err := make()
+	d, err := driver()
 	if err != nil {
 		return nil, err
 	}
@@ -82,16 +82,16 @@ func (c *Client) local(path string) (objstore.Bucket, string, error) {
 	}
 	dir, key := filestore.Locate(path)
 	if key != "" {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			dir, key = filepath.Split(real)
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			dir, key = filepath.Split(target)
 		}
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w: %w", path, objstore.ErrInvalid, err)
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
 	}
 	b, err := c.bucket("file://"+filepath.ToSlash(dir), func() (objstore.Bucket, error) {
 		d, err := filestore.New(filestore.Config{Dir: dir})

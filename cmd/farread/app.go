@@ -163,7 +163,7 @@ func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Durati
 // run is main without signals.
 func (a *app) run(ctx context.Context, args []string) error {
 	a.start = time.Now()
-	root := newRoot(a)
+	root := newRoot(a) //nolint:contextcheck // commands get theirs from ExecuteContext
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)

@@ -25,7 +25,7 @@ import (
 )
 
 // chunkOf writes a chunk of frames of 20 000 bytes.
-func chunkOf(t testing.TB, dir, dataName, metaName string, frames map[string]int) string {
+func chunkOf(t *testing.T, dir, dataName, metaName string, frames map[string]int) string {
 	t.Helper()
 	var data, meta bytes.Buffer
 	w := gulp.NewWriter(&data, gulp.WriterOptions{})

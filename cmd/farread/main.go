@@ -18,7 +18,7 @@ const grace = 700 * time.Millisecond
 func main() {
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv,
-		terminal: term.IsTerminal(int(os.Stderr.Fd())), //nolint:gosec // a file descriptor fits
+		terminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)

@@ -46,7 +46,7 @@ type runner struct {
 	stdin string
 }
 
-func (r runner) run(t testing.TB, args ...string) result {
+func (r runner) run(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{stdin: strings.NewReader(r.stdin), stdout: &out, stderr: &errs, env: func(k string) string { return r.env[k] }}
@@ -55,7 +55,7 @@ func (r runner) run(t testing.TB, args ...string) result {
 }
 
 // run runs a command that must succeed without a word on stderr.
-func run(t testing.TB, args ...string) string {
+func run(t *testing.T, args ...string) string {
 	t.Helper()
 	r := runner{}.run(t, args...)
 	if r.code != 0 || r.stderr != "" {
@@ -65,7 +65,7 @@ func run(t testing.TB, args ...string) string {
 }
 
 // stats runs a command with --stats and returns its line.
-func stats(t testing.TB, args ...string) (s struct{ Requests, Bytes, Phases int64 }) {
+func stats(t *testing.T, args ...string) (s struct{ Requests, Bytes, Phases int64 }) {
 	t.Helper()
 	r := runner{}.run(t, append(args, "--stats")...)
 	if r.code != 0 {
@@ -78,7 +78,7 @@ func stats(t testing.TB, args ...string) (s struct{ Requests, Bytes, Phases int6
 }
 
 // photo is a small real JPEG, another one for each seed.
-func photo(t testing.TB, seed int) []byte {
+func photo(t *testing.T, seed int) []byte {
 	t.Helper()
 	m := image.NewRGBA(image.Rect(0, 0, 24+seed%7, 16))
 	for y := range 16 {
@@ -94,7 +94,7 @@ func photo(t testing.TB, seed int) []byte {
 }
 
 // clips are the frames of the sample: id to frames.
-func clips(t testing.TB) map[string][][]byte {
+func clips(t *testing.T) map[string][][]byte {
 	t.Helper()
 	out := map[string][][]byte{}
 	for k, id := range []string{"one", "sub/two", "three 3"} {
@@ -106,7 +106,7 @@ func clips(t testing.TB) map[string][][]byte {
 }
 
 // sample writes x.gulp and x.gmeta with the clips, and returns its path.
-func sample(t testing.TB, dir string) string {
+func sample(t *testing.T, dir string) string {
 	t.Helper()
 	name := filepath.Join(dir, "x.gulp")
 	var data, meta bytes.Buffer
@@ -131,7 +131,7 @@ func sample(t testing.TB, dir string) string {
 }
 
 // hostile writes a chunk with one frame for each id.
-func hostile(t testing.TB, dir string, ids ...string) string {
+func hostile(t *testing.T, dir string, ids ...string) string {
 	t.Helper()
 	var data bytes.Buffer
 	w := gulp.NewWriter(&data, gulp.WriterOptions{})
@@ -149,7 +149,7 @@ func hostile(t testing.TB, dir string, ids ...string) string {
 	return filepath.Join(dir, "h.gulp")
 }
 
-func write(t testing.TB, name string, p []byte) {
+func write(t *testing.T, name string, p []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func write(t testing.TB, name string, p []byte) {
 }
 
 // files are the files below dir and what is in them.
-func files(t testing.TB, dir string) map[string]string {
+func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -179,7 +179,7 @@ func files(t testing.TB, dir string) map[string]string {
 }
 
 // lines decodes one JSON object a line.
-func lines[T any](t testing.TB, text string) (out []T) {
+func lines[T any](t *testing.T, text string) (out []T) {
 	t.Helper()
 	for l := range strings.Lines(text) {
 		var v T
@@ -192,7 +192,7 @@ func lines[T any](t testing.TB, text string) (out []T) {
 }
 
 // photosTar is an archive of the clips, frames in order, with labels at the end.
-func photosTar(t testing.TB) []byte {
+func photosTar(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -313,7 +313,7 @@ func TestVersion(t *testing.T) {
 }
 
 // put writes an object through a run's own client.
-func put(t testing.TB, a *app, uri string, p []byte) {
+func put(t *testing.T, a *app, uri string, p []byte) {
 	t.Helper()
 	b, key, err := a.client.Bucket(t.Context(), uri)
 	if err != nil {

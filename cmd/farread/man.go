@@ -12,7 +12,7 @@ import (
 )
 
 // newMan writes the manual pages; packagers call it.
-func newMan(a *app) *cobra.Command {
+func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "Write the manual pages into a folder", Hidden: true,
 		Long:    `Write one manual page for each command and topic, farread.1, farread-get.1 …, into DIR.`,
@@ -26,7 +26,7 @@ func newMan(a *app) *cobra.Command {
 
 func writeMan(c *cobra.Command, dir string) error {
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
-	if err := os.WriteFile(filepath.Join(dir, name+".1"), manPage(c), filePerm); err != nil { //nolint:gosec // manual pages are for everybody
+	if err := os.WriteFile(filepath.Join(dir, name+".1"), manPage(c), filePerm); err != nil {
 		return err
 	}
 	for _, sub := range c.Commands() {

@@ -17,7 +17,7 @@ import (
 )
 
 // contents are the frames and meta_data behind a URI, as the commands give them.
-func contents(t testing.TB, uri string, flags ...string) map[string]string {
+func contents(t *testing.T, uri string, flags ...string) map[string]string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
 	run(t, slices.Concat([]string{"get", uri, "-o", out}, flags)...)
@@ -236,10 +236,11 @@ func TestS3(t *testing.T) {
 			t.Errorf("%s: exit %d %q", uri, r.code, r.stderr)
 		}
 	}
-	t.Run("worker", func(t *testing.T) { worker(t, dir) })
+	worker(t, dir)
 }
 
 func worker(t *testing.T, dir string) {
+	t.Helper()
 	rules := `[{"bucket":"uploads","suffix":".tar","job":"pack","out":{"bucket":"datasets","prefix":"made/"}}]`
 	record := func(key string) string {
 		return fmt.Sprintf(`{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"uploads"},"object":{"key":%q,"size":1}}}`, key)
@@ -263,7 +264,7 @@ func worker(t *testing.T, dir string) {
 }
 
 // upload puts bytes into a bucket.
-func upload(t testing.TB, uri string, p []byte) {
+func upload(t *testing.T, uri string, p []byte) {
 	t.Helper()
 	a := &app{}
 	a.flags.policy, a.flags.maxMemory = "fast", 1<<30

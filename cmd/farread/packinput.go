@@ -145,11 +145,11 @@ func (s *images) Each(ctx context.Context, f func(pack.File, io.Reader) error) e
 }
 
 func one(name string, f func(pack.File, io.Reader) error) error {
-	r, err := os.Open(name) //nolint:gosec // what the user named
+	r, err := os.Open(name)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer r.Close() //nolint:errcheck // only read
 	info, err := r.Stat()
 	if err != nil {
 		return err

@@ -265,7 +265,7 @@ func TestVerify(t *testing.T) {
 }
 
 // big is a chunk of some 2.4 MB with ids a and b.
-func big(t testing.TB, dir string) string {
+func big(t *testing.T, dir string) string {
 	t.Helper()
 	return chunkOf(t, dir, "x.gulp", "x.gmeta", map[string]int{"a": 60, "b": 60})
 }

@@ -55,7 +55,7 @@ func newRoot(a *app) *cobra.Command {
 	add("make", newPack(a), newUnpack(a), newWorker(a))
 	add("else", newQuickstart(a), newVersion(a))
 	root.AddCommand(topics()...)
-	root.AddCommand(newMan(a))
+	root.AddCommand(newMan())
 	root.SetHelpCommandGroupID("else")
 	root.SetCompletionCommandGroupID("else")
 	return root

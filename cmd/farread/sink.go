@@ -49,14 +49,14 @@ func (s *streamSink) abort()        {}
 // it. What is there and no regular file (a pipe, a device) is written directly.
 func (a *app) newFileSink(name string) (sink, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0) //nolint:gosec // what the user named
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, err
 		}
 		return &fileSink{streamSink: streamSink{w: f}, a: a, f: f}, nil
 	}
 	temp := a.tempName(filepath.Dir(name))
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm) //nolint:gosec // beside what the user named
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
 	if err != nil {
 		a.trash.keep(temp)
 		return nil, asNamed(err, name)

@@ -137,7 +137,7 @@ func (a *app) rules(file string) (functions.Rules, error) {
 		}
 	}
 	if file != "" {
-		b, err := os.ReadFile(file) //nolint:gosec // what the user named
+		b, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
@@ -153,11 +153,11 @@ func (a *app) rules(file string) (functions.Rules, error) {
 func (a *app) readEvent(name string) ([]byte, error) {
 	in := a.stdin
 	if name != "-" {
-		f, err := os.Open(name) //nolint:gosec // what the user named
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, err
 		}
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // only read
 		in = f
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxEvent+1))
