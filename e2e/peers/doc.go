@@ -1,0 +1,4 @@
+// Package peers holds tests with the reference tools of the formats: what farread
+// writes, they read, and the reverse. They need Python with gulpio2 and the
+// build tag "peers": make venv, then make peers.
+package peers
