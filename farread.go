@@ -137,3 +137,9 @@ func Open(ctx context.Context, uri string) (*objstore.Object, error) {
 func OpenGulp(ctx context.Context, uri string) (*Gulp, error) {
 	return New(Config{}).OpenGulp(ctx, uri, GulpOptions{})
 }
+
+// OpenGulpDataset opens a folder or prefix of gulp chunks with a Client of its
+// own; see Client.OpenGulpDataset.
+func OpenGulpDataset(ctx context.Context, uri string) (*GulpDataset, error) {
+	return New(Config{}).OpenGulpDataset(ctx, uri, GulpOptions{})
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/internal/tracetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
 	"github.com/farread/farread/rangeio"
@@ -313,4 +314,31 @@ func TestInPhaseEndsWithItsContext(t *testing.T) {
 	if p.Err() == nil {
 		t.Error("it outlives its context")
 	}
+}
+
+// TestTrace pins the requests themselves.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	var log tracetest.Log
+	c, b := remote(Config{})
+	c.buckets["s3://b"] = store{b, log.Middleware()(b)}
+	data, meta := chunk(t, 40, 9_000, "a", "b")
+	in := put(t, b, "x.gulp", data, nil)
+	put(t, b, "x.gmeta", meta, map[string]string{metaDataETag: in.ETag})
+	g, err := c.OpenGulp(t.Context(), "s3://b/x.gulp", GulpOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Step("open x.gulp")
+	for _, r := range [][3]int{{39, 40, 1}, {0, 40, 5}, {0, 40, 1}, {0, 0, 1}} {
+		if _, err := g.AppendFrames(t.Context(), nil, "b", r[0], r[1], r[2]); err != nil {
+			t.Fatal(err)
+		}
+		log.Step(fmt.Sprintf("frames %v of b", r))
+	}
+	if _, err := g.ReadFrame(t.Context(), nil, "a", 0); err != nil {
+		t.Fatal(err)
+	}
+	log.Step("frame 0 of a, which opening brought along")
+	log.Golden(t, "testdata/gulp.trace")
 }

@@ -21,7 +21,7 @@ func newExplain(a *app) *cobra.Command {
 		how aim
 	)
 	c := &cobra.Command{
-		Use: "explain URI [selector]", Short: "The requests that a read would make, without making them",
+		Use: "explain URI [selector]", DisableFlagsInUseLine: true, Short: "The requests that a read would make, without making them",
 		Long: `Show the requests that get with the same selector would make. The index is read
 for it; requests for payload are planned, by the same code as in get, and not sent.
 Requests of one phase are sent side by side; each phase waits for the one before.`,
@@ -156,6 +156,7 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 	for _, r := range p.Requests[made:] {
 		p.Bytes += r.Len
 	}
+	listed(p.Requests[:made], spent.Bytes)
 	slices.SortStableFunc(p.Requests, func(x, y traceRow) int {
 		return cmp.Or(cmp.Compare(x.Phase, y.Phase), cmp.Compare(x.Object, y.Object), cmp.Compare(x.Off, y.Off))
 	})
@@ -163,6 +164,21 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 		return writeJSON(a.stdout, p)
 	}
 	return a.tellPlan(p)
+}
+
+// listed gives listings the bytes that nothing else accounts for: a trace sees
+// their objects only.
+func listed(made []traceRow, bytes int64) {
+	first := -1
+	for i, r := range made {
+		bytes -= r.Len
+		if r.Why == "list" && first < 0 {
+			first = i
+		}
+	}
+	if first >= 0 {
+		made[first].Len = max(0, bytes)
+	}
 }
 
 func (a *app) tellPlan(p plan) error {

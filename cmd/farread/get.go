@@ -35,7 +35,7 @@ func newGet(a *app) *cobra.Command {
 		out string
 	)
 	c := &cobra.Command{
-		Use: "get URI [selector] -o OUT", Short: "Read payload bytes: frames of a gulp",
+		Use: "get URI [selector] -o OUT", DisableFlagsInUseLine: true, Short: "Read payload bytes: frames of a gulp",
 		Long: getLong,
 		Example: `  farread get s3://frames/train/ --id 702766 --frames 3 -o frame.jpg
   farread get s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4 -o clip/

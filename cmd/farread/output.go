@@ -123,7 +123,7 @@ func (a *app) newBar(what string, total int64) bar {
 	}
 	return bar{progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(a.stderr), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true), progressbar.OptionShowTotalBytes(true),
+		progressbar.OptionShowBytes(true), progressbar.OptionShowCount(), progressbar.OptionUseIECUnits(true), progressbar.OptionShowTotalBytes(true),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(false), progressbar.OptionSetWidth(24),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true),
 		progressbar.OptionUseANSICodes(true),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"strings"
 
@@ -108,6 +109,7 @@ func (a *app) pack(ctx context.Context, srcs []string, dst string, f packFlags) 
 		return err
 	}
 	rep := packReport{Format: gulp.Format}
+	defer newFolder(b)()
 	switch {
 	case !isPair:
 		err = a.packDataset(ctx, inputs, dst, int64(f.chunk), &rep)
@@ -123,6 +125,16 @@ func (a *app) pack(ctx context.Context, srcs []string, dst string, f packFlags) 
 		return writeJSON(a.stdout, rep)
 	}
 	return a.tellPacked(rep)
+}
+
+// newFolder returns what removes the local folder of a bucket again if it is
+// not there yet and nothing comes to lie in it.
+func newFolder(b objstore.Bucket) func() {
+	dir, local := strings.CutPrefix(b.Name(), "file://")
+	if _, err := os.Stat(dir); !local || err == nil {
+		return func() {}
+	}
+	return func() { _ = os.Remove(dir) } // fails where there is something in it
 }
 
 func (a *app) tellPacked(r packReport) error {

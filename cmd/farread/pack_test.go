@@ -162,7 +162,7 @@ func TestPackDatasetFailsWhole(t *testing.T) {
 	if r.code != exitCorrupt && r.code != exitUsage {
 		t.Errorf("exit %d %q", r.code, r.stderr)
 	}
-	if left, err := os.ReadDir(filepath.Join(dir, "set")); !errors.Is(err, fs.ErrNotExist) && len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Join(dir, "set")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("left %v", left)
 	}
 }
@@ -227,6 +227,8 @@ func TestS3(t *testing.T) {
 	if d := cmp.Diff(contents(t, dst), contents(t, "s3://datasets/train")); d != "" {
 		t.Errorf("dataset (-chunk +dataset):\n%s", d)
 	}
+	explained(t, "s3://datasets/train/", "--id", "sub/two")
+	explained(t, dst)
 	objects := lines[objectLine](t, run(t, "ls", "s3://datasets/", "--json"))
 	if len(objects) < 4 || objects[0].URI != "s3://datasets/clips/a.gmeta" {
 		t.Errorf("%+v", objects)

@@ -175,6 +175,7 @@ func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk
 		return at(dst, err)
 	}
 	o := &output{b: b}
+	defer newFolder(b)()
 	defer o.abort(ctx)
 	r := &roller{ctx: ctx, out: o, max: chunk, next: d.Next(), dir: prefix, at: map[string]*gulp.Writer{},
 		taken: func(id string) bool {
