@@ -265,3 +265,20 @@ func noise(n, seed int) []byte {
 	}
 	return p
 }
+
+// BenchmarkPack is the job without a network: frames of 12.7 KB, as B3 counts.
+func BenchmarkPack(b *testing.B) {
+	for name, v := range map[string]*vast{"tar": vastTar(b, 20_000, 12_700), "zip": vastZip(b, 20_000, 12_700)} {
+		b.Run("format="+name, func(b *testing.B) {
+			b.SetBytes(v.size)
+			b.ReportAllocs()
+			for b.Loop() {
+				j := &pack.Job{Out: &sink{infos: map[string]objstore.Info{}}}
+				if _, err := j.Run(b.Context(), v, functions.Upload{Bucket: "b", Key: v.key, ETag: `"vast"`, Sequencer: "1", Size: v.size}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(20_000*float64(b.N)/b.Elapsed().Seconds(), "frames/s")
+		})
+	}
+}

@@ -12,8 +12,9 @@
 //     their name before the last "_" or "-" and a number, else to the upload's
 //     own name.
 //   - Frames of an id stand in natural order of their names (f2 before f10),
-//     wherever they lie in the data, if the writer can reorder its index; else
-//     in the upload's order. Ids stand in the order of their first
+//     wherever they lie in the data: an archive is streamed in the order in
+//     which it lies, and its index put into order at the end. (A dataset of
+//     several chunks publishes indexes as it goes: see ToDataset.) Ids stand in the order of their first
 //     frame: natural order in folders, the archive's order otherwise.
 //   - Two files of one name, links, devices, names that would leave the folder
 //     and files that are neither JPEGs nor labels fail the whole upload; what

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
@@ -63,7 +64,7 @@ func ToPair(ctx context.Context, src Source, t Target, dataKey, metaKey string, 
 }
 
 // errApart is met by writers that need every id in one piece.
-var errApart = errors.New("the frames of an id do not lie side by side, which a dataset of several chunks needs")
+var errApart = errors.New("the frames of an id do not lie side by side in the order of their names, which a dataset of several chunks needs")
 
 // ToDataset packs src into chunks data_N.gulp and meta_N.gmeta under prefix (""
 // or ending in a slash). An id is never split, and its frames must lie side by
@@ -92,18 +93,12 @@ func StreamDataset(ctx context.Context, src Source, w *gulp.DatasetWriter, o Opt
 	s := newStream(src, nil, o)
 	rows := &rollover{ctx: ctx, w: w, s: s, bases: map[string]int{}}
 	s.w = rows
-	ids := map[string]struct{}{}
-	look := func(name string) bool {
-		if id := idOf(name, s.about.Name); !isJunk(name) && !isLabels(name) {
-			if _, ok := ids[id]; !ok {
-				ids[id] = struct{}{}
-				rows.bases[path.Base(id)]++
-			}
-		}
-		return isLabels(name)
-	}
-	if err := c.choose(ctx, look, s.named(s.file)); err != nil {
+	look := &survey{about: s.about, bases: rows.bases, last: map[string]string{}}
+	if err := c.choose(ctx, look.see, s.named(s.file)); err != nil {
 		return s.res, err
+	}
+	if look.err != nil {
+		return s.res, look.err
 	}
 	s.entries, s.read = 0, 0
 	if err := c.choose(ctx, func(name string) bool { return !isLabels(name) }, s.named(s.file)); err != nil {
@@ -113,12 +108,41 @@ func StreamDataset(ctx context.Context, src Source, w *gulp.DatasetWriter, o Opt
 		return s.res, fail(s.about.Format, "", -1, unsupported("no JPEG in it"))
 	}
 	for _, t := range s.order {
-		if err := s.mend(t); err != nil {
+		if err := s.mend(t); err != nil { // finds names that are there twice
 			return s.res, err
 		}
 	}
 	s.res.Unlabelled = int64(s.labels.unused())
 	return s.res, nil
+}
+
+// survey looks at the names of an upload before anything is written.
+type survey struct {
+	about About
+	bases map[string]int    // how many ids end in it
+	last  map[string]string // name of the last frame of an id
+	id    string
+	err   error // the first reason why the upload cannot become a dataset
+}
+
+// see notes a name, and keeps labels.
+func (v *survey) see(name string) bool {
+	if isLabels(name) {
+		return true
+	}
+	if isJunk(name) || v.err != nil {
+		return false
+	}
+	id, base := idOf(name, v.about.Name), path.Base(name)
+	prev, seen := v.last[id]
+	switch {
+	case !seen:
+		v.bases[path.Base(id)]++
+	case id != v.id, natural(prev, base) > 0:
+		v.err = fail(v.about.Format, fmt.Sprintf("%q", name), -1, fmt.Errorf("%w: %w", errApart, formats.ErrUnsupported))
+	}
+	v.id, v.last[id] = id, base
+	return false
 }
 
 // rollover hands whole ids to a dataset writer.
@@ -135,7 +159,7 @@ type rollover struct {
 func (r *rollover) WriteFrame(id string, payload []byte) error {
 	if !r.any || r.id != id {
 		if _, ok := r.done[id]; ok {
-			return fmt.Errorf("id %.80q: %w: %w", id, errApart, unsupported("interleaved"))
+			return fmt.Errorf("id %.80q: %w: %w", id, errApart, formats.ErrUnsupported)
 		}
 		if r.done == nil {
 			r.done = map[string]struct{}{}

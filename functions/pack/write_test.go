@@ -81,15 +81,23 @@ func TestToDataset(t *testing.T) {
 		}
 	}
 	fs = fs[:12]
+	back := slices.Clone(fs)
+	slices.Reverse(back)
+	put(t, in, "back.zip", zipOf(t, zip.Store, back), nil)
 	slices.SortStableFunc(fs, func(a, b file) int {
 		return bytes.Compare([]byte(a.name[len(a.name)-6:]), []byte(b.name[len(b.name)-6:]))
 	})
 	put(t, in, "mixed.tar", tarOf(t, fs), nil)
-	src, err := pack.Open(t.Context(), in, "mixed.tar", pack.Options{})
-	if err != nil {
-		t.Fatal(err)
+	for _, key := range []string{"mixed.tar", "back.zip"} {
+		src, err := pack.Open(t.Context(), in, key, pack.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := pack.ToDataset(t.Context(), src, pack.Target{Bucket: out}, "m/", gulp.DatasetOptions{}, pack.Options{}); !errors.Is(err, formats.ErrUnsupported) {
+			t.Errorf("%s: %v", key, err)
+		}
 	}
-	if _, _, err := pack.ToDataset(t.Context(), src, pack.Target{Bucket: out}, "m/", gulp.DatasetOptions{}, pack.Options{}); !errors.Is(err, formats.ErrUnsupported) {
-		t.Errorf("interleaved: %v", err)
+	for info, err := range out.List(t.Context(), "m/") {
+		t.Errorf("%s was published, %v", info.Key, err)
 	}
 }
