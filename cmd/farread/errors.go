@@ -60,6 +60,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case is(functions.ErrTaken): // before ErrUnsupported, which it matches for workers
 		return exitChanged
+	case is(functions.ErrSkip): // of a worker's job; one's own outputs among them
+		return exitCorrupt
 	case is(errRetry):
 		return exitUnavailable
 	case is(formats.ErrCorrupt, formats.ErrUnsupported, formats.ErrTooLarge, errors.ErrUnsupported):

@@ -108,6 +108,11 @@ func (a *app) pack(ctx context.Context, srcs []string, dst string, f packFlags) 
 	if err != nil {
 		return err
 	}
+	if isPair && len(inputs) == 1 && strings.HasPrefix(b.Name(), "s3://") {
+		if err := asWorker(ctx, &inputs[0], b, pair); err != nil {
+			return err
+		}
+	}
 	rep := packReport{Format: gulp.Format}
 	defer newFolder(b)()
 	switch {
@@ -213,10 +218,53 @@ func taken(b objstore.Bucket, key string) error {
 	return fmt.Errorf("%s exists (--force replaces it): %w", printable(join(b.Name(), key)), objstore.ErrExists)
 }
 
+// asWorker finds the job that a worker runs for an input, if its output has the
+// name of DST: then the two must agree on who made it, whoever comes first.
+func asWorker(ctx context.Context, in *input, b objstore.Bucket, pair gulp.Pair) error {
+	prefixFor := func(key string) (string, bool) {
+		prefix, ok := strings.CutSuffix(pair.Data, functions.OutputKey("", key, gulp.DataSuffix))
+		return prefix, ok && functions.OutputKey(prefix, key, gulp.DataSuffix) == pair.Data &&
+			functions.OutputKey(prefix, key, gulp.MetaSuffix) == pair.Meta
+	}
+	if in.upload != nil {
+		if prefix, ok := prefixFor(in.upload.Key); ok {
+			in.job = &pack.Job{Out: b, Prefix: prefix}
+		}
+		return nil
+	}
+	bucket, ok := "", false
+	if in.bucket != nil {
+		bucket, ok = strings.CutPrefix(in.bucket.Name(), "s3://")
+	}
+	for _, name := range []string{"_SUCCESS", "manifest.json"} {
+		prefix, fits := prefixFor(in.key + name)
+		if !ok || !fits {
+			continue
+		}
+		info, err := in.bucket.Head(ctx, in.key+name)
+		if errors.Is(err, objstore.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return at(in.uri, err)
+		}
+		in.upload = &functions.Upload{Bucket: bucket, Key: info.Key, ETag: info.ETag, VersionID: info.VersionID, Size: info.Size}
+		in.job = &pack.Job{Out: b, Prefix: prefix}
+		return nil
+	}
+	return nil
+}
+
 // publish runs the job of the pack function on one upload.
 func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gulp.Pair, force bool, rep *packReport) error {
+	if in.job != nil {
+		in.job.Options.Progress = func(p pack.Progress) { rep.IDs, rep.Frames = p.IDs, p.Frames }
+	}
 	p := functions.Pair{Bucket: b, Data: pair.Data, Meta: pair.Meta, Layout: "cli"}
 	run := func() ([]objstore.Info, error) {
+		if in.job != nil {
+			return in.job.Run(ctx, in.bucket, *in.upload)
+		}
 		return p.Publish(ctx, in.bucket, *in.upload, func(ctx context.Context, u functions.Upload, data io.Writer) (func(io.Writer) error, error) {
 			again := in
 			if u != *in.upload {
@@ -246,6 +294,9 @@ func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gul
 		infos, err = run()
 	}
 	rep.Unchanged = len(infos) == 0
+	if in.job != nil && len(infos) > 0 {
+		rep.Bytes = infos[0].Size
+	}
 	rep.Outputs = []string{join(b.Name(), pair.Data), join(b.Name(), pair.Meta)}
 	return err
 }

@@ -227,6 +227,17 @@ func TestS3(t *testing.T) {
 	if d := cmp.Diff(contents(t, dst), contents(t, "s3://datasets/train")); d != "" {
 		t.Errorf("dataset (-chunk +dataset):\n%s", d)
 	}
+	// Where DST is what a worker would make, pack and worker agree on it.
+	for i, p := range clips(t)["three 3"] {
+		upload(t, fmt.Sprintf("s3://uploads/day/c1/%d.jpg", i), p)
+	}
+	upload(t, "s3://uploads/day/_SUCCESS", nil)
+	if got := run(t, "pack", "s3://uploads/day/", "s3://datasets/made/day/frames.gulp"); !strings.Contains(got, "9 frames of 1 id") {
+		t.Errorf("a closed folder: %q", got)
+	}
+	if got := run(t, "pack", "s3://uploads/other.tar", "s3://datasets/made/other.tar.gulp"); !strings.Contains(got, "15 frames of 3 ids") {
+		t.Errorf("a worker's output: %q", got)
+	}
 	explained(t, "s3://datasets/train/", "--id", "sub/two")
 	explained(t, dst)
 	objects := lines[objectLine](t, run(t, "ls", "s3://datasets/", "--json"))
@@ -243,14 +254,15 @@ func TestS3(t *testing.T) {
 
 func worker(t *testing.T, dir string) {
 	t.Helper()
-	rules := `[{"bucket":"uploads","suffix":".tar","job":"pack","out":{"bucket":"datasets","prefix":"made/"}}]`
+	rules := `[{"bucket":"uploads","suffix":".tar","job":"pack","out":{"bucket":"datasets","prefix":"made/"}},
+		{"bucket":"uploads","suffix":"_SUCCESS","job":"pack","out":{"bucket":"datasets","prefix":"made/"}}]`
 	record := func(key string) string {
 		return fmt.Sprintf(`{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"uploads"},"object":{"key":%q,"size":1}}}`, key)
 	}
 	event := filepath.Join(dir, "event.json")
-	write(t, event, []byte(`{"Records":[`+record("clips/a+b%2Bc.tar")+`,`+record("notes.txt")+`]}`))
+	write(t, event, []byte(`{"Records":[`+record("clips/a+b%2Bc.tar")+`,`+record("notes.txt")+`,`+record("other.tar")+`,`+record("day/_SUCCESS")+`]}`))
 	r := runner{env: map[string]string{"FARREAD_RULES": rules}}.run(t, "worker", "--event", event)
-	if r.code != 0 || !strings.HasPrefix(r.stdout, "2 uploads, 1 packed, 1 without a rule\n  made/clips/a b+c.tar.gulp") {
+	if r.code != 0 || !strings.HasPrefix(r.stdout, "4 uploads, 1 packed, 2 unchanged, 1 without a rule\n  made/clips/a b+c.tar.gulp") {
 		t.Errorf("exit %d %q %q", r.code, r.stdout, r.stderr)
 	}
 	run(t, "verify", "s3://datasets/made/clips/a b+c.tar.gulp")

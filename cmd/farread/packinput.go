@@ -20,7 +20,9 @@ type input struct {
 	uri    string
 	source pack.Source
 	bucket objstore.Bucket
-	upload *functions.Upload // an object of S3, pinned to what was opened
+	key    string            // or prefix
+	upload *functions.Upload // an object of S3, pinned to what was opened; of a folder its marker
+	job    *pack.Job         // what a worker would run for upload, if that writes to the same DST
 }
 
 // inputs opens every SRC; local JPEG files that follow each other are one.
@@ -55,7 +57,7 @@ func (a *app) input(ctx context.Context, uri string) (input, error) {
 	if err != nil {
 		return input{}, err
 	}
-	in := input{uri: uri, bucket: b}
+	in := input{uri: uri, bucket: b, key: key}
 	if key != "" && !strings.HasSuffix(key, "/") {
 		ob, err := a.client.Open(ctx, uri)
 		if err != nil {

@@ -75,8 +75,11 @@ func (o *output) finish(ctx context.Context) error {
 }
 
 func (o *output) index(ctx context.Context, c *outChunk) error {
-	w, err := o.b.Create(ctx, c.pair.Meta, objstore.PutOptions{IfAbsent: !o.force, ContentType: "application/json",
-		Meta: map[string]string{functions.MetaMarker: "1", functions.MetaDataETag: c.info.ETag}})
+	meta := map[string]string{functions.MetaMarker: "1", functions.MetaDataETag: c.info.ETag}
+	if c.info.VersionID != "" {
+		meta[functions.MetaDataVersion] = c.info.VersionID
+	}
+	w, err := o.b.Create(ctx, c.pair.Meta, objstore.PutOptions{IfAbsent: !o.force, ContentType: "application/json", Meta: meta})
 	if err != nil {
 		return err
 	}

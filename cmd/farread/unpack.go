@@ -22,7 +22,8 @@ func newUnpack(a *app) *cobra.Command {
 		Use: "unpack URI DST", Short: "A container back into a folder of files",
 		Long: `Write every frame of a gulp chunk or dataset to the local folder DST, as
 DST/ID/0000.jpg …, with the labels and other meta_data in DST/labels.json. Packing
-that folder gives the same frames and meta_data again.
+that folder gives the same frames and meta_data again; but for ids without frames,
+and for a label that pack takes from the sub-folder of an id that has none.
 
 DST must not be there yet, or be empty; with --force files of the same names are
 replaced and others stay. Nothing shows before all of it was read.`,
