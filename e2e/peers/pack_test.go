@@ -80,7 +80,7 @@ func photos(t *testing.T) []photo {
 			m := image.NewRGBA(image.Rect(0, 0, 33+k, 20+i))
 			for y := range m.Rect.Dy() {
 				for x := range m.Rect.Dx() {
-					m.SetRGBA(x, y, color.RGBA{uint8(x * 7), uint8(y * 11 * k), uint8(i * 80), 255}) //nolint:gosec // wraps on purpose
+					m.SetRGBA(x, y, color.RGBA{uint8(x * 7), uint8(y * 11 * k), uint8(i * 80), 255})
 				}
 			}
 			var b bytes.Buffer
@@ -183,7 +183,7 @@ func save(t *testing.T, b objstore.Bucket, key, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer body.Close() //nolint:errcheck // read only
+	defer body.Close()
 	data, err := io.ReadAll(body)
 	if err == nil {
 		err = os.WriteFile(file, data, 0o600)
@@ -198,8 +198,8 @@ type plain struct{ io.Writer }
 func (plain) Close() error { return nil }
 
 func zstdWriter(t *testing.T) func(io.Writer) io.WriteCloser {
+	t.Helper()
 	return func(w io.Writer) io.WriteCloser {
-		t.Helper()
 		z, err := zstd.NewWriter(w)
 		if err != nil {
 			t.Fatal(err)

@@ -189,20 +189,20 @@ func (o output) Create(_ context.Context, name string) (gulp.Object, error) {
 
 type object struct {
 	*os.File
-	name string
+	final string
 }
 
 func (o *object) Commit(context.Context) error {
-	if _, err := os.Stat(o.name); err == nil {
-		return fmt.Errorf("%s: %w", o.name, os.ErrExist)
+	if _, err := os.Stat(o.final); err == nil {
+		return fmt.Errorf("%s: %w", o.final, os.ErrExist)
 	}
 	if err := o.Close(); err != nil {
 		return err
 	}
-	return os.Rename(o.File.Name(), o.name)
+	return os.Rename(o.Name(), o.final)
 }
 
 func (o *object) Abort() {
 	_ = o.Close()
-	_ = os.Remove(o.File.Name())
+	_ = os.Remove(o.Name())
 }
