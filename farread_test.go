@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
@@ -22,6 +23,8 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 	"github.com/farread/farread/rangeio"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // payload is frame i of id: n bytes that no other frame has.
 func payload(id string, i, n int) []byte {

@@ -53,7 +53,7 @@ func (g *globals) register(f *pflag.FlagSet) {
 	f.StringVar(&g.profile, "profile", "", "profile of the AWS configuration files (else AWS_PROFILE)")
 	f.BoolVar(&g.anonymous, "no-sign-request", false, "send no credentials: public buckets")
 	f.BoolVar(&g.pathStyle, "path-style", false, "bucket in the URL's path, not in the host name")
-	f.Var(&g.policy, "policy", "plan reads for least time, fewest requests or fewest bytes: fast, few, lean")
+	f.Var(&g.policy, "policy", "plan reads for least time, fewest requests or fewest bytes")
 	f.Var(&g.maxMemory, "max-memory", "ceiling for buffers and caches")
 	f.BoolVar(&g.json, "json", false, "JSON on stdout instead of a table")
 	f.BoolVar(&g.stats, "stats", false, "at the end, one line of JSON on stderr: requests, bytes, phases …")

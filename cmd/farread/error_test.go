@@ -70,6 +70,8 @@ func TestErrors(t *testing.T) {
 		{2, "bogus", `unknown command "bogus"`},
 		{2, "inof", "did you mean info"},
 		{2, "info", "missing URI"},
+		{2, "help|nothing", `unknown command "nothing"`},
+		{2, "help|get|more", `unknown command "more"`},
 		{2, "info|a|b", `unexpected argument "b"`},
 		{2, "info|" + name + "|--no-such-flag", "unknown flag: --no-such-flag"},
 		{2, "get|" + name, "missing -o"},

@@ -22,7 +22,7 @@ its folder. Any other folder is summed up.`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			how.folder = true
-			return at(args[0], a.info(cmd.Context(), args[0], how))
+			return at(args[0], again(cmd.Context(), func() error { return a.info(cmd.Context(), args[0], how) }))
 		},
 	}
 	offsetFlag(c, &how.offset)

@@ -33,7 +33,7 @@ With --json each line is one object.`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			how.folder = true
-			return at(args[0], a.ls(cmd.Context(), args[0], how))
+			return at(args[0], again(cmd.Context(), func() error { return a.ls(cmd.Context(), args[0], how) }))
 		},
 	}
 	offsetFlag(c, &how.offset)

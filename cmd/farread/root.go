@@ -55,10 +55,38 @@ func newRoot(a *app) *cobra.Command {
 	add("make", newPack(a), newUnpack(a), newWorker(a))
 	add("else", newQuickstart(a), newVersion(a))
 	root.AddCommand(topics()...)
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newMan())
 	root.SetHelpCommandGroupID("else")
 	root.SetCompletionCommandGroupID("else")
 	return root
+}
+
+// newHelp is cobra's help, but for an unknown name it is an error.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [command or topic]", Short: "Help about a command or topic",
+		Long: `Help about any command or topic.`, Example: "  farread help get\n  farread help uris",
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			if len(args) == 0 {
+				for _, sub := range c.Root().Commands() {
+					if !sub.Hidden {
+						names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			found, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(c.Root(), args[len(args)-max(1, len(rest))])
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+	}
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {

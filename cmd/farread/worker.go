@@ -36,7 +36,7 @@ The exit code is 0 when every record was acknowledged, 6 when some are to be
 delivered again. Failures that no repetition mends are reported under errors/ in
 the output bucket and acknowledged.`,
 		Example: `  farread worker --event event.json --rules rules.json
-  aws sqs receive-message ... | farread worker --event -`,
+  jq -c .event failed.json | farread worker --event -`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if event == "" {
