@@ -67,16 +67,16 @@ func (c *Client) OpenGulp(ctx context.Context, uri string, o GulpOptions) (*Gulp
 	return g, err
 }
 
-// openPairs opens the first of the pairs that exists.
+// openPairs opens the first of the pairs that exists and belongs together.
 func (c *Client) openPairs(ctx context.Context, b objstore.Bucket, pairs []gulp.Pair, o GulpOptions) (*Gulp, error) {
 	var first error
 	for _, p := range pairs {
 		g, err := c.openPair(ctx, b, p, o)
-		if err == nil || !errors.Is(err, objstore.ErrNotFound) {
+		if err == nil || !errors.Is(err, objstore.ErrNotFound) && !errors.Is(err, objstore.ErrChanged) {
 			return g, err
 		}
-		if first == nil {
-			first = err
+		if first == nil || errors.Is(first, objstore.ErrNotFound) && errors.Is(err, objstore.ErrChanged) {
+			first = err // halves of different pairs say more than a name that is not there
 		}
 	}
 	return nil, first

@@ -20,26 +20,36 @@ type Pair struct{ Data, Meta string }
 
 // Pairs gives the pairs that the object called name may be half of, the likely
 // one first; none when it ends in neither suffix. Name may be a path with
-// slashes, whose folder is kept. GulpIO names its chunks data….gulp and
-// meta….gmeta; any other x.gulp goes with x.gmeta. A name that fits GulpIO's
-// pattern by chance ("dataset.gulp") has both readings.
+// slashes, whose folder is kept. GulpIO names its chunks data_0.gulp and
+// meta_0.gmeta; any other x.gulp goes with x.gmeta. A name that only begins like
+// GulpIO's ("dataset.gulp") has both readings.
 func Pairs(name string) []Pair {
 	dir, base := path.Split(name)
 	if stem, ok := strings.CutSuffix(base, DataSuffix); ok {
 		same := Pair{name, dir + stem + MetaSuffix}
 		if rest, ok := strings.CutPrefix(stem, "data"); ok {
-			return []Pair{{name, dir + "meta" + rest + MetaSuffix}, same}
+			return readings(rest, Pair{name, dir + "meta" + rest + MetaSuffix}, same)
 		}
 		return []Pair{same}
 	}
 	if stem, ok := strings.CutSuffix(base, MetaSuffix); ok {
 		same := Pair{dir + stem + DataSuffix, name}
 		if rest, ok := strings.CutPrefix(stem, "meta"); ok {
-			return []Pair{{dir + "data" + rest + DataSuffix, name}, same}
+			return readings(rest, Pair{dir + "data" + rest + DataSuffix, name}, same)
 		}
 		return []Pair{same}
 	}
 	return nil
+}
+
+// readings puts GulpIO's pair first where rest is "" or begins with a number,
+// perhaps after "_" or "-".
+func readings(rest string, gulpio, same Pair) []Pair {
+	number := strings.TrimLeft(rest, "_-")
+	if rest == "" || number != "" && '0' <= number[0] && number[0] <= '9' {
+		return []Pair{gulpio, same}
+	}
+	return []Pair{same, gulpio}
 }
 
 // PairOf is the likely pair of name, for writing.

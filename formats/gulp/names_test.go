@@ -18,6 +18,8 @@ func TestPairs(t *testing.T) {
 		"data_0.gulp":       {{"data_0.gulp", "meta_0.gmeta"}, {"data_0.gulp", "data_0.gmeta"}},
 		"meta_12.gmeta":     {{"data_12.gulp", "meta_12.gmeta"}, {"meta_12.gulp", "meta_12.gmeta"}},
 		"a/b/data7.gulp":    {{"a/b/data7.gulp", "a/b/meta7.gmeta"}, {"a/b/data7.gulp", "a/b/data7.gmeta"}},
+		"data.tar.gulp":     {{"data.tar.gulp", "data.tar.gmeta"}, {"data.tar.gulp", "meta.tar.gmeta"}},
+		"metadata.gmeta":    {{"metadata.gulp", "metadata.gmeta"}, {"datadata.gulp", "metadata.gmeta"}},
 		"data/x.gulp":       {{"data/x.gulp", "data/x.gmeta"}},
 		"x.y.gmeta":         {{"x.y.gulp", "x.y.gmeta"}},
 		".gulp":             {{".gulp", ".gmeta"}},
