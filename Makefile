@@ -72,7 +72,7 @@ zip: need-go ## reproducible function archives dist/fn-*-{arm64,amd64}.zip
 
 .PHONY: quickstart
 quickstart: build ## the whole job on this machine: local S3, local functions, sample clips
-	bin/farread quickstart
+	bin/farread quickstart || test $$? = 130 # Ctrl-C is how it ends
 
 ##@ Test
 

@@ -30,6 +30,9 @@ type Config struct {
 	Anonymous bool   // sign nothing: public buckets
 	PathStyle bool   // bucket in the path instead of the host name
 
+	// AccessKey and SecretKey are used instead of the SDK's search; both or none.
+	AccessKey, SecretKey string
+
 	Policy      rangeio.Policy        // of reads; zero: rangeio.Fast()
 	Concurrency int                   // requests in flight, all objects together; 0: 64
 	MaxMemory   int64                 // ceiling for buffers and caches; 0: 1 GiB

@@ -58,7 +58,8 @@ func (c *Client) bucket(place string, driver func() (objstore.Bucket, error)) (o
 
 func (c *Client) s3(ctx context.Context, name string) (objstore.Bucket, error) {
 	return s3store.New(ctx, s3store.Config{Bucket: name, Endpoint: c.c.Endpoint, Region: c.c.Region, Profile: c.c.Profile,
-		PathStyle: c.c.PathStyle, Anonymous: c.c.Anonymous, Concurrency: c.c.Concurrency, Counter: c.c.Counter, Logger: c.c.Logger})
+		PathStyle: c.c.PathStyle, Anonymous: c.c.Anonymous, Concurrency: c.c.Concurrency, Counter: c.c.Counter, Logger: c.c.Logger,
+		AccessKey: c.c.AccessKey, SecretKey: c.c.SecretKey})
 }
 
 func (c *Client) http(uri string) (objstore.Bucket, string, error) {

@@ -21,6 +21,6 @@ func main() {
 		terminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(a.main(os.Args[1:], interrupts, grace))
 }

@@ -64,15 +64,9 @@ read matched its source.`,
 	return c
 }
 
-// localClient is a client of the local S3. The SDK finds the key where it finds
-// every other one.
+// localClient is a client of the local S3.
 func (a *app) localClient(e quickstart.Endpoint, n *objstore.Counter) (*farread.Client, error) {
-	for _, v := range [][2]string{{"AWS_ACCESS_KEY_ID", e.AccessKey}, {"AWS_SECRET_ACCESS_KEY", e.SecretKey}, {"AWS_SESSION_TOKEN", ""}, {"AWS_PROFILE", ""}} {
-		if err := os.Setenv(v[0], v[1]); err != nil {
-			return nil, err
-		}
-	}
-	c := farread.Config{Endpoint: e.URL, Region: e.Region, PathStyle: true,
+	c := farread.Config{Endpoint: e.URL, Region: e.Region, PathStyle: true, AccessKey: e.AccessKey, SecretKey: e.SecretKey,
 		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: n}
 	if a.flags.verbose {
 		c.Logger = a.logger()

@@ -49,10 +49,6 @@ func Folder(fsys fs.FS, name string, o Options) Source {
 func (s *local) About() About { return s.about }
 
 func (s *local) Each(ctx context.Context, f func(File, io.Reader) error) error {
-	return s.choose(ctx, nil, f)
-}
-
-func (s *local) choose(ctx context.Context, keep func(string) bool, f func(File, io.Reader) error) error {
 	files, err := s.walk(ctx)
 	if err != nil {
 		return err
@@ -60,9 +56,6 @@ func (s *local) choose(ctx context.Context, keep func(string) bool, f func(File,
 	for _, e := range files {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
-		}
-		if keep != nil && !keep(e.Name) {
-			continue
 		}
 		if err := s.one(e, f); err != nil {
 			return err
@@ -249,15 +242,6 @@ type fetched struct {
 
 // Each reads objects ahead, side by side, and hands them on in order.
 func (p *prefix) Each(ctx context.Context, f func(File, io.Reader) error) error {
-	return p.choose(ctx, nil, f)
-}
-
-func (p *prefix) choose(ctx context.Context, keep func(string) bool, f func(File, io.Reader) error) error {
-	if keep != nil {
-		q := *p
-		q.members = slices.DeleteFunc(slices.Clone(p.members), func(m remote) bool { return !keep(m.name) })
-		p = &q
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	queue := make(chan chan fetched, prefixAhead)
 	room := semaphore.NewWeighted(prefixBytes)

@@ -53,12 +53,6 @@ type Source interface {
 	About() About
 }
 
-// chooser is a Source that passes over files before it reads them. keep is
-// called with every name, in order; nil keeps all.
-type chooser interface {
-	choose(ctx context.Context, keep func(name string) bool, f func(e File, r io.Reader) error) error
-}
-
 // About describes a Source.
 type About struct {
 	Format string              // "tar", "zip", "folder": for errors

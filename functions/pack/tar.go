@@ -33,11 +33,6 @@ type tarball struct {
 func (t *tarball) About() About { return t.about }
 
 func (t *tarball) Each(ctx context.Context, f func(File, io.Reader) error) error {
-	return t.choose(ctx, nil, f)
-}
-
-// choose reads the whole archive, whatever is kept of it.
-func (t *tarball) choose(ctx context.Context, keep func(string) bool, f func(File, io.Reader) error) error {
 	body := t.obj.NewReader(ctx, objstore.ReadOptions{})
 	defer body.Close()
 	in := &tap{r: body}
@@ -46,7 +41,7 @@ func (t *tarball) choose(ctx context.Context, keep func(string) bool, f func(Fil
 		return t.fail("", in.n, in.blame(err))
 	}
 	defer closer()
-	return t.each(ctx, in, plain, keep, f)
+	return t.each(ctx, in, plain, f)
 }
 
 // unpacked is the tar inside in.
@@ -72,7 +67,7 @@ func (t *tarball) unpacked(in *tap) (io.Reader, func(), error) {
 	}
 }
 
-func (t *tarball) each(ctx context.Context, in *tap, plain io.Reader, keep func(string) bool, f func(File, io.Reader) error) error {
+func (t *tarball) each(ctx context.Context, in *tap, plain io.Reader, f func(File, io.Reader) error) error {
 	data := &tap{r: plain}
 	blame := in.blame
 	tr := tar.NewReader(data)
@@ -104,7 +99,7 @@ func (t *tarball) each(ctx context.Context, in *tap, plain io.Reader, keep func(
 		if err != nil {
 			return t.fail(fmt.Sprintf("%.200q", h.Name), data.n, err)
 		}
-		if ok && (keep == nil || keep(e.Name)) {
+		if ok {
 			if err := f(e, member{tr, blame}); err != nil {
 				return err
 			}

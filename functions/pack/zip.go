@@ -266,10 +266,6 @@ func (m *zipMember) zip64(extra []byte, disk *uint32) error {
 
 // Each reads the files in the order in which they lie.
 func (z *zipped) Each(ctx context.Context, f func(File, io.Reader) error) error {
-	return z.choose(ctx, nil, f)
-}
-
-func (z *zipped) choose(ctx context.Context, keep func(string) bool, f func(File, io.Reader) error) error {
 	w := &window{ctx: ctx, obj: z.obj, end: z.dir}
 	defer w.close()
 	fl := flate.NewReader(strings.NewReader(""))
@@ -279,9 +275,6 @@ func (z *zipped) choose(ctx context.Context, keep func(string) bool, f func(File
 		m := &z.members[i]
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
-		}
-		if keep != nil && !keep(m.name) {
-			continue
 		}
 		end := z.dir
 		if i+1 < len(z.members) {

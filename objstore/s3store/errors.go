@@ -43,7 +43,7 @@ func (b *Bucket) cause(ctx context.Context, status int, code string, ae smithy.A
 	}
 	var nc *noCredentials
 	if errors.As(err, &nc) {
-		return fmt.Errorf("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or read without (anonymous): %w",
+		return fmt.Errorf("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; public buckets can be read without: %w",
 			objstore.ErrDenied)
 	}
 	if status == 0 {

@@ -188,6 +188,9 @@ func load(ctx context.Context, c Config) (aws.Config, error) {
 	case c.Anonymous:
 		with = append(with, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
 	case c.AccessKey != "":
+		if c.Profile == "" { // a profile of the environment, even one that is not there, has no say
+			with = append(with, config.WithSharedConfigProfile("default"))
+		}
 		with = append(with, config.WithCredentialsProvider(aws.CredentialsProviderFunc(
 			func(context.Context) (aws.Credentials, error) {
 				return aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, Source: "configuration"}, nil
