@@ -188,15 +188,23 @@ func load(ctx context.Context, c Config) (aws.Config, error) {
 	case c.Anonymous:
 		with = append(with, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
 	case c.AccessKey != "":
-		if c.Profile == "" { // a profile of the environment, even one that is not there, has no say
-			with = append(with, config.WithSharedConfigProfile("default"))
-		}
 		with = append(with, config.WithCredentialsProvider(aws.CredentialsProviderFunc(
 			func(context.Context) (aws.Credentials, error) {
 				return aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, Source: "configuration"}, nil
 			})))
 	}
 	ac, err := config.LoadDefaultConfig(ctx, with...)
+	if e := (config.SharedConfigProfileNotExistError{}); c.AccessKey != "" && c.Profile == "" && errors.As(err, &e) {
+		// With a key given, the environment's profile has no say, even less one
+		// that is not there. This leaves out the shared files alone.
+		own := config.LoadOptions{}
+		for _, f := range with {
+			if err := f(&own); err != nil {
+				return aws.Config{}, err
+			}
+		}
+		ac, err = aws.Config{Region: own.Region, Credentials: own.Credentials, Logger: log}, nil
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return aws.Config{}, ctx.Err()

@@ -248,3 +248,17 @@ func TestSameETag(t *testing.T) {
 		}
 	}
 }
+
+// TestKeyBeforeProfile: a key that is given beats a profile of the environment
+// that does not even exist.
+func TestKeyBeforeProfile(t *testing.T) {
+	t.Setenv("AWS_PROFILE", "not-there")
+	t.Setenv("AWS_CONFIG_FILE", t.TempDir()+"/none")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/none")
+	if _, err := s3store.New(t.Context(), s3store.Config{Bucket: "b", AccessKey: "a", SecretKey: "s"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := s3store.New(t.Context(), s3store.Config{Bucket: "b"}); !errors.Is(err, objstore.ErrInvalid) {
+		t.Errorf("without a key: %v", err)
+	}
+}
