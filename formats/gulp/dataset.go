@@ -138,7 +138,7 @@ func (d *Dataset) Chunk(ctx context.Context, k int) (*Chunk, error) {
 	}
 	names := [2]string{l.pair.Meta, l.pair.Data}
 	var r [2]rangeio.Reader
-	err := par.Do(ctx, 2, 2, func(ctx context.Context, i int) error {
+	err := par.Do(rangeio.OnePhase(ctx), 2, 2, func(ctx context.Context, i int) error {
 		var err error
 		r[i], err = d.set.Open(ctx, names[i])
 		return err
