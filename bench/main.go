@@ -1,0 +1,124 @@
+// Command bench measures farread beside its peers: each job is done by both in
+// the same run, turn by turn, and the medians and their ratio are printed as a
+// table. Absolute figures of one machine say little; ratios travel.
+//
+// The rows that need GulpIO2 are left out where Python has no gulpio2.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	rounds := fs.Int("rounds", 5, "`rounds` of each job, ours and the peer's in turn")
+	rows := fs.String("rows", ".", "only the jobs whose name matches the `regexp`")
+	write := fs.String("write", "", "put the table into this `file`, between its markers")
+	dir := fs.String("dir", "", "`folder` for temporary data; empty: the system's")
+	quick := fs.Bool("quick", false, "small inputs: that everything runs, not how fast")
+	list := fs.Bool("list", false, "name the jobs")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	match, err := regexp.Compile(*rows)
+	if err != nil {
+		return err
+	}
+	if *list {
+		for _, j := range jobs() {
+			fmt.Fprintln(out, j.name)
+		}
+		return nil
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	temp, err := os.MkdirTemp(*dir, "farread-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	root, err := checkout()
+	if err != nil {
+		return err
+	}
+	b := &bench{root: root, dir: temp, rounds: max(1, *rounds), quick: *quick, log: os.Stderr}
+	defer b.close()
+	var results []row
+	for _, j := range jobs() {
+		if !match.MatchString(j.name) {
+			continue
+		}
+		start := time.Now()
+		rs, err := j.run(ctx, b)
+		var skip *skipped
+		switch {
+		case errors.As(err, &skip):
+			rs = []row{{job: j.name, note: "not measured: " + skip.why}}
+		case err != nil:
+			return fmt.Errorf("%s: %w", j.name, err)
+		}
+		for _, r := range rs {
+			fmt.Fprintln(b.log, r)
+		}
+		fmt.Fprintf(b.log, "-- %s took %.0f s\n", j.name, time.Since(start).Seconds())
+		results = append(results, rs...)
+	}
+	text := report(ctx, b, results)
+	if *write != "" {
+		return insert(filepath.Clean(*write), text)
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// A job measures one or more rows.
+type job struct {
+	name string
+	run  func(context.Context, *bench) ([]row, error)
+}
+
+func jobs() []job {
+	return []job{
+		{"gulp-read", gulpRead},
+		{"tar-to-gulp", tarToGulp},
+		{"frame-by-id", frameByID},
+		{"download", download},
+		{"cached-read", cachedRead},
+		{"function", function},
+		{"pack-memory", packMemory},
+	}
+}
+
+// checkout is the folder of the library's module, where programs are built.
+func checkout() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "localcloud", "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("no checkout of farread above this folder")
+		}
+		dir = up
+	}
+}

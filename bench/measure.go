@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/farread/farread/internal/teststack"
+)
+
+// bench is what the jobs of one run share.
+type bench struct {
+	root, dir string
+	rounds    int
+	quick     bool
+	log       io.Writer
+
+	stack *teststack.Stack
+	peer  *python
+}
+
+func (b *bench) close() {
+	if b.peer != nil {
+		b.peer.close()
+	}
+	if b.stack != nil {
+		if err := b.stack.Stop(); err != nil {
+			fmt.Fprintln(b.log, "bench:", err)
+		}
+	}
+}
+
+// pick is full, or small where only the running counts.
+func pick[T any](b *bench, full, small T) T {
+	if b.quick {
+		return small
+	}
+	return full
+}
+
+// sub is a new folder for temporary data.
+func (b *bench) sub(name string) (string, error) {
+	d, err := os.MkdirTemp(b.dir, name+"-")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Clean(d), nil
+}
+
+// skipped says why a job cannot be done here.
+type skipped struct{ why string }
+
+func (s *skipped) Error() string { return s.why }
+
+// A side does a job once and says how long it took; what it measures itself is
+// what counts, so that start-up can be left out.
+type side func(ctx context.Context) (time.Duration, error)
+
+// timed is a side whose whole call counts.
+func timed(f func(ctx context.Context) error) side {
+	return func(ctx context.Context) (time.Duration, error) {
+		start := time.Now()
+		err := f(ctx)
+		return time.Since(start), err
+	}
+}
+
+// interleave runs the sides in turn, rounds times, after one round that does not
+// count, and returns the median of each.
+func (b *bench) interleave(ctx context.Context, sides ...side) ([]time.Duration, error) {
+	all := make([][]time.Duration, len(sides))
+	for n := range b.rounds + 1 {
+		for k := range sides {
+			i := (k + n) % len(sides) // who follows whom changes too
+			runtime.GC()
+			d, err := sides[i](ctx)
+			if err != nil {
+				return nil, err
+			}
+			if d <= 0 {
+				return nil, errors.New("measured no time")
+			}
+			if n > 0 {
+				all[i] = append(all[i], d)
+			}
+		}
+	}
+	out := make([]time.Duration, len(sides))
+	for i, ds := range all {
+		out[i] = median(ds)
+	}
+	return out, nil
+}
+
+func median(ds []time.Duration) time.Duration {
+	s := slices.Sorted(slices.Values(ds))
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}

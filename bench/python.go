@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+//go:embed peer.py
+var peerScript string
+
+// A python is GulpIO2's process, kept for the whole run.
+type python struct {
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	out      *bufio.Reader
+	versions string
+}
+
+// gulpio starts the peer, or says why it cannot.
+func (b *bench) gulpio(ctx context.Context) (*python, error) {
+	if b.peer != nil {
+		return b.peer, nil
+	}
+	for _, name := range []string{os.Getenv("FARREAD_PYTHON"), filepath.Join(b.root, ".venv/bin/python"), "python3"} {
+		if _, err := exec.LookPath(name); name == "" || err != nil {
+			continue
+		}
+		if exec.CommandContext(ctx, name, "-c", "import gulpio2").Run() == nil {
+			p, err := startPython(ctx, name)
+			b.peer = p
+			return p, err
+		}
+	}
+	return nil, &skipped{"no Python with gulpio2: run 'make venv'"}
+}
+
+func startPython(ctx context.Context, name string) (*python, error) {
+	cmd := exec.CommandContext(ctx, name, "-c", peerScript)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &python{cmd: cmd, in: in, out: bufio.NewReader(out)}
+	var hello struct{ Versions string }
+	err = p.answer(&hello)
+	p.versions = hello.Versions
+	return p, err
+}
+
+func (p *python) answer(v any) error {
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("the peer's process: %w", err)
+	}
+	return json.Unmarshal([]byte(line), v)
+}
+
+func (p *python) close() {
+	p.in.Close()
+	_ = p.cmd.Wait() // it has nothing left to say
+}
+
+// work is what a side has handled; both must agree.
+type work struct{ frames, bytes int64 }
+
+// side is a job of the peer's, whose work is put into *w.
+func (p *python) side(w *work, args ...string) side {
+	return func(context.Context) (time.Duration, error) {
+		line, err := json.Marshal(args)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := p.in.Write(append(line, '\n')); err != nil {
+			return 0, err
+		}
+		var a struct {
+			Seconds       float64
+			Frames, Bytes int64
+		}
+		if err := p.answer(&a); err != nil {
+			return 0, errors.Join(fmt.Errorf("peer's %s", strings.Join(args, " ")), err)
+		}
+		*w = work{a.Frames, a.Bytes}
+		return time.Duration(a.Seconds * 1e9), nil
+	}
+}
