@@ -15,8 +15,11 @@ import (
 	"github.com/farread/farread/objstore/s3store"
 )
 
-// buildFunction builds fn-pack as it is released.
+// buildFunction builds fn-pack as it is released; arch "" is this machine's.
 func (b *bench) buildFunction(ctx context.Context, arch string) (string, error) {
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
 	bin := filepath.Join(b.dir, "fn-pack-"+arch, "bootstrap")
 	if _, err := os.Stat(bin); err == nil {
 		return bin, nil

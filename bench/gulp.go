@@ -23,6 +23,9 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
+// randomFrames is how many frames are read one by one; peer.py has it, too.
+const randomFrames = 20000
+
 // frameSize is that of the frames of the design's figures; perID a clip's length.
 const (
 	frameSize = 12700
@@ -111,25 +114,21 @@ func gulpRead(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(data)
+	file, err := openPair(ctx, data, meta)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // only read
-	file, err := openFile(ctx, f, meta)
-	if err != nil {
-		return nil, err
-	}
+	defer file.close()
 	uri, err := farread.New(farread.Config{}).OpenGulp(ctx, data, farread.GulpOptions{})
 	if err != nil {
 		return nil, err
 	}
 	var w [6]work
-	ids, err := b.interleave(ctx, readIDs(file, &w[0]), p.side(&w[1], "read", data, meta), readIDs(uri.Chunk, &w[2]))
+	ids, err := b.interleave(ctx, readIDs(file.Chunk, &w[0]), p.side(&w[1], "read", data, meta), readIDs(uri.Chunk, &w[2]))
 	if err != nil {
 		return nil, err
 	}
-	one, err := b.interleave(ctx, readFrames(file, &w[3]), p.side(&w[4], "random", data, meta), readFrames(uri.Chunk, &w[5]))
+	one, err := b.interleave(ctx, readFrames(file.Chunk, &w[3]), p.side(&w[4], "random", data, meta), readFrames(uri.Chunk, &w[5]))
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +147,20 @@ func gulpRead(ctx context.Context, b *bench) ([]row, error) {
 	return rs, nil
 }
 
-func openFile(ctx context.Context, f *os.File, meta string) (*gulp.Chunk, error) {
+// A pair is a chunk over an open file.
+type pair struct {
+	*gulp.Chunk
+	f *os.File
+}
+
+func (p *pair) close() { _ = p.f.Close() } // only read
+
+func openPair(ctx context.Context, data, meta string) (*pair, error) {
 	text, err := os.ReadFile(meta)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(data)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +168,8 @@ func openFile(ctx context.Context, f *os.File, meta string) (*gulp.Chunk, error)
 	if err != nil {
 		return nil, err
 	}
-	return gulp.Open(ctx, rangeio.FromReaderAt(bytes.NewReader(text), int64(len(text))), rangeio.FromReaderAt(f, info.Size()), gulp.Options{})
+	c, err := gulp.Open(ctx, rangeio.FromReaderAt(bytes.NewReader(text), int64(len(text))), rangeio.FromReaderAt(f, info.Size()), gulp.Options{})
+	return &pair{c, f}, err
 }
 
 func readIDs(c *gulp.Chunk, w *work) side {
@@ -182,7 +194,7 @@ func readFrames(c *gulp.Chunk, w *work) side {
 	return timed(func(ctx context.Context) error {
 		*w = work{}
 		var buf []byte
-		for i := range 20000 {
+		for i := range randomFrames {
 			k := i % c.Len()
 			n, err := c.Frames(c.ID(k))
 			if err != nil {
@@ -204,42 +216,54 @@ func tarToGulp(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := b.sub("tar")
+	t, err := b.newTar(pick(b, 20000, 1280))
 	if err != nil {
-		return nil, err
-	}
-	name, frames := filepath.Join(dir, "clips.tar"), pick(b, 20000, 1280)
-	if err := tarFile(name, frames); err != nil {
 		return nil, err
 	}
 	var w work
-	d, err := b.interleave(ctx, packLocal(dir, "clips.tar"), p.side(&w, "pack", name, filepath.Join(dir, "peer.gulp"), filepath.Join(dir, "peer.gmeta")))
+	d, err := b.interleave(ctx, t.ours(), t.theirs(p, &w))
 	if err != nil {
 		return nil, err
 	}
-	ours, err := os.ReadFile(filepath.Join(dir, "out", "clips.tar.gulp"))
+	ours, err := os.ReadFile(filepath.Join(t.dir, "out", "clips.tar.gulp"))
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := os.ReadFile(filepath.Join(dir, "peer.gulp"))
+	theirs, err := os.ReadFile(filepath.Join(t.dir, "peer.gulp"))
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(ours, theirs) || w.frames != int64(frames) {
+	if !bytes.Equal(ours, theirs) || w.frames != int64(t.frames) {
 		return nil, fmt.Errorf("the sides wrote different data: %d and %d bytes, %d frames", len(ours), len(theirs), w.frames)
 	}
-	r := against("tar to gulp, local, 12.7 KB frames", "frames", float64(frames), d[0], d[1], 4)
+	r := against("tar to gulp, local, 12.7 KB frames", "frames", float64(t.frames), d[0], d[1], 4)
 	r.note = "ours checks every JPEG's markers; the peer's encoder is bypassed"
 	return []row{r}, nil
 }
 
-func tarFile(name string, frames int) error {
-	f, err := os.Create(name)
+// A tarJob is a tar in a folder, and both ways to a gulp.
+type tarJob struct {
+	dir    string
+	frames int
+}
+
+func (b *bench) newTar(frames int) (*tarJob, error) {
+	dir, err := b.sub("tar")
 	if err != nil {
-		return err
+		return nil, err
+	}
+	f, err := os.Create(filepath.Join(dir, "clips.tar"))
+	if err != nil {
+		return nil, err
 	}
 	_, err = makeTar(f, frames)
-	return errors.Join(err, f.Close())
+	return &tarJob{dir, frames}, errors.Join(err, f.Close())
+}
+
+func (t *tarJob) ours() side { return packLocal(t.dir, "clips.tar") }
+
+func (t *tarJob) theirs(p *python, w *work) side {
+	return p.side(w, "pack", filepath.Join(t.dir, "clips.tar"), filepath.Join(t.dir, "peer.gulp"), filepath.Join(t.dir, "peer.gmeta"))
 }
 
 func packLocal(dir, key string) side {

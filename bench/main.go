@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime/pprof"
 	"time"
 )
 
@@ -32,6 +33,7 @@ func run(args []string, out io.Writer) error {
 	write := fs.String("write", "", "put the table into this `file`, between its markers")
 	dir := fs.String("dir", "", "`folder` for temporary data; empty: the system's")
 	quick := fs.Bool("quick", false, "small inputs: that everything runs, not how fast")
+	cpu := fs.String("cpuprofile", "", "write a CPU profile to this `file`")
 	list := fs.Bool("list", false, "name the jobs")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -45,6 +47,16 @@ func run(args []string, out io.Writer) error {
 			fmt.Fprintln(out, j.name)
 		}
 		return nil
+	}
+	if *cpu != "" {
+		f, err := os.Create(filepath.Clean(*cpu))
+		if err != nil {
+			return err
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

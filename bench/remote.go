@@ -3,15 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
@@ -76,34 +77,39 @@ func (b *bench) before(ctx context.Context, p profile) (*proxy, error) {
 	return newProxy(ctx, strings.TrimPrefix(b.stack.Endpoint, "http://"), p)
 }
 
-// frameByID is A12: a frame by its id, out of an index of up to 256 KiB, with a
-// client and connections of its own each time; then another frame.
-func frameByID(ctx context.Context, b *bench) ([]row, error) {
+// uploadPair puts a pair into the bucket; it returns the local one and the size
+// of its index.
+func (b *bench) uploadPair(ctx context.Context) (*farread.Gulp, int64, error) {
 	data, meta, err := b.makeGulp(pick(b, 9000, 640))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	info, err := os.Stat(meta)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if info.Size() > 256<<10 {
-		return nil, fmt.Errorf("the index has %d bytes, more than A12 speaks of", info.Size())
+		return nil, 0, fmt.Errorf("the index has %d bytes, more than A12 speaks of", info.Size())
 	}
 	for key, file := range map[string]string{"data_0.gulp": data, "meta_0.gmeta": meta} {
 		if err := b.uploadFile(ctx, key, file); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+	}
+	// farread's own client takes its credentials from the environment.
+	if err := errors.Join(os.Setenv("AWS_ACCESS_KEY_ID", b.stack.AccessKey), os.Setenv("AWS_SECRET_ACCESS_KEY", b.stack.SecretKey)); err != nil {
+		return nil, 0, err
 	}
 	local, err := farread.OpenGulp(ctx, data)
+	return local, info.Size(), err
+}
+
+// frameByID is A12: a frame by its id, out of an index of up to 256 KiB, with a
+// client and connections of its own each time; then another frame.
+func frameByID(ctx context.Context, b *bench) ([]row, error) {
+	local, index, err := b.uploadPair(ctx)
 	if err != nil {
 		return nil, err
-	}
-	// The AWS settings come from the environment for farread's own client.
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": b.stack.AccessKey, "AWS_SECRET_ACCESS_KEY": b.stack.SecretKey} {
-		if err := os.Setenv(k, v); err != nil {
-			return nil, err
-		}
 	}
 	var rs []row
 	for _, p := range []profile{rtt30(), busy()} {
@@ -123,7 +129,7 @@ func frameByID(ctx context.Context, b *bench) ([]row, error) {
 		cold, warm := time.Duration(75*allow)*time.Millisecond, time.Duration(40*allow)*time.Millisecond
 		rs = append(rs, row{job: "one frame by id, cold, " + p.name, goal: fmt.Sprintf("<= 2 phases, %v", cold), judged: true,
 			met: f.cold.Phases <= 2 && f.coldTime <= cold, ours: fmt.Sprintf("%s, %d phases, %d requests, %d kB", ms(f.coldTime), f.cold.Phases, f.coldSeen, f.cold.Bytes/1000),
-			note: fmt.Sprintf("index of %d KiB", info.Size()>>10)},
+			note: fmt.Sprintf("index of %d KiB", index>>10)},
 			row{job: "another frame, warm, " + p.name, goal: fmt.Sprintf("1 request, <= %v", warm), judged: true,
 				met: f.warmSeen == 1 && f.warmTime <= warm, ours: fmt.Sprintf("%s, %d request", ms(f.warmTime), f.warmSeen)})
 	}
@@ -136,82 +142,77 @@ type frameCost struct {
 	coldSeen, warmSeen int64 // requests, counted at the server
 }
 
+// coldFrames repeats coldFrame: times are medians, counts the largest seen.
 func (b *bench) coldFrames(ctx context.Context, x *proxy, local *farread.Gulp) (frameCost, error) {
 	var f frameCost
 	var colds, warms []time.Duration
-	n := local.Len()
 	for i := range 4*b.rounds + 1 {
-		count := &objstore.Counter{}
-		c := farread.New(farread.Config{Endpoint: x.url(), Region: b.stack.Region, PathStyle: true, Counter: count})
-		before := x.requests.Load()
-		start := time.Now()
-		g, err := c.OpenGulp(ctx, "s3://"+bucketName+"/data_0.gulp", farread.GulpOptions{})
+		one, err := b.coldFrame(ctx, x, local, i)
 		if err != nil {
 			return f, err
-		}
-		id, other := local.ID(n/2+i%(n/2)), local.ID(n/4+i%(n/4))
-		p, err := g.ReadFrame(ctx, nil, id, 7)
-		if err != nil {
-			return f, err
-		}
-		cold := time.Since(start)
-		seen, cost := x.requests.Load()-before, count.Stats()
-		start = time.Now()
-		q, err := g.ReadFrame(ctx, nil, other, 9)
-		if err != nil {
-			return f, err
-		}
-		warm := time.Since(start)
-		again := x.requests.Load() - before - seen
-		c.CloseIdleConnections()
-		for _, r := range []struct {
-			id  string
-			i   int
-			got []byte
-		}{{id, 7, p}, {other, 9, q}} {
-			want, err := local.ReadFrame(ctx, nil, r.id, r.i)
-			if err != nil {
-				return f, err
-			}
-			if !bytes.Equal(want, r.got) {
-				return f, fmt.Errorf("wrong bytes of %s", r.id)
-			}
 		}
 		if i == 0 {
 			continue // the process's own first time: tables of the SDK, page cache
 		}
-		colds, warms = append(colds, cold), append(warms, warm)
-		f.cold.Phases, f.cold.Bytes = max(f.cold.Phases, cost.Phases), cost.Bytes
-		f.coldSeen, f.warmSeen = max(f.coldSeen, seen), max(f.warmSeen, again)
+		colds, warms = append(colds, one.coldTime), append(warms, one.warmTime)
+		f.cold.Phases, f.cold.Bytes = max(f.cold.Phases, one.cold.Phases), max(f.cold.Bytes, one.cold.Bytes)
+		f.coldSeen, f.warmSeen = max(f.coldSeen, one.coldSeen), max(f.warmSeen, one.warmSeen)
 	}
 	f.coldTime, f.warmTime = median(colds), median(warms)
 	return f, nil
 }
 
+// coldFrame opens the pair with a new client, reads one frame, then another.
+func (b *bench) coldFrame(ctx context.Context, x *proxy, local *farread.Gulp, i int) (frameCost, error) {
+	var f frameCost
+	count := &objstore.Counter{}
+	c := farread.New(farread.Config{Endpoint: x.url(), Region: b.stack.Region, PathStyle: true, Counter: count})
+	defer c.CloseIdleConnections()
+	n := local.Len()
+	id, other := local.ID(n/2+i%(n/2)), local.ID(n/4+i%(n/4))
+	before, start := x.requests.Load(), time.Now()
+	g, err := c.OpenGulp(ctx, "s3://"+bucketName+"/data_0.gulp", farread.GulpOptions{})
+	if err != nil {
+		return f, err
+	}
+	p, err := g.ReadFrame(ctx, nil, id, 7)
+	if err != nil {
+		return f, err
+	}
+	f.coldTime, f.coldSeen, f.cold = time.Since(start), x.requests.Load()-before, count.Stats()
+	start = time.Now()
+	q, err := g.ReadFrame(ctx, nil, other, 9)
+	if err != nil {
+		return f, err
+	}
+	f.warmTime, f.warmSeen = time.Since(start), x.requests.Load()-before-f.coldSeen
+	return f, errors.Join(equalFrame(ctx, local, id, 7, p), equalFrame(ctx, local, other, 9, q))
+}
+
+func equalFrame(ctx context.Context, local *farread.Gulp, id string, i int, got []byte) error {
+	want, err := local.ReadFrame(ctx, nil, id, i)
+	if err == nil && !bytes.Equal(want, got) {
+		err = fmt.Errorf("wrong bytes of %s, frame %d", id, i)
+	}
+	return err
+}
+
 // download: one large object into memory and as a stream, against the SDK's
 // transfer manager with its own settings and with as many requests as ours.
 func download(ctx context.Context, b *bench) ([]row, error) {
-	size := pick(b, 512<<20, 24<<20)
-	if err := b.upload(ctx, "large", func(w io.Writer) error {
-		block := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-		for n := 0; n < size; n += len(block) {
-			if _, err := w.Write(block[:min(len(block), size-n)]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}); err != nil {
+	size := pick(b, 256<<20, 24<<20)
+	if err := b.uploadLarge(ctx, size); err != nil {
 		return nil, err
 	}
 	buf := make([]byte, size)
 	var rs []row
 	for _, p := range []profile{near(), rtt30()} {
-		x, err := b.before(ctx, p)
+		d, err := b.newDownload(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		some, err := b.downloads(ctx, x, buf)
-		x.close()
+		some, err := b.downloads(ctx, d, buf)
+		d.close()
 		if err != nil {
 			return nil, err
 		}
@@ -220,17 +221,69 @@ func download(ctx context.Context, b *bench) ([]row, error) {
 	return rs, nil
 }
 
-func (b *bench) downloads(ctx context.Context, x *proxy, buf []byte) ([]row, error) {
-	bk, err := b.bucket(ctx, x.url(), nil)
+// uploadLarge puts an object of size bytes, no two blocks of it alike.
+func (b *bench) uploadLarge(ctx context.Context, size int) error {
+	return b.upload(ctx, "large", func(w io.Writer) error {
+		block := make([]byte, 1<<20)
+		for n := 0; n < size; n += len(block) {
+			fillBlock(block, n)
+			if _, err := w.Write(block[:min(len(block), size-n)]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// fillBlock makes the bytes that stand at off: every word is its own offset.
+func fillBlock(p []byte, off int) {
+	for i := 0; i+8 <= len(p); i += 8 {
+		binary.LittleEndian.PutUint64(p[i:], uint64(off+i)) //nolint:gosec // an offset
+	}
+}
+
+// checkLarge holds what was downloaded against what was uploaded.
+func checkLarge(got []byte) error {
+	want := make([]byte, 1<<20)
+	for off := 0; off < len(got); off += len(want) {
+		fillBlock(want, off)
+		if n := min(len(want), len(got)-off); !bytes.Equal(want[:n], got[off:off+n]) {
+			return fmt.Errorf("wrong bytes in the MiB at %d", off)
+		}
+	}
+	return nil
+}
+
+// A downloader reaches the server through a proxy, by either side's client.
+type downloader struct {
+	x      *proxy
+	bucket *s3store.Bucket
+	client *s3.Client
+}
+
+func (b *bench) newDownload(ctx context.Context, p profile) (*downloader, error) {
+	x, err := b.before(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	defer bk.CloseIdleConnections()
-	client := s3.New(s3.Options{BaseEndpoint: aws.String(x.url()), Region: b.stack.Region, UsePathStyle: true,
-		Credentials: credentials.NewStaticCredentialsProvider(b.stack.AccessKey, b.stack.SecretKey, "")})
-	if t, ok := client.Options().HTTPClient.(interface{ GetTransport() *http.Transport }); ok {
-		defer t.GetTransport().CloseIdleConnections()
+	bk, err := b.bucket(ctx, x.url(), nil)
+	if err != nil {
+		x.close()
+		return nil, err
 	}
+	d := &downloader{x: x, bucket: bk}
+	d.client = s3.New(s3.Options{BaseEndpoint: aws.String(x.url()), Region: b.stack.Region, UsePathStyle: true, HTTPClient: awshttp.NewBuildableClient(),
+		Credentials: credentials.NewStaticCredentialsProvider(b.stack.AccessKey, b.stack.SecretKey, "")})
+	return d, nil
+}
+
+func (d *downloader) close() {
+	d.bucket.CloseIdleConnections()
+	d.x.close()
+}
+
+func (b *bench) downloads(ctx context.Context, dl *downloader, buf []byte) ([]row, error) {
+	bk, client, x := dl.bucket, dl.client, dl.x
 	memory := []int{5, 16, 32} // 5 is the transfer manager's own choice
 	sides := []side{wholeObject(bk, buf)}
 	for _, n := range memory {
@@ -239,6 +292,15 @@ func (b *bench) downloads(ctx context.Context, x *proxy, buf []byte) ([]row, err
 	d, err := b.interleave(ctx, sides...)
 	if err != nil {
 		return nil, err
+	}
+	for _, s := range sides[:2] { // and the right bytes
+		clear(buf)
+		if _, err := s(ctx); err != nil {
+			return nil, err
+		}
+		if err := checkLarge(buf); err != nil {
+			return nil, err
+		}
 	}
 	stream, err := b.interleave(ctx, streamObject(bk, int64(len(buf))), managedStream(client, int64(len(buf)), 0), managedStream(client, int64(len(buf)), 16))
 	if err != nil {
@@ -289,8 +351,10 @@ func streamObject(bk objstore.Bucket, size int64) side {
 	})
 }
 
+// drained reads r to its end with the same large buffer on both sides: the
+// transfer manager is many times slower with small ones.
 func drained(r io.Reader, size int64) error {
-	n, err := io.Copy(io.Discard, r)
+	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{r}, make([]byte, 1<<20))
 	if err == nil && n != size {
 		err = fmt.Errorf("%d bytes of %d", n, size)
 	}
