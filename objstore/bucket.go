@@ -1,6 +1,6 @@
 // Package objstore reads and writes objects in a bucket.
 //
-// A [Bucket] is the narrow contract of a driver: five methods. An [Object] is
+// A [Bucket] is the narrow contract of a driver: a name and five operations. An [Object] is
 // what readers use: opened with one ranged GET, pinned to the ETag or version
 // that this GET saw, and read through planned ranges ([rangeio.Reader]) or as a
 // plain [io.ReaderAt]. Drivers live one level down: s3store, filestore,
@@ -125,7 +125,8 @@ func Tags(ctx context.Context, b Bucket, key, versionID string) (map[string]stri
 	return nil, nil
 }
 
-// Put is Create, copy, Commit. After an error nothing was published.
+// Put is Create, copy, Commit. After an error nothing was published, or, when
+// the answer to Commit was lost, the whole object was.
 func Put(ctx context.Context, b Bucket, key string, r io.Reader, o PutOptions) (Info, error) {
 	w, err := b.Create(ctx, key, o)
 	if err != nil {

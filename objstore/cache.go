@@ -93,12 +93,20 @@ func (c *Cache) touch(e *block) {
 	e.prev.next, e.next.prev = e, e
 }
 
-// claim splits the absent blocks of [a, b] into those that the caller must load
-// now, and the promises of others.
-func (c *Cache) claim(id string, a, b int64) (mine, others []*block) {
+// held are the blocks of one read while it goes on: what a reader holds stays
+// readable, whatever the cache drops meanwhile.
+type held [wholeBlocks + 1]*block
+
+// claim looks for the blocks [a, b] that are not held yet. It holds those that
+// are here, and says which of the others the caller must load now; the rest are
+// promises of other readers.
+func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*block) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := a; i <= b; i++ {
+		if h[i-a] != nil {
+			continue
+		}
 		k := blockKey{id, i}
 		switch e := c.m[k]; {
 		case e == nil:
@@ -107,6 +115,9 @@ func (c *Cache) claim(id string, a, b int64) (mine, others []*block) {
 			mine = append(mine, e)
 		case e.data == nil:
 			others = append(others, e)
+		default:
+			c.touch(e)
+			h[i-a] = e
 		}
 	}
 	return mine, others
@@ -145,25 +156,17 @@ func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
 		p = p[:t-off]
 	}
 	if len(p) == 0 {
-		return ctx.Err()
+		return nil
 	}
 	c := o.cache
 	if int64(len(p)) > wholeBlocks*c.block {
 		return o.read(ctx, []rangeio.Span{{Off: off, P: p}}, nil)
 	}
-	for {
-		if err := ctx.Err(); err != nil {
-			return o.fail(o.info.Key, Range{off, int64(len(p))}, err)
-		}
-		if n := c.lookup(o.id, off, p, true); n > 0 {
-			o.hit(n)
-			return nil
-		}
-		full, err := o.load(ctx, p, off)
-		if full || err != nil {
-			return err
-		}
+	if n := c.lookup(o.id, off, p, true); n > 0 {
+		o.hit(n)
+		return nil
 	}
+	return o.readBlocks(ctx, p, off)
 }
 
 // copyKept copies from head or tail what begins at off.
@@ -177,50 +180,64 @@ func (o *object) copyKept(p []byte, off int64) int64 {
 	return 0
 }
 
-// load fetches the blocks of p that nobody has or loads yet, then waits for
-// those of others. It reports true when it filled p itself.
-func (o *object) load(ctx context.Context, p []byte, off int64) (bool, error) {
+// readBlocks fetches the blocks of p that nobody has or loads yet, waits for
+// those of others, and copies. Where another reader gave up, this one loads.
+func (o *object) readBlocks(ctx context.Context, p []byte, off int64) error {
 	c := o.cache
 	a, b := off/c.block, (off+int64(len(p))-1)/c.block
-	mine, others := c.claim(o.id, a, b)
-	if len(mine) > 0 {
-		data := make([][]byte, len(mine))
-		spans := make([]rangeio.Span, len(mine))
-		for i, e := range mine {
-			at := e.key.i * c.block
-			data[i] = make([]byte, min(c.block, o.info.Size-at))
-			spans[i] = rangeio.Span{Off: at, P: data[i]}
+	var h held
+	for first := true; ; first = false {
+		if err := ctx.Err(); err != nil {
+			return o.fail(o.info.Key, Range{off, int64(len(p))}, err)
 		}
-		if err := o.loadMine(ctx, mine, data, spans); err != nil {
-			return false, err
+		mine, others := c.claim(o.id, a, b, &h)
+		if first {
+			o.hit(b - a + 1 - int64(len(mine)+len(others)))
 		}
-		if int64(len(mine)) == b-a+1 { // all at once: even a cache without room has served this read
-			for i, s := range spans {
-				from := max(off-s.Off, 0)
-				copy(p[s.Off+from-off:], data[i][from:])
+		if len(mine) == 0 && len(others) == 0 {
+			break
+		}
+		if err := o.loadMine(ctx, mine); err != nil {
+			return err
+		}
+		for _, e := range append(mine, others...) {
+			select {
+			case <-e.ready:
+			case <-ctx.Done():
+				return o.fail(o.info.Key, Range{off, int64(len(p))}, ctx.Err())
 			}
-			return true, nil
+			if e.data != nil { // else its loader gave up
+				h[e.key.i-a] = e
+			}
 		}
 	}
-	for _, e := range others {
-		select {
-		case <-e.ready:
-		case <-ctx.Done():
-			return false, o.fail(o.info.Key, Range{off, int64(len(p))}, ctx.Err())
-		}
+	for i := a; i <= b; i++ {
+		from := max(off-i*c.block, 0)
+		copy(p[i*c.block+from-off:], h[i-a].data[from:])
 	}
-	return false, nil
+	return nil
 }
 
-// loadMine keeps or withdraws the promises, whatever happens on the way.
-func (o *object) loadMine(ctx context.Context, mine []*block, data [][]byte, spans []rangeio.Span) error {
-	kept := [][]byte(nil)
-	defer func() { o.cache.settle(mine, kept) }()
+// loadMine fills the claimed blocks in one planned call. It keeps or withdraws
+// the promises, whatever happens on the way.
+func (o *object) loadMine(ctx context.Context, mine []*block) error {
+	if len(mine) == 0 {
+		return nil
+	}
+	var loaded [][]byte
+	defer func() { o.cache.settle(mine, loaded) }()
+	data := make([][]byte, len(mine))
+	spans := make([]rangeio.Span, len(mine))
+	for i, e := range mine {
+		at := e.key.i * o.cache.block
+		data[i] = make([]byte, min(o.cache.block, o.info.Size-at))
+		spans[i] = rangeio.Span{Off: at, P: data[i]}
+	}
 	if rest, _ := o.kept(spans); len(rest) > 0 {
 		if err := o.read(ctx, rest, nil); err != nil {
 			return err
 		}
 	}
-	kept = data
+	loaded = data
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/farread/farread/rangeio"
@@ -51,7 +50,14 @@ func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
 
 func (o *object) fetchOnce(ctx context.Context, r *rangeio.Request, done *int64) error {
 	rng := Range{r.Off + *done, r.Len - *done}
-	body, in, err := o.get(ctx, o.info.Key, o.pinned(rng))
+	ask := o.pinned(rng)
+	body, in, err := o.get(ctx, o.info.Key, ask)
+	if errors.Is(err, ErrDenied) && ask.VersionID != "" && o.info.ETag != "" {
+		// To read a version needs a permission of its own. Without it the ETag
+		// pins as well; a replaced object is then ErrChanged.
+		o.noVersion.Store(true)
+		body, in, err = o.get(ctx, o.info.Key, o.pinned(rng))
+	}
 	if err != nil {
 		return err
 	}
@@ -76,6 +82,7 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 		ask := GetOptions{Range: rng, IfMatch: o.o.IfMatch, VersionID: o.o.VersionID}
 		if p.b != nil {
 			pin := object{info: p.info}
+			pin.noVersion.Store(o.o.VersionID == "") // the ETag pins as well, without a permission of its own
 			ask = pin.pinned(Range{from + done, int64(len(p.b)) - done})
 		}
 		body, in, err := o.get(ctx, key, ask)
@@ -125,15 +132,18 @@ var errBroken = errors.New("body ended early")
 func (o *object) pinned(r Range) GetOptions {
 	g := GetOptions{Range: r}
 	switch in := o.info; {
-	case in.VersionID != "":
+	case in.VersionID != "" && !o.noVersion.Load():
 		g.VersionID = in.VersionID
-	case in.ETag != "" && !strings.HasPrefix(in.ETag, "W/"):
+	case strong(in.ETag):
 		g.IfMatch = in.ETag
 	case !in.ModTime.IsZero():
 		g.IfUnmod = in.ModTime
 	}
 	return g
 }
+
+// strong says whether an ETag stands for the very bytes.
+func strong(etag string) bool { return etag != "" && !strings.HasPrefix(etag, "W/") }
 
 // same holds an answer against the pin: not every server obeys the conditions.
 func (o *object) same(in Info) error {
@@ -151,21 +161,26 @@ func (o *object) same(in Info) error {
 	return nil
 }
 
+// classified says that a driver or middleware has named the failure of a body,
+// and that it is not one that going on could mend.
+func classified(err error) bool {
+	for _, s := range []error{ErrNotFound, ErrChanged, ErrExists, ErrDenied, ErrThrottled, ErrBadRange, ErrInvalid} {
+		if errors.Is(err, s) {
+			return true
+		}
+	}
+	return false
+}
+
 // get is one call of the driver, watched for stalls, timed and counted.
 func (o *object) get(ctx context.Context, key string, g GetOptions) (*body, Info, error) {
-	gctx, cancel := context.WithCancel(ctx)
-	w := &body{o: o, key: key, rng: g.Range, cancel: cancel, start: time.Now()}
-	if o.o.Stall > 0 {
-		w.timer = time.AfterFunc(o.o.Stall, func() {
-			w.stalled.Store(true)
-			cancel()
-		})
-	}
+	gctx, watch, cancel := watched(ctx, o.o.Stall)
+	w := &body{o: o, key: key, rng: g.Range, cancel: cancel, watch: watch, start: time.Now()}
 	o.count.AddRequest()
 	rc, in, err := o.b.Get(gctx, key, g)
 	if err != nil {
 		w.stop()
-		if w.stalled.Load() && ctx.Err() == nil {
+		if watch.stalled() && ctx.Err() == nil {
 			err = fmt.Errorf("no answer for %v: %w: %w", o.o.Stall, errBroken, ErrUnavailable)
 		}
 		o.log(ctx, slog.LevelDebug, "get failed", key, g.Range, 0, "err", err)
@@ -182,13 +197,11 @@ type body struct {
 	rng    Range
 	rc     io.ReadCloser
 	cancel context.CancelFunc
-	timer  *time.Timer
+	watch  *watch
 	n      int64
 	start  time.Time
 	first  time.Time
-
-	stalled atomic.Bool
-	closed  bool
+	closed bool
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -196,9 +209,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if n > 0 {
 		b.n += int64(n)
 		b.o.count.AddBytes(int64(n))
-		if b.timer != nil {
-			b.timer.Reset(b.o.o.Stall)
-		}
+		b.watch.alive()
 	}
 	return n, err
 }
@@ -211,10 +222,10 @@ func (b *body) end(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, ErrChanged): // a driver that noticed while it read
-		return err
-	case b.stalled.Load():
+	case b.watch.stalled():
 		return fmt.Errorf("nothing for %v after %d bytes: %w: %w", b.o.o.Stall, b.n, errBroken, ErrUnavailable)
+	case classified(err): // by a driver that knew more; ErrUnavailable is worth going on after
+		return err
 	default:
 		return fmt.Errorf("after %d bytes: %w: %w: %w", b.n, err, errBroken, ErrUnavailable)
 	}
@@ -233,9 +244,7 @@ func (b *body) close(ctx context.Context) {
 }
 
 func (b *body) stop() {
-	if b.timer != nil {
-		b.timer.Stop()
-	}
+	b.watch.rest()
 	b.cancel()
 }
 

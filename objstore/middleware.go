@@ -115,6 +115,7 @@ func (b *limited) Unwrap() Bucket { return b.Bucket }
 func (b *limited) enter(ctx context.Context, op, key string, r Range) (leave func(), err error) {
 	err = ctx.Err() // a free place must not win against a context that has ended
 	if err == nil {
+		defer resting(ctx)()
 		select {
 		case b.slots <- struct{}{}:
 			return sync.OnceFunc(func() { <-b.slots }), nil

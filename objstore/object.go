@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,12 +21,12 @@ type OpenOptions struct {
 	Policy rangeio.Policy // zero: rangeio.Fast()
 
 	Resumes int           // times one broken body is continued; 0: 5, negative: never
-	Stall   time.Duration // a body or an answer that brings nothing for so long is broken; 0: 30 s, negative: wait for ever
+	Stall   time.Duration // a request or a body that brings nothing for so long is broken; 0: 30 s, negative: wait for ever
 
 	IfMatch   string // open only the object with this ETag, else ErrChanged
 	VersionID string // open this version instead of the newest
 
-	Cache   *Cache       // of ReadAt; nil: a small one of the object's own
+	Cache   *Cache       // of ReadAt; nil, or for an object without a strong ETag or version: a small one of its own
 	Pace    *Pace        // measured round trip and bandwidth, which bound the policy's gaps; nil: the policy as it is
 	Counter *Counter     // gets phases, resumed bodies and cache hits; nil: none
 	Logger  *slog.Logger // one debug line for each request; nil: none
@@ -69,7 +70,8 @@ type object struct {
 	tail  []byte
 	cache *Cache
 	count Counter // of this handle
-	weak  bool    // nothing but the size pins the object
+
+	noVersion atomic.Bool // reading by version id was denied: the ETag pins
 }
 
 // Open learns size and ETag from its first ranged GET and pins them: every
@@ -92,11 +94,12 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 	in := ob.info
 	ob.id = fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%d\x00%d", b.Name(), in.Key, in.ETag, in.VersionID, in.Size, in.ModTime.UnixNano())
 	ob.cache = o.Cache
-	if ob.cache == nil {
+	if ob.cache == nil || in.VersionID == "" && !strong(in.ETag) {
+		// Where nothing names the bytes for certain, what one handle read is not
+		// what another would get.
 		ob.cache = NewCache(privateCache, DefaultBlock)
 	}
 	if in.ETag == "" && in.VersionID == "" && in.ModTime.IsZero() {
-		ob.weak = true
 		ob.log(ctx, slog.LevelWarn, "no ETag and no date: only the size tells whether the object changes", key, Range{}, 0)
 	}
 	return &Object{object: ob}, nil
@@ -202,7 +205,7 @@ func (o *Object) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 // ReadEach implements rangeio.Reader.
 func (o *Object) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
 	if err := rangeio.Check(spans, o.info.Size); err != nil {
-		return o.fail(o.info.Key, Range{}, err)
+		return o.fail(o.info.Key, Range{}, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
 	rest, index := o.kept(spans)
 	call := done
@@ -224,7 +227,8 @@ func (o *Object) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i
 func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
 	end := o.begin(ctx)
 	defer end()
-	err := rangeio.Do(ctx, spans, o.o.Pace.adapt(o.o.Policy), flight(spans), o.fetch, done)
+	p, flight := o.plan(spans)
+	err := rangeio.Do(ctx, spans, p, flight, o.fetch, done)
 	if err != nil && err == ctx.Err() { //nolint:errorlint // only the bare error, which says no place yet
 		return o.fail(o.info.Key, Range{}, err)
 	}
@@ -234,21 +238,38 @@ func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) 
 // Plan lists the requests that ReadRanges would make for spans now.
 func (o *Object) Plan(spans []rangeio.Span) []rangeio.Request {
 	rest, _ := o.missing(spans)
-	return rangeio.Plan(rest, o.Policy())
+	p, _ := o.plan(rest)
+	return rangeio.Plan(rest, p)
 }
 
-// flight is how many requests of one call run side by side: many small ones
-// hide the round trip, while 16 large ones fill a machine's link to the store
-// (S3 gives one connection 80-100 MB/s).
-func flight(spans []rangeio.Span) int {
+// Reads of large spans: 16 requests fill a machine's link to the store (S3 gives
+// one connection 80-100 MB/s), where many small ones hide the round trip. At that
+// rate 8 MiB take 100 ms, so that a round trip of 30 ms before each is a quarter
+// of the time; after 2 MiB it would be more than half. Both sizes and more were
+// measured: docs/performance.md.
+const (
+	largeSpan   = 1 << 20
+	largeFlight = 16
+	smallFlight = 64
+	largePart   = 8 << 20
+)
+
+// plan is how spans are read now: the policy, and how many requests of one call
+// run side by side. A large read that would keep every connection busy several
+// times over is cut into longer requests than the policy's.
+func (o *object) plan(spans []rangeio.Span) (p rangeio.Policy, flight int) {
+	p = o.o.Pace.adapt(o.o.Policy)
 	var n int64
 	for _, s := range spans {
 		n += int64(len(s.P))
 	}
-	if n/int64(len(spans)) > 1<<20 {
-		return 16
+	if n <= int64(len(spans))*largeSpan {
+		return p, smallFlight
 	}
-	return 64
+	if p.MaxLen > 0 {
+		p.MaxLen = max(p.MaxLen, min(n/largeFlight, largePart))
+	}
+	return p, largeFlight
 }
 
 // begin enters a planned call in both counters.

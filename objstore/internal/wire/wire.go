@@ -43,6 +43,7 @@ type counting struct {
 
 func (t *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.c.AddRequest()
+	objstore.Alive(r.Context())
 	if t.retry != nil && t.retry(r) {
 		t.c.AddRetry()
 	}
