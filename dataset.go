@@ -2,7 +2,6 @@ package farread
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -19,9 +18,12 @@ type GulpDataset struct {
 }
 
 // OpenGulpDataset lists the folder or prefix that uri names; chunks are opened
-// when they are needed, two requests each, all side by side. Load fails with
-// objstore.ErrChanged where a pair is just being replaced; opening the dataset
-// again then helps.
+// when they are needed, two requests each, all side by side. Every pair is held
+// against the ETag that its index names, as OpenGulp does it, whichever method
+// opens it: one that is just being replaced is opened once more, and then fails
+// with objstore.ErrChanged. The method may then be called again.
+//
+// Load is one phase where each .gmeta is at most 256 KiB.
 func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions) (*GulpDataset, error) {
 	b, prefix, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -30,7 +32,8 @@ func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions)
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
 	}
-	s := &gulpSet{c: c, b: b, prefix: prefix, o: o, phase: rangeio.OnePhase(ctx), open: map[string]*objstore.Object{}}
+	s := &gulpSet{c: c, b: b, prefix: prefix, o: o, open: map[gulp.Pair]*Gulp{},
+		phase: rangeio.OnePhase(context.Background())} //nolint:contextcheck // of no caller: it outlives this call
 	d, err := gulp.OpenDataset(ctx, s, c.gulpOptions(o.Options))
 	if err != nil {
 		return nil, err
@@ -38,45 +41,14 @@ func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions)
 	return &GulpDataset{d, s}, nil
 }
 
-// Chunk is gulp.Dataset.Chunk, held against the ETag that its index names.
-func (d *GulpDataset) Chunk(ctx context.Context, k int) (*gulp.Chunk, error) {
-	c, err := d.Dataset.Chunk(ctx, k)
-	if err == nil {
-		err = d.set.paired(d.Pair(k))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// Load is gulp.Dataset.Load, with every pair held against the ETag that its
-// index names. The cost is one phase where each .gmeta is at most 256 KiB.
-func (d *GulpDataset) Load(ctx context.Context) error {
-	if err := d.Dataset.Load(ctx); err != nil {
-		return err
-	}
-	for k := range d.Len() {
-		if err := d.set.paired(d.Pair(k)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Find returns the chunk that holds id, and its position. It loads the dataset.
-func (d *GulpDataset) Find(ctx context.Context, id string) (*gulp.Chunk, int, error) {
-	if err := d.Load(ctx); err != nil {
-		return nil, 0, err
-	}
-	return d.Dataset.Find(ctx, id)
-}
-
 // Objects are the index and the data of chunk k, once that is open; else nil.
 func (d *GulpDataset) Objects(k int) (meta, data *objstore.Object) {
 	d.set.mu.Lock()
 	defer d.set.mu.Unlock()
-	return d.set.open[d.Pair(k).Meta], d.set.open[d.Pair(k).Data]
+	if g := d.set.open[d.Pair(k)]; g != nil {
+		return g.Meta, g.Data
+	}
+	return nil, nil
 }
 
 // gulpSet is the dataset as formats see it.
@@ -88,27 +60,35 @@ type gulpSet struct {
 	phase  context.Context //nolint:containedctx // only the phase that it names: no open depends on another
 
 	mu   sync.Mutex
-	open map[string]*objstore.Object
+	open map[gulp.Pair]*Gulp
 }
 
-// Open opens one object.
-func (s *gulpSet) Open(ctx context.Context, name string) (rangeio.Reader, error) {
-	o := objstore.OpenOptions{Head: s.c.dataHead()}
-	isMeta := strings.HasSuffix(name, gulp.MetaSuffix)
-	if isMeta {
-		o.Head = metaHead
-	}
-	ob, err := s.c.open(inPhase{ctx, s.phase}, s.b, s.prefix+name, o) //nolint:contextcheck // it ends with ctx
+var _ gulp.ChunkOpener = (*gulpSet)(nil)
+
+// OpenChunk opens a pair as OpenGulp does. Each first try is in the phase that
+// all of them share; a second one waits for the first.
+func (s *gulpSet) OpenChunk(ctx context.Context, p gulp.Pair, o gulp.Options) (*gulp.Chunk, error) {
+	place := gulp.Pair{Meta: s.prefix + p.Meta, Data: s.prefix + p.Data}
+	first := true
+	g, err := again(ctx, func() (*Gulp, error) {
+		phase := rangeio.OnePhase(ctx)
+		if first {
+			phase, first = inPhase{ctx, s.phase}, false
+		}
+		return s.c.openPair(ctx, phase, s.b, place, GulpOptions{Options: o, Wrap: s.o.Wrap}) //nolint:contextcheck // it ends with ctx
+	})
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
-	s.open[name] = ob
+	s.open[p] = g
 	s.mu.Unlock()
-	if isMeta {
-		return ob, nil
-	}
-	return wrap(ob, s.o), nil
+	return g.Chunk, nil
+}
+
+// Open opens one object.
+func (s *gulpSet) Open(ctx context.Context, name string) (rangeio.Reader, error) {
+	return s.c.open(ctx, s.b, s.prefix+name, objstore.OpenOptions{})
 }
 
 // List names the objects that can be halves of chunks.
@@ -130,21 +110,8 @@ func (s *gulpSet) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// paired holds the objects of an open pair against each other.
-func (s *gulpSet) paired(p gulp.Pair) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	meta, data := s.open[p.Meta], s.open[p.Data]
-	if meta == nil || data == nil {
-		return nil
-	}
-	if err := paired(meta, data); err != nil {
-		return fmt.Errorf("%s: %w", p.Meta, err)
-	}
-	return nil
-}
-
-// inPhase is a context with another's place among phases.
+// inPhase is a context with another's place among phases. That other one must
+// have no values but this.
 type inPhase struct {
 	context.Context                 //nolint:containedctx // it is one
 	phase           context.Context //nolint:containedctx // consulted for values only, for the length of one call

@@ -67,10 +67,13 @@ func put(t *testing.T, b objstore.Bucket, key string, p []byte, meta map[string]
 	return in
 }
 
-func TestMetaDataETagIsTheJobs(t *testing.T) {
+func TestMetaNamesAreTheJobs(t *testing.T) {
 	t.Parallel()
-	if metaDataETag != functions.MetaDataETag {
-		t.Errorf("%q here, %q in functions", metaDataETag, functions.MetaDataETag)
+	got := []string{metaDataETag, metaSource, metaKey, metaKey64, metaETag, metaVersion, metaSequencer, metaLayout}
+	want := []string{functions.MetaDataETag, functions.MetaSource, functions.MetaKey, functions.MetaKey64, functions.MetaETag,
+		functions.MetaVersion, functions.MetaSequencer, functions.MetaLayout}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -34,9 +34,18 @@ const (
 	maxWindow = 32 << 20
 )
 
-// metaDataETag is functions.MetaDataETag, which this layer does not import; a test
+// Names of metadata, as in functions, which this layer does not import; a test
 // holds the two together.
-const metaDataETag = "farread-data-etag"
+const (
+	metaDataETag  = "farread-data-etag"
+	metaSource    = "farread-source"
+	metaKey       = "farread-source-key"
+	metaKey64     = "farread-source-key-b64"
+	metaETag      = "farread-source-etag"
+	metaVersion   = "farread-source-version"
+	metaSequencer = "farread-source-sequencer"
+	metaLayout    = "farread-layout"
+)
 
 // A Gulp is an open gulp chunk with the objects it lies in.
 type Gulp struct {
@@ -49,7 +58,8 @@ type Gulp struct {
 // 256 KiB; a frame is then one request more. Where the .gmeta names the ETag of
 // its data (as the pack job writes it) and another data object is found, the
 // pair was being replaced: it is opened once more, and then fails with
-// objstore.ErrChanged.
+// objstore.ErrChanged. A copy of a pair, with other ETags, is taken where the
+// metadata of both objects came along and name the same source and layout.
 func (c *Client) OpenGulp(ctx context.Context, uri string, o GulpOptions) (*Gulp, error) {
 	b, key, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -60,9 +70,14 @@ func (c *Client) OpenGulp(ctx context.Context, uri string, o GulpOptions) (*Gulp
 		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: key,
 			Err: fmt.Errorf("neither %s nor %s: %w", gulp.DataSuffix, gulp.MetaSuffix, formats.ErrUnsupported)}
 	}
-	g, err := c.openPairs(ctx, b, pairs, o)
+	return again(ctx, func() (*Gulp, error) { return c.openPairs(ctx, b, pairs, o) })
+}
+
+// again calls open once more where it met objects that were being replaced.
+func again(ctx context.Context, open func() (*Gulp, error)) (*Gulp, error) {
+	g, err := open()
 	if errors.Is(err, objstore.ErrChanged) && ctx.Err() == nil {
-		g, err = c.openPairs(ctx, b, pairs, o)
+		g, err = open()
 	}
 	return g, err
 }
@@ -71,7 +86,7 @@ func (c *Client) OpenGulp(ctx context.Context, uri string, o GulpOptions) (*Gulp
 func (c *Client) openPairs(ctx context.Context, b objstore.Bucket, pairs []gulp.Pair, o GulpOptions) (*Gulp, error) {
 	var first error
 	for _, p := range pairs {
-		g, err := c.openPair(ctx, b, p, o)
+		g, err := c.openPair(ctx, rangeio.OnePhase(ctx), b, p, o)
 		if err == nil || !errors.Is(err, objstore.ErrNotFound) && !errors.Is(err, objstore.ErrChanged) {
 			return g, err
 		}
@@ -82,9 +97,11 @@ func (c *Client) openPairs(ctx context.Context, b objstore.Bucket, pairs []gulp.
 	return nil, first
 }
 
-func (c *Client) openPair(ctx context.Context, b objstore.Bucket, p gulp.Pair, o GulpOptions) (*Gulp, error) {
+// openPair opens two objects under phase, which ends with ctx, and their index
+// under ctx.
+func (c *Client) openPair(ctx, phase context.Context, b objstore.Bucket, p gulp.Pair, o GulpOptions) (*Gulp, error) {
 	g := &Gulp{}
-	eg, ectx := errgroup.WithContext(rangeio.OnePhase(ctx))
+	eg, ectx := errgroup.WithContext(phase)
 	eg.Go(func() (err error) {
 		g.Meta, err = c.open(ectx, b, p.Meta, objstore.OpenOptions{Head: metaHead})
 		return err
@@ -133,12 +150,28 @@ func wrap(data *objstore.Object, o GulpOptions) rangeio.Reader {
 	return o.Wrap(data)
 }
 
-// paired holds a .gmeta against its data object.
+// paired holds a .gmeta against its data object. A copy may have another ETag
+// than the object that the .gmeta names (parts of another size, another kind of
+// encryption); it still belongs to it where both say that they were made of the
+// same version of the same upload in the same layout, which fixes every byte.
 func paired(meta, data *objstore.Object) error {
-	want := meta.Info().Meta[metaDataETag]
-	if have := data.Info().ETag; want != "" && want != have {
-		return &objstore.Error{Op: "open", Bucket: data.Bucket().Name(), Key: data.Info().Key,
-			Err: fmt.Errorf("ETag %s, but %s was written for %s: %w", have, path.Base(meta.Info().Key), want, objstore.ErrChanged)}
+	m, d := meta.Info().Meta, data.Info().Meta
+	want, have := m[metaDataETag], data.Info().ETag
+	if want == "" || want == have || sameSource(m, d) {
+		return nil
 	}
-	return nil
+	return &objstore.Error{Op: "open", Bucket: data.Bucket().Name(), Key: data.Info().Key,
+		Err: fmt.Errorf("ETag %s, but %s was written for %s, and they do not name the same source: data and index of two versions, "+
+			"or a copy whose ETag became another one (then write the pair again, or copy the index without its %s): %w",
+			have, path.Base(meta.Info().Key), want, metaDataETag, objstore.ErrChanged)}
+}
+
+// sameSource says whether two objects' metadata name the same version of the
+// same upload, and the same layout.
+func sameSource(a, b map[string]string) bool {
+	equal := func(name string) bool { return a[name] == b[name] }
+	return equal(metaSource) && a[metaSource] != "" &&
+		equal(metaKey) && equal(metaKey64) && a[metaKey]+a[metaKey64] != "" &&
+		equal(metaETag) && equal(metaVersion) && equal(metaSequencer) && a[metaETag]+a[metaSequencer] != "" &&
+		equal(metaLayout) && a[metaLayout] != ""
 }

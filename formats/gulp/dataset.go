@@ -31,6 +31,17 @@ type Dataset struct {
 	byID   map[string]int
 }
 
+// A ChunkOpener is a formats.Set that opens chunks itself, since it knows more
+// of two objects than their bytes: whether they belong together. A Dataset asks
+// it for every chunk, instead of opening index and data by name.
+type ChunkOpener interface {
+	formats.Set
+	// OpenChunk opens both objects, makes sure that the one is the index of
+	// the other, and returns what Open makes of them with o. It may be called
+	// for several chunks at a time, but not twice at a time for one.
+	OpenChunk(ctx context.Context, p Pair, o Options) (*Chunk, error)
+}
+
 // A lazyChunk is opened once. Its gate is a lock that a context can leave.
 type lazyChunk struct {
 	pair Pair
@@ -136,7 +147,20 @@ func (d *Dataset) Chunk(ctx context.Context, k int) (*Chunk, error) {
 	if l.c != nil {
 		return l.c, nil
 	}
-	names := [2]string{l.pair.Meta, l.pair.Data}
+	c, err := d.open(ctx, l.pair)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.pair.Meta, err)
+	}
+	l.c = c
+	return c, nil
+}
+
+// open is the one way in which chunks of a dataset are opened.
+func (d *Dataset) open(ctx context.Context, p Pair) (*Chunk, error) {
+	if s, ok := d.set.(ChunkOpener); ok {
+		return s.OpenChunk(ctx, p, d.o)
+	}
+	names := [2]string{p.Meta, p.Data}
 	var r [2]rangeio.Reader
 	err := par.Do(rangeio.OnePhase(ctx), 2, 2, func(ctx context.Context, i int) error {
 		var err error
@@ -144,14 +168,9 @@ func (d *Dataset) Chunk(ctx context.Context, k int) (*Chunk, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", l.pair.Meta, err)
+		return nil, err
 	}
-	c, err := Open(ctx, r[0], r[1], d.o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", l.pair.Meta, err)
-	}
-	l.c = c
-	return c, nil
+	return Open(ctx, r[0], r[1], d.o)
 }
 
 func enter(ctx context.Context, gate chan struct{}) error {
