@@ -16,8 +16,9 @@ LDFLAGS   := -s -w -X $(MODULE)/internal/version.stamp=$(VERSION)
 GOBUILD   := go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 FUNCTIONS := $(notdir $(wildcard cmd/fn-*))
 ARCHES    := arm64 amd64
-# The library and the embedded cloud are two modules.
-MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod))
+# The library, the embedded cloud and the measurements with their peers are
+# modules of their own.
+MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod bench/go.mod))
 CLOUD_PKG  = $(if $(wildcard localcloud/cmd/localcloud/*.go),./cmd/localcloud,.)
 
 SHARED    ?= ../shared
@@ -103,6 +104,11 @@ bench: need-go ## benchmarks: BENCH, BENCHTIME, COUNT
 bench-once: ## each benchmark once
 	@$(MAKE) bench BENCHTIME=1x
 
+.PHONY: bench-report
+bench-report: need-go ## farread beside its peers, into docs/performance.md (10 minutes, 10 GB of disk)
+	cd bench && go run . -write ../docs/performance.md
+	@sed -n '/table: begin/,/table: end/p' docs/performance.md
+
 .PHONY: venv
 venv: ## .venv with the reference readers for peers (Python 3.11, downloads)
 	scripts/venv.sh
@@ -131,7 +137,7 @@ trace-update: need-go ## rewrite the golden request traces of PKG; read the diff
 ##@ Code
 
 .PHONY: lint
-lint: need-go ## golangci-lint over both modules (its first run builds it: 2 minutes)
+lint: need-go ## golangci-lint over all modules (its first run builds it: 2 minutes)
 	@$(LINT) config verify
 	@lint=$$(go tool -modfile=go.tool.mod -n golangci-lint); $(call in-modules,$$lint run ./...)
 

@@ -101,7 +101,15 @@ func packMemory(ctx context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	size := pick(b, int64(4e9), int64(16e6))
-	frames := int(size / (frameSize + 512))
+	js, err := jpegs()
+	if err != nil {
+		return nil, err
+	}
+	var all int64
+	for _, p := range js {
+		all += 512 + int64(len(p)+511)&^511 // header and whole blocks
+	}
+	frames := int(size / (all / int64(len(js))))
 	var total int64
 	if err := b.upload(ctx, "large.tar", func(w io.Writer) error {
 		var err error

@@ -10,6 +10,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager v0.5.3
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.8
 	github.com/farread/farread v0.0.0-00010101000000-000000000000
+	github.com/google/go-cmp v0.7.0
 )
 
 require (

@@ -37,7 +37,7 @@ func jpegs() ([][]byte, error) {
 	r := rand.New(rand.NewPCG(3, 5)) //nolint:gosec // pictures, no secrets
 	var out [][]byte
 	for k := range 7 {
-		m := image.NewRGBA(image.Rect(0, 0, 160, 117+k))
+		m := image.NewRGBA(image.Rect(0, 0, 160, 181+k))
 		for i := 0; i < len(m.Pix); i += 4 {
 			v := uint8(r.Uint32())
 			m.Set(i/4%160, i/640, color.RGBA{v, v / 2, 255 - v, 255})
@@ -45,6 +45,9 @@ func jpegs() ([][]byte, error) {
 		var b bytes.Buffer
 		if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 60}); err != nil {
 			return nil, err
+		}
+		if n := b.Len(); n < frameSize-800 || n > frameSize+800 {
+			return nil, fmt.Errorf("a frame of %d bytes, not about %d", n, frameSize)
 		}
 		out = append(out, b.Bytes())
 	}

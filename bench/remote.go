@@ -238,7 +238,7 @@ func (b *bench) uploadLarge(ctx context.Context, size int) error {
 // fillBlock makes the bytes that stand at off: every word is its own offset.
 func fillBlock(p []byte, off int) {
 	for i := 0; i+8 <= len(p); i += 8 {
-		binary.LittleEndian.PutUint64(p[i:], uint64(off+i)) //nolint:gosec // an offset
+		binary.LittleEndian.PutUint64(p[i:], uint64(off+i))
 	}
 }
 
@@ -285,7 +285,7 @@ func (d *downloader) close() {
 func (b *bench) downloads(ctx context.Context, dl *downloader, buf []byte) ([]row, error) {
 	bk, client, x := dl.bucket, dl.client, dl.x
 	memory := []int{5, 16, 32} // 5 is the transfer manager's own choice
-	sides := []side{wholeObject(bk, buf)}
+	sides := append(make([]side, 0, 1+len(memory)), wholeObject(bk, buf))
 	for _, n := range memory {
 		sides = append(sides, managed(client, buf, n))
 	}
