@@ -66,7 +66,8 @@ type DatasetWriter struct {
 	n    int // number of the chunk being written, or of the next
 	w    *Writer
 	data Object
-	id   string
+	id   string // of the frames that come
+	open bool   // there is such an id
 	ids  map[string]struct{}
 	done []Pair
 	err  error
@@ -92,14 +93,17 @@ func (d *Dataset) Append(ctx context.Context, out Output, o DatasetOptions) (*Da
 
 // Begin starts an id with its meta_data objects; the frames that follow are
 // its own. It closes the chunk before when that is full. An id that was there
-// before is ErrCorrupt.
+// before, one that is no UTF-8, and meta_data that are no JSON object are
+// ErrCorrupt; then nothing was begun, so that a frame has no id to go to, and
+// Begin may be called again. Any other error stays.
 func (w *DatasetWriter) Begin(ctx context.Context, id string, meta ...json.RawMessage) error {
+	w.open = false
 	if w.err != nil {
 		return w.err
 	}
-	if _, dup := w.ids[id]; dup || w.o.Taken != nil && w.o.Taken(id) {
-		return &formats.Error{Format: Format, Part: partOf(id), Off: -1,
-			Err: fmt.Errorf("the dataset has this id already: %w", formats.ErrCorrupt)}
+	texts, err := w.check(id, meta)
+	if err != nil {
+		return err
 	}
 	if w.w != nil {
 		t := w.w.Totals()
@@ -116,20 +120,35 @@ func (w *DatasetWriter) Begin(ctx context.Context, id string, meta ...json.RawMe
 		}
 		w.data, w.w = data, NewWriter(data, w.o.Writer)
 	}
-	if _, err := w.w.entry(id); err != nil {
-		return err
+	if err := w.w.enter(id, texts...); err != nil {
+		return w.fail(err)
 	}
-	w.id = id
+	w.id, w.open = id, true
 	w.ids[id] = struct{}{}
-	for _, m := range meta {
-		if err := w.w.AddMeta(id, m); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
-var errNoID = errors.New("gulp: a frame before the first id")
+// check finds what is wrong with a new id before anything is made of it.
+func (w *DatasetWriter) check(id string, meta []json.RawMessage) ([]json.RawMessage, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	if _, dup := w.ids[id]; dup || w.o.Taken != nil && w.o.Taken(id) {
+		return nil, &formats.Error{Format: Format, Part: partOf(id), Off: -1,
+			Err: fmt.Errorf("the dataset has this id already: %w", formats.ErrCorrupt)}
+	}
+	texts := make([]json.RawMessage, 0, len(meta))
+	for _, m := range meta {
+		text, err := metaOf(id, m)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+var errNoID = errors.New("gulp: a frame without an id: none was begun, or the last one was refused")
 
 // WriteFrame is Writer.WriteFrame for the id begun last.
 func (w *DatasetWriter) WriteFrame(payload []byte) error {
@@ -148,7 +167,7 @@ func (w *DatasetWriter) CopyFrame(r io.Reader) (int64, error) {
 }
 
 func (w *DatasetWriter) ready() error {
-	if w.err == nil && w.w == nil {
+	if w.err == nil && !w.open {
 		return errNoID
 	}
 	return w.err

@@ -3,6 +3,8 @@ package gulp_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"path"
 	"path/filepath"
 	"strings"
@@ -78,8 +80,8 @@ func TestSlice(t *testing.T) {
 		{"9:99", 5, [3]int{5, 5, 1}}, {"-99:-98", 5, [3]int{0, 0, 1}}, {"99::-1", 5, [3]int{4, -1, -1}}, {"-99::-1", 5, [3]int{-1, -1, -1}},
 		{":", 0, [3]int{0, 0, 1}}, {"::-1", 0, [3]int{-1, -1, -1}}, {" 1 : 3 ", 5, [3]int{1, 3, 1}},
 		{"2", 5, [3]int{2, 3, 1}}, {"-1", 5, [3]int{4, 5, 1}},
-		{":9223372036854775807:9223372036854775807", 5, [3]int{0, 5, 9223372036854775807}},
-		{"::-9223372036854775808", 5, [3]int{4, -1, -9223372036854775808}},
+		{fmt.Sprintf(":%d:%d", math.MaxInt, math.MaxInt), 5, [3]int{0, 5, math.MaxInt}},
+		{fmt.Sprintf("::%d", math.MinInt), 5, [3]int{4, -1, math.MinInt}},
 	} {
 		s, err := gulp.ParseSlice(c.text)
 		if err != nil {

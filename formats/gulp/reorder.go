@@ -18,7 +18,7 @@ func each(p []byte, f func(off, size int64)) {
 			p = p[n:]
 			off += hole
 		}
-		size := int64(v >> 1) //nolint:gosec // written from an int64
+		size := int64(v >> 1)
 		f(off, size)
 		off += size + -size&3
 	}

@@ -63,16 +63,41 @@ func NewWriter(w io.Writer, o WriterOptions) *Writer {
 // fails on an empty list. Text that is no JSON object, in strict JSON, is
 // ErrCorrupt.
 func (w *Writer) AddMeta(id string, meta json.RawMessage) error {
-	text, err := checkMeta(meta)
-	if err != nil {
-		return &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: fmt.Errorf("meta_data: %w", err)}
-	}
-	e, err := w.entry(id)
+	text, err := metaOf(id, meta)
 	if err != nil {
 		return err
 	}
-	e.meta = append(e.meta, text)
-	return w.count(len(text))
+	return w.enter(id, text)
+}
+
+// enter appends checked texts to the meta_data of id, new or not.
+func (w *Writer) enter(id string, texts ...json.RawMessage) error {
+	e, err := w.entry(id)
+	for _, text := range texts {
+		if err != nil {
+			break
+		}
+		e.meta = append(e.meta, text)
+		err = w.count(len(text))
+	}
+	return err
+}
+
+// metaOf checks one of the meta_data of id.
+func metaOf(id string, meta json.RawMessage) (json.RawMessage, error) {
+	text, err := checkMeta(meta)
+	if err != nil {
+		return nil, &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: fmt.Errorf("meta_data: %w", err)}
+	}
+	return text, nil
+}
+
+func checkID(id string) error {
+	if !utf8.ValidString(id) {
+		return &formats.Error{Format: Format, Part: partOf(id), Off: -1,
+			Err: fmt.Errorf("an id that is no UTF-8: %w", formats.ErrCorrupt)}
+	}
+	return nil
 }
 
 // WriteFrame appends one payload to id, which it enters into the index if it is
@@ -151,9 +176,8 @@ func (w *Writer) entry(id string) (*entry, error) {
 	if e := w.byID[id]; e != nil {
 		return e, nil
 	}
-	if !utf8.ValidString(id) {
-		return nil, &formats.Error{Format: Format, Part: partOf(id), Off: -1,
-			Err: fmt.Errorf("an id that is no UTF-8: %w", formats.ErrCorrupt)}
+	if err := checkID(id); err != nil {
+		return nil, err
 	}
 	e := &entry{id: id}
 	w.ids = append(w.ids, e)

@@ -269,3 +269,56 @@ func TestDatasetWriterFails(t *testing.T) {
 		}
 	}
 }
+
+// TestBeginRefused: after an id that was refused no frame goes anywhere, the id
+// may be begun again, and the dataset is what it would be without the attempt.
+func TestBeginRefused(t *testing.T) {
+	object, list := json.RawMessage(`{"k": 1}`), json.RawMessage(`[1]`)
+	for name, begin := range map[string]func(w *gulp.DatasetWriter) error{
+		"no object":      func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "b", list) },
+		"second of two":  func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "b", object, list) },
+		"no JSON":        func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "b", json.RawMessage(`{`)) },
+		"no UTF-8":       func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "\xff", object) },
+		"there already":  func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "a", object) },
+		"before any one": nil,
+	} {
+		f := newFolder()
+		w := gulp.NewDatasetWriter(f, gulp.DatasetOptions{MaxIDs: 1})
+		nowhere := func() {
+			t.Helper()
+			if err := w.WriteFrame([]byte("x")); err == nil || errors.Is(err, formats.ErrCorrupt) {
+				t.Errorf("%s: WriteFrame: %v", name, err)
+			}
+			if n, err := w.CopyFrame(strings.NewReader("x")); n != 0 || err == nil || errors.Is(err, formats.ErrCorrupt) {
+				t.Errorf("%s: CopyFrame: %d, %v", name, n, err)
+			}
+		}
+		nowhere()
+		frame := func(id string) {
+			t.Helper()
+			if err := errors.Join(w.Begin(t.Context(), id, object), w.WriteFrame([]byte(id))); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		frame("a")
+		if begin != nil {
+			if err := begin(w); !errors.Is(err, formats.ErrCorrupt) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if len(f.log) != 1 {
+				t.Errorf("%s: it did %v", name, f.log)
+			}
+			nowhere()
+		}
+		frame("b")
+		if _, err := w.Close(t.Context()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := string(f.objects["data_0.gulp"]) + string(f.objects["meta_0.gmeta"]) + string(f.objects["data_1.gulp"]) + string(f.objects["meta_1.gmeta"])
+		want := "a\x00\x00\x00" + `{"a": {"frame_info": [[0, 3, 4]], "meta_data": [{"k": 1}]}}` +
+			"b\x00\x00\x00" + `{"b": {"frame_info": [[0, 3, 4]], "meta_data": [{"k": 1}]}}`
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
