@@ -95,7 +95,17 @@ func machine(ctx context.Context) string {
 	if err == nil {
 		name += ", Linux " + strings.TrimSpace(string(kernel))
 	}
-	return fmt.Sprintf("%s, %d CPUs", name, runtime.NumCPU())
+	return fmt.Sprintf("%s, %d CPUs%s", name, runtime.NumCPU(), load())
+}
+
+// load tells a machine that had other work to do: above the number of CPUs both
+// sides lose, though not always alike.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if f := strings.Fields(string(text)); err == nil && len(f) > 2 {
+		return fmt.Sprintf(", load average at the end %s (1 min) and %s (15 min), the measurements' own part in it", f[0], f[2])
+	}
+	return ""
 }
 
 const (
