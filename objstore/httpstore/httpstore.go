@@ -9,10 +9,13 @@ package httpstore
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,15 +34,18 @@ type Config struct {
 	// Base and a key of the URL of one object.
 	Base string
 	// Transport carries the requests; nil: a transport of the bucket's own. One
-	// that is given should not decompress.
+	// that is given should not decompress. NewTransport makes one for several
+	// buckets to share.
 	Transport   http.RoundTripper
 	Concurrency int           // requests in flight that connections are kept for; 0: 64
 	Retries     int           // repetitions of a request without a usable answer; 0: 4; -1: none
 	MinWait     time.Duration // before the first repetition, then doubled; 0: 100 ms
 	MaxWait     time.Duration // before any repetition, also when the server asks for more; 0: 10 s
-	Header      http.Header   // sent with every request: Authorization, for one
-	Counter     *objstore.Counter
-	Logger      *slog.Logger // debug lines about repeated requests; nil: none
+	// Header goes with every request to the host of Base: Authorization, for
+	// one. A redirect to another host, or away from https, goes without it.
+	Header  http.Header
+	Counter *objstore.Counter
+	Logger  *slog.Logger // debug lines about repeated requests; nil: none
 }
 
 func (c Config) withDefaults() Config {
@@ -75,16 +81,75 @@ func New(c Config) (*Bucket, error) {
 		return nil, fmt.Errorf("base URL needs http or https and a host: %w", objstore.ErrInvalid)
 	}
 	base.Fragment, base.RawFragment = "", ""
-	b := &Bucket{base: base, cfg: c.withDefaults()}
-	b.name = base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/")
+	b := &Bucket{base: base, name: nameOf(base), cfg: c.withDefaults()}
+	b.cfg.Header = http.Header{}
+	for k, v := range c.Header {
+		k = http.CanonicalHeaderKey(k)
+		b.cfg.Header[k] = append(b.cfg.Header[k], v...)
+	}
 	t := c.Transport
 	if t == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone()
-		wire.Tune(own, c.Concurrency)
-		t = own
+		t = NewTransport(c.Concurrency)
 	}
-	b.http = &http.Client{Transport: wire.Counting(t, c.Counter, nil)}
+	b.http = &http.Client{Transport: wire.Counting(t, c.Counter, nil), CheckRedirect: b.redirect}
 	return b, nil
+}
+
+// NewTransport makes a transport as a Bucket without one makes it: that of the
+// standard library, if the process did not replace it by something else, made
+// ready for n requests in flight (0: 64) and decompressing nothing. Its idle
+// connections are closed by its own CloseIdleConnections, or by a bucket's.
+func NewTransport(n int) *http.Transport {
+	var t *http.Transport
+	if std, ok := http.DefaultTransport.(*http.Transport); ok {
+		t = std.Clone()
+	} else {
+		// The values of net/http's own default.
+		t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: 90 * time.Second,
+			TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+			DialContext: (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext}
+	}
+	wire.Tune(t, n)
+	return t
+}
+
+// nameOf is the URL without credentials and query, which may be secret. They
+// may also decide what the server answers, so that buckets that differ in them
+// differ in a digest.
+func nameOf(base *url.URL) string {
+	name := base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/")
+	if base.RawQuery == "" && base.User == nil {
+		return name
+	}
+	secret := "?" + base.RawQuery
+	if base.User != nil {
+		secret = base.User.String() + secret
+	}
+	sum := sha256.Sum256([]byte(secret))
+	return name + "?" + hex.EncodeToString(sum[:8]) // 64 bits: nobody picks queries to collide in his own cache
+}
+
+// maxRedirects is that of net/http, whose text go-retryablehttp knows.
+const maxRedirects = 10
+
+// redirect keeps what is for the configured host from others. Referer would
+// carry a signature there.
+func (b *Bucket) redirect(req *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	}
+	req.Header.Del("Referer")
+	if strings.EqualFold(req.URL.Host, b.base.Host) && (req.URL.Scheme == b.base.Scheme || req.URL.Scheme == "https") {
+		return nil
+	}
+	for k := range b.cfg.Header {
+		switch k {
+		case "Range", "If-Match", "If-Unmodified-Since", "Accept-Encoding": // the request's own
+		default:
+			req.Header.Del(k)
+		}
+	}
+	return nil
 }
 
 // Split cuts the URL of one object into the Base of a Config and the key. The
@@ -107,7 +172,8 @@ func Split(rawURL string) (base, key string, err error) {
 	return u.String(), key, nil
 }
 
-// Name is the base URL without credentials and query.
+// Name is the base URL without credentials and query; where it has any, a digest
+// of them keeps it apart from the same URL with others.
 func (b *Bucket) Name() string { return b.name }
 
 // CloseIdleConnections closes what the bucket keeps for later requests.
