@@ -15,9 +15,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/httpstore"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -71,6 +73,7 @@ type Client struct {
 	limit objstore.Middleware
 	cache *objstore.Cache
 	pace  *objstore.Pace
+	trans *http.Transport // of all plain HTTP servers; it keeps connections by host
 
 	mu      sync.Mutex
 	buckets map[string]store
@@ -85,7 +88,7 @@ type store struct {
 func New(c Config) *Client {
 	c = c.withDefaults()
 	return &Client{c: c, limit: objstore.Limit(c.Concurrency), cache: objstore.NewCache(min(c.MaxMemory/4, maxCache), 0),
-		pace: &objstore.Pace{}, buckets: map[string]store{}}
+		pace: &objstore.Pace{}, trans: httpstore.NewTransport(c.Concurrency), buckets: map[string]store{}}
 }
 
 // Open opens one object for io.ReaderAt and planned reads: one request. The
@@ -121,6 +124,7 @@ func (c *Client) Stats() rangeio.Stats { return c.c.Counter.Stats() }
 
 // CloseIdleConnections closes connections that are kept for later requests.
 func (c *Client) CloseIdleConnections() {
+	c.trans.CloseIdleConnections()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.buckets {

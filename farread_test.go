@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -310,6 +313,56 @@ func TestOneBucketForAPlace(t *testing.T) {
 	if _, key, err := c.Bucket(t.Context(), dir); key != "" || err != nil {
 		t.Errorf("folder: key %q, %v", key, err)
 	}
+}
+
+// TestPlacesAreBounded: a client that is given signed URLs, or ever new folders,
+// does not grow, and one server's connections serve all of its URLs.
+func TestPlacesAreBounded(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	conns := 0
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(r.URL.Path+r.URL.RawQuery))
+	}))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s == http.StateNew {
+			conns++
+		}
+	}
+	srv.Start()
+	defer srv.Close()
+	c := New(Config{})
+	defer c.CloseIdleConnections()
+	c.buckets["s3://b"] = store{}
+	for k := range 40 {
+		for _, path := range []string{fmt.Sprintf("/x?signature=%d", k), fmt.Sprintf("/%d/x", k)} {
+			o, err := c.Open(t.Context(), srv.URL+path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := make([]byte, o.Size())
+			if _, err := o.ReadAt(p, 0); err != nil || string(p) != strings.Replace(path, "?", "", 1) {
+				t.Fatalf("%s: %q, %v", path, p, err)
+			}
+		}
+	}
+	if conns != 1 {
+		t.Errorf("%d connections for one server", conns)
+	}
+	if len(c.buckets) != 41 {
+		t.Errorf("%d places for 40 folders without a query, and one bucket", len(c.buckets))
+	}
+	for k := range 2 * maxPlaces {
+		if _, _, err := c.Bucket(t.Context(), fmt.Sprintf("%s/more/%d/x", srv.URL, k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := c.buckets["s3://b"]; !ok || len(c.buckets) > maxPlaces {
+		t.Errorf("%d places, the bucket among them: %v", len(c.buckets), ok)
+	}
+	delete(c.buckets, "s3://b")
 }
 
 func TestInPhaseEndsWithItsContext(t *testing.T) {

@@ -15,8 +15,9 @@ import (
 )
 
 // Bucket gives the bucket and the key, or prefix, that uri names, without any
-// request to a store. The bucket is the same one for all URIs of one place and
-// has the client's limit, counter and middlewares. A local path names a key in
+// request to a store. The bucket has the client's limit, counter, connections and
+// middlewares, and is the same one for all URIs of one place, unless that is a URL
+// with a query or one of very many places: what a client keeps is bounded. A local path names a key in
 // the bucket of its folder; an existing folder names the empty prefix of its own.
 func (c *Client) Bucket(ctx context.Context, uri string) (b objstore.Bucket, key string, err error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
@@ -40,6 +41,10 @@ func (c *Client) Bucket(ctx context.Context, uri string) (b objstore.Bucket, key
 	return nil, "", fmt.Errorf("scheme %q: want s3, https, http, file or a local path: %w", scheme, objstore.ErrInvalid)
 }
 
+// maxPlaces bounds how many folders and servers a client remembers; S3 buckets,
+// which keep connections of their own, come on top. A place costs about 1 KiB.
+const maxPlaces = 1024
+
 // bucket finds or makes the bucket for a place.
 func (c *Client) bucket(place string, driver func() (objstore.Bucket, error)) (objstore.Bucket, error) {
 	c.mu.Lock()
@@ -51,10 +56,34 @@ func (c *Client) bucket(place string, driver func() (objstore.Bucket, error)) (o
 	if err != nil {
 		return nil, err
 	}
-	b := objstore.Chain(d, append(slices.Clone(c.c.Middleware), c.limit)...)
+	b := c.dress(d)
+	if !isS3(place) {
+		c.makeRoom()
+	}
 	c.buckets[place] = store{d, b}
 	return b, nil
 }
+
+// dress gives a driver's bucket what all buckets of the client have.
+func (c *Client) dress(d objstore.Bucket) objstore.Bucket {
+	return objstore.Chain(d, append(slices.Clone(c.c.Middleware), c.limit)...)
+}
+
+// makeRoom forgets some place or other when there are too many. Nothing is lost:
+// its bucket works on, and has no connections that are not the client's.
+func (c *Client) makeRoom() {
+	if len(c.buckets) < maxPlaces {
+		return
+	}
+	for place := range c.buckets {
+		if !isS3(place) {
+			delete(c.buckets, place)
+			return
+		}
+	}
+}
+
+func isS3(place string) bool { return strings.HasPrefix(place, "s3://") }
 
 func (c *Client) s3(ctx context.Context, name string) (objstore.Bucket, error) {
 	return s3store.New(ctx, s3store.Config{Bucket: name, Endpoint: c.c.Endpoint, Region: c.c.Region, Profile: c.c.Profile,
@@ -62,16 +91,27 @@ func (c *Client) s3(ctx context.Context, name string) (objstore.Bucket, error) {
 		AccessKey: c.c.AccessKey, SecretKey: c.c.SecretKey})
 }
 
+// http makes no bucket twice, except for URLs with a query: a presigned one is
+// seldom seen again, and its bucket holds nothing but the text.
 func (c *Client) http(uri string) (objstore.Bucket, string, error) {
 	base, key := uri, ""
-	if u, err := url.Parse(uri); err != nil || !strings.HasSuffix(u.Path, "/") {
+	u, err := url.Parse(uri)
+	if err != nil || !strings.HasSuffix(u.Path, "/") {
 		if base, key, err = httpstore.Split(uri); err != nil {
 			return nil, "", err
 		}
 	}
-	b, err := c.bucket(base, func() (objstore.Bucket, error) {
-		return httpstore.New(httpstore.Config{Base: base, Concurrency: c.c.Concurrency, Counter: c.c.Counter, Logger: c.c.Logger})
-	})
+	driver := func() (objstore.Bucket, error) {
+		return httpstore.New(httpstore.Config{Base: base, Transport: c.trans, Concurrency: c.c.Concurrency, Counter: c.c.Counter, Logger: c.c.Logger})
+	}
+	if u != nil && u.RawQuery != "" {
+		d, err := driver()
+		if err != nil {
+			return nil, "", err
+		}
+		return c.dress(d), key, nil
+	}
+	b, err := c.bucket(base, driver)
 	return b, key, err
 }
 
