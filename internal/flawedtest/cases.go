@@ -1,0 +1,197 @@
+package flawedtest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/farread/farread/objstore"
+)
+
+// A Case is a flaw with what must come of it: the right bytes (nil), or an error
+// of that kind. Open is that of an objstore.Open with a tail. Whoever opens
+// without one, or opens again, may get along where it is an error.
+type Case struct {
+	Name       string
+	Set        func(s *Server) // before the first read, for good
+	Flaw       Flaw
+	Replaced   bool  // by version 1 while the flaw is on
+	Open, Read error // of Open, of ReadAt and ReadRanges
+	Stall      time.Duration
+}
+
+// ErrEither stands in Case.Read: the right bytes or ErrChanged, depending on how
+// many requests the read takes.
+var ErrEither = errors.New("either")
+
+// Start prepares s for the case.
+func (c *Case) Start(s *Server) {
+	if c.Set != nil {
+		c.Set(s)
+	}
+}
+
+// Spoil makes s misbehave.
+func (c *Case) Spoil(s *Server) {
+	if c.Replaced {
+		s.Replace(1)
+	}
+	s.Set(c.Flaw)
+}
+
+// Mend makes s well again, with the objects as they were first.
+func (*Case) Mend(s *Server) {
+	s.Set(nil)
+	s.Replace(0)
+}
+
+// Cases are all flaws.
+func Cases() []Case {
+	return []Case{
+		{Name: "403 with XML", Flaw: Page(403), Open: objstore.ErrDenied, Read: objstore.ErrDenied},
+		{Name: "404 with XML", Flaw: Page(404), Open: objstore.ErrNotFound, Read: objstore.ErrNotFound},
+		{Name: "400", Flaw: Page(400), Open: objstore.ErrInvalid, Read: objstore.ErrInvalid},
+		{Name: "412", Flaw: Page(412), Open: objstore.ErrChanged, Read: objstore.ErrChanged},
+		{Name: "416", Flaw: Page(416), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		{Name: "an error page that says 200", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			return !strings.HasPrefix(r.Header.Get("Range"), "bytes=0-") && Page(200)(s, n, w, r)
+		}, Open: objstore.ErrChanged, Read: objstore.ErrBadRange}, // the tail seems to be of a shorter object
+		{Name: "200 with the whole object", Flaw: Whole, Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		{Name: "suffix ranges ignored", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			return isSuffix(r) && Whole(s, n, w, r)
+		}},
+		{Name: "suffix ranges refused", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			return isSuffix(r) && Page(416)(s, n, w, r)
+		}},
+		{Name: "206 with another range", Flaw: Bent(func(a *httptest.ResponseRecorder) {
+			x, y, size := contentRange(a)
+			a.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", x+1, y+1, size+1))
+		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		{Name: "206 with a shorter range", Flaw: Bent(func(a *httptest.ResponseRecorder) {
+			x, y, size := contentRange(a)
+			a.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", x, y-1, size))
+			a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()-1))
+			a.Body.Truncate(a.Body.Len() - 1)
+		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		{Name: "no Content-Range", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Del("Content-Range") }), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		{Name: "Content-Range with another size", Flaw: Bent(func(a *httptest.ResponseRecorder) {
+			a.Header().Set("Content-Range", strings.Replace(a.Header().Get("Content-Range"), "/", "/1", 1))
+		}), Open: objstore.ErrBadRange, Read: objstore.ErrChanged},
+		{Name: "Content-Range of no size", Flaw: Bent(func(a *httptest.ResponseRecorder) {
+			a.Header().Set("Content-Range", "bytes 0-10/*")
+		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		{Name: "Content-Range of garbage", Flaw: Bent(func(a *httptest.ResponseRecorder) {
+			a.Header().Set("Content-Range", "bytes 99999999999999999999-1/-5")
+		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		{Name: "less announced than asked", Flaw: Bent(func(a *httptest.ResponseRecorder) {
+			a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()-1))
+			a.Body.Truncate(a.Body.Len() - 1)
+		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		{Name: "cut at once, once", Flaw: First(1, CutAt(0))},
+		{Name: "cut after 1 byte, once", Flaw: First(1, CutAt(1))},
+		{Name: "cut in the middle, once", Flaw: First(1, CutAt(Half))},
+		{Name: "one byte short, once", Flaw: First(1, CutAt(-1))},
+		{Name: "cut in the middle, three times", Flaw: First(3, CutAt(Half))},
+		{Name: "cut at once, always", Flaw: CutAt(0), Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
+		{Name: "no answer, once", Flaw: First(1, func(*Server, int, http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })},
+		{Name: "no answer, ever", Flaw: func(*Server, int, http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }, Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
+		{Name: "more bytes than the range, in chunks", Flaw: func(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
+			s.Bend(w, r, func(a *httptest.ResponseRecorder) {
+				a.Header().Del("Content-Length")
+				a.Body.Write(make([]byte, 100_000))
+			})
+			return true
+		}},
+		{Name: "more bytes than announced", Flaw: func(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
+			a := httptest.NewRecorder()
+			s.Good(a, r)
+			conn, buf, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(buf, "HTTP/1.1 %d OK\r\n", a.Code)
+			a.Header().Set("Connection", "close")
+			a.Header().Write(buf)
+			fmt.Fprintf(buf, "\r\n%s%s", a.Body.Bytes(), make([]byte, 5000))
+			buf.Flush()
+			return true
+		}},
+		{Name: "replaced", Replaced: true, Read: objstore.ErrChanged},
+		{Name: "replaced, conditions ignored", Replaced: true, Flaw: Unconditional, Read: objstore.ErrChanged},
+		{Name: "replaced by a longer one", Set: func(s *Server) { s.grow = 1000 }, Replaced: true, Flaw: Unconditional, Read: objstore.ErrChanged},
+		{Name: "replaced after the first answer", Flaw: func(s *Server, n int, _ http.ResponseWriter, _ *http.Request) bool {
+			if n == 2 {
+				s.Replace(1)
+			}
+			return false
+		}, Read: ErrEither},
+		{Name: "replaced between break and resume", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			if n == 1 {
+				defer s.Replace(1)
+				s.Cut(w, r, Half)
+			}
+			return false
+		}, Read: objstore.ErrChanged},
+		{Name: "replaced between break and resume, conditions ignored", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			if n == 1 {
+				defer s.Replace(1)
+				s.Cut(w, r, Half)
+			}
+			return Unconditional(s, n, w, r)
+		}, Read: objstore.ErrChanged},
+		{Name: "another object in each answer", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			s.Replace(n)
+			return Unconditional(s, n, w, r)
+		}, Open: objstore.ErrChanged, Read: objstore.ErrChanged},
+		{Name: "no ETag", Set: func(s *Server) { s.tag = func(int) string { return "" } }},
+		{Name: "no ETag, cut", Set: func(s *Server) { s.tag = func(int) string { return "" } }, Flaw: First(1, CutAt(Half))},
+		{Name: "no ETag, replaced", Set: func(s *Server) { s.tag = func(int) string { return "" } }, Replaced: true, Read: objstore.ErrChanged},
+		{Name: "no ETag, replaced, conditions ignored", Set: func(s *Server) { s.tag = func(int) string { return "" } }, Replaced: true, Flaw: Unconditional, Read: objstore.ErrChanged},
+		{Name: "weak ETag", Set: func(s *Server) { s.tag = func(v int) string { return fmt.Sprintf(`W/"v%d"`, v) } }},
+		{Name: "weak ETag, replaced", Set: func(s *Server) { s.tag = func(v int) string { return fmt.Sprintf(`W/"v%d"`, v) } }, Replaced: true, Flaw: Unconditional, Read: objstore.ErrChanged},
+		{Name: "neither ETag nor date", Set: func(s *Server) { s.tag, s.noDate = func(int) string { return "" }, true }},
+		{Name: "neither ETag nor date, replaced by a longer one", Set: func(s *Server) {
+			s.tag, s.noDate, s.grow = func(int) string { return "" }, true, 10
+		}, Replaced: true, Read: objstore.ErrChanged},
+		{Name: "the ETag goes away", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Del("ETag") }), Read: objstore.ErrChanged},
+		{Name: "429, then good", Flaw: First(2, Page(429, "Retry-After", "1"))},
+		{Name: "503, then good", Flaw: First(2, Page(503, "Retry-After", "7200"))},
+		{Name: "429, never good", Flaw: Page(429, "Retry-After", "1"), Open: objstore.ErrThrottled, Read: objstore.ErrThrottled},
+		{Name: "503, never good", Flaw: Page(503, "Retry-After", "1"), Open: objstore.ErrThrottled, Read: objstore.ErrThrottled},
+		{Name: "500 three times", Flaw: First(3, Page(500))},
+		{Name: "500 always", Flaw: Page(500), Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
+		{Name: "stalls before the answer, once", Flaw: First(1, Hang), Stall: time.Second},
+		{Name: "stalls in the body, once", Flaw: First(1, HangInBody), Stall: time.Second},
+		{Name: "stalls always", Flaw: Hang, Stall: time.Second, Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
+		{Name: "Content-Encoding gzip", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Set("Content-Encoding", "gzip") })},
+		{Name: "redirect", Flaw: func(_ *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
+			name, ok := strings.CutPrefix(r.URL.Path, "/data/")
+			if ok {
+				http.Redirect(w, r, "/elsewhere/"+name, http.StatusFound)
+			}
+			return ok
+		}},
+		{Name: "redirect in a circle", Flaw: func(_ *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+			return true
+		}, Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
+		{Name: "trickle", Flaw: func(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
+			a := httptest.NewRecorder()
+			s.Good(a, r)
+			for key, v := range a.Header() {
+				w.Header()[key] = v
+			}
+			w.WriteHeader(a.Code)
+			for a.Body.Len() > 0 {
+				w.Write(a.Body.Next(a.Body.Len()/8 + 1))
+				w.(http.Flusher).Flush()
+			}
+			return true
+		}},
+	}
+}
