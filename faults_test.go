@@ -1,0 +1,257 @@
+package farread
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/internal/flawedtest"
+	"github.com/farread/farread/objstore"
+)
+
+// faulty is a gulp chunk on a server that misbehaves. The index of each version
+// fits the frames of any other, and says in meta_data which it is.
+type faulty struct {
+	s *flawedtest.Server
+	c *Client
+	k *flawedtest.Case
+}
+
+const (
+	faultyFrames = 30
+	faultySize   = 10_000
+	anID         = "an id"
+)
+
+// faultyFrame is frame i in one version.
+func faultyFrame(version, i int) []byte {
+	return payload(fmt.Sprintf("version %d", version), i, faultySize)
+}
+
+func newFaulty(t *testing.T, k *flawedtest.Case, note string) *faulty {
+	t.Helper()
+	chunkOf := func(version int) (data, meta []byte) {
+		var d, m bytes.Buffer
+		w := gulp.NewWriter(&d, gulp.WriterOptions{})
+		err := w.AddMeta(anID, json.RawMessage(fmt.Sprintf(`{"version": %2d, "note": "%s"}`, version, note)))
+		for i := range faultyFrames {
+			err = errors.Join(err, w.WriteFrame(anID, faultyFrame(version, i)))
+		}
+		if err = errors.Join(err, w.WriteMeta(&m)); err != nil {
+			panic(err)
+		}
+		return d.Bytes(), m.Bytes()
+	}
+	f := &faulty{k: k, c: New(Config{})}
+	f.s = flawedtest.New(t, func(name string, version int) []byte {
+		data, meta := chunkOf(version)
+		if strings.HasSuffix(name, gulp.MetaSuffix) {
+			return meta
+		}
+		return data
+	}, func(name, etag string) http.Header {
+		if etag == "" || !strings.HasSuffix(name, gulp.MetaSuffix) {
+			return nil
+		}
+		return http.Header{"X-Amz-Meta-Farread-Data-Etag": {etag}}
+	})
+	k.Start(f.s)
+	b := f.s.Bucket(t)
+	f.c.buckets[f.s.Base()] = store{b, b}
+	return f
+}
+
+// open is Client.OpenGulp; where an answer may stall, by hand, for a shorter
+// patience than the client has.
+func (f *faulty) open(ctx context.Context) (*gulp.Chunk, error) {
+	if f.k.Stall == 0 {
+		g, err := f.c.OpenGulp(ctx, f.s.Base()+"x.gulp", GulpOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return g.Chunk, nil
+	}
+	o := objstore.OpenOptions{Stall: f.k.Stall, Resumes: 1}
+	b := f.c.buckets[f.s.Base()].bucket
+	meta, err := objstore.Open(ctx, b, "x.gmeta", o)
+	if err != nil {
+		return nil, err
+	}
+	data, err := objstore.Open(ctx, b, "x.gulp", o)
+	if err != nil {
+		return nil, err
+	}
+	return gulp.Open(ctx, meta, data, gulp.Options{})
+}
+
+// faultyReads are the ways of reading frames behind those that opening brings.
+var faultyReads = map[string]func(ctx context.Context, c *gulp.Chunk) (map[int][]byte, error){
+	"ReadFrame": func(ctx context.Context, c *gulp.Chunk) (map[int][]byte, error) {
+		p, err := c.ReadFrame(ctx, nil, anID, 20)
+		return map[int][]byte{20: p}, err
+	},
+	"AppendFrames": func(ctx context.Context, c *gulp.Chunk) (map[int][]byte, error) {
+		all, err := c.AppendFrames(ctx, nil, anID, 0, faultyFrames, 1)
+		got := map[int][]byte{}
+		for i, p := range all {
+			got[i] = p
+		}
+		return got, err
+	},
+	"ReadFrames": func(ctx context.Context, c *gulp.Chunk) (map[int][]byte, error) {
+		var buf gulp.Buffer
+		all, err := c.ReadFrames(ctx, &buf, anID, 8, faultyFrames, 7)
+		got := map[int][]byte{}
+		for i, p := range all {
+			got[8+7*i] = bytes.Clone(p)
+		}
+		return got, err
+	},
+	"Each": func(ctx context.Context, c *gulp.Chunk) (map[int][]byte, error) {
+		got := map[int][]byte{}
+		err := c.Each(ctx, func(_ string, i int, p []byte) error {
+			got[i] = bytes.Clone(p)
+			return nil
+		})
+		return got, err
+	},
+}
+
+// oneKind fails the test unless err is of exactly one kind, and of want if that
+// is given.
+func oneKind(t *testing.T, what string, err, want error) {
+	t.Helper()
+	n := 0
+	for _, s := range []error{objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied, objstore.ErrThrottled,
+		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrInvalid, formats.ErrCorrupt, formats.ErrUnsupported,
+		formats.ErrTooLarge, formats.ErrNoEntry, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, s) {
+			n++
+		}
+	}
+	if n != 1 || want != nil && !errors.Is(err, want) {
+		t.Errorf("%s: want one kind (%v), got %d: %v", what, want, n, err)
+	}
+}
+
+// rightFrames: got is at least one frame, and all are of that version.
+func rightFrames(t *testing.T, what string, got map[int][]byte, version int) {
+	t.Helper()
+	good := len(got) > 0
+	for i, p := range got {
+		good = good && bytes.Equal(p, faultyFrame(version, i))
+	}
+	if !good {
+		t.Errorf("%s: wrong frames (%d), or not of version %d", what, len(got), version)
+	}
+}
+
+// indexVersion is the version of the index that c was opened with.
+func indexVersion(t *testing.T, c *gulp.Chunk) int {
+	t.Helper()
+	text, err := c.MetaData(anID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct{ Version int }
+	if err := json.Unmarshal(text, &list); err != nil || len(list) != 1 {
+		t.Fatalf("%.40s: %v", text, err)
+	}
+	return list[0].Version
+}
+
+// TestGulpFaults: whatever the server does, opening a gulp chunk and reading its
+// frames gives the right ones or one error that can be classified, never frames
+// of a version under the index of another; and once the server is well again the
+// same chunk reads right.
+func TestGulpFaults(t *testing.T) {
+	t.Parallel()
+	for _, k := range flawedtest.Cases() {
+		for name, read := range faultyReads {
+			if k.Stall > 0 && name != "AppendFrames" {
+				continue // a second or two each, for what AppendFrames shows
+			}
+			t.Run(k.Name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				faultyRead(t, newFaulty(t, &k, ""), read)
+			})
+		}
+		for size, note := range map[string]string{"short index": "", "long index": strings.Repeat("x", metaHead)} {
+			t.Run(k.Name+"/"+size, func(t *testing.T) {
+				t.Parallel()
+				faultyOpen(t, newFaulty(t, &k, note))
+			})
+		}
+	}
+}
+
+func faultyRead(t *testing.T, f *faulty, read func(context.Context, *gulp.Chunk) (map[int][]byte, error)) {
+	t.Helper()
+	c, err := f.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.k.Spoil(f.s)
+	got, err := read(t.Context(), c)
+	switch {
+	case err == nil && (f.k.Read == nil || errors.Is(f.k.Read, flawedtest.ErrEither)):
+		rightFrames(t, "flawed", got, 0)
+	case errors.Is(f.k.Read, flawedtest.ErrEither):
+		oneKind(t, "flawed", err, objstore.ErrChanged)
+	case err == nil || f.k.Read == nil:
+		t.Errorf("got %v, want %v", err, f.k.Read)
+	default:
+		oneKind(t, "flawed", err, f.k.Read)
+	}
+	f.k.Mend(f.s)
+	for name, again := range faultyReads {
+		got, err := again(t.Context(), c)
+		if err != nil {
+			t.Errorf("%s, the server is well again: %v", name, err)
+			continue
+		}
+		rightFrames(t, name+", the server is well again", got, 0)
+	}
+}
+
+func faultyOpen(t *testing.T, f *faulty) {
+	t.Helper()
+	f.k.Spoil(f.s)
+	c, err := f.open(t.Context())
+	f.s.Set(nil)
+	switch {
+	case err != nil && f.k.Open == nil && f.k.Read == nil:
+		t.Errorf("open: %v", err)
+	case err != nil:
+		oneKind(t, "open", err, nil)
+	default:
+		version := indexVersion(t, c)
+		for name, read := range faultyReads {
+			got, err := read(t.Context(), c)
+			if err != nil {
+				oneKind(t, name, err, objstore.ErrChanged) // it was replaced since, or has an ETag again
+				continue
+			}
+			rightFrames(t, name, got, version)
+		}
+	}
+	f.k.Mend(f.s)
+	if c, err = f.open(t.Context()); err != nil {
+		t.Fatalf("the server is well again: %v", err)
+	}
+	for name, read := range faultyReads {
+		got, err := read(t.Context(), c)
+		if err != nil {
+			t.Errorf("%s, the server is well again: %v", name, err)
+			continue
+		}
+		rightFrames(t, name+", the server is well again", got, 0)
+	}
+}
