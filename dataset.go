@@ -33,7 +33,7 @@ func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions)
 		prefix += "/"
 	}
 	s := &gulpSet{c: c, b: b, prefix: prefix, o: o, open: map[gulp.Pair]*Gulp{},
-		phase: rangeio.OnePhase(context.Background())} //nolint:contextcheck // of no caller: it outlives this call
+		phase: rangeio.OnePhase(context.Background())} // of no caller: it outlives this call
 	d, err := gulp.OpenDataset(ctx, s, c.gulpOptions(o.Options))
 	if err != nil {
 		return nil, err
@@ -69,13 +69,10 @@ var _ gulp.ChunkOpener = (*gulpSet)(nil)
 // all of them share; a second one waits for the first.
 func (s *gulpSet) OpenChunk(ctx context.Context, p gulp.Pair, o gulp.Options) (*gulp.Chunk, error) {
 	place := gulp.Pair{Meta: s.prefix + p.Meta, Data: s.prefix + p.Data}
-	first := true
+	var phase context.Context = inPhase{ctx, s.phase}
 	g, err := again(ctx, func() (*Gulp, error) {
-		phase := rangeio.OnePhase(ctx)
-		if first {
-			phase, first = inPhase{ctx, s.phase}, false
-		}
-		return s.c.openPair(ctx, phase, s.b, place, GulpOptions{Options: o, Wrap: s.o.Wrap}) //nolint:contextcheck // it ends with ctx
+		defer func() { phase = rangeio.OnePhase(ctx) }() // of a second try
+		return s.c.openPair(ctx, phase, s.b, place, GulpOptions{Options: o, Wrap: s.o.Wrap})
 	})
 	if err != nil {
 		return nil, err

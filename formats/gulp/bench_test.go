@@ -21,17 +21,19 @@ type sized struct {
 func (s sized) Size() int64 { return s.size }
 
 func BenchmarkOpen(b *testing.B) {
-	for _, frames := range []int{200, 25, 1} {
-		b.Run(fmt.Sprintf("size=20MB/frames=%d", frames), func(b *testing.B) {
-			meta, size := bigIndex(20<<20, frames)
-			b.SetBytes(int64(len(meta)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := gulp.Open(b.Context(), bytesReader(meta), sized{bytesReader(nil), size}, gulp.Options{}); err != nil {
-					b.Fatal(err)
+	for _, window := range []int64{4 << 20, 32 << 20} { // of the package and of a Client
+		for _, frames := range []int{200, 25, 1} {
+			b.Run(fmt.Sprintf("size=20MiB/window=%dMiB/frames=%d", window>>20, frames), func(b *testing.B) {
+				meta, size := bigIndex(20<<20, frames)
+				b.SetBytes(int64(len(meta)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := gulp.Open(b.Context(), bytesReader(meta), sized{bytesReader(nil), size}, gulp.Options{Window: window}); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

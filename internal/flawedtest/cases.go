@@ -113,12 +113,12 @@ func Cases() []Case {
 			if err != nil {
 				panic(err)
 			}
-			defer conn.Close()
+			defer conn.Close() //nolint:errcheck // the client sees what came
 			fmt.Fprintf(buf, "HTTP/1.1 %d OK\r\n", a.Code)
 			a.Header().Set("Connection", "close")
-			a.Header().Write(buf)
+			_ = a.Header().Write(buf)
 			fmt.Fprintf(buf, "\r\n%s%s", a.Body.Bytes(), make([]byte, 5000))
-			buf.Flush()
+			_ = buf.Flush()
 			return true
 		}},
 		{Name: "replaced", Replaced: true, Read: objstore.ErrChanged},
@@ -188,7 +188,7 @@ func Cases() []Case {
 			}
 			w.WriteHeader(a.Code)
 			for a.Body.Len() > 0 {
-				w.Write(a.Body.Next(a.Body.Len()/8 + 1))
+				_, _ = w.Write(a.Body.Next(a.Body.Len()/8 + 1))
 				w.(http.Flusher).Flush()
 			}
 			return true

@@ -142,7 +142,7 @@ func (s *Server) Bend(w http.ResponseWriter, r *http.Request, f func(a *httptest
 		w.Header()[k] = v
 	}
 	w.WriteHeader(a.Code)
-	w.Write(a.Body.Bytes())
+	_, _ = w.Write(a.Body.Bytes())
 }
 
 // Cut sends the header and the first k bytes (from the end if negative, half
@@ -161,7 +161,7 @@ func (s *Server) Cut(w http.ResponseWriter, r *http.Request, k int) {
 		k += len(b)
 	}
 	w.WriteHeader(a.Code)
-	w.Write(b[:min(k, len(b))])
+	_, _ = w.Write(b[:min(k, len(b))])
 	w.(http.Flusher).Flush()
 	panic(http.ErrAbortHandler)
 }
@@ -218,7 +218,7 @@ func HangInBody(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
 		w.Header()[key] = v
 	}
 	w.WriteHeader(a.Code)
-	w.Write(a.Body.Bytes()[:a.Body.Len()/3])
+	_, _ = w.Write(a.Body.Bytes()[:a.Body.Len()/3])
 	w.(http.Flusher).Flush()
 	<-r.Context().Done()
 	return true

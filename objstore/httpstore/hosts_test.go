@@ -2,7 +2,6 @@ package httpstore_test
 
 import (
 	"bytes"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -97,7 +96,7 @@ func TestQueriesAreApart(t *testing.T) {
 		w.Header().Set("ETag", `"same"`)
 		http.ServeContent(w, r, "", modified, bytes.NewReader(bytes.Repeat([]byte(r.URL.Query().Get("id")+user), 300<<10)))
 	}))
-	defer srv.Close()
+	t.Cleanup(srv.Close)
 	cache := objstore.NewCache(8<<20, 0)
 	seen := map[string]string{}
 	for _, c := range []struct{ base, want string }{
@@ -108,7 +107,7 @@ func TestQueriesAreApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer b.CloseIdleConnections()
+		t.Cleanup(b.CloseIdleConnections)
 		if first, ok := seen[b.Name()]; ok || strings.Contains(b.Name(), "hidden") || strings.Contains(b.Name(), "id=") {
 			t.Errorf("%s is called %s, like %q", c.base, b.Name(), first)
 		}
@@ -122,7 +121,7 @@ func TestQueriesAreApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := make([]byte, 10)
-		if _, err := o.ReadAt(p, 200<<10); err != nil || !strings.HasPrefix(fmt.Sprintf("%s", p), c.want) && !strings.Contains(c.base, "=hidden") {
+		if _, err := o.ReadAt(p, 200<<10); err != nil || !strings.HasPrefix(string(p), c.want) && !strings.Contains(c.base, "=hidden") {
 			t.Errorf("%s: %q, %v", c.base, p, err)
 		}
 	}
