@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"time"
 
@@ -28,6 +29,10 @@ var ErrTooLong = fmt.Errorf("too large for one invocation: %w", formats.ErrTooLa
 // ErrNoTime says that a job would fit an invocation, but not what is left of
 // this one: it is given back.
 var ErrNoTime = errors.New("no time left in this invocation")
+
+// errBucket is matched when the bucket of an upload cannot be had. Whatever else
+// the failure says, it says nothing about the upload.
+var errBucket = errors.New("bucket")
 
 type budgetKey struct{}
 
@@ -220,7 +225,7 @@ func (h *Handler) upload(ctx, jobs context.Context, u Upload, last bool, r *Resu
 		err = fmt.Errorf("%w: %w", ErrTooLong, err)
 	}
 	attrs := h.attrs(ctx, u, begun, before, rule)
-	switch kind := classify(err); kind {
+	switch classify(err, u.Key) {
 	case outcomeDone:
 		r.Outputs = append(r.Outputs, infos...)
 		if len(infos) == 0 {
@@ -270,11 +275,11 @@ func (h *Handler) run(ctx context.Context, rule Rule, u Upload) (infos []objstor
 	}
 	src, err := h.Buckets(u.Bucket)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w %s: %w", errBucket, u.Bucket, err)
 	}
 	out, err := h.Buckets(rule.Out.Bucket)
 	if err != nil {
-		return nil, err
+		return nil, output(err)
 	}
 	job, err := maker(rule, out)
 	if err != nil {
@@ -294,10 +299,10 @@ const (
 	outcomeAgain
 )
 
-// classify files an error by what helps against it (architecture, section 6).
-// Sentinels of the format come first: bytes that are corrupt stay so, whatever
-// else went wrong while the job ended.
-func classify(err error) outcome {
+// classify files an error of the upload called key by what helps against it
+// (architecture, section 6). Sentinels of the format come first: bytes that are
+// corrupt stay so, whatever else went wrong while the job ended.
+func classify(err error, key string) outcome {
 	is := func(targets ...error) bool {
 		for _, t := range targets {
 			if errors.Is(err, t) {
@@ -315,12 +320,34 @@ func classify(err error) outcome {
 		return outcomeSkip
 	case is(formats.ErrCorrupt, formats.ErrUnsupported, formats.ErrTooLarge, formats.ErrNoEntry):
 		return outcomePermanent
-	case is(ErrOutput, ErrBusy):
+	case is(ErrOutput, ErrBusy, errBucket):
 		return outcomeAgain
-	case is(objstore.ErrNotFound, objstore.ErrChanged):
+	case gone(err, key):
 		return outcomeGone
 	}
 	return outcomeAgain
+}
+
+// gone says whether err means for certain that what an event named under key is
+// no longer there: only then may the event be dropped. "Not found" is said of
+// buckets, keys of access and missing routes as well, which come back.
+func gone(err error, key string) bool {
+	var e *objstore.Error
+	switch {
+	case !errors.As(err, &e) || e.Key != key:
+		return false
+	case errors.Is(err, objstore.ErrChanged):
+		return e.Status != http.StatusConflict // of two writers: says nothing about a read
+	case !errors.Is(err, objstore.ErrNotFound):
+		return false
+	}
+	switch e.Code {
+	case "NoSuchKey", "NoSuchVersion", "": // the last from stores without codes
+		return true
+	case "NotFound":
+		return e.Op == "head" // has no body to say more; elsewhere it is a page of some proxy
+	}
+	return false
 }
 
 func (h *Handler) request(ctx context.Context) string {

@@ -323,3 +323,49 @@ func TestCrashBetween(t *testing.T) {
 	}
 	checkNewest(t, in, out)
 }
+
+// TestOnlyGoneIsDropped: an event is dropped when its own object is gone for
+// certain. Whatever else is "not found" comes again.
+func TestOnlyGoneIsDropped(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		gone bool
+	}{
+		"NoSuchKey":          {&objstore.Error{Key: "k", Status: 404, Code: "NoSuchKey", Err: objstore.ErrNotFound}, true},
+		"NoSuchVersion":      {&objstore.Error{Key: "k", Status: 404, Code: "NoSuchVersion", Err: objstore.ErrNotFound}, true},
+		"HEAD":               {&objstore.Error{Op: "head", Key: "k", Status: 404, Code: "NotFound", Err: objstore.ErrNotFound}, true},
+		"a proxy's page":     {&objstore.Error{Op: "get", Key: "k", Status: 404, Code: "NotFound", Err: objstore.ErrNotFound}, false},
+		"no code":            {&objstore.Error{Key: "k", Err: objstore.ErrNotFound}, true},
+		"replaced":           {&objstore.Error{Key: "k", Status: 412, Code: "PreconditionFailed", Err: objstore.ErrChanged}, true},
+		"replaced, wrapped":  {fmt.Errorf("header: %w", &objstore.Error{Key: "k", Err: objstore.ErrChanged}), true},
+		"NoSuchBucket":       {&objstore.Error{Key: "k", Status: 404, Code: "NoSuchBucket", Err: objstore.ErrNotFound}, false},
+		"unknown code":       {&objstore.Error{Key: "k", Status: 404, Code: "XAdminUserNotFound", Err: objstore.ErrNotFound}, false},
+		"another object":     {&objstore.Error{Key: "k2", Status: 404, Code: "NoSuchKey", Err: objstore.ErrNotFound}, false},
+		"another's change":   {&objstore.Error{Key: "k2", Err: objstore.ErrChanged}, false},
+		"conflict":           {&objstore.Error{Key: "k", Status: 409, Code: "OperationAborted", Err: objstore.ErrChanged}, false},
+		"denied":             {&objstore.Error{Key: "k", Status: 403, Err: objstore.ErrDenied}, false},
+		"nobody says where":  {objstore.ErrNotFound, false},
+		"the output, not it": {fmt.Errorf("%w: %w", functions.ErrOutput, &objstore.Error{Key: "k", Code: "NoSuchKey", Err: objstore.ErrNotFound}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := with(func(context.Context, functions.Upload) ([]objstore.Info, error) { return nil, c.err })
+			r, err := h.Handle(t.Context(), sqsEvent(s3Event(record("k", objstore.Info{Size: 1}, 1))))
+			if err != nil || (r.Dropped == 1) != c.gone || (len(r.Failures) == 1) == c.gone || r.Dropped+r.Retry != 1 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+	t.Run("no bucket", func(t *testing.T) {
+		t.Parallel()
+		h := handler(memstore.New(memstore.Config{}), memstore.New(memstore.Config{}))
+		h.Buckets = func(string) (objstore.Bucket, error) {
+			return nil, &objstore.Error{Key: "k", Err: objstore.ErrNotFound}
+		}
+		r, err := h.Handle(t.Context(), s3Event(record("k", objstore.Info{Size: 1}, 1)))
+		if err == nil || r.Dropped != 0 || r.Retry != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}

@@ -62,7 +62,7 @@ func (c *clock) age(ctx context.Context, a, b Upload) (age, error) {
 func (c *clock) isCurrent(ctx context.Context, u Upload) (bool, error) {
 	if !c.asked {
 		info, err := c.src.Head(ctx, u.Key)
-		if err != nil && !errors.Is(err, objstore.ErrNotFound) {
+		if err != nil && (!errors.Is(err, objstore.ErrNotFound) || !gone(err, u.Key)) {
 			return false, err
 		}
 		c.current, c.asked = info, true

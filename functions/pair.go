@@ -109,7 +109,7 @@ func (p Pair) Publish(ctx context.Context, src objstore.Bucket, u Upload, run Ma
 		case err == nil, errors.Is(err, errLost):
 		case errors.Is(err, errLayout):
 			reuse = false
-		case !mine && (errors.Is(err, objstore.ErrNotFound) || errors.Is(err, objstore.ErrChanged)):
+		case !mine && !errors.Is(err, ErrOutput) && gone(err, u.Key):
 			return nil, nil // the version to repair from is gone: a newer event follows
 		default:
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -67,6 +68,9 @@ func TestOnS3(t *testing.T) {
 				return s3store.New(t.Context(), s3store.Config{Bucket: name, Endpoint: s.Endpoint, Region: s.Region, AccessKey: s.AccessKey, SecretKey: s.SecretKey})
 			}
 			onS3(t, open)
+			if !versions {
+				keepsEvents(t, s)
+			}
 		})
 	}
 }
@@ -160,6 +164,31 @@ func onS3(t *testing.T, open func(string) (objstore.Bucket, error)) {
 	for _, k := range []string{"set/frames.gulp", "set/frames.gmeta", "errors/bad.tar.json"} {
 		if _, err := out.Head(t.Context(), k); err != nil {
 			t.Errorf("%s: %v", k, err)
+		}
+	}
+}
+
+// keepsEvents: a wrong key of access and a bucket that is not there are answered
+// 404, as an object is that was deleted. Only that one's event is dropped.
+func keepsEvents(t *testing.T, s *teststack.Stack) {
+	t.Helper()
+	for name, c := range map[string]struct {
+		bucket, access string
+		dropped        int
+		err            error
+	}{
+		"deleted":            {"uploads", s.AccessKey, 1, nil},
+		"no such bucket":     {"nowhere", s.AccessKey, 0, objstore.ErrNotFound},
+		"unknown access key": {"uploads", "bad", 0, objstore.ErrDenied},
+	} {
+		h := &functions.Handler{Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{})},
+			Rules: functions.Rules{{Bucket: "uploads", Job: "pack", Out: functions.Out{Bucket: "datasets"}}},
+			Buckets: func(string) (objstore.Bucket, error) {
+				return s3store.New(t.Context(), s3store.Config{Bucket: c.bucket, Endpoint: s.Endpoint, Region: s.Region, AccessKey: c.access, SecretKey: s.SecretKey})
+			}}
+		r, err := h.Handle(t.Context(), event("gone.tar", objstore.Info{ETag: `"e"`, Size: 1}, 1))
+		if r.Dropped != c.dropped || r.Retry != 1-c.dropped || !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
 }

@@ -99,7 +99,8 @@ var byCode = map[string]error{ //nolint:gochecknoglobals // a constant table
 	"InvalidRange": objstore.ErrBadRange, "NotImplemented": objstore.ErrInvalid,
 	"SlowDown": objstore.ErrThrottled, "RequestLimitExceeded": objstore.ErrThrottled, "Throttling": objstore.ErrThrottled,
 	"ThrottlingException": objstore.ErrThrottled, "TooManyRequests": objstore.ErrThrottled, "BandwidthLimitExceeded": objstore.ErrThrottled,
-	"ExpiredToken": objstore.ErrDenied, "InvalidToken": objstore.ErrDenied, "TokenRefreshRequired": objstore.ErrDenied,
+	"InvalidAccessKeyId": objstore.ErrDenied, "XAdminUserNotFound": objstore.ErrDenied, // the gateway's 404 for an unknown access key
+	"SignatureDoesNotMatch": objstore.ErrDenied, "ExpiredToken": objstore.ErrDenied, "InvalidToken": objstore.ErrDenied, "TokenRefreshRequired": objstore.ErrDenied,
 	"RequestTimeout": objstore.ErrUnavailable, "InternalError": objstore.ErrUnavailable, "ServiceUnavailable": objstore.ErrThrottled,
 	"IncompleteBody": objstore.ErrUnavailable, "BadDigest": objstore.ErrUnavailable,
 }

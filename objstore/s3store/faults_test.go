@@ -94,6 +94,8 @@ func TestGetFaults(t *testing.T) {
 		{name: "412", h: fault(412, "PreconditionFailed"), o: pinned, err: objstore.ErrChanged, code: "PreconditionFailed"},
 		{name: "403", h: fault(403, "AccessDenied"), o: middle, err: objstore.ErrDenied, code: "AccessDenied"},
 		{name: "expired token", h: fault(400, "ExpiredToken"), o: middle, err: objstore.ErrDenied, code: "ExpiredToken"},
+		{name: "404 of an access key", h: fault(404, "XAdminUserNotFound"), o: middle, err: objstore.ErrDenied, code: "XAdminUserNotFound"},
+		{name: "400 of an access key", h: fault(400, "InvalidAccessKeyId"), o: middle, err: objstore.ErrDenied, code: "InvalidAccessKeyId"},
 		{name: "404", h: fault(404, "NoSuchKey"), o: middle, err: objstore.ErrNotFound, code: "NoSuchKey"},
 		{name: "no bucket", h: fault(404, "NoSuchBucket"), o: middle, err: objstore.ErrNotFound, code: "NoSuchBucket"},
 		{name: "404 html", h: says(404, "<html>none</html>"), o: middle, err: objstore.ErrNotFound},
