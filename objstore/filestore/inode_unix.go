@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// keeps: a file can be renamed over and removed while it is open.
+const keeps = true
+
 // inode tells a file from the one that was renamed over it.
 func inode(i fs.FileInfo) uint64 {
 	if s, ok := i.Sys().(*syscall.Stat_t); ok {

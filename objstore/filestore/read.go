@@ -23,60 +23,112 @@ import (
 // after another was renamed over it. Each Read checks afterwards that size and
 // time of change are still those of the ETag: a file that is written in place or
 // cut short meanwhile is ErrChanged.
+//
+// The file may be one that an earlier Get opened; then it costs one look at what
+// the key leads to now, and at each folder in it. Anything but the same file is
+// opened anew.
 func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
-	var r *body
-	var info objstore.Info
-	name, err := local(key)
-	if err == nil {
-		err = b.within(ctx, func(root *os.Root) error {
-			r, info, err = open(root, key, name, o)
-			return err
-		})
-	}
+	r, info, err := b.get(ctx, key, o)
 	if err != nil {
-		return nil, objstore.Info{}, &objstore.Error{Op: "get", Bucket: b.c.Name, Key: key, Range: o.Range, Err: classify(err)}
-	}
-	r.ended = ctx.Err
-	r.fail = func(err error) error {
-		return &objstore.Error{Op: "get", Bucket: b.c.Name, Key: key, Range: o.Range, Err: classify(err)}
+		return nil, objstore.Info{}, b.failGet(key, o.Range, err)
 	}
 	return r, info, nil
 }
 
-func open(root *os.Root, key, name string, o objstore.GetOptions) (*body, objstore.Info, error) {
+func (b *Bucket) failGet(key string, rng objstore.Range, err error) error {
+	return &objstore.Error{Op: "get", Bucket: b.c.Name, Key: key, Range: rng, Err: classify(err)}
+}
+
+func (b *Bucket) get(ctx context.Context, key string, o objstore.GetOptions) (*body, objstore.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, objstore.Info{}, err
+	}
 	if o.Range.Len < 0 {
 		return nil, objstore.Info{}, fmt.Errorf("length %d: %w", o.Range.Len, objstore.ErrInvalid)
 	}
-	if o.VersionID != "" {
-		return nil, objstore.Info{}, fmt.Errorf("version %q, but a folder keeps none: %w", o.VersionID, objstore.ErrNotFound)
-	}
-	if _, err := stat(root, key, name); err != nil { // opening a pipe would wait for its writer
+	k, i, err := b.file(ctx, key, o)
+	if err != nil {
 		return nil, objstore.Info{}, err
+	}
+	tag := k.tag(i)
+	if err := refuse(i, tag, o); err != nil {
+		_ = b.kept.release(k) // only read from
+		return nil, objstore.Info{}, err
+	}
+	from, to := o.Range.Resolve(i.Size())
+	r := &body{b: b, key: key, rng: o.Range, k: k, info: i, pos: from, end: to, ended: ctx.Err}
+	return r, describe(key, i, tag), nil
+}
+
+// file is the file of key and what it is like now. The caller releases it.
+func (b *Bucket) file(ctx context.Context, key string, o objstore.GetOptions) (*kept, fs.FileInfo, error) {
+	if o.VersionID == "" {
+		if k := b.kept.take(key); k != nil {
+			if i, ok := k.look(); ok {
+				return k, i, nil
+			}
+			b.kept.drop(key, k)
+			_ = b.kept.release(k) // only read from
+		}
+	}
+	name, err := local(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.VersionID != "" {
+		return nil, nil, fmt.Errorf("version %q, but a folder keeps none: %w", o.VersionID, objstore.ErrNotFound)
+	}
+	var k *kept
+	err = b.within(ctx, func(root *os.Root) error {
+		k, err = open(root, name)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	k.paths = b.paths(name)
+	if _, ok := k.look(); ok && keeps {
+		b.kept.put(key, k)
+	}
+	return k, k.info, nil
+}
+
+// open opens a regular file.
+func open(root *os.Root, name string) (*kept, error) {
+	i, err := root.Stat(name) // opening a pipe would wait for its writer
+	if err == nil {
+		err = regular(i)
+	}
+	if err != nil {
+		return nil, err
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return nil, objstore.Info{}, err
+		return nil, err
 	}
-	i, err := f.Stat()
+	i, err = f.Stat()
 	if err == nil {
-		err = refuse(i, o)
+		err = regular(i)
 	}
 	if err != nil {
 		_ = f.Close() // only read from
-		return nil, objstore.Info{}, err
+		return nil, err
 	}
-	info := describe(key, i)
-	from, to := o.Range.Resolve(info.Size)
-	return &body{f: f, etag: info.ETag, pos: from, end: to}, info, nil
+	return &kept{f: f, info: i, etag: etag(i), refs: 1}, nil
+}
+
+func regular(i fs.FileInfo) error {
+	if !i.Mode().IsRegular() {
+		return fmt.Errorf("not a regular file: %w", objstore.ErrNotFound)
+	}
+	return nil
 }
 
 // refuse is why the opened file is not what o asks for.
-func refuse(i fs.FileInfo, o objstore.GetOptions) error {
+func refuse(i fs.FileInfo, tag string, o objstore.GetOptions) error {
 	switch {
-	case !i.Mode().IsRegular():
-		return fmt.Errorf("not a regular file: %w", objstore.ErrNotFound)
-	case o.IfMatch != "" && o.IfMatch != etag(i):
-		return fmt.Errorf("ETag %s, not %s: %w", etag(i), o.IfMatch, objstore.ErrChanged)
+	case o.IfMatch != "" && o.IfMatch != tag:
+		return fmt.Errorf("ETag %s, not %s: %w", tag, o.IfMatch, objstore.ErrChanged)
 	case !o.IfUnmod.IsZero() && i.ModTime().Truncate(time.Second).After(o.IfUnmod):
 		return fmt.Errorf("written %s: %w", i.ModTime(), objstore.ErrChanged)
 	case o.Range.Off > 0 && o.Range.Off >= i.Size():
@@ -85,13 +137,16 @@ func refuse(i fs.FileInfo, o objstore.GetOptions) error {
 	return nil
 }
 
-// body reads [pos, end) of an open file that must stay as it was.
+// body reads [pos, end) of an open file that must stay as it was. It shares the
+// file with other bodies, hence ReadAt.
 type body struct {
-	f        *os.File
-	etag     string
+	b        *Bucket
+	key      string
+	rng      objstore.Range
+	k        *kept
+	info     fs.FileInfo // what the file must still be like
 	pos, end int64
 	ended    func() error // the context's Err
-	fail     func(error) error
 	closed   atomic.Bool
 }
 
@@ -109,7 +164,7 @@ func (r *body) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	p = p[:min(int64(len(p)), r.end-r.pos)]
-	n, err := r.f.ReadAt(p, r.pos)
+	n, err := r.k.f.ReadAt(p, r.pos)
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("the file ends at %d: %w", r.pos+int64(n), objstore.ErrChanged)
 	}
@@ -123,13 +178,15 @@ func (r *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+func (r *body) fail(err error) error { return r.b.failGet(r.key, r.rng, err) }
+
 func (r *body) check() error {
-	i, err := r.f.Stat()
+	i, err := r.k.f.Stat()
 	if err != nil {
 		return err
 	}
-	if now := etag(i); now != r.etag {
-		return fmt.Errorf("ETag %s, not %s: %w", now, r.etag, objstore.ErrChanged)
+	if !unchanged(i, r.info) {
+		return fmt.Errorf("ETag %s, not %s: %w", etag(i), etag(r.info), objstore.ErrChanged)
 	}
 	return nil
 }
@@ -138,7 +195,7 @@ func (r *body) Close() error {
 	if r.closed.Swap(true) {
 		return nil
 	}
-	return r.f.Close()
+	return r.b.kept.release(r.k)
 }
 
 // List yields the files below the folder, in bytewise order of their keys. It

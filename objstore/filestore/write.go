@@ -81,26 +81,44 @@ type writer struct {
 }
 
 // open makes the folders and the temporary file. A Delete may remove a folder
-// that is still empty before the file is in it, hence the repetition.
+// that is still empty before the file is in it, hence the repetition, at last
+// with the lock that Delete takes.
 func (w *writer) open() error {
-	dir := filepath.Dir(w.name)
-	var err error
-	for range 10 {
-		if err = w.root.MkdirAll(dir, 0o777); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		w.temp = filepath.Join(dir, tempPrefix+rand.Text()+tempSuffix)
-		w.f, err = w.root.OpenFile(w.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-		if err == nil {
-			w.buf = bufio.NewWriterSize(w.f, bufferSize)
-			return nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
+	err := w.tryOpen()
+	if lost(err) {
+		err = w.tryOpen()
+	}
+	for range 8 { // other processes take no lock
+		if lost(err) {
+			err = w.openLocked()
 		}
 	}
 	return err
 }
+
+func (w *writer) openLocked() error {
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	return w.tryOpen()
+}
+
+func (w *writer) tryOpen() error {
+	dir := filepath.Dir(w.name)
+	if err := w.root.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	w.temp = filepath.Join(dir, tempPrefix+rand.Text()+tempSuffix)
+	f, err := w.root.OpenFile(w.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	w.f, w.buf = f, bufio.NewWriterSize(f, bufferSize)
+	return nil
+}
+
+// lost says whether a folder may have gone between two looks: MkdirAll says
+// ErrExist where it met the folder that then went, as it does of a file.
+func lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) }
 
 // drop removes the temporary file and keeps err for later calls. The caller
 // holds mu.
@@ -232,8 +250,9 @@ func (w *writer) publish() (objstore.Info, error) {
 	if err := w.rename(); err != nil {
 		return objstore.Info{}, err
 	}
+	w.b.kept.drop(w.key, nil) // else the disk keeps the bytes of the object before
 	w.syncFolder()
-	return describe(w.key, i), nil
+	return describe(w.key, i, etag(i)), nil
 }
 
 // rename is the one atomic step.
