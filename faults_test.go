@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/farread/farread/formats"
@@ -37,7 +39,14 @@ func faultyFrame(version, i int) []byte {
 
 func newFaulty(t *testing.T, k *flawedtest.Case, note string) *faulty {
 	t.Helper()
+	var mu sync.Mutex
+	made := map[int][2][]byte{}
 	chunkOf := func(version int) (data, meta []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if c, ok := made[version]; ok {
+			return c[0], c[1]
+		}
 		var d, m bytes.Buffer
 		w := gulp.NewWriter(&d, gulp.WriterOptions{})
 		err := w.AddMeta(anID, json.RawMessage(fmt.Sprintf(`{"version": %2d, "note": "%s"}`, version, note)))
@@ -47,7 +56,8 @@ func newFaulty(t *testing.T, k *flawedtest.Case, note string) *faulty {
 		if err = errors.Join(err, w.WriteMeta(&m)); err != nil {
 			panic(err)
 		}
-		return d.Bytes(), m.Bytes()
+		made[version] = [2][]byte{slices.Clip(d.Bytes()), slices.Clip(m.Bytes())}
+		return made[version][0], made[version][1]
 	}
 	f := &faulty{k: k, c: New(Config{})}
 	f.s = flawedtest.New(t, func(name string, version int) []byte {
