@@ -2,10 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
@@ -17,6 +22,10 @@ import (
 // An output is a row of gulp chunks that are being written. Data objects are
 // published as they end, indexes together at the end, when labels are known;
 // without an index data are not part of anything.
+//
+// An interrupt must never leave an index without its data. So a Commit that has
+// begun is not cut off at once, and data whose index may be there, or may still
+// arrive, are never deleted.
 type output struct {
 	b         objstore.Bucket
 	force     bool
@@ -25,21 +34,51 @@ type output struct {
 }
 
 type outChunk struct {
-	pair gulp.Pair
-	w    *gulp.Writer
-	data objstore.Writer
-	info objstore.Info // of the data, once there
-	done bool          // data are published
+	pair   gulp.Pair
+	w      *gulp.Writer
+	data   objstore.Writer
+	mark   string // in the metadata of the data: tells them from another writer's
+	hold   func() bool
+	cancel context.CancelFunc
+	info   objstore.Info // of the data, once there
+	tried  bool          // Commit of the data was called
+	done   bool          // data are published
+	atRisk bool          // the index may be there, or may still arrive
+	whole  bool          // both objects are published
+}
+
+const (
+	// metaMark is the name of outChunk.mark in an object's metadata.
+	metaMark = "farread-writer"
+	// sideBySide is how many small requests are under way at a time: each waits
+	// for its round trip, 30 ms on S3, not for bytes.
+	sideBySide = 16
+)
+
+// patient is ctx, but it ends only d after ctx does: what must not be torn apart
+// may end by itself. The parts of grace that are given away here add up to less
+// than all of it.
+func patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return late, func() { stop(); cancel() }
 }
 
 // begin starts another chunk.
 func (o *output) begin(ctx context.Context, pair gulp.Pair) (*gulp.Writer, error) {
-	data, err := o.b.Create(ctx, pair.Data, objstore.PutOptions{IfAbsent: !o.force,
-		ContentType: "application/octet-stream", Meta: map[string]string{functions.MetaMarker: "1"}})
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c := &outChunk{pair: pair, data: data, w: gulp.NewWriter(data, gulp.WriterOptions{})}
+	c := &outChunk{pair: pair, mark: rand.Text()}
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // so that Commit can outlive ctx
+	data, err := o.b.Create(own, pair.Data, objstore.PutOptions{IfAbsent: !o.force, ContentType: "application/octet-stream",
+		Meta: map[string]string{functions.MetaMarker: "1", metaMark: c.mark}})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	c.cancel, c.hold = cancel, context.AfterFunc(ctx, cancel)
+	c.data, c.w = data, gulp.NewWriter(data, gulp.WriterOptions{})
 	o.chunks = append(o.chunks, c)
 	return c.w, nil
 }
@@ -50,12 +89,22 @@ func (o *output) end(ctx context.Context) (err error) {
 	if c.done {
 		return nil
 	}
-	c.info, err = c.data.Commit(ctx)
+	if !c.hold() {
+		return context.Cause(ctx)
+	}
+	late, cancel := patient(ctx, grace/2)
+	defer cancel()
+	defer c.cancel()
+	defer context.AfterFunc(late, c.cancel)()
+	c.tried = true
+	c.info, err = c.data.Commit(late)
 	c.done = err == nil
 	return err
 }
 
-// finish publishes what is left, indexes last.
+// finish publishes what is left, indexes last. Interrupted before the first
+// index, it publishes none; later, it goes on for a moment, which is enough for
+// hundreds of chunks. Those that are whole stay in any case.
 func (o *output) finish(ctx context.Context) error {
 	if len(o.chunks) == 0 {
 		return nil
@@ -63,15 +112,41 @@ func (o *output) finish(ctx context.Context) error {
 	if err := o.end(ctx); err != nil {
 		return err
 	}
-	for len(o.chunks) > 0 {
-		c := o.chunks[0]
-		if err := o.index(ctx, c); err != nil {
+	if err := ctx.Err(); err != nil && !o.force { // by force the old data are gone: their index must follow
+		return context.Cause(ctx)
+	}
+	late, cancel := patient(ctx, grace/2)
+	defer cancel()
+	var g errgroup.Group
+	var failed atomic.Bool
+	g.SetLimit(sideBySide)
+	for _, c := range o.chunks {
+		g.Go(func() error {
+			if failed.Load() || late.Err() != nil {
+				return late.Err()
+			}
+			err := o.index(late, c)
+			if err != nil {
+				err = o.settle(ctx, c, err)
+			}
+			c.whole = err == nil
+			if err != nil {
+				failed.Store(true)
+			}
 			return err
+		})
+	}
+	err := g.Wait()
+	var rest []*outChunk
+	for _, c := range o.chunks {
+		if !c.whole {
+			rest = append(rest, c)
+			continue
 		}
 		o.published = append(o.published, join(o.b.Name(), c.pair.Data), join(o.b.Name(), c.pair.Meta))
-		o.chunks = o.chunks[1:] // complete: abort leaves it alone
 	}
-	return nil
+	o.chunks = rest // abort leaves the others alone
+	return err
 }
 
 func (o *output) index(ctx context.Context, c *outChunk) error {
@@ -87,23 +162,68 @@ func (o *output) index(ctx context.Context, c *outChunk) error {
 	if err := c.w.WriteMeta(w); err != nil {
 		return err
 	}
+	c.atRisk = true
 	_, err = w.Commit(ctx)
 	return err
 }
 
+// settle finds out what became of an index whose Commit returned err: nil when
+// it is there after all. Otherwise the chunk stays at risk unless the index is
+// known to be gone for good: refused, or deleted while no request for it can be
+// on its way any more.
+func (o *output) settle(ctx context.Context, c *outChunk, err error) error {
+	if !c.atRisk {
+		return err
+	}
+	ctx, cancel := patient(ctx, grace/8)
+	defer cancel()
+	there, headErr := o.b.Head(ctx, c.pair.Meta)
+	var e *objstore.Error
+	answered := isLocal(o.b) || errors.As(err, &e) && e.Status != 0
+	switch {
+	case headErr == nil && c.info.ETag != "" && there.Meta[functions.MetaDataETag] == c.info.ETag:
+		return nil
+	case errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid), errors.Is(err, objstore.ErrExists):
+		c.atRisk = false
+	case answered && errors.Is(headErr, objstore.ErrNotFound):
+		c.atRisk = o.b.Delete(ctx, c.pair.Meta) != nil
+	}
+	return err
+}
+
+func isLocal(b objstore.Bucket) bool { return strings.HasPrefix(b.Name(), "file://") }
+
 // abort removes data that got no index. A chunk that was replaced by force
 // keeps its new data: the old are gone.
 func (o *output) abort(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace/2)
+	ctx, cancel := patient(ctx, grace/4)
 	defer cancel()
+	var g errgroup.Group
+	g.SetLimit(sideBySide)
 	for _, c := range o.chunks {
-		if !c.done {
-			c.data.Abort()
-		} else if !o.force {
-			_ = o.b.Delete(ctx, c.pair.Data) // what stays is not part of the dataset
+		g.Go(func() error {
+			o.takeBack(ctx, c)
+			return nil
+		})
+	}
+	_ = g.Wait() // of nil
+	o.chunks = nil
+}
+
+// takeBack drops one chunk. What it leaves is not part of the dataset.
+func (o *output) takeBack(ctx context.Context, c *outChunk) {
+	c.data.Abort() // harmless after Commit
+	c.cancel()
+	if !c.tried || c.atRisk || o.force {
+		return
+	}
+	if !c.done { // published though the answer was lost, or another writer's?
+		info, err := o.b.Head(ctx, c.pair.Data)
+		if err != nil || info.Meta[metaMark] != c.mark {
+			return
 		}
 	}
-	o.chunks = nil
+	_ = o.b.Delete(ctx, c.pair.Data) // nothing better can be done
 }
 
 // A roller writes a dataset: it begins another chunk when one is full and a new

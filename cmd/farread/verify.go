@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/rangeio"
 )
@@ -19,6 +18,11 @@ func newVerify(a *app) *cobra.Command {
 JSON of the index, every id and frame against the size of the data and against
 each other, and every byte of data and padding. GulpIO stores no checksums, so
 images are only looked at for JPEG's markers, and those that have none are counted.
+
+Some things are no fault and only remarked: ids that unpack refuses, since they are
+no path inside a folder ("../x"), and unfinished chunks, data that an interrupted
+writer left without an index. No reader takes those for part of the dataset, and
+they may be deleted.
 
 The exit code is 7 when something is wrong, and the line says where.`,
 		Example: `  farread verify s3://frames/train/
@@ -34,19 +38,21 @@ The exit code is 7 when something is wrong, and the line says where.`,
 
 // verifyReport is the JSON of `verify`.
 type verifyReport struct {
-	Format     string   `json:"format"`
-	URI        string   `json:"uri"`
-	OK         bool     `json:"ok"`
-	Chunks     int      `json:"chunks"`
-	IDs        int64    `json:"ids"`
-	Frames     int64    `json:"frames"`
-	Bytes      int64    `json:"bytes"` // read
-	JPEG       int64    `json:"jpeg"`
-	Unended    int64    `json:"unended"` // JPEGs without an end marker
-	Other      int64    `json:"other"`   // frames that are no JPEG
-	FirstOther string   `json:"first_other,omitempty"`
-	Unclaimed  int64    `json:"unclaimed_bytes"`
-	Unfinished []string `json:"unfinished,omitempty"`
+	Format      string   `json:"format"`
+	URI         string   `json:"uri"`
+	OK          bool     `json:"ok"`
+	Chunks      int      `json:"chunks"`
+	IDs         int64    `json:"ids"`
+	Frames      int64    `json:"frames"`
+	Bytes       int64    `json:"bytes"` // read
+	JPEG        int64    `json:"jpeg"`
+	Unended     int64    `json:"unended"` // JPEGs without an end marker
+	Other       int64    `json:"other"`   // frames that are no JPEG
+	FirstOther  string   `json:"first_other,omitempty"`
+	Unclaimed   int64    `json:"unclaimed_bytes"`
+	Unsafe      int64    `json:"unsafe_ids"` // unpack refuses them: no path inside a folder
+	FirstUnsafe string   `json:"first_unsafe,omitempty"`
+	Unfinished  []string `json:"unfinished,omitempty"` // data objects without an index: no part of the dataset
 }
 
 func (a *app) verify(ctx context.Context, uri string, how aim) error {
@@ -76,19 +82,29 @@ func (a *app) verify(ctx context.Context, uri string, how aim) error {
 		if v.FirstOther == "" {
 			v.FirstOther = r.FirstOther
 		}
+		v.unsafe(c)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	b.clear()
-	if t.set != nil && len(v.Unfinished) > 0 {
-		return fmt.Errorf("%s: data without an index, left by a writer that was interrupted: %w", v.Unfinished[0], formats.ErrCorrupt)
-	}
 	if a.flags.json {
 		return writeJSON(a.stdout, v)
 	}
 	return a.tellVerified(v)
+}
+
+// unsafe counts the ids of a chunk that unpack would refuse.
+func (v *verifyReport) unsafe(c *gulp.Chunk) {
+	for it := range c.Items() {
+		if _, err := gulp.SafePath(it.ID); err == nil {
+			continue
+		}
+		if v.Unsafe++; v.Unsafe == 1 {
+			v.FirstUnsafe = it.ID
+		}
+	}
 }
 
 func (a *app) tellVerified(v verifyReport) error {
@@ -104,6 +120,12 @@ func (a *app) tellVerified(v verifyReport) error {
 	}
 	if v.Unclaimed > 0 {
 		text += fmt.Sprintf("; %s of the data belong to no frame", humanSize(v.Unclaimed))
+	}
+	if v.Unsafe > 0 {
+		text += fmt.Sprintf("; %s that unpack refuses, the first is %q", plural(v.Unsafe, "id"), v.FirstUnsafe)
+	}
+	for _, name := range v.Unfinished {
+		text += "\n  unfinished: " + printable(name)
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err
