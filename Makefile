@@ -32,7 +32,7 @@ BENCHTIME  ?= 1s
 COUNT      ?= 1
 TESTFLAGS  ?=
 RACE_CPU   ?= 1,4
-COVER_MIN  ?= 60
+COVER_MIN  ?= 85
 PKG        ?= ./...
 
 # in-modules runs a command in each module and fails at the end if one failed.
