@@ -98,7 +98,7 @@ func (p Pair) Publish(ctx context.Context, src objstore.Bucket, u Upload, run Ma
 			return nil, err
 		}
 		have := st.data
-		if !reuse || !sameSource(have.of, *todo) || have.info.Meta[MetaLayout] != p.Layout {
+		if !reuse || !p.holds(st, *todo) {
 			have = half{}
 		}
 		infos, err := p.write(ctx, *todo, st, have, run)
@@ -177,6 +177,24 @@ func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, erro
 	}
 	return &u, nil
 }
+
+// holds: the data that stand are those that u gives, so that the index alone has
+// to be written. That is so when they were made of this very event, and when
+// they belong to a whole pair made of the same bytes that were uploaded before;
+// then the index is the record of the later sequencer and the data keep the
+// earlier one. No decision suffers: while the pair is whole the index decides,
+// and who comes late and overwrites the data loses the index, whose seal is of
+// the later event, and has the pair to mend.
+func (p Pair) holds(st standing, u Upload) bool {
+	if !st.data.there || st.data.info.Meta[MetaLayout] != p.Layout {
+		return false
+	}
+	of := st.data.of
+	return sameSource(of, u) || st.whole() && strong(u.ETag) && sameVersion(of, u)
+}
+
+// strong: an ETag that stands for bytes, not for what looks the same.
+func strong(etag string) bool { return etag != "" && !strings.HasPrefix(etag, "W/") }
 
 // sameSource: the same version of the same upload, events' sizes aside.
 func sameSource(a, b Upload) bool {
