@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -168,6 +169,7 @@ func (a *app) run(ctx context.Context, args []string) error {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	mendCompletion(root) // which takes the streams as they are now
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		return outside(cmd, a.running, err)
@@ -196,18 +198,24 @@ func (a *app) report(ctx context.Context, err error) int {
 
 // A trash knows the temporary files and folders that must not outlive the run.
 type trash struct {
-	mu    sync.Mutex
-	paths map[string]bool
+	mu     sync.Mutex
+	paths  map[string]bool
+	closed bool
 }
 
-// add registers a path; keep forgets it, once it is published or removed.
-func (t *trash) add(path string) {
+// add registers a path before it is made; once the run is over, none may be
+// made any more. keep forgets it, once it is published or removed.
+func (t *trash) add(path string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return errInterrupted
+	}
 	if t.paths == nil {
 		t.paths = map[string]bool{}
 	}
 	t.paths[path] = true
+	return nil
 }
 
 func (t *trash) keep(path string) {
@@ -216,11 +224,22 @@ func (t *trash) keep(path string) {
 	delete(t.paths, path)
 }
 
+// sweepTime is what a run may spend on removing again what a command that was
+// abandoned is still writing; with grace it fits into a second.
+const sweepTime = 250 * time.Millisecond
+
+// empty removes everything. A command that was abandoned may write into a folder
+// while it is being removed, which then fails; once it is gone, so is the way
+// back into it.
 func (t *trash) empty() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.closed = true
+	until := time.Now().Add(sweepTime)
 	for path := range t.paths {
-		_ = os.RemoveAll(path) // nothing better can be done on the way out
+		for os.RemoveAll(path) != nil && time.Now().Before(until) {
+			runtime.Gosched()
+		}
 	}
 	t.paths = nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -78,7 +79,7 @@ func exitCode(err error) int {
 		return exitUnavailable
 	case is(fs.ErrNotExist):
 		return exitNotFound
-	case is(fs.ErrPermission):
+	case is(fs.ErrPermission, syscall.EROFS):
 		return exitDenied
 	case is(fs.ErrExist):
 		return exitChanged
@@ -150,7 +151,11 @@ func lastElement(key string) string { return key[strings.LastIndexByte(key, '/')
 func oneLine(err error) string {
 	var b strings.Builder
 	space := false
-	for _, r := range strings.TrimSpace(err.Error()) {
+	text := err.Error()
+	if errors.Is(err, syscall.ENOSPC) { // a disk is no service, and what it lacks is all there is to say
+		text = strings.ReplaceAll(text, objstore.ErrUnavailable.Error()+": ", "")
+	}
+	for _, r := range strings.TrimSpace(text) {
 		if unicode.IsSpace(r) {
 			space = true
 			continue

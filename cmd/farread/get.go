@@ -192,6 +192,9 @@ func (a *app) copyFrames(ctx context.Context, x selection, s sink, what string) 
 		}
 	}
 	return x.each(ctx, func(id string, i int, p []byte) error {
+		if ctx.Err() != nil { // small frames come from memory, where nothing else looks
+			return context.Cause(ctx)
+		}
 		b.add(int64(len(p)))
 		return s.frame(id, i, p)
 	})
@@ -202,6 +205,9 @@ func (a *app) copyFrames(ctx context.Context, x selection, s sink, what string) 
 func (s *folderSink) emptyIDs(ctx context.Context, t *target) error {
 	return t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
 		for it := range c.Items() {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			dir, err := gulp.SafePath(it.ID)
 			if err != nil {
 				return err

@@ -126,7 +126,7 @@ func (a *app) lsFolder(ctx context.Context, t *target) error {
 	n := 0
 	for in, err := range t.bucket.List(ctx, t.key) {
 		if err != nil {
-			return err
+			return unlisted(err)
 		}
 		n++
 		l := objectLine{URI: base + strings.TrimPrefix(in.Key, t.key), Size: in.Size, Time: in.ModTime}

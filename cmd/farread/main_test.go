@@ -280,6 +280,9 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("no %q in %q", want, got)
 		}
 	}
+	if !strings.Contains(run(t, "completion"), "farread completion bash") {
+		t.Error("no example")
+	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		if !strings.Contains(run(t, "completion", shell), "farread") {
 			t.Error(shell)

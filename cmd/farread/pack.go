@@ -27,11 +27,14 @@ folder above an id's folder is its label.
 DST decides what is made:
   x.gulp                 one gulp chunk, x.gulp and x.gmeta
   folder/ --format gulp  a dataset of chunks data_N.gulp, meta_N.gmeta; one that
-                         is there is appended to; --chunk bounds a chunk's size
+                         is there is appended to; a chunk ends with the id by
+                         which its data reach --chunk bytes
 
 A chunk DST that exists is refused with exit code 5 unless --force is given, and so
 is an id that the dataset has already. Nothing shows before all of it was read: data
 go first, and the index, which makes them visible, last.
+
+Files of DST that lie in SRC are passed over: a folder may be packed into itself.
 
 From S3 to S3 this is the very job that the pack function runs: the output carries
 its source's version, and packing the same version again does nothing.`
@@ -62,7 +65,7 @@ func newPack(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&f.format, "format", "", "container for a DST without a suffix: gulp")
-	c.Flags().Var(&f.chunk, "chunk", "bytes of one chunk of a dataset; an id is never split")
+	c.Flags().Var(&f.chunk, "chunk", "a chunk of a dataset ends with the id that reaches this size; an id is never split")
 	c.Flags().BoolVar(&f.force, "force", false, "replace a DST that exists")
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c
@@ -104,7 +107,7 @@ func (a *app) pack(ctx context.Context, srcs []string, dst string, f packFlags) 
 	case f.format == "" && !isPair:
 		return usagef("DST %q names no format: end it in %s, or add --format gulp for a dataset", dst, gulp.DataSuffix)
 	}
-	inputs, err := a.inputs(ctx, srcs)
+	inputs, err := a.inputs(ctx, srcs, ownFiles(b, key, pair, isPair))
 	if err != nil {
 		return err
 	}

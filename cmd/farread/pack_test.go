@@ -231,6 +231,12 @@ func TestS3(t *testing.T) {
 	for i, p := range clips(t)["three 3"] {
 		upload(t, fmt.Sprintf("s3://uploads/day/c1/%d.jpg", i), p)
 	}
+	if got := run(t, "pack", "s3://uploads/day", "s3://datasets/noslash.gulp"); !strings.Contains(got, "9 frames of 1 id") {
+		t.Errorf("a folder without its slash: %q", got)
+	}
+	if r := (runner{}).run(t, "pack", "s3://uploads/da", "s3://datasets/no.gulp"); r.code != exitNotFound {
+		t.Errorf("half a folder's name: exit %d %q", r.code, r.stderr)
+	}
 	upload(t, "s3://uploads/day/_SUCCESS", nil)
 	if got := run(t, "pack", "s3://uploads/day/", "s3://datasets/made/day/frames.gulp"); !strings.Contains(got, "9 frames of 1 id") {
 		t.Errorf("a closed folder: %q", got)
@@ -270,6 +276,14 @@ func worker(t *testing.T, dir string) {
 	r = runner{}.run(t, "worker", "--event", event, "--rules", filepath.Join(dir, "rules.json"))
 	if r.code != exitUnavailable || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("no bucket to write to: exit %d %q", r.code, r.stderr)
+	}
+	r = runner{}.run(t, "worker", "--event", event, "--rules", filepath.Join(dir, "rules.json"), "--json")
+	var rep map[string]any
+	if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil || r.code != exitUnavailable || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("report of a failure: %v: exit %d %q %q", err, r.code, r.stdout, r.stderr)
+	}
+	if _, list := rep["failures"].([]any); !list || rep["retry"] != 3.0 || rep["unmatched"] != 1.0 {
+		t.Errorf("report of a failure: %v", rep)
 	}
 	r = runner{env: map[string]string{"FARREAD_RULES": rules}, stdin: "{}"}.run(t, "worker", "--event", "-")
 	if r.code != exitUsage {

@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/objstore"
@@ -25,8 +29,9 @@ type input struct {
 	job    *pack.Job         // what a worker would run for upload, if that writes to the same DST
 }
 
-// inputs opens every SRC; local JPEG files that follow each other are one.
-func (a *app) inputs(ctx context.Context, srcs []string) ([]input, error) {
+// inputs opens every SRC; local JPEG files that follow each other are one. own
+// says which local files are not to be packed.
+func (a *app) inputs(ctx context.Context, srcs []string, own func(path string) bool) ([]input, error) {
 	var out []input
 	for i := 0; i < len(srcs); {
 		n := 0
@@ -42,7 +47,7 @@ func (a *app) inputs(ctx context.Context, srcs []string) ([]input, error) {
 			i += n
 			continue
 		}
-		in, err := a.input(ctx, srcs[i])
+		in, err := a.input(ctx, srcs[i], own)
 		if err != nil {
 			return nil, at(srcs[i], err)
 		}
@@ -52,7 +57,7 @@ func (a *app) inputs(ctx context.Context, srcs []string) ([]input, error) {
 	return out, nil
 }
 
-func (a *app) input(ctx context.Context, uri string) (input, error) {
+func (a *app) input(ctx context.Context, uri string, own func(path string) bool) (input, error) {
 	b, key, err := a.client.Bucket(ctx, uri)
 	if err != nil {
 		return input{}, err
@@ -60,6 +65,9 @@ func (a *app) input(ctx context.Context, uri string) (input, error) {
 	in := input{uri: uri, bucket: b, key: key}
 	if key != "" && !strings.HasSuffix(key, "/") {
 		ob, err := a.client.Open(ctx, uri)
+		if errors.Is(err, objstore.ErrNotFound) && isPrefix(ctx, b, key+"/") {
+			return a.input(ctx, uri+"/", own)
+		}
 		if err != nil {
 			return input{}, err
 		}
@@ -71,14 +79,60 @@ func (a *app) input(ctx context.Context, uri string) (input, error) {
 		return in, err
 	}
 	if strings.HasPrefix(b.Name(), "file://") {
-		return a.localFolder(in)
+		return a.localFolder(in, own)
 	}
 	in.source, err = pack.Prefix(ctx, b, key, pack.Options{})
-	return in, err
+	return in, unlisted(err)
+}
+
+// isPrefix: there are objects below folder.
+func isPrefix(ctx context.Context, b objstore.Bucket, folder string) bool {
+	for _, err := range b.List(ctx, folder) {
+		return err == nil
+	}
+	return false
+}
+
+// ownFiles tells the files that pack writes for a local DST, by their absolute
+// paths: they may lie in SRC.
+func ownFiles(b objstore.Bucket, key string, pair gulp.Pair, isPair bool) func(path string) bool {
+	dir, local := strings.CutPrefix(b.Name(), "file://")
+	if !local {
+		return func(string) bool { return false }
+	}
+	dir = filepath.FromSlash(dir)
+	if isPair {
+		data, meta := filepath.Join(dir, filepath.FromSlash(pair.Data)), filepath.Join(dir, filepath.FromSlash(pair.Meta))
+		return func(path string) bool { return path == data || path == meta }
+	}
+	dir = filepath.Join(dir, filepath.FromSlash(key))
+	return func(path string) bool {
+		_, chunk := gulp.PairOf(filepath.Base(path))
+		return chunk && filepath.Dir(path) == dir
+	}
+}
+
+// An ownless is a folder of this machine without the files that farread itself
+// is writing, or has written, there.
+type ownless struct {
+	fs.FS
+
+	dir string // absolute, links followed
+	own func(path string) bool
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (f ownless) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(f.FS, name)
+	return slices.DeleteFunc(list, func(e fs.DirEntry) bool {
+		n := e.Name()
+		return strings.HasPrefix(n, tempPrefix) && strings.HasSuffix(n, tempSuffix) ||
+			f.own(filepath.Join(f.dir, filepath.FromSlash(name), n))
+	}), err
 }
 
 // localFolder opens a folder of this machine; no link leads out of it.
-func (a *app) localFolder(in input) (input, error) {
+func (a *app) localFolder(in input, own func(path string) bool) (input, error) {
 	dir := in.uri
 	if strings.Contains(dir, "://") {
 		dir = strings.TrimPrefix(in.bucket.Name(), "file://")
@@ -98,7 +152,11 @@ func (a *app) localFolder(in input) (input, error) {
 	if err != nil {
 		return input{}, err
 	}
-	in.source = pack.Folder(root.FS(), filepath.Base(abs), pack.Options{})
+	fsys := ownless{FS: root.FS(), dir: abs, own: own}
+	if target, err := filepath.EvalSymlinks(abs); err == nil {
+		fsys.dir = target
+	}
+	in.source = pack.Folder(fsys, filepath.Base(abs), pack.Options{})
 	return in, nil
 }
 

@@ -89,6 +89,30 @@ func newHelp() *cobra.Command {
 	}
 }
 
+// mendCompletion gives cobra's own command what all others have: an example, and
+// an error for a shell it does not know.
+func mendCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.Example = `  source <(farread completion bash)
+  farread completion fish > ~/.config/fish/completions/farread.fish`
+		var shells []string
+		for _, sub := range c.Commands() {
+			shells = append(shells, sub.Name())
+		}
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usagef("shell %q: want one of %v", args[0], shells)
+		}
+	}
+}
+
 func unknownCommand(cmd *cobra.Command, name string) error {
 	text := fmt.Sprintf("unknown command %q", name)
 	if s := cmd.SuggestionsFor(name); len(s) > 0 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
@@ -23,11 +24,13 @@ type sink interface {
 
 const filePerm, dirPerm = 0o666, 0o777 // cut by the umask, as for any tool that makes files
 
-// tempName is a name in dir that the run removes unless it is published.
-func (a *app) tempName(dir string) string {
-	name := filepath.Join(dir, ".farread-"+rand.Text()+".tmp")
-	a.trash.add(name)
-	return name
+const tempPrefix, tempSuffix = ".farread-", ".tmp" // as filestore's: both are hidden from readers
+
+// tempName is a name in dir that the run removes unless it is published. Once
+// the run is over there is none.
+func (a *app) tempName(dir string) (string, error) {
+	name := filepath.Join(dir, tempPrefix+rand.Text()+tempSuffix)
+	return name, a.trash.add(name)
 }
 
 // streamSink writes payloads back to back.
@@ -55,7 +58,10 @@ func (a *app) newFileSink(name string) (sink, error) {
 		}
 		return &fileSink{streamSink: streamSink{w: f}, a: a, f: f}, nil
 	}
-	temp := a.tempName(filepath.Dir(name))
+	temp, err := a.tempName(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
 	if err != nil {
 		a.trash.keep(temp)
@@ -122,6 +128,7 @@ type folderSink struct {
 	root *os.Root // temp
 	nest bool     // files lie in folders named by id
 	last string   // folder made last
+	made []string // parents of out that were not there, innermost first
 	done bool
 }
 
@@ -135,14 +142,17 @@ func (a *app) newFolderSink(out string, nest bool) (*folderSink, error) {
 		if s.into, err = os.OpenRoot(s.out); err != nil {
 			return nil, err
 		}
-		s.temp = a.tempName(s.out)
+		s.temp, err = a.tempName(s.out)
 	default:
-		if err := os.MkdirAll(filepath.Dir(s.out), dirPerm); err != nil {
-			return nil, err
+		s.made = missing(filepath.Dir(s.out))
+		if err = os.MkdirAll(filepath.Dir(s.out), dirPerm); err == nil {
+			s.temp, err = a.tempName(filepath.Dir(s.out))
 		}
-		s.temp = a.tempName(filepath.Dir(s.out))
 	}
-	if err = os.Mkdir(s.temp, dirPerm); err == nil {
+	if err == nil {
+		err = os.Mkdir(s.temp, dirPerm)
+	}
+	if err == nil {
 		s.root, err = os.OpenRoot(s.temp)
 	}
 	if err != nil {
@@ -150,6 +160,17 @@ func (a *app) newFolderSink(out string, nest bool) (*folderSink, error) {
 		return nil, asNamed(err, out)
 	}
 	return s, nil
+}
+
+// missing are the folders on the way to dir that are not there, innermost first.
+func missing(dir string) (out []string) {
+	for {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return out
+		}
+		out = append(out, dir)
+		dir = filepath.Dir(dir)
+	}
 }
 
 func (s *folderSink) frame(id string, i int, p []byte) error {
@@ -201,6 +222,9 @@ func clash(name string, err error) error {
 	if !info {
 		return err
 	}
+	if name == labelsFile || strings.HasPrefix(name, labelsFile+"/") {
+		return fmt.Errorf("an id has the name of the file that labels go to, %s: %w", labelsFile, formats.ErrUnsupported)
+	}
 	return fmt.Errorf("two ids want the file %s: %w", printable(name), formats.ErrUnsupported)
 }
 
@@ -242,7 +266,10 @@ func (s *folderSink) abort() {
 	if s.into != nil {
 		_ = s.into.Close()
 	}
-	if os.RemoveAll(s.temp) == nil {
+	if s.temp != "" && os.RemoveAll(s.temp) == nil {
 		s.a.trash.keep(s.temp)
+	}
+	for _, dir := range s.made {
+		_ = os.Remove(dir) // fails where somebody put something into it
 	}
 }

@@ -64,7 +64,7 @@ func (a *app) openFolder(ctx context.Context, t *target, how aim, o farread.Gulp
 	}
 	d, err := a.client.OpenGulpDataset(ctx, t.uri, o)
 	if err != nil {
-		return err
+		return unlisted(err)
 	}
 	if d.Len() > 0 {
 		t.set = d
@@ -74,6 +74,14 @@ func (a *app) openFolder(ctx context.Context, t *target, how aim, o farread.Gulp
 		return fmt.Errorf("a folder without gulp chunks (data_0.gulp, meta_0.gmeta …): %w", formats.ErrUnsupported)
 	}
 	return nil
+}
+
+// unlisted says of a server that has no listings what a URI must name there.
+func unlisted(err error) error {
+	if errors.Is(err, objstore.ErrInvalid) && errors.Is(err, errors.ErrUnsupported) {
+		return usagef("a plain HTTP server lists nothing: name an object in it; folders are listed in S3 and on this machine")
+	}
+	return err
 }
 
 // openOther looks at the bytes of an object whose name says nothing. What is

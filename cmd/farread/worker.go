@@ -33,8 +33,8 @@ the first match wins. They come from --rules, else from FARREAD_RULES, which hol
 the text itself or the path of a file.
 
 The exit code is 0 when every record was acknowledged, 6 when some are to be
-delivered again. Failures that no repetition mends are reported under errors/ in
-the output bucket and acknowledged.`,
+delivered again; --json reports on stdout either way. Failures that no repetition
+mends are reported under errors/ in the output bucket and acknowledged.`,
 		Example: `  farread worker --event event.json --rules rules.json
   jq -c .event failed.json | farread worker --event -`,
 		Args: exactly(),
@@ -78,6 +78,14 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 	if errors.Is(err, functions.ErrEvent) {
 		return usagef("%s: %s", event, err)
 	}
+	if a.flags.json { // before any failure: what was done is done
+		if r.Failures == nil {
+			r.Failures = []string{}
+		}
+		if err := writeJSON(a.stdout, workerReport{r, outputsOf(r)}); err != nil {
+			return err
+		}
+	}
 	if r.Retry > 0 || err != nil {
 		if err == nil {
 			err = r.Err
@@ -85,7 +93,7 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 		return fmt.Errorf("%s %w: %w", plural(int64(max(r.Retry, 1)), "record"), errRetry, err)
 	}
 	if a.flags.json {
-		return writeJSON(a.stdout, workerReport{r, outputsOf(r)})
+		return nil
 	}
 	return a.tellWorked(r)
 }
