@@ -71,6 +71,8 @@ func (t *tarball) each(ctx context.Context, in *tap, plain io.Reader, f func(Fil
 	data := &tap{r: plain}
 	blame := in.blame
 	tr := tar.NewReader(data)
+	// Holes are bytes that the archive does not hold: they count as unpacked.
+	files := &bomb{r: tr, in: func() int64 { return in.n }, ratio: t.l.Ratio, max: t.l.Bytes}
 	var total int64
 	for n := int64(0); ; n++ {
 		if err := ctx.Err(); err != nil {
@@ -91,21 +93,21 @@ func (t *tarball) each(ctx context.Context, in *tap, plain io.Reader, f func(Fil
 		case n >= t.l.Entries:
 			return t.fail("", data.n, tooLarge("more than %d entries", t.l.Entries))
 		}
-		total += h.Size
-		if total > t.l.Bytes {
+		if h.Size > t.l.Bytes-total {
 			return t.fail(fmt.Sprintf("%.200q", h.Name), data.n, tooLarge("more than %d bytes unpacked", t.l.Bytes))
 		}
+		total += h.Size
 		e, ok, err := t.member(h, data.n)
 		if err != nil {
 			return t.fail(fmt.Sprintf("%.200q", h.Name), data.n, err)
 		}
 		if ok {
-			if err := f(e, member{tr, blame}); err != nil {
+			if err := f(e, member{files, blame}); err != nil {
 				return err
 			}
 		}
 		// Read to the member's end here, so that Next reads headers only.
-		if _, err := io.Copy(io.Discard, tr); err != nil { //nolint:gosec // bounded by the bomb guard below it
+		if _, err := io.Copy(io.Discard, files); err != nil {
 			return t.fail(fmt.Sprintf("%.200q", h.Name), data.n, blame(err))
 		}
 	}
@@ -122,7 +124,7 @@ func (t *tarball) member(h *tar.Header, off int64) (File, bool, error) {
 			return File{}, false, nil // "./"
 		}
 		return File{}, false, err
-	case tar.TypeReg:
+	case tar.TypeReg, tar.TypeGNUSparse, tar.TypeCont: // holes are read as zeros; contiguous is a wish about disks
 		return File{Name: name, Size: h.Size, Off: off}, err == nil, err
 	case tar.TypeLink, tar.TypeSymlink:
 		return File{}, false, unsupported("a link")
