@@ -145,3 +145,29 @@ func stemOf(key string) string {
 func archiveSuffixes() []string {
 	return []string{".tar.gz", ".tar.zst", ".tgz", ".tzst", ".tar", ".zip"}
 }
+
+// highCP437 are the bytes from 0x80 on in code page 437, the first PC's.
+const highCP437 = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒ" +
+	"áíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐" +
+	"└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀" +
+	"αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0"
+
+// zipName is the name of a zip's member as text. Without the UTF-8 flag it is in
+// code page 437 by the format (APPNOTE, appendix D), but many programs write
+// UTF-8 all the same: what reads as that is taken for it. Names in other code
+// pages are not told apart; they come out odd, yet each as one of its own.
+func zipName(raw []byte, flags uint16) string {
+	if flags&zipUTF8 != 0 || utf8.Valid(raw) {
+		return string(raw)
+	}
+	high := []rune(highCP437)
+	var b strings.Builder
+	for _, c := range raw {
+		if c < utf8.RuneSelf {
+			b.WriteByte(c)
+		} else {
+			b.WriteRune(high[c-utf8.RuneSelf])
+		}
+	}
+	return b.String()
+}

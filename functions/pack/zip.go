@@ -36,6 +36,7 @@ const (
 
 	zipEncrypted = 1 << 0
 	zipStrong    = 1 << 6
+	zipUTF8      = 1 << 11
 	zipMasked    = 1 << 13
 
 	zipStored  = 0
@@ -201,7 +202,7 @@ func (z *zipped) line(r io.Reader) (zipMember, bool, error) {
 	if _, err := io.ReadFull(r, rest); err != nil {
 		return m, false, err
 	}
-	raw := string(rest[:m.named])
+	raw := zipName(rest[:m.named], m.flags)
 	disk := uint32(le.Uint16(h[34:]))
 	if err := m.zip64(rest[m.named:int(m.named)+int(le.Uint16(h[30:]))], &disk); err != nil {
 		return m, false, err
@@ -308,7 +309,7 @@ func (z *zipped) member(w *window, m *zipMember, end int64, fl io.ReadCloser, f 
 	if _, err := io.ReadFull(w, named); err != nil {
 		return bad(w.blame(err))
 	}
-	if clean, err := cleanName(string(named), z.l); err != nil || clean != m.name || le.Uint16(h[6:])&zipEncrypted != 0 || le.Uint16(h[8:]) != m.method {
+	if clean, err := cleanName(zipName(named, le.Uint16(h[6:])), z.l); err != nil || clean != m.name || le.Uint16(h[6:])&zipEncrypted != 0 || le.Uint16(h[8:]) != m.method {
 		return bad(corrupt("the file's own header (%.200q) contradicts the directory", named))
 	}
 	start := w.at + int64(le.Uint16(h[28:]))
