@@ -151,6 +151,14 @@ func (s *keeper) clear() {
 // still read are closed with the last of these.
 func (b *Bucket) CloseIdleConnections() { b.kept.clear() }
 
+// keep puts a file on the list, unless a link leads to it.
+func (b *Bucket) keep(key, name string, k *kept) {
+	k.paths = b.paths(name)
+	if _, ok := k.look(); ok {
+		b.kept.put(key, k)
+	}
+}
+
 // paths are what must be looked at to see that name still leads to the same
 // file without a link.
 func (b *Bucket) paths(name string) []string {

@@ -86,9 +86,8 @@ func (b *Bucket) file(ctx context.Context, key string, o objstore.GetOptions) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	k.paths = b.paths(name)
-	if _, ok := k.look(); ok && keeps {
-		b.kept.put(key, k)
+	if keeps {
+		b.keep(key, name, k)
 	}
 	return k, k.info, nil
 }
