@@ -144,11 +144,11 @@ func (j *Job) folder(ctx context.Context, src objstore.Bucket, marker *objstore.
 }
 
 // objectLabels are the metadata and the tags of an upload. Whoever may not read
-// tags has none.
+// tags has none, and so has a store that knows none.
 func objectLabels(ctx context.Context, obj *objstore.Object) ([]map[string]string, error) {
 	info := obj.Info()
 	tags, err := objstore.Tags(ctx, obj.Bucket(), info.Key, info.VersionID)
-	if err != nil && !errors.Is(err, objstore.ErrDenied) {
+	if err != nil && !errors.Is(err, objstore.ErrDenied) && !errors.Is(err, objstore.ErrInvalid) {
 		return nil, err
 	}
 	return []map[string]string{info.Meta, tags}, nil

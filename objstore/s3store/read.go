@@ -212,7 +212,7 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 }
 
 // Tags are the tags of key, or of one version of it; empty, not nil, when there
-// are none: one request.
+// are none: one request. A server that knows no tags is ErrInvalid.
 func (b *Bucket) Tags(ctx context.Context, key, versionID string) (map[string]string, error) {
 	var out *s3.GetObjectTaggingOutput
 	err := checkKey(key)
@@ -227,8 +227,15 @@ func (b *Bucket) Tags(ctx context.Context, key, versionID string) (map[string]st
 	if err != nil {
 		err = b.fail(ctx, "tags", key, objstore.Range{}, err)
 		var e *objstore.Error
-		if errors.As(err, &e) && e.Code == "NoSuchTagSet" {
-			return tags, nil
+		if errors.As(err, &e) {
+			switch {
+			case e.Code == "NoSuchTagSet":
+				return tags, nil
+			case e.Status == http.StatusMethodNotAllowed, e.Status == http.StatusNotImplemented:
+				// Of an object this says that a delete marker is there: of its tags,
+				// that the server has none.
+				e.Err = fmt.Errorf("no tags here: %w", objstore.ErrInvalid)
+			}
 		}
 		return nil, err
 	}

@@ -249,6 +249,35 @@ func TestSameETag(t *testing.T) {
 	}
 }
 
+// TestNoTags: what servers without tags answer is told from an object that is
+// gone, and is not asked for again.
+func TestNoTags(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		h    http.HandlerFunc
+		err  error
+	}{
+		{"none", fault(404, "NoSuchTagSet"), nil},
+		{"501", fault(501, "NotImplemented"), objstore.ErrInvalid},
+		{"501 without a word", says(501, ""), objstore.ErrInvalid},
+		{"405", fault(405, "MethodNotAllowed"), objstore.ErrInvalid},
+		{"400", fault(400, "InvalidRequest"), objstore.ErrInvalid},
+		{"gone", fault(404, "NoSuchKey"), objstore.ErrNotFound},
+		{"denied", fault(403, "AccessDenied"), objstore.ErrDenied},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var n objstore.Counter
+			tags, err := fake(t, c.h, s3store.Config{Counter: &n}).Tags(t.Context(), "k", "")
+			if !errors.Is(err, c.err) || len(tags) != 0 || (tags == nil) != (err != nil) {
+				t.Errorf("%v, %v", tags, err)
+			}
+			if got := n.Stats().Requests; got != 1 {
+				t.Errorf("%d requests", got)
+			}
+		})
+	}
+}
+
 // TestKeyBeforeProfile: a key that is given beats a profile of the environment
 // that does not even exist.
 func TestKeyBeforeProfile(t *testing.T) {
