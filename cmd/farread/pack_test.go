@@ -234,6 +234,12 @@ func TestS3(t *testing.T) {
 	if got := run(t, "pack", "s3://uploads/day", "s3://datasets/noslash.gulp"); !strings.Contains(got, "9 frames of 1 id") {
 		t.Errorf("a folder without its slash: %q", got)
 	}
+	for range 2 { // the second time DST lies in SRC
+		run(t, "pack", "s3://uploads/day/", "s3://uploads/day/in.gulp", "--force")
+	}
+	for _, key := range []string{"in.gulp", "in.gmeta"} {
+		remove(t, "s3://uploads/day/"+key)
+	}
 	if r := (runner{}).run(t, "pack", "s3://uploads/da", "s3://datasets/no.gulp"); r.code != exitNotFound {
 		t.Errorf("half a folder's name: exit %d %q", r.code, r.stderr)
 	}
@@ -294,10 +300,27 @@ func worker(t *testing.T, dir string) {
 // upload puts bytes into a bucket.
 func upload(t *testing.T, uri string, p []byte) {
 	t.Helper()
+	put(t, ready(t), uri, p)
+}
+
+func remove(t *testing.T, uri string) {
+	t.Helper()
+	b, key, err := ready(t).client.Bucket(t.Context(), uri)
+	if err == nil {
+		err = b.Delete(t.Context(), key)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ready is an app with a client.
+func ready(t *testing.T) *app {
+	t.Helper()
 	a := &app{}
 	a.flags.policy, a.flags.maxMemory = "fast", 1<<30
 	if err := a.setup(); err != nil {
 		t.Fatal(err)
 	}
-	put(t, a, uri, p)
+	return a
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,8 +32,8 @@ type input struct {
 }
 
 // inputs opens every SRC; local JPEG files that follow each other are one. own
-// says which local files are not to be packed.
-func (a *app) inputs(ctx context.Context, srcs []string, own func(path string) bool) ([]input, error) {
+// says which objects are not to be packed.
+func (a *app) inputs(ctx context.Context, srcs []string, own func(place string) bool) ([]input, error) {
 	var out []input
 	for i := 0; i < len(srcs); {
 		n := 0
@@ -57,7 +59,7 @@ func (a *app) inputs(ctx context.Context, srcs []string, own func(path string) b
 	return out, nil
 }
 
-func (a *app) input(ctx context.Context, uri string, own func(path string) bool) (input, error) {
+func (a *app) input(ctx context.Context, uri string, own func(place string) bool) (input, error) {
 	b, key, err := a.client.Bucket(ctx, uri)
 	if err != nil {
 		return input{}, err
@@ -81,7 +83,7 @@ func (a *app) input(ctx context.Context, uri string, own func(path string) bool)
 	if strings.HasPrefix(b.Name(), "file://") {
 		return a.localFolder(in, own)
 	}
-	in.source, err = pack.Prefix(ctx, b, key, pack.Options{})
+	in.source, err = pack.Prefix(ctx, ownlessBucket{b, own}, key, pack.Options{})
 	return in, unlisted(err)
 }
 
@@ -93,22 +95,42 @@ func isPrefix(ctx context.Context, b objstore.Bucket, folder string) bool {
 	return false
 }
 
-// ownFiles tells the files that pack writes for a local DST, by their absolute
-// paths: they may lie in SRC.
-func ownFiles(b objstore.Bucket, key string, pair gulp.Pair, isPair bool) func(path string) bool {
-	dir, local := strings.CutPrefix(b.Name(), "file://")
-	if !local {
-		return func(string) bool { return false }
-	}
-	dir = filepath.FromSlash(dir)
+// ownFiles tells the objects that pack writes for DST, by their places: they may
+// lie in SRC.
+func ownFiles(b objstore.Bucket, key string, pair gulp.Pair, isPair bool) func(place string) bool {
 	if isPair {
-		data, meta := filepath.Join(dir, filepath.FromSlash(pair.Data)), filepath.Join(dir, filepath.FromSlash(pair.Meta))
-		return func(path string) bool { return path == data || path == meta }
+		data, meta := place(b.Name(), pair.Data), place(b.Name(), pair.Meta)
+		return func(place string) bool { return place == data || place == meta }
 	}
-	dir = filepath.Join(dir, filepath.FromSlash(key))
-	return func(path string) bool {
-		_, chunk := gulp.PairOf(filepath.Base(path))
-		return chunk && filepath.Dir(path) == dir
+	folder := strings.TrimSuffix(place(b.Name(), key), "/") + "/"
+	return func(place string) bool {
+		name, ok := strings.CutPrefix(place, folder)
+		_, chunk := gulp.PairOf(name)
+		return ok && chunk && !strings.Contains(name, "/")
+	}
+}
+
+// place is one name for an object, wherever it is.
+func place(bucket, key string) string { return strings.TrimSuffix(bucket, "/") + "/" + key }
+
+// An ownlessBucket is a bucket without the objects of DST.
+type ownlessBucket struct {
+	objstore.Bucket
+
+	own func(place string) bool
+}
+
+// List implements objstore.Bucket.
+func (b ownlessBucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		for in, err := range b.Bucket.List(ctx, prefix) {
+			if err == nil && b.own(place(b.Name(), in.Key)) {
+				continue
+			}
+			if !yield(in, err) {
+				return
+			}
+		}
 	}
 }
 
@@ -117,8 +139,8 @@ func ownFiles(b objstore.Bucket, key string, pair gulp.Pair, isPair bool) func(p
 type ownless struct {
 	fs.FS
 
-	dir string // absolute, links followed
-	own func(path string) bool
+	dir string // its place: absolute, links followed
+	own func(place string) bool
 }
 
 // ReadDir implements fs.ReadDirFS.
@@ -127,12 +149,12 @@ func (f ownless) ReadDir(name string) ([]fs.DirEntry, error) {
 	return slices.DeleteFunc(list, func(e fs.DirEntry) bool {
 		n := e.Name()
 		return strings.HasPrefix(n, tempPrefix) && strings.HasSuffix(n, tempSuffix) ||
-			f.own(filepath.Join(f.dir, filepath.FromSlash(name), n))
+			f.own(place(f.dir, path.Join(name, n)))
 	}), err
 }
 
 // localFolder opens a folder of this machine; no link leads out of it.
-func (a *app) localFolder(in input, own func(path string) bool) (input, error) {
+func (a *app) localFolder(in input, own func(place string) bool) (input, error) {
 	dir := in.uri
 	if strings.Contains(dir, "://") {
 		dir = strings.TrimPrefix(in.bucket.Name(), "file://")
@@ -152,10 +174,11 @@ func (a *app) localFolder(in input, own func(path string) bool) (input, error) {
 	if err != nil {
 		return input{}, err
 	}
-	fsys := ownless{FS: root.FS(), dir: abs, own: own}
-	if target, err := filepath.EvalSymlinks(abs); err == nil {
-		fsys.dir = target
+	target := abs
+	if followed, err := filepath.EvalSymlinks(abs); err == nil {
+		target = followed
 	}
+	fsys := ownless{FS: root.FS(), dir: "file://" + filepath.ToSlash(target), own: own}
 	in.source = pack.Folder(fsys, filepath.Base(abs), pack.Options{})
 	return in, nil
 }

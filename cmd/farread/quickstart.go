@@ -40,7 +40,9 @@ read matched its source.`,
 			o.JSON, o.Counter, o.Terminal = a.flags.json, &a.counter, a.terminal
 			o.Client = a.localClient
 			o.Temporary = func(path string) func() {
-				a.trash.add(path)
+				if a.trash.add(path) != nil { // the run is over: it goes at once
+					_ = os.RemoveAll(path)
+				}
 				return func() { a.trash.keep(path) }
 			}
 			if program, err := os.Executable(); err == nil {

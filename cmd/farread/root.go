@@ -99,7 +99,7 @@ func mendCompletion(root *cobra.Command) {
 		}
 		c.Example = `  source <(farread completion bash)
   farread completion fish > ~/.config/fish/completions/farread.fish`
-		var shells []string
+		shells := make([]string, 0, len(c.Commands()))
 		for _, sub := range c.Commands() {
 			shells = append(shells, sub.Name())
 		}
