@@ -116,6 +116,9 @@ func (c *Client) open(ctx context.Context, b objstore.Bucket, key string, o objs
 		o.Policy = c.c.Policy
 	}
 	o.Cache, o.Pace, o.Counter, o.Logger = c.cache, c.pace, c.c.Counter, c.c.Logger
+	if isLocal(b) {
+		o.Stall = -1 // no read of a file can be ended from outside
+	}
 	return objstore.Open(ctx, b, key, o)
 }
 

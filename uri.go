@@ -66,7 +66,11 @@ func (c *Client) bucket(place string, driver func() (objstore.Bucket, error)) (o
 
 // dress gives a driver's bucket what all buckets of the client have.
 func (c *Client) dress(d objstore.Bucket) objstore.Bucket {
-	return objstore.Chain(d, append(slices.Clone(c.c.Middleware), c.limit)...)
+	m := slices.Clone(c.c.Middleware)
+	if !isLocal(d) { // a disk needs no queue in front of it
+		m = append(m, c.limit)
+	}
+	return objstore.Chain(d, m...)
 }
 
 // makeRoom forgets some place or other when there are too many. Nothing is lost:
@@ -152,3 +156,6 @@ func filePath(uri string) (string, error) {
 	}
 	return filepath.FromSlash(u.Path), nil
 }
+
+// isLocal says whether a bucket is a folder of this machine.
+func isLocal(b objstore.Bucket) bool { return strings.HasPrefix(b.Name(), "file://") }
