@@ -18,8 +18,8 @@ import (
 
 // gnuMember is a member as GNU tar writes it, of a type that archive/tar does not
 // write. Pairs of offset and length say where the stored bytes of a sparse file
-// of real bytes lie.
-func gnuMember(name string, kind byte, stored []byte, real int64, pairs ...int64) []byte {
+// (whole bytes, holes and all) lie.
+func gnuMember(name string, kind byte, stored []byte, whole int64, pairs ...int64) []byte {
 	h := make([]byte, 512, 1024+len(stored))
 	copy(h, name)
 	octal := func(at, n int, v int64) { copy(h[at:], fmt.Sprintf("%0*o", n-1, v)) }
@@ -36,7 +36,7 @@ func gnuMember(name string, kind byte, stored []byte, real int64, pairs ...int64
 		}
 		h[483] = 0x80 // binary: octal ends at 8 GiB
 		for i := range 8 {
-			h[494-i] = byte(real >> (8 * i))
+			h[494-i] = byte(whole >> (8 * i))
 		}
 	}
 	copy(h[148:], "        ")
@@ -137,8 +137,8 @@ func TestHostileHoles(t *testing.T) {
 			if !errors.Is(err, formats.ErrTooLarge) && !errors.Is(err, formats.ErrCorrupt) {
 				t.Errorf("%s%s: %v", name, suffix, err)
 			}
-			for info := range out.List(t.Context(), "") {
-				t.Errorf("%s%s: %s was published", name, suffix, info.Key)
+			for info, err := range out.List(t.Context(), "") {
+				t.Errorf("%s%s: %s was published, %v", name, suffix, info.Key, err)
 			}
 		}
 	}
