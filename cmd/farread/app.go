@@ -198,9 +198,10 @@ func (a *app) report(ctx context.Context, err error) int {
 
 // A trash knows the temporary files and folders that must not outlive the run.
 type trash struct {
-	mu     sync.Mutex
-	paths  map[string]bool
-	closed bool
+	mu      sync.Mutex
+	paths   map[string]bool
+	parents []string // folders made on the way to an output
+	closed  bool
 }
 
 // add registers a path before it is made; once the run is over, none may be
@@ -216,6 +217,14 @@ func (t *trash) add(path string) error {
 	}
 	t.paths[path] = true
 	return nil
+}
+
+// addParents registers folders, innermost first, that stay only if something
+// lies in them at the end of the run.
+func (t *trash) addParents(dirs []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.parents = append(t.parents, dirs...)
 }
 
 func (t *trash) keep(path string) {
@@ -241,5 +250,8 @@ func (t *trash) empty() {
 			runtime.Gosched()
 		}
 	}
-	t.paths = nil
+	for _, dir := range t.parents {
+		_ = os.Remove(dir) // fails where something lies in it
+	}
+	t.paths, t.parents = nil, nil
 }

@@ -84,23 +84,26 @@ func TestPackInterrupted(t *testing.T) {
 	}
 	for _, put := range []int{1, 15, chunks, chunks + 1, chunks + 2, chunks + 17, 2 * chunks} {
 		for _, mute := range []bool{false, true} {
-			set := fmt.Sprintf("s3://sets/%d-%v/", put, mute)
-			run(t, "pack", filepath.Join(dir, "old"), set, "--format", "gulp")
-			want := contents(t, set)
-			packInterrupted(t, &tripwire{to: to, left: put, mute: mute, last: put == 2*chunks}, filepath.Join(dir, "new"), set)
-			var v verifyReport
-			if err := json.Unmarshal([]byte(run(t, "verify", set, "--json")), &v); err != nil || !v.OK {
-				t.Errorf("%s: %v %+v", set, err, v)
-			}
-			if put < chunks && v.Chunks != 1 || put == 2*chunks && !mute && v.Chunks != 1+chunks {
-				t.Errorf("%s: interrupted at PUT %d of %d: %d chunks", set, put, 2*chunks, v.Chunks)
-			}
-			got := contents(t, set)
-			for name, p := range want {
-				if got[name] != p {
-					t.Errorf("%s: %s was there before and is not the same any more", set, name)
+			t.Run(fmt.Sprintf("put %d of %d, mute %v", put, 2*chunks, mute), func(t *testing.T) {
+				t.Parallel() // most of the time they wait
+				set := fmt.Sprintf("s3://sets/%d-%v/", put, mute)
+				run(t, "pack", filepath.Join(dir, "old"), set, "--format", "gulp")
+				want := contents(t, set)
+				packInterrupted(t, &tripwire{to: to, left: put, mute: mute, last: put == 2*chunks}, filepath.Join(dir, "new"), set)
+				var v verifyReport
+				if err := json.Unmarshal([]byte(run(t, "verify", set, "--json")), &v); err != nil || !v.OK {
+					t.Errorf("%v %+v", err, v)
 				}
-			}
+				if put < chunks && v.Chunks != 1 || put == 2*chunks && !mute && v.Chunks != 1+chunks {
+					t.Errorf("%d chunks", v.Chunks)
+				}
+				got := contents(t, set)
+				for name, p := range want {
+					if got[name] != p {
+						t.Errorf("%s was there before and is not the same any more", name)
+					}
+				}
+			})
 		}
 	}
 }
@@ -108,17 +111,18 @@ func TestPackInterrupted(t *testing.T) {
 // packInterrupted packs in a process of its own that is interrupted by p.
 func packInterrupted(t *testing.T, p *tripwire, src, set string) {
 	t.Helper()
-	srv := httptest.NewServer(p)
-	defer srv.Close()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "pack", src, set, "--format", "gulp", "--chunk", "1", "--endpoint-url", srv.URL)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
+	var cmd *exec.Cmd
 	started := make(chan struct{})
 	p.pull = func() {
 		<-started
 		_ = cmd.Process.Signal(os.Interrupt) // that it arrived shows in the exit code
 	}
+	srv := httptest.NewServer(p)
+	defer srv.Close()
+	cmd = exec.CommandContext(t.Context(), os.Args[0], "pack", src, set, "--format", "gulp", "--chunk", "1", "--endpoint-url", srv.URL)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

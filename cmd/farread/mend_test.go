@@ -87,8 +87,8 @@ func TestInterruptSmall(t *testing.T) {
 		if cmd.ProcessState.ExitCode() != exitInterrupted || errs.String() != "interrupted\n" {
 			t.Errorf("%s: %v %q", command, err, errs.String())
 		}
-		if left := files(t, work); len(left) != 0 {
-			t.Errorf("%s left %d files", command, len(left))
+		if left, err := os.ReadDir(work); err != nil || len(left) != 0 {
+			t.Errorf("%s left %v %v, %d files", command, left, err, len(files(t, work)))
 		}
 	}
 }

@@ -128,7 +128,6 @@ type folderSink struct {
 	root *os.Root // temp
 	nest bool     // files lie in folders named by id
 	last string   // folder made last
-	made []string // parents of out that were not there, innermost first
 	done bool
 }
 
@@ -144,7 +143,7 @@ func (a *app) newFolderSink(out string, nest bool) (*folderSink, error) {
 		}
 		s.temp, err = a.tempName(s.out)
 	default:
-		s.made = missing(filepath.Dir(s.out))
+		a.trash.addParents(missing(filepath.Dir(s.out)))
 		if err = os.MkdirAll(filepath.Dir(s.out), dirPerm); err == nil {
 			s.temp, err = a.tempName(filepath.Dir(s.out))
 		}
@@ -268,8 +267,5 @@ func (s *folderSink) abort() {
 	}
 	if s.temp != "" && os.RemoveAll(s.temp) == nil {
 		s.a.trash.keep(s.temp)
-	}
-	for _, dir := range s.made {
-		_ = os.Remove(dir) // fails where somebody put something into it
 	}
 }
