@@ -32,7 +32,8 @@ DST decides what is made:
 
 A chunk DST that exists is refused with exit code 5 unless --force is given, and so
 is an id that the dataset has already. Nothing shows before all of it was read: data
-go first, and the index, which makes them visible, last.
+go first, and the index, which makes them visible, last. An interrupt leaves a
+dataset as it was, or with whole new chunks.
 
 Files of DST that lie in SRC are passed over: a folder may be packed into itself.
 

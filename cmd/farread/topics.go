@@ -47,9 +47,9 @@ dependence: requests of one phase are sent side by side), retries, cache hits.`
 const topicExit = `  0    done
   2    wrong usage, or an index out of bounds
   3    not found: object, id, frame
-  4    access denied
+  4    access denied, or a read-only file system
   5    changed while it was read, or exists already
-  6    network or service failed after retries; trying later may help
+  6    network, service or disk failed after retries; trying later may help
   7    corrupt, unsupported, or over a limit
   130  interrupted
 
