@@ -12,7 +12,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
-	"runtime/metrics"
 	"sync"
 	"testing"
 
@@ -131,9 +130,14 @@ func (s Suite) damaged(t *testing.T, k int, data, want []byte, what string) (fai
 	}()
 	rs := s.readers(nil)
 	rs[k] = rangeio.FromReaderAt(bytes.NewReader(data), int64(len(data)))
-	before := allocated()
-	got, err := s.all(t.Context(), rs)
-	if n := allocated() - before; n > s.MaxAlloc {
+	got, n, err := s.measured(t.Context(), rs)
+	// The count is of the whole process: only what each of several tries
+	// allocates is the reader's own.
+	for tries := 0; n > s.MaxAlloc && tries < 3; tries++ {
+		_, again, _ := s.measured(t.Context(), rs)
+		n = min(n, again)
+	}
+	if n > s.MaxAlloc {
 		t.Errorf("%s: %d bytes allocated, limit %d", what, n, s.MaxAlloc)
 	}
 	switch {
@@ -149,11 +153,20 @@ func (s Suite) damaged(t *testing.T, k int, data, want []byte, what string) (fai
 	return err != nil
 }
 
-// allocated is the bytes that were allocated since the start.
+// measured reads everything and counts the bytes allocated on the way.
+func (s Suite) measured(ctx context.Context, rs []rangeio.Reader) ([]byte, int64, error) {
+	before := allocated()
+	got, err := s.all(ctx, rs)
+	return got, allocated() - before, err
+}
+
+// allocated is the bytes that were allocated since the start. ReadMemStats
+// counts exactly; runtime/metrics would add what each P allocated long ago, at
+// the moment that a collection makes it known.
 func allocated() int64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64())
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.TotalAlloc)
 }
 
 // small is a length below which nothing is skipped by Stride: headers.
