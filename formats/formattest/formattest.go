@@ -121,7 +121,7 @@ func (s Suite) all(ctx context.Context, rs []rangeio.Reader) ([]byte, error) {
 }
 
 // damaged reads with object k replaced and judges the outcome.
-func (s Suite) damaged(t *testing.T, k int, data, want []byte, what string) (failed bool) {
+func (s Suite) damaged(t testing.TB, k int, data, want []byte, what string) (failed bool) {
 	t.Helper()
 	defer func() {
 		if p := recover(); p != nil {

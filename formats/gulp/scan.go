@@ -16,7 +16,7 @@ const maxDepth = 512
 // A scanner walks JSON text that arrives in windows. It was written by hand
 // because the index has one fixed shape, and what stands between the triplets
 // is only checked and copied: encoding/json.Decoder allocates for every token,
-// reads a 20 MB index about twenty times slower, and reports offsets of whole
+// reads a 20 MB index about nine times slower, and reports offsets of whole
 // values only; encoding/json/jsontext is still an experiment in Go 1.26.
 //
 // It accepts what RFC 8259 does, UTF-8 only, and where number words are allowed
