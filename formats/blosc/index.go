@@ -1,0 +1,170 @@
+package blosc
+
+import (
+	"slices"
+)
+
+// An Index says where each block of a chunk lies, from the chunk's first bytes.
+// It is immutable and takes 8 bytes a block.
+type Index struct {
+	h      Header
+	starts []int32
+	sorted []int32
+	dict   int    // length of the dictionary
+	value  []byte // what a chunk of a repeated value repeats
+}
+
+// ParseIndex reads the index of a chunk. head holds the first IndexLen bytes of
+// the chunk or more, and is not kept. The block starts, and with a dictionary
+// its length, are checked against the length of the chunk; the streams are not
+// looked at. Cost: no request; the memory of the Index.
+func ParseIndex(head []byte) (*Index, error) {
+	h, err := ParseHeader(head)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Supported(); err != nil {
+		return nil, err
+	}
+	if len(head) < h.IndexLen() {
+		return nil, corrupt("index", 0, "%d bytes, need %d", len(head), h.IndexLen())
+	}
+	x := &Index{h: h}
+	if h.Special == Value {
+		x.value = slices.Clone(head[h.Len():h.CBytes])
+	}
+	if h.plain() {
+		return x, nil
+	}
+	if x.dict, err = h.dictLen(head); err != nil {
+		return nil, err
+	}
+	x.starts = make([]int32, h.Blocks())
+	for i := range x.starts {
+		if x.starts[i], err = h.start(head, i, x.dict); err != nil {
+			return nil, err
+		}
+	}
+	x.sorted = x.starts
+	if !slices.IsSorted(x.starts) {
+		x.sorted = slices.Clone(x.starts)
+		slices.Sort(x.sorted)
+	}
+	return x, x.checkVL()
+}
+
+// dictLen reads the length of the dictionary, 0 if there is none.
+func (h *Header) dictLen(b []byte) (int, error) {
+	if !h.Dict {
+		return 0, nil
+	}
+	off := h.bodyOff()
+	n := le32(b[off:])
+	if n <= 0 || n > MaxDict || n > h.CBytes-off-4 {
+		return 0, corrupt("dictionary", int64(off), "%d bytes", n)
+	}
+	return n, nil
+}
+
+// bodyStart is the first byte that a block may start at.
+func (h *Header) bodyStart(dict int) int {
+	if h.Dict {
+		return h.bodyOff() + 4 + dict
+	}
+	return h.bodyOff()
+}
+
+// start reads where block i starts and checks that the length of a stream fits
+// there.
+func (h *Header) start(b []byte, i, dict int) (int32, error) {
+	off := h.Len() + 4*i
+	s := le32(b[off:])
+	if s < h.bodyStart(dict) || s > h.CBytes-4 {
+		return 0, corrupt("index", int64(off), "block %d starts at %d of %d", i, s, h.CBytes)
+	}
+	return int32(s), nil //nolint:gosec // it was read as an int32
+}
+
+// checkVL demands ascending starts of a VL chunk: its lengths depend on them.
+func (x *Index) checkVL() error {
+	if !x.h.VL {
+		return nil
+	}
+	for i := range x.starts {
+		if _, n := x.Block(i); n <= 4 || i > 0 && x.starts[i] <= x.starts[i-1] {
+			return corrupt("index", int64(x.h.Len()+4*i), "block %d has no room at %d", i, x.starts[i])
+		}
+	}
+	return nil
+}
+
+// Header is the chunk's header.
+func (x *Index) Header() Header { return x.h }
+
+// Starts gives the offset of each block, in block order, not to be changed. It
+// is nil for memcpyed and special chunks.
+func (x *Index) Starts() []int32 { return x.starts }
+
+// Block is the span of the compressed bytes of block i inside the chunk. n is 0
+// in special chunks, whose blocks need no bytes beside the index.
+func (x *Index) Block(i int) (off, n int) {
+	switch {
+	case x.h.Special != None:
+		return 0, 0
+	case x.h.Memcpyed:
+		return x.h.Len() + i*x.h.BlockBytes(), x.h.blockLen(i)
+	}
+	s := x.starts[i]
+	k, _ := slices.BinarySearch(x.sorted, s+1)
+	end := x.h.CBytes
+	if k < len(x.sorted) {
+		end = int(x.sorted[k])
+	}
+	return int(s), end - int(s)
+}
+
+// BlockLen is the decoded length of block i, -1 in a VL chunk: there VLBlockLen
+// finds it in the block's first bytes.
+func (x *Index) BlockLen(i int) int {
+	if x.h.VL {
+		return -1
+	}
+	return x.h.blockLen(i)
+}
+
+// VLBlockLen is the decoded length of a block of a VL chunk, from its first four
+// bytes or more, checked against the length of the whole chunk.
+func (x *Index) VLBlockLen(src []byte) (int, error) {
+	if len(src) < 4 {
+		return 0, corrupt("block", 0, "%d bytes", len(src))
+	}
+	n := le32(src)
+	if n <= 0 || n > x.h.NBytes {
+		return 0, corrupt("block", 0, "block of %d decoded bytes in a chunk of %d", n, x.h.NBytes)
+	}
+	return n, nil
+}
+
+// Dict is the span of the dictionary inside the chunk, n 0 if there is none.
+func (x *Index) Dict() (off, n int) {
+	if x.dict == 0 {
+		return 0, 0
+	}
+	return x.h.bodyOff() + 4, x.dict
+}
+
+// NeedsFirst says that a block can only be decoded with the decoded first block
+// of the chunk at hand: the DELTA filter refers to it.
+func (x *Index) NeedsFirst() bool { return x.h.needsFirst() }
+
+func (h *Header) needsFirst() bool {
+	if h.plain() || h.VL {
+		return false
+	}
+	for _, f := range h.Filters {
+		if f.ID == Delta {
+			return true
+		}
+	}
+	return false
+}
