@@ -1,0 +1,80 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/snappy"
+	"github.com/pierrec/lz4/v4"
+)
+
+var errSize = errors.New("the decoded size is not the expected one")
+
+// Decoder decodes streams of every codec. The zero value is ready. It keeps the
+// tables and buffers of the codecs that it met, so a caller with many streams
+// keeps one for each goroutine: it is not for concurrent use.
+type Decoder struct {
+	zlib zlibDecoder
+	zstd zstdDecoder
+}
+
+// Decode fills dst with what the stream src decodes to. The stream must give
+// exactly len(dst) bytes, or the result is an error that wraps [ErrCorrupt];
+// what dst holds then is undefined.
+//
+// Nothing is written behind cap(dst). The bytes dst[len(dst):cap(dst)] may be
+// overwritten with anything, and Decode is faster when there are [Slack] of
+// them; a caller whose destination has a neighbour passes dst[:n:n]. src and
+// dict are only read, are not kept, and must not overlap dst.
+//
+// A dictionary acts as history before the output. LZ4, LZ4HC and Zstd know
+// dictionaries; other codecs refuse one with [ErrUnsupported]. An empty dict
+// means none.
+func (d *Decoder) Decode(id ID, dst, src, dict []byte) error {
+	if len(src) > maxStream || len(dst) > maxStream {
+		return corrupt(id, errSize)
+	}
+	if len(dict) != 0 && id != LZ4 && id != LZ4HC && id != Zstd {
+		return fmt.Errorf("%v with a dictionary: %w", id, ErrUnsupported)
+	}
+	var ok bool
+	var err error
+	switch id {
+	case BloscLZ:
+		ok = decodeBloscLZ(dst, src)
+	case LZ4, LZ4HC:
+		ok, err = decodeLZ4(dst, src, dict)
+	case Snappy:
+		ok, err = decodeSnappy(dst, src)
+	case Zlib:
+		ok, err = d.zlib.decode(dst, src)
+	case Zstd:
+		ok, err = d.zstd.decode(dst, src, dict)
+	default:
+		return fmt.Errorf("%v: %w", id, ErrUnsupported)
+	}
+	switch {
+	case err != nil:
+		return corrupt(id, err)
+	case !ok:
+		return corrupt(id, errSize)
+	}
+	return nil
+}
+
+func decodeLZ4(dst, src, dict []byte) (bool, error) {
+	if len(dst) == 0 {
+		// The one stream of nothing is a token without literals.
+		return len(src) == 1 && src[0] == 0, nil
+	}
+	n, err := lz4.UncompressBlockWithDict(src, dst[:len(dst):len(dst)], dict)
+	return n == len(dst), err
+}
+
+func decodeSnappy(dst, src []byte) (bool, error) {
+	if n, err := snappy.DecodedLen(src); err != nil || n != len(dst) {
+		return false, err // asked first: the library allocates what does not fit
+	}
+	out, err := snappy.DecodeStrict(dst[:len(dst):len(dst)], src)
+	return len(out) == len(dst), err
+}

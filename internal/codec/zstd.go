@@ -1,0 +1,123 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	zstdFrameMagic = 0xFD2FB528
+	zstdDictMagic  = 0xEC30A437 // 37 a4 30 ec: a trained dictionary
+)
+
+// maxWindow is the largest window of a frame that is decoded. The library
+// decodes into the destination, so that it costs no memory; it is what the
+// highest level of the C library writes.
+const maxWindow = 1 << 31
+
+// trained says whether dict has an identifier and entropy tables in front of
+// its content.
+func trained(dict []byte) bool {
+	return len(dict) >= 8 && binary.LittleEndian.Uint32(dict) == zstdDictMagic
+}
+
+// zstdDecoder keeps the library's decoder and the dictionary it was given.
+type zstdDecoder struct {
+	lib  *zstd.Decoder
+	dict []byte
+}
+
+func (z *zstdDecoder) decode(dst, src, dict []byte) (bool, error) {
+	if z.lib == nil {
+		lib, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return false, err
+		}
+		z.lib = lib
+	}
+	if !bytes.Equal(dict, z.dict) {
+		if err := z.load(dict); err != nil {
+			return false, err
+		}
+	}
+	out, err := z.lib.DecodeAll(src, dst[:0:min(cap(dst), len(dst)+Slack)])
+	if err != nil || len(out) != len(dst) {
+		return false, err
+	}
+	if len(out) > 0 && &out[0] != &dst[0] {
+		copy(dst, out) // the library chose a slice of its own
+	}
+	return true, nil
+}
+
+// load makes dict the only dictionary. It is compared and kept by content: a
+// caller's buffer holds another chunk's next.
+func (z *zstdDecoder) load(dict []byte) error {
+	z.dict = z.dict[:0]
+	opts := []zstd.DOption{zstd.WithDecoderDictDelete()}
+	own := bytes.Clone(dict)
+	switch {
+	case len(dict) == 0:
+	case trained(dict):
+		opts = append(opts, zstd.WithDecoderDicts(own))
+	default:
+		opts = append(opts, zstd.WithDecoderDictRaw(0, own))
+	}
+	if err := z.lib.ResetWithOptions(nil, opts...); err != nil {
+		z.lib = nil
+		return err
+	}
+	z.dict = own
+	return nil
+}
+
+// zstdEncoder keeps a library's encoder of one level and dictionary.
+type zstdEncoder struct {
+	lib   *zstd.Encoder
+	level zstd.EncoderLevel
+	dict  []byte
+	out   []byte
+}
+
+// zstdLevel maps Blosc's levels: C makes them 1, 3, 5 ... 13, 20 and 22 of
+// libzstd, of which the library has four.
+func zstdLevel(level int) zstd.EncoderLevel {
+	switch {
+	case level <= 1:
+		return zstd.SpeedFastest
+	case level <= 3:
+		return zstd.SpeedDefault
+	case level <= 6:
+		return zstd.SpeedBetterCompression
+	}
+	return zstd.SpeedBestCompression
+}
+
+func (z *zstdEncoder) encode(level int, dst, src, dict []byte) (int, error) {
+	l := zstdLevel(level)
+	if z.lib == nil || z.level != l || !bytes.Equal(z.dict, dict) {
+		own := bytes.Clone(dict)
+		opts := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(l), zstd.WithEncoderCRC(false),
+			zstd.WithSingleSegment(true), zstd.WithZeroFrames(true)}
+		switch {
+		case len(dict) == 0:
+		case trained(dict):
+			opts = append(opts, zstd.WithEncoderDict(own))
+		default:
+			opts = append(opts, zstd.WithEncoderDictRaw(0, own))
+		}
+		lib, err := zstd.NewWriter(nil, opts...)
+		if err != nil {
+			return 0, err
+		}
+		z.lib, z.level, z.dict = lib, l, own
+	}
+	out := z.lib.EncodeAll(src, dst[:0:len(dst)])
+	if len(out) > len(dst) {
+		return 0, nil // the library went on in a slice of its own
+	}
+	return len(out), nil
+}
