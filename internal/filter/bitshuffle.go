@@ -1,0 +1,164 @@
+package filter
+
+// BitShuffle groups the bits of equal rank. Of the len(src)/width elements,
+// the whole groups of eight are transposed, m groups into 8*width rows of m
+// bytes: bit k of byte j of element 8*i+t becomes bit t of dst[(j*8+k)*m+i].
+// Everything behind them is copied to its own place.
+//
+// This is the rule of Blosc2. Blosc1 transposes nothing at all when the number
+// of elements is not a multiple of eight; callers see to that.
+func BitShuffle(dst, src []byte, width int) {
+	same(dst, src)
+	width = max(width, 1)
+	m := len(src) / width / 8
+	if m > 0 {
+		bitShuffle(dst[:8*m*width], src[:8*m*width], width, m)
+	}
+	copy(dst[8*m*width:], src[8*m*width:])
+}
+
+// BitUnshuffle undoes [BitShuffle].
+func BitUnshuffle(dst, src []byte, width int) {
+	same(dst, src)
+	width = max(width, 1)
+	m := len(src) / width / 8
+	if m > 0 {
+		bitUnshuffle(dst[:8*m*width], src[:8*m*width], width, m)
+	}
+	copy(dst[8*m*width:], src[8*m*width:])
+}
+
+// scratchLen is the room for byte planes between the two steps of the bit
+// filters: small enough for the stack and the first cache.
+const scratchLen = 8192
+
+// bitUnshuffle makes byte planes of some columns of the bit rows, up to eight
+// planes at a time, and merges them into elements while they are in the cache.
+func bitUnshuffle(dst, src []byte, width, m int) {
+	if width == 1 {
+		bitsToBytes(dst, src, m, 0, m)
+		return
+	}
+	var scratch [scratchLen]byte
+	for j := 0; j < width; j += planeStep(width) {
+		planes := min(planeStep(width), width-j)
+		cols := scratchLen / planes / 8 &^ 31
+		for i := 0; i < m; i += cols {
+			n := min(cols, m-i)
+			for p := range planes {
+				bitsToBytes(scratch[p*8*n:(p+1)*8*n], src[(j+p)*8*m:], m, i, n)
+			}
+			out := dst[i*8*width+j:]
+			from := mergeFast(out, width, scratch[:], 8*n, planes)
+			unshuffleGo(out, width, scratch[:], 8*n, from, 8*n, planes)
+		}
+	}
+}
+
+// bitShuffle takes the steps of bitUnshuffle the other way round.
+func bitShuffle(dst, src []byte, width, m int) {
+	if width == 1 {
+		bytesToBits(dst, m, 0, src, m)
+		return
+	}
+	var scratch [scratchLen]byte
+	for j := 0; j < width; j += planeStep(width) {
+		planes := min(planeStep(width), width-j)
+		cols := scratchLen / planes / 8 &^ 31
+		for i := 0; i < m; i += cols {
+			n := min(cols, m-i)
+			in := src[i*8*width+j:]
+			from := splitFast(scratch[:], 8*n, in, width, planes)
+			shuffleGo(scratch[:], 8*n, in, width, from, 8*n, planes)
+			for p := range planes {
+				bytesToBits(dst[(j+p)*8*m:], m, i, scratch[p*8*n:(p+1)*8*n], n)
+			}
+		}
+	}
+}
+
+// planeStep is the number of byte planes that are handled together.
+func planeStep(width int) int {
+	if width%16 == 0 {
+		return 16
+	}
+	return min(width, 8)
+}
+
+// bitsToBytes turns columns [first, first+n) of eight rows of bits, stride
+// bytes apart, into the 8*n bytes of dst: one plane of bit-unshuffle.
+func bitsToBytes(dst, src []byte, stride, first, n int) {
+	i := bitsToBytesFast(dst, src[first:], stride, n)
+	for ; i+8 <= n; i += 8 {
+		var r [8]uint64
+		for k := range r {
+			r[k] = le.Uint64(src[k*stride+first+i:])
+		}
+		transposeBits(&r)
+		transposeBytes(&r)
+		out := dst[8*i : 8*i+64]
+		for t, v := range r {
+			le.PutUint64(out[8*t:], v)
+		}
+	}
+	for ; i < n; i++ {
+		var x uint64
+		for k := 7; k >= 0; k-- {
+			x = x<<8 | uint64(src[k*stride+first+i])
+		}
+		le.PutUint64(dst[8*i:], transpose8x8(x))
+	}
+}
+
+// bytesToBits undoes bitsToBytes.
+func bytesToBits(dst []byte, stride, first int, src []byte, n int) {
+	i := bytesToBitsFast(dst[first:], stride, src, n)
+	for ; i+8 <= n; i += 8 {
+		var r [8]uint64
+		in := src[8*i : 8*i+64]
+		for t := range r {
+			r[t] = le.Uint64(in[8*t:])
+		}
+		transposeBytes(&r)
+		transposeBits(&r)
+		for k, v := range r {
+			le.PutUint64(dst[k*stride+first+i:], v)
+		}
+	}
+	for ; i < n; i++ {
+		x := transpose8x8(le.Uint64(src[8*i:]))
+		for k := range 8 {
+			dst[k*stride+first+i] = byte(x >> (8 * k))
+		}
+	}
+}
+
+// transposeBits transposes eight 8x8 bit matrices side by side: byte i of each
+// word is a row of matrix i.
+func transposeBits(r *[8]uint64) {
+	a, b, c, d := r[0], r[1], r[2], r[3]
+	e, f, g, h := r[4], r[5], r[6], r[7]
+	a, e = exchange(a, e, 4, low4)
+	b, f = exchange(b, f, 4, low4)
+	c, g = exchange(c, g, 4, low4)
+	d, h = exchange(d, h, 4, low4)
+	a, c = exchange(a, c, 2, low2)
+	b, d = exchange(b, d, 2, low2)
+	e, g = exchange(e, g, 2, low2)
+	f, h = exchange(f, h, 2, low2)
+	a, b = exchange(a, b, 1, low1)
+	c, d = exchange(c, d, 1, low1)
+	e, f = exchange(e, f, 1, low1)
+	g, h = exchange(g, h, 1, low1)
+	*r = [8]uint64{a, b, c, d, e, f, g, h}
+}
+
+// transpose8x8 transposes one 8x8 bit matrix whose rows are the bytes of x.
+func transpose8x8(x uint64) uint64 {
+	t := (x ^ x>>7) & 0x00aa00aa00aa00aa
+	x ^= t ^ t<<7
+	t = (x ^ x>>14) & 0x0000cccc0000cccc
+	x ^= t ^ t<<14
+	t = (x ^ x>>28) & 0x00000000f0f0f0f0
+	return x ^ t ^ t<<28
+}
