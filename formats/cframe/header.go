@@ -1,0 +1,183 @@
+package cframe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+)
+
+// Info is what the header of a frame says. Codec, filters and split mode are
+// only what the next chunk would be written with: every chunk states its own.
+type Info struct {
+	Version   int   // 1 beta, 2, or 3 where chunks vary in size or have VL blocks
+	Sparse    bool  // a folder with one object for each chunk
+	HeaderLen int64 // fixed part and metalayers
+	FrameLen  int64 // of a sparse frame: of its index object
+	NBytes    int64 // decoded, of all chunks
+	CBytes    int64 // of the section of chunks, dead bytes included; means nothing where NBytes is 0
+
+	TypeSize  int // of an item; chunks of larger items than 255 record 1
+	BlockSize int // 0: not fixed, ask the chunks
+	ChunkSize int // decoded; 0: chunks vary, -1: not known yet, in an empty frame
+
+	Codec     blosc.Codec
+	CodecMeta uint8
+	Level     int
+	Filters   [6]blosc.Filter
+	SplitMode blosc.SplitMode
+	UseDict   bool
+
+	VariableChunks bool // as flagged; what counts is ChunkSize
+	VLBlocks       bool // as flagged; what counts is each chunk's header
+	HasVL          bool // there are vlmetalayers
+}
+
+// The fixed part of the header, by offset. Integers are msgpack's: big endian,
+// each after its marker.
+const (
+	fixedLen     = 87 // and then the metalayers
+	atHeaderLen  = 11
+	atFrameLen   = 16
+	atFlags      = 25
+	atFrameType  = 26
+	atCodec      = 27
+	atOther      = 28
+	atNBytes     = 30
+	atCBytes     = 39
+	atTypeSize   = 48
+	atBlockSize  = 53
+	atChunkSize  = 58
+	atThreads    = 63
+	atHasVL      = 68
+	atSlots      = 70
+	atFilters    = 71
+	atUDCodec    = 77
+	atCodecMeta  = 78
+	atFilterMeta = 79
+	atOther2     = 85
+
+	maxVersion    = 3
+	offsets64     = 1 // the only width of chunk offsets
+	flagVariable  = 0x40
+	flagVLBlocks  = 0x80
+	typeSparse    = 1
+	pluginCodec   = 6 // in the codec's nibble: the id stands at atUDCodec
+	flagUseDict   = 0x01
+	filterSlots   = 6
+	minTrailerLen = 25 // what C reads at least; an empty one has 35
+)
+
+var magic = []byte("\x9e\xa8b2frame\x00")
+
+// markers are the msgpack types in the fixed part. Readers go by position, but
+// another type there means that the bytes are no frame, or damaged ones.
+var markers = [...]struct {
+	off int
+	b   byte
+}{
+	{10, 0xd2}, {15, 0xcf}, {24, 0xa4}, {29, 0xd3}, {38, 0xd3}, {47, 0xd2}, {52, 0xd2}, {57, 0xd2}, {62, 0xd1}, {65, 0xd1}, {69, 0xd8},
+}
+
+// Sniff says whether b, the beginning of an object, is that of a frame.
+func Sniff(b []byte) bool { return bytes.HasPrefix(b, magic) }
+
+func be32(b []byte) int64 { return int64(int32(binary.BigEndian.Uint32(b))) } //nolint:gosec // signed on purpose
+func be64(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) }        //nolint:gosec // signed on purpose: negative numbers are refused
+
+// parseHeader reads the fixed part from the first fixedLen bytes, or more, of a
+// frame and checks its numbers against each other.
+func parseHeader(b []byte) (Info, error) {
+	if !Sniff(b) {
+		return Info{}, corrupt("header", 0, "no frame begins here")
+	}
+	if len(b) < fixedLen {
+		return Info{}, corrupt("header", 0, "%d bytes, need %d", len(b), fixedLen)
+	}
+	for _, m := range markers {
+		if b[m.off] != m.b {
+			return Info{}, corrupt("header", int64(m.off), "marker %#02x, want %#02x", b[m.off], m.b)
+		}
+	}
+	if v := b[atHasVL]; v != 0xc2 && v != 0xc3 {
+		return Info{}, corrupt("header", atHasVL, "%#02x is no boolean", v)
+	}
+	flags := b[atFlags]
+	in := Info{
+		Version: int(flags & 0x0f), Sparse: b[atFrameType]&0x0f == typeSparse,
+		HeaderLen: be32(b[atHeaderLen:]), FrameLen: be64(b[atFrameLen:]),
+		NBytes: be64(b[atNBytes:]), CBytes: be64(b[atCBytes:]),
+		TypeSize: int(be32(b[atTypeSize:])), BlockSize: int(be32(b[atBlockSize:])), ChunkSize: int(be32(b[atChunkSize:])),
+		Codec: blosc.Codec(b[atCodec] & 0x0f), CodecMeta: b[atCodecMeta], Level: int(b[atCodec] >> 4),
+		SplitMode: blosc.SplitMode(b[atOther]&3 + 1), UseDict: b[atOther2]&flagUseDict != 0,
+		VariableChunks: flags&flagVariable != 0, VLBlocks: flags&flagVLBlocks != 0, HasVL: b[atHasVL] == 0xc3,
+	}
+	if in.Codec >= pluginCodec {
+		in.Codec = blosc.Codec(b[atUDCodec])
+	}
+	for i := range in.Filters {
+		in.Filters[i] = blosc.Filter{ID: blosc.FilterID(b[atFilters+i]), Meta: b[atFilterMeta+i]}
+	}
+	switch {
+	case in.Version < 1 || in.Version > maxVersion:
+		return Info{}, unsupported("header", atFlags, "frame version %d", in.Version)
+	case flags>>4&3 != offsets64:
+		return Info{}, unsupported("header", atFlags, "offsets of width %d", flags>>4&3)
+	case b[atFrameType]&0x0f > typeSparse:
+		return Info{}, unsupported("header", atFrameType, "frame type %d", b[atFrameType]&0x0f)
+	case b[atSlots] > filterSlots:
+		return Info{}, corrupt("header", atSlots, "%d filters", b[atSlots])
+	}
+	return in, in.check()
+}
+
+// check holds the numbers of a header against each other. Where the trailer
+// begins is not known yet.
+func (in *Info) check() error {
+	switch {
+	case in.HeaderLen < fixedLen || in.HeaderLen > in.FrameLen-minTrailerLen:
+		return corrupt("header", atHeaderLen, "a header of %d bytes in a frame of %d", in.HeaderLen, in.FrameLen)
+	case in.FrameLen > math.MaxInt64/2:
+		return corrupt("header", atFrameLen, "a frame of %d bytes", in.FrameLen)
+	case in.NBytes < 0:
+		return corrupt("header", atNBytes, "%d decoded bytes", in.NBytes)
+	case in.CBytes < 0:
+		return corrupt("header", atCBytes, "chunks of %d bytes", in.CBytes)
+	case in.TypeSize <= 0:
+		return corrupt("header", atTypeSize, "items of %d bytes", in.TypeSize)
+	case in.BlockSize < 0:
+		return corrupt("header", atBlockSize, "blocks of %d bytes", in.BlockSize)
+	case in.ChunkSize < 0 && (in.NBytes > 0 || in.ChunkSize < -1):
+		return corrupt("header", atChunkSize, "%d bytes in chunks of %d", in.NBytes, in.ChunkSize)
+	case !in.Sparse && in.NBytes > 0 && in.CBytes > in.FrameLen-in.HeaderLen-minTrailerLen:
+		return corrupt("header", atCBytes, "chunks of %d bytes in a frame of %d", in.CBytes, in.FrameLen)
+	}
+	return nil
+}
+
+// indexOff is where the offsets chunk begins, which a frame without data lacks.
+func (in *Info) indexOff() int64 {
+	if in.Sparse || in.NBytes == 0 {
+		return in.HeaderLen
+	}
+	return in.HeaderLen + in.CBytes
+}
+
+func fail(part string, off int64, class error, format string, args ...any) error {
+	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %s", class, fmt.Sprintf(format, args...))}
+}
+
+func corrupt(part string, off int64, format string, args ...any) error {
+	return fail(part, off, formats.ErrCorrupt, format, args...)
+}
+
+func unsupported(part string, off int64, format string, args ...any) error {
+	return fail(part, off, formats.ErrUnsupported, format, args...)
+}
+
+func tooLarge(part string, off int64, format string, args ...any) error {
+	return fail(part, off, formats.ErrTooLarge, format, args...)
+}
