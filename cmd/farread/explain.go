@@ -137,19 +137,19 @@ type plan struct {
 
 func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) error {
 	how.wrap = func(data *objstore.Object) rangeio.Reader { return planner{data, &a.trace, sel.why(), &a.counter} }
-	t, err := a.open(ctx, uri, how)
+	c, err := a.open(ctx, uri, how)
 	if err != nil {
 		return err
 	}
 	spent := a.counter.Stats() // what listing and index really took
-	x, err := sel.of(ctx, t)
+	x, err := c.pick(ctx, sel)
 	if err != nil {
 		return err
 	}
 	a.trace.mu.Lock()
 	made := len(a.trace.rows)
 	a.trace.mu.Unlock()
-	if err := x.each(ctx, func(string, int, []byte) error { return nil }); err != nil {
+	if err := x.plan(ctx); err != nil {
 		return err
 	}
 	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: a.counter.Stats().Phases}

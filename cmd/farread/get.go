@@ -3,14 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread/formats/gulp"
-	"github.com/farread/farread/rangeio"
 )
 
 const getLong = `Read payload bytes and write them to OUT.
@@ -97,77 +93,26 @@ func (s selector) why() string {
 	return fmt.Sprintf("frames %s of %q", s.frames, s.id)
 }
 
-// A selection is a selector held against an open target.
-type selection struct {
-	t     *target
-	whole bool // every id
-	id    string
-	chunk *gulp.Chunk
-	from, to, step,
-	frames int
-	single bool
-	bytes  int64 // payload
-}
-
-func (s selector) of(ctx context.Context, t *target) (selection, error) {
-	x := selection{t: t, id: s.id, whole: !s.byID, single: s.slice.Single && s.frames != ""}
-	if x.whole {
-		n, err := t.totals(ctx)
-		x.bytes, x.frames = n.Bytes, int(n.Frames)
-		return x, err
-	}
-	c, err := t.find(ctx, s.id)
-	if err != nil {
-		return x, err
-	}
-	n, err := c.Frames(s.id)
-	if err != nil {
-		return x, err
-	}
-	x.chunk = c
-	if x.from, x.to, x.step, err = s.slice.Resolve(n); err != nil {
-		return x, fmt.Errorf("id %s: %w", printable(s.id), err)
-	}
-	for i := x.from; x.step > 0 && i < x.to || x.step < 0 && i > x.to; i += x.step {
-		f, err := c.Frame(s.id, i)
-		if err != nil {
-			return x, err
-		}
-		x.frames++
-		x.bytes += f.Size
-	}
-	return x, nil
-}
-
-// each reads the selected frames in order. All reads are planned from the index
-// alone, so they are one phase.
-func (x selection) each(ctx context.Context, fn func(id string, i int, p []byte) error) error {
-	ctx = rangeio.OnePhase(ctx)
-	if x.whole {
-		return x.t.chunks(ctx, func(c *gulp.Chunk, _ int) error { return c.Each(ctx, fn) })
-	}
-	return x.chunk.EachFrame(ctx, x.id, x.from, x.to, x.step, func(i int, p []byte) error { return fn(x.id, i, p) })
-}
-
+// get writes what sel selects to out.
 func (a *app) get(ctx context.Context, uri string, sel selector, out string, how aim) error {
 	var stream *streamSink
 	var late error // bytes that went to stdout cannot be taken back: no second try
 	err := again(ctx, func() error {
-		t, err := a.open(ctx, uri, how)
+		c, err := a.open(ctx, uri, how)
 		if err != nil {
 			return err
 		}
-		x, err := sel.of(ctx, t)
+		x, err := c.pick(ctx, sel)
 		if err != nil {
 			return err
 		}
-		s, err := a.sinkFor(x, out)
+		s, err := x.sink(out)
 		if err != nil {
 			return err
 		}
 		defer s.abort()
 		stream, _ = s.(*streamSink)
-		if err = a.copyFrames(ctx, x, s, "get"); err == nil {
+		if err = a.copy(ctx, x, s, "get"); err == nil {
 			err = s.commit()
 		}
 		if err != nil && stream != nil && stream.wrote {
@@ -182,63 +127,9 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 	return err
 }
 
-// copyFrames moves the selected frames into s under a progress bar.
-func (a *app) copyFrames(ctx context.Context, x selection, s sink, what string) error {
-	b := a.newBar(what, x.bytes)
+// copy moves a selection into s under a progress bar.
+func (a *app) copy(ctx context.Context, x selection, s sink, what string) error {
+	b := a.newBar(what, x.total())
 	defer b.clear()
-	if f, ok := s.(*folderSink); ok && x.whole {
-		if err := f.emptyIDs(ctx, x.t); err != nil {
-			return err
-		}
-	}
-	return x.each(ctx, func(id string, i int, p []byte) error {
-		if ctx.Err() != nil { // small frames come from memory, where nothing else looks
-			return context.Cause(ctx)
-		}
-		b.add(int64(len(p)))
-		return s.frame(id, i, p)
-	})
-}
-
-// emptyIDs makes the folders of ids without frames, and refuses hostile ids
-// before anything is read.
-func (s *folderSink) emptyIDs(ctx context.Context, t *target) error {
-	return t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
-		for it := range c.Items() {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			dir, err := gulp.SafePath(it.ID)
-			if err != nil {
-				return err
-			}
-			if it.Frames == 0 {
-				if err := s.folder(dir); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-}
-
-// sinkFor decides what OUT is: see getLong.
-func (a *app) sinkFor(x selection, out string) (sink, error) {
-	if out == "-" {
-		return &streamSink{w: a.stdout}, nil
-	}
-	asFile := x.single
-	if !asFile && !x.whole && x.frames == 1 {
-		ext := strings.ToLower(filepath.Ext(out))
-		asFile = ext == ".jpg" || ext == ".jpeg"
-	}
-	if os.IsPathSeparator(out[len(out)-1]) {
-		asFile = false
-	} else if info, err := os.Stat(out); err == nil && info.IsDir() {
-		asFile = false
-	}
-	if asFile {
-		return a.newFileSink(out)
-	}
-	return a.newFolderSink(out, x.whole)
+	return x.copy(ctx, s, b)
 }

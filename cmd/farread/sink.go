@@ -15,11 +15,22 @@ import (
 	"github.com/farread/farread/formats/gulp"
 )
 
-// A sink takes frames and shows them only when it is committed.
+// A sink takes payload and shows it only when it is committed.
 type sink interface {
-	frame(id string, i int, p []byte) error
 	commit() error
 	abort() // harmless after commit
+}
+
+// A frameSink takes the frames of ids.
+type frameSink interface {
+	sink
+	frame(id string, i int, p []byte) error
+}
+
+// A byteSink takes bytes.
+type byteSink interface {
+	sink
+	io.Writer
 }
 
 const filePerm, dirPerm = 0o666, 0o777 // cut by the umask, as for any tool that makes files
@@ -39,9 +50,13 @@ type streamSink struct {
 	wrote bool
 }
 
-func (s *streamSink) frame(_ string, _ int, p []byte) error {
+func (s *streamSink) Write(p []byte) (int, error) {
 	s.wrote = true
-	_, err := s.w.Write(p)
+	return s.w.Write(p)
+}
+
+func (s *streamSink) frame(_ string, _ int, p []byte) error {
+	_, err := s.Write(p)
 	return err
 }
 

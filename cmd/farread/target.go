@@ -14,66 +14,90 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A target is what a URI turned out to name: one gulp chunk, a folder of them,
-// or any other folder.
+// A target is where a URI points.
 type target struct {
 	uri    string
 	bucket objstore.Bucket
 	key    string // or prefix, ending in a slash unless it is empty
+}
 
-	pair *farread.Gulp        // one gulp chunk
-	set  *farread.GulpDataset // a dataset of gulp chunks
-	// with neither, a folder
+// A content is what a target turned out to be, open. Each kind of dataset is one
+// implementation; the commands know nothing else of it.
+type content interface {
+	// info describes it from its headers and index alone.
+	info(ctx context.Context) (description, error)
+	// ls tells l what is inside.
+	ls(ctx context.Context, l *listing) error
+	// pick holds a selector against it. No payload is read.
+	pick(ctx context.Context, s selector) (selection, error)
+	// verify reads everything and returns what it found, as JSON and in words.
+	verify(ctx context.Context) (report any, text string, err error)
+	// unpack writes it to files under the local name dst.
+	unpack(ctx context.Context, dst string, force bool) error
+}
+
+// A selection is what a selector selects: the payload that get writes.
+type selection interface {
+	// total is the number of bytes that copy will write, -1 where nobody knows.
+	total() int64
+	// sink decides what OUT is, a file or a folder, and makes it.
+	sink(out string) (sink, error)
+	// copy reads the payload into s, in bounded memory.
+	copy(ctx context.Context, s sink, b bar) error
+	// plan goes the way of copy, but its reads are noted instead of made; see aim.
+	plan(ctx context.Context) error
+}
+
+// A description is what info tells: as JSON, and for people.
+type description struct {
+	json  any
+	table *table
 }
 
 // aim says how a command looks at a URI.
 type aim struct {
 	offset int64
-	folder bool // folders that are no dataset are welcome
 	raw    bool // folders are taken as they are, datasets or not
-	wrap   func(*objstore.Object) rangeio.Reader
+	// wrap stands between what is opened and the object that its payload lies
+	// in; nil: nothing does.
+	wrap func(*objstore.Object) rangeio.Reader
 }
 
 // open finds out what uri names and opens it.
-func (a *app) open(ctx context.Context, uri string, how aim) (*target, error) {
+func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 	b, key, err := a.client.Bucket(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{uri: uri, bucket: b, key: key}
-	o := farread.GulpOptions{Wrap: how.wrap}
+	t := target{uri: uri, bucket: b, key: key}
 	switch {
 	case how.offset < 0:
 		return nil, usagef("--offset %d is negative", how.offset)
 	case key == "" || strings.HasSuffix(key, "/"):
-		return t, a.openFolder(ctx, t, how, o)
+		return a.openFolder(ctx, t, how)
 	case len(gulp.Pairs(key)) > 0:
 		if how.offset != 0 {
 			return nil, usagef("--offset %d: a gulp chunk begins at byte 0", how.offset)
 		}
-		t.pair, err = a.client.OpenGulp(ctx, uri, o)
-		return t, err
+		g, err := a.client.OpenGulp(ctx, uri, farread.GulpOptions{Wrap: how.wrap})
+		return &gulpContent{a: a, target: t, pair: g}, err
 	}
-	return t, a.openOther(ctx, t, how, o)
+	return a.openObject(ctx, t, how)
 }
 
-// openFolder opens a dataset, or leaves t as a plain folder.
-func (a *app) openFolder(ctx context.Context, t *target, how aim, o farread.GulpOptions) error {
+// openFolder opens a dataset that is a folder, or else the folder itself.
+func (a *app) openFolder(ctx context.Context, t target, how aim) (content, error) {
 	if how.raw {
-		return nil
+		return &folderContent{a: a, target: t}, nil
 	}
-	d, err := a.client.OpenGulpDataset(ctx, t.uri, o)
+	d, err := a.client.OpenGulpDataset(ctx, t.uri, farread.GulpOptions{Wrap: how.wrap})
 	if err != nil {
-		return unlisted(err)
+		return nil, unlisted(err)
 	}
 	if d.Len() > 0 {
-		t.set = d
-		return d.Load(ctx)
+		return &gulpContent{a: a, target: t, set: d}, d.Load(ctx)
 	}
-	if !how.folder {
-		return fmt.Errorf("a folder without gulp chunks (data_0.gulp, meta_0.gmeta …): %w", formats.ErrUnsupported)
-	}
-	return nil
+	return &folderContent{a: a, target: t}, nil
 }
 
 // unlisted says of a server that has no listings what a URI must name there.
@@ -84,83 +108,29 @@ func unlisted(err error) error {
 	return err
 }
 
-// openOther looks at the bytes of an object whose name says nothing. What is
-// not there may be a folder that was named without its slash.
-func (a *app) openOther(ctx context.Context, t *target, how aim, o farread.GulpOptions) error {
+// openObject looks at the bytes of an object. What is not there may be a folder
+// that was named without its slash.
+func (a *app) openObject(ctx context.Context, t target, how aim) (content, error) {
 	ob, err := a.client.Open(ctx, t.uri)
-	if errors.Is(err, objstore.ErrNotFound) {
-		for _, listErr := range t.bucket.List(ctx, t.key+"/") {
-			if listErr != nil {
-				break
-			}
-			t.key += "/"
-			t.uri += "/"
-			return a.openFolder(ctx, t, how, o)
-		}
+	if errors.Is(err, objstore.ErrNotFound) && isPrefix(ctx, t.bucket, t.key+"/") {
+		t.key += "/"
+		t.uri += "/"
+		return a.openFolder(ctx, t, how)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if how.offset >= ob.Size() && how.offset > 0 {
-		return usagef("--offset %d: the object has %d bytes", how.offset, ob.Size())
+		return nil, usagef("--offset %d: the object has %d bytes", how.offset, ob.Size())
 	}
 	head := make([]byte, min(objstore.DefaultHead, ob.Size()-how.offset))
 	if err := ob.ReadRanges(ctx, []rangeio.Span{{Off: how.offset, P: head}}); err != nil {
-		return err
+		return nil, err
 	}
 	if f := all.Detect("", head); f == gulp.Format {
-		return fmt.Errorf("the index of a gulp chunk, but its name does not end in %s: %w", gulp.MetaSuffix, formats.ErrUnsupported)
+		return nil, fmt.Errorf("the index of a gulp chunk, but its name does not end in %s: %w", gulp.MetaSuffix, formats.ErrUnsupported)
 	}
-	return fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
-}
-
-// chunks yields the open gulp chunks of the target in order.
-func (t *target) chunks(ctx context.Context, fn func(c *gulp.Chunk, k int) error) error {
-	if t.pair != nil {
-		return fn(t.pair.Chunk, 0)
-	}
-	for k := range t.set.Len() {
-		c, err := t.set.Chunk(ctx, k)
-		if err != nil {
-			return err
-		}
-		if err := fn(c, k); err != nil {
-			return t.inChunk(k, err)
-		}
-	}
-	return nil
-}
-
-// inChunk names the chunk of a dataset that an error comes from.
-func (t *target) inChunk(k int, err error) error {
-	if err == nil || t.set == nil {
-		return err
-	}
-	return fmt.Errorf("%s: %w", t.set.Pair(k).Meta, err)
-}
-
-// find is the chunk that holds id.
-func (t *target) find(ctx context.Context, id string) (*gulp.Chunk, error) {
-	if t.pair != nil {
-		_, err := t.pair.Frames(id)
-		return t.pair.Chunk, err
-	}
-	c, _, err := t.set.Find(ctx, id)
-	return c, err
-}
-
-// totals sums up all chunks.
-func (t *target) totals(ctx context.Context) (sum gulp.Totals, err error) {
-	err = t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
-		n := c.Totals()
-		sum.IDs += n.IDs
-		sum.Frames += n.Frames
-		sum.Bytes += n.Bytes
-		sum.Padding += n.Padding
-		sum.DataBytes += n.DataBytes
-		return nil
-	})
-	return sum, err
+	return nil, fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
 }
 
 // again runs f, and once more if the object changed under it: the second time

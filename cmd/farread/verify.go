@@ -5,9 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/farread/farread/formats/gulp"
-	"github.com/farread/farread/rangeio"
 )
 
 func newVerify(a *app) *cobra.Command {
@@ -36,104 +33,18 @@ The exit code is 7 when something is wrong, and the line says where.`,
 	return c
 }
 
-// verifyReport is the JSON of `verify`.
-type verifyReport struct {
-	Format      string   `json:"format"`
-	URI         string   `json:"uri"`
-	OK          bool     `json:"ok"`
-	Chunks      int      `json:"chunks"`
-	IDs         int64    `json:"ids"`
-	Frames      int64    `json:"frames"`
-	Bytes       int64    `json:"bytes"` // read
-	JPEG        int64    `json:"jpeg"`
-	Unended     int64    `json:"unended"` // JPEGs without an end marker
-	Other       int64    `json:"other"`   // frames that are no JPEG
-	FirstOther  string   `json:"first_other,omitempty"`
-	Unclaimed   int64    `json:"unclaimed_bytes"`
-	Unsafe      int64    `json:"unsafe_ids"` // unpack refuses them: no path inside a folder
-	FirstUnsafe string   `json:"first_unsafe,omitempty"`
-	Unfinished  []string `json:"unfinished,omitempty"` // data objects without an index: no part of the dataset
-}
-
 func (a *app) verify(ctx context.Context, uri string, how aim) error {
-	t, err := a.open(ctx, uri, how)
+	c, err := a.open(ctx, uri, how)
 	if err != nil {
 		return err
 	}
-	sum, err := t.totals(ctx)
+	report, text, err := c.verify(ctx)
 	if err != nil {
 		return err
 	}
-	v := verifyReport{Format: gulp.Format, URI: t.uri, OK: true, IDs: sum.IDs, Frames: sum.Frames,
-		Bytes: sum.Bytes + sum.Padding, Unclaimed: sum.Unclaimed(), Chunks: 1}
-	if t.set != nil {
-		v.Chunks, v.Unfinished = t.set.Len(), t.set.Unfinished()
-	}
-	b := a.newBar("verify", v.Bytes)
-	defer b.clear()
-	ctx = rangeio.OnePhase(ctx)
-	var before int64
-	err = t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
-		r, err := c.Verify(ctx, func(done, _ int64) { b.set(before + done) })
-		before += r.Bytes + r.Padding
-		v.JPEG += r.JPEG
-		v.Unended += r.Unended
-		v.Other += r.Other
-		if v.FirstOther == "" {
-			v.FirstOther = r.FirstOther
-		}
-		v.unsafe(c)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	b.clear()
 	if a.flags.json {
-		return writeJSON(a.stdout, v)
+		return writeJSON(a.stdout, report)
 	}
-	return a.tellVerified(v)
-}
-
-// unsafe counts the ids of a chunk that unpack would refuse.
-func (v *verifyReport) unsafe(c *gulp.Chunk) {
-	for it := range c.Items() {
-		if _, err := gulp.SafePath(it.ID); err == nil {
-			continue
-		}
-		if v.Unsafe++; v.Unsafe == 1 {
-			v.FirstUnsafe = it.ID
-		}
-	}
-}
-
-func (a *app) tellVerified(v verifyReport) error {
-	text := fmt.Sprintf("ok: %s, %s, %s", plural(v.IDs, "id"), plural(v.Frames, "frame"), humanSize(v.Bytes))
-	if v.Chunks > 1 {
-		text = fmt.Sprintf("ok: %s, %s, %s, %s", plural(int64(v.Chunks), "chunk"), plural(v.IDs, "id"), plural(v.Frames, "frame"), humanSize(v.Bytes))
-	}
-	if v.Other > 0 {
-		text += fmt.Sprintf("; %s no JPEG, the first is %s", verb(v.Other), v.FirstOther)
-	}
-	if v.Unended > 0 {
-		text += fmt.Sprintf("; %s without JPEG's end marker", plural(v.Unended, "frame"))
-	}
-	if v.Unclaimed > 0 {
-		text += fmt.Sprintf("; %s of the data belong to no frame", humanSize(v.Unclaimed))
-	}
-	if v.Unsafe > 0 {
-		text += fmt.Sprintf("; %s that unpack refuses, the first is %q", plural(v.Unsafe, "id"), v.FirstUnsafe)
-	}
-	for _, name := range v.Unfinished {
-		text += "\n  unfinished: " + printable(name)
-	}
-	_, err := fmt.Fprintln(a.stdout, text)
+	_, err = fmt.Fprintln(a.stdout, text)
 	return err
-}
-
-func verb(n int64) string {
-	if n == 1 {
-		return "1 frame is"
-	}
-	return count(n) + " frames are"
 }

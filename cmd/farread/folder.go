@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/objstore"
+)
+
+// errNothingThere is the answer for a folder without objects: in an object
+// store that is no folder at all.
+var errNothingThere = fmt.Errorf("nothing there: %w", objstore.ErrNotFound)
+
+var errNoDataset = fmt.Errorf("a folder without gulp chunks (data_0.gulp, meta_0.gmeta …): %w", formats.ErrUnsupported)
+
+// A folderContent is a folder or prefix that is no dataset.
+type folderContent struct {
+	target
+
+	a *app
+}
+
+var _ content = (*folderContent)(nil)
+
+type folderInfo struct {
+	Format  *string `json:"format"` // null: a folder has none
+	URI     string  `json:"uri"`
+	Size    int64   `json:"size"`
+	Objects int64   `json:"objects"`
+}
+
+func (t *folderContent) info(ctx context.Context) (description, error) {
+	f := folderInfo{URI: t.uri}
+	for in, err := range t.bucket.List(ctx, t.key) {
+		if err != nil {
+			return description{}, unlisted(err)
+		}
+		f.Objects++
+		f.Size += in.Size
+	}
+	if f.Objects == 0 {
+		return description{}, errNothingThere
+	}
+	out := newTable("", "")
+	out.add("uri", printable(f.URI))
+	out.add("objects", count(f.Objects))
+	out.add("size", humanSize(f.Size))
+	return description{f, out}, nil
+}
+
+// objectLine is a line of `ls --json` of a prefix.
+type objectLine struct {
+	URI    string    `json:"uri"`
+	Size   int64     `json:"size"`
+	Format *string   `json:"format"` // by name; null: none that is known
+	Time   time.Time `json:"modified,omitzero"`
+}
+
+func (t *folderContent) ls(ctx context.Context, l *listing) error {
+	base := strings.TrimSuffix(t.uri, "/") + "/"
+	l.head(">SIZE", "MODIFIED", "FORMAT", "URI")
+	n := 0
+	for in, err := range t.bucket.List(ctx, t.key) {
+		if err != nil {
+			return unlisted(err)
+		}
+		n++
+		o := objectLine{URI: base + strings.TrimPrefix(in.Key, t.key), Size: in.Size, Time: in.ModTime}
+		format := all.ByName(in.Key)
+		if format != "" {
+			o.Format = &format
+		}
+		if err := l.add(o, humanSize(o.Size), o.Time.Local().Format("2006-01-02 15:04"), format, printable(o.URI)); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		return errNothingThere
+	}
+	return nil
+}
+
+func (t *folderContent) pick(context.Context, selector) (selection, error) { return nil, errNoDataset }
+func (t *folderContent) verify(context.Context) (any, string, error)       { return nil, "", errNoDataset }
+func (t *folderContent) unpack(context.Context, string, bool) error        { return errNoDataset }

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/objstore"
+)
+
+// A gulpContent is one gulp chunk, or a dataset of them.
+type gulpContent struct {
+	target
+
+	a    *app
+	pair *farread.Gulp
+	set  *farread.GulpDataset
+}
+
+var _ content = (*gulpContent)(nil)
+
+// chunks yields the open gulp chunks of the target in order.
+func (t *gulpContent) chunks(ctx context.Context, fn func(c *gulp.Chunk, k int) error) error {
+	if t.pair != nil {
+		return fn(t.pair.Chunk, 0)
+	}
+	for k := range t.set.Len() {
+		c, err := t.set.Chunk(ctx, k)
+		if err != nil {
+			return err
+		}
+		if err := fn(c, k); err != nil {
+			return t.inChunk(k, err)
+		}
+	}
+	return nil
+}
+
+// inChunk names the chunk of a dataset that an error comes from.
+func (t *gulpContent) inChunk(k int, err error) error {
+	if err == nil || t.set == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", t.set.Pair(k).Meta, err)
+}
+
+// find is the chunk that holds id.
+func (t *gulpContent) find(ctx context.Context, id string) (*gulp.Chunk, error) {
+	if t.pair != nil {
+		_, err := t.pair.Frames(id)
+		return t.pair.Chunk, err
+	}
+	c, _, err := t.set.Find(ctx, id)
+	return c, err
+}
+
+// totals sums up all chunks.
+func (t *gulpContent) totals(ctx context.Context) (sum gulp.Totals, err error) {
+	err = t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
+		n := c.Totals()
+		sum.IDs += n.IDs
+		sum.Frames += n.Frames
+		sum.Bytes += n.Bytes
+		sum.Padding += n.Padding
+		sum.DataBytes += n.DataBytes
+		return nil
+	})
+	return sum, err
+}
+
+// gulpInfo is the JSON of `info` for gulp chunks and datasets of them.
+type gulpInfo struct {
+	Format    string `json:"format"`
+	URI       string `json:"uri"`
+	Size      int64  `json:"size"` // of the object that the URI names; of all of them for a dataset
+	ETag      string `json:"etag,omitempty"`
+	IDs       int64  `json:"ids"`
+	Frames    int64  `json:"frames"`
+	DataBytes int64  `json:"data_bytes"`
+	MetaBytes int64  `json:"meta_bytes"`
+	Payload   int64  `json:"payload_bytes"` // without padding
+	Unclaimed int64  `json:"unclaimed_bytes"`
+	Chunks    int    `json:"chunks"`
+	// Unfinished are data objects that never got an index.
+	Unfinished []string `json:"unfinished,omitempty"`
+}
+
+func (t *gulpContent) info(ctx context.Context) (description, error) {
+	n, err := t.totals(ctx)
+	if err != nil {
+		return description{}, err
+	}
+	g := &gulpInfo{Format: gulp.Format, URI: t.uri, IDs: n.IDs, Frames: n.Frames, DataBytes: n.DataBytes,
+		Payload: n.Bytes, Unclaimed: n.Unclaimed(), Chunks: 1}
+	if t.pair != nil {
+		g.MetaBytes = t.pair.Meta.Size()
+		named := t.pair.Data.Info()
+		if strings.HasSuffix(t.key, gulp.MetaSuffix) {
+			named = t.pair.Meta.Info()
+		}
+		g.Size, g.ETag = named.Size, named.ETag
+		return description{g, g.table()}, nil
+	}
+	for k := range t.set.Len() {
+		meta, data := t.set.Objects(k)
+		g.MetaBytes += meta.Size()
+		g.Size += meta.Size() + data.Size()
+	}
+	g.Chunks, g.Unfinished = t.set.Len(), t.set.Unfinished()
+	return description{g, g.table()}, nil
+}
+
+func (g *gulpInfo) table() *table {
+	t := newTable("", "")
+	t.add("uri", printable(g.URI))
+	if g.Chunks == 1 {
+		t.add("format", g.Format)
+	} else {
+		t.add("format", fmt.Sprintf("%s, %s", g.Format, plural(int64(g.Chunks), "chunk")))
+	}
+	t.add("ids", count(g.IDs))
+	t.add("frames", count(g.Frames))
+	images := humanSize(g.Payload)
+	if g.Frames > 0 {
+		images += fmt.Sprintf(", %s a frame", humanSize(g.Payload/g.Frames))
+	}
+	t.add("images", images)
+	t.add("data", humanSize(g.DataBytes))
+	t.add("index", humanSize(g.MetaBytes))
+	if g.Unclaimed > 0 {
+		t.add("unclaimed", humanSize(g.Unclaimed)+" of the data belong to no frame")
+	}
+	if g.ETag != "" {
+		t.add("etag", g.ETag)
+	}
+	if len(g.Unfinished) > 0 {
+		t.add("unfinished", strings.Join(g.Unfinished, ", "))
+	}
+	return t
+}
+
+// idLine is a line of `ls --json` of a gulp.
+type idLine struct {
+	ID       string          `json:"id"`
+	Frames   int             `json:"frames"`
+	Bytes    int64           `json:"bytes"`
+	MetaData json.RawMessage `json:"meta_data"`
+	Chunk    string          `json:"chunk,omitempty"` // of a dataset: the data object
+}
+
+func (t *gulpContent) ls(ctx context.Context, l *listing) error {
+	if t.set != nil && noIDs(ctx, t) { // all that there is to see of an empty dataset are its objects
+		return (&folderContent{a: t.a, target: t.target}).ls(ctx, l)
+	}
+	head := []string{"ID", ">FRAMES", ">SIZE", "META_DATA"}
+	if t.set != nil {
+		head = append(head, "CHUNK")
+	}
+	l.head(head...)
+	return t.chunks(ctx, func(c *gulp.Chunk, k int) error {
+		for it := range c.Items() {
+			meta := gulp.PlainJSON(it.MetaData)
+			if meta == nil {
+				meta = []byte("null")
+			}
+			line := idLine{ID: it.ID, Frames: it.Frames, Bytes: it.Bytes, MetaData: meta}
+			row := []string{printable(line.ID), count(int64(line.Frames)), humanSize(line.Bytes), shorten(printable(metaText(meta)), 60)}
+			if t.set != nil {
+				line.Chunk = t.set.Pair(k).Data
+				row = append(row, printable(line.Chunk))
+			}
+			if err := l.add(line, row...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func noIDs(ctx context.Context, t *gulpContent) bool {
+	n, err := t.totals(ctx)
+	return err == nil && n.IDs == 0
+}
+
+// metaText is meta_data for a table: without the list around a single value.
+func metaText(raw []byte) string {
+	if list, err := gulp.MetaList(raw); err == nil && len(list) == 1 {
+		raw = list[0]
+	}
+	if s := string(raw); s != "{}" && s != "null" && s != "[]" {
+		return s
+	}
+	return ""
+}
+
+// labelsFile is where `pack` looks for meta_data in a folder.
+const labelsFile = "labels.json"
+
+func (t *gulpContent) unpack(ctx context.Context, dst string, force bool) error {
+	if names, err := os.ReadDir(dst); err == nil && len(names) > 0 && !force {
+		return fmt.Errorf("%s has files already (--force writes into it): %w", printable(dst), objstore.ErrExists)
+	} else if err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("%s is no folder: %w", printable(dst), fs.ErrExist)
+	}
+	x, err := t.frames(ctx, selector{})
+	if err != nil {
+		return err
+	}
+	s, err := t.a.newFolderSink(dst, true)
+	if err != nil {
+		return err
+	}
+	defer s.abort()
+	labels, err := labelsOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := s.file(labelsFile, labels); err != nil {
+		return err
+	}
+	if err := t.a.copy(ctx, x, s, "unpack"); err != nil {
+		return err
+	}
+	if err := s.commit(); err != nil {
+		return err
+	}
+	t.a.remark("%s of %s, %s, in %s", plural(int64(x.frames), "frame"), plural(ids(ctx, t), "id"), humanSize(x.bytes), dst)
+	return nil
+}
+
+func ids(ctx context.Context, t *gulpContent) int64 {
+	n, err := t.totals(ctx)
+	if err != nil {
+		return 0
+	}
+	return n.IDs
+}
+
+// labelsOf is the JSON of labels.json: an object of id: list of meta_data, a
+// line each, in file order.
+func labelsOf(ctx context.Context, t *gulpContent) ([]byte, error) {
+	var b bytes.Buffer
+	sep := "{\n"
+	err := t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
+		for it := range c.Items() {
+			list, err := gulp.MetaList(it.MetaData)
+			if err != nil || len(list) == 0 {
+				continue // no list: nothing that pack could take
+			}
+			id, err := json.Marshal(it.ID)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "%s%s: ", sep, id)
+			if err := json.Compact(&b, gulp.PlainJSON(it.MetaData)); err != nil {
+				return err
+			}
+			sep = ",\n"
+		}
+		return nil
+	})
+	if b.Len() == 0 {
+		b.WriteString("{")
+	}
+	b.WriteString("\n}\n")
+	return b.Bytes(), err
+}

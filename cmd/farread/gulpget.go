@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/rangeio"
+)
+
+// A gulpSelection is a selector held against gulp chunks.
+type gulpSelection struct {
+	t     *gulpContent
+	whole bool // every id
+	id    string
+	chunk *gulp.Chunk
+	from, to, step,
+	frames int
+	single bool
+	bytes  int64 // payload
+}
+
+func (t *gulpContent) pick(ctx context.Context, s selector) (selection, error) {
+	return t.frames(ctx, s)
+}
+
+func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, error) {
+	x := gulpSelection{t: t, id: s.id, whole: !s.byID, single: s.slice.Single && s.frames != ""}
+	if x.whole {
+		n, err := t.totals(ctx)
+		x.bytes, x.frames = n.Bytes, int(n.Frames)
+		return x, err
+	}
+	c, err := t.find(ctx, s.id)
+	if err != nil {
+		return x, err
+	}
+	n, err := c.Frames(s.id)
+	if err != nil {
+		return x, err
+	}
+	x.chunk = c
+	if x.from, x.to, x.step, err = s.slice.Resolve(n); err != nil {
+		return x, fmt.Errorf("id %s: %w", printable(s.id), err)
+	}
+	for i := x.from; x.step > 0 && i < x.to || x.step < 0 && i > x.to; i += x.step {
+		f, err := c.Frame(s.id, i)
+		if err != nil {
+			return x, err
+		}
+		x.frames++
+		x.bytes += f.Size
+	}
+	return x, nil
+}
+
+// each reads the selected frames in order. All reads are planned from the index
+// alone, so they are one phase.
+func (x gulpSelection) total() int64 { return x.bytes }
+
+func (x gulpSelection) plan(ctx context.Context) error {
+	return x.each(ctx, func(string, int, []byte) error { return nil })
+}
+
+func (x gulpSelection) each(ctx context.Context, fn func(id string, i int, p []byte) error) error {
+	ctx = rangeio.OnePhase(ctx)
+	if x.whole {
+		return x.t.chunks(ctx, func(c *gulp.Chunk, _ int) error { return c.Each(ctx, fn) })
+	}
+	return x.chunk.EachFrame(ctx, x.id, x.from, x.to, x.step, func(i int, p []byte) error { return fn(x.id, i, p) })
+}
+
+// copy writes the selected frames into s.
+func (x gulpSelection) copy(ctx context.Context, to sink, b bar) error {
+	s, ok := to.(frameSink)
+	if !ok {
+		return fmt.Errorf("frames into a %T: %w", to, errors.ErrUnsupported)
+	}
+	if f, ok := s.(*folderSink); ok && x.whole {
+		if err := f.emptyIDs(ctx, x.t); err != nil {
+			return err
+		}
+	}
+	return x.each(ctx, func(id string, i int, p []byte) error {
+		if ctx.Err() != nil { // small frames come from memory, where nothing else looks
+			return context.Cause(ctx)
+		}
+		b.add(int64(len(p)))
+		return s.frame(id, i, p)
+	})
+}
+
+// emptyIDs makes the folders of ids without frames, and refuses hostile ids
+// before anything is read.
+func (s *folderSink) emptyIDs(ctx context.Context, t *gulpContent) error {
+	return t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
+		for it := range c.Items() {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			dir, err := gulp.SafePath(it.ID)
+			if err != nil {
+				return err
+			}
+			if it.Frames == 0 {
+				if err := s.folder(dir); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// sink decides what OUT is: see getLong.
+func (x gulpSelection) sink(out string) (sink, error) {
+	if out == "-" {
+		return &streamSink{w: x.t.a.stdout}, nil
+	}
+	asFile := x.single
+	if !asFile && !x.whole && x.frames == 1 {
+		ext := strings.ToLower(filepath.Ext(out))
+		asFile = ext == ".jpg" || ext == ".jpeg"
+	}
+	if os.IsPathSeparator(out[len(out)-1]) {
+		asFile = false
+	} else if info, err := os.Stat(out); err == nil && info.IsDir() {
+		asFile = false
+	}
+	if asFile {
+		return x.t.a.newFileSink(out)
+	}
+	return x.t.a.newFolderSink(out, x.whole)
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/rangeio"
+)
+
+// verifyReport is the JSON of `verify` for gulp chunks and datasets.
+type verifyReport struct {
+	Format      string   `json:"format"`
+	URI         string   `json:"uri"`
+	OK          bool     `json:"ok"`
+	Chunks      int      `json:"chunks"`
+	IDs         int64    `json:"ids"`
+	Frames      int64    `json:"frames"`
+	Bytes       int64    `json:"bytes"` // read
+	JPEG        int64    `json:"jpeg"`
+	Unended     int64    `json:"unended"` // JPEGs without an end marker
+	Other       int64    `json:"other"`   // frames that are no JPEG
+	FirstOther  string   `json:"first_other,omitempty"`
+	Unclaimed   int64    `json:"unclaimed_bytes"`
+	Unsafe      int64    `json:"unsafe_ids"` // unpack refuses them: no path inside a folder
+	FirstUnsafe string   `json:"first_unsafe,omitempty"`
+	Unfinished  []string `json:"unfinished,omitempty"` // data objects without an index: no part of the dataset
+}
+
+func (t *gulpContent) verify(ctx context.Context) (any, string, error) {
+	sum, err := t.totals(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	v := &verifyReport{Format: gulp.Format, URI: t.uri, OK: true, IDs: sum.IDs, Frames: sum.Frames,
+		Bytes: sum.Bytes + sum.Padding, Unclaimed: sum.Unclaimed(), Chunks: 1}
+	if t.set != nil {
+		v.Chunks, v.Unfinished = t.set.Len(), t.set.Unfinished()
+	}
+	b := t.a.newBar("verify", v.Bytes)
+	defer b.clear()
+	ctx = rangeio.OnePhase(ctx)
+	var before int64
+	err = t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
+		r, err := c.Verify(ctx, func(done, _ int64) { b.set(before + done) })
+		before += r.Bytes + r.Padding
+		v.JPEG += r.JPEG
+		v.Unended += r.Unended
+		v.Other += r.Other
+		if v.FirstOther == "" {
+			v.FirstOther = r.FirstOther
+		}
+		v.unsafe(c)
+		return err
+	})
+	return v, v.text(), err
+}
+
+// unsafe counts the ids of a chunk that unpack would refuse.
+func (v *verifyReport) unsafe(c *gulp.Chunk) {
+	for it := range c.Items() {
+		if _, err := gulp.SafePath(it.ID); err == nil {
+			continue
+		}
+		if v.Unsafe++; v.Unsafe == 1 {
+			v.FirstUnsafe = it.ID
+		}
+	}
+}
+
+func (v *verifyReport) text() string {
+	text := fmt.Sprintf("ok: %s, %s, %s", plural(v.IDs, "id"), plural(v.Frames, "frame"), humanSize(v.Bytes))
+	if v.Chunks > 1 {
+		text = fmt.Sprintf("ok: %s, %s, %s, %s", plural(int64(v.Chunks), "chunk"), plural(v.IDs, "id"), plural(v.Frames, "frame"), humanSize(v.Bytes))
+	}
+	if v.Other > 0 {
+		text += fmt.Sprintf("; %s no JPEG, the first is %s", verb(v.Other), v.FirstOther)
+	}
+	if v.Unended > 0 {
+		text += fmt.Sprintf("; %s without JPEG's end marker", plural(v.Unended, "frame"))
+	}
+	if v.Unclaimed > 0 {
+		text += fmt.Sprintf("; %s of the data belong to no frame", humanSize(v.Unclaimed))
+	}
+	if v.Unsafe > 0 {
+		text += fmt.Sprintf("; %s that unpack refuses, the first is %q", plural(v.Unsafe, "id"), v.FirstUnsafe)
+	}
+	for _, name := range v.Unfinished {
+		text += "\n  unfinished: " + printable(name)
+	}
+	return text
+}
+
+func verb(n int64) string {
+	if n == 1 {
+		return "1 frame is"
+	}
+	return count(n) + " frames are"
+}
