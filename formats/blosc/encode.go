@@ -12,3 +12,5 @@ func AppendEncodedVL(dst []byte, blocks [][]byte, o EncodeOptions) ([]byte, erro
 func AppendSpecial(dst []byte, kind Special, nbytes, typesize, blocksize int, value []byte) ([]byte, error) {
 	return dst, errNotYet
 }
+
+var errNotYet = unsupported("chunk", "encoding")

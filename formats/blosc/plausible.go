@@ -1,0 +1,68 @@
+package blosc
+
+import "math"
+
+// The most that a byte of a stream can stand for. LZ4, BloscLZ and Snappy: a
+// byte adds at most 255 (64 for three) to a match. Deflate: 258 bytes for two
+// bits at best. Zstd: a block of 128 KiB in three bytes of header and one of data.
+func (c Codec) maxExpansion() int64 {
+	switch c {
+	case Zlib:
+		return 1032
+	case Zstd:
+		return 128 << 10
+	}
+	return 256
+}
+
+// expansion beyond this is looked at before memory is allocated for it.
+const expansion, always = 16, 1 << 20
+
+// plausible walks over the streams of a chunk that claims to expand far and
+// finds those that cannot, before anything is allocated. What it accepts may
+// still be corrupt. Special chunks are small by nature.
+func (h *Header) plausible(chunk []byte) error {
+	if h.plain() || h.VL || int64(h.NBytes) <= always+expansion*int64(h.CBytes) {
+		return nil
+	}
+	dict, err := h.dictLen(chunk)
+	if err != nil {
+		return err
+	}
+	for i := range h.Blocks() {
+		s, err := h.start(chunk, i, dict)
+		if err != nil {
+			return err
+		}
+		if err := h.plausibleBlock(chunk[s:], i); err != nil {
+			return inBlock(err, i, int64(s))
+		}
+	}
+	return nil
+}
+
+func (h *Header) plausibleBlock(src []byte, i int) error {
+	streams := h.streams(i)
+	size := h.blockLen(i) / streams
+	if size == 0 {
+		return errNoStream
+	}
+	for range streams {
+		if len(src) < 4 {
+			return errCut
+		}
+		n := le32(src)
+		src = src[4:]
+		switch {
+		case n < 0 && len(src) > 0:
+			src = src[1:]
+		case n < 0 || n > len(src):
+			return errCut
+		case n > 0 && n != size && int64(size) > min(64+int64(n)*h.Codec.maxExpansion(), math.MaxInt32):
+			return errExpansion
+		default:
+			src = src[n:]
+		}
+	}
+	return nil
+}
