@@ -1,0 +1,165 @@
+// Package dtype describes the items of arrays as NumPy does: it reads and writes
+// the two texts that files hold (NumPy's str of a dtype in b2nd, its descr in
+// .npy), and turns items into JSON and CSV.
+//
+// Errors are *formats.Error with Format "dtype"; they wrap ErrCorrupt for text
+// that is none, ErrUnsupported for types that are not handled (objects, for one),
+// and ErrTooLarge for what exceeds a limit of this package.
+package dtype
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Kind is the class of a type, in NumPy's letters where it has one.
+type Kind byte
+
+// The kinds of types.
+const (
+	Bool     Kind = 'b'
+	Int      Kind = 'i'
+	Uint     Kind = 'u'
+	Float    Kind = 'f' // 2, 4, 8 bytes; 10, 12 and 16 are opaque
+	Complex  Kind = 'c' // 8, 16 bytes; 20, 24 and 32 are opaque
+	Bytes    Kind = 'S' // padded with NUL
+	Text     Kind = 'U' // UCS-4 code points, padded with NUL
+	Raw      Kind = 'V' // bytes of no known meaning
+	DateTime Kind = 'M' // int64 counts of a unit since 1970
+	Duration Kind = 'm' // int64 counts of a unit
+	Struct   Kind = '{' // fields; NumPy calls these V as well
+)
+
+// A DType is the type of an item. The zero value is no type. Values are not
+// changed once made and may be used concurrently.
+type DType struct {
+	kind      Kind
+	bigEndian bool
+	size      int
+	unit      string // DateTime, Duration: "" for the generic unit
+	count     int    // units in one step, at least 1
+	fields    []Field
+}
+
+// A Field is a member of a structured type.
+type Field struct {
+	Name  string
+	Title string // a second name, mostly empty
+	Off   int    // from the start of the item
+	Type  DType
+	Shape []int // of a sub-array in C order; nil for a single value
+}
+
+// Size is the number of bytes that the field takes, all items of its sub-array
+// together.
+func (f Field) Size() int { return f.Len() * f.Type.size }
+
+// Len is the number of items of the field's sub-array, 1 when there is none.
+func (f Field) Len() int {
+	n := 1
+	for _, k := range f.Shape {
+		n *= k
+	}
+	return n
+}
+
+// Kind is the class of the type.
+func (d DType) Kind() Kind { return d.kind }
+
+// ItemSize is the number of bytes of an item.
+func (d DType) ItemSize() int { return d.size }
+
+// BigEndian tells whether numbers (for Text, code points) have their most
+// significant byte first. It is false where there is no order.
+func (d DType) BigEndian() bool { return d.bigEndian }
+
+// Unit is the unit of a DateTime or Duration and how many of it make one step:
+// "ns", 1. The unit is empty for NumPy's generic one.
+func (d DType) Unit() (unit string, count int) { return d.unit, d.count }
+
+// IsZero tells whether d is the zero value.
+func (d DType) IsZero() bool { return d.kind == 0 }
+
+// Opaque tells whether items are bytes without a meaning: Raw, and the long
+// double types, whose layout depends on the machine that wrote them.
+func (d DType) Opaque() bool {
+	return d.kind == Raw || d.kind == Float && d.size > 8 || d.kind == Complex && d.size > 16
+}
+
+// Fields gives the members of a structured type in their order; nil for others.
+// The caller must not change them.
+func (d DType) Fields() []Field { return d.fields }
+
+// Field looks a member of a structured type up by name or by title.
+func (d DType) Field(name string) (Field, bool) {
+	for _, f := range d.fields {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	for _, f := range d.fields {
+		if f.Title != "" && f.Title == name {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// Equal tells whether two types have the same members at the same places.
+func (d DType) Equal(o DType) bool {
+	return d.kind == o.kind && d.bigEndian == o.bigEndian && d.size == o.size && d.unit == o.unit && d.count == o.count &&
+		slices.EqualFunc(d.fields, o.fields, func(a, b Field) bool {
+			return a.Name == b.Name && a.Title == b.Title && a.Off == b.Off && slices.Equal(a.Shape, b.Shape) && a.Type.Equal(b.Type)
+		})
+}
+
+// Opaque is the type of items of n bytes of no known meaning, "|V<n>".
+func Opaque(n int) DType { return DType{kind: Raw, size: n} }
+
+// View reads items of d as items of another type, which must have the same size:
+// what --dtype does.
+func (d DType) View(as DType) (DType, error) {
+	if d.size != as.size {
+		return DType{}, fail(errSize, "%s has %d bytes, %s has %d", d, d.size, as, as.size)
+	}
+	return as, nil
+}
+
+// letter is the order character of NumPy's str.
+func (d DType) letter() byte {
+	switch d.kind {
+	case Bool, Bytes, Raw, Struct:
+		return '|'
+	case Int, Uint:
+		if d.size == 1 {
+			return '|'
+		}
+	}
+	if d.bigEndian {
+		return '>'
+	}
+	return '<'
+}
+
+// AppendPlain appends NumPy's dtype.str: "<f4", "|S5", "<M8[25s]". Structured
+// types are raw bytes there.
+func (d DType) AppendPlain(dst []byte) []byte {
+	kind, n := byte(d.kind), d.size
+	switch d.kind {
+	case Text:
+		n /= 4
+	case Struct:
+		kind = 'V'
+	}
+	dst = append(dst, d.letter(), kind)
+	dst = strconv.AppendInt(dst, int64(n), 10)
+	if d.unit == "" {
+		return dst
+	}
+	dst = append(dst, '[')
+	if d.count > 1 {
+		dst = strconv.AppendInt(dst, int64(d.count), 10)
+	}
+	dst = append(dst, d.unit...)
+	return append(dst, ']')
+}

@@ -1,0 +1,167 @@
+package dtype
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/farread/farread/formats"
+)
+
+// Units of DateTime and Duration, coarsest first.
+func units() []string {
+	return []string{"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"}
+}
+
+// named gives the types that NumPy also has words for.
+func named(name string) (DType, bool) {
+	switch name {
+	case "bool", "bool_", "?":
+		return DType{kind: Bool, size: 1}, true
+	case "bytes", "str":
+		return DType{}, false // without a length
+	}
+	for _, k := range []struct {
+		word string
+		kind Kind
+	}{{"int", Int}, {"uint", Uint}, {"float", Float}, {"complex", Complex}} {
+		bits, ok := strings.CutPrefix(name, k.word)
+		if !ok || bits == "" {
+			continue
+		}
+		n, err := strconv.Atoi(bits)
+		if err != nil || n%8 != 0 || !sizeFits(k.kind, n/8) {
+			return DType{}, false
+		}
+		return DType{kind: k.kind, size: n / 8}, true
+	}
+	return DType{}, false
+}
+
+// sizeFits tells whether NumPy has a number of that many bytes on any machine.
+func sizeFits(k Kind, n int) bool {
+	switch k {
+	case Bool:
+		return n == 1
+	case Int, Uint:
+		return n == 1 || n == 2 || n == 4 || n == 8
+	case Float:
+		return n == 2 || n == 4 || n == 8 || n == 12 || n == 16
+	case Complex:
+		return n == 8 || n == 16 || n == 24 || n == 32
+	case DateTime, Duration:
+		return n == 8
+	default:
+		return true
+	}
+}
+
+// plain reads dtype.str or a name.
+func plain(text string) (DType, error) {
+	if d, ok := named(text); ok {
+		return d, nil
+	}
+	t, big := text, false
+	if t != "" && strings.IndexByte("<>|=", t[0]) >= 0 {
+		big = t[0] == '>'
+		t = t[1:]
+	}
+	if t == "" {
+		return DType{}, fail(errText, "%q", text)
+	}
+	d := DType{kind: Kind(t[0]), bigEndian: big}
+	rest := t[1:]
+	switch d.kind {
+	case 'O':
+		return DType{}, fail(errObject, "%q", text)
+	case '?':
+		if rest != "" {
+			return DType{}, fail(errText, "%q", text)
+		}
+		return DType{kind: Bool, size: 1}, nil
+	case 'a': // the old letter for S
+		d.kind = Bytes
+	case Bool, Int, Uint, Float, Complex, Bytes, Text, Raw, DateTime, Duration:
+	default:
+		return DType{}, fail(errKind, "%q", text)
+	}
+	digits := 0
+	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+		digits++
+	}
+	size, err := plainSize(d.kind, rest[:digits])
+	if err != nil {
+		return DType{}, fail(err, "%q", text)
+	}
+	d.size = size
+	if err := d.setUnit(rest[digits:]); err != nil {
+		return DType{}, fail(err, "%q", text)
+	}
+	if d.letter() == '|' {
+		d.bigEndian = false
+	}
+	return d, nil
+}
+
+// plainSize reads the number after the kind, in bytes; strings and raw bytes may
+// have none, which means zero.
+func plainSize(k Kind, digits string) (int, error) {
+	flexible := k == Bytes || k == Text || k == Raw
+	if digits == "" {
+		if flexible {
+			return 0, nil
+		}
+		return 0, errText
+	}
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil {
+		return 0, errLimit
+	}
+	if k == Text {
+		n *= 4
+	}
+	if n > maxSize {
+		return 0, errLimit
+	}
+	if !sizeFits(k, int(n)) {
+		return 0, errKind
+	}
+	return int(n), nil
+}
+
+// setUnit reads "[25s]" after a DateTime or Duration; nothing for other kinds.
+func (d *DType) setUnit(t string) error {
+	if d.kind != DateTime && d.kind != Duration {
+		if t != "" {
+			return errText
+		}
+		return nil
+	}
+	d.count = 1
+	if t == "" {
+		return nil
+	}
+	if len(t) < 3 || t[0] != '[' || t[len(t)-1] != ']' {
+		return errText
+	}
+	t = t[1 : len(t)-1]
+	unit := strings.TrimLeft(t, "0123456789")
+	if num := t[:len(t)-len(unit)]; num != "" {
+		n, err := strconv.ParseInt(num, 10, 32)
+		if err != nil || n < 1 {
+			return errText
+		}
+		d.count = int(n)
+	}
+	switch {
+	case unit == "generic" && d.count == 1:
+		return nil
+	case unit == "μs" || unit == "µs":
+		unit = "us"
+	case !slices.Contains(units(), unit):
+		return fmt.Errorf("unit %q: %w", unit, formats.ErrUnsupported)
+	}
+	d.unit = unit
+	return nil
+}

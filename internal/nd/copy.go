@@ -1,0 +1,140 @@
+package nd
+
+// CopyPart copies what p names from a cell (src, row-major of shape srcShape) into
+// the result (dst, row-major of shape counts, as of b.Counts()). Items have the
+// given size in bytes.
+func (b Box) CopyPart(dst []byte, counts []int64, src []byte, srcShape []int64, p *Part, item int) {
+	var buf [4 * 16]int64
+	d := len(p.N)
+	s := buf[:]
+	if 4*d > len(s) {
+		s = make([]int64, 4*d)
+	}
+	ds, ss := s[:d:d], s[d:2*d:2*d]
+	dOff, sOff := int64(0), int64(0)
+	dStep, sStep := int64(item), int64(item)
+	for i := d - 1; i >= 0; i-- {
+		ds[i], ss[i] = dStep, sStep
+		dOff += p.Out[i] * dStep
+		sOff += p.At[i] * sStep
+		if p.N[i] > 1 {
+			ss[i] *= b.Step[i]
+		}
+		dStep *= counts[i]
+		sStep *= srcShape[i]
+	}
+	Copy(dst, dOff, ds, src, sOff, ss, p.N, item)
+}
+
+// CopyBox copies a dense box of n items a side between two row-major arrays,
+// from index srcAt of src to index dstAt of dst.
+func CopyBox(dst []byte, dstShape, dstAt []int64, src []byte, srcShape, srcAt, n []int64, item int) {
+	ds, ss := Strides(dstShape, item), Strides(srcShape, item)
+	dOff, sOff := int64(0), int64(0)
+	for i := range n {
+		dOff += dstAt[i] * ds[i]
+		sOff += srcAt[i] * ss[i]
+	}
+	Copy(dst, dOff, ds, src, sOff, ss, n, item)
+}
+
+// Copy copies n items a side between two strided views: the first item of dst is
+// at byte dOff, its neighbours along axis i are ds[i] bytes away, and so on for
+// src. Strides may be negative. Axes that lie next to each other in memory on
+// both sides are copied as one. It panics when a view leaves its memory, as
+// slicing does.
+func Copy(dst []byte, dOff int64, ds []int64, src []byte, sOff int64, ss, n []int64, item int) {
+	var c copier
+	c.dst, c.src, c.item = dst, src, item
+	var buf [3 * 16]int64
+	s := buf[:]
+	if 3*len(n) > len(s) {
+		s = make([]int64, 3*len(n))
+	}
+	m := 0 // axes kept
+	for i, k := range n {
+		switch {
+		case k <= 0:
+			return
+		case k == 1:
+			continue
+		}
+		if m > 0 && s[3*m-2] == ds[i]*k && s[3*m-1] == ss[i]*k {
+			s[3*m-3] *= k
+			s[3*m-2], s[3*m-1] = ds[i], ss[i]
+			continue
+		}
+		s[3*m], s[3*m+1], s[3*m+2] = k, ds[i], ss[i]
+		m++
+	}
+	c.axes = s[:3*m]
+	if m == 0 {
+		copy(dst[dOff:dOff+int64(item)], src[sOff:sOff+int64(item)])
+		return
+	}
+	c.copy(0, dOff, sOff)
+}
+
+// A copier holds what the recursion over axes shares: (count, dst stride, src
+// stride) of each axis.
+type copier struct {
+	dst, src []byte
+	axes     []int64
+	item     int
+}
+
+func (c *copier) copy(axis int, d, s int64) {
+	n, ds, ss := c.axes[axis], c.axes[axis+1], c.axes[axis+2]
+	if axis+3 == len(c.axes) {
+		c.row(n, d, ds, s, ss)
+		return
+	}
+	for range n {
+		c.copy(axis+3, d, s)
+		d += ds
+		s += ss
+	}
+}
+
+// row copies n items. The item sizes of numbers are moved as numbers, which
+// saves a call of memmove for each.
+func (c *copier) row(n, d, ds, s, ss int64) {
+	item := int64(c.item)
+	if ds == item && ss == item {
+		copy(c.dst[d:d+n*item], c.src[s:s+n*item])
+		return
+	}
+	dst, src := c.dst, c.src
+	switch item {
+	case 1:
+		for range n {
+			dst[d] = src[s]
+			d, s = d+ds, s+ss
+		}
+	case 2:
+		for range n {
+			*(*[2]byte)(dst[d:]) = *(*[2]byte)(src[s:])
+			d, s = d+ds, s+ss
+		}
+	case 4:
+		for range n {
+			*(*[4]byte)(dst[d:]) = *(*[4]byte)(src[s:])
+			d, s = d+ds, s+ss
+		}
+	case 8:
+		for range n {
+			*(*[8]byte)(dst[d:]) = *(*[8]byte)(src[s:])
+			d, s = d+ds, s+ss
+		}
+	case 16:
+		for range n {
+			*(*[16]byte)(dst[d:]) = *(*[16]byte)(src[s:])
+			d, s = d+ds, s+ss
+		}
+	default:
+		for range n {
+			copy(dst[d:d+item], src[s:s+item])
+			d, s = d+ds, s+ss
+		}
+	}
+}
