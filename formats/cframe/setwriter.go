@@ -1,0 +1,177 @@
+package cframe
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/farread/farread/formats/blosc"
+)
+
+// IndexName is the object of a sparse frame that holds header, offsets and
+// trailer.
+const IndexName = "chunks.b2frame"
+
+// chunkName is the object that holds the chunk of the given number.
+func chunkName(n int64) string { return fmt.Sprintf("%08X.chunk", n) }
+
+// A SetOutput makes the objects of a sparse frame: a folder, or a prefix of a
+// bucket.
+type SetOutput interface {
+	// Create starts the object of the given name, relative to the output, from
+	// several goroutines at a time. Nothing is visible before Commit. It should
+	// refuse a name that is taken, here or in Commit: chunks that are replaced
+	// one by one would be read under the old index.
+	Create(ctx context.Context, name string) (Object, error)
+}
+
+// An Object is being written, by one goroutine.
+type Object interface {
+	io.Writer
+	// Commit publishes the object in one step.
+	Commit(ctx context.Context) error
+	// Abort drops it; harmless after Commit.
+	Abort()
+}
+
+// A SetWriter writes a sparse frame: each chunk that takes room as an object of
+// its own, published at once, and by Close the index. So a frame without an index
+// is an unfinished one. It has what Writer has, and the same rules; Parallel counts
+// chunks that are encoded and published at the same time.
+//
+// Chunks that were published stay when the frame is given up: removing them is the
+// caller's, who knows whether others lie in the folder.
+type SetWriter struct {
+	books
+	out SetOutput
+}
+
+// NewSetWriter checks o. It creates nothing.
+func NewSetWriter(out SetOutput, o WriteOptions) (*SetWriter, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	w := &SetWriter{books: newBooks(o), out: out}
+	w.in.Sparse = true
+	return w, nil
+}
+
+// WriteChunk encodes p, which it does not keep, as the next chunk. With
+// Parallel it may return before the chunk is published, and the errors of a
+// chunk come from a later call; ctx ends the whole work for p.
+func (w *SetWriter) WriteChunk(ctx context.Context, p []byte) error {
+	j, encode, err := w.chunkJob(p)
+	if err != nil {
+		return err
+	}
+	i := w.sizes.n - 1
+	return w.push(j, func(j *job) error {
+		if err := encode(j); err != nil {
+			return err
+		}
+		return w.publish(ctx, i, j)
+	}, w.put(ctx))
+}
+
+// WriteBlocks is Writer.WriteBlocks.
+func (w *SetWriter) WriteBlocks(ctx context.Context, blocks [][]byte) error {
+	j, err := w.blocksJob(blocks)
+	if err != nil {
+		return err
+	}
+	return w.later(ctx, j)
+}
+
+// WriteEncoded is Writer.WriteEncoded.
+func (w *SetWriter) WriteEncoded(ctx context.Context, chunk []byte) error {
+	j, err := w.encodedJob(chunk)
+	if err != nil {
+		return err
+	}
+	if w.pipe.limit > 1 { // the chunk outlives the call
+		j.chunk = append([]byte(nil), chunk...)
+	}
+	return w.later(ctx, j)
+}
+
+// WriteSpecial is Writer.WriteSpecial.
+func (w *SetWriter) WriteSpecial(ctx context.Context, kind blosc.Special, size int) error {
+	j, err := w.specialJob(kind, size)
+	if err != nil {
+		return err
+	}
+	return w.later(ctx, j)
+}
+
+// later publishes a chunk that is encoded.
+func (w *SetWriter) later(ctx context.Context, j *job) error {
+	i := w.sizes.n - 1
+	return w.push(j, func(j *job) error { return w.publish(ctx, i, j) }, w.put(ctx))
+}
+
+// publish stores chunk i, unless an offset says it all. It runs beside other
+// calls and touches nothing but j.
+func (w *SetWriter) publish(ctx context.Context, i int, j *job) error {
+	off, stored, err := place(i, j, w.o.TypeSize)
+	if err != nil {
+		return err
+	}
+	if j.off = off; stored {
+		j.off = int64(i)
+		err = w.store(ctx, chunkName(j.off), j.chunk)
+	}
+	return err
+}
+
+func (w *SetWriter) store(ctx context.Context, name string, p []byte) error {
+	obj, err := w.out.Create(ctx, name)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", Format, name, err)
+	}
+	defer obj.Abort()
+	if _, err := obj.Write(p); err != nil {
+		return fmt.Errorf("%s: %s: %w", Format, name, err)
+	}
+	if err := obj.Commit(ctx); err != nil {
+		return fmt.Errorf("%s: %s: %w", Format, name, err)
+	}
+	return nil
+}
+
+// put enters a chunk that was published, in order.
+func (w *SetWriter) put(ctx context.Context) func(*job) error {
+	return func(j *job) error {
+		if j.varies && !w.varies {
+			err := w.storeSpecials(func(i int, chunk []byte) (int64, error) {
+				w.in.CBytes += int64(len(chunk))
+				return int64(i), w.store(ctx, chunkName(int64(i)), chunk)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if j.off >= 0 {
+			w.in.CBytes += int64(len(j.chunk))
+		}
+		w.enter(j, j.off)
+		return nil
+	}
+}
+
+// Close waits for all chunks, then publishes the index.
+func (w *SetWriter) Close(ctx context.Context) error {
+	if err := w.drain(w.put(ctx)); err != nil {
+		return err
+	}
+	tail, err := w.tail()
+	if err != nil {
+		return w.fail(err)
+	}
+	w.in.FrameLen = w.in.HeaderLen + int64(len(tail))
+	index := append(appendHeader(nil, &w.in, w.metas), tail...)
+	if err := w.store(ctx, IndexName, index); err != nil {
+		return w.fail(err)
+	}
+	w.err = errClosed
+	return nil
+}
