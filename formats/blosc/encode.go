@@ -1,16 +1,110 @@
 package blosc
 
-// AppendEncoded appends a chunk that holds src to dst.
-func AppendEncoded(dst, src []byte, o EncodeOptions) ([]byte, error) { return dst, errNotYet }
+import (
+	"encoding/binary"
 
-// AppendEncodedVL appends a chunk of variable-length blocks to dst.
-func AppendEncodedVL(dst []byte, blocks [][]byte, o EncodeOptions) ([]byte, error) {
-	return dst, errNotYet
+	"github.com/farread/farread/formats"
+)
+
+// AppendEncoded appends one chunk that holds src to dst. The bytes depend on
+// src and on the options but for Parallel, not on the machine.
+//
+// A Blosc2 chunk of nothing but zeros, one NaN or another repeated item becomes
+// a special chunk, unless Level is LevelStore. What does not become smaller is
+// stored as it is, so that a chunk is never longer than src and its header.
+// Memory: some copies of a block for each goroutine, and room for all blocks
+// at the end of dst.
+func AppendEncoded(dst, src []byte, o EncodeOptions) ([]byte, error) {
+	e, err := newEncoding(len(src), &o)
+	if err != nil {
+		return dst, err
+	}
+	if e.store || len(src) < e.smallest() {
+		return e.appendStored(dst, src), nil
+	}
+	if e.h.Extended {
+		if kind, value := findSpecial(src, e.itemSize); kind != None {
+			return AppendSpecial(dst, kind, len(src), e.itemSize, e.h.BlockSize, value)
+		}
+	}
+	return e.appendBlocks(dst, src)
 }
 
-// AppendSpecial appends a chunk without streams to dst.
+// smallest is the length of data below which the C libraries do not compress.
+func (e *encoding) smallest() int {
+	if e.h.Extended {
+		return 32
+	}
+	return 128
+}
+
+// appendStored appends a memcpyed chunk.
+func (e *encoding) appendStored(dst, src []byte) []byte {
+	h := e.h
+	h.Flags |= flagMemcpyed
+	h.Dict, h.CBytes = false, h.Len()+len(src)
+	dst = grow(dst, h.CBytes)
+	return append(h.appendTo(dst), src...)
+}
+
+// appendTo appends the header as it is written.
+func (h *Header) appendTo(dst []byte) []byte {
+	dst = append(dst, h.Version, h.VersionLZ, h.Flags, uint8(h.TypeSize))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.NBytes))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.BlockSize))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.CBytes))
+	if !h.Extended {
+		return dst
+	}
+	for _, f := range h.Filters {
+		dst = append(dst, uint8(f.ID))
+	}
+	dst = append(dst, uint8(h.Codec), h.CodecMeta)
+	for _, f := range h.Filters {
+		dst = append(dst, f.Meta)
+	}
+	flags := uint8(h.Special) << 4
+	if h.Dict {
+		flags |= flagDict
+	}
+	return append(dst, h.Flags2, flags)
+}
+
+// findSpecial looks for data that are one item, repeated.
+func findSpecial(src []byte, item int) (Special, []byte) {
+	if isRepeated(src, 1) && src[0] == 0 {
+		return Zeros, nil
+	}
+	if len(src)%item != 0 || len(src) == item || !isRepeated(src, item) {
+		return None, nil
+	}
+	value := src[:item]
+	if item == 4 && binary.LittleEndian.Uint32(value) == nan32 || item == 8 && binary.LittleEndian.Uint64(value) == nan64 {
+		return NaN, nil
+	}
+	return Value, value
+}
+
+// AppendSpecial appends a Blosc2 chunk that stands for nbytes bytes of one kind.
+// A typesize above 255 is recorded as 1. blocksize is what readers of single
+// items go by; 0 takes the automatic one. value is the item of a Value chunk,
+// whose length divides nbytes; NaN needs a typesize of 4 or 8.
 func AppendSpecial(dst []byte, kind Special, nbytes, typesize, blocksize int, value []byte) ([]byte, error) {
-	return dst, errNotYet
+	if kind == None {
+		return dst, unsupported("chunk", "special kind none")
+	}
+	if kind != Value {
+		value = nil
+	}
+	o := EncodeOptions{TypeSize: typesize, BlockSize: blocksize, Filters: []Filter{}}
+	e, err := newEncoding(nbytes, &o)
+	if err != nil {
+		return dst, err
+	}
+	h := e.h
+	h.Flags, h.Filters, h.Special, h.CBytes = flagsExtended, [6]Filter{}, kind, HeaderLen2+len(value)
+	if err := h.check(); err != nil {
+		return dst, fail("chunk", -1, formats.ErrUnsupported, "%s of %d bytes with items of %d", kind, nbytes, max(typesize, len(value)))
+	}
+	return append(h.appendTo(dst), value...), nil
 }
-
-var errNotYet = unsupported("chunk", "encoding")

@@ -1,0 +1,274 @@
+package blosc
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/codec"
+	"github.com/farread/farread/internal/filter"
+	"github.com/farread/farread/internal/par"
+)
+
+// An encWorker encodes one block at a time.
+type encWorker struct {
+	enc codec.Encoder
+	buf [2][]byte // lent by bufpool
+}
+
+// encWorkers keeps idle workers: their encoders hold large tables.
+var encWorkers sync.Pool
+
+func getEncWorker() *encWorker {
+	if w, ok := encWorkers.Get().(*encWorker); ok {
+		return w
+	}
+	return new(encWorker)
+}
+
+func (w *encWorker) release() {
+	for i, b := range w.buf {
+		if b != nil {
+			bufpool.Put(b)
+			w.buf[i] = nil
+		}
+	}
+	encWorkers.Put(w)
+}
+
+// buffer gives one of two scratch buffers, of n bytes.
+func (w *encWorker) buffer(k, n int) []byte {
+	if cap(w.buf[k]) < n {
+		if w.buf[k] != nil {
+			bufpool.Put(w.buf[k])
+		}
+		w.buf[k] = bufpool.Get(n)
+	}
+	return w.buf[k][:n]
+}
+
+// appendBlocks appends a chunk of blocks, or a memcpyed one where that is not
+// longer. Each block is encoded into a place that is large enough for it, so
+// that any number of goroutines can; then they are moved together.
+func (e *encoding) appendBlocks(dst, src []byte) ([]byte, error) {
+	h, blocks := &e.h, e.h.Blocks()
+	dict := e.trainDict(src)
+	h.Dict = len(dict) > 0
+	before, off := len(dst), h.bodyStart(len(dict))
+	slot := h.BlockBytes() + 4*h.streams(0)
+	dst = grow(dst, off+blocks*slot)
+	body := dst[before+off : before+off+blocks*slot]
+	lens := make([]int32, blocks)
+	err := par.Do(context.Background(), blocks, max(e.parallel, 1), func(_ context.Context, i int) error {
+		w := getEncWorker()
+		defer w.release()
+		from := i * h.BlockBytes()
+		n, err := e.block(w, body[i*slot:(i+1)*slot], src[from:from+h.blockLen(i)], src[:h.BlockBytes()], dict, i)
+		lens[i] = int32(n) //nolint:gosec // less than a block's limit
+		return err
+	})
+	if err != nil {
+		return dst[:before], err
+	}
+	h.CBytes = off
+	for _, n := range lens {
+		h.CBytes += int(n)
+	}
+	if h.CBytes >= h.Len()+len(src) {
+		return e.appendStored(dst[:before], src), nil
+	}
+	dst = e.appendIndex(dst[:before], lens, dict)
+	for i, n := range lens {
+		dst = append(dst, body[i*slot:i*slot+int(n)]...)
+	}
+	return dst, nil
+}
+
+// appendIndex appends header, block starts and dictionary.
+func (e *encoding) appendIndex(dst []byte, lens []int32, dict []byte) []byte {
+	dst = e.h.appendTo(dst)
+	at := int32(e.h.bodyStart(len(dict))) //nolint:gosec // less than CBytes
+	for _, n := range lens {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(at)) //nolint:gosec // positive
+		at += n
+	}
+	if len(dict) > 0 {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(dict))) //nolint:gosec // at most MaxDict
+		dst = append(dst, dict...)
+	}
+	return dst
+}
+
+// block encodes block i into out, which has room for all of its streams as they
+// are, and returns the length. first is the first block of the data, for DELTA.
+func (e *encoding) block(w *encWorker, out, block, first, dict []byte, i int) (int, error) {
+	p, err := e.filtered(w, block, first, i == 0)
+	if err != nil {
+		return 0, err
+	}
+	n, size := 0, len(p)/e.h.streams(i)
+	for off := 0; off < len(p); off += size {
+		m, err := e.stream(w, out[n:], p[off:off+size], dict)
+		if err != nil {
+			return 0, err
+		}
+		n += m
+	}
+	return n, nil
+}
+
+// stream encodes one stream with its length in front.
+func (e *encoding) stream(w *encWorker, out, p, dict []byte) (int, error) {
+	if e.h.Extended && isRepeated(p, 1) {
+		binary.LittleEndian.PutUint32(out, -uint32(p[0]))
+		if p[0] == 0 {
+			return 4, nil
+		}
+		out[4] = 1
+		return 5, nil
+	}
+	// A stream as long as its content would be read as that content.
+	n, err := w.enc.Encode(codec.ID(e.h.Codec), e.level, out[4:4+len(p)-1], p, dict)
+	if err != nil {
+		return 0, fail("chunk", -1, formats.ErrUnsupported, "%s: %v", e.h.Codec, err)
+	}
+	if n == 0 {
+		n = copy(out[4:], p)
+	}
+	binary.LittleEndian.PutUint32(out, uint32(n)) //nolint:gosec // at most a block
+	return 4 + n, nil
+}
+
+// errFilterShape says that a filter cannot work on such items or blocks.
+var errFilterShape = errors.New("items or blocks of a wrong size")
+
+// filtered passes a block through the filters. The result is the block itself,
+// when there are none, or one of w's buffers.
+func (e *encoding) filtered(w *encWorker, block, first []byte, isFirst bool) ([]byte, error) {
+	k := 0
+	for j := range e.n {
+		s, to, ok := &e.steps[j], w.buffer(k, len(block)), true
+		switch s.id {
+		case Shuffle:
+			filter.Shuffle(to, block, s.width)
+		case BitShuffle:
+			if e.h.Version == 2 && len(block)/s.width%8 != 0 {
+				copy(to, block)
+			} else {
+				filter.BitShuffle(to, block, s.width)
+			}
+		case Delta:
+			filter.DeltaEncode(to, block, first, s.width, isFirst)
+		case ByteDelta:
+			filter.ByteDelta(to, block, s.width)
+		case TruncPrec:
+			ok = filter.TruncPrec(to, block, s.width, int8(s.cell)) //nolint:gosec // the meta is a signed byte
+		case IntTrunc:
+			ok = filter.IntTrunc(to, block, s.width, int8(s.cell)) //nolint:gosec // the meta is a signed byte
+		case NDCell:
+			ok = filter.NDCell(to, block, s.width, e.shape, s.cell)
+		default:
+			ok = false
+		}
+		if !ok {
+			return nil, fail("chunk", -1, formats.ErrUnsupported, "filter %s: %v", s.id, errFilterShape)
+		}
+		block, k = to, 1-k
+	}
+	return block, nil
+}
+
+// AppendEncodedVL appends a Blosc2 chunk in which each of blocks, none of them
+// empty, can be decoded alone. BlockSize, Split, Blosc1, Dict and LevelStore do
+// not apply; DELTA does not work here.
+func AppendEncodedVL(dst []byte, blocks [][]byte, o EncodeOptions) ([]byte, error) {
+	total := 0
+	for i, b := range blocks {
+		total += len(b)
+		if len(b) == 0 || len(b) > MaxBlockSize || total > maxNBytes {
+			return dst, fail("chunk", -1, formats.ErrTooLarge, "block %d of %d bytes", i, len(b))
+		}
+	}
+	o.Split = SplitNever
+	if o.Blosc1 || len(blocks) == 0 || len(blocks) > MaxBlockSize {
+		return dst, unsupported("chunk", "%d blocks of various lengths", len(blocks))
+	}
+	e, err := newEncoding(total, &o)
+	if err != nil {
+		return dst, err
+	}
+	if e.has(Delta) {
+		return dst, unsupported("chunk", "filter delta in blocks of various lengths")
+	}
+	h := &e.h
+	h.Version, h.VL, h.Flags2, h.BlockSize = 6, true, flag2VL, len(blocks)
+	return e.appendVL(dst, blocks)
+}
+
+func (e *encoding) appendVL(dst []byte, blocks [][]byte) ([]byte, error) {
+	before, h := len(dst), &e.h
+	off := h.bodyOff()
+	if int64(off)+4*int64(len(blocks))+int64(h.NBytes) > math.MaxInt32 {
+		return dst, fail("chunk", -1, formats.ErrTooLarge, "%d bytes in %d blocks", h.NBytes, len(blocks))
+	}
+	ends := make([]int, len(blocks)) // of the places, in body
+	for i, b := range blocks {
+		ends[i] = 4 + len(b)
+		if i > 0 {
+			ends[i] += ends[i-1]
+		}
+	}
+	size := ends[len(ends)-1]
+	dst = grow(dst, off+size)
+	body := dst[before+off : before+off+size]
+	lens := make([]int32, len(blocks))
+	err := par.Do(context.Background(), len(blocks), max(e.parallel, 1), func(_ context.Context, i int) error {
+		w := getEncWorker()
+		defer w.release()
+		n, err := e.vlBlock(w, body[ends[i]-4-len(blocks[i]):ends[i]], blocks[i])
+		lens[i] = int32(n) //nolint:gosec // less than a block's limit
+		return err
+	})
+	if err != nil {
+		return dst[:before], err
+	}
+	h.CBytes = off
+	for _, n := range lens {
+		h.CBytes += int(n)
+	}
+	dst = e.appendIndex(dst[:before], lens, nil)
+	for i, n := range lens {
+		at := ends[i] - 4 - len(blocks[i])
+		dst = append(dst, body[at:at+int(n)]...)
+	}
+	return dst, nil
+}
+
+// vlBlock encodes a block of a VL chunk: its decoded length, then one stream.
+func (e *encoding) vlBlock(w *encWorker, out, block []byte) (int, error) {
+	p, err := e.filtered(w, block, nil, true)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	if !e.store {
+		if n, err = w.enc.Encode(codec.ID(e.h.Codec), e.level, out[4:4+len(p)-1], p, nil); err != nil {
+			return 0, fmt.Errorf("%w: %s: %w", formats.ErrUnsupported, e.h.Codec, err)
+		}
+	}
+	if n == 0 {
+		n = copy(out[4:], p)
+	}
+	binary.LittleEndian.PutUint32(out, uint32(len(p))) //nolint:gosec // at most a block
+	return 4 + n, nil
+}
+
+// trainDict makes a dictionary where one may pay.
+func (e *encoding) trainDict(src []byte) []byte {
+	return nil
+}
