@@ -7,92 +7,73 @@ package filter
 //
 // This is the rule of Blosc2. Blosc1 transposes nothing at all when the number
 // of elements is not a multiple of eight; callers see to that.
-func BitShuffle(dst, src []byte, width int) {
-	same(dst, src)
-	width = max(width, 1)
-	m := len(src) / width / 8
-	if m > 0 {
-		bitShuffle(dst[:8*m*width], src[:8*m*width], width, m)
-	}
-	copy(dst[8*m*width:], src[8*m*width:])
-}
+func BitShuffle(dst, src []byte, width int) { best.bitShuffle(dst, src, width) }
 
 // BitUnshuffle undoes [BitShuffle].
-func BitUnshuffle(dst, src []byte, width int) {
-	same(dst, src)
-	width = max(width, 1)
-	m := len(src) / width / 8
-	if m > 0 {
-		bitUnshuffle(dst[:8*m*width], src[:8*m*width], width, m)
-	}
-	copy(dst[8*m*width:], src[8*m*width:])
-}
+func BitUnshuffle(dst, src []byte, width int) { best.bitUnshuffle(dst, src, width) }
 
 // scratchLen is the room for byte planes between the two steps of the bit
-// filters: small enough for the stack and the first cache.
+// filters: small enough for the stack and for the first cache, beside what is
+// read and written.
 const scratchLen = 8192
 
 // bitUnshuffle makes byte planes of some columns of the bit rows, up to eight
 // planes at a time, and merges them into elements while they are in the cache.
-func bitUnshuffle(dst, src []byte, width, m int) {
+func (e engine) bitUnshuffle(dst, src []byte, width int) {
+	same(dst, src)
+	width = max(width, 1)
+	m := len(src) / width / 8
+	copy(dst[8*m*width:], src[8*m*width:])
 	if width == 1 {
-		bitsToBytes(dst, src, m, 0, m)
+		e.rowsToPlane(dst, src, m, m)
 		return
 	}
 	var scratch [scratchLen]byte
-	for j := 0; j < width; j += planeStep(width) {
-		planes := min(planeStep(width), width-j)
-		cols := scratchLen / planes / 8 &^ 31
+	for j := 0; j < width; j += 8 {
+		planes := min(width-j, 8)
+		cols := scratchLen / 8 / planes &^ 31
 		for i := 0; i < m; i += cols {
 			n := min(cols, m-i)
 			for p := range planes {
-				bitsToBytes(scratch[p*8*n:(p+1)*8*n], src[(j+p)*8*m:], m, i, n)
+				e.rowsToPlane(scratch[p*8*n:], src[(j+p)*8*m+i:], m, n)
 			}
-			out := dst[i*8*width+j:]
-			from := mergeFast(out, width, scratch[:], 8*n, planes)
-			unshuffleGo(out, width, scratch[:], 8*n, from, 8*n, planes)
+			e.mergeAll(dst[i*8*width+j:], width, scratch[:], 8*n, 8*n, planes)
 		}
 	}
 }
 
 // bitShuffle takes the steps of bitUnshuffle the other way round.
-func bitShuffle(dst, src []byte, width, m int) {
+func (e engine) bitShuffle(dst, src []byte, width int) {
+	same(dst, src)
+	width = max(width, 1)
+	m := len(src) / width / 8
+	copy(dst[8*m*width:], src[8*m*width:])
 	if width == 1 {
-		bytesToBits(dst, m, 0, src, m)
+		e.planeToRows(dst, m, src, m)
 		return
 	}
 	var scratch [scratchLen]byte
-	for j := 0; j < width; j += planeStep(width) {
-		planes := min(planeStep(width), width-j)
-		cols := scratchLen / planes / 8 &^ 31
+	for j := 0; j < width; j += 8 {
+		planes := min(width-j, 8)
+		cols := scratchLen / 8 / planes &^ 31
 		for i := 0; i < m; i += cols {
 			n := min(cols, m-i)
-			in := src[i*8*width+j:]
-			from := splitFast(scratch[:], 8*n, in, width, planes)
-			shuffleGo(scratch[:], 8*n, in, width, from, 8*n, planes)
+			e.splitAll(scratch[:], 8*n, src[i*8*width+j:], width, 8*n, planes)
 			for p := range planes {
-				bytesToBits(dst[(j+p)*8*m:], m, i, scratch[p*8*n:(p+1)*8*n], n)
+				e.planeToRows(dst[(j+p)*8*m+i:], m, scratch[p*8*n:], n)
 			}
 		}
 	}
 }
 
-// planeStep is the number of byte planes that are handled together.
-func planeStep(width int) int {
-	if width%16 == 0 {
-		return 16
-	}
-	return min(width, 8)
-}
-
-// bitsToBytes turns columns [first, first+n) of eight rows of bits, stride
-// bytes apart, into the 8*n bytes of dst: one plane of bit-unshuffle.
-func bitsToBytes(dst, src []byte, stride, first, n int) {
-	i := bitsToBytesFast(dst, src[first:], stride, n)
+// rowsToPlane turns n columns of eight rows of bits, stride bytes apart, into
+// the 8*n bytes of a plane.
+func (e engine) rowsToPlane(dst, src []byte, stride, n int) {
+	i := e.bitsToBytes(dst, src, stride, n)
 	for ; i+8 <= n; i += 8 {
 		var r [8]uint64
 		for k := range r {
-			r[k] = le.Uint64(src[k*stride+first+i:])
+			r[k] = le.Uint64(src[k*stride+i:])
 		}
 		transposeBits(&r)
 		transposeBytes(&r)
@@ -104,15 +85,15 @@ func bitsToBytes(dst, src []byte, stride, first, n int) {
 	for ; i < n; i++ {
 		var x uint64
 		for k := 7; k >= 0; k-- {
-			x = x<<8 | uint64(src[k*stride+first+i])
+			x = x<<8 | uint64(src[k*stride+i])
 		}
 		le.PutUint64(dst[8*i:], transpose8x8(x))
 	}
 }
 
-// bytesToBits undoes bitsToBytes.
-func bytesToBits(dst []byte, stride, first int, src []byte, n int) {
-	i := bytesToBitsFast(dst[first:], stride, src, n)
+// planeToRows undoes rowsToPlane.
+func (e engine) planeToRows(dst []byte, stride int, src []byte, n int) {
+	i := e.bytesToBits(dst, stride, src, n)
 	for ; i+8 <= n; i += 8 {
 		var r [8]uint64
 		in := src[8*i : 8*i+64]
@@ -122,13 +103,13 @@ func bytesToBits(dst []byte, stride, first int, src []byte, n int) {
 		transposeBytes(&r)
 		transposeBits(&r)
 		for k, v := range r {
-			le.PutUint64(dst[k*stride+first+i:], v)
+			le.PutUint64(dst[k*stride+i:], v)
 		}
 	}
 	for ; i < n; i++ {
 		x := transpose8x8(le.Uint64(src[8*i:]))
 		for k := range 8 {
-			dst[k*stride+first+i] = byte(x >> (8 * k))
+			dst[k*stride+i] = byte(x >> (8 * k))
 		}
 	}
 }

@@ -15,46 +15,33 @@
 // that handles eight bytes at a time.
 package filter
 
+//go:generate go run -C asm . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg filter
+
 // Shuffle groups the bytes of equal rank: with q = len(src)/width elements,
 // dst[j*q+i] = src[i*width+j]. The len(src)%width bytes at the end are copied
 // to their own place. A width of 1 copies.
-func Shuffle(dst, src []byte, width int) {
-	q, done := prepare(dst, src, width)
-	if done {
-		return
-	}
-	from := shuffleFast(dst, src, width, q)
-	shuffleGo(dst, q, src, width, from, q, width)
-	copy(dst[q*width:], src[q*width:])
-}
+func Shuffle(dst, src []byte, width int) { best.shuffle(dst, src, width) }
 
 // Unshuffle undoes [Shuffle].
-func Unshuffle(dst, src []byte, width int) {
-	q, done := prepare(dst, src, width)
-	if done {
-		return
-	}
-	from := unshuffleFast(dst, src, width, q)
-	unshuffleGo(dst, width, src, q, from, q, width)
-	copy(dst[q*width:], src[q*width:])
-}
-
-// prepare checks the lengths and does what is a plain copy for both
-// directions; q is the number of elements.
-func prepare(dst, src []byte, width int) (q int, done bool) {
-	same(dst, src)
-	if width > 1 {
-		q = len(src) / width
-	}
-	if q <= 1 { // one element transposes to itself
-		copy(dst, src)
-		return q, true
-	}
-	return q, false
-}
+func Unshuffle(dst, src []byte, width int) { best.unshuffle(dst, src, width) }
 
 func same(dst, src []byte) {
 	if len(dst) != len(src) {
 		panic("filter: dst and src differ in length")
 	}
 }
+
+// An engine is a set of instructions to work with. Its methods split, merge,
+// bitsToBytes, bytesToBits, sums and differences do the beginning of a job,
+// maybe nothing, and return how far they came; the rest is for the Go code.
+type engine uint8
+
+// The engines, each with what the ones before it have.
+const (
+	portable engine = iota
+	sse2
+	avx2
+)
+
+// vector is the number of bytes that the engine handles at once.
+func (e engine) vector() int { return 8 << e }

@@ -4,6 +4,48 @@ import "encoding/binary"
 
 var le = binary.LittleEndian
 
+func (e engine) shuffle(dst, src []byte, width int) {
+	q, done := prepare(dst, src, width)
+	if done {
+		return
+	}
+	e.splitAll(dst, q, src, width, q, width)
+	copy(dst[q*width:], src[q*width:])
+}
+
+func (e engine) unshuffle(dst, src []byte, width int) {
+	q, done := prepare(dst, src, width)
+	if done {
+		return
+	}
+	e.mergeAll(dst, width, src, q, q, width)
+	copy(dst[q*width:], src[q*width:])
+}
+
+// prepare checks the lengths and does what is a plain copy for both
+// directions; q is the number of elements.
+func prepare(dst, src []byte, width int) (q int, done bool) {
+	same(dst, src)
+	if width > 1 {
+		q = len(src) / width
+	}
+	if q <= 1 { // one element transposes to itself
+		copy(dst, src)
+		return q, true
+	}
+	return q, false
+}
+
+func (e engine) splitAll(dst []byte, stride int, src []byte, width, n, planes int) {
+	from := e.split(dst, stride, src, width, n, planes)
+	shuffleGo(dst, stride, src, width, from, n, planes)
+}
+
+func (e engine) mergeAll(dst []byte, width int, src []byte, stride, n, planes int) {
+	from := e.merge(dst, width, src, stride, n, planes)
+	unshuffleGo(dst, width, src, stride, from, n, planes)
+}
+
 // unshuffleGo merges byte planes into elements:
 //
 //	dst[i*width+j] = src[j*stride+i]  for 0 <= j < planes, from <= i < to.

@@ -1,0 +1,171 @@
+//go:build !purego
+
+package filter
+
+import "golang.org/x/sys/cpu"
+
+// best is what this processor has; nothing writes it later.
+var best = detect()
+
+func detect() engine {
+	if cpu.X86.HasAVX2 {
+		return avx2
+	}
+	return sse2
+}
+
+// The methods below are the only callers of the kernels. The kernels check
+// nothing, so each method touches the ends of what its kernel will touch.
+
+// whole rounds n down to a multiple of the vector; for less than a vector it
+// falls back to a smaller engine.
+func (e engine) whole(n int) (engine, int) {
+	if e == avx2 && n < e.vector() {
+		e = sse2
+	}
+	if e == portable {
+		return e, 0
+	}
+	return e, n &^ (e.vector() - 1)
+}
+
+// merge is unshuffleGo for the elements from 0 to what it returns.
+func (e engine) merge(dst []byte, width int, src []byte, stride, n, planes int) int {
+	e, m := e.whole(n)
+	if m == 0 {
+		return 0
+	}
+	_, _ = dst[(m-1)*width+planes-1], src[(planes-1)*stride+m-1]
+	switch {
+	case planes != width || width != 2 && width != 4 && width != 8:
+		return mergeEights(dst, width, src, stride, n&^15, planes)
+	case e == avx2 && width == 2:
+		merge2AVX2(&dst[0], &src[0], stride, m)
+	case e == avx2 && width == 4:
+		merge4AVX2(&dst[0], &src[0], stride, m)
+	case e == avx2:
+		merge8AVX2(&dst[0], &src[0], stride, m)
+	case width == 2:
+		merge2SSE2(&dst[0], &src[0], stride, m)
+	case width == 4:
+		merge4SSE2(&dst[0], &src[0], stride, m)
+	default:
+		merge8SSE2(&dst[0], &src[0], stride, m)
+	}
+	return m
+}
+
+// mergeEights takes the planes by eights and leaves the rest of them to Go.
+func mergeEights(dst []byte, width int, src []byte, stride, m, planes int) int {
+	if planes < 8 {
+		return 0
+	}
+	_, _ = dst[(m-1)*width+planes-1], src[(planes-1)*stride+m-1]
+	j := 0
+	for ; planes-j >= 8; j += 8 {
+		mergeStrided8SSE2(&dst[j], width, &src[j*stride], stride, m)
+	}
+	if j < planes {
+		unshuffleGo(dst[j:], width, src[j*stride:], stride, 0, m, planes-j)
+	}
+	return m
+}
+
+// split is shuffleGo for the elements from 0 to what it returns.
+func (e engine) split(dst []byte, stride int, src []byte, width, n, planes int) int {
+	e, m := e.whole(n)
+	if m == 0 {
+		return 0
+	}
+	_, _ = src[(m-1)*width+planes-1], dst[(planes-1)*stride+m-1]
+	switch {
+	case planes != width || width != 2 && width != 4 && width != 8:
+		return splitEights(dst, stride, src, width, n&^15, planes)
+	case e == avx2 && width == 2:
+		split2AVX2(&dst[0], stride, &src[0], m)
+	case e == avx2 && width == 4:
+		split4AVX2(&dst[0], stride, &src[0], m)
+	case e == avx2:
+		split8AVX2(&dst[0], stride, &src[0], m)
+	case width == 2:
+		split2SSE2(&dst[0], stride, &src[0], m)
+	case width == 4:
+		split4SSE2(&dst[0], stride, &src[0], m)
+	default:
+		split8SSE2(&dst[0], stride, &src[0], m)
+	}
+	return m
+}
+
+func splitEights(dst []byte, stride int, src []byte, width, m, planes int) int {
+	if planes < 8 {
+		return 0
+	}
+	_, _ = src[(m-1)*width+planes-1], dst[(planes-1)*stride+m-1]
+	j := 0
+	for ; planes-j >= 8; j += 8 {
+		splitStrided8SSE2(&dst[j*stride], stride, &src[j], width, m)
+	}
+	if j < planes {
+		shuffleGo(dst[j*stride:], stride, src[j:], width, 0, m, planes-j)
+	}
+	return m
+}
+
+// bitsToBytes is rowsToPlane for the columns from 0 to what it returns.
+func (e engine) bitsToBytes(dst, src []byte, stride, n int) int {
+	e, m := e.whole(n)
+	if m == 0 {
+		return 0
+	}
+	_, _ = dst[8*m-1], src[7*stride+m-1]
+	if e == avx2 {
+		bitsToBytesAVX2(&dst[0], &src[0], stride, m)
+	} else {
+		bitsToBytesSSE2(&dst[0], &src[0], stride, m)
+	}
+	return m
+}
+
+// bytesToBits is planeToRows for the columns from 0 to what it returns.
+func (e engine) bytesToBits(dst []byte, stride int, src []byte, n int) int {
+	e, m := e.whole(n)
+	if m == 0 {
+		return 0
+	}
+	_, _ = src[8*m-1], dst[7*stride+m-1]
+	if e == avx2 {
+		bytesToBitsAVX2(&dst[0], stride, &src[0], m)
+	} else {
+		bytesToBitsSSE2(&dst[0], stride, &src[0], m)
+	}
+	return m
+}
+
+// sums is sumsAll for the bytes from 0 to what it returns.
+func (e engine) sums(p []byte) int {
+	e, m := e.whole(len(p))
+	switch {
+	case m == 0:
+	case e == avx2:
+		sumsAVX2(&p[0], m)
+	default:
+		sumsSSE2(&p[0], m)
+	}
+	return m
+}
+
+// differences puts src[i+1]-src[i] into dst[i]; src is one byte longer than dst.
+func (e engine) differences(dst, src []byte) int {
+	e, m := e.whole(len(dst))
+	if m == 0 {
+		return 0
+	}
+	_ = src[m]
+	if e == avx2 {
+		differencesAVX2(&dst[0], &src[1], m)
+	} else {
+		differencesSSE2(&dst[0], &src[1], m)
+	}
+	return m
+}
