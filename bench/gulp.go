@@ -23,7 +23,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// randomFrames is how many frames are read one by one; peer.py has it, too.
+// randomFrames is how many frames are read one by one; peer_gulp.py has it, too.
 const randomFrames = 20000
 
 // frameSize is that of the frames of the design's figures; perID a clip's length.

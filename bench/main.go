@@ -2,7 +2,7 @@
 // the same run, turn by turn, and the medians and their ratio are printed as a
 // table. Absolute figures of one machine say little; ratios travel.
 //
-// The rows that need GulpIO2 are left out where Python has no gulpio2.
+// The rows that need a Python library are left out where it is missing.
 package main
 
 import (
@@ -111,6 +111,8 @@ func jobs() []job {
 		{"gulp-read", gulpRead},
 		{"tar-to-gulp", tarToGulp},
 		{"frame-by-id", frameByID},
+		{"blosc-decode", bloscDecode},
+		{"blosc-encode", bloscEncode},
 		{"download", download},
 		{"cached-read", cachedRead},
 		{"function", function},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/farread/farread/internal/teststack"
@@ -22,12 +23,12 @@ type bench struct {
 	log       io.Writer
 
 	stack *teststack.Stack
-	peer  *python
+	peers map[string]*python // by module
 }
 
 func (b *bench) close() {
-	if b.peer != nil {
-		b.peer.close()
+	for _, p := range b.peers {
+		p.close()
 	}
 	if b.stack != nil {
 		if err := b.stack.Stop(); err != nil {
@@ -61,6 +62,38 @@ func (s *skipped) Error() string { return s.why }
 // A side does a job once and says how long it took; what it measures itself is
 // what counts, so that start-up can be left out.
 type side func(ctx context.Context) (time.Duration, error)
+
+// onCPU is a side whose time is what the processor gave to this process. With
+// more than one goroutine at work it says what the job costs, not how long it took.
+func onCPU(f func(ctx context.Context) error) side {
+	return func(ctx context.Context) (time.Duration, error) {
+		start := cpuTime()
+		err := f(ctx)
+		return cpuTime() - start, err
+	}
+}
+
+// checkedFirst does the job once before each measurement and looks at the result.
+func checkedFirst(once func() error, right func() bool, s side) side {
+	return func(ctx context.Context) (time.Duration, error) {
+		if err := once(); err != nil {
+			return 0, err
+		}
+		if !right() {
+			return 0, errors.New("the result is wrong")
+		}
+		return s(ctx)
+	}
+}
+
+// cpuTime is the user and system time of this process.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 // timed is a side whose whole call counts.
 func timed(f func(ctx context.Context) error) side {

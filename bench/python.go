@@ -15,10 +15,13 @@ import (
 	"time"
 )
 
-//go:embed peer.py
-var peerScript string
+//go:embed peer_gulp.py
+var gulpScript string
 
-// A python is GulpIO2's process, kept for the whole run.
+//go:embed peer_blosc.py
+var bloscScript string
+
+// A python is a peer's process, kept for the whole run.
 type python struct {
 	cmd      *exec.Cmd
 	in       io.WriteCloser
@@ -26,26 +29,42 @@ type python struct {
 	versions string
 }
 
-// gulpio starts the peer, or says why it cannot.
+// gulpio starts GulpIO2, or says why it cannot.
 func (b *bench) gulpio(ctx context.Context) (*python, error) {
-	if b.peer != nil {
-		return b.peer, nil
+	return b.python(ctx, "gulpio2", gulpScript)
+}
+
+// blosc2 starts python-blosc2, or says why it cannot.
+func (b *bench) blosc2(ctx context.Context) (*python, error) {
+	return b.python(ctx, "blosc2", bloscScript)
+}
+
+// python starts the script once, with the first interpreter that has the module.
+func (b *bench) python(ctx context.Context, module, script string) (*python, error) {
+	if p := b.peers[module]; p != nil {
+		return p, nil
 	}
 	for _, name := range []string{os.Getenv("FARREAD_PYTHON"), filepath.Join(b.root, ".venv/bin/python"), "python3"} {
 		if _, err := exec.LookPath(name); name == "" || err != nil {
 			continue
 		}
-		if exec.CommandContext(ctx, name, "-c", "import gulpio2").Run() == nil {
-			p, err := startPython(ctx, name)
-			b.peer = p
-			return p, err
+		if exec.CommandContext(ctx, name, "-c", "import "+module).Run() == nil {
+			p, err := startPython(ctx, name, script)
+			if err != nil {
+				return nil, err
+			}
+			if b.peers == nil {
+				b.peers = map[string]*python{}
+			}
+			b.peers[module] = p
+			return p, nil
 		}
 	}
-	return nil, &skipped{"no Python with gulpio2: run 'make venv'"}
+	return nil, &skipped{"no Python with " + module + ": run 'make venv'"}
 }
 
-func startPython(ctx context.Context, name string) (*python, error) {
-	cmd := exec.CommandContext(ctx, name, "-c", peerScript)
+func startPython(ctx context.Context, name, script string) (*python, error) {
+	cmd := exec.CommandContext(ctx, name, "-c", script)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

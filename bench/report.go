@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -71,8 +73,8 @@ func report(ctx context.Context, b *bench, rows []row) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Measured %s on %s; %s, GOMAXPROCS %d; median of %d rounds, sides in turn.\n", time.Now().UTC().Format("2006-01-02"),
 		machine(ctx), runtime.Version(), runtime.GOMAXPROCS(0), b.rounds)
-	if b.peer != nil {
-		fmt.Fprintf(&out, "Peers: %s.\n", b.peer.versions)
+	for _, name := range slices.Sorted(maps.Keys(b.peers)) {
+		fmt.Fprintf(&out, "Peer: %s.\n", b.peers[name].versions)
 	}
 	out.WriteString("\n| job | goal | ours | peer | ratio | | |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, r := range rows {

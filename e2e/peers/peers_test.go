@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -56,7 +57,7 @@ func same(t *testing.T, want, got any) {
 	}
 }
 
-// python is an interpreter that has gulpio2. Without one the test is skipped, or
+// python is an interpreter that has the reference readers. Without one the test is skipped, or
 // fails where FARREAD_PEERS_REQUIRE is set.
 func python(t *testing.T) string {
 	t.Helper()
@@ -72,22 +73,28 @@ func python(t *testing.T) string {
 		if path, err = filepath.Abs(path); err != nil {
 			t.Fatal(err)
 		}
-		if exec.CommandContext(t.Context(), path, "-c", "import gulpio2").Run() == nil {
+		if exec.CommandContext(t.Context(), path, "-c", "import blosc, blosc2, gulpio2").Run() == nil {
 			return path
 		}
 	}
-	missing("no Python with gulpio2: run 'make venv'")
+	missing("no Python with blosc, blosc2 and gulpio2: run 'make venv'")
 	return ""
 }
 
 // run runs a script and decodes the JSON that it prints.
 func run(ctx context.Context, t *testing.T, out any, args ...string) {
 	t.Helper()
+	runIn(ctx, t, nil, out, args...)
+}
+
+// runIn is run with something to read for the script.
+func runIn(ctx context.Context, t *testing.T, in io.Reader, out any, args ...string) {
+	t.Helper()
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, python(t), args...)
 	// The index must not depend on the locale that it is opened in.
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "PYTHONUTF8=0", "PYTHONCOERCECLOCALE=0", "PYTHONDONTWRITEBYTECODE=1")
-	cmd.Stderr = &stderr
+	cmd.Stdin, cmd.Stderr = in, &stderr
 	text, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %v\n%s%.2000s", args, err, stderr.Bytes(), text)

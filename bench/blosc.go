@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/farread/farread/formats/blosc"
+)
+
+// chunkBytes is the size of the chunks that are measured, the default of b2nd.
+const chunkBytes = 4 << 20
+
+// A series is data of one kind, with items of the given size.
+type series struct {
+	name     string
+	typesize int
+	item     func(i int) uint64
+}
+
+// seriesOf are the kinds of data in the table.
+func seriesOf(name string) series {
+	r := rand.New(rand.NewPCG(7, 11)) //nolint:gosec // data, no secrets
+	walk := 0.0
+	f32 := func(v float64) uint64 { return uint64(math.Float32bits(float32(v))) }
+	switch name {
+	case "f32 sine": // smooth, with noise in the last bits
+		return series{name, 4, func(i int) uint64 { return f32(math.Sin(float64(i)/300) + 1e-5*r.Float64()) }}
+	case "f64 walk":
+		return series{name, 8, func(int) uint64 { walk += r.NormFloat64(); return math.Float64bits(walk) }}
+	case "i64 ramp":
+		return series{name, 8, func(i int) uint64 { return uint64(i) }} //nolint:gosec // not negative
+	case "time stamps": // nanoseconds, every millisecond, some late
+		t := uint64(1.7e18)
+		return series{name, 8, func(int) uint64 {
+			t += 1e6
+			if r.IntN(100) == 0 {
+				return t + uint64(r.IntN(1000))
+			}
+			return t
+		}}
+	case "sparse":
+		return series{name, 4, func(int) uint64 {
+			if r.IntN(200) == 0 {
+				return f32(r.Float64())
+			}
+			return 0
+		}}
+	}
+	panic("no such series: " + name)
+}
+
+func (s series) bytes(n int) []byte {
+	p := make([]byte, 0, n+8)
+	for i := 0; len(p) < n; i++ {
+		p = binary.LittleEndian.AppendUint64(p, s.item(i))[:len(p)+s.typesize]
+	}
+	return p[:n]
+}
+
+// file writes the series once into the folder of the run.
+func (b *bench) file(s series, n int) (string, []byte, error) {
+	data := s.bytes(n)
+	path := filepath.Join(b.dir, s.name+".raw")
+	return path, data, os.WriteFile(path, data, 0o600)
+}
+
+// A coding is one line of the table: data, codec, level and filter, and the goals.
+type coding struct {
+	series, codec  string
+	level          int
+	filter         string
+	decode, encode float64 // goals as ratios; 0: none
+}
+
+// codings are the rows of performance.md of the design. Very compressible data
+// under zstd is a class of its own.
+func codings() []coding {
+	return []coding{
+		{"f32 sine", "lz4", 5, "shuffle", 0.95, 0.7},
+		{"f64 walk", "lz4", 5, "shuffle", 0.95, 0.7},
+		{"f32 sine", "lz4", 5, "bitshuffle", 1.2, 0},
+		{"f64 walk", "lz4", 5, "bitshuffle", 1.2, 0},
+		{"f32 sine", "zstd", 1, "shuffle", 0.75, 0.7},
+		{"f64 walk", "zstd", 1, "shuffle", 0.75, 0.7},
+		{"i64 ramp", "zstd", 1, "shuffle", 0.5, 0},
+		{"time stamps", "zstd", 1, "shuffle", 0.5, 0},
+		{"sparse", "zstd", 1, "shuffle", 0.5, 0},
+		{"f32 sine", "blosclz", 5, "shuffle", 0.85, 0},
+		{"i64 ramp", "blosclz", 5, "shuffle", 0.6, 0},
+		{"f32 sine", "zlib", 5, "shuffle", 0.35, 0},
+		{"f64 walk", "zlib", 5, "shuffle", 0.35, 0},
+	}
+}
+
+func (c coding) String() string {
+	return fmt.Sprintf("%s %d + %s, %s", c.codec, c.level, c.filter, c.series)
+}
+
+func codecNamed(name string) blosc.Codec {
+	for c := blosc.BloscLZ; c <= blosc.Zstd; c++ {
+		if c.String() == name {
+			return c
+		}
+	}
+	panic("no such codec: " + name)
+}
+
+func (c coding) options(level, typesize int) blosc.EncodeOptions {
+	f := blosc.Shuffle
+	if c.filter == "bitshuffle" {
+		f = blosc.BitShuffle
+	}
+	return blosc.EncodeOptions{Codec: codecNamed(c.codec), Level: level, TypeSize: typesize, Filters: []blosc.Filter{{ID: f}}}
+}
+
+// theirs has the peer encode the data into a chunk, and says how many bytes it is.
+func (c coding) theirs(p *python, w *work, raw, chunk string, typesize, reps int) side {
+	return p.side(w, "encode", raw, chunk, c.codec, strconv.Itoa(c.level), c.filter, strconv.Itoa(typesize), strconv.Itoa(reps))
+}
+
+// bloscDecode: one thread decodes chunks that python-blosc2 wrote.
+func bloscDecode(ctx context.Context, b *bench) ([]row, error) {
+	p, err := b.blosc2(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, c := range codings() {
+		s := seriesOf(c.series)
+		raw, data, err := b.file(s, pick(b, chunkBytes, 1<<18))
+		if err != nil {
+			return nil, err
+		}
+		path, reps := filepath.Join(b.dir, "peer.chunk"), pick(b, 40, 2)
+		var w work
+		if _, err := c.theirs(p, &w, raw, path, s.typesize, 1)(ctx); err != nil {
+			return nil, err
+		}
+		chunk, err := os.ReadFile(path) //nolint:gosec // a file of our own
+		if err != nil {
+			return nil, err
+		}
+		d, err := b.interleave(ctx, decodeChunk(chunk, data, reps), p.side(&w, "decode", path, strconv.Itoa(reps)))
+		if err != nil {
+			return nil, err
+		}
+		r := against("decode "+c.String(), "B", float64(len(data)*reps), d[0], d[1], c.decode)
+		r.note = fmt.Sprintf("ratio of the chunk %.1f", float64(len(data))/float64(len(chunk)))
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// decodeChunk decodes a chunk into the same memory, reps times, after once that
+// does not count and is compared.
+func decodeChunk(chunk, want []byte, reps int) side {
+	dst := make([]byte, len(want))
+	decode := func() error {
+		n, err := blosc.DecodeInto(dst, chunk)
+		if err == nil && n != len(want) {
+			err = fmt.Errorf("%d bytes decoded, not %d", n, len(want))
+		}
+		return err
+	}
+	job := onCPU(func(context.Context) error {
+		for range reps {
+			if err := decode(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return checkedFirst(decode, func() bool { return string(dst) == string(want) }, job)
+}
+
+// bloscEncode: one thread encodes; ours at the first level whose chunk is at most
+// 2 % larger than the peer's.
+func bloscEncode(ctx context.Context, b *bench) ([]row, error) {
+	p, err := b.blosc2(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, c := range codings() {
+		if c.encode == 0 {
+			continue
+		}
+		s := seriesOf(c.series)
+		raw, data, err := b.file(s, pick(b, chunkBytes, 1<<18))
+		if err != nil {
+			return nil, err
+		}
+		path, reps := filepath.Join(b.dir, "peer.chunk"), pick(b, 20, 1)
+		var w work
+		if _, err := c.theirs(p, &w, raw, path, s.typesize, 1)(ctx); err != nil {
+			return nil, err
+		}
+		level, size, equal, err := c.level4(data, s.typesize, int(w.bytes))
+		if err != nil {
+			return nil, err
+		}
+		d, err := b.interleave(ctx, encodeChunk(c.options(level, s.typesize), data, reps), c.theirs(p, &w, raw, path, s.typesize, reps))
+		if err != nil {
+			return nil, err
+		}
+		r := against("encode "+c.String(), "B", float64(len(data)*reps), d[0], d[1], c.encode)
+		r.met = r.met && equal
+		r.note = fmt.Sprintf("our level %d: ratio %.3f, the peer's %.3f", level, ratio(data, size), ratio(data, int(w.bytes)))
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func ratio(data []byte, size int) float64 { return float64(len(data)) / float64(size) }
+
+// level4 is our first level whose chunk is at most 2 % larger than theirs; where
+// there is none the one with the best ratio, and equal is false.
+func (c coding) level4(data []byte, typesize, theirs int) (level, size int, equal bool, err error) {
+	size = math.MaxInt
+	for l := 1; l <= 9; l++ {
+		chunk, err := blosc.AppendEncoded(nil, data, c.options(l, typesize))
+		if err != nil {
+			return 0, 0, false, err
+		}
+		if len(chunk) < size {
+			level, size = l, len(chunk)
+		}
+		if float64(len(chunk)) <= 1.02*float64(theirs) {
+			return l, len(chunk), true, nil
+		}
+	}
+	return level, size, false, nil
+}
+
+func encodeChunk(o blosc.EncodeOptions, data []byte, reps int) side {
+	var chunk []byte
+	return onCPU(func(context.Context) error {
+		for range reps {
+			var err error
+			if chunk, err = blosc.AppendEncoded(chunk[:0], data, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

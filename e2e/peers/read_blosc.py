@@ -1,0 +1,70 @@
+"""Reads Blosc chunks, frames and arrays with the reference libraries and prints JSON.
+
+One JSON list on stdin: [{"path": P, "kind": "blosc1" | "blosc2" | "frame" | "b2nd"}, ...].
+One JSON list on stdout, in the same order: what the library found, or {"error": text}.
+"""
+import base64
+import hashlib
+import json
+import sys
+
+import blosc
+import blosc2
+import numpy as np
+
+ext = blosc2.blosc2_ext
+
+
+def sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+def chunk(path, kind):
+    with open(path, "rb") as f:
+        raw = f.read()
+    data = bytes(blosc.decompress(raw) if kind == "blosc1" else blosc2.decompress2(raw))
+    return {"sha256": sha(data), "nbytes": len(data)}
+
+
+def frame(path):
+    obj = ext.open(path, mode="r", offset=0)
+    sc = getattr(obj, "schunk", obj)
+    data = [bytes(sc.decompress_chunk(i)) for i in range(sc.nchunks)]
+    return {
+        "sha256": sha(b"".join(data)), "nbytes": sc.nbytes, "nchunks": sc.nchunks, "typesize": sc.typesize,
+        "chunks": [len(d) for d in data],
+        "metalayers": {k: b64(ext.meta__getitem__(sc, k)) for k in ext.meta_keys(sc)},
+        "vlmetalayers": {k: b64(ext.vlmeta.get_vlmeta(sc.vlmeta, k)) for k in sc.vlmeta},
+    }
+
+
+def array(path):
+    out = frame(path)
+    a = blosc2.open(path, mode="r")
+    whole = np.asarray(a[()] if a.ndim == 0 else a[...])
+    out.update(shape=list(a.shape), chunkshape=list(a.chunks), blockshape=list(a.blocks),
+               dtype=whole.dtype.str if whole.dtype.names is None else str(whole.dtype.descr),
+               sha256=sha(np.ascontiguousarray(whole).tobytes()))
+    if a.ndim and all(a.shape):  # one item by its index: a block of its own
+        at = tuple(n // 2 for n in a.shape)
+        assert np.asarray(a[at]).tobytes() == np.asarray(whole[at]).tobytes(), at
+    return out
+
+
+def main():
+    out = []
+    for job in json.load(sys.stdin):
+        try:
+            path, kind = job["path"], job["kind"]
+            out.append(array(path) if kind == "b2nd" else frame(path) if kind == "frame" else chunk(path, kind))
+        except Exception as e:  # the reader's own words, for the test to show
+            out.append({"error": repr(e)})
+    json.dump(out, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
