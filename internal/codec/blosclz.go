@@ -10,71 +10,79 @@ const (
 	blzEscape  = 0x1fff
 )
 
-// decodeBloscLZ fills dst, or says that src is not a stream of that size.
+// decodeBloscLZ fills dst, or says that src is not a stream of that size. It may
+// overwrite a few bytes between the length and the capacity of dst.
 func decodeBloscLZ(dst, src []byte) bool {
 	if len(src) == 0 {
 		return false
 	}
-	o, p := 0, 1
-	ctrl := int(src[0] & 0x1f)
+	end := len(dst)
+	dst = dst[:min(cap(dst), end+32)]
+	o, p, ctrl := 0, 1, int(src[0]&0x1f)
 	for {
 		if ctrl < 32 {
 			n := ctrl + 1
-			if n > len(dst)-o || n > len(src)-p {
-				return false
+			if len(dst)-o >= 32 && len(src)-p >= 32 {
+				*(*[32]byte)(dst[o:]) = *(*[32]byte)(src[p:])
+			} else {
+				if n > end-o || n > len(src)-p {
+					return false
+				}
+				copy(dst[o:o+n], src[p:p+n])
 			}
-			copy(dst[o:o+n], src[p:p+n])
 			o, p = o+n, p+n
-			if p >= len(src) {
-				return o == len(dst)
+			if p >= len(src) || o > end {
+				return o == end
 			}
 			ctrl = int(src[p])
 			p++
 			continue
 		}
-		n, dist := ctrl>>5-1, ctrl&31<<8
-		if n == 6 {
-			for {
-				if p >= len(src)-1 {
-					return false
-				}
-				b := int(src[p])
-				p++
-				n += b
-				if b != 255 {
-					break
-				}
-			}
-		}
-		if p >= len(src)-1 {
-			return false
-		}
-		dist += int(src[p])
-		p++
-		n += 3
-		if dist == blzEscape {
-			if p >= len(src)-1 {
-				return false
-			}
-			dist += int(src[p])<<8 | int(src[p+1])
-			p += 2
-		}
-		dist++
+		n, dist, q := bloscLZMatch(src, p, ctrl)
 		// A stream never ends with a match: C stops before it copies.
-		if n > len(dst)-o || dist > o || p >= len(src) {
+		if n > end-o || dist > o || q >= len(src) {
 			return false
 		}
-		ctrl = int(src[p])
-		p++
-		copyMatch(dst, o, dist, n)
+		p = q + 1
+		ctrl = int(src[q])
+		if n <= 32 && dist >= 16 && len(dst)-o >= 32 {
+			*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[o-dist:])
+			*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[o-dist+16:])
+		} else {
+			copyMatch(dst, o, dist, n)
+		}
 		o += n
 	}
 }
 
-// copyMatch writes n bytes to dst[o:] that repeat what lies dist before them.
-func copyMatch(dst []byte, o, dist, n int) {
-	e, s := o+n, o-dist
-	for o < e {
-		o += copy(dst[o:e], dst[s:o])
+// bloscLZMatch reads what follows the control byte of a match and returns where
+// it ends, which is behind src where that is too short.
+func bloscLZMatch(src []byte, p, ctrl int) (n, dist, q int) {
+	n, dist = ctrl>>5+2, ctrl&31<<8
+	if n == 9 {
+		for {
+			if p >= len(src)-1 {
+				return 0, 0, len(src)
+			}
+			b := int(src[p])
+			p++
+			n += b
+			if b != 255 {
+				break
+			}
+		}
 	}
+	if p >= len(src)-1 {
+		return 0, 0, len(src)
+	}
+	dist += int(src[p]) + 1
+	p++
+	if dist == blzEscape+1 {
+		if p >= len(src)-1 {
+			return 0, 0, len(src)
+		}
+		dist += int(src[p])<<8 | int(src[p+1])
+		p += 2
+	}
+	return n, dist, p
 }

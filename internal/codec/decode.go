@@ -14,7 +14,7 @@ var errSize = errors.New("the decoded size is not the expected one")
 // tables and buffers of the codecs that it met, so a caller with many streams
 // keeps one for each goroutine: it is not for concurrent use.
 type Decoder struct {
-	zlib zlibDecoder
+	zlib inflater
 	zstd zstdDecoder
 }
 
@@ -47,7 +47,7 @@ func (d *Decoder) Decode(id ID, dst, src, dict []byte) error {
 	case Snappy:
 		ok, err = decodeSnappy(dst, src)
 	case Zlib:
-		ok, err = d.zlib.decode(dst, src)
+		ok = d.zlib.decode(dst, src)
 	case Zstd:
 		ok, err = d.zstd.decode(dst, src, dict)
 	default:

@@ -1,0 +1,403 @@
+package codec
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// inflater decodes zlib streams (RFC 1950 and 1951) that lie in memory, into
+// memory of known size: that spares the window, the copies and the states of a
+// decoder of streams, which are most of the cost for compressible data.
+type inflater struct {
+	src []byte
+	pos int    // next byte of src for the bit buffer; may run past its end, see refill
+	bb  uint64 // bits not used yet, the next one lowest
+	nb  uint   // how many of them are counted
+
+	lit  [1<<litBits + 144<<(maxCode-litBits)]uint32
+	dist [1<<distBits + 15<<(maxCode-distBits)]uint32
+	lens [286 + 30]uint8
+}
+
+// Codes of up to litBits or distBits bits are found by one look into the table;
+// longer ones by a second, in a part of the table that shares their first bits.
+// A complete code has two or more codes for each such part, which bounds the
+// tables: at most 288 symbols, and 30.
+const (
+	litBits  = 11
+	distBits = 8
+	maxCode  = 15
+)
+
+// An entry of a table: how many bits the code has (bits 0 to 3), how many extra
+// bits follow (4 to 7), and from bit 8 on the byte, base length, base distance
+// or, for a second look, where its part begins behind the table of first looks.
+const (
+	entExtra   = 4
+	entValue   = 8
+	entMask    = 1<<15 - 1 // of a value
+	entLiteral = 1 << 31
+	entOther   = 1 << 30 // end of block, second look or no code
+	entEnd     = 1 << 29
+	entSecond  = 1 << 28
+)
+
+// decode says whether src begins with a complete zlib stream that makes exactly
+// len(dst) bytes. It may overwrite bytes between length and capacity of dst.
+func (f *inflater) decode(dst, src []byte) bool {
+	// Method 8, a window of at most 32 KiB, a checksum of the two bytes, no
+	// preset dictionary.
+	if len(src) < 2 || src[0]&15 != 8 || src[0]>>4 > 7 || (int(src[0])<<8|int(src[1]))%31 != 0 || src[1]&0x20 != 0 {
+		return false
+	}
+	f.src, f.pos, f.bb, f.nb = src, 2, 0, 0
+	defer func() { f.src = nil }()
+	end := len(dst)
+	room := dst[:min(cap(dst), end+32)]
+	o := 0
+	for last := false; !last; {
+		f.refill()
+		if f.overrun() {
+			return false
+		}
+		last = f.take(1) != 0
+		ok := false
+		switch f.take(2) {
+		case 0:
+			o, ok = f.stored(dst, o)
+		case 1:
+			ok = f.fixedCodes()
+			if ok {
+				o, ok = f.block(room, o, end)
+			}
+		case 2:
+			ok = f.readCodes()
+			if ok {
+				o, ok = f.block(room, o, end)
+			}
+		}
+		if !ok {
+			return false
+		}
+	}
+	f.align()
+	if o != end || f.pos < 0 || len(src)-f.pos < 4 {
+		return false
+	}
+	return binary.BigEndian.Uint32(src[f.pos:]) == adler(dst)
+}
+
+// refill makes at least 56 bits available. Behind the end of src it makes
+// zeros; overrun tells when such were used.
+func (f *inflater) refill() {
+	if len(f.src)-f.pos >= 8 {
+		f.bb |= binary.LittleEndian.Uint64(f.src[f.pos:]) << (f.nb & 63)
+		f.pos += int(63-f.nb) >> 3
+		f.nb |= 56
+		return
+	}
+	f.bb, f.pos, f.nb = refillTail(f.src, f.bb, f.pos, f.nb)
+}
+
+func refillTail(src []byte, bb uint64, pos int, nb uint) (uint64, int, uint) {
+	for ; nb <= 56; nb += 8 {
+		if pos < len(src) {
+			bb |= uint64(src[pos]) << nb
+		}
+		pos++
+	}
+	return bb, pos, nb
+}
+
+func (f *inflater) overrun() bool { return f.pos-int(f.nb>>3) > len(f.src) }
+
+// take uses n bits that refill has made available.
+func (f *inflater) take(n uint) int {
+	v := int(f.bb & (1<<n - 1))
+	f.bb >>= n
+	f.nb -= n
+	return v
+}
+
+// align gives whole bytes back, so that pos is the next byte after the bits used.
+func (f *inflater) align() {
+	f.pos -= int(f.nb >> 3)
+	f.bb, f.nb = 0, 0
+}
+
+func (f *inflater) stored(dst []byte, o int) (int, bool) {
+	f.align()
+	if len(f.src)-f.pos < 4 {
+		return o, false
+	}
+	n := int(binary.LittleEndian.Uint16(f.src[f.pos:]))
+	if n^0xffff != int(binary.LittleEndian.Uint16(f.src[f.pos+2:])) {
+		return o, false
+	}
+	f.pos += 4
+	if n > len(f.src)-f.pos || n > len(dst)-o {
+		return o, false
+	}
+	copy(dst[o:], f.src[f.pos:f.pos+n])
+	f.pos += n
+	return o + n, true
+}
+
+// block decodes symbols to dst[o:end] until the end of the block.
+func (f *inflater) block(dst []byte, o, end int) (int, bool) {
+	src, pos, bb, nb := f.src, f.pos, f.bb, f.nb
+	for {
+		if len(src)-pos >= 8 {
+			bb |= binary.LittleEndian.Uint64(src[pos:]) << (nb & 63)
+			pos += int(63-nb) >> 3
+			nb |= 56
+		} else {
+			bb, pos, nb = refillTail(src, bb, pos, nb)
+			if pos-int(nb>>3) > len(src) {
+				return o, false
+			}
+		}
+		e := f.lit[bb&(1<<litBits-1)]
+		// 56 bits hold two short literals and a length with its extra bits.
+		for range 2 {
+			if e&entLiteral == 0 {
+				break
+			}
+			if o >= end {
+				return o, false
+			}
+			dst[o] = byte(e >> entValue)
+			o++
+			bb >>= e & 15
+			nb -= uint(e & 15)
+			e = f.lit[bb&(1<<litBits-1)]
+		}
+		if e&entOther != 0 {
+			if e&entSecond != 0 {
+				bb >>= litBits
+				nb -= litBits
+				e = f.lit[1<<litBits+int(e>>entValue&entMask)+int(bb&(1<<(maxCode-litBits)-1))]
+			}
+			if e&entOther != 0 {
+				f.pos, f.bb, f.nb = pos, bb>>(e&15), nb-uint(e&15)
+				return o, e&entEnd != 0
+			}
+		}
+		n := int(e >> entValue & entMask)
+		if e&entLiteral != 0 {
+			if o >= end {
+				return o, false
+			}
+			dst[o] = byte(n)
+			o++
+			bb >>= e & 15
+			nb -= uint(e & 15)
+			continue
+		}
+		x := uint(e >> entExtra & 15)
+		bb >>= e & 15
+		n += int(bb & (1<<x - 1))
+		bb >>= x
+		nb -= uint(e&15) + x
+
+		if len(src)-pos >= 8 {
+			bb |= binary.LittleEndian.Uint64(src[pos:]) << (nb & 63)
+			pos += int(63-nb) >> 3
+			nb |= 56
+		} else {
+			bb, pos, nb = refillTail(src, bb, pos, nb)
+		}
+		e = f.dist[bb&(1<<distBits-1)]
+		if e&entOther != 0 {
+			if e&entSecond == 0 {
+				return o, false
+			}
+			bb >>= distBits
+			nb -= distBits
+			e = f.dist[1<<distBits+int(e>>entValue&entMask)+int(bb&(1<<(maxCode-distBits)-1))]
+			if e&entOther != 0 {
+				return o, false
+			}
+		}
+		x = uint(e >> entExtra & 15)
+		bb >>= e & 15
+		dist := int(e>>entValue&entMask) + int(bb&(1<<x-1))
+		bb >>= x
+		nb -= uint(e&15) + x
+		if n > end-o || dist > o {
+			return o, false
+		}
+		if n <= 32 && dist >= 16 && len(dst)-o >= 32 {
+			*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[o-dist:])
+			*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[o-dist+16:])
+		} else {
+			copyMatch(dst, o, dist, n)
+		}
+		o += n
+	}
+}
+
+// codeOrder is the order in which the lengths of the code for lengths come.
+const codeOrder = "\x10\x11\x12\x00\x08\x07\x09\x06\x0a\x05\x0b\x04\x0c\x03\x0d\x02\x0e\x01\x0f"
+
+// readCodes reads the two codes of a block from its header.
+func (f *inflater) readCodes() bool {
+	nlit, ndist, ncode := 257+f.take(5), 1+f.take(5), 4+f.take(4)
+	if nlit > 286 || ndist > 30 {
+		return false
+	}
+	lens := f.lens[:nlit+ndist]
+	var first [19]uint8
+	for i := range ncode {
+		f.refill()
+		first[codeOrder[i]] = uint8(f.take(3))
+	}
+	// The code for lengths lies where the code for distances comes later.
+	if !buildTable(f.dist[:], 7, first[:], func(s int) uint32 { return uint32(s) << entValue }) {
+		return false
+	}
+	for i := 0; i < len(lens); {
+		f.refill()
+		if f.overrun() {
+			return false
+		}
+		e := f.dist[f.bb&0x7f]
+		if e&entOther != 0 {
+			return false
+		}
+		f.take(uint(e & 15))
+		v, n := uint8(e>>entValue), 1
+		switch v {
+		case 16:
+			if i == 0 {
+				return false
+			}
+			v, n = lens[i-1], 3+f.take(2)
+		case 17:
+			v, n = 0, 3+f.take(3)
+		case 18:
+			v, n = 0, 11+f.take(7)
+		}
+		if n > len(lens)-i {
+			return false
+		}
+		for ; n > 0; n-- {
+			lens[i] = v
+			i++
+		}
+	}
+	if lens[256] == 0 {
+		return false // no block ends without its end
+	}
+	return buildTable(f.lit[:], litBits, lens[:nlit], litEntry) &&
+		buildTable(f.dist[:], distBits, lens[nlit:], distEntry)
+}
+
+// fixedCodes makes the tables of the code that the format defines.
+func (f *inflater) fixedCodes() bool {
+	var lens [288]uint8
+	for i := range lens {
+		switch {
+		case i < 144:
+			lens[i] = 8
+		case i < 256:
+			lens[i] = 9
+		case i < 280:
+			lens[i] = 7
+		default:
+			lens[i] = 8
+		}
+	}
+	var dist [32]uint8
+	for i := range dist {
+		dist[i] = 5
+	}
+	return buildTable(f.lit[:], litBits, lens[:], litEntry) &&
+		buildTable(f.dist[:], distBits, dist[:], distEntry)
+}
+
+// litEntry is the entry of a literal, length or end, without its code's length.
+func litEntry(s int) uint32 {
+	switch {
+	case s < 256:
+		return entLiteral | uint32(s)<<entValue
+	case s == 256:
+		return entOther | entEnd
+	case s < 265:
+		return uint32(s-254) << entValue
+	case s < 285: // four lengths for each number of extra bits
+		x := uint32(s-261) / 4
+		return (3+(4+uint32(s-265)%4)<<x)<<entValue | x<<entExtra
+	case s == 285:
+		return 258 << entValue
+	}
+	return entOther
+}
+
+func distEntry(s int) uint32 {
+	switch {
+	case s < 4:
+		return uint32(s+1) << entValue
+	case s < 30: // two distances for each number of extra bits
+		x := uint32(s-2) / 2
+		return (1+(2+uint32(s)%2)<<x)<<entValue | x<<entExtra
+	}
+	return entOther
+}
+
+// buildTable lays out a canonical code, given the lengths of its codes. It
+// refuses more codes than fit, or fewer, apart from a lone code of one bit or
+// none at all, which encoders write for blocks without matches.
+func buildTable(t []uint32, tableBits int, lens []uint8, entry func(int) uint32) bool {
+	var count, next [maxCode + 1]int
+	for _, l := range lens {
+		count[l]++
+	}
+	used := len(lens) - count[0]
+	count[0] = 0
+	code := 0
+	for l := 1; l <= maxCode; l++ {
+		code = (code + count[l-1]) << 1
+		next[l] = code
+		if code+count[l] > 1<<l {
+			return false
+		}
+	}
+	first := t[:1<<tableBits]
+	clear(first)
+	if next[maxCode]+count[maxCode] != 1<<maxCode {
+		if used > 1 || used == 1 && count[1] != 1 {
+			return false
+		}
+		for i := range first {
+			first[i] = entOther
+		}
+	}
+	parts := t[len(first):]
+	free, size := 0, 1<<(maxCode-tableBits)
+	for s, l8 := range lens {
+		l := int(l8)
+		if l == 0 {
+			continue
+		}
+		rev := int(bits.Reverse16(uint16(next[l])) >> (16 - l))
+		next[l]++
+		e := entry(s)
+		if l <= tableBits {
+			for i := rev; i < len(first); i += 1 << l {
+				first[i] = e | uint32(l)
+			}
+			continue
+		}
+		head := &first[rev&(len(first)-1)]
+		if *head == 0 {
+			*head = entOther | entSecond | uint32(free)<<entValue
+			free += size
+		}
+		part := parts[*head>>entValue&entMask:][:size]
+		for i := rev >> tableBits; i < size; i += 1 << (l - tableBits) {
+			part[i] = e | uint32(l-tableBits)
+		}
+	}
+	return true
+}

@@ -1,0 +1,105 @@
+package codec
+
+import "encoding/binary"
+
+// Decoders spend their time in copies of a few bytes, for which calling copy is
+// slow. The ones below copy arrays of a fixed size, which the compiler turns
+// into a few moves, and so write more than was asked for where there is room:
+// what lies behind is overwritten by the next instruction of the stream.
+
+// piece is how far a repeated pattern grows before it is copied on in pieces of
+// one size: both ends of the copy stay in the first-level cache.
+const piece = 8 << 10
+
+// copyMatch writes to dst[o:o+n] what lies dist bytes before it, a pattern of
+// dist bytes again and again where the two overlap. The caller has checked that
+// 0 < dist <= o and 0 <= n <= len(dst)-o. Up to 32 bytes behind o+n may be
+// overwritten; it is faster where dst has them.
+func copyMatch(dst []byte, o, dist, n int) {
+	s, e := o-dist, o+n
+	switch {
+	case dist < 16:
+		copyPattern(dst, o, dist, n)
+	case n <= 32 && len(dst)-o >= 32: // the lengths that are common, without a loop
+		*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[s:])
+		*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[s+16:])
+	case n <= 128 && len(dst)-e >= 32:
+		for ; o < e; o, s = o+32, s+32 {
+			*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[s:])
+			*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[s+16:])
+		}
+	default:
+		for o < e {
+			o += copy(dst[o:e], dst[s:o])
+		}
+	}
+}
+
+// copyPattern is copyMatch for distances below 16.
+func copyPattern(dst []byte, o, dist, n int) {
+	s, e := o-dist, o+n
+	switch {
+	case n > 256 || len(dst)-e < 32:
+		if dist == 1 {
+			fillRun(dst[o:e], dst[s])
+		} else {
+			extend(dst[s:e], dist)
+		}
+	case dist == 1:
+		splat := uint64(dst[s]) * 0x0101010101010101
+		for ; o < e; o += 32 {
+			b := (*[32]byte)(dst[o:])
+			binary.LittleEndian.PutUint64(b[:], splat)
+			binary.LittleEndian.PutUint64(b[8:], splat)
+			binary.LittleEndian.PutUint64(b[16:], splat)
+			binary.LittleEndian.PutUint64(b[24:], splat)
+		}
+	case dist < 8:
+		// The pattern as often as it fits into a word, which is then stored at
+		// steps of whole patterns.
+		w := 8 * uint(dist)
+		v := binary.LittleEndian.Uint64(dst[s:]) & (1<<w - 1)
+		v |= v << w
+		v |= v << (2 * w)
+		v |= v << (4 * w)
+		for step := 8 - 8%dist; o < e; o += step {
+			binary.LittleEndian.PutUint64(dst[o:], v)
+		}
+	default:
+		for ; o < e; o, s = o+8, s+8 {
+			*(*[8]byte)(dst[o:]) = *(*[8]byte)(dst[s:])
+		}
+	}
+}
+
+// fillRun sets every byte of b to v.
+func fillRun(b []byte, v byte) {
+	if v == 0 {
+		clear(b)
+		return
+	}
+	splat, i := uint64(v)*0x0101010101010101, 0
+	for ; i < 64 && i+8 <= len(b); i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], splat)
+	}
+	if i == 64 {
+		extend(b, 64)
+		return
+	}
+	for ; i < len(b); i++ {
+		b[i] = v
+	}
+}
+
+// extend repeats the n bytes that b begins with to its end.
+func extend(b []byte, n int) {
+	if n > len(b) {
+		return
+	}
+	for k := n; k < len(b); {
+		k += copy(b[k:], b[:n])
+		if n < piece {
+			n = k
+		}
+	}
+}
