@@ -1,0 +1,187 @@
+package cframe
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+)
+
+const (
+	offsetLen    = 8
+	maxChunks    = 1<<28 - 1 // their offsets are one chunk, of int32 bytes
+	minChunkLen  = 32        // what C insists on
+	overhead     = 32        // of a chunk that does not compress (BLOSC2_MAX_OVERHEAD)
+	specialShift = 56
+
+	// A block of equal offsets shrinks to a few bytes. C's blocks of 16 to 512
+	// KiB give ratios up to 15000; what claims more only wants memory.
+	maxOffsetsRatio = 1 << 14
+	freeOffsets     = 1 << 20
+)
+
+// A table holds the offsets of all chunks: 8 bytes each as they came out of the
+// offsets chunk, or one number where all are equal.
+type table struct {
+	n      int
+	same   int64   // of all chunks, where le is nil
+	le     []byte  // little endian
+	sorted []int64 // those of stored chunks, where le is not in order
+	end    int64   // of the section of chunks
+}
+
+func (t *table) at(i int) int64 {
+	if t.le == nil {
+		return t.same
+	}
+	return int64(binary.LittleEndian.Uint64(t.le[i*offsetLen:])) //nolint:gosec // special offsets are negative
+}
+
+// room is how many bytes there are from the offset of a stored chunk to the
+// next one, which is the most that the chunk can take.
+func (t *table) room(off int64) int64 {
+	if t.le == nil {
+		return t.end - off
+	}
+	if t.sorted != nil {
+		if k, _ := slices.BinarySearch(t.sorted, off+1); k < len(t.sorted) {
+			return t.sorted[k] - off
+		}
+		return t.end - off
+	}
+	if k := sort.Search(t.n, func(i int) bool { return t.at(i) > off }); k < t.n {
+		return t.at(k) - off
+	}
+	return t.end - off
+}
+
+// special gives the kind of a chunk that is not stored, by its offset.
+func special(off int64) (blosc.Special, bool) {
+	if off >= 0 {
+		return blosc.None, true
+	}
+	switch uint64(off) { //nolint:gosec // as bits
+	case 0x81 << specialShift:
+		return blosc.Zeros, true
+	case 0x82 << specialShift:
+		return blosc.NaN, true
+	case 0x84 << specialShift:
+		return blosc.Uninit, true
+	}
+	return blosc.None, false
+}
+
+// chunks is how many chunks the header implies, -1 where only the offsets
+// chunk tells.
+func (in *Info) chunks(l formats.Limits) (int64, error) {
+	if in.NBytes == 0 {
+		return 0, nil
+	}
+	if in.ChunkSize == 0 {
+		return -1, nil
+	}
+	return checkChunks((in.NBytes-1)/int64(in.ChunkSize)+1, l)
+}
+
+func checkChunks(n int64, l formats.Limits) (int64, error) {
+	if n > maxChunks {
+		return 0, corrupt("header", atNBytes, "%d chunks", n)
+	}
+	if n > l.MaxEntries {
+		return 0, tooLarge("header", atNBytes, "%d chunks, %d allowed", n, l.MaxEntries)
+	}
+	return n, nil
+}
+
+// parseTable decodes the offsets chunk, all of whose bytes are in b, and checks
+// each offset. n is what chunks gave.
+func (in *Info) parseTable(b []byte, n int64, l formats.Limits) (table, error) {
+	off := in.indexOff()
+	h, err := blosc.ParseHeader(b)
+	if err != nil {
+		return table{}, wrap("offsets", off, err)
+	}
+	if n < 0 {
+		if n, err = checkChunks(int64(h.NBytes)/offsetLen, l); err != nil {
+			return table{}, err
+		}
+	}
+	if int64(h.NBytes) != n*offsetLen || h.VL {
+		return table{}, corrupt("offsets", off, "%d bytes for %d chunks", h.NBytes, n)
+	}
+	t := table{n: int(n), end: in.CBytes}
+	if v := b[h.Len():]; h.Special == blosc.Value && h.CBytes == h.Len()+offsetLen && len(v) >= offsetLen {
+		t.same = int64(binary.LittleEndian.Uint64(v)) //nolint:gosec // special offsets are negative
+	} else if h.Special != blosc.Zeros {
+		if t.le, err = decodeOffsets(b, &h, off, l); err != nil {
+			return table{}, err
+		}
+	}
+	return t, in.checkTable(&t)
+}
+
+func decodeOffsets(b []byte, h *blosc.Header, off int64, l formats.Limits) ([]byte, error) {
+	if h.NBytes > freeOffsets && h.NBytes/maxOffsetsRatio > h.CBytes {
+		return nil, tooLarge("offsets", off, "%d bytes out of %d", h.NBytes, h.CBytes)
+	}
+	if err := checkMeta("offsets", int64(h.NBytes), l); err != nil {
+		return nil, err
+	}
+	o := blosc.DecodeOptions{MaxDecoded: l.MaxMeta, TypeSize: offsetLen}
+	le, err := o.AppendDecoded(nil, b)
+	if err != nil {
+		return nil, wrap("offsets", off, err)
+	}
+	return le, nil
+}
+
+// checkTable checks every offset and sorts them where they are not in order.
+func (in *Info) checkTable(t *table) error {
+	ordered, last, stored := true, int64(-1), 0
+	count := t.n
+	if t.le == nil {
+		count = min(1, t.n)
+	}
+	for i := range count {
+		off := t.at(i)
+		if err := in.checkOffset(i, off); err != nil {
+			return err
+		}
+		if off >= 0 {
+			stored++
+		}
+		ordered = ordered && off >= last && off >= 0
+		last = off
+	}
+	if t.le == nil || ordered || in.Sparse {
+		return nil
+	}
+	t.sorted = make([]int64, 0, stored)
+	for i := range count {
+		if off := t.at(i); off >= 0 {
+			t.sorted = append(t.sorted, off)
+		}
+	}
+	slices.Sort(t.sorted)
+	return nil
+}
+
+func (in *Info) checkOffset(i int, off int64) error {
+	kind, ok := special(off)
+	switch {
+	case !ok:
+		return corrupt("offsets", in.indexOff(), "chunk %d at %#x", i, uint64(off)) //nolint:gosec // as bits
+	case kind != blosc.None && in.ChunkSize <= 0:
+		return corrupt("offsets", in.indexOff(), "chunk %d is %s, of no known size", i, kind)
+	case kind == blosc.NaN && in.TypeSize != 4 && in.TypeSize != 8:
+		return corrupt("offsets", in.indexOff(), "chunk %d is NaN, of items of %d bytes", i, in.TypeSize)
+	case in.Sparse && off > math.MaxUint32:
+		return corrupt("offsets", in.indexOff(), "chunk %d in object %d", i, off)
+	case !in.Sparse && kind == blosc.None && off > in.CBytes-minChunkLen:
+		return corrupt("offsets", in.indexOff(), "chunk %d at %d of %d", i, off, in.CBytes)
+	}
+	return nil
+}

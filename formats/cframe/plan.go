@@ -1,0 +1,185 @@
+package cframe
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/farread/farread/rangeio"
+)
+
+// A group is what one want costs, by estimate: the bytes of its chunk and those
+// of the blocks wanted of it, block starts included.
+type group struct {
+	whole  int64 // of the chunk at most
+	blocks int64
+}
+
+func (g group) extra() int64 { return max(g.whole-g.blocks, 0) }
+
+// largeFlight is how many large requests fill a machine's link to the store, as
+// in objstore.
+const largeFlight = 16
+
+// choose says which chunks are read whole at once (true) and of which the block
+// starts are read first and the blocks next. It is a pure function of sizes and
+// policy.
+//
+// Reading every chunk whole saves a round trip, or one for each wave of
+// p.Parallel requests. MaxGap is what the policy reads and drops to save one on
+// a connection, so the extra bytes of all chunks may be MaxGap; or more, up to
+// MaxGap on each of the connections that fill the link, where they stay within
+// OverRead of the bytes wanted.
+//
+// Where the round trip is spent anyway, a chunk is still read whole if its extra
+// bytes are no more than what the policy drops to save a request: Free, or
+// OverRead of its blocks, but never more than these. A policy that prefers
+// requests joined to requests in flight (Parallel up to 1) pays up to MaxGap for
+// each chunk to save one of its two requests.
+func choose(groups []group, p rangeio.Policy) []bool {
+	whole := make([]bool, len(groups))
+	var extra, wanted int64
+	partial := 0
+	for _, g := range groups {
+		extra += g.extra()
+		wanted += min(g.blocks, g.whole)
+		if g.extra() > p.Free {
+			partial++
+		}
+	}
+	all := extra <= p.MaxGap
+	if p.Parallel > 1 && float64(extra) <= p.OverRead*float64(wanted) {
+		waves := int64((partial + p.Parallel - 1) / p.Parallel)
+		all = all || extra/largeFlight <= p.MaxGap*waves
+	}
+	for i, g := range groups {
+		whole[i] = all || wholeAnyway(g, p)
+	}
+	return whole
+}
+
+// wholeAnyway is choose for a chunk when there is a second phase.
+func wholeAnyway(g group, p rangeio.Policy) bool {
+	if p.Parallel <= 1 && p.Parallel > 0 {
+		return g.extra() <= p.MaxGap
+	}
+	share := min(p.OverRead, 1) * float64(g.blocks)
+	return g.extra() <= max(p.Free, int64(share))
+}
+
+// A job is one want on its way.
+type job struct {
+	want, chunk int
+	blocks      []int // nil: all, or those of [from, to)
+	from, to    int   // decoded bytes of the chunk; 0, 0: not by bytes
+	bsize       int   // what blocks count in; 0: each chunk's own
+	dst         []byte
+	nbytes      int   // decoded length of the chunk, -1: not known
+	off         int64 // in the object, or its number
+	most        int64 // bytes that the chunk may take; -1: not known
+	n           int64 // bytes of the whole chunk to read; 0: not known before its header
+}
+
+// all says that everything of the chunk is wanted.
+func (j *job) all() bool { return j.blocks == nil && j.to == 0 }
+
+// blockCount is how many blocks the chunk has by what is known before it was
+// looked at, 0 if nothing is.
+func (j *job) blockCount() int64 {
+	if j.bsize <= 0 || j.nbytes < 0 {
+		return 0
+	}
+	return (int64(j.nbytes)-1)/int64(j.bsize) + 1
+}
+
+// Sizes that a plan uses where a frame does not say.
+const (
+	usualBlock = 64 << 10 // decoded
+	unknownMax = 8 << 20  // a chunk of unknown length is read whole up to this
+	headGuess  = 4 << 10  // block starts of 1000 blocks
+	startsRoom = 4        // the length of a dictionary follows the starts
+)
+
+// headSize is how much of a chunk of n bytes is read for its block starts.
+func (j *job) headSize(n int64) int64 {
+	if b := j.blockCount(); b > 0 {
+		return min(n, minChunkLen+offsetOfStart*b+startsRoom)
+	}
+	return min(n, headGuess)
+}
+
+const offsetOfStart = 4
+
+// group estimates the cost of a job whose chunk takes n bytes at most.
+func (j *job) group(n int64) group {
+	g := group{whole: n, blocks: n}
+	if j.all() || j.nbytes <= 0 {
+		return g
+	}
+	var bytes int64 // decoded
+	switch b := j.blockCount(); {
+	case j.to > 0 && b > 0:
+		size := int64(j.bsize)
+		bytes = (int64(j.to-1)/size - int64(j.from)/size + 1) * size
+	case j.to > 0:
+		bytes = int64(j.to-j.from) + usualBlock
+	case b > 0:
+		bytes = int64(len(j.blocks)) * int64(j.bsize)
+	default:
+		return g // blocks of unknown size
+	}
+	share := min(float64(bytes)/float64(j.nbytes), 1)
+	g.blocks = min(n, j.headSize(n)+int64(share*float64(n)))
+	return g
+}
+
+// A plan is what a read does: jobs without I/O, windows of chunks that are read
+// whole together, and jobs whose block starts are read first.
+type plan struct {
+	local   []job
+	windows [][]job
+	starts  []job
+}
+
+// windowBytes is how much is read together: enough for 16 requests of a
+// megabyte. Two windows are held at a time.
+const windowBytes = 16 << 20
+
+// plan decides for every job how it is read.
+func (f *Frame) plan(jobs []job) plan {
+	var p plan
+	var stored []job
+	for _, j := range jobs {
+		switch kind, _ := special(f.table.at(j.chunk)); {
+		case kind != 0 || j.nbytes == 0:
+			p.local = append(p.local, j)
+		case f.info.Sparse || j.n == 0:
+			p.starts = append(p.starts, j)
+		default:
+			stored = append(stored, j)
+		}
+	}
+	slices.SortStableFunc(stored, func(a, b job) int { return cmp.Compare(a.off, b.off) })
+	groups := make([]group, len(stored))
+	for i := range stored {
+		groups[i] = stored[i].group(stored[i].n)
+	}
+	whole := choose(groups, f.o.Policy)
+	var window []job
+	var size int64
+	for i, j := range stored {
+		if !whole[i] {
+			p.starts = append(p.starts, j)
+			continue
+		}
+		if size+j.n > windowBytes && len(window) > 0 {
+			p.windows = append(p.windows, window)
+			window, size = nil, 0
+		}
+		window = append(window, j)
+		size += j.n
+	}
+	if len(window) > 0 {
+		p.windows = append(p.windows, window)
+	}
+	return p
+}

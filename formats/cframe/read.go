@@ -1,0 +1,437 @@
+package cframe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/rangeio"
+)
+
+// A Want asks for a chunk or some blocks of it.
+type Want struct {
+	Chunk int
+	// Blocks are ascending; nil means all.
+	Blocks []int
+	// BlockSize is what Blocks count in: the decoded bytes of every block but the
+	// last. 0 means Info.BlockSize, and where that is 0 too each chunk's own
+	// blocks. It counts for chunks of fixed blocks only; VL blocks are counted as
+	// they are.
+	BlockSize int
+	// Dst, with Blocks nil, takes the decoded chunk and must be long enough. It
+	// must not overlap another want's.
+	Dst []byte
+}
+
+// Read reads wants, in any order, and calls done with each decoded block: the
+// place of the want in the list, the number of the block, and its bytes, which
+// are valid during the call only and may be overwritten by it. Where Dst is set,
+// the whole chunk is decoded there, and done is called once with block -1. Where
+// a chunk turns out to have blocks of another size than the want counts in, and
+// where a chunk that is not stored has none, done is called once with block -1
+// and the whole chunk. Calls come from several goroutines at a time. The first
+// error, of done or of a read, ends it; no call is made after Read has returned.
+//
+// Chunks are read whole, in one phase, or their block starts first and the
+// blocks next, in two, whichever Options.Policy makes of their sizes; chunks
+// that are not stored need no bytes. Decoding begins as requests end. What is
+// held besides the buffers of done is at most 64 MiB, or a few chunks where
+// these are larger.
+//
+// A chunk's own header is checked against the frame: its decoded length, and its
+// encoded length against the place that it has.
+func (f *Frame) Read(ctx context.Context, wants []Want, done func(want, block int, p []byte) error) error {
+	if f.refused != nil {
+		return f.refused
+	}
+	r := f.newReading(ctx, func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) })
+	for at := 0; at < len(wants); at += batch {
+		jobs := make([]job, 0, min(batch, len(wants)-at))
+		for i := at; i < min(at+batch, len(wants)); i++ {
+			j, err := f.newJob(i, &wants[i])
+			if err != nil {
+				return err
+			}
+			if j.all() || len(j.blocks) > 0 {
+				jobs = append(jobs, j)
+			}
+		}
+		if err := r.run(ctx, jobs); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// batch is how many wants are planned together: some MiB of jobs.
+const batch = 1 << 14
+
+// newJob checks a want.
+func (f *Frame) newJob(i int, w *Want) (job, error) {
+	if w.Chunk < 0 || w.Chunk >= f.table.n {
+		return job{}, fail(chunkName(w.Chunk), -1, formats.ErrNoEntry, "there are %d", f.table.n)
+	}
+	j := f.jobOf(w.Chunk)
+	j.want, j.blocks, j.bsize = i, w.Blocks, w.BlockSize
+	if j.bsize <= 0 {
+		j.bsize = f.info.BlockSize
+	}
+	if j.blocks == nil {
+		j.dst = w.Dst
+		if j.dst != nil && len(j.dst) < j.nbytes {
+			return job{}, tooLarge(chunkName(j.chunk), -1, "%d decoded bytes for a buffer of %d", j.nbytes, len(j.dst))
+		}
+		return j, nil
+	}
+	last := -1
+	for _, b := range j.blocks {
+		if b <= last {
+			return job{}, fail(chunkName(j.chunk), -1, formats.ErrNoEntry, "block %d after %d", b, last)
+		}
+		last = b
+	}
+	if n := j.blockCount(); n > 0 && int64(last) >= n && !f.info.VLBlocks {
+		return job{}, fail(chunkName(j.chunk), -1, formats.ErrNoEntry, "block %d of %d", last, n)
+	}
+	return j, nil
+}
+
+// jobOf is a job for all of a chunk.
+func (f *Frame) jobOf(chunk int) job {
+	c := f.Chunk(chunk)
+	j := job{chunk: chunk, nbytes: c.NBytes, off: c.Off, most: c.MaxLen, n: max(c.MaxLen, 0)}
+	if c.NBytes < 0 && j.n > unknownMax {
+		j.n = 0 // dead bytes may follow it
+	}
+	return j
+}
+
+func chunkName(i int) string { return fmt.Sprintf("chunk %d", i) }
+
+// A reading is one call of Read or a method like it.
+type reading struct {
+	f       *Frame
+	deliver func(j *job, block, at int, p []byte) error // at: the block's first byte in the chunk
+	phases  [3]context.Context                          //nolint:containedctx // they name the phases of one call
+	sem     chan struct{}                               // decoders at work
+	budget  budget
+	inside  int // goroutines that decode one chunk
+}
+
+const (
+	smallFlight = 64       // requests for block starts and blocks, as in objstore
+	startsBytes = 24 << 20 // of blocks and sparse chunks held at a time
+)
+
+func (f *Frame) newReading(ctx context.Context, deliver func(*job, int, int, []byte) error) *reading {
+	r := &reading{f: f, deliver: deliver, sem: make(chan struct{}, f.o.Parallel), budget: budget{left: startsBytes}, inside: 1}
+	for i := range r.phases {
+		r.phases[i] = rangeio.OnePhase(ctx)
+	}
+	return r
+}
+
+// phase gives ctx the k-th phase of the call: all chunks go through the same
+// ones, each at its own time.
+func (r *reading) phase(ctx context.Context, k int) context.Context {
+	return under{ctx, r.phases[min(k, len(r.phases)-1)]}
+}
+
+// under gives ctx the phase of another context.
+type under struct {
+	context.Context //nolint:containedctx // ends the call, with the values of phase
+	phase           context.Context
+}
+
+func (u under) Value(key any) any { return u.phase.Value(key) }
+
+func (r *reading) run(ctx context.Context, jobs []job) error {
+	p := r.f.plan(jobs)
+	r.inside = max(1, r.f.o.Parallel/max(len(jobs), 1))
+	parts := []func(context.Context) error{
+		func(ctx context.Context) error {
+			return par.Do(ctx, len(p.windows), 2, func(ctx context.Context, i int) error { return r.window(ctx, p.windows[i]) })
+		},
+		func(ctx context.Context) error {
+			return par.Do(ctx, len(p.starts), smallFlight, func(ctx context.Context, i int) error { return r.starts(ctx, &p.starts[i]) })
+		},
+		func(ctx context.Context) error {
+			return par.Do(ctx, len(p.local), r.f.o.Parallel, func(ctx context.Context, i int) error { return r.fill(ctx, &p.local[i]) })
+		},
+	}
+	err := par.Do(ctx, len(parts), len(parts), func(ctx context.Context, i int) error { return parts[i](ctx) })
+	if e, ok := errors.AsType[callerError](err); ok {
+		return e.error
+	}
+	return err
+}
+
+// decoding runs fn as one of the goroutines that decode.
+func (r *reading) decoding(ctx context.Context, fn func() error) error {
+	select {
+	case r.sem <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-r.sem }()
+	return fn()
+}
+
+// window reads whole chunks together.
+func (r *reading) window(ctx context.Context, jobs []job) error {
+	spans := make([]rangeio.Span, len(jobs))
+	for i := range jobs {
+		spans[i] = rangeio.Span{Off: jobs[i].off, P: bufpool.Get(int(jobs[i].n))}
+	}
+	defer func() {
+		for _, s := range spans {
+			if s.P != nil {
+				bufpool.Put(s.P)
+			}
+		}
+	}()
+	bufs := make([][]byte, len(spans)) // the reader may still look at spans
+	for i := range spans {
+		bufs[i] = spans[i].P
+	}
+	err := r.f.r.ReadEach(r.phase(ctx, 0), slices.Clone(spans), func(i int) error {
+		j := &jobs[i]
+		err := r.chunk(ctx, j, bufs[i])
+		bufpool.Put(bufs[i])
+		spans[i].P = nil
+		return r.f.inChunk(j, err)
+	})
+	return wrapRead(err)
+}
+
+// wrapRead names this package in an error that does not yet.
+func wrapRead(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[callerError](err); ok {
+		return e
+	}
+	return wrap("chunks", -1, err)
+}
+
+// inChunk names the chunk in an error; one of done stays as it is.
+func (f *Frame) inChunk(j *job, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[callerError](err); ok {
+		return e
+	}
+	off := j.off
+	if f.info.Sparse {
+		off = -1
+	}
+	return wrap(chunkName(j.chunk), off, err)
+}
+
+// callerError is an error of done, which goes back as it came.
+type callerError struct{ error }
+
+// header reads and checks the header of a chunk whose first bytes are b and that
+// has room for most.
+func (r *reading) header(j *job, b []byte, most int64) (blosc.Header, error) {
+	h, err := blosc.ParseHeader(b)
+	switch {
+	case err != nil:
+		return h, err
+	case int64(h.CBytes) > most:
+		return h, fmt.Errorf("%w: %d bytes where %d are", formats.ErrCorrupt, h.CBytes, most)
+	case j.nbytes >= 0 && h.NBytes != j.nbytes:
+		return h, fmt.Errorf("%w: %d decoded bytes, the frame says %d", formats.ErrCorrupt, h.NBytes, j.nbytes)
+	case int64(h.NBytes) > r.f.o.Limits.MaxDecoded:
+		return h, fmt.Errorf("%w: %d decoded bytes, %d allowed", formats.ErrTooLarge, h.NBytes, r.f.o.Limits.MaxDecoded)
+	case j.dst != nil && h.NBytes > len(j.dst):
+		return h, fmt.Errorf("%w: %d decoded bytes for a buffer of %d", formats.ErrTooLarge, h.NBytes, len(j.dst))
+	}
+	return h, nil
+}
+
+// chunk decodes what is wanted of a chunk that is all in b, b being as long as
+// the chunk can be.
+func (r *reading) chunk(ctx context.Context, j *job, b []byte) error {
+	h, err := r.header(j, b, int64(len(b)))
+	if err != nil {
+		return err
+	}
+	b = b[:h.CBytes]
+	if j.dst != nil || !j.fits(&h) {
+		return r.decoding(ctx, func() error { return r.decodeWhole(j, &h, b) })
+	}
+	x, err := blosc.ParseIndex(b)
+	if err != nil {
+		return err
+	}
+	sel, err := j.pick(&h)
+	if err != nil {
+		return err
+	}
+	src := func(i int) []byte { off, n := x.Block(i); return b[off : off+n] }
+	off, n := x.Dict()
+	return r.decodeBlocks(ctx, j, x, sel, b[off:off+n], src)
+}
+
+// fits says whether the blocks of a chunk are those that the job counts in.
+func (j *job) fits(h *blosc.Header) bool {
+	return h.VL || j.bsize <= 0 || j.to > 0 || h.NBytes == 0 || h.BlockBytes() == min(j.bsize, h.NBytes)
+}
+
+// pick gives the numbers of the blocks that are wanted, nil for all.
+func (j *job) pick(h *blosc.Header) ([]int, error) {
+	n := h.Blocks()
+	if j.to > 0 && !h.VL && h.BlockBytes() > 0 {
+		to := min(j.to, h.NBytes)
+		var sel []int
+		for i := j.from / h.BlockBytes(); i*h.BlockBytes() < to; i++ {
+			sel = append(sel, i)
+		}
+		return sel, nil
+	}
+	if j.blocks == nil {
+		return nil, nil
+	}
+	if k := len(j.blocks); k > 0 && j.blocks[k-1] >= n {
+		return nil, fmt.Errorf("%w: block %d of %d", formats.ErrNoEntry, j.blocks[k-1], n)
+	}
+	return j.blocks, nil
+}
+
+func (f *Frame) decodeOptions(parallel int) blosc.DecodeOptions {
+	return blosc.DecodeOptions{TypeSize: f.info.TypeSize, BlockShape: f.blockShape, MaxDecoded: f.o.Limits.MaxDecoded, Parallel: parallel}
+}
+
+// decodeWhole decodes a whole chunk, into the job's buffer where it has one.
+func (r *reading) decodeWhole(j *job, h *blosc.Header, b []byte) error {
+	dst := j.dst
+	if dst == nil {
+		dst = bufpool.Get(h.NBytes)
+		defer bufpool.Put(dst)
+	}
+	o := r.f.decodeOptions(r.inside)
+	if _, err := o.DecodeInto(dst[:h.NBytes], b); err != nil {
+		return err
+	}
+	return r.give(j, -1, 0, dst[:h.NBytes])
+}
+
+func (r *reading) give(j *job, block, at int, p []byte) error {
+	if err := r.deliver(j, block, at, p); err != nil {
+		return callerError{err}
+	}
+	return nil
+}
+
+// decodeBlocks decodes the blocks sel, nil for all, of the chunk that x indexes.
+// src gives the bytes of a block.
+func (r *reading) decodeBlocks(ctx context.Context, j *job, x *blosc.Index, sel []int, dict []byte, src func(i int) []byte) error {
+	h := x.Header()
+	count := len(sel)
+	if sel == nil {
+		count = h.Blocks()
+	}
+	var first []byte
+	if x.NeedsFirst() && count > 0 {
+		first = bufpool.Get(x.BlockLen(0))
+		defer bufpool.Put(first)
+		err := r.decoding(ctx, func() error { return r.f.decodeOptions(1).DecodeBlock(first, x, 0, src(0), nil, dict) })
+		if err != nil {
+			return err
+		}
+	}
+	var vlEnd int // decoded bytes of VL blocks before the present one, when all are wanted in order
+	inside := r.inside
+	if h.VL {
+		inside = 1
+	}
+	return par.Do(ctx, count, inside, func(ctx context.Context, k int) error {
+		i := k
+		if sel != nil {
+			i = sel[k]
+		}
+		return r.decoding(ctx, func() error {
+			p := src(i)
+			n, at := x.BlockLen(i), i*h.BlockBytes()
+			if h.VL {
+				var err error
+				if n, err = x.VLBlockLen(p); err != nil {
+					return err
+				}
+				at = vlEnd
+				if vlEnd += n; vlEnd > h.NBytes || sel == nil && k == count-1 && vlEnd != h.NBytes {
+					return fmt.Errorf("%w: blocks of %d bytes in a chunk of %d", formats.ErrCorrupt, vlEnd, h.NBytes)
+				}
+			}
+			dst := bufpool.Get(n)
+			defer bufpool.Put(dst)
+			if err := r.f.decodeOptions(1).DecodeBlock(dst, x, i, p, first, dict); err != nil {
+				return err
+			}
+			return r.give(j, i, at, dst)
+		})
+	})
+}
+
+// budget is a number of bytes that may be held.
+type budget struct {
+	mu    sync.Mutex
+	left  int64
+	queue []waiter
+}
+
+type waiter struct {
+	n     int64
+	ready chan struct{}
+}
+
+// take waits until n bytes may be held, all of the budget where n is more, and
+// returns what is to be given back.
+func (b *budget) take(ctx context.Context, n int64) (int64, error) {
+	n = min(n, startsBytes)
+	b.mu.Lock()
+	if len(b.queue) == 0 && b.left >= n {
+		b.left -= n
+		b.mu.Unlock()
+		return n, nil
+	}
+	w := waiter{n, make(chan struct{})}
+	b.queue = append(b.queue, w)
+	b.mu.Unlock()
+	select {
+	case <-w.ready:
+		return n, nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	k := slices.IndexFunc(b.queue, func(q waiter) bool { return q.ready == w.ready })
+	if k >= 0 {
+		b.queue = slices.Delete(b.queue, k, k+1)
+	}
+	b.mu.Unlock()
+	if k < 0 { // it was given at the same moment
+		b.give(n)
+	}
+	b.give(0) // those behind may fit
+	return 0, context.Cause(ctx)
+}
+
+func (b *budget) give(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left += n
+	for len(b.queue) > 0 && b.queue[0].n <= b.left {
+		b.left -= b.queue[0].n
+		close(b.queue[0].ready)
+		b.queue = b.queue[1:]
+	}
+}

@@ -1,0 +1,92 @@
+package cframe
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/rangeio"
+)
+
+// The fixed end of a trailer: a marker and the trailer's length, a marker and
+// the kind of a fingerprint that nobody computes, and its 16 bytes.
+const (
+	endLen          = 23
+	emptyTrailerLen = 35
+	atLayers        = 2 // from the trailer's start: an array marker, a version
+	maxTrailerVer   = 1
+)
+
+// parseEnd finds the trailer's length in the last endLen bytes of a frame.
+func (in *Info) parseEnd(b []byte) (int64, error) {
+	off := in.FrameLen - endLen
+	if b[0] != 0xce {
+		return 0, corrupt("trailer", off, "marker %#02x, want 0xce", b[0])
+	}
+	n := int64(binary.BigEndian.Uint32(b[1:]))
+	body := in.FrameLen - in.indexOff() // of offsets chunk and trailer
+	if in.NBytes > 0 {
+		body -= blosc.HeaderLen1
+	}
+	if n < minTrailerLen || n > body {
+		return 0, corrupt("trailer", off+1, "%d bytes, at most %d", n, body)
+	}
+	return n, nil
+}
+
+// VLMetalayers gives the metalayers of the trailer, decoded. They cost no
+// request where Open found the trailer in the bytes that it read, else one read.
+// A frame may have them although Info.HasVL, a hint, says no. It fails with
+// ErrTooLarge where they are longer than Limits.MaxMeta in all.
+func (f *Frame) VLMetalayers(ctx context.Context) ([]Metalayer, error) {
+	b, err := f.readTrailer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	layers, err := parseTrailer(b, f.trailerOff)
+	if err != nil {
+		return nil, err
+	}
+	left := f.o.Limits.MaxMeta
+	for i := range layers {
+		o := blosc.DecodeOptions{MaxDecoded: max(min(left, f.o.Limits.MaxDecoded), 1), TypeSize: f.info.TypeSize}
+		p, err := o.AppendDecoded(nil, layers[i].Data)
+		if err != nil {
+			return nil, &formats.Error{Format: Format, Part: fmt.Sprintf("vlmetalayer %q", layers[i].Name), Off: f.trailerOff, Err: err}
+		}
+		layers[i].Data = p
+		left -= int64(len(p))
+	}
+	return layers, nil
+}
+
+// readTrailer gives the bytes of the trailer.
+func (f *Frame) readTrailer(ctx context.Context) ([]byte, error) {
+	if f.trailer != nil {
+		return f.trailer, nil
+	}
+	if err := checkMeta("trailer", f.trailerLen, f.o.Limits); err != nil {
+		return nil, err
+	}
+	b := make([]byte, f.trailerLen)
+	if err := f.index.ReadRanges(ctx, []rangeio.Span{{Off: f.trailerOff, P: b}}); err != nil {
+		return nil, wrap("trailer", f.trailerOff, err)
+	}
+	return b, nil
+}
+
+// parseTrailer finds the vlmetalayers, still encoded, in a trailer that begins
+// at off.
+func parseTrailer(b []byte, off int64) ([]Metalayer, error) {
+	if len(b) < atLayers || b[0] != 0x94 || b[1] > maxTrailerVer {
+		return nil, corrupt("trailer", off, "no trailer begins here")
+	}
+	// The fixed end belongs to no content.
+	layers, err := parseLayers("trailer", b[:max(len(b)-endLen, 0)], atLayers, maxVLMetalayers)
+	if err != nil {
+		return nil, err
+	}
+	return layers, nil
+}
