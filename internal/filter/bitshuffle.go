@@ -15,7 +15,7 @@ func BitUnshuffle(dst, src []byte, width int) { best.bitUnshuffle(dst, src, widt
 // scratchLen is the room for byte planes between the two steps of the bit
 // filters: small enough for the stack and for the first cache, beside what is
 // read and written.
-const scratchLen = 8192
+const scratchLen = 4096
 
 // bitUnshuffle makes byte planes of some columns of the bit rows, up to eight
 // planes at a time, and merges them into elements while they are in the cache.

@@ -8,10 +8,14 @@ import "golang.org/x/sys/cpu"
 var best = detect()
 
 func detect() engine {
-	if cpu.X86.HasAVX2 {
+	switch {
+	case cpu.X86.HasAVX2 && cpu.X86.HasAVX512GFNI:
+		return gfni
+	case cpu.X86.HasAVX2:
 		return avx2
+	default:
+		return sse2
 	}
-	return sse2
 }
 
 // The methods below are the only callers of the kernels. The kernels check
@@ -20,7 +24,7 @@ func detect() engine {
 // whole rounds n down to a multiple of the vector; for less than a vector it
 // falls back to a smaller engine.
 func (e engine) whole(n int) (engine, int) {
-	if e == avx2 && n < e.vector() {
+	if e >= avx2 && n < e.vector() {
 		e = sse2
 	}
 	if e == portable {
@@ -39,11 +43,11 @@ func (e engine) merge(dst []byte, width int, src []byte, stride, n, planes int) 
 	switch {
 	case planes != width || width != 2 && width != 4 && width != 8:
 		return mergeEights(dst, width, src, stride, n&^15, planes)
-	case e == avx2 && width == 2:
+	case e >= avx2 && width == 2:
 		merge2AVX2(&dst[0], &src[0], stride, m)
-	case e == avx2 && width == 4:
+	case e >= avx2 && width == 4:
 		merge4AVX2(&dst[0], &src[0], stride, m)
-	case e == avx2:
+	case e >= avx2:
 		merge8AVX2(&dst[0], &src[0], stride, m)
 	case width == 2:
 		merge2SSE2(&dst[0], &src[0], stride, m)
@@ -81,11 +85,11 @@ func (e engine) split(dst []byte, stride int, src []byte, width, n, planes int) 
 	switch {
 	case planes != width || width != 2 && width != 4 && width != 8:
 		return splitEights(dst, stride, src, width, n&^15, planes)
-	case e == avx2 && width == 2:
+	case e >= avx2 && width == 2:
 		split2AVX2(&dst[0], stride, &src[0], m)
-	case e == avx2 && width == 4:
+	case e >= avx2 && width == 4:
 		split4AVX2(&dst[0], stride, &src[0], m)
-	case e == avx2:
+	case e >= avx2:
 		split8AVX2(&dst[0], stride, &src[0], m)
 	case width == 2:
 		split2SSE2(&dst[0], stride, &src[0], m)
@@ -119,9 +123,12 @@ func (e engine) bitsToBytes(dst, src []byte, stride, n int) int {
 		return 0
 	}
 	_, _ = dst[8*m-1], src[7*stride+m-1]
-	if e == avx2 {
+	switch e {
+	case gfni:
+		bitsToBytesGFNI(&dst[0], &src[0], stride, m)
+	case avx2:
 		bitsToBytesAVX2(&dst[0], &src[0], stride, m)
-	} else {
+	default:
 		bitsToBytesSSE2(&dst[0], &src[0], stride, m)
 	}
 	return m
@@ -134,9 +141,12 @@ func (e engine) bytesToBits(dst []byte, stride int, src []byte, n int) int {
 		return 0
 	}
 	_, _ = src[8*m-1], dst[7*stride+m-1]
-	if e == avx2 {
+	switch e {
+	case gfni:
+		bytesToBitsGFNI(&dst[0], stride, &src[0], m)
+	case avx2:
 		bytesToBitsAVX2(&dst[0], stride, &src[0], m)
-	} else {
+	default:
 		bytesToBitsSSE2(&dst[0], stride, &src[0], m)
 	}
 	return m
@@ -147,7 +157,7 @@ func (e engine) sums(p []byte) int {
 	e, m := e.whole(len(p))
 	switch {
 	case m == 0:
-	case e == avx2:
+	case e >= avx2:
 		sumsAVX2(&p[0], m)
 	default:
 		sumsSSE2(&p[0], m)
@@ -162,7 +172,7 @@ func (e engine) differences(dst, src []byte) int {
 		return 0
 	}
 	_ = src[m]
-	if e == avx2 {
+	if e >= avx2 {
 		differencesAVX2(&dst[0], &src[1], m)
 	} else {
 		differencesSSE2(&dst[0], &src[1], m)

@@ -10,8 +10,8 @@
 //
 // A width is the number of bytes of one element. A width below 1 counts as 1.
 //
-// On amd64 the transposing filters use SSE2, or AVX2 where the processor has
-// it; other processors, and programs built with the tag purego, use Go code
+// On amd64 most filters use SSE2, or AVX2 and GFNI where the processor has
+// them; other processors, and programs built with the tag purego, use Go code
 // that handles eight bytes at a time.
 package filter
 
@@ -41,7 +41,8 @@ const (
 	portable engine = iota
 	sse2
 	avx2
+	gfni // and AVX-512 with the Galois field instructions
 )
 
 // vector is the number of bytes that the engine handles at once.
-func (e engine) vector() int { return 8 << e }
+func (e engine) vector() int { return 8 << min(e, avx2) }

@@ -104,6 +104,16 @@ func sumsAVX2(p *byte, n int)
 //go:noescape
 func differencesAVX2(dst *byte, src *byte, n int)
 
+// bitsToBytesGFNI turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes; n > 0 is a multiple of 32.
+//
+//go:noescape
+func bitsToBytesGFNI(dst *byte, src *byte, stride int, n int)
+
+// bytesToBitsGFNI turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart; n > 0 is a multiple of 32.
+//
+//go:noescape
+func bytesToBitsGFNI(dst *byte, stride int, src *byte, n int)
+
 // mergeStrided8SSE2 merges 8 byte planes, stride bytes apart, into 8 bytes of each of n elements, width bytes apart; n > 0 is a multiple of 16.
 //
 //go:noescape

@@ -9,7 +9,7 @@ import (
 
 // String names an engine in failures and measurements.
 func (e engine) String() string {
-	return [...]string{"go", "sse2", "avx2"}[e]
+	return [...]string{"go", "sse2", "avx2", "gfni"}[e]
 }
 
 // The oracles do one byte or one bit at a time, in the words of the format.

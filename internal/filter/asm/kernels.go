@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	. "github.com/mmcloughlin/avo/build" //nolint:revive // the way the generator is written for
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -33,11 +34,15 @@ func (v isa) storeLanes(rs []reg.VecVirtual, base reg.Register) {
 		}
 		return
 	}
+	// In the order of their addresses: two stores to one line can go together.
 	for i := 0; i < len(rs); i += 2 {
-		lo, hi := YMM(), YMM()
+		lo := YMM()
 		VPERM2I128(operand.Imm(0x20), rs[i+1], rs[i], lo)
-		VPERM2I128(operand.Imm(0x31), rs[i+1], rs[i], hi)
 		v.store(lo, at(base, 16*i))
+	}
+	for i := 0; i < len(rs); i += 2 {
+		hi := YMM()
+		VPERM2I128(operand.Imm(0x31), rs[i+1], rs[i], hi)
 		v.store(hi, at(base, 16*len(rs)+16*i))
 	}
 }
@@ -226,6 +231,66 @@ func (v isa) bytesToBits(lows []operand.Mem) {
 		v.transposeBits(r, masks)
 		for k := range 8 {
 			v.store(r[k], dst.at(k))
+		}
+		ADDQ(operand.U32(8*v.bytes), src)
+		dst.advance(operand.U32(v.bytes))
+	})
+	v.end()
+}
+
+// affine makes byte j of each 8 bytes of the result, bit i, the parity of
+// byte 7-i of a and byte j of x. The generator's library does not know the
+// instruction.
+func affine(a, x, result reg.VecVirtual) {
+	ops := []operand.Op{operand.Imm(0), a, x, result}
+	Instruction(&ir.Instruction{
+		Opcode:   "VGF2P8AFFINEQB",
+		Operands: ops,
+		Inputs:   []operand.Op{a, x},
+		Outputs:  []operand.Op{result},
+		ISA:      []string{"AVX", "GFNI"},
+	})
+}
+
+// With single bits for x, bit i of byte j of an affine map is bit j of byte 7-i
+// of a: the transposed matrix, if a has its rows in reverse order.
+
+func (v isa) bitsToBytesAffine(diagonal operand.Mem) {
+	v.begin("bitsToBytes", "func(dst, src *byte, stride, n int)",
+		fmt.Sprintf("turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes; n > 0 is a multiple of %d.", v.bytes))
+	dst, src, n := arg("dst"), newRows(arg("src"), arg("stride"), 8), arg("n")
+	bit := v.load(diagonal)
+	loop(n, v.bytes, func() {
+		var r []reg.VecVirtual
+		for k := range 8 {
+			r = append(r, v.load(src.at(7-k)))
+		}
+		r = v.interleave(r, 1)
+		for _, m := range r {
+			affine(m, bit, m)
+		}
+		v.storeLanes(r, dst)
+		src.advance(operand.U32(v.bytes))
+		ADDQ(operand.U32(8*v.bytes), dst)
+	})
+	v.end()
+}
+
+func (v isa) bytesToBitsAffine(diagonal operand.Mem) {
+	v.begin("bytesToBits", "func(dst *byte, stride int, src *byte, n int)",
+		fmt.Sprintf("turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart; n > 0 is a multiple of %d.", v.bytes))
+	dst, src, n := newRows(arg("dst"), arg("stride"), 8), arg("src"), arg("n")
+	bit := v.load(diagonal)
+	loop(n, v.bytes, func() {
+		var r []reg.VecVirtual
+		for i := range 8 {
+			m := v.loadLanes(src, 16*i, 128)
+			affine(m, bit, m)
+			affine(bit, m, m) // turns the bits of each byte round
+			r = append(r, m)
+		}
+		for k, m := range v.deinterleave(r) {
+			v.store(m, dst.at(k))
 		}
 		ADDQ(operand.U32(8*v.bytes), src)
 		dst.advance(operand.U32(v.bytes))

@@ -3,7 +3,8 @@
 // dependencies. `go generate ./internal/filter` runs it.
 //
 // There are two of each kernel. SSE2 ones run on every amd64 processor and
-// handle 16 elements (or columns) at a time, AVX2 ones 32.
+// handle 16 elements (or columns) at a time, AVX2 ones 32. Those that transpose
+// bits are there once more, with the instruction for it of newer processors.
 package main
 
 import (
@@ -25,6 +26,10 @@ func main() {
 		v.sums()
 		v.differences()
 	}
+	gfni := isa{"GFNI", 32}
+	diagonal := gfni.constant("diagonal", 0x8040201008040201)
+	gfni.bitsToBytesAffine(diagonal)
+	gfni.bytesToBitsAffine(diagonal)
 	sse2 := isa{"SSE2", 16}
 	sse2.mergeStrided()
 	sse2.splitStrided()
