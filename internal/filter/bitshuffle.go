@@ -25,7 +25,7 @@ func (e engine) bitUnshuffle(dst, src []byte, width int) {
 	m := len(src) / width / 8
 	copy(dst[8*m*width:], src[8*m*width:])
 	if width == 1 {
-		e.rowsToPlane(dst, src, m, m)
+		e.rowsToPlanes(dst, 0, src, m, m, 1)
 		return
 	}
 	var scratch [scratchLen]byte
@@ -34,9 +34,7 @@ func (e engine) bitUnshuffle(dst, src []byte, width int) {
 		cols := scratchLen / 8 / planes &^ 31
 		for i := 0; i < m; i += cols {
 			n := min(cols, m-i)
-			for p := range planes {
-				e.rowsToPlane(scratch[p*8*n:], src[(j+p)*8*m+i:], m, n)
-			}
+			e.rowsToPlanes(scratch[:], 8*n, src[j*8*m+i:], m, n, planes)
 			e.mergeAll(dst[i*8*width+j:], width, scratch[:], 8*n, 8*n, planes)
 		}
 	}
@@ -49,7 +47,7 @@ func (e engine) bitShuffle(dst, src []byte, width int) {
 	m := len(src) / width / 8
 	copy(dst[8*m*width:], src[8*m*width:])
 	if width == 1 {
-		e.planeToRows(dst, m, src, m)
+		e.planesToRows(dst, m, src, 0, m, 1)
 		return
 	}
 	var scratch [scratchLen]byte
@@ -59,17 +57,36 @@ func (e engine) bitShuffle(dst, src []byte, width int) {
 		for i := 0; i < m; i += cols {
 			n := min(cols, m-i)
 			e.splitAll(scratch[:], 8*n, src[i*8*width+j:], width, 8*n, planes)
-			for p := range planes {
-				e.planeToRows(dst[(j+p)*8*m+i:], m, scratch[p*8*n:], n)
-			}
+			e.planesToRows(dst[j*8*m+i:], m, scratch[:], 8*n, n, planes)
 		}
 	}
 }
 
-// rowsToPlane turns n columns of eight rows of bits, stride bytes apart, into
-// the 8*n bytes of a plane.
-func (e engine) rowsToPlane(dst, src []byte, stride, n int) {
-	i := e.bitsToBytes(dst, src, stride, n)
+// rowsToPlanes turns n columns of eight rows of bits, stride bytes apart, into
+// the 8*n bytes of a plane, for each of some planes. They begin step bytes apart
+// in dst and eight rows apart in src.
+func (e engine) rowsToPlanes(dst []byte, step int, src []byte, stride, n, planes int) {
+	i := e.bitsToBytes(dst, step, src, stride, n, planes)
+	if i == n {
+		return
+	}
+	for p := range planes {
+		rowsToPlaneGo(dst[p*step:], src[8*p*stride:], stride, i, n)
+	}
+}
+
+// planesToRows undoes rowsToPlanes.
+func (e engine) planesToRows(dst []byte, stride int, src []byte, step, n, planes int) {
+	i := e.bytesToBits(dst, stride, src, step, n, planes)
+	if i == n {
+		return
+	}
+	for p := range planes {
+		planeToRowsGo(dst[8*p*stride:], stride, src[p*step:], i, n)
+	}
+}
+
+func rowsToPlaneGo(dst, src []byte, stride, i, n int) {
 	for ; i+8 <= n; i += 8 {
 		var r [8]uint64
 		for k := range r {
@@ -91,9 +108,7 @@ func (e engine) rowsToPlane(dst, src []byte, stride, n int) {
 	}
 }
 
-// planeToRows undoes rowsToPlane.
-func (e engine) planeToRows(dst []byte, stride int, src []byte, n int) {
-	i := e.bytesToBits(dst, stride, src, n)
+func planeToRowsGo(dst []byte, stride int, src []byte, i, n int) {
 	for ; i+8 <= n; i += 8 {
 		var r [8]uint64
 		in := src[8*i : 8*i+64]

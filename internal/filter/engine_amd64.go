@@ -116,38 +116,38 @@ func splitEights(dst []byte, stride int, src []byte, width, m, planes int) int {
 	return m
 }
 
-// bitsToBytes is rowsToPlane for the columns from 0 to what it returns.
-func (e engine) bitsToBytes(dst, src []byte, stride, n int) int {
+// bitsToBytes is rowsToPlanes for the columns from 0 to what it returns.
+func (e engine) bitsToBytes(dst []byte, step int, src []byte, stride, n, planes int) int {
 	e, m := e.whole(n)
 	if m == 0 {
 		return 0
 	}
-	_, _ = dst[8*m-1], src[7*stride+m-1]
+	_, _ = dst[(planes-1)*step+8*m-1], src[(8*planes-1)*stride+m-1]
 	switch e {
 	case gfni:
-		bitsToBytesGFNI(&dst[0], &src[0], stride, m)
+		bitsToBytesGFNI(&dst[0], step, &src[0], stride, m, planes)
 	case avx2:
-		bitsToBytesAVX2(&dst[0], &src[0], stride, m)
+		bitsToBytesAVX2(&dst[0], step, &src[0], stride, m, planes)
 	default:
-		bitsToBytesSSE2(&dst[0], &src[0], stride, m)
+		bitsToBytesSSE2(&dst[0], step, &src[0], stride, m, planes)
 	}
 	return m
 }
 
-// bytesToBits is planeToRows for the columns from 0 to what it returns.
-func (e engine) bytesToBits(dst []byte, stride int, src []byte, n int) int {
+// bytesToBits is planesToRows for the columns from 0 to what it returns.
+func (e engine) bytesToBits(dst []byte, stride int, src []byte, step, n, planes int) int {
 	e, m := e.whole(n)
 	if m == 0 {
 		return 0
 	}
-	_, _ = src[8*m-1], dst[7*stride+m-1]
+	_, _ = src[(planes-1)*step+8*m-1], dst[(8*planes-1)*stride+m-1]
 	switch e {
 	case gfni:
-		bytesToBitsGFNI(&dst[0], stride, &src[0], m)
+		bytesToBitsGFNI(&dst[0], stride, &src[0], step, m, planes)
 	case avx2:
-		bytesToBitsAVX2(&dst[0], stride, &src[0], m)
+		bytesToBitsAVX2(&dst[0], stride, &src[0], step, m, planes)
 	default:
-		bytesToBitsSSE2(&dst[0], stride, &src[0], m)
+		bytesToBitsSSE2(&dst[0], stride, &src[0], step, m, planes)
 	}
 	return m
 }

@@ -8,9 +8,9 @@ func (engine) split(_ []byte, _ int, _ []byte, _, _, _ int) int { return 0 }
 
 func (engine) merge(_ []byte, _ int, _ []byte, _, _, _ int) int { return 0 }
 
-func (engine) bitsToBytes(_, _ []byte, _, _ int) int { return 0 }
+func (engine) bitsToBytes(_ []byte, _ int, _ []byte, _, _, _ int) int { return 0 }
 
-func (engine) bytesToBits(_ []byte, _ int, _ []byte, _ int) int { return 0 }
+func (engine) bytesToBits(_ []byte, _ int, _ []byte, _, _, _ int) int { return 0 }
 
 func (engine) sums(_ []byte) int { return 0 }
 

@@ -34,15 +34,15 @@ func merge8SSE2(dst *byte, src *byte, stride int, n int)
 //go:noescape
 func split8SSE2(dst *byte, stride int, src *byte, n int)
 
-// bitsToBytesSSE2 turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes; n > 0 is a multiple of 16.
+// bitsToBytesSSE2 turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes, for each of some planes, which begin step bytes apart in dst and 8 rows in src; n > 0 is a multiple of 16.
 //
 //go:noescape
-func bitsToBytesSSE2(dst *byte, src *byte, stride int, n int)
+func bitsToBytesSSE2(dst *byte, step int, src *byte, stride int, n int, planes int)
 
-// bytesToBitsSSE2 turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart; n > 0 is a multiple of 16.
+// bytesToBitsSSE2 turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart, for each of some planes, which begin step bytes apart in src and 8 rows in dst; n > 0 is a multiple of 16.
 //
 //go:noescape
-func bytesToBitsSSE2(dst *byte, stride int, src *byte, n int)
+func bytesToBitsSSE2(dst *byte, stride int, src *byte, step int, n int, planes int)
 
 // sumsSSE2 replaces each of n bytes by the sum of all up to it; n > 0 is a multiple of 16.
 //
@@ -84,15 +84,15 @@ func merge8AVX2(dst *byte, src *byte, stride int, n int)
 //go:noescape
 func split8AVX2(dst *byte, stride int, src *byte, n int)
 
-// bitsToBytesAVX2 turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes; n > 0 is a multiple of 32.
+// bitsToBytesAVX2 turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes, for each of some planes, which begin step bytes apart in dst and 8 rows in src; n > 0 is a multiple of 32.
 //
 //go:noescape
-func bitsToBytesAVX2(dst *byte, src *byte, stride int, n int)
+func bitsToBytesAVX2(dst *byte, step int, src *byte, stride int, n int, planes int)
 
-// bytesToBitsAVX2 turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart; n > 0 is a multiple of 32.
+// bytesToBitsAVX2 turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart, for each of some planes, which begin step bytes apart in src and 8 rows in dst; n > 0 is a multiple of 32.
 //
 //go:noescape
-func bytesToBitsAVX2(dst *byte, stride int, src *byte, n int)
+func bytesToBitsAVX2(dst *byte, stride int, src *byte, step int, n int, planes int)
 
 // sumsAVX2 replaces each of n bytes by the sum of all up to it; n > 0 is a multiple of 32.
 //
@@ -104,15 +104,15 @@ func sumsAVX2(p *byte, n int)
 //go:noescape
 func differencesAVX2(dst *byte, src *byte, n int)
 
-// bitsToBytesGFNI turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes; n > 0 is a multiple of 32.
+// bitsToBytesGFNI turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes, for each of some planes, which begin step bytes apart in dst and 8 rows in src; n > 0 is a multiple of 32.
 //
 //go:noescape
-func bitsToBytesGFNI(dst *byte, src *byte, stride int, n int)
+func bitsToBytesGFNI(dst *byte, step int, src *byte, stride int, n int, planes int)
 
-// bytesToBitsGFNI turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart; n > 0 is a multiple of 32.
+// bytesToBitsGFNI turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart, for each of some planes, which begin step bytes apart in src and 8 rows in dst; n > 0 is a multiple of 32.
 //
 //go:noescape
-func bytesToBitsGFNI(dst *byte, stride int, src *byte, n int)
+func bytesToBitsGFNI(dst *byte, stride int, src *byte, step int, n int, planes int)
 
 // mergeStrided8SSE2 merges 8 byte planes, stride bytes apart, into 8 bytes of each of n elements, width bytes apart; n > 0 is a multiple of 16.
 //

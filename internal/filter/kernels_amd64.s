@@ -305,28 +305,36 @@ DATA low4SSE2<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA low4SSE2<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL low4SSE2<>(SB), RODATA|NOPTR, $16
 
-// func bitsToBytesSSE2(dst *byte, src *byte, stride int, n int)
+// func bitsToBytesSSE2(dst *byte, step int, src *byte, stride int, n int, planes int)
 // Requires: SSE2
-TEXT ·bitsToBytesSSE2(SB), NOSPLIT, $0-32
-	MOVQ  dst+0(FP), AX
-	MOVQ  src+8(FP), CX
-	MOVQ  stride+16(FP), DX
-	LEAQ  (DX)(DX*2), BX
-	LEAQ  (CX)(DX*4), SI
-	MOVQ  n+24(FP), DI
+TEXT ·bitsToBytesSSE2(SB), NOSPLIT, $0-48
 	MOVOU low1SSE2<>+0(SB), X0
 	MOVOU low2SSE2<>+0(SB), X1
 	MOVOU low4SSE2<>+0(SB), X2
+	MOVQ  src+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVQ  dst+0(FP), DX
+	MOVQ  step+8(FP), BX
+	MOVQ  planes+40(FP), SI
+	MOVQ  CX, DI
+	SHLQ  $0x03, DI
+
+plane:
+	MOVQ n+32(FP), R10
+	MOVQ AX, R8
+	MOVQ DX, R9
+	LEAQ (CX)(CX*2), R11
+	LEAQ (R8)(CX*4), R12
 
 loop:
-	MOVOU     (CX), X3
-	MOVOU     (CX)(DX*1), X4
-	MOVOU     (CX)(DX*2), X5
-	MOVOU     (CX)(BX*1), X6
-	MOVOU     (SI), X7
-	MOVOU     (SI)(DX*1), X8
-	MOVOU     (SI)(DX*2), X9
-	MOVOU     (SI)(BX*1), X10
+	MOVOU     (R8), X3
+	MOVOU     (R8)(CX*1), X4
+	MOVOU     (R8)(CX*2), X5
+	MOVOU     (R8)(R11*1), X6
+	MOVOU     (R12), X7
+	MOVOU     (R12)(CX*1), X8
+	MOVOU     (R12)(CX*2), X9
+	MOVOU     (R12)(R11*1), X10
 	MOVO      X3, X11
 	PSRLW     $0x04, X11
 	PXOR      X7, X11
@@ -447,43 +455,55 @@ loop:
 	MOVO      X5, X6
 	PUNPCKHLQ X4, X6
 	PUNPCKLLQ X4, X5
-	MOVOU     X3, (AX)
-	MOVOU     X9, 16(AX)
-	MOVOU     X10, 32(AX)
-	MOVOU     X7, 48(AX)
-	MOVOU     X11, 64(AX)
-	MOVOU     X8, 80(AX)
-	MOVOU     X5, 96(AX)
-	MOVOU     X6, 112(AX)
-	ADDQ      $0x00000010, CX
-	ADDQ      $0x00000010, SI
-	ADDQ      $0x00000080, AX
-	SUBQ      $0x00000010, DI
+	MOVOU     X3, (R9)
+	MOVOU     X9, 16(R9)
+	MOVOU     X10, 32(R9)
+	MOVOU     X7, 48(R9)
+	MOVOU     X11, 64(R9)
+	MOVOU     X8, 80(R9)
+	MOVOU     X5, 96(R9)
+	MOVOU     X6, 112(R9)
+	ADDQ      $0x00000010, R8
+	ADDQ      $0x00000010, R12
+	ADDQ      $0x00000080, R9
+	SUBQ      $0x00000010, R10
 	JNZ       loop
+	ADDQ      DI, AX
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       plane
 	RET
 
-// func bytesToBitsSSE2(dst *byte, stride int, src *byte, n int)
+// func bytesToBitsSSE2(dst *byte, stride int, src *byte, step int, n int, planes int)
 // Requires: SSE2
-TEXT ·bytesToBitsSSE2(SB), NOSPLIT, $0-32
-	MOVQ  dst+0(FP), AX
-	MOVQ  stride+8(FP), CX
-	LEAQ  (CX)(CX*2), DX
-	LEAQ  (AX)(CX*4), BX
-	MOVQ  src+16(FP), SI
-	MOVQ  n+24(FP), DI
+TEXT ·bytesToBitsSSE2(SB), NOSPLIT, $0-48
 	MOVOU low1SSE2<>+0(SB), X0
 	MOVOU low2SSE2<>+0(SB), X1
 	MOVOU low4SSE2<>+0(SB), X2
+	MOVQ  dst+0(FP), AX
+	MOVQ  stride+8(FP), CX
+	MOVQ  src+16(FP), DX
+	MOVQ  step+24(FP), BX
+	MOVQ  planes+40(FP), SI
+	MOVQ  CX, DI
+	SHLQ  $0x03, DI
+
+plane:
+	MOVQ n+32(FP), R10
+	MOVQ AX, R8
+	MOVQ DX, R9
+	LEAQ (CX)(CX*2), R11
+	LEAQ (R8)(CX*4), R12
 
 loop:
-	MOVOU     (SI), X3
-	MOVOU     16(SI), X4
-	MOVOU     32(SI), X5
-	MOVOU     48(SI), X6
-	MOVOU     64(SI), X7
-	MOVOU     80(SI), X8
-	MOVOU     96(SI), X9
-	MOVOU     112(SI), X10
+	MOVOU     (R9), X3
+	MOVOU     16(R9), X4
+	MOVOU     32(R9), X5
+	MOVOU     48(R9), X6
+	MOVOU     64(R9), X7
+	MOVOU     80(R9), X8
+	MOVOU     96(R9), X9
+	MOVOU     112(R9), X10
 	MOVO      X3, X11
 	PUNPCKHBW X7, X11
 	PUNPCKLBW X7, X3
@@ -616,19 +636,23 @@ loop:
 	PXOR      X7, X5
 	PSLLW     $0x01, X7
 	PXOR      X7, X4
-	MOVOU     X3, (AX)
-	MOVOU     X6, (AX)(CX*1)
-	MOVOU     X9, (AX)(CX*2)
-	MOVOU     X11, (AX)(DX*1)
-	MOVOU     X10, (BX)
-	MOVOU     X8, (BX)(CX*1)
-	MOVOU     X4, (BX)(CX*2)
-	MOVOU     X5, (BX)(DX*1)
-	ADDQ      $0x00000080, SI
-	ADDQ      $0x00000010, AX
-	ADDQ      $0x00000010, BX
-	SUBQ      $0x00000010, DI
+	MOVOU     X3, (R8)
+	MOVOU     X6, (R8)(CX*1)
+	MOVOU     X9, (R8)(CX*2)
+	MOVOU     X11, (R8)(R11*1)
+	MOVOU     X10, (R12)
+	MOVOU     X8, (R12)(CX*1)
+	MOVOU     X4, (R12)(CX*2)
+	MOVOU     X5, (R12)(R11*1)
+	ADDQ      $0x00000010, R8
+	ADDQ      $0x00000010, R12
+	ADDQ      $0x00000080, R9
+	SUBQ      $0x00000010, R10
 	JNZ       loop
+	ADDQ      DI, AX
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       plane
 	RET
 
 // func sumsSSE2(p *byte, n int)
@@ -1040,28 +1064,36 @@ DATA low4AVX2<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA low4AVX2<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL low4AVX2<>(SB), RODATA|NOPTR, $32
 
-// func bitsToBytesAVX2(dst *byte, src *byte, stride int, n int)
+// func bitsToBytesAVX2(dst *byte, step int, src *byte, stride int, n int, planes int)
 // Requires: AVX, AVX2
-TEXT ·bitsToBytesAVX2(SB), NOSPLIT, $0-32
-	MOVQ    dst+0(FP), AX
-	MOVQ    src+8(FP), CX
-	MOVQ    stride+16(FP), DX
-	LEAQ    (DX)(DX*2), BX
-	LEAQ    (CX)(DX*4), SI
-	MOVQ    n+24(FP), DI
+TEXT ·bitsToBytesAVX2(SB), NOSPLIT, $0-48
 	VMOVDQU low1AVX2<>+0(SB), Y0
 	VMOVDQU low2AVX2<>+0(SB), Y1
 	VMOVDQU low4AVX2<>+0(SB), Y2
+	MOVQ    src+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVQ    dst+0(FP), DX
+	MOVQ    step+8(FP), BX
+	MOVQ    planes+40(FP), SI
+	MOVQ    CX, DI
+	SHLQ    $0x03, DI
+
+plane:
+	MOVQ n+32(FP), R10
+	MOVQ AX, R8
+	MOVQ DX, R9
+	LEAQ (CX)(CX*2), R11
+	LEAQ (R8)(CX*4), R12
 
 loop:
-	VMOVDQU    (CX), Y3
-	VMOVDQU    (CX)(DX*1), Y4
-	VMOVDQU    (CX)(DX*2), Y5
-	VMOVDQU    (CX)(BX*1), Y6
-	VMOVDQU    (SI), Y7
-	VMOVDQU    (SI)(DX*1), Y8
-	VMOVDQU    (SI)(DX*2), Y9
-	VMOVDQU    (SI)(BX*1), Y10
+	VMOVDQU    (R8), Y3
+	VMOVDQU    (R8)(CX*1), Y4
+	VMOVDQU    (R8)(CX*2), Y5
+	VMOVDQU    (R8)(R11*1), Y6
+	VMOVDQU    (R12), Y7
+	VMOVDQU    (R12)(CX*1), Y8
+	VMOVDQU    (R12)(CX*2), Y9
+	VMOVDQU    (R12)(R11*1), Y10
 	VPSRLW     $0x04, Y3, Y11
 	VPXOR      Y7, Y11, Y11
 	VPAND      Y2, Y11, Y11
@@ -1159,59 +1191,71 @@ loop:
 	VPUNPCKHDQ Y11, Y10, Y6
 	VPUNPCKLDQ Y11, Y10, Y10
 	VPERM2I128 $0x20, Y9, Y3, Y11
-	VMOVDQU    Y11, (AX)
+	VMOVDQU    Y11, (R9)
 	VPERM2I128 $0x20, Y7, Y5, Y11
-	VMOVDQU    Y11, 32(AX)
+	VMOVDQU    Y11, 32(R9)
 	VPERM2I128 $0x20, Y8, Y4, Y11
-	VMOVDQU    Y11, 64(AX)
+	VMOVDQU    Y11, 64(R9)
 	VPERM2I128 $0x20, Y6, Y10, Y11
-	VMOVDQU    Y11, 96(AX)
+	VMOVDQU    Y11, 96(R9)
 	VPERM2I128 $0x31, Y9, Y3, Y3
-	VMOVDQU    Y3, 128(AX)
+	VMOVDQU    Y3, 128(R9)
 	VPERM2I128 $0x31, Y7, Y5, Y3
-	VMOVDQU    Y3, 160(AX)
+	VMOVDQU    Y3, 160(R9)
 	VPERM2I128 $0x31, Y8, Y4, Y3
-	VMOVDQU    Y3, 192(AX)
+	VMOVDQU    Y3, 192(R9)
 	VPERM2I128 $0x31, Y6, Y10, Y3
-	VMOVDQU    Y3, 224(AX)
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, SI
-	ADDQ       $0x00000100, AX
-	SUBQ       $0x00000020, DI
+	VMOVDQU    Y3, 224(R9)
+	ADDQ       $0x00000020, R8
+	ADDQ       $0x00000020, R12
+	ADDQ       $0x00000100, R9
+	SUBQ       $0x00000020, R10
 	JNZ        loop
+	ADDQ       DI, AX
+	ADDQ       BX, DX
+	DECQ       SI
+	JNZ        plane
 	VZEROUPPER
 	RET
 
-// func bytesToBitsAVX2(dst *byte, stride int, src *byte, n int)
+// func bytesToBitsAVX2(dst *byte, stride int, src *byte, step int, n int, planes int)
 // Requires: AVX, AVX2
-TEXT ·bytesToBitsAVX2(SB), NOSPLIT, $0-32
-	MOVQ    dst+0(FP), AX
-	MOVQ    stride+8(FP), CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(CX*4), BX
-	MOVQ    src+16(FP), SI
-	MOVQ    n+24(FP), DI
+TEXT ·bytesToBitsAVX2(SB), NOSPLIT, $0-48
 	VMOVDQU low1AVX2<>+0(SB), Y0
 	VMOVDQU low2AVX2<>+0(SB), Y1
 	VMOVDQU low4AVX2<>+0(SB), Y2
+	MOVQ    dst+0(FP), AX
+	MOVQ    stride+8(FP), CX
+	MOVQ    src+16(FP), DX
+	MOVQ    step+24(FP), BX
+	MOVQ    planes+40(FP), SI
+	MOVQ    CX, DI
+	SHLQ    $0x03, DI
+
+plane:
+	MOVQ n+32(FP), R10
+	MOVQ AX, R8
+	MOVQ DX, R9
+	LEAQ (CX)(CX*2), R11
+	LEAQ (R8)(CX*4), R12
 
 loop:
-	VBROADCASTI128 (SI), Y3
-	VINSERTI128    $0x01, 128(SI), Y3, Y3
-	VBROADCASTI128 16(SI), Y4
-	VINSERTI128    $0x01, 144(SI), Y4, Y4
-	VBROADCASTI128 32(SI), Y5
-	VINSERTI128    $0x01, 160(SI), Y5, Y5
-	VBROADCASTI128 48(SI), Y6
-	VINSERTI128    $0x01, 176(SI), Y6, Y6
-	VBROADCASTI128 64(SI), Y7
-	VINSERTI128    $0x01, 192(SI), Y7, Y7
-	VBROADCASTI128 80(SI), Y8
-	VINSERTI128    $0x01, 208(SI), Y8, Y8
-	VBROADCASTI128 96(SI), Y9
-	VINSERTI128    $0x01, 224(SI), Y9, Y9
-	VBROADCASTI128 112(SI), Y10
-	VINSERTI128    $0x01, 240(SI), Y10, Y10
+	VBROADCASTI128 (R9), Y3
+	VINSERTI128    $0x01, 128(R9), Y3, Y3
+	VBROADCASTI128 16(R9), Y4
+	VINSERTI128    $0x01, 144(R9), Y4, Y4
+	VBROADCASTI128 32(R9), Y5
+	VINSERTI128    $0x01, 160(R9), Y5, Y5
+	VBROADCASTI128 48(R9), Y6
+	VINSERTI128    $0x01, 176(R9), Y6, Y6
+	VBROADCASTI128 64(R9), Y7
+	VINSERTI128    $0x01, 192(R9), Y7, Y7
+	VBROADCASTI128 80(R9), Y8
+	VINSERTI128    $0x01, 208(R9), Y8, Y8
+	VBROADCASTI128 96(R9), Y9
+	VINSERTI128    $0x01, 224(R9), Y9, Y9
+	VBROADCASTI128 112(R9), Y10
+	VINSERTI128    $0x01, 240(R9), Y10, Y10
 	VPUNPCKHBW     Y7, Y3, Y11
 	VPUNPCKLBW     Y7, Y3, Y3
 	VPUNPCKHBW     Y8, Y4, Y7
@@ -1316,19 +1360,23 @@ loop:
 	VPXOR          Y8, Y10, Y10
 	VPSLLW         $0x01, Y8, Y8
 	VPXOR          Y8, Y4, Y4
-	VMOVDQU        Y3, (AX)
-	VMOVDQU        Y6, (AX)(CX*1)
-	VMOVDQU        Y9, (AX)(CX*2)
-	VMOVDQU        Y7, (AX)(DX*1)
-	VMOVDQU        Y5, (BX)
-	VMOVDQU        Y11, (BX)(CX*1)
-	VMOVDQU        Y4, (BX)(CX*2)
-	VMOVDQU        Y10, (BX)(DX*1)
-	ADDQ           $0x00000100, SI
-	ADDQ           $0x00000020, AX
-	ADDQ           $0x00000020, BX
-	SUBQ           $0x00000020, DI
+	VMOVDQU        Y3, (R8)
+	VMOVDQU        Y6, (R8)(CX*1)
+	VMOVDQU        Y9, (R8)(CX*2)
+	VMOVDQU        Y7, (R8)(R11*1)
+	VMOVDQU        Y5, (R12)
+	VMOVDQU        Y11, (R12)(CX*1)
+	VMOVDQU        Y4, (R12)(CX*2)
+	VMOVDQU        Y10, (R12)(R11*1)
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000020, R12
+	ADDQ           $0x00000100, R9
+	SUBQ           $0x00000020, R10
 	JNZ            loop
+	ADDQ           DI, AX
+	ADDQ           BX, DX
+	DECQ           SI
+	JNZ            plane
 	VZEROUPPER
 	RET
 
@@ -1395,26 +1443,34 @@ DATA diagonalGFNI<>+16(SB)/8, $0x8040201008040201
 DATA diagonalGFNI<>+24(SB)/8, $0x8040201008040201
 GLOBL diagonalGFNI<>(SB), RODATA|NOPTR, $32
 
-// func bitsToBytesGFNI(dst *byte, src *byte, stride int, n int)
+// func bitsToBytesGFNI(dst *byte, step int, src *byte, stride int, n int, planes int)
 // Requires: AVX, AVX2, GFNI
-TEXT ·bitsToBytesGFNI(SB), NOSPLIT, $0-32
-	MOVQ    dst+0(FP), AX
-	MOVQ    src+8(FP), CX
-	MOVQ    stride+16(FP), DX
-	LEAQ    (DX)(DX*2), BX
-	LEAQ    (CX)(DX*4), SI
-	MOVQ    n+24(FP), DI
+TEXT ·bitsToBytesGFNI(SB), NOSPLIT, $0-48
 	VMOVDQU diagonalGFNI<>+0(SB), Y0
+	MOVQ    src+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVQ    dst+0(FP), DX
+	MOVQ    step+8(FP), BX
+	MOVQ    planes+40(FP), SI
+	MOVQ    CX, DI
+	SHLQ    $0x03, DI
+
+plane:
+	MOVQ n+32(FP), R10
+	MOVQ AX, R8
+	MOVQ DX, R9
+	LEAQ (CX)(CX*2), R11
+	LEAQ (R8)(CX*4), R12
 
 loop:
-	VMOVDQU        (SI)(BX*1), Y1
-	VMOVDQU        (SI)(DX*2), Y2
-	VMOVDQU        (SI)(DX*1), Y3
-	VMOVDQU        (SI), Y4
-	VMOVDQU        (CX)(BX*1), Y5
-	VMOVDQU        (CX)(DX*2), Y6
-	VMOVDQU        (CX)(DX*1), Y7
-	VMOVDQU        (CX), Y8
+	VMOVDQU        (R12)(R11*1), Y1
+	VMOVDQU        (R12)(CX*2), Y2
+	VMOVDQU        (R12)(CX*1), Y3
+	VMOVDQU        (R12), Y4
+	VMOVDQU        (R8)(R11*1), Y5
+	VMOVDQU        (R8)(CX*2), Y6
+	VMOVDQU        (R8)(CX*1), Y7
+	VMOVDQU        (R8), Y8
 	VPUNPCKHBW     Y2, Y1, Y9
 	VPUNPCKLBW     Y2, Y1, Y1
 	VPUNPCKHBW     Y4, Y3, Y2
@@ -1448,71 +1504,83 @@ loop:
 	VGF2P8AFFINEQB $0x00, Y8, Y0, Y8
 	VGF2P8AFFINEQB $0x00, Y4, Y0, Y4
 	VPERM2I128     $0x20, Y7, Y1, Y9
-	VMOVDQU        Y9, (AX)
+	VMOVDQU        Y9, (R9)
 	VPERM2I128     $0x20, Y5, Y3, Y9
-	VMOVDQU        Y9, 32(AX)
+	VMOVDQU        Y9, 32(R9)
 	VPERM2I128     $0x20, Y6, Y2, Y9
-	VMOVDQU        Y9, 64(AX)
+	VMOVDQU        Y9, 64(R9)
 	VPERM2I128     $0x20, Y4, Y8, Y9
-	VMOVDQU        Y9, 96(AX)
+	VMOVDQU        Y9, 96(R9)
 	VPERM2I128     $0x31, Y7, Y1, Y1
-	VMOVDQU        Y1, 128(AX)
+	VMOVDQU        Y1, 128(R9)
 	VPERM2I128     $0x31, Y5, Y3, Y1
-	VMOVDQU        Y1, 160(AX)
+	VMOVDQU        Y1, 160(R9)
 	VPERM2I128     $0x31, Y6, Y2, Y1
-	VMOVDQU        Y1, 192(AX)
+	VMOVDQU        Y1, 192(R9)
 	VPERM2I128     $0x31, Y4, Y8, Y1
-	VMOVDQU        Y1, 224(AX)
-	ADDQ           $0x00000020, CX
-	ADDQ           $0x00000020, SI
-	ADDQ           $0x00000100, AX
-	SUBQ           $0x00000020, DI
+	VMOVDQU        Y1, 224(R9)
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000020, R12
+	ADDQ           $0x00000100, R9
+	SUBQ           $0x00000020, R10
 	JNZ            loop
+	ADDQ           DI, AX
+	ADDQ           BX, DX
+	DECQ           SI
+	JNZ            plane
 	VZEROUPPER
 	RET
 
-// func bytesToBitsGFNI(dst *byte, stride int, src *byte, n int)
+// func bytesToBitsGFNI(dst *byte, stride int, src *byte, step int, n int, planes int)
 // Requires: AVX, AVX2, GFNI
-TEXT ·bytesToBitsGFNI(SB), NOSPLIT, $0-32
+TEXT ·bytesToBitsGFNI(SB), NOSPLIT, $0-48
+	VMOVDQU diagonalGFNI<>+0(SB), Y0
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(CX*4), BX
-	MOVQ    src+16(FP), SI
-	MOVQ    n+24(FP), DI
-	VMOVDQU diagonalGFNI<>+0(SB), Y0
+	MOVQ    src+16(FP), DX
+	MOVQ    step+24(FP), BX
+	MOVQ    planes+40(FP), SI
+	MOVQ    CX, DI
+	SHLQ    $0x03, DI
+
+plane:
+	MOVQ n+32(FP), R10
+	MOVQ AX, R8
+	MOVQ DX, R9
+	LEAQ (CX)(CX*2), R11
+	LEAQ (R8)(CX*4), R12
 
 loop:
-	VBROADCASTI128 (SI), Y1
-	VINSERTI128    $0x01, 128(SI), Y1, Y1
+	VBROADCASTI128 (R9), Y1
+	VINSERTI128    $0x01, 128(R9), Y1, Y1
 	VGF2P8AFFINEQB $0x00, Y1, Y0, Y1
 	VGF2P8AFFINEQB $0x00, Y0, Y1, Y1
-	VBROADCASTI128 16(SI), Y2
-	VINSERTI128    $0x01, 144(SI), Y2, Y2
+	VBROADCASTI128 16(R9), Y2
+	VINSERTI128    $0x01, 144(R9), Y2, Y2
 	VGF2P8AFFINEQB $0x00, Y2, Y0, Y2
 	VGF2P8AFFINEQB $0x00, Y0, Y2, Y2
-	VBROADCASTI128 32(SI), Y3
-	VINSERTI128    $0x01, 160(SI), Y3, Y3
+	VBROADCASTI128 32(R9), Y3
+	VINSERTI128    $0x01, 160(R9), Y3, Y3
 	VGF2P8AFFINEQB $0x00, Y3, Y0, Y3
 	VGF2P8AFFINEQB $0x00, Y0, Y3, Y3
-	VBROADCASTI128 48(SI), Y4
-	VINSERTI128    $0x01, 176(SI), Y4, Y4
+	VBROADCASTI128 48(R9), Y4
+	VINSERTI128    $0x01, 176(R9), Y4, Y4
 	VGF2P8AFFINEQB $0x00, Y4, Y0, Y4
 	VGF2P8AFFINEQB $0x00, Y0, Y4, Y4
-	VBROADCASTI128 64(SI), Y5
-	VINSERTI128    $0x01, 192(SI), Y5, Y5
+	VBROADCASTI128 64(R9), Y5
+	VINSERTI128    $0x01, 192(R9), Y5, Y5
 	VGF2P8AFFINEQB $0x00, Y5, Y0, Y5
 	VGF2P8AFFINEQB $0x00, Y0, Y5, Y5
-	VBROADCASTI128 80(SI), Y6
-	VINSERTI128    $0x01, 208(SI), Y6, Y6
+	VBROADCASTI128 80(R9), Y6
+	VINSERTI128    $0x01, 208(R9), Y6, Y6
 	VGF2P8AFFINEQB $0x00, Y6, Y0, Y6
 	VGF2P8AFFINEQB $0x00, Y0, Y6, Y6
-	VBROADCASTI128 96(SI), Y7
-	VINSERTI128    $0x01, 224(SI), Y7, Y7
+	VBROADCASTI128 96(R9), Y7
+	VINSERTI128    $0x01, 224(R9), Y7, Y7
 	VGF2P8AFFINEQB $0x00, Y7, Y0, Y7
 	VGF2P8AFFINEQB $0x00, Y0, Y7, Y7
-	VBROADCASTI128 112(SI), Y8
-	VINSERTI128    $0x01, 240(SI), Y8, Y8
+	VBROADCASTI128 112(R9), Y8
+	VINSERTI128    $0x01, 240(R9), Y8, Y8
 	VGF2P8AFFINEQB $0x00, Y8, Y0, Y8
 	VGF2P8AFFINEQB $0x00, Y0, Y8, Y8
 	VPUNPCKHBW     Y5, Y1, Y9
@@ -1547,19 +1615,23 @@ loop:
 	VPUNPCKLBW     Y3, Y8, Y3
 	VPUNPCKHBW     Y6, Y2, Y8
 	VPUNPCKLBW     Y6, Y2, Y2
-	VMOVDQU        Y1, (AX)
-	VMOVDQU        Y4, (AX)(CX*1)
-	VMOVDQU        Y7, (AX)(CX*2)
-	VMOVDQU        Y5, (AX)(DX*1)
-	VMOVDQU        Y3, (BX)
-	VMOVDQU        Y9, (BX)(CX*1)
-	VMOVDQU        Y2, (BX)(CX*2)
-	VMOVDQU        Y8, (BX)(DX*1)
-	ADDQ           $0x00000100, SI
-	ADDQ           $0x00000020, AX
-	ADDQ           $0x00000020, BX
-	SUBQ           $0x00000020, DI
+	VMOVDQU        Y1, (R8)
+	VMOVDQU        Y4, (R8)(CX*1)
+	VMOVDQU        Y7, (R8)(CX*2)
+	VMOVDQU        Y5, (R8)(R11*1)
+	VMOVDQU        Y3, (R12)
+	VMOVDQU        Y9, (R12)(CX*1)
+	VMOVDQU        Y2, (R12)(CX*2)
+	VMOVDQU        Y8, (R12)(R11*1)
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000020, R12
+	ADDQ           $0x00000100, R9
+	SUBQ           $0x00000020, R10
 	JNZ            loop
+	ADDQ           DI, AX
+	ADDQ           BX, DX
+	DECQ           SI
+	JNZ            plane
 	VZEROUPPER
 	RET
 

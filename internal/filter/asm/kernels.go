@@ -182,6 +182,29 @@ func (v isa) transposeBits(r, masks []reg.VecVirtual) {
 	}
 }
 
+// planes repeats body for all columns of all planes. The arguments of the names
+// given are where the rows of bits and the bytes begin.
+func (v isa) planes(bitRows, plane string, body func(bits *rows, bytes reg.Register)) {
+	row, stride, bytes, step := arg(bitRows), arg("stride"), arg(plane), arg("step")
+	planes, next := arg("planes"), GP64()
+	MOVQ(stride, next)
+	SHLQ(operand.Imm(3), next)
+	Label("plane")
+	base, to, n := GP64(), GP64(), arg("n")
+	MOVQ(row, base)
+	MOVQ(bytes, to)
+	r := newRows(base, stride, 8)
+	loop(n, v.bytes, func() {
+		body(r, to)
+		r.advance(operand.U32(v.bytes))
+		ADDQ(operand.U32(8*v.bytes), to)
+	})
+	ADDQ(next, row)
+	ADDQ(step, bytes)
+	DECQ(planes)
+	JNZ(operand.LabelRef("plane"))
+}
+
 // masks declares the lower halves of the lanes of 2, 4 and 8 bits.
 func (v isa) masks() []operand.Mem {
 	return []operand.Mem{
@@ -200,29 +223,25 @@ func (v isa) loadAll(ms []operand.Mem) []reg.VecVirtual {
 }
 
 func (v isa) bitsToBytes(lows []operand.Mem) {
-	v.begin("bitsToBytes", "func(dst, src *byte, stride, n int)",
-		fmt.Sprintf("turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes; n > 0 is a multiple of %d.", v.bytes))
-	dst, src, n := arg("dst"), newRows(arg("src"), arg("stride"), 8), arg("n")
+	v.begin("bitsToBytes", "func(dst *byte, step int, src *byte, stride, n, planes int)",
+		fmt.Sprintf("turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes, for each of some planes, which begin step bytes apart in dst and 8 rows in src; n > 0 is a multiple of %d.", v.bytes))
 	masks := v.loadAll(lows)
-	loop(n, v.bytes, func() {
+	v.planes("src", "dst", func(src *rows, dst reg.Register) {
 		var r []reg.VecVirtual
 		for k := range 8 {
 			r = append(r, v.load(src.at(k)))
 		}
 		v.transposeBits(r, masks)
 		v.storeLanes(v.interleave(r, 1), dst)
-		src.advance(operand.U32(v.bytes))
-		ADDQ(operand.U32(8*v.bytes), dst)
 	})
 	v.end()
 }
 
 func (v isa) bytesToBits(lows []operand.Mem) {
-	v.begin("bytesToBits", "func(dst *byte, stride int, src *byte, n int)",
-		fmt.Sprintf("turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart; n > 0 is a multiple of %d.", v.bytes))
-	dst, src, n := newRows(arg("dst"), arg("stride"), 8), arg("src"), arg("n")
+	v.begin("bytesToBits", "func(dst *byte, stride int, src *byte, step, n, planes int)",
+		fmt.Sprintf("turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart, for each of some planes, which begin step bytes apart in src and 8 rows in dst; n > 0 is a multiple of %d.", v.bytes))
 	masks := v.loadAll(lows)
-	loop(n, v.bytes, func() {
+	v.planes("dst", "src", func(dst *rows, src reg.Register) {
 		var r []reg.VecVirtual
 		for i := range 8 {
 			r = append(r, v.loadLanes(src, 16*i, 128))
@@ -232,8 +251,6 @@ func (v isa) bytesToBits(lows []operand.Mem) {
 		for k := range 8 {
 			v.store(r[k], dst.at(k))
 		}
-		ADDQ(operand.U32(8*v.bytes), src)
-		dst.advance(operand.U32(v.bytes))
 	})
 	v.end()
 }
@@ -256,11 +273,10 @@ func affine(a, x, result reg.VecVirtual) {
 // of a: the transposed matrix, if a has its rows in reverse order.
 
 func (v isa) bitsToBytesAffine(diagonal operand.Mem) {
-	v.begin("bitsToBytes", "func(dst, src *byte, stride, n int)",
-		fmt.Sprintf("turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes; n > 0 is a multiple of %d.", v.bytes))
-	dst, src, n := arg("dst"), newRows(arg("src"), arg("stride"), 8), arg("n")
+	v.begin("bitsToBytes", "func(dst *byte, step int, src *byte, stride, n, planes int)",
+		fmt.Sprintf("turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes, for each of some planes, which begin step bytes apart in dst and 8 rows in src; n > 0 is a multiple of %d.", v.bytes))
 	bit := v.load(diagonal)
-	loop(n, v.bytes, func() {
+	v.planes("src", "dst", func(src *rows, dst reg.Register) {
 		var r []reg.VecVirtual
 		for k := range 8 {
 			r = append(r, v.load(src.at(7-k)))
@@ -270,18 +286,15 @@ func (v isa) bitsToBytesAffine(diagonal operand.Mem) {
 			affine(m, bit, m)
 		}
 		v.storeLanes(r, dst)
-		src.advance(operand.U32(v.bytes))
-		ADDQ(operand.U32(8*v.bytes), dst)
 	})
 	v.end()
 }
 
 func (v isa) bytesToBitsAffine(diagonal operand.Mem) {
-	v.begin("bytesToBits", "func(dst *byte, stride int, src *byte, n int)",
-		fmt.Sprintf("turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart; n > 0 is a multiple of %d.", v.bytes))
-	dst, src, n := newRows(arg("dst"), arg("stride"), 8), arg("src"), arg("n")
+	v.begin("bytesToBits", "func(dst *byte, stride int, src *byte, step, n, planes int)",
+		fmt.Sprintf("turns 8*n bytes into n columns of 8 rows of bits, stride bytes apart, for each of some planes, which begin step bytes apart in src and 8 rows in dst; n > 0 is a multiple of %d.", v.bytes))
 	bit := v.load(diagonal)
-	loop(n, v.bytes, func() {
+	v.planes("dst", "src", func(dst *rows, src reg.Register) {
 		var r []reg.VecVirtual
 		for i := range 8 {
 			m := v.loadLanes(src, 16*i, 128)
@@ -292,8 +305,6 @@ func (v isa) bytesToBitsAffine(diagonal operand.Mem) {
 		for k, m := range v.deinterleave(r) {
 			v.store(m, dst.at(k))
 		}
-		ADDQ(operand.U32(8*v.bytes), src)
-		dst.advance(operand.U32(v.bytes))
 	})
 	v.end()
 }
