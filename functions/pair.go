@@ -66,7 +66,7 @@ type Pair struct {
 // or ErrNotFound.
 type Maker func(ctx context.Context, u Upload, data io.Writer) (meta func(io.Writer) error, err error)
 
-// half is one object of the pair as it stands now.
+// half is one object of the output as it stands now.
 type half struct {
 	there bool
 	info  objstore.Info
@@ -124,22 +124,28 @@ func (p Pair) look(ctx context.Context, u Upload) (standing, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	for key, h := range map[string]*half{p.Data: &st.data, p.Meta: &st.meta} {
 		g.Go(func() error {
-			info, err := p.Bucket.Head(gctx, key)
-			if errors.Is(err, objstore.ErrNotFound) {
-				return nil
-			}
-			if err != nil {
-				return output(err)
-			}
-			of, ok := SourceOf(info.Meta)
-			if !ok || of.Bucket != u.Bucket || of.Key != u.Key {
-				return fmt.Errorf("%s is not made of %s/%s: %w: %w", key, u.Bucket, u.Key, ErrTaken, formats.ErrUnsupported)
-			}
-			*h = half{there: true, info: info, of: of}
-			return nil
+			var err error
+			*h, err = lookAt(gctx, p.Bucket, key, u)
+			return err
 		})
 	}
 	return st, g.Wait()
+}
+
+// lookAt says what stands under key; ErrTaken unless it is made of u's key.
+func lookAt(ctx context.Context, b objstore.Bucket, key string, u Upload) (half, error) {
+	info, err := b.Head(ctx, key)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return half{}, nil
+	}
+	if err != nil {
+		return half{}, output(err)
+	}
+	of, ok := SourceOf(info.Meta)
+	if !ok || of.Bucket != u.Bucket || of.Key != u.Key {
+		return half{}, fmt.Errorf("%s is not made of %s/%s: %w: %w", key, u.Bucket, u.Key, ErrTaken, formats.ErrUnsupported)
+	}
+	return half{there: true, info: info, of: of}, nil
 }
 
 // decide says which version of the upload has to be made into the pair: nil for
@@ -214,7 +220,7 @@ func (p Pair) write(ctx context.Context, u Upload, st standing, have half, run M
 	if data.VersionID != "" {
 		md[MetaDataVersion] = data.VersionID
 	}
-	index, err := put(ctx, p.Bucket, p.Meta, st.meta, objstore.PutOptions{ContentType: "application/json", Meta: md}, func(w io.Writer) error {
+	index, err := put(ctx, p.Bucket, p.Meta, st.meta, objstore.PutOptions{ContentType: "application/json", Meta: md}, func(w objstore.Writer) error {
 		if err := meta(w); err != nil {
 			return err
 		}
@@ -245,7 +251,7 @@ func (p Pair) writeData(ctx context.Context, u Upload, old, have half, run Maker
 		}
 		return have.info, meta, nil
 	}
-	info, err = put(ctx, p.Bucket, p.Data, old, objstore.PutOptions{ContentType: "application/octet-stream", Meta: u.meta(p.Layout)}, func(w io.Writer) error {
+	info, err = put(ctx, p.Bucket, p.Data, old, objstore.PutOptions{ContentType: "application/octet-stream", Meta: u.meta(p.Layout)}, func(w objstore.Writer) error {
 		meta, err = run(ctx, u, w)
 		return err
 	})
@@ -254,7 +260,7 @@ func (p Pair) writeData(ctx context.Context, u Upload, old, have half, run Maker
 
 // put writes key on the condition that it is still as old says. That it is not
 // is errLost; errors of fill keep their identity.
-func put(ctx context.Context, b objstore.Bucket, key string, old half, o objstore.PutOptions, fill func(io.Writer) error) (objstore.Info, error) {
+func put(ctx context.Context, b objstore.Bucket, key string, old half, o objstore.PutOptions, fill func(objstore.Writer) error) (objstore.Info, error) {
 	o.IfAbsent = !old.there
 	o.IfMatch = old.info.ETag
 	w, err := b.Create(ctx, key, o)
@@ -289,7 +295,7 @@ func output(err error) error { return fmt.Errorf("%w: %w", ErrOutput, err) }
 // had been there before, and a late worker that still waits to replace that
 // earlier index would replace the newer one.
 func seal(u Upload) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{u.Bucket, u.Key, u.ETag, u.VersionID, u.Sequencer}))
+	sum := sealOf(u)
 	var s strings.Builder
 	s.WriteByte('\n')
 	for i := range 64 {
@@ -297,6 +303,11 @@ func seal(u Upload) string {
 	}
 	s.WriteByte('\n')
 	return s.String()
+}
+
+// sealOf is another one for every version of an upload.
+func sealOf(u Upload) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{u.Bucket, u.Key, u.ETag, u.VersionID, u.Sequencer}))
 }
 
 // pause waits before try n; the first comes at once.

@@ -110,7 +110,8 @@ func TestOrders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for round := range rounds {
-				orders(t, jittery{out()}, uint64(round))
+				orders(t, jittery{out()}, uint64(round), pairOrders)
+				orders(t, jittery{out()}, uint64(round), singleOrders)
 				if t.Failed() {
 					t.Fatalf("round %d", round)
 				}
@@ -119,7 +120,58 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-func orders(t *testing.T, out objstore.Bucket, seed uint64) {
+// An ordered output is published in any order, and then looked at.
+type ordered struct {
+	publish func(out objstore.Bucket, u functions.Upload) error
+	check   func(t *testing.T, out objstore.Bucket, newest functions.Upload)
+}
+
+var pairOrders = ordered{
+	publish: func(out objstore.Bucket, u functions.Upload) error {
+		p := functions.Pair{Bucket: out, Data: "k.gulp", Meta: "k.gmeta", Layout: "l"}
+		_, err := p.Publish(context.Background(), nil, u, letters)
+		return err
+	},
+	check: func(t *testing.T, out objstore.Bucket, newest functions.Upload) {
+		t.Helper()
+		data, err := out.Head(t.Context(), "k.gulp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta, err := out.Head(t.Context(), "k.gmeta")
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, _ := functions.SourceOf(meta.Meta)
+		if of != newest || meta.Meta[functions.MetaDataETag] != data.ETag || string(body(t, out, "k.gulp")) != strings.Repeat(newest.ETag, 3) {
+			t.Errorf("the index is of %+v and names %s; data %s of %q; want %+v", of, meta.Meta[functions.MetaDataETag], data.ETag, body(t, out, "k.gulp"), newest)
+		}
+	},
+}
+
+var singleOrders = ordered{
+	publish: func(out objstore.Bucket, u functions.Upload) error {
+		s := functions.Single{Bucket: out, Key: "k.b2nd", Layout: "l"}
+		_, err := s.Publish(context.Background(), nil, u, func(_ context.Context, u functions.Upload, w objstore.Writer, seal []byte) error {
+			_, err := w.Write(append(seal, u.ETag...))
+			return err
+		})
+		return err
+	},
+	check: func(t *testing.T, out objstore.Bucket, newest functions.Upload) {
+		t.Helper()
+		info, err := out.Head(t.Context(), "k.b2nd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, _ := functions.SourceOf(info.Meta)
+		if p := body(t, out, "k.b2nd"); of != newest || string(p[32:]) != newest.ETag {
+			t.Errorf("the object is of %+v and holds %q; want %+v", of, p[32:], newest)
+		}
+	},
+}
+
+func orders(t *testing.T, out objstore.Bucket, seed uint64, o ordered) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
 	n := 2 + rng.IntN(6)
@@ -132,7 +184,6 @@ func orders(t *testing.T, out objstore.Bucket, seed uint64) {
 		}
 	}
 	rng.Shuffle(len(us), func(i, j int) { us[i], us[j] = us[j], us[i] })
-	p := functions.Pair{Bucket: out, Data: "k.gulp", Meta: "k.gmeta", Layout: "l"}
 	queue := make(chan functions.Upload)
 	var pool sync.WaitGroup
 	for range 1 + rng.IntN(4) {
@@ -140,7 +191,7 @@ func orders(t *testing.T, out objstore.Bucket, seed uint64) {
 			for u := range queue {
 				err := functions.ErrBusy
 				for tries := 0; errors.Is(err, functions.ErrBusy) && tries < 20; tries++ {
-					_, err = p.Publish(context.Background(), nil, u, letters)
+					err = o.publish(out, u)
 				}
 				if err != nil {
 					t.Error(err)
@@ -153,16 +204,5 @@ func orders(t *testing.T, out objstore.Bucket, seed uint64) {
 	}
 	close(queue)
 	pool.Wait()
-	data, err := out.Head(t.Context(), "k.gulp")
-	if err != nil {
-		t.Fatal(err)
-	}
-	meta, err := out.Head(t.Context(), "k.gmeta")
-	if err != nil {
-		t.Fatal(err)
-	}
-	of, _ := functions.SourceOf(meta.Meta)
-	if of != newest || meta.Meta[functions.MetaDataETag] != data.ETag || string(body(t, out, "k.gulp")) != strings.Repeat(newest.ETag, 3) {
-		t.Errorf("the index is of %+v and names %s; data %s of %q; want %+v", of, meta.Meta[functions.MetaDataETag], data.ETag, body(t, out, "k.gulp"), newest)
-	}
+	o.check(t, out, newest)
 }

@@ -1,0 +1,73 @@
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/farread/farread/objstore"
+)
+
+// A Single is an output of one object. Publish commits it in one conditional
+// step, so that of all versions of the upload the newest stands in the end, in
+// any order of events.
+type Single struct {
+	Bucket objstore.Bucket
+	Key    string
+	// Layout names what besides the upload's bytes decides the object's.
+	Layout      string
+	ContentType string // "": application/octet-stream
+}
+
+// A Filler streams the object made of u into w and leaves the commit to the
+// caller. It may run more than once. The seal, which is another one for every
+// version of the upload, has to become part of the bytes: ETags are hashes of
+// content on S3, and without it a version with the content of an earlier one
+// would have that one's ETag, for a late worker to replace.
+type Filler func(ctx context.Context, u Upload, w objstore.Writer, seal []byte) error
+
+// Publish makes the object from u unless it, or one of a newer version, is there
+// already; then it returns nothing. Errors of the source keep their identity; an
+// output that others kept changing is ErrBusy.
+func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill Filler) ([]objstore.Info, error) {
+	o := objstore.PutOptions{ContentType: s.ContentType, Meta: u.meta(s.Layout)}
+	if o.ContentType == "" {
+		o.ContentType = "application/octet-stream"
+	}
+	sum := sealOf(u)
+	for try := range maxTries {
+		if err := pause(ctx, try); err != nil {
+			return nil, err
+		}
+		old, err := lookAt(ctx, s.Bucket, s.Key, u)
+		if err != nil {
+			return nil, err
+		}
+		if want, err := wanted(ctx, &clock{src: src}, u, old); err != nil || !want {
+			return nil, err
+		}
+		info, err := put(ctx, s.Bucket, s.Key, old, o, func(w objstore.Writer) error { return fill(ctx, u, w, sum[:]) })
+		if err == nil {
+			return []objstore.Info{info}, nil
+		}
+		if !errors.Is(err, errLost) {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%s: %d tries: %w", s.Key, maxTries, ErrBusy)
+}
+
+// wanted: what stands is of an older version, or there is nothing, and u is not
+// itself out of date as far as can be told.
+func wanted(ctx context.Context, c *clock, u Upload, old half) (bool, error) {
+	if u.Sequencer == "" {
+		if is, err := c.isCurrent(ctx, u); err != nil || !is {
+			return false, err
+		}
+	}
+	if !old.there {
+		return true, nil
+	}
+	a, err := c.age(ctx, old.of, u)
+	return a == older, err
+}
