@@ -19,7 +19,7 @@ type books struct {
 	metas   []Metalayer
 	touched bool // a metalayer changed after the header was written
 	vl      []Metalayer
-	sizes   sizes // of the chunks given so far
+	sizes   sizeRule // of the chunks given so far
 	kind    blocksKind
 	pipe    pipe
 	varies  bool    // as of the chunks written so far
@@ -33,7 +33,7 @@ func newBooks(o WriteOptions) books {
 	o.Limits = o.Limits.WithDefaults()
 	in := o.info()
 	b := books{in: in, pipe: pipe{limit: o.Parallel},
-		sizes: sizes{chunk: in.ChunkSize, mayVary: o.Vary || in.ChunkSize == 0}, varies: in.ChunkSize == 0}
+		sizes: sizeRule{chunk: in.ChunkSize, mayVary: o.Vary || in.ChunkSize == 0}, varies: in.ChunkSize == 0}
 	for _, m := range o.Metalayers {
 		b.metas = append(b.metas, Metalayer{m.Name, append([]byte(nil), m.Data...)})
 	}
@@ -67,11 +67,11 @@ func (w *books) admit(size int, vl bool) error {
 }
 
 // chunkJob is the job for WriteChunk, and the function that encodes.
-func (w *books) chunkJob(p []byte) (*job, func(*job) error, error) {
+func (w *books) chunkJob(p []byte) (*task, func(*task) error, error) {
 	if err := w.admit(len(p), false); err != nil {
 		return nil, nil, err
 	}
-	j := &job{size: len(p), varies: w.sizes.varies()}
+	j := &task{size: len(p), varies: w.sizes.varies()}
 	src := p
 	if w.pipe.limit > 1 {
 		src = bufpool.Get(len(p))
@@ -79,7 +79,7 @@ func (w *books) chunkJob(p []byte) (*job, func(*job) error, error) {
 		j.src = src
 	}
 	o := w.o.Encode
-	return j, func(j *job) error {
+	return j, func(j *task) error {
 		buf := bufpool.Get(len(src) + blosc.HeaderLen2)
 		chunk, err := blosc.AppendEncoded(buf[:0], src, o)
 		if err != nil || cap(chunk) != cap(buf) {
@@ -92,7 +92,7 @@ func (w *books) chunkJob(p []byte) (*job, func(*job) error, error) {
 	}, nil
 }
 
-func (w *books) blocksJob(blocks [][]byte) (*job, error) {
+func (w *books) blocksJob(blocks [][]byte) (*task, error) {
 	size := int64(0)
 	for _, b := range blocks {
 		size += int64(len(b))
@@ -101,10 +101,10 @@ func (w *books) blocksJob(blocks [][]byte) (*job, error) {
 		return nil, err
 	}
 	chunk, err := blosc.AppendEncodedVL(nil, blocks, w.o.Encode)
-	return &job{size: int(size), varies: w.sizes.varies(), chunk: chunk}, w.fail(err)
+	return &task{size: int(size), varies: w.sizes.varies(), chunk: chunk}, w.fail(err)
 }
 
-func (w *books) encodedJob(chunk []byte) (*job, error) {
+func (w *books) encodedJob(chunk []byte) (*task, error) {
 	h, err := checkEncoded(w.sizes.n, chunk)
 	if err != nil {
 		return nil, err
@@ -112,10 +112,10 @@ func (w *books) encodedJob(chunk []byte) (*job, error) {
 	if err := w.admit(h.NBytes, h.VL); err != nil {
 		return nil, err
 	}
-	return &job{size: h.NBytes, varies: w.sizes.varies(), chunk: chunk}, nil
+	return &task{size: h.NBytes, varies: w.sizes.varies(), chunk: chunk}, nil
 }
 
-func (w *books) specialJob(kind blosc.Special, size int) (*job, error) {
+func (w *books) specialJob(kind blosc.Special, size int) (*task, error) {
 	chunk, err := specialChunk(w.sizes.n, kind, size, w.o.TypeSize, w.o.BlockSize)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (w *books) specialJob(kind blosc.Special, size int) (*job, error) {
 	if err := w.admit(size, false); err != nil {
 		return nil, err
 	}
-	return &job{size: size, varies: w.sizes.varies(), chunk: chunk}, nil
+	return &task{size: size, varies: w.sizes.varies(), chunk: chunk}, nil
 }
 
 // specialChunk is the chunk that stands for size bytes of a kind.
@@ -189,11 +189,11 @@ func (w *books) SetVLMetalayer(name string, data []byte) error {
 	return nil
 }
 
-func (w *books) push(j *job, f, next func(*job) error) error {
+func (w *books) push(j *task, f, next func(*task) error) error {
 	return w.fail(w.pipe.push(j, f, next))
 }
 
-func (w *books) drain(next func(*job) error) error {
+func (w *books) drain(next func(*task) error) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -212,7 +212,7 @@ func (w *books) fail(err error) error {
 
 // place checks encoded chunk i and says by which offset it is known, or that it
 // must be stored.
-func place(i int, j *job, typesize int) (off int64, stored bool, err error) {
+func place(i int, j *task, typesize int) (off int64, stored bool, err error) {
 	h, err := checkEncoded(i, j.chunk)
 	switch {
 	case err != nil:
@@ -227,7 +227,7 @@ func place(i int, j *job, typesize int) (off int64, stored bool, err error) {
 }
 
 // enter notes that a chunk was written.
-func (w *books) enter(j *job, off int64) {
+func (w *books) enter(j *task, off int64) {
 	if len(w.offs) == 0 {
 		w.first = j.size
 	}

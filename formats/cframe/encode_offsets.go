@@ -63,9 +63,9 @@ func appendOffsets(b []byte, offs []int64) ([]byte, error) {
 	return b, nil
 }
 
-// Sizes keeps the rule of chunk sizes: all chunks decode to the same length but
+// A sizeRule keeps the rule of chunk sizes: all chunks decode to the same length but
 // the last, which may be shorter, or the frame is one of varying sizes.
-type sizes struct {
+type sizeRule struct {
 	chunk   int // as Info.ChunkSize
 	n       int
 	nbytes  int64
@@ -73,10 +73,10 @@ type sizes struct {
 }
 
 // last is the size of the last chunk of a frame of fixed sizes.
-func (s *sizes) last() int { return int(s.nbytes - int64(s.n-1)*int64(s.chunk)) }
+func (s *sizeRule) last() int { return int(s.nbytes - int64(s.n-1)*int64(s.chunk)) }
 
 // at is the size of chunk i of a frame of fixed sizes.
-func (s *sizes) at(i int) int {
+func (s *sizeRule) at(i int) int {
 	if i == s.n-1 {
 		return s.last()
 	}
@@ -84,7 +84,7 @@ func (s *sizes) at(i int) int {
 }
 
 // varies says that the frame holds chunks of various sizes.
-func (s *sizes) varies() bool { return s.chunk == 0 }
+func (s *sizeRule) varies() bool { return s.chunk == 0 }
 
 func checkSize(size int) error {
 	if size <= 0 || size > math.MaxInt32-blosc.HeaderLen2 {
@@ -94,7 +94,7 @@ func checkSize(size int) error {
 }
 
 // vary makes the frame one of varying sizes, if it may.
-func (s *sizes) vary(i, size int) error {
+func (s *sizeRule) vary(i, size int) error {
 	if s.chunk == 0 {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (s *sizes) vary(i, size int) error {
 }
 
 // insert enters a chunk before chunk i; i may be s.n.
-func (s *sizes) insert(i, size int) error {
+func (s *sizeRule) insert(i, size int) error {
 	if err := checkSize(size); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *sizes) insert(i, size int) error {
 }
 
 // replace changes the size of chunk i from old.
-func (s *sizes) replace(i, old, size int) error {
+func (s *sizeRule) replace(i, old, size int) error {
 	if err := checkSize(size); err != nil {
 		return err
 	}
@@ -146,13 +146,13 @@ func (s *sizes) replace(i, old, size int) error {
 
 // remove takes chunk i, of the given size, away. A frame of varying sizes stays
 // one.
-func (s *sizes) remove(old int) {
+func (s *sizeRule) remove(old int) {
 	s.n--
 	s.nbytes -= int64(old)
 }
 
 // put writes the sizes into a header's numbers.
-func (s *sizes) put(in *Info) {
+func (s *sizeRule) put(in *Info) {
 	in.NBytes, in.ChunkSize, in.VariableChunks = s.nbytes, s.chunk, s.chunk == 0
 	in.Version = 2
 	if in.VariableChunks || in.VLBlocks {
@@ -194,6 +194,8 @@ func checkEncoded(i int, chunk []byte) (blosc.Header, error) {
 		return h, refuse(partOf(i), "a chunk of %d bytes in %d", h.CBytes, len(chunk))
 	case !h.Extended:
 		return h, refuse(partOf(i), "a chunk with Blosc1's header")
+	case !h.VL && h.CBytes > h.NBytes+overhead:
+		return h, refuse(partOf(i), "a chunk of %d bytes for %d", h.CBytes, h.NBytes)
 	}
 	return h, nil
 }

@@ -2,8 +2,8 @@ package cframe
 
 import "github.com/farread/farread/internal/bufpool"
 
-// A job is one chunk on its way: what it is made of, then what came of it.
-type job struct {
+// A task is one chunk on its way: what it is made of, then what came of it.
+type task struct {
 	src    []byte // lent by bufpool
 	chunk  []byte // lent by bufpool where pooled
 	pooled bool
@@ -14,7 +14,7 @@ type job struct {
 	done   chan struct{} // nil: the job is done
 }
 
-func (j *job) release() {
+func (j *task) release() {
 	if j.src != nil {
 		bufpool.Put(j.src)
 		j.src = nil
@@ -26,7 +26,7 @@ func (j *job) release() {
 	j.chunk = nil
 }
 
-func (j *job) run(f func(*job) error) {
+func (j *task) run(f func(*task) error) {
 	j.err = f(j)
 	if j.done != nil {
 		close(j.done)
@@ -38,12 +38,12 @@ func (j *job) run(f func(*job) error) {
 // a pipe leaks nothing but the buffers of the jobs in it.
 type pipe struct {
 	limit int
-	jobs  []*job // oldest first
+	jobs  []*task // oldest first
 }
 
 // push starts f for j, or runs it, and calls next for the jobs that must go
 // first to make room.
-func (p *pipe) push(j *job, f func(*job) error, next func(*job) error) error {
+func (p *pipe) push(j *task, f func(*task) error, next func(*task) error) error {
 	if p.limit <= 1 {
 		j.run(f)
 		return p.hand(j, next)
@@ -63,14 +63,14 @@ func (p *pipe) push(j *job, f func(*job) error, next func(*job) error) error {
 }
 
 // pop hands on the oldest job.
-func (p *pipe) pop(next func(*job) error) error {
+func (p *pipe) pop(next func(*task) error) error {
 	j := p.jobs[0]
 	p.jobs[0] = nil
 	p.jobs = p.jobs[1:]
 	return p.hand(j, next)
 }
 
-func (*pipe) hand(j *job, next func(*job) error) error {
+func (*pipe) hand(j *task, next func(*task) error) error {
 	if j.done != nil {
 		<-j.done
 	}
@@ -83,7 +83,7 @@ func (*pipe) hand(j *job, next func(*job) error) error {
 }
 
 // drain hands on all jobs, up to the first error.
-func (p *pipe) drain(next func(*job) error) error {
+func (p *pipe) drain(next func(*task) error) error {
 	for len(p.jobs) > 0 {
 		if err := p.pop(next); err != nil {
 			return err

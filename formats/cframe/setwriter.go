@@ -8,13 +8,6 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// IndexName is the object of a sparse frame that holds header, offsets and
-// trailer.
-const IndexName = "chunks.b2frame"
-
-// chunkName is the object that holds the chunk of the given number.
-func chunkName(n int64) string { return fmt.Sprintf("%08X.chunk", n) }
-
 // A SetOutput makes the objects of a sparse frame: a folder, or a prefix of a
 // bucket.
 type SetOutput interface {
@@ -65,7 +58,7 @@ func (w *SetWriter) WriteChunk(ctx context.Context, p []byte) error {
 		return err
 	}
 	i := w.sizes.n - 1
-	return w.push(j, func(j *job) error {
+	return w.push(j, func(j *task) error {
 		if err := encode(j); err != nil {
 			return err
 		}
@@ -104,21 +97,21 @@ func (w *SetWriter) WriteSpecial(ctx context.Context, kind blosc.Special, size i
 }
 
 // later publishes a chunk that is encoded.
-func (w *SetWriter) later(ctx context.Context, j *job) error {
+func (w *SetWriter) later(ctx context.Context, j *task) error {
 	i := w.sizes.n - 1
-	return w.push(j, func(j *job) error { return w.publish(ctx, i, j) }, w.put(ctx))
+	return w.push(j, func(j *task) error { return w.publish(ctx, i, j) }, w.put(ctx))
 }
 
 // publish stores chunk i, unless an offset says it all. It runs beside other
 // calls and touches nothing but j.
-func (w *SetWriter) publish(ctx context.Context, i int, j *job) error {
+func (w *SetWriter) publish(ctx context.Context, i int, j *task) error {
 	off, stored, err := place(i, j, w.o.TypeSize)
 	if err != nil {
 		return err
 	}
 	if j.off = off; stored {
 		j.off = int64(i)
-		err = w.store(ctx, chunkName(j.off), j.chunk)
+		err = w.store(ctx, chunkFile(j.off), j.chunk)
 	}
 	return err
 }
@@ -139,12 +132,12 @@ func (w *SetWriter) store(ctx context.Context, name string, p []byte) error {
 }
 
 // put enters a chunk that was published, in order.
-func (w *SetWriter) put(ctx context.Context) func(*job) error {
-	return func(j *job) error {
+func (w *SetWriter) put(ctx context.Context) func(*task) error {
+	return func(j *task) error {
 		if j.varies && !w.varies {
 			err := w.storeSpecials(func(i int, chunk []byte) (int64, error) {
 				w.in.CBytes += int64(len(chunk))
-				return int64(i), w.store(ctx, chunkName(int64(i)), chunk)
+				return int64(i), w.store(ctx, chunkFile(int64(i)), chunk)
 			})
 			if err != nil {
 				return err

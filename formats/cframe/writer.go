@@ -190,7 +190,7 @@ func (w *Writer) WriteSpecial(kind blosc.Special, size int) error {
 }
 
 // put writes a chunk, in order.
-func (w *Writer) put(j *job) error {
+func (w *Writer) put(j *task) error {
 	off, stored, err := place(len(w.offs), j, w.o.TypeSize)
 	if err != nil {
 		return err

@@ -1,0 +1,113 @@
+package cframe
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/rangeio"
+)
+
+// compactWindow is how many bytes of chunks Compact reads at a time.
+const compactWindow = 8 << 20
+
+// Compact writes the frame f anew, as a contiguous frame without dead bytes: its
+// chunks, as they are, in their order, and its metalayers. Nothing is decoded, so
+// the codecs and filters of the chunks do not matter. It makes a contiguous frame
+// of a sparse one, too. The caller publishes w.
+//
+// Memory is 8 MiB or the largest chunk. Chunks are read window by window, each
+// two planned reads.
+func Compact(ctx context.Context, w Output, f *Frame) error {
+	in := f.Info()
+	o := WriteOptions{TypeSize: in.TypeSize, ChunkSize: max(in.ChunkSize, 0), BlockSize: in.BlockSize,
+		Encode: in.encodeOptions(), Metalayers: f.layers, Limits: f.o.Limits}
+	if in.ChunkSize == 0 {
+		o.ChunkSize = VaryingSizes
+	}
+	if o.ChunkSize > 0 && o.ChunkSize%in.TypeSize != 0 {
+		o.ChunkSize = 0 // old writers made such; the first chunk says the same
+	}
+	fw, err := NewWriter(w, o)
+	if err != nil {
+		return err
+	}
+	trailer, err := f.readTrailer(ctx)
+	if err != nil {
+		return err
+	}
+	if fw.vl, err = parseTrailer(bytes.Clone(trailer), f.trailerOff); err != nil {
+		return err
+	}
+	for i := 0; i < f.Chunks(); {
+		if i, err = f.copyWindow(ctx, fw, i); err != nil {
+			return err
+		}
+	}
+	return fw.Close()
+}
+
+// copyWindow copies chunks from i on and says where to go on.
+func (f *Frame) copyWindow(ctx context.Context, w *Writer, i int) (int, error) {
+	const most = 1024 // headers
+	to := min(i+most, f.Chunks())
+	headers, err := f.ChunkHeaders(ctx, i, to)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for k := range headers {
+		if total += headers[k].CBytes; k > 0 && total > compactWindow {
+			headers = headers[:k]
+			break
+		}
+	}
+	chunks, err := f.encoded(ctx, i, headers)
+	if err != nil {
+		return 0, err
+	}
+	for k, chunk := range chunks {
+		if c := f.Chunk(i + k); c.Special != blosc.None {
+			err = w.WriteSpecial(c.Special, c.NBytes)
+		} else {
+			err = w.WriteEncoded(chunk)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return i + len(chunks), nil
+}
+
+// encoded reads chunks from i on, whose headers are known; nil where a chunk is
+// not stored.
+func (f *Frame) encoded(ctx context.Context, i int, headers []blosc.Header) ([][]byte, error) {
+	chunks := make([][]byte, len(headers))
+	var spans []rangeio.Span
+	for k := range headers {
+		c := f.Chunk(i + k)
+		if c.Special != blosc.None {
+			continue
+		}
+		chunks[k] = make([]byte, headers[k].CBytes)
+		if !f.info.Sparse {
+			spans = append(spans, rangeio.Span{Off: c.Off, P: chunks[k]})
+			continue
+		}
+		name := chunkFile(c.Off)
+		r, err := f.set.Open(ctx, name)
+		if err != nil {
+			return nil, wrap(name, -1, err)
+		}
+		if err := r.ReadRanges(ctx, []rangeio.Span{{P: chunks[k]}}); err != nil {
+			return nil, wrap(name, 0, err)
+		}
+	}
+	if len(spans) == 0 {
+		return chunks, nil
+	}
+	if err := f.r.ReadRanges(ctx, spans); err != nil {
+		return nil, wrap(partOf(i), spans[0].Off, err)
+	}
+	return chunks, nil
+}
