@@ -1,0 +1,216 @@
+package b2nd
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/dtype"
+)
+
+// The metalayers that make an array of a frame.
+const (
+	layerName = "b2nd"
+	oldLayer  = "caterva" // before b2nd: the same without a type of items
+)
+
+// The markers of the metalayer's parts (msgpack). They are looked at, but never
+// used to find a part: the marker of an array of 16 reads 0xa0, which is none.
+const (
+	markParts   = 0x97 // an array of 7
+	markOld     = 0x95 // of 5, without a type
+	markInt64   = 0xd3
+	markInt32   = 0xd2
+	markText    = 0xdb
+	markArray   = 0x90 // plus the number of axes
+	markArray16 = 0xdc // what a msgpack library would write for 16
+	numPy       = 0    // the only dtype_format there is
+)
+
+// A Meta is what the metalayer of an array says. ChunkShape may exceed Shape
+// (the chunk is padded), and lengths may be 0 where Shape is.
+type Meta struct {
+	Shape      []int64
+	ChunkShape []int
+	BlockShape []int
+
+	// DType is NumPy's text of the type, "<f4" or "[('a', '<i4')]"; empty when
+	// the array does not say. DTypeFormat is 0 for that; other numbers mean that
+	// DType is of a kind unknown here.
+	DType       string
+	DTypeFormat uint8
+}
+
+// clone makes m independent of its maker.
+func (m Meta) clone() Meta {
+	m.Shape, m.ChunkShape, m.BlockShape = slices.Clone(m.Shape), slices.Clone(m.ChunkShape), slices.Clone(m.BlockShape)
+	return m
+}
+
+// ParseMeta reads a metalayer "b2nd", or "caterva", which ends early. Every part
+// is found by its position and its marker is checked; bytes after the last part
+// are ignored, as in C. It checks lengths, not what they mean together.
+func ParseMeta(b []byte) (Meta, error) {
+	p := metaParser{b: b}
+	head := p.take(3)
+	if head == nil {
+		return Meta{}, corrupt("metalayer", "%d bytes", len(b))
+	}
+	d := int(head[2])
+	switch {
+	case head[0] < markOld || head[0] > markParts:
+		return Meta{}, corrupt("metalayer", "marker %#02x", head[0])
+	case head[1] != 0:
+		return Meta{}, fail("metalayer", formats.ErrUnsupported, "version %d", head[1])
+	case d > MaxDims:
+		return Meta{}, fail("metalayer", formats.ErrUnsupported, "%d axes, at most %d", d, MaxDims)
+	}
+	m := Meta{Shape: p.shape(d), ChunkShape: p.lengths(d, "chunk shape"), BlockShape: p.lengths(d, "block shape")}
+	if p.err != nil {
+		return Meta{}, p.err
+	}
+	if len(p.b) == 0 {
+		return m, nil // caterva
+	}
+	if head := p.take(6); head == nil || head[1] != markText {
+		return Meta{}, corrupt("metalayer", "no text of a type")
+	} else {
+		m.DTypeFormat = head[0]
+		n := int64(binary.BigEndian.Uint32(head[2:]))
+		if n > int64(len(p.b)) {
+			return Meta{}, corrupt("metalayer", "type of %d bytes in %d", n, len(p.b))
+		}
+		m.DType = string(p.take(int(n)))
+	}
+	if m.DTypeFormat == numPy && !utf8.ValidString(m.DType) {
+		return Meta{}, corrupt("metalayer", "the type's text is no UTF-8")
+	}
+	return m, nil
+}
+
+// A metaParser takes parts from the front of b.
+type metaParser struct {
+	b   []byte
+	err error
+}
+
+func (p *metaParser) take(n int) []byte {
+	if n > len(p.b) {
+		return nil
+	}
+	part := p.b[:n]
+	p.b = p.b[n:]
+	return part
+}
+
+// array checks the marker of d entries.
+func (p *metaParser) array(d int, what string) bool {
+	if p.err != nil {
+		return false
+	}
+	m := p.take(1)
+	switch {
+	case m != nil && int(m[0]) == markArray+d:
+		return true
+	case m != nil && d > 15 && m[0] == markArray16:
+		if n := p.take(2); n != nil && int(binary.BigEndian.Uint16(n)) == d {
+			return true
+		}
+	}
+	p.err = corrupt("metalayer", "no array of %d: %s", d, what)
+	return false
+}
+
+func (p *metaParser) shape(d int) []int64 {
+	if !p.array(d, "shape") {
+		return nil
+	}
+	out := make([]int64, d)
+	for i := range out {
+		e := p.take(9)
+		if e == nil || e[0] != markInt64 {
+			p.err = corrupt("metalayer", "shape of axis %d", i)
+			return nil
+		}
+		out[i] = int64(binary.BigEndian.Uint64(e[1:])) //nolint:gosec // signed on purpose: negative lengths are refused
+		if out[i] < 0 {
+			p.err = corrupt("metalayer", "axis %d has %d items", i, out[i])
+		}
+	}
+	return out
+}
+
+func (p *metaParser) lengths(d int, what string) []int {
+	if !p.array(d, what) {
+		return nil
+	}
+	out := make([]int, d)
+	for i := range out {
+		e := p.take(5)
+		if e == nil || e[0] != markInt32 {
+			p.err = corrupt("metalayer", "%s of axis %d", what, i)
+			return nil
+		}
+		out[i] = int(int32(binary.BigEndian.Uint32(e[1:]))) //nolint:gosec // signed on purpose: negative lengths are refused
+		if out[i] < 0 {
+			p.err = corrupt("metalayer", "%s of axis %d is %d", what, i, out[i])
+		}
+	}
+	return out
+}
+
+// AppendMeta appends the metalayer "b2nd" of m, which must have the same number
+// of axes, up to 16, in each shape, and lengths within int32 where they are of
+// chunks and blocks. The bytes are those of c-blosc2. Their number depends on the
+// number of axes and the type only, so that a resized array keeps its place.
+func AppendMeta(dst []byte, m Meta) ([]byte, error) {
+	d := len(m.Shape)
+	if d > MaxDims || len(m.ChunkShape) != d || len(m.BlockShape) != d {
+		return dst, fmt.Errorf("%s: shapes of %d, %d and %d axes, at most %d", Format, d, len(m.ChunkShape), len(m.BlockShape), MaxDims)
+	}
+	if len(m.DType) > math.MaxInt32 {
+		return dst, fmt.Errorf("%s: type of %d bytes", Format, len(m.DType))
+	}
+	dst = append(dst, markParts, 0, byte(d), markArray+byte(d))
+	for _, n := range m.Shape {
+		dst = append(dst, markInt64)
+		dst = binary.BigEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // lengths are not negative
+	}
+	for _, shape := range [][]int{m.ChunkShape, m.BlockShape} {
+		dst = append(dst, markArray+byte(d))
+		for _, n := range shape {
+			if n < 0 || n > math.MaxInt32 {
+				return dst, fmt.Errorf("%s: a length of %d", Format, n)
+			}
+			dst = append(dst, markInt32)
+			dst = binary.BigEndian.AppendUint32(dst, uint32(n))
+		}
+	}
+	dst = append(dst, m.DTypeFormat, markText)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(m.DType))) //nolint:gosec // checked above
+	return append(dst, m.DType...), nil
+}
+
+// itemType is the type of items of size bytes in an array that says m.
+//
+// What C programs write without a type of their own is "|u1", whatever the items
+// are: such items, and those of unknown types, are opaque. Any other text that
+// contradicts the size of items is damage.
+func (m Meta) itemType(size int) (dtype.DType, error) {
+	if m.DType == "" || m.DTypeFormat != numPy {
+		return dtype.Opaque(size), nil
+	}
+	t, err := dtype.Parse(m.DType)
+	switch {
+	case err != nil:
+		return dtype.Opaque(size), nil //nolint:nilerr // a type that is not known here does not hide the bytes
+	case t.ItemSize() == size:
+		return t, nil
+	case m.DType == "|u1":
+		return dtype.Opaque(size), nil
+	}
+	return dtype.DType{}, corrupt("metalayer", "items of %d bytes with the type %s of %d", size, m.DType, t.ItemSize())
+}

@@ -1,0 +1,261 @@
+package b2nd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/internal/nd"
+)
+
+// A batch bounds what a plan takes: so many chunks, or blocks of them, are asked
+// for in one planned read. Both are far above what one read can keep in flight.
+const (
+	batchChunks = 1 << 14
+	batchBlocks = 1 << 18
+)
+
+// ReadSlice fills dst with the items of a box in row-major order, of the shape
+// box.Counts(). dst has exactly SizeOf(box) bytes. Items are as stored: numbers
+// of a big-endian type stay big endian.
+//
+// Only chunks, and blocks of chunks, that hold selected items are read, in the
+// phases of cframe.Frame.Read; chunks of zeros cost no request. Blocks are decoded
+// side by side, chunks that fill whole rows of dst straight into it. Memory is
+// that of cframe.Frame.Read and a few bytes for each block. After an error the
+// content of dst is undefined.
+func (a *Array) ReadSlice(ctx context.Context, dst []byte, box Box) error {
+	return a.read(ctx, dst, box, 0, a.g.item)
+}
+
+// ReadField is ReadSlice of one member of structured items, whose bytes follow
+// each other in dst without the members between them. It costs as much as
+// ReadSlice: members are stored together.
+func (a *Array) ReadField(ctx context.Context, dst []byte, box Box, f dtype.Field) error {
+	if size := f.Size(); f.Off < 0 || size < 1 || f.Off > a.g.item-size {
+		return fmt.Errorf("%s: a member of %d bytes at %d of items of %d", Format, f.Size(), f.Off, a.g.item)
+	}
+	return a.read(ctx, dst, box, f.Off, f.Size())
+}
+
+// Field finds a member by name. It matches formats.ErrNoEntry where there is none
+// of that name.
+func (a *Array) Field(name string) (dtype.Field, error) {
+	f, ok := a.dtype.Field(name)
+	if !ok {
+		return f, fail(fmt.Sprintf("field %q", name), formats.ErrNoEntry, "items are %s", a.dtype)
+	}
+	return f, nil
+}
+
+func (a *Array) read(ctx context.Context, dst []byte, box Box, off, size int) error {
+	n, err := a.sizeOf(box, size)
+	if err != nil {
+		return err
+	}
+	if int64(len(dst)) != n {
+		return fmt.Errorf("%s: %d bytes for a slice of %d", Format, len(dst), n)
+	}
+	if n == 0 {
+		return nil
+	}
+	r := newReading(a, dst, box, off, size)
+	for wants := range r.batches(ctx) {
+		if err := a.f.Read(ctx, wants, func(want, block int, p []byte) error {
+			return r.done(&wants[want], block, p)
+		}); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// A reading is one slice on its way into dst. It may be used by several
+// goroutines: each block has its own place in dst.
+type reading struct {
+	a       *Array
+	dst     []byte
+	box     Box
+	counts  []int64 // shape of dst
+	strides []int64 // of dst
+	off     int     // of the wanted bytes in an item
+	size    int
+	unit    bool // items follow each other along every axis
+}
+
+func newReading(a *Array, dst []byte, box Box, off, size int) *reading {
+	r := &reading{a: a, dst: dst, box: box, counts: box.Counts(), off: off, size: size}
+	r.strides = nd.Strides(r.counts, size)
+	r.unit = size == a.g.item
+	for i := range box.Step {
+		r.unit = r.unit && (box.Step[i] == 1 || r.counts[i] <= 1)
+	}
+	return r
+}
+
+// batches yields what to read. A batch is valid until the next; chunks without
+// content are dealt with on the way, in the memory that r fills, if any.
+func (r *reading) batches(ctx context.Context) func(yield func([]cframe.Want) bool) {
+	return func(yield func([]cframe.Want) bool) {
+		g := r.a.g
+		d := len(g.shape)
+		zero, hi := make([]int64, d), make([]int64, d)
+		var part nd.Part
+		var wants []cframe.Want
+		var blocks []int
+		for n, origin := range g.chunks.Meet(r.box, zero, g.shape) {
+			if len(wants) >= batchChunks || len(blocks) >= batchBlocks {
+				if !yield(wants) {
+					return
+				}
+				wants, blocks = nil, nil // what was yielded may still be in use
+			}
+			g.end(hi, origin)
+			r.box.Part(&part, origin, hi)
+			i := int(n)
+			if s := r.a.f.Chunk(i).Special; s == blosc.Zeros || s == blosc.Uninit {
+				if ctx.Err() != nil {
+					return
+				}
+				clearPart(r.dst, r.counts, &part, r.size)
+				continue
+			}
+			w := cframe.Want{Chunk: i, BlockSize: g.blockBytes, Dst: r.direct(&part)}
+			if w.Dst == nil && g.blocks.Total > 1 {
+				from := len(blocks)
+				for k := range g.blocks.Meet(r.box, origin, hi) {
+					blocks = append(blocks, int(k))
+				}
+				w.Blocks = blocks[from:len(blocks):len(blocks)]
+			}
+			wants = append(wants, w)
+		}
+		if len(wants) > 0 {
+			yield(wants)
+		}
+	}
+}
+
+// direct gives the part of dst that a whole chunk is to be decoded into, nil
+// where its bytes would not lie there as they lie in the chunk.
+func (r *reading) direct(p *nd.Part) []byte {
+	g := r.a.g
+	if !r.unit || !g.rowMajor || len(r.dst) == 0 || !slices.Equal(p.N, g.ext) || !dense(p.N, r.counts) {
+		return nil
+	}
+	at := int64(0)
+	for i, o := range p.Out {
+		at += o * r.strides[i]
+	}
+	return r.dst[at : at+int64(g.chunkBytes) : at+int64(g.chunkBytes)]
+}
+
+// A scratch is what placing a block needs, reused.
+type scratch struct {
+	part           nd.Part
+	origin, lo, hi []int64
+	srcStep        []int64
+}
+
+func newScratch(d int) *scratch {
+	s := make([]int64, 4*d)
+	return &scratch{origin: s[:d], lo: s[d : 2*d], hi: s[2*d : 3*d], srcStep: s[3*d:]}
+}
+
+// done takes a decoded block, or whole chunk, of a want.
+func (r *reading) done(w *cframe.Want, block int, p []byte) error {
+	g := r.a.g
+	if w.Dst != nil {
+		if len(p) != g.chunkBytes {
+			return corrupt(chunkName(int64(w.Chunk)), "%d bytes, want %d", len(p), g.chunkBytes)
+		}
+		return nil
+	}
+	s := r.a.scratch.Get().(*scratch) //nolint:errcheck,forcetypeassert // the pool makes nothing else
+	defer r.a.scratch.Put(s)
+	g.origin(s.origin, int64(w.Chunk))
+	if block >= 0 {
+		if len(p) != g.blockBytes {
+			return corrupt(chunkName(int64(w.Chunk)), "block %d of %d bytes, want %d", block, len(p), g.blockBytes)
+		}
+		r.place(s, block, p)
+		return nil
+	}
+	if len(p) != g.chunkBytes {
+		return corrupt(chunkName(int64(w.Chunk)), "%d bytes, want %d", len(p), g.chunkBytes)
+	}
+	if w.Blocks == nil {
+		for k := range int(g.blocks.Total) {
+			r.place(s, k, p[k*g.blockBytes:][:g.blockBytes])
+		}
+	}
+	for _, k := range w.Blocks {
+		r.place(s, k, p[k*g.blockBytes:][:g.blockBytes])
+	}
+	return nil
+}
+
+// place copies what is selected of block k, of the chunk at s.origin.
+func (r *reading) place(s *scratch, k int, p []byte) {
+	g := r.a.g
+	g.blockOrigin(s.lo, s.origin, int64(k))
+	for i, lo := range s.lo {
+		s.hi[i] = min(lo+g.block[i], s.origin[i]+g.chunk[i], g.shape[i])
+	}
+	if !r.box.Part(&s.part, s.lo, s.hi) {
+		return
+	}
+	src, dst, step := int64(r.off), int64(0), int64(g.item)
+	for i := len(s.lo) - 1; i >= 0; i-- {
+		src += s.part.At[i] * step
+		dst += s.part.Out[i] * r.strides[i]
+		s.srcStep[i] = step
+		if s.part.N[i] > 1 {
+			s.srcStep[i] *= r.box.Step[i]
+		}
+		step *= g.block[i]
+	}
+	nd.Copy(r.dst, dst, r.strides, p, src, s.srcStep, s.part.N, r.size)
+}
+
+// clearPart zeroes a part of dst, an array of the shape counts.
+func clearPart(dst []byte, counts []int64, p *nd.Part, size int) {
+	if len(dst) == 0 {
+		return
+	}
+	d := len(counts)
+	run, k := int64(size), d // axes from k on are one run
+	for k > 0 {
+		k--
+		run *= p.N[k]
+		if p.N[k] != counts[k] {
+			break
+		}
+	}
+	strides := nd.Strides(counts, size)
+	off := int64(0)
+	for i, o := range p.Out {
+		off += o * strides[i]
+	}
+	at := make([]int64, k)
+	for {
+		clear(dst[off : off+run])
+		i := k - 1
+		for ; i >= 0; i-- {
+			at[i]++
+			off += strides[i]
+			if at[i] < p.N[i] {
+				break
+			}
+			off -= at[i] * strides[i]
+			at[i] = 0
+		}
+		if i < 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,492 @@
+package b2nd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/internal/nd"
+)
+
+// DefaultMaxMemory is what a writer may take unless told otherwise.
+const DefaultMaxMemory = 256 << 20
+
+// WriteOptions say how an array is written. The zero value is sane.
+type WriteOptions struct {
+	// Encode is how chunks are made; TypeSize, BlockSize, BlockShape and Parallel
+	// are set by the writer.
+	Encode blosc.EncodeOptions
+	// Metalayers go into the header after that of the array, VLMetalayers into
+	// the trailer.
+	Metalayers, VLMetalayers []cframe.Metalayer
+	// Parallel is how many chunks are encoded at the same time; 0 means
+	// GOMAXPROCS. It is lowered to fit into MaxMemory. The bytes written do not
+	// depend on it.
+	Parallel int
+	// MaxMemory bounds the buffers. 0 means DefaultMaxMemory.
+	MaxMemory int64
+	// ItemSize of arrays whose DType does not say; otherwise 0, or its size.
+	ItemSize int
+	Limits   formats.Limits
+}
+
+func (o WriteOptions) withDefaults() WriteOptions {
+	if o.Parallel <= 0 {
+		o.Parallel = runtime.GOMAXPROCS(0)
+	}
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = DefaultMaxMemory
+	}
+	o.Limits = o.Limits.WithDefaults()
+	return o
+}
+
+// withDefaults fills in what m leaves out, and finds the size of items.
+func (m Meta) withDefaults(itemSize int) (Meta, int, error) {
+	m = m.clone()
+	if m.DType != "" && m.DTypeFormat == numPy {
+		t, err := dtype.Parse(m.DType)
+		switch {
+		case err != nil && itemSize == 0:
+			return m, 0, err
+		case err == nil && itemSize == 0:
+			itemSize = t.ItemSize()
+		case err == nil && itemSize != t.ItemSize():
+			return m, 0, fmt.Errorf("%s: items of %d bytes of the type %s", Format, itemSize, m.DType)
+		}
+	}
+	if itemSize <= 0 {
+		return m, 0, fmt.Errorf("%s: items of no known size", Format)
+	}
+	if m.ChunkShape == nil && m.BlockShape == nil {
+		m.ChunkShape, m.BlockShape = DefaultShapes(m.Shape, itemSize)
+	}
+	return m, itemSize, nil
+}
+
+// An output is the frame of an array that is being written, and the pipeline
+// into it: chunks are made side by side and written in order.
+type output struct {
+	fw     *cframe.Writer
+	g      *geometry
+	o      WriteOptions
+	encode blosc.EncodeOptions
+	free   []*slot
+	queue  []*slot // oldest first
+}
+
+// A slot is a chunk on its way, with its buffers.
+type slot struct {
+	tile, raw, chunk []byte
+	err              error
+	done             chan struct{}
+}
+
+// newOutput begins the frame. perChunk is how many buffers of the size of a chunk
+// each chunk on its way takes, fixed what is taken besides.
+func newOutput(w cframe.Output, m Meta, o WriteOptions, perChunk int64) (*output, error) {
+	o = o.withDefaults()
+	m, item, err := m.withDefaults(o.ItemSize)
+	if err != nil {
+		return nil, err
+	}
+	g, err := m.geometry(item)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cframe.ErrRefused, err)
+	}
+	out := &output{g: g, o: o, encode: o.Encode}
+	if n := perChunk * int64(g.chunkBytes); n > o.MaxMemory {
+		return nil, fail("writer", formats.ErrTooLarge, "chunks of %d bytes take %d bytes of memory, %d allowed: choose smaller chunks", g.chunkBytes, n, o.MaxMemory)
+	}
+	layer, err := AppendMeta(nil, m)
+	if err != nil {
+		return nil, err
+	}
+	out.encode.TypeSize, out.encode.BlockSize, out.encode.BlockShape, out.encode.Parallel = 0, g.blockBytes, m.BlockShape, 1
+	wo := cframe.WriteOptions{
+		TypeSize: item, ChunkSize: g.chunkBytes, BlockSize: g.blockBytes, Encode: out.encode, Limits: o.Limits,
+		Metalayers: append([]cframe.Metalayer{{Name: layerName, Data: layer}}, o.Metalayers...),
+	}
+	if g.chunkBytes == 0 {
+		wo.ChunkSize = cframe.VaryingSizes // what c-blosc2 makes of chunks of nothing
+	}
+	if out.fw, err = cframe.NewWriter(w, wo); err != nil {
+		return nil, err
+	}
+	if out.encode.TypeSize = item; item > blosc.MaxTypeSize {
+		out.encode.TypeSize = 1
+	}
+	return out, nil
+}
+
+// slots sets how many chunks may be on their way.
+func (out *output) slots(n int64) {
+	for range max(min(n, int64(out.o.Parallel), out.g.chunks.Total), 1) {
+		out.free = append(out.free, &slot{})
+	}
+}
+
+// push makes the next chunk: fill gives its bytes, as they lie in the chunk, in
+// a goroutine of its own unless there is but one slot.
+// Then after is called, whatever came of it.
+func (out *output) push(fill func(s *slot) ([]byte, error), after func()) error {
+	if len(out.free) == 0 {
+		if err := out.pop(); err != nil {
+			return err
+		}
+	}
+	s := out.free[len(out.free)-1]
+	out.free = out.free[:len(out.free)-1]
+	s.done = make(chan struct{})
+	run := func() {
+		defer close(s.done)
+		defer after()
+		src, err := fill(s)
+		if err == nil {
+			if s.chunk == nil {
+				s.chunk = make([]byte, 0, len(src)+blosc.HeaderLen2)
+			}
+			s.chunk, err = blosc.AppendEncoded(s.chunk[:0], src, out.encode)
+		}
+		s.err = err
+	}
+	out.queue = append(out.queue, s)
+	if out.o.Parallel == 1 {
+		run()
+		return nil
+	}
+	go run()
+	return nil
+}
+
+// pop writes the oldest chunk.
+func (out *output) pop() error {
+	s := out.queue[0]
+	out.queue = out.queue[1:]
+	<-s.done
+	err := s.err
+	if err == nil {
+		err = out.fw.WriteEncoded(s.chunk)
+	}
+	out.free = append(out.free, s)
+	return err
+}
+
+// abort waits for what is on its way and drops it.
+func (out *output) abort() {
+	for _, s := range out.queue {
+		<-s.done
+	}
+	out.queue = nil
+	out.fw.Abort()
+}
+
+// close writes what is left.
+func (out *output) close() error {
+	for len(out.queue) > 0 {
+		if err := out.pop(); err != nil {
+			return err
+		}
+	}
+	for _, m := range out.o.VLMetalayers {
+		if err := out.fw.SetVLMetalayer(m.Name, m.Data); err != nil {
+			return err
+		}
+	}
+	return out.fw.Close()
+}
+
+// chunkOf gives the bytes of a chunk, whose first n items a side lie in src at
+// index at: src itself where they lie there as in the chunk, else tile.
+func (g *geometry) chunkOf(s *slot, src []byte, shape, at, n []int64) []byte {
+	if g.rowMajor && slices.Equal(n, g.ext) && dense(n, shape) {
+		off := int64(0)
+		for i, k := range nd.Strides(shape, g.item) {
+			off += k * at[i]
+		}
+		return src[off:][:g.chunkBytes]
+	}
+	if s.tile == nil {
+		s.tile = make([]byte, g.chunkBytes)
+	}
+	g.tile(s.tile, src, shape, at, n)
+	return s.tile
+}
+
+// A Writer writes an array from its items in row-major order. It buffers a band:
+// the chunks that the next items belong to, a row of chunks along the first axis
+// whose chunks are longer than 1. With DefaultShapes that is a single chunk.
+//
+// It is for one goroutine. After an error every later call returns an error and
+// the Output is of no use. A Writer that is given up must be aborted.
+type Writer struct {
+	out   *output
+	err   error
+	axis  int     // of the band
+	shape []int64 // of a band, over all axes
+	bytes int64   // of a full band
+	cur   *band   // being filled; nil: none
+	free  chan *band
+	bands int64 // begun so far
+	total int64
+	got   int64 // bytes
+}
+
+// A band is a buffer of items, to be reused once no chunk needs it.
+type band struct {
+	p    []byte
+	n    int64 // bytes of it that count
+	rows int64 // of the axis
+	left atomic.Int64
+}
+
+// NewWriter begins an array. Shapes that m leaves out (nil) are DefaultShapes.
+// It writes the header to w, which is not committed. Where two bands exceed
+// o.MaxMemory one is used, which makes reading and encoding take turns; where one
+// does, NewWriter fails with formats.ErrTooLarge before anything is written: use
+// WriteFrom, or chunks that span the inner axes.
+func NewWriter(w cframe.Output, m Meta, o WriteOptions) (*Writer, error) {
+	o = o.withDefaults()
+	mm, item, err := m.withDefaults(o.ItemSize)
+	if err != nil {
+		return nil, err
+	}
+	g, err := mm.geometry(item)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cframe.ErrRefused, err)
+	}
+	b := &Writer{total: g.items * int64(item)}
+	b.setBand(g)
+	chunk := 2 * int64(g.chunkBytes) // a tile, and what it is encoded to
+	left := o.MaxMemory - b.bytes - chunk
+	if left < 0 {
+		return nil, fail("writer", formats.ErrTooLarge,
+			"a row of chunks of %v takes %d bytes of memory, %d allowed: give chunks fewer items along axis %d, or more along those after it", g.chunk, b.bytes+chunk, o.MaxMemory, b.axis)
+	}
+	if b.out, err = newOutput(w, mm, o, 2); err != nil {
+		return nil, err
+	}
+	// First a second band, then chunks side by side, then bands for those.
+	bands := int64(1)
+	if left >= b.bytes {
+		bands, left = 2, left-b.bytes
+	}
+	perBand := g.chunks.Total / max(b.count(g), 1)
+	slots := int64(1)
+	for slots < int64(o.Parallel) && left >= chunk {
+		slots, left = slots+1, left-chunk
+		if slots > perBand*(bands-1) && left >= b.bytes {
+			bands, left = bands+1, left-b.bytes
+		}
+	}
+	b.out.slots(slots)
+	b.free = make(chan *band, bands)
+	for range bands {
+		b.free <- &band{}
+	}
+	return b, nil
+}
+
+// setBand finds the axis of the band and its shape.
+func (b *Writer) setBand(g *geometry) {
+	d := len(g.shape)
+	b.shape = ones(d)
+	for b.axis < d-1 && g.chunk[b.axis] == 1 {
+		b.axis++
+	}
+	b.bytes = int64(g.item)
+	for i := b.axis; i < d; i++ {
+		b.shape[i] = g.shape[i]
+		if i == b.axis {
+			b.shape[i] = min(g.chunk[i], g.shape[i])
+		}
+		b.bytes *= b.shape[i]
+	}
+}
+
+// count is the number of bands.
+func (b *Writer) count(g *geometry) int64 {
+	n := int64(1)
+	for i := range min(b.axis+1, len(g.shape)) {
+		n *= g.chunks.Count[i]
+	}
+	return n
+}
+
+var errClosed = errors.New("b2nd: writer is closed")
+
+// Write takes the next bytes, of any number. More than the array has is an
+// error.
+func (b *Writer) Write(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		dst, err := b.room()
+		if err != nil {
+			return n, err
+		}
+		k := copy(dst, p[n:])
+		n += k
+		if err := b.took(k); err != nil {
+			return n, err
+		}
+	}
+	return n, b.err
+}
+
+// ReadFrom takes bytes from r until it ends, straight into the band.
+func (b *Writer) ReadFrom(r io.Reader) (int64, error) {
+	n := int64(0)
+	for b.got < b.total {
+		dst, err := b.room()
+		if err != nil {
+			return n, err
+		}
+		k, rerr := io.ReadFull(r, dst)
+		n += int64(k)
+		if err := b.took(k); err != nil {
+			return n, err
+		}
+		switch {
+		case errors.Is(rerr, io.EOF) || errors.Is(rerr, io.ErrUnexpectedEOF):
+			return n, nil
+		case rerr != nil:
+			return n, rerr
+		}
+	}
+	var one [1]byte
+	switch k, err := io.ReadFull(r, one[:]); {
+	case k > 0:
+		_, err = b.room()
+		return n, err
+	case err != nil && !errors.Is(err, io.EOF):
+		return n, err
+	}
+	return n, b.err
+}
+
+// room gives the unfilled part of the present band, which ends with the array.
+func (b *Writer) room() ([]byte, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	if b.got >= b.total {
+		return nil, b.fail(fmt.Errorf("%w: %s: more than the %d bytes of shape %v", cframe.ErrRefused, Format, b.total, b.out.g.shape))
+	}
+	if b.cur == nil {
+		if err := b.begin(); err != nil {
+			return nil, b.fail(err)
+		}
+	}
+	return b.cur.p[b.cur.n:b.size()], nil
+}
+
+// begin waits for a free band.
+func (b *Writer) begin() error {
+	for len(b.free) == 0 && len(b.out.queue) > 0 {
+		if err := b.out.pop(); err != nil {
+			return err
+		}
+	}
+	b.cur = <-b.free
+	if b.cur.p == nil {
+		b.cur.p = make([]byte, b.bytes)
+	}
+	b.cur.n, b.cur.rows = 0, 1
+	if g := b.out.g; len(g.shape) > 0 {
+		at := b.bands % g.chunks.Count[b.axis] * g.chunk[b.axis]
+		b.cur.rows = min(g.chunk[b.axis], g.shape[b.axis]-at)
+	}
+	return nil
+}
+
+// size is the length of the present band; the last of an axis may be shorter.
+func (b *Writer) size() int64 {
+	if len(b.shape) == 0 {
+		return b.bytes
+	}
+	return b.bytes / b.shape[b.axis] * b.cur.rows
+}
+
+// took enters n bytes that were put into the room.
+func (b *Writer) took(n int) error {
+	b.cur.n += int64(n)
+	b.got += int64(n)
+	if b.cur.n < b.size() {
+		return nil
+	}
+	return b.fail(b.flush())
+}
+
+// flush sends the chunks of the present band on their way.
+func (b *Writer) flush() error {
+	g, cur := b.out.g, b.cur
+	d := len(g.shape)
+	per := g.chunks.Total / b.count(g)
+	first := b.bands * per
+	cur.left.Store(per)
+	b.bands++
+	b.cur = nil
+	shape := append([]int64(nil), b.shape...)
+	if d > 0 {
+		shape[b.axis] = cur.rows
+	}
+	for k := range per {
+		err := b.out.push(func(s *slot) ([]byte, error) {
+			at, n := make([]int64, d), make([]int64, d)
+			g.origin(at, first+k)
+			for i, o := range at {
+				n[i] = min(g.chunk[i], g.shape[i]-o)
+				if i <= b.axis {
+					at[i] = 0 // the band begins there
+				}
+			}
+			return g.chunkOf(s, cur.p[:cur.n], shape, at, n), nil
+		}, func() {
+			if cur.left.Add(-1) == 0 {
+				b.free <- cur
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Writer) fail(err error) error {
+	if err != nil && b.err == nil {
+		b.err = err
+		b.out.abort()
+	}
+	return b.err
+}
+
+// Close writes the rest of the frame. Fewer bytes than the array has are an
+// error. Committing the Output is the caller's.
+func (b *Writer) Close() error {
+	if b.err != nil {
+		return b.err
+	}
+	if b.got < b.total {
+		return b.fail(fmt.Errorf("%w: %s: %d bytes of %d", io.ErrUnexpectedEOF, Format, b.got, b.total))
+	}
+	if err := b.out.close(); err != nil {
+		return b.fail(err)
+	}
+	b.err = errClosed
+	return nil
+}
+
+// Abort gives up; harmless after Close.
+func (b *Writer) Abort() {
+	if b.err == nil {
+		_ = b.fail(errClosed)
+	}
+}
