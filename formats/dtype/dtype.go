@@ -134,6 +134,7 @@ func (d DType) letter() byte {
 		if d.size == 1 {
 			return '|'
 		}
+	default:
 	}
 	if d.bigEndian {
 		return '>'
@@ -150,6 +151,7 @@ func (d DType) AppendPlain(dst []byte) []byte {
 		n /= 4
 	case Struct:
 		kind = 'V'
+	default:
 	}
 	dst = append(dst, d.letter(), kind)
 	dst = strconv.AppendInt(dst, int64(n), 10)

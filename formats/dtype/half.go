@@ -30,21 +30,21 @@ func FloatToHalf(f float32) uint16 {
 		return sign | 0x7c00
 	case exp-127 >= -14: // the carry of rounding may run into the exponent
 		h := uint32(exp-127+15)<<10 | frac>>13
-		return sign | uint16(roundHalf(h, frac<<19, 1<<31))
+		return sign | roundHalf(h, frac<<19, 1<<31)
 	case exp-127 < -25:
 		return sign
 	default: // subnormal
 		shift := uint(-14 - (exp - 127) + 13)
 		m := frac | 1<<23
-		return sign | uint16(roundHalf(m>>shift, m&(1<<shift-1), 1<<(shift-1)))
+		return sign | roundHalf(m>>shift, m&(1<<shift-1), 1<<(shift-1))
 	}
 }
 
 // roundHalf adds one to h if the bits cut off are above half of its last place,
 // or are just that half and h is odd.
-func roundHalf(h, cut, half uint32) uint32 {
+func roundHalf(h, cut, half uint32) uint16 {
 	if cut > half || cut == half && h&1 == 1 {
-		return h + 1
+		h++
 	}
-	return h
+	return uint16(h) //nolint:gosec // at most 0x7c00
 }

@@ -58,7 +58,7 @@ func (d DType) appendMember(dst []byte) []byte {
 		if d.size == 0 {
 			dst = dst[:len(dst)-1]
 		}
-	case DateTime, Duration:
+	default:
 	}
 	return append(dst, '\'')
 }

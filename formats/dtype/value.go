@@ -104,7 +104,7 @@ func (d DType) Text(item []byte) (string, bool) {
 		point := DType{kind: Uint, size: 4, bigEndian: d.bigEndian}
 		for i := 0; i+4 <= n; i += 4 {
 			r := point.uint(item[i : i+4])
-			b.WriteRune(rune(min(r, utf8.MaxRune+1))) //nolint:gosec // WriteRune replaces what is no character
+			b.WriteRune(rune(min(r, utf8.MaxRune+1))) // WriteRune replaces what is no character
 		}
 		return b.String(), true
 	default:

@@ -199,7 +199,7 @@ func latin1(text []byte) ([]byte, bool) {
 		if r > 0xff {
 			return nil, false
 		}
-		out = append(out, byte(r))
+		out = append(out, byte(r)) //nolint:gosec // checked above
 	}
 	return out, true
 }

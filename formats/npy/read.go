@@ -10,11 +10,6 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-const (
-	// maxSpans bounds how many spans one call of a reader is given.
-	maxSpans = 1 << 12
-)
-
 // A Run is a piece of an array's bytes: N bytes from byte Off after the header.
 type Run struct {
 	Off, N int64
@@ -138,24 +133,86 @@ func (h Header) gather(dst, src []byte, box, cover nd.Box) {
 
 // readRuns fills dst with the runs of box one after another.
 func (h Header) readRuns(ctx context.Context, r rangeio.Reader, base int64, dst []byte, box nd.Box) error {
-	var spans []rangeio.Span
-	var err error
+	s := stager{r: r}
+	var group []Run // close to each other
+	end, bytes := int64(0), int64(0)
 	for run := range h.RunsOf(box) {
-		spans = append(spans, rangeio.Span{Off: base + run.Off, P: dst[:run.N:run.N]})
-		dst = dst[run.N:]
-		if len(spans) == maxSpans {
-			if err = readSpans(ctx, r, spans); err != nil {
+		run.Off += base
+		if len(group) > 0 && (run.Off-end > maxGap || run.Off+run.N-group[0].Off > maxGroup) {
+			s.add(dst[:bytes:bytes], group, end)
+			dst, group, bytes = dst[bytes:], group[:0], 0
+			if err := s.readIfFull(ctx); err != nil {
 				return err
 			}
-			spans = spans[:0]
 		}
+		group = append(group, run)
+		end, bytes = run.Off+run.N, bytes+run.N
 	}
-	return readSpans(ctx, r, spans)
+	if len(group) > 0 {
+		s.add(dst, group, end)
+	}
+	return s.read(ctx)
 }
 
-func readSpans(ctx context.Context, r rangeio.Reader, spans []rangeio.Span) error {
-	if len(spans) == 0 {
+const (
+	// maxGap is how many bytes between two runs are read along: copying a page
+	// of a local file costs less than another system call.
+	maxGap = 4 << 10
+	// maxGroup bounds a group of runs that is read as one span.
+	maxGroup = 1 << 20
+	// maxStage bounds the groups of one call of the reader, and maxSpans how many
+	// spans it is given.
+	maxStage = 8 << 20
+	maxSpans = 1 << 12
+)
+
+// A stager collects spans for one call of the reader. A single run is read into
+// place, a group through memory of its own.
+type stager struct {
+	r      rangeio.Reader
+	spans  []rangeio.Span
+	pieces []piece
+	staged int
+}
+
+// A piece is a run inside of a group that was read.
+type piece struct {
+	dst, src []byte
+}
+
+// add plans the runs of a group, which fill dst one after another.
+func (s *stager) add(dst []byte, group []Run, end int64) {
+	from := group[0].Off
+	if len(group) == 1 {
+		s.spans = append(s.spans, rangeio.Span{Off: from, P: dst})
+		return
+	}
+	p := make([]byte, end-from)
+	s.staged += len(p)
+	s.spans = append(s.spans, rangeio.Span{Off: from, P: p})
+	for _, run := range group {
+		s.pieces = append(s.pieces, piece{dst[:run.N], p[run.Off-from:][:run.N]})
+		dst = dst[run.N:]
+	}
+}
+
+func (s *stager) readIfFull(ctx context.Context) error {
+	if s.staged < maxStage && len(s.spans) < maxSpans {
 		return nil
 	}
-	return r.ReadRanges(ctx, spans)
+	return s.read(ctx)
+}
+
+func (s *stager) read(ctx context.Context) error {
+	if len(s.spans) == 0 {
+		return nil
+	}
+	if err := s.r.ReadRanges(ctx, s.spans); err != nil {
+		return err
+	}
+	for _, p := range s.pieces {
+		copy(p.dst, p.src)
+	}
+	s.spans, s.pieces, s.staged = s.spans[:0], s.pieces[:0], 0
+	return nil
 }

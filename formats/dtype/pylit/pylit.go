@@ -325,8 +325,10 @@ func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, quote)
 	for _, r := range s {
 		switch {
-		case r == rune(quote) || r == '\\':
-			dst = append(dst, '\\', byte(r))
+		case r == rune(quote):
+			dst = append(dst, '\\', quote)
+		case r == '\\':
+			dst = append(dst, `\\`...)
 		case r == '\n':
 			dst = append(dst, `\n`...)
 		case r == '\r':
