@@ -29,9 +29,10 @@ func (e engine) bitUnshuffle(dst, src []byte, width int) {
 		return
 	}
 	var scratch [scratchLen]byte
-	for j := 0; j < width; j += 8 {
-		planes := min(width-j, 8)
-		cols := scratchLen / 8 / planes &^ 31
+	planes := min(width, 8)
+	cols := scratchLen / 8 / planes &^ 31
+	for next := 0; next < width; next += planes {
+		j := overlapping(next, width, planes)
 		for i := 0; i < m; i += cols {
 			n := min(cols, m-i)
 			e.rowsToPlanes(scratch[:], 8*n, src[j*8*m+i:], m, n, planes)
@@ -51,9 +52,10 @@ func (e engine) bitShuffle(dst, src []byte, width int) {
 		return
 	}
 	var scratch [scratchLen]byte
-	for j := 0; j < width; j += 8 {
-		planes := min(width-j, 8)
-		cols := scratchLen / 8 / planes &^ 31
+	planes := min(width, 8)
+	cols := scratchLen / 8 / planes &^ 31
+	for next := 0; next < width; next += planes {
+		j := overlapping(next, width, planes)
 		for i := 0; i < m; i += cols {
 			n := min(cols, m-i)
 			e.splitAll(scratch[:], 8*n, src[i*8*width+j:], width, 8*n, planes)
@@ -88,16 +90,8 @@ func (e engine) planesToRows(dst []byte, stride int, src []byte, step, n, planes
 
 func rowsToPlaneGo(dst, src []byte, stride, i, n int) {
 	for ; i+8 <= n; i += 8 {
-		var r [8]uint64
-		for k := range r {
-			r[k] = le.Uint64(src[k*stride+i:])
-		}
-		transposeBits(&r)
-		transposeBytes(&r)
-		out := dst[8*i : 8*i+64]
-		for t, v := range r {
-			le.PutUint64(out[8*t:], v)
-		}
+		a, b, c, d, e, f, g, h := transpose8(transposeBits(load8(src[i:], stride)))
+		store8(dst[8*i:], 8, a, b, c, d, e, f, g, h)
 	}
 	for ; i < n; i++ {
 		var x uint64
@@ -110,16 +104,8 @@ func rowsToPlaneGo(dst, src []byte, stride, i, n int) {
 
 func planeToRowsGo(dst []byte, stride int, src []byte, i, n int) {
 	for ; i+8 <= n; i += 8 {
-		var r [8]uint64
-		in := src[8*i : 8*i+64]
-		for t := range r {
-			r[t] = le.Uint64(in[8*t:])
-		}
-		transposeBytes(&r)
-		transposeBits(&r)
-		for k, v := range r {
-			le.PutUint64(dst[k*stride+i:], v)
-		}
+		a, b, c, d, e, f, g, h := transposeBits(transpose8(load8(src[8*i:], 8)))
+		store8(dst[i:], stride, a, b, c, d, e, f, g, h)
 	}
 	for ; i < n; i++ {
 		x := transpose8x8(le.Uint64(src[8*i:]))
@@ -131,9 +117,7 @@ func planeToRowsGo(dst []byte, stride int, src []byte, i, n int) {
 
 // transposeBits transposes eight 8x8 bit matrices side by side: byte i of each
 // word is a row of matrix i.
-func transposeBits(r *[8]uint64) {
-	a, b, c, d := r[0], r[1], r[2], r[3]
-	e, f, g, h := r[4], r[5], r[6], r[7]
+func transposeBits(a, b, c, d, e, f, g, h uint64) (_, _, _, _, _, _, _, _ uint64) {
 	a, e = exchange(a, e, 4, low4)
 	b, f = exchange(b, f, 4, low4)
 	c, g = exchange(c, g, 4, low4)
@@ -146,7 +130,7 @@ func transposeBits(r *[8]uint64) {
 	c, d = exchange(c, d, 1, low1)
 	e, f = exchange(e, f, 1, low1)
 	g, h = exchange(g, h, 1, low1)
-	*r = [8]uint64{a, b, c, d, e, f, g, h}
+	return a, b, c, d, e, f, g, h
 }
 
 // transpose8x8 transposes one 8x8 bit matrix whose rows are the bytes of x.

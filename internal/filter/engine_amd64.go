@@ -59,18 +59,15 @@ func (e engine) merge(dst []byte, width int, src []byte, stride, n, planes int) 
 	return m
 }
 
-// mergeEights takes the planes by eights and leaves the rest of them to Go.
+// mergeEights takes the planes by eights; it does nothing if there are less.
 func mergeEights(dst []byte, width int, src []byte, stride, m, planes int) int {
 	if planes < 8 {
 		return 0
 	}
 	_, _ = dst[(m-1)*width+planes-1], src[(planes-1)*stride+m-1]
-	j := 0
-	for ; planes-j >= 8; j += 8 {
+	for next := 0; next < planes; next += 8 {
+		j := overlapping(next, planes, 8)
 		mergeStrided8SSE2(&dst[j], width, &src[j*stride], stride, m)
-	}
-	if j < planes {
-		unshuffleGo(dst[j:], width, src[j*stride:], stride, 0, m, planes-j)
 	}
 	return m
 }
@@ -106,12 +103,9 @@ func splitEights(dst []byte, stride int, src []byte, width, m, planes int) int {
 		return 0
 	}
 	_, _ = src[(m-1)*width+planes-1], dst[(planes-1)*stride+m-1]
-	j := 0
-	for ; planes-j >= 8; j += 8 {
+	for next := 0; next < planes; next += 8 {
+		j := overlapping(next, planes, 8)
 		splitStrided8SSE2(&dst[j*stride], stride, &src[j], width, m)
-	}
-	if j < planes {
-		shuffleGo(dst[j*stride:], stride, src[j:], width, 0, m, planes-j)
 	}
 	return m
 }

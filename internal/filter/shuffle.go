@@ -50,43 +50,42 @@ func (e engine) mergeAll(dst []byte, width int, src []byte, stride, n, planes in
 //
 //	dst[i*width+j] = src[j*stride+i]  for 0 <= j < planes, from <= i < to.
 //
-// planes may be less than width: then dst begins at the first plane's byte of
+// planes is width, or 8 of more: then dst begins at the first plane's byte of
 // element 0, and the other bytes of the elements are left alone.
 func unshuffleGo(dst []byte, width int, src []byte, stride, from, to, planes int) {
 	if from >= to {
 		return
 	}
-	if width == 2 && planes == 2 {
-		from = zip2(dst, src, stride, from, to)
-	}
-	j := 0
-	for ; planes-j >= 8; j += 8 {
-		merge8(dst[j:], width, src[j*stride:], stride, from, to)
-	}
-	if planes-j >= 4 {
-		merge4(dst[j:], width, src[j*stride:], stride, from, to)
-		j += 4
-	}
-	if planes-j >= 2 {
-		merge2(dst[j:], width, src[j*stride:], stride, from, to)
-		j += 2
-	}
-	if planes > j {
-		merge1(dst[j:], width, src[j*stride:], from, to)
+	switch {
+	case planes >= 8:
+		for next := 0; next < planes; next += 8 {
+			j := overlapping(next, planes, 8)
+			merge8(dst[j:], width, src[j*stride:], stride, from, to)
+		}
+	case planes >= 4:
+		for next := 0; next < planes; next += 4 {
+			j := overlapping(next, planes, 4)
+			merge4(dst[j:], width, src[j*stride:], stride, from, to)
+		}
+	case planes == 3:
+		zip3(dst, src, stride, from, to)
+	case planes == 2:
+		zip2(dst, src, stride, from, to)
+	default:
+		copy(dst[from:to], src[from:to])
 	}
 }
+
+// overlapping is where the group of planes begins that has the next one. If the
+// number of planes is no multiple of the group's, the last group overlaps the
+// one before, whose bytes it writes again: that is faster than smaller groups.
+func overlapping(next, planes, group int) int { return min(next, planes-group) }
 
 func merge8(dst []byte, width int, src []byte, stride, from, to int) {
 	i := from
 	for ; i+8 <= to; i += 8 {
-		var r [8]uint64
-		for j := range r {
-			r[j] = le.Uint64(src[j*stride+i:])
-		}
-		transposeBytes(&r)
-		for t, v := range r {
-			le.PutUint64(dst[(i+t)*width:], v)
-		}
+		a, b, c, d, e, f, g, h := transpose8(load8(src[i:], stride))
+		store8(dst[i*width:], width, a, b, c, d, e, f, g, h)
 	}
 	mergeTail(dst, width, src, stride, i, to, 8)
 }
@@ -115,9 +114,7 @@ func merge4(dst []byte, width int, src []byte, stride, from, to int) {
 	mergeTail(dst, width, src, stride, i, to, 4)
 }
 
-// zip2 is merge2 for elements of exactly two bytes. It returns the first
-// element that it has not done.
-func zip2(dst, src []byte, stride, from, to int) int {
+func zip2(dst, src []byte, stride, from, to int) {
 	i := from
 	for ; i+8 <= to; i += 8 {
 		a := le.Uint64(src[i:])
@@ -126,29 +123,20 @@ func zip2(dst, src []byte, stride, from, to int) int {
 		le.PutUint64(out, spread2(a)|spread2(b)<<8)
 		le.PutUint64(out[8:], spread2(a>>32)|spread2(b>>32)<<8)
 	}
-	return i
+	mergeTail(dst, 2, src, stride, i, to, 2)
 }
 
-func merge2(dst []byte, width int, src []byte, stride, from, to int) {
+func zip3(dst, src []byte, stride, from, to int) {
 	i := from
 	for ; i+8 <= to; i += 8 {
-		a := le.Uint64(src[i:])
-		b := le.Uint64(src[stride+i:])
-		even, odd := exchange(a, b, 8, low8)
-		for t := 0; t < 8; t += 2 {
-			le.PutUint16(dst[(i+t)*width:], uint16(even))
-			le.PutUint16(dst[(i+t+1)*width:], uint16(odd))
-			even >>= 16
-			odd >>= 16
-		}
+		// Elements 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+		a, b, c, d := transpose4(le.Uint64(src[i:]), le.Uint64(src[stride+i:]), le.Uint64(src[2*stride+i:]), 0)
+		out := dst[i*3 : i*3+24]
+		le.PutUint64(out, a&low32|b&low32<<24|c<<48)
+		le.PutUint64(out[8:], c&low32>>16|d&low32<<8|a>>32<<32|b>>32<<56)
+		le.PutUint64(out[16:], b>>40|c>>32<<16|d>>32<<40)
 	}
-	mergeTail(dst, width, src, stride, i, to, 2)
-}
-
-func merge1(dst []byte, width int, src []byte, from, to int) {
-	for i, b := range src[from:to] {
-		dst[(from+i)*width] = b
-	}
+	mergeTail(dst, 3, src, stride, i, to, 3)
 }
 
 func mergeTail(dst []byte, width int, src []byte, stride, from, to, planes int) {
@@ -166,34 +154,31 @@ func shuffleGo(dst []byte, stride int, src []byte, width, from, to, planes int) 
 	if from >= to {
 		return
 	}
-	j := 0
-	for ; planes-j >= 8; j += 8 {
-		split8(dst[j*stride:], stride, src[j:], width, from, to)
-	}
-	if planes-j >= 4 {
-		split4(dst[j*stride:], stride, src[j:], width, from, to)
-		j += 4
-	}
-	if planes-j >= 2 {
-		split2(dst[j*stride:], stride, src[j:], width, from, to)
-		j += 2
-	}
-	if planes > j {
-		split1(dst[j*stride:], src[j:], width, from, to)
+	switch {
+	case planes >= 8:
+		for next := 0; next < planes; next += 8 {
+			j := overlapping(next, planes, 8)
+			split8(dst[j*stride:], stride, src[j:], width, from, to)
+		}
+	case planes >= 4:
+		for next := 0; next < planes; next += 4 {
+			j := overlapping(next, planes, 4)
+			split4(dst[j*stride:], stride, src[j:], width, from, to)
+		}
+	case planes == 3:
+		unzip3(dst, stride, src, from, to)
+	case planes == 2:
+		unzip2(dst, stride, src, from, to)
+	default:
+		copy(dst[from:to], src[from:to])
 	}
 }
 
 func split8(dst []byte, stride int, src []byte, width, from, to int) {
 	i := from
 	for ; i+8 <= to; i += 8 {
-		var r [8]uint64
-		for t := range r {
-			r[t] = le.Uint64(src[(i+t)*width:])
-		}
-		transposeBytes(&r)
-		for j, v := range r {
-			le.PutUint64(dst[j*stride+i:], v)
-		}
+		a, b, c, d, e, f, g, h := transpose8(load8(src[i*width:], width))
+		store8(dst[i:], stride, a, b, c, d, e, f, g, h)
 	}
 	splitTail(dst, stride, src, width, i, to, 8)
 }
@@ -214,25 +199,30 @@ func split4(dst []byte, stride int, src []byte, width, from, to int) {
 	splitTail(dst, stride, src, width, i, to, 4)
 }
 
-func split2(dst []byte, stride int, src []byte, width, from, to int) {
+func unzip2(dst []byte, stride int, src []byte, from, to int) {
 	i := from
 	for ; i+8 <= to; i += 8 {
-		var even, odd uint64
-		for t := 6; t >= 0; t -= 2 {
-			even = even<<16 | uint64(le.Uint16(src[(i+t)*width:]))
-			odd = odd<<16 | uint64(le.Uint16(src[(i+t+1)*width:]))
-		}
-		a, b := exchange(even, odd, 8, low8)
-		le.PutUint64(dst[i:], a)
-		le.PutUint64(dst[stride+i:], b)
+		in := src[i*2 : i*2+16]
+		x, y := le.Uint64(in), le.Uint64(in[8:])
+		le.PutUint64(dst[i:], gather2(x)|gather2(y)<<32)
+		le.PutUint64(dst[stride+i:], gather2(x>>8)|gather2(y>>8)<<32)
 	}
-	splitTail(dst, stride, src, width, i, to, 2)
+	splitTail(dst, stride, src, 2, i, to, 2)
 }
 
-func split1(dst, src []byte, width, from, to int) {
-	for i := from; i < to; i++ {
-		dst[i] = src[i*width]
+func unzip3(dst []byte, stride int, src []byte, from, to int) {
+	i := from
+	for ; i+8 <= to; i += 8 {
+		in := src[i*3 : i*3+24]
+		x, y, z := le.Uint64(in), le.Uint64(in[8:]), le.Uint64(in[16:])
+		// As in zip3; what is in the fourth bytes goes into d.
+		a, b, c, _ := transpose4(x&low32|y&^low32, x>>24&low32|(y>>56|z<<8)<<32,
+			(x>>48|y<<16)&low32|z>>16<<32, y>>8&low32|z>>40<<32)
+		le.PutUint64(dst[i:], a)
+		le.PutUint64(dst[stride+i:], b)
+		le.PutUint64(dst[2*stride+i:], c)
 	}
+	splitTail(dst, stride, src, 3, i, to, 3)
 }
 
 func splitTail(dst []byte, stride int, src []byte, width, from, to, planes int) {
@@ -268,6 +258,13 @@ func spread2(x uint64) uint64 {
 	return (x | x<<8) & low8
 }
 
+// gather2 undoes spread2; it ignores the upper bytes of the pairs.
+func gather2(x uint64) uint64 {
+	x &= low8
+	x = (x | x>>8) & low16
+	return (x | x>>16) & low32
+}
+
 // transpose4 transposes two 4x4 byte matrices: the low halves of its arguments
 // are the rows of one, the high halves those of the other.
 func transpose4(a, b, c, d uint64) (uint64, uint64, uint64, uint64) {
@@ -278,15 +275,38 @@ func transpose4(a, b, c, d uint64) (uint64, uint64, uint64, uint64) {
 	return a, b, c, d
 }
 
-// transposeBytes transposes an 8x8 byte matrix.
-func transposeBytes(r *[8]uint64) {
-	a, b, c, d := r[0], r[1], r[2], r[3]
-	e, f, g, h := r[4], r[5], r[6], r[7]
+// transpose8 transposes an 8x8 byte matrix, whose rows travel in registers.
+func transpose8(a, b, c, d, e, f, g, h uint64) (_, _, _, _, _, _, _, _ uint64) {
 	a, e = exchange(a, e, 32, low32)
 	b, f = exchange(b, f, 32, low32)
 	c, g = exchange(c, g, 32, low32)
 	d, h = exchange(d, h, 32, low32)
-	a, b, c, d = transpose4(a, b, c, d)
-	e, f, g, h = transpose4(e, f, g, h)
-	*r = [8]uint64{a, b, c, d, e, f, g, h}
+	a, c = exchange(a, c, 16, low16)
+	b, d = exchange(b, d, 16, low16)
+	e, g = exchange(e, g, 16, low16)
+	f, h = exchange(f, h, 16, low16)
+	a, b = exchange(a, b, 8, low8)
+	c, d = exchange(c, d, 8, low8)
+	e, f = exchange(e, f, 8, low8)
+	g, h = exchange(g, h, 8, low8)
+	return a, b, c, d, e, f, g, h
+}
+
+// load8 takes a word from each of eight places, step bytes apart.
+func load8(p []byte, step int) (_, _, _, _, _, _, _, _ uint64) {
+	p = p[:7*step+8]
+	return le.Uint64(p), le.Uint64(p[step:]), le.Uint64(p[2*step:]), le.Uint64(p[3*step:]),
+		le.Uint64(p[4*step:]), le.Uint64(p[5*step:]), le.Uint64(p[6*step:]), le.Uint64(p[7*step:])
+}
+
+func store8(p []byte, step int, a, b, c, d, e, f, g, h uint64) {
+	p = p[:7*step+8]
+	le.PutUint64(p, a)
+	le.PutUint64(p[step:], b)
+	le.PutUint64(p[2*step:], c)
+	le.PutUint64(p[3*step:], d)
+	le.PutUint64(p[4*step:], e)
+	le.PutUint64(p[5*step:], f)
+	le.PutUint64(p[6*step:], g)
+	le.PutUint64(p[7*step:], h)
 }
