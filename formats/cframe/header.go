@@ -138,10 +138,10 @@ func parseHeader(b []byte) (Info, error) {
 // begins is not known yet.
 func (in *Info) check() error {
 	switch {
+	case in.FrameLen < fixedLen+minTrailerLen || in.FrameLen > math.MaxInt64/2:
+		return corrupt("header", atFrameLen, "a frame of %d bytes", in.FrameLen)
 	case in.HeaderLen < fixedLen || in.HeaderLen > in.FrameLen-minTrailerLen:
 		return corrupt("header", atHeaderLen, "a header of %d bytes in a frame of %d", in.HeaderLen, in.FrameLen)
-	case in.FrameLen > math.MaxInt64/2:
-		return corrupt("header", atFrameLen, "a frame of %d bytes", in.FrameLen)
 	case in.NBytes < 0:
 		return corrupt("header", atNBytes, "%d decoded bytes", in.NBytes)
 	case in.CBytes < 0:
