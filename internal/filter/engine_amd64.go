@@ -35,7 +35,7 @@ func (e engine) whole(n int) (engine, int) {
 
 // merge is unshuffleGo for the elements from 0 to what it returns.
 func (e engine) merge(dst []byte, width int, src []byte, stride, n, planes int) int {
-	e, m := e.whole(n)
+	k, m := e.whole(n)
 	if m == 0 {
 		return 0
 	}
@@ -43,11 +43,11 @@ func (e engine) merge(dst []byte, width int, src []byte, stride, n, planes int) 
 	switch {
 	case planes != width || width != 2 && width != 4 && width != 8:
 		return mergeEights(dst, width, src, stride, n&^15, planes)
-	case e >= avx2 && width == 2:
+	case k >= avx2 && width == 2:
 		merge2AVX2(&dst[0], &src[0], stride, m)
-	case e >= avx2 && width == 4:
+	case k >= avx2 && width == 4:
 		merge4AVX2(&dst[0], &src[0], stride, m)
-	case e >= avx2:
+	case k >= avx2:
 		merge8AVX2(&dst[0], &src[0], stride, m)
 	case width == 2:
 		merge2SSE2(&dst[0], &src[0], stride, m)
@@ -59,22 +59,29 @@ func (e engine) merge(dst []byte, width int, src []byte, stride, n, planes int) 
 	return m
 }
 
-// mergeEights takes the planes by eights; it does nothing if there are less.
+// mergeEights takes the planes by sixteens and eights; it does nothing if there are less.
 func mergeEights(dst []byte, width int, src []byte, stride, m, planes int) int {
 	if planes < 8 {
 		return 0
 	}
 	_, _ = dst[(m-1)*width+planes-1], src[(planes-1)*stride+m-1]
-	for next := 0; next < planes; next += 8 {
+	for next := 0; next < planes; {
+		if planes >= 16 && planes-next > 8 {
+			j := overlapping(next, planes, 16)
+			mergeStrided16SSE2(&dst[j], width, &src[j*stride], stride, m)
+			next += 16
+			continue
+		}
 		j := overlapping(next, planes, 8)
 		mergeStrided8SSE2(&dst[j], width, &src[j*stride], stride, m)
+		next += 8
 	}
 	return m
 }
 
 // split is shuffleGo for the elements from 0 to what it returns.
 func (e engine) split(dst []byte, stride int, src []byte, width, n, planes int) int {
-	e, m := e.whole(n)
+	k, m := e.whole(n)
 	if m == 0 {
 		return 0
 	}
@@ -82,11 +89,11 @@ func (e engine) split(dst []byte, stride int, src []byte, width, n, planes int) 
 	switch {
 	case planes != width || width != 2 && width != 4 && width != 8:
 		return splitEights(dst, stride, src, width, n&^15, planes)
-	case e >= avx2 && width == 2:
+	case k >= avx2 && width == 2:
 		split2AVX2(&dst[0], stride, &src[0], m)
-	case e >= avx2 && width == 4:
+	case k >= avx2 && width == 4:
 		split4AVX2(&dst[0], stride, &src[0], m)
-	case e >= avx2:
+	case k >= avx2:
 		split8AVX2(&dst[0], stride, &src[0], m)
 	case width == 2:
 		split2SSE2(&dst[0], stride, &src[0], m)
@@ -112,12 +119,12 @@ func splitEights(dst []byte, stride int, src []byte, width, m, planes int) int {
 
 // bitsToBytes is rowsToPlanes for the columns from 0 to what it returns.
 func (e engine) bitsToBytes(dst []byte, step int, src []byte, stride, n, planes int) int {
-	e, m := e.whole(n)
+	k, m := e.whole(n)
 	if m == 0 {
 		return 0
 	}
 	_, _ = dst[(planes-1)*step+8*m-1], src[(8*planes-1)*stride+m-1]
-	switch e {
+	switch k {
 	case gfni:
 		bitsToBytesGFNI(&dst[0], step, &src[0], stride, m, planes)
 	case avx2:
@@ -130,12 +137,12 @@ func (e engine) bitsToBytes(dst []byte, step int, src []byte, stride, n, planes 
 
 // bytesToBits is planesToRows for the columns from 0 to what it returns.
 func (e engine) bytesToBits(dst []byte, stride int, src []byte, step, n, planes int) int {
-	e, m := e.whole(n)
+	k, m := e.whole(n)
 	if m == 0 {
 		return 0
 	}
 	_, _ = src[(planes-1)*step+8*m-1], dst[(8*planes-1)*stride+m-1]
-	switch e {
+	switch k {
 	case gfni:
 		bytesToBitsGFNI(&dst[0], stride, &src[0], step, m, planes)
 	case avx2:
@@ -148,10 +155,10 @@ func (e engine) bytesToBits(dst []byte, stride int, src []byte, step, n, planes 
 
 // sums is sumsAll for the bytes from 0 to what it returns.
 func (e engine) sums(p []byte) int {
-	e, m := e.whole(len(p))
+	k, m := e.whole(len(p))
 	switch {
 	case m == 0:
-	case e >= avx2:
+	case k >= avx2:
 		sumsAVX2(&p[0], m)
 	default:
 		sumsSSE2(&p[0], m)
@@ -161,12 +168,12 @@ func (e engine) sums(p []byte) int {
 
 // differences puts src[i+1]-src[i] into dst[i]; src is one byte longer than dst.
 func (e engine) differences(dst, src []byte) int {
-	e, m := e.whole(len(dst))
+	k, m := e.whole(len(dst))
 	if m == 0 {
 		return 0
 	}
 	_ = src[m]
-	if e >= avx2 {
+	if k >= avx2 {
 		differencesAVX2(&dst[0], &src[1], m)
 	} else {
 		differencesSSE2(&dst[0], &src[1], m)

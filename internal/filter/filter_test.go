@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
+func unhex(tb testing.TB, s string) []byte {
+	tb.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }
@@ -261,7 +261,7 @@ func TestCellsRefuses(t *testing.T) {
 		{4, 2, []int{4}, 1},
 		{5, 2, []int{2}, 1},
 		{0, 1, []int{math.MaxInt, 2}, 1},
-		{0, 1, []int{1 << 32, 1 << 32}, 1},
+		{0, 1, []int{math.MaxInt/2 + 1, 2}, 1},
 		{1, 1, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1},
 	} {
 		p := make([]byte, tt.n)

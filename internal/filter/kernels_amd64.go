@@ -119,6 +119,11 @@ func bytesToBitsGFNI(dst *byte, stride int, src *byte, step int, n int, planes i
 //go:noescape
 func mergeStrided8SSE2(dst *byte, width int, src *byte, stride int, n int)
 
+// mergeStrided16SSE2 merges 16 byte planes, stride bytes apart, into 16 bytes of each of n elements, width bytes apart; n > 0 is a multiple of 8.
+//
+//go:noescape
+func mergeStrided16SSE2(dst *byte, width int, src *byte, stride int, n int)
+
 // splitStrided8SSE2 splits 8 bytes of each of n elements, width bytes apart, into byte planes, stride bytes apart; n > 0 is a multiple of 16.
 //
 //go:noescape

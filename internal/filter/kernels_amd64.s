@@ -1721,6 +1721,101 @@ loop:
 	JNZ       loop
 	RET
 
+// func mergeStrided16SSE2(dst *byte, width int, src *byte, stride int, n int)
+// Requires: SSE2
+TEXT ·mergeStrided16SSE2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ width+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ n+32(FP), SI
+	LEAQ (DX)(BX*8), DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (DX)(BX*4), R9
+	LEAQ (BX)(BX*2), R10
+	LEAQ (DI)(BX*4), R11
+
+loop:
+	MOVQ       (DX), X0
+	MOVQ       (DX)(BX*1), X1
+	PUNPCKLBW  X1, X0
+	MOVQ       (DX)(BX*2), X1
+	MOVQ       (DX)(R8*1), X2
+	PUNPCKLBW  X2, X1
+	MOVQ       (R9), X2
+	MOVQ       (R9)(BX*1), X3
+	PUNPCKLBW  X3, X2
+	MOVQ       (R9)(BX*2), X3
+	MOVQ       (R9)(R8*1), X4
+	PUNPCKLBW  X4, X3
+	MOVO       X0, X4
+	PUNPCKHWL  X1, X4
+	PUNPCKLWL  X1, X0
+	MOVO       X2, X1
+	PUNPCKHWL  X3, X1
+	PUNPCKLWL  X3, X2
+	MOVO       X0, X3
+	PUNPCKHLQ  X2, X3
+	PUNPCKLLQ  X2, X0
+	MOVO       X4, X2
+	PUNPCKHLQ  X1, X2
+	PUNPCKLLQ  X1, X4
+	ADDQ       $0x08, DX
+	ADDQ       $0x08, R9
+	MOVQ       (DI), X1
+	MOVQ       (DI)(BX*1), X5
+	PUNPCKLBW  X5, X1
+	MOVQ       (DI)(BX*2), X5
+	MOVQ       (DI)(R10*1), X6
+	PUNPCKLBW  X6, X5
+	MOVQ       (R11), X6
+	MOVQ       (R11)(BX*1), X7
+	PUNPCKLBW  X7, X6
+	MOVQ       (R11)(BX*2), X7
+	MOVQ       (R11)(R10*1), X8
+	PUNPCKLBW  X8, X7
+	MOVO       X1, X8
+	PUNPCKHWL  X5, X8
+	PUNPCKLWL  X5, X1
+	MOVO       X6, X5
+	PUNPCKHWL  X7, X5
+	PUNPCKLWL  X7, X6
+	MOVO       X1, X7
+	PUNPCKHLQ  X6, X7
+	PUNPCKLLQ  X6, X1
+	MOVO       X8, X6
+	PUNPCKHLQ  X5, X6
+	PUNPCKLLQ  X5, X8
+	ADDQ       $0x08, DI
+	ADDQ       $0x08, R11
+	MOVO       X0, X5
+	PUNPCKHQDQ X1, X5
+	PUNPCKLQDQ X1, X0
+	MOVOU      X0, (AX)
+	MOVOU      X5, (AX)(CX*1)
+	LEAQ       (AX)(CX*2), AX
+	MOVO       X3, X0
+	PUNPCKHQDQ X7, X0
+	PUNPCKLQDQ X7, X3
+	MOVOU      X3, (AX)
+	MOVOU      X0, (AX)(CX*1)
+	LEAQ       (AX)(CX*2), AX
+	MOVO       X4, X0
+	PUNPCKHQDQ X8, X0
+	PUNPCKLQDQ X8, X4
+	MOVOU      X4, (AX)
+	MOVOU      X0, (AX)(CX*1)
+	LEAQ       (AX)(CX*2), AX
+	MOVO       X2, X0
+	PUNPCKHQDQ X6, X0
+	PUNPCKLQDQ X6, X2
+	MOVOU      X2, (AX)
+	MOVOU      X0, (AX)(CX*1)
+	LEAQ       (AX)(CX*2), AX
+	SUBQ       $0x00000008, SI
+	JNZ        loop
+	RET
+
 // func splitStrided8SSE2(dst *byte, stride int, src *byte, width int, n int)
 // Requires: SSE, SSE2
 TEXT ·splitStrided8SSE2(SB), NOSPLIT, $0-40

@@ -91,8 +91,8 @@ func legacyUndeltaOracle(enc []byte, streams int) []byte {
 
 // guarded runs f on buffers that lie at the given misalignment between guard
 // bytes, and checks that f changes only dst.
-func guarded(t testing.TB, src []byte, shift int, f func(dst, src []byte)) []byte {
-	t.Helper()
+func guarded(tb testing.TB, src []byte, shift int, f func(dst, src []byte)) []byte {
+	tb.Helper()
 	const guard, mark = 64, 0xa5
 	area := func() []byte { return bytes.Repeat([]byte{mark}, guard+shift+len(src)+guard) }
 	in, out := area(), area()
@@ -100,11 +100,11 @@ func guarded(t testing.TB, src []byte, shift int, f func(dst, src []byte)) []byt
 	copy(in[at:], src)
 	f(out[at:at+len(src):at+len(src)], in[at:at+len(src):at+len(src)])
 	if !bytes.Equal(in[at:at+len(src)], src) {
-		t.Fatal("src changed")
+		tb.Fatal("src changed")
 	}
 	for _, p := range [][]byte{in[:at], in[at+len(src):], out[:at], out[at+len(src):]} {
 		if slices.ContainsFunc(p, func(b byte) bool { return b != mark }) {
-			t.Fatal("wrote beside dst")
+			tb.Fatal("wrote beside dst")
 		}
 	}
 	return out[at : at+len(src)]
@@ -112,8 +112,8 @@ func guarded(t testing.TB, src []byte, shift int, f func(dst, src []byte)) []byt
 
 // check compares every filter of every engine with its oracle on raw, in both
 // directions.
-func check(t testing.TB, raw, ref []byte, width, shift int) {
-	t.Helper()
+func check(tb testing.TB, raw, ref []byte, width, shift int) {
+	tb.Helper()
 	type way func(dst, src []byte)
 	for _, f := range []struct {
 		name    string
@@ -141,19 +141,19 @@ func check(t testing.TB, raw, ref []byte, width, shift int) {
 	} {
 		for e := portable; e <= best; e++ {
 			encode, decode := f.filter(e)
-			if got := guarded(t, raw, shift, encode); !bytes.Equal(got, f.encoded) {
-				t.Fatalf("%s, %v: encoded wrong at %s", f.name, e, where(f.encoded, got, width, shift))
+			if got := guarded(tb, raw, shift, encode); !bytes.Equal(got, f.encoded) {
+				tb.Fatalf("%s, %v: encoded wrong at %s", f.name, e, where(f.encoded, got, width, shift))
 			}
-			if got := guarded(t, f.encoded, shift, decode); !bytes.Equal(got, raw) {
-				t.Fatalf("%s, %v: decoded wrong at %s", f.name, e, where(raw, got, width, shift))
+			if got := guarded(tb, f.encoded, shift, decode); !bytes.Equal(got, raw) {
+				tb.Fatalf("%s, %v: decoded wrong at %s", f.name, e, where(raw, got, width, shift))
 			}
 		}
 	}
 	want := legacyUndeltaOracle(raw, width)
 	for e := portable; e <= best; e++ {
-		got := guarded(t, raw, shift, into(func(p []byte) { e.byteUndelta(p, width, true) }))
+		got := guarded(tb, raw, shift, into(func(p []byte) { e.byteUndelta(p, width, true) }))
 		if !bytes.Equal(got, want) {
-			t.Fatalf("old bytedelta, %v: decoded wrong at %s", e, where(want, got, width, shift))
+			tb.Fatalf("old bytedelta, %v: decoded wrong at %s", e, where(want, got, width, shift))
 		}
 	}
 }

@@ -141,6 +141,39 @@ func (v isa) mergeStrided() {
 	v.end()
 }
 
+// mergeStrided16 takes 8 elements at a time, so that 16 planes fit into the
+// registers.
+func (v isa) mergeStrided16() {
+	v.begin("mergeStrided16", "func(dst *byte, width int, src *byte, stride, n int)",
+		"merges 16 byte planes, stride bytes apart, into 16 bytes of each of n elements, width bytes apart; n > 0 is a multiple of 8.")
+	dst, width, src, stride, n := arg("dst"), arg("width"), arg("src"), arg("stride"), arg("n")
+	eight := GP64()
+	LEAQ(operand.Mem{Base: src, Index: stride, Scale: 8}, eight)
+	halves := []*rows{newRows(src, stride, 8), newRows(eight, stride, 8)}
+	loop(n, 8, func() {
+		var elements [2][]reg.VecVirtual // 8 bytes of 2 elements in each
+		for i, half := range halves {
+			var pairs []reg.VecVirtual
+			for j := 0; j < 8; j += 2 {
+				a, b := XMM(), XMM()
+				MOVQ(half.at(j), a)
+				MOVQ(half.at(j+1), b)
+				PUNPCKLBW(b, a)
+				pairs = append(pairs, a)
+			}
+			elements[i] = v.interleave(pairs, 2)
+			half.advance(operand.Imm(8))
+		}
+		for i := range 4 {
+			lo, hi := v.unpack(elements[0][i], elements[1][i], 8)
+			v.store(lo, at(dst, 0))
+			v.store(hi, operand.Mem{Base: dst, Index: width, Scale: 1})
+			LEAQ(operand.Mem{Base: dst, Index: width, Scale: 2}, dst)
+		}
+	})
+	v.end()
+}
+
 func (v isa) splitStrided() {
 	v.begin("splitStrided8", "func(dst *byte, stride int, src *byte, width, n int)",
 		"splits 8 bytes of each of n elements, width bytes apart, into byte planes, stride bytes apart; n > 0 is a multiple of 16.")

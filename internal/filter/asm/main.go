@@ -32,6 +32,7 @@ func main() {
 	gfni.bytesToBitsAffine(diagonal)
 	sse2 := isa{"SSE2", 16}
 	sse2.mergeStrided()
+	sse2.mergeStrided16()
 	sse2.splitStrided()
 	Generate()
 }
