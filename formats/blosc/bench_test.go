@@ -16,6 +16,7 @@ var benchCodecs = []blosc.Codec{blosc.BloscLZ, blosc.LZ4, blosc.Zlib, blosc.Zstd
 
 // each runs a benchmark for every codec and filter.
 func each(b *testing.B, run func(b *testing.B, src []byte, o blosc.EncodeOptions)) {
+	b.Helper()
 	for _, c := range benchCodecs {
 		for _, f := range benchFilters {
 			for _, kind := range []string{"sine", "ramp"} {
@@ -33,6 +34,7 @@ func each(b *testing.B, run func(b *testing.B, src []byte, o blosc.EncodeOptions
 
 func BenchmarkDecode(b *testing.B) {
 	each(b, func(b *testing.B, src []byte, o blosc.EncodeOptions) {
+		b.Helper()
 		chunk := encode(b, src, o)
 		dst := make([]byte, len(src))
 		b.ReportMetric(float64(len(chunk))/float64(len(src)), "ratio")
@@ -47,6 +49,7 @@ func BenchmarkDecode(b *testing.B) {
 
 func BenchmarkEncode(b *testing.B) {
 	each(b, func(b *testing.B, src []byte, o blosc.EncodeOptions) {
+		b.Helper()
 		var chunk []byte
 		for b.Loop() {
 			var err error

@@ -44,6 +44,7 @@ func newPlan(h *Header, o *DecodeOptions) (plan, error) {
 		switch f.ID {
 		case NoFilter, TruncPrec, IntTrunc:
 			continue // nothing to undo
+		case BitShuffle, Delta:
 		case Shuffle:
 			if f.Meta > 0 {
 				s.width = int(f.Meta)
@@ -195,7 +196,7 @@ func run(dst, src []byte, size int, extended bool) (int, error) {
 	case src[0]&1 == 0:
 		return 0, errRunToken
 	}
-	fill(dst, []byte{byte(-size)})
+	fill(dst, []byte{byte(-size & 0xff)})
 	return 1, nil
 }
 
@@ -233,6 +234,7 @@ func (p *plan) undo(dst, from []byte, w *worker, first []byte, isFirst bool) err
 			filter.DeltaDecode(from, first, s.width, isFirst)
 		case ByteDelta, ByteDeltaBuggy:
 			filter.ByteUndelta(from, s.width, s.id == ByteDeltaBuggy)
+		case NoFilter, TruncPrec, IntTrunc, NDMean: // newPlan makes none
 		}
 		if s.moves() {
 			from, to = to, from

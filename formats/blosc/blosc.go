@@ -29,10 +29,10 @@ const (
 	Zstd    Codec = 5
 )
 
-// codecInChunk stands for the two formats of the flags byte that name no codec.
+// What stands for the two formats of the flags byte that name no codec.
 const (
-	codecReserved Codec = 254 // format 5
-	codecInFrame  Codec = 255 // format 7, never produced
+	codecReserved = 254 // format 5
+	codecInFrame  = 255 // format 7, never produced
 )
 
 // String gives the name that Blosc2 uses, "codec N" for what has none.

@@ -53,13 +53,31 @@ func (w *encWorker) buffer(k, n int) []byte {
 }
 
 // appendBlocks appends a chunk of blocks, or a memcpyed one where that is not
-// longer. Each block is encoded into a place that is large enough for it, so
-// that any number of goroutines can; then they are moved together.
+// longer; with a dictionary if that was asked for and makes it shorter.
 func (e *encoding) appendBlocks(dst, src []byte) ([]byte, error) {
-	h, blocks := &e.h, e.h.Blocks()
-	dict := e.trainDict(src)
+	before := len(dst)
+	dst, err := e.appendEncoded(dst, src, nil)
+	if err != nil || !e.dict || e.h.Blocks() < 2 {
+		return dst, err
+	}
+	dict, err := e.sampleDict(src)
+	if err != nil || len(dict) < minDict {
+		return dst, err
+	}
+	other, err := e.appendEncoded(nil, src, dict)
+	if err == nil && len(other) < len(dst)-before {
+		dst = append(dst[:before], other...)
+	}
+	return dst, err
+}
+
+// appendEncoded appends a chunk of blocks, or a memcpyed one. Each block is
+// encoded into a place that is large enough for it, so that any number of
+// goroutines can; then they are moved together.
+func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
+	h := e.h
 	h.Dict = len(dict) > 0
-	before, off := len(dst), h.bodyStart(len(dict))
+	blocks, before, off := h.Blocks(), len(dst), h.bodyStart(len(dict))
 	slot := h.BlockBytes() + 4*h.streams(0)
 	dst = grow(dst, off+blocks*slot)
 	body := dst[before+off : before+off+blocks*slot]
@@ -82,7 +100,7 @@ func (e *encoding) appendBlocks(dst, src []byte) ([]byte, error) {
 	if h.CBytes >= h.Len()+len(src) {
 		return e.appendStored(dst[:before], src), nil
 	}
-	dst = e.appendIndex(dst[:before], lens, dict)
+	dst = h.appendIndex(dst[:before], lens, dict)
 	for i, n := range lens {
 		dst = append(dst, body[i*slot:i*slot+int(n)]...)
 	}
@@ -90,9 +108,9 @@ func (e *encoding) appendBlocks(dst, src []byte) ([]byte, error) {
 }
 
 // appendIndex appends header, block starts and dictionary.
-func (e *encoding) appendIndex(dst []byte, lens []int32, dict []byte) []byte {
-	dst = e.h.appendTo(dst)
-	at := int32(e.h.bodyStart(len(dict))) //nolint:gosec // less than CBytes
+func (h *Header) appendIndex(dst []byte, lens []int32, dict []byte) []byte {
+	dst = h.appendTo(dst)
+	at := int32(h.bodyStart(len(dict))) //nolint:gosec // less than CBytes
 	for _, n := range lens {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(at)) //nolint:gosec // positive
 		at += n
@@ -172,7 +190,7 @@ func (e *encoding) filtered(w *encWorker, block, first []byte, isFirst bool) ([]
 			ok = filter.IntTrunc(to, block, s.width, int8(s.cell)) //nolint:gosec // the meta is a signed byte
 		case NDCell:
 			ok = filter.NDCell(to, block, s.width, e.shape, s.cell)
-		default:
+		case NoFilter, NDMean, ByteDeltaBuggy: // setFilters lets none through
 			ok = false
 		}
 		if !ok {
@@ -241,7 +259,7 @@ func (e *encoding) appendVL(dst []byte, blocks [][]byte) ([]byte, error) {
 	for _, n := range lens {
 		h.CBytes += int(n)
 	}
-	dst = e.appendIndex(dst[:before], lens, nil)
+	dst = h.appendIndex(dst[:before], lens, nil)
 	for i, n := range lens {
 		at := ends[i] - 4 - len(blocks[i])
 		dst = append(dst, body[at:at+int(n)]...)
@@ -266,9 +284,4 @@ func (e *encoding) vlBlock(w *encWorker, out, block []byte) (int, error) {
 	}
 	binary.LittleEndian.PutUint32(out, uint32(len(p))) //nolint:gosec // at most a block
 	return 4 + n, nil
-}
-
-// trainDict makes a dictionary where one may pay.
-func (e *encoding) trainDict(src []byte) []byte {
-	return nil
 }

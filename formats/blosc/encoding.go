@@ -65,6 +65,7 @@ func (e *encoding) codecFlags() (uint8, error) {
 		return 3 << 5, nil
 	case Zstd:
 		return 4 << 5, nil
+	case Snappy: // old chunks only
 	}
 	return 0, unsupported("chunk", "writing with codec %s", e.h.Codec)
 }
@@ -92,7 +93,7 @@ func (e *encoding) setFilters(filters []Filter) error {
 		case TruncPrec, IntTrunc:
 		case ByteDelta:
 			if f.Meta == 0 {
-				f.Meta = uint8(e.h.TypeSize)
+				f.Meta = uint8(e.h.TypeSize) //nolint:gosec // at most 255
 			}
 			s.width = int(f.Meta)
 		case NDCell:
@@ -211,13 +212,7 @@ func (e *encoding) splits(mode SplitMode, b int) bool {
 		if ts > maxSplit1 || b/ts < minSplitItems1 {
 			return false
 		}
-		switch mode {
-		case SplitAlways:
-			return true
-		case SplitAuto:
-			return c == BloscLZ
-		}
-		return c != Zstd
+		return mode == SplitAlways || c == BloscLZ || c != Zstd && mode != SplitAuto
 	}
 	if mode == SplitAlways {
 		return true

@@ -146,7 +146,7 @@ func sameSpecial(s blosc.Special, name string) bool {
 }
 
 // checkWays decodes a chunk in every way that there is and compares with want.
-func checkWays(t testing.TB, o blosc.DecodeOptions, chunk, want []byte) {
+func checkWays(t *testing.T, o blosc.DecodeOptions, chunk, want []byte) {
 	t.Helper()
 	po := o
 	po.Parallel = 4

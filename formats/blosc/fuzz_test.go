@@ -12,6 +12,7 @@ const fuzzLimit = 4 << 20
 
 // seeds adds small chunks of every kind.
 func seeds(f *testing.F) {
+	f.Helper()
 	for _, p := range pitfalls {
 		f.Add(unhex(f, p.in))
 	}

@@ -6,10 +6,10 @@ import "math"
 // byte adds at most 255 (64 for three) to a match. Deflate: 258 bytes for two
 // bits at best. Zstd: a block of 128 KiB in three bytes of header and one of data.
 func (c Codec) maxExpansion() int64 {
-	switch c {
-	case Zlib:
+	if c == Zlib {
 		return 1032
-	case Zstd:
+	}
+	if c == Zstd {
 		return 128 << 10
 	}
 	return 256
