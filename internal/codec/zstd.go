@@ -25,11 +25,15 @@ func trained(dict []byte) bool {
 
 // zstdDecoder keeps the library's decoder and the dictionary it was given.
 type zstdDecoder struct {
+	fast zstdFast
 	lib  *zstd.Decoder
 	dict []byte
 }
 
 func (z *zstdDecoder) decode(dst, src, dict []byte) (bool, error) {
+	if len(dict) == 0 && worthwhile(src, len(dst)) && z.fast.decode(dst, src) {
+		return true, nil
+	}
 	if z.lib == nil {
 		lib, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
 			zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(maxWindow))
@@ -79,7 +83,6 @@ type zstdEncoder struct {
 	lib   *zstd.Encoder
 	level zstd.EncoderLevel
 	dict  []byte
-	out   []byte
 }
 
 // zstdLevel maps Blosc's levels: C makes them 1, 3, 5 ... 13, 20 and 22 of
