@@ -1,3 +1,7 @@
+//go:build !race
+
+// Under the race detector sync.Pool drops buffers on purpose.
+
 package blosc_test
 
 import (

@@ -11,11 +11,13 @@ import (
 const (
 	minBits = 10 // below 1 KiB a buffer costs less than its bookkeeping
 	maxBits = 31 // no Blosc chunk is larger
+	steps   = 4  // sizes from one power of two to the next
+	classes = (maxBits-minBits)*steps + 1
 )
 
 // A Pool lends buffers. The zero value is ready, for any number of goroutines.
 type Pool struct {
-	classes [maxBits - minBits + 1]sync.Pool
+	classes [classes]sync.Pool
 	boxes   sync.Pool // empty *[]byte: putting one back must not allocate a new one
 	loans   atomic.Int64
 }
@@ -25,7 +27,8 @@ type Pool struct {
 var shared Pool
 
 // Get lends a buffer of length n from the pool that the process shares. Its
-// content is undefined and its capacity the next power of two or more.
+// content is undefined, its capacity at least n and at most a quarter more (or
+// 1 KiB).
 func Get(n int) []byte { return shared.Get(n) }
 
 // Put gives back what Get lent, resliced or not. Nobody may use p after that.
@@ -38,24 +41,24 @@ func Loans() int64 { return shared.loans.Load() }
 // Get lends a buffer of length n.
 func (p *Pool) Get(n int) []byte {
 	p.loans.Add(1)
-	c := class(n)
-	if c > maxBits {
+	c, size := class(n)
+	if c >= classes {
 		return make([]byte, n)
 	}
-	if box, ok := p.classes[c-minBits].Get().(*[]byte); ok {
+	if box, ok := p.classes[c].Get().(*[]byte); ok {
 		b := *box
 		*box = nil
 		p.boxes.Put(box)
 		return b[:n]
 	}
-	return make([]byte, n, 1<<c)
+	return make([]byte, n, size)
 }
 
 // Put takes a buffer back. It keeps those that Get made and drops others.
 func (p *Pool) Put(b []byte) {
 	p.loans.Add(-1)
-	c := class(cap(b))
-	if c > maxBits || cap(b) != 1<<c {
+	c, size := class(cap(b))
+	if c >= classes || cap(b) != size {
 		return
 	}
 	box, ok := p.boxes.Get().(*[]byte)
@@ -63,8 +66,17 @@ func (p *Pool) Put(b []byte) {
 		box = new([]byte)
 	}
 	*box = b[:0]
-	p.classes[c-minBits].Put(box)
+	p.classes[c].Put(box)
 }
 
-// class is the exponent of the smallest power of two that holds n bytes.
-func class(n int) int { return max(bits.Len(uint(max(n, 1)-1)), minBits) }
+// class is the smallest class whose buffers hold n bytes, and their size.
+func class(n int) (c, size int) {
+	if n <= 1<<minBits {
+		return 0, 1 << minBits
+	}
+	// The power of two below n, and how many quarters of it to add.
+	low := bits.Len(uint(n-1)) - 1
+	quarter := 1 << low / steps
+	k := (n - 1<<low + quarter - 1) / quarter
+	return (low-minBits)*steps + k, 1<<low + k*quarter
+}
