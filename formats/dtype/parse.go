@@ -20,6 +20,9 @@ const (
 	maxFields = 1 << 16
 	maxDepth  = 32
 	maxAxes   = 64
+	// maxExtra is how many more values an item may have than bytes: values of no
+	// size and members that overlap cost a reader time all the same.
+	maxExtra = 1 << 16
 )
 
 var (
@@ -192,6 +195,7 @@ func fromList(list []pylit.Value, depth int, left *int) (DType, error) {
 			return DType{}, fail(errLimit, "item of more than %d bytes", maxSize)
 		}
 		d.size += size
+		d.cells = min(d.cells+f.cells(), 1<<40) // more than enough to be refused
 		if err := f.setName(v.List[0]); err != nil {
 			return DType{}, err
 		}
@@ -203,7 +207,7 @@ func fromList(list []pylit.Value, depth int, left *int) (DType, error) {
 		}
 		d.fields = append(d.fields, f)
 	}
-	return d, d.checkNames()
+	return d, d.check()
 }
 
 // setName takes a name, or (title, name).
@@ -219,7 +223,21 @@ func (f *Field) setName(v pylit.Value) error {
 	return nil
 }
 
-func (d DType) checkNames() error {
+// cells counts the values of a field. Shapes passed total, so that the product
+// of their lengths is below 2^31, and types passed check.
+func (f Field) cells() int64 {
+	n := max(f.Type.cells, 1)
+	for _, k := range f.Shape {
+		n *= int64(max(k, 1))
+	}
+	return n
+}
+
+// check looks at a structured type once its members are known.
+func (d DType) check() error {
+	if d.cells > int64(d.size)+maxExtra {
+		return fail(errLimit, "%d values in %d bytes", d.cells, d.size)
+	}
 	seen := make(map[string]bool, len(d.fields))
 	for _, f := range d.fields {
 		if seen[f.Name] || f.Title != "" && (seen[f.Title] || f.Title == f.Name) {
@@ -276,7 +294,7 @@ func fromDict(v pylit.Value, depth int, left *int) (DType, error) {
 		}
 		d.size = int(itemSize)
 	}
-	return d, d.checkNames()
+	return d, d.check()
 }
 
 func (d *DType) addColumn(col map[string][]pylit.Value, i, depth int, left *int) error {
@@ -305,6 +323,7 @@ func (d *DType) addColumn(col map[string][]pylit.Value, i, depth int, left *int)
 		return fail(errLimit, "item of more than %d bytes", maxSize)
 	}
 	d.size = max(d.size, f.Off+size)
+	d.cells = min(d.cells+f.cells(), 1<<40) // more than enough to be refused
 	d.fields = append(d.fields, f)
 	return nil
 }
