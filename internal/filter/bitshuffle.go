@@ -12,55 +12,78 @@ func BitShuffle(dst, src []byte, width int) { best.bitShuffle(dst, src, width) }
 // BitUnshuffle undoes [BitShuffle].
 func BitUnshuffle(dst, src []byte, width int) { best.bitUnshuffle(dst, src, width) }
 
-// scratchLen is the room for byte planes between the two steps of the bit
-// filters: small enough for the stack and for the first cache, beside what is
-// read and written.
-const scratchLen = 4096
+// Byte planes between the two steps of the bit filters need some room: little
+// enough for the stack and, beside what is read and written, for the first
+// cache. Clearing it would cost small blocks too much, which get less.
+const (
+	scratchLen      = 8 << 10
+	smallScratchLen = 4 << 10
+	smallBlockLen   = 16 << 10
+)
 
-// bitUnshuffle makes byte planes of some columns of the bit rows, up to eight
-// planes at a time, and merges them into elements while they are in the cache.
 func (e engine) bitUnshuffle(dst, src []byte, width int) {
 	same(dst, src)
 	width = max(width, 1)
 	m := len(src) / width / 8
 	copy(dst[8*m*width:], src[8*m*width:])
-	if width == 1 {
+	switch {
+	case width == 1:
 		e.rowsToPlanes(dst, 0, src, m, m, 1)
-		return
-	}
-	var scratch [scratchLen]byte
-	planes := min(width, 8)
-	cols := scratchLen / 8 / planes &^ 31
-	for next := 0; next < width; next += planes {
-		j := overlapping(next, width, planes)
-		for i := 0; i < m; i += cols {
-			n := min(cols, m-i)
-			e.rowsToPlanes(scratch[:], 8*n, src[j*8*m+i:], m, n, planes)
-			e.mergeAll(dst[i*8*width+j:], width, scratch[:], 8*n, 8*n, planes)
-		}
+	case len(src) <= smallBlockLen:
+		var scratch [smallScratchLen]byte
+		e.bitUnshuffleBy(scratch[:], dst, src, width, m)
+	default:
+		var scratch [scratchLen]byte
+		e.bitUnshuffleBy(scratch[:], dst, src, width, m)
 	}
 }
 
-// bitShuffle takes the steps of bitUnshuffle the other way round.
+// bitUnshuffleBy makes byte planes of some columns of the bit rows, for some of
+// the planes at a time, and merges them into elements while they are in the
+// cache.
+func (e engine) bitUnshuffleBy(scratch, dst, src []byte, width, m int) {
+	for next := 0; next < width; {
+		planes := groupLen(width, next)
+		cols := len(scratch) / 8 / planes &^ 31 // 32 at least
+		j := overlapping(next, width, planes)
+		for i := 0; i < m; i += cols {
+			n := min(cols, m-i)
+			e.rowsToPlanes(scratch, 8*n, src[j*8*m+i:], m, n, planes)
+			e.mergeAll(dst[i*8*width+j:], width, scratch, 8*n, 8*n, planes)
+		}
+		next += planes
+	}
+}
+
 func (e engine) bitShuffle(dst, src []byte, width int) {
 	same(dst, src)
 	width = max(width, 1)
 	m := len(src) / width / 8
 	copy(dst[8*m*width:], src[8*m*width:])
-	if width == 1 {
+	switch {
+	case width == 1:
 		e.planesToRows(dst, m, src, 0, m, 1)
-		return
+	case len(src) <= smallBlockLen:
+		var scratch [smallScratchLen]byte
+		e.bitShuffleBy(scratch[:], dst, src, width, m)
+	default:
+		var scratch [scratchLen]byte
+		e.bitShuffleBy(scratch[:], dst, src, width, m)
 	}
-	var scratch [scratchLen]byte
-	planes := min(width, 8)
-	cols := scratchLen / 8 / planes &^ 31
-	for next := 0; next < width; next += planes {
+}
+
+// bitShuffleBy takes the steps of bitUnshuffleBy the other way round.
+func (e engine) bitShuffleBy(scratch, dst, src []byte, width, m int) {
+	for next := 0; next < width; {
+		planes := groupLen(width, next)
+		cols := len(scratch) / 8 / planes &^ 31 // 32 at least
 		j := overlapping(next, width, planes)
 		for i := 0; i < m; i += cols {
 			n := min(cols, m-i)
-			e.splitAll(scratch[:], 8*n, src[i*8*width+j:], width, 8*n, planes)
-			e.planesToRows(dst[j*8*m+i:], m, scratch[:], 8*n, n, planes)
+			e.splitAll(scratch, 8*n, src[i*8*width+j:], width, 8*n, planes)
+			e.planesToRows(dst[j*8*m+i:], m, scratch, 8*n, n, planes)
 		}
+		next += planes
 	}
 }
 

@@ -66,15 +66,14 @@ func mergeEights(dst []byte, width int, src []byte, stride, m, planes int) int {
 	}
 	_, _ = dst[(m-1)*width+planes-1], src[(planes-1)*stride+m-1]
 	for next := 0; next < planes; {
-		if planes >= 16 && planes-next > 8 {
-			j := overlapping(next, planes, 16)
+		group := groupLen(planes, next)
+		j := overlapping(next, planes, group)
+		if group == 16 {
 			mergeStrided16SSE2(&dst[j], width, &src[j*stride], stride, m)
-			next += 16
-			continue
+		} else {
+			mergeStrided8SSE2(&dst[j], width, &src[j*stride], stride, m)
 		}
-		j := overlapping(next, planes, 8)
-		mergeStrided8SSE2(&dst[j], width, &src[j*stride], stride, m)
-		next += 8
+		next += group
 	}
 	return m
 }

@@ -50,7 +50,7 @@ func (e engine) mergeAll(dst []byte, width int, src []byte, stride, n, planes in
 //
 //	dst[i*width+j] = src[j*stride+i]  for 0 <= j < planes, from <= i < to.
 //
-// planes is width, or 8 of more: then dst begins at the first plane's byte of
+// planes is width, or 8 or 16 of more: then dst begins at the first plane's byte of
 // element 0, and the other bytes of the elements are left alone.
 func unshuffleGo(dst []byte, width int, src []byte, stride, from, to, planes int) {
 	if from >= to {
@@ -74,6 +74,14 @@ func unshuffleGo(dst []byte, width int, src []byte, stride, from, to, planes int
 	default:
 		copy(dst[from:to], src[from:to])
 	}
+}
+
+// groupLen is how many of the planes to take together, beginning with next.
+func groupLen(planes, next int) int {
+	if planes >= 16 && planes-next > 8 {
+		return 16
+	}
+	return min(planes, 8)
 }
 
 // overlapping is where the group of planes begins that has the next one. If the
