@@ -137,7 +137,9 @@ func (s *memSet) Open(_ context.Context, name string) (rangeio.Reader, error) {
 	return reader(p), nil
 }
 
-func (s *memSet) List(context.Context) ([]string, error) { return nil, errors.New("nobody lists a frame") }
+func (s *memSet) List(context.Context) ([]string, error) {
+	return nil, errors.New("nobody lists a frame")
+}
 
 func loadSet(tb testing.TB, dir string) *memSet {
 	tb.Helper()

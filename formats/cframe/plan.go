@@ -140,9 +140,9 @@ type plan struct {
 	starts  []job
 }
 
-// windowBytes is how much is read together: enough for 16 requests of a
-// megabyte. Two windows are held at a time.
-const windowBytes = 16 << 20
+// windowBytes is how much is read together: four of the fast policy's longest
+// requests. Four windows are held at a time.
+const windowBytes = 8 << 20
 
 // plan decides for every job how it is read.
 func (f *Frame) plan(jobs []job) plan {

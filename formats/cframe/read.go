@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -120,17 +118,20 @@ type reading struct {
 	deliver func(j *job, block, at int, p []byte) error // at: the block's first byte in the chunk
 	phases  [3]context.Context                          //nolint:containedctx // they name the phases of one call
 	sem     chan struct{}                               // decoders at work
-	budget  budget
-	inside  int // goroutines that decode one chunk
+	windows *budget                                     // of whole chunks
+	parts   *budget                                     // of block starts and blocks, and sparse chunks
+	inside  int                                         // goroutines that decode one chunk
 }
 
 const (
-	smallFlight = 64       // requests for block starts and blocks, as in objstore
-	startsBytes = 24 << 20 // of blocks and sparse chunks held at a time
+	smallFlight  = 64       // requests for block starts and blocks, as in objstore
+	windowsBytes = 32 << 20 // held at a time: 16 requests of the fast policy's longest
+	partsBytes   = 24 << 20
 )
 
 func (f *Frame) newReading(ctx context.Context, deliver func(*job, int, int, []byte) error) *reading {
-	r := &reading{f: f, deliver: deliver, sem: make(chan struct{}, f.o.Parallel), budget: budget{left: startsBytes}, inside: 1}
+	r := &reading{f: f, deliver: deliver, sem: make(chan struct{}, f.o.Parallel),
+		windows: &budget{all: windowsBytes, left: windowsBytes}, parts: &budget{all: partsBytes, left: partsBytes}, inside: 1}
 	for i := range r.phases {
 		r.phases[i] = rangeio.OnePhase(ctx)
 	}
@@ -156,7 +157,7 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 	r.inside = max(1, r.f.o.Parallel/max(len(jobs), 1))
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error {
-			return par.Do(ctx, len(p.windows), 2, func(ctx context.Context, i int) error { return r.window(ctx, p.windows[i]) })
+			return par.Do(ctx, len(p.windows), windowsBytes/windowBytes, func(ctx context.Context, i int) error { return r.window(ctx, p.windows[i]) })
 		},
 		func(ctx context.Context) error {
 			return par.Do(ctx, len(p.starts), smallFlight, func(ctx context.Context, i int) error { return r.starts(ctx, &p.starts[i]) })
@@ -185,29 +186,26 @@ func (r *reading) decoding(ctx context.Context, fn func() error) error {
 
 // window reads whole chunks together.
 func (r *reading) window(ctx context.Context, jobs []job) error {
-	spans := make([]rangeio.Span, len(jobs))
+	var total int
 	for i := range jobs {
-		spans[i] = rangeio.Span{Off: jobs[i].off, P: bufpool.Get(int(jobs[i].n))}
+		total += int(jobs[i].n)
 	}
-	defer func() {
-		for _, s := range spans {
-			if s.P != nil {
-				bufpool.Put(s.P)
-			}
-		}
-	}()
-	bufs := make([][]byte, len(spans)) // the reader may still look at spans
-	for i := range spans {
-		bufs[i] = spans[i].P
+	held, err := r.windows.take(ctx, total)
+	if err != nil {
+		return err
 	}
-	err := r.f.r.ReadEach(r.phase(ctx, 0), slices.Clone(spans), func(i int) error {
-		j := &jobs[i]
-		err := r.chunk(ctx, j, bufs[i])
-		bufpool.Put(bufs[i])
-		spans[i].P = nil
-		return r.f.inChunk(j, err)
-	})
-	return wrapRead(err)
+	defer r.windows.give(held)
+	buf := bufpool.Get(total)
+	defer bufpool.Put(buf)
+	spans, free := make([]rangeio.Span, len(jobs)), buf
+	for i := range jobs {
+		n := jobs[i].n
+		spans[i] = rangeio.Span{Off: jobs[i].off, P: free[:n:n]}
+		free = free[n:]
+	}
+	return wrapRead(r.f.r.ReadEach(r.phase(ctx, 0), spans, func(i int) error {
+		return r.f.inChunk(&jobs[i], r.chunk(ctx, &jobs[i], spans[i].P))
+	}))
 }
 
 // wrapRead names this package in an error that does not yet.
@@ -380,58 +378,4 @@ func (r *reading) decodeBlocks(ctx context.Context, j *job, x *blosc.Index, sel 
 			return r.give(j, i, at, dst)
 		})
 	})
-}
-
-// budget is a number of bytes that may be held.
-type budget struct {
-	mu    sync.Mutex
-	left  int64
-	queue []waiter
-}
-
-type waiter struct {
-	n     int64
-	ready chan struct{}
-}
-
-// take waits until n bytes may be held, all of the budget where n is more, and
-// returns what is to be given back.
-func (b *budget) take(ctx context.Context, n int64) (int64, error) {
-	n = min(n, startsBytes)
-	b.mu.Lock()
-	if len(b.queue) == 0 && b.left >= n {
-		b.left -= n
-		b.mu.Unlock()
-		return n, nil
-	}
-	w := waiter{n, make(chan struct{})}
-	b.queue = append(b.queue, w)
-	b.mu.Unlock()
-	select {
-	case <-w.ready:
-		return n, nil
-	case <-ctx.Done():
-	}
-	b.mu.Lock()
-	k := slices.IndexFunc(b.queue, func(q waiter) bool { return q.ready == w.ready })
-	if k >= 0 {
-		b.queue = slices.Delete(b.queue, k, k+1)
-	}
-	b.mu.Unlock()
-	if k < 0 { // it was given at the same moment
-		b.give(n)
-	}
-	b.give(0) // those behind may fit
-	return 0, context.Cause(ctx)
-}
-
-func (b *budget) give(n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.left += n
-	for len(b.queue) > 0 && b.queue[0].n <= b.left {
-		b.left -= b.queue[0].n
-		close(b.queue[0].ready)
-		b.queue = b.queue[1:]
-	}
 }
