@@ -44,7 +44,13 @@ func dicts(id codec.ID) [][]byte {
 	return [][]byte{nil, classes["text"](3000, 77)}
 }
 
-func roundTrip(tb testing.TB, enc *codec.Encoder, dec *codec.Decoder, id codec.ID, level int, src, dict []byte) {
+// tester is a test of package testing or of rapid.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func roundTrip(tb tester, enc *codec.Encoder, dec *codec.Decoder, id codec.ID, level int, src, dict []byte) {
 	tb.Helper()
 	stream := roomy(len(src))
 	n, err := enc.Encode(id, level, stream, src, dict)

@@ -83,6 +83,7 @@ type zstdEncoder struct {
 	lib   *zstd.Encoder
 	level zstd.EncoderLevel
 	dict  []byte
+	out   []byte
 }
 
 // zstdLevel maps Blosc's levels: C makes them 1, 3, 5 ... 13, 20 and 22 of
@@ -118,9 +119,11 @@ func (z *zstdEncoder) encode(level int, dst, src, dict []byte) (int, error) {
 		}
 		z.lib, z.level, z.dict = lib, l, own
 	}
-	out := z.lib.EncodeAll(src, dst[:0:len(dst)])
-	if len(out) > len(dst) {
-		return 0, nil // the library went on in a slice of its own
+	// Not into dst: on the way to a raw block the library needs more than its
+	// result, and would allocate it each time.
+	z.out = z.lib.EncodeAll(src, z.out[:0])
+	if len(z.out) > len(dst) {
+		return 0, nil
 	}
-	return len(out), nil
+	return copy(dst, z.out), nil
 }
