@@ -103,7 +103,7 @@ func (x *fixture) open(t testing.TB) (*b2nd.Array, error) {
 	return b2nd.Open(t.Context(), reader(b), b2nd.Options{})
 }
 
-func slice(t testing.TB, a *b2nd.Array, box b2nd.Box) []byte {
+func slice(t tester, a *b2nd.Array, box b2nd.Box) []byte {
 	t.Helper()
 	p, err := trySlice(t.Context(), a, box)
 	if err != nil {

@@ -64,7 +64,7 @@ func (a *Array) read(ctx context.Context, dst []byte, box Box, off, size int) er
 		return nil
 	}
 	r := newReading(a, dst, box, off, size)
-	for wants := range r.batches(ctx) {
+	for wants := range r.batches(func() bool { return ctx.Err() != nil }) {
 		if err := a.f.Read(ctx, wants, func(want, block int, p []byte) error {
 			return r.done(&wants[want], block, p)
 		}); err != nil {
@@ -99,7 +99,7 @@ func newReading(a *Array, dst []byte, box Box, off, size int) *reading {
 
 // batches yields what to read. A batch is valid until the next; chunks without
 // content are dealt with on the way, in the memory that r fills, if any.
-func (r *reading) batches(ctx context.Context) func(yield func([]cframe.Want) bool) {
+func (r *reading) batches(stopped func() bool) func(yield func([]cframe.Want) bool) {
 	return func(yield func([]cframe.Want) bool) {
 		g := r.a.g
 		d := len(g.shape)
@@ -118,7 +118,7 @@ func (r *reading) batches(ctx context.Context) func(yield func([]cframe.Want) bo
 			r.box.Part(&part, origin, hi)
 			i := int(n)
 			if s := r.a.f.Chunk(i).Special; s == blosc.Zeros || s == blosc.Uninit {
-				if ctx.Err() != nil {
+				if stopped() {
 					return
 				}
 				clearPart(r.dst, r.counts, &part, r.size)
@@ -130,7 +130,11 @@ func (r *reading) batches(ctx context.Context) func(yield func([]cframe.Want) bo
 				for k := range g.blocks.Meet(r.box, origin, hi) {
 					blocks = append(blocks, int(k))
 				}
-				w.Blocks = blocks[from:len(blocks):len(blocks)]
+				if n := len(blocks) - from; int64(n) == g.blocks.Total {
+					blocks = blocks[:from]
+				} else {
+					w.Blocks = blocks[from:len(blocks):len(blocks)]
+				}
 			}
 			wants = append(wants, w)
 		}

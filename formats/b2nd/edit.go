@@ -1,0 +1,428 @@
+package b2nd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/internal/nd"
+)
+
+// EditOptions tune Edit. The zero value is right for most.
+type EditOptions struct {
+	// Encode is how changed chunks are made; nil: as the frame's header says.
+	// TypeSize, BlockSize and BlockShape are set by the editor.
+	Encode *blosc.EncodeOptions
+	Limits formats.Limits
+}
+
+// An Editor changes an array in a local file: its shape, its items. It sees its
+// own changes; others do after Commit, all of them or none, as cframe.Editor
+// promises. Memory is a few chunks. It is for one goroutine.
+//
+// After an error other than one of the caller (wrapping cframe.ErrRefused) every
+// later call returns that error, and the file is as of the last Commit.
+type Editor struct {
+	ed     *cframe.Editor
+	layer  string // name of the metalayer
+	meta   Meta
+	g      *geometry
+	decode blosc.DecodeOptions
+	encode blosc.EncodeOptions
+	limits formats.Limits
+	stored []byte // reused
+	chunk  []byte // of chunkBytes, reused
+	err    error
+}
+
+// Edit opens the array in the frame that begins at the first byte of f; see
+// cframe.Edit for what may be behind it.
+func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
+	co := cframe.EditOptions{Limits: o.Limits}
+	ed, err := cframe.Edit(ctx, f, co)
+	if err != nil {
+		return nil, err
+	}
+	e := &Editor{limits: o.Limits.WithDefaults()}
+	if err := e.read(ed); err != nil {
+		return nil, errors.Join(err, ed.Abort())
+	}
+	if e.g.chunks.Total == 0 && e.g.chunkBytes > 0 {
+		// Only now is known how large its first chunk will be.
+		co.ChunkSize = e.g.chunkBytes
+		if ed, err = cframe.Edit(ctx, f, co); err != nil {
+			return nil, err
+		}
+	}
+	e.ed = ed
+	e.setEncode(ed.Info(), o.Encode)
+	return e, nil
+}
+
+// read finds the array's shape.
+func (e *Editor) read(ed *cframe.Editor) (err error) {
+	layers := map[string][]byte{}
+	for _, m := range ed.Metalayers() {
+		layers[m.Name] = m.Data
+	}
+	for _, name := range []string{layerName, oldLayer} {
+		if _, ok := layers[name]; ok && e.layer == "" {
+			e.layer = name
+		}
+	}
+	if e.layer == "" {
+		return fail("metalayer", formats.ErrUnsupported, "the frame holds no array, only chunks of bytes")
+	}
+	for _, name := range []string{"b2o", "LazyArray", "proxy-source"} {
+		if _, ok := layers[name]; ok {
+			return fail("metalayer "+name, formats.ErrUnsupported, "not data of its own")
+		}
+	}
+	if e.meta, err = ParseMeta(layers[e.layer]); err != nil {
+		return err
+	}
+	in := ed.Info()
+	if e.g, err = e.meta.geometry(in.TypeSize); err != nil {
+		return err
+	}
+	if int64(e.g.chunkBytes) > e.limits.MaxDecoded {
+		return fail("metalayer", formats.ErrTooLarge, "chunks of %d bytes, %d allowed", e.g.chunkBytes, e.limits.MaxDecoded)
+	}
+	return e.g.matches(in, ed.Chunks())
+}
+
+func (e *Editor) setEncode(in cframe.Info, o *blosc.EncodeOptions) {
+	e.encode = blosc.EncodeOptions{Codec: in.Codec, CodecMeta: in.CodecMeta, Level: in.Level, Filters: in.Filters[:], Split: in.SplitMode, Dict: in.UseDict}
+	if in.Level == 0 {
+		e.encode.Level = blosc.LevelStore
+	}
+	if o != nil {
+		e.encode = *o
+	}
+	e.encode.BlockSize, e.encode.BlockShape = e.g.blockBytes, e.meta.BlockShape
+	if e.encode.TypeSize = in.TypeSize; in.TypeSize > blosc.MaxTypeSize {
+		e.encode.TypeSize = 1
+	}
+	e.decode = blosc.DecodeOptions{TypeSize: in.TypeSize, BlockShape: e.meta.BlockShape, MaxDecoded: e.limits.MaxDecoded}
+}
+
+// Meta is what the metalayer says, as changed.
+func (e *Editor) Meta() Meta { return e.meta.clone() }
+
+// Frame gives access to the frame: metalayers of the caller's. Changing chunks
+// there breaks the array.
+func (e *Editor) Frame() *cframe.Editor { return e.ed }
+
+// Commit makes what was changed the array.
+func (e *Editor) Commit() error {
+	if e.err != nil {
+		return e.err
+	}
+	return e.fail(e.ed.Commit())
+}
+
+// Close commits. The file is the caller's to close.
+func (e *Editor) Close() error {
+	if e.err != nil {
+		return e.err
+	}
+	return e.fail(e.ed.Close())
+}
+
+// Abort gives up what was not committed. It is harmless after Close.
+func (e *Editor) Abort() error { return e.ed.Abort() }
+
+func (e *Editor) fail(err error) error {
+	if err != nil && !errors.Is(err, cframe.ErrRefused) {
+		e.err = err
+	}
+	return err
+}
+
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%s: %w: %s", Format, cframe.ErrRefused, fmt.Sprintf(format, args...))
+}
+
+// Resize changes the lengths of the axes. What is added reads as zeros, whatever
+// was there before an earlier cut. Chunks are added as offsets without bytes and
+// dropped without reading them; only those at a former edge that now lies inside
+// are read, and written anew where their padding was not zero.
+func (e *Editor) Resize(shape []int64) error {
+	if e.err != nil {
+		return e.err
+	}
+	if len(shape) != len(e.meta.Shape) {
+		return refuse("%d axes in place of %d", len(shape), len(e.meta.Shape))
+	}
+	less := slices.Clone(shape)
+	grows := false
+	for i, n := range e.meta.Shape {
+		grows = grows || shape[i] > n
+		less[i] = min(less[i], n)
+	}
+	to := e.meta.clone()
+	to.Shape = slices.Clone(shape)
+	g, err := to.geometry(e.g.item)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	if g.chunks.Total > e.limits.MaxEntries {
+		return refuse("%d chunks, %d allowed", g.chunks.Total, e.limits.MaxEntries)
+	}
+	layer, err := AppendMeta(nil, to)
+	if err != nil {
+		return err
+	}
+	if e.layer == oldLayer {
+		layer = layer[:len(layer)-6-len(to.DType)]
+		layer[0] = markOld
+	}
+	if err := e.ed.SetMetalayer(e.layer, layer); err != nil {
+		return e.fail(err)
+	}
+	if !slices.Equal(less, e.meta.Shape) {
+		if err := e.setShape(less); err != nil {
+			return e.fail(err)
+		}
+	}
+	if !grows {
+		return nil
+	}
+	if err := e.clearEdges(shape); err != nil {
+		return e.fail(err)
+	}
+	return e.fail(e.setShape(shape))
+}
+
+// setShape adds or drops chunks, but does not do both along different axes.
+func (e *Editor) setShape(shape []int64) error {
+	m := e.meta.clone()
+	m.Shape = slices.Clone(shape)
+	g, err := m.geometry(e.g.item)
+	if err != nil {
+		return err
+	}
+	old, d := e.g, len(shape)
+	grow := g.chunks.Total > old.chunks.Total
+	// New chunks are appended, old ones moved to the end: then the order is set
+	// at once, since inserting one by one would take the square of their number.
+	for range g.chunks.Total - old.chunks.Total {
+		if err := e.ed.AppendSpecial(blosc.Zeros, g.chunkBytes); err != nil {
+			return err
+		}
+	}
+	big, small := old, g
+	if grow {
+		big, small = g, old
+	}
+	var inside, outside []int // chunks of the larger grid, in its order
+	at := make([]int64, d)
+	for k := range big.chunks.Total {
+		big.origin(at, k)
+		in := true
+		for i, o := range at {
+			in = in && o < small.shape[i]
+		}
+		if in {
+			inside = append(inside, int(k))
+		} else {
+			outside = append(outside, int(k))
+		}
+	}
+	order := slices.Concat(inside, outside)
+	if grow { // the chunk at place k of the new grid is which of those that are there now?
+		from := make([]int, len(order))
+		for now, k := range order {
+			from[k] = now
+		}
+		order = from
+	}
+	if len(order) > 0 && !slices.IsSorted(order) {
+		if err := e.ed.Reorder(order); err != nil {
+			return err
+		}
+	}
+	for n := old.chunks.Total; n > g.chunks.Total; n-- {
+		if err := e.ed.Delete(int(n - 1)); err != nil {
+			return err
+		}
+	}
+	e.meta, e.g = m, g
+	return nil
+}
+
+// clearEdges zeroes the padding that growing to a shape lets appear.
+func (e *Editor) clearEdges(shape []int64) error {
+	d := len(shape)
+	hi := make([]int64, d)
+	for i, n := range e.g.shape {
+		if shape[i] <= n || n == 0 || n%e.g.chunk[i] == 0 {
+			continue // nothing appears inside of chunks along this axis
+		}
+		lo := make([]int64, d)
+		lo[i] = (n - 1) / e.g.chunk[i] * e.g.chunk[i]
+		edge := nd.Sub(lo, e.g.shape)
+		for k, origin := range e.g.chunks.Meet(edge, make([]int64, d), e.g.shape) {
+			e.g.end(hi, origin)
+			if err := e.clearPadding(int(k), origin, hi); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// clearPadding zeroes what is not item of a chunk that ends at hi.
+func (e *Editor) clearPadding(k int, origin, hi []int64) error {
+	chunk, zero, err := e.load(k)
+	if err != nil || zero {
+		return err
+	}
+	n := make([]int64, len(hi))
+	size := e.g.item
+	for i := range n {
+		n[i] = hi[i] - origin[i]
+		size *= int(n[i])
+	}
+	box := make([]byte, size)
+	e.g.untile(box, n, chunk)
+	clean := make([]byte, e.g.chunkBytes)
+	e.g.tile(clean, box, n, make([]int64, len(n)), n)
+	if slices.Equal(clean, chunk) {
+		return nil
+	}
+	return e.store(k, clean)
+}
+
+// load decodes a chunk into e.chunk; zero tells that it is one of zeros.
+func (e *Editor) load(k int) (chunk []byte, zero bool, err error) {
+	if e.stored, err = e.ed.AppendChunk(e.stored[:0], k); err != nil {
+		return nil, false, err
+	}
+	h, err := blosc.ParseHeader(e.stored)
+	if err != nil {
+		return nil, false, err
+	}
+	if h.NBytes != e.g.chunkBytes {
+		return nil, false, corrupt(chunkName(int64(k)), "%d bytes, want %d", h.NBytes, e.g.chunkBytes)
+	}
+	if cap(e.chunk) < h.NBytes {
+		e.chunk = make([]byte, h.NBytes)
+	}
+	e.chunk = e.chunk[:h.NBytes]
+	if h.Special == blosc.Zeros || h.Special == blosc.Uninit {
+		clear(e.chunk)
+		return e.chunk, h.Special == blosc.Zeros, nil
+	}
+	_, err = e.decode.DecodeInto(e.chunk, e.stored)
+	return e.chunk, false, err
+}
+
+func (e *Editor) store(k int, chunk []byte) (err error) {
+	if e.stored, err = blosc.AppendEncoded(e.stored[:0], chunk, e.encode); err != nil {
+		return err
+	}
+	return e.ed.UpdateEncoded(k, e.stored)
+}
+
+// Append adds rows along the first axis: p holds a whole number of them, in
+// row-major order.
+func (e *Editor) Append(p []byte) error {
+	if e.err != nil {
+		return e.err
+	}
+	d := len(e.meta.Shape)
+	if d == 0 {
+		return refuse("an array without axes cannot grow")
+	}
+	row, err := nd.Prod(e.meta.Shape[1:])
+	if err != nil || row == 0 {
+		return refuse("rows of shape %v", e.meta.Shape[1:])
+	}
+	row *= int64(e.g.item)
+	if int64(len(p))%row != 0 {
+		return refuse("%d bytes in rows of %d", len(p), row)
+	}
+	from, to := make([]int64, d), slices.Clone(e.meta.Shape)
+	from[0] = to[0]
+	to[0] += int64(len(p)) / row
+	if err := e.Resize(to); err != nil {
+		return err
+	}
+	return e.WriteSlice(Sub(from, to), p)
+}
+
+// WriteSlice puts items into a box, of exactly its size, in row-major order of
+// the shape box.Counts(). Each chunk that is met is written anew, behind the end
+// of the file; those that are not covered wholly are read first.
+func (e *Editor) WriteSlice(box Box, p []byte) error {
+	if e.err != nil {
+		return e.err
+	}
+	view := Array{g: e.g}
+	n, err := view.SizeOf(box)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	if int64(len(p)) != n {
+		return refuse("%d bytes for a slice of %d", len(p), n)
+	}
+	g, d := e.g, len(e.g.shape)
+	counts := box.Counts()
+	var part nd.Part
+	hi, size := make([]int64, d), make([]int64, d)
+	for k, origin := range g.chunks.Meet(box, make([]int64, d), g.shape) {
+		g.end(hi, origin)
+		box.Part(&part, origin, hi)
+		covered := box.Unit()
+		for i := range size {
+			size[i] = hi[i] - origin[i]
+			covered = covered && part.N[i] == size[i]
+		}
+		if covered {
+			if cap(e.chunk) < g.chunkBytes {
+				e.chunk = make([]byte, g.chunkBytes)
+			}
+			g.tile(e.chunk[:g.chunkBytes], p, counts, part.Out, size)
+		} else {
+			chunk, _, err := e.load(int(k))
+			if err != nil {
+				return e.fail(err)
+			}
+			e.merge(chunk, p, box, counts, origin, hi)
+		}
+		if err := e.store(int(k), e.chunk[:g.chunkBytes]); err != nil {
+			return e.fail(err)
+		}
+	}
+	return nil
+}
+
+// merge puts what box selects of a chunk from p into its blocks.
+func (e *Editor) merge(chunk, p []byte, box Box, counts, origin, hi []int64) {
+	g, d := e.g, len(origin)
+	from, strides := nd.Strides(counts, g.item), nd.Strides(g.block, g.item)
+	end, to := make([]int64, d), make([]int64, d)
+	var part nd.Part
+	for k, lo := range g.blocks.Meet(box, origin, hi) {
+		for i := range end {
+			end[i] = min(lo[i]+g.block[i], hi[i])
+		}
+		if !box.Part(&part, lo, end) {
+			continue
+		}
+		src, dst := int64(0), int64(0)
+		for i := range d {
+			src += part.Out[i] * from[i]
+			dst += part.At[i] * strides[i]
+			if to[i] = strides[i]; part.N[i] > 1 {
+				to[i] *= box.Step[i]
+			}
+		}
+		nd.Copy(chunk[k*int64(g.blockBytes):][:g.blockBytes], dst, to, p, src, from, part.N, g.item)
+	}
+}

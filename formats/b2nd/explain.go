@@ -1,0 +1,29 @@
+package b2nd
+
+import "github.com/farread/farread/formats/cframe"
+
+// Explain lists the requests that ReadSlice would make for a box, without making
+// any; what lies inside of chunks is estimated. See cframe.Frame.Explain.
+func (a *Array) Explain(box Box) ([]cframe.Request, error) {
+	n, err := a.SizeOf(box)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	var out []cframe.Request
+	phase := 0
+	r := newReading(a, nil, box, 0, a.g.item)
+	for wants := range r.batches(func() bool { return false }) {
+		reqs, err := a.f.Explain(wants)
+		if err != nil {
+			return nil, err
+		}
+		last := phase
+		for _, q := range reqs {
+			q.Phase += phase
+			last = max(last, q.Phase)
+			out = append(out, q)
+		}
+		phase = last
+	}
+	return out, nil
+}
