@@ -165,7 +165,7 @@ func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Durati
 func (a *app) run(ctx context.Context, args []string) error {
 	a.start = time.Now()
 	root := newRoot(a) //nolint:contextcheck // commands get theirs from ExecuteContext
-	root.SetArgs(args)
+	root.SetArgs(negative(root, args))
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)

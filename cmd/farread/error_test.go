@@ -101,7 +101,7 @@ func TestErrors(t *testing.T) {
 		{7, "info|" + text, "no format that this version knows"},
 		{7, "info|" + dir + "/index.json", "its name does not end in .gmeta"},
 		{7, "get|" + dir + "|-o|" + out, "a folder without gulp chunks"},
-		{7, "pack|" + text + "|" + out + ".gulp", "not an archive"},
+		{7, "pack|" + text + "|" + out + ".gulp", "neither an archive"},
 		{7, "pack|" + dir + "|" + out + ".b2nd", "packs .gulp only"},
 	} {
 		args := strings.Split(tc.args, "|")

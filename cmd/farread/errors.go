@@ -14,6 +14,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/internal/nd"
 	"github.com/farread/farread/objstore"
 )
 
@@ -57,7 +58,7 @@ func exitCode(err error) int {
 		return exitOK
 	case is(errInterrupted, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage), is(gulp.ErrIndex, gulp.ErrSlice):
+	case errors.As(err, &usage), is(gulp.ErrIndex, gulp.ErrSlice, nd.ErrIndex, nd.ErrSyntax):
 		return exitUsage
 	case is(functions.ErrTaken): // before ErrUnsupported, which it matches for workers
 		return exitChanged

@@ -21,20 +21,25 @@ func newExplain(a *app) *cobra.Command {
 		how aim
 	)
 	c := &cobra.Command{
-		Use: "explain URI [selector]", DisableFlagsInUseLine: true, Short: "The requests that a read would make, without making them",
-		Long: `Show the requests that get with the same selector would make. The index is read
-for it; requests for payload are planned, by the same code as in get, and not sent.
-Requests of one phase are sent side by side; each phase waits for the one before.`,
+		Use: "explain URI [SLICE] [selector]", DisableFlagsInUseLine: true, Short: "The requests that a read would make, without making them",
+		Long: `Show the requests that get with the same selector, or slice with the same SLICE,
+would make. The index is read for it; requests for payload are planned, by the same
+code as in get and slice, and not sent. Requests of one phase are sent side by
+side; each phase waits for the one before.
+
+Where single blocks of a chunk are worth reading, their places stand in the chunk:
+such a request is marked ~, as an estimate.`,
 		Example: `  farread explain s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4
+  farread explain s3://arrays/temperature.b2nd '0:10, 5, ::2'
   farread explain s3://frames/train/ --id 702766 --policy lean --json`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {
-				return usagef("a slice %q is for arrays; select frames with --id and --frames", args[1])
+				return nil
 			}
-			return exactly("URI")(cmd, args)
+			return exactly("URI")(nil, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := sel.parse(cmd); err != nil {
+			if err := sel.parse(cmd, args[1:]); err != nil {
 				return err
 			}
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
@@ -57,6 +62,9 @@ type traceRow struct {
 	Off    int64  `json:"off"`
 	Len    int64  `json:"len"`
 	Why    string `json:"why"`
+	// Estimated says that Off and Len are guesses: of what is planned from bytes
+	// that were not read.
+	Estimated bool `json:"estimated,omitempty"`
 }
 
 func (t *trace) add(r traceRow) {
@@ -155,6 +163,7 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: a.counter.Stats().Phases}
 	for _, r := range p.Requests[made:] {
 		p.Bytes += r.Len
+		p.Phases = max(p.Phases, r.Phase)
 	}
 	listed(p.Requests[:made], spent.Bytes)
 	slices.SortStableFunc(p.Requests, func(x, y traceRow) int {
@@ -184,7 +193,11 @@ func listed(made []traceRow, bytes int64) {
 func (a *app) tellPlan(p plan) error {
 	out := newTable(">PHASE", ">OFFSET", ">LENGTH", "OBJECT", "WHY")
 	for _, r := range p.Requests {
-		out.add(fmt.Sprint(r.Phase), count(r.Off), count(r.Len), printable(r.Object), printable(r.Why))
+		guess := ""
+		if r.Estimated {
+			guess = "~"
+		}
+		out.add(fmt.Sprint(r.Phase), guess+count(r.Off), guess+count(r.Len), printable(r.Object), printable(r.Why))
 	}
 	if err := out.write(a.stdout); err != nil {
 		return err

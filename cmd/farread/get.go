@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/gulp"
 )
 
@@ -20,6 +21,12 @@ Of a gulp chunk or dataset:
   --id ID                every frame of the id, as --frames : does
   (none)                 every frame of every id, to a folder: ID/0000.jpg …
 
+Of a Blosc chunk, frame or array:
+  --chunk I, --chunks A:B
+                         chunks of a frame, decoded, back to back; the last is -1
+  (none)                 all of it, decoded; an array in C order, behind a header
+                         where OUT ends in .npy
+
 With -o - frames come back to back, as ffmpeg -f mjpeg reads them. A file OUT is
 replaced. In a folder OUT that is there already, files of the same names are
 replaced one by one and others stay. Nothing shows before all of it was read.`
@@ -31,14 +38,15 @@ func newGet(a *app) *cobra.Command {
 		out string
 	)
 	c := &cobra.Command{
-		Use: "get URI [selector] -o OUT", DisableFlagsInUseLine: true, Short: "Read payload bytes: frames of a gulp",
+		Use: "get URI [selector] -o OUT", DisableFlagsInUseLine: true, Short: "Read payload bytes: frames of a gulp, chunks, arrays",
 		Long: getLong,
 		Example: `  farread get s3://frames/train/ --id 702766 --frames 3 -o frame.jpg
   farread get s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4 -o clip/
+  farread get s3://arrays/temperature.b2nd -o temperature.npy
   farread get https://host/clips.gulp --id c1 -o - | ffplay -f mjpeg -`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := sel.parse(cmd); err != nil {
+			if err := sel.parse(cmd, nil); err != nil {
 				return err
 			}
 			if out == "" {
@@ -48,6 +56,7 @@ func newGet(a *app) *cobra.Command {
 		},
 	}
 	sel.register(c)
+	registerView(c, &sel)
 	offsetFlag(c, &how.offset)
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: file, folder, or - for stdout")
 	c.Flags().BoolVar(new(bool), "no-verify", false, "do not check checksums (a gulp has none)")
@@ -56,41 +65,91 @@ func newGet(a *app) *cobra.Command {
 
 // A selector says which part of a payload is meant.
 type selector struct {
-	id, frames string
-	byID       bool // --id was given; an id may be empty
-	slice      gulp.Slice
+	id, frames string // of a gulp
+	frameRange gulp.Slice
+
+	chunk  int // of a frame
+	chunks b2nd.Slice
+
+	slice        *b2nd.Slice // of an array; nil: all of it
+	sliceText    string
+	field, dtype string // of its items
+	slicing      bool   // the command is slice: OUT's suffix is a format
+	format       string // of OUT; "": by its suffix
+	picture      pictureFlags
+
+	given []string // flags, and "slice"
 }
 
 func (s *selector) register(c *cobra.Command) {
 	c.Flags().StringVar(&s.id, "id", "", "`ID` of a gulp")
 	c.Flags().StringVar(&s.frames, "frames", "", "one frame of the id, or a range `A:B:STEP`")
+	c.Flags().IntVar(&s.chunk, "chunk", 0, "chunk `I` of a frame, decoded")
+	c.Flags().Var(&sliceFlag{&s.chunks}, "chunks", "chunks `A:B` of a frame, back to back")
+	c.MarkFlagsMutuallyExclusive("chunk", "chunks")
 }
 
-func (s *selector) parse(cmd *cobra.Command) (err error) {
-	s.byID = cmd.Flags().Changed("id")
+// A sliceFlag is a slice as a flag's value.
+type sliceFlag struct{ s *b2nd.Slice }
+
+func (f *sliceFlag) String() string { return "" }
+func (f *sliceFlag) Type() string   { return "A:B" }
+func (f *sliceFlag) Set(text string) (err error) {
+	*f.s, err = b2nd.ParseSlice(text)
+	return err
+}
+
+// parse takes what the flags do not keep by themselves; slice holds the text of
+// one, or nothing.
+func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
+	for _, name := range []string{"id", "frames", "chunk", "chunks", "field", "dtype"} {
+		if cmd.Flags().Changed(name) {
+			s.given = append(s.given, name)
+		}
+	}
+	if len(slice) > 0 {
+		s.given, s.sliceText = append(s.given, "slice"), slice[0]
+		if s.slice, err = parseSlice(slice[0]); err != nil {
+			return err
+		}
+	}
 	if s.frames == "" {
 		return nil
 	}
-	if !s.byID {
+	if !s.has("id") {
 		return usagef("--frames needs --id")
 	}
-	if s.slice, err = gulp.ParseSlice(s.frames); err != nil {
+	if s.frameRange, err = gulp.ParseSlice(s.frames); err != nil {
 		return usagef("--%s", err)
 	}
 	return nil
 }
 
-// why names the selection in `explain`.
-func (s selector) why() string {
-	switch {
-	case !s.byID:
-		return "every frame"
-	case s.frames == "":
-		return fmt.Sprintf("frames of %q", s.id)
-	case s.slice.Single:
-		return fmt.Sprintf("frame %s of %q", s.frames, s.id)
+// has says whether a part of the selector was given: an id may be empty.
+func (s selector) has(name string) bool { return slices.Contains(s.given, name) }
+
+// only refuses selectors of other formats.
+func (s selector) only(format string, names ...string) error {
+	for _, g := range s.given {
+		switch {
+		case slices.Contains(names, g):
+		case g == "slice":
+			return usagef("a slice %q is for arrays, this is a %s%s", s.sliceText, format, instead(names))
+		default:
+			return usagef("--%s does not go with a %s%s", g, format, instead(names))
+		}
 	}
-	return fmt.Sprintf("frames %s of %q", s.frames, s.id)
+	return nil
+}
+
+func instead(names []string) string {
+	switch {
+	case slices.Contains(names, "id"):
+		return ": select frames with --id and --frames"
+	case slices.Contains(names, "chunk"):
+		return ": select chunks with --chunk and --chunks"
+	}
+	return ""
 }
 
 // get writes what sel selects to out.

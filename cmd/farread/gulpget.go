@@ -25,11 +25,14 @@ type gulpSelection struct {
 }
 
 func (t *gulpContent) pick(ctx context.Context, s selector) (selection, error) {
+	if err := s.only(gulp.Format, "id", "frames"); err != nil {
+		return nil, err
+	}
 	return t.frames(ctx, s)
 }
 
 func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, error) {
-	x := gulpSelection{t: t, id: s.id, whole: !s.byID, single: s.slice.Single && s.frames != ""}
+	x := gulpSelection{t: t, id: s.id, whole: !s.has("id"), single: s.frameRange.Single && s.frames != ""}
 	if x.whole {
 		n, err := t.totals(ctx)
 		x.bytes, x.frames = n.Bytes, int(n.Frames)
@@ -44,7 +47,7 @@ func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, er
 		return x, err
 	}
 	x.chunk = c
-	if x.from, x.to, x.step, err = s.slice.Resolve(n); err != nil {
+	if x.from, x.to, x.step, err = s.frameRange.Resolve(n); err != nil {
 		return x, fmt.Errorf("id %s: %w", printable(s.id), err)
 	}
 	for i := x.from; x.step > 0 && i < x.to || x.step < 0 && i > x.to; i += x.step {
@@ -135,4 +138,17 @@ func (x gulpSelection) sink(out string) (sink, error) {
 		return x.t.a.newFileSink(out)
 	}
 	return x.t.a.newFolderSink(out, x.whole)
+}
+
+// why names the selection in `explain`.
+func (s selector) why() string {
+	switch {
+	case !s.has("id"):
+		return "every frame"
+	case s.frames == "":
+		return fmt.Sprintf("frames of %q", s.id)
+	case s.frameRange.Single:
+		return fmt.Sprintf("frame %s of %q", s.frames, s.id)
+	}
+	return fmt.Sprintf("frames %s of %q", s.frames, s.id)
 }

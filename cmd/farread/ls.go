@@ -9,11 +9,19 @@ import (
 
 func newLs(a *app) *cobra.Command {
 	var how aim
+	var scan bool
 	c := &cobra.Command{
-		Use: "ls URI", Short: "What is inside: ids, or the objects of a folder",
+		Use: "ls URI", Short: "What is inside: ids, chunks, or the objects of a folder",
 		Long: `List what is inside: the ids of a gulp chunk or dataset in file order, with their
-frames and meta_data, or the objects of any other folder or prefix, everything
-below it included. --objects lists the objects of a dataset, too.
+frames and meta_data; the chunks of a Blosc2 frame or array; or the objects of any
+other folder or prefix, everything below it included. --objects lists the objects
+of a dataset, too.
+
+Of a frame's chunks the index tells where they begin and which of them are not
+stored at all (special: zeros, nan, uninit). Their exact sizes, and which are special by
+their own headers, are looked up in local files, and in others with --scan;
+without it, stored is all up to the next chunk. A sparse frame's offset is the
+number in its chunk's name.
 
 With --json each line is one object.`,
 		Example: `  farread ls s3://frames/clips/sunrise.tar.gulp
@@ -21,10 +29,11 @@ With --json each line is one object.`,
   farread ls s3://frames/train/ --objects`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at(args[0], again(cmd.Context(), func() error { return a.ls(cmd.Context(), args[0], how) }))
+			return at(args[0], again(cmd.Context(), func() error { return a.ls(cmd.Context(), args[0], how, scan) }))
 		},
 	}
 	offsetFlag(c, &how.offset)
+	c.Flags().BoolVar(&scan, "scan", false, "look into every chunk of a frame for what its index does not tell")
 	c.Flags().BoolVar(&how.raw, "objects", false, "list the objects of a folder, also when they form a dataset")
 	return c
 }
@@ -33,6 +42,7 @@ With --json each line is one object.`,
 type listing struct {
 	w    io.Writer
 	json bool
+	scan bool // look at each thing itself where the index does not tell all
 	t    *table
 }
 
@@ -48,12 +58,12 @@ func (l *listing) add(v any, cells ...string) error {
 	return nil
 }
 
-func (a *app) ls(ctx context.Context, uri string, how aim) error {
+func (a *app) ls(ctx context.Context, uri string, how aim, scan bool) error {
 	c, err := a.open(ctx, uri, how)
 	if err != nil {
 		return err
 	}
-	l := &listing{w: a.stdout, json: a.flags.json}
+	l := &listing{w: a.stdout, json: a.flags.json, scan: scan}
 	if err := c.ls(ctx, l); err != nil || l.json {
 		return err
 	}

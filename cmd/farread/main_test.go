@@ -205,7 +205,7 @@ func photosTar(t *testing.T) []byte {
 		}
 	}
 	all := clips(t)
-	for _, id := range slices.Sorted(maps(all)) {
+	for _, id := range slices.Sorted(namesOf(all)) {
 		for i, p := range all[id] {
 			add(fmt.Sprintf("%s/f%d.jpg", id, i+1), p)
 		}
@@ -217,7 +217,7 @@ func photosTar(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-func maps(m map[string][][]byte) func(func(string) bool) {
+func namesOf(m map[string][][]byte) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {
 			if !yield(k) {

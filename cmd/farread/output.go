@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,6 +105,32 @@ func printable(s string) string {
 		}
 	}
 	return s
+}
+
+// shapeText is a shape as Python writes it.
+func shapeText[T int | int64](shape []T) string {
+	var b strings.Builder
+	b.WriteByte('(')
+	for i, n := range shape {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	if len(shape) == 1 {
+		b.WriteByte(',')
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// layerText names metalayers with their sizes.
+func layerText(m map[string][]byte) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s (%s)", printable(name), plural(int64(len(m[name])), "byte")))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // shorten cuts text for a table cell.

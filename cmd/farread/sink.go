@@ -63,6 +63,17 @@ func (s *streamSink) frame(_ string, _ int, p []byte) error {
 func (s *streamSink) commit() error { return nil }
 func (s *streamSink) abort()        {}
 
+// byteSink decides what OUT is for bytes: stdout or a file.
+func (a *app) byteSink(out string) (sink, error) {
+	if out == "-" {
+		return &streamSink{w: a.stdout}, nil
+	}
+	if info, err := os.Stat(out); os.IsPathSeparator(out[len(out)-1]) || err == nil && info.IsDir() {
+		return nil, usagef("-o %s is a folder; name a file", printable(out))
+	}
+	return a.newFileSink(out)
+}
+
 // newFileSink writes to a temporary file beside name, which commit renames to
 // it. What is there and no regular file (a pipe, a device) is written directly.
 func (a *app) newFileSink(name string) (sink, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
@@ -85,19 +86,41 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 	return a.openObject(ctx, t, how)
 }
 
-// openFolder opens a dataset that is a folder, or else the folder itself.
+// openFolder opens a dataset that is a folder, or else the folder itself. What
+// the name promises is tried first.
 func (a *app) openFolder(ctx context.Context, t target, how aim) (content, error) {
 	if how.raw {
 		return &folderContent{a: a, target: t}, nil
 	}
-	d, err := a.client.OpenGulpDataset(ctx, t.uri, farread.GulpOptions{Wrap: how.wrap})
-	if err != nil {
-		return nil, unlisted(err)
+	name := strings.TrimSuffix(t.key, "/")
+	frameFirst := all.ByName(name) != "" && all.ByName(name) != gulp.Format || sparseName(name)
+	if frameFirst {
+		if c, err := a.openSparse(ctx, t, how); !errors.Is(err, objstore.ErrNotFound) {
+			return c, err
+		}
 	}
-	if d.Len() > 0 {
+	d, err := a.client.OpenGulpDataset(ctx, t.uri, farread.GulpOptions{Wrap: how.wrap})
+	if err == nil && d.Len() > 0 {
 		return &gulpContent{a: a, target: t, set: d}, d.Load(ctx)
 	}
-	return &folderContent{a: a, target: t}, nil
+	if !frameFirst {
+		if c, err := a.openSparse(ctx, t, how); !errors.Is(err, objstore.ErrNotFound) {
+			return c, err
+		}
+	}
+	return &folderContent{a: a, target: t}, unlisted(err)
+}
+
+// sparseName: names that python-blosc2's users give to sparse frames.
+func sparseName(name string) bool { return strings.HasSuffix(name, "dir") }
+
+// openSparse opens the sparse frame in a folder.
+func (a *app) openSparse(ctx context.Context, t target, how aim) (content, error) {
+	f, err := a.client.OpenFrame(ctx, t.uri, farread.FrameOptions{Offset: how.offset, Wrap: how.wrap})
+	if err != nil {
+		return nil, err
+	}
+	return a.newFrame(t, f, 0)
 }
 
 // unlisted says of a server that has no listings what a URI must name there.
@@ -111,8 +134,8 @@ func unlisted(err error) error {
 // openObject looks at the bytes of an object. What is not there may be a folder
 // that was named without its slash.
 func (a *app) openObject(ctx context.Context, t target, how aim) (content, error) {
-	ob, err := a.client.Open(ctx, t.uri)
-	if errors.Is(err, objstore.ErrNotFound) && isPrefix(ctx, t.bucket, t.key+"/") {
+	ob, err := a.client.OpenWith(ctx, t.uri, a.client.OpenFor(all.ByName(t.key)))
+	if errors.Is(err, objstore.ErrNotFound) && (isPrefix(ctx, t.bucket, t.key+"/") || sparseName(t.key)) {
 		t.key += "/"
 		t.uri += "/"
 		return a.openFolder(ctx, t, how)
@@ -120,17 +143,47 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 	if err != nil {
 		return nil, err
 	}
-	if how.offset >= ob.Size() && how.offset > 0 {
+	rest := ob.Size() - how.offset
+	if how.offset > 0 && rest <= 0 {
 		return nil, usagef("--offset %d: the object has %d bytes", how.offset, ob.Size())
 	}
-	head := make([]byte, min(objstore.DefaultHead, ob.Size()-how.offset))
+	head := make([]byte, min(headLen, rest))
 	if err := ob.ReadRanges(ctx, []rangeio.Span{{Off: how.offset, P: head}}); err != nil {
 		return nil, err
 	}
-	if f := all.Detect("", head); f == gulp.Format {
+	o := farread.FrameOptions{Offset: how.offset, Wrap: how.wrap}
+	switch format := a.detect(t, head, rest, how); format {
+	case all.CFrame, all.B2ND:
+		f, err := a.client.FrameIn(ctx, ob, o)
+		if err != nil {
+			return nil, err
+		}
+		return a.newFrame(t, f, how.offset)
+	case all.Blosc:
+		k, err := a.client.ChunkIn(ctx, ob, o)
+		return &chunkContent{a: a, target: t, k: k, how: how}, err
+	case all.Gulp:
 		return nil, fmt.Errorf("the index of a gulp chunk, but its name does not end in %s: %w", gulp.MetaSuffix, formats.ErrUnsupported)
 	}
+	if store := all.Store(t.key); store != "" {
+		return nil, fmt.Errorf("%s: %w", store, formats.ErrUnsupported)
+	}
 	return nil, fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
+}
+
+// headLen is enough of an object to tell its format.
+const headLen = 4 << 10
+
+// detect tells the format of what begins with head. Where --offset says that
+// something begins there, more may follow it.
+func (a *app) detect(t target, head []byte, rest int64, how aim) string {
+	if format := all.Detect(t.key, head, rest); format != "" || how.offset == 0 {
+		return format
+	}
+	if h, err := blosc.ParseHeader(head); err == nil {
+		return all.Detect("", head, min(rest, int64(h.CBytes)))
+	}
+	return ""
 }
 
 // again runs f, and once more if the object changed under it: the second time

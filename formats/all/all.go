@@ -4,31 +4,47 @@ package all
 import (
 	"bytes"
 	"path"
+	"strings"
 
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/gulp"
+)
+
+// Names of formats, as `farread info` says them. A sparse frame is a folder; an
+// array is a frame of either kind.
+const (
+	Gulp   = gulp.Format
+	Blosc  = "blosc"
+	CFrame = cframe.Format
+	SFrame = "sframe"
+	B2ND   = "b2nd"
 )
 
 // A Format is one row of the table.
 type Format struct {
 	Name     string   // as in `farread info`: "gulp"
 	Suffixes []string // of names, with the dot
-	// Sniff says whether an object that begins with head is of the format.
-	// Nil where the bytes tell nothing.
-	Sniff func(head []byte) bool
+	// Sniff says whether an object of size bytes that begins with head is of the
+	// format. Nil where the bytes tell nothing.
+	Sniff func(head []byte, size int64) bool
 }
 
 // Formats is the table, in the order in which Detect asks.
 func Formats() []Format {
 	return []Format{
-		{Name: gulp.Format, Suffixes: []string{gulp.MetaSuffix, gulp.DataSuffix}, Sniff: gulpIndex},
+		{Name: B2ND, Suffixes: []string{".b2nd"}, Sniff: isArray},
+		{Name: CFrame, Suffixes: []string{".b2frame", ".b2f", ".b2", ".cframe", ".b2b", ".b2e"}, Sniff: func(head []byte, _ int64) bool { return cframe.Sniff(head) }},
+		{Name: Gulp, Suffixes: []string{gulp.MetaSuffix, gulp.DataSuffix}, Sniff: gulpIndex},
+		{Name: Blosc, Suffixes: []string{".blosc", ".chunk", ".cdata", ".bl"}, Sniff: isChunk},
 	}
 }
 
-// Detect names the format of an object from its first bytes (64 KiB are more
-// than any format needs), else from its name; "" when neither tells.
-func Detect(name string, head []byte) string {
+// Detect names the format of an object of size bytes from its first ones (64 KiB
+// are more than any format needs), else from its name; "" when neither tells.
+func Detect(name string, head []byte, size int64) string {
 	for _, f := range Formats() {
-		if f.Sniff != nil && f.Sniff(head) {
+		if f.Sniff != nil && f.Sniff(head, size) {
 			return f.Name
 		}
 	}
@@ -52,10 +68,40 @@ func ByName(name string) string {
 // gulpIndex recognises the JSON of a .gmeta: an object whose first value is an
 // object with frame_info or meta_data. Its data object has no magic: it begins
 // with an image.
-func gulpIndex(head []byte) bool {
+func gulpIndex(head []byte, _ int64) bool {
 	rest := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if len(rest) == 0 || rest[0] != '{' {
 		return false
 	}
 	return bytes.Contains(rest, []byte(`"frame_info"`)) && bytes.Contains(rest, []byte("["))
+}
+
+// isArray recognises a frame with one of the metalayers that make it an array.
+// The names stand in the map behind the fixed part, each after its length and
+// before the marker of its position.
+func isArray(head []byte, _ int64) bool {
+	if !cframe.Sniff(head) {
+		return false
+	}
+	return bytes.Contains(head, []byte("\xa4b2nd\xd2")) || bytes.Contains(head, []byte("\xa7caterva\xd2"))
+}
+
+// isChunk recognises a bare Blosc chunk. It has no magic, but its header is full
+// of numbers that must agree, with the size of the object, too.
+func isChunk(head []byte, size int64) bool {
+	h, err := blosc.ParseHeader(head)
+	return err == nil && int64(h.CBytes) == size && h.Supported() == nil
+}
+
+// Store says what a dataset of python-blosc2 is that is not one frame but a
+// bundle of them; "" for any other name. What frames cannot show of themselves
+// they say when they are read.
+func Store(name string) string {
+	switch path.Ext(strings.TrimSuffix(name, "/")) {
+	case ".b2z":
+		return "a store of python-blosc2: a zip of frames, each of which opens with --offset"
+	case ".b2d":
+		return "a store of python-blosc2: a folder of frames, each of which opens by its own name"
+	}
+	return ""
 }

@@ -1,6 +1,10 @@
 package all_test
 
 import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/farread/farread/formats/all"
@@ -18,9 +22,47 @@ func TestDetect(t *testing.T) {
 		{"X.GULP", "", ""},
 		{"gulp", "", ""},
 		{"", "", ""},
+		{"x.gulp", "\x9e\xa8b2frame\x00", "cframe"},
+		{"a.b2nd", "", "b2nd"},
+		{"a.b2f", "", "cframe"},
+		{"a.chunk", "", "blosc"},
 	} {
-		if got := all.Detect(tc.name, []byte(tc.head)); got != tc.want {
+		if got := all.Detect(tc.name, []byte(tc.head), int64(len(tc.head))); got != tc.want {
 			t.Errorf("%q with %q: %q, want %q", tc.name, tc.head, got, tc.want)
+		}
+	}
+}
+
+// TestDetectFiles: real files, told by their bytes alone.
+func TestDetectFiles(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"array.b2nd": "b2nd", "frame.b2frame": "cframe", "chunk.blosc": "blosc", "chunk2.chunk": "blosc"} {
+		p, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := int64(len(p))
+		if got := all.Detect("", p, size); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+		if want != "blosc" {
+			continue
+		}
+		if got := all.Detect("", p, size+1); got != "" {
+			t.Errorf("%s in an object of another size: %q", name, got)
+		}
+		binary.LittleEndian.PutUint32(p[4:], 1<<31)
+		if got := all.Detect("", p, size); got != "" {
+			t.Errorf("%s with an impossible length: %q", name, got)
+		}
+	}
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"x.b2z": "zip of frames", "s3/x.b2d/": "folder of frames", "x.b2d": "folder of frames", "x.b2nd": "", "": ""} {
+		if got := all.Store(name); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }
@@ -40,7 +82,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		if f.Sniff != nil {
-			f.Sniff(nil) // an empty object must not crash it
+			f.Sniff(nil, 0) // an empty object must not crash it
 		}
 	}
 }

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/rangeio"
+)
+
+// An itemSelection is a box of an array, or one member of its items.
+type itemSelection struct {
+	t     *frameContent
+	box   b2nd.Box
+	field *dtype.Field
+	dtype dtype.DType // of what comes out
+	shape []int64     // of what comes out
+	file  func(dtype.DType, []int64) (encoder, error)
+	s     selector
+}
+
+var _ selection = (*itemSelection)(nil)
+
+// items holds a selector against an array.
+func (t *frameContent) items(s selector) (*itemSelection, error) {
+	box, err := boxOf(s.slice, t.arr.Shape())
+	if err != nil {
+		return nil, err
+	}
+	x := &itemSelection{t: t, box: box, dtype: t.arr.DType(), shape: slices.Clone(box.OutShape), s: s}
+	if s.has("field") {
+		f, err := t.arr.Field(s.field)
+		if err != nil {
+			return nil, err
+		}
+		x.field, x.dtype = &f, f.Type
+		for _, n := range f.Shape {
+			x.shape = append(x.shape, int64(n))
+		}
+	}
+	if s.has("dtype") {
+		as, err := dtype.Parse(s.dtype)
+		if err != nil {
+			return nil, usagef("--dtype %q: %s", s.dtype, err)
+		}
+		if x.dtype, err = x.dtype.View(as); err != nil {
+			return nil, usagef("--dtype %s: %s", s.dtype, err)
+		}
+	}
+	return x, nil
+}
+
+// itemSize is what a selected item takes: the type's size, or all of a member.
+func (x *itemSelection) itemSize() int64 {
+	if x.field != nil {
+		return int64(x.field.Size())
+	}
+	return int64(x.t.arr.ItemSize())
+}
+
+func (x *itemSelection) size(box b2nd.Box) int64 {
+	n, err := box.Items()
+	if err != nil {
+		return -1
+	}
+	return n * x.itemSize()
+}
+
+func (x *itemSelection) total() int64 { return x.size(x.box) }
+
+// sink makes the file OUT, whose name or --format says how it is written.
+func (x *itemSelection) sink(out string) (sink, error) {
+	name, err := formatOf(out, x.s)
+	if err != nil {
+		return nil, err
+	}
+	if x.file, err = newEncoder(name, x); err != nil {
+		return nil, err
+	}
+	return x.t.a.byteSink(out)
+}
+
+// slabs cuts the box into what is read at a time.
+func (x *itemSelection) slabs() iter.Seq[b2nd.Box] {
+	return x.t.arr.Slabs(x.box, x.t.a.window())
+}
+
+func (x *itemSelection) copy(ctx context.Context, to sink, b bar) error {
+	w, ok := to.(byteSink)
+	if !ok {
+		return errNoBytes
+	}
+	e, err := x.file(x.dtype, x.shape)
+	if err != nil {
+		return err
+	}
+	if err := e.begin(w); err != nil {
+		return err
+	}
+	if x.total() > 0 {
+		err = ahead(rangeio.OnePhase(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
+			b.add(int64(len(p)))
+			return e.items(w, p)
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return e.end(w)
+}
+
+func (x *itemSelection) read(ctx context.Context, box b2nd.Box, p []byte) error {
+	if x.field != nil {
+		return x.t.arr.ReadField(ctx, p, box, *x.field)
+	}
+	return x.t.arr.ReadSlice(ctx, p, box)
+}
+
+func (x *itemSelection) plan(context.Context) error {
+	if x.total() == 0 {
+		return nil
+	}
+	for box := range x.slabs() {
+		rows, err := x.t.arr.Explain(box)
+		if err != nil {
+			return err
+		}
+		x.t.noted(rows)
+	}
+	return nil
+}
+
+// formatOf is how the items are to be written: as --format says, else by the
+// suffix of OUT. get writes plain bytes into anything but a .npy.
+func formatOf(out string, s selector) (string, error) {
+	ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(out)), ".")
+	switch {
+	case s.format != "":
+		return s.format, nil
+	case !s.slicing:
+		if ext == "npy" {
+			return ext, nil
+		}
+		return "raw", nil
+	case out == "-":
+		return "text", nil
+	case slices.Contains(sliceFormats(), ext):
+		return ext, nil
+	}
+	return "", usagef("-o %s: want a name that ends in .%s, or --format", printable(out), strings.Join(sliceFormats(), ", ."))
+}
+
+// sliceFormats are the suffixes that slice knows; and text, for people.
+func sliceFormats() []string { return []string{"npy", "raw", "json", "csv", "png"} }
+
+// An encoder turns items, which come in C order, into a file.
+type encoder interface {
+	begin(w io.Writer) error
+	items(w io.Writer, p []byte) error // any number of whole items
+	end(w io.Writer) error
+}
+
+// newEncoder says how a format is made of x.
+func newEncoder(format string, x *itemSelection) (func(dtype.DType, []int64) (encoder, error), error) {
+	switch format {
+	case "npy":
+		return newNpy, nil
+	case "raw":
+		return newRaw, nil
+	case "json":
+		return newJSON, nil
+	case "csv":
+		return newCSV, nil
+	case "text":
+		if n, err := x.box.Items(); err != nil || n > maxText {
+			return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", count(n))
+		}
+		return newText, nil
+	case "png":
+		return func(d dtype.DType, shape []int64) (encoder, error) { return newPicture(d, shape, x.s) }, nil
+	}
+	return nil, fmt.Errorf("format %q: %w", format, formats.ErrUnsupported)
+}

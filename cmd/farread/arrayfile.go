@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/npy"
+)
+
+// rawFile is the items as they are.
+type rawFile struct{ head []byte }
+
+func newRaw(dtype.DType, []int64) (encoder, error) { return &rawFile{}, nil }
+
+// newNpy is the items behind the header that numpy.save writes.
+func newNpy(d dtype.DType, shape []int64) (encoder, error) {
+	head, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape})
+	return &rawFile{head}, err
+}
+
+func (f *rawFile) begin(w io.Writer) error {
+	_, err := w.Write(f.head)
+	return err
+}
+
+func (f *rawFile) items(w io.Writer, p []byte) error {
+	_, err := w.Write(p)
+	return err
+}
+
+func (f *rawFile) end(io.Writer) error { return nil }
+
+// A counter goes through the indexes of a shape in C order.
+type counter struct {
+	shape []int64
+	at    []int64
+	done  bool
+}
+
+func newCounter(shape []int64) counter {
+	return counter{shape: shape, at: make([]int64, len(shape)), done: slices.Contains(shape, 0)}
+}
+
+// next goes to the next index. It returns how many axes, from the last, went
+// back to 0.
+func (c *counter) next() (carried int) {
+	for i := len(c.at) - 1; i >= 0; i-- {
+		if c.at[i]++; c.at[i] < c.shape[i] {
+			return carried
+		}
+		c.at[i] = 0
+		carried++
+	}
+	c.done = true
+	return carried
+}
+
+// jsonFile is nested lists, a line for each row of the last axis.
+type jsonFile struct {
+	d   dtype.DType
+	c   counter
+	buf []byte
+}
+
+func newJSON(d dtype.DType, shape []int64) (encoder, error) {
+	return &jsonFile{d: d, c: newCounter(shape)}, nil
+}
+
+func (f *jsonFile) begin(w io.Writer) error {
+	if f.c.done {
+		return f.empty(w, 0)
+	}
+	_, err := io.WriteString(w, strings.Repeat("[", len(f.c.shape)))
+	return err
+}
+
+// empty writes lists down to the axis that has nothing.
+func (f *jsonFile) empty(w io.Writer, axis int) error {
+	if _, err := io.WriteString(w, "["); err != nil {
+		return err
+	}
+	for i := range f.c.shape[axis] {
+		if i > 0 {
+			if _, err := io.WriteString(w, ","); err != nil {
+				return err
+			}
+		}
+		if err := f.empty(w, axis+1); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "]")
+	return err
+}
+
+func (f *jsonFile) items(w io.Writer, p []byte) error {
+	for item := range slices.Chunk(p, f.d.ItemSize()) {
+		f.buf = f.d.AppendJSON(f.buf, item)
+		carried := f.c.next()
+		f.buf = append(f.buf, strings.Repeat("]", carried)...)
+		switch {
+		case f.c.done:
+		case carried > 0:
+			f.buf = append(append(f.buf, ",\n"...), strings.Repeat("[", carried)...)
+		default:
+			f.buf = append(f.buf, ',')
+		}
+		if len(f.buf) >= textBuffer {
+			if err := f.flush(w); err != nil {
+				return err
+			}
+		}
+	}
+	return f.flush(w)
+}
+
+const textBuffer = 64 << 10
+
+func (f *jsonFile) flush(w io.Writer) error {
+	_, err := w.Write(f.buf)
+	f.buf = f.buf[:0]
+	return err
+}
+
+func (f *jsonFile) end(w io.Writer) error {
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// csvFile has a line for each row of the last axis, or, where items have
+// members, a line for each item under a line of their names.
+type csvFile struct {
+	d   dtype.DType
+	c   counter
+	buf []byte
+}
+
+func newCSV(d dtype.DType, shape []int64) (encoder, error) {
+	return &csvFile{d: d, c: newCounter(shape)}, nil
+}
+
+func (f *csvFile) begin(w io.Writer) error {
+	if f.d.Kind() != dtype.Struct {
+		return nil
+	}
+	_, err := w.Write(append(f.d.AppendColumns(nil, ""), '\n'))
+	return err
+}
+
+func (f *csvFile) items(w io.Writer, p []byte) error {
+	for item := range slices.Chunk(p, f.d.ItemSize()) {
+		f.buf = f.d.AppendCSV(f.buf, item)
+		if f.c.next() > 0 || f.c.done || len(f.c.shape) == 1 || f.d.Kind() == dtype.Struct {
+			f.buf = append(f.buf, '\n')
+		} else {
+			f.buf = append(f.buf, ',')
+		}
+		if len(f.buf) >= textBuffer {
+			if err := f.flush(w); err != nil {
+				return err
+			}
+		}
+	}
+	return f.flush(w)
+}
+
+func (f *csvFile) flush(w io.Writer) error {
+	_, err := w.Write(f.buf)
+	f.buf = f.buf[:0]
+	return err
+}
+
+func (f *csvFile) end(io.Writer) error { return nil }
+
+// maxText is how many items are shown as text: some pages.
+const maxText = 10_000
+
+// textFile is a table for people, a plane of the last two axes at a time.
+type textFile struct {
+	d     dtype.DType
+	c     counter
+	row   []string
+	plane [][]string
+	index string // of the plane
+	some  bool   // a plane was written
+}
+
+func newText(d dtype.DType, shape []int64) (encoder, error) {
+	return &textFile{d: d, c: newCounter(shape)}, nil
+}
+
+func (f *textFile) begin(w io.Writer) error {
+	if !f.c.done {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "nothing selected: shape %s\n", shapeText(f.c.shape))
+	return err
+}
+
+func (f *textFile) items(w io.Writer, p []byte) error {
+	for item := range slices.Chunk(p, f.d.ItemSize()) {
+		if len(f.plane) == 0 && len(f.row) == 0 && len(f.c.at) > 2 {
+			f.index = strings.Trim(fmt.Sprint(f.c.at[:len(f.c.at)-2]), "[]")
+		}
+		f.row = append(f.row, printable(string(bytes.TrimSpace(f.d.AppendCSV(nil, item)))))
+		carried := f.c.next()
+		if carried > 0 || f.c.done {
+			f.plane, f.row = append(f.plane, f.row), nil
+		}
+		if carried > 1 || f.c.done {
+			if err := f.show(w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// show writes a plane, its columns flush right.
+func (f *textFile) show(w io.Writer) error {
+	var b strings.Builder
+	if f.some {
+		b.WriteByte('\n')
+	}
+	if len(f.c.at) > 2 {
+		fmt.Fprintf(&b, "[%s, :, :]\n", strings.ReplaceAll(f.index, " ", ", "))
+	}
+	width := make([]int, len(f.plane[0]))
+	for _, row := range f.plane {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range f.plane {
+		for i, cell := range row {
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)) + cell)
+		}
+		b.WriteByte('\n')
+	}
+	f.plane, f.some = nil, true
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (f *textFile) end(io.Writer) error { return nil }

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// A chunkContent is a bare Blosc chunk.
+type chunkContent struct {
+	target
+
+	a   *app
+	k   *farread.Chunk
+	how aim
+}
+
+var _ content = (*chunkContent)(nil)
+
+// chunkInfo is the JSON of `info` for a bare chunk.
+type chunkInfo struct {
+	Format    string   `json:"format"`
+	URI       string   `json:"uri"`
+	Size      int64    `json:"size"`
+	ETag      string   `json:"etag,omitempty"`
+	Offset    int64    `json:"offset,omitempty"`
+	Version   int      `json:"version"`
+	NBytes    int      `json:"nbytes"`
+	CBytes    int      `json:"cbytes"`
+	BlockSize int      `json:"blocksize"`
+	TypeSize  int      `json:"typesize"`
+	Codec     string   `json:"codec"`
+	Filters   []string `json:"filters"`
+	Special   *string  `json:"special"`
+	Stored    bool     `json:"stored"` // the data follow the header as they are
+	Blocks    int      `json:"blocks"`
+}
+
+func (t *chunkContent) info(context.Context) (description, error) {
+	h, ob := t.k.Header(), t.k.Object
+	i := chunkInfo{Format: all.Blosc, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.how.offset, Version: int(h.Version),
+		NBytes: h.NBytes, CBytes: h.CBytes, BlockSize: h.BlockSize, TypeSize: h.TypeSize, Codec: h.Codec.String(), Filters: filterNames(h.Filters),
+		Special: specialName(h.Special), Stored: h.Memcpyed, Blocks: h.Blocks()}
+	out := newTable("", "")
+	out.add("uri", printable(i.URI))
+	out.add("format", fmt.Sprintf("%s, version %d", i.Format, i.Version))
+	out.add("decoded", humanSize(int64(i.NBytes)))
+	out.add("stored", humanSize(int64(i.CBytes)))
+	out.add("item size", strconv.Itoa(i.TypeSize))
+	out.add("blocks", fmt.Sprintf("%s of %s", count(int64(i.Blocks)), humanSize(int64(i.BlockSize))))
+	codec := append([]string{i.Codec}, i.Filters...)
+	switch {
+	case i.Special != nil:
+		codec = []string{"none: all " + *i.Special}
+	case i.Stored:
+		codec = []string{"none: the bytes as they are"}
+	}
+	out.add("codec", strings.Join(codec, ", "))
+	if i.ETag != "" {
+		out.add("etag", i.ETag)
+	}
+	return description{i, out}, nil
+}
+
+// specialName is nil for a chunk that is not special.
+func specialName(s blosc.Special) *string {
+	if s == blosc.None {
+		return nil
+	}
+	name := s.String()
+	return &name
+}
+
+// ls lists the chunk as a frame of one.
+func (t *chunkContent) ls(_ context.Context, l *listing) error {
+	l.head(">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL")
+	h := t.k.Header()
+	off := t.how.offset
+	line := chunkLine{Offset: &off}
+	line.fill(h)
+	return l.add(line, line.cells()...)
+}
+
+func (t *chunkContent) pick(_ context.Context, s selector) (selection, error) {
+	if err := s.only("Blosc chunk", "chunk", "chunks"); err != nil {
+		return nil, err
+	}
+	if len(s.given) > 0 {
+		if from, to, err := s.chunkRange(1); err != nil || from == to {
+			return &chunkSelection{t: t, none: true}, err
+		}
+	}
+	return &chunkSelection{t: t}, nil
+}
+
+// A chunkSelection is all of a bare chunk, or nothing.
+type chunkSelection struct {
+	t    *chunkContent
+	none bool
+}
+
+func (x *chunkSelection) total() int64 {
+	if x.none {
+		return 0
+	}
+	return int64(x.t.k.Header().NBytes)
+}
+
+func (x *chunkSelection) sink(out string) (sink, error) { return x.t.a.byteSink(out) }
+
+func (x *chunkSelection) copy(ctx context.Context, to sink, b bar) error {
+	w, ok := to.(byteSink)
+	if !ok {
+		return errNoBytes
+	}
+	if x.none {
+		return nil
+	}
+	return x.t.k.Each(ctx, func(p []byte) error {
+		b.add(int64(len(p)))
+		_, err := w.Write(p)
+		return err
+	})
+}
+
+// plan notes the one read of all of the chunk that its opening has not brought.
+func (x *chunkSelection) plan(ctx context.Context) error {
+	if x.none {
+		return nil
+	}
+	ob := x.t.k.Object
+	var r rangeio.Reader = ob
+	if x.t.how.wrap != nil {
+		r = x.t.how.wrap(ob)
+	}
+	return r.ReadRanges(ctx, []rangeio.Span{{Off: x.t.how.offset, P: make([]byte, x.t.k.Header().CBytes)}})
+}
+
+// chunkReport is the JSON of `verify` for a bare chunk.
+type chunkReport struct {
+	Format string `json:"format"`
+	URI    string `json:"uri"`
+	OK     bool   `json:"ok"`
+	NBytes int64  `json:"nbytes"`
+	CBytes int64  `json:"cbytes"`
+	After  int64  `json:"bytes_after"`
+}
+
+func (t *chunkContent) verify(ctx context.Context) (any, string, error) {
+	h := t.k.Header()
+	v := chunkReport{Format: all.Blosc, URI: t.uri, OK: true, CBytes: int64(h.CBytes), After: t.k.Object.Size() - t.how.offset - int64(h.CBytes)}
+	b := t.a.newBar("verify", int64(h.NBytes))
+	defer b.clear()
+	err := t.k.Each(ctx, func(p []byte) error {
+		v.NBytes += int64(len(p))
+		b.add(int64(len(p)))
+		return ctx.Err()
+	})
+	if err == nil && v.NBytes != int64(h.NBytes) {
+		err = &formats.Error{Format: all.Blosc, Part: "header", Off: 4, Err: fmt.Errorf("%d decoded bytes, the blocks have %d: %w", h.NBytes, v.NBytes, formats.ErrCorrupt)}
+	}
+	text := fmt.Sprintf("ok: a chunk of %s decoded from %s", humanSize(v.NBytes), humanSize(v.CBytes))
+	if v.After > 0 {
+		text += fmt.Sprintf("; %s behind it are not part of it", plural(v.After, "byte"))
+	}
+	return v, text, err
+}
+
+// unpack writes the decoded bytes.
+func (t *chunkContent) unpack(ctx context.Context, dst string, force bool) error {
+	return t.a.unpackBytes(ctx, &chunkSelection{t: t}, dst, force)
+}
+
+// unpackBytes writes a selection to a new file.
+func (a *app) unpackBytes(ctx context.Context, x selection, dst string, force bool) error {
+	if err := a.fresh(dst, force); err != nil {
+		return err
+	}
+	s, err := x.sink(dst)
+	if err != nil {
+		return err
+	}
+	defer s.abort()
+	if err := a.copy(ctx, x, s, "unpack"); err != nil {
+		return err
+	}
+	return s.commit()
+}
+
+var errTaken = fmt.Errorf("it is there already (--force replaces it): %w", objstore.ErrExists)

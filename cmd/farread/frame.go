@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+)
+
+// A frameContent is a Blosc2 frame, contiguous or sparse, and maybe an array.
+type frameContent struct {
+	target
+
+	a   *app
+	f   *farread.Frame
+	arr *farread.Array // nil: only chunks of bytes
+	off int64          // of the frame in its object
+}
+
+var _ content = (*frameContent)(nil)
+
+// newFrame takes an open frame for what it is.
+func (a *app) newFrame(t target, f *farread.Frame, off int64) (content, error) {
+	c := &frameContent{target: t, a: a, f: f, off: off}
+	if !b2nd.IsArray(f.Frame) || f.Refused() != nil {
+		return c, nil
+	}
+	var err error
+	c.arr, err = farread.ArrayOf(f)
+	return c, err
+}
+
+// frameInfo is the JSON of `info` for frames, and with the last fields for arrays.
+type frameInfo struct {
+	Format       string            `json:"format"`
+	URI          string            `json:"uri"`
+	Size         int64             `json:"size"` // of the object; of a sparse frame, of its index and chunks
+	ETag         string            `json:"etag,omitempty"`
+	Offset       int64             `json:"offset,omitempty"` // of the frame in the object
+	FrameLen     int64             `json:"frame_length"`
+	Version      int               `json:"version"`
+	NBytes       int64             `json:"nbytes"`
+	CBytes       int64             `json:"cbytes"`
+	NChunks      int               `json:"nchunks"`
+	ChunkSize    int               `json:"chunksize"`
+	BlockSize    int               `json:"blocksize"`
+	TypeSize     int               `json:"typesize"`
+	Codec        string            `json:"codec"`
+	Level        int               `json:"clevel"`
+	Filters      []string          `json:"filters"`
+	Metalayers   map[string][]byte `json:"metalayers"`
+	VLMetalayers map[string][]byte `json:"vlmetalayers"`
+	Refused      string            `json:"refused,omitempty"` // why the data cannot be read
+	*arrayInfo
+}
+
+// arrayInfo is what `info` adds for arrays.
+type arrayInfo struct {
+	Shape      []int64 `json:"shape"`
+	ChunkShape []int   `json:"chunkshape"`
+	BlockShape []int   `json:"blockshape"`
+	DType      string  `json:"dtype"`
+	// ItemType is how the items are read: another text where the one stored is
+	// none, or does not fit the size of an item.
+	ItemType string `json:"item_dtype"`
+}
+
+func (t *frameContent) format() string {
+	switch {
+	case t.arr != nil:
+		return all.B2ND
+	case t.f.Info().Sparse:
+		return all.SFrame
+	}
+	return all.CFrame
+}
+
+func (t *frameContent) info(ctx context.Context) (description, error) {
+	in := t.f.Info()
+	i := &frameInfo{Format: t.format(), URI: t.uri, Size: t.f.Object.Size(), ETag: t.f.Object.Info().ETag, Offset: t.off,
+		FrameLen: in.FrameLen, Version: in.Version, NBytes: in.NBytes, CBytes: in.CBytes, NChunks: t.f.Chunks(), ChunkSize: in.ChunkSize,
+		BlockSize: in.BlockSize, TypeSize: in.TypeSize, Codec: in.Codec.String(), Level: in.Level, Filters: filterNames(in.Filters)}
+	if in.Sparse {
+		i.Size += in.CBytes
+	}
+	vl, err := t.f.VLMetalayers(ctx)
+	if err != nil {
+		return description{}, err
+	}
+	i.Metalayers, i.VLMetalayers = layerMap(t.f.Metalayers()), layerMap(vl)
+	if err := t.f.Refused(); err != nil {
+		i.Refused = err.Error()
+	}
+	if t.arr != nil {
+		m := t.arr.Meta()
+		i.arrayInfo = &arrayInfo{m.Shape, m.ChunkShape, m.BlockShape, m.DType, t.arr.DType().String()}
+	}
+	return description{i, i.table()}, nil
+}
+
+func filterNames(filters [6]blosc.Filter) []string {
+	names := []string{}
+	for _, f := range filters {
+		if f.ID != blosc.NoFilter {
+			names = append(names, f.ID.String())
+		}
+	}
+	return names
+}
+
+func layerMap(layers []cframe.Metalayer) map[string][]byte {
+	m := make(map[string][]byte, len(layers))
+	for _, l := range layers {
+		data := l.Data
+		if data == nil {
+			data = []byte{} // null is no base64
+		}
+		m[l.Name] = data
+	}
+	return m
+}
+
+func (i *frameInfo) table() *table {
+	t := newTable("", "")
+	t.add("uri", printable(i.URI))
+	t.add("format", i.Format)
+	if a := i.arrayInfo; a != nil {
+		t.add("shape", shapeText(a.Shape))
+		t.add("dtype", printable(a.ItemType))
+		t.add("chunks", fmt.Sprintf("%s of %s", count(int64(i.NChunks)), shapeText(a.ChunkShape)))
+		t.add("blocks", shapeText(a.BlockShape))
+	} else {
+		t.add("chunks", count(int64(i.NChunks)))
+		t.add("chunk size", sizeOrVaries(i.ChunkSize))
+		t.add("item size", strconv.Itoa(i.TypeSize))
+	}
+	t.add("decoded", humanSize(i.NBytes))
+	stored := humanSize(i.CBytes)
+	if i.CBytes > 0 {
+		stored += fmt.Sprintf(", 1/%.1f", float64(i.NBytes)/float64(i.CBytes))
+	}
+	t.add("stored", stored)
+	codec := fmt.Sprintf("%s, level %d", i.Codec, i.Level)
+	if len(i.Filters) > 0 {
+		codec += ", " + strings.Join(i.Filters, ", ")
+	}
+	t.add("codec", codec)
+	t.add("size", humanSize(i.Size))
+	if i.Offset > 0 {
+		t.add("offset", count(i.Offset))
+	}
+	if i.ETag != "" {
+		t.add("etag", i.ETag)
+	}
+	layers := func(name string, m map[string][]byte) {
+		if len(m) > 0 {
+			t.add(name, layerText(m))
+		}
+	}
+	layers("metalayers", i.Metalayers)
+	layers("vlmetalayers", i.VLMetalayers)
+	if i.Refused != "" {
+		t.add("refused", printable(i.Refused))
+	}
+	return t
+}
+
+func sizeOrVaries(n int) string {
+	if n <= 0 {
+		return "varies"
+	}
+	return humanSize(int64(n))
+}
+
+// chunkLine is a line of `ls --json` of a frame. What only the chunk itself tells
+// is null where it was not read.
+type chunkLine struct {
+	Chunk   int     `json:"chunk"`
+	Offset  *int64  `json:"offset"` // in the object; of a sparse frame the number of its file; null: not stored
+	CBytes  *int64  `json:"cbytes"`
+	NBytes  *int    `json:"nbytes"`
+	Special *string `json:"special"`
+}
+
+// scanBatch is how many chunks' headers are read together.
+const scanBatch = 1 << 12
+
+func (t *frameContent) ls(ctx context.Context, l *listing) error {
+	l.head(">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL")
+	scan := (l.scan || isLocal(t.bucket)) && t.f.Refused() == nil
+	for from := 0; from < t.f.Chunks(); from += scanBatch {
+		to := min(from+scanBatch, t.f.Chunks())
+		var headers []blosc.Header
+		if scan {
+			var err error
+			if headers, err = t.f.ChunkHeaders(ctx, from, to); err != nil {
+				return err
+			}
+		}
+		for i := from; i < to; i++ {
+			line := t.line(i)
+			if scan {
+				line.fill(headers[i-from])
+			}
+			if err := l.add(line, line.cells()...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// line is what the index tells of a chunk.
+func (t *frameContent) line(i int) chunkLine {
+	c := t.f.Chunk(i)
+	l := chunkLine{Chunk: i}
+	if c.NBytes >= 0 {
+		l.NBytes = &c.NBytes
+	}
+	if l.Special = specialName(c.Special); l.Special != nil {
+		l.CBytes = new(int64)
+		return l
+	}
+	c.Off += t.off
+	l.Offset = &c.Off
+	if c.MaxLen >= 0 && !t.f.Info().Sparse {
+		l.CBytes = &c.MaxLen
+	}
+	return l
+}
+
+// fill adds what the chunk's own header tells.
+func (l *chunkLine) fill(h blosc.Header) {
+	n := int64(h.CBytes)
+	l.NBytes = &h.NBytes
+	if l.Offset == nil {
+		return
+	}
+	l.CBytes = &n
+	l.Special = specialName(h.Special)
+}
+
+func (l *chunkLine) cells() []string {
+	row := []string{count(int64(l.Chunk)), "", "", "", ""}
+	if l.Offset != nil {
+		row[1] = count(*l.Offset)
+	}
+	if l.CBytes != nil {
+		row[2] = count(*l.CBytes)
+	}
+	if l.NBytes != nil {
+		row[3] = count(int64(*l.NBytes))
+	}
+	if l.Special != nil {
+		row[4] = *l.Special
+	}
+	return row
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/rangeio"
+)
+
+// pick selects the items of an array, or decoded bytes of any frame.
+func (t *frameContent) pick(ctx context.Context, s selector) (selection, error) {
+	if err := s.only(t.format(), "chunk", "chunks", "slice", "field", "dtype"); err != nil {
+		return nil, err
+	}
+	if err := t.f.Refused(); err != nil {
+		return nil, err
+	}
+	byChunk := s.has("chunk") || s.has("chunks")
+	if byChunk && (s.slice != nil || s.has("field") || s.has("dtype")) {
+		return nil, usagef("chunks are bytes: they take no slice, --field or --dtype")
+	}
+	if t.arr != nil && !byChunk {
+		return t.items(s)
+	}
+	if s.slice != nil || s.has("field") || s.has("dtype") {
+		return nil, fmt.Errorf("chunks of bytes, no array: %w", formats.ErrUnsupported)
+	}
+	return t.bytes(ctx, s)
+}
+
+// A byteSelection is a run of chunks.
+type byteSelection struct {
+	t        *frameContent
+	from, to int   // chunks
+	off, n   int64 // decoded bytes
+}
+
+// bytes finds the decoded bytes of the chunks that s selects; all without.
+func (t *frameContent) bytes(ctx context.Context, s selector) (*byteSelection, error) {
+	x := &byteSelection{t: t, to: t.f.Chunks(), n: t.f.Info().NBytes}
+	if !s.has("chunk") && !s.has("chunks") {
+		return x, nil
+	}
+	var err error
+	if x.from, x.to, err = s.chunkRange(t.f.Chunks()); err != nil {
+		return nil, err
+	}
+	if x.from == x.to {
+		x.n = 0
+		return x, nil
+	}
+	if c := int64(t.f.Info().ChunkSize); c > 0 {
+		x.off = int64(x.from) * c
+		x.n = min(int64(x.to)*c, x.n) - x.off
+		return x, nil
+	}
+	headers, err := t.f.ChunkHeaders(ctx, 0, t.f.Chunks())
+	if err != nil {
+		return nil, err
+	}
+	x.n = 0
+	for i, h := range headers[:x.to] {
+		if i < x.from {
+			x.off += int64(h.NBytes)
+		} else {
+			x.n += int64(h.NBytes)
+		}
+	}
+	return x, nil
+}
+
+// chunkRange resolves --chunk or --chunks against a number of chunks. A single
+// one must exist; a range is cut as in Python.
+func (s selector) chunkRange(n int) (from, to int, err error) {
+	if !s.has("chunks") {
+		i := s.chunk
+		if i < 0 {
+			i += n
+		}
+		if i < 0 || i >= n {
+			return 0, 0, fmt.Errorf("chunk %d of %d: %w", s.chunk, n, formats.ErrNoEntry)
+		}
+		return i, i + 1, nil
+	}
+	box, err := s.chunks.Resolve([]int64{int64(n)})
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(box.OutShape) == 0 || box.Count(0) > 0 && box.Step[0] != 1 {
+		return 0, 0, usagef("--chunks: want A:B")
+	}
+	first, end := box.Cover(0)
+	return int(first), int(end), nil
+}
+
+func (x *byteSelection) total() int64 { return x.n }
+
+func (x *byteSelection) sink(out string) (sink, error) { return x.t.a.byteSink(out) }
+
+// A span is decoded bytes of a frame.
+type span struct{ off, n int64 }
+
+// runs cuts the selection into what is read at a time: whole chunks, or blocks
+// of chunks that are too long.
+func (x *byteSelection) runs() iter.Seq[span] {
+	window, in := x.t.a.window(), x.t.f.Info()
+	unit := int64(max(in.ChunkSize, 0))
+	if unit > 4*window {
+		unit = int64(max(in.BlockSize, 0))
+	}
+	step := window
+	if unit > 0 {
+		step = max(window/unit, 1) * unit
+	}
+	return func(yield func(span) bool) {
+		for off, end := x.off, x.off+x.n; off < end; {
+			n := min(step-off%step, end-off)
+			if !yield(span{off, n}) {
+				return
+			}
+			off += n
+		}
+	}
+}
+
+func (x *byteSelection) copy(ctx context.Context, to sink, b bar) error {
+	w, ok := to.(byteSink)
+	if !ok {
+		return errNoBytes
+	}
+	return ahead(rangeio.OnePhase(ctx), x.runs(), func(r span) int64 { return r.n },
+		func(ctx context.Context, r span, p []byte) error { return x.t.f.ReadBytes(ctx, p, r.off) },
+		func(p []byte) error {
+			b.add(int64(len(p)))
+			_, err := w.Write(p)
+			return err
+		})
+}
+
+var errNoBytes = fmt.Errorf("bytes into a folder: %w", errors.ErrUnsupported)
+
+func (x *byteSelection) plan(context.Context) error {
+	if x.n == 0 {
+		return nil
+	}
+	if x.t.f.Info().ChunkSize <= 0 {
+		var wants []cframe.Want
+		for i := x.from; i < x.to; i++ {
+			wants = append(wants, cframe.Want{Chunk: i})
+		}
+		rows, err := x.t.f.Explain(wants)
+		x.t.noted(rows)
+		return err
+	}
+	for r := range x.runs() {
+		rows, err := x.t.f.ExplainBytes(r.off, r.n)
+		if err != nil {
+			return err
+		}
+		x.t.noted(rows)
+	}
+	return nil
+}
+
+// noted puts the requests of a plan into the trace, after what was really read.
+func (t *frameContent) noted(rows []cframe.Request) {
+	base := t.a.counter.Stats().Phases
+	for _, r := range rows {
+		key, off := t.f.Object.Info().Key, r.Off+t.off
+		if r.Object != "" {
+			key, off = t.f.Folder+r.Object, r.Off
+		}
+		t.a.trace.add(traceRow{Phase: base + int64(r.Phase), Object: join(t.bucket.Name(), key), Off: off, Len: r.Len,
+			Why: r.Why, Estimated: r.Estimated})
+	}
+}
+
+// frameReport is the JSON of `verify` for frames and arrays.
+type frameReport struct {
+	Format       string           `json:"format"`
+	URI          string           `json:"uri"`
+	OK           bool             `json:"ok"`
+	Chunks       int              `json:"chunks"`
+	NBytes       int64            `json:"nbytes"` // decoded
+	CBytes       int64            `json:"cbytes"` // of the chunks, as their headers say
+	Dead         int64            `json:"dead_bytes"`
+	Special      map[string]int64 `json:"special"` // chunks by kind
+	VLMetalayers int              `json:"vlmetalayers"`
+}
+
+func (t *frameContent) verify(ctx context.Context) (any, string, error) {
+	in := t.f.Info()
+	v := &frameReport{Format: t.format(), URI: t.uri, OK: true, Chunks: t.f.Chunks(), Special: map[string]int64{}}
+	vl, err := t.f.VLMetalayers(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	v.VLMetalayers = len(vl)
+	if err := t.f.Refused(); err != nil {
+		return nil, "", err
+	}
+	for from := 0; from < t.f.Chunks(); from += scanBatch {
+		headers, err := t.f.ChunkHeaders(ctx, from, min(from+scanBatch, t.f.Chunks()))
+		if err != nil {
+			return nil, "", err
+		}
+		for i, h := range headers {
+			v.count(h, t.f.Chunk(from+i).Special == blosc.None)
+		}
+	}
+	if v.NBytes != in.NBytes {
+		return nil, "", &formats.Error{Format: cframe.Format, Part: "header", Off: t.off,
+			Err: fmt.Errorf("%d decoded bytes, the chunks have %d: %w", in.NBytes, v.NBytes, formats.ErrCorrupt)}
+	}
+	if in.NBytes > 0 && !in.Sparse {
+		v.Dead = in.CBytes - v.CBytes
+	}
+	b := t.a.newBar("verify", v.NBytes)
+	defer b.clear()
+	x := &byteSelection{t: t, to: v.Chunks, n: in.NBytes}
+	if err := x.copy(ctx, &streamSink{w: discard{}}, b); err != nil {
+		return nil, "", err
+	}
+	return v, v.text(), nil
+}
+
+func (v *frameReport) count(h blosc.Header, stored bool) {
+	v.NBytes += int64(h.NBytes)
+	if stored {
+		v.CBytes += int64(h.CBytes)
+	}
+	if h.Special != blosc.None {
+		v.Special[h.Special.String()]++
+	}
+}
+
+// discard takes bytes whose only purpose was to be decoded.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+func (v *frameReport) text() string {
+	text := fmt.Sprintf("ok: %s, %s decoded from %s", plural(int64(v.Chunks), "chunk"), humanSize(v.NBytes), humanSize(v.CBytes))
+	for _, kind := range []blosc.Special{blosc.Zeros, blosc.NaN, blosc.Value, blosc.Uninit} {
+		if n := v.Special[kind.String()]; n > 0 {
+			text += fmt.Sprintf("; %s of %s", plural(n, "chunk"), kind)
+		}
+	}
+	if v.Dead > 0 {
+		text += fmt.Sprintf("; %s belong to no chunk", humanSize(v.Dead))
+	}
+	return text
+}
+
+var _ selection = (*byteSelection)(nil)
+
+// boxOf resolves the text of a slice against an array; without one it is all.
+func boxOf(s *b2nd.Slice, shape []int64) (b2nd.Box, error) {
+	if s == nil {
+		return b2nd.Whole(shape), nil
+	}
+	return s.Resolve(shape)
+}

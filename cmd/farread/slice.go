@@ -1,0 +1,115 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/farread/farread/formats/b2nd"
+)
+
+func newSlice(a *app) *cobra.Command {
+	var (
+		sel selector
+		how aim
+		out string
+	)
+	c := &cobra.Command{
+		Use: "slice URI SLICE -o OUT", DisableFlagsInUseLine: true, Short: "Cut a slice out of an n-dimensional array",
+		Long: `Read a slice of a b2nd array, spelled as in NumPy: integers, start:stop:step,
+negative ones counted from the end, one ellipsis. Only the chunks, or the blocks
+of chunks, that hold selected items are read.
+
+OUT's suffix, or --format, says how the items are written:
+  .npy    as numpy.save does it
+  .raw    the bytes alone, in C order
+  .json   nested lists, a line for each row
+  .csv    a line for each row of the last axis; of items with members a line for
+          each item, under a line of their names
+  .png    a picture of a 2-d slice, see --colors
+Without -o a small slice is shown as a table. -o - writes to stdout, as --format
+says.
+
+An integer that is out of bounds is an error (exit code 2); slices are cut to the
+array, as in NumPy.`,
+		Example: `  farread slice s3://arrays/temperature.b2nd '0:10, 5, ::2' -o part.npy
+  farread slice weather.b2nd '-1, ...' -o last.png
+  farread slice https://host/events.b2nd ':100' --field energy -o - --format csv`,
+		Args: exactly("URI", "SLICE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sel.slicing = true
+			if err := sel.parse(cmd, args[1:]); err != nil {
+				return err
+			}
+			if out == "" {
+				out = "-"
+			}
+			return inSlice(args[0], args[1], a.get(cmd.Context(), args[0], sel, out, how))
+		},
+	}
+	registerView(c, &sel)
+	c.Flags().StringVar(&sel.format, "format", "", "npy, raw, json, csv, png or text, whatever OUT is called")
+	registerPicture(c, &sel)
+	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
+	offsetFlag(c, &how.offset)
+	return c
+}
+
+// registerView adds the flags that say which part of an item is meant, and as what.
+func registerView(c *cobra.Command, s *selector) {
+	c.Flags().StringVar(&s.field, "field", "", "only the member `NAME` of items that have members")
+	c.Flags().StringVar(&s.dtype, "dtype", "", "take items as `TYPE` of the same size: '<f4', '>i2', …")
+}
+
+// inSlice puts URI and slice in front of an error.
+func inSlice(uri, slice string, err error) error {
+	return at(uri+" ["+slice+"]", err)
+}
+
+// parseSlice reads the text of a slice.
+func parseSlice(text string) (*b2nd.Slice, error) {
+	s, err := b2nd.ParseSlice(text)
+	if err != nil {
+		return nil, usagef("slice %q: %s", text, err)
+	}
+	return &s, nil
+}
+
+// negative keeps a slice that begins with a minus, "-1, ...", from being taken
+// for a flag: it puts a space before such an argument of the commands that take
+// slices, unless that is the value of a flag.
+func negative(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil || cmd.Name() != "slice" && cmd.Name() != "explain" {
+		return args
+	}
+	out := slices.Clone(args)
+	for i, arg := range args {
+		if len(arg) > 1 && arg[0] == '-' && arg[1] >= '0' && arg[1] <= '9' && (i == 0 || !takesValue(cmd, args[i-1])) {
+			out[i] = " " + arg
+		}
+	}
+	return out
+}
+
+// takesValue says whether the argument after arg is the value of a flag.
+func takesValue(cmd *cobra.Command, arg string) bool {
+	var f *pflag.Flag
+	switch {
+	case strings.Contains(arg, "="):
+	case strings.HasPrefix(arg, "--"):
+		f = lookup(cmd, func(s *pflag.FlagSet) *pflag.Flag { return s.Lookup(arg[2:]) })
+	case len(arg) > 1 && arg[0] == '-':
+		f = lookup(cmd, func(s *pflag.FlagSet) *pflag.Flag { return s.ShorthandLookup(arg[len(arg)-1:]) })
+	}
+	return f != nil && f.NoOptDefVal == ""
+}
+
+func lookup(cmd *cobra.Command, in func(*pflag.FlagSet) *pflag.Flag) *pflag.Flag {
+	if f := in(cmd.Flags()); f != nil {
+		return f
+	}
+	return in(cmd.InheritedFlags())
+}

@@ -1,0 +1,214 @@
+package farread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// FrameOptions tune OpenFrame, OpenArray and OpenChunk. The zero value is right
+// for most: limits follow the client's MaxMemory.
+type FrameOptions struct {
+	cframe.Options
+	// Offset is where the frame, or the chunk, begins in the object.
+	Offset int64
+	// Wrap stands between the frame and its object, for programs that watch or
+	// plan reads; nil: none.
+	Wrap func(*objstore.Object) rangeio.Reader
+}
+
+// A Frame is an open Blosc2 frame with the object it lies in.
+type Frame struct {
+	*cframe.Frame
+	// Object holds the frame, or the index of a sparse one.
+	Object *objstore.Object
+	// Folder is the URI's key of a sparse frame, with its slash; "" otherwise.
+	Folder string
+}
+
+// An Array is an open b2nd array with the frame it lies in.
+type Array struct {
+	*b2nd.Array
+	Source *Frame
+}
+
+// frameEnds says how much of a frame is fetched when it is opened: a head and a
+// tail side by side, which hold the header and the offsets of all but the largest.
+func (c *Client) frameEnds() objstore.OpenOptions {
+	const least = 16 << 10 // where every byte counts; 1 000 offsets and a trailer
+	n := min(max(c.c.Policy.Free, least), objstore.DefaultHead)
+	return objstore.OpenOptions{Head: n, Tail: n}
+}
+
+// OpenFor are the options by which OpenWith opens an object of a format, named as
+// in formats/all, without a request too many: a frame is wanted at both ends.
+func (c *Client) OpenFor(format string) objstore.OpenOptions {
+	if format == all.CFrame || format == all.B2ND {
+		return c.frameEnds()
+	}
+	return objstore.OpenOptions{}
+}
+
+// OpenFrame opens the Blosc2 frame that uri names: a contiguous one in an object,
+// or a sparse one by its folder, with or without the slash, or by the object of
+// its index. It is one phase, two requests side by side, where header and offsets
+// lie in the first and last 64 KiB (16 KiB where the policy is rangeio.Lean); a
+// folder named without its slash costs one phase more.
+func (c *Client) OpenFrame(ctx context.Context, uri string, o FrameOptions) (*Frame, error) {
+	b, key, err := c.Bucket(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" || strings.HasSuffix(key, "/") {
+		return c.openSparse(ctx, b, key, o)
+	}
+	ob, err := c.open(ctx, b, key, c.frameEnds())
+	if errors.Is(err, objstore.ErrNotFound) {
+		if f, err := c.openSparse(ctx, b, key+"/", o); !errors.Is(err, objstore.ErrNotFound) {
+			return f, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.FrameIn(ctx, ob, o)
+}
+
+// FrameIn opens the frame in an object that is open already, at o.Offset. Head
+// and tail that the object has kept cost nothing.
+func (c *Client) FrameIn(ctx context.Context, ob *objstore.Object, o FrameOptions) (*Frame, error) {
+	if dir, base := path.Split(ob.Info().Key); base == cframe.IndexName && o.Offset == 0 {
+		return c.openSparse(ctx, ob.Bucket(), dir, o)
+	}
+	r, err := section(ob, o)
+	if err != nil {
+		return nil, err
+	}
+	f, err := cframe.Open(ctx, r, c.frameOptions(o, ob))
+	if err != nil {
+		return nil, err
+	}
+	return &Frame{Frame: f, Object: ob}, nil
+}
+
+// section is what lies in ob from o.Offset on.
+func section(ob *objstore.Object, o FrameOptions) (rangeio.Reader, error) {
+	var r rangeio.Reader = ob
+	if o.Wrap != nil {
+		r = o.Wrap(ob)
+	}
+	switch {
+	case o.Offset == 0:
+		return r, nil
+	case o.Offset < 0 || o.Offset > ob.Size():
+		return nil, &objstore.Error{Op: "open", Bucket: ob.Bucket().Name(), Key: ob.Info().Key,
+			Err: fmt.Errorf("offset %d of %d bytes: %w", o.Offset, ob.Size(), objstore.ErrInvalid)}
+	}
+	return rangeio.Section(r, o.Offset, ob.Size()-o.Offset), nil
+}
+
+// openSparse opens the sparse frame in a folder.
+func (c *Client) openSparse(ctx context.Context, b objstore.Bucket, folder string, o FrameOptions) (*Frame, error) {
+	if o.Offset != 0 {
+		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: folder, Err: fmt.Errorf("offset in a folder: %w", objstore.ErrInvalid)}
+	}
+	s := &frameSet{c: c, b: b, folder: folder, wrap: o.Wrap}
+	f, err := cframe.OpenSet(ctx, s, c.frameOptions(o, nil))
+	if err != nil {
+		return nil, err
+	}
+	return &Frame{Frame: f, Object: s.index, Folder: folder}, nil
+}
+
+func (c *Client) frameOptions(o FrameOptions, ob *objstore.Object) cframe.Options {
+	if o.Policy == (rangeio.Policy{}) {
+		o.Policy = c.c.Policy
+		if ob != nil {
+			o.Policy = ob.Policy()
+		}
+	}
+	if o.Tail <= 0 {
+		o.Tail = c.frameEnds().Tail
+	}
+	if o.Limits.MaxMeta <= 0 {
+		o.Limits.MaxMeta = c.c.MaxMemory / 2
+	}
+	if o.Limits.MaxDecoded <= 0 {
+		o.Limits.MaxDecoded = min(c.c.MaxMemory/2, formats.DefaultLimits().MaxDecoded)
+	}
+	return o.Options
+}
+
+// frameSet is the folder of a sparse frame as formats see it.
+type frameSet struct {
+	c      *Client
+	b      objstore.Bucket
+	folder string
+	wrap   func(*objstore.Object) rangeio.Reader
+	index  *objstore.Object // the first object, before any other is opened
+}
+
+// Open opens one object.
+func (s *frameSet) Open(ctx context.Context, name string) (rangeio.Reader, error) {
+	o := objstore.OpenOptions{}
+	if name == cframe.IndexName {
+		o = s.c.frameEnds()
+	}
+	ob, err := s.c.open(ctx, s.b, s.folder+name, o)
+	if err != nil {
+		return nil, err
+	}
+	if name == cframe.IndexName {
+		s.index = ob
+	}
+	if s.wrap != nil {
+		return s.wrap(ob), nil
+	}
+	return ob, nil
+}
+
+// List names the objects of the folder.
+func (s *frameSet) List(ctx context.Context) ([]string, error) {
+	var names []string
+	for in, err := range s.b.List(ctx, s.folder) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, strings.TrimPrefix(in.Key, s.folder))
+	}
+	return names, nil
+}
+
+// OpenArray opens the b2nd array that uri names, as OpenFrame does it and at the
+// same cost. A slice is then read by ReadSlice:
+//
+//	a, err := client.OpenArray(ctx, "s3://bucket/x.b2nd", farread.FrameOptions{})
+//	s, err := b2nd.ParseSlice("0:10, 5, ::2")
+//	box, err := s.Resolve(a.Meta().Shape)
+//	err = a.ReadSlice(ctx, dst, box)
+func (c *Client) OpenArray(ctx context.Context, uri string, o FrameOptions) (*Array, error) {
+	f, err := c.OpenFrame(ctx, uri, o)
+	if err != nil {
+		return nil, err
+	}
+	return ArrayOf(f)
+}
+
+// ArrayOf takes a frame for the array that it is; ErrUnsupported when it is none.
+// It makes no request.
+func ArrayOf(f *Frame) (*Array, error) {
+	a, err := b2nd.FromFrame(f.Frame)
+	if err != nil {
+		return nil, err
+	}
+	return &Array{a, f}, nil
+}
