@@ -152,7 +152,7 @@ func (o *DecodeOptions) decodeVL(dst, chunk []byte, p *plan) error {
 	if o.Parallel > 1 && blocks > 1 {
 		ends := make([]int, blocks) // where each block ends in dst
 		for i := range blocks {
-			_, n, err := p.vlBlock(chunk, i)
+			_, n, err := p.h.vlBlock(chunk, i, len(p.dict))
 			if err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func decodeRunVL(dst, chunk []byte, p *plan, from, to int) error {
 	w := getWorker()
 	defer w.release()
 	for i := from; i < to; i++ {
-		src, n, err := p.vlBlock(chunk, i)
+		src, n, err := p.h.vlBlock(chunk, i, len(p.dict))
 		if err != nil {
 			return err
 		}
@@ -206,23 +206,23 @@ func decodeRunVL(dst, chunk []byte, p *plan, from, to int) error {
 }
 
 // vlBlock finds the bytes of block i of a VL chunk and its decoded length.
-func (p *plan) vlBlock(chunk []byte, i int) (src []byte, n int, err error) {
-	s, err := p.h.start(chunk, i, len(p.dict))
+func (h *Header) vlBlock(chunk []byte, i, dict int) (src []byte, n int, err error) {
+	s, err := h.start(chunk, i, dict)
 	if err != nil {
 		return nil, 0, err
 	}
-	end := int32(p.h.CBytes) //nolint:gosec // checked by ParseHeader
-	if i+1 < p.h.Blocks() {
-		if end, err = p.h.start(chunk, i+1, len(p.dict)); err != nil {
+	end := int32(h.CBytes) //nolint:gosec // checked by ParseHeader
+	if i+1 < h.Blocks() {
+		if end, err = h.start(chunk, i+1, dict); err != nil {
 			return nil, 0, err
 		}
 	}
 	if end-s <= 4 {
-		return nil, 0, corrupt("index", int64(p.h.Len()+4*i), "block %d has no room at %d", i, s)
+		return nil, 0, corrupt("index", int64(h.Len()+4*i), "block %d has no room at %d", i, s)
 	}
 	src = chunk[s:end:end]
-	if n = le32(src); n <= 0 || n > p.h.NBytes {
-		return nil, 0, corrupt("block", int64(s), "block %d of %d decoded bytes in a chunk of %d", i, n, p.h.NBytes)
+	if n = le32(src); n <= 0 || n > h.NBytes {
+		return nil, 0, corrupt("block", int64(s), "block %d of %d decoded bytes in a chunk of %d", i, n, h.NBytes)
 	}
 	return src, n, nil
 }

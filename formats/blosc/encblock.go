@@ -79,8 +79,8 @@ func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 	h.Dict = len(dict) > 0
 	blocks, before, off := h.Blocks(), len(dst), h.bodyStart(len(dict))
 	slot := h.BlockBytes() + 4*h.streams(0)
-	dst = grow(dst, off+blocks*slot)
-	body := dst[before+off : before+off+blocks*slot]
+	body, free := places(dst, off, blocks*slot)
+	defer free()
 	lens := make([]int32, blocks)
 	err := par.Do(context.Background(), blocks, max(e.parallel, 1), func(_ context.Context, i int) error {
 		w := getEncWorker()
@@ -100,11 +100,22 @@ func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 	if h.CBytes >= h.Len()+len(src) {
 		return e.appendStored(dst[:before], src), nil
 	}
-	dst = h.appendIndex(dst[:before], lens, dict)
+	dst = h.appendIndex(grow(dst[:before], h.CBytes), lens, dict)
 	for i, n := range lens {
 		dst = append(dst, body[i*slot:i*slot+int(n)]...)
 	}
 	return dst, nil
+}
+
+// places gives n bytes for blocks: where dst has room for them behind the off
+// bytes of an index, there, else lent ones, so that what dst grows by is the
+// length of the chunk.
+func places(dst []byte, off, n int) (body []byte, free func()) {
+	if at := len(dst) + off; cap(dst)-at >= n {
+		return dst[at : at+n : at+n], func() {}
+	}
+	body = bufpool.Get(n)
+	return body, func() { bufpool.Put(body) }
 }
 
 // appendIndex appends header, block starts and dictionary.
@@ -242,8 +253,8 @@ func (e *encoding) appendVL(dst []byte, blocks [][]byte) ([]byte, error) {
 		}
 	}
 	size := ends[len(ends)-1]
-	dst = grow(dst, off+size)
-	body := dst[before+off : before+off+size]
+	body, free := places(dst, off, size)
+	defer free()
 	lens := make([]int32, len(blocks))
 	err := par.Do(context.Background(), len(blocks), max(e.parallel, 1), func(_ context.Context, i int) error {
 		w := getEncWorker()
@@ -259,7 +270,7 @@ func (e *encoding) appendVL(dst []byte, blocks [][]byte) ([]byte, error) {
 	for _, n := range lens {
 		h.CBytes += int(n)
 	}
-	dst = h.appendIndex(dst[:before], lens, nil)
+	dst = h.appendIndex(grow(dst[:before], h.CBytes), lens, nil)
 	for i, n := range lens {
 		at := ends[i] - 4 - len(blocks[i])
 		dst = append(dst, body[at:at+int(n)]...)

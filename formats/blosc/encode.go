@@ -12,8 +12,8 @@ import (
 // A Blosc2 chunk of nothing but zeros, one NaN or another repeated item becomes
 // a special chunk, unless Level is LevelStore. What does not become smaller is
 // stored as it is, so that a chunk is never longer than src and its header.
-// Memory: some copies of a block for each goroutine, and room for all blocks
-// at the end of dst.
+// Memory: two copies of a block for each goroutine, and room for src: what dst
+// has to spare, or else a lent buffer.
 func AppendEncoded(dst, src []byte, o EncodeOptions) ([]byte, error) {
 	e, err := newEncoding(len(src), &o)
 	if err != nil {

@@ -21,29 +21,30 @@ type fixture struct {
 	FileSHA256 string `json:"file_sha256"`
 	Kind       string `json:"kind"` // blosc1, blosc2, malformed
 	Expect     struct {
-		Version   uint8   `json:"version"`
-		Flags     uint8   `json:"flags"`
-		Extended  bool    `json:"extended"`
-		Memcpyed  bool    `json:"memcpyed"`
-		Split     bool    `json:"split"`
-		TypeSize  int     `json:"typesize"`
-		NBytes    int     `json:"nbytes"`
-		BlockSize int     `json:"blocksize"`
-		CBytes    int     `json:"cbytes"`
-		Codec     string  `json:"codec"`
-		Filters   []uint8 `json:"filters"`
-		Metas     []uint8 `json:"filters_meta"`
-		Special   string  `json:"special"`
-		UseDict   bool    `json:"use_dict"`
-		VL        bool    `json:"vlblocks"`
-		SHA256    string  `json:"sha256"`
-		Original  string  `json:"original_sha256"`
-		Undefined bool    `json:"undefined_content"`
-		Mismatch  bool    `json:"reference_mismatch"`
-		Optional  bool    `json:"optional"`
-		Lossy     bool    `json:"lossy"`
-		Ours      string  `json:"ours"` // malformed: error, same_or_error, any
-		Ranges    []struct {
+		Version    uint8   `json:"version"`
+		Flags      uint8   `json:"flags"`
+		Extended   bool    `json:"extended"`
+		Memcpyed   bool    `json:"memcpyed"`
+		Split      bool    `json:"split"`
+		TypeSize   int     `json:"typesize"`
+		NBytes     int     `json:"nbytes"`
+		BlockSize  int     `json:"blocksize"`
+		CBytes     int     `json:"cbytes"`
+		Codec      string  `json:"codec"`
+		Filters    []uint8 `json:"filters"`
+		Metas      []uint8 `json:"filters_meta"`
+		Special    string  `json:"special"`
+		UseDict    bool    `json:"use_dict"`
+		VL         bool    `json:"vlblocks"`
+		SHA256     string  `json:"sha256"`
+		Original   string  `json:"original_sha256"`
+		Undefined  bool    `json:"undefined_content"`
+		Mismatch   bool    `json:"reference_mismatch"`
+		Optional   bool    `json:"optional"`
+		Lossy      bool    `json:"lossy"`
+		BlockShape []int   `json:"blockshape"` // of the array that the chunk is from
+		Ours       string  `json:"ours"`       // malformed: error, same_or_error, any
+		Ranges     []struct {
 			Start, Stop, Unit int
 			SHA256            string `json:"sha256"`
 		} `json:"ranges"`
@@ -91,7 +92,8 @@ func TestFixtures(t *testing.T) {
 		n++
 		t.Run(f.File, func(t *testing.T) {
 			chunk := f.data(t)
-			got, err := blosc.AppendDecoded(nil, chunk)
+			o := blosc.DecodeOptions{BlockShape: f.Expect.BlockShape}
+			got, err := o.AppendDecoded(nil, chunk)
 			if f.Expect.Optional && err != nil && formattest.Allowed(err) {
 				return
 			}
@@ -110,7 +112,7 @@ func TestFixtures(t *testing.T) {
 					t.Errorf("items %d to %d differ", r.Start, r.Stop)
 				}
 			}
-			checkWays(t, blosc.DecodeOptions{}, chunk, got)
+			checkWays(t, o, chunk, got)
 		})
 	}
 	if n < 400 {

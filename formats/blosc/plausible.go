@@ -1,7 +1,5 @@
 package blosc
 
-import "math"
-
 // The most that a byte of a stream can stand for. LZ4, BloscLZ and Snappy: a
 // byte adds at most 255 (64 for three) to a match. Deflate: 258 bytes for two
 // bits at best. Zstd: a block of 128 KiB in three bytes of header and one of data.
@@ -22,12 +20,15 @@ const expansion, always = 16, 1 << 20
 // finds those that cannot, before anything is allocated. What it accepts may
 // still be corrupt. Special chunks are small by nature.
 func (h *Header) plausible(chunk []byte) error {
-	if h.plain() || h.VL || int64(h.NBytes) <= always+expansion*int64(h.CBytes) {
+	if h.plain() || int64(h.NBytes) <= always+expansion*int64(h.CBytes) {
 		return nil
 	}
 	dict, err := h.dictLen(chunk)
 	if err != nil {
 		return err
+	}
+	if h.VL {
+		return h.plausibleVL(chunk, dict)
 	}
 	for i := range h.Blocks() {
 		s, err := h.start(chunk, i, dict)
@@ -58,11 +59,34 @@ func (h *Header) plausibleBlock(src []byte, i int) error {
 			src = src[1:]
 		case n < 0 || n > len(src):
 			return errCut
-		case n > 0 && n != size && int64(size) > min(64+int64(n)*h.Codec.maxExpansion(), math.MaxInt32):
+		case n > 0 && h.tooFar(n, size):
 			return errExpansion
 		default:
 			src = src[n:]
 		}
+	}
+	return nil
+}
+
+// tooFar says that no stream of n bytes can stand for size bytes.
+func (h *Header) tooFar(n, size int) bool {
+	return n != size && int64(size) > 64+int64(n)*h.Codec.maxExpansion()
+}
+
+func (h *Header) plausibleVL(chunk []byte, dict int) error {
+	total := 0
+	for i := range h.Blocks() {
+		src, n, err := h.vlBlock(chunk, i, dict)
+		if err != nil {
+			return err
+		}
+		if h.tooFar(len(src)-4, n) {
+			return inBlock(errExpansion, i, -1)
+		}
+		total += n
+	}
+	if total != h.NBytes {
+		return corrupt("chunk", -1, "blocks of %d bytes in all, not %d", total, h.NBytes)
 	}
 	return nil
 }
