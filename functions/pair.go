@@ -305,9 +305,10 @@ func seal(u Upload) string {
 	return s.String()
 }
 
-// sealOf is another one for every version of an upload.
-func sealOf(u Upload) [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{u.Bucket, u.Key, u.ETag, u.VersionID, u.Sequencer}))
+// sealOf is another one for every version of an upload, and for everything else
+// that is named.
+func sealOf(u Upload, more ...string) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q", append([]string{u.Bucket, u.Key, u.ETag, u.VersionID, u.Sequencer}, more...)))
 }
 
 // pause waits before try n; the first comes at once.

@@ -25,7 +25,7 @@ type Rule struct {
 	Suffix string `json:"suffix,omitempty"` // keys end with it; empty: all
 	Job    string `json:"job"`              // "pack"
 	Format string `json:"format,omitempty"` // container to make; empty: by content
-	Codec  string `json:"codec,omitempty"`  // of formats that compress
+	Codec  string `json:"codec,omitempty"`  // of formats that compress: "zstd", "lz4-9"
 	Chunk  int64  `json:"chunk,omitempty"`  // bytes of one chunk (of a gulp: of one data object); 0: the format's default
 	Out    Out    `json:"out"`
 	Shape  string `json:"shape,omitempty"` // event shape that the local stack delivers; the cloud's wiring decides otherwise
@@ -39,7 +39,7 @@ type Out struct {
 
 // The values that a rule may name. They grow with the formats.
 func jobs() []string    { return []string{"pack"} }
-func outputs() []string { return []string{"", "gulp"} }
+func outputs() []string { return []string{"", "b2nd", "gulp"} }
 func shapes() []string  { return []string{"", "s3", "sqs"} }
 
 // maxOutPrefix leaves most of a key's 1024 bytes to the upload's own name.
@@ -48,6 +48,9 @@ const maxOutPrefix = 256
 // bucketName is S3's rule for bucket names without its rarer exceptions:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// codecText is a codec of Blosc with or without a level.
+var codecText = regexp.MustCompile(`^(blosclz|lz4|lz4hc|zlib|zstd)(-[0-9])?$`)
 
 // RulesSchema is the JSON Schema (2020-12) of a rules document. Validate checks
 // what it says and, besides, that outputs meet neither uploads nor each other.
@@ -98,8 +101,8 @@ func (rs Rules) Validate() error {
 		if !utf8.ValidString(r.Prefix+r.Suffix+r.Out.Prefix) || len(r.Out.Prefix) > maxOutPrefix {
 			bad("prefixes are UTF-8, that of outputs of at most %d bytes", maxOutPrefix)
 		}
-		if r.Codec != "" {
-			bad("codec %q: no format of this version takes a codec", r.Codec)
+		if r.Codec != "" && (r.Format == "gulp" || !codecText.MatchString(r.Codec)) {
+			bad("codec %q: none is taken by gulp; by b2nd blosclz, lz4, lz4hc, zlib or zstd, and after a dash a level from 0 to 9", r.Codec)
 		}
 		if r.Chunk < 0 {
 			bad("chunk %d is negative", r.Chunk)

@@ -14,7 +14,8 @@ import (
 type Single struct {
 	Bucket objstore.Bucket
 	Key    string
-	// Layout names what besides the upload's bytes decides the object's.
+	// Layout names what besides the upload's bytes decides the object's. Another
+	// layout of the same version is written again.
 	Layout      string
 	ContentType string // "": application/octet-stream
 }
@@ -34,7 +35,7 @@ func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill
 	if o.ContentType == "" {
 		o.ContentType = "application/octet-stream"
 	}
-	sum := sealOf(u)
+	sum := sealOf(u, s.Layout)
 	for try := range maxTries {
 		if err := pause(ctx, try); err != nil {
 			return nil, err
@@ -43,7 +44,7 @@ func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill
 		if err != nil {
 			return nil, err
 		}
-		if want, err := wanted(ctx, &clock{src: src}, u, old); err != nil || !want {
+		if want, err := s.wanted(ctx, &clock{src: src}, u, old); err != nil || !want {
 			return nil, err
 		}
 		info, err := put(ctx, s.Bucket, s.Key, old, o, func(w objstore.Writer) error { return fill(ctx, u, w, sum[:]) })
@@ -57,9 +58,9 @@ func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill
 	return nil, fmt.Errorf("%s: %d tries: %w", s.Key, maxTries, ErrBusy)
 }
 
-// wanted: what stands is of an older version, or there is nothing, and u is not
-// itself out of date as far as can be told.
-func wanted(ctx context.Context, c *clock, u Upload, old half) (bool, error) {
+// wanted: what stands is of an older version or another layout, or there is
+// nothing, and u is not itself out of date as far as can be told.
+func (s Single) wanted(ctx context.Context, c *clock, u Upload, old half) (bool, error) {
 	if u.Sequencer == "" {
 		if is, err := c.isCurrent(ctx, u); err != nil || !is {
 			return false, err
@@ -69,5 +70,5 @@ func wanted(ctx context.Context, c *clock, u Upload, old half) (bool, error) {
 		return true, nil
 	}
 	a, err := c.age(ctx, old.of, u)
-	return a == older, err
+	return a == older || a == same && old.info.Meta[MetaLayout] != s.Layout, err
 }

@@ -17,10 +17,11 @@ const (
 	kindZstd
 	kindZip
 	kindJPEG
+	kindNPY
 )
 
 func (k kind) String() string {
-	return [...]string{"upload", "tar", "tar.gz", "tar.zst", "zip", "jpeg"}[k]
+	return [...]string{"upload", "tar", "tar.gz", "tar.zst", "zip", "jpeg", "npy"}[k]
 }
 
 // detect says what an upload is by its first bytes, and where these say
@@ -29,6 +30,8 @@ func detect(head []byte, key string) kind {
 	switch {
 	case isJPEG(head):
 		return kindJPEG
+	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
+		return kindNPY
 	case bytes.HasPrefix(head, []byte{0x1F, 0x8B}):
 		return kindGzip
 	case bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}), // a frame

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
@@ -27,24 +29,32 @@ func New(o Options) functions.JobMaker {
 		if r.Chunk > 0 {
 			return nil, fmt.Errorf("chunk %d: a worker writes one pair for each upload; farread pack writes datasets: %w", r.Chunk, errRule)
 		}
-		return &Job{Out: out, Prefix: r.Out.Prefix, Options: o}, nil
+		enc, err := ParseCodec(r.Codec)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", err, errRule)
+		}
+		return &Job{Out: out, Prefix: r.Out.Prefix, Format: r.Format, Encode: enc, Options: o}, nil
 	}
 }
 
 var errRule = errors.New("rule without effect")
 
-// A Job packs uploads into gulp pairs under Prefix of Out. It implements
-// functions.Job and is safe for concurrent use.
+// A Job packs uploads under Prefix of Out: images into gulp pairs, arrays into
+// b2nd. It implements functions.Job and is safe for concurrent use.
 type Job struct {
 	Out     objstore.Bucket
 	Prefix  string
+	Format  string              // what to make of uploads: "gulp", "b2nd"; "": by content
+	Encode  blosc.EncodeOptions // of arrays; see DefaultEncode
 	Options Options
 }
 
 // Run packs the upload u of src. An archive's key gets ".gulp" and ".gmeta"; a
 // "_SUCCESS" or "manifest.json" packs its folder. A JPEG or a labels file by
-// itself is functions.ErrSkip: it waits for its folder's marker. It writes
-// nothing and returns nothing when this version, or a newer one, is packed.
+// itself is functions.ErrSkip: it waits for its folder's marker. A .npy gets
+// ".b2nd", a .npz an object for each member, "x.npz/name.b2nd", and raw data with
+// a note beside them (npy.Note) are an array, too. It writes nothing and returns
+// nothing when this version, or a newer one, is packed.
 func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
 	folder, _, closing := functions.Closing(u.Key)
 	if isLabels(u.Key) {
@@ -62,6 +72,18 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 		u.ETag, u.VersionID = info.ETag, info.VersionID
 	}
 	u.Size = info.Size
+	if !closing {
+		k, err := kindOf(ctx, obj)
+		if err != nil {
+			return nil, err
+		}
+		if infos, ok, err := j.arrays(ctx, src, u, obj, k); ok || err != nil {
+			return infos, err
+		}
+	}
+	if j.Format != "" && j.Format != gulp.Format {
+		return nil, fail("upload", u.Key, -1, unsupported("no array, and the rule makes %s", j.Format))
+	}
 	first, err := j.source(ctx, src, obj)
 	if err != nil {
 		return nil, err
@@ -187,6 +209,10 @@ func Command(r functions.Rule, u functions.Upload) string {
 		from = folder
 	}
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	suffix := gulp.DataSuffix
+	if ext := path.Ext(u.Key); r.Format == b2nd.Format || ext == npySuffix || ext == ".npz" {
+		suffix = ArraySuffix
+	}
 	return "farread pack " + quote("s3://"+u.Bucket+"/"+from) + " " +
-		quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, gulp.DataSuffix))
+		quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, suffix))
 }

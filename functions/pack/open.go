@@ -38,7 +38,7 @@ func Archive(ctx context.Context, obj *objstore.Object, o Options) (Source, erro
 	case kindJPEG:
 		return nil, fail("upload", info.Key, -1, unsupported("a single JPEG: put images into an archive, or close their folder with _SUCCESS"))
 	default:
-		return nil, fail("upload", info.Key, 0, unsupported("not an archive of JPEGs"))
+		return nil, fail("upload", info.Key, 0, unsupported("neither an archive of JPEGs nor an array"))
 	}
 	if about.Labels, err = objectLabels(ctx, obj); err != nil {
 		return nil, err

@@ -1,0 +1,113 @@
+package npy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/internal/nd"
+)
+
+// NoteSuffix is added to the name of raw data for the name of its note:
+// grid.raw lies beside grid.raw.json.
+const NoteSuffix = ".json"
+
+// MaxNote is the longest text of a note that is looked at: as long as the
+// longest header of a .npy of version 1.
+const MaxNote = 64 << 10
+
+// A Note says what raw bytes are, in a small JSON object beside them:
+//
+//	{"dtype": "<f4", "shape": [120, 256, 256], "order": "C", "offset": 0}
+//
+// The dtype is NumPy's text. The order is "C" unless it says "F", where the first
+// axis runs fastest; the offset is how many bytes come before the items.
+type Note struct {
+	DType   dtype.DType
+	Shape   []int64
+	Fortran bool
+	Offset  int64
+}
+
+// Header is what the header of a .npy would say.
+func (n Note) Header() Header {
+	return Header{DType: n.DType, Fortran: n.Fortran, Shape: n.Shape}
+}
+
+type noteText struct {
+	DType  string  `json:"dtype"`
+	Shape  []int64 `json:"shape"`
+	Order  string  `json:"order,omitempty"`
+	Offset int64   `json:"offset,omitempty"`
+}
+
+// ParseNote reads a note. Fields that are unknown or missing, and shapes that no
+// array can have, are formats.ErrCorrupt.
+func ParseNote(p []byte) (Note, error) {
+	var t noteText
+	fail := func(err error) (Note, error) {
+		return Note{}, &formats.Error{Format: "note", Off: -1, Err: err}
+	}
+	if len(p) > MaxNote {
+		return fail(fmt.Errorf("%d bytes of JSON, over %d: %w", len(p), MaxNote, formats.ErrTooLarge))
+	}
+	d := json.NewDecoder(bytes.NewReader(p))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return fail(fmt.Errorf("%w: %w", err, formats.ErrCorrupt))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fail(fmt.Errorf("text after the object: %w", formats.ErrCorrupt))
+	}
+	switch {
+	case t.DType == "" || t.Shape == nil:
+		return fail(fmt.Errorf("dtype and shape are needed: %w", formats.ErrCorrupt))
+	case t.Order != "" && t.Order != "C" && t.Order != "F":
+		return fail(fmt.Errorf("order %q is neither C nor F: %w", t.Order, formats.ErrCorrupt))
+	case t.Offset < 0:
+		return fail(fmt.Errorf("offset %d is negative: %w", t.Offset, formats.ErrCorrupt))
+	}
+	n := Note{Fortran: t.Order == "F", Shape: t.Shape, Offset: t.Offset}
+	var err error
+	if n.DType, err = dtype.Parse(t.DType); err != nil {
+		return fail(err)
+	}
+	if err := n.Header().check(); err != nil {
+		return fail(err)
+	}
+	return n, nil
+}
+
+// check holds the shape to what a .npy could have.
+func (h Header) check() error {
+	if len(h.Shape) > nd.MaxDims {
+		return fmt.Errorf("%d axes, over %d: %w", len(h.Shape), nd.MaxDims, formats.ErrTooLarge)
+	}
+	for _, s := range h.Shape {
+		if s < 0 {
+			return fmt.Errorf("shape %v has a negative length: %w", h.Shape, formats.ErrCorrupt)
+		}
+	}
+	_, err := h.NBytes()
+	return err
+}
+
+// AppendNote appends the text of n and a line end.
+func AppendNote(dst []byte, n Note) ([]byte, error) {
+	t := noteText{DType: n.DType.String(), Shape: n.Shape, Offset: n.Offset}
+	if t.Shape == nil {
+		t.Shape = []int64{}
+	}
+	if n.Fortran {
+		t.Order = "F"
+	}
+	p, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(dst, p...), '\n'), nil
+}

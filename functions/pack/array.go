@@ -1,0 +1,276 @@
+package pack
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// npySuffix is that of the members of a .npz.
+const npySuffix = ".npy"
+
+// An Array is an n-d array of an upload: a .npy, a member of a .npz, or raw bytes
+// with a note that says what they are.
+type Array struct {
+	Name   string // of the member, without .npy; "" where the upload is one array
+	DType  dtype.DType
+	Shape  []int64
+	NBytes int64 // of its items
+
+	header npy.Header
+	// Where the items can be read in any order: from byte base of r.
+	r    rangeio.Reader
+	base int64
+	// Else each opens them from front to end.
+	each func(ctx context.Context, f func(items io.Reader) error) error
+}
+
+// ArrayOptions tune Arrays. The zero value is right for .npy and .npz.
+type ArrayOptions struct {
+	Limits Limits
+	// Note says what the object's bytes are; nil: they say it themselves.
+	Note *npy.Note
+}
+
+// ArrayWrite says how an array is written. The zero value is right for most.
+type ArrayWrite struct {
+	Write b2nd.WriteOptions
+	// ChunkShape and BlockShape; nil: b2nd.DefaultShapes, of the axes in reverse
+	// where the source is in Fortran order, so that a chunk is one piece of it.
+	ChunkShape, BlockShape []int
+	// Progress is called from the goroutines that read. nil: nobody asks.
+	Progress func(done, total int64)
+}
+
+// Arrays finds the arrays of an object by its content. It costs the request that
+// opened the object, for a .npz those of its directory and one for each member.
+// What holds no arrays is formats.ErrUnsupported.
+func Arrays(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array, error) {
+	if o.Note != nil {
+		a, err := rawArray(obj, *o.Note)
+		return []Array{a}, err
+	}
+	k, err := kindOf(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	switch k {
+	case kindNPY:
+		a, err := npyArray(ctx, obj)
+		return []Array{a}, err
+	case kindZip:
+		return members(ctx, obj, o)
+	case kindNone, kindTar, kindGzip, kindZstd, kindJPEG:
+	}
+	return nil, fail("upload", obj.Info().Key, -1, unsupported("neither .npy nor .npz, and no note says what the bytes are"))
+}
+
+func rawArray(obj *objstore.Object, n npy.Note) (Array, error) {
+	a, err := newArray("", n.Header())
+	if err != nil {
+		return Array{}, err
+	}
+	if have := obj.Size() - n.Offset; have != a.NBytes {
+		return Array{}, fail("raw", obj.Info().Key, n.Offset, corrupt("%d bytes from here on, and the note says %d", max(have, 0), a.NBytes))
+	}
+	a.r, a.base = obj, n.Offset
+	return a, nil
+}
+
+func npyArray(ctx context.Context, obj *objstore.Object) (Array, error) {
+	// The header lies in the head that Open has kept, unless its type is a long one.
+	h, n, err := npy.ReadHeader(bufio.NewReader(io.NewSectionReader(obj.WithContext(ctx), 0, obj.Size())))
+	if err != nil {
+		return Array{}, err
+	}
+	a, err := newArray("", h)
+	if err != nil {
+		return Array{}, err
+	}
+	// As NumPy does, more bytes than the array needs are left alone.
+	if have := obj.Size() - n; have < a.NBytes {
+		return Array{}, fail("npy", obj.Info().Key, n, corrupt("truncated: %d bytes of items, the header says %d", have, a.NBytes))
+	}
+	a.r, a.base = obj, n
+	return a, nil
+}
+
+func newArray(name string, h npy.Header) (Array, error) {
+	n, err := h.NBytes()
+	if err != nil {
+		return Array{}, err
+	}
+	h.DType = h.DType.Packed()
+	return Array{Name: name, DType: h.DType, Shape: h.Shape, NBytes: n, header: h}, nil
+}
+
+// errEnough ends a walk through an archive.
+var errEnough = errors.New("found")
+
+// members reads the headers of a .npz. Names are checked as those of any archive;
+// members that are no arrays make it one that is no .npz.
+func members(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array, error) {
+	l := o.Limits.WithDefaults()
+	z, err := openZip(ctx, obj, About{Format: "npz", Name: stemOf(obj.Info().Key), Size: obj.Size()}, l)
+	if err != nil {
+		return nil, err
+	}
+	var out []Array
+	seen := map[string]bool{}
+	err = z.Each(ctx, func(e File, r io.Reader) error {
+		part := fmt.Sprintf("%q", e.Name)
+		name, ok := strings.CutSuffix(e.Name, npySuffix)
+		switch {
+		case isJunk(e.Name):
+			return nil
+		case !ok || path.Base(name) == "":
+			return fail("npz", part, e.Off, unsupported("not a .npy"))
+		case seen[name]:
+			return fail("npz", part, e.Off, corrupt("a second member of this name"))
+		}
+		seen[name] = true
+		h, n, err := npy.ReadHeader(r)
+		if err != nil {
+			return fail("npz", part, e.Off, err)
+		}
+		a, err := newArray(name, h)
+		if err != nil {
+			return fail("npz", part, e.Off, err)
+		}
+		if e.Size-n < a.NBytes {
+			return fail("npz", part, e.Off, corrupt("truncated: %d bytes of items, the header says %d", e.Size-n, a.NBytes))
+		}
+		a.each = func(ctx context.Context, f func(io.Reader) error) error {
+			return member1(ctx, z, e.Name, n, a.NBytes, f)
+		}
+		out = append(out, a)
+		return nil
+	})
+	if err == nil && len(out) == 0 {
+		err = fail("npz", obj.Info().Key, -1, unsupported("no arrays"))
+	}
+	return out, err
+}
+
+// member1 streams the items of one member. What f reads to its end is checked
+// against the archive's CRC.
+func member1(ctx context.Context, z *zipped, name string, skip, n int64, f func(io.Reader) error) error {
+	err := z.Each(ctx, func(e File, r io.Reader) error {
+		if e.Name != name {
+			return nil
+		}
+		if _, err := io.CopyN(io.Discard, r, skip); err != nil {
+			return err
+		}
+		if err := f(io.LimitReader(r, n)); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, r); err != nil { // the CRC comes with the end
+			return err
+		}
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	if err == nil {
+		err = fail("npz", fmt.Sprintf("%q", name), -1, fmt.Errorf("no longer there: %w", formats.ErrNoEntry))
+	}
+	return err
+}
+
+// Write writes the array as a b2nd frame into w, which is then to be committed.
+// Memory is bounded by o.Write.MaxMemory, whatever the size and the order of the
+// items. Cost: each byte of the source is read once, in requests of a chunk, or
+// of 8 MiB from a .npz.
+func (a Array) Write(ctx context.Context, w cframe.Output, o ArrayWrite) error {
+	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
+	if a.header.Fortran && m.ChunkShape == nil && m.BlockShape == nil {
+		rev := slices.Clone(a.Shape)
+		slices.Reverse(rev)
+		m.ChunkShape, m.BlockShape = b2nd.DefaultShapes(rev, a.DType.ItemSize())
+		slices.Reverse(m.ChunkShape)
+		slices.Reverse(m.BlockShape)
+	}
+	var done atomic.Int64
+	progress := func(n int) {
+		if o.Progress != nil {
+			o.Progress(done.Add(int64(n)), a.NBytes)
+		}
+	}
+	switch {
+	case a.r != nil:
+		return a.writeBoxes(ctx, w, m, o.Write, a.r, a.base, progress)
+	case !a.header.Fortran:
+		return a.writeStream(ctx, w, m, o.Write, progress)
+	}
+	return a.writeHeld(ctx, w, m, o.Write, progress)
+}
+
+// writeBoxes reads the source in any order.
+func (a Array) writeBoxes(ctx context.Context, w cframe.Output, m b2nd.Meta, o b2nd.WriteOptions, r rangeio.Reader, base int64, progress func(int)) error {
+	read := func(ctx context.Context, box b2nd.Box, dst []byte) error {
+		err := a.header.ReadBox(ctx, r, base, dst, box)
+		progress(len(dst))
+		return err
+	}
+	return b2nd.WriteFrom(ctx, w, m, read, o)
+}
+
+// writeStream takes the items as they come.
+func (a Array) writeStream(ctx context.Context, w cframe.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
+	b, err := b2nd.NewWriter(w, m, o)
+	if err != nil {
+		return err
+	}
+	defer b.Abort()
+	err = a.each(ctx, func(items io.Reader) error { //nolint:contextcheck // one chunk is encoded to its end
+		_, err := b.ReadFrom(&tap{r: items, on: progress})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.Close() //nolint:contextcheck // in memory, and in w
+}
+
+// heldShare is the part of the memory that a member in Fortran order may take
+// while it is turned: the writer needs the rest.
+const heldShare = 2
+
+// writeHeld turns a compressed member in Fortran order in memory: it can neither
+// be read in another order nor be written in its own.
+func (a Array) writeHeld(ctx context.Context, w cframe.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
+	most := o.MaxMemory
+	if most == 0 {
+		most = b2nd.DefaultMaxMemory
+	}
+	if a.NBytes > most/heldShare {
+		return fail("npz", fmt.Sprintf("%q", a.Name+npySuffix), -1,
+			tooLarge("%d bytes in Fortran order, over %d: unpack the archive and pack its .npy", a.NBytes, most/heldShare))
+	}
+	p := make([]byte, a.NBytes)
+	if err := a.each(ctx, func(items io.Reader) error {
+		_, err := io.ReadFull(items, p)
+		return err
+	}); err != nil {
+		return err
+	}
+	o.MaxMemory = most - a.NBytes
+	return a.writeBoxes(ctx, w, m, o, rangeio.FromReaderAt(bytes.NewReader(p), a.NBytes), 0, progress)
+}

@@ -1,0 +1,227 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+)
+
+const (
+	// arrayLayout changes when the same upload would give another array.
+	arrayLayout = "b2nd-1"
+	// arrayMemory is what a worker may take for buffers. With its other half for
+	// codecs, requests and the runtime it stays below 256 MiB.
+	arrayMemory = 128 << 20
+	// ArraySuffix is that of the objects that hold arrays.
+	ArraySuffix = ".b2nd"
+	// sealName is the vlmetalayer that tells one version of an upload from another
+	// of the same content: {"source": 64 hex digits}.
+	sealName = "farread"
+)
+
+// DefaultEncode is how the values of arrays are stored unless somebody says
+// otherwise: zstd at level 1 with shuffle, as python-blosc2 does.
+func DefaultEncode() blosc.EncodeOptions {
+	return blosc.EncodeOptions{Codec: blosc.Zstd, Level: 1}
+}
+
+// ParseCodec reads the codec of a rule or of a flag: a name, or a name and a
+// level from 0, which stores, to 9, "zstd-9". "" is DefaultEncode.
+func ParseCodec(text string) (blosc.EncodeOptions, error) {
+	o := DefaultEncode()
+	if text == "" {
+		return o, nil
+	}
+	name, level, ok := strings.Cut(text, "-")
+	codecs := []blosc.Codec{blosc.BloscLZ, blosc.LZ4, blosc.LZ4HC, blosc.Zlib, blosc.Zstd}
+	i := slices.IndexFunc(codecs, func(c blosc.Codec) bool { return c.String() == name })
+	if i < 0 {
+		return o, fmt.Errorf("codec %q is not one of %v", name, codecs)
+	}
+	if o.Codec = codecs[i]; o.Codec != blosc.Zstd {
+		o.Level = 0 // the library's own
+	}
+	if !ok {
+		return o, nil
+	}
+	n, err := strconv.Atoi(level)
+	if err != nil || n < 0 || n > 9 {
+		return o, fmt.Errorf("level %q of codec %s is not 0 to 9", level, name)
+	}
+	if o.Level = n; n == 0 {
+		o.Level = blosc.LevelStore
+	}
+	return o, nil
+}
+
+// arrays packs an upload that holds arrays, or raw data or the note that belongs
+// to them. ok is false for anything else.
+func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, k kind) (infos []objstore.Info, ok bool, err error) {
+	switch k {
+	case kindNPY:
+		infos, err = j.publishArrays(ctx, src, u, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
+		return infos, true, err
+	case kindZip:
+		if is, err := isNPZ(ctx, obj); err != nil || !is {
+			return nil, false, err
+		}
+		infos, err = j.publishArrays(ctx, src, u, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
+		return infos, true, err
+	case kindNone:
+		return j.raw(ctx, src, u, obj)
+	case kindTar, kindGzip, kindZstd, kindJPEG:
+	}
+	return nil, false, nil
+}
+
+// isNPZ: a zip whose first file is a .npy, whatever it is called; Arrays then
+// insists on all of them. Most zips are told from it without another request.
+func isNPZ(ctx context.Context, obj *objstore.Object) (bool, error) {
+	head := make([]byte, min(sniff, obj.Size()))
+	if err := readFull(ctx, obj, head, 0); err != nil {
+		return false, err
+	}
+	if len(head) < zipLocalLen || binary.LittleEndian.Uint32(head) != zipLocalSig {
+		return strings.HasSuffix(obj.Info().Key, ".npz"), nil
+	}
+	name := head[zipLocalLen:]
+	name = name[:min(len(name), int(binary.LittleEndian.Uint16(head[26:])))]
+	return bytes.HasSuffix(name, []byte(npySuffix)), nil
+}
+
+// raw packs raw data by their note, whichever of the two came last.
+func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object) (infos []objstore.Info, ok bool, err error) {
+	if data, is := strings.CutSuffix(u.Key, npy.NoteSuffix); is && data != "" {
+		if note, err := readNote(ctx, obj); err == nil {
+			return j.noted(ctx, src, u, data, note, obj.Info())
+		}
+	}
+	beside, err := objstore.Open(ctx, src, u.Key+npy.NoteSuffix, objstore.OpenOptions{})
+	if errors.Is(err, objstore.ErrNotFound) {
+		if j.Format == b2nd.Format {
+			return nil, true, fmt.Errorf("raw data wait for their note %s: %w", path.Base(u.Key)+npy.NoteSuffix, functions.ErrSkip)
+		}
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	note, err := readNote(ctx, beside)
+	if err != nil {
+		return nil, true, err
+	}
+	infos, err = j.publishArrays(ctx, src, u, noteLayout(beside.Info()), ArrayOptions{Note: &note})
+	return infos, true, err
+}
+
+// noted packs the data of a note whose event came. The output is made of the
+// data's current version: that is the upload that it stands for.
+func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note npy.Note, at objstore.Info) ([]objstore.Info, bool, error) {
+	data, err := src.Head(ctx, key)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil, true, fmt.Errorf("a note waits for its data %s: %w", path.Base(key), functions.ErrSkip)
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	of := functions.Upload{Bucket: u.Bucket, Key: key, ETag: data.ETag, VersionID: data.VersionID, Size: data.Size}
+	infos, err := j.publishArrays(ctx, src, of, noteLayout(at), ArrayOptions{Note: &note})
+	return infos, true, err
+}
+
+// readNote reads an object that may be a note. What is none is formats.ErrCorrupt,
+// or too large to be one.
+func readNote(ctx context.Context, obj *objstore.Object) (npy.Note, error) {
+	if obj.Size() > npy.MaxNote {
+		return npy.Note{}, tooLarge("a note of %d bytes", obj.Size())
+	}
+	p := make([]byte, obj.Size())
+	if err := readFull(ctx, obj, p, 0); err != nil {
+		return npy.Note{}, err
+	}
+	return npy.ParseNote(p)
+}
+
+// noteLayout: another note makes another array of the same data.
+func noteLayout(note objstore.Info) string { return arrayLayout + " note " + note.ETag }
+
+// publishArrays makes one object of every array of u.
+func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u functions.Upload, layout string, o ArrayOptions) ([]objstore.Info, error) {
+	if j.Format != "" && j.Format != b2nd.Format {
+		return nil, fail("upload", u.Key, -1, unsupported("arrays, and the rule makes %s", j.Format))
+	}
+	if err := fits(ctx, u.Size); err != nil {
+		return nil, err
+	}
+	obj, err := open(ctx, src, u)
+	if err != nil {
+		return nil, err
+	}
+	list, err := Arrays(ctx, obj, o)
+	if err != nil {
+		return nil, err
+	}
+	var infos []objstore.Info
+	for _, a := range list {
+		key := u.Key
+		if a.Name != "" {
+			key += "/" + a.Name
+		}
+		s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, key, ArraySuffix), Layout: layout + j.codecLayout()}
+		is, err := s.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
+			if err := j.stillNoted(ctx, src, u, layout, o); err != nil {
+				return err
+			}
+			return a.Write(ctx, w, ArrayWrite{Write: b2nd.WriteOptions{Encode: j.Encode, MaxMemory: arrayMemory, VLMetalayers: []cframe.Metalayer{sealLayer(seal)}}})
+		})
+		if err != nil {
+			return infos, err
+		}
+		infos = append(infos, is...)
+	}
+	return infos, nil
+}
+
+// stillNoted: a note that was replaced since it was read gives the event back.
+// The worker that wrote by the newer one must not be followed by this one.
+func (j *Job) stillNoted(ctx context.Context, src objstore.Bucket, u functions.Upload, layout string, o ArrayOptions) error {
+	if o.Note == nil {
+		return nil
+	}
+	now, err := src.Head(ctx, u.Key+npy.NoteSuffix)
+	if err != nil {
+		return err
+	}
+	if noteLayout(now) != layout {
+		return fmt.Errorf("the note of %s changed meanwhile: %w", u.Key, objstore.ErrUnavailable)
+	}
+	return nil
+}
+
+func (j *Job) codecLayout() string {
+	if j.Encode.Codec == DefaultEncode().Codec && j.Encode.Level == DefaultEncode().Level {
+		return ""
+	}
+	return fmt.Sprintf(" %s-%d", j.Encode.Codec, j.Encode.Level)
+}
+
+// sealLayer is msgpack: a map of one entry, both of its sides text.
+func sealLayer(seal []byte) cframe.Metalayer {
+	p := append([]byte{0x81, 0xa0 | 6}, "source"...)
+	p = append(p, 0xd9, byte(hex.EncodedLen(len(seal))))
+	return cframe.Metalayer{Name: sealName, Data: hex.AppendEncode(p, seal)}
+}
