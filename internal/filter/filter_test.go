@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -218,27 +219,17 @@ func TestCells(t *testing.T) {
 
 // cellsOracle sorts the items by cell, then by place.
 func cellsOracle(raw []byte, width int, shape []int, cell int) []byte {
-	items := len(raw) / width
-	type key struct{ cell, item int }
-	var keys []key
-	for i := range items {
+	byCell := make([][]byte, len(raw)/width)
+	for i := range byCell {
 		rest, mul, c := i, 1, 0
 		for d := len(shape) - 1; d >= 0; d-- {
 			c += rest % shape[d] / cell * mul
 			mul *= (shape[d] + cell - 1) / cell
 			rest /= shape[d]
 		}
-		keys = append(keys, key{c, i})
+		byCell[c] = append(byCell[c], raw[i*width:(i+1)*width]...)
 	}
-	var out []byte
-	for c := range items {
-		for _, k := range keys {
-			if k.cell == c {
-				out = append(out, raw[k.item*width:(k.item+1)*width]...)
-			}
-		}
-	}
-	return out
+	return slices.Concat(byCell...)
 }
 
 func TestCellsRefuses(t *testing.T) {

@@ -171,11 +171,11 @@ func TestAgainstOracle(t *testing.T) {
 	for _, width := range []int{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 16, 17, 20, 24, 31, 32, 33, 48, 64, 255, 256, 1000, 9000} {
 		w := max(width, 1)
 		lengths := []int{0, 1, 2, 3, w - 1, w + 1}
-		for _, items := range []int{1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 255, 256, 257, 300, 511, 512, 513, 1023, 1024, 1025, 2048, 2055, 4099, 8200, 16384 + 264} {
+		for i, items := range []int{1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 127, 129, 255, 257, 300, 511, 513, 1023, 1025, 2055, 4099, 8200} {
 			if items > 2100 && w > 8 || items > 300 && w > 20 || items > 20 && w > 300 {
 				continue
 			}
-			lengths = append(lengths, items*w, items*w+w-1, items*w+1)
+			lengths = append(lengths, items*w+[]int{0, w - 1, 1}[i%3])
 		}
 		for i, n := range lengths {
 			raw := random(n, uint64(width))
