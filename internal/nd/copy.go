@@ -68,6 +68,7 @@ func Copy(dst []byte, dOff int64, ds []int64, src []byte, sOff int64, ss, n []in
 		m++
 	}
 	c.axes = s[:3*m]
+	c.tile()
 	if m == 0 {
 		copy(dst[dOff:dOff+int64(item)], src[sOff:sOff+int64(item)])
 		return
@@ -81,6 +82,38 @@ type copier struct {
 	dst, src []byte
 	axes     []int64
 	item     int
+	tiled    bool // the last two axes are walked in tiles
+}
+
+// tileSide is the side of a tile in items: its rows on both sides stay in the
+// first cache for every size of a number.
+const tileSide = 32
+
+// tile looks for a transposition: rows of dst whose items lie far apart in src,
+// while another axis has them side by side. That axis becomes the last but one,
+// so that each cache line of src serves several rows at once.
+func (c *copier) tile() {
+	last := len(c.axes) - 3
+	if last < 3 || abs(c.axes[last+1]) >= abs(c.axes[last+2]) {
+		return
+	}
+	best := -1
+	for i := 0; i < last; i += 3 {
+		if s := abs(c.axes[i+2]); s < abs(c.axes[last+2]) && (best < 0 || s < abs(c.axes[best+2])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return
+	}
+	axis := [3]int64(c.axes[best:])
+	copy(c.axes[best:last], c.axes[best+3:last])
+	copy(c.axes[last-3:], axis[:])
+	c.tiled = true
+}
+
+func abs(x int64) int64 {
+	return max(x, -x)
 }
 
 func (c *copier) copy(axis int, d, s int64) {
@@ -89,10 +122,31 @@ func (c *copier) copy(axis int, d, s int64) {
 		c.row(n, d, ds, s, ss)
 		return
 	}
+	if c.tiled && axis+6 == len(c.axes) {
+		c.tiles(axis, d, s)
+		return
+	}
 	for range n {
 		c.copy(axis+3, d, s)
 		d += ds
 		s += ss
+	}
+}
+
+// tiles copies the last two axes.
+func (c *copier) tiles(axis int, d, s int64) {
+	n, ds, ss := c.axes[axis], c.axes[axis+1], c.axes[axis+2]
+	rn, rds, rss := c.axes[axis+3], c.axes[axis+4], c.axes[axis+5]
+	for i := int64(0); i < n; i += tileSide {
+		for k := int64(0); k < rn; k += tileSide {
+			w := min(tileSide, rn-k)
+			td, ts := d+i*ds+k*rds, s+i*ss+k*rss
+			for range min(tileSide, n-i) {
+				c.row(w, td, rds, ts, rss)
+				td += ds
+				ts += ss
+			}
+		}
 	}
 }
 

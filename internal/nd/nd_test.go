@@ -343,6 +343,45 @@ func throughBlocks(t *rapid.T, a []byte, shape []int64, b nd.Box, chunk, block [
 	return dst
 }
 
+// Transposed and reversed views, past the sides of tiles.
+func TestCopyStrided(t *testing.T) {
+	for _, item := range []int{1, 2, 3, 4, 8, 16} {
+		for _, shape := range [][]int64{{1}, {70, 33}, {33, 5, 41}, {2, 3, 4, 5}, {64, 32}, {3, 1, 100}} {
+			total, _ := nd.Prod(shape)
+			src := count(total, item)
+			ds, ss := nd.Strides(shape, item), nd.StridesF(shape, item)
+			off := (shape[0] - 1) * ss[0]
+			ss[0] = -ss[0] // the first axis backwards
+			got := make([]byte, len(src))
+			nd.Copy(got, 0, ds, src, off, ss, shape, item)
+			want := make([]byte, 0, len(src))
+			at := make([]int64, len(shape))
+			for range total {
+				s := off
+				for i, x := range at {
+					s += x * ss[i]
+				}
+				want = append(want, src[s:s+int64(item)]...)
+				for i := len(at) - 1; i >= 0; i-- {
+					if at[i]++; at[i] < shape[i] {
+						break
+					}
+					at[i] = 0
+				}
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%v of %d bytes: wrong items", shape, item)
+			}
+			// And back: dst is the one with the odd strides.
+			back := make([]byte, len(src))
+			nd.Copy(back, off, ss, got, 0, ds, shape, item)
+			if !bytes.Equal(back, src) {
+				t.Errorf("%v of %d bytes: not the same after going back", shape, item)
+			}
+		}
+	}
+}
+
 func ends(at, n, limit []int64) []int64 {
 	end := make([]int64, len(at))
 	for i := range end {
@@ -402,5 +441,20 @@ func BenchmarkCopyPart(b *testing.B) {
 				box.CopyPart(dst, counts, src, shape, &p, c.item)
 			}
 		})
+	}
+}
+
+func BenchmarkTranspose(b *testing.B) {
+	for _, n := range []int64{1000, 1024} {
+		for _, item := range []int{1, 4, 8} {
+			b.Run(fmt.Sprintf("%dx%d", n, item), func(b *testing.B) {
+				shape := []int64{n, n}
+				src, dst := make([]byte, n*n*int64(item)), make([]byte, n*n*int64(item))
+				b.SetBytes(int64(len(dst)))
+				for b.Loop() {
+					nd.Copy(dst, 0, nd.Strides(shape, item), src, 0, nd.StridesF(shape, item), shape, item)
+				}
+			})
+		}
 	}
 }
