@@ -296,6 +296,23 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// What python-blosc2 4.14.1 put into the metalayers of the b2nd fixtures.
+func TestTextsOfBlosc2(t *testing.T) {
+	for _, text := range []string{
+		"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", ">i4", "<f2", "<f4", "<f8", ">f8", "<c8", "<c16", "|S3", "|S7", "<U5", "<M8[D]", "<M8[ns]", "<m8[s]",
+		"[('a', '<i4'), ('b', '<f8')]", "[('id', '<i4'), ('xy', '<f8', (2,)), ('tag', 'S3')]",
+	} {
+		if got := parse(t, text).String(); got != text {
+			t.Errorf("%s written as %s", text, got)
+		}
+	}
+	// A structured array made with gaps; NumPy says "aligned", which offsets tell.
+	d := parse(t, "{'names': ['a', 'b'], 'formats': ['<i4', '<i8'], 'offsets': [0, 8], 'itemsize': 16, 'aligned': True}")
+	if got, want := d.Packed().String(), "[('a', '<i4'), ('f1', 'V4'), ('b', '<i8')]"; d.ItemSize() != 16 || got != want {
+		t.Errorf("%s of %d bytes, want %s", got, d.ItemSize(), want)
+	}
+}
+
 func TestView(t *testing.T) {
 	v, err := dtype.Opaque(4).View(parse(t, ">f4"))
 	if err != nil || v.String() != ">f4" {

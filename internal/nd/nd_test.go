@@ -220,11 +220,11 @@ func TestHugeAxes(t *testing.T) {
 		var p nd.Part
 		found := int64(0)
 		for _, origin := range g.Meet(b, []int64{0}, shape) {
-			end := n
+			end := int64(n)
 			if origin[0] < n-c.cells {
-				end = int(origin[0] + c.cells)
+				end = origin[0] + c.cells
 			}
-			if !b.Part(&p, origin, []int64{int64(end)}) {
+			if !b.Part(&p, origin, []int64{end}) {
 				t.Fatalf("[%s] cell at %d", c.text, origin)
 			}
 			found += p.N[0]
