@@ -12,32 +12,40 @@ type bloscLZEncoder struct {
 	table [1 << blzHashLog]uint32
 }
 
-// encode returns the stream's length, or 0 if it does not fit into dst.
+// encode returns the stream's length, or 0 if it does not fit into dst. Lower
+// levels look at fewer places the longer they find nothing, and at fewer bits of
+// the hash, which keeps the table in the first-level cache.
 func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 	if len(src) == 0 {
 		return 0 // no stream decodes to nothing: the first byte is a literal run
 	}
-	clear(b.table[:])
-	o, lit, p := 0, 0, 1
-	limit := len(src) - 12
-	skip := 0
-	for p < limit {
+	patience := uint(2 + level/2)
+	hashLog := min(11+level/2, blzHashLog)
+	table := b.table[:1<<hashLog]
+	clear(table)
+	shift, mask := 32-uint(hashLog), uint32(len(table)-1)
+	o, lit, p, missed := 0, 0, 1, 0
+	for p < len(src)-12 {
 		v := binary.LittleEndian.Uint32(src[p:])
-		h := v * 2654435761 >> (32 - blzHashLog)
-		ref := int(b.table[h])
-		b.table[h] = uint32(p)
+		slot := &table[v*2654435761>>(shift&31)&mask]
+		ref := int(*slot)
+		*slot = uint32(p)
 		dist := p - ref
-		if dist == 0 || dist > blzMaxFar || binary.LittleEndian.Uint32(src[ref:]) != v {
-			skip++
-			p += 1 + skip>>6
+		if dist > blzMaxFar || binary.LittleEndian.Uint32(src[ref:]) != v {
+			missed++
+			p += 1 + missed>>patience
 			continue
 		}
-		n := matchLen(src, p, ref, len(src)-1)
-		if n < 4 || dist > blzMaxNear && n < 6 {
+		// A match as long as its own code is no gain; the last byte is a literal.
+		n := 4 + matchLen(src, p+4, ref+4, len(src)-1)
+		if dist > blzMaxNear && n < 6 {
 			p++
 			continue
 		}
-		skip = 0
+		missed = 0
+		for p > max(lit, 1) && ref > 0 && src[p-1] == src[ref-1] {
+			p, ref, n = p-1, ref-1, n+1
+		}
 		if o = blzLiterals(dst, o, src[lit:p]); o < 0 {
 			return 0
 		}
@@ -46,6 +54,9 @@ func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 		}
 		p += n
 		lit = p
+		if p < len(src)-12 { // what is just before the next place is often met again
+			table[binary.LittleEndian.Uint32(src[p-2:])*2654435761>>(shift&31)&mask] = uint32(p - 2)
+		}
 	}
 	if o = blzLiterals(dst, o, src[lit:]); o < 0 {
 		return 0
@@ -55,20 +66,26 @@ func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 }
 
 // matchLen counts the bytes of src that are alike from p and from ref, up to
-// end, which is at least 8 before the end of src or src's end itself.
+// end. ref is before p.
 func matchLen(src []byte, p, ref, end int) int {
-	q := p
-	for q+8 <= end {
-		x := binary.LittleEndian.Uint64(src[q:]) ^ binary.LittleEndian.Uint64(src[ref:])
-		if x != 0 {
-			return q - p + bits.TrailingZeros64(x)>>3
+	if p >= end {
+		return 0
+	}
+	a := src[p:end]
+	b := src[ref:][:len(a)]
+	i := 0
+	for ; i+16 <= len(a); i += 16 {
+		u, v := (*[16]byte)(a[i:]), (*[16]byte)(b[i:])
+		if x := binary.LittleEndian.Uint64(u[:8]) ^ binary.LittleEndian.Uint64(v[:8]); x != 0 {
+			return i + bits.TrailingZeros64(x)>>3
 		}
-		q, ref = q+8, ref+8
+		if x := binary.LittleEndian.Uint64(u[8:]) ^ binary.LittleEndian.Uint64(v[8:]); x != 0 {
+			return i + 8 + bits.TrailingZeros64(x)>>3
+		}
 	}
-	for q < end && src[q] == src[ref] {
-		q, ref = q+1, ref+1
+	for ; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
 	}
-	return q - p
+	return i
 }
 
 func blzLiterals(dst []byte, o int, lit []byte) int {

@@ -87,25 +87,26 @@ type zstdEncoder struct {
 }
 
 // zstdLevel maps Blosc's levels: C makes them 1, 3, 5 ... 13, 20 and 22 of
-// libzstd, of which the library has four.
-func zstdLevel(level int) zstd.EncoderLevel {
+// libzstd, of which the library has four. The last one fills 32 MiB of tables
+// anew for each block that has a dictionary, so that it is left out there.
+func zstdLevel(level int, dict bool) zstd.EncoderLevel {
 	switch {
 	case level <= 1:
 		return zstd.SpeedFastest
 	case level <= 3:
 		return zstd.SpeedDefault
-	case level <= 6:
+	case level <= 6 || dict:
 		return zstd.SpeedBetterCompression
 	}
 	return zstd.SpeedBestCompression
 }
 
 func (z *zstdEncoder) encode(level int, dst, src, dict []byte) (int, error) {
-	l := zstdLevel(level)
+	l := zstdLevel(level, len(dict) != 0)
 	if z.lib == nil || z.level != l || !bytes.Equal(z.dict, dict) {
 		own := bytes.Clone(dict)
 		opts := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(l), zstd.WithEncoderCRC(false),
-			zstd.WithSingleSegment(true), zstd.WithZeroFrames(true)}
+			zstd.WithSingleSegment(true), zstd.WithZeroFrames(true), zstd.WithAllLitEntropyCompression(true)}
 		switch {
 		case len(dict) == 0:
 		case trained(dict):
