@@ -32,7 +32,7 @@ const largeFlight = 16
 //
 // Where the round trip is spent anyway, a chunk is still read whole if its extra
 // bytes are no more than what the policy drops to save a request: Free, or
-// OverRead of its blocks, but never more than these. A policy that prefers
+// OverRead of its blocks up to MaxGap, but never more than these. A policy that prefers
 // requests joined to requests in flight (Parallel up to 1) pays up to MaxGap for
 // each chunk to save one of its two requests.
 func choose(groups []group, p rangeio.Policy) []bool {
@@ -63,7 +63,7 @@ func wholeAnyway(g group, p rangeio.Policy) bool {
 		return g.extra() <= p.MaxGap
 	}
 	share := min(p.OverRead, 1) * float64(g.blocks)
-	return g.extra() <= max(p.Free, int64(share))
+	return g.extra() <= max(p.Free, min(int64(share), p.MaxGap))
 }
 
 // A job is one want on its way.

@@ -70,5 +70,9 @@ func (r *reading) sparseHeaders(ctx context.Context, from int, out []blosc.Heade
 
 // specialHeader is what the header of a chunk that is not stored would say.
 func specialHeader(in *Info, nbytes int, kind blosc.Special) blosc.Header {
-	return blosc.Header{TypeSize: in.TypeSize, NBytes: nbytes, BlockSize: in.BlockSize, CBytes: minChunkLen, Special: kind, Extended: true}
+	size := in.BlockSize
+	if size <= 0 {
+		size = nbytes
+	}
+	return blosc.Header{TypeSize: in.TypeSize, NBytes: nbytes, BlockSize: size, CBytes: minChunkLen, Special: kind, Extended: true}
 }
