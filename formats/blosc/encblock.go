@@ -71,51 +71,84 @@ func (e *encoding) appendBlocks(dst, src []byte) ([]byte, error) {
 	return dst, err
 }
 
-// appendEncoded appends a chunk of blocks, or a memcpyed one. Each block is
-// encoded into a place that is large enough for it, so that any number of
-// goroutines can; then they are moved together.
+// appendEncoded appends a chunk of blocks, or a memcpyed one.
 func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 	h := e.h
 	h.Dict = len(dict) > 0
-	blocks, before, off := h.Blocks(), len(dst), h.bodyStart(len(dict))
-	slot := h.BlockBytes() + 4*h.streams(0)
-	body, free := places(dst, off, blocks*slot)
-	defer free()
-	lens := make([]int32, blocks)
-	err := par.Do(context.Background(), blocks, max(e.parallel, 1), func(_ context.Context, i int) error {
-		w := getEncWorker()
-		defer w.release()
-		from := i * h.BlockBytes()
-		n, err := e.block(w, body[i*slot:(i+1)*slot], src[from:from+h.blockLen(i)], src[:h.BlockBytes()], dict, i)
-		lens[i] = int32(n) //nolint:gosec // less than a block's limit
-		return err
+	off, size := h.bodyStart(len(dict)), h.BlockBytes()
+	slot := size + 4*h.streams(0)
+	body, lent := places(dst, off, h.Blocks()*slot)
+	if lent {
+		defer bufpool.Put(body)
+	}
+	lens := make([]int32, h.Blocks())
+	place := func(i int) (from, n int) { return i * slot, slot }
+	n, err := e.each(body, lens, place, func(w *encWorker, out []byte, i int) (int, error) {
+		return e.block(w, out, src[i*size:i*size+h.blockLen(i)], src[:size], dict, i)
 	})
 	if err != nil {
-		return dst[:before], err
+		return dst, err
 	}
-	h.CBytes = off
-	for _, n := range lens {
-		h.CBytes += int(n)
+	if off+n >= h.Len()+len(src) {
+		return e.appendStored(dst, src), nil
 	}
-	if h.CBytes >= h.Len()+len(src) {
-		return e.appendStored(dst[:before], src), nil
-	}
-	dst = h.appendIndex(grow(dst[:before], h.CBytes), lens, dict)
-	for i, n := range lens {
-		dst = append(dst, body[i*slot:i*slot+int(n)]...)
-	}
-	return dst, nil
+	return h.appendChunk(dst, body[:n], lent, lens, dict), nil
 }
 
 // places gives n bytes for blocks: where dst has room for them behind the off
 // bytes of an index, there, else lent ones, so that what dst grows by is the
 // length of the chunk.
-func places(dst []byte, off, n int) (body []byte, free func()) {
+func places(dst []byte, off, n int) (body []byte, lent bool) {
 	if at := len(dst) + off; cap(dst)-at >= n {
-		return dst[at : at+n : at+n], func() {}
+		return dst[at : at+n : at+n], false
 	}
-	body = bufpool.Get(n)
-	return body, func() { bufpool.Put(body) }
+	return bufpool.Get(n), true
+}
+
+// each encodes all blocks into body, one after the other, and returns how many
+// bytes that makes; lens gets the length of each. Several goroutines encode each
+// block at its place, which has room for the worst; then the blocks are moved
+// together.
+func (e *encoding) each(body []byte, lens []int32, place func(int) (from, n int), encode func(w *encWorker, out []byte, i int) (int, error)) (int, error) {
+	at := 0
+	if e.parallel <= 1 {
+		w := getEncWorker()
+		defer w.release()
+		for i := range lens {
+			_, room := place(i)
+			n, err := encode(w, body[at:at+room], i)
+			if err != nil {
+				return 0, err
+			}
+			lens[i] = int32(n) //nolint:gosec // not above a block's limit
+			at += n
+		}
+		return at, nil
+	}
+	err := par.Do(context.Background(), len(lens), e.parallel, func(_ context.Context, i int) error {
+		w := getEncWorker()
+		defer w.release()
+		from, room := place(i)
+		n, err := encode(w, body[from:from+room], i)
+		lens[i] = int32(n) //nolint:gosec // not above a block's limit
+		return err
+	})
+	for i, n := range lens {
+		from, _ := place(i)
+		at += copy(body[at:], body[from:from+int(n)])
+	}
+	return at, err
+}
+
+// appendChunk appends header, index and body, which lies where it belongs unless
+// it was lent.
+func (h *Header) appendChunk(dst, body []byte, lent bool, lens []int32, dict []byte) []byte {
+	h.CBytes = h.bodyStart(len(dict)) + len(body)
+	dst = h.appendIndex(grow(dst, h.CBytes), lens, dict)
+	if lent {
+		return append(dst, body...)
+	}
+	return dst[:len(dst)+len(body)]
 }
 
 // appendIndex appends header, block starts and dictionary.
@@ -240,42 +273,28 @@ func AppendEncodedVL(dst []byte, blocks [][]byte, o EncodeOptions) ([]byte, erro
 }
 
 func (e *encoding) appendVL(dst []byte, blocks [][]byte) ([]byte, error) {
-	before, h := len(dst), &e.h
+	h := &e.h
 	off := h.bodyOff()
 	if int64(off)+4*int64(len(blocks))+int64(h.NBytes) > math.MaxInt32 {
 		return dst, fail("chunk", -1, formats.ErrTooLarge, "%d bytes in %d blocks", h.NBytes, len(blocks))
 	}
-	ends := make([]int, len(blocks)) // of the places, in body
+	starts := make([]int, len(blocks)) // of the places
+	size := 0
 	for i, b := range blocks {
-		ends[i] = 4 + len(b)
-		if i > 0 {
-			ends[i] += ends[i-1]
-		}
+		starts[i] = size
+		size += 4 + len(b)
 	}
-	size := ends[len(ends)-1]
-	body, free := places(dst, off, size)
-	defer free()
+	body, lent := places(dst, off, size)
+	if lent {
+		defer bufpool.Put(body)
+	}
 	lens := make([]int32, len(blocks))
-	err := par.Do(context.Background(), len(blocks), max(e.parallel, 1), func(_ context.Context, i int) error {
-		w := getEncWorker()
-		defer w.release()
-		n, err := e.vlBlock(w, body[ends[i]-4-len(blocks[i]):ends[i]], blocks[i])
-		lens[i] = int32(n) //nolint:gosec // less than a block's limit
-		return err
-	})
+	place := func(i int) (from, n int) { return starts[i], 4 + len(blocks[i]) }
+	n, err := e.each(body, lens, place, func(w *encWorker, out []byte, i int) (int, error) { return e.vlBlock(w, out, blocks[i]) })
 	if err != nil {
-		return dst[:before], err
+		return dst, err
 	}
-	h.CBytes = off
-	for _, n := range lens {
-		h.CBytes += int(n)
-	}
-	dst = h.appendIndex(grow(dst[:before], h.CBytes), lens, nil)
-	for i, n := range lens {
-		at := ends[i] - 4 - len(blocks[i])
-		dst = append(dst, body[at:at+int(n)]...)
-	}
-	return dst, nil
+	return h.appendChunk(dst, body[:n], lent, lens, nil), nil
 }
 
 // vlBlock encodes a block of a VL chunk: its decoded length, then one stream.

@@ -65,6 +65,11 @@ func roundTrip(r *rapid.T) {
 	if err != nil || !bytes.Equal(again[1:], chunk) {
 		r.Fatalf("in parallel: %d bytes, %d alone, %v", len(again)-1, len(chunk), err)
 	}
+	room := append(make([]byte, 0, 2*len(src)+1000*o.TypeSize+100000), "before"...)
+	again, err = blosc.AppendEncoded(room, src, o)
+	if err != nil || !bytes.Equal(again, append([]byte("before"), chunk...)) {
+		r.Fatalf("into spare capacity: %d bytes, %d else, %v", len(again), len(chunk), err)
+	}
 	h, err := blosc.ParseHeader(chunk)
 	if err != nil || h.CBytes != len(chunk) || h.NBytes != len(src) || h.Extended == o.Blosc1 || len(chunk) > len(src)+h.Len() {
 		r.Fatalf("header %+v of %d bytes for %d, %v", h, len(chunk), len(src), err)
