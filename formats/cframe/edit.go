@@ -354,6 +354,9 @@ func (e *Editor) put(h *blosc.Header, chunk []byte, before sizeRule) (int64, err
 			if err != nil {
 				return 0, e.fail(err)
 			}
+			if stored, err = plainChunk(stored); err != nil {
+				return 0, e.fail(err)
+			}
 			if e.offs[i], err = e.write(i, stored); err != nil {
 				return 0, err
 			}
@@ -364,7 +367,11 @@ func (e *Editor) put(h *blosc.Header, chunk []byte, before sizeRule) (int64, err
 			return off, nil
 		}
 	}
-	return e.write(len(e.offs), chunk)
+	stored, err := asStored(h, chunk, e.sizes.varies())
+	if err != nil {
+		return 0, e.fail(err)
+	}
+	return e.write(len(e.offs), stored)
 }
 
 // write puts a chunk behind the end of the file.

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
 )
 
 // Commit makes what was changed the frame. It writes offsets and trailer behind
@@ -21,6 +22,9 @@ import (
 func (e *Editor) Commit() error {
 	if e.err != nil || !e.changed {
 		return e.err
+	}
+	if err := e.plainFirst(); err != nil {
+		return e.fail(err)
 	}
 	in := e.in
 	in.VLBlocks, in.HasVL = e.kind == kindVL, len(e.vl) > 0
@@ -45,6 +49,26 @@ func (e *Editor) Commit() error {
 	}
 	e.kept, e.changed, e.meta = e.end, false, false
 	return nil
+}
+
+// plainFirst makes sure that C opens the frame, see asStored.
+func (e *Editor) plainFirst() error {
+	if len(e.offs) == 0 || !e.sizes.varies() {
+		return nil
+	}
+	h, err := e.head(0)
+	if err != nil || h.Special == blosc.None {
+		return err
+	}
+	chunk, err := e.AppendChunk(nil, 0)
+	if err != nil {
+		return err
+	}
+	if chunk, err = plainChunk(chunk); err != nil {
+		return err
+	}
+	e.offs[0], err = e.write(0, chunk)
+	return err
 }
 
 // publish writes offsets and trailer at the given place and then the header.

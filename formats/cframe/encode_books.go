@@ -66,12 +66,17 @@ func (w *books) admit(size int, vl bool) error {
 	return nil
 }
 
-// chunkJob is the job for WriteChunk, and the function that encodes.
+// task is the one for a chunk that was admitted just now.
+func (w *books) task(size int, chunk []byte) *task {
+	return &task{size: size, chunk: chunk, varies: w.sizes.varies(), plain: w.sizes.n == 1 && w.sizes.mayVary}
+}
+
+// chunkJob is the task for WriteChunk, and the function that encodes.
 func (w *books) chunkJob(p []byte) (*task, func(*task) error, error) {
 	if err := w.admit(len(p), false); err != nil {
 		return nil, nil, err
 	}
-	j := &task{size: len(p), varies: w.sizes.varies()}
+	j := w.task(len(p), nil)
 	src := p
 	if w.pipe.limit > 1 {
 		src = bufpool.Get(len(p))
@@ -101,7 +106,7 @@ func (w *books) blocksJob(blocks [][]byte) (*task, error) {
 		return nil, err
 	}
 	chunk, err := blosc.AppendEncodedVL(nil, blocks, w.o.Encode)
-	return &task{size: int(size), varies: w.sizes.varies(), chunk: chunk}, w.fail(err)
+	return w.task(int(size), chunk), w.fail(err)
 }
 
 func (w *books) encodedJob(chunk []byte) (*task, error) {
@@ -112,7 +117,7 @@ func (w *books) encodedJob(chunk []byte) (*task, error) {
 	if err := w.admit(h.NBytes, h.VL); err != nil {
 		return nil, err
 	}
-	return &task{size: h.NBytes, varies: w.sizes.varies(), chunk: chunk}, nil
+	return w.task(h.NBytes, chunk), nil
 }
 
 func (w *books) specialJob(kind blosc.Special, size int) (*task, error) {
@@ -123,7 +128,7 @@ func (w *books) specialJob(kind blosc.Special, size int) (*task, error) {
 	if err := w.admit(size, false); err != nil {
 		return nil, err
 	}
-	return &task{size: size, varies: w.sizes.varies(), chunk: chunk}, nil
+	return w.task(size, chunk), nil
 }
 
 // specialChunk is the chunk that stands for size bytes of a kind.
@@ -219,11 +224,16 @@ func place(i int, j *task, typesize int) (off int64, stored bool, err error) {
 		return 0, false, err
 	case h.NBytes != j.size:
 		return 0, false, fmt.Errorf("%s: %s: encoded %d bytes for %d", Format, partOf(i), h.NBytes, j.size)
-	case j.varies:
-		return 0, true, nil
 	}
-	off, special := asOffset(&h, typesize)
-	return off, !special, nil
+	if off, ok := asOffset(&h, typesize); ok && !j.varies {
+		return off, false, nil
+	}
+	chunk, err := asStored(&h, j.chunk, j.varies || j.plain)
+	if len(chunk) != len(j.chunk) {
+		j.release()
+	}
+	j.chunk = chunk
+	return 0, true, err
 }
 
 // enter notes that a chunk was written.
@@ -250,6 +260,9 @@ func (w *books) storeSpecials(store func(i int, chunk []byte) (int64, error)) er
 		}
 		chunk, err := specialChunk(i, kind, size, w.o.TypeSize, w.o.BlockSize)
 		if err != nil {
+			return err
+		}
+		if chunk, err = plainChunk(chunk); err != nil {
 			return err
 		}
 		if w.offs[i], err = store(i, chunk); err != nil {

@@ -110,7 +110,7 @@ func appendHeader(b []byte, in *Info, layers []Metalayer) []byte {
 	}
 	h[atCodec], h[atUDCodec], h[atCodecMeta] = min(byte(in.Codec), pluginCodec), byte(in.Codec), in.CodecMeta
 	h[atCodec] |= byte(in.Level << 4) //nolint:gosec // 0 to 9
-	h[atOther] = splitBits(in.SplitMode)
+	h[atOther] = byte(in.SplitMode-1) & 3
 	if in.UseDict {
 		h[atOther2] = flagUseDict
 	}
@@ -142,14 +142,6 @@ func putTotals(h []byte, in *Info) {
 	if in.HasVL {
 		h[atHasVL] = 0xc3
 	}
-}
-
-// splitBits is the split mode in the flags: one less than in Blosc's interfaces.
-func splitBits(m blosc.SplitMode) byte {
-	if m == blosc.SplitDefault {
-		m = blosc.SplitForwardCompat
-	}
-	return byte(m-1) & 3
 }
 
 // headerLen is the length of a header with these metalayers.

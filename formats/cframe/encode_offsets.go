@@ -1,9 +1,11 @@
 package cframe
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/farread/farread/formats/blosc"
 )
@@ -47,10 +49,65 @@ func asOffset(h *blosc.Header, typesize int) (int64, bool) {
 	return specialOff(h.Special), true
 }
 
+// asStored is the chunk to store where no offset stands for it. C does not open
+// a frame of varying sizes whose first chunk is a special one, nor one whose first
+// chunk is nothing but a header, so that plain says that such a chunk must not be.
+func asStored(h *blosc.Header, chunk []byte, plain bool) ([]byte, error) {
+	if h.Special == blosc.None || h.Special == blosc.Value && !plain {
+		return chunk, nil
+	}
+	return plainChunk(chunk)
+}
+
+// plainChunk is a chunk of the same data as a special one, encoded in blocks.
+func plainChunk(special []byte) ([]byte, error) {
+	h, err := blosc.ParseHeader(special)
+	if err != nil {
+		return nil, err
+	}
+	p, err := blosc.AppendDecoded(nil, special)
+	if err != nil {
+		return nil, err
+	}
+	if len(p) <= blosc.MaxBlockSize && bytes.Count(p, p[:1]) == len(p) {
+		return runChunk(p[0], len(p)), nil
+	}
+	width := h.CBytes - blosc.HeaderLen2 // of the repeated value
+	if h.Special == blosc.NaN {
+		width = h.TypeSize
+	}
+	o := blosc.EncodeOptions{Codec: blosc.LZ4, Filters: []blosc.Filter{}} // items of one byte: nothing is found to be repeated
+	if width <= blosc.MaxTypeSize {
+		o.Filters = []blosc.Filter{{ID: blosc.Shuffle, Meta: uint8(width)}} //nolint:gosec // at most 255
+	}
+	return blosc.AppendEncoded(nil, p, o)
+}
+
+// runChunk is a chunk of one block that says that n bytes are v.
+func runChunk(v byte, n int) []byte {
+	b := []byte{5, 1, 0x15, 1} // extended header, not split, BloscLZ
+	size := uint32(n)          //nolint:gosec // at most MaxBlockSize
+	b = binary.LittleEndian.AppendUint32(b, size)
+	b = binary.LittleEndian.AppendUint32(b, size)
+	b = append(b, 40, 0, 0, 0) // length of the chunk
+	b = append(b, make([]byte, 16)...)
+	b = append(b, 36, 0, 0, 0)                          // the only block
+	b = binary.LittleEndian.AppendUint32(b, -uint32(v)) // a run of v
+	if v != 0 {
+		b = append(b, 1)
+		b[12]++
+	}
+	return b
+}
+
 // appendOffsets appends the offsets chunk; without offsets there is none.
 func appendOffsets(b []byte, offs []int64) ([]byte, error) {
 	if len(offs) == 0 {
 		return b, nil
+	}
+	if n := len(offs); n > 1 && offs[0] < 0 && !slices.ContainsFunc(offs, func(off int64) bool { return off != offs[0] }) {
+		value := binary.LittleEndian.AppendUint64(nil, uint64(offs[0])) //nolint:gosec // the sign bit marks special chunks
+		return blosc.AppendSpecial(b, blosc.Value, 8*n, 8, 8*n, value)
 	}
 	raw := make([]byte, 8*len(offs))
 	for i, off := range offs {

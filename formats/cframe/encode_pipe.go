@@ -10,6 +10,7 @@ type task struct {
 	size   int
 	off    int64 // of a sparse frame, once published
 	varies bool  // the frame is one of varying sizes from this chunk on
+	plain  bool  // it must not be a special chunk, if it is stored
 	err    error
 	done   chan struct{} // nil: the job is done
 }
@@ -27,7 +28,9 @@ func (j *task) release() {
 }
 
 func (j *task) run(f func(*task) error) {
-	j.err = f(j)
+	if f != nil {
+		j.err = f(j)
+	}
 	if j.done != nil {
 		close(j.done)
 	}

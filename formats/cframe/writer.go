@@ -114,6 +114,9 @@ func (o *WriteOptions) info() Info {
 	default:
 		in.Level = e.Level
 	}
+	if in.SplitMode == blosc.SplitDefault {
+		in.SplitMode = blosc.SplitForwardCompat
+	}
 	if e.Filters == nil {
 		in.Filters[filterSlots-1].ID = blosc.Shuffle
 	}
