@@ -207,8 +207,6 @@ func TestHostileLayers(t *testing.T) {
 		return p
 	}
 	first := bytes.Index(good, []byte("\xa6author\xd2")) + 8 // its offset
-	second := bytes.Index(good, []byte("\xd2"+string(good[first+5:first+6]))) + 1
-	_ = second
 	content := bytes.Index(good, []byte{0xdc, 0, 5, 0xc6}) + 3
 	for name, p := range map[string][]byte{
 		"17 metalayers":                put(87+5, 0, 17),
