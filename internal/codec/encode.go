@@ -13,7 +13,7 @@ import (
 type Encoder struct {
 	blosclz bloscLZEncoder
 	lz4     lz4.CompressorCCompat
-	lz4hc   lz4.CompressorHC
+	lz4hc   lz4HCEncoder
 	lz4dict lz4DictEncoder
 	zlib    zlibEncoder
 	zstd    zstdEncoder
@@ -58,6 +58,8 @@ func (e *Encoder) Encode(id ID, level int, dst, src, dict []byte) (int, error) {
 
 func (e *Encoder) encodeLZ4(id ID, level int, dst, src, dict []byte) (n int, err error) {
 	switch {
+	case id == LZ4HC:
+		return e.lz4hc.encode(level, dst, src, dict), nil
 	case len(dict) != 0:
 		return e.lz4dict.encode(dst, src, dict), nil
 	case len(src) == 0:
@@ -66,13 +68,9 @@ func (e *Encoder) encodeLZ4(id ID, level int, dst, src, dict []byte) (n int, err
 		}
 		dst[0] = 0
 		return 1, nil
-	case id == LZ4:
-		e.lz4.Acceleration = 10 - level
-		n, err = e.lz4.CompressBlock(src, dst)
-	default:
-		e.lz4hc.Level = lz4.CompressionLevel(4 << max(level-3, 0))
-		n, err = e.lz4hc.CompressBlock(src, dst)
 	}
+	e.lz4.Acceleration = 10 - level // as c-blosc2 does
+	n, err = e.lz4.CompressBlock(src, dst)
 	if errors.Is(err, lz4.ErrInvalidSourceShortBuffer) {
 		return 0, nil
 	}
