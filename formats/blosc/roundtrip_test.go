@@ -3,6 +3,7 @@ package blosc_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -225,3 +226,33 @@ func TestNDCell(t *testing.T) {
 
 // FuzzRoundTrip encodes with options and data that the fuzzer draws.
 func FuzzRoundTrip(f *testing.F) { f.Fuzz(rapid.MakeFuzz(roundTrip)) }
+
+// TestDict: small blocks of text gain by a dictionary, and each block can be
+// decoded with it alone.
+func TestDict(t *testing.T) {
+	var src []byte
+	for i := range uint64(3000) {
+		words := []string{"temperature", "pressure", "humidity", "altitude", "latitude", "longitude"}
+		src = fmt.Appendf(src, "%s of station %d, ", words[i*i%6], i*i%97)
+	}
+	for _, c := range []blosc.Codec{blosc.LZ4, blosc.LZ4HC, blosc.Zstd} {
+		o := blosc.EncodeOptions{Codec: c, BlockSize: 500, Filters: []blosc.Filter{}}
+		plain := encode(t, src, o)
+		o.Dict = true
+		chunk := encode(t, src, o)
+		h, err := blosc.ParseHeader(chunk)
+		if err != nil || !h.Dict || len(chunk) > len(plain)*9/10 {
+			t.Errorf("%s: %d bytes, %d without, %v", c, len(chunk), len(plain), err)
+		}
+		if got, err := blosc.AppendDecoded(nil, chunk); err != nil || !bytes.Equal(got, src) {
+			t.Errorf("%s: other bytes, %v", c, err)
+		}
+		checkWays(t, blosc.DecodeOptions{}, chunk, src)
+	}
+	o := blosc.EncodeOptions{Codec: blosc.Zlib, BlockSize: 500, Filters: []blosc.Filter{}}
+	plain := encode(t, src, o)
+	o.Dict = true
+	if !bytes.Equal(encode(t, src, o), plain) {
+		t.Error("zlib knows no dictionary")
+	}
+}
