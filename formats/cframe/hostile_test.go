@@ -30,17 +30,14 @@ type made struct {
 	trailer             []byte // nil: an empty one
 }
 
-func (m made) bytes(tb testing.TB) []byte {
+func (m *made) bytes(tb testing.TB) []byte {
 	tb.Helper()
 	v := vectors(tb)[0].frame
 	b := bytes.Clone(v[:97])
-	if m.version == 0 {
-		m.version = 0x12
+	if m.version != 0 {
+		b[25] = m.version
 	}
-	if m.trailer == nil {
-		m.trailer = v[len(v)-35:]
-	}
-	b[25], b[26] = m.version, m.sparse
+	b[26] = m.sparse
 	binary.BigEndian.PutUint64(b[30:], uint64(m.nbytes))
 	binary.BigEndian.PutUint64(b[39:], uint64(len(m.chunks)))
 	binary.BigEndian.PutUint32(b[48:], uint32(m.typeSize))
@@ -49,6 +46,9 @@ func (m made) bytes(tb testing.TB) []byte {
 		b = append(b, m.chunks...)
 	}
 	b = append(b, m.offsets...)
+	if m.trailer == nil {
+		b = append(b, v[len(v)-35:]...)
+	}
 	b = append(b, m.trailer...)
 	binary.BigEndian.PutUint64(b[16:], uint64(len(b)))
 	return b

@@ -116,7 +116,7 @@ func chunkName(i int) string { return fmt.Sprintf("chunk %d", i) }
 type reading struct {
 	f       *Frame
 	deliver func(j *job, block, at int, p []byte) error // at: the block's first byte in the chunk
-	phases  [3]context.Context                          //nolint:containedctx // they name the phases of one call
+	phases  [3]context.Context                          // they only name the phases of one call
 	sem     chan struct{}                               // decoders at work
 	windows *budget                                     // of whole chunks
 	parts   *budget                                     // of block starts and blocks, and sparse chunks
@@ -265,7 +265,7 @@ func (r *reading) chunk(ctx context.Context, j *job, b []byte) error {
 	}
 	b = b[:h.CBytes]
 	if j.dst != nil || !j.fits(&h) {
-		return r.decoding(ctx, func() error { return r.decodeWhole(j, &h, b) })
+		return r.decoding(ctx, func() error { return r.decodeWhole(j, &h, b) }) //nolint:contextcheck // decoding waits for nothing that could be cancelled
 	}
 	x, err := blosc.ParseIndex(b)
 	if err != nil {

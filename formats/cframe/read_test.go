@@ -270,7 +270,7 @@ func TestErrorOfDone(t *testing.T) {
 		for _, policy := range []rangeio.Policy{starts, whole} {
 			f := open(t, name, cframe.Options{Policy: policy})
 			wants := []cframe.Want{{Chunk: 0}, {Chunk: 1, Blocks: []int{0}}}
-			if err := f.Read(t.Context(), wants, func(int, int, []byte) error { return stop }); err != stop { //nolint:errorlint // the very same
+			if err := f.Read(t.Context(), wants, func(int, int, []byte) error { return stop }); err != stop { // the very same
 				t.Errorf("%s: %v", name, err)
 			}
 		}
