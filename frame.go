@@ -21,9 +21,6 @@ type FrameOptions struct {
 	cframe.Options
 	// Offset is where the frame, or the chunk, begins in the object.
 	Offset int64
-	// Wrap stands between the frame and its object, for programs that watch or
-	// plan reads; nil: none.
-	Wrap func(*objstore.Object) rangeio.Reader
 }
 
 // A Frame is an open Blosc2 frame with the object it lies in.
@@ -45,7 +42,7 @@ type Array struct {
 // tail side by side, which hold the header and the offsets of all but the largest.
 func (c *Client) frameEnds() objstore.OpenOptions {
 	const least = 16 << 10 // where every byte counts; 1 000 offsets and a trailer
-	n := min(max(c.c.Policy.Free, least), objstore.DefaultHead)
+	n := min(max(2*c.c.Policy.Free, least), objstore.DefaultHead)
 	return objstore.OpenOptions{Head: n, Tail: n}
 }
 
@@ -102,18 +99,14 @@ func (c *Client) FrameIn(ctx context.Context, ob *objstore.Object, o FrameOption
 
 // section is what lies in ob from o.Offset on.
 func section(ob *objstore.Object, o FrameOptions) (rangeio.Reader, error) {
-	var r rangeio.Reader = ob
-	if o.Wrap != nil {
-		r = o.Wrap(ob)
-	}
 	switch {
 	case o.Offset == 0:
-		return r, nil
+		return ob, nil
 	case o.Offset < 0 || o.Offset > ob.Size():
 		return nil, &objstore.Error{Op: "open", Bucket: ob.Bucket().Name(), Key: ob.Info().Key,
 			Err: fmt.Errorf("offset %d of %d bytes: %w", o.Offset, ob.Size(), objstore.ErrInvalid)}
 	}
-	return rangeio.Section(r, o.Offset, ob.Size()-o.Offset), nil
+	return rangeio.Section(ob, o.Offset, ob.Size()-o.Offset), nil
 }
 
 // openSparse opens the sparse frame in a folder.
@@ -121,7 +114,7 @@ func (c *Client) openSparse(ctx context.Context, b objstore.Bucket, folder strin
 	if o.Offset != 0 {
 		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: folder, Err: fmt.Errorf("offset in a folder: %w", objstore.ErrInvalid)}
 	}
-	s := &frameSet{c: c, b: b, folder: folder, wrap: o.Wrap}
+	s := &frameSet{c: c, b: b, folder: folder}
 	f, err := cframe.OpenSet(ctx, s, c.frameOptions(o, nil))
 	if err != nil {
 		return nil, err
@@ -153,7 +146,6 @@ type frameSet struct {
 	c      *Client
 	b      objstore.Bucket
 	folder string
-	wrap   func(*objstore.Object) rangeio.Reader
 	index  *objstore.Object // the first object, before any other is opened
 }
 
@@ -169,9 +161,6 @@ func (s *frameSet) Open(ctx context.Context, name string) (rangeio.Reader, error
 	}
 	if name == cframe.IndexName {
 		s.index = ob
-	}
-	if s.wrap != nil {
-		return s.wrap(ob), nil
 	}
 	return ob, nil
 }

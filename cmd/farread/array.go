@@ -184,7 +184,9 @@ func newEncoder(format string, x *itemSelection) (func(dtype.DType, []int64) (en
 		}
 		return newText, nil
 	case "png":
-		return func(d dtype.DType, shape []int64) (encoder, error) { return newPicture(d, shape, x.s) }, nil
+		return func(d dtype.DType, shape []int64) (encoder, error) {
+			return newPicture(d, shape, x.s.picture, int64(x.t.a.flags.maxMemory)/4)
+		}, nil
 	}
 	return nil, fmt.Errorf("format %q: %w", format, formats.ErrUnsupported)
 }

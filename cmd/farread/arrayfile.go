@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -180,7 +181,8 @@ func (f *csvFile) end(io.Writer) error { return nil }
 // maxText is how many items are shown as text: some pages.
 const maxText = 10_000
 
-// textFile is a table for people, a plane of the last two axes at a time.
+// textFile is a table for people, a plane of the last two axes at a time; of
+// items with members a row for each item.
 type textFile struct {
 	d     dtype.DType
 	c     counter
@@ -191,8 +193,14 @@ type textFile struct {
 }
 
 func newText(d dtype.DType, shape []int64) (encoder, error) {
-	return &textFile{d: d, c: newCounter(shape)}, nil
+	f := &textFile{d: d, c: newCounter(shape)}
+	if f.records() {
+		f.plane = [][]string{cellsOf(d.AppendColumns(nil, ""))}
+	}
+	return f, nil
 }
+
+func (f *textFile) records() bool { return f.d.Kind() == dtype.Struct }
 
 func (f *textFile) begin(w io.Writer) error {
 	if !f.c.done {
@@ -202,17 +210,31 @@ func (f *textFile) begin(w io.Writer) error {
 	return err
 }
 
+// cellsOf takes a line of CSV apart.
+func cellsOf(line []byte) []string {
+	r := csv.NewReader(bytes.NewReader(line))
+	r.LazyQuotes = true
+	cells, err := r.Read()
+	if err != nil {
+		cells = []string{string(line)}
+	}
+	for i, c := range cells {
+		cells[i] = printable(c)
+	}
+	return cells
+}
+
 func (f *textFile) items(w io.Writer, p []byte) error {
 	for item := range slices.Chunk(p, f.d.ItemSize()) {
 		if len(f.plane) == 0 && len(f.row) == 0 && len(f.c.at) > 2 {
 			f.index = strings.Trim(fmt.Sprint(f.c.at[:len(f.c.at)-2]), "[]")
 		}
-		f.row = append(f.row, printable(string(bytes.TrimSpace(f.d.AppendCSV(nil, item)))))
+		f.row = append(f.row, cellsOf(f.d.AppendCSV(nil, item))...)
 		carried := f.c.next()
-		if carried > 0 || f.c.done {
+		if carried > 0 || f.c.done || f.records() {
 			f.plane, f.row = append(f.plane, f.row), nil
 		}
-		if carried > 1 || f.c.done {
+		if carried > 1 && !f.records() || f.c.done {
 			if err := f.show(w); err != nil {
 				return err
 			}
@@ -227,7 +249,7 @@ func (f *textFile) show(w io.Writer) error {
 	if f.some {
 		b.WriteByte('\n')
 	}
-	if len(f.c.at) > 2 {
+	if f.index != "" && !f.records() {
 		fmt.Fprintf(&b, "[%s, :, :]\n", strings.ReplaceAll(f.index, " ", ", "))
 	}
 	width := make([]int, len(f.plane[0]))

@@ -20,7 +20,7 @@ type chunkContent struct {
 
 	a   *app
 	k   *farread.Chunk
-	how aim
+	off int64 // of the chunk in its object
 }
 
 var _ content = (*chunkContent)(nil)
@@ -46,7 +46,7 @@ type chunkInfo struct {
 
 func (t *chunkContent) info(context.Context) (description, error) {
 	h, ob := t.k.Header(), t.k.Object
-	i := chunkInfo{Format: all.Blosc, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.how.offset, Version: int(h.Version),
+	i := chunkInfo{Format: all.Blosc, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.off, Version: int(h.Version),
 		NBytes: h.NBytes, CBytes: h.CBytes, BlockSize: h.BlockSize, TypeSize: h.TypeSize, Codec: h.Codec.String(), Filters: filterNames(h.Filters),
 		Special: specialName(h.Special), Stored: h.Memcpyed, Blocks: h.Blocks()}
 	out := newTable("", "")
@@ -83,7 +83,7 @@ func specialName(s blosc.Special) *string {
 func (t *chunkContent) ls(_ context.Context, l *listing) error {
 	l.head(">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL")
 	h := t.k.Header()
-	off := t.how.offset
+	off := t.off
 	line := chunkLine{Offset: &off}
 	line.fill(h)
 	return l.add(line, line.cells()...)
@@ -136,12 +136,8 @@ func (x *chunkSelection) plan(ctx context.Context) error {
 	if x.none {
 		return nil
 	}
-	ob := x.t.k.Object
-	var r rangeio.Reader = ob
-	if x.t.how.wrap != nil {
-		r = x.t.how.wrap(ob)
-	}
-	return r.ReadRanges(ctx, []rangeio.Span{{Off: x.t.how.offset, P: make([]byte, x.t.k.Header().CBytes)}})
+	p := planner{x.t.k.Object, &x.t.a.trace, "the chunk", &x.t.a.counter}
+	return p.ReadRanges(ctx, []rangeio.Span{{Off: x.t.off, P: make([]byte, x.t.k.Header().CBytes)}})
 }
 
 // chunkReport is the JSON of `verify` for a bare chunk.
@@ -156,7 +152,7 @@ type chunkReport struct {
 
 func (t *chunkContent) verify(ctx context.Context) (any, string, error) {
 	h := t.k.Header()
-	v := chunkReport{Format: all.Blosc, URI: t.uri, OK: true, CBytes: int64(h.CBytes), After: t.k.Object.Size() - t.how.offset - int64(h.CBytes)}
+	v := chunkReport{Format: all.Blosc, URI: t.uri, OK: true, CBytes: int64(h.CBytes), After: t.k.Object.Size() - t.off - int64(h.CBytes)}
 	b := t.a.newBar("verify", int64(h.NBytes))
 	defer b.clear()
 	err := t.k.Each(ctx, func(p []byte) error {

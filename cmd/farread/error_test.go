@@ -102,7 +102,12 @@ func TestErrors(t *testing.T) {
 		{7, "info|" + dir + "/index.json", "its name does not end in .gmeta"},
 		{7, "get|" + dir + "|-o|" + out, "a folder without gulp chunks"},
 		{7, "pack|" + text + "|" + out + ".gulp", "neither an archive"},
-		{7, "pack|" + dir + "|" + out + ".b2nd", "packs .gulp only"},
+		{2, "pack|" + dir + "|" + out + ".b2nd", "a folder, not an object"},
+		{2, "pack|" + text + "|" + out + ".gulp|--codec|lz4", "--codec does not go with gulp"},
+		{2, "pack|" + text + "|" + out + ".b2nd|--codec|zip", "is not one of"},
+		{2, "pack|" + text + "|" + out + ".b2nd|--filter|magic", "want one of [shuffle"},
+		{7, "pack|" + text + "|" + out + ".zoom", "want a name that ends in one of [.gulp .b2nd .b2frame]"},
+		{7, "pack|" + text + "|" + out + ".b2nd", "no note says what the bytes are"},
 	} {
 		args := strings.Split(tc.args, "|")
 		r := runner{}.run(t, args...)

@@ -28,7 +28,7 @@ code as in get and slice, and not sent. Requests of one phase are sent side by
 side; each phase waits for the one before.
 
 Where single blocks of a chunk are worth reading, their places stand in the chunk:
-such a request is marked ~, as an estimate.`,
+such a request is marked ~, as an estimate. A negative offset counts from the end.`,
 		Example: `  farread explain s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4
   farread explain s3://arrays/temperature.b2nd '0:10, 5, ::2'
   farread explain s3://frames/train/ --id 702766 --policy lean --json`,
@@ -144,7 +144,7 @@ type plan struct {
 }
 
 func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) error {
-	how.wrap = func(data *objstore.Object) rangeio.Reader { return planner{data, &a.trace, sel.why(), &a.counter} }
+	how.plan = sel.why()
 	c, err := a.open(ctx, uri, how)
 	if err != nil {
 		return err

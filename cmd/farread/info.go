@@ -9,11 +9,13 @@ import (
 func newInfo(a *app) *cobra.Command {
 	var how aim
 	c := &cobra.Command{
-		Use: "info URI", Short: "What it is: format, sizes, counts",
+		Use: "info URI", Short: "What it is: format, sizes, counts, shapes",
 		Long: `Say what a URI names: its format, sizes and counts, from its headers and index
 alone. A gulp chunk is named by either of its two objects, a dataset of chunks by
-its folder. Any other folder is summed up.`,
+its folder. A Blosc2 frame or array is an object, or a part of one that begins at
+--offset, or the folder of a sparse one. Any other folder is summed up.`,
 		Example: `  farread info s3://frames/clips/sunrise.tar.gulp
+  farread info s3://arrays/temperature.b2nd
   farread info s3://frames/train/ --json`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {

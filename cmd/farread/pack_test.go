@@ -132,7 +132,7 @@ func TestPackRefuses(t *testing.T) {
 		{7, []string{filepath.Join(dir, "cut.tar"), filepath.Join(dir, "cut.gulp")}, "truncated"},
 		{7, []string{filepath.Join(dir, "cut.tar"), set, "--format", "gulp", "--chunk", "1"}, "already"},
 		{7, []string{filepath.Join(dir, "mix"), filepath.Join(dir, "mix.gulp")}, "bad.jpg"},
-		{7, []string{a, filepath.Join(dir, "x"), "--format", "b2nd"}, "packs gulp only"},
+		{7, []string{a, filepath.Join(dir, "x"), "--format", "b2nd"}, "neither .npy nor .npz"},
 	} {
 		r := runner{}.run(t, append([]string{"pack"}, tc.args...)...)
 		if tc.say == "already" { // the first id is there, whatever follows

@@ -2,23 +2,88 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/internal/picture"
 )
 
 // pictureFlags say how numbers become colours.
 type pictureFlags struct {
-	colors   string
-	min, max string
+	colors mapFlag
+	scale  rangeFlag
+	robust bool
 }
 
 func registerPicture(c *cobra.Command, s *selector) {
-	c.Flags().StringVar(&s.picture.colors, "colors", "viridis", "colour map of a .png: viridis, gray")
+	c.Flags().Var(&s.picture.colors, "colors", "colour map of a .png: viridis or gray")
+	c.Flags().Var(&s.picture.scale, "range", "numbers of a .png that get the first and the last colour (default: the least and the greatest)")
+	c.Flags().BoolVar(&s.picture.robust, "robust", false, "a .png's colours from the 2nd to the 98th percentile")
+	_ = c.RegisterFlagCompletionFunc("colors", cobra.FixedCompletions([]string{"viridis", "gray"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 }
 
-func newPicture(dtype.DType, []int64, selector) (encoder, error) {
-	return nil, fmt.Errorf("pictures: %w", formats.ErrUnsupported)
+// mapFlag is a colour map.
+type mapFlag struct{ m picture.Map }
+
+func (f *mapFlag) String() string { return f.m.String() }
+func (f *mapFlag) Type() string   { return "MAP" }
+func (f *mapFlag) Set(text string) error {
+	m, ok := picture.ParseMap(text)
+	if !ok {
+		return fmt.Errorf("want viridis or gray")
+	}
+	f.m = m
+	return nil
+}
+
+// rangeFlag is two numbers, LOW:HIGH.
+type rangeFlag struct{ low, high float64 }
+
+func (f *rangeFlag) String() string { return "" }
+func (f *rangeFlag) Type() string   { return "LOW:HIGH" }
+func (f *rangeFlag) Set(text string) error {
+	low, high, ok := strings.Cut(text, ":")
+	var err1, err2 error
+	f.low, err1 = strconv.ParseFloat(low, 64)
+	f.high, err2 = strconv.ParseFloat(high, 64)
+	if !ok || err1 != nil || err2 != nil || !(f.low < f.high) || math.IsInf(f.high-f.low, 0) {
+		return fmt.Errorf("want two numbers such as 0:255")
+	}
+	return nil
+}
+
+// pictureFile gathers the items and draws them at the end.
+type pictureFile struct {
+	d     dtype.DType
+	shape []int64
+	o     picture.Options
+	p     []byte
+}
+
+// newPicture draws an array whose items take most bytes at most.
+func newPicture(d dtype.DType, shape []int64, f pictureFlags, most int64) (encoder, error) {
+	size := int64(d.ItemSize())
+	for _, n := range shape {
+		if size *= n; size > most {
+			return nil, fmt.Errorf("a picture of shape %s: take a slice with steps: %w", shapeText(shape), formats.ErrTooLarge)
+		}
+	}
+	return &pictureFile{d: d, shape: shape, o: picture.Options{Map: f.colors.m, Robust: f.robust, Low: f.scale.low, High: f.scale.high}}, nil
+}
+
+func (f *pictureFile) begin(io.Writer) error { return nil }
+
+func (f *pictureFile) items(_ io.Writer, p []byte) error {
+	f.p = append(f.p, p...)
+	return nil
+}
+
+func (f *pictureFile) end(w io.Writer) error {
+	return picture.Encode(w, f.d, f.shape, f.p, f.o)
 }

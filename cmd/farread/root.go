@@ -13,10 +13,12 @@ any HTTP server that answers Range requests, in local files) with few ranged
 requests, and packs uploads into such datasets.
 
 Every command takes URIs: s3://bucket/key, https://host/path, a local path.
-See: farread help uris, farread help policies, farread help exit-codes.`
+See: farread help uris, farread help notes, farread help policies,
+farread help exit-codes.`
 
 const rootExample = `  farread info s3://frames/clips/sunrise.tar.gulp
   farread get s3://frames/clips/sunrise.tar.gulp --id sunrise --frames 3 -o frame.jpg --stats
+  farread slice s3://arrays/temperature.b2nd '0:10, 5, ::2' -o part.npy
   farread pack photos.tar photos.gulp`
 
 // newRoot builds the command tree for one run.

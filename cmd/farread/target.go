@@ -59,9 +59,9 @@ type description struct {
 type aim struct {
 	offset int64
 	raw    bool // folders are taken as they are, datasets or not
-	// wrap stands between what is opened and the object that its payload lies
-	// in; nil: nothing does.
-	wrap func(*objstore.Object) rangeio.Reader
+	// plan says what payload is wanted for, where its reads are to be planned
+	// instead of made; "": they are made.
+	plan string
 }
 
 // open finds out what uri names and opens it.
@@ -80,10 +80,17 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 		if how.offset != 0 {
 			return nil, usagef("--offset %d: a gulp chunk begins at byte 0", how.offset)
 		}
-		g, err := a.client.OpenGulp(ctx, uri, farread.GulpOptions{Wrap: how.wrap})
+		g, err := a.client.OpenGulp(ctx, uri, a.gulpOptions(how))
 		return &gulpContent{a: a, target: t, pair: g}, err
 	}
 	return a.openObject(ctx, t, how)
+}
+
+func (a *app) gulpOptions(how aim) (o farread.GulpOptions) {
+	if how.plan != "" {
+		o.Wrap = func(data *objstore.Object) rangeio.Reader { return planner{data, &a.trace, how.plan, &a.counter} }
+	}
+	return o
 }
 
 // openFolder opens a dataset that is a folder, or else the folder itself. What
@@ -92,14 +99,14 @@ func (a *app) openFolder(ctx context.Context, t target, how aim) (content, error
 	if how.raw {
 		return &folderContent{a: a, target: t}, nil
 	}
-	name := strings.TrimSuffix(t.key, "/")
+	name := strings.TrimSuffix(t.uri, "/") // the key of a local folder is empty
 	frameFirst := all.ByName(name) != "" && all.ByName(name) != gulp.Format || sparseName(name)
 	if frameFirst {
 		if c, err := a.openSparse(ctx, t, how); !errors.Is(err, objstore.ErrNotFound) {
 			return c, err
 		}
 	}
-	d, err := a.client.OpenGulpDataset(ctx, t.uri, farread.GulpOptions{Wrap: how.wrap})
+	d, err := a.client.OpenGulpDataset(ctx, t.uri, a.gulpOptions(how))
 	if err == nil && d.Len() > 0 {
 		return &gulpContent{a: a, target: t, set: d}, d.Load(ctx)
 	}
@@ -116,7 +123,7 @@ func sparseName(name string) bool { return strings.HasSuffix(name, "dir") }
 
 // openSparse opens the sparse frame in a folder.
 func (a *app) openSparse(ctx context.Context, t target, how aim) (content, error) {
-	f, err := a.client.OpenFrame(ctx, t.uri, farread.FrameOptions{Offset: how.offset, Wrap: how.wrap})
+	f, err := a.client.OpenFrame(ctx, t.uri, farread.FrameOptions{Offset: how.offset})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +158,7 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 	if err := ob.ReadRanges(ctx, []rangeio.Span{{Off: how.offset, P: head}}); err != nil {
 		return nil, err
 	}
-	o := farread.FrameOptions{Offset: how.offset, Wrap: how.wrap}
+	o := farread.FrameOptions{Offset: how.offset}
 	switch format := a.detect(t, head, rest, how); format {
 	case all.CFrame, all.B2ND:
 		f, err := a.client.FrameIn(ctx, ob, o)
@@ -161,7 +168,7 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 		return a.newFrame(t, f, how.offset)
 	case all.Blosc:
 		k, err := a.client.ChunkIn(ctx, ob, o)
-		return &chunkContent{a: a, target: t, k: k, how: how}, err
+		return &chunkContent{a: a, target: t, k: k, off: how.offset}, err
 	case all.Gulp:
 		return nil, fmt.Errorf("the index of a gulp chunk, but its name does not end in %s: %w", gulp.MetaSuffix, formats.ErrUnsupported)
 	}

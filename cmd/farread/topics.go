@@ -6,6 +6,7 @@ import "github.com/spf13/cobra"
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "uris", Short: "How objects and folders are named", Long: topicURIs},
+		{Use: "notes", Short: "How raw bytes become an array", Long: topicNotes},
 		{Use: "policies", Short: "How reads are planned", Long: topicPolicies},
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: topicExit},
 		{Use: "environment", Short: "Variables and files that are read", Long: topicEnvironment},
@@ -26,8 +27,29 @@ A gulp chunk is two objects and is named by either: data_0.gulp or meta_0.gmeta,
 x.gulp or x.gmeta. A dataset is a folder of data_N.gulp and meta_N.gmeta and is
 named by the folder.
 
+A Blosc2 frame or array (.b2frame, .b2nd) is an object, or with --offset N a part of
+one that begins at byte N; a sparse one is a folder with chunks.b2frame and a file
+for each chunk, and is named by the folder. A bare Blosc chunk is an object. What an
+object is its bytes say, and its name only where they do not.
+
 An object is pinned when it is opened: should it be replaced while it is read, the
 read starts over once with the new one, and then fails with exit code 5.`
+
+const topicNotes = `A file of plain numbers says nothing of itself. A note beside it does: JSON in
+a file of the same name with .json behind it, so that the note of grid.raw is
+grid.raw.json:
+
+  {"dtype": "<f4", "shape": [720, 1440], "order": "C", "offset": 0}
+
+  dtype   the type of an item as NumPy spells it: "<f4", ">i2", "|u1", "<M8[ns]",
+          "[('a', '<i4'), ('b', '<f8')]"; < is little endian, > big
+  shape   the number of items along each axis
+  order   "C", where the last axis runs fastest (also when it is left out), or "F",
+          where the first one does
+  offset  where the items begin, 0 when it is left out
+
+farread pack grid.raw grid.b2nd reads the note, and so does the pack function, which
+waits until both are uploaded. farread unpack grid.b2nd grid.raw writes both again.`
 
 const topicPolicies = `Reads ask for many small ranges; the planner turns them into requests. --policy
 says what should be small:
@@ -46,7 +68,7 @@ dependence: requests of one phase are sent side by side), retries, cache hits.`
 
 const topicExit = `  0    done
   2    wrong usage, or an index out of bounds
-  3    not found: object, id, frame
+  3    not found: object, id, frame, chunk, member
   4    access denied, or a read-only file system
   5    changed while it was read, or exists already
   6    network, service or disk failed after retries; trying later may help

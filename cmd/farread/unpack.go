@@ -11,22 +11,30 @@ func newUnpack(a *app) *cobra.Command {
 	var force bool
 	var how aim
 	c := &cobra.Command{
-		Use: "unpack URI DST", Short: "A container back into a folder of files",
-		Long: `Write every frame of a gulp chunk or dataset to the local folder DST, as
-DST/ID/0000.jpg …, with the labels and other meta_data in DST/labels.json. Packing
-that folder gives the same frames and meta_data again; but for ids without frames,
-and for a label that pack takes from the sub-folder of an id that has none.
+		Use: "unpack URI DST", Short: "A dataset back into files",
+		Long: `Write what a dataset was made of to local files.
 
-DST must not be there yet, or be empty; with --force files of the same names are
-replaced and others stay. Nothing shows before all of it was read.`,
+Every frame of a gulp chunk or dataset goes to the folder DST, as DST/ID/0000.jpg …,
+with the labels and other meta_data in DST/labels.json. Packing that folder gives the
+same frames and meta_data again; but for ids without frames, and for a label that pack
+takes from the sub-folder of an id that has none. DST must not be there yet, or be
+empty; with --force files of the same names are replaced and others stay.
+
+An array goes to DST.npy as numpy.save writes it, or, by any other name, as its items
+alone, with a note of what they are in DST.json (see: farread help notes). Another
+Blosc2 frame or chunk goes to the file DST as the bytes it holds. A DST that is there
+is only replaced with --force.
+
+Nothing shows before all of it was read.`,
 		Example: `  farread unpack s3://frames/clips/sunrise.tar.gulp sunrise/
+  farread unpack s3://arrays/temperature.b2nd temperature.npy
   farread pack sunrise/ sunrise.gulp`,
 		Args: exactly("URI", "DST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at(args[0], a.unpack(cmd.Context(), args[0], args[1], force, how))
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "write into a folder that has files already")
+	c.Flags().BoolVar(&force, "force", false, "replace a file, or write into a folder that has files already")
 	c.Flags().BoolVar(new(bool), "no-verify", false, "do not check checksums (a gulp has none)")
 	offsetFlag(c, &how.offset)
 	return c

@@ -21,6 +21,10 @@ no path inside a folder ("../x"), and unfinished chunks, data that an interrupte
 writer left without an index. No reader takes those for part of the dataset, and
 they may be deleted.
 
+Of a Blosc2 frame or array, or a bare chunk: header, offsets and metadata against
+each other and the object, and every chunk's header, blocks and decoded size. Blosc
+stores no checksums: a flipped bit that decodes to something else goes unseen.
+
 The exit code is 7 when something is wrong, and the line says where.`,
 		Example: `  farread verify s3://frames/train/
   farread verify data_0.gulp --json`,

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/objstore"
+)
+
+// arrayFlags say what raw bytes are, and how an array is cut.
+type arrayFlags struct {
+	member                 string
+	dtype, order           string
+	shape                  shapeFlag
+	chunkShape, blockShape shapeFlag
+}
+
+func arrayFlagNames() []string {
+	return []string{"member", "dtype", "order", "shape", "chunk-shape", "block-shape"}
+}
+
+func (f *arrayFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.member, "member", "", "the member `NAME` of a .npz")
+	c.Flags().StringVar(&f.dtype, "dtype", "", "`TYPE` of the items of a raw SRC, in place of a note: '<f4', '>i2', …")
+	c.Flags().Var(&f.shape, "shape", "shape of a raw SRC, in place of a note")
+	c.Flags().StringVar(&f.order, "order", "C", "`ORDER` of a raw SRC: C, or F where the first axis runs fastest")
+	c.Flags().Var(&f.chunkShape, "chunk-shape", "shape of an array's chunks")
+	c.Flags().Var(&f.blockShape, "block-shape", "shape of the blocks in a chunk")
+	c.MarkFlagsRequiredTogether("dtype", "shape")
+}
+
+// shapeFlag is a list of lengths, "10,20".
+type shapeFlag []int64
+
+func (s *shapeFlag) String() string { return "" }
+func (s *shapeFlag) Type() string   { return "N,N" }
+func (s *shapeFlag) Set(text string) error {
+	*s = shapeFlag{}
+	for part := range strings.SplitSeq(strings.Trim(text, "()[] ,"), ",") {
+		if part == "" && text != "" && len(*s) == 0 {
+			return nil // "()": no axes
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
+		if err != nil || n < 0 {
+			return fmt.Errorf("want lengths such as 100,200")
+		}
+		*s = append(*s, n)
+	}
+	return nil
+}
+
+func (s shapeFlag) ints() []int {
+	if s == nil {
+		return nil
+	}
+	out := make([]int, len(s))
+	for i, n := range s {
+		out[i] = int(n)
+	}
+	return out
+}
+
+// note is what the flags say of a raw SRC, nil if nothing.
+func (f *arrayFlags) note() (*npy.Note, error) {
+	if f.dtype == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	d, err := dtype.Parse(f.dtype)
+	if err != nil {
+		return nil, usagef("--dtype %q: %s", f.dtype, err)
+	}
+	if f.order != "C" && f.order != "F" {
+		return nil, usagef("--order %s: want C or F", f.order)
+	}
+	return &npy.Note{DType: d, Shape: f.shape, Fortran: f.order == "F"}, nil
+}
+
+// arrayReport is the JSON of `pack` for arrays and frames.
+type arrayReport struct {
+	Format    string   `json:"format"`
+	Outputs   []string `json:"outputs"`
+	Bytes     int64    `json:"bytes"`  // of the items
+	Stored    int64    `json:"stored"` // of the outputs
+	Unchanged bool     `json:"unchanged"`
+}
+
+func (r *arrayReport) tell(a *app) error {
+	if a.flags.json {
+		return writeJSON(a.stdout, r)
+	}
+	text := fmt.Sprintf("%s stored in %s", humanSize(r.Bytes), humanSize(r.Stored))
+	if r.Unchanged {
+		text = "unchanged: this version was packed already"
+	}
+	for _, o := range r.Outputs {
+		text += "\n  " + printable(o)
+	}
+	_, err := fmt.Fprintln(a.stdout, text)
+	return err
+}
+
+// packArrays packs the arrays of one SRC.
+func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
+	if len(srcs) != 1 {
+		return usagef("%d SRC: an array is made of one", len(srcs))
+	}
+	encode, err := f.blosc.options()
+	if err != nil {
+		return err
+	}
+	arrays, ob, err := a.arrays(ctx, srcs[0], f)
+	if err != nil {
+		return at(srcs[0], err)
+	}
+	into := strings.HasSuffix(dst.key, "/") || dst.key == "" || path.Ext(dst.key) != pack.ArraySuffix
+	if len(arrays) > 1 && !into {
+		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", srcs[0], plural(int64(len(arrays)), "array"))
+	}
+	rep := &arrayReport{Format: all.B2ND}
+	if job, u := a.arrayJob(ob, dst, f); job != nil {
+		job.Encode = encode
+		if err := a.runArrayJob(ctx, job, ob, u, dst, f.force, rep); err != nil {
+			return at(srcs[0], err)
+		}
+		return rep.tell(a)
+	}
+	for _, arr := range arrays {
+		to := dst
+		if into {
+			to = dst.member(arr, ob)
+		}
+		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, MaxMemory: int64(a.flags.maxMemory) / 2},
+			ChunkShape: f.array.chunkShape.ints(), BlockShape: f.array.blockShape.ints()}
+		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
+			return at(srcs[0], err)
+		}
+	}
+	return rep.tell(a)
+}
+
+// member is where an array goes in a folder.
+func (t target) member(arr pack.Array, ob *objstore.Object) target {
+	name := arr.Name
+	if name == "" {
+		base := path.Base(ob.Info().Key)
+		name = strings.TrimSuffix(base, path.Ext(base))
+	}
+	if t.key != "" && !strings.HasSuffix(t.key, "/") {
+		t.key += "/"
+	}
+	t.key += name + pack.ArraySuffix
+	return t
+}
+
+// arrays opens SRC and finds what arrays it holds.
+func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Array, *objstore.Object, error) {
+	ob, err := a.client.Open(ctx, src)
+	if err != nil {
+		return nil, nil, err
+	}
+	note, err := f.array.note()
+	if err != nil {
+		return nil, nil, err
+	}
+	if note == nil {
+		if note, err = a.noteOf(ctx, src); err != nil {
+			return nil, nil, err
+		}
+	}
+	arrays, err := pack.Arrays(ctx, ob, pack.ArrayOptions{Note: note})
+	if err != nil || f.array.member == "" {
+		return arrays, ob, err
+	}
+	for _, arr := range arrays {
+		if arr.Name == f.array.member || arr.Name+".npy" == f.array.member {
+			return []pack.Array{arr}, ob, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("member %s: %w", printable(f.array.member), formats.ErrNoEntry)
+}
+
+// noteOf reads the note beside a raw SRC; nil where there is none.
+func (a *app) noteOf(ctx context.Context, src string) (*npy.Note, error) {
+	if ext := path.Ext(src); ext == ".npy" || ext == ".npz" || strings.ContainsAny(src, "?#") && strings.Contains(src, "://") {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	ob, err := a.client.Open(ctx, src+npy.NoteSuffix)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ob.Size() > npy.MaxNote {
+		return nil, fmt.Errorf("a note of %d bytes: %w", ob.Size(), formats.ErrTooLarge)
+	}
+	p := make([]byte, ob.Size())
+	if n, err := ob.WithContext(ctx).ReadAt(p, 0); n < len(p) {
+		return nil, err
+	}
+	n, err := npy.ParseNote(p)
+	return &n, err
+}
+
+// packArray writes one array.
+func (a *app) packArray(ctx context.Context, arr pack.Array, to target, w pack.ArrayWrite, force bool, rep *arrayReport) error {
+	b := a.newBar("pack", arr.NBytes)
+	defer b.clear()
+	w.Progress = func(done, _ int64) { b.set(done) }
+	info, err := a.packObject(ctx, to, force, func(ctx context.Context, out objstore.Writer) error { return arr.Write(ctx, out, w) })
+	if err != nil {
+		return err
+	}
+	rep.Bytes += arr.NBytes
+	rep.Stored += info.Size
+	rep.Outputs = append(rep.Outputs, join(to.bucket.Name(), to.key))
+	return nil
+}
+
+// packObject publishes what fill writes as one object, or nothing of it.
+func (a *app) packObject(ctx context.Context, to target, force bool, fill func(context.Context, objstore.Writer) error) (objstore.Info, error) {
+	if !force {
+		if _, err := to.bucket.Head(ctx, to.key); err == nil {
+			return objstore.Info{}, taken(to.bucket, to.key)
+		} else if !errors.Is(err, objstore.ErrNotFound) {
+			return objstore.Info{}, err
+		}
+	}
+	w, err := to.bucket.Create(ctx, to.key, objstore.PutOptions{IfAbsent: !force, ContentType: "application/octet-stream",
+		Meta: map[string]string{functions.MetaMarker: "1"}})
+	if err != nil {
+		return objstore.Info{}, err
+	}
+	defer w.Abort()
+	if err := fill(ctx, w); err != nil {
+		return objstore.Info{}, err
+	}
+	return w.Commit(ctx)
+}
+
+// arrayJob is the job that a worker runs for the object, if DST is what that
+// would write: then the two must agree on who made it.
+func (a *app) arrayJob(ob *objstore.Object, dst target, f *packFlags) (*pack.Job, functions.Upload) {
+	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
+	key := ob.Info().Key
+	prefix, ok := strings.CutSuffix(dst.key, functions.OutputKey("", key, pack.ArraySuffix))
+	own := f.array.chunkShape == nil && f.array.blockShape == nil && f.array.dtype == "" && f.array.member == "" && f.blosc.plain()
+	if !fromS3 || !strings.HasPrefix(dst.bucket.Name(), "s3://") || !ok || functions.OutputKey(prefix, key, pack.ArraySuffix) != dst.key || !own {
+		return nil, functions.Upload{}
+	}
+	in := ob.Info()
+	return &pack.Job{Out: dst.bucket, Prefix: prefix, Format: all.B2ND},
+		functions.Upload{Bucket: from, Key: key, ETag: in.ETag, VersionID: in.VersionID, Size: in.Size}
+}
+
+func (a *app) runArrayJob(ctx context.Context, job *pack.Job, ob *objstore.Object, u functions.Upload, dst target, force bool, rep *arrayReport) error {
+	infos, err := job.Run(ctx, ob.Bucket(), u)
+	if errors.Is(err, functions.ErrTaken) {
+		if !force {
+			return taken(dst.bucket, dst.key)
+		}
+		if err := dst.bucket.Delete(ctx, dst.key); err != nil {
+			return err
+		}
+		infos, err = job.Run(ctx, ob.Bucket(), u)
+	}
+	for _, in := range infos {
+		rep.Stored += in.Size
+	}
+	rep.Bytes, rep.Unchanged = u.Size, len(infos) == 0
+	rep.Outputs = []string{join(dst.bucket.Name(), dst.key)}
+	return err
+}

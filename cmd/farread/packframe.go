@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// bloscFlags say how chunks are compressed.
+type bloscFlags struct {
+	codec    string
+	level    int
+	filters  []string
+	typeSize int
+}
+
+func bloscFlagNames() []string { return []string{"codec", "level", "filter"} }
+
+func (f *bloscFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.codec, "codec", "zstd-1", "`CODEC` of arrays and frames: blosclz, lz4, lz4hc, zlib, zstd, with a level or without")
+	c.Flags().IntVar(&f.level, "level", -1, "`L` from 0 (stored) to 9, instead of the one in --codec")
+	c.Flags().StringSliceVar(&f.filters, "filter", nil, "`FILTER` before the codec: shuffle (default), bitshuffle, delta, bytedelta, trunc_prec:BITS, none; several in order")
+	c.Flags().IntVar(&f.typeSize, "typesize", 1, "`BYTES` of an item in a .b2frame, for the filters")
+	c.Flags().Lookup("level").DefValue = ""                                                                                                                                                // the codec's
+	_ = c.RegisterFlagCompletionFunc("codec", cobra.FixedCompletions([]string{"blosclz", "lz4", "lz4hc", "zlib", "zstd"}, cobra.ShellCompDirectiveNoFileComp))                             // fails for unknown flags only
+	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"shuffle", "bitshuffle", "delta", "bytedelta", "trunc_prec:", "none"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+}
+
+// plain says that nothing but the codec was chosen.
+func (f *bloscFlags) plain() bool { return len(f.filters) == 0 }
+
+// options are the flags as the encoder takes them.
+func (f *bloscFlags) options() (blosc.EncodeOptions, error) {
+	o, err := pack.ParseCodec(f.codec)
+	switch {
+	case err != nil:
+		return o, usagef("--codec: %s", err)
+	case f.level > 9:
+		return o, usagef("--level %d: want 0 to 9", f.level)
+	case f.level == 0:
+		o.Level = blosc.LevelStore
+	case f.level > 0:
+		o.Level = f.level
+	}
+	if f.filters == nil {
+		return o, nil
+	}
+	o.Filters = []blosc.Filter{}
+	for _, text := range f.filters {
+		x, err := parseFilter(text)
+		if err != nil {
+			return o, err
+		}
+		if x.ID != blosc.NoFilter {
+			o.Filters = append(o.Filters, x)
+		}
+	}
+	if len(o.Filters) > 6 {
+		return o, usagef("%d filters, at most 6", len(o.Filters))
+	}
+	return o, nil
+}
+
+// parseFilter reads a filter's name, and its number after a colon.
+func parseFilter(text string) (blosc.Filter, error) {
+	name, meta, hasMeta := strings.Cut(text, ":")
+	known := []blosc.FilterID{blosc.Shuffle, blosc.BitShuffle, blosc.Delta, blosc.ByteDelta, blosc.TruncPrec, blosc.IntTrunc}
+	i := slices.IndexFunc(known, func(f blosc.FilterID) bool { return f.String() == name })
+	if name == "none" && !hasMeta {
+		return blosc.Filter{}, nil
+	}
+	if i < 0 {
+		return blosc.Filter{}, usagef("--filter %q: want one of %v or none", text, known)
+	}
+	f := blosc.Filter{ID: known[i]}
+	if !hasMeta {
+		if f.ID == blosc.TruncPrec || f.ID == blosc.IntTrunc {
+			return f, usagef("--filter %s: how many bits? %s:10", text, name)
+		}
+		return f, nil
+	}
+	n, err := strconv.ParseInt(meta, 10, 16)
+	if err != nil || n < -128 || n > 255 {
+		return f, usagef("--filter %q: want a small number after the colon", text)
+	}
+	f.Meta = byte(n)
+	return f, nil
+}
+
+// defaultFrameChunk is decoded bytes of a chunk, as of an array.
+const defaultFrameChunk = 4 << 20
+
+// packBytes packs the bytes of SRC into a frame.
+func packBytes(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
+	if len(srcs) != 1 {
+		return usagef("%d SRC: a frame is made of one", len(srcs))
+	}
+	o, err := f.frameOptions()
+	if err != nil {
+		return err
+	}
+	if dst.key == "" || strings.HasSuffix(dst.key, "/") {
+		return usagef("DST %q is a folder; a frame is one object", dst.uri)
+	}
+	ob, err := a.client.Open(ctx, srcs[0])
+	if err != nil {
+		return at(srcs[0], err)
+	}
+	o.Vary = ob.Size()%int64(o.TypeSize) != 0
+	o.Parallel = int(max(min(int64(a.flags.maxMemory)/8/int64(o.ChunkSize), maxSideBySide), 1))
+	info, err := a.packObject(ctx, dst, f.force, func(ctx context.Context, w objstore.Writer) error { return a.writeBytes(ctx, w, ob, o) })
+	if err != nil {
+		return at(srcs[0], err)
+	}
+	rep := &arrayReport{Format: "b2frame", Bytes: ob.Size(), Stored: info.Size, Outputs: []string{join(dst.bucket.Name(), dst.key)}}
+	return rep.tell(a)
+}
+
+const (
+	maxSideBySide = 16      // chunks that are encoded at a time
+	maxFrameChunk = 1 << 30 // decoded; half of what the format can
+	maxItem       = 1 << 20
+)
+
+// frameOptions are the flags as the writer of frames takes them.
+func (f *packFlags) frameOptions() (cframe.WriteOptions, error) {
+	encode, err := f.blosc.options()
+	if err != nil {
+		return cframe.WriteOptions{}, err
+	}
+	item, size := int64(f.blosc.typeSize), int64(f.chunk)
+	if size == 0 {
+		size = defaultFrameChunk
+	}
+	if item < 1 || item > maxItem {
+		return cframe.WriteOptions{}, usagef("--typesize %d: want 1 to %d", item, maxItem)
+	}
+	if size = size / item * item; size < item || size > maxFrameChunk {
+		return cframe.WriteOptions{}, usagef("--chunk %s: want an item at least and 1 GiB at most", &f.chunk)
+	}
+	return cframe.WriteOptions{TypeSize: int(item), ChunkSize: int(size), Encode: encode}, nil
+}
+
+// writeBytes writes chunk after chunk, and reads ahead.
+func (a *app) writeBytes(ctx context.Context, w objstore.Writer, ob *objstore.Object, o cframe.WriteOptions) error {
+	fw, err := cframe.NewWriter(w, o)
+	if err != nil {
+		return err
+	}
+	defer fw.Abort()
+	b := a.newBar("pack", ob.Size())
+	defer b.clear()
+	chunk := int64(o.ChunkSize)
+	window := max(a.window()/chunk, 1) * chunk
+	pieces := func(yield func(span) bool) {
+		for off := int64(0); off < ob.Size(); off += window {
+			if !yield(span{off, min(window, ob.Size()-off)}) {
+				return
+			}
+		}
+	}
+	err = ahead(rangeio.OnePhase(ctx), pieces, func(s span) int64 { return s.n },
+		func(ctx context.Context, s span, p []byte) error {
+			return ob.ReadRanges(ctx, []rangeio.Span{{Off: s.off, P: p}})
+		},
+		func(p []byte) error {
+			b.add(int64(len(p)))
+			for part := range slices.Chunk(p, o.ChunkSize) {
+				if err := fw.WriteChunk(part); err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
+	if err != nil {
+		return err
+	}
+	return fw.Close()
+}

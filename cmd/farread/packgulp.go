@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/objstore"
+)
+
+// packReport is the JSON of `pack` for gulps.
+type packReport struct {
+	Format     string   `json:"format"`
+	Outputs    []string `json:"outputs"`
+	IDs        int64    `json:"ids"`
+	Frames     int64    `json:"frames"`
+	Bytes      int64    `json:"bytes"`
+	Skipped    int64    `json:"skipped"`
+	Unlabelled int64    `json:"labels_without_frames"`
+	Unordered  int64    `json:"ids_reordered"`
+	Unchanged  bool     `json:"unchanged"` // this version of the source was packed already
+}
+
+func (r *packReport) add(n pack.Result) {
+	r.IDs += n.IDs
+	r.Frames += n.Frames
+	r.Bytes += n.Bytes
+	r.Skipped += n.Skipped
+	r.Unlabelled += n.Unlabelled
+	r.Unordered += n.Unordered
+}
+
+// defaultGulpChunk is the default of gulp.DatasetOptions.
+const defaultGulpChunk = 256 << 20
+
+// packGulp packs JPEGs.
+func packGulp(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
+	pair, isPair := gulp.PairOf(dst.key)
+	inputs, err := a.inputs(ctx, srcs, ownFiles(dst.bucket, dst.key, pair, isPair))
+	if err != nil {
+		return err
+	}
+	toS3 := strings.HasPrefix(dst.bucket.Name(), "s3://")
+	if isPair && len(inputs) == 1 && toS3 {
+		if err := asWorker(ctx, &inputs[0], dst.bucket, pair); err != nil {
+			return err
+		}
+	}
+	rep := packReport{Format: gulp.Format}
+	switch {
+	case !isPair:
+		size := int64(f.chunk)
+		if size == 0 {
+			size = defaultGulpChunk
+		}
+		err = a.packDataset(ctx, inputs, dst.uri, size, &rep)
+	case len(inputs) == 1 && inputs[0].upload != nil && toS3:
+		err = a.publish(ctx, inputs[0], dst.bucket, pair, f.force, &rep)
+	default:
+		err = a.packPair(ctx, inputs, dst.bucket, pair, f.force, &rep)
+	}
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return writeJSON(a.stdout, rep)
+	}
+	return a.tellPacked(rep)
+}
+
+func (a *app) tellPacked(r packReport) error {
+	if r.Unchanged {
+		_, err := fmt.Fprintf(a.stdout, "unchanged: %s holds this version already\n", printable(r.Outputs[0]))
+		return err
+	}
+	text := fmt.Sprintf("%s of %s, %s", plural(r.Frames, "frame"), plural(r.IDs, "id"), humanSize(r.Bytes))
+	if r.Skipped > 0 {
+		text += fmt.Sprintf("; %s passed over", plural(r.Skipped, "other file"))
+	}
+	if r.Unlabelled > 0 {
+		text += fmt.Sprintf("; %s without frames", plural(r.Unlabelled, "label"))
+	}
+	for _, o := range r.Outputs {
+		text += "\n  " + printable(o)
+	}
+	_, err := fmt.Fprintln(a.stdout, text)
+	return err
+}
+
+// stream packs the inputs into w, one after the other.
+func (a *app) stream(ctx context.Context, inputs []input, w pack.Frames, rep *packReport) error {
+	total := int64(0)
+	for _, in := range inputs {
+		if n := in.source.About().Size; n < 0 || total < 0 {
+			total = -1
+		} else {
+			total += n
+		}
+	}
+	bar := a.newBar("pack", total)
+	defer bar.clear()
+	g := &guard{w: w, before: map[string]bool{}, now: map[string]bool{}}
+	var done int64
+	for _, in := range inputs {
+		res, err := pack.Stream(ctx, in.source, g, pack.Options{Progress: func(p pack.Progress) { bar.set(done + p.Read) }})
+		if err != nil {
+			return at(in.uri, err)
+		}
+		done += max(0, in.source.About().Size)
+		g.next()
+		rep.add(res)
+	}
+	return nil
+}
+
+// packPair writes one gulp chunk.
+func (a *app) packPair(ctx context.Context, inputs []input, b objstore.Bucket, pair gulp.Pair, force bool, rep *packReport) error {
+	if !force {
+		for _, key := range []string{pair.Data, pair.Meta} {
+			if _, err := b.Head(ctx, key); err == nil {
+				return taken(b, key)
+			} else if !errors.Is(err, objstore.ErrNotFound) {
+				return err
+			}
+		}
+	}
+	o := output{b: b, force: force}
+	w, err := o.begin(ctx, pair)
+	if err != nil {
+		return err
+	}
+	defer o.abort(ctx)
+	if err := a.stream(ctx, inputs, w, rep); err != nil {
+		return err
+	}
+	if err := o.finish(ctx); err != nil {
+		return err
+	}
+	rep.Outputs = o.published
+	return nil
+}
+
+func taken(b objstore.Bucket, key string) error {
+	return fmt.Errorf("%s exists (--force replaces it): %w", printable(join(b.Name(), key)), objstore.ErrExists)
+}
+
+// asWorker finds the job that a worker runs for an input, if its output has the
+// name of DST: then the two must agree on who made it, whoever comes first.
+func asWorker(ctx context.Context, in *input, b objstore.Bucket, pair gulp.Pair) error {
+	prefixFor := func(key string) (string, bool) {
+		prefix, ok := strings.CutSuffix(pair.Data, functions.OutputKey("", key, gulp.DataSuffix))
+		return prefix, ok && functions.OutputKey(prefix, key, gulp.DataSuffix) == pair.Data &&
+			functions.OutputKey(prefix, key, gulp.MetaSuffix) == pair.Meta
+	}
+	if in.upload != nil {
+		if prefix, ok := prefixFor(in.upload.Key); ok {
+			in.job = &pack.Job{Out: b, Prefix: prefix}
+		}
+		return nil
+	}
+	bucket, ok := "", false
+	if in.bucket != nil {
+		bucket, ok = strings.CutPrefix(in.bucket.Name(), "s3://")
+	}
+	for _, name := range []string{"_SUCCESS", "manifest.json"} {
+		prefix, fits := prefixFor(in.key + name)
+		if !ok || !fits {
+			continue
+		}
+		info, err := in.bucket.Head(ctx, in.key+name)
+		if errors.Is(err, objstore.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return at(in.uri, err)
+		}
+		in.upload = &functions.Upload{Bucket: bucket, Key: info.Key, ETag: info.ETag, VersionID: info.VersionID, Size: info.Size}
+		in.job = &pack.Job{Out: b, Prefix: prefix}
+		return nil
+	}
+	return nil
+}
+
+// publish runs the job of the pack function on one upload.
+func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gulp.Pair, force bool, rep *packReport) error {
+	if in.job != nil {
+		in.job.Options.Progress = func(p pack.Progress) { rep.IDs, rep.Frames = p.IDs, p.Frames }
+	}
+	p := functions.Pair{Bucket: b, Data: pair.Data, Meta: pair.Meta, Layout: "cli"}
+	run := func() ([]objstore.Info, error) {
+		if in.job != nil {
+			return in.job.Run(ctx, in.bucket, *in.upload)
+		}
+		return p.Publish(ctx, in.bucket, *in.upload, func(ctx context.Context, u functions.Upload, data io.Writer) (func(io.Writer) error, error) {
+			again := in
+			if u != *in.upload {
+				ob, err := objstore.Open(ctx, in.bucket, u.Key, objstore.OpenOptions{IfMatch: u.ETag, VersionID: u.VersionID})
+				if err != nil {
+					return nil, err
+				}
+				if again.source, err = pack.Archive(ctx, ob, pack.Options{}); err != nil {
+					return nil, err
+				}
+			}
+			w := gulp.NewWriter(data, gulp.WriterOptions{})
+			*rep = packReport{Format: gulp.Format}
+			return w.WriteMeta, a.stream(ctx, []input{again}, w, rep)
+		})
+	}
+	infos, err := run()
+	if errors.Is(err, functions.ErrTaken) {
+		if !force {
+			return taken(b, pair.Data)
+		}
+		for _, key := range []string{pair.Meta, pair.Data} {
+			if err := b.Delete(ctx, key); err != nil {
+				return err
+			}
+		}
+		infos, err = run()
+	}
+	rep.Unchanged = len(infos) == 0
+	if in.job != nil && len(infos) > 0 {
+		rep.Bytes = infos[0].Size
+	}
+	rep.Outputs = []string{join(b.Name(), pair.Data), join(b.Name(), pair.Meta)}
+	return err
+}
