@@ -16,6 +16,8 @@ type budget struct {
 	queue []waiter
 }
 
+func newBudget(n int64) *budget { return &budget{all: int(n), left: int(n)} }
+
 type waiter struct {
 	n     int
 	ready chan struct{}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -31,9 +32,16 @@ type Options struct {
 	// 64 KiB, which hold the offsets of any but the largest frames. An object
 	// that was opened with as much of a tail has them already.
 	Tail int64
+	// Memory bounds the encoded bytes that one Read holds. 0 means 56 MiB. More
+	// of it lets a scan send longer requests, which pays off where the round trip
+	// is long beside the 26 ms that 2 MiB take on one connection.
+	Memory int64
 }
 
 const (
+	defaultMemory = 56 << 20
+	minMemory     = 7 << 20
+
 	headLen     = 8 << 10  // more than the header of any usual frame
 	defaultTail = 64 << 10 // 100 000 offsets of equal chunks compress to about 4 KiB
 	usualOffset = 4        // bytes of an encoded offset where chunks are not equal: more is one phase more
@@ -44,6 +52,10 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.GOMAXPROCS(0)
 	}
+	if o.Memory <= 0 {
+		o.Memory = defaultMemory
+	}
+	o.Memory = min(max(o.Memory, minMemory), math.MaxInt/2)
 	if o.Tail <= 0 {
 		o.Tail = defaultTail
 	}

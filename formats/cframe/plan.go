@@ -140,10 +140,6 @@ type plan struct {
 	starts  []job
 }
 
-// windowBytes is how much is read together: four of the fast policy's longest
-// requests. Four windows are held at a time.
-const windowBytes = 8 << 20
-
 // plan decides for every job how it is read.
 func (f *Frame) plan(jobs []job) plan {
 	var p plan
@@ -171,7 +167,7 @@ func (f *Frame) plan(jobs []job) plan {
 			p.starts = append(p.starts, j)
 			continue
 		}
-		if size+j.n > windowBytes && len(window) > 0 {
+		if size+j.n > f.window() && len(window) > 0 {
 			p.windows = append(p.windows, window)
 			window, size = nil, 0
 		}

@@ -39,8 +39,9 @@ type Want struct {
 // Chunks are read whole, in one phase, or their block starts first and the
 // blocks next, in two, whichever Options.Policy makes of their sizes; chunks
 // that are not stored need no bytes. Decoding begins as requests end. What is
-// held besides the buffers of done is at most 64 MiB, or a few chunks where
-// these are larger.
+// held is Options.Memory of encoded bytes, or a chunk or two where these are
+// larger, and a decoded block for each of Options.Parallel, where a chunk has to
+// be decoded whole that chunk.
 //
 // A chunk's own header is checked against the frame: its decoded length, and its
 // encoded length against the place that it has.
@@ -124,14 +125,18 @@ type reading struct {
 }
 
 const (
-	smallFlight  = 64       // requests for block starts and blocks, as in objstore
-	windowsBytes = 32 << 20 // held at a time: 16 requests of the fast policy's longest
-	partsBytes   = 24 << 20
+	smallFlight = 64 // requests for block starts and blocks, as in objstore
+	windows     = 4  // of whole chunks, at a time
 )
+
+// window is how many bytes of whole chunks are read together. Four windows have
+// four sevenths of the memory: 16 of the fast policy's longest requests by
+// default. Blocks have the rest.
+func (f *Frame) window() int64 { return f.o.Memory / 7 }
 
 func (f *Frame) newReading(ctx context.Context, deliver func(*job, int, int, []byte) error) *reading {
 	r := &reading{f: f, deliver: deliver, sem: make(chan struct{}, f.o.Parallel),
-		windows: &budget{all: windowsBytes, left: windowsBytes}, parts: &budget{all: partsBytes, left: partsBytes}, inside: 1}
+		windows: newBudget(windows * f.window()), parts: newBudget(f.o.Memory - windows*f.window()), inside: 1}
 	for i := range r.phases {
 		r.phases[i] = rangeio.OnePhase(ctx)
 	}
@@ -157,7 +162,7 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 	r.inside = max(1, r.f.o.Parallel/max(len(jobs), 1))
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error {
-			return par.Do(ctx, len(p.windows), windowsBytes/windowBytes, func(ctx context.Context, i int) error { return r.window(ctx, p.windows[i]) })
+			return par.Do(ctx, len(p.windows), windows, func(ctx context.Context, i int) error { return r.window(ctx, p.windows[i]) })
 		},
 		func(ctx context.Context) error {
 			return par.Do(ctx, len(p.starts), smallFlight, func(ctx context.Context, i int) error { return r.starts(ctx, &p.starts[i]) })
