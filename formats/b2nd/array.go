@@ -26,6 +26,7 @@ type Array struct {
 	g       *geometry
 	limits  formats.Limits
 	scratch sync.Pool // *scratch
+	cache   *cache    // nil: none
 }
 
 // Open opens the array in the frame that begins at the first byte of r: what

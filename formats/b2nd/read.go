@@ -65,6 +65,9 @@ func (a *Array) read(ctx context.Context, dst []byte, box Box, off, size int) er
 	}
 	r := newReading(a, dst, box, off, size)
 	for wants := range r.batches(func() bool { return ctx.Err() != nil }) {
+		if wants = r.cached(wants); len(wants) == 0 {
+			continue
+		}
 		if err := a.f.Read(ctx, wants, func(want, block int, p []byte) error {
 			return r.done(&wants[want], block, p)
 		}); err != nil {
@@ -187,18 +190,24 @@ func (r *reading) done(w *cframe.Want, block int, p []byte) error {
 			return corrupt(chunkName(int64(w.Chunk)), "block %d of %d bytes, want %d", block, len(p), g.blockBytes)
 		}
 		r.place(s, block, p)
+		r.keep(w.Chunk, block, p)
 		return nil
 	}
 	if len(p) != g.chunkBytes {
 		return corrupt(chunkName(int64(w.Chunk)), "%d bytes, want %d", len(p), g.chunkBytes)
 	}
+	n := len(w.Blocks)
 	if w.Blocks == nil {
-		for k := range int(g.blocks.Total) {
-			r.place(s, k, p[k*g.blockBytes:][:g.blockBytes])
-		}
+		n = int(g.blocks.Total)
 	}
-	for _, k := range w.Blocks {
-		r.place(s, k, p[k*g.blockBytes:][:g.blockBytes])
+	for i := range n {
+		k := i
+		if w.Blocks != nil {
+			k = w.Blocks[i]
+		}
+		q := p[k*g.blockBytes:][:g.blockBytes]
+		r.place(s, k, q)
+		r.keep(w.Chunk, k, q)
 	}
 	return nil
 }

@@ -232,6 +232,7 @@ func TestFarAway(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				arr = arr.WithCache(16 << 20)
 				s, err := b2nd.ParseSlice(x.slice)
 				if err != nil {
 					t.Fatal(err)
@@ -246,6 +247,12 @@ func TestFarAway(t *testing.T) {
 				t.Logf("%v, %d requests, %d phases, %d bytes", took, st.Requests, st.Phases, st.Bytes)
 				if st.Requests > x.requests || st.Phases > x.phases || st.Bytes > x.bytes || took > x.most {
 					t.Errorf("want at most %v, %d requests, %d phases, %d bytes", x.most, x.requests, x.phases, x.bytes)
+				}
+				// A10: the same again.
+				start = time.Now()
+				again := slice(t, arr, box)
+				if s := count.Stats(); s.Requests > st.Requests || time.Since(start) > 0 || !bytes.Equal(again, p) {
+					t.Errorf("again: %d requests more", s.Requests-st.Requests)
 				}
 			})
 		})

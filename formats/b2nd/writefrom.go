@@ -19,7 +19,7 @@ type ReadBox func(ctx context.Context, box Box, dst []byte) error
 // out (nil) are DefaultShapes. The frame is complete when it returns nil;
 // committing the Output is the caller's. Errors of read are returned as they are.
 func WriteFrom(ctx context.Context, w cframe.Output, m Meta, read ReadBox, o WriteOptions) error {
-	const buffers = 3 // the box, the tile, and what it is encoded to
+	const buffers = 2 // the box and the tile
 	out, err := newOutput(w, m, o, buffers)
 	if err != nil {
 		return err
@@ -28,9 +28,7 @@ func WriteFrom(ctx context.Context, w cframe.Output, m Meta, read ReadBox, o Wri
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // before abort waits for the reads
 	g := out.g
-	if g.chunkBytes > 0 {
-		out.slots(out.o.MaxMemory / (buffers * int64(g.chunkBytes)))
-	}
+	out.slots(out.o.MaxMemory / g.chunkMemory(buffers))
 	d := len(g.shape)
 	for k := range g.chunks.Total {
 		if err := ctx.Err(); err != nil {

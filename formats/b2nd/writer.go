@@ -89,9 +89,9 @@ type slot struct {
 	done             chan struct{}
 }
 
-// newOutput begins the frame. perChunk is how many buffers of the size of a chunk
-// each chunk on its way takes, fixed what is taken besides.
-func newOutput(w cframe.Output, m Meta, o WriteOptions, perChunk int64) (*output, error) {
+// newOutput begins the frame. buffers is how many of the size of a chunk each
+// chunk on its way takes, besides what it is encoded to.
+func newOutput(w cframe.Output, m Meta, o WriteOptions, buffers int64) (*output, error) {
 	o = o.withDefaults()
 	m, item, err := m.withDefaults(o.ItemSize)
 	if err != nil {
@@ -102,7 +102,7 @@ func newOutput(w cframe.Output, m Meta, o WriteOptions, perChunk int64) (*output
 		return nil, fmt.Errorf("%w: %w", cframe.ErrRefused, err)
 	}
 	out := &output{g: g, o: o, encode: o.Encode}
-	if n := perChunk * int64(g.chunkBytes); n > o.MaxMemory {
+	if n := g.chunkMemory(buffers); n > o.MaxMemory {
 		return nil, fail("writer", formats.ErrTooLarge, "chunks of %d bytes take %d bytes of memory, %d allowed: choose smaller chunks", g.chunkBytes, n, o.MaxMemory)
 	}
 	layer, err := AppendMeta(nil, m)
@@ -151,7 +151,7 @@ func (out *output) push(fill func(s *slot) ([]byte, error), after func()) error 
 		src, err := fill(s)
 		if err == nil {
 			if s.chunk == nil {
-				s.chunk = make([]byte, 0, len(src)+blosc.HeaderLen2)
+				s.chunk = make([]byte, 0, out.g.encodedRoom())
 			}
 			s.chunk, err = blosc.AppendEncoded(s.chunk[:0], src, out.encode)
 		}
@@ -164,6 +164,25 @@ func (out *output) push(fill func(s *slot) ([]byte, error), after func()) error 
 	}
 	go run()
 	return nil
+}
+
+// encodedRoom is the capacity with which AppendEncoded makes a chunk in place:
+// each of its streams, one for each byte of an item at most, takes four bytes
+// more than its data. Where blocks are tiny the encoder had better use memory of
+// its own, which it lends from a pool and cuts to length.
+func (g *geometry) encodedRoom() int64 {
+	n := int64(g.chunkBytes)
+	room := n + blosc.HeaderLen2 + 8 + g.blocks.Total*4*int64(1+min(g.item, blosc.MaxTypeSize))
+	if room > n+n/8+4096 {
+		return n + blosc.HeaderLen2
+	}
+	return room
+}
+
+// chunkMemory is what a chunk on its way takes in so many buffers of its size,
+// and for what it is encoded to.
+func (g *geometry) chunkMemory(buffers int64) int64 {
+	return buffers*int64(g.chunkBytes) + g.encodedRoom()
 }
 
 // pop writes the oldest chunk.
@@ -264,13 +283,13 @@ func NewWriter(w cframe.Output, m Meta, o WriteOptions) (*Writer, error) {
 	}
 	b := &Writer{total: g.items * int64(item)}
 	b.setBand(g)
-	chunk := 2 * int64(g.chunkBytes) // a tile, and what it is encoded to
+	chunk := g.chunkMemory(1)
 	left := o.MaxMemory - b.bytes - chunk
 	if left < 0 {
 		return nil, fail("writer", formats.ErrTooLarge,
 			"a row of chunks of %v takes %d bytes of memory, %d allowed: give chunks fewer items along axis %d, or more along those after it", g.chunk, b.bytes+chunk, o.MaxMemory, b.axis)
 	}
-	if b.out, err = newOutput(w, mm, o, 2); err != nil {
+	if b.out, err = newOutput(w, mm, o, 1); err != nil {
 		return nil, err
 	}
 	// First a second band, then chunks side by side, then bands for those.

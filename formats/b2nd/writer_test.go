@@ -190,6 +190,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
+		cached := a.WithCache(rapid.Int64Range(0, 40000).Draw(rt, "cache"))
 		for range 4 {
 			box := drawBox(rt, x.meta.Shape)
 			n, err := a.SizeOf(box)
@@ -198,7 +199,8 @@ func TestRoundTrip(t *testing.T) {
 			}
 			want := make([]byte, n)
 			cutInto(want, x.items, x.meta.Shape, x.size, box)
-			if !bytes.Equal(slice(rt, a, box), want) || !bytes.Equal(slice(rt, serial, box), want) {
+			if !bytes.Equal(slice(rt, a, box), want) || !bytes.Equal(slice(rt, serial, box), want) ||
+				!bytes.Equal(slice(rt, cached, box), want) || !bytes.Equal(slice(rt, cached, box), want) {
 				rt.Fatalf("slice %v:%v:%v: other items", box.Start, box.Stop, box.Step)
 			}
 			var w bytes.Buffer

@@ -1,0 +1,152 @@
+package b2nd_test
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"testing"
+
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+)
+
+// A scale is an Output that drops what it is given and notes the heap.
+type scale struct {
+	n    int64
+	most uint64
+}
+
+func (s *scale) look() {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	s.most = max(s.most, m.HeapAlloc)
+}
+
+func (s *scale) Write(p []byte) (int, error) {
+	s.n += int64(len(p))
+	s.look()
+	return len(p), nil
+}
+
+func (s *scale) Patch(int64, []byte) error { return nil }
+
+// TestWriterMemory writes 256 MiB in 14 MiB, from a stream and from a source. The
+// collector leaves some garbage.
+func TestWriterMemory(t *testing.T) {
+	const limit = 14 << 20
+	shape := []int64{64, 1024, 1024}
+	piece := numbers(1<<18, 4)
+	for name, m := range map[string]b2nd.Meta{
+		"default shapes": {Shape: shape, DType: "<u4"},
+		"bands":          {Shape: shape, DType: "<u4", ChunkShape: []int{1, 64, 256}, BlockShape: []int{1, 64, 64}},
+		"cubes":          {Shape: shape, DType: "<u4", ChunkShape: []int{32, 32, 64}, BlockShape: []int{8, 32, 32}},
+	} {
+		o := b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1}, MaxMemory: limit, Parallel: 4}
+		measure := func(how string, f func(s *scale) error) {
+			runtime.GC()
+			s := &scale{}
+			s.look()
+			before := s.most
+			s.most = 0
+			if err := f(s); err != nil {
+				t.Errorf("%s, %s: %v", name, how, err)
+			}
+			held := int64(s.most) - int64(before)
+			t.Logf("%s, %s: %d MiB held, %d MiB written", name, how, held>>20, s.n>>20)
+			if held > limit+limit/2 {
+				t.Errorf("%s, %s: %d bytes held", name, how, held)
+			}
+		}
+		if name != "cubes" { // whose rows of chunks are 128 MiB: refused, see TestStreams
+			measure("stream", func(s *scale) error {
+				w, err := b2nd.NewWriter(s, m, o)
+				if err != nil {
+					return err
+				}
+				for range 256 {
+					if _, err := w.Write(piece); err != nil {
+						return err
+					}
+				}
+				return w.Close()
+			})
+		}
+		measure("source", func(s *scale) error {
+			return b2nd.WriteFrom(t.Context(), s, m, func(_ context.Context, _ b2nd.Box, dst []byte) error {
+				for p := dst; len(p) > 0; {
+					p = p[copy(p, piece):]
+				}
+				return nil
+			}, o)
+		})
+	}
+}
+
+// TestCopyMemory copies a large array in little memory.
+func TestCopyMemory(t *testing.T) {
+	a := open(t, build(t, b2nd.Meta{Shape: []int64{256, 512, 256}, ChunkShape: []int{16, 512, 16}, BlockShape: []int{1, 64, 16}, DType: "<u4"}, numbers(256*512*256, 4),
+		b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1}}))
+	runtime.GC()
+	s := &scale{}
+	s.look()
+	before := s.most
+	const memory = 8 << 20
+	n, err := a.CopyTo(t.Context(), s, b2nd.Whole(a.Shape()), memory)
+	held := int64(s.most) - int64(before)
+	t.Logf("%d MiB held", held>>20)
+	if err != nil || n != 128<<20 || s.n != n || held > 4*memory {
+		t.Errorf("%d bytes, %d held, %v", n, held, err)
+	}
+}
+
+func BenchmarkSlice(b *testing.B) {
+	shape := []int64{256, 512, 512}
+	a := open(b, build(b, b2nd.Meta{Shape: shape, DType: "<u4"}, numbers(256*512*512, 4), b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}}))
+	for _, x := range []struct {
+		name string
+		box  b2nd.Box
+	}{
+		{"10x10x10", b2nd.Sub([]int64{100, 100, 100}, []int64{110, 110, 110})},
+		{"plane", b2nd.Sub([]int64{100, 0, 0}, []int64{101, 512, 512})},
+		{"column", b2nd.Sub([]int64{0, 100, 100}, []int64{256, 101, 101})},
+		{"whole", b2nd.Whole(shape)},
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			n, err := a.SizeOf(x.box)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p := make([]byte, n)
+			b.SetBytes(n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := a.ReadSlice(b.Context(), p, x.box); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	piece := numbers(1<<24, 4)
+	for _, c := range []blosc.Codec{blosc.LZ4, blosc.Zstd} {
+		b.Run(c.String(), func(b *testing.B) {
+			b.SetBytes(int64(len(piece)))
+			for b.Loop() {
+				w, err := b2nd.NewWriter(&scale{}, b2nd.Meta{Shape: []int64{1 << 12, 1 << 12}, DType: "<u4"}, b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: c, Level: 1}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := w.Write(piece); err != nil {
+					b.Fatal(err)
+				}
+				if err := w.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+var _ io.Writer = (*scale)(nil)
