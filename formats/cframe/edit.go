@@ -59,7 +59,8 @@ type Editor struct {
 	sizes   sizeRule
 	kind    blocksKind
 	end     int64 // of the file: where the next byte goes
-	foreign bool  // the file was longer than the frame
+	own     int64 // the length of the frame when it was opened
+	foreign bool  // and the file was longer
 	kept    int64 // what Abort leaves
 	changed bool
 	meta    bool // a metalayer of the header changed
@@ -67,8 +68,9 @@ type Editor struct {
 }
 
 // Edit opens the frame that begins at the first byte of f. Bytes behind the
-// frame, be they another's or what a crash has left, are never overwritten: they
-// become dead bytes inside the frame. Sparse frames are ErrUnsupported.
+// frame, most often what a crash has left, are not overwritten: with the first
+// commit they become dead bytes inside the frame. Where another frame lies there
+// Edit is refused. A sparse frame is ErrCorrupt, as in Open.
 //
 // If f has a method Sync, as files have, it is called before and after the header
 // is written. Its length is asked from Size or Stat if it has one, else found by
@@ -84,9 +86,15 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 		return nil, err
 	}
 	o.Limits = o.Limits.WithDefaults()
-	e := &Editor{f: f, o: o, in: frame.info, end: size, kept: size, foreign: size > frame.info.FrameLen}
-	if e.in.Version == 0 || e.in.Sparse {
-		return nil, unsupported("header", atFrameType, "editing a sparse frame")
+	e := &Editor{f: f, o: o, in: frame.info, end: size, kept: size, own: frame.info.FrameLen, foreign: size > frame.info.FrameLen}
+	if e.foreign {
+		b := make([]byte, min(size-e.own, int64(len(magic))))
+		if err := readAt(f, b, e.own); err != nil {
+			return nil, err
+		}
+		if Sniff(b) {
+			return nil, refuse("file", "another frame lies behind this one")
+		}
 	}
 	trailer, err := frame.readTrailer(ctx)
 	if err != nil {
@@ -354,7 +362,7 @@ func (e *Editor) put(h *blosc.Header, chunk []byte, before sizeRule) (int64, err
 			if err != nil {
 				return 0, e.fail(err)
 			}
-			if stored, err = plainChunk(stored); err != nil {
+			if stored, err = plainChunk(stored, e.o.Limits.MaxDecoded); err != nil {
 				return 0, e.fail(err)
 			}
 			if e.offs[i], err = e.write(i, stored); err != nil {
@@ -367,7 +375,7 @@ func (e *Editor) put(h *blosc.Header, chunk []byte, before sizeRule) (int64, err
 			return off, nil
 		}
 	}
-	stored, err := asStored(h, chunk, e.sizes.varies())
+	stored, err := asStored(h, chunk, e.sizes.varies(), e.o.Limits.MaxDecoded)
 	if err != nil {
 		return 0, e.fail(err)
 	}

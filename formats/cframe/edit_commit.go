@@ -16,8 +16,9 @@ import (
 // Without any chunk left C looks for the trailer right behind the header. So
 // such a frame is committed twice: with its trailer behind the end, where what lies
 // under the header is not touched yet, and then with the trailer in its place and
-// the file cut off (unless bytes of others lie behind it). Between the two C sees
-// no chunks, and no or damaged vlmetalayers. A reader that had the old frame open
+// the file cut off (unless bytes of others lie behind it; those are not written
+// over either, so that a trailer which is too long for its place stays behind
+// them). Between the two C sees no chunks, and no or damaged vlmetalayers. A reader that had the old frame open
 // finds its first chunk damaged then, not changed.
 func (e *Editor) Commit() error {
 	if e.err != nil || !e.changed {
@@ -42,7 +43,7 @@ func (e *Editor) Commit() error {
 		return e.fail(err)
 	}
 	e.end = e.in.FrameLen
-	if in.NBytes == 0 {
+	if in.NBytes == 0 && (!e.foreign || in.HeaderLen+int64(len(tail)) <= e.own) {
 		if err := e.shrink(tail); err != nil {
 			return e.fail(err)
 		}
@@ -64,7 +65,7 @@ func (e *Editor) plainFirst() error {
 	if err != nil {
 		return err
 	}
-	if chunk, err = plainChunk(chunk); err != nil {
+	if chunk, err = plainChunk(chunk, e.o.Limits.MaxDecoded); err != nil {
 		return err
 	}
 	e.offs[0], err = e.write(0, chunk)
@@ -84,6 +85,8 @@ func (e *Editor) publish(in Info, tail []byte, at int64) error {
 	if err := syncFile(e.f); err != nil {
 		return err
 	}
+	// From here on the header may name these bytes, whatever is reported.
+	e.kept = max(e.kept, in.FrameLen)
 	putTotals(e.header, &in)
 	h := e.header[:fixedLen]
 	if e.meta {

@@ -217,7 +217,7 @@ func (w *books) fail(err error) error {
 
 // place checks encoded chunk i and says by which offset it is known, or that it
 // must be stored.
-func place(i int, j *task, typesize int) (off int64, stored bool, err error) {
+func place(i int, j *task, o *WriteOptions) (off int64, stored bool, err error) {
 	h, err := checkEncoded(i, j.chunk)
 	switch {
 	case err != nil:
@@ -225,10 +225,10 @@ func place(i int, j *task, typesize int) (off int64, stored bool, err error) {
 	case h.NBytes != j.size:
 		return 0, false, fmt.Errorf("%s: %s: encoded %d bytes for %d", Format, partOf(i), h.NBytes, j.size)
 	}
-	if off, ok := asOffset(&h, typesize); ok && !j.varies {
+	if off, ok := asOffset(&h, o.TypeSize); ok && !j.varies {
 		return off, false, nil
 	}
-	chunk, err := asStored(&h, j.chunk, j.varies || j.plain)
+	chunk, err := asStored(&h, j.chunk, j.varies || j.plain, o.Limits.MaxDecoded)
 	if len(chunk) != len(j.chunk) {
 		j.release()
 	}
@@ -262,7 +262,7 @@ func (w *books) storeSpecials(store func(i int, chunk []byte) (int64, error)) er
 		if err != nil {
 			return err
 		}
-		if chunk, err = plainChunk(chunk); err != nil {
+		if chunk, err = plainChunk(chunk, w.o.Limits.MaxDecoded); err != nil {
 			return err
 		}
 		if w.offs[i], err = store(i, chunk); err != nil {

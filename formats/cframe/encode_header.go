@@ -80,7 +80,7 @@ func appendLayers(b []byte, base int, layers []Metalayer, skip int) []byte {
 		offs[i] = len(b) - 4
 	}
 	// 8192 names of 31 bytes do not fit the distance; no reader looks at it.
-	binary.BigEndian.PutUint16(b[at+2:], uint16((len(b)-at-skip)&0xffff)) //nolint:gosec // cut on purpose
+	binary.BigEndian.PutUint16(b[at+2:], uint16((len(b)-at-skip)&0xffff))
 	b = append(b, 0xdc)
 	b = binary.BigEndian.AppendUint16(b, n)
 	for i, m := range layers {

@@ -24,7 +24,7 @@ func specialOf(off int64) blosc.Special {
 	if off >= 0 {
 		return blosc.None
 	}
-	return blosc.Special(off >> 56 & 0x7f) //nolint:gosec // 7 bits
+	return blosc.Special(off >> 56 & 0x7f)
 }
 
 // canBeOffset says whether a chunk of this kind and size need not be stored in a
@@ -52,29 +52,33 @@ func asOffset(h *blosc.Header, typesize int) (int64, bool) {
 // asStored is the chunk to store where no offset stands for it. C does not open
 // a frame of varying sizes whose first chunk is a special one, nor one whose first
 // chunk is nothing but a header, so that plain says that such a chunk must not be.
-func asStored(h *blosc.Header, chunk []byte, plain bool) ([]byte, error) {
+func asStored(h *blosc.Header, chunk []byte, plain bool, most int64) ([]byte, error) {
 	if h.Special == blosc.None || h.Special == blosc.Value && !plain {
 		return chunk, nil
 	}
-	return plainChunk(chunk)
+	return plainChunk(chunk, most)
 }
 
 // plainChunk is a chunk of the same data as a special one, encoded in blocks.
-func plainChunk(special []byte) ([]byte, error) {
+func plainChunk(special []byte, most int64) ([]byte, error) {
 	h, err := blosc.ParseHeader(special)
 	if err != nil {
 		return nil, err
 	}
-	p, err := blosc.AppendDecoded(nil, special)
+	width := h.CBytes - blosc.HeaderLen2 // of the repeated value
+	switch h.Special {
+	case blosc.Zeros, blosc.Uninit:
+		return runChunk(0, h.NBytes), nil
+	case blosc.NaN:
+		width = h.TypeSize
+	case blosc.None, blosc.Value:
+	}
+	p, err := blosc.DecodeOptions{MaxDecoded: most}.AppendDecoded(nil, special)
 	if err != nil {
 		return nil, err
 	}
-	if len(p) <= blosc.MaxBlockSize && bytes.Count(p, p[:1]) == len(p) {
+	if bytes.Count(p, p[:1]) == len(p) {
 		return runChunk(p[0], len(p)), nil
-	}
-	width := h.CBytes - blosc.HeaderLen2 // of the repeated value
-	if h.Special == blosc.NaN {
-		width = h.TypeSize
 	}
 	o := blosc.EncodeOptions{Codec: blosc.LZ4, Filters: []blosc.Filter{}} // items of one byte: nothing is found to be repeated
 	if width <= blosc.MaxTypeSize {
@@ -83,21 +87,24 @@ func plainChunk(special []byte) ([]byte, error) {
 	return blosc.AppendEncoded(nil, p, o)
 }
 
-// runChunk is a chunk of one block that says that n bytes are v.
+// runChunk is a chunk whose blocks, as few as can be, say that n bytes are v.
 func runChunk(v byte, n int) []byte {
-	b := []byte{5, 1, 0x15, 1} // extended header, not split, BloscLZ
-	size := uint32(n)          //nolint:gosec // at most MaxBlockSize
-	b = binary.LittleEndian.AppendUint32(b, size)
-	b = binary.LittleEndian.AppendUint32(b, size)
-	b = append(b, 40, 0, 0, 0) // length of the chunk
-	b = append(b, make([]byte, 16)...)
-	b = append(b, 36, 0, 0, 0)                          // the only block
-	b = binary.LittleEndian.AppendUint32(b, -uint32(v)) // a run of v
+	block := min(n, blosc.MaxBlockSize)
+	blocks := (n + block - 1) / block
+	run := binary.LittleEndian.AppendUint32(nil, -uint32(v))
 	if v != 0 {
-		b = append(b, 1)
-		b[12]++
+		run = append(run, 1)
 	}
-	return b
+	le := binary.LittleEndian
+	b := []byte{5, 1, 0x15, 1}                                           // extended header, not split, BloscLZ
+	b = le.AppendUint32(b, uint32(n))                                    //nolint:gosec // an int32
+	b = le.AppendUint32(b, uint32(block))                                //nolint:gosec // at most n
+	b = le.AppendUint32(b, uint32(blosc.HeaderLen2+blocks*(4+len(run)))) //nolint:gosec // 4 blocks and a bit at most
+	b = append(b, make([]byte, 16)...)
+	for i := range blocks {
+		b = le.AppendUint32(b, uint32(blosc.HeaderLen2+4*blocks+i*len(run))) //nolint:gosec // inside the chunk
+	}
+	return append(b, bytes.Repeat(run, blocks)...)
 }
 
 // appendOffsets appends the offsets chunk; without offsets there is none.

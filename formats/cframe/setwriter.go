@@ -105,7 +105,7 @@ func (w *SetWriter) later(ctx context.Context, j *task) error {
 // publish stores chunk i, unless an offset says it all. It runs beside other
 // calls and touches nothing but j.
 func (w *SetWriter) publish(ctx context.Context, i int, j *task) error {
-	off, stored, err := place(i, j, w.o.TypeSize)
+	off, stored, err := place(i, j, &w.o)
 	if err != nil {
 		return err
 	}

@@ -194,7 +194,7 @@ func (w *Writer) WriteSpecial(kind blosc.Special, size int) error {
 
 // put writes a chunk, in order.
 func (w *Writer) put(j *task) error {
-	off, stored, err := place(len(w.offs), j, w.o.TypeSize)
+	off, stored, err := place(len(w.offs), j, &w.o)
 	if err != nil {
 		return err
 	}

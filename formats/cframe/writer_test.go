@@ -173,7 +173,7 @@ func ramp(n, seed int) []byte {
 func noise(n, seed int) []byte {
 	p := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
-	r.Read(p)
+	_, _ = r.Read(p) // it never fails
 	return p
 }
 
@@ -224,6 +224,7 @@ func TestGoldenFrames(t *testing.T) {
 		want    string
 	}{
 		{"special offset of a short chunk", plain, func(t *testing.T, w *Writer) {
+			t.Helper()
 			must(t, w.WriteEncoded([]byte(abcd)), w.WriteSpecial(blosc.Zeros, 2))
 		}, 97 + 36, `9ea86232 6672616d 6500d200 000061cf 00000000 000000d8 a4120055 02d30000 00000000 0006d300 00000000 000024d2
 			00000001 d2000000 00d20000 0004d100 01d10001 c2d80600 00000000 01050000 00000000 00000093 cd0007de 0000dc00
@@ -231,6 +232,7 @@ func TestGoldenFrames(t *testing.T) {
 			00300000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 81940193 cd0006de 0000dc00
 			00ce0000 0023d800 00000000 00000000 00000000 00000000`},
 		{"special offsets chunk", plain, func(t *testing.T, w *Writer) {
+			t.Helper()
 			must(t, w.WriteSpecial(blosc.Zeros, 4), w.WriteSpecial(blosc.Zeros, 4), w.WriteSpecial(blosc.Zeros, 4))
 		}, 0, `9ea86232 6672616d 6500d200 000061cf 00000000 000000ac a4120055 02d30000 00000000 000cd300 00000000 000000d2
 			00000001 d2000000 00d20000 0004d100 01d10001 c2d80600 00000000 01050000 00000000 00000093 cd0007de 0000dc00
@@ -240,6 +242,7 @@ func TestGoldenFrames(t *testing.T) {
 			00000001 d2000000 00d20000 0004d100 01d10001 c2d80600 00000000 01050000 00000000 00000093 cd0007de 0000dc00
 			00940193 cd0006de 0000dc00 00ce0000 0023d800 00000000 00000000 00000000 00000000`},
 		{"metalayer", meta, func(t *testing.T, w *Writer) {
+			t.Helper()
 			must(t, w.WriteEncoded([]byte(abcd)))
 		}, 115 + 36, `9ea86232 6672616d 6500d200 000073cf 00000000 000000e2 a4120055 02d30000 00000000 0004d300 00000000 000024d2
 			00000001 d2000000 00d20000 0004d100 01d10001 c2d80600 00000000 01050000 00000000 00000093 cd0010de 0001a366
@@ -305,7 +308,7 @@ func TestCompactFixtures(t *testing.T) {
 			must(t, err)
 			if dead(t, f) == 0 && f.table.sorted == nil {
 				equal++
-				want, compacted = comparable(want, f), comparable(compacted, g)
+				want, compacted = alike(want, f), alike(compacted, g)
 				if d := cmp.Diff(strings.Split(hex.Dump(want), "\n"), strings.Split(hex.Dump(compacted), "\n")); d != "" {
 					t.Errorf("-want +got\n%s", d)
 				}
@@ -337,8 +340,8 @@ func dead(t *testing.T, f *Frame) int64 {
 	return n
 }
 
-// comparable leaves of a frame what two writers must agree on.
-func comparable(b []byte, f *Frame) []byte {
+// alike leaves of a frame what two writers must agree on.
+func alike(b []byte, f *Frame) []byte {
 	b = bytes.Clone(b[:f.info.FrameLen])
 	clear(b[atThreads : atThreads+5])
 	clear(b[atFrameLen : atFrameLen+8])         // follows from the offsets chunk
