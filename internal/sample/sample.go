@@ -1,4 +1,4 @@
-// Package sample makes small clips of real JPEG images, for the quickstart and
+// Package sample makes small clips of real JPEG images and an array to slice, for the quickstart and
 // for tests: nothing to download, the same on every run, and pleasant to look at.
 package sample
 
