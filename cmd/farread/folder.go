@@ -15,7 +15,7 @@ import (
 // store that is no folder at all.
 var errNothingThere = fmt.Errorf("nothing there: %w", objstore.ErrNotFound)
 
-var errNoDataset = fmt.Errorf("a folder without gulp chunks (data_0.gulp, meta_0.gmeta …): %w", formats.ErrUnsupported)
+var errNoDataset = fmt.Errorf("a folder without gulp chunks (data_0.gulp, meta_0.gmeta …), and no sparse frame: %w", formats.ErrUnsupported)
 
 // A folderContent is a folder or prefix that is no dataset.
 type folderContent struct {
@@ -84,6 +84,26 @@ func (t *folderContent) ls(ctx context.Context, l *listing) error {
 	return nil
 }
 
-func (t *folderContent) pick(context.Context, selector) (selection, error) { return nil, errNoDataset }
-func (t *folderContent) verify(context.Context) (any, string, error)       { return nil, "", errNoDataset }
-func (t *folderContent) unpack(context.Context, string, bool) error        { return errNoDataset }
+func (t *folderContent) pick(ctx context.Context, _ selector) (selection, error) {
+	return nil, t.noDataset(ctx)
+}
+
+func (t *folderContent) verify(ctx context.Context) (any, string, error) {
+	return nil, "", t.noDataset(ctx)
+}
+
+func (t *folderContent) unpack(ctx context.Context, _ string, _ bool) error { return t.noDataset(ctx) }
+
+// noDataset tells a folder that is something else from one that is not there.
+func (t *folderContent) noDataset(ctx context.Context) error {
+	for _, err := range t.bucket.List(ctx, t.key) {
+		if err != nil {
+			return unlisted(err)
+		}
+		if store := all.Store(t.uri); store != "" {
+			return fmt.Errorf("%s: %w", store, formats.ErrUnsupported)
+		}
+		return errNoDataset
+	}
+	return errNothingThere
+}
