@@ -29,7 +29,7 @@ type Options struct {
 	// is the reader's own affair.
 	Policy rangeio.Policy
 	// Tail is how many bytes at the end Open reads beside the header. 0 means
-	// 64 KiB, which hold the offsets of any but the largest frames. An object
+	// 64 KiB, which hold the offsets of 20 000 chunks or more. An object
 	// that was opened with as much of a tail has them already.
 	Tail int64
 	// Memory bounds the encoded bytes that one Read holds. 0 means 56 MiB. More
@@ -43,7 +43,7 @@ const (
 	minMemory     = 7 << 20
 
 	headLen     = 8 << 10  // more than the header of any usual frame
-	defaultTail = 64 << 10 // 100 000 offsets of equal chunks compress to about 4 KiB
+	defaultTail = 64 << 10 // 20 000 offsets of random distances, 58 000 of equal ones
 	usualOffset = 4        // bytes of an encoded offset where chunks are not equal: more is one phase more
 )
 

@@ -184,8 +184,8 @@ func grid(rows, cols int) (out []int) {
 
 const rtt = 30 * time.Millisecond
 
-// lean are the options of who wants few bytes: 8 KiB hold any usual header, and
-// 16 KiB the offsets of a hundred thousand chunks.
+// leanOpen are the options of who wants few bytes: 8 KiB hold any usual header,
+// and 16 KiB the offsets of thousands of chunks.
 var leanOpen = objstore.OpenOptions{Head: 8 << 10, Tail: 16 << 10, Policy: rangeio.Lean()}
 
 // TestFarAway holds reading without an index against the bounds of the design:
