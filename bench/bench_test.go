@@ -39,7 +39,13 @@ func loop(b *testing.B, name, unit string, n float64, s side) {
 // peer is GulpIO2's process, or nil.
 func peer(b *testing.B, x *bench) *python {
 	b.Helper()
-	p, err := x.gulpio(context.WithoutCancel(b.Context()))
+	return orNil(b, x.gulpio)
+}
+
+// orNil is a peer's process; nil where its library is missing.
+func orNil(b *testing.B, start func(context.Context) (*python, error)) *python {
+	b.Helper()
+	p, err := start(context.WithoutCancel(b.Context()))
 	if skip := (*skipped)(nil); errors.As(err, &skip) {
 		return nil
 	} else if err != nil {

@@ -44,6 +44,15 @@ func seriesOf(name string) series {
 			}
 			return t
 		}}
+	case "zeros":
+		return series{name, 8, func(int) uint64 { return 0 }}
+	case "nearly zeros": // one item of each 4 KiB, so that no block is a run
+		return series{name, 8, func(i int) uint64 {
+			if i%512 == 100 {
+				return 0x0102030405060708 * uint64(1+i%7) //nolint:gosec // not negative
+			}
+			return 0
+		}}
 	case "sparse":
 		return series{name, 4, func(int) uint64 {
 			if r.IntN(200) == 0 {
@@ -91,6 +100,8 @@ func codings() []coding {
 		{"i64 ramp", "zstd", 1, "shuffle", 0.5, 0},
 		{"time stamps", "zstd", 1, "shuffle", 0.5, 0},
 		{"sparse", "zstd", 1, "shuffle", 0.5, 0},
+		{"nearly zeros", "zstd", 1, "shuffle", 0.5, 0},
+		{"zeros", "zstd", 1, "shuffle", 0.5, 0},
 		{"f32 sine", "blosclz", 5, "shuffle", 0.85, 0},
 		{"i64 ramp", "blosclz", 5, "shuffle", 0.6, 0},
 		{"f32 sine", "zlib", 5, "shuffle", 0.35, 0},
@@ -146,7 +157,7 @@ func bloscDecode(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := b.interleave(ctx, decodeChunk(chunk, data, reps), p.side(&w, "decode", path, strconv.Itoa(reps)))
+		d, err := b.interleave(ctx, decodeChunk(blosc.DecodeOptions{}, onCPU, chunk, data, reps), p.side(&w, "decode", path, strconv.Itoa(reps)))
 		if err != nil {
 			return nil, err
 		}
@@ -157,18 +168,46 @@ func bloscDecode(ctx context.Context, b *bench) ([]row, error) {
 	return rows, nil
 }
 
+// bloscParallel: two goroutines decode the blocks of a chunk, beside one. Both
+// sides are ours, and wall clock counts.
+func bloscParallel(ctx context.Context, b *bench) ([]row, error) {
+	var rows []row
+	for _, x := range []struct {
+		coding
+		goal float64
+	}{
+		{coding{series: "f32 sine", codec: "lz4", level: 5, filter: "shuffle"}, 1.5},
+		{coding{series: "f32 sine", codec: "zstd", level: 1, filter: "shuffle"}, 1.2},
+	} {
+		s := seriesOf(x.series)
+		data := s.bytes(pick(b, chunkBytes, 1<<18))
+		chunk, err := blosc.AppendEncoded(nil, data, x.options(x.level, s.typesize))
+		if err != nil {
+			return nil, err
+		}
+		reps := pick(b, 60, 2)
+		one, two := decodeChunk(blosc.DecodeOptions{}, timed, chunk, data, reps), decodeChunk(blosc.DecodeOptions{Parallel: 2}, timed, chunk, data, reps)
+		d, err := b.interleave(ctx, two, one)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, against("decode "+x.String()+", two goroutines beside one of ours, wall clock", "B", float64(len(data)*reps), d[0], d[1], x.goal))
+	}
+	return rows, nil
+}
+
 // decodeChunk decodes a chunk into the same memory, reps times, after once that
 // does not count and is compared.
-func decodeChunk(chunk, want []byte, reps int) side {
+func decodeChunk(o blosc.DecodeOptions, clock func(func(context.Context) error) side, chunk, want []byte, reps int) side {
 	dst := make([]byte, len(want))
 	decode := func() error {
-		n, err := blosc.DecodeInto(dst, chunk)
+		n, err := o.DecodeInto(dst, chunk)
 		if err == nil && n != len(want) {
 			err = fmt.Errorf("%d bytes decoded, not %d", n, len(want))
 		}
 		return err
 	}
-	job := onCPU(func(context.Context) error {
+	job := clock(func(context.Context) error {
 		for range reps {
 			if err := decode(); err != nil {
 				return err

@@ -97,8 +97,12 @@ func (p *python) close() {
 	_ = p.cmd.Wait() // it has nothing left to say
 }
 
-// work is what a side has handled; both must agree.
-type work struct{ frames, bytes int64 }
+// work is what a side has handled; both must agree. sum is a CRC-32 of the bytes
+// where the job makes one.
+type work struct {
+	frames, bytes int64
+	sum           uint32
+}
 
 // side is a job of the peer's, whose work is put into *w.
 func (p *python) side(w *work, args ...string) side {
@@ -113,11 +117,12 @@ func (p *python) side(w *work, args ...string) side {
 		var a struct {
 			Seconds       float64
 			Frames, Bytes int64
+			Sum           uint32
 		}
 		if err := p.answer(&a); err != nil {
 			return 0, errors.Join(fmt.Errorf("peer's %s", strings.Join(args, " ")), err)
 		}
-		*w = work{a.Frames, a.Bytes}
+		*w = work{a.Frames, a.Bytes, a.Sum}
 		return time.Duration(a.Seconds * 1e9), nil
 	}
 }
