@@ -38,7 +38,14 @@ func decodeBloscLZ(dst, src []byte) bool {
 			p++
 			continue
 		}
-		n, dist, q := bloscLZMatch(src, p, ctrl)
+		// Most matches are short and near: those are read here.
+		n, dist, q := ctrl>>5+2, 0, p+1
+		if p < len(src) {
+			dist = ctrl&31<<8 + int(src[p]) + 1
+		}
+		if n == 9 || dist == blzEscape+1 || q >= len(src) {
+			n, dist, q = bloscLZMatch(src, p, ctrl)
+		}
 		// A stream never ends with a match: C stops before it copies.
 		if n > end-o || dist > o || q >= len(src) {
 			return false

@@ -35,6 +35,9 @@ func copyMatch(dst []byte, o, dist, n int) {
 	}
 }
 
+// wholePatterns is how many bytes of a word patterns of 0 to 7 bytes fill.
+const wholePatterns = "\x08\x08\x08\x06\x08\x05\x06\x07"
+
 // copyPattern is copyMatch for distances below 16.
 func copyPattern(dst []byte, o, dist, n int) {
 	s, e := o-dist, o+n
@@ -62,7 +65,7 @@ func copyPattern(dst []byte, o, dist, n int) {
 		v |= v << w
 		v |= v << (2 * w)
 		v |= v << (4 * w)
-		for step := 8 - 8%dist; o < e; o += step {
+		for step := int(wholePatterns[dist]); o < e; o += step {
 			binary.LittleEndian.PutUint64(dst[o:], v)
 		}
 	default:
