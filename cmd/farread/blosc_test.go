@@ -19,6 +19,7 @@ import (
 
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/internal/teststack"
 )
 
 const bloscDir = "testdata/blosc"
@@ -276,6 +277,8 @@ func TestBloscErrors(t *testing.T) {
 	bad := bytes.Clone(whole)
 	copy(bad[len(bad)/3:], strings.Repeat("\xff", 200))
 	write(t, filepath.Join(dir, "bad.b2frame"), bad)
+	npyFile := filepath.Join(dir, "a.npy")
+	write(t, npyFile, []byte(run(t, "slice", bloscDir+"/nd2.b2nd", ":", "-o", "-", "--format", "npy")))
 	before := files(t, dir)
 	nd, frame := bloscDir+"/nd2.b2nd", bloscDir+"/metalayers.b2frame"
 	for _, tc := range []struct {
@@ -305,6 +308,12 @@ func TestBloscErrors(t *testing.T) {
 		{7, "info|" + cut, "corrupt data"},
 		{7, "verify|" + filepath.Join(dir, "bad.b2frame"), "cframe"},
 		{7, "get|" + filepath.Join(dir, "bad.b2frame") + "|-o|" + out, "cframe"},
+		{2, "pack|" + npyFile + "|" + out + ".b2nd|--chunk-shape|5", "--chunk-shape has 1 length, the array 2"},
+		{2, "pack|" + npyFile + "|" + out + ".b2nd|--chunk-shape|5,5|--block-shape|6,5", "blocks of (6, 5) are larger than chunks"},
+		{2, "pack|" + npyFile + "|" + out + ".b2nd|--dtype|<f4", "--dtype and --shape go together"},
+		{2, "get|" + frame + "|--chunk|1|--chunks|1:2|-o|" + out, "only one of them"},
+		{2, "pack|" + npyFile + "|" + npyFile + "|" + out + ".b2nd", "an array is made of one"},
+		{3, "pack|" + npyFile + "|" + out + ".b2nd|--member|x", "member x"},
 		{7, "pack|" + nd + "|" + out + ".b2nd", "neither .npy nor .npz"},
 	} {
 		args := strings.Split(tc.args, "|")
@@ -383,7 +392,7 @@ func TestThereAndBackArrays(t *testing.T) {
 	write(t, at("a.npy"), []byte(src))
 	for i, flags := range [][]string{
 		nil, {"--codec", "lz4"}, {"--codec", "lz4hc-9", "--filter", "bitshuffle"}, {"--codec", "zlib", "--level", "2", "--filter", "none"},
-		{"--codec", "blosclz", "--filter", "delta,shuffle"}, {"--level", "0"}, {"--chunk-shape", "10,87", "--block-shape", "5,29"},
+		{"--codec", "blosclz", "--filter", "delta,shuffle"}, {"--level", "0"}, {"--chunk-shape", "10,87", "--block-shape", "5,29"}, {"--chunk-shape", "50,40"}, {"--block-shape", "7,3"},
 		{"--filter", "shuffle,bytedelta"}, {"--max-memory", "16MiB"},
 	} {
 		packed := at(fmt.Sprintf("%d.b2nd", i))
@@ -462,5 +471,88 @@ func TestHelpersOfShapes(t *testing.T) {
 	b, err := json.Marshal(map[string][]byte{"x": {0xc4}})
 	if want := `{"x":"` + base64.StdEncoding.EncodeToString([]byte{0xc4}) + `"}`; err != nil || string(b) != want {
 		t.Errorf("%s", b)
+	}
+}
+
+// TestInterruptArrays: whatever waits for an array that does not come leaves
+// nothing behind.
+func TestInterruptArrays(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	p := make([]byte, 4<<20)
+	for i := range p {
+		p[i] = byte(i * i >> 5)
+	}
+	write(t, filepath.Join(dir, "x.raw"), p)
+	write(t, filepath.Join(dir, "x.raw.json"), []byte(`{"dtype": "<i4", "shape": [1024, 1024]}`))
+	run(t, "pack", filepath.Join(dir, "x.raw"), filepath.Join(dir, "x.b2nd"), "--level", "0", "--chunk-shape", "64,1024")
+	for _, args := range []string{
+		"get|SRV/x.b2nd|-o|OUT/a.npy", "slice|SRV/x.b2nd|:, 5|-o|OUT/b.csv", "unpack|SRV/x.b2nd|OUT/c.raw",
+		"pack|SRV/x.raw|OUT/new/d.b2nd", "pack|SRV/x.raw|OUT/e.b2frame",
+	} {
+		t.Run(strings.SplitN(args, "|", 2)[0], func(t *testing.T) {
+			t.Parallel()
+			cutShort(t, dir, os.Interrupt, func(srv string) []string {
+				return strings.Split(strings.NewReplacer("SRV", srv, "OUT", work).Replace(args), "|")
+			})
+			if left, err := os.ReadDir(work); err != nil || len(left) != 0 {
+				t.Errorf("left %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestArraysInS3: the way of an array through a real S3 server: packed there, by
+// the job of a worker where that would write the same object, read by slices.
+func TestArraysInS3(t *testing.T) {
+	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "arrays"}})
+	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
+		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
+		t.Setenv(k, v)
+	}
+	dir := t.TempDir()
+	src := run(t, "slice", bloscDir+"/nd2.b2nd", ":", "-o", "-", "--format", "npy")
+	upload(t, "s3://uploads/d/a.npy", []byte(src))
+	write(t, filepath.Join(dir, "a.npy"), []byte(src))
+	run(t, "pack", filepath.Join(dir, "a.npy"), "s3://arrays/mine.b2nd", "--chunk-shape", "20,20", "--block-shape", "10,10")
+	for _, dst := range []string{"s3://arrays/made/d/a.npy.b2nd", "s3://arrays/other.b2nd"} {
+		if got := run(t, "pack", "s3://uploads/d/a.npy", dst); !strings.HasSuffix(got, "  "+dst+"\n") {
+			t.Errorf("%q", got)
+		}
+	}
+	if got := run(t, "pack", "s3://uploads/d/a.npy", "s3://arrays/made/d/a.npy.b2nd"); !strings.HasPrefix(got, "unchanged") {
+		t.Errorf("again: %q", got)
+	}
+	if r := (runner{}).run(t, "pack", "s3://uploads/d/a.npy", "s3://arrays/other.b2nd"); r.code != exitChanged {
+		t.Errorf("taken: exit %d %q", r.code, r.stderr)
+	}
+	want := run(t, "slice", bloscDir+"/nd2.b2nd", "3:9, ::-4", "-o", "-", "--format", "raw")
+	for _, uri := range []string{"s3://arrays/mine.b2nd", "s3://arrays/other.b2nd", "s3://arrays/made/d/a.npy.b2nd"} {
+		if got := run(t, "slice", uri, "3:9, ::-4", "-o", "-", "--format", "raw"); got != want {
+			t.Errorf("%s: %d other bytes", uri, len(got))
+		}
+		run(t, "verify", uri)
+		run(t, "unpack", uri, filepath.Join(dir, "back.npy"), "--force")
+		if p, err := os.ReadFile(filepath.Join(dir, "back.npy")); err != nil || string(p) != src {
+			t.Errorf("%s: %d bytes back, %v", uri, len(p), err)
+		}
+		explained(t, uri)
+	}
+	// A sparse frame is a prefix, named with its slash or without.
+	for name, p := range files(t, bloscDir+"/sparse_dir.b2nddir") {
+		upload(t, "s3://arrays/set.b2nddir/"+name, []byte(p))
+		upload(t, "s3://arrays/set/"+name, []byte(p))
+	}
+	whole := run(t, "get", bloscDir+"/sparse_dir.b2nddir", "-o", "-")
+	for _, uri := range []string{"s3://arrays/set.b2nddir", "s3://arrays/set.b2nddir/", "s3://arrays/set/", "s3://arrays/set", "s3://arrays/set/chunks.b2frame"} {
+		if got := run(t, "get", uri, "-o", "-"); got != whole {
+			t.Errorf("%s: %d bytes", uri, len(got))
+		}
+	}
+	if st := stats(t, "slice", "s3://arrays/set.b2nddir/", "0, 0", "-o", filepath.Join(dir, "p.raw")); st.Phases > 2 || st.Requests > 3 {
+		t.Errorf("a point of a sparse array: %+v", st)
+	}
+	if st := stats(t, "slice", "s3://arrays/other.b2nd", "0, 0", "-o", filepath.Join(dir, "p.raw")); st.Phases > 2 || st.Requests > 3 {
+		t.Errorf("a point: %+v", st)
 	}
 }

@@ -207,6 +207,24 @@ func TestInterrupt(t *testing.T) {
 
 func interrupted(t *testing.T, dir string, sig os.Signal, out string) {
 	t.Helper()
+	work := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(work, "there", "folder"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cutShort(t, dir, sig, func(srv string) []string { return []string{"get", srv + "/x.gulp", "-o", filepath.Join(work, out)} })
+	left, err := os.ReadDir(filepath.Join(work, filepath.Dir(out)))
+	if err != nil || len(left) != 1 { // "there", or the folder in it
+		t.Errorf("%v left %v %v", sig, left, err)
+	}
+	if f := files(t, work); len(f) != 0 {
+		t.Errorf("%v left %v", sig, f)
+	}
+}
+
+// cutShort runs a command on a server of the files in dir that says nothing more
+// once an object is open, and interrupts it.
+func cutShort(t *testing.T, dir string, sig os.Signal, args func(srv string) []string) {
+	t.Helper()
 	reading, over := make(chan struct{}, 64), make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Etag", `"v"`)
@@ -222,11 +240,7 @@ func interrupted(t *testing.T, dir string, sig os.Signal, out string) {
 	}))
 	defer srv.Close()
 	defer close(over)
-	work := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(work, "there", "folder"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "get", srv.URL+"/x.gulp", "-o", filepath.Join(work, out))
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args(srv.URL)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -240,13 +254,6 @@ func interrupted(t *testing.T, dir string, sig os.Signal, out string) {
 	err := cmd.Wait()
 	if cmd.ProcessState.ExitCode() != exitInterrupted || errs.String() != "interrupted\n" {
 		t.Errorf("%v: %v %q", sig, err, errs.String())
-	}
-	left, err := os.ReadDir(filepath.Join(work, filepath.Dir(out)))
-	if err != nil || len(left) != 1 { // "there", or the folder in it
-		t.Errorf("%v left %v %v", sig, left, err)
-	}
-	if f := files(t, work); len(f) != 0 {
-		t.Errorf("%v left %v", sig, f)
 	}
 }
 

@@ -86,7 +86,6 @@ func (s *selector) register(c *cobra.Command) {
 	c.Flags().StringVar(&s.frames, "frames", "", "one frame of the id, or a range `A:B:STEP`")
 	c.Flags().IntVar(&s.chunk, "chunk", 0, "chunk `I` of a frame, decoded")
 	c.Flags().Var(&sliceFlag{&s.chunks}, "chunks", "chunks `A:B` of a frame, back to back")
-	c.MarkFlagsMutuallyExclusive("chunk", "chunks")
 }
 
 // A sliceFlag is a slice as a flag's value.
@@ -112,6 +111,9 @@ func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
 		if s.slice, err = parseSlice(slice[0]); err != nil {
 			return err
 		}
+	}
+	if s.has("chunk") && s.has("chunks") {
+		return usagef("--chunk and --chunks: only one of them")
 	}
 	if s.frames == "" {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -39,7 +40,6 @@ func (f *arrayFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.order, "order", "C", "`ORDER` of a raw SRC: C, or F where the first axis runs fastest")
 	c.Flags().Var(&f.chunkShape, "chunk-shape", "shape of an array's chunks")
 	c.Flags().Var(&f.blockShape, "block-shape", "shape of the blocks in a chunk")
-	c.MarkFlagsRequiredTogether("dtype", "shape")
 }
 
 // shapeFlag is a list of lengths, "10,20".
@@ -62,21 +62,57 @@ func (s *shapeFlag) Set(text string) error {
 	return nil
 }
 
-func (s shapeFlag) ints() []int {
-	if s == nil {
-		return nil
+// ints is the shape for n axes, as whoever writes chunks takes it.
+func (s shapeFlag) ints(name string, n int) ([]int, error) {
+	if len(s) != n {
+		return nil, usagef("--%s has %s, the array %d", name, plural(int64(len(s)), "length"), n)
 	}
-	out := make([]int, len(s))
-	for i, n := range s {
-		out[i] = int(n)
+	out := make([]int, n)
+	for i, k := range s {
+		if out[i] = int(min(k, math.MaxInt32)); k < 1 {
+			return nil, usagef("--%s: length %d", name, k)
+		}
 	}
-	return out
+	return out, nil
+}
+
+// cut is how an array is cut into chunks and blocks; nil: as the library does it.
+// The shape that was not given follows from the other.
+func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
+	if f.chunkShape != nil {
+		if chunk, err = f.chunkShape.ints("chunk-shape", len(arr.Shape)); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.blockShape != nil {
+		if block, err = f.blockShape.ints("block-shape", len(arr.Shape)); err != nil {
+			return nil, nil, err
+		}
+	}
+	switch item := arr.DType.ItemSize(); {
+	case chunk == nil && block != nil:
+		chunk, _ = b2nd.DefaultShapes(arr.Shape, item)
+		for i, b := range block {
+			chunk[i] = (max(chunk[i], 1)-1)/b*b + b
+		}
+	case chunk != nil && block == nil:
+		_, block = b2nd.DefaultShapes(f.chunkShape, item)
+	}
+	for i := range chunk {
+		if block[i] > chunk[i] {
+			return nil, nil, usagef("blocks of %s are larger than chunks of %s", shapeText(block), shapeText(chunk))
+		}
+	}
+	return chunk, block, nil
 }
 
 // note is what the flags say of a raw SRC, nil if nothing.
 func (f *arrayFlags) note() (*npy.Note, error) {
-	if f.dtype == "" {
+	if f.dtype == "" && f.shape == nil {
 		return nil, nil //nolint:nilnil // there is none
+	}
+	if f.dtype == "" || f.shape == nil {
+		return nil, usagef("--dtype and --shape go together")
 	}
 	d, err := dtype.Parse(f.dtype)
 	if err != nil {
@@ -142,8 +178,10 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 		if into {
 			to = dst.member(arr, ob)
 		}
-		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, MaxMemory: int64(a.flags.maxMemory) / 2},
-			ChunkShape: f.array.chunkShape.ints(), BlockShape: f.array.blockShape.ints()}
+		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, MaxMemory: int64(a.flags.maxMemory) / 2}}
+		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
+			return err
+		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
 			return at(srcs[0], err)
 		}
