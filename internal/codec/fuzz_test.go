@@ -75,6 +75,7 @@ func FuzzRoundTrip(f *testing.F) {
 				d = nil
 			case codec.Zlib, codec.Zstd: // another level or dictionary is a new encoder, which is slow to set up
 				d, l = nil, 1
+			default:
 			}
 			roundTrip(t, &enc, &dec, id, l, src, d)
 		}
