@@ -48,7 +48,7 @@ func (c *cache) get(at place) []byte {
 		return nil
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(held).p //nolint:errcheck,forcetypeassert // the list holds nothing else
+	return e.Value.(held).p // the list holds nothing else
 }
 
 // put keeps a copy of p.
@@ -63,7 +63,7 @@ func (c *cache) put(at place, p []byte) {
 		if last == nil {
 			return // larger than all of the cache
 		}
-		h := c.order.Remove(last).(held) //nolint:errcheck,forcetypeassert // the list holds nothing else
+		h := c.order.Remove(last).(held) // the list holds nothing else
 		delete(c.blocks, h.at)
 		c.room += int64(len(h.p))
 	}
@@ -77,7 +77,7 @@ func (r *reading) cached(wants []cframe.Want) []cframe.Want {
 	if c == nil {
 		return wants
 	}
-	s := r.a.scratch.Get().(*scratch) //nolint:errcheck,forcetypeassert // the pool makes nothing else
+	s := r.a.scratch.Get().(*scratch) // the pool makes nothing else
 	defer r.a.scratch.Put(s)
 	left := wants[:0]
 	for _, w := range wants {

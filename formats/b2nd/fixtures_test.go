@@ -53,7 +53,7 @@ type fixture struct {
 	}
 }
 
-func fixtures(t testing.TB) []fixture {
+func fixtures(t tester) []fixture {
 	t.Helper()
 	var out []fixture
 	if err := json.Unmarshal(load(t, "MANIFEST"), &out); err != nil {
@@ -65,7 +65,7 @@ func fixtures(t testing.TB) []fixture {
 	return out
 }
 
-func load(t testing.TB, name string) []byte {
+func load(t tester, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
 	if err != nil {
@@ -91,7 +91,7 @@ func (d folder) Open(_ context.Context, name string) (rangeio.Reader, error) {
 
 func (d folder) List(context.Context) ([]string, error) { return fs.Glob(d.FS, "*") }
 
-func (x *fixture) open(t testing.TB) (*b2nd.Array, error) {
+func (x *fixture) open(t tester) (*b2nd.Array, error) {
 	t.Helper()
 	if filepath.Ext(x.File) == ".b2nddir" {
 		return b2nd.OpenSet(t.Context(), folder{os.DirFS(filepath.Join("testdata", x.File))}, b2nd.Options{})
@@ -188,6 +188,7 @@ func TestFixtures(t *testing.T) {
 
 // layers compares the metalayers, of header and trailer.
 func (x *fixture) layers(t *testing.T, a *b2nd.Array) {
+	t.Helper()
 	if x.Expect.Schunk.Metalayers == nil {
 		return
 	}

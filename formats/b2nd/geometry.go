@@ -59,7 +59,7 @@ func (m Meta) geometry(item int) (*geometry, error) {
 
 // measure fills in the products.
 func (g *geometry) measure(padded []int64) error {
-	prod := func(what string, shape []int64, item, most int64) int64 {
+	prod := func(shape []int64, item, most int64) int64 {
 		n, err := nd.Prod(shape)
 		if err != nil || n > most/item {
 			return -1
@@ -67,10 +67,10 @@ func (g *geometry) measure(padded []int64) error {
 		return n * item
 	}
 	var err error
-	g.items = prod("shape", g.shape, 1, math.MaxInt64)
-	all := prod("shape", padded, int64(g.item), math.MaxInt64)
-	block := prod("block", g.block, int64(g.item), maxChunk)
-	chunk := prod("chunk", g.ext, int64(g.item), maxChunk)
+	g.items = prod(g.shape, 1, math.MaxInt64)
+	all := prod(padded, int64(g.item), math.MaxInt64)
+	block := prod(g.block, int64(g.item), maxChunk)
+	chunk := prod(g.ext, int64(g.item), maxChunk)
 	if g.items < 0 || all < 0 || block < 0 || chunk < 0 {
 		return corrupt("metalayer", "shape %v, chunks %v, blocks %v of items of %d bytes: too large", g.shape, g.chunk, g.block, g.item)
 	}

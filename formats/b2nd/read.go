@@ -182,7 +182,7 @@ func (r *reading) done(w *cframe.Want, block int, p []byte) error {
 		}
 		return nil
 	}
-	s := r.a.scratch.Get().(*scratch) //nolint:errcheck,forcetypeassert // the pool makes nothing else
+	s := r.a.scratch.Get().(*scratch) // the pool makes nothing else
 	defer r.a.scratch.Put(s)
 	g.origin(s.origin, int64(w.Chunk))
 	if block >= 0 {

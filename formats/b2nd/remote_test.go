@@ -94,7 +94,7 @@ func noise(n, bits int) []uint32 {
 }
 
 // square is array a or b: 4096 x 4096 items of 4 bytes, all chunks different.
-func square(t testing.TB, chunk, block []int) far {
+func square(t tester, chunk, block []int) far {
 	t.Helper()
 	table := noise(1<<16, 24)
 	f := far{object: &shared{}, shape: []int64{4096, 4096}}
@@ -120,7 +120,7 @@ func square(t testing.TB, chunk, block []int) far {
 
 // cube is array c: 1000 x 512 x 512 items of 2 bytes in 4000 chunks, of which 32
 // are different.
-func cube(t testing.TB) far {
+func cube(t tester) far {
 	t.Helper()
 	const variants, side = 32, 256
 	table := noise(1<<16, 13)
@@ -263,6 +263,7 @@ func TestFarAway(t *testing.T) {
 // columnMemory: what a column of a thousand chunks holds at a time, by a reader
 // that looks at each read.
 func columnMemory(t *testing.T, c *far) {
+	t.Helper()
 	r := &watching{Reader: rangeio.FromReaderAt(c.object, c.object.size)}
 	a, err := b2nd.Open(t.Context(), r, b2nd.Options{})
 	if err != nil {

@@ -32,10 +32,11 @@ func (m *memory) Patch(off int64, p []byte) error {
 	return nil
 }
 
-// A tester is *testing.T or *rapid.T.
+// A tester is *testing.T, B, F, or *rapid.T.
 type tester interface {
 	Helper()
-	Fatal(...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
 	Context() context.Context
 }
 
