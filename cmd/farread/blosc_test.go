@@ -478,7 +478,7 @@ func TestHelpersOfShapes(t *testing.T) {
 // nothing behind.
 func TestInterruptArrays(t *testing.T) {
 	t.Parallel()
-	dir, work := t.TempDir(), t.TempDir()
+	dir := t.TempDir()
 	p := make([]byte, 4<<20)
 	for i := range p {
 		p[i] = byte(i * i >> 5)
@@ -492,6 +492,7 @@ func TestInterruptArrays(t *testing.T) {
 	} {
 		t.Run(strings.SplitN(args, "|", 2)[0], func(t *testing.T) {
 			t.Parallel()
+			work := t.TempDir()
 			cutShort(t, dir, os.Interrupt, func(srv string) []string {
 				return strings.Split(strings.NewReplacer("SRV", srv, "OUT", work).Replace(args), "|")
 			})

@@ -191,4 +191,4 @@ func (a *app) unpackBytes(ctx context.Context, x selection, dst string, force bo
 	return s.commit()
 }
 
-var errTaken = fmt.Errorf("it is there already (--force replaces it): %w", objstore.ErrExists)
+var errTaken = fmt.Errorf("it is there already (--force replaces a file): %w", objstore.ErrExists)

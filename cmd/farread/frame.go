@@ -28,11 +28,10 @@ var _ content = (*frameContent)(nil)
 // newFrame takes an open frame for what it is.
 func (a *app) newFrame(t target, f *farread.Frame, off int64) (content, error) {
 	c := &frameContent{target: t, a: a, f: f, off: off}
-	if !b2nd.IsArray(f.Frame) || f.Refused() != nil {
-		return c, nil
-	}
 	var err error
-	c.arr, err = farread.ArrayOf(f)
+	if refused := f.Refused() != nil; !refused && b2nd.IsArray(f.Frame) {
+		c.arr, err = farread.ArrayOf(f)
+	}
 	return c, err
 }
 

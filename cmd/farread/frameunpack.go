@@ -29,14 +29,10 @@ func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error
 
 // fresh refuses to replace a file unless force says so.
 func (a *app) fresh(dst string, force bool) error {
-	info, err := os.Stat(dst)
-	switch {
-	case err != nil || force && !info.IsDir():
-		return nil
-	case info.IsDir():
-		return fmt.Errorf("%s is a folder, a file is to be written: %w", printable(dst), errTaken)
+	if info, err := os.Stat(dst); err == nil && (info.IsDir() || !force) {
+		return fmt.Errorf("%s: %w", printable(dst), errTaken)
 	}
-	return fmt.Errorf("%s: %w", printable(dst), errTaken)
+	return nil
 }
 
 // writeFile publishes a small file whole.

@@ -126,7 +126,7 @@ func shapeText[T int | int64](shape []T) string {
 
 // layerText names metalayers with their sizes.
 func layerText(m map[string][]byte) string {
-	var parts []string
+	parts := make([]string, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		parts = append(parts, fmt.Sprintf("%s (%s)", printable(name), plural(int64(len(m[name])), "byte")))
 	}

@@ -83,7 +83,7 @@ func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
 		}
 		return slices.Contains(p.suffixes, path.Ext(dst.key))
 	})
-	var known []string
+	known := make([]string, 0, len(list))
 	for _, p := range list {
 		known = append(known, p.suffixes[0])
 	}

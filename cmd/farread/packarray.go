@@ -19,6 +19,7 @@ import (
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // arrayFlags say what raw bytes are, and how an array is cut.
@@ -246,7 +247,7 @@ func (a *app) noteOf(ctx context.Context, src string) (*npy.Note, error) {
 		return nil, fmt.Errorf("a note of %d bytes: %w", ob.Size(), formats.ErrTooLarge)
 	}
 	p := make([]byte, ob.Size())
-	if n, err := ob.WithContext(ctx).ReadAt(p, 0); n < len(p) {
+	if err := ob.ReadRanges(ctx, []rangeio.Span{{P: p}}); err != nil {
 		return nil, err
 	}
 	n, err := npy.ParseNote(p)
