@@ -144,7 +144,7 @@ func drawArray(t *rapid.T) drawn {
 		x.items = make([]byte, n*int64(x.size))
 		copy(x.items[len(x.items)/2:], numbers(n, x.size))
 	}
-	x.o.Encode.Codec = rapid.SampledFrom([]blosc.Codec{blosc.BloscLZ, blosc.LZ4, blosc.Zlib, blosc.LZ4HC}).Draw(t, "codec")
+	x.o.Encode.Codec = rapid.SampledFrom([]blosc.Codec{blosc.BloscLZ, blosc.LZ4, blosc.Zlib, blosc.LZ4HC, blosc.Zstd}).Draw(t, "codec")
 	x.o.Encode.Level = 1
 	x.o.Encode.Filters = rapid.SampledFrom([][]blosc.Filter{nil, {}, {{ID: blosc.BitShuffle}}, {{ID: blosc.Delta}, {ID: blosc.Shuffle}}}).Draw(t, "filters")
 	x.o.Parallel = rapid.IntRange(1, 3).Draw(t, "parallel")
