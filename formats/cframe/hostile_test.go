@@ -349,7 +349,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p []byte, tail uint8) {
 		o := cframe.Options{Limits: formats.Limits{MaxDecoded: 1 << 20, MaxMeta: 1 << 18, MaxEntries: 1 << 12}, Tail: int64(tail), Policy: starts}
 		fr, err := cframe.Open(t.Context(), reader(p), o)
-		if err == nil {
+		if err == nil && fr.Info().NBytes < 1<<22 { // chunks that are not stored may be many for nothing
 			_, err = everything(t.Context(), fr)
 		}
 		if err != nil && !formattest.Allowed(err) {
