@@ -40,8 +40,8 @@ type EditOptions struct {
 // frame without dead bytes.
 //
 // What is not safe: a crash while the header itself is written, if the disk
-// writes half of it (it takes one sector unless metalayers are long); and the
-// commit of a frame whose chunks were all deleted, see Commit.
+// writes half of it. It takes one sector, unless a metalayer changed and
+// metalayers are long. Frames without chunks are special, see Commit.
 //
 // An Editor is for one goroutine, and for one process at a time: it takes no lock.
 // ErrRefused and ErrNoEntry leave it as it was; after any other error every later
@@ -56,6 +56,8 @@ type Editor struct {
 	metas   []Metalayer // their Data are parts of header
 	vl      []Metalayer // their Data are chunks
 	offs    []int64
+	oldOffs []int64     // as committed
+	oldVL   []Metalayer // likewise
 	sizes   sizeRule
 	kind    blocksKind
 	end     int64 // of the file: where the next byte goes
@@ -114,6 +116,7 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	for i := range e.offs {
 		e.offs[i] = frame.table.at(i)
 	}
+	e.oldOffs, e.oldVL = slices.Clone(e.offs), e.vl
 	return e, e.begin()
 }
 
@@ -178,9 +181,11 @@ func (e *Editor) Info() Info { return e.in }
 func (e *Editor) Metalayers() []Metalayer { return slices.Clone(e.metas) }
 
 // head reads the header of the stored chunk i.
-func (e *Editor) head(i int) (blosc.Header, error) {
+func (e *Editor) head(i int) (blosc.Header, error) { return e.headAt(i, e.offs[i]) }
+
+func (e *Editor) headAt(i int, off int64) (blosc.Header, error) {
 	var b [blosc.HeaderLen2]byte
-	off := e.in.HeaderLen + e.offs[i]
+	off += e.in.HeaderLen
 	if err := readAt(e.f, b[:], off); err != nil {
 		return blosc.Header{}, err
 	}
@@ -220,16 +225,18 @@ func (e *Editor) AppendChunk(dst []byte, i int) ([]byte, error) {
 		chunk, err := specialChunk(i, kind, e.sizes.at(i), e.in.TypeSize, e.in.BlockSize)
 		return append(dst, chunk...), err
 	}
-	h, err := e.head(i)
+	return e.appendAt(dst, i, e.offs[i])
+}
+
+// appendAt appends chunk i, which is stored at the given offset.
+func (e *Editor) appendAt(dst []byte, i int, off int64) ([]byte, error) {
+	h, err := e.headAt(i, off)
 	if err != nil {
 		return dst, err
 	}
-	if int64(h.CBytes) > e.o.Limits.MaxMeta {
-		return dst, tooLarge(partOf(i), e.offs[i], "%d bytes", h.CBytes)
-	}
 	at := len(dst)
 	dst = slices.Grow(dst, h.CBytes)[:at+h.CBytes]
-	return dst, readAt(e.f, dst[at:], e.in.HeaderLen+e.offs[i])
+	return dst, readAt(e.f, dst[at:], e.in.HeaderLen+off)
 }
 
 // Append encodes p as a new last chunk.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"slices"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -14,12 +15,14 @@ import (
 // the end of the file, then the header, each after the other has reached the disk.
 //
 // Without any chunk left C looks for the trailer right behind the header. So
-// such a frame is committed twice: with its trailer behind the end, where what lies
-// under the header is not touched yet, and then with the trailer in its place and
-// the file cut off (unless bytes of others lie behind it; those are not written
-// over either, so that a trailer which is too long for its place stays behind
-// them). Between the two C sees no chunks, and no or damaged vlmetalayers. A reader that had the old frame open
-// finds its first chunk damaged then, not changed.
+// the chunks that lie there are first copied behind the end and committed, as the
+// frame that they were; then the trailer takes their place, the header says that
+// there are no chunks, and the file is cut off. A reader that had the frame open
+// finds those chunks damaged then, not changed. A frame that had no chunk before
+// either is the exception: C reads damaged vlmetalayers, or fails, if a crash
+// comes while they are replaced. And where the trailer is too long for its place
+// because bytes of others lie behind it, it stays behind them, where C does not
+// find it.
 func (e *Editor) Commit() error {
 	if e.err != nil || !e.changed {
 		return e.err
@@ -35,21 +38,71 @@ func (e *Editor) Commit() error {
 		return err
 	}
 	tail = appendTrailer(tail, e.vl)
-	at := e.end
-	if in.NBytes == 0 { // it must not overlap its final place
-		at = max(at, in.HeaderLen+int64(len(tail)))
+	if in.NBytes > 0 {
+		err = e.publish(in, tail, e.end, e.meta)
+	} else {
+		err = e.publishEmpty(in, tail)
 	}
-	if err := e.publish(in, tail, at); err != nil {
+	if err != nil {
 		return e.fail(err)
 	}
-	e.end = e.in.FrameLen
-	if in.NBytes == 0 && (!e.foreign || in.HeaderLen+int64(len(tail)) <= e.own) {
-		if err := e.shrink(tail); err != nil {
-			return e.fail(err)
-		}
-	}
+	e.oldOffs, e.oldVL = slices.Clone(e.offs), e.vl
 	e.kept, e.changed, e.meta = e.end, false, false
 	return nil
+}
+
+// publishEmpty commits a frame without chunks.
+func (e *Editor) publishEmpty(in Info, trailer []byte) error {
+	n := int64(len(trailer))
+	fits := !e.foreign || in.HeaderLen+n <= e.own
+	switch {
+	case fits && e.in.NBytes > 0:
+		if err := e.vacate(n); err != nil {
+			return err
+		}
+	default: // the trailer that is read may stand in that place: to be found elsewhere first
+		if err := e.publish(in, trailer, max(e.end, in.HeaderLen+n), e.meta); err != nil || !fits {
+			return err
+		}
+	}
+	if err := e.publish(in, trailer, in.HeaderLen, e.meta); err != nil || e.foreign {
+		return err
+	}
+	e.end = e.in.FrameLen
+	if err := e.f.Truncate(e.end); err != nil {
+		return fmt.Errorf("%s: %w", Format, err)
+	}
+	return nil
+}
+
+// vacate moves the chunks of the committed frame out of its first n bytes behind
+// the header and commits it again.
+func (e *Editor) vacate(n int64) error {
+	offs := slices.Clone(e.oldOffs)
+	moved := false
+	e.end = max(e.end, e.in.HeaderLen+n)
+	for i, off := range offs {
+		if off < 0 || off >= n {
+			continue
+		}
+		chunk, err := e.appendAt(nil, i, off)
+		if err != nil {
+			return err
+		}
+		if offs[i], err = e.write(i, chunk); err != nil {
+			return err
+		}
+		moved = true
+	}
+	// Offsets and trailer may lie there, too, when most chunks are not stored.
+	if !moved && e.in.CBytes >= n {
+		return nil
+	}
+	tail, err := appendOffsets(nil, offs)
+	if err != nil {
+		return err
+	}
+	return e.publish(e.in, appendTrailer(tail, e.oldVL), e.end, false)
 }
 
 // plainFirst makes sure that C opens the frame, see asStored.
@@ -72,12 +125,10 @@ func (e *Editor) plainFirst() error {
 	return err
 }
 
-// publish writes offsets and trailer at the given place and then the header.
-func (e *Editor) publish(in Info, tail []byte, at int64) error {
+// publish writes offsets and trailer at the given place and then the header, its
+// metalayers included or not.
+func (e *Editor) publish(in Info, tail []byte, at int64, metalayers bool) error {
 	in.CBytes = at - in.HeaderLen
-	if in.NBytes == 0 && at == in.HeaderLen {
-		in.CBytes = 0
-	}
 	in.FrameLen = at + int64(len(tail))
 	if _, err := e.f.WriteAt(tail, at); err != nil {
 		return wrap("trailer", at, err)
@@ -86,10 +137,11 @@ func (e *Editor) publish(in Info, tail []byte, at int64) error {
 		return err
 	}
 	// From here on the header may name these bytes, whatever is reported.
+	e.end = max(e.end, in.FrameLen)
 	e.kept = max(e.kept, in.FrameLen)
 	putTotals(e.header, &in)
 	h := e.header[:fixedLen]
-	if e.meta {
+	if metalayers {
 		h = e.header
 	}
 	if _, err := e.f.WriteAt(h, 0); err != nil {
@@ -97,21 +149,6 @@ func (e *Editor) publish(in Info, tail []byte, at int64) error {
 	}
 	e.in = in
 	return syncFile(e.f)
-}
-
-// shrink moves the trailer of an empty frame to its place.
-func (e *Editor) shrink(tail []byte) error {
-	if err := e.publish(e.in, tail, e.in.HeaderLen); err != nil {
-		return err
-	}
-	if e.foreign {
-		return nil
-	}
-	e.end = e.in.FrameLen
-	if err := e.f.Truncate(e.end); err != nil {
-		return fmt.Errorf("%s: %w", Format, err)
-	}
-	return nil
 }
 
 func syncFile(f formats.File) error {
