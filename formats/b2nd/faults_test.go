@@ -1,0 +1,130 @@
+package b2nd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/internal/flawedtest"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+var faultyShape = []int64{20, 100, 150}
+
+// faultyItems hardly compress, so that all versions have the same offsets and
+// only the bytes differ.
+func faultyItems(version int) []byte {
+	rnd := rand.New(rand.NewPCG(uint64(version), 5))
+	p := make([]byte, 20*100*150)
+	for i := range p {
+		if i%150 > 3 { // a little does, or there would be no block starts
+			p[i] = byte(rnd.Uint32())
+		}
+	}
+	return p
+}
+
+// TestFaults: whatever the server does, a slice has the right items or one error
+// that can be classified; the cache of blocks is not spoiled by it, and once the
+// server is well again the same array reads right.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	files, box := map[int][]byte{}, b2nd.Box{}
+	m := b2nd.Meta{Shape: faultyShape, ChunkShape: []int{10, 50, 75}, BlockShape: []int{2, 25, 75}, DType: "|u1"}
+	for v := range 3 {
+		files[v] = build(t, m, faultyItems(v), b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}})
+	}
+	s, err := b2nd.ParseSlice("3:17:5, ::-30, 60:90")
+	if err == nil {
+		box, err = s.Resolve(faultyShape)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int][]byte{}
+	for v := range 3 {
+		n := len(slice(t, open(t, files[0]), box))
+		want[v] = make([]byte, n)
+		cutInto(want[v], faultyItems(v), faultyShape, 1, box)
+	}
+	for _, k := range flawedtest.Cases() {
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			srv := flawedtest.New(t, func(_ string, version int) []byte { return files[version%len(files)] }, nil)
+			k.Start(srv)
+			bucket := srv.Bucket(t)
+			far := func() (*b2nd.Array, error) {
+				o := objstore.OpenOptions{Head: 8 << 10, Tail: 4 << 10, Stall: k.Stall, Resumes: 3, Policy: rangeio.Lean()}
+				if k.Stall > 0 && k.Read != nil {
+					o.Resumes = 1
+				}
+				obj, err := objstore.Open(t.Context(), bucket, "k", o)
+				if err != nil {
+					return nil, err
+				}
+				a, err := b2nd.Open(t.Context(), obj, b2nd.Options{Tail: 4 << 10})
+				if err != nil {
+					return nil, err
+				}
+				return a.WithCache(1 << 20), nil
+			}
+			a, err := far()
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.Spoil(srv)
+			p, err := trySlice(t.Context(), a, box)
+			switch {
+			case err == nil && (k.Read == nil || errors.Is(k.Read, flawedtest.ErrEither)):
+				if !bytes.Equal(p, want[0]) {
+					t.Error("other items")
+				}
+			case errors.Is(k.Read, flawedtest.ErrEither):
+				oneKind(t, err, objstore.ErrChanged)
+			case err == nil || k.Read == nil:
+				t.Errorf("got %v, want %v", err, k.Read)
+			default:
+				oneKind(t, err, k.Read)
+			}
+			k.Mend(srv)
+			if p, err := trySlice(t.Context(), a, box); err != nil || !bytes.Equal(p, want[0]) {
+				t.Errorf("the server is well again: other items, %v", err)
+			}
+			k.Spoil(srv)
+			b, err := far()
+			srv.Set(nil)
+			if err != nil {
+				oneKind(t, err, k.Open)
+				return
+			}
+			p, err = trySlice(t.Context(), b, box)
+			if err != nil {
+				oneKind(t, err, objstore.ErrChanged) // it was replaced since, or has an ETag again
+			} else if !bytes.Equal(p, want[0]) && !bytes.Equal(p, want[1]) && !bytes.Equal(p, want[2]) {
+				t.Error("opened from a server that misbehaves: items of no version")
+			}
+		})
+	}
+}
+
+// oneKind fails the test unless err is of exactly one kind, and of want.
+func oneKind(t *testing.T, err, want error) {
+	t.Helper()
+	n := 0
+	for _, s := range []error{objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied, objstore.ErrThrottled,
+		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrInvalid, formats.ErrCorrupt, formats.ErrUnsupported,
+		formats.ErrTooLarge, formats.ErrNoEntry, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, s) {
+			n++
+		}
+	}
+	if n != 1 || !errors.Is(err, want) {
+		t.Errorf("want one kind (%v), got %d: %v", want, n, err)
+	}
+}
