@@ -42,16 +42,35 @@ def frame(path):
     }
 
 
+def assembled(a):
+    """The array from whole decoded chunks: what their blocks hold, put where they belong."""
+    out = np.empty(a.shape, dtype=a.dtype)
+    grid = [-(-n // c) if c else 0 for n, c in zip(a.shape, a.chunks)]
+    blocks = [-(-c // b) if b else 0 for c, b in zip(a.chunks, a.blocks)]
+    order = [k for i in range(a.ndim) for k in (i, a.ndim + i)]
+    for i, at in enumerate(np.ndindex(*grid)):
+        p = np.frombuffer(a.schunk.decompress_chunk(i), dtype=a.dtype).reshape((*blocks, *a.blocks))
+        p = p.transpose(order).reshape([n * b for n, b in zip(blocks, a.blocks)])
+        box = tuple(slice(k * c, min((k + 1) * c, n)) for k, c, n in zip(at, a.chunks, a.shape))
+        out[box] = p[tuple(slice(0, b.stop - b.start) for b in box)]
+    return out
+
+
 def array(path):
     out = frame(path)
     a = blosc2.open(path, mode="r")
-    whole = np.asarray(a[()] if a.ndim == 0 else a[...])
+    whole = assembled(a)
+    # With DELTA in the pipeline C-Blosc2 3.3.5 is right about whole chunks only: slices of arrays that it wrote
+    # itself come out wrong, and single items of blocks behind the first one wait for ever.
+    if blosc2.Filter.DELTA not in a.schunk.cparams.filters:
+        got = np.asarray(a[()] if a.ndim == 0 else a[...])
+        assert got.tobytes() == whole.tobytes(), "whole"
+        if a.ndim and all(a.shape):
+            box = tuple(slice(n // 2, n // 2 + 1) for n in a.shape)
+            assert np.asarray(a[box]).tobytes() == whole[box].tobytes(), box
     out.update(shape=list(a.shape), chunkshape=list(a.chunks), blockshape=list(a.blocks),
                dtype=whole.dtype.str if whole.dtype.names is None else str(whole.dtype.descr),
                sha256=sha(np.ascontiguousarray(whole).tobytes()))
-    if a.ndim and all(a.shape):  # one item by its index: a block of its own
-        at = tuple(n // 2 for n in a.shape)
-        assert np.asarray(a[at]).tobytes() == np.asarray(whole[at]).tobytes(), at
     return out
 
 

@@ -103,6 +103,9 @@ func AppendSpecial(dst []byte, kind Special, nbytes, typesize, blocksize int, va
 	}
 	h := e.h
 	h.Flags, h.Filters, h.Special, h.CBytes = flagsExtended, [6]Filter{}, kind, HeaderLen2+len(value)
+	if n := len(value); n > 0 && h.BlockSize%n != 0 { // C refuses blocks that end inside an item
+		h.BlockSize = max(h.BlockSize-h.BlockSize%n, n)
+	}
 	if err := h.check(); err != nil {
 		return dst, fail("chunk", -1, formats.ErrUnsupported, "%s of %d bytes with items of %d", kind, nbytes, max(typesize, len(value)))
 	}
