@@ -38,6 +38,10 @@ type Array struct {
 	Source *Frame
 }
 
+// maxEncoded bounds the encoded bytes that one read of a frame holds: windows of
+// 16 requests of the fast policy's longest range, one being decoded.
+const maxEncoded = 56 << 20
+
 // frameEnds says how much of a frame is fetched when it is opened: a head and a
 // tail side by side, which hold the header and the offsets of all but the largest.
 func (c *Client) frameEnds() objstore.OpenOptions {
@@ -151,6 +155,9 @@ func (c *Client) frameOptions(o FrameOptions, ob *objstore.Object) cframe.Option
 	}
 	if o.Tail <= 0 {
 		o.Tail = c.frameEnds().Tail
+	}
+	if o.Memory <= 0 {
+		o.Memory = min(c.c.MaxMemory/8, maxEncoded)
 	}
 	if o.Limits.MaxMeta <= 0 {
 		o.Limits.MaxMeta = c.c.MaxMemory / 2

@@ -11,8 +11,8 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
-	"github.com/farread/farread/rangeio"
 )
 
 // An itemSelection is a box of an array, or one member of its items.
@@ -105,7 +105,7 @@ func (x *itemSelection) copy(ctx context.Context, to sink, b bar) error {
 		return err
 	}
 	if x.total() > 0 {
-		err = ahead(rangeio.OnePhase(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
+		err = ahead(cframe.Together(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
 			b.add(int64(len(p)))
 			return e.items(w, p)
 		})

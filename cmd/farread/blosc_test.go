@@ -363,7 +363,8 @@ func TestExplainFrames(t *testing.T) {
 	run(t, "pack", filepath.Join(dir, "p.raw"), array, "--dtype", "|u1", "--shape", "3,1024,1024", "--chunk-shape", "1,256,1024", "--block-shape", "1,64,1024", "--level", "0")
 	for _, policy := range []string{"fast", "few", "lean"} {
 		for _, tc := range [][]string{
-			{frame}, {frame, "--chunk", "3"}, {frame, "--chunks", "2:5"}, {array},
+			{frame}, {frame, "--max-memory", "16MiB"}, {array, "--max-memory", "16MiB"}, // in pieces
+			{frame, "--chunk", "3"}, {frame, "--chunks", "2:5"}, {array},
 			{srv + "/metalayers.b2frame"}, {srv + "/nd2.b2nd"}, {srv + "/embedded_at_128.bin", "--offset", "128"}, {bloscDir + "/b2.chunk"},
 		} {
 			explained(t, append([]string{"--policy", policy}, tc...)...)
@@ -392,7 +393,7 @@ func TestThereAndBackArrays(t *testing.T) {
 	write(t, at("a.npy"), []byte(src))
 	for i, flags := range [][]string{
 		nil, {"--codec", "lz4"}, {"--codec", "lz4hc-9", "--filter", "bitshuffle"}, {"--codec", "zlib", "--level", "2", "--filter", "none"},
-		{"--codec", "blosclz", "--filter", "delta,shuffle"}, {"--level", "0"}, {"--chunk-shape", "10,87", "--block-shape", "5,29"}, {"--chunk-shape", "50,40"}, {"--block-shape", "7,3"},
+		{"--codec", "blosclz", "--filter", "delta,shuffle", "-q"}, {"--level", "0"}, {"--chunk-shape", "10,87", "--block-shape", "5,29"}, {"--chunk-shape", "50,40"}, {"--block-shape", "7,3"},
 		{"--filter", "shuffle,bytedelta"}, {"--max-memory", "16MiB"},
 	} {
 		packed := at(fmt.Sprintf("%d.b2nd", i))

@@ -10,7 +10,6 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
-	"github.com/farread/farread/rangeio"
 )
 
 // pick selects the items of an array, or decoded bytes of any frame.
@@ -134,7 +133,7 @@ func (x *byteSelection) copy(ctx context.Context, to sink, b bar) error {
 	if !ok {
 		return errNoBytes
 	}
-	return ahead(rangeio.OnePhase(ctx), x.runs(), func(r span) int64 { return r.n },
+	return ahead(cframe.Together(ctx), x.runs(), func(r span) int64 { return r.n },
 		func(ctx context.Context, r span, p []byte) error { return x.t.f.ReadBytes(ctx, p, r.off) },
 		func(p []byte) error {
 			b.add(int64(len(p)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
@@ -157,6 +159,9 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	encode, err := f.blosc.options()
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(encode.Filters, func(f blosc.Filter) bool { return f.ID == blosc.Delta }) && !a.flags.quiet {
+		fmt.Fprintln(a.stderr, "delta in an array: C-Blosc2 up to 3.3.5 reads slices of it wrong; farread does not")
 	}
 	arrays, ob, err := a.arrays(ctx, srcs[0], f)
 	if err != nil {

@@ -117,7 +117,7 @@ func chunkName(i int) string { return fmt.Sprintf("chunk %d", i) }
 type reading struct {
 	f       *Frame
 	deliver func(j *job, block, at int, p []byte) error // at: the block's first byte in the chunk
-	phases  [3]context.Context                          // they only name the phases of one call
+	phases  *phaseSet                                   // of this call, or of those that it belongs to
 	sem     chan struct{}                               // decoders at work
 	windows *budget                                     // of whole chunks
 	parts   *budget                                     // of block starts and blocks, and sparse chunks
@@ -135,12 +135,8 @@ const (
 func (f *Frame) window() int64 { return f.o.Memory / 7 }
 
 func (f *Frame) newReading(ctx context.Context, deliver func(*job, int, int, []byte) error) *reading {
-	r := &reading{f: f, deliver: deliver, sem: make(chan struct{}, f.o.Parallel),
+	return &reading{f: f, deliver: deliver, phases: phasesOf(ctx), sem: make(chan struct{}, f.o.Parallel),
 		windows: newBudget(windows * f.window()), parts: newBudget(f.o.Memory - windows*f.window()), inside: 1}
-	for i := range r.phases {
-		r.phases[i] = rangeio.OnePhase(ctx)
-	}
-	return r
 }
 
 // phase gives ctx the k-th phase of the call: all chunks go through the same

@@ -1,0 +1,35 @@
+package cframe
+
+import (
+	"context"
+
+	"github.com/farread/farread/rangeio"
+)
+
+// A phaseSet names the phases of a call, or of several.
+type phaseSet [3]context.Context
+
+func newPhases(ctx context.Context) *phaseSet {
+	var p phaseSet
+	for i := range p {
+		p[i] = rangeio.OnePhase(ctx)
+	}
+	return &p
+}
+
+type togetherKey struct{}
+
+// Together marks reads that are one, but for memory made one after the other:
+// all calls of a Frame's, or an array's, methods under the returned context share
+// their phases, as calls under rangeio.OnePhase share one.
+func Together(ctx context.Context) context.Context {
+	return context.WithValue(ctx, togetherKey{}, newPhases(ctx))
+}
+
+// phasesOf are the phases that a call under ctx goes through.
+func phasesOf(ctx context.Context) *phaseSet {
+	if p, ok := ctx.Value(togetherKey{}).(*phaseSet); ok {
+		return p
+	}
+	return newPhases(ctx)
+}
