@@ -38,21 +38,30 @@ func (p *page) output(s story, o Output) {
 
 func (p *page) reads(list []Read) {
 	p.line("")
-	p.line("%-36s %8s %6s %10s %10s %6s   %s", "Read back with farread", "requests", "phases", "received", "images", "ms", "bytes")
+	p.line("%-36s %8s %6s %10s %10s %6s   %s", "Read back with farread", "requests", "phases", "received", "payload", "ms", "bytes")
 	for _, r := range list {
 		p.line("  %-34s %8d %6d %10s %10s %6s   %s", r.What, r.Requests, r.Phases, size(r.Bytes), size(r.Payload), duration(r.MS), "same as source")
 	}
 }
 
-func (p *page) onceDone(command string) {
+func (p *page) onceDone(command, slices string) {
 	p.line("")
+	p.drawn(slices)
 	p.line("Everything came back as it went in. To stay up and try it: %s quickstart", command)
 }
 
+// drawn says where the slice that was read lies as a picture.
+func (p *page) drawn(slices string) {
+	if slices != "" {
+		p.line("The plane that was read is in %s as storm.png and storm.npy.", path.Clean(slices))
+	}
+}
+
 // invite says how to go on in another terminal.
-func (p *page) invite(command string, e Endpoint, r Report, dir string, kept bool) {
+func (p *page) invite(command string, e Endpoint, r Report, slices, dir string, kept bool) {
 	uri := func(i int) string { return r.Outputs[i].URI }
 	p.line("")
+	p.drawn(slices)
 	p.line("Everything came back as it went in. Now try it, in another terminal:")
 	p.line("")
 	p.line("  export AWS_ENDPOINT_URL=%s AWS_DEFAULT_REGION=%s", e.URL, e.Region)
@@ -62,7 +71,10 @@ func (p *page) invite(command string, e Endpoint, r Report, dir string, kept boo
 	p.line("  %s ls %s", command, uri(0))
 	p.line("  %s get %s --id planet --frames 24 -o planet.jpg", command, uri(1))
 	p.line("  %s explain %s --id aurora --frames ::6", command, uri(2))
+	p.line("  %s slice %s '%s' -o storm.png", command, uri(3), shownSlice)
+	p.line("  %s slice %s '::6, 120, 200:208'", command, uri(3))
 	p.line("  tar cf my.tar *.jpg && aws --endpoint-url %s s3 cp my.tar s3://%s/", e.URL, uploads)
+	p.line("  aws --endpoint-url %s s3 cp my.npy s3://%s/", e.URL, uploads)
 	p.line("")
 	if kept {
 		p.line("Uploads show up below. Ctrl-C stops it all; the buckets stay in %s.", path.Clean(dir))

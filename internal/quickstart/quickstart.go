@@ -1,6 +1,7 @@
 // Package quickstart shows the whole job on one machine: it starts the local
-// cloud, uploads sample clips, lets the real functions pack them, reads parts
-// back through farread's readers and compares every byte with its source.
+// cloud, uploads sample clips and an array, lets the real functions pack them,
+// reads parts back through farread's readers and compares every byte with its
+// source.
 package quickstart
 
 import (
@@ -42,6 +43,7 @@ type Options struct {
 
 	started func(*cloud)                                 // for tests
 	clips   func(context.Context) ([]sample.Clip, error) // nil: sample.Clips
+	storm   func(context.Context) (sample.Volume, error) // nil: sample.Storm
 }
 
 // Endpoint is a running local S3 and its key.
@@ -85,7 +87,7 @@ type Read struct {
 	Bytes    int64   `json:"bytes"` // received
 	MS       float64 `json:"ms"`
 	Phases   int64   `json:"phases"`
-	Payload  int64   `json:"payload"` // bytes of the images themselves
+	Payload  int64   `json:"payload"` // bytes of the images or items themselves
 	URI      string  `json:"uri"`
 	OK       bool    `json:"ok"` // equal to the source
 }
@@ -104,6 +106,9 @@ func Run(ctx context.Context, o Options, out, errw io.Writer) (err error) {
 	}
 	if o.clips == nil {
 		o.clips = sample.Clips
+	}
+	if o.storm == nil {
+		o.storm = sample.Storm
 	}
 	if err := portFree(ctx, o.Port); err != nil {
 		return err
@@ -152,14 +157,21 @@ func serve(ctx context.Context, o Options, c *cloud, p *page, out io.Writer) err
 	if err != nil {
 		return err
 	}
+	storm, err := o.storm(ctx)
+	if err != nil {
+		return err
+	}
 	t := &tour{o: o, c: c, page: p}
+	if !o.Once || o.Dir != "" { // else nobody could look at it
+		t.slices = filepath.Join(c.dir, slicesFolder)
+	}
 	t.report.Endpoint, t.report.StartMS = c.endpoint.URL, ms(c.took)
 	t.writer, err = o.Client(c.endpoint, o.Counter)
 	if err != nil {
 		return err
 	}
 	defer t.writer.CloseIdleConnections()
-	list, err := stories(clips)
+	list, err := stories(clips, storm)
 	if err != nil {
 		return err
 	}
@@ -172,10 +184,10 @@ func serve(ctx context.Context, o Options, c *cloud, p *page, out io.Writer) err
 		}
 	}
 	if o.Once {
-		p.onceDone(o.Command)
+		p.onceDone(o.Command, t.slices)
 		return nil
 	}
-	p.invite(o.Command, c.endpoint, t.report, c.dir, o.Dir != "")
+	p.invite(o.Command, c.endpoint, t.report, t.slices, c.dir, o.Dir != "")
 	return t.watch(ctx)
 }
 

@@ -85,6 +85,18 @@ func bin(t *testing.T) string {
 // drawn are the clips; drawing them takes a second, and many under the race detector.
 var drawn = sync.OnceValues(func() ([]sample.Clip, error) { return sample.Clips(context.Background()) })
 
+// blown is the array; it takes half a second.
+var blown = sync.OnceValues(func() (sample.Volume, error) { return sample.Storm(context.Background()) })
+
+func volume(t *testing.T) sample.Volume {
+	t.Helper()
+	v, err := blown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func clips(t *testing.T) []sample.Clip {
 	t.Helper()
 	c, err := drawn()
@@ -110,7 +122,8 @@ func options(t *testing.T) Options {
 	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
 	return Options{Program: filepath.Join(dir, "farread"), Client: client,
-		clips: func(context.Context) ([]sample.Clip, error) { return drawn() }}
+		clips: func(context.Context) ([]sample.Clip, error) { return drawn() },
+		storm: func(context.Context) (sample.Volume, error) { return blown() }}
 }
 
 // empty fails the test when something is left in the folder of temporary files.
@@ -148,11 +161,12 @@ func TestOnceJSON(t *testing.T) {
 		return strings.HasSuffix(name, "MS") || name == ".Endpoint" || strings.HasSuffix(name, "Size") || name == ".Bytes" || name == ".Payload"
 	}, cmp.Ignore())
 	const in, to = "s3://uploads/clips/", "s3://datasets/"
-	want := Report{Uploads: 3,
+	want := Report{Uploads: 4,
 		Outputs: []Output{
 			{Key: "clips/sunrise.tar.gulp", Format: "gulp", Source: in + "sunrise.tar", URI: to + "clips/sunrise.tar.gulp", Function: "fn-pack", Cold: true},
 			{Key: "clips/planet.zip.gulp", Format: "gulp", Source: in + "planet.zip", URI: to + "clips/planet.zip.gulp", Function: "fn-pack"},
 			{Key: "clips/aurora/frames.gulp", Format: "gulp", Source: in + "aurora/", URI: to + "clips/aurora/frames.gulp", Function: "fn-pack"},
+			{Key: "arrays/storm.npy.b2nd", Format: "b2nd", Source: "s3://uploads/arrays/storm.npy", URI: to + "arrays/storm.npy.b2nd", Function: "fn-pack"},
 		},
 		// An index and a data object are opened side by side; what follows is planned from them.
 		Reads: []Read{
@@ -160,15 +174,21 @@ func TestOnceJSON(t *testing.T) {
 			{What: "the same again, warm", Requests: 1, Phases: 1, URI: to + "clips/sunrise.tar.gulp", OK: true},
 			{What: "frames ::4 of planet (12), cold", Phases: 2, URI: to + "clips/planet.zip.gulp", OK: true},
 			{What: "all 36 frames of aurora, cold", Requests: 3, Phases: 2, URI: to + "clips/aurora/frames.gulp", OK: true},
+			// Both ends of a frame are opened side by side. A chunk of this size is taken whole where
+			// several blocks are wanted; else the starts of its blocks come first.
+			{What: "30, :, : of storm, cold", Requests: 3, Phases: 2, URI: to + "arrays/storm.npy.b2nd", OK: true},
+			{What: "the same again, warm", Requests: 1, Phases: 1, URI: to + "arrays/storm.npy.b2nd", OK: true},
+			{What: "10:20, 100:132, 160:192, warm", URI: to + "arrays/storm.npy.b2nd", OK: true},
+			{What: ":, 120, 200 (a day at a place), warm", Requests: 4, Phases: 1, URI: to + "arrays/storm.npy.b2nd", OK: true},
 		},
 	}
-	many := cmpopts.IgnoreFields(Read{}, "Requests")
+	many := cmpopts.IgnoreFields(Read{}, "Requests", "Phases")
 	if d := cmp.Diff(want, got, times, many); d != "" {
 		t.Error(d)
 	}
 	for i, r := range got.Reads {
-		if w := want.Reads[i].Requests; w > 0 && r.Requests != w {
-			t.Errorf("%s: %d requests, not %d", r.What, r.Requests, w)
+		if w := want.Reads[i]; w.Requests > 0 && r.Requests != w.Requests || w.Phases > 0 && r.Phases != w.Phases || r.Phases > 2 {
+			t.Errorf("%s: %d requests in %d phases, not %d in %d", r.What, r.Requests, r.Phases, w.Requests, w.Phases)
 		}
 		if r.Payload <= 0 || r.Bytes < r.Payload && i > 0 { // a head kept at opening counts as received too
 			t.Errorf("%s: %d bytes received for %d of images", r.What, r.Bytes, r.Payload)
@@ -200,7 +220,7 @@ func TestPage(t *testing.T) {
 				t.Errorf("%d columns: %s", n, line)
 			}
 		}
-		for _, want := range []string{"s3://uploads/clips/planet.zip", "s3://datasets/clips/aurora/frames.gulp", "same as source"} {
+		for _, want := range []string{"s3://uploads/clips/planet.zip", "s3://datasets/clips/aurora/frames.gulp", "s3://datasets/arrays/storm.npy.b2nd", "same as source"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q is not in\n%s", want, &out)
 			}
@@ -208,6 +228,11 @@ func TestPage(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(o.Dir, "buckets", "datasets", "clips", "planet.zip.gulp")); err != nil {
 		t.Error(err)
+	}
+	for name, kind := range map[string]string{"storm.png": "\x89PNG", "storm.npy": "\x93NUMPY"} {
+		if p, err := os.ReadFile(filepath.Join(o.Dir, slicesFolder, name)); err != nil || !strings.HasPrefix(string(p), kind) {
+			t.Errorf("%s begins with %.8q, %v", name, p, err)
+		}
 	}
 	empty(t)
 }
@@ -483,7 +508,7 @@ func TestRules(t *testing.T) {
 	if err := r.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	list, err := stories(clips(t))
+	list, err := stories(clips(t), volume(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -498,7 +523,7 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
-	if _, err := stories(nil); err == nil {
+	if _, err := stories(nil, volume(t)); err == nil {
 		t.Error("stories without clips")
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"io"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/internal/sample"
@@ -20,13 +22,23 @@ const (
 	datasets = "datasets"
 )
 
-// rules send what the stories upload, and archives that people try, to the pack
+// rawSuffix is that of raw data, which a note beside them explains.
+const rawSuffix = ".raw"
+
+// rules send what the stories upload, and archives and arrays that people try, to the pack
 // job. Loose images of a folder match none: its closing marker does.
 func rules() functions.Rules {
-	suffixes := []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip", "/_SUCCESS", "/manifest.json"}
-	r := make(functions.Rules, 0, len(suffixes))
-	for _, suffix := range suffixes {
-		r = append(r, functions.Rule{Bucket: uploads, Suffix: suffix, Job: "pack", Format: "gulp", Out: functions.Out{Bucket: datasets}})
+	var r functions.Rules
+	for _, f := range []struct {
+		format   string
+		suffixes []string
+	}{
+		{gulp.Format, []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip", "/_SUCCESS", "/manifest.json"}},
+		{b2nd.Format, []string{".npy", ".npz", rawSuffix, rawSuffix + npy.NoteSuffix}},
+	} {
+		for _, suffix := range f.suffixes {
+			r = append(r, functions.Rule{Bucket: uploads, Suffix: suffix, Job: "pack", Format: f.format, Out: functions.Out{Bucket: datasets}})
+		}
 	}
 	return r
 }
@@ -93,28 +105,32 @@ type step struct {
 	// warm goes on with what the step before has opened; else everything is new.
 	warm bool
 	run  func(ctx context.Context, s *session, uri string) (payload int64, err error)
+	// save writes what was read into a folder, for people to look at; nil: nothing.
+	save func(folder string) error
 }
 
 // A session is what steps share until one starts anew.
 type session struct {
 	client *farread.Client
 	gulp   *farread.Gulp
+	array  *farread.Array
 }
 
 // stories is the tour.
-func stories(clips []sample.Clip) ([]story, error) {
+func stories(clips []sample.Clip, storm sample.Volume) ([]story, error) {
 	makers := []func(sample.Clip) (story, error){tarStory, zipStory, folderStory}
 	if len(clips) < len(makers) {
 		return nil, fmt.Errorf("%d clips for %d stories", len(clips), len(makers))
 	}
-	list := make([]story, len(makers))
+	list := make([]story, len(makers), len(makers)+1)
 	for i, m := range makers {
 		var err error
 		if list[i], err = m(clips[i]); err != nil {
 			return nil, err
 		}
 	}
-	return list, nil
+	array, err := arrayStory(storm)
+	return append(list, array), err
 }
 
 func gulpOutput() output {
@@ -124,7 +140,7 @@ func gulpOutput() output {
 // outputOf is what the rules make of an upload.
 func outputOf(key string) output {
 	r, _ := rules().Match(uploads, key)
-	for _, o := range []output{gulpOutput()} {
+	for _, o := range []output{gulpOutput(), arrayOutput()} {
 		if o.format == r.Format {
 			return o
 		}
@@ -132,7 +148,7 @@ func outputOf(key string) output {
 	return output{}
 }
 
-const prefix = "clips/" // of every upload
+const prefix = "clips/" // of every upload of images
 
 // tarStory: one frame, cold and warm.
 func tarStory(c sample.Clip) (story, error) {
@@ -204,7 +220,7 @@ func archive(write func(io.Writer, []sample.File) error, files []sample.File) ([
 
 // frames reads frames of the clip's id and compares them with the clip's own.
 func frames(c sample.Clip, what string, warm bool, from, to, by int) step {
-	return step{what, warm, func(ctx context.Context, s *session, uri string) (int64, error) {
+	return step{what: what, warm: warm, run: func(ctx context.Context, s *session, uri string) (int64, error) {
 		if !warm || s.gulp == nil {
 			var err error
 			if s.gulp, err = s.client.OpenGulp(ctx, uri, farread.GulpOptions{}); err != nil {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
 )
@@ -23,6 +25,7 @@ type tour struct {
 	c      *cloud
 	page   *page
 	writer *farread.Client // uploads, and looks for outputs
+	slices string          // folder that shown slices are written to; "": none
 	report Report
 }
 
@@ -134,6 +137,57 @@ func (t *tour) find(ctx context.Context, o output, key, etag string) (Output, er
 	return out, err
 }
 
+// made lists what the upload of somebody else became: a .npz one array for each
+// member; raw data and their note one together, once both are there.
+func (t *tour) made(ctx context.Context, key string) ([]Output, error) {
+	o := outputOf(key)
+	if strings.HasSuffix(key, ".npz") {
+		return t.members(ctx, o, key)
+	}
+	data := strings.TrimSuffix(key, npy.NoteSuffix)
+	if !strings.HasSuffix(data, rawSuffix) {
+		data = key
+	}
+	out, err := t.find(ctx, o, data, "")
+	if errors.Is(err, objstore.ErrNotFound) && strings.HasSuffix(data, rawSuffix) {
+		// Its own report of an error is under its own key.
+		if b, _, berr := t.writer.Bucket(ctx, "s3://"+datasets+"/"); berr == nil && data != key {
+			err = t.refused(ctx, b, key)
+		}
+		if errors.Is(err, objstore.ErrNotFound) {
+			return nil, errWaits
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []Output{out}, nil
+}
+
+// errWaits: raw data without their note, or a note without its data.
+var errWaits = errors.New("waits for its other half: data.raw and data.raw.json make one array")
+
+// members are the arrays of a .npz.
+func (t *tour) members(ctx context.Context, o output, key string) ([]Output, error) {
+	b, _, err := t.writer.Bucket(ctx, "s3://"+datasets+"/")
+	if err != nil {
+		return nil, err
+	}
+	var list []Output
+	for i, err := range b.List(ctx, key+"/") {
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasSuffix(i.Key, o.data) {
+			list = append(list, Output{Key: i.Key, Format: o.format, URI: "s3://" + datasets + "/" + i.Key, Size: i.Size})
+		}
+	}
+	if len(list) == 0 {
+		return nil, t.refused(ctx, b, key)
+	}
+	return list, nil
+}
+
 // refused is the report that a function left instead of a dataset.
 func (t *tour) refused(ctx context.Context, b objstore.Bucket, key string) error {
 	r, _, err := b.Get(ctx, functions.ErrorKey(key), objstore.GetOptions{})
@@ -175,6 +229,11 @@ func (t *tour) readBack(ctx context.Context, s story, out Output) error {
 			return fmt.Errorf("read %s: %w", st.what, err)
 		}
 		took, after := time.Since(start), t.o.Counter.Stats()
+		if st.save != nil && t.slices != "" {
+			if err := st.save(t.slices); err != nil {
+				return err
+			}
+		}
 		t.report.Reads = append(t.report.Reads, Read{What: st.what, Requests: after.Requests - before.Requests,
 			Bytes: after.Bytes - before.Bytes, Phases: after.Phases - before.Phases, MS: ms(took), Payload: n, URI: out.URI, OK: true})
 	}
@@ -213,8 +272,13 @@ func (t *tour) show(ctx context.Context, i invocation) {
 		case !done && r.Failed:
 			t.page.event(i, r, Output{}, errors.New("failed, to be tried again"))
 		case done:
-			out, err := t.find(ctx, outputOf(r.Key), r.Key, "")
-			t.page.event(i, r, out, err)
+			list, err := t.made(ctx, r.Key)
+			if err != nil {
+				t.page.event(i, r, Output{}, err)
+			}
+			for _, out := range list {
+				t.page.event(i, r, out, nil)
+			}
 		}
 	}
 }
