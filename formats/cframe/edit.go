@@ -451,57 +451,6 @@ func (e *Editor) Reorder(order []int) error {
 	return nil
 }
 
-// SetMetalayer changes a metalayer of the header; its length must be the same.
-func (e *Editor) SetMetalayer(name string, data []byte) error {
-	if e.err != nil {
-		return e.err
-	}
-	for _, m := range e.metas {
-		if m.Name != name {
-			continue
-		}
-		if len(m.Data) != len(data) {
-			return refuse("metalayers", "%q: %d bytes in place of %d", name, len(data), len(m.Data))
-		}
-		copy(m.Data, data) // a part of e.header
-		e.meta, e.changed = true, true
-		return nil
-	}
-	return fail("metalayers", -1, formats.ErrNoEntry, "%q", name)
-}
-
-// SetVLMetalayer adds a metalayer to the trailer, or replaces one.
-func (e *Editor) SetVLMetalayer(name string, data []byte) error {
-	if e.err != nil {
-		return e.err
-	}
-	m, err := encodeVL(name, data)
-	if err != nil {
-		return err
-	}
-	return e.setVL(setLayer(slices.Clone(e.vl), m))
-}
-
-// DeleteVLMetalayer takes a metalayer out of the trailer.
-func (e *Editor) DeleteVLMetalayer(name string) error {
-	if e.err != nil {
-		return e.err
-	}
-	vl := slices.DeleteFunc(slices.Clone(e.vl), func(m Metalayer) bool { return m.Name == name })
-	if len(vl) == len(e.vl) {
-		return fail("vlmetalayers", -1, formats.ErrNoEntry, "%q", name)
-	}
-	return e.setVL(vl)
-}
-
-func (e *Editor) setVL(vl []Metalayer) error {
-	if err := checkTrailer(vl); err != nil {
-		return err
-	}
-	e.vl, e.changed = vl, true
-	return nil
-}
-
 // Close commits. The file is the caller's to close.
 func (e *Editor) Close() error {
 	if err := e.Commit(); err != nil {
