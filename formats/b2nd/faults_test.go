@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/farread/farread/formats"
@@ -38,7 +39,7 @@ func TestFaults(t *testing.T) {
 	files, box := map[int][]byte{}, b2nd.Box{}
 	m := b2nd.Meta{Shape: faultyShape, ChunkShape: []int{10, 50, 75}, BlockShape: []int{2, 25, 75}, DType: "|u1"}
 	for v := range 3 {
-		files[v] = build(t, m, faultyItems(v), b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}})
+		files[v] = slices.Clip(build(t, m, faultyItems(v), b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}}))
 	}
 	s, err := b2nd.ParseSlice("3:17:5, ::-30, 60:90")
 	if err == nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
 )
 
 func unhex(t *testing.T, s string) []byte {
@@ -123,4 +125,68 @@ func TestMetaRoundTrip(t *testing.T) {
 			t.Fatalf("%+v, want %+v: %v", got, want, err)
 		}
 	})
+}
+
+// TestRefused: what a frame of python-blosc2 says beside its shape may make its
+// chunks something else than the items.
+func TestRefused(t *testing.T) {
+	m := b2nd.Meta{Shape: []int64{4}, DType: "|u1"}
+	for _, name := range []string{"b2o", "LazyArray", "proxy-source", "listarray"} {
+		b := build(t, m, make([]byte, 4), b2nd.WriteOptions{Metalayers: []cframe.Metalayer{{Name: name, Data: []byte{0x80}}}})
+		_, err := b2nd.Open(t.Context(), reader(b), b2nd.Options{})
+		if !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := b2nd.Edit(t.Context(), &file{b}, b2nd.EditOptions{}); name != "listarray" && !errors.Is(err, formats.ErrUnsupported) {
+			t.Errorf("%s: edited, %v", name, err)
+		}
+	}
+	var out memory
+	w, err := cframe.NewWriter(&out, cframe.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.WriteChunk([]byte("bytes")), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := cframe.Open(t.Context(), reader(out.Bytes()), cframe.Options{})
+	if err != nil || b2nd.IsArray(f) {
+		t.Fatal(err)
+	}
+	if _, err := b2nd.FromFrame(f); !errors.Is(err, formats.ErrUnsupported) {
+		t.Error(err)
+	}
+	if _, err := b2nd.Edit(t.Context(), &file{out.Bytes()}, b2nd.EditOptions{}); !errors.Is(err, formats.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// TestForeignBlocks reads an array whose chunks have other blocks than it says:
+// they lie in the same order, but cannot be decoded alone.
+func TestForeignBlocks(t *testing.T) {
+	m := b2nd.Meta{Shape: []int64{6, 8}, ChunkShape: []int{4, 4}, BlockShape: []int{2, 2}, DType: "<u4"}
+	items := numbers(48, 4)
+	good := open(t, build(t, m, items, b2nd.WriteOptions{}))
+	layer, _ := good.Frame().Metalayer("b2nd")
+	var out memory
+	enc := blosc.EncodeOptions{Codec: blosc.LZ4, TypeSize: 4, BlockSize: 64}
+	w, err := cframe.NewWriter(&out, cframe.WriteOptions{TypeSize: 4, ChunkSize: 64, BlockSize: 64, Encode: enc, Metalayers: []cframe.Metalayer{{Name: "b2nd", Data: layer}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range good.Frame().Chunks() {
+		p, err := good.Frame().ReadChunk(t.Context(), nil, i)
+		if err = errors.Join(err, w.WriteChunk(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := open(t, out.Bytes())
+	for _, box := range []b2nd.Box{b2nd.Whole(m.Shape), b2nd.Sub([]int64{1, 3}, []int64{5, 5}), b2nd.Sub([]int64{5, 7}, []int64{6, 8})} {
+		if !bytes.Equal(slice(t, a, box), slice(t, good, box)) {
+			t.Errorf("%v: other items", box)
+		}
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -284,6 +286,7 @@ func columnMemory(t *testing.T, c *far) {
 // A watching reader notes the heap with every read.
 type watching struct {
 	rangeio.Reader
+	mu   sync.Mutex
 	most uint64
 }
 
@@ -293,9 +296,9 @@ func (w *watching) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 }
 
 func (w *watching) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
-	n := 0
+	var n atomic.Int64
 	return w.Reader.ReadEach(ctx, spans, func(i int) error {
-		if n++; n%100 == 1 {
+		if n.Add(1)%100 == 1 {
 			w.look()
 		}
 		return done(i)
@@ -305,5 +308,7 @@ func (w *watching) ReadEach(ctx context.Context, spans []rangeio.Span, done func
 func (w *watching) look() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.most = max(w.most, m.HeapAlloc)
 }
