@@ -4,15 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
@@ -21,8 +18,10 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// npySuffix is that of the members of a .npz.
-const npySuffix = ".npy"
+const (
+	npySuffix = ".npy" // of the members of a .npz, too
+	npzSuffix = ".npz"
+)
 
 // An Array is an n-d array of an upload: a .npy, a member of a .npz, or raw bytes
 // with a note that says what they are.
@@ -36,8 +35,11 @@ type Array struct {
 	// Where the items can be read in any order: from byte base of r.
 	r    rangeio.Reader
 	base int64
-	// Else each opens them from front to end.
+	// Else each opens them from front to end, and checks them against the archive's CRC.
 	each func(ctx context.Context, f func(items io.Reader) error) error
+	// stored is the archive of a member that is not compressed, base where its
+	// items begin there.
+	stored rangeio.Reader
 }
 
 // ArrayOptions tune Arrays. The zero value is right for .npy and .npz.
@@ -58,7 +60,8 @@ type ArrayWrite struct {
 }
 
 // Arrays finds the arrays of an object by its content. It costs the request that
-// opened the object, for a .npz those of its directory and one for each member.
+// opened the object, for a .npz those of its directory and one of 64 KiB for each
+// member beyond the reach of the one before.
 // What holds no arrays is formats.ErrUnsupported.
 func Arrays(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array, error) {
 	if o.Note != nil {
@@ -119,47 +122,40 @@ func newArray(name string, h npy.Header) (Array, error) {
 	return Array{Name: name, DType: h.DType, Shape: h.Shape, NBytes: n, header: h}, nil
 }
 
-// errEnough ends a walk through an archive.
-var errEnough = errors.New("found")
+// npzRatio is above deflate's most, 1032 to one: arrays of zeros are honest.
+const npzRatio = 1100
 
 // members reads the headers of a .npz. Names are checked as those of any archive;
 // members that are no arrays make it one that is no .npz.
 func members(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array, error) {
 	l := o.Limits.WithDefaults()
+	l.Ratio = max(l.Ratio, npzRatio)
 	z, err := openZip(ctx, obj, About{Format: "npz", Name: stemOf(obj.Info().Key), Size: obj.Size()}, l)
 	if err != nil {
 		return nil, err
 	}
 	var out []Array
 	seen := map[string]bool{}
-	err = z.Each(ctx, func(e File, r io.Reader) error {
-		part := fmt.Sprintf("%q", e.Name)
+	at := -1
+	err = z.some(ctx, 0, len(z.members), zipPeek, func(e File, r io.Reader) error {
+		at++
+		if isJunk(e.Name) {
+			return errEnough
+		}
 		name, ok := strings.CutSuffix(e.Name, npySuffix)
-		switch {
-		case isJunk(e.Name):
-			return nil
-		case !ok || path.Base(name) == "":
+		switch part := fmt.Sprintf("%q", e.Name); {
+		case !ok || name == "" || strings.HasSuffix(name, "/"):
 			return fail("npz", part, e.Off, unsupported("not a .npy"))
 		case seen[name]:
 			return fail("npz", part, e.Off, corrupt("a second member of this name"))
 		}
 		seen[name] = true
-		h, n, err := npy.ReadHeader(r)
+		a, err := z.array(obj, at, e, name, r)
 		if err != nil {
-			return fail("npz", part, e.Off, err)
-		}
-		a, err := newArray(name, h)
-		if err != nil {
-			return fail("npz", part, e.Off, err)
-		}
-		if e.Size-n < a.NBytes {
-			return fail("npz", part, e.Off, corrupt("truncated: %d bytes of items, the header says %d", e.Size-n, a.NBytes))
-		}
-		a.each = func(ctx context.Context, f func(io.Reader) error) error {
-			return member1(ctx, z, e.Name, n, a.NBytes, f)
+			return err
 		}
 		out = append(out, a)
-		return nil
+		return errEnough
 	})
 	if err == nil && len(out) == 0 {
 		err = fail("npz", obj.Info().Key, -1, unsupported("no arrays"))
@@ -167,37 +163,44 @@ func members(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array
 	return out, err
 }
 
-// member1 streams the items of one member. What f reads to its end is checked
-// against the archive's CRC.
-func member1(ctx context.Context, z *zipped, name string, skip, n int64, f func(io.Reader) error) error {
-	err := z.Each(ctx, func(e File, r io.Reader) error {
-		if e.Name != name {
-			return nil
-		}
-		if _, err := io.CopyN(io.Discard, r, skip); err != nil {
-			return err
-		}
-		if err := f(io.LimitReader(r, n)); err != nil {
-			return err
-		}
-		if _, err := io.Copy(io.Discard, r); err != nil { // the CRC comes with the end
-			return err
-		}
-		return errEnough
-	})
-	if errors.Is(err, errEnough) {
-		return nil
+// array is member i, whose header r begins with.
+func (z *zipped) array(obj *objstore.Object, i int, e File, name string, r io.Reader) (Array, error) {
+	bad := func(err error) (Array, error) { return Array{}, fail("npz", fmt.Sprintf("%q", e.Name), e.Off, err) }
+	h, n, err := npy.ReadHeader(r)
+	if err != nil {
+		return bad(err)
 	}
-	if err == nil {
-		err = fail("npz", fmt.Sprintf("%q", name), -1, fmt.Errorf("no longer there: %w", formats.ErrNoEntry))
+	a, err := newArray(name, h)
+	if err != nil {
+		return bad(err)
 	}
-	return err
+	if e.Size-n < a.NBytes {
+		return bad(corrupt("truncated: %d bytes of items, the header says %d", e.Size-n, a.NBytes))
+	}
+	a.each = func(ctx context.Context, f func(io.Reader) error) error {
+		return z.some(ctx, i, i+1, zipPart, func(_ File, r io.Reader) error {
+			if _, err := io.CopyN(io.Discard, r, n); err != nil {
+				return err
+			}
+			return f(io.LimitReader(r, a.NBytes))
+		})
+	}
+	if z.members[i].method == zipStored {
+		a.stored, a.base = obj, e.Off+n
+	}
+	return a, nil
 }
+
+// OrderLayer is the vlmetalayer of an array whose source was in Fortran order, the
+// msgpack text "F": who unpacks it can give the same bytes back.
+const OrderLayer = "farread-order"
 
 // Write writes the array as a b2nd frame into w, which is then to be committed.
 // Memory is bounded by o.Write.MaxMemory, whatever the size and the order of the
-// items. Cost: each byte of the source is read once, in requests of a chunk, or
-// of 8 MiB from a .npz.
+// items; a compressed member in Fortran order has to fit into half of it, else
+// the error is formats.ErrTooLarge. Cost: each byte of the source is read once, in
+// requests of a chunk, or of 8 MiB from a .npz. Members of a .npz are checked
+// against its CRC, but for stored ones in Fortran order that are larger than that.
 func (a Array) Write(ctx context.Context, w cframe.Output, o ArrayWrite) error {
 	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
 	if a.header.Fortran && m.ChunkShape == nil && m.BlockShape == nil {
@@ -206,6 +209,9 @@ func (a Array) Write(ctx context.Context, w cframe.Output, o ArrayWrite) error {
 		m.ChunkShape, m.BlockShape = b2nd.DefaultShapes(rev, a.DType.ItemSize())
 		slices.Reverse(m.ChunkShape)
 		slices.Reverse(m.BlockShape)
+	}
+	if a.header.Fortran {
+		o.Write.VLMetalayers = append(slices.Clone(o.Write.VLMetalayers), cframe.Metalayer{Name: OrderLayer, Data: []byte{0xa1, 'F'}})
 	}
 	var done atomic.Int64
 	progress := func(n int) {
@@ -253,12 +259,15 @@ func (a Array) writeStream(ctx context.Context, w cframe.Output, m b2nd.Meta, o 
 // while it is turned: the writer needs the rest.
 const heldShare = 2
 
-// writeHeld turns a compressed member in Fortran order in memory: it can neither
+// writeHeld turns a member in Fortran order in memory: compressed, it can neither
 // be read in another order nor be written in its own.
 func (a Array) writeHeld(ctx context.Context, w cframe.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
 	most := o.MaxMemory
 	if most == 0 {
 		most = b2nd.DefaultMaxMemory
+	}
+	if a.NBytes > most/heldShare && a.stored != nil {
+		return a.writeBoxes(ctx, w, m, o, a.stored, a.base, progress)
 	}
 	if a.NBytes > most/heldShare {
 		return fail("npz", fmt.Sprintf("%q", a.Name+npySuffix), -1,

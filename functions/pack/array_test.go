@@ -155,15 +155,17 @@ func TestArrays(t *testing.T) {
 		data []byte
 		want map[string][]byte
 	}{
-		"npy":        {"a/x.npy", x.npyC, map[string][]byte{"a/x.npy.b2nd": x.c}},
-		"fortran":    {"x.npy", x.npyF, map[string][]byte{"x.npy.b2nd": x.c}},
-		"by content": {"x.bin", x.npyC, map[string][]byte{"x.bin.b2nd": x.c}},
-		"scalar":     {"x.npy", scalar.npyC, map[string][]byte{"x.npy.b2nd": scalar.c}},
-		"empty":      {"x.npy", empty.npyC, map[string][]byte{"x.npy.b2nd": nil}},
-		"npz":        {"x.npz", npz(t, zip.Store, map[string][]byte{"a.npy": x.npyC, "b/c.npy": small.npyC}), map[string][]byte{"x.npz/a.b2nd": x.c, "x.npz/b/c.b2nd": small.c}},
-		"compressed": {"x.npz", npz(t, zip.Deflate, map[string][]byte{"a.npy": x.npyC, "f.npy": x.npyF}), map[string][]byte{"x.npz/a.b2nd": x.c, "x.npz/f.b2nd": x.c}},
-		"renamed":    {"x.zip", npz(t, zip.Deflate, map[string][]byte{"a.npy": small.npyC}), map[string][]byte{"x.zip/a.b2nd": small.c}},
-		"more bytes": {"x.npy", append(bytes.Clone(small.npyC), 1, 2, 3), map[string][]byte{"x.npy.b2nd": small.c}},
+		"npy":             {"a/x.npy", x.npyC, map[string][]byte{"a/x.npy.b2nd": x.c}},
+		"fortran":         {"x.npy", x.npyF, map[string][]byte{"x.npy.b2nd": x.c}},
+		"by content":      {"x.bin", x.npyC, map[string][]byte{"x.bin.b2nd": x.c}},
+		"scalar":          {"x.npy", scalar.npyC, map[string][]byte{"x.npy.b2nd": scalar.c}},
+		"empty":           {"x.npy", empty.npyC, map[string][]byte{"x.npy.b2nd": nil}},
+		"npz":             {"x.npz", npz(t, zip.Store, map[string][]byte{"a.npy": x.npyC, "b/c.npy": small.npyC}), map[string][]byte{"x.npz/a.b2nd": x.c, "x.npz/b/c.b2nd": small.c}},
+		"compressed":      {"x.npz", npz(t, zip.Deflate, map[string][]byte{"a.npy": x.npyC, "f.npy": x.npyF}), map[string][]byte{"x.npz/a.b2nd": x.c, "x.npz/f.b2nd": x.c}},
+		"renamed":         {"x.zip", npz(t, zip.Deflate, map[string][]byte{"a.npy": small.npyC}), map[string][]byte{"x.zip/a.b2nd": small.c}},
+		"more bytes":      {"x.npy", append(bytes.Clone(small.npyC), 1, 2, 3), map[string][]byte{"x.npy.b2nd": small.c}},
+		"fortran, stored": {"x.npz", npz(t, zip.Store, map[string][]byte{"a.npy": x.npyC, "f.npy": x.npyF}), map[string][]byte{"x.npz/a.b2nd": x.c, "x.npz/f.b2nd": x.c}},
+		"junk":            {"x.npz", npz(t, zip.Store, map[string][]byte{"a.npy": small.npyC, "b/.DS_Store": {1}}), map[string][]byte{"x.npz/a.b2nd": small.c}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -282,16 +284,21 @@ func TestBadArrays(t *testing.T) {
 		data   []byte
 		want   error
 	}{
-		"cut":          {"x.npy", "", x.npyC[:len(x.npyC)-1], formats.ErrCorrupt},
-		"cut header":   {"x.npy", "", x.npyC[:40], formats.ErrCorrupt},
-		"objects":      {"x.npy", "", object, formats.ErrUnsupported},
-		"not a member": {"x.npz", "", npz(t, zip.Store, map[string][]byte{"a.npy": x.npyC, "b.txt": []byte("b")}), formats.ErrUnsupported},
-		"crc":          {"x.npz", "", badCRC, formats.ErrCorrupt},
-		"escape":       {"x.npz", "", npz(t, zip.Store, map[string][]byte{"a.npy": x.npyC, "b/../../c.npy": x.npyC}), formats.ErrCorrupt},
-		"wanted gulp":  {"x.npy", "gulp", x.npyC, formats.ErrUnsupported},
-		"wanted b2nd":  {"x.tar", "b2nd", plainBytes(), formats.ErrUnsupported},
-		"nothing":      {"x.bin", "", []byte("some bytes"), formats.ErrUnsupported},
-		"bad note":     {"x.raw.json", "", []byte(`{"dtype":"<i4"}`), formats.ErrUnsupported},
+		"cut":                 {"x.npy", "", x.npyC[:len(x.npyC)-1], formats.ErrCorrupt},
+		"cut header":          {"x.npy", "", x.npyC[:40], formats.ErrCorrupt},
+		"objects":             {"x.npy", "", object, formats.ErrUnsupported},
+		"not a member":        {"x.npz", "", npz(t, zip.Store, map[string][]byte{"a.npy": x.npyC, "b.txt": []byte("b")}), formats.ErrUnsupported},
+		"crc":                 {"x.npz", "", badCRC, formats.ErrCorrupt},
+		"escape":              {"x.npz", "", npz(t, zip.Store, map[string][]byte{"a.npy": x.npyC, "b/../../c.npy": x.npyC}), formats.ErrCorrupt},
+		"no name":             {"x.npz", "", npz(t, zip.Store, map[string][]byte{".npy": x.npyC}), formats.ErrUnsupported},
+		"no name in a folder": {"x.npz", "", npz(t, zip.Store, map[string][]byte{"a/.npy": x.npyC}), formats.ErrUnsupported},
+		"wanted gulp":         {"x.npy", "gulp", x.npyC, formats.ErrUnsupported},
+		"no npy":              {"x.npy", "b2nd", []byte("some bytes"), formats.ErrUnsupported},
+		"no npz":              {"x.npz", "b2nd", []byte("some bytes"), formats.ErrUnsupported},
+		"bad note of a b2nd":  {"x.raw.json", "b2nd", []byte(`{"dtype":"<i4"}`), formats.ErrCorrupt},
+		"wanted b2nd":         {"x.tar", "b2nd", plainBytes(), formats.ErrUnsupported},
+		"nothing":             {"x.bin", "", []byte("some bytes"), formats.ErrUnsupported},
+		"bad note":            {"x.raw.json", "", []byte(`{"dtype":"<i4"}`), formats.ErrUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -362,4 +369,92 @@ func TestArrayProgress(t *testing.T) {
 		}
 		a.want(t, "o", x.c)
 	}
+}
+
+// TestNoteOfArray: a note does not say better than a .npy what that holds.
+func TestNoteOfArray(t *testing.T) {
+	t.Parallel()
+	x := newCube(t, 5, 6)
+	for key, data := range map[string][]byte{"x.npy": x.npyC, "x.npz": npz(t, zip.Store, map[string][]byte{"a.npy": x.npyC})} {
+		a := newArrayJob()
+		a.put(t, key, data)
+		if _, err := a.job.Run(t.Context(), a.in, a.put(t, key+".json", []byte(`{"dtype":"<u1","shape":[7]}`))); !errors.Is(err, functions.ErrSkip) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// TestRawLikeArchive: under a rule for arrays raw data may begin like anything.
+func TestRawLikeArchive(t *testing.T) {
+	t.Parallel()
+	for name, head := range map[string]string{"gzip": "\x1f\x8b\x08\x00", "zip": "PK\x03\x04", "zstd": "\x28\xb5\x2f\xfd", "jpeg": "\xff\xd8\xff\xe0"} {
+		a := newArrayJob()
+		a.job.Format = "b2nd"
+		data := append([]byte(head), make([]byte, 96)...)
+		u := a.put(t, "x.raw", data)
+		if _, err := a.job.Run(t.Context(), a.in, u); err == nil {
+			t.Errorf("%s: packed without a note", name)
+		}
+		note := a.put(t, "x.raw.json", []byte(`{"dtype":"<i4","shape":[25]}`))
+		for _, u := range []functions.Upload{note, u} {
+			if _, err := a.job.Run(t.Context(), a.in, u); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		a.want(t, "x.raw.b2nd", data)
+	}
+}
+
+// TestMembersReadOnce: packing a .npz of many members reads each byte about once,
+// and for their headers no more than these need.
+func TestMembersReadOnce(t *testing.T) {
+	t.Parallel()
+	x := newCube(t, 64, 64, 64) // 1 MiB
+	const n = 24
+	files := map[string][]byte{}
+	for i := range n {
+		files[fmt.Sprintf("m%02d.npy", i)] = append(bytes.Clone(x.npyC), noise(i, i)...)
+	}
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		a := newArrayJob()
+		u := a.put(t, "x.npz", npz(t, method, files))
+		var c objstore.Counter
+		in := objstore.Chain(a.in, objstore.Count(&c))
+		obj, err := objstore.Open(t.Context(), in, u.Key, objstore.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := pack.Arrays(t.Context(), obj, pack.ArrayOptions{}); err != nil || len(list) != n {
+			t.Fatalf("%d arrays, %v", len(list), err)
+		}
+		if s := c.Stats(); s.Bytes > n*3*(64<<10)+200<<10 || s.Requests > 3*n+3 {
+			t.Errorf("method %d: headers took %d requests, %d bytes", method, s.Requests, s.Bytes)
+		}
+		before := c.Stats()
+		if infos, err := a.job.Run(t.Context(), in, u); err != nil || len(infos) != n {
+			t.Fatalf("%d outputs, %v", len(infos), err)
+		}
+		s := c.Stats()
+		if got, most := s.Bytes-before.Bytes, 2*u.Size+n*3*(64<<10)+n*(64<<10); got > most {
+			t.Errorf("method %d: %d bytes received of an archive of %d, over %d", method, got, u.Size, most)
+		}
+	}
+}
+
+// TestZeros: arrays of zeros compress a thousand to one, honestly.
+func TestZeros(t *testing.T) {
+	t.Parallel()
+	x := newCube(t)
+	h := x.header
+	h.Shape = []int64{10 << 20}
+	items := make([]byte, 40<<20)
+	a := newArrayJob()
+	u := a.put(t, "x.npz", npz(t, zip.Deflate, map[string][]byte{"a.npy": append(npyHeader(t, h, false), items...)}))
+	if u.Size > int64(len(items))/500 {
+		t.Fatalf("%d bytes", u.Size)
+	}
+	if _, err := a.job.Run(t.Context(), a.in, u); err != nil {
+		t.Fatal(err)
+	}
+	a.want(t, "x.npz/a.b2nd", items)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -69,23 +70,32 @@ func ParseCodec(text string) (blosc.EncodeOptions, error) {
 }
 
 // arrays packs an upload that holds arrays, or raw data or the note that belongs
-// to them. ok is false for anything else.
+// to them. ok is false for anything else. Under a rule that makes arrays alone,
+// raw data may begin like an archive.
 func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, k kind) (infos []objstore.Info, ok bool, err error) {
-	switch k {
-	case kindNPY:
+	is, err := isArrays(ctx, obj, k)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case is:
 		infos, err = j.publishArrays(ctx, src, u, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
 		return infos, true, err
-	case kindZip:
-		if is, err := isNPZ(ctx, obj); err != nil || !is {
-			return nil, false, err
-		}
-		infos, err = j.publishArrays(ctx, src, u, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
-		return infos, true, err
-	case kindNone:
-		return j.raw(ctx, src, u, obj)
-	case kindTar, kindGzip, kindZstd, kindJPEG:
+	case k == kindNone || j.Format == b2nd.Format:
+		return j.raw(ctx, src, u, obj, k)
 	}
 	return nil, false, nil
+}
+
+// isArrays: the object says itself what arrays it holds.
+func isArrays(ctx context.Context, obj *objstore.Object, k kind) (bool, error) {
+	switch k {
+	case kindNPY:
+		return true, nil
+	case kindZip:
+		return isNPZ(ctx, obj)
+	case kindNone, kindTar, kindGzip, kindZstd, kindJPEG:
+	}
+	return false, nil
 }
 
 // isNPZ: a zip whose first file is a .npy, whatever it is called; Arrays then
@@ -96,7 +106,7 @@ func isNPZ(ctx context.Context, obj *objstore.Object) (bool, error) {
 		return false, err
 	}
 	if len(head) < zipLocalLen || binary.LittleEndian.Uint32(head) != zipLocalSig {
-		return strings.HasSuffix(obj.Info().Key, ".npz"), nil
+		return strings.HasSuffix(obj.Info().Key, npzSuffix), nil
 	}
 	name := head[zipLocalLen:]
 	name = name[:min(len(name), int(binary.LittleEndian.Uint16(head[26:])))]
@@ -104,15 +114,19 @@ func isNPZ(ctx context.Context, obj *objstore.Object) (bool, error) {
 }
 
 // raw packs raw data by their note, whichever of the two came last.
-func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object) (infos []objstore.Info, ok bool, err error) {
-	if data, is := strings.CutSuffix(u.Key, npy.NoteSuffix); is && data != "" {
-		if note, err := readNote(ctx, obj); err == nil {
+func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, k kind) (infos []objstore.Info, ok bool, err error) {
+	if data, is := strings.CutSuffix(u.Key, npy.NoteSuffix); is && data != "" && k == kindNone {
+		note, err := readNote(ctx, obj)
+		if err == nil {
 			return j.noted(ctx, src, u, data, note, obj.Info())
+		}
+		if j.Format == b2nd.Format { // what else would it be
+			return nil, true, err
 		}
 	}
 	beside, err := objstore.Open(ctx, src, u.Key+npy.NoteSuffix, objstore.OpenOptions{})
 	if errors.Is(err, objstore.ErrNotFound) {
-		if j.Format == b2nd.Format {
+		if j.Format == b2nd.Format && k == kindNone && !isArrayName(u.Key) {
 			return nil, true, fmt.Errorf("raw data wait for their note %s: %w", path.Base(u.Key)+npy.NoteSuffix, functions.ErrSkip)
 		}
 		return nil, false, nil
@@ -128,14 +142,33 @@ func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, 
 	return infos, true, err
 }
 
+// isArrayName: what is called so is no raw data, whatever it holds.
+func isArrayName(key string) bool {
+	return strings.HasSuffix(key, npySuffix) || strings.HasSuffix(key, npzSuffix)
+}
+
 // noted packs the data of a note whose event came. The output is made of the
 // data's current version: that is the upload that it stands for.
 func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note npy.Note, at objstore.Info) ([]objstore.Info, bool, error) {
-	data, err := src.Head(ctx, key)
+	obj, err := objstore.Open(ctx, src, key, objstore.OpenOptions{})
 	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, true, fmt.Errorf("a note waits for its data %s: %w", path.Base(key), functions.ErrSkip)
 	}
 	if err != nil {
+		return nil, true, err
+	}
+	data := obj.Info()
+	if functions.IsDerived(data.Meta) {
+		return nil, true, functions.ErrOwn
+	}
+	k, err := kindOf(ctx, obj)
+	if err != nil {
+		return nil, true, err
+	}
+	if is, err := isArrays(ctx, obj, k); err != nil || is {
+		if err == nil {
+			err = fmt.Errorf("%s says itself what it is: %w", path.Base(key), functions.ErrSkip)
+		}
 		return nil, true, err
 	}
 	of := functions.Upload{Bucket: u.Bucket, Key: key, ETag: data.ETag, VersionID: data.VersionID, Size: data.Size}
@@ -164,15 +197,19 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 	if j.Format != "" && j.Format != b2nd.Format {
 		return nil, fail("upload", u.Key, -1, unsupported("arrays, and the rule makes %s", j.Format))
 	}
-	if err := fits(ctx, u.Size); err != nil {
-		return nil, err
-	}
 	obj, err := open(ctx, src, u)
 	if err != nil {
 		return nil, err
 	}
 	list, err := Arrays(ctx, obj, o)
 	if err != nil {
+		return nil, err
+	}
+	size := int64(0) // unpacked: that is what takes the time
+	for _, a := range list {
+		size += min(a.NBytes, math.MaxInt64-size)
+	}
+	if err := fits(ctx, max(size, u.Size)); err != nil {
 		return nil, err
 	}
 	var infos []objstore.Info

@@ -210,7 +210,7 @@ func Command(r functions.Rule, u functions.Upload) string {
 	}
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	suffix := gulp.DataSuffix
-	if ext := path.Ext(u.Key); r.Format == b2nd.Format || ext == npySuffix || ext == ".npz" {
+	if ext := path.Ext(u.Key); r.Format == b2nd.Format || ext == npySuffix || ext == npzSuffix {
 		suffix = ArraySuffix
 	}
 	return "farread pack " + quote("s3://"+u.Bucket+"/"+from) + " " +

@@ -44,10 +44,13 @@ const (
 
 	// zipPart is how much of the archive one request reads.
 	zipPart = 8 << 20
-	// zipJump is how far the next file may lie ahead before a request of its
-	// own pays: what one part would bring anyway.
-	zipJump = zipPart
+	// zipPeek is that where only the beginnings of files are wanted.
+	zipPeek = 64 << 10
 )
+
+// errEnough is returned for a file of which no more is wanted. What was not read
+// is neither fetched nor checked.
+var errEnough = errors.New("enough")
 
 // zipMember is one line of the central directory.
 type zipMember struct {
@@ -267,12 +270,20 @@ func (m *zipMember) zip64(extra []byte, disk *uint32) error {
 
 // Each reads the files in the order in which they lie.
 func (z *zipped) Each(ctx context.Context, f func(File, io.Reader) error) error {
-	w := &window{ctx: ctx, obj: z.obj, end: z.dir}
+	return z.some(ctx, 0, len(z.members), zipPart, f)
+}
+
+// some reads the files from one to before another, through requests of part bytes.
+func (z *zipped) some(ctx context.Context, from, to int, part int64, f func(File, io.Reader) error) error {
+	w := &window{ctx: ctx, obj: z.obj, end: z.dir, part: part}
+	if to < len(z.members) {
+		w.end = z.members[to].off // nothing behind is fetched ahead
+	}
 	defer w.close()
 	fl := flate.NewReader(strings.NewReader(""))
 	defer fl.Close()
 	var unpacked int64
-	for i := range z.members {
+	for i := from; i < to; i++ {
 		m := &z.members[i]
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -281,7 +292,7 @@ func (z *zipped) Each(ctx context.Context, f func(File, io.Reader) error) error 
 		if i+1 < len(z.members) {
 			end = z.members[i+1].off
 		}
-		if unpacked += m.size; unpacked > ratioSlack && unpacked/z.l.Ratio > m.off+m.packed {
+		if unpacked += m.size; unpacked > ratioSlack && unpacked/z.l.Ratio > m.off+m.packed-z.members[from].off {
 			return z.fail(fmt.Sprintf("%q", m.name), m.off, tooLarge("%d bytes unpacked, over %d to one", unpacked, z.l.Ratio))
 		}
 		if err := z.member(w, m, end, fl, f); err != nil {
@@ -328,7 +339,10 @@ func (z *zipped) member(w *window, m *zipMember, end int64, fl io.ReadCloser, f 
 		plain = fl
 	}
 	c := &checked{r: plain, left: m.size, want: m.crc}
-	if err := f(File{Name: m.name, Size: m.size, Off: start}, member{c, w.blame}); err != nil {
+	switch err := f(File{Name: m.name, Size: m.size, Off: start}, member{c, w.blame}); {
+	case errors.Is(err, errEnough):
+		return nil
+	case err != nil:
 		return err
 	}
 	if _, err := io.Copy(io.Discard, c); err != nil { // what f left, to the checksum
@@ -383,7 +397,8 @@ func (c *checked) Read(p []byte) (int, error) {
 }
 
 // A window reads an object front to end in large requests, and starts anew
-// where the next wanted byte lies far ahead.
+// where the next wanted byte lies far ahead: beyond what one part would bring
+// anyway.
 type window struct {
 	ctx context.Context //nolint:containedctx // io.Reader has no room for one; lives as long as one Each
 	obj *objstore.Object
@@ -392,10 +407,12 @@ type window struct {
 	at  int64
 	end int64
 	err error
+	// part is the size of a request.
+	part int64
 }
 
 func (w *window) seek(off int64) error {
-	if w.r != nil && off >= w.at && off-w.at <= zipJump {
+	if w.r != nil && off >= w.at && off-w.at <= w.part {
 		n, err := io.CopyN(io.Discard, w.buf, off-w.at)
 		w.at += n
 		w.note(err)
@@ -406,7 +423,11 @@ func (w *window) seek(off int64) error {
 	if off >= w.end {
 		return io.ErrUnexpectedEOF
 	}
-	w.r = w.obj.NewReader(w.ctx, objstore.ReadOptions{Off: off, Len: w.end - off, Part: zipPart})
+	o := objstore.ReadOptions{Off: off, Len: w.end - off, Part: w.part}
+	if w.part < zipPart {
+		o.Ahead = 1
+	}
+	w.r = w.obj.NewReader(w.ctx, o)
 	if w.buf == nil {
 		w.buf = bufio.NewReaderSize(w.r, 64<<10)
 	} else {
