@@ -22,8 +22,10 @@ type itemSelection struct {
 	field *dtype.Field
 	dtype dtype.DType // of what comes out
 	shape []int64     // of what comes out
-	file  func(dtype.DType, []int64) (encoder, error)
-	s     selector
+	// fortran: all of the array comes out with the first axis running fastest.
+	fortran bool
+	file    func(dtype.DType, []int64) (encoder, error)
+	s       selector
 }
 
 var _ selection = (*itemSelection)(nil)
@@ -89,6 +91,9 @@ func (x *itemSelection) sink(out string) (sink, error) {
 
 // slabs cuts the box into what is read at a time.
 func (x *itemSelection) slabs() iter.Seq[b2nd.Box] {
+	if x.fortran {
+		return columns(x.shape, x.t.arr.Meta().ChunkShape, x.itemSize(), x.t.a.window())
+	}
 	return x.t.arr.Slabs(x.box, x.t.a.window())
 }
 
@@ -117,6 +122,9 @@ func (x *itemSelection) copy(ctx context.Context, to sink, b bar) error {
 }
 
 func (x *itemSelection) read(ctx context.Context, box b2nd.Box, p []byte) error {
+	if x.fortran {
+		return x.turned(ctx, box, p)
+	}
 	if x.field != nil {
 		return x.t.arr.ReadField(ctx, p, box, *x.field)
 	}
@@ -171,7 +179,7 @@ type encoder interface {
 func newEncoder(format string, x *itemSelection) (func(dtype.DType, []int64) (encoder, error), error) {
 	switch format {
 	case "npy":
-		return newNpy, nil
+		return func(d dtype.DType, shape []int64) (encoder, error) { return newNpy(d, shape, x.fortran) }, nil
 	case "raw":
 		return newRaw, nil
 	case "json":

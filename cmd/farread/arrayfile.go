@@ -19,8 +19,8 @@ type rawFile struct{ head []byte }
 func newRaw(dtype.DType, []int64) (encoder, error) { return &rawFile{}, nil }
 
 // newNpy is the items behind the header that numpy.save writes.
-func newNpy(d dtype.DType, shape []int64) (encoder, error) {
-	head, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape})
+func newNpy(d dtype.DType, shape []int64, fortran bool) (encoder, error) {
+	head, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape, Fortran: fortran})
 	return &rawFile{head}, err
 }
 

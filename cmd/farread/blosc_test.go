@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/internal/teststack"
 )
@@ -556,5 +558,67 @@ func TestArraysInS3(t *testing.T) {
 	}
 	if st := stats(t, "slice", "s3://arrays/other.b2nd", "0, 0", "-o", filepath.Join(dir, "p.raw")); st.Phases > 2 || st.Requests > 3 {
 		t.Errorf("a point: %+v", st)
+	}
+}
+
+// TestFortranOrder: an array of the other order is the same array, and comes
+// back as the bytes that it was.
+func TestFortranOrder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	shape := []int64{30, 170, 230} // 2.2 MiB: several windows of the least memory
+	d, err := dtype.Parse("<i2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape, Fortran: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := len(file)
+	var want []byte
+	for i := range shape[0] { // item (i, j, k) holds a hash of its place
+		for j := range shape[1] {
+			for k := range shape[2] {
+				want = binary.LittleEndian.AppendUint16(want, uint16(i*7919+j*104729+k*31))
+			}
+		}
+	}
+	for k := range shape[2] {
+		for j := range shape[1] {
+			for i := range shape[0] {
+				file = binary.LittleEndian.AppendUint16(file, uint16(i*7919+j*104729+k*31))
+			}
+		}
+	}
+	write(t, at("f.npy"), file)
+	write(t, at("f.raw"), file[head:])
+	write(t, at("f.raw.json"), []byte(`{"dtype":"<i2","shape":[30,170,230],"order":"F"}`+"\n"))
+	for src, flags := range map[string][]string{"f.npy": nil, "f.raw": {"--chunk-shape", "7,170,40"}} {
+		run(t, append([]string{"pack", at(src), at(src + ".b2nd"), "--max-memory", "16MiB"}, flags...)...)
+		if got := run(t, "get", at(src+".b2nd"), "-o", "-"); got != string(want) {
+			t.Errorf("%s: another array", src)
+		}
+		back := at("back." + src)
+		run(t, "unpack", at(src+".b2nd"), back, "--max-memory", "16MiB")
+		after := files(t, dir)
+		if after["back."+src] != after[src] || after["back."+src+".json"] != after[src+".json"] {
+			t.Errorf("%s: other bytes back, note %q", src, after["back."+src+".json"])
+		}
+	}
+	// The boxes are the array, once, in order, whatever fits.
+	for _, most := range []int64{1, 2, 50, 60, 61, 5100, 10200, 1 << 40} {
+		next := int64(0)
+		for box := range columns(shape, []int{7, 170, 40}, 2, most) {
+			n := box.Counts()
+			if first := box.Start[0] + shape[0]*(box.Start[1]+shape[1]*box.Start[2]); first != next || most > 1 && 2*n[0]*n[1]*n[2] > most {
+				t.Fatalf("most %d: box %+v after %d items", most, box, next)
+			}
+			next += n[0] * n[1] * n[2]
+		}
+		if next != shape[0]*shape[1]*shape[2] {
+			t.Errorf("most %d: %d items", most, next)
+		}
 	}
 }

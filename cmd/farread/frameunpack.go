@@ -10,17 +10,34 @@ import (
 	"github.com/farread/farread/formats/npy"
 )
 
-// unpack writes an array to a .npy, or to a file of its bytes with a note of
-// what they are beside it; the bytes of any other frame to one file.
+// unpack writes an array to a .npy, or to a file of its items with a note of
+// what they are beside it, in the order that its source had; the bytes of any
+// other frame to one file.
 func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error {
-	x, err := t.pick(ctx, selector{})
+	if t.arr == nil {
+		x, err := t.pick(ctx, selector{})
+		if err != nil {
+			return err
+		}
+		return t.a.unpackBytes(ctx, x, dst, force)
+	}
+	x, err := t.items(selector{})
 	if err != nil {
 		return err
 	}
-	if err := t.a.unpackBytes(ctx, x, dst, force); err != nil || t.arr == nil || strings.EqualFold(filepath.Ext(dst), ".npy") {
+	if x.fortran, err = t.inFortranOrder(ctx); err != nil {
 		return err
 	}
-	note, err := npy.AppendNote(nil, npy.Note{DType: t.arr.DType(), Shape: t.arr.Shape()})
+	if strings.EqualFold(filepath.Ext(dst), ".npy") {
+		return t.a.unpackBytes(ctx, x, dst, force)
+	}
+	if err := t.a.fresh(dst+npy.NoteSuffix, force); err != nil {
+		return err
+	}
+	if err := t.a.unpackBytes(ctx, x, dst, force); err != nil {
+		return err
+	}
+	note, err := npy.AppendNote(nil, npy.Note{DType: t.arr.DType(), Shape: t.arr.Shape(), Fortran: x.fortran})
 	if err != nil {
 		return err
 	}

@@ -105,9 +105,9 @@ func AppendNote(dst []byte, n Note) ([]byte, error) {
 	if n.Fortran {
 		t.Order = "F"
 	}
-	p, err := json.Marshal(t)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(dst, p...), '\n'), nil
+	b := bytes.NewBuffer(dst)
+	e := json.NewEncoder(b) // which ends the line
+	e.SetEscapeHTML(false)  // "<f4" is to be read by people
+	err := e.Encode(t)
+	return b.Bytes(), err
 }

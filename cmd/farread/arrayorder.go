@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/nd"
+)
+
+// inFortranOrder says whether an array's source was, by the note that pack made.
+func (t *frameContent) inFortranOrder(ctx context.Context) (bool, error) {
+	layers, err := t.f.VLMetalayers(ctx)
+	for _, l := range layers {
+		if l.Name == pack.OrderLayer && string(l.Data) == "\xa1F" {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// columns cuts an array into boxes that follow each other in Fortran order, each
+// of at most that many bytes, but at least an item. They end with a row of chunks
+// where that fits.
+func columns(shape []int64, chunk []int, item, most int64) iter.Seq[b2nd.Box] {
+	return func(yield func(b2nd.Box) bool) {
+		start, stop := make([]int64, len(shape)), slices.Clone(shape)
+		cutColumns(start, stop, chunk, len(shape)-1, item, most, yield)
+	}
+}
+
+// cutColumns goes along an axis; those after it are fixed, those before are whole.
+func cutColumns(start, stop []int64, chunk []int, axis int, item, most int64, yield func(b2nd.Box) bool) bool {
+	if axis < 0 {
+		return yield(b2nd.Sub(slices.Clone(start), slices.Clone(stop)))
+	}
+	one := item
+	for _, n := range stop[:axis] {
+		one *= n
+	}
+	lo, hi := start[axis], stop[axis]
+	defer func() { start[axis], stop[axis] = lo, hi }()
+	n := max(most/max(one, 1), 1)
+	if c := int64(chunk[axis]); n > c && c > 0 {
+		n -= n % c
+	}
+	for at := lo; at < hi; at += n {
+		start[axis], stop[axis] = at, min(at+n, hi)
+		if one > most {
+			if !cutColumns(start, stop, chunk, axis-1, item, most, yield) {
+				return false
+			}
+		} else if !yield(b2nd.Sub(slices.Clone(start), slices.Clone(stop))) {
+			return false
+		}
+	}
+	return true
+}
+
+// turned reads a box into p in Fortran order.
+func (x *itemSelection) turned(ctx context.Context, box b2nd.Box, p []byte) error {
+	rows := make([]byte, len(p))
+	if err := x.t.arr.ReadSlice(ctx, rows, box); err != nil {
+		return err
+	}
+	n, item := box.Counts(), x.t.arr.ItemSize()
+	nd.Copy(p, 0, nd.StridesF(n, item), rows, 0, nd.Strides(n, item), n, item)
+	return nil
+}
