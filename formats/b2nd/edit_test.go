@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/internal/nd"
 	"github.com/farread/farread/rangeio"
@@ -197,5 +198,51 @@ func TestEditRefused(t *testing.T) {
 		if _, err := b2nd.Edit(t.Context(), &file{load(t, "malformed/"+name)}, b2nd.EditOptions{}); err == nil {
 			t.Errorf("%s was opened", name)
 		}
+	}
+}
+
+// TestEditCaterva resizes an array of the older format, and gives one up.
+func TestEditCaterva(t *testing.T) {
+	m := b2nd.Meta{Shape: []int64{4}, ChunkShape: []int{4}, BlockShape: []int{2}}
+	layer, err := b2nd.AppendMeta(nil, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer = layer[:len(layer)-6]
+	layer[0] = 0x95
+	var out memory
+	w, err := cframe.NewWriter(&out, cframe.WriteOptions{TypeSize: 2, BlockSize: 4, Metalayers: []cframe.Metalayer{{Name: "caterva", Data: layer}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := numbers(4, 2)
+	if err := errors.Join(w.WriteChunk(items), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f := &file{out.Bytes()}
+	for _, keep := range []bool{false, true} {
+		before := bytes.Clone(f.b)
+		e, err := b2nd.Edit(t.Context(), f, b2nd.EditOptions{Encode: &blosc.EncodeOptions{Codec: blosc.Zstd}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Append([]byte{1, 2, 3, 4}); err != nil {
+			t.Fatal(err)
+		}
+		if e.Meta().Shape[0] != 6 {
+			t.Error(e.Meta())
+		}
+		if keep {
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.Abort(); err != nil || !keep && !bytes.Equal(f.b, before) {
+			t.Errorf("given up, but changed, %v", err)
+		}
+	}
+	a := open(t, f.b)
+	if got := slice(t, a, b2nd.Whole(a.Shape())); a.DType().String() != "|V2" || !bytes.Equal(got, append(items, 1, 2, 3, 4)) {
+		t.Errorf("%s %x", a.DType(), got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/iotest"
 
 	"pgregory.net/rapid"
 
@@ -266,6 +267,22 @@ func TestTyped(t *testing.T) {
 	if got, err := b2nd.Read[bool](t.Context(), bools, b2nd.Whole(bools.Shape())); err != nil || !slices.Equal(got, []bool{false, true, true, false}) {
 		t.Error(got, err)
 	}
+	for size, text := range map[int]string{2: ">u2", 4: ">f4", 16: ">c16"} {
+		p := numbers(6, size)
+		a := open(t, build(t, b2nd.Meta{Shape: []int64{6}, DType: text}, p, b2nd.WriteOptions{}))
+		var got, want []byte
+		switch size {
+		case 2:
+			got = bigEndian(t, a, []uint16(nil))
+		case 4:
+			got = bigEndian(t, a, []float32(nil))
+		default:
+			got = bigEndian(t, a, []complex128(nil))
+		}
+		if want = p; !bytes.Equal(got, want) {
+			t.Errorf("%s: % x, want % x", text, got, want)
+		}
+	}
 	limited, err := b2nd.Open(t.Context(), reader(load(t, "make_huge_zeros.b2nd")), b2nd.Options{Limits: formats.Limits{MaxDecoded: 5 << 20}})
 	if err != nil {
 		t.Fatal(err)
@@ -273,6 +290,21 @@ func TestTyped(t *testing.T) {
 	if _, err := b2nd.Read[uint8](t.Context(), limited, b2nd.Whole(limited.Shape())); !errors.Is(err, formats.ErrTooLarge) {
 		t.Error(err)
 	}
+}
+
+// bigEndian reads an array as numbers and writes them down, most significant
+// byte first.
+func bigEndian[T b2nd.Number](t *testing.T, a *b2nd.Array, _ []T) []byte {
+	t.Helper()
+	got, err := b2nd.Read[T](t.Context(), a, b2nd.Whole(a.Shape()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := binary.Append(nil, binary.BigEndian, got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // TestBounds: whatever box a caller makes, nothing is read outside of the array.
@@ -330,7 +362,8 @@ func TestStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = io.Copy(w, bytes.NewReader(append(slices.Clone(items), 1)[:len(items)+extra]))
+			// Without bytes.Reader's WriteTo, which would call Write.
+			_, err = io.Copy(w, struct{ io.Reader }{bytes.NewReader(append(slices.Clone(items), 1)[:len(items)+extra])})
 			if extra <= 0 && err != nil {
 				t.Fatal(err)
 			}
@@ -345,6 +378,17 @@ func TestStreams(t *testing.T) {
 			if _, err := w.Write([]byte{1}); err == nil {
 				t.Error("written after the end")
 			}
+		}
+	})
+	t.Run("reader fails", func(t *testing.T) {
+		w, err := b2nd.NewWriter(&memory{}, m, b2nd.WriteOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Abort()
+		bad := errors.New("no more")
+		if n, err := w.ReadFrom(io.MultiReader(bytes.NewReader(items[:100]), iotest.ErrReader(bad))); n != 100 || !errors.Is(err, bad) {
+			t.Error(n, err)
 		}
 	})
 	t.Run("metalayers", func(t *testing.T) {
