@@ -1,0 +1,179 @@
+package b2nd
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/internal/nd"
+)
+
+// An output is the frame of an array that is being written, and the pipeline
+// into it: chunks are made side by side and written in order.
+type output struct {
+	fw     *cframe.Writer
+	g      *geometry
+	o      WriteOptions
+	encode blosc.EncodeOptions
+	free   []*slot
+	queue  []*slot // oldest first
+}
+
+// A slot is a chunk on its way, with its buffers.
+type slot struct {
+	tile, raw, chunk []byte
+	err              error
+	done             chan struct{}
+}
+
+// newOutput begins the frame. buffers is how many of the size of a chunk each
+// chunk on its way takes, besides what it is encoded to.
+func newOutput(w cframe.Output, m Meta, o WriteOptions, buffers int64) (*output, error) {
+	o = o.withDefaults()
+	m, item, err := m.withDefaults(o.ItemSize)
+	if err != nil {
+		return nil, err
+	}
+	g, err := m.geometry(item)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cframe.ErrRefused, err)
+	}
+	out := &output{g: g, o: o, encode: o.Encode}
+	if n := g.chunkMemory(buffers); n > o.MaxMemory {
+		return nil, fail("writer", formats.ErrTooLarge, "chunks of %d bytes take %d bytes of memory, %d allowed: choose smaller chunks", g.chunkBytes, n, o.MaxMemory)
+	}
+	layer, err := AppendMeta(nil, m)
+	if err != nil {
+		return nil, err
+	}
+	out.encode.TypeSize, out.encode.BlockSize, out.encode.BlockShape, out.encode.Parallel = 0, g.blockBytes, m.BlockShape, 1
+	wo := cframe.WriteOptions{
+		TypeSize: item, ChunkSize: g.chunkBytes, BlockSize: g.blockBytes, Encode: out.encode, Limits: o.Limits,
+		Metalayers: append([]cframe.Metalayer{{Name: layerName, Data: layer}}, o.Metalayers...),
+	}
+	if g.chunkBytes == 0 {
+		wo.ChunkSize = cframe.VaryingSizes // what c-blosc2 makes of chunks of nothing
+	}
+	if out.fw, err = cframe.NewWriter(w, wo); err != nil {
+		return nil, err
+	}
+	if out.encode.TypeSize = item; item > blosc.MaxTypeSize {
+		out.encode.TypeSize = 1
+	}
+	return out, nil
+}
+
+// slots sets how many chunks may be on their way.
+func (out *output) slots(n int64) {
+	for range max(min(n, int64(out.o.Parallel), out.g.chunks.Total), 1) {
+		out.free = append(out.free, &slot{})
+	}
+}
+
+// push makes the next chunk: fill gives its bytes, as they lie in the chunk, in
+// a goroutine of its own unless there is but one slot.
+// Then after is called, whatever came of it.
+func (out *output) push(fill func(s *slot) ([]byte, error), after func()) error {
+	if len(out.free) == 0 {
+		if err := out.pop(); err != nil {
+			return err
+		}
+	}
+	s := out.free[len(out.free)-1]
+	out.free = out.free[:len(out.free)-1]
+	s.done = make(chan struct{})
+	run := func() {
+		defer close(s.done)
+		defer after()
+		src, err := fill(s)
+		if err == nil {
+			if s.chunk == nil {
+				s.chunk = make([]byte, 0, out.g.encodedRoom())
+			}
+			s.chunk, err = blosc.AppendEncoded(s.chunk[:0], src, out.encode)
+		}
+		s.err = err
+	}
+	out.queue = append(out.queue, s)
+	if out.o.Parallel == 1 {
+		run()
+		return nil
+	}
+	go run()
+	return nil
+}
+
+// encodedRoom is the capacity with which AppendEncoded makes a chunk in place:
+// each of its streams, one for each byte of an item at most, takes four bytes
+// more than its data. Where blocks are tiny the encoder had better use memory of
+// its own, which it lends from a pool and cuts to length.
+func (g *geometry) encodedRoom() int64 {
+	n := int64(g.chunkBytes)
+	room := n + blosc.HeaderLen2 + 8 + g.blocks.Total*4*int64(1+min(g.item, blosc.MaxTypeSize))
+	if room > n+n/8+4096 {
+		return n + blosc.HeaderLen2
+	}
+	return room
+}
+
+// chunkMemory is what a chunk on its way takes in so many buffers of its size,
+// and for what it is encoded to.
+func (g *geometry) chunkMemory(buffers int64) int64 {
+	return buffers*int64(g.chunkBytes) + g.encodedRoom()
+}
+
+// pop writes the oldest chunk.
+func (out *output) pop() error {
+	s := out.queue[0]
+	out.queue = out.queue[1:]
+	<-s.done
+	err := s.err
+	if err == nil {
+		err = out.fw.WriteEncoded(s.chunk)
+	}
+	out.free = append(out.free, s)
+	return err
+}
+
+// abort waits for what is on its way and drops it.
+func (out *output) abort() {
+	for _, s := range out.queue {
+		<-s.done
+	}
+	out.queue = nil
+	out.fw.Abort()
+}
+
+// close writes what is left.
+func (out *output) close() error {
+	for len(out.queue) > 0 {
+		if err := out.pop(); err != nil {
+			return err
+		}
+	}
+	for _, m := range out.o.VLMetalayers {
+		if err := out.fw.SetVLMetalayer(m.Name, m.Data); err != nil {
+			return err
+		}
+	}
+	return out.fw.Close()
+}
+
+// chunkOf gives the bytes of a chunk, whose first n items a side lie in src at
+// index at: src itself where they lie there as in the chunk, else tile.
+func (g *geometry) chunkOf(s *slot, src []byte, shape, at, n []int64) []byte {
+	if g.rowMajor && slices.Equal(n, g.ext) && dense(n, shape) {
+		off := int64(0)
+		for i, k := range nd.Strides(shape, g.item) {
+			off += k * at[i]
+		}
+		return src[off:][:g.chunkBytes]
+	}
+	if s.tile == nil {
+		s.tile = make([]byte, g.chunkBytes)
+	}
+	g.tile(s.tile, src, shape, at, n)
+	return s.tile
+}
