@@ -19,6 +19,7 @@ import (
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
 )
 
 const (
@@ -197,7 +198,8 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 	if j.Format != "" && j.Format != b2nd.Format {
 		return nil, fail("upload", u.Key, -1, unsupported("arrays, and the rule makes %s", j.Format))
 	}
-	obj, err := open(ctx, src, u)
+	// Everything is read, so what counts is how many requests that takes.
+	obj, err := objstore.Open(ctx, src, u.Key, objstore.OpenOptions{IfMatch: u.ETag, VersionID: u.VersionID, Policy: rangeio.Few()})
 	if err != nil {
 		return nil, err
 	}

@@ -79,6 +79,7 @@ type sink struct {
 
 	wrote atomic.Int64
 	infos map[string]objstore.Info
+	watch func() // at every write; nil: nobody
 }
 
 func (s *sink) Head(_ context.Context, key string) (objstore.Info, error) {
@@ -102,6 +103,9 @@ type drop struct {
 func (d *drop) Write(p []byte) (int, error) {
 	d.n += int64(len(p))
 	d.s.wrote.Add(int64(len(p)))
+	if d.s.watch != nil {
+		d.s.watch()
+	}
 	return len(p), nil
 }
 func (d *drop) Patch(int64, []byte) error { return nil }
