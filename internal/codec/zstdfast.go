@@ -26,7 +26,13 @@ type zstdFast struct {
 const (
 	zstdMaxBlock   = 128 << 10
 	zstdBlockHead  = 3
-	zstdFastMargin = 28 // bytes from matches for each sequence, from which on zstdFast is the faster one
+
+	// zstdFastMargin is how many bytes must come from each match. A sequence takes
+	// zstdFast about 22 ns and the library 10 and, where the match overlaps itself
+	// within 16 bytes, 0.35 for each of its bytes: even at 35 bytes if all do.
+	// Matches of smooth data, of 30 to 70 bytes, rarely do; those of sparse data,
+	// ramps and runs are of 200 and more.
+	zstdFastMargin = 100
 
 	blockRaw        = 0
 	blockRLE        = 1
