@@ -239,7 +239,7 @@ func TestStorm(t *testing.T) {
 			t.Parallel()
 			for round := range rounds {
 				in, out := stores()
-				storm(t, in, jittery{out}, uint64(round))
+				storm(t, tars(), in, jittery{out}, uint64(round))
 				if t.Failed() {
 					t.Fatalf("round %d", round)
 				}
@@ -262,7 +262,16 @@ func rounds(n int) int {
 
 const stormKey = "clips/a b+c.tar"
 
-func storm(t *testing.T, in, out objstore.Bucket, seed uint64) {
+// A play is what the uploads of a storm are, and what they have to become.
+type play struct {
+	key, format string
+	upload      func(tb testing.TB, n int) []byte
+	check       func(t *testing.T, in, out objstore.Bucket)
+}
+
+func tars() play { return play{stormKey, "gulp", upload, checkNewest} }
+
+func storm(t *testing.T, play play, in, out objstore.Bucket, seed uint64) {
 	t.Helper()
 	const copies, overwrites, workers, receives = 100, 20, 32, 30
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -275,11 +284,11 @@ func storm(t *testing.T, in, out objstore.Bucket, seed uint64) {
 	var open sync.WaitGroup
 	send := func(body []byte) { open.Add(1); queue <- message{body, 0} }
 	put := func(n int) []byte {
-		info, err := objstore.Put(context.Background(), in, stormKey, bytes.NewReader(upload(t, n%contents)), objstore.PutOptions{}) // contents come back
+		info, err := objstore.Put(context.Background(), in, play.key, bytes.NewReader(play.upload(t, n%contents)), objstore.PutOptions{}) // contents come back
 		if err != nil {
 			t.Error(err)
 		}
-		return s3Event(record(stormKey, info, n+1))
+		return s3Event(record(play.key, info, n+1))
 	}
 	// Some uploads are there before the first worker; some come meanwhile, and
 	// every event is shuffled among the copies of the first.
@@ -295,6 +304,7 @@ func storm(t *testing.T, in, out objstore.Bucket, seed uint64) {
 	rng.Shuffle(len(bodies), func(i, j int) { bodies[i], bodies[j] = bodies[j], bodies[i] })
 	var dead atomic.Int64
 	h := handler(in, out)
+	h.Rules[0].Format = play.format
 	var pool sync.WaitGroup
 	for range workers {
 		pool.Go(func() {
@@ -333,7 +343,7 @@ func storm(t *testing.T, in, out objstore.Bucket, seed uint64) {
 	if dead.Load() > 0 {
 		t.Errorf("%d messages lost", dead.Load())
 	}
-	checkNewest(t, in, out)
+	play.check(t, in, out)
 }
 
 // checkNewest: one whole pair, made of what the source holds now.
