@@ -34,7 +34,6 @@ func WriteFrom(ctx context.Context, w cframe.Output, m Meta, read ReadBox, o Wri
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		//nolint:contextcheck // the writer decodes at most the special chunks that it stores in full
 		err := out.push(func(s *slot) ([]byte, error) {
 			lo, hi, n := make([]int64, d), make([]int64, d), make([]int64, d)
 			g.origin(lo, k)
@@ -56,5 +55,5 @@ func WriteFrom(ctx context.Context, w cframe.Output, m Meta, read ReadBox, o Wri
 			return err
 		}
 	}
-	return out.close() //nolint:contextcheck // as above
+	return out.close()
 }

@@ -1,8 +1,6 @@
 package blosc
 
 import (
-	"context"
-
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/internal/par"
 )
@@ -121,8 +119,7 @@ func (o *DecodeOptions) decodeBlocks(dst, chunk []byte, p *plan) error {
 // parallel decodes blocks in several goroutines. The plan comes by value so
 // that only this path moves it to the heap.
 func parallel(dst, chunk []byte, p plan, limit, from, blocks int) error {
-	// Nothing waits here, so nothing is to be cancelled from outside.
-	return par.Do(context.Background(), blocks-from, limit, func(_ context.Context, i int) error {
+	return par.Each(blocks-from, limit, func(i int) error {
 		return decodeRun(dst, chunk, &p, from+i, from+i+1)
 	})
 }
@@ -173,7 +170,7 @@ func (o *DecodeOptions) decodeVL(dst, chunk []byte, p *plan) error {
 }
 
 func parallelVL(dst, chunk []byte, p plan, limit int, ends []int) error {
-	return par.Do(context.Background(), len(ends), limit, func(_ context.Context, i int) error {
+	return par.Each(len(ends), limit, func(i int) error {
 		from := 0
 		if i > 0 {
 			from = ends[i-1]

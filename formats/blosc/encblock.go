@@ -1,7 +1,6 @@
 package blosc
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -125,7 +124,7 @@ func (e *encoding) each(body []byte, lens []int32, place func(int) (from, n int)
 		}
 		return at, nil
 	}
-	err := par.Do(context.Background(), len(lens), e.parallel, func(_ context.Context, i int) error {
+	err := par.Each(len(lens), e.parallel, func(i int) error {
 		w := getEncWorker()
 		defer w.release()
 		from, room := place(i)

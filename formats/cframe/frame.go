@@ -333,7 +333,7 @@ func (f *Frame) loadTable(ctx context.Context, k *known, n int64) error {
 		return err
 	}
 	b, _ = k.get(off, size)
-	f.table, err = in.parseTable(b, n, f.o.Limits) //nolint:contextcheck // decoding waits for nothing that could be cancelled
+	f.table, err = in.parseTable(b, n, f.o.Limits)
 	return err
 }
 

@@ -266,7 +266,7 @@ func (r *reading) chunk(ctx context.Context, j *job, b []byte) error {
 	}
 	b = b[:h.CBytes]
 	if j.dst != nil || !j.fits(&h) {
-		return r.decoding(ctx, func() error { return r.decodeWhole(j, &h, b) }) //nolint:contextcheck // decoding waits for nothing that could be cancelled
+		return r.decoding(ctx, func() error { return r.decodeWhole(j, &h, b) })
 	}
 	x, err := blosc.ParseIndex(b)
 	if err != nil {

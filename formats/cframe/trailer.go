@@ -52,7 +52,7 @@ func (f *Frame) VLMetalayers(ctx context.Context) ([]Metalayer, error) {
 	left := f.o.Limits.MaxMeta
 	for i := range layers {
 		o := blosc.DecodeOptions{MaxDecoded: max(min(left, f.o.Limits.MaxDecoded), 1), TypeSize: f.info.TypeSize}
-		p, err := o.AppendDecoded(nil, layers[i].Data) //nolint:contextcheck // decoding waits for nothing that could be cancelled
+		p, err := o.AppendDecoded(nil, layers[i].Data)
 		if err != nil {
 			return nil, &formats.Error{Format: Format, Part: fmt.Sprintf("vlmetalayer %q", layers[i].Name), Off: f.trailerOff, Err: err}
 		}

@@ -24,8 +24,8 @@ type zstdFast struct {
 }
 
 const (
-	zstdMaxBlock   = 128 << 10
-	zstdBlockHead  = 3
+	zstdMaxBlock  = 128 << 10
+	zstdBlockHead = 3
 
 	// zstdFastMargin is how many bytes must come from each match. A sequence takes
 	// zstdFast about 22 ns and the library 10 and, where the match overlaps itself

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,7 +84,7 @@ func (s *Server) Current(name string) []byte {
 }
 
 func (s *Server) bytes(name string, version int) []byte {
-	return append(s.content(name, version), bytes.Repeat([]byte(" "), version*s.grow)...)
+	return append(slices.Clip(s.content(name, version)), bytes.Repeat([]byte(" "), version*s.grow)...)
 }
 
 // Replace puts another version in the place of all objects.

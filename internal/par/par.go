@@ -67,6 +67,12 @@ func Do(ctx context.Context, n, limit int, f func(ctx context.Context, i int) er
 	return r.err
 }
 
+// Each is Do for work on memory, which waits for nothing and so has nothing to
+// cancel: f(i) once for each i, and the first error.
+func Each(n, limit int, f func(i int) error) error {
+	return Do(context.Background(), n, limit, func(_ context.Context, i int) error { return f(i) })
+}
+
 // inline is Do without goroutines.
 func inline(ctx context.Context, n int, f func(context.Context, int) error) error {
 	for i := range n {

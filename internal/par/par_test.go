@@ -40,6 +40,27 @@ func TestDoCallsEachIndexOnce(t *testing.T) {
 	}
 }
 
+func TestEach(t *testing.T) {
+	t.Parallel()
+	calls := make([]atomic.Int32, 50)
+	bad := errors.New("bad")
+	err := par.Each(len(calls), 3, func(i int) error {
+		calls[i].Add(1)
+		if i == 49 {
+			return bad
+		}
+		return nil
+	})
+	if !errors.Is(err, bad) {
+		t.Errorf("%v, want the error of the call", err)
+	}
+	for i := range calls {
+		if n := calls[i].Load(); n != 1 {
+			t.Errorf("index %d called %d times", i, n)
+		}
+	}
+}
+
 // TestDoKeepsTheLimit: in virtual time, n calls of one second with a limit of
 // k take ceil(n/k) seconds, no less (more than k at once) and no more.
 func TestDoKeepsTheLimit(t *testing.T) {
