@@ -153,3 +153,20 @@ func OpenGulp(ctx context.Context, uri string) (*Gulp, error) {
 func OpenGulpDataset(ctx context.Context, uri string) (*GulpDataset, error) {
 	return New(Config{}).OpenGulpDataset(ctx, uri, GulpOptions{})
 }
+
+// OpenFrame opens a Blosc2 frame with a Client of its own; see Client.OpenFrame.
+func OpenFrame(ctx context.Context, uri string) (*Frame, error) {
+	return New(Config{}).OpenFrame(ctx, uri, FrameOptions{})
+}
+
+// OpenArray opens an n-dimensional array with a Client of its own; see
+// Client.OpenArray.
+func OpenArray(ctx context.Context, uri string) (*Array, error) {
+	return New(Config{}).OpenArray(ctx, uri, FrameOptions{})
+}
+
+// OpenChunk opens a bare Blosc chunk with a Client of its own; see
+// Client.OpenChunk.
+func OpenChunk(ctx context.Context, uri string) (*Chunk, error) {
+	return New(Config{}).OpenChunk(ctx, uri, FrameOptions{})
+}
