@@ -80,6 +80,7 @@ quickstart: build ## the whole job on this machine: local S3, local functions, s
 .PHONY: test
 test: need-go ## all tests that need nothing but Go
 	@$(call in-modules,go test -shuffle=on $(TESTFLAGS) ./...)
+	@go test -tags purego $(TESTFLAGS) ./internal/filter # what other processors run
 
 .PHONY: race
 race: need-go ## the same under the race detector (needs a C compiler), on 1 and 4 CPUs
@@ -116,7 +117,7 @@ venv: ## .venv with the reference readers for peers (Python 3.11, downloads)
 .PHONY: peers
 peers: need-go ## the reference tools read what farread writes
 	@[[ -x $(PYTHON) ]] || { echo "peers: no .venv: run 'make venv' first" >&2; exit 1; }
-	@$(PYTHON) -c 'import gulpio2' 2>/dev/null || { echo "peers: gulpio2 does not load in .venv: run 'make venv' again" >&2; exit 1; }
+	@$(PYTHON) -c 'import blosc, blosc2, gulpio2' 2>/dev/null || { echo "peers: blosc, blosc2 or gulpio2 does not load in .venv: run 'make venv' again" >&2; exit 1; }
 	@[[ -n "$$(find e2e/peers -name '*_test.go' 2>/dev/null)" ]] || { echo "peers: there are no tests in e2e/peers" >&2; exit 1; }
 	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
 
@@ -125,8 +126,10 @@ fixtures-check: ## bin/farread against the shared interoperability fixtures, whe
 	@if [[ ! -f $(SHARED)/tools/check_fixtures.py ]]; then echo "fixtures-check: nothing to do, $(SHARED) is not here"; exit 0; fi; \
 	[[ -x $(PYTHON) ]] || { echo "fixtures-check: no .venv: run 'make venv' first" >&2; exit 1; }; \
 	$(MAKE) build; set -x; \
-	$(PYTHON) $(SHARED)/tools/check_fixtures.py --farread bin/farread $(SHARED)/fixtures --kind gulp,gulpdir; \
-	$(PYTHON) $(SHARED)/tools/check_fixtures.py --farread bin/farread $(SHARED)/fixtures --kind malformed --match 'malformed/gulp'
+	check="$(PYTHON) $(SHARED)/tools/check_fixtures.py --farread bin/farread"; \
+	$$check $(SHARED)/fixtures --kind gulp,gulpdir,blosc1,blosc2,cframe,sframe,b2nd,container; \
+	$$check $(SHARED)/fixtures --kind malformed --match 'malformed/(gulp|blosc1|blosc2|cframe|b2nd)'; \
+	$$check $(SHARED)/fixtures/upstream
 
 .PHONY: trace-update
 trace-update: need-go ## rewrite the golden request traces of PKG; read the diff
@@ -145,6 +148,11 @@ lint: need-go ## golangci-lint over all modules (its first run builds it: 2 minu
 lint-selftest: need-go ## prove that each layer rule of .golangci.yml bites
 	go test -tags lint ./internal/lint
 
+.PHONY: generate-check
+generate-check: need-go ## generated assembly is what its generator makes
+	go generate ./internal/filter
+	git diff --exit-code -- internal/filter/kernels_amd64.go internal/filter/kernels_amd64.s
+
 .PHONY: fmt
 fmt: need-go ## format the code
 	@lint=$$(go tool -modfile=go.tool.mod -n golangci-lint); $(call in-modules,$$lint fmt ./...)
@@ -156,7 +164,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 ##@ All
 
 .PHONY: ci
-ci: lint lint-selftest test race bench-once fuzz cover tidy-check peers fixtures-check ## everything that CI runs, in its order
+ci: lint lint-selftest generate-check test race bench-once fuzz cover tidy-check peers fixtures-check ## everything that CI runs, in its order
 
 .PHONY: clean
 clean: ## remove what was built
