@@ -32,7 +32,7 @@ const (
 	// within 16 bytes, 0.35 for each of its bytes: even at 35 bytes if all do.
 	// Matches of smooth data, of 30 to 70 bytes, rarely do; those of sparse data,
 	// ramps and runs are of 200 and more.
-	zstdFastMargin = 100
+	zstdFastMargin = 80
 
 	blockRaw        = 0
 	blockRLE        = 1

@@ -55,8 +55,8 @@ func zstdSeeds() [][]byte {
 	for i := range ramp {
 		ramp[i] = byte(i >> 7)
 	}
-	sparse := make([]byte, 3000)
-	for i := 0; i < len(sparse); i += 100 + i%97 {
+	sparse := make([]byte, 6000)
+	for i := 0; i < len(sparse); i += 200 + i%97 {
 		sparse[i] = byte(i * i)
 	}
 	return [][]byte{
