@@ -56,8 +56,8 @@ func arrayStory(v sample.Volume) (story, error) {
 		steps: []step{
 			plane,
 			cut(v, shownSlice, "the same again, warm", true, nil),
-			cut(v, "10:20, 100:132, 160:192", "10:20, 100:132, 160:192, warm", true, nil),
-			cut(v, ":, 120, 200", ":, 120, 200 (a day at a place), warm", true, nil),
+			cut(v, "20:30, 100:132, 160:192", "20:30, 100:132, 160:192, warm", true, nil),
+			cut(v, ":, 120, 200", ":, 120, 200 (a day), warm", true, nil),
 		},
 	}, nil
 }
