@@ -129,7 +129,8 @@ fixtures-check: ## bin/farread against the shared interoperability fixtures, whe
 	check="$(PYTHON) $(SHARED)/tools/check_fixtures.py --farread bin/farread"; \
 	$$check $(SHARED)/fixtures --kind gulp,gulpdir,blosc1,blosc2,cframe,sframe,b2nd,container; \
 	$$check $(SHARED)/fixtures --kind malformed --match 'malformed/(gulp|blosc1|blosc2|cframe|b2nd)'; \
-	$$check $(SHARED)/fixtures/upstream
+	$$check $(SHARED)/fixtures/upstream --match '^(?!b2nd )'; \
+	$(PYTHON) scripts/check_upstream_array.py bin/farread $(SHARED)/fixtures/upstream
 
 .PHONY: trace-update
 trace-update: need-go ## rewrite the golden request traces of PKG; read the diff
