@@ -69,7 +69,7 @@ func (a *app) byteSink(out string) (sink, error) {
 		return &streamSink{w: a.stdout}, nil
 	}
 	if info, err := os.Stat(out); os.IsPathSeparator(out[len(out)-1]) || err == nil && info.IsDir() {
-		return nil, usagef("-o %s is a folder; name a file", printable(out))
+		return nil, usagef("%s is a folder; name a file", printable(out))
 	}
 	return a.newFileSink(out)
 }
