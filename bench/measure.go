@@ -104,9 +104,22 @@ func timed(f func(ctx context.Context) error) side {
 	}
 }
 
-// interleave runs the sides in turn, rounds times, after one round that does not
-// count, and returns the median of each.
+// interleave measures the sides in turn and returns the median of each.
 func (b *bench) interleave(ctx context.Context, sides ...side) ([]time.Duration, error) {
+	all, err := b.measure(ctx, sides...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]time.Duration, len(sides))
+	for i, ds := range all {
+		out[i] = median(ds)
+	}
+	return out, nil
+}
+
+// measure runs the sides in turn, rounds times, after one round that does not
+// count, and returns how long each took in each round.
+func (b *bench) measure(ctx context.Context, sides ...side) ([][]time.Duration, error) {
 	all := make([][]time.Duration, len(sides))
 	for n := range b.rounds + 1 {
 		for k := range sides {
@@ -124,11 +137,7 @@ func (b *bench) interleave(ctx context.Context, sides ...side) ([]time.Duration,
 			}
 		}
 	}
-	out := make([]time.Duration, len(sides))
-	for i, ds := range all {
-		out[i] = median(ds)
-	}
-	return out, nil
+	return all, nil
 }
 
 func median(ds []time.Duration) time.Duration {
