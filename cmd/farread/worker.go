@@ -28,9 +28,12 @@ func newWorker(a *app) *cobra.Command {
 		Long: `Run one event (an S3 notification, alone or in the messages of SQS) through the same
 handler as the cloud function: match the rules, run the jobs, write what they make.
 
-Rules are JSON: [{"bucket","prefix","suffix","job":"pack","out":{"bucket","prefix"}}],
-the first match wins. They come from --rules, else from FARREAD_RULES, which holds
-the text itself or the path of a file.
+Rules are JSON: [{"bucket","prefix","suffix","job":"pack","format","codec",
+"out":{"bucket","prefix"}}], the first match wins. The format is gulp or b2nd, or left
+out: what the content is fit for. The codec is that of arrays, "zstd-1" when left out.
+Raw data need a rule that their note matches, too: grid.raw and grid.raw.json.
+Rules come from --rules, else from FARREAD_RULES, which holds the text itself or the
+path of a file.
 
 The exit code is 0 when every record was acknowledged, 6 when some are to be
 delivered again; --json reports on stdout either way. Failures that no repetition
