@@ -30,6 +30,8 @@ type cube struct {
 	series    series
 	shape     []int64
 	nbytes    int64
+
+	chunk, block []int // that ours is written in; nil: its own
 }
 
 // period is how many bytes of a cube are made before they are repeated: chunks
@@ -71,9 +73,19 @@ func (c *cube) npy() string  { return filepath.Join(c.dir, c.name+".npy") }
 func (c *cube) b2nd() string { return filepath.Join(c.dir, c.name+".b2nd") }
 func (c *cube) peer() string { return filepath.Join(c.dir, "peer.b2nd") }
 
-// shapes are the chunks and blocks that ours is written in.
-func (c *cube) shapes() (chunk, block []int) {
-	return b2nd.DefaultShapes(c.shape, c.series.typesize)
+// peerShapes are the chunks and blocks that the peer has chosen.
+func (c *cube) peerShapes(ctx context.Context) (chunk, block []int, err error) {
+	f, err := os.Open(c.peer())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	a, err := openFile(ctx, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := a.Meta()
+	return m.ChunkShape, m.BlockShape, nil
 }
 
 // pack writes the .b2nd by the code of `farread pack`, with so many goroutines
@@ -97,7 +109,7 @@ func (c *cube) pack(ctx context.Context, level, parallel int) error {
 	}
 	defer w.Abort()
 	o := b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.Zstd, Level: level}, Parallel: parallel}
-	if err := arrays[0].Write(ctx, w, pack.ArrayWrite{Write: o}); err != nil {
+	if err := arrays[0].Write(ctx, w, pack.ArrayWrite{Write: o, ChunkShape: c.chunk, BlockShape: c.block}); err != nil {
 		return err
 	}
 	_, err = w.Commit(ctx)
@@ -131,8 +143,7 @@ func (c *cube) level4(ctx context.Context, theirs int64) (level int, size int64,
 }
 
 // npyToB2nd: a local .npy into a local array, zstd at the peer's level 1 with
-// shuffle, against the peer with the same chunks and blocks, and with those that
-// it chooses itself.
+// shuffle: both in our chunks and blocks, both in the peer's, and each in its own.
 func npyToB2nd(ctx context.Context, b *bench) ([]row, error) {
 	p, err := b.blosc2(ctx)
 	if err != nil {
@@ -145,26 +156,40 @@ func npyToB2nd(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		chunk, block := c.shapes()
-		for _, how := range []struct {
-			as   string
-			args []string
-		}{
-			{"same chunks and blocks", []string{commas(chunk), commas(block)}},
-			{"the peer's own chunks and blocks", nil},
-		} {
-			r, err := c.toB2nd(ctx, b, p, how.args)
-			if err != nil {
-				return nil, err
-			}
-			r.job = fmt.Sprintf("npy to b2nd, zstd 1 + shuffle, %s, %s", name, how.as)
-			rows = append(rows, r)
+		rs, err := c.allShapes(ctx, b, p)
+		if err != nil {
+			return nil, err
 		}
+		rows = append(rows, rs...)
 		if err := os.RemoveAll(c.dir); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
+}
+
+func (c *cube) allShapes(ctx context.Context, b *bench, p *python) ([]row, error) {
+	chunk, block := b2nd.DefaultShapes(c.shape, c.series.typesize)
+	ours, err := c.toB2nd(ctx, b, p, []string{commas(chunk), commas(block)})
+	if err != nil {
+		return nil, err
+	}
+	own, err := c.toB2nd(ctx, b, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	if c.chunk, c.block, err = c.peerShapes(ctx); err != nil {
+		return nil, err
+	}
+	theirs, err := c.toB2nd(ctx, b, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	name := "npy to b2nd, zstd 1 + shuffle, " + c.series.name
+	ours.job = fmt.Sprintf("%s, both in our chunks %v, blocks %v", name, chunk, block)
+	theirs.job = fmt.Sprintf("%s, both in the peer's chunks %v, blocks %v", name, c.chunk, c.block)
+	own.job = name + ", each in its own"
+	return []row{ours, theirs, own}, nil
 }
 
 func (c *cube) toB2nd(ctx context.Context, b *bench, p *python, shapes []string) (row, error) {
