@@ -245,14 +245,14 @@ func (a Array) writeStream(ctx context.Context, w cframe.Output, m b2nd.Meta, o 
 		return err
 	}
 	defer b.Abort()
-	err = a.each(ctx, func(items io.Reader) error { //nolint:contextcheck // one chunk is encoded to its end
+	err = a.each(ctx, func(items io.Reader) error {
 		_, err := b.ReadFrom(&tap{r: items, on: progress})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return b.Close() //nolint:contextcheck // in memory, and in w
+	return b.Close()
 }
 
 // heldShare is the part of the memory that a member in Fortran order may take

@@ -30,11 +30,11 @@ type cube struct {
 }
 
 // newCube makes an array of int32 that count in C order.
-func newCube(t testing.TB, shape ...int64) cube {
-	t.Helper()
+func newCube(tb testing.TB, shape ...int64) cube {
+	tb.Helper()
 	d, err := dtype.Parse("<i4")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	x := cube{header: npy.Header{DType: d, Shape: shape}}
 	n := int64(1)
@@ -59,35 +59,35 @@ func newCube(t testing.TB, shape ...int64) cube {
 			at[k] = 0
 		}
 	}
-	x.npyC, x.npyF = append(npyHeader(t, x.header, false), x.c...), append(npyHeader(t, x.header, true), x.f...)
+	x.npyC, x.npyF = append(npyHeader(tb, x.header, false), x.c...), append(npyHeader(tb, x.header, true), x.f...)
 	return x
 }
 
-func npyHeader(t testing.TB, h npy.Header, fortran bool) []byte {
-	t.Helper()
+func npyHeader(tb testing.TB, h npy.Header, fortran bool) []byte {
+	tb.Helper()
 	h.Fortran = fortran
 	p, err := npy.AppendHeader(nil, h)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }
 
-func npz(t testing.TB, method uint16, members map[string][]byte) []byte {
-	t.Helper()
+func npz(tb testing.TB, method uint16, members map[string][]byte) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, name := range slices.Sorted(keysOf(members)) {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if _, err := w.Write(members[name]); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	if err := z.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b.Bytes()
 }
