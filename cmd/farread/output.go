@@ -50,24 +50,22 @@ func (t *table) write(w io.Writer) error {
 			width[i] = max(width[i], utf8.RuneCountInString(c))
 		}
 	}
-	var b strings.Builder
+	var b, l strings.Builder
 	line := func(cells []string) {
-		start := b.Len()
+		l.Reset()
 		for i, c := range cells {
 			if i > 0 {
-				b.WriteString("  ")
+				l.WriteString("  ")
 			}
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
 			if right[i] {
-				b.WriteString(pad + c)
+				l.WriteString(pad + c)
 			} else {
-				b.WriteString(c + pad)
+				l.WriteString(c + pad)
 			}
 		}
-		text := strings.TrimRight(b.String()[start:], " ")
-		whole := b.String()[:start]
-		b.Reset()
-		b.WriteString(whole + text + "\n")
+		b.WriteString(strings.TrimRight(l.String(), " "))
+		b.WriteByte('\n')
 	}
 	if titled {
 		line(head)

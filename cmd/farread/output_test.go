@@ -1,0 +1,42 @@
+package main
+
+import (
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestTable(t *testing.T) {
+	x := newTable(">N", "NAME")
+	x.add("1", "one")
+	x.add("100", "")
+	var b strings.Builder
+	if err := x.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := "  N  NAME\n  1  one\n100\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+}
+
+// TestLongTable counts bytes: a table must not cost the square of its rows.
+func TestLongTable(t *testing.T) {
+	allocated := func(rows int) uint64 {
+		x := newTable(">CHUNK", ">OFFSET", "SPECIAL")
+		for range rows {
+			x.add("12,345", "1,234,567", "zeros")
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := x.write(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := allocated(1000), allocated(16000)
+	if many > 40*few {
+		t.Errorf("16 times the rows take %d bytes in place of %d", many, few)
+	}
+}
