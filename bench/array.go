@@ -152,7 +152,8 @@ func npyToB2nd(ctx context.Context, b *bench) ([]row, error) {
 	var rows []row
 	for _, name := range []string{"f32 sine", "f64 walk"} {
 		s := seriesOf(name)
-		c, err := b.newCube("in", s, pick(b, []int64{64, 512, 512}, []int64{8, 64, 64})...)
+		const planes = 256 // of bytes: 64 MiB whatever the items
+		c, err := b.newCube("in", s, pick(b, []int64{int64(planes / s.typesize), 512, 512}, []int64{8, 64, 64})...)
 		if err != nil {
 			return nil, err
 		}
