@@ -303,6 +303,7 @@ func TestBadArrays(t *testing.T) {
 		"no name":             {"x.npz", "", npz(t, zip.Store, map[string][]byte{".npy": x.npyC}), formats.ErrUnsupported},
 		"no name in a folder": {"x.npz", "", npz(t, zip.Store, map[string][]byte{"a/.npy": x.npyC}), formats.ErrUnsupported},
 		"wanted gulp":         {"x.npy", "gulp", x.npyC, formats.ErrUnsupported},
+		"raw of a gulp":       {"x.raw.json", "gulp", []byte(`{"dtype":"<i4","shape":[3]}`), formats.ErrUnsupported},
 		"no npy":              {"x.npy", "b2nd", []byte("some bytes"), formats.ErrUnsupported},
 		"no npz":              {"x.npz", "b2nd", []byte("some bytes"), formats.ErrUnsupported},
 		"bad note of a b2nd":  {"x.raw.json", "b2nd", []byte(`{"dtype":"<i4"}`), formats.ErrCorrupt},

@@ -81,7 +81,7 @@ func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Uploa
 	case is:
 		infos, err = j.publishArrays(ctx, src, u, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
 		return infos, true, err
-	case k == kindNone || j.Format == b2nd.Format:
+	case k == kindNone && j.Format == "" || j.Format == b2nd.Format:
 		return j.raw(ctx, src, u, obj, k)
 	}
 	return nil, false, nil
