@@ -220,11 +220,14 @@ func (c *Client) OpenArray(ctx context.Context, uri string, o FrameOptions) (*Ar
 }
 
 // ArrayOf takes a frame for the array that it is; ErrUnsupported when it is none.
-// It makes no request.
+// It makes no request. The array's Source is f, but that it knows the shape of a
+// block, without which it could not decode the filters NDCell and NDMean.
 func ArrayOf(f *Frame) (*Array, error) {
 	a, err := b2nd.FromFrame(f.Frame)
 	if err != nil {
 		return nil, err
 	}
-	return &Array{a, f}, nil
+	source := *f
+	source.Frame = a.Frame()
+	return &Array{a, &source}, nil
 }

@@ -263,3 +263,38 @@ func (o setObject) Commit(ctx context.Context) error {
 	_, err := o.Writer.Commit(ctx)
 	return err
 }
+
+// TestCells reads the chunks of an array whose filter depends on the shape of a
+// block, which only the array knows.
+func TestCells(t *testing.T) {
+	t.Parallel()
+	c, b := remote(Config{})
+	p := noise(40 * 50)
+	w, err := b.Create(t.Context(), "cells.b2nd", objstore.PutOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	m := b2nd.Meta{Shape: []int64{40, 50}, ChunkShape: []int{40, 50}, BlockShape: []int{10, 50}, DType: "|u1"}
+	a, err := b2nd.NewWriter(w, m, b2nd.WriteOptions{Encode: blosc.EncodeOptions{Filters: []blosc.Filter{{ID: blosc.NDCell, Meta: 4}}}})
+	if err == nil {
+		_, err = a.Write(p)
+	}
+	if err == nil {
+		err = a.Close()
+	}
+	if err == nil {
+		_, err = w.Commit(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := c.OpenArray(t.Context(), "s3://b/cells.b2nd", FrameOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(p))
+	if err := x.Source.ReadBytes(t.Context(), got, 0); err != nil || !bytes.Equal(got, p) {
+		t.Errorf("bytes of the frame: %v", err)
+	}
+}

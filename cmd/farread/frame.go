@@ -30,7 +30,9 @@ func (a *app) newFrame(t target, f *farread.Frame, off int64) (content, error) {
 	c := &frameContent{target: t, a: a, f: f, off: off}
 	var err error
 	if refused := f.Refused() != nil; !refused && b2nd.IsArray(f.Frame) {
-		c.arr, err = farread.ArrayOf(f)
+		if c.arr, err = farread.ArrayOf(f); err == nil {
+			c.f = c.arr.Source
+		}
 	}
 	return c, err
 }

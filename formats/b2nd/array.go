@@ -36,7 +36,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fromFrame(f, o)
+	return FromFrame(f)
 }
 
 // OpenSet opens the array in a sparse frame.
@@ -45,7 +45,7 @@ func OpenSet(ctx context.Context, s formats.Set, o Options) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fromFrame(f, o)
+	return FromFrame(f)
 }
 
 // IsArray tells whether a frame says that it holds an array.
@@ -67,9 +67,9 @@ func layer(f *cframe.Frame) ([]byte, bool) {
 // are something else than they seem (a stored expression of python-blosc2, say),
 // is formats.ErrUnsupported; shapes that contradict each other or the frame are
 // formats.ErrCorrupt.
-func FromFrame(f *cframe.Frame) (*Array, error) { return fromFrame(f, Options{}) }
-
-func fromFrame(f *cframe.Frame, o Options) (*Array, error) {
+//
+// The array has the limits of the frame.
+func FromFrame(f *cframe.Frame) (*Array, error) {
 	if err := f.Refused(); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func fromFrame(f *cframe.Frame, o Options) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Array{f: f, meta: m, limits: o.Limits.WithDefaults()}
+	a := &Array{f: f, meta: m, limits: f.Limits()}
 	in := f.Info()
 	if a.g, err = m.geometry(in.TypeSize); err != nil {
 		return nil, err

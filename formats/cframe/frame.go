@@ -130,6 +130,9 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
 // Info says what the header holds.
 func (f *Frame) Info() Info { return f.info }
 
+// Limits are those that the frame was opened with, defaults filled in.
+func (f *Frame) Limits() formats.Limits { return f.o.Limits }
+
 // Chunks is the number of chunks.
 func (f *Frame) Chunks() int { return f.table.n }
 

@@ -1,0 +1,37 @@
+package b2nd_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/cframe"
+)
+
+// TestLimitsOfFrame: an array that is made of a frame keeps to the limits that
+// the frame was opened with.
+func TestLimitsOfFrame(t *testing.T) {
+	m := b2nd.Meta{Shape: []int64{4000}, ChunkShape: []int{100}, BlockShape: []int{100}, DType: "<u4"}
+	b := build(t, m, make([]byte, 16000), b2nd.WriteOptions{})
+	frame := func(most int64) *cframe.Frame {
+		f, err := cframe.Open(t.Context(), reader(b), cframe.Options{Limits: formats.Limits{MaxDecoded: most}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if _, err := b2nd.FromFrame(frame(399)); !errors.Is(err, formats.ErrTooLarge) {
+		t.Errorf("a chunk above the limit: %v", err)
+	}
+	a, err := b2nd.FromFrame(frame(1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b2nd.Read[uint32](t.Context(), a, b2nd.Sub([]int64{0}, []int64{250})); err != nil {
+		t.Error(err)
+	}
+	if _, err := b2nd.Read[uint32](t.Context(), a, b2nd.Sub([]int64{0}, []int64{251})); !errors.Is(err, formats.ErrTooLarge) {
+		t.Errorf("a slice above the limit: %v", err)
+	}
+}
