@@ -149,7 +149,7 @@ func bloscDecode(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		path, reps := filepath.Join(b.dir, "peer.chunk"), pick(b, 40, 2)
+		path, reps := filepath.Join(b.dir, "peer.chunk"), pick(b, 15, 2)
 		var w work
 		if _, err := c.theirs(p, &w, raw, path, s.typesize, 1)(ctx); err != nil {
 			return nil, err
@@ -158,7 +158,7 @@ func bloscDecode(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := b.interleave(ctx, decodeChunk(blosc.DecodeOptions{}, onCPU, chunk, data, reps), p.side(&w, "decode", path, strconv.Itoa(reps)))
+		d, err := b.finer().interleave(ctx, decodeChunk(blosc.DecodeOptions{}, onCPU, chunk, data, reps), p.side(&w, "decode", path, strconv.Itoa(reps)))
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +241,7 @@ func bloscEncode(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		path, reps := filepath.Join(b.dir, "peer.chunk"), pick(b, 20, 1)
+		path, reps := filepath.Join(b.dir, "peer.chunk"), pick(b, 7, 1)
 		var w work
 		if _, err := c.theirs(p, &w, raw, path, s.typesize, 1)(ctx); err != nil {
 			return nil, err
@@ -250,7 +250,7 @@ func bloscEncode(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := b.interleave(ctx, encodeChunk(c.options(level, s.typesize), data, reps), c.theirs(p, &w, raw, path, s.typesize, reps))
+		d, err := b.finer().interleave(ctx, encodeChunk(c.options(level, s.typesize), data, reps), c.theirs(p, &w, raw, path, s.typesize, reps))
 		if err != nil {
 			return nil, err
 		}

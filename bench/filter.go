@@ -57,12 +57,12 @@ func bloscFilter(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, reps := filepath.Join(b.dir, "peer.block"), pick(b, 4000, 10)
+	result, reps := filepath.Join(b.dir, "peer.block"), pick(b, 1300, 10)
 	var rows []row
 	for _, f := range filterings() {
 		dst := make([]byte, len(src))
 		var w work
-		d, err := b.interleave(ctx, f.loop(dst, src, reps), p.side(&w, "filter", f.peer, strconv.Itoa(f.width), path, result, strconv.Itoa(reps)))
+		d, err := b.finer().interleave(ctx, f.loop(dst, src, reps), p.side(&w, "filter", f.peer, strconv.Itoa(f.width), path, result, strconv.Itoa(reps)))
 		if err != nil {
 			return nil, err
 		}
