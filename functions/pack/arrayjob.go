@@ -225,7 +225,11 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 			if err := j.stillNoted(ctx, src, u, layout, o); err != nil {
 				return err
 			}
-			return a.Write(ctx, w, ArrayWrite{Write: b2nd.WriteOptions{Encode: j.Encode, MaxMemory: arrayMemory, VLMetalayers: []cframe.Metalayer{sealLayer(seal)}}})
+			layer, err := sealLayer(seal)
+			if err != nil {
+				return err
+			}
+			return a.Write(ctx, w, ArrayWrite{Write: b2nd.WriteOptions{Encode: j.Encode, MaxMemory: arrayMemory, VLMetalayers: []cframe.Metalayer{layer}}})
 		})
 		if err != nil {
 			return infos, err
@@ -258,9 +262,7 @@ func (j *Job) codecLayout() string {
 	return fmt.Sprintf(" %s-%d", j.Encode.Codec, j.Encode.Level)
 }
 
-// sealLayer is msgpack: a map of one entry, both of its sides text.
-func sealLayer(seal []byte) cframe.Metalayer {
-	p := append([]byte{0x81, 0xa0 | 6}, "source"...)
-	p = append(p, 0xd9, byte(hex.EncodedLen(len(seal))))
-	return cframe.Metalayer{Name: sealName, Data: hex.AppendEncode(p, seal)}
+// sealLayer tells the version of the upload by its seal.
+func sealLayer(seal []byte) (cframe.Metalayer, error) {
+	return cframe.NewMetalayer(sealName, map[string]string{"source": hex.EncodeToString(seal)})
 }
