@@ -42,7 +42,7 @@ type EncodeOptions struct {
 	BlockSize int      // bytes; 0: the rule of the C library, the same on every machine
 	Split     SplitMode
 	Blosc1    bool // a Blosc1 chunk, for readers of any age
-	Dict      bool // zstd, LZ4 and LZ4HC of Blosc2: try a dictionary, and keep it where it pays; twice the work
+	Dict      bool // zstd, LZ4 and LZ4HC of Blosc2: try a dictionary, and keep it where it pays; twice the work. C 3.3.5 reads no single blocks of such chunks
 	Parallel  int  // goroutines, as in DecodeOptions; the bytes do not depend on it
 
 	// BlockShape is the shape of a block in items, for NDCell.
