@@ -36,7 +36,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return FromFrame(f)
+	return within(FromFrame(f))
 }
 
 // OpenSet opens the array in a sparse frame.
@@ -45,7 +45,15 @@ func OpenSet(ctx context.Context, s formats.Set, o Options) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return FromFrame(f)
+	return within(FromFrame(f))
+}
+
+// within refuses an array none of whose chunks could be decoded.
+func within(a *Array, err error) (*Array, error) {
+	if err == nil && int64(a.g.chunkBytes) > a.limits.MaxDecoded {
+		return nil, fail("metalayer", formats.ErrTooLarge, "chunks of %d bytes, %d allowed", a.g.chunkBytes, a.limits.MaxDecoded)
+	}
+	return a, err
 }
 
 // IsArray tells whether a frame says that it holds an array.
@@ -68,7 +76,8 @@ func layer(f *cframe.Frame) ([]byte, bool) {
 // is formats.ErrUnsupported; shapes that contradict each other or the frame are
 // formats.ErrCorrupt.
 //
-// The array has the limits of the frame.
+// The array has the limits of the frame. Chunks above Limits.MaxDecoded are
+// formats.ErrTooLarge when they are read; Open refuses such an array at once.
 func FromFrame(f *cframe.Frame) (*Array, error) {
 	if err := f.Refused(); err != nil {
 		return nil, err
@@ -91,9 +100,6 @@ func FromFrame(f *cframe.Frame) (*Array, error) {
 	}
 	if err := a.g.matches(in, f.Chunks()); err != nil {
 		return nil, err
-	}
-	if int64(a.g.chunkBytes) > a.limits.MaxDecoded {
-		return nil, fail("metalayer", formats.ErrTooLarge, "chunks of %d bytes, %d allowed", a.g.chunkBytes, a.limits.MaxDecoded)
 	}
 	a.f = f.WithBlockShape(m.BlockShape)
 	a.scratch.New = func() any { return newScratch(len(m.Shape)) }

@@ -13,7 +13,7 @@ import (
 // the frame was opened with.
 func TestLimitsOfFrame(t *testing.T) {
 	m := b2nd.Meta{Shape: []int64{4000}, ChunkShape: []int{100}, BlockShape: []int{100}, DType: "<u4"}
-	b := build(t, m, make([]byte, 16000), b2nd.WriteOptions{})
+	b := build(t, m, numbers(4000, 4), b2nd.WriteOptions{})
 	frame := func(most int64) *cframe.Frame {
 		f, err := cframe.Open(t.Context(), reader(b), cframe.Options{Limits: formats.Limits{MaxDecoded: most}})
 		if err != nil {
@@ -21,7 +21,12 @@ func TestLimitsOfFrame(t *testing.T) {
 		}
 		return f
 	}
-	if _, err := b2nd.FromFrame(frame(399)); !errors.Is(err, formats.ErrTooLarge) {
+	if _, err := b2nd.Open(t.Context(), reader(b), b2nd.Options{Limits: formats.Limits{MaxDecoded: 399}}); !errors.Is(err, formats.ErrTooLarge) {
+		t.Errorf("opened with chunks above the limit: %v", err)
+	}
+	if a, err := b2nd.FromFrame(frame(399)); err != nil {
+		t.Errorf("the shape of an array with chunks above the limit: %v", err)
+	} else if err := a.ReadSlice(t.Context(), make([]byte, 4), b2nd.Sub([]int64{5}, []int64{6})); !errors.Is(err, formats.ErrTooLarge) {
 		t.Errorf("a chunk above the limit: %v", err)
 	}
 	a, err := b2nd.FromFrame(frame(1000))
