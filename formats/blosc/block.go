@@ -35,6 +35,16 @@ type plan struct {
 	shape []int
 }
 
+// history is the dictionary for a codec that uses one. C stores what it was asked
+// to make with any codec in chunks of VL blocks, and BloscLZ and zlib do without.
+func (p *plan) history() []byte {
+	switch p.h.Codec {
+	case LZ4, LZ4HC, Zstd:
+		return p.dict
+	}
+	return nil
+}
+
 // newPlan makes out how the filters of h are undone.
 func newPlan(h *Header, o *DecodeOptions) (plan, error) {
 	p := plan{h: *h, shape: o.BlockShape}
@@ -174,7 +184,7 @@ func (w *worker) stream(dst, src []byte, p *plan) (int, error) {
 	case size == len(dst):
 		copy(dst, src)
 	default:
-		if err := w.dec.Decode(codec.ID(p.h.Codec), dst, src[:size:size], p.dict); err != nil {
+		if err := w.dec.Decode(codec.ID(p.h.Codec), dst, src[:size:size], p.history()); err != nil {
 			return 0, err
 		}
 	}
@@ -207,7 +217,7 @@ func (w *worker) vlBlock(dst, src []byte, p *plan) error {
 	src = src[4:]
 	if len(src) == len(dst) {
 		copy(at, src)
-	} else if err := w.dec.Decode(codec.ID(p.h.Codec), at, src, p.dict); err != nil {
+	} else if err := w.dec.Decode(codec.ID(p.h.Codec), at, src, p.history()); err != nil {
 		return err
 	}
 	return p.undo(dst, at, w, nil, true)
