@@ -37,26 +37,42 @@ func (t *frameContent) items(s selector) (*itemSelection, error) {
 		return nil, err
 	}
 	x := &itemSelection{t: t, box: box, dtype: t.arr.DType(), shape: slices.Clone(box.OutShape), s: s}
-	if s.has("field") {
-		f, err := t.arr.Field(s.field)
-		if err != nil {
+	// Items without members may get them from --dtype; else it is about the member.
+	first := s.has("dtype") && x.dtype.Kind() != dtype.Struct
+	if first {
+		if err := x.view(); err != nil {
 			return nil, err
+		}
+	}
+	if s.has("field") {
+		f, ok := x.dtype.Field(s.field)
+		if !ok {
+			return nil, &formats.Error{Format: b2nd.Format, Part: fmt.Sprintf("field %q", s.field), Off: -1,
+				Err: fmt.Errorf("%w: items are %s", formats.ErrNoEntry, x.dtype)}
 		}
 		x.field, x.dtype = &f, f.Type
 		for _, n := range f.Shape {
 			x.shape = append(x.shape, int64(n))
 		}
 	}
-	if s.has("dtype") {
-		as, err := dtype.Parse(s.dtype)
-		if err != nil {
-			return nil, usagef("--dtype %q: %s", s.dtype, err)
-		}
-		if x.dtype, err = x.dtype.View(as); err != nil {
-			return nil, usagef("--dtype %s: %s", s.dtype, err)
+	if s.has("dtype") && !first {
+		if err := x.view(); err != nil {
+			return nil, err
 		}
 	}
 	return x, nil
+}
+
+// view takes items as --dtype says.
+func (x *itemSelection) view() error {
+	as, err := dtype.Parse(x.s.dtype)
+	if err != nil {
+		return usagef("--dtype %q: %s", x.s.dtype, err)
+	}
+	if x.dtype, err = x.dtype.View(as); err != nil {
+		return usagef("--dtype %s: %s", x.s.dtype, err)
+	}
+	return nil
 }
 
 // itemSize is what a selected item takes: the type's size, or all of a member.

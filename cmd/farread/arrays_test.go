@@ -124,7 +124,7 @@ func TestInterruptArrays(t *testing.T) {
 	run(t, "pack", filepath.Join(dir, "x.raw"), filepath.Join(dir, "x.b2nd"), "--level", "0", "--chunk-shape", "64,1024")
 	for _, args := range []string{
 		"get|SRV/x.b2nd|-o|OUT/a.npy", "slice|SRV/x.b2nd|:, 5|-o|OUT/b.csv", "unpack|SRV/x.b2nd|OUT/c.raw",
-		"pack|SRV/x.raw|OUT/new/d.b2nd", "pack|SRV/x.raw|OUT/e.b2frame",
+		"pack|SRV/x.raw|OUT/new/sub/d.b2nd", "pack|SRV/x.raw|OUT/e.b2frame",
 	} {
 		t.Run(strings.SplitN(args, "|", 2)[0], func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -146,12 +147,17 @@ func newPack(a *app) *cobra.Command {
 	return c
 }
 
-// newFolder returns what removes the local folder of a bucket again if it is
-// not there yet and nothing comes to lie in it.
+// newFolder returns what removes the local folder of a bucket again, and those on
+// the way to it, where they are not there yet and nothing comes to lie in them.
 func newFolder(b objstore.Bucket) func() {
 	dir, local := strings.CutPrefix(b.Name(), "file://")
-	if _, err := os.Stat(dir); !local || err == nil {
+	if !local {
 		return func() {}
 	}
-	return func() { _ = os.Remove(dir) } // fails where there is something in it
+	made := missing(filepath.FromSlash(dir))
+	return func() {
+		for _, dir := range made {
+			_ = os.Remove(dir) // fails where there is something in it
+		}
+	}
 }

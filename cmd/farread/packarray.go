@@ -40,7 +40,7 @@ func (f *arrayFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.member, "member", "", "the member `NAME` of a .npz")
 	c.Flags().StringVar(&f.dtype, "dtype", "", "`TYPE` of the items of a raw SRC, in place of a note: '<f4', '>i2', …")
 	c.Flags().Var(&f.shape, "shape", "shape of a raw SRC, in place of a note")
-	c.Flags().StringVar(&f.order, "order", "C", "`ORDER` of a raw SRC: C, or F where the first axis runs fastest")
+	c.Flags().StringVar(&f.order, "order", "", "`ORDER` of a raw SRC: C (default), or F where the first axis runs fastest")
 	c.Flags().Var(&f.chunkShape, "chunk-shape", "shape of an array's chunks")
 	c.Flags().Var(&f.blockShape, "block-shape", "shape of the blocks in a chunk")
 }
@@ -101,9 +101,13 @@ func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
 	case chunk != nil && block == nil:
 		_, block = b2nd.DefaultShapes(f.chunkShape, item)
 	}
+	size := int64(arr.DType.ItemSize())
 	for i := range chunk {
 		if block[i] > chunk[i] {
 			return nil, nil, usagef("blocks of %s are larger than chunks of %s", shapeText(block), shapeText(chunk))
+		}
+		if size *= int64(chunk[i]); size > maxFrameChunk {
+			return nil, nil, usagef("chunks of %s are larger than %s", shapeText(chunk), humanSize(maxFrameChunk))
 		}
 	}
 	return chunk, block, nil
@@ -111,17 +115,17 @@ func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
 
 // note is what the flags say of a raw SRC, nil if nothing.
 func (f *arrayFlags) note() (*npy.Note, error) {
-	if f.dtype == "" && f.shape == nil {
+	if f.dtype == "" && f.shape == nil && f.order == "" {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	if f.dtype == "" || f.shape == nil {
-		return nil, usagef("--dtype and --shape go together")
+		return nil, usagef("--dtype and --shape go together, and --order with them")
 	}
 	d, err := dtype.Parse(f.dtype)
 	if err != nil {
 		return nil, usagef("--dtype %q: %s", f.dtype, err)
 	}
-	if f.order != "C" && f.order != "F" {
+	if f.order != "" && f.order != "C" && f.order != "F" {
 		return nil, usagef("--order %s: want C or F", f.order)
 	}
 	return &npy.Note{DType: d, Shape: f.shape, Fortran: f.order == "F"}, nil
@@ -172,8 +176,8 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", srcs[0], plural(int64(len(arrays)), "array"))
 	}
 	rep := &arrayReport{Format: all.B2ND}
-	if job, u := a.arrayJob(ob, dst, f); job != nil {
-		job.Encode = encode
+	if job, u := a.arrayJob(ob, arrays, dst, f); job != nil {
+		job.Encode, rep.Bytes = encode, arrays[0].NBytes
 		if err := a.runArrayJob(ctx, job, ob, u, dst, f.force, rep); err != nil {
 			return at(srcs[0], err)
 		}
@@ -276,33 +280,36 @@ func (a *app) packArray(ctx context.Context, arr pack.Array, to target, w pack.A
 
 // packObject publishes what fill writes as one object, or nothing of it.
 func (a *app) packObject(ctx context.Context, to target, force bool, fill func(context.Context, objstore.Writer) error) (objstore.Info, error) {
+	name := join(to.bucket.Name(), to.key)
 	if !force {
 		if _, err := to.bucket.Head(ctx, to.key); err == nil {
 			return objstore.Info{}, taken(to.bucket, to.key)
 		} else if !errors.Is(err, objstore.ErrNotFound) {
-			return objstore.Info{}, err
+			return objstore.Info{}, at(name, err)
 		}
 	}
 	w, err := to.bucket.Create(ctx, to.key, objstore.PutOptions{IfAbsent: !force, ContentType: "application/octet-stream",
 		Meta: map[string]string{functions.MetaMarker: "1"}})
 	if err != nil {
-		return objstore.Info{}, err
+		return objstore.Info{}, at(name, err)
 	}
 	defer w.Abort()
 	if err := fill(ctx, w); err != nil {
 		return objstore.Info{}, err
 	}
-	return w.Commit(ctx)
+	info, err := w.Commit(ctx)
+	return info, at(name, err)
 }
 
 // arrayJob is the job that a worker runs for the object, if DST is what that
-// would write: then the two must agree on who made it.
-func (a *app) arrayJob(ob *objstore.Object, dst target, f *packFlags) (*pack.Job, functions.Upload) {
+// would write: then the two must agree on who made it. Of a .npz a worker writes
+// a folder of members.
+func (a *app) arrayJob(ob *objstore.Object, arrays []pack.Array, dst target, f *packFlags) (*pack.Job, functions.Upload) {
 	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
 	key := ob.Info().Key
 	prefix, ok := strings.CutSuffix(dst.key, functions.OutputKey("", key, pack.ArraySuffix))
 	own := f.array.chunkShape == nil && f.array.blockShape == nil && f.array.dtype == "" && f.array.member == "" && f.blosc.plain()
-	if !fromS3 || !strings.HasPrefix(dst.bucket.Name(), "s3://") || !ok || functions.OutputKey(prefix, key, pack.ArraySuffix) != dst.key || !own {
+	if arrays[0].Name != "" || !fromS3 || !strings.HasPrefix(dst.bucket.Name(), "s3://") || !ok || functions.OutputKey(prefix, key, pack.ArraySuffix) != dst.key || !own {
 		return nil, functions.Upload{}
 	}
 	in := ob.Info()
@@ -324,7 +331,7 @@ func (a *app) runArrayJob(ctx context.Context, job *pack.Job, ob *objstore.Objec
 	for _, in := range infos {
 		rep.Stored += in.Size
 	}
-	rep.Bytes, rep.Unchanged = u.Size, len(infos) == 0
+	rep.Unchanged = len(infos) == 0
 	rep.Outputs = []string{join(dst.bucket.Name(), dst.key)}
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // bloscFlags say how chunks are compressed.
 type bloscFlags struct {
 	codec    string
-	level    int
+	level    levelFlag
 	filters  []string
 	typeSize int
 }
@@ -27,12 +28,30 @@ func bloscFlagNames() []string { return []string{"codec", "level", "filter"} }
 
 func (f *bloscFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.codec, "codec", "zstd-1", "`CODEC` of arrays and frames: blosclz, lz4, lz4hc, zlib, zstd, with a level or without")
-	c.Flags().IntVar(&f.level, "level", -1, "`L` from 0 (stored) to 9, instead of the one in --codec")
+	c.Flags().Var(&f.level, "level", "`L` from 0 (stored) to 9, instead of the one in --codec")
 	c.Flags().StringSliceVar(&f.filters, "filter", nil, "`FILTER` before the codec: shuffle (default), bitshuffle, delta, bytedelta, trunc_prec:BITS, none; several in order")
 	c.Flags().IntVar(&f.typeSize, "typesize", 1, "`BYTES` of an item in a .b2frame, for the filters")
-	c.Flags().Lookup("level").DefValue = ""                                                                                                                                                // the codec's
 	_ = c.RegisterFlagCompletionFunc("codec", cobra.FixedCompletions([]string{"blosclz", "lz4", "lz4hc", "zlib", "zstd"}, cobra.ShellCompDirectiveNoFileComp))                             // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"shuffle", "bitshuffle", "delta", "bytedelta", "trunc_prec:", "none"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+}
+
+// A levelFlag is a level of compression, where one was given.
+type levelFlag struct {
+	given bool
+	to    int // as the encoder takes it
+}
+
+func (f *levelFlag) String() string { return "" }
+func (f *levelFlag) Type() string   { return "L" }
+func (f *levelFlag) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 9 {
+		return errors.New("want 0 to 9")
+	}
+	if f.given, f.to = true, n; n == 0 {
+		f.to = blosc.LevelStore
+	}
+	return nil
 }
 
 // plain says that nothing but the codec was chosen.
@@ -44,12 +63,8 @@ func (f *bloscFlags) options() (blosc.EncodeOptions, error) {
 	switch {
 	case err != nil:
 		return o, usagef("--codec: %s", err)
-	case f.level > 9:
-		return o, usagef("--level %d: want 0 to 9", f.level)
-	case f.level == 0:
-		o.Level = blosc.LevelStore
-	case f.level > 0:
-		o.Level = f.level
+	case f.level.given:
+		o.Level = f.level.to
 	}
 	if f.filters == nil {
 		return o, nil

@@ -29,8 +29,8 @@ OUT's suffix, or --format, says how the items are written:
   .csv    a line for each row of the last axis; of items with members a line for
           each item, under a line of their names
   .png    a picture of a 2-d slice, see --colors
-Without -o a small slice is shown as a table. -o - writes to stdout, as --format
-says.
+Without -o a small slice is shown as a table, with --json as JSON. -o - writes to
+stdout, as --format says.
 
 An integer that is out of bounds is an error (exit code 2); slices are cut to the
 array, as in NumPy.`,
@@ -45,6 +45,9 @@ array, as in NumPy.`,
 			}
 			if out == "" {
 				out = "-"
+				if a.flags.json && sel.format == "" {
+					sel.format = "json"
+				}
 			}
 			return inSlice(args[0], args[1], a.get(cmd.Context(), args[0], sel, out, how))
 		},
@@ -65,14 +68,14 @@ func registerView(c *cobra.Command, s *selector) {
 
 // inSlice puts URI and slice in front of an error.
 func inSlice(uri, slice string, err error) error {
-	return at(uri+" ["+slice+"]", err)
+	return at(uri+" ["+strings.TrimSpace(slice)+"]", err)
 }
 
 // parseSlice reads the text of a slice.
 func parseSlice(text string) (*b2nd.Slice, error) {
 	s, err := b2nd.ParseSlice(text)
 	if err != nil {
-		return nil, usagef("slice %q: %s", text, err)
+		return nil, usagef("%s", err)
 	}
 	return &s, nil
 }

@@ -130,6 +130,22 @@ func (a *app) openSparse(ctx context.Context, t target, how aim) (content, error
 	return a.newFrame(t, f, 0)
 }
 
+// sparseOverHTTP tries the folder of a sparse frame that was named without its
+// slash, where an object of that name has failed with err: a plain HTTP server
+// lists nothing, and may answer with an error or with a page about the folder.
+func (a *app) sparseOverHTTP(ctx context.Context, t target, how aim, err error) (content, error) {
+	format := all.ByName(t.key)
+	if !strings.HasPrefix(t.bucket.Name(), "http") || format != all.CFrame && format != all.B2ND || how.offset != 0 {
+		return nil, err
+	}
+	t.key += "/"
+	t.uri += "/"
+	if c, serr := a.openSparse(ctx, t, how); serr == nil {
+		return c, nil
+	}
+	return nil, err
+}
+
 // unlisted says of a server that has no listings what a URI must name there.
 func unlisted(err error) error {
 	if errors.Is(err, objstore.ErrInvalid) && errors.Is(err, errors.ErrUnsupported) {
@@ -148,7 +164,7 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 		return a.openFolder(ctx, t, how)
 	}
 	if err != nil {
-		return nil, err
+		return a.sparseOverHTTP(ctx, t, how, err)
 	}
 	rest := ob.Size() - how.offset
 	if how.offset > 0 && rest <= 0 {
@@ -163,7 +179,7 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 	case all.CFrame, all.B2ND:
 		f, err := a.client.FrameIn(ctx, ob, o)
 		if err != nil {
-			return nil, err
+			return a.sparseOverHTTP(ctx, t, how, err)
 		}
 		return a.newFrame(t, f, how.offset)
 	case all.Blosc:
