@@ -118,6 +118,7 @@ func jobs() []job {
 		{"npy-to-b2nd", npyToB2nd},
 		{"local-slices", localSlices},
 		{"download", download},
+		{"full-scan", fullScan},
 		{"cached-read", cachedRead},
 		{"function", function},
 		{"pack-memory", packMemory},

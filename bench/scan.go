@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/internal/par"
+)
+
+// fullScan is A7: all of an array from afar, decoded, against a bare client that
+// only fetches the bytes of the same object in ranges side by side.
+func fullScan(ctx context.Context, b *bench) ([]row, error) {
+	c, err := b.newCube("scan", seriesOf("f64 walk"), pick(b, []int64{512, 256, 256}, []int64{16, 64, 64})...)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.pack(ctx, 1, 2); err != nil {
+		return nil, err
+	}
+	if err := b.uploadFile(ctx, "scan.b2nd", c.b2nd()); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(c.b2nd())
+	if err != nil {
+		return nil, err
+	}
+	// farread's own client takes its credentials from the environment.
+	if err := errors.Join(os.Setenv("AWS_ACCESS_KEY_ID", b.stack.AccessKey), os.Setenv("AWS_SECRET_ACCESS_KEY", b.stack.SecretKey)); err != nil {
+		return nil, err
+	}
+	dst, raw := make([]byte, c.nbytes), make([]byte, info.Size())
+	var rs []row
+	for _, p := range []profile{near(), rtt30(), busy()} {
+		r, err := b.scan(ctx, c, p, dst, raw)
+		if err != nil {
+			return nil, err
+		}
+		rs = append(rs, r)
+	}
+	return rs, nil
+}
+
+// flights are how many ranges the bare client has in flight: it is measured at its best.
+func flights() []int { return []int{8, 16, 32} }
+
+func (b *bench) scan(ctx context.Context, c *cube, p profile, dst, raw []byte) (row, error) {
+	x, err := b.before(ctx, p)
+	if err != nil {
+		return row{}, err
+	}
+	defer x.close()
+	client := farread.New(farread.Config{Endpoint: x.url(), Region: b.stack.Region, PathStyle: true})
+	defer client.CloseIdleConnections()
+	sides := []side{timed(func(ctx context.Context) error {
+		a, err := client.OpenArray(ctx, "s3://"+bucketName+"/scan.b2nd", farread.FrameOptions{})
+		if err != nil {
+			return err
+		}
+		return a.ReadSlice(ctx, dst, b2nd.Whole(a.Meta().Shape))
+	})}
+	for _, n := range flights() {
+		bare := b.newBare(x.url()+"/"+bucketName+"/scan.b2nd", n)
+		defer bare.client.CloseIdleConnections() //nolint:revive // a few
+		sides = append(sides, timed(func(ctx context.Context) error { return bare.fetch(ctx, raw) }))
+	}
+	d, err := b.interleave(ctx, sides...)
+	if err != nil {
+		return row{}, err
+	}
+	if err := c.sameAs(dst); err != nil {
+		return row{}, err
+	}
+	best := 0
+	for k := range flights() {
+		if d[1+k] < d[1+best] {
+			best = k
+		}
+	}
+	r := against(fmt.Sprintf("full scan of %d MiB in %d MiB, %s, against only fetching them", len(dst)>>20, len(raw)>>20, p.name), "B", float64(len(raw)), d[0], d[1+best], 0.8)
+	r.note = fmt.Sprintf("the bare client at its best with %d ranges in flight", flights()[best])
+	return r, nil
+}
+
+// sameAs holds items against those of the .npy.
+func (c *cube) sameAs(items []byte) error {
+	f, err := os.Open(c.npy())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err := f.Seek(info.Size()-c.nbytes, io.SeekStart); err != nil {
+		return err
+	}
+	h := crc32.NewIEEE()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	if h.Sum32() != crc32.ChecksumIEEE(items) {
+		return errors.New("the scan gave other items")
+	}
+	return nil
+}
+
+// A bare client knows nothing but one object's ranges.
+type bare struct {
+	url    string
+	flight int
+	client *http.Client
+	creds  aws.Credentials
+	region string
+}
+
+// bareRange is what the design's bare client fetches at a time.
+const bareRange = 8 << 20
+
+func (b *bench) newBare(url string, flight int) *bare {
+	return &bare{url: url, flight: flight, region: b.stack.Region, creds: aws.Credentials{AccessKeyID: b.stack.AccessKey, SecretAccessKey: b.stack.SecretKey},
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: flight, DisableCompression: true}}}
+}
+
+// emptyHash is the SHA-256 of no body.
+const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+func (c *bare) fetch(ctx context.Context, p []byte) error {
+	n := (len(p) + bareRange - 1) / bareRange
+	return par.Do(ctx, n, c.flight, func(ctx context.Context, i int) error {
+		part := p[i*bareRange : min((i+1)*bareRange, len(p))]
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, http.NoBody)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", i*bareRange, i*bareRange+len(part)-1))
+		req.Header.Set("X-Amz-Content-Sha256", emptyHash)
+		if err := v4.NewSigner().SignHTTP(ctx, c.creds, req, emptyHash, "s3", c.region, time.Now()); err != nil {
+			return err
+		}
+		resp, err := c.client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusPartialContent {
+			return fmt.Errorf("status %s", resp.Status)
+		}
+		_, err = io.ReadFull(resp.Body, part)
+		return err
+	})
+}
