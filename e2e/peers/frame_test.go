@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -377,4 +378,40 @@ func (m madeArray) readBack(t *testing.T, p []byte) []byte {
 		t.Fatalf("%s: %v", m.name, err)
 	}
 	return out.Bytes()
+}
+
+// TestSharedBloscReader: the checker that the project shares with others reads
+// an array and a chunk of ours, where it is at hand.
+func TestSharedBloscReader(t *testing.T) {
+	root := os.Getenv("FARREAD_SHARED")
+	if root == "" {
+		root = "../../../shared"
+	}
+	script := filepath.Join(root, "fixtures", "tools", "check_blosc2.py")
+	if _, err := os.Stat(script); err != nil {
+		t.Skipf("%s is not here", script)
+	}
+	dir := t.TempDir()
+	check := func(name string, p, data []byte, args ...string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, p, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Failed []string }
+		run(t.Context(), t, &got, append([]string{script, path, "--expect-sha256", sum(data)}, args...)...)
+		if len(got.Failed) > 0 {
+			t.Errorf("%s: %v", name, got.Failed)
+		}
+	}
+	for i := range 6 {
+		r := seeded(uint64(9000 + i))
+		m := r.array(3 + i)
+		shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(m.meta.Shape), " ", ","), "[]")
+		check(fmt.Sprintf("%d.b2nd", i), m.write(t, b2nd.WriteOptions{Metalayers: m.user, VLMetalayers: m.vls}, r), m.data, "--expect-shape", shape)
+		for old, lib := range map[bool]string{true: "blosc", false: "blosc2"} {
+			c := r.chunk(t, bloscCodecs[i%len(bloscCodecs)], "shuffle", 4, old)
+			check(fmt.Sprintf("%d.%s", i, lib), c.chunk, c.data, "--chunk", lib)
+		}
+	}
 }
