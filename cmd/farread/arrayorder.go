@@ -10,15 +10,17 @@ import (
 	"github.com/farread/farread/internal/nd"
 )
 
-// inFortranOrder says whether an array's source was, by the note that pack made.
-func (t *frameContent) inFortranOrder(ctx context.Context) (bool, error) {
-	layers, err := t.f.VLMetalayers(ctx)
+// likeSource takes an array's items as its source had them, by the notes that pack
+// made: in Fortran order, with gaps between their members.
+func (x *itemSelection) likeSource(ctx context.Context) error {
+	layers, err := x.t.f.VLMetalayers(ctx)
 	for _, l := range layers {
 		if l.Name == pack.OrderLayer && string(l.Data) == "\xa1F" {
-			return true, nil
+			x.fortran = true
 		}
 	}
-	return false, err
+	x.dtype = pack.SourceType(layers, x.dtype)
+	return err
 }
 
 // columns cuts an array into boxes that follow each other in Fortran order, each

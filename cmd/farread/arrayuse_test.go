@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/internal/teststack"
 )
 
@@ -163,6 +165,52 @@ func TestPackMemberInS3(t *testing.T) {
 		}
 		if back := run(t, "slice", dst, ":", "-o", "-", "--format", "npy"); back != src {
 			t.Errorf("%s: %d bytes back", name, len(back))
+		}
+	}
+}
+
+// TestGapsBetweenMembers: items of C structs come back as they were, padding and
+// the type with its gaps.
+func TestGapsBetweenMembers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{
+		"gap":    "{'names': ['a', 'b'], 'formats': ['|u1', '<f8'], 'offsets': [0, 8], 'itemsize': 16}",
+		"end":    "{'names': ['f1', 'b'], 'formats': ['<i4', '>i2'], 'offsets': [0, 4], 'itemsize': 8}",
+		"nested": "[('x', {'names': ['a'], 'formats': ['<i2'], 'offsets': [2], 'itemsize': 6}), ('y', '<i4')]",
+	} {
+		d, err := dtype.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for order, h := range map[string]npy.Header{"C": {DType: d, Shape: []int64{3, 5}}, "F": {DType: d, Shape: []int64{3, 5}, Fortran: true}} {
+			file, err := npy.AppendHeader(nil, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			head := len(file)
+			for i := range 15 * d.ItemSize() {
+				file = append(file, byte(i*7))
+			}
+			note, err := npy.AppendNote(nil, npy.Note{DType: d, Shape: h.Shape, Fortran: h.Fortran})
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := name + order
+			write(t, at(name+".npy"), file)
+			write(t, at(name+".raw"), file[head:])
+			write(t, at(name+".raw.json"), note)
+			for _, src := range []string{name + ".npy", name + ".raw"} {
+				run(t, "pack", at(src), at(src+".b2nd"))
+				run(t, "unpack", at(src+".b2nd"), at("back."+src))
+			}
+			after := files(t, dir)
+			for _, src := range []string{name + ".npy", name + ".raw", name + ".raw.json"} {
+				if after[src] != after["back."+src] {
+					t.Errorf("%s: %q came back as %q", src, after[src][:60], after["back."+src][:60])
+				}
+			}
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error
 	if err != nil {
 		return err
 	}
-	if x.fortran, err = t.inFortranOrder(ctx); err != nil {
+	if err := x.likeSource(ctx); err != nil {
 		return err
 	}
 	if strings.EqualFold(filepath.Ext(dst), ".npy") {
@@ -37,7 +37,7 @@ func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error
 	if err := t.a.unpackBytes(ctx, x, dst, force); err != nil {
 		return err
 	}
-	note, err := npy.AppendNote(nil, npy.Note{DType: t.arr.DType(), Shape: t.arr.Shape(), Fortran: x.fortran})
+	note, err := npy.AppendNote(nil, npy.Note{DType: x.dtype, Shape: t.arr.Shape(), Fortran: x.fortran})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -32,6 +33,7 @@ type Array struct {
 	NBytes int64 // of its items
 
 	header npy.Header
+	source dtype.DType // the type as the source spells it
 	// Where the items can be read in any order: from byte base of r.
 	r    rangeio.Reader
 	base int64
@@ -118,8 +120,9 @@ func newArray(name string, h npy.Header) (Array, error) {
 	if err != nil {
 		return Array{}, err
 	}
-	h.DType = h.DType.Packed()
-	return Array{Name: name, DType: h.DType, Shape: h.Shape, NBytes: n, header: h}, nil
+	source := h.DType
+	h.DType = source.Packed()
+	return Array{Name: name, DType: h.DType, Shape: h.Shape, NBytes: n, header: h, source: source}, nil
 }
 
 // npzRatio is above deflate's most, 1032 to one: arrays of zeros are honest.
@@ -195,6 +198,36 @@ func (z *zipped) array(obj *objstore.Object, i int, e File, name string, r io.Re
 // msgpack text "F": who unpacks it can give the same bytes back.
 const OrderLayer = "farread-order"
 
+// TypeLayer is the vlmetalayer of an array whose source has gaps between the members
+// of its items, which are members of their own in the array, as python-blosc2 has
+// them. It holds the type with the gaps, as msgpack text.
+const TypeLayer = "farread-dtype"
+
+// text32 begins a msgpack text that has its length in four bytes.
+const text32 = 0xdb
+
+// typeLayer is the layer of a type.
+func typeLayer(d dtype.DType) cframe.Metalayer {
+	text := d.String()
+	p := binary.BigEndian.AppendUint32([]byte{text32}, uint32(len(text)))
+	return cframe.Metalayer{Name: TypeLayer, Data: append(p, text...)}
+}
+
+// SourceType is the type of an array's items with the gaps that the source had
+// between their members, by the layers of its frame; d where these tell of none,
+// or of another type.
+func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
+	for _, l := range layers {
+		if l.Name != TypeLayer || len(l.Data) < 5 || l.Data[0] != text32 || int64(binary.BigEndian.Uint32(l.Data[1:])) != int64(len(l.Data)-5) {
+			continue
+		}
+		if source, err := dtype.Parse(string(l.Data[5:])); err == nil && source.Packed().Equal(d) {
+			return source
+		}
+	}
+	return d
+}
+
 // Write writes the array as a b2nd frame into w, which is then to be committed.
 // Memory is bounded by o.Write.MaxMemory, whatever the size and the order of the
 // items; a compressed member in Fortran order has to fit into half of it, else
@@ -212,6 +245,9 @@ func (a Array) Write(ctx context.Context, w cframe.Output, o ArrayWrite) error {
 	}
 	if a.header.Fortran {
 		o.Write.VLMetalayers = append(slices.Clone(o.Write.VLMetalayers), cframe.Metalayer{Name: OrderLayer, Data: []byte{0xa1, 'F'}})
+	}
+	if !a.source.Equal(a.DType) {
+		o.Write.VLMetalayers = append(slices.Clone(o.Write.VLMetalayers), typeLayer(a.source))
 	}
 	var done atomic.Int64
 	progress := func(n int) {
