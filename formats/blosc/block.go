@@ -41,8 +41,9 @@ func (p *plan) history() []byte {
 	switch p.h.Codec {
 	case LZ4, LZ4HC, Zstd:
 		return p.dict
+	default:
+		return nil
 	}
-	return nil
 }
 
 // newPlan makes out how the filters of h are undone.
