@@ -18,6 +18,7 @@ import (
 type OpenOptions struct {
 	Head   int64          // bytes fetched on open and kept; 0: 64 KiB
 	Tail   int64          // bytes at the end fetched on open, in parallel, and kept; 0: none
+	Also   Range          // bytes from an offset on fetched on open, in parallel, and kept; Len 0: none. An object may end before
 	Policy rangeio.Policy // zero: rangeio.Fast()
 
 	Resumes int           // times one broken body is continued; 0: 5, negative: never
@@ -68,6 +69,7 @@ type object struct {
 	o     OpenOptions
 	head  []byte
 	tail  []byte
+	also  []byte
 	cache *Cache
 	count Counter // of this handle
 
@@ -77,9 +79,9 @@ type object struct {
 // Open learns size and ETag from its first ranged GET and pins them: every
 // later read fails with ErrChanged once the object was replaced. Where the
 // bucket keeps versions, the version is pinned instead, and later reads go on
-// reading it. It costs one round trip: one request, or two in parallel when
-// o.Tail is set; there is no HEAD. When the object is replaced between these
-// two, Open starts over once.
+// reading it. It costs one round trip: one request, and one more in parallel for
+// each of o.Tail and o.Also; there is no HEAD. When the object is replaced between
+// these, Open starts over once.
 func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, error) {
 	ob := &object{b: b, o: o.withDefaults()}
 	end := ob.begin(ctx)
@@ -105,9 +107,9 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 	return &Object{object: ob}, nil
 }
 
-// open fetches head and tail.
+// open fetches head and tail, and what else was asked for.
 func (o *object) open(ctx context.Context, key string) error {
-	var head, tail part
+	var head, tail, also part
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		head, err = o.openPart(gctx, key, Range{0, o.o.Head})
@@ -122,14 +124,28 @@ func (o *object) open(ctx context.Context, key string) error {
 			return err
 		})
 	}
+	if o.o.Also.Len > 0 && o.o.Also.Off >= 0 {
+		g.Go(func() (err error) {
+			also, err = o.openPart(gctx, key, o.o.Also)
+			if errors.Is(err, ErrBadRange) { // the object ends before
+				also, err = part{}, nil
+			}
+			return err
+		})
+	}
 	if err := g.Wait(); err != nil {
 		if ctx.Err() != nil {
 			return o.fail(key, Range{}, ctx.Err())
 		}
 		return err
 	}
-	o.info, o.head, o.tail = head.info, head.b, nil
+	o.info, o.head, o.tail, o.also = head.info, head.b, nil, also.b
 	o.info.Key = key
+	if also.b != nil {
+		if err := o.same(also.info); err != nil {
+			return o.fail(key, o.o.Also, err)
+		}
+	}
 	missing := min(o.o.Tail, o.info.Size-int64(len(head.b)))
 	switch {
 	case o.o.Tail <= 0 || missing <= 0:
@@ -278,7 +294,7 @@ func (o *object) begin(ctx context.Context) func() {
 	return func() { a(); b() }
 }
 
-// kept copies what head, tail and cache hold and returns the rest of the spans
+// kept copies what head, tail, also and cache hold and returns the rest of the spans
 // with their places in the list.
 func (o *object) kept(spans []rangeio.Span) (rest []rangeio.Span, index []int) {
 	return o.sift(spans, true)
@@ -305,6 +321,7 @@ func (o *object) sift(spans []rangeio.Span, fill bool) (rest []rangeio.Span, ind
 			}
 			s.P = s.P[:t-s.Off]
 		}
+		s = o.besides(s, fill)
 		if len(s.P) == 0 {
 			continue
 		}
@@ -317,6 +334,23 @@ func (o *object) sift(spans []rangeio.Span, fill bool) (rest []rangeio.Span, ind
 		rest, index = append(rest, s), append(index, i)
 	}
 	return rest, index
+}
+
+// besides takes off a span what o.also holds of its beginning or its end.
+func (o *object) besides(s rangeio.Span, fill bool) rangeio.Span {
+	from := max(s.Off, o.o.Also.Off)
+	to := min(s.End(), o.o.Also.Off+int64(len(o.also)))
+	if from >= to || from != s.Off && to != s.End() {
+		return s
+	}
+	if fill {
+		copy(s.P[from-s.Off:to-s.Off], o.also[from-o.o.Also.Off:])
+	}
+	if from == s.Off {
+		return rangeio.Span{Off: to, P: s.P[to-from:]}
+	}
+	s.P = s.P[:from-s.Off]
+	return s
 }
 
 // finishKept calls done for the spans that are not in index, which is sorted.

@@ -55,6 +55,7 @@ func TestObjectIsAReader(t *testing.T) {
 			{}, {Head: 10}, {Head: 10, Tail: 20}, {Head: 1 << 20, Tail: 1 << 20},
 			{Head: 7, Tail: 100, Policy: rangeio.Lean(), Cache: objstore.NewCache(3000, 512)},
 			{Head: 7, Cache: objstore.NewCache(0, 100)},
+			{Head: 7, Tail: 50, Also: objstore.Range{Off: 60, Len: 70 << 10}},
 		} {
 			data := randomBytes(size)
 			obj, _ := open(t, data, o)
@@ -100,6 +101,34 @@ func TestRequestsOfAnObject(t *testing.T) {
 	at("ReadAt across blocks: those that are not there, in one request", 3<<20+60<<10, 100<<10)
 	at("ReadAt of 1 MiB: past the cache", 4<<20+1, 1<<20)
 	log.Golden(t, "testdata/object.trace")
+}
+
+// TestAlso: bytes asked for together with the head are kept, whatever part of
+// them the object has.
+func TestAlso(t *testing.T) {
+	data := randomBytes(1 << 20)
+	var log tracetest.Log
+	open := func(r objstore.Range) *objstore.Object {
+		obj, _ := open(t, data, objstore.OpenOptions{Head: 1000, Also: r}, log.Middleware())
+		log.Step(fmt.Sprintf("open, head 1000 bytes and %v", r))
+		return obj
+	}
+	read := func(obj *objstore.Object, title string, off, n int64) {
+		p := make([]byte, n)
+		if err := obj.ReadRanges(t.Context(), []rangeio.Span{{Off: off, P: p}}); err != nil || !bytes.Equal(p, data[off:off+n]) {
+			t.Fatalf("%s: %v", title, err)
+		}
+		log.Step(title)
+	}
+	obj := open(objstore.Range{Off: 500000, Len: 10000})
+	read(obj, "inside: nothing", 500010, 9990)
+	read(obj, "its beginning and what is before: that alone", 499000, 1500)
+	read(obj, "its end and what is behind: that alone", 509000, 5000)
+	read(obj, "all around it: all", 490000, 30000)
+	read(open(objstore.Range{Off: 900, Len: 1000}), "behind the head: nothing", 800, 1100)
+	read(open(objstore.Range{Off: 1<<20 - 100, Len: 1000}), "the last bytes: nothing", 1<<20-100, 100)
+	read(open(objstore.Range{Off: 2 << 20, Len: 1000}), "past the end", 1<<20-100, 100)
+	log.Golden(t, "testdata/also.trace")
 }
 
 func TestReadEach(t *testing.T) {
