@@ -73,11 +73,11 @@ func python(t *testing.T) string {
 		if path, err = filepath.Abs(path); err != nil {
 			t.Fatal(err)
 		}
-		if exec.CommandContext(t.Context(), path, "-c", "import blosc, blosc2, gulpio2").Run() == nil {
+		if exec.CommandContext(t.Context(), path, "-c", "import blosc, blosc2, gulpio2, old_bloscpack").Run() == nil {
 			return path
 		}
 	}
-	missing("no Python with blosc, blosc2 and gulpio2: run 'make venv'")
+	missing("no Python with blosc, blosc2, bloscpack and gulpio2: run 'make venv'")
 	return ""
 }
 
