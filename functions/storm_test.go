@@ -101,7 +101,11 @@ type tagWriter struct {
 }
 
 func (w *tagWriter) Patch(off int64, p []byte) error { copy(w.Bytes()[off:], p); return nil }
-func (w *tagWriter) Abort()                          {}
+func (w *tagWriter) Rehead(n int64, p []byte) error {
+	w.Buffer = *bytes.NewBuffer(append(p, w.Bytes()[n:]...))
+	return nil
+}
+func (w *tagWriter) Abort() {}
 
 func (w *tagWriter) Commit(ctx context.Context) (objstore.Info, error) {
 	w.c.mu.Lock()

@@ -47,6 +47,14 @@ type Writer interface {
 	// Patch overwrites bytes inside the held-back head: totals, offset tables.
 	// The head is the first HeadSize bytes.
 	Patch(off int64, p []byte) error
+	// Rehead replaces the first n bytes, which must have been written and lie
+	// in the head, by p, which is not shorter and as long as need be: a table
+	// whose length was not known before. The head is longer by that much from
+	// now on, for Patch, too. It is called at most once. p belongs to the
+	// Writer then, whether there is an error or not; memory is that of p, but
+	// drivers for files need room on the disk for a second copy while the call
+	// lasts.
+	Rehead(n int64, p []byte) error
 	// Commit publishes in one atomic, conditional step. After an error nothing
 	// was published, or, when the answer was lost, the whole object was.
 	Commit(ctx context.Context) (Info, error)

@@ -302,6 +302,15 @@ func (w *tracedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+func (w *tracedWriter) Rehead(n int64, p []byte) error {
+	more := int64(len(p)) - n
+	err := w.Writer.Rehead(n, p)
+	if err == nil {
+		w.e.Bytes += more
+	}
+	return err
+}
+
 func (w *tracedWriter) Commit(ctx context.Context) (Info, error) {
 	info, err := w.Writer.Commit(ctx)
 	if !w.ended {

@@ -109,7 +109,11 @@ func (d *drop) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 func (d *drop) Patch(int64, []byte) error { return nil }
-func (d *drop) Abort()                    {}
+func (d *drop) Rehead(n int64, p []byte) error {
+	d.n += int64(len(p)) - n
+	return nil
+}
+func (d *drop) Abort() {}
 func (d *drop) Commit(context.Context) (objstore.Info, error) {
 	i := objstore.Info{Key: d.key, Size: d.n, ETag: fmt.Sprintf(`"%d"`, d.n), Meta: d.meta}
 	d.s.infos[d.key] = i

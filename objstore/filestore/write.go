@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,13 +72,15 @@ type writer struct {
 	ended     func() error // Err of Create's context
 	stop      func() bool  // no longer watches that context
 
-	mu   sync.Mutex // the end of the context may come at any time
-	root *os.Root
-	temp string
-	f    *os.File
-	buf  *bufio.Writer
-	size int64
-	err  error // why nothing can be written any more
+	mu    sync.Mutex // the end of the context may come at any time
+	root  *os.Root
+	temp  string
+	f     *os.File
+	buf   *bufio.Writer
+	size  int64
+	grown int64 // by how much Rehead made the head longer
+	re    bool  // it was called
+	err   error // why nothing can be written any more
 }
 
 // open makes the folders and the temporary file. A Delete may remove a folder
@@ -107,13 +110,18 @@ func (w *writer) tryOpen() error {
 	if err := w.root.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	w.temp = filepath.Join(dir, tempPrefix+rand.Text()+tempSuffix)
-	f, err := w.root.OpenFile(w.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
+	var err error
+	if w.f, w.temp, err = w.openTemp(); err == nil {
+		w.buf = bufio.NewWriterSize(w.f, bufferSize)
 	}
-	w.f, w.buf = f, bufio.NewWriterSize(f, bufferSize)
-	return nil
+	return err
+}
+
+// openTemp makes a temporary file beside the object.
+func (w *writer) openTemp() (*os.File, string, error) {
+	name := filepath.Join(filepath.Dir(w.name), tempPrefix+rand.Text()+tempSuffix)
+	f, err := w.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	return f, name, err
 }
 
 // lost says whether a folder may have gone between two looks: MkdirAll says
@@ -174,7 +182,7 @@ func (w *writer) Patch(off int64, p []byte) error {
 	if err != nil {
 		return err
 	}
-	head := min(w.size, objstore.HeadSize)
+	head := w.head()
 	if off < 0 || off > head || int64(len(p)) > head-off {
 		return w.b.fail("put", w.key, fmt.Errorf("patch [%d, +%d) of a head of %d bytes: %w", off, len(p), head, objstore.ErrInvalid))
 	}
@@ -183,6 +191,82 @@ func (w *writer) Patch(off int64, p []byte) error {
 	}
 	if _, err := w.f.WriteAt(p, off); err != nil {
 		return w.drop(err)
+	}
+	return nil
+}
+
+// head is how many of the first bytes may be changed.
+func (w *writer) head() int64 { return min(w.size-w.grown, objstore.HeadSize) + w.grown }
+
+// copyPiece is how much is copied between two looks at the context.
+const copyPiece = 64 << 20
+
+// Rehead writes a second temporary file: p, and the rest of the first one, which
+// systems that can do so copy without a detour, or share. The first one stays
+// until the second is whole, so that there is always one file with all that was
+// written.
+func (w *writer) Rehead(n int64, p []byte) error {
+	err := w.begin()
+	defer w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if head := w.head(); w.re || n < 0 || n > head || int64(len(p)) < n {
+		return w.b.fail("put", w.key, fmt.Errorf("%d bytes for the first %d of a head of %d: %w", len(p), n, head, objstore.ErrInvalid))
+	}
+	if err := w.buf.Flush(); err != nil {
+		return w.drop(err)
+	}
+	more := int64(len(p)) - n
+	if more == 0 {
+		_, err = w.f.WriteAt(p, 0)
+	} else {
+		err = w.shift(n, p)
+	}
+	if err != nil {
+		return w.drop(err)
+	}
+	w.size, w.grown, w.re = w.size+more, more, true
+	return nil
+}
+
+// shift changes to a file that begins with p in the place of n bytes.
+func (w *writer) shift(n int64, p []byte) error {
+	f, temp, err := w.openTemp()
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(p); err == nil {
+		err = w.copyTo(f, n)
+	}
+	if err != nil {
+		_ = f.Close() // it goes anyway
+		return errors.Join(err, w.root.Remove(temp))
+	}
+	old, oldTemp := w.f, w.temp
+	w.f, w.temp = f, temp
+	w.buf.Reset(f)
+	_ = old.Close() // nothing of it is needed any more
+	return w.root.Remove(oldTemp)
+}
+
+// copyTo appends to f what was written from n on.
+func (w *writer) copyTo(f *os.File, n int64) error {
+	if _, err := w.f.Seek(n, io.SeekStart); err != nil {
+		return err
+	}
+	for n < w.size {
+		if err := w.ended(); err != nil {
+			return err
+		}
+		k, err := io.Copy(f, &io.LimitedReader{R: w.f, N: copyPiece})
+		if err == nil && k == 0 {
+			err = io.ErrUnexpectedEOF // somebody cut it off
+		}
+		if err != nil {
+			return err
+		}
+		n += k
 	}
 	return nil
 }

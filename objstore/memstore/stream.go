@@ -55,6 +55,8 @@ type writer struct {
 	o     objstore.PutOptions
 	ended func() error // Err of Create's context
 	data  []byte
+	grown int   // by how much Rehead made the head longer
+	re    bool  // Rehead was called
 	err   error // why nothing can be written any more
 }
 
@@ -104,11 +106,30 @@ func (w *writer) Patch(off int64, p []byte) error {
 	if err := w.check(); err != nil {
 		return err
 	}
-	head := min(int64(len(w.data)), objstore.HeadSize)
+	head := int64(w.head())
 	if off < 0 || off > head || int64(len(p)) > head-off {
 		return w.b.fail("put", w.key, fmt.Errorf("patch [%d, +%d) of a head of %d bytes: %w", off, len(p), head, objstore.ErrInvalid))
 	}
 	copy(w.data[off:], p)
+	return nil
+}
+
+// head is how many bytes of data may be changed.
+func (w *writer) head() int { return min(len(w.data)-w.grown, objstore.HeadSize) + w.grown }
+
+func (w *writer) Rehead(n int64, p []byte) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if head := int64(w.head()); w.re || n < 0 || n > head || int64(len(p)) < n {
+		return w.b.fail("put", w.key, fmt.Errorf("%d bytes for the first %d of a head of %d: %w", len(p), n, head, objstore.ErrInvalid))
+	}
+	more := len(p) - int(n)
+	if m := w.b.c.MaxObject; m > 0 && int64(more) > m-int64(len(w.data)) {
+		return w.stop(fmt.Errorf("object over %d bytes: %w", m, objstore.ErrInvalid))
+	}
+	w.data = append(p[:len(p):len(p)], w.data[n:]...)
+	w.grown, w.re = more, true
 	return nil
 }
 

@@ -29,6 +29,7 @@ func writeObjects(t *testing.T, b objstore.Bucket, f Features) {
 		{"PutIfMatch", putIfMatch},
 		{"OneWins", oneWins},
 		{"Patch", patch},
+		{"Rehead", rehead},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, b) })
 	}
@@ -261,6 +262,81 @@ func patch(t *testing.T, b objstore.Bucket) {
 		if err := w.Patch(0, []byte("x")); err == nil {
 			t.Error("a patch after commit succeeds")
 		}
+	}
+}
+
+// rehead: the beginning becomes longer, whatever was written before and comes
+// after.
+func rehead(t *testing.T, b objstore.Bucket) {
+	for _, c := range []struct{ before, taken, lead, after int }{
+		{0, 0, 10, 0},
+		{0, 0, 0, 100},
+		{100, 32, 32, 0},
+		{100, 32, 40, 7},
+		{100, 100, 6 * mib, 0},
+		{32, 32, mib, 13 * mib},
+		{objstore.HeadSize, objstore.HeadSize, objstore.HeadSize, 9 * mib},
+		{14 * mib, 32, 6*mib + 5, 0},
+		{14 * mib, objstore.HeadSize, objstore.HeadSize + 1, 9 * mib},
+		{objstore.HeadSize - 1, 1, 3, 14 * mib},
+	} {
+		key := fmt.Sprintf("rehead/%d-%d-%d-%d", c.before, c.taken, c.lead, c.after)
+		body, lead := noise(24, c.before+c.after), noise(25, c.lead)
+		want := append(bytes.Clone(lead), body[c.taken:]...)
+		w := create(t, t.Context(), b, key, objstore.PutOptions{})
+		write(t, w, body[:c.before])
+		reheadBad(t, w, min(c.before, objstore.HeadSize))
+		if err := w.Rehead(int64(c.taken), lead); err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		wantError(t, "a second call", w.Rehead(0, []byte("again")), objstore.ErrInvalid)
+		write(t, w, body[c.before:])
+		head := min(c.before+c.after, objstore.HeadSize) + c.lead - c.taken
+		for _, off := range []int{0, max(c.lead-2, 0), c.lead, head - 3} {
+			if off < 0 || off > head-3 {
+				continue
+			}
+			if err := w.Patch(int64(off), []byte("new")); err != nil {
+				t.Fatalf("%s: a patch at %d: %v", key, off, err)
+			}
+			copy(want[off:], "new")
+		}
+		wantError(t, key+": a patch behind the head", w.Patch(int64(head), []byte("x")), objstore.ErrInvalid)
+		wantAbsent(t, b, key)
+		info, err := w.Commit(t.Context())
+		if err != nil || info.Size != int64(len(want)) {
+			t.Fatalf("%s: %+v, %v", key, info, err)
+		}
+		if got := wantObject(t, b, key, want); got.ETag != info.ETag {
+			t.Errorf("%s: ETag %s, and at commit %s", key, got.ETag, info.ETag)
+		}
+		if err := w.Rehead(0, []byte("x")); err == nil {
+			t.Error("a rehead after commit succeeds")
+		}
+	}
+	for _, size := range []int{40, 13 * mib} {
+		key := fmt.Sprintf("rehead/aborted-%d", size)
+		w := create(t, t.Context(), b, key, objstore.PutOptions{})
+		write(t, w, noise(26, size))
+		if err := w.Rehead(32, noise(27, 100)); err != nil {
+			t.Fatal(err)
+		}
+		w.Abort()
+		if err := w.Rehead(0, []byte("x")); err == nil {
+			t.Error("a rehead after abort succeeds")
+		}
+		wantAbsent(t, b, key)
+	}
+}
+
+// reheadBad: what is refused changes nothing.
+func reheadBad(t *testing.T, w objstore.Writer, head int) {
+	t.Helper()
+	for _, c := range []struct{ n, p int }{{-1, 0}, {-1, 5}, {head + 1, head + 1}, {head, head - 1}} {
+		if c.p < 0 {
+			continue
+		}
+		wantError(t, fmt.Sprintf("%d bytes for %d", c.p, c.n), w.Rehead(int64(c.n), make([]byte, c.p)), objstore.ErrInvalid)
 	}
 }
 

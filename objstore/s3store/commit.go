@@ -57,7 +57,7 @@ func (w *writer) Commit(ctx context.Context) (objstore.Info, error) { //nolint:c
 
 func (w *writer) put(ctx context.Context, info *objstore.Info) error {
 	in := &s3.PutObjectInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, Body: w.whole(), ContentLength: &w.size,
-		ContentType: opt(w.o.ContentType), Metadata: encodeMeta(w.o.Meta), IfMatch: opt(w.o.IfMatch), ChecksumCRC32: w.b.checksum(w.head, w.part), RequestPayer: w.b.payer}
+		ContentType: opt(w.o.ContentType), Metadata: encodeMeta(w.o.Meta), IfMatch: opt(w.o.IfMatch), ChecksumCRC32: w.b.checksum(w.pieces()), RequestPayer: w.b.payer}
 	if w.o.IfAbsent {
 		in.IfNoneMatch = aws.String("*")
 	}
@@ -71,9 +71,10 @@ func (w *writer) put(ctx context.Context, info *objstore.Info) error {
 	})
 }
 
-func (w *writer) whole() io.ReadSeeker {
-	return io.NewSectionReader(halves{w.head, w.part}, 0, w.size)
-}
+// pieces are the object, where it is put in one.
+func (w *writer) pieces() pieces { return pieces{w.lead, w.head, w.part} }
+
+func (w *writer) whole() io.ReadSeeker { return w.pieces().reader() }
 
 // complete sends the last part and the head, then joins the parts.
 func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
@@ -85,7 +86,7 @@ func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	if err := w.wait(ctx, 1); err != nil {
 		return err
 	}
-	w.start(1, w.head)
+	w.start(1, w.head, w.lead)
 	if err := w.wait(ctx, 0); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package s3store
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -25,7 +24,7 @@ import (
 // then 32 … 512 MiB, and from part 5602 on 1 GiB: 5 MiB + 800*1016 MiB + 4399
 // GiB = 5192 GiB in 10 000 parts, more than the 5 TiB of an object.
 //
-// Memory of one Writer: the head, the part that is being filled, and those on
+// Memory of one Writer: the head (with what Rehead got), the part that is being filled, and those on
 // their way: two below 32 MiB, one above. So 5+3*8 = 29 MiB up to 6.2 GiB
 // written, 53 up to 18.7, 69 up to 43.7, then about 1/340 of what is written.
 // Two Writers of a 256 MiB worker stay below 140 MiB up to 43 GiB each.
@@ -33,7 +32,8 @@ const (
 	firstPart = 8 << 20
 	perSize   = 800
 	doublings = 7
-	maxParts  = 10000 // S3's
+	maxParts  = 10000   // S3's
+	maxPart   = 5 << 30 // S3's
 	bigPart   = 32 << 20
 )
 
@@ -63,8 +63,11 @@ type writer struct {
 
 	mu      sync.Mutex
 	closed  bool
-	err     error // why it closed
-	head    []byte
+	err     error  // why it closed
+	lead    []byte // what Rehead put in front of head
+	re      bool   // it was called
+	head    []byte // what is left of the first HeadSize bytes
+	taken   int    // how many of them Rehead took
 	part    []byte // being filled
 	n       int32  // its number
 	size    int64
@@ -107,7 +110,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	if err := w.usable(); err != nil {
 		return 0, err
 	}
-	n := min(len(p), objstore.HeadSize-len(w.head))
+	n := min(len(p), objstore.HeadSize-w.taken-len(w.head))
 	w.head = append(w.head, p[:n]...)
 	for n < len(p) {
 		if w.part == nil {
@@ -179,16 +182,17 @@ func (w *writer) flush(ctx context.Context) error {
 	if err := w.wait(ctx, limit-1); err != nil {
 		return err
 	}
-	w.start(w.n, w.part)
+	w.start(w.n, w.part, nil)
 	w.part = nil
 	w.n++
 	return nil
 }
 
-func (w *writer) start(n int32, buf []byte) {
+// start sends a part: buf, and what goes before it.
+func (w *writer) start(n int32, buf, before []byte) {
 	w.running++
 	go func() {
-		p, err := w.send(w.sending, n, buf)
+		p, err := w.send(w.sending, n, pieces{before, buf})
 		w.done <- sent{p, buf, err}
 	}()
 }
@@ -230,11 +234,11 @@ func (w *writer) wait(ctx context.Context, n int) error {
 	return nil
 }
 
-func (w *writer) send(ctx context.Context, n int32, buf []byte) (types.CompletedPart, error) {
-	p := types.CompletedPart{PartNumber: &n, ChecksumCRC32: w.b.checksum(buf)}
+func (w *writer) send(ctx context.Context, n int32, part pieces) (types.CompletedPart, error) {
+	p := types.CompletedPart{PartNumber: &n, ChecksumCRC32: w.b.checksum(part)}
 	err := w.b.call(ctx, func(with func(*s3.Options)) error {
 		out, err := w.b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, UploadId: w.upload,
-			PartNumber: &n, Body: bytes.NewReader(buf), ChecksumCRC32: p.ChecksumCRC32, RequestPayer: w.b.payer}, with)
+			PartNumber: &n, Body: part.reader(), ChecksumCRC32: p.ChecksumCRC32, RequestPayer: w.b.payer}, with)
 		if err == nil {
 			p.ETag = out.ETag
 		}
@@ -245,7 +249,7 @@ func (w *writer) send(ctx context.Context, n int32, buf []byte) (types.Completed
 
 // checksum is the CRC-32 of what is sent, in mode Always. It goes into a header:
 // known beforehand, it needs none of the trailers that not every store takes.
-func (b *Bucket) checksum(bufs ...[]byte) *string {
+func (b *Bucket) checksum(bufs pieces) *string {
 	if b.cfg.Checksum != Always {
 		return nil
 	}
@@ -264,10 +268,31 @@ func (w *writer) Patch(off int64, p []byte) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
-	if off < 0 || off > int64(len(w.head)) || int64(len(p)) > int64(len(w.head))-off {
-		return w.fail(fmt.Errorf("patch [%d, +%d) of a head of %d bytes: %w", off, len(p), len(w.head), objstore.ErrInvalid))
+	head, lead := int64(len(w.lead)+len(w.head)), int64(len(w.lead))
+	if off < 0 || off > head || int64(len(p)) > head-off {
+		return w.fail(fmt.Errorf("patch [%d, +%d) of a head of %d bytes: %w", off, len(p), head, objstore.ErrInvalid))
 	}
-	copy(w.head[off:], p)
+	if off < lead {
+		n := copy(w.lead[off:], p)
+		p, off = p[n:], lead
+	}
+	copy(w.head[off-lead:], p)
+	return nil
+}
+
+// Rehead puts p in the place of the first n bytes. It goes out with part 1.
+func (w *writer) Rehead(n int64, p []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	// Not shorter, or part 1 could be too short for a part.
+	if w.re || n < 0 || n > int64(len(w.head)) || int64(len(p)) < n || int64(len(p)) > maxPart-objstore.HeadSize {
+		return w.fail(fmt.Errorf("%d bytes for the first %d of a head of %d: %w", len(p), n, len(w.head), objstore.ErrInvalid))
+	}
+	w.lead, w.head, w.taken, w.re = p, w.head[n:], int(n), true
+	w.size += int64(len(p)) - n
 	return nil
 }
 
@@ -341,21 +366,31 @@ func (w *writer) close(err error) {
 	w.closed, w.err = true, err
 	w.stop()
 	w.cut()
-	w.head, w.part, w.spare = nil, nil, nil
+	w.lead, w.head, w.part, w.spare = nil, nil, nil, nil
 }
 
-// halves reads two slices as one.
-type halves struct{ a, b []byte }
+// pieces are read as one.
+type pieces [][]byte
 
-func (h halves) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < int64(len(h.a)) {
-		n = copy(p, h.a[off:])
+func (s pieces) reader() io.ReadSeeker {
+	var n int64
+	for _, p := range s {
+		n += int64(len(p))
 	}
-	if o := off + int64(n) - int64(len(h.a)); n < len(p) && o < int64(len(h.b)) {
-		n += copy(p[n:], h.b[o:])
+	return io.NewSectionReader(s, 0, n)
+}
+
+func (s pieces) ReadAt(p []byte, off int64) (int, error) {
+	n := 0
+	for _, b := range s {
+		if off < int64(len(b)) {
+			k := copy(p[n:], b[off:])
+			n, off = n+k, off+int64(k)
+		}
+		if n == len(p) {
+			return n, nil
+		}
+		off -= int64(len(b))
 	}
-	if n < len(p) {
-		err = io.EOF
-	}
-	return n, err
+	return n, io.EOF
 }
