@@ -128,6 +128,12 @@ func (r *reading) batches(stopped func() bool) func(yield func([]cframe.Want) bo
 				continue
 			}
 			w := cframe.Want{Chunk: i, BlockSize: g.blockBytes, Dst: r.direct(&part)}
+			if r.dst != nil {
+				w.Kept = r.size
+				for _, n := range part.N {
+					w.Kept *= int(n)
+				}
+			}
 			if w.Dst == nil && g.blocks.Total > 1 {
 				from := len(blocks)
 				for k := range g.blocks.Meet(r.box, origin, hi) {

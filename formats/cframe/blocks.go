@@ -32,19 +32,19 @@ func (r *reading) startsOf(ctx context.Context, j *job, src rangeio.Reader, phas
 	if most < minChunkHeader {
 		return fmt.Errorf("%w: a chunk of %d bytes", formats.ErrCorrupt, most)
 	}
-	held, err := r.parts.take(ctx, int(j.headSize(most)))
+	held, err := r.held.take(ctx, int(j.headSize(most)))
 	if err != nil {
 		return err
 	}
-	defer func() { r.parts.give(held) }()
+	defer func() { r.held.give(held) }()
 	head, h, err := r.head(ctx, j, src, phase)
 	defer func() { bufpool.Put(head) }()
 	if err != nil {
 		return err
 	}
 	if j.all() || !j.fits(&h) || h.VL && j.to > 0 || h.CBytes <= len(head) || r.wholeNow(j, &h) {
-		r.parts.give(held)
-		if held, err = r.parts.take(ctx, h.CBytes); err != nil {
+		r.held.give(held)
+		if held, err = r.held.take(ctx, h.CBytes); err != nil {
 			return err
 		}
 		b := bufpool.Get(h.CBytes)
@@ -64,8 +64,8 @@ func (r *reading) startsOf(ctx context.Context, j *job, src rangeio.Reader, phas
 		return err
 	}
 	parts, total := partsOf(x, sel)
-	r.parts.give(held) // before the next is taken: nobody waits with bytes in hand
-	if held, err = r.parts.take(ctx, total); err != nil {
+	r.held.give(held) // before the next is taken: nobody waits with bytes in hand
+	if held, err = r.held.take(ctx, total); err != nil {
 		return err
 	}
 	buf := bufpool.Get(total)

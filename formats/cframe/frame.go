@@ -32,9 +32,11 @@ type Options struct {
 	// 64 KiB, which hold the offsets of 20 000 chunks or more. An object
 	// that was opened with as much of a tail has them already.
 	Tail int64
-	// Memory bounds the encoded bytes that one Read holds. 0 means 56 MiB. More
-	// of it lets a scan send longer requests, which pays off where the round trip
-	// is long beside the 26 ms that 2 MiB take on one connection.
+	// Memory bounds the encoded bytes that one Read holds, and with them the
+	// requests in flight. 0 means 56 MiB, or three quarters of what a call reads
+	// of whole chunks for a caller that keeps as much, where that is more, up to
+	// 192 MiB: a scan into memory takes a little more beside its result, and is as
+	// fast as its requests are many.
 	Memory int64
 }
 
@@ -52,10 +54,9 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.GOMAXPROCS(0)
 	}
-	if o.Memory <= 0 {
-		o.Memory = defaultMemory
+	if o.Memory > 0 {
+		o.Memory = min(max(o.Memory, minMemory), math.MaxInt/2)
 	}
-	o.Memory = min(max(o.Memory, minMemory), math.MaxInt/2)
 	if o.Tail <= 0 {
 		o.Tail = defaultTail
 	}

@@ -77,6 +77,7 @@ type job struct {
 	off         int64 // in the object, or its number
 	most        int64 // bytes that the chunk may take; -1: not known
 	n           int64 // bytes of the whole chunk to read; 0: not known before its header
+	kept        int64 // decoded bytes that the caller keeps
 }
 
 // all says that everything of the chunk is wanted.
@@ -137,6 +138,7 @@ func (j *job) group(n int64) group {
 type plan struct {
 	local   []job
 	windows [][]job
+	whole   int64 // bytes of all windows, of each chunk at most what the caller keeps
 	starts  []job
 }
 
@@ -173,6 +175,7 @@ func (f *Frame) plan(jobs []job) plan {
 		}
 		window = append(window, j)
 		size += j.n
+		p.whole += min(j.n, j.kept)
 	}
 	if len(window) > 0 {
 		p.windows = append(p.windows, window)

@@ -25,6 +25,9 @@ type Want struct {
 	// Dst, with Blocks nil, takes the decoded chunk and must be long enough. It
 	// must not overlap another want's.
 	Dst []byte
+	// Kept is how many bytes of the chunk the caller keeps, without Dst; see
+	// Options.Memory.
+	Kept int
 }
 
 // Read reads wants, in any order, and calls done with each decoded block: the
@@ -39,9 +42,9 @@ type Want struct {
 // Chunks are read whole, in one phase, or their block starts first and the
 // blocks next, in two, whichever Options.Policy makes of their sizes; chunks
 // that are not stored need no bytes. Decoding begins as requests end. What is
-// held is Options.Memory of encoded bytes, or a chunk or two where these are
-// larger, and a decoded block for each of Options.Parallel, where a chunk has to
-// be decoded whole that chunk.
+// held is Options.Memory of encoded bytes, or one chunk where that is larger, and
+// a decoded block for each of Options.Parallel, where a chunk has to be decoded
+// whole that chunk.
 //
 // A chunk's own header is checked against the frame: its decoded length, and its
 // encoded length against the place that it has.
@@ -81,8 +84,11 @@ func (f *Frame) newJob(i int, w *Want) (job, error) {
 	if j.bsize <= 0 {
 		j.bsize = f.info.BlockSize
 	}
+	j.kept = int64(w.Kept)
 	if j.blocks == nil {
-		j.dst = w.Dst
+		if j.dst = w.Dst; j.dst != nil {
+			j.kept = int64(j.nbytes)
+		}
 		if j.dst != nil && len(j.dst) < j.nbytes {
 			return job{}, tooLarge(chunkName(j.chunk), -1, "%d decoded bytes for a buffer of %d", j.nbytes, len(j.dst))
 		}
@@ -119,24 +125,37 @@ type reading struct {
 	deliver func(j *job, block, at int, p []byte) error // at: the block's first byte in the chunk
 	phases  *phaseSet                                   // of this call, or of those that it belongs to
 	sem     chan struct{}                               // decoders at work
-	windows *budget                                     // of whole chunks
-	parts   *budget                                     // of block starts and blocks, and sparse chunks
+	held    *budget                                     // of encoded bytes
 	inside  int                                         // goroutines that decode one chunk
 }
 
 const (
-	smallFlight = 64 // requests for block starts and blocks, as in objstore
-	windows     = 4  // of whole chunks, at a time
+	smallFlight = 64        // requests for block starts and blocks, and windows, as in objstore
+	largestScan = 192 << 20 // that a call holds by default, however much it reads
 )
 
-// window is how many bytes of whole chunks are read together. Four windows have
-// four sevenths of the memory: 16 of the fast policy's longest requests by
-// default. Blocks have the rest.
-func (f *Frame) window() int64 { return f.o.Memory / 7 }
+// window is how many bytes of whole chunks are read together: one of the longest
+// requests of the policy, so that each is decoded as it comes while the others
+// are under way.
+func (f *Frame) window() int64 {
+	n := f.o.Policy.MaxLen
+	if n <= 0 {
+		n = rangeio.Fast().MaxLen
+	}
+	return min(n, f.memory(0)/7)
+}
+
+// memory is what may be held of encoded bytes in a call that reads so many of
+// whole chunks, counted up to what the caller keeps of each.
+func (f *Frame) memory(whole int64) int64 {
+	if f.o.Memory > 0 {
+		return f.o.Memory
+	}
+	return max(defaultMemory, min(whole/4*3, largestScan))
+}
 
 func (f *Frame) newReading(ctx context.Context, deliver func(*job, int, int, []byte) error) *reading {
-	return &reading{f: f, deliver: deliver, phases: phasesOf(ctx), sem: make(chan struct{}, f.o.Parallel),
-		windows: newBudget(windows * f.window()), parts: newBudget(f.o.Memory - windows*f.window()), inside: 1}
+	return &reading{f: f, deliver: deliver, phases: phasesOf(ctx), sem: make(chan struct{}, f.o.Parallel), inside: 1}
 }
 
 // phase gives ctx the k-th phase of the call: all chunks go through the same
@@ -156,9 +175,10 @@ func (u under) Value(key any) any { return u.phase.Value(key) }
 func (r *reading) run(ctx context.Context, jobs []job) error {
 	p := r.f.plan(jobs)
 	r.inside = max(1, r.f.o.Parallel/max(len(jobs), 1))
+	r.held = newBudget(r.f.memory(p.whole))
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error {
-			return par.Do(ctx, len(p.windows), windows, func(ctx context.Context, i int) error { return r.window(ctx, p.windows[i]) })
+			return par.Do(ctx, len(p.windows), smallFlight, func(ctx context.Context, i int) error { return r.window(ctx, p.windows[i]) })
 		},
 		func(ctx context.Context) error {
 			return par.Do(ctx, len(p.starts), smallFlight, func(ctx context.Context, i int) error { return r.starts(ctx, &p.starts[i]) })
@@ -191,11 +211,11 @@ func (r *reading) window(ctx context.Context, jobs []job) error {
 	for i := range jobs {
 		total += int(jobs[i].n)
 	}
-	held, err := r.windows.take(ctx, total)
+	held, err := r.held.take(ctx, total)
 	if err != nil {
 		return err
 	}
-	defer r.windows.give(held)
+	defer r.held.give(held)
 	buf := bufpool.Get(total)
 	defer bufpool.Put(buf)
 	spans, free := make([]rangeio.Span, len(jobs)), buf
