@@ -1,0 +1,115 @@
+package bloscpack
+
+import (
+	"bytes"
+	"crypto/md5"  //nolint:gosec // the format's choice: against accidents, not against forgers
+	"crypto/sha1" //nolint:gosec // the same
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/binary"
+	"fmt"
+	"hash/adler32"
+	"hash/crc32"
+
+	"github.com/farread/farread/formats"
+)
+
+// A Checksum is what follows each chunk, and version 3's metadata. The numbers
+// are those of the files.
+type Checksum uint8
+
+// The checksums of the format.
+const (
+	None Checksum = iota
+	Adler32
+	CRC32
+	MD5
+	SHA1
+	SHA224
+	SHA256
+	SHA384
+	SHA512
+)
+
+// checksums gives each checksum its name and the length of its digest. The
+// Python tool's documentation says 32 bytes for adler32; the files have 4.
+var checksums = [...]struct {
+	name string
+	size int
+}{{"none", 0}, {"adler32", 4}, {"crc32", 4}, {"md5", 16}, {"sha1", 20}, {"sha224", 28}, {"sha256", 32}, {"sha384", 48}, {"sha512", 64}}
+
+// maxDigest is the length of the longest digest.
+const maxDigest = sha512.Size
+
+// Valid tells whether the format has such a checksum.
+func (c Checksum) Valid() bool { return int(c) < len(checksums) }
+
+// String is the checksum's name in small letters, "checksum N" for what has none.
+func (c Checksum) String() string {
+	if !c.Valid() {
+		return fmt.Sprintf("checksum %d", uint8(c))
+	}
+	return checksums[c].name
+}
+
+// Size is the length of a digest in bytes; 0 for None and for what is not Valid.
+func (c Checksum) Size() int {
+	if !c.Valid() {
+		return 0
+	}
+	return checksums[c].size
+}
+
+// ParseChecksum finds a checksum by its name; the Python tool's "None" is taken,
+// too. The error matches formats.ErrUnsupported.
+func ParseChecksum(text string) (Checksum, error) {
+	if text == "None" {
+		return None, nil
+	}
+	for i := range checksums {
+		if checksums[i].name == text {
+			return Checksum(i), nil //nolint:gosec // one of nine
+		}
+	}
+	return None, fmt.Errorf("checksum %q: %w", text, formats.ErrUnsupported)
+}
+
+// Append appends the digest of p as files hold it: the two short ones as little
+// endian numbers, the others in their usual order.
+func (c Checksum) Append(dst, p []byte) []byte {
+	switch c {
+	case Adler32:
+		return binary.LittleEndian.AppendUint32(dst, adler32.Checksum(p))
+	case CRC32:
+		return binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(p))
+	case MD5:
+		d := md5.Sum(p) //nolint:gosec // the format's choice
+		return append(dst, d[:]...)
+	case SHA1:
+		d := sha1.Sum(p) //nolint:gosec // the format's choice
+		return append(dst, d[:]...)
+	case SHA224:
+		d := sha256.Sum224(p)
+		return append(dst, d[:]...)
+	case SHA256:
+		d := sha256.Sum256(p)
+		return append(dst, d[:]...)
+	case SHA384:
+		d := sha512.Sum384(p)
+		return append(dst, d[:]...)
+	case SHA512:
+		d := sha512.Sum512(p)
+		return append(dst, d[:]...)
+	case None:
+	}
+	return dst
+}
+
+// verify compares the digest of p with the stored one.
+func (c Checksum) verify(p, stored []byte) error {
+	var room [maxDigest]byte
+	if got := c.Append(room[:0], p); !bytes.Equal(got, stored) {
+		return fmt.Errorf("%w: %s is %x, stored is %x", formats.ErrCorrupt, c, got, stored)
+	}
+	return nil
+}

@@ -1,0 +1,354 @@
+package bloscpack
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"runtime"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/rangeio"
+)
+
+// Options tune Open. The zero value is right for most.
+type Options struct {
+	// Limits are checked before anything is allocated: MaxDecoded against a chunk,
+	// MaxEntries against the number of chunks, MaxMeta against metadata.
+	Limits formats.Limits
+	// Parallel is how many goroutines decode at a time. 0 means GOMAXPROCS.
+	Parallel int
+	// NoVerify skips the checksums of chunks and of metadata.
+	NoVerify bool
+	// Head is how many bytes at the start Open reads. 0 means 64 KiB. An object
+	// that was opened with as much of a head has them already.
+	Head int64
+	// Item is one that will be wanted: the part of the table that tells where it
+	// lies is read along with the head, so that the item is one more request
+	// however long the table is. See Hint.
+	Item int64
+	// Policy decides whether chunks that are only passed are read or jumped. Zero:
+	// that of the reader, if it has a method Policy as an objstore.Object does,
+	// else rangeio.Fast.
+	Policy rangeio.Policy
+	// Window bounds the encoded bytes that a scan reads at a time; two windows, or
+	// two chunks where these are longer, are held. 0 means 8 MiB.
+	Window int64
+}
+
+const (
+	defaultHead   = 64 << 10
+	minHead       = 4 << 10
+	defaultWindow = 8 << 20
+	minWindow     = 64 << 10
+	// hintLen is what Hint asks for: more metadata than that is unusual, and costs
+	// one phase more.
+	hintLen = 16 << 10
+)
+
+// Hint is the range of a file that holds the table's entry of an item in nearly
+// every file: in all whose metadata take less than 16 KiB. Whoever opens an
+// object for the sake of one item fetches it along with the head
+// (objstore.OpenOptions.Also) and says the same Item to Open.
+func Hint(item int64) (off, n int64) {
+	if item <= 0 || item > math.MaxInt64/16 {
+		return 0, 0
+	}
+	return HeaderLen + item*entryLen, hintLen
+}
+
+func (o Options) withDefaults(r rangeio.Reader) Options {
+	o.Limits = o.Limits.WithDefaults()
+	if o.Parallel <= 0 {
+		o.Parallel = runtime.GOMAXPROCS(0)
+	}
+	if o.Head <= 0 {
+		o.Head = defaultHead
+	}
+	o.Head = max(o.Head, minHead)
+	if o.Window <= 0 {
+		o.Window = defaultWindow
+	}
+	o.Window = min(max(o.Window, minWindow), math.MaxInt32)
+	if o.Policy == (rangeio.Policy{}) {
+		o.Policy = rangeio.Fast()
+		if p, ok := r.(interface{ Policy() rangeio.Policy }); ok {
+			o.Policy = p.Policy()
+		}
+	}
+	return o
+}
+
+// A File is an open Bloscpack file. It holds header, metadata and at most 4 MiB
+// of the table. All methods are safe for concurrent use; the Reader stays in use
+// as long as the File.
+type File struct {
+	r    rangeio.Reader
+	o    Options
+	h    Header
+	size int64 // of the object
+	mh   MetaHeader
+	meta json.RawMessage
+	body int64 // where chunks may begin
+	t    table
+
+	first   []byte // what Open read at the start
+	aborted bool
+	walk    walk
+}
+
+// Open reads header, metadata and the first page of the table of a file that
+// begins at the first byte of r. A file inside another is opened through
+// rangeio.Section.
+//
+// It is one planned read where these lie in the first Options.Head bytes, and
+// none where r has kept them from its own opening; long metadata cost one phase
+// more. Files whose writing did not end are opened, too: see Aborted. Open fails
+// with ErrCorrupt where header, metadata or the table's place break the format's
+// rules, with ErrUnsupported for versions other than 3 and 4, with ErrTooLarge
+// where a limit is passed. Errors of r keep their identity.
+func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
+	f := &File{r: r, o: o.withDefaults(r), size: r.Size()}
+	k := &known{r: r}
+	if err := f.open(ctx, k); err != nil {
+		return nil, err
+	}
+	if err := f.findAborted(ctx); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) open(ctx context.Context, k *known) error {
+	ranges := [][2]int64{{0, min(f.o.Head, f.size)}}
+	if off, n := Hint(f.o.Item); n > 0 && off+n > f.o.Head && off < f.size {
+		ranges = append(ranges, [2]int64{max(off, f.o.Head), min(off+n, f.size)})
+	}
+	if err := k.fetch(ctx, "header", ranges...); err != nil {
+		return err
+	}
+	if len(k.pieces) > 0 {
+		f.first = k.pieces[0].P
+	}
+	b, _ := k.get(0, min(f.size, HeaderLen))
+	var err error
+	if f.h, err = ParseHeader(b); err != nil {
+		return err
+	}
+	if f.h.Chunks > f.o.Limits.MaxEntries {
+		if f.h.Chunks > f.size/entryLen {
+			return corrupt("header", atChunks, "%d chunks in %d bytes", f.h.Chunks, f.size)
+		}
+		return tooLarge("header", atChunks, "%d chunks, %d allowed", f.h.Chunks, f.o.Limits.MaxEntries)
+	}
+	if err := f.loadMeta(ctx, k); err != nil {
+		return err
+	}
+	return f.placeTable(k)
+}
+
+// loadMeta reads metadata and finds where they end.
+func (f *File) loadMeta(ctx context.Context, k *known) error {
+	f.t.off = HeaderLen
+	if !f.h.Meta {
+		return nil
+	}
+	if f.h.Version == Version4 {
+		return f.loadMeta4(ctx, k)
+	}
+	end := int64(HeaderLen + metaHeaderLen)
+	b, ok := k.get(HeaderLen, metaHeaderLen)
+	if !ok {
+		return corrupt("metadata", HeaderLen, "end after %d bytes, with the file", f.size-HeaderLen)
+	}
+	var err error
+	if f.mh, err = parseMetaHeader(b, HeaderLen); err != nil {
+		return err
+	}
+	f.t.off += f.mh.section()
+	if f.t.off > f.size {
+		return corrupt("metadata", HeaderLen, "%d bytes to %d, the file has %d", f.mh.section(), f.t.off, f.size)
+	}
+	if err := f.checkMeta(max(f.mh.Stored, f.mh.Size)); err != nil {
+		return err
+	}
+	digest := int64(f.mh.Checksum.Size())
+	// The digest lies behind the room, in front of the table.
+	if err := k.fetch(ctx, "metadata", [2]int64{end, end + f.mh.Stored}, [2]int64{f.t.off - digest, f.tableHead()}); err != nil {
+		return err
+	}
+	stored, _ := k.get(end, f.mh.Stored)
+	var sum []byte
+	if !f.o.NoVerify {
+		sum, _ = k.get(f.t.off-digest, digest)
+	}
+	f.meta, err = f.mh.text(stored, sum, end)
+	return err
+}
+
+func (f *File) loadMeta4(ctx context.Context, k *known) error {
+	if f.h.MetaSize > MaxMetadata {
+		return tooLarge("metadata", atMetaSize, "%d bytes, %d are the most", f.h.MetaSize, MaxMetadata)
+	}
+	f.t.off += f.h.MetaSize
+	if f.t.off > f.size {
+		return corrupt("metadata", atMetaSize, "%d bytes to %d, the file has %d", f.h.MetaSize, f.t.off, f.size)
+	}
+	if err := f.checkMeta(f.h.MetaSize); err != nil {
+		return err
+	}
+	if err := k.fetch(ctx, "metadata", [2]int64{HeaderLen, f.tableHead()}); err != nil {
+		return err
+	}
+	b, _ := k.get(HeaderLen, f.h.MetaSize)
+	var err error
+	f.meta, err = checkJSON(append([]byte(nil), b...), HeaderLen)
+	return err
+}
+
+func (f *File) checkMeta(n int64) error {
+	if n > f.o.Limits.MaxMeta {
+		return tooLarge("metadata", HeaderLen, "%d bytes, %d allowed", n, f.o.Limits.MaxMeta)
+	}
+	return nil
+}
+
+// tableHead is where the first page of the table ends; it is read along with
+// metadata that do not lie in the head.
+func (f *File) tableHead() int64 {
+	if f.h.entries() == 0 || f.size-f.t.off < entryLen {
+		return f.t.off
+	}
+	return f.t.off + min(pageLen, (f.size-f.t.off)/entryLen*entryLen, f.h.Chunks*entryLen)
+}
+
+// placeTable checks that the table lies in the file and hands on what was read.
+func (f *File) placeTable(k *known) error {
+	f.body = f.t.off
+	if n := f.h.entries(); n > 0 {
+		if n > (f.size-f.t.off)/entryLen {
+			return corrupt("offsets", f.t.off, "%d entries in %d bytes", n, f.size-f.t.off)
+		}
+		f.body += n * entryLen
+		f.t.r, f.t.n, f.t.ends = f.r, f.h.Chunks, k.pieces
+	}
+	// Every chunk takes a header at least, wherever it lies.
+	if !f.h.Offsets && f.h.Chunks > (f.size-f.body)/16 {
+		return corrupt("header", atChunks, "%d chunks in %d bytes", f.h.Chunks, f.size-f.body)
+	}
+	return nil
+}
+
+// findAborted looks whether the table says of no chunk where it lies. That ends
+// at the first page in nearly every file.
+func (f *File) findAborted(ctx context.Context) error {
+	if f.h.Chunks < 0 {
+		f.aborted = true
+		return nil
+	}
+	if f.t.n == 0 {
+		return nil
+	}
+	const step = 64 * pageEntries // 1 MiB
+	for i := int64(0); i < f.t.n; {
+		n := min(f.t.n-i, pageEntries)
+		if i > 0 {
+			n = min(f.t.n-i, step)
+		}
+		list, err := f.t.read(ctx, i, i+n)
+		if err != nil {
+			return err
+		}
+		for _, off := range list {
+			if off >= 0 {
+				return nil
+			}
+		}
+		i += n
+	}
+	f.aborted = true
+	return nil
+}
+
+// Header says what the header holds.
+func (f *File) Header() Header { return f.h }
+
+// MetaHeader says how the metadata of version 3 are stored; zero where there are
+// none, and in version 4.
+func (f *File) MetaHeader() MetaHeader { return f.mh }
+
+// Len is the number of chunks, which are items where Header.Variable is set; 0
+// where it is not known.
+func (f *File) Len() int64 { return max(f.h.Chunks, 0) }
+
+// Aborted tells whether the writing of the file did not end: the number of
+// chunks is not known, or the table says of none where it lies. Metadata can be
+// read all the same, and Salvage finds the chunks.
+func (f *File) Aborted() bool { return f.aborted }
+
+// Metadata is the JSON text of the metadata, nil where there are none. It must
+// not be modified.
+func (f *File) Metadata() json.RawMessage { return f.meta }
+
+// Body is where chunks may begin: the first byte after header, metadata and
+// table.
+func (f *File) Body() int64 { return f.body }
+
+// Limits are those that the file was opened with, defaults filled in.
+func (f *File) Limits() formats.Limits { return f.o.Limits }
+
+// known is what has been read of an object, in a few pieces.
+type known struct {
+	r      rangeio.Reader
+	pieces []rangeio.Span
+}
+
+// fetch reads what no piece holds of some ranges [from, to): one planned read,
+// or none.
+func (k *known) fetch(ctx context.Context, part string, ranges ...[2]int64) error {
+	var spans []rangeio.Span
+	for _, r := range ranges {
+		from, to := r[0], r[1]
+		for _, s := range k.pieces { // the head, then perhaps the hint
+			if s.Off <= from && from < s.End() {
+				from = s.End()
+			}
+		}
+		if from < to {
+			spans = append(spans, rangeio.Span{Off: from, P: make([]byte, to-from)})
+		}
+	}
+	if len(spans) == 0 {
+		return nil
+	}
+	if err := k.r.ReadRanges(ctx, spans); err != nil {
+		return wrap(part, spans[0].Off, err)
+	}
+	k.pieces = append(k.pieces, spans...)
+	return nil
+}
+
+// get gives n known bytes at off: a part of what was read, or a copy where they
+// were read in pieces. ok is false where not all of them are known.
+func (k *known) get(off, n int64) (b []byte, ok bool) {
+	var out []byte
+	for pos, end := off, off+n; pos < end; {
+		found := false
+		for _, s := range k.pieces {
+			if s.Off > pos || pos >= s.End() {
+				continue
+			}
+			part := s.P[pos-s.Off : min(end, s.End())-s.Off]
+			if int64(len(part)) == n {
+				return part[:n:n], true
+			}
+			out = append(out, part...)
+			pos += int64(len(part))
+			found = true
+			break
+		}
+		if !found {
+			return nil, false
+		}
+	}
+	return out, true
+}

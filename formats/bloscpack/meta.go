@@ -1,0 +1,138 @@
+package bloscpack
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/farread/farread/formats"
+)
+
+// A MetaCodec says how version 3 stores metadata.
+type MetaCodec uint8
+
+// The codecs of metadata.
+const (
+	MetaPlain MetaCodec = 0
+	MetaZlib  MetaCodec = 1
+)
+
+const (
+	metaHeaderLen = 32
+	metaFormat    = "JSON" // padded with NULs by the tool, with blanks by its documentation
+	metaFormatLen = 8
+
+	// positions in the header of metadata
+	atMetaOptions  = 8
+	atMetaChecksum = 9
+	atMetaCodec    = 10
+	atMetaLevel    = 11
+	atMetaLen      = 12
+	atMetaRoom     = 16
+	atMetaStored   = 20
+)
+
+// A MetaHeader stands before the metadata of version 3.
+type MetaHeader struct {
+	Checksum Checksum // of the stored bytes
+	Codec    MetaCodec
+	Level    int   // what zlib was asked for; says nothing where Codec is MetaPlain
+	Size     int64 // of the JSON text
+	Stored   int64 // bytes in the file
+	Room     int64 // bytes kept for them, Stored or more
+}
+
+// section is how many bytes header, room and digest take.
+func (m MetaHeader) section() int64 { return metaHeaderLen + m.Room + int64(m.Checksum.Size()) }
+
+// parseMetaHeader reads the header of metadata that begins at off in a file.
+func parseMetaHeader(b []byte, off int64) (MetaHeader, error) {
+	const part = "metadata"
+	if len(b) < metaHeaderLen {
+		return MetaHeader{}, corrupt(part, off, "%d bytes of header, %d are needed", len(b), metaHeaderLen)
+	}
+	m := MetaHeader{
+		Checksum: Checksum(b[atMetaChecksum]),
+		Codec:    MetaCodec(b[atMetaCodec]),
+		Level:    int(b[atMetaLevel]),
+		Size:     int64(binary.LittleEndian.Uint32(b[atMetaLen:])),
+		Room:     int64(binary.LittleEndian.Uint32(b[atMetaRoom:])),
+		Stored:   int64(binary.LittleEndian.Uint32(b[atMetaStored:])),
+	}
+	switch name := bytes.TrimRight(b[:metaFormatLen], "\x00 "); {
+	case string(name) != metaFormat:
+		return m, corrupt(part, off, "of the format %q, not %q", name, metaFormat)
+	case b[atMetaOptions] != 0:
+		return m, corrupt(part, off+atMetaOptions, "options %#x", b[atMetaOptions])
+	case !m.Checksum.Valid():
+		return m, corrupt(part, off+atMetaChecksum, "unknown %s", m.Checksum)
+	case m.Codec > MetaZlib:
+		return m, corrupt(part, off+atMetaCodec, "unknown codec %d", m.Codec)
+	case m.Stored > m.Room:
+		return m, corrupt(part, off+atMetaStored, "%d bytes in room for %d", m.Stored, m.Room)
+	case m.Codec == MetaPlain && m.Size != m.Stored:
+		return m, corrupt(part, off+atMetaLen, "%d bytes of text, %d are stored", m.Size, m.Stored)
+	case m.Size > MaxMetadata || m.Stored > MaxMetadata:
+		return m, tooLarge(part, off+atMetaLen, "%d bytes, %d stored; %d are the most", m.Size, m.Stored, MaxMetadata)
+	}
+	return m, nil
+}
+
+// Append appends the header as a file holds it.
+func (m MetaHeader) Append(dst []byte) []byte {
+	var b [metaHeaderLen]byte
+	copy(b[:], metaFormat)
+	b[atMetaChecksum], b[atMetaCodec], b[atMetaLevel] = byte(m.Checksum), byte(m.Codec), byte(m.Level) //nolint:gosec // one of ten
+	binary.LittleEndian.PutUint32(b[atMetaLen:], uint32(m.Size))                                       //nolint:gosec // at most MaxMetadata
+	binary.LittleEndian.PutUint32(b[atMetaRoom:], uint32(m.Room))                                      //nolint:gosec // chosen by the writer
+	binary.LittleEndian.PutUint32(b[atMetaStored:], uint32(m.Stored))                                  //nolint:gosec // at most MaxMetadata
+	return append(dst, b[:]...)
+}
+
+// text gives the JSON text of the stored bytes, which are checked against their
+// digest unless that is nil.
+func (m MetaHeader) text(stored, digest []byte, off int64) (json.RawMessage, error) {
+	const part = "metadata"
+	if digest != nil {
+		if err := m.Checksum.verify(stored, digest); err != nil {
+			return nil, wrap(part, off, err)
+		}
+	}
+	text := bytes.Clone(stored)
+	if m.Codec == MetaZlib {
+		z, err := zlib.NewReader(bytes.NewReader(stored))
+		if err != nil {
+			return nil, corrupt(part, off, "zlib: %v", err)
+		}
+		// One byte more than announced shows that there are more; reading by a
+		// limit keeps a small lie small.
+		text, err = io.ReadAll(io.LimitReader(z, m.Size+1))
+		if err != nil {
+			return nil, corrupt(part, off, "zlib: %v", err)
+		}
+		if int64(len(text)) != m.Size {
+			return nil, corrupt(part, off, "%d bytes or more decoded, %d announced", len(text), m.Size)
+		}
+	}
+	return checkJSON(text, off)
+}
+
+// checkJSON takes one strict JSON value in UTF-8, of any type.
+func checkJSON(text []byte, off int64) (json.RawMessage, error) {
+	if !utf8.Valid(text) {
+		return nil, corrupt("metadata", off, "no UTF-8")
+	}
+	var v json.RawMessage
+	if err := json.Unmarshal(text, &v); err != nil {
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			off += e.Offset
+		}
+		return nil, &formats.Error{Format: Format, Part: "metadata", Off: off, Err: fmt.Errorf("%w: no JSON: %w", formats.ErrCorrupt, err)}
+	}
+	return text, nil
+}

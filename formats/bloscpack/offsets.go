@@ -1,0 +1,130 @@
+package bloscpack
+
+import (
+	"container/list"
+	"context"
+	"encoding/binary"
+	"sync"
+
+	"github.com/farread/farread/rangeio"
+)
+
+const (
+	entryLen = 8
+	// pageLen is how much of the table is read at a time: 2 048 entries, 0.2 ms at
+	// the 80 MB/s of one connection to S3.
+	pageLen     = 16 << 10
+	pageEntries = pageLen / entryLen
+	// maxPages bounds the pages that stay in memory: 4 MiB, half a million items.
+	maxPages = 256
+)
+
+// A table is the offsets section. Pages of it are read when they are needed, and
+// some stay. It is safe for concurrent use.
+type table struct {
+	r    rangeio.Reader
+	off  int64          // of the first entry in the file
+	n    int64          // entries that count
+	ends []rangeio.Span // what Open read: the head, and what it was hinted at
+
+	mu    sync.Mutex
+	pages map[int64]*list.Element
+	order list.List // of *page, the one used last in front
+}
+
+type page struct {
+	no int64
+	b  []byte
+}
+
+// read gives the entries [i, j), which must be few, checked to be -1 or more.
+// What is not known is one planned read.
+func (t *table) read(ctx context.Context, i, j int64) ([]int64, error) {
+	if i >= j {
+		return nil, nil
+	}
+	out := make([]int64, j-i)
+	for _, e := range t.ends {
+		if b := within(e, t.off+i*entryLen, (j-i)*entryLen); b != nil {
+			return out, t.decode(out, b, i)
+		}
+	}
+	first, last := i/pageEntries, (j-1)/pageEntries
+	pages := make([][]byte, last-first+1)
+	var spans []rangeio.Span
+	var missing []int64
+	for no := first; no <= last; no++ {
+		if pages[no-first] = t.held(no); pages[no-first] != nil {
+			continue
+		}
+		n := min(pageLen, (t.n-no*pageEntries)*entryLen)
+		b := make([]byte, n)
+		pages[no-first] = b
+		spans = append(spans, rangeio.Span{Off: t.off + no*pageLen, P: b})
+		missing = append(missing, no)
+	}
+	if len(spans) > 0 {
+		if err := t.r.ReadRanges(ctx, spans); err != nil {
+			return nil, wrap("offsets", spans[0].Off, err)
+		}
+		t.keep(missing, spans)
+	}
+	for k, b := range pages {
+		at := (first + int64(k)) * pageEntries
+		from, to := max(i, at), min(j, at+pageEntries)
+		if err := t.decode(out[from-i:to-i], b[(from-at)*entryLen:], from); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// within gives n bytes at off of a span, nil where it does not hold them all.
+func within(s rangeio.Span, off, n int64) []byte {
+	if off < s.Off || n > s.End()-off {
+		return nil
+	}
+	return s.P[off-s.Off:][:n]
+}
+
+// decode reads entries from b; the first is number i.
+func (t *table) decode(out []int64, b []byte, i int64) error {
+	for k := range out {
+		v := int64(binary.LittleEndian.Uint64(b[k*entryLen:])) //nolint:gosec // signed in the file
+		if v < -1 {
+			return corrupt("offsets", t.off+(i+int64(k))*entryLen, "entry %d is %d", i+int64(k), v)
+		}
+		out[k] = v
+	}
+	return nil
+}
+
+func (t *table) held(no int64) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.pages[no]
+	if !ok {
+		return nil
+	}
+	t.order.MoveToFront(e)
+	return e.Value.(*page).b //nolint:forcetypeassert // nothing else is put in
+}
+
+func (t *table) keep(numbers []int64, spans []rangeio.Span) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pages == nil {
+		t.pages = map[int64]*list.Element{}
+	}
+	for k, no := range numbers {
+		if _, ok := t.pages[no]; ok || len(numbers) > maxPages/4 { // a scan does not push out what others use
+			continue
+		}
+		t.pages[no] = t.order.PushFront(&page{no, spans[k].P})
+		if t.order.Len() > maxPages {
+			old := t.order.Back()
+			delete(t.pages, old.Value.(*page).no) //nolint:forcetypeassert // nothing else is put in
+			t.order.Remove(old)
+		}
+	}
+}
