@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/gulp"
 )
@@ -14,11 +15,12 @@ import (
 // Names of formats, as `farread info` says them. A sparse frame is a folder; an
 // array is a frame of either kind.
 const (
-	Gulp   = gulp.Format
-	Blosc  = "blosc"
-	CFrame = cframe.Format
-	SFrame = "sframe"
-	B2ND   = "b2nd"
+	Gulp      = gulp.Format
+	Blosc     = "blosc"
+	CFrame    = cframe.Format
+	SFrame    = "sframe"
+	B2ND      = "b2nd"
+	Bloscpack = bloscpack.Format
 )
 
 // A Format is one row of the table.
@@ -36,6 +38,7 @@ func Formats() []Format {
 		{Name: B2ND, Suffixes: []string{".b2nd"}, Sniff: isArray},
 		{Name: CFrame, Suffixes: []string{".b2frame", ".b2f", ".b2", ".cframe", ".b2b", ".b2e"}, Sniff: func(head []byte, _ int64) bool { return cframe.Sniff(head) }},
 		{Name: Gulp, Suffixes: []string{gulp.MetaSuffix, gulp.DataSuffix}, Sniff: gulpIndex},
+		{Name: Bloscpack, Suffixes: []string{bloscpack.Suffix}, Sniff: func(head []byte, _ int64) bool { return bloscpack.Sniff(head) }},
 		{Name: Blosc, Suffixes: []string{".blosc", ".chunk", ".cdata", ".bl"}, Sniff: isChunk},
 	}
 }

@@ -26,6 +26,9 @@ func TestDetect(t *testing.T) {
 		{"a.b2nd", "", "b2nd"},
 		{"a.b2f", "", "cframe"},
 		{"a.chunk", "", "blosc"},
+		{"a.blp", "", "bloscpack"},
+		{"x", "blpk\x03\x01\x02\x04" + strings.Repeat("\x00", 24), "bloscpack"},
+		{"x", "blpk\x03\xff\x02\x04" + strings.Repeat("\x00", 24), ""},
 	} {
 		if got := all.Detect(tc.name, []byte(tc.head), int64(len(tc.head))); got != tc.want {
 			t.Errorf("%q with %q: %q, want %q", tc.name, tc.head, got, tc.want)
