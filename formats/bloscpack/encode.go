@@ -1,0 +1,186 @@
+package bloscpack
+
+import (
+	"slices"
+
+	"github.com/farread/farread/formats/blosc"
+)
+
+const (
+	// batchLen is how many bytes go to a goroutine, or to the output, at a time:
+	// items of a hundred bytes would else cost more to hand on than to encode.
+	batchLen = 256 << 10
+	// chunkSlack is by how much an encoded chunk may be longer on the way than
+	// what it is made of: its header, a length for each stream, the digest.
+	chunkSlack = 1 << 10
+)
+
+// An encoder makes chunks and hands them on in order, many at a time.
+type encoder struct {
+	o     blosc.EncodeOptions
+	sum   Checksum
+	limit int // batches that are encoded at the same time
+	put   func(b []byte, lens []uint32) error
+
+	cur  *batch   // being filled
+	jobs []*batch // on their way, oldest first
+	free []*batch
+}
+
+// A batch is a number of chunks, before or after.
+type batch struct {
+	src  []byte // chunks, one after another
+	ends []int  // where each of them ends
+	out  []byte
+	lens []uint32
+	err  error
+	done chan struct{}
+}
+
+func (e *encoder) batch() *batch {
+	if e.cur != nil {
+		return e.cur
+	}
+	if n := len(e.free); n > 0 {
+		e.cur, e.free = e.free[n-1], e.free[:n-1]
+	} else {
+		e.cur = new(batch)
+	}
+	return e.cur
+}
+
+// add takes a chunk, which it does not keep.
+func (e *encoder) add(p []byte) error {
+	b := e.batch()
+	if e.limit <= 1 {
+		if err := b.encode(p, e.o, e.sum); err != nil {
+			return err
+		}
+		if len(b.out) < batchLen {
+			return nil
+		}
+		return e.flush()
+	}
+	b.src = append(b.src, p...)
+	b.ends = append(b.ends, len(b.src))
+	if len(b.src) < batchLen && len(b.ends) < batchLen/16 {
+		return nil
+	}
+	return e.start()
+}
+
+// addEncoded takes a chunk that needs nothing but its digest.
+func (e *encoder) addEncoded(chunk []byte) error {
+	if e.limit > 1 {
+		if err := e.drain(); err != nil {
+			return err
+		}
+	}
+	b := e.batch()
+	b.finish(append(b.out, chunk...), len(b.out), e.sum)
+	if e.limit <= 1 && len(b.out) < batchLen {
+		return nil
+	}
+	return e.flush()
+}
+
+// encode appends one chunk and its digest to what comes out.
+func (b *batch) encode(p []byte, o blosc.EncodeOptions, sum Checksum) error {
+	at := len(b.out)
+	out, err := blosc.AppendEncoded(slices.Grow(b.out, len(p)+len(p)/32+chunkSlack), p, o)
+	if err != nil {
+		return err
+	}
+	b.finish(out, at, sum)
+	return nil
+}
+
+// finish takes out, of which a chunk begins at a place, for what comes out.
+func (b *batch) finish(out []byte, at int, sum Checksum) {
+	b.out = sum.Append(out, out[at:])
+	b.lens = append(b.lens, uint32(len(b.out)-at)) //nolint:gosec // at most MaxChunk, 16 and a digest
+}
+
+// flush hands on what the current batch has encoded.
+func (e *encoder) flush() error {
+	b := e.cur
+	if b == nil {
+		return nil
+	}
+	e.cur = nil
+	return e.hand(b)
+}
+
+// start has the current batch encoded in the background, and hands on the oldest
+// one to make room.
+func (e *encoder) start() error {
+	b := e.cur
+	if b == nil {
+		return nil
+	}
+	e.cur = nil
+	if len(e.jobs) >= e.limit {
+		if err := e.pop(); err != nil {
+			return err
+		}
+	}
+	b.done = make(chan struct{})
+	o, sum := e.o, e.sum
+	go func() {
+		defer close(b.done)
+		at := 0
+		for _, end := range b.ends {
+			if b.err = b.encode(b.src[at:end], o, sum); b.err != nil {
+				return
+			}
+			at = end
+		}
+	}()
+	e.jobs = append(e.jobs, b)
+	return nil
+}
+
+// pop hands on the oldest batch.
+func (e *encoder) pop() error {
+	b := e.jobs[0]
+	e.jobs[0] = nil
+	e.jobs = e.jobs[1:]
+	<-b.done
+	if b.err != nil {
+		return b.err
+	}
+	return e.hand(b)
+}
+
+func (e *encoder) hand(b *batch) error {
+	err := e.put(b.out, b.lens)
+	b.src, b.ends, b.out, b.lens, b.done = b.src[:0], b.ends[:0], b.out[:0], b.lens[:0], nil
+	if len(e.free) < max(e.limit, 1) {
+		e.free = append(e.free, b)
+	}
+	return err
+}
+
+// drain hands on everything, up to the first error.
+func (e *encoder) drain() error {
+	if e.limit > 1 {
+		if err := e.start(); err != nil {
+			return err
+		}
+		for len(e.jobs) > 0 {
+			if err := e.pop(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return e.flush()
+}
+
+// drop waits for the goroutines and throws away what came of them.
+func (e *encoder) drop() {
+	for _, b := range e.jobs {
+		<-b.done
+	}
+	e.jobs, e.cur, e.free = nil, nil, nil
+}

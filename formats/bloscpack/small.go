@@ -1,0 +1,51 @@
+package bloscpack
+
+import "encoding/binary"
+
+// Small objects: what a Writer keeps of each until Close, and the table made of
+// it.
+
+// lengths keeps the lengths of chunks as varints: one byte below 128, two below
+// 16 384, so that ten million records of a few hundred bytes take 20 MB.
+type lengths struct {
+	n      int64
+	blocks [][]byte // all but the last are full
+}
+
+// lengthsBlock is how much of them is allocated at a time: nothing is ever copied
+// to make room.
+const lengthsBlock = 64 << 10
+
+func (l *lengths) add(lens []uint32) {
+	k := len(l.blocks) - 1
+	for _, n := range lens {
+		if k < 0 || cap(l.blocks[k])-len(l.blocks[k]) < binary.MaxVarintLen32 {
+			l.blocks = append(l.blocks, make([]byte, 0, lengthsBlock))
+			k++
+		}
+		l.blocks[k] = binary.AppendUvarint(l.blocks[k], uint64(n))
+	}
+	l.n += int64(len(lens))
+}
+
+// memory is how many bytes they take.
+func (l *lengths) memory() int64 { return int64(len(l.blocks)) * lengthsBlock }
+
+// table writes the offset of each chunk to b, the first of which is off, and -1 to
+// entries that are left. The lengths are gone then.
+func (l *lengths) table(b []byte, off int64) {
+	for i, block := range l.blocks {
+		for len(block) > 0 {
+			n, k := binary.Uvarint(block)
+			block = block[k:]
+			binary.LittleEndian.PutUint64(b, uint64(off)) //nolint:gosec // never negative
+			b = b[entryLen:]
+			off += int64(n) //nolint:gosec // 32 bits once
+		}
+		l.blocks[i] = nil
+	}
+	for i := range b {
+		b[i] = 0xff
+	}
+	l.blocks = nil
+}
