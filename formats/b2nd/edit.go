@@ -103,10 +103,7 @@ func (e *Editor) setEncode(in cframe.Info, o *blosc.EncodeOptions) {
 	if o != nil {
 		e.encode = *o
 	}
-	e.encode.BlockSize, e.encode.BlockShape = e.g.blockBytes, e.meta.BlockShape
-	if e.encode.TypeSize = in.TypeSize; in.TypeSize > blosc.MaxTypeSize {
-		e.encode.TypeSize = 1
-	}
+	e.encode.TypeSize, e.encode.BlockSize, e.encode.BlockShape = in.TypeSize, e.g.blockBytes, e.meta.BlockShape
 	e.decode = blosc.DecodeOptions{TypeSize: in.TypeSize, BlockShape: e.meta.BlockShape, MaxDecoded: e.limits.MaxDecoded}
 }
 

@@ -59,9 +59,7 @@ func newOutput(w cframe.Output, m Meta, o WriteOptions, buffers int64) (*output,
 	if out.fw, err = cframe.NewWriter(w, wo); err != nil {
 		return nil, err
 	}
-	if out.encode.TypeSize = item; item > blosc.MaxTypeSize {
-		out.encode.TypeSize = 1
-	}
+	out.encode.TypeSize = item
 	return out, nil
 }
 
