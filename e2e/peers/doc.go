@@ -1,5 +1,4 @@
 // Package peers holds tests with the reference tools of the formats: what farread
 // writes, they read, and the reverse. They need Python with gulpio2, blosc, blosc2
-// and bloscpack, and the
-// build tag "peers": make venv, then make peers.
+// and bloscpack, and the build tag "peers": make venv, then make peers.
 package peers

@@ -29,6 +29,14 @@ func (b *buffer) Patch(off int64, p []byte) error {
 	return nil
 }
 
+func (b *buffer) Rehead(n int64, p []byte) error {
+	rest := bytes.Clone(b.Bytes()[n:])
+	b.Reset()
+	b.Write(p)
+	b.Write(rest)
+	return nil
+}
+
 // folderOut writes a sparse frame into a folder.
 type folderOut string
 

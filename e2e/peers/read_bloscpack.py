@@ -71,7 +71,7 @@ KINDS = {"fixed": fixed, "array": array, "variable": variable}
 
 def main():
     out = []
-    for job in json.load(sys.stdin):
+    for job in json.load(sys.stdin.buffer):
         try:
             out.append(KINDS[job.pop("kind")](**job))
         except Exception as e:  # the reader's own words, for the test to show

@@ -1,8 +1,9 @@
 """Writes Bloscpack files with their reference writers.
 
-One JSON list on stdin: [{"kind": "pack" | "array" | "append" | "metadata" | "variable", ...}, ...], done one after the other.
+One JSON list on stdin: [{"kind": "npy" | "pack" | "array" | "append" | "metadata" | "variable", ...}, ...], done one after the other.
 One JSON list on stdout, in the same order: {} or {"error": text}. Version 3 is written by the real bloscpack, version 4 by vlblp.py.
 """
+import ast
 import base64
 import json
 import sys
@@ -28,6 +29,18 @@ def file_args(chunk_size=1 << 20, checksum="adler32", offsets=True, max_app=None
     more = {} if max_app is None else {"max_app_chunks": max_app}
     return {"chunk_size": chunk_size, "bloscpack_args": BloscpackArgs(offsets=offsets, checksum=checksum, **more),
             "metadata_args": None if meta is None else MetadataArgs(**meta)}
+
+
+def npy(path, dtype, shape, order):
+    """An array of the type for NumPy to save: any bytes, but letters in texts and 0 or 1 in booleans."""
+    t = np.dtype(ast.literal_eval(dtype))
+    n = int(np.prod(shape, dtype=np.int64)) * t.itemsize
+    p = np.random.default_rng(n).integers(0, 256, n, dtype=np.uint8)
+    if t.kind == "b":
+        p &= 1
+    if t.kind == "U":
+        p = (np.frombuffer(p, dtype=">u4") % 26 + 97).astype(t.byteorder + "u4").view(np.uint8)
+    np.save(path, np.asarray(np.frombuffer(p.tobytes(), dtype=t).reshape(shape), order=order))
 
 
 def pack(src, path, blosc=None, file=None, metadata=None):
@@ -63,12 +76,12 @@ def variable(path, items, checksum="adler32", typesize=1, codecs=("blosclz",), l
         w.finish(allow_missing=bool(missing))
 
 
-KINDS = {"pack": pack, "array": array, "append": add, "metadata": set_metadata, "variable": variable}
+KINDS = {"npy": npy, "pack": pack, "array": array, "append": add, "metadata": set_metadata, "variable": variable}
 
 
 def main():
     out = []
-    for job in json.load(sys.stdin):
+    for job in json.load(sys.stdin.buffer):
         try:
             KINDS[job.pop("kind")](**job)
             out.append({})
