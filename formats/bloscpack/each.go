@@ -1,23 +1,295 @@
 package bloscpack
 
-import "context"
+import (
+	"context"
 
-// Each calls fn for the chunks [i, j), in order, with their decoded bytes, which
-// are valid during the call only. Each(ctx, 0, f.Len(), fn) reads the whole file,
-// and finds chunks that overlap. An error of fn ends it and is returned as it is.
-func (f *File) Each(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
-	if err := f.checkRange(i, j); err != nil {
-		return err
+	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/rangeio"
+)
+
+const (
+	// maxBatch is how many decoded bytes are made at a time, unless one chunk has
+	// more: enough work for several goroutines, and little beside a window.
+	maxBatch = 4 << 20
+	// minShare is the least that a goroutine of its own is started for.
+	minShare = 64 << 10
+)
+
+// ahead runs produce in a goroutine of its own, one result ahead of what the
+// caller takes. produce gives ok false at the end; drop gets what nobody takes.
+func ahead[T any](ctx context.Context, produce func(ctx context.Context) (v T, ok bool, err error), drop func(T), take func(T) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		v   T
+		err error
 	}
-	var buf []byte
-	for ; i < j; i++ {
-		var err error
-		if buf, err = f.AppendItem(ctx, buf[:0], i); err != nil {
-			return err
+	results := make(chan result)
+	go func() {
+		defer close(results)
+		for {
+			v, ok, err := produce(ctx)
+			if err == nil && !ok {
+				return
+			}
+			select {
+			case results <- result{v, err}:
+			case <-ctx.Done():
+				if err == nil {
+					drop(v)
+				}
+				return
+			}
+			if err != nil {
+				return
+			}
 		}
-		if err := fn(i, buf); err != nil {
+	}()
+	defer func() {
+		cancel()
+		for r := range results { // the producer has ended when results is closed
+			if r.err == nil {
+				drop(r.v)
+			}
+		}
+	}()
+	for r := range results {
+		if r.err != nil {
+			return r.err
+		}
+		if err := take(r.v); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// groups calls fn with the groups of a source, reading one ahead. They are given
+// back when fn returns.
+func (f *File) groups(ctx context.Context, s *source, fn func(g *group) error) error {
+	var one context.Context
+	return ahead(ctx, func(ctx context.Context) (*group, bool, error) {
+		if one == nil {
+			one = rangeio.OnePhase(ctx)
+		}
+		g, err := s.next(ctx, one)
+		return g, g != nil, err
+	}, (*group).release, func(g *group) error {
+		defer g.release()
+		if err := fn(g); err != nil {
+			return err
+		}
+		return g.err
+	})
+}
+
+// Each calls fn for the chunks [i, j), in order, with their decoded bytes, which
+// are valid during the call only. An error of fn ends it and is returned as it
+// is.
+//
+// Chunks are read in windows of Options.Window, each one planned read and one
+// more where chunks lie in no order and some are long; the next window is read
+// while one is decoded. Two windows and some MiB of decoded bytes are held, more
+// only where a single chunk is longer.
+//
+// Items that were never written end it with ErrNoEntry. Once all items are read,
+// those of version 4 whose bytes overlap are ErrCorrupt. (In a file of more than
+// a million separate pieces, none of which touches another, this is not looked
+// at.) In version 3 the chunks that lie one after another are right where the
+// table contradicts them, as for the Python tool.
+func (f *File) Each(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
+	if err := f.checkRange(i, j); err != nil {
+		return err
+	}
+	s := f.source(i, j)
+	return f.each(ctx, s, fn)
+}
+
+func (f *File) each(ctx context.Context, s *source, fn func(i int64, p []byte) error) error {
+	var d decoding
+	defer d.release()
+	err := f.groups(ctx, s, func(g *group) error {
+		return d.each(ctx, f, g, fn)
+	})
+	if err == nil {
+		err = s.used.check()
+	}
+	return err
+}
+
+// A decoding keeps the buffer of decoded chunks between groups.
+type decoding struct {
+	buf []byte // lent
+	out [][]byte
+}
+
+func (d *decoding) release() {
+	if d.buf != nil {
+		bufpool.Put(d.buf)
+		d.buf = nil
+	}
+}
+
+func (d *decoding) each(ctx context.Context, f *File, g *group, fn func(i int64, p []byte) error) error {
+	for ps := g.pieces; len(ps) > 0; {
+		n, total := 1, ps[0].h.NBytes
+		for n < len(ps) && total+ps[n].h.NBytes <= maxBatch {
+			total += ps[n].h.NBytes
+			n++
+		}
+		k, err := d.decode(ctx, f, ps[:n], total)
+		for i := range ps[:k] {
+			if err := fn(ps[i].i, d.out[i]); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+		ps = ps[n:]
+	}
+	return nil
+}
+
+// decode decodes chunks of total bytes into d.out and tells how many of them,
+// from the first on, are well.
+func (d *decoding) decode(ctx context.Context, f *File, ps []piece, total int) (int, error) {
+	d.out = d.out[:0]
+	if total > maxBatch { // one chunk: the decoder looks at it before it allocates
+		if cap(d.buf) < total {
+			d.release()
+			out, err := f.appendPiece(nil, &ps[0], f.o.Parallel)
+			d.out = append(d.out, out)
+			if err != nil {
+				return 0, err
+			}
+			d.buf = out[:0]
+			return 1, nil
+		}
+	} else if cap(d.buf) < total {
+		d.release()
+		d.buf = bufpool.Get(maxBatch)
+	}
+	rest := d.buf[:total]
+	for i := range ps {
+		n := ps[i].h.NBytes
+		d.out = append(d.out, rest[:n:n])
+		rest = rest[n:]
+	}
+	return f.decodeAll(ctx, d.out, ps)
+}
+
+// decodeAll decodes chunks side by side, each to its place, and tells how many of
+// them, from the first on, are well.
+func (f *File) decodeAll(ctx context.Context, out [][]byte, ps []piece) (int, error) {
+	if len(ps) == 1 {
+		if err := f.decodePiece(out[0], &ps[0], f.o.Parallel); err != nil {
+			return 0, err
+		}
+		return 1, nil
+	}
+	shares := f.share(ps)
+	bad := make([]int, len(shares)) // chunks of each share that are well
+	errs := make([]error, len(shares))
+	err := par.Do(ctx, len(shares), f.o.Parallel, func(_ context.Context, k int) error {
+		from, to := shares[k][0], shares[k][1]
+		for i := from; i < to; i++ {
+			if errs[k] = f.decodePiece(out[i], &ps[i], 1); errs[k] != nil {
+				return nil // the others may come before it
+			}
+			bad[k]++
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	for k := range shares {
+		if errs[k] != nil {
+			return shares[k][0] + bad[k], errs[k]
+		}
+	}
+	return len(ps), nil
+}
+
+// share cuts chunks into runs of about equal work.
+func (f *File) share(ps []piece) [][2]int {
+	total := 0
+	for i := range ps {
+		total += ps[i].h.NBytes + ps[i].h.CBytes
+	}
+	if f.o.Parallel == 1 {
+		return [][2]int{{0, len(ps)}}
+	}
+	most := max(total/(4*f.o.Parallel), minShare)
+	var out [][2]int
+	from, n := 0, 0
+	for i := range ps {
+		if n += ps[i].h.NBytes + ps[i].h.CBytes; n >= most {
+			out = append(out, [2]int{from, i + 1})
+			from, n = i+1, 0
+		}
+	}
+	if from < len(ps) {
+		out = append(out, [2]int{from, len(ps)})
+	}
+	return out
+}
+
+// ReadChunks decodes the chunks [i, j) into dst, back to back, and tells how many
+// bytes they are. It fails with ErrTooLarge where dst is too short. Chunks are
+// read and checked as by Each, and decoded where they belong, side by side.
+func (f *File) ReadChunks(ctx context.Context, dst []byte, i, j int64) (int, error) {
+	if err := f.checkRange(i, j); err != nil {
+		return 0, err
+	}
+	n := 0
+	s := f.source(i, j)
+	var out [][]byte
+	err := f.groups(ctx, s, func(g *group) error {
+		out = out[:0]
+		at := n
+		for k := range g.pieces {
+			p := &g.pieces[k]
+			if p.h.NBytes > len(dst)-at {
+				return tooLarge(f.h.Part(p.i), p.off, "%d decoded bytes, room for %d", p.h.NBytes, len(dst)-at)
+			}
+			out = append(out, dst[at:at+p.h.NBytes:at+p.h.NBytes])
+			at += p.h.NBytes
+		}
+		if _, err := f.decodeAll(ctx, out, g.pieces); err != nil {
+			return err
+		}
+		n = at
+		return nil
+	})
+	if err == nil {
+		err = s.used.check()
+	}
+	return n, err
+}
+
+// ReadItems gives the decoded chunks [i, j), each in memory of its own. What they
+// take together is bounded by Limits.MaxDecoded. Chunks are read as by Each;
+// neighbours share requests, and a few small ones are one.
+func (f *File) ReadItems(ctx context.Context, i, j int64) ([][]byte, error) {
+	if err := f.checkRange(i, j); err != nil {
+		return nil, err
+	}
+	var out [][]byte
+	left := f.o.Limits.MaxDecoded
+	err := f.Each(ctx, i, j, func(k int64, p []byte) error {
+		if left -= int64(len(p)); left < 0 {
+			return tooLarge(f.h.Part(k), -1, "more than %d decoded bytes together", f.o.Limits.MaxDecoded)
+		}
+		own := make([]byte, len(p))
+		copy(own, p)
+		out = append(out, own)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }

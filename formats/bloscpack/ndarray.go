@@ -30,8 +30,8 @@ func (f *File) Array() (a Array, ok bool, err error) {
 		Shape     []int64         `json:"shape"`
 		Order     string          `json:"order"`
 	}
-	var any map[string]json.RawMessage
-	if f.meta == nil || json.Unmarshal(f.meta, &any) != nil || string(any["container"]) != `"numpy"` {
+	var all map[string]json.RawMessage
+	if f.meta == nil || json.Unmarshal(f.meta, &all) != nil || string(all["container"]) != `"numpy"` {
 		return Array{}, false, nil
 	}
 	const part = "metadata"
@@ -42,7 +42,7 @@ func (f *File) Array() (a Array, ok bool, err error) {
 		return Array{}, true, wrap(part, HeaderLen, err)
 	}
 	n := int64(a.DType.ItemSize())
-	if any["shape"] == nil || len(m.Shape) > maxDims {
+	if all["shape"] == nil || len(m.Shape) > maxDims {
 		return Array{}, true, corrupt(part, HeaderLen, "shape of %d axes", len(m.Shape))
 	}
 	empty := n == 0

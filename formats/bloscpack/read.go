@@ -2,6 +2,7 @@ package bloscpack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/farread/farread/formats"
@@ -117,66 +118,90 @@ func (f *File) guess(p place) int64 {
 	return min(most, max(minGuess, min(2*average, maxGuess)))
 }
 
-// load reads chunks: one planned read, and one more for those that turn out to be
-// longer than was guessed. Digests are verified, and headers checked against the
-// file. The encoded bytes lie in a lent buffer, which release gives back.
-func (f *File) load(ctx context.Context, places []place) (out []piece, release func(), err error) {
+// A group is chunks that were read together. Their encoded bytes lie in lent
+// buffers, which release gives back.
+type group struct {
+	pieces []piece
+	err    error // of the chunk after them
+	lent   [][]byte
+}
+
+func (g *group) release() {
+	for _, b := range g.lent {
+		bufpool.Put(b)
+	}
+	g.lent, g.pieces = nil, nil
+}
+
+// lend gives n bytes that live as long as the group.
+func (g *group) lend(n int64) []byte {
+	b := bufpool.Get(int(n))
+	g.lent = append(g.lent, b)
+	return b
+}
+
+// load reads chunks that lie in the file: one planned read, and one more for
+// those that turn out to be longer than was guessed. Headers are checked against
+// the file; at the first that is wrong the group ends. Digests are not yet
+// looked at. The planned read is made under one, the other under ctx.
+func (f *File) load(ctx, one context.Context, places []place) (*group, error) {
+	g := &group{pieces: make([]piece, 0, len(places))}
+	if err := f.fill(ctx, one, g, places); err != nil {
+		g.release()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (f *File) fill(ctx, one context.Context, g *group, places []place) error {
 	var total int64
-	spans := make([]rangeio.Span, len(places))
 	for _, p := range places {
-		if err := f.inFile(p); err != nil {
-			return nil, nil, err
-		}
 		total += f.guess(p)
 	}
-	buf := bufpool.Get(int(total))
-	lent := [][]byte{buf}
-	release = func() {
-		for _, b := range lent {
-			bufpool.Put(b)
-		}
+	spans, parts := f.spans(places, g.lend(total))
+	if err := f.r.ReadRanges(one, spans); err != nil {
+		return f.wrapRead(places, err)
 	}
-	defer func() {
-		if err != nil {
-			release()
-		}
-	}()
-	for k, p := range places {
-		n := f.guess(p)
-		spans[k] = rangeio.Span{Off: p.off, P: buf[:n:n]}
-		buf = buf[n:]
-	}
-	if err := f.r.ReadRanges(ctx, spans); err != nil {
-		return nil, nil, f.wrapRead(places, err)
-	}
-	out = make([]piece, len(places))
 	var rest []rangeio.Span
-	var restOf []int
 	for k, p := range places {
-		h, n, err := f.head(p, spans[k].P)
+		h, n, err := f.head(p, parts[k])
 		if err != nil {
-			return nil, nil, err
+			g.err = err
+			break
 		}
-		out[k] = piece{place: p, h: h, next: p.off + n}
-		if n > int64(len(spans[k].P)) {
-			b := bufpool.Get(int(n))
-			lent = append(lent, b)
-			have := copy(b, spans[k].P)
-			rest = append(rest, rangeio.Span{Off: p.off + int64(have), P: b[have:]})
-			spans[k].P = b
-			restOf = append(restOf, k)
+		b := parts[k]
+		if n > int64(len(b)) {
+			whole := g.lend(n)
+			have := copy(whole, b)
+			rest = append(rest, rangeio.Span{Off: p.off + int64(have), P: whole[have:]})
+			b = whole
 		}
-		spans[k].P = spans[k].P[:n]
+		g.pieces = append(g.pieces, piece{place: p, h: h, next: p.off + n, b: b[:n]})
 	}
 	if len(rest) > 0 {
 		if err := f.r.ReadRanges(ctx, rest); err != nil {
-			return nil, nil, f.wrapRead([]place{places[restOf[0]]}, err)
+			return f.wrapRead(places, err)
 		}
 	}
-	for k := range out {
-		out[k].b = spans[k].P
+	return nil
+}
+
+// spans cuts buf into what is read of each place. Neighbours in the file are
+// neighbours in memory, and share a span.
+func (f *File) spans(places []place, buf []byte) (spans []rangeio.Span, parts [][]byte) {
+	parts = make([][]byte, len(places))
+	used := 0
+	for k, p := range places {
+		n := int(f.guess(p))
+		parts[k] = buf[used : used+n : used+n]
+		if last := len(spans) - 1; last >= 0 && spans[last].End() == p.off {
+			spans[last].P = buf[used-len(spans[last].P) : used+n]
+		} else {
+			spans = append(spans, rangeio.Span{Off: p.off, P: parts[k]})
+		}
+		used += n
 	}
-	return out, release, nil
+	return spans, parts
 }
 
 // wrapRead names chunks in an error of a read.
@@ -212,27 +237,40 @@ func (f *File) head(p place, b []byte) (h blosc.Header, n int64, err error) {
 	return h, n, nil
 }
 
-// check verifies the digest behind the chunk and takes it off.
-func (f *File) check(p *piece) error {
-	b := p.b
-	p.b = b[:p.h.CBytes:p.h.CBytes]
+// check verifies the digest behind a chunk and gives the chunk without it.
+func (f *File) check(p *piece) ([]byte, error) {
+	chunk := p.b[:p.h.CBytes:p.h.CBytes]
 	if f.o.NoVerify {
-		return nil
+		return chunk, nil
 	}
-	return wrap(f.h.Part(p.i), p.off, f.h.Checksum.verify(p.b, b[p.h.CBytes:]))
+	return chunk, wrap(f.h.Part(p.i), p.off, f.h.Checksum.verify(chunk, p.b[p.h.CBytes:]))
+}
+
+func (f *File) decoder(parallel int) blosc.DecodeOptions {
+	return blosc.DecodeOptions{TypeSize: f.h.TypeSize, MaxDecoded: f.o.Limits.MaxDecoded, Parallel: parallel}
 }
 
 // appendPiece decodes a chunk behind dst.
-func (f *File) appendPiece(dst []byte, p *piece) ([]byte, error) {
-	if err := f.check(p); err != nil {
+func (f *File) appendPiece(dst []byte, p *piece, parallel int) ([]byte, error) {
+	chunk, err := f.check(p)
+	if err != nil {
 		return dst, err
 	}
-	o := blosc.DecodeOptions{TypeSize: f.h.TypeSize, MaxDecoded: f.o.Limits.MaxDecoded, Parallel: f.o.Parallel}
-	out, err := o.AppendDecoded(dst, p.b)
+	out, err := f.decoder(parallel).AppendDecoded(dst, chunk)
 	if err != nil {
 		return dst, wrap(f.h.Part(p.i), p.off, err)
 	}
 	return out, nil
+}
+
+// decodePiece decodes a chunk into dst, which has its length.
+func (f *File) decodePiece(dst []byte, p *piece, parallel int) error {
+	chunk, err := f.check(p)
+	if err != nil {
+		return err
+	}
+	_, err = f.decoder(parallel).DecodeInto(dst, chunk)
+	return wrap(f.h.Part(p.i), p.off, err)
 }
 
 // AppendItem appends the decoded chunk i to dst. It is one request, one more
@@ -243,41 +281,72 @@ func (f *File) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, err
 	if err := f.checkRange(i, i+1); err != nil {
 		return dst, err
 	}
+	g, err := f.one(ctx, i)
+	if err != nil {
+		return dst, err
+	}
+	defer g.release()
+	return f.appendPiece(dst, &g.pieces[0], f.o.Parallel)
+}
+
+// one reads chunk i. Where the table of version 3, which the Python tool writes
+// and never reads, contradicts the chunks, these are right.
+func (f *File) one(ctx context.Context, i int64) (*group, error) {
 	places, err := f.places(ctx, i, i+1)
 	if err != nil {
-		return dst, err
-	}
-	pieces, release, err := f.load(ctx, places)
-	if err != nil {
-		return dst, err
-	}
-	defer release()
-	return f.appendPiece(dst, &pieces[0])
-}
-
-// ReadItems gives the decoded chunks [i, j). Neighbours share requests.
-func (f *File) ReadItems(ctx context.Context, i, j int64) ([][]byte, error) {
-	if err := f.checkRange(i, j); err != nil {
 		return nil, err
 	}
-	var out [][]byte
-	err := f.Each(ctx, i, j, func(_ int64, p []byte) error {
-		out = append(out, append([]byte{}, p...))
-		return nil
-	})
-	return out, err
+	p := places[0]
+	g, err := f.oneAt(ctx, p)
+	if f.h.Version != Version3 || !f.h.Offsets || err == nil && f.chained(&g.pieces[0]) {
+		return g, err
+	}
+	if err != nil && !errors.Is(err, formats.ErrCorrupt) && !errors.Is(err, formats.ErrNoEntry) {
+		return nil, err
+	}
+	walked, werr := f.walked(ctx, i, i+1)
+	switch {
+	case werr != nil && (errors.Is(werr, formats.ErrCorrupt) || errors.Is(werr, formats.ErrNoEntry)):
+		if err == nil {
+			g.release()
+			err = corrupt("offsets", f.t.off+i*entryLen, "entry %d is %d, which the chunks contradict; they cannot be followed either: %v", i, p.off, werr)
+		}
+		return nil, err
+	case werr == nil && walked[0].off == p.off:
+		return g, err
+	}
+	if g != nil {
+		g.release()
+	}
+	if werr != nil {
+		return nil, werr
+	}
+	return f.oneAt(ctx, walked[0])
 }
 
-// ReadChunks decodes the chunks [i, j) into dst, back to back, and tells how many
-// bytes they are. It fails with ErrTooLarge where dst is too short.
-func (f *File) ReadChunks(ctx context.Context, dst []byte, i, j int64) (int, error) {
-	n := 0
-	err := f.Each(ctx, i, j, func(k int64, p []byte) error {
-		if len(p) > len(dst)-n {
-			return tooLarge(f.h.Part(k), -1, "%d decoded bytes, room for %d", len(p), len(dst)-n)
-		}
-		n += copy(dst[n:], p)
-		return nil
-	})
-	return n, err
+func (f *File) oneAt(ctx context.Context, p place) (*group, error) {
+	if err := f.inFile(p); err != nil {
+		return nil, err
+	}
+	g, err := f.load(ctx, ctx, []place{p})
+	if err == nil && g.err != nil {
+		err = g.err
+		g.release()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// chained tells whether a chunk found by a table of version 3 begins and ends
+// where its neighbours' entries say.
+func (f *File) chained(p *piece) bool {
+	switch {
+	case p.i == 0 && p.off != f.body:
+		return false
+	case p.i == f.h.Chunks-1:
+		return p.next <= f.size
+	}
+	return p.sure && p.off+p.room == p.next
 }

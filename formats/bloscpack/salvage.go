@@ -1,6 +1,14 @@
 package bloscpack
 
-import "context"
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/rangeio"
+)
 
 // Salvaged is what Salvage found.
 type Salvaged struct {
@@ -14,23 +22,300 @@ type Salvaged struct {
 }
 
 // Salvage calls fn for each whole chunk of a file, whatever state it is in: one
-// whose writing did not end, one that was cut short, one with damaged chunks.
-// Where the table tells where chunks lie it is followed; else the headers of
-// chunks are, from the end of the table on. i is the number of the chunk, or the
-// count of those before it where the table does not tell. An error of fn, or of
-// the reader, ends it and is returned; that a chunk is not whole is no error.
-func (f *File) Salvage(ctx context.Context, fn func(i int64, p []byte) error) (Salvaged, error) {
-	s := Salvaged{Lost: -1}
-	for i := range f.h.Chunks {
-		p, err := f.AppendItem(ctx, nil, i)
-		if err != nil {
-			s.Stop = err
-			break
-		}
-		if err := fn(i, p); err != nil {
-			return s, err
-		}
-		s.Chunks, s.Bytes = s.Chunks+1, s.Bytes+int64(len(p))
+// whose writing did not end, one that was cut short, one with damaged chunks. It
+// follows the table where that tells where chunks lie, else the headers of
+// chunks; behind a damaged one it goes on where the table, the chunk's own length
+// or, in a file with checksums, the next whole chunk allows it. i is the chunk's
+// number, or the count of those before it where nothing tells. Chunk is the
+// encoded chunk without its checksum, and p what it holds; both are valid during
+// the call only.
+//
+// An error of fn, or of the reader, ends it and is returned. That a chunk is not
+// whole is no error. The file is read once, in windows.
+func (f *File) Salvage(ctx context.Context, fn func(i int64, chunk, p []byte) error) (Salvaged, error) {
+	s := salvage{f: f, fn: fn, w: window{f: f}, patience: 4*f.size + 64<<20}
+	if err := s.begin(ctx); err != nil {
+		return s.out, err
 	}
-	return s, nil
+	err := s.run(ctx)
+	s.out.Lost = -1
+	if n := f.h.Chunks; n >= 0 {
+		s.out.Lost = max(n-s.out.Chunks, 0)
+	}
+	if s.out.Stop == nil {
+		s.out.Stop = f.notAborted()
+	}
+	return s.out, err
+}
+
+type salvage struct {
+	f   *File
+	fn  func(i int64, chunk, p []byte) error
+	w   window
+	out Salvaged
+
+	t        table // what may tell where chunks lie
+	pos      int64 // where the chunk before ended
+	buf      []byte
+	patience int64 // bytes of checksums that may turn out wrong while looking for a chunk
+}
+
+// begin finds where chunks begin. A file whose number of chunks is not known was
+// left in one of several states: without its table yet, with a table of nothing,
+// with the table of the chunks that an append found.
+func (s *salvage) begin(ctx context.Context) error {
+	f := s.f
+	s.t.r, s.t.off, s.t.n, s.pos = f.r, f.t.off, f.t.n, f.body
+	if f.h.Chunks >= 0 || !f.h.Offsets {
+		return nil
+	}
+	start := f.t.off
+	if ok, err := s.plausible(ctx, start); ok || err != nil {
+		s.pos = start
+		return err
+	}
+	b, err := s.w.get(ctx, start, entryLen)
+	if err != nil || len(b) < entryLen {
+		return err
+	}
+	first := int64(binary.LittleEndian.Uint64(b)) //nolint:gosec // signed in the file
+	if first > start && first < f.size && (first-start)%entryLen == 0 {
+		ok, err := s.plausible(ctx, first)
+		if err != nil {
+			return err
+		}
+		if ok {
+			s.t.n = min((first-start)/entryLen, f.o.Limits.MaxEntries)
+			s.pos = first
+			return nil
+		}
+	}
+	for s.pos = start; s.pos < f.size; s.pos += entryLen {
+		b, err := s.w.get(ctx, s.pos, entryLen)
+		if err != nil {
+			return err
+		}
+		if len(b) < entryLen || binary.LittleEndian.Uint64(b) != ^uint64(0) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *salvage) run(ctx context.Context) error {
+	n := s.f.h.Chunks
+	for i := int64(0); n < 0 || i < n; i++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if more, err := s.chunk(ctx, i); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk looks for chunk i, first where the table says, then where the chunk
+// before it ended. more is false where there is nothing left to look at.
+func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
+	at, err := s.candidates(ctx, i)
+	if err != nil {
+		return false, err
+	}
+	damaged := int64(-1)
+	for _, off := range at {
+		whole, next, err := s.try(ctx, i, off)
+		if err != nil {
+			return false, err
+		}
+		if whole {
+			s.pos = next
+			return true, nil
+		}
+		damaged = max(damaged, next)
+	}
+	switch {
+	case damaged >= 0: // its own length tells where the next one begins
+		s.pos = damaged
+		return true, nil
+	case i+1 < s.t.n: // the table may tell
+		return true, nil
+	}
+	return s.search(ctx, i)
+}
+
+// candidates are the places where chunk i may lie.
+func (s *salvage) candidates(ctx context.Context, i int64) (at []int64, err error) {
+	f := s.f
+	entry := int64(missing)
+	if i < s.t.n {
+		list, err := s.t.read(ctx, i, i+1)
+		switch {
+		case err == nil:
+			entry = list[0]
+		case !errors.Is(err, formats.ErrCorrupt):
+			return nil, err
+		}
+	}
+	if entry >= f.t.off && entry < f.size {
+		at = append(at, entry)
+	}
+	if f.h.Version == Version4 && f.t.n > 0 && !f.aborted { // chunks lie in any order
+		if len(at) == 0 {
+			s.stop(f.inFile(place{i: i, off: entry}))
+		}
+		return at, nil
+	}
+	if s.pos != entry && s.pos < f.size {
+		at = append(at, s.pos)
+	}
+	if len(at) == 0 && f.h.Chunks >= 0 {
+		s.stop(corrupt(f.h.Part(i), f.size, "the file ends before it"))
+	}
+	return at, nil
+}
+
+func (s *salvage) stop(err error) {
+	if s.out.Stop == nil {
+		s.out.Stop = err
+	}
+}
+
+// try gives out the chunk at off if it is whole. next is where it ends; -1 where
+// no chunk begins there that the file could hold.
+func (s *salvage) try(ctx context.Context, i, off int64) (whole bool, next int64, err error) {
+	h, n, err := s.header(ctx, i, off)
+	if err != nil {
+		if !isFormat(err) {
+			return false, -1, err
+		}
+		s.stop(err)
+		return false, -1, nil
+	}
+	p := piece{place: place{i: i, off: off}, h: h, next: off + n}
+	if p.b, err = s.w.get(ctx, off, n); err != nil {
+		return false, -1, err
+	}
+	if int64(h.NBytes) > s.f.o.Limits.MaxDecoded {
+		s.stop(tooLarge(s.f.h.Part(i), off, "%d decoded bytes, %d allowed", h.NBytes, s.f.o.Limits.MaxDecoded))
+		return false, p.next, nil
+	}
+	if s.buf, err = s.f.appendPiece(s.buf[:0], &p, s.f.o.Parallel); err != nil {
+		s.stop(err)
+		return false, p.next, nil
+	}
+	if err := s.fn(i, p.b[:h.CBytes:h.CBytes], s.buf); err != nil {
+		return false, -1, err
+	}
+	s.out.Chunks, s.out.Bytes = s.out.Chunks+1, s.out.Bytes+int64(len(s.buf))
+	return true, p.next, nil
+}
+
+// isFormat tells errors of bytes from errors of reading.
+func isFormat(err error) bool {
+	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrTooLarge) || errors.Is(err, formats.ErrUnsupported)
+}
+
+// header reads the header of a chunk at off; n is the chunk's length with its
+// checksum. The error tells why no chunk can begin there.
+func (s *salvage) header(ctx context.Context, i, off int64) (h blosc.Header, n int64, err error) {
+	f := s.f
+	b, err := s.w.get(ctx, off, blosc.HeaderLen2)
+	if err != nil {
+		return h, 0, err
+	}
+	if h, err = blosc.ParseHeader(b); err != nil {
+		return h, 0, wrap(f.h.Part(i), off, err)
+	}
+	n = int64(h.CBytes) + int64(f.h.Checksum.Size())
+	switch {
+	case n > f.size-off:
+		return h, 0, corrupt(f.h.Part(i), off, "cut short: %d bytes with its checksum, the file ends after %d", n, f.size-off)
+	case h.NBytes == 0 && h.CBytes != h.Len():
+		return h, 0, corrupt(f.h.Part(i), off, "nothing, encoded in %d bytes", h.CBytes)
+	case !f.h.Variable && f.h.ChunkSize >= 0 && int64(h.NBytes) > f.h.ChunkSize:
+		return h, 0, corrupt(f.h.Part(i), off, "%d decoded bytes, chunks have %d", h.NBytes, f.h.ChunkSize)
+	}
+	return h, n, nil
+}
+
+// search goes byte by byte to the next place where a chunk begins that its
+// checksum confirms.
+func (s *salvage) search(ctx context.Context, i int64) (more bool, err error) {
+	f := s.f
+	if f.h.Checksum == None {
+		return false, nil
+	}
+	for off := s.pos + 1; off <= f.size-blosc.HeaderLen1; off++ {
+		b, err := s.w.get(ctx, off, blosc.HeaderLen2)
+		if err != nil {
+			return false, err
+		}
+		if b[0] == 0 || b[0] > maxBloscVersion {
+			continue
+		}
+		h, n, err := s.header(ctx, i, off)
+		if err != nil {
+			if isFormat(err) {
+				continue
+			}
+			return false, err
+		}
+		// Bytes made to look like chunks must not make this quadratic.
+		if s.patience -= n; s.patience < 0 {
+			return false, nil
+		}
+		if b, err = s.w.get(ctx, off, n); err != nil {
+			return false, err
+		}
+		if f.h.Checksum.verify(b[:h.CBytes], b[h.CBytes:]) != nil {
+			continue
+		}
+		whole, next, err := s.try(ctx, i, off)
+		if whole || err != nil {
+			s.pos = next
+			return whole, err
+		}
+	}
+	return false, nil
+}
+
+// maxBloscVersion is the highest version of a chunk's layout that is known.
+const maxBloscVersion = 6
+
+// plausible tells whether a chunk that the file can hold may begin at off.
+func (s *salvage) plausible(ctx context.Context, off int64) (bool, error) {
+	_, _, err := s.header(ctx, 0, off)
+	if err != nil && !isFormat(err) {
+		return false, err
+	}
+	return err == nil, nil
+}
+
+// A window is bytes of a file around the place that is looked at.
+type window struct {
+	f   *File
+	at  int64
+	buf []byte
+}
+
+const windowLen = 4 << 20
+
+// get gives n bytes at off, fewer where the file ends. They are valid until the
+// next call.
+func (w *window) get(ctx context.Context, off, n int64) ([]byte, error) {
+	n = min(n, w.f.size-off)
+	if off >= w.at && off+n <= w.at+int64(len(w.buf)) {
+		return w.buf[off-w.at:][:n], nil
+	}
+	size := min(max(n, windowLen), w.f.size-off)
+	if int64(cap(w.buf)) < size {
+		w.buf = make([]byte, size)
+	}
+	w.at, w.buf = off, w.buf[:size]
+	if err := w.f.r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: w.buf}}); err != nil {
+		w.buf = nil
+		return nil, wrap("chunks", off, err)
+	}
+	return w.buf[:n], nil
 }
