@@ -76,6 +76,9 @@ func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 	h.Dict = len(dict) > 0
 	off, size := h.bodyStart(len(dict)), h.BlockBytes()
 	slot := size + 4*h.streams(0)
+	if at := len(dst) + off; h.Blocks() == 1 && cap(dst)-at >= slot {
+		return e.appendOne(dst, src, dst[at:at+slot:at+slot], h, dict)
+	}
 	body, lent := places(dst, off, h.Blocks()*slot)
 	if lent {
 		defer bufpool.Put(body)
@@ -92,6 +95,22 @@ func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 		return e.appendStored(dst, src), nil
 	}
 	return h.appendChunk(dst, body[:n], lent, lens, dict), nil
+}
+
+// appendOne is appendEncoded for a single block, encoded at its place, body:
+// millions of small chunks must not cost more than their content.
+func (e *encoding) appendOne(dst, src, body []byte, h Header, dict []byte) ([]byte, error) {
+	w := getEncWorker()
+	defer w.release()
+	n, err := e.block(w, body, src, src, dict, 0)
+	if err != nil {
+		return dst, err
+	}
+	if h.bodyStart(len(dict))+n >= h.Len()+len(src) {
+		return e.appendStored(dst, src), nil
+	}
+	lens := [1]int32{int32(n)} //nolint:gosec // not above a block's limit
+	return h.appendChunk(dst, body[:n], false, lens[:], dict), nil
 }
 
 // places gives n bytes for blocks: where dst has room for them behind the off

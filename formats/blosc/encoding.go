@@ -39,7 +39,11 @@ func newEncoding(nbytes int, o *EncodeOptions) (encoding, error) {
 	case o.Level == 0:
 		e.level = 5
 	}
-	if limit := map[bool]int{false: maxNBytes1, true: maxNBytes}[e.h.Extended]; nbytes < 0 || nbytes > limit {
+	limit := maxNBytes
+	if !e.h.Extended {
+		limit = maxNBytes1
+	}
+	if nbytes < 0 || nbytes > limit {
 		return e, fail("chunk", -1, formats.ErrTooLarge, "%d bytes, a chunk has at most %d", nbytes, limit)
 	}
 	flags, err := e.codecFlags()
@@ -97,7 +101,9 @@ func (e *encoding) setFilters(filters []Filter) error {
 			}
 			s.width = int(f.Meta)
 		case NDCell:
-			s.width = e.itemSize
+			if s.width = e.itemSize; !holdsCell(e.shape, s.cell) {
+				return unsupported("chunk", "filter %s: cells of %d items along each axis, blocks of %v", s.id, s.cell, e.shape)
+			}
 		default:
 			return unsupported("chunk", "writing with filter %s", f.ID)
 		}
@@ -117,6 +123,22 @@ func (e *encoding) setFilters(filters []Filter) error {
 	return e.filters1()
 }
 
+// holdsCell says whether a block has the items of a whole cell. c-blosc2's filter
+// works on no smaller ones, forward or backward.
+func holdsCell(shape []int, edge int) bool {
+	items := 1
+	for _, n := range shape {
+		if n < 1 || n > MaxBlockSize/items {
+			return false
+		}
+		items *= n
+	}
+	for range shape {
+		items /= max(edge, 1)
+	}
+	return items > 0 && edge > 0 && len(shape) > 0
+}
+
 func (e *encoding) has(id FilterID) bool {
 	for _, s := range e.steps[:e.n] {
 		if s.id == id {
@@ -132,7 +154,11 @@ func (e *encoding) filters1() error {
 		if e.n > 1 || s.id != Shuffle && s.id != BitShuffle || s.width != e.h.TypeSize {
 			return unsupported("chunk", "filter %s in such a pipeline of Blosc1", s.id)
 		}
-		e.h.Flags |= map[FilterID]uint8{Shuffle: flagShuffle, BitShuffle: flagBitShuffle}[s.id]
+		if s.id == Shuffle {
+			e.h.Flags |= flagShuffle
+		} else {
+			e.h.Flags |= flagBitShuffle
+		}
 	}
 	return nil
 }

@@ -224,6 +224,29 @@ func TestNDCell(t *testing.T) {
 	}
 }
 
+// c-blosc2 neither makes nor reads blocks of fewer items than a cell: with one
+// of 3x6 items it takes cells of 4x4, with one of 3x5 it fails.
+func TestNDCellSmallBlocks(t *testing.T) {
+	for _, x := range []struct {
+		shape []int
+		cell  uint8
+		ok    bool
+	}{
+		{[]int{3, 6}, 4, true}, {[]int{3, 5}, 4, false}, {[]int{200}, 200, true}, {[]int{199}, 200, false}, {[]int{1, 3, 8, 8}, 4, false},
+		{[]int{4, 4}, 0, false}, {[]int{0, 4}, 1, false}, {[]int{1 << 40, 1 << 40}, 2, false}, {[]int{2, 2, 2, 2, 2, 2, 2, 2}, 255, false},
+	} {
+		n := 1
+		for _, k := range x.shape {
+			n *= min(k, 1000)
+		}
+		src := sample("few", n*4, 4, 1)
+		_, err := blosc.AppendEncoded(nil, src, blosc.EncodeOptions{TypeSize: 4, BlockSize: n * 4, Filters: []blosc.Filter{{ID: blosc.NDCell, Meta: x.cell}}, BlockShape: x.shape})
+		if (err == nil) != x.ok || err != nil && !errors.Is(err, formats.ErrUnsupported) {
+			t.Errorf("%v in cells of %d: %v", x.shape, x.cell, err)
+		}
+	}
+}
+
 // FuzzRoundTrip encodes with options and data that the fuzzer draws.
 func FuzzRoundTrip(f *testing.F) { f.Fuzz(rapid.MakeFuzz(roundTrip)) }
 
