@@ -26,9 +26,13 @@ type Rule struct {
 	Job    string `json:"job"`              // "pack"
 	Format string `json:"format,omitempty"` // container to make; empty: by content
 	Codec  string `json:"codec,omitempty"`  // of formats that compress: "zstd", "lz4-9"
-	Chunk  int64  `json:"chunk,omitempty"`  // bytes of one chunk (of a gulp: of one data object); 0: the format's default
-	Out    Out    `json:"out"`
-	Shape  string `json:"shape,omitempty"` // event shape that the local stack delivers; the cloud's wiring decides otherwise
+	// Records says how bloscpack tells records apart: "lines", "jsonl", "files",
+	// "chunks" (there are none), or how the length before each is written; empty: by
+	// content.
+	Records string `json:"records,omitempty"`
+	Chunk   int64  `json:"chunk,omitempty"` // bytes of one chunk (of a gulp: of one data object); 0: the format's default
+	Out     Out    `json:"out"`
+	Shape   string `json:"shape,omitempty"` // event shape that the local stack delivers; the cloud's wiring decides otherwise
 }
 
 // Out is where derived objects go.
@@ -39,8 +43,11 @@ type Out struct {
 
 // The values that a rule may name. They grow with the formats.
 func jobs() []string    { return []string{"pack"} }
-func outputs() []string { return []string{"", "b2nd", "gulp"} }
-func shapes() []string  { return []string{"", "s3", "sqs"} }
+func outputs() []string { return []string{"", "b2nd", "bloscpack", "gulp"} }
+func records() []string {
+	return []string{"", "lines", "jsonl", "files", "u32le", "u32be", "u64le", "u64be", "varint", "chunks"}
+}
+func shapes() []string { return []string{"", "s3", "sqs"} }
 
 // maxOutPrefix leaves most of a key's 1024 bytes to the upload's own name.
 const maxOutPrefix = 256
@@ -102,7 +109,12 @@ func (rs Rules) Validate() error {
 			bad("prefixes are UTF-8, that of outputs of at most %d bytes", maxOutPrefix)
 		}
 		if r.Codec != "" && (r.Format == "gulp" || !codecText.MatchString(r.Codec)) {
-			bad("codec %q: none is taken by gulp; by b2nd blosclz, lz4, lz4hc, zlib or zstd, and after a dash a level from 0 to 9", r.Codec)
+			bad("codec %q: none is taken by gulp; by b2nd and bloscpack blosclz, lz4, lz4hc, zlib or zstd, and after a dash a level from 0 to 9", r.Codec)
+		}
+		if !slices.Contains(records(), r.Records) {
+			bad("records %q is not one of %q", r.Records, records())
+		} else if r.Records != "" && r.Format != "bloscpack" {
+			bad("records %q: they are told apart by format bloscpack alone", r.Records)
 		}
 		if r.Chunk < 0 {
 			bad("chunk %d is negative", r.Chunk)

@@ -308,8 +308,9 @@ func TestBadArrays(t *testing.T) {
 		"no npz":              {"x.npz", "b2nd", []byte("some bytes"), formats.ErrUnsupported},
 		"bad note of a b2nd":  {"x.raw.json", "b2nd", []byte(`{"dtype":"<i4"}`), formats.ErrCorrupt},
 		"wanted b2nd":         {"x.tar", "b2nd", plainBytes(), formats.ErrUnsupported},
-		"nothing":             {"x.bin", "", []byte("some bytes"), formats.ErrUnsupported},
-		"bad note":            {"x.raw.json", "", []byte(`{"dtype":"<i4"}`), formats.ErrUnsupported},
+		"nothing":             {"x.npy", "", []byte("some bytes"), formats.ErrUnsupported},
+		"nothing of a gulp":   {"x.bin", "gulp", []byte("some bytes"), formats.ErrUnsupported},
+		"bad note of a gulp":  {"x.raw.json", "gulp", []byte(`{"dtype":"<i4"}`), formats.ErrUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -116,6 +116,7 @@ type prefix struct {
 	b       objstore.Bucket
 	about   About
 	l       Limits
+	isJunk  func(name string) bool
 	members []remote
 }
 
@@ -143,7 +144,11 @@ func Prefix(ctx context.Context, b objstore.Bucket, folder string, o Options) (S
 }
 
 func newPrefix(b objstore.Bucket, folder string, o Options) *prefix {
-	return &prefix{b: b, l: o.Limits.WithDefaults(), about: About{Format: "folder", Name: stemOf(folder)}}
+	p := &prefix{b: b, l: o.Limits.WithDefaults(), about: About{Format: "folder", Name: stemOf(folder)}, isJunk: isJunk}
+	if o.AllFiles {
+		p.isJunk = func(name string) bool { return isClutter(name) || isMarker(name) }
+	}
+	return p
 }
 
 func (p *prefix) add(folder string, info objstore.Info) error {
@@ -155,7 +160,7 @@ func (p *prefix) add(folder string, info objstore.Info) error {
 	switch {
 	case err != nil:
 		return fail("folder", fmt.Sprintf("%.200q", info.Key), -1, err)
-	case isJunk(name):
+	case p.isJunk(name):
 		return nil
 	case int64(len(p.members)) >= p.l.Entries:
 		return fail("folder", "", -1, tooLarge("more than %d files", p.l.Entries))

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"runtime"
 	"strings"
 	"time"
 
-	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
@@ -26,26 +27,46 @@ const slowest = 20 << 20
 // New is the functions.JobMaker of packing with the given options.
 func New(o Options) functions.JobMaker {
 	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
-		if r.Chunk > 0 {
+		if r.Chunk > 0 && r.Format != bloscpack.Format {
 			return nil, fmt.Errorf("chunk %d: a worker writes one pair for each upload; farread pack writes datasets: %w", r.Chunk, errRule)
 		}
 		enc, err := ParseCodec(r.Codec)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", err, errRule)
 		}
-		return &Job{Out: out, Prefix: r.Out.Prefix, Format: r.Format, Encode: enc, Options: o}, nil
+		by, err := ParseRecords(r.Records)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", err, errRule)
+		case by != ByContent && r.Format != bloscpack.Format:
+			return nil, fmt.Errorf("records %s: of bloscpack only: %w", by, errRule)
+		case r.Chunk > maxRuleChunk:
+			return nil, fmt.Errorf("chunk %d, over %d: %w", r.Chunk, maxRuleChunk, errRule)
+		}
+		j := &Job{Out: out, Prefix: r.Out.Prefix, Format: r.Format, Encode: enc, Options: o, Records: by}
+		j.Items = ItemWrite{Chunk: r.Chunk, Parallel: runtime.GOMAXPROCS(0)}
+		if r.Codec != "" {
+			j.Items.Encode = &enc
+		}
+		return j, nil
 	}
 }
+
+// maxRuleChunk is the largest chunk that a worker holds more than once.
+const maxRuleChunk = 32 << 20
 
 var errRule = errors.New("rule without effect")
 
 // A Job packs uploads under Prefix of Out: images into gulp pairs, arrays into
-// b2nd. It implements functions.Job and is safe for concurrent use.
+// b2nd, text, other files and all else into Bloscpack. It implements functions.Job
+// and is safe for concurrent use.
 type Job struct {
 	Out     objstore.Bucket
 	Prefix  string
-	Format  string              // what to make of uploads: "gulp", "b2nd"; "": by content
+	Format  string              // what to make of uploads: "gulp", "b2nd", "bloscpack"; "": by content
 	Encode  blosc.EncodeOptions // of arrays; see DefaultEncode
+	Records Records             // of "bloscpack": how records are told apart
+	Items   ItemWrite           // how Bloscpack is written; the seal is the job's
 	Options Options
 }
 
@@ -53,11 +74,12 @@ type Job struct {
 // "_SUCCESS" or "manifest.json" packs its folder. A JPEG or a labels file by
 // itself is functions.ErrSkip: it waits for its folder's marker. A .npy gets
 // ".b2nd", a .npz an object for each member, "x.npz/name.b2nd", and raw data with
-// a note beside them (npy.Note) are an array, too. It writes nothing and returns
-// nothing when this version, or a newer one, is packed.
+// a note beside them (npy.Note) are an array, too. Lines of text, the files of an
+// archive whose first one is no JPEG, and all other bytes get ".blp". It writes
+// nothing and returns nothing when this version, or a newer one, is packed.
 func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
 	folder, _, closing := functions.Closing(u.Key)
-	if isLabels(u.Key) {
+	if isLabels(u.Key) && !j.forced() {
 		return nil, fmt.Errorf("labels wait for the marker of their folder: %w", functions.ErrSkip)
 	}
 	obj, err := open(ctx, src, u)
@@ -72,7 +94,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 		u.ETag, u.VersionID = info.ETag, info.VersionID
 	}
 	u.Size = info.Size
-	if !closing {
+	if !closing && !j.forced() && (obj.Size() > 0 || !j.takesEmpty(u.Key)) {
 		k, err := kindOf(ctx, obj)
 		if err != nil {
 			return nil, err
@@ -81,12 +103,18 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 			return infos, err
 		}
 	}
-	if j.Format != "" && j.Format != gulp.Format {
-		return nil, fail("upload", u.Key, -1, unsupported("no array, and the rule makes %s", j.Format))
-	}
-	first, err := j.source(ctx, src, obj)
-	if err != nil {
+	it, first, err := j.items(ctx, src, obj, closing)
+	switch {
+	case err != nil:
 		return nil, err
+	case it != nil:
+		return j.publishItems(ctx, src, u, it)
+	case j.Format != "" && j.Format != gulp.Format:
+		return nil, fail("upload", u.Key, -1, unsupported("no array, and the rule makes %s", j.Format))
+	case first == nil:
+		if first, err = j.source(ctx, src, obj); err != nil {
+			return nil, err
+		}
 	}
 	if err := fits(ctx, first.About().Size); err != nil {
 		return nil, err
@@ -142,6 +170,8 @@ func (j *Job) source(ctx context.Context, src objstore.Bucket, obj *objstore.Obj
 func (j *Job) folder(ctx context.Context, src objstore.Bucket, marker *objstore.Object, folder string, list bool) (Source, error) {
 	var s Source
 	var err error
+	o := j.Options
+	o.AllFiles = o.AllFiles || j.forced()
 	if list {
 		l := j.Options.Limits.WithDefaults()
 		if marker.Size() > l.Text {
@@ -151,9 +181,9 @@ func (j *Job) folder(ctx context.Context, src objstore.Bucket, marker *objstore.
 		if err := readFull(ctx, marker, text, 0); err != nil {
 			return nil, err
 		}
-		s, err = manifest(ctx, src, folder, text, j.Options)
+		s, err = manifest(ctx, src, folder, text, o)
 	} else {
-		s, err = Prefix(ctx, src, folder, j.Options)
+		s, err = Prefix(ctx, src, folder, o)
 	}
 	if err != nil {
 		return nil, err
@@ -209,10 +239,6 @@ func Command(r functions.Rule, u functions.Upload) string {
 		from = folder
 	}
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-	suffix := gulp.DataSuffix
-	if ext := path.Ext(u.Key); r.Format == b2nd.Format || ext == npySuffix || ext == npzSuffix {
-		suffix = ArraySuffix
-	}
 	return "farread pack " + quote("s3://"+u.Bucket+"/"+from) + " " +
-		quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, suffix))
+		quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, commandSuffix(r, u))) + commandFlags(r)
 }

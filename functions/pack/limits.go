@@ -20,15 +20,21 @@ type Limits struct {
 	Text    int64 // bytes of one labels file or manifest
 	Name    int   // bytes of a member's path
 	Depth   int   // folders in it
+	Item    int64 // bytes of one item: it is held in memory, twice or three times
+	Items   int64 // lines or records; their table is written at once
+	Meta    int64 // bytes of names and sizes of files, as JSON
 }
 
 // DefaultLimits says what is enough for any honest upload. A million entries keep the index and the names under 100 MiB;
 // 1 TiB is far above what one invocation or one afternoon can pack; JPEGs and
 // archives' headers compress by less than 30, deflate's most is 1032, so 200
 // lets every honest archive pass; 64 MiB holds any camera's image; key and
-// depth limits are those of S3 and well above those of file systems.
+// depth limits are those of S3 and well above those of file systems. Items of 32
+// MiB, and a table of 16 million of them in 128 MiB, fit a worker; 64 MiB of
+// metadata is what readers of Bloscpack take.
 func DefaultLimits() Limits {
-	return Limits{Entries: 1 << 20, Bytes: 1 << 40, Ratio: 200, Frame: 64 << 20, Text: 16 << 20, Name: 1024, Depth: 32}
+	return Limits{Entries: 1 << 20, Bytes: 1 << 40, Ratio: 200, Frame: 64 << 20, Text: 16 << 20, Name: 1024, Depth: 32,
+		Item: 32 << 20, Items: 1 << 24, Meta: 64 << 20}
 }
 
 // ratioSlack is how much a stream may unpack to before its ratio counts: small
@@ -48,6 +54,9 @@ func (l Limits) WithDefaults() Limits {
 	fill(&l.Ratio, d.Ratio)
 	fill(&l.Frame, d.Frame)
 	fill(&l.Text, d.Text)
+	fill(&l.Item, d.Item)
+	fill(&l.Items, d.Items)
+	fill(&l.Meta, d.Meta)
 	if l.Name == 0 {
 		l.Name = d.Name
 	}

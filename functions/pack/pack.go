@@ -1,6 +1,7 @@
 // Package pack makes gulp chunks of uploads: archives of JPEGs (tar, tar.gz,
 // tar.zst, zip), folders of a bucket closed by a marker, and local folders. The
-// images pass through untouched; only their markers are checked.
+// images pass through untouched; only their markers are checked. [Arrays] become
+// b2nd frames, and [Items], the records, files or bytes of all else, Bloscpack.
 //
 // A [Source] yields the files of an upload one at a time, and [Stream] writes
 // them. Both sides work with bounded memory and no scratch disk, whatever the
@@ -67,6 +68,9 @@ type Options struct {
 	Limits   Limits
 	Gulp     gulp.WriterOptions
 	Progress func(Progress) // called after each file, from the goroutine that packs
+	// AllFiles: what means something to a folder of images only (.gitignore, the
+	// markers of folders in it) is a file of Prefix like any other.
+	AllFiles bool
 }
 
 // Progress is how far a job is.

@@ -439,7 +439,7 @@ func TestRefused(t *testing.T) {
 		"empty.tar":       {tarOf(t, nil), pack.Options{}, formats.ErrUnsupported},
 		"empty.zip":       {zipOf(t, zip.Store, nil), pack.Options{}, formats.ErrUnsupported},
 		"no-bytes.tar":    {nil, pack.Options{}, formats.ErrCorrupt},
-		"junk.bin":        {bytes.Repeat([]byte("junk"), 999), pack.Options{}, formats.ErrUnsupported},
+		"junk.gz":         {bytes.Repeat([]byte("junk"), 999), pack.Options{}, formats.ErrUnsupported},
 		"not-a.tar.gz":    {gz(t, bytes.Repeat([]byte("junk"), 999)), pack.Options{}, formats.ErrCorrupt},
 		"encrypted.zip":   {flip(z, "PK\x01\x02", 8, 1|8), pack.Options{}, formats.ErrUnsupported},
 		"disks.zip":       {flip(z, "PK\x05\x06", 4, 1), pack.Options{}, formats.ErrUnsupported},

@@ -33,7 +33,16 @@ type tarball struct {
 func (t *tarball) About() About { return t.about }
 
 func (t *tarball) Each(ctx context.Context, f func(File, io.Reader) error) error {
-	body := t.obj.NewReader(ctx, objstore.ReadOptions{})
+	return t.read(ctx, objstore.ReadOptions{}, f)
+}
+
+// peek is Each for who wants the first files only.
+func (t *tarball) peek(ctx context.Context, f func(File, io.Reader) error) error {
+	return t.read(ctx, peekOptions(t.obj), f)
+}
+
+func (t *tarball) read(ctx context.Context, o objstore.ReadOptions, f func(File, io.Reader) error) error {
+	body := t.obj.NewReader(ctx, o)
 	defer body.Close()
 	in := &tap{r: body}
 	plain, closer, err := t.unpacked(in)

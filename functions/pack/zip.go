@@ -273,6 +273,11 @@ func (z *zipped) Each(ctx context.Context, f func(File, io.Reader) error) error 
 	return z.some(ctx, 0, len(z.members), zipPart, f)
 }
 
+// peek is Each for who wants the first bytes of the first files only.
+func (z *zipped) peek(ctx context.Context, f func(File, io.Reader) error) error {
+	return z.some(ctx, 0, len(z.members), zipPeek, f)
+}
+
 // some reads the files from one to before another, through requests of part bytes.
 func (z *zipped) some(ctx context.Context, from, to int, part int64, f func(File, io.Reader) error) error {
 	w := &window{ctx: ctx, obj: z.obj, end: z.dir, part: part}

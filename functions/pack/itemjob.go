@@ -1,0 +1,146 @@
+package pack
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+)
+
+// itemLayout changes when the same upload would give another Bloscpack file.
+const itemLayout = "blp-1"
+
+// forced: the rule makes Bloscpack of everything.
+func (j *Job) forced() bool { return j.Format == bloscpack.Format }
+
+// takesEmpty: an upload without bytes is one without records.
+func (j *Job) takesEmpty(key string) bool {
+	return j.forced() || j.Format == "" && textName(key) != ByContent
+}
+
+// items says what an upload becomes in a Bloscpack file; nil where it is to be
+// packed as images, which first then holds if it was opened already. Under a rule
+// for files, those that lie by themselves wait for the marker of their folder;
+// under other rules for Bloscpack a marker has nothing to close.
+func (j *Job) items(ctx context.Context, src objstore.Bucket, obj *objstore.Object, closing bool) (it *Items, first Source, err error) {
+	switch {
+	case j.Format != "" && !j.forced(), closing && !j.forced():
+		return nil, nil, nil
+	case closing && j.Records != Files:
+		return nil, nil, fmt.Errorf("a marker, and the rule packs no folders: %w", functions.ErrSkip)
+	case closing:
+		s, err := j.source(ctx, src, obj)
+		if err != nil {
+			return nil, nil, err
+		}
+		all := ItemsOf(s, j.Options.Limits)
+		return &all, nil, nil
+	}
+	head, err := headOf(ctx, obj, sniff)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch k := detect(head, obj.Info().Key); {
+	case k == kindJPEG && !j.forced():
+		return nil, nil, nil // it waits
+	case j.Records == Files && (k == kindNone || k == kindJPEG || k == kindNPY):
+		return nil, nil, fmt.Errorf("a file waits for the marker of its folder: %w", functions.ErrSkip)
+	}
+	found, err := FindItems(ctx, obj, ItemOptions{Limits: j.Options.Limits, Records: j.Records})
+	if err != nil || found.By != Files || j.forced() {
+		return &found, nil, err
+	}
+	images, err := ofImages(ctx, found.src)
+	if err != nil || images {
+		return nil, found.src, err
+	}
+	return &found, nil, nil
+}
+
+// publishItems makes one object of the items of u.
+func (j *Job) publishItems(ctx context.Context, src objstore.Bucket, u functions.Upload, it *Items) ([]objstore.Info, error) {
+	if err := fits(ctx, max(it.Size, u.Size)); err != nil {
+		return nil, err
+	}
+	s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, bloscpack.Suffix), Layout: j.itemLayout(it)}
+	_, _, closing := functions.Closing(u.Key)
+	return s.Publish(ctx, src, u, func(ctx context.Context, u functions.Upload, w objstore.Writer, seal []byte) error {
+		now := *it
+		if closing { // the folder is listed again: what lies there now counts
+			again, err := j.again(ctx, src, u)
+			if err != nil {
+				return err
+			}
+			if now = ItemsOf(again, j.Options.Limits); j.itemLayout(&now) != s.Layout {
+				return fmt.Errorf("objects of %s changed while they were packed: %w", u.Key, objstore.ErrUnavailable)
+			}
+		}
+		o := j.Items
+		o.Seal, o.MaxAppend = seal, bloscpack.NoAppend
+		_, err := now.Write(ctx, w, o)
+		return err
+	})
+}
+
+// itemLayout is what besides the upload's bytes decides the file.
+func (j *Job) itemLayout(it *Items) string {
+	text := itemLayout + " " + it.By.String()
+	if it.src != nil && it.src.About().Layout != "" {
+		text += " " + it.src.About().Layout
+	}
+	if e := j.Items.Encode; e != nil {
+		text += fmt.Sprintf(" %s-%d", e.Codec, e.Level)
+		for _, f := range e.Filters {
+			text += fmt.Sprintf("-%d", f.ID)
+		}
+	}
+	if it.By == Chunks || it.By == array {
+		text += fmt.Sprintf(" %d-%d", it.chunkSize(j.Items.Chunk), j.Items.TypeSize)
+	}
+	switch {
+	case j.Items.NoChecksum:
+		text += " " + bloscpack.None.String()
+	case j.Items.Checksum != bloscpack.None && j.Items.Checksum != bloscpack.Adler32:
+		text += " " + j.Items.Checksum.String()
+	}
+	return text
+}
+
+// commandSuffix is that of what a rule makes of an upload, as far as its name
+// tells.
+func commandSuffix(r functions.Rule, u functions.Upload) string {
+	_, _, closing := functions.Closing(u.Key)
+	ext := strings.ToLower(path.Ext(u.Key))
+	switch {
+	case r.Format == bloscpack.Format:
+		return bloscpack.Suffix
+	case r.Format == b2nd.Format:
+		return ArraySuffix
+	case r.Format == gulp.Format, closing, stemOf(u.Key) != path.Base(u.Key), ext == ".jpg", ext == ".jpeg":
+		return gulp.DataSuffix
+	case ext == npySuffix, ext == npzSuffix:
+		return ArraySuffix
+	}
+	return bloscpack.Suffix
+}
+
+// commandFlags are those without which the command would make another file.
+func commandFlags(r functions.Rule) string {
+	text := ""
+	if r.Records != "" {
+		text += " --records " + r.Records
+	}
+	if r.Chunk > 0 {
+		text += fmt.Sprintf(" --chunk %d", r.Chunk)
+	}
+	if r.Codec != "" {
+		text += " --codec " + r.Codec
+	}
+	return text
+}

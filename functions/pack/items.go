@@ -1,0 +1,338 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/objstore"
+)
+
+// Items is an upload as a Bloscpack file holds it: records, files, or pieces of
+// one size.
+type Items struct {
+	By   Records // how they are told apart
+	Size int64   // bytes to be read, for progress; -1: unknown
+
+	limits Limits
+	obj    *objstore.Object
+	packed kind // what obj has to be unpacked from: gzip, zstd, or nothing
+	src    Source
+	// Of a .npy: the items begin at base.
+	header npy.Header
+	base   int64
+}
+
+// ItemOptions tune FindItems. The zero value goes by content.
+type ItemOptions struct {
+	Limits  Limits
+	Records Records
+}
+
+// FindItems says what an object becomes in a Bloscpack file. Unless o.Records says
+// it, that goes by content, then by name: an archive's files; a .npy as the
+// bloscpack tool stores arrays; the lines of text; else chunks. Lines and records
+// in a .gz or .zst are unpacked. It costs the request that opened the object,
+// those of a zip's directory, and one for tags where the bucket keeps any.
+// What is named like an archive or an array and is none is
+// formats.ErrUnsupported, unless o.Records says how to read it.
+func FindItems(ctx context.Context, obj *objstore.Object, o ItemOptions) (Items, error) {
+	it := Items{By: o.Records, Size: obj.Size(), limits: o.Limits.WithDefaults(), obj: obj}
+	head, err := headOf(ctx, obj, sniff)
+	if err != nil {
+		return it, err
+	}
+	k := detect(head, obj.Info().Key)
+	if it.By == ByContent {
+		it.By, it.packed, err = recordsOf(ctx, obj, k, it.limits)
+	} else {
+		it.packed = wrapping(obj.Info().Key, it.By, k)
+	}
+	switch {
+	case err != nil:
+		return it, err
+	case it.By == Files:
+		it.src, err = Archive(ctx, obj, it.archiveOptions())
+		return it, err
+	case it.By == array:
+		return it, it.npy(ctx)
+	}
+	return it, nil
+}
+
+// ItemsOf are the files of a source.
+func ItemsOf(src Source, l Limits) Items {
+	return Items{By: Files, Size: src.About().Size, limits: l.WithDefaults(), src: src}
+}
+
+// archiveOptions: what is held in memory is an item.
+func (s *Items) archiveOptions() Options {
+	l := s.limits
+	l.Frame, l.Text = l.Item, l.Item
+	return Options{Limits: l}
+}
+
+// headOf reads the first bytes, n at most, which Open has kept.
+func headOf(ctx context.Context, obj *objstore.Object, n int64) ([]byte, error) {
+	head := make([]byte, min(n, obj.Size()))
+	return head, readFull(ctx, obj, head, 0)
+}
+
+// wrapping is the compression that is taken off an object whose records are told
+// apart in a way that was named.
+func wrapping(key string, by Records, k kind) kind {
+	if k != kindGzip && k != kindZstd {
+		return kindNone
+	}
+	text := by == Lines || by == JSONL
+	if text || by.prefixed() && slices.Contains(wrapSuffixes(), path.Ext(strings.ToLower(key))) {
+		return k
+	}
+	return kindNone
+}
+
+func wrapSuffixes() []string { return []string{".gz", ".zst", ".zstd"} }
+
+// textName is how the records of a file are told apart that is called so, ByContent
+// where its name does not say.
+func textName(key string) Records {
+	switch path.Ext(strings.ToLower(key)) {
+	case ".jsonl", ".ndjson":
+		return JSONL
+	case ".txt", ".log", ".csv", ".tsv":
+		return Lines
+	}
+	return ByContent
+}
+
+// promises: the name is that of an archive or an array. What is called so and is
+// none was meant to be one.
+func promises(key string) bool {
+	name := strings.ToLower(key)
+	return slices.ContainsFunc(append(archiveSuffixes(), append(wrapSuffixes(), npySuffix, npzSuffix)...),
+		func(s string) bool { return strings.HasSuffix(name, s) })
+}
+
+// noText are suffixes of what is not read by lines, even where it looks like text
+// at first: documents that are one piece, and whatever programs keep in bytes.
+func noText() []string {
+	return []string{
+		".json", ".geojson", ".ipynb", ".svg", ".pdf", ".ps", ".eps", ".rtf",
+		".bin", ".raw", ".dat", ".data", ".img", ".iso", ".hex", ".pkl", ".pt", ".onnx", ".mat", ".rds", ".sqlite", ".db",
+		".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".pgm", ".ppm", ".heic", ".wav", ".flac", ".mp3", ".mp4", ".mov", ".avi", ".mkv",
+		".parquet", ".arrow", ".feather", ".avro", ".orc", ".h5", ".hdf5", ".nc", ".grib", ".grib2", ".fits", ".las", ".laz",
+		".b2nd", ".b2frame", ".blp", ".gulp", ".gmeta", ".zoom", ".exe", ".so", ".dll", ".class", ".wasm", ".bz2", ".xz", ".lz4", ".7z", ".rar",
+	}
+}
+
+// textSniff is how much of an upload tells whether it is text.
+const textSniff = 4 << 10
+
+// isText: UTF-8 without NUL, as far as p goes; the last rune may be cut.
+func isText(p []byte, cut bool) bool {
+	if len(p) == 0 || bytes.IndexByte(p, 0) >= 0 {
+		return false
+	}
+	for i := 0; cut && i < utf8.UTFMax-1 && i < len(p); i++ {
+		if c := p[len(p)-1-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(p[len(p)-1-i:]) {
+				p = p[:len(p)-1-i]
+			}
+			break
+		}
+	}
+	return utf8.Valid(p)
+}
+
+// recordsOf says by content and then by name how an object of kind k is cut, and
+// what it has to be unpacked from first.
+func recordsOf(ctx context.Context, obj *objstore.Object, k kind, l Limits) (by Records, packed kind, err error) {
+	key := obj.Info().Key
+	switch k {
+	case kindTar, kindZip:
+		return Files, kindNone, nil
+	case kindGzip, kindZstd:
+		return wrapped(ctx, obj, k, l)
+	case kindNPY:
+		return array, kindNone, nil
+	case kindJPEG:
+		return Chunks, kindNone, nil
+	case kindNone:
+	}
+	if promises(key) {
+		return ByContent, kindNone, fail("upload", key, 0, unsupported("neither an archive nor an array, though it is called so"))
+	}
+	if by = textName(key); by != ByContent {
+		return by, kindNone, nil
+	}
+	if slices.Contains(noText(), path.Ext(strings.ToLower(key))) {
+		return Chunks, kindNone, nil
+	}
+	head, err := headOf(ctx, obj, textSniff)
+	if err == nil && isText(head, obj.Size() > textSniff) {
+		return Lines, kindNone, nil
+	}
+	return Chunks, kindNone, err
+}
+
+// wrapped is recordsOf for what is compressed as a whole: a tar, text, or else.
+func wrapped(ctx context.Context, obj *objstore.Object, k kind, l Limits) (Records, kind, error) {
+	key := strings.ToLower(obj.Info().Key)
+	if stemOf(key) != path.Base(key) { // called a tar
+		return Files, kindNone, nil
+	}
+	inner, err := innerHead(ctx, obj, k, l)
+	if err != nil && !isFormat(err) {
+		return ByContent, kindNone, err
+	}
+	stem := key
+	if ext := path.Ext(key); slices.Contains(wrapSuffixes(), ext) {
+		stem = strings.TrimSuffix(key, ext)
+	}
+	switch by := textName(stem); {
+	case isTar(inner):
+		return Files, kindNone, nil
+	case by != ByContent:
+		return by, k, nil
+	case promises(key):
+		return Files, kindNone, nil // it says what is wrong with it
+	}
+	return Chunks, kindNone, nil
+}
+
+// innerHead is what a tar's first header would be. From small objects it costs no
+// request.
+func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]byte, error) {
+	body := obj.NewReader(ctx, peekOptions(obj))
+	defer body.Close()
+	in := &tap{r: body}
+	plain, closer, err := (&tarball{obj: obj, kind: k, l: l}).unpacked(in)
+	if err != nil {
+		return nil, in.blame(err)
+	}
+	defer closer()
+	head := make([]byte, sniff)
+	n, err := io.ReadFull(plain, head)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return head[:n], in.blame(err)
+}
+
+// peekOptions read a beginning: of what Open has kept, and little more.
+func peekOptions(obj *objstore.Object) objstore.ReadOptions {
+	return objstore.ReadOptions{Part: min(zipPeek, max(obj.Size(), 1)), Ahead: 1}
+}
+
+// ofImages says whether a source is one of JPEGs: its first file is one that is
+// neither left about nor a labels file. So is one without any such file, of which
+// the packing of images says what it lacks.
+func ofImages(ctx context.Context, src Source) (bool, error) {
+	is := true
+	look := func(e File, r io.Reader) error {
+		if isJunk(e.Name) || isLabels(e.Name) {
+			return nil
+		}
+		var head [3]byte
+		n, err := io.ReadFull(r, head[:])
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		is = isJPEG(head[:n])
+		return errEnough
+	}
+	var err error
+	switch s := src.(type) {
+	case *zipped:
+		err = s.peek(ctx, look)
+	case *tarball:
+		err = s.peek(ctx, look)
+	default:
+		err = src.Each(ctx, look)
+	}
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return is, err
+}
+
+// npy reads the header of a .npy, and checks that the items are there.
+func (s *Items) npy(ctx context.Context) error {
+	a, err := npyArray(ctx, s.obj)
+	if err != nil {
+		return err
+	}
+	s.header, s.base, s.Size = a.header, a.base, a.NBytes
+	s.header.DType = a.source
+	return nil
+}
+
+// open is the stream that records are cut from, and how long it is if that is
+// known. blame puts its errors down to the upload or to the store.
+func (s *Items) open(ctx context.Context, progress func(int)) (r io.Reader, size int64, done func(), err error) {
+	body := s.obj.NewReader(ctx, objstore.ReadOptions{Off: s.base, Len: max(s.Size, 0)})
+	if s.Size == 0 {
+		_ = body.Close()
+		return bytes.NewReader(nil), 0, func() {}, nil
+	}
+	in := &tap{r: body, on: progress}
+	plain, closer, err := (&tarball{obj: s.obj, kind: s.packed, l: s.limits}).unpacked(in)
+	if err != nil {
+		_ = body.Close()
+		return nil, 0, nil, s.fail(in.n, in.blame(err))
+	}
+	size = s.Size
+	if s.packed != kindNone {
+		size = -1
+	}
+	blame := func(err error) error { return s.fail(in.n, in.blame(err)) }
+	return member{plain, blame}, size, func() { closer(); _ = body.Close() }, nil
+}
+
+func (s *Items) fail(off int64, err error) error {
+	if !isFormat(err) {
+		return err
+	}
+	return fail(s.packed.String(), s.obj.Info().Key, off, err)
+}
+
+// chunkSize is that of pieces of one size: of whole items where there are any.
+func (s *Items) chunkSize(want int64) int64 {
+	if want == 0 {
+		want = DefaultItemChunk
+	}
+	if s.By != array {
+		return want
+	}
+	item := int64(max(s.header.DType.ItemSize(), 1))
+	return max(want/item, 1) * item
+}
+
+// DefaultItemChunk is how much a chunk holds where there are no records: what the
+// bloscpack tool takes.
+const DefaultItemChunk = 1 << 20
+
+// maxItemChunk is what the format has room for, less what Blosc adds.
+const maxItemChunk = math.MaxInt32 - 16
+
+// ParseChecksum reads the checksum that a flag names; "" is adler32, as the
+// bloscpack tool does.
+func ParseChecksum(text string) (bloscpack.Checksum, error) {
+	if text == "" {
+		return bloscpack.Adler32, nil
+	}
+	c, err := bloscpack.ParseChecksum(text)
+	if err != nil {
+		return c, fmt.Errorf("checksum: %w", err)
+	}
+	return c, nil
+}

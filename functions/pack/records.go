@@ -1,0 +1,242 @@
+package pack
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Records says how the records of an upload are told apart.
+type Records string
+
+// The ways of Records.
+const (
+	ByContent Records = ""       // whichever of the others fits; never a length before each record
+	Lines     Records = "lines"  // a line is a record
+	JSONL     Records = "jsonl"  // the same, and each is said to be JSON
+	Files     Records = "files"  // a file of an archive, or of a folder, is a record
+	U32LE     Records = "u32le"  // before each record its length, 4 bytes
+	U32BE     Records = "u32be"  // 4 bytes, the highest first
+	U64LE     Records = "u64le"  // 8 bytes
+	U64BE     Records = "u64be"  // 8 bytes, the highest first
+	Varint    Records = "varint" // 7 bits a byte, the lowest first, as protobuf's delimited messages have it
+	Chunks    Records = "chunks" // there are none: pieces of one size
+)
+
+// array is the way of a .npy under a rule for Bloscpack: chunks of items with the
+// metadata that the bloscpack tool gives arrays.
+const array Records = "numpy"
+
+// AllRecords lists the ways that a rule or a flag may name.
+func AllRecords() []Records {
+	return []Records{Lines, JSONL, Files, U32LE, U32BE, U64LE, U64BE, Varint, Chunks}
+}
+
+// ParseRecords reads the way that a rule or a flag names; "" is ByContent.
+func ParseRecords(text string) (Records, error) {
+	if r := Records(text); r == ByContent || slices.Contains(AllRecords(), r) {
+		return r, nil
+	}
+	return ByContent, fmt.Errorf("records %q are not one of %v", text, AllRecords())
+}
+
+func (r Records) String() string {
+	if r == ByContent {
+		return "items"
+	}
+	return string(r)
+}
+
+// prefixed: each record follows its length.
+func (r Records) prefixed() bool { return r.width() > 0 || r == Varint }
+
+// width is how many bytes a length takes; 0 where it varies, or there is none.
+func (r Records) width() int {
+	switch r {
+	case U32LE, U32BE:
+		return 4
+	case U64LE, U64BE:
+		return 8
+	case ByContent, Lines, JSONL, Files, Varint, Chunks, array:
+	}
+	return 0
+}
+
+// AppendPrefix appends the length that stands before a record of n bytes. For
+// ways without one it appends nothing.
+func (r Records) AppendPrefix(dst []byte, n int) []byte {
+	switch r {
+	case U32LE:
+		return binary.LittleEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // items are shorter than 2 GiB
+	case U32BE:
+		return binary.BigEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // items are shorter than 2 GiB
+	case U64LE:
+		return binary.LittleEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // not negative
+	case U64BE:
+		return binary.BigEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // not negative
+	case Varint:
+		return binary.AppendUvarint(dst, uint64(n)) //nolint:gosec // not negative
+	case ByContent, Lines, JSONL, Files, Chunks, array:
+	}
+	return dst
+}
+
+// recordBuffer is what shorter records are handed on from without a copy.
+const recordBuffer = 256 << 10
+
+// A recorder cuts a stream by the lengths in it.
+type recorder struct {
+	*cutter
+
+	r    *bufio.Reader
+	at   int64  // how far r was read
+	left int64  // what r still holds; -1: unknown
+	buf  []byte // a record that is larger than r's buffer
+}
+
+// records cuts r, of size bytes (-1: unknown), by the length before each record.
+// Errors name the record, counted from 0 as items are, and where its length lies.
+func (c *cutter) records(r io.Reader, size int64) error {
+	x := recorder{cutter: c, r: bufio.NewReaderSize(r, recordBuffer), left: size}
+	for {
+		start := x.at
+		err := x.next()
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		if err != nil {
+			if isFormat(err) {
+				err = fail(c.by.String(), fmt.Sprintf("record %d", c.n), start, err)
+			}
+			return err
+		}
+	}
+}
+
+// next hands on a record; errEnough at the end.
+func (x *recorder) next() error {
+	n, err := x.length()
+	switch {
+	case err != nil:
+		return err
+	case x.left >= 0 && n > uint64(x.left):
+		return corrupt("length %d, and %d bytes are left", n, x.left)
+	case n > uint64(x.limit): //nolint:gosec // not negative
+		return tooLarge("length %d, over %d", n, x.limit)
+	}
+	k := int(n) //nolint:gosec // below the limit
+	if k <= recordBuffer {
+		p, err := x.r.Peek(k)
+		if err != nil {
+			return x.short(err, len(p), k)
+		}
+		if err := x.item(p); err != nil {
+			return err
+		}
+		_, _ = x.r.Discard(k) // was there
+	} else if err := x.long(k); err != nil {
+		return err
+	}
+	x.pass(k)
+	return nil
+}
+
+// long hands on a record that is larger than the buffer. Without knowing that so
+// many bytes follow it takes memory for no more than twice what came.
+func (x *recorder) long(k int) error {
+	have := 0
+	for have < k {
+		if len(x.buf) < k && have == len(x.buf) {
+			n := k
+			if x.left < 0 {
+				n = min(k, max(2*have, 4*recordBuffer))
+			}
+			more := make([]byte, n)
+			copy(more, x.buf[:have])
+			x.buf = more
+		}
+		n, err := io.ReadFull(x.r, x.buf[have:min(k, len(x.buf))])
+		if have += n; err != nil {
+			return x.short(err, have, k)
+		}
+	}
+	return x.item(x.buf[:k])
+}
+
+func (x *recorder) pass(n int) {
+	x.at += int64(n)
+	if x.left >= 0 {
+		x.left -= int64(n)
+	}
+}
+
+// short is the error of a stream that ended after have bytes of a record of k.
+func (x *recorder) short(err error, have, k int) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return corrupt("length %d, and %d bytes are left", k, have)
+	}
+	return err
+}
+
+// length reads the length of the next record; errEnough at the end.
+func (x *recorder) length() (uint64, error) {
+	if x.by == Varint {
+		return x.varint()
+	}
+	w := x.by.width()
+	p, err := x.r.Peek(w)
+	switch {
+	case errors.Is(err, io.EOF) && len(p) == 0:
+		return 0, errEnough
+	case errors.Is(err, io.EOF):
+		return 0, corrupt("truncated: %d of the %d bytes of a length", len(p), w)
+	case err != nil:
+		return 0, err
+	}
+	var n uint64
+	switch x.by {
+	case U32LE:
+		n = uint64(binary.LittleEndian.Uint32(p))
+	case U32BE:
+		n = uint64(binary.BigEndian.Uint32(p))
+	case U64LE:
+		n = binary.LittleEndian.Uint64(p)
+	default:
+		n = binary.BigEndian.Uint64(p)
+	}
+	_, _ = x.r.Discard(w) // was there
+	x.pass(w)
+	return n, nil
+}
+
+// varint reads a length of 7 bits a byte. One that is longer than need be could
+// not be given back as it was, and is refused.
+func (x *recorder) varint() (uint64, error) {
+	var n uint64
+	for i := range binary.MaxVarintLen64 {
+		b, err := x.r.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF) && i == 0:
+			return 0, errEnough
+		case errors.Is(err, io.EOF):
+			return 0, corrupt("truncated: a length without its end")
+		case err != nil:
+			return 0, err
+		}
+		x.pass(1)
+		if i == binary.MaxVarintLen64-1 && b > 1 {
+			break
+		}
+		n |= uint64(b&0x7F) << (7 * i)
+		if b < 0x80 {
+			if b == 0 && i > 0 {
+				return 0, unsupported("a length of %d bytes where fewer would do", i+1)
+			}
+			return n, nil
+		}
+	}
+	return 0, corrupt("a length over 64 bits")
+}
