@@ -50,3 +50,25 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 }
+
+// TestAllocsEncode: a chunk of one block, encoded where dst has room, allocates
+// nothing, whatever it becomes.
+func TestAllocsEncode(t *testing.T) {
+	for name, src := range map[string][]byte{
+		"short": sample("text", 60, 1, 1), "text": sample("text", 248, 1, 1), "sine": sample("sine", 4000, 4, 1), "noise": sample("random", 248, 1, 1),
+	} {
+		for _, c := range []blosc.Codec{blosc.BloscLZ, blosc.LZ4, blosc.LZ4HC, blosc.Zlib, blosc.Zstd} {
+			for _, o := range []blosc.EncodeOptions{{Codec: c, Blosc1: true}, {Codec: c, TypeSize: 4, Blosc1: true}, {Codec: c, TypeSize: 4}, {Codec: c, Level: blosc.LevelStore}} {
+				dst := make([]byte, 0, 2*len(src)+512)
+				n := testing.AllocsPerRun(50, func() {
+					if _, err := blosc.AppendEncoded(dst, src, o); err != nil {
+						t.Fatal(err)
+					}
+				})
+				if n >= 1 {
+					t.Errorf("%s, %s, %+v: %.1f allocations", name, c, o, n)
+				}
+			}
+		}
+	}
+}

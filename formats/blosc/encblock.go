@@ -76,9 +76,6 @@ func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 	h.Dict = len(dict) > 0
 	off, size := h.bodyStart(len(dict)), h.BlockBytes()
 	slot := size + 4*h.streams(0)
-	if at := len(dst) + off; h.Blocks() == 1 && cap(dst)-at >= slot {
-		return e.appendOne(dst, src, dst[at:at+slot:at+slot], h, dict)
-	}
 	body, lent := places(dst, off, h.Blocks()*slot)
 	if lent {
 		defer bufpool.Put(body)
@@ -97,20 +94,30 @@ func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 	return h.appendChunk(dst, body[:n], lent, lens, dict), nil
 }
 
-// appendOne is appendEncoded for a single block, encoded at its place, body:
-// millions of small chunks must not cost more than their content.
-func (e *encoding) appendOne(dst, src, body []byte, h Header, dict []byte) ([]byte, error) {
+// room is the place for a first block in dst, nil where that is too short.
+func (e *encoding) room(dst []byte) []byte {
+	at, n := len(dst)+e.h.bodyStart(0), e.h.BlockBytes()+4*e.h.streams(0)
+	if cap(dst)-at < n {
+		return nil
+	}
+	return dst[at : at+n : at+n]
+}
+
+// appendOne is appendEncoded for a single block, encoded at its place, body. It
+// allocates nothing: millions of small chunks must not cost more than their
+// content.
+func (e *encoding) appendOne(dst, src, body []byte) ([]byte, error) {
 	w := getEncWorker()
 	defer w.release()
-	n, err := e.block(w, body, src, src, dict, 0)
+	n, err := e.block(w, body, src, src, nil, 0)
 	if err != nil {
 		return dst, err
 	}
-	if h.bodyStart(len(dict))+n >= h.Len()+len(src) {
+	if e.h.bodyStart(0)+n >= e.h.Len()+len(src) {
 		return e.appendStored(dst, src), nil
 	}
 	lens := [1]int32{int32(n)} //nolint:gosec // not above a block's limit
-	return h.appendChunk(dst, body[:n], false, lens[:], dict), nil
+	return e.h.appendChunk(dst, body[:n], false, lens[:], nil), nil
 }
 
 // places gives n bytes for blocks: where dst has room for them behind the off

@@ -27,7 +27,13 @@ func AppendEncoded(dst, src []byte, o EncodeOptions) ([]byte, error) {
 			return AppendSpecial(dst, kind, len(src), e.itemSize, e.h.BlockSize, value)
 		}
 	}
-	return e.appendBlocks(dst, src)
+	if e.h.Blocks() == 1 && !e.dict {
+		if body := e.room(dst); body != nil {
+			return e.appendOne(dst, src, body)
+		}
+	}
+	several := e // what goroutines see is allocated
+	return several.appendBlocks(dst, src)
 }
 
 // smallest is the length of data below which the C libraries do not compress.
