@@ -1,0 +1,56 @@
+// Package zoomcache reads and writes zoom-cache 3.0 files: long series of
+// samples in packets, with summaries of them by level, each level joining two
+// blocks of the level below. What it writes is, byte for byte, what the original
+// library writes, quirks of its arithmetic included; docs/formats/zoomcache.md
+// says which.
+//
+// Offsets of samples count in ticks of a track's rate. The first sample of a
+// track of constant rate has offset 1.
+package zoomcache
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/farread/farread/formats"
+)
+
+const (
+	// Format is the name that errors of this package carry.
+	Format = "zoomcache"
+	// Suffix ends the names of zoom-cache files.
+	Suffix = ".zoom"
+)
+
+// The 8-byte markers that begin headers and blocks. All start with 0xE5 and end
+// with 0.
+const (
+	MarkerGlobal  = "\xe5ZXhe4d\x00"
+	MarkerTrack   = "\xe5ZXtRcK\x00"
+	MarkerPacket  = "\xe5ZXp4ck\x00"
+	MarkerSummary = "\xe5ZX5umm\x00"
+)
+
+const markerLen = 8
+
+func fail(part string, off int64, cause error, text string, args ...any) error {
+	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %s", cause, fmt.Sprintf(text, args...))}
+}
+
+func corrupt(part string, off int64, text string, args ...any) error {
+	return fail(part, off, formats.ErrCorrupt, text, args...)
+}
+
+func unsupported(part string, off int64, text string, args ...any) error {
+	return fail(part, off, formats.ErrUnsupported, text, args...)
+}
+
+func tooLarge(part string, off int64, text string, args ...any) error {
+	return fail(part, off, formats.ErrTooLarge, text, args...)
+}
+
+// cut says that bytes end inside something. It matches io.ErrUnexpectedEOF too,
+// so that a caller who holds only a part of the file knows to fetch more.
+func cut(part string, off int64) error {
+	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %w", formats.ErrCorrupt, io.ErrUnexpectedEOF)}
+}

@@ -1,0 +1,131 @@
+package zoomcache
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+)
+
+// A Number is one value of a numeric track, exact. The zero value is absent: it
+// stands where a summary has no such field.
+type Number struct {
+	kind Kind
+	bits uint64
+	big  *big.Int
+}
+
+// Signed makes the number of a track of signed integers, floats or bignums.
+func signedNumber(k Kind, v int64) Number {
+	if k == Integer {
+		return Number{kind: k, big: big.NewInt(v)}
+	}
+	return Number{kind: k, bits: uint64(v)} //nolint:gosec // bits
+}
+
+func unsignedNumber(k Kind, v uint64) Number { return Number{kind: k, bits: v} }
+
+func floatNumber(k Kind, v float64) Number { return Number{kind: k, bits: math.Float64bits(v)} }
+
+// NewInt makes a number of a kind of signed integers.
+func NewInt(k Kind, v int64) Number { return signedNumber(k, v) }
+
+// NewUint makes a number of a kind of unsigned integers.
+func NewUint(k Kind, v uint64) Number { return unsignedNumber(k, v) }
+
+// NewFloat makes a number of kind F32 or F64.
+func NewFloat(k Kind, v float64) Number { return floatNumber(k, v) }
+
+// NewBig makes a number of kind Integer. v belongs to the number afterwards.
+func NewBig(v *big.Int) Number { return Number{kind: Integer, big: v} }
+
+// Kind is the type of the number, Unit where it is absent.
+func (n Number) Kind() Kind { return n.kind }
+
+// Present says whether there is a number.
+func (n Number) Present() bool { return n.kind != Unit }
+
+// Float gives the nearest float64, an infinity where there is none.
+func (n Number) Float() float64 {
+	switch {
+	case n.kind.Float():
+		return math.Float64frombits(n.bits)
+	case n.kind == Integer && n.big != nil:
+		return bigFloat(n.big)
+	case n.kind.Unsigned():
+		return float64(n.bits)
+	default:
+		return float64(int64(n.bits)) //nolint:gosec // bits of a signed value
+	}
+}
+
+// bigFloat rounds to nearest, ties to even, as one conversion does.
+func bigFloat(v *big.Int) float64 {
+	f, _ := v.Float64()
+	return f
+}
+
+// Int gives a signed integer, or false where the number is none that fits.
+func (n Number) Int() (int64, bool) {
+	switch {
+	case n.kind == Integer && n.big != nil:
+		return n.big.Int64(), n.big.IsInt64()
+	case n.kind.Signed():
+		return int64(n.bits), true //nolint:gosec // bits of a signed value
+	case n.kind.Unsigned():
+		return int64(n.bits), n.bits <= math.MaxInt64 //nolint:gosec // the second result says so
+	default:
+		return 0, false
+	}
+}
+
+// Uint gives an integer that is not negative, or false where the number is none
+// that fits.
+func (n Number) Uint() (uint64, bool) {
+	switch {
+	case n.kind == Integer && n.big != nil:
+		return n.big.Uint64(), n.big.IsUint64()
+	case n.kind.Unsigned():
+		return n.bits, true
+	default:
+		v, ok := n.Int()
+		return uint64(v), ok && v >= 0 //nolint:gosec // the second result says so
+	}
+}
+
+// Big gives an integer of any size as a new value, nil where the number is none.
+func (n Number) Big() *big.Int {
+	switch {
+	case n.kind == Integer && n.big != nil:
+		return new(big.Int).Set(n.big)
+	case n.kind.Signed():
+		return big.NewInt(int64(n.bits)) //nolint:gosec // bits of a signed value
+	case n.kind.Unsigned():
+		return new(big.Int).SetUint64(n.bits)
+	default:
+		return nil
+	}
+}
+
+// Equal compares kinds and values. All NaN are equal, and the zeros are not.
+func (n Number) Equal(m Number) bool {
+	if n.kind != m.kind {
+		return false
+	}
+	if n.kind == Integer && n.big != nil && m.big != nil {
+		return n.big.Cmp(m.big) == 0
+	}
+	return n.bits == m.bits || n.kind.Float() && math.IsNaN(n.Float()) && math.IsNaN(m.Float())
+}
+
+// String writes an integer in full and a float as the shortest decimal that
+// reads back as the same float64; an absent number is empty.
+func (n Number) String() string {
+	switch {
+	case !n.Present():
+		return ""
+	case n.kind.Float():
+		return strconv.FormatFloat(n.Float(), 'g', -1, 64)
+	default:
+		return n.Big().String()
+	}
+}
