@@ -108,8 +108,10 @@ func (c Checksum) Append(dst, p []byte) []byte {
 // verify compares the digest of p with the stored one.
 func (c Checksum) verify(p, stored []byte) error {
 	var room [maxDigest]byte
-	if got := c.Append(room[:0], p); !bytes.Equal(got, stored) {
-		return fmt.Errorf("%w: %s is %x, stored is %x", formats.ErrCorrupt, c, got, stored)
+	got := c.Append(room[:0], p)
+	if bytes.Equal(got, stored) {
+		return nil
 	}
-	return nil
+	// Clones, so that room stays on the stack where nothing is wrong.
+	return fmt.Errorf("%w: %s is %x, stored is %x", formats.ErrCorrupt, c, bytes.Clone(got), bytes.Clone(stored))
 }

@@ -47,12 +47,13 @@ func (f *File) Explain(ctx context.Context, i, j int64) ([]Request, error) {
 			total += f.guess(p)
 			unsure = unsure || !p.sure
 		}
-		spans, _ := f.spans(places, make([]byte, total))
+		var g group
+		f.cut(&g, places, make([]byte, total))
 		why := f.h.Part(places[0].i)
 		if n := len(places); n > 1 {
 			why += " to " + f.h.Part(places[n-1].i)
 		}
-		for _, r := range f.plan(spans) {
+		for _, r := range f.plan(g.spans) {
 			out = append(out, Request{Phase: 1, Off: r.Off, Len: r.Len, Why: why, Estimated: unsure})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -66,19 +67,19 @@ func (f *File) checkRange(i, j int64) error {
 	return nil
 }
 
-// places gives where the chunks [i, j) lie by the table. Entries that are -1 are
-// places, too.
-func (f *File) places(ctx context.Context, i, j int64) ([]place, error) {
+// places appends where the chunks [i, j) lie by the table. Entries that are -1
+// are places, too.
+func (f *File) places(ctx context.Context, out []place, i, j int64) ([]place, error) {
 	if !f.h.Offsets {
-		return f.walked(ctx, i, j)
+		walked, err := f.walked(ctx, i, j)
+		return append(out, walked...), err
 	}
 	last := min(j+1, f.h.Chunks)
 	offs, err := f.t.read(ctx, i, last)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]place, j-i)
-	for k := range out {
+	for k := range int(j - i) {
 		p := place{i: i + int64(k), off: offs[k], room: f.size - offs[k]}
 		if k+1 < len(offs) && offs[k+1] > p.off {
 			p.room, p.sure = offs[k+1]-p.off, true
@@ -86,7 +87,7 @@ func (f *File) places(ctx context.Context, i, j int64) ([]place, error) {
 		if p.i == f.h.Chunks-1 && (k == 0 || offs[k-1] < p.off) {
 			p.sure = true // the last in the file, too, unless chunks lie in another order
 		}
-		out[k] = p
+		out = append(out, p)
 	}
 	return out, nil
 }
@@ -124,13 +125,26 @@ type group struct {
 	pieces []piece
 	err    error // of the chunk after them
 	lent   [][]byte
+
+	spans []rangeio.Span
+	parts [][]byte // what is read of each place
+	free  chan *group
 }
 
+// release gives the buffers back, and the group to the source that made it.
 func (g *group) release() {
 	for _, b := range g.lent {
 		bufpool.Put(b)
 	}
-	g.lent, g.pieces = nil, nil
+	clear(g.lent)
+	clear(g.pieces)
+	clear(g.spans)
+	clear(g.parts)
+	g.lent, g.pieces, g.spans, g.parts, g.err = g.lent[:0], g.pieces[:0], g.spans[:0], g.parts[:0], nil
+	select {
+	case g.free <- g:
+	default: // there is none, or it has enough
+	}
 }
 
 // lend gives n bytes that live as long as the group.
@@ -144,13 +158,12 @@ func (g *group) lend(n int64) []byte {
 // those that turn out to be longer than was guessed. Headers are checked against
 // the file; at the first that is wrong the group ends. Digests are not yet
 // looked at. The planned read is made under one, the other under ctx.
-func (f *File) load(ctx, one context.Context, places []place) (*group, error) {
-	g := &group{pieces: make([]piece, 0, len(places))}
-	if err := f.fill(ctx, one, g, places); err != nil {
+func (f *File) load(ctx, one context.Context, g *group, places []place) error {
+	err := f.fill(ctx, one, g, places)
+	if err != nil {
 		g.release()
-		return nil, err
 	}
-	return g, nil
+	return err
 }
 
 func (f *File) fill(ctx, one context.Context, g *group, places []place) error {
@@ -158,18 +171,18 @@ func (f *File) fill(ctx, one context.Context, g *group, places []place) error {
 	for _, p := range places {
 		total += f.guess(p)
 	}
-	spans, parts := f.spans(places, g.lend(total))
-	if err := f.r.ReadRanges(one, spans); err != nil {
+	f.cut(g, places, g.lend(total))
+	if err := f.r.ReadRanges(one, g.spans); err != nil {
 		return f.wrapRead(places, err)
 	}
 	var rest []rangeio.Span
 	for k, p := range places {
-		h, n, err := f.head(p, parts[k])
+		h, n, err := f.head(p, g.parts[k])
 		if err != nil {
 			g.err = err
 			break
 		}
-		b := parts[k]
+		b := g.parts[k]
 		if n > int64(len(b)) {
 			whole := g.lend(n)
 			have := copy(whole, b)
@@ -186,22 +199,21 @@ func (f *File) fill(ctx, one context.Context, g *group, places []place) error {
 	return nil
 }
 
-// spans cuts buf into what is read of each place. Neighbours in the file are
+// cut cuts buf into what is read of each place. Neighbours in the file are
 // neighbours in memory, and share a span.
-func (f *File) spans(places []place, buf []byte) (spans []rangeio.Span, parts [][]byte) {
-	parts = make([][]byte, len(places))
+func (f *File) cut(g *group, places []place, buf []byte) {
 	used := 0
-	for k, p := range places {
+	g.parts, g.pieces = slices.Grow(g.parts, len(places)), slices.Grow(g.pieces, len(places))
+	for _, p := range places {
 		n := int(f.guess(p))
-		parts[k] = buf[used : used+n : used+n]
-		if last := len(spans) - 1; last >= 0 && spans[last].End() == p.off {
-			spans[last].P = buf[used-len(spans[last].P) : used+n]
+		g.parts = append(g.parts, buf[used:used+n:used+n])
+		if last := len(g.spans) - 1; last >= 0 && g.spans[last].End() == p.off {
+			g.spans[last].P = buf[used-len(g.spans[last].P) : used+n]
 		} else {
-			spans = append(spans, rangeio.Span{Off: p.off, P: parts[k]})
+			g.spans = append(g.spans, rangeio.Span{Off: p.off, P: buf[used : used+n]})
 		}
 		used += n
 	}
-	return spans, parts
 }
 
 // wrapRead names chunks in an error of a read.
@@ -216,25 +228,36 @@ func (f *File) wrapRead(places []place, err error) error {
 // head checks the header of a chunk against the file. n is the length of chunk
 // and digest.
 func (f *File) head(p place, b []byte) (h blosc.Header, n int64, err error) {
-	part := f.h.Part(p.i)
 	h, err = blosc.ParseHeader(b)
 	if err != nil {
-		return h, 0, wrap(part, p.off, err)
+		return h, 0, f.inChunk(p, err)
 	}
 	n = int64(h.CBytes) + int64(f.h.Checksum.Size())
 	switch want := f.h.want(p.i); {
 	case n > f.size-p.off:
-		return h, 0, corrupt(part, p.off, "%d bytes with its checksum, the file ends after %d", n, f.size-p.off)
+		return h, 0, f.bad(p, formats.ErrCorrupt, "%d bytes with its checksum, the file ends after %d", n, f.size-p.off)
 	case p.sure && n > p.room && f.h.Version == Version4:
-		return h, 0, corrupt(part, p.off, "%d bytes with its checksum overlap the next chunk, which begins after %d", n, p.room)
+		return h, 0, f.bad(p, formats.ErrCorrupt, "%d bytes with its checksum overlap the next chunk, which begins after %d", n, p.room)
 	case h.NBytes == 0 && h.CBytes != h.Len():
-		return h, 0, corrupt(part, p.off, "nothing, encoded in %d bytes", h.CBytes)
+		return h, 0, f.bad(p, formats.ErrCorrupt, "nothing, encoded in %d bytes", h.CBytes)
 	case want >= 0 && int64(h.NBytes) != want:
-		return h, 0, corrupt(part, p.off, "%d decoded bytes, the file's header says %d", h.NBytes, want)
+		return h, 0, f.bad(p, formats.ErrCorrupt, "%d decoded bytes, the file's header says %d", h.NBytes, want)
 	case int64(h.NBytes) > f.o.Limits.MaxDecoded:
-		return h, 0, tooLarge(part, p.off, "%d decoded bytes, %d allowed", h.NBytes, f.o.Limits.MaxDecoded)
+		return h, 0, f.bad(p, formats.ErrTooLarge, "%d decoded bytes, %d allowed", h.NBytes, f.o.Limits.MaxDecoded)
 	}
 	return h, n, nil
+}
+
+// inChunk names the chunk in an error.
+func (f *File) inChunk(p place, err error) error {
+	if err == nil {
+		return nil
+	}
+	return wrap(f.h.Part(p.i), p.off, err)
+}
+
+func (f *File) bad(p place, cause error, text string, args ...any) error {
+	return fail(f.h.Part(p.i), p.off, cause, text, args...)
 }
 
 // check verifies the digest behind a chunk and gives the chunk without it.
@@ -243,7 +266,7 @@ func (f *File) check(p *piece) ([]byte, error) {
 	if f.o.NoVerify {
 		return chunk, nil
 	}
-	return chunk, wrap(f.h.Part(p.i), p.off, f.h.Checksum.verify(chunk, p.b[p.h.CBytes:]))
+	return chunk, f.inChunk(p.place, f.h.Checksum.verify(chunk, p.b[p.h.CBytes:]))
 }
 
 func (f *File) decoder(parallel int) blosc.DecodeOptions {
@@ -258,7 +281,7 @@ func (f *File) appendPiece(dst []byte, p *piece, parallel int) ([]byte, error) {
 	}
 	out, err := f.decoder(parallel).AppendDecoded(dst, chunk)
 	if err != nil {
-		return dst, wrap(f.h.Part(p.i), p.off, err)
+		return dst, f.inChunk(p.place, err)
 	}
 	return out, nil
 }
@@ -270,7 +293,7 @@ func (f *File) decodePiece(dst []byte, p *piece, parallel int) error {
 		return err
 	}
 	_, err = f.decoder(parallel).DecodeInto(dst, chunk)
-	return wrap(f.h.Part(p.i), p.off, err)
+	return f.inChunk(p.place, err)
 }
 
 // AppendItem appends the decoded chunk i to dst. It is one request, one more
@@ -292,7 +315,7 @@ func (f *File) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, err
 // one reads chunk i. Where the table of version 3, which the Python tool writes
 // and never reads, contradicts the chunks, these are right.
 func (f *File) one(ctx context.Context, i int64) (*group, error) {
-	places, err := f.places(ctx, i, i+1)
+	places, err := f.places(ctx, nil, i, i+1)
 	if err != nil {
 		return nil, err
 	}
@@ -328,12 +351,12 @@ func (f *File) oneAt(ctx context.Context, p place) (*group, error) {
 	if err := f.inFile(p); err != nil {
 		return nil, err
 	}
-	g, err := f.load(ctx, ctx, []place{p})
-	if err == nil && g.err != nil {
-		err = g.err
-		g.release()
+	g := &group{}
+	if err := f.load(ctx, ctx, g, []place{p}); err != nil {
+		return nil, err
 	}
-	if err != nil {
+	if err := g.err; err != nil {
+		g.release()
 		return nil, err
 	}
 	return g, nil

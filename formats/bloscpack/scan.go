@@ -63,7 +63,7 @@ func (f *File) Entries(ctx context.Context, i, j int64, scan bool, fn func(i int
 	}
 	for i < j {
 		n := min(j-i, scanBatch)
-		places, err := f.places(ctx, i, i+n)
+		places, err := f.places(ctx, nil, i, i+n)
 		if err != nil {
 			return err
 		}

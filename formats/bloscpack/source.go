@@ -11,7 +11,7 @@ const (
 	// batchEntries is how many entries of the table are looked at together.
 	batchEntries = 16 << 10
 	// maxGroup bounds the chunks of a group, whose books are 200 bytes each.
-	maxGroup = 16 << 10
+	maxGroup = 8 << 10
 )
 
 // A source gives the encoded chunks of a range in groups, in order.
@@ -20,8 +20,10 @@ type source struct {
 	i, j int64 // what is left
 
 	places []place // of the next chunks
-	lax    bool    // pass over chunks that were never written
-	chain  bool    // each chunk begins where the one before it ends
+	batch  []place // the memory of places
+	free   chan *group
+	lax    bool // pass over chunks that were never written
+	chain  bool // each chunk begins where the one before it ends
 
 	// Where chunks are followed by their headers alone:
 	stream bool
@@ -36,7 +38,7 @@ type source struct {
 }
 
 func (f *File) source(i, j int64) *source {
-	s := &source{f: f, i: i, j: j, off: -1, first: -1, chain: f.h.Version == Version3 || !f.h.Offsets}
+	s := &source{f: f, i: i, j: j, free: make(chan *group, 3), off: -1, first: -1, chain: f.h.Version == Version3 || !f.h.Offsets}
 	if !f.h.Offsets && i == 0 && j == f.h.Chunks {
 		s.stream, s.off = true, f.body
 	}
@@ -44,6 +46,16 @@ func (f *File) source(i, j int64) *source {
 		s.off = f.body
 	}
 	return s
+}
+
+// group is one that was given back, or a new one.
+func (s *source) group() *group {
+	select {
+	case g := <-s.free:
+		return g
+	default:
+		return &group{free: s.free}
+	}
 }
 
 // next gives the next group, nil at the end. A group may end with an error, after
@@ -65,8 +77,8 @@ func (s *source) next(ctx, one context.Context) (*group, error) {
 	if s.chain && s.f.h.Offsets && s.off >= 0 && places[0].off != s.off {
 		return s.mislead(one)
 	}
-	g, err := s.f.load(ctx, one, places)
-	if err != nil {
+	g := s.group()
+	if err := s.f.load(ctx, one, g, places); err != nil {
 		return nil, err
 	}
 	if s.chain && s.f.h.Offsets {
@@ -125,9 +137,10 @@ func (s *source) pick(ctx context.Context) ([]place, error) {
 				return nil, nil
 			}
 			var err error
-			if s.places, err = s.f.places(ctx, s.i, min(s.i+batchEntries, s.j)); err != nil {
+			if s.batch, err = s.f.places(ctx, s.batch[:0], s.i, min(s.i+batchEntries, s.j)); err != nil {
 				return nil, err
 			}
+			s.places = s.batch
 		}
 		if s.lax && s.places[0].off == missing {
 			if s.missing++; s.first < 0 {
@@ -164,7 +177,7 @@ func (s *source) pick(ctx context.Context) ([]place, error) {
 // follow reads the next window and finds the chunks in it by their headers.
 func (s *source) follow(ctx context.Context) (*group, error) {
 	f := s.f
-	g := &group{}
+	g := s.group()
 	size := max(f.o.Window, 2*int64(len(s.carry)))
 	for {
 		size = min(size, f.size-s.off)
