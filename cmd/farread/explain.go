@@ -42,6 +42,7 @@ such a request is marked ~, as an estimate. A negative offset counts from the en
 			if err := sel.parse(cmd, args[1:]); err != nil {
 				return err
 			}
+			how.item = sel.wanted()
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
 		},
 	}

@@ -27,6 +27,15 @@ Of a Blosc chunk, frame or array:
   (none)                 all of it, decoded; an array in C order, behind a header
                          where OUT ends in .npy
 
+Of a Bloscpack file:
+  --item I               an item of a file whose items have lengths of their own;
+                         the last is -1
+  --id NAME              the file of that name, where the items are files
+  --chunk I, --chunks A:B
+                         chunks or items, back to back
+  (none)                 all of them; a NumPy array behind a header where OUT ends
+                         in .npy, as numpy.save wrote it
+
 With -o - frames come back to back, as ffmpeg -f mjpeg reads them. A file OUT is
 replaced. In a folder OUT that is there already, files of the same names are
 replaced one by one and others stay. Nothing shows before all of it was read.`
@@ -38,11 +47,12 @@ func newGet(a *app) *cobra.Command {
 		out string
 	)
 	c := &cobra.Command{
-		Use: "get URI [selector] -o OUT", DisableFlagsInUseLine: true, Short: "Read payload bytes: frames of a gulp, chunks, arrays",
+		Use: "get URI [selector] -o OUT", DisableFlagsInUseLine: true, Short: "Read payload bytes: frames of a gulp, chunks, items, arrays",
 		Long: getLong,
 		Example: `  farread get s3://frames/train/ --id 702766 --frames 3 -o frame.jpg
   farread get s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4 -o clip/
   farread get s3://arrays/temperature.b2nd -o temperature.npy
+  farread get s3://records/day1.jsonl.blp --item 41823 -o -
   farread get https://host/clips.gulp --id c1 -o - | ffplay -f mjpeg -`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,6 +62,7 @@ func newGet(a *app) *cobra.Command {
 			if out == "" {
 				return usagef("missing -o: a file, a folder, or - for stdout")
 			}
+			how.item = sel.wanted()
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}
@@ -59,7 +70,7 @@ func newGet(a *app) *cobra.Command {
 	registerView(c, &sel)
 	offsetFlag(c, &how.offset)
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: file, folder, or - for stdout")
-	c.Flags().BoolVar(new(bool), "no-verify", false, "do not check checksums (a gulp has none)")
+	noVerifyFlag(c, &how.noVerify)
 	return c
 }
 
@@ -70,6 +81,8 @@ type selector struct {
 
 	chunk  int // of a frame
 	chunks b2nd.Slice
+
+	item int64 // of a Bloscpack file
 
 	slice        *b2nd.Slice // of an array; nil: all of it
 	sliceText    string
@@ -82,9 +95,10 @@ type selector struct {
 }
 
 func (s *selector) register(c *cobra.Command) {
-	c.Flags().StringVar(&s.id, "id", "", "`ID` of a gulp")
+	c.Flags().StringVar(&s.id, "id", "", "`ID` of a gulp; name of a file in a Bloscpack file")
 	c.Flags().StringVar(&s.frames, "frames", "", "one frame of the id, or a range `A:B:STEP`")
 	c.Flags().IntVar(&s.chunk, "chunk", 0, "chunk `I` of a frame, decoded")
+	c.Flags().Int64Var(&s.item, "item", 0, "item `I` of a Bloscpack file, decoded")
 	c.Flags().Var(&sliceFlag{&s.chunks}, "chunks", "chunks `A:B` of a frame, back to back")
 }
 
@@ -101,7 +115,7 @@ func (f *sliceFlag) Set(text string) (err error) {
 // parse takes what the flags do not keep by themselves; slice holds the text of
 // one, or nothing.
 func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
-	for _, name := range []string{"id", "frames", "chunk", "chunks", "field", "dtype"} {
+	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype"} {
 		if cmd.Flags().Changed(name) {
 			s.given = append(s.given, name)
 		}
@@ -127,6 +141,18 @@ func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
 	return nil
 }
 
+// wanted is the item that will be read, by its number; 0: none that is known, or
+// the first, which no file keeps far away.
+func (s selector) wanted() int64 {
+	switch {
+	case s.has("item"):
+		return max(s.item, 0)
+	case s.has("chunk"):
+		return int64(max(s.chunk, 0))
+	}
+	return 0
+}
+
 // has says whether a part of the selector was given: an id may be empty.
 func (s selector) has(name string) bool { return slices.Contains(s.given, name) }
 
@@ -146,6 +172,8 @@ func (s selector) only(format string, names ...string) error {
 
 func instead(names []string) string {
 	switch {
+	case slices.Contains(names, "item"):
+		return ": select with --item, --chunk, --chunks or --id"
 	case slices.Contains(names, "id"):
 		return ": select frames with --id and --frames"
 	case slices.Contains(names, "chunk"):

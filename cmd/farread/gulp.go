@@ -5,13 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/gulp"
-	"github.com/farread/farread/objstore"
 )
 
 // A gulpContent is one gulp chunk, or a dataset of them.
@@ -203,10 +200,8 @@ func metaText(raw []byte) string {
 const labelsFile = "labels.json"
 
 func (t *gulpContent) unpack(ctx context.Context, dst string, force bool) error {
-	if names, err := os.ReadDir(dst); err == nil && len(names) > 0 && !force {
-		return fmt.Errorf("%s has files already (--force writes into it): %w", printable(dst), objstore.ErrExists)
-	} else if err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("%s is no folder: %w", printable(dst), fs.ErrExist)
+	if err := freshFolder(dst, force); err != nil {
+		return err
 	}
 	x, err := t.frames(ctx, selector{})
 	if err != nil {

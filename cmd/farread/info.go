@@ -13,7 +13,8 @@ func newInfo(a *app) *cobra.Command {
 		Long: `Say what a URI names: its format, sizes and counts, from its headers and index
 alone. A gulp chunk is named by either of its two objects, a dataset of chunks by
 its folder. A Blosc2 frame or array is an object, or a part of one that begins at
---offset, or the folder of a sparse one. Any other folder is summed up.`,
+--offset, or the folder of a sparse one; so is a Bloscpack file, whose items tell their
+lengths only with --scan. Any other folder is summed up.`,
 		Example: `  farread info s3://frames/clips/sunrise.tar.gulp
   farread info s3://arrays/temperature.b2nd
   farread info s3://frames/train/ --json`,
@@ -23,6 +24,7 @@ its folder. A Blosc2 frame or array is an object, or a part of one that begins a
 		},
 	}
 	offsetFlag(c, &how.offset)
+	c.Flags().BoolVar(&how.scan, "scan", false, "look into every item of a Bloscpack file for how long they all are")
 	return c
 }
 

@@ -136,6 +136,10 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
+func noVerifyFlag(c *cobra.Command, to *bool) {
+	c.Flags().BoolVar(to, "no-verify", false, "do not check checksums (of Bloscpack files; no other format has any)")
+}
+
 func offsetFlag(c *cobra.Command, off *int64) {
 	c.Flags().Int64Var(off, "offset", 0, "the file begins at byte `N` of the object")
 }

@@ -153,6 +153,7 @@ type folderSink struct {
 	into *os.Root // out, if it is there
 	root *os.Root // temp
 	nest bool     // files lie in folders named by id
+	what string   // the files are named after; "": ids
 	last string   // folder made last
 	done bool
 }
@@ -217,7 +218,7 @@ func (s *folderSink) file(name string, p []byte) error {
 	}
 	f, err := s.root.OpenFile(filepath.FromSlash(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
 	if err != nil {
-		return clash(name, err)
+		return s.clash(name, err)
 	}
 	_, err = f.Write(p)
 	if cerr := f.Close(); err == nil {
@@ -231,7 +232,7 @@ func (s *folderSink) folder(name string) error {
 		return nil
 	}
 	if err := s.root.MkdirAll(filepath.FromSlash(name), dirPerm); err != nil {
-		return clash(name, err)
+		return s.clash(name, err)
 	}
 	s.last = name
 	return nil
@@ -239,13 +240,16 @@ func (s *folderSink) folder(name string) error {
 
 // clash: the temporary folder was empty, so what is in the way came from the
 // same source: ids that differ in case only, or an id that is a frame's name.
-func clash(name string, err error) error {
+func (s *folderSink) clash(name string, err error) error {
 	info := errors.Is(err, fs.ErrExist)
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !info {
 		info = pe.Err.Error() == "not a directory"
 	}
 	if !info {
 		return err
+	}
+	if s.what != "" {
+		return fmt.Errorf("two %s want the name %s: %w", s.what, printable(name), formats.ErrUnsupported)
 	}
 	if name == labelsFile || strings.HasPrefix(name, labelsFile+"/") {
 		return fmt.Errorf("an id has the name of the file that labels go to, %s: %w", labelsFile, formats.ErrUnsupported)

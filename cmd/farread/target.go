@@ -59,6 +59,10 @@ type description struct {
 type aim struct {
 	offset int64
 	raw    bool // folders are taken as they are, datasets or not
+	// of Bloscpack files
+	noVerify bool  // checksums are not looked at
+	scan     bool  // info looks at each chunk
+	item     int64 // that will be wanted: its place is read along with the head; 0: none
 	// plan says what payload is wanted for, where its reads are to be planned
 	// instead of made; "": they are made.
 	plan string
@@ -157,7 +161,7 @@ func unlisted(err error) error {
 // openObject looks at the bytes of an object. What is not there may be a folder
 // that was named without its slash.
 func (a *app) openObject(ctx context.Context, t target, how aim) (content, error) {
-	ob, err := a.client.OpenWith(ctx, t.uri, a.client.OpenFor(all.ByName(t.key)))
+	ob, err := a.client.OpenWith(ctx, t.uri, a.openFor(t, how))
 	if errors.Is(err, objstore.ErrNotFound) && (isPrefix(ctx, t.bucket, t.key+"/") || sparseName(t.key)) {
 		t.key += "/"
 		t.uri += "/"
@@ -182,6 +186,12 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 			return a.sparseOverHTTP(ctx, t, how, err)
 		}
 		return a.newFrame(t, f, how.offset)
+	case all.Bloscpack:
+		f, err := a.client.BloscpackIn(ctx, ob, blpOptions(how))
+		if err != nil {
+			return nil, err
+		}
+		return a.newBlp(t, f, how)
 	case all.Blosc:
 		k, err := a.client.ChunkIn(ctx, ob, o)
 		return &chunkContent{a: a, target: t, k: k, off: how.offset}, err
@@ -192,6 +202,15 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 		return nil, fmt.Errorf("%s: %w", store, formats.ErrUnsupported)
 	}
 	return nil, fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
+}
+
+// openFor says how much of an object its first requests fetch, by its name.
+func (a *app) openFor(t target, how aim) objstore.OpenOptions {
+	format := all.ByName(t.key)
+	if format == all.Bloscpack || format == "" && how.item > 0 {
+		return a.client.OpenForItem(how.item, how.offset)
+	}
+	return a.client.OpenFor(format)
 }
 
 // headLen is enough of an object to tell its format.

@@ -25,6 +25,11 @@ alone, with a note of what they are in DST.json (see: farread help notes). Anoth
 Blosc2 frame or chunk goes to the file DST as the bytes it holds. A DST that is there
 is only replaced with --force.
 
+A Bloscpack file becomes what it was made of: lines the file of lines, files a folder
+of them, records the file with their prefixes, a NumPy array DST.npy or its items and
+a note, and anything else the file DST. Items that nothing is known of go to the files
+0, 1, 2 … of the folder DST, or, where DST ends in .txt or .jsonl, to a line each.
+
 Nothing shows before all of it was read.`,
 		Example: `  farread unpack s3://frames/clips/sunrise.tar.gulp sunrise/
   farread unpack s3://arrays/temperature.b2nd temperature.npy
@@ -35,7 +40,7 @@ Nothing shows before all of it was read.`,
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace a file, or write into a folder that has files already")
-	c.Flags().BoolVar(new(bool), "no-verify", false, "do not check checksums (a gulp has none)")
+	noVerifyFlag(c, &how.noVerify)
 	offsetFlag(c, &how.offset)
 	return c
 }

@@ -3,12 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/objstore"
 )
 
 func newVerify(a *app) *cobra.Command {
-	var how aim
+	var (
+		how   aim
+		out   string
+		force bool
+	)
 	c := &cobra.Command{
 		Use: "verify URI", Short: "Read everything, check every bound, count and checksum",
 		Long: `Read all of it and check whatever can be checked. Of a gulp chunk or dataset: the
@@ -25,14 +32,34 @@ Of a Blosc2 frame or array, or a bare chunk: header, offsets and metadata agains
 each other and the object, and every chunk's header, blocks and decoded size. Blosc
 stores no checksums: a flipped bit that decodes to something else goes unseen.
 
-The exit code is 7 when something is wrong, and the line says where.`,
+Of a Bloscpack file: header, metadata and table against each other and the object,
+the checksum and decoded size of every chunk, and whether chunks overlap. Items that
+were never written are the exit code 3. --repair OUT saves its whole chunks, also of a
+file whose writing did not end (aborted), that was cut short, or that is damaged in
+the middle, in a new file of the same kind, and says how many were saved and lost.
+Items behind a lost one move up; an array that lost chunks becomes the bytes that are
+left. OUT is not replaced without --force, and the exit code is 0 when it was written.
+
+The exit code is 7 when something is wrong, and the line says where; so it is for an
+aborted file.`,
 		Example: `  farread verify s3://frames/train/
-  farread verify data_0.gulp --json`,
+  farread verify data_0.gulp --json
+  farread verify records.blp --repair saved.blp`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at(args[0], again(cmd.Context(), func() error { return a.verify(cmd.Context(), args[0], how) }))
+			if force && out == "" {
+				return usagef("--force goes with --repair")
+			}
+			return at(args[0], again(cmd.Context(), func() error {
+				if cmd.Flags().Changed("repair") {
+					return a.repair(cmd.Context(), args[0], out, force, how)
+				}
+				return a.verify(cmd.Context(), args[0], how)
+			}))
 		},
 	}
+	c.Flags().StringVar(&out, "repair", "", "save the whole chunks of a Bloscpack file in the new file `OUT`, local or in S3")
+	c.Flags().BoolVar(&force, "force", false, "replace OUT of --repair")
 	offsetFlag(c, &how.offset)
 	return c
 }
@@ -50,5 +77,39 @@ func (a *app) verify(ctx context.Context, uri string, how aim) error {
 		return writeJSON(a.stdout, report)
 	}
 	_, err = fmt.Fprintln(a.stdout, text)
+	return err
+}
+
+// repair saves what is whole of a damaged file.
+func (a *app) repair(ctx context.Context, uri, out string, force bool, how aim) error {
+	b, key, err := a.client.Bucket(ctx, out)
+	if err != nil {
+		return err
+	}
+	if key == "" || strings.HasSuffix(key, "/") {
+		return usagef("--repair %q is a folder; name a file", out)
+	}
+	c, err := a.open(ctx, uri, how)
+	if err != nil {
+		return err
+	}
+	r, ok := c.(repairer)
+	if !ok {
+		return usagef("--repair is for Bloscpack files")
+	}
+	defer newFolder(b)()
+	var rep repaired
+	_, err = a.packObject(ctx, target{uri: out, bucket: b, key: key}, force, func(ctx context.Context, w objstore.Writer) (err error) {
+		rep, err = r.repair(ctx, w)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	rep.Output = out
+	if a.flags.json {
+		return writeJSON(a.stdout, rep)
+	}
+	_, err = fmt.Fprintln(a.stdout, rep.text())
 	return err
 }

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/bloscpack"
+)
+
+// A blpContent is a Bloscpack file: chunks of one size, or items of any.
+type blpContent struct {
+	target
+
+	a    *app
+	f    *farread.Bloscpack
+	off  int64 // of the file in its object
+	scan bool  // info looks at each chunk
+	meta blpMeta
+	arr  *bloscpack.Array // nil: no array of numpy's
+	// arrErr is why the metadata of an array of numpy's cannot be used.
+	arrErr error
+}
+
+var _ content = (*blpContent)(nil)
+
+// newBlp takes an open file for what its metadata say that it is.
+func (a *app) newBlp(t target, f *farread.Bloscpack, how aim) (content, error) {
+	c := &blpContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, meta: parseBlpMeta(f.Metadata())}
+	arr, ok, err := f.Array()
+	if c.arrErr = err; ok && err == nil {
+		c.arr = &arr
+	}
+	return c, nil
+}
+
+// readable says whether there is anything to read: not in a file whose writing
+// did not end.
+func (t *blpContent) readable(ctx context.Context) error {
+	if !t.f.Aborted() {
+		return nil
+	}
+	return t.f.Each(ctx, 0, 0, nil)
+}
+
+// Kinds of files by the metadata that pack writes: what their items were cut from.
+const (
+	kindLines   = "lines"
+	kindJSONL   = "jsonl"
+	kindFiles   = "files"
+	kindRecords = "records"
+)
+
+// A blpMeta is what metadata say of where the items came from.
+type blpMeta struct {
+	Container string   `json:"container"`
+	Names     []string `json:"names"` // of files
+	Sizes     []int64  `json:"sizes"`
+	Prefix    string   `json:"prefix"` // of records
+	// FinalNewline says whether the last line had one.
+	FinalNewline *bool `json:"final_newline"`
+}
+
+// parseBlpMeta reads what it knows; metadata are free to hold anything else.
+func parseBlpMeta(raw json.RawMessage) (m blpMeta) {
+	if json.Unmarshal(raw, &m) != nil {
+		return blpMeta{}
+	}
+	return m
+}
+
+// names are those of the items of a container of files; nil: they have none.
+func (t *blpContent) names() []string {
+	if t.meta.Container != kindFiles || !t.f.Header().Variable || int64(len(t.meta.Names)) != t.f.Len() {
+		return nil
+	}
+	return t.meta.Names
+}
+
+// blpInfo is the JSON of `info` for Bloscpack files.
+type blpInfo struct {
+	Format    string          `json:"format"`
+	URI       string          `json:"uri"`
+	Size      int64           `json:"size"`
+	ETag      string          `json:"etag,omitempty"`
+	Offset    int64           `json:"offset,omitempty"`
+	Version   int             `json:"version"`
+	Checksum  string          `json:"checksum"`
+	TypeSize  int             `json:"typesize"`
+	ChunkSize int64           `json:"chunk_size"` // -1: unknown, or each its own
+	LastChunk int64           `json:"last_chunk"`
+	NChunks   int64           `json:"nchunks"` // -1: unknown
+	MaxAppend int64           `json:"max_app_chunks"`
+	Offsets   bool            `json:"offsets"`
+	Variable  bool            `json:"variable_length"`
+	Aborted   bool            `json:"aborted"`
+	Metadata  json.RawMessage `json:"metadata"`
+	NBytes    *int64          `json:"nbytes"` // null: only the chunks tell, see --scan
+	*blpArrayInfo
+}
+
+// blpArrayInfo is what `info` adds for arrays of numpy's.
+type blpArrayInfo struct {
+	Shape []int64 `json:"shape"`
+	DType string  `json:"dtype"`
+	Order string  `json:"order"`
+}
+
+func (t *blpContent) info(ctx context.Context) (description, error) {
+	h, ob := t.f.Header(), t.f.Object
+	i := &blpInfo{Format: bloscpack.Format, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.off,
+		Version: h.Version, Checksum: h.Checksum.String(), TypeSize: h.TypeSize, ChunkSize: h.ChunkSize, LastChunk: h.LastChunk,
+		NChunks: h.Chunks, MaxAppend: h.MaxAppend, Offsets: h.Offsets, Variable: h.Variable, Aborted: t.f.Aborted(), Metadata: t.f.Metadata()}
+	n := t.known()
+	if n < 0 && t.scan && !i.Aborted {
+		var err error
+		if n, err = t.f.Size(ctx); err != nil {
+			return description{}, err
+		}
+	}
+	if n >= 0 {
+		i.NBytes = &n
+	}
+	if t.arr != nil {
+		i.blpArrayInfo = &blpArrayInfo{t.arr.Shape, t.arr.DType.String(), "C"}
+		if t.arr.Fortran {
+			i.Order = "F"
+		}
+	}
+	return description{i, i.table(t.meta)}, nil
+}
+
+// known is the number of decoded bytes where the header tells it, else -1.
+func (t *blpContent) known() int64 {
+	h := t.f.Header()
+	switch {
+	case h.Variable || t.f.Aborted() || h.Chunks < 0:
+		return -1
+	case h.Chunks == 0:
+		return 0
+	case h.LastChunk < 0 || h.ChunkSize < 0 && h.Chunks > 1:
+		return -1
+	}
+	return h.ChunkSize*(h.Chunks-1) + h.LastChunk
+}
+
+func (i *blpInfo) table(m blpMeta) *table {
+	t := newTable("", "")
+	t.add("uri", printable(i.URI))
+	t.add("format", fmt.Sprintf("%s, version %d", i.Format, i.Version))
+	if i.Aborted {
+		t.add("aborted", "its writing did not end; farread verify --repair saves the chunks that are there")
+	}
+	if a := i.blpArrayInfo; a != nil {
+		t.add("shape", shapeText(a.Shape))
+		t.add("dtype", printable(a.DType))
+		t.add("order", a.Order)
+	}
+	if i.Variable {
+		items := counted(i.NChunks)
+		if m.Container != "" {
+			items += ", " + printable(shorten(m.Container, 60))
+		}
+		t.add("items", items)
+	} else {
+		t.add("chunks", counted(i.NChunks))
+		t.add("chunk size", sizeOrUnknown(i.ChunkSize))
+	}
+	t.add("item size", strconv.Itoa(i.TypeSize))
+	if i.NBytes != nil {
+		t.add("decoded", humanSize(*i.NBytes))
+	}
+	t.add("checksum", i.Checksum)
+	t.add("size", humanSize(i.Size))
+	if i.Offset > 0 {
+		t.add("offset", count(i.Offset))
+	}
+	if i.ETag != "" {
+		t.add("etag", i.ETag)
+	}
+	if i.Metadata != nil {
+		t.add("metadata", shorten(printable(string(i.Metadata)), 200))
+	}
+	return t
+}
+
+func counted(n int64) string {
+	if n < 0 {
+		return "unknown"
+	}
+	return count(n)
+}
+
+func sizeOrUnknown(n int64) string {
+	if n < 0 {
+		return "unknown"
+	}
+	return humanSize(n)
+}
+
+// blpLine is a line of `ls --json` of a Bloscpack file. An item that was never
+// written has no offset.
+type blpLine struct {
+	chunkLine
+
+	Name *string `json:"name,omitempty"`
+}
+
+func (t *blpContent) ls(ctx context.Context, l *listing) error {
+	names := t.names()
+	head := []string{">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL"}
+	if t.f.Header().Variable {
+		head[0] = ">ITEM"
+	}
+	if names != nil {
+		head = append(head, "NAME")
+	}
+	l.head(head...)
+	return t.f.Entries(ctx, 0, t.f.Len(), l.scan || isLocal(t.bucket), func(i int64, e bloscpack.Entry) error {
+		line := blpLine{chunkLine: t.line(i, e)}
+		cells := line.cells()
+		if names != nil {
+			line.Name = &names[i]
+			cells = append(cells, printable(names[i]))
+		}
+		return l.add(line, cells...)
+	})
+}
+
+// line is what is known of a chunk.
+func (t *blpContent) line(i int64, e bloscpack.Entry) chunkLine {
+	l := chunkLine{Chunk: int(i)}
+	if e.Missing() {
+		return l
+	}
+	off := e.Off + t.off
+	l.Offset = &off
+	if e.CBytes >= 0 {
+		l.CBytes = &e.CBytes
+	}
+	if e.Chunk != nil {
+		l.Special = specialName(e.Chunk.Special)
+	}
+	if e.NBytes >= 0 {
+		n := int(e.NBytes)
+		l.NBytes = &n
+	}
+	return l
+}
+
+// itemOf is the number of the item that has a name in a container of files.
+func (t *blpContent) itemOf(name string) (int64, error) {
+	names := t.names()
+	if names == nil {
+		return 0, usagef("--id %q: only containers of files have names; select items with --item", name)
+	}
+	for i, n := range names {
+		if n == name {
+			return int64(i), nil
+		}
+	}
+	return 0, &formats.Error{Format: bloscpack.Format, Part: fmt.Sprintf("file %q", name), Off: -1, Err: formats.ErrNoEntry}
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/objstore"
+)
+
+// unpack writes what the file was made of, as its metadata tell.
+func (t *blpContent) unpack(ctx context.Context, dst string, force bool) error {
+	if err := t.readable(ctx); err != nil {
+		return err
+	}
+	x := &blpSelection{t: t, to: t.f.Len(), n: t.known(), all: true, want: -1}
+	switch {
+	case t.arr != nil && !isNpy(dst):
+		return t.unpackItems(ctx, x, dst, force)
+	case !t.f.Header().Variable:
+		return t.a.unpackBytes(ctx, x, dst, force)
+	}
+	switch t.meta.Container {
+	case kindFiles:
+		return t.unpackFiles(ctx, x, dst, force)
+	case kindRecords:
+		prefix, err := prefixOf(t.meta.Prefix)
+		if err != nil {
+			return err
+		}
+		return t.a.unpackBytes(ctx, &framedSelection{x, prefix}, dst, force)
+	case kindLines, kindJSONL:
+		end := t.meta.FinalNewline == nil || *t.meta.FinalNewline
+		return t.a.unpackBytes(ctx, &framedSelection{x, t.lines(end)}, dst, force)
+	}
+	switch strings.ToLower(filepath.Ext(dst)) {
+	case ".jsonl", ".txt":
+		return t.a.unpackBytes(ctx, &framedSelection{x, t.lines(true)}, dst, force)
+	}
+	return t.unpackNumbered(ctx, x, dst, force)
+}
+
+func isNpy(name string) bool { return strings.EqualFold(filepath.Ext(name), ".npy") }
+
+// unpackItems writes the items of an array as they are, and a note beside them.
+func (t *blpContent) unpackItems(ctx context.Context, x *blpSelection, dst string, force bool) error {
+	if err := t.a.fresh(dst+npy.NoteSuffix, force); err != nil {
+		return err
+	}
+	note, err := npy.AppendNote(nil, npy.Note{DType: t.arr.DType, Shape: t.arr.Shape, Fortran: t.arr.Fortran})
+	if err != nil {
+		return err
+	}
+	if err := t.a.unpackBytes(ctx, x, dst, force); err != nil {
+		return err
+	}
+	return t.a.writeFile(dst+npy.NoteSuffix, note)
+}
+
+// A framedSelection is all items in one file, with something around each.
+type framedSelection struct {
+	*blpSelection
+
+	frame framing
+}
+
+// A framing appends what stands before item i in the file, and after it.
+type framing func(dst []byte, i int64, p []byte) (before, after []byte, err error)
+
+const fileBuffer = 256 << 10 // lines and records are short
+
+func (x *framedSelection) copy(ctx context.Context, to sink, b bar) error {
+	s, ok := to.(byteSink)
+	if !ok {
+		return errNoBytes
+	}
+	w := bufio.NewWriterSize(s, fileBuffer)
+	var buf []byte
+	err := x.each(ctx, func(i int64, p []byte) error {
+		before, after, err := x.frame(buf[:0], i, p)
+		if err != nil {
+			return err
+		}
+		b.add(int64(len(p)))
+		for _, part := range [][]byte{before, p, after} {
+			if _, err := w.Write(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// lines puts each item on a line. The last has an end where end says so.
+func (t *blpContent) lines(end bool) framing {
+	newline, last := []byte{'\n'}, t.f.Len()-1
+	return func(_ []byte, i int64, p []byte) (before, after []byte, err error) {
+		if bytes.IndexByte(p, '\n') >= 0 {
+			return nil, nil, t.itemError(i, fmt.Errorf("several lines in one item: %w", formats.ErrCorrupt))
+		}
+		if i < last || end {
+			after = newline
+		}
+		return nil, after, nil
+	}
+}
+
+// itemError says which item is wrong.
+func (t *blpContent) itemError(i int64, err error) error {
+	return &formats.Error{Format: bloscpack.Format, Part: t.f.Header().Part(i), Off: -1, Err: err}
+}
+
+// prefixOf is how records tell their lengths.
+func prefixOf(name string) (framing, error) {
+	put := map[string]func(dst []byte, n int) []byte{
+		"u32le": func(dst []byte, n int) []byte { return binary.LittleEndian.AppendUint32(dst, uint32(n)) }, //nolint:gosec // checked
+		"u32be": func(dst []byte, n int) []byte { return binary.BigEndian.AppendUint32(dst, uint32(n)) },    //nolint:gosec // checked
+		"u64le": func(dst []byte, n int) []byte { return binary.LittleEndian.AppendUint64(dst, uint64(n)) }, //nolint:gosec // a length
+		"u64be": func(dst []byte, n int) []byte { return binary.BigEndian.AppendUint64(dst, uint64(n)) },    //nolint:gosec // a length
+		"varint": func(dst []byte, n int) []byte {
+			return binary.AppendUvarint(dst, uint64(n)) //nolint:gosec // a length
+		},
+	}[name]
+	if put == nil {
+		return nil, &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
+			Err: fmt.Errorf("records with the prefix %q: %w", name, formats.ErrUnsupported)}
+	}
+	return func(dst []byte, _ int64, p []byte) (before, after []byte, err error) {
+		if int64(len(p)) > math.MaxUint32 {
+			return nil, nil, formats.ErrTooLarge
+		}
+		return put(dst, len(p)), nil, nil
+	}, nil
+}
+
+// unpackFiles writes each item to the file of its name.
+func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst string, force bool) error {
+	names := t.names()
+	if names == nil {
+		return &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
+			Err: fmt.Errorf("%w: %s of %s", formats.ErrCorrupt, plural(int64(len(t.meta.Names)), "name"), plural(t.f.Len(), "file"))}
+	}
+	for i, name := range names { // all of them before anything is read
+		if _, err := gulp.SafePath(name); err != nil {
+			return t.itemError(int64(i), unsafeName(name, err))
+		}
+	}
+	return t.unpackFolder(ctx, x, dst, force, func(i int64) string { return names[i] })
+}
+
+// unsafeName is the error for a name that leads out of a folder, without the
+// words that are about ids.
+func unsafeName(name string, err error) error {
+	if e := (*formats.Error)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	return fmt.Errorf("file %q: %w", name, err)
+}
+
+// unpackNumbered writes each item to a file of its number.
+func (t *blpContent) unpackNumbered(ctx context.Context, x *blpSelection, dst string, force bool) error {
+	return t.unpackFolder(ctx, x, dst, force, func(i int64) string { return strconv.FormatInt(i, 10) })
+}
+
+func (t *blpContent) unpackFolder(ctx context.Context, x *blpSelection, dst string, force bool, name func(i int64) string) error {
+	if err := freshFolder(dst, force); err != nil {
+		return err
+	}
+	s, err := t.a.newFolderSink(dst, true)
+	if err != nil {
+		return err
+	}
+	defer s.abort()
+	s.what = "files"
+	b := t.a.newBar("unpack", x.n)
+	defer b.clear()
+	var total int64
+	err = x.each(ctx, func(i int64, p []byte) error {
+		if ctx.Err() != nil { // small items come from memory, where nothing else looks
+			return context.Cause(ctx)
+		}
+		total += int64(len(p))
+		b.add(int64(len(p)))
+		return s.file(name(i), p)
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.commit(); err != nil {
+		return err
+	}
+	t.a.remark("%s, %s, in %s", plural(x.to-x.from, "file"), humanSize(total), dst)
+	return nil
+}
+
+// freshFolder refuses to write into a folder that has files already unless force
+// says so.
+func freshFolder(dst string, force bool) error {
+	if names, err := os.ReadDir(dst); err == nil && len(names) > 0 && !force {
+		return fmt.Errorf("%s has files already (--force writes into it): %w", printable(dst), objstore.ErrExists)
+	} else if err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("%s is no folder: %w", printable(dst), fs.ErrExist)
+	}
+	return nil
+}
