@@ -237,6 +237,9 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"f4": "<f4", "=i8": "<i8", "|u1": "|u1", ">u1": "|u1", "<b1": "|b1", "?": "|b1", "bool": "|b1", "float32": "<f4",
 		"uint16": "<u2", "complex64": "<c8", "a5": "|S5", "<M8[1s]": "<M8[s]", "M8[generic]": "<M8", "M8[μs]": "<M8[us]", "|S": "|S0",
+		"double": "<f8", "float": "<f8", "half": "<f2", "single": "<f4", "int": "<i8", "uint": "<u8", "complex": "<c16", "byte": "|i1", "ushort": "<u2",
+		"intc": "<i4", "longlong": "<i8", "csingle": "<c8", "f": "<f4", ">d": ">f8", "=e": "<f2", "b": "|i1", ">B": "|u1", "<h": "<i2", ">I": ">u4", "q": "<i8", ">D": ">c16", "|c": "|S1",
+		"datetime64": "<M8", "datetime64[ns]": "<M8[ns]", "timedelta64[25s]": "<m8[25s]", "datetime64[generic]": "<M8", "[('a', 'datetime64[D]')]": "[('a', '<M8[D]')]",
 		" <f4 ": "<f4", "'<f4'": "<f4", `[("a", 'i4')]`: "[('a', '<i4')]", "[('', '<i4'), ('', 'f8')]": "[('f0', '<i4'), ('f1', '<f8')]",
 		"[('a', 'i4', 2), ('b', 'u1', ()),]":        "[('a', '<i4', (2,)), ('b', 'u1')]",
 		"[('a', ('<i4', (2,)), (3,))]":              "[('a', '<i4', (3, 2))]",
@@ -259,7 +262,7 @@ func TestParseRefuses(t *testing.T) {
 		text string
 		want error
 	}{
-		{"", formats.ErrCorrupt}, {"<", formats.ErrCorrupt}, {"f", formats.ErrCorrupt}, {"<f4x", formats.ErrCorrupt}, {"i4[s]", formats.ErrCorrupt},
+		{"", formats.ErrCorrupt}, {"<", formats.ErrCorrupt}, {"u", formats.ErrCorrupt}, {"<double", formats.ErrUnsupported}, {"datetime64[x]", formats.ErrUnsupported}, {"datetime64ns", formats.ErrCorrupt}, {"timedelta32[s]", formats.ErrUnsupported}, {"ff", formats.ErrCorrupt}, {"<f4x", formats.ErrCorrupt}, {"i4[s]", formats.ErrCorrupt},
 		{"<i3", formats.ErrUnsupported}, {"f1", formats.ErrUnsupported}, {"|O", formats.ErrUnsupported}, {"O", formats.ErrUnsupported}, {"|O8", formats.ErrUnsupported},
 		{"T16", formats.ErrUnsupported}, {"StringDType()", formats.ErrCorrupt}, {"M8[x]", formats.ErrUnsupported}, {"M8[]", formats.ErrCorrupt},
 		{"M8[0s]", formats.ErrCorrupt}, {"M8[s", formats.ErrCorrupt}, {"S2147483648", formats.ErrTooLarge}, {"U536870912", formats.ErrTooLarge},

@@ -44,11 +44,11 @@ func fail(cause error, format string, args ...any) error {
 }
 
 // Parse reads the text of a type: NumPy's dtype.str ("<f4", "|S5", "<M8[25s]";
-// without an order the type is little endian), its names ("float32"), and the
-// Python list or dict of a structured type, as [DType.String] and
-// [DType.AppendDescr] write it. A member without a name is a gap if it is raw, as
-// for numpy.load. Nothing is evaluated, and text, members, depth and sizes are
-// bounded.
+// without an order the type is little endian), its names ("float32", "double",
+// "datetime64[ns]"), its letters ("d"), and the Python list or dict of a
+// structured type, as [DType.String] and [DType.AppendDescr] write it. A member
+// without a name is a gap if it is raw, as for numpy.load. Nothing is evaluated,
+// and text, members, depth and sizes are bounded.
 func Parse(text string) (DType, error) {
 	if len(text) > maxText {
 		return DType{}, fail(errLimit, "text of %d bytes", len(text))

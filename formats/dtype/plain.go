@@ -22,6 +22,7 @@ func named(name string) (DType, bool) {
 	case "bytes", "str":
 		return DType{}, false // without a length
 	}
+	name = sized(name)
 	for _, k := range []struct {
 		word string
 		kind Kind
@@ -37,6 +38,50 @@ func named(name string) (DType, bool) {
 		return DType{kind: k.kind, size: n / 8}, true
 	}
 	return DType{}, false
+}
+
+// sized gives NumPy's words for types without a size (of its version 2) one, if
+// they mean the same on every machine.
+func sized(name string) string {
+	switch name {
+	case "half":
+		return "float16"
+	case "single":
+		return "float32"
+	case "double", "float":
+		return "float64"
+	case "csingle":
+		return "complex64"
+	case "cdouble", "complex":
+		return "complex128"
+	case "byte":
+		return "int8"
+	case "ubyte":
+		return "uint8"
+	case "short":
+		return "int16"
+	case "ushort":
+		return "uint16"
+	case "intc":
+		return "int32"
+	case "uintc":
+		return "uint32"
+	case "int", "longlong":
+		return "int64"
+	case "uint", "ulonglong":
+		return "uint64"
+	}
+	return name
+}
+
+// code turns one of NumPy's letters that stand for a whole type into what
+// dtype.str has in its place. Those that differ between machines are none.
+func code(letter string) string {
+	const letters = "bBhHiIqQefdFDc"
+	if i := strings.Index(letters, letter); len(letter) == 1 && i >= 0 {
+		return [...]string{"i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "S1"}[i]
+	}
+	return letter
 }
 
 // sizeFits tells whether NumPy has a number of that many bytes on any machine.
@@ -63,6 +108,11 @@ func plain(text string) (DType, error) {
 		return d, nil
 	}
 	t, big := text, false
+	if unit, ok := strings.CutPrefix(text, "datetime64"); ok {
+		t = "M8" + unit
+	} else if unit, ok := strings.CutPrefix(text, "timedelta64"); ok {
+		t = "m8" + unit
+	}
 	if t != "" && strings.IndexByte("<>|=", t[0]) >= 0 {
 		big = t[0] == '>'
 		t = t[1:]
@@ -70,6 +120,7 @@ func plain(text string) (DType, error) {
 	if t == "" {
 		return DType{}, fail(errText, "%q", text)
 	}
+	t = code(t)
 	d := DType{kind: Kind(t[0]), bigEndian: big}
 	rest := t[1:]
 	switch d.kind {
