@@ -154,8 +154,13 @@ func (f *csvFile) begin(w io.Writer) error {
 }
 
 func (f *csvFile) items(w io.Writer, p []byte) error {
+	axes := f.c.shape
+	alone := len(axes) <= 1 || axes[len(axes)-1] == 1 || f.d.Kind() == dtype.Struct // in its line
 	for item := range slices.Chunk(p, f.d.ItemSize()) {
-		f.buf = f.d.AppendCSV(f.buf, item)
+		n := len(f.buf)
+		if f.buf = f.d.AppendCSV(f.buf, item); alone && len(f.buf) == n {
+			f.buf = append(f.buf, `""`...) // readers of CSV pass over empty lines
+		}
 		if f.c.next() > 0 || f.c.done || len(f.c.shape) == 1 || f.d.Kind() == dtype.Struct {
 			f.buf = append(f.buf, '\n')
 		} else {
