@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -110,7 +111,58 @@ func (x *itemSelection) slabs() iter.Seq[b2nd.Box] {
 	if x.fortran {
 		return columns(x.shape, x.t.arr.Meta().ChunkShape, x.itemSize(), x.t.a.window())
 	}
-	return x.t.arr.Slabs(x.box, x.t.a.window())
+	return x.t.arr.Slabs(x.box, x.slab())
+}
+
+// slab is how many bytes of items are read at a time: as much as of anything, or
+// more where blocks lie so far across the order of the items that each would be
+// read again for every part, and memory holds what that takes.
+func (x *itemSelection) slab() int64 {
+	most, window := int64(x.t.a.flags.maxMemory), x.t.a.window()
+	need := x.row()
+	switch all := x.all(); {
+	case need <= window:
+		return window
+	case need <= most/4: // and another is written meanwhile
+		return need
+	case all <= most/2:
+		return all
+	}
+	return window
+}
+
+// row is the bytes of items, along the first axis on which a block has several of
+// those selected and all axes after it, that no block has a part of.
+func (x *itemSelection) row() int64 {
+	counts := x.box.Counts()
+	row := int64(x.t.arr.ItemSize())
+	need := row
+	for i := len(counts) - 1; i >= 0; i-- {
+		step := x.box.Step[i]
+		block := int64(x.t.arr.Meta().BlockShape[i])
+		if several := min((block-1)/max(step, -step)+1, counts[i]); several > 1 {
+			need = times(row, several)
+		}
+		row = times(row, max(counts[i], 1))
+	}
+	return need
+}
+
+// times multiplies sizes; beyond int64 is all that int64 holds.
+func times(a, b int64) int64 {
+	if a > math.MaxInt64/b {
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+// all is the bytes of the items selected, whatever is taken of each.
+func (x *itemSelection) all() int64 {
+	n, err := x.box.Items()
+	if err != nil {
+		return math.MaxInt64
+	}
+	return times(int64(x.t.arr.ItemSize()), max(n, 1))
 }
 
 func (x *itemSelection) copy(ctx context.Context, to sink, b bar) error {
