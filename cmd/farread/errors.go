@@ -101,7 +101,10 @@ func outside(cmd *cobra.Command, running bool, err error) error {
 
 // at puts the URI in front of an error. Where the error is the store's about
 // that very object, its own place would only say it twice.
-func at(uri string, err error) error {
+func at(uri string, err error) error { return atPart(uri, "", err) }
+
+// atPart is at for what was asked of a URI: a slice.
+func atPart(uri, part string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -112,7 +115,7 @@ func at(uri string, err error) error {
 	if e, ok := err.(*objstore.Error); ok { //nolint:errorlint // only the outermost error may lose its place
 		err = &shortError{e, strings.HasSuffix(uri, lastElement(e.Key))}
 	}
-	return fmt.Errorf("%s: %w", printable(uri), err)
+	return fmt.Errorf("%s: %w", printable(uri+part), err)
 }
 
 // A shortError is the store's error without the place that the URI named

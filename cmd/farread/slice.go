@@ -40,6 +40,9 @@ array, as in NumPy.`,
 		Args: exactly("URI", "SLICE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel.slicing = true
+			if f := sliceFormats(); sel.format != "" && sel.format != "text" && !slices.Contains(f, sel.format) {
+				return usagef("--format %q: want %s or text", sel.format, strings.Join(f, ", "))
+			}
 			if err := sel.parse(cmd, args[1:]); err != nil {
 				return err
 			}
@@ -68,7 +71,7 @@ func registerView(c *cobra.Command, s *selector) {
 
 // inSlice puts URI and slice in front of an error.
 func inSlice(uri, slice string, err error) error {
-	return at(uri+" ["+strings.TrimSpace(slice)+"]", err)
+	return atPart(uri, " ["+strings.TrimSpace(slice)+"]", err)
 }
 
 // parseSlice reads the text of a slice.

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/npy"
+)
+
+// npyFile writes items behind a header.
+func npyFile(t *testing.T, name, text string, shape []int64, fortran bool, items []byte) {
+	t.Helper()
+	d, err := dtype.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape, Fortran: fortran})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, name, append(p, items...))
+}
+
+// TestCSVOfEmptyTexts: a line of one empty cell is no empty line, which readers of
+// CSV pass over.
+func TestCSVOfEmptyTexts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	items := []byte("a\x00\x00\x00\x00\x00" + "\x00\x00b\x00\x00\x00" + "\r\x00,\x00\x00\"")
+	for name, x := range map[string]struct {
+		dtype string
+		shape []int64
+		want  [][]string
+	}{
+		"axis":   {"|S2", []int64{9}, [][]string{{"a"}, {""}, {""}, {""}, {"b"}, {""}, {"\r"}, {","}, {"\x00\""}}},
+		"column": {"|S2", []int64{9, 1}, [][]string{{"a"}, {""}, {""}, {""}, {"b"}, {""}, {"\r"}, {","}, {"\x00\""}}},
+		"row":    {"|S2", []int64{3, 3}, [][]string{{"a", "", ""}, {"", "b", ""}, {"\r", ",", "\x00\""}}},
+		"member": {"[('m', 'S2')]", []int64{3, 3}, [][]string{{"m"}, {"a"}, {""}, {""}, {""}, {"b"}, {""}, {"\r"}, {","}, {"\x00\""}}},
+	} {
+		src, dst := filepath.Join(dir, name+".npy"), filepath.Join(dir, name+".b2nd")
+		npyFile(t, src, x.dtype, x.shape, false, items)
+		run(t, "pack", src, dst)
+		text := run(t, "slice", dst, "...", "-o", "-", "--format", "csv")
+		got, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(x.want) {
+			t.Errorf("%s: %q of %q, %v", name, got, text, err)
+		}
+	}
+	if got := run(t, "slice", filepath.Join(dir, "axis.b2nd"), "1", "-o", "-", "--format", "csv"); got != "\"\"\n" {
+		t.Errorf("one item: %q", got)
+	}
+}
+
+// TestErrorsOfSlice: what is wrong with the command line is said as such, and no
+// name twice.
+func TestErrorsOfSlice(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		`slice: --format "foo": want npy, raw, json, csv, png or text (see: farread slice --help)`: {bloscDir + "/nd2.b2nd", ":", "--format", "foo"},
+		"slice " + bloscDir + "/nd3.b2nd [:, 5]: not found":                                        {bloscDir + "/nd3.b2nd", ":, 5"},
+	} {
+		r := runner{}.run(t, append([]string{"slice"}, args...)...)
+		if r.stderr != want+"\n" || r.code != exitUsage && r.code != exitNotFound {
+			t.Errorf("exit %d %q, want %q", r.code, r.stderr, want)
+		}
+	}
+}
+
+// TestWholeArraysAreReadOnce: an array whose chunks lie across the order of its
+// items is fetched once, if memory allows.
+func TestWholeArraysAreReadOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	srv := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer srv.Close()
+	const memory = 16 << 20 // the least: 2 MiB are read at a time where nothing asks for more
+	for columns, most := range map[int64]float64{512: 1.1, 1024: 1.1, 1536: 9} {
+		name := fmt.Sprintf("%d.b2nd", columns)
+		src, obj := filepath.Join(dir, name+".npy"), filepath.Join(dir, name)
+		items := make([]byte, 1024*8*columns)
+		for i := range items {
+			items[i] = byte(i * i >> (i % 13))
+		}
+		npyFile(t, src, "<f8", []int64{1024, columns}, true, items)
+		run(t, "pack", src, obj, "--chunk-shape", "1024,64", "--block-shape", "1024,8", "--codec", "lz4")
+		info, err := os.Stat(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for slice, step := range map[string]int64{"...": 1, ":, ::-2": 2} {
+			out := filepath.Join(dir, "out.raw")
+			s := stats(t, "slice", srv.URL+"/"+name, slice, "-o", out, "--max-memory", fmt.Sprint(memory))
+			if got := float64(s.Bytes) / float64(info.Size()); got > most {
+				t.Errorf("%d columns, %s: %.2f times the object", columns, slice, got)
+			}
+			p, err := os.ReadFile(out)
+			if err != nil || len(p) != len(items)/int(step) {
+				t.Fatalf("%d bytes, %v", len(p), err)
+			}
+			for r := range int64(1024) {
+				for c := range columns / step {
+					from := c
+					if step == 2 {
+						from = columns - 1 - 2*c
+					}
+					if got, want := p[(r*columns/step+c)*8:][:8], items[(from*1024+r)*8:][:8]; string(got) != string(want) {
+						t.Fatalf("%d columns, %s: item %d, %d is %x, want %x", columns, slice, r, c, got, want)
+					}
+				}
+			}
+		}
+	}
+}
