@@ -173,8 +173,12 @@ func (f *File) loadMeta(ctx context.Context, k *known) error {
 	}
 	digest := int64(f.mh.Checksum.Size())
 	// The digest lies behind the room, in front of the table.
-	if err := k.fetch(ctx, "metadata", [2]int64{end, end + f.mh.Stored}, [2]int64{f.t.off - digest, f.tableHead()}); err != nil {
-		return err
+	_, ok = k.get(end, f.mh.Stored)
+	_, also := k.get(f.t.off-digest, digest)
+	if !ok || !also {
+		if err := k.fetch(ctx, "metadata", [2]int64{end, end + f.mh.Stored}, [2]int64{f.t.off - digest, f.tableHead()}); err != nil {
+			return err
+		}
 	}
 	stored, _ := k.get(end, f.mh.Stored)
 	var sum []byte
@@ -196,10 +200,13 @@ func (f *File) loadMeta4(ctx context.Context, k *known) error {
 	if err := f.checkMeta(f.h.MetaSize); err != nil {
 		return err
 	}
-	if err := k.fetch(ctx, "metadata", [2]int64{HeaderLen, f.tableHead()}); err != nil {
-		return err
+	b, ok := k.get(HeaderLen, f.h.MetaSize)
+	if !ok {
+		if err := k.fetch(ctx, "metadata", [2]int64{HeaderLen, f.tableHead()}); err != nil {
+			return err
+		}
+		b, _ = k.get(HeaderLen, f.h.MetaSize)
 	}
-	b, _ := k.get(HeaderLen, f.h.MetaSize)
 	var err error
 	f.meta, err = checkJSON(append([]byte(nil), b...), HeaderLen)
 	return err
@@ -249,11 +256,9 @@ func (f *File) findAborted(ctx context.Context) error {
 		return nil
 	}
 	const step = 64 * pageEntries // 1 MiB
+	n := min(max((int64(len(f.first))-f.t.off)/entryLen, 1), pageEntries) // in the head
 	for i := int64(0); i < f.t.n; {
-		n := min(f.t.n-i, pageEntries)
-		if i > 0 {
-			n = min(f.t.n-i, step)
-		}
+		n = min(n, f.t.n-i)
 		list, err := f.t.read(ctx, i, i+n)
 		if err != nil {
 			return err
@@ -263,7 +268,7 @@ func (f *File) findAborted(ctx context.Context) error {
 				return nil
 			}
 		}
-		i += n
+		i, n = i+n, step
 	}
 	f.aborted = true
 	return nil

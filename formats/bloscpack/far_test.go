@@ -1,0 +1,253 @@
+package bloscpack_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/memstore"
+	"github.com/farread/farread/objstore/simstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// A huge is a file of many small items that is nowhere: its bytes are made when
+// they are read.
+type huge struct {
+	items int64
+	meta  []byte
+	read  atomic.Int64
+}
+
+const hugeItem = 16 + 20 + 4 // a stored chunk of 20 bytes and adler32
+
+func hugeText(i int64) []byte { return fmt.Appendf(nil, "record number %06d", i%1_000_000) }
+
+func (h *huge) head() []byte {
+	b, err := bloscpack.Header{Version: 4, Checksum: bloscpack.Adler32, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: h.items,
+		Offsets: true, Variable: true, Meta: len(h.meta) > 0, MetaSize: int64(len(h.meta))}.Append(nil)
+	if err != nil {
+		panic(err)
+	}
+	return append(b, h.meta...)
+}
+
+func (h *huge) table() int64 { return int64(bloscpack.HeaderLen + len(h.meta)) }
+func (h *huge) body() int64  { return h.table() + 8*h.items }
+func (h *huge) size() int64  { return h.body() + hugeItem*h.items }
+
+func (h *huge) ReadAt(p []byte, off int64) (n int, err error) {
+	h.read.Add(int64(len(p)))
+	for n < len(p) && off < h.size() {
+		var b []byte
+		switch {
+		case off < h.table():
+			b = h.head()[off:]
+		case off < h.body():
+			i := (off - h.table()) / 8
+			b = binary.LittleEndian.AppendUint64(nil, uint64(h.body()+i*hugeItem))[(off-h.table())%8:]
+		default:
+			i := (off - h.body()) / hugeItem
+			b = stored(hugeText(i), bloscpack.Adler32)[(off-h.body())%hugeItem:]
+		}
+		k := copy(p[n:], b)
+		n, off = n+k, off+int64(k)
+	}
+	if n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// A hugeBucket holds one such object under every key.
+type hugeBucket struct {
+	*memstore.Bucket
+	h *huge
+}
+
+func (b hugeBucket) Get(_ context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+	from, to := o.Range.Resolve(b.h.size())
+	return io.NopCloser(io.NewSectionReader(b.h, from, to-from)), objstore.Info{Key: key, Size: b.h.size(), ETag: `"1"`}, nil
+}
+
+// TestTenMillion reads items of a file whose table has 80 MB: a cold one in two
+// phases, and any number of them in little memory.
+func TestTenMillion(t *testing.T) {
+	for _, c := range []struct {
+		policy rangeio.Policy
+		head   int64
+		bytes  int64
+		meta   int
+	}{{rangeio.Fast(), 64 << 10, 96 << 10, 0}, {rangeio.Lean(), 16 << 10, 64 << 10, 0}, {rangeio.Lean(), 16 << 10, 64 << 10, 12_000}} {
+		h := &huge{items: 10_000_000}
+		if c.meta > 0 {
+			h.meta = append(append([]byte{'"'}, bytes.Repeat([]byte("m"), c.meta-2)...), '"')
+		}
+		for _, i := range []int64{0, 1, 2_000, 8_190, 1_234_567, h.items / 2, h.items - 1} {
+			synctest.Test(t, func(t *testing.T) {
+				b := objstore.Chain(hugeBucket{memstore.New(memstore.Config{Name: "b"}), h}, simstore.Latency(30*time.Millisecond))
+				begin := time.Now()
+				o := objstore.OpenOptions{Head: c.head, Policy: c.policy}
+				if off, n := bloscpack.Hint(i); n > 0 && off+n > c.head {
+					o.Also = objstore.Range{Off: max(off, c.head), Len: off + n - max(off, c.head)}
+				}
+				ob, err := objstore.Open(t.Context(), b, "k", o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := bloscpack.Open(t.Context(), ob, bloscpack.Options{Item: i, Head: c.head})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := f.AppendItem(t.Context(), nil, i)
+				if err != nil || !bytes.Equal(p, hugeText(i)) {
+					t.Fatalf("item %d: %q, %v", i, p, err)
+				}
+				if d := time.Since(begin); d != 60*time.Millisecond {
+					t.Errorf("item %d: %v", i, d)
+				}
+				if s := ob.Stats(); s.Phases > 2 || s.Requests > 3 || s.Bytes > c.bytes+hugeItem {
+					t.Errorf("item %d with %d bytes of metadata: %+v", i, c.meta, s)
+				}
+			})
+		}
+	}
+}
+
+// TestMemory: ten million items, known by 80 MB of offsets, in less than 64 MiB.
+func TestMemory(t *testing.T) {
+	h := &huge{items: 10_000_000}
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f, err := bloscpack.Open(t.Context(), rangeio.FromReaderAt(h, h.size()), bloscpack.Options{Parallel: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := uint64(0)
+	look := func() {
+		runtime.ReadMemStats(&now)
+		most = max(most, now.HeapAlloc)
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var buf []byte
+	for k := range 3000 {
+		i := rnd.Int64N(h.items)
+		if buf, err = f.AppendItem(t.Context(), buf[:0], i); err != nil || !bytes.Equal(buf, hugeText(i)) {
+			t.Fatalf("item %d: %q, %v", i, buf, err)
+		}
+		if k%100 == 0 {
+			look()
+		}
+	}
+	count := int64(0)
+	if err := f.Entries(t.Context(), 0, f.Len(), false, func(i int64, e bloscpack.Entry) error {
+		if count++; i%500_000 == 0 {
+			look()
+		}
+		if e.Off != h.body()+i*hugeItem {
+			return fmt.Errorf("entry %d at %d", i, e.Off)
+		}
+		return nil
+	}); err != nil || count != h.items {
+		t.Fatal(count, err)
+	}
+	from := h.items - 300_000
+	if err := f.Each(t.Context(), from, h.items, func(i int64, p []byte) error {
+		if i%10_000 == 0 {
+			look()
+		}
+		if i%1000 == 0 && !bytes.Equal(p, hugeText(i)) {
+			return fmt.Errorf("item %d: %q", i, p)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n := int64(most) - int64(before.HeapAlloc); n > 64<<20 {
+		t.Errorf("%d bytes of heap", n)
+	}
+	runtime.KeepAlive(f)
+}
+
+// countReads counts planned reads.
+type countReads struct {
+	rangeio.Reader
+	reads, bytes int64
+}
+
+func (c *countReads) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	c.reads++
+	for _, s := range spans {
+		c.bytes += int64(len(s.P))
+	}
+	return c.Reader.ReadRanges(ctx, spans)
+}
+
+// TestFollow: a file without a table is read through where chunks are small, and
+// jumped through where they are not.
+func TestFollow(t *testing.T) {
+	small := write(t, bloscpack.WriteOptions{NoOffsets: true, ChunkSize: 100}, [][]byte{samples(2 << 20)})
+	r := &countReads{Reader: reader(small)}
+	f, err := bloscpack.Open(t.Context(), r, bloscpack.Options{})
+	if err != nil || f.Len() < 20_000 {
+		t.Fatal(f.Len(), err)
+	}
+	if err := f.Entries(t.Context(), 0, f.Len(), true, func(int64, bloscpack.Entry) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if r.reads > 8 {
+		t.Errorf("%d reads for %d small chunks in %d bytes", r.reads, f.Len(), len(small))
+	}
+	last, err := f.AppendItem(t.Context(), nil, f.Len()-1)
+	if err != nil || !bytes.HasSuffix(samples(2<<20), last) {
+		t.Errorf("the last chunk: %v", err)
+	}
+	n := r.reads
+	for _, i := range []int64{5, 17_000, f.Len() - 1} {
+		if p, err := f.AppendItem(t.Context(), nil, i); err != nil || !bytes.Equal(p, samples(2 << 20)[100*i:100*i+int64(len(p))]) {
+			t.Errorf("chunk %d: %v", i, err)
+		}
+	}
+	if r.reads != n+3 {
+		t.Errorf("%d reads for three chunks whose places are known", r.reads-n)
+	}
+
+	large := write(t, bloscpack.WriteOptions{NoOffsets: true, ChunkSize: 1 << 20}, [][]byte{samples(12 << 20)})
+	r = &countReads{Reader: reader(large)}
+	if f, err = bloscpack.Open(t.Context(), r, bloscpack.Options{Policy: rangeio.Lean()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Entry(t.Context(), f.Len()-1); err != nil || r.reads > f.Len()+2 || r.bytes > 400<<10 {
+		t.Errorf("%d reads of %d bytes for %d large chunks, %v", r.reads, r.bytes, f.Len(), err)
+	}
+}
+
+// TestNeighbours: a few items are one request.
+func TestNeighbours(t *testing.T) {
+	h := &huge{items: 50_000}
+	r := &countReads{Reader: rangeio.FromReaderAt(h, h.size())}
+	f, err := bloscpack.Open(t.Context(), r, bloscpack.Options{})
+	if err != nil || r.reads != 1 {
+		t.Fatal(r.reads, err)
+	}
+	items, err := f.ReadItems(t.Context(), 1000, 1100)
+	if err != nil || len(items) != 100 || !bytes.Equal(items[99], hugeText(1099)) || r.reads != 2 || r.bytes != 64<<10+100*hugeItem {
+		t.Errorf("%d items, %d reads, %d bytes, %v", len(items), r.reads, r.bytes, err)
+	}
+	// What the head does not tell is a page of the table more, once.
+	for k, want := range []int64{4, 5, 6} {
+		if _, err := f.AppendItem(t.Context(), nil, 40_000+int64(k)); err != nil || r.reads != want {
+			t.Errorf("item %d: %d reads in all, %v", 40_000+k, r.reads, err)
+		}
+	}
+}
