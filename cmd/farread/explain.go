@@ -47,6 +47,7 @@ such a request is marked ~, as an estimate. A negative offset counts from the en
 		},
 	}
 	sel.register(c)
+	registerView(c, &sel)
 	offsetFlag(c, &how.offset)
 	return c
 }

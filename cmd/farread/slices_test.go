@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 )
@@ -116,5 +119,61 @@ func TestWholeArraysAreReadOnce(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// aFolder makes the objects of a sparse frame.
+type aFolder string
+
+func (f aFolder) Create(_ context.Context, name string) (cframe.Object, error) {
+	w, err := os.Create(filepath.Join(string(f), name))
+	return aFile{w}, err
+}
+
+type aFile struct{ *os.File }
+
+func (f aFile) Commit(context.Context) error { return f.Close() }
+func (f aFile) Abort()                       { _ = f.Close() }
+
+// TestExplainSparse: what the index of a sparse frame does not tell is taken to be
+// usual: where all chunks are of one length, nothing else is read.
+func TestExplainSparse(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1 << 10, 1 << 16, 1 << 18} {
+		dir := t.TempDir()
+		w, err := cframe.NewSetWriter(aFolder(dir), cframe.WriteOptions{Encode: blosc.EncodeOptions{Level: blosc.LevelStore}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := make([]byte, n)
+		for i := range p {
+			p[i] = byte(i * i >> 3)
+		}
+		for range 5 {
+			if err := w.WriteChunk(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, policy := range []string{"fast", "few", "lean"} {
+			explained(t, dir, "--policy", policy)
+			explained(t, dir, "--policy", policy, "--chunk", "3")
+		}
+	}
+}
+
+// TestExplainField: what picks items of an array in get and slice does so here.
+func TestExplainField(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src, obj := filepath.Join(dir, "a.npy"), filepath.Join(dir, "a.b2nd")
+	npyFile(t, src, "[('a', '<i4'), ('b', '<f8')]", []int64{500, 70}, false, make([]byte, 500*70*12))
+	run(t, "pack", src, obj)
+	explained(t, obj, "--field", "b")
+	explained(t, obj, "--field", "b", "--dtype", "<i8")
+	if r := (runner{}).run(t, "explain", obj, ":3", "--field", "c"); r.code != exitNotFound {
+		t.Errorf("exit %d %q", r.code, r.stderr)
 	}
 }

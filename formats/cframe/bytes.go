@@ -253,8 +253,13 @@ func (f *Frame) explain(jobs []job) []Request {
 			out = append(out, Request{Phase: 1, Off: q.Off, Len: q.Len, Why: chunksIn(w, q)})
 		}
 	}
+	usual := f.usualChunk()
 	for i := range p.starts {
-		out = append(out, f.explainStarts(&p.starts[i], shared)...)
+		if j := &p.starts[i]; f.info.Sparse {
+			out = append(out, f.explainOpen(j, usual)...)
+		} else {
+			out = append(out, f.explainStarts(j, shared)...)
+		}
 	}
 	sort.SliceStable(out, func(a, b int) bool { return out[a].Phase < out[b].Phase })
 	return out
@@ -288,26 +293,62 @@ func chunksIn(w []job, q rangeio.Request) string {
 }
 
 func (f *Frame) explainStarts(j *job, shared []byte) []Request {
-	if f.info.Sparse {
-		n := j.most
-		if n < 0 {
-			n = f.info.CBytes / int64(max(f.table.n, 1))
-		}
-		q := []Request{{Phase: 1, Object: chunkFile(j.off), Len: n, Why: "open " + chunkName(j.chunk), Estimated: true}}
-		return q
-	}
 	var out []Request
 	for _, q := range f.planned([]rangeio.Span{{Off: j.off, P: shared[:j.headSize(j.most)]}}) {
 		out = append(out, Request{Phase: 1, Off: q.Off, Len: q.Len, Why: "block starts of " + chunkName(j.chunk)})
 	}
-	what, size := fmt.Sprintf("%d blocks of ", len(j.blocks)), j.group(j.most).blocks-j.headSize(j.most)
+	what, size := j.second(j.most)
+	return append(out, Request{Phase: 2, Off: j.off, Len: size, Why: what + chunkName(j.chunk), Estimated: true})
+}
+
+// second says what is read of a chunk of n bytes after its block starts, and about
+// how many bytes that takes.
+func (j *job) second(n int64) (what string, size int64) {
+	what, size = fmt.Sprintf("%d blocks of ", len(j.blocks)), j.group(n).blocks-j.headSize(n)
 	switch {
 	case j.all():
-		what, size = "the rest of ", j.most-j.headSize(j.most)
+		what, size = "the rest of ", n-j.headSize(n)
 	case j.blocks == nil:
 		what = "blocks of "
 	case len(j.blocks) == 1:
 		what = "a block of "
 	}
-	return append(out, Request{Phase: 2, Off: j.off, Len: max(size, 0), Why: what + chunkName(j.chunk), Estimated: true})
+	return what, max(size, 0)
+}
+
+// openHead is what an object keeps of its own opening, unless it was opened
+// otherwise.
+const openHead = 64 << 10
+
+// usualChunk is the mean length of the chunks of a sparse frame that are stored; an
+// index does not tell their own.
+func (f *Frame) usualChunk() int64 {
+	if !f.info.Sparse {
+		return 0
+	}
+	stored := int64(0)
+	for i := range f.table.n {
+		if kind, _ := special(f.table.at(i)); kind == 0 {
+			stored++
+		}
+	}
+	return f.info.CBytes / max(stored, 1)
+}
+
+// explainOpen is explainStarts for a chunk of a sparse frame: its opening brings
+// what lies at its begin.
+func (f *Frame) explainOpen(j *job, n int64) []Request {
+	if j.most >= 0 {
+		n = min(n, j.most)
+	}
+	name := chunkFile(j.off)
+	out := []Request{{Phase: 1, Object: name, Len: min(n, openHead), Why: "open " + chunkName(j.chunk), Estimated: true}}
+	what, size := j.second(n)
+	if j.all() || wholeAnyway(j.group(n), f.o.Policy) {
+		what, size = "the rest of ", n-openHead
+	}
+	if size = min(size, n-openHead); size > 0 {
+		out = append(out, Request{Phase: 2, Object: name, Off: openHead, Len: size, Why: what + chunkName(j.chunk), Estimated: true})
+	}
+	return out
 }
