@@ -255,7 +255,7 @@ func (f *File) findAborted(ctx context.Context) error {
 	if f.t.n == 0 {
 		return nil
 	}
-	const step = 64 * pageEntries // 1 MiB
+	const step = 64 * pageEntries                                         // 1 MiB
 	n := min(max((int64(len(f.first))-f.t.off)/entryLen, 1), pageEntries) // in the head
 	for i := int64(0); i < f.t.n; {
 		n = min(n, f.t.n-i)

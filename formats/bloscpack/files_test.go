@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 )
 
@@ -62,9 +63,14 @@ func stored(p []byte, sum bloscpack.Checksum) []byte {
 	return sum.Append(b, b)
 }
 
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
 // byHand makes a file of version 4 whose chunks lie in the given order, with gaps
 // of some bytes before each. The chunk of item -1 belongs to none.
-func byHand(tb testing.TB, sum bloscpack.Checksum, items [][]byte, order []int, gap int) []byte {
+func byHand(tb fataler, sum bloscpack.Checksum, items [][]byte, order []int, gap int) []byte {
 	tb.Helper()
 	h := bloscpack.Header{Version: 4, Checksum: sum, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: int64(len(items)), Offsets: true, Variable: true}
 	out, err := h.Append(nil)
@@ -86,3 +92,5 @@ func byHand(tb testing.TB, sum bloscpack.Checksum, items [][]byte, order []int, 
 	}
 	return out
 }
+
+func encodeLZ4() blosc.EncodeOptions { return blosc.EncodeOptions{Codec: blosc.LZ4, TypeSize: 4} }

@@ -2,7 +2,6 @@ package bloscpack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -324,12 +323,12 @@ func (f *File) one(ctx context.Context, i int64) (*group, error) {
 	if f.h.Version != Version3 || !f.h.Offsets || err == nil && f.chained(&g.pieces[0]) {
 		return g, err
 	}
-	if err != nil && !errors.Is(err, formats.ErrCorrupt) && !errors.Is(err, formats.ErrNoEntry) {
+	if err != nil && !isFormat(err) {
 		return nil, err
 	}
 	walked, werr := f.walked(ctx, i, i+1)
 	switch {
-	case werr != nil && (errors.Is(werr, formats.ErrCorrupt) || errors.Is(werr, formats.ErrNoEntry)):
+	case werr != nil && isFormat(werr):
 		if err == nil {
 			g.release()
 			err = corrupt("offsets", f.t.off+i*entryLen, "entry %d is %d, which the chunks contradict; they cannot be followed either: %v", i, p.off, werr)

@@ -213,7 +213,7 @@ func (s *salvage) try(ctx context.Context, i, off int64) (whole bool, next int64
 
 // isFormat tells errors of bytes from errors of reading.
 func isFormat(err error) bool {
-	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrTooLarge) || errors.Is(err, formats.ErrUnsupported)
+	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrTooLarge) || errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrNoEntry)
 }
 
 // header reads the header of a chunk at off; n is the chunk's length with its

@@ -82,7 +82,7 @@ func (s *source) next(ctx, one context.Context) (*group, error) {
 		return nil, err
 	}
 	if s.chain && s.f.h.Offsets {
-		return s.linked(ctx, one, g)
+		return s.linked(ctx, one, g, places)
 	}
 	s.i = places[len(places)-1].i + 1
 	for k := range g.pieces {
@@ -93,7 +93,7 @@ func (s *source) next(ctx, one context.Context) (*group, error) {
 
 // linked checks that the chunks of a table of version 3 follow each other. From
 // the first that does not on, chunks are followed.
-func (s *source) linked(ctx, one context.Context, g *group) (*group, error) {
+func (s *source) linked(ctx, one context.Context, g *group, places []place) (*group, error) {
 	for k := range g.pieces {
 		p := &g.pieces[k]
 		if s.off >= 0 && p.off != s.off {
@@ -104,6 +104,9 @@ func (s *source) linked(ctx, one context.Context, g *group) (*group, error) {
 	}
 	if g.err == nil && !s.misled {
 		return g, nil
+	}
+	if k := len(g.pieces); k < len(places) && s.off >= 0 && places[k].off != s.off {
+		s.misled = true
 	}
 	s.stream = true
 	if len(g.pieces) > 0 {
