@@ -13,6 +13,11 @@ const (
 	// chunkSlack is by how much an encoded chunk may be longer on the way than
 	// what it is made of: its header, a length for each stream, the digest.
 	chunkSlack = 1 << 10
+	// bigChunk is the longest one that waits for a goroutine: longer ones are
+	// encoded in the call, their blocks side by side. So an encoder holds two
+	// buffers of bigChunk and batchLen for each batch at the most, and the longest
+	// chunk once more; what is longer than these buffers is not kept.
+	bigChunk = 2 << 20
 )
 
 // An encoder makes chunks and hands them on in order, many at a time.
@@ -51,6 +56,9 @@ func (e *encoder) batch() *batch {
 
 // add takes a chunk, which it does not keep.
 func (e *encoder) add(p []byte) error {
+	if e.limit > 1 && len(p) > bigChunk {
+		return e.addBig(p)
+	}
 	b := e.batch()
 	if e.limit <= 1 {
 		if err := b.encode(p, e.o, e.sum); err != nil {
@@ -67,6 +75,19 @@ func (e *encoder) add(p []byte) error {
 		return nil
 	}
 	return e.start()
+}
+
+// addBig encodes a chunk in several goroutines, with nothing else on its way.
+func (e *encoder) addBig(p []byte) error {
+	if err := e.drain(); err != nil {
+		return err
+	}
+	o := e.o
+	o.Parallel = max(o.Parallel, e.limit)
+	if err := e.batch().encode(p, o, e.sum); err != nil {
+		return err
+	}
+	return e.flush()
 }
 
 // addEncoded takes a chunk that needs nothing but its digest.
@@ -154,6 +175,9 @@ func (e *encoder) pop() error {
 
 func (e *encoder) hand(b *batch) error {
 	err := e.put(b.out, b.lens)
+	if cap(b.out) > 2*(bigChunk+batchLen) {
+		b.out = nil
+	}
 	b.src, b.ends, b.out, b.lens, b.done = b.src[:0], b.ends[:0], b.out[:0], b.lens[:0], nil
 	if len(e.free) < max(e.limit, 1) {
 		e.free = append(e.free, b)

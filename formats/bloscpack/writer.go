@@ -84,7 +84,8 @@ type WriteOptions struct {
 	Chunks int64
 
 	// Parallel is how many goroutines encode at the same time; up to 1 none is
-	// outside the calls. The bytes written do not depend on it.
+	// outside the calls. The bytes written do not depend on it. Memory is up to 5
+	// MiB for each, and twice the longest chunk.
 	Parallel int
 
 	// Limits: MaxMeta bounds what is kept in memory until Close, which is a byte

@@ -2,6 +2,7 @@ package bloscpack
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -71,7 +72,15 @@ func (s *sink) Rehead(n int64, p []byte) error {
 	return nil
 }
 
-func openBytes(tb testing.TB, b []byte) *File {
+// tester is a test of package testing or of rapid.
+type tester interface {
+	Helper()
+	Context() context.Context
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func openBytes(tb tester, b []byte) *File {
 	tb.Helper()
 	f, err := Open(tb.Context(), rangeio.FromReaderAt(bytes.NewReader(b), int64(len(b))), Options{})
 	if err != nil {

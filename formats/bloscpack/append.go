@@ -1,0 +1,467 @@
+package bloscpack
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/rangeio"
+)
+
+// EditOptions tune Edit. The zero value is right for most.
+type EditOptions struct {
+	// Encode is how new chunks are made, as in WriteOptions. Nil: with codec and
+	// filter of the last chunk, at the default level. Its TypeSize is that of the
+	// file.
+	Encode *blosc.EncodeOptions
+	Limits formats.Limits
+}
+
+// An Editor changes a file in its place: it appends to files of version 3, within
+// the spare entries of their table, and puts other metadata into the room that
+// there is. The result is what the Python tool makes of an append: the last chunk
+// is filled up where it lies, new ones follow without a gap.
+//
+// The first new bytes that go into the file are a header that says that its
+// number of chunks is not known, the last ones are the true header. Whatever
+// happens in between, the file is recognised as aborted; and all chunks that it
+// had can be salvaged, since none is overwritten before the table names a copy of
+// it at the end of the file.
+//
+// It is for one goroutine, and for one process at a time: it takes no lock.
+// ErrRefused leaves it as it was; after any other error every later call returns
+// that error, but for Abort, which brings the file back to what it was.
+type Editor struct {
+	f      formats.File
+	h      Header // as in the file
+	mh     MetaHeader
+	table  int64 // where it is
+	encode blosc.EncodeOptions
+
+	size    int64  // of the file when it was opened
+	lastOff int64  // of its last chunk
+	lastLen int64  // with the digest
+	noGrow  error  // why nothing can be appended
+	full    int64  // decoded length of a chunk
+	i       int64  // the chunk that is being filled
+	part    []byte // of it
+	grown   bool   // part is more than the file has of it
+	refill  []byte // what the last old chunk becomes, with its digest
+	end     int64  // where the next new chunk goes
+	offs    []int64
+
+	meta   *metaSection // nil: as it is
+	undo   []undo
+	marked bool
+	err    error
+}
+
+// undo is what was overwritten.
+type undo struct {
+	off int64
+	old []byte
+}
+
+// Edit opens the file of size bytes that f is. One that is aborted, or damaged in
+// its last chunk, is ErrCorrupt. If f has a method Sync, as files have, it is
+// called wherever the order of writes matters.
+func Edit(ctx context.Context, f formats.File, size int64, o EditOptions) (*Editor, error) {
+	bf, err := Open(ctx, rangeio.FromReaderAt(f, size), Options{Limits: o.Limits, Parallel: 1})
+	if err != nil {
+		return nil, err
+	}
+	if err := bf.notAborted(); err != nil {
+		return nil, err
+	}
+	e := &Editor{f: f, h: bf.h, mh: bf.mh, table: bf.t.off, size: size, full: bf.h.ChunkSize}
+	h := &e.h
+	switch {
+	case h.Version != Version3:
+		e.noGrow = refuse("header", "only files of version 3 have room for more, this is version %d", h.Version)
+	case !h.Offsets:
+		e.noGrow = refuse("offsets", "a file without offsets takes no more chunks")
+	case h.Chunks == 0 || h.ChunkSize < 0 || h.LastChunk < 0:
+		e.noGrow = refuse("header", "%d chunks of %d and %d bytes", h.Chunks, h.ChunkSize, h.LastChunk)
+	default:
+		err = e.begin(ctx, bf, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// begin finds and reads the last chunk.
+func (e *Editor) begin(ctx context.Context, f *File, o EditOptions) error {
+	if err := e.findLast(ctx, f); err != nil || e.noGrow != nil {
+		return err
+	}
+	part := e.h.Part(e.h.Chunks - 1)
+	b := make([]byte, min(blosc.HeaderLen2, e.size-e.lastOff))
+	if err := readAt(e.f, b, e.lastOff); err != nil {
+		return wrap(part, e.lastOff, err)
+	}
+	h, err := blosc.ParseHeader(b)
+	if err != nil {
+		return wrap(part, e.lastOff, err)
+	}
+	e.lastLen = int64(h.CBytes) + int64(e.h.Checksum.Size())
+	e.end = e.lastOff + e.lastLen
+	e.i = e.h.Chunks - 1
+	if e.part, err = f.AppendItem(ctx, nil, e.i); err != nil {
+		return err
+	}
+	if e.full == 0 { // an empty file
+		e.full = max(DefaultChunkSize-DefaultChunkSize%int64(max(e.h.TypeSize, 1)), 1)
+	}
+	if int64(len(e.part)) >= e.full {
+		e.part, e.i = e.part[:0], e.h.Chunks
+	}
+	if e.encode.Codec = h.Codec; h.Codec == blosc.Snappy {
+		e.encode.Codec = blosc.BloscLZ
+	}
+	e.encode.Filters = []blosc.Filter{}
+	for _, flt := range h.Filters {
+		if flt.ID == blosc.Shuffle || flt.ID == blosc.BitShuffle {
+			e.encode.Filters = []blosc.Filter{{ID: flt.ID}}
+		}
+	}
+	if o.Encode != nil {
+		e.encode = *o.Encode
+	}
+	e.encode.Blosc1, e.encode.TypeSize = true, max(e.h.TypeSize, 1)
+	if _, err := blosc.AppendEncoded(nil, nil, e.encode); err != nil {
+		return fmt.Errorf("%s: %w: %w", Format, ErrRefused, err)
+	}
+	return nil
+}
+
+// findLast looks whether all chunks lie in the order of the table, so that behind
+// the last one there is none.
+func (e *Editor) findLast(ctx context.Context, f *File) error {
+	last := f.body - 1
+	for i := int64(0); i < e.h.Chunks; {
+		n := min(e.h.Chunks-i, 64*pageEntries)
+		list, err := f.t.read(ctx, i, i+n)
+		if err != nil {
+			return err
+		}
+		for k, off := range list {
+			if off <= last || off >= e.size {
+				e.noGrow = refuse("offsets", "chunk %d lies at %d, the one before it at %d", i+int64(k), off, last)
+				return nil
+			}
+			last = off
+		}
+		i += n
+	}
+	e.lastOff = last
+	return nil
+}
+
+func readAt(f io.ReaderAt, b []byte, off int64) error {
+	n, err := f.ReadAt(b, off)
+	if n == len(b) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Header is that of the file as it was, or, after Close, as it is.
+func (e *Editor) Header() Header { return e.h }
+
+// Append takes bytes that follow those of the file. What needs more chunks than
+// the table has entries for is refused as a whole. It keeps two chunks at the most
+// in memory.
+func (e *Editor) Append(p []byte) error {
+	switch {
+	case e.err != nil:
+		return e.err
+	case len(p) == 0:
+		return nil
+	case e.noGrow != nil:
+		return e.noGrow
+	}
+	chunks := e.i + (int64(len(e.part))+int64(len(p))+e.full-1)/e.full
+	if more := chunks - e.h.Chunks; more > e.h.MaxAppend {
+		return refuse("offsets", "%d more chunks, there is room for %d", more, e.h.MaxAppend)
+	}
+	for len(p) > 0 {
+		n := min(e.full-int64(len(e.part)), int64(len(p)))
+		e.part, e.grown = append(e.part, p[:n]...), true
+		p = p[n:]
+		if int64(len(e.part)) < e.full {
+			break
+		}
+		if err := e.emit(false); err != nil {
+			return e.fail(err)
+		}
+	}
+	return nil
+}
+
+// emit encodes the chunk that is being filled.
+func (e *Editor) emit(last bool) error {
+	rec, err := e.record(e.encode)
+	if err != nil {
+		return err
+	}
+	if e.i < e.h.Chunks {
+		// What follows must not lie where the old chunk still is.
+		if !last && int64(len(rec)) < e.lastLen {
+			o := e.encode
+			o.Level = blosc.LevelStore
+			if rec, err = e.record(o); err != nil {
+				return err
+			}
+			if int64(len(rec)) < e.lastLen {
+				return unsupported(e.h.Part(e.i), e.lastOff, "a chunk of %d bytes that hold fewer", e.lastLen)
+			}
+		}
+		e.refill, e.end = rec, e.lastOff+int64(len(rec))
+	} else {
+		if err := e.mark(); err != nil {
+			return err
+		}
+		if _, err := e.f.WriteAt(rec, e.end); err != nil {
+			return wrap(e.h.Part(e.i), e.end, err)
+		}
+		e.offs = append(e.offs, e.end)
+		e.end += int64(len(rec))
+	}
+	if !last {
+		e.i, e.part, e.grown = e.i+1, e.part[:0], false
+	}
+	return nil
+}
+
+func (e *Editor) record(o blosc.EncodeOptions) ([]byte, error) {
+	rec, err := blosc.AppendEncoded(make([]byte, 0, len(e.part)+len(e.part)/32+chunkSlack), e.part, o)
+	if err != nil {
+		return nil, err
+	}
+	return e.h.Checksum.Append(rec, rec), nil
+}
+
+// SetMetadata puts other metadata into the room of those that there are. What does
+// not fit, in version 4 what is longer, is refused, as are metadata where there
+// were none.
+func (e *Editor) SetMetadata(v any) error {
+	if e.err != nil {
+		return e.err
+	}
+	if !e.h.Meta {
+		return refuse("metadata", "no room, the file has none")
+	}
+	room := e.h.MetaSize
+	o := MetaOptions{}
+	if e.h.Version == Version3 {
+		room, o.Checksum = e.mh.Room, e.mh.Checksum
+	}
+	m, err := newMeta(v, e.h.Version, o, room)
+	if err != nil {
+		return err
+	}
+	switch need := max(m.head.Stored, m.head.Room); {
+	case m.version == 0:
+		return refuse("metadata", "none in place of some")
+	case e.h.Version == Version3 && need > room:
+		return refuse("metadata", "%d bytes in room for %d", need, room)
+	case e.h.Version == Version4 && m.len() > room:
+		return refuse("metadata", "%d bytes in place of %d", m.len(), room)
+	}
+	if e.h.Version == Version4 {
+		m.pad(room)
+	}
+	e.meta = &m
+	return nil
+}
+
+// Close makes what was changed the file. The file is the caller's to close.
+func (e *Editor) Close() error {
+	if e.err != nil {
+		return e.err
+	}
+	if err := e.commit(); err != nil {
+		return e.fail(err)
+	}
+	e.err = errClosed
+	return nil
+}
+
+func (e *Editor) commit() error {
+	if e.grown {
+		if err := e.emit(true); err != nil {
+			return err
+		}
+	}
+	grown := e.refill != nil || len(e.offs) > 0
+	if !grown && e.meta == nil {
+		return nil
+	}
+	if err := e.mark(); err != nil {
+		return err
+	}
+	h := e.h
+	if grown {
+		if err := e.grow(&h); err != nil {
+			return err
+		}
+	}
+	if e.meta != nil {
+		if err := e.overwrite("metadata", e.meta.append(nil), HeaderLen); err != nil {
+			return err
+		}
+	}
+	if err := e.sync(); err != nil {
+		return err
+	}
+	b, err := h.Append(nil)
+	if err == nil {
+		_, err = e.f.WriteAt(b, 0)
+	}
+	if err != nil {
+		return wrap("header", 0, err)
+	}
+	if err := e.sync(); err != nil {
+		return err
+	}
+	e.h, e.undo = h, nil
+	if !grown {
+		return nil
+	}
+	if err := e.f.Truncate(e.end); err != nil { // what lies behind the end does no harm
+		return fmt.Errorf("%s: %w", Format, err)
+	}
+	return nil
+}
+
+// grow puts the last old chunk and the new entries in their places, and says so
+// in h.
+func (e *Editor) grow(h *Header) error {
+	if e.refill != nil {
+		if err := e.replaceLast(); err != nil {
+			return err
+		}
+	}
+	entries := make([]byte, 0, entryLen*(1+len(e.offs)))
+	entries = binary.LittleEndian.AppendUint64(entries, uint64(e.lastOff)) //nolint:gosec // never negative
+	for _, off := range e.offs {
+		entries = binary.LittleEndian.AppendUint64(entries, uint64(off)) //nolint:gosec // never negative
+	}
+	if err := e.overwrite("offsets", entries, e.table+(h.Chunks-1)*entryLen); err != nil {
+		return err
+	}
+	n := int64(len(e.offs))
+	h.Chunks, h.MaxAppend = h.Chunks+n, h.MaxAppend-n
+	if h.LastChunk = int64(len(e.part)); h.LastChunk == 0 {
+		h.LastChunk = e.full
+	}
+	h.ChunkSize = e.full
+	return nil
+}
+
+// replaceLast overwrites the last old chunk, once there is a copy behind the end
+// of everything that the table names.
+func (e *Editor) replaceLast() error {
+	old := make([]byte, e.lastLen)
+	if err := readAt(e.f, old, e.lastOff); err != nil {
+		return wrap("chunks", e.lastOff, err)
+	}
+	spot := max(e.end, e.lastOff+e.lastLen)
+	if _, err := e.f.WriteAt(old, spot); err != nil {
+		return wrap("chunks", spot, err)
+	}
+	if err := e.sync(); err != nil {
+		return err
+	}
+	entry := binary.LittleEndian.AppendUint64(nil, uint64(spot)) //nolint:gosec // never negative
+	if err := e.overwrite("offsets", entry, e.table+(e.h.Chunks-1)*entryLen); err != nil {
+		return err
+	}
+	if err := e.sync(); err != nil {
+		return err
+	}
+	e.undo = append(e.undo, undo{e.lastOff, old})
+	if _, err := e.f.WriteAt(e.refill, e.lastOff); err != nil {
+		return wrap("chunks", e.lastOff, err)
+	}
+	return e.sync()
+}
+
+// mark says in the file that it is not finished.
+func (e *Editor) mark() error {
+	if e.marked {
+		return nil
+	}
+	e.marked = true
+	h := e.h
+	h.Chunks, h.MaxAppend = -1, 0
+	b, err := h.Append(nil)
+	if err != nil {
+		return err
+	}
+	if err := e.overwrite("header", b, 0); err != nil {
+		return err
+	}
+	return e.sync()
+}
+
+// overwrite changes bytes of the file and keeps what was there.
+func (e *Editor) overwrite(part string, p []byte, off int64) error {
+	old := make([]byte, len(p))
+	if err := readAt(e.f, old, off); err != nil {
+		return wrap(part, off, err)
+	}
+	e.undo = append(e.undo, undo{off, old})
+	_, err := e.f.WriteAt(p, off)
+	return wrap(part, off, err)
+}
+
+func (e *Editor) sync() error {
+	if s, ok := e.f.(interface{ Sync() error }); ok {
+		if err := s.Sync(); err != nil {
+			return fmt.Errorf("%s: %w", Format, err)
+		}
+	}
+	return nil
+}
+
+func (e *Editor) fail(err error) error {
+	if e.err == nil {
+		e.err = err
+	}
+	return err
+}
+
+// Abort brings the file back to what it was before Edit. It does nothing after
+// Close, or where nothing was written. After an error of it, and where it is not
+// called, the file stays recognised as aborted.
+func (e *Editor) Abort() error {
+	if e.err == errClosed || !e.marked { //nolint:errorlint // our own, never wrapped
+		e.err = errClosed
+		return nil
+	}
+	e.err = errClosed
+	for i := len(e.undo) - 1; i >= 0; i-- { // the header last
+		if i == 0 {
+			if err := e.sync(); err != nil {
+				return err
+			}
+		}
+		if _, err := e.f.WriteAt(e.undo[i].old, e.undo[i].off); err != nil {
+			return wrap("file", e.undo[i].off, err)
+		}
+	}
+	if err := e.f.Truncate(e.size); err != nil {
+		return fmt.Errorf("%s: %w", Format, err)
+	}
+	return e.sync()
+}
