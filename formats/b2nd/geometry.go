@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/internal/nd"
 )
 
@@ -29,7 +30,10 @@ type geometry struct {
 // size.
 func (m Meta) geometry(item int) (*geometry, error) {
 	d := len(m.Shape)
-	if d > MaxDims || len(m.ChunkShape) != d || len(m.BlockShape) != d {
+	if d > MaxDims {
+		return nil, fail("metalayer", formats.ErrUnsupported, "%d axes, at most %d", d, MaxDims)
+	}
+	if len(m.ChunkShape) != d || len(m.BlockShape) != d {
 		return nil, corrupt("metalayer", "shapes of %d, %d and %d axes", d, len(m.ChunkShape), len(m.BlockShape))
 	}
 	if item < 1 || item > maxChunk {

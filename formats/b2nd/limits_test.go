@@ -40,3 +40,24 @@ func TestLimitsOfFrame(t *testing.T) {
 		t.Errorf("a slice above the limit: %v", err)
 	}
 }
+
+// What an array cannot be is no fault of the store: trying again does not help.
+func TestUnsupportedArrays(t *testing.T) {
+	for name, m := range map[string]b2nd.Meta{
+		"17 axes":       {Shape: make([]int64, 17), DType: "|u1"},
+		"empty strings": {Shape: []int64{3}, DType: "|S0"},
+		"no type":       {Shape: []int64{3}},
+		"objects":       {Shape: []int64{3}, DType: "|O"},
+	} {
+		var out memory
+		if _, err := b2nd.NewWriter(&out, m, b2nd.WriteOptions{}); !errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := b2nd.WriteFrom(t.Context(), &out, m, source(nil, nil, 0), b2nd.WriteOptions{}); !errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrCorrupt) {
+			t.Errorf("%s, from a source: %v", name, err)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%s: %d bytes written", name, out.Len())
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (m Meta) withDefaults(itemSize int) (Meta, int, error) {
 		}
 	}
 	if itemSize <= 0 {
-		return m, 0, fmt.Errorf("%s: items of no known size", Format)
+		return m, 0, fail("writer", formats.ErrUnsupported, "items of no bytes, or of no known size: type %q", m.DType)
 	}
 	if m.ChunkShape == nil && m.BlockShape == nil {
 		m.ChunkShape, m.BlockShape = DefaultShapes(m.Shape, itemSize)
