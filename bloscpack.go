@@ -42,11 +42,23 @@ func (c *Client) OpenBloscpack(ctx context.Context, uri string, o BloscpackOptio
 // one item of the Bloscpack file that begins at offset in it; 0: of none.
 func (c *Client) OpenForItem(item, offset int64) objstore.OpenOptions {
 	o := objstore.OpenOptions{Head: c.frameEnds().Head}
-	off, n := bloscpack.Hint(item)
+	off, n := bloscpack.Hint(far(item, o.Head))
+	if n == 0 && offset > 0 { // the head of the object is not that of the file
+		n = o.Head
+	}
 	if from, end := max(off+offset, o.Head), off+offset+n; from < end {
 		o.Also = objstore.Range{Off: from, Len: end - from}
 	}
 	return o
+}
+
+// far is the item if its place may stand behind the head, else 0. Usual metadata
+// take less than these 4 KiB.
+func far(item, head int64) int64 {
+	if off, _ := bloscpack.Hint(item); off+4<<10 <= head {
+		return 0
+	}
+	return item
 }
 
 // BloscpackIn opens the Bloscpack file in an object that is open already, at
@@ -70,6 +82,7 @@ func (c *Client) bloscpackOptions(o BloscpackOptions, ob *objstore.Object) blosc
 	if o.Head <= 0 {
 		o.Head = c.frameEnds().Head
 	}
+	o.Item = far(o.Item, o.Head)
 	if o.Window <= 0 {
 		o.Window = min(c.c.MaxMemory/16, maxWindow)
 	}

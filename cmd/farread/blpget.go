@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 
@@ -33,13 +34,16 @@ func (t *blpContent) pick(ctx context.Context, s selector) (selection, error) {
 	if len(s.given) > 1 {
 		return nil, usagef("--%s and --%s: only one of them", s.given[0], s.given[1])
 	}
+	if err := t.readable(ctx); err != nil {
+		return nil, err
+	}
 	h := t.f.Header()
 	x := &blpSelection{t: t, to: t.f.Len(), n: -1, want: -1}
 	var err error
 	switch {
 	case len(s.given) == 0:
 		x.n, x.all = t.known(), true
-		return x, t.readable(ctx)
+		return x, nil
 	case s.has("id"):
 		x.from, err = t.itemOf(s.id)
 		x.to = x.from + 1
@@ -105,11 +109,14 @@ func (t *blpContent) npyHeader() npy.Header {
 	return npy.Header{DType: t.arr.DType, Shape: t.arr.Shape, Fortran: t.arr.Fortran}
 }
 
+const fileBuffer = 256 << 10 // items may be short
+
 func (x *blpSelection) copy(ctx context.Context, to sink, b bar) error {
-	w, ok := to.(byteSink)
+	s, ok := to.(byteSink)
 	if !ok {
 		return errNoBytes
 	}
+	w := bufio.NewWriterSize(s, fileBuffer)
 	if _, err := w.Write(x.head); err != nil {
 		return err
 	}
@@ -124,7 +131,10 @@ func (x *blpSelection) copy(ctx context.Context, to sink, b bar) error {
 		err = &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
 			Err: fmt.Errorf("%w: an array of %d bytes, the chunks have %d", formats.ErrCorrupt, x.want, n)}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return w.Flush()
 }
 
 // each reads the items in order. A single one is read alone; many come through

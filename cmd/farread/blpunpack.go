@@ -4,13 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/objstore"
 )
 
@@ -80,15 +80,13 @@ type framedSelection struct {
 // A framing appends what stands before item i in the file, and after it.
 type framing func(dst []byte, i int64, p []byte) (before, after []byte, err error)
 
-const fileBuffer = 256 << 10 // lines and records are short
-
 func (x *framedSelection) copy(ctx context.Context, to sink, b bar) error {
 	s, ok := to.(byteSink)
 	if !ok {
 		return errNoBytes
 	}
 	w := bufio.NewWriterSize(s, fileBuffer)
-	var buf []byte
+	var buf [16]byte
 	err := x.each(ctx, func(i int64, p []byte) error {
 		before, after, err := x.frame(buf[:0], i, p)
 		if err != nil {
@@ -129,24 +127,13 @@ func (t *blpContent) itemError(i int64, err error) error {
 
 // prefixOf is how records tell their lengths.
 func prefixOf(name string) (framing, error) {
-	put := map[string]func(dst []byte, n int) []byte{
-		"u32le": func(dst []byte, n int) []byte { return binary.LittleEndian.AppendUint32(dst, uint32(n)) }, //nolint:gosec // checked
-		"u32be": func(dst []byte, n int) []byte { return binary.BigEndian.AppendUint32(dst, uint32(n)) },    //nolint:gosec // checked
-		"u64le": func(dst []byte, n int) []byte { return binary.LittleEndian.AppendUint64(dst, uint64(n)) }, //nolint:gosec // a length
-		"u64be": func(dst []byte, n int) []byte { return binary.BigEndian.AppendUint64(dst, uint64(n)) },    //nolint:gosec // a length
-		"varint": func(dst []byte, n int) []byte {
-			return binary.AppendUvarint(dst, uint64(n)) //nolint:gosec // a length
-		},
-	}[name]
-	if put == nil {
+	by := pack.Records(name)
+	if !slices.Contains([]pack.Records{pack.U32LE, pack.U32BE, pack.U64LE, pack.U64BE, pack.Varint}, by) {
 		return nil, &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
 			Err: fmt.Errorf("records with the prefix %q: %w", name, formats.ErrUnsupported)}
 	}
 	return func(dst []byte, _ int64, p []byte) (before, after []byte, err error) {
-		if int64(len(p)) > math.MaxUint32 {
-			return nil, nil, formats.ErrTooLarge
-		}
-		return put(dst, len(p)), nil, nil
+		return by.AppendPrefix(dst, len(p)), nil, nil // a chunk is shorter than any prefix can say
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -188,7 +189,15 @@ func (r *blpRepair) add(i int64, chunk, p []byte) error {
 	if len(p) == 0 && !r.t.f.Header().Variable {
 		return nil // the one chunk of no bytes, which the writer makes itself
 	}
-	return r.w.WriteEncoded(chunk)
+	err := r.w.WriteEncoded(chunk)
+	switch {
+	case !errors.Is(err, bloscpack.ErrRefused):
+		return err
+	case r.t.f.Header().Variable:
+		return r.w.WriteItem(p)
+	}
+	_, err = r.w.Write(p) // a chunk of another length: what follows moves up
+	return err
 }
 
 // finish says in the metadata what the new file holds.

@@ -1,0 +1,424 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/objstore"
+)
+
+// makeBlp writes a Bloscpack file of items with some metadata, "" for none.
+func makeBlp(t *testing.T, name, metadata string, items ...string) string {
+	t.Helper()
+	o := bloscpack.WriteOptions{Variable: true, Encode: blosc.EncodeOptions{TypeSize: 1}}
+	if metadata != "" {
+		o.Metadata = json.RawMessage(metadata)
+	}
+	return writeBlp(t, name, o, func(w *bloscpack.Writer) error {
+		for _, p := range items {
+			if err := w.WriteItem([]byte(p)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func writeBlp(t *testing.T, name string, o bloscpack.WriteOptions, fill func(w *bloscpack.Writer) error) string {
+	t.Helper()
+	b, key, err := farread.New(farread.Config{}).Bucket(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := b.Create(t.Context(), key, objstore.PutOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Abort()
+	w, err := bloscpack.NewWriter(out, o)
+	if err == nil {
+		err = fill(w)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		_, err = out.Commit(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestBlpUnpack: each kind of container becomes what it was made of.
+func TestBlpUnpack(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("7 bytes", 100_000)
+	for i, tc := range []struct {
+		metadata string
+		items    []string
+		dst      string
+		want     map[string]string // below dst; "" where dst is a file
+	}{
+		{`{"container":"lines","final_newline":true}`, []string{"a", "", "b\r", long}, "x.log", map[string]string{"": "a\n\nb\r\n" + long + "\n"}},
+		{`{"container":"lines","final_newline":false}`, []string{"a", "b"}, "x", map[string]string{"": "a\nb"}},
+		{`{"container":"lines","final_newline":false}`, nil, "x", map[string]string{"": ""}},
+		{`{"container":"jsonl","final_newline":true,"x":1}`, []string{"{}"}, "x.jsonl", map[string]string{"": "{}\n"}},
+		{`{"container":"records","prefix":"u32le"}`, []string{"ab", ""}, "x", map[string]string{"": "\x02\x00\x00\x00ab\x00\x00\x00\x00"}},
+		{`{"container":"records","prefix":"u32be"}`, []string{"ab"}, "x", map[string]string{"": "\x00\x00\x00\x02ab"}},
+		{`{"container":"records","prefix":"u64le"}`, []string{"ab"}, "x", map[string]string{"": "\x02\x00\x00\x00\x00\x00\x00\x00ab"}},
+		{`{"container":"records","prefix":"u64be"}`, []string{"ab"}, "x", map[string]string{"": "\x00\x00\x00\x00\x00\x00\x00\x02ab"}},
+		{`{"container":"records","prefix":"varint"}`, []string{"ab", strings.Repeat("z", 300)}, "x", map[string]string{"": "\x02ab\xac\x02" + strings.Repeat("z", 300)}},
+		{`{"container":"files","names":["a.txt","sub/b","c"]}`, []string{"1", "", long}, "x", map[string]string{"a.txt": "1", "sub/b": "", "c": long}},
+		{`{"container":"cars"}`, []string{"1", "2\n"}, "x", map[string]string{"0": "1", "1": "2\n"}},
+		{`[1]`, []string{"1", "2"}, "x.txt", map[string]string{"": "1\n2\n"}},
+		{"", []string{"1", "2"}, "x.jsonl", map[string]string{"": "1\n2\n"}},
+		{"", nil, "x", map[string]string{}},
+	} {
+		dir := t.TempDir()
+		name, dst := makeBlp(t, filepath.Join(dir, "x.blp"), tc.metadata, tc.items...), filepath.Join(dir, "to-"+tc.dst)
+		run(t, "unpack", name, dst)
+		got := map[string]string{}
+		if info, err := os.Stat(dst); err == nil && info.IsDir() {
+			got = files(t, dst)
+		} else if p, err := os.ReadFile(dst); err == nil {
+			got[""] = string(p)
+		}
+		if d := cmp.Diff(tc.want, got); d != "" {
+			t.Errorf("%d: %s (-want +got):\n%.1000s", i, tc.metadata, d)
+		}
+		if r := (runner{}).run(t, "unpack", name, dst); r.code != exitChanged && len(tc.want) > 0 {
+			t.Errorf("%d: once more: exit %d: %s", i, r.code, r.stderr)
+		}
+		run(t, "unpack", name, dst, "--force")
+	}
+}
+
+// TestBlpFilesByName: files in a container are listed and read by their names.
+func TestBlpFilesByName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := makeBlp(t, filepath.Join(dir, "x.blp"), `{"container":"files","names":["a","\u001b[2J","c/d"]}`, "1", "22", "333")
+	for id, want := range map[string]string{"a": "1", "\x1b[2J": "22", "c/d": "333"} {
+		if got := run(t, "get", name, "--id", id, "-o", "-"); got != want {
+			t.Errorf("%q: %q", id, got)
+		}
+	}
+	rows := lines[blpLine](t, run(t, "ls", name, "--json"))
+	if len(rows) != 3 || *rows[2].Name != "c/d" || *rows[2].NBytes != 3 {
+		t.Errorf("%+v", rows)
+	}
+	if table := run(t, "ls", name); strings.Contains(table, "\x1b") || !strings.Contains(table, "NAME") || !strings.Contains(table, "c/d") {
+		t.Errorf("table:\n%q", table)
+	}
+	if table := run(t, "info", name); strings.Contains(table, "\x1b") || !strings.Contains(table, "3, files") {
+		t.Errorf("table:\n%q", table)
+	}
+	if r := (runner{}).run(t, "get", name, "--id", "b", "-o", "-"); r.code != exitNotFound || !strings.Contains(r.stderr, `"b"`) {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+}
+
+// TestBlpHostile: names and items that cannot be what the metadata say, and
+// nothing is left of them.
+func TestBlpHostile(t *testing.T) {
+	t.Parallel()
+	for i, tc := range []struct {
+		metadata string
+		items    []string
+		say      string
+	}{
+		{`{"container":"files","names":["a","../b"]}`, []string{"1", "2"}, `item 1: file "../b"`},
+		{`{"container":"files","names":["/etc/passwd"]}`, []string{"1"}, "absolute"},
+		{`{"container":"files","names":["a\u0000"]}`, []string{"1"}, "item 0"},
+		{`{"container":"files","names":["C:\\x"]}`, []string{"1"}, "item 0"},
+		{`{"container":"files","names":["a","a"]}`, []string{"1", "2"}, "two files want the name a"},
+		{`{"container":"files","names":["a","a/b"]}`, []string{"1", "2"}, "two files want the name a"},
+		{`{"container":"files","names":["a"]}`, []string{"1", "2"}, "1 name of 2 files"},
+		{`{"container":"files"}`, []string{"1"}, "0 names of 1 file"},
+		{`{"container":"lines"}`, []string{"1", "2\n3"}, "item 1: several lines in one item"},
+		{`{"container":"records","prefix":"u16"}`, []string{"1"}, `the prefix "u16"`},
+		{`{"container":"records"}`, []string{"1"}, `the prefix ""`},
+	} {
+		dir := t.TempDir()
+		name := makeBlp(t, filepath.Join(dir, "x.blp"), tc.metadata, tc.items...)
+		before := files(t, dir)
+		r := runner{}.run(t, "unpack", name, filepath.Join(dir, "to"))
+		if r.code != exitCorrupt || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, tc.say) {
+			t.Errorf("%d: exit %d, want %q: %s", i, r.code, tc.say, r.stderr)
+		}
+		if d := cmp.Diff(before, files(t, dir)); d != "" {
+			t.Errorf("%d: left (-before +after):\n%s", i, d)
+		}
+		if r := (runner{}).run(t, "get", name, "-o", "-"); r.code != 0 || r.stdout != strings.Join(tc.items, "") {
+			t.Errorf("%d: get: exit %d: %q", i, r.code, r.stdout)
+		}
+	}
+}
+
+// wideBlp writes a file of n items, of which only some were written, into a sparse
+// file: item i is its number.
+func wideBlp(t *testing.T, dir string, n int64, items ...int64) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "wide.blp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	h, err := bloscpack.Header{Version: 4, Checksum: bloscpack.CRC32, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: n, Offsets: true, Variable: true}.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(off int64, p []byte) {
+		if _, err := f.WriteAt(p, off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(0, h)
+	at := bloscpack.HeaderLen + 8*n + 128<<10 // a gap, so that the table is alone
+	for _, i := range items {
+		chunk, err := blosc.AppendEncoded(nil, fmt.Appendf(nil, "item %d", i), blosc.EncodeOptions{Blosc1: true, TypeSize: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(bloscpack.HeaderLen+8*i, binary.LittleEndian.AppendUint64(nil, uint64(at)))
+		put(at, bloscpack.CRC32.Append(chunk, chunk))
+		at += int64(len(chunk)) + 4
+		if i+1 < n {
+			put(bloscpack.HeaderLen+8*(i+1), binary.LittleEndian.AppendUint64(nil, uint64(at)))
+		}
+	}
+}
+
+// TestBlpItemFromAfar: an item of ten million is two phases, whatever its number.
+func TestBlpItemFromAfar(t *testing.T) {
+	t.Parallel()
+	const n = 10_000_000
+	dir := t.TempDir()
+	wideBlp(t, dir, n, 0, 7, 8189, 1_234_567, 9_000_000, n-1)
+	uri, out := served(t, dir)+"/wide.blp", filepath.Join(dir, "out")
+	for _, tc := range []struct{ i, requests int64 }{{0, 2}, {7, 2}, {8189, 3}, {1_234_567, 3}, {9_000_000, 3}, {n - 1, 3}} {
+		for _, policy := range policies() {
+			item := []string{uri, "--item", fmt.Sprint(tc.i), "--policy", policy}
+			s := stats(t, append([]string{"get", "-o", out}, item...)...)
+			if p, err := os.ReadFile(out); err != nil || string(p) != fmt.Sprintf("item %d", tc.i) {
+				t.Errorf("item %d: %q, %v", tc.i, p, err)
+			}
+			most := int64(96 << 10)
+			if policy == "lean" {
+				most = 64 << 10
+			}
+			if s.Phases != 2 || s.Requests != tc.requests || s.Bytes > most {
+				t.Errorf("item %d, %s: %+v", tc.i, policy, s)
+			}
+			explained(t, item...)
+		}
+	}
+	if s := stats(t, "get", uri, "--item", "-1", "-o", out); s.Phases != 3 { // counted from the end, which nobody knows at first
+		t.Errorf("the last: %+v", s)
+	}
+}
+
+// TestBlpExplain: the plan is what get does.
+func TestBlpExplain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var items []string
+	for i := range 3000 {
+		items = append(items, strings.Repeat(fmt.Sprintf("%d,", i*i), i%97))
+	}
+	makeBlp(t, filepath.Join(dir, "items.blp"), "", items...)
+	srv := served(t, dir)
+	for _, tc := range [][]string{{}, {"--item", "1500"}, {"--chunks", "100:2000"}, {"--chunks", "5:5"}, {"--item", "2999"}} {
+		for _, policy := range policies() {
+			explained(t, append([]string{srv + "/items.blp", "--policy", policy}, tc...)...)
+		}
+	}
+	if s := stats(t, "explain", srv+"/items.blp"); s.Requests != 1 {
+		t.Errorf("explain read payload: %+v", s)
+	}
+}
+
+// TestBlpRepair: what is whole is saved in a file of the same kind.
+func TestBlpRepair(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var items []string
+	for i := range 50 {
+		items = append(items, strings.Repeat(fmt.Sprintf("item %d,", i), 1+i%7))
+	}
+	names, err := json.Marshal(numbered(50))
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := fmt.Sprintf(`{"container":"files","dtype":"bytes","shape":[50],"names":%s,"sizes":%s}`, names, sizesOf(items))
+	name := makeBlp(t, filepath.Join(dir, "x.blp"), meta, items...)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := lines[blpLine](t, run(t, "ls", name, "--json"))
+	damage := func(i int) []byte {
+		p := []byte(string(whole))
+		p[*rows[i].Offset+17] ^= 1
+		return p
+	}
+	unfinished := []byte(string(whole))
+	table := *rows[0].Offset - 8*50
+	for i := range 8 * int64(50) {
+		unfinished[table+i] = 0xff
+	}
+	for _, tc := range []struct {
+		what string
+		data []byte
+		lost []int
+		code int // of verify
+	}{
+		{"nothing wrong", whole, nil, exitOK},
+		{"a damaged item", damage(17), []int{17}, exitCorrupt},
+		{"the first damaged", damage(0), []int{0}, exitCorrupt},
+		{"cut short", whole[:*rows[48].Offset+5], []int{48, 49}, exitCorrupt},
+		{"aborted", unfinished, nil, exitCorrupt},
+	} {
+		bad, out := filepath.Join(dir, "bad.blp"), filepath.Join(t.TempDir(), "out.blp")
+		write(t, bad, tc.data)
+		if r := (runner{}).run(t, "verify", bad); r.code != tc.code {
+			t.Errorf("%s: verify: exit %d, want %d: %s", tc.what, r.code, tc.code, r.stderr)
+		}
+		if text := run(t, "verify", bad, "--repair", out); !strings.Contains(text, fmt.Sprintf("saved %d items", 50-len(tc.lost))) {
+			t.Errorf("%s: %q", tc.what, text)
+		}
+		run(t, "verify", out)
+		var rep repaired
+		if err := json.Unmarshal([]byte(run(t, "verify", bad, "--repair", out, "--force", "--json")), &rep); err != nil {
+			t.Fatal(err)
+		}
+		if rep.Saved != int64(50-len(tc.lost)) || rep.Lost == nil || *rep.Lost != int64(len(tc.lost)) || (rep.Wrong == "") != (tc.code == exitOK) || rep.Output != out {
+			t.Errorf("%s: %+v", tc.what, rep)
+		}
+		want := map[string]string{}
+		for i, p := range items {
+			want[fmt.Sprintf("%02d", i)] = p
+		}
+		for _, i := range tc.lost {
+			delete(want, fmt.Sprintf("%02d", i))
+		}
+		dst := filepath.Join(t.TempDir(), "files")
+		run(t, "unpack", out, dst)
+		if d := cmp.Diff(want, files(t, dst)); d != "" {
+			t.Errorf("%s (-want +got):\n%.500s", tc.what, d)
+		}
+		if r := (runner{}).run(t, "verify", bad, "--repair", out); r.code != exitChanged {
+			t.Errorf("%s: over a file that is there: exit %d: %s", tc.what, r.code, r.stderr)
+		}
+	}
+}
+
+func numbered(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("%02d", i))
+	}
+	return out
+}
+
+func sizesOf(items []string) string {
+	sizes := make([]int, len(items))
+	for i, p := range items {
+		sizes[i] = len(p)
+	}
+	text, _ := json.Marshal(sizes) // numbers
+	return string(text)
+}
+
+// TestBlpRepairFixtures: whatever state a file is in, repair makes a good one of
+// it, or says why not and leaves nothing.
+func TestBlpRepairFixtures(t *testing.T) {
+	t.Parallel()
+	for _, x := range append(blpFixtures(t, "bloscpack"), blpFixtures(t, "malformed")...) {
+		dir := t.TempDir()
+		uri, out := blpDir+"/"+x.File, filepath.Join(dir, "out.blp")
+		r := runner{}.run(t, "verify", uri, "--repair", out)
+		if r.code == 0 {
+			run(t, "verify", out)
+		}
+		switch {
+		case r.code != 0 && (r.code != exitCorrupt || x.Kind != "malformed" || len(files(t, dir)) != 0):
+			t.Errorf("%s: exit %d: %s", x.File, r.code, r.stderr)
+		case x.Kind == "malformed" || !x.complete():
+		case run(t, "get", uri, "-o", "-") != run(t, "get", out, "-o", "-"):
+			t.Errorf("%s: other bytes", x.File)
+		case x.NpySHA256 != "" && sumOf(run(t, "get", out, "-o", "-")) != x.SHA256:
+			t.Errorf("%s: no array any more", x.File)
+		}
+		var a, b blpFixture
+		if r.code != 0 || !x.complete() || x.Kind == "malformed" {
+			continue
+		}
+		for name, v := range map[string]*blpFixture{uri: &a, out: &b} {
+			if err := json.Unmarshal([]byte(run(t, "info", name, "--json")), v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := cmp.Diff(a, b); d != "" {
+			t.Errorf("%s: info (-damaged +repaired):\n%s", x.File, d)
+		}
+	}
+}
+
+// TestBlpRepairArray: an array without all of its chunks is none, and what it was
+// stays readable.
+func TestBlpRepairArray(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p, err := os.ReadFile(blpDir + "/nd_i4_2d.blp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, out := filepath.Join(dir, "bad.blp"), filepath.Join(dir, "out.blp")
+	write(t, bad, p[:len(p)-40])
+	run(t, "verify", bad, "--repair", out)
+	run(t, "verify", out)
+	var got struct {
+		Metadata struct {
+			Salvaged struct{ Container string }
+		}
+		NBytes int64
+		Shape  []int64
+	}
+	if err := json.Unmarshal([]byte(run(t, "info", out, "--json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Shape != nil || got.Metadata.Salvaged.Container != "numpy" || got.NBytes != 5*4096 {
+		t.Errorf("%+v", got)
+	}
+	before := files(t, dir)
+	for _, tc := range []struct {
+		code int
+		args string
+		say  string
+	}{
+		{2, "verify|" + bad + "|--force", "--force goes with --repair"},
+		{2, "verify|" + bad + "|--repair|" + dir + "/", "is a folder"},
+		{2, "verify|" + bloscDir + "/nd2.b2nd|--repair|" + dir + "/n", "--repair is for Bloscpack files"},
+		{7, "verify|" + blpDir + "/bad_nchunks_-7.blp|--repair|" + dir + "/n", "-7 chunks"},
+	} {
+		r := runner{}.run(t, strings.Split(tc.args, "|")...)
+		if r.code != tc.code || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, tc.say) {
+			t.Errorf("%s: exit %d: %s", tc.args, r.code, r.stderr)
+		}
+	}
+	if d := cmp.Diff(before, files(t, dir)); d != "" {
+		t.Errorf("left (-before +after):\n%s", d)
+	}
+}
