@@ -92,6 +92,14 @@ func encode8[T int8 | uint8](dst []byte, v []T, delta bool) []byte {
 func encode16[T int16 | uint16](dst []byte, v []T, delta bool) []byte {
 	dst, out := room(dst, 2*len(v))
 	if !delta {
+		for len(v) >= 4 && len(out) >= 8 { // unrolled: one check of bounds for four
+			a, o := v[:4], out[:8]
+			binary.BigEndian.PutUint16(o[0:], uint16(a[0]))
+			binary.BigEndian.PutUint16(o[2:], uint16(a[1]))
+			binary.BigEndian.PutUint16(o[4:], uint16(a[2]))
+			binary.BigEndian.PutUint16(o[6:], uint16(a[3]))
+			v, out = v[4:], out[8:]
+		}
 		for i, x := range v {
 			binary.BigEndian.PutUint16(out[2*i:2*i+2], uint16(x))
 		}
@@ -108,6 +116,14 @@ func encode16[T int16 | uint16](dst []byte, v []T, delta bool) []byte {
 func encode32[T int32 | uint32](dst []byte, v []T, delta bool) []byte {
 	dst, out := room(dst, 4*len(v))
 	if !delta {
+		for len(v) >= 4 && len(out) >= 16 { // unrolled: one check of bounds for four
+			a, o := v[:4], out[:16]
+			binary.BigEndian.PutUint32(o[0:], uint32(a[0]))
+			binary.BigEndian.PutUint32(o[4:], uint32(a[1]))
+			binary.BigEndian.PutUint32(o[8:], uint32(a[2]))
+			binary.BigEndian.PutUint32(o[12:], uint32(a[3]))
+			v, out = v[4:], out[16:]
+		}
 		for i, x := range v {
 			binary.BigEndian.PutUint32(out[4*i:4*i+4], uint32(x))
 		}
@@ -124,6 +140,14 @@ func encode32[T int32 | uint32](dst []byte, v []T, delta bool) []byte {
 func encode64[T int64 | uint64](dst []byte, v []T, delta bool) []byte {
 	dst, out := room(dst, 8*len(v))
 	if !delta {
+		for len(v) >= 4 && len(out) >= 32 { // unrolled: one check of bounds for four
+			a, o := v[:4], out[:32]
+			binary.BigEndian.PutUint64(o[0:], uint64(a[0]))
+			binary.BigEndian.PutUint64(o[8:], uint64(a[1]))
+			binary.BigEndian.PutUint64(o[16:], uint64(a[2]))
+			binary.BigEndian.PutUint64(o[24:], uint64(a[3]))
+			v, out = v[4:], out[32:]
+		}
 		for i, x := range v {
 			binary.BigEndian.PutUint64(out[8*i:8*i+8], uint64(x))
 		}
@@ -139,9 +163,23 @@ func encode64[T int64 | uint64](dst []byte, v []T, delta bool) []byte {
 
 func encodeF32(dst []byte, v []float32, delta bool) []byte {
 	dst, out := room(dst, 4*len(v))
+	if !delta {
+		for len(v) >= 4 && len(out) >= 16 { // unrolled: one check of bounds for four
+			a, o := v[:4], out[:16]
+			binary.BigEndian.PutUint32(o[0:], math.Float32bits(a[0]))
+			binary.BigEndian.PutUint32(o[4:], math.Float32bits(a[1]))
+			binary.BigEndian.PutUint32(o[8:], math.Float32bits(a[2]))
+			binary.BigEndian.PutUint32(o[12:], math.Float32bits(a[3]))
+			v, out = v[4:], out[16:]
+		}
+		for i, x := range v {
+			binary.BigEndian.PutUint32(out[4*i:4*i+4], math.Float32bits(x))
+		}
+		return dst
+	}
 	for i, x := range v {
-		if delta && i > 0 {
-			x -= v[i-1]
+		if i > 0 {
+			x = sub(x, v[i-1])
 		}
 		binary.BigEndian.PutUint32(out[4*i:4*i+4], math.Float32bits(x))
 	}
@@ -151,6 +189,14 @@ func encodeF32(dst []byte, v []float32, delta bool) []byte {
 func encodeF64(dst []byte, v []float64, delta bool) []byte {
 	dst, out := room(dst, 8*len(v))
 	if !delta {
+		for len(v) >= 4 && len(out) >= 32 { // unrolled: one check of bounds for four
+			a, o := v[:4], out[:32]
+			binary.BigEndian.PutUint64(o[0:], math.Float64bits(a[0]))
+			binary.BigEndian.PutUint64(o[8:], math.Float64bits(a[1]))
+			binary.BigEndian.PutUint64(o[16:], math.Float64bits(a[2]))
+			binary.BigEndian.PutUint64(o[24:], math.Float64bits(a[3]))
+			v, out = v[4:], out[32:]
+		}
 		for i, x := range v {
 			binary.BigEndian.PutUint64(out[8*i:8*i+8], math.Float64bits(x))
 		}
@@ -158,7 +204,7 @@ func encodeF64(dst []byte, v []float64, delta bool) []byte {
 	}
 	for i, x := range v {
 		if i > 0 {
-			x -= v[i-1]
+			x = sub(x, v[i-1])
 		}
 		binary.BigEndian.PutUint64(out[8*i:8*i+8], math.Float64bits(x))
 	}

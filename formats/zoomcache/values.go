@@ -74,3 +74,36 @@ func (v *Values) reset(k Kind) {
 	v.U8, v.U16, v.U32, v.U64 = v.U8[:0], v.U16[:0], v.U32[:0], v.U64[:0]
 	v.Big = v.Big[:0]
 }
+
+// lend makes v show the slice that p points to.
+func (v *Values) lend(k Kind, p any) {
+	*v = Values{Kind: k}
+	switch s := p.(type) {
+	case *[]struct{}:
+		v.N = len(*s)
+	case *[]bool:
+		v.Bool, v.N = *s, len(*s)
+	case *[]float32:
+		v.F32, v.N = *s, len(*s)
+	case *[]float64:
+		v.F64, v.N = *s, len(*s)
+	case *[]int8:
+		v.I8, v.N = *s, len(*s)
+	case *[]int16:
+		v.I16, v.N = *s, len(*s)
+	case *[]int32:
+		v.I32, v.N = *s, len(*s)
+	case *[]int64:
+		v.I64, v.N = *s, len(*s)
+	case *[]uint8:
+		v.U8, v.N = *s, len(*s)
+	case *[]uint16:
+		v.U16, v.N = *s, len(*s)
+	case *[]uint32:
+		v.U32, v.N = *s, len(*s)
+	case *[]uint64:
+		v.U64, v.N = *s, len(*s)
+	case *[]*big.Int:
+		v.Big, v.N = *s, len(*s)
+	}
+}

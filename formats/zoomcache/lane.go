@@ -1,0 +1,252 @@
+package zoomcache
+
+import (
+	"math/big"
+	"slices"
+)
+
+// A lane is what a track gathers, whatever the type of its values.
+type lane interface {
+	count() int                         // values of each channel gathered
+	show(w *Window)                     // lends them
+	payload(dst []byte) ([]byte, error) // appends the payload of their packet
+	push()                              // summarises them
+	finish()                            // makes the last summaries
+	made() *cascade                     // what push or finish made
+	clear()                             // forgets them
+}
+
+func newLane(t *TrackWriter) lane {
+	switch t.t.Codec.Kind {
+	case Bool:
+		return newTypedLane[bool](t)
+	case F32:
+		return newTypedLane[float32](t)
+	case F64:
+		return newTypedLane[float64](t)
+	case Int, I64:
+		return newTypedLane[int64](t)
+	case Integer:
+		return newTypedLane[*big.Int](t)
+	case Word, U64:
+		return newTypedLane[uint64](t)
+	case I8:
+		return newTypedLane[int8](t)
+	case I16:
+		return newTypedLane[int16](t)
+	case I32:
+		return newTypedLane[int32](t)
+	case U8:
+		return newTypedLane[uint8](t)
+	case U16:
+		return newTypedLane[uint16](t)
+	case U32:
+		return newTypedLane[uint32](t)
+	default:
+		return newTypedLane[struct{}](t)
+	}
+}
+
+// A slot keeps the summary of one level that waits for its partner.
+type slot[T any] struct {
+	full        bool
+	entry, exit int64
+	accs        []acc[T] // of each channel
+}
+
+type typedLane[T Value] struct {
+	tw     *TrackWriter
+	k      kernel[T]
+	width  int
+	keep   []T     // values of an unfinished window
+	keepAt []int64 // their stamps
+	cur    []T     // what count, payload and push are about: keep, or the caller's
+	curAt  []int64 // nil at constant rate
+	one    []T     // one channel of cur
+	raw    [4]T    // of one summary
+	accs   []acc[T]
+	slots  []slot[T] // by level, from 1
+	out    cascade
+}
+
+func newTypedLane[T Value](t *TrackWriter) *typedLane[T] {
+	w := t.t.Codec.width()
+	return &typedLane[T]{tw: t, k: kernelOf[T](t.t.Codec), width: w, accs: make([]acc[T], w)}
+}
+
+func (l *typedLane[T]) count() int     { return len(l.cur) / l.width }
+func (l *typedLane[T]) made() *cascade { return &l.out }
+
+func (l *typedLane[T]) clear() {
+	clear(l.keep) // big integers are let go
+	l.keep, l.keepAt = l.keep[:0], l.keepAt[:0]
+	l.cur, l.curAt = nil, nil
+}
+
+func (l *typedLane[T]) show(w *Window) {
+	w.Values.lend(l.tw.t.Codec.Kind, &l.cur)
+	w.Stamps = l.curAt
+}
+
+// put takes values and flushes as often as they reach the watermark.
+func (l *typedLane[T]) put(v []T, stamps []int64) error {
+	t := l.tw
+	for len(v) > 0 {
+		n := len(v) / l.width
+		have := len(l.keep) / l.width
+		whole := t.watermark >= 1 && have+n >= t.watermark
+		if whole {
+			n = max(t.watermark-have, 1)
+		}
+		if have+n > maxWindow {
+			return tooLarge("packet", -1, "more than %d values: choose a lower watermark", maxWindow)
+		}
+		if have == 0 {
+			t.entry = t.exit + 1
+			if stamps != nil {
+				t.entry = stamps[0]
+			}
+		}
+		var at []int64
+		t.exit += int64(n)
+		if stamps != nil {
+			at, stamps = stamps[:n], stamps[n:]
+			t.exit = at[n-1]
+		}
+		l.take(v[:n*l.width], at, whole)
+		v = v[n*l.width:]
+		if whole {
+			if err := t.w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take makes v the end of the window, without a copy where it is all of it and
+// flushed at once.
+func (l *typedLane[T]) take(v []T, stamps []int64, whole bool) {
+	if whole && len(l.keep) == 0 {
+		l.cur, l.curAt = v, stamps
+		return
+	}
+	l.keep = append(l.keep, v...)
+	l.cur = l.keep
+	if stamps != nil {
+		l.keepAt = append(l.keepAt, stamps...)
+		l.curAt = l.keepAt
+	}
+}
+
+func (l *typedLane[T]) payload(dst []byte) ([]byte, error) {
+	w, t := l.tw.w, &l.tw.t
+	if !t.Zlib {
+		return l.encode(dst), nil
+	}
+	w.plain = l.encode(w.plain[:0])
+	return w.z.deflate(dst, w.plain)
+}
+
+func (l *typedLane[T]) encode(dst []byte) []byte {
+	dst = l.k.encode(dst, l.cur, l.tw.t.deltas())
+	return encodeStamps(dst, l.curAt)
+}
+
+// push makes the level-1 summary of the window and joins pairs upwards.
+func (l *typedLane[T]) push() {
+	if len(l.cur) == 0 {
+		return
+	}
+	entry, exit := l.tw.entry, l.tw.exit
+	for c := range l.accs {
+		l.accs[c] = l.k.window(l.channel(c), l.curAt, exit-entry)
+	}
+	l.out.first = 1
+	for level := int32(1); ; level++ {
+		l.block(level, entry, exit)
+		if int(level) > len(l.slots) {
+			l.slots = append(l.slots, slot[T]{accs: make([]acc[T], l.width)})
+		}
+		s := &l.slots[level-1]
+		if !s.full {
+			s.full, s.entry, s.exit = true, entry, exit
+			copy(s.accs, l.accs)
+			return
+		}
+		l.join(s, entry, exit)
+		entry = s.entry
+	}
+}
+
+// join merges what waits in s with the accs, which come later, into the accs,
+// and empties s.
+func (l *typedLane[T]) join(s *slot[T], entry, exit int64) {
+	for c := range l.accs {
+		l.accs[c] = l.k.merge(&s.accs[c], &l.accs[c], s.exit-s.entry, exit-entry)
+	}
+	s.full = false
+}
+
+// finish empties the slots from the lowest up: each is joined with what comes
+// from below and written one level higher.
+func (l *typedLane[T]) finish() {
+	var entry, exit int64
+	rising := false
+	level := int32(1)
+	for i := range l.slots {
+		s := &l.slots[i]
+		level++
+		switch {
+		case !s.full && !rising:
+			continue
+		case s.full && rising:
+			l.join(s, entry, exit)
+			entry = s.entry
+		case s.full:
+			copy(l.accs, s.accs)
+			entry, exit, s.full = s.entry, s.exit, false
+		}
+		if !rising {
+			l.out.first, rising = level, true
+		}
+		l.block(level, entry, exit)
+	}
+}
+
+// block appends a summary block of the accs.
+func (l *typedLane[T]) block(level int32, entry, exit int64) {
+	at := len(l.out.p)
+	b := Block{Summary: true, Track: l.tw.t.Number, Level: level, Entry: entry, Exit: exit}
+	l.out.p = b.append(l.out.p)
+	for c := range l.accs {
+		l.out.p = l.body(l.out.p, &l.accs[c])
+	}
+	putLen(l.out.p, at)
+	l.out.ends = append(l.out.ends, len(l.out.p))
+}
+
+// body appends what a summary block holds of one channel.
+func (l *typedLane[T]) body(dst []byte, a *acc[T]) []byte {
+	if l.k.body != nil {
+		return l.k.body(dst, a)
+	}
+	l.raw = [4]T{a.first, a.last, a.min, a.max}
+	raw := l.raw[:]
+	if l.tw.t.Codec.PCM {
+		raw = raw[2:]
+	}
+	return appendF64(appendF64(l.k.encode(dst, raw, false), a.mean), a.rms)
+}
+
+// channel gives the values of one channel.
+func (l *typedLane[T]) channel(c int) []T {
+	if l.width == 1 {
+		return l.cur
+	}
+	l.one = slices.Grow(l.one[:0], len(l.cur)/l.width)
+	for i := c; i < len(l.cur); i += l.width {
+		l.one = append(l.one, l.cur[i])
+	}
+	return l.one
+}

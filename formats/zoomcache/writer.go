@@ -1,0 +1,402 @@
+package zoomcache
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+
+	"github.com/farread/farread/formats"
+)
+
+// DefaultWatermark is how many values of a track make a packet: the original's.
+const DefaultWatermark = 1024
+
+const (
+	// maxWindow and maxPayload bound a packet by what readers take
+	// (formats.DefaultLimits) and by the i32 fields.
+	maxWindow  = 1 << 28
+	maxPayload = 1 << 30
+	// drainAt is how many bytes are collected before the output gets them.
+	drainAt = 256 << 10
+)
+
+// WriteOptions tell a Writer what to write. The zero value is an empty file.
+type WriteOptions struct {
+	Origin Origin  // UTC of time 0; the zero value is unknown
+	Tracks []Track // in any order, no number twice
+	// Watermark is how many values of one track (of each channel) end a packet
+	// of every track. 0 means DefaultWatermark; below 0 only Flush ends packets.
+	// SetWatermark changes it for one track.
+	Watermark int
+	NoRaw     bool // summaries only
+	// Parallel is how many goroutines summarise and encode where one call
+	// brings many windows: 0 means GOMAXPROCS. The bytes are the same.
+	Parallel int
+	// Sink, where there is one, is told of everything that is written.
+	Sink Sink
+}
+
+// A Sink watches a Writer, so that an index comes from the same pass. The calls
+// come one at a time, in the order of the file, from the goroutine that appends;
+// what they are given is good until they return. An error ends the writing.
+type Sink interface {
+	// Window is told of the values of each track in each flush, before any
+	// block of that flush. Tracks without new values are left out.
+	Window(w *Window) error
+	// Packet and Summary are told of each block, empty packets too. Off and
+	// Len say where it lies.
+	Packet(b *Block) error
+	Summary(s *Summary) error
+	// Finish is told where the plain file ends. It may add packets of tracks
+	// that no header declares; readers skip them by their length.
+	Finish(end int64, add func(track int32, payload []byte) (off int64, err error)) error
+}
+
+// A Window is what one track gathered between two flushes.
+type Window struct {
+	Track       *Track
+	Entry, Exit int64   // offsets of the first and the last value
+	Values      Values  // interleaved channels
+	Stamps      []int64 // the offset of each value; nil at constant rate
+}
+
+// A Writer makes a zoom-cache file from front to back, byte for byte what the
+// original library makes of the same calls (zlib streams apart, which inflate to
+// the same). It holds one window of values of each track and one summary of each
+// level, however long the series. One goroutine at a time. After an error every
+// call returns that error and the output is of no use.
+type Writer struct {
+	out      io.Writer
+	o        WriteOptions
+	tracks   []*TrackWriter // ascending numbers
+	buf      []byte
+	off      int64 // of buf in the file
+	err      error
+	finished bool
+	z        deflater
+	plain    []byte // a payload before it is compressed
+	win      Window // what Sink sees
+	sum      Summary
+	sinkOut  Block
+}
+
+// A TrackWriter takes the values of one track; see Append and AppendAt.
+type TrackWriter struct {
+	w           *Writer
+	t           Track
+	lane        lane
+	watermark   int
+	entry, exit int64
+}
+
+// NewWriter writes the headers, tracks in ascending order and rates in lowest
+// terms. Closing w, if it needs that, stays with the caller.
+func NewWriter(w io.Writer, o WriteOptions) (*Writer, error) {
+	o.Tracks = slices.Clone(o.Tracks)
+	slices.SortStableFunc(o.Tracks, func(a, b Track) int { return cmp.Compare(a.Number, b.Number) })
+	z := &Writer{out: w, o: o}
+	for i := range o.Tracks {
+		t := &o.Tracks[i]
+		ok := false
+		if t.Rate, ok = t.Rate.lowest(); !ok {
+			return nil, unsupported(fmt.Sprintf("header of track %d", t.Number), -1, "the rate does not fit into 64 bits")
+		}
+	}
+	var err error
+	z.buf, err = AppendHeader(nil, &Header{Major: versionMajor, Minor: versionMinor, Origin: o.Origin, Tracks: o.Tracks})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range o.Tracks {
+		tw := &TrackWriter{w: z, t: t, watermark: DefaultWatermark}
+		tw.lane = newLane(tw)
+		z.tracks = append(z.tracks, tw)
+		if o.Watermark != 0 {
+			tw.watermark = o.Watermark
+		}
+	}
+	return z, nil
+}
+
+// Track gives the writer of a track, or nil where no track has this number.
+func (w *Writer) Track(number int32) *TrackWriter {
+	i, ok := slices.BinarySearchFunc(w.tracks, number, func(t *TrackWriter, n int32) int { return cmp.Compare(t.t.Number, n) })
+	if !ok {
+		return nil
+	}
+	return w.tracks[i]
+}
+
+// SetWatermark changes how many values end a packet, from the next value on:
+// fewer than 1 only by Flush. What is held of a track is up to that many values.
+func (t *TrackWriter) SetWatermark(n int) {
+	if n == 0 {
+		n = 1 // as in the original, where every value is enough
+	}
+	t.watermark = n
+}
+
+// Offset is the sample offset of the last value.
+func (t *TrackWriter) Offset() int64 { return t.exit }
+
+// Value are the types of values: each Kind has one. Int takes int64, Word
+// uint64, Unit struct{}.
+type Value interface {
+	struct{} | bool | float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | *big.Int
+}
+
+// Append appends values to a track of constant rate, the channels of a
+// multichannel track interleaved. It is the same as one call for each value, in
+// whatever pieces they come. v stays the caller's, but for big integers, which
+// must not change any more. Packets of all tracks are written when one of them
+// reaches its watermark.
+func Append[T Value](t *TrackWriter, v []T) error { return appendValues(t, v, nil) }
+
+// AppendAt appends values to a track of variable rate, each with the offset that
+// it has. Offsets may repeat and go backwards.
+func AppendAt[T Value](t *TrackWriter, stamps []int64, v []T) error {
+	if stamps == nil {
+		stamps = []int64{}
+	}
+	return appendValues(t, v, stamps)
+}
+
+func appendValues[T Value](t *TrackWriter, v []T, stamps []int64) error {
+	w := t.w
+	if err := w.usable(); err != nil {
+		return err
+	}
+	part := fmt.Sprintf("track %d", t.t.Number)
+	l, ok := t.lane.(*typedLane[T])
+	width := t.t.Codec.width()
+	switch {
+	case !ok:
+		return unsupported(part, -1, "the codec %s takes other values than %T", t.t.Codec, v)
+	case t.t.Variable != (stamps != nil):
+		return unsupported(part, -1, "values with stamps belong to tracks of variable rate, others to those of constant rate")
+	case len(v)%width != 0:
+		return unsupported(part, -1, "%d values for %d channels", len(v), width)
+	case stamps != nil && len(stamps) != len(v)/width:
+		return unsupported(part, -1, "%d stamps for %d values of %d channels", len(stamps), len(v), width)
+	}
+	w.err = l.put(v, stamps)
+	return w.err
+}
+
+func (w *Writer) usable() error {
+	if w.err == nil && w.finished {
+		return unsupported("file", -1, "it is finished")
+	}
+	return w.err
+}
+
+// Flush writes the packets and summaries of what all tracks gathered: an empty
+// packet for each track that has nothing new.
+func (w *Writer) Flush() error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	w.err = w.flush()
+	return w.err
+}
+
+// Close flushes, writes the last summaries, and hands the Sink its chance to
+// add an index.
+func (w *Writer) Close() error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	w.err = w.close()
+	return w.err
+}
+
+func (w *Writer) close() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if err := w.packets(); err != nil {
+		return err
+	}
+	for _, t := range w.tracks {
+		t.lane.finish()
+	}
+	if err := w.summaries(); err != nil {
+		return err
+	}
+	w.finished = true
+	if w.o.Sink != nil {
+		if err := w.o.Sink.Finish(w.Offset(), w.addPacket); err != nil {
+			return err
+		}
+	}
+	return w.drain()
+}
+
+// Offset is the length of the file so far.
+func (w *Writer) Offset() int64 { return w.off + int64(len(w.buf)) }
+
+// addPacket appends an empty packet with a payload of any content.
+func (w *Writer) addPacket(track int32, payload []byte) (int64, error) {
+	if w.Track(track) != nil {
+		return 0, fail("packet", -1, formats.ErrUnsupported, "track %d is declared", track)
+	}
+	if len(payload) > maxPayload {
+		return 0, tooLarge("packet", -1, "a payload of %d bytes", len(payload))
+	}
+	off := w.Offset()
+	b := Block{Track: track, Len: int64(len(payload))}
+	w.buf = append(b.append(w.buf), payload...)
+	return off, w.drain()
+}
+
+// drain gives the output everything collected.
+func (w *Writer) drain() error {
+	n, err := w.out.Write(w.buf)
+	if err == nil && n < len(w.buf) {
+		err = io.ErrShortWrite
+	}
+	w.off += int64(len(w.buf))
+	w.buf = w.buf[:0]
+	if cap(w.buf) > 4*drainAt {
+		w.buf = nil // one large window must not stay
+	}
+	return err
+}
+
+// flush writes the blocks of what the tracks gathered and empties them.
+func (w *Writer) flush() error {
+	if w.o.Sink != nil {
+		if err := w.showWindows(); err != nil {
+			return err
+		}
+	}
+	if err := w.packets(); err != nil {
+		return err
+	}
+	for _, t := range w.tracks {
+		t.lane.push()
+	}
+	if err := w.summaries(); err != nil {
+		return err
+	}
+	for _, t := range w.tracks {
+		t.entry = t.exit
+		t.lane.clear()
+	}
+	if len(w.buf) < drainAt {
+		return nil
+	}
+	return w.drain()
+}
+
+func (w *Writer) showWindows() error {
+	for _, t := range w.tracks {
+		if t.lane.count() == 0 {
+			continue
+		}
+		w.win.Track, w.win.Entry, w.win.Exit = &t.t, t.entry, t.exit
+		t.lane.show(&w.win)
+		if err := w.o.Sink.Window(&w.win); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packets writes one packet for every track, empty or not.
+func (w *Writer) packets() error {
+	if w.o.NoRaw {
+		return nil
+	}
+	for _, t := range w.tracks {
+		if err := w.packet(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) packet(t *TrackWriter) error {
+	at := len(w.buf)
+	b := Block{Off: w.Offset(), Track: t.t.Number, Entry: t.entry, Exit: t.exit, Count: int32(t.lane.count())} //nolint:gosec // at most maxWindow
+	w.buf = b.append(w.buf)
+	var err error
+	if w.buf, err = t.lane.payload(w.buf); err != nil {
+		return wrapError(b.part(), err)
+	}
+	b.Len = int64(len(w.buf) - at - BlockHeaderLen)
+	if b.Len > maxPayload {
+		return tooLarge(b.part(), -1, "a payload of %d bytes: choose a lower watermark", b.Len)
+	}
+	putLen(w.buf, at)
+	if w.o.Sink == nil {
+		return nil
+	}
+	w.sinkOut = b
+	return w.o.Sink.Packet(&w.sinkOut)
+}
+
+// summaries writes what the tracks made in this flush, by level and then by
+// track.
+func (w *Writer) summaries() error {
+	top := int32(0)
+	for _, t := range w.tracks {
+		if m := t.lane.made(); len(m.ends) > 0 {
+			top = max(top, m.first+int32(len(m.ends))-1) //nolint:gosec // at most maxLevel
+		}
+	}
+	for level := int32(1); level <= top; level++ {
+		for _, t := range w.tracks {
+			p := t.lane.made().at(level)
+			if p == nil {
+				continue
+			}
+			off := w.Offset()
+			w.buf = append(w.buf, p...)
+			if w.o.Sink != nil {
+				if err := w.showSummary(t, p, off); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, t := range w.tracks {
+		t.lane.made().reset()
+	}
+	return nil
+}
+
+func (w *Writer) showSummary(t *TrackWriter, p []byte, off int64) error {
+	b, err := ParseBlock(p, off, formats.Limits{})
+	if err != nil {
+		return err
+	}
+	if err := t.t.DecodeSummary(&w.sum, b, p[BlockHeaderLen:]); err != nil {
+		return err
+	}
+	return w.o.Sink.Summary(&w.sum)
+}
+
+// A cascade is the summary blocks that one track makes in one flush: of levels
+// without a gap.
+type cascade struct {
+	p     []byte
+	first int32 // the level of the first
+	ends  []int // of each block in p
+}
+
+func (c *cascade) reset() { c.p, c.ends = c.p[:0], c.ends[:0] }
+
+func (c *cascade) at(level int32) []byte {
+	i := int(level - c.first)
+	if i < 0 || i >= len(c.ends) {
+		return nil
+	}
+	start := 0
+	if i > 0 {
+		start = c.ends[i-1]
+	}
+	return c.p[start:c.ends[i]]
+}
