@@ -14,6 +14,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/objstore"
@@ -28,6 +29,7 @@ const packLong = `Pack uploads into a dataset. DST decides what is made:
   x.b2nd                 an n-dimensional array
   folder/ --format b2nd  one array for each member of a .npz
   x.b2frame              the bytes of any file as a Blosc2 frame
+  x.blp                  records, files or bytes as Bloscpack
 
 JPEGs go into a gulp untouched. SRC is a tar, tar.gz, tar.zst or zip of them, a
 folder, local or a prefix of a bucket, or local JPEG files. Each folder in it becomes
@@ -40,6 +42,14 @@ what its bytes are beside it (see: farread help notes), or with --dtype and --sh
 instead. It is cut into chunks, and these into blocks, which are read alone; their
 shapes are chosen unless --chunk-shape and --block-shape are given. Memory is bounded
 by --max-memory, whatever the size of SRC.
+
+A .blp holds one item for each line of text or JSON Lines (.gz and .zst of them are
+unpacked), or for each file of an archive, a folder or several SRC, with its name;
+an item is read alone. Records that follow their lengths are told apart by
+--records u32le, u32be, u64le, u64be (4 or 8 bytes, little- or big-endian) or varint
+(as protobuf's delimited messages). A .npy is stored as the bloscpack tool does, and
+all other bytes, or all with --records chunks, in chunks of --chunk bytes. unpack
+gives back what SRC was.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go
@@ -57,6 +67,7 @@ type packFlags struct {
 	force  bool
 	array  arrayFlags
 	blosc  bloscFlags
+	blp    blpFlags
 }
 
 // A packer makes one format.
@@ -72,6 +83,7 @@ func packers() []packer {
 		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk"}, packGulp},
 		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), bloscFlagNames()), packArrays},
 		{"b2frame", []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize"), packBytes},
+		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},
 	}
 }
 
@@ -90,7 +102,7 @@ func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
 	}
 	switch {
 	case i < 0 && f.format != "":
-		return nil, fmt.Errorf("format %q: want one of gulp, b2nd, b2frame: %w", f.format, formats.ErrUnsupported)
+		return nil, fmt.Errorf("format %q: want one of gulp, b2nd, b2frame, bloscpack: %w", f.format, formats.ErrUnsupported)
 	case i < 0 && path.Ext(dst.key) != "":
 		return nil, fmt.Errorf("%s: want a name that ends in one of %v: %w", printable(dst.uri), known, formats.ErrUnsupported)
 	case i < 0:
@@ -109,11 +121,13 @@ func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
 func newPack(a *app) *cobra.Command {
 	var f packFlags
 	c := &cobra.Command{
-		Use: "pack SRC... DST", Short: "An upload into a dataset: JPEGs into a gulp, arrays into b2nd",
+		Use: "pack SRC... DST", Short: "An upload into a dataset: JPEGs into a gulp, arrays into b2nd, records into Bloscpack",
 		Long: packLong,
 		Example: `  farread pack photos.tar.zst photos.gulp
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
+  farread pack events.jsonl s3://logs/events.blp
+  farread pack messages.bin messages.blp --records varint --codec zstd-5 --checksum crc32
   farread pack s3://uploads/clips/sunrise.tar s3://frames/clips/sunrise.tar.gulp
   farread pack day1/ day2/ s3://frames/train/ --format gulp --chunk 64MiB`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -137,13 +151,14 @@ func newPack(a *app) *cobra.Command {
 			return p.pack(cmd.Context(), a, args[:last], dst, &f)
 		},
 	}
-	c.Flags().StringVar(&f.format, "format", "", "what to make where DST's name does not say: gulp, b2nd, b2frame")
-	c.Flags().Var(&f.chunk, "chunk", "a chunk of a gulp dataset ends with the id that reaches this size (256MiB); chunks of a .b2frame have it (4MiB)")
+	c.Flags().StringVar(&f.format, "format", "", "what to make where DST's name does not say: gulp, b2nd, b2frame, bloscpack")
+	c.Flags().Var(&f.chunk, "chunk", "a chunk of a gulp dataset ends with the id that reaches this size (256MiB); chunks of a .b2frame (4MiB) and of a .blp without items (1MiB) have it")
 	c.Flags().Lookup("chunk").DefValue = "0" // shown as none: it depends on the format
 	c.Flags().BoolVar(&f.force, "force", false, "replace a DST that exists")
 	f.array.register(c)
 	f.blosc.register(c)
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format, all.B2ND, "b2frame"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	f.blp.register(c)
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format, all.B2ND, "b2frame", bloscpack.Format}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c
 }
 

@@ -27,10 +27,10 @@ type bloscFlags struct {
 func bloscFlagNames() []string { return []string{"codec", "level", "filter"} }
 
 func (f *bloscFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.codec, "codec", "zstd-1", "`CODEC` of arrays and frames: blosclz, lz4, lz4hc, zlib, zstd, with a level or without")
+	c.Flags().StringVar(&f.codec, "codec", "", "`CODEC` of chunks: blosclz, lz4, lz4hc, zlib, zstd, with a level or without (zstd-1; lz4 for the items of a .blp)")
 	c.Flags().Var(&f.level, "level", "`L` from 0 (stored) to 9, instead of the one in --codec")
 	c.Flags().StringSliceVar(&f.filters, "filter", nil, "`FILTER` before the codec: shuffle (default), bitshuffle, delta, bytedelta, trunc_prec:BITS, none; several in order")
-	c.Flags().IntVar(&f.typeSize, "typesize", 1, "`BYTES` of an item in a .b2frame, for the filters")
+	c.Flags().IntVar(&f.typeSize, "typesize", 1, "`BYTES` of a value in a .b2frame or .blp, for the filters")
 	_ = c.RegisterFlagCompletionFunc("codec", cobra.FixedCompletions([]string{"blosclz", "lz4", "lz4hc", "zlib", "zstd"}, cobra.ShellCompDirectiveNoFileComp))                             // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"shuffle", "bitshuffle", "delta", "bytedelta", "trunc_prec:", "none"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 }

@@ -28,9 +28,11 @@ func newWorker(a *app) *cobra.Command {
 		Long: `Run one event (an S3 notification, alone or in the messages of SQS) through the same
 handler as the cloud function: match the rules, run the jobs, write what they make.
 
-Rules are JSON: [{"bucket","prefix","suffix","job":"pack","format","codec",
-"out":{"bucket","prefix"}}], the first match wins. The format is gulp or b2nd, or left
-out: what the content is fit for. The codec is that of arrays, "zstd-1" when left out.
+Rules are JSON: [{"bucket","prefix","suffix","job":"pack","format","records","codec",
+"chunk","out":{"bucket","prefix"}}], the first match wins. The format is gulp, b2nd or
+bloscpack, or left out: what the content is fit for. The codec is that of arrays and of
+Bloscpack, "zstd-1" when left out, and "lz4" for items. Records (lines, jsonl, files,
+u32le, u32be, u64le, u64be, varint, chunks) and chunk, in bytes, are for bloscpack.
 Raw data need a rule that their note matches, too: grid.raw and grid.raw.json.
 Rules come from --rules, else from FARREAD_RULES, which holds the text itself or the
 path of a file.

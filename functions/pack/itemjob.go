@@ -101,7 +101,10 @@ func (j *Job) itemLayout(it *Items) string {
 		}
 	}
 	if it.By == Chunks || it.By == array {
-		text += fmt.Sprintf(" %d-%d", it.chunkSize(j.Items.Chunk), j.Items.TypeSize)
+		text += fmt.Sprintf(" %d", it.chunkSize(j.Items))
+	}
+	if j.Items.TypeSize > 1 {
+		text += fmt.Sprintf(" of %d", j.Items.TypeSize)
 	}
 	switch {
 	case j.Items.NoChecksum:

@@ -306,14 +306,14 @@ func (s *Items) fail(off int64, err error) error {
 }
 
 // chunkSize is that of pieces of one size: of whole items where there are any.
-func (s *Items) chunkSize(want int64) int64 {
+func (s *Items) chunkSize(o ItemWrite) int64 {
+	want, item := o.Chunk, int64(max(o.TypeSize, 1))
 	if want == 0 {
 		want = DefaultItemChunk
 	}
-	if s.By != array {
-		return want
+	if s.By == array {
+		item = int64(max(s.header.DType.ItemSize(), 1))
 	}
-	item := int64(max(s.header.DType.ItemSize(), 1))
 	return max(want/item, 1) * item
 }
 

@@ -22,6 +22,7 @@ type ItemWrite struct {
 	Parallel   int    // chunks that are encoded at a time; 0: as the writer does
 	Seal       []byte // tells one version of an upload from another; see functions.Filler. nil: none
 	Progress   func(done, total int64)
+	Done       func(Written) // when all is written, and not yet published. nil: nobody asks
 }
 
 // ItemEncode is how items are stored unless somebody says otherwise: single ones,
@@ -31,7 +32,7 @@ func ItemEncode(by Records) blosc.EncodeOptions {
 	if by == Chunks || by == array {
 		return DefaultEncode()
 	}
-	return blosc.EncodeOptions{Codec: blosc.LZ4, Filters: []blosc.Filter{}}
+	return blosc.EncodeOptions{Codec: blosc.LZ4}
 }
 
 // Written is what became of Items.
@@ -82,12 +83,23 @@ func (s Items) Write(ctx context.Context, w bloscpack.Output, o ItemWrite) (Writ
 	if o.Encode != nil {
 		enc = *o.Encode
 	}
-	wo := bloscpack.WriteOptions{Checksum: o.Checksum, NoChecksum: o.NoChecksum, Encode: enc, Parallel: o.Parallel}
-	if s.By == Chunks || s.By == array {
-		return s.writeChunks(ctx, w, wo, o)
+	enc.TypeSize = max(o.TypeSize, 1)
+	if item := s.header.DType.ItemSize(); s.By == array && o.TypeSize == 0 && item <= blosc.MaxTypeSize {
+		enc.TypeSize = max(item, 1)
 	}
-	wo.Variable, wo.Encode.TypeSize = true, 1
-	return s.writeItems(ctx, w, wo, o)
+	if enc.TypeSize == 1 && enc.Filters == nil {
+		enc.Filters = []blosc.Filter{} // there is nothing to shuffle
+	}
+	wo := bloscpack.WriteOptions{Checksum: o.Checksum, NoChecksum: o.NoChecksum, Encode: enc, Parallel: o.Parallel}
+	write := s.writeChunks
+	if s.By != Chunks && s.By != array {
+		wo.Variable, write = true, s.writeItems
+	}
+	n, err := write(ctx, w, wo, o)
+	if err == nil && o.Done != nil {
+		o.Done(n)
+	}
+	return n, err
 }
 
 // meter is what is told of progress.
@@ -171,22 +183,18 @@ func (s *Items) meta(c *cutter, list *names, made *madeOf) (json.RawMessage, err
 
 // writeChunks writes pieces of one size.
 func (s *Items) writeChunks(ctx context.Context, w bloscpack.Output, wo bloscpack.WriteOptions, o ItemWrite) (Written, error) {
-	size := s.chunkSize(o.Chunk)
+	size := s.chunkSize(o)
 	if size > maxItemChunk {
 		return Written{}, tooLarge("chunks of %d bytes, over %d", size, maxItemChunk)
 	}
 	wo.ChunkSize, wo.MaxAppend = int(size), o.MaxAppend
 	wo.Chunks = max((s.Size+size-1)/size, 1)
-	wo.Encode.TypeSize = max(o.TypeSize, 1)
 	meta, err := s.chunkMeta(sealed(o.Seal))
 	if err != nil {
 		return Written{}, err
 	}
 	if meta != nil {
 		wo.Metadata = json.RawMessage(meta)
-	}
-	if item := s.header.DType.ItemSize(); s.By == array && o.TypeSize == 0 && item <= 255 { // more does not fit a chunk's header
-		wo.Encode.TypeSize = max(item, 1)
 	}
 	bw, err := bloscpack.NewWriter(w, wo)
 	if err != nil {

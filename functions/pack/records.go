@@ -70,15 +70,15 @@ func (r Records) width() int {
 func (r Records) AppendPrefix(dst []byte, n int) []byte {
 	switch r {
 	case U32LE:
-		return binary.LittleEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // items are shorter than 2 GiB
+		return binary.LittleEndian.AppendUint32(dst, uint32(n))
 	case U32BE:
-		return binary.BigEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // items are shorter than 2 GiB
+		return binary.BigEndian.AppendUint32(dst, uint32(n))
 	case U64LE:
-		return binary.LittleEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // not negative
+		return binary.LittleEndian.AppendUint64(dst, uint64(n))
 	case U64BE:
-		return binary.BigEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // not negative
+		return binary.BigEndian.AppendUint64(dst, uint64(n))
 	case Varint:
-		return binary.AppendUvarint(dst, uint64(n)) //nolint:gosec // not negative
+		return binary.AppendUvarint(dst, uint64(n))
 	case ByContent, Lines, JSONL, Files, Chunks, array:
 	}
 	return dst
@@ -124,10 +124,10 @@ func (x *recorder) next() error {
 		return err
 	case x.left >= 0 && n > uint64(x.left):
 		return corrupt("length %d, and %d bytes are left", n, x.left)
-	case n > uint64(x.limit): //nolint:gosec // not negative
+	case n > uint64(x.limit):
 		return tooLarge("length %d, over %d", n, x.limit)
 	}
-	k := int(n) //nolint:gosec // below the limit
+	k := int(n)
 	if k <= recordBuffer {
 		p, err := x.r.Peek(k)
 		if err != nil {

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/objstore"
+)
+
+// blpFlags say what an item is, and how chunks are checked.
+type blpFlags struct {
+	records  string
+	checksum string
+}
+
+func (f *blpFlags) register(c *cobra.Command) {
+	var ways []string
+	for _, r := range pack.AllRecords() {
+		ways = append(ways, r.String())
+	}
+	sums := checksumNames()
+	c.Flags().StringVar(&f.records, "records", "", "`HOW` items of a .blp are told apart, instead of by content: "+strings.Join(ways, ", "))
+	c.Flags().StringVar(&f.checksum, "checksum", "", "`SUM` of each chunk of a .blp: "+strings.Join(sums, ", ")+" (adler32)")
+	_ = c.RegisterFlagCompletionFunc("records", cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))  // fails for unknown flags only
+	_ = c.RegisterFlagCompletionFunc("checksum", cobra.FixedCompletions(sums, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+}
+
+func checksumNames() []string {
+	var names []string
+	for c := bloscpack.None; c.Valid(); c++ {
+		names = append(names, c.String())
+	}
+	return names
+}
+
+// itemsReport is the JSON of `pack` for Bloscpack.
+type itemsReport struct {
+	arrayReport
+
+	Records string `json:"records"` // how items were told apart
+	Items   int64  `json:"items"`   // or chunks
+}
+
+func (r *itemsReport) tell(a *app) error {
+	if a.flags.json {
+		return writeJSON(a.stdout, r)
+	}
+	if !r.Unchanged {
+		noun := map[string]string{string(pack.Lines): "line", string(pack.JSONL): "line", string(pack.Files): "file", string(pack.Chunks): "chunk", "numpy": "chunk"}[r.Records]
+		if noun == "" {
+			noun = "record"
+		}
+		if _, err := fmt.Fprint(a.stdout, plural(r.Items, noun)+", "); err != nil {
+			return err
+		}
+	}
+	return r.arrayReport.tell(a)
+}
+
+// packItems packs SRC, or several as files, into one Bloscpack file.
+func packItems(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
+	by, err := pack.ParseRecords(f.blp.records)
+	if err != nil {
+		return usagef("--records: %s", err)
+	}
+	o, err := a.itemWrite(dst, f)
+	if err != nil {
+		return err
+	}
+	if dst.key == "" || strings.HasSuffix(dst.key, "/") {
+		return usagef("DST %q is a folder; a .blp is one object", dst.uri)
+	}
+	in, err := a.itemInput(ctx, srcs, dst, by)
+	if err != nil {
+		return err
+	}
+	if o.Encode, err = f.blosc.encodeItems(in.items.By); err != nil {
+		return err
+	}
+	rep := &itemsReport{Records: in.items.By.String(), arrayReport: arrayReport{Format: bloscpack.Format, Outputs: []string{join(dst.bucket.Name(), dst.key)}}}
+	job, u, err := in.asJob(ctx, dst)
+	if err != nil {
+		return at(srcs[0], err)
+	}
+	b := a.newBar("pack", in.items.Size)
+	o.Progress = func(done, _ int64) { b.set(done) }
+	o.Done = func(n pack.Written) { rep.Items, rep.Bytes = n.Items, n.Bytes }
+	if job != nil {
+		job.Items, job.Records, job.Options.Limits = o, by, a.itemLimits()
+		if in.obj == nil {
+			job.Records = pack.Files
+		}
+		err = a.runItemJob(ctx, job, in, u, dst, f.force, rep)
+	} else {
+		var info objstore.Info
+		info, err = a.packObject(ctx, dst, f.force, func(ctx context.Context, w objstore.Writer) error {
+			_, err := in.items.Write(ctx, w, o)
+			return err
+		})
+		rep.Stored = info.Size
+	}
+	b.clear()
+	if err != nil {
+		return at(srcs[0], err)
+	}
+	return rep.tell(a)
+}
+
+// itemWrite is what the flags say of how items are written.
+func (a *app) itemWrite(dst target, f *packFlags) (pack.ItemWrite, error) {
+	o := pack.ItemWrite{Chunk: int64(f.chunk)}
+	sum, err := pack.ParseChecksum(f.blp.checksum)
+	if err != nil {
+		return o, usagef("--%s", err)
+	}
+	o.Checksum, o.NoChecksum = sum, sum == bloscpack.None
+	if n := f.blosc.typeSize; n != 1 {
+		if o.TypeSize = n; n < 1 || n > blosc.MaxTypeSize {
+			return o, usagef("--typesize %d: want 1 to %d", n, blosc.MaxTypeSize)
+		}
+	}
+	if o.Chunk > maxFrameChunk {
+		return o, usagef("--chunk %s: want 1 GiB at most", &f.chunk)
+	}
+	room := int64(a.flags.maxMemory) / 8 / max(o.Chunk, pack.DefaultItemChunk)
+	o.Parallel = int(max(min(room, int64(runtime.GOMAXPROCS(0))), 1))
+	if !isLocal(dst.bucket) {
+		o.MaxAppend = bloscpack.NoAppend // objects do not grow
+	}
+	return o, nil
+}
+
+// encodeItems is how the items are compressed, nil: as they are by default.
+func (f *bloscFlags) encodeItems(by pack.Records) (*blosc.EncodeOptions, error) {
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Filters) > 1 {
+		return nil, usagef("%d filters, a .blp takes one", len(o.Filters))
+	}
+	switch normal := pack.ItemEncode(by); {
+	case f.codec == "" && !f.level.given && f.filters == nil:
+		return nil, nil //nolint:nilnil // there is nothing to say
+	case f.codec == "":
+		o.Codec = normal.Codec
+		if !f.level.given {
+			o.Level = normal.Level
+		}
+	}
+	return &o, nil
+}
+
+// An itemInput is what pack makes a Bloscpack file of.
+type itemInput struct {
+	items  pack.Items
+	obj    *objstore.Object // nil: several, or a folder
+	bucket objstore.Bucket  // of a folder
+	folder string
+}
+
+// itemLimits follow the memory that may be taken.
+func (a *app) itemLimits() pack.Limits {
+	l, most := pack.DefaultLimits(), int64(a.flags.maxMemory)
+	l.Item = max(l.Item, most/16)
+	l.Items = max(l.Items, most/32) // 8 bytes each, and a copy of them
+	l.Frame = max(l.Frame, l.Item)
+	return l
+}
+
+// itemInput opens what SRC names.
+func (a *app) itemInput(ctx context.Context, srcs []string, dst target, by pack.Records) (*itemInput, error) {
+	dstPlace := place(dst.bucket.Name(), dst.key)
+	own := func(p string) bool { return p == dstPlace }
+	list := &sources{}
+	for _, src := range srcs {
+		in, err := a.oneSource(ctx, src, own)
+		if err != nil {
+			return nil, at(src, err)
+		}
+		list.add(in)
+	}
+	o := pack.ItemOptions{Limits: a.itemLimits(), Records: by}
+	if first := list.list[0]; len(srcs) == 1 && first.obj != nil {
+		if by == pack.Files {
+			o.Records = pack.ByContent
+		}
+		items, err := pack.FindItems(ctx, first.obj, o)
+		if err != nil || by != pack.Files || items.By == pack.Files {
+			return &itemInput{items: items, obj: first.obj}, at(srcs[0], err)
+		}
+	}
+	switch first := list.list[0]; {
+	case by != pack.ByContent && by != pack.Files && len(srcs) > 1:
+		return nil, usagef("--records %s: %d SRC, and each would be an item", by, len(srcs))
+	case by != pack.ByContent && by != pack.Files:
+		return nil, usagef("--records %s: SRC is a folder, and each file in it would be an item", by)
+	case len(srcs) == 1 && first.obj == nil: // without the folder's own name
+		return &itemInput{items: pack.ItemsOf(first.source, o.Limits), bucket: first.bucket, folder: first.key}, nil
+	}
+	return &itemInput{items: pack.ItemsOf(list, o.Limits)}, nil
+}
+
+// oneSource opens an object, or a folder.
+func (a *app) oneSource(ctx context.Context, uri string, own func(place string) bool) (oneSource, error) {
+	b, key, err := a.client.Bucket(ctx, uri)
+	if err != nil {
+		return oneSource{}, err
+	}
+	if key != "" && !strings.HasSuffix(key, "/") {
+		ob, err := a.client.Open(ctx, uri)
+		if errors.Is(err, objstore.ErrNotFound) && isPrefix(ctx, b, key+"/") {
+			return a.oneSource(ctx, uri+"/", own)
+		}
+		return oneSource{obj: ob}, err
+	}
+	one := oneSource{bucket: b, key: key}
+	if isLocal(b) {
+		in, err := a.localFolder(input{uri: uri, bucket: b, key: key}, own)
+		if err == nil {
+			one.source, one.name = in.source, in.source.About().Name
+		}
+		return one, err
+	}
+	one.source, err = pack.Prefix(ctx, ownlessBucket{b, own}, key, pack.Options{Limits: a.itemLimits(), AllFiles: true})
+	one.name = path.Base("/" + key)
+	return one, unlisted(err)
+}
+
+// A oneSource is one SRC: an object, or a folder and its name.
+type oneSource struct {
+	obj    *objstore.Object
+	source pack.Source
+	name   string
+	bucket objstore.Bucket
+	key    string
+}
+
+// sources are several SRC as one: objects by the last part of their names, the
+// files of folders below the folder's.
+type sources struct {
+	list []oneSource
+	size int64
+}
+
+func (s *sources) add(one oneSource) {
+	n := int64(-1)
+	switch {
+	case one.obj != nil:
+		n = one.obj.Size()
+	case one.source != nil:
+		n = one.source.About().Size
+	}
+	if s.list = append(s.list, one); n < 0 || s.size < 0 {
+		s.size = -1
+	} else {
+		s.size += n
+	}
+}
+
+// About implements pack.Source.
+func (s *sources) About() pack.About { return pack.About{Format: "files", Name: "files", Size: s.size} }
+
+// Each implements pack.Source.
+func (s *sources) Each(ctx context.Context, f func(pack.File, io.Reader) error) error {
+	for _, one := range s.list {
+		if err := one.each(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *oneSource) each(ctx context.Context, f func(pack.File, io.Reader) error) error {
+	if s.obj == nil {
+		return s.source.Each(ctx, func(e pack.File, r io.Reader) error {
+			e.Name = path.Join(s.name, e.Name)
+			return f(e, r)
+		})
+	}
+	e := pack.File{Name: path.Base(s.obj.Info().Key), Size: s.obj.Size(), Off: -1}
+	if e.Size == 0 {
+		return f(e, strings.NewReader(""))
+	}
+	r := s.obj.NewReader(ctx, objstore.ReadOptions{})
+	defer r.Close() //nolint:errcheck // only read
+	return f(e, r)
+}
+
+// asJob is the job that a worker runs for SRC, if DST is what that would write:
+// then the two must agree on who made it. Of a folder it is that of its marker.
+func (in *itemInput) asJob(ctx context.Context, dst target) (*pack.Job, functions.Upload, error) {
+	prefixFor := func(key string) (string, bool) {
+		prefix, ok := strings.CutSuffix(dst.key, functions.OutputKey("", key, bloscpack.Suffix))
+		return prefix, ok && functions.OutputKey(prefix, key, bloscpack.Suffix) == dst.key
+	}
+	src, keys := in.bucket, []string{in.folder + "_SUCCESS", in.folder + "manifest.json"}
+	if in.obj != nil {
+		src, keys = in.obj.Bucket(), []string{in.obj.Info().Key}
+	}
+	if src == nil || !strings.HasPrefix(dst.bucket.Name(), "s3://") {
+		return nil, functions.Upload{}, nil
+	}
+	name, fromS3 := strings.CutPrefix(src.Name(), "s3://")
+	for _, key := range keys {
+		prefix, fits := prefixFor(key)
+		if !fits || !fromS3 {
+			continue
+		}
+		var info objstore.Info
+		var err error
+		if in.obj != nil {
+			info = in.obj.Info()
+		} else if info, err = src.Head(ctx, key); errors.Is(err, objstore.ErrNotFound) {
+			continue
+		}
+		job := &pack.Job{Out: dst.bucket, Prefix: prefix, Format: bloscpack.Format}
+		return job, functions.Upload{Bucket: name, Key: key, ETag: info.ETag, VersionID: info.VersionID, Size: info.Size}, err
+	}
+	return nil, functions.Upload{}, nil
+}
+
+// runItemJob runs the job of the pack function.
+func (a *app) runItemJob(ctx context.Context, job *pack.Job, in *itemInput, u functions.Upload, dst target, force bool, rep *itemsReport) error {
+	src := in.bucket
+	if in.obj != nil {
+		src = in.obj.Bucket()
+	}
+	infos, err := job.Run(ctx, src, u)
+	if errors.Is(err, functions.ErrTaken) {
+		if !force {
+			return taken(dst.bucket, dst.key)
+		}
+		if err := dst.bucket.Delete(ctx, dst.key); err != nil {
+			return err
+		}
+		infos, err = job.Run(ctx, src, u)
+	}
+	for _, in := range infos {
+		rep.Stored += in.Size
+	}
+	rep.Unchanged = len(infos) == 0
+	return err
+}
