@@ -129,6 +129,9 @@ fixtures-check: ## bin/farread against the shared interoperability fixtures, whe
 	check="$(PYTHON) $(SHARED)/tools/check_fixtures.py --farread bin/farread"; \
 	$$check $(SHARED)/fixtures --kind gulp,gulpdir,blosc1,blosc2,cframe,sframe,b2nd,container; \
 	$$check $(SHARED)/fixtures --kind malformed --match 'malformed/(gulp|blosc1|blosc2|cframe|b2nd)'; \
+	$$check $(SHARED)/fixtures $(SHARED)/fixtures/bloscpack-vl --kind bloscpack,bloscpack-vl; \
+	$$check $(SHARED)/fixtures $(SHARED)/fixtures/bloscpack-vl --kind malformed --match bloscpack; \
+	$$check $(SHARED)/fixtures/bloscpack-vl --kind malformed,cli; \
 	$$check $(SHARED)/fixtures/upstream --match '^(?!b2nd )'; \
 	$(PYTHON) scripts/check_upstream_array.py bin/farread $(SHARED)/fixtures/upstream
 
