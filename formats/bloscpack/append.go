@@ -30,7 +30,8 @@ type EditOptions struct {
 // number of chunks is not known, the last ones are the true header. Whatever
 // happens in between, the file is recognised as aborted; and all chunks that it
 // had can be salvaged, since none is overwritten before the table names a copy of
-// it at the end of the file.
+// it at the end of the file. What is not safe: a crash of the machine while the
+// header itself is written, if the disk writes half of a sector.
 //
 // It is for one goroutine, and for one process at a time: it takes no lock.
 // ErrRefused leaves it as it was; after any other error every later call returns

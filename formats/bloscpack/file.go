@@ -185,7 +185,9 @@ func (f *File) loadMeta(ctx context.Context, k *known) error {
 	if !f.o.NoVerify {
 		sum, _ = k.get(f.t.off-digest, digest)
 	}
-	f.meta, err = f.mh.text(stored, sum, end)
+	if f.meta, err = f.mh.text(stored, sum, end); f.h.Chunks < 0 && isFormat(err) {
+		return nil // an Editor may have been stopped while it changed them
+	}
 	return err
 }
 
@@ -208,7 +210,9 @@ func (f *File) loadMeta4(ctx context.Context, k *known) error {
 		b, _ = k.get(HeaderLen, f.h.MetaSize)
 	}
 	var err error
-	f.meta, err = checkJSON(append([]byte(nil), b...), HeaderLen)
+	if f.meta, err = checkJSON(append([]byte(nil), b...), HeaderLen); f.h.Chunks < 0 && isFormat(err) {
+		return nil // as in version 3
+	}
 	return err
 }
 

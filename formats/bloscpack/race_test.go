@@ -1,0 +1,5 @@
+//go:build race
+
+package bloscpack
+
+const raceEnabled = true // sync.Pool drops buffers on purpose
