@@ -134,11 +134,19 @@ func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
 		}
 		damaged = max(damaged, next)
 	}
-	switch {
-	case damaged >= 0: // its own length tells where the next one begins
-		s.pos = damaged
-		return true, nil
-	case i+1 < s.t.n: // the table may tell
+	if damaged >= 0 { // its own length tells where the next one begins, unless that is what was damaged
+		next := damaged == s.f.size || i+1 < s.t.n
+		if !next {
+			if next, err = s.plausible(ctx, damaged); err != nil {
+				return false, err
+			}
+		}
+		if next || s.f.h.Checksum == None {
+			s.pos = damaged
+			return true, nil
+		}
+	}
+	if i+1 < s.t.n { // the table may tell
 		return true, nil
 	}
 	return s.search(ctx, i)
