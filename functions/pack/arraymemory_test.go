@@ -122,7 +122,10 @@ func TestArrayMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs three gigabytes")
 	}
-	const pieces = 256 // of 4 MiB
+	pieces := int64(256) // of 4 MiB
+	if raceEnabled {
+		pieces = 64
+	}
 	for _, c := range []struct {
 		name    string
 		v       *vast
