@@ -80,12 +80,12 @@ quickstart: build ## the whole job on this machine: local S3, local functions, s
 .PHONY: test
 test: need-go ## all tests that need nothing but Go
 	@$(call in-modules,go test -shuffle=on $(TESTFLAGS) ./...)
-	@go test -tags purego $(TESTFLAGS) ./internal/filter # what other processors run
+	@go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adler # what other processors run
 
 .PHONY: race
 race: need-go ## the same under the race detector (needs a C compiler), on 1 and 4 CPUs
 	@command -v "$$(go env CC)" >/dev/null || { echo "race: the race detector needs a C compiler, and $$(go env CC) is missing" >&2; exit 1; }
-	@export CGO_ENABLED=1; $(call in-modules,go test -race -cpu=$(RACE_CPU) -shuffle=on $(TESTFLAGS) ./...)
+	@export CGO_ENABLED=1; $(call in-modules,go test -race -timeout=30m -cpu=$(RACE_CPU) -shuffle=on $(TESTFLAGS) ./...)
 
 .PHONY: cover
 cover: need-go ## coverage over all packages; fails below COVER_MIN percent
@@ -154,8 +154,8 @@ lint-selftest: need-go ## prove that each layer rule of .golangci.yml bites
 
 .PHONY: generate-check
 generate-check: need-go ## generated assembly is what its generator makes
-	go generate ./internal/filter
-	git diff --exit-code -- internal/filter/kernels_amd64.go internal/filter/kernels_amd64.s
+	go generate ./internal/filter ./internal/adler
+	git diff --exit-code -- internal/filter/kernels_amd64.go internal/filter/kernels_amd64.s internal/adler/sum_amd64.go internal/adler/sum_amd64.s
 
 .PHONY: fmt
 fmt: need-go ## format the code
