@@ -189,6 +189,35 @@ func TestPhases(t *testing.T) {
 				p.Begin(one)()
 			}
 		}, 2},
+		{"a chain", func(ctx context.Context, p *rangeio.Phases) {
+			p.Begin(ctx)()
+			starts := rangeio.OnePhase(ctx)
+			blocks := rangeio.NextPhase(starts)
+			for range 3 {
+				p.Begin(starts)()
+				p.Begin(blocks)()
+			}
+		}, 3},
+		{"a chain that one needs the end of only", func(ctx context.Context, p *rangeio.Phases) {
+			p.Begin(ctx)()
+			starts := rangeio.OnePhase(ctx)
+			blocks := rangeio.NextPhase(starts)
+			p.Begin(blocks)()
+			p.Begin(starts)()
+			p.Begin(blocks)()
+			p.Begin(starts)()
+		}, 3},
+		{"a chain whose first link asks for nothing", func(ctx context.Context, p *rangeio.Phases) {
+			p.Begin(ctx)()
+			blocks := rangeio.NextPhase(rangeio.NextPhase(rangeio.OnePhase(ctx)))
+			p.Begin(blocks)()
+			p.Begin(blocks)()
+		}, 2},
+		{"a chain of no beginning", func(ctx context.Context, p *rangeio.Phases) {
+			one := rangeio.NextPhase(ctx)
+			p.Begin(one)()
+			p.Begin(one)()
+		}, 1},
 	} {
 		var p, other rangeio.Phases
 		c.run(t.Context(), &p)

@@ -29,7 +29,7 @@ type Phases struct {
 func (p *Phases) Begin(ctx context.Context) (end func()) {
 	p.mu.Lock()
 	n := p.ended + 1
-	if g, ok := ctx.Value(phaseKey{}).(*phaseGroup); ok {
+	if g, ok := ctx.Value(phaseKey{}).(phaseGroup); ok {
 		n = g.number(p, n)
 	}
 	p.depth = max(p.depth, n)
@@ -52,25 +52,61 @@ func (p *Phases) Depth() int64 {
 // them one after the other: all calls under the returned context count as one
 // phase.
 func OnePhase(ctx context.Context) context.Context {
-	return context.WithValue(ctx, phaseKey{}, &phaseGroup{})
+	return context.WithValue(ctx, phaseKey{}, phaseGroup{&phaseChain{}, 0})
+}
+
+// NextPhase marks calls that are planned from bytes of calls under one, a context
+// of OnePhase or NextPhase. They count as one phase, too, which is deeper than
+// those before it that asked for anything, in whatever order all of them begin and
+// end.
+func NextPhase(one context.Context) context.Context {
+	g, ok := one.Value(phaseKey{}).(phaseGroup)
+	if !ok {
+		return OnePhase(one)
+	}
+	return context.WithValue(one, phaseKey{}, phaseGroup{g.chain, g.at + 1})
 }
 
 type phaseKey struct{}
 
+// A phaseGroup is a link of a chain of phases.
 type phaseGroup struct {
-	mu sync.Mutex
-	n  map[*Phases]int64
+	chain *phaseChain
+	at    int
 }
 
-func (g *phaseGroup) number(p *Phases, next int64) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if n, ok := g.n[p]; ok {
-		return n
+type phaseChain struct {
+	mu sync.Mutex
+	n  map[*Phases]*chainNumbers
+}
+
+// chainNumbers are the phases of a chain as one Phases counts them.
+type chainNumbers struct {
+	first int64   // of whichever link had the first call
+	of    []int64 // each link, 0 where it had none
+}
+
+// number is the phase of a call, next if it is the first one of the chain.
+func (g phaseGroup) number(p *Phases, next int64) int64 {
+	g.chain.mu.Lock()
+	defer g.chain.mu.Unlock()
+	c, ok := g.chain.n[p]
+	if !ok {
+		c = &chainNumbers{first: next}
+		if g.chain.n == nil {
+			g.chain.n = map[*Phases]*chainNumbers{}
+		}
+		g.chain.n[p] = c
 	}
-	if g.n == nil {
-		g.n = map[*Phases]int64{}
+	for len(c.of) <= g.at {
+		c.of = append(c.of, 0)
 	}
-	g.n[p] = next
-	return next
+	n := max(c.first, c.of[g.at])
+	for _, before := range c.of[:g.at] {
+		if before > 0 {
+			n = max(n, before+1)
+		}
+	}
+	c.of[g.at] = n
+	return n
 }

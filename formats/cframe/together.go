@@ -11,8 +11,9 @@ type phaseSet [3]context.Context
 
 func newPhases(ctx context.Context) *phaseSet {
 	var p phaseSet
-	for i := range p {
-		p[i] = rangeio.OnePhase(ctx)
+	p[0] = rangeio.OnePhase(ctx)
+	for i := 1; i < len(p); i++ {
+		p[i] = rangeio.NextPhase(p[i-1])
 	}
 	return &p
 }
