@@ -8,10 +8,10 @@ import (
 	"crypto/sha512"
 	"encoding/binary"
 	"fmt"
-	"hash/adler32"
 	"hash/crc32"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/adler"
 )
 
 // A Checksum is what follows each chunk, and version 3's metadata. The numbers
@@ -79,7 +79,7 @@ func ParseChecksum(text string) (Checksum, error) {
 func (c Checksum) Append(dst, p []byte) []byte {
 	switch c {
 	case Adler32:
-		return binary.LittleEndian.AppendUint32(dst, adler32.Checksum(p))
+		return binary.LittleEndian.AppendUint32(dst, adler.Sum(p))
 	case CRC32:
 		return binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(p))
 	case MD5:
