@@ -251,3 +251,32 @@ func TestNeighbours(t *testing.T) {
 		}
 	}
 }
+
+// TestScattered: items in another order than their numbers are not read twice.
+func TestScattered(t *testing.T) {
+	var items [][]byte
+	var order []int
+	for i := range 30_000 {
+		items, order = append(items, hugeText(int64(i))), append(order, 29_999-i)
+	}
+	for name, order := range map[string][]int{"reversed": order, "shuffled": rand.New(rand.NewPCG(3, 4)).Perm(len(items))} {
+		file := byHand(t, bloscpack.Adler32, items, order, 0)
+		r := &countReads{Reader: reader(file)}
+		f, err := bloscpack.Open(t.Context(), r, bloscpack.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.bytes = 0
+		if _, err := f.AppendItem(t.Context(), nil, 100); err != nil || r.bytes > 16<<10 {
+			t.Errorf("%s: an item: %d bytes, %v", name, r.bytes, err)
+		}
+		r.bytes = 0
+		got, err := collect(t.Context(), f)
+		if err != nil || !bytes.Equal(bytes.Join(got, nil), bytes.Join(items, nil)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if most := int64(len(file)) * 21 / 10; r.bytes > most {
+			t.Errorf("%s: %d bytes of a file of %d", name, r.bytes, len(file))
+		}
+	}
+}

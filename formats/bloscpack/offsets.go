@@ -79,6 +79,30 @@ func (t *table) read(ctx context.Context, i, j int64) ([]int64, error) {
 	return out, nil
 }
 
+// around gives entries near entry i that are at hand: those of its page, or of
+// what Open read. It reads nothing.
+func (t *table) around(i int64) []int64 {
+	no := i / pageEntries
+	from, to := no*pageEntries, min((no+1)*pageEntries, t.n)
+	b := t.held(no)
+	for _, e := range t.ends {
+		// The entries of the page that the piece holds in full.
+		lo := max(from, (max(e.Off-t.off, 0)+entryLen-1)/entryLen)
+		hi := min(to, max(e.End()-t.off, 0)/entryLen)
+		if b == nil && lo <= i && i < hi {
+			from, to, b = lo, hi, within(e, t.off+lo*entryLen, (hi-lo)*entryLen)
+		}
+	}
+	if b == nil {
+		return nil
+	}
+	out := make([]int64, to-from)
+	if t.decode(out, b, from) != nil {
+		return nil // a bad entry is an error where it is asked for
+	}
+	return out
+}
+
 // within gives n bytes at off of a span, nil where it does not hold them all.
 func within(s rangeio.Span, off, n int64) []byte {
 	if off < s.Off || n > s.End()-off {

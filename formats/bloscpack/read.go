@@ -20,15 +20,17 @@ const (
 	maxTrust = 64 << 20
 	// Chunks whose end no neighbour tells are guessed to be twice as long as the
 	// average, within these; what is missing is a second request.
-	minGuess, maxGuess = 4 << 10, 64 << 10
+	minGuess, maxGuess = 512, 64 << 10
 )
 
 // A place is where a chunk lies by the table.
 type place struct {
 	i    int64 // number of the chunk
 	off  int64
-	room int64 // bytes to the next chunk, or to the end of the file
-	sure bool  // the next chunk by number begins there
+	room int64 // bytes to the next chunk that is known, or to the end of the file
+
+	bound bool // a chunk begins there
+	sure  bool // all of it is worth reading: it is most likely the chunk's length
 }
 
 // A piece is a chunk in memory, its header checked and its digest verified.
@@ -78,17 +80,66 @@ func (f *File) places(ctx context.Context, out []place, i, j int64) ([]place, er
 	if err != nil {
 		return nil, err
 	}
+	first, ordered := len(out), true
 	for k := range int(j - i) {
 		p := place{i: i + int64(k), off: offs[k], room: f.size - offs[k]}
-		if k+1 < len(offs) && offs[k+1] > p.off {
-			p.room, p.sure = offs[k+1]-p.off, true
-		}
-		if p.i == f.h.Chunks-1 && (k == 0 || offs[k-1] < p.off) {
-			p.sure = true // the last in the file, too, unless chunks lie in another order
+		switch {
+		case k+1 < len(offs) && offs[k+1] > p.off:
+			p.room, p.bound, p.sure = offs[k+1]-p.off, true, true
+		case k+1 < len(offs):
+			ordered = false // or the next one was never written
+		default: // the last by number is the last in the file, too
+			p.sure = p.i == f.h.Chunks-1
 		}
 		out = append(out, p)
 	}
+	if f.h.Version == Version4 {
+		f.narrow(out[first:], offs, ordered)
+	}
 	return out, nil
+}
+
+// narrow finds what bounds chunks that do not lie in the order of their numbers,
+// or lack a neighbour: the next chunk in the file among those whose entries are
+// at hand.
+func (f *File) narrow(places []place, offs []int64, ordered bool) {
+	if len(places) == 1 {
+		near := f.t.around(places[0].i)
+		if ordered && ascending(near) {
+			return
+		}
+		if next := offs[len(offs)-1]; len(near) > 0 && !slices.Contains(near, next) {
+			near = append(near, next) // it stands on another page
+		}
+		if len(near) > 0 {
+			offs = near
+		}
+	} else if ordered {
+		return
+	}
+	sorted := slices.DeleteFunc(slices.Clone(offs), func(off int64) bool { return off == missing })
+	inOrder := ascending(sorted)
+	slices.Sort(sorted)
+	for k := range places {
+		p := &places[k]
+		p.room, p.bound, p.sure = f.size-p.off, false, int64(len(sorted)) >= f.h.Chunks
+		if at, _ := slices.BinarySearch(sorted, p.off+1); at < len(sorted) {
+			p.room, p.bound, p.sure = sorted[at]-p.off, true, p.sure || inOrder
+		}
+	}
+}
+
+// ascending tells whether chunks lie in the order of their numbers, but for those
+// that were never written.
+func ascending(offs []int64) bool {
+	last := int64(missing)
+	for _, off := range offs {
+		if off != missing && off < last {
+			return false
+		}
+		last = max(last, off)
+	}
+	return true
 }
 
 // inFile checks that a chunk can lie where the table says.
@@ -235,7 +286,7 @@ func (f *File) head(p place, b []byte) (h blosc.Header, n int64, err error) {
 	switch want := f.h.want(p.i); {
 	case n > f.size-p.off:
 		return h, 0, f.bad(p, formats.ErrCorrupt, "%d bytes with its checksum, the file ends after %d", n, f.size-p.off)
-	case p.sure && n > p.room && f.h.Version == Version4:
+	case p.bound && n > p.room && f.h.Version == Version4:
 		return h, 0, f.bad(p, formats.ErrCorrupt, "%d bytes with its checksum overlap the next chunk, which begins after %d", n, p.room)
 	case h.NBytes == 0 && h.CBytes != h.Len():
 		return h, 0, f.bad(p, formats.ErrCorrupt, "nothing, encoded in %d bytes", h.CBytes)
