@@ -29,7 +29,7 @@ var _ content = (*blpContent)(nil)
 
 // newBlp takes an open file for what its metadata say that it is.
 func (a *app) newBlp(t target, f *farread.Bloscpack, how aim) (content, error) {
-	c := &blpContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, meta: parseBlpMeta(f.Metadata())}
+	c := &blpContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, meta: parsed[blpMeta](f.Metadata())}
 	arr, ok, err := f.Array()
 	if c.arrErr = err; ok && err == nil {
 		c.arr = &arr
@@ -54,7 +54,8 @@ const (
 	kindRecords = "records"
 )
 
-// A blpMeta is what metadata say of where the items came from.
+// A blpMeta is what metadata say of where the items came from; they are free to
+// hold anything else.
 type blpMeta struct {
 	Container string   `json:"container"`
 	Names     []string `json:"names"` // of files
@@ -62,14 +63,6 @@ type blpMeta struct {
 	Prefix    string   `json:"prefix"` // of records
 	// FinalNewline says whether the last line had one.
 	FinalNewline *bool `json:"final_newline"`
-}
-
-// parseBlpMeta reads what it knows; metadata are free to hold anything else.
-func parseBlpMeta(raw json.RawMessage) (m blpMeta) {
-	if json.Unmarshal(raw, &m) != nil {
-		return blpMeta{}
-	}
-	return m
 }
 
 // names are those of the items of a container of files; nil: they have none.

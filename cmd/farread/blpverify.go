@@ -221,8 +221,8 @@ func (r *blpRepair) finish(s bloscpack.Salvaged) error {
 // saved. An array that lost chunks is none any more: what it was is kept under
 // another name.
 func (r *blpRepair) metadata(raw json.RawMessage, s bloscpack.Salvaged) (json.RawMessage, error) {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil || m == nil {
+	m := parsed[map[string]json.RawMessage](raw)
+	if m == nil {
 		return raw, nil
 	}
 	put := func(name string, v any) (err error) {
@@ -236,8 +236,8 @@ func (r *blpRepair) metadata(raw json.RawMessage, s bloscpack.Salvaged) (json.Ra
 		}
 		return json.Marshal(map[string]json.RawMessage{"salvaged": raw})
 	}
-	var shape []int64
-	if !h.Variable || json.Unmarshal(m["shape"], &shape) != nil || product(shape) == s.Chunks {
+	shape := parsed[[]int64](m["shape"])
+	if !h.Variable || shape == nil || product(shape) == s.Chunks {
 		return raw, nil
 	}
 	if err := put("shape", []int64{s.Chunks}); err != nil {
@@ -254,6 +254,15 @@ func (r *blpRepair) metadata(raw json.RawMessage, s bloscpack.Salvaged) (json.Ra
 		}
 	}
 	return json.Marshal(m)
+}
+
+// parsed is what text means as a T, the zero T where it is none.
+func parsed[T any](text json.RawMessage) (v T) {
+	if json.Unmarshal(text, &v) != nil {
+		var zero T
+		return zero
+	}
+	return v
 }
 
 func product(shape []int64) int64 {

@@ -11,17 +11,19 @@ func newLs(a *app) *cobra.Command {
 	var how aim
 	var scan bool
 	c := &cobra.Command{
-		Use: "ls URI", Short: "What is inside: ids, chunks, or the objects of a folder",
+		Use: "ls URI", Short: "What is inside: ids, chunks, items, or the objects of a folder",
 		Long: `List what is inside: the ids of a gulp chunk or dataset in file order, with their
-frames and meta_data; the chunks of a Blosc2 frame or array; or the objects of any
-other folder or prefix, everything below it included. --objects lists the objects
-of a dataset, too.
+frames and meta_data; the chunks of a Blosc2 frame or array; the chunks or items of a
+Bloscpack file, with their names where they are files; or the objects of any other
+folder or prefix, everything below it included. --objects lists the objects of a
+dataset, too.
 
 Of a frame's chunks the index tells where they begin and which of them are not
 stored at all (special: zeros, nan, uninit). Their exact sizes, and which are special by
 their own headers, are looked up in local files, and in others with --scan;
 without it, stored is all up to the next chunk. A sparse frame's offset is the
-number in its chunk's name.
+number in its chunk's name. What a Bloscpack file's items take, stored and decoded,
+only they tell; one without an offset was never written.
 
 With --json each line is one object.`,
 		Example: `  farread ls s3://frames/clips/sunrise.tar.gulp
@@ -33,7 +35,7 @@ With --json each line is one object.`,
 		},
 	}
 	offsetFlag(c, &how.offset)
-	c.Flags().BoolVar(&scan, "scan", false, "look into every chunk of a frame for what its index does not tell")
+	c.Flags().BoolVar(&scan, "scan", false, "look into every chunk or item for what the index does not tell")
 	c.Flags().BoolVar(&how.raw, "objects", false, "list the objects of a folder, also when they form a dataset")
 	return c
 }

@@ -18,6 +18,7 @@ farread help exit-codes.`
 
 const rootExample = `  farread info s3://frames/clips/sunrise.tar.gulp
   farread get s3://frames/clips/sunrise.tar.gulp --id sunrise --frames 3 -o frame.jpg --stats
+  farread get s3://records/day1.jsonl.blp --item 41823 -o -
   farread slice s3://arrays/temperature.b2nd '0:10, 5, ::2' -o part.npy
   farread pack photos.tar photos.gulp`
 

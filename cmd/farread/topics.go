@@ -29,8 +29,9 @@ named by the folder.
 
 A Blosc2 frame or array (.b2frame, .b2nd) is an object, or with --offset N a part of
 one that begins at byte N; a sparse one is a folder with chunks.b2frame and a file
-for each chunk, and is named by the folder. A bare Blosc chunk is an object. What an
-object is its bytes say, and its name only where they do not.
+for each chunk, and is named by the folder. A bare Blosc chunk is an object, and so is
+a Bloscpack file (.blp), which --offset finds inside of another, too. What an object is
+its bytes say, and its name only where they do not.
 
 An object is pinned when it is opened: should it be replaced while it is read, the
 read starts over once with the new one, and then fails with exit code 5.`
@@ -68,11 +69,11 @@ dependence: requests of one phase are sent side by side), retries, cache hits.`
 
 const topicExit = `  0    done
   2    wrong usage, or an index out of bounds
-  3    not found: object, id, frame, chunk, member
+  3    not found: object, id, frame, chunk, item, member; an item that was never written
   4    access denied, or a read-only file system
   5    changed while it was read, or exists already
   6    network, service or disk failed after retries; trying later may help
-  7    corrupt, unsupported, or over a limit
+  7    corrupt, unsupported, aborted, or over a limit
   130  interrupted
 
 An error is one line on stderr that reads outside-in: the command, the URI, the
