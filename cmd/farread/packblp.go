@@ -25,7 +25,7 @@ type blpFlags struct {
 }
 
 func (f *blpFlags) register(c *cobra.Command) {
-	var ways []string
+	ways := make([]string, 0, len(pack.AllRecords()))
 	for _, r := range pack.AllRecords() {
 		ways = append(ways, r.String())
 	}
@@ -294,7 +294,7 @@ func (s *oneSource) each(ctx context.Context, f func(pack.File, io.Reader) error
 		return f(e, strings.NewReader(""))
 	}
 	r := s.obj.NewReader(ctx, objstore.ReadOptions{})
-	defer r.Close() //nolint:errcheck // only read
+	defer r.Close()
 	return f(e, r)
 }
 

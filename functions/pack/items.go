@@ -248,7 +248,7 @@ func ofImages(ctx context.Context, src Source) (bool, error) {
 			return err
 		}
 		is = isJPEG(head[:n])
-		return errEnough
+		return errSeen
 	}
 	var err error
 	switch s := src.(type) {
@@ -259,11 +259,14 @@ func ofImages(ctx context.Context, src Source) (bool, error) {
 	default:
 		err = src.Each(ctx, look)
 	}
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errSeen) {
 		err = nil
 	}
 	return is, err
 }
+
+// errSeen ends the reading of an archive: unlike errEnough, that of all files.
+var errSeen = errors.New("seen")
 
 // npy reads the header of a .npy, and checks that the items are there.
 func (s *Items) npy(ctx context.Context) error {

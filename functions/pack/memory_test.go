@@ -46,8 +46,11 @@ func (v *vast) info() objstore.Info {
 	return objstore.Info{Key: v.key, Size: v.size, ETag: `"vast"`, Meta: map[string]string{}}
 }
 
-func (v *vast) Get(_ context.Context, _ string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+func (v *vast) Get(_ context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
 	v.gets.Add(1)
+	if key != v.key {
+		return nil, objstore.Info{}, objstore.ErrNotFound
+	}
 	from, to := o.Range.Resolve(v.size)
 	return io.NopCloser(io.NewSectionReader(v, from, to-from)), v.info(), nil
 }
@@ -110,6 +113,9 @@ func (d *drop) Write(p []byte) (int, error) {
 }
 func (d *drop) Patch(int64, []byte) error { return nil }
 func (d *drop) Rehead(n int64, p []byte) error {
+	if d.s.watch != nil {
+		d.s.watch()
+	}
 	d.n += int64(len(p)) - n
 	return nil
 }
