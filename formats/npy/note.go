@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
@@ -58,7 +59,7 @@ func ParseNote(p []byte) (Note, error) {
 	d := json.NewDecoder(bytes.NewReader(p))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil {
-		return fail(fmt.Errorf("%w: %w", err, formats.ErrCorrupt))
+		return fail(fmt.Errorf("%s: %w", plainly(err), formats.ErrCorrupt))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return fail(fmt.Errorf("text after the object: %w", formats.ErrCorrupt))
@@ -80,6 +81,27 @@ func ParseNote(p []byte) (Note, error) {
 		return fail(err)
 	}
 	return n, nil
+}
+
+// plainly says what is wrong with a note without the names of Go's types.
+func plainly(err error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case errors.Is(err, io.EOF):
+		return "no text"
+	case !ok:
+		return strings.TrimPrefix(err.Error(), "json: ")
+	case wrong.Field == "":
+		return fmt.Sprintf("%s, want an object", wrong.Value)
+	}
+	want := "text"
+	switch wrong.Field {
+	case "shape":
+		want = "a list of lengths"
+	case "offset":
+		want = "a number of bytes"
+	}
+	return fmt.Sprintf("%s: %s, want %s", wrong.Field, wrong.Value, want)
 }
 
 // check holds the shape to what a .npy could have.

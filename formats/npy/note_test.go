@@ -64,3 +64,21 @@ func FuzzNote(f *testing.F) {
 		}
 	})
 }
+
+// TestWrongNotes: who wrote the note is told what to mend, in its own words.
+func TestWrongNotes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"dtype":"<f4","shape":4}`:                "note: shape: number, want a list of lengths: corrupt data",
+		`{"dtype":"<f4","shape":[1.5]}`:            "note: shape: number 1.5, want a list of lengths: corrupt data",
+		`{"dtype":["<f4"],"shape":[1]}`:            "note: dtype: array, want text: corrupt data",
+		`{"dtype":"<f4","shape":[1],"offset":"8"}`: "note: offset: string, want a number of bytes: corrupt data",
+		`{"dtype":"<f4","shape":[1],"units":"m"}`:  `note: unknown field "units": corrupt data`,
+		`[1]`: "note: array, want an object: corrupt data",
+		``:    "note: no text: corrupt data",
+	} {
+		if _, err := npy.ParseNote([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
