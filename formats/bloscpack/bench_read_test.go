@@ -43,6 +43,20 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
+// BenchmarkTiny reads a file without a table, of tiny chunks.
+func BenchmarkTiny(b *testing.B) {
+	data := samples(8 << 20)
+	f := open(b, write(b, bloscpack.WriteOptions{NoOffsets: true, ChunkSize: 40, Encode: encodeLZ4()}, [][]byte{data}), bloscpack.Options{Parallel: 1})
+	dst := make([]byte, len(data))
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if n, err := f.ReadChunks(b.Context(), dst, 0, f.Len()); err != nil || n != len(dst) {
+			b.Fatal(n, err)
+		}
+	}
+}
+
 // BenchmarkItems reads records of a few hundred bytes.
 func BenchmarkItems(b *testing.B) {
 	var items [][]byte

@@ -68,7 +68,7 @@ func ParseChecksum(text string) (Checksum, error) {
 	}
 	for i := range checksums {
 		if checksums[i].name == text {
-			return Checksum(i), nil //nolint:gosec // one of nine
+			return Checksum(i), nil
 		}
 	}
 	return None, fmt.Errorf("checksum %q: %w", text, formats.ErrUnsupported)

@@ -17,10 +17,12 @@ const (
 )
 
 // ahead runs produce in a goroutine of its own, one result ahead of what the
-// caller takes. produce gives ok false at the end; drop gets what nobody takes.
-func ahead[T any](ctx context.Context, produce func(ctx context.Context) (v T, ok bool, err error), drop func(T), take func(T) error) error {
+// caller takes. All calls of it get the same context one, under which reads are
+// one phase. produce gives ok false at the end; drop gets what nobody takes.
+func ahead[T any](ctx context.Context, produce func(ctx, one context.Context) (v T, ok bool, err error), drop func(T), take func(T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	one := rangeio.OnePhase(ctx)
 	type result struct {
 		v   T
 		err error
@@ -29,7 +31,7 @@ func ahead[T any](ctx context.Context, produce func(ctx context.Context) (v T, o
 	go func() {
 		defer close(results)
 		for {
-			v, ok, err := produce(ctx)
+			v, ok, err := produce(ctx, one)
 			if err == nil && !ok {
 				return
 			}
@@ -68,11 +70,7 @@ func ahead[T any](ctx context.Context, produce func(ctx context.Context) (v T, o
 // groups calls fn with the groups of a source, reading one ahead. They are given
 // back when fn returns.
 func (f *File) groups(ctx context.Context, s *source, fn func(g *group) error) error {
-	var one context.Context
-	return ahead(ctx, func(ctx context.Context) (*group, bool, error) {
-		if one == nil {
-			one = rangeio.OnePhase(ctx)
-		}
+	return ahead(ctx, func(ctx, one context.Context) (*group, bool, error) {
 		g, err := s.next(ctx, one)
 		return g, g != nil, err
 	}, (*group).release, func(g *group) error {
@@ -190,24 +188,23 @@ func (f *File) decodeAll(ctx context.Context, out [][]byte, ps []piece) (int, er
 		return 1, nil
 	}
 	shares := f.share(ps)
-	bad := make([]int, len(shares)) // chunks of each share that are well
+	well := make([]int, len(shares)) // chunks of each share, from its first on
 	errs := make([]error, len(shares))
 	err := par.Do(ctx, len(shares), f.o.Parallel, func(_ context.Context, k int) error {
 		from, to := shares[k][0], shares[k][1]
-		for i := from; i < to; i++ {
-			if errs[k] = f.decodePiece(out[i], &ps[i], 1); errs[k] != nil {
-				return nil // the others may come before it
+		for i := from; i < to && errs[k] == nil; i++ {
+			if errs[k] = f.decodePiece(out[i], &ps[i], 1); errs[k] == nil {
+				well[k]++
 			}
-			bad[k]++
 		}
-		return nil
+		return nil // what the others find may come before it
 	})
 	if err != nil {
 		return 0, err
 	}
 	for k := range shares {
 		if errs[k] != nil {
-			return shares[k][0] + bad[k], errs[k]
+			return shares[k][0] + well[k], errs[k]
 		}
 	}
 	return len(ps), nil

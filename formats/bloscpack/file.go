@@ -240,7 +240,8 @@ func (f *File) placeTable(k *known) error {
 			return corrupt("offsets", f.t.off, "%d entries in %d bytes", n, f.size-f.t.off)
 		}
 		f.body += n * entryLen
-		f.t.r, f.t.n, f.t.ends = f.r, f.h.Chunks, k.pieces
+		f.t.r, f.t.n = f.r, f.h.Chunks
+		f.t.open(k.pieces)
 	}
 	// Every chunk takes a header at least, wherever it lies.
 	if !f.h.Offsets && f.h.Chunks > (f.size-f.body)/16 {

@@ -173,7 +173,7 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	}
 	var b [HeaderLen]byte
 	copy(b[:], magic)
-	b[atVersion], b[atChecksum] = byte(h.Version), byte(h.Checksum)
+	b[atVersion], b[atChecksum] = byte(h.Version), byte(h.Checksum) //nolint:gosec // 3 or 4
 	for _, o := range []struct {
 		set bool
 		bit byte

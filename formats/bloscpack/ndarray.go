@@ -1,6 +1,7 @@
 package bloscpack
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -31,7 +32,13 @@ func (f *File) Array() (a Array, ok bool, err error) {
 		Order     string          `json:"order"`
 	}
 	var all map[string]json.RawMessage
-	if f.meta == nil || json.Unmarshal(f.meta, &all) != nil || string(all["container"]) != `"numpy"` {
+	if !bytes.HasPrefix(bytes.TrimLeft(f.meta, " \t\r\n"), []byte("{")) {
+		return Array{}, false, nil
+	}
+	if err := json.Unmarshal(f.meta, &all); err != nil {
+		return Array{}, false, corrupt("metadata", HeaderLen, "%v", err)
+	}
+	if string(all["container"]) != `"numpy"` {
 		return Array{}, false, nil
 	}
 	const part = "metadata"

@@ -27,14 +27,17 @@ type table struct {
 	n    int64          // entries that count
 	ends []rangeio.Span // what Open read: the head, and what it was hinted at
 
+	ascend []bool // whether the entries in each of ends do
+
 	mu    sync.Mutex
 	pages map[int64]*list.Element
 	order list.List // of *page, the one used last in front
 }
 
 type page struct {
-	no int64
-	b  []byte
+	no      int64
+	b       []byte
+	ascends bool
 }
 
 // read gives the entries [i, j), which must be few, checked to be -1 or more.
@@ -79,24 +82,63 @@ func (t *table) read(ctx context.Context, i, j int64) ([]int64, error) {
 	return out, nil
 }
 
+// inOrder tells whether the entries near entry i that are at hand ascend.
+func (t *table) inOrder(i int64) bool {
+	for k, e := range t.ends {
+		if within(e, t.off+i*entryLen, entryLen) != nil {
+			return t.ascend[k]
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.pages[i/pageEntries]
+	return ok && e.Value.(*page).ascends //nolint:forcetypeassert // nothing else is put in
+}
+
+// open takes over what Open has read.
+func (t *table) open(ends []rangeio.Span) {
+	t.ends = ends
+	for _, e := range ends {
+		_, b := t.whole(e)
+		t.ascend = append(t.ascend, ascends(b))
+	}
+}
+
+// whole gives the entries that a piece of the file holds in full; from is the
+// number of the first.
+func (t *table) whole(e rangeio.Span) (from int64, b []byte) {
+	from = (max(e.Off-t.off, 0) + entryLen - 1) / entryLen
+	to := min(max(e.End()-t.off, 0)/entryLen, t.n)
+	if from >= to {
+		return 0, nil
+	}
+	return from, within(e, t.off+from*entryLen, (to-from)*entryLen)
+}
+
+// ascends tells whether entries ascend, but for those that are -1.
+func ascends(b []byte) bool {
+	last := int64(missing)
+	for ; len(b) >= entryLen; b = b[entryLen:] {
+		off := int64(binary.LittleEndian.Uint64(b)) //nolint:gosec // signed in the file
+		if off != missing && off < last {
+			return false
+		}
+		last = max(last, off)
+	}
+	return true
+}
+
 // around gives entries near entry i that are at hand: those of its page, or of
 // what Open read. It reads nothing.
 func (t *table) around(i int64) []int64 {
-	no := i / pageEntries
-	from, to := no*pageEntries, min((no+1)*pageEntries, t.n)
-	b := t.held(no)
+	from := i / pageEntries * pageEntries
+	b := t.held(i / pageEntries)
 	for _, e := range t.ends {
-		// The entries of the page that the piece holds in full.
-		lo := max(from, (max(e.Off-t.off, 0)+entryLen-1)/entryLen)
-		hi := min(to, max(e.End()-t.off, 0)/entryLen)
-		if b == nil && lo <= i && i < hi {
-			from, to, b = lo, hi, within(e, t.off+lo*entryLen, (hi-lo)*entryLen)
+		if b == nil && within(e, t.off+i*entryLen, entryLen) != nil {
+			from, b = t.whole(e)
 		}
 	}
-	if b == nil {
-		return nil
-	}
-	out := make([]int64, to-from)
+	out := make([]int64, len(b)/entryLen)
 	if t.decode(out, b, from) != nil {
 		return nil // a bad entry is an error where it is asked for
 	}
@@ -144,7 +186,7 @@ func (t *table) keep(numbers []int64, spans []rangeio.Span) {
 		if _, ok := t.pages[no]; ok || len(numbers) > maxPages/4 { // a scan does not push out what others use
 			continue
 		}
-		t.pages[no] = t.order.PushFront(&page{no, spans[k].P})
+		t.pages[no] = t.order.PushFront(&page{no, spans[k].P, ascends(spans[k].P)})
 		if t.order.Len() > maxPages {
 			old := t.order.Back()
 			delete(t.pages, old.Value.(*page).no) //nolint:forcetypeassert // nothing else is put in

@@ -104,10 +104,10 @@ func (f *File) places(ctx context.Context, out []place, i, j int64) ([]place, er
 // at hand.
 func (f *File) narrow(places []place, offs []int64, ordered bool) {
 	if len(places) == 1 {
-		near := f.t.around(places[0].i)
-		if ordered && ascending(near) {
+		if ordered && f.t.inOrder(places[0].i) {
 			return
 		}
+		near := f.t.around(places[0].i)
 		if next := offs[len(offs)-1]; len(near) > 0 && !slices.Contains(near, next) {
 			near = append(near, next) // it stands on another page
 		}

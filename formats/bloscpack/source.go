@@ -12,6 +12,9 @@ const (
 	batchEntries = 16 << 10
 	// maxGroup bounds the chunks of a group, whose books are 200 bytes each.
 	maxGroup = 8 << 10
+	// firstWindow is how much is read at first where nothing tells how many chunks
+	// that are.
+	firstWindow = 1 << 20
 )
 
 // A source gives the encoded chunks of a range in groups, in order.
@@ -30,6 +33,7 @@ type source struct {
 	off    int64
 	carry  []byte // bytes at off that were read already
 	spare  []byte // room for them
+	size   int64  // of the next window
 
 	used    extents
 	misled  bool  // the table was wrong
@@ -38,7 +42,7 @@ type source struct {
 }
 
 func (f *File) source(i, j int64) *source {
-	s := &source{f: f, i: i, j: j, free: make(chan *group, 3), off: -1, first: -1, chain: f.h.Version == Version3 || !f.h.Offsets}
+	s := &source{f: f, i: i, j: j, free: make(chan *group, 3), off: -1, size: min(f.o.Window, firstWindow), first: -1, chain: f.h.Version == Version3 || !f.h.Offsets}
 	if !f.h.Offsets && i == 0 && j == f.h.Chunks {
 		s.stream, s.off = true, f.body
 	}
@@ -181,7 +185,7 @@ func (s *source) pick(ctx context.Context) ([]place, error) {
 func (s *source) follow(ctx context.Context) (*group, error) {
 	f := s.f
 	g := s.group()
-	size := max(f.o.Window, 2*int64(len(s.carry)))
+	size := max(s.size, int64(len(s.carry)))
 	for {
 		size = min(size, f.size-s.off)
 		buf := g.lend(max(size, 0))
@@ -193,17 +197,15 @@ func (s *source) follow(ctx context.Context) (*group, error) {
 				return nil, wrap(f.h.Part(s.i), s.off, err)
 			}
 		}
-		need := s.find(g, buf)
-		if len(g.pieces) > 0 || g.err != nil {
+		if size = s.find(g, buf); size == 0 {
 			return g, nil
 		}
-		size = need // a chunk longer than the window
-		s.carry = buf
+		s.carry = buf // a chunk longer than the window
 	}
 }
 
 // find cuts chunks from b, which begins at s.off, and keeps the rest of it for
-// the next window, which has to be need bytes long.
+// the next window. Where not even one is whole, b has to be need bytes long.
 func (s *source) find(g *group, b []byte) (need int64) {
 	f := s.f
 	pos := 0
@@ -229,9 +231,14 @@ func (s *source) find(g *group, b []byte) (need int64) {
 		pos += int(n)
 		s.i, s.off = s.i+1, s.off+n
 	}
-	if s.i < s.j && len(g.pieces) > 0 {
-		s.spare = append(s.spare[:0], b[pos:]...) // the group's buffer may go back before the next window
-		s.carry = s.spare
+	if len(g.pieces) == 0 {
+		return need
 	}
-	return need
+	s.spare = append(s.spare[:0], b[pos:]...) // the group's buffer may go back before the next window
+	s.carry = s.spare
+	s.size = min(2*s.size, f.o.Window)
+	if len(g.pieces) == maxGroup { // tiny ones: what a group cannot take is copied from window to window
+		s.size = min(max(int64(pos), minWindow), f.o.Window)
+	}
+	return 0
 }
