@@ -11,6 +11,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.8
 	github.com/farread/farread v0.0.0-00010101000000-000000000000
 	github.com/google/go-cmp v0.7.0
+	github.com/klauspost/compress v1.20.3
 )
 
 require (
@@ -31,7 +32,6 @@ require (
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect

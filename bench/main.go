@@ -36,8 +36,14 @@ func run(args []string, out io.Writer) error {
 	quick := fs.Bool("quick", false, "small inputs: that everything runs, not how fast")
 	cpu := fs.String("cpuprofile", "", "write a CPU profile to this `file`")
 	list := fs.Bool("list", false, "name the jobs")
+	peak := fs.Bool("peak", false, "run the program that follows, and print how many bytes it held at the most")
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if *peak {
+		return printPeak(ctx, out, fs.Args())
 	}
 	match, err := regexp.Compile(*rows)
 	if err != nil {
@@ -59,8 +65,6 @@ func run(args []string, out io.Writer) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	temp, err := os.MkdirTemp(*dir, "farread-bench-")
 	if err != nil {
 		return err
@@ -117,6 +121,9 @@ func jobs() []job {
 		{"blosc-filter", bloscFilter},
 		{"npy-to-b2nd", npyToB2nd},
 		{"local-slices", localSlices},
+		{"bloscpack-decode", bloscpackDecode},
+		{"bloscpack-lines", bloscpackLines},
+		{"bloscpack-item", bloscpackItem},
 		{"download", download},
 		{"full-scan", fullScan},
 		{"cached-read", cachedRead},

@@ -18,6 +18,9 @@ import (
 //go:embed peer_gulp.py
 var gulpScript string
 
+//go:embed peer_bloscpack.py
+var bloscpackScript string
+
 //go:embed peer_blosc.py
 var bloscScript string
 
@@ -31,16 +34,23 @@ type python struct {
 
 // gulpio starts GulpIO2, or says why it cannot.
 func (b *bench) gulpio(ctx context.Context) (*python, error) {
-	return b.python(ctx, "gulpio2", gulpScript)
+	return b.python(ctx, "gulpio2", "import gulpio2", gulpScript)
 }
 
 // blosc2 starts python-blosc2, or says why it cannot.
 func (b *bench) blosc2(ctx context.Context) (*python, error) {
-	return b.python(ctx, "blosc2", bloscScript)
+	return b.python(ctx, "blosc2", "import blosc2", bloscScript)
 }
 
-// python starts the script once, with the first interpreter that has the module.
-func (b *bench) python(ctx context.Context, module, script string) (*python, error) {
+// bloscpack starts the real bloscpack, or says why it cannot. It asks for names
+// that Python has moved.
+func (b *bench) bloscpack(ctx context.Context) (*python, error) {
+	return b.python(ctx, "bloscpack", "import collections.abc; collections.MutableMapping = collections.abc.MutableMapping; import bloscpack", bloscpackScript)
+}
+
+// python starts the script once, with the first interpreter that has the module:
+// where probe runs.
+func (b *bench) python(ctx context.Context, module, probe, script string) (*python, error) {
 	if p := b.peers[module]; p != nil {
 		return p, nil
 	}
@@ -48,7 +58,7 @@ func (b *bench) python(ctx context.Context, module, script string) (*python, err
 		if _, err := exec.LookPath(name); name == "" || err != nil {
 			continue
 		}
-		if exec.CommandContext(ctx, name, "-c", "import "+module).Run() == nil {
+		if exec.CommandContext(ctx, name, "-c", probe).Run() == nil {
 			p, err := startPython(ctx, name, script)
 			if err != nil {
 				return nil, err

@@ -28,16 +28,16 @@ import (
 const bucketName = "bench"
 
 // s3server starts the local cloud, once for all jobs.
-func (b *bench) s3server(ctx context.Context) (*teststack.Stack, error) {
+func (b *bench) s3server(ctx context.Context) error {
 	if b.stack != nil {
-		return b.stack, nil
+		return nil
 	}
 	dir, err := b.sub("s3")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	b.stack, err = teststack.Start(ctx, teststack.Options{Buckets: []string{bucketName, "packed"}, Dir: dir})
-	return b.stack, err
+	return err
 }
 
 func (b *bench) bucket(ctx context.Context, endpoint string, count *objstore.Counter) (*s3store.Bucket, error) {
@@ -47,7 +47,7 @@ func (b *bench) bucket(ctx context.Context, endpoint string, count *objstore.Cou
 
 // upload puts what f writes into the bench bucket.
 func (b *bench) upload(ctx context.Context, key string, f func(io.Writer) error) error {
-	if _, err := b.s3server(ctx); err != nil {
+	if err := b.s3server(ctx); err != nil {
 		return err
 	}
 	bk, err := b.bucket(ctx, b.stack.Endpoint, nil)
