@@ -1,12 +1,16 @@
 package b2nd_test
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
 )
 
 func TestDefaultShapes(t *testing.T) {
@@ -65,4 +69,35 @@ func TestDefaultShapesHold(t *testing.T) {
 			t.Fatalf("%d bytes in chunks of %d", padded, chunkBytes)
 		}
 	})
+}
+
+// The shape that was not given follows from the other.
+func TestOneShape(t *testing.T) {
+	for _, x := range []struct{ chunk, block, wantChunk, wantBlock []int }{
+		{chunk: []int{30, 2000}, wantChunk: []int{30, 2000}, wantBlock: []int{3, 2000}},
+		{chunk: []int{1, 7}, wantChunk: []int{1, 7}, wantBlock: []int{1, 7}},
+		{block: []int{7, 1000}, wantChunk: []int{168, 3000}, wantBlock: []int{7, 1000}},
+		{block: []int{600, 3}, wantChunk: []int{600, 3000}, wantBlock: []int{600, 3}},
+	} {
+		m := b2nd.Meta{Shape: []int64{500, 3000}, DType: "<f8", ChunkShape: x.chunk, BlockShape: x.block}
+		items := numbers(500*3000, 8)
+		a := open(t, build(t, m, items, b2nd.WriteOptions{Encode: blosc.EncodeOptions{Level: blosc.LevelStore}}))
+		if got := a.Meta(); !slices.Equal(got.ChunkShape, x.wantChunk) || !slices.Equal(got.BlockShape, x.wantBlock) {
+			t.Errorf("chunks %v, blocks %v: %v, %v", x.chunk, x.block, got.ChunkShape, got.BlockShape)
+		}
+		if p := slice(t, a, b2nd.Whole(m.Shape)); !bytes.Equal(p, items) {
+			t.Errorf("chunks %v, blocks %v: other items", x.chunk, x.block)
+		}
+	}
+	var out memory
+	for _, m := range []b2nd.Meta{
+		{Shape: []int64{4, 4}, DType: "<f8", ChunkShape: []int{2}},
+		{Shape: []int64{4, 4}, DType: "<f8", BlockShape: []int{2}},
+		{Shape: []int64{4, 4}, DType: "<f8", BlockShape: []int{0, -1}},
+		{Shape: []int64{4, 4}, DType: "<f8", ChunkShape: []int{0, -1}},
+	} {
+		if _, err := b2nd.NewWriter(&out, m, b2nd.WriteOptions{}); !errors.Is(err, cframe.ErrRefused) {
+			t.Errorf("chunks %v, blocks %v: %v", m.ChunkShape, m.BlockShape, err)
+		}
+	}
 }

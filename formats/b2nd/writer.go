@@ -63,10 +63,35 @@ func (m Meta) withDefaults(itemSize int) (Meta, int, error) {
 	if itemSize <= 0 {
 		return m, 0, fail("writer", formats.ErrUnsupported, "items of no bytes, or of no known size: type %q", m.DType)
 	}
-	if m.ChunkShape == nil && m.BlockShape == nil {
-		m.ChunkShape, m.BlockShape = DefaultShapes(m.Shape, itemSize)
-	}
+	m.cut(itemSize)
 	return m, itemSize, nil
+}
+
+// cut fills in the shapes that m leaves out; the one follows from the other. What
+// does not fit together is found later.
+func (m *Meta) cut(itemSize int) {
+	chunk, block := m.ChunkShape, m.BlockShape
+	switch {
+	case chunk == nil && block == nil:
+		m.ChunkShape, m.BlockShape = DefaultShapes(m.Shape, itemSize)
+	case chunk == nil && len(block) == len(m.Shape):
+		m.ChunkShape, _ = DefaultShapes(m.Shape, itemSize)
+		for i, b := range block { // whole blocks
+			if b > 0 {
+				m.ChunkShape[i] = (max(m.ChunkShape[i], 1)-1)/b*b + b
+			}
+		}
+	case block == nil:
+		_, m.BlockShape = DefaultShapes(wide(chunk), itemSize)
+	}
+}
+
+func wide(s []int) []int64 {
+	out := make([]int64, len(s))
+	for i, n := range s {
+		out[i] = int64(n)
+	}
+	return out
 }
 
 // A Writer writes an array from its items in row-major order. It buffers a band:
@@ -96,7 +121,9 @@ type band struct {
 	left atomic.Int64
 }
 
-// NewWriter begins an array. Shapes that m leaves out (nil) are DefaultShapes.
+// NewWriter begins an array. Shapes that m leaves out (nil) are DefaultShapes:
+// without blocks alone those for the chunk, without chunks alone such as hold whole
+// blocks.
 // It writes the header to w, which is not committed. Where two bands exceed
 // o.MaxMemory one is used, which makes reading and encoding take turns; where one
 // does, NewWriter fails with formats.ErrTooLarge before anything is written: use
