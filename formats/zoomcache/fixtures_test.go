@@ -112,11 +112,16 @@ func TestManifest(t *testing.T) {
 
 // decodeAll goes through a whole file in memory, strictly.
 func decodeAll(p []byte, each func(h *Header, t *Track, pk *Packet, s *Summary) error) error {
+	return decodeAllWith(p, func(*Header) {}, each)
+}
+
+func decodeAllWith(p []byte, change func(h *Header), each func(h *Header, t *Track, pk *Packet, s *Summary) error) error {
 	lim := formats.Limits{MaxDecoded: 64 << 20}
 	h, at, err := ParseHeader(p, lim)
 	if err != nil {
 		return err
 	}
+	change(h)
 	var pk Packet
 	var s Summary
 	for at < int64(len(p)) {

@@ -62,8 +62,9 @@ type typedLane[T Value] struct {
 	keepAt []int64 // their stamps
 	cur    []T     // what count, payload and push are about: keep, or the caller's
 	curAt  []int64 // nil at constant rate
-	one    []T     // one channel of cur
-	raw    [4]T    // of one summary
+	one    []T     // see summarise
+	batch  batch[T]
+	raw    [4]T // of one summary
 	accs   []acc[T]
 	slots  []slot[T] // by level, from 1
 	out    cascade
@@ -100,6 +101,11 @@ func (l *typedLane[T]) put(v []T, stamps []int64) error {
 		}
 		if have+n > maxWindow {
 			return tooLarge("packet", -1, "more than %d values: choose a lower watermark", maxWindow)
+		}
+		if whole && have == 0 && l.batch.next >= l.batch.until {
+			if err := l.prepare(v, stamps, n); err != nil {
+				return err
+			}
 		}
 		if have == 0 {
 			t.entry = t.exit + 1
@@ -140,17 +146,37 @@ func (l *typedLane[T]) take(v []T, stamps []int64, whole bool) {
 }
 
 func (l *typedLane[T]) payload(dst []byte) ([]byte, error) {
-	w, t := l.tw.w, &l.tw.t
-	if !t.Zlib {
-		return l.encode(dst), nil
+	if p, ok := l.ready(); ok {
+		return append(dst, p...), nil
 	}
-	w.plain = l.encode(w.plain[:0])
-	return w.z.deflate(dst, w.plain)
+	return l.encode(dst, l.cur, l.curAt, &l.tw.w.pieces[0])
 }
 
-func (l *typedLane[T]) encode(dst []byte) []byte {
-	dst = l.k.encode(dst, l.cur, l.tw.t.deltas())
-	return encodeStamps(dst, l.curAt)
+// encode appends the payload of a window.
+func (l *typedLane[T]) encode(dst []byte, v []T, stamps []int64, p *piece) ([]byte, error) {
+	t := &l.tw.t
+	if !t.Zlib {
+		return encodeStamps(l.k.encode(dst, v, t.deltas()), stamps), nil
+	}
+	p.plain = encodeStamps(l.k.encode(p.plain[:0], v, t.deltas()), stamps)
+	return p.z.deflate(dst, p.plain)
+}
+
+// summarise makes the level-1 summary of a window, one acc for each channel. It
+// works in one and gives it back.
+func (l *typedLane[T]) summarise(accs []acc[T], v []T, stamps []int64, dur int64, one []T) []T {
+	if l.width == 1 {
+		accs[0] = l.k.window(v, stamps, dur)
+		return one
+	}
+	for c := range accs {
+		one = slices.Grow(one[:0], len(v)/l.width)
+		for i := c; i < len(v); i += l.width {
+			one = append(one, v[i])
+		}
+		accs[c] = l.k.window(one, stamps, dur)
+	}
+	return one
 }
 
 // push makes the level-1 summary of the window and joins pairs upwards.
@@ -159,8 +185,11 @@ func (l *typedLane[T]) push() {
 		return
 	}
 	entry, exit := l.tw.entry, l.tw.exit
-	for c := range l.accs {
-		l.accs[c] = l.k.window(l.channel(c), l.curAt, exit-entry)
+	if b := &l.batch; b.next < b.until {
+		copy(l.accs, b.accs[b.next*l.width:])
+		b.next++
+	} else {
+		l.one = l.summarise(l.accs, l.cur, l.curAt, exit-entry, l.one)
 	}
 	l.out.first = 1
 	for level := int32(1); ; level++ {
@@ -237,16 +266,4 @@ func (l *typedLane[T]) body(dst []byte, a *acc[T]) []byte {
 		raw = raw[2:]
 	}
 	return appendF64(appendF64(l.k.encode(dst, raw, false), a.mean), a.rms)
-}
-
-// channel gives the values of one channel.
-func (l *typedLane[T]) channel(c int) []T {
-	if l.width == 1 {
-		return l.cur
-	}
-	l.one = slices.Grow(l.one[:0], len(l.cur)/l.width)
-	for i := c; i < len(l.cur); i += l.width {
-		l.one = append(l.one, l.cur[i])
-	}
-	return l.one
 }

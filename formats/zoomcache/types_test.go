@@ -183,6 +183,93 @@ func TestRate(t *testing.T) {
 	}
 }
 
+func TestNumbers(t *testing.T) {
+	huge := new(big.Int).Lsh(big.NewInt(-3), 100)
+	for _, c := range []struct {
+		v      Values
+		text   string
+		f      float64
+		signed bool
+		i      int64
+		u      uint64
+		isUint bool
+	}{
+		{Values{Kind: Bool, Bool: []bool{true}}, "1", 1, true, 1, 1, true},
+		{Values{Kind: Bool, Bool: []bool{false}}, "0", 0, true, 0, 0, true},
+		{Values{Kind: U64, U64: []uint64{math.MaxUint64}}, "18446744073709551615", 0x1p64, false, -1, math.MaxUint64, true},
+		{Values{Kind: I8, I8: []int8{-128}}, "-128", -128, true, -128, 1<<64 - 128, false},
+		{Values{Kind: Int, I64: []int64{math.MinInt64}}, "-9223372036854775808", -0x1p63, true, math.MinInt64, 1 << 63, false},
+		{Values{Kind: F32, F32: []float32{0.1}}, "0.10000000149011612", 0.10000000149011612, false, 0, 0, false},
+		{Values{Kind: Integer, Big: []*big.Int{huge}}, huge.String(), -3 * 0x1p100, false, 0, 0, false},
+		{Values{Kind: Unit}, "", 1, false, 0, 0, false},
+	} {
+		n := c.v.Number(0)
+		if n.String() != c.text || c.v.Float(0) != c.f {
+			t.Errorf("%s: %q, %v", c.v.Kind, n, c.v.Float(0))
+		}
+		if i, ok := n.Int(); ok != c.signed || ok && i != c.i {
+			t.Errorf("%s %s: Int %d, %v", c.v.Kind, n, i, ok)
+		}
+		if u, ok := n.Uint(); ok != c.isUint || ok && u != c.u {
+			t.Errorf("%s %s: Uint %d, %v", c.v.Kind, n, u, ok)
+		}
+		if b := n.Big(); b != nil && b.String() != c.text || b == nil && (c.v.Kind != F32 && c.v.Kind != Unit) {
+			t.Errorf("%s %s: Big %v", c.v.Kind, n, b)
+		}
+		if n != (Number{}) && (!n.Equal(c.v.Number(0)) || n.Equal(Number{}) || n.Equal(NewFloat(F64, 77))) {
+			t.Errorf("%s %s: Equal", c.v.Kind, n)
+		}
+	}
+}
+
+// Rules for blocks that no fixture breaks.
+func TestBlockRules(t *testing.T) {
+	tr := Track{Number: 1, Codec: Codec{Kind: I16}, Zlib: true}
+	var d deflater
+	z, err := d.deflate(nil, []byte{0, 1, 0, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pk Packet
+	for what, c := range map[string]struct {
+		p     []byte
+		count int32
+		lim   formats.Limits
+		want  error
+	}{
+		"good": {z, 2, formats.Limits{}, nil}, "bytes behind the stream": {append(z[:len(z):len(z)], 0), 2, formats.Limits{}, formats.ErrCorrupt},
+		"too few values": {z, 1, formats.Limits{}, formats.ErrCorrupt}, "no stream": {nil, 0, formats.Limits{}, formats.ErrCorrupt},
+		"over the limit": {z, 2, formats.Limits{MaxDecoded: 3}, formats.ErrTooLarge},
+	} {
+		err := tr.DecodePacket(&pk, Block{Track: 1, Count: c.count, Len: int64(len(c.p))}, c.p, c.lim)
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	body := make([]byte, 24)
+	for level, good := range map[int32]bool{-1: false, 0: false, 1: true, maxLevel: true, maxLevel + 1: false} {
+		var s Summary
+		err := tr.DecodeSummary(&s, Block{Summary: true, Track: 1, Level: level, Len: 24}, body)
+		if good != (err == nil) || err != nil && !errors.Is(err, formats.ErrCorrupt) {
+			t.Errorf("level %d: %v", level, err)
+		}
+	}
+	head := (&Block{Track: 1, Count: 5, Len: 7}).append(nil)
+	for what, c := range map[string]struct {
+		p    []byte
+		lim  formats.Limits
+		want error
+	}{
+		"good": {head, formats.Limits{}, nil}, "cut": {head[:35], formats.Limits{}, io.ErrUnexpectedEOF}, "a beginning of a marker": {head[:3], formats.Limits{}, io.ErrUnexpectedEOF},
+		"nothing": {nil, formats.Limits{}, io.ErrUnexpectedEOF}, "count": {head, formats.Limits{MaxEntries: 4}, formats.ErrTooLarge}, "length": {head, formats.Limits{MaxDecoded: 6}, formats.ErrTooLarge},
+		"no marker": {[]byte("\xe5ZXp5"), formats.Limits{}, formats.ErrCorrupt},
+	} {
+		if _, err := ParseBlock(c.p, 10, c.lim); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // A header that is cut anywhere asks for more, and the whole one says its length.
 func TestHeaderCuts(t *testing.T) {
 	h := &Header{Major: 3, Origin: Origin{55870, 43200000000001234, 1e12}, Tracks: []Track{

@@ -75,9 +75,9 @@ type Writer struct {
 	off      int64 // of buf in the file
 	err      error
 	finished bool
-	z        deflater
-	plain    []byte // a payload before it is compressed
-	win      Window // what Sink sees
+	pieces   []piece // at least one
+	pieceAt  int     // pieceValues, less in tests
+	win      Window  // what Sink sees
 	sum      Summary
 	sinkOut  Block
 }
@@ -96,7 +96,7 @@ type TrackWriter struct {
 func NewWriter(w io.Writer, o WriteOptions) (*Writer, error) {
 	o.Tracks = slices.Clone(o.Tracks)
 	slices.SortStableFunc(o.Tracks, func(a, b Track) int { return cmp.Compare(a.Number, b.Number) })
-	z := &Writer{out: w, o: o}
+	z := &Writer{out: w, o: o, pieces: make([]piece, 1), pieceAt: pieceValues}
 	for i := range o.Tracks {
 		t := &o.Tracks[i]
 		ok := false

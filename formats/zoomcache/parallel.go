@@ -1,0 +1,112 @@
+package zoomcache
+
+import (
+	"runtime"
+
+	"github.com/farread/farread/internal/par"
+)
+
+// A piece is what one goroutine makes of a run of windows of one track. They
+// belong to the Writer, for only one track is at work at a time.
+type piece struct {
+	payload []byte
+	ends    []int  // of each window's payload
+	plain   []byte // a payload before it is compressed
+	z       deflater
+}
+
+const (
+	// pieceValues is how many values make it worth to start a goroutine: some
+	// 100 us of work.
+	pieceValues = 64 << 10
+	// slowValue is how much more work a value is that is compressed or of
+	// variable length: three times to twenty times.
+	slowValue = 16
+	// batchPieces is how many pieces each goroutine gets, so that none waits
+	// long for the last.
+	batchPieces = 2
+)
+
+// A batch says which windows are made already.
+type batch[T Value] struct {
+	next, until int // of the windows
+	per         int // windows in a piece
+	accs        []acc[T]
+	one         [][]T // of each piece, see summarise
+}
+
+// goroutines is how many may work at a time.
+func (w *Writer) goroutines() int {
+	if w.o.Parallel > 0 {
+		return w.o.Parallel
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// prepare makes payloads and level-1 summaries of windows of n values at the
+// start of v on several goroutines, where v holds enough of them: payload and
+// push then take what is made. What it makes is what they would have made.
+func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
+	w := l.tw.w
+	limit := w.goroutines()
+	if limit == 1 {
+		return nil
+	}
+	values := w.pieceAt
+	if l.tw.t.Zlib || l.tw.t.Codec.size() < 0 {
+		values /= slowValue
+	}
+	b := &l.batch
+	b.per = max(values/(n*l.width), 1)
+	pieces := min(len(v)/(n*l.width*b.per), limit*batchPieces)
+	if pieces < 2 {
+		return nil
+	}
+	for len(w.pieces) < pieces {
+		w.pieces = append(w.pieces, piece{})
+	}
+	for len(b.one) < pieces {
+		b.one = append(b.one, nil)
+	}
+	b.next, b.until = 0, pieces*b.per
+	if need := b.until * l.width; len(b.accs) < need {
+		b.accs = make([]acc[T], need)
+	}
+	return par.Each(pieces, limit, func(i int) error {
+		p := &w.pieces[i]
+		p.payload, p.ends = p.payload[:0], p.ends[:0]
+		for k := i * b.per; k < (i+1)*b.per; k++ {
+			win := v[k*n*l.width:][:n*l.width]
+			var at []int64
+			dur := int64(n - 1)
+			if stamps != nil {
+				at = stamps[k*n:][:n]
+				dur = at[n-1] - at[0]
+			}
+			b.one[i] = l.summarise(b.accs[k*l.width:][:l.width], win, at, dur, b.one[i])
+			if w.o.NoRaw {
+				continue
+			}
+			var err error
+			if p.payload, err = l.encode(p.payload, win, at, p); err != nil {
+				return err
+			}
+			p.ends = append(p.ends, len(p.payload))
+		}
+		return nil
+	})
+}
+
+// ready gives the payload of the window that is next, where it is made already.
+func (l *typedLane[T]) ready() ([]byte, bool) {
+	b := &l.batch
+	if b.next >= b.until {
+		return nil, false
+	}
+	p, k := &l.tw.w.pieces[b.next/b.per], b.next%b.per
+	start := 0
+	if k > 0 {
+		start = p.ends[k-1]
+	}
+	return p.payload[start:p.ends[k]], true
+}
