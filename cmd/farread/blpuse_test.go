@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -227,6 +228,59 @@ func TestBlpItemFromAfar(t *testing.T) {
 	}
 	if s := stats(t, "get", uri, "--item", "-1", "-o", out); s.Phases != 3 { // counted from the end, which nobody knows at first
 		t.Errorf("the last: %+v", s)
+	}
+}
+
+// TestBlpLeft: what a killed writer left is aborted, once it has a name to read it by.
+func TestBlpLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "x.blp")
+	b, key, err := farread.New(farread.Config{}).Bucket(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := b.Create(t.Context(), key, objstore.PutOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Abort()
+	w, err := bloscpack.NewWriter(out, bloscpack.WriteOptions{Variable: true, Encode: blosc.EncodeOptions{TypeSize: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := func(i int64) []byte {
+		p := make([]byte, 64<<10)
+		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(p) // never fails
+		return p
+	}
+	for i := range int64(200) {
+		if err := w.WriteItem(item(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Abort() // its process ends here, and the file stays
+	left, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*"))
+	if err != nil || len(left) != 1 {
+		t.Fatal(left, err)
+	}
+	if r := (runner{}).run(t, "info", left[0]); r.code != exitUsage || !strings.Contains(r.stderr, "another name") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	p, err := os.ReadFile(left[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, name, p)
+	if r := (runner{}).run(t, "verify", name); r.code != exitCorrupt || !strings.Contains(r.stderr, "aborted") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	var rep repaired
+	if err := json.Unmarshal([]byte(run(t, "verify", name, "--repair", name+".ok", "--json")), &rep); err != nil || rep.Saved < 1 || rep.Lost != nil || strings.Contains(rep.Wrong, "repair") {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	if got := run(t, "get", name+".ok", "--item", "-1", "-o", "-"); got != string(item(rep.Saved-1)) {
+		t.Errorf("the last item: %d bytes", len(got))
 	}
 }
 

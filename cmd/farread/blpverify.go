@@ -145,6 +145,9 @@ func (t *blpContent) repair(ctx context.Context, out objstore.Writer) (repaired,
 	if s.Stop != nil {
 		rep.Wrong = s.Stop.Error()
 	}
+	if err := t.readable(ctx); err != nil && rep.Wrong == err.Error() { // which says what is being done
+		rep.Wrong = "aborted: its writing did not end"
+	}
 	return rep, nil
 }
 

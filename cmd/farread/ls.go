@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"io"
 
@@ -51,13 +52,20 @@ type listing struct {
 // head names the columns of the table.
 func (l *listing) head(cells ...string) { l.t = newTable(cells...) }
 
+// longTable is how many rows the widths of columns are taken from. Longer tables
+// are written in parts, so that they need not be held.
+const longTable = 20_000
+
 // add lists one thing: v as JSON, cells for people.
 func (l *listing) add(v any, cells ...string) error {
 	if l.json {
 		return writeJSON(l.w, v)
 	}
 	l.t.add(cells...)
-	return nil
+	if len(l.t.rows) < longTable {
+		return nil
+	}
+	return l.t.write(l.w)
 }
 
 func (a *app) ls(ctx context.Context, uri string, how aim, scan bool) error {
@@ -65,9 +73,14 @@ func (a *app) ls(ctx context.Context, uri string, how aim, scan bool) error {
 	if err != nil {
 		return err
 	}
-	l := &listing{w: a.stdout, json: a.flags.json, scan: scan}
-	if err := c.ls(ctx, l); err != nil || l.json {
-		return err
+	w := bufio.NewWriterSize(a.stdout, fileBuffer)
+	l := &listing{w: w, json: a.flags.json, scan: scan}
+	err = c.ls(ctx, l)
+	if err == nil && !l.json {
+		err = l.t.write(w)
 	}
-	return l.t.write(a.stdout)
+	if ferr := w.Flush(); err == nil { // the lines before an error, too
+		err = ferr
+	}
+	return err
 }

@@ -26,24 +26,30 @@ func writeJSON(w io.Writer, v any) error {
 // A table is aligned text for people. Columns named with a leading ">" are
 // flush right.
 type table struct {
-	head []string
-	rows [][]string
+	head  []string
+	rows  [][]string
+	width []int // of what was written before
 }
 
 func newTable(head ...string) *table { return &table{head: head} }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// write prints the table; without a head only its rows.
+// write prints the table; without a head only its rows. Rows that are added later
+// are printed by another call, in columns at least as wide.
 func (t *table) write(w io.Writer) error {
-	width := make([]int, len(t.head))
+	begun := t.width != nil
+	if !begun {
+		t.width = make([]int, len(t.head))
+	}
+	width := t.width
 	right := make([]bool, len(t.head))
 	head := make([]string, len(t.head))
 	titled := false
 	for i, h := range t.head {
 		head[i], right[i] = strings.CutPrefix(h, ">")
-		width[i] = utf8.RuneCountInString(head[i])
-		titled = titled || head[i] != ""
+		width[i] = max(width[i], utf8.RuneCountInString(head[i]))
+		titled = titled || head[i] != "" && !begun
 	}
 	for _, r := range t.rows {
 		for i, c := range r {
@@ -73,6 +79,7 @@ func (t *table) write(w io.Writer) error {
 	for _, r := range t.rows {
 		line(r)
 	}
+	t.rows = t.rows[:0]
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -40,3 +40,21 @@ func TestLongTable(t *testing.T) {
 		t.Errorf("16 times the rows take %d bytes in place of %d", many, few)
 	}
 }
+
+// TestTableInParts: a long table has one head, and columns that never get narrower.
+func TestTableInParts(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	x := newTable(">N", "NAME")
+	for _, part := range [][][]string{{{"1", "a"}, {"22", "b"}}, {{"3", "c"}}, nil, {{"444", "d"}, {"5", "e"}}} {
+		for _, row := range part {
+			x.add(row...)
+		}
+		if err := x.write(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := " N  NAME\n 1  a\n22  b\n 3  c\n444  d\n  5  e\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/farread/farread"
@@ -75,7 +76,9 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 		return nil, err
 	}
 	t := target{uri: uri, bucket: b, key: key}
-	switch {
+	switch name := path.Base(key); {
+	case isLocal(b) && strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix):
+		return nil, usagef("%s is what an interrupted writer left; give it another name to read it", printable(uri))
 	case how.offset < 0:
 		return nil, usagef("--offset %d is negative", how.offset)
 	case key == "" || strings.HasSuffix(key, "/"):
