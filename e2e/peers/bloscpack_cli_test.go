@@ -1,0 +1,132 @@
+//go:build peers
+
+package peers
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program builds the command once for a test.
+func program(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "farread")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../../cmd/farread").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return path
+}
+
+// command runs a program and returns what it prints.
+func command(t *testing.T, args ...string) []byte {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s%.2000s", args, err, stderr.Bytes(), out)
+	}
+	return out
+}
+
+func loaded(t *testing.T, path string) []byte {
+	t.Helper()
+	p, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// packedArrays are types and shapes of each kind.
+var packedArrays = []struct {
+	dtype string
+	shape []int
+	order string
+}{
+	{"'|b1'", []int{17}, "C"}, {"'|u1'", []int{3, 5}, "C"}, {"'<i2'", []int{7, 1, 2}, "C"}, {"'>i4'", []int{4, 5}, "C"},
+	{"'<f4'", []int{100, 3000}, "C"}, {"'<f8'", []int{6, 7}, "F"}, {"'>f8'", []int{3, 4, 5}, "F"}, {"'<f8'", []int{9}, "F"},
+	{"'<f8'", []int{}, "C"}, {"'<M8[ns]'", []int{12}, "C"}, {"'>M8[D]'", []int{2, 3}, "C"}, {"'<m8[us]'", []int{}, "C"},
+	{"'<c8'", []int{5}, "C"}, {"'<c16'", []int{5, 2}, "F"}, {"'|S7'", []int{11}, "C"}, {"'<U5'", []int{11}, "C"}, {"'>U3'", []int{2, 2}, "C"},
+	{"[('a', '<i4'), ('b', '<f8')]", []int{50}, "C"}, {"[('x', '|u1'), ('y', '>i2', (2,)), ('z', '|S3')]", []int{3, 3}, "F"},
+	{"[('in', [('p', '<f4'), ('q', '<i8')]), ('t', '<M8[s]')]", []int{4}, "C"}, {"'<f2'", []int{33}, "C"}, {"'|V6'", []int{4}, "C"},
+	{"'<i8'", []int{0}, "C"}, {"'<i8'", []int{3, 0, 2}, "C"}, {"'<i4'", []int{2, 1}, "F"}, {"'<u8'", []int{400, 500}, "F"},
+}
+
+// TestBloscpackArrays: a .npy of NumPy's that we pack comes out of bloscpack's
+// arrays bit by bit the same, and one that bloscpack has packed out of ours.
+func TestBloscpackArrays(t *testing.T) {
+	dir, bin := t.TempDir(), program(t)
+	at := func(i int, suffix string) string { return filepath.Join(dir, fmt.Sprint(i)+suffix) }
+	var save, write, read []pyJob
+	for i, a := range packedArrays {
+		save = append(save, pyJob{"kind": "npy", "path": at(i, ".npy"), "dtype": a.dtype, "shape": a.shape, "order": a.order})
+		write = append(write, pyJob{"kind": "array", "src": at(i, ".npy"), "path": at(i, ".theirs.blp"), "file": pyJob{"chunk_size": 240_000}})
+		read = append(read, pyJob{"kind": "array", "path": at(i, ".blp"), "npy": at(i, ".back.npy")})
+	}
+	pyWrite(t, save)
+	for i := range packedArrays {
+		command(t, bin, "pack", at(i, ".npy"), at(i, ".blp"))
+		command(t, bin, "unpack", at(i, ".blp"), at(i, ".ours.npy"))
+	}
+	pyWrite(t, write)
+	for i, got := range pyRead(t, read) {
+		a := packedArrays[i]
+		if got.Error != "" {
+			t.Errorf("%+v: %s", a, got.Error)
+			continue
+		}
+		want := loaded(t, at(i, ".npy"))
+		command(t, bin, "unpack", at(i, ".theirs.blp"), at(i, ".theirs.npy"))
+		command(t, bin, "get", at(i, ".theirs.blp"), "-o", at(i, ".got.npy"))
+		for _, suffix := range []string{".back.npy", ".ours.npy", ".theirs.npy", ".got.npy"} {
+			if !bytes.Equal(loaded(t, at(i, suffix)), want) {
+				t.Errorf("%+v: %s differs", a, suffix)
+			}
+		}
+		if got.DType != a.dtype {
+			t.Errorf("%+v: bloscpack sees the type %s", a, got.DType)
+		}
+	}
+}
+
+// TestBloscpackCommands: bloscpack's own command line unpacks what `farread
+// pack` makes, and the reverse; lines are read by the independent reader.
+func TestBloscpackCommands(t *testing.T) {
+	dir, bin, py := t.TempDir(), program(t), python(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	r := seeded(7)
+	raw := saved(t, at("x.bin"), r.items("sine", 400_000, 8))
+	command(t, bin, "pack", raw, at("ours.blp"))
+	command(t, py, "old_bloscpack.py", "decompress", at("ours.blp"), at("ours.bin"))
+	command(t, py, "old_bloscpack.py", "compress", "-k", "sha256", "-c", "lz4", raw, at("theirs.blp"))
+	command(t, bin, "verify", at("theirs.blp"))
+	command(t, bin, "unpack", at("theirs.blp"), at("theirs.bin"))
+	for _, name := range []string{"ours.bin", "theirs.bin"} {
+		if !bytes.Equal(loaded(t, at(name)), loaded(t, raw)) {
+			t.Errorf("%s differs", name)
+		}
+	}
+	lines := []string{`{"a":1}`, ``, `{"b":"häßlich"}`, "carriage\r", strings.Repeat("long ", 10_000), `last`}
+	text := saved(t, at("x.jsonl"), []byte(strings.Join(lines, "\n")+"\n"))
+	command(t, bin, "pack", text, at("x.blp"))
+	got := pyRead(t, []pyJob{{"kind": "variable", "path": at("x.blp")}})[0]
+	var want []pyItem
+	for _, l := range lines {
+		want = append(want, pyItem{Length: len(l), SHA256: sum([]byte(l))})
+	}
+	same(t, want, got.Items)
+	if got.Error != "" {
+		t.Error(got.Error)
+	}
+	command(t, bin, "unpack", at("x.blp"), at("back.jsonl"))
+	if !bytes.Equal(loaded(t, at("back.jsonl")), loaded(t, text)) {
+		t.Error("the lines differ")
+	}
+}
