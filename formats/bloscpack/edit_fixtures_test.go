@@ -1,0 +1,135 @@
+package bloscpack_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/formats/formattest"
+)
+
+// memFile is a file in memory.
+type memFile struct{ b []byte }
+
+func (f *memFile) ReadAt(p []byte, off int64) (int, error) { return bytes.NewReader(f.b).ReadAt(p, off) }
+
+func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
+	if more := int(off) + len(p) - len(f.b); more > 0 {
+		f.b = append(f.b, make([]byte, more)...)
+	}
+	return copy(f.b[off:], p), nil
+}
+
+func (f *memFile) Truncate(n int64) error {
+	f.b = append(f.b, make([]byte, max(int(n)-len(f.b), 0))...)[:n]
+	return nil
+}
+
+// TestEditFixtures: files of the Python tool take more bytes if they have room
+// for them, and other metadata; what they held stays.
+func TestEditFixtures(t *testing.T) {
+	t.Parallel()
+	grown := 0
+	for _, x := range manifest(t) {
+		if x.Kind == "malformed" {
+			continue
+		}
+		p := load(t, x.File)
+		f := open(t, p, bloscpack.Options{})
+		m := &memFile{bytes.Clone(p)}
+		e, err := bloscpack.Edit(t.Context(), m, int64(len(p)), bloscpack.EditOptions{})
+		if f.Aborted() {
+			if !errors.Is(err, formats.ErrCorrupt) {
+				t.Errorf("%s: an aborted file: %v", x.File, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", x.File, err)
+			continue
+		}
+		before, err := collect(t.Context(), f)
+		if err != nil && !errors.Is(err, formats.ErrNoEntry) {
+			t.Fatalf("%s: %v", x.File, err)
+		}
+		more := bytes.Repeat([]byte("more "), 1+int(f.Header().ChunkSize)/4)
+		switch err := e.Append(more); {
+		case errors.Is(err, bloscpack.ErrRefused):
+			if h := f.Header(); h.Version == bloscpack.Version3 && h.MaxAppend > 2 {
+				t.Errorf("%s: %v", x.File, err)
+			}
+			if err := e.Close(); err != nil || !bytes.Equal(m.b, p) {
+				t.Errorf("%s: refused, but changed: %v", x.File, err)
+			}
+			continue
+		case err != nil:
+			t.Errorf("%s: %v", x.File, err)
+			continue
+		}
+		if f.Header().Meta {
+			if err := e.SetMetadata(1); err != nil {
+				t.Errorf("%s: %v", x.File, err)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Errorf("%s: %v", x.File, err)
+			continue
+		}
+		grown++
+		g := open(t, m.b, bloscpack.Options{})
+		after, err := collect(t.Context(), g)
+		if want := append(bytes.Join(before, nil), more...); err != nil || !bytes.Equal(bytes.Join(after, nil), want) {
+			t.Errorf("%s: what is read is not what was there and %d bytes: %v", x.File, len(more), err)
+		}
+		if f.Header().Meta && string(g.Metadata()) != "1" {
+			t.Errorf("%s: metadata %s", x.File, g.Metadata())
+		}
+	}
+	if grown < 20 {
+		t.Errorf("only %d files were appended to", grown)
+	}
+}
+
+// editAny appends to what may be no file at all.
+func editAny(t *testing.T, p []byte) {
+	t.Helper()
+	m := &memFile{bytes.Clone(p)}
+	e, err := bloscpack.Edit(t.Context(), m, int64(len(p)), bloscpack.EditOptions{Limits: formats.Limits{MaxDecoded: 1 << 20, MaxEntries: 1 << 16, MaxMeta: 1 << 20}})
+	if err != nil {
+		if !formattest.Allowed(err) && !errors.Is(err, bloscpack.ErrRefused) {
+			t.Errorf("error of no known class: %v", err)
+		}
+		if !bytes.Equal(m.b, p) {
+			t.Error("changed, though it was not opened")
+		}
+		return
+	}
+	err = errors.Join(e.Append([]byte("some bytes that are new")), e.SetMetadata("other"), e.Append(make([]byte, 1000)))
+	if err != nil && !errors.Is(err, bloscpack.ErrRefused) && !formattest.Allowed(err) {
+		t.Errorf("error of no known class: %v", err)
+	}
+	if err := e.Abort(); err != nil || !bytes.Equal(m.b, p) {
+		t.Errorf("after Abort: %v, %d bytes of %d", err, len(m.b), len(p))
+	}
+}
+
+// TestEditMalformed: no damage makes an editor panic, or lose what was there.
+func TestEditMalformed(t *testing.T) {
+	t.Parallel()
+	for _, x := range manifest(t) {
+		if x.Kind == "malformed" {
+			editAny(t, load(t, x.File))
+		}
+	}
+}
+
+func FuzzEdit(f *testing.F) {
+	for _, x := range manifest(f) {
+		if p := load(f, x.File); len(p) < 4000 {
+			f.Add(p)
+		}
+	}
+	f.Fuzz(editAny)
+}
