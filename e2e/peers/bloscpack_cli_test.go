@@ -4,12 +4,15 @@ package peers
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // program builds the command once for a test.
@@ -128,5 +131,102 @@ func TestBloscpackCommands(t *testing.T) {
 	command(t, bin, "unpack", at("x.blp"), at("back.jsonl"))
 	if !bytes.Equal(loaded(t, at("back.jsonl")), loaded(t, text)) {
 		t.Error("the lines differ")
+	}
+}
+
+// TestBloscpackContainers: the files of an archive and records that follow their
+// lengths are items in the independent reader's eyes, and unpack is the reverse;
+// what its own command writes we unpack.
+func TestBloscpackContainers(t *testing.T) {
+	dir, bin, py := t.TempDir(), program(t), python(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	r := seeded(8)
+	items := r.manyItems(4, 1)
+	var want []pyItem
+	var records []byte
+	if err := os.Mkdir(at("in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write := []string{py, "vlblp.py", "write", "--checksum", "sha224", "--cname", "lz4,zstd,zlib", at("theirs.blp")}
+	names := []any{}
+	for i, p := range items {
+		want = append(want, pyItem{Length: len(p), SHA256: sum(p)})
+		records = append(binary.BigEndian.AppendUint32(records, uint32(len(p))), p...)
+		name := fmt.Sprintf("%03d häßlich", i)
+		names = append(names, name)
+		write = append(write, saved(t, filepath.Join(at("in"), name), p))
+	}
+	command(t, write...)
+	command(t, bin, "pack", at("in"), at("files.blp"))
+	command(t, bin, "pack", "--records", "u32be", "--checksum", "sha512", "--codec", "zstd-3", saved(t, at("records.bin"), records), at("records.blp"))
+	command(t, bin, "unpack", at("files.blp"), at("out"))
+	command(t, bin, "unpack", at("theirs.blp"), at("numbered"))
+	command(t, bin, "unpack", at("records.blp"), at("records.out"))
+	for i, p := range items {
+		for _, path := range []string{filepath.Join(at("out"), names[i].(string)), filepath.Join(at("numbered"), fmt.Sprint(i))} {
+			if !bytes.Equal(loaded(t, path), p) {
+				t.Errorf("%s differs", path)
+			}
+		}
+	}
+	if !bytes.Equal(loaded(t, at("records.out")), records) {
+		t.Error("the records differ")
+	}
+	got := pyRead(t, []pyJob{{"kind": "variable", "path": at("files.blp")}, {"kind": "variable", "path": at("records.blp")}})
+	for _, g := range got {
+		same(t, want, g.Items)
+		if g.Error != "" || g.Slack != 0 {
+			t.Errorf("%d bytes of no chunk, error %q", g.Slack, g.Error)
+		}
+	}
+	if m, ok := got[0].Metadata.(map[string]any); !ok || !cmp.Equal(m["names"], any(names)) {
+		t.Errorf("names in the metadata: %v", got[0].Metadata)
+	}
+}
+
+// TestBloscpackRepaired: what is saved of files that were cut short, theirs and
+// ours, is read by both reference readers.
+func TestBloscpackRepaired(t *testing.T) {
+	dir, bin := t.TempDir(), program(t)
+	const chunk = 10_000
+	data := seeded(9).items("sine", 20*chunk/8, 8)
+	src := saved(t, filepath.Join(dir, "src"), data)
+	var cuts []string
+	var saves, jobs []pyJob
+	for i, kind := range []string{"theirs", "theirs without offsets", "ours", "lines"} {
+		path := filepath.Join(dir, fmt.Sprintf("%d.blp", i))
+		job := pyJob{"kind": "fixed"}
+		switch kind {
+		case "theirs", "theirs without offsets":
+			saves = append(saves, pyJob{"kind": "pack", "src": src, "path": path, "file": pyJob{"chunk_size": chunk, "offsets": kind == "theirs"}})
+		case "ours":
+			command(t, bin, "pack", "--chunk", fmt.Sprint(chunk), src, path)
+		case "lines":
+			text := bytes.Repeat([]byte("each line is longer than the one before it\n"), 500)
+			command(t, bin, "pack", saved(t, src+".txt", text), path)
+			job["kind"] = "variable"
+		}
+		job["path"] = filepath.Join(dir, fmt.Sprintf("%d.saved.blp", i))
+		cuts, jobs = append(cuts, path), append(jobs, job)
+	}
+	pyWrite(t, saves)
+	for i, path := range cuts {
+		p := loaded(t, path)
+		command(t, bin, "verify", "--repair", jobs[i]["path"].(string), saved(t, path+".cut", p[:len(p)*3/5]))
+	}
+	for i, got := range pyRead(t, jobs) {
+		if got.Error != "" {
+			t.Errorf("%s: %s", cuts[i], got.Error)
+		}
+		if jobs[i]["kind"] == "variable" {
+			if n := len(got.Items); n < 200 || n >= 500 || got.Items[n-1].Length != 42 {
+				t.Errorf("%d lines were saved", n)
+			}
+			continue
+		}
+		n := chunk * len(got.Chunks)
+		if len(got.Chunks) < 10 || n >= len(data) || got.SHA256 != sum(data[:n]) {
+			t.Errorf("%s: chunks of %v were saved, or other bytes", cuts[i], got.Chunks)
+		}
 	}
 }
