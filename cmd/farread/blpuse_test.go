@@ -443,19 +443,27 @@ func TestBlpRepairArray(t *testing.T) {
 	write(t, bad, p[:len(p)-40])
 	run(t, "verify", bad, "--repair", out)
 	run(t, "verify", out)
-	var got struct {
-		Metadata struct {
-			Salvaged struct{ Container string }
+	check := func(nbytes int64) {
+		var got struct {
+			Metadata struct {
+				Salvaged struct{ Container string }
+			}
+			NBytes int64
+			Shape  []int64
 		}
-		NBytes int64
-		Shape  []int64
+		if err := json.Unmarshal([]byte(run(t, "info", out, "--json")), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Shape != nil || got.Metadata.Salvaged.Container != "numpy" || got.NBytes != nbytes {
+			t.Errorf("%+v", got)
+		}
 	}
-	if err := json.Unmarshal([]byte(run(t, "info", out, "--json")), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Shape != nil || got.Metadata.Salvaged.Container != "numpy" || got.NBytes != 5*4096 {
-		t.Errorf("%+v", got)
-	}
+	check(5 * 4096)
+	p[16]++ // one chunk more than there are, and than the array has
+	write(t, bad, p)
+	run(t, "verify", bad, "--repair", out, "--force")
+	run(t, "verify", out)
+	check(24000)
 	before := files(t, dir)
 	for _, tc := range []struct {
 		code int

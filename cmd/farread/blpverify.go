@@ -232,15 +232,16 @@ func (r *blpRepair) metadata(raw json.RawMessage, s bloscpack.Salvaged) (json.Ra
 		m[name], err = json.Marshal(v)
 		return err
 	}
-	h := r.t.f.Header()
-	if a := r.t.arr; a != nil && !h.Variable {
-		if want, err := r.t.npyHeader().NBytes(); err == nil && want == s.Bytes {
-			return raw, nil
+	if r.t.arr != nil || r.t.arrErr != nil {
+		if r.t.arrErr == nil {
+			if want, err := r.t.npyHeader().NBytes(); err == nil && want == s.Bytes {
+				return raw, nil
+			}
 		}
 		return json.Marshal(map[string]json.RawMessage{"salvaged": raw})
 	}
 	shape := parsed[[]int64](m["shape"])
-	if !h.Variable || shape == nil || product(shape) == s.Chunks {
+	if !r.t.f.Header().Variable || shape == nil || product(shape) == s.Chunks {
 		return raw, nil
 	}
 	if err := put("shape", []int64{s.Chunks}); err != nil {
