@@ -21,8 +21,8 @@ func newQuickstart(a *app) *cobra.Command {
 		Use:   "quickstart",
 		Short: "Everything on this machine, on sample data",
 		Long: `Start a local S3 with the pack function behind it, upload three generated clips as
-tar, zip and folder and an array as .npy, show what becomes of each, read frames and
-slices back and compare every byte with its source. Then stay up, with commands to try
+tar, zip and folder, an array as .npy and a log as JSON Lines, show what becomes of
+each, read frames, slices and records back and compare every byte with its source. Then stay up, with commands to try
 in another terminal, until Ctrl-C ends it and leaves nothing running. One slice is
 drawn: slices/storm.png, and .npy, in the folder of the run.
 

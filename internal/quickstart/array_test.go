@@ -125,6 +125,10 @@ func TestMade(t *testing.T) {
 		{"w.raw.json", []byte(`{"dtype":"<f4","shape":[6]}`), nil, errWaits},
 		{"bad.raw.json", []byte(`{"dtype":"<f4"}`), nil, errRefused},
 		{"bad.npy", []byte("no array"), nil, errRefused},
+		{"l/my.jsonl", []byte("{}\n"), []string{to + "l/my.jsonl.blp"}, nil},
+		{"files.zip", many.Bytes(), []string{to + "files.zip/a.b2nd", to + "files.zip/b.b2nd"}, nil}, // it is a .npz
+		{"texts.zip", texts(t), []string{to + "texts.zip.blp"}, nil},
+		{"bad.zip", []byte("no archive"), nil, errRefused},
 		{"bad.npz", []byte("no archive"), nil, errRefused},
 	} {
 		if _, err := objstore.Put(t.Context(), b, tt.key, bytes.NewReader(tt.data), objstore.PutOptions{}); err != nil {
@@ -143,6 +147,53 @@ func TestMade(t *testing.T) {
 		}
 		if d := cmp.Diff(tt.want, got); d != "" || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %v %s", tt.key, err, d)
+		}
+	}
+}
+
+// texts is a zip of files that are no images.
+func texts(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range []string{"a.txt", "b.txt"} {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestRecordMismatch: one byte that is not that of the log is seen.
+func TestRecordMismatch(t *testing.T) {
+	tr := start(t)
+	log := requestLog(300)
+	s := recordStory(log)
+	lines := bytes.Split(bytes.TrimSuffix(log, []byte("\n")), []byte("\n"))
+	wrong := slices.Clone(lines)
+	wrong[7] = append(bytes.Clone(wrong[7]), ' ')
+	for _, tt := range []struct {
+		name string
+		step step
+		ok   bool
+	}{
+		{"all", records(lines, "", false, 0, 300), true},
+		{"wrong record not read", records(wrong, "", false, 8, 300), true},
+		{"wrong record", records(wrong, "", false, 7, 8), false},
+		{"among others", records(wrong, "", false, 0, 300), false},
+		{"another number", records(lines[:299], "", false, 0, 1), false},
+	} {
+		s.steps = []step{tt.step}
+		err := tr.run(t.Context(), []story{s})
+		if tt.ok && err != nil || !tt.ok && !errors.Is(err, ErrMismatch) {
+			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 }

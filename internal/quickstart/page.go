@@ -73,8 +73,9 @@ func (p *page) invite(command string, e Endpoint, r Report, slices, dir string, 
 	p.line("  %s explain %s --id aurora --frames ::6", command, uri(2))
 	p.line("  %s slice %s '%s' -o storm.png", command, uri(3), shownSlice)
 	p.line("  %s slice %s '::6, 120, 200:208'", command, uri(3))
+	p.line("  %s get %s --item %d -o -", command, uri(4), shownRecord)
 	p.line("  tar cf my.tar *.jpg && aws --endpoint-url %s s3 cp my.tar s3://%s/", e.URL, uploads)
-	p.line("  aws --endpoint-url %s s3 cp my.npy s3://%s/", e.URL, uploads)
+	p.line("  aws --endpoint-url %s s3 cp my.npy s3://%s/    # or my.jsonl, my.log", e.URL, uploads)
 	p.line("")
 	if kept {
 		p.line("Uploads show up below. Ctrl-C stops it all; the buckets stay in %s.", path.Clean(dir))

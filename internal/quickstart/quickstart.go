@@ -1,5 +1,5 @@
 // Package quickstart shows the whole job on one machine: it starts the local
-// cloud, uploads sample clips and an array, lets the real functions pack them,
+// cloud, uploads sample clips, an array and a log, lets the real functions pack them,
 // reads parts back through farread's readers and compares every byte with its
 // source.
 package quickstart

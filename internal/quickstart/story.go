@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
@@ -25,16 +27,19 @@ const (
 // rawSuffix is that of raw data, which a note beside them explains.
 const rawSuffix = ".raw"
 
-// rules send what the stories upload, and archives and arrays that people try, to the pack
-// job. Loose images of a folder match none: its closing marker does.
+// rules send what the stories upload, and archives, arrays and records that people try,
+// to the pack job. Loose images of a folder match none, nor do its labels: its closing
+// marker does.
 func rules() functions.Rules {
 	var r functions.Rules
 	for _, f := range []struct {
 		format   string
 		suffixes []string
 	}{
-		{gulp.Format, []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip", "/_SUCCESS", "/manifest.json"}},
+		{"", []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"}}, // images, or other files
+		{gulp.Format, []string{"/_SUCCESS", "/manifest.json"}},
 		{b2nd.Format, []string{".npy", ".npz", rawSuffix, rawSuffix + npy.NoteSuffix}},
+		{bloscpack.Format, []string{".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst", ".txt", ".log", ".bin"}},
 	} {
 		for _, suffix := range f.suffixes {
 			r = append(r, functions.Rule{Bucket: uploads, Suffix: suffix, Job: "pack", Format: f.format, Out: functions.Out{Bucket: datasets}})
@@ -114,6 +119,8 @@ type session struct {
 	client *farread.Client
 	gulp   *farread.Gulp
 	array  *farread.Array
+	// records are those of a Bloscpack file.
+	records *farread.Bloscpack
 }
 
 // stories is the tour.
@@ -122,7 +129,7 @@ func stories(clips []sample.Clip, storm sample.Volume) ([]story, error) {
 	if len(clips) < len(makers) {
 		return nil, fmt.Errorf("%d clips for %d stories", len(clips), len(makers))
 	}
-	list := make([]story, len(makers), len(makers)+1)
+	list := make([]story, len(makers), len(makers)+2)
 	for i, m := range makers {
 		var err error
 		if list[i], err = m(clips[i]); err != nil {
@@ -130,22 +137,25 @@ func stories(clips []sample.Clip, storm sample.Volume) ([]story, error) {
 		}
 	}
 	array, err := arrayStory(storm)
-	return append(list, array), err
+	return append(list, array, recordStory(requestLog(recordCount))), err
 }
 
 func gulpOutput() output {
 	return output{format: "gulp", data: gulp.DataSuffix, commit: gulp.MetaSuffix}
 }
 
-// outputOf is what the rules make of an upload.
-func outputOf(key string) output {
-	r, _ := rules().Match(uploads, key)
-	for _, o := range []output{gulpOutput(), arrayOutput()} {
-		if o.format == r.Format {
-			return o
-		}
+// outputsOf is what the rules may make of an upload, by content where they leave it
+// open.
+func outputsOf(key string) []output {
+	all := []output{gulpOutput(), recordOutput(), arrayOutput()}
+	r, ok := rules().Match(uploads, key)
+	switch {
+	case !ok:
+		return nil
+	case r.Format == "":
+		return all
 	}
-	return output{}
+	return slices.DeleteFunc(all, func(o output) bool { return o.format != r.Format })
 }
 
 const prefix = "clips/" // of every upload of images

@@ -140,13 +140,16 @@ func (t *tour) find(ctx context.Context, o output, key, etag string) (Output, er
 // made lists what the upload of somebody else became: a .npz one array for each
 // member; raw data and their note one together, once both are there.
 func (t *tour) made(ctx context.Context, key string) ([]Output, error) {
-	o := outputOf(key)
-	if strings.HasSuffix(key, ".npz") {
-		return t.members(ctx, o, key)
+	o, err := t.outputOf(ctx, key)
+	if err != nil {
+		return nil, err
 	}
 	data := strings.TrimSuffix(key, npy.NoteSuffix)
 	if !strings.HasSuffix(data, rawSuffix) {
 		data = key
+	}
+	if o == arrayOutput() && !strings.HasSuffix(key, ".npy") && !strings.HasSuffix(data, rawSuffix) {
+		return t.members(ctx, o, key)
 	}
 	out, err := t.find(ctx, o, data, "")
 	if errors.Is(err, objstore.ErrNotFound) && strings.HasSuffix(data, rawSuffix) {
@@ -162,6 +165,21 @@ func (t *tour) made(ctx context.Context, key string) ([]Output, error) {
 		return nil, err
 	}
 	return []Output{out}, nil
+}
+
+// outputOf is what the upload became, of the formats that it may become: the last
+// of them where there is none yet.
+func (t *tour) outputOf(ctx context.Context, key string) (o output, err error) {
+	b, _, err := t.writer.Bucket(ctx, "s3://"+datasets+"/")
+	if err != nil {
+		return o, err
+	}
+	for _, o = range outputsOf(key) {
+		if _, err := b.Head(ctx, functions.OutputKey("", key, o.commit)); !errors.Is(err, objstore.ErrNotFound) {
+			return o, err
+		}
+	}
+	return o, nil
 }
 
 // errWaits: raw data without their note, or a note without its data.
