@@ -21,12 +21,15 @@ func benchAppend[T Value](b *testing.B, o WriteOptions, v []T) {
 		}
 		b.ReportAllocs()
 		b.ResetTimer()
-		start := cpu(b)
+		start, best := cpu(b), time.Hour
 		for range b.N {
+			before := cpu(b)
 			if err := Append(w.Track(1), v); err != nil {
 				b.Fatal(err)
 			}
+			best = min(best, cpu(b)-before)
 		}
+		b.ReportMetric(float64(len(v))/best.Seconds()/1e6, "best-Msamples/cpu-s")
 		b.ReportMetric(float64(b.N)*float64(len(v))/(cpu(b)-start).Seconds()/1e6, "Msamples/cpu-s")
 		b.ReportMetric(float64(b.N)*float64(len(v))/b.Elapsed().Seconds()/1e6, "Msamples/s")
 	})
@@ -59,6 +62,8 @@ func BenchmarkAppend(b *testing.B) {
 		{"i64", func(b *testing.B, o WriteOptions) { b.Helper(); benchAppend(b, o, i64[:]) }, Codec{Kind: I64}, false},
 		{"int", func(b *testing.B, o WriteOptions) { b.Helper(); benchAppend(b, o, i64[:]) }, Codec{Kind: Int}, false},
 		{"i16x2", func(b *testing.B, o WriteOptions) { b.Helper(); benchAppend(b, o, i16[:]) }, Codec{Kind: I16, Channels: 2}, false},
+		{"f64-by-256", func(b *testing.B, o WriteOptions) { b.Helper(); o.Watermark = 256; benchAppend(b, o, f64[:]) }, Codec{Kind: F64}, false},
+		{"i16-by-256", func(b *testing.B, o WriteOptions) { b.Helper(); o.Watermark = 256; benchAppend(b, o, i16[:]) }, Codec{Kind: I16}, false},
 		{"i16-delta-zlib", func(b *testing.B, o WriteOptions) { b.Helper(); benchAppend(b, o, i16[:]) }, Codec{Kind: I16}, true},
 	} {
 		for _, p := range []struct {

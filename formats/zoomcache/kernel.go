@@ -20,6 +20,9 @@ type kernel[T any] struct {
 	// window summarises the values of one channel in one flush. stamps is nil
 	// at constant rate; dur is exit - entry. There is at least one value.
 	window func(v []T, stamps []int64, dur int64) acc[T]
+	// pair is window of two windows of one length at constant rate; nil where
+	// that is no faster.
+	pair func(v, u []T, dur int64) (a, b acc[T])
 	// merge joins two summaries, a before b, with their durations.
 	merge func(a, b *acc[T], da, db int64) acc[T]
 	// body appends what a summary block holds of one channel; nil for numbers.
@@ -34,9 +37,9 @@ func kernelOf[T any](c Codec) kernel[T] {
 	case Bool:
 		k = kernel[bool]{window: windowBool, merge: mergeBool, body: bodyBool}
 	case F32:
-		k = kernel[float32]{window: windowF32, merge: mergeNumbers[float32]}
+		k = kernel[float32]{window: windowF32, pair: pairF32, merge: mergeNumbers[float32]}
 	case F64:
-		k = kernel[float64]{window: windowF64, merge: mergeNumbers[float64]}
+		k = kernel[float64]{window: windowF64, pair: pairF64, merge: mergeNumbers[float64]}
 	case Integer:
 		k = kernel[*big.Int]{window: windowBig, merge: mergeBig}
 	case Int, I64:

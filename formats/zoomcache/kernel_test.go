@@ -24,7 +24,7 @@ func refWindow[T integer | float32 | float64](v []T, stamps []int64, dur int64) 
 		q *= w
 		sum += float64(p)
 		squares += float64(q)
-		if !(a.min <= x) {
+		if stays := a.min <= x; !stays {
 			a.min = x
 		}
 		if a.max <= x {
@@ -83,6 +83,12 @@ func checkKernel[T integer | float32 | float64](t *rapid.T, k Kind, gen *rapid.G
 	want := refWindow(v, nil, dur)
 	if got := w(v, nil, dur); !same(got, want) {
 		t.Fatalf("%s: %v at constant rate: %+v, want %+v", k, v, got, want)
+	}
+	if pair := kernelOf[T](Codec{Kind: k}).pair; pair != nil {
+		u := rapid.SliceOfN(gen, len(v), len(v)).Draw(t, "other values")
+		if a, b := pair(v, u, dur); !same(a, want) || !same(b, refWindow(u, nil, dur)) {
+			t.Fatalf("%s: %v and %v together: %+v, %+v", k, v, u, a, b)
+		}
 	}
 	ones := make([]int64, len(v))
 	stamps := rapid.SliceOfN(rapid.Int64Range(-400, 400), len(v), len(v)).Draw(t, "stamps")

@@ -30,7 +30,7 @@ const (
 // A batch says which windows are made already.
 type batch[T Value] struct {
 	next, until int // of the windows
-	per         int // windows in a piece
+	per         int // windows in a piece; 0: only the summaries are made
 	accs        []acc[T]
 	one         [][]T // of each piece, see summarise
 }
@@ -49,9 +49,6 @@ func (w *Writer) goroutines() int {
 func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	w := l.tw.w
 	limit := w.goroutines()
-	if limit == 1 {
-		return nil
-	}
 	values := w.pieceAt
 	if l.tw.t.Zlib || l.tw.t.Codec.size() < 0 {
 		values /= slowValue
@@ -59,7 +56,8 @@ func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	b := &l.batch
 	b.per = max(values/(n*l.width), 1)
 	pieces := min(len(v)/(n*l.width*b.per), limit*batchPieces)
-	if pieces < 2 {
+	if pieces < 2 || limit == 1 {
+		l.preparePair(v, stamps, n)
 		return nil
 	}
 	for len(w.pieces) < pieces {
@@ -83,7 +81,11 @@ func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 				at = stamps[k*n:][:n]
 				dur = at[n-1] - at[0]
 			}
-			b.one[i] = l.summarise(b.accs[k*l.width:][:l.width], win, at, dur, b.one[i])
+			if !l.pairs(stamps) || k+1-i*b.per == b.per && b.per%2 != 0 {
+				b.one[i] = l.summarise(b.accs[k*l.width:][:l.width], win, at, dur, b.one[i])
+			} else if (k-i*b.per)%2 == 0 {
+				b.accs[k], b.accs[k+1] = l.k.pair(win, v[(k+1)*n:][:n], dur)
+			}
 			if w.o.NoRaw {
 				continue
 			}
@@ -97,10 +99,28 @@ func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	})
 }
 
+// pairs says whether windows can be summarised two at a time.
+func (l *typedLane[T]) pairs(stamps []int64) bool {
+	return l.k.pair != nil && l.width == 1 && stamps == nil
+}
+
+// preparePair summarises the next two windows where v holds them.
+func (l *typedLane[T]) preparePair(v []T, stamps []int64, n int) {
+	if !l.pairs(stamps) || len(v) < 2*n {
+		return
+	}
+	b := &l.batch
+	if len(b.accs) < 2 {
+		b.accs = make([]acc[T], 2)
+	}
+	b.accs[0], b.accs[1] = l.k.pair(v[:n], v[n:2*n], int64(n-1))
+	b.next, b.until, b.per = 0, 2, 0
+}
+
 // ready gives the payload of the window that is next, where it is made already.
 func (l *typedLane[T]) ready() ([]byte, bool) {
 	b := &l.batch
-	if b.next >= b.until {
+	if b.next >= b.until || b.per == 0 {
 		return nil, false
 	}
 	p, k := &l.tw.w.pieces[b.next/b.per], b.next%b.per

@@ -144,13 +144,14 @@ func drawPlan(t *rapid.T) *plan {
 }
 
 // play carries a plan out; piece is how many values go into one call.
-func (p *plan) play(t testing.TB, parallel, piece int, sink Sink) []byte {
+func (p *plan) play(tb testing.TB, parallel, piece int, sink Sink) []byte {
+	tb.Helper()
 	var out bytes.Buffer
 	o := p.o
 	o.Parallel, o.Sink = parallel, sink
 	w, err := NewWriter(&out, o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	w.pieceAt = 16
 	done := make([]int, len(p.data))
@@ -162,18 +163,18 @@ func (p *plan) play(t testing.TB, parallel, piece int, sink Sink) []byte {
 		for done[s.track] < end {
 			to := min(done[s.track]+piece, end)
 			if err := p.data[s.track].put(w.Track(p.o.Tracks[s.track].Number), done[s.track], to); err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 			done[s.track] = to
 		}
 		if s.flush {
 			if err := w.Flush(); err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 		}
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out.Bytes()
 }
