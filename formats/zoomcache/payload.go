@@ -21,6 +21,7 @@ type Packet struct {
 
 	stamps []int64 // memory of Stamps
 	raw    []byte  // memory of inflate
+	runs   []run   // memory of cut
 	in     bytes.Reader
 	z      io.ReadCloser // of zlib
 }

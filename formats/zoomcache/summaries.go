@@ -1,0 +1,49 @@
+package zoomcache
+
+import "context"
+
+// EveryLevel takes in the summaries of all levels.
+const EveryLevel = 0
+
+// Summaries calls fn with the stored summaries of a track and level, or of
+// EveryLevel, that touch [from, to] with what lies between
+// Entry and Exit, in the file's order.
+// The Summary is reused, and valid during the call only. An error of fn ends it
+// and is returned as it is.
+//
+// It is one pass like Scan. That of one level of a track of constant rate ends
+// early: there the summaries of a level lie in the order of their offsets.
+//
+// It fails with ErrNoEntry where there is no such track. A level that the track
+// has not got has no summaries.
+func (f *File) Summaries(ctx context.Context, track int32, level int, from, to int64, fn func(s *Summary) error) error {
+	t, err := f.track(track)
+	if err != nil || from > to {
+		return err
+	}
+	var s Summary
+	ours := func(b *Block) bool {
+		return b.Summary && b.Track == track && (level == EveryLevel || int(b.Level) == level)
+	}
+	want := func(b *Block, _ *Track) bool { return ours(b) && b.touches(from, to) }
+	return f.walk(ctx, f.body, want, func(b Block, _ *Track, content []byte) (bad, err error) {
+		switch {
+		case !ours(&b):
+			return nil, nil
+		case content != nil:
+			if bad := t.DecodeSummary(&s, b, content); bad != nil {
+				return bad, nil
+			}
+			return nil, fn(&s)
+		case level != EveryLevel && !t.Variable && b.Entry > to:
+			return nil, errStop
+		}
+		return nil, nil
+	})
+}
+
+// touches says whether what lies between Entry and Exit, of which either may be
+// the greater at variable rate, has an offset in [from, to].
+func (b *Block) touches(from, to int64) bool {
+	return min(b.Entry, b.Exit) <= to && max(b.Entry, b.Exit) >= from
+}

@@ -1,0 +1,155 @@
+package zoomcache
+
+import (
+	"context"
+	"math"
+)
+
+// A TrackCount says what a file holds of one track.
+type TrackCount struct {
+	Track   int32
+	Packets int64
+	Empty   int64   // packets without a sample, among them
+	Samples int64   // at one offset the values of all channels are one
+	Levels  []int64 // how many summaries there are of level 1, 2 …
+	// Entry and Exit are the least and the greatest offset that headers of packets
+	// with samples and of summaries name; 0 and -1 where there are none.
+	Entry, Exit int64
+}
+
+// A Report is what Count and Verify found.
+type Report struct {
+	Tracks []TrackCount // as the header lists them
+	// Undeclared blocks belong to tracks that the header does not list, as the
+	// index of a file does. UndeclaredBytes is their length.
+	Undeclared, UndeclaredBytes int64
+	// Damage is what was passed over, with Options.Resync, and DamagedBytes how
+	// much; the first maxDamage of them are listed.
+	Damage       []Damage
+	DamagedBytes int64
+
+	// What Verify alone looks at. None of it is an error:
+
+	// Backward counts stamps that are smaller than the one before them.
+	Backward int64
+	// WrongSpans counts packets whose header names other ends than their samples
+	// have.
+	WrongSpans int64
+}
+
+// maxDamage bounds the list of a Report.
+const maxDamage = 1000
+
+// Count says how much a file holds, by the headers of its blocks alone: one pass
+// like Scan.
+func (f *File) Count(ctx context.Context) (Report, error) {
+	return f.report(ctx, false, nil)
+}
+
+// Verify reads everything: the header of every block against the file, and every
+// packet and summary of a declared track, decoded, against its codec, its count
+// and its checksum if it is compressed. progress, if not nil, is told the bytes
+// that were read so far, from one goroutine. The first block that is not well
+// ends it, with the report of those before, or is listed with Options.Resync.
+func (f *File) Verify(ctx context.Context, progress func(done int64)) (Report, error) {
+	if progress == nil {
+		progress = func(int64) {}
+	}
+	return f.report(ctx, true, progress)
+}
+
+// A verifier makes a report.
+type verifier struct {
+	f      *File
+	r      Report
+	counts map[int32]*TrackCount
+	last   map[int32]int64 // stamps
+	p      Packet
+	s      Summary
+}
+
+func (f *File) report(ctx context.Context, decode bool, progress func(int64)) (Report, error) {
+	v := &verifier{f: f, counts: map[int32]*TrackCount{}, last: map[int32]int64{}}
+	v.r.Tracks = make([]TrackCount, len(f.h.Tracks))
+	for i := range f.h.Tracks {
+		n := f.h.Tracks[i].Number
+		v.r.Tracks[i] = TrackCount{Track: n, Exit: -1}
+		v.counts[n] = &v.r.Tracks[i]
+	}
+	noting := *f // which notes damage in the report, too
+	noting.o.Damaged = func(d Damage) {
+		if v.r.DamagedBytes += d.To - d.From; len(v.r.Damage) < maxDamage {
+			v.r.Damage = append(v.r.Damage, d)
+		}
+		if f.o.Damaged != nil {
+			f.o.Damaged(d)
+		}
+	}
+	want := func(*Block, *Track) bool { return decode }
+	err := noting.walk(ctx, f.body, want, func(b Block, t *Track, content []byte) (bad, err error) {
+		if decode {
+			progress(b.Off + b.Size())
+		}
+		if t == nil {
+			v.r.Undeclared++
+			v.r.UndeclaredBytes += b.Size()
+			return nil, nil
+		}
+		if decode {
+			if bad := v.decode(&b, t, content); bad != nil {
+				return bad, nil
+			}
+		}
+		v.counts[b.Track].add(&b)
+		return nil, nil
+	})
+	return v.r, err
+}
+
+// add counts a block.
+func (c *TrackCount) add(b *Block) {
+	if b.Summary {
+		for len(c.Levels) < int(b.Level) {
+			c.Levels = append(c.Levels, 0)
+		}
+		c.Levels[b.Level-1]++
+	} else {
+		c.Packets++
+		c.Samples += int64(b.Count)
+		if b.Count == 0 {
+			c.Empty++
+			return
+		}
+	}
+	if c.Exit < c.Entry {
+		c.Entry, c.Exit = math.MaxInt64, math.MinInt64
+	}
+	c.Entry, c.Exit = min(c.Entry, b.Entry, b.Exit), max(c.Exit, b.Entry, b.Exit)
+}
+
+// decode decodes a block and looks at its stamps.
+func (v *verifier) decode(b *Block, t *Track, content []byte) error {
+	if b.Summary {
+		return t.DecodeSummary(&v.s, *b, content)
+	}
+	p := &v.p
+	if err := t.DecodePacket(p, *b, content, v.f.o.Limits); err != nil || p.Count == 0 {
+		return err
+	}
+	if p.Entry != p.Offset(0) || p.Exit != p.Offset(int(p.Count)-1) {
+		v.r.WrongSpans++
+	}
+	for i, s := range p.Stamps {
+		before, ok := v.last[b.Track]
+		if i > 0 {
+			before, ok = p.Stamps[i-1], true
+		}
+		if ok && s < before {
+			v.r.Backward++
+		}
+	}
+	if len(p.Stamps) > 0 {
+		v.last[b.Track] = p.Stamps[len(p.Stamps)-1]
+	}
+	return nil
+}

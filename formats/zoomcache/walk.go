@@ -1,0 +1,148 @@
+package zoomcache
+
+import "context"
+
+// A walker takes blocks from bytes of the file that come in pieces.
+type walker struct {
+	f    *File
+	want func(*Block, *Track) bool
+	fn   visit
+
+	pos int64  // of the next block; it may lie behind what is known
+	buf []byte // known bytes, from at on
+	at  int64
+	own buffer // the memory of buf
+
+	// After damage, with Resync: where it began, what it was, and that the next
+	// block is looked for.
+	lost  int64
+	cause error
+}
+
+func (w *walker) release() {
+	w.own.release()
+	w.own, w.buf = buffer{}, nil
+}
+
+// take adds the bytes that follow those that are known. They belong to the
+// walker.
+func (w *walker) take(b buffer) {
+	end := w.at + int64(len(w.buf))
+	if w.buf == nil {
+		end = w.pos // the first ones of this stretch
+	}
+	if w.pos >= end { // nothing is left
+		w.own.release()
+		w.own, w.buf, w.at = b, b.p, end
+		return
+	}
+	rest := w.buf[w.pos-w.at:]
+	if b.lent != nil && len(rest) <= headroom {
+		p := b.lent[headroom-len(rest) : headroom+len(b.p)]
+		copy(p, rest)
+		w.own.release()
+		w.own, w.buf, w.at = b, p, w.pos
+		return
+	}
+	grown := lend(int64(len(rest) + len(b.p)))
+	copy(grown.p, rest)
+	copy(grown.p[len(rest):], b.p)
+	b.release()
+	w.own.release()
+	w.own, w.buf, w.at = grown, grown.p, w.pos
+}
+
+// rest is what is known from the next block on, and whether that is all there is.
+func (w *walker) rest() (p []byte, last bool) {
+	end := w.at + int64(len(w.buf))
+	if w.pos >= end {
+		return nil, end == w.f.size
+	}
+	return w.buf[w.pos-w.at:], end == w.f.size
+}
+
+// steps takes the blocks of which enough is known.
+func (w *walker) steps(ctx context.Context) error {
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if w.cause != nil {
+			if more := w.search(); more {
+				return nil
+			}
+			continue
+		}
+		if more, err := w.step(); more || err != nil {
+			return err
+		}
+	}
+}
+
+// step takes the next block, or says that more bytes are needed; at the end of
+// the file none will come.
+func (w *walker) step() (more bool, err error) {
+	p, last := w.rest()
+	if len(p) == 0 || len(p) < BlockHeaderLen && !last {
+		return true, nil
+	}
+	b, err := w.f.parseBlock(p, w.pos)
+	if err != nil {
+		return false, w.damage(err, 1)
+	}
+	t := w.f.tracks[b.Track]
+	if t == nil || !w.want(&b, t) {
+		w.pos += b.Size()
+		_, err := w.fn(b, t, nil)
+		return false, err
+	}
+	need := b.Size()
+	if w.f.o.Resync { // to look at what follows, too
+		need = min(need+BlockHeaderLen, w.f.size-w.pos)
+	}
+	if int64(len(p)) < need {
+		return true, nil
+	}
+	bad, err := w.fn(b, t, p[BlockHeaderLen:b.Size():b.Size()])
+	switch {
+	case err != nil:
+		return false, err
+	case bad == nil:
+		w.pos += b.Size()
+		return false, nil
+	case w.f.o.Resync && w.f.follows(p[b.Size():], w.pos+b.Size()):
+		w.tell(Damage{w.pos, w.pos + b.Size(), bad})
+		w.pos += b.Size()
+		return false, nil
+	}
+	return false, w.damage(bad, markerLen)
+}
+
+// parseBlock reads the block header at the start of p and checks that the file
+// is long enough for it.
+func (f *File) parseBlock(p []byte, pos int64) (Block, error) {
+	b, err := ParseBlock(p, pos, f.o.Limits)
+	if err == nil && b.Summary && f.tracks[b.Track] != nil && (b.Level < 1 || b.Level > maxLevel) {
+		err = corrupt(b.part(), pos+12, "level %d", b.Level)
+	}
+	if err == nil && b.Len > f.size-pos-BlockHeaderLen {
+		err = corrupt(b.part(), pos+32, "a content of %d bytes, the file ends after %d", b.Len, f.size-pos-BlockHeaderLen)
+	}
+	return b, err
+}
+
+// damage ends the walk, or looks for the next block from skip bytes on.
+func (w *walker) damage(cause error, skip int64) error {
+	if !w.f.o.Resync {
+		return cause
+	}
+	w.lost, w.cause = w.pos, cause
+	w.pos = min(w.pos+skip, w.f.size)
+	return nil
+}
+
+func (w *walker) tell(d Damage) {
+	if w.f.o.Damaged != nil {
+		w.f.o.Damaged(d)
+	}
+}
