@@ -13,7 +13,9 @@ import (
 // memFile is a file in memory.
 type memFile struct{ b []byte }
 
-func (f *memFile) ReadAt(p []byte, off int64) (int, error) { return bytes.NewReader(f.b).ReadAt(p, off) }
+func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
+	return bytes.NewReader(f.b).ReadAt(p, off)
+}
 
 func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 	if more := int(off) + len(p) - len(f.b); more > 0 {

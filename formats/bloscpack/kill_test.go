@@ -75,7 +75,7 @@ func TestChild(t *testing.T) {
 
 const closeItems = 40_000
 
-func say(v any) { fmt.Fprintln(os.Stdout, v) } //nolint:errcheck // the parent sees nothing then
+func say(v any) { fmt.Fprintln(os.Stdout, v) }
 
 func childBucket(t *testing.T, where string) objstore.Bucket {
 	t.Helper()
@@ -163,7 +163,8 @@ func TestKilledFile(t *testing.T) {
 				t.Errorf("round %d: %s looks whole: %t, %d items", round, f.Name(), whole, n)
 			}
 		}
-		if least := map[bool]int64{true: 5000, false: closeItems}[round == 0]; best < least {
+		// What a child had not yet handed on is lost: a few batches.
+		if least := map[bool]int64{true: 5000, false: closeItems / 2}[round == 0]; best < least {
 			t.Errorf("round %d: %d items can be had of %d files", round, best, len(files))
 		}
 	}

@@ -9,8 +9,8 @@
 //     the file system's clock, go unseen; whatever is written through a Bucket
 //     is seen.
 //   - A write goes to a temporary file ".farread-*.tmp" in the object's own
-//     folder, and is renamed. One that a killed process left behind is never
-//     listed and can be deleted once no writer runs:
+//     folder, with Rehead to a second one, and is renamed. What a killed process
+//     left behind is never listed and can be deleted once no writer runs:
 //     find DIR -name '.farread-*.tmp' -mmin +1440 -delete
 //   - IfAbsent is exact among all processes, by link(2) (best effort, like
 //     IfMatch, on file systems without links). IfMatch is exact among the users

@@ -30,6 +30,7 @@ func writeObjects(t *testing.T, b objstore.Bucket, f Features) {
 		{"OneWins", oneWins},
 		{"Patch", patch},
 		{"Rehead", rehead},
+		{"ReheadCancelled", reheadCancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, b) })
 	}
@@ -325,6 +326,21 @@ func rehead(t *testing.T, b objstore.Bucket) {
 		if err := w.Rehead(0, []byte("x")); err == nil {
 			t.Error("a rehead after abort succeeds")
 		}
+		wantAbsent(t, b, key)
+	}
+}
+
+// reheadCancelled: the end of the context ends it, too.
+func reheadCancelled(t *testing.T, b objstore.Bucket) {
+	for _, size := range []int{40, 13 * mib} {
+		key := fmt.Sprintf("rehead/cancelled-%d", size)
+		ctx, cancel := context.WithCancel(t.Context())
+		w := create(t, ctx, b, key, objstore.PutOptions{})
+		write(t, w, noise(28, size))
+		cancel()
+		wantCanceled(t, "a rehead of a cancelled write", w.Rehead(32, noise(29, 100)))
+		_, err := w.Commit(t.Context())
+		wantCanceled(t, "commit of a cancelled write", err)
 		wantAbsent(t, b, key)
 	}
 }
