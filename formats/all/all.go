@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/zoomcache"
 )
 
 // Names of formats, as `farread info` says them. A sparse frame is a folder; an
@@ -21,6 +22,7 @@ const (
 	SFrame    = "sframe"
 	B2ND      = "b2nd"
 	Bloscpack = bloscpack.Format
+	Zoomcache = zoomcache.Format
 )
 
 // A Format is one row of the table.
@@ -39,6 +41,7 @@ func Formats() []Format {
 		{Name: CFrame, Suffixes: []string{".b2frame", ".b2f", ".b2", ".cframe", ".b2b", ".b2e"}, Sniff: func(head []byte, _ int64) bool { return cframe.Sniff(head) }},
 		{Name: Gulp, Suffixes: []string{gulp.MetaSuffix, gulp.DataSuffix}, Sniff: gulpIndex},
 		{Name: Bloscpack, Suffixes: []string{bloscpack.Suffix}, Sniff: func(head []byte, _ int64) bool { return bloscpack.Sniff(head) }},
+		{Name: Zoomcache, Suffixes: []string{zoomcache.Suffix}, Sniff: func(head []byte, _ int64) bool { return zoomcache.Sniff(head) }},
 		{Name: Blosc, Suffixes: []string{".blosc", ".chunk", ".cdata", ".bl"}, Sniff: isChunk},
 	}
 }

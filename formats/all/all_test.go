@@ -29,6 +29,9 @@ func TestDetect(t *testing.T) {
 		{"a.blp", "", "bloscpack"},
 		{"x", "blpk\x03\x01\x02\x04" + strings.Repeat("\x00", 24), "bloscpack"},
 		{"x", "blpk\x03\xff\x02\x04" + strings.Repeat("\x00", 24), ""},
+		{"a.zoom", "", "zoomcache"},
+		{"x", "\xe5ZXhe4d\x00\x00\x02\x00\x00", "zoomcache"},
+		{"x", "\xe5ZXp4ck\x00", ""},
 	} {
 		if got := all.Detect(tc.name, []byte(tc.head), int64(len(tc.head))); got != tc.want {
 			t.Errorf("%q with %q: %q, want %q", tc.name, tc.head, got, tc.want)

@@ -1,0 +1,70 @@
+package farread
+
+import (
+	"context"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/objstore"
+)
+
+// ZoomOptions tune OpenZoom. The zero value is right for most: limits follow the
+// client's MaxMemory.
+type ZoomOptions struct {
+	zoomcache.Options
+	// Offset is where the file begins in the object.
+	Offset int64
+}
+
+// A Zoom is an open zoom-cache file with the object it lies in.
+type Zoom struct {
+	*zoomcache.File
+	Object *objstore.Object
+}
+
+// OpenZoom opens the zoom-cache file that uri names: one request where its
+// headers take less than 64 KiB.
+//
+//	f, err := client.OpenZoom(ctx, "s3://bucket/x.zoom", farread.ZoomOptions{})
+//	err = f.Samples(ctx, 1, 60_000, 119_999, func(p *zoomcache.Packet) error { … })
+func (c *Client) OpenZoom(ctx context.Context, uri string, o ZoomOptions) (*Zoom, error) {
+	ob, err := c.OpenWith(ctx, uri, c.OpenFor(all.Zoomcache))
+	if err != nil {
+		return nil, err
+	}
+	return c.ZoomIn(ctx, ob, o)
+}
+
+// ZoomIn opens the zoom-cache file in an object that is open already, at
+// o.Offset. What the object has kept of its opening costs nothing.
+func (c *Client) ZoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions) (*Zoom, error) {
+	r, err := section(ob, FrameOptions{Offset: o.Offset})
+	if err != nil {
+		return nil, err
+	}
+	f, err := zoomcache.Open(ctx, r, c.zoomOptions(o))
+	if err != nil {
+		return nil, err
+	}
+	return &Zoom{File: f, Object: ob}, nil
+}
+
+func (c *Client) zoomOptions(o ZoomOptions) zoomcache.Options {
+	if o.Window <= 0 {
+		o.Window = min(c.c.MaxMemory/16, maxWindow)
+	}
+	if o.Limits.MaxMeta <= 0 {
+		o.Limits.MaxMeta = c.c.MaxMemory / 2
+	}
+	if o.Limits.MaxDecoded <= 0 {
+		o.Limits.MaxDecoded = min(c.c.MaxMemory/2, formats.DefaultLimits().MaxDecoded)
+	}
+	return o.Options
+}
+
+// OpenZoom opens a zoom-cache file with a Client of its own; see
+// Client.OpenZoom.
+func OpenZoom(ctx context.Context, uri string) (*Zoom, error) {
+	return New(Config{}).OpenZoom(ctx, uri, ZoomOptions{})
+}
