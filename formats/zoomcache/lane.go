@@ -10,6 +10,8 @@ type lane interface {
 	count() int                         // values of each channel gathered
 	show(w *Window)                     // lends them
 	payload(dst []byte) ([]byte, error) // appends the payload of their packet
+	squeezes(values int) bool           // says whether their payload is worth a goroutine
+	squeeze(p *piece) error             // makes it beforehand, in p
 	push()                              // summarises them
 	finish()                            // makes the last summaries
 	made() *cascade                     // what push or finish made
@@ -55,19 +57,20 @@ type slot[T any] struct {
 }
 
 type typedLane[T Value] struct {
-	tw     *TrackWriter
-	k      kernel[T]
-	width  int
-	keep   []T     // values of an unfinished window
-	keepAt []int64 // their stamps
-	cur    []T     // what count, payload and push are about: keep, or the caller's
-	curAt  []int64 // nil at constant rate
-	one    []T     // see summarise
-	batch  batch[T]
-	raw    [4]T // of one summary
-	accs   []acc[T]
-	slots  []slot[T] // by level, from 1
-	out    cascade
+	tw       *TrackWriter
+	k        kernel[T]
+	width    int
+	keep     []T     // values of an unfinished window
+	keepAt   []int64 // their stamps
+	cur      []T     // what count, payload and push are about: keep, or the caller's
+	curAt    []int64 // nil at constant rate
+	one      []T     // see summarise
+	batch    batch[T]
+	raw      [4]T // of one summary
+	accs     []acc[T]
+	slots    []slot[T] // by level, from 1
+	squeezed *piece
+	out      cascade
 }
 
 func newTypedLane[T Value](t *TrackWriter) *typedLane[T] {
@@ -148,6 +151,10 @@ func (l *typedLane[T]) take(v []T, stamps []int64, whole bool) {
 func (l *typedLane[T]) payload(dst []byte) ([]byte, error) {
 	if p, ok := l.ready(); ok {
 		return append(dst, p...), nil
+	}
+	if p := l.squeezed; p != nil {
+		l.squeezed = nil
+		return append(dst, p.payload...), nil
 	}
 	return l.encode(dst, l.cur, l.curAt, &l.tw.w.pieces[0])
 }

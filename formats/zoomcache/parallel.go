@@ -130,3 +130,38 @@ func (l *typedLane[T]) ready() ([]byte, bool) {
 	}
 	return p.payload[start:p.ends[k]], true
 }
+
+// squeeze compresses the payloads of a group of tracks that flush together on
+// as many goroutines, where several have enough to compress.
+func (w *Writer) squeeze(group []*TrackWriter) error {
+	busy := 0
+	for _, t := range group {
+		if t.lane.squeezes(w.pieceAt / slowValue / 8) {
+			busy++
+		}
+	}
+	if busy < 2 {
+		return nil
+	}
+	for len(w.squeezed) < len(group) {
+		w.squeezed = append(w.squeezed, piece{})
+	}
+	return par.Each(len(group), len(group), func(i int) error {
+		if t := group[i]; t.lane.squeezes(0) {
+			return t.lane.squeeze(&w.squeezed[i])
+		}
+		return nil
+	})
+}
+
+// squeezes says whether there are more than so many values that zlib has not
+// seen.
+func (l *typedLane[T]) squeezes(values int) bool {
+	return l.tw.t.Zlib && len(l.cur) > values && l.batch.next >= l.batch.until
+}
+
+func (l *typedLane[T]) squeeze(p *piece) (err error) {
+	p.payload, err = l.encode(p.payload[:0], l.cur, l.curAt, p)
+	l.squeezed = p
+	return err
+}

@@ -77,6 +77,7 @@ type Writer struct {
 	finished bool
 	pieces   []piece // at least one
 	pieceAt  int     // pieceValues, less in tests
+	squeezed []piece // what squeeze made, of one group of tracks
 	win      Window  // what Sink sees
 	sum      Summary
 	sinkOut  Block
@@ -310,9 +311,17 @@ func (w *Writer) packets() error {
 	if w.o.NoRaw {
 		return nil
 	}
-	for _, t := range w.tracks {
-		if err := w.packet(t); err != nil {
+	limit := w.goroutines()
+	for tracks := w.tracks; len(tracks) > 0; {
+		group := tracks[:min(limit, len(tracks))]
+		tracks = tracks[len(group):]
+		if err := w.squeeze(group); err != nil {
 			return err
+		}
+		for _, t := range group {
+			if err := w.packet(t); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -193,6 +193,53 @@ func TestParallelIsSerial(t *testing.T) {
 	})
 }
 
+// Tracks that are flushed together are compressed side by side, more of them
+// than goroutines.
+func TestCompressedTracksTogether(t *testing.T) {
+	write := func(parallel int) []byte {
+		o := WriteOptions{Watermark: -1, Parallel: parallel}
+		for i := range 7 {
+			o.Tracks = append(o.Tracks, Track{Number: int32(i), Codec: Codec{Kind: F64}, Zlib: i != 2})
+		}
+		var out bytes.Buffer
+		w, err := NewWriter(&out, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parallel > 1 {
+			w.pieceAt = 16
+		}
+		for round := range 4 {
+			for i := range o.Tracks {
+				v := make([]float64, 300*(i^round))
+				for k := range v {
+					v[k] = float64(k * i % (5 + round))
+				}
+				if err := Append(w.Track(int32(i)), v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if together := len(w.squeezed); together != parallel && parallel > 1 || together != 0 && parallel == 1 {
+				t.Fatalf("%d tracks were compressed together", together)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	one := write(1)
+	if got := write(3); !bytes.Equal(got, one) {
+		t.Errorf("%d bytes differ from %d", len(got), len(one))
+	}
+	if err := decodeAll(one, func(*Header, *Track, *Packet, *Summary) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
 // A recorder keeps what a Sink is told.
 type recorder struct {
 	blocks []Block
