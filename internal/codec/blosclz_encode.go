@@ -2,14 +2,18 @@ package codec
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
 const blzHashLog = 14
 
-// bloscLZEncoder keeps the table of positions.
+// bloscLZEncoder keeps the table of positions. They count on from one input to
+// the next, so that what earlier ones left is known by being too low: clearing
+// the table would take longer than encoding a few hundred bytes.
 type bloscLZEncoder struct {
 	table [1 << blzHashLog]uint32
+	base  uint32 // position of the next input's first byte
 }
 
 // encode returns the stream's length, or 0 if it does not fit into dst. Lower
@@ -22,14 +26,22 @@ func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 	patience := uint(2 + level/2)
 	hashLog := min(11+level/2, blzHashLog)
 	table := b.table[:1<<hashLog]
-	clear(table)
+	if uint64(b.base)+uint64(len(src)) > math.MaxUint32 {
+		clear(b.table[:])
+		b.base = 0
+	}
+	base := b.base
+	b.base += uint32(len(src))
 	shift, mask := 32-uint(hashLog), uint32(len(table)-1)
 	o, lit, p, missed := 0, 0, 1, 0
 	for p < len(src)-12 {
 		v := binary.LittleEndian.Uint32(src[p:])
 		slot := &table[v*2654435761>>(shift&31)&mask]
-		ref := int(*slot)
-		*slot = uint32(p)
+		ref := 0 // an empty place is taken for the first byte
+		if at := *slot; at > base {
+			ref = int(at - base)
+		}
+		*slot = base + uint32(p)
 		dist := p - ref
 		if dist > blzMaxFar || binary.LittleEndian.Uint32(src[ref:]) != v {
 			missed++
@@ -55,7 +67,7 @@ func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 		p += n
 		lit = p
 		if p < len(src)-12 { // what is just before the next place is often met again
-			table[binary.LittleEndian.Uint32(src[p-2:])*2654435761>>(shift&31)&mask] = uint32(p - 2)
+			table[binary.LittleEndian.Uint32(src[p-2:])*2654435761>>(shift&31)&mask] = base + uint32(p-2)
 		}
 	}
 	if o = blzLiterals(dst, o, src[lit:]); o < 0 {
