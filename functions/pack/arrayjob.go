@@ -81,10 +81,16 @@ func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Uploa
 	case is:
 		infos, err = j.publishArrays(ctx, src, u, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
 		return infos, true, err
-	case k == kindNone && j.Format == "" || j.Format == b2nd.Format:
+	case k == kindNone && j.Format == "" && mayBeRaw(u.Key) || j.Format == b2nd.Format:
 		return j.raw(ctx, src, u, obj, k)
 	}
 	return nil, false, nil
+}
+
+// mayBeRaw: what is called text, and what is called like a note beside it, needs no
+// request to be told from raw data.
+func mayBeRaw(key string) bool {
+	return textName(strings.TrimSuffix(key, npy.NoteSuffix)) == ByContent
 }
 
 // isArrays: the object says itself what arrays it holds.

@@ -122,3 +122,23 @@ func TestItemMemory(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkItems is the job without a network: lines of 110 bytes, and others.
+func BenchmarkItems(b *testing.B) {
+	lines := logPiece(4 << 20)
+	for name, v := range map[string]*vast{"lines": vastText("x.jsonl", lines, 128<<20), "bytes": vastText("x.bin", lines, 128<<20), "records": vastRecords(1000, 64<<20)} {
+		b.Run("kind="+name, func(b *testing.B) {
+			b.SetBytes(v.size)
+			b.ReportAllocs()
+			for b.Loop() {
+				j := &pack.Job{Out: &sink{infos: map[string]objstore.Info{}}}
+				if name == "records" {
+					j.Format, j.Records = "bloscpack", pack.U32LE
+				}
+				if _, err := j.Run(b.Context(), v, functions.Upload{Bucket: "b", Key: v.key, ETag: `"vast"`, Sequencer: "1", Size: v.size}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -406,6 +407,68 @@ func TestItemWrite(t *testing.T) {
 			t.Errorf("%+v is taken", r)
 		}
 	}
+}
+
+// TestRecordsOfRules: rules, their schema and the job know the same ways.
+func TestRecordsOfRules(t *testing.T) {
+	t.Parallel()
+	var schema struct {
+		Items struct {
+			Properties struct {
+				Records struct {
+					Enum []pack.Records `json:"enum"`
+				} `json:"records"`
+			} `json:"properties"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(functions.RulesSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	all := append([]pack.Records{""}, pack.AllRecords()...)
+	if d := cmp.Diff(all, schema.Items.Properties.Records.Enum); d != "" {
+		t.Error(d)
+	}
+	for _, by := range all {
+		rules, err := functions.ParseRules(fmt.Appendf(nil, `[{"bucket":"ups","job":"pack","format":"bloscpack","records":%q,"out":{"bucket":"sets"}}]`, string(by)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, err := pack.New(pack.Options{})(rules[0], nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestTextHasNoNote: what is called text is packed without a look for a note, and
+// what is called like a note of it is none.
+func TestTextHasNoNote(t *testing.T) {
+	t.Parallel()
+	a := newArrayJob()
+	asked := &gets{Bucket: a.in}
+	for key, want := range map[string]string{"x.log": "x.log.blp", "x.log.json": "x.log.json.blp"} {
+		u := a.put(t, key, []byte(`{"dtype":"<u1","shape":[9]}`))
+		u.Sequencer = "1"
+		if infos, err := a.job.Run(t.Context(), asked, u); err != nil || len(infos) != 1 || infos[0].Key != want {
+			t.Errorf("%v, %v", infos, err)
+		}
+		if d := cmp.Diff([]string{key}, asked.keys); d != "" { // all of it came with the head
+			t.Error(d)
+		}
+		asked.keys = nil
+	}
+}
+
+// gets notes what is read.
+type gets struct {
+	objstore.Bucket
+
+	keys []string
+}
+
+func (b *gets) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+	b.keys = append(b.keys, key)
+	return b.Bucket.Get(ctx, key, o)
 }
 
 func TestItemCommand(t *testing.T) {
