@@ -160,7 +160,7 @@ func (t *Track) AppendPacket(dst []byte, p *Packet) ([]byte, error) {
 	b.Summary, b.Len = false, 0
 	w := t.Codec.width()
 	n := p.Values.N / w
-	if p.Values.Kind != t.Codec.Kind || n*w != p.Values.N || n > math.MaxInt32 || t.Variable && len(p.Stamps) != n {
+	if p.Values.Kind != t.Codec.Kind || p.Values.held() != p.Values.N || n*w != p.Values.N || n > math.MaxInt32 || t.Variable && len(p.Stamps) != n {
 		return dst, fail(b.part(), -1, formats.ErrUnsupported, "%d values of %s and %d stamps do not fit the track", p.Values.N, p.Values.Kind, len(p.Stamps))
 	}
 	b.Count = int32(n) //nolint:gosec // checked

@@ -270,6 +270,30 @@ func TestBlockRules(t *testing.T) {
 	}
 }
 
+func TestAppendPacketMisuse(t *testing.T) {
+	tr := Track{Number: 1, Codec: Codec{Kind: F64, Channels: 2}}
+	two := Values{Kind: F64, N: 2, F64: []float64{1, 2}}
+	for what, p := range map[string]Packet{
+		"another kind":  {Values: Values{Kind: F32, N: 2, F32: []float32{1, 2}}},
+		"fewer values":  {Values: Values{Kind: F64, N: 4, F64: []float64{1, 2}}},
+		"half a sample": {Values: Values{Kind: F64, N: 1, F64: []float64{1}}},
+	} {
+		if out, err := tr.AppendPacket([]byte{7}, &p); !errors.Is(err, formats.ErrUnsupported) || len(out) != 1 {
+			t.Errorf("%s: %x, %v", what, out, err)
+		}
+	}
+	tr.Variable = true
+	if _, err := tr.AppendPacket(nil, &Packet{Values: two}); !errors.Is(err, formats.ErrUnsupported) {
+		t.Errorf("no stamps: %v", err)
+	}
+	if out, err := tr.AppendPacket(nil, &Packet{Values: two, Stamps: []int64{5}}); err != nil || len(out) != BlockHeaderLen+24 {
+		t.Errorf("a good one: %x, %v", out, err)
+	}
+	if _, err := tr.AppendSummary(nil, &Summary{Block: Block{Level: 1}, Channels: make([]Stats, 1)}); !errors.Is(err, formats.ErrUnsupported) {
+		t.Errorf("one channel of two: %v", err)
+	}
+}
+
 // A header that is cut anywhere asks for more, and the whole one says its length.
 func TestHeaderCuts(t *testing.T) {
 	h := &Header{Major: 3, Origin: Origin{55870, 43200000000001234, 1e12}, Tracks: []Track{

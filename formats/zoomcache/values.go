@@ -66,6 +66,38 @@ func (v *Values) Float(i int) float64 {
 	return v.Number(i).Float()
 }
 
+// held is the length of the field that Kind names.
+func (v *Values) held() int {
+	switch v.Kind {
+	case Bool:
+		return len(v.Bool)
+	case F32:
+		return len(v.F32)
+	case F64:
+		return len(v.F64)
+	case Int, I64:
+		return len(v.I64)
+	case Integer:
+		return len(v.Big)
+	case Word, U64:
+		return len(v.U64)
+	case I8:
+		return len(v.I8)
+	case I16:
+		return len(v.I16)
+	case I32:
+		return len(v.I32)
+	case U8:
+		return len(v.U8)
+	case U16:
+		return len(v.U16)
+	case U32:
+		return len(v.U32)
+	default:
+		return v.N
+	}
+}
+
 // reset empties v for n values of a kind, keeping memory.
 func (v *Values) reset(k Kind) {
 	v.Kind, v.N = k, 0
