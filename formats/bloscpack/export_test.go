@@ -1,0 +1,4 @@
+package bloscpack
+
+// RaceEnabled tells the tests outside the package that they run slowly.
+const RaceEnabled = raceEnabled
