@@ -254,6 +254,9 @@ func (w *Writer) addPacket(track int32, payload []byte) (int64, error) {
 
 // drain gives the output everything collected.
 func (w *Writer) drain() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
 	n, err := w.out.Write(w.buf)
 	if err == nil && n < len(w.buf) {
 		err = io.ErrShortWrite
