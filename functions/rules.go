@@ -23,9 +23,9 @@ type Rule struct {
 	Bucket string `json:"bucket"`           // bucket of the uploads
 	Prefix string `json:"prefix,omitempty"` // keys begin with it; empty: all
 	Suffix string `json:"suffix,omitempty"` // keys end with it; empty: all
-	Job    string `json:"job"`              // "pack"
+	Job    string `json:"job"`              // "pack", or "zoom" for zoom-cache files of series
 	Format string `json:"format,omitempty"` // container to make; empty: by content
-	Codec  string `json:"codec,omitempty"`  // of formats that compress: "zstd", "lz4-9"
+	Codec  string `json:"codec,omitempty"`  // of formats that compress: "zstd", "lz4-9"; of zoom, what samples are stored as: "f32", "pcm-i16"
 	// Records says how bloscpack tells records apart: "lines", "jsonl", "files",
 	// "chunks" (there are none), or how the length before each is written; empty: by
 	// content.
@@ -42,12 +42,15 @@ type Out struct {
 }
 
 // The values that a rule may name. They grow with the formats.
-func jobs() []string    { return []string{"pack"} }
+func jobs() []string    { return []string{"pack", zoomJob} }
 func outputs() []string { return []string{"", "b2nd", "bloscpack", "gulp"} }
 func records() []string {
 	return []string{"", "lines", "jsonl", "files", "u32le", "u32be", "u64le", "u64be", "varint", "chunks"}
 }
 func shapes() []string { return []string{"", "s3", "sqs"} }
+
+// zoomJob makes one format, whose codecs are types of samples.
+const zoomJob = "zoom"
 
 // maxOutPrefix leaves most of a key's 1024 bytes to the upload's own name.
 const maxOutPrefix = 256
@@ -58,6 +61,9 @@ var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 // codecText is a codec of Blosc with or without a level.
 var codecText = regexp.MustCompile(`^(blosclz|lz4|lz4hc|zlib|zstd)(-[0-9])?$`)
+
+// sampleText is a codec of zoom-cache.
+var sampleText = regexp.MustCompile(`^((pcm-)?(f32|f64|int|i8|i16|i32|i64)|bool|word|u8|u16|u32|u64)$`)
 
 // RulesSchema is the JSON Schema (2020-12) of a rules document. Validate checks
 // what it says and, besides, that outputs meet neither uploads nor each other.
@@ -108,7 +114,9 @@ func (rs Rules) Validate() error {
 		if !utf8.ValidString(r.Prefix+r.Suffix+r.Out.Prefix) || len(r.Out.Prefix) > maxOutPrefix {
 			bad("prefixes are UTF-8, that of outputs of at most %d bytes", maxOutPrefix)
 		}
-		if r.Codec != "" && (r.Format == "gulp" || !codecText.MatchString(r.Codec)) {
+		if r.Job == zoomJob {
+			r.badZoom(bad)
+		} else if r.Codec != "" && (r.Format == "gulp" || !codecText.MatchString(r.Codec)) {
 			bad("codec %q: none is taken by gulp; by b2nd and bloscpack blosclz, lz4, lz4hc, zlib or zstd, and after a dash a level from 0 to 9", r.Codec)
 		}
 		if !slices.Contains(records(), r.Records) {
@@ -132,6 +140,16 @@ func (rs Rules) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// badZoom says what makes no sense in a rule of this job.
+func (r Rule) badZoom(bad func(format string, a ...any)) {
+	if r.Format != "" || r.Chunk > 0 {
+		bad("format and chunk say nothing about job %q", r.Job)
+	}
+	if r.Codec != "" && !sampleText.MatchString(r.Codec) {
+		bad("codec %q: job %q takes a type of samples: f32, f64, i16, u8, pcm-i16 …", r.Codec, r.Job)
+	}
 }
 
 // meets: an upload of each rule could have the same output. Outputs keep the

@@ -106,7 +106,7 @@ func TestErrors(t *testing.T) {
 		{2, "pack|" + text + "|" + out + ".gulp|--codec|lz4", "--codec does not go with gulp"},
 		{2, "pack|" + text + "|" + out + ".b2nd|--codec|zip", "is not one of"},
 		{2, "pack|" + text + "|" + out + ".b2nd|--filter|magic", "want one of [shuffle"},
-		{7, "pack|" + text + "|" + out + ".zoom", "want a name that ends in one of [.gulp .b2nd .b2frame .blp]"},
+		{7, "pack|" + text + "|" + out + ".zip", "want a name that ends in one of [.gulp .b2nd .b2frame .blp .zoom]"},
 		{7, "pack|" + text + "|" + out + ".b2nd", "no note says what the bytes are"},
 	} {
 		args := strings.Split(tc.args, "|")

@@ -16,6 +16,7 @@ import (
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/objstore"
 )
@@ -30,6 +31,7 @@ const packLong = `Pack uploads into a dataset. DST decides what is made:
   folder/ --format b2nd  one array for each member of a .npz
   x.b2frame              the bytes of any file as a Blosc2 frame
   x.blp                  records, files or bytes as Bloscpack
+  x.zoom                 a long series of samples with summaries of them
 
 JPEGs go into a gulp untouched. SRC is a tar, tar.gz, tar.zst or zip of them, a
 folder, local or a prefix of a bucket, or local JPEG files. Each folder in it becomes
@@ -51,6 +53,13 @@ an item is read alone. Records that follow their lengths are told apart by
 all other bytes, or all with --records chunks, in chunks of --chunk bytes. unpack
 gives back what SRC was.
 
+A .zoom is made of a WAV (each channel a track), of a .npy of one or two axes (each
+column a track), of a .csv or .tsv with a header, or of raw samples with a note, or
+with --dtype and --shape. A CSV has a column of times called time, timestamp, date, t
+or the like, else its first; they are seconds or ISO 8601, and every sample keeps its
+own. Empty cells and NA are gaps. --rate and --origin say what SRC does not; --codec
+stores samples as another type: f32, f64, i16, u8, pcm-i16 and so on.
+
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go
 first, and the index, which makes them visible, last. An interrupt leaves a dataset
@@ -68,6 +77,7 @@ type packFlags struct {
 	array  arrayFlags
 	blosc  bloscFlags
 	blp    blpFlags
+	zoom   zoomFlags
 }
 
 // A packer makes one format.
@@ -84,6 +94,7 @@ func packers() []packer {
 		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), bloscFlagNames()), packArrays},
 		{"b2frame", []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize"), packBytes},
 		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},
+		{zoomcache.Format, []string{zoomcache.Suffix}, append(zoomFlagNames(), "codec", "dtype", "shape", "order"), packSeries},
 	}
 }
 
@@ -102,7 +113,7 @@ func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
 	}
 	switch {
 	case i < 0 && f.format != "":
-		return nil, fmt.Errorf("format %q: want one of gulp, b2nd, b2frame, bloscpack: %w", f.format, formats.ErrUnsupported)
+		return nil, fmt.Errorf("format %q: want one of gulp, b2nd, b2frame, bloscpack, zoomcache: %w", f.format, formats.ErrUnsupported)
 	case i < 0 && path.Ext(dst.key) != "":
 		return nil, fmt.Errorf("%s: want a name that ends in one of %v: %w", printable(dst.uri), known, formats.ErrUnsupported)
 	case i < 0:
@@ -121,13 +132,15 @@ func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
 func newPack(a *app) *cobra.Command {
 	var f packFlags
 	c := &cobra.Command{
-		Use: "pack SRC... DST", Short: "An upload into a dataset: JPEGs into a gulp, arrays into b2nd, records into Bloscpack",
+		Use: "pack SRC... DST", Short: "An upload into a dataset: JPEGs into a gulp, arrays into b2nd, records into Bloscpack, series into .zoom",
 		Long: packLong,
 		Example: `  farread pack photos.tar.zst photos.gulp
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
   farread pack messages.bin messages.blp --records varint --codec zstd-5 --checksum crc32
+  farread pack day.wav s3://series/day.zoom --origin 2026-05-01T00:00:00Z
+  farread pack tide.csv tide.zoom --zlib
   farread pack s3://uploads/clips/sunrise.tar s3://frames/clips/sunrise.tar.gulp
   farread pack day1/ day2/ s3://frames/train/ --format gulp --chunk 64MiB`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -151,14 +164,15 @@ func newPack(a *app) *cobra.Command {
 			return p.pack(cmd.Context(), a, args[:last], dst, &f)
 		},
 	}
-	c.Flags().StringVar(&f.format, "format", "", "what to make where DST's name does not say: gulp, b2nd, b2frame, bloscpack")
+	c.Flags().StringVar(&f.format, "format", "", "what to make where DST's name does not say: gulp, b2nd, b2frame, bloscpack, zoomcache")
 	c.Flags().Var(&f.chunk, "chunk", "a chunk of a gulp dataset ends with the id that reaches this size (256MiB); chunks of a .b2frame (4MiB) and of a .blp without items (1MiB) have it")
 	c.Flags().Lookup("chunk").DefValue = "0" // shown as none: it depends on the format
 	c.Flags().BoolVar(&f.force, "force", false, "replace a DST that exists")
 	f.array.register(c)
 	f.blosc.register(c)
 	f.blp.register(c)
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format, all.B2ND, "b2frame", bloscpack.Format}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	f.zoom.register(c)
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format, all.B2ND, "b2frame", bloscpack.Format, zoomcache.Format}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
 )
 
@@ -33,7 +34,9 @@ Rules are JSON: [{"bucket","prefix","suffix","job":"pack","format","records","co
 bloscpack, or left out: what the content is fit for. The codec is that of arrays and of
 Bloscpack, "zstd-1" when left out, and "lz4" for items. Records (lines, jsonl, files,
 u32le, u32be, u64le, u64be, varint, chunks) and chunk, in bytes, are for bloscpack.
-Raw data need a rule that their note matches, too: grid.raw and grid.raw.json.
+Raw data need a rule that their note matches, too: grid.raw and grid.raw.json. The job
+"zoom" makes .zoom files of WAV, .npy, CSV and raw samples; its codec is what samples
+are stored as, "f32" or "pcm-i16".
 Rules come from --rules, else from FARREAD_RULES, which holds the text itself or the
 path of a file.
 
@@ -55,6 +58,14 @@ mends are reported under errors/ in the output bucket and acknowledged.`,
 	return c
 }
 
+// commandOf names the command that does a rule's job here.
+func commandOf(r functions.Rule, u functions.Upload) string {
+	if r.Job == "zoom" {
+		return zoom.Command(r, u)
+	}
+	return pack.Command(r, u)
+}
+
 func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 	rules, err := a.rules(rulesFile)
 	if err != nil {
@@ -65,13 +76,13 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 		return err
 	}
 	h := functions.Handler{
-		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{})},
+		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{}), "zoom": zoom.New(zoom.WriteOptions{})},
 		Buckets: func(name string) (objstore.Bucket, error) {
 			b, _, err := a.client.Bucket(ctx, "s3://"+name+"/")
 			return b, err
 		},
 		Counter: func(string) *objstore.Counter { return &a.counter },
-		Command: pack.Command,
+		Command: commandOf,
 	}
 	if a.flags.verbose {
 		h.Log = a.logger()

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/zoom"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// zoomFlags say how a series is stored, and what its source does not say.
+type zoomFlags struct {
+	rate, origin string
+	watermark    int
+	zlib, delta  bool
+}
+
+func zoomFlagNames() []string { return []string{"rate", "origin", "watermark", "zlib", "delta"} }
+
+func (f *zoomFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.rate, "rate", "", "samples a second of a .zoom, instead of what SRC says: `R` is 1000, 0.1 or 30000/1001")
+	c.Flags().StringVar(&f.origin, "origin", "", "UTC `TIME` of time 0 in a .zoom: 2026-05-01T00:00:00Z")
+	c.Flags().IntVar(&f.watermark, "watermark", 0, "`N` samples of a track make a packet of a .zoom (1024)")
+	c.Flags().BoolVar(&f.zlib, "zlib", false, "compress the packets of a .zoom")
+	c.Flags().BoolVar(&f.delta, "delta", false, "store differences in a .zoom, of signed integers; with --zlib, slow signals get small")
+}
+
+// zoomOptions are the flags as the writer takes them.
+func (f *packFlags) zoomOptions() (zoom.WriteOptions, error) {
+	z := f.zoom
+	o := zoom.WriteOptions{Zlib: z.zlib, Delta: z.delta, Watermark: z.watermark}
+	if z.watermark < 0 {
+		return o, usagef("--watermark %d: want a number of samples", z.watermark)
+	}
+	if z.rate != "" {
+		var err error
+		if o.Rate, err = zoom.ParseRate(z.rate); err != nil {
+			return o, usagef("--rate: %s", err)
+		}
+	}
+	if z.origin != "" {
+		at, err := zoom.ParseOrigin(z.origin)
+		if err != nil {
+			return o, usagef("--origin: %s", err)
+		}
+		o.Origin = zoomcache.OriginOf(at)
+	}
+	if f.blosc.codec != "" {
+		c, err := zoomcache.ParseCodec(f.blosc.codec)
+		if err != nil {
+			return o, usagef("--codec %s: a .zoom stores samples as f32, f64, int, i8, i16, i32, i64, word, u8, u16, u32, u64, bool, or pcm- and a signed one", f.blosc.codec)
+		}
+		o.Codec = &c
+	}
+	return o, nil
+}
+
+// seriesReport is the JSON of `pack` for zoom-cache files.
+type seriesReport struct {
+	arrayReport
+
+	Tracks   int      `json:"tracks"`
+	Samples  int64    `json:"samples"` // of all tracks together
+	Warnings []string `json:"warnings"`
+}
+
+func (r *seriesReport) tell(a *app) error {
+	if a.flags.json {
+		return writeJSON(a.stdout, r)
+	}
+	if !r.Unchanged {
+		if _, err := fmt.Fprintf(a.stdout, "%s of %s, ", plural(r.Samples, "sample"), plural(int64(r.Tracks), "track")); err != nil {
+			return err
+		}
+	}
+	return r.arrayReport.tell(a)
+}
+
+// packSeries packs the series that one SRC holds.
+func packSeries(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
+	if len(srcs) != 1 {
+		return usagef("%d SRC: a .zoom is made of one", len(srcs))
+	}
+	if dst.key == "" || strings.HasSuffix(dst.key, "/") {
+		return usagef("DST %q is a folder; a .zoom is one object", dst.uri)
+	}
+	o, err := f.zoomOptions()
+	if err != nil {
+		return err
+	}
+	ob, err := a.client.Open(ctx, srcs[0])
+	if err != nil {
+		return at(srcs[0], err)
+	}
+	b := a.newBar("pack", ob.Size())
+	defer b.clear()
+	o.Progress = func(done, _ int64) { b.set(done) }
+	rep := &seriesReport{arrayReport: arrayReport{Format: zoomcache.Format, Outputs: []string{join(dst.bucket.Name(), dst.key)}}, Warnings: []string{}}
+	if err := a.packZoom(ctx, srcs[0], ob, dst, f, o, rep); err != nil {
+		return at(srcs[0], err)
+	}
+	b.clear()
+	if !a.flags.quiet {
+		for _, w := range rep.Warnings {
+			fmt.Fprintf(a.stderr, "%s: %s\n", printable(srcs[0]), w)
+		}
+	}
+	return rep.tell(a)
+}
+
+func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst target, f *packFlags, o zoom.WriteOptions, rep *seriesReport) error {
+	if job, u := zoomJob(ob, dst, f, o); job != nil {
+		job.Warn = func(_, text string) { rep.Warnings = append(rep.Warnings, text) }
+		job.About = func(x zoom.About) { rep.Tracks, rep.Bytes = len(x.Tracks), x.Bytes }
+		job.Done = func(w zoom.Written) { rep.Samples = w.Samples }
+		return a.runZoomJob(ctx, job, ob, u, dst, f.force, rep)
+	}
+	note, err := a.zoomNote(ctx, src, f)
+	if err != nil {
+		return err
+	}
+	s, err := zoom.Open(ctx, ob, zoom.Options{Note: note})
+	if err != nil {
+		return err
+	}
+	about := s.About()
+	rep.Tracks, rep.Bytes, rep.Warnings = len(about.Tracks), about.Bytes, append(rep.Warnings, about.Warnings...)
+	info, err := a.packObject(ctx, dst, f.force, func(ctx context.Context, w objstore.Writer) error {
+		done, err := zoom.Write(ctx, w, s, o)
+		rep.Samples = done.Samples
+		return err
+	})
+	rep.Stored = info.Size
+	return err
+}
+
+// zoomNote is what the flags, or a note beside SRC, say of raw samples. nil: SRC
+// says itself what it is.
+func (a *app) zoomNote(ctx context.Context, src string, f *packFlags) (*zoom.Note, error) {
+	if n, err := f.array.note(); err != nil || n != nil {
+		if err != nil {
+			return nil, err
+		}
+		return &zoom.Note{Note: *n}, nil
+	}
+	switch ext := strings.ToLower(path.Ext(src)); {
+	case ext == ".wav", ext == ".npy", ext == ".csv", ext == ".tsv", ext == ".txt", strings.ContainsAny(src, "?#") && strings.Contains(src, "://"):
+		return nil, nil //nolint:nilnil // there is none
+	}
+	ob, err := a.client.Open(ctx, src+npy.NoteSuffix)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := make([]byte, min(ob.Size(), npy.MaxNote+1))
+	if err := ob.ReadRanges(ctx, []rangeio.Span{{P: p}}); err != nil {
+		return nil, err
+	}
+	n, err := zoom.ParseNote(p)
+	return &n, err
+}
+
+// zoomJob is the job that a worker runs for the object, if DST is what that would
+// write: then the two must agree on who made it.
+func zoomJob(ob *objstore.Object, dst target, f *packFlags, o zoom.WriteOptions) (*zoom.Job, functions.Upload) {
+	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
+	in := ob.Info()
+	prefix, ok := strings.CutSuffix(dst.key, functions.OutputKey("", in.Key, zoomcache.Suffix))
+	if !fromS3 || !strings.HasPrefix(dst.bucket.Name(), "s3://") || !ok || functions.OutputKey(prefix, in.Key, zoomcache.Suffix) != dst.key || f.array.dtype != "" {
+		return nil, functions.Upload{}
+	}
+	return &zoom.Job{Out: dst.bucket, Prefix: prefix, Write: o},
+		functions.Upload{Bucket: from, Key: in.Key, ETag: in.ETag, VersionID: in.VersionID, Size: in.Size}
+}
+
+func (a *app) runZoomJob(ctx context.Context, job *zoom.Job, ob *objstore.Object, u functions.Upload, dst target, force bool, rep *seriesReport) error {
+	infos, err := job.Run(ctx, ob.Bucket(), u)
+	if errors.Is(err, functions.ErrTaken) {
+		if !force {
+			return taken(dst.bucket, dst.key)
+		}
+		if err := dst.bucket.Delete(ctx, dst.key); err != nil {
+			return err
+		}
+		infos, err = job.Run(ctx, ob.Bucket(), u)
+	}
+	for _, in := range infos {
+		rep.Stored += in.Size
+	}
+	rep.Unchanged = len(infos) == 0
+	return err
+}

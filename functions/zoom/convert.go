@@ -1,0 +1,120 @@
+package zoom
+
+import (
+	"fmt"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/zoomcache"
+)
+
+// converts says whether values of a kind can be stored as another: floats take all
+// numbers, integers only integers that fit, which the values themselves show.
+func converts(from, to zoomcache.Kind) bool {
+	switch {
+	case from == to:
+		return true
+	case !from.Numeric() || !to.Numeric() || to == zoomcache.Integer:
+		return false
+	}
+	return to.Float() || !from.Float()
+}
+
+// errRange is what does not fit into the codec that was asked for.
+var errRange = fmt.Errorf("does not fit into the codec that was asked for: %w", formats.ErrUnsupported)
+
+// A converter keeps memory between blocks.
+type converter struct {
+	out zoomcache.Values
+}
+
+// to gives the same values as another kind.
+func (c *converter) to(v *zoomcache.Values, k zoomcache.Kind) (*zoomcache.Values, error) {
+	if v.Kind == k {
+		return v, nil
+	}
+	o := &c.out
+	o.Kind, o.N = k, v.N
+	switch k {
+	case zoomcache.F32:
+		o.F32 = sized(o.F32, v.N)
+		return o, each(v, func(i int, x int64) bool { o.F32[i] = float32(x); return true },
+			func(i int, x uint64) bool { o.F32[i] = float32(x); return true }, func(i int, x float64) { o.F32[i] = float32(x) })
+	case zoomcache.F64:
+		o.F64 = sized(o.F64, v.N)
+		return o, each(v, func(i int, x int64) bool { o.F64[i] = float64(x); return true },
+			func(i int, x uint64) bool { o.F64[i] = float64(x); return true }, func(i int, x float64) { o.F64[i] = x })
+	case zoomcache.I8:
+		return o, integers(v, &o.I8)
+	case zoomcache.I16:
+		return o, integers(v, &o.I16)
+	case zoomcache.I32:
+		return o, integers(v, &o.I32)
+	case zoomcache.I64, zoomcache.Int:
+		return o, integers(v, &o.I64)
+	case zoomcache.U8:
+		return o, integers(v, &o.U8)
+	case zoomcache.U16:
+		return o, integers(v, &o.U16)
+	case zoomcache.U32:
+		return o, integers(v, &o.U32)
+	case zoomcache.U64, zoomcache.Word:
+		return o, integers(v, &o.U64)
+	}
+	return nil, unsupported("values of %s as %s", v.Kind, k)
+}
+
+// integers narrows or widens integers that stay the same by it.
+func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v *zoomcache.Values, dst *[]T) error {
+	*dst = sized(*dst, v.N)
+	d := *dst
+	return each(v, func(i int, x int64) bool {
+		d[i] = T(x)
+		return int64(d[i]) == x && (d[i] < 0) == (x < 0) //nolint:gosec // that is the question
+	}, func(i int, x uint64) bool {
+		d[i] = T(x)
+		return uint64(d[i]) == x && d[i] >= 0 //nolint:gosec // that is the question
+	}, nil)
+}
+
+// each hands on all values by their class, until one is refused.
+func each(v *zoomcache.Values, signed func(int, int64) bool, unsigned func(int, uint64) bool, float func(int, float64)) error {
+	switch v.Kind {
+	case zoomcache.F32:
+		for i, x := range v.F32 {
+			float(i, float64(x))
+		}
+		return nil
+	case zoomcache.F64:
+		for i, x := range v.F64 {
+			float(i, x)
+		}
+		return nil
+	case zoomcache.I8:
+		return walk(v.I8, func(i int, x int8) bool { return signed(i, int64(x)) })
+	case zoomcache.I16:
+		return walk(v.I16, func(i int, x int16) bool { return signed(i, int64(x)) })
+	case zoomcache.I32:
+		return walk(v.I32, func(i int, x int32) bool { return signed(i, int64(x)) })
+	case zoomcache.I64, zoomcache.Int:
+		return walk(v.I64, signed)
+	case zoomcache.U8:
+		return walk(v.U8, func(i int, x uint8) bool { return unsigned(i, uint64(x)) })
+	case zoomcache.U16:
+		return walk(v.U16, func(i int, x uint16) bool { return unsigned(i, uint64(x)) })
+	case zoomcache.U32:
+		return walk(v.U32, func(i int, x uint32) bool { return unsigned(i, uint64(x)) })
+	case zoomcache.U64, zoomcache.Word:
+		return walk(v.U64, unsigned)
+	}
+	return unsupported("values of %s as another kind", v.Kind)
+}
+
+func walk[T any](list []T, f func(int, T) bool) error {
+	for i, x := range list {
+		if !f(i, x) {
+			return fmt.Errorf("%v: %w", x, errRange)
+		}
+	}
+	return nil
+}
+

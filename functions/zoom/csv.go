@@ -1,0 +1,405 @@
+package zoom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/objstore"
+)
+
+const (
+	// maxLine bounds a line: MaxTracks numbers of 200 digits.
+	maxLine = 1 << 20
+	// csvTick is how many rows are checked before the context is asked again.
+	csvTick = 1024
+)
+
+// isCSVName: text has no marks of its own.
+func isCSVName(key string) bool {
+	switch strings.ToLower(path.Ext(key)) {
+	case ".csv", ".tsv", ".txt":
+		return true
+	}
+	return false
+}
+
+// timeNames are the names of columns that hold stamps, best first. The first
+// column is taken where there is none of them.
+func timeNames() []string {
+	return []string{"time", "timestamp", "datetime", "date_time", "utc", "date", "t", "ts", "seconds", "sec", "time_s", "t_s", "time_sec", "time_seconds", "epoch", "unix"}
+}
+
+// A column is what a CSV's first reading found in one column.
+type csvColumn struct {
+	values                  int64
+	float, integer, word    bool // a number with a fraction; a whole one; true or false
+	negative, large, beyond bool // whole numbers below 0, above int64, above uint64
+}
+
+// codec is the narrowest type that keeps every value as it is written: whole
+// numbers stay so where all are.
+func (c *csvColumn) codec() (zoomcache.Codec, bool) {
+	switch {
+	case c.word && (c.float || c.integer):
+		return zoomcache.Codec{}, false
+	case c.word:
+		return zoomcache.Codec{Kind: zoomcache.Bool}, true
+	case c.float || !c.integer || c.beyond || c.large && c.negative:
+		return zoomcache.Codec{Kind: zoomcache.F64}, true
+	case c.large:
+		return zoomcache.Codec{Kind: zoomcache.U64}, true
+	}
+	return zoomcache.Codec{Kind: zoomcache.I64}, true
+}
+
+// A table is a CSV whose header is read and whose columns are known.
+type table struct {
+	obj    *objstore.Object
+	about  About
+	comma  byte
+	width  int // columns, with that of the stamps
+	time   int // the column of the stamps
+	iso    bool
+	from   int64 // the second that is time 0
+	digits int   // ticks are 10^-digits of a second
+	skip   int64 // lines up to and with the header
+}
+
+// About implements Series.
+func (t *table) About() About { return t.about }
+
+// openCSV reads all of it once: whether a column's values are whole, and how fine
+// the stamps are, may turn out on the last line.
+func openCSV(ctx context.Context, obj *objstore.Object) (Series, error) {
+	t := &table{obj: obj, about: About{Format: "csv", Bytes: obj.Size()}}
+	var names []string
+	var cols []csvColumn
+	span := csvSpan{}
+	err := t.lines(ctx, 0, func(n int64, line string, _ int64) error {
+		if t.width == 0 {
+			var err error
+			names, err = t.header(n, line)
+			cols = make([]csvColumn, len(names))
+			return err
+		}
+		return t.learn(line, names, cols, &span)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if t.width == 0 {
+		return nil, fail("csv", obj.Info().Key, -1, corrupt("no line"))
+	}
+	if t.about.Rows == 0 {
+		return nil, fail("csv", obj.Info().Key, -1, corrupt("a header and no line of values"))
+	}
+	return t, t.settle(names, cols, &span)
+}
+
+// csvSpan is what the stamps tell.
+type csvSpan struct {
+	low, high int64
+	digits    int
+	finer     bool
+}
+
+// header finds the columns and the one of the stamps.
+func (t *table) header(n int64, line string) ([]string, error) {
+	line = strings.TrimPrefix(line, "\ufeff")
+	if strings.TrimSpace(line) == "" || line[0] == '#' {
+		return nil, nil
+	}
+	t.comma = ','
+	for _, c := range []byte{';', '\t'} {
+		if strings.Count(line, string(c)) > strings.Count(line, string(t.comma)) {
+			t.comma = c
+		}
+	}
+	cells, err := t.split(nil, line)
+	if err != nil {
+		return nil, err
+	}
+	if len(cells) > MaxTracks+1 {
+		return nil, tooLarge("%d columns, over %d", len(cells), MaxTracks)
+	}
+	if len(cells) < 2 {
+		return nil, corrupt("one column, want a column of times and one of values at least")
+	}
+	numbers := 0
+	for i, c := range cells {
+		cells[i] = strings.TrimSpace(c)
+		if _, err := strconv.ParseFloat(cells[i], 64); err == nil {
+			numbers++
+		}
+	}
+	if numbers == len(cells) {
+		return nil, corrupt("numbers where the names of the columns should be")
+	}
+	t.width, t.skip = len(cells), n
+	for _, name := range timeNames() {
+		if i := slices.IndexFunc(cells, func(c string) bool { return strings.EqualFold(c, name) }); i >= 0 {
+			t.time = i
+			break
+		}
+	}
+	return slices.Delete(slices.Clone(cells), t.time, t.time+1), nil
+}
+
+// learn looks at one line of values.
+func (t *table) learn(line string, names []string, cols []csvColumn, span *csvSpan) error {
+	if line == "" {
+		return nil
+	}
+	first := t.about.Rows == 0
+	err := t.cells(line, func(s stamp) error {
+		if first {
+			span.low, span.high = s.sec, s.sec
+			t.from = s.sec
+		}
+		span.low, span.high = min(span.low, s.sec), max(span.high, s.sec)
+		span.digits = max(span.digits, s.digits())
+		span.finer = span.finer || s.finer
+		return nil
+	}, func(i int, cell string) error {
+		if !cols[i].look(cell) {
+			return corrupt("column %.60q: %.60q is no number", names[i], cell)
+		}
+		if _, ok := cols[i].codec(); !ok {
+			return corrupt("column %.60q: %.60q among values of another kind", names[i], cell)
+		}
+		return nil
+	})
+	t.about.Rows++
+	return err
+}
+
+// cells takes a line apart: its stamp, and the cells that are not missing.
+func (t *table) cells(line string, at func(stamp) error, value func(i int, cell string) error) error {
+	var room [64]string
+	cells, err := t.split(room[:0], line)
+	if err != nil {
+		return err
+	}
+	if len(cells) != t.width {
+		return corrupt("%d cells, the header has %d", len(cells), t.width)
+	}
+	text := strings.TrimSpace(cells[t.time])
+	s, ok := stamp{}, false
+	if t.about.Rows == 0 { // the first line says which of the two they are
+		if s, ok = parseSeconds(text); !ok {
+			t.iso = true
+		}
+	}
+	if !ok && t.iso {
+		s, ok = parseISO(text)
+	} else if !ok {
+		s, ok = parseSeconds(text)
+	}
+	if !ok {
+		return corrupt("%.60q is no time in %s", text, map[bool]string{true: "ISO 8601", false: "seconds"}[t.iso])
+	}
+	if err := at(s); err != nil {
+		return err
+	}
+	for i, cell := range cells {
+		if i == t.time {
+			continue
+		}
+		if cell = strings.TrimSpace(cell); isMissing(cell) {
+			continue
+		}
+		if i > t.time {
+			i--
+		}
+		if err := value(i, cell); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isMissing: nothing, or one of the words that stand for it. "nan" is a value.
+func isMissing(cell string) bool {
+	if len(cell) > 4 {
+		return false
+	}
+	switch cell {
+	case "", "NA", "N/A", "na", "n/a", "null", "NULL", "None", "-":
+		return true
+	}
+	return false
+}
+
+// look notes what kind of value a cell is.
+func (c *csvColumn) look(cell string) bool {
+	c.values++
+	if len(cell) < 19 { // every whole number so short fits into 64 bits
+		digits := strings.TrimLeft(cell, "+-")
+		if len(cell)-len(digits) < 2 && digits != "" && allDigits(digits) {
+			c.integer = true
+			c.negative = c.negative || cell[0] == '-'
+			return true
+		}
+	}
+	if _, err := strconv.ParseInt(cell, 10, 64); err == nil {
+		c.integer = true
+		c.negative = c.negative || cell[0] == '-'
+		return true
+	}
+	if _, err := strconv.ParseUint(strings.TrimPrefix(cell, "+"), 10, 64); err == nil {
+		c.integer, c.large = true, true
+		return true
+	}
+	if _, is := truth(cell); is {
+		c.word = true
+		return true
+	}
+	if allDigits(strings.TrimLeft(cell, "+-")) {
+		c.integer, c.beyond = true, true
+		return true
+	}
+	_, err := parseFloat(cell)
+	c.float = true
+	return err == nil
+}
+
+// parseFloat takes numbers too large for infinite, as everybody else does.
+func parseFloat(cell string) (float64, error) {
+	f, err := strconv.ParseFloat(cell, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil
+	}
+	return f, err
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func truth(cell string) (value, is bool) {
+	switch cell {
+	case "true", "True", "TRUE":
+		return true, true
+	case "false", "False", "FALSE":
+		return false, true
+	}
+	return false, false
+}
+
+// settle chooses codecs, time 0 and the ticks: the coarsest power of ten of a
+// second in which every stamp is exact.
+func (t *table) settle(names []string, cols []csvColumn, span *csvSpan) error {
+	if !t.iso {
+		t.from = 0
+	} else {
+		t.about.Origin = zoomcache.OriginOf(stamp{sec: t.from}.time())
+	}
+	far := max(abs(span.low-t.from), abs(span.high-t.from))
+	t.digits = min(span.digits, maxDigits(far))
+	if span.finer || t.digits < span.digits {
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps finer than %s s are rounded down to it", strconv.FormatFloat(math.Pow10(-t.digits), 'g', -1, 64)))
+	}
+	rate := zoomcache.Rate{Num: pow10(t.digits), Den: 1}
+	t.about.Tracks = tracks(len(names), zoomcache.Codec{}, rate, names, "")
+	for i := range t.about.Tracks {
+		t.about.Tracks[i].Codec, _ = cols[i].codec()
+		t.about.Tracks[i].Variable = true
+		if cols[i].values == 0 {
+			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q has no values", names[i]))
+		}
+	}
+	return nil
+}
+
+func abs(x int64) int64 {
+	if x < 0 {
+		return -x
+	}
+	return x
+}
+
+// Each implements Series.
+func (t *table) Each(ctx context.Context, window int, f func(*Block) error) error {
+	b := &Block{Columns: make([]Column, len(t.about.Tracks))}
+	n := 0
+	send := func(done int64) error {
+		b.Done = done
+		err := f(b)
+		for i := range b.Columns {
+			c := &b.Columns[i]
+			v := &c.Values
+			c.Stamps = c.Stamps[:0]
+			v.N, v.Bool, v.F64, v.I64, v.U64 = 0, v.Bool[:0], v.F64[:0], v.I64[:0], v.U64[:0]
+		}
+		n = 0
+		return err
+	}
+	for i := range b.Columns {
+		b.Columns[i].Values.Kind = t.about.Tracks[i].Codec.Kind
+		b.Columns[i].Stamps = []int64{}
+	}
+	err := t.lines(ctx, t.skip, func(_ int64, line string, end int64) error {
+		if line == "" {
+			return nil
+		}
+		var at int64
+		err := t.cells(line, func(s stamp) error {
+			at = s.ticks(t.from, t.digits)
+			return nil
+		}, func(i int, cell string) error {
+			c := &b.Columns[i]
+			c.Stamps = append(c.Stamps, at)
+			return c.put(cell)
+		})
+		if n++; err != nil || n < window {
+			return err
+		}
+		return send(end)
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	return send(t.about.Bytes)
+}
+
+// put appends a value, of which the first reading knows the kind.
+func (c *Column) put(cell string) (err error) {
+	v := &c.Values
+	v.N++
+	switch v.Kind {
+	case zoomcache.Bool:
+		x, is := truth(cell)
+		v.Bool = append(v.Bool, x)
+		if !is {
+			err = errChanged
+		}
+	case zoomcache.I64:
+		x, bad := strconv.ParseInt(cell, 10, 64)
+		v.I64, err = append(v.I64, x), bad
+	case zoomcache.U64:
+		x, bad := strconv.ParseUint(strings.TrimPrefix(cell, "+"), 10, 64)
+		v.U64, err = append(v.U64, x), bad
+	default:
+		x, bad := parseFloat(cell)
+		v.F64, err = append(v.F64, x), bad
+	}
+	if err != nil {
+		return errChanged
+	}
+	return nil
+}
+
+// errChanged: the object is pinned to its version, so this is a store's fault.
+var errChanged = fmt.Errorf("other text than at the first reading: %w", objstore.ErrUnavailable)

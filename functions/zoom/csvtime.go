@@ -1,0 +1,240 @@
+package zoom
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// nanoDigits is how many digits of a second's fraction are kept: stamps finer than
+// that are rounded down.
+const nanoDigits = 9
+
+// A stamp is a time in seconds, from 1970 or from wherever the file counts.
+type stamp struct {
+	sec   int64 // rounded down
+	nano  int32 // from there, never negative
+	finer bool  // the text has digits beyond that are not 0
+}
+
+// maxSeconds bounds stamps so that arithmetic with them stays within 64 bits.
+const maxSeconds = 1 << 60
+
+// parseSeconds reads a decimal number of seconds.
+func parseSeconds(text string) (stamp, bool) {
+	s := text
+	neg := false
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		neg, s = s[0] == '-', s[1:]
+	}
+	var out stamp
+	i := 0
+	for ; i < len(s) && isDigit(s[i]); i++ {
+		if out.sec = out.sec*10 + int64(s[i]-'0'); out.sec > maxSeconds {
+			return stamp{}, false
+		}
+	}
+	digits := i
+	if i < len(s) && s[i] == '.' {
+		n := 0
+		out.nano, out.finer, n = fraction(s[i+1:])
+		digits += n
+		i += 1 + n
+	}
+	if digits == 0 {
+		return stamp{}, false
+	}
+	if i < len(s) {
+		return exponent(text, s[i])
+	}
+	if neg {
+		return out.negate(), true
+	}
+	return out, true
+}
+
+// exponent reads a number as 1.5e3, by way of its shortest decimal text.
+func exponent(text string, c byte) (stamp, bool) {
+	if c != 'e' && c != 'E' {
+		return stamp{}, false
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.Abs(f) > maxSeconds {
+		return stamp{}, false
+	}
+	return parseSeconds(strconv.FormatFloat(f, 'f', -1, 64))
+}
+
+// negate keeps the fraction counting upwards. What is finer is rounded down, too.
+func (s stamp) negate() stamp {
+	s.sec = -s.sec
+	up := s.nano
+	if s.finer {
+		up++
+	}
+	if up > 0 {
+		s.sec--
+		up = 1e9 - up
+	}
+	s.nano = up
+	return s
+}
+
+// fraction reads digits after a point and says how many there are.
+func fraction(s string) (nano int32, finer bool, n int) {
+	for ; n < len(s) && isDigit(s[n]); n++ {
+		if n < nanoDigits {
+			nano = nano*10 + int32(s[n]-'0')
+		} else if s[n] != '0' {
+			finer = true
+		}
+	}
+	for k := n; k < nanoDigits; k++ {
+		nano *= 10
+	}
+	return nano, finer, n
+}
+
+// digits is how many digits of the fraction are needed to say the stamp.
+func (s stamp) digits() int {
+	if s.nano == 0 {
+		return 0
+	}
+	d, n := nanoDigits, s.nano
+	for n%10 == 0 {
+		n /= 10
+		d--
+	}
+	return d
+}
+
+// ticks counts 10^digits a second from a whole second on, rounded down.
+func (s stamp) ticks(from int64, digits int) int64 {
+	return (s.sec-from)*pow10(digits) + int64(s.nano)/pow10(nanoDigits-digits)
+}
+
+// maxDigits is the finest resolution at which stamps as far from time 0 as span
+// seconds fit into 62 bits.
+func maxDigits(span int64) int {
+	d := nanoDigits
+	for d > 0 && span >= 1<<62/pow10(d) {
+		d--
+	}
+	return d
+}
+
+func pow10(n int) int64 {
+	p := int64(1)
+	for range n {
+		p *= 10
+	}
+	return p
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// parseISO reads ISO 8601 as programs write it: 2026-05-01, then T or a space and
+// 12:30, :05, .25 (or a comma), then Z, +02, +0200 or +02:00. Without a zone it is UTC.
+func parseISO(text string) (stamp, bool) {
+	s := text
+	year, ok1 := number(&s, 4)
+	month, ok2 := after(&s, '-', 2)
+	day, ok3 := after(&s, '-', 2)
+	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+		return stamp{}, false
+	}
+	var out stamp
+	sec := int64(0)
+	if s != "" {
+		if s[0] != 'T' && s[0] != 't' && s[0] != ' ' {
+			return stamp{}, false
+		}
+		s = s[1:]
+		hour, ok1 := number(&s, 2)
+		minute, ok2 := after(&s, ':', 2)
+		if !ok1 || !ok2 || hour > 23 || minute > 59 {
+			return stamp{}, false
+		}
+		sec = int64(hour)*3600 + int64(minute)*60
+		if strings.HasPrefix(s, ":") {
+			second, ok := after(&s, ':', 2)
+			if !ok || second > 60 { // a leap second counts as the one after
+				return stamp{}, false
+			}
+			sec += int64(second)
+			if s != "" && (s[0] == '.' || s[0] == ',') {
+				n := 0
+				if out.nano, out.finer, n = fraction(s[1:]); n == 0 {
+					return stamp{}, false
+				}
+				s = s[1+n:]
+			}
+		}
+		zone, ok := offset(s)
+		if !ok {
+			return stamp{}, false
+		}
+		sec -= zone
+	}
+	out.sec = time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Unix() + sec
+	return out, true
+}
+
+// offset reads what stands for the zone, in seconds.
+func offset(s string) (int64, bool) {
+	s = strings.TrimPrefix(s, " ")
+	switch {
+	case s == "" || s == "Z" || s == "z" || s == "UTC":
+		return 0, true
+	case s[0] != '+' && s[0] != '-':
+		return 0, false
+	}
+	neg := s[0] == '-'
+	s = s[1:]
+	hour, ok := number(&s, 2)
+	if !ok || hour > 23 {
+		return 0, false
+	}
+	minute := 0
+	if s != "" {
+		s = strings.TrimPrefix(s, ":")
+		if minute, ok = number(&s, 2); !ok || minute > 59 || s != "" {
+			return 0, false
+		}
+	}
+	n := int64(hour)*3600 + int64(minute)*60
+	if neg {
+		n = -n
+	}
+	return n, true
+}
+
+// number takes n digits off s.
+func number(s *string, n int) (int, bool) {
+	t := *s
+	if len(t) < n {
+		return 0, false
+	}
+	v := 0
+	for i := range n {
+		if !isDigit(t[i]) {
+			return 0, false
+		}
+		v = v*10 + int(t[i]-'0')
+	}
+	*s = t[n:]
+	return v, true
+}
+
+func after(s *string, c byte, n int) (int, bool) {
+	if *s == "" || (*s)[0] != c {
+		return 0, false
+	}
+	*s = (*s)[1:]
+	return number(s, n)
+}
+
+func daysIn(year, month int) int {
+	return time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+}

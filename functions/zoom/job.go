@@ -1,0 +1,291 @@
+package zoom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+const (
+	// layoutVersion changes when the same upload would give other bytes.
+	layoutVersion = "zoom-1"
+	// slowest is the rate below which a job should not be begun in a worker: a
+	// function of 512 MB reads a CSV twice at that.
+	slowest = 10 << 20
+)
+
+// Names of the user metadata of an upload that say what its bytes do not: samples a
+// second, "1000" or "30000/1001", and the UTC of time 0. They do not change what a
+// WAV or stamps say.
+const (
+	MetaRate   = "rate"
+	MetaOrigin = "origin"
+)
+
+var errRule = errors.New("rule without effect")
+
+// New is the functions.JobMaker of zoom-cache files.
+func New(o WriteOptions) functions.JobMaker {
+	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
+		if r.Chunk > 0 || r.Records != "" || r.Format != "" && r.Format != zoomcache.Format {
+			return nil, fmt.Errorf("format, records and chunk say nothing about %s: %w", zoomcache.Format, errRule)
+		}
+		j := &Job{Out: out, Prefix: r.Out.Prefix, Write: o}
+		if r.Codec != "" {
+			c, err := zoomcache.ParseCodec(r.Codec)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", err, errRule)
+			}
+			j.Write.Codec = &c
+		}
+		return j, nil
+	}
+}
+
+// A Job turns uploads into zoom-cache files under Prefix of Out. It implements
+// functions.Job and is safe for concurrent use.
+type Job struct {
+	Out    objstore.Bucket
+	Prefix string
+	Write  WriteOptions // how files are written; the seal is the job's
+	// About is told what the series is; Warn of what in it was not as a header said;
+	// Done what was written. nil: nobody asks.
+	About func(About)
+	Warn  func(key, text string)
+	Done  func(Written)
+}
+
+// Run makes KEY.zoom of the upload u of src: a WAV or .npy by its content, a CSV by
+// its name, any other bytes by the note beside them, KEY.json, whichever of the two
+// came last. Data without a note, and notes without data, are functions.ErrSkip:
+// they wait for each other. It writes nothing and returns nothing when this
+// version, or a newer one, was made.
+func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
+	obj, err := open(ctx, src, u)
+	if err != nil {
+		return nil, err
+	}
+	info := obj.Info()
+	if functions.IsDerived(info.Meta) {
+		return nil, functions.ErrOwn
+	}
+	if u.ETag == "" {
+		u.ETag, u.VersionID = info.ETag, info.VersionID
+	}
+	u.Size = info.Size
+	k, err := kindOf(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	if k != kindNone {
+		return j.publish(ctx, src, u, obj, nil, "")
+	}
+	if data, is := isNote(u.Key); is {
+		note, err := readNote(ctx, obj)
+		if err != nil {
+			return nil, err
+		}
+		return j.noted(ctx, src, u, data, note, info)
+	}
+	beside, err := objstore.Open(ctx, src, u.Key+npy.NoteSuffix, objstore.OpenOptions{})
+	if notFound(err) {
+		return nil, fmt.Errorf("raw samples wait for their note %s: %w", path.Base(u.Key)+npy.NoteSuffix, functions.ErrSkip)
+	}
+	if err != nil {
+		return nil, err
+	}
+	note, err := readNote(ctx, beside)
+	if err != nil {
+		return nil, err
+	}
+	return j.publish(ctx, src, u, obj, &note, beside.Info().ETag)
+}
+
+// open reads ahead itself: what counts is how many requests that takes.
+func open(ctx context.Context, src objstore.Bucket, u functions.Upload) (*objstore.Object, error) {
+	return objstore.Open(ctx, src, u.Key, objstore.OpenOptions{IfMatch: u.ETag, VersionID: u.VersionID, Policy: rangeio.Few()})
+}
+
+// noted makes the series of a note whose event came. The output is made of the
+// data's current version: that is the upload that it stands for.
+func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note Note, at objstore.Info) ([]objstore.Info, error) {
+	obj, err := open(ctx, src, functions.Upload{Key: key})
+	if notFound(err) {
+		return nil, fmt.Errorf("a note waits for its data %s: %w", path.Base(key), functions.ErrSkip)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data := obj.Info()
+	if functions.IsDerived(data.Meta) {
+		return nil, functions.ErrOwn
+	}
+	if k, err := kindOf(ctx, obj); err != nil || k != kindNone {
+		if err == nil {
+			err = fmt.Errorf("%s says itself what it is: %w", path.Base(key), functions.ErrSkip)
+		}
+		return nil, err
+	}
+	of := functions.Upload{Bucket: u.Bucket, Key: key, ETag: data.ETag, VersionID: data.VersionID, Size: data.Size}
+	return j.publish(ctx, src, of, obj, &note, at.ETag)
+}
+
+// readNote reads an object that may be a note.
+func readNote(ctx context.Context, obj *objstore.Object) (Note, error) {
+	if obj.Size() > npy.MaxNote {
+		return Note{}, fail("note", obj.Info().Key, -1, tooLarge("%d bytes", obj.Size()))
+	}
+	p := make([]byte, obj.Size())
+	if len(p) > 0 {
+		if err := obj.ReadRanges(ctx, []rangeio.Span{{P: p}}); err != nil {
+			return Note{}, err
+		}
+	}
+	return ParseNote(p)
+}
+
+// publish makes the file of a series.
+func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, note *Note, noteTag string) ([]objstore.Info, error) {
+	if err := fits(ctx, obj.Size()); err != nil {
+		return nil, err
+	}
+	s, err := Open(ctx, obj, Options{Note: note})
+	if err != nil {
+		return nil, err
+	}
+	o, err := j.Write.told(s.About(), obj.Info().Meta, note)
+	if err != nil {
+		return nil, fail("upload", u.Key, -1, err)
+	}
+	if _, err := o.tracks(s.About()); err != nil {
+		return nil, err
+	}
+	if j.About != nil {
+		j.About(s.About())
+	}
+	if j.Warn != nil {
+		for _, text := range s.About().Warnings {
+			j.Warn(u.Key, text)
+		}
+	}
+	single := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(noteTag)}
+	return single.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
+		if err := stillNoted(ctx, src, u, noteTag); err != nil {
+			return err
+		}
+		o := o
+		o.Seal = seal
+		done, err := Write(ctx, w, s, o)
+		if err == nil && j.Done != nil {
+			j.Done(done)
+		}
+		return err
+	})
+}
+
+// stillNoted: a note that was replaced since it was read gives the event back. The
+// worker that wrote by the newer one must not be followed by this one.
+func stillNoted(ctx context.Context, src objstore.Bucket, u functions.Upload, tag string) error {
+	if tag == "" {
+		return nil
+	}
+	now, err := src.Head(ctx, u.Key+npy.NoteSuffix)
+	if err != nil {
+		return err
+	}
+	if now.ETag != tag {
+		return fmt.Errorf("the note of %s changed meanwhile: %w", u.Key, objstore.ErrUnavailable)
+	}
+	return nil
+}
+
+// told adds what the metadata of an upload say of its samples, where nothing else
+// says it: who writes may insist, and then a note, a WAV and stamps do.
+func (o WriteOptions) told(about About, meta map[string]string, note *Note) (WriteOptions, error) {
+	mute := about.Format == "npy" || note != nil && note.Rate.Num == 0
+	if text := strings.TrimSpace(meta[MetaRate]); text != "" && mute && o.Rate.Num == 0 {
+		var err error
+		if o.Rate, err = ParseRate(text); err != nil {
+			return o, err
+		}
+	}
+	if text := strings.TrimSpace(meta[MetaOrigin]); text != "" && about.Origin.Den == 0 && o.Origin.Den == 0 {
+		at, err := ParseOrigin(text)
+		if err != nil {
+			return o, err
+		}
+		o.Origin = zoomcache.OriginOf(at)
+	}
+	return o, nil
+}
+
+// layout is what besides the upload's bytes decides the file.
+func (o WriteOptions) layout(noteTag string) string {
+	var s strings.Builder
+	s.WriteString(layoutVersion)
+	add := func(format string, a ...any) { fmt.Fprintf(&s, " "+format, a...) }
+	if o.Codec != nil {
+		add("%s", o.Codec)
+	}
+	if o.Rate.Num != 0 {
+		add("rate %d/%d", o.Rate.Num, o.Rate.Den)
+	}
+	if o.Origin.Den != 0 {
+		add("origin %d %d/%d", o.Origin.Day, o.Origin.Num, o.Origin.Den)
+	}
+	if o.Watermark != 0 {
+		add("by %d", o.Watermark)
+	}
+	if o.Zlib {
+		add("zlib")
+	}
+	if o.Delta {
+		add("delta")
+	}
+	if o.NoIndex {
+		add("bare")
+	}
+	if noteTag != "" {
+		add("note %s", noteTag)
+	}
+	return s.String()
+}
+
+// fits compares the time that size bytes take at least with what the invocation
+// has: more than a whole one is functions.ErrTooLong, more than what is left is
+// functions.ErrNoTime.
+func fits(ctx context.Context, size int64) error {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return nil
+	}
+	need := time.Duration(float64(size) / slowest * float64(time.Second))
+	left := time.Until(end)
+	if need <= left {
+		return nil
+	}
+	if whole := functions.Budget(ctx); whole > left && need <= whole {
+		return fmt.Errorf("%d bytes need about %v, %v are left: %w", size, need.Round(time.Second), left.Round(time.Second), functions.ErrNoTime)
+	}
+	return fmt.Errorf("%d bytes need about %v: %w", size, need.Round(time.Second), functions.ErrTooLong)
+}
+
+// Command is the command that makes the file of u where a function cannot.
+func Command(r functions.Rule, u functions.Upload) string {
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	text := "farread pack " + quote("s3://"+u.Bucket+"/"+u.Key) + " " +
+		quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, zoomcache.Suffix))
+	if r.Codec != "" {
+		text += " --codec " + r.Codec
+	}
+	return text
+}

@@ -1,0 +1,299 @@
+package zoom
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+const (
+	// blockValues is how many values a block has, of all tracks together: enough
+	// for two goroutines to summarise them side by side.
+	blockValues = 256 << 10
+	// readPart and readAhead bound what is read ahead: 24 MiB, in requests of 8.
+	readPart, readAhead = 8 << 20, 2
+)
+
+// An item says how one sample is stored.
+type item struct {
+	kind zoomcache.Kind // that it becomes
+	size int            // bytes
+	big  bool           // most significant byte first
+	half bool           // binary16, which becomes F32
+}
+
+// itemOf is the item of a NumPy type.
+func itemOf(d dtype.DType) (item, error) {
+	it := item{size: d.ItemSize(), big: d.BigEndian()}
+	ints := map[int]zoomcache.Kind{1: zoomcache.I8, 2: zoomcache.I16, 4: zoomcache.I32, 8: zoomcache.I64}
+	ok := true
+	switch d.Kind() {
+	case dtype.Bool:
+		it.kind = zoomcache.Bool
+	case dtype.Int:
+		it.kind, ok = ints[it.size]
+	case dtype.Uint:
+		it.kind, ok = ints[it.size]
+		it.kind += zoomcache.U8 - zoomcache.I8
+	case dtype.Float:
+		it.kind, ok = map[int]zoomcache.Kind{2: zoomcache.F32, 4: zoomcache.F32, 8: zoomcache.F64}[it.size]
+		it.half = it.size == 2
+	default:
+		ok = false
+	}
+	if !ok {
+		return item{}, unsupported("samples of type %s: want bool, integers or floats of 2, 4 or 8 bytes", d)
+	}
+	return it, nil
+}
+
+// decode makes n values of the items at p[0], p[stride], … in dst, whose memory it
+// uses again.
+func (it item) decode(dst *zoomcache.Values, p []byte, stride, n int) {
+	dst.Kind, dst.N = it.kind, n
+	switch it.kind {
+	case zoomcache.Bool:
+		dst.Bool = sized(dst.Bool, n)
+		for i := range dst.Bool {
+			dst.Bool[i] = p[i*stride] != 0
+		}
+	case zoomcache.F32:
+		dst.F32 = sized(dst.F32, n)
+		it.floats(dst.F32, p, stride)
+	case zoomcache.F64:
+		dst.F64 = sized(dst.F64, n)
+		if it.big {
+			for i := range dst.F64 {
+				dst.F64[i] = math.Float64frombits(binary.BigEndian.Uint64(p[i*stride:]))
+			}
+			return
+		}
+		for i := range dst.F64 {
+			dst.F64[i] = math.Float64frombits(binary.LittleEndian.Uint64(p[i*stride:]))
+		}
+	case zoomcache.I8:
+		dst.I8 = sized(dst.I8, n)
+		bytes1(dst.I8, p, stride)
+	case zoomcache.U8:
+		dst.U8 = sized(dst.U8, n)
+		bytes1(dst.U8, p, stride)
+	case zoomcache.I16:
+		dst.I16 = sized(dst.I16, n)
+		bytes2(dst.I16, p, stride, it.big)
+	case zoomcache.U16:
+		dst.U16 = sized(dst.U16, n)
+		bytes2(dst.U16, p, stride, it.big)
+	case zoomcache.I32:
+		dst.I32 = sized(dst.I32, n)
+		if it.size == 3 {
+			bytes3(dst.I32, p, stride, it.big)
+			return
+		}
+		bytes4(dst.I32, p, stride, it.big)
+	case zoomcache.U32:
+		dst.U32 = sized(dst.U32, n)
+		bytes4(dst.U32, p, stride, it.big)
+	case zoomcache.I64:
+		dst.I64 = sized(dst.I64, n)
+		bytes8(dst.I64, p, stride, it.big)
+	case zoomcache.U64:
+		dst.U64 = sized(dst.U64, n)
+		bytes8(dst.U64, p, stride, it.big)
+	default: // itemOf and WAV make no other
+	}
+}
+
+func (it item) floats(dst []float32, p []byte, stride int) {
+	switch {
+	case it.half && it.big:
+		for i := range dst {
+			dst[i] = dtype.HalfToFloat(binary.BigEndian.Uint16(p[i*stride:]))
+		}
+	case it.half:
+		for i := range dst {
+			dst[i] = dtype.HalfToFloat(binary.LittleEndian.Uint16(p[i*stride:]))
+		}
+	case it.big:
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.BigEndian.Uint32(p[i*stride:]))
+		}
+	default:
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(p[i*stride:]))
+		}
+	}
+}
+
+func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+
+func bytes1[T int8 | uint8](dst []T, p []byte, stride int) {
+	for i := range dst {
+		dst[i] = T(p[i*stride])
+	}
+}
+
+func bytes2[T int16 | uint16](dst []T, p []byte, stride int, big bool) {
+	if big {
+		for i := range dst {
+			dst[i] = T(binary.BigEndian.Uint16(p[i*stride:]))
+		}
+		return
+	}
+	for i := range dst {
+		dst[i] = T(binary.LittleEndian.Uint16(p[i*stride:]))
+	}
+}
+
+// bytes3 widens 24 bits with their sign.
+func bytes3(dst []int32, p []byte, stride int, big bool) {
+	for i := range dst {
+		q := p[i*stride:][:3]
+		if big {
+			dst[i] = int32(uint32(q[0])<<24|uint32(q[1])<<16|uint32(q[2])<<8) >> 8 //nolint:gosec // bits
+		} else {
+			dst[i] = int32(uint32(q[2])<<24|uint32(q[1])<<16|uint32(q[0])<<8) >> 8 //nolint:gosec // bits
+		}
+	}
+}
+
+func bytes4[T int32 | uint32](dst []T, p []byte, stride int, big bool) {
+	if big {
+		for i := range dst {
+			dst[i] = T(binary.BigEndian.Uint32(p[i*stride:]))
+		}
+		return
+	}
+	for i := range dst {
+		dst[i] = T(binary.LittleEndian.Uint32(p[i*stride:]))
+	}
+}
+
+func bytes8[T int64 | uint64](dst []T, p []byte, stride int, big bool) {
+	if big {
+		for i := range dst {
+			dst[i] = T(binary.BigEndian.Uint64(p[i*stride:]))
+		}
+		return
+	}
+	for i := range dst {
+		dst[i] = T(binary.LittleEndian.Uint64(p[i*stride:]))
+	}
+}
+
+// rows is a series of items of one type: one row after another, or one column
+// after another.
+type rows struct {
+	about   About
+	obj     *objstore.Object
+	base    int64 // byte of the first item
+	item    item
+	frame   int  // bytes of a row; more than its items where a frame is padded
+	columns bool // one column after another
+}
+
+func (r *rows) About() About { return r.about }
+
+// Each implements Series.
+func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
+	b := &Block{Columns: make([]Column, len(r.about.Tracks))}
+	if r.about.Rows == 0 || len(b.Columns) == 0 {
+		return ctx.Err()
+	}
+	if r.columns && len(b.Columns) > 1 {
+		return r.eachColumns(ctx, b, f)
+	}
+	in := r.obj.NewReader(ctx, objstore.ReadOptions{Off: r.base, Len: r.about.Rows * int64(r.frame), Part: readPart, Ahead: readAhead})
+	defer in.Close() //nolint:errcheck // only read
+	per := max(blockValues/len(b.Columns), 1)
+	buf := make([]byte, int64(r.frame)*min(int64(per), r.about.Rows))
+	for left := r.about.Rows; left > 0; {
+		n := int(min(left, int64(per)))
+		p := buf[:n*r.frame]
+		if _, err := io.ReadFull(in, p); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a reader that ends before its length
+				err = corrupt("truncated")
+			}
+			return err
+		}
+		for i := range b.Columns {
+			r.item.decode(&b.Columns[i].Values, p[i*r.item.size:], r.frame, n)
+		}
+		b.Done += int64(len(p))
+		if err := f(b); err != nil {
+			return err
+		}
+		left -= int64(n)
+	}
+	return nil
+}
+
+const (
+	// columnMemory is for the pieces of all columns that are read together; twice
+	// as much is held, for the next ones are read meanwhile.
+	columnMemory = 12 << 20
+)
+
+// eachColumns reads a piece of every column at a time, and the next pieces
+// meanwhile.
+func (r *rows) eachColumns(ctx context.Context, b *Block, f func(*Block) error) error {
+	ctx, cancel := context.WithCancel(rangeio.OnePhase(ctx))
+	size := int64(r.item.size)
+	per := min(max(columnMemory/size/int64(len(b.Columns)), 1), r.about.Rows)
+	type piece struct {
+		p   []byte
+		n   int64 // rows
+		err chan error
+	}
+	start := func(from int64, p []byte) *piece {
+		x := &piece{p: p, n: min(per, r.about.Rows-from), err: make(chan error, 1)}
+		spans := make([]rangeio.Span, len(b.Columns))
+		for i := range spans {
+			spans[i] = rangeio.Span{Off: r.base + (int64(i)*r.about.Rows+from)*size, P: p[int64(i)*per*size:][:x.n*size]}
+		}
+		go func() { x.err <- r.obj.ReadRanges(ctx, spans) }()
+		return x
+	}
+	memory := int64(len(b.Columns)) * per * size
+	next, spare := start(0, make([]byte, memory)), []byte(nil)
+	if per < r.about.Rows {
+		spare = make([]byte, memory)
+	}
+	defer func() {
+		cancel()
+		if next != nil {
+			<-next.err
+		}
+	}()
+	for from := int64(0); next != nil; {
+		now := next
+		next = nil
+		if err := <-now.err; err != nil {
+			return err
+		}
+		if from += now.n; from < r.about.Rows {
+			next = start(from, spare)
+		}
+		// In blocks: values are decoded into memory of their own.
+		most := int64(max(blockValues/len(b.Columns), 1))
+		for at := int64(0); at < now.n; at += most {
+			n := min(most, now.n-at)
+			for i := range b.Columns {
+				r.item.decode(&b.Columns[i].Values, now.p[(int64(i)*per+at)*size:], r.item.size, int(n))
+			}
+			b.Done += n * size * int64(len(b.Columns))
+			if err := f(b); err != nil {
+				return err
+			}
+		}
+		spare = now.p
+	}
+	return nil
+}

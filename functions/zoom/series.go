@@ -1,0 +1,164 @@
+// Package zoom turns uploads that hold long series of samples (WAV, .npy, CSV,
+// raw samples with a note) into zoom-cache files, in one pass and in memory that
+// does not grow with their length. Job is what the cloud function runs; Open and
+// Write are the same for programs.
+package zoom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// MaxTracks bounds the tracks of a series: a window of each is held, and each has
+// a packet in every flush. More columns than that are mostly an array whose axes
+// lie the other way round.
+const MaxTracks = 4096
+
+// A Series is tracks of samples that can be read from front to end, as often as
+// need be. Its methods are safe for concurrent use.
+type Series interface {
+	// About tells what the series is. The caller must not change it.
+	About() About
+	// Each hands on all samples in blocks, which are valid until f returns. At
+	// variable rate a block has at most window rows; at constant rate any number.
+	// An error of f ends it and is returned.
+	Each(ctx context.Context, window int, f func(*Block) error) error
+}
+
+// About is what is known of a series before its samples are read.
+type About struct {
+	Format string // "wav", "npy", "csv", "raw"
+	// Tracks are numbered from 1. All are of constant rate, or all of variable.
+	Tracks   []zoomcache.Track
+	Origin   zoomcache.Origin // UTC of time 0; zero: unknown
+	Rows     int64            // samples of each track; of a CSV its lines
+	Bytes    int64            // of the samples, as the source holds them
+	Warnings []string         // what was not as its header says, and read all the same
+}
+
+// A Block is some rows of a series: the values of each track, as many of each at
+// constant rate.
+type Block struct {
+	Columns []Column // in the order of the tracks
+	Done    int64    // bytes of the source that are read, of About.Bytes
+}
+
+// A Column is the values of one track.
+type Column struct {
+	Values zoomcache.Values
+	Stamps []int64 // nil at constant rate
+}
+
+// Options say how an object is to be read. The zero value is right for what tells
+// of itself.
+type Options struct {
+	Note *Note // of raw samples: what the bytes are
+	// CSV takes the object for a CSV whatever its name is.
+	CSV bool
+}
+
+// errNoSeries: nothing says what the samples are.
+var errNoSeries = fmt.Errorf("neither WAV, .npy nor .csv, and no note says what the bytes are: %w", formats.ErrUnsupported)
+
+// sniff is how much of an object tells what it is.
+const sniff = 12
+
+// Open finds the series that an object holds, by its content and then by its
+// name. It costs the requests of the headers, mostly none beyond the one that
+// opened the object; a CSV is read to its end, to learn the type of each column and
+// the resolution of its stamps. What holds no series is formats.ErrUnsupported.
+func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) {
+	if o.Note != nil {
+		return openRaw(obj, o.Note)
+	}
+	k, err := kindOf(ctx, obj)
+	switch {
+	case err != nil:
+		return nil, err
+	case k == kindWAV:
+		return openWAV(ctx, obj)
+	case k == kindNPY:
+		return openNPY(ctx, obj)
+	case k == kindCSV || o.CSV:
+		return openCSV(ctx, obj)
+	}
+	return nil, fail("upload", obj.Info().Key, -1, errNoSeries)
+}
+
+type kind int
+
+const (
+	kindNone kind = iota
+	kindWAV
+	kindNPY
+	kindCSV
+)
+
+// kindOf looks at the first bytes, which opening has kept, and then at the name.
+func kindOf(ctx context.Context, obj *objstore.Object) (kind, error) {
+	head := make([]byte, min(sniff, obj.Size()))
+	if len(head) == 0 {
+		return kindNone, fail("upload", obj.Info().Key, -1, corrupt("empty"))
+	}
+	if err := obj.ReadRanges(ctx, []rangeio.Span{{P: head}}); err != nil {
+		return kindNone, err
+	}
+	switch {
+	case isWAV(head):
+		return kindWAV, nil
+	case len(head) >= 6 && string(head[:6]) == "\x93NUMPY":
+		return kindNPY, nil
+	case isCSVName(obj.Info().Key):
+		return kindCSV, nil
+	}
+	return kindNone, nil
+}
+
+// tracks makes n of them that are alike but for their names.
+func tracks(n int, c zoomcache.Codec, rate zoomcache.Rate, names []string, other string) []zoomcache.Track {
+	list := make([]zoomcache.Track, n)
+	for i := range list {
+		name := fmt.Sprintf("%s %d", other, i+1)
+		if i < len(names) {
+			name = names[i]
+		}
+		list[i] = zoomcache.Track{Number: int32(i + 1), Codec: c, Name: name, Rate: rate} //nolint:gosec // at most MaxTracks
+	}
+	return list
+}
+
+// fail is an error about a part of an upload.
+func fail(format, part string, off int64, err error) error {
+	return &formats.Error{Format: format, Part: part, Off: off, Err: err}
+}
+
+func corrupt(why string, a ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrCorrupt)
+}
+
+func unsupported(why string, a ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrUnsupported)
+}
+
+func tooLarge(why string, a ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrTooLarge)
+}
+
+// isNote tells whether a key is that of a note, and of which data.
+func isNote(key string) (data string, ok bool) {
+	n := len(key) - len(npy.NoteSuffix)
+	if n <= 0 || key[n:] != npy.NoteSuffix {
+		return "", false
+	}
+	return key[:n], true
+}
+
+// notFound says that an object is not there.
+func notFound(err error) bool { return errors.Is(err, objstore.ErrNotFound) }

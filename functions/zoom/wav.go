@@ -1,0 +1,243 @@
+package zoom
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/objstore"
+)
+
+// Tags of sample formats (RFC 2361; mmreg.h).
+const (
+	wavPCM        = 1
+	wavFloat      = 3
+	wavExtensible = 0xFFFE
+)
+
+const (
+	wavHeader = 12 // RIFF, size, WAVE
+	wavChunk  = 8  // name, size
+	// maxChunks bounds what a chain of empty chunks may cost.
+	maxChunks = 4096
+	// maxFmt is the longest "fmt " that is read: WAVE_FORMAT_EXTENSIBLE has 40.
+	maxFmt = 40
+	// unknown32 stands for a size that is in ds64, or that nobody knew.
+	unknown32 = 0xFFFFFFFF
+)
+
+// wavGUID ends the sub-formats of WAVE_FORMAT_EXTENSIBLE that are tags of the old
+// kind; these take its first two bytes.
+const wavGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
+
+// isWAV: RF64 and BW64 are for more than 4 GiB, RIFX has its numbers big-endian.
+func isWAV(head []byte) bool {
+	if len(head) < wavHeader || string(head[8:12]) != "WAVE" {
+		return false
+	}
+	switch string(head[:4]) {
+	case "RIFF", "RIFX", "RF64", "BW64":
+		return true
+	}
+	return false
+}
+
+// A wav is what the chunks of a file have told so far.
+type wav struct {
+	obj   *objstore.Object
+	order binary.ByteOrder
+	long  int64 // of the data, by ds64; -1: not said
+	fmt   *wavFmt
+	data  int64 // byte where the data begin; 0: not found
+	size  int64 // of the data
+	warn  []string
+}
+
+type wavFmt struct {
+	tag, channels, align, bits int
+	rate                       uint32
+}
+
+// openWAV reads the chunks up to the data. Headers that say too much are not
+// believed; what is really there is read, and About.Warnings says so.
+func openWAV(ctx context.Context, obj *objstore.Object) (Series, error) {
+	w := &wav{obj: obj, order: binary.LittleEndian, long: -1}
+	head := make([]byte, wavHeader)
+	if err := w.read(ctx, head, 0); err != nil {
+		return nil, err
+	}
+	if head[3] == 'X' {
+		w.order = binary.BigEndian
+	}
+	if err := w.chunks(ctx); err != nil {
+		return nil, err
+	}
+	return w.series()
+}
+
+func (w *wav) read(ctx context.Context, p []byte, off int64) error {
+	if off+int64(len(p)) > w.obj.Size() {
+		return fail("wav", w.obj.Info().Key, off, corrupt("truncated: %d bytes, and there are %d", len(p), max(w.obj.Size()-off, 0)))
+	}
+	// Chunks before the data are few and short: the head that opening has kept
+	// mostly holds them.
+	_, err := w.obj.WithContext(ctx).ReadAt(p, off)
+	return err
+}
+
+// chunks goes from chunk to chunk until it has both the format and the data.
+func (w *wav) chunks(ctx context.Context) error {
+	at := int64(wavHeader)
+	for n := 0; w.fmt == nil || w.data == 0; n++ {
+		if n == maxChunks {
+			return fail("wav", "", at, tooLarge("more than %d chunks before the data", maxChunks))
+		}
+		var head [wavChunk]byte
+		if at+wavChunk > w.obj.Size() {
+			break
+		}
+		if err := w.read(ctx, head[:], at); err != nil {
+			return err
+		}
+		name, size := string(head[:4]), int64(w.order.Uint32(head[4:]))
+		at += wavChunk
+		next, err := w.chunk(ctx, name, at, size)
+		if err != nil {
+			return err
+		}
+		at = next
+	}
+	switch {
+	case w.fmt == nil:
+		return fail("wav", w.obj.Info().Key, at, corrupt("no format chunk"))
+	case w.data == 0:
+		return fail("wav", w.obj.Info().Key, at, corrupt("no data chunk"))
+	}
+	return nil
+}
+
+// chunk reads one chunk and says where the next begins: chunks have an even length.
+func (w *wav) chunk(ctx context.Context, name string, at, size int64) (next int64, err error) {
+	switch name {
+	case "ds64":
+		var p [16]byte // size of the file, size of the data
+		if err := w.read(ctx, p[:], at); err != nil {
+			return 0, err
+		}
+		if n := w.order.Uint64(p[8:]); n <= uint64(w.obj.Size()) { //nolint:gosec // a size
+			w.long = int64(n) //nolint:gosec // at most the size
+		} else {
+			w.long = w.obj.Size() + 1 // too much, whatever it is
+		}
+	case "fmt ":
+		p := make([]byte, min(size, maxFmt))
+		if err := w.read(ctx, p, at); err != nil {
+			return 0, err
+		}
+		if w.fmt, err = w.parseFmt(p, at); err != nil {
+			return 0, err
+		}
+	case "data":
+		if w.data == 0 {
+			w.found(at, size)
+			size = w.size
+		}
+	}
+	return at + size + size&1, nil
+}
+
+// found settles how many bytes of samples there are.
+func (w *wav) found(at, size int64) {
+	rest := w.obj.Size() - at
+	w.data = at
+	switch {
+	case size == unknown32 && w.long >= 0:
+		size = w.long
+		if size == 0 && rest > 0 {
+			w.warn = append(w.warn, "ds64 says that there are no samples, as a writer that was killed leaves it: read to the end of the file")
+			size = rest
+		}
+	case size == unknown32, size == 0 && rest > 0:
+		w.warn = append(w.warn, "the header does not say how long the samples are, as one written to a pipe: read to the end of the file")
+		size = rest
+	}
+	if size > rest {
+		w.warn = append(w.warn, fmt.Sprintf("the header says more bytes of samples than the %d that are there: read to the end of the file", rest))
+		size = rest
+	}
+	w.size = size
+}
+
+func (w *wav) parseFmt(p []byte, at int64) (*wavFmt, error) {
+	bad := func(err error) (*wavFmt, error) { return nil, fail("wav", "fmt", at, err) }
+	if len(p) < 16 {
+		return bad(corrupt("%d bytes, want 16", len(p)))
+	}
+	f := &wavFmt{tag: int(w.order.Uint16(p)), channels: int(w.order.Uint16(p[2:])), rate: w.order.Uint32(p[4:]),
+		align: int(w.order.Uint16(p[12:])), bits: int(w.order.Uint16(p[14:]))}
+	if f.tag == wavExtensible {
+		if len(p) < maxFmt || string(p[26:40]) != wavGUID {
+			return bad(unsupported("a sub-format that is no tag"))
+		}
+		f.tag = int(w.order.Uint16(p[24:]))
+	}
+	switch {
+	case f.tag != wavPCM && f.tag != wavFloat:
+		return bad(unsupported("samples of format 0x%04X; PCM (1) and IEEE float (3) are read", f.tag))
+	case f.channels == 0:
+		return bad(corrupt("no channels"))
+	case f.channels > MaxTracks:
+		return bad(tooLarge("%d channels, over %d", f.channels, MaxTracks))
+	}
+	return f, nil
+}
+
+// item says how a sample is stored. The bytes of a frame decide; fewer bits than
+// they hold are left-justified in them, and stay so.
+func (f *wavFmt) item() (item, int, error) {
+	size := (f.bits + 7) / 8
+	if f.align%f.channels == 0 && f.align/f.channels > size {
+		size = f.align / f.channels
+	}
+	if f.align != 0 && f.align != size*f.channels {
+		return item{}, 0, corrupt("frames of %d bytes for %d samples of %d bits", f.align, f.channels, f.bits)
+	}
+	it := item{size: size}
+	ok := f.bits > 0
+	if f.tag == wavFloat {
+		it.kind = map[int]zoomcache.Kind{4: zoomcache.F32, 8: zoomcache.F64}[size]
+	} else {
+		it.kind = map[int]zoomcache.Kind{1: zoomcache.U8, 2: zoomcache.I16, 3: zoomcache.I32, 4: zoomcache.I32, 8: zoomcache.I64}[size]
+	}
+	if !ok || it.kind == zoomcache.Unit {
+		return item{}, 0, unsupported("samples of %d bits in %d bytes", f.bits, size)
+	}
+	return it, size * f.channels, nil
+}
+
+// wavCodec is what the original's tools for audio write, PCM, whose summaries do
+// without the first and the last value. There is none of U8, and that of 32 bits
+// cannot be told from another.
+func wavCodec(k zoomcache.Kind) zoomcache.Codec {
+	return zoomcache.Codec{Kind: k, PCM: k != zoomcache.U8 && k != zoomcache.I32}
+}
+
+func (w *wav) series() (Series, error) {
+	it, frame, err := w.fmt.item()
+	if err != nil {
+		return nil, fail("wav", "fmt", -1, err)
+	}
+	it.big = w.order == binary.ByteOrder(binary.BigEndian)
+	if rest := w.size % int64(frame); rest > 0 {
+		w.warn = append(w.warn, fmt.Sprintf("the last %d bytes are no whole frame: left out", rest))
+		w.size -= rest
+	}
+	if w.fmt.rate == 0 {
+		w.warn = append(w.warn, "the header says 0 samples a second: times are unknown")
+	}
+	about := About{Format: "wav", Rows: w.size / int64(frame), Bytes: w.size, Warnings: w.warn,
+		Tracks: tracks(w.fmt.channels, wavCodec(it.kind), zoomcache.Rate{Num: int64(w.fmt.rate), Den: 1}, nil, "channel")}
+	return &rows{about: about, obj: w.obj, base: w.data, item: it, frame: frame}, nil
+}
+

@@ -1,0 +1,290 @@
+package zoom
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/farread/farread/formats/zoomcache"
+)
+
+// SealTrack is the number of the undeclared track, "sela", whose one packet tells
+// one version of an upload from another of the same content: 8 bytes "frseal" 0 1
+// and 32 bytes of hash. Readers skip it by its length. It lies behind the plain file
+// and before the index.
+const SealTrack = 0x73656C61
+
+const sealTag = "frseal\x00\x01"
+
+// WriteOptions say how a series is written. The zero value is right for most.
+type WriteOptions struct {
+	Rate   zoomcache.Rate   // in place of the source's; zero: the source's
+	Origin zoomcache.Origin // UTC of time 0, in place of the source's
+	// Codec, where one is given, is that of all tracks. What it cannot hold is
+	// formats.ErrUnsupported, at the latest when it is met.
+	Codec *zoomcache.Codec
+	Zlib  bool // packets are compressed
+	Delta bool // packets hold differences; of integers only, whatever is asked for
+	// Watermark is how many samples of a track make a packet; 0: 1024.
+	Watermark int
+	Parallel  int    // goroutines; 0: as many as there are processors
+	Seal      []byte // becomes a packet of SealTrack; nil: none
+	// NoIndex leaves the index out, which else follows the plain file.
+	NoIndex bool
+	// Progress is told of bytes of the source.
+	Progress func(done, total int64)
+}
+
+// Written says what was written.
+type Written struct {
+	Samples int64 // of all tracks together
+	Plain   int64 // bytes of the plain file, without seal and index
+	Size    int64
+}
+
+// Write writes a series as a zoom-cache file with all levels of summaries into w,
+// which is then to be committed. One pass; memory is bounded whatever the length:
+// 24 MiB of the source that are read ahead, and a window of each track. Cost: each
+// byte of the source is read once, in requests of 8 MiB.
+func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written, error) {
+	about := s.About()
+	list, err := o.tracks(about)
+	if err != nil {
+		return Written{}, err
+	}
+	origin := about.Origin
+	if o.Origin.Den != 0 {
+		if len(list) > 0 && list[0].Variable && origin.Den != 0 {
+			return Written{}, fail(about.Format, "", -1, unsupported("the stamps say themselves which times they are: no other origin"))
+		}
+		origin = o.Origin
+	}
+	p := &pump{o: o, list: list, window: o.window(len(list))}
+	sink := &sealSink{Sink: newIndex(o, list), seal: o.Seal}
+	zo := zoomcache.WriteOptions{Origin: origin, Tracks: list, Watermark: -1, Parallel: o.Parallel}
+	if p.alone = len(list) == 1 && !list[0].Variable; p.alone {
+		zo.Watermark = p.window
+	}
+	if sink.Sink != nil || o.Seal != nil {
+		zo.Sink = sink
+	}
+	if p.w, err = zoomcache.NewWriter(w, zo); err != nil {
+		return Written{}, err
+	}
+	for _, t := range list {
+		p.tracks = append(p.tracks, p.w.Track(t.Number))
+	}
+	p.conv = make([]converter, len(list))
+	err = s.Each(ctx, p.window, func(b *Block) error {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := p.block(b); err != nil {
+			return err
+		}
+		if o.Progress != nil {
+			o.Progress(b.Done, about.Bytes)
+		}
+		return nil
+	})
+	if err != nil {
+		return Written{}, err
+	}
+	if err := p.w.Close(); err != nil {
+		return Written{}, err
+	}
+	out := Written{Samples: p.samples, Plain: sink.plain, Size: p.w.Offset()}
+	if zo.Sink == nil {
+		out.Plain = out.Size
+	}
+	return out, nil
+}
+
+const (
+	// minWindow, maxWindow and windowValues bound a packet: what all tracks gather
+	// together has to fit into memory, and a packet of very few values costs more for
+	// its header and its summaries than for them.
+	minWindow    = 64
+	maxWindow    = 1 << 22
+	windowValues = 1 << 20
+)
+
+// window is how many rows make a packet of each track.
+func (o WriteOptions) window(tracks int) int {
+	n := o.Watermark
+	if n <= 0 {
+		n = zoomcache.DefaultWatermark
+		if tracks > 0 {
+			n = min(n, max(windowValues/tracks, minWindow))
+		}
+	}
+	return n
+}
+
+// tracks are those of the file.
+func (o WriteOptions) tracks(about About) ([]zoomcache.Track, error) {
+	list := make([]zoomcache.Track, len(about.Tracks))
+	for i, t := range about.Tracks {
+		bad := func(err error) ([]zoomcache.Track, error) {
+			return nil, fail(about.Format, fmt.Sprintf("track %d", t.Number), -1, err)
+		}
+		if o.Codec != nil {
+			if !converts(t.Codec.Kind, o.Codec.Kind) {
+				return bad(unsupported("samples of %s as %s", t.Codec.Kind, o.Codec))
+			}
+			t.Codec = *o.Codec
+		}
+		if o.Rate.Num != 0 {
+			if t.Variable {
+				return bad(unsupported("every sample has a stamp: no other rate"))
+			}
+			t.Rate = o.Rate
+		}
+		t.Zlib = o.Zlib
+		t.Delta = o.Delta && t.Codec.Deltas() && !t.Codec.Kind.Float()
+		list[i] = t
+	}
+	if o.Watermark < 0 || int64(o.Watermark)*int64(max(len(list), 1)) > maxWindow {
+		return nil, fail(about.Format, "", -1, tooLarge("packets of %d samples of %d tracks, over %d together", o.Watermark, len(list), maxWindow))
+	}
+	return list, nil
+}
+
+// A pump moves blocks into a writer, so that the packets of all tracks end at the
+// same row.
+type pump struct {
+	o       WriteOptions
+	w       *zoomcache.Writer
+	list    []zoomcache.Track
+	tracks  []*zoomcache.TrackWriter
+	conv    []converter
+	window  int
+	have    int // rows since the last flush
+	alone   bool
+	samples int64
+}
+
+func (p *pump) block(b *Block) error {
+	values := make([]*zoomcache.Values, len(b.Columns))
+	for i := range b.Columns {
+		v, err := p.conv[i].to(&b.Columns[i].Values, p.list[i].Codec.Kind)
+		if err != nil {
+			return fail("series", fmt.Sprintf("track %d", i+1), -1, err)
+		}
+		values[i] = v
+		p.samples += int64(v.N)
+	}
+	switch {
+	case len(values) == 0:
+		return nil
+	case p.list[0].Variable:
+		for i, v := range values {
+			if err := appendValues(p.tracks[i], v, b.Columns[i].Stamps, 0, v.N); err != nil {
+				return err
+			}
+		}
+		return p.w.Flush()
+	case p.alone:
+		return appendValues(p.tracks[0], values[0], nil, 0, values[0].N)
+	}
+	for at := 0; at < values[0].N; {
+		n := min(values[0].N-at, p.window-p.have)
+		for i, v := range values {
+			if err := appendValues(p.tracks[i], v, nil, at, at+n); err != nil {
+				return err
+			}
+		}
+		at += n
+		if p.have += n; p.have == p.window {
+			p.have = 0
+			if err := p.w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// appendValues appends values from to to, each with its stamp where there are any.
+func appendValues(t *zoomcache.TrackWriter, v *zoomcache.Values, stamps []int64, from, to int) error {
+	switch v.Kind {
+	case zoomcache.Bool:
+		return add(t, v.Bool, stamps, from, to)
+	case zoomcache.F32:
+		return add(t, v.F32, stamps, from, to)
+	case zoomcache.F64:
+		return add(t, v.F64, stamps, from, to)
+	case zoomcache.I8:
+		return add(t, v.I8, stamps, from, to)
+	case zoomcache.I16:
+		return add(t, v.I16, stamps, from, to)
+	case zoomcache.I32:
+		return add(t, v.I32, stamps, from, to)
+	case zoomcache.I64, zoomcache.Int:
+		return add(t, v.I64, stamps, from, to)
+	case zoomcache.U8:
+		return add(t, v.U8, stamps, from, to)
+	case zoomcache.U16:
+		return add(t, v.U16, stamps, from, to)
+	case zoomcache.U32:
+		return add(t, v.U32, stamps, from, to)
+	case zoomcache.U64, zoomcache.Word:
+		return add(t, v.U64, stamps, from, to)
+	default:
+		return unsupported("values of %s", v.Kind)
+	}
+}
+
+func add[T zoomcache.Value](t *zoomcache.TrackWriter, v []T, stamps []int64, from, to int) error {
+	if stamps != nil {
+		return zoomcache.AppendAt(t, stamps[from:to], v[from:to])
+	}
+	return zoomcache.Append(t, v[from:to])
+}
+
+// newIndex is what makes the index in the same pass; nil: there is none.
+func newIndex(WriteOptions, []zoomcache.Track) zoomcache.Sink { return nil }
+
+// A sealSink adds the seal before the index.
+type sealSink struct {
+	zoomcache.Sink // of the index; nil: there is none
+
+	seal  []byte
+	plain int64
+}
+
+func (s *sealSink) Window(w *zoomcache.Window) error {
+	if s.Sink == nil {
+		return nil
+	}
+	return s.Sink.Window(w)
+}
+
+func (s *sealSink) Packet(b *zoomcache.Block) error {
+	if s.Sink == nil {
+		return nil
+	}
+	return s.Sink.Packet(b)
+}
+
+func (s *sealSink) Summary(x *zoomcache.Summary) error {
+	if s.Sink == nil {
+		return nil
+	}
+	return s.Sink.Summary(x)
+}
+
+// Finish implements zoomcache.Sink. Whoever cuts the file where the plain one ends
+// cuts the seal off, too.
+func (s *sealSink) Finish(end int64, add func(track int32, payload []byte) (int64, error)) error {
+	s.plain = end
+	if s.seal != nil {
+		if _, err := add(SealTrack, append([]byte(sealTag), s.seal...)); err != nil {
+			return err
+		}
+	}
+	if s.Sink == nil {
+		return nil
+	}
+	return s.Sink.Finish(end, add)
+}
