@@ -107,7 +107,7 @@ type File struct {
 // rules, with ErrUnsupported for versions other than 3 and 4, with ErrTooLarge
 // where a limit is passed. Errors of r keep their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
-	f := &File{r: r, o: o.withDefaults(r), size: r.Size()}
+	f := &File{r: r, o: o.withDefaults(r), size: r.Size(), walk: walk{mu: make(chan struct{}, 1)}}
 	k := &known{r: r}
 	if err := f.open(ctx, k); err != nil {
 		return nil, err

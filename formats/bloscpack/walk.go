@@ -2,7 +2,6 @@ package bloscpack
 
 import (
 	"context"
-	"sync"
 
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/rangeio"
@@ -96,9 +95,9 @@ const lensPage = 4096
 // walk is what following the headers of chunks has found of a file without a
 // table, or with a wrong one: 4 bytes a chunk.
 type walk struct {
-	mu    sync.Mutex
-	lens  [][]uint32 // of chunks with their digests, lensPage in each but the last
-	marks []int64    // where the first chunk of each page begins
+	mu    chan struct{} // held while reading, so waiting for it obeys a context
+	lens  [][]uint32    // of chunks with their digests, lensPage in each but the last
+	marks []int64       // where the first chunk of each page begins
 	w     *follower
 }
 
@@ -106,8 +105,12 @@ type walk struct {
 // needed.
 func (f *File) walked(ctx context.Context, i, j int64) ([]place, error) {
 	k := &f.walk
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	select {
+	case k.mu <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-k.mu }()
 	if k.w == nil {
 		k.w = f.follow(0, f.body)
 	}
