@@ -8,6 +8,7 @@ import (
 
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/zoomcache"
 )
 
 const getLong = `Read payload bytes and write them to OUT.
@@ -36,6 +37,13 @@ Of a Bloscpack file:
   (none)                 all of them; a NumPy array behind a header where OUT ends
                          in .npy, as numpy.save wrote it
 
+Of a zoom-cache file:
+  --track N              the samples of a track, which may be left out where there
+                         is only one: as CSV, offset,seconds,value…, or as .npy
+  --from T --to T        those from a time on up to another, without it: seconds,
+                         durations (1h30m), or UTC where the file has an origin
+  --stamps               the offsets of the samples instead of their values
+
 With -o - frames come back to back, as ffmpeg -f mjpeg reads them. A file OUT is
 replaced. In a folder OUT that is there already, files of the same names are
 replaced one by one and others stay. Nothing shows before all of it was read.`
@@ -47,12 +55,13 @@ func newGet(a *app) *cobra.Command {
 		out string
 	)
 	c := &cobra.Command{
-		Use: "get URI [selector] -o OUT", DisableFlagsInUseLine: true, Short: "Read payload bytes: frames of a gulp, chunks, items, arrays",
+		Use: "get URI [selector] -o OUT", DisableFlagsInUseLine: true, Short: "Read payload bytes: frames of a gulp, chunks, items, arrays, samples",
 		Long: getLong,
 		Example: `  farread get s3://frames/train/ --id 702766 --frames 3 -o frame.jpg
   farread get s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4 -o clip/
   farread get s3://arrays/temperature.b2nd -o temperature.npy
   farread get s3://records/day1.jsonl.blp --item 41823 -o -
+  farread get s3://series/day.wav.zoom --track 1 --from 6h --to 6h0m10s -o ten.csv
   farread get https://host/clips.gulp --id c1 -o - | ffplay -f mjpeg -`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +79,7 @@ func newGet(a *app) *cobra.Command {
 	registerView(c, &sel)
 	offsetFlag(c, &how.offset)
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: file, folder, or - for stdout")
+	c.Flags().StringVar(&sel.format, "format", "", "csv or npy, whatever OUT is called: of samples")
 	noVerifyFlag(c, &how.noVerify)
 	return c
 }
@@ -83,6 +93,11 @@ type selector struct {
 	chunks b2nd.Slice
 
 	item int64 // of a Bloscpack file
+
+	track            int32 // of a zoom-cache file
+	from, to         string
+	fromTime, toTime *zoomcache.Moment // nil: no bound
+	stamps           bool
 
 	slice        *b2nd.Slice // of an array; nil: all of it
 	sliceText    string
@@ -99,6 +114,10 @@ func (s *selector) register(c *cobra.Command) {
 	c.Flags().StringVar(&s.frames, "frames", "", "one frame of the id, or a range `A:B:STEP`")
 	c.Flags().IntVar(&s.chunk, "chunk", 0, "chunk `I` of a frame, decoded")
 	c.Flags().Int64Var(&s.item, "item", 0, "item `I` of a Bloscpack file, decoded")
+	c.Flags().Int32Var(&s.track, "track", 0, "samples of track `N` of a zoom-cache file")
+	c.Flags().StringVar(&s.from, "from", "", "from this time `T` on: seconds, a duration (1h30m) or UTC")
+	c.Flags().StringVar(&s.to, "to", "", "up to this time `T`, without it")
+	c.Flags().BoolVar(&s.stamps, "stamps", false, "the offsets of samples instead of their values")
 	c.Flags().Var(&sliceFlag{&s.chunks}, "chunks", "chunks `A:B` of a frame, back to back")
 }
 
@@ -115,10 +134,13 @@ func (f *sliceFlag) Set(text string) (err error) {
 // parse takes what the flags do not keep by themselves; slice holds the text of
 // one, or nothing.
 func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
-	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype"} {
+	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps"} {
 		if cmd.Flags().Changed(name) {
 			s.given = append(s.given, name)
 		}
+	}
+	if !s.slicing && s.format != "" {
+		s.given = append(s.given, "format")
 	}
 	if len(slice) > 0 {
 		s.given, s.sliceText = append(s.given, "slice"), slice[0]
@@ -129,14 +151,32 @@ func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
 	if s.has("chunk") && s.has("chunks") {
 		return usagef("--chunk and --chunks: only one of them")
 	}
-	if s.frames == "" {
-		return nil
+	if err := s.parseTimes(); err != nil || s.frames == "" {
+		return err
 	}
 	if !s.has("id") {
 		return usagef("--frames needs --id")
 	}
 	if s.frameRange, err = gulp.ParseSlice(s.frames); err != nil {
 		return usagef("--%s", err)
+	}
+	return nil
+}
+
+// parseTimes reads --from and --to.
+func (s *selector) parseTimes() error {
+	for _, f := range []struct {
+		name, text string
+		to         **zoomcache.Moment
+	}{{"from", s.from, &s.fromTime}, {"to", s.to, &s.toTime}} {
+		if !s.has(f.name) {
+			continue
+		}
+		t, err := zoomcache.ParseMoment(f.text)
+		if err != nil {
+			return usagef("--%s: %s", f.name, err)
+		}
+		*f.to = &t
 	}
 	return nil
 }
@@ -172,6 +212,8 @@ func (s selector) only(format string, names ...string) error {
 
 func instead(names []string) string {
 	switch {
+	case slices.Contains(names, "track"):
+		return ": select with --track, --from and --to"
 	case slices.Contains(names, "item"):
 		return ": select with --item, --chunk, --chunks or --id"
 	case slices.Contains(names, "id"):

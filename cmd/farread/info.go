@@ -14,7 +14,9 @@ func newInfo(a *app) *cobra.Command {
 alone. A gulp chunk is named by either of its two objects, a dataset of chunks by
 its folder. A Blosc2 frame or array is an object, or a part of one that begins at
 --offset, or the folder of a sparse one; so is a Bloscpack file, whose items tell their
-lengths only with --scan. Any other folder is summed up.`,
+lengths only with --scan. Of a zoom-cache file it says origin and tracks, and how many
+packets, samples and levels these have where the file is local or with --scan, which
+reads all of it. Any other folder is summed up.`,
 		Example: `  farread info s3://frames/clips/sunrise.tar.gulp
   farread info s3://arrays/temperature.b2nd
   farread info s3://frames/train/ --json`,
@@ -24,7 +26,7 @@ lengths only with --scan. Any other folder is summed up.`,
 		},
 	}
 	offsetFlag(c, &how.offset)
-	c.Flags().BoolVar(&how.scan, "scan", false, "look into every item of a Bloscpack file for how long they all are")
+	c.Flags().BoolVar(&how.scan, "scan", false, "go through all of a Bloscpack or zoom-cache file for what only that tells")
 	return c
 }
 

@@ -12,10 +12,11 @@ func newLs(a *app) *cobra.Command {
 	var how aim
 	var scan bool
 	c := &cobra.Command{
-		Use: "ls URI", Short: "What is inside: ids, chunks, items, or the objects of a folder",
+		Use: "ls URI", Short: "What is inside: ids, chunks, items, tracks, or the objects of a folder",
 		Long: `List what is inside: the ids of a gulp chunk or dataset in file order, with their
 frames and meta_data; the chunks of a Blosc2 frame or array; the chunks or items of a
-Bloscpack file, with their names where they are files; or the objects of any other
+Bloscpack file, with their names where they are files; the tracks of a zoom-cache
+file; or the objects of any other
 folder or prefix, everything below it included. --objects lists the objects of a
 dataset, too.
 
@@ -24,7 +25,8 @@ stored at all (special: zeros, nan, uninit). Their exact sizes, and which are sp
 their own headers, are looked up in local files, and in others with --scan;
 without it, stored is all up to the next chunk. A sparse frame's offset is the
 number in its chunk's name. What a Bloscpack file's items take, stored and decoded,
-only they tell; one without an offset was never written.
+only they tell; one without an offset was never written. What the tracks of a
+zoom-cache file hold is counted in local files, and in others with --scan.
 
 With --json each line is one object.`,
 		Example: `  farread ls s3://frames/clips/sunrise.tar.gulp
@@ -36,7 +38,7 @@ With --json each line is one object.`,
 		},
 	}
 	offsetFlag(c, &how.offset)
-	c.Flags().BoolVar(&scan, "scan", false, "look into every chunk or item for what the index does not tell")
+	c.Flags().BoolVar(&scan, "scan", false, "look into every chunk, item or block for what the index does not tell")
 	c.Flags().BoolVar(&how.raw, "objects", false, "list the objects of a folder, also when they form a dataset")
 	return c
 }

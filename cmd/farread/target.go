@@ -195,6 +195,12 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 			return nil, err
 		}
 		return a.newBlp(t, f, how)
+	case all.Zoomcache:
+		f, err := a.client.ZoomIn(ctx, ob, farread.ZoomOptions{Offset: how.offset})
+		if err != nil {
+			return nil, err
+		}
+		return a.newZoom(t, f, how), nil
 	case all.Blosc:
 		k, err := a.client.ChunkIn(ctx, ob, o)
 		return &chunkContent{a: a, target: t, k: k, off: how.offset}, err

@@ -40,6 +40,10 @@ the middle, in a new file of the same kind, and says how many were saved and los
 Items behind a lost one move up; an array that lost chunks becomes the bytes that are
 left. OUT is not replaced without --force, and the exit code is 0 when it was written.
 
+Of a zoom-cache file: headers, every packet and summary of its tracks against codec,
+count and length, and the checksums of compressed packets. Stamps that go back and
+packets that name wrong ends are no fault and only counted.
+
 The exit code is 7 when something is wrong, and the line says where; so it is for an
 aborted file.`,
 		Example: `  farread verify s3://frames/train/

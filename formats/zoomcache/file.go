@@ -147,8 +147,9 @@ func (f *File) Size() int64 { return f.size }
 // Limits are those that the file was opened with, defaults filled in.
 func (f *File) Limits() formats.Limits { return f.o.Limits }
 
-// track gives a declared track, or ErrNoEntry.
-func (f *File) track(number int32) (*Track, error) {
+// Track gives a track that the header declares, or ErrNoEntry. It must not be
+// modified.
+func (f *File) Track(number int32) (*Track, error) {
 	t, ok := f.tracks[number]
 	if !ok {
 		return nil, &formats.Error{Format: Format, Part: fmt.Sprintf("track %d", number), Off: -1, Err: formats.ErrNoEntry}

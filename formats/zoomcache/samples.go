@@ -24,7 +24,7 @@ const (
 //
 // It fails with ErrNoEntry where there is no such track.
 func (f *File) Samples(ctx context.Context, track int32, from, to int64, fn func(p *Packet) error) error {
-	t, err := f.track(track)
+	t, err := f.Track(track)
 	if err != nil || from > to {
 		return err
 	}

@@ -104,6 +104,23 @@ func (w *walker) windows(ctx context.Context, size int64) error {
 	})
 }
 
+// Windows lists what Scan reads after Open, where nothing is jumped: a planned
+// read each, all of one phase. Samples and Summaries may need fewer of them.
+func (f *File) Windows() []Range {
+	var out []Range
+	size := min(firstWindow, f.o.Window)
+	for at := int64(len(f.first)); at < f.size; {
+		n := min(size, f.size-at)
+		out = append(out, Range{at, n})
+		at += n
+		size = min(2*size, f.o.Window)
+	}
+	return out
+}
+
+// A Range is Len bytes of a file from Off on.
+type Range struct{ Off, Len int64 }
+
 // A buffer is bytes of the file, with room in front for what is left of those
 // before them.
 type buffer struct {

@@ -17,7 +17,7 @@ const EveryLevel = 0
 // It fails with ErrNoEntry where there is no such track. A level that the track
 // has not got has no summaries.
 func (f *File) Summaries(ctx context.Context, track int32, level int, from, to int64, fn func(s *Summary) error) error {
-	t, err := f.track(track)
+	t, err := f.Track(track)
 	if err != nil || from > to {
 		return err
 	}

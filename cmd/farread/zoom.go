@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats/zoomcache"
+)
+
+// A zoomContent is a zoom-cache file.
+type zoomContent struct {
+	target
+
+	a    *app
+	f    *farread.Zoom
+	off  int64 // of the file in its object
+	scan bool  // info goes through the file
+}
+
+var _ content = (*zoomContent)(nil)
+
+// newZoom takes an open file for what the command wants of it.
+func (a *app) newZoom(t target, f *farread.Zoom, how aim) content {
+	return &zoomContent{target: t, a: a, f: f, off: how.offset, scan: how.scan}
+}
+
+// zoomInfo is the JSON of `info` for zoom-cache files.
+type zoomInfo struct {
+	Format  string      `json:"format"`
+	URI     string      `json:"uri"`
+	Size    int64       `json:"size"`
+	ETag    string      `json:"etag,omitempty"`
+	Offset  int64       `json:"offset,omitempty"`
+	Version [2]int      `json:"version"`
+	Origin  *string     `json:"utc_origin"` // null: unknown
+	Tracks  []zoomTrack `json:"tracks"`
+	// Damaged says why the blocks of a local file could not be counted.
+	Damaged string `json:"damaged,omitempty"`
+}
+
+// zoomTrack is a track in `info` and a line of `ls --json`. The last fields are
+// there where they are known without a full scan.
+type zoomTrack struct {
+	Track    int32    `json:"track"`
+	Codec    string   `json:"codec"`
+	Channels int      `json:"channels,omitempty"`
+	Name     string   `json:"name"`
+	Rate     [2]int64 `json:"rate"`
+	Variable bool     `json:"variable_rate"`
+	Delta    bool     `json:"delta"`
+	Zlib     bool     `json:"zlib"`
+	Packets  *int64   `json:"packets,omitempty"`
+	Samples  *int64   `json:"samples,omitempty"`
+	Levels   *int     `json:"levels,omitempty"`
+	Entry    *int64   `json:"entry,omitempty"` // the first offset, where there is a sample or a summary
+	Exit     *int64   `json:"exit,omitempty"`
+}
+
+// tracks describes the tracks, with counts where a scan was asked for or costs no
+// requests. Damage found on the way is an error of the former alone.
+func (t *zoomContent) tracks(ctx context.Context, scan bool) (list []zoomTrack, damaged string, err error) {
+	h := t.f.Header()
+	list = make([]zoomTrack, 0, len(h.Tracks))
+	for _, k := range h.Tracks {
+		list = append(list, zoomTrack{Track: k.Number, Codec: k.Codec.String(), Channels: k.Codec.Channels, Name: k.Name,
+			Rate: [2]int64{k.Rate.Num, k.Rate.Den}, Variable: k.Variable, Delta: k.Delta, Zlib: k.Zlib})
+	}
+	if !scan && !isLocal(t.bucket) {
+		return list, "", nil
+	}
+	r, err := t.f.Count(ctx)
+	switch {
+	case err != nil && !scan && exitCode(err) == exitCorrupt:
+		return list, err.Error(), nil
+	case err != nil:
+		return nil, "", err
+	}
+	for i := range list {
+		c, l := &r.Tracks[i], &list[i]
+		levels := len(c.Levels)
+		l.Packets, l.Samples, l.Levels = &c.Packets, &c.Samples, &levels
+		if c.Entry <= c.Exit {
+			l.Entry, l.Exit = &c.Entry, &c.Exit
+		}
+	}
+	return list, "", nil
+}
+
+func (t *zoomContent) info(ctx context.Context) (description, error) {
+	tracks, damaged, err := t.tracks(ctx, t.scan)
+	if err != nil {
+		return description{}, err
+	}
+	h, ob := t.f.Header(), t.f.Object
+	i := &zoomInfo{Format: zoomcache.Format, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.off,
+		Version: [2]int{int(h.Major), int(h.Minor)}, Tracks: tracks, Damaged: damaged}
+	if utc, ok := h.Origin.UTC(); ok {
+		text := utc.Format(time.RFC3339Nano)
+		i.Origin = &text
+	}
+	return description{i, i.table(h)}, nil
+}
+
+// fewTracks are shown one by one by `info`; of more, `ls` has the list.
+const fewTracks = 16
+
+func (i *zoomInfo) table(h *zoomcache.Header) *table {
+	t := newTable("", "")
+	t.add("uri", printable(i.URI))
+	t.add("format", fmt.Sprintf("%s, version %d.%d", i.Format, i.Version[0], i.Version[1]))
+	t.add("size", humanSize(i.Size))
+	if i.Offset > 0 {
+		t.add("offset", count(i.Offset))
+	}
+	if i.ETag != "" {
+		t.add("etag", i.ETag)
+	}
+	if i.Origin != nil {
+		t.add("begins", *i.Origin)
+	}
+	if i.Damaged != "" {
+		t.add("damaged", printable(i.Damaged))
+	}
+	if len(i.Tracks) > fewTracks {
+		t.add("tracks", count(int64(len(i.Tracks)))+", see: farread ls")
+		return t
+	}
+	for k := range i.Tracks {
+		t.add("track "+strconv.Itoa(int(i.Tracks[k].Track)), i.Tracks[k].text(&h.Tracks[k]))
+	}
+	return t
+}
+
+// text describes a track in words.
+func (z *zoomTrack) text(k *zoomcache.Track) string {
+	parts := []string{printable(shorten(k.Name, 60)), z.Codec}
+	if k.Name == "" {
+		parts = parts[1:]
+	}
+	if z.Channels > 0 {
+		parts[len(parts)-1] += " x " + plural(int64(z.Channels), "channel")
+	}
+	parts = append(parts, rateText(k))
+	if flags := z.flags(); flags != "" {
+		parts = append(parts, flags)
+	}
+	if z.Samples != nil {
+		parts = append(parts, plural(*z.Samples, "sample"), plural(int64(*z.Levels), "level"))
+	}
+	if z.Entry != nil && k.Rate.Num != 0 {
+		parts = append(parts, fmt.Sprintf("%s to %s", timeText(k.Rate.Seconds(*z.Entry)), timeText(k.Rate.Seconds(*z.Exit))))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (z *zoomTrack) flags() string {
+	var parts []string
+	for _, f := range []struct {
+		on   bool
+		name string
+	}{{z.Delta, "delta"}, {z.Zlib, "zlib"}} {
+		if f.on {
+			parts = append(parts, f.name)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// rateText is a rate for people.
+func rateText(k *zoomcache.Track) string {
+	text := "rate unknown"
+	if k.Rate.Num != 0 {
+		text = strconv.FormatFloat(float64(k.Rate.Num)/float64(k.Rate.Den), 'g', 9, 64) + " Hz"
+	}
+	if k.Variable {
+		return "variable rate, ticks at " + text
+	}
+	return text
+}
+
+// timeText is a number of seconds for people.
+func timeText(s float64) string { return strconv.FormatFloat(s, 'g', 9, 64) + " s" }
+
+func (t *zoomContent) ls(ctx context.Context, l *listing) error {
+	tracks, damaged, err := t.tracks(ctx, l.scan)
+	if err != nil {
+		return err
+	}
+	l.head(">TRACK", "CODEC", ">CHANNELS", "RATE", "STORED", ">PACKETS", ">SAMPLES", ">LEVELS", "NAME")
+	for i := range tracks {
+		z := &tracks[i]
+		channels, packets, samples, levels := "", "", "", ""
+		if z.Channels > 0 {
+			channels = strconv.Itoa(z.Channels)
+		}
+		if z.Samples != nil {
+			packets, samples, levels = count(*z.Packets), count(*z.Samples), strconv.Itoa(*z.Levels)
+		}
+		err := l.add(z, strconv.Itoa(int(z.Track)), z.Codec, channels, rateText(&t.f.Header().Tracks[i]), z.flags(), packets, samples, levels, printable(z.Name))
+		if err != nil {
+			return err
+		}
+	}
+	if damaged != "" {
+		t.a.remark("its blocks could not be counted: %s", printable(damaged))
+	}
+	return nil
+}
+
+// unpack writes the samples of the only track.
+func (t *zoomContent) unpack(ctx context.Context, dst string, force bool) error {
+	x, err := t.pick(ctx, selector{})
+	if err != nil {
+		return err
+	}
+	return t.a.unpackBytes(ctx, x, dst, force)
+}

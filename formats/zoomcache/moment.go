@@ -1,0 +1,145 @@
+package zoomcache
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Moment is a time of a series: seconds since its time 0, or UTC. The zero
+// value is time 0.
+type Moment struct {
+	sec *big.Rat // nil: 0
+	utc time.Time
+	abs bool // it is utc
+}
+
+// What is wrong with a text or with a moment for a file.
+var (
+	ErrMoment   = errors.New("no moment")                        // text that names none
+	ErrNoOrigin = errors.New("the file does not say its origin") // UTC cannot be found in it
+	ErrNoRate   = errors.New("the track has no rate")            // and so no times
+)
+
+// maxSeconds bounds moments: no offset of any rate is beyond.
+const maxSeconds = 1e30
+
+// ParseMoment reads seconds ("12.5"), a duration ("1h30m", "2d", "250ms", "-5s")
+// or UTC as RFC 3339 has it, with a blank for the T, without a zone, or the date
+// alone. Errors match ErrMoment.
+func ParseMoment(text string) (Moment, error) {
+	if f, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "xXpP_") {
+		if math.IsNaN(f) || math.Abs(f) > maxSeconds {
+			return Moment{}, fmt.Errorf("%w: %q seconds", ErrMoment, text)
+		}
+		m := Moment{sec: new(big.Rat)}
+		if f != 0 { // else an exponent may be too small to be held
+			m.sec.SetString(text)
+		}
+		return m, nil
+	}
+	if s, ok := parseDuration(text); ok {
+		return Moment{sec: s}, nil
+	}
+	for _, layout := range []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", time.RFC3339} {
+		if t, err := time.Parse(layout, strings.Replace(text, " ", "T", 1)); err == nil {
+			return MomentOf(t), nil
+		}
+	}
+	return Moment{}, fmt.Errorf("%w: %q is neither seconds (12.5) nor a duration (1h30m) nor UTC (2024-05-01T12:00:00Z)", ErrMoment, text)
+}
+
+// MomentOf is a moment in UTC.
+func MomentOf(t time.Time) Moment { return Moment{utc: t, abs: true} }
+
+// parseDuration reads a duration of Go's with days in front of it.
+func parseDuration(text string) (*big.Rat, bool) {
+	rest, negative := strings.CutPrefix(text, "-")
+	sec := new(big.Rat)
+	if d, r, ok := strings.Cut(rest, "d"); ok {
+		n, err := strconv.ParseUint(d, 10, 32)
+		if err != nil {
+			return nil, false
+		}
+		sec.SetUint64(n * day)
+		if rest = r; rest == "" {
+			rest = "0"
+		}
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
+		return nil, false
+	}
+	sec.Add(sec, big.NewRat(int64(d), int64(time.Second)))
+	if negative {
+		sec.Neg(sec)
+	}
+	return sec, true
+}
+
+// Offset is the first sample offset of a track that is not before the moment,
+// cut to what an offset can be. It fails with ErrNoOrigin and ErrNoRate.
+func (m Moment) Offset(h *Header, t *Track) (int64, error) {
+	if t.Rate.Den == 0 || t.Rate.Num == 0 || (t.Rate.Num < 0) != (t.Rate.Den < 0) {
+		return 0, fmt.Errorf("track %d: %w", t.Number, ErrNoRate)
+	}
+	x := new(big.Rat)
+	switch {
+	case m.abs && h.Origin.Den == 0:
+		return 0, ErrNoOrigin
+	case m.abs:
+		x.Sub(m.unix(), h.Origin.unix())
+	case m.sec != nil:
+		x.Set(m.sec)
+	}
+	x.Mul(x, big.NewRat(t.Rate.Num, t.Rate.Den))
+	n, rest := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int)) // Euclid's: down
+	if rest.Sign() > 0 {
+		n.Add(n, big.NewInt(1))
+	}
+	switch {
+	case n.IsInt64():
+		return n.Int64(), nil
+	case n.Sign() < 0:
+		return FirstOffset, nil
+	}
+	return LastOffset, nil
+}
+
+// unix is the seconds since 1970.
+func (m Moment) unix() *big.Rat {
+	s := new(big.Rat).SetInt64(m.utc.Unix())
+	return s.Add(s, big.NewRat(int64(m.utc.Nanosecond()), int64(time.Second)))
+}
+
+// unix is the seconds since 1970; Den is not 0.
+func (o Origin) unix() *big.Rat {
+	days := new(big.Int).Sub(big.NewInt(o.Day), big.NewInt(unixDay))
+	s := new(big.Rat).SetInt(days.Mul(days, big.NewInt(day)))
+	return s.Add(s, big.NewRat(o.Num, o.Den))
+}
+
+// Offsets gives the sample offsets [first, last] of a track whose times lie in
+// [from, to); nil is no bound. Where none do, last is below first.
+func (h *Header) Offsets(t *Track, from, to *Moment) (first, last int64, err error) {
+	first, last = FirstOffset, LastOffset
+	if from != nil {
+		if first, err = from.Offset(h, t); err != nil {
+			return 0, 0, err
+		}
+	}
+	if to == nil {
+		return first, last, nil
+	}
+	if last, err = to.Offset(h, t); err != nil {
+		return 0, 0, err
+	}
+	if last == FirstOffset {
+		return LastOffset, FirstOffset, nil
+	}
+	return first, last - 1, nil
+}

@@ -1,0 +1,69 @@
+package zoomcache
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+)
+
+func TestMoments(t *testing.T) {
+	begin := time.Date(2024, 5, 1, 12, 0, 0, 500_000_000, time.UTC)
+	h := &Header{Origin: OriginOf(begin)}
+	hz := func(num, den int64) *Track { return &Track{Rate: Rate{num, den}} }
+	for _, c := range []struct {
+		text string
+		t    *Track
+		want int64
+	}{
+		{"0", hz(1000, 1), 0}, {"1.5", hz(1000, 1), 1500}, {"1.5001", hz(1000, 1), 1501}, {"-1.5001", hz(1000, 1), -1500},
+		{"1e-400", hz(1000, 1), 0}, {"1e3", hz(3, 2), 1500}, {"0.1", hz(10, 1), 1}, {"0.7", hz(10, 1), 7},
+		{"1h30m", hz(1, 1), 5400}, {"2d", hz(1, 60), 2880}, {"1d2h", hz(1, 3600), 26}, {"-5s", hz(2, 1), -10}, {"-1d", hz(1, 86400), -1}, {"250ms", hz(1000, 1), 250},
+		{"2024-05-01T12:00:01.5Z", hz(1000, 1), 1000}, {"2024-05-01 12:00:01.5", hz(1000, 1), 1000}, {"2024-05-01T14:00:01+02:00", hz(1000, 1), 500},
+		{"2024-05-02", hz(2, 1), 86399}, {"2024-05-01T12:00", hz(2, 1), -1}, {"2024-05-01T12:00:00.500000001Z", hz(1_000_000_000, 1), 1},
+		{"1e30", hz(1, 1), math.MaxInt64}, {"-1e30", hz(1, 1), math.MinInt64}, {"9223372036854775807", hz(1, 1), math.MaxInt64},
+		{"1", hz(math.MaxInt64, 1), math.MaxInt64}, {"3", hz(-4, -2), 6},
+	} {
+		m, err := ParseMoment(c.text)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got, err := m.Offset(h, c.t); got != c.want || err != nil {
+			t.Errorf("%s at %v: offset %d, want %d, %v", c.text, c.t.Rate, got, c.want, err)
+		}
+	}
+	for _, text := range []string{"", "x", "NaN", "inf", "1e31", "1h30", "d", "-d", "1.5d", "--5s", "+5sd", "1d-5s", "-+5s", "2024-13-01", "2024-05-01T", "12:00", "0x10", "1_000", "5 s"} {
+		if m, err := ParseMoment(text); !errors.Is(err, ErrMoment) {
+			t.Errorf("%q is %+v, %v", text, m, err)
+		}
+	}
+	if _, err := MomentOf(begin).Offset(&Header{}, hz(1, 1)); !errors.Is(err, ErrNoOrigin) {
+		t.Error(err)
+	}
+	for _, r := range []Rate{{0, 1}, {1, 0}, {-1, 1}} {
+		if _, err := MomentOf(begin).Offset(h, &Track{Rate: r}); !errors.Is(err, ErrNoRate) {
+			t.Error(r, err)
+		}
+	}
+}
+
+func TestOffsetsOfTimes(t *testing.T) {
+	h, k := &Header{}, &Track{Rate: Rate{10, 1}}
+	at := func(text string) *Moment {
+		m, err := ParseMoment(text)
+		must(t, err)
+		return &m
+	}
+	for _, c := range []struct {
+		from, to    *Moment
+		first, last int64
+	}{
+		{nil, nil, FirstOffset, LastOffset}, {at("1"), nil, 10, LastOffset}, {nil, at("2"), FirstOffset, 19}, {at("1"), at("2"), 10, 19},
+		{at("1.01"), at("2.01"), 11, 20}, {at("1"), at("1"), 10, 9}, {at("2"), at("1"), 20, 9}, {nil, at("-1e30"), LastOffset, FirstOffset},
+	} {
+		if first, last, err := h.Offsets(k, c.from, c.to); first != c.first || last != c.last || err != nil {
+			t.Errorf("[%d, %d], want [%d, %d], %v", first, last, c.first, c.last, err)
+		}
+	}
+}
