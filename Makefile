@@ -106,7 +106,7 @@ bench-once: ## each benchmark once
 	@$(MAKE) bench BENCHTIME=1x
 
 .PHONY: bench-report
-bench-report: need-go ## farread beside its peers, into docs/performance.md (4 minutes, 10 GB of disk)
+bench-report: need-go ## farread beside its peers, into docs/performance.md (8 minutes, 10 GB of disk)
 	cd bench && go run . -write ../docs/performance.md
 	@sed -n '/table: begin/,/table: end/p' docs/performance.md
 
