@@ -17,12 +17,13 @@ const (
 )
 
 // ahead runs produce in a goroutine of its own, one result ahead of what the
-// caller takes. All calls of it get the same context one, under which reads are
-// one phase. produce gives ok false at the end; drop gets what nobody takes.
-func ahead[T any](ctx context.Context, produce func(ctx, one context.Context) (v T, ok bool, err error), drop func(T), take func(T) error) error {
+// caller takes. All calls of it get the same contexts table and one, under each
+// of which reads are one phase. produce gives ok false at the end; drop gets what
+// nobody takes.
+func ahead[T any](ctx context.Context, produce func(ctx, table, one context.Context) (v T, ok bool, err error), drop func(T), take func(T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	one := rangeio.OnePhase(ctx)
+	table, one := rangeio.OnePhase(ctx), rangeio.OnePhase(ctx)
 	type result struct {
 		v   T
 		err error
@@ -31,7 +32,7 @@ func ahead[T any](ctx context.Context, produce func(ctx, one context.Context) (v
 	go func() {
 		defer close(results)
 		for {
-			v, ok, err := produce(ctx, one)
+			v, ok, err := produce(ctx, table, one)
 			if err == nil && !ok {
 				return
 			}
@@ -70,8 +71,8 @@ func ahead[T any](ctx context.Context, produce func(ctx, one context.Context) (v
 // groups calls fn with the groups of a source, reading one ahead. They are given
 // back when fn returns.
 func (f *File) groups(ctx context.Context, s *source, fn func(g *group) error) error {
-	return ahead(ctx, func(ctx, one context.Context) (*group, bool, error) {
-		g, err := s.next(ctx, one)
+	return ahead(ctx, func(ctx, table, one context.Context) (*group, bool, error) {
+		g, err := s.next(ctx, table, one)
 		return g, g != nil, err
 	}, (*group).release, func(g *group) error {
 		defer g.release()

@@ -289,3 +289,32 @@ func TestScattered(t *testing.T) {
 		}
 	}
 }
+
+// TestScanFromAfar: windows of a scan do not depend on each other.
+func TestScanFromAfar(t *testing.T) {
+	h := &huge{items: 60_000} // a table of 480 KB, chunks of 2.4 MB
+	synctest.Test(t, func(t *testing.T) {
+		b := objstore.Chain(hugeBucket{memstore.New(memstore.Config{Name: "b"}), h}, simstore.Latency(30*time.Millisecond))
+		ob, err := objstore.Open(t.Context(), b, "k", objstore.OpenOptions{Policy: rangeio.Fast()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := bloscpack.Open(t.Context(), ob, bloscpack.Options{Window: 256 << 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		begin := time.Now()
+		if err := f.Each(t.Context(), 0, f.Len(), func(i int64, p []byte) error { n += len(p); return nil }); err != nil || n != 20*60_000 {
+			t.Fatal(n, err)
+		}
+		// The head and the table in front of the chunks, and one phase of chunks.
+		if s := ob.Stats(); s.Phases != 3 || s.Bytes > h.size()+64<<10 {
+			t.Errorf("%+v for a file of %d bytes in %v", s, h.size(), time.Since(begin))
+		}
+		plan, err := f.Explain(t.Context(), 0, f.Len())
+		if err != nil || len(plan) < 9 {
+			t.Errorf("%d requests explained, %v", len(plan), err)
+		}
+	})
+}

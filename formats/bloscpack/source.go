@@ -65,16 +65,16 @@ func (s *source) group() *group {
 // next gives the next group, nil at the end. A group may end with an error, after
 // which there is no next.
 //
-// Reads of chunks are made under one, which all groups share, since no group
-// depends on another.
-func (s *source) next(ctx, one context.Context) (*group, error) {
+// The table is read under table and chunks under one, which all groups share,
+// since no group depends on another.
+func (s *source) next(ctx, table, one context.Context) (*group, error) {
 	if s.i >= s.j {
 		return nil, nil
 	}
 	if s.stream {
 		return s.follow(one)
 	}
-	places, err := s.pick(ctx)
+	places, err := s.pick(table)
 	if err != nil || len(places) == 0 {
 		return nil, err
 	}
