@@ -154,7 +154,7 @@ func ahead[T any](ctx context.Context, produce func(ctx context.Context) (v T, o
 	results := make(chan result)
 	go func() {
 		defer close(results)
-		for {
+		for ctx.Err() == nil {
 			v, ok, err := produce(ctx)
 			if err == nil && !ok {
 				return

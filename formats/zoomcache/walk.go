@@ -17,6 +17,8 @@ type walker struct {
 	// block is looked for.
 	lost  int64
 	cause error
+	p     Packet // memory of decode
+	s     Summary
 }
 
 func (w *walker) release() {
@@ -91,31 +93,46 @@ func (w *walker) step() (more bool, err error) {
 		return false, w.damage(err, 1)
 	}
 	t := w.f.tracks[b.Track]
-	if t == nil || !w.want(&b, t) {
-		w.pos += b.Size()
-		_, err := w.fn(b, t, nil)
-		return false, err
-	}
-	need := b.Size()
-	if w.f.o.Resync { // to look at what follows, too
-		need = min(need+BlockHeaderLen, w.f.size-w.pos)
+	wanted := t != nil && w.want(&b, t)
+	need := int64(0)
+	switch {
+	case t == nil: // it may be long
+	case w.f.o.Resync: // what follows is looked at, too
+		need = min(b.Size()+BlockHeaderLen, w.f.size-w.pos)
+	case wanted:
+		need = b.Size()
 	}
 	if int64(len(p)) < need {
 		return true, nil
 	}
-	bad, err := w.fn(b, t, p[BlockHeaderLen:b.Size():b.Size()])
+	if t != nil && w.f.o.Resync && !w.f.follows(p[b.Size():], w.pos+b.Size()) {
+		if bad := w.decode(b, t, p[BlockHeaderLen:b.Size()]); bad != nil {
+			return false, w.damage(bad, markerLen) // its length is not to be trusted
+		}
+	}
+	var content []byte
+	if wanted {
+		content = p[BlockHeaderLen:b.Size():b.Size()]
+	}
+	bad, err := w.fn(b, t, content)
 	switch {
 	case err != nil:
 		return false, err
-	case bad == nil:
-		w.pos += b.Size()
-		return false, nil
-	case w.f.o.Resync && w.f.follows(p[b.Size():], w.pos+b.Size()):
+	case bad != nil && !w.f.o.Resync:
+		return false, bad
+	case bad != nil:
 		w.tell(Damage{w.pos, w.pos + b.Size(), bad})
-		w.pos += b.Size()
-		return false, nil
 	}
-	return false, w.damage(bad, markerLen)
+	w.pos += b.Size()
+	return false, nil
+}
+
+// decode says whether a block can be decoded.
+func (w *walker) decode(b Block, t *Track, content []byte) error {
+	if b.Summary {
+		return t.DecodeSummary(&w.s, b, content)
+	}
+	return t.DecodePacket(&w.p, b, content, w.f.o.Limits)
 }
 
 // parseBlock reads the block header at the start of p and checks that the file
