@@ -24,7 +24,7 @@ func (f *File) Explain(ctx context.Context, i, j int64) ([]Request, error) {
 	if err := f.checkRange(i, j); err != nil {
 		return nil, err
 	}
-	if !f.h.Offsets {
+	if !f.usesTable() {
 		return f.explainFollowed(i, j), nil
 	}
 	var out []Request

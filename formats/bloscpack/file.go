@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -91,9 +92,10 @@ type File struct {
 	body int64 // where chunks may begin
 	t    table
 
-	first   []byte // what Open read at the start
-	aborted bool
-	walk    walk
+	first    []byte // what Open read at the start
+	aborted  bool
+	distrust bool // of the table: version 3, and the first entries cannot be right
+	walk     walk
 }
 
 // Open reads header, metadata and the first page of the table of a file that
@@ -242,6 +244,7 @@ func (f *File) placeTable(k *known) error {
 		f.body += n * entryLen
 		f.t.r, f.t.n = f.r, f.h.Chunks
 		f.t.open(k.pieces)
+		f.distrust = f.h.Version == Version3 && !f.t.follows(f.body, blosc.HeaderLen1+int64(f.h.Checksum.Size()))
 	}
 	// Every chunk takes a header at least, wherever it lies.
 	if !f.h.Offsets && f.h.Chunks > (f.size-f.body)/16 {
@@ -305,6 +308,9 @@ func (f *File) Body() int64 { return f.body }
 
 // Limits are those that the file was opened with, defaults filled in.
 func (f *File) Limits() formats.Limits { return f.o.Limits }
+
+// usesTable tells whether chunks are found by the table.
+func (f *File) usesTable() bool { return f.h.Offsets && !f.distrust }
 
 // known is what has been read of an object, in a few pieces.
 type known struct {

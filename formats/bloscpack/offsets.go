@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"encoding/binary"
+	"math"
 	"sync"
 
 	"github.com/farread/farread/rangeio"
@@ -102,6 +103,21 @@ func (t *table) open(ends []rangeio.Span) {
 		_, b := t.whole(e)
 		t.ascend = append(t.ascend, ascends(b))
 	}
+}
+
+// follows tells whether the entries that Open read are those of chunks of least
+// bytes or more that follow each other, the first of them at body.
+func (t *table) follows(body, least int64) bool {
+	from, b := t.whole(t.ends[0])
+	next := body
+	for k := int64(0); from == 0 && len(b) >= entryLen; k, b = k+1, b[entryLen:] {
+		off := int64(binary.LittleEndian.Uint64(b)) //nolint:gosec // signed in the file
+		if off < next || k == 0 && off != body {
+			return false
+		}
+		next = min(off, math.MaxInt64-least) + least
+	}
+	return true
 }
 
 // whole gives the entries that a piece of the file holds in full; from is the

@@ -191,14 +191,18 @@ func TestWrongTable(t *testing.T) {
 			copy(o[24:], o[48:56])
 			copy(o[48:], a)
 		},
-		"missing":   func(o []byte) { binary.LittleEndian.PutUint64(o[40:], ^uint64(0)) },
-		"first":     func(o []byte) { binary.LittleEndian.PutUint64(o, 5) },
-		"far":       func(o []byte) { binary.LittleEndian.PutUint64(o[8*(n-1):], 1<<60) },
-		"all equal": func(o []byte) { copy(o[8:], bytes.Repeat(o[:8], n-1)) },
-		"one more":  func(o []byte) { o[56]++ },
+		"missing":      func(o []byte) { binary.LittleEndian.PutUint64(o[40:], ^uint64(0)) },
+		"first":        func(o []byte) { binary.LittleEndian.PutUint64(o, 5) },
+		"far":          func(o []byte) { binary.LittleEndian.PutUint64(o[8*(n-1):], 1<<60) },
+		"all equal":    func(o []byte) { copy(o[8:], bytes.Repeat(o[:8], n-1)) },
+		"moved by one": func(o []byte) { copy(o[8:], bytes.Clone(o[:8*(n-1)])) },
+		"one more":     func(o []byte) { o[56]++ },
 	} {
 		file := bytes.Clone(good)
 		spoil(file[bloscpack.HeaderLen : bloscpack.HeaderLen+8*n])
+		if all, rep := salvage(t, file); !bytes.Equal(bytes.Join(all, nil), data) || rep.Lost != 0 {
+			t.Errorf("%s: %d chunks salvaged, %+v", name, len(all), rep)
+		}
 		for _, o := range variants() {
 			f := open(t, file, o)
 			got, err := collect(t.Context(), f)

@@ -71,7 +71,7 @@ func (f *File) checkRange(i, j int64) error {
 // places appends where the chunks [i, j) lie by the table. Entries that are -1
 // are places, too.
 func (f *File) places(ctx context.Context, out []place, i, j int64) ([]place, error) {
-	if !f.h.Offsets {
+	if !f.usesTable() {
 		walked, err := f.walked(ctx, i, j)
 		return append(out, walked...), err
 	}
@@ -371,7 +371,7 @@ func (f *File) one(ctx context.Context, i int64) (*group, error) {
 	}
 	p := places[0]
 	g, err := f.oneAt(ctx, p)
-	if f.h.Version != Version3 || !f.h.Offsets || err == nil && f.chained(&g.pieces[0]) {
+	if f.h.Version != Version3 || !f.usesTable() || err == nil && f.chained(&g.pieces[0]) {
 		return g, err
 	}
 	if err != nil && !isFormat(err) {

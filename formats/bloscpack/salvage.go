@@ -55,7 +55,8 @@ type salvage struct {
 	out Salvaged
 
 	t        table // what may tell where chunks lie
-	pos      int64 // where the chunk before ended
+	pos      int64 // where the next chunk is expected
+	end      int64 // of the last whole chunk
 	buf      []byte
 	patience int64 // bytes of checksums that may turn out wrong while looking for a chunk
 }
@@ -129,7 +130,7 @@ func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
 			return false, err
 		}
 		if whole {
-			s.pos = next
+			s.pos, s.end = next, next
 			return true, nil
 		}
 		damaged = max(damaged, next)
@@ -176,6 +177,12 @@ func (s *salvage) candidates(ctx context.Context, i int64) (at []int64, err erro
 	}
 	if s.pos != entry && s.pos < f.size {
 		at = append(at, s.pos)
+	}
+	if f.h.Version == Version3 && f.h.Chunks >= 0 && len(at) == 2 {
+		// Chunks follow each other, whatever the table says, and none comes twice.
+		if at[0], at[1] = at[1], at[0]; at[1] < s.end {
+			at = at[:1]
+		}
 	}
 	if len(at) == 0 && f.h.Chunks >= 0 {
 		s.stop(corrupt(f.h.Part(i), f.size, "the file ends before it"))
@@ -281,7 +288,7 @@ func (s *salvage) search(ctx context.Context, i int64) (more bool, err error) {
 		}
 		whole, next, err := s.try(ctx, i, off)
 		if whole || err != nil {
-			s.pos = next
+			s.pos, s.end = next, next
 			return whole, err
 		}
 	}

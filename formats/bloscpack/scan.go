@@ -54,7 +54,7 @@ func (f *File) Entries(ctx context.Context, i, j int64, scan bool, fn func(i int
 	if err := f.checkRange(i, j); err != nil {
 		return err
 	}
-	if !f.h.Offsets {
+	if !f.usesTable() {
 		return f.entriesFollowed(ctx, i, j, fn)
 	}
 	off := int64(-1) // where the next chunk begins, if chunks must follow each other

@@ -42,8 +42,8 @@ type source struct {
 }
 
 func (f *File) source(i, j int64) *source {
-	s := &source{f: f, i: i, j: j, free: make(chan *group, 3), off: -1, size: min(f.o.Window, firstWindow), first: -1, chain: f.h.Version == Version3 || !f.h.Offsets}
-	if !f.h.Offsets && i == 0 && j == f.h.Chunks {
+	s := &source{f: f, i: i, j: j, free: make(chan *group, 3), off: -1, size: min(f.o.Window, firstWindow), first: -1, chain: f.h.Version == Version3 || !f.h.Offsets, misled: f.distrust}
+	if !f.usesTable() && i == 0 && j == f.h.Chunks {
 		s.stream, s.off = true, f.body
 	}
 	if s.chain && i == 0 {
@@ -78,14 +78,14 @@ func (s *source) next(ctx, table, one context.Context) (*group, error) {
 	if err != nil || len(places) == 0 {
 		return nil, err
 	}
-	if s.chain && s.f.h.Offsets && s.off >= 0 && places[0].off != s.off {
+	if s.chain && s.f.usesTable() && s.off >= 0 && places[0].off != s.off {
 		return s.mislead(one)
 	}
 	g := s.group()
 	if err := s.f.load(ctx, one, g, places); err != nil {
 		return nil, err
 	}
-	if s.chain && s.f.h.Offsets {
+	if s.chain && s.f.usesTable() {
 		return s.linked(ctx, one, g, places)
 	}
 	s.i = places[len(places)-1].i + 1
