@@ -1,6 +1,11 @@
 package zoomcache
 
-import "context"
+import (
+	"bytes"
+	"context"
+
+	"github.com/farread/farread/rangeio"
+)
 
 // A walker takes blocks from bytes of the file that come in pieces.
 type walker struct {
@@ -75,7 +80,7 @@ func (w *walker) steps(ctx context.Context) error {
 			}
 			continue
 		}
-		if more, err := w.step(); more || err != nil {
+		if more, err := w.step(ctx); more || err != nil {
 			return err
 		}
 	}
@@ -83,7 +88,7 @@ func (w *walker) steps(ctx context.Context) error {
 
 // step takes the next block, or says that more bytes are needed; at the end of
 // the file none will come.
-func (w *walker) step() (more bool, err error) {
+func (w *walker) step(ctx context.Context) (more bool, err error) {
 	p, last := w.rest()
 	if len(p) == 0 || len(p) < BlockHeaderLen && !last {
 		return true, nil
@@ -96,7 +101,7 @@ func (w *walker) step() (more bool, err error) {
 	wanted := t != nil && w.want(&b, t)
 	need := int64(0)
 	switch {
-	case t == nil: // it may be long
+	case t == nil && b.Size() > w.f.o.Window: // it is not held
 	case w.f.o.Resync: // what follows is looked at, too
 		need = min(b.Size()+BlockHeaderLen, w.f.size-w.pos)
 	case wanted:
@@ -105,9 +110,13 @@ func (w *walker) step() (more bool, err error) {
 	if int64(len(p)) < need {
 		return true, nil
 	}
-	if t != nil && w.f.o.Resync && !w.f.follows(p[b.Size():], w.pos+b.Size()) {
-		if bad := w.decode(b, t, p[BlockHeaderLen:b.Size()]); bad != nil {
-			return false, w.damage(bad, markerLen) // its length is not to be trusted
+	if w.f.o.Resync {
+		bad, err := w.doubt(ctx, b, t, p)
+		if err != nil {
+			return false, err
+		}
+		if bad != nil {
+			return false, w.damage(bad, markerLen)
 		}
 	}
 	var content []byte
@@ -125,6 +134,42 @@ func (w *walker) step() (more bool, err error) {
 	}
 	w.pos += b.Size()
 	return false, nil
+}
+
+// doubt says why the length of a block may be damaged. One that another block
+// follows is believed, others if they can be decoded and no other block begins
+// inside them.
+func (w *walker) doubt(ctx context.Context, b Block, t *Track, p []byte) (bad, err error) {
+	end := w.pos + b.Size()
+	if int64(len(p)) < min(b.Size()+BlockHeaderLen, w.f.size-w.pos) {
+		next := make([]byte, min(BlockHeaderLen, w.f.size-end))
+		if err := w.f.r.ReadRanges(ctx, []rangeio.Span{{Off: end, P: next}}); err != nil {
+			return nil, wrapRead(end, err)
+		}
+		if !w.f.follows(next, end) {
+			return corrupt(b.part(), b.Off, "no block follows the %d bytes of it", b.Len), nil
+		}
+		return nil, nil
+	}
+	switch {
+	case w.f.follows(p[b.Size():], end):
+		return nil, nil
+	case t == nil:
+		return corrupt(b.part(), b.Off, "no block follows the %d bytes of it", b.Len), nil
+	}
+	if bad := w.decode(b, t, p[BlockHeaderLen:b.Size()]); bad != nil {
+		return bad, nil
+	}
+	stop := min(b.Size()+int64(len(markerStart))-1, int64(len(p)))
+	for i := markerLen; ; i++ {
+		k := bytes.Index(p[min(int64(i), stop):stop], markerStart)
+		if k < 0 {
+			return nil, nil
+		}
+		if i += k; w.f.plausible(p[i:], w.pos+int64(i)) {
+			return corrupt(b.part(), w.pos+int64(i), "another block begins inside it, and none behind it"), nil
+		}
+	}
 }
 
 // decode says whether a block can be decoded.
