@@ -23,8 +23,10 @@ import (
 	"time"
 
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
 )
@@ -309,6 +311,10 @@ func storm(t *testing.T, play play, in, out objstore.Bucket, seed uint64) {
 	var dead atomic.Int64
 	h := handler(in, out)
 	h.Rules[0].Format = play.format
+	if play.format == zoomcache.Format {
+		h.Rules[0].Format, h.Rules[0].Job = "", "zoom"
+		h.Jobs["zoom"] = zoom.New(zoom.WriteOptions{}, nil)
+	}
 	var pool sync.WaitGroup
 	for range workers {
 		pool.Go(func() {

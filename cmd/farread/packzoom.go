@@ -109,10 +109,8 @@ func packSeries(ctx context.Context, a *app, srcs []string, dst target, f *packF
 		return at(srcs[0], err)
 	}
 	b.clear()
-	if !a.flags.quiet {
-		for _, w := range rep.Warnings {
-			fmt.Fprintf(a.stderr, "%s: %s\n", printable(srcs[0]), w)
-		}
+	for _, w := range rep.Warnings {
+		a.warn(srcs[0], w)
 	}
 	return rep.tell(a)
 }

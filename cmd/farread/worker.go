@@ -58,6 +58,13 @@ mends are reported under errors/ in the output bucket and acknowledged.`,
 	return c
 }
 
+// warn tells of an upload that was read although something in it is wrong.
+func (a *app) warn(key, text string) {
+	if !a.flags.quiet {
+		fmt.Fprintf(a.stderr, "%s: %s\n", printable(key), text)
+	}
+}
+
 // commandOf names the command that does a rule's job here.
 func commandOf(r functions.Rule, u functions.Upload) string {
 	if r.Job == "zoom" {
@@ -76,7 +83,7 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 		return err
 	}
 	h := functions.Handler{
-		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{}), "zoom": zoom.New(zoom.WriteOptions{})},
+		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{}), "zoom": zoom.New(zoom.WriteOptions{}, a.warn)},
 		Buckets: func(name string) (objstore.Bucket, error) {
 			b, _, err := a.client.Bucket(ctx, "s3://"+name+"/")
 			return b, err

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/farread/farread/functions"
@@ -12,7 +13,9 @@ import (
 )
 
 func main() {
-	if err := bootstrap.Run(map[string]functions.JobMaker{"zoom": zoom.New(zoom.WriteOptions{})}, zoom.Command); err != nil {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	warn := func(key, text string) { log.Warn("read all the same", "key", key, "why", text) }
+	if err := bootstrap.Run(map[string]functions.JobMaker{"zoom": zoom.New(zoom.WriteOptions{}, warn)}, zoom.Command); err != nil {
 		fmt.Fprintln(os.Stderr, "fn-zoom:", err)
 		os.Exit(1)
 	}

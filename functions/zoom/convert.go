@@ -117,4 +117,3 @@ func walk[T any](list []T, f func(int, T) bool) error {
 	}
 	return nil
 }
-

@@ -33,13 +33,14 @@ const (
 
 var errRule = errors.New("rule without effect")
 
-// New is the functions.JobMaker of zoom-cache files.
-func New(o WriteOptions) functions.JobMaker {
+// New is the functions.JobMaker of zoom-cache files. warn, if not nil, is told of what
+// in an upload was not as its header said.
+func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
 		if r.Chunk > 0 || r.Records != "" || r.Format != "" && r.Format != zoomcache.Format {
 			return nil, fmt.Errorf("format, records and chunk say nothing about %s: %w", zoomcache.Format, errRule)
 		}
-		j := &Job{Out: out, Prefix: r.Out.Prefix, Write: o}
+		j := &Job{Out: out, Prefix: r.Out.Prefix, Write: o, Warn: warn}
 		if r.Codec != "" {
 			c, err := zoomcache.ParseCodec(r.Codec)
 			if err != nil {

@@ -19,7 +19,7 @@ import (
 // MaxTracks bounds the tracks of a series: a window of each is held, and each has
 // a packet in every flush. More columns than that are mostly an array whose axes
 // lie the other way round.
-const MaxTracks = 4096
+const MaxTracks = 2048
 
 // A Series is tracks of samples that can be read from front to end, as often as
 // need be. Its methods are safe for concurrent use.

@@ -240,4 +240,3 @@ func (w *wav) series() (Series, error) {
 		Tracks: tracks(w.fmt.channels, wavCodec(it.kind), zoomcache.Rate{Num: int64(w.fmt.rate), Den: 1}, nil, "channel")}
 	return &rows{about: about, obj: w.obj, base: w.data, item: it, frame: frame}, nil
 }
-

@@ -101,24 +101,21 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 }
 
 const (
-	// minWindow, maxWindow and windowValues bound a packet: what all tracks gather
-	// together has to fit into memory, and a packet of very few values costs more for
-	// its header and its summaries than for them.
-	minWindow    = 64
-	maxWindow    = 1 << 22
-	windowValues = 1 << 20
+	// minWindow, maxWindow and windowBytes bound a packet: what all tracks gather
+	// together has to fit into memory a few times, and a packet of very few values
+	// costs more for its header and its summaries than for them.
+	minWindow   = 64
+	maxWindow   = 1 << 22
+	windowBytes = 2 << 20
+	valueBytes  = 8 // at most
 )
 
 // window is how many rows make a packet of each track.
 func (o WriteOptions) window(tracks int) int {
-	n := o.Watermark
-	if n <= 0 {
-		n = zoomcache.DefaultWatermark
-		if tracks > 0 {
-			n = min(n, max(windowValues/tracks, minWindow))
-		}
+	if o.Watermark > 0 {
+		return o.Watermark
 	}
-	return n
+	return min(zoomcache.DefaultWatermark, max(windowBytes/valueBytes/max(tracks, 1), minWindow))
 }
 
 // tracks are those of the file.

@@ -1,0 +1,159 @@
+package zoom_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/zoom"
+)
+
+// TestCSV: types, stamps and gaps of tables as people write them.
+func TestCSV(t *testing.T) {
+	t.Parallel()
+	ticks := func(n int64) zoomcache.Rate { return zoomcache.Rate{Num: n, Den: 1} }
+	for name, c := range map[string]struct {
+		text   string
+		tracks []track
+		origin string
+		warn   string
+	}{
+		"seconds": {"time,a,b\n0,1,0.5\n0.25,-2,1e3\n0.5,3,nan\n",
+			[]track{{"i64", "a", ticks(100), []string{"1", "-2", "3"}, []int64{0, 25, 50}}, {"f64", "b", ticks(100), []string{"0.5", "1000", "NaN"}, []int64{0, 25, 50}}}, "", ""},
+		"whole seconds": {"t;v\r\n10;7\r\n11;8", []track{{"i64", "v", ticks(1), []string{"7", "8"}, []int64{10, 11}}}, "", ""},
+		"gaps": {"time,a,b\n1,,5\n2,NA,6\n3,4,\n4,null,\n",
+			[]track{{"i64", "a", ticks(1), []string{"4"}, []int64{3}}, {"i64", "b", ticks(1), []string{"5", "6"}, []int64{1, 2}}}, "", ""},
+		"no values":      {"time,a,b\n1,,5\n", []track{{"f64", "a", ticks(1), nil, nil}, {"i64", "b", ticks(1), []string{"5"}, []int64{1}}}, "", `"a" has no values`},
+		"backwards":      {"time,a\n5,1\n-1.5,2\n5,3\n", []track{{"i64", "a", ticks(10), []string{"1", "2", "3"}, []int64{50, -15, 50}}}, "", ""},
+		"first column":   {"when ever,a\n1,1\n", []track{{"i64", "a", ticks(1), []string{"1"}, []int64{1}}}, "", ""},
+		"time last":      {"a\tTimestamp\n1\t3\n2\t4\n", []track{{"i64", "a", ticks(1), []string{"1", "2"}, []int64{3, 4}}}, "", ""},
+		"best name":      {"t,time,a\n1,100,2\n", []track{{"i64", "t", ticks(1), []string{"1"}, []int64{100}}, {"i64", "a", ticks(1), []string{"2"}, []int64{100}}}, "", ""},
+		"quotes":         {"\"time\",\"level, m\"\n\"1\" , \"2\"\n3,\"4\"\n", []track{{"i64", "level, m", ticks(1), []string{"2", "4"}, []int64{1, 3}}}, "", ""},
+		"doubled quotes": {"time,\"a \"\"b\"\"\"\n1,2\n", []track{{"i64", `a "b"`, ticks(1), []string{"2"}, []int64{1}}}, "", ""},
+		"comments":       {"\ufeff# made by a logger\n\n#\ntime,a\n1,2\n\n2,3\n\n", []track{{"i64", "a", ticks(1), []string{"2", "3"}, []int64{1, 2}}}, "", ""},
+		"truth":          {"time,a\n1,true\n2,False\n", []track{{"bool", "a", ticks(1), []string{"true", "false"}, []int64{1, 2}}}, "", ""},
+		"large":          {"time,a,b\n1,18446744073709551615,9223372036854775807\n", []track{{"u64", "a", ticks(1), []string{"18446744073709551615"}, []int64{1}}, {"i64", "b", ticks(1), []string{"9223372036854775807"}, []int64{1}}}, "", ""},
+		"larger":         {"time,a,b\n1,18446744073709551616,-9223372036854775808\n2,1,+5\n", []track{{"f64", "a", ticks(1), []string{"1.8446744073709552e+19", "1"}, []int64{1, 2}}, {"i64", "b", ticks(1), []string{"-9223372036854775808", "5"}, []int64{1, 2}}}, "", ""},
+		"large and -1":   {"time,a\n1,18446744073709551615\n2,-1\n", []track{{"f64", "a", ticks(1), []string{"1.8446744073709552e+19", "-1"}, []int64{1, 2}}}, "", ""},
+		"late fraction":  {"time,a\n1,1\n2,2\n3,2.5\n", []track{{"f64", "a", ticks(1), []string{"1", "2", "2.5"}, []int64{1, 2, 3}}}, "", ""},
+		"out of range":   {"time,a\n1,1e999\n", []track{{"f64", "a", ticks(1), []string{"+Inf"}, []int64{1}}}, "", ""},
+		"exponents":      {"time,a\n1.5e1,1\n25e-3,1\n", []track{{"i64", "a", ticks(1000), []string{"1", "1"}, []int64{15000, 25}}}, "", ""},
+		"nanoseconds":    {"time,a\n1700000000.123456789,1\n", []track{{"i64", "a", ticks(1e9), []string{"1"}, []int64{1700000000123456789}}}, "", ""},
+		"too fine":       {"time,a\n0.30000000000000004,1\n-0.30000000000000004,2\n", []track{{"i64", "a", ticks(1e9), []string{"1", "2"}, []int64{300000000, -300000001}}}, "", "finer than 1e-09"},
+		"too far":        {"time,a\n1700000000000.123456,1\n", []track{{"i64", "a", ticks(1e6), []string{"1"}, []int64{1700000000000123456}}}, "", ""},
+		"much too far":   {"time,a\n17000000000000000.25,1\n", []track{{"i64", "a", ticks(100), []string{"1"}, []int64{1700000000000000025}}}, "", ""},
+		"too far, fine":  {"time,a\n17000000000000000.2525,1\n", []track{{"i64", "a", ticks(100), []string{"1"}, []int64{1700000000000000025}}}, "", "finer than 0.01 s"},
+		"iso": {"time,a\n2026-05-01T12:00:00.5Z,1\n2026-05-01 14:00:01+02:00,2\n",
+			[]track{{"i64", "a", ticks(10), []string{"1", "2"}, []int64{5, 10}}}, "2026-05-01T12:00:00Z", ""},
+		"dates": {"date;a\n1969-12-31;1\n1970-01-02;2\n", []track{{"i64", "a", ticks(1), []string{"1", "2"}, []int64{0, 2 * 86400}}}, "1969-12-31T00:00:00Z", ""},
+		"iso, comma": {"time;a\n2026-02-28 23:59:60,25;1\n2026-02-28T23:59Z;2\n",
+			[]track{{"i64", "a", ticks(100), []string{"1", "2"}, []int64{25, -6000}}}, "2026-03-01T00:00:00Z", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := series(t, "x.csv", []byte(c.text), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(s.About().Warnings, "; "); !strings.Contains(got, c.warn) || c.warn == "" && got != "" {
+				t.Errorf("warnings %q, want %q", got, c.warn)
+			}
+			f, list := written(t, s, zoom.WriteOptions{})
+			if d := cmp.Diff(c.tracks, list); d != "" {
+				t.Error(d)
+			}
+			origin, ok := f.Header().Origin.UTC()
+			if got := origin.Format(time.RFC3339); ok != (c.origin != "") || ok && got != c.origin {
+				t.Errorf("origin %s, want %s", got, c.origin)
+			}
+		})
+	}
+}
+
+// TestCSVErrors: a line that does not parse is named.
+func TestCSVErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		is   error
+		want string
+	}{
+		"empty":          {"", formats.ErrCorrupt, "empty"},
+		"blank":          {"\n\n", formats.ErrCorrupt, "no line"},
+		"header only":    {"time,a\n", formats.ErrCorrupt, "no line of values"},
+		"no header":      {"1,2\n3,4\n", formats.ErrCorrupt, "line 1 at 0: numbers where the names"},
+		"one column":     {"time\n1\n", formats.ErrCorrupt, "line 1 at 0: one column"},
+		"word":           {"time,a\n1,2\n2,high\n", formats.ErrCorrupt, `line 3 at 11: column "a": "high" is no number`},
+		"word at last":   {"time,a\n1,2\n2,3\n3,x", formats.ErrCorrupt, "line 4 at 15"},
+		"mixed":          {"time,a\n1,2\n2,true\n", formats.ErrCorrupt, "line 3 at 11"},
+		"short":          {"time,a,b\n1,2,3\n2,3\n", formats.ErrCorrupt, "line 3 at 15: 2 cells, the header has 3"},
+		"long":           {"time,a\n1,2,3\n", formats.ErrCorrupt, "line 2 at 7: 3 cells"},
+		"no time":        {"time,a\n1,2\n,3\n", formats.ErrCorrupt, "line 3 at 11"},
+		"other time":     {"time,a\n1,2\n2026-05-01,3\n", formats.ErrCorrupt, `"2026-05-01" is no time in seconds`},
+		"no date":        {"time,a\n2026-02-30,3\n", formats.ErrCorrupt, "no time in ISO 8601"},
+		"no hour":        {"time,a\n2026-02-03T24:00,3\n", formats.ErrCorrupt, "no time in ISO 8601"},
+		"far time":       {"time,a\n9223372036854775807,3\n", formats.ErrCorrupt, "no time"},
+		"nan time":       {"time,a\nnan,3\n", formats.ErrCorrupt, "no time"},
+		"open quote":     {"time,a\n1,\"2\n", formats.ErrCorrupt, "line 2 at 7: a quote that is not closed"},
+		"behind a quote": {"time,a\n1,\"2\"3\n", formats.ErrCorrupt, "line 2 at 7: text behind"},
+		"endless line":   {"time,a\n" + strings.Repeat("1", 2<<20), formats.ErrTooLarge, "line 2 at 7: longer than"},
+		"wide":           {strings.Repeat("a,", 5000) + "\n", formats.ErrTooLarge, "line 1 at 0: 5001 columns"},
+	} {
+		_, err := series(t, "x.csv", []byte(c.text), nil)
+		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// TestStampsExact: whatever the stamps, the ticks of the file say the same times.
+func TestStampsExact(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		digits := rapid.IntRange(0, 9).Draw(rt, "digits")
+		list := rapid.SliceOfN(rapid.Int64Range(-4e18, 4e18), 1, 20).Draw(rt, "ns")
+		step := int64(1)
+		for range 9 - digits {
+			step *= 10
+		}
+		var b strings.Builder
+		b.WriteString("time,v\n")
+		iso := rapid.Bool().Draw(rt, "iso")
+		for i, ns := range list {
+			list[i] = ns / step * step
+			if iso {
+				fmt.Fprintf(&b, "%s,%d\n", time.Unix(0, list[i]).UTC().Format(time.RFC3339Nano), i)
+				continue
+			}
+			sign, whole, rest := "", list[i]/1e9, list[i]%1e9
+			if list[i] < 0 {
+				sign, whole, rest = "-", -whole, -rest
+			}
+			fmt.Fprintf(&b, "%s%d.%09d,%d\n", sign, whole, rest, i)
+		}
+		s, err := series(t, "x.csv", []byte(b.String()), nil)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		about := s.About()
+		zero := int64(0)
+		if at, ok := about.Origin.UTC(); ok {
+			zero = at.UnixNano()
+		}
+		_, tracks := written(t, s, zoom.WriteOptions{})
+		tick := int64(1e9) / about.Tracks[0].Rate.Num
+		for i, at := range tracks[0].Stamps {
+			// Times as far apart as 2^63 ns may have to be rounded; then it says so.
+			if got := zero + at*tick; got != list[i] && len(about.Warnings) == 0 {
+				rt.Fatalf("stamp %d: %d ns, want %d", i, got, list[i])
+			}
+		}
+	})
+}

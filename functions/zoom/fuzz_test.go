@@ -1,0 +1,117 @@
+package zoom_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/zoom"
+)
+
+// fuzzed opens bytes as an upload: they end with one of the sentinels, or make a
+// file that holds as many samples as they say.
+func fuzzed(t *testing.T, key string, p []byte, note *zoom.Note) {
+	t.Helper()
+	s, err := series(t, key, p, note)
+	if err != nil {
+		known(t, err)
+		return
+	}
+	about := s.About()
+	if about.Bytes > int64(len(p)) {
+		t.Fatalf("%d bytes of samples in %d", about.Bytes, len(p))
+	}
+	if about.Rows > 1<<16 || len(about.Tracks) > 64 {
+		return // large, and honest
+	}
+	var file bytes.Buffer
+	n, err := zoom.Write(context.Background(), &file, s, zoom.WriteOptions{Watermark: 16})
+	if err != nil {
+		t.Fatal(err) // opening has checked everything
+	}
+	_, list := read(t, opened(t, filled(t, file.Bytes()), "x"))
+	total := int64(0)
+	for _, x := range list {
+		total += int64(len(x.Values))
+		if about.Format != "csv" && int64(len(x.Values)) != about.Rows {
+			t.Fatalf("%d samples, %d rows", len(x.Values), about.Rows)
+		}
+	}
+	if total != n.Samples {
+		t.Fatalf("%d samples, wrote %d", total, n.Samples)
+	}
+}
+
+func known(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, formats.ErrCorrupt) && !errors.Is(err, formats.ErrUnsupported) && !errors.Is(err, formats.ErrTooLarge) {
+		t.Fatalf("no sentinel: %v", err)
+	}
+}
+
+func FuzzWAV(f *testing.F) {
+	le, be := binary.LittleEndian, binary.BigEndian
+	p := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	for _, x := range [][]byte{
+		small(), wav("RIFF", form(le, 0xFFFE, 2, 6, 24, extensible(1)...), data(p)), wav("RF64", ds64(12), form(le, 3, 1, 4, 32), chunk(le, "data", 1<<32-1, p)),
+		wav("RIFX", form(be, 3, 1, 8, 64), chunk(be, "data", 8, p)), wav("BW64", chunk(le, "JUNK", 3, []byte("abc")), form(le, 1, 3, 3, 8), data(p)),
+	} {
+		f.Add(x)
+	}
+	f.Fuzz(func(t *testing.T, p []byte) { fuzzed(t, "x.wav", p, nil) })
+}
+
+func FuzzNPY(f *testing.F) {
+	p := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	for _, typ := range []string{"<i2", ">f2", "|b1", "<u4", ">f4"} {
+		f.Add(npyOf(f, typ, false, p, 3))
+		f.Add(npyOf(f, typ, true, p, 1, 3))
+	}
+	f.Fuzz(func(t *testing.T, p []byte) { fuzzed(t, "x.npy", p, nil) })
+}
+
+func FuzzCSV(f *testing.F) {
+	for _, x := range []string{
+		"time,a,b\n0,1,0.5\n0.25,,1e3\n", "t;v\r\n\"10\";7\r\n", "a\tdate\n1\t2026-05-01T12:00:00.25+02:00\n2\t2026-05-01\n",
+		"\ufeff#\n\ntime,a\n-0.30000000000000004,18446744073709551615\n17000000000000000.25,true\n",
+	} {
+		f.Add([]byte(x))
+	}
+	f.Fuzz(func(t *testing.T, p []byte) { fuzzed(t, "x.csv", p, nil) })
+}
+
+func FuzzRaw(f *testing.F) {
+	f.Add([]byte("abcdefgh"), []byte(`{"dtype":"<i2","shape":[2,2],"order":"F","rate":"30000/1001","origin":"2026-05-01","names":["a","b"]}`))
+	f.Add([]byte("abcdefgh"), []byte(`{"dtype":">f4","shape":[1],"offset":4,"rate":0.5}`))
+	f.Fuzz(func(t *testing.T, p, text []byte) {
+		n, err := zoom.ParseNote(text)
+		if err != nil {
+			known(t, err)
+			return
+		}
+		fuzzed(t, "x.raw", p, &n)
+	})
+}
+
+func FuzzRate(f *testing.F) {
+	for _, x := range []string{"1000", "0.1", "30000/1001", "1e3", "1e-400", "0x1p-3"} {
+		f.Add(x)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := zoom.ParseRate(text)
+		if err != nil {
+			known(t, err)
+			return
+		}
+		if r.Num <= 0 || r.Den <= 0 {
+			t.Fatalf("%q: %v", text, r)
+		}
+		if again, err := zoom.ParseRate(text); err != nil || again != (zoomcache.Rate{Num: r.Num, Den: r.Den}) {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package zoom_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"iter"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/zoom"
+	"github.com/farread/farread/objstore"
+)
+
+// vast is a bucket with one object that is stored nowhere: a head, and a body that
+// repeats.
+type vast struct {
+	key        string
+	head, body []byte
+	size       int64
+	gets       atomic.Int64
+	wrote      int64
+	watch      func()
+}
+
+func (v *vast) Name() string { return "mem://vast" }
+
+func (v *vast) info() objstore.Info {
+	return objstore.Info{Key: v.key, Size: v.size, ETag: `"vast"`, Meta: map[string]string{}}
+}
+
+func (v *vast) Get(_ context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+	v.gets.Add(1)
+	if key != v.key {
+		return nil, objstore.Info{}, objstore.ErrNotFound
+	}
+	from, to := o.Range.Resolve(v.size)
+	return io.NopCloser(io.NewSectionReader(v, from, to-from)), v.info(), nil
+}
+
+func (v *vast) ReadAt(p []byte, off int64) (int, error) {
+	n := 0
+	if off < int64(len(v.head)) {
+		n = copy(p, v.head[off:])
+	}
+	for n < len(p) && off+int64(n) < v.size {
+		at := (off + int64(n) - int64(len(v.head))) % int64(len(v.body))
+		n += copy(p[n:min(int64(len(p)), v.size-off)], v.body[at:])
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (v *vast) Head(_ context.Context, key string) (objstore.Info, error) {
+	if key == v.key {
+		return v.info(), nil
+	}
+	return objstore.Info{}, objstore.ErrNotFound
+}
+func (v *vast) Delete(context.Context, string) error { return objstore.ErrDenied }
+func (v *vast) List(context.Context, string) iter.Seq2[objstore.Info, error] {
+	return func(func(objstore.Info, error) bool) {}
+}
+
+func (v *vast) Create(context.Context, string, objstore.PutOptions) (objstore.Writer, error) {
+	return drop{v}, nil
+}
+
+// drop keeps the length of what is written.
+type drop struct{ v *vast }
+
+func (d drop) Write(p []byte) (int, error) {
+	d.v.wrote += int64(len(p))
+	d.v.watch()
+	return len(p), nil
+}
+func (drop) Patch(int64, []byte) error  { return nil }
+func (drop) Rehead(int64, []byte) error { return nil }
+func (drop) Abort()                     {}
+func (d drop) Commit(context.Context) (objstore.Info, error) {
+	return objstore.Info{Key: "out", Size: d.v.wrote}, nil
+}
+
+// TestMemory makes files of more than a gigabyte, and one of an RF64 of more than
+// four, and watches the heap: 64 MiB is the bound. What is read is read once, 8 MiB a
+// request; a CSV twice.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads seven gigabytes")
+	}
+	le := binary.LittleEndian
+	size := int64(1 << 30)
+	if raceEnabled {
+		size = 64 << 20
+	}
+	noise := make([]byte, 1<<20)
+	for i := range noise {
+		noise[i] = byte(uint32(i) * 2654435761 >> 24)
+	}
+	var floats []byte
+	for i := range 1 << 17 {
+		floats = le.AppendUint64(floats, math.Float64bits(math.Sin(float64(i)/900)))
+	}
+	lines := strings.Repeat("12345.678,1234567,-0.333333333,\n", 1<<14)
+	header := func(typ string, fortran bool, shape ...int64) []byte {
+		d, err := dtype.Parse(typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := npy.AppendHeader(nil, npy.Header{DType: d, Fortran: fortran, Shape: shape})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	data := func(n uint32) []byte { return append([]byte("data"), packed(le, n)...) }
+	for _, c := range []struct {
+		name       string
+		head, body []byte
+		n          int64
+		reads      int64 // of each byte
+	}{
+		{"wav", wav("RIFF", form(le, 1, 2, 4, 16), data(uint32(size))), noise, size, 1},
+		{"RF64", wav("RF64", ds64(uint64(4*size+16)), form(le, 3, 1, 8, 64), data(math.MaxUint32)), floats, 4*size + 16, 1},
+		{"npy", header("<i4", false, size/4/7, 7), noise, size / 28 * 28, 1},
+		{"npy in Fortran order", header("<f8", true, size/8/5, 5), floats, size / 40 * 40, 1},
+		{"npy of many columns", header("<i2", false, size/2/zoom.MaxTracks/4, zoom.MaxTracks), noise, size / 4, 1},
+		{"csv", []byte("time,a,b,c\n"), []byte(lines), int64(len(lines)) * (size / 8 / int64(len(lines))), 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer debug.SetGCPercent(debug.SetGCPercent(50)) // as in a function
+			runtime.GC()
+			var before, m runtime.MemStats
+			runtime.ReadMemStats(&before)
+			var peak uint64
+			writes := 0
+			v := &vast{key: "vast", head: c.head, body: c.body, size: int64(len(c.head)) + c.n}
+			if c.reads > 1 {
+				v.key = "vast.csv"
+			}
+			v.watch = func() {
+				if writes++; writes%16 == 0 { // a look stops the world
+					runtime.ReadMemStats(&m)
+					peak = max(peak, m.HeapInuse+m.StackInuse)
+				}
+			}
+			samples := int64(0)
+			j := &zoom.Job{Out: v, Done: func(w zoom.Written) { samples = w.Samples }, Warn: func(_, text string) {
+				if c.name != "csv" {
+					t.Error(text)
+				}
+			}}
+			infos, err := j.Run(t.Context(), v, functions.Upload{Bucket: "b", Key: v.key, ETag: `"vast"`, Sequencer: "1", Size: v.size})
+			if err != nil || len(infos) != 1 {
+				t.Fatal(infos, err)
+			}
+			t.Logf("%d MiB to %d, %d samples, %d requests, peak heap %d MiB (before: %d)", v.size>>20, v.wrote>>20, samples, v.gets.Load(), peak>>20, before.HeapInuse>>20)
+			if used := int64(peak) - int64(before.HeapInuse); used > 64<<20 {
+				t.Errorf("%d MiB of heap", used>>20)
+			}
+			most := c.reads*(v.size/(8<<20)) + 8
+			if bytes.Contains(c.head, []byte("'fortran_order': True")) {
+				most = v.size/(2<<20) + 16 // a piece of each column at a time
+			}
+			if v.gets.Load() > most {
+				t.Errorf("%d requests for %d bytes, over %d", v.gets.Load(), v.size, most)
+			}
+		})
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package zoom_test
+
+const raceEnabled = false
