@@ -37,6 +37,9 @@ func TestLongHead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if raceEnabled && c.n == items {
+				t.Skip("too many items for the race detector")
+			}
 			all := make([][]byte, c.n)
 			for i := range all {
 				all[i] = []byte{byte(i), byte(i >> 8), byte(i >> 16)}
@@ -56,7 +59,10 @@ func TestLongHead(t *testing.T) {
 func TestStores(t *testing.T) {
 	t.Parallel()
 	b := memstore.New(memstore.Config{})
-	items := drawn(2000, 9000) // more than one part
+	items := drawn(100, 9000)
+	for len(items) < 4000 { // more than one part
+		items = append(items, items...)
+	}
 	w, err := b.Create(t.Context(), "k", objstore.PutOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +101,7 @@ func TestStores(t *testing.T) {
 // written, and as eight more while Close runs: 100 MB for ten million. It
 // runs alone, since it looks at the heap.
 func TestWriterMemory(t *testing.T) { //nolint:paralleltest // see above
-	const n = 400_000
+	const n = 400_000 / raceShare
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()

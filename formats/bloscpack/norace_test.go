@@ -2,4 +2,7 @@
 
 package bloscpack
 
-const raceEnabled = false
+const (
+	raceEnabled = false
+	raceShare   = 1
+)

@@ -2,4 +2,8 @@
 
 package bloscpack
 
-const raceEnabled = true // sync.Pool drops buffers on purpose
+// Under the race detector sync.Pool drops buffers on purpose, and all is slow.
+const (
+	raceEnabled = true
+	raceShare   = 10 // of amounts of data
+)
