@@ -292,6 +292,8 @@ func (f *File) head(p place, b []byte) (h blosc.Header, n int64, err error) {
 		return h, 0, f.bad(p, formats.ErrCorrupt, "nothing, encoded in %d bytes", h.CBytes)
 	case want >= 0 && int64(h.NBytes) != want:
 		return h, 0, f.bad(p, formats.ErrCorrupt, "%d decoded bytes, the file's header says %d", h.NBytes, want)
+	case int64(int(n)) != n: // a chunk of 2 GiB and its checksum, where int has 32 bits
+		return h, 0, f.bad(p, formats.ErrTooLarge, "%d bytes with its checksum", n)
 	case int64(h.NBytes) > f.o.Limits.MaxDecoded:
 		return h, 0, f.bad(p, formats.ErrTooLarge, "%d decoded bytes, %d allowed", h.NBytes, f.o.Limits.MaxDecoded)
 	}
