@@ -70,7 +70,7 @@ func TestItemMemory(t *testing.T) {
 	}
 	size, files := int64(1<<30), 300_000
 	if raceEnabled {
-		size, files = size/8, files/8
+		size, files = size/16, files/16
 	}
 	lines := logPiece(1 << 20)
 	for _, c := range []struct {
