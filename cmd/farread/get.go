@@ -98,6 +98,8 @@ type selector struct {
 	from, to         string
 	fromTime, toTime *zoomcache.Moment // nil: no bound
 	stamps           bool
+	viewing          bool // the command is view
+	level            int  // of summaries
 
 	slice        *b2nd.Slice // of an array; nil: all of it
 	sliceText    string
@@ -114,11 +116,16 @@ func (s *selector) register(c *cobra.Command) {
 	c.Flags().StringVar(&s.frames, "frames", "", "one frame of the id, or a range `A:B:STEP`")
 	c.Flags().IntVar(&s.chunk, "chunk", 0, "chunk `I` of a frame, decoded")
 	c.Flags().Int64Var(&s.item, "item", 0, "item `I` of a Bloscpack file, decoded")
-	c.Flags().Int32Var(&s.track, "track", 0, "samples of track `N` of a zoom-cache file")
-	c.Flags().StringVar(&s.from, "from", "", "from this time `T` on: seconds, a duration (1h30m) or UTC")
-	c.Flags().StringVar(&s.to, "to", "", "up to this time `T`, without it")
+	registerTrack(c, s)
 	c.Flags().BoolVar(&s.stamps, "stamps", false, "the offsets of samples instead of their values")
 	c.Flags().Var(&sliceFlag{&s.chunks}, "chunks", "chunks `A:B` of a frame, back to back")
+}
+
+// registerTrack adds the flags that say which part of a zoom-cache file is meant.
+func registerTrack(c *cobra.Command, s *selector) {
+	c.Flags().Int32Var(&s.track, "track", 0, "track `N` of a zoom-cache file")
+	c.Flags().StringVar(&s.from, "from", "", "from this time `T` on: seconds, a duration (1h30m) or UTC")
+	c.Flags().StringVar(&s.to, "to", "", "up to this time `T`, without it")
 }
 
 // A sliceFlag is a slice as a flag's value.
@@ -134,7 +141,7 @@ func (f *sliceFlag) Set(text string) (err error) {
 // parse takes what the flags do not keep by themselves; slice holds the text of
 // one, or nothing.
 func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
-	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps"} {
+	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps", "level"} {
 		if cmd.Flags().Changed(name) {
 			s.given = append(s.given, name)
 		}

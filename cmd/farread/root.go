@@ -54,7 +54,7 @@ func newRoot(a *app) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add("read", newInfo(a), newLs(a), newGet(a), newSlice(a), newExplain(a), newVerify(a))
+	add("read", newInfo(a), newLs(a), newGet(a), newSlice(a), newView(a), newExplain(a), newVerify(a))
 	add("make", newPack(a), newUnpack(a), newWorker(a))
 	add("else", newQuickstart(a), newVersion(a))
 	root.AddCommand(topics()...)

@@ -31,6 +31,9 @@ var _ selection = (*zoomSelection)(nil)
 
 // pick selects a track and a time.
 func (t *zoomContent) pick(_ context.Context, s selector) (selection, error) {
+	if s.viewing {
+		return t.pickView(s)
+	}
 	if err := s.only(zoomcache.Format, "track", "from", "to", "stamps", "format"); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A storedView is what the manifest says of the summaries of a level.
+type storedView struct {
+	Count       int
+	First, Last struct {
+		Entry    string              `json:"entry_so"`
+		Exit     string              `json:"exit_so"`
+		Channels []map[string]string `json:"channels"`
+	}
+}
+
+// viewed is the JSON of view.
+type viewed struct {
+	Track  int32            `json:"track"`
+	Level  int              `json:"level"`
+	Points []map[string]any `json:"points"`
+}
+
+func viewOf(t *testing.T, args ...string) (v viewed) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(run(t, append([]string{"view", "--json"}, args...)...)))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatal(args, err)
+	}
+	return v
+}
+
+// TestZoomViews: the stored summaries of every level of files by the original
+// library.
+func TestZoomViews(t *testing.T) {
+	t.Parallel()
+	files, _ := zoomFixtures(t)
+	levels := 0
+	for _, x := range files {
+		for i := range x.Tracks {
+			k := &x.Tracks[i]
+			for level, raw := range k.Summaries {
+				levels++
+				p, err := json.Marshal(raw)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want storedView
+				if err := json.Unmarshal(p, &want); err != nil {
+					t.Fatal(err)
+				}
+				args := []string{zoomFiles + "/" + x.File, "--track", strconv.Itoa(int(k.Track)), "--level", level}
+				got := viewOf(t, args...)
+				if got.Track != k.Track || strconv.Itoa(got.Level) != level || len(got.Points) != want.Count || want.Count == 0 {
+					t.Errorf("%v: track %d level %d, %d points, want %d", args, got.Track, got.Level, len(got.Points), want.Count)
+					continue
+				}
+				checkPoint(t, args, got.Points[0], want.First.Entry, want.First.Exit, want.First.Channels, k.Channels > 0)
+				checkPoint(t, args, got.Points[want.Count-1], want.Last.Entry, want.Last.Exit, want.Last.Channels, k.Channels > 0)
+				text := run(t, append([]string{"view", "-o", "-", "--format", "csv"}, args...)...)
+				if rows, err := csv.NewReader(strings.NewReader(text)).ReadAll(); err != nil || len(rows) != 1+want.Count*max(k.Channels, 1) {
+					t.Errorf("%v: %d lines of CSV, %v", args, len(rows), err)
+				}
+			}
+		}
+	}
+	if levels < 200 {
+		t.Errorf("%d levels are too few to prove anything", levels)
+	}
+}
+
+func checkPoint(t *testing.T, args []string, got map[string]any, entry, exit string, channels []map[string]string, multi bool) {
+	t.Helper()
+	if fmt.Sprint(got["entry"]) != entry || fmt.Sprint(got["exit"]) != exit {
+		t.Errorf("%v: [%v, %v], want [%s, %s]", args, got["entry"], got["exit"], entry, exit)
+	}
+	list := []any{got}
+	if multi {
+		list, _ = got["channels"].([]any)
+	}
+	if len(list) != len(channels) {
+		t.Fatalf("%v: %d channels, want %d", args, len(list), len(channels))
+	}
+	for i, w := range channels {
+		c, _ := list[i].(map[string]any)
+		for field, name := range map[string]string{"first": "entry", "last": "exit", "min": "min", "max": "max", "mean": "avg", "rms": "rms", "count": "count"} {
+			want, ok := w[name]
+			if field == "mean" && !ok {
+				want, ok = w["expected"]
+			}
+			v, there := c[field]
+			if !there {
+				t.Fatalf("%v: no %s in %v", args, field, c)
+			}
+			if got, want := wantText(fmt.Sprint(v), v != nil, field), wantText(want, ok, field); got != want {
+				t.Errorf("%v: %s of channel %d is %s, want %s", args, field, i, got, want)
+			}
+		}
+	}
+}
+
+// wantText is a number in one spelling: integers in full, unless they are a mean.
+func wantText(s string, ok bool, field string) string {
+	f, err := strconv.ParseFloat(s, 64)
+	switch {
+	case !ok || math.IsNaN(f):
+		return "null"
+	case field != "mean" && field != "rms" && strings.Trim(s, "-0123456789") == "" || err != nil && !math.IsInf(f, 0):
+		return s
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// TestZoomViewForms: windows of time, tables and files, and what is refused.
+func TestZoomViewForms(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "x.zoom")
+	makeZoom(t, name, time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC))
+	if v := viewOf(t, name, "--track", "1", "--level", "1", "--from", "1.1", "--to", "2024-05-01T12:00:02.048Z"); len(v.Points) != 1 || fmt.Sprint(v.Points[0]["entry"]) != "1025" || fmt.Sprint(v.Points[0]["t1"]) != "2.048" {
+		t.Errorf("%v", v)
+	}
+	if v := viewOf(t, name, "--track", "1", "--level", "60"); v.Points == nil || len(v.Points) != 0 {
+		t.Errorf("no such level: %v", v)
+	}
+	table := run(t, "view", name, "--track", "1", "--level", "5")
+	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 2 || !strings.HasPrefix(strings.TrimSpace(lines[0]), "T0 ") || !strings.Contains(lines[1], " 9999 ") {
+		t.Errorf("table:\n%s", table)
+	}
+	out := filepath.Join(dir, "x.csv")
+	run(t, "view", name, "--track", "7", "--level", "1", "-o", out)
+	if got := string(testFile(t, out)); got != "t0,t1,entry,exit,min,max,mean,rms,first,last,count\n0,0,5,3,,,,,,,2\n" {
+		t.Errorf("events: %q", got)
+	}
+	out = filepath.Join(dir, "x.json")
+	run(t, "view", name, "--track", "1", "--level", "5", "-o", out)
+	if got := string(testFile(t, out)); got != run(t, "view", name, "--track", "1", "--level", "5", "--json") {
+		t.Errorf("%s", got)
+	}
+	for _, c := range []struct {
+		code int
+		text string
+		args []string
+	}{
+		{exitUsage, "missing --level", []string{name, "--track", "1"}},
+		{exitUsage, "1 is the finest", []string{name, "--track", "1", "--level", "0"}},
+		{exitUsage, "--track 1, 7", []string{name, "--level", "1"}},
+		{exitNotFound, "track 3", []string{name, "--track", "3", "--level", "1"}},
+		{exitUsage, "--format", []string{name, "--track", "1", "--level", "1", "-o", "x.wav"}},
+		{exitUsage, "want json", []string{name, "--track", "1", "--level", "1", "--format", "xml"}},
+		{exitUsage, "--level does not go with a gulp", []string{sample(t, t.TempDir()), "--level", "1"}},
+		{exitNotFound, "not found", []string{filepath.Join(dir, "none.zoom"), "--level", "1"}},
+	} {
+		if r := (runner{}).run(t, append([]string{"view"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.text) {
+			t.Errorf("%v: exit %d, %q; want %d, %q", c.args, r.code, r.stderr, c.code, c.text)
+		}
+	}
+}
