@@ -312,6 +312,22 @@ func TestScanFromAfar(t *testing.T) {
 		if s := ob.Stats(); s.Phases != 3 || s.Bytes > h.size()+64<<10 {
 			t.Errorf("%+v for a file of %d bytes in %v", s, h.size(), time.Since(begin))
 		}
+		for _, scan := range []bool{false, true} {
+			before, n := ob.Stats(), 0
+			if err := f.Entries(t.Context(), 0, f.Len(), scan, func(i int64, e bloscpack.Entry) error {
+				if n++; e.Off != h.body()+i*hugeItem || scan && e.NBytes != 20 {
+					t.Errorf("entry %d: %+v", i, e)
+				}
+				return nil
+			}); err != nil || n != 60_000 {
+				t.Fatal(n, err)
+			}
+			// The table, then headers in spans that reach over what lies between.
+			s := ob.Stats()
+			if s.Phases-before.Phases > 2 || s.Requests-before.Requests > 20 {
+				t.Errorf("entries, scan %t: %+v, before %+v", scan, s, before)
+			}
+		}
 		plan, err := f.Explain(t.Context(), 0, f.Len())
 		if err != nil || len(plan) < 9 {
 			t.Errorf("%d requests explained, %v", len(plan), err)

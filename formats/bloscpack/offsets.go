@@ -161,6 +161,45 @@ func (t *table) around(i int64) []int64 {
 	return out
 }
 
+// A run reads a table from front to back, in pieces long enough to keep a
+// connection busy.
+type run struct {
+	t    *table
+	end  int64 // no entry from here on is wanted
+	from int64 // of offs in the table
+	offs []int64
+	raw  []byte
+}
+
+// runEntries is how many entries are read together: 2 MiB of them.
+const runEntries = 256 << 10
+
+// read is table.read for a run. The result is valid until the next call.
+func (r *run) read(ctx context.Context, i, j int64) ([]int64, error) {
+	if i >= r.from && j <= r.from+int64(len(r.offs)) {
+		return r.offs[i-r.from : j-r.from], nil
+	}
+	end := max(r.end, j)
+	if end-i <= 2*pageEntries { // few: others may want their pages, too
+		return r.t.read(ctx, i, j)
+	}
+	n := min(max(runEntries, j-i), end-i)
+	if int64(cap(r.offs)) < n {
+		r.offs, r.raw = make([]int64, n), make([]byte, n*entryLen)
+	}
+	r.from, r.offs, r.raw = i, r.offs[:n], r.raw[:n*entryLen]
+	span := rangeio.Span{Off: r.t.off + i*entryLen, P: r.raw}
+	err := r.t.r.ReadRanges(ctx, []rangeio.Span{span})
+	if err == nil {
+		err = r.t.decode(r.offs, r.raw, i)
+	}
+	if err != nil {
+		r.offs = r.offs[:0]
+		return nil, wrap("offsets", span.Off, err)
+	}
+	return r.offs[:j-i], nil
+}
+
 // within gives n bytes at off of a span, nil where it does not hold them all.
 func within(s rangeio.Span, off, n int64) []byte {
 	if off < s.Off || n > s.End()-off {

@@ -68,15 +68,18 @@ func (f *File) checkRange(i, j int64) error {
 	return nil
 }
 
+// run reads the table up to the entries of chunk j.
+func (f *File) run(j int64) *run { return &run{t: &f.t, end: min(j+1, f.h.Chunks)} }
+
 // places appends where the chunks [i, j) lie by the table. Entries that are -1
 // are places, too.
-func (f *File) places(ctx context.Context, out []place, i, j int64) ([]place, error) {
+func (f *File) places(ctx context.Context, r *run, out []place, i, j int64) ([]place, error) {
 	if !f.usesTable() {
 		walked, err := f.walked(ctx, i, j)
 		return append(out, walked...), err
 	}
 	last := min(j+1, f.h.Chunks)
-	offs, err := f.t.read(ctx, i, last)
+	offs, err := r.read(ctx, i, last)
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +370,7 @@ func (f *File) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, err
 // one reads chunk i. Where the table of version 3, which the Python tool writes
 // and never reads, contradicts the chunks, these are right.
 func (f *File) one(ctx context.Context, i int64) (*group, error) {
-	places, err := f.places(ctx, nil, i, i+1)
+	places, err := f.places(ctx, f.run(i+1), nil, i, i+1)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/internal/bufpool"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -25,8 +26,9 @@ type Entry struct {
 // Missing tells whether the chunk was never written.
 func (e Entry) Missing() bool { return e.Off == missing }
 
-// scanBatch is how many headers are read together: 128 KiB of them.
-const scanBatch = 4096
+// scanBatch is how many entries are looked at together, and the most headers that
+// are read together.
+const scanBatch = 32 << 10
 
 // Entry says where chunk i lies and how long it is, from the chunk's own header:
 // one request, and one more where its entry of the table is not known yet.
@@ -57,88 +59,161 @@ func (f *File) Entries(ctx context.Context, i, j int64, scan bool, fn func(i int
 	if !f.usesTable() {
 		return f.entriesFollowed(ctx, i, j, fn)
 	}
-	off := int64(-1) // where the next chunk begins, if chunks must follow each other
-	if i == 0 && f.h.Version == Version3 {
-		off = f.body
+	if !scan {
+		return f.entriesPlain(ctx, i, j, fn)
 	}
+	return f.entriesRead(ctx, i, j, fn)
+}
+
+func (f *File) entriesPlain(ctx context.Context, i, j int64, fn func(i int64, e Entry) error) error {
+	r := f.run(j)
+	ctx = rangeio.OnePhase(ctx)
 	for i < j {
 		n := min(j-i, scanBatch)
-		places, err := f.places(ctx, nil, i, i+n)
+		offs, err := r.read(ctx, i, i+n)
 		if err != nil {
 			return err
 		}
-		if !scan {
-			if err := f.entriesPlain(places, fn); err != nil {
+		for _, off := range offs {
+			if err := fn(i, Entry{Off: off, CBytes: -1, NBytes: f.h.want(i)}); err != nil {
 				return err
 			}
-			i += n
-			continue
+			i++
 		}
-		next, err := f.entriesRead(ctx, places, &off, fn)
-		if errors.Is(err, errMisled) {
-			return f.entriesFollowed(ctx, next, j, fn)
-		}
-		if err != nil {
-			return err
-		}
-		i = next
 	}
-	return nil
+	return ctx.Err()
 }
+
+// Headers of chunks share a span where they are near: what lies between costs
+// less than another read, and spans are long enough to keep a connection busy.
+const (
+	nearHeaders = 4 << 10
+	longHeaders = 1 << 20
+)
+
+// headers are the first bytes of some chunks.
+type headers struct {
+	places []place
+	parts  [][]byte // nil for chunks that cannot lie in the file
+	buf    []byte   // lent
+}
+
+func (h *headers) release() { bufpool.Put(h.buf) }
 
 // errMisled says that the table of version 3 is wrong.
 var errMisled = errors.New("the chunks contradict the table")
 
-func (f *File) entriesPlain(places []place, fn func(i int64, e Entry) error) error {
-	for _, p := range places {
-		if err := fn(p.i, Entry{Off: p.off, CBytes: -1, NBytes: f.h.want(p.i)}); err != nil {
-			return err
-		}
+// entriesRead reads the headers of chunks, a window ahead. In version 3 chunks are
+// followed from the first one on that does not lie where the one before it ends.
+func (f *File) entriesRead(ctx context.Context, i, j int64, fn func(i int64, e Entry) error) error {
+	off := int64(-1) // where the next chunk begins, if chunks must follow each other
+	if i == 0 && f.h.Version == Version3 {
+		off = f.body
 	}
-	return nil
+	r, next, from := f.run(j), i, i
+	var left []place
+	err := ahead(ctx, func(_, table, one context.Context) (*headers, bool, error) {
+		if len(left) == 0 {
+			if next >= j {
+				return nil, false, nil
+			}
+			n := min(j-next, scanBatch)
+			var err error
+			if left, err = f.places(table, r, nil, next, next+n); err != nil {
+				return nil, false, err
+			}
+			next += n
+		}
+		h, n, err := f.readHeaders(one, left)
+		left = left[n:]
+		return h, true, err
+	}, (*headers).release, func(h *headers) error {
+		defer h.release()
+		for k, p := range h.places {
+			if f.h.Version == Version3 && off >= 0 && p.off != off {
+				return errMisled
+			}
+			e, n, err := f.entry(p, h.parts[k])
+			if err != nil {
+				return err
+			}
+			if f.h.Version == Version3 {
+				off = p.off + n
+			}
+			if err := fn(p.i, e); err != nil {
+				return err
+			}
+			from++
+		}
+		return nil
+	})
+	if errors.Is(err, errMisled) {
+		return f.entriesFollowed(ctx, from, j, fn)
+	}
+	return err
 }
 
-// entriesRead reads the headers of chunks. It ends with errMisled before the
-// first chunk that does not lie where the one before it ends, in version 3.
-func (f *File) entriesRead(ctx context.Context, places []place, off *int64, fn func(i int64, e Entry) error) (next int64, err error) {
-	spans := make([]rangeio.Span, 0, len(places))
-	room := make([]byte, len(places)*blosc.HeaderLen2)
-	chain := f.h.Version == Version3
-	for k, p := range places {
+// readHeaders reads the headers of the first n places, as many as a window holds.
+func (f *File) readHeaders(ctx context.Context, places []place) (h *headers, n int, err error) {
+	type piece struct{ off, end int64 }
+	pieces := make([]piece, 0, 16)
+	at := make([]int, 0, len(places)) // of each header in the buffer
+	total := int64(0)
+	for _, p := range places {
 		if f.inFile(p) != nil {
+			at = append(at, -1)
 			continue
 		}
-		n := min(blosc.HeaderLen2, f.size-p.off)
-		spans = append(spans, rangeio.Span{Off: p.off, P: room[int64(k)*blosc.HeaderLen2:][:n]})
-	}
-	if len(spans) > 0 {
-		if err := f.r.ReadRanges(ctx, spans); err != nil {
-			return 0, f.wrapRead(places, err)
+		end := p.off + min(blosc.HeaderLen2, f.size-p.off)
+		last := len(pieces) - 1
+		switch {
+		case last >= 0 && p.off >= pieces[last].off && p.off <= pieces[last].end+nearHeaders && end-pieces[last].off <= longHeaders:
+			more := max(end-pieces[last].end, 0)
+			pieces[last].end += more
+			total += more
+		default:
+			pieces = append(pieces, piece{p.off, end})
+			total += end - p.off
+			last++
+		}
+		at = append(at, int(total-(pieces[last].end-p.off)))
+		if total >= f.o.Window {
+			break
 		}
 	}
-	for k, p := range places {
-		if chain && *off >= 0 && p.off != *off {
-			return p.i, errMisled
-		}
-		e := Entry{Off: p.off, CBytes: -1, NBytes: f.h.want(p.i)}
-		if p.off != missing {
-			if err := f.inFile(p); err != nil {
-				return 0, err
-			}
-			h, n, err := f.head(p, room[k*blosc.HeaderLen2:][:min(blosc.HeaderLen2, f.size-p.off)])
-			if err != nil {
-				return 0, err
-			}
-			e = Entry{Off: p.off, CBytes: int64(h.CBytes), NBytes: int64(h.NBytes), Chunk: &h}
-			if chain {
-				*off = p.off + n
-			}
-		}
-		if err := fn(p.i, e); err != nil {
-			return 0, err
+	n = len(at)
+	h = &headers{places: places[:n], parts: make([][]byte, n), buf: bufpool.Get(int(total))}
+	spans, used := make([]rangeio.Span, len(pieces)), int64(0)
+	for k, x := range pieces {
+		spans[k] = rangeio.Span{Off: x.off, P: h.buf[used : used+x.end-x.off]}
+		used += x.end - x.off
+	}
+	if err := f.r.ReadRanges(ctx, spans); err != nil {
+		h.release()
+		return nil, n, f.wrapRead(h.places, err)
+	}
+	for k, p := range h.places {
+		if at[k] >= 0 {
+			h.parts[k] = h.buf[at[k]:][:min(blosc.HeaderLen2, f.size-p.off)]
 		}
 	}
-	return places[len(places)-1].i + 1, nil
+	return h, n, nil
+}
+
+// entry makes an entry of the header of a chunk; n is the chunk's length with its
+// checksum.
+func (f *File) entry(p place, b []byte) (e Entry, n int64, err error) {
+	if p.off == missing {
+		return Entry{Off: missing, CBytes: -1, NBytes: f.h.want(p.i)}, 0, nil
+	}
+	if err := f.inFile(p); err != nil {
+		return e, 0, err
+	}
+	h, n, err := f.head(p, b)
+	if err != nil {
+		return e, 0, err
+	}
+	return Entry{Off: p.off, CBytes: int64(h.CBytes), NBytes: int64(h.NBytes), Chunk: &h}, n, nil
 }
 
 // entriesFollowed goes from chunk to chunk, from the first one on.

@@ -24,6 +24,7 @@ type source struct {
 
 	places []place // of the next chunks
 	batch  []place // the memory of places
+	run    *run
 	free   chan *group
 	lax    bool // pass over chunks that were never written
 	chain  bool // each chunk begins where the one before it ends
@@ -42,7 +43,7 @@ type source struct {
 }
 
 func (f *File) source(i, j int64) *source {
-	s := &source{f: f, i: i, j: j, free: make(chan *group, 3), off: -1, size: min(f.o.Window, firstWindow), first: -1, chain: f.h.Version == Version3 || !f.h.Offsets, misled: f.distrust}
+	s := &source{f: f, i: i, j: j, run: f.run(j), free: make(chan *group, 3), off: -1, size: min(f.o.Window, firstWindow), first: -1, chain: f.h.Version == Version3 || !f.h.Offsets, misled: f.distrust}
 	if !f.usesTable() && i == 0 && j == f.h.Chunks {
 		s.stream, s.off = true, f.body
 	}
@@ -144,7 +145,7 @@ func (s *source) pick(ctx context.Context) ([]place, error) {
 				return nil, nil
 			}
 			var err error
-			if s.batch, err = s.f.places(ctx, s.batch[:0], s.i, min(s.i+batchEntries, s.j)); err != nil {
+			if s.batch, err = s.f.places(ctx, s.run, s.batch[:0], s.i, min(s.i+batchEntries, s.j)); err != nil {
 				return nil, err
 			}
 			s.places = s.batch
