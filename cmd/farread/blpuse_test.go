@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -344,6 +346,7 @@ func TestBlpRepair(t *testing.T) {
 		{"the first damaged", damage(0), []int{0}, exitCorrupt},
 		{"cut short", whole[:*rows[48].Offset+5], []int{48, 49}, exitCorrupt},
 		{"aborted", unfinished, nil, exitCorrupt},
+		{"bytes put between", []byte(string(whole[:*rows[45].Offset+3]) + "and more" + string(whole[*rows[45].Offset+3:])), []int{45, 46, 47, 48, 49}, exitCorrupt},
 	} {
 		bad, out := filepath.Join(dir, "bad.blp"), filepath.Join(t.TempDir(), "out.blp")
 		write(t, bad, tc.data)
@@ -375,6 +378,69 @@ func TestBlpRepair(t *testing.T) {
 		}
 		if r := (runner{}).run(t, "verify", bad, "--repair", out); r.code != exitChanged {
 			t.Errorf("%s: over a file that is there: exit %d: %s", tc.what, r.code, r.stderr)
+		}
+	}
+}
+
+// TestBlpRepairNames: a file keeps its name only where it is sure to be its own.
+func TestBlpRepairNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var items []string
+	for i := range 20 {
+		items = append(items, strings.Repeat(fmt.Sprintf("file %d,", i), 1+i%3))
+	}
+	text, err := json.Marshal(numbered(20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := makeBlp(t, filepath.Join(dir, "x.blp"), fmt.Sprintf(`{"container":"files","names":%s}`, text), items...)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := lines[blpLine](t, run(t, "ls", name, "--json"))
+	uncounted := func(p []byte) []byte {
+		p = []byte(string(p))
+		binary.LittleEndian.PutUint64(p[16:], ^uint64(0))
+		return p
+	}
+	untold := uncounted(whole) // nor does the table tell where they lie
+	for i := *rows[0].Offset - 8*20; i < *rows[0].Offset; i++ {
+		untold[i] = 0xff
+	}
+	damaged := func(p []byte) []byte {
+		p = []byte(string(p))
+		copy(p[*rows[9].Offset:], "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
+		return p
+	}
+	for _, tc := range []struct {
+		what  string
+		data  []byte
+		lost  []int
+		names bool
+	}{
+		{"cut short, and not counted", uncounted(whole)[:*rows[17].Offset+5], []int{17, 18, 19}, true},
+		{"not counted", uncounted(whole), nil, true},
+		{"one damaged, of those that the table tells of", damaged(whole), []int{9}, true},
+		{"one damaged, of those that nothing tells of", damaged(untold), []int{9}, false},
+	} {
+		bad, out, dst := filepath.Join(dir, "bad.blp"), filepath.Join(t.TempDir(), "out.blp"), filepath.Join(t.TempDir(), "files")
+		write(t, bad, tc.data)
+		run(t, "verify", bad, "--repair", out)
+		run(t, "unpack", out, dst)
+		want := map[string]string{}
+		for i, p := range items {
+			switch {
+			case slices.Contains(tc.lost, i):
+			case tc.names:
+				want[fmt.Sprintf("%02d", i)] = p
+			default:
+				want[strconv.Itoa(len(want))] = p
+			}
+		}
+		if d := cmp.Diff(want, files(t, dst)); d != "" {
+			t.Errorf("%s (-want +got):\n%.500s", tc.what, d)
 		}
 	}
 }

@@ -186,7 +186,7 @@ func (r *blpRepair) add(i int64, chunk, p []byte) error {
 	if err := r.begin(len(p)); err != nil {
 		return err
 	}
-	if r.t.names() != nil {
+	if r.t.meta.Container == kindFiles {
 		r.files = append(r.files, i)
 	}
 	if len(p) == 0 && !r.t.f.Header().Variable {
@@ -221,8 +221,8 @@ func (r *blpRepair) finish(s bloscpack.Salvaged) error {
 }
 
 // metadata are those of the damaged file, with the numbers and names of what was
-// saved. An array that lost chunks is none any more: what it was is kept under
-// another name.
+// saved. An array that lost chunks is none any more, and files whose names are
+// not sure are items: what the metadata were is kept under another name.
 func (r *blpRepair) metadata(raw json.RawMessage, s bloscpack.Salvaged) (json.RawMessage, error) {
 	m := parsed[map[string]json.RawMessage](raw)
 	if m == nil {
@@ -240,14 +240,14 @@ func (r *blpRepair) metadata(raw json.RawMessage, s bloscpack.Salvaged) (json.Ra
 		}
 		return json.Marshal(map[string]json.RawMessage{"salvaged": raw})
 	}
-	shape := parsed[[]int64](m["shape"])
-	if !r.t.f.Header().Variable || shape == nil || product(shape) == s.Chunks {
+	if !r.t.f.Header().Variable {
 		return raw, nil
 	}
-	if err := put("shape", []int64{s.Chunks}); err != nil {
-		return nil, err
-	}
-	if names := r.t.names(); names != nil {
+	if r.t.meta.Container == kindFiles && int64(len(r.t.meta.Names)) != s.Chunks {
+		names, ok := r.numbered(s)
+		if !ok {
+			return json.Marshal(map[string]json.RawMessage{"salvaged": raw})
+		}
 		if err := put("names", chosen(names, r.files)); err != nil {
 			return nil, err
 		}
@@ -256,8 +256,23 @@ func (r *blpRepair) metadata(raw json.RawMessage, s bloscpack.Salvaged) (json.Ra
 				return nil, err
 			}
 		}
+	} else if shape := parsed[[]int64](m["shape"]); shape == nil || product(shape) == s.Chunks {
+		return raw, nil
+	}
+	if err := put("shape", []int64{s.Chunks}); err != nil {
+		return nil, err
 	}
 	return json.Marshal(m)
+}
+
+// numbered are the names that the numbers of what was saved belong to. ok is
+// false where a number may be that of another file.
+func (r *blpRepair) numbered(s bloscpack.Salvaged) (names []string, ok bool) {
+	names = r.t.meta.Names
+	if h := r.t.f.Header(); h.Chunks >= 0 && h.Chunks != int64(len(names)) || s.Guessed {
+		return nil, false
+	}
+	return names, !slices.ContainsFunc(r.files, func(i int64) bool { return i >= int64(len(names)) })
 }
 
 // parsed is what text means as a T, the zero T where it is none.

@@ -17,6 +17,9 @@ type Salvaged struct {
 	// Lost counts the chunks that the file should have and that are not whole; -1
 	// where the file does not tell how many it should have.
 	Lost int64
+	// Guessed says that the numbers given to fn may be too low from some chunk on:
+	// it was found by its checksum, and how many were between is not known.
+	Guessed bool
 	// Stop says what was wrong first; nil where nothing was.
 	Stop error
 }
@@ -150,6 +153,9 @@ func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
 	if i+1 < s.t.n { // the table may tell
 		return true, nil
 	}
+	if s.byTable() { // what else there is belongs to another item
+		return false, nil
+	}
 	return s.search(ctx, i)
 }
 
@@ -169,7 +175,7 @@ func (s *salvage) candidates(ctx context.Context, i int64) (at []int64, err erro
 	if entry >= f.t.off && entry < f.size {
 		at = append(at, entry)
 	}
-	if f.h.Version == Version4 && f.t.n > 0 && !f.aborted { // chunks lie in any order
+	if s.byTable() {
 		if len(at) == 0 {
 			s.stop(f.inFile(place{i: i, off: entry}))
 		}
@@ -188,6 +194,11 @@ func (s *salvage) candidates(ctx context.Context, i int64) (at []int64, err erro
 		s.stop(corrupt(f.h.Part(i), f.size, "the file ends before it"))
 	}
 	return at, nil
+}
+
+// byTable: only the table tells which chunk is which; they lie in any order.
+func (s *salvage) byTable() bool {
+	return s.f.h.Version == Version4 && s.f.t.n > 0 && !s.f.aborted
 }
 
 func (s *salvage) stop(err error) {
@@ -288,7 +299,7 @@ func (s *salvage) search(ctx context.Context, i int64) (more bool, err error) {
 		}
 		whole, next, err := s.try(ctx, i, off)
 		if whole || err != nil {
-			s.pos, s.end = next, next
+			s.pos, s.end, s.out.Guessed = next, next, true
 			return whole, err
 		}
 	}
