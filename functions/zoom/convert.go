@@ -59,8 +59,9 @@ func (c *converter) to(v *zoomcache.Values, k zoomcache.Kind) (*zoomcache.Values
 		return o, integers(v, &o.U32)
 	case zoomcache.U64, zoomcache.Word:
 		return o, integers(v, &o.U64)
+	default:
+		return nil, unsupported("values of %s as %s", v.Kind, k)
 	}
-	return nil, unsupported("values of %s as %s", v.Kind, k)
 }
 
 // integers narrows or widens integers that stay the same by it.
@@ -69,10 +70,10 @@ func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64]
 	d := *dst
 	return each(v, func(i int, x int64) bool {
 		d[i] = T(x)
-		return int64(d[i]) == x && (d[i] < 0) == (x < 0) //nolint:gosec // that is the question
+		return int64(d[i]) == x && (d[i] < 0) == (x < 0)
 	}, func(i int, x uint64) bool {
 		d[i] = T(x)
-		return uint64(d[i]) == x && d[i] >= 0 //nolint:gosec // that is the question
+		return uint64(d[i]) == x && d[i] >= 0
 	}, nil)
 }
 
@@ -105,8 +106,9 @@ func each(v *zoomcache.Values, signed func(int, int64) bool, unsigned func(int, 
 		return walk(v.U32, func(i int, x uint32) bool { return unsigned(i, uint64(x)) })
 	case zoomcache.U64, zoomcache.Word:
 		return walk(v.U64, unsigned)
+	default:
+		return unsupported("values of %s as another kind", v.Kind)
 	}
-	return unsupported("values of %s as another kind", v.Kind)
 }
 
 func walk[T any](list []T, f func(int, T) bool) error {

@@ -82,6 +82,7 @@ func openCSV(ctx context.Context, obj *objstore.Object) (Series, error) {
 	var names []string
 	var cols []csvColumn
 	span := csvSpan{}
+	var room []string
 	err := t.lines(ctx, 0, func(n int64, line string, _ int64) error {
 		if t.width == 0 {
 			var err error
@@ -89,7 +90,7 @@ func openCSV(ctx context.Context, obj *objstore.Object) (Series, error) {
 			cols = make([]csvColumn, len(names))
 			return err
 		}
-		return t.learn(line, names, cols, &span)
+		return t.learn(&room, line, names, cols, &span)
 	})
 	if err != nil {
 		return nil, err
@@ -100,7 +101,8 @@ func openCSV(ctx context.Context, obj *objstore.Object) (Series, error) {
 	if t.about.Rows == 0 {
 		return nil, fail("csv", obj.Info().Key, -1, corrupt("a header and no line of values"))
 	}
-	return t, t.settle(names, cols, &span)
+	t.settle(names, cols, &span)
+	return t, nil
 }
 
 // csvSpan is what the stamps tell.
@@ -153,12 +155,12 @@ func (t *table) header(n int64, line string) ([]string, error) {
 }
 
 // learn looks at one line of values.
-func (t *table) learn(line string, names []string, cols []csvColumn, span *csvSpan) error {
+func (t *table) learn(room *[]string, line string, names []string, cols []csvColumn, span *csvSpan) error {
 	if line == "" {
 		return nil
 	}
 	first := t.about.Rows == 0
-	err := t.cells(line, func(s stamp) error {
+	err := t.cells(room, line, func(s stamp) {
 		if first {
 			span.low, span.high = s.sec, s.sec
 			t.from = s.sec
@@ -166,7 +168,6 @@ func (t *table) learn(line string, names []string, cols []csvColumn, span *csvSp
 		span.low, span.high = min(span.low, s.sec), max(span.high, s.sec)
 		span.digits = max(span.digits, s.digits())
 		span.finer = span.finer || s.finer
-		return nil
 	}, func(i int, cell string) error {
 		if !cols[i].look(cell) {
 			return corrupt("column %.60q: %.60q is no number", names[i], cell)
@@ -180,13 +181,14 @@ func (t *table) learn(line string, names []string, cols []csvColumn, span *csvSp
 	return err
 }
 
-// cells takes a line apart: its stamp, and the cells that are not missing.
-func (t *table) cells(line string, at func(stamp) error, value func(i int, cell string) error) error {
-	var room [64]string
-	cells, err := t.split(room[:0], line)
+// cells takes a line apart: its stamp, and the cells that are not missing. It works
+// in room.
+func (t *table) cells(room *[]string, line string, at func(stamp), value func(i int, cell string) error) error {
+	cells, err := t.split((*room)[:0], line)
 	if err != nil {
 		return err
 	}
+	*room = cells
 	if len(cells) != t.width {
 		return corrupt("%d cells, the header has %d", len(cells), t.width)
 	}
@@ -205,9 +207,7 @@ func (t *table) cells(line string, at func(stamp) error, value func(i int, cell 
 	if !ok {
 		return corrupt("%.60q is no time in %s", text, map[bool]string{true: "ISO 8601", false: "seconds"}[t.iso])
 	}
-	if err := at(s); err != nil {
-		return err
-	}
+	at(s)
 	for i, cell := range cells {
 		if i == t.time {
 			continue
@@ -240,34 +240,36 @@ func isMissing(cell string) bool {
 // look notes what kind of value a cell is.
 func (c *csvColumn) look(cell string) bool {
 	c.values++
-	if len(cell) < 19 { // every whole number so short fits into 64 bits
-		digits := strings.TrimLeft(cell, "+-")
-		if len(cell)-len(digits) < 2 && digits != "" && allDigits(digits) {
-			c.integer = true
-			c.negative = c.negative || cell[0] == '-'
-			return true
-		}
+	digits := cell
+	if cell[0] == '-' || cell[0] == '+' {
+		digits = cell[1:]
 	}
-	if _, err := strconv.ParseInt(cell, 10, 64); err == nil {
-		c.integer = true
-		c.negative = c.negative || cell[0] == '-'
-		return true
-	}
-	if _, err := strconv.ParseUint(strings.TrimPrefix(cell, "+"), 10, 64); err == nil {
-		c.integer, c.large = true, true
+	if allDigits(digits) {
+		c.whole(cell, digits)
 		return true
 	}
 	if _, is := truth(cell); is {
 		c.word = true
 		return true
 	}
-	if allDigits(strings.TrimLeft(cell, "+-")) {
-		c.integer, c.beyond = true, true
-		return true
-	}
 	_, err := parseFloat(cell)
 	c.float = true
 	return err == nil
+}
+
+// whole notes a whole number.
+func (c *csvColumn) whole(cell, digits string) {
+	c.integer = true
+	c.negative = c.negative || cell[0] == '-'
+	if len(digits) < 19 { // every number so short fits
+		return
+	}
+	if _, err := strconv.ParseInt(cell, 10, 64); err == nil {
+		return
+	}
+	_, err := strconv.ParseUint(digits, 10, 64)
+	c.large = true
+	c.beyond = c.beyond || err != nil || cell[0] == '-'
 }
 
 // parseFloat takes numbers too large for infinite, as everybody else does.
@@ -300,7 +302,7 @@ func truth(cell string) (value, is bool) {
 
 // settle chooses codecs, time 0 and the ticks: the coarsest power of ten of a
 // second in which every stamp is exact.
-func (t *table) settle(names []string, cols []csvColumn, span *csvSpan) error {
+func (t *table) settle(names []string, cols []csvColumn, span *csvSpan) {
 	if !t.iso {
 		t.from = 0
 	} else {
@@ -320,7 +322,6 @@ func (t *table) settle(names []string, cols []csvColumn, span *csvSpan) error {
 			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q has no values", names[i]))
 		}
 	}
-	return nil
 }
 
 func abs(x int64) int64 {
@@ -334,6 +335,7 @@ func abs(x int64) int64 {
 func (t *table) Each(ctx context.Context, window int, f func(*Block) error) error {
 	b := &Block{Columns: make([]Column, len(t.about.Tracks))}
 	n := 0
+	var room []string
 	send := func(done int64) error {
 		b.Done = done
 		err := f(b)
@@ -355,10 +357,7 @@ func (t *table) Each(ctx context.Context, window int, f func(*Block) error) erro
 			return nil
 		}
 		var at int64
-		err := t.cells(line, func(s stamp) error {
-			at = s.ticks(t.from, t.digits)
-			return nil
-		}, func(i int, cell string) error {
+		err := t.cells(&room, line, func(s stamp) { at = s.ticks(t.from, t.digits) }, func(i int, cell string) error {
 			c := &b.Columns[i]
 			c.Stamps = append(c.Stamps, at)
 			return c.put(cell)

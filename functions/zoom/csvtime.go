@@ -139,8 +139,8 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func parseISO(text string) (stamp, bool) {
 	s := text
 	year, ok1 := number(&s, 4)
-	month, ok2 := after(&s, '-', 2)
-	day, ok3 := after(&s, '-', 2)
+	month, ok2 := after(&s, '-')
+	day, ok3 := after(&s, '-')
 	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
 		return stamp{}, false
 	}
@@ -152,13 +152,13 @@ func parseISO(text string) (stamp, bool) {
 		}
 		s = s[1:]
 		hour, ok1 := number(&s, 2)
-		minute, ok2 := after(&s, ':', 2)
+		minute, ok2 := after(&s, ':')
 		if !ok1 || !ok2 || hour > 23 || minute > 59 {
 			return stamp{}, false
 		}
 		sec = int64(hour)*3600 + int64(minute)*60
 		if strings.HasPrefix(s, ":") {
-			second, ok := after(&s, ':', 2)
+			second, ok := after(&s, ':')
 			if !ok || second > 60 { // a leap second counts as the one after
 				return stamp{}, false
 			}
@@ -227,12 +227,13 @@ func number(s *string, n int) (int, bool) {
 	return v, true
 }
 
-func after(s *string, c byte, n int) (int, bool) {
+// after takes a mark and two digits off s.
+func after(s *string, c byte) (int, bool) {
 	if *s == "" || (*s)[0] != c {
 		return 0, false
 	}
 	*s = (*s)[1:]
-	return number(s, n)
+	return number(s, 2)
 }
 
 func daysIn(year, month int) int {

@@ -19,7 +19,7 @@ func (s stamp) time() time.Time { return time.Unix(s.sec, int64(s.nano)).UTC() }
 // number and where it ends. Errors about the bytes name the line.
 func (t *table) lines(ctx context.Context, skip int64, f func(n int64, line string, end int64) error) error {
 	in := t.obj.NewReader(ctx, objstore.ReadOptions{Part: readPart, Ahead: readAhead})
-	defer in.Close() //nolint:errcheck // only read
+	defer in.Close()
 	r := bufio.NewReaderSize(in, maxLine)
 	off := int64(0)
 	for n := int64(1); ; n++ {
@@ -45,7 +45,7 @@ func (t *table) lines(ctx context.Context, skip int64, f func(n int64, line stri
 			}
 		}
 		if off = end; err != nil {
-			return nil //nolint:nilerr // the last line has no end
+			return nil // the last line has no end
 		}
 	}
 }

@@ -157,9 +157,9 @@ func bytes3(dst []int32, p []byte, stride int, big bool) {
 	for i := range dst {
 		q := p[i*stride:][:3]
 		if big {
-			dst[i] = int32(uint32(q[0])<<24|uint32(q[1])<<16|uint32(q[2])<<8) >> 8 //nolint:gosec // bits
+			dst[i] = int32(uint32(q[0])<<24|uint32(q[1])<<16|uint32(q[2])<<8) >> 8
 		} else {
-			dst[i] = int32(uint32(q[2])<<24|uint32(q[1])<<16|uint32(q[0])<<8) >> 8 //nolint:gosec // bits
+			dst[i] = int32(uint32(q[2])<<24|uint32(q[1])<<16|uint32(q[0])<<8) >> 8
 		}
 	}
 }
@@ -211,7 +211,7 @@ func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 		return r.eachColumns(ctx, b, f)
 	}
 	in := r.obj.NewReader(ctx, objstore.ReadOptions{Off: r.base, Len: r.about.Rows * int64(r.frame), Part: readPart, Ahead: readAhead})
-	defer in.Close() //nolint:errcheck // only read
+	defer in.Close()
 	per := max(blockValues/len(b.Columns), 1)
 	buf := make([]byte, int64(r.frame)*min(int64(per), r.about.Rows))
 	for left := r.about.Rows; left > 0; {
@@ -248,17 +248,21 @@ func (r *rows) eachColumns(ctx context.Context, b *Block, f func(*Block) error) 
 	size := int64(r.item.size)
 	per := min(max(columnMemory/size/int64(len(b.Columns)), 1), r.about.Rows)
 	type piece struct {
-		p   []byte
-		n   int64 // rows
-		err chan error
+		p    []byte
+		n    int64 // rows
+		err  error // when done
+		done chan struct{}
 	}
 	start := func(from int64, p []byte) *piece {
-		x := &piece{p: p, n: min(per, r.about.Rows-from), err: make(chan error, 1)}
+		x := &piece{p: p, n: min(per, r.about.Rows-from), done: make(chan struct{})}
 		spans := make([]rangeio.Span, len(b.Columns))
 		for i := range spans {
 			spans[i] = rangeio.Span{Off: r.base + (int64(i)*r.about.Rows+from)*size, P: p[int64(i)*per*size:][:x.n*size]}
 		}
-		go func() { x.err <- r.obj.ReadRanges(ctx, spans) }()
+		go func() {
+			defer close(x.done)
+			x.err = r.obj.ReadRanges(ctx, spans)
+		}()
 		return x
 	}
 	memory := int64(len(b.Columns)) * per * size
@@ -269,14 +273,14 @@ func (r *rows) eachColumns(ctx context.Context, b *Block, f func(*Block) error) 
 	defer func() {
 		cancel()
 		if next != nil {
-			<-next.err
+			<-next.done
 		}
 	}()
 	for from := int64(0); next != nil; {
 		now := next
 		next = nil
-		if err := <-now.err; err != nil {
-			return err
+		if <-now.done; now.err != nil {
+			return now.err
 		}
 		if from += now.n; from < r.about.Rows {
 			next = start(from, spare)

@@ -129,7 +129,7 @@ func tracks(n int, c zoomcache.Codec, rate zoomcache.Rate, names []string, other
 		if i < len(names) {
 			name = names[i]
 		}
-		list[i] = zoomcache.Track{Number: int32(i + 1), Codec: c, Name: name, Rate: rate} //nolint:gosec // at most MaxTracks
+		list[i] = zoomcache.Track{Number: int32(i + 1), Codec: c, Name: name, Rate: rate}
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/objstore"
@@ -82,7 +83,7 @@ func (w *wav) read(ctx context.Context, p []byte, off int64) error {
 	}
 	// Chunks before the data are few and short: the head that opening has kept
 	// mostly holds them.
-	_, err := w.obj.WithContext(ctx).ReadAt(p, off)
+	_, err := io.ReadFull(io.NewSectionReader(w.obj.WithContext(ctx), off, int64(len(p))), p)
 	return err
 }
 
@@ -125,8 +126,8 @@ func (w *wav) chunk(ctx context.Context, name string, at, size int64) (next int6
 		if err := w.read(ctx, p[:], at); err != nil {
 			return 0, err
 		}
-		if n := w.order.Uint64(p[8:]); n <= uint64(w.obj.Size()) { //nolint:gosec // a size
-			w.long = int64(n) //nolint:gosec // at most the size
+		if n := w.order.Uint64(p[8:]); n <= uint64(w.obj.Size()) {
+			w.long = int64(n)
 		} else {
 			w.long = w.obj.Size() + 1 // too much, whatever it is
 		}

@@ -79,7 +79,7 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if err := p.block(b); err != nil {
+		if err := p.block(b); err != nil { //nolint:contextcheck // the writer computes; its goroutines end before it returns
 			return err
 		}
 		if o.Progress != nil {
@@ -90,7 +90,7 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 	if err != nil {
 		return Written{}, err
 	}
-	if err := p.w.Close(); err != nil {
+	if err := p.w.Close(); err != nil { //nolint:contextcheck // as above
 		return Written{}, err
 	}
 	out := Written{Samples: p.samples, Plain: sink.plain, Size: p.w.Offset()}

@@ -125,8 +125,9 @@ func value(v *zoomcache.Values, i int) any {
 		return v.U64[i]
 	case zoomcache.I64, zoomcache.Int:
 		return v.I64[i]
+	default:
+		return int64(v.Float(i)) // of at most 32 bits
 	}
-	return int64(v.Float(i)) // of at most 32 bits
 }
 
 // text is how read shows values.
