@@ -79,6 +79,7 @@ type File struct {
 	body   int64 // where blocks begin
 	size   int64 // of the object
 	first  []byte
+	ix     *fileIndex
 }
 
 // Open reads the headers of a file that begins at the first byte of r. A file
@@ -91,7 +92,7 @@ type File struct {
 // that are not known, with ErrTooLarge where a limit is passed. Errors of r keep
 // their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
-	f := &File{r: r, o: o.withDefaults(), size: r.Size()}
+	f := &File{r: r, o: o.withDefaults(), size: r.Size(), ix: &fileIndex{}}
 	for want := f.o.Head; ; want *= 4 {
 		if err := f.readHead(ctx, min(want, f.size)); err != nil {
 			return nil, err

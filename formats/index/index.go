@@ -1,0 +1,125 @@
+// Package index is the form of the indexes that make cold reads cheap: sections
+// of pages, each page with a checksum, a directory of them behind, and a trailer
+// of 64 bytes that says where it all lies. An index stands inside the file that it
+// is about, or beside it as an object of its own, whose name ends in Suffix.
+//
+// It knows nothing of what is indexed. A section is named by a kind, what it is
+// of, and a level; its pages are bytes with a first and a last position.
+//
+// Nothing of an index is trusted: what is wrong, damaged or about another
+// version of the file matches ErrUnusable, and a reader does without it.
+package index
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+const (
+	// Format is the name that errors of this package carry.
+	Format = "index"
+	// Suffix is added to the name of a file for that of the index beside it.
+	Suffix = ".fri"
+	// TrailerLen is the length of the trailer, with which an index ends.
+	TrailerLen = 64
+
+	magic     = "frindex\x01" // begins an index
+	tag       = "frindTR\x01" // begins a trailer
+	footerLen = 12            // directory: stored and decoded length, checksum
+	crcLen    = 4             // behind each page
+)
+
+// ErrUnusable is matched by all that is wrong with an index: it is damaged, or of
+// another version of the file. The file itself is read without it.
+var ErrUnusable = errors.New("unusable index")
+
+func unusable(text string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnusable, fmt.Sprintf(text, args...))
+}
+
+// A Name tells the sections of an index apart. What the numbers mean is up to the
+// format that is indexed.
+type Name struct {
+	Kind      int64
+	Of, Level int64
+}
+
+// A Page is a part of a section. First and Last bound the positions that it is
+// about, and Count says of how many things it tells.
+type Page struct {
+	First, Last int64
+	Count       int64
+
+	off, len int64 // in the index, without checksum
+}
+
+// Len is how many bytes the page takes.
+func (p *Page) Len() int64 { return p.len + crcLen }
+
+// A Section is a list of pages that lie one behind another.
+type Section struct {
+	Name
+	Pages []Page
+}
+
+// A Trailer says where an index lies.
+type Trailer struct {
+	Off, Len int64 // in the object that ends with the trailer
+	// Plain is where the file ends that is indexed, seals and the like not counted.
+	Plain  int64
+	SHA256 [sha256.Size]byte // of the index
+}
+
+// Append appends the trailer.
+func (t *Trailer) Append(dst []byte) []byte {
+	dst = append(dst, tag...)
+	for _, v := range [...]int64{t.Off, t.Len, t.Plain} {
+		dst = binary.BigEndian.AppendUint64(dst, uint64(v)) //nolint:gosec // not negative
+	}
+	return append(dst, t.SHA256[:]...)
+}
+
+// ParseTrailer reads a trailer that ends an object of size bytes. Between index
+// and trailer there are gap bytes.
+func ParseTrailer(p []byte, size, gap int64) (Trailer, error) {
+	var t Trailer
+	if len(p) != TrailerLen || string(p[:len(tag)]) != tag {
+		return t, unusable("there is no trailer")
+	}
+	p = p[len(tag):]
+	for i, v := range [...]*int64{&t.Off, &t.Len, &t.Plain} {
+		*v = int64(binary.BigEndian.Uint64(p[8*i:])) //nolint:gosec // checked below
+	}
+	copy(t.SHA256[:], p[24:])
+	room := size - TrailerLen - gap
+	if t.Off < 0 || t.Len < int64(len(magic)+footerLen) || t.Plain < 0 || t.Off > room || t.Len != room-t.Off {
+		return t, unusable("the trailer puts it at %d, %d bytes, in an object of %d", t.Off, t.Len, size)
+	}
+	return t, nil
+}
+
+// Binding ties an index beside a file to one version of it.
+type Binding struct {
+	Size int64 // 0: the index lies inside the file
+	ETag string
+}
+
+// sum is the checksum of a page, which its place goes into: no page is taken for
+// another.
+func sum(n Name, page int, p []byte) uint32 {
+	var head [32]byte
+	for i, v := range [...]int64{n.Kind, n.Of, n.Level, int64(page)} {
+		binary.LittleEndian.PutUint64(head[8*i:], uint64(v)) //nolint:gosec // bits
+	}
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return crc32.Update(crc32.Checksum(head[:], table), table, p)
+}
+
+func crcOf(p []byte) uint32 { return crc32.Checksum(p, crc32.MakeTable(crc32.Castagnoli)) }
+
+func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) } //nolint:gosec // bits
+
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) } //nolint:gosec // bits

@@ -1,0 +1,304 @@
+package index
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"sort"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/codec"
+	"github.com/farread/farread/rangeio"
+)
+
+// Options tune Open.
+type Options struct {
+	// Tail is how many bytes at the end are read first. 0 means 32 KiB.
+	Tail int64
+	// Gap is how many bytes lie between index and trailer.
+	Gap int64
+	// Bind is the file that an index beside it must be about.
+	Bind Binding
+	// Limits: MaxMeta bounds the directory, and what a page decodes to is up to
+	// the caller.
+	Limits formats.Limits
+}
+
+const (
+	defaultTail = 32 << 10
+	// maxDirectory is some ten million pages.
+	maxDirectory = 64 << 20
+)
+
+// An Index is an open index. It holds the directory and the end of the object
+// that was read with it. It is safe for concurrent use.
+type Index struct {
+	Trailer  Trailer
+	Meta     []byte // as Finish was given it
+	Sections []Section
+
+	r    rangeio.Reader
+	tail []byte // the last bytes of the object, from at on
+	at   int64
+	dir  int64 // where the directory begins, in the index
+}
+
+// Open reads the directory of the index at the end of r: one planned read of
+// Options.Tail bytes, and one more where the directory takes more. What is wrong
+// with the index matches ErrUnusable; other errors are those of reading.
+func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
+	if o.Tail <= 0 {
+		o.Tail = defaultTail
+	}
+	o.Limits = o.Limits.WithDefaults()
+	ix := &Index{r: r, at: r.Size()}
+	if err := ix.reach(ctx, r.Size()-max(o.Tail, TrailerLen+o.Gap+footerLen)); err != nil {
+		return nil, err
+	}
+	if len(ix.tail) < TrailerLen {
+		return nil, unusable("an object of %d bytes", r.Size())
+	}
+	var err error
+	if ix.Trailer, err = ParseTrailer(ix.tail[len(ix.tail)-TrailerLen:], r.Size(), o.Gap); err != nil {
+		return nil, err
+	}
+	end := ix.Trailer.Off + ix.Trailer.Len
+	foot := ix.known(end-footerLen, footerLen)
+	n, raw := int64(binary.LittleEndian.Uint32(foot)), int64(binary.LittleEndian.Uint32(foot[4:]))
+	start := end - footerLen - n
+	switch {
+	case start < ix.Trailer.Off+int64(len(magic)) || raw < n:
+		return nil, unusable("a directory of %d bytes, %d when decoded", n, raw)
+	case raw > min(o.Limits.MaxMeta, maxDirectory):
+		return nil, unusable("a directory of %d bytes, over the limit", raw)
+	}
+	if err := ix.reach(ctx, start); err != nil {
+		return nil, err
+	}
+	foot = ix.known(start, n+footerLen)
+	if binary.LittleEndian.Uint32(foot[n+8:]) != crcOf(foot[:n+8]) {
+		return nil, unusable("the directory is damaged")
+	}
+	dir := foot[:n]
+	if raw > n {
+		dir = make([]byte, raw)
+		var dec codec.Decoder
+		if err := dec.Decode(codec.Zstd, dir, foot[:n], nil); err != nil {
+			return nil, unusable("the directory: %s", err)
+		}
+	}
+	ix.dir = start - ix.Trailer.Off
+	return ix, ix.parse(dir, o.Bind)
+}
+
+// reach makes the object known from off on.
+func (ix *Index) reach(ctx context.Context, off int64) error {
+	if off = max(off, 0); off >= ix.at {
+		return nil
+	}
+	p := make([]byte, ix.r.Size()-off)
+	copy(p[ix.at-off:], ix.tail)
+	if err := ix.r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p[:ix.at-off]}}); err != nil {
+		return err
+	}
+	ix.tail, ix.at = p, off
+	return nil
+}
+
+// known gives bytes of the object, or nil where they were not read.
+func (ix *Index) known(off, n int64) []byte {
+	if off < ix.at {
+		return nil
+	}
+	return ix.tail[off-ix.at : off-ix.at+n : off-ix.at+n]
+}
+
+// A parser reads numbers until one is wrong.
+type parser struct {
+	p   []byte
+	bad bool
+}
+
+func (d *parser) uint() uint64 {
+	v, n := binary.Uvarint(d.p)
+	if n <= 0 {
+		d.bad, d.p = true, nil
+		return 0
+	}
+	d.p = d.p[n:]
+	return v
+}
+
+func (d *parser) int() int64 { return unzigzag(d.uint()) }
+
+// count reads how many things follow, each of at least size bytes.
+func (d *parser) count(size int) int {
+	n := d.uint()
+	if n > uint64(len(d.p)/size) { //nolint:gosec // not negative
+		d.bad, d.p = true, nil
+		return 0
+	}
+	return int(n) //nolint:gosec // bounded by what is left
+}
+
+func (d *parser) bytes() []byte {
+	n := d.count(1)
+	p := d.p[:n]
+	d.p = d.p[n:]
+	return p
+}
+
+func (ix *Index) parse(dir []byte, bind Binding) error {
+	d := &parser{p: dir}
+	size := d.uint()
+	etag := string(d.bytes())
+	ix.Meta = d.bytes()
+	if !d.bad && (size != uint64(bind.Size) || etag != bind.ETag) { //nolint:gosec // not negative
+		return unusable("it is about another version of the file, of %d bytes", size)
+	}
+	off := int64(len(magic))
+	ix.Sections = make([]Section, d.count(4))
+	for i := range ix.Sections {
+		s := &ix.Sections[i]
+		s.Kind, s.Of, s.Level = d.int(), d.int(), d.int()
+		s.Pages = make([]Page, d.count(4))
+		if off = d.pages(s.Pages, off, ix.dir); off < 0 {
+			return unusable("the directory: section %d", i)
+		}
+	}
+	if d.bad || len(d.p) > 0 || off != ix.dir {
+		return unusable("the directory does not fit its pages")
+	}
+	return nil
+}
+
+// pages reads the columns of a section that begins at off; the pages must end
+// before end. It gives where they end, or -1.
+func (d *parser) pages(pages []Page, off, end int64) int64 {
+	var last, count, length int64
+	for i := range pages {
+		pages[i].First = d.int() // from the last of the page before
+	}
+	for i := range pages {
+		p := &pages[i]
+		p.First += last
+		last = p.First + d.int()
+		if p.Last = last; p.Last < p.First || i > 0 && p.First < pages[i-1].First {
+			return -1
+		}
+	}
+	for i := range pages {
+		count += d.int()
+		if pages[i].Count = count; count < 0 {
+			return -1
+		}
+	}
+	for i := range pages {
+		length += d.int()
+		if length < 0 || length > end-off-crcLen {
+			return -1
+		}
+		pages[i].off, pages[i].len = off, length
+		off += length + crcLen
+	}
+	if d.bad {
+		return -1
+	}
+	return off
+}
+
+// Section gives a section, or nil.
+func (ix *Index) Section(n Name) *Section {
+	for i := range ix.Sections {
+		if ix.Sections[i].Name == n {
+			return &ix.Sections[i]
+		}
+	}
+	return nil
+}
+
+// Over gives the pages [i, j) of the section that may tell of [from, to].
+func (s *Section) Over(from, to int64) (i, j int) {
+	i = sort.Search(len(s.Pages), func(k int) bool { return s.Pages[k].Last >= from })
+	j = i + sort.Search(len(s.Pages)-i, func(k int) bool { return s.Pages[i+k].First > to })
+	return i, j
+}
+
+// Held says whether all these pages were read when the index was opened.
+func (ix *Index) Held(s *Section, i, j int) bool {
+	return i >= j || ix.Trailer.Off+s.Pages[i].off >= ix.at
+}
+
+// Parts are the pages [I, J) of a section.
+type Parts struct {
+	*Section
+	I, J int
+}
+
+// Read gives the pages, those of each part in turn, in one planned read of what
+// was not read with the directory. A page that its checksum disowns is
+// ErrUnusable.
+func (ix *Index) Read(ctx context.Context, parts ...Parts) ([][]byte, error) {
+	var out [][]byte
+	var spans []rangeio.Span
+	for _, part := range parts {
+		if part.I >= part.J {
+			continue
+		}
+		lo, last := part.Pages[part.I].off, &part.Pages[part.J-1]
+		base := ix.Trailer.Off + lo
+		n := last.off + last.len + crcLen - lo
+		p := ix.known(base, n)
+		if p == nil {
+			p = make([]byte, n)
+			spans = append(spans, rangeio.Span{Off: base, P: p})
+		}
+		for k := part.I; k < part.J; k++ {
+			pg := &part.Pages[k]
+			out = append(out, p[pg.off-lo:pg.off-lo+pg.len+crcLen])
+		}
+	}
+	if len(spans) > 0 {
+		if err := ix.r.ReadRanges(ctx, spans); err != nil {
+			return nil, err
+		}
+	}
+	n := 0
+	for _, part := range parts {
+		for k := part.I; k < part.J; k++ {
+			p := out[n]
+			q := p[:len(p)-crcLen]
+			if binary.LittleEndian.Uint32(p[len(q):]) != sum(part.Name, k, q) {
+				return nil, unusable("page %d of section %v is damaged", k, part.Name)
+			}
+			out[n] = q
+			n++
+		}
+	}
+	return out, nil
+}
+
+// Verify reads the whole index and compares it with the hash in its trailer.
+func (ix *Index) Verify(ctx context.Context) error {
+	h := sha256.New()
+	end := ix.Trailer.Off + ix.Trailer.Len
+	for off := ix.Trailer.Off; off < end; {
+		p := make([]byte, min(end-off, 1<<20))
+		if err := ix.r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}}); err != nil {
+			return err
+		}
+		if off == ix.Trailer.Off && string(p[:len(magic)]) != magic {
+			return unusable("it does not begin as one")
+		}
+		h.Write(p)
+		off += int64(len(p))
+	}
+	if [sha256.Size]byte(h.Sum(nil)) != ix.Trailer.SHA256 {
+		return unusable("its hash is another")
+	}
+	return nil
+}
+
+// Unusable says whether err is about the index, and not about reading.
+func Unusable(err error) bool { return errors.Is(err, ErrUnusable) }

@@ -1,0 +1,404 @@
+package zoomcache
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/internal/codec"
+	"github.com/farread/farread/internal/filter"
+)
+
+// A layout says what the pages of a level hold of each span beside minimum and
+// maximum.
+type layout struct {
+	kind  Kind
+	width int  // channels
+	bin   bool // mean and deviation as parts of the band, else mean and rms as float32
+}
+
+const (
+	// quantum is the finest part of a band; noQuantum says that there is none.
+	quantum   = 65534
+	noQuantum = 65535
+	// maxPage bounds what a page decodes to.
+	maxPage = 64 << 20
+)
+
+// A packer makes pages. It is not for concurrent use.
+type packer struct {
+	enc      codec.Encoder
+	raw, out []byte
+	plane    []byte
+}
+
+// page makes the page of some spans. first is where the first begins.
+func (k *packer) page(l layout, c *cells) ([]byte, error) {
+	k.raw = k.raw[:0]
+	before := c.entry[0] - 1
+	for i, e := range c.entry {
+		k.raw = binary.AppendVarint(k.raw, e-before-1)
+		before = c.exit[i]
+	}
+	for i, e := range c.entry {
+		k.raw = binary.AppendUvarint(k.raw, uint64(c.exit[i]-e)) //nolint:gosec // not negative
+	}
+	for i, e := range c.entry {
+		k.raw = binary.AppendVarint(k.raw, c.exit[i]-e+1-c.n[i])
+	}
+	if l.kind != Unit {
+		for ch := range l.width {
+			k.channel(l, c, ch)
+		}
+	}
+	return k.pack()
+}
+
+func (k *packer) channel(l layout, c *cells, ch int) {
+	w := l.kind.keyWidth()
+	if l.kind.Float() {
+		for i := range c.entry {
+			s := &c.at(i)[ch]
+			k.raw = binary.AppendUvarint(k.raw, uint64(s.n-s.valid)) //nolint:gosec // not negative
+		}
+	}
+	last := uint64(0)
+	k.column(w, c.len(), func(i int) uint64 {
+		s := &c.at(i)[ch]
+		if s.valid == 0 {
+			return 0
+		}
+		d := s.min - last
+		last = s.min
+		return fold(d, w)
+	})
+	k.column(w, c.len(), func(i int) uint64 {
+		s := &c.at(i)[ch]
+		if s.valid == 0 {
+			return 0
+		}
+		return s.max - s.min
+	})
+	if l.bin {
+		k.column(2, c.len(), func(i int) uint64 { m, _ := l.parts(&c.at(i)[ch]); return m })
+		k.column(2, c.len(), func(i int) uint64 { _, d := l.parts(&c.at(i)[ch]); return d })
+		return
+	}
+	k.column(4, c.len(), func(i int) uint64 {
+		mean, _ := c.at(i)[ch].means()
+		return uint64(math.Float32bits(float32(mean)))
+	})
+	k.column(4, c.len(), func(i int) uint64 {
+		_, rms := c.at(i)[ch].means()
+		return uint64(math.Float32bits(float32(rms)))
+	})
+}
+
+// ends makes the page of first and last values.
+func (k *packer) ends(l layout, c *cells) ([]byte, error) {
+	w := l.kind.keyWidth()
+	k.raw = k.raw[:0]
+	for ch := range l.width {
+		last := uint64(0)
+		k.column(w, c.len(), func(i int) uint64 {
+			s := &c.at(i)[ch]
+			d := s.first - last
+			last = s.last
+			return fold(d, w)
+		})
+		k.column(w, c.len(), func(i int) uint64 {
+			s := &c.at(i)[ch]
+			return fold(s.last-s.first, w)
+		})
+	}
+	return k.pack()
+}
+
+// column appends n numbers of w bytes, all first bytes before all second ones.
+func (k *packer) column(w, n int, v func(i int) uint64) {
+	k.plane = k.plane[:0]
+	for i := range n {
+		x := v(i)
+		for range w {
+			k.plane = append(k.plane, byte(x)) //nolint:gosec // the lowest
+			x >>= 8
+		}
+	}
+	at := len(k.raw)
+	k.raw = append(k.raw, k.plane...)
+	filter.Shuffle(k.raw[at:], k.plane, w)
+}
+
+// pack compresses what was collected: its length, then a stream of Zstandard, or
+// the bytes where that is no shorter.
+func (k *packer) pack() ([]byte, error) {
+	k.out = binary.AppendUvarint(k.out[:0], uint64(len(k.raw)))
+	at := len(k.out)
+	k.out = append(k.out, k.raw...)
+	n, err := k.enc.Encode(codec.Zstd, 5, k.out[at:at+max(len(k.raw)-1, 0)], k.raw, nil)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		copy(k.out[at:], k.raw)
+		return k.out, nil
+	}
+	return k.out[:at+n], nil
+}
+
+// fold is zigzag for differences of w bytes, which wrap.
+func fold(d uint64, w int) uint64 {
+	shift := 64 - 8*w
+	s := int64(d<<shift) >> shift                      //nolint:gosec // extends the sign
+	return (uint64(s)<<1 ^ uint64(s>>63)) & keyMask(w) //nolint:gosec // bits
+}
+
+func unfold(u uint64, w int) uint64 {
+	return (u>>1 ^ -(u & 1)) & keyMask(w)
+}
+
+// parts are mean and deviation of a bin as parts of its band.
+func (l layout) parts(s *stat) (mean, dev uint64) {
+	lo, hi := l.kind.number(s.min).Float(), l.kind.number(s.max).Float()
+	m, rms := s.means()
+	band := hi - lo
+	if s.valid == 0 || !(m >= lo-band && m <= hi+band) || math.IsInf(band, 0) || math.IsInf(rms, 0) {
+		return noQuantum, noQuantum
+	}
+	if band == 0 {
+		return 0, 0
+	}
+	d := math.Sqrt(max(0, rms*rms-m*m))
+	part := func(x float64) uint64 { return uint64(math.Round(min(max(x, 0), 1) * quantum)) }
+	return part((m - lo) / band), part(2 * d / band)
+}
+
+// An unpacker reads pages. It is not for concurrent use.
+type unpacker struct {
+	dec   codec.Decoder
+	raw   []byte
+	p     []byte // what is left of raw
+	plane []byte
+}
+
+func damagedIndex() error { return index.ErrUnusable }
+
+// open decompresses a page.
+func (u *unpacker) open(p []byte) error {
+	n, k := binary.Uvarint(p)
+	if k <= 0 || n > maxPage || uint64(len(p)-k) > n {
+		return damagedIndex()
+	}
+	p = p[k:]
+	if uint64(len(p)) == n {
+		u.p = p
+		return nil
+	}
+	if uint64(cap(u.raw)) < n {
+		u.raw = make([]byte, n)
+	}
+	u.raw = u.raw[:n]
+	if err := u.dec.Decode(codec.Zstd, u.raw, p, nil); err != nil {
+		return damagedIndex()
+	}
+	u.p = u.raw
+	return nil
+}
+
+func (u *unpacker) uint() (uint64, bool) {
+	v, n := binary.Uvarint(u.p)
+	if n <= 0 {
+		return 0, false
+	}
+	u.p = u.p[n:]
+	return v, true
+}
+
+func (u *unpacker) int() (int64, bool) {
+	v, n := binary.Varint(u.p)
+	if n <= 0 {
+		return 0, false
+	}
+	u.p = u.p[n:]
+	return v, true
+}
+
+// page appends the spans of a page to c.
+func (u *unpacker) page(l layout, p []byte, pg *index.Page, c *cells) error {
+	if err := u.open(p); err != nil {
+		return err
+	}
+	if pg.Count < 1 || pg.Count > int64(len(u.p)/3) {
+		return damagedIndex()
+	}
+	at, n := c.len(), int(pg.Count)
+	if err := u.spans(pg, c, n); err != nil {
+		return err
+	}
+	if l.kind == Unit {
+		for i := at; i < at+n; i++ {
+			for ch := range c.at(i) {
+				c.at(i)[ch] = stat{n: c.n[i], valid: c.n[i]}
+			}
+		}
+	} else {
+		for ch := range l.width {
+			if !u.channel(l, c, at, ch) {
+				return damagedIndex()
+			}
+		}
+	}
+	if len(u.p) > 0 {
+		return damagedIndex()
+	}
+	return nil
+}
+
+// spans reads where the n spans of a page lie: in order, inside the page's.
+func (u *unpacker) spans(pg *index.Page, c *cells, n int) error {
+	at := c.len()
+	if int64(n)*int64(c.width) > int64(len(u.p)) { // a channel takes more than a byte
+		return damagedIndex()
+	}
+	for range n {
+		gap, ok := u.int()
+		if !ok {
+			return damagedIndex()
+		}
+		c.add(gap, 0, 0)
+	}
+	entry := pg.First
+	for i := at; i < at+n; i++ {
+		span, ok := u.uint()
+		entry += c.entry[i]
+		if !ok || span > math.MaxInt64 || c.entry[i] < -1 || entry < pg.First || entry > pg.Last || int64(span) > pg.Last-entry {
+			return damagedIndex()
+		}
+		c.entry[i], c.exit[i] = entry, entry+int64(span)
+		entry = c.exit[i] + 1
+	}
+	if c.exit[at+n-1] != pg.Last || c.entry[at] != pg.First {
+		return damagedIndex()
+	}
+	for i := at; i < at+n; i++ {
+		d, ok := u.int()
+		c.n[i] = c.exit[i] - c.entry[i] + 1 - d
+		if !ok || c.n[i] < 1 {
+			return damagedIndex()
+		}
+	}
+	return nil
+}
+
+func (u *unpacker) channel(l layout, c *cells, at, ch int) bool {
+	w := l.kind.keyWidth()
+	n := c.len() - at
+	for i := at; i < at+n; i++ {
+		s := &c.at(i)[ch]
+		s.n, s.valid = c.n[i], c.n[i]
+		if !l.kind.Float() {
+			continue
+		}
+		nan, ok := u.uint()
+		if !ok || nan > uint64(s.n) { //nolint:gosec // positive
+			return false
+		}
+		s.valid -= int64(nan) //nolint:gosec // at most n
+	}
+	last := uint64(0)
+	ok := u.column(w, n, func(i int, x uint64) {
+		if s := &c.at(at + i)[ch]; s.valid > 0 {
+			last = (last + unfold(x, w)) & keyMask(w)
+			s.min = last
+		}
+	}) && u.column(w, n, func(i int, x uint64) {
+		if s := &c.at(at + i)[ch]; s.valid > 0 {
+			s.max = (s.min + x) & keyMask(w)
+		}
+	})
+	if !ok {
+		return false
+	}
+	if l.bin {
+		return u.column(2, n, func(i int, x uint64) { c.at(at + i)[ch].sum = float64(x) }) &&
+			u.column(2, n, func(i int, x uint64) { l.restore(&c.at(at + i)[ch], float64(x)) })
+	}
+	return u.column(4, n, func(i int, x uint64) {
+		s := &c.at(at + i)[ch]
+		s.sum = float64(math.Float32frombits(uint32(x))) * float64(s.valid) //nolint:gosec // of 4 bytes
+		if s.valid == 0 {
+			s.sum = 0
+		}
+	}) && u.column(4, n, func(i int, x uint64) {
+		s := &c.at(at + i)[ch]
+		rms := float64(math.Float32frombits(uint32(x))) //nolint:gosec // of 4 bytes
+		if s.sq = rms * rms * float64(s.valid); s.valid == 0 {
+			s.sq = 0
+		}
+	})
+}
+
+// restore makes the sums of a bin, whose mean lies in sum as a part of its band.
+func (l layout) restore(s *stat, dev float64) {
+	part := s.sum
+	if s.sum = 0; s.valid == 0 {
+		return
+	}
+	lo, hi := l.kind.number(s.min).Float(), l.kind.number(s.max).Float()
+	mean, d := math.NaN(), math.NaN()
+	if part <= quantum && dev <= quantum {
+		mean, d = lo, 0
+		if band := hi - lo; band > 0 {
+			mean, d = lo+band*(part/quantum), band/2*(dev/quantum)
+		}
+	}
+	s.sum = mean * float64(s.valid)
+	s.sq = (mean*mean + d*d) * float64(s.valid)
+}
+
+// ends reads a page of first and last values of the last n spans of c.
+func (u *unpacker) ends(l layout, p []byte, c *cells, n int) error {
+	if err := u.open(p); err != nil {
+		return err
+	}
+	w, at := l.kind.keyWidth(), c.len()-n
+	for ch := range l.width {
+		ok := u.column(w, n, func(i int, x uint64) { c.at(at + i)[ch].first = unfold(x, w) }) &&
+			u.column(w, n, func(i int, x uint64) { c.at(at + i)[ch].last = unfold(x, w) })
+		if !ok {
+			return damagedIndex()
+		}
+		last := uint64(0)
+		for i := at; i < at+n; i++ {
+			s := &c.at(i)[ch]
+			s.first = (s.first + last) & keyMask(w)
+			s.last = (s.last + s.first) & keyMask(w)
+			last = s.last
+		}
+	}
+	if len(u.p) > 0 {
+		return damagedIndex()
+	}
+	return nil
+}
+
+// column reads n numbers of w bytes.
+func (u *unpacker) column(w, n int, f func(i int, x uint64)) bool {
+	if len(u.p) < w*n {
+		return false
+	}
+	if cap(u.plane) < w*n {
+		u.plane = make([]byte, w*n)
+	}
+	u.plane = u.plane[:w*n]
+	filter.Unshuffle(u.plane, u.p[:w*n], w)
+	u.p = u.p[w*n:]
+	for i := range n {
+		x := uint64(0)
+		for k := w - 1; k >= 0; k-- {
+			x = x<<8 | uint64(u.plane[i*w+k])
+		}
+		f(i, x)
+	}
+	return true
+}

@@ -1,0 +1,332 @@
+package zoomcache
+
+import (
+	"context"
+	"errors"
+	"sort"
+	"sync"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/rangeio"
+)
+
+// A fileIndex finds the index of a file once, when it is first needed.
+type fileIndex struct {
+	mu    sync.Mutex
+	known bool
+	ix    *index.Index
+	side  func(ctx context.Context) (r rangeio.Reader, etag string, err error)
+}
+
+// Sidecar names the index beside the file, for a file that has none inside. open
+// is called when it is first needed; it gives the object, and the ETag that the
+// file itself has. A nil Reader means that there is none.
+func (f *File) Sidecar(open func(ctx context.Context) (r rangeio.Reader, etag string, err error)) {
+	f.ix.mu.Lock()
+	defer f.ix.mu.Unlock()
+	f.ix.side, f.ix.known, f.ix.ix = open, false, nil
+}
+
+// HasIndex says whether the file has a usable index, inside or beside it, with the
+// bytes that this takes. It costs what the first View does.
+func (f *File) HasIndex(ctx context.Context) (size int64, ok bool, err error) {
+	ix, err := f.ix.open(ctx, f)
+	if err != nil || ix == nil {
+		return 0, false, err
+	}
+	return ix.Trailer.Len, true, nil
+}
+
+// open gives the index, or nil. Errors are those of reading, and not kept.
+func (x *fileIndex) open(ctx context.Context, f *File) (*index.Index, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.known {
+		return x.ix, nil
+	}
+	ix, err := x.find(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	x.known, x.ix = true, ix
+	return ix, nil
+}
+
+func (x *fileIndex) find(ctx context.Context, f *File) (*index.Index, error) {
+	o := index.Options{Gap: BlockHeaderLen, Limits: f.o.Limits}
+	ix, err := index.Open(ctx, f.r, o)
+	if err == nil && ix.Trailer.Plain >= f.body && ix.Trailer.Plain <= ix.Trailer.Off-BlockHeaderLen {
+		return ix, nil
+	}
+	if err != nil && !errors.Is(err, index.ErrUnusable) {
+		return nil, wrapRead(f.size, err)
+	}
+	if x.side == nil {
+		return nil, nil
+	}
+	r, etag, err := x.side(ctx)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	o.Gap, o.Bind = 0, index.Binding{Size: f.size, ETag: etag}
+	ix, err = index.Open(ctx, r, o)
+	switch {
+	case errors.Is(err, index.ErrUnusable):
+		return nil, nil
+	case err != nil:
+		return nil, wrapRead(-1, err)
+	case ix.Trailer.Plain > f.size:
+		return nil, nil
+	}
+	return ix, nil
+}
+
+// drop forgets an index that has proved to be wrong.
+func (x *fileIndex) drop(ix *index.Index) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ix == ix {
+		x.ix = nil
+	}
+}
+
+// An indexView makes one View.
+type indexView struct {
+	f        *File
+	t        *Track
+	ix       *index.Index
+	from, to int64
+	width    int
+	u        unpacker
+}
+
+func (v *indexView) section(kind, level int64) *index.Section {
+	return v.ix.Section(index.Name{Kind: kind, Of: int64(v.t.Number), Level: level})
+}
+
+func (v *indexView) view(ctx context.Context) (View, error) {
+	levels := v.levels() // coarse first
+	if len(levels) == 0 {
+		return View{}, index.ErrUnusable
+	}
+	// The range is cut to what there is.
+	top := levels[0].Pages
+	v.from, v.to = max(v.from, top[0].First), min(v.to, top[len(top)-1].Last)
+	if v.from > v.to {
+		return View{Indexed: true}, nil
+	}
+	for _, s := range levels {
+		if v.estimate(s) >= float64(v.width) {
+			return v.spans(ctx, s)
+		}
+	}
+	runs := v.section(sectionRuns, 0)
+	if runs == nil {
+		return v.spans(ctx, levels[len(levels)-1])
+	}
+	return v.packets(ctx, runs, levels[len(levels)-1])
+}
+
+// levels lists what there is of the track, coarse first.
+func (v *indexView) levels() []*index.Section {
+	var out []*index.Section
+	for level := int64(maxLevel); level >= 1; level-- {
+		if s := v.section(sectionLevel, level); s != nil && len(s.Pages) > 0 {
+			out = append(out, s)
+		}
+	}
+	var bins []*index.Section
+	for i := range v.ix.Sections {
+		s := &v.ix.Sections[i]
+		if s.Kind == sectionBins && s.Of == int64(v.t.Number) && len(s.Pages) > 0 {
+			bins = append(bins, s)
+		}
+	}
+	for len(bins) > 0 {
+		k := 0
+		for i := range bins {
+			if bins[i].Level > bins[k].Level {
+				k = i
+			}
+		}
+		out = append(out, bins[k])
+		bins = append(bins[:k], bins[k+1:]...)
+	}
+	return out
+}
+
+// estimate says about how many spans of a section lie in the range.
+func (v *indexView) estimate(s *index.Section) float64 {
+	i, j := s.Over(v.from, v.to)
+	n := 0.0
+	for _, p := range s.Pages[i:j] {
+		lo, hi := max(p.First, v.from), min(p.Last, v.to)
+		n += float64(p.Count) * (float64(hi) - float64(lo) + 1) / (float64(p.Last) - float64(p.First) + 1)
+	}
+	return n
+}
+
+// spans makes a view of the spans of a section.
+func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
+	out := View{Indexed: true}
+	l := layout{kind: v.t.Codec.indexKind(), width: v.t.Codec.width(), bin: s.Kind == sectionBins}
+	i, j := v.over(s)
+	want := []index.Parts{{Section: s, I: i, J: j}}
+	withEnds := false
+	if out.Bin = s.Level; !l.bin {
+		out.Level, out.Bin = int(s.Level), 0
+		if e := v.section(sectionEnds, s.Level); e != nil && len(e.Pages) == len(s.Pages) && v.ix.Held(e, i, j) {
+			withEnds = true
+			want = append(want, index.Parts{Section: e, I: i, J: j})
+		}
+	}
+	if total := size(s, i, j); total > min(v.f.o.Limits.MaxMeta, v.ix.Trailer.Len) {
+		return out, tooLarge("index", -1, "%d bytes of pages", total)
+	}
+	pages, err := v.ix.Read(ctx, want...)
+	if err != nil {
+		return out, v.wrap(err)
+	}
+	g := &spanGroups{t: v.t, parts: parts{v.from, v.to, uint64(v.width)}} //nolint:gosec // positive
+	c := &cells{width: l.width}
+	for k := i; k < j; k++ {
+		n := c.len()
+		if err := v.u.page(l, pages[k-i], &s.Pages[k], c); err != nil {
+			return out, err
+		}
+		if withEnds {
+			if err := v.u.ends(l, pages[j-i+k-i], c, c.len()-n); err != nil {
+				return out, err
+			}
+		}
+	}
+	lo, hi, err := v.inside(c)
+	for i := lo; i < hi; i++ {
+		g.add(&group{entry: c.entry[i], exit: c.exit[i], n: c.n[i], st: c.at(i)})
+	}
+	out.Points = g.points(withEnds)
+	return out, err
+}
+
+// over gives the pages of the spans that touch the range, with those that share an
+// offset with these.
+func (v *indexView) over(s *index.Section) (i, j int) {
+	i, j = s.Over(v.from, v.to)
+	for i > 0 && i < j && s.Pages[i-1].Last >= s.Pages[i].First {
+		i--
+	}
+	for j > i && j < len(s.Pages) && s.Pages[j].First <= s.Pages[j-1].Last {
+		j++
+	}
+	return i, j
+}
+
+// inside gives the spans [lo, hi) that touch the range, with those that share an
+// offset with these: what a point tells of an offset is all there is.
+func (v *indexView) inside(c *cells) (lo, hi int, err error) {
+	for i := 1; i < c.len(); i++ {
+		if c.entry[i] < c.exit[i-1] {
+			return 0, 0, index.ErrUnusable
+		}
+	}
+	lo = sort.Search(c.len(), func(i int) bool { return c.exit[i] >= v.from })
+	hi = lo + sort.Search(c.len()-lo, func(i int) bool { return c.entry[lo+i] > v.to })
+	if lo == hi {
+		return lo, hi, nil
+	}
+	for lo > 0 && c.exit[lo-1] >= c.entry[lo] {
+		lo--
+	}
+	for hi < c.len() && c.exit[hi-1] >= c.entry[hi] {
+		hi++
+	}
+	return lo, hi, nil
+}
+
+func size(s *index.Section, i, j int) (n int64) {
+	for k := i; k < j; k++ {
+		n += s.Pages[k].Len()
+	}
+	return n
+}
+
+func (v *indexView) wrap(err error) error {
+	if errors.Is(err, index.ErrUnusable) {
+		return err
+	}
+	return wrapRead(-1, err)
+}
+
+// packets makes a view of the samples in the range; or of the finest spans, where
+// samples would be too many bytes at a variable rate.
+func (v *indexView) packets(ctx context.Context, s, finest *index.Section) (View, error) {
+	out := View{Indexed: true}
+	i, j := s.Over(v.from, v.to)
+	pages, err := v.ix.Read(ctx, index.Parts{Section: s, I: i, J: j})
+	if err != nil {
+		return out, v.wrap(err)
+	}
+	var runs []packetRun
+	total := int64(0)
+	for k := i; k < j; k++ {
+		list, err := v.u.runs(pages[k-i], &s.Pages[k], v.ix.Trailer.Plain)
+		if err != nil {
+			return out, damagedIndex()
+		}
+		for _, r := range list {
+			if r.entry <= v.to && r.exit >= v.from {
+				runs = append(runs, r)
+				total += BlockHeaderLen + r.len
+			}
+		}
+	}
+	if v.t.Variable && total > rawLimit {
+		return v.spans(ctx, finest)
+	}
+	g := newSampleGroups(v.t, v.from, v.to, v.width)
+	for len(runs) > 0 {
+		n, sum := 0, int64(0)
+		for n < len(runs) && (n == 0 || sum+runs[n].len <= v.f.o.Window) {
+			sum += BlockHeaderLen + runs[n].len
+			n++
+		}
+		if err := v.read(ctx, runs[:n], sum, g); err != nil {
+			return out, err
+		}
+		runs = runs[n:]
+	}
+	out.Points = g.points()
+	return out, nil
+}
+
+// read takes the samples of packets, which take total bytes.
+func (v *indexView) read(ctx context.Context, runs []packetRun, total int64, g *sampleGroups) error {
+	buf := make([]byte, total)
+	spans := make([]rangeio.Span, len(runs))
+	for i, r := range runs {
+		n := BlockHeaderLen + r.len
+		spans[i] = rangeio.Span{Off: r.off, P: buf[:n:n]}
+		buf = buf[n:]
+	}
+	if err := v.f.r.ReadRanges(ctx, spans); err != nil {
+		return wrapRead(runs[0].off, err)
+	}
+	var p Packet
+	for i, r := range runs {
+		b, err := ParseBlock(spans[i].P, r.off, v.f.o.Limits)
+		if errors.Is(err, formats.ErrTooLarge) {
+			return err
+		}
+		if err != nil || b.Summary || b.Track != v.t.Number || b.Entry != r.entry || b.Exit != r.exit || int64(b.Count) != r.count || b.Len != r.len {
+			return damagedIndex()
+		}
+		if err := v.t.DecodePacket(&p, b, spans[i].P[BlockHeaderLen:], v.f.o.Limits); err != nil {
+			return err
+		}
+		if p.cut(v.t.Codec.width(), v.from, v.to); p.Count > 0 {
+			g.add(&p)
+		}
+	}
+	return nil
+}
