@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,4 +182,53 @@ func (g grown) checkGrown(t *testing.T, got pyFile, ours bool) {
 	}
 	same(t, chunkPlan(len(g.data), g.o.ChunkSize), got.Chunks)
 	checkMetadata(t, g.name, g.meta, got.HasMetadata, got.Metadata)
+}
+
+// TestBloscpackAppendToEmpty: to an empty file, ours or theirs, the real bloscpack
+// cannot append; what we have made of it, it reads and appends to.
+func TestBloscpackAppendToEmpty(t *testing.T) {
+	dir := t.TempDir()
+	r := seeded(90_000)
+	more := r.items("text", 2_500_000, 1)
+	src := saved(t, filepath.Join(dir, "more"), more)
+	empty := saved(t, filepath.Join(dir, "empty"), nil)
+	ours := madePack{name: "ours", path: filepath.Join(dir, "ours.blp"), o: bloscpack.WriteOptions{MaxAppend: 10}}
+	ours.write(t, r)
+	theirs := madePack{name: "theirs", path: filepath.Join(dir, "theirs.blp"), o: bloscpack.WriteOptions{MaxAppend: 10}}
+	pyWrite(t, []pyJob{{"kind": "pack", "src": empty, "path": theirs.path, "blosc": pyJob{"typesize": 1}, "file": pyJob{"max_app": 10}}})
+	var appends, reads []pyJob
+	for _, m := range []madePack{ours, theirs} {
+		g := grown{madePack: m}
+		f, err := os.OpenFile(g.path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := bloscpack.Edit(t.Context(), f, info.Size(), bloscpack.EditOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", g.name, err)
+		}
+		if err := errors.Join(e.Append(more), e.Close(), f.Close()); err != nil {
+			t.Fatalf("%s: %v", g.name, err)
+		}
+		appends = append(appends, pyJob{"kind": "append", "path": g.path, "src": src, "blosc": pyJob{"typesize": 1}})
+		reads = append(reads, pyJob{"kind": "fixed", "path": g.path})
+	}
+	for i, want := range [][]byte{more, slices.Concat(more, more)} {
+		for k, got := range pyRead(t, reads) {
+			if got.Error != "" || got.SHA256 != sum(want) || got.NChunks+got.MaxApp != 11 {
+				t.Errorf("%s: %d chunks, room for %d, of %v, %s", reads[k]["path"], got.NChunks, got.MaxApp, got.Chunks, got.Error)
+			}
+		}
+		for _, m := range []madePack{ours, theirs} {
+			m.data = want
+			m.readBack(t)
+		}
+		if i == 0 {
+			pyWrite(t, appends)
+		}
+	}
 }
