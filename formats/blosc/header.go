@@ -233,7 +233,7 @@ func (h Header) Blocks() int {
 		return 0
 	}
 	b := h.BlockBytes()
-	return (h.NBytes + b - 1) / b
+	return (h.NBytes-1)/b + 1 // no sum that 32 bits do not hold
 }
 
 // plain says that the chunk has no block starts and no streams.
