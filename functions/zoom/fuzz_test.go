@@ -87,6 +87,7 @@ func FuzzCSV(f *testing.F) {
 func FuzzRaw(f *testing.F) {
 	f.Add([]byte("abcdefgh"), []byte(`{"dtype":"<i2","shape":[2,2],"order":"F","rate":"30000/1001","origin":"2026-05-01","names":["a","b"]}`))
 	f.Add([]byte("abcdefgh"), []byte(`{"dtype":">f4","shape":[1],"offset":4,"rate":0.5}`))
+	f.Add([]byte("abcdefgh"), []byte(`{"dtype":"<i2","shape":[2,2],"rate":"X0"}`))
 	f.Fuzz(func(t *testing.T, p, text []byte) {
 		n, err := zoom.ParseNote(text)
 		if err != nil {
@@ -98,7 +99,7 @@ func FuzzRaw(f *testing.F) {
 }
 
 func FuzzRate(f *testing.F) {
-	for _, x := range []string{"1000", "0.1", "30000/1001", "1e3", "1e-400", "0x1p-3"} {
+	for _, x := range []string{"1000", "0.1", "30000/1001", "1e3", "1e-400", "0x1p-3", "1X0", "/", "."} {
 		f.Add(x)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

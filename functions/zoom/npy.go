@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
@@ -152,11 +153,15 @@ func ParseRate(text string) (zoomcache.Rate, error) {
 	bad := func() (zoomcache.Rate, error) {
 		return zoomcache.Rate{}, fmt.Errorf("rate %.40q: %w: %w", text, errRate, formats.ErrCorrupt)
 	}
-	if len(text) > 40 || strings.ContainsAny(text, "eExXpP_") { // 1e999999999 would be a long number
-		f, ok := new(big.Float).SetString(text)
-		if x, _ := f.Float64(); !ok || len(text) > 40 || x > math.MaxInt64 || x < 1/float64(math.MaxInt64) {
+	if strings.ContainsAny(text, "eE") { // by its shortest decimal text
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || f < 1e-18 || f > math.MaxInt64 {
 			return bad()
 		}
+		text = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	if len(text) > 40 || strings.Trim(text, "0123456789./") != "" {
+		return bad()
 	}
 	q, ok := new(big.Rat).SetString(text)
 	if !ok || q.Sign() <= 0 || !q.Num().IsInt64() || !q.Denom().IsInt64() {
