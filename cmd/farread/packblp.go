@@ -85,6 +85,9 @@ func packItems(ctx context.Context, a *app, srcs []string, dst target, f *packFl
 	if err != nil {
 		return err
 	}
+	if o.Chunk > 0 && in.items.Variable() {
+		return usagef("--chunk: %s are items of their own length; --records chunks makes pieces", in.items.By)
+	}
 	if o.Encode, err = f.blosc.encodeItems(in.items.By); err != nil {
 		return err
 	}
@@ -147,8 +150,10 @@ func (f *bloscFlags) encodeItems(by pack.Records) (*blosc.EncodeOptions, error) 
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Filters) > 1 {
-		return nil, usagef("%d filters, a .blp takes one", len(o.Filters))
+	for i, x := range o.Filters {
+		if i > 0 || x.ID != blosc.Shuffle && x.ID != blosc.BitShuffle {
+			return nil, usagef("--filter %s: a .blp takes shuffle, bitshuffle or none", strings.Join(f.filters, ","))
+		}
 	}
 	switch normal := pack.ItemEncode(by); {
 	case f.codec == "" && !f.level.given && f.filters == nil:

@@ -100,7 +100,7 @@ func (j *Job) itemLayout(it *Items) string {
 			text += fmt.Sprintf("-%d", f.ID)
 		}
 	}
-	if it.By == Chunks || it.By == array {
+	if !it.Variable() {
 		text += fmt.Sprintf(" %d", it.chunkSize(j.Items))
 	}
 	if j.Items.TypeSize > 1 {

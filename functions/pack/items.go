@@ -69,6 +69,9 @@ func FindItems(ctx context.Context, obj *objstore.Object, o ItemOptions) (Items,
 	return it, nil
 }
 
+// Variable: each item is a chunk of its own length.
+func (s *Items) Variable() bool { return s.By != Chunks && s.By != array }
+
 // ItemsOf are the files of a source.
 func ItemsOf(src Source, l Limits) Items {
 	return Items{By: Files, Size: src.About().Size, limits: l.WithDefaults(), src: src}

@@ -403,7 +403,7 @@ func TestItemWrite(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range []functions.Rule{{Chunk: 1}, {Records: "lines"}, {Format: "bloscpack", Records: "words"}, {Format: "bloscpack", Codec: "lzma"}, {Format: "bloscpack", Chunk: 1 << 30}} {
+	for _, r := range []functions.Rule{{Chunk: 1}, {Records: "lines"}, {Format: "bloscpack", Records: "words"}, {Format: "bloscpack", Codec: "lzma"}, {Format: "bloscpack", Chunk: 1 << 30}, {Format: "bloscpack", Records: "lines", Chunk: 4096}} {
 		if _, err := pack.New(pack.Options{})(r, nil); err == nil {
 			t.Errorf("%+v is taken", r)
 		}

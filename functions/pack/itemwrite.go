@@ -78,7 +78,7 @@ func sealed(seal []byte) *madeOf {
 // 3. Memory is bounded by the limits of the items, whatever their number. The
 // upload is read once, in requests of 8 MiB; of a folder each object with one.
 // Errors about the upload name the line, record or file.
-func (s Items) Write(ctx context.Context, w bloscpack.Output, o ItemWrite) (Written, error) {
+func (s *Items) Write(ctx context.Context, w bloscpack.Output, o ItemWrite) (Written, error) {
 	enc := ItemEncode(s.By)
 	if o.Encode != nil {
 		enc = *o.Encode
@@ -92,7 +92,7 @@ func (s Items) Write(ctx context.Context, w bloscpack.Output, o ItemWrite) (Writ
 	}
 	wo := bloscpack.WriteOptions{Checksum: o.Checksum, NoChecksum: o.NoChecksum, Encode: enc, Parallel: o.Parallel}
 	write := s.writeChunks
-	if s.By != Chunks && s.By != array {
+	if s.Variable() {
 		wo.Variable, write = true, s.writeItems
 	}
 	n, err := write(ctx, w, wo, o)

@@ -40,6 +40,8 @@ func New(o Options) functions.JobMaker {
 			return nil, fmt.Errorf("%w: %w", err, errRule)
 		case by != ByContent && r.Format != bloscpack.Format:
 			return nil, fmt.Errorf("records %s: of bloscpack only: %w", by, errRule)
+		case r.Chunk > 0 && by != ByContent && by != Chunks:
+			return nil, fmt.Errorf("chunk %d: %s are items of their own length: %w", r.Chunk, by, errRule)
 		case r.Chunk > maxRuleChunk:
 			return nil, fmt.Errorf("chunk %d, over %d: %w", r.Chunk, maxRuleChunk, errRule)
 		}
