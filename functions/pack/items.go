@@ -69,7 +69,7 @@ func FindItems(ctx context.Context, obj *objstore.Object, o ItemOptions) (Items,
 	return it, nil
 }
 
-// Variable: each item is a chunk of its own length.
+// Variable says that each item is a chunk of its own length.
 func (s *Items) Variable() bool { return s.By != Chunks && s.By != array }
 
 // ItemsOf are the files of a source.
