@@ -137,8 +137,8 @@ func (w *walker) step(ctx context.Context) (more bool, err error) {
 }
 
 // doubt says why the length of a block may be damaged. One that another block
-// follows is believed, others if they can be decoded and no other block begins
-// inside them.
+// follows is believed, others if no other block begins inside them and they can be
+// decoded, in this order, so that nothing is decoded twice.
 func (w *walker) doubt(ctx context.Context, b Block, t *Track, p []byte) (bad, err error) {
 	end := w.pos + b.Size()
 	if int64(len(p)) < min(b.Size()+BlockHeaderLen, w.f.size-w.pos) {
@@ -157,14 +157,11 @@ func (w *walker) doubt(ctx context.Context, b Block, t *Track, p []byte) (bad, e
 	case t == nil:
 		return corrupt(b.part(), b.Off, "no block follows the %d bytes of it", b.Len), nil
 	}
-	if bad := w.decode(b, t, p[BlockHeaderLen:b.Size()]); bad != nil {
-		return bad, nil
-	}
 	stop := min(b.Size()+int64(len(markerStart))-1, int64(len(p)))
 	for i := markerLen; ; i++ {
 		k := bytes.Index(p[min(int64(i), stop):stop], markerStart)
 		if k < 0 {
-			return nil, nil
+			return w.decode(b, t, p[BlockHeaderLen:b.Size()]), nil
 		}
 		if i += k; w.f.plausible(p[i:], w.pos+int64(i)) {
 			return corrupt(b.part(), w.pos+int64(i), "another block begins inside it, and none behind it"), nil
