@@ -212,7 +212,9 @@ func (t *blpContent) ls(ctx context.Context, l *listing) error {
 		head = append(head, "NAME")
 	}
 	l.head(head...)
-	return t.f.Entries(ctx, 0, t.f.Len(), l.scan || isLocal(t.bucket), func(i int64, e bloscpack.Entry) error {
+	// What was opened whole costs nothing more.
+	scan := l.scan || isLocal(t.bucket) || t.f.Object.Size() <= t.a.openFor(t.target, aim{}).Head
+	return t.f.Entries(ctx, 0, t.f.Len(), scan, func(i int64, e bloscpack.Entry) error {
 		line := blpLine{chunkLine: t.line(i, e)}
 		cells := line.cells()
 		if names != nil {

@@ -4,18 +4,19 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/bloscpack"
-	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/objstore"
@@ -145,20 +146,40 @@ func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst strin
 			Err: fmt.Errorf("%w: %s of %s", formats.ErrCorrupt, plural(int64(len(t.meta.Names)), "name"), plural(t.f.Len(), "file"))}
 	}
 	for i, name := range names { // all of them before anything is read
-		if _, err := gulp.SafePath(name); err != nil {
-			return t.itemError(int64(i), unsafeName(name, err))
+		if why := unsafeName(name); why != "" {
+			return t.itemError(int64(i), fmt.Errorf("file %q: no safe file name: %s: %w", name, why, formats.ErrCorrupt))
 		}
 	}
 	return t.unpackFolder(ctx, x, dst, force, func(i int64) string { return names[i] })
 }
 
-// unsafeName is the error for a name that leads out of a folder, without the
-// words that are about ids.
-func unsafeName(name string, err error) error {
-	if e := (*formats.Error)(nil); errors.As(err, &e) {
-		err = e.Err
+// maxName is the longest name in a folder on all common file systems.
+const maxName = 255
+
+// unsafeName says why no file below a folder can have a name; "" where one can.
+// What only some systems refuse, devices of Windows, is refused there: an archive
+// may hold aux.c.
+func unsafeName(name string) string {
+	switch {
+	case name == "" || strings.HasSuffix(name, "/"):
+		return "empty"
+	case name[0] == '/':
+		return "absolute"
+	case !utf8.ValidString(name):
+		return "no UTF-8"
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }):
+		return "a control character or backslash"
+	case len(name) > 1 && name[1] == ':' && ('a' <= name[0]|0x20 && name[0]|0x20 <= 'z'):
+		return "drive letter"
+	case name == "." || path.Clean(name) != name || !filepath.IsLocal(filepath.FromSlash(name)):
+		return "it leads elsewhere"
 	}
-	return fmt.Errorf("file %q: %w", name, err)
+	for elem := range strings.SplitSeq(name, "/") {
+		if len(elem) > maxName {
+			return "a part of it is too long"
+		}
+	}
+	return ""
 }
 
 // unpackNumbered writes each item to a file of its number.

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +130,13 @@ func TestBlpFilesByName(t *testing.T) {
 	if table := run(t, "info", name); strings.Contains(table, "\x1b") || !strings.Contains(table, "3, files") {
 		t.Errorf("table:\n%q", table)
 	}
+	far := served(t, dir) + "/x.blp" // whole in the first request
+	if again := lines[blpLine](t, run(t, "ls", far, "--json")); !reflect.DeepEqual(rows, again) {
+		t.Errorf("from afar: %+v", again)
+	}
+	if s := stats(t, "ls", far); s.Requests != 1 {
+		t.Errorf("from afar: %+v", s)
+	}
 	if r := (runner{}).run(t, "get", name, "--id", "b", "-o", "-"); r.code != exitNotFound || !strings.Contains(r.stderr, `"b"`) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
@@ -146,6 +155,15 @@ func TestBlpHostile(t *testing.T) {
 		{`{"container":"files","names":["/etc/passwd"]}`, []string{"1"}, "absolute"},
 		{`{"container":"files","names":["a\u0000"]}`, []string{"1"}, "item 0"},
 		{`{"container":"files","names":["C:\\x"]}`, []string{"1"}, "item 0"},
+		{`{"container":"files","names":["c:x"]}`, []string{"1"}, "drive letter"},
+		{`{"container":"files","names":[""]}`, []string{"1"}, "empty"},
+		{`{"container":"files","names":["."]}`, []string{"1"}, "item 0"},
+		{`{"container":"files","names":["a/./b"]}`, []string{"1"}, "item 0"},
+		{`{"container":"files","names":["a//b"]}`, []string{"1"}, "item 0"},
+		{`{"container":"files","names":["a/"]}`, []string{"1"}, "empty"},
+		{`{"container":"files","names":["a\nb"]}`, []string{"1"}, "control character"},
+		{`{"container":"files","names":["a/..\\b"]}`, []string{"1"}, "backslash"},
+		{`{"container":"files","names":["` + strings.Repeat("n", 256) + `"]}`, []string{"1"}, "too long"},
 		{`{"container":"files","names":["a","a"]}`, []string{"1", "2"}, "two files want the name a"},
 		{`{"container":"files","names":["a","a/b"]}`, []string{"1", "2"}, "two files want the name a"},
 		{`{"container":"files","names":["a"]}`, []string{"1", "2"}, "1 name of 2 files"},
@@ -167,6 +185,43 @@ func TestBlpHostile(t *testing.T) {
 		if r := (runner{}).run(t, "get", name, "-o", "-"); r.code != 0 || r.stdout != strings.Join(tc.items, "") {
 			t.Errorf("%d: get: exit %d: %q", i, r.code, r.stdout)
 		}
+	}
+}
+
+// TestBlpNames: files are called as they were, also what another system has no
+// room for.
+func TestBlpNames(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no such names")
+	}
+	dir := t.TempDir()
+	want := map[string]string{"src/aux.c": "1", "con": "2", "ends in a dot.": "3", "and a space ": "4", "a:b": "5", "..a": "6", "~": "7", "-": "8"}
+	for name, p := range want {
+		name = filepath.Join(dir, "from", filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, name, []byte(p))
+	}
+	delete(want, "a:b") // a drive of Windows, to whoever packs it
+	blp, to := filepath.Join(dir, "x.blp"), filepath.Join(dir, "to")
+	if r := (runner{}).run(t, "pack", filepath.Join(dir, "from"), blp); r.code != exitCorrupt || !strings.Contains(r.stderr, "drive letter") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	if err := os.Remove(filepath.Join(dir, "from", "a:b")); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "pack", filepath.Join(dir, "from"), blp)
+	run(t, "unpack", blp, to)
+	if d := cmp.Diff(want, files(t, to)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if r := (runner{}).run(t, "unpack", blp, "-"); r.code != exitUsage || !strings.Contains(r.stderr, "folder") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	if _, err := os.Lstat("-"); err == nil {
+		t.Error("a folder called -")
 	}
 }
 

@@ -159,6 +159,9 @@ type folderSink struct {
 }
 
 func (a *app) newFolderSink(out string, nest bool) (*folderSink, error) {
+	if out == "-" {
+		return nil, usagef("files go to a folder, not to stdout (./- is a folder of that name)")
+	}
 	s := &folderSink{a: a, out: filepath.Clean(out), nest: nest}
 	info, err := os.Stat(s.out)
 	switch {
