@@ -235,7 +235,7 @@ func (x *Indexer) plan(t *trackIndex, n int) {
 	if size < 0 {
 		size = 4 // most small integers take less than half of it
 	}
-	for b := int64(rawView / size); b <= int64(n)/2; b *= 2 {
+	for b := int64(rawView / size); b <= int64(n)*4/5; b *= 2 {
 		l := &levelIndex{l: layout{kind: c.indexKind(), width: c.width(), bin: true}, size: b, c: cells{width: c.width()}}
 		l.core = x.b.Section(index.Name{Kind: sectionBins, Of: int64(t.t.Number), Level: b})
 		t.bins = append(t.bins, l)
