@@ -27,6 +27,11 @@ func (r Rate) Seconds(offset int64) float64 {
 	if r.Num == 0 || r.Den == 0 {
 		return 0
 	}
+	// Two integers that are exact as floats are divided right by one division.
+	const exact = 1 << 53
+	if d := offset * r.Den; d != 0 && d > -exact && d < exact && d/r.Den == offset && r.Num > -exact && r.Num < exact {
+		return float64(d) / float64(r.Num)
+	}
 	f, _ := new(big.Rat).Mul(new(big.Rat).SetInt64(offset), big.NewRat(r.Den, r.Num)).Float64()
 	return f
 }

@@ -3,6 +3,8 @@ package zoomcache
 import (
 	"errors"
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -64,6 +66,22 @@ func TestOffsetsOfTimes(t *testing.T) {
 	} {
 		if first, last, err := h.Offsets(k, c.from, c.to); first != c.first || last != c.last || err != nil {
 			t.Errorf("[%d, %d], want [%d, %d], %v", first, last, c.first, c.last, err)
+		}
+	}
+}
+
+// Seconds are the nearest float64, whichever way they are found.
+func TestSecondsAreNearest(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	number := func() int64 { return int64(rnd.Uint64()) >> rnd.IntN(64) } //nolint:gosec // bits
+	for range 100_000 {
+		off, r := number(), Rate{number(), number()}
+		if r.Num == 0 || r.Den == 0 {
+			continue
+		}
+		want, _ := new(big.Rat).Mul(new(big.Rat).SetInt64(off), big.NewRat(r.Den, r.Num)).Float64()
+		if got := r.Seconds(off); got != want {
+			t.Fatalf("%d at %v: %v, want %v", off, r, got, want)
 		}
 	}
 }
