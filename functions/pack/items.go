@@ -206,8 +206,10 @@ func wrapped(ctx context.Context, obj *objstore.Object, k kind, l Limits) (Recor
 		return Files, kindNone, nil
 	case by != ByContent:
 		return by, k, nil
-	case promises(key):
+	case err != nil && promises(key):
 		return Files, kindNone, nil // it says what is wrong with it
+	case isText(inner, true) && !slices.Contains(noText(), path.Ext(stem)):
+		return Lines, k, nil
 	}
 	return Chunks, kindNone, nil
 }
@@ -308,7 +310,7 @@ func (s *Items) fail(off int64, err error) error {
 	if !isFormat(err) {
 		return err
 	}
-	return fail(s.packed.String(), s.obj.Info().Key, off, err)
+	return fail(strings.TrimPrefix(s.packed.String(), "tar."), s.obj.Info().Key, off, err) // there is no tar in it
 }
 
 // chunkSize is that of pieces of one size: of whole items where there are any.
