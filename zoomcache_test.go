@@ -23,7 +23,7 @@ func longSeries(t *testing.T, n int) []byte {
 	}
 	v := make([]int32, n)
 	for i := range v {
-		v[i] = int32(i) //nolint:gosec // small
+		v[i] = int32(i)
 	}
 	if err := errors.Join(zoomcache.Append(w.Track(1), v), w.Close()); err != nil {
 		t.Fatal(err)

@@ -43,6 +43,8 @@ Of a zoom-cache file:
   --from T --to T        those from a time on up to another, without it: seconds,
                          durations (1h30m), or UTC where the file has an origin
   --stamps               the offsets of the samples instead of their values
+  --resync               of a damaged file: what is whole; what was passed over is
+                         told on stderr
 
 With -o - frames come back to back, as ffmpeg -f mjpeg reads them. A file OUT is
 replaced. In a folder OUT that is there already, files of the same names are
@@ -79,6 +81,7 @@ func newGet(a *app) *cobra.Command {
 	registerView(c, &sel)
 	offsetFlag(c, &how.offset)
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: file, folder, or - for stdout")
+	resyncFlag(c, &how.resync)
 	c.Flags().StringVar(&sel.format, "format", "", "csv or npy, whatever OUT is called: of samples")
 	noVerifyFlag(c, &how.noVerify)
 	return c
@@ -100,6 +103,7 @@ type selector struct {
 	stamps           bool
 	viewing          bool // the command is view
 	level            int  // of summaries
+	width            int  // points of a view
 
 	slice        *b2nd.Slice // of an array; nil: all of it
 	sliceText    string
@@ -141,7 +145,7 @@ func (f *sliceFlag) Set(text string) (err error) {
 // parse takes what the flags do not keep by themselves; slice holds the text of
 // one, or nothing.
 func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
-	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps", "level"} {
+	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps", "level", "width"} {
 		if cmd.Flags().Changed(name) {
 			s.given = append(s.given, name)
 		}

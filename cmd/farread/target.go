@@ -64,6 +64,7 @@ type aim struct {
 	noVerify bool  // checksums are not looked at
 	scan     bool  // info looks at each chunk
 	item     int64 // that will be wanted: its place is read along with the head; 0: none
+	resync bool // of zoom-cache files: damage is passed over
 	// plan says what payload is wanted for, where its reads are to be planned
 	// instead of made; "": they are made.
 	plan string
@@ -196,7 +197,7 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 		}
 		return a.newBlp(t, f, how)
 	case all.Zoomcache:
-		f, err := a.client.ZoomIn(ctx, ob, farread.ZoomOptions{Offset: how.offset})
+		f, err := a.client.ZoomIn(ctx, ob, a.zoomOptions(how))
 		if err != nil {
 			return nil, err
 		}

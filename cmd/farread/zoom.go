@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/zoomcache"
 )
@@ -26,6 +28,26 @@ var _ content = (*zoomContent)(nil)
 // newZoom takes an open file for what the command wants of it.
 func (a *app) newZoom(t target, f *farread.Zoom, how aim) content {
 	return &zoomContent{target: t, a: a, f: f, off: how.offset, scan: how.scan}
+}
+
+// zoomOptions are how a zoom-cache file is opened. Damage that is passed over is
+// told one by one.
+func (a *app) zoomOptions(how aim) farread.ZoomOptions {
+	o := farread.ZoomOptions{Offset: how.offset}
+	if how.resync {
+		o.Resync = true
+		o.Damaged = func(d zoomcache.Damage) {
+			if !a.flags.quiet {
+				fmt.Fprintf(a.stderr, "farread: passed over bytes %d to %d: %s\n", d.From, d.To, oneLine(d.Err))
+			}
+		}
+	}
+	return o
+}
+
+// resyncFlag adds --resync.
+func resyncFlag(c *cobra.Command, on *bool) {
+	c.Flags().BoolVar(on, "resync", false, "pass over damage of a zoom-cache file, telling where, up to the next whole block")
 }
 
 // zoomInfo is the JSON of `info` for zoom-cache files.

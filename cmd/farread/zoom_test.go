@@ -191,7 +191,7 @@ func wideSum(values []string) string {
 			if err != nil {
 				return err.Error()
 			}
-			p = binary.LittleEndian.AppendUint64(p, uint64(n)) //nolint:gosec // bits
+			p = binary.LittleEndian.AppendUint64(p, uint64(n))
 		case 'u':
 			n, err := strconv.ParseUint(text, 10, 64)
 			if err != nil {
@@ -269,7 +269,7 @@ func makeZoom(t *testing.T, name string, origin time.Time) {
 	}
 	v := make([]int16, 10_000)
 	for i := range v {
-		v[i] = int16(i) //nolint:gosec // small
+		v[i] = int16(i)
 	}
 	err = errors.Join(zoomcache.Append(w.Track(1), v), zoomcache.AppendAt(w.Track(7), []int64{5, 3}, make([]struct{}, 2)), w.Close())
 	if err != nil {

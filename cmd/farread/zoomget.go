@@ -214,7 +214,7 @@ func (x *zoomSelection) copyNpy(ctx context.Context, s byteSink, b bar) error {
 
 func appendStamps(dst []byte, p *zoomcache.Packet) []byte {
 	for i := range int(p.Count) {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(p.Offset(i))) //nolint:gosec // bits
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(p.Offset(i)))
 	}
 	return dst
 }
@@ -260,7 +260,7 @@ func appendValues(dst []byte, v *zoomcache.Values) []byte {
 
 func append8(dst []byte, v []int8) []byte {
 	for _, x := range v {
-		dst = append(dst, byte(x)) //nolint:gosec // bits
+		dst = append(dst, byte(x))
 	}
 	return dst
 }

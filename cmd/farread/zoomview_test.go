@@ -120,6 +120,28 @@ func wantText(s string, ok bool, field string) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
+// TestZoomResync: what is whole of a damaged file, on request.
+func TestZoomResync(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "x.zoom")
+	makeZoom(t, name, time.Time{})
+	p := testFile(t, name)
+	at := strings.LastIndex(string(p[:len(p)/2]), "\xe5ZXp4ck\x00\x00\x00\x00\x01") // a packet of track 1
+	p[at+2] ^= 1
+	write(t, name, p)
+	r := runner{}.run(t, "get", name, "--track", "1", "-o", "-")
+	if r.code != exitCorrupt || !strings.Contains(r.stderr, strconv.Itoa(at)) {
+		t.Errorf("exit %d, %q", r.code, r.stderr)
+	}
+	r = runner{}.run(t, "get", name, "--track", "1", "--resync", "-o", "-")
+	if n := strings.Count(r.stdout, "\n"); r.code != exitOK || n != 1+10_000-1024 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, fmt.Sprintf("passed over bytes %d to ", at)) {
+		t.Errorf("exit %d, %d lines, %q", r.code, n, r.stderr)
+	}
+	if r = (runner{}).run(t, "get", name, "--track", "1", "--resync", "-q", "-o", "-"); r.code != exitOK || r.stderr != "" {
+		t.Errorf("exit %d, %q", r.code, r.stderr)
+	}
+}
+
 // TestZoomViewForms: windows of time, tables and files, and what is refused.
 func TestZoomViewForms(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,7 @@ func wide(dst []byte, v *Values) []byte {
 			dst = binary.LittleEndian.AppendUint64(dst, n)
 		default:
 			n, _ := x.Int()
-			dst = binary.LittleEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // bits
+			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
 		}
 	}
 	return dst
@@ -69,7 +69,7 @@ func (d *digest) add(p *Packet) {
 	d.values.Write(d.buf)
 	d.buf = d.buf[:0]
 	for i := range int(p.Count) {
-		d.buf = binary.LittleEndian.AppendUint64(d.buf, uint64(p.Offset(i))) //nolint:gosec // bits
+		d.buf = binary.LittleEndian.AppendUint64(d.buf, uint64(p.Offset(i)))
 	}
 	d.stamps.Write(d.buf)
 	d.n += int(p.Count)
@@ -363,7 +363,7 @@ func TestCallersErrors(t *testing.T) {
 		"samples":   f.Samples(t.Context(), n, FirstOffset, LastOffset, func(*Packet) error { return io.EOF }),
 		"summaries": f.Summaries(t.Context(), n, 1, FirstOffset, LastOffset, func(*Summary) error { return io.EOF }),
 	} {
-		if err != io.EOF { //nolint:errorlint // as it is
+		if err != io.EOF {
 			t.Error(what, err)
 		}
 	}

@@ -145,6 +145,6 @@ func TestVerifyDamage(t *testing.T) {
 }
 
 func asError(err error) *formats.Error {
-	e, _ := err.(*formats.Error) //nolint:errorlint // the outermost
+	e, _ := err.(*formats.Error)
 	return e
 }

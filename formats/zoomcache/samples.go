@@ -101,7 +101,7 @@ func (p *Packet) cut(width int, from, to int64) {
 		kept += r.j - r.i
 	}
 	p.Values.keep(p.runs, width, kept)
-	p.Count = int32(kept) //nolint:gosec // at most what it was
+	p.Count = int32(kept)
 	if p.Stamps != nil {
 		p.Stamps = squeeze(p.Stamps, p.runs, 1)
 	} else if kept > 0 {
