@@ -29,7 +29,8 @@ type WriteOptions struct {
 	Watermark int
 	Parallel  int    // goroutines; 0: as many as there are processors
 	Seal      []byte // becomes a packet of SealTrack; nil: none
-	// NoIndex leaves the index out, which else follows the plain file.
+	// NoIndex leaves the index out, which else follows the plain file, unless it has
+	// more than 512 tracks.
 	NoIndex bool
 	// Progress is told of bytes of the source.
 	Progress func(done, total int64)
@@ -44,7 +45,8 @@ type Written struct {
 
 // Write writes a series as a zoom-cache file with all levels of summaries into w,
 // which is then to be committed. One pass; memory is bounded whatever the length:
-// 24 MiB of the source that are read ahead, and a window of each track. Cost: each
+// 24 MiB of the source that are read ahead, a window of each track, and the index,
+// which is held until the end and is coarser the longer the series. Cost: each
 // byte of the source is read once, in requests of 8 MiB.
 func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written, error) {
 	about := s.About()
@@ -240,7 +242,24 @@ func add[T zoomcache.Value](t *zoomcache.TrackWriter, v []T, stamps []int64, fro
 }
 
 // newIndex is what makes the index in the same pass; nil: there is none.
-func newIndex(WriteOptions, []zoomcache.Track) zoomcache.Sink { return nil }
+func newIndex(o WriteOptions, list []zoomcache.Track) zoomcache.Sink {
+	if o.NoIndex || len(list) > maxIndexed {
+		return nil
+	}
+	return zoomcache.NewIndexer(list, zoomcache.IndexOptions{MaxMemory: indexMemory, NoBins: len(list) > maxBinned})
+}
+
+const (
+	// indexMemory is what the index may hold until the end. It is there a few times
+	// then, and what is read ahead no more.
+	indexMemory = 10 << 20
+	// maxBinned is how many tracks have bins finer than level 1 in the index: an
+	// unfinished page is held of each size of each track.
+	maxBinned = 64
+	// maxIndexed is how many tracks a file with an index has: with more, the
+	// unfinished pages of all levels alone pass the bound of a worker's memory.
+	maxIndexed = 512
+)
 
 // A sealSink adds the seal before the index.
 type sealSink struct {
