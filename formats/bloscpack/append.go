@@ -102,6 +102,13 @@ func (e *Editor) begin(ctx context.Context, f *File, o EditOptions) error {
 		return err
 	}
 	part := e.h.Part(e.h.Chunks - 1)
+	last := place{i: e.h.Chunks - 1, off: e.lastOff}
+	if ok, err := f.afterOther(ctx, last); err != nil || !ok {
+		if err == nil {
+			e.noGrow = refuse("offsets", "%s lies at %d, where the one before it does not end", part, e.lastOff)
+		}
+		return err
+	}
 	b := make([]byte, min(blosc.HeaderLen2, e.size-e.lastOff))
 	if err := readAt(e.f, b, e.lastOff); err != nil {
 		return wrap(part, e.lastOff, err)

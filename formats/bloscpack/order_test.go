@@ -230,3 +230,98 @@ func TestWrongTable(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongFarTable: what Open does not see of a table of version 3 is held
+// against the chunks, too, wherever a read begins, and where bytes lie behind the
+// last chunk.
+func TestWrongFarTable(t *testing.T) {
+	const n, wrong, size = 800, 650, 60
+	data := make([]byte, n*size)
+	for i := range n {
+		copy(data[i*size:], fmt.Sprintf("chunk %d, as long as all the others, stored as it is and alike", i))
+	}
+	good := write(t, bloscpack.WriteOptions{ChunkSize: size, Encode: encodeLZ4()}, [][]byte{data})
+	first := binary.LittleEndian.Uint64(good[bloscpack.HeaderLen:])
+	for name, spoil := range map[string]func(o []byte){
+		"one twice": func(o []byte) { copy(o[8*wrong:], o[8*wrong+8:8*wrong+16]) },
+		"exchanged": func(o []byte) {
+			binary.LittleEndian.PutUint64(o[8*wrong:], first)
+			copy(o[8*wrong-8:], o[8*wrong+16:8*wrong+24])
+		},
+		"outside":       func(o []byte) { binary.LittleEndian.PutUint64(o[8*wrong:], 1<<50) },
+		"never written": func(o []byte) { binary.LittleEndian.PutUint64(o[8*wrong:], ^uint64(0)) },
+		"inside":        func(o []byte) { o[8*wrong] += 20 },
+		"last outside":  func(o []byte) { binary.LittleEndian.PutUint64(o[8*(n-1):], 1<<50) },
+		"last is first": func(o []byte) { binary.LittleEndian.PutUint64(o[8*(n-1):], first) },
+	} {
+		for _, after := range []int{0, 70} {
+			file := append(bytes.Clone(good), make([]byte, after)...)
+			spoil(file[bloscpack.HeaderLen:])
+			for i := range int64(n) {
+				if i > 5 && i < wrong-3 || i > wrong+3 && i < n-3 {
+					continue
+				}
+				for _, j := range []int64{i + 1, i + 2, n} {
+					if j > n {
+						continue
+					}
+					f := open(t, file, bloscpack.Options{Head: 4 << 10}) // knows nothing of earlier reads
+					want := data[i*size : j*size]
+					got, err := f.ReadItems(t.Context(), i, j)
+					if err != nil || !bytes.Equal(bytes.Join(got, nil), want) {
+						t.Errorf("%s, %d bytes after: items %d to %d: %d bytes, %v", name, after, i, j, len(got), err)
+					}
+					f = open(t, file, bloscpack.Options{Head: 4 << 10})
+					k := i
+					if err := f.Entries(t.Context(), i, j, true, func(no int64, e bloscpack.Entry) error {
+						if off := int64(first) + k*(size+20); no != k || e.Off != off {
+							return fmt.Errorf("entry %d, %d at %d, not at %d", k, no, e.Off, off)
+						}
+						k++
+						return nil
+					}); err != nil || k != j {
+						t.Errorf("%s, %d bytes after: entries %d to %d: %d, %v", name, after, i, j, k-i, err)
+					}
+				}
+				f := open(t, file, bloscpack.Options{Head: 4 << 10})
+				if p, err := f.AppendItem(t.Context(), nil, i); err != nil || !bytes.Equal(p, data[i*size:i*size+size]) {
+					t.Errorf("%s, %d bytes after: chunk %d: %q, %v", name, after, i, p, err)
+				}
+			}
+		}
+	}
+}
+
+// TestEditWrongTable: where the last entry names no chunk that follows the one
+// before it, though it is whole, nothing is appended: readers that follow the
+// chunks would never see it.
+func TestEditWrongTable(t *testing.T) {
+	t.Parallel()
+	data := samples(2500)
+	good := write(t, bloscpack.WriteOptions{ChunkSize: 1000, Encode: encodeLZ4()}, [][]byte{data})
+	last := good[bloscpack.HeaderLen+16:][:8]
+	file := append(bytes.Clone(good), good[binary.LittleEndian.Uint64(last):]...)
+	for name, off := range map[string]int{"its place": 0, "a copy": len(good)} {
+		f := &memFile{bytes.Clone(file)}
+		if off > 0 {
+			binary.LittleEndian.PutUint64(f.b[bloscpack.HeaderLen+16:], uint64(off))
+		}
+		e, err := bloscpack.Edit(t.Context(), f, int64(len(file)), bloscpack.EditOptions{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if err := e.Append([]byte("more")); errors.Is(err, bloscpack.ErrRefused) != (off > 0) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(name, err)
+		}
+		want := data
+		if off == 0 {
+			want = append(bytes.Clone(data), "more"...)
+		}
+		if got, err := collect(t.Context(), open(t, f.b, bloscpack.Options{})); err != nil || !bytes.Equal(bytes.Join(got, nil), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

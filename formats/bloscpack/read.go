@@ -376,10 +376,19 @@ func (f *File) one(ctx context.Context, i int64) (*group, error) {
 	}
 	p := places[0]
 	g, err := f.oneAt(ctx, p)
-	if f.h.Version != Version3 || !f.usesTable() || err == nil && f.chained(&g.pieces[0]) {
+	if f.h.Version != Version3 || !f.usesTable() {
 		return g, err
 	}
-	if err != nil && !isFormat(err) {
+	if err == nil {
+		ok, err := f.chained(ctx, p, g.pieces[0].next-p.off)
+		if ok {
+			return g, nil
+		}
+		if err != nil {
+			g.release()
+			return nil, err
+		}
+	} else if !isFormat(err) {
 		return nil, err
 	}
 	walked, werr := f.walked(ctx, i, i+1)
@@ -417,14 +426,42 @@ func (f *File) oneAt(ctx context.Context, p place) (*group, error) {
 	return g, nil
 }
 
-// chained tells whether a chunk found by a table of version 3 begins and ends
-// where its neighbours' entries say.
-func (f *File) chained(p *piece) bool {
+// chained tells whether a chunk found by a table of version 3, n bytes long with
+// its digest, begins and ends where its neighbours' entries say.
+func (f *File) chained(ctx context.Context, p place, n int64) (bool, error) {
 	switch {
-	case p.i == 0 && p.off != f.body:
-		return false
-	case p.i == f.h.Chunks-1:
-		return p.next <= f.size
+	case p.i < f.h.Chunks-1:
+		return p.sure && p.room == n && (p.i > 0 || p.off == f.body), nil
+	case p.i > 0 && p.off+n == f.size:
+		return true, nil
 	}
-	return p.sure && p.off+p.room == p.next
+	// An append of the Python tool may leave bytes behind the last chunk: then the
+	// one before it tells.
+	return f.afterOther(ctx, p)
+}
+
+// afterOther tells whether a chunk begins where the one before it ends, whose
+// header it reads.
+func (f *File) afterOther(ctx context.Context, p place) (bool, error) {
+	if p.i == 0 {
+		return p.off == f.body, nil
+	}
+	before, err := f.places(ctx, f.run(p.i), nil, p.i-1, p.i)
+	if err != nil || f.inFile(before[0]) != nil {
+		return false, notFormat(err)
+	}
+	b := make([]byte, min(blosc.HeaderLen2, f.size-before[0].off))
+	if err := f.r.ReadRanges(ctx, []rangeio.Span{{Off: before[0].off, P: b}}); err != nil {
+		return false, wrap(f.h.Part(p.i-1), before[0].off, err)
+	}
+	_, n, err := f.head(before[0], b)
+	return err == nil && before[0].off+n == p.off, nil
+}
+
+// notFormat is err unless that is about bytes.
+func notFormat(err error) error {
+	if isFormat(err) {
+		return nil
+	}
+	return err
 }

@@ -134,11 +134,14 @@ func (f *File) entriesRead(ctx context.Context, i, j int64, fn func(i int64, e E
 				return errMisled
 			}
 			e, n, err := f.entry(p, h.parts[k])
+			if f.h.Version == Version3 {
+				if off < 0 { // in the midst of the file
+					err = f.checkChained(ctx, p, n, err)
+				}
+				off = p.off + n
+			}
 			if err != nil {
 				return err
-			}
-			if f.h.Version == Version3 {
-				off = p.off + n
 			}
 			if err := fn(p.i, e); err != nil {
 				return err
@@ -149,6 +152,18 @@ func (f *File) entriesRead(ctx context.Context, i, j int64, fn func(i int64, e E
 	})
 	if errors.Is(err, errMisled) {
 		return f.entriesFollowed(ctx, from, j, fn)
+	}
+	return err
+}
+
+// checkChained is chained as an error: errMisled, too, where the chunk is none.
+func (f *File) checkChained(ctx context.Context, p place, n int64, err error) error {
+	if err != nil || p.off == missing {
+		return errMisled
+	}
+	ok, err := f.chained(ctx, p, n)
+	if err == nil && !ok {
+		return errMisled
 	}
 	return err
 }

@@ -79,8 +79,13 @@ func (s *source) next(ctx, table, one context.Context) (*group, error) {
 	if err != nil || len(places) == 0 {
 		return nil, err
 	}
-	if s.chain && s.f.usesTable() && s.off >= 0 && places[0].off != s.off {
-		return s.mislead(one)
+	if s.chain && s.f.usesTable() {
+		if err := s.f.inFile(places[0]); err != nil && s.off < 0 {
+			return s.seek(one, err)
+		}
+		if s.off >= 0 && places[0].off != s.off {
+			return s.mislead(one)
+		}
 	}
 	g := s.group()
 	if err := s.f.load(ctx, one, g, places); err != nil {
@@ -101,7 +106,15 @@ func (s *source) next(ctx, table, one context.Context) (*group, error) {
 func (s *source) linked(ctx, one context.Context, g *group, places []place) (*group, error) {
 	for k := range g.pieces {
 		p := &g.pieces[k]
-		if s.off >= 0 && p.off != s.off {
+		follows := p.off == s.off
+		if s.off < 0 { // in the midst of the file
+			var err error
+			if follows, err = s.f.chained(ctx, p.place, p.next-p.off); err != nil {
+				g.release()
+				return nil, err
+			}
+		}
+		if !follows {
 			g.pieces, g.err, s.misled = g.pieces[:k], nil, true
 			break
 		}
@@ -120,14 +133,25 @@ func (s *source) linked(ctx, one context.Context, g *group, places []place) (*gr
 	}
 	err := g.err
 	g.release()
-	if s.off < 0 { // not even the first one, in the midst of the file
-		walked, werr := s.f.walked(ctx, s.i, s.i+1)
-		if werr != nil {
-			return nil, err
-		}
-		s.off = walked[0].off
+	if s.off < 0 { // not even the first one
+		return s.seek(one, err)
 	}
 	return s.follow(one)
+}
+
+// seek goes on without the table in the midst of the file: the first chunk is
+// found from the beginning. cause is what was wrong with it where the table says;
+// nil: only the chunks before and behind it.
+func (s *source) seek(ctx context.Context, cause error) (*group, error) {
+	walked, err := s.f.walked(ctx, s.i, s.i+1)
+	switch {
+	case err == nil:
+		s.off = walked[0].off
+		return s.mislead(ctx)
+	case cause == nil || !isFormat(err):
+		return nil, err
+	}
+	return nil, cause
 }
 
 // mislead goes on without the table.
@@ -165,7 +189,7 @@ func (s *source) pick(ctx context.Context) ([]place, error) {
 		err := s.f.inFile(p)
 		switch {
 		case err != nil && k == 0:
-			if s.chain && s.off >= 0 {
+			if s.chain {
 				return s.places[:1], nil // it is followed
 			}
 			return nil, err
