@@ -2,6 +2,7 @@ package bloscpack_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -134,4 +135,31 @@ func FuzzEdit(f *testing.F) {
 		}
 	}
 	f.Fuzz(editAny)
+}
+
+// TestNull: the Python tool takes metadata that are null for none, and where there
+// is a section for them its append clears the bit that says so. So version 3 gets
+// none.
+func TestNull(t *testing.T) {
+	t.Parallel()
+	for _, version := range []int{bloscpack.Version3, bloscpack.Version4} {
+		for name, v := range map[string]any{"text": json.RawMessage(" null "), "pointer": (*int)(nil)} {
+			f := open(t, write(t, bloscpack.WriteOptions{Version: version, Metadata: v}, [][]byte{{1}}), bloscpack.Options{})
+			if has := version == bloscpack.Version4; f.Header().Meta != has || (f.Metadata() != nil) != has {
+				t.Errorf("version %d, %s: %+v", version, name, f.Header())
+			}
+		}
+	}
+	m := &memFile{write(t, bloscpack.WriteOptions{Metadata: "some"}, [][]byte{{1}})}
+	before := bytes.Clone(m.b)
+	e, err := bloscpack.Edit(t.Context(), m, int64(len(m.b)), bloscpack.EditOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SetMetadata(json.RawMessage("null")); !errors.Is(err, bloscpack.ErrRefused) {
+		t.Error(err)
+	}
+	if err := e.Close(); err != nil || !bytes.Equal(m.b, before) {
+		t.Error("changed", err)
+	}
 }

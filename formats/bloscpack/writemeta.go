@@ -72,6 +72,9 @@ func newMeta(v any, version int, o MetaOptions, room int64) (metaSection, error)
 	if err != nil || len(text) == 0 {
 		return metaSection{}, err
 	}
+	if version == Version3 && string(text) == "null" {
+		return metaSection{}, nil // the Python tool takes it for none, and forgets at an append that there is a section
+	}
 	if len(text) > MaxMetadata {
 		return metaSection{}, tooLarge("metadata", -1, "%d bytes, %d are the most", len(text), MaxMetadata)
 	}

@@ -74,7 +74,7 @@ type WriteOptions struct {
 	MaxAppend int64
 
 	// Metadata is any value that encoding/json takes, json.RawMessage included.
-	// Nil: none.
+	// Nil: none; so is JSON's null in version 3, as for the Python tool.
 	Metadata any
 	Meta     MetaOptions
 
