@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/farread/farread/internal/teststack"
+)
+
+// tideWAV is a WAV of two channels, n samples each.
+func tideWAV(n int) []byte {
+	le := binary.LittleEndian
+	p := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt "), 16, 0, 0, 0, 1, 0, 2, 0, 100, 0, 0, 0, 144, 1, 0, 0, 4, 0, 16, 0)
+	p = le.AppendUint32(append(p, "data"...), uint32(4*n))
+	for i := range n {
+		p = le.AppendUint16(le.AppendUint16(p, uint16(i)), uint16(-i))
+	}
+	return p
+}
+
+// TestPackZoom: each source, with the flags that it takes, and what get says then.
+func TestPackZoom(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := func(base string) string { return filepath.Join(dir, base) }
+	write(t, name("a.wav"), tideWAV(3000))
+	write(t, name("b.csv"), []byte("when,level,ok\n2026-05-01T12:00:00.5Z,1.5,true\n2026-05-01T12:00:01Z,,false\n"))
+	write(t, name("c.raw"), []byte{0, 1, 0, 2, 0, 3, 0, 4})
+	write(t, name("c.raw.json"), []byte(`{"dtype":">i2","shape":[2,2],"rate":"1/2","names":["x","y"]}`))
+	write(t, name("d.raw"), []byte{1, 2, 3})
+	for _, c := range []struct {
+		args  string
+		info  []string // in the JSON of info
+		csv   string   // of the last track
+		count int64
+	}{
+		{"a.wav", []string{`"pcm-i16"`, `"channel 2"`, `[100,1]`}, "", 6000},
+		{"a.wav|--codec|f32|--rate|25/2|--origin|2026-05-01T00:00:00Z|--zlib", []string{`"f32"`, `[25,2]`, "2026-05-01T00:00:00Z", `"zlib":true`}, "", 6000},
+		{"a.wav|--watermark|100|--delta|--codec|i32", []string{`"i32"`, `"delta":true`}, "", 6000},
+		{"b.csv", []string{`"level"`, `"bool"`, `[10,1]`, "2026-05-01T12:00:00Z"}, "5,0.5,true\n10,1,false\n", 3},
+		{"c.raw", []string{`"y"`, `[1,2]`}, "1,2,2\n2,4,4\n", 4},
+		{"d.raw|--dtype|u1|--shape|3|--rate|10", []string{`"u8"`, `[10,1]`}, "1,0.1,1\n2,0.2,2\n3,0.3,3\n", 3},
+	} {
+		part := strings.Split(c.args, "|")
+		dst := name("out.zoom")
+		args := append([]string{"pack", name(part[0]), dst, "--force", "--json"}, part[1:]...)
+		var rep seriesReport
+		if err := json.Unmarshal([]byte(run(t, args...)), &rep); err != nil || rep.Samples != c.count || rep.Format != "zoomcache" || rep.Stored == 0 || rep.Warnings == nil {
+			t.Errorf("%s: %+v, %v", c.args, rep, err)
+		}
+		run(t, "verify", dst)
+		var info bytes.Buffer
+		if err := json.Compact(&info, []byte(run(t, "info", dst, "--json"))); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.info {
+			if !strings.Contains(info.String(), want) {
+				t.Errorf("%s: no %s in %s", c.args, want, info.String())
+			}
+		}
+		if c.csv != "" {
+			if got := run(t, "get", dst, "--track", strconv.Itoa(rep.Tracks), "-o", "-"); !strings.HasSuffix(got, c.csv) {
+				t.Errorf("%s: %q, want %q", c.args, got, c.csv)
+			}
+		}
+	}
+	if text := run(t, "pack", name("a.wav"), name("b.zoom")); !strings.HasPrefix(text, "6,000 samples of 2 tracks, ") {
+		t.Error(text)
+	}
+}
+
+// TestPackZoomErrors: what cannot be made says why, and leaves nothing.
+func TestPackZoomErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := func(base string) string { return filepath.Join(dir, base) }
+	write(t, name("a.wav"), tideWAV(10))
+	write(t, name("cut.wav"), tideWAV(10)[:60])
+	write(t, name("b.csv"), []byte("time,a\n1,2\n2,x\n"))
+	write(t, name("c.csv"), []byte("time,a\n2026-05-01,2\n"))
+	write(t, name("d.raw"), []byte{1, 2, 3})
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"a.wav|b.csv", exitUsage, "2 SRC"},
+		{"a.wav|--rate|0", exitUsage, "--rate"},
+		{"a.wav|--origin|noon", exitUsage, "--origin"},
+		{"a.wav|--codec|zstd", exitUsage, "--codec zstd"},
+		{"a.wav|--watermark|-1", exitUsage, "--watermark"},
+		{"a.wav|--chunk|1MiB", exitUsage, "--chunk does not go with zoomcache"},
+		{"a.wav|--level|5", exitUsage, "--level does not go with zoomcache"},
+		{"a.wav|--codec|u8", exitCorrupt, "track 2: -1: does not fit"},
+		{"b.csv", exitCorrupt, "line 3 at 11"},
+		{"c.csv|--rate|5", exitCorrupt, "every sample has a stamp"},
+		{"c.csv|--origin|2026-05-01", exitCorrupt, "no other origin"},
+		{"d.raw", exitCorrupt, "no note"},
+		{"missing.wav", exitNotFound, "missing.wav"},
+	} {
+		part := strings.Split(c.args, "|")
+		args := []string{"pack"}
+		for _, p := range part {
+			if strings.Contains(p, ".") && !strings.HasPrefix(p, "-") && len(args) < 3 {
+				p = name(p)
+			}
+			args = append(args, p)
+		}
+		flags := len(args)
+		for i, p := range args {
+			if strings.HasPrefix(p, "--") {
+				flags = i
+				break
+			}
+		}
+		args = append(args[:flags:flags], append([]string{name("out.zoom")}, args[flags:]...)...)
+		r := runner{}.run(t, args...)
+		if r.code != c.code || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%s: exit %d, want %d and %q: %s", c.args, r.code, c.code, c.want, r.stderr)
+		}
+		if _, err := os.Stat(name("out.zoom")); err == nil {
+			t.Fatalf("%s: something was left", c.args)
+		}
+	}
+	r := runner{}.run(t, "pack", name("cut.wav"), name("cut.zoom"))
+	if r.code != 0 || !strings.Contains(r.stderr, "more bytes of samples than the 16") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	if r := (runner{}).run(t, "pack", name("a.wav"), name("cut.zoom")); r.code != exitChanged {
+		t.Errorf("a DST that exists: exit %d: %s", r.code, r.stderr)
+	}
+}
+
+// TestPackZoomOnS3: from S3 to S3 it is the worker's job: the same version again is
+// nothing to do.
+func TestPackZoomOnS3(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the local cloud")
+	}
+	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "series"}})
+	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
+		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
+		t.Setenv(k, v)
+	}
+	dir := t.TempDir()
+	upload(t, "s3://uploads/a b.wav", tideWAV(5000))
+	for n := range 2 {
+		var rep seriesReport
+		if err := json.Unmarshal([]byte(run(t, "pack", "s3://uploads/a b.wav", "s3://series/p/a b.wav.zoom", "--json")), &rep); err != nil || rep.Unchanged != (n == 1) || rep.Tracks != 2 {
+			t.Fatalf("%+v, %v", rep, err)
+		}
+	}
+	run(t, "verify", "s3://series/p/a b.wav.zoom")
+	rules := filepath.Join(dir, "rules.json")
+	write(t, rules, []byte(`[{"bucket":"uploads","job":"zoom","out":{"bucket":"series","prefix":"p/"}}]`))
+	write(t, filepath.Join(dir, "event.json"), []byte(`{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"uploads"},"object":{"key":"a+b.wav","size":1}}}]}`))
+	if text := run(t, "worker", "--event", filepath.Join(dir, "event.json"), "--rules", rules); !strings.Contains(text, "1 unchanged") {
+		t.Error(text)
+	}
+}
