@@ -64,7 +64,7 @@ type aim struct {
 	noVerify bool  // checksums are not looked at
 	scan     bool  // info looks at each chunk
 	item     int64 // that will be wanted: its place is read along with the head; 0: none
-	resync bool // of zoom-cache files: damage is passed over
+	resync   bool  // of zoom-cache files: damage is passed over
 	// plan says what payload is wanted for, where its reads are to be planned
 	// instead of made; "": they are made.
 	plan string
