@@ -128,6 +128,33 @@ func TestTenMillion(t *testing.T) {
 	}
 }
 
+// TestManyNames: metadata that reach past the head, and push the table away from
+// where the hint looks for it, cost one phase.
+func TestManyNames(t *testing.T) {
+	h := &huge{items: 1_000_000, meta: append(append([]byte{'"'}, bytes.Repeat([]byte("m"), 300_000)...), '"')}
+	for _, i := range []int64{0, 1, 2_047, 2_048, 123_456, h.items - 1} {
+		o := objstore.OpenOptions{Head: 64 << 10}
+		if off, n := bloscpack.Hint(i); off+n > o.Head {
+			o.Also = objstore.Range{Off: max(off, o.Head), Len: off + n - max(off, o.Head)}
+		}
+		ob, err := objstore.Open(t.Context(), hugeBucket{memstore.New(memstore.Config{Name: "b"}), h}, "k", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := bloscpack.Open(t.Context(), ob, bloscpack.Options{Item: i})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := f.AppendItem(t.Context(), nil, i)
+		if err != nil || !bytes.Equal(p, hugeText(i)) {
+			t.Fatalf("item %d: %q, %v", i, p, err)
+		}
+		if s := ob.Stats(); s.Phases > 3 || s.Bytes > 400_000 {
+			t.Errorf("item %d: %+v", i, s)
+		}
+	}
+}
+
 // TestMemory: ten million items, known by 80 MB of offsets, in less than 64 MiB.
 func TestMemory(t *testing.T) {
 	h := &huge{items: 10_000_000}

@@ -178,7 +178,7 @@ func (f *File) loadMeta(ctx context.Context, k *known) error {
 	_, ok = k.get(end, f.mh.Stored)
 	_, also := k.get(f.t.off-digest, digest)
 	if !ok || !also {
-		if err := k.fetch(ctx, "metadata", [2]int64{end, end + f.mh.Stored}, [2]int64{f.t.off - digest, f.tableHead()}); err != nil {
+		if err := k.fetch(ctx, "metadata", [2]int64{end, end + f.mh.Stored}, [2]int64{f.t.off - digest, f.tableHead()}, f.wantedEntry()); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (f *File) loadMeta4(ctx context.Context, k *known) error {
 	}
 	b, ok := k.get(HeaderLen, f.h.MetaSize)
 	if !ok {
-		if err := k.fetch(ctx, "metadata", [2]int64{HeaderLen, f.tableHead()}); err != nil {
+		if err := k.fetch(ctx, "metadata", [2]int64{HeaderLen, f.tableHead()}, f.wantedEntry()); err != nil {
 			return err
 		}
 		b, _ = k.get(HeaderLen, f.h.MetaSize)
@@ -232,6 +232,20 @@ func (f *File) tableHead() int64 {
 		return f.t.off
 	}
 	return f.t.off + min(pageLen, (f.size-f.t.off)/entryLen*entryLen, f.h.Chunks*entryLen)
+}
+
+// wantedEntry is where the entry of Options.Item and the one after it stand,
+// behind the first page: where metadata moved them away from the hint, they are
+// read along with these.
+func (f *File) wantedEntry() [2]int64 {
+	if f.o.Item <= 0 || f.o.Item >= f.h.entries() || f.o.Item > (f.size-f.t.off)/entryLen {
+		return [2]int64{}
+	}
+	at := f.t.off + f.o.Item*entryLen
+	if at+2*entryLen <= f.tableHead() {
+		return [2]int64{}
+	}
+	return [2]int64{at, min(at+2*entryLen, f.size)}
 }
 
 // placeTable checks that the table lies in the file and hands on what was read.
