@@ -2,11 +2,14 @@ package farread
 
 import (
 	"context"
+	"errors"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // ZoomOptions tune OpenZoom. The zero value is right for most: limits follow the
@@ -47,7 +50,22 @@ func (c *Client) ZoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 	if err != nil {
 		return nil, err
 	}
+	if o.Offset == 0 {
+		f.Sidecar(func(ctx context.Context) (rangeio.Reader, string, error) { return c.zoomIndex(ctx, ob) })
+	}
 	return &Zoom{File: f, Object: ob}, nil
+}
+
+// zoomIndex opens the index beside a file, if there is one that may be read.
+func (c *Client) zoomIndex(ctx context.Context, ob *objstore.Object) (rangeio.Reader, string, error) {
+	side, err := c.open(ctx, ob.Bucket(), ob.Info().Key+index.Suffix, objstore.OpenOptions{Head: 1 << 10, Tail: 32 << 10})
+	switch {
+	case errors.Is(err, objstore.ErrNotFound), errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid):
+		return nil, "", nil
+	case err != nil:
+		return nil, "", err
+	}
+	return side, ob.Info().ETag, nil
 }
 
 func (c *Client) zoomOptions(o ZoomOptions) zoomcache.Options {

@@ -20,7 +20,14 @@ const (
 	viewText = "text"
 )
 
-func viewFormats() []string { return []string{viewJSON, viewCSV, viewText} }
+// viewFormats are the forms that stored summaries, or points of some width, have.
+func viewFormats(width bool) []string {
+	list := []string{viewJSON, viewCSV, viewText}
+	if width {
+		list = append(list, viewNpy, viewPeaks, viewDat, viewPNG, viewSVG)
+	}
+	return list
+}
 
 // A zoomView is the stored summaries of one level of a track.
 type zoomView struct {
@@ -35,6 +42,9 @@ var _ selection = (*zoomView)(nil)
 
 // pickView selects summaries.
 func (t *zoomContent) pickView(s selector) (selection, error) {
+	if s.has("width") {
+		return t.pickWidth(s)
+	}
 	k, err := t.track(s)
 	if err != nil {
 		return nil, err
@@ -57,8 +67,8 @@ func (x *zoomView) sink(out string) (sink, error) {
 		if out != "-" {
 			x.format = strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
 		}
-		if !slices.Contains(viewFormats(), x.format) {
-			return nil, usagef("%s: want a name in .json or .csv, or --format %s", printable(out), strings.Join(viewFormats(), ", "))
+		if !slices.Contains(viewFormats(false), x.format) {
+			return nil, usagef("%s: want a name in .json or .csv, or --format %s", printable(out), strings.Join(viewFormats(false), ", "))
 		}
 	}
 	return x.t.a.byteSink(out)
@@ -230,10 +240,10 @@ func (p *pointWriter) fields(v viewPoint, c int) {
 func (p *pointWriter) numbers(v viewPoint, c int) [7]string {
 	s := &v.channels[c]
 	mean, rms, n := "null", "null", "null"
-	switch kind := p.k.Codec.Kind; {
-	case kind == zoomcache.Unit:
+	switch p.k.Codec.Kind {
+	case zoomcache.Unit:
 		n = strconv.Itoa(int(s.Count))
-	case kind == zoomcache.Bool:
+	case zoomcache.Bool:
 		mean = jsonFloat(s.Expected)
 	default:
 		mean, rms = jsonFloat(s.Mean), jsonFloat(s.RMS)

@@ -173,7 +173,7 @@ func TestZoomViewForms(t *testing.T) {
 		text string
 		args []string
 	}{
-		{exitUsage, "missing --level", []string{name, "--track", "1"}},
+		{exitUsage, "missing --width", []string{name, "--track", "1"}},
 		{exitUsage, "1 is the finest", []string{name, "--track", "1", "--level", "0"}},
 		{exitUsage, "--track 1, 7", []string{name, "--level", "1"}},
 		{exitNotFound, "track 3", []string{name, "--track", "3", "--level", "1"}},

@@ -12,9 +12,8 @@ import (
 // A Builder collects the sections of an index. The zero value is ready; it is
 // not for concurrent use.
 type Builder struct {
-	sections []*SectionBuilder
-	held     int64
-	enc      codec.Encoder
+	held int64
+	enc  codec.Encoder
 }
 
 // A SectionBuilder takes the pages of one section.
@@ -22,7 +21,8 @@ type SectionBuilder struct {
 	b     *Builder
 	name  Name
 	pages []Page
-	data  []byte
+	data  [][]byte // pieces, so that none of them grows much
+	len   int64
 }
 
 // Section begins a section. Sections lie in an index in the order of Finish.
@@ -35,20 +35,30 @@ func (b *Builder) Held() int64 { return b.held }
 
 // Add adds a page. p is copied.
 func (s *SectionBuilder) Add(first, last, count int64, p []byte) {
-	before := cap(s.data)
-	s.pages = append(s.pages, Page{First: first, Last: last, Count: count, off: int64(len(s.data)), len: int64(len(p))})
-	s.data = append(s.data, p...)
-	s.data = binary.LittleEndian.AppendUint32(s.data, sum(s.name, len(s.pages)-1, p))
-	s.b.held += int64(cap(s.data) - before)
+	s.pages = append(s.pages, Page{First: first, Last: last, Count: count, off: s.len, len: int64(len(p))})
+	need := len(p) + crcLen
+	if n := len(s.data); n == 0 || cap(s.data[n-1])-len(s.data[n-1]) < need {
+		size := max(need, int(min(s.len, maxPiece)))
+		s.data = append(s.data, make([]byte, 0, size))
+		s.b.held += int64(size)
+	}
+	piece := &s.data[len(s.data)-1]
+	*piece = binary.LittleEndian.AppendUint32(append(*piece, p...), sum(s.name, len(s.pages)-1, p))
+	s.len += int64(need)
 }
 
+// maxPiece is the most that is set aside for further pages.
+const maxPiece = 64 << 10
+
 // Len is how many bytes the pages take.
-func (s *SectionBuilder) Len() int64 { return int64(len(s.data)) }
+func (s *SectionBuilder) Len() int64 { return s.len }
 
 // Drop forgets the pages.
 func (s *SectionBuilder) Drop() {
-	s.b.held -= int64(cap(s.data))
-	s.data, s.pages = nil, nil
+	for _, p := range s.data {
+		s.b.held -= int64(cap(p))
+	}
+	s.data, s.pages, s.len = nil, nil, 0
 }
 
 // Finish makes the index of these sections, in this order: what is needed first
@@ -59,17 +69,19 @@ func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) 
 	for _, s := range sections {
 		total += s.Len()
 	}
-	const room = 1 << 16 // of most directories
-	out := append(make([]byte, 0, total+room), magic...)
-	for _, s := range sections {
-		out = append(out, s.data...)
-	}
 	dir := directory(sections, bind, meta)
+	out := append(make([]byte, 0, total+int64(len(magic)+len(dir)+footerLen+TrailerLen)), magic...)
+	for _, s := range sections {
+		for i, p := range s.data {
+			out = append(out, p...)
+			s.data[i] = nil
+		}
+	}
 	if len(dir) > math.MaxInt32 {
 		return nil, fmt.Errorf("a directory of %d bytes", len(dir))
 	}
 	packed := make([]byte, len(dir))
-	n, err := b.enc.Encode(codec.Zstd, 7, packed[:max(len(dir)-1, 0)], dir, nil)
+	n, err := b.enc.Encode(codec.Zlib, 6, packed[:max(len(dir)-1, 0)], dir, nil)
 	if err != nil {
 		return nil, err
 	}

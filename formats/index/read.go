@@ -84,7 +84,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 	if raw > n {
 		dir = make([]byte, raw)
 		var dec codec.Decoder
-		if err := dec.Decode(codec.Zstd, dir, foot[:n], nil); err != nil {
+		if err := dec.Decode(codec.Zlib, dir, foot[:n], nil); err != nil {
 			return nil, unusable("the directory: %s", err)
 		}
 	}

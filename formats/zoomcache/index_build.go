@@ -580,7 +580,7 @@ func hasMeta(meta []byte, t *Track) bool {
 		}
 		rest = rest[n:]
 		size, n := binary.Uvarint(rest)
-		if n <= 0 || size >= uint64(len(rest)-n) {
+		if n <= 0 || size >= uint64(len(rest)-n) { //nolint:gosec // not negative
 			return false
 		}
 		rest = rest[n+int(size)+1:] //nolint:gosec // below the length

@@ -120,7 +120,7 @@ func (k *packer) column(w, n int, v func(i int) uint64) {
 	for i := range n {
 		x := v(i)
 		for range w {
-			k.plane = append(k.plane, byte(x)) //nolint:gosec // the lowest
+			k.plane = append(k.plane, byte(x))
 			x >>= 8
 		}
 	}
@@ -129,13 +129,13 @@ func (k *packer) column(w, n int, v func(i int) uint64) {
 	filter.Shuffle(k.raw[at:], k.plane, w)
 }
 
-// pack compresses what was collected: its length, then a stream of Zstandard, or
+// pack compresses what was collected: its length, then a zlib stream, or
 // the bytes where that is no shorter.
 func (k *packer) pack() ([]byte, error) {
 	k.out = binary.AppendUvarint(k.out[:0], uint64(len(k.raw)))
 	at := len(k.out)
 	k.out = append(k.out, k.raw...)
-	n, err := k.enc.Encode(codec.Zstd, 5, k.out[at:at+max(len(k.raw)-1, 0)], k.raw, nil)
+	n, err := k.enc.Encode(codec.Zlib, 6, k.out[at:at+max(len(k.raw)-1, 0)], k.raw, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func damagedIndex() error { return index.ErrUnusable }
 // open decompresses a page.
 func (u *unpacker) open(p []byte) error {
 	n, k := binary.Uvarint(p)
-	if k <= 0 || n > maxPage || uint64(len(p)-k) > n {
+	if k <= 0 || n > maxPage || uint64(len(p)-k) > n { //nolint:gosec // not negative
 		return damagedIndex()
 	}
 	p = p[k:]
@@ -198,7 +198,7 @@ func (u *unpacker) open(p []byte) error {
 		u.raw = make([]byte, n)
 	}
 	u.raw = u.raw[:n]
-	if err := u.dec.Decode(codec.Zstd, u.raw, p, nil); err != nil {
+	if err := u.dec.Decode(codec.Zlib, u.raw, p, nil); err != nil {
 		return damagedIndex()
 	}
 	u.p = u.raw

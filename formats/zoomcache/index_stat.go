@@ -38,7 +38,7 @@ func keyMask(width int) uint64 { return ^uint64(0) >> (64 - 8*width) }
 func signBit(width int) uint64 { return 1 << (8*width - 1) }
 
 func intKey[T integer](x T, width int, signed bool) uint64 {
-	u := uint64(x) & keyMask(width) //nolint:gosec // bits
+	u := uint64(x) & keyMask(width)
 	if signed {
 		u ^= signBit(width)
 	}
@@ -177,8 +177,8 @@ func gatherInts[T integer](v []T, i, j, step, size int, signed bool) stat {
 		for k := i; k < j; k += step {
 			x := v[k]
 			lo, hi = min(lo, x), max(hi, x)
-			a += int64(x)            //nolint:gosec // small
-			b += int64(x) * int64(x) //nolint:gosec // small
+			a += int64(x)
+			b += int64(x) * int64(x)
 			n++
 		}
 		sum, sq = float64(a), float64(b)

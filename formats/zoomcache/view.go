@@ -181,7 +181,7 @@ func (g *sampleGroups) add(p *Packet) {
 		j := i + 1
 		lo, hi := off, off
 		if p.Stamps == nil {
-			j = i + int(min(int64(p.Count)-int64(i), end-off+1)) //nolint:gosec // at most Count
+			j = i + int(min(int64(p.Count)-int64(i), end-off+1))
 			hi = p.Offset(j - 1)
 		} else {
 			k := g.parts.of(off)
@@ -301,15 +301,15 @@ func (f *File) viewSummaries(ctx context.Context, t *Track, from, to int64, widt
 // storedStat takes a summary of the file for what it says.
 func storedStat(c Codec, s *Stats, n int64) stat {
 	x := stat{n: max(n, 1), valid: max(n, 1)}
-	switch {
-	case c.Kind == Unit:
+	switch c.Kind {
+	case Unit:
 		x.n = int64(s.Count)
 		return x
-	case c.Kind == Bool:
+	case Bool:
 		x.sum = s.Expected * float64(x.n)
 		x.sq = x.sum
 		return x
-	case c.Kind == Integer:
+	case Integer:
 		x.big = &bigStat{s.Min.Big(), s.Max.Big(), s.First.Big(), s.Last.Big()}
 	default:
 		x.min, x.max = c.Kind.key(s.Min), c.Kind.key(s.Max)
@@ -321,10 +321,10 @@ func storedStat(c Codec, s *Stats, n int64) stat {
 
 // key is the opposite of number.
 func (k Kind) key(v Number) uint64 {
-	switch {
-	case k == F64:
+	switch k {
+	case F64:
 		return f64Key(v.Float())
-	case k == F32:
+	case F32:
 		return f32Key(float32(v.Float()))
 	default:
 		return intKey(v.bits, k.keyWidth(), k.Signed())

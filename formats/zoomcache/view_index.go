@@ -28,14 +28,14 @@ func (f *File) Sidecar(open func(ctx context.Context) (r rangeio.Reader, etag st
 	f.ix.side, f.ix.known, f.ix.ix = open, false, nil
 }
 
-// HasIndex says whether the file has a usable index, inside or beside it, with the
-// bytes that this takes. It costs what the first View does.
-func (f *File) HasIndex(ctx context.Context) (size int64, ok bool, err error) {
+// HasIndex says whether the file has a usable index, whether it lies inside the
+// file, and how many bytes it takes. It costs what the first View does.
+func (f *File) HasIndex(ctx context.Context) (size int64, inside, ok bool, err error) {
 	ix, err := f.ix.open(ctx, f)
 	if err != nil || ix == nil {
-		return 0, false, err
+		return 0, false, false, err
 	}
-	return ix.Trailer.Len, true, nil
+	return ix.Trailer.Len, ix.Trailer.Off > 0, true, nil
 }
 
 // open gives the index, or nil. Errors are those of reading, and not kept.

@@ -32,7 +32,11 @@ func (b dayBucket) Get(_ context.Context, key string, o objstore.GetOptions) (io
 // beat is a signal like that of a heart with noise and rare spikes.
 func beat(r *rand.Rand, i int) float64 {
 	phase := float64(i%811) / 811
-	x := math.Exp(-math.Pow((phase-0.4)*60, 2))*900 - 120*math.Exp(-math.Pow((phase-0.44)*70, 2)) + 150*math.Exp(-math.Pow((phase-0.7)*14, 2))
+	bump := func(at, narrow float64) float64 {
+		d := (phase - at) * narrow
+		return math.Exp(-d * d)
+	}
+	x := 900*bump(0.4, 60) - 120*bump(0.44, 70) + 150*bump(0.7, 14)
 	x += 40*math.Sin(float64(i)/9000) + 6*r.NormFloat64()
 	if r.IntN(2_000_000) == 0 {
 		x += 12_000

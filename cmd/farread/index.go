@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/objstore"
+)
+
+func newIndex(a *app) *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use: "index URI", Short: "Write the index beside a file that makes later cold reads cheap",
+		Long: `Go once over a zoom-cache file that has no index, and write one beside it, under its
+name and .fri: in the bucket or folder where the file is. farread view finds it there.
+
+It holds summaries of all levels, with true means and extremes, and where packets
+lie. It is about one version of the file: when the file changes it is ignored, and
+this command writes it anew. Files that farread writes have an index inside.`,
+		Example: `  farread index s3://series/foreign.zoom
+  farread index day.zoom --json`,
+		Args: exactly("URI"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at(args[0], again(cmd.Context(), func() error { return a.index(cmd.Context(), args[0], force) }))
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "also where there is an index")
+	return c
+}
+
+// indexReport is the JSON of index.
+type indexReport struct {
+	URI   string `json:"uri"`
+	Index string `json:"index"` // "" where it lies inside the file
+	Size  int64  `json:"size"`
+	File  int64  `json:"file_size"`
+	New   bool   `json:"written"`
+}
+
+func (a *app) index(ctx context.Context, uri string, force bool) error {
+	c, err := a.open(ctx, uri, aim{})
+	if err != nil {
+		return err
+	}
+	t, ok := c.(*zoomContent)
+	if !ok {
+		return fmt.Errorf("only zoom-cache files have such an index: %w", formats.ErrUnsupported)
+	}
+	r := indexReport{URI: uri, Index: uri + index.Suffix, File: t.f.Size()}
+	size, inside, have, err := t.f.HasIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if have && !force {
+		if r.Size = size; inside {
+			r.Index = ""
+		}
+		return a.indexed(r)
+	}
+	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomcache.IndexOptions{MaxMemory: a.maxIndex()})
+	if err != nil {
+		return err
+	}
+	r.Size, r.New = int64(len(p)), true
+	if err := putIndex(ctx, t, p); err != nil {
+		return fmt.Errorf("%s: %w", t.key+index.Suffix, err)
+	}
+	return a.indexed(r)
+}
+
+// maxIndex is what an index may take in memory: it is held twice in the end.
+func (a *app) maxIndex() int64 { return 256 << 20 }
+
+// putIndex writes the index, and replaces only the one that it has seen.
+func putIndex(ctx context.Context, t *zoomContent, p []byte) error {
+	o := objstore.PutOptions{ContentType: "application/octet-stream", IfAbsent: true}
+	_, err := objstore.Put(ctx, t.bucket, t.key+index.Suffix, bytes.NewReader(p), o)
+	if !errors.Is(err, objstore.ErrExists) {
+		return err
+	}
+	old, err := objstore.Open(ctx, t.bucket, t.key+index.Suffix, objstore.OpenOptions{Head: 1})
+	if err != nil {
+		return err
+	}
+	o.IfAbsent, o.IfMatch = false, old.Info().ETag
+	_, err = objstore.Put(ctx, t.bucket, t.key+index.Suffix, bytes.NewReader(p), o)
+	return err
+}
+
+func (a *app) indexed(r indexReport) error {
+	if a.flags.json {
+		return writeJSON(a.stdout, r)
+	}
+	part := 100 * float64(r.Size) / float64(max(r.File, 1))
+	var text string
+	switch {
+	case r.Index == "":
+		text = fmt.Sprintf("%s has an index inside, %s (%.2g %%)", printable(r.URI), humanSize(r.Size), part)
+	case r.New:
+		text = fmt.Sprintf("%s: %s (%.2g %%)", printable(r.Index), humanSize(r.Size), part)
+	default:
+		text = fmt.Sprintf("%s is up to date, %s (%.2g %%)", printable(r.Index), humanSize(r.Size), part)
+	}
+	_, err := fmt.Fprintln(a.stdout, text)
+	return err
+}

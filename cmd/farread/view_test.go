@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/farread/farread/formats/zoomcache"
+)
+
+// spiky is a file of n samples of i16 at 1 kHz, a sawtooth with one spike, with an
+// index inside or without.
+func spiky(t *testing.T, n, spike int, indexed bool) string {
+	t.Helper()
+	tracks := []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I16}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Name: "saw"}}
+	o := zoomcache.WriteOptions{Tracks: tracks}
+	if indexed {
+		o.Sink = zoomcache.NewIndexer(tracks, zoomcache.IndexOptions{})
+	}
+	var b bytes.Buffer
+	w, err := zoomcache.NewWriter(&b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]int16, n)
+	for i := range v {
+		v[i] = int16(i % 1000)
+	}
+	v[spike] = 30_000
+	if err := zoomcache.Append(w.Track(1), v); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "x.zoom")
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestViewWidth: the spike is in one point of every form, with an index and
+// without.
+func TestViewWidth(t *testing.T) {
+	t.Parallel()
+	for _, indexed := range []bool{true, false} {
+		name := spiky(t, 300_000, 123_456, indexed)
+		v := viewOf(t, name, "--width", "50")
+		high := 0
+		for _, p := range v.Points {
+			if fmt.Sprint(p["max"]) == "30000" {
+				high++
+				if fmt.Sprint(p["min"]) != "0" || fmt.Sprint(p["entry"]) > "123457" {
+					t.Errorf("%v", p)
+				}
+			}
+		}
+		if high != 1 || len(v.Points) < 40 || len(v.Points) > 50 {
+			t.Errorf("index %v: %d points, %d of them high", indexed, len(v.Points), high)
+		}
+		dir := t.TempDir()
+		for _, form := range []string{"csv", "npy", "dat", "png", "svg", "json"} {
+			run(t, "view", name, "--track", "1", "--width", "500", "--from", "100s", "--to", "200s", "-o", filepath.Join(dir, "v."+form))
+		}
+		read := func(form string) []byte {
+			p, err := os.ReadFile(filepath.Join(dir, "v."+form))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		if p, err := png.Decode(bytes.NewReader(read("png"))); err != nil || p.Bounds().Dx() < 500 {
+			t.Errorf("png: %v", err)
+		}
+		if !bytes.Contains(read("svg"), []byte("<svg")) || bytes.Count(read("csv"), []byte(",30000,")) != 1 {
+			t.Error("svg or csv")
+		}
+		dat := read("dat")
+		if n := binary.LittleEndian.Uint32(dat[16:]); len(dat) != 24+4*int(n) || n < 400 || !bytes.Contains(dat[24:], []byte{0x30, 0x75}) {
+			t.Errorf(".dat of %d bytes, %d pixels", len(dat), n)
+		}
+		var peaks waveform
+		if err := json.Unmarshal([]byte(run(t, "view", name, "--width", "7", "--format", "peaks")), &peaks); err != nil || peaks.Version != 2 || len(peaks.Data) != 2*peaks.Length {
+			t.Errorf("%+v, %v", peaks, err)
+		}
+	}
+}
+
+// TestIndex: a file without an index gets one beside it, which is used until the
+// file changes.
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	name := spiky(t, 300_000, 5, false)
+	if got := run(t, "index", name); !strings.Contains(got, "x.zoom.fri: ") {
+		t.Error(got)
+	}
+	if got := run(t, "index", name); !strings.Contains(got, "up to date") {
+		t.Error(got)
+	}
+	with := run(t, "view", name, "--width", "100")
+	other, err := os.ReadFile(spiky(t, 300_000, 222_222, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, "view", name, "--width", "100"); got == with || !strings.Contains(got, "30000") {
+		t.Error("the index of what the file was is used")
+	}
+	if got := run(t, "index", name, "--json"); !strings.Contains(got, `"written":true`) {
+		t.Error(got)
+	}
+	if got := run(t, "index", spiky(t, 5000, 5, true)); !strings.Contains(got, "inside") {
+		t.Error(got)
+	}
+}
