@@ -283,6 +283,9 @@ func TestBlpItemFromAfar(t *testing.T) {
 			explained(t, item...)
 		}
 	}
+	if s := stats(t, "get", uri, "--chunks", "9_000_000:9_000_001", "-o", out); s.Phases != 2 || s.Requests != 3 {
+		t.Errorf("a range: %+v", s)
+	}
 	if s := stats(t, "get", uri, "--item", "-1", "-o", out); s.Phases != 3 { // counted from the end, which nobody knows at first
 		t.Errorf("the last: %+v", s)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -118,11 +119,11 @@ type selector struct {
 func (s *selector) register(c *cobra.Command) {
 	c.Flags().StringVar(&s.id, "id", "", "`ID` of a gulp; name of a file in a Bloscpack file")
 	c.Flags().StringVar(&s.frames, "frames", "", "one frame of the id, or a range `A:B:STEP`")
-	c.Flags().IntVar(&s.chunk, "chunk", 0, "chunk `I` of a frame, decoded")
+	c.Flags().IntVar(&s.chunk, "chunk", 0, "chunk `I` of a frame or Bloscpack file, decoded")
 	c.Flags().Int64Var(&s.item, "item", 0, "item `I` of a Bloscpack file, decoded")
 	registerTrack(c, s)
 	c.Flags().BoolVar(&s.stamps, "stamps", false, "the offsets of samples instead of their values")
-	c.Flags().Var(&sliceFlag{&s.chunks}, "chunks", "chunks `A:B` of a frame, back to back")
+	c.Flags().Var(&sliceFlag{&s.chunks}, "chunks", "chunks `A:B` of a frame or Bloscpack file, back to back")
 }
 
 // registerTrack adds the flags that say which part of a zoom-cache file is meant.
@@ -200,6 +201,13 @@ func (s selector) wanted() int64 {
 		return max(s.item, 0)
 	case s.has("chunk"):
 		return int64(max(s.chunk, 0))
+	case s.has("chunks"):
+		// Of any number of chunks; a range that is counted from the end begins behind
+		// all that there can be.
+		const many = math.MaxInt32
+		if box, err := s.chunks.Resolve([]int64{2 * many}); err == nil && box.Start[0] < many {
+			return box.Start[0]
+		}
 	}
 	return 0
 }
