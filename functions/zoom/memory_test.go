@@ -92,13 +92,9 @@ func (d drop) Commit(context.Context) (objstore.Info, error) {
 	return objstore.Info{Key: "out", Size: d.v.wrote}, nil
 }
 
-// indexMemory is what the index of a long series may take besides: it is held until
-// the end, and so are the tables of what compresses it.
-const indexMemory = 64 << 20
-
 // TestMemory makes files of more than a gigabyte, and one of an RF64 of more than
-// four, and watches the heap: 64 MiB is the bound, but for the index. What is read is
-// read once, 8 MiB a request; a CSV twice.
+// four, and watches the heap: 64 MiB is the bound, with the index and without. What is
+// read is read once, 8 MiB a request; a CSV twice.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads gigabytes")
@@ -178,11 +174,7 @@ func remember(t *testing.T, v *vast, bare bool, reads int64) {
 	}
 	v.watch()
 	t.Logf("%d MiB to %d, %d samples, %d requests, peak heap %d MiB (before: %d)", v.size>>20, v.wrote>>20, samples, v.gets.Load(), peak>>20, before.HeapInuse>>20)
-	bound := int64(64 << 20)
-	if !bare {
-		bound += indexMemory
-	}
-	if used := int64(peak) - int64(before.HeapInuse); used > bound {
+	if used := int64(peak) - int64(before.HeapInuse); used > 64<<20 {
 		t.Errorf("%d MiB of heap", used>>20)
 	}
 	most := reads*(v.size/(8<<20)) + 8
