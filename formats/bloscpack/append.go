@@ -345,9 +345,9 @@ func (e *Editor) commit() error {
 	if !grown {
 		return nil
 	}
-	if err := e.f.Truncate(e.end); err != nil { // what lies behind the end does no harm
-		return fmt.Errorf("%s: %w", Format, err)
-	}
+	// The file is whole. Were it an error that the rest stays, which does no harm, a
+	// caller would append once more.
+	_ = e.f.Truncate(e.end)
 	return nil
 }
 
