@@ -124,6 +124,8 @@ func jobs() []job {
 		{"bloscpack-decode", bloscpackDecode},
 		{"bloscpack-lines", bloscpackLines},
 		{"bloscpack-item", bloscpackItem},
+		{"zoom-build", zoomBuild},
+		{"zoom-wav", zoomWAV},
 		{"download", download},
 		{"full-scan", fullScan},
 		{"cached-read", cachedRead},

@@ -21,6 +21,9 @@ var gulpScript string
 //go:embed peer_bloscpack.py
 var bloscpackScript string
 
+//go:embed peer_zoom.py
+var zoomScript string
+
 //go:embed peer_blosc.py
 var bloscScript string
 
