@@ -56,6 +56,9 @@ func (c *Client) OpenFor(format string) objstore.OpenOptions {
 	if format == all.CFrame || format == all.B2ND {
 		return c.frameEnds()
 	}
+	if format == all.Zoomcache {
+		return objstore.OpenOptions{Head: zoomHead}
+	}
 	return objstore.OpenOptions{}
 }
 

@@ -27,7 +27,7 @@ type Zoom struct {
 }
 
 // OpenZoom opens the zoom-cache file that uri names: one request where its
-// headers take less than 64 KiB.
+// headers take less than 24 KiB.
 //
 //	f, err := client.OpenZoom(ctx, "s3://bucket/x.zoom", farread.ZoomOptions{})
 //	err = f.Samples(ctx, 1, 60_000, 119_999, func(p *zoomcache.Packet) error { … })
@@ -68,7 +68,14 @@ func (c *Client) zoomIndex(ctx context.Context, ob *objstore.Object) (rangeio.Re
 	return side, ob.Info().ETag, nil
 }
 
+// zoomHead holds the headers of some hundred tracks. A view reads the end of the
+// file and one place more, so that much more of the head would be wasted.
+const zoomHead = 24 << 10
+
 func (c *Client) zoomOptions(o ZoomOptions) zoomcache.Options {
+	if o.Head <= 0 {
+		o.Head = zoomHead
+	}
 	if o.Window <= 0 {
 		o.Window = min(c.c.MaxMemory/16, maxWindow)
 	}
