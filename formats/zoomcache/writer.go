@@ -248,8 +248,16 @@ func (w *Writer) addPacket(track int32, payload []byte) (int64, error) {
 	}
 	off := w.Offset()
 	b := Block{Track: track, Len: int64(len(payload))}
-	w.buf = append(b.append(w.buf), payload...)
-	return off, w.drain()
+	w.buf = b.append(w.buf)
+	if err := w.drain(); err != nil {
+		return 0, err
+	}
+	n, err := w.out.Write(payload) // an index is long: it is not copied
+	if err == nil && n < len(payload) {
+		err = io.ErrShortWrite
+	}
+	w.off += int64(len(payload))
+	return off, err
 }
 
 // drain gives the output everything collected.
