@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 )
 
@@ -29,7 +31,7 @@ var _ content = (*blpContent)(nil)
 
 // newBlp takes an open file for what its metadata say that it is.
 func (a *app) newBlp(t target, f *farread.Bloscpack, how aim) (content, error) {
-	c := &blpContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, meta: parsed[blpMeta](f.Metadata())}
+	c := &blpContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, meta: parseBlpMeta(f.Metadata(), mostItems(f))}
 	arr, ok, err := f.Array()
 	if c.arrErr = err; ok && err == nil {
 		c.arr = &arr
@@ -57,12 +59,50 @@ const (
 // A blpMeta is what metadata say of where the items came from; they are free to
 // hold anything else.
 type blpMeta struct {
-	Container string   `json:"container"`
-	Names     []string `json:"names"` // of files
-	Sizes     []int64  `json:"sizes"`
-	Prefix    string   `json:"prefix"` // of records
+	Container string
+	Names     []string // of files
+	Sizes     []int64
+	Prefix    string // of records
 	// FinalNewline says whether the last line had one.
-	FinalNewline *bool `json:"final_newline"`
+	FinalNewline *bool
+}
+
+// mostItems is how many items a file can have.
+func mostItems(f *farread.Bloscpack) int64 {
+	if n := f.Header().Chunks; n >= 0 {
+		return n
+	}
+	return f.Object.Size() / blosc.HeaderLen1
+}
+
+// parseBlpMeta reads metadata. Of names and sizes it takes one more than there can
+// be items: 60 MB of them, each empty, would take a gigabyte.
+func parseBlpMeta(text json.RawMessage, most int64) blpMeta {
+	raw := parsed[struct {
+		Container    string          `json:"container"`
+		Names        json.RawMessage `json:"names"`
+		Sizes        json.RawMessage `json:"sizes"`
+		Prefix       string          `json:"prefix"`
+		FinalNewline *bool           `json:"final_newline"`
+	}](text)
+	return blpMeta{Container: raw.Container, Names: atMost[string](raw.Names, most+1), Sizes: atMost[int64](raw.Sizes, most+1),
+		Prefix: raw.Prefix, FinalNewline: raw.FinalNewline}
+}
+
+// atMost is the beginning of a list in JSON, nil where it is none.
+func atMost[T any](text json.RawMessage, most int64) (list []T) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil
+	}
+	for d.More() && int64(len(list)) < most {
+		var v T
+		if d.Decode(&v) != nil {
+			return nil
+		}
+		list = append(list, v)
+	}
+	return list
 }
 
 // names are those of the items of a container of files; nil: they have none.
@@ -175,7 +215,7 @@ func (i *blpInfo) table(m blpMeta) *table {
 		t.add("etag", i.ETag)
 	}
 	if i.Metadata != nil {
-		t.add("metadata", shorten(printable(string(i.Metadata)), 200))
+		t.add("metadata", shorten(printable(string(i.Metadata[:min(len(i.Metadata), 1000)])), 200))
 	}
 	return t
 }

@@ -142,8 +142,12 @@ func prefixOf(name string) (framing, error) {
 func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst string, force bool) error {
 	names := t.names()
 	if names == nil {
+		have := plural(int64(len(t.meta.Names)), "name")
+		if int64(len(t.meta.Names)) > t.f.Len() {
+			have = "more names"
+		}
 		return &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
-			Err: fmt.Errorf("%w: %s of %s", formats.ErrCorrupt, plural(int64(len(t.meta.Names)), "name"), plural(t.f.Len(), "file"))}
+			Err: fmt.Errorf("%w: %s of %s", formats.ErrCorrupt, have, plural(t.f.Len(), "file"))}
 	}
 	for i, name := range names { // all of them before anything is read
 		if why := unsafeName(name); why != "" {

@@ -168,6 +168,8 @@ func TestBlpHostile(t *testing.T) {
 		{`{"container":"files","names":["a","a/b"]}`, []string{"1", "2"}, "two files want the name a"},
 		{`{"container":"files","names":["a"]}`, []string{"1", "2"}, "1 name of 2 files"},
 		{`{"container":"files"}`, []string{"1"}, "0 names of 1 file"},
+		{`{"container":"files","names":["a"` + strings.Repeat(`,""`, 99_999) + `]}`, []string{"1"}, "more names of 1 file"},
+		{`{"container":"files","names":["a",1]}`, []string{"1", "2"}, "0 names of 2 files"},
 		{`{"container":"lines"}`, []string{"1", "2\n3"}, "item 1: several lines in one item"},
 		{`{"container":"records","prefix":"u16"}`, []string{"1"}, `the prefix "u16"`},
 		{`{"container":"records"}`, []string{"1"}, `the prefix ""`},
@@ -222,6 +224,18 @@ func TestBlpNames(t *testing.T) {
 	}
 	if _, err := os.Lstat("-"); err == nil {
 		t.Error("a folder called -")
+	}
+}
+
+// TestBlpMetaMemory: metadata that only look like names take no memory for them.
+func TestBlpMetaMemory(t *testing.T) {
+	names := json.RawMessage(`{"container":"files","names":[""` + strings.Repeat(`,""`, 100_000) + `],"sizes":[1` + strings.Repeat(`,1`, 100_000) + `]}`)
+	m := parseBlpMeta(names, 3)
+	if len(m.Names) != 4 || len(m.Sizes) != 4 || cap(m.Names) > 100 || m.Container != kindFiles {
+		t.Errorf("%d names, %d sizes, %q", len(m.Names), len(m.Sizes), m.Container)
+	}
+	if m := parseBlpMeta(names, 1<<40); len(m.Names) != 100_001 {
+		t.Errorf("%d names", len(m.Names))
 	}
 }
 

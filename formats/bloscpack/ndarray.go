@@ -83,10 +83,17 @@ func (f *File) Array() (a Array, ok bool, err error) {
 	return a, true, nil
 }
 
+// maxDType is far above any record's: what is read of a type takes 30 times its
+// text.
+const maxDType = 1 << 20
+
 // parseDType reads the type, of which there are three spellings: a text that is a
 // Python literal; before version 0.7.2 of the tool the bare type; and then, for a
 // structured type, lists of JSON, where Python's tuples became lists.
 func parseDType(raw json.RawMessage) (dtype.DType, error) {
+	if len(raw) > maxDType {
+		return dtype.DType{}, fmt.Errorf("dtype of %d bytes, %d are the most: %w", len(raw), maxDType, formats.ErrTooLarge)
+	}
 	var text string
 	if err := json.Unmarshal(raw, &text); err == nil {
 		if v, err := pylit.Parse(text); err == nil {
