@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/farread/farread/functions"
 
 	"github.com/farread/farread/localcloud/delivery"
 	"github.com/farread/farread/localcloud/lambda"
@@ -80,19 +83,21 @@ func newCloud(ctx context.Context, o options, f *folder, out *output, log *slog.
 
 // startPools makes a pool for each function.
 func (c *cloud) startPools(o options, paths map[string]string) (map[string]delivery.Invoke, error) {
-	rules, err := json.Marshal(o.rules)
-	if err != nil {
-		return nil, err
-	}
 	env := append([]string{
 		"AWS_ENDPOINT_URL=" + c.ready.Endpoint,
 		"AWS_ACCESS_KEY_ID=" + c.ready.AccessKey, "AWS_SECRET_ACCESS_KEY=" + c.ready.SecretKey,
-		"FARREAD_RULES=" + string(rules),
 	}, o.env...)
 	invoke := map[string]delivery.Invoke{}
 	for name, path := range paths {
+		// A worker refuses rules of jobs that it has not got. The first match of all
+		// rules is the first of its own job's, too.
+		own := slices.DeleteFunc(slices.Clone(o.rules), func(r functions.Rule) bool { return "fn-"+r.Job != name })
+		rules, err := json.Marshal(own)
+		if err != nil {
+			return nil, err
+		}
 		p, err := lambda.NewPool(lambda.Config{
-			Name: name, Path: path, Env: env, Timeout: o.timeout, Memory: o.memory << 20,
+			Name: name, Path: path, Env: append(slices.Clip(env), "FARREAD_RULES="+string(rules)), Timeout: o.timeout, Memory: o.memory << 20,
 			Concurrency: o.concurrency, Region: o.region, Log: c.log,
 		})
 		if err != nil {

@@ -21,7 +21,7 @@ type parts struct {
 }
 
 // functionNames are the functions that the tour's rules need.
-func functionNames() []string { return []string{"fn-pack"} }
+func functionNames() []string { return []string{"fn-pack", "fn-zoom"} }
 
 // partsIn looks for the programs in a folder.
 func partsIn(dir string) (p parts, missing []string) {

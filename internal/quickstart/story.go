@@ -45,6 +45,9 @@ func rules() functions.Rules {
 			r = append(r, functions.Rule{Bucket: uploads, Suffix: suffix, Job: "pack", Format: f.format, Out: functions.Out{Bucket: datasets}})
 		}
 	}
+	for _, suffix := range []string{".wav", ".csv"} {
+		r = append(r, functions.Rule{Bucket: uploads, Prefix: seriesPrefix, Suffix: suffix, Job: "zoom", Out: functions.Out{Bucket: datasets}})
+	}
 	return r
 }
 
@@ -121,6 +124,7 @@ type session struct {
 	array  *farread.Array
 	// records are those of a Bloscpack file.
 	records *farread.Bloscpack
+	series  *farread.Zoom
 }
 
 // stories is the tour.
@@ -129,7 +133,7 @@ func stories(clips []sample.Clip, storm sample.Volume) ([]story, error) {
 	if len(clips) < len(makers) {
 		return nil, fmt.Errorf("%d clips for %d stories", len(clips), len(makers))
 	}
-	list := make([]story, len(makers), len(makers)+2)
+	list := make([]story, len(makers), len(makers)+4)
 	for i, m := range makers {
 		var err error
 		if list[i], err = m(clips[i]); err != nil {
@@ -137,7 +141,7 @@ func stories(clips []sample.Clip, storm sample.Volume) ([]story, error) {
 		}
 	}
 	array, err := arrayStory(storm)
-	return append(list, array, recordStory(requestLog(recordCount))), err
+	return append(list, array, recordStory(requestLog(recordCount)), wavStory(heartbeat()), tideStory(tide())), err
 }
 
 func gulpOutput() output {
@@ -152,6 +156,8 @@ func outputsOf(key string) []output {
 	switch {
 	case !ok:
 		return nil
+	case r.Job == "zoom":
+		return []output{seriesOutput()}
 	case r.Format == "":
 		return all
 	}
