@@ -38,10 +38,6 @@ type Array struct {
 	Source *Frame
 }
 
-// maxEncoded bounds the encoded bytes that one read of a frame holds: windows of
-// 16 requests of the fast policy's longest range, one being decoded.
-const maxEncoded = 56 << 20
-
 // frameEnds says how much of a frame is fetched when it is opened: a head and a
 // tail side by side, which hold the header and the offsets of all but the largest.
 func (c *Client) frameEnds() objstore.OpenOptions {
@@ -159,8 +155,8 @@ func (c *Client) frameOptions(o FrameOptions, ob *objstore.Object) cframe.Option
 	if o.Tail <= 0 {
 		o.Tail = c.frameEnds().Tail
 	}
-	if o.Memory <= 0 {
-		o.Memory = min(c.c.MaxMemory/8, maxEncoded)
+	if o.Memory <= 0 && c.c.MaxMemory < defaultMemory {
+		o.Memory = c.c.MaxMemory / 8
 	}
 	if o.Limits.MaxMeta <= 0 {
 		o.Limits.MaxMeta = c.c.MaxMemory / 2

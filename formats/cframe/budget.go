@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// A budget is how many bytes may be held in buffers of bufpool, whose sizes are
-// powers of two.
+// A budget is how many bytes may be held. They are counted in powers of two: more
+// than the sizes of bufpool, as a pool keeps a buffer or two besides.
 type budget struct {
 	mu    sync.Mutex
 	all   int

@@ -33,7 +33,7 @@ type Options struct {
 	// that was opened with as much of a tail has them already.
 	Tail int64
 	// Memory bounds the encoded bytes that one Read holds, and with them the
-	// requests in flight. 0 means 56 MiB, or three quarters of what a call reads
+	// requests in flight. 0 means 40 MiB, or three quarters of what a call reads
 	// of whole chunks for a caller that keeps as much, where that is more, up to
 	// 192 MiB: a scan into memory takes a little more beside its result, and is as
 	// fast as its requests are many.
@@ -41,7 +41,7 @@ type Options struct {
 }
 
 const (
-	defaultMemory = 56 << 20
+	defaultMemory = 40 << 20
 	minMemory     = 7 << 20
 
 	headLen     = 8 << 10  // more than the header of any usual frame
