@@ -113,7 +113,8 @@ func TestItemMemory(t *testing.T) {
 				t.Fatal(infos, err)
 			}
 			t.Logf("%d MiB to %d, %d requests, peak heap %d MiB (before: %d)", v.size>>20, out.wrote.Load()>>20, v.gets.Load(), peak>>20, before.HeapInuse>>20)
-			if used := int64(peak) - int64(before.HeapInuse); used > 200<<20 {
+			// Under the race detector pools drop what they are given, at random.
+			if used := int64(peak) - int64(before.HeapInuse); used > 200<<20 && !raceEnabled {
 				t.Errorf("%d MiB of heap", used>>20)
 			}
 			if most := v.size/(8<<20) + 5; v.gets.Load() > most {

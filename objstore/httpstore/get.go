@@ -83,7 +83,7 @@ func (b *Bucket) answer(ctx context.Context, key string, o objstore.GetOptions, 
 		return nil, objstore.Info{}, at
 	}
 	info.Size = size
-	return wire.Body(resp.Body, n, func(err error) error {
+	return wire.Body(ctx, resp.Body, n, func(err error) error {
 		e := *at
 		e.Err = wire.Failure(ctx, err)
 		return &e

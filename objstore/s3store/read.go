@@ -73,7 +73,7 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 		return nil, objstore.Info{}, fail(err)
 	}
 	info.Size = size
-	return wire.Body(out.Body, n, func(err error) error {
+	return wire.Body(ctx, out.Body, n, func(err error) error {
 		return &objstore.Error{Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, Err: wire.Failure(ctx, err)}
 	}), info, nil
 }

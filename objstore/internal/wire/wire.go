@@ -86,15 +86,17 @@ func CheckRange(r objstore.Range) (objstore.Range, error) {
 
 // Body reads exactly n bytes of rc. A body that ends before is
 // io.ErrUnexpectedEOF, one that goes on is cut. Errors other than the end pass
-// through fail, which classifies them.
-func Body(rc io.ReadCloser, n int64, fail func(error) error) io.ReadCloser {
-	return &exact{rc, n, fail}
+// through fail, which classifies them. Once ctx has ended nothing more is read,
+// though the connection may still hold bytes.
+func Body(ctx context.Context, rc io.ReadCloser, n int64, fail func(error) error) io.ReadCloser {
+	return &exact{rc, n, ctx.Err, fail}
 }
 
 type exact struct {
 	io.ReadCloser
-	left int64
-	fail func(error) error
+	left  int64
+	ended func() error
+	fail  func(error) error
 }
 
 func (b *exact) Read(p []byte) (int, error) {
@@ -106,6 +108,9 @@ func (b *exact) Read(p []byte) (int, error) {
 	}
 	if int64(len(p)) > b.left {
 		p = p[:b.left]
+	}
+	if err := b.ended(); err != nil {
+		return 0, b.fail(err)
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.left -= int64(n)
