@@ -112,13 +112,17 @@ func TestViewCost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("hours of samples")
 	}
+	ints, floats := 24.0, 4.0 // hours
+	if raceEnabled {
+		ints, floats = 2, 1
+	}
 	t.Run("a day of i16", func(t *testing.T) {
-		file, plain, coarse := day(t, zoomcache.I16, 24, func(x float64) int16 { return int16(x) })
-		viewCosts(t, file, plain, coarse, 24*3_600_000, 8)
+		file, plain, coarse := day(t, zoomcache.I16, ints, func(x float64) int16 { return int16(x) })
+		viewCosts(t, file, plain, coarse, int64(ints*3_600_000), 8)
 	})
 	t.Run("hours of f64", func(t *testing.T) {
-		file, plain, coarse := day(t, zoomcache.F64, 4, func(x float64) float64 { return x })
-		viewCosts(t, file, plain, coarse, 4*3_600_000, 20)
+		file, plain, coarse := day(t, zoomcache.F64, floats, func(x float64) float64 { return x })
+		viewCosts(t, file, plain, coarse, int64(floats*3_600_000), 20)
 	})
 }
 

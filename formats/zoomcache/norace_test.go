@@ -1,0 +1,5 @@
+//go:build !race
+
+package zoomcache_test
+
+const raceEnabled = false
