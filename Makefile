@@ -132,6 +132,7 @@ fixtures-check: ## bin/farread against the shared interoperability fixtures, whe
 	$$check $(SHARED)/fixtures $(SHARED)/fixtures/bloscpack-vl --kind bloscpack,bloscpack-vl; \
 	$$check $(SHARED)/fixtures $(SHARED)/fixtures/bloscpack-vl --kind malformed --match bloscpack; \
 	$$check $(SHARED)/fixtures/bloscpack-vl --kind malformed,cli; \
+	$$check $(SHARED)/fixtures/zoomcache; \
 	$$check $(SHARED)/fixtures/upstream --match '^(?!b2nd )'; \
 	$(PYTHON) scripts/check_upstream_array.py bin/farread $(SHARED)/fixtures/upstream
 
