@@ -16,56 +16,16 @@ const (
 	minShare = 64 << 10
 )
 
-// ahead runs produce in a goroutine of its own, one result ahead of what the
-// caller takes. All calls of it get the same contexts table and one, under each
-// of which reads are one phase. produce gives ok false at the end; drop gets what
-// nobody takes.
+// ahead is par.Ahead for reads: all calls of produce get the same contexts table
+// and one, under each of which reads are one phase.
 func ahead[T any](ctx context.Context, produce func(ctx, table, one context.Context) (v T, ok bool, err error), drop func(T), take func(T) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	table, one := rangeio.OnePhase(ctx), rangeio.OnePhase(ctx)
-	type result struct {
-		v   T
-		err error
-	}
-	results := make(chan result)
-	go func() {
-		defer close(results)
-		for {
-			v, ok, err := produce(ctx, table, one)
-			if err == nil && !ok {
-				return
-			}
-			select {
-			case results <- result{v, err}:
-			case <-ctx.Done():
-				if err == nil {
-					drop(v)
-				}
-				return
-			}
-			if err != nil {
-				return
-			}
+	var table, one context.Context
+	return par.Ahead(ctx, func(ctx context.Context) (T, bool, error) {
+		if table == nil {
+			table, one = rangeio.OnePhase(ctx), rangeio.OnePhase(ctx)
 		}
-	}()
-	defer func() {
-		cancel()
-		for r := range results { // the producer has ended when results is closed
-			if r.err == nil {
-				drop(r.v)
-			}
-		}
-	}()
-	for r := range results {
-		if r.err != nil {
-			return r.err
-		}
-		if err := take(r.v); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+		return produce(ctx, table, one)
+	}, drop, take)
 }
 
 // groups calls fn with the groups of a source, reading one ahead. They are given

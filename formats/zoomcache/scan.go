@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -91,7 +92,7 @@ func (w *walker) windows(ctx context.Context, size int64) error {
 		return b, true, nil
 	}
 	end := at
-	return ahead(one, produce, buffer.release, func(b buffer) error {
+	return par.Ahead(one, produce, buffer.release, func(b buffer) error {
 		end += int64(len(b.p))
 		w.take(b)
 		if err := w.steps(ctx); err != nil {
@@ -140,53 +141,4 @@ func (b buffer) release() {
 	if b.lent != nil {
 		bufpool.Put(b.lent)
 	}
-}
-
-// ahead runs produce in a goroutine of its own, one result ahead of what the
-// caller takes. produce gives ok false at the end; drop gets what nobody takes.
-func ahead[T any](ctx context.Context, produce func(ctx context.Context) (v T, ok bool, err error), drop func(T), take func(T) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type result struct {
-		v   T
-		err error
-	}
-	results := make(chan result)
-	go func() {
-		defer close(results)
-		for ctx.Err() == nil {
-			v, ok, err := produce(ctx)
-			if err == nil && !ok {
-				return
-			}
-			select {
-			case results <- result{v, err}:
-			case <-ctx.Done():
-				if err == nil {
-					drop(v)
-				}
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	defer func() {
-		cancel()
-		for r := range results { // the producer has ended when results is closed
-			if r.err == nil {
-				drop(r.v)
-			}
-		}
-	}()
-	for r := range results {
-		if r.err != nil {
-			return r.err
-		}
-		if err := take(r.v); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
 }
