@@ -19,12 +19,12 @@ const (
 // ahead is par.Ahead for reads: all calls of produce get the same contexts table
 // and one, under each of which reads are one phase.
 func ahead[T any](ctx context.Context, produce func(ctx, table, one context.Context) (v T, ok bool, err error), drop func(T), take func(T) error) error {
-	var table, one context.Context
+	var phases []context.Context
 	return par.Ahead(ctx, func(ctx context.Context) (T, bool, error) {
-		if table == nil {
-			table, one = rangeio.OnePhase(ctx), rangeio.OnePhase(ctx)
+		if phases == nil { // under the context that ends with the reading
+			phases = []context.Context{rangeio.OnePhase(ctx), rangeio.OnePhase(ctx)}
 		}
-		return produce(ctx, table, one)
+		return produce(ctx, phases[0], phases[1])
 	}, drop, take)
 }
 
