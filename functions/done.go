@@ -1,0 +1,95 @@
+package functions
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// An Outcome is what became of one upload. The text is the message of its log
+// line.
+type Outcome string
+
+// The outcomes. All but Retried acknowledge the event.
+const (
+	Packed    Outcome = "packed"    // outputs were written
+	Unchanged Outcome = "unchanged" // they, or newer ones, were there
+	Ignored   Outcome = "ignored"   // not meant for the job, or waits for a marker
+	Own       Outcome = "own"       // an output of ours
+	Dropped   Outcome = "dropped"   // gone or replaced meanwhile
+	Failed    Outcome = "failed"    // for good; reported under errors/
+	Retried   Outcome = "again"     // has to come again
+)
+
+// A Done says what one run of a job did and what it took.
+type Done struct {
+	Rule        Rule
+	Upload      Upload
+	Outcome     Outcome
+	Outputs     []objstore.Info // what was written
+	Err         error           // of the job; nil when there was none
+	NotReported error           // why a failure for good could not be reported
+	Took        time.Duration
+	Stats       rangeio.Stats // requests, bytes read and retries; zero where nothing counts them
+}
+
+// Written is how many bytes the outputs have.
+func (d Done) Written() int64 {
+	var n int64
+	for i := range d.Outputs {
+		n += d.Outputs[i].Size
+	}
+	return n
+}
+
+// since is what was spent between two looks at counters.
+func since(before, after rangeio.Stats) rangeio.Stats {
+	return rangeio.Stats{Requests: after.Requests - before.Requests, Bytes: after.Bytes - before.Bytes, Retries: after.Retries - before.Retries}
+}
+
+// level is how loud the log line of an outcome is.
+func (d Done) level() slog.Level {
+	switch {
+	case d.Outcome == Failed, d.NotReported != nil:
+		return slog.LevelError
+	case d.Outcome == Retried:
+		return slog.LevelWarn
+	case d.Outcome == Ignored, d.Outcome == Own:
+		return slog.LevelDebug // every file of a folder that is not complete yet
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// log writes one line for an upload. The names are listed in docs/operations.md.
+func (h *Handler) log(ctx context.Context, d Done) {
+	level := d.level()
+	if !h.Log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("job", d.Rule.Job), slog.String("bucket", d.Upload.Bucket), slog.String("key", d.Upload.Key), slog.String("version", d.Upload.VersionID),
+		slog.Int64("requests", d.Stats.Requests), slog.Int64("bytes", d.Stats.Bytes), slog.Int64("retries", d.Stats.Retries),
+		slog.Int64("ms", d.Took.Milliseconds()), slog.String("request", h.request(ctx)),
+	}
+	if len(d.Outputs) > 0 {
+		keys := make([]string, len(d.Outputs))
+		for i := range d.Outputs {
+			keys[i] = d.Outputs[i].Key
+		}
+		attrs = append(attrs, slog.Any("output", keys), slog.Int64("written", d.Written()))
+	}
+	if d.Err != nil {
+		attrs = append(attrs, slog.String("error", d.Err.Error()))
+	}
+	switch {
+	case d.NotReported != nil:
+		attrs = append(attrs, slog.String("not reported", d.NotReported.Error()))
+	case d.Outcome == Failed:
+		attrs = append(attrs, slog.String("report", d.Rule.Out.Bucket+"/"+ErrorKey(d.Upload.Key)))
+	}
+	h.Log.LogAttrs(ctx, level, string(d.Outcome), attrs...)
+}
