@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,7 +16,7 @@ const (
 	// maxKey is the longest key that S3 takes, in bytes of UTF-8.
 	maxKey = 1024
 	// maxRecords bounds one invocation: a queue hands over at most 10 000
-	// messages, and each of them, cut at 256 KiB, holds far fewer records.
+	// messages, and each of them, cut at 1 MiB, holds far fewer records.
 	maxRecords = 10_000
 )
 
@@ -40,8 +39,7 @@ type Message struct {
 }
 
 // A shape is one envelope that events arrive in. The first of the table whose
-// is answers true decodes the payload. New envelopes (SNS, EventBridge) are new
-// lines of the table.
+// is answers true decodes the payload.
 type shape struct {
 	name   string
 	is     func(probe) bool
@@ -51,13 +49,34 @@ type shape struct {
 // probe holds the few fields that tell shapes apart. Names of JSON fields match
 // without regard to case, so SNS's "EventSource" lands here as well.
 type probe struct {
-	Event   string `json:"Event"`
+	Event   text `json:"Event"`
 	Records []struct {
-		EventSource string `json:"eventSource"`
+		EventSource text `json:"eventSource"`
 	} `json:"Records"`
+	Type       text            `json:"Type"`
+	TopicARN   text            `json:"TopicArn"`
+	Message    json.RawMessage `json:"Message"`
+	DetailType text            `json:"detail-type"`
+	Source     text            `json:"source"`
+	Bucket     text            `json:"bucket"`
+	Key        text            `json:"key"`
 }
 
-func (p probe) source() string {
+// text is a string of the probe. What is no string there may be one of another
+// shape's fields, and is as good as nothing here.
+type text string
+
+// UnmarshalJSON keeps strings and passes over everything else.
+func (t *text) UnmarshalJSON(b []byte) error {
+	*t = ""
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*t = text(s)
+	}
+	return nil
+}
+
+func (p probe) source() text {
 	if len(p.Records) == 0 {
 		return ""
 	}
@@ -72,12 +91,22 @@ func knownShapes() []shape {
 		{"s3 test", func(p probe) bool { return p.Event == "s3:TestEvent" }, decodeTest},
 		{"s3", func(p probe) bool { return p.source() == "aws:s3" }, decodeS3},
 		{"sqs", func(p probe) bool { return p.source() == "aws:sqs" }, decodeSQS},
+		{"sns", func(p probe) bool { return p.source() == "aws:sns" }, decodeSNS},
+		{"sns message", func(p probe) bool { return p.Type != "" && (p.TopicARN != "" || p.Message != nil) }, decodeTopic},
+		{"eventbridge", func(p probe) bool { return p.DetailType != "" && p.Source == "aws.s3" }, decodeBridge},
+		{"direct", func(p probe) bool { return p.Bucket != "" && p.Key != "" && p.Records == nil }, decodeDirect},
 	}
 }
 
-// Decode reads an event of any known shape. A payload that cannot be understood
-// at all is an error that matches ErrEvent; a message inside a queue's batch
-// that cannot be is a Message with Err, and leaves the others alone.
+// Decode reads an event of any known shape: a notification of S3, alone, in the
+// messages of SQS, or in those of SNS, which may themselves come through SQS and
+// may be delivered raw; EventBridge's "Object Created", alone or by way of SQS or
+// SNS; and {"bucket","key","versionId"} for an object by name. Keys of
+// notifications are URL-encoded, others are as they are.
+//
+// A payload that cannot be understood at all is an error that matches ErrEvent;
+// a message inside a queue's batch that cannot be is a Message with Err, and
+// leaves the others alone.
 func Decode(payload []byte) (Batch, error) { return decode(payload, 0) }
 
 func decode(payload []byte, depth int) (Batch, error) {
@@ -85,8 +114,8 @@ func decode(payload []byte, depth int) (Batch, error) {
 		return Batch{}, fmt.Errorf("envelopes nested deeper than %d: %w", maxDepth, ErrEvent)
 	}
 	var p probe
-	if err := json.Unmarshal(payload, &p); err != nil {
-		return Batch{}, fmt.Errorf("%w: %w", ErrEvent, err)
+	if err := unmarshal(payload, &p); err != nil {
+		return Batch{}, err
 	}
 	if len(p.Records) > maxRecords {
 		return Batch{}, fmt.Errorf("%d records, over %d: %w", len(p.Records), maxRecords, ErrEvent)
@@ -103,72 +132,14 @@ func decode(payload []byte, depth int) (Batch, error) {
 	if p.Records != nil && len(p.Records) == 0 {
 		return Batch{}, nil // an empty batch
 	}
-	return Batch{}, fmt.Errorf("neither an S3 notification nor a queue's batch: %w", ErrEvent)
+	return Batch{}, fmt.Errorf("neither a notification of S3, EventBridge or SNS, nor a queue's batch, nor the name of an object: %w", ErrEvent)
 }
 
-// decodeTest: S3 sends one such message when a notification is set up.
-func decodeTest([]byte, int) (Batch, error) {
-	return Batch{Messages: []Message{{Ignored: 1}}}, nil
-}
-
-// s3Event is the notification of S3, versions 2.x:
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
-type s3Event struct {
-	Records []s3Record `json:"Records"`
-}
-
-type s3Record struct {
-	EventName string `json:"eventName"`
-	S3        struct {
-		Bucket struct {
-			Name string `json:"name"`
-		} `json:"bucket"`
-		Object struct {
-			Key       string `json:"key"`
-			Size      int64  `json:"size"`
-			ETag      string `json:"eTag"`
-			VersionID string `json:"versionId"`
-			Sequencer string `json:"sequencer"`
-		} `json:"object"`
-	} `json:"s3"`
-}
-
-func decodeS3(payload []byte, _ int) (Batch, error) {
-	var e s3Event
-	if err := json.Unmarshal(payload, &e); err != nil {
-		return Batch{}, fmt.Errorf("%w: %w", ErrEvent, err)
+func unmarshal(payload []byte, v any) error {
+	if err := json.Unmarshal(payload, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrEvent, err)
 	}
-	var m Message
-	for i := range e.Records {
-		u, ok, err := e.Records[i].upload()
-		switch {
-		case err != nil:
-			return Batch{}, fmt.Errorf("record %d: %w", i, err)
-		case ok:
-			m.Uploads = append(m.Uploads, u)
-		default:
-			m.Ignored++
-		}
-	}
-	return Batch{Messages: []Message{m}}, nil
-}
-
-// upload is the object that a record tells of; false when there is none to
-// work on. Keys in notifications are URL-encoded, a space as "+".
-func (r *s3Record) upload() (Upload, bool, error) {
-	if !strings.HasPrefix(strings.TrimPrefix(r.EventName, "s3:"), "ObjectCreated:") {
-		return Upload{}, false, nil
-	}
-	o := &r.S3.Object
-	key, err := url.QueryUnescape(o.Key)
-	if err != nil {
-		return Upload{}, false, fmt.Errorf("key %.80q: %w: %w", o.Key, ErrEvent, err)
-	}
-	u := Upload{Bucket: r.S3.Bucket.Name, Key: key, ETag: quoted(o.ETag), VersionID: o.VersionID, Sequencer: o.Sequencer, Size: o.Size}
-	if err := u.check(); err != nil {
-		return Upload{}, false, err
-	}
-	return u, !folderMarker(u), nil
+	return nil
 }
 
 // check refuses what no object can be called.
@@ -192,53 +163,10 @@ func (u Upload) check() error {
 // slash to show a folder.
 func folderMarker(u Upload) bool { return u.Size == 0 && strings.HasSuffix(u.Key, "/") }
 
-// quoted is the ETag as HTTP spells it; notifications leave the quotes out.
+// quoted is the ETag as HTTP spells it; events leave the quotes out.
 func quoted(etag string) string {
 	if etag == "" || strings.HasSuffix(etag, `"`) {
 		return etag
 	}
 	return `"` + etag + `"`
-}
-
-type sqsEvent struct {
-	Records []struct {
-		MessageID  string `json:"messageId"`
-		Body       string `json:"body"`
-		Attributes struct {
-			Receives json.Number `json:"ApproximateReceiveCount"`
-		} `json:"attributes"`
-	} `json:"Records"`
-}
-
-// decodeSQS opens each message alone: one that cannot be understood keeps its
-// error, and the others their uploads.
-func decodeSQS(payload []byte, depth int) (Batch, error) {
-	var e sqsEvent
-	if err := json.Unmarshal(payload, &e); err != nil {
-		return Batch{}, fmt.Errorf("%w: %w", ErrEvent, err)
-	}
-	b := Batch{Queue: true, Messages: make([]Message, 0, len(e.Records))}
-	for _, r := range e.Records {
-		m := Message{ID: r.MessageID}
-		if m.ID == "" { // without it no single message can be given back
-			return Batch{}, fmt.Errorf("a message without messageId: %w", ErrEvent)
-		}
-		if n, err := r.Attributes.Receives.Int64(); err == nil {
-			m.Receives = int(min(max(n, 0), 1<<20))
-		}
-		inner, err := decode([]byte(r.Body), depth+1)
-		switch {
-		case err != nil:
-			m.Err = err
-		case inner.Queue:
-			m.Err = fmt.Errorf("a queue's batch inside a message: %w", ErrEvent)
-		default:
-			for _, in := range inner.Messages {
-				m.Uploads = append(m.Uploads, in.Uploads...)
-				m.Ignored += in.Ignored
-			}
-		}
-		b.Messages = append(b.Messages, m)
-	}
-	return b, nil
 }

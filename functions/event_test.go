@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,6 +16,7 @@ import (
 	"github.com/farread/farread/functions"
 )
 
+// TestDecodeRecorded: what testdata/events/MANIFEST.md tells of each file.
 func TestDecodeRecorded(t *testing.T) {
 	t.Parallel()
 	const etag = `"d41d8cd98f00b204e9800998ecf8427e"`
@@ -23,29 +25,95 @@ func TestDecodeRecorded(t *testing.T) {
 	nasty.Key, nasty.VersionID = "a b+c/ü% (x)//1.tar", "096fKKXTRTtl3on89fVO.nfljtsv6qko"
 	parts := put
 	parts.ETag = `"9b2cf535f27731c974343645a3985328-12"`
+	encoded := put
+	encoded.Key = "a%20b+c%2Fd.tar"
+	byName := functions.Upload{Bucket: "uploads", Key: "clips/a.tar"}
+	byVersion, byNasty := byName, byName
+	byVersion.VersionID, byNasty.Key = nasty.VersionID, nasty.Key
+	one := func(us ...functions.Upload) functions.Batch {
+		return functions.Batch{Messages: []functions.Message{{Uploads: us}}}
+	}
+	nothing := functions.Batch{Messages: []functions.Message{{Ignored: 1}}}
 	const id = "059f36b4-87a3-44ab-83d2-66197500000"
-	for name, want := range map[string]functions.Batch{
-		"s3-put":                  {Messages: []functions.Message{{Uploads: []functions.Upload{put}}}},
-		"s3-nasty-key":            {Messages: []functions.Message{{Uploads: []functions.Upload{nasty}}}},
-		"s3-multipart-and-delete": {Messages: []functions.Message{{Uploads: []functions.Upload{parts}, Ignored: 2}}},
-		"s3-test":                 {Messages: []functions.Message{{Ignored: 1}}},
-		"sqs-empty":               {},
-		"sqs-three": {Queue: true, Messages: []functions.Message{
-			{ID: id + "1", Receives: 1, Uploads: []functions.Upload{put}},
-			{ID: id + "2", Receives: 1, Ignored: 1},
-			{ID: id + "3", Receives: 3, Err: functions.ErrEvent},
-		}},
-	} {
-		payload, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	queue := func(ms ...functions.Message) functions.Batch {
+		for i := range ms {
+			ms[i].ID, ms[i].Receives = id+strconv.Itoa(i+1), max(ms[i].Receives, 1)
+		}
+		return functions.Batch{Queue: true, Messages: ms}
+	}
+	up := func(u functions.Upload) functions.Message {
+		return functions.Message{Uploads: []functions.Upload{u}}
+	}
+	want := map[string]functions.Batch{
+		"s3-put":                          one(put),
+		"s3-nasty-key":                    one(nasty),
+		"s3-multipart-and-delete":         {Messages: []functions.Message{{Uploads: []functions.Upload{parts}, Ignored: 2}}},
+		"s3-test":                         nothing,
+		"sqs-empty":                       {},
+		"sqs-three":                       queue(up(put), functions.Message{Ignored: 1}, functions.Message{Receives: 3, Err: functions.ErrEvent}),
+		"sns":                             one(put),
+		"sns-test":                        nothing,
+		"sns-sqs":                         queue(up(put), up(nasty), functions.Message{Ignored: 1}),
+		"sns-sqs-raw":                     queue(up(put), up(nasty), functions.Message{Ignored: 1}),
+		"sns-sqs-confirmation":            queue(functions.Message{Err: functions.ErrEvent}, up(put)),
+		"eventbridge":                     one(put),
+		"eventbridge-nasty-key":           one(nasty),
+		"eventbridge-encoded-looking-key": one(encoded),
+		"eventbridge-deleted":             nothing,
+		"eventbridge-folder":              nothing,
+		"eventbridge-sqs":                 queue(up(put), up(nasty), functions.Message{Ignored: 1}),
+		"eventbridge-sns-sqs":             queue(up(nasty)),
+		"direct":                          one(byNasty),
+		"direct-version":                  one(byVersion),
+		"direct-sqs":                      queue(up(byName)),
+	}
+	for _, file := range recorded(t) {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		if strings.HasPrefix(name, "localstack-") {
+			continue
+		}
+		payload, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
+		w, ok := want[name]
+		if !ok {
+			t.Errorf("%s: nothing is expected of it", name)
+		}
+		delete(want, name)
 		got, err := functions.Decode(payload)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if d := cmp.Diff(want, got, cmpopts.EquateErrors()); d != "" {
+		if d := cmp.Diff(w, got, cmpopts.EquateErrors()); d != "" {
 			t.Errorf("%s: %s", name, d)
+		}
+	}
+	for name := range want {
+		t.Errorf("%s is not there", name)
+	}
+}
+
+// recorded are the files of events.
+func recorded(tb testing.TB) []string {
+	tb.Helper()
+	names, err := filepath.Glob("testdata/events/*.json")
+	if err != nil || len(names) == 0 {
+		tb.Fatal("no recorded events", err)
+	}
+	return names
+}
+
+// TestManifest: the source of every recorded event is told.
+func TestManifest(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("testdata/events/MANIFEST.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range recorded(t) {
+		if !strings.Contains(string(b), "`"+filepath.Base(file)+"`") {
+			t.Errorf("MANIFEST.md does not tell of %s", filepath.Base(file))
 		}
 	}
 }
@@ -57,8 +125,18 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for name, payload := range map[string]string{
 		"no JSON": "hello", "nothing": "", "null": "null", "other": `{"detail-type":"Object Created"}`, "list": `[]`,
-		"unknown source": `{"Records":[{"eventSource":"aws:kinesis"}]}`,
-		"bad escape":     record(`{"key":"a%zz"}`), "no key": record(`{}`), "no UTF-8": record(`{"key":"a%ff"}`),
+		"another service": `{"source":"aws.ec2","detail-type":"EC2 Instance State-change Notification","detail":{}}`,
+		"bridge, no key":  `{"source":"aws.s3","detail-type":"Object Created","detail":{"bucket":{"name":"b"},"object":{}}}`,
+		"bridge, size":    `{"source":"aws.s3","detail-type":"Object Created","detail":{"bucket":{"name":"b"},"object":{"key":"k","size":-1}}}`,
+		"bridge, type":    `{"source":"aws.s3","detail-type":"Object Created","detail":{"bucket":"b"}}`,
+		"direct, no key":  `{"bucket":"b"}`, "direct, empty key": `{"bucket":"b","key":""}`, "direct, number": `{"bucket":"b","key":7}`,
+		"direct, long key": `{"bucket":"b","key":"` + strings.Repeat("ü", 513) + `"}`,
+		"sns, no event":    `{"Records":[{"EventSource":"aws:sns","Sns":{"Message":"hello"}}]}`,
+		"sns, no message":  `{"Records":[{"EventSource":"aws:sns"}]}`,
+		"topic, a queue":   `{"Type":"Notification","TopicArn":"t","Message":"{\"Records\":[{\"eventSource\":\"aws:sqs\",\"messageId\":\"m\",\"body\":\"\"}]}"}`,
+		"topic, list":      `{"Type":"Notification","TopicArn":"t","Message":[]}`,
+		"unknown source":   `{"Records":[{"eventSource":"aws:kinesis"}]}`,
+		"bad escape":       record(`{"key":"a%zz"}`), "no key": record(`{}`), "no UTF-8": record(`{"key":"a%ff"}`),
 		"long key": record(`{"key":"` + strings.Repeat("a", 1025) + `"}`), "size": record(`{"key":"a","size":-1}`),
 		"no id": `{"Records":[{"eventSource":"aws:sqs","body":"{}"}]}`,
 	} {
@@ -86,11 +164,7 @@ func TestQueueInsideQueue(t *testing.T) {
 }
 
 func FuzzEvent(f *testing.F) {
-	names, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(names) == 0 {
-		f.Fatal("no recorded events", err)
-	}
-	for _, n := range names {
+	for _, n := range recorded(f) {
 		p, err := os.ReadFile(n)
 		if err != nil {
 			f.Fatal(err)

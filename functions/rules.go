@@ -47,7 +47,9 @@ func outputs() []string { return []string{"", "b2nd", "bloscpack", "gulp"} }
 func records() []string {
 	return []string{"", "lines", "jsonl", "files", "u32le", "u32be", "u64le", "u64be", "varint", "chunks"}
 }
-func shapes() []string { return []string{"", "s3", "sqs"} }
+func shapes() []string {
+	return []string{"", "s3", "sqs", "sns-sqs", "eventbridge", "eventbridge-sqs"}
+}
 
 // zoomJob makes one format, whose codecs are types of samples.
 const zoomJob = "zoom"
@@ -161,6 +163,17 @@ func (r Rule) meets(o Rule) bool {
 
 // overlap: a key can begin with both.
 func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
+
+// jobs are those that the rules name, each once.
+func (rs Rules) jobs() []string {
+	var names []string
+	for _, r := range rs {
+		if !slices.Contains(names, r.Job) {
+			names = append(names, r.Job)
+		}
+	}
+	return names
+}
 
 // Match is the first rule for an upload, or false.
 func (rs Rules) Match(bucket, key string) (Rule, bool) {
