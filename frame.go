@@ -47,13 +47,14 @@ func (c *Client) frameEnds() objstore.OpenOptions {
 }
 
 // OpenFor are the options by which OpenWith opens an object of a format, named as
-// in formats/all, without a request too many: a frame is wanted at both ends.
+// in formats/all, without a request too many: a frame is wanted at both ends, and
+// so is a zoom-cache file.
 func (c *Client) OpenFor(format string) objstore.OpenOptions {
 	if format == all.CFrame || format == all.B2ND {
 		return c.frameEnds()
 	}
 	if format == all.Zoomcache {
-		return objstore.OpenOptions{Head: zoomHead}
+		return zoomEnds()
 	}
 	return objstore.OpenOptions{}
 }

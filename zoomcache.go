@@ -26,8 +26,10 @@ type Zoom struct {
 	Object *objstore.Object
 }
 
-// OpenZoom opens the zoom-cache file that uri names: one request where its
-// headers take less than 24 KiB.
+// OpenZoom opens the zoom-cache file that uri names: one phase, two requests side
+// by side, where its headers take less than 8 KiB. The second one brings the end of
+// the file, which has the beginning of its index. An index beside the file costs
+// one request, when it is first needed.
 //
 //	f, err := client.OpenZoom(ctx, "s3://bucket/x.zoom", farread.ZoomOptions{})
 //	err = f.Samples(ctx, 1, 60_000, 119_999, func(p *zoomcache.Packet) error { … })
@@ -58,7 +60,7 @@ func (c *Client) ZoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 
 // zoomIndex opens the index beside a file, if there is one that may be read.
 func (c *Client) zoomIndex(ctx context.Context, ob *objstore.Object) (rangeio.Reader, string, error) {
-	side, err := c.open(ctx, ob.Bucket(), ob.Info().Key+index.Suffix, objstore.OpenOptions{Head: 1 << 10, Tail: 32 << 10})
+	side, err := c.open(ctx, ob.Bucket(), ob.Info().Key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: index.Tail})
 	switch {
 	case errors.Is(err, objstore.ErrNotFound), errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid):
 		return nil, "", nil
@@ -68,9 +70,12 @@ func (c *Client) zoomIndex(ctx context.Context, ob *objstore.Object) (rangeio.Re
 	return side, ob.Info().ETag, nil
 }
 
-// zoomHead holds the headers of some hundred tracks. A view reads the end of the
-// file and one place more, so that much more of the head would be wasted.
-const zoomHead = 24 << 10
+// zoomHead holds the headers of some hundred tracks. What a view needs lies at the
+// end of the file and in one more place: more of the head would be wasted.
+const zoomHead = 8 << 10
+
+// zoomEnds says how much of a file is fetched when it is opened.
+func zoomEnds() objstore.OpenOptions { return objstore.OpenOptions{Head: zoomHead, Tail: index.Tail} }
 
 func (c *Client) zoomOptions(o ZoomOptions) zoomcache.Options {
 	if o.Head <= 0 {

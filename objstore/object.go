@@ -16,7 +16,7 @@ import (
 
 // OpenOptions tunes Open. The zero value suits headers of up to 64 KiB.
 type OpenOptions struct {
-	Head   int64          // bytes fetched on open and kept; 0: 64 KiB
+	Head   int64          // bytes fetched on open and kept; 0: 64 KiB, negative: none where there is a Tail
 	Tail   int64          // bytes at the end fetched on open, in parallel, and kept; 0: none
 	Also   Range          // bytes from an offset on fetched on open, in parallel, and kept; Len 0: none. An object may end before
 	Policy rangeio.Policy // zero: rangeio.Fast()
@@ -38,7 +38,7 @@ type OpenOptions struct {
 const DefaultHead = 64 << 10
 
 func (o OpenOptions) withDefaults() OpenOptions {
-	if o.Head <= 0 {
+	if o.Head == 0 || o.Head < 0 && o.Tail <= 0 {
 		o.Head = DefaultHead
 	}
 	if o.Policy == (rangeio.Policy{}) {
@@ -80,8 +80,9 @@ type object struct {
 // later read fails with ErrChanged once the object was replaced. Where the
 // bucket keeps versions, the version is pinned instead, and later reads go on
 // reading it. It costs one round trip: one request, and one more in parallel for
-// each of o.Tail and o.Also; there is no HEAD. When the object is replaced between
-// these, Open starts over once.
+// each of o.Tail and o.Also; there is no HEAD. Without a head it is the end that
+// pins, or a byte at the start where a server refuses ranges from the end. When the
+// object is replaced between these, Open starts over once.
 func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, error) {
 	ob := &object{b: b, o: o.withDefaults()}
 	end := ob.begin(ctx)
@@ -111,10 +112,12 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 func (o *object) open(ctx context.Context, key string) error {
 	var head, tail, also part
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		head, err = o.openPart(gctx, key, Range{0, o.o.Head})
-		return err
-	})
+	if o.o.Head > 0 {
+		g.Go(func() (err error) {
+			head, err = o.openPart(gctx, key, Range{0, o.o.Head})
+			return err
+		})
+	}
 	if o.o.Tail > 0 {
 		g.Go(func() (err error) {
 			tail, err = o.openPart(gctx, key, Range{Off: -o.o.Tail})
@@ -139,6 +142,12 @@ func (o *object) open(ctx context.Context, key string) error {
 		}
 		return err
 	}
+	if o.o.Head < 0 {
+		var err error
+		if head, err = o.pinner(ctx, key, tail); err != nil {
+			return err
+		}
+	}
 	o.info, o.head, o.tail, o.also = head.info, head.b, nil, also.b
 	o.info.Key = key
 	if also.b != nil {
@@ -162,6 +171,14 @@ func (o *object) open(ctx context.Context, key string) error {
 		o.tail = buf
 	}
 	return nil
+}
+
+// pinner stands in for the head of an object that is opened by its tail alone.
+func (o *object) pinner(ctx context.Context, key string, tail part) (part, error) {
+	if tail.b != nil {
+		return part{info: tail.info}, nil
+	}
+	return o.openPart(ctx, key, Range{0, 1})
 }
 
 // Info describes the object as Open saw it.

@@ -14,7 +14,7 @@ import (
 
 // Options tune Open.
 type Options struct {
-	// Tail is how many bytes at the end are read first. 0 means 32 KiB.
+	// Tail is how many bytes at the end are read first. 0 means the constant Tail.
 	Tail int64
 	// Gap is how many bytes lie between index and trailer.
 	Gap int64
@@ -25,8 +25,12 @@ type Options struct {
 	Limits formats.Limits
 }
 
+// Tail is how much of the end of an object is worth reading before anything is
+// known of its index: it holds the directory of some thousand pages, and what most
+// readers want first.
+const Tail = 32 << 10
+
 const (
-	defaultTail = 32 << 10
 	// maxDirectory is some ten million pages.
 	maxDirectory = 64 << 20
 )
@@ -49,7 +53,7 @@ type Index struct {
 // with the index matches ErrUnusable; other errors are those of reading.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 	if o.Tail <= 0 {
-		o.Tail = defaultTail
+		o.Tail = Tail
 	}
 	o.Limits = o.Limits.WithDefaults()
 	ix := &Index{r: r, at: r.Size()}
