@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/farread/farread/formats"
@@ -75,11 +77,13 @@ type Result struct {
 	Ignored   int `json:"ignored"`   // test events, folder markers, deletes, files that wait for their marker
 	Own       int `json:"own"`       // our own outputs
 	Unmatched int `json:"unmatched"` // no rule
+	Elsewhere int `json:"elsewhere"` // the first rule that matches is for a job of another function
 	Dropped   int `json:"dropped"`   // gone or replaced meanwhile
 	Failed    int `json:"failed"`    // permanent, reported under errors/
 	Retry     int `json:"retry"`     // uploads and messages given back
 
 	Outputs []objstore.Info `json:"-"`
+	Done    []Done          `json:"-"` // one for each upload that a rule matched and time was left for
 	Err     error           `json:"-"` // why items are given back
 }
 
@@ -122,18 +126,24 @@ func (h *Handler) withDefaults() *Handler {
 	return &c
 }
 
-// Check reports what is wrong with the handler's configuration.
+// Check reports what is wrong with the handler's configuration. One document of
+// rules serves all functions, so that rules for jobs of others are passed over;
+// one of them has to be for this one.
 func (h *Handler) Check() error {
 	errs := []error{h.Rules.Validate()}
+	mine := false
 	for i, r := range h.Rules {
 		maker := h.Jobs[r.Job]
 		if maker == nil {
-			errs = append(errs, fmt.Errorf("rules: rule %d: this worker has no job %q", i, r.Job))
 			continue
 		}
+		mine = true
 		if _, err := maker(r, nil); err != nil {
 			errs = append(errs, fmt.Errorf("rules: rule %d: %w", i, err))
 		}
+	}
+	if !mine && len(h.Rules) > 0 {
+		errs = append(errs, fmt.Errorf("rules: none is for a job of this worker, %q; they are for %q", slices.Sorted(maps.Keys(h.Jobs)), h.Rules.jobs()))
 	}
 	if h.Buckets == nil {
 		errs = append(errs, errors.New("handler: no buckets"))
@@ -219,60 +229,69 @@ func (h *Handler) upload(ctx, jobs context.Context, u Upload, last bool, r *Resu
 		h.Log.DebugContext(ctx, "no rule", "bucket", u.Bucket, "key", u.Key)
 		return nil
 	}
-	begun, before := h.Now(), h.stats(rule)
-	infos, err := h.run(jobs, rule, u)
-	if last && jobs.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: %w", ErrTooLong, err)
+	if h.Jobs[rule.Job] == nil {
+		r.Elsewhere++
+		h.Log.DebugContext(ctx, "another function's", "bucket", u.Bucket, "key", u.Key, "job", rule.Job)
+		return nil
 	}
-	attrs := h.attrs(ctx, u, begun, before, rule)
-	switch classify(err, u.Key) {
+	d := Done{Rule: rule, Upload: u}
+	begun, before := h.Now(), h.stats(rule)
+	d.Outputs, d.Err = h.run(jobs, rule, &d.Upload)
+	if last && jobs.Err() != nil && errors.Is(d.Err, context.DeadlineExceeded) {
+		d.Err = fmt.Errorf("%w: %w", ErrTooLong, d.Err)
+	}
+	again := h.settle(ctx, &d, r)
+	d.Took, d.Stats = h.Now().Sub(begun), since(before, h.stats(rule))
+	h.log(ctx, d)
+	r.Done = append(r.Done, d)
+	return again
+}
+
+// settle files the outcome of a job. Its error says that the upload has to come
+// again.
+func (h *Handler) settle(ctx context.Context, d *Done, r *Result) error {
+	switch classify(d.Err, d.Upload.Key) {
 	case outcomeDone:
-		r.Outputs = append(r.Outputs, infos...)
-		if len(infos) == 0 {
+		if len(d.Outputs) == 0 {
 			r.Unchanged++
-			h.Log.LogAttrs(ctx, slog.LevelInfo, "unchanged", attrs...)
+			d.Outcome = Unchanged
 			return nil
 		}
+		r.Outputs = append(r.Outputs, d.Outputs...)
 		r.Packed++
-		h.Log.LogAttrs(ctx, slog.LevelInfo, "packed", append(attrs, slog.Any("output", keysOf(infos)))...)
-		return nil
+		d.Outcome = Packed
 	case outcomeOwn:
 		r.Own++
-		return nil
+		d.Outcome = Own
 	case outcomeSkip:
 		r.Ignored++
-		return nil
+		d.Outcome = Ignored
 	case outcomeGone:
 		r.Dropped++
-		h.Log.LogAttrs(ctx, slog.LevelInfo, "dropped", append(attrs, slog.String("why", err.Error()))...)
-		return nil
+		d.Outcome = Dropped
 	case outcomePermanent:
-		if rerr := h.report(ctx, rule, u, err); rerr != nil {
+		if d.NotReported = h.report(ctx, d.Rule, d.Upload, d.Err); d.NotReported != nil {
 			r.Retry++
-			h.Log.LogAttrs(ctx, slog.LevelError, "not reported", append(attrs, slog.String("error", err.Error()), slog.String("report", rerr.Error()))...)
-			return errors.Join(err, rerr)
+			d.Outcome = Retried
+			return errors.Join(d.Err, d.NotReported)
 		}
 		r.Failed++
-		h.Log.LogAttrs(ctx, slog.LevelError, "failed", append(attrs, slog.String("error", err.Error()), slog.String("report", ErrorKey(u.Key)))...)
-		return nil
+		d.Outcome = Failed
 	default:
 		r.Retry++
-		h.Log.LogAttrs(ctx, slog.LevelWarn, "again", append(attrs, slog.String("error", err.Error()))...)
-		return fmt.Errorf("%s/%s: %w", u.Bucket, u.Key, err)
+		d.Outcome = Retried
+		return fmt.Errorf("%s/%s: %w", d.Upload.Bucket, d.Upload.Key, d.Err)
 	}
+	return nil
 }
 
 // run calls the job; a panic in it is an error like any other that may pass.
-func (h *Handler) run(ctx context.Context, rule Rule, u Upload) (infos []objstore.Info, err error) {
+func (h *Handler) run(ctx context.Context, rule Rule, u *Upload) (infos []objstore.Info, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	maker := h.Jobs[rule.Job]
-	if maker == nil {
-		return nil, fmt.Errorf("no job %q: %w", rule.Job, formats.ErrUnsupported)
-	}
 	src, err := h.Buckets(u.Bucket)
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", errBucket, u.Bucket, err)
@@ -281,11 +300,34 @@ func (h *Handler) run(ctx context.Context, rule Rule, u Upload) (infos []objstor
 	if err != nil {
 		return nil, output(err)
 	}
-	job, err := maker(rule, out)
+	job, err := h.Jobs[rule.Job](rule, out)
 	if err != nil {
 		return nil, err
 	}
-	return job.Run(ctx, src, u)
+	if err := u.resolve(ctx, src); err != nil {
+		return nil, err
+	}
+	return job.Run(ctx, src, *u)
+}
+
+// resolve completes an upload that came by name alone: it is the version that
+// its key holds now. Another version that was asked for is out of date.
+func (u *Upload) resolve(ctx context.Context, src objstore.Bucket) error {
+	if u.ETag != "" || u.Sequencer != "" {
+		return nil
+	}
+	info, err := src.Head(ctx, u.Key)
+	if err != nil {
+		return err
+	}
+	if u.VersionID != "" && u.VersionID != info.VersionID {
+		return &objstore.Error{Op: "head", Bucket: src.Name(), Key: u.Key, Err: fmt.Errorf("version %.80q is not the current one: %w", u.VersionID, objstore.ErrChanged)}
+	}
+	u.ETag, u.VersionID, u.Size = info.ETag, info.VersionID, info.Size
+	if folderMarker(*u) {
+		return fmt.Errorf("a folder: %w", ErrSkip)
+	}
+	return nil
 }
 
 type outcome int
@@ -368,22 +410,4 @@ func (h *Handler) stats(r Rule) rangeio.Stats {
 		s.Requests, s.Bytes, s.Retries = s.Requests+o.Requests, s.Bytes+o.Bytes, s.Retries+o.Retries
 	}
 	return s
-}
-
-func (h *Handler) attrs(ctx context.Context, u Upload, begun time.Time, before rangeio.Stats, rule Rule) []slog.Attr {
-	after := h.stats(rule)
-	return []slog.Attr{
-		slog.String("bucket", u.Bucket), slog.String("key", u.Key), slog.String("version", u.VersionID),
-		slog.Int64("requests", after.Requests-before.Requests), slog.Int64("bytes", after.Bytes-before.Bytes),
-		slog.Int64("retries", after.Retries-before.Retries), slog.Int64("ms", h.Now().Sub(begun).Milliseconds()),
-		slog.String("request", h.request(ctx)),
-	}
-}
-
-func keysOf(infos []objstore.Info) []string {
-	keys := make([]string, len(infos))
-	for i := range infos {
-		keys[i] = infos[i].Key
-	}
-	return keys
 }

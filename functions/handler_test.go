@@ -129,7 +129,7 @@ func TestOutcomes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Outputs, r.Failures = nil, nil
+			r.Outputs, r.Failures, r.Done = nil, nil, nil
 			if d := cmp.Diff(c.want, r); d != "" {
 				t.Error(d)
 			}

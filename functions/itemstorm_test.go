@@ -182,7 +182,7 @@ func TestItemEvents(t *testing.T) {
 		}
 		for again, want := range []functions.Result{{Uploads: 7, Packed: 5, Failed: 2}, {Uploads: 7, Unchanged: 5, Failed: 2}} {
 			r := send(h, records)
-			r.Outputs, r.Failures, r.Queue = nil, nil, false
+			r.Outputs, r.Failures, r.Done, r.Queue = nil, nil, nil, false
 			if d := cmp.Diff(want, r); d != "" {
 				t.Errorf("%s, time %d: %s", shape, again, d)
 			}
