@@ -92,7 +92,7 @@ func (x *wideView) copy(ctx context.Context, to sink, _ bar) error {
 	case viewDat, viewPeaks:
 		p, err = x.peaks(v.Points)
 	case viewPNG, viewSVG:
-		p, err = x.plot(v.Points)
+		p, err = x.plot(&v)
 	default:
 		return x.write(s, &v)
 	}

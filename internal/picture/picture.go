@@ -1,5 +1,6 @@
-// Package picture draws arrays of two axes as PNG images: numbers through a
-// colour map, and bytes of three or four channels as they are.
+// Package picture draws arrays of two axes as PNG images (numbers through a colour
+// map, and bytes of three or four channels as they are), and long series over time
+// as PNG or SVG.
 package picture
 
 import (

@@ -1,0 +1,282 @@
+package picture
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"time"
+
+	"golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	plotfont "gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// A Series is a picture of a long series over time: for each channel the band
+// between the least and the greatest values, and the line of the means.
+type Series struct {
+	Title string // over the picture, on its left
+	Note  string // over the picture, on its right
+	// From and To are the seconds at the left and the right edge; the same, or the
+	// wrong way round: those of the spans.
+	From, To float64
+	Origin   time.Time // UTC of second 0; zero: seconds count from the start of the series
+	// Width and Height are pixels of the area of the data: axes and titles come on
+	// top. 0: 800 and 320; outside of 400 to 8000 and 80 to 4000 they are cut.
+	Width, Height int
+	Channels      []Channel
+}
+
+// A Channel is one line of a picture.
+type Channel struct {
+	Name  string // told where there are several
+	Spans []Span // by time
+}
+
+// A Span is what is drawn of the samples between two times. Where Low or High is NaN
+// nothing is drawn; infinities reach to the edge of the picture.
+type Span struct {
+	T0, T1, Low, High, Mean float64
+	Single                  bool // one sample, at T0
+	Apart                   bool // nothing is known of the time since the span before
+}
+
+const (
+	seriesDPI    = 96
+	seriesWidth  = 800
+	seriesHeight = 320
+	minWidth     = 400
+	maxWidth     = 8000
+	minHeight    = 80
+	maxHeight    = 4000
+	pixel        = vg.Inch / seriesDPI
+	headHeight   = 22 * pixel
+	// dotRoom is how many pixels a sample must have for itself to be shown as a dot.
+	dotRoom = 6
+)
+
+// PNG writes the picture as PNG.
+func (s Series) PNG(w io.Writer) error {
+	p, c := s.plot()
+	width, height := s.size(p, c)
+	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(seriesDPI))
+	s.draw(p, c, draw.New(img))
+	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(w)
+	return err
+}
+
+// SVG writes the picture as SVG.
+func (s Series) SVG(w io.Writer) error {
+	p, c := s.plot()
+	width, height := s.size(p, c)
+	svg := vgsvg.New(width, height)
+	s.draw(p, c, draw.New(svg))
+	var b bytes.Buffer
+	if _, err := svg.WriteTo(&b); err != nil {
+		return err
+	}
+	// Fonts that stand in where there is no Liberation.
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")))
+	return err
+}
+
+// style is that of all text.
+func style(size float64, weight font.Weight, c color.Color) text.Style {
+	f := plotfont.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight, Size: vg.Points(size)}
+	return text.Style{Color: c, Font: f, Handler: plot.DefaultTextHandler}
+}
+
+// A chart is what does not depend on where things are drawn.
+type chart struct {
+	lanes []*lane
+	void  string // what is told instead of data
+}
+
+func grey(y uint8) color.Color { return color.Gray{Y: y} }
+
+// colours are told apart by those, too, who see red and green alike.
+func colours() []color.NRGBA {
+	return []color.NRGBA{{0x1f, 0x6f, 0xb4, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x1b, 0x93, 0x77, 255}, {0x75, 0x50, 0xa8, 255},
+		{0xc0, 0x33, 0x6b, 255}, {0x8a, 0x6d, 0x1d, 255}, {0x4a, 0x4a, 0x4a, 255}, {0x2a, 0x9d, 0xc4, 255}}
+}
+
+// plot lays the axes out.
+func (s *Series) plot() (*plot.Plot, *chart) {
+	p := plot.New()
+	c := &chart{}
+	lo, hi := math.Inf(1), math.Inf(-1)
+	drawn := false
+	for i := range s.Channels {
+		l := newLane(&s.Channels[i], colours()[i%len(colours())], len(s.Channels) > 1)
+		c.lanes = append(c.lanes, l)
+		lo, hi = min(lo, l.low), max(hi, l.high)
+		drawn = drawn || l.drawn
+	}
+	s.edges()
+	for _, l := range c.lanes {
+		l.from, l.to = s.From, s.To
+		p.Add(l)
+	}
+	switch {
+	case drawn:
+	case s.empty():
+		c.void = "no samples here"
+	default:
+		c.void = "only NaN here"
+	}
+	y := newValues(lo, hi)
+	for _, l := range c.lanes {
+		l.unit = y.unit
+	}
+	s.axes(p, y)
+	return p, c
+}
+
+func (s *Series) empty() bool {
+	for i := range s.Channels {
+		if len(s.Channels[i].Spans) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// edges settles what the left and right edge are.
+func (s *Series) edges() {
+	if s.From < s.To {
+		return
+	}
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for i := range s.Channels {
+		for _, x := range s.Channels[i].Spans {
+			lo, hi = min(lo, x.T0), max(hi, x.T1)
+		}
+	}
+	switch {
+	case lo < hi:
+		s.From, s.To = lo, hi
+	case lo == hi:
+		s.From, s.To = lo-0.5, lo+0.5
+	case s.From == s.To:
+		s.To++
+	default:
+		s.From, s.To = 0, 1
+	}
+}
+
+// axes are quiet: light grid lines, dark labels.
+func (s *Series) axes(p *plot.Plot, y values) {
+	p.BackgroundColor = color.White
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Padding = 0
+		a.Color, a.Width = grey(0x90), vg.Points(0.75)
+		a.Tick.Color, a.Tick.Width = grey(0x90), vg.Points(0.75)
+		a.Tick.Length = 4 * pixel
+		label := style(9, font.WeightNormal, grey(0x30))
+		label.XAlign, label.YAlign = a.Tick.Label.XAlign, a.Tick.Label.YAlign
+		a.Tick.Label = label
+		name := style(9, font.WeightNormal, grey(0x30))
+		name.XAlign, name.YAlign = a.Label.TextStyle.XAlign, a.Label.TextStyle.YAlign
+		a.Label.TextStyle = name
+		a.Label.Padding = 4 * pixel
+	}
+	p.X.Min, p.X.Max = s.From, s.To
+	times := newTimes(s.From, s.To, s.Origin, s.pixels())
+	p.X.Label.Text, p.X.Tick.Marker = times.name, plot.ConstantTicks(times.ticks)
+	p.Y.Min, p.Y.Max = y.low, y.high
+	p.Y.Label.Text, p.Y.Tick.Marker = y.name, plot.ConstantTicks(y.ticks)
+}
+
+func (s *Series) pixels() int {
+	if s.Width <= 0 {
+		return seriesWidth
+	}
+	return min(max(s.Width, minWidth), maxWidth)
+}
+
+// size is that of the whole picture: the area of the data gets the pixels that
+// were asked for, in whole numbers.
+func (s *Series) size(p *plot.Plot, _ *chart) (width, height vg.Length) {
+	h := s.Height
+	if h <= 0 {
+		h = seriesHeight
+	}
+	h = min(max(h, minHeight), maxHeight)
+	w := s.pixels()
+	const trial = 2000 * pixel
+	rec := draw.New(vgimg.NewWith(vgimg.UseWH(trial, trial), vgimg.UseDPI(8)))
+	area := p.DataCanvas(inside(rec))
+	whole := func(v vg.Length) vg.Length { return vg.Length(math.Round(float64(v/pixel))) * pixel }
+	return whole(vg.Length(w)*pixel + trial - (area.Max.X - area.Min.X)), whole(vg.Length(h)*pixel + trial - (area.Max.Y - area.Min.Y))
+}
+
+// inside leaves room around the plot, and for the head.
+func inside(c draw.Canvas) draw.Canvas {
+	return draw.Crop(c, 10*pixel, -18*pixel, 6*pixel, -headHeight-8*pixel)
+}
+
+func (s *Series) draw(p *plot.Plot, ch *chart, c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Path())
+	area := p.DataCanvas(inside(c))
+	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		if y := area.Y(p.Y.Norm(t.Value)); t.Label != "" {
+			c.StrokeLine2(draw.LineStyle{Color: grey(0xe4), Width: vg.Points(0.75)}, area.Min.X, y, area.Max.X, y)
+		}
+	}
+	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+		if x := area.X(p.X.Norm(t.Value)); t.Label != "" {
+			c.StrokeLine2(draw.LineStyle{Color: grey(0xe4), Width: vg.Points(0.75)}, x, area.Min.Y, x, area.Max.Y)
+		}
+	}
+	p.BackgroundColor = nil
+	p.Draw(inside(c))
+	if ch.void != "" {
+		t := style(11, font.WeightNormal, grey(0x80))
+		t.XAlign, t.YAlign = draw.XCenter, draw.YCenter
+		c.FillText(t, vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: (area.Min.Y + area.Max.Y) / 2}, ch.void)
+	}
+	s.head(c, area)
+}
+
+// head writes title, names of channels and note in one line.
+func (s *Series) head(c, area draw.Canvas) {
+	y := c.Max.Y - headHeight
+	x := area.Min.X
+	bold := style(11, font.WeightBold, grey(0x20))
+	c.FillText(bold, vg.Point{X: x, Y: y}, s.Title)
+	if s.Title != "" {
+		x += bold.Width(s.Title) + 14*pixel
+	}
+	small := style(9, font.WeightNormal, grey(0x60))
+	end := area.Max.X - small.Width(s.Note)
+	if end < x { // no room for it
+		end = area.Max.X
+	} else {
+		c.FillText(small, vg.Point{X: end, Y: y}, s.Note)
+	}
+	if len(s.Channels) < 2 {
+		return
+	}
+	for i := range s.Channels {
+		name := s.Channels[i].Name
+		if name == "" {
+			name = fmt.Sprintf("channel %d", i)
+		}
+		w := 14*pixel + small.Width(name)
+		if x+w > end-10*pixel {
+			c.FillText(small, vg.Point{X: x, Y: y}, "…")
+			return
+		}
+		c.SetColor(colours()[i%len(colours())])
+		c.Fill(vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + 9*pixel, Y: y + 9*pixel}}.Path())
+		c.FillText(small, vg.Point{X: x + 13*pixel, Y: y}, name)
+		x += w + 12*pixel
+	}
+}
