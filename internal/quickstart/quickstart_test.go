@@ -204,7 +204,11 @@ func TestOnceJSON(t *testing.T) {
 		if w := want.Reads[i]; w.Requests > 0 && r.Requests != w.Requests || w.Phases > 0 && r.Phases != w.Phases || r.Phases > max(2, w.Phases) {
 			t.Errorf("%s: %d requests in %d phases, not %d in %d", r.What, r.Requests, r.Phases, w.Requests, w.Phases)
 		}
-		if r.Payload <= 0 || r.Bytes < r.Payload && i > 0 { // a head kept at opening counts as received too
+		least := r.Payload // a head kept at opening counts as received too
+		if strings.HasSuffix(r.URI, ".zoom") {
+			least = 1 // points take less in an index than they do here
+		}
+		if r.Payload <= 0 || r.Bytes < least && i > 0 {
 			t.Errorf("%s: %d bytes received for %d of images", r.What, r.Bytes, r.Payload)
 		}
 	}
