@@ -1,0 +1,5 @@
+//go:build !race
+
+package farread
+
+const raceEnabled = false

@@ -1,0 +1,293 @@
+package farread
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/zoom"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/memstore"
+	"github.com/farread/farread/objstore/simstore"
+)
+
+// A diskBucket serves files that are too long for memory under the names that
+// objects of S3 have.
+type diskBucket struct {
+	*memstore.Bucket
+	files map[string]*os.File
+}
+
+func (b diskBucket) Get(_ context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+	f := b.files[key]
+	if f == nil {
+		return nil, objstore.Info{}, &objstore.Error{Op: "get", Key: key, Err: objstore.ErrNotFound}
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, objstore.Info{}, err
+	}
+	from, to := o.Range.Resolve(st.Size())
+	return io.NopCloser(io.NewSectionReader(f, from, to-from)), objstore.Info{Key: key, Size: st.Size(), ETag: `"` + key + `"`}, nil
+}
+
+// A longSignal is samples at 1 kHz that repeat, so that they can be held.
+type longSignal struct {
+	name   string
+	kind   zoomcache.Kind
+	hours  float64
+	beside bool // the index lies beside the file
+	wav    bool // the file is made of a WAV
+	period []float64
+}
+
+const signalPeriod = 1 << 20
+
+// heart is a signal like that of a heart with rare spikes; noisy means noise in
+// every bit of a float.
+func heart(noisy bool) []float64 {
+	r := rand.New(rand.NewPCG(1, 2))
+	p := make([]float64, signalPeriod)
+	for i := range p {
+		phase := float64(i%811) / 811
+		bump := func(at, narrow float64) float64 {
+			d := (phase - at) * narrow
+			return math.Exp(-d * d)
+		}
+		p[i] = 900*bump(0.4, 60) - 120*bump(0.44, 70) + 150*bump(0.7, 14)
+		if noisy {
+			p[i] += 40*math.Sin(float64(i)/9000) + 6*r.NormFloat64()
+		}
+		if r.IntN(200_000) == 0 {
+			p[i] += 12_000
+		}
+	}
+	return p
+}
+
+func (s *longSignal) samples() int64 { return int64(s.hours * 3_600_000) }
+
+// at is the sample at an offset, which counts from 1.
+func (s *longSignal) at(off int64) float64 {
+	x := s.period[(off-1)%signalPeriod]
+	if s.kind == zoomcache.I16 {
+		return float64(int16(x))
+	}
+	return x
+}
+
+// write makes the file, and the index beside it.
+func (s *longSignal) write(t *testing.T) diskBucket {
+	t.Helper()
+	b := diskBucket{memstore.New(memstore.Config{Name: "s3://b"}), map[string]*os.File{}}
+	create := func(name string) *os.File {
+		f, err := os.Create(filepath.Join(t.TempDir(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		return f
+	}
+	f := create("x.zoom")
+	b.files["x.zoom"] = f
+	if s.wav {
+		s.fromWAV(t, f)
+		return b
+	}
+	o := zoomcache.WriteOptions{Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: s.kind}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}}}
+	if !s.beside {
+		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{MaxMemory: 256 << 20})
+	}
+	w, err := zoomcache.NewWriter(f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ints, floats := make([]int16, signalPeriod), s.period
+	for i, x := range s.period {
+		ints[i] = int16(x)
+	}
+	for left := s.samples(); left > 0; left -= signalPeriod {
+		n := min(left, signalPeriod)
+		if s.kind == zoomcache.I16 {
+			err = zoomcache.Append(w.Track(1), ints[:n])
+		} else {
+			err = zoomcache.Append(w.Track(1), floats[:n])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s.beside {
+		c := s.client(b, 0)
+		z, err := c.OpenZoom(t.Context(), "s3://b/x.zoom", ZoomOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := z.BuildIndex(t.Context(), z.Object.Info().ETag, zoomcache.IndexOptions{MaxMemory: 256 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		side := create("x.zoom" + index.Suffix)
+		if _, err := side.Write(p); err != nil {
+			t.Fatal(err)
+		}
+		b.files["x.zoom"+index.Suffix] = side
+	}
+	return b
+}
+
+// fromWAV packs a WAV as a worker does.
+func (s *longSignal) fromWAV(t *testing.T, out io.Writer) {
+	t.Helper()
+	n := s.samples()
+	head := []byte("RIFF....WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\xe8\x03\x00\x00\xd0\x07\x00\x00\x02\x00\x10\x00data....")
+	for i, v := range map[int]int64{4: 36 + 2*n, 40: 2 * n} {
+		for k := range 4 {
+			head[i+k] = byte(v >> (8 * k))
+		}
+	}
+	var wav bytes.Buffer
+	wav.Write(head)
+	for off := int64(1); off <= n; off++ {
+		x := int16(s.at(off))
+		wav.Write([]byte{byte(x), byte(x >> 8)})
+	}
+	m := memstore.New(memstore.Config{})
+	put(t, m, "x.wav", wav.Bytes(), nil)
+	ob, err := objstore.Open(t.Context(), m, "x.wav", objstore.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	series, err := zoom.Open(t.Context(), ob, zoom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := zoom.Write(t.Context(), out, series, zoom.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// client reads the bucket at some round trip.
+func (s *longSignal) client(b diskBucket, rtt time.Duration) *Client {
+	c := New(Config{Counter: &objstore.Counter{}})
+	c.buckets["s3://b"] = store{b, objstore.Chain(b, c.limit, simstore.Latency(rtt), objstore.Count(c.c.Counter))}
+	return c
+}
+
+// check holds a view against the samples: all of the range is told of, and of
+// points that are not too long minimum and maximum are those of the samples.
+func (s *longSignal) check(t *testing.T, v *zoomcache.View, from, to int64) {
+	t.Helper()
+	next := from
+	for i := range v.Points {
+		p := &v.Points[i]
+		if p.Entry > next || i > 0 && p.Entry != next || p.Exit < p.Entry {
+			t.Fatalf("point %d is [%d, %d] where %d is next", i, p.Entry, p.Exit, next)
+		}
+		next = p.Exit + 1
+		if p.Exit-p.Entry > 2000 {
+			continue
+		}
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for off := p.Entry; off <= p.Exit; off++ {
+			x := s.at(off)
+			lo, hi = min(lo, x), max(hi, x)
+		}
+		if c := &p.Channels[0]; c.Min.Float() != lo || c.Max.Float() != hi {
+			t.Fatalf("point [%d, %d]: %v to %v, not %v to %v", p.Entry, p.Exit, c.Min, c.Max, lo, hi)
+		}
+	}
+	if next <= to {
+		t.Fatalf("points end before %d, not at %d", next, to)
+	}
+}
+
+// TestViewFromAfar: bound A13. Any window of a day at 1 kHz, through the client, at
+// a round trip of 30 ms.
+func TestViewFromAfar(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("days of samples")
+	}
+	day, part := 24.0, 4.0
+	if raceEnabled {
+		day, part = 1, 0.5
+	}
+	noisy, smooth := heart(true), heart(false)
+	for _, s := range []*longSignal{
+		{name: "a day of noisy i16", kind: zoomcache.I16, hours: day, period: noisy},
+		{name: "a day of noisy f64", kind: zoomcache.F64, hours: day, period: noisy},
+		{name: "smooth i16", kind: zoomcache.I16, hours: part, period: smooth},
+		{name: "smooth f64", kind: zoomcache.F64, hours: part, period: smooth},
+		{name: "i16 of a WAV", kind: zoomcache.I16, hours: part, period: noisy, wav: true},
+		{name: "i16, index beside", kind: zoomcache.I16, hours: part, period: noisy, beside: true},
+		{name: "f64, index beside", kind: zoomcache.F64, hours: part, period: noisy, beside: true},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			b := s.write(t)
+			synctest.Test(t, func(t *testing.T) { s.costs(t, b) })
+		})
+	}
+}
+
+// costs looks through windows of all lengths.
+func (s *longSignal) costs(t *testing.T, b diskBucket) {
+	t.Helper()
+	n := s.samples()
+	var worst, worstRaw struct {
+		Requests, Phases, Bytes int64
+		took                    time.Duration
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for span := int64(100); ; span = span * 10 / 7 {
+		span = min(span, n)
+		from := 1 + r.Int64N(n-span+1)
+		c := s.client(b, 30*time.Millisecond)
+		start := time.Now()
+		z, err := c.OpenZoom(t.Context(), "s3://b/x.zoom", ZoomOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := z.View(t.Context(), 1, from, from+span-1, 2000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cold, took := c.Stats(), time.Since(start)
+		s.check(t, &v, from, from+span-1)
+		again := min(from+span/3, n-span+1)
+		if v, err = z.View(t.Context(), 1, again, again+span-1, 2000); err != nil {
+			t.Fatal(err)
+		}
+		s.check(t, &v, again, again+span-1)
+		warm := minus(c.Stats(), cold)
+		max128, w := int64(128<<10), &worst
+		if v.Level == 0 && v.Bin == 0 {
+			max128, w = 512<<10, &worstRaw
+		}
+		requests, phases := int64(3), int64(2)
+		if s.beside { // the end of the file is asked for in vain
+			requests, phases = 4, 3
+			max128 += index.Tail
+		}
+		w.Requests, w.Phases, w.Bytes, w.took = max(w.Requests, cold.Requests), max(w.Phases, cold.Phases), max(w.Bytes, cold.Bytes), max(w.took, took)
+		if !v.Indexed || cold.Requests > requests || cold.Phases > phases || took > 105*time.Millisecond || cold.Bytes > max128 || warm.Requests > 1 {
+			t.Errorf("span %d (level %d, bin %d): cold %+v in %v, warm %+v", span, v.Level, v.Bin, cold, took, warm)
+		}
+		if span == n {
+			break
+		}
+	}
+	t.Logf("levels and bins: %+v; samples: %+v", worst, worstRaw)
+}
