@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/farread/farread/functions"
-
 	"github.com/farread/farread/localcloud/delivery"
 	"github.com/farread/farread/localcloud/lambda"
 	"github.com/farread/farread/localcloud/notify"
@@ -88,14 +86,11 @@ func (c *cloud) startPools(o options, paths map[string]string) (map[string]deliv
 		"AWS_ACCESS_KEY_ID=" + c.ready.AccessKey, "AWS_SECRET_ACCESS_KEY=" + c.ready.SecretKey,
 	}, o.env...)
 	invoke := map[string]delivery.Invoke{}
+	rules, err := json.Marshal(o.rules) // one document for all, as in the cloud
+	if err != nil {
+		return nil, err
+	}
 	for name, path := range paths {
-		// A worker refuses rules of jobs that it has not got. The first match of all
-		// rules is the first of its own job's, too.
-		own := slices.DeleteFunc(slices.Clone(o.rules), func(r functions.Rule) bool { return "fn-"+r.Job != name })
-		rules, err := json.Marshal(own)
-		if err != nil {
-			return nil, err
-		}
 		p, err := lambda.NewPool(lambda.Config{
 			Name: name, Path: path, Env: append(slices.Clip(env), "FARREAD_RULES="+string(rules)), Timeout: o.timeout, Memory: o.memory << 20,
 			Concurrency: o.concurrency, Region: o.region, Log: c.log,

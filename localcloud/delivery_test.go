@@ -88,6 +88,32 @@ func TestPartialBatch(t *testing.T) {
 	}
 }
 
+// TestEveryShape: the function finds the object of every shape under the key
+// that it was uploaded as, and shapes with a queue give back one message alone.
+func TestEveryShape(t *testing.T) {
+	t.Parallel()
+	p := start(t, "--tries", "2")
+	for shape, folder := range map[string]string{"s3": "", "sqs": "queue/", "sns-sqs": "sns-sqs/", "eventbridge": "eventbridge/", "eventbridge-sqs": "eventbridge-sqs/"} {
+		key := folder + oddKey
+		p.put("uploads", key, "hello")
+		if i := p.next(); !i.OK || i.Shape != shape || len(i.Records) != 1 || i.Records[0].Key != key {
+			t.Errorf("%s: %+v", shape, i)
+		}
+		if got := p.get("datasets", key); !strings.Contains(got, `5d41402abc4b2a76b9719d911017c592`) {
+			t.Errorf("%s: the function wrote %s", shape, got)
+		}
+		p.put("uploads", folder+"poison.bin", "x")
+		for _, dead := range []bool{false, true} {
+			if i := p.next(); i.OK || i.Records[0].Dead != dead {
+				t.Errorf("%s: %+v", shape, i)
+			}
+		}
+	}
+	if s := p.status(idle); s.Delivered != 5 || s.Dead != 5 || s.DeadLetters != 5 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestLimitsOfFunctions(t *testing.T) {
 	t.Parallel()
 	// Only who sleeps is to meet the time limit, however busy this machine is.

@@ -41,8 +41,12 @@ func TestMain(m *testing.M) {
 // patience bounds every wait; nothing takes this long unless it hangs.
 const patience = 20 * time.Second
 
-// rules send uploads/ to the function as S3 events, queue/ as SQS messages.
+// rules send uploads/ to the function as S3 events, queue/ as SQS messages, and
+// folders named for the other shapes as these.
 const rulesJSON = `[
+	{"bucket":"uploads","prefix":"sns-sqs/","job":"pack","shape":"sns-sqs","out":{"bucket":"datasets"}},
+	{"bucket":"uploads","prefix":"eventbridge/","job":"pack","shape":"eventbridge","out":{"bucket":"datasets"}},
+	{"bucket":"uploads","prefix":"eventbridge-sqs/","job":"pack","shape":"eventbridge-sqs","out":{"bucket":"datasets"}},
 	{"bucket":"uploads","prefix":"queue/","job":"pack","shape":"sqs","out":{"bucket":"datasets"}},
 	{"bucket":"uploads","job":"pack","suffix":".bin","out":{"bucket":"datasets"}}]`
 

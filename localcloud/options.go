@@ -86,7 +86,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.concurrency, "concurrency", 4, "`processes` of one function at a time")
 	f.IntVar(&o.tries, "tries", 3, "`times` an event is tried before it is a dead letter")
 	f.DurationVar(&o.retryDelay, "retry-delay", time.Second, "`time` before the second try; doubled for each more")
-	f.DurationVar(&o.window, "batch-window", 100*time.Millisecond, "`time` that a first SQS message waits for others")
+	f.DurationVar(&o.window, "batch-window", 100*time.Millisecond, "`time` that the first message of a queue waits for others")
 	f.BoolVar(&o.versioning, "versioning", false, "keep the versions of objects")
 	f.BoolVar(&o.redrive, "redrive", false, "deliver the dead letters of --dir again at the start")
 	f.BoolVar(&o.exitWithStdin, "exit-with-stdin", false, "end when standard input ends, as when the parent dies")

@@ -35,7 +35,7 @@ type Config struct {
 
 	Tries       int           // of one event before it is a dead letter; default 3
 	RetryDelay  time.Duration // before the second try, doubled for each more; default 1 s
-	BatchWindow time.Duration // for shape sqs: how long a first message waits for others; default 100 ms
+	BatchWindow time.Duration // for shapes with a queue: how long a first message waits for others; default 100 ms
 	Concurrency int           // invocations at a time for each function; default 4
 	Region      string        // default us-east-1
 
@@ -76,7 +76,7 @@ type Invocation struct {
 	Event     string   `json:"event"` // "invocation"
 	Function  string   `json:"function"`
 	RequestID string   `json:"request_id"`
-	Shape     string   `json:"shape"` // "s3" or "sqs"
+	Shape     string   `json:"shape"` // of the event, as in the rules
 	Records   []Object `json:"records"`
 	MS        float64  `json:"ms"`
 	Cold      bool     `json:"cold"`
@@ -157,7 +157,7 @@ func (d *Delivery) Close() {
 // shape is a rule's event shape.
 func shape(r functions.Rule) string {
 	if r.Shape == "" {
-		return "s3"
+		return shapeS3
 	}
 	return r.Shape
 }
@@ -207,7 +207,7 @@ func (d *Delivery) Redrive() (int, error) {
 // work takes messages until the queue closes.
 func (d *Delivery) work(ctx context.Context, function, shape string, q *queue) {
 	most, window := 1, time.Duration(0)
-	if shape == "sqs" {
+	if queued(shape) {
 		most, window = sqsBatch, d.cfg.BatchWindow
 	}
 	for {
@@ -233,7 +233,7 @@ func (d *Delivery) deliver(ctx context.Context, function, shape string, q *queue
 		return // stopped: the spool has them still
 	}
 	failed := map[*message]bool{}
-	if err == nil && shape == "sqs" {
+	if err == nil && queued(shape) {
 		failed, err = partial(res.Body, batch)
 	}
 	inv := Invocation{

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/farread/farread/localcloud/notify"
 )
 
 // sqsMessage is a message as Lambda gives it to a function:
@@ -24,19 +26,54 @@ type sqsMessage struct {
 	AWSRegion         string              `json:"awsRegion"`
 }
 
-// encode is the payload of an invocation. Shape s3 takes batches of one.
-func encode(shape, function, region string, batch []*message) ([]byte, error) {
+// The shapes that a rule may ask for.
+const (
+	shapeS3        = "s3"              // S3 to the function
+	shapeSQS       = "sqs"             // S3 to a queue
+	shapeSNSQueue  = "sns-sqs"         // S3 to a topic to a queue, raw delivery off
+	shapeBridge    = "eventbridge"     // S3 to EventBridge to the function
+	shapeBridgeSQS = "eventbridge-sqs" // S3 to EventBridge to a queue
+)
+
+// queued says whether events of a shape come through a queue: in batches, with
+// partial batch responses.
+func queued(shape string) bool {
+	return shape == shapeSQS || shape == shapeSNSQueue || shape == shapeBridgeSQS
+}
+
+// inner is one message as the service before the queue, or before the function,
+// tells it.
+func (m *message) inner(shape string) (any, error) {
 	switch shape {
-	case "s3":
-		return json.Marshal(batch[0].notification())
-	case "sqs":
+	case shapeS3, shapeSQS:
+		return m.notification(), nil
+	case shapeSNSQueue:
+		return m.Record.Topic(m.id())
+	case shapeBridge, shapeBridgeSQS:
+		return m.Record.Bridge(m.id())
 	default:
 		return nil, fmt.Errorf("event shape %q is not known here", shape)
+	}
+}
+
+// encode is the payload of an invocation. A shape without a queue takes batches
+// of one.
+func encode(shape, function, region string, batch []*message) ([]byte, error) {
+	if !queued(shape) {
+		in, err := batch[0].inner(shape)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(in)
 	}
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
 	var msgs struct{ Records []sqsMessage }
 	for _, m := range batch {
-		body, err := json.Marshal(m.notification())
+		in, err := m.inner(shape)
+		if err != nil {
+			return nil, err
+		}
+		body, err := json.Marshal(in)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +86,7 @@ func encode(shape, function, region string, batch []*message) ([]byte, error) {
 				"SenderId": "LOCALCLOUD", "ApproximateFirstReceiveTimestamp": now,
 			},
 			MessageAttributes: map[string]struct{}{}, MD5OfBody: hex.EncodeToString(sum[:]),
-			EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:" + region + ":000000000000:" + function, AWSRegion: region,
+			EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:" + region + ":" + notify.Account + ":" + function, AWSRegion: region,
 		})
 	}
 	return json.Marshal(msgs)

@@ -49,28 +49,48 @@ func handle(ctx context.Context, raw json.RawMessage) (any, error) {
 	if err := json.Unmarshal(raw, &direct); err == nil && direct.Do != "" {
 		return act(ctx, direct.Do)
 	}
-	var s3e events.S3Event
-	if err := json.Unmarshal(raw, &s3e); err != nil {
-		return nil, err
-	}
-	if len(s3e.Records) > 0 && s3e.Records[0].EventSource == "aws:s3" {
-		return nil, each(ctx, s3e, raw)
-	}
 	var sqs events.SQSEvent
 	if err := json.Unmarshal(raw, &sqs); err != nil {
 		return nil, err
 	}
+	if len(sqs.Records) == 0 || sqs.Records[0].EventSource != "aws:sqs" {
+		return nil, one(ctx, raw)
+	}
 	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for _, m := range sqs.Records {
-		if err := json.Unmarshal([]byte(m.Body), &s3e); err != nil {
-			return nil, err
-		}
-		if err := each(ctx, s3e, []byte(m.Body)); err != nil {
+		if err := one(ctx, []byte(m.Body)); err != nil {
 			fmt.Fprintln(os.Stdout, "failed:", err)
 			out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 		}
 	}
 	return out, nil
+}
+
+// one does what one message says, whichever service tells it.
+func one(ctx context.Context, raw []byte) error {
+	var topic events.SNSEntity
+	if err := json.Unmarshal(raw, &topic); err == nil && topic.Type == "Notification" {
+		raw = []byte(topic.Message)
+	}
+	var s3e events.S3Event
+	var bridge events.EventBridgeEvent
+	if err := json.Unmarshal(raw, &bridge); err == nil && bridge.Source == "aws.s3" {
+		var d struct {
+			Bucket struct{ Name string }
+			Object struct{ Key string }
+		}
+		if err := json.Unmarshal(bridge.Detail, &d); err != nil {
+			return err
+		}
+		var r events.S3EventRecord
+		r.S3.Bucket.Name, r.S3.Object.URLDecodedKey = d.Bucket.Name, d.Object.Key
+		s3e.Records = append(s3e.Records, r)
+		return each(ctx, s3e, raw)
+	}
+	if err := json.Unmarshal(raw, &s3e); err != nil {
+		return err
+	}
+	return each(ctx, s3e, raw)
 }
 
 // each does what the keys say and writes each event to the bucket of OUT under
