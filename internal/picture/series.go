@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"golang.org/x/image/font"
@@ -81,8 +82,11 @@ func (s Series) SVG(w io.Writer) error {
 	if _, err := svg.WriteTo(&b); err != nil {
 		return err
 	}
-	// Fonts that stand in where there is no Liberation.
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")))
+	// Fonts that stand in where there is no Liberation, and the size in pixels, for
+	// some viewers know no points.
+	text := strings.ReplaceAll(b.String(), "font-family:Liberation Sans", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif")
+	text = strings.Replace(text, fmt.Sprintf(`width="%.5gpt" height="%.5gpt"`, width.Points(), height.Points()), fmt.Sprintf(`width="%.0f" height="%.0f"`, width/pixel, height/pixel), 1)
+	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -122,6 +123,9 @@ func shot(t *testing.T, s Series) image.Image {
 	}
 	if err := s.SVG(&v); err != nil {
 		t.Fatal(err)
+	}
+	if size := m.Bounds().Size(); !strings.Contains(v.String(), fmt.Sprintf(`width="%d" height="%d"`, size.X, size.Y)) {
+		t.Errorf("svg: not the size of the png: %.100s", v.String())
 	}
 	d := xml.NewDecoder(&v)
 	for {

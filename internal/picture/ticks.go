@@ -32,6 +32,9 @@ func decimals(step float64) int {
 // multiples lists the whole numbers k with lo <= k*step <= hi.
 func multiples(lo, hi, step float64) []float64 {
 	var out []float64
+	if max(math.Abs(lo), math.Abs(hi)) > step*(1<<50) { // too far to tell them apart
+		return nil
+	}
 	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+step*1e-9 && len(out) < maxTicks; k++ {
 		out = append(out, k+0) // never -0
 	}
