@@ -35,6 +35,7 @@ const (
 	EnvRulesFile = "FARREAD_RULES_FILE" // path of a file with the rules, where EnvRules is not set; default: rules.json beside the program
 	EnvMaxMemory = "FARREAD_MAX_MEMORY" // soft limit of the heap in MiB; default 200, within a worker's bound of 256
 	EnvLog       = "FARREAD_LOG"        // least level of the log: debug, info, warn, error; default info
+	EnvMetrics   = "FARREAD_METRICS"    // "emf", the default: metrics in CloudWatch's embedded format on standard output; "off": none
 )
 
 // defaultMemory leaves room below 256 MiB of resident memory for the program
@@ -46,12 +47,14 @@ type Config struct {
 	Rules     functions.Rules
 	MaxMemory int64 // bytes
 	Level     slog.Level
+	Metrics   bool   // write them
+	Function  string // its name in metrics: AWS_LAMBDA_FUNCTION_NAME
 }
 
 // Load reads and validates the configuration; every fault is reported at once.
 // getenv is os.Getenv, dir the folder of the program.
 func Load(getenv func(string) string, dir string) (Config, error) {
-	c := Config{MaxMemory: defaultMemory << 20}
+	c := Config{MaxMemory: defaultMemory << 20, Metrics: true, Function: getenv("AWS_LAMBDA_FUNCTION_NAME")}
 	var errs []error
 	text, err := rulesText(getenv, dir)
 	if err == nil {
@@ -69,6 +72,13 @@ func Load(getenv func(string) string, dir string) (Config, error) {
 		if err := c.Level.UnmarshalText([]byte(v)); err != nil {
 			errs = append(errs, fmt.Errorf("%s=%q: %w", EnvLog, v, err))
 		}
+	}
+	switch v := getenv(EnvMetrics); v {
+	case "", "emf":
+	case "off":
+		c.Metrics = false
+	default:
+		errs = append(errs, fmt.Errorf("%s=%q is neither emf nor off", EnvMetrics, v))
 	}
 	return c, errors.Join(errs...)
 }
@@ -151,10 +161,14 @@ func requestID(ctx context.Context) string {
 }
 
 // invoker is a lambda.Handler: bytes in, bytes out, without reflection.
-type invoker struct{ h *functions.Handler }
+type invoker struct {
+	h *functions.Handler
+	m *Metrics
+}
 
 func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	r, err := i.h.Handle(ctx, payload)
+	i.m.Write(r, requestID(ctx)) // before the answer, after which the process is frozen
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +196,10 @@ func Run(jobs map[string]functions.JobMaker, command func(functions.Rule, functi
 	// Buffers of 8 MiB come and go: with the usual target of 100 % the heap
 	// would grow to twice what is in use.
 	debug.SetGCPercent(50)
-	lambda.Start(invoker{h})
+	m := &Metrics{Function: c.Function, Log: h.Log}
+	if c.Metrics {
+		m.Out = os.Stdout
+	}
+	lambda.Start(invoker{h, m})
 	return nil
 }
