@@ -1,10 +1,8 @@
 package zoomcache
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"slices"
 
 	"github.com/farread/farread/formats/index"
@@ -21,8 +19,6 @@ const (
 	sectionEnds  = 2 // their first and last values
 	sectionBins  = 3 // spans finer than a packet
 	sectionRuns  = 4 // packets
-
-	metaVersion = 1
 
 	// rawView is how many bytes of samples a view of 2000 points may take for each
 	// of its points: a bin holds as many samples, so that fewer of them are better
@@ -75,6 +71,7 @@ type trackIndex struct {
 	seen  int64 // packets in pages
 	page  int   // spans in a page
 	ints  []int64
+	count TrackCount // of all blocks
 }
 
 // A levelIndex gathers the spans of one level or of one size of bins.
@@ -107,7 +104,7 @@ func NewIndexer(tracks []Track, o IndexOptions) *Indexer {
 		if t.Codec.Kind.keyWidth() == 8 {
 			per /= 2
 		}
-		x.tracks = append(x.tracks, &trackIndex{t: &t, page: max(min(per, allSpans/width), 1)})
+		x.tracks = append(x.tracks, &trackIndex{t: &t, page: max(min(per, allSpans/width), 1), count: TrackCount{Track: t.Number, Exit: -1}})
 	}
 	slices.SortStableFunc(x.tracks, func(a, b *trackIndex) int { return cmp.Compare(a.t.Number, b.t.Number) })
 	return x
@@ -382,7 +379,11 @@ func (l *levelIndex) give() {
 // Packet implements Sink.
 func (x *Indexer) Packet(b *Block) error {
 	t := x.track(b.Track)
-	if t == nil || t.out || b.Count == 0 || t.runs == nil {
+	if t == nil {
+		return nil
+	}
+	t.count.add(b)
+	if t.out || b.Count == 0 || t.runs == nil {
 		return nil
 	}
 	if b.Exit < b.Entry {
@@ -410,8 +411,13 @@ func (x *Indexer) flushRuns(t *trackIndex) error {
 	return nil
 }
 
-// Summary implements Sink. The summaries of the file are not needed.
-func (x *Indexer) Summary(*Summary) error { return nil }
+// Summary implements Sink. The summaries of the file are counted only.
+func (x *Indexer) Summary(s *Summary) error {
+	if t := x.track(s.Track); t != nil {
+		t.count.add(&s.Block)
+	}
+	return nil
+}
 
 // finish makes the index.
 func (x *Indexer) finish(bind index.Binding) ([]byte, error) {
@@ -488,29 +494,6 @@ func (x *Indexer) rise(t *trackIndex) error {
 	return nil
 }
 
-// meta lists the tracks that have a part in the index.
-func (x *Indexer) meta() []byte {
-	m := binary.AppendUvarint(nil, metaVersion)
-	for _, t := range x.tracks {
-		if !t.out && t.any {
-			m = appendTrackMeta(m, t.t)
-		}
-	}
-	return m
-}
-
-// appendTrackMeta says what a track must be to be the one of an index.
-func appendTrackMeta(m []byte, t *Track) []byte {
-	ident := t.Codec.ident()
-	m = binary.AppendVarint(m, int64(t.Number))
-	m = append(binary.AppendUvarint(m, uint64(len(ident))), ident...)
-	flag := byte(0)
-	if t.Variable {
-		flag = 1
-	}
-	return append(m, flag)
-}
-
 // Finish implements Sink: it appends the index and its trailer, each in a packet
 // of a track that no header declares.
 func (x *Indexer) Finish(end int64, add func(track int32, payload []byte) (int64, error)) error {
@@ -542,15 +525,19 @@ func (f *File) BuildIndex(ctx context.Context, etag string, o IndexOptions) ([]b
 			return nil, nil
 		}
 		if end = b.Off + b.Size(); content == nil {
+			x.track(b.Track).count.add(&b)
 			return nil, nil
 		}
-		if bad := t.DecodePacket(&p, b, content, f.o.Limits); bad != nil || b.Count == 0 {
+		if bad := t.DecodePacket(&p, b, content, f.o.Limits); bad != nil {
 			return bad, nil
+		}
+		if b.Count == 0 {
+			return nil, x.Packet(&b)
 		}
 		w := Window{Track: t, Entry: p.Offset(0), Exit: p.Offset(int(p.Count) - 1), Values: p.Values, Stamps: p.Stamps}
 		if w.Entry != b.Entry || w.Exit != b.Exit { // the header lies
 			x.track(b.Track).drop()
-			return nil, nil
+			return nil, x.Packet(&b)
 		}
 		if err := x.Window(&w); err != nil {
 			return nil, err
@@ -565,31 +552,6 @@ func (f *File) BuildIndex(ctx context.Context, etag string, o IndexOptions) ([]b
 		return nil, err
 	}
 	return index.Beside(ix, end), nil
-}
-
-// hasMeta says whether the index is about this track.
-func hasMeta(meta []byte, t *Track) bool {
-	v, n := binary.Uvarint(meta)
-	if n <= 0 || v != metaVersion {
-		return false
-	}
-	for meta = meta[n:]; len(meta) > 0; {
-		rest := meta
-		if _, n = binary.Varint(rest); n <= 0 {
-			return false
-		}
-		rest = rest[n:]
-		size, n := binary.Uvarint(rest)
-		if n <= 0 || size >= uint64(len(rest)-n) { //nolint:gosec // not negative
-			return false
-		}
-		rest = rest[n+int(size)+1:] //nolint:gosec // below the length
-		if one := meta[:len(meta)-len(rest)]; bytes.Equal(one, appendTrackMeta(nil, t)) {
-			return true
-		}
-		meta = rest
-	}
-	return false
 }
 
 var _ Sink = (*Indexer)(nil)

@@ -70,7 +70,7 @@ func (f *File) View(ctx context.Context, track int32, from, to int64, width int)
 	if err != nil {
 		return View{}, err
 	}
-	if ix != nil && hasMeta(ix.Meta, t) {
+	if m := ix.about(t); m != nil && m.part {
 		v := &indexView{f: f, t: t, ix: ix, from: from, to: to, width: width}
 		out, err := v.view(ctx)
 		if err == nil || !errors.Is(err, index.ErrUnusable) {

@@ -15,8 +15,25 @@ import (
 type fileIndex struct {
 	mu    sync.Mutex
 	known bool
-	ix    *index.Index
+	ix    *openIndex
 	side  func(ctx context.Context) (r rangeio.Reader, etag string, err error)
+}
+
+// An openIndex is an index with what it says of tracks.
+type openIndex struct {
+	*index.Index
+	tracks map[int32]*trackMeta
+}
+
+// about is what the index says of a track, or nil where it means another.
+func (x *openIndex) about(t *Track) *trackMeta {
+	if x == nil {
+		return nil
+	}
+	if m := x.tracks[t.Number]; m != nil && m.is(t) {
+		return m
+	}
+	return nil
 }
 
 // Sidecar names the index beside the file, for a file that has none inside. open
@@ -39,7 +56,7 @@ func (f *File) HasIndex(ctx context.Context) (size int64, inside, ok bool, err e
 }
 
 // open gives the index, or nil. Errors are those of reading, and not kept.
-func (x *fileIndex) open(ctx context.Context, f *File) (*index.Index, error) {
+func (x *fileIndex) open(ctx context.Context, f *File) (*openIndex, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.known {
@@ -49,8 +66,13 @@ func (x *fileIndex) open(ctx context.Context, f *File) (*index.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.known, x.ix = true, ix
-	return ix, nil
+	x.known, x.ix = true, nil
+	if ix != nil {
+		if tracks, ok := parseMeta(ix.Meta); ok {
+			x.ix = &openIndex{ix, tracks}
+		}
+	}
+	return x.ix, nil
 }
 
 func (x *fileIndex) find(ctx context.Context, f *File) (*index.Index, error) {
@@ -83,7 +105,7 @@ func (x *fileIndex) find(ctx context.Context, f *File) (*index.Index, error) {
 }
 
 // drop forgets an index that has proved to be wrong.
-func (x *fileIndex) drop(ix *index.Index) {
+func (x *fileIndex) drop(ix *openIndex) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ix == ix {
@@ -95,7 +117,7 @@ func (x *fileIndex) drop(ix *index.Index) {
 type indexView struct {
 	f        *File
 	t        *Track
-	ix       *index.Index
+	ix       *openIndex
 	from, to int64
 	width    int
 	u        unpacker
