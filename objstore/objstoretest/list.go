@@ -75,6 +75,7 @@ func list(t *testing.T, b objstore.Bucket, f Features) {
 			t.Errorf("list gave %d of %d", n, len(keys))
 		}
 	}
+	listAfter(t, b, keys)
 	cancelledList(t, b)
 	if f.ManyKeys > 0 {
 		t.Run("ManyKeys", func(t *testing.T) { manyKeys(t, b, f.ManyKeys) })
@@ -88,6 +89,28 @@ func listAll(t *testing.T, b objstore.Bucket, objects map[string][]byte) {
 		t.Errorf("list: %q, want %q", got, want)
 	}
 	cancelledList(t, b)
+}
+
+// listAfter begins listings behind each key, and behind what is none.
+func listAfter(t *testing.T, b objstore.Bucket, keys []string) {
+	t.Helper()
+	for _, after := range append([]string{"", "!", "a", "a/b.", "zzzz", "日本"}, keys...) {
+		var want, got []string
+		for _, k := range keys {
+			if k > after {
+				want = append(want, "list/"+k)
+			}
+		}
+		for info, err := range objstore.ListAfter(t.Context(), b, "list/", "list/"+after) {
+			if err != nil {
+				t.Fatalf("list after %q: %v", after, err)
+			}
+			got = append(got, info.Key)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("list after %q: %q, want %q", after, got, want)
+		}
+	}
 }
 
 func cancelledList(t *testing.T, b objstore.Bucket) {

@@ -136,10 +136,16 @@ func (b *Bucket) head(ctx context.Context, key string, o objstore.GetOptions) (o
 
 // List yields the objects under prefix: one request for each 1000 keys.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	return b.ListAfter(ctx, prefix, "")
+}
+
+// ListAfter is List without the keys up to and including after, which cost
+// nothing.
+func (b *Bucket) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
 	return func(yield func(objstore.Info, error) bool) {
 		var token *string
 		for {
-			page, err := b.page(ctx, prefix, token)
+			page, err := b.page(ctx, prefix, after, token)
 			if err != nil {
 				yield(objstore.Info{}, b.fail(ctx, "list", prefix, objstore.Range{}, err))
 				return
@@ -168,10 +174,10 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Inf
 	}
 }
 
-func (b *Bucket) page(ctx context.Context, prefix string, token *string) (out *s3.ListObjectsV2Output, err error) {
+func (b *Bucket) page(ctx context.Context, prefix, after string, token *string) (out *s3.ListObjectsV2Output, err error) {
 	err = b.call(ctx, func(with func(*s3.Options)) (err error) {
 		out, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.cfg.Bucket, Prefix: opt(prefix),
-			ContinuationToken: token, RequestPayer: b.payer,
+			StartAfter: opt(after), ContinuationToken: token, RequestPayer: b.payer,
 			EncodingType: types.EncodingTypeUrl, // XML cannot carry every key
 		}, with)
 		return err

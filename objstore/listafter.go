@@ -1,0 +1,42 @@
+package objstore
+
+import (
+	"context"
+	"iter"
+)
+
+// Continuer is implemented by buckets that can begin a listing in its middle
+// (S3). Ask through ListAfter, which looks behind middlewares.
+type Continuer interface {
+	// ListAfter is List without the keys up to and including after.
+	ListAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error]
+}
+
+// ListAfter yields the objects under prefix whose keys come behind after, in key
+// order: what is left of a long listing that ended there. Buckets that cannot
+// begin in the middle list everything, and what is not wanted is passed over.
+func ListAfter(ctx context.Context, b Bucket, prefix, after string) iter.Seq2[Info, error] {
+	if after == "" {
+		return b.List(ctx, prefix)
+	}
+	for inner := b; inner != nil; {
+		if c, ok := inner.(Continuer); ok {
+			return c.ListAfter(ctx, prefix, after)
+		}
+		u, ok := inner.(interface{ Unwrap() Bucket })
+		if !ok {
+			break
+		}
+		inner = u.Unwrap()
+	}
+	return func(yield func(Info, error) bool) {
+		for info, err := range b.List(ctx, prefix) {
+			if err == nil && info.Key <= after {
+				continue
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
