@@ -61,12 +61,22 @@ func Check(spans []Span, size int64) error {
 // io.ErrUnexpectedEOF.
 func FromReaderAt(r io.ReaderAt, size int64) Reader { return readerAt{r, size} }
 
+// Local tells whether r reads memory or a file of this machine, where a request
+// costs a system call and no round trip: it says so by a method Local. Readers of
+// FromReaderAt do, and sections of a reader that does. Reads of many places then
+// gain nothing from being made side by side.
+func Local(r Reader) bool {
+	l, ok := r.(interface{ Local() bool })
+	return ok && l.Local()
+}
+
 type readerAt struct {
 	r    io.ReaderAt
 	size int64
 }
 
 func (r readerAt) Size() int64 { return r.size }
+func (readerAt) Local() bool   { return true }
 
 func (r readerAt) ReadRanges(ctx context.Context, spans []Span) error {
 	return r.ReadEach(ctx, spans, nil)
@@ -110,6 +120,7 @@ type section struct {
 }
 
 func (s section) Size() int64 { return s.n }
+func (s section) Local() bool { return Local(s.r) }
 
 func (s section) ReadRanges(ctx context.Context, spans []Span) error {
 	moved, err := s.move(spans)

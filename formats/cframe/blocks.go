@@ -50,7 +50,7 @@ func (r *reading) startsOf(ctx context.Context, j *job, src rangeio.Reader, phas
 		b := bufpool.Get(h.CBytes)
 		defer bufpool.Put(b)
 		n := copy(b, head)
-		if err := read(r.phase(ctx, phase+1), src, []rangeio.Span{{Off: j.off + int64(n), P: b[n:]}}); err != nil {
+		if err := r.fetch(ctx, phase+1, src, []rangeio.Span{{Off: j.off + int64(n), P: b[n:]}}); err != nil {
 			return err
 		}
 		return r.chunk(ctx, j, b)
@@ -70,7 +70,7 @@ func (r *reading) startsOf(ctx context.Context, j *job, src rangeio.Reader, phas
 	}
 	buf := bufpool.Get(total)
 	defer bufpool.Put(buf)
-	if err := read(r.phase(ctx, phase+1), src, parts.spans(j.off, buf, head)); err != nil {
+	if err := r.fetch(ctx, phase+1, src, parts.spans(j.off, buf, head)); err != nil {
 		return err
 	}
 	off, _ := x.Dict()
@@ -109,7 +109,7 @@ func read(ctx context.Context, src rangeio.Reader, spans []rangeio.Span) error {
 // buffer is on loan, also with an error.
 func (r *reading) head(ctx context.Context, j *job, src rangeio.Reader, phase int) ([]byte, blosc.Header, error) {
 	b := bufpool.Get(int(j.headSize(j.most)))
-	if err := src.ReadRanges(r.phase(ctx, phase), []rangeio.Span{{Off: j.off, P: b}}); err != nil {
+	if err := r.fetch(ctx, phase, src, []rangeio.Span{{Off: j.off, P: b}}); err != nil {
 		return b, blosc.Header{}, err
 	}
 	h, err := r.header(j, b, j.most)
@@ -119,7 +119,7 @@ func (r *reading) head(ctx context.Context, j *job, src rangeio.Reader, phase in
 	more := bufpool.Get(h.IndexLen())
 	n := copy(more, b)
 	bufpool.Put(b)
-	return more, h, read(r.phase(ctx, phase+1), src, []rangeio.Span{{Off: j.off + int64(n), P: more[n:]}})
+	return more, h, r.fetch(ctx, phase+1, src, []rangeio.Span{{Off: j.off + int64(n), P: more[n:]}})
 }
 
 // parts are ranges of a chunk, ascending and without overlap, and where each

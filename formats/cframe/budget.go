@@ -16,7 +16,8 @@ type budget struct {
 	queue []waiter
 }
 
-func newBudget(n int64) *budget { return &budget{all: int(n), left: int(n)} }
+// reset makes it one of n bytes. Nobody may hold any.
+func (b *budget) reset(n int64) { b.all, b.left = int(n), int(n) }
 
 type waiter struct {
 	n     int

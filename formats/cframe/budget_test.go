@@ -13,7 +13,7 @@ import (
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(1024)
+		b := budgetOf(1024)
 		all, err := b.take(t.Context(), 5000)
 		if err != nil || all != 1024 {
 			t.Fatal(all, err)
@@ -55,4 +55,10 @@ func TestBudget(t *testing.T) {
 			t.Fatalf("%d bytes, %d left", got.Load(), b.left)
 		}
 	})
+}
+
+func budgetOf(n int64) *budget {
+	b := new(budget)
+	b.reset(n)
+	return b
 }

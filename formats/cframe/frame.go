@@ -82,6 +82,7 @@ type Frame struct {
 	index rangeio.Reader // of header, offsets and trailer
 	o     Options
 	info  Info
+	local bool // chunks are read without a round trip
 
 	layers     []Metalayer
 	table      table
@@ -121,7 +122,7 @@ func (f *Frame) WithBlockShape(shape []int) *Frame {
 // the format that are not known, with ErrTooLarge where a limit is passed. Errors
 // of r keep their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
-	f := &Frame{r: r, index: r, o: o.withDefaults(r), sizes: &chunkStarts{}}
+	f := &Frame{r: r, index: r, o: o.withDefaults(r), local: rangeio.Local(r), sizes: &chunkStarts{}}
 	if err := f.open(ctx, false); err != nil {
 		return nil, err
 	}

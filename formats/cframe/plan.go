@@ -139,6 +139,7 @@ type plan struct {
 	local   []job
 	windows [][]job
 	whole   int64 // bytes of all windows, of each chunk at most what the caller keeps
+	bytes   int64 // of everything, by estimate
 	starts  []job
 }
 
@@ -166,9 +167,11 @@ func (f *Frame) plan(jobs []job) plan {
 	var size int64
 	for i, j := range stored {
 		if !whole[i] {
+			p.bytes += groups[i].blocks
 			p.starts = append(p.starts, j)
 			continue
 		}
+		p.bytes += groups[i].whole
 		if size+j.n > f.window() && len(window) > 0 {
 			p.windows = append(p.windows, window)
 			window, size = nil, 0

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -124,9 +126,10 @@ type reading struct {
 	f       *Frame
 	deliver func(j *job, block, at int, p []byte) error // at: the block's first byte in the chunk
 	phases  *phaseSet                                   // of this call, or of those that it belongs to
-	sem     chan struct{}                               // decoders at work
-	held    *budget                                     // of encoded bytes
+	sem     chan struct{}                               // decoders at work; nil: no more goroutines run than may decode
+	held    budget                                      // of encoded bytes
 	inside  int                                         // goroutines that decode one chunk
+	waits   atomic.Bool                                 // local reads turned out to be slow
 }
 
 const (
@@ -139,7 +142,10 @@ const (
 // are under way.
 func (f *Frame) window() int64 {
 	n := f.o.Policy.MaxLen
-	if n <= 0 {
+	switch {
+	case f.local:
+		n = localWindow
+	case n <= 0:
 		n = rangeio.Fast().MaxLen
 	}
 	return min(n, f.memory(0)/7)
@@ -155,7 +161,7 @@ func (f *Frame) memory(whole int64) int64 {
 }
 
 func (f *Frame) newReading(ctx context.Context, deliver func(*job, int, int, []byte) error) *reading {
-	return &reading{f: f, deliver: deliver, phases: phasesOf(ctx), sem: make(chan struct{}, f.o.Parallel), inside: 1}
+	return &reading{f: f, deliver: deliver, phases: phasesOf(ctx), inside: 1}
 }
 
 // phase gives ctx the k-th phase of the call: all chunks go through the same
@@ -175,7 +181,26 @@ func (u under) Value(key any) any { return u.phase.Value(key) }
 func (r *reading) run(ctx context.Context, jobs []job) error {
 	p := r.f.plan(jobs)
 	r.inside = max(1, r.f.o.Parallel/max(len(jobs), 1))
-	r.held = newBudget(r.f.memory(p.whole))
+	r.held.reset(r.f.memory(p.whole))
+	r.sem = nil
+	var err error
+	if r.f.local {
+		err = r.runLocal(ctx, &p)
+	} else {
+		err = r.runFar(ctx, &p)
+	}
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[callerError](err); ok {
+		return e.error
+	}
+	return err
+}
+
+// runFar has as many requests in flight as there may be, each of which waits.
+func (r *reading) runFar(ctx context.Context, p *plan) error {
+	r.sem = make(chan struct{}, r.f.o.Parallel)
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error {
 			return par.Do(ctx, len(p.windows), smallFlight, func(ctx context.Context, i int) error { return r.window(ctx, p.windows[i]) })
@@ -187,15 +212,14 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 			return par.Do(ctx, len(p.local), r.f.o.Parallel, func(ctx context.Context, i int) error { return r.fill(ctx, &p.local[i]) })
 		},
 	}
-	err := par.Do(ctx, len(parts), len(parts), func(ctx context.Context, i int) error { return parts[i](ctx) })
-	if e, ok := errors.AsType[callerError](err); ok {
-		return e.error
-	}
-	return err
+	return par.Do(ctx, len(parts), len(parts), func(ctx context.Context, i int) error { return parts[i](ctx) })
 }
 
 // decoding runs fn as one of the goroutines that decode.
 func (r *reading) decoding(ctx context.Context, fn func() error) error {
+	if r.sem == nil {
+		return fn()
+	}
 	select {
 	case r.sem <- struct{}{}:
 	case <-ctx.Done():
@@ -221,12 +245,22 @@ func (r *reading) window(ctx context.Context, jobs []job) error {
 	spans, free := make([]rangeio.Span, len(jobs)), buf
 	for i := range jobs {
 		n := jobs[i].n
-		spans[i] = rangeio.Span{Off: jobs[i].off, P: free[:n:n]}
+		spans[i] = rangeio.Span{Off: jobs[i].off, P: free[:n]}
 		free = free[n:]
 	}
-	return wrapRead(r.f.r.ReadEach(r.phase(ctx, 0), spans, func(i int) error {
-		return r.f.inChunk(&jobs[i], r.chunk(ctx, &jobs[i], spans[i].P))
-	}))
+	decode := func(i int) error { return r.f.inChunk(&jobs[i], r.chunk(ctx, &jobs[i], spans[i].P)) }
+	if !r.f.local {
+		return wrapRead(r.f.r.ReadEach(r.phase(ctx, 0), spans, decode))
+	}
+	if err := r.fetch(ctx, 0, r.f.r, slices.Clone(spans)); err != nil {
+		return wrapRead(err)
+	}
+	for i := range jobs {
+		if err := decode(i); err != nil {
+			return wrapRead(err)
+		}
+	}
+	return nil
 }
 
 // wrapRead names this package in an error that does not yet.
@@ -373,7 +407,7 @@ func (r *reading) decodeBlocks(ctx context.Context, j *job, x *blosc.Index, sel 
 	if h.VL {
 		inside = 1
 	}
-	return par.Do(ctx, count, inside, func(ctx context.Context, k int) error {
+	block := func(ctx context.Context, k int) error {
 		i := k
 		if sel != nil {
 			i = sel[k]
@@ -398,5 +432,17 @@ func (r *reading) decodeBlocks(ctx context.Context, j *job, x *blosc.Index, sel 
 			}
 			return r.give(j, i, at, dst)
 		})
-	})
+	}
+	if min(inside, count) > 1 {
+		return par.Do(ctx, count, inside, block)
+	}
+	for k := range count {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := block(ctx, k); err != nil {
+			return err
+		}
+	}
+	return nil
 }
