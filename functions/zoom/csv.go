@@ -23,7 +23,14 @@ const (
 
 // isCSVName: text has no marks of its own.
 func isCSVName(key string) bool {
-	switch strings.ToLower(path.Ext(key)) {
+	key = strings.ToLower(key)
+	for _, packed := range packedSuffixes() {
+		if name, ok := strings.CutSuffix(key, packed); ok {
+			key = name
+			break
+		}
+	}
+	switch path.Ext(key) {
 	case ".csv", ".tsv", ".txt":
 		return true
 	}
@@ -33,7 +40,9 @@ func isCSVName(key string) bool {
 // timeNames are the names of columns that hold stamps, best first. The first
 // column is taken where there is none of them.
 func timeNames() []string {
-	return []string{"time", "timestamp", "datetime", "date_time", "utc", "date", "t", "ts", "seconds", "sec", "time_s", "t_s", "time_sec", "time_seconds", "epoch", "unix"}
+	return []string{"time", "timestamp", "datetime", "date_time", "utc", "date", "t", "ts", "seconds", "sec", "time_s", "t_s", "time_sec", "time_seconds", "epoch", "unix",
+		"time_ms", "timestamp_ms", "ts_ms", "t_ms", "epoch_ms", "unix_ms", "ms", "milliseconds", "time_us", "timestamp_us", "ts_us", "t_us", "epoch_us", "us",
+		"microseconds", "time_ns", "timestamp_ns", "ts_ns", "t_ns", "epoch_ns", "ns", "nanoseconds"}
 }
 
 // A column is what a CSV's first reading found in one column.
@@ -66,10 +75,15 @@ type table struct {
 	comma  byte
 	width  int // columns, with that of the stamps
 	time   int // the column of the stamps
+	name   string
+	packed packing
 	iso    bool
+	shift  int   // stamps count 10^-shift of a second
+	epoch  bool  // they count from 1970
 	from   int64 // the second that is time 0
 	digits int   // ticks are 10^-digits of a second
 	skip   int64 // lines up to and with the header
+	back   int64 // stamps that go back
 }
 
 // About implements Series.
@@ -77,8 +91,8 @@ func (t *table) About() About { return t.about }
 
 // openCSV reads all of it once: whether a column's values are whole, and how fine
 // the stamps are, may turn out on the last line.
-func openCSV(ctx context.Context, obj *objstore.Object) (Series, error) {
-	t := &table{obj: obj, about: About{Format: "csv", Bytes: obj.Size()}}
+func openCSV(ctx context.Context, obj *objstore.Object, packed packing) (Series, error) {
+	t := &table{obj: obj, packed: packed, about: About{Format: "csv", Bytes: obj.Size()}}
 	var names []string
 	var cols []csvColumn
 	span := csvSpan{}
@@ -110,19 +124,13 @@ type csvSpan struct {
 	low, high int64
 	digits    int
 	finer     bool
+	last      stamp
 }
 
 // header finds the columns and the one of the stamps.
 func (t *table) header(n int64, line string) ([]string, error) {
-	line = strings.TrimPrefix(line, "\ufeff")
-	if strings.TrimSpace(line) == "" || line[0] == '#' {
+	if line == "" {
 		return nil, nil
-	}
-	t.comma = ','
-	for _, c := range []byte{';', '\t'} {
-		if strings.Count(line, string(c)) > strings.Count(line, string(t.comma)) {
-			t.comma = c
-		}
 	}
 	cells, err := t.split(nil, line)
 	if err != nil {
@@ -134,15 +142,15 @@ func (t *table) header(n int64, line string) ([]string, error) {
 	if len(cells) < 2 {
 		return nil, corrupt("one column, want a column of times and one of values at least")
 	}
-	numbers := 0
+	values := 0
 	for i, c := range cells {
 		cells[i] = strings.TrimSpace(c)
-		if _, err := strconv.ParseFloat(cells[i], 64); err == nil {
-			numbers++
+		if t.isValue(cells[i]) {
+			values++
 		}
 	}
-	if numbers == len(cells) {
-		return nil, corrupt("numbers where the names of the columns should be")
+	if values == len(cells) {
+		return nil, corrupt("numbers where the names of the columns should be: the first line must name them")
 	}
 	t.width, t.skip = len(cells), n
 	for _, name := range timeNames() {
@@ -151,20 +159,46 @@ func (t *table) header(n int64, line string) ([]string, error) {
 			break
 		}
 	}
+	t.name = cells[t.time]
+	t.shift, t.epoch = unitOf(t.name)
 	return slices.Delete(slices.Clone(cells), t.time, t.time+1), nil
+}
+
+// isValue says whether a cell of the header is none: a number, a stamp or nothing.
+func (t *table) isValue(cell string) bool {
+	if _, err := strconv.ParseFloat(t.plain(cell), 64); err == nil || isMissing(cell) {
+		return true
+	}
+	_, iso := parseISO(cell)
+	return iso
+}
+
+// plain writes a decimal comma as a point, where commas do not separate cells.
+func (t *table) plain(cell string) string {
+	if t.comma == ',' || strings.IndexByte(cell, '.') >= 0 {
+		return cell
+	}
+	if i := strings.IndexByte(cell, ','); i >= 0 && strings.IndexByte(cell[i+1:], ',') < 0 {
+		return cell[:i] + "." + cell[i+1:]
+	}
+	return cell
 }
 
 // learn looks at one line of values.
 func (t *table) learn(room *[]string, line string, names []string, cols []csvColumn, span *csvSpan) error {
-	if line == "" {
+	if t.blank(line) {
 		return nil
 	}
 	first := t.about.Rows == 0
 	err := t.cells(room, line, func(s stamp) {
 		if first {
 			span.low, span.high = s.sec, s.sec
-			t.from = s.sec
+			t.from, span.last = s.sec, s
 		}
+		if s.before(span.last) {
+			t.back++
+		}
+		span.last = s
 		span.low, span.high = min(span.low, s.sec), max(span.high, s.sec)
 		span.digits = max(span.digits, s.digits())
 		span.finer = span.finer || s.finer
@@ -181,6 +215,51 @@ func (t *table) learn(room *[]string, line string, names []string, cols []csvCol
 	return err
 }
 
+// blank: spreadsheets end tables with lines of empty cells.
+func (t *table) blank(line string) bool {
+	for i := range len(line) {
+		if line[i] != t.comma && line[i] != ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// stamp reads a stamp. The first line says of which kind they all are.
+func (t *table) stamp(text string) (s stamp, ok bool) {
+	if t.about.Rows == 0 && !t.iso {
+		if s, ok = parseISO(text); ok {
+			t.iso = true
+			return s, true
+		}
+		t.guessUnit(text)
+	}
+	if t.iso {
+		return parseISO(text)
+	}
+	return parseShifted(t.plain(text), t.shift)
+}
+
+// guessUnit: whole numbers so large are no seconds. They are counts since 1970, as
+// other programs write them.
+func (t *table) guessUnit(text string) {
+	digits := strings.TrimLeft(strings.TrimPrefix(text, "+"), "0")
+	if t.shift != 0 || !allDigits(digits) || len(digits) < 12 || len(digits) > 19 {
+		return
+	}
+	name := ""
+	switch n := len(digits); {
+	case n < 15:
+		t.shift, name = 3, "milliseconds"
+	case n < 18:
+		t.shift, name = 6, "microseconds"
+	default:
+		t.shift, name = 9, "nanoseconds"
+	}
+	t.epoch = true
+	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %s are taken for %s since 1970", t.name, text, name))
+}
+
 // cells takes a line apart: its stamp, and the cells that are not missing. It works
 // in room.
 func (t *table) cells(room *[]string, line string, at func(stamp), value func(i int, cell string) error) error {
@@ -193,26 +272,25 @@ func (t *table) cells(room *[]string, line string, at func(stamp), value func(i 
 		return corrupt("%d cells, the header has %d", len(cells), t.width)
 	}
 	text := strings.TrimSpace(cells[t.time])
-	s, ok := stamp{}, false
-	if t.about.Rows == 0 { // the first line says which of the two they are
-		if s, ok = parseSeconds(text); !ok {
-			t.iso = true
-		}
-	}
-	if !ok && t.iso {
-		s, ok = parseISO(text)
-	} else if !ok {
-		s, ok = parseSeconds(text)
-	}
+	s, ok := t.stamp(text)
 	if !ok {
-		return corrupt("%.60q is no time in %s", text, map[bool]string{true: "ISO 8601", false: "seconds"}[t.iso])
+		want := "in seconds"
+		switch {
+		case t.iso:
+			want = "in ISO 8601"
+		case t.about.Rows == 0:
+			want = "in seconds or ISO 8601"
+		case t.shift > 0:
+			want = fmt.Sprintf("in 10^-%d s", t.shift)
+		}
+		return corrupt("column %.60q: %.60q is no time %s", t.name, text, want)
 	}
 	at(s)
 	for i, cell := range cells {
 		if i == t.time {
 			continue
 		}
-		if cell = strings.TrimSpace(cell); isMissing(cell) {
+		if cell = t.plain(strings.TrimSpace(cell)); isMissing(cell) {
 			continue
 		}
 		if i > t.time {
@@ -303,7 +381,10 @@ func truth(cell string) (value, is bool) {
 // settle chooses codecs, time 0 and the ticks: the coarsest power of ten of a
 // second in which every stamp is exact.
 func (t *table) settle(names []string, cols []csvColumn, span *csvSpan) {
-	if !t.iso {
+	if t.epoch && t.from < oldest && !t.iso { // a clock that nobody has set, or no such count
+		t.epoch = false
+	}
+	if !t.iso && !t.epoch {
 		t.from = 0
 	} else {
 		t.about.Origin = zoomcache.OriginOf(stamp{sec: t.from}.time())
@@ -312,6 +393,9 @@ func (t *table) settle(names []string, cols []csvColumn, span *csvSpan) {
 	t.digits = min(span.digits, maxDigits(far))
 	if span.finer || t.digits < span.digits {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps finer than %s s are rounded down to it", strconv.FormatFloat(math.Pow10(-t.digits), 'g', -1, 64)))
+	}
+	if t.back > 0 {
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d", t.back))
 	}
 	rate := zoomcache.Rate{Num: pow10(t.digits), Den: 1}
 	t.about.Tracks = tracks(len(names), zoomcache.Codec{}, rate, names, "")
@@ -353,7 +437,7 @@ func (t *table) Each(ctx context.Context, window int, f func(*Block) error) erro
 		b.Columns[i].Stamps = []int64{}
 	}
 	err := t.lines(ctx, t.skip, func(_ int64, line string, end int64) error {
-		if line == "" {
+		if t.blank(line) {
 			return nil
 		}
 		var at int64

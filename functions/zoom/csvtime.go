@@ -54,6 +54,60 @@ func parseSeconds(text string) (stamp, bool) {
 	return out, true
 }
 
+// oldest is the first second of 2001: counts since 1970 below it may be anything.
+const oldest = 978_307_200
+
+// unitOf says by the name of a column which part of a second, 10^-shift, its stamps
+// count, and whether they count from 1970.
+func unitOf(name string) (shift int, epoch bool) {
+	name = strings.ToLower(name)
+	for _, u := range []struct {
+		shift int
+		names []string
+	}{{3, []string{"ms", "millis", "milliseconds"}}, {6, []string{"us", "µs", "micros", "microseconds"}}, {9, []string{"ns", "nanos", "nanoseconds"}}} {
+		for _, n := range u.names {
+			if rest, ok := strings.CutSuffix(strings.TrimRight(name, ")]"), n); ok && (rest == "" || strings.ContainsAny(rest[len(rest)-1:], "_ -([/.")) {
+				shift, name = u.shift, strings.TrimRight(rest, "_ -([/.")
+			}
+		}
+	}
+	switch name {
+	case "epoch", "unix", "timestamp", "ts", "utc", "unixtime", "unix_time", "date", "datetime":
+		return shift, true
+	}
+	return shift, false
+}
+
+// parseShifted reads a number of parts of a second, 10^-shift each.
+func parseShifted(text string, shift int) (stamp, bool) {
+	if shift == 0 {
+		return parseSeconds(text)
+	}
+	if strings.ContainsAny(text, "eE") {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return stamp{}, false
+		}
+		text = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	sign := ""
+	if text != "" && (text[0] == '-' || text[0] == '+') {
+		sign, text = text[:1], text[1:]
+	}
+	whole, rest, _ := strings.Cut(text, ".")
+	if !allDigits(whole+rest) || len(text) > 60 {
+		return stamp{}, false
+	}
+	for len(whole) <= shift {
+		whole = "0" + whole
+	}
+	k := len(whole) - shift
+	return parseSeconds(sign + whole[:k] + "." + whole[k:] + rest)
+}
+
+// before says whether a stamp is earlier than another.
+func (s stamp) before(o stamp) bool { return s.sec < o.sec || s.sec == o.sec && s.nano < o.nano }
+
 // exponent reads a number as 1.5e3, by way of its shortest decimal text.
 func exponent(text string, c byte) (stamp, bool) {
 	if c != 'e' && c != 'E' {

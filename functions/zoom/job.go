@@ -83,7 +83,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 		u.ETag, u.VersionID = info.ETag, info.VersionID
 	}
 	u.Size = info.Size
-	k, err := kindOf(ctx, obj)
+	k, _, err := kindOf(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload
 	if functions.IsDerived(data.Meta) {
 		return nil, functions.ErrOwn
 	}
-	if k, err := kindOf(ctx, obj); err != nil || k != kindNone {
+	if k, _, err := kindOf(ctx, obj); err != nil || k != kindNone {
 		if err == nil {
 			err = fmt.Errorf("%s says itself what it is: %w", path.Base(key), functions.ErrSkip)
 		}

@@ -2,6 +2,7 @@ package zoom
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,43 +11,156 @@ import (
 	"time"
 
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/objstore"
 )
 
 func (s stamp) time() time.Time { return time.Unix(s.sec, int64(s.nano)).UTC() }
 
 // lines hands on each line after the first skip, without its end, and tells its
-// number and where it ends. Errors about the bytes name the line.
-func (t *table) lines(ctx context.Context, skip int64, f func(n int64, line string, end int64) error) error {
-	in := t.obj.NewReader(ctx, objstore.ReadOptions{Part: readPart, Ahead: readAhead})
-	defer in.Close()
-	r := bufio.NewReaderSize(in, maxLine)
+// number and how many bytes of the object are read by then. A line whose quotes are
+// not closed goes on with the next one. Errors about the bytes name the line.
+func (t *table) lines(ctx context.Context, skip int64, f func(n int64, line string, read int64) error) error {
+	in, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	r := bufio.NewReaderSize(in.plain, maxLine)
 	off := int64(0)
 	for n := int64(1); ; n++ {
 		if n%csvTick == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		p, err := r.ReadSlice('\n')
+		first, at := n, off
+		line, last, err := t.line(r, &n, &off, skip == 0)
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			return fail("csv", fmt.Sprintf("line %d", n), off, tooLarge("longer than %d bytes", maxLine))
-		case errors.Is(err, io.EOF) && len(p) == 0:
+		case err != nil:
+			return t.blame(in, first, at, err)
+		case last && line == "":
 			return nil
-		case err != nil && !errors.Is(err, io.EOF):
-			return err
 		}
-		end := off + int64(len(p))
 		if n > skip {
-			if bad := f(n, strings.TrimRight(string(p), "\r\n"), end); bad != nil {
-				if isFormat(bad) {
-					return fail("csv", fmt.Sprintf("line %d", n), off, bad)
-				}
-				return bad
+			if err := f(n, line, in.read()); err != nil {
+				return t.blame(in, first, at, err)
 			}
 		}
-		if off = end; err != nil {
-			return nil // the last line has no end
+		if last {
+			return nil
 		}
+	}
+}
+
+// blame adds the place to what is wrong with the text.
+func (t *table) blame(in *unpacking, n, off int64, err error) error {
+	if err = in.blame(err); isFormat(err) {
+		return fail("csv", fmt.Sprintf("line %d", n), off, err)
+	}
+	return err
+}
+
+// line reads one line, or as many as its quotes take. The header is one, whatever
+// blanks and remarks stand before it.
+func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, last bool, err error) {
+	var long strings.Builder
+	quoted := false
+	for {
+		p, err := r.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull), long.Len()+len(p) > maxLine:
+			if quoted {
+				return "", false, errOpen
+			}
+			return "", false, tooLarge("longer than %d bytes", maxLine)
+		case errors.Is(err, io.EOF):
+			last = true
+			if quoted && len(p) == 0 {
+				return "", false, errOpen
+			}
+		case err != nil:
+			return "", false, err
+		}
+		size := int64(len(p))
+		if *off == 0 {
+			if p, err = begins(p); err != nil {
+				return "", false, err
+			}
+		}
+		*off += size
+		text := string(p)
+		if header && t.width == 0 && !quoted && !t.heads(text) {
+			return "", last, nil
+		}
+		if quoted = t.scan(text, quoted); !quoted {
+			if long.Len() == 0 {
+				return strings.TrimRight(text, "\r\n"), last, nil
+			}
+			long.WriteString(strings.TrimRight(text, "\r\n"))
+			return long.String(), last, nil
+		}
+		if long.WriteString(text); last {
+			return "", false, errOpen
+		}
+		*n++
+	}
+}
+
+// errOpen is told of the line where the quote is.
+var errOpen = corrupt("a quote that is not closed")
+
+// heads says whether a line is the header, and finds out what separates cells.
+func (t *table) heads(line string) bool {
+	line = strings.TrimSpace(line)
+	if line == "" || line[0] == '#' {
+		return false
+	}
+	t.comma = ','
+	for _, c := range []byte{';', '\t'} {
+		if strings.Count(line, string(c)) > strings.Count(line, string(t.comma)) {
+			t.comma = c
+		}
+	}
+	return true
+}
+
+// begins takes the mark off that a text may begin with.
+func begins(p []byte) ([]byte, error) {
+	if len(p) >= 2 && (p[0] == 0xff && p[1] == 0xfe || p[0] == 0xfe && p[1] == 0xff) {
+		return nil, unsupported("text in UTF-16: save it as UTF-8")
+	}
+	return bytes.TrimPrefix(p, []byte("\ufeff")), nil
+}
+
+// scan says whether a line, which begins inside quotes or not, ends inside.
+func (t *table) scan(line string, quoted bool) bool {
+	for {
+		if !quoted {
+			if strings.IndexByte(line, '"') < 0 {
+				return false
+			}
+			cell := strings.TrimLeft(line, " ")
+			if !strings.HasPrefix(cell, `"`) { // in its middle a quote is a character
+				i := strings.IndexByte(line, t.comma)
+				if i < 0 {
+					return false
+				}
+				line = line[i+1:]
+				continue
+			}
+			line, quoted = cell[1:], true
+		}
+		i := strings.IndexByte(line, '"')
+		if i < 0 {
+			return true
+		}
+		if line = line[i+1:]; strings.HasPrefix(line, `"`) {
+			line = line[1:]
+			continue
+		}
+		quoted = false
+		i = strings.IndexByte(line, t.comma)
+		if i < 0 {
+			return false
+		}
+		line = line[i+1:]
 	}
 }
 
@@ -98,7 +212,7 @@ func quoted(s string) (cell, rest string, err error) {
 	for {
 		i := strings.IndexByte(s, '"')
 		if i < 0 {
-			return "", "", corrupt("a quote that is not closed on its line")
+			return "", "", errOpen
 		}
 		b.WriteString(s[:i])
 		if s = s[i+1:]; !strings.HasPrefix(s, `"`) {

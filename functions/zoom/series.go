@@ -67,6 +67,10 @@ type Options struct {
 // errNoSeries: nothing says what the samples are.
 var errNoSeries = fmt.Errorf("neither WAV, .npy nor .csv, and no note says what the bytes are: %w", formats.ErrUnsupported)
 
+// errPacked: samples are read from where they lie, and in what is packed they lie
+// nowhere.
+var errPacked = fmt.Errorf("packed by gzip or zstd, and called neither .csv.gz nor .csv.zst: unpack it first: %w", formats.ErrUnsupported)
+
 // sniff is how much of an object tells what it is.
 const sniff = 12
 
@@ -78,7 +82,7 @@ func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) 
 	if o.Note != nil {
 		return openRaw(obj, o.Note)
 	}
-	k, err := kindOf(ctx, obj)
+	k, pack, err := kindOf(ctx, obj)
 	switch {
 	case err != nil:
 		return nil, err
@@ -87,7 +91,10 @@ func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) 
 	case k == kindNPY:
 		return openNPY(ctx, obj)
 	case k == kindCSV || o.CSV:
-		return openCSV(ctx, obj)
+		return openCSV(ctx, obj, pack)
+	}
+	if pack != plainText {
+		return nil, fail("upload", obj.Info().Key, -1, errPacked)
 	}
 	return nil, fail("upload", obj.Info().Key, -1, errNoSeries)
 }
@@ -102,23 +109,25 @@ const (
 )
 
 // kindOf looks at the first bytes, which opening has kept, and then at the name.
-func kindOf(ctx context.Context, obj *objstore.Object) (kind, error) {
+// Only text is unpacked.
+func kindOf(ctx context.Context, obj *objstore.Object) (kind, packing, error) {
 	head := make([]byte, min(sniff, obj.Size()))
 	if len(head) == 0 {
-		return kindNone, fail("upload", obj.Info().Key, -1, corrupt("empty"))
+		return kindNone, plainText, fail("upload", obj.Info().Key, -1, corrupt("empty"))
 	}
 	if err := obj.ReadRanges(ctx, []rangeio.Span{{P: head}}); err != nil {
-		return kindNone, err
+		return kindNone, plainText, err
 	}
-	switch {
+	switch packed := packingOf(head); {
 	case isWAV(head):
-		return kindWAV, nil
+		return kindWAV, plainText, nil
 	case len(head) >= 6 && string(head[:6]) == "\x93NUMPY":
-		return kindNPY, nil
+		return kindNPY, plainText, nil
 	case isCSVName(obj.Info().Key):
-		return kindCSV, nil
+		return kindCSV, packed, nil
+	default:
+		return kindNone, packed, nil
 	}
-	return kindNone, nil
 }
 
 // tracks makes n of them that are alike but for their names.

@@ -1,0 +1,144 @@
+package zoom
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/objstore"
+)
+
+// A packing is how a text is packed.
+type packing int
+
+const (
+	plainText packing = iota
+	gzipText
+	zstdText
+)
+
+// packedSuffixes are what packing adds to a name.
+func packedSuffixes() []string { return []string{".gz", ".zst", ".zstd"} }
+
+func packingOf(head []byte) packing {
+	switch {
+	case len(head) >= 3 && string(head[:3]) == "\x1f\x8b\x08":
+		return gzipText
+	case len(head) >= 4 && string(head[:4]) == "\x28\xb5\x2f\xfd":
+		return zstdText
+	}
+	return plainText
+}
+
+const (
+	// unpackWindow is the largest zstd window that is taken: what "zstd --long" makes
+	// is one of 128 MiB, more than a worker may hold.
+	unpackWindow = 8 << 20
+	// Text that unpacks to more than maxRatio times what is stored, beyond the first
+	// freeText, is no table of numbers.
+	maxRatio = 200
+	freeText = 64 << 20
+)
+
+// An unpacking reads the text of an object.
+type unpacking struct {
+	plain io.Reader
+	in    io.ReadCloser
+	n     int64 // bytes of the object that were read
+	out   int64
+	err   error // of the object
+	free  func()
+}
+
+// open begins to read the text, from its first byte.
+func (t *table) open(ctx context.Context) (*unpacking, error) {
+	u := &unpacking{in: t.obj.NewReader(ctx, objstore.ReadOptions{Part: readPart, Ahead: readAhead}), free: func() {}}
+	below := tapped{u}
+	switch t.packed {
+	case gzipText:
+		z, err := gzip.NewReader(bufio.NewReaderSize(below, 256<<10))
+		if err != nil {
+			u.close()
+			return nil, fail("csv", t.obj.Info().Key, 0, u.blame(err))
+		}
+		u.plain, u.free = guarded{u, z}, func() { _ = z.Close() } // it has nothing to tell
+	case zstdText:
+		z, err := zstd.NewReader(below, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(unpackWindow))
+		if err != nil {
+			u.close()
+			return nil, fail("csv", t.obj.Info().Key, 0, u.blame(err))
+		}
+		u.plain, u.free = guarded{u, z}, z.Close
+	default:
+		u.plain = below
+	}
+	return u, nil
+}
+
+func (u *unpacking) close() {
+	u.free()
+	_ = u.in.Close() // it was read, or is given up
+}
+
+// read is how many bytes of the object were read.
+func (u *unpacking) read() int64 { return u.n }
+
+// blame is err, unless reading the object failed first. What a decompressor says is
+// about the bytes.
+func (u *unpacking) blame(err error) error {
+	switch {
+	case err == nil || u.err == nil && isSentinel(err):
+		return err
+	case u.err != nil:
+		return u.err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return corrupt("truncated")
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return fmt.Errorf("%w: %w", err, formats.ErrTooLarge)
+	case errors.Is(err, errUnpack):
+		return fmt.Errorf("%w: %w", err, formats.ErrCorrupt)
+	}
+	return err
+}
+
+func isSentinel(err error) bool {
+	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrTooLarge)
+}
+
+// tapped counts what comes from the object and keeps its error.
+type tapped struct{ u *unpacking }
+
+func (t tapped) Read(p []byte) (int, error) {
+	n, err := t.u.in.Read(p)
+	t.u.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.u.err = err
+	}
+	return n, err
+}
+
+// errUnpack marks what a decompressor says.
+var errUnpack = errors.New("unpacking")
+
+// guarded bounds what comes out of a decompressor.
+type guarded struct {
+	u *unpacking
+	r io.Reader
+}
+
+func (g guarded) Read(p []byte) (int, error) {
+	n, err := g.r.Read(p)
+	if g.u.out += int64(n); g.u.out > freeText && g.u.out/maxRatio > g.u.n {
+		return n, tooLarge("text that unpacks to more than %d times its size", maxRatio)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", errUnpack, err)
+	}
+	return n, err
+}

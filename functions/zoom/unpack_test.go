@@ -1,0 +1,97 @@
+package zoom_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions/zoom"
+)
+
+func gzipped(t *testing.T, p []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func zstandard(t *testing.T, p []byte, o ...zstd.EOption) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil, o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll(p, nil)
+}
+
+// TestPackedCSV: a table gives the same tracks packed and plain, also in several
+// members, and what is cut or is too much is an error.
+func TestPackedCSV(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("time,a\n")
+	for i := range 50_000 {
+		fmt.Fprintf(&b, "%d.5,%d\n", i, i*i%1000)
+	}
+	text := []byte(b.String())
+	s, err := series(t, "x.csv", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want := written(t, s, zoom.WriteOptions{})
+	half := bytes.IndexByte(text[len(text)/2:], '\n') + len(text)/2
+	for name, p := range map[string][]byte{
+		"x.csv.gz": gzipped(t, text), "x.TSV.GZ": gzipped(t, text), "x.csv.zst": zstandard(t, text), "x.csv": gzipped(t, text),
+		"two.csv.gz":  append(gzipped(t, text[:half]), gzipped(t, text[half:])...),
+		"two.csv.zst": append(zstandard(t, text[:half]), zstandard(t, text[half:])...),
+	} {
+		s, err := series(t, name, p, nil)
+		if err != nil {
+			t.Error(name, err)
+			continue
+		}
+		if a := s.About(); a.Bytes != int64(len(p)) || a.Rows != 50_000 {
+			t.Errorf("%s: %d bytes of %d, %d rows", name, a.Bytes, len(p), a.Rows)
+		}
+		var done int64
+		_, got := written(t, s, zoom.WriteOptions{Progress: func(n, _ int64) { done = n }})
+		if d := cmp.Diff(want, got); d != "" || done != int64(len(p)) {
+			t.Errorf("%s: %d of %d bytes, %s", name, done, len(p), d)
+		}
+	}
+	z := gzipped(t, text)
+	flipped := bytes.Clone(z)
+	flipped[len(z)/2] ^= 0x55
+	for name, c := range map[string]struct {
+		key  string
+		p    []byte
+		is   error
+		want string
+	}{
+		"cut":       {"x.csv.gz", z[:len(z)/2], formats.ErrCorrupt, "truncated"},
+		"cut zst":   {"x.csv.zst", zstandard(t, text)[:2000], formats.ErrCorrupt, "csv"},
+		"damaged":   {"x.csv.gz", flipped, formats.ErrCorrupt, "csv"},
+		"head only": {"x.csv.gz", z[:5], formats.ErrCorrupt, "truncated"},
+		"bomb":      {"x.csv.gz", gzipped(t, bytes.Repeat([]byte("\n"), 100<<20)), formats.ErrTooLarge, "more than 200 times"},
+		"no table":  {"x.wav.gz", z, formats.ErrUnsupported, "unpack it first"},
+		"bad line":  {"x.csv.gz", gzipped(t, []byte("time,a\n1,2\n2,x\n")), formats.ErrCorrupt, "line 3 at 11"},
+	} {
+		_, err := series(t, c.key, c.p, nil)
+		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
