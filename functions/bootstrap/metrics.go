@@ -18,9 +18,9 @@ const Namespace = "farread"
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 const maxValues = 100
 
-// Metrics writes what invocations did in CloudWatch's embedded metric format: a
-// line for the function, and one for each of its jobs that ran. The lines of an
-// invocation are written at once. It is safe for concurrent use if Out is.
+// Metrics writes what invocations did in CloudWatch's embedded metric format: for
+// the function, and for each of its jobs that ran. The lines of an invocation, one
+// where they say the same, are written at once. It is safe for concurrent use if Out is.
 //
 // Names and units: Done (outputs were written), Skipped (they were there, are
 // ours, or the upload is gone), Failed (for good; reported under errors/),
@@ -48,7 +48,8 @@ type emfDirective struct {
 
 // tally is what the metrics of one set of dimensions add up to.
 type tally struct {
-	job                                      string // "": of the whole function
+	job                                      string // "": none
+	whole                                    bool   // it is that of the function
 	done, skipped, failed, retried, ignored  int
 	requests, retries, bytesRead, bytesWrote int64
 	durations                                []float64
@@ -91,8 +92,13 @@ func tallies(r functions.Result) []tally {
 	// was left for belong to no job.
 	all.retried = r.Retry
 	all.ignored = r.Ignored + r.Unmatched + r.Elsewhere
+	all.whole = true
 	out := []tally{all}
 	for _, t := range jobs {
+		if len(jobs) == 1 && t.retried == all.retried && t.ignored == all.ignored {
+			all.job = t.job // the usual case is one line
+			return []tally{all}
+		}
 		out = append(out, *t)
 	}
 	slices.SortFunc(out[1:], func(a, b tally) int { return bytes.Compare([]byte(a.job), []byte(b.job)) })
@@ -134,10 +140,13 @@ func (m *Metrics) line(b *bytes.Buffer, at int64, request string, t tally, durat
 	if m.Function == "" {
 		line["function"] = "farread"
 	}
-	d := emfDirective{Namespace: Namespace, Dimensions: [][]string{{"function"}}}
+	d := emfDirective{Namespace: Namespace}
+	if t.whole {
+		d.Dimensions = append(d.Dimensions, []string{"function"})
+	}
 	if t.job != "" {
 		line["job"] = t.job
-		d.Dimensions = [][]string{{"function", "job"}}
+		d.Dimensions = append(d.Dimensions, []string{"function", "job"})
 	}
 	if request != "" {
 		line["request"] = request

@@ -21,7 +21,7 @@ import (
 
 // emfLine is a line by the rules of the specification, and what it says.
 type emfLine struct {
-	dimensions string // "function=a job=b"
+	dimensions []string // "function=a job=b"
 	values     map[string][]float64
 	units      map[string]string
 	request    string
@@ -65,6 +65,7 @@ func parseEMF(line []byte) (emfLine, error) {
 			return out, errors.New("Namespace, Dimensions or Metrics")
 		}
 		for _, set := range m.Dimensions {
+			var pairs []string
 			if len(set) > 30 {
 				return out, errors.New("more than 30 dimensions")
 			}
@@ -73,8 +74,9 @@ func parseEMF(line []byte) (emfLine, error) {
 				if err := json.Unmarshal(root[name], &v); err != nil || len(name) < 1 || len(name) > 250 || strings.TrimSpace(v) == "" || len(v) > 1024 || !ascii(v) {
 					return out, fmt.Errorf("dimension %q: %s, %w", name, root[name], err)
 				}
-				out.dimensions += " " + name + "=" + v
+				pairs = append(pairs, name+"="+v)
 			}
+			out.dimensions = append(out.dimensions, strings.Join(pairs, " "))
 		}
 		for _, x := range m.Metrics {
 			if len(x.Name) < 1 || len(x.Name) > 1024 || !slices.Contains(units, x.Unit) || x.StorageResolution != 0 {
@@ -99,7 +101,6 @@ func parseEMF(line []byte) (emfLine, error) {
 			out.values[x.Name], out.units[x.Name] = n, x.Unit
 		}
 	}
-	out.dimensions = strings.TrimSpace(out.dimensions)
 	if r, ok := root["request"]; ok {
 		if err := json.Unmarshal(r, &out.request); err != nil {
 			return out, err
@@ -159,15 +160,17 @@ func TestMetrics(t *testing.T) {
 		if l.request != "req-1" {
 			t.Errorf("request %q", l.request)
 		}
-		if sums[l.dimensions] == nil {
-			sums[l.dimensions] = map[string]float64{}
-		}
-		for name, v := range l.values {
-			if name == "Duration" {
-				durations[l.dimensions] += len(v)
+		for _, set := range l.dimensions {
+			if sums[set] == nil {
+				sums[set] = map[string]float64{}
 			}
-			for _, f := range v {
-				sums[l.dimensions][name] += f
+			for name, v := range l.values {
+				if name == "Duration" {
+					durations[set] += len(v)
+				}
+				for _, f := range v {
+					sums[set][name] += f
+				}
 			}
 		}
 		for name, unit := range map[string]string{"Done": "Count", "BytesRead": "Bytes", "Duration": "Milliseconds"} {
@@ -191,7 +194,12 @@ func TestMetrics(t *testing.T) {
 		t.Error(d)
 	}
 	b.Reset()
-	m.Write(functions.Result{}, "req-2")
+	m.Write(functions.Result{Uploads: 1, Packed: 1, Done: r.Done[:1]}, "req-2")
+	if l := linesOf(t, b.Bytes()); len(l) != 1 || !cmp.Equal(l[0].dimensions, []string{"function=fn-any", "function=fn-any job=pack"}) {
+		t.Errorf("one upload: %+v", l)
+	}
+	b.Reset()
+	m.Write(functions.Result{}, "req-3")
 	(&bootstrap.Metrics{}).Write(r, "")
 	if b.Len() > 0 {
 		t.Errorf("an empty batch wrote %s", b.String())
