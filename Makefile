@@ -16,9 +16,9 @@ LDFLAGS   := -s -w -X $(MODULE)/internal/version.stamp=$(VERSION)
 GOBUILD   := go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 FUNCTIONS := $(notdir $(wildcard cmd/fn-*))
 ARCHES    := arm64 amd64
-# The library, the embedded cloud and the measurements with their peers are
-# modules of their own.
-MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod bench/go.mod))
+# The library, the embedded cloud, the measurements with their peers and the tests
+# that start containers are modules of their own.
+MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod bench/go.mod e2e/aws/go.mod))
 CLOUD_PKG  = $(if $(wildcard localcloud/cmd/localcloud/*.go),./cmd/localcloud,.)
 
 SHARED    ?= ../shared
@@ -121,6 +121,10 @@ peers: need-go ## the reference tools read what farread writes
 	@[[ -n "$$(find e2e/peers -name '*_test.go' 2>/dev/null)" ]] || { echo "peers: there are no tests in e2e/peers" >&2; exit 1; }
 	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
 
+.PHONY: e2e
+e2e: zip ## the scenarios on LocalStack in a container (needs Docker), or where E2E_ENDPOINT says
+	cd e2e/aws && go test -count=1 -timeout 30m -tags e2e $(TESTFLAGS) ./...
+
 .PHONY: fixtures-check
 fixtures-check: ## bin/farread against the shared interoperability fixtures, where they are
 	@if [[ ! -f $(SHARED)/tools/check_fixtures.py ]]; then echo "fixtures-check: nothing to do, $(SHARED) is not here"; exit 0; fi; \
@@ -135,6 +139,14 @@ fixtures-check: ## bin/farread against the shared interoperability fixtures, whe
 	$$check $(SHARED)/fixtures/zoomcache; \
 	$$check $(SHARED)/fixtures/upstream --match '^(?!b2nd )'; \
 	$(PYTHON) scripts/check_upstream_array.py bin/farread $(SHARED)/fixtures/upstream
+
+.PHONY: terraform-tools
+terraform-tools: need-go ## what terraform-test uses and this machine lacks: tflint, checkov, OpenTofu (kept in ~/.cache)
+	scripts/terraform-tools.sh
+
+.PHONY: terraform-test
+terraform-test: ## terraform/: fmt, validate, test, tflint, checkov; TF_REQUIRE=1: nothing may be skipped; TF_PLUGIN_MIRROR
+	@scripts/terraform-test.sh
 
 .PHONY: trace-update
 trace-update: need-go ## rewrite the golden request traces of PKG; read the diff
@@ -169,7 +181,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 ##@ All
 
 .PHONY: ci
-ci: lint lint-selftest generate-check test race bench-once fuzz cover tidy-check peers fixtures-check ## everything that CI runs, in its order
+ci: lint lint-selftest generate-check test race bench-once fuzz cover tidy-check peers fixtures-check terraform-test ## everything that CI runs, in its order
 
 .PHONY: clean
 clean: ## remove what was built

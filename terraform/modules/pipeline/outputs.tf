@@ -1,0 +1,44 @@
+output "uploads_bucket" {
+  description = "Bucket to upload to."
+  value       = local.uploads
+}
+
+output "datasets_bucket" {
+  description = "Bucket that datasets and `errors/` are written to."
+  value       = local.datasets
+}
+
+output "rules" {
+  description = "The rules document that the functions have, for `farread backfill` and `farread worker`."
+  value       = local.document
+}
+
+output "functions" {
+  description = "Name and ARN of the function of each job, and of its role and log group."
+  value = { for job, f in aws_lambda_function.this : job => {
+    name      = f.function_name
+    arn       = f.arn
+    role      = aws_iam_role.this[job].arn
+    log_group = aws_cloudwatch_log_group.this[job].name
+  } }
+}
+
+output "queues" {
+  description = "URL and ARN of the queue of each job, and of its dead-letter queue."
+  value = { for job, q in aws_sqs_queue.work : job => {
+    url      = q.url
+    arn      = q.arn
+    dead_url = aws_sqs_queue.dead[job].url
+    dead_arn = aws_sqs_queue.dead[job].arn
+  } }
+}
+
+output "alarms" {
+  description = "Names of the alarms."
+  value       = [for a in aws_cloudwatch_metric_alarm.this : a.alarm_name]
+}
+
+output "alarm_topic_arn" {
+  description = "ARN of the alarms' topic, or null."
+  value       = one(aws_sns_topic.alarms[*].arn)
+}

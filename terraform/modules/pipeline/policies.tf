@@ -1,0 +1,90 @@
+# What a function may do, and nothing more: a test runs every kind of job and
+# compares the requests with these documents.
+
+locals {
+  # "*", "?" and "$" of keys are themselves in patterns of IAM.
+  places = [for i, r in local.rules : {
+    job    = r.job
+    source = replace(replace(replace(local.reach[i], "$", "$${$}"), "*", "$${*}"), "?", "$${?}")
+    target = replace(replace(replace("${r.out.prefix}${local.reach[i]}", "$", "$${$}"), "*", "$${*}"), "?", "$${?}")
+    error  = replace(replace(replace("errors/${r.prefix}", "$", "$${$}"), "*", "$${*}"), "?", "$${?}")
+  }]
+  sources = { for job, f in var.functions : job => distinct([for p in local.places : "${p.source}*" if p.job == job]) }
+  targets = { for job, f in var.functions : job => distinct([for p in local.places : "${p.target}*" if p.job == job]) }
+  errors  = { for job, f in var.functions : job => distinct([for p in local.places : "${p.error}*" if p.job == job]) }
+
+  statements = { for job, f in var.functions : job => concat([
+    {
+      Sid      = "ReadUploads"
+      Effect   = "Allow"
+      Action   = concat(["s3:GetObject", "s3:GetObjectVersion"], job == "pack" && var.labels_from_tags ? ["s3:GetObjectTagging", "s3:GetObjectVersionTagging"] : [])
+      Resource = [for p in local.sources[job] : "${local.bucket_arns.uploads}/${p}"]
+    },
+    {
+      Sid      = "WriteDatasets"
+      Effect   = "Allow"
+      Action   = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]
+      Resource = [for p in local.targets[job] : "${local.bucket_arns.datasets}/${p}"]
+    },
+    {
+      Sid      = "ReportErrors"
+      Effect   = "Allow"
+      Action   = ["s3:PutObject"]
+      Resource = [for p in local.errors[job] : "${local.bucket_arns.datasets}/${p}"]
+    },
+    # Besides folders of uploads this is how S3 says that an object is absent;
+    # without it the answer is 403, which may be anything.
+    {
+      Sid       = "ListUploads"
+      Effect    = "Allow"
+      Action    = ["s3:ListBucket"]
+      Resource  = [local.bucket_arns.uploads]
+      Condition = contains(local.sources[job], "*") ? { StringLikeIfExists = { "s3:prefix" = local.sources[job] } } : { StringLike = { "s3:prefix" = local.sources[job] } }
+    },
+    {
+      Sid       = "ListDatasets"
+      Effect    = "Allow"
+      Action    = ["s3:ListBucket"]
+      Resource  = [local.bucket_arns.datasets]
+      Condition = { StringLike = { "s3:prefix" = local.targets[job] } }
+    },
+    {
+      Sid      = "Queue"
+      Effect   = "Allow"
+      Action   = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
+      Resource = [aws_sqs_queue.work[job].arn]
+    },
+    {
+      Sid      = "Logs"
+      Effect   = "Allow"
+      Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+      Resource = ["${aws_cloudwatch_log_group.this[job].arn}:*"]
+    },
+    ], [for key in var.kms_key_arn == null ? [] : [var.kms_key_arn] : {
+      Sid       = "Key" # parts of an upload are read again with it
+      Effect    = "Allow"
+      Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
+      Resource  = [key]
+      Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.amazonaws.com" } }
+  }]) }
+
+  policies = { for job, s in local.statements : job => jsonencode({ Version = "2012-10-17", Statement = s }) }
+}
+
+resource "aws_iam_role" "this" {
+  for_each             = var.functions
+  name                 = "${var.name}-${each.key}-${local.region}"
+  permissions_boundary = var.permissions_boundary_arn
+  assume_role_policy = jsonencode({
+    Version   = "2012-10-17"
+    Statement = [{ Effect = "Allow", Action = "sts:AssumeRole", Principal = { Service = "lambda.amazonaws.com" } }]
+  })
+  tags = var.tags
+}
+
+resource "aws_iam_role_policy" "this" {
+  for_each = var.functions
+  name     = "worker"
+  role     = aws_iam_role.this[each.key].name
+  policy   = local.policies[each.key]
+}

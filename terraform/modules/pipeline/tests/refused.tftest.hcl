@@ -1,0 +1,181 @@
+# What a plan says no to: nobody should find it out from uploads that are lost.
+mock_provider "aws" {
+  source = "./tests/mocks"
+}
+
+variables {
+  name      = "demo"
+  functions = { pack = { zip = "./tests/fixtures/fn.zip" } }
+}
+
+run "output_where_uploads_are_watched" {
+  command = plan
+  variables {
+    uploads_bucket  = "all-in-one"
+    datasets_bucket = "all-in-one"
+    rules           = [{ prefix = "in/", job = "pack", out = { prefix = "in/done/" } }]
+  }
+  expect_failures = [aws_lambda_function.this]
+}
+
+run "uploads_below_the_output" {
+  command = plan
+  variables {
+    uploads_bucket  = "all-in-one"
+    datasets_bucket = "all-in-one"
+    rules           = [{ prefix = "out/in/", job = "pack", out = { prefix = "out/" } }]
+  }
+  expect_failures = [aws_lambda_function.this]
+}
+
+run "errors_where_uploads_are_watched" {
+  command = plan
+  variables {
+    uploads_bucket  = "all-in-one"
+    datasets_bucket = "all-in-one"
+    rules           = [{ prefix = "err", job = "pack", out = { prefix = "out/" } }]
+  }
+  expect_failures = [aws_lambda_function.this]
+}
+
+run "one_key_for_two_outputs" {
+  command = plan
+  variables {
+    rules = [{ prefix = "a/", job = "pack", out = { prefix = "p/" } }, { job = "pack", out = { prefix = "p/q/" } }]
+  }
+  expect_failures = [aws_lambda_function.this]
+}
+
+run "another_bucket" {
+  command = plan
+  variables {
+    rules = [{ bucket = "not-ours", job = "pack" }]
+  }
+  expect_failures = [aws_lambda_function.this]
+}
+
+run "another_target" {
+  command = plan
+  variables {
+    rules = [{ job = "pack", out = { bucket = "not-ours" } }]
+  }
+  expect_failures = [aws_lambda_function.this]
+}
+
+run "more_rules_than_an_environment_takes" {
+  command = plan
+  variables {
+    rules = [for i in range(40) : { prefix = "some/place/of/uploads/${i}/", job = "pack" }]
+  }
+  expect_failures = [aws_lambda_function.this]
+}
+
+run "notifications_that_overlap" {
+  command = plan
+  variables {
+    event_source = "sqs"
+    rules        = [{ prefix = "clips/", job = "pack" }, { suffix = ".tar", job = "pack" }]
+  }
+  expect_failures = [aws_s3_bucket_notification.uploads]
+}
+
+run "a_job_without_a_function" {
+  command = plan
+  variables {
+    rules = [{ job = "pack" }, { suffix = ".wav", job = "zoom" }]
+  }
+  expect_failures = [var.functions]
+}
+
+run "a_function_without_a_job" {
+  command = plan
+  variables {
+    rules = [{ job = "zoom" }]
+  }
+  expect_failures = [var.functions]
+}
+
+run "sizes_too_small" {
+  command = plan
+  variables {
+    functions             = { pack = { zip = "./tests/fixtures/fn.zip", memory_mb = 128, max_heap_mb = 16 } }
+    log_retention_days    = 2
+    abort_incomplete_days = 0
+    noncurrent_days       = 14
+    max_age_s             = 59
+  }
+  expect_failures = [var.functions, var.log_retention_days, var.abort_incomplete_days, var.noncurrent_days, var.max_age_s]
+}
+
+run "sizes_too_large" {
+  command = plan
+  variables {
+    functions = { pack = { zip = "./tests/fixtures/fn.zip", timeout_s = 901 } }
+    max_age_s = 345600
+    name      = "a-name-that-leaves-no-room"
+  }
+  expect_failures = [var.functions, var.max_age_s, var.name]
+}
+
+run "heap_without_room" {
+  command = plan
+  variables {
+    functions = { pack = { zip = "./tests/fixtures/fn.zip", memory_mb = 256, max_heap_mb = 201 } }
+  }
+  expect_failures = [var.functions]
+}
+
+run "batches_too_large" {
+  command = plan
+  variables {
+    functions = { pack = { zip = "./tests/fixtures/fn.zip", batch_size = 11 } }
+  }
+  expect_failures = [var.functions]
+}
+
+run "one_at_a_time" {
+  command = plan
+  variables {
+    functions = { pack = { zip = "./tests/fixtures/fn.zip", max_concurrency = 1 } }
+  }
+  expect_failures = [var.functions]
+}
+
+run "words_that_mean_nothing" {
+  command = plan
+  variables {
+    name         = "Demo"
+    architecture = "amd64"
+    event_source = "sns"
+    log_level    = "trace"
+    environment  = { FARREAD_LOG = "info" }
+    kms_key_arn  = "alias/mine"
+  }
+  expect_failures = [var.name, var.architecture, var.event_source, var.log_level, var.environment, var.kms_key_arn]
+}
+
+run "rules_that_mean_nothing" {
+  command = plan
+  variables {
+    rules = [{ job = "pack", format = "zip" }]
+  }
+  expect_failures = [var.rules]
+}
+
+run "no_rules" {
+  command = plan
+  variables {
+    rules     = []
+    functions = {}
+  }
+  expect_failures = [var.rules]
+}
+
+run "buckets_without_names" {
+  command = plan
+  variables {
+    create_uploads_bucket  = false
+    create_datasets_bucket = false
+  }
+  expect_failures = [var.uploads_bucket, var.datasets_bucket]
+}
