@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/objstore"
@@ -141,7 +142,9 @@ func (w *wav) chunk(ctx context.Context, name string, at, size int64) (next int6
 		}
 	case "data":
 		if w.data == 0 {
-			w.found(at, size)
+			if err := w.found(ctx, at, size); err != nil {
+				return 0, err
+			}
 			size = w.size
 		}
 	}
@@ -149,25 +152,73 @@ func (w *wav) chunk(ctx context.Context, name string, at, size int64) (next int6
 }
 
 // found settles how many bytes of samples there are.
-func (w *wav) found(at, size int64) {
+func (w *wav) found(ctx context.Context, at, size int64) error {
 	rest := w.obj.Size() - at
 	w.data = at
-	switch {
-	case size == unknown32 && w.long >= 0:
-		size = w.long
-		if size == 0 && rest > 0 {
+	if size == unknown32 && w.long >= 0 {
+		if size = w.long; size == 0 && rest > 0 {
 			w.warn = append(w.warn, "ds64 says that there are no samples, as a writer that was killed leaves it: read to the end of the file")
 			size = rest
 		}
-	case size == unknown32, size == 0 && rest > 0:
-		w.warn = append(w.warn, "the header does not say how long the samples are, as one written to a pipe: read to the end of the file")
+	}
+	if size == unknown32 {
+		w.warn = append(w.warn, errNoLength)
 		size = rest
 	}
 	if size > rest {
 		w.warn = append(w.warn, fmt.Sprintf("the header says more bytes of samples than the %d that are there: read to the end of the file", rest))
 		size = rest
 	}
+	if size+size&1 < rest { // other chunks follow, or the header says too little
+		ends, err := w.ends(ctx, at+size+size&1)
+		if err != nil {
+			return err
+		}
+		switch {
+		case ends:
+		case size == 0:
+			w.warn = append(w.warn, errNoLength)
+			size = rest
+		default:
+			w.warn = append(w.warn, fmt.Sprintf("the header says %d bytes of samples, and behind them is no chunk: read to the end of the file, %d bytes", size, rest))
+			size = rest
+		}
+	}
 	w.size = size
+	return nil
+}
+
+const errNoLength = "the header does not say how long the samples are, as one written to a pipe: read to the end of the file"
+
+// knownChunks are those that programs write behind the samples.
+const knownChunks = "LIST fact cue  PEAK bext id3  ID3  iXML JUNK junk PAD  smpl inst plst DISP _PMX afsp acid strc axml chna umid minf elm1 regn FLLR levl fmt "
+
+// ends says whether the samples end at off: a chunk follows that fits into the
+// file, or a tag as players append it.
+func (w *wav) ends(ctx context.Context, off int64) (bool, error) {
+	var head [wavChunk]byte
+	n := min(w.obj.Size()-off, wavChunk)
+	if err := w.read(ctx, head[:n], off); err != nil {
+		return false, err
+	}
+	for _, tag := range []string{"TAG", "ID3", "APETAGEX", "LYRICSBE"} {
+		if strings.HasPrefix(string(head[:]), tag) {
+			return true, nil
+		}
+	}
+	if n < wavChunk {
+		return true, nil // not even a chunk: what some editors leave
+	}
+	for _, c := range head[:4] {
+		if c < ' ' || c > '~' {
+			return false, nil
+		}
+	}
+	// A file that was cut ends inside of a chunk.
+	if strings.Contains(knownChunks, string(head[:4])) {
+		return true, nil
+	}
+	return int64(w.order.Uint32(head[4:])) <= w.obj.Size()-off-wavChunk, nil
 }
 
 func (w *wav) parseFmt(p []byte, at int64) (*wavFmt, error) {

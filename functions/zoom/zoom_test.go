@@ -211,8 +211,15 @@ func TestWAV(t *testing.T) {
 		"junk":       {wav("RIFF", junk, mono, junk, data(p16), junk), "pcm-i16", [][]string{text(i16...)}, ""},
 		"data first": {wav("RIFF", data(p16), mono), "pcm-i16", [][]string{text(i16...)}, ""},
 		"RF64":       {wav("RF64", ds64(12), mono, chunk(le, "data", math.MaxUint32, p16), junk), "pcm-i16", [][]string{text(i16...)}, ""},
-		"BW64":       {wav("BW64", ds64(4), mono, chunk(le, "data", math.MaxUint32, p16)), "pcm-i16", [][]string{{"0", "1"}}, ""},
+		"BW64":       {wav("BW64", ds64(4), mono, chunk(le, "data", math.MaxUint32, p16[:4]), junk), "pcm-i16", [][]string{{"0", "1"}}, ""},
 		"no samples": {wav("RIFF", mono, data(nil)), "pcm-i16", [][]string{nil}, ""},
+		"none, list": {wav("RIFF", mono, data(nil), junk), "pcm-i16", [][]string{nil}, ""},
+		"odd":        {wav("RIFF", form(le, 1, 1, 1, 8), chunk(le, "data", 3, []byte{0, 128, 255}), junk), "u8", [][]string{{"0", "128", "255"}}, ""},
+		"tagged":     {wav("RIFF", mono, data(p16), []byte("ID3\x04\x00\x00\x00\x00\x00\x21 and more")), "pcm-i16", [][]string{text(i16...)}, ""},
+		"cut list":   {wav("RIFF", mono, data(p16), []byte("LIST\xff\x00\x00\x00INFO")), "pcm-i16", [][]string{text(i16...)}, ""},
+		"some bytes": {wav("RIFF", mono, data(p16), []byte{0, 0, 0}), "pcm-i16", [][]string{text(i16...)}, ""},
+
+		"too little": {wav("RIFF", mono, chunk(le, "data", 4, p16)), "pcm-i16", [][]string{text(i16...)}, "says 4 bytes of samples, and behind them is no chunk"},
 
 		"of a pipe":      {wav("RIFF", mono, chunk(le, "data", math.MaxUint32, p16)), "pcm-i16", [][]string{text(i16...)}, "does not say how long"},
 		"never finished": {wav("RIFF", mono, chunk(le, "data", 0, p16)), "pcm-i16", [][]string{text(i16...)}, "does not say how long"},
