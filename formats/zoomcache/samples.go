@@ -3,6 +3,8 @@ package zoomcache
 import (
 	"context"
 	"math"
+
+	"github.com/farread/farread/rangeio"
 )
 
 // The offsets that take in every sample.
@@ -18,8 +20,14 @@ const (
 // rate Entry and Exit are its ends. The Packet is reused, and valid during the
 // call only. An error of fn ends it and is returned as it is.
 //
-// It is one pass like Scan, which ends early at constant rate: there packets lie
-// in the order of their offsets. At variable rate stamps may go backwards, so all
+// Where an index tells of the track, and not all of it is wanted, the packets in the
+// range are read and nothing else: after what the first View does to find the index
+// one planned read, and one before it where the places of packets take more than
+// Open has read; all packets of one phase, in windows of up to Options.Window. If the
+// index proves to be wrong, or a packet damaged, a pass goes on from there.
+//
+// Else it is one pass like Scan, which ends early at constant rate: there packets
+// lie in the order of their offsets. At variable rate stamps may go backwards, so all
 // packets of the track are looked into.
 //
 // It fails with ErrNoEntry where there is no such track.
@@ -28,12 +36,24 @@ func (f *File) Samples(ctx context.Context, track int32, from, to int64, fn func
 	if err != nil || from > to {
 		return err
 	}
-	var p Packet
-	want := func(b *Block, t *Track) bool {
-		return !b.Summary && b.Track == track && (t.Variable || b.Count == 0 || b.Entry <= to && b.last() >= from)
+	v, err := f.packetsByIndex(ctx, t, from, to)
+	switch {
+	case err != nil:
+		return err
+	case v != nil:
+		return v.samples(rangeio.OnePhase(ctx), v.lister(), fn)
 	}
-	return f.walk(ctx, f.body, want, func(b Block, _ *Track, content []byte) (bad, err error) {
-		if b.Summary || b.Track != track {
+	return f.scanSamples(ctx, t, f.body, from, to, fn)
+}
+
+// scanSamples does it by a pass from off on, where a block begins.
+func (f *File) scanSamples(ctx context.Context, t *Track, off, from, to int64, fn func(p *Packet) error) error {
+	var p Packet
+	want := func(b *Block, _ *Track) bool {
+		return !b.Summary && b.Track == t.Number && (t.Variable || b.Count == 0 || b.Entry <= to && b.last() >= from)
+	}
+	return f.walk(ctx, off, want, func(b Block, _ *Track, content []byte) (bad, err error) {
+		if b.Summary || b.Track != t.Number {
 			return nil, nil
 		}
 		if !t.Variable && b.Count > 0 && b.Entry > to {

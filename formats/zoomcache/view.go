@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
@@ -120,15 +121,11 @@ func (p parts) until(off int64) int64 {
 // viewSamples makes a view of samples that are read in one pass.
 func (f *File) viewSamples(ctx context.Context, t *Track, from, to int64, width int) (View, error) {
 	if from == FirstOffset || to == LastOffset {
-		r, err := f.Count(ctx)
+		entry, exit, err := f.bounds(ctx, t)
 		if err != nil {
 			return View{}, err
 		}
-		for i := range r.Tracks {
-			if c := &r.Tracks[i]; c.Track == t.Number {
-				from, to = max(from, c.Entry), min(to, c.Exit)
-			}
-		}
+		from, to = max(from, entry), min(to, exit)
 		if from > to {
 			return View{}, nil
 		}
@@ -144,16 +141,27 @@ func (f *File) viewSamples(ctx context.Context, t *Track, from, to int64, width 
 	if points := g.points(); len(points) > 0 {
 		return View{Points: points}, nil
 	}
-	r, err := f.Count(ctx)
-	if err != nil {
+	c, err := f.total(ctx, t)
+	if err != nil || c.Samples > 0 { // they lie elsewhere
 		return View{}, err
 	}
-	for i := range r.Tracks {
-		if c := &r.Tracks[i]; c.Track == t.Number && c.Samples > 0 {
-			return View{}, nil // they lie elsewhere
+	return f.viewSummaries(ctx, t, from, to, width)
+}
+
+// bounds are the least and the greatest offset of what there is of a track.
+func (f *File) bounds(ctx context.Context, t *Track) (entry, exit int64, err error) {
+	if t.Variable { // stamps may go back inside a packet, whose header says nothing of that
+		entry, exit = math.MaxInt64, math.MinInt64
+		err := f.Samples(ctx, t.Number, FirstOffset, LastOffset, func(p *Packet) error {
+			entry, exit = min(entry, slices.Min(p.Stamps)), max(exit, slices.Max(p.Stamps))
+			return nil
+		})
+		if err != nil || entry <= exit {
+			return entry, exit, err
 		}
 	}
-	return f.viewSummaries(ctx, t, from, to, width)
+	c, err := f.total(ctx, t)
+	return c.Entry, c.Exit, err
 }
 
 // sampleGroups gathers samples in the parts of a range, in any order.

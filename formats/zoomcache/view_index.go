@@ -6,7 +6,6 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/rangeio"
 )
@@ -143,11 +142,10 @@ func (v *indexView) view(ctx context.Context) (View, error) {
 			return v.spans(ctx, s)
 		}
 	}
-	runs := v.section(sectionRuns, 0)
-	if runs == nil {
+	if v.section(sectionRuns, 0) == nil {
 		return v.spans(ctx, levels[len(levels)-1])
 	}
-	return v.packets(ctx, runs, levels[len(levels)-1])
+	return v.packets(ctx, levels[len(levels)-1])
 }
 
 // levels lists what there is of the track, coarse first.
@@ -282,73 +280,23 @@ func (v *indexView) wrap(err error) error {
 
 // packets makes a view of the samples in the range; or of the finest spans, where
 // samples would be too many bytes at a variable rate.
-func (v *indexView) packets(ctx context.Context, s, finest *index.Section) (View, error) {
+func (v *indexView) packets(ctx context.Context, finest *index.Section) (View, error) {
 	out := View{Indexed: true}
-	i, j := s.Over(v.from, v.to)
-	pages, err := v.ix.Read(ctx, index.Parts{Section: s, I: i, J: j})
-	if err != nil {
-		return out, v.wrap(err)
-	}
-	var runs []packetRun
-	total := int64(0)
-	for k := i; k < j; k++ {
-		list, err := v.u.runs(pages[k-i], &s.Pages[k], v.ix.Trailer.Plain)
+	pages, l := rangeio.OnePhase(ctx), v.lister()
+	if v.t.Variable {
+		small, err := l.below(pages, rawLimit)
 		if err != nil {
-			return out, damagedIndex()
-		}
-		for _, r := range list {
-			if r.entry <= v.to && r.exit >= v.from {
-				runs = append(runs, r)
-				total += BlockHeaderLen + r.len
-			}
-		}
-	}
-	if v.t.Variable && total > rawLimit {
-		return v.spans(ctx, finest)
-	}
-	g := newSampleGroups(v.t, v.from, v.to, v.width)
-	for len(runs) > 0 {
-		n, sum := 0, int64(0)
-		for n < len(runs) && (n == 0 || sum+runs[n].len <= v.f.o.Window) {
-			sum += BlockHeaderLen + runs[n].len
-			n++
-		}
-		if err := v.read(ctx, runs[:n], sum, g); err != nil {
 			return out, err
 		}
-		runs = runs[n:]
+		if !small {
+			return v.spans(ctx, finest)
+		}
 	}
+	g := newSampleGroups(v.t, v.from, v.to, v.width)
+	err := v.samples(pages, l, func(p *Packet) error {
+		g.add(p)
+		return nil
+	})
 	out.Points = g.points()
-	return out, nil
-}
-
-// read takes the samples of packets, which take total bytes.
-func (v *indexView) read(ctx context.Context, runs []packetRun, total int64, g *sampleGroups) error {
-	buf := make([]byte, total)
-	spans := make([]rangeio.Span, len(runs))
-	for i, r := range runs {
-		n := BlockHeaderLen + r.len
-		spans[i] = rangeio.Span{Off: r.off, P: buf[:n:n]}
-		buf = buf[n:]
-	}
-	if err := v.f.r.ReadRanges(ctx, spans); err != nil {
-		return wrapRead(runs[0].off, err)
-	}
-	var p Packet
-	for i, r := range runs {
-		b, err := ParseBlock(spans[i].P, r.off, v.f.o.Limits)
-		if errors.Is(err, formats.ErrTooLarge) {
-			return err
-		}
-		if err != nil || b.Summary || b.Track != v.t.Number || b.Entry != r.entry || b.Exit != r.exit || int64(b.Count) != r.count || b.Len != r.len {
-			return damagedIndex()
-		}
-		if err := v.t.DecodePacket(&p, b, spans[i].P[BlockHeaderLen:], v.f.o.Limits); err != nil {
-			return err
-		}
-		if p.cut(v.t.Codec.width(), v.from, v.to); p.Count > 0 {
-			g.add(&p)
-		}
-	}
-	return nil
+	return out, err
 }
