@@ -98,15 +98,15 @@ func (a *app) indexed(r indexReport) error {
 	if a.flags.json {
 		return writeJSON(a.stdout, r)
 	}
-	part := 100 * float64(r.Size) / float64(max(r.File, 1))
+	size := fmt.Sprintf("%s, %s of the file", humanSize(r.Size), share(r.Size, r.File))
 	var text string
 	switch {
 	case r.Index == "":
-		text = fmt.Sprintf("%s has an index inside, %s (%.2g %%)", printable(r.URI), humanSize(r.Size), part)
+		text = fmt.Sprintf("%s has an index inside, %s", printable(r.URI), size)
 	case r.New:
-		text = fmt.Sprintf("%s: %s (%.2g %%)", printable(r.Index), humanSize(r.Size), part)
+		text = fmt.Sprintf("%s: %s", printable(r.Index), size)
 	default:
-		text = fmt.Sprintf("%s is up to date, %s (%.2g %%)", printable(r.Index), humanSize(r.Size), part)
+		text = fmt.Sprintf("%s is up to date, %s", printable(r.Index), size)
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err

@@ -60,8 +60,49 @@ type zoomInfo struct {
 	Version [2]int      `json:"version"`
 	Origin  *string     `json:"utc_origin"` // null: unknown
 	Tracks  []zoomTrack `json:"tracks"`
+	Index   *zoomIndex  `json:"index"` // null: none that can be used
 	// Damaged says why the blocks of a local file could not be counted.
 	Damaged string `json:"damaged,omitempty"`
+}
+
+// zoomIndex is what info tells of an index.
+type zoomIndex struct {
+	Bytes  int64 `json:"bytes"`
+	Inside bool  `json:"inside"` // or beside the file, under its name and .fri
+}
+
+// index looks for the index of the file, inside of it and beside it.
+func (t *zoomContent) index(ctx context.Context) (*zoomIndex, error) {
+	size, inside, ok, err := t.f.HasIndex(ctx)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &zoomIndex{size, inside}, nil
+}
+
+// text describes an index of a file.
+func (x *zoomIndex) text(file int64) string {
+	if x == nil {
+		return "none; farread index writes one"
+	}
+	where := "beside it"
+	if x.Inside {
+		where = "inside"
+	}
+	return fmt.Sprintf("%s, %s, %s of the file", where, humanSize(x.Bytes), share(x.Bytes, file))
+}
+
+// share is a part of a whole in percent, with two digits that say something.
+func share(part, whole int64) string {
+	f := 100 * float64(part) / float64(max(whole, 1))
+	digits := 0
+	switch {
+	case f < 0.1:
+		digits = 2
+	case f < 10:
+		digits = 1
+	}
+	return strconv.FormatFloat(f, 'f', digits, 64) + " %"
 }
 
 // zoomTrack is a track in `info` and a line of `ls --json`. The last fields are
@@ -117,8 +158,12 @@ func (t *zoomContent) info(ctx context.Context) (description, error) {
 	if err != nil {
 		return description{}, err
 	}
+	ix, err := t.index(ctx)
+	if err != nil {
+		return description{}, err
+	}
 	h, ob := t.f.Header(), t.f.Object
-	i := &zoomInfo{Format: zoomcache.Format, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.off,
+	i := &zoomInfo{Index: ix, Format: zoomcache.Format, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.off,
 		Version: [2]int{int(h.Major), int(h.Minor)}, Tracks: tracks, Damaged: damaged}
 	if utc, ok := h.Origin.UTC(); ok {
 		text := utc.Format(time.RFC3339Nano)
@@ -144,6 +189,7 @@ func (i *zoomInfo) table(h *zoomcache.Header) *table {
 	if i.Origin != nil {
 		t.add("begins", *i.Origin)
 	}
+	t.add("index", i.Index.text(i.Size))
 	if i.Damaged != "" {
 		t.add("damaged", printable(i.Damaged))
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/rangeio"
 )
 
 // A zoomSelection is samples of one track.
@@ -351,10 +353,15 @@ func (c *zoomCSV) write(w io.Writer, p *zoomcache.Packet) error {
 // plan notes the requests that copy would make, at most, after what was really
 // read.
 func (x *zoomSelection) plan(context.Context) error {
+	ob := x.t.f.Object
 	phase := x.t.a.counter.Stats().Phases + 1
+	var room []byte
 	for _, r := range x.t.f.Windows() {
-		x.t.a.trace.add(traceRow{Phase: phase, Object: join(x.t.bucket.Name(), x.t.f.Object.Info().Key),
-			Off: r.Off + x.t.off, Len: r.Len, Why: "blocks", Estimated: x.last != zoomcache.LastOffset && !x.k.Variable})
+		room = slices.Grow(room[:0], int(r.Len))[:r.Len]
+		for _, q := range ob.Plan([]rangeio.Span{{Off: r.Off + x.t.off, P: room}}) { // the ends of the object are held
+			x.t.a.trace.add(traceRow{Phase: phase, Object: join(x.t.bucket.Name(), ob.Info().Key),
+				Off: q.Off, Len: q.Len, Why: "blocks", Estimated: x.last != zoomcache.LastOffset && !x.k.Variable})
+		}
 	}
 	return nil
 }
