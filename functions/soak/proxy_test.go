@@ -104,6 +104,8 @@ func call(r *http.Request) string {
 	switch {
 	case r.Method == http.MethodGet && q.Has("list-type"), r.Method == http.MethodGet && q.Has("uploads"):
 		return "LIST"
+	case r.Method == http.MethodGet && q.Has("tagging"):
+		return "GET TAGS"
 	case r.Method == http.MethodPost && q.Has("uploads"):
 		return "CREATE UPLOAD"
 	case r.Method == http.MethodPost:
