@@ -128,7 +128,7 @@ type extremes struct{ low, high float64 }
 
 func (*extremes) Window(*zoomcache.Window) error                         { return nil }
 func (*extremes) Packet(*zoomcache.Block) error                          { return nil }
-func (*extremes) Finish(int64, func(int32, []byte) (int64, error)) error { return nil }
+func (*extremes) Finish(int64, func(int32, ...[]byte) (int64, error)) error { return nil }
 func (e *extremes) Summary(s *zoomcache.Summary) error {
 	for _, c := range s.Channels {
 		e.low, e.high = min(e.low, c.Min.Float()), max(e.high, c.Max.Float())

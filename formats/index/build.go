@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash"
 	"math"
+	"unsafe"
 
 	"github.com/farread/farread/internal/codec"
 )
@@ -14,15 +16,24 @@ import (
 type Builder struct {
 	held int64
 	enc  codec.Encoder
+	sum  hash.Hash // of what was spilled
 }
 
 // A SectionBuilder takes the pages of one section.
 type SectionBuilder struct {
-	b     *Builder
-	name  Name
-	pages []Page
-	data  [][]byte // pieces, so that none of them grows much
-	len   int64
+	b       *Builder
+	name    Name
+	pages   []Page
+	data    [][]byte // pieces, so that none of them grows much
+	len     int64    // of data
+	spilled []seam
+	before  int64 // bytes that were spilled
+}
+
+// A seam says that so many pages of a section lie at off in the object.
+type seam struct {
+	pages int
+	off   int64
 }
 
 // Section begins a section. Sections lie in an index in the order of Finish.
@@ -30,12 +41,17 @@ func (b *Builder) Section(n Name) *SectionBuilder {
 	return &SectionBuilder{b: b, name: n}
 }
 
-// Held is how many bytes the pages take that were added.
+// Held is how much memory the pages take that were added, and what is known of
+// those that were spilled.
 func (b *Builder) Held() int64 { return b.held }
+
+const pageSize = int64(unsafe.Sizeof(Page{}))
 
 // Add adds a page. p is copied.
 func (s *SectionBuilder) Add(first, last, count int64, p []byte) {
-	s.pages = append(s.pages, Page{First: first, Last: last, Count: count, off: s.len, len: int64(len(p))})
+	s.b.held -= pageSize * int64(cap(s.pages))
+	s.pages = append(s.pages, Page{First: first, Last: last, Count: count, len: int64(len(p))})
+	s.b.held += pageSize * int64(cap(s.pages))
 	need := len(p) + crcLen
 	if n := len(s.data); n == 0 || cap(s.data[n-1])-len(s.data[n-1]) < need {
 		size := max(need, int(min(s.len, maxPiece)))
@@ -50,66 +66,110 @@ func (s *SectionBuilder) Add(first, last, count int64, p []byte) {
 // maxPiece is the most that is set aside for further pages.
 const maxPiece = 64 << 10
 
-// Len is how many bytes the pages take.
-func (s *SectionBuilder) Len() int64 { return s.len }
+// Len is how many bytes the pages take, wherever they are.
+func (s *SectionBuilder) Len() int64 { return s.before + s.len }
+
+// Waiting is how many bytes of pages are in memory.
+func (s *SectionBuilder) Waiting() int64 { return s.len }
 
 // Drop forgets the pages.
 func (s *SectionBuilder) Drop() {
+	s.release()
+	s.b.held -= pageSize * int64(cap(s.pages))
+	s.pages, s.spilled, s.before = nil, nil, 0
+}
+
+// release forgets the pages in memory.
+func (s *SectionBuilder) release() {
 	for _, p := range s.data {
 		s.b.held -= int64(cap(p))
 	}
-	s.data, s.pages, s.len = nil, nil, 0
+	s.data, s.len = nil, 0
+}
+
+// Spill writes the pages that are in memory now, one behind another, in front of
+// the index: the object holds them from off on, which write gives, and they take no
+// more memory than what the directory needs. One that has none writes nothing.
+func (s *SectionBuilder) Spill(write func(pieces ...[]byte) (off int64, err error)) error {
+	if s.len == 0 {
+		return nil
+	}
+	n := len(s.pages)
+	for _, e := range s.spilled {
+		n -= e.pages
+	}
+	off, err := write(s.data...)
+	if err != nil {
+		return err
+	}
+	if s.b.sum == nil {
+		s.b.sum = sha256.New()
+	}
+	for _, p := range s.data {
+		s.b.sum.Write(p)
+	}
+	s.spilled = append(s.spilled, seam{n, off})
+	s.before += s.len
+	s.release()
+	return nil
+}
+
+// Built is a finished index.
+type Built struct {
+	Pieces [][]byte // one behind another, they are it
+	Len    int64
+	SHA256 [sha256.Size]byte // of what was spilled and of this
 }
 
 // Finish makes the index of these sections, in this order: what is needed first
 // stands last, next to the directory. meta is kept in the directory. The sections
-// are dropped.
-func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) ([]byte, error) {
-	total := int64(0)
+// must not be used any more.
+func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) (Built, error) {
+	out := Built{Pieces: [][]byte{[]byte(magic)}}
 	for _, s := range sections {
-		total += s.Len()
+		out.Pieces = append(out.Pieces, s.data...)
 	}
 	dir := directory(sections, bind, meta)
-	out := append(make([]byte, 0, total+int64(len(magic)+len(dir)+footerLen+TrailerLen)), magic...)
-	for _, s := range sections {
-		for i, p := range s.data {
-			out = append(out, p...)
-			s.data[i] = nil
-		}
-	}
 	if len(dir) > math.MaxInt32 {
-		return nil, fmt.Errorf("a directory of %d bytes", len(dir))
+		return Built{}, fmt.Errorf("a directory of %d bytes", len(dir))
 	}
-	packed := make([]byte, len(dir))
+	packed := make([]byte, len(dir), len(dir)+footerLen)
 	n, err := b.enc.Encode(codec.Zlib, 6, packed[:max(len(dir)-1, 0)], dir, nil)
 	if err != nil {
-		return nil, err
+		return Built{}, err
 	}
 	if n == 0 {
 		n = copy(packed, dir)
 	}
-	at := len(out)
-	out = append(out, packed[:n]...)
-	out = binary.LittleEndian.AppendUint32(out, uint32(n))        //nolint:gosec // checked above
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(dir))) //nolint:gosec // checked above
-	out = binary.LittleEndian.AppendUint32(out, crcOf(out[at:]))
-	for _, s := range sections {
-		s.Drop()
+	end := packed[:n]
+	end = binary.LittleEndian.AppendUint32(end, uint32(n))        //nolint:gosec // checked above
+	end = binary.LittleEndian.AppendUint32(end, uint32(len(dir))) //nolint:gosec // checked above
+	end = binary.LittleEndian.AppendUint32(end, crcOf(end))
+	out.Pieces = append(out.Pieces, end)
+	h := b.sum
+	if h == nil {
+		h = sha256.New()
 	}
+	for _, p := range out.Pieces {
+		h.Write(p)
+		out.Len += int64(len(p))
+	}
+	copy(out.SHA256[:], h.Sum(nil))
 	return out, nil
 }
 
-// Hash is what a trailer says of an index.
-func Hash(index []byte) [sha256.Size]byte { return sha256.Sum256(index) }
-
-// Beside makes an index an object of its own.
-func Beside(index []byte, plain int64) []byte {
-	t := Trailer{Len: int64(len(index)), Plain: plain, SHA256: Hash(index)}
-	return t.Append(index)
+// Beside makes an index of which nothing was spilled an object of its own.
+func Beside(ix Built, plain int64) []byte {
+	out := make([]byte, 0, ix.Len+TrailerLen)
+	for _, p := range ix.Pieces {
+		out = append(out, p...)
+	}
+	t := Trailer{Len: ix.Len, Plain: plain, SHA256: ix.SHA256}
+	return t.Append(out)
 }
 
 // directory lists the sections: the numbers of all pages of a section column by
-// column, which is what compresses.
+// column, which is what compresses, and where those lie that were spilled.
 func directory(sections []*SectionBuilder, bind Binding, meta []byte) []byte {
 	var d []byte
 	d = binary.AppendUvarint(d, uint64(bind.Size)) //nolint:gosec // not negative
@@ -121,6 +181,7 @@ func directory(sections []*SectionBuilder, bind Binding, meta []byte) []byte {
 		d = binary.AppendVarint(d, s.name.Of)
 		d = binary.AppendVarint(d, s.name.Level)
 		d = binary.AppendUvarint(d, uint64(len(s.pages)))
+		d = binary.AppendUvarint(d, uint64(len(s.spilled)))
 		var last, count, length int64
 		for _, p := range s.pages {
 			d = binary.AppendUvarint(d, zigzag(p.First-last))
@@ -136,6 +197,10 @@ func directory(sections []*SectionBuilder, bind Binding, meta []byte) []byte {
 		for _, p := range s.pages {
 			d = binary.AppendUvarint(d, zigzag(p.len-length))
 			length = p.len
+		}
+		for _, e := range s.spilled {
+			d = binary.AppendUvarint(d, uint64(e.pages)) //nolint:gosec // not negative
+			d = binary.AppendUvarint(d, uint64(e.off))   //nolint:gosec // not negative
 		}
 	}
 	return d

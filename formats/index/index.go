@@ -26,8 +26,8 @@ const (
 	// TrailerLen is the length of the trailer, with which an index ends.
 	TrailerLen = 64
 
-	magic     = "frindex\x01" // begins an index
-	tag       = "frindTR\x01" // begins a trailer
+	magic     = "frindex\x02" // begins an index
+	tag       = "frindTR\x02" // begins a trailer
 	footerLen = 12            // directory: stored and decoded length, checksum
 	crcLen    = 4             // behind each page
 )
@@ -53,13 +53,14 @@ type Page struct {
 	First, Last int64
 	Count       int64
 
-	off, len int64 // in the index, without checksum
+	off, len int64 // in the object, without checksum
 }
 
 // Len is how many bytes the page takes.
 func (p *Page) Len() int64 { return p.len + crcLen }
 
-// A Section is a list of pages that lie one behind another.
+// A Section is a list of pages that lie one behind another in the index, the first
+// of them perhaps in stretches of the object in front of it.
 type Section struct {
 	Name
 	Pages []Page
@@ -70,7 +71,7 @@ type Trailer struct {
 	Off, Len int64 // in the object that ends with the trailer
 	// Plain is where the file ends that is indexed, seals and the like not counted.
 	Plain  int64
-	SHA256 [sha256.Size]byte // of the index
+	SHA256 [sha256.Size]byte // of the index, and before it of what lies in front of it
 }
 
 // Append appends the trailer.

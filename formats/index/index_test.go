@@ -12,7 +12,7 @@ import (
 )
 
 // sample is an index of two sections, and what their pages hold.
-func sample(tb testing.TB, bind Binding, pages int) (p []byte, want [][]byte) {
+func sample(tb testing.TB, bind Binding, pages int) (ix Built, want [][]byte) {
 	tb.Helper()
 	var b Builder
 	r := rand.New(rand.NewPCG(1, 2))
@@ -30,11 +30,11 @@ func sample(tb testing.TB, bind Binding, pages int) (p []byte, want [][]byte) {
 		list = append(list, s)
 	}
 	held := b.Held()
-	p, err := b.Finish(list, bind, []byte("meta"))
-	if err != nil || held < int64(len(p))/2 {
+	ix, err := b.Finish(list, bind, []byte("meta"))
+	if err != nil || held < ix.Len/2 {
 		tb.Fatal(held, err)
 	}
-	return p, want
+	return ix, want
 }
 
 func reader(p []byte) rangeio.Reader { return rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))) }
@@ -117,7 +117,8 @@ func TestDamage(t *testing.T) {
 // FuzzOpen: whatever an index is, it is read or refused.
 func FuzzOpen(f *testing.F) {
 	ix, _ := sample(f, Binding{}, 3)
-	f.Add(Beside(ix, 7), ix[len(ix)-200:])
+	p := Beside(ix, 7)
+	f.Add(p, p[len(p)-TrailerLen-200:len(p)-TrailerLen])
 	f.Fuzz(func(t *testing.T, p, dir []byte) {
 		if _, _, err := readAll(t, p, Options{}); err != nil && !errors.Is(err, ErrUnusable) {
 			t.Fatal(err)

@@ -1,10 +1,12 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sort"
 
 	"github.com/farread/farread/formats"
@@ -33,6 +35,8 @@ const Tail = 32 << 10
 const (
 	// maxDirectory is some ten million pages.
 	maxDirectory = 64 << 20
+	// maxPageLen keeps sums of lengths far from their limits.
+	maxPageLen = 1 << 40
 )
 
 // An Index is an open index. It holds the directory and the end of the object
@@ -167,8 +171,12 @@ func (ix *Index) parse(dir []byte, bind Binding) error {
 		s := &ix.Sections[i]
 		s.Kind, s.Of, s.Level = d.int(), d.int(), d.int()
 		s.Pages = make([]Page, d.count(4))
-		if off = d.pages(s.Pages, off, ix.dir); off < 0 {
+		seams := d.count(2)
+		if !d.pages(s.Pages) {
 			return unusable("the directory: section %d", i)
+		}
+		if off = ix.lay(d, s.Pages, seams, off); off < 0 {
+			return unusable("the directory: where section %d lies", i)
 		}
 	}
 	if d.bad || len(d.p) > 0 || off != ix.dir {
@@ -177,9 +185,8 @@ func (ix *Index) parse(dir []byte, bind Binding) error {
 	return nil
 }
 
-// pages reads the columns of a section that begins at off; the pages must end
-// before end. It gives where they end, or -1.
-func (d *parser) pages(pages []Page, off, end int64) int64 {
+// pages reads the columns of a section.
+func (d *parser) pages(pages []Page) bool {
 	var last, count, length int64
 	for i := range pages {
 		pages[i].First = d.int() // from the last of the page before
@@ -189,25 +196,56 @@ func (d *parser) pages(pages []Page, off, end int64) int64 {
 		p.First += last
 		last = p.First + d.int()
 		if p.Last = last; p.Last < p.First || i > 0 && p.First < pages[i-1].First {
-			return -1
+			return false
 		}
 	}
 	for i := range pages {
 		count += d.int()
 		if pages[i].Count = count; count < 0 {
-			return -1
+			return false
 		}
 	}
 	for i := range pages {
 		length += d.int()
-		if length < 0 || length > end-off-crcLen {
+		if pages[i].len = length; length < 0 || length > maxPageLen {
+			return false
+		}
+	}
+	return !d.bad
+}
+
+// lay says where pages lie: those that were spilled in front of the index, one
+// seam behind the other, the rest at off in it. It gives where they end in the
+// index, or -1.
+func (ix *Index) lay(d *parser, pages []Page, seams int, off int64) int64 {
+	front := int64(0)
+	for range seams {
+		n, at := d.uint(), d.uint()
+		if n > uint64(len(pages)) || at < uint64(front) || at > uint64(ix.Trailer.Off) { //nolint:gosec // not negative
 			return -1
 		}
-		pages[i].off, pages[i].len = off, length
-		off += length + crcLen
+		if front = layPages(pages[:n], int64(at), ix.Trailer.Off); front < 0 { //nolint:gosec // bounded above
+			return -1
+		}
+		pages = pages[n:]
 	}
-	if d.bad {
+	end := layPages(pages, ix.Trailer.Off+off, ix.Trailer.Off+ix.dir)
+	if d.bad || end < 0 {
 		return -1
+	}
+	return end - ix.Trailer.Off
+}
+
+// layPages lays pages from off on, and gives where they end, which must not be behind
+// end; else -1.
+func layPages(pages []Page, off, end int64) int64 {
+	for i := range pages {
+		p := &pages[i]
+		if p.len > end-off-crcLen {
+			return -1
+		}
+		p.off = off
+		off += p.len + crcLen
 	}
 	return off
 }
@@ -231,7 +269,7 @@ func (s *Section) Over(from, to int64) (i, j int) {
 
 // Held says whether all these pages were read when the index was opened.
 func (ix *Index) Held(s *Section, i, j int) bool {
-	return i >= j || ix.Trailer.Off+s.Pages[i].off >= ix.at
+	return i >= j || s.Pages[i].off >= ix.at
 }
 
 // Parts are the pages [I, J) of a section.
@@ -247,20 +285,19 @@ func (ix *Index) Read(ctx context.Context, parts ...Parts) ([][]byte, error) {
 	var out [][]byte
 	var spans []rangeio.Span
 	for _, part := range parts {
-		if part.I >= part.J {
-			continue
-		}
-		lo, last := part.Pages[part.I].off, &part.Pages[part.J-1]
-		base := ix.Trailer.Off + lo
-		n := last.off + last.len + crcLen - lo
-		p := ix.known(base, n)
-		if p == nil {
-			p = make([]byte, n)
-			spans = append(spans, rangeio.Span{Off: base, P: p})
-		}
-		for k := part.I; k < part.J; k++ {
-			pg := &part.Pages[k]
-			out = append(out, p[pg.off-lo:pg.off-lo+pg.len+crcLen])
+		for i := part.I; i < part.J; {
+			j := stretch(part.Pages, i, part.J)
+			lo, last := part.Pages[i].off, &part.Pages[j-1]
+			n := last.off + last.len + crcLen - lo
+			p := ix.known(lo, n)
+			if p == nil {
+				p = make([]byte, n)
+				spans = append(spans, rangeio.Span{Off: lo, P: p})
+			}
+			for ; i < j; i++ {
+				pg := &part.Pages[i]
+				out = append(out, p[pg.off-lo:pg.off-lo+pg.len+crcLen])
+			}
 		}
 	}
 	if len(spans) > 0 {
@@ -283,20 +320,48 @@ func (ix *Index) Read(ctx context.Context, parts ...Parts) ([][]byte, error) {
 	return out, nil
 }
 
+// stretch says which of the pages [i, j) lie one behind another from i on.
+func stretch(pages []Page, i, j int) int {
+	for i++; i < j && pages[i].off == pages[i-1].off+pages[i-1].len+crcLen; i++ {
+		continue
+	}
+	return i
+}
+
+// An Extent is bytes of an object.
+type Extent struct{ Off, Len int64 }
+
+// Extents lists the parts of the index that lie in front of it, in order.
+func (ix *Index) Extents() []Extent {
+	var out []Extent
+	for i := range ix.Sections {
+		pages := ix.Sections[i].Pages
+		for k := 0; k < len(pages) && pages[k].off < ix.Trailer.Off; {
+			first := k
+			k = stretch(pages, k, len(pages))
+			last := &pages[k-1]
+			out = append(out, Extent{pages[first].off, last.off + last.len + crcLen - pages[first].off})
+		}
+	}
+	slices.SortFunc(out, func(a, b Extent) int { return cmp.Compare(a.Off, b.Off) })
+	return out
+}
+
 // Verify reads the whole index and compares it with the hash in its trailer.
 func (ix *Index) Verify(ctx context.Context) error {
 	h := sha256.New()
-	end := ix.Trailer.Off + ix.Trailer.Len
-	for off := ix.Trailer.Off; off < end; {
-		p := make([]byte, min(end-off, 1<<20))
-		if err := ix.r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}}); err != nil {
-			return err
+	for _, e := range append(ix.Extents(), Extent{ix.Trailer.Off, ix.Trailer.Len}) {
+		for off := e.Off; off < e.Off+e.Len; {
+			p := make([]byte, min(e.Off+e.Len-off, 1<<20))
+			if err := ix.r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}}); err != nil {
+				return err
+			}
+			if off == ix.Trailer.Off && string(p[:len(magic)]) != magic {
+				return unusable("it does not begin as one")
+			}
+			h.Write(p)
+			off += int64(len(p))
 		}
-		if off == ix.Trailer.Off && string(p[:len(magic)]) != magic {
-			return unusable("it does not begin as one")
-		}
-		h.Write(p)
-		off += int64(len(p))
 	}
 	if [sha256.Size]byte(h.Sum(nil)) != ix.Trailer.SHA256 {
 		return unusable("its hash is another")

@@ -25,127 +25,6 @@ const (
 	maxPage = 64 << 20
 )
 
-// A packer makes pages. It is not for concurrent use.
-type packer struct {
-	enc      codec.Encoder
-	raw, out []byte
-	plane    []byte
-}
-
-// page makes the page of some spans. first is where the first begins.
-func (k *packer) page(l layout, c *cells) ([]byte, error) {
-	k.raw = k.raw[:0]
-	before := c.entry[0] - 1
-	for i, e := range c.entry {
-		k.raw = binary.AppendVarint(k.raw, e-before-1)
-		before = c.exit[i]
-	}
-	for i, e := range c.entry {
-		k.raw = binary.AppendUvarint(k.raw, uint64(c.exit[i]-e)) //nolint:gosec // not negative
-	}
-	for i, e := range c.entry {
-		k.raw = binary.AppendVarint(k.raw, c.exit[i]-e+1-c.n[i])
-	}
-	if l.kind != Unit {
-		for ch := range l.width {
-			k.channel(l, c, ch)
-		}
-	}
-	return k.pack()
-}
-
-func (k *packer) channel(l layout, c *cells, ch int) {
-	w := l.kind.keyWidth()
-	if l.kind.Float() {
-		for i := range c.entry {
-			s := &c.at(i)[ch]
-			k.raw = binary.AppendUvarint(k.raw, uint64(s.n-s.valid)) //nolint:gosec // not negative
-		}
-	}
-	last := uint64(0)
-	k.column(w, c.len(), func(i int) uint64 {
-		s := &c.at(i)[ch]
-		if s.valid == 0 {
-			return 0
-		}
-		d := s.min - last
-		last = s.min
-		return fold(d, w)
-	})
-	k.column(w, c.len(), func(i int) uint64 {
-		s := &c.at(i)[ch]
-		if s.valid == 0 {
-			return 0
-		}
-		return s.max - s.min
-	})
-	if l.bin {
-		k.column(2, c.len(), func(i int) uint64 { m, _ := l.parts(&c.at(i)[ch]); return m })
-		k.column(2, c.len(), func(i int) uint64 { _, d := l.parts(&c.at(i)[ch]); return d })
-		return
-	}
-	k.column(4, c.len(), func(i int) uint64 {
-		mean, _ := c.at(i)[ch].means()
-		return uint64(math.Float32bits(float32(mean)))
-	})
-	k.column(4, c.len(), func(i int) uint64 {
-		_, rms := c.at(i)[ch].means()
-		return uint64(math.Float32bits(float32(rms)))
-	})
-}
-
-// ends makes the page of first and last values.
-func (k *packer) ends(l layout, c *cells) ([]byte, error) {
-	w := l.kind.keyWidth()
-	k.raw = k.raw[:0]
-	for ch := range l.width {
-		last := uint64(0)
-		k.column(w, c.len(), func(i int) uint64 {
-			s := &c.at(i)[ch]
-			d := s.first - last
-			last = s.last
-			return fold(d, w)
-		})
-		k.column(w, c.len(), func(i int) uint64 {
-			s := &c.at(i)[ch]
-			return fold(s.last-s.first, w)
-		})
-	}
-	return k.pack()
-}
-
-// column appends n numbers of w bytes, all first bytes before all second ones.
-func (k *packer) column(w, n int, v func(i int) uint64) {
-	k.plane = k.plane[:0]
-	for i := range n {
-		x := v(i)
-		for range w {
-			k.plane = append(k.plane, byte(x))
-			x >>= 8
-		}
-	}
-	at := len(k.raw)
-	k.raw = append(k.raw, k.plane...)
-	filter.Shuffle(k.raw[at:], k.plane, w)
-}
-
-// pack compresses what was collected: its length, then a zlib stream, or
-// the bytes where that is no shorter.
-func (k *packer) pack() ([]byte, error) {
-	k.out = binary.AppendUvarint(k.out[:0], uint64(len(k.raw)))
-	at := len(k.out)
-	k.out = append(k.out, k.raw...)
-	n, err := k.enc.Encode(codec.Zlib, 6, k.out[at:at+max(len(k.raw)-1, 0)], k.raw, nil)
-	if err != nil {
-		return nil, err
-	}
-	if n == 0 {
-		copy(k.out[at:], k.raw)
-		return k.out, nil
-	}
-	return k.out[:at+n], nil
-}
-
 // fold is zigzag for differences of w bytes, which wrap.
 func fold(d uint64, w int) uint64 {
 	shift := 64 - 8*w
@@ -158,19 +37,26 @@ func unfold(u uint64, w int) uint64 {
 }
 
 // parts are mean and deviation of a bin as parts of its band.
-func (l layout) parts(s *stat) (mean, dev uint64) {
-	lo, hi := l.kind.number(s.min).Float(), l.kind.number(s.max).Float()
-	m, rms := s.means()
-	band := hi - lo
-	if s.valid == 0 || !(m >= lo-band && m <= hi+band) || math.IsInf(band, 0) || math.IsInf(rms, 0) {
+func (l layout) parts(s *stat) (mean, dev uint16) {
+	if s.valid == 0 {
 		return noQuantum, noQuantum
 	}
-	if band == 0 {
+	if s.min == s.max && !l.kind.infinite(s.min) {
 		return 0, 0
 	}
-	d := math.Sqrt(max(0, rms*rms-m*m))
-	part := func(x float64) uint64 { return uint64(math.Round(min(max(x, 0), 1) * quantum)) }
-	return part((m - lo) / band), part(2 * d / band)
+	lo, hi := l.kind.keyFloat(s.min), l.kind.keyFloat(s.max)
+	each := 1 / float64(s.valid)
+	m, sq := s.sum*each, s.sq*each
+	band := hi - lo
+	if !(m >= lo-band && m <= hi+band) || math.IsInf(band, 0) || math.IsInf(sq, 0) {
+		return noQuantum, noQuantum
+	}
+	if band == 0 { // integers that are one float
+		return 0, 0
+	}
+	each = 1 / band
+	part := func(x float64) uint16 { return uint16(min(max(x, 0), 1)*quantum + 0.5) }
+	return part((m - lo) * each), part(2 * math.Sqrt(max(0, sq-m*m)) * each)
 }
 
 // An unpacker reads pages. It is not for concurrent use.

@@ -49,9 +49,9 @@ func fit(runs []packetRun, at int64) spacing {
 }
 
 // runs makes a page of packets, the first of which is number at, from 1.
-func (k *packer) runs(runs []packetRun, at int64) ([]byte, error) {
+func (k *packer) runs(runs []packetRun, at int64, g *guess) ([]byte, error) {
 	s := fit(runs, at)
-	k.raw = k.raw[:0]
+	k.begin()
 	for _, v := range [...]int64{at, runs[0].off, s.base, s.each} {
 		k.raw = binary.AppendVarint(k.raw, v)
 	}
@@ -75,7 +75,8 @@ func (k *packer) runs(runs []packetRun, at int64) ([]byte, error) {
 	for i := 1; i < len(runs); i++ {
 		k.raw = binary.AppendVarint(k.raw, runs[i].off-runs[i-1].end()-s.after(at+int64(i)-1))
 	}
-	return k.pack()
+	k.parts = append(k.parts, len(k.raw))
+	return k.pack(g)
 }
 
 // runs reads a page of packets, which lie in front of end.

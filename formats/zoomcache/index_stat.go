@@ -92,6 +92,34 @@ func (k Kind) number(key uint64) Number {
 	}
 }
 
+// keyFloat is number(key).Float().
+func (k Kind) keyFloat(key uint64) float64 {
+	switch k {
+	case F64:
+		if key == nanKey {
+			return math.NaN()
+		}
+		return math.Float64frombits(unorder(key, 1<<63))
+	case I16:
+		return float64(int16(key ^ 1<<15)) //nolint:gosec // bits
+	case I32:
+		return float64(int32(key ^ 1<<31)) //nolint:gosec // bits
+	case I64, Int:
+		return float64(int64(key ^ 1<<63)) //nolint:gosec // bits
+	default:
+		return k.number(key).Float()
+	}
+}
+
+// infinite says whether a key is that of no finite number.
+func (k Kind) infinite(key uint64) bool {
+	if !k.Float() {
+		return false
+	}
+	x := k.keyFloat(key)
+	return x-x != 0
+}
+
 func unorder(key, sign uint64) uint64 {
 	if key&sign != 0 {
 		return key &^ sign

@@ -3,6 +3,7 @@ package zoomcache
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"math"
 	"math/big"
@@ -28,7 +29,7 @@ func TestIndexInside(t *testing.T) {
 		if err != nil || !bytes.Equal(file[:tr.Plain], plain) {
 			t.Fatalf("%s: %+v, %v", c.name, tr, err)
 		}
-		if index.Hash(file[tr.Off:tr.Off+tr.Len]) != tr.SHA256 {
+		if sha256.Sum256(file[tr.Off:tr.Off+tr.Len]) != tr.SHA256 {
 			t.Errorf("%s: hash", c.name)
 		}
 		with, err := openView(t, file).Verify(t.Context(), nil)
@@ -195,18 +196,18 @@ func TestViewWithoutSamples(t *testing.T) {
 // FuzzIndexPage: whatever a page is, it is read or refused.
 func FuzzIndexPage(f *testing.F) {
 	var k packer
-	c := &cells{width: 1}
-	for i := range int64(40) {
-		c.add(i*10, i*10+9, 10)[0] = stat{n: 10, valid: 9, min: f64Key(-1), max: f64Key(float64(i)), sum: 3, sq: 9}
-	}
 	for _, bin := range []bool{true, false} {
-		p, err := k.page(layout{F64, 1, bin}, c)
+		c := newSheet(layout{F64, 1, bin}, false)
+		for i := range int64(40) {
+			c.add(i*10, i*10+9, 10, []stat{{n: 10, valid: 9, min: f64Key(-1), max: f64Key(float64(i)), sum: 3, sq: 9}})
+		}
+		p, err := k.page(c, &guess{})
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(bytes.Clone(p), int64(40), int64(0), int64(399), byte(F64))
 	}
-	p, err := k.runs([]packetRun{{1, 10, 10, 50, 80}, {11, 20, 10, 200, 80}, {21, 22, 2, 400, 16}}, 1)
+	p, err := k.runs([]packetRun{{1, 10, 10, 50, 80}, {11, 20, 10, 200, 80}, {21, 22, 2, 400, 16}}, 1, &guess{})
 	if err != nil {
 		f.Fatal(err)
 	}

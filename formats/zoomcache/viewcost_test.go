@@ -94,10 +94,12 @@ func (s *endSink) Packet(b *zoomcache.Block) error {
 	return errors.Join(s.Indexer.Packet(b), s.few.Packet(b))
 }
 
-func (s *endSink) Finish(end int64, add func(int32, []byte) (int64, error)) error {
+func (s *endSink) Finish(end int64, add func(int32, ...[]byte) (int64, error)) error {
 	s.end = end
-	count := func(_ int32, p []byte) (int64, error) {
-		s.coarse += int64(len(p))
+	count := func(_ int32, pieces ...[]byte) (int64, error) {
+		for _, p := range pieces {
+			s.coarse += int64(len(p))
+		}
 		return end, nil
 	}
 	return errors.Join(s.few.Finish(end, count), s.Indexer.Finish(end, add))

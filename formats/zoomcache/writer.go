@@ -51,7 +51,23 @@ type Sink interface {
 	Summary(s *Summary) error
 	// Finish is told where the plain file ends. It may add packets of tracks
 	// that no header declares; readers skip them by their length.
-	Finish(end int64, add func(track int32, payload []byte) (off int64, err error)) error
+	// payload is written piece by piece, without a copy.
+	Finish(end int64, add func(track int32, payload ...[]byte) (off int64, err error)) error
+}
+
+// An Interleaver is a Sink that may add packets of tracks that no header declares
+// between the blocks of the file, too: what grows with the file need not be held to
+// its end. Between is called after each flush.
+type Interleaver interface {
+	Sink
+	Between(add func(track int32, payload ...[]byte) (off int64, err error)) error
+}
+
+// A BlockSink is a Sink that is content with the headers of summaries: it is told of
+// them in place of Summary, which costs less.
+type BlockSink interface {
+	Sink
+	SummaryBlock(b *Block) error
 }
 
 // A Window is what one track gathered between two flushes.
@@ -81,6 +97,8 @@ type Writer struct {
 	win      Window  // what Sink sees
 	sum      Summary
 	sinkOut  Block
+	between  Interleaver // the Sink, where it is one
+	blocks   BlockSink   // as well
 }
 
 // A TrackWriter takes the values of one track; see Append and AppendAt.
@@ -98,6 +116,8 @@ func NewWriter(w io.Writer, o WriteOptions) (*Writer, error) {
 	o.Tracks = slices.Clone(o.Tracks)
 	slices.SortStableFunc(o.Tracks, func(a, b Track) int { return cmp.Compare(a.Number, b.Number) })
 	z := &Writer{out: w, o: o, pieces: make([]piece, 1), pieceAt: pieceValues}
+	z.between, _ = o.Sink.(Interleaver)
+	z.blocks, _ = o.Sink.(BlockSink)
 	for i := range o.Tracks {
 		t := &o.Tracks[i]
 		ok := false
@@ -239,25 +259,38 @@ func (w *Writer) close() error {
 func (w *Writer) Offset() int64 { return w.off + int64(len(w.buf)) }
 
 // addPacket appends an empty packet with a payload of any content.
-func (w *Writer) addPacket(track int32, payload []byte) (int64, error) {
+func (w *Writer) addPacket(track int32, payload ...[]byte) (int64, error) {
 	if w.Track(track) != nil {
 		return 0, fail("packet", -1, formats.ErrUnsupported, "track %d is declared", track)
 	}
-	if len(payload) > maxPayload {
-		return 0, tooLarge("packet", -1, "a payload of %d bytes", len(payload))
-	}
 	off := w.Offset()
-	b := Block{Track: track, Len: int64(len(payload))}
+	b := Block{Track: track}
+	for _, p := range payload {
+		b.Len += int64(len(p))
+	}
+	if b.Len > maxPayload {
+		return 0, tooLarge("packet", -1, "a payload of %d bytes", b.Len)
+	}
 	w.buf = b.append(w.buf)
 	if err := w.drain(); err != nil {
 		return 0, err
 	}
-	n, err := w.out.Write(payload) // an index is long: it is not copied
-	if err == nil && n < len(payload) {
+	for _, p := range payload { // an index is long: it is not copied
+		if err := w.give(p); err != nil {
+			return 0, err
+		}
+	}
+	return off, nil
+}
+
+// give gives the output bytes.
+func (w *Writer) give(p []byte) error {
+	n, err := w.out.Write(p)
+	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
 	}
-	w.off += int64(len(payload))
-	return off, err
+	w.off += int64(len(p))
+	return err
 }
 
 // drain gives the output everything collected.
@@ -265,11 +298,7 @@ func (w *Writer) drain() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	n, err := w.out.Write(w.buf)
-	if err == nil && n < len(w.buf) {
-		err = io.ErrShortWrite
-	}
-	w.off += int64(len(w.buf))
+	err := w.give(w.buf)
 	w.buf = w.buf[:0]
 	if cap(w.buf) > 4*drainAt {
 		w.buf = nil // one large window must not stay
@@ -297,6 +326,14 @@ func (w *Writer) flush() error {
 		t.entry = t.exit
 		t.lane.clear()
 	}
+	if err := w.drainFull(); err != nil || w.between == nil {
+		return err
+	}
+	return w.between.Between(w.addPacket)
+}
+
+// drainFull gives the output what was collected, where it is enough.
+func (w *Writer) drainFull() error {
 	if len(w.buf) < drainAt {
 		return nil
 	}
@@ -331,6 +368,9 @@ func (w *Writer) packets() error {
 		}
 		for _, t := range group {
 			if err := w.packet(t); err != nil {
+				return err
+			}
+			if err := w.drainFull(); err != nil {
 				return err
 			}
 		}
@@ -380,6 +420,9 @@ func (w *Writer) summaries() error {
 					return err
 				}
 			}
+			if err := w.drainFull(); err != nil {
+				return err
+			}
 		}
 	}
 	for _, t := range w.tracks {
@@ -392,6 +435,10 @@ func (w *Writer) showSummary(t *TrackWriter, p []byte, off int64) error {
 	b, err := ParseBlock(p, off, formats.Limits{})
 	if err != nil {
 		return err
+	}
+	if w.blocks != nil {
+		w.sinkOut = b
+		return w.blocks.SummaryBlock(&w.sinkOut)
 	}
 	if err := t.t.DecodeSummary(&w.sum, b, p[BlockHeaderLen:]); err != nil {
 		return err

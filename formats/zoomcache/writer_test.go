@@ -280,7 +280,7 @@ func (r *recorder) Summary(s *Summary) error {
 	return nil
 }
 
-func (r *recorder) Finish(end int64, add func(int32, []byte) (int64, error)) (err error) {
+func (r *recorder) Finish(end int64, add func(int32, ...[]byte) (int64, error)) (err error) {
 	r.end = end
 	if r.add != nil {
 		r.addAt, err = add(0x7a696478, r.add)

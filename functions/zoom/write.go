@@ -292,7 +292,7 @@ func (s *sealSink) Summary(x *zoomcache.Summary) error {
 
 // Finish implements zoomcache.Sink. Whoever cuts the file where the plain one ends
 // cuts the seal off, too.
-func (s *sealSink) Finish(end int64, add func(track int32, payload []byte) (int64, error)) error {
+func (s *sealSink) Finish(end int64, add func(track int32, payload ...[]byte) (int64, error)) error {
 	s.plain = end
 	if s.seal != nil {
 		if _, err := add(SealTrack, append([]byte(sealTag), s.seal...)); err != nil {

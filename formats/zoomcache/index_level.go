@@ -1,0 +1,250 @@
+package zoomcache
+
+import (
+	"slices"
+
+	"github.com/farread/farread/formats/index"
+)
+
+// A levelIndex gathers the spans of one level or of one size of bins.
+type levelIndex struct {
+	l         layout
+	core      *index.SectionBuilder
+	ends      *index.SectionBuilder // nil: bins
+	sheet     *sheet
+	guess     guess
+	guessEnds guess
+	size      int64 // of bins
+	given     bool  // up
+	// The first of a pair.
+	carry       []stat
+	full        bool
+	entry, exit int64
+	n           int64
+}
+
+// newLevel begins what the name says of a track.
+func (x *Indexer) newLevel(t *trackIndex, name index.Name) *levelIndex {
+	c := t.t.Codec
+	name.Of = int64(t.t.Number)
+	l := &levelIndex{l: layout{kind: c.indexKind(), width: c.width(), bin: name.Kind == sectionBins}}
+	l.core = x.b.Section(name)
+	if l.l.bin {
+		l.size = name.Level
+	} else {
+		l.carry = make([]stat, l.l.width)
+		if name.Kind = sectionEnds; l.l.kind.Numeric() {
+			l.ends = x.b.Section(name)
+		}
+	}
+	l.sheet = newSheet(l.l, l.ends != nil)
+	return l
+}
+
+// finest is the finest size of bins that is not given up.
+func (t *trackIndex) finest() *levelIndex {
+	for _, l := range t.bins {
+		if !l.given {
+			return l
+		}
+	}
+	return nil
+}
+
+// binSizes says how many samples the bins have in windows of n: in the finest ones as
+// many as rawView bytes, in each other twice as many, or four times where a span takes
+// so little that a view may read four for each of its points.
+func binSizes(c Codec, n int) []int64 {
+	size, step := int64(c.size()), int64(2)
+	if size < 0 {
+		size = 4 // most small integers take less than half of it
+	}
+	if size <= 2*int64(c.width()) {
+		step = 4
+	}
+	var out []int64
+	for b := rawView / size; b > 0 && b <= int64(n)*4/5; b *= step {
+		out = append(out, b)
+		if int64(n) <= b*step {
+			break
+		}
+	}
+	return out
+}
+
+// bin adds the bins of a window, and sums it up as a whole.
+func (x *Indexer) bin(t *trackIndex, fine *levelIndex, entry int64, v *Values, n int) error {
+	width, size := fine.l.width, int(fine.size)
+	x.fine = slices.Grow(x.fine[:0], (n+size-1)/size*width)[:(n+size-1)/size*width]
+	gatherBins(x.fine, v, width, size, n)
+	st := x.fine
+	for _, l := range t.bins {
+		if l.given || l.size < fine.size {
+			continue
+		}
+		st = joinBins(st, width, int(l.size)/size)
+		size = int(l.size)
+		for i := 0; i*size < n; i++ {
+			if err := x.room(t, l); err != nil {
+				return err
+			}
+			if l.given { // just now
+				break
+			}
+			m := int64(min(size, n-i*size))
+			l.sheet.add(entry+int64(i*size), entry+int64(i*size)+m-1, m, st[i*width:(i+1)*width])
+		}
+	}
+	joinBins(st, width, len(st)/width)
+	copy(x.whole, st[:width])
+	return nil
+}
+
+// joinBins makes one of each step of bins, in place.
+func joinBins(st []stat, width, step int) []stat {
+	if step <= 1 {
+		return st
+	}
+	n := 0
+	for i := 0; i < len(st); i += step * width {
+		end := min(i+step*width, len(st))
+		for c := range width {
+			to := &st[n*width+c]
+			*to = st[i+c]
+			for k := i + width + c; k < end; k += width {
+				to.join(&st[k])
+			}
+		}
+		n++
+	}
+	return st[:n*width]
+}
+
+// push adds a span of level 1, and joins pairs upwards.
+func (x *Indexer) push(t *trackIndex, entry, exit, n int64, st []stat) error {
+	for i := 0; ; i++ {
+		if i == len(t.level) {
+			t.level = append(t.level, x.newLevel(t, index.Name{Kind: sectionLevel, Level: int64(i + 1)}))
+			if len(t.bins)+i < x.coarse {
+				x.give(t.level[i])
+			}
+		}
+		l := t.level[i]
+		if err := x.room(t, l); err != nil {
+			return err
+		}
+		if !l.given {
+			l.sheet.add(entry, exit, n, st)
+		}
+		if !l.full {
+			l.full, l.entry, l.exit, l.n = true, entry, exit, n
+			copy(l.carry, st)
+			return nil
+		}
+		l.full = false
+		for c := range st {
+			l.carry[c].join(&st[c])
+			st[c] = l.carry[c]
+		}
+		entry, n = l.entry, l.n+n
+	}
+}
+
+// room makes a page where there are enough spans for one, and gives up what is
+// finest where the memory is not there: a quarter more than what is spilled.
+func (x *Indexer) room(t *trackIndex, l *levelIndex) error {
+	n := l.sheet.n
+	if n&(n-1) == 0 && !l.given { // it may have grown
+		x.sheets -= l.sheet.held
+		l.sheet.held = l.sheet.size()
+		x.sheets += l.sheet.held
+	}
+	if n < t.page || l.given {
+		return nil
+	}
+	if err := x.flush(l); err != nil {
+		return err
+	}
+	for x.held() > x.o.MaxMemory/4*5 && x.coarsen() {
+		continue
+	}
+	return nil
+}
+
+// flush makes a page of the spans of a level.
+func (x *Indexer) flush(l *levelIndex) error {
+	s := l.sheet
+	if l.given || s.n == 0 {
+		return nil
+	}
+	p, err := x.k.page(s, &l.guess)
+	if err != nil {
+		return err
+	}
+	l.core.Add(s.first, s.last, int64(s.n), p)
+	if l.ends != nil {
+		if p, err = x.k.ends(s, &l.guessEnds); err != nil {
+			return err
+		}
+		l.ends.Add(s.first, s.last, int64(s.n), p)
+	}
+	s.reset()
+	return nil
+}
+
+// coarsen gives up what is finest, and says whether anything was left.
+func (x *Indexer) coarsen() bool {
+	left := false
+	for _, t := range x.tracks {
+		all := slices.Concat(t.bins, t.level)
+		if x.coarse+1 < len(all) { // the coarsest stays
+			x.give(all[x.coarse])
+			left = true
+		}
+	}
+	if left {
+		x.coarse++
+	}
+	return left
+}
+
+// give gives a level up.
+func (x *Indexer) give(l *levelIndex) {
+	l.given = true
+	l.core.Drop()
+	if l.ends != nil {
+		l.ends.Drop()
+	}
+	x.sheets -= l.sheet.held
+	l.sheet = &sheet{}
+}
+
+// rise adds what waits for a partner to the levels above, so that each level has
+// all samples.
+func (x *Indexer) rise(t *trackIndex) error {
+	var st []stat
+	var entry, exit, n int64
+	for _, l := range t.level {
+		if st != nil {
+			if err := x.room(t, l); err != nil {
+				return err
+			}
+			if !l.given {
+				l.sheet.add(entry, exit, n, st)
+			}
+		}
+		switch {
+		case !l.full:
+			continue
+		case st == nil:
+			st, exit = slices.Clone(l.carry), l.exit
+		default:
+			for c := range st {
+				l.carry[c].join(&st[c])
+				st[c] = l.carry[c]
+			}
+		}
+		entry, n = l.entry, l.n+n
+	}
+	return nil
+}

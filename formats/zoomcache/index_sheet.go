@@ -1,0 +1,166 @@
+package zoomcache
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/farread/farread/internal/filter"
+)
+
+// A sheet gathers the spans of one level until they make a page, in the form that
+// they have there but for the order of their bytes: so they take little memory
+// while they wait, and little time.
+type sheet struct {
+	l                layout
+	withEnds         bool
+	w                int // bytes of a value
+	n                int
+	first, last      int64  // offsets where they begin and end
+	gap, span, short []byte // varints: from the last span, offsets but one, offsets without a sample
+	ch               []sheetChannel
+	held             int64 // bytes of memory, as last counted
+}
+
+type sheetChannel struct {
+	nan                 []byte // varints, of floats
+	min, max, mean, rms []byte // numbers of one width each
+	first, end          []byte
+	lastMin, lastEnd    uint64
+}
+
+func newSheet(l layout, withEnds bool) *sheet {
+	return &sheet{l: l, withEnds: withEnds, w: l.kind.keyWidth(), ch: make([]sheetChannel, l.width)}
+}
+
+// add adds a span of n samples, with what is known of each channel.
+func (s *sheet) add(entry, exit, n int64, st []stat) {
+	if s.n == 0 {
+		s.first, s.last = entry, entry-1
+	}
+	s.n++
+	s.gap = binary.AppendVarint(s.gap, entry-s.last-1)
+	s.span = binary.AppendUvarint(s.span, uint64(exit-entry)) //nolint:gosec // not negative
+	s.short = binary.AppendVarint(s.short, exit-entry+1-n)
+	s.last = exit
+	if s.l.kind == Unit {
+		return
+	}
+	for i := range st {
+		s.ch[i].add(s.l, s.w, &st[i], s.withEnds)
+	}
+}
+
+func (c *sheetChannel) add(l layout, w int, x *stat, ends bool) {
+	if l.kind.Float() {
+		c.nan = binary.AppendUvarint(c.nan, uint64(x.n-x.valid)) //nolint:gosec // not negative
+	}
+	low, band := uint64(0), uint64(0)
+	if x.valid > 0 {
+		low, band = fold(x.min-c.lastMin, w), x.max-x.min
+		c.lastMin = x.min
+	}
+	c.min, c.max = appendKey(c.min, low, w), appendKey(c.max, band, w)
+	if l.bin {
+		mean, dev := l.parts(x)
+		c.mean = binary.LittleEndian.AppendUint16(c.mean, mean)
+		c.rms = binary.LittleEndian.AppendUint16(c.rms, dev)
+	} else {
+		mean, rms := x.means()
+		c.mean = binary.LittleEndian.AppendUint32(c.mean, math.Float32bits(float32(mean)))
+		c.rms = binary.LittleEndian.AppendUint32(c.rms, math.Float32bits(float32(rms)))
+	}
+	if ends {
+		c.first = appendKey(c.first, fold(x.first-c.lastEnd, w), w)
+		c.end = appendKey(c.end, fold(x.last-x.first, w), w)
+		c.lastEnd = x.last
+	}
+}
+
+// appendKey appends the w low bytes of x.
+func appendKey(dst []byte, x uint64, w int) []byte {
+	switch w {
+	case 1:
+		return append(dst, byte(x))
+	case 2:
+		return binary.LittleEndian.AppendUint16(dst, uint16(x)) //nolint:gosec // cut
+	case 4:
+		return binary.LittleEndian.AppendUint32(dst, uint32(x)) //nolint:gosec // cut
+	default:
+		return binary.LittleEndian.AppendUint64(dst, x)
+	}
+}
+
+// reset empties the sheet.
+func (s *sheet) reset() {
+	s.n = 0
+	s.gap, s.span, s.short = s.gap[:0], s.span[:0], s.short[:0]
+	for i := range s.ch {
+		c := &s.ch[i]
+		*c = sheetChannel{nan: c.nan[:0], min: c.min[:0], max: c.max[:0], mean: c.mean[:0], rms: c.rms[:0], first: c.first[:0], end: c.end[:0]}
+	}
+}
+
+// size counts the memory of the sheet.
+func (s *sheet) size() int64 {
+	n := cap(s.gap) + cap(s.span) + cap(s.short)
+	for i := range s.ch {
+		c := &s.ch[i]
+		n += cap(c.nan) + cap(c.min) + cap(c.max) + cap(c.mean) + cap(c.rms) + cap(c.first) + cap(c.end)
+	}
+	return int64(n)
+}
+
+// page makes the page of the spans of a sheet.
+func (k *packer) page(s *sheet, g *guess) ([]byte, error) {
+	k.begin()
+	k.bytes(s.gap)
+	k.bytes(s.span)
+	k.bytes(s.short)
+	if s.l.kind != Unit {
+		means := 4
+		if s.l.bin {
+			means = 2
+		}
+		for i := range s.ch {
+			c := &s.ch[i]
+			k.bytes(c.nan)
+			k.column(c.min, s.w)
+			k.column(c.max, s.w)
+			k.column(c.mean, means)
+			k.column(c.rms, means)
+		}
+	}
+	return k.pack(g)
+}
+
+// ends makes the page of first and last values.
+func (k *packer) ends(s *sheet, g *guess) ([]byte, error) {
+	k.begin()
+	for i := range s.ch {
+		k.column(s.ch[i].first, s.w)
+		k.column(s.ch[i].end, s.w)
+	}
+	return k.pack(g)
+}
+
+// begin empties what was collected.
+func (k *packer) begin() { k.raw, k.parts = k.raw[:0], k.parts[:0] }
+
+// bytes appends bytes of one nature.
+func (k *packer) bytes(p []byte) {
+	if len(p) > 0 {
+		k.raw = append(k.raw, p...)
+		k.parts = append(k.parts, len(k.raw))
+	}
+}
+
+// column appends numbers of w bytes, all first bytes before all second ones.
+func (k *packer) column(p []byte, w int) {
+	at := len(k.raw)
+	k.raw = append(k.raw, p...)
+	filter.Shuffle(k.raw[at:], p, w)
+	for n := len(p) / w; at < len(k.raw); {
+		at += n
+		k.parts = append(k.parts, at)
+	}
+}
