@@ -163,6 +163,18 @@ func (a *app) newBar(what string, total int64) bar {
 	)}
 }
 
+// newCounter is a bar of things whose number nobody knows.
+func (a *app) newCounter(what string) bar {
+	if !a.terminal || a.flags.quiet || a.flags.verbose {
+		return bar{}
+	}
+	return bar{progressbar.NewOptions64(-1,
+		progressbar.OptionSetWriter(a.stderr), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true),
+		progressbar.OptionUseANSICodes(true),
+	)}
+}
+
 func (b bar) set(done int64) {
 	if b.b != nil {
 		_ = b.b.Set64(done) // a bar that cannot be drawn must not stop the work

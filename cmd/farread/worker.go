@@ -26,8 +26,12 @@ func newWorker(a *app) *cobra.Command {
 	var event, rules string
 	c := &cobra.Command{
 		Use: "worker --event FILE", Short: "Run one event through the handler of the cloud function",
-		Long: `Run one event (an S3 notification, alone or in the messages of SQS) through the same
-handler as the cloud function: match the rules, run the jobs, write what they make.
+		Long: `Run one event through the same handler as the cloud function: match the rules, run
+the jobs, write what they make. The event is what a function gets: a notification of
+S3, alone, in the messages of SQS, or in those of SNS, by way of SQS or not; what
+EventBridge tells of a new object, alone or in messages; or {"bucket","key"} and, if it
+matters, "versionId". Of an object that comes by name only its current version is
+packed.
 
 Rules are JSON: [{"bucket","prefix","suffix","job":"pack","format","records","codec",
 "chunk","out":{"bucket","prefix"}}], the first match wins. The format is gulp, b2nd or
@@ -44,7 +48,8 @@ The exit code is 0 when every record was acknowledged, 6 when some are to be
 delivered again; --json reports on stdout either way. Failures that no repetition
 mends are reported under errors/ in the output bucket and acknowledged.`,
 		Example: `  farread worker --event event.json --rules rules.json
-  jq -c .event failed.json | farread worker --event -`,
+  echo '{"bucket":"uploads","key":"clips/a b.tar"}' | farread worker --event - --rules rules.json
+  aws sqs receive-message --queue-url URL --query 'Messages[0].Body' --output text | farread worker --event -`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if event == "" {
@@ -82,20 +87,9 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 	if err != nil {
 		return err
 	}
-	h := functions.Handler{
-		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{}), "zoom": zoom.New(zoom.WriteOptions{}, a.warn)},
-		Buckets: func(name string) (objstore.Bucket, error) {
-			b, _, err := a.client.Bucket(ctx, "s3://"+name+"/")
-			return b, err
-		},
-		Counter: func(string) *objstore.Counter { return &a.counter },
-		Command: commandOf,
-	}
-	if a.flags.verbose {
-		h.Log = a.logger()
-	}
-	if err := h.Check(); err != nil {
-		return usagef("%s", err)
+	h, err := a.handler(rules, func(name string) (objstore.Bucket, error) { return a.bucket(ctx, name) })
+	if err != nil {
+		return err
 	}
 	r, err := h.Handle(ctx, payload)
 	if errors.Is(err, functions.ErrEvent) {
@@ -119,6 +113,27 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 		return nil
 	}
 	return a.tellWorked(r)
+}
+
+// handler is that of the cloud functions, with the jobs of all of them.
+func (a *app) handler(rules functions.Rules, buckets func(string) (objstore.Bucket, error)) (*functions.Handler, error) {
+	h := &functions.Handler{
+		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{}), "zoom": zoom.New(zoom.WriteOptions{}, a.warn)},
+		Buckets: buckets, Counter: func(string) *objstore.Counter { return &a.counter }, Command: commandOf,
+	}
+	if a.flags.verbose {
+		h.Log = a.logger()
+	}
+	if err := h.Check(); err != nil {
+		return nil, usagef("%s", err)
+	}
+	return h, nil
+}
+
+// bucket is the bucket of S3 called name.
+func (a *app) bucket(ctx context.Context, name string) (objstore.Bucket, error) {
+	b, _, err := a.client.Bucket(ctx, "s3://"+name+"/")
+	return b, err
 }
 
 // workerReport is the JSON of `worker`.

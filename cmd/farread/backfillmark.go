@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// A checkpoint says how far a backfill got. It is one small file, replaced as a
+// whole.
+type checkpoint struct {
+	Version int            `json:"version"`
+	Run     string         `json:"run"`   // what decides which objects are worked on, and how: prefix, since, rules
+	After   string         `json:"after"` // every object up to this key was looked at
+	Again   []string       `json:"again"` // but these have to be tried again
+	Report  backfillReport `json:"report"`
+}
+
+const (
+	checkpointVersion = 1
+	// maxCheckpoint is more than fillAhead keys of a kilobyte take.
+	maxCheckpoint = 64 << 20
+)
+
+// identity is another one for every other run. A since that is an age moves on from
+// run to run, so its day counts.
+func (f *filler) identity() string {
+	rules, err := json.Marshal(f.rules)
+	if err != nil { // they were parsed
+		panic(err)
+	}
+	since := ""
+	if !f.o.since.IsZero() {
+		since = f.o.since.UTC().Format(time.DateOnly)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %s", f.name, f.prefix, since, rules))
+	return hex.EncodeToString(sum[:16])
+}
+
+// resume reads the checkpoint, if there is one.
+func (f *filler) resume() error {
+	f.mark, f.again = checkpoint{Version: checkpointVersion, Run: f.identity()}, map[string]bool{}
+	if f.o.checkpoint == "" {
+		return nil
+	}
+	if f.o.dryRun {
+		return usagef("--checkpoint: a dry run gets nowhere")
+	}
+	b, err := os.ReadFile(f.o.checkpoint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f.save(false) // now, so that a place that cannot be written is found at once
+	}
+	if err != nil {
+		return err
+	}
+	var c checkpoint
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	switch err := d.Decode(&c); {
+	case len(b) > maxCheckpoint, err != nil, c.Version != checkpointVersion:
+		return usagef("--checkpoint %s: is none of this command", f.o.checkpoint)
+	case c.Run != f.mark.Run:
+		return usagef("--checkpoint %s: is of another prefix, --since or rules; give another file", f.o.checkpoint)
+	}
+	prefix := f.report.Prefix
+	f.mark, f.report = c, c.Report
+	f.report.Prefix = prefix
+	for _, key := range c.Again {
+		f.again[key] = true
+	}
+	// What failed for now is tried again, and counted again.
+	f.report.Retry = 0
+	kept := []backfillFailure{}
+	for _, x := range c.Report.Failures {
+		if !x.Retry {
+			kept = append(kept, x)
+		}
+	}
+	f.report.Failures = kept
+	return nil
+}
+
+// save writes the checkpoint, or removes it when nothing is left to do. f.mu is held
+// or nobody else is there yet.
+func (f *filler) save(complete bool) error {
+	if f.o.checkpoint == "" {
+		return nil
+	}
+	f.unsave, f.saved = 0, time.Now()
+	if f.first == f.next && f.listed > f.mark.After { // everything listed is done
+		f.mark.After = f.listed
+	}
+	if complete && len(f.again) == 0 {
+		err := os.Remove(f.o.checkpoint)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	f.mark.Report, f.mark.Again = f.report, slices.Sorted(maps.Keys(f.again))
+	b, err := json.MarshalIndent(f.mark, "", " ")
+	if err != nil {
+		return err
+	}
+	t, err := os.CreateTemp(filepath.Dir(f.o.checkpoint), filepath.Base(f.o.checkpoint)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = t.Write(append(b, '\n'))
+	err = errors.Join(err, t.Sync(), t.Close())
+	if err == nil {
+		err = os.Rename(t.Name(), f.o.checkpoint)
+	}
+	if err != nil {
+		_ = os.Remove(t.Name()) // it is of no use
+	}
+	return err
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+)
+
+const (
+	// fillTries is how often an object is tried that fails for now, as often as a
+	// queue of the local cloud does.
+	fillTries = 3
+	// fillPause is before the second try, and doubles.
+	fillPause = 200 * time.Millisecond
+	// fillAhead bounds how far behind the first unfinished object others are begun,
+	// and so what is remembered of them: 10 000 keys are at most 10 MB.
+	fillAhead = 10_000
+	// fillGiveUp ends the run after so many objects in a row that failed for now:
+	// then it is not the objects.
+	fillGiveUp = 100
+	// fillSave is how many finished objects, and fillAge how much time, lie between
+	// two checkpoints at most.
+	fillSave = 500
+	fillAge  = 5 * time.Second
+)
+
+// errGiveUp: the store, or the way to it, is broken.
+var errGiveUp = errors.New("too many objects in a row failed")
+
+// A filler runs one backfill.
+type filler struct {
+	o            backfillOptions
+	name, prefix string // of the bucket
+	rules        functions.Rules
+	bucket       objstore.Bucket
+	handler      *functions.Handler
+	bar          bar
+	out          io.Writer
+	json         bool
+
+	mu     sync.Mutex
+	moved  *sync.Cond // first moved on, or the end has come
+	report backfillReport
+	mark   checkpoint      // what is on disk, or will be
+	again  map[string]bool // keys that failed for now, in this run or the one before
+	first  int64           // the first object that is not finished
+	next   int64           // the number of the next one to begin
+	keys   map[int64]string
+	ended  map[int64]bool // finished, from first on
+	listed string         // the last key that the listing gave
+	inRow  int            // failures for now since the last success
+	unsave int            // finished since the last checkpoint
+	saved  time.Time      // when that was
+	stop   error          // why no more objects are begun
+}
+
+// anyRule: some rule is for this bucket, and for keys that begin like the prefix.
+func (f *filler) anyRule() bool {
+	for _, r := range f.rules {
+		if r.Bucket == f.name && (strings.HasPrefix(f.prefix, r.Prefix) || strings.HasPrefix(r.Prefix, f.prefix)) {
+			return true
+		}
+	}
+	return false
+}
+
+// item is an object to work on.
+type item struct {
+	n   int64
+	key string
+}
+
+// run works until all is done, something is wrong, or ctx ends.
+func (f *filler) run(ctx context.Context) error {
+	f.moved = sync.NewCond(&f.mu)
+	f.keys, f.ended = map[int64]string{}, map[int64]bool{}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { f.halt(context.Cause(ctx)) })()
+	items := make(chan item)
+	var workers sync.WaitGroup
+	for range f.o.jobs {
+		workers.Go(func() {
+			for i := range items {
+				if err := f.work(ctx, i); err != nil {
+					f.halt(err)
+				}
+			}
+		})
+	}
+	err := f.list(ctx, items)
+	close(items)
+	workers.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		err = f.stop
+	}
+	return errors.Join(err, f.save(err == nil))
+}
+
+// halt begins no more objects.
+func (f *filler) halt(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stop == nil {
+		f.stop = err
+	}
+	f.moved.Broadcast()
+}
+
+// list gives the workers what failed last time, then what the listing says.
+func (f *filler) list(ctx context.Context, items chan<- item) error {
+	for _, key := range f.mark.Again {
+		if err := f.begin(ctx, items, key, false); err != nil {
+			return err
+		}
+	}
+	for info, err := range objstore.ListAfter(ctx, f.bucket, f.prefix, f.mark.After) {
+		if err != nil {
+			return err
+		}
+		if err := f.see(ctx, items, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// see counts a listed object, and has it worked on if a rule is for it.
+func (f *filler) see(ctx context.Context, items chan<- item, info objstore.Info) error {
+	_, matched := f.rules.Match(f.name, info.Key)
+	older := info.ModTime.Before(f.o.since)
+	f.mu.Lock()
+	f.report.Listed++
+	if matched && !older {
+		f.mu.Unlock()
+		return f.begin(ctx, items, info.Key, true)
+	}
+	defer f.mu.Unlock()
+	f.report.Skipped++
+	if matched {
+		f.report.Older++
+	} else {
+		f.report.Unmatched++
+	}
+	f.listed = info.Key
+	return f.stop
+}
+
+// begin hands an object to a worker. listed says that it comes from the listing.
+func (f *filler) begin(ctx context.Context, items chan<- item, key string, listed bool) error {
+	f.mu.Lock()
+	for f.stop == nil && f.next-f.first >= fillAhead {
+		f.moved.Wait()
+	}
+	if f.stop != nil {
+		defer f.mu.Unlock()
+		return f.stop
+	}
+	i := item{f.next, key}
+	f.next++
+	if listed {
+		f.listed = key
+		f.keys[i.n] = key
+	}
+	f.mu.Unlock()
+	select {
+	case items <- i:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// work packs one object and files what became of it. Its error ends the run.
+func (f *filler) work(ctx context.Context, i item) error {
+	d := f.try(ctx, i.key)
+	if ctx.Err() != nil && d.Outcome == functions.Retried {
+		return nil // given up, and to be done again
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var dry *dryError
+	switch {
+	case f.o.dryRun && errors.As(d.NotReported, &dry):
+		d.Outcome = functions.Failed
+	case f.o.dryRun && errors.As(d.Err, &dry):
+		d.Outcome = functions.Packed
+		if err := f.tellDry(i.key, d.Rule.Job, dry.bucket+"/"+dry.key); err != nil {
+			return err
+		}
+	}
+	f.file(i.key, d)
+	f.finish(i.n)
+	f.bar.add(1)
+	if f.inRow >= fillGiveUp || len(f.again) > fillAhead {
+		return fmt.Errorf("%w: %w", errGiveUp, d.Err)
+	}
+	if f.unsave++; f.unsave >= fillSave || time.Since(f.saved) > fillAge {
+		return f.save(false)
+	}
+	return nil
+}
+
+// file counts what became of an object.
+func (f *filler) file(key string, d functions.Done) {
+	f.report.count(d.Outcome)
+	if d.Outcome == functions.Retried {
+		f.inRow++
+		f.again[key] = true
+		f.report.fail(key, d.Err, true)
+		return
+	}
+	f.inRow = 0
+	delete(f.again, key)
+	if d.Outcome == functions.Failed {
+		f.report.fail(key, d.Err, false)
+	}
+}
+
+// finish moves first on over all that is finished.
+func (f *filler) finish(n int64) {
+	f.ended[n] = true
+	for f.ended[f.first] {
+		if key, ok := f.keys[f.first]; ok {
+			f.mark.After = key
+		}
+		delete(f.ended, f.first)
+		delete(f.keys, f.first)
+		f.first++
+	}
+	f.moved.Broadcast()
+}
+
+// try runs the handler until the object is done, or is not for now.
+func (f *filler) try(ctx context.Context, key string) functions.Done {
+	event := byName(f.name, key)
+	for n := 1; ; n++ {
+		r, err := f.handler.Handle(ctx, event)
+		d := functions.Done{Outcome: functions.Ignored, Err: err}
+		if len(r.Done) > 0 {
+			d = r.Done[0]
+		} else if err != nil {
+			d.Outcome = functions.Retried
+		}
+		var dry *dryError
+		if d.Outcome != functions.Retried || n == fillTries || ctx.Err() != nil || errors.As(d.Err, &dry) || errors.As(d.NotReported, &dry) {
+			return d
+		}
+		pause := fillPause << (n - 1)
+		t := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // jitter needs no secrecy
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+		}
+	}
+}
