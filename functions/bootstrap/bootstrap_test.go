@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,6 +41,7 @@ func TestLoad(t *testing.T) {
 		"empty list":         {map[string]string{bootstrap.EnvRules: "[]"}, dir, "empty"},
 		"unknown field":      {map[string]string{bootstrap.EnvRules: `[{"buckets":"x"}]`}, dir, "buckets"},
 		"memory":             {map[string]string{bootstrap.EnvMaxMemory: "lots"}, dir, bootstrap.EnvMaxMemory},
+		"metrics":            {map[string]string{bootstrap.EnvMetrics: "loud"}, dir, bootstrap.EnvMetrics},
 		"log":                {map[string]string{bootstrap.EnvLog: "loud"}, dir, bootstrap.EnvLog},
 	} {
 		got, err := bootstrap.Load(func(k string) string { return c.env[k] }, c.dir)
@@ -109,9 +111,22 @@ func (a *runtimeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// process is a function that runs. stdout is complete after end.
+type process struct {
+	*exec.Cmd
+
+	stdout bytes.Buffer
+	gone   chan error
+}
+
+func (p *process) end() {
+	_ = p.Process.Kill()
+	<-p.gone
+}
+
 // start runs the function against a Runtime API of its own and waits for its
 // first request for work.
-func start(tb testing.TB, bin string) (*runtimeAPI, *exec.Cmd, time.Duration) {
+func start(tb testing.TB, bin string, env ...string) (*runtimeAPI, *process, time.Duration) {
 	tb.Helper()
 	a := &runtimeAPI{next: make(chan struct{}, 100), events: make(chan string), answer: make(chan string, 1)}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,48 +136,36 @@ func start(tb testing.TB, bin string) (*runtimeAPI, *exec.Cmd, time.Duration) {
 	srv := &http.Server{Handler: a}
 	go func() { _ = srv.Serve(ln) }()
 	var log bytes.Buffer
-	cmd := exec.Command(bin)
-	cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + ln.Addr().String(), "AWS_REGION=us-east-1", "AWS_LAMBDA_FUNCTION_NAME=fn-pack", bootstrap.EnvRules + "=" + rules}
-	cmd.Stderr = &log
+	p := &process{Cmd: exec.Command(bin), gone: make(chan error)}
+	p.Env = append([]string{"AWS_LAMBDA_RUNTIME_API=" + ln.Addr().String(), "AWS_REGION=us-east-1", "AWS_LAMBDA_FUNCTION_NAME=fn-pack", bootstrap.EnvRules + "=" + rules}, env...)
+	p.Stderr, p.Stdout = &log, &p.stdout
 	begun := time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := p.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	gone := make(chan error, 1)
-	go func() { gone <- cmd.Wait() }()
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait(); close(p.gone) }()
 	tb.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		p.end()
 		srv.Close()
 	})
 	select {
 	case <-a.next:
-	case err := <-gone:
+	case err := <-ended:
 		tb.Fatalf("%v\n%s", err, log.String())
 	}
-	return a, cmd, time.Since(begun)
+	return a, p, time.Since(begun)
 }
 
-// TestFunction runs the real binary: its size, its memory when idle, and the
-// answers that need no store.
+// TestFunction runs the real binary: the answers that need no store, and the
+// metrics that go with them. Size, memory and time are in functions/soak.
 func TestFunction(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds the function")
 	}
 	bin := build(t)
-	info, err := os.Stat(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Size() > 14_000_000 {
-		t.Errorf("binary of %d bytes, over 14 MB", info.Size())
-	}
-	a, cmd, took := start(t, bin)
-	rss := resident(t, cmd.Process.Pid)
-	t.Logf("exec to first next %v, %d KiB resident, %d bytes", took, rss>>10, info.Size())
-	if rss > 20<<20 {
-		t.Errorf("%d bytes resident when idle, over 20 MiB", rss)
-	}
+	a, p, _ := start(t, bin)
 	const sqs = `{"Records":[{"messageId":%q,"eventSource":"aws:sqs","body":%q}]}`
 	for _, c := range [][2]string{
 		{`{"Event":"s3:TestEvent"}`, "response null"},
@@ -178,32 +181,24 @@ func TestFunction(t *testing.T) {
 	if got := <-a.answer; !strings.HasPrefix(got, "error ") {
 		t.Errorf("an unknown event: %s", got)
 	}
-}
-
-func resident(tb testing.TB, pid int) int64 {
-	tb.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		tb.Skip("no /proc here")
-	}
-	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			n, err := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			return n << 10
+	p.end()
+	var ignored, retried float64
+	lines := linesOf(t, p.stdout.Bytes())
+	for _, l := range lines {
+		if !slices.Equal(l.dimensions, []string{"function=fn-pack"}) || l.request != "8476a536-e9f4-11e8-9739-2dfe598c3fcd" {
+			t.Errorf("%+v", l)
 		}
+		ignored += l.values["Ignored"][0]
+		retried += l.values["Retried"][0]
 	}
-	tb.Fatal("no VmRSS")
-	return 0
-}
-
-// BenchmarkColdStart is exec to the first request for work.
-func BenchmarkColdStart(b *testing.B) {
-	bin := build(b)
-	for b.Loop() {
-		_, cmd, _ := start(b, bin)
-		_ = cmd.Process.Kill()
+	if len(lines) != 4 || ignored != 2 || retried != 2 {
+		t.Errorf("%d lines, %v ignored, %v retried: %s", len(lines), ignored, retried, p.stdout.String())
+	}
+	a, p, _ = start(t, bin, bootstrap.EnvMetrics+"=off")
+	a.events <- `{"Event":"s3:TestEvent"}`
+	<-a.answer
+	p.end()
+	if p.stdout.Len() > 0 {
+		t.Errorf("metrics that are off: %s", p.stdout.String())
 	}
 }
