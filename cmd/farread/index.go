@@ -54,12 +54,12 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 		return fmt.Errorf("only zoom-cache files have such an index: %w", formats.ErrUnsupported)
 	}
 	r := indexReport{URI: uri, Index: uri + index.Suffix, File: t.f.Size()}
-	size, inside, have, err := t.f.HasIndex(ctx)
+	have, err := t.index(ctx)
 	if err != nil {
 		return err
 	}
-	if have && !force {
-		if r.Size = size; inside {
+	if have != nil && !force {
+		if r.Size = have.Bytes; have.Inside {
 			r.Index = ""
 		}
 		return a.indexed(r)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
@@ -77,6 +78,9 @@ func (t *zoomContent) index(ctx context.Context) (*zoomIndex, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
+	if !inside {
+		size += index.TrailerLen // the whole object
+	}
 	return &zoomIndex{size, inside}, nil
 }
 
@@ -132,18 +136,17 @@ func (t *zoomContent) tracks(ctx context.Context, scan bool) (list []zoomTrack, 
 		list = append(list, zoomTrack{Track: k.Number, Codec: k.Codec.String(), Channels: k.Codec.Channels, Name: k.Name,
 			Rate: [2]int64{k.Rate.Num, k.Rate.Den}, Variable: k.Variable, Delta: k.Delta, Zlib: k.Zlib})
 	}
-	if !scan && !isLocal(t.bucket) {
-		return list, "", nil
-	}
-	r, err := t.f.Count(ctx)
+	counts, ok, err := t.counts(ctx, scan)
 	switch {
 	case err != nil && !scan && exitCode(err) == exitCorrupt:
 		return list, err.Error(), nil
 	case err != nil:
 		return nil, "", err
+	case !ok:
+		return list, "", nil
 	}
 	for i := range list {
-		c, l := &r.Tracks[i], &list[i]
+		c, l := &counts[i], &list[i]
 		levels := len(c.Levels)
 		l.Packets, l.Samples, l.Levels = &c.Packets, &c.Samples, &levels
 		if c.Entry <= c.Exit {
@@ -151,6 +154,18 @@ func (t *zoomContent) tracks(ctx context.Context, scan bool) (list []zoomTrack, 
 		}
 	}
 	return list, "", nil
+}
+
+// counts says what the tracks hold: by the index, or by a pass over the file where
+// that was asked for or costs no requests.
+func (t *zoomContent) counts(ctx context.Context, scan bool) (list []zoomcache.TrackCount, ok bool, err error) {
+	if !scan {
+		if list, ok, err = t.f.Totals(ctx); ok || err != nil || !isLocal(t.bucket) {
+			return list, ok, err
+		}
+	}
+	r, err := t.f.Count(ctx)
+	return r.Tracks, err == nil, err
 }
 
 func (t *zoomContent) info(ctx context.Context) (description, error) {

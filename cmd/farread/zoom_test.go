@@ -371,7 +371,7 @@ func TestZoomPlans(t *testing.T) {
 	explained(t, srv, "--track", "1", "--stamps")
 	out := filepath.Join(dir, "x.npy")
 	run(t, "get", srv, "-o", out)
-	if got := stats(t, "get", srv, "--to", "100", "-o", out); got.Requests > 4 || got.Bytes > 2<<20 {
+	if got := stats(t, "get", srv, "--to", "100", "-o", out); got.Requests > 5 || got.Bytes > 2<<20 {
 		t.Errorf("100 s at the start: %+v", got)
 	}
 	npyValues(t, out, 999, 2)

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/farread/farread/internal/teststack"
+)
+
+// indexed is what index says of a file.
+func indexed(t *testing.T, args ...string) (r indexReport) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(run(t, append([]string{"index", "--json"}, args...)...)), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// informed is what info says of a zoom-cache file.
+func informed(t *testing.T, args ...string) (i zoomInfo) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(run(t, append([]string{"info", "--json"}, args...)...)), &i); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// TestIndexInS3: a foreign file in S3 gets an index beside it, which makes views
+// cheap, tells counts without a scan, and is ignored once the file is another.
+func TestIndexInS3(t *testing.T) {
+	stackEnv(t, teststack.Options{Buckets: []string{"series"}})
+	const uri, n = "s3://series/f.zoom", 3_000_000
+	upload(t, uri, testFile(t, spiky(t, n, 1_234_567, false)))
+	view := []string{"view", uri, "--width", "200", "--json"}
+	want := viewOf(t, view[1:]...)
+	if i := informed(t, uri); i.Index != nil || i.Tracks[0].Samples != nil {
+		t.Errorf("before: %+v", i)
+	}
+	whole := stats(t, view...)
+	r := indexed(t, uri)
+	if !r.New || r.Index != uri+".fri" || r.Size < 1000 || r.Size > r.File/10 {
+		t.Errorf("%+v", r)
+	}
+	if again := indexed(t, uri); again.New || again.Size != r.Size {
+		t.Errorf("again: %+v", again)
+	}
+	if forced := indexed(t, uri, "--force"); !forced.New || forced.Size != r.Size {
+		t.Errorf("forced: %+v", forced)
+	}
+	if got := viewOf(t, view[1:]...); len(got.Points) < 180 || highest(got) != "30000" || highest(want) != "30000" {
+		t.Errorf("%d points, highest %s, before %s", len(got.Points), highest(got), highest(want))
+	}
+	if got := stats(t, view...); got.Requests > 4 || got.Bytes > 128<<10 || got.Bytes*10 > whole.Bytes {
+		t.Errorf("with the index: %+v, without: %+v", got, whole)
+	}
+	i := informed(t, uri)
+	if i.Index == nil || i.Index.Inside || i.Index.Bytes != r.Size || i.Tracks[0].Samples == nil || *i.Tracks[0].Samples != n || *i.Tracks[0].Packets != n/1024+2 {
+		t.Errorf("after: %+v, %d packets, %+v", i, *i.Tracks[0].Packets, i.Index)
+	}
+	// Another file under the same name: nothing of the index is believed.
+	upload(t, uri, testFile(t, spiky(t, n, 2_000_000, false)))
+	if i := informed(t, uri); i.Index != nil {
+		t.Errorf("of another file: %+v", i.Index)
+	}
+	got := viewOf(t, view[1:]...)
+	for _, p := range got.Points {
+		entry, exit := p["entry"].(json.Number), p["exit"].(json.Number)
+		a, _ := entry.Int64()
+		b, _ := exit.Int64()
+		if high := p["max"].(json.Number) == "30000"; high != (a <= 2_000_001 && 2_000_001 <= b) {
+			t.Errorf("stale: %v", p)
+		}
+	}
+	if r = indexed(t, uri); !r.New {
+		t.Errorf("of the new file: %+v", r)
+	}
+	if i := informed(t, uri); i.Index == nil {
+		t.Error("the new index is not used")
+	}
+}
+
+func highest(v viewed) (max json.Number) {
+	for _, p := range v.Points {
+		if m, ok := p["max"].(json.Number); ok && (len(m) > len(max) || len(m) == len(max) && m > max) {
+			max = m
+		}
+	}
+	return max
+}
+
+// TestIndexInterrupted: an interrupt while the file is read ends it, and there is no
+// index.
+func TestIndexInterrupted(t *testing.T) {
+	s := stackEnv(t, teststack.Options{Buckets: []string{"series"}})
+	upload(t, "s3://series/f.zoom", testFile(t, spiky(t, 6_000_000, 5, false)))
+	to, err := url.Parse(s.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
+		r.Out.Host = r.In.Host // it is signed
+	}}
+	var left atomic.Int64
+	left.Store(4) // head and end, the place of an index, the first of the blocks
+	var cmd *exec.Cmd
+	started := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if left.Add(-1) == 0 {
+			<-started
+			_ = cmd.Process.Signal(os.Interrupt) // that it arrived shows in the exit code
+			<-r.Context().Done()
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	cmd = exec.CommandContext(t.Context(), os.Args[0], "index", "s3://series/f.zoom", "--endpoint-url", srv.URL)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	close(started)
+	_ = cmd.Wait() // its exit code tells
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || errs.String() != "interrupted\n" {
+		t.Errorf("exit %d %q", code, errs.String())
+	}
+	if got := run(t, "ls", "s3://series/"); strings.Contains(got, ".fri") {
+		t.Errorf("left behind:\n%s", got)
+	}
+}
