@@ -73,6 +73,9 @@ type object struct {
 	cache *Cache
 	count Counter // of this handle
 
+	fill     Filler     // nil: not a file of this machine
+	counters []*Counter // of what fill reads
+
 	noVersion atomic.Bool // reading by version id was denied: the ETag pins
 }
 
@@ -85,6 +88,7 @@ type object struct {
 // object is replaced between these, Open starts over once.
 func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, error) {
 	ob := &object{b: b, o: o.withDefaults()}
+	ob.fill, ob.counters = filler(b)
 	end := ob.begin(ctx)
 	defer end()
 	err := ob.open(ctx, key)
@@ -261,6 +265,14 @@ func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) 
 	end := o.begin(ctx)
 	defer end()
 	p, flight := o.plan(spans)
+	if o.fill != nil && o.readFile(ctx, spans, p) {
+		for i := 0; done != nil && i < len(spans); i++ {
+			if err := done(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	err := rangeio.Do(ctx, spans, p, flight, o.fetch, done)
 	if err != nil && err == ctx.Err() { //nolint:errorlint // only the bare error, which says no place yet
 		return o.fail(o.info.Key, Range{}, err)

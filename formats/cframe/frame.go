@@ -26,7 +26,8 @@ type Options struct {
 	// Policy decides between reading a chunk whole and reading its block starts
 	// first. Zero: that of the reader, if it has a method Policy as an
 	// objstore.Object does, else rangeio.Fast. How requests are joined and cut
-	// is the reader's own affair.
+	// is the reader's own affair. Of a local reader (rangeio.Local) no more than 8
+	// KiB are read that nobody wants: a system call costs as much.
 	Policy rangeio.Policy
 	// Tail is how many bytes at the end Open reads beside the header. 0 means
 	// 64 KiB, which hold the offsets of 20 000 chunks or more. An object
@@ -65,6 +66,9 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 		if p, ok := r.(interface{ Policy() rangeio.Policy }); ok {
 			o.Policy = p.Policy()
 		}
+	}
+	if rangeio.Local(r) {
+		o.Policy.Free, o.Policy.MaxGap = min(o.Policy.Free, localGap), min(o.Policy.MaxGap, localGap)
 	}
 	return o
 }

@@ -17,6 +17,9 @@ import (
 // them takes a hundred times as long.
 const localShare = 128 << 10
 
+// localGap is how many bytes are copied out of memory in the time of a system call.
+const localGap = 8 << 10
+
 // localWindow is how many bytes of whole chunks are read at once: more would not
 // stay in a processor's own cache until it is decoded.
 const localWindow = 256 << 10

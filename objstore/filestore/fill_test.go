@@ -1,0 +1,161 @@
+package filestore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/filestore"
+	"github.com/farread/farread/rangeio"
+)
+
+// newFile is a file of random bytes in a bucket that counts, opened.
+func newFile(t *testing.T, size int, m ...objstore.Middleware) (path string, data []byte, o *objstore.Object, c *objstore.Counter) {
+	t.Helper()
+	dir := t.TempDir()
+	path = filepath.Join(dir, "x")
+	data = make([]byte, size)
+	for i := range data {
+		data[i] = byte(rand.Uint32())
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := filestore.New(filestore.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = new(objstore.Counter)
+	o, err = objstore.Open(t.Context(), objstore.Chain(b, append(m, objstore.Count(c))...), "x", objstore.OpenOptions{Head: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, data, o, c
+}
+
+// spread are n spans here and there, in no order.
+func spread(n, length, size int) []rangeio.Span {
+	spans := make([]rangeio.Span, n)
+	for i := range spans {
+		spans[i] = rangeio.Span{Off: rand.Int64N(int64(size - length)), P: make([]byte, length)}
+	}
+	return spans
+}
+
+// TestFillIsRead: spans of a file hold what the file holds, few or many, also those
+// that are too many bytes for one goroutine, and each is reported once.
+func TestFillIsRead(t *testing.T) {
+	_, data, o, _ := newFile(t, 5<<20)
+	if !rangeio.Local(o) {
+		t.Fatal("a file is not local")
+	}
+	for _, c := range []struct{ n, length int }{{0, 0}, {1, 1}, {1, 4 << 20}, {3, 50_000}, {40, 100_000}, {300, 10}} {
+		spans := spread(c.n, c.length, len(data))
+		calls := make([]int, c.n)
+		if err := o.ReadEach(t.Context(), spans, func(i int) error {
+			if !bytes.Equal(spans[i].P, data[spans[i].Off:spans[i].End()]) {
+				t.Errorf("%d spans of %d: span %d is done with other bytes", c.n, c.length, i)
+			}
+			calls[i]++
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(calls, func(k int) bool { return k != 1 }) {
+			t.Errorf("%d spans of %d: calls of done: %v", c.n, c.length, calls)
+		}
+	}
+}
+
+// TestFillCounts: handle and bucket count what Plan lists, a wrapper that wants to
+// see every Get does, and bytes between spans are not read.
+func TestFillCounts(t *testing.T) {
+	for _, traced := range []bool{false, true} {
+		var gets []objstore.Event
+		var m []objstore.Middleware
+		if traced {
+			m = append(m, objstore.Trace(func(e objstore.Event) { gets = append(gets, e) }))
+		}
+		_, _, o, c := newFile(t, 1<<20, m...)
+		spans := []rangeio.Span{{Off: 1000, P: make([]byte, 100)}, {Off: 1200, P: make([]byte, 100)}, {Off: 500_000, P: make([]byte, 100)}}
+		want := int64(len(o.Plan(spans)))
+		before, seen := o.Stats(), c.Stats()
+		if err := o.ReadRanges(t.Context(), spans); err != nil {
+			t.Fatal(err)
+		}
+		got, all := o.Stats(), c.Stats()
+		if n := got.Requests - before.Requests; want != 2 || n != want || all.Requests-seen.Requests != want || got.Phases != before.Phases+1 {
+			t.Errorf("traced %t: %d requests counted, %d by the bucket, %d planned, %d phases", traced, n, all.Requests-seen.Requests, want, got.Phases-before.Phases)
+		}
+		bytes := int64(300)
+		if traced {
+			bytes += 100 // the gap of one request
+		}
+		if n := got.Bytes - before.Bytes; n != bytes || all.Bytes-seen.Bytes != n {
+			t.Errorf("traced %t: %d bytes counted, %d by the bucket, %d expected", traced, n, all.Bytes-seen.Bytes, bytes)
+		}
+		if traced && len(gets) != 1+int(want) {
+			t.Errorf("the trace has %d events", len(gets))
+		}
+		if rangeio.Local(o) == traced {
+			t.Errorf("traced %t, local %t", traced, rangeio.Local(o))
+		}
+	}
+}
+
+// TestFillOfChangedFile: a file that was replaced, written to, cut short or removed
+// gives an error and no bytes.
+func TestFillOfChangedFile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(path string) error
+		want   error
+	}{
+		"written": {func(p string) error {
+			f, err := os.OpenFile(p, os.O_WRONLY|os.O_APPEND, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString("more")
+			return errors.Join(err, f.Close())
+		}, objstore.ErrChanged},
+		"cut": {func(p string) error { return os.Truncate(p, 600) }, objstore.ErrChanged},
+		"replaced": {func(p string) error {
+			if err := os.WriteFile(p+"2", make([]byte, 1000), 0o600); err != nil {
+				return err
+			}
+			return os.Rename(p+"2", p)
+		}, objstore.ErrChanged},
+		"removed": {os.Remove, objstore.ErrNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, _, o, _ := newFile(t, 1000)
+			spans := []rangeio.Span{{Off: 100, P: make([]byte, 10)}, {Off: 700, P: make([]byte, 10)}}
+			if err := o.ReadRanges(t.Context(), spans); err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.change(path); err != nil {
+				t.Fatal(err)
+			}
+			err := o.ReadEach(t.Context(), spans, func(int) error { t.Error("done"); return nil })
+			if !errors.Is(err, tc.want) {
+				t.Errorf("%v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestFillEnds: an ended context ends the read before it begins.
+func TestFillEnds(t *testing.T) {
+	_, _, o, _ := newFile(t, 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := o.ReadRanges(ctx, []rangeio.Span{{Off: 10, P: make([]byte, 10)}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
