@@ -3,6 +3,7 @@ package farread
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
@@ -24,7 +25,13 @@ type ZoomOptions struct {
 type Zoom struct {
 	*zoomcache.File
 	Object *objstore.Object
+
+	beside atomic.Pointer[objstore.Object]
 }
+
+// Beside is the object with the index beside the file, once a reading has opened
+// it; nil where there was none to be opened.
+func (z *Zoom) Beside() *objstore.Object { return z.beside.Load() }
 
 // OpenZoom opens the zoom-cache file that uri names: one phase, two requests side
 // by side, where its headers take less than 8 KiB. The second one brings the end of
@@ -52,14 +59,16 @@ func (c *Client) ZoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 	if err != nil {
 		return nil, err
 	}
+	z := &Zoom{File: f, Object: ob}
 	if o.Offset == 0 {
-		f.Sidecar(func(ctx context.Context) (rangeio.Reader, string, error) { return c.zoomIndex(ctx, ob) })
+		f.Sidecar(func(ctx context.Context) (rangeio.Reader, string, error) { return c.zoomIndex(ctx, z) })
 	}
-	return &Zoom{File: f, Object: ob}, nil
+	return z, nil
 }
 
 // zoomIndex opens the index beside a file, if there is one that may be read.
-func (c *Client) zoomIndex(ctx context.Context, ob *objstore.Object) (rangeio.Reader, string, error) {
+func (c *Client) zoomIndex(ctx context.Context, z *Zoom) (rangeio.Reader, string, error) {
+	ob := z.Object
 	side, err := c.open(ctx, ob.Bucket(), ob.Info().Key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: index.Tail})
 	switch {
 	case errors.Is(err, objstore.ErrNotFound), errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid):
@@ -67,6 +76,7 @@ func (c *Client) zoomIndex(ctx context.Context, ob *objstore.Object) (rangeio.Re
 	case err != nil:
 		return nil, "", err
 	}
+	z.beside.Store(side)
 	return side, ob.Info().ETag, nil
 }
 

@@ -32,7 +32,7 @@ func TestTailAlone(t *testing.T) {
 	}
 	read("the end: nothing", 1<<20-1000, 1000)
 	read("the beginning", 0, 100)
-	put(t, b, "k", randomBytes(1<<20)[1:])
+	put(t, b, "k", randomBytes(1 << 20)[1:])
 	if err := obj.ReadRanges(t.Context(), []rangeio.Span{{Off: 0, P: make([]byte, 10)}}); !errors.Is(err, objstore.ErrChanged) {
 		t.Errorf("replaced: %v", err)
 	}

@@ -57,6 +57,11 @@ const rawLimit = 384 << 10
 // It fails with ErrNoEntry where there is no such track, and with ErrUnsupported
 // for a width below 1 or above MaxWidth.
 func (f *File) View(ctx context.Context, track int32, from, to int64, width int) (View, error) {
+	return f.view(ctx, track, from, to, width, nil)
+}
+
+// view makes a view or, where there is a plan, plans it.
+func (f *File) view(ctx context.Context, track int32, from, to int64, width int, p *readPlan) (View, error) {
 	t, err := f.Track(track)
 	if err != nil {
 		return View{}, err
@@ -72,12 +77,16 @@ func (f *File) View(ctx context.Context, track int32, from, to int64, width int)
 		return View{}, err
 	}
 	if m := ix.about(t); m != nil && m.part {
-		v := &indexView{f: f, t: t, ix: ix, from: from, to: to, width: width}
+		v := &indexView{f: f, t: t, ix: ix, from: from, to: to, width: width, plan: p}
 		out, err := v.view(ctx)
 		if err == nil || !errors.Is(err, index.ErrUnusable) {
 			return out, err
 		}
 		f.ix.drop(ix)
+	}
+	if p != nil {
+		p.scan(f)
+		return View{}, nil
 	}
 	return f.viewSamples(ctx, t, from, to, width)
 }

@@ -22,6 +22,7 @@ type fileIndex struct {
 type openIndex struct {
 	*index.Index
 	tracks map[int32]*trackMeta
+	beside bool
 }
 
 // about is what the index says of a track, or nil where it means another.
@@ -61,46 +62,46 @@ func (x *fileIndex) open(ctx context.Context, f *File) (*openIndex, error) {
 	if x.known {
 		return x.ix, nil
 	}
-	ix, err := x.find(ctx, f)
+	ix, beside, err := x.find(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	x.known, x.ix = true, nil
 	if ix != nil {
 		if tracks, ok := parseMeta(ix.Meta); ok {
-			x.ix = &openIndex{ix, tracks}
+			x.ix = &openIndex{ix, tracks, beside}
 		}
 	}
 	return x.ix, nil
 }
 
-func (x *fileIndex) find(ctx context.Context, f *File) (*index.Index, error) {
+func (x *fileIndex) find(ctx context.Context, f *File) (ix *index.Index, beside bool, err error) {
 	o := index.Options{Gap: BlockHeaderLen, Limits: f.o.Limits}
-	ix, err := index.Open(ctx, f.r, o)
+	ix, err = index.Open(ctx, plannable{f.r}, o)
 	if err == nil && ix.Trailer.Plain >= f.body && ix.Trailer.Plain <= ix.Trailer.Off-BlockHeaderLen {
-		return ix, nil
+		return ix, false, nil
 	}
 	if err != nil && !errors.Is(err, index.ErrUnusable) {
-		return nil, wrapRead(f.size, err)
+		return nil, false, wrapRead(f.size, err)
 	}
 	if x.side == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	r, etag, err := x.side(ctx)
 	if r == nil || err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	o.Gap, o.Bind = 0, index.Binding{Size: f.size, ETag: etag}
-	ix, err = index.Open(ctx, r, o)
+	ix, err = index.Open(ctx, plannable{r}, o)
 	switch {
 	case errors.Is(err, index.ErrUnusable):
-		return nil, nil
+		return nil, false, nil
 	case err != nil:
-		return nil, wrapRead(-1, err)
+		return nil, false, wrapRead(-1, err)
 	case ix.Trailer.Plain > f.size:
-		return nil, nil
+		return nil, false, nil
 	}
-	return ix, nil
+	return ix, true, nil
 }
 
 // drop forgets an index that has proved to be wrong.
@@ -119,6 +120,7 @@ type indexView struct {
 	ix       *openIndex
 	from, to int64
 	width    int
+	plan     *readPlan // nil: it is read
 	u        unpacker
 }
 
@@ -203,6 +205,9 @@ func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
 	}
 	if total := size(s, i, j); total > min(v.f.o.Limits.MaxMeta, v.ix.Trailer.Len) {
 		return out, tooLarge("index", -1, "%d bytes of pages", total)
+	}
+	if v.plan != nil {
+		ctx = v.plan.pages(ctx, v, out.Level, out.Bin)
 	}
 	pages, err := v.ix.Read(ctx, want...)
 	if err != nil {
@@ -291,6 +296,9 @@ func (v *indexView) packets(ctx context.Context, finest *index.Section) (View, e
 		if !small {
 			return v.spans(ctx, finest)
 		}
+	}
+	if v.plan != nil {
+		return out, v.plan.packets(pages, l)
 	}
 	g := newSampleGroups(v.t, v.from, v.to, v.width)
 	err := v.samples(pages, l, func(p *Packet) error {
