@@ -45,4 +45,3 @@ func (f *File) BuildIndex(ctx context.Context, etag string, o IndexOptions) ([]b
 	}
 	return index.Beside(ix, end), nil
 }
-

@@ -62,6 +62,7 @@ type Indexer struct {
 	coarse  int           // how many of the finest bins and levels are given up
 	sheets  int64         // memory of pages that are not full
 	spilled int64         // bytes of packets that were
+	against *against      // with which pages are compared, in place of being kept
 	whole   []stat        // of a window
 	fine    []stat        // of its bins
 }
@@ -75,6 +76,7 @@ type trackIndex struct {
 	bins  []*levelIndex
 	level []*levelIndex // from 1
 	runs  *index.SectionBuilder
+	check *cursor // of runs
 	guess guess
 	run   []packetRun
 	seen  int64 // packets in pages
@@ -221,11 +223,17 @@ func (x *Indexer) drop(t *trackIndex) {
 
 // plan chooses bins for windows of n samples.
 func (x *Indexer) plan(t *trackIndex, n int) {
-	t.runs = x.b.Section(index.Name{Kind: sectionRuns, Of: int64(t.t.Number)})
+	name := index.Name{Kind: sectionRuns, Of: int64(t.t.Number)}
+	t.runs = x.b.Section(name)
+	sizes := binSizes
+	if x.against != nil {
+		t.check = x.against.cursor(name)
+		sizes = func(Codec, int) []int64 { return x.against.bins(t.t.Number) }
+	}
 	if x.o.NoBins || t.t.Variable || t.t.Codec.Kind == Unit {
 		return
 	}
-	for _, size := range binSizes(t.t.Codec, n) {
+	for _, size := range sizes(t.t.Codec, n) {
 		t.bins = append(t.bins, x.newLevel(t, index.Name{Kind: sectionBins, Level: size}))
 	}
 	for i := range min(x.coarse, len(t.bins)) {
@@ -248,15 +256,30 @@ func (x *Indexer) Packet(b *Block) error {
 		return nil
 	}
 	t.run = append(t.run, packetRun{entry: b.Entry, exit: b.Exit, count: int64(b.Count), off: b.Off, len: b.Len})
-	if len(t.run) == runsPage {
+	if len(t.run) == t.fullRuns() {
 		return x.flushRuns(t)
 	}
 	return nil
 }
 
+// fullRuns is how many packets make a page.
+func (t *trackIndex) fullRuns() int {
+	if t.check != nil {
+		return t.check.full()
+	}
+	return runsPage
+}
+
 func (x *Indexer) flushRuns(t *trackIndex) error {
 	if len(t.run) == 0 {
 		return nil
+	}
+	if x.against != nil {
+		run := t.run
+		if t.run = t.run[:0]; t.check == nil {
+			return nil
+		}
+		return x.against.runs(t.check, run)
 	}
 	p, err := x.k.runs(t.run, t.seen+1, &t.guess)
 	if err != nil {

@@ -16,6 +16,8 @@ type levelIndex struct {
 	guessEnds guess
 	size      int64 // of bins
 	given     bool  // up
+	check     *cursor
+	checkEnds *cursor
 	// The first of a pair.
 	carry       []stat
 	full        bool
@@ -33,11 +35,22 @@ func (x *Indexer) newLevel(t *trackIndex, name index.Name) *levelIndex {
 		l.size = name.Level
 	} else {
 		l.carry = make([]stat, l.l.width)
-		if name.Kind = sectionEnds; l.l.kind.Numeric() {
+		if l.l.kind.Numeric() {
+			name.Kind = sectionEnds
 			l.ends = x.b.Section(name)
 		}
 	}
 	l.sheet = newSheet(l.l, l.ends != nil)
+	if x.against == nil {
+		return l
+	}
+	if l.ends != nil {
+		l.checkEnds = x.against.cursor(name)
+		name.Kind = sectionLevel
+	}
+	if l.check = x.against.cursor(name); l.check == nil {
+		x.give(l)
+	}
 	return l
 }
 
@@ -159,7 +172,11 @@ func (x *Indexer) room(t *trackIndex, l *levelIndex) error {
 		l.sheet.held = l.sheet.size()
 		x.sheets += l.sheet.held
 	}
-	if n < t.page || l.given {
+	full := t.page
+	if l.check != nil {
+		full = l.check.full()
+	}
+	if n < full || l.given {
 		return nil
 	}
 	if err := x.flush(l); err != nil {
@@ -177,6 +194,9 @@ func (x *Indexer) flush(l *levelIndex) error {
 	if l.given || s.n == 0 {
 		return nil
 	}
+	if x.against != nil {
+		return x.compare(l)
+	}
 	p, err := x.k.page(s, &l.guess)
 	if err != nil {
 		return err
@@ -189,6 +209,20 @@ func (x *Indexer) flush(l *levelIndex) error {
 		l.ends.Add(s.first, s.last, int64(s.n), p)
 	}
 	s.reset()
+	return nil
+}
+
+// compare compares the spans of a level with the page that they should be.
+func (x *Indexer) compare(l *levelIndex) error {
+	if err := x.against.sheet(l.check, &x.k, l.sheet, false); err != nil {
+		return err
+	}
+	if l.checkEnds != nil {
+		if err := x.against.sheet(l.checkEnds, &x.k, l.sheet, true); err != nil {
+			return err
+		}
+	}
+	l.sheet.reset()
 	return nil
 }
 

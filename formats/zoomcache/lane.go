@@ -16,6 +16,7 @@ type lane interface {
 	finish()                            // makes the last summaries
 	made() *cascade                     // what push or finish made
 	clear()                             // forgets them
+	load(v *Values, stamps []int64)     // makes values that stay the caller's what is gathered
 }
 
 func newLane(t *TrackWriter) lane {

@@ -29,8 +29,8 @@ type WriteOptions struct {
 	Watermark int
 	Parallel  int    // goroutines; 0: as many as there are processors
 	Seal      []byte // becomes a packet of SealTrack; nil: none
-	// NoIndex leaves the index out, which else follows the plain file, unless it has
-	// more than 512 tracks.
+	// NoIndex leaves the index out, which else follows the plain file; parts of a long
+	// one lie in it, between its blocks.
 	NoIndex bool
 	// Progress is told of bytes of the source.
 	Progress func(done, total int64)
@@ -45,8 +45,8 @@ type Written struct {
 
 // Write writes a series as a zoom-cache file with all levels of summaries into w,
 // which is then to be committed. One pass; memory is bounded whatever the length:
-// 24 MiB of the source that are read ahead, a window of each track, and the index,
-// which is held until the end and is coarser the longer the series. Cost: each
+// 24 MiB of the source that are read ahead, a window of each track, and 12 MiB of the
+// index, the rest of which goes into the file as it comes. Cost: each
 // byte of the source is read once, in requests of 8 MiB.
 func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written, error) {
 	about := s.About()
@@ -62,12 +62,12 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 		origin = o.Origin
 	}
 	p := &pump{o: o, list: list, window: o.window(len(list))}
-	sink := &sealSink{Sink: newIndex(o, list), seal: o.Seal}
+	sink := &sealSink{index: newIndex(o, list), seal: o.Seal}
 	zo := zoomcache.WriteOptions{Origin: origin, Tracks: list, Watermark: -1, Parallel: o.Parallel}
 	if p.alone = len(list) == 1 && !list[0].Variable; p.alone {
 		zo.Watermark = p.window
 	}
-	if sink.Sink != nil || o.Seal != nil {
+	if sink.index != nil || o.Seal != nil {
 		zo.Sink = sink
 	}
 	if p.w, err = zoomcache.NewWriter(w, zo); err != nil {
@@ -242,65 +242,77 @@ func add[T zoomcache.Value](t *zoomcache.TrackWriter, v []T, stamps []int64, fro
 }
 
 // newIndex is what makes the index in the same pass; nil: there is none.
-func newIndex(o WriteOptions, list []zoomcache.Track) zoomcache.Sink {
-	if o.NoIndex || len(list) > maxIndexed {
+func newIndex(o WriteOptions, list []zoomcache.Track) *zoomcache.Indexer {
+	if o.NoIndex {
 		return nil
 	}
 	return zoomcache.NewIndexer(list, zoomcache.IndexOptions{MaxMemory: indexMemory, NoBins: len(list) > maxBinned})
 }
 
 const (
-	// indexMemory is what the index may hold until the end. It is there a few times
-	// then, and what is read ahead no more.
-	indexMemory = 10 << 20
-	// maxBinned is how many tracks have bins finer than level 1 in the index: an
-	// unfinished page is held of each size of each track.
+	// indexMemory is what the index may hold before parts of it go into the file.
+	indexMemory = 12 << 20
+	// maxBinned is how many tracks have bins finer than level 1 in the index: with more,
+	// pages are so short that directories get long.
 	maxBinned = 64
-	// maxIndexed is how many tracks a file with an index has: with more, the
-	// unfinished pages of all levels alone pass the bound of a worker's memory.
-	maxIndexed = 512
 )
 
 // A sealSink adds the seal before the index.
 type sealSink struct {
-	zoomcache.Sink // of the index; nil: there is none
-
+	index *zoomcache.Indexer // nil: there is none
 	seal  []byte
 	plain int64
 }
 
+// Window implements zoomcache.Sink.
 func (s *sealSink) Window(w *zoomcache.Window) error {
-	if s.Sink == nil {
+	if s.index == nil {
 		return nil
 	}
-	return s.Sink.Window(w)
+	return s.index.Window(w)
 }
 
+// Packet implements zoomcache.Sink.
 func (s *sealSink) Packet(b *zoomcache.Block) error {
-	if s.Sink == nil {
+	if s.index == nil {
 		return nil
 	}
-	return s.Sink.Packet(b)
+	return s.index.Packet(b)
 }
 
-func (s *sealSink) Summary(x *zoomcache.Summary) error {
-	if s.Sink == nil {
+// Summary implements zoomcache.Sink.
+func (s *sealSink) Summary(x *zoomcache.Summary) error { return s.SummaryBlock(&x.Block) }
+
+// SummaryBlock implements zoomcache.BlockSink.
+func (s *sealSink) SummaryBlock(b *zoomcache.Block) error {
+	if s.index == nil {
 		return nil
 	}
-	return s.Sink.Summary(x)
+	return s.index.SummaryBlock(b)
+}
+
+// Between implements zoomcache.Interleaver.
+func (s *sealSink) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
+	if s.index == nil {
+		return nil
+	}
+	return s.index.Between(add)
 }
 
 // Finish implements zoomcache.Sink. Whoever cuts the file where the plain one ends
 // cuts the seal off, too.
 func (s *sealSink) Finish(end int64, add func(track int32, payload ...[]byte) (int64, error)) error {
 	s.plain = end
+	if s.index != nil {
+		s.plain -= s.index.Spilled()
+	}
 	if s.seal != nil {
 		if _, err := add(SealTrack, append([]byte(sealTag), s.seal...)); err != nil {
 			return err
 		}
 	}
-	if s.Sink == nil {
+	if s.index == nil {
 		return nil
 	}
-	return s.Sink.Finish(end, add)
+	return s.index.Finish(end, add)
 }

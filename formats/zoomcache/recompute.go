@@ -1,0 +1,352 @@
+package zoomcache
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+)
+
+// Recomputed is what Recompute found.
+type Recomputed struct {
+	Samples   int64 // at one offset the values of all channels are one
+	Summaries int64 // that were compared
+	// Skipped counts summaries that were not, or but in part: of tracks without
+	// packets, of floats that were stored as differences, which loses bits, and means
+	// that are no numbers, on which builds of the original do not agree.
+	Skipped int64
+	Indexed bool  // there is an index
+	Spans   int64 // of it that were compared, and packets that it lists
+	// Wrong counts what is not what the samples say; First are the first of them.
+	Wrong int64
+	First []Mismatch
+}
+
+// A Mismatch is what a file says of its samples, and they do not.
+type Mismatch struct {
+	Off   int64 // of the summary; -1: it is in the index, or missing
+	Track int32
+	Level int   // of the summary; 0: what is wrong are bins or packets
+	Bin   int64 // samples of a bin
+	Text  string
+}
+
+// maxMismatches bounds the list.
+const maxMismatches = 100
+
+// Recompute makes all summaries anew from the samples, as a Writer does, and the index
+// where there is one, and compares: a file that Verify finds well may still tell of
+// other samples than it holds. What does not agree is no error. Damage is, whatever
+// Options.Resync says. Cost: one pass like Scan, and each byte of the index once.
+// progress, if not nil, is told the bytes that were read so far, from one goroutine.
+func (f *File) Recompute(ctx context.Context, progress func(done int64)) (Recomputed, error) {
+	m := &remaker{f: f, tracks: map[int32]*remade{}}
+	for i := range f.h.Tracks {
+		m.tracks[f.h.Tracks[i].Number] = newRemade(&f.h.Tracks[i])
+	}
+	ix, err := f.ix.open(ctx, f)
+	if err != nil {
+		return m.r, err
+	}
+	if ix != nil {
+		m.r.Indexed = true
+		m.index = newChecker(ctx, f, ix.Index, &m.r)
+	}
+	strict := *f
+	strict.o.Resync = false
+	err = strict.walk(ctx, f.body, func(*Block, *Track) bool { return true }, func(b Block, t *Track, content []byte) (bad, err error) {
+		if progress != nil {
+			progress(b.Off + b.Size())
+		}
+		switch {
+		case t == nil:
+			return nil, nil
+		case b.Summary:
+			return m.summary(&b, t, content)
+		default:
+			return m.packet(&b, t, content)
+		}
+	})
+	if err != nil {
+		return m.r, err
+	}
+	m.endGroup()
+	for i := range f.h.Tracks {
+		m.tracks[f.h.Tracks[i].Number].ends(&m.r)
+	}
+	if m.index != nil {
+		err = m.index.end()
+	}
+	return m.r, err
+}
+
+func (r *Recomputed) wrong(x Mismatch, format string, a ...any) {
+	if r.Wrong++; len(r.First) < maxMismatches {
+		x.Text = fmt.Sprintf(format, a...)
+		r.First = append(r.First, x)
+	}
+}
+
+// A remaker makes summaries anew.
+type remaker struct {
+	f         *File
+	r         Recomputed
+	tracks    map[int32]*remade
+	index     *checker // nil: there is none
+	last      int32    // the track of the last packet of this flush
+	any       bool     // there was one
+	summaries bool     // there were
+	p         Packet
+	stored    Summary
+	made      Summary
+}
+
+// remade is a track whose summaries are made anew.
+type remade struct {
+	t        *Track
+	as       Track          // what its packets are read as
+	tries    []*TrackWriter // what it may have been, for headers do not tell all codecs apart
+	lossy    bool
+	samples  int64
+	here     int  // samples in this flush
+	finished bool // the last summaries were made
+	matched  int  // summaries in this flush
+	end      int64
+}
+
+func newRemade(t *Track) *remade {
+	m := &remade{t: t, as: *t, lossy: t.deltas() && t.Codec.Kind.Float()}
+	kinds := []Kind{t.Codec.Kind}
+	switch {
+	case t.Codec.Kind == Int && t.Codec.PCM, t.Codec.Kind == I32 && t.Codec.PCM:
+		kinds = []Kind{Int, I32}
+	case t.Codec.Kind == Int, t.Codec.Kind == Integer:
+		kinds = []Kind{Int, Integer}
+		m.as.Codec.Kind = Integer
+	}
+	for _, k := range kinds {
+		w := &TrackWriter{t: *t}
+		w.t.Codec.Kind = k
+		w.lane = newLane(w)
+		m.tries = append(m.tries, w)
+	}
+	return m
+}
+
+// packet takes the samples of a packet.
+func (m *remaker) packet(b *Block, t *Track, content []byte) (bad, err error) {
+	if m.summaries || m.any && b.Track <= m.last {
+		m.endGroup()
+	}
+	m.any, m.last = true, b.Track
+	x := m.tracks[b.Track]
+	p := &m.p
+	if bad := x.as.DecodePacket(p, *b, content, m.f.o.Limits); bad != nil {
+		return bad, nil
+	}
+	n := int(p.Count)
+	if x.here = n; n > 0 {
+		x.samples += int64(n)
+		m.r.Samples += int64(n)
+		for _, w := range x.tries {
+			w.entry, w.exit = p.Offset(0), p.Offset(n-1)
+			w.lane.load(&p.Values, p.Stamps)
+			w.lane.push()
+		}
+	}
+	if m.index == nil {
+		return nil, nil
+	}
+	return nil, m.index.packet(b, t, p)
+}
+
+// summary compares a summary with what was made.
+func (m *remaker) summary(b *Block, t *Track, content []byte) (bad, err error) {
+	m.summaries = true
+	if m.index != nil {
+		if err := m.index.x.SummaryBlock(b); err != nil {
+			return nil, err
+		}
+	}
+	x := m.tracks[b.Track]
+	if bad := t.DecodeSummary(&m.stored, *b, content); bad != nil {
+		return bad, nil
+	}
+	if x.lossy || x.samples == 0 {
+		m.r.Skipped++
+		return nil, nil
+	}
+	if x.here == 0 && !x.finished {
+		x.finished = true
+		for _, w := range x.tries {
+			w.lane.finish()
+		}
+	}
+	x.matched++
+	m.r.Summaries++
+	var text string
+	var left []*TrackWriter
+	for _, w := range x.tries {
+		var part bool
+		if text, part, err = m.compare(w, b); err != nil {
+			return nil, err
+		}
+		if text == "" {
+			if left = append(left, w); part {
+				m.r.Skipped++
+			}
+		}
+	}
+	if len(left) == 0 {
+		m.r.wrong(Mismatch{Off: b.Off, Track: b.Track, Level: int(b.Level)}, "%s", text)
+		return nil, nil
+	}
+	x.tries = left
+	return nil, nil
+}
+
+// compare says what in the stored summary is not what was made; part says that some
+// of it cannot be compared.
+func (m *remaker) compare(w *TrackWriter, b *Block) (text string, part bool, err error) {
+	p := w.lane.made().at(b.Level)
+	if p == nil {
+		return "there is no summary of this level here", false, nil
+	}
+	made, err := ParseBlock(p, b.Off, m.f.o.Limits)
+	if err != nil {
+		return "", false, err
+	}
+	if made.Entry != b.Entry || made.Exit != b.Exit {
+		return fmt.Sprintf("it is of offsets %d to %d, the samples are of %d to %d", b.Entry, b.Exit, made.Entry, made.Exit), false, nil
+	}
+	t := *m.tracks[b.Track].t
+	if err := t.DecodeSummary(&m.made, made, p[BlockHeaderLen:]); err != nil {
+		return "", false, err
+	}
+	for c := range m.made.Channels {
+		text, vague := differs(t.Codec.Kind.Float(), &m.stored.Channels[c], &m.made.Channels[c])
+		if text != "" {
+			return text, false, nil
+		}
+		part = part || vague
+	}
+	return "", part, nil
+}
+
+// differs names the first difference of two summaries; vague says that there is one
+// in means that are no numbers, of floats.
+func differs(floats bool, a, b *Stats) (text string, vague bool) {
+	for _, x := range [...]struct {
+		name string
+		a, b Number
+	}{{"first", a.First, b.First}, {"last", a.Last, b.Last}, {"minimum", a.Min, b.Min}, {"maximum", a.Max, b.Max}} {
+		if !x.a.same(x.b) {
+			return fmt.Sprintf("%s is %v, of the samples it is %v", x.name, x.a, x.b), false
+		}
+	}
+	for _, x := range [...]struct {
+		name string
+		a, b float64
+	}{{"mean", a.Mean, b.Mean}, {"rms", a.RMS, b.RMS}, {"expected", a.Expected, b.Expected}} {
+		switch {
+		case x.a == x.b, x.a != x.a && x.b != x.b:
+		case floats && x.b-x.b != 0: // not finite
+			vague = true
+		default:
+			return fmt.Sprintf("%s is %v, of the samples it is %v", x.name, x.a, x.b), false
+		}
+	}
+	if a.Count != b.Count {
+		return fmt.Sprintf("count is %d, of the samples it is %d", a.Count, b.Count), false
+	}
+	return "", vague
+}
+
+// same says whether two numbers are the same, and NaN is NaN.
+func (n Number) same(m Number) bool {
+	if n.big != nil || m.big != nil {
+		return n.Big().Cmp(m.Big()) == 0
+	}
+	return n.bits == m.bits || n.kind.Float() && n.Float() != n.Float() && m.Float() != m.Float()
+}
+
+// endGroup ends a flush.
+func (m *remaker) endGroup() {
+	for i := range m.f.h.Tracks {
+		x := m.tracks[m.f.h.Tracks[i].Number]
+		if n := len(x.tries[0].lane.made().ends); !x.lossy && x.samples > 0 && x.matched < n {
+			m.r.wrong(Mismatch{Off: -1, Track: x.t.Number}, "%d summaries are missing up to offset %d", n-x.matched, x.tries[0].exit)
+		}
+		x.here, x.matched = 0, 0
+		for _, w := range x.tries {
+			w.lane.made().reset()
+			w.lane.clear()
+		}
+	}
+	m.any, m.summaries = false, false
+}
+
+// ends looks whether the last summaries came.
+func (x *remade) ends(r *Recomputed) {
+	if x.finished || x.samples == 0 || x.lossy {
+		return
+	}
+	x.tries[0].lane.finish()
+	if n := len(x.tries[0].lane.made().ends); n > 0 {
+		r.wrong(Mismatch{Off: -1, Track: x.t.Number}, "the last %d summaries are missing", n)
+	}
+}
+
+// load makes values those of the window.
+func (l *typedLane[T]) load(v *Values, stamps []int64) {
+	v.slice(&l.cur)
+	l.curAt = stamps
+}
+
+// slice is the opposite of lend: p points to the slice of values to set.
+func (v *Values) slice(p any) {
+	switch p := p.(type) {
+	case *[]struct{}:
+		*p = make([]struct{}, v.N)
+	case *[]bool:
+		*p = v.Bool
+	case *[]float32:
+		*p = v.F32
+	case *[]float64:
+		*p = v.F64
+	case *[]int8:
+		*p = v.I8
+	case *[]int16:
+		*p = v.I16
+	case *[]int32:
+		if *p = v.I32; v.Kind == Int { // pcm, of 32 bits
+			*p = make([]int32, len(v.I64))
+			for i, x := range v.I64 {
+				(*p)[i] = int32(x) //nolint:gosec // it was one
+			}
+		}
+	case *[]int64:
+		switch *p = v.I64; v.Kind {
+		case Integer: // the low 64 bits
+			*p = make([]int64, len(v.Big))
+			for i, x := range v.Big {
+				(*p)[i] = x.Int64()
+			}
+		case I32:
+			*p = make([]int64, len(v.I32))
+			for i, x := range v.I32 {
+				(*p)[i] = int64(x)
+			}
+		default:
+		}
+	case *[]uint8:
+		*p = v.U8
+	case *[]uint16:
+		*p = v.U16
+	case *[]uint32:
+		*p = v.U32
+	case *[]uint64:
+		*p = v.U64
+	case *[]*big.Int:
+		*p = v.Big
+	}
+}

@@ -1,0 +1,167 @@
+package zoomcache
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/rangeio"
+)
+
+// recompute is Recompute of a file in memory with, perhaps, an index beside it.
+func recompute(t *testing.T, file, side []byte) (Recomputed, error) {
+	t.Helper()
+	f := openView(t, file)
+	if side != nil {
+		f.Sidecar(func(context.Context) (rangeio.Reader, string, error) {
+			return rangeio.FromReaderAt(bytes.NewReader(side), int64(len(side))), `"1"`, nil
+		})
+	}
+	return f.Recompute(t.Context(), nil)
+}
+
+// TestRecompute: what the Writer and the Indexer make agrees with the samples, at any
+// size of pages and bins; and so does an index beside the file.
+func TestRecompute(t *testing.T) {
+	t.Parallel()
+	for _, c := range viewCases() {
+		a, b := c.track, Track{Number: 9, Codec: Codec{Kind: I16}}
+		a.Number = 5
+		for _, o := range []IndexOptions{{}, {NoBins: true}, {MaxMemory: 5000}} {
+			x := NewIndexer([]Track{a, b}, o)
+			file, s := c.write(t, x)
+			r, err := recompute(t, file, nil)
+			if err != nil || r.Wrong != 0 || !r.Indexed || r.Samples != int64(2*len(s.off)) || r.Summaries == 0 || r.Spans == 0 {
+				t.Fatalf("%s, %+v: %+v, %v", c.name, o, r, err)
+			}
+		}
+		plain, _ := c.write(t, nil)
+		side, err := openView(t, plain).BuildIndex(t.Context(), `"1"`, IndexOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := recompute(t, plain, side)
+		if err != nil || r.Wrong != 0 || !r.Indexed || r.Spans == 0 {
+			t.Fatalf("%s, beside: %+v, %v", c.name, r, err)
+		}
+	}
+}
+
+// TestRecomputeFixtures: what the original has written agrees with its samples.
+func TestRecomputeFixtures(t *testing.T) {
+	t.Parallel()
+	summaries, skipped := int64(0), int64(0)
+	files, _ := manifest(t)
+	for i := range files {
+		if files[i].File == bigFixture {
+			continue
+		}
+		r, err := recompute(t, original(t, files[i].File), nil)
+		if err != nil || r.Wrong != 0 {
+			t.Errorf("%s: %+v, %v", files[i].File, r, err)
+		}
+		summaries, skipped = summaries+r.Summaries, skipped+r.Skipped
+	}
+	if summaries == 0 || skipped > summaries/4 {
+		t.Errorf("%d summaries, %d skipped", summaries, skipped)
+	}
+}
+
+// TestRecomputeFinds: a bit that flips in a summary, a packet or in the pages of the
+// index is found, but for those that tell nothing of the samples.
+func TestRecomputeFinds(t *testing.T) {
+	t.Parallel()
+	c := viewCases()[4]
+	c.n = 8000
+	c.values = func(r *rand.Rand, _ int) Number { return signedNumber(I16, r.Int64N(300)-150) } // whose squares do not wrap
+	a, b := c.track, Track{Number: 9, Codec: Codec{Kind: I16}}
+	a.Number = 5
+	file, _ := c.write(t, NewIndexer([]Track{a, b}, IndexOptions{}))
+	tr, err := index.ParseTrailer(file[len(file)-index.TrailerLen:], int64(len(file)), BlockHeaderLen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := openView(t, file)
+	r := rand.New(rand.NewPCG(3, 3))
+	tried := 0
+	for at := f.body; at < tr.Plain; {
+		blk, err := ParseBlock(file[at:], at, f.o.Limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if blk.Len > 0 {
+			q := bytes.Clone(file)
+			q[at+BlockHeaderLen+r.Int64N(blk.Len)] ^= byte(1 << r.IntN(8))
+			got, err := recompute(t, q, nil)
+			if tried++; err == nil && got.Wrong == 0 {
+				t.Errorf("a flipped bit in %+v: %+v", blk, got)
+			}
+		}
+		at += blk.Size()
+	}
+	if tried < 30 {
+		t.Errorf("%d blocks", tried)
+	}
+}
+
+// TestRecomputeFindsIndex: an index of other samples than those of the file is found
+// out, though all its checksums are right.
+func TestRecomputeFindsIndex(t *testing.T) {
+	t.Parallel()
+	c := viewCases()[4]
+	c.n = 9000
+	plain, _ := c.write(t, nil)
+	c.seed++
+	other, _ := c.write(t, nil)
+	side, err := openView(t, other).BuildIndex(t.Context(), `"1"`, IndexOptions{})
+	if err != nil || len(other) != len(plain) {
+		t.Fatal(err)
+	}
+	r, err := recompute(t, plain, side)
+	if err != nil || r.Wrong == 0 || !r.Indexed || r.First[0].Off != -1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestPlain: without the parts of its index a file is the plain one, wherever they lie.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	spilled := 0
+	for _, c := range viewCases() {
+		a, b := c.track, Track{Number: 9, Codec: Codec{Kind: I16}}
+		a.Number = 5
+		plain, _ := c.write(t, nil)
+		for _, most := range []int64{0, 100 << 10} {
+			x := NewIndexer([]Track{a, b}, IndexOptions{MaxMemory: most})
+			file, s := c.write(t, x)
+			var got bytes.Buffer
+			if err := openView(t, file).Plain(t.Context(), &got); err != nil || !bytes.Equal(got.Bytes(), plain) {
+				t.Fatalf("%s: %d bytes, %d in the plain file, %v", c.name, got.Len(), len(plain), err)
+			}
+			if x.Spilled() == 0 {
+				continue
+			}
+			spilled++
+			f := openView(t, file)
+			ix, err := index.Open(t.Context(), f.r, index.Options{Gap: BlockHeaderLen})
+			if err != nil || len(ix.Extents()) == 0 || ix.Verify(t.Context()) != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			for _, width := range []int{1, 50, 600} {
+				v, err := f.View(t.Context(), 5, s.off[0], s.off[len(s.off)-1], width)
+				if err != nil || !v.Indexed {
+					t.Fatal(v.Indexed, err)
+				}
+				s.check(t, c.track.Codec.Kind, &v, s.off[0], s.off[len(s.off)-1], true)
+			}
+			if r, err := recompute(t, file, nil); err != nil || r.Wrong != 0 || !r.Indexed {
+				t.Errorf("%s: %+v, %v", c.name, r, err)
+			}
+		}
+	}
+	if spilled == 0 {
+		t.Error("no index was long enough")
+	}
+}
