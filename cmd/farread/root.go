@@ -55,7 +55,7 @@ func newRoot(a *app) *cobra.Command {
 		}
 	}
 	add("read", newInfo(a), newLs(a), newGet(a), newSlice(a), newView(a), newExplain(a), newVerify(a))
-	add("make", newPack(a), newUnpack(a), newIndex(a), newWorker(a), newBackfill(a))
+	add("make", newPack(a), newUnpack(a), newIndex(a), newWorker(a), newBackfill(a), newReplayDLQ(a))
 	add("else", newQuickstart(a), newVersion(a))
 	root.AddCommand(topics()...)
 	root.SetHelpCommand(newHelp())

@@ -87,7 +87,7 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 	if err != nil {
 		return err
 	}
-	h, err := a.handler(rules, func(name string) (objstore.Bucket, error) { return a.bucket(ctx, name) })
+	h, err := a.handler(rules, a.buckets(ctx))
 	if err != nil {
 		return err
 	}
@@ -128,6 +128,11 @@ func (a *app) handler(rules functions.Rules, buckets func(string) (objstore.Buck
 		return nil, usagef("%s", err)
 	}
 	return h, nil
+}
+
+// buckets opens buckets of S3 by their names.
+func (a *app) buckets(ctx context.Context) func(string) (objstore.Bucket, error) {
+	return func(name string) (objstore.Bucket, error) { return a.bucket(ctx, name) }
 }
 
 // bucket is the bucket of S3 called name.

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/farread/farread/objstore"
+)
+
+// Limits of SQS:
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+const (
+	batchMessages = 10
+	batchBytes    = 256 << 10 // of one request; more is allowed where messages may be longer
+	hideSeconds   = 60        // that a message is hidden while it is moved; then it comes again
+	waitSeconds   = 2         // a long poll asks all servers of the queue
+	dryMost       = 1000      // messages that a dry run looks at
+)
+
+// regionIn finds the region in the host of a queue of AWS.
+var regionIn = regexp.MustCompile(`^sqs\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
+
+// queues is a client for the queue at a URL: in the region, and at the endpoint, that
+// the flags, the environment, or else the URL itself name.
+func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
+	u, err := url.Parse(queue)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, usagef("%q is no URL of a queue", queue)
+	}
+	region := a.flags.region
+	m := regionIn.FindStringSubmatch(u.Host)
+	if region == "" && m != nil {
+		region = m[1]
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(region), config.WithSharedConfigProfile(a.flags.profile))
+	if err != nil {
+		return nil, fmt.Errorf("aws configuration: %w: %w", objstore.ErrInvalid, err)
+	}
+	if cfg.Region == "" {
+		cfg.Region = "us-east-1" // queues elsewhere than in AWS have none
+	}
+	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
+		switch {
+		case a.flags.endpoint != "":
+			o.BaseEndpoint = &a.flags.endpoint
+		case o.BaseEndpoint == nil && m == nil:
+			o.BaseEndpoint = aws.String(u.Scheme + "://" + u.Host)
+		}
+	}), nil
+}
+
+// queueErr files an error of SQS under the sentinels that exit codes are made of.
+func queueErr(err error) error {
+	if err == nil {
+		return nil
+	}
+	var none *types.QueueDoesNotExist
+	var api smithy.APIError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &none):
+		return fmt.Errorf("%w: %w", objstore.ErrNotFound, err)
+	case errors.As(err, &api) && (strings.Contains(api.ErrorCode(), "Denied") || strings.Contains(api.ErrorCode(), "Token") || strings.Contains(api.ErrorCode(), "Signature")):
+		return fmt.Errorf("%w: %w", objstore.ErrDenied, err)
+	case errors.As(err, &api) && api.ErrorFault() == smithy.FaultClient && !strings.Contains(api.ErrorCode(), "Thrott"):
+		return fmt.Errorf("%w: %w", objstore.ErrInvalid, err)
+	}
+	return fmt.Errorf("%w: %w", objstore.ErrUnavailable, err)
+}
+
+// send puts one event into a queue.
+func send(ctx context.Context, c *sqs.Client, queue, body string) error {
+	_, err := c.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body})
+	return queueErr(err)
+}
+
+// A mover moves the messages of a queue.
+type mover struct {
+	*replayer
+	c    *sqs.Client
+	sent map[string]bool // ids that messages got in the queue they went to
+}
+
+// fromQueue moves messages until none is left, or those come that it has moved.
+func (r *replayer) fromQueue(ctx context.Context) error {
+	c, err := r.a.queues(ctx, r.o.queue)
+	if err != nil {
+		return err
+	}
+	m := &mover{r, c, map[string]bool{}}
+	if r.report.To == "" {
+		if r.report.To, err = m.source(ctx); err != nil {
+			return err
+		}
+	}
+	if r.o.dryRun {
+		return m.look(ctx)
+	}
+	for !r.full() {
+		got, err := m.receive(ctx)
+		if err != nil || len(got) == 0 {
+			return err
+		}
+		if again, err := m.move(ctx, got); err != nil || again {
+			return err
+		}
+	}
+	return nil
+}
+
+// source is the one queue whose dead letters these are.
+func (m *mover) source(ctx context.Context) (string, error) {
+	out, err := m.c.ListDeadLetterSourceQueues(ctx, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &m.o.queue})
+	switch {
+	case err != nil:
+		return "", queueErr(err)
+	case len(out.QueueUrls) == 0:
+		return "", usagef("%s is the dead-letter queue of none; give --to", m.o.queue)
+	case len(out.QueueUrls) > 1:
+		return "", usagef("%s is the dead-letter queue of %s; give one of them as --to", m.o.queue, strings.Join(out.QueueUrls, " and "))
+	}
+	return out.QueueUrls[0], nil
+}
+
+// receive takes some messages, none if there are none.
+func (m *mover) receive(ctx context.Context) ([]types.Message, error) {
+	n := batchMessages
+	if m.o.most > 0 {
+		n = min(n, m.o.most-m.report.Moved-m.report.Failed)
+	}
+	out, err := m.c.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		QueueUrl: &m.o.queue, MaxNumberOfMessages: int32(n), WaitTimeSeconds: waitSeconds, VisibilityTimeout: hideSeconds, //nolint:gosec // at most 10
+		MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+	})
+	if err != nil {
+		return nil, queueErr(err)
+	}
+	return out.Messages, nil
+}
+
+// move sends messages on, as many in a request as fit. It says whether one of them
+// came again.
+func (m *mover) move(ctx context.Context, got []types.Message) (again bool, err error) {
+	var batch, back []types.Message
+	size := 0
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		b := batch
+		batch, size = nil, 0
+		return m.moveBatch(ctx, b)
+	}
+	for _, msg := range got {
+		if m.sent[aws.ToString(msg.MessageId)] {
+			again = true
+			back = append(back, msg)
+			continue
+		}
+		if size+len(aws.ToString(msg.Body)) > batchBytes {
+			if err := flush(); err != nil {
+				return again, err
+			}
+		}
+		batch = append(batch, msg)
+		size += len(aws.ToString(msg.Body))
+	}
+	return again, errors.Join(flush(), m.show(ctx, back))
+}
+
+// moveBatch sends, then deletes what was sent.
+func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
+	fifo := strings.HasSuffix(m.report.To, ".fifo")
+	in := &sqs.SendMessageBatchInput{QueueUrl: &m.report.To}
+	for i, msg := range batch {
+		e := types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: msg.Body, MessageAttributes: msg.MessageAttributes}
+		if fifo {
+			e.MessageGroupId, e.MessageDeduplicationId = aws.String(msg.Attributes["MessageGroupId"]), msg.MessageId
+			if *e.MessageGroupId == "" {
+				e.MessageGroupId = aws.String("farread")
+			}
+		}
+		in.Entries = append(in.Entries, e)
+	}
+	out, err := m.c.SendMessageBatch(ctx, in)
+	if err != nil {
+		return errors.Join(queueErr(err), m.show(ctx, batch))
+	}
+	failed := map[string]error{}
+	for _, f := range out.Failed {
+		failed[aws.ToString(f.Id)] = fmt.Errorf("%s: %s: %w", aws.ToString(f.Code), aws.ToString(f.Message), objstore.ErrUnavailable)
+	}
+	for _, s := range out.Successful {
+		m.sent[aws.ToString(s.MessageId)] = true
+	}
+	del := &sqs.DeleteMessageBatchInput{QueueUrl: &m.o.queue}
+	var stay []types.Message
+	for i, msg := range batch {
+		id := strconv.Itoa(i)
+		if failed[id] == nil {
+			del.Entries = append(del.Entries, types.DeleteMessageBatchRequestEntry{Id: &id, ReceiptHandle: msg.ReceiptHandle})
+		} else {
+			stay = append(stay, msg)
+		}
+		if err := m.tell(letterIn(msg), failed[id]); err != nil {
+			return err
+		}
+	}
+	if len(del.Entries) == 0 {
+		return errors.Join(fmt.Errorf("no message could be sent to %s: %w", m.report.To, m.why), m.show(ctx, stay))
+	}
+	return m.forget(ctx, del)
+}
+
+// forget deletes what was sent, also when the command is interrupted.
+func (m *mover) forget(ctx context.Context, del *sqs.DeleteMessageBatchInput) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	out, err := m.c.DeleteMessageBatch(ctx, del)
+	if err != nil {
+		return fmt.Errorf("sent, but not deleted: %w", queueErr(err))
+	}
+	if len(out.Failed) > 0 { // it is there twice
+		return fmt.Errorf("%d sent, but not deleted: %s: %w", len(out.Failed), aws.ToString(out.Failed[0].Message), objstore.ErrUnavailable)
+	}
+	return nil
+}
+
+// show makes messages visible again at once.
+func (m *mover) show(ctx context.Context, batch []types.Message) error {
+	for start := 0; start < len(batch); start += batchMessages {
+		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &m.o.queue}
+		for i, msg := range batch[start:min(len(batch), start+batchMessages)] {
+			in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: msg.ReceiptHandle})
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		_, err := m.c.ChangeMessageVisibilityBatch(ctx, in)
+		cancel()
+		if err != nil { // they come by themselves, a minute later
+			return queueErr(err)
+		}
+	}
+	return nil
+}
+
+// look tells of the messages and leaves them there.
+func (m *mover) look(ctx context.Context) error {
+	var seen []types.Message
+	if m.o.most == 0 || m.o.most > dryMost {
+		m.o.most = dryMost
+	}
+	var err error
+	for err == nil && !m.full() {
+		var got []types.Message
+		if got, err = m.receive(ctx); len(got) == 0 {
+			break
+		}
+		for _, msg := range got {
+			seen = append(seen, msg)
+			if err == nil {
+				err = m.tell(letterIn(msg), nil)
+			}
+		}
+	}
+	return errors.Join(err, m.show(ctx, seen))
+}
+
+// letterIn is what a message is about.
+func letterIn(msg types.Message) letter {
+	id := aws.ToString(msg.MessageId)
+	event, err := json.Marshal(map[string]any{"Records": []any{map[string]string{
+		"eventSource": "aws:sqs", "messageId": id, "body": aws.ToString(msg.Body)}}})
+	if err != nil { // strings always encode
+		panic(err)
+	}
+	return letterOf(id, event)
+}
