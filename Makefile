@@ -16,9 +16,9 @@ LDFLAGS   := -s -w -X $(MODULE)/internal/version.stamp=$(VERSION)
 GOBUILD   := go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 FUNCTIONS := $(notdir $(wildcard cmd/fn-*))
 ARCHES    := arm64 amd64
-# The library, the embedded cloud, the measurements with their peers and the tests
-# that start containers are modules of their own.
-MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod bench/go.mod e2e/aws/go.mod))
+# The library, the embedded cloud, the measurements with their peers, the tests of
+# the Terraform module and those that start containers are modules of their own.
+MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod bench/go.mod e2e/aws/go.mod terraform/check/go.mod))
 CLOUD_PKG  = $(if $(wildcard localcloud/cmd/localcloud/*.go),./cmd/localcloud,.)
 
 SHARED    ?= ../shared
@@ -86,6 +86,12 @@ test: need-go ## all tests that need nothing but Go
 race: need-go ## the same under the race detector (needs a C compiler), on 1 and 4 CPUs
 	@command -v "$$(go env CC)" >/dev/null || { echo "race: the race detector needs a C compiler, and $$(go env CC) is missing" >&2; exit 1; }
 	@export CGO_ENABLED=1; $(call in-modules,go test -race -timeout=30m -cpu=$(RACE_CPU) -shuffle=on $(TESTFLAGS) ./...)
+
+.PHONY: soak
+soak: need-go ## workers killed, starved and failed at full scale, into docs/reliability.md (25 minutes, 6 GB of disk)
+	@rm -f dist/soak.jsonl; mkdir -p dist
+	FARREAD_SOAK=$(CURDIR)/dist/soak.jsonl go test ./functions/soak -count=1 -timeout 60m -parallel 2 $(TESTFLAGS)$(if $(filter command line,$(origin T)), -v -run '$(T)') || status=$$?; \
+	$(if $(filter command line,$(origin T)),,go run ./scripts/soakreport dist/soak.jsonl docs/reliability.md;) exit $${status:-0}
 
 .PHONY: cover
 cover: need-go ## coverage over all packages; fails below COVER_MIN percent
@@ -181,7 +187,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 ##@ All
 
 .PHONY: ci
-ci: lint lint-selftest generate-check test race bench-once fuzz cover tidy-check peers fixtures-check terraform-test ## everything that CI runs, in its order
+ci: lint lint-selftest generate-check test race bench-once fuzz cover tidy-check peers fixtures-check e2e terraform-test ## everything that CI runs, in its order
 
 .PHONY: clean
 clean: ## remove what was built

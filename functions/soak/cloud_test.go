@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/soak"
 	"github.com/farread/farread/internal/teststack"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/s3store"
@@ -46,7 +47,7 @@ func figure(t *testing.T, id, what, got, goal string, hit bool) {
 	if !full() {
 		return
 	}
-	b, err := json.Marshal(map[string]any{"id": id, "what": what, "got": got, "goal": goal, "hit": hit, "test": t.Name()})
+	b, err := json.Marshal(soak.Figure{ID: id, What: what, Got: got, Goal: goal, Hit: hit && !t.Failed(), Test: t.Name()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,65 @@
+// Command soakreport puts the figures of `make soak` into a document: it reads the
+// lines of JSON that the tests wrote, and prints the table, too.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/farread/farread/functions/soak"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: soakreport FIGURES DOCUMENT")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "soakreport:", err)
+		os.Exit(1)
+	}
+}
+
+func run(figures, document string) error {
+	b, err := os.ReadFile(figures)
+	if err != nil {
+		return err
+	}
+	fs, err := soak.ReadFigures(bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	if len(fs) == 0 {
+		return errors.New("no figures")
+	}
+	text := fmt.Sprintf("%s, %s/%s, %d CPUs, %s, %s\n\n", time.Now().UTC().Format("2 January 2006"), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version()) + soak.Table(fs)
+	fmt.Print(text)
+	doc, err := os.ReadFile(document)
+	if err != nil {
+		return err
+	}
+	out, err := soak.Insert(string(doc), "figures", text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", document, err)
+	}
+	return os.WriteFile(document, []byte(out), 0o644)
+}
+
+// processor is its name, as far as the system says.
+func processor() string {
+	b, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "processor unknown"
+	}
+	for line := range strings.Lines(string(b)) {
+		if name, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(v)
+		}
+	}
+	return "processor unknown"
+}
