@@ -105,7 +105,7 @@ func (s *longSignal) write(t *testing.T) diskBucket {
 	}
 	o := zoomcache.WriteOptions{Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: s.kind}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}}}
 	if !s.beside {
-		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{MaxMemory: 256 << 20})
+		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{MaxMemory: 10 << 20}) // as functions/zoom does
 	}
 	w, err := zoomcache.NewWriter(f, o)
 	if err != nil {
@@ -250,6 +250,7 @@ func (s *longSignal) costs(t *testing.T, b diskBucket) {
 		Requests, Phases, Bytes int64
 		took                    time.Duration
 	}
+	seams := 0
 	r := rand.New(rand.NewPCG(3, 4))
 	for span := int64(100); ; span = span * 10 / 7 {
 		span = min(span, n)
@@ -281,13 +282,23 @@ func (s *longSignal) costs(t *testing.T, b diskBucket) {
 			requests, phases = 4, 3
 			max128 += index.Tail
 		}
+		// Where pages of the index lie between the packets, what is on both sides takes
+		// two requests side by side: a few places in a day of noise.
+		if cold.Requests == requests+1 || warm.Requests == 2 {
+			requests++
+			warm.Requests--
+			seams++
+		}
 		w.Requests, w.Phases, w.Bytes, w.took = max(w.Requests, cold.Requests), max(w.Phases, cold.Phases), max(w.Bytes, cold.Bytes), max(w.took, took)
-		if !v.Indexed || cold.Requests > requests || cold.Phases > phases || took > 105*time.Millisecond || cold.Bytes > max128 || warm.Requests > 1 {
+		if !v.Indexed || cold.Requests > requests || cold.Phases > phases || took > 105*time.Millisecond || cold.Bytes > max128 || warm.Requests > 1 || seams > 2 {
 			t.Errorf("span %d (level %d, bin %d): cold %+v in %v, warm %+v", span, v.Level, v.Bin, cold, took, warm)
 		}
 		if span == n {
 			break
 		}
 	}
-	t.Logf("levels and bins: %+v; samples: %+v", worst, worstRaw)
+	t.Logf("levels and bins: %+v; samples: %+v; %d views across a seam", worst, worstRaw, seams)
+	if seams > 0 && (s.kind == zoomcache.I16 || s.beside) {
+		t.Errorf("%d views took a request more, where the index is in one piece", seams)
+	}
 }
