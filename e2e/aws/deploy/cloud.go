@@ -1,0 +1,90 @@
+// Package deploy makes pipelines of farread on AWS's interfaces for tests: buckets,
+// functions from the archives of `make zip`, and each way of an upload's event to
+// them. What stays in use is made by Terraform (terraform/modules/pipeline); this
+// is its like in a few calls.
+package deploy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/farread/farread/e2e/scenario"
+)
+
+// Config says where to deploy. Credentials and region come from the environment;
+// where it has none they are "test" and us-east-1, which LocalStack takes.
+type Config struct {
+	Endpoint         string // of all services
+	FunctionEndpoint string // as functions see it; "": the cloud tells them itself
+	Role             string // ARN; "": one that LocalStack takes
+}
+
+// A Cloud deploys pipelines. It is safe for concurrent use.
+type Cloud struct {
+	Config Config
+	AWS    aws.Config
+
+	S3     *s3.Client
+	SQS    *sqs.Client
+	SNS    *sns.Client
+	Bus    *eventbridge.Client
+	Lambda *lambda.Client
+}
+
+// New is a cloud at an endpoint. It sends no request.
+func New(ctx context.Context, c Config) (*Cloud, error) {
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"} {
+		if os.Getenv(name) == "" && os.Getenv("AWS_PROFILE") == "" {
+			if err := os.Setenv(name, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if c.Role == "" {
+		c.Role = "arn:aws:iam::000000000000:role/farread-e2e"
+	}
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) { tr.MaxIdleConnsPerHost = 32 }) // tests run side by side
+	a, err := config.LoadDefaultConfig(ctx, config.WithBaseEndpoint(c.Endpoint), config.WithHTTPClient(client))
+	if err != nil {
+		return nil, err
+	}
+	return &Cloud{
+		Config: c, AWS: a,
+		S3:  s3.NewFromConfig(a, func(o *s3.Options) { o.UsePathStyle = true }),
+		SQS: sqs.NewFromConfig(a), SNS: sns.NewFromConfig(a), Bus: eventbridge.NewFromConfig(a), Lambda: lambda.NewFromConfig(a),
+	}, nil
+}
+
+// id tells the resources of one test from those of others.
+func id() string {
+	var b [5]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// archive is a function's archive for this machine, as `make zip` left it.
+func archive(t *testing.T, name string) []byte {
+	t.Helper()
+	file := filepath.Join(scenario.Root(t), "dist", fmt.Sprintf("%s-%s.zip", name, runtime.GOARCH))
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v: run `make zip` first", err)
+	}
+	return b
+}

@@ -1,0 +1,245 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/farread/farread/e2e/scenario"
+)
+
+// settings are the numbers of a pipeline.
+type settings struct {
+	timeout  time.Duration // of an invocation; messages stay hidden as long
+	receives int           // of a message before it is a dead letter
+}
+
+func settingsOf(o scenario.Options) settings {
+	if o.Hasty {
+		return settings{15 * time.Second, 2}
+	}
+	return settings{90 * time.Second, 5}
+}
+
+// A pipeline is under construction.
+type pipeline struct {
+	*Cloud
+	*scenario.Pipeline
+	id  string
+	set settings
+
+	notifications s3types.NotificationConfiguration
+	dead          string // URL of the queue of dead letters
+	deadARN       string
+	functions     map[string]string // ARN by name
+}
+
+// Start deploys a pipeline and takes it down with the test.
+func (c *Cloud) Start(t *testing.T, o scenario.Options) *scenario.Pipeline {
+	t.Helper()
+	ctx := t.Context()
+	keys, err := c.AWS.Credentials.Retrieve(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := id()
+	p := &pipeline{Cloud: c, id: n, set: settingsOf(o), functions: map[string]string{}, Pipeline: &scenario.Pipeline{
+		Endpoint: c.Config.Endpoint, Region: c.AWS.Region, AccessKey: keys.AccessKeyID, SecretKey: keys.SecretAccessKey,
+		Uploads: "uploads-" + n, Datasets: "datasets-" + n, Spare: "spare-" + n,
+	}}
+	for _, b := range []string{p.Uploads, p.Datasets, p.Spare} {
+		p.makeBucket(t, b, o.Versioned)
+	}
+	p.dead, p.deadARN = p.makeQueue(t, "dead-"+n, nil)
+	for name, prefixes := range scenario.Prefixes() {
+		p.makeFunction(t, name)
+		p.wire(t, o.Path, name, prefixes)
+	}
+	if _, err := c.S3.PutBucketNotificationConfiguration(ctx, &s3.PutBucketNotificationConfigurationInput{Bucket: &p.Uploads, NotificationConfiguration: &p.notifications}); err != nil {
+		t.Fatal(err)
+	}
+	p.Dead = p.countDead
+	p.Redrive = func(ctx context.Context) error { return p.redrive(ctx, scenario.Queued(o.Path)) }
+	return p.Pipeline
+}
+
+// clean runs f when the test has ended, in time of its own.
+func clean(t *testing.T, what string, f func(ctx context.Context) error) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+		defer cancel()
+		if err := f(ctx); err != nil {
+			t.Logf("%s stays: %v", what, err)
+		}
+	})
+}
+
+func (p *pipeline) makeBucket(t *testing.T, name string, versioned bool) {
+	t.Helper()
+	in := &s3.CreateBucketInput{Bucket: &name}
+	if p.AWS.Region != "us-east-1" {
+		in.CreateBucketConfiguration = &s3types.CreateBucketConfiguration{LocationConstraint: s3types.BucketLocationConstraint(p.AWS.Region)}
+	}
+	if _, err := p.S3.CreateBucket(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	clean(t, "bucket "+name, func(ctx context.Context) error { return p.removeBucket(ctx, name) })
+	if versioned {
+		_, err := p.S3.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: &name,
+			VersioningConfiguration: &s3types.VersioningConfiguration{Status: s3types.BucketVersioningStatusEnabled}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// removeBucket removes a bucket with all versions in it.
+func (p *pipeline) removeBucket(ctx context.Context, name string) error {
+	list := s3.NewListObjectVersionsPaginator(p.S3, &s3.ListObjectVersionsInput{Bucket: &name})
+	for list.HasMorePages() {
+		page, err := list.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		var ids []s3types.ObjectIdentifier
+		for _, v := range page.Versions {
+			ids = append(ids, s3types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
+		}
+		for _, v := range page.DeleteMarkers {
+			ids = append(ids, s3types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if _, err := p.S3.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &name, Delete: &s3types.Delete{Objects: ids, Quiet: aws.Bool(true)}}); err != nil {
+			return err
+		}
+	}
+	_, err := p.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &name})
+	return err
+}
+
+// makeFunction deploys a function and waits until it can be called.
+func (p *pipeline) makeFunction(t *testing.T, name string) {
+	t.Helper()
+	rules, err := json.Marshal(scenario.Rules(p.Pipeline, name, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.functions[name] = p.Deploy(t, name+"-"+p.id, archive(t, name), map[string]string{"FARREAD_RULES": string(rules)}, p.set.timeout, p.deadARN)
+}
+
+// Deploy deploys an archive as a function and waits until it can be called; dead is
+// where events go that nobody but Lambda holds.
+func (c *Cloud) Deploy(t *testing.T, name string, zip []byte, env map[string]string, timeout time.Duration, dead string) (arn string) {
+	t.Helper()
+	if c.Config.FunctionEndpoint != "" {
+		env["AWS_ENDPOINT_URL"] = c.Config.FunctionEndpoint
+	}
+	arch := lambdatypes.ArchitectureX8664
+	if host() == "arm64" {
+		arch = lambdatypes.ArchitectureArm64
+	}
+	in := &lambda.CreateFunctionInput{
+		FunctionName: &name, Role: &c.Config.Role, Code: &lambdatypes.FunctionCode{ZipFile: zip},
+		Runtime: lambdatypes.RuntimeProvidedal2023, Handler: aws.String("bootstrap"), Architectures: []lambdatypes.Architecture{arch},
+		MemorySize: aws.Int32(512), Timeout: aws.Int32(int32(timeout / time.Second)),
+		Environment: &lambdatypes.Environment{Variables: env},
+	}
+	if dead != "" {
+		in.DeadLetterConfig = &lambdatypes.DeadLetterConfig{TargetArn: &dead}
+	}
+	f, err := c.Lambda.CreateFunction(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean(t, "function "+name, func(ctx context.Context) error {
+		_, err := c.Lambda.DeleteFunction(ctx, &lambda.DeleteFunctionInput{FunctionName: &name})
+		return err
+	})
+	w := lambda.NewFunctionActiveV2Waiter(c.Lambda, func(o *lambda.FunctionActiveV2WaiterOptions) {
+		o.MinDelay = 50 * time.Millisecond
+		o.MaxDelay = time.Second
+	})
+	if err := w.Wait(t.Context(), &lambda.GetFunctionInput{FunctionName: &name}, time.Minute); err != nil {
+		t.Fatalf("function %s: %v", name, err)
+	}
+	return *f.FunctionArn
+}
+
+// makeQueue makes a queue.
+func (p *pipeline) makeQueue(t *testing.T, name string, attributes map[string]string) (url, arn string) {
+	t.Helper()
+	q, err := p.SQS.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean(t, "queue "+name, func(ctx context.Context) error {
+		_, err := p.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: q.QueueUrl})
+		return err
+	})
+	a, err := p.SQS.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: q.QueueUrl, AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameQueueArn}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *q.QueueUrl, a.Attributes["QueueArn"]
+}
+
+// countDead counts the dead letters.
+func (p *pipeline) countDead(ctx context.Context) (int, error) {
+	a, err := p.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &p.dead,
+		AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameApproximateNumberOfMessages}})
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(a.Attributes["ApproximateNumberOfMessages"])
+}
+
+// redrive delivers the dead letters again: SQS moves those of a queue to where they
+// came from, those of a function are events to call it with.
+func (p *pipeline) redrive(ctx context.Context, queued bool) error {
+	if queued {
+		_, err := p.SQS.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: &p.deadARN})
+		return err
+	}
+	for {
+		r, err := p.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &p.dead, MaxNumberOfMessages: 10, VisibilityTimeout: 60})
+		if err != nil || len(r.Messages) == 0 {
+			return err
+		}
+		for _, m := range r.Messages {
+			if err := p.again(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// again calls every function with the event of a dead letter: who has no rule for an
+// upload passes over it.
+func (p *pipeline) again(ctx context.Context, m sqstypes.Message) error {
+	for name, arn := range p.functions {
+		out, err := p.Lambda.Invoke(ctx, &lambda.InvokeInput{FunctionName: &arn, Payload: []byte(*m.Body)})
+		if err != nil {
+			return err
+		}
+		if out.FunctionError != nil {
+			return errors.Join(fmt.Errorf("%s: %s", name, *out.FunctionError), errors.New(string(out.Payload)))
+		}
+	}
+	_, err := p.SQS.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &p.dead, ReceiptHandle: m.ReceiptHandle})
+	return err
+}

@@ -1,0 +1,85 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/farread/farread/internal/teststack"
+)
+
+// Local is the local cloud: a process for each pipeline.
+type Local struct{ Programs *Programs }
+
+// Start starts a local cloud with the pipeline's rules.
+func (l Local) Start(t *testing.T, o Options) *Pipeline {
+	t.Helper()
+	p := &Pipeline{Uploads: "uploads", Datasets: "datasets", Spare: "spare", Refuses: refusedByFiles}
+	rules, err := json.Marshal(Rules(p, "", o.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rules.json")
+	if err := os.WriteFile(file, rules, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--rules", file, "--functions", l.Programs.Folder}
+	if o.Hasty {
+		args = append(args, "--retry-delay", "50ms", "--tries", "2")
+	}
+	s := teststack.Run(t, teststack.Options{Versioning: o.Versioned, Args: args})
+	p.Endpoint, p.Region, p.AccessKey, p.SecretKey = s.Endpoint, s.Region, s.AccessKey, s.SecretKey
+	p.Dead = func(ctx context.Context) (int, error) {
+		var status struct {
+			Letters int `json:"dead_letters"`
+		}
+		return status.Letters, call(ctx, http.MethodGet, s.Endpoint+"/_localcloud/status", &status)
+	}
+	p.Redrive = func(ctx context.Context) error {
+		var answer struct{ Redriven int }
+		return call(ctx, http.MethodPost, s.Endpoint+"/_localcloud/redrive", &answer)
+	}
+	return p
+}
+
+func call(ctx context.Context, method, url string, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Timeout: patience}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %s", method, url, resp.Status)
+	}
+	return json.NewDecoder(resp.Body).Decode(answer)
+}
+
+// refusedByFiles: the local cloud keeps objects as files, and says no to keys that
+// are no paths.
+func refusedByFiles(key string) string {
+	if strings.HasPrefix(key, "/") {
+		return "leading slash"
+	}
+	for _, s := range strings.Split(key, "/") {
+		switch {
+		case s == "":
+			return "empty segment"
+		case s == "." || s == "..":
+			return "dot segment"
+		case len(s) > 255:
+			return "segment over 255 bytes"
+		}
+	}
+	return ""
+}

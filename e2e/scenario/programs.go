@@ -1,0 +1,70 @@
+package scenario
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Programs are what a pipeline is made of, built from this checkout.
+type Programs struct {
+	Folder string // with fn-pack/bootstrap and fn-zoom/bootstrap
+	CLI    string // farread
+}
+
+// Build builds the programs for this machine; what Go's build cache knows costs a
+// moment.
+func Build(t *testing.T) *Programs {
+	t.Helper()
+	root := Root(t)
+	p := &Programs{Folder: t.TempDir()}
+	p.CLI = filepath.Join(p.Folder, "farread")
+	build := func(out, pkg string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", out}, args...), pkg)...)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if b, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", pkg, err, b)
+		}
+	}
+	build(p.CLI, "./cmd/farread")
+	for name := range Prefixes() {
+		build(filepath.Join(p.Folder, name, "bootstrap"), "./cmd/"+name, "-tags", "lambda.norpc", "-trimpath", "-ldflags", "-s -w")
+	}
+	return p
+}
+
+// Root is the root of the checkout.
+func Root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for up := ""; up != dir; dir, up = filepath.Dir(dir), dir {
+		b, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if first, _, _ := strings.Cut(string(b), "\n"); err == nil && first == "module github.com/farread/farread" {
+			return dir
+		}
+	}
+	t.Fatal("not in a checkout of farread")
+	return ""
+}
+
+// cli runs the command line against the pipeline and returns its standard output.
+func (r *session) cli(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), r.programs.CLI, append(args, "--quiet")...)
+	cmd.Env = []string{"AWS_ENDPOINT_URL=" + r.Endpoint, "AWS_REGION=" + r.Region, "AWS_ACCESS_KEY_ID=" + r.AccessKey, "AWS_SECRET_ACCESS_KEY=" + r.SecretKey,
+		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("farread %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return stdout.Bytes()
+}
