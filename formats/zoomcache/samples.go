@@ -68,7 +68,13 @@ func (f *File) scanSamples(ctx context.Context, t *Track, off, from, to int64, f
 		if p.cut(t.Codec.width(), from, to); p.Count == 0 {
 			return nil, nil
 		}
-		return nil, fn(&p)
+		if err := fn(&p); err != nil {
+			return nil, err
+		}
+		if !t.Variable && b.last() >= to { // later packets have later samples
+			return nil, errStop
+		}
+		return nil, nil
 	})
 }
 

@@ -38,8 +38,8 @@ func (f *File) headTells(t *Track, to int64) bool {
 		switch {
 		case err != nil || t.Variable:
 			return false
-		case !b.Summary && b.Track == t.Number && b.Count > 0 && b.Entry > to:
-			return true
+		case !b.Summary && b.Track == t.Number && b.Count > 0 && b.last() >= to:
+			return b.Entry > to || pos+b.Size() <= int64(len(f.first))
 		}
 		pos += b.Size()
 	}
