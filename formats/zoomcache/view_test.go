@@ -70,10 +70,34 @@ func viewCases() []viewCase {
 		{"bool", Track{Codec: Codec{Kind: Bool}, Rate: rate}, 30_000, 1024, 12, func(r *rand.Rand, i int) Number {
 			return unsignedNumber(U8, uint64(r.IntN(2)*(i/900%2)))
 		}, nil},
-		{"unit", Track{Codec: Codec{Kind: Unit}, Rate: rate, Variable: true}, 20_000, 1024, 13, nil, bursts},
+		{"events", Track{Codec: Codec{Kind: Unit}, Rate: rate, Variable: true}, 20_000, 1024, 13, nil, bursts},
 		{"variable f64", Track{Codec: Codec{Kind: F64}, Rate: rate, Variable: true}, 60_000, 1024, 14, wave, bursts},
 		{"variable i16", Track{Codec: Codec{Kind: I16}, Rate: rate, Variable: true, Zlib: true}, 40_000, 100, 15, noise(I16), bursts},
 		{"backward", Track{Codec: Codec{Kind: I16}, Rate: rate, Variable: true}, 10_000, 512, 16, noise(I16), backward},
+		{"word", Track{Codec: Codec{Kind: Word}, Rate: rate}, 10_000, 256, 19, noise(Word), nil},
+		{"integer", Track{Codec: Codec{Kind: Integer}, Rate: rate}, 10_000, 256, 20, noise(Integer), nil},
+		{"integer of variable rate", Track{Codec: Codec{Kind: Integer}, Rate: rate, Variable: true}, 10_000, 256, 21, noise(Integer), bursts},
+		{"u16 delta", Track{Codec: Codec{Kind: U16}, Rate: rate, Delta: true}, 30_000, 1024, 22, noise(U16), nil},
+		{"u32 variable", Track{Codec: Codec{Kind: U32}, Rate: rate, Variable: true}, 20_000, 700, 23, noise(U32), bursts},
+		{"i32 delta zlib", Track{Codec: Codec{Kind: I32}, Rate: rate, Delta: true, Zlib: true}, 30_000, 1024, 24, noise(I32), nil},
+		{"pcm-f32", Track{Codec: Codec{Kind: F32, PCM: true}, Rate: rate}, 30_000, 1024, 25, gaps, nil},
+		{"pcm-f64 variable", Track{Codec: Codec{Kind: F64, PCM: true}, Rate: rate, Variable: true, Zlib: true}, 20_000, 512, 26, wave, bursts},
+		{"pcm-int", Track{Codec: Codec{Kind: Int, PCM: true}, Rate: rate}, 20_000, 512, 27, func(r *rand.Rand, _ int) Number {
+			return signedNumber(Int, int64(int32(r.Uint32())))
+		}, nil},
+		{"pcm-i8", Track{Codec: Codec{Kind: I8, PCM: true}, Rate: rate}, 30_000, 2048, 28, noise(I8), nil},
+		{"pcm-i16 of two", Track{Codec: Codec{Kind: I16, PCM: true, Channels: 2}, Rate: rate}, 30_000, 1024, 29, noise(I16), nil},
+		{"pcm-i64", Track{Codec: Codec{Kind: I64, PCM: true}, Rate: rate}, 10_000, 300, 30, noise(I64), nil},
+		{"two of variable rate", Track{Codec: Codec{Kind: F64, Channels: 2}, Rate: rate, Variable: true}, 20_000, 900, 31, wave, bursts},
+		{"six bools", Track{Codec: Codec{Kind: Bool, Channels: 6}, Rate: rate, Zlib: true}, 20_000, 1024, 32, func(r *rand.Rand, i int) Number {
+			return unsignedNumber(U8, uint64(r.IntN(2)*(i/900%2)))
+		}, nil},
+		{"bool of variable rate", Track{Codec: Codec{Kind: Bool}, Rate: rate, Variable: true}, 20_000, 1024, 33, func(r *rand.Rand, i int) Number {
+			return unsignedNumber(U8, uint64(r.IntN(2)*(i/900%2)))
+		}, bursts},
+		{"events at one instant", Track{Codec: Codec{Kind: Unit}, Rate: rate, Variable: true}, 5_000, 100, 34, nil, func(_ *rand.Rand, last int64) int64 { return last }},
+		{"nothing but NaN", Track{Codec: Codec{Kind: F64}, Rate: rate}, 20_000, 1024, 35, func(*rand.Rand, int) Number { return floatNumber(F64, math.NaN()) }, nil},
+		{"unit", Track{Codec: Codec{Kind: Unit}, Rate: rate}, 20_000, 1024, 36, nil, nil},
 		{"one", Track{Codec: Codec{Kind: F64}, Rate: rate}, 1, 1024, 17, wave, nil},
 		{"short", Track{Codec: Codec{Kind: F32}, Rate: rate}, 700, 1024, 18, gaps, nil},
 	}
@@ -317,7 +341,15 @@ func (b *brute) check(t *testing.T, kind Kind, what string, p *Point) {
 // an index inside, beside, and with none.
 func TestViewBruteForce(t *testing.T) {
 	t.Parallel()
-	for _, c := range viewCases() {
+	cases := viewCases()
+	covered := map[Kind]bool{}
+	for _, c := range cases {
+		covered[c.track.Codec.Kind] = true
+	}
+	if len(cases)*300 < 10_000 || len(covered) != int(kinds) {
+		t.Fatalf("%d cases of %d kinds", len(cases), len(covered))
+	}
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			a, b := c.track, Track{Number: 9, Codec: Codec{Kind: I16}}
@@ -339,13 +371,16 @@ func TestViewBruteForce(t *testing.T) {
 			r := rand.New(rand.NewPCG(c.seed, 2))
 			lo, hi := s.off[0], s.off[len(s.off)-1]
 			ordered := c.name != "backward"
-			for i := range 600 {
+			for i := range 300 {
 				from, to := lo-3+r.Int64N(hi-lo+7), lo-3+r.Int64N(hi-lo+7)
 				if i%3 > 0 {
 					to = from + r.Int64N(1+(hi-lo)/100)
 				}
 				if from > to {
 					from, to = to, from
+				}
+				if i < 3 {
+					from, to = FirstOffset, LastOffset
 				}
 				width := 1 + r.IntN(1<<r.IntN(11))
 				f := []*File{openView(t, inside), beside, bare}[i%3]

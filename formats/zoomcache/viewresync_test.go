@@ -1,0 +1,86 @@
+package zoomcache
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/rangeio"
+)
+
+// TestViewResync: of a file with a damaged packet, views of what lies elsewhere are
+// as ever; those that need it fail with its place or, with Resync, tell of all samples
+// but its own. What levels and bins of an index say of it stays true.
+func TestViewResync(t *testing.T) {
+	t.Parallel()
+	c := viewCases()[1] // compressed: all damage shows
+	a, b := c.track, Track{Number: 9, Codec: Codec{Kind: I16}}
+	a.Number = 5
+	file, s := c.write(t, NewIndexer([]Track{a, b}, IndexOptions{}))
+	plain, _ := c.write(t, nil)
+	var packets []Block
+	err := openView(t, plain).Scan(t.Context(), func(b Block, _ *Track, _ []byte) error {
+		if b.Track == 5 && !b.Summary && b.Count > 0 {
+			packets = append(packets, b)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hit := packets[len(packets)/2]
+	left := series{width: s.width}
+	for i, off := range s.off {
+		if off < hit.Entry || off > hit.Exit {
+			left.off, left.v = append(left.off, off), append(left.v, s.v[i*s.width:(i+1)*s.width]...)
+		}
+	}
+	r := rand.New(rand.NewPCG(6, 6))
+	open := func(p []byte, resync bool) *File {
+		f, err := Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), Options{Head: minHead, Resync: resync})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	failed, passed, far := 0, 0, 0
+	for i := range 400 {
+		bad := bytes.Clone(file)
+		if i%2 == 0 {
+			bad = bad[:len(plain)]
+		}
+		bad[hit.Off+BlockHeaderLen+r.Int64N(hit.Len)] ^= byte(1 + r.IntN(255))
+		from := hit.Entry - 3000 + r.Int64N(6000)
+		to, width := from+r.Int64N(1<<(1+r.IntN(14))), 1+r.IntN(400)
+		touches := from <= hit.Exit && to >= hit.Entry
+		v, err := open(bad, false).View(t.Context(), 5, from, to, width)
+		switch {
+		case err != nil:
+			var e *formats.Error
+			if failed++; !errors.Is(err, formats.ErrCorrupt) || !errors.As(err, &e) || e.Off < hit.Off || !touches {
+				t.Fatalf("[%d, %d]: %v", from, to, err)
+			}
+		case touches && !v.Indexed:
+			t.Fatalf("[%d, %d]: no error", from, to)
+		default:
+			s.check(t, F64, &v, from, to, true)
+		}
+		if v, err = open(bad, true).View(t.Context(), 5, from, to, width); err != nil {
+			t.Fatal(err)
+		}
+		if touches && v.Level == 0 && v.Bin == 0 {
+			left.check(t, F64, &v, from, to, true)
+			passed++
+			continue
+		}
+		s.check(t, F64, &v, from, to, true)
+		if touches {
+			far++
+		}
+	}
+	if failed < 20 || passed < 20 || far < 10 {
+		t.Errorf("%d failed, %d passed over it, %d by the index", failed, passed, far)
+	}
+}
