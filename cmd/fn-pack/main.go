@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/farread/farread/functions"
@@ -12,7 +13,10 @@ import (
 )
 
 func main() {
-	if err := bootstrap.Run(map[string]functions.JobMaker{"pack": pack.New(pack.Options{})}, pack.Command); err != nil {
+	jobs := func(*slog.Logger) map[string]functions.JobMaker {
+		return map[string]functions.JobMaker{"pack": pack.New(pack.Options{})}
+	}
+	if err := bootstrap.Run(jobs, pack.Command); err != nil {
 		fmt.Fprintln(os.Stderr, "fn-pack:", err)
 		os.Exit(1)
 	}

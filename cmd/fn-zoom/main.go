@@ -13,9 +13,11 @@ import (
 )
 
 func main() {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	warn := func(key, text string) { log.Warn("read all the same", "key", key, "why", text) }
-	if err := bootstrap.Run(map[string]functions.JobMaker{"zoom": zoom.New(zoom.WriteOptions{}, warn)}, zoom.Command); err != nil {
+	jobs := func(log *slog.Logger) map[string]functions.JobMaker {
+		warn := func(key, text string) { log.Warn("read all the same", "key", key, "why", text) }
+		return map[string]functions.JobMaker{"zoom": zoom.New(zoom.WriteOptions{}, warn)}
+	}
+	if err := bootstrap.Run(jobs, zoom.Command); err != nil {
 		fmt.Fprintln(os.Stderr, "fn-zoom:", err)
 		os.Exit(1)
 	}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -146,10 +145,9 @@ func (b *Buckets) Counter(name string) *objstore.Counter {
 }
 
 // Handler wires a handler for the given jobs.
-func Handler(c Config, log io.Writer, jobs map[string]functions.JobMaker) (*functions.Handler, error) {
-	l := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: c.Level}))
-	b := &Buckets{Log: l}
-	h := &functions.Handler{Rules: c.Rules, Jobs: jobs, Buckets: b.Open, Counter: b.Counter, Log: l, Request: requestID}
+func Handler(c Config, log *slog.Logger, jobs map[string]functions.JobMaker) (*functions.Handler, error) {
+	b := &Buckets{Log: log}
+	h := &functions.Handler{Rules: c.Rules, Jobs: jobs, Buckets: b.Open, Counter: b.Counter, Log: log, Request: requestID}
 	return h, h.Check()
 }
 
@@ -177,8 +175,9 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 
 // Run is the main of a function: it configures itself from the environment and
 // serves events until the runtime ends it. It returns only when the
-// configuration is wrong; command names what does too large a job elsewhere.
-func Run(jobs map[string]functions.JobMaker, command func(functions.Rule, functions.Upload) string) error {
+// configuration is wrong. jobs are made once, with the log of all else; command
+// names what does too large a job elsewhere.
+func Run(jobs func(*slog.Logger) map[string]functions.JobMaker, command func(functions.Rule, functions.Upload) string) error {
 	dir := "."
 	if exe, err := os.Executable(); err == nil {
 		dir = filepath.Dir(exe)
@@ -187,7 +186,8 @@ func Run(jobs map[string]functions.JobMaker, command func(functions.Rule, functi
 	if err != nil {
 		return err
 	}
-	h, err := Handler(c, os.Stderr, jobs)
+	l := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.Level}))
+	h, err := Handler(c, l, jobs(l))
 	if err != nil {
 		return err
 	}

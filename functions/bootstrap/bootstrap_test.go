@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -60,11 +61,11 @@ func TestHandlerChecks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bootstrap.Handler(c, io.Discard, nil); err == nil || !strings.Contains(err.Error(), "pack") {
+	if _, err := bootstrap.Handler(c, slog.New(slog.DiscardHandler), nil); err == nil || !strings.Contains(err.Error(), "pack") {
 		t.Errorf("a rule for a job that is not there: %v", err)
 	}
 	job := func(functions.Rule, objstore.Bucket) (functions.Job, error) { return nil, nil }
-	if _, err := bootstrap.Handler(c, io.Discard, map[string]functions.JobMaker{"pack": job}); err != nil {
+	if _, err := bootstrap.Handler(c, slog.New(slog.DiscardHandler), map[string]functions.JobMaker{"pack": job}); err != nil {
 		t.Error(err)
 	}
 }
@@ -116,7 +117,7 @@ type process struct {
 	*exec.Cmd
 
 	stdout bytes.Buffer
-	gone   chan error
+	gone   chan struct{}
 }
 
 func (p *process) end() {
@@ -136,7 +137,7 @@ func start(tb testing.TB, bin string, env ...string) (*runtimeAPI, *process, tim
 	srv := &http.Server{Handler: a}
 	go func() { _ = srv.Serve(ln) }()
 	var log bytes.Buffer
-	p := &process{Cmd: exec.Command(bin), gone: make(chan error)}
+	p := &process{Cmd: exec.Command(bin), gone: make(chan struct{})}
 	p.Env = append([]string{"AWS_LAMBDA_RUNTIME_API=" + ln.Addr().String(), "AWS_REGION=us-east-1", "AWS_LAMBDA_FUNCTION_NAME=fn-pack", bootstrap.EnvRules + "=" + rules}, env...)
 	p.Stderr, p.Stdout = &log, &p.stdout
 	begun := time.Now()

@@ -38,7 +38,7 @@ func cage(t *testing.T) (lines, how string) {
 		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, // version 1
 		{"/sys/fs/cgroup", "memory.max"},                   // version 2
 	} {
-		dir := filepath.Join(v.root, fmt.Sprintf("farread-soak-%d-%s", os.Getpid(), strings.ToLower(t.Name())))
+		dir := filepath.Join(v.root, fmt.Sprintf("farread-soak-%d-%s", os.Getpid(), strings.ReplaceAll(strings.ToLower(t.Name()), "/", "-")))
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -25,7 +26,7 @@ func ReadFigures(r io.Reader) ([]Figure, error) {
 	for d := json.NewDecoder(r); ; {
 		var f Figure
 		switch err := d.Decode(&f); {
-		case err == io.EOF: //nolint:errorlint // what Decode returns as it is
+		case errors.Is(err, io.EOF):
 			return out, nil
 		case err != nil:
 			return nil, fmt.Errorf("figure %d: %w", len(out), err)

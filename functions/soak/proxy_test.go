@@ -52,11 +52,11 @@ const (
 	cut      fault = "body cut off"
 )
 
-func newProxy(t testing.TB, seed uint64) *proxy {
-	t.Helper()
+func newProxy(tb testing.TB, seed uint64) *proxy {
+	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p := &proxy{URL: "http://" + ln.Addr().String(), rng: rand.New(rand.NewPCG(seed, 20)),
 		counts: map[string]int64{}, faults: map[string]int64{}, read: map[string]int64{}, begun: map[string]chan struct{}{}}
@@ -77,7 +77,7 @@ func newProxy(t testing.TB, seed uint64) *proxy {
 	}
 	srv := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	go func() { _ = srv.Serve(ln) }()
-	t.Cleanup(func() { srv.Close() })
+	tb.Cleanup(func() { srv.Close() })
 	return p
 }
 

@@ -53,11 +53,11 @@ func noise(seed uint64, n int) []byte {
 }
 
 // head is a small JPEG.
-func head(t testing.TB) []byte {
-	t.Helper()
+func head(tb testing.TB) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 16, 16)), nil); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b.Bytes()
 }
@@ -69,15 +69,15 @@ func photo(head []byte, seed uint64, n int) []byte {
 }
 
 // frames is a tar of photos of 64 KiB, in folders of ten.
-func frames(t testing.TB, seed uint64, size int) []byte {
-	t.Helper()
+func frames(tb testing.TB, seed uint64, size int) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	h := head(t)
+	h := head(tb)
 	for i := 0; b.Len() < size; i++ {
 		p := photo(h, seed*100_000+uint64(i), 64<<10)
 		if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("c%04d/f%02d.jpg", i/10, i%10), Mode: 0o644, Size: int64(len(p))}); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		w.Write(p)
 	}
@@ -131,16 +131,16 @@ func checkFrames(ctx context.Context, out objstore.Bucket, key string, data []by
 }
 
 // grid is a .npy of numbers in rows of 1000.
-func grid(t testing.TB, seed uint64, size int) []byte {
-	t.Helper()
+func grid(tb testing.TB, seed uint64, size int) []byte {
+	tb.Helper()
 	d, err := dtype.Parse("<i4")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	rows := max(size/4000, 1)
 	p, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: []int64{int64(rows), 1000}})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return append(p, noise(seed, rows*4000)...)
 }

@@ -38,7 +38,9 @@ func run(figures, document string) error {
 		return errors.New("no figures")
 	}
 	text := fmt.Sprintf("%s, %s/%s, %d CPUs, %s, %s\n\n", time.Now().UTC().Format("2 January 2006"), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version()) + soak.Table(fs)
-	fmt.Print(text)
+	if _, err := os.Stdout.WriteString(text); err != nil {
+		return err
+	}
 	doc, err := os.ReadFile(document)
 	if err != nil {
 		return err
