@@ -17,6 +17,11 @@ locals {
       namespace = "AWS/Lambda", metric = "Errors", statistic = "Sum", above = 0
       dimension = { FunctionName = "${var.name}-${job}" }
     }
+    "${job}-failed" = {
+      text      = "Uploads that can never become datasets: errors/ in the datasets bucket says what is wrong with each."
+      namespace = "farread", metric = "Failed", statistic = "Sum", above = 0 # the function's own metric
+      dimension = { function = "${var.name}-${job}" }
+    }
     "${job}-throttles" = {
       text      = "The account's concurrent functions are used up: raise that quota, or lower max_concurrency."
       namespace = "AWS/Lambda", metric = "Throttles", statistic = "Sum", above = 0

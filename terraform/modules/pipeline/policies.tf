@@ -20,10 +20,11 @@ locals {
       Action   = concat(["s3:GetObject", "s3:GetObjectVersion"], job == "pack" && var.labels_from_tags ? ["s3:GetObjectTagging", "s3:GetObjectVersionTagging"] : [])
       Resource = [for p in local.sources[job] : "${local.bucket_arns.uploads}/${p}"]
     },
+    # Parts are listed to see that an aborted upload left none.
     {
       Sid      = "WriteDatasets"
       Effect   = "Allow"
-      Action   = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]
+      Action   = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
       Resource = [for p in local.targets[job] : "${local.bucket_arns.datasets}/${p}"]
     },
     {

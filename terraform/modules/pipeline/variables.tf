@@ -10,17 +10,17 @@ variable "name" {
 variable "rules" {
   description = "What becomes of an upload, the first rule that matches wins: the rules document of the workers. `bucket` and `out.bucket` may be left out; they are this module's buckets."
   type = list(object({
-    bucket  = optional(string)
-    prefix  = optional(string, "")
-    suffix  = optional(string, "")
-    job     = string
-    format  = optional(string, "")
-    codec   = optional(string, "")
-    records = optional(string, "")
-    chunk   = optional(number, 0)
+    bucket  = optional(string)     # that of the uploads
+    prefix  = optional(string, "") # keys begin with it
+    suffix  = optional(string, "") # keys end with it
+    job     = string               # `pack`, or `zoom` for zoom-cache files of series
+    format  = optional(string, "") # container to make: `gulp`, `b2nd` or `bloscpack`; empty: by content
+    codec   = optional(string, "") # of formats that compress, as `zstd-5`; of `zoom` the type of samples, as `pcm-i16`
+    records = optional(string, "") # how bloscpack tells records apart: `lines`, `jsonl`, `files`, `u32le` …; empty: by content
+    chunk   = optional(number, 0)  # bytes of one chunk of a bloscpack; 0: its default
     out = optional(object({
-      bucket = optional(string)
-      prefix = optional(string, "")
+      bucket = optional(string)     # that of the datasets
+      prefix = optional(string, "") # begins every output's key
     }), {})
   }))
   default = [{ job = "pack" }]
@@ -41,15 +41,27 @@ variable "rules" {
     error_message = "rules: records is \"lines\", \"jsonl\", \"files\", \"u32le\", \"u32be\", \"u64le\", \"u64be\", \"varint\" or \"chunks\", or left out: by content."
   }
   validation {
-    condition     = alltrue([for r in var.rules : can(regex("^((blosclz|lz4|lz4hc|zlib|zstd)(-[0-9])?|(pcm-)?(f32|f64|int|i8|i16|i32|i64)|bool|word|u8|u16|u32|u64)?$", r.codec))])
-    error_message = "rules: codec is blosclz, lz4, lz4hc, zlib or zstd, and after a dash a level; of the job zoom a type of samples."
+    condition     = alltrue([for r in var.rules : can(regex("^((pcm-)?(f32|f64|int|i8|i16|i32|i64)|bool|word|u8|u16|u32|u64)?$", r.codec)) if r.job == "zoom"])
+    error_message = "rules: codec of the job zoom is a type of samples: f32, f64, i16, u8, pcm-i16 …"
   }
   validation {
-    condition     = alltrue([for r in var.rules : r.chunk >= 0 && floor(r.chunk) == r.chunk])
-    error_message = "rules: chunk is a whole number of bytes."
+    condition     = alltrue([for r in var.rules : r.format != "gulp" && can(regex("^(blosclz|lz4|lz4hc|zlib|zstd)(-[0-9])?$", r.codec)) if r.job == "pack" && r.codec != ""])
+    error_message = "rules: codec of the job pack is of b2nd and bloscpack: blosclz, lz4, lz4hc, zlib or zstd, and after a dash a level."
   }
   validation {
-    condition     = alltrue([for r in var.rules : length(r.out.prefix) <= 256])
+    condition     = alltrue([for r in var.rules : r.format == "" && r.records == "" && r.chunk == 0 if r.job == "zoom"])
+    error_message = "rules: format, records and chunk say nothing about the job zoom."
+  }
+  validation {
+    condition     = alltrue([for r in var.rules : r.format == "bloscpack" if r.records != "" || r.chunk != 0])
+    error_message = "rules: records and chunk are of format bloscpack."
+  }
+  validation {
+    condition     = alltrue([for r in var.rules : r.chunk >= 0 && r.chunk <= 33554432 && floor(r.chunk) == r.chunk && (r.chunk == 0 || r.records == "" || r.records == "chunks")])
+    error_message = "rules: chunk is a whole number of bytes up to 32 MiB, and says nothing about records of their own length."
+  }
+  validation {
+    condition     = alltrue([for r in var.rules : length(base64encode("${r.out.prefix}xx")) <= 344]) # 4 letters for every 3 of 258 bytes
     error_message = "rules: out.prefix has at most 256 bytes."
   }
 }
@@ -57,12 +69,12 @@ variable "rules" {
 variable "functions" {
   description = "A function for each job that the rules name, `pack` and `zoom`. `zip` is the path of what `make zip` wrote for it and for `architecture`."
   type = map(object({
-    zip             = string
-    memory_mb       = optional(number, 512)
-    timeout_s       = optional(number, 300)
-    batch_size      = optional(number, 1)
-    max_concurrency = optional(number, 10)
-    max_heap_mb     = optional(number, 200)
+    zip             = string                # path of the archive
+    memory_mb       = optional(number, 512) # memory, and with it processors and network
+    timeout_s       = optional(number, 300) # longest invocation; a worker takes about a second for 20 MiB at worst
+    batch_size      = optional(number, 1)   # most uploads of one invocation
+    max_concurrency = optional(number, 10)  # most invocations at once
+    max_heap_mb     = optional(number, 200) # soft limit of the heap
   }))
   validation {
     condition     = alltrue([for job, f in var.functions : contains(["pack", "zoom"], job)])

@@ -67,7 +67,7 @@ run "two_jobs" {
     error_message = "Only the function pack reads tags."
   }
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.this) == 8 && length(aws_iam_role.this) == 2 && length(aws_lambda_event_source_mapping.queue) == 2
+    condition     = length(aws_cloudwatch_metric_alarm.this) == 10 && length(aws_iam_role.this) == 2 && length(aws_lambda_event_source_mapping.queue) == 2
     error_message = "Each function has its own role, alarms and queue."
   }
 }

@@ -144,8 +144,8 @@ run "worker" {
     error_message = "Listings are bound to a prefix."
   }
   assert {
-    condition     = keys(aws_cloudwatch_metric_alarm.this) == ["pack-age", "pack-dead", "pack-errors", "pack-throttles"]
-    error_message = "Four alarms."
+    condition     = keys(aws_cloudwatch_metric_alarm.this) == ["pack-age", "pack-dead", "pack-errors", "pack-failed", "pack-throttles"]
+    error_message = "Five alarms."
   }
   assert {
     condition     = alltrue([for a in aws_cloudwatch_metric_alarm.this : length(a.alarm_actions) == 0]) && output.alarm_topic_arn == null

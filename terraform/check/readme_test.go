@@ -1,0 +1,134 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/bootstrap"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables of the module's README") //nolint:gochecknoglobals // a flag of go test
+
+// TestReadme: the README's tables of inputs and outputs are what the module has,
+// and each input and output says what it is.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	m, err := Load(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range m.Variables {
+		if v.Description == "" {
+			t.Errorf("variable %s: no description", v.Name)
+		}
+	}
+	for _, o := range m.Outputs {
+		if o.Description == "" {
+			t.Errorf("output %s: no description", o.Name)
+		}
+	}
+	name := filepath.Join(module, "README.md")
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	want := between(t, between(t, text, "inputs", m.Inputs()), "outputs", m.Tells())
+	if *update {
+		if err := os.WriteFile(name, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := cmp.Diff(want, text); d != "" {
+		t.Errorf("the README is not of this module; go test -run Readme -update rewrites its tables:\n%s", d)
+	}
+}
+
+// TestAlarms: the alarm about uploads that failed looks at what functions write.
+func TestAlarms(t *testing.T) {
+	t.Parallel()
+	alarms, err := deployments(t)[0].Local("alarms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alarm := alarms.GetAttr("pack-failed")
+	var b bytes.Buffer
+	name := alarm.GetAttr("dimension").GetAttr("function").AsString()
+	m := bootstrap.Metrics{Function: name, Out: &b}
+	m.Write(functions.Result{Uploads: 1, Done: []functions.Done{{Outcome: functions.Failed}}}, "")
+	var line struct {
+		Function string
+		AWS      struct {
+			CloudWatchMetrics []struct {
+				Namespace  string
+				Dimensions [][]string
+				Metrics    []struct{ Name string }
+			}
+		} `json:"_aws"`
+		Failed int
+	}
+	if err := json.Unmarshal(b.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	d := line.AWS.CloudWatchMetrics[0]
+	if d.Namespace != alarm.GetAttr("namespace").AsString() || line.Function != name || line.Failed != 1 ||
+		!slices.ContainsFunc(d.Dimensions, func(set []string) bool { return slices.Equal(set, []string{"function"}) }) ||
+		!slices.ContainsFunc(d.Metrics, func(m struct{ Name string }) bool { return m.Name == alarm.GetAttr("metric").AsString() }) {
+		t.Errorf("%#v looks elsewhere than %s", alarm, b.String())
+	}
+}
+
+// between puts a table between the marks of its name.
+func between(t *testing.T, text, name, table string) string {
+	t.Helper()
+	before, rest, ok := strings.Cut(text, "<!-- "+name+": begin -->\n")
+	_, after, ok2 := strings.Cut(rest, "<!-- "+name+": end -->")
+	if !ok || !ok2 {
+		t.Fatalf("no marks for %s", name)
+	}
+	return before + "<!-- " + name + ": begin -->\n" + table + "<!-- " + name + ": end -->" + after
+}
+
+// TestWholeBucket: the lifecycle rule that ends unfinished uploads has no filter,
+// so that what a killed worker left lies under it, wherever it wrote; and what must
+// not be there is not.
+func TestWholeBucket(t *testing.T) {
+	t.Parallel()
+	m, err := Load(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, rule := range m.Resources["aws_s3_bucket_lifecycle_configuration.this"].Body.Blocks {
+		aborts, filters := 0, 0
+		for _, b := range rule.Body.Blocks {
+			switch b.Type {
+			case "abort_incomplete_multipart_upload":
+				aborts++
+			case "filter":
+				filters += len(b.Body.Attributes) + len(b.Body.Blocks)
+			}
+		}
+		if found += aborts; aborts > 0 && filters > 0 {
+			t.Error("unfinished uploads are ended in a part of the bucket alone")
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d rules end unfinished uploads", found)
+	}
+	for _, name := range []string{"reserved_concurrent_executions", "layers", "vpc_config"} {
+		if m.Resources["aws_lambda_function.this"].Body.Attributes[name] != nil {
+			t.Errorf("functions have %s", name)
+		}
+	}
+}
