@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -22,15 +23,17 @@ func newExplain(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use: "explain URI [SLICE] [selector]", DisableFlagsInUseLine: true, Short: "The requests that a read would make, without making them",
-		Long: `Show the requests that get with the same selector, or slice with the same SLICE,
-would make. The index is read for it; requests for payload are planned, by the same
-code as in get and slice, and not sent. Requests of one phase are sent side by
-side; each phase waits for the one before.
+		Long: `Show the requests that get with the same selector, slice with the same SLICE, or
+view with the same --width or --level would make. The index is read for it; requests
+for payload are planned, by the same code as in these, and not sent. Requests of one
+phase are sent side by side; each phase waits for the one before.
 
 Where single blocks of a chunk are worth reading, their places stand in the chunk:
-such a request is marked ~, as an estimate. A negative offset counts from the end.`,
+such a request is marked ~, as an estimate. So is a pass over a zoom-cache file without
+an index, which may end early. A negative offset counts from the end.`,
 		Example: `  farread explain s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4
   farread explain s3://arrays/temperature.b2nd '0:10, 5, ::2'
+  farread explain s3://series/day.zoom --track 1 --from 6h --to 7h --width 2000
   farread explain s3://frames/train/ --id 702766 --policy lean --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -43,11 +46,13 @@ such a request is marked ~, as an estimate. A negative offset counts from the en
 				return err
 			}
 			how.item = sel.wanted()
+			sel.viewing = sel.has("width") || sel.has("level")
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
 		},
 	}
 	sel.register(c)
 	registerView(c, &sel)
+	registerWidth(c, &sel)
 	offsetFlag(c, &how.offset)
 	return c
 }
@@ -67,6 +72,9 @@ type traceRow struct {
 	// Estimated says that Off and Len are guesses: of what is planned from bytes
 	// that were not read.
 	Estimated bool `json:"estimated,omitempty"`
+
+	made   bool // the request was sent
+	failed bool
 }
 
 func (t *trace) add(r traceRow) {
@@ -79,13 +87,13 @@ func (t *trace) add(r traceRow) {
 func (t *trace) watch(c *objstore.Counter) objstore.Middleware {
 	return func(b objstore.Bucket) objstore.Bucket {
 		return objstore.Trace(func(e objstore.Event) {
-			r := traceRow{Phase: max(1, c.Stats().Phases), Object: join(b.Name(), e.Key), Off: e.Range.Off, Len: e.Bytes}
+			r := traceRow{Phase: max(1, c.Stats().Phases), Object: join(b.Name(), e.Key), Off: e.Range.Off, Len: e.Bytes, made: true}
 			switch {
 			case e.Op == "list":
 				r.Why = "list"
 			case e.Op != "get":
 				r.Why = e.Op
-			case strings.HasSuffix(e.Key, gulp.MetaSuffix):
+			case strings.HasSuffix(e.Key, gulp.MetaSuffix), strings.HasSuffix(e.Key, index.Suffix):
 				r.Why = "index"
 			case e.IfMatch == "" && e.VersionID == "":
 				r.Why = "size and ETag"
@@ -93,7 +101,7 @@ func (t *trace) watch(c *objstore.Counter) objstore.Middleware {
 				r.Why = "data"
 			}
 			if e.Err != nil {
-				r.Why += ": " + e.Err.Error()
+				r.Why, r.failed = r.Why+": "+e.Err.Error(), true
 			}
 			t.add(r)
 		})(b)
@@ -151,23 +159,21 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 	if err != nil {
 		return err
 	}
-	spent := a.counter.Stats() // what listing and index really took
 	x, err := c.pick(ctx, sel)
 	if err != nil {
 		return err
 	}
-	a.trace.mu.Lock()
-	made := len(a.trace.rows)
-	a.trace.mu.Unlock()
 	if err := x.plan(ctx); err != nil {
 		return err
 	}
-	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: a.counter.Stats().Phases}
-	for _, r := range p.Requests[made:] {
-		p.Bytes += r.Len
-		p.Phases = max(p.Phases, r.Phase)
+	spent := a.counter.Stats() // what listing and index really took
+	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: spent.Phases}
+	for _, r := range p.Requests {
+		if p.Phases = max(p.Phases, r.Phase); !r.made {
+			p.Bytes += r.Len
+		}
 	}
-	listed(p.Requests[:made], spent.Bytes)
+	unnamed(p.Requests, spent.Bytes)
 	slices.SortStableFunc(p.Requests, func(x, y traceRow) int {
 		return cmp.Or(cmp.Compare(x.Phase, y.Phase), cmp.Compare(x.Object, y.Object), cmp.Compare(x.Off, y.Off))
 	})
@@ -177,18 +183,21 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 	return a.tellPlan(p)
 }
 
-// listed gives listings the bytes that nothing else accounts for: a trace sees
-// their objects only.
-func listed(made []traceRow, bytes int64) {
+// unnamed gives listings, or else what has failed, the bytes that nothing else
+// accounts for: a trace sees their objects, and no answer.
+func unnamed(rows []traceRow, bytes int64) {
 	first := -1
-	for i, r := range made {
+	for i, r := range rows {
+		if !r.made {
+			continue
+		}
 		bytes -= r.Len
-		if r.Why == "list" && first < 0 {
+		if (r.Why == "list" || r.failed) && (first < 0 || r.Why == "list" && rows[first].Why != "list") {
 			first = i
 		}
 	}
 	if first >= 0 {
-		made[first].Len = max(0, bytes)
+		rows[first].Len += max(0, bytes)
 	}
 }
 

@@ -44,6 +44,8 @@ Of a zoom-cache file:
   --from T --to T        those from a time on up to another, without it: seconds,
                          durations (1h30m), or UTC where the file has an origin
   --stamps               the offsets of the samples instead of their values
+  --bignum               of codec int: integers of any length as CSV; without it the
+                         low 64 bits count, as in the original library
   --resync               of a damaged file: what is whole; what was passed over is
                          told on stderr
 
@@ -64,7 +66,7 @@ func newGet(a *app) *cobra.Command {
   farread get s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4 -o clip/
   farread get s3://arrays/temperature.b2nd -o temperature.npy
   farread get s3://records/day1.jsonl.blp --item 41823 -o -
-  farread get s3://series/day.wav.zoom --track 1 --from 6h --to 6h0m10s -o ten.csv
+  farread get s3://series/day.zoom --track 1 --from 6h --to 6h0m10s -o ten.csv
   farread get https://host/clips.gulp --id c1 -o - | ffplay -f mjpeg -`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,6 +104,8 @@ type selector struct {
 	from, to         string
 	fromTime, toTime *zoomcache.Moment // nil: no bound
 	stamps           bool
+	bignum           bool // integers of any length
+	bits             int  // of a waveform
 	viewing          bool // the command is view
 	level            int  // of summaries
 	width            int  // points of a view
@@ -131,6 +135,7 @@ func registerTrack(c *cobra.Command, s *selector) {
 	c.Flags().Int32Var(&s.track, "track", 0, "track `N` of a zoom-cache file")
 	c.Flags().StringVar(&s.from, "from", "", "from this time `T` on: seconds, a duration (1h30m) or UTC")
 	c.Flags().StringVar(&s.to, "to", "", "up to this time `T`, without it")
+	c.Flags().BoolVar(&s.bignum, "bignum", false, "integers of a track of codec int whole, of any length, instead of their low 64 bits")
 }
 
 // A sliceFlag is a slice as a flag's value.
@@ -146,7 +151,7 @@ func (f *sliceFlag) Set(text string) (err error) {
 // parse takes what the flags do not keep by themselves; slice holds the text of
 // one, or nothing.
 func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
-	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps", "level", "width"} {
+	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps", "bignum", "level", "width", "bits"} {
 		if cmd.Flags().Changed(name) {
 			s.given = append(s.given, name)
 		}

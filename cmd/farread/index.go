@@ -21,11 +21,14 @@ func newIndex(a *app) *cobra.Command {
 		Long: `Go once over a zoom-cache file that has no index, and write one beside it, under its
 name and .fri: in the bucket or folder where the file is. farread view finds it there.
 
-It holds summaries of all levels, with true means and extremes, and where packets
-lie. It is about one version of the file: when the file changes it is ignored, and
-this command writes it anew. Files that farread writes have an index inside.`,
+It holds summaries of all levels, with true means and extremes, finer bins where the
+rate is constant, and where packets lie: about 1 to 8 % of the file. It is about one
+version of the file, known by size and ETag: when the file changes it is ignored, and
+this command writes it anew. Nothing shows before it is whole. Files that farread
+writes have an index inside.`,
 		Example: `  farread index s3://series/foreign.zoom
-  farread index day.zoom --json`,
+  farread index day.zoom --json
+  farread explain s3://series/foreign.zoom --track 1 --width 2000`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at(args[0], again(cmd.Context(), func() error { return a.index(cmd.Context(), args[0], force) }))

@@ -14,9 +14,9 @@ func newInfo(a *app) *cobra.Command {
 alone. A gulp chunk is named by either of its two objects, a dataset of chunks by
 its folder. A Blosc2 frame or array is an object, or a part of one that begins at
 --offset, or the folder of a sparse one; so is a Bloscpack file, whose items tell their
-lengths only with --scan. Of a zoom-cache file it says origin and tracks, and how many
-packets, samples and levels these have where the file is local or with --scan, which
-reads all of it. Any other folder is summed up.`,
+lengths only with --scan. Of a zoom-cache file it says origin, tracks and index, and how
+many packets, samples and levels the tracks have where the file has an index, is local,
+or with --scan, which reads all of it. Any other folder is summed up.`,
 		Example: `  farread info s3://frames/clips/sunrise.tar.gulp
   farread info s3://arrays/temperature.b2nd
   farread info s3://frames/train/ --json`,

@@ -26,7 +26,7 @@ their own headers, are looked up in local files, and in others with --scan;
 without it, stored is all up to the next chunk. A sparse frame's offset is the
 number in its chunk's name. What a Bloscpack file's items take, stored and decoded,
 only they tell; one without an offset was never written. What the tracks of a
-zoom-cache file hold is counted in local files, and in others with --scan.
+zoom-cache file hold its index tells, or a count, of local files or with --scan.
 
 With --json each line is one object.`,
 		Example: `  farread ls s3://frames/clips/sunrise.tar.gulp

@@ -54,10 +54,11 @@ all other bytes, or all with --records chunks, in chunks of --chunk bytes. unpac
 gives back what SRC was.
 
 A .zoom is made of a WAV (each channel a track), of a .npy of one or two axes (each
-column a track), of a .csv or .tsv with a header, or of raw samples with a note, or
-with --dtype and --shape. A CSV has a column of times called time, timestamp, date, t
-or the like, else its first; they are seconds or ISO 8601, and every sample keeps its
-own. Empty cells and NA are gaps. --rate and --origin say what SRC does not; --codec
+column a track), of a .csv or .tsv with a header (.csv.gz and .csv.zst, too), or of raw
+samples with a note, or with --dtype and --shape. A CSV has a column of times called
+time, timestamp, date, t or the like, else its first; they are seconds, ISO 8601, or
+counts since 1970 (epoch, time_ms …), and every sample keeps its own. Empty cells and NA
+are gaps. --rate and --origin say what SRC does not; --codec
 stores samples as another type: f32, f64, i16, u8, pcm-i16 and so on.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
@@ -141,6 +142,8 @@ func newPack(a *app) *cobra.Command {
   farread pack messages.bin messages.blp --records varint --codec zstd-5 --checksum crc32
   farread pack day.wav s3://series/day.zoom --origin 2026-05-01T00:00:00Z
   farread pack tide.csv tide.zoom --zlib
+  farread pack samples.raw s3://series/x.zoom --dtype '<i2' --shape 3600000,4 --rate 1000
+  farread pack s3://uploads/day.wav s3://series/day.wav.zoom
   farread pack s3://uploads/clips/sunrise.tar s3://frames/clips/sunrise.tar.gulp
   farread pack day1/ day2/ s3://frames/train/ --format gulp --chunk 64MiB`,
 		Args: func(_ *cobra.Command, args []string) error {

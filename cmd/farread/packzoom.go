@@ -151,7 +151,7 @@ func (a *app) zoomNote(ctx context.Context, src string, f *packFlags) (*zoom.Not
 		return &zoom.Note{Note: *n}, nil
 	}
 	switch ext := strings.ToLower(path.Ext(src)); {
-	case ext == ".wav", ext == ".npy", ext == ".csv", ext == ".tsv", ext == ".txt", strings.ContainsAny(src, "?#") && strings.Contains(src, "://"):
+	case ext == ".gz", ext == ".zst", ext == ".zstd", ext == ".wav", ext == ".npy", ext == ".csv", ext == ".tsv", ext == ".txt", strings.ContainsAny(src, "?#") && strings.Contains(src, "://"):
 		return nil, nil //nolint:nilnil // there is none
 	}
 	ob, err := a.client.Open(ctx, src+npy.NoteSuffix)

@@ -41,8 +41,9 @@ Items behind a lost one move up; an array that lost chunks becomes the bytes tha
 left. OUT is not replaced without --force, and the exit code is 0 when it was written.
 
 Of a zoom-cache file: headers, every packet and summary of its tracks against codec,
-count and length, and the checksums of compressed packets. Stamps that go back and
-packets that name wrong ends are no fault and only counted.
+count and length, the checksums of compressed packets, and then every summary, and the
+index inside or beside it, against the samples, from which they are made anew. Stamps
+that go back and packets that name wrong ends are no fault and only counted.
 
 The exit code is 7 when something is wrong, and the line says where; so it is for an
 aborted file.`,

@@ -27,11 +27,13 @@ OUT's suffix, or --format, says how they are written:
   .csv    the same columns, a line for each point or channel
   .npy    with --width: f8 of (points, 8), or (points, channels, 8): t0, t1, min, max,
           mean, rms, entry, exit
-  .dat    with --width: as peaks.js and audiowaveform have it, of 16 bits; --format
-          peaks is their JSON of version 2
-  .png .svg  with --width: a plot of the band from least to greatest, the mean and
-          the time
-Without -o a table is shown, with --json that JSON.`
+  .dat    with --width: as peaks.js and audiowaveform have it, in version 2, of
+          --bits 16 or 8; --format peaks is their JSON. Floats count from -1 to 1
+  .png .svg  with --width: a plot over the time, in UTC where the file has an
+          origin: the band from least to greatest, a pixel for each point, and the
+          mean; samples themselves where they are that far apart
+Without -o a table is shown, with --json that JSON. Of a damaged file --resync takes
+what is whole, and tells on stderr what was passed over.`
 
 func newView(a *app) *cobra.Command {
 	sel := selector{viewing: true}
@@ -42,7 +44,9 @@ func newView(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "view URI --track N --width W -o OUT", DisableFlagsInUseLine: true, Short: "Summaries of a zoom-cache file: a long series from afar",
 		Long: viewLong,
-		Example: `  farread view s3://series/day.zoom --track 1 --width 2000 -o day.json
+		Example: `  farread view s3://series/day.zoom --track 1 --width 2000 -o day.png
+  farread view s3://series/day.zoom --track 1 --width 2000 --json
+  farread view talk.zoom --track 1 --width 4000 --bits 8 -o talk.dat
   farread view day.zoom --track 1 --level 8
   farread view s3://series/day.zoom --track 1 --level 3 --from 6h --to 7h -o hour.csv`,
 		Args: exactly("URI"),
@@ -69,10 +73,19 @@ func newView(a *app) *cobra.Command {
 		},
 	}
 	registerTrack(c, &sel)
-	c.Flags().IntVar(&sel.level, "level", 0, "the stored summaries of level `L`; 1 is the finest")
-	c.Flags().IntVar(&sel.width, "width", 0, "about `W` points, each with the least and the greatest of its samples")
+	registerWidth(c, &sel)
 	c.Flags().StringVar(&sel.format, "format", "", strings.Join(viewFormats(true), ", ")+", whatever OUT is called")
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &how.offset)
+	resyncFlag(c, &how.resync)
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(viewFormats(true), cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	_ = c.RegisterFlagCompletionFunc("bits", cobra.FixedCompletions([]string{"8", "16"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c
+}
+
+// registerWidth adds the flags that say what a view shows.
+func registerWidth(c *cobra.Command, s *selector) {
+	c.Flags().IntVar(&s.level, "level", 0, "the stored summaries of level `L`; 1 is the finest")
+	c.Flags().IntVar(&s.width, "width", 0, "about `W` points, each with the least and the greatest of its samples")
+	c.Flags().IntVar(&s.bits, "bits", 16, "8 or 16 bits for each number of a .dat or of peaks: `N`")
 }

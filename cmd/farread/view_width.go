@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -29,13 +28,15 @@ const (
 type wideView struct {
 	zoomView
 	width int
+	bits  int  // of a waveform
+	told  bool // that many
 }
 
 var _ selection = (*wideView)(nil)
 
 // pickWidth selects a view of some width.
 func (t *zoomContent) pickWidth(s selector) (selection, error) {
-	if err := s.only(zoomcache.Format, "track", "from", "to", "width", "format"); err != nil {
+	if err := s.only(zoomcache.Format, "track", "from", "to", "width", "format", "bignum", "bits"); err != nil {
 		return nil, err
 	}
 	k, err := t.track(s)
@@ -45,7 +46,10 @@ func (t *zoomContent) pickWidth(s selector) (selection, error) {
 	if s.width < 1 || s.width > zoomcache.MaxWidth {
 		return nil, usagef("--width %d: want 1 to %d", s.width, zoomcache.MaxWidth)
 	}
-	x := &wideView{zoomView: zoomView{t: t, k: k, format: s.format}, width: s.width}
+	if s.bits != 8 && s.bits != 16 {
+		return nil, usagef("--bits %d: want 8 or 16", s.bits)
+	}
+	x := &wideView{zoomView: zoomView{t: t, k: k, format: s.format}, width: s.width, bits: s.bits, told: s.has("bits")}
 	if x.first, x.last, err = t.f.Header().Offsets(k, s.fromTime, s.toTime); err != nil {
 		return nil, usagef("--from and --to: %s", err)
 	}
@@ -61,6 +65,9 @@ func (x *wideView) sink(out string) (sink, error) {
 	}
 	if x.format == "" {
 		x.format = viewText
+	}
+	if x.told && x.format != viewDat && x.format != viewPeaks {
+		return nil, usagef("--bits goes with .dat and --format %s", viewPeaks)
 	}
 	switch x.format {
 	case viewDat, viewPeaks:
@@ -101,6 +108,23 @@ func (x *wideView) copy(ctx context.Context, to sink, _ bar) error {
 	}
 	_, err = s.Write(p)
 	return err
+}
+
+// plan notes the requests that copy would make; without an index at most. Then a range
+// without bounds takes a pass over the file to find these, and another one.
+func (x *wideView) plan(ctx context.Context) error {
+	reads, err := x.t.f.PlanView(ctx, x.k.Number, x.first, x.last, x.width)
+	if err != nil {
+		return err
+	}
+	early := x.last != zoomcache.LastOffset && !x.k.Variable
+	next := int64(1)
+	if len(reads) > 0 && reads[0].Why == zoomBlocks && (x.first == zoomcache.FirstOffset || x.last == zoomcache.LastOffset) {
+		x.t.planned(reads, next, false)
+		next, early = next+1, early || x.first != zoomcache.FirstOffset // there may be nothing in it
+	}
+	x.t.planned(reads, next, early)
+	return nil
 }
 
 // write writes points as JSON, CSV or a table.
@@ -209,7 +233,7 @@ func (x *wideView) peaks(points []zoomcache.Point) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := waveform{Version: 2, Channels: max(x.k.Codec.Channels, 1), Rate: rate, Samples: 1, Bits: 16, Data: []int16{}}
+	w := waveform{Version: 2, Channels: max(x.k.Codec.Channels, 1), Rate: rate, Samples: 1, Bits: x.bits, Data: []int16{}}
 	if n := len(points); n > 0 {
 		first := max(x.first, points[0].Entry)
 		last := min(x.last, points[n-1].Exit)
@@ -230,13 +254,29 @@ func (x *wideView) peaks(points []zoomcache.Point) ([]byte, error) {
 		p, err := json.Marshal(w)
 		return append(p, '\n'), err
 	}
-	var b bytes.Buffer
-	head := []int32{int32(w.Version), 0, int32(rate), int32(min(w.Samples, math.MaxInt32)), int32(w.Length), int32(w.Channels)}
-	if err := binary.Write(&b, binary.LittleEndian, head); err != nil {
-		return nil, err
+	return w.binary()
+}
+
+// binary is the .dat of a waveform: six numbers of 32 bits, of which the second says
+// that there are 8 bits, then least and greatest of each channel, pixel by pixel.
+func (w *waveform) binary() ([]byte, error) {
+	if w.Samples > math.MaxInt32 {
+		return nil, usagef("%d samples a pixel: a .dat has room for %d; take --format %s, or more points", w.Samples, math.MaxInt32, viewPeaks)
 	}
-	err = binary.Write(&b, binary.LittleEndian, w.Data)
-	return b.Bytes(), err
+	flags := uint32(0)
+	if w.Bits == 8 {
+		flags = 1
+	}
+	var p []byte
+	for _, v := range []uint32{uint32(w.Version), flags, uint32(w.Rate), uint32(w.Samples), uint32(w.Length), uint32(w.Channels)} {
+		p = binary.LittleEndian.AppendUint32(p, v)
+	}
+	for _, v := range w.Data {
+		if p = append(p, byte(v)); w.Bits == 16 {
+			p = append(p, byte(v>>8))
+		}
+	}
+	return p, nil
 }
 
 // add widens pixel k by the bounds of a point.
@@ -248,8 +288,10 @@ func (w *waveform) add(k int, channels []zoomcache.Stats, kind zoomcache.Kind, s
 			continue
 		}
 		d := w.Data[2*(k*w.Channels+c):]
-		a := int16(min(max(math.Floor(lo*scale+shift), math.MinInt16), math.MaxInt16))
-		b := int16(min(max(math.Ceil(hi*scale+shift), math.MinInt16), math.MaxInt16))
+		unit := math.Ldexp(1, 16-w.Bits)
+		most := 32768/unit - 1
+		a := int16(min(max(math.Floor((lo*scale+shift)/unit), -most-1), most))
+		b := int16(min(max(math.Ceil((hi*scale+shift)/unit), -most-1), most))
 		if seen {
 			a, b = min(a, d[0]), max(b, d[1])
 		}

@@ -9,10 +9,14 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/internal/teststack"
 )
 
@@ -138,5 +142,95 @@ func TestIndexInterrupted(t *testing.T) {
 	}
 	if got := run(t, "ls", "s3://series/"); strings.Contains(got, ".fri") {
 		t.Errorf("left behind:\n%s", got)
+	}
+}
+
+// TestExplainViews: explain names the requests, bytes and phases that view and get
+// take: with an index inside, with one beside, with none, far out and close by.
+func TestExplainViews(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const n = 3_000_000
+	write(t, filepath.Join(dir, "in.zoom"), testFile(t, spiky(t, n, 999_999, true)))
+	write(t, filepath.Join(dir, "by.zoom"), testFile(t, spiky(t, n, 999_999, false)))
+	write(t, filepath.Join(dir, "no.zoom"), testFile(t, spiky(t, n, 999_999, false)))
+	run(t, "index", filepath.Join(dir, "by.zoom"))
+	srv := served(t, dir)
+	for _, name := range []string{"in", "by", "no"} {
+		for _, c := range [][]string{
+			{"--width", "20"}, {"--width", "2000"}, {"--width", "2000", "--from", "1000", "--to", "1100"}, {"--width", "2000", "--from", "1000", "--to", "1003"},
+			{"--width", "100", "--from", "2990"}, {"--width", "100", "--from", "9000"}, {"--level", "3"},
+			{"--from", "1000", "--to", "1003"}, {"--from", "2500"},
+		} {
+			place := srv
+			if name == "by" { // an index is about an ETag, and the server has others
+				place = dir
+			}
+			args := append([]string{place + "/" + name + ".zoom"}, c...)
+			command := []string{"view", "-o", filepath.Join(t.TempDir(), "x.json")}
+			if c[0] == "--from" {
+				command = []string{"get", "-o", filepath.Join(t.TempDir(), "x.csv")}
+			}
+			var p plan
+			if err := json.Unmarshal([]byte(run(t, append([]string{"explain", "--json"}, args...)...)), &p); err != nil {
+				t.Fatal(err)
+			}
+			s := stats(t, append(command, args...)...)
+			early := false
+			for _, r := range p.Requests {
+				early = early || r.Estimated
+			}
+			if got := [3]int64{int64(len(p.Requests)), p.Bytes, p.Phases}; got != [3]int64{s.Requests, s.Bytes, s.Phases} && !early {
+				t.Errorf("%s %v: explained requests, bytes, phases %v; %s made %+v\n%+v", name, c, got, command[0], s, p.Requests)
+			}
+		}
+	}
+	spent := stats(t, "explain", srv+"/in.zoom", "--width", "2000", "--from", "1000", "--to", "1003")
+	if spent.Bytes > 64<<10 {
+		t.Errorf("explain itself took %+v", spent)
+	}
+	if text := run(t, "explain", srv+"/in.zoom", "--width", "2000", "--from", "1000", "--to", "1100"); !strings.Contains(text, "packets") || !strings.Contains(text, "requests in") {
+		t.Errorf("table:\n%s", text)
+	}
+}
+
+// TestVerifyAnew: a summary or an index that tells of other samples is damage, though
+// nothing is wrong with its form.
+func TestVerifyAnew(t *testing.T) {
+	t.Parallel()
+	name, other := spiky(t, 50_000, 700, false), spiky(t, 50_000, 9999, false)
+	var v zoomReport
+	if err := json.Unmarshal([]byte(run(t, "verify", "--json", name)), &v); err != nil || !v.OK || v.Compared != v.Summaries || v.Skipped != 0 || v.Spans != 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	p := testFile(t, name)
+	run(t, "index", name)
+	if err := json.Unmarshal([]byte(run(t, "verify", "--json", name)), &v); err != nil || !v.OK || v.Spans < 90 {
+		t.Errorf("with an index: %+v, %v", v, err)
+	}
+	// An index that was made of other samples and says that it is about these.
+	a := ready(t)
+	z, err := a.client.OpenZoom(t.Context(), other, farread.ZoomOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := a.client.OpenZoom(t.Context(), name, farread.ZoomOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ix, err := z.BuildIndex(t.Context(), o.Object.Info().ETag, zoomcache.IndexOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, name+".fri", ix)
+	if r := (runner{}).run(t, "verify", name); r.code != exitCorrupt || !strings.Contains(r.stderr, "track 1, index") || !strings.Contains(r.stderr, "not what the samples say") {
+		t.Errorf("a wrong index: exit %d, %q", r.code, r.stderr)
+	}
+	at := bytes.Index(p, []byte("\xe5ZX5umm\x00"))
+	high := bytes.Index(p[at+32:], []byte{0x75, 0x30}) + at + 32 // 30000, the greatest
+	p[high+1]++
+	write(t, other, p)
+	if r := (runner{}).run(t, "verify", other); r.code != exitCorrupt || !strings.Contains(r.stderr, "track 1, summary of level 1 at "+strconv.Itoa(at)) {
+		t.Errorf("a wrong summary: exit %d, %q", r.code, r.stderr)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +35,7 @@ func (t *zoomContent) pick(_ context.Context, s selector) (selection, error) {
 	if s.viewing {
 		return t.pickView(s)
 	}
-	if err := s.only(zoomcache.Format, "track", "from", "to", "stamps", "format"); err != nil {
+	if err := s.only(zoomcache.Format, "track", "from", "to", "stamps", "bignum", "format"); err != nil {
 		return nil, err
 	}
 	k, err := t.track(s)
@@ -55,6 +54,18 @@ func (t *zoomContent) pick(_ context.Context, s selector) (selection, error) {
 
 // track is the one that a selector names, or the only one.
 func (t *zoomContent) track(s selector) (*zoomcache.Track, error) {
+	k, err := t.named(s)
+	if err != nil || !s.bignum {
+		return k, err
+	}
+	if k.Codec.Kind != zoomcache.Int || k.Codec.PCM {
+		return nil, usagef("--bignum: track %d is of codec %s, only int may have integers of more than 64 bits", k.Number, k.Codec)
+	}
+	k.Codec.Kind = zoomcache.Integer
+	return k, nil
+}
+
+func (t *zoomContent) named(s selector) (*zoomcache.Track, error) {
 	tracks := t.f.Header().Tracks
 	switch {
 	case s.has("track"):
@@ -84,6 +95,9 @@ func (x *zoomSelection) sink(out string) (sink, error) {
 		x.npy = true
 		if x.k.Codec.Kind == zoomcache.Unit && !x.stamps {
 			return nil, usagef("track %d has events without values: ask for their offsets with --stamps", x.k.Number)
+		}
+		if x.k.Codec.Kind == zoomcache.Integer && !x.stamps {
+			return nil, usagef("integers of any length have no place in a .npy: take .csv, or leave --bignum out")
 		}
 	case x.format == "" && out != "-" && ext != ".csv" && ext != ".txt" && ext != "":
 		return nil, usagef("samples are written as .csv or .npy, not as %s", printable(ext))
@@ -325,7 +339,7 @@ func (c *zoomCSV) write(w io.Writer, p *zoomcache.Packet) error {
 		return err
 	}
 	size := d.ItemSize()
-	if n > 0 {
+	if n > 0 && p.Values.Kind != zoomcache.Integer {
 		c.items = appendValues(c.items[:0], &p.Values)
 	}
 	items := c.items
@@ -335,7 +349,11 @@ func (c *zoomCSV) write(w io.Writer, p *zoomcache.Packet) error {
 		c.buf = strconv.AppendInt(c.buf, off, 10)
 		c.buf = append(c.buf, ',')
 		c.buf = strconv.AppendFloat(c.buf, c.k.Rate.Seconds(off), 'f', -1, 64)
-		for range n {
+		for k := range n {
+			if p.Values.Kind == zoomcache.Integer {
+				c.buf = p.Values.Big[i*n+k].Append(append(c.buf, ','), 10)
+				continue
+			}
 			c.buf = d.AppendCSV(append(c.buf, ','), items[:size])
 			items = items[size:]
 		}
@@ -350,18 +368,46 @@ func (c *zoomCSV) write(w io.Writer, p *zoomcache.Packet) error {
 	return err
 }
 
-// plan notes the requests that copy would make, at most, after what was really
-// read.
-func (x *zoomSelection) plan(context.Context) error {
-	ob := x.t.f.Object
-	phase := x.t.a.counter.Stats().Phases + 1
-	var room []byte
-	for _, r := range x.t.f.Windows() {
-		room = slices.Grow(room[:0], int(r.Len))[:r.Len]
-		for _, q := range ob.Plan([]rangeio.Span{{Off: r.Off + x.t.off, P: room}}) { // the ends of the object are held
-			x.t.a.trace.add(traceRow{Phase: phase, Object: join(x.t.bucket.Name(), ob.Info().Key),
-				Off: q.Off, Len: q.Len, Why: "blocks", Estimated: x.last != zoomcache.LastOffset && !x.k.Variable})
-		}
+// plan notes the requests that copy would make. Without an index that is at most: a
+// pass ends behind the last packet of the range.
+func (x *zoomSelection) plan(ctx context.Context) error {
+	reads, err := x.t.f.PlanSamples(ctx, x.k.Number, x.first, x.last)
+	if err != nil {
+		return err
 	}
+	x.t.planned(reads, 1, x.last != zoomcache.LastOffset && !x.k.Variable)
 	return nil
 }
+
+// planned notes the requests that reads take, in the phase that is the next one or
+// later, by the planner that would send them. A pass over the file may end early.
+func (t *zoomContent) planned(reads []zoomcache.PlannedRead, next int64, early bool) {
+	phase := t.a.counter.Stats().Phases + next
+	most := int64(0)
+	for _, r := range reads {
+		most = max(most, r.Len)
+	}
+	room := make([]byte, most)
+	for len(reads) > 0 {
+		n := 1
+		for n < len(reads) && reads[n].Beside == reads[0].Beside && reads[n].Why == reads[0].Why && reads[0].Why != zoomBlocks {
+			n++
+		}
+		ob, base := t.f.Object, t.off
+		if reads[0].Beside {
+			ob, base = t.f.Beside(), 0
+		}
+		spans := make([]rangeio.Span, n)
+		for i, r := range reads[:n] {
+			spans[i] = rangeio.Span{Off: r.Off + base, P: room[:r.Len]}
+		}
+		for _, q := range ob.Plan(spans) { // what opening has kept takes none
+			t.a.trace.add(traceRow{Phase: phase, Object: join(t.bucket.Name(), ob.Info().Key), Off: q.Off, Len: q.Len,
+				Why: reads[0].Why, Estimated: early && reads[0].Why == zoomBlocks})
+		}
+		reads = reads[n:]
+	}
+}
+
+// zoomBlocks is why a pass over a file reads: its windows are requests of their own.
+const zoomBlocks = "blocks"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
@@ -23,13 +24,18 @@ type zoomReport struct {
 	// other ends than their samples have.
 	Backward   int64 `json:"backward_stamps"`
 	WrongSpans int64 `json:"wrong_spans"`
+	// Compared are summaries, and Spans of the index, that were made anew from the
+	// samples; Skipped could not be.
+	Compared int64 `json:"compared"`
+	Skipped  int64 `json:"skipped"`
+	Spans    int64 `json:"index_spans"`
 }
 
 func (t *zoomContent) verify(ctx context.Context) (any, string, error) {
-	b := t.a.newBar("verify", t.f.Size())
+	b := t.a.newBar("verify", 2*t.f.Size())
 	defer b.clear()
 	r, err := t.f.Verify(ctx, b.set)
-	v := &zoomReport{Format: zoomcache.Format, URI: t.uri, OK: err == nil, Tracks: len(r.Tracks), Undeclared: r.Undeclared,
+	v := &zoomReport{Format: zoomcache.Format, URI: t.uri, Tracks: len(r.Tracks), Undeclared: r.Undeclared,
 		UndeclaredBytes: r.UndeclaredBytes, Backward: r.Backward, WrongSpans: r.WrongSpans}
 	for i := range r.Tracks {
 		c := &r.Tracks[i]
@@ -38,7 +44,40 @@ func (t *zoomContent) verify(ctx context.Context) (any, string, error) {
 			v.Summaries += n
 		}
 	}
+	if err == nil {
+		err = t.recompute(ctx, v, func(done int64) { b.set(t.f.Size() + done) })
+	}
+	v.OK = err == nil
 	return v, v.text(), err
+}
+
+// recompute compares summaries and index with the samples. What says something else
+// than they do is damage: a bit that has flipped shows nowhere else.
+func (t *zoomContent) recompute(ctx context.Context, v *zoomReport, progress func(int64)) error {
+	r, err := t.f.Recompute(ctx, progress)
+	if err != nil {
+		return err
+	}
+	v.Compared, v.Skipped, v.Spans = r.Summaries, r.Skipped, r.Spans
+	if r.Wrong == 0 || len(r.First) == 0 {
+		return nil
+	}
+	m := r.First[0]
+	part := "index"
+	switch {
+	case m.Off >= 0:
+		part = fmt.Sprintf("summary of level %d", m.Level)
+	case m.Level > 0:
+		part = fmt.Sprintf("index, level %d", m.Level)
+	case m.Bin > 0:
+		part = fmt.Sprintf("index, bins of %d", m.Bin)
+	}
+	more := ""
+	if r.Wrong > 1 {
+		more = fmt.Sprintf(", and %s more", count(r.Wrong-1))
+	}
+	return &formats.Error{Format: zoomcache.Format, Part: fmt.Sprintf("track %d, %s", m.Track, part), Off: m.Off,
+		Err: fmt.Errorf("not what the samples say: %s%s: %w", m.Text, more, formats.ErrCorrupt)}
 }
 
 func (v *zoomReport) text() string {
@@ -52,6 +91,13 @@ func (v *zoomReport) text() string {
 	}
 	if v.WrongSpans > 0 {
 		text += fmt.Sprintf("; %s other ends than the samples have", plural(v.WrongSpans, "packet")+" naming")
+	}
+	text += fmt.Sprintf("; %s made anew", count(v.Compared))
+	if v.Spans > 0 {
+		text += fmt.Sprintf(", and %s of the index", plural(v.Spans, "span"))
+	}
+	if v.Skipped > 0 {
+		text += fmt.Sprintf(", %s not", count(v.Skipped))
 	}
 	return text
 }

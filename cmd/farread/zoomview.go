@@ -45,6 +45,9 @@ func (t *zoomContent) pickView(s selector) (selection, error) {
 	if s.has("width") {
 		return t.pickWidth(s)
 	}
+	if s.has("bits") {
+		return nil, usagef("--bits goes with --width")
+	}
 	k, err := t.track(s)
 	if err != nil {
 		return nil, err
@@ -97,9 +100,15 @@ func (x *zoomView) copy(ctx context.Context, to sink, b bar) error {
 	return w.Flush()
 }
 
-// plan notes the requests that copy would make, at most.
-func (x *zoomView) plan(ctx context.Context) error {
-	return (&zoomSelection{t: x.t, k: x.k, last: x.last}).plan(ctx)
+// plan notes the requests that copy would make, at most: stored summaries lie all over
+// the file.
+func (x *zoomView) plan(context.Context) error {
+	var reads []zoomcache.PlannedRead
+	for _, r := range x.t.f.Windows() {
+		reads = append(reads, zoomcache.PlannedRead{Off: r.Off, Len: r.Len, Why: zoomBlocks})
+	}
+	x.t.planned(reads, 1, x.last != zoomcache.LastOffset && !x.k.Variable)
+	return nil
 }
 
 // A viewPoint is what is told of a span of samples.
