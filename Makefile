@@ -34,6 +34,7 @@ TESTFLAGS  ?=
 RACE_CPU   ?= 1,4
 COVER_MIN  ?= 85
 PKG        ?= ./...
+SOAK       ?= .
 
 # in-modules runs a command in each module and fails at the end if one failed.
 in-modules = status=0; for m in $(MODULES); do (cd $$m && $(1)) || status=1; done; exit $$status
@@ -41,7 +42,7 @@ in-modules = status=0; for m in $(MODULES); do (cd $$m && $(1)) || status=1; don
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@echo "  set: T=$(T) (fuzz), BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) COUNT=$(COUNT), TESTFLAGS=, PKG=$(PKG) (trace-update), COVER_MIN=$(COVER_MIN)"
+	@echo "  set: T=$(T) (fuzz), BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) COUNT=$(COUNT), TESTFLAGS=, PKG=$(PKG) (trace-update), SOAK=$(SOAK) (soak), COVER_MIN=$(COVER_MIN)"
 
 .PHONY: need-go
 need-go:
@@ -90,8 +91,8 @@ race: need-go ## the same under the race detector (needs a C compiler), on 1 and
 .PHONY: soak
 soak: need-go ## workers killed, starved and failed at full scale, into docs/reliability.md (25 minutes, 6 GB of disk)
 	@rm -f dist/soak.jsonl; mkdir -p dist
-	FARREAD_SOAK=$(CURDIR)/dist/soak.jsonl go test ./functions/soak -count=1 -timeout 60m -parallel 2 $(TESTFLAGS)$(if $(filter command line,$(origin T)), -v -run '$(T)') || status=$$?; \
-	$(if $(filter command line,$(origin T)),,go run ./scripts/soakreport dist/soak.jsonl docs/reliability.md;) exit $${status:-0}
+	FARREAD_SOAK=$(CURDIR)/dist/soak.jsonl go test ./functions/soak -count=1 -timeout 60m -parallel 2 -run '$(SOAK)' $(TESTFLAGS) || status=$$?; \
+	go run ./scripts/soakreport dist/soak.jsonl docs/reliability.md && exit $${status:-0}
 
 .PHONY: cover
 cover: need-go ## coverage over all packages; fails below COVER_MIN percent

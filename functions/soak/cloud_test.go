@@ -47,7 +47,7 @@ func figure(t *testing.T, id, what, got, goal string, hit bool) {
 	if !full() {
 		return
 	}
-	b, err := json.Marshal(soak.Figure{ID: id, What: what, Got: got, Goal: goal, Hit: hit && !t.Failed(), Test: t.Name()})
+	b, err := json.Marshal(soak.Figure{ID: id, What: what, Got: got, Goal: goal, Hit: hit && !t.Failed(), Test: t.Name(), Date: time.Now().UTC().Format(time.DateOnly)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ type Figure struct {
 	Goal string `json:"goal"`
 	Hit  bool   `json:"hit"`
 	Test string `json:"test"`
+	Date string `json:"date"` // 2026-11-02
 }
 
 // ReadFigures reads lines of JSON.
@@ -35,21 +36,42 @@ func ReadFigures(r io.Reader) ([]Figure, error) {
 	}
 }
 
-// Table is the figures by proof, misses included.
-func Table(fs []Figure) string {
-	var b strings.Builder
-	b.WriteString("| | what | figure | goal | | test |\n| --- | --- | --- | --- | --- | --- |\n")
-	fs = slices.Clone(fs)
-	slices.SortStableFunc(fs, func(a, c Figure) int { return strings.Compare(a.ID, c.ID) })
-	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
-	for _, f := range fs {
-		hit := "**missed**"
-		if f.Hit {
-			hit = "hit"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | `%s` |\n", f.ID, cell.Replace(f.What), cell.Replace(f.Got), cell.Replace(f.Goal), hit, f.Test)
+const tableHead = "| | what | figure | goal | | measured by | on |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+
+// row is a line of the table.
+func (f Figure) row() string {
+	hit := "**missed**"
+	if f.Hit {
+		hit = "hit"
 	}
-	return b.String()
+	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", f.ID, cell.Replace(f.What), cell.Replace(f.Got), cell.Replace(f.Goal), hit, cell.Replace("`"+f.Test+"`"), f.Date)
+}
+
+// Table is the figures by proof, misses included. Lines of the old table stay
+// whose proof and test none of the figures is of.
+func Table(fs []Figure, old string) string {
+	var rows []string
+	fresh := map[string]bool{}
+	for _, f := range fs {
+		fresh[f.ID+" `"+f.Test+"`"] = true
+		rows = append(rows, f.row())
+	}
+	for line := range strings.Lines(old) {
+		cells := strings.Split(line, " | ")
+		if id, ok := strings.CutPrefix(cells[0], "| E"); ok && len(cells) == 7 && !fresh["E"+id+" "+cells[5]] {
+			rows = append(rows, line)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b string) int { return strings.Compare(a[:5], b[:5]) })
+	return tableHead + strings.Join(rows, "")
+}
+
+// Between is what stands between the markers of that name in a document.
+func Between(doc, name string) string {
+	_, rest, _ := strings.Cut(doc, "<!-- "+name+": begin -->\n")
+	text, _, _ := strings.Cut(rest, "<!-- "+name+": end -->")
+	return text
 }
 
 // Insert puts text between the markers of that name in a document.

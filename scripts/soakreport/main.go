@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/farread/farread/functions/soak"
 )
@@ -37,12 +36,12 @@ func run(figures, document string) error {
 	if len(fs) == 0 {
 		return errors.New("no figures")
 	}
-	text := fmt.Sprintf("%s, %s/%s, %d CPUs, %s, %s\n\n", time.Now().UTC().Format("2 January 2006"), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version()) + soak.Table(fs)
-	if _, err := os.Stdout.WriteString(text); err != nil {
-		return err
-	}
 	doc, err := os.ReadFile(document)
 	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("Machine: %s/%s, %d CPUs, %s, %s.\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version()) + soak.Table(fs, soak.Between(string(doc), "figures"))
+	if _, err := os.Stdout.WriteString(text); err != nil {
 		return err
 	}
 	out, err := soak.Insert(string(doc), "figures", text)
