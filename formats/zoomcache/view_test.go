@@ -112,7 +112,7 @@ type series struct {
 }
 
 // put appends sample i of both tracks; the second one has the first value only.
-func (c *viewCase) write(t *testing.T, sink Sink) (file []byte, s series) {
+func (c *viewCase) write(t testing.TB, sink Sink) (file []byte, s series) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(c.seed, 1))
 	a, b := c.track, Track{Number: 9, Codec: Codec{Kind: I16}, Rate: c.track.Rate, Name: "other"}
