@@ -23,9 +23,9 @@ func TestTable(t *testing.T) {
 	second := soak.Table([]soak.Figure{f("E4", "TestA/x", "5", true)}, soak.Between(doc, "figures"))
 	want := `| | what | figure | goal | | measured by | on |
 | --- | --- | --- | --- | --- | --- | --- |
-| E4 | a\\|b | 5 | &lt;= 1 | hit | ` + "`TestA/x`" + ` | 2026-11-02 |
-| E4 | a\\|b | 3 | &lt;= 1 | hit | ` + "`TestB`" + ` | 2026-11-02 |
-| E5 | a\\|b | 1 | &lt;= 1 | hit | ` + "`TestKilled`" + ` | 2026-11-02 |
+| E4 | a\|b | 5 | &lt;= 1 | hit | ` + "`TestA/x`" + ` | 2026-11-02 |
+| E4 | a\|b | 3 | &lt;= 1 | hit | ` + "`TestB`" + ` | 2026-11-02 |
+| E5 | a\|b | 1 | &lt;= 1 | hit | ` + "`TestKilled`" + ` | 2026-11-02 |
 `
 	if d := cmp.Diff(want, second); d != "" {
 		t.Error(d)
