@@ -55,27 +55,32 @@ func (k *packer) runs(runs []packetRun, at int64, g *guess) ([]byte, error) {
 	for _, v := range [...]int64{at, runs[0].off, s.base, s.each} {
 		k.raw = binary.AppendVarint(k.raw, v)
 	}
+	k.mark()
 	next := runs[0].entry
 	for _, r := range runs {
 		k.raw = binary.AppendVarint(k.raw, r.entry-next)
 		next = r.exit + 1
 	}
+	k.mark()
 	for _, r := range runs {
 		k.raw = binary.AppendVarint(k.raw, r.exit-r.entry+1-r.count)
 	}
+	k.mark()
 	count, length := int64(0), int64(0)
 	for _, r := range runs {
 		k.raw = binary.AppendVarint(k.raw, r.count-count)
 		count = r.count
 	}
+	k.mark()
 	for _, r := range runs {
 		k.raw = binary.AppendVarint(k.raw, r.len-length)
 		length = r.len
 	}
+	k.mark()
 	for i := 1; i < len(runs); i++ {
 		k.raw = binary.AppendVarint(k.raw, runs[i].off-runs[i-1].end()-s.after(at+int64(i)-1))
 	}
-	k.parts = append(k.parts, len(k.raw))
+	k.mark()
 	return k.pack(g)
 }
 

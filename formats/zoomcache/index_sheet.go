@@ -148,8 +148,13 @@ func (k *packer) begin() { k.raw, k.parts = k.raw[:0], k.parts[:0] }
 
 // bytes appends bytes of one nature.
 func (k *packer) bytes(p []byte) {
-	if len(p) > 0 {
-		k.raw = append(k.raw, p...)
+	k.raw = append(k.raw, p...)
+	k.mark()
+}
+
+// mark ends a part of what was collected.
+func (k *packer) mark() {
+	if n := len(k.parts); len(k.raw) > 0 && (n == 0 || k.parts[n-1] < len(k.raw)) {
 		k.parts = append(k.parts, len(k.raw))
 	}
 }

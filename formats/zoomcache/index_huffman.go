@@ -1,0 +1,285 @@
+package zoomcache
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// A bitWriter appends bits, the low ones first, as deflate wants them.
+type bitWriter struct {
+	out []byte
+	acc uint64
+	n   uint
+}
+
+func (w *bitWriter) bits(x uint64, n uint) {
+	w.acc |= x << w.n
+	if w.n += n; w.n >= 32 {
+		w.out = append(w.out, byte(w.acc), byte(w.acc>>8), byte(w.acc>>16), byte(w.acc>>24))
+		w.acc >>= 32
+		w.n -= 32
+	}
+}
+
+// align ends the byte.
+func (w *bitWriter) align() {
+	for w.n > 0 {
+		w.out = append(w.out, byte(w.acc))
+		w.acc >>= 8
+		w.n -= min(w.n, 8)
+	}
+}
+
+const (
+	// The kinds of blocks, in the three bits that begin one which is not the last.
+	blockStored  = 0
+	blockFixed   = 1 << 1
+	blockDynamic = 2 << 1
+
+	literals   = 257 // and the end of a block
+	endOfBlock = 256
+	maxCode    = 15 // bits
+	maxCodeLen = 7  // of a code for lengths
+)
+
+// A code is a Huffman code for bytes, whatever their share: those that were not there
+// when it was made have long codes. It may serve many pages.
+type code struct {
+	code [literals]uint16
+	len  [literals]uint8
+	head bitWriter // what begins a block of this code
+}
+
+// makeCode makes the code for bytes that come so often.
+func makeCode(count *[256]uint16) *code {
+	var weight [literals]uint32
+	for i, n := range count {
+		weight[i] = uint32(n)*32 + 1
+	}
+	weight[endOfBlock] = 1
+	c := &code{}
+	codeLengths(weight[:], c.len[:], maxCode)
+	assign(c.len[:], c.code[:])
+	c.header()
+	return c
+}
+
+// codeLengths makes the lengths of a Huffman code of at most most bits, for symbols
+// with a weight.
+func codeLengths(weight []uint32, length []uint8, most int) {
+	type leaf struct {
+		weight uint32
+		symbol int
+	}
+	var leaves []leaf
+	for i, w := range weight {
+		if w > 0 {
+			leaves = append(leaves, leaf{w, i})
+		}
+	}
+	slices.SortFunc(leaves, func(a, b leaf) int { return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.symbol, b.symbol)) })
+	n := len(leaves)
+	if n < 2 {
+		for _, l := range leaves {
+			length[l.symbol] = 1
+		}
+		return
+	}
+	// The two lightest nodes are joined until one is left; joined ones come in order.
+	node := make([]uint32, 0, n-1)
+	parent := make([]int, 2*n-1)
+	i, j := 0, 0
+	take := func() (int, uint32) {
+		if i < n && (j >= len(node) || leaves[i].weight <= node[j]) {
+			i++
+			return i - 1, leaves[i-1].weight
+		}
+		j++
+		return n + j - 1, node[j-1]
+	}
+	for len(node) < n-1 {
+		a, u := take()
+		b, v := take()
+		parent[a], parent[b] = n+len(node), n+len(node)
+		node = append(node, u+v)
+	}
+	depth := make([]int, 2*n-1)
+	var have [64]int
+	over := 0
+	for k := 2*n - 3; k >= 0; k-- {
+		depth[k] = depth[parent[k]] + 1
+		if k >= n {
+			continue
+		}
+		if depth[k] > most {
+			over++
+		}
+		have[min(depth[k], most)]++
+	}
+	balance(have[:most+1], over)
+	// The lightest have the longest codes.
+	k := 0
+	for d := most; d > 0; d-- {
+		for range have[d] {
+			length[leaves[k].symbol] = uint8(d) //nolint:gosec // at most 15
+			k++
+		}
+	}
+}
+
+// balance makes room for the codes that were cut to the longest length: too many
+// have it, so shorter ones are split.
+func balance(have []int, over int) {
+	if over == 0 {
+		return
+	}
+	most := len(have) - 1
+	used := 0 // in parts of the longest length
+	for d := 1; d <= most; d++ {
+		used += have[d] << (most - d)
+	}
+	for used > 1<<most {
+		d := most - 1
+		for have[d] == 0 {
+			d--
+		}
+		have[d]--
+		have[d+1] += 2
+		have[most]--
+		used--
+	}
+}
+
+// assign gives the codes of lengths, in the order of their bits.
+func assign(length []uint8, codes []uint16) {
+	var next [maxCode + 2]uint16
+	var have [maxCode + 1]uint16
+	for _, n := range length {
+		have[n]++
+	}
+	have[0] = 0
+	for d := 1; d <= maxCode; d++ {
+		next[d+1] = (next[d] + have[d]) << 1
+	}
+	for i, n := range length {
+		if n > 0 {
+			codes[i] = bits.Reverse16(next[n]) >> (16 - n)
+			next[n]++
+		}
+	}
+}
+
+// header makes what begins a block: the lengths of the codes, in a code of their own.
+func (c *code) header() {
+	const lengths, repeat = 19, 16
+	order := [lengths]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
+	list := append(slices.Clone(c.len[:]), 1, 1) // and two distances, which none refers to
+	type token struct{ symbol, extra uint8 }
+	var tokens []token
+	var weight [lengths]uint32
+	for i := 0; i < len(list); {
+		n := 1
+		for i+n < len(list) && list[i+n] == list[i] && n < 7 {
+			n++
+		}
+		tokens = append(tokens, token{list[i], 0})
+		weight[list[i]]++
+		i++
+		if n--; n >= 3 { // so many more of them
+			tokens = append(tokens, token{repeat, uint8(n - 3)}) //nolint:gosec // at most 3
+			weight[repeat]++
+			i += n
+		}
+	}
+	var length [lengths]uint8
+	var codes [lengths]uint16
+	codeLengths(weight[:], length[:], maxCodeLen)
+	assign(length[:], codes[:])
+	h := &c.head
+	h.bits(blockDynamic, 3)
+	h.bits(0, 5)         // literals and the end
+	h.bits(1, 5)         // two distances
+	h.bits(lengths-4, 4) // all lengths
+	for _, s := range order {
+		h.bits(uint64(length[s]), 3)
+	}
+	for _, t := range tokens {
+		h.bits(uint64(codes[t.symbol]), uint(length[t.symbol]))
+		if t.symbol == repeat {
+			h.bits(uint64(t.extra), 2)
+		}
+	}
+}
+
+// coded appends a block of p.
+func (w *bitWriter) coded(c *code, p []byte) {
+	for _, b := range c.head.out {
+		w.bits(uint64(b), 8)
+	}
+	w.bits(c.head.acc, c.head.n)
+	out, acc, n := w.out, w.acc, w.n
+	for _, b := range p {
+		acc |= uint64(c.code[b]) << n
+		if n += uint(c.len[b]); n >= 32 {
+			out = append(out, byte(acc), byte(acc>>8), byte(acc>>16), byte(acc>>24))
+			acc >>= 32
+			n -= 32
+		}
+	}
+	w.out, w.acc, w.n = out, acc, n
+	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
+}
+
+// same appends a block of n bytes b: the first and copies of it.
+func (w *bitWriter) same(b byte, n int) {
+	const longest = 258
+	w.bits(blockFixed, 3)
+	w.literal(b)
+	for n--; n > 0; {
+		k := min(n, longest)
+		switch {
+		case k < 3:
+			k = 1
+			w.literal(b)
+			n--
+			continue
+		case n > longest && n < longest+3: // nothing too short is left over
+			k = longest - 3
+		}
+		w.copies(k)
+		n -= k
+	}
+	w.bits(0, 7) // the end
+}
+
+// literal appends a byte in the fixed code.
+func (w *bitWriter) literal(b byte) {
+	if b < 144 {
+		w.bits(uint64(bits.Reverse8(0x30+b)), 8)
+		return
+	}
+	w.bits(uint64(bits.Reverse16(0x190+uint16(b-144))>>7), 9)
+}
+
+// copies appends n copies, from 3 to 258, of the byte before, in the fixed code.
+func (w *bitWriter) copies(n int) {
+	symbol, extra, more := 285, uint(0), 0
+	if n < 258 {
+		// From 11 on there are four symbols for each number of extra bits.
+		if n -= 3; n < 8 {
+			symbol = 257 + n
+		} else {
+			extra = uint(bits.Len(uint(n))) - 3 //nolint:gosec // at least 1
+			symbol = 261 + 4*int(extra) + n>>extra - 4
+			more = n & (1<<extra - 1)
+		}
+	}
+	if symbol < 280 {
+		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7) //nolint:gosec // below 24
+	} else {
+		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8) //nolint:gosec // below 256
+	}
+	w.bits(uint64(more), extra) //nolint:gosec // not negative
+	w.bits(0, 5)                // a distance of 1
+}
