@@ -40,13 +40,19 @@ func ParseIndex(head []byte) (*Index, error) {
 		return nil, err
 	}
 	x.starts = make([]int32, h.Blocks())
+	raw, last, sorted := head[h.Len():], -1, true
+	least, most := h.bodyStart(x.dict), h.CBytes-4
 	for i := range x.starts {
-		if x.starts[i], err = h.start(head, i, x.dict); err != nil {
+		s := le32(raw[4*i:])
+		if s < least || s > most {
+			_, err = h.start(head, i, x.dict)
 			return nil, err
 		}
+		sorted, last = sorted && s >= last, s
+		x.starts[i] = int32(s) //nolint:gosec // it was read as an int32
 	}
 	x.sorted = x.starts
-	if !slices.IsSorted(x.starts) {
+	if !sorted {
 		x.sorted = slices.Clone(x.starts)
 		slices.Sort(x.sorted)
 	}

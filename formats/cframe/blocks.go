@@ -42,7 +42,7 @@ func (r *reading) startsOf(ctx context.Context, j *job, src rangeio.Reader, phas
 	if err != nil {
 		return err
 	}
-	if j.all() || !j.fits(&h) || h.VL && j.to > 0 || h.CBytes <= len(head) || r.wholeNow(j, &h) {
+	if r.wanting(j, &h, head) {
 		r.held.give(held)
 		if held, err = r.held.take(ctx, h.CBytes); err != nil {
 			return err
@@ -70,9 +70,19 @@ func (r *reading) startsOf(ctx context.Context, j *job, src rangeio.Reader, phas
 	}
 	buf := bufpool.Get(total)
 	defer bufpool.Put(buf)
-	if err := r.fetch(ctx, phase+1, src, parts.spans(j.off, buf, head)); err != nil {
+	if err := r.fetch(ctx, phase+1, src, parts.spans(nil, j.off, buf, head)); err != nil {
 		return err
 	}
+	return r.decodeParts(ctx, j, x, sel, parts, buf)
+}
+
+// wanting says that all of a chunk is to be read, whose first bytes are head.
+func (r *reading) wanting(j *job, h *blosc.Header, head []byte) bool {
+	return j.all() || !j.fits(h) || h.VL && j.to > 0 || h.CBytes <= len(head) || r.wholeNow(j, h)
+}
+
+// decodeParts decodes the blocks sel of a chunk out of what was read of it.
+func (r *reading) decodeParts(ctx context.Context, j *job, x *blosc.Index, sel []int, parts parts, buf []byte) error {
 	off, _ := x.Dict()
 	dict := parts.find(buf, off)
 	return r.decodeBlocks(ctx, j, x, sel, dict, func(i int) []byte {
@@ -162,10 +172,10 @@ func (p parts) find(buf []byte, off int) []byte {
 	return buf[p[k].at : p[k].at+p[k].n : p[k].at+p[k].n]
 }
 
-// spans gives what is to be read of a chunk at off; what is in head, the chunk's
-// first bytes, is copied.
-func (p parts) spans(off int64, buf, head []byte) []rangeio.Span {
-	out := make([]rangeio.Span, 0, len(p))
+// spans appends what is to be read of a chunk at off to out; what is in head, the
+// chunk's first bytes, is copied.
+func (p parts) spans(out []rangeio.Span, off int64, buf, head []byte) []rangeio.Span {
+	out = slices.Grow(out, len(p))
 	for _, x := range p {
 		b := buf[x.at : x.at+x.n]
 		n := 0

@@ -25,15 +25,20 @@ const localGap = 8 << 10
 const localWindow = 256 << 10
 
 // A local read that takes longer than slowRead and the time that its bytes need at
-// slowRate did not come out of memory: it waits for a disk or another machine.
+// slowRate did not come out of memory: it waits for a disk or another machine. As
+// the processor may have gone to somebody else meanwhile, it takes some of them,
+// and a share of all, to be sure.
 const (
-	slowRead = 300 * time.Microsecond
-	slowRate = 1 << 30 // bytes a second
+	slowRead  = 300 * time.Microsecond
+	slowRate  = 1 << 30 // bytes a second
+	slowReads = 3
+	slowShare = 4 // one in so many
 )
 
 // runLocal is run of a plan whose reads have no round trip. Once a read turns out
 // to wait, the rest is read like that of a far object, with many reads at a time.
 func (r *reading) runLocal(ctx context.Context, p *plan) error {
+	p.batches = r.batches(p.starts)
 	n := p.units()
 	limit := min(r.f.o.Parallel, n, 1+int(p.bytes/localShare))
 	r.inside = min(r.inside, 1+int(p.bytes/localShare))
@@ -60,26 +65,39 @@ func (r *reading) runLocal(ctx context.Context, p *plan) error {
 	} else if err := par.Do(ctx, limit, limit, func(ctx context.Context, _ int) error { return work(ctx) }); err != nil {
 		return err
 	}
-	from := int(next.Load())
-	if from >= n {
-		return nil
+	if from := int(next.Load()); from < n {
+		return r.runFar(ctx, p.rest(from))
 	}
-	r.sem = make(chan struct{}, r.f.o.Parallel)
-	return par.Do(ctx, n-from, smallFlight, func(ctx context.Context, i int) error { return r.unit(ctx, p, from+i) })
+	return nil
+}
+
+// rest is a plan without its first units.
+func (p *plan) rest(from int) *plan {
+	var q plan
+	k := min(from, len(p.windows))
+	q.windows, from = p.windows[k:], from-k
+	k = min(from, len(p.batches))
+	q.local = p.local[from-k:]
+	jobs := 0
+	for _, b := range p.batches[:k] {
+		jobs += len(b)
+	}
+	q.starts = p.starts[jobs:]
+	return &q
 }
 
 // units is how many parts a plan has that do not depend on each other.
-func (p *plan) units() int { return len(p.windows) + len(p.starts) + len(p.local) }
+func (p *plan) units() int { return len(p.windows) + len(p.batches) + len(p.local) }
 
 // unit does one of them.
 func (r *reading) unit(ctx context.Context, p *plan, i int) error {
 	if i < len(p.windows) {
 		return r.window(ctx, p.windows[i])
 	}
-	if i -= len(p.windows); i < len(p.starts) {
-		return r.starts(ctx, &p.starts[i])
+	if i -= len(p.windows); i < len(p.batches) {
+		return r.startsTogether(ctx, p.batches[i])
 	}
-	return r.fill(ctx, &p.local[i-len(p.starts)])
+	return r.fill(ctx, &p.local[i-len(p.batches)])
 }
 
 // fetch is read of src in a phase of the call. It notes when local reads wait.
@@ -98,7 +116,11 @@ func (r *reading) note(start time.Time, spans []rangeio.Span) {
 	for i := range spans {
 		n += int64(len(spans[i].P))
 	}
-	if time.Since(start) > slowRead*time.Duration(max(len(spans), 1))+time.Duration(n*int64(time.Second)/slowRate) {
+	all := r.reads.Add(1)
+	if time.Since(start) <= slowRead*time.Duration(max(len(spans), 1))+time.Duration(n*int64(time.Second)/slowRate) {
+		return
+	}
+	if slow := r.slow.Add(1); slow >= slowReads && slow*slowShare >= all {
 		r.waits.Store(true)
 	}
 }

@@ -141,12 +141,13 @@ type plan struct {
 	whole   int64 // bytes of all windows, of each chunk at most what the caller keeps
 	bytes   int64 // of everything, by estimate
 	starts  []job
+	batches [][]job // of starts, in a local frame
 }
 
 // plan decides for every job how it is read.
 func (f *Frame) plan(jobs []job) plan {
 	var p plan
-	var stored []job
+	stored := make([]job, 0, len(jobs))
 	for _, j := range jobs {
 		switch kind, _ := special(f.table.at(j.chunk)); {
 		case kind != 0 || j.nbytes == 0:
@@ -163,6 +164,9 @@ func (f *Frame) plan(jobs []job) plan {
 		groups[i] = stored[i].group(stored[i].n)
 	}
 	whole := choose(groups, f.o.Policy)
+	if p.starts == nil {
+		p.starts = stored[:0] // the same memory: what is written was read
+	}
 	var window []job
 	var size int64
 	for i, j := range stored {

@@ -129,7 +129,9 @@ type reading struct {
 	sem     chan struct{}                               // decoders at work; nil: no more goroutines run than may decode
 	held    budget                                      // of encoded bytes
 	inside  int                                         // goroutines that decode one chunk
-	waits   atomic.Bool                                 // local reads turned out to be slow
+	reads   atomic.Int64                                // local ones
+	slow    atomic.Int64                                // of these
+	waits   atomic.Bool                                 // they turned out to be
 }
 
 const (

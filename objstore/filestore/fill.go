@@ -12,10 +12,13 @@ import (
 )
 
 // A read that takes longer than slowRead and the time that its bytes need at
-// slowRate did not come out of memory.
+// slowRate did not come out of memory, or the processor went to somebody else
+// meanwhile: it takes some of them, and a share of all, to be sure.
 const (
-	slowRead = 300 * time.Microsecond
-	slowRate = 1 << 30 // bytes a second
+	slowRead  = 300 * time.Microsecond
+	slowRate  = 1 << 30 // bytes a second
+	slowReads = 3
+	slowShare = 4 // one in so many
 )
 
 // Fill implements objstore.Filler: one look at the file before and one after all
@@ -42,9 +45,9 @@ func (b *Bucket) fill(ctx context.Context, key string, spans []rangeio.Span, o o
 	return n, info, err
 }
 
-// fill reads spans until one was slow.
+// fill reads spans until reading turns out to be slow.
 func (r *body) fill(spans []rangeio.Span) (int, error) {
-	last := time.Now()
+	last, slow := time.Now(), 0
 	for i, s := range spans {
 		if err := r.ended(); err != nil {
 			return 0, err
@@ -58,7 +61,9 @@ func (r *body) fill(spans []rangeio.Span) (int, error) {
 		}
 		now := time.Now()
 		if now.Sub(last) > slowRead+time.Duration(int64(len(s.P))*int64(time.Second)/slowRate) {
-			return i + 1, nil
+			if slow++; slow >= slowReads && slow*slowShare > i {
+				return i + 1, nil
+			}
 		}
 		last = now
 	}
