@@ -131,6 +131,7 @@ func eachFrame(t *testing.T, c *cloud, key string, f func(i int, p []byte) error
 // TestHugeArchive is proof E4: a zip of 10 000 JPEGs and 2 GB in 512 MB and no
 // disk.
 func TestHugeArchive(t *testing.T) {
+	apart(t)
 	c, how := startCaged(t)
 	const key, size = "gulp/huge.zip", 205_000
 	n := scale(500, 10_000)
@@ -169,6 +170,7 @@ func TestHugeArchive(t *testing.T) {
 
 // TestManyEntries: a million entries of nearly nothing are packed as well.
 func TestManyEntries(t *testing.T) {
+	apart(t)
 	c, _ := startCaged(t)
 	const key = "gulp/many.zip"
 	n := scale(20_000, 1_000_000)
@@ -229,6 +231,7 @@ func central(p []byte, at int, v uint32) []byte {
 // TestHostileArchives: what is meant to hurt ends in a report that says what is
 // wrong, costs no more memory than others, and leaves nothing else.
 func TestHostileArchives(t *testing.T) {
+	apart(t)
 	c, _ := startCaged(t)
 	bombSize := int64(scale(64<<20, 4<<30-1))
 	bomb := zipOf(t, "a/1.jpg", io.MultiReader(bytes.NewReader(head(t)), zeros(bombSize)))

@@ -38,6 +38,14 @@ func scale(small, large int) int {
 	return small
 }
 
+// apart lets a test run by itself where its figures count, and else beside others.
+func apart(t *testing.T) {
+	t.Helper()
+	if !full() {
+		t.Parallel()
+	}
+}
+
 // figure writes down what a test measured, for the table of docs/reliability.md:
 // a line of JSON in the file that FARREAD_SOAK names. A miss of the goal that is
 // no fault of the program (a slow machine) is written down, not failed.

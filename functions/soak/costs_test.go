@@ -31,6 +31,7 @@ func use(counts map[string]int64, size int) soak.Use {
 // the functions make. `make soak` writes it; elsewhere the lines of small uploads
 // are compared.
 func TestCosts(t *testing.T) {
+	apart(t)
 	c := start(t, options{concurrency: 1, shape: "s3"})
 	p := soak.ListPrices()
 	var rows []string

@@ -77,6 +77,7 @@ func line(n int) []byte {
 // TestLargeUploads is proof E4 for what is no archive: an array, lines and a
 // series that are larger than the memory of the worker.
 func TestLargeUploads(t *testing.T) {
+	apart(t)
 	size := int64(scale(32<<20, 1<<30))
 	for _, u := range []struct {
 		key   string
@@ -111,6 +112,7 @@ func TestLargeUploads(t *testing.T) {
 		}, checkLargeSeries},
 	} {
 		t.Run(u.key, func(t *testing.T) {
+			apart(t)
 			c, how := startCaged(t)
 			if _, err := objstore.Put(t.Context(), c.in, u.key, u.data(), objstore.PutOptions{}); err != nil {
 				t.Fatal(err)

@@ -26,6 +26,7 @@ const (
 // it is idle and how long it takes from exec to its first request for work. The
 // time is a figure; machines differ too much to hold anybody to it.
 func TestColdStart(t *testing.T) {
+	apart(t)
 	if testing.Short() {
 		t.Skip("builds the functions")
 	}
