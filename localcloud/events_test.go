@@ -198,6 +198,7 @@ func TestKeysThatCannotBeHeld(t *testing.T) {
 	long := strings.Repeat("n", 256)
 	tests := []struct{ key, code, text string }{
 		{"a//b", "InvalidArgument", `contains "//"`},
+		{"bell\a\x01", "InvalidArgument", "no listing can carry"},
 		{"/lead", "InvalidArgument", `begins with "/"`},
 		{"a/./b", "InvalidArgument", `"." is one of its segments`},
 		{"a/../b", "InvalidArgument", `".." is one of its segments`},

@@ -37,6 +37,9 @@ func checkKey(key string) error {
 	if strings.ContainsRune(key, 0) {
 		return refuse("InvalidArgument", "it contains a zero byte")
 	}
+	if i := strings.IndexFunc(key, unlisted); i >= 0 {
+		return refuse("InvalidArgument", "it contains %q, which no listing can carry", []rune(key[i:])[0])
+	}
 	if strings.HasPrefix(key, "/") {
 		return refuse("InvalidArgument", "it begins with \"/\"")
 	}
@@ -54,6 +57,12 @@ func checkKey(key string) error {
 		}
 	}
 	return nil
+}
+
+// unlisted: XML has no way to write the character, and this server's listings have
+// no other: https://www.w3.org/TR/xml/#charsets
+func unlisted(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff'
 }
 
 // beside makes the backend's two errors of a key that is a folder of another
