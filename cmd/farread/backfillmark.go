@@ -96,7 +96,7 @@ func (f *filler) save(complete bool) error {
 		return nil
 	}
 	f.unsave, f.saved = 0, time.Now()
-	if f.first == f.next && f.listed > f.mark.After { // everything listed is done
+	if f.first == f.next && f.listed != "" { // everything listed is done
 		f.mark.After = f.listed
 	}
 	if complete && len(f.again) == 0 {
