@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/internal/flawedtest"
 	"github.com/farread/farread/objstore"
@@ -134,23 +133,6 @@ var faultyReads = map[string]func(ctx context.Context, c *gulp.Chunk) (map[int][
 	},
 }
 
-// oneKind fails the test unless err is of exactly one kind, and of want if that
-// is given.
-func oneKind(t *testing.T, what string, err, want error) {
-	t.Helper()
-	n := 0
-	for _, s := range []error{objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied, objstore.ErrThrottled,
-		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrInvalid, formats.ErrCorrupt, formats.ErrUnsupported,
-		formats.ErrTooLarge, formats.ErrNoEntry, context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, s) {
-			n++
-		}
-	}
-	if n != 1 || want != nil && !errors.Is(err, want) {
-		t.Errorf("%s: want one kind (%v), got %d: %v", what, want, n, err)
-	}
-}
-
 // rightFrames: got is at least one frame, and all are of that version.
 func rightFrames(t *testing.T, what string, got map[int][]byte, version int) {
 	t.Helper()
@@ -214,11 +196,11 @@ func faultyRead(t *testing.T, f *faulty, read func(context.Context, *gulp.Chunk)
 	case err == nil && (f.k.Read == nil || errors.Is(f.k.Read, flawedtest.ErrEither)):
 		rightFrames(t, "flawed", got, 0)
 	case errors.Is(f.k.Read, flawedtest.ErrEither):
-		oneKind(t, "flawed", err, objstore.ErrChanged)
+		flawedtest.OneKind(t, "flawed", err, objstore.ErrChanged)
 	case err == nil || f.k.Read == nil:
 		t.Errorf("got %v, want %v", err, f.k.Read)
 	default:
-		oneKind(t, "flawed", err, f.k.Read)
+		flawedtest.OneKind(t, "flawed", err, f.k.Read)
 	}
 	f.k.Mend(f.s)
 	for name, again := range faultyReads {
@@ -240,13 +222,13 @@ func faultyOpen(t *testing.T, f *faulty) {
 	case err != nil && f.k.Open == nil && f.k.Read == nil:
 		t.Errorf("open: %v", err)
 	case err != nil:
-		oneKind(t, "open", err, nil)
+		flawedtest.OneKind(t, "open", err, nil)
 	default:
 		version := indexVersion(t, c)
 		for name, read := range faultyReads {
 			got, err := read(t.Context(), c)
 			if err != nil {
-				oneKind(t, name, err, objstore.ErrChanged) // it was replaced since, or has an ETag again
+				flawedtest.OneKind(t, name, err, objstore.ErrChanged) // it was replaced since, or has an ETag again
 				continue
 			}
 			rightFrames(t, name, got, version)

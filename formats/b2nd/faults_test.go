@@ -2,13 +2,11 @@ package b2nd_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/internal/flawedtest"
@@ -87,11 +85,11 @@ func TestFaults(t *testing.T) {
 					t.Error("other items")
 				}
 			case errors.Is(k.Read, flawedtest.ErrEither):
-				oneKind(t, err, objstore.ErrChanged)
+				flawedtest.OneKind(t, "slice", err, objstore.ErrChanged)
 			case err == nil || k.Read == nil:
 				t.Errorf("got %v, want %v", err, k.Read)
 			default:
-				oneKind(t, err, k.Read)
+				flawedtest.OneKind(t, "slice", err, k.Read)
 			}
 			k.Mend(srv)
 			if p, err := trySlice(t.Context(), a, box); err != nil || !bytes.Equal(p, want[0]) {
@@ -101,31 +99,15 @@ func TestFaults(t *testing.T) {
 			b, err := far()
 			srv.Set(nil)
 			if err != nil {
-				oneKind(t, err, k.Open)
+				flawedtest.OneKind(t, "slice", err, k.Open)
 				return
 			}
 			p, err = trySlice(t.Context(), b, box)
 			if err != nil {
-				oneKind(t, err, objstore.ErrChanged) // it was replaced since, or has an ETag again
+				flawedtest.OneKind(t, "slice", err, objstore.ErrChanged) // it was replaced since, or has an ETag again
 			} else if !bytes.Equal(p, want[0]) && !bytes.Equal(p, want[1]) && !bytes.Equal(p, want[2]) {
 				t.Error("opened from a server that misbehaves: items of no version")
 			}
 		})
-	}
-}
-
-// oneKind fails the test unless err is of exactly one kind, and of want.
-func oneKind(t *testing.T, err, want error) {
-	t.Helper()
-	n := 0
-	for _, s := range []error{objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied, objstore.ErrThrottled,
-		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrInvalid, formats.ErrCorrupt, formats.ErrUnsupported,
-		formats.ErrTooLarge, formats.ErrNoEntry, context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, s) {
-			n++
-		}
-	}
-	if n != 1 || !errors.Is(err, want) {
-		t.Errorf("want one kind (%v), got %d: %v", want, n, err)
 	}
 }
