@@ -18,7 +18,7 @@ FUNCTIONS := $(notdir $(wildcard cmd/fn-*))
 ARCHES    := arm64 amd64
 # The library, the embedded cloud, the measurements with their peers, the tests of
 # the Terraform module and those that start containers are modules of their own.
-MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod bench/go.mod e2e/aws/go.mod terraform/check/go.mod))
+MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod bench/go.mod e2e/aws/go.mod terraform/go.mod))
 CLOUD_PKG  = $(if $(wildcard localcloud/cmd/localcloud/*.go),./cmd/localcloud,.)
 
 SHARED    ?= ../shared

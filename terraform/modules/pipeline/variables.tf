@@ -64,6 +64,10 @@ variable "rules" {
     condition     = alltrue([for r in var.rules : length(base64encode("${r.out.prefix}xx")) <= 344]) # 4 letters for every 3 of 258 bytes
     error_message = "rules: out.prefix has at most 256 bytes."
   }
+  validation {
+    condition     = alltrue([for r in var.rules : length(base64encode("${r.prefix}x")) <= 684]) # 4 letters for every 3 of 513 bytes
+    error_message = "rules: prefix has at most 512 bytes here: keys of outputs are cut where they would be too long, and a function may write below its prefixes alone."
+  }
 }
 
 variable "functions" {

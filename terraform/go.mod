@@ -1,8 +1,8 @@
-module github.com/farread/farread/terraform/check
+module github.com/farread/farread/terraform
 
 go 1.26.0
 
-replace github.com/farread/farread => ../../
+replace github.com/farread/farread => ../
 
 require (
 	github.com/aws/aws-sdk-go-v2/service/cloudwatch v1.75.5
