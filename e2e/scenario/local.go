@@ -38,17 +38,16 @@ func (l Local) Start(t *testing.T, o Options) *Pipeline {
 		var status struct {
 			Letters int `json:"dead_letters"`
 		}
-		return status.Letters, call(ctx, http.MethodGet, s.Endpoint+"/_localcloud/status", &status)
+		err := ask(ctx, s.Endpoint+"/_localcloud/status", &status)
+		return status.Letters, err
 	}
-	p.Redrive = func(ctx context.Context) error {
-		var answer struct{ Redriven int }
-		return call(ctx, http.MethodPost, s.Endpoint+"/_localcloud/redrive", &answer)
-	}
+	p.ReplayDLQ = []string{"--local", s.Endpoint}
 	return p
 }
 
-func call(ctx context.Context, method, url string, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+// ask gets a JSON document.
+func ask(ctx context.Context, url string, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
@@ -60,7 +59,7 @@ func call(ctx context.Context, method, url string, answer any) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: %s", method, url, resp.Status)
+		return fmt.Errorf("%s: %s", url, resp.Status)
 	}
 	return json.NewDecoder(resp.Body).Decode(answer)
 }
@@ -70,6 +69,9 @@ func call(ctx context.Context, method, url string, answer any) error {
 func refusedByFiles(key string) string {
 	if strings.HasPrefix(key, "/") {
 		return "leading slash"
+	}
+	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' }) {
+		return "control character"
 	}
 	for _, s := range strings.Split(key, "/") {
 		switch {

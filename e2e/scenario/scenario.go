@@ -62,8 +62,10 @@ type Pipeline struct {
 	Refuses func(key string) string
 	// Dead counts the uploads that were given up.
 	Dead func(ctx context.Context) (int, error)
-	// Redrive delivers them again.
-	Redrive func(ctx context.Context) error
+	// ReplayDLQ are the arguments of `farread replay-dlq` that deliver them again.
+	// Where it is nil the cloud does it itself: Redrive.
+	ReplayDLQ []string
+	Redrive   func(ctx context.Context) error
 }
 
 // Prefixes under which uploads are packed, by function. The last of fn-pack's is
@@ -103,6 +105,12 @@ func Run(t *testing.T, c Cloud, paths []string) {
 				run  func(*testing.T, *session)
 			}{
 				{"datasets", Options{}, datasets},
+				{"nasty keys", Options{}, nasty},
+				{"replaced", Options{}, replaced},
+				{"versions", Options{Versioned: true}, replaced},
+				{"presigned", Options{}, presigned},
+				{"given up", Options{Hasty: true}, givenUp},
+				{"backfill", Options{}, backfilled},
 			} {
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()

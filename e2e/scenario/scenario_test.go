@@ -13,5 +13,5 @@ func TestLocalCloud(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the local cloud")
 	}
-	scenario.Run(t, scenario.Local{Programs: scenario.Build(t)}, []string{scenario.Direct, scenario.Queue})
+	scenario.Run(t, scenario.Local{Programs: scenario.Build(t)}, scenario.Paths())
 }

@@ -3,7 +3,6 @@ package deploy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -41,10 +40,11 @@ type pipeline struct {
 	set settings
 
 	notifications s3types.NotificationConfiguration
-	dead          string // URL of the queue of dead letters
-	deadARN       string
+	dead          map[string]queue  // of dead letters, by function
 	functions     map[string]string // ARN by name
 }
+
+type queue struct{ url, arn string }
 
 // Start deploys a pipeline and takes it down with the test.
 func (c *Cloud) Start(t *testing.T, o scenario.Options) *scenario.Pipeline {
@@ -55,15 +55,15 @@ func (c *Cloud) Start(t *testing.T, o scenario.Options) *scenario.Pipeline {
 		t.Fatal(err)
 	}
 	n := id()
-	p := &pipeline{Cloud: c, id: n, set: settingsOf(o), functions: map[string]string{}, Pipeline: &scenario.Pipeline{
+	p := &pipeline{Cloud: c, id: n, set: settingsOf(o), dead: map[string]queue{}, functions: map[string]string{}, Pipeline: &scenario.Pipeline{
 		Endpoint: c.Config.Endpoint, Region: c.AWS.Region, AccessKey: keys.AccessKeyID, SecretKey: keys.SecretAccessKey,
 		Uploads: "uploads-" + n, Datasets: "datasets-" + n, Spare: "spare-" + n,
 	}}
 	for _, b := range []string{p.Uploads, p.Datasets, p.Spare} {
 		p.makeBucket(t, b, o.Versioned)
 	}
-	p.dead, p.deadARN = p.makeQueue(t, "dead-"+n, nil)
 	for name, prefixes := range scenario.Prefixes() {
+		p.dead[name] = p.makeQueue(t, name+"-dead-"+n, nil)
 		p.makeFunction(t, name)
 		p.wire(t, o.Path, name, prefixes)
 	}
@@ -71,7 +71,14 @@ func (c *Cloud) Start(t *testing.T, o scenario.Options) *scenario.Pipeline {
 		t.Fatal(err)
 	}
 	p.Dead = p.countDead
-	p.Redrive = func(ctx context.Context) error { return p.redrive(ctx, scenario.Queued(o.Path)) }
+	switch o.Path {
+	case scenario.Queue, scenario.BusToQueue:
+		p.ReplayDLQ = []string{"--queue", p.dead["fn-pack"].url}
+	case scenario.Topic:
+		p.Redrive = p.move
+	default:
+		p.Redrive = p.call
+	}
 	return p.Pipeline
 }
 
@@ -139,7 +146,7 @@ func (p *pipeline) makeFunction(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.functions[name] = p.Deploy(t, name+"-"+p.id, archive(t, name), map[string]string{"FARREAD_RULES": string(rules)}, p.set.timeout, p.deadARN)
+	p.functions[name] = p.Deploy(t, name+"-"+p.id, archive(t, name), map[string]string{"FARREAD_RULES": string(rules)}, p.set.timeout, p.dead[name].arn)
 }
 
 // Deploy deploys an archive as a function and waits until it can be called; dead is
@@ -181,7 +188,7 @@ func (c *Cloud) Deploy(t *testing.T, name string, zip []byte, env map[string]str
 }
 
 // makeQueue makes a queue.
-func (p *pipeline) makeQueue(t *testing.T, name string, attributes map[string]string) (url, arn string) {
+func (p *pipeline) makeQueue(t *testing.T, name string, attributes map[string]string) queue {
 	t.Helper()
 	q, err := p.SQS.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	if err != nil {
@@ -195,51 +202,57 @@ func (p *pipeline) makeQueue(t *testing.T, name string, attributes map[string]st
 	if err != nil {
 		t.Fatal(err)
 	}
-	return *q.QueueUrl, a.Attributes["QueueArn"]
+	return queue{*q.QueueUrl, a.Attributes["QueueArn"]}
 }
 
 // countDead counts the dead letters.
-func (p *pipeline) countDead(ctx context.Context) (int, error) {
-	a, err := p.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &p.dead,
-		AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameApproximateNumberOfMessages}})
-	if err != nil {
-		return 0, err
+func (p *pipeline) countDead(ctx context.Context) (n int, err error) {
+	for _, q := range p.dead {
+		a, err := p.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &q.url,
+			AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameApproximateNumberOfMessages}})
+		if err != nil {
+			return 0, err
+		}
+		k, err := strconv.Atoi(a.Attributes["ApproximateNumberOfMessages"])
+		if err != nil {
+			return 0, err
+		}
+		n += k
 	}
-	return strconv.Atoi(a.Attributes["ApproximateNumberOfMessages"])
+	return n, nil
 }
 
-// redrive delivers the dead letters again: SQS moves those of a queue to where they
-// came from, those of a function are events to call it with.
-func (p *pipeline) redrive(ctx context.Context, queued bool) error {
-	if queued {
-		_, err := p.SQS.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: &p.deadARN})
-		return err
+// move delivers the dead letters again: SQS moves them to the queues they came from.
+func (p *pipeline) move(ctx context.Context) error {
+	for _, q := range p.dead {
+		if _, err := p.SQS.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: &q.arn}); err != nil {
+			return err
+		}
 	}
-	for {
-		r, err := p.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &p.dead, MaxNumberOfMessages: 10, VisibilityTimeout: 60})
-		if err != nil || len(r.Messages) == 0 {
+	return nil
+}
+
+// call delivers the dead letters of functions that no queue feeds: they are events to
+// call the function with.
+func (p *pipeline) call(ctx context.Context) error {
+	for name, q := range p.dead {
+		r, err := p.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &q.url, MaxNumberOfMessages: 10})
+		if err != nil {
 			return err
 		}
 		for _, m := range r.Messages {
-			if err := p.again(ctx, m); err != nil {
+			arn := p.functions[name]
+			out, err := p.Lambda.Invoke(ctx, &lambda.InvokeInput{FunctionName: &arn, Payload: []byte(*m.Body)})
+			if err != nil {
+				return err
+			}
+			if out.FunctionError != nil {
+				return fmt.Errorf("%s: %s: %s", name, *out.FunctionError, out.Payload)
+			}
+			if _, err := p.SQS.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &q.url, ReceiptHandle: m.ReceiptHandle}); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-// again calls every function with the event of a dead letter: who has no rule for an
-// upload passes over it.
-func (p *pipeline) again(ctx context.Context, m sqstypes.Message) error {
-	for name, arn := range p.functions {
-		out, err := p.Lambda.Invoke(ctx, &lambda.InvokeInput{FunctionName: &arn, Payload: []byte(*m.Body)})
-		if err != nil {
-			return err
-		}
-		if out.FunctionError != nil {
-			return errors.Join(fmt.Errorf("%s: %s", name, *out.FunctionError), errors.New(string(out.Payload)))
-		}
-	}
-	_, err := p.SQS.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &p.dead, ReceiptHandle: m.ReceiptHandle})
-	return err
+	return nil
 }

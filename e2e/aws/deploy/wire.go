@@ -76,17 +76,17 @@ func (p *pipeline) allow(t *testing.T, function, service string) {
 // in batches that answer one by one.
 func (p *pipeline) feed(t *testing.T, function, service string) (arn string) {
 	t.Helper()
-	redrive, err := json.Marshal(map[string]any{"deadLetterTargetArn": p.deadARN, "maxReceiveCount": p.set.receives})
+	redrive, err := json.Marshal(map[string]any{"deadLetterTargetArn": p.dead[function].arn, "maxReceiveCount": p.set.receives})
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, arn := p.makeQueue(t, function+"-"+p.id, map[string]string{"RedrivePolicy": string(redrive), "VisibilityTimeout": strconv.Itoa(int(p.set.timeout / time.Second))})
-	policy := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":%q},"Action":"sqs:SendMessage","Resource":%q}]}`, service, arn)
-	if _, err := p.SQS.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: map[string]string{"Policy": policy}}); err != nil {
+	q := p.makeQueue(t, function+"-"+p.id, map[string]string{"RedrivePolicy": string(redrive), "VisibilityTimeout": strconv.Itoa(int(p.set.timeout / time.Second))})
+	policy := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":%q},"Action":"sqs:SendMessage","Resource":%q}]}`, service, q.arn)
+	if _, err := p.SQS.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: map[string]string{"Policy": policy}}); err != nil {
 		t.Fatal(err)
 	}
 	name := p.functions[function]
-	m, err := p.Lambda.CreateEventSourceMapping(t.Context(), &lambda.CreateEventSourceMappingInput{FunctionName: &name, EventSourceArn: &arn,
+	m, err := p.Lambda.CreateEventSourceMapping(t.Context(), &lambda.CreateEventSourceMappingInput{FunctionName: &name, EventSourceArn: &q.arn,
 		BatchSize: aws.Int32(10), FunctionResponseTypes: []lambdatypes.FunctionResponseType{lambdatypes.FunctionResponseTypeReportBatchItemFailures}})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func (p *pipeline) feed(t *testing.T, function, service string) (arn string) {
 		_, err := p.Lambda.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: m.UUID})
 		return err
 	})
-	return arn
+	return q.arn
 }
 
 // makeTopic makes a topic whose messages go to a function's queue.
