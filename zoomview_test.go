@@ -47,6 +47,7 @@ type longSignal struct {
 	hours  float64
 	beside bool // the index lies beside the file
 	wav    bool // the file is made of a WAV
+	zlib   bool // packets differ in size, so that the list of their places is long
 	period []float64
 }
 
@@ -103,7 +104,7 @@ func (s *longSignal) write(t *testing.T) diskBucket {
 		s.fromWAV(t, f)
 		return b
 	}
-	o := zoomcache.WriteOptions{Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: s.kind}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}}}
+	o := zoomcache.WriteOptions{Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: s.kind}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Zlib: s.zlib}}}
 	if !s.beside {
 		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{MaxMemory: 10 << 20}) // as functions/zoom does
 	}
@@ -229,6 +230,7 @@ func TestViewFromAfar(t *testing.T) {
 	for _, s := range []*longSignal{
 		{name: "a day of noisy i16", kind: zoomcache.I16, hours: day, period: noisy},
 		{name: "a day of noisy f64", kind: zoomcache.F64, hours: day, period: noisy},
+		{name: "compressed i16", kind: zoomcache.I16, hours: part, period: noisy, zlib: true},
 		{name: "smooth i16", kind: zoomcache.I16, hours: part, period: smooth},
 		{name: "smooth f64", kind: zoomcache.F64, hours: part, period: smooth},
 		{name: "i16 of a WAV", kind: zoomcache.I16, hours: part, period: noisy, wav: true},
@@ -278,6 +280,10 @@ func (s *longSignal) costs(t *testing.T, b diskBucket) {
 			max128, w = 512<<10, &worstRaw
 		}
 		requests, phases := int64(3), int64(2)
+		if s.zlib && w == &worstRaw { // the places of packets come first
+			requests, phases = 4, 3
+			warm.Requests--
+		}
 		if s.beside { // the end of the file is asked for in vain
 			requests, phases = 4, 3
 			max128 += index.Tail
