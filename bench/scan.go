@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +17,12 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/rangeio"
 )
 
 // fullScan is A7: all of an array from afar, decoded, against a bare client that
-// only fetches the bytes of the same object in ranges side by side.
+// only fetches the bytes of the same object in ranges side by side, and against
+// one that decodes them afterwards.
 func fullScan(ctx context.Context, b *bench) ([]row, error) {
 	c, err := b.newCube("scan", seriesOf("f64 walk"), pick(b, []int64{512, 256, 256}, []int64{16, 64, 64})...)
 	if err != nil {
@@ -46,7 +49,7 @@ func fullScan(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		rs = append(rs, r)
+		rs = append(rs, r...)
 	}
 	return rs, nil
 }
@@ -54,32 +57,36 @@ func fullScan(ctx context.Context, b *bench) ([]row, error) {
 // flights are how many ranges the bare client has in flight: it is measured at its best.
 func flights() []int { return []int{8, 16, 32} }
 
-func (b *bench) scan(ctx context.Context, c *cube, p profile, dst, raw []byte) (row, error) {
+func (b *bench) scan(ctx context.Context, c *cube, p profile, dst, raw []byte) ([]row, error) {
 	x, err := b.before(ctx, p)
 	if err != nil {
-		return row{}, err
+		return nil, err
 	}
 	defer x.close()
 	client := farread.New(farread.Config{Endpoint: x.url(), Region: b.stack.Region, PathStyle: true})
 	defer client.CloseIdleConnections()
-	sides := []side{timed(func(ctx context.Context) error {
+	var ours, fetch, both spent
+	sides := []side{ours.timed(func(ctx context.Context) error {
 		a, err := client.OpenArray(ctx, "s3://"+bucketName+"/scan.b2nd", farread.FrameOptions{})
 		if err != nil {
 			return err
 		}
 		return a.ReadSlice(ctx, dst, b2nd.Whole(a.Meta().Shape))
 	})}
+	var last *bare
 	for _, n := range flights() {
-		bare := b.newBare(x.url()+"/"+bucketName+"/scan.b2nd", n)
-		defer bare.client.CloseIdleConnections() //nolint:revive // a few
-		sides = append(sides, timed(func(ctx context.Context) error { return bare.fetch(ctx, raw) }))
+		last = b.newBare(x.url()+"/"+bucketName+"/scan.b2nd", n)
+		defer last.client.CloseIdleConnections() //nolint:revive // a few
+		fetcher := last
+		sides = append(sides, fetch.timed(func(ctx context.Context) error { return fetcher.fetch(ctx, raw) }))
 	}
+	sides = append(sides, both.timed(func(ctx context.Context) error { return last.fetchAndDecode(ctx, raw, dst) }))
 	d, err := b.interleave(ctx, sides...)
 	if err != nil {
-		return row{}, err
+		return nil, err
 	}
 	if err := c.sameAs(dst); err != nil {
-		return row{}, err
+		return nil, err
 	}
 	best := 0
 	for k := range flights() {
@@ -87,9 +94,36 @@ func (b *bench) scan(ctx context.Context, c *cube, p profile, dst, raw []byte) (
 			best = k
 		}
 	}
-	r := against(fmt.Sprintf("full scan of %d MiB in %d MiB, %s, against only fetching them", len(dst)>>20, len(raw)>>20, p.name), "B", float64(len(raw)), d[0], d[1+best], 0.8)
-	r.note = fmt.Sprintf("the bare client at its best with %d ranges in flight", flights()[best])
-	return r, nil
+	what := fmt.Sprintf("full scan of %d MiB in %d MiB, %s, against ", len(dst)>>20, len(raw)>>20, p.name)
+	r := against(what+"only fetching them", "B", float64(len(raw)), d[0], d[1+best], 0.8)
+	r.note = fmt.Sprintf("the bare client at its best with %d ranges in flight; CPU time of the client: %s, of the bare one %s", flights()[best], ms(median(ours)), ms(median(fetch)))
+	then := against(what+"fetching them and then decoding", "B", float64(len(raw)), d[0], d[len(d)-1], 1)
+	then.note = fmt.Sprintf("the bare client with %d ranges in flight, then a slice of what it has in memory; CPU time %s", last.flight, ms(median(both)))
+	return []row{r, then}, nil
+}
+
+// spent is the processor's time that each call of a side took.
+type spent []time.Duration
+
+func (s *spent) timed(f func(ctx context.Context) error) side {
+	return timed(func(ctx context.Context) error {
+		start := cpuTime()
+		err := f(ctx)
+		*s = append(*s, cpuTime()-start)
+		return err
+	})
+}
+
+// fetchAndDecode does one after the other what a scan does at the same time.
+func (c *bare) fetchAndDecode(ctx context.Context, raw, dst []byte) error {
+	if err := c.fetch(ctx, raw); err != nil {
+		return err
+	}
+	a, err := b2nd.Open(ctx, rangeio.FromReaderAt(bytes.NewReader(raw), int64(len(raw))), b2nd.Options{})
+	if err != nil {
+		return err
+	}
+	return a.ReadSlice(ctx, dst, b2nd.Whole(a.Meta().Shape))
 }
 
 // sameAs holds items against those of the .npy.
