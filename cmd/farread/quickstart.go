@@ -20,13 +20,15 @@ func newQuickstart(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "quickstart",
 		Short: "Everything on this machine, on sample data",
-		Long: `Start a local S3 with the pack function behind it, upload three generated clips as
-tar, zip and folder, an array as .npy and a log as JSON Lines, show what becomes of
-each, read frames, slices and records back and compare every byte with its source. Then stay up, with commands to try
-in another terminal, until Ctrl-C ends it and leaves nothing running. One slice is
-drawn: slices/storm.png, and .npy, in the folder of the run.
+		Long: `Start a local S3 with the functions behind it, upload three generated clips as tar,
+zip and folder, an array as .npy, a log as JSON Lines, and a day of an ECG and of a tide
+as WAV and CSV, show what becomes of each, read frames, slices, records and views back
+and compare all of it with its source. Then stay up, with commands to try in another
+terminal, until Ctrl-C ends it and leaves nothing running. A slice and the views are
+drawn as .png in slices/ in the folder of the run; with --once, only where --dir names
+that folder.
 
-Nothing but loopback is used: no AWS account, no Docker. localcloud and the function
+Nothing but loopback is used: no AWS account, no Docker. localcloud and the functions
 are taken from beside this program, or else built from the checkout it is started in,
 which takes about 70 s and 100 MB of downloads the first time.
 

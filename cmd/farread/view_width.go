@@ -13,6 +13,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/picture"
 )
 
 // Further forms of points of some width.
@@ -146,14 +147,6 @@ func (x *wideView) write(s byteSink, v *zoomcache.View) error {
 	return w.Flush()
 }
 
-// bounds are minimum and maximum; of Bool, where it was never or always true.
-func bounds(s *zoomcache.Stats) (lo, hi float64) {
-	if !s.Min.Present() {
-		return math.Floor(s.Mean), math.Ceil(s.Mean)
-	}
-	return s.Min.Float(), s.Max.Float()
-}
-
 // npy makes an array of the numbers of points.
 func (x *wideView) npy(points []zoomcache.Point) ([]byte, error) {
 	d, err := dtype.Parse("<f8")
@@ -173,7 +166,7 @@ func (x *wideView) npy(points []zoomcache.Point) ([]byte, error) {
 		o := &points[i]
 		for c := range o.Channels {
 			s := &o.Channels[c]
-			lo, hi := bounds(s)
+			lo, hi := picture.Bounds(s)
 			for _, f := range [columns]float64{x.k.Rate.Seconds(o.Entry), x.k.Rate.Seconds(o.Exit), lo, hi, s.Mean, s.RMS, float64(o.Entry), float64(o.Exit)} {
 				p = binary.LittleEndian.AppendUint64(p, math.Float64bits(f))
 			}
@@ -283,7 +276,7 @@ func (w *waveform) binary() ([]byte, error) {
 func (w *waveform) add(k int, channels []zoomcache.Stats, kind zoomcache.Kind, seen bool) {
 	scale, shift := peakScale(kind)
 	for c := range channels {
-		lo, hi := bounds(&channels[c])
+		lo, hi := picture.Bounds(&channels[c])
 		if lo != lo || hi != hi {
 			continue
 		}

@@ -92,13 +92,13 @@ func TestIndexInS3(t *testing.T) {
 	}
 }
 
-func highest(v viewed) (max json.Number) {
+func highest(v viewed) (most json.Number) {
 	for _, p := range v.Points {
-		if m, ok := p["max"].(json.Number); ok && (len(m) > len(max) || len(m) == len(max) && m > max) {
-			max = m
+		if m, ok := p["max"].(json.Number); ok && (len(m) > len(most) || len(m) == len(most) && m > most) {
+			most = m
 		}
 	}
-	return max
+	return most
 }
 
 // TestIndexInterrupted: an interrupt while the file is read ends it, and there is no

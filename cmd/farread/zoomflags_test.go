@@ -90,7 +90,7 @@ func stereo(t *testing.T, n int) (name string, v []int16) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(8, 16)) //nolint:gosec // a picture of chance
+	rng := rand.New(rand.NewPCG(8, 16))
 	for range 2 * n {
 		v = append(v, int16(rng.NormFloat64()*6000))
 	}

@@ -103,8 +103,9 @@ func (x *zoomView) copy(ctx context.Context, to sink, b bar) error {
 // plan notes the requests that copy would make, at most: stored summaries lie all over
 // the file.
 func (x *zoomView) plan(context.Context) error {
-	var reads []zoomcache.PlannedRead
-	for _, r := range x.t.f.Windows() {
+	windows := x.t.f.Windows()
+	reads := make([]zoomcache.PlannedRead, 0, len(windows))
+	for _, r := range windows {
 		reads = append(reads, zoomcache.PlannedRead{Off: r.Off, Len: r.Len, Why: zoomBlocks})
 	}
 	x.t.planned(reads, 1, x.last != zoomcache.LastOffset && !x.k.Variable)

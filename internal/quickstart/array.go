@@ -48,6 +48,7 @@ func arrayStory(v sample.Volume) (story, error) {
 	}
 	var got []byte
 	plane := cut(v, shownSlice, shownSlice+" of "+v.ID+", cold", false, &got)
+	plane.picture = v.ID + ".png"
 	plane.save = func(folder string) error { return draw(filepath.Join(folder, v.ID), d, v.Shape[1:], got) }
 	return story{
 		upload: upload{fmt.Sprintf("%s: a .npy of %s float32", v.ID, strings.Trim(strings.ReplaceAll(fmt.Sprint(v.Shape), " ", " x "), "[]")),

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/farread/farread/formats/zoomcache"
 )
 
 // page prints for people: 100 columns, one screen.
@@ -34,6 +37,9 @@ func (p *page) output(s story, o Output) {
 	row(o.Source, size(o.SourceSize), "uploaded in "+duration(o.UploadMS)+" ms")
 	row("→ s3:ObjectCreated → "+o.Function+", "+start, "", "ran "+duration(o.FunctionMS)+" ms")
 	row("→ "+o.URI, size(o.Size), "there "+duration(o.MS)+" ms after the upload")
+	if o.IndexSize > 0 {
+		row("  its index, of summaries by level", size(o.IndexSize), fmt.Sprintf("%.1f %% of the file", 100*float64(o.IndexSize)/float64(o.Size)))
+	}
 }
 
 func (p *page) reads(list []Read) {
@@ -44,24 +50,33 @@ func (p *page) reads(list []Read) {
 	}
 }
 
-func (p *page) onceDone(command, slices string) {
+func (p *page) onceDone(command string, pictures []string) {
 	p.line("")
-	p.drawn(slices)
+	if len(pictures) == 0 {
+		p.line("To see what was read as pictures: %s quickstart --once --dir FOLDER", command)
+	}
+	p.drawn(pictures)
 	p.line("Everything came back as it went in. To stay up and try it: %s quickstart", command)
 }
 
-// drawn says where the slice that was read lies as a picture.
-func (p *page) drawn(slices string) {
-	if slices != "" {
-		p.line("The plane that was read is in %s as storm.png and storm.npy.", path.Clean(slices))
+// drawn says where what was read lies as pictures.
+func (p *page) drawn(pictures []string) {
+	if len(pictures) == 0 {
+		return
 	}
+	names := make([]string, len(pictures))
+	for i, name := range pictures {
+		names[i] = filepath.Base(name)
+	}
+	p.line("What was read is drawn in %s:", filepath.Dir(pictures[0]))
+	p.line("  %s", strings.Join(names, ", "))
 }
 
 // invite says how to go on in another terminal.
-func (p *page) invite(command string, e Endpoint, r Report, slices, dir string, kept bool) {
+func (p *page) invite(command string, e Endpoint, r Report, dir string, kept bool) {
 	uri := func(i int) string { return r.Outputs[i].URI }
 	p.line("")
-	p.drawn(slices)
+	p.drawn(r.Pictures)
 	p.line("Everything came back as it went in. Now try it, in another terminal:")
 	p.line("")
 	p.line("  export AWS_ENDPOINT_URL=%s AWS_DEFAULT_REGION=%s", e.URL, e.Region)
@@ -74,6 +89,12 @@ func (p *page) invite(command string, e Endpoint, r Report, slices, dir string, 
 	p.line("  %s slice %s '%s' -o storm.png", command, uri(3), shownSlice)
 	p.line("  %s slice %s '::6, 120, 200:208'", command, uri(3))
 	p.line("  %s get %s --item %d -o -", command, uri(4), shownRecord)
+	for _, o := range r.Outputs {
+		if o.Format == zoomcache.Format {
+			p.line("  %s view %s --from 6h --to 7h --width 1200 -o hour.png", command, o.URI)
+			break
+		}
+	}
 	p.line("  tar cf my.tar *.jpg && aws --endpoint-url %s s3 cp my.tar s3://%s/", e.URL, uploads)
 	p.line("  aws --endpoint-url %s s3 cp my.npy s3://%s/    # or my.jsonl, my.log", e.URL, uploads)
 	p.line("")

@@ -59,6 +59,8 @@ type Report struct {
 	Uploads int      `json:"uploads"`
 	Outputs []Output `json:"outputs"`
 	Reads   []Read   `json:"reads"`
+	// Pictures are the files that show what was read.
+	Pictures []string `json:"pictures"`
 
 	Endpoint   string  `json:"endpoint"`
 	StartMS    float64 `json:"start_ms"`    // until the local cloud answered
@@ -78,6 +80,8 @@ type Output struct {
 	Function   string  `json:"function"`
 	FunctionMS float64 `json:"function_ms"`
 	Cold       bool    `json:"cold"` // the function's process had to be started
+	// IndexSize is the part of Size that is the index of a zoom-cache file.
+	IndexSize int64 `json:"index_size,omitempty"`
 }
 
 // A Read is one read through farread, checked.
@@ -184,10 +188,10 @@ func serve(ctx context.Context, o Options, c *cloud, p *page, out io.Writer) err
 		}
 	}
 	if o.Once {
-		p.onceDone(o.Command, t.slices)
+		p.onceDone(o.Command, t.report.Pictures)
 		return nil
 	}
-	p.invite(o.Command, c.endpoint, t.report, t.slices, c.dir, o.Dir != "")
+	p.invite(o.Command, c.endpoint, t.report, c.dir, o.Dir != "")
 	return t.watch(ctx)
 }
 

@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/picture"
 	"github.com/farread/farread/internal/sample"
 )
 
@@ -22,6 +26,8 @@ const (
 	viewWidth = 2000
 	// pointSize is what a picture needs of a point: minimum, maximum, mean.
 	pointSize = 3 * 8
+	// drawWidth is how many pixels wide a view is drawn.
+	drawWidth = 1200
 )
 
 // heartbeat is a day of an ECG as 16-bit samples, the same on every run, with
@@ -83,8 +89,8 @@ func wavStory(v []int16) story {
 		upload: upload{fmt.Sprintf("heart.wav: a day at %d samples a second", heartRate), []sample.File{{Name: seriesPrefix + "heart.wav", Data: data}}},
 		output: seriesOutput(),
 		steps: []step{
-			view("the day in 2000 points, cold", false, number, 1, n),
-			view("10 minutes around a spike, warm", true, number, from, min(from+2*half-1, n)),
+			view("the day in 2000 points, cold", "heart-day", false, number, 1, n),
+			view("10 minutes around a spike, warm", "heart-spike", true, number, from, min(from+2*half-1, n)),
 		},
 	}
 }
@@ -106,16 +112,20 @@ func tideStory(v []int64) story {
 		upload: upload{fmt.Sprintf("tide.csv: a day, a line each %d s", tideStep), []sample.File{{Name: seriesPrefix + "tide.csv", Data: text.Bytes()}}},
 		output: seriesOutput(),
 		steps: []step{
-			view("the day in 2000 points, cold", false, number, 0, int64(len(v)-1)*tideStep),
-			view("an hour of it, warm", true, number, day/2, day/2+3600),
+			view("the day in 2000 points, cold", "tide-day", false, number, 0, int64(len(v)-1)*tideStep),
+			view("an hour of it, warm", "tide-hour", true, number, day/2, day/2+3600),
 		},
 	}
 }
 
 // view draws points of [from, to] and compares the extremes of each with those of
 // the samples that it tells of, picked one by one.
-func view(what string, warm bool, number func(offset int64) (float64, bool), from, to int64) step {
-	return step{what: what, warm: warm, run: func(ctx context.Context, s *session, uri string) (int64, error) {
+//
+// It is drawn as name.png.
+func view(what, name string, warm bool, number func(offset int64) (float64, bool), from, to int64) step {
+	var drawing picture.Series
+	draw := func(folder string) error { return saveSeries(filepath.Join(folder, name+".png"), drawing) }
+	return step{what: what, warm: warm, picture: name + ".png", save: draw, run: func(ctx context.Context, s *session, uri string) (int64, error) {
 		if !warm || s.series == nil {
 			var err error
 			if s.series, err = s.client.OpenZoom(ctx, uri, farread.ZoomOptions{}); err != nil {
@@ -126,6 +136,13 @@ func view(what string, warm bool, number func(offset int64) (float64, bool), fro
 		if err != nil {
 			return 0, err
 		}
+		track, err := s.series.Track(1)
+		if err != nil {
+			return 0, err
+		}
+		drawing = picture.OfView(s.series.Header(), track, got.Points, from, to, drawWidth)
+		kind, _, _ := strings.Cut(name, "-")
+		drawing.Title = kind + ": " + what[:strings.LastIndexByte(what, ',')]
 		next := from
 		for _, p := range got.Points {
 			low, high, n := math.Inf(1), math.Inf(-1), int64(0)
@@ -149,4 +166,16 @@ func view(what string, warm bool, number func(offset int64) (float64, bool), fro
 		}
 		return int64(len(got.Points)) * pointSize, nil
 	}}
+}
+
+// saveSeries writes a picture as a file.
+func saveSeries(name string, s picture.Series) error {
+	var image bytes.Buffer
+	if err := s.PNG(&image); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(name, image.Bytes(), 0o600)
 }

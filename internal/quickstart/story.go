@@ -114,7 +114,8 @@ type step struct {
 	warm bool
 	run  func(ctx context.Context, s *session, uri string) (payload int64, err error)
 	// save writes what was read into a folder, for people to look at; nil: nothing.
-	save func(folder string) error
+	save    func(folder string) error
+	picture string // its name, if it is one
 }
 
 // A session is what steps share until one starts anew.

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
 )
@@ -30,7 +32,7 @@ type tour struct {
 }
 
 func (t *tour) run(ctx context.Context, list []story) error {
-	t.report.Outputs, t.report.Reads = []Output{}, []Read{}
+	t.report.Outputs, t.report.Reads, t.report.Pictures = []Output{}, []Read{}, []string{}
 	for _, s := range list {
 		out, err := t.publish(ctx, s)
 		if err != nil {
@@ -133,7 +135,14 @@ func (t *tour) find(ctx context.Context, o output, key, etag string) (Output, er
 		return out, fmt.Errorf("%s is made of another upload: %w", out.URI, ErrMismatch)
 	}
 	data, err := b.Head(ctx, name)
-	out.Size = data.Size
+	if out.Size = data.Size; err != nil || o.format != zoomcache.Format {
+		return out, err
+	}
+	z, err := t.writer.OpenZoom(ctx, out.URI, farread.ZoomOptions{})
+	if err != nil {
+		return out, err
+	}
+	out.IndexSize, _, _, err = z.HasIndex(ctx)
 	return out, err
 }
 
@@ -251,6 +260,7 @@ func (t *tour) readBack(ctx context.Context, s story, out Output) error {
 			if err := st.save(t.slices); err != nil {
 				return err
 			}
+			t.report.Pictures = append(t.report.Pictures, filepath.Join(t.slices, st.picture))
 		}
 		t.report.Reads = append(t.report.Reads, Read{What: st.what, Requests: after.Requests - before.Requests,
 			Bytes: after.Bytes - before.Bytes, Phases: after.Phases - before.Phases, MS: ms(took), Payload: n, URI: out.URI, OK: true})

@@ -1,0 +1,120 @@
+package picture
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/farread/farread/formats/zoomcache"
+)
+
+// OfView is the picture of points of a track, in Width pixels: all that is missing is
+// a title, which is the track's name, as it is. first and last are the offsets that
+// were asked for, zoomcache.FirstOffset and LastOffset where that was all there is.
+func OfView(h *zoomcache.Header, k *zoomcache.Track, points []zoomcache.Point, first, last int64, width int) Series {
+	s := Series{Title: k.Name, Width: width}
+	if utc, ok := h.Origin.UTC(); ok {
+		s.Origin = utc
+	}
+	v := view{k, points}
+	s.From, s.To = v.edges(first, last)
+	s.Note = v.note()
+	for c := range max(k.Codec.Channels, 1) {
+		s.Channels = append(s.Channels, Channel{Name: fmt.Sprintf("channel %d", c), Spans: v.spans(c)})
+	}
+	return s
+}
+
+// Bounds are the least and the greatest value of a channel; of Bool, where it was
+// never or always true.
+func Bounds(s *zoomcache.Stats) (lo, hi float64) {
+	if !s.Min.Present() {
+		return math.Floor(s.Mean), math.Ceil(s.Mean)
+	}
+	return s.Min.Float(), s.Max.Float()
+}
+
+type view struct {
+	k      *zoomcache.Track
+	points []zoomcache.Point
+}
+
+// note says how much is shown.
+func (v view) note() string {
+	n := int64(0)
+	for i := range v.points {
+		n += v.points[i].Count
+	}
+	text := plural(n, "sample")
+	switch int64(len(v.points)) {
+	case 0:
+		return ""
+	case n:
+		return text
+	}
+	return text + " in " + plural(int64(len(v.points)), "point")
+}
+
+func plural(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return humanize.Comma(n) + " " + one + "s"
+}
+
+// edges are the ends of the axis of time: those that were asked for, else those of
+// the points.
+func (v view) edges(first, last int64) (from, to float64) {
+	if n := len(v.points); n > 0 {
+		if first == zoomcache.FirstOffset {
+			if first = v.points[0].Entry; !v.k.Variable && (n > 1 || v.points[0].Count > 1) {
+				first-- // a sample ends the time that it is for: the first is at 1
+			}
+		}
+		if last == zoomcache.LastOffset {
+			last = v.points[n-1].Exit
+		}
+	}
+	if first == zoomcache.FirstOffset || last == zoomcache.LastOffset || first > last {
+		return 0, 0
+	}
+	return v.k.Rate.Seconds(first), v.k.Rate.Seconds(last)
+}
+
+// spans are what is drawn of a channel.
+func (v view) spans(c int) []Span {
+	out := make([]Span, len(v.points))
+	for i := range v.points {
+		o := &v.points[i]
+		s := &out[i]
+		s.Low, s.High = Bounds(&o.Channels[c])
+		s.Mean = o.Channels[c].Mean
+		s.T0, s.T1 = v.k.Rate.Seconds(o.Entry), v.k.Rate.Seconds(o.Exit)
+		s.Single = o.Count == 1
+		// A point reaches to where the next begins, if that follows at once.
+		if !v.k.Variable && !s.Single && o.Exit < math.MaxInt64 {
+			s.T1 = v.k.Rate.Seconds(o.Exit + 1)
+		}
+		s.Apart = i > 0 && v.apart(i)
+	}
+	return out
+}
+
+// apart says whether samples are missing between a point and the one before it. At
+// variable rate that is where there are none for several times the usual while.
+func (v view) apart(i int) bool {
+	a, b := &v.points[i-1], &v.points[i]
+	gap := b.Entry - a.Exit
+	if !v.k.Variable {
+		return gap > 1
+	}
+	usual := max((a.Exit-a.Entry)/max(a.Count-1, 1), (b.Exit-b.Entry)/max(b.Count-1, 1))
+	if i > 1 {
+		usual = max(usual, min(a.Entry-v.points[i-2].Exit, gap/3))
+	}
+	if i+1 < len(v.points) {
+		usual = max(usual, min(v.points[i+1].Entry-b.Exit, gap/3))
+	}
+	return usual > 0 && gap > 4*usual
+}
