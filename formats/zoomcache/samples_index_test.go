@@ -164,7 +164,7 @@ func TestCallersError(t *testing.T) {
 			n++
 			return want
 		})
-		if err != want || n != 1 { //nolint:errorlint // the very error
+		if err != want || n != 1 {
 			t.Errorf("%v after %d packets", err, n)
 		}
 	}

@@ -112,15 +112,21 @@ type series struct {
 }
 
 // put appends sample i of both tracks; the second one has the first value only.
-func (c *viewCase) write(t testing.TB, sink Sink) (file []byte, s series) {
-	t.Helper()
+func (c *viewCase) write(tb testing.TB, sink Sink) (file []byte, s series) {
+	tb.Helper()
+	return c.writeAs(tb, sink, false)
+}
+
+// writeAs is write, of summaries only where noRaw says so.
+func (c *viewCase) writeAs(tb testing.TB, sink Sink, noRaw bool) (file []byte, s series) {
+	tb.Helper()
 	r := rand.New(rand.NewPCG(c.seed, 1))
 	a, b := c.track, Track{Number: 9, Codec: Codec{Kind: I16}, Rate: c.track.Rate, Name: "other"}
 	a.Number = 5
 	var out bytes.Buffer
-	w, err := NewWriter(&out, WriteOptions{Tracks: []Track{a, b}, Watermark: -1, Sink: sink})
+	w, err := NewWriter(&out, WriteOptions{Tracks: []Track{a, b}, Watermark: -1, Sink: sink, NoRaw: noRaw})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s.width = a.Codec.width()
 	last := int64(0)
@@ -142,13 +148,13 @@ func (c *viewCase) write(t testing.TB, sink Sink) (file []byte, s series) {
 		}
 		if (i+1)%c.mark == 0 || i == c.n-1 {
 			if err := errors.Join(appendNumbers(w.Track(5), vals, at), Append(w.Track(9), make([]int16, len(at))), w.Flush()); err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 			vals, at = vals[:0], at[:0]
 		}
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out.Bytes(), s
 }

@@ -84,3 +84,36 @@ func TestViewResync(t *testing.T) {
 		t.Errorf("%d failed, %d passed over it, %d by the index", failed, passed, far)
 	}
 }
+
+// TestViewOfSummaries: of a file that holds no samples, the index still tells of all
+// of them what is true, in the finest spans it has.
+func TestViewOfSummaries(t *testing.T) {
+	t.Parallel()
+	cases := viewCases()
+	for _, k := range []int{0, 2, 4, 10, 11, 13} {
+		c := cases[k]
+		a, b := c.track, Track{Number: 9, Codec: Codec{Kind: I16}}
+		a.Number = 5
+		file, s := c.writeAs(t, NewIndexer([]Track{a, b}, IndexOptions{}), true)
+		f := openView(t, file)
+		r := rand.New(rand.NewPCG(c.seed, 7))
+		lo, hi := s.off[0], s.off[len(s.off)-1]
+		for range 60 {
+			from := lo + r.Int64N(hi-lo)
+			to := from + r.Int64N(hi-from+1)
+			v, err := f.View(t.Context(), 5, from, to, 1+r.IntN(500))
+			if err != nil || !v.Indexed {
+				t.Fatalf("%s: index %v, %v", c.name, v.Indexed, err)
+			}
+			s.check(t, c.track.Codec.Kind, &v, from, to, true)
+		}
+		none := 0
+		err := f.Samples(t.Context(), 5, lo, hi, func(*Packet) error {
+			none++
+			return nil
+		})
+		if list, ok, terr := f.Totals(t.Context()); err != nil || terr != nil || !ok || none > 0 || list[0].Samples != 0 || list[0].Exit != hi {
+			t.Errorf("%s: %d packets, %+v, %v, %v", c.name, none, list, err, terr)
+		}
+	}
+}
