@@ -120,6 +120,9 @@ type part struct {
 	off int64
 }
 
+// Local is Object.Local.
+func (p part) Local() bool { return p.ob.Local() }
+
 // Plan is Object.Plan, with places in the part.
 func (p part) Plan(spans []rangeio.Span) []rangeio.Request {
 	moved := make([]rangeio.Span, len(spans))
