@@ -1,11 +1,13 @@
 package index
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"hash"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/farread/farread/internal/codec"
@@ -17,6 +19,8 @@ type Builder struct {
 	held int64
 	enc  codec.Encoder
 	sum  hash.Hash // of what was spilled
+	free [][]byte  // pieces that were, for further pages
+	dead []seam    // what was spilled of sections that were dropped since
 }
 
 // A SectionBuilder takes the pages of one section.
@@ -30,11 +34,15 @@ type SectionBuilder struct {
 	before  int64 // bytes that were spilled
 }
 
-// A seam says that so many pages of a section lie at off in the object.
+// A seam says that so many pages of a section lie at off in the object, and how many
+// bytes they take.
 type seam struct {
-	pages int
-	off   int64
+	pages    int
+	off, len int64
 }
+
+// lost is the name of a section of bytes that no section has any more.
+func lost() Name { return Name{Kind: -1} }
 
 // Section begins a section. Sections lie in an index in the order of Finish.
 func (b *Builder) Section(n Name) *SectionBuilder {
@@ -54,13 +62,23 @@ func (s *SectionBuilder) Add(first, last, count int64, p []byte) {
 	s.b.held += pageSize * int64(cap(s.pages))
 	need := len(p) + crcLen
 	if n := len(s.data); n == 0 || cap(s.data[n-1])-len(s.data[n-1]) < need {
-		size := max(need, int(min(s.len, maxPiece)))
-		s.data = append(s.data, make([]byte, 0, size))
-		s.b.held += int64(size)
+		p := s.b.piece(max(need, int(min(s.len, maxPiece))))
+		s.data = append(s.data, p)
+		s.b.held += int64(cap(p))
 	}
 	piece := &s.data[len(s.data)-1]
 	*piece = binary.LittleEndian.AppendUint32(append(*piece, p...), sum(s.name, len(s.pages)-1, p))
 	s.len += int64(need)
+}
+
+// piece gives room for size bytes: once much was spilled, that of it.
+func (b *Builder) piece(size int) []byte {
+	if n := len(b.free); size == maxPiece && n > 0 {
+		p := b.free[n-1]
+		b.free = b.free[:n-1]
+		return p
+	}
+	return make([]byte, 0, size)
 }
 
 // maxPiece is the most that is set aside for further pages.
@@ -76,6 +94,7 @@ func (s *SectionBuilder) Waiting() int64 { return s.len }
 func (s *SectionBuilder) Drop() {
 	s.release()
 	s.b.held -= pageSize * int64(cap(s.pages))
+	s.b.dead = append(s.b.dead, s.spilled...)
 	s.pages, s.spilled, s.before = nil, nil, 0
 }
 
@@ -108,7 +127,12 @@ func (s *SectionBuilder) Spill(write func(pieces ...[]byte) (off int64, err erro
 	for _, p := range s.data {
 		s.b.sum.Write(p)
 	}
-	s.spilled = append(s.spilled, seam{n, off})
+	for _, p := range s.data {
+		if cap(p) == maxPiece {
+			s.b.free = append(s.b.free, p[:0])
+		}
+	}
+	s.spilled = append(s.spilled, seam{n, off, s.len})
 	s.before += s.len
 	s.release()
 	return nil
@@ -125,6 +149,9 @@ type Built struct {
 // stands last, next to the directory. meta is kept in the directory. The sections
 // must not be used any more.
 func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) (Built, error) {
+	if len(b.dead) > 0 {
+		sections = append([]*SectionBuilder{b.lost()}, sections...)
+	}
 	out := Built{Pieces: [][]byte{[]byte(magic)}}
 	for _, s := range sections {
 		out.Pieces = append(out.Pieces, s.data...)
@@ -156,6 +183,18 @@ func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) 
 	}
 	copy(out.SHA256[:], h.Sum(nil))
 	return out, nil
+}
+
+// lost lists what was spilled of sections that are no more: it is hashed, and must be
+// found by who wants the object without its index.
+func (b *Builder) lost() *SectionBuilder {
+	slices.SortFunc(b.dead, func(x, y seam) int { return cmp.Compare(x.off, y.off) })
+	s := b.Section(lost())
+	for _, e := range b.dead {
+		s.pages = append(s.pages, Page{len: e.len - crcLen})
+		s.spilled = append(s.spilled, seam{1, e.off, e.len})
+	}
+	return s
 }
 
 // Beside makes an index of which nothing was spilled an object of its own.

@@ -36,6 +36,9 @@ func newSheet(l layout, withEnds bool) *sheet {
 func (s *sheet) add(entry, exit, n int64, st []stat) {
 	if s.n == 0 {
 		s.first, s.last = entry, entry-1
+		if cap(s.gap) == 0 {
+			s.begin()
+		}
 	}
 	s.n++
 	s.gap = binary.AppendVarint(s.gap, entry-s.last-1)
@@ -47,6 +50,47 @@ func (s *sheet) add(entry, exit, n int64, st []stat) {
 	}
 	for i := range st {
 		s.ch[i].add(s.l, s.w, &st[i], s.withEnds)
+	}
+}
+
+// firstSpans is for how many spans a sheet has room in one piece, if a page is not
+// shorter: most levels of most tracks never have more.
+const firstSpans = 16
+
+// begin makes room for the first spans.
+func (s *sheet) begin() {
+	ends, means := 0, 4
+	if s.withEnds {
+		ends = s.w
+	}
+	if s.l.bin {
+		means = 2
+	}
+	nan := 0
+	if s.l.kind.Float() {
+		nan = 1
+	}
+	row := [...]int{1, 2, 1} // of most spans
+	each := [...]int{nan, s.w, s.w, means, means, ends, ends}
+	total := 0
+	for _, n := range row {
+		total += n
+	}
+	for _, n := range each {
+		total += n * len(s.ch)
+	}
+	room := make([]byte, total*firstSpans)
+	cut := func(n int) []byte {
+		p := room[: 0 : n*firstSpans]
+		room = room[n*firstSpans:]
+		return p
+	}
+	s.gap, s.span, s.short = cut(row[0]), cut(row[1]), cut(row[2])
+	for i := range s.ch {
+		c := &s.ch[i]
+		for k, p := range [...]*[]byte{&c.nan, &c.min, &c.max, &c.mean, &c.rms, &c.first, &c.end} {
+			*p = cut(each[k])
+		}
 	}
 }
 

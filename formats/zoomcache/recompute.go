@@ -239,7 +239,7 @@ func differs(floats bool, a, b *Stats) (text string, vague bool) {
 		name string
 		a, b Number
 	}{{"first", a.First, b.First}, {"last", a.Last, b.Last}, {"minimum", a.Min, b.Min}, {"maximum", a.Max, b.Max}} {
-		if !x.a.same(x.b) {
+		if !x.a.Equal(x.b) {
 			return fmt.Sprintf("%s is %v, of the samples it is %v", x.name, x.a, x.b), false
 		}
 	}
@@ -259,14 +259,6 @@ func differs(floats bool, a, b *Stats) (text string, vague bool) {
 		return fmt.Sprintf("count is %d, of the samples it is %d", a.Count, b.Count), false
 	}
 	return "", vague
-}
-
-// same says whether two numbers are the same, and NaN is NaN.
-func (n Number) same(m Number) bool {
-	if n.big != nil || m.big != nil {
-		return n.Big().Cmp(m.Big()) == 0
-	}
-	return n.bits == m.bits || n.kind.Float() && n.Float() != n.Float() && m.Float() != m.Float()
 }
 
 // endGroup ends a flush.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -15,10 +16,13 @@ import (
 	"testing"
 
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // vast is a bucket with one object that is stored nowhere: a head, and a body that
@@ -29,8 +33,12 @@ type vast struct {
 	size       int64
 	gets       atomic.Int64
 	wrote      int64
+	end        []byte // the last bytes that were written
 	watch      func()
 }
+
+// keepEnd is how much of what is written is kept: more than a directory takes.
+const keepEnd = 512 << 10
 
 func (v *vast) Name() string { return "mem://vast" }
 
@@ -82,6 +90,9 @@ type drop struct{ v *vast }
 
 func (d drop) Write(p []byte) (int, error) {
 	d.v.wrote += int64(len(p))
+	if d.v.end = append(d.v.end, p[max(len(p)-keepEnd, 0):]...); len(d.v.end) > 2*keepEnd {
+		d.v.end = append(d.v.end[:0], d.v.end[len(d.v.end)-keepEnd:]...)
+	}
 	d.v.watch()
 	return len(p), nil
 }
@@ -137,6 +148,7 @@ func TestMemory(t *testing.T) {
 		{"npy", header("<i4", false, size/4/7, 7), noise, size / 28 * 28, 1},
 		{"npy in Fortran order", header("<f8", true, size/8/5, 5), floats, size / 40 * 40, 1},
 		{"npy of many columns", header("<i2", false, size/2/zoom.MaxTracks/4, zoom.MaxTracks), noise, size / 4, 1},
+		{"npy of many columns with an index", header("<i2", false, size/2/512/4, 512), noise, size / 4, 1},
 		{"csv", []byte("time,a,b,c\n"), []byte(lines), int64(len(lines)) * (size / 8 / int64(len(lines))), 2},
 	} {
 		for _, bare := range []bool{true, false} {
@@ -149,6 +161,78 @@ func TestMemory(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestMemoryOfADay: a day at 1 kHz with noise in every bit keeps its finest bins, of
+// 200 bytes, in the bound of memory.
+func TestMemoryOfADay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a gigabyte")
+	}
+	le := binary.LittleEndian
+	samples := int64(24 * 3600 * 1000)
+	if raceEnabled {
+		samples /= 100
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	var i16, f64 []byte
+	for range 1 << 19 {
+		x := 1000 * r.NormFloat64()
+		i16 = le.AppendUint16(i16, uint16(int16(x)))
+		f64 = le.AppendUint64(f64, math.Float64bits(x))
+	}
+	for _, c := range []struct {
+		name string
+		tag  uint16
+		size uint16
+		body []byte
+	}{{"i16", 1, 2, i16}, {"f64", 3, 8, f64}} {
+		t.Run(c.name, func(t *testing.T) {
+			size := int64(c.size)
+			n := samples * size
+			head := wav("RIFF", form(le, c.tag, 1, c.size, 8*c.size), append([]byte("data"), packed(le, uint32(n))...))
+			v := &vast{key: "vast", head: head, body: c.body, size: int64(len(head)) + n}
+			remember(t, v, false, 1)
+			bins := finest(t, v)
+			if want := (samples + 200/size - 1) / (200 / size); bins < want {
+				t.Errorf("%d bins of %d samples, of %d", bins, 200/size, want)
+			}
+		})
+	}
+}
+
+// finest counts the bins of 200 bytes that the index of what was written has.
+func finest(t *testing.T, v *vast) (n int64) {
+	t.Helper()
+	ix, err := index.Open(t.Context(), rangeio.FromReaderAt(tail{v}, v.wrote), index.Options{Gap: zoomcache.BlockHeaderLen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := int64(math.MaxInt64)
+	for _, s := range ix.Sections {
+		if s.Kind == sectionBins && s.Level < least {
+			least, n = s.Level, 0
+			for _, p := range s.Pages {
+				n += p.Count
+			}
+		}
+	}
+	t.Logf("%d bins of %d samples; %d parts of the index lie between blocks", n, least, len(ix.Extents()))
+	return n
+}
+
+// sectionBins is the kind of the sections of bins: docs/formats/zoomcache.md.
+const sectionBins = 3
+
+// tail reads the end of what was written.
+type tail struct{ v *vast }
+
+func (x tail) ReadAt(p []byte, off int64) (int, error) {
+	at := off - (x.v.wrote - int64(len(x.v.end)))
+	if at < 0 {
+		return 0, fmt.Errorf("byte %d is not kept", off)
+	}
+	return copy(p, x.v.end[at:]), nil
 }
 
 // remember makes the file of a vast object and holds the heap to its bound.

@@ -29,8 +29,8 @@ type WriteOptions struct {
 	Watermark int
 	Parallel  int    // goroutines; 0: as many as there are processors
 	Seal      []byte // becomes a packet of SealTrack; nil: none
-	// NoIndex leaves the index out, which else follows the plain file; parts of a long
-	// one lie in it, between its blocks.
+	// NoIndex leaves the index out, which else follows the plain file, unless it has
+	// more than 512 tracks; parts of a long one lie in it, between its blocks.
 	NoIndex bool
 	// Progress is told of bytes of the source.
 	Progress func(done, total int64)
@@ -45,7 +45,7 @@ type Written struct {
 
 // Write writes a series as a zoom-cache file with all levels of summaries into w,
 // which is then to be committed. One pass; memory is bounded whatever the length:
-// 24 MiB of the source that are read ahead, a window of each track, and 12 MiB of the
+// 24 MiB of the source that are read ahead, a window of each track, and 6 MiB of the
 // index, the rest of which goes into the file as it comes. Cost: each
 // byte of the source is read once, in requests of 8 MiB.
 func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written, error) {
@@ -243,7 +243,7 @@ func add[T zoomcache.Value](t *zoomcache.TrackWriter, v []T, stamps []int64, fro
 
 // newIndex is what makes the index in the same pass; nil: there is none.
 func newIndex(o WriteOptions, list []zoomcache.Track) *zoomcache.Indexer {
-	if o.NoIndex {
+	if o.NoIndex || len(list) > maxIndexed {
 		return nil
 	}
 	return zoomcache.NewIndexer(list, zoomcache.IndexOptions{MaxMemory: indexMemory, NoBins: len(list) > maxBinned})
@@ -251,10 +251,13 @@ func newIndex(o WriteOptions, list []zoomcache.Track) *zoomcache.Indexer {
 
 const (
 	// indexMemory is what the index may hold before parts of it go into the file.
-	indexMemory = 12 << 20
+	indexMemory = 6 << 20
 	// maxBinned is how many tracks have bins finer than level 1 in the index: with more,
 	// pages are so short that directories get long.
 	maxBinned = 64
+	// maxIndexed is how many tracks a file with an index has: each level of each track
+	// takes some 2 KiB, though its pages be short.
+	maxIndexed = 512
 )
 
 // A sealSink adds the seal before the index.
