@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -89,6 +90,7 @@ func TestMeetings(t *testing.T) {
 
 // run lets the actors meet once.
 func (m *meeting) run(t *testing.T, p play, in, out objstore.Bucket, way *path) {
+	t.Helper()
 	var mu sync.Mutex
 	var events [][]byte
 	put := func(b objstore.Bucket, content int) []byte {
@@ -117,8 +119,7 @@ func (m *meeting) run(t *testing.T, p play, in, out objstore.Bucket, way *path) 
 			}
 			for _, what := range strings.Split(todo, ",") {
 				name, arg, _ := strings.Cut(what, " ")
-				n := 0
-				fmt.Sscan(arg, &n)
+				n, _ := strconv.Atoi(arg) // none has 0
 				switch name {
 				case "event":
 					attend(t, h, events[n-1])
@@ -149,6 +150,7 @@ func (m *meeting) run(t *testing.T, p play, in, out objstore.Bucket, way *path) 
 
 // attend delivers an event until it is acknowledged, as a queue does.
 func attend(t *testing.T, h *functions.Handler, event []byte) {
+	t.Helper()
 	for range 5 {
 		r, err := h.Handle(t.Context(), event)
 		if r.Failed+r.Unmatched+r.Ignored+r.Own+r.Elsewhere > 0 {

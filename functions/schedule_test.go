@@ -31,7 +31,7 @@ type conductor struct {
 type turn struct {
 	actor int
 	what  string
-	go_   chan struct{}
+	now   chan struct{}
 }
 
 // turn waits for one.
@@ -41,7 +41,7 @@ func (c *conductor) turn(ctx context.Context, actor int, what string) error {
 	c.wait = append(c.wait, t)
 	c.mu.Unlock()
 	select {
-	case <-t.go_:
+	case <-t.now:
 		return nil
 	case <-ctx.Done():
 		c.mu.Lock()
@@ -64,7 +64,7 @@ func (c *conductor) conduct(done <-chan struct{}, after func()) {
 		default:
 		}
 		if t := c.next(); t != nil {
-			close(t.go_)
+			close(t.now)
 		}
 	}
 }

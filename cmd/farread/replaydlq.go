@@ -213,7 +213,7 @@ func (r *replayer) fromFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // only read
+	defer in.Close()
 	for n, line := range lettersIn(in) {
 		if line.err != nil {
 			return line.err

@@ -327,7 +327,7 @@ func TestReplayLocal(t *testing.T) {
 	write(t, filepath.Join(data, "dead-letters.jsonl"), []byte(strings.Repeat(`{"function":"fn-pack","shape":"s3","tries":3,"record":{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"uploads"},"object":{"key":"clips/a.tar","size":1,"sequencer":"1"}}}}`+"\n", 3)))
 	nothing := filepath.Join(dir, "bootstrap")
 	write(t, nothing, []byte("#!/bin/sh\nexit 3\n"))
-	if err := os.Chmod(nothing, 0o700); err != nil { //nolint:gosec // it is to run
+	if err := os.Chmod(nothing, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	s := stackEnv(t, teststack.Options{Dir: data, Args: []string{"--rules", rules, "--function", "fn-pack=" + nothing, "--function", "fn-zoom=" + nothing, "--tries", "1"}})

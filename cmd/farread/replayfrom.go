@@ -26,17 +26,17 @@ const (
 
 // askLocal calls one of the pages that a local cloud has for whoever runs it.
 func askLocal(ctx context.Context, method, url string) (s localStatus, err error) {
-	ctx, cancel := context.WithTimeout(ctx, localTimeout)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return s, usagef("--local: %s", err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	c := http.Client{Timeout: localTimeout}
+	defer c.CloseIdleConnections()
+	resp, err := c.Do(req)
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", objstore.ErrUnavailable, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read, or of no interest
+	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusForbidden {
 		return s, errNoLocal
 	}
@@ -50,7 +50,7 @@ func askLocal(ctx context.Context, method, url string) (s localStatus, err error
 	return s, nil
 }
 
-func openFile(name string) (io.ReadCloser, error) { return os.Open(name) } //nolint:gosec // the user names it
+func openFile(name string) (io.ReadCloser, error) { return os.Open(name) }
 
 // lettersIn are the lines of r that are not empty, with their numbers from 1.
 func lettersIn(r io.Reader) iter.Seq2[int, fileLine] {

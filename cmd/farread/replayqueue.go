@@ -143,7 +143,7 @@ func (m *mover) receive(ctx context.Context) ([]types.Message, error) {
 		n = min(n, m.o.most-m.report.Moved-m.report.Failed)
 	}
 	out, err := m.c.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-		QueueUrl: &m.o.queue, MaxNumberOfMessages: int32(n), WaitTimeSeconds: waitSeconds, VisibilityTimeout: hideSeconds, //nolint:gosec // at most 10
+		QueueUrl: &m.o.queue, MaxNumberOfMessages: int32(n), WaitTimeSeconds: waitSeconds, VisibilityTimeout: hideSeconds,
 		MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	})
 	if err != nil {
