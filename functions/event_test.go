@@ -94,6 +94,35 @@ func TestDecodeRecorded(t *testing.T) {
 	}
 }
 
+// TestDecodeLocalStack: what LocalStack's own services sent. Every message of them
+// says something, whichever way it came.
+func TestDecodeLocalStack(t *testing.T) {
+	t.Parallel()
+	for _, file := range recorded(t) {
+		if !strings.HasPrefix(filepath.Base(file), "localstack-") {
+			continue
+		}
+		payload, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := functions.Decode(payload)
+		if err != nil || len(b.Messages) == 0 || b.Queue != strings.Contains(file, "sqs") {
+			t.Errorf("%s: %+v, %v", file, b, err)
+		}
+		for _, m := range b.Messages {
+			if m.Err != nil || len(m.Uploads)+m.Ignored == 0 {
+				t.Errorf("%s: %+v", file, m)
+			}
+			for _, u := range m.Uploads {
+				if u.ETag == "" || u.Sequencer == "" || strings.Contains(u.Key, "%20") {
+					t.Errorf("%s: %+v", file, u)
+				}
+			}
+		}
+	}
+}
+
 // recorded are the files of events.
 func recorded(tb testing.TB) []string {
 	tb.Helper()
