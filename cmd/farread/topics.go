@@ -89,4 +89,4 @@ const topicEnvironment = `S3 is reached as the AWS SDK does it:
 
 HTTP goes through HTTPS_PROXY, HTTP_PROXY and NO_PROXY. farread itself reads
 
-  FARREAD_RULES    the rules of farread worker: JSON, or the path of a file`
+  FARREAD_RULES    the rules of farread worker and backfill: JSON, or the path of a file`
