@@ -56,6 +56,7 @@ func TestCSV(t *testing.T) {
 		"cells of lines": {"time,\"a\nb\",c\r\n\"1\n\",\"\n2\",3\n2,3,\"4\r\n\"\n",
 			[]track{{"i64", "a\nb", ticks(1), []string{"2", "3"}, []int64{1, 2}}, {"i64", "c", ticks(1), []string{"3", "4"}, []int64{1, 2}}}, "", ""},
 		"quotes inside": {"time,5\" pipe\n1,2\n", []track{{"i64", "5\" pipe", ticks(1), []string{"2"}, []int64{1}}}, "", ""},
+		"tabs behind":   {"\"at\nall\"\ttime\t\"level, m, and\"\n1\t2\t3\n", []track{{"i64", "at\nall", ticks(1), []string{"1"}, []int64{2}}, {"i64", "level, m, and", ticks(1), []string{"3"}, []int64{2}}}, "", ""},
 		"decimal comma": {"t;v;w\n0,5;3,25;1\n1,0;-1,5e3;2\n", []track{{"f64", "v", ticks(10), []string{"3.25", "-1500"}, []int64{5, 10}}, {"i64", "w", ticks(10), []string{"1", "2"}, []int64{5, 10}}}, "", ""},
 		"empty lines":   {"time,a,b\n1,2,3\n,,\n , ,\n2,3,4\n,,\n", []track{{"i64", "a", ticks(1), []string{"2", "3"}, []int64{1, 2}}, {"i64", "b", ticks(1), []string{"3", "4"}, []int64{1, 2}}}, "", ""},
 		"milliseconds":  {"time (ms),a\n0,1\n250.5,2\n1e3,3\n", []track{{"i64", "a", ticks(10000), []string{"1", "2", "3"}, []int64{0, 2505, 10000}}}, "", ""},

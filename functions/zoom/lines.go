@@ -86,15 +86,20 @@ func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, 
 		}
 		*off += size
 		text := string(p)
-		if header && t.width == 0 && !quoted && !t.heads(text) {
+		heads := header && t.width == 0
+		if heads && !quoted && !isHeader(text) {
 			return "", last, nil
 		}
-		if quoted = t.scan(text, quoted); !quoted {
-			if long.Len() == 0 {
-				return strings.TrimRight(text, "\r\n"), last, nil
+		if quoted = scan(text, quoted, t.separators()); !quoted {
+			line = strings.TrimRight(text, "\r\n")
+			if long.Len() > 0 {
+				long.WriteString(line)
+				line = long.String()
 			}
-			long.WriteString(strings.TrimRight(text, "\r\n"))
-			return long.String(), last, nil
+			if heads {
+				t.comma = separator(line)
+			}
+			return line, last, nil
 		}
 		if long.WriteString(text); last {
 			return "", false, errOpen
@@ -106,19 +111,42 @@ func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, 
 // errOpen is told of the line where the quote is.
 var errOpen = corrupt("a quote that is not closed")
 
-// heads says whether a line is the header, and finds out what separates cells.
-func (t *table) heads(line string) bool {
+// isHeader: remarks and blanks may stand before it.
+func isHeader(line string) bool {
 	line = strings.TrimSpace(line)
-	if line == "" || line[0] == '#' {
-		return false
+	return line != "" && line[0] != '#'
+}
+
+// anySeparator are those that tables have.
+const anySeparator = ",;\t"
+
+// separators are what may end a cell: while the header is read, any.
+func (t *table) separators() string {
+	if t.comma == 0 {
+		return anySeparator
 	}
-	t.comma = ','
-	for _, c := range []byte{';', '\t'} {
-		if strings.Count(line, string(c)) > strings.Count(line, string(t.comma)) {
-			t.comma = c
+	return string(rune(t.comma))
+}
+
+// separator is what separates the cells of a header: the most frequent outside of
+// quotes.
+func separator(line string) byte {
+	counts := map[byte]int{}
+	for quoted := false; line != ""; line = line[1:] {
+		switch {
+		case line[0] == '"':
+			quoted = !quoted
+		case !quoted:
+			counts[line[0]]++
 		}
 	}
-	return true
+	best := byte(',')
+	for _, c := range []byte(anySeparator) {
+		if counts[c] > counts[best] {
+			best = c
+		}
+	}
+	return best
 }
 
 // begins takes the mark off that a text may begin with.
@@ -130,7 +158,7 @@ func begins(p []byte) ([]byte, error) {
 }
 
 // scan says whether a line, which begins inside quotes or not, ends inside.
-func (t *table) scan(line string, quoted bool) bool {
+func scan(line string, quoted bool, separators string) bool {
 	for {
 		if !quoted {
 			if strings.IndexByte(line, '"') < 0 {
@@ -138,7 +166,7 @@ func (t *table) scan(line string, quoted bool) bool {
 			}
 			cell := strings.TrimLeft(line, " ")
 			if !strings.HasPrefix(cell, `"`) { // in its middle a quote is a character
-				i := strings.IndexByte(line, t.comma)
+				i := strings.IndexAny(line, separators)
 				if i < 0 {
 					return false
 				}
@@ -156,7 +184,7 @@ func (t *table) scan(line string, quoted bool) bool {
 			continue
 		}
 		quoted = false
-		i = strings.IndexByte(line, t.comma)
+		i = strings.IndexAny(line, separators)
 		if i < 0 {
 			return false
 		}
