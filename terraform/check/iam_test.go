@@ -264,6 +264,34 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestRightsLeftOut: what becomes of a job without a right that it asks for. Tags
+// may be kept from it; that an object is absent may not, or nothing would ever be
+// packed.
+func TestRightsLeftOut(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts the local cloud")
+	}
+	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
+	rules := cty.TupleVal([]cty.Value{rule("pack", "", "")})
+	w := newWorker(t, s, deploy(t, rules, map[string]cty.Value{"labels_from_tags": cty.False}), "pack")
+	tale(w, "no-tags/")
+	for d := range w.guard.denied {
+		if !strings.HasPrefix(d, "s3:GetObjectTagging ") {
+			t.Errorf("denied, too: %s", d)
+		}
+	}
+	if len(w.guard.denied) == 0 {
+		t.Error("tags were read")
+	}
+	w = newWorker(t, s, deploy(t, rules, nil), "pack")
+	w.guard.policy.Statement = slices.DeleteFunc(w.guard.policy.Statement, func(s Statement) bool { return s.Sid == "ListDatasets" })
+	r, err := w.handler.Handle(t.Context(), w.payload("a.tar", w.upload("a.tar", clip(t, 1))))
+	if r.Retry != 1 || !errors.Is(err, objstore.ErrDenied) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // tale is the shortest story.
 func tale(w *worker, at string) {
 	w.t.Helper()
