@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/memstore"
+)
+
+// endless is a bucket of n keys that are nowhere kept.
+type endless struct {
+	objstore.Bucket
+	n int
+}
+
+func (e endless) List(_ context.Context, _ string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		for i := range e.n {
+			if !yield(objstore.Info{Key: fmt.Sprintf("%08d.tar", i), ETag: `"e"`}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (e endless) Head(_ context.Context, key string) (objstore.Info, error) {
+	return objstore.Info{Key: key, ETag: `"e"`, Size: 1}, nil
+}
+
+type fillJob func(key string)
+
+func (f fillJob) Run(_ context.Context, _ objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
+	f(u.Key)
+	return nil, nil
+}
+
+// TestBackfillAhead: while one object takes its time, others are begun, but no more of
+// them than can be remembered; and everything is done in the end, once.
+func TestBackfillAhead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 3 * fillAhead
+		var mu sync.Mutex
+		begun := 0
+		slow := make(chan struct{})
+		job := fillJob(func(key string) {
+			mu.Lock()
+			begun++
+			mu.Unlock()
+			if key == "00000005.tar" {
+				<-slow
+			}
+		})
+		b := endless{memstore.New(memstore.Config{}), n}
+		rules := functions.Rules{{Bucket: "uploads", Job: "pack", Out: functions.Out{Bucket: "datasets"}}}
+		f := &filler{o: backfillOptions{jobs: 3}, name: "uploads", rules: rules, bucket: b, out: io.Discard, handler: &functions.Handler{
+			Rules: rules, Buckets: func(string) (objstore.Bucket, error) { return b, nil },
+			Jobs: map[string]functions.JobMaker{"pack": func(functions.Rule, objstore.Bucket) (functions.Job, error) { return job, nil }},
+		}}
+		if err := f.resume(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		go func() { done <- f.run(t.Context()) }()
+		time.Sleep(time.Minute) // until nobody can go on
+		mu.Lock()
+		if want := 5 + fillAhead; begun != want {
+			t.Errorf("%d begun behind one that hangs, want %d", begun, want)
+		}
+		mu.Unlock()
+		close(slow)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if begun != n || f.report.Unchanged != n || f.report.Listed != n || len(f.keys)+len(f.ended) != 0 || f.mark.After != fmt.Sprintf("%08d.tar", n-1) {
+			t.Errorf("%d begun, %+v, %d remembered, up to %s", begun, f.report, len(f.keys)+len(f.ended), f.mark.After)
+		}
+	})
+}
