@@ -74,6 +74,10 @@ func fillReport(t *testing.T, r result) backfillReport {
 	return rep
 }
 
+// mostToSkip is what an object that is packed already costs: what it is now, its
+// first bytes, and twice the outputs' metadata with another look at the object.
+const mostToSkip = 6
+
 // TestBackfill: what is there already becomes what its event would have made of it,
 // once; a dry run tells so and writes nothing.
 func TestBackfill(t *testing.T) {
@@ -120,6 +124,9 @@ func TestBackfill(t *testing.T) {
 	want.Done, want.Unchanged, want.Older, want.Skipped = 0, 0, 8, 10
 	if r = fill("--since", time.Now().Add(time.Hour).UTC().Format(time.RFC3339)); !cmp.Equal(want, fillReport(t, r)) {
 		t.Errorf("since later: exit %d %s: %s", r.code, r.stderr, cmp.Diff(want, fillReport(t, r)))
+	}
+	if st := stats(t, "backfill", "s3://uploads/clips/", "--rules", rules); st.Requests > 1+8*mostToSkip {
+		t.Errorf("%d requests to skip 8 objects", st.Requests)
 	}
 	if text := run(t, "backfill", "s3://uploads/clips/", "--rules", rules); text != "10 objects, 0 packed, 8 unchanged, 2 without a rule\n" {
 		t.Errorf("%q", text)
