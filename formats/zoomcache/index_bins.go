@@ -81,7 +81,7 @@ func binF64(v []float64, s *stat) {
 		return
 	}
 	const sign = 1 << 63
-	*s = stat{n: int64(len(v)), valid: int64(len(v)), min: uint64(min(lo, lo2)) ^ sign, max: uint64(max(hi, hi2)) ^ sign, //nolint:gosec // bits
+	*s = stat{n: int64(len(v)), valid: int64(len(v)), min: uint64(min(lo, lo2)) ^ sign, max: uint64(max(hi, hi2)) ^ sign,
 		first: f64Key(v[0]), last: f64Key(v[len(v)-1]), sum: sum, sq: aa + bb}
 }
 
@@ -113,7 +113,7 @@ func binF32(v []float32, s *stat) {
 		return
 	}
 	const sign = 1 << 31
-	*s = stat{n: int64(len(v)), valid: int64(len(v)), min: uint64(uint32(min(lo, lo2)) ^ sign), max: uint64(uint32(max(hi, hi2)) ^ sign), //nolint:gosec // bits
+	*s = stat{n: int64(len(v)), valid: int64(len(v)), min: uint64(uint32(min(lo, lo2)) ^ sign), max: uint64(uint32(max(hi, hi2)) ^ sign),
 		first: f32Key(v[0]), last: f32Key(v[len(v)-1]), sum: sum, sq: aa + bb}
 }
 

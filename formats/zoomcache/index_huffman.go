@@ -2,6 +2,8 @@ package zoomcache
 
 import (
 	"cmp"
+	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -16,7 +18,7 @@ type bitWriter struct {
 func (w *bitWriter) bits(x uint64, n uint) {
 	w.acc |= x << w.n
 	if w.n += n; w.n >= 32 {
-		w.out = append(w.out, byte(w.acc), byte(w.acc>>8), byte(w.acc>>16), byte(w.acc>>24))
+		w.out = binary.LittleEndian.AppendUint32(w.out, uint32(w.acc&math.MaxUint32))
 		w.acc >>= 32
 		w.n -= 32
 	}
@@ -25,7 +27,7 @@ func (w *bitWriter) bits(x uint64, n uint) {
 // align ends the byte.
 func (w *bitWriter) align() {
 	for w.n > 0 {
-		w.out = append(w.out, byte(w.acc))
+		w.out = append(w.out, byte(w.acc&math.MaxUint8))
 		w.acc >>= 8
 		w.n -= min(w.n, 8)
 	}
@@ -187,7 +189,7 @@ func (c *code) header() {
 		weight[list[i]]++
 		i++
 		if n--; n >= 3 { // so many more of them
-			tokens = append(tokens, token{repeat, uint8(n - 3)}) //nolint:gosec // at most 3
+			tokens = append(tokens, token{repeat, uint8(n - 3)})
 			weight[repeat]++
 			i += n
 		}
@@ -222,7 +224,7 @@ func (w *bitWriter) coded(c *code, p []byte) {
 	for _, b := range p {
 		acc |= uint64(c.code[b]) << n
 		if n += uint(c.len[b]); n >= 32 {
-			out = append(out, byte(acc), byte(acc>>8), byte(acc>>16), byte(acc>>24))
+			out = binary.LittleEndian.AppendUint32(out, uint32(acc&math.MaxUint32))
 			acc >>= 32
 			n -= 32
 		}
@@ -240,7 +242,6 @@ func (w *bitWriter) same(b byte, n int) {
 		k := min(n, longest)
 		switch {
 		case k < 3:
-			k = 1
 			w.literal(b)
 			n--
 			continue
@@ -270,16 +271,16 @@ func (w *bitWriter) copies(n int) {
 		if n -= 3; n < 8 {
 			symbol = 257 + n
 		} else {
-			extra = uint(bits.Len(uint(n))) - 3 //nolint:gosec // at least 1
+			extra = uint(bits.Len(uint(n))) - 3
 			symbol = 261 + 4*int(extra) + n>>extra - 4
 			more = n & (1<<extra - 1)
 		}
 	}
 	if symbol < 280 {
-		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7) //nolint:gosec // below 24
+		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7)
 	} else {
-		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8) //nolint:gosec // below 256
+		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8)
 	}
-	w.bits(uint64(more), extra) //nolint:gosec // not negative
-	w.bits(0, 5)                // a distance of 1
+	w.bits(uint64(more), extra)
+	w.bits(0, 5) // a distance of 1
 }

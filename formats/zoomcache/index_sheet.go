@@ -124,7 +124,7 @@ func (c *sheetChannel) add(l layout, w int, x *stat, ends bool) {
 func appendKey(dst []byte, x uint64, w int) []byte {
 	switch w {
 	case 1:
-		return append(dst, byte(x))
+		return append(dst, byte(x&math.MaxUint8))
 	case 2:
 		return binary.LittleEndian.AppendUint16(dst, uint16(x)) //nolint:gosec // cut
 	case 4:

@@ -311,15 +311,10 @@ func (c *cells) len() int { return len(c.entry) }
 
 func (c *cells) at(i int) []stat { return c.st[i*c.width : (i+1)*c.width] }
 
-func (c *cells) reset() {
-	c.entry, c.exit, c.n, c.st = c.entry[:0], c.exit[:0], c.n[:0], c.st[:0]
-}
-
-// add appends an empty span and gives its stats.
-func (c *cells) add(entry, exit, n int64) []stat {
+// add appends a span of which nothing is known.
+func (c *cells) add(entry, exit, n int64) {
 	c.entry, c.exit, c.n = append(c.entry, entry), append(c.exit, exit), append(c.n, n)
 	for range c.width {
 		c.st = append(c.st, stat{})
 	}
-	return c.at(c.len() - 1)
 }

@@ -110,7 +110,6 @@ type remade struct {
 	here     int  // samples in this flush
 	finished bool // the last summaries were made
 	matched  int  // summaries in this flush
-	end      int64
 }
 
 func newRemade(t *Track) *remade {

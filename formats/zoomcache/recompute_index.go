@@ -228,12 +228,12 @@ func (s *stat) near(t *stat) bool {
 	if s.n != t.n || s.valid != t.valid || s.min != t.min || s.max != t.max || s.first != t.first || s.last != t.last {
 		return false
 	}
-	close := func(a, b, scale float64) bool {
+	alike := func(a, b, scale float64) bool {
 		return a == b || a != a && b != b || math.Abs(a-b) <= 1e-3*scale
 	}
 	_, r := s.means()
 	size := math.Abs(r) * float64(s.n)
-	return close(s.sum, t.sum, size) && close(s.sq, t.sq, math.Abs(r)*size)
+	return alike(s.sum, t.sum, size) && alike(s.sq, t.sq, math.Abs(r)*size)
 }
 
 // runs compares a page of packets.
