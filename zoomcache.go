@@ -3,6 +3,7 @@ package farread
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/farread/farread/formats"
@@ -77,7 +78,19 @@ func (c *Client) zoomIndex(ctx context.Context, z *Zoom) (rangeio.Reader, string
 		return nil, "", err
 	}
 	z.beside.Store(side)
-	return side, ob.Info().ETag, nil
+	return besideReader{side}, ob.Info().ETag, nil
+}
+
+// A besideReader reads an index beside a file. One that was replaced or removed
+// since is of no use, and no fault of the file.
+type besideReader struct{ rangeio.Reader }
+
+func (r besideReader) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	err := r.Reader.ReadRanges(ctx, spans)
+	if errors.Is(err, objstore.ErrChanged) || errors.Is(err, objstore.ErrNotFound) {
+		return fmt.Errorf("%w: %w", index.ErrUnusable, err)
+	}
+	return err
 }
 
 // zoomHead holds the headers of some hundred tracks. What a view needs lies at the

@@ -158,3 +158,40 @@ func TestZoomTraces(t *testing.T) {
 		})
 	}
 }
+
+// TestIndexBesideReplaced: an index beside a file that is written anew, or taken
+// away, while the file is open is no fault of the file.
+func TestIndexBesideReplaced(t *testing.T) {
+	t.Parallel()
+	const n = 1_000_000
+	c, b := remote(Config{})
+	plain := twoTracks(t, n, false)
+	in := put(t, b, "x.zoom", plain, nil)
+	f, err := zoomcache.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(plain), int64(len(plain))), zoomcache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	side, err := f.BuildIndex(t.Context(), in.ETag, zoomcache.IndexOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, "x.zoom"+index.Suffix, side, nil)
+	z, err := c.OpenZoom(t.Context(), "s3://b/x.zoom", ZoomOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := func(what string, indexed bool) {
+		t.Helper()
+		v, err := z.View(t.Context(), 1, 300_000, 700_000, 1500) // of bins
+		if err != nil || v.Indexed != indexed || len(v.Points) < 1000 {
+			t.Errorf("%s: index %v, %d points, %v", what, v.Indexed, len(v.Points), err)
+		}
+	}
+	view("first", true)
+	put(t, b, "x.zoom"+index.Suffix, side, nil)
+	view("replaced", true)
+	if err := b.Delete(t.Context(), "x.zoom"+index.Suffix); err != nil {
+		t.Fatal(err)
+	}
+	view("removed", false)
+}

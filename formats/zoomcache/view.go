@@ -72,11 +72,15 @@ func (f *File) view(ctx context.Context, track int32, from, to int64, width int,
 	if from > to {
 		return View{}, nil
 	}
-	ix, err := f.ix.open(ctx, f)
-	if err != nil {
-		return View{}, err
-	}
-	if m := ix.about(t); m != nil && m.part {
+	for {
+		ix, err := f.ix.open(ctx, f)
+		if err != nil {
+			return View{}, err
+		}
+		m := ix.about(t)
+		if m == nil || !m.part {
+			break
+		}
 		v := &indexView{f: f, t: t, ix: ix, from: from, to: to, width: width, plan: p}
 		out, err := v.view(ctx)
 		if err == nil || !errors.Is(err, index.ErrUnusable) {

@@ -15,6 +15,7 @@ type fileIndex struct {
 	mu    sync.Mutex
 	known bool
 	ix    *openIndex
+	again int // that it was looked for
 	side  func(ctx context.Context) (r rangeio.Reader, etag string, err error)
 }
 
@@ -38,7 +39,8 @@ func (x *openIndex) about(t *Track) *trackMeta {
 
 // Sidecar names the index beside the file, for a file that has none inside. open
 // is called when it is first needed; it gives the object, and the ETag that the
-// file itself has. A nil Reader means that there is none.
+// file itself has. A nil Reader means that there is none. Where a read of it fails
+// with index.ErrUnusable, because it was replaced, say, it is opened again.
 func (f *File) Sidecar(open func(ctx context.Context) (r rangeio.Reader, etag string, err error)) {
 	f.ix.mu.Lock()
 	defer f.ix.mu.Unlock()
@@ -104,12 +106,21 @@ func (x *fileIndex) find(ctx context.Context, f *File) (ix *index.Index, beside 
 	return ix, true, nil
 }
 
-// drop forgets an index that has proved to be wrong.
+// maxAgain is how often an index beside the file is looked for again.
+const maxAgain = 3
+
+// drop forgets an index that has proved to be wrong. One beside the file may have
+// been replaced, and is looked for again.
 func (x *fileIndex) drop(ix *openIndex) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.ix == ix {
-		x.ix = nil
+	if x.ix != ix {
+		return
+	}
+	x.ix = nil
+	if ix.beside && x.again < maxAgain {
+		x.again++
+		x.known = false
 	}
 }
 
