@@ -86,7 +86,7 @@ func (r *session) wantVersions(t *testing.T, ups []objstore.Info, out objstore.I
 func presigned(t *testing.T, r *session) {
 	t.Helper()
 	sign := s3.NewPresignClient(r.s3())
-	key := "pack/by url.npy"
+	key := "pack/by-url.npy"
 	shape := []int64{20, 30, 40}
 	data, values := volume(t, 5, shape...)
 	put, err := sign.PresignPutObject(t.Context(), &s3.PutObjectInput{Bucket: &r.Uploads, Key: &key}, s3.WithPresignExpires(time.Hour))

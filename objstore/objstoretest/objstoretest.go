@@ -20,6 +20,7 @@ import (
 type Features struct {
 	Meta     bool     // keeps content type and user metadata
 	Versions bool     // keeps versions
+	NoAfter  bool     // a listing that begins behind a key begins elsewhere: a fault of some servers
 	ManyKeys int      // objects to write for the paging test, above 1000; 0: leave it out
 	BadKeys  []string // refused with ErrInvalid, besides the empty key
 	NoETag   bool     // of RunRead: the server sends no ETag

@@ -13,7 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -33,12 +35,17 @@ type Config struct {
 	Endpoint         string // of all services
 	FunctionEndpoint string // as functions see it; "": the cloud tells them itself
 	Role             string // ARN; "": one that LocalStack takes
+	// Archive is the archive of each function; nil: those of `make zip`.
+	Archive func(t *testing.T, function string) []byte
 }
 
 // A Cloud deploys pipelines. It is safe for concurrent use.
 type Cloud struct {
 	Config Config
 	AWS    aws.Config
+	// LocalStack says that the endpoint is one, which differs from AWS in what
+	// Quoted and localstack/README.md tell.
+	LocalStack bool
 
 	S3     *s3.Client
 	SQS    *sqs.Client
@@ -47,7 +54,7 @@ type Cloud struct {
 	Lambda *lambda.Client
 }
 
-// New is a cloud at an endpoint. It sends no request.
+// New is a cloud at an endpoint. It sends one request, to tell what it is.
 func New(ctx context.Context, c Config) (*Cloud, error) {
 	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"} {
 		if os.Getenv(name) == "" && os.Getenv("AWS_PROFILE") == "" {
@@ -60,15 +67,55 @@ func New(ctx context.Context, c Config) (*Cloud, error) {
 		c.Role = "arn:aws:iam::000000000000:role/farread-e2e"
 	}
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) { tr.MaxIdleConnsPerHost = 32 }) // tests run side by side
+	if c.Archive == nil {
+		c.Archive = archive
+	}
 	a, err := config.LoadDefaultConfig(ctx, config.WithBaseEndpoint(c.Endpoint), config.WithHTTPClient(client))
 	if err != nil {
 		return nil, err
 	}
+	local, err := isLocalStack(ctx, c.Endpoint)
+	if err != nil {
+		return nil, err
+	}
 	return &Cloud{
-		Config: c, AWS: a,
+		Config: c, AWS: a, LocalStack: local,
 		S3:  s3.NewFromConfig(a, func(o *s3.Options) { o.UsePathStyle = true }),
 		SQS: sqs.NewFromConfig(a), SNS: sns.NewFromConfig(a), Bus: eventbridge.NewFromConfig(a), Lambda: lambda.NewFromConfig(a),
 	}, nil
+}
+
+// isLocalStack asks for what only LocalStack has.
+func isLocalStack(ctx context.Context, endpoint string) (bool, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/_localstack/health", nil)
+	if err != nil {
+		return false, err
+	}
+	client := &http.Client{Timeout: 10 * time.Second}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		return false, err
+	}
+	return resp.StatusCode == http.StatusOK, resp.Body.Close()
+}
+
+// Quoted is the key as this cloud's EventBridge names it. AWS leaves keys as they
+// are; LocalStack 4.14 percent-encodes them, as in the notifications of S3, and so
+// names another object.
+func (c *Cloud) Quoted(path, key string) string {
+	if !c.LocalStack || path != scenario.Bus && path != scenario.BusToQueue {
+		return key
+	}
+	var b strings.Builder
+	for _, x := range []byte(key) {
+		if x >= 'a' && x <= 'z' || x >= 'A' && x <= 'Z' || x >= '0' && x <= '9' || strings.IndexByte("/_.-~", x) >= 0 {
+			b.WriteByte(x)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", x)
+		}
+	}
+	return b.String()
 }
 
 // id tells the resources of one test from those of others.
