@@ -64,7 +64,7 @@ func TestFaultyStore(t *testing.T) {
 		t.Errorf("%d packed and %d dead of %d, but %+v", packed, dead, all, s)
 	}
 	lost := all - packed - dead
-	figure(t, "E6", fmt.Sprintf("%d uploads; %d calls, %d of them failed (%v)", all, sum(counts), sum(faults), faults),
+	figure(t, "E6", fmt.Sprintf("%d uploads; %d calls, %d of them failed (%s)", all, sum(counts), sum(faults), listed(faults)),
 		fmt.Sprintf("%d packed, %d dead letters, %d lost; %d given back and done later; %.0f s", packed, dead, lost, retried, took.Seconds()),
 		"all packed or dead letters", lost == 0)
 }

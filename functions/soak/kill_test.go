@@ -27,7 +27,7 @@ func TestKilled(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	size := scale(16<<20, 24<<20) // two or three parts of an upload
 	want := scale(4, 200)
-	kills, looks, late := map[string]int{}, 0, 0
+	kills, looks, late := map[string]int64{}, 0, 0
 	total := 0
 	data, span := map[string][]byte{}, map[string]float64{}
 	for _, k := range kinds() {
@@ -88,7 +88,7 @@ func TestKilled(t *testing.T) {
 			t.Errorf("an upload of %q is left, outside of the rule for %q", key, filter)
 		}
 	}
-	figure(t, "E5", fmt.Sprintf("%d kills in %d uploads of %d MiB (%v; %d more came after the work)", total, len(keys(t.Context(), t, c.in, ""))-2*len(kinds()), size>>20, kills, late),
+	figure(t, "E5", fmt.Sprintf("%d kills in %d uploads of %d MiB (%s; %d more came after the work)", total, len(keys(t.Context(), t, c.in, ""))-2*len(kinds()), size>>20, listed(kills), late),
 		fmt.Sprintf("%d looks at outputs, none partial; all retried to the right output; %d multipart uploads left, all under the lifecycle rule", looks, len(left)),
 		"no partial output, all finished", !t.Failed())
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -225,4 +226,13 @@ func sum(m map[string]int64) (n int64) {
 		n += v
 	}
 	return n
+}
+
+// listed is "a 1, b 2".
+func listed(m map[string]int64) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, fmt.Sprintf("%s %d", name, m[name]))
+	}
+	return strings.Join(out, ", ")
 }

@@ -40,7 +40,7 @@ func run(figures, document string) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("Machine: %s/%s, %d CPUs, %s, %s.\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version()) + soak.Table(fs, soak.Between(string(doc), "figures"))
+	text := fmt.Sprintf("Machine: %s/%s, %d CPUs, %s, %s%s.\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version(), load()) + soak.Table(fs, soak.Between(string(doc), "figures"))
 	if _, err := os.Stdout.WriteString(text); err != nil {
 		return err
 	}
@@ -63,4 +63,14 @@ func processor() string {
 		}
 	}
 	return "processor unknown"
+}
+
+// load says how busy the machine was; times are worse when others work on it, too.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	f := strings.Fields(string(b))
+	if err != nil || len(f) < 3 {
+		return ""
+	}
+	return "; load average of the last 15 minutes " + f[2]
 }
