@@ -143,12 +143,12 @@ func TestEvents(t *testing.T) {
 		in, rules := drawn(t, m, nil)
 		key := rapid.OneOf(rapid.Just(keyFor(t, rules[0])), rapid.StringOfN(rapid.RuneFrom([]rune(`a/_*?$\ü`)), 0, 8, -1)).Draw(t, "key")
 		for _, job := range []string{"pack", "zoom"} {
-			want, any := false, false
+			want, mine := false, false
 			for _, r := range rules {
-				any = any || r.Job == job
+				mine = mine || r.Job == job
 				want = want || r.Job == job && strings.HasPrefix(key, r.Prefix) && strings.HasSuffix(key, r.Suffix)
 			}
-			if !any {
+			if !mine {
 				continue
 			}
 			text, err := in.Attribute("aws_cloudwatch_event_rule.uploads", job, "event_pattern")
