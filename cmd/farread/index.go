@@ -67,7 +67,10 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 		}
 		return a.indexed(r)
 	}
-	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomcache.IndexOptions{MaxMemory: a.maxIndex()})
+	b := a.newBar("index", t.f.Size())
+	defer b.clear()
+	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomcache.IndexOptions{MaxMemory: a.maxIndex(), Progress: b.set})
+	b.clear()
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,9 @@ func (f *File) BuildIndex(ctx context.Context, etag string, o IndexOptions) ([]b
 	var p Packet
 	end := f.body
 	err := f.walk(ctx, f.body, func(b *Block, _ *Track) bool { return !b.Summary }, func(b Block, t *Track, content []byte) (bad, err error) {
+		if o.Progress != nil {
+			o.Progress(b.Off + b.Size())
+		}
 		if t == nil {
 			return nil, nil
 		}

@@ -43,6 +43,8 @@ type IndexOptions struct {
 	// for some 300 MB of samples.
 	MaxMemory int64
 	NoBins    bool // nothing finer than level 1
+	// Progress, if not nil, is told by BuildIndex how many bytes of the file were read.
+	Progress func(done int64)
 }
 
 const defaultIndexMemory = 24 << 20
