@@ -115,7 +115,11 @@ func TestDecodeLocalStack(t *testing.T) {
 				t.Errorf("%s: %+v", file, m)
 			}
 			for _, u := range m.Uploads {
-				if u.ETag == "" || u.Sequencer == "" || strings.Contains(u.Key, "%20") {
+				want := "pack/a b+ü %41.npy"
+				if strings.Contains(file, "eventbridge") {
+					want = "pack/a%20b%2B%C3%BC%20%2541.npy" // LocalStack encodes what AWS does not
+				}
+				if u.ETag == "" || u.Sequencer == "" || u.Key != want {
 					t.Errorf("%s: %+v", file, u)
 				}
 			}

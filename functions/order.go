@@ -38,12 +38,16 @@ type clock struct {
 	current objstore.Info // zero ETag: no such object now
 }
 
-// age says how a stands to b. With a sequencer on both, these decide. Else the
+// age says how a stands to b. With sequencers that differ, these decide. Else the
 // object's current version is newer than any other, and of two that are not
 // current the first counts as older.
 func (c *clock) age(ctx context.Context, a, b Upload) (age, error) {
 	if a.Sequencer != "" && b.Sequencer != "" {
-		return compareSequencers(a.Sequencer, b.Sequencer), nil
+		// Of one key S3 gives each version another. Emulations are known that give
+		// all of them the same one, which then says nothing.
+		if s := compareSequencers(a.Sequencer, b.Sequencer); s != same || sameVersion(a, b) {
+			return s, nil
+		}
 	}
 	if sameVersion(a, b) {
 		return same, nil
