@@ -162,7 +162,7 @@ func (k *packer) store(p []byte) {
 		n := min(len(p), maxStored)
 		k.out.bits(blockStored, 3)
 		k.out.align()
-		k.out.out = binary.LittleEndian.AppendUint32(k.out.out, uint32(n)|^uint32(n)<<16) //nolint:gosec // at most 65 535
+		k.out.out = binary.LittleEndian.AppendUint32(k.out.out, uint32(n)|^uint32(n)<<16)
 		k.out.out = append(k.out.out, p[:n]...)
 		p = p[n:]
 	}
