@@ -1,0 +1,5 @@
+//go:build !race
+
+package zoomcache
+
+const raceSlow = 1
