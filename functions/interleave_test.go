@@ -27,6 +27,7 @@ type meeting struct {
 	// handles the object by its name, "delete" deletes the upload.
 	actors []string
 	gone   bool // in the end the upload may be deleted
+	flat   bool // all events have the same sequencer
 	log    []string
 }
 
@@ -39,6 +40,8 @@ func meetings() []meeting {
 		{name: "content comes back", first: []int{1, 2, 1}, actors: []string{"event 1", "event 3,event 2"}},
 		{name: "three", first: []int{1, 2}, actors: []string{"event 1", "event 2", "upload 1"}},
 		{name: "by name", first: []int{1}, actors: []string{"name", "upload 2"}},
+		{name: "one sequencer", first: []int{1, 2}, actors: []string{"event 1", "event 2"}, flat: true},
+		{name: "one sequencer, by and by", first: []int{1}, actors: []string{"event 1", "upload 2"}, flat: true},
 		{name: "by name and event", first: []int{1, 2}, actors: []string{"name", "event 1", "event 2"}},
 		{name: "deleted", first: []int{1}, actors: []string{"event 1", "delete"}, gone: true},
 		{name: "deleted and back", first: []int{1}, actors: []string{"event 1", "delete,upload 2"}},
@@ -100,7 +103,11 @@ func (m *meeting) run(t *testing.T, p play, in, out objstore.Bucket, way *path) 
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		e := s3Event(record(p.key, info, len(events)+1)) // uploads of one key take turns
+		seq := len(events) + 1 // uploads of one key take turns
+		if m.flat {
+			seq = 1
+		}
+		e := s3Event(record(p.key, info, seq))
 		events = append(events, e)
 		return e
 	}
