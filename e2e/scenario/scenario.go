@@ -124,7 +124,7 @@ func Run(t *testing.T, c Cloud, paths []string) {
 
 // patience bounds each wait. Nothing takes this long unless it hangs; a loaded
 // machine that runs a cloud besides is given the benefit.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // A session is a pipeline with what a scenario needs of it.
 type session struct {

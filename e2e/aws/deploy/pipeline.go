@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strconv"
 	"testing"
 	"time"
@@ -27,9 +28,9 @@ type settings struct {
 
 func settingsOf(o scenario.Options) settings {
 	if o.Hasty {
-		return settings{15 * time.Second, 2}
+		return settings{20 * time.Second, 3}
 	}
-	return settings{90 * time.Second, 5}
+	return settings{60 * time.Second, 5}
 }
 
 // A pipeline is under construction.
@@ -127,26 +128,32 @@ func (c *Cloud) makeBucket(t *testing.T, name string, versioned bool) {
 	}
 }
 
-// removeBucket removes a bucket with all versions in it.
+// removeBucket removes a bucket with all versions in it, one by one: a list of keys in
+// XML cannot name all that a key may be.
 func (c *Cloud) removeBucket(ctx context.Context, name string) error {
-	list := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &name})
+	list := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &name, EncodingType: s3types.EncodingTypeUrl})
+	remove := func(encoded, version *string) error {
+		key, err := url.QueryUnescape(aws.ToString(encoded))
+		if err != nil {
+			return err
+		}
+		_, err = c.S3.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &name, Key: &key, VersionId: version})
+		return err
+	}
 	for list.HasMorePages() {
 		page, err := list.NextPage(ctx)
 		if err != nil {
 			return err
 		}
-		var ids []s3types.ObjectIdentifier
 		for _, v := range page.Versions {
-			ids = append(ids, s3types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
+			if err := remove(v.Key, v.VersionId); err != nil {
+				return err
+			}
 		}
 		for _, v := range page.DeleteMarkers {
-			ids = append(ids, s3types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
-		}
-		if len(ids) == 0 {
-			continue
-		}
-		if _, err := c.S3.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &name, Delete: &s3types.Delete{Objects: ids, Quiet: aws.Bool(true)}}); err != nil {
-			return err
+			if err := remove(v.Key, v.VersionId); err != nil {
+				return err
+			}
 		}
 	}
 	_, err := c.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &name})
