@@ -53,7 +53,7 @@ func TestEvents(t *testing.T) {
 			}
 			file := filepath.Join(scenario.Root(t), "functions/testdata/events", "localstack-"+path+".json")
 			if *update {
-				if err := os.WriteFile(file, append(pretty.Bytes(), '\n'), 0o644); err != nil { //nolint:gosec // a source file
+				if err := os.WriteFile(file, append(pretty.Bytes(), '\n'), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

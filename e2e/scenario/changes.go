@@ -25,7 +25,7 @@ func replaced(t *testing.T, r *session) {
 	t.Helper()
 	const key, times = "pack/again.npy", 6
 	shape := []int64{16, 20, 30}
-	var ups []objstore.Info
+	ups := make([]objstore.Info, 0, times)
 	var values []byte
 	for i := range times {
 		var data []byte
@@ -130,7 +130,7 @@ func backfilled(t *testing.T, r *session) {
 	t.Helper()
 	const n = 4
 	shape := []int64{8, 9, 10}
-	var outs []objstore.Info
+	outs := make([]objstore.Info, 0, n)
 	for i := range n {
 		data, _ := volume(t, i, shape...)
 		outs = append(outs, r.made(t, r.datasets, r.put(t, fmt.Sprintf("pack/old/%d.npy", i), data), pack.ArraySuffix))

@@ -108,7 +108,7 @@ func (r *session) wantArray(t *testing.T, uri string, shape []int64, values []by
 func records(t *testing.T, r *session) {
 	t.Helper()
 	const n = 5000
-	var lines []string
+	lines := make([]string, 0, n)
 	for i := range n {
 		lines = append(lines, fmt.Sprintf(`{"i":%d,"what":%q}`, i, strings.Repeat("ö", i%40)))
 	}

@@ -24,7 +24,7 @@ func Large(t *testing.T, c Cloud, path string, n int, size int64) {
 	images := photos(t, size)
 	archive := tarOf(t, images)
 	last := images[len(images)-1]
-	var waits []time.Duration
+	waits := make([]time.Duration, 0, n)
 	for i := range n {
 		key := fmt.Sprintf("pack/large/%02d.tar", i)
 		up, err := objstore.Put(t.Context(), r.uploads, key, bytes.NewReader(archive), objstore.PutOptions{})

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"log"
+	"log/slog"
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -20,7 +20,8 @@ func main() {
 		Out struct{ Bucket string }
 	}
 	if err := json.Unmarshal([]byte(os.Getenv("FARREAD_RULES")), &rules); err != nil || len(rules) == 0 {
-		log.Fatalf("FARREAD_RULES: %v", err)
+		slog.Error("no rules in FARREAD_RULES", "error", err)
+		os.Exit(1)
 	}
 	lambda.Start(func(ctx context.Context, event json.RawMessage) (any, error) {
 		c, err := config.LoadDefaultConfig(ctx)
