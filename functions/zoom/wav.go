@@ -1,6 +1,7 @@
 package zoom
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -171,6 +172,9 @@ func (w *wav) found(ctx context.Context, at, size int64) error {
 	}
 	if size+size&1 < rest { // other chunks follow, or the header says too little
 		ends, err := w.ends(ctx, at+size+size&1)
+		if err == nil && !ends && size&1 == 1 { // some programs forget the byte that makes it even
+			ends, err = w.known(ctx, at+size)
+		}
 		if err != nil {
 			return err
 		}
@@ -206,8 +210,8 @@ func (w *wav) ends(ctx context.Context, off int64) (bool, error) {
 			return true, nil
 		}
 	}
-	if n < wavChunk {
-		return true, nil // not even a chunk: what some editors leave
+	if n < wavChunk { // not even a chunk: what some editors leave, or was cut
+		return len(bytes.Trim(head[:n], "\x00")) == 0 || strings.Contains(knownChunks, string(head[:min(n, 4)])), nil
 	}
 	for _, c := range head[:4] {
 		if c < ' ' || c > '~' {
@@ -219,6 +223,18 @@ func (w *wav) ends(ctx context.Context, off int64) (bool, error) {
 		return true, nil
 	}
 	return int64(w.order.Uint32(head[4:])) <= w.obj.Size()-off-wavChunk, nil
+}
+
+// known says whether a chunk that programs write behind the samples is at off.
+func (w *wav) known(ctx context.Context, off int64) (bool, error) {
+	var name [4]byte
+	if off+int64(len(name)) > w.obj.Size() {
+		return false, nil
+	}
+	if err := w.read(ctx, name[:], off); err != nil {
+		return false, err
+	}
+	return strings.Contains(knownChunks, string(name[:])), nil
 }
 
 func (w *wav) parseFmt(p []byte, at int64) (*wavFmt, error) {

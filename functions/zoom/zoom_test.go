@@ -221,6 +221,11 @@ func TestWAV(t *testing.T) {
 
 		"too little": {wav("RIFF", mono, chunk(le, "data", 4, p16)), "pcm-i16", [][]string{text(i16...)}, "says 4 bytes of samples, and behind them is no chunk"},
 
+		"a bit less":  {wav("RIFF", mono, chunk(le, "data", 8, p16)), "pcm-i16", [][]string{text(i16...)}, "says 8 bytes of samples, and behind them is no chunk"},
+		"cut name":    {wav("RIFF", mono, data(p16), []byte("LIS")), "pcm-i16", [][]string{text(i16...)}, ""},
+		"no pad":      {wav("RIFF", form(le, 1, 1, 1, 8), chunk(le, "data", 3, []byte{0, 128, 255})[:11], chunk(le, "LIST", 4, []byte("INFO"))), "u8", [][]string{{"0", "128", "255"}}, ""},
+		"no pad, cut": {wav("RIFF", form(le, 1, 1, 1, 8), chunk(le, "data", 3, []byte{0, 128, 255})[:11], []byte("LIST\xff\x00")), "u8", [][]string{{"0", "128", "255"}}, ""},
+
 		"of a pipe":      {wav("RIFF", mono, chunk(le, "data", math.MaxUint32, p16)), "pcm-i16", [][]string{text(i16...)}, "does not say how long"},
 		"never finished": {wav("RIFF", mono, chunk(le, "data", 0, p16)), "pcm-i16", [][]string{text(i16...)}, "does not say how long"},
 		"RF64 unending":  {wav("RF64", ds64(0), mono, chunk(le, "data", math.MaxUint32, p16)), "pcm-i16", [][]string{text(i16...)}, "killed"},
