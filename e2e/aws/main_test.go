@@ -43,8 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
+	ctx := context.Background()
 	c := deploy.Config{Endpoint: os.Getenv(envEndpoint), FunctionEndpoint: os.Getenv(envFunction), Role: os.Getenv(envRole)}
 	if c.Endpoint == "" {
 		end, endpoint, err := start(ctx)
@@ -59,12 +58,12 @@ func run(m *testing.M) int {
 			return 1
 		}
 		c.Endpoint = endpoint
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 		go func() { // an interrupted run leaves no container behind
-			<-ctx.Done()
-			if errors.Is(context.Cause(ctx), context.Canceled) {
-				end()
-				os.Exit(130)
-			}
+			<-stop
+			end()
+			os.Exit(130)
 		}()
 	}
 	var err error
