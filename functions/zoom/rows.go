@@ -18,8 +18,9 @@ const (
 	// blockValues is how many values a block has, of all tracks together: enough
 	// for two goroutines to summarise them side by side.
 	blockValues = 256 << 10
-	// readPart and readAhead bound what is read ahead: 24 MiB, in requests of 8.
-	readPart, readAhead = 8 << 20, 2
+	// readPart and readAhead bound what is read ahead: 16 MiB, in requests of 8. What
+	// is held counts one and a half times, for the collector runs by then.
+	readPart, readAhead = 8 << 20, 1
 )
 
 // An item says how one sample is stored.
@@ -238,7 +239,7 @@ func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 const (
 	// columnMemory is for the pieces of all columns that are read together; twice
 	// as much is held, for the next ones are read meanwhile.
-	columnMemory = 12 << 20
+	columnMemory = 10 << 20
 )
 
 // eachColumns reads a piece of every column at a time, and the next pieces
