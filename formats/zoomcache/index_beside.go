@@ -10,6 +10,7 @@ import (
 // under its name and index.Suffix. etag is that of the file.
 func (f *File) BuildIndex(ctx context.Context, etag string, o IndexOptions) ([]byte, error) {
 	x := NewIndexer(f.h.Tracks, o)
+	x.decoded = true
 	var p Packet
 	end := f.body
 	err := f.walk(ctx, f.body, func(b *Block, _ *Track) bool { return !b.Summary }, func(b Block, t *Track, content []byte) (bad, err error) {

@@ -51,8 +51,8 @@ const defaultIndexMemory = 24 << 20
 
 // An Indexer makes the index of a file from what passes through a Writer, whose
 // Sink it is, or from a scan (File.BuildIndex). Minima, maxima, means and rms are
-// those of the samples, also where the summaries of the file have others, but NaN
-// do not count. It is not for concurrent use.
+// those of the samples that readers get, also where the summaries of the file have
+// others, but NaN do not count. It is not for concurrent use.
 //
 // Tracks whose stamps go backwards, and those with integers of more than 64 bits,
 // have no part in it.
@@ -63,6 +63,7 @@ type Indexer struct {
 	tracks  []*trackIndex // ascending numbers
 	coarse  int           // how many of the finest bins and levels are given up
 	sheets  int64         // memory of pages that are not full
+	decoded bool          // windows have the samples that readers of the file get
 	spilled int64         // bytes of packets that were
 	against *against      // with which pages are compared, in place of being kept
 	whole   []stat        // of a window
@@ -84,6 +85,8 @@ type trackIndex struct {
 	seen  int64 // packets in pages
 	page  int   // spans in a page
 	ints  []int64
+	f32   []float32
+	f64   []float64
 	count TrackCount // of all blocks
 }
 
@@ -137,7 +140,7 @@ func (x *Indexer) Window(w *Window) error {
 		x.drop(t)
 		return nil
 	}
-	v := t.plain(&w.Values)
+	v := t.plain(&w.Values, x.decoded)
 	if v == nil {
 		x.drop(t)
 		return nil
@@ -173,10 +176,15 @@ func (t *trackIndex) follows(w *Window) bool {
 }
 
 // plain gives the values as those of the kind that the index has for them, or nil
-// where the file holds others.
-func (t *trackIndex) plain(v *Values) *Values {
+// where the file holds others. Decoded ones are those of the file already.
+func (t *trackIndex) plain(v *Values, decoded bool) *Values {
 	c := t.t.Codec
 	switch {
+	case t.t.loses():
+		if decoded {
+			return v
+		}
+		return t.stored(v)
 	case v.Kind == Integer:
 		t.ints = t.ints[:0]
 		for _, b := range v.Big {

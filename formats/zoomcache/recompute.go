@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 )
 
 // Recomputed is what Recompute found.
@@ -49,7 +50,7 @@ func (f *File) Recompute(ctx context.Context, progress func(done int64)) (Recomp
 	}
 	if ix != nil {
 		m.r.Indexed = true
-		m.index = newChecker(ctx, f, ix.Index, &m.r)
+		m.index = newChecker(ctx, f, ix, &m.r)
 	}
 	strict := *f
 	strict.o.Resync = false
@@ -105,6 +106,7 @@ type remade struct {
 	t        *Track
 	as       Track          // what its packets are read as
 	tries    []*TrackWriter // what it may have been, for headers do not tell all codecs apart
+	cut      *TrackWriter   // the one of tries that had no more than 32 bits, whatever its differences give
 	lossy    bool
 	samples  int64
 	here     int  // samples in this flush
@@ -118,6 +120,9 @@ func newRemade(t *Track) *remade {
 	switch {
 	case t.Codec.Kind == Int && t.Codec.PCM, t.Codec.Kind == I32 && t.Codec.PCM:
 		kinds = []Kind{Int, I32}
+		if t.deltas() {
+			kinds = append(kinds, Int)
+		}
 	case t.Codec.Kind == Int, t.Codec.Kind == Integer:
 		kinds = []Kind{Int, Integer}
 		m.as.Codec.Kind = Integer
@@ -127,6 +132,9 @@ func newRemade(t *Track) *remade {
 		w.t.Codec.Kind = k
 		w.lane = newLane(w)
 		m.tries = append(m.tries, w)
+	}
+	if len(m.tries) == 3 {
+		m.cut = m.tries[2]
 	}
 	return m
 }
@@ -148,7 +156,11 @@ func (m *remaker) packet(b *Block, t *Track, content []byte) (bad, err error) {
 		m.r.Samples += int64(n)
 		for _, w := range x.tries {
 			w.entry, w.exit = p.Offset(0), p.Offset(n-1)
-			w.lane.load(&p.Values, p.Stamps)
+			v := &p.Values
+			if w == x.cut {
+				v = v.cut()
+			}
+			w.lane.load(v, p.Stamps)
 			w.lane.push()
 		}
 	}
@@ -291,6 +303,15 @@ func (x *remade) ends(r *Recomputed) {
 func (l *typedLane[T]) load(v *Values, stamps []int64) {
 	v.slice(&l.cur)
 	l.curAt = stamps
+}
+
+// cut gives the low 32 bits of Int.
+func (v *Values) cut() *Values {
+	c := &Values{Kind: Int, N: v.N, I64: slices.Clone(v.I64)}
+	for i, x := range v.I64 {
+		c.I64[i] = int64(int32(x)) //nolint:gosec // that is what it is for
+	}
+	return c
 }
 
 // slice is the opposite of lend: p points to the slice of values to set.
