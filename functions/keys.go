@@ -41,9 +41,10 @@ const (
 	// two, since the sequencers of two markers cannot be compared.
 	folderStem   = "frames"
 	manifestStem = "manifest"
-	// suffixRoom is kept for the longest suffix that a derived object gets, and
-	// for the name of a dataset's member.
-	suffixRoom = 32
+	// The objects of a pair differ in their suffix alone, so both of their keys are
+	// cut where the longer one has to be.
+	pairSuffix, longerPairSuffix = ".gulp", ".gmeta"
+
 	hashDigits = 16
 )
 
@@ -69,9 +70,9 @@ func Closing(key string) (folder string, manifest, ok bool) {
 // it has an output of its own; a folder closed by _SUCCESS or a manifest
 // becomes folder/frames.gulp or folder/manifest.gulp.
 //
-// Two keys never share an output. Names that could be taken twice, and outputs
-// over 1024 bytes, are cut on a rune boundary and end in "-" and 16 hex digits
-// of SHA-256(key): long keys, keys that end like cut ones, and uploads that
+// Two keys never share an output. Names that could be taken twice, and outputs over
+// 1024 bytes (of a pair: one of them), are cut on a rune boundary and end in "-" and 16 hex
+// digits of SHA-256(key): long keys, keys that end like cut ones, and uploads that
 // are themselves called "frames" or "manifest".
 func OutputKey(prefix, key, suffix string) string {
 	stem := key
@@ -85,7 +86,7 @@ func OutputKey(prefix, key, suffix string) string {
 	case base == folderStem || base == manifestStem || hashed.MatchString(key):
 		return cutKey(prefix, key, key, suffix)
 	}
-	if len(prefix)+len(stem)+max(len(suffix), suffixRoom) > maxKey {
+	if len(prefix)+len(stem)+roomFor(suffix) > maxKey {
 		return cutKey(prefix, stem, key, suffix)
 	}
 	return prefix + stem + suffix
@@ -100,10 +101,18 @@ func ErrorKey(key string) string {
 	return prefix + key + suffix
 }
 
+// roomFor is how many bytes a suffix takes.
+func roomFor(suffix string) int {
+	if suffix == pairSuffix {
+		return len(longerPairSuffix)
+	}
+	return len(suffix)
+}
+
 // cutKey shortens stem to what fits and ends it in a hash of the whole key.
 func cutKey(prefix, stem, key, suffix string) string {
 	sum := sha256.Sum256([]byte(key))
-	room := max(0, maxKey-len(prefix)-1-hashDigits-max(len(suffix), suffixRoom))
+	room := max(0, maxKey-len(prefix)-1-hashDigits-roomFor(suffix))
 	if len(stem) > room {
 		for room > 0 && !utf8.RuneStart(stem[room]) {
 			room--

@@ -18,7 +18,7 @@ func TestOutputKey(t *testing.T) {
 		{"", "walk/manifest.json", "walk/manifest.gulp"},
 		{"", "_SUCCESS", "frames.gulp"},
 		{"", "walk/frames", "walk/frames-adb5f9f6c4b8b3d2.gulp"},
-		{"p/", long, "p/" + strings.Repeat("ü", 486) + "-3c23fe2bd8c9b4d6.gulp"},
+		{"p/", long, "p/" + strings.Repeat("ü", 499) + "-3c23fe2bd8c9b4d6.gulp"},
 	} {
 		got := OutputKey(c[0], c[1], ".gulp")
 		if strings.Contains(c[2], "-") { // only the shape: the digits are SHA-256's
@@ -27,6 +27,24 @@ func TestOutputKey(t *testing.T) {
 			}
 		} else if got != c[2] {
 			t.Errorf("%q: %q, want %q", c[1], got, c[2])
+		}
+	}
+}
+
+// TestOutputKeysFit: an output whose key fits keeps the whole key of its upload; both
+// objects of a pair are cut where one of them has to be.
+func TestOutputKeysFit(t *testing.T) {
+	t.Parallel()
+	for suffix, room := range map[string]int{".gulp": 6, ".gmeta": 6, ".b2nd": 5, ".blp": 4, ".zoom": 5} {
+		for _, prefix := range []string{"", "made/"} {
+			fits := strings.Repeat("k", maxKey-room-len(prefix))
+			if got := OutputKey(prefix, fits, suffix); got != prefix+fits+suffix {
+				t.Errorf("%s: %d bytes of key and %d of prefix: …%q", suffix, len(fits), len(prefix), got[len(got)-30:])
+			}
+			got := OutputKey(prefix, fits+"k", suffix)
+			if len(got) != maxKey-room+len(suffix) || !hashed.MatchString(strings.TrimSuffix(got, suffix)) {
+				t.Errorf("%s: one byte more: %d bytes, …%q", suffix, len(got), got[len(got)-30:])
+			}
 		}
 	}
 }
