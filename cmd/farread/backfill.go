@@ -31,8 +31,9 @@ Rules are those of farread worker (see there): --rules, else FARREAD_RULES.
 
 The listing is read as it is worked on, page by page. With --checkpoint the file says
 how far everything is done; the same command continues there, and first tries again
-what failed for now. The file is removed when nothing is left to do. After an interrupt
-the jobs that run are given up, and no output of theirs is seen.
+what failed for now. An age of --since counts from the first of these runs, and the
+report is of all of them, each object once. The file is removed when nothing is left to
+do. After an interrupt the jobs that run are given up, and no output of theirs is seen.
 
 --dry-run reads what it needs to tell what an object would become, and writes nothing.
 What breaks further on in an object it does not see.
@@ -50,6 +51,9 @@ it.`,
 			var err error
 			if o.since, err = parseSince(since, time.Now()); err != nil {
 				return err
+			}
+			if _, fixed := parseTime(since); !fixed {
+				o.age = since
 			}
 			if o.jobs < 1 || o.jobs > maxJobs {
 				return usagef("--jobs %d: want 1 to %d", o.jobs, maxJobs)
@@ -70,6 +74,7 @@ const maxJobs = 256
 
 type backfillOptions struct {
 	since      time.Time
+	age        string // what it was counted from, if not a time
 	dryRun     bool
 	jobs       int
 	checkpoint string
@@ -80,10 +85,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
+	if t, ok := parseTime(text); ok {
+		return t, nil
 	}
 	age, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); err != nil && ok {
@@ -95,6 +98,16 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		return time.Time{}, usagef("--since %q: want 2026-11-02, 2026-11-02T10:00:00Z, 36h or 7d", text)
 	}
 	return now.Add(-age), nil
+}
+
+// parseTime reads a time or a day.
+func parseTime(text string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // A backfillReport is what became of the objects of a prefix, those of earlier runs
@@ -148,6 +161,14 @@ func (r *backfillReport) count(o functions.Outcome) {
 		r.Ignored++
 	}
 	r.Skipped++
+}
+
+// pass counts what the listing gave and nobody works on.
+func (r *backfillReport) pass(p passed) {
+	r.Listed += p.unmatched + p.older
+	r.Skipped += p.unmatched + p.older
+	r.Unmatched += p.unmatched
+	r.Older += p.older
 }
 
 func (r *backfillReport) fail(key string, err error, retry bool) {

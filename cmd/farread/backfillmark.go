@@ -19,28 +19,29 @@ import (
 // whole.
 type checkpoint struct {
 	Version int            `json:"version"`
-	Run     string         `json:"run"`   // what decides which objects are worked on, and how: prefix, since, rules
-	After   string         `json:"after"` // every object up to this key was looked at
-	Again   []string       `json:"again"` // but these have to be tried again
-	Report  backfillReport `json:"report"`
+	Run     string         `json:"run"`            // what decides which objects are worked on, and how: prefix, since, rules
+	Since   time.Time      `json:"since,omitzero"` // of the first run, for which an age was counted
+	After   string         `json:"after"`          // every object up to this key was looked at
+	Again   []string       `json:"again"`          // but these have to be tried again
+	Report  backfillReport `json:"report"`         // of those objects
 }
 
 const (
-	checkpointVersion = 1
+	checkpointVersion = 2
 	// maxCheckpoint is more than fillAhead keys of a kilobyte take.
 	maxCheckpoint = 64 << 20
 )
 
-// identity is another one for every other run. A since that is an age moves on from
-// run to run, so its day counts.
+// identity is another one for every other run. A since that is an age is another
+// time in every run, and counts by its text.
 func (f *filler) identity() string {
 	rules, err := json.Marshal(f.rules)
 	if err != nil { // they were parsed
 		panic(err)
 	}
-	since := ""
-	if !f.o.since.IsZero() {
-		since = f.o.since.UTC().Format(time.DateOnly)
+	since := f.o.age
+	if since == "" && !f.o.since.IsZero() {
+		since = f.o.since.UTC().Format(time.RFC3339Nano)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %s", f.name, f.prefix, since, rules))
 	return hex.EncodeToString(sum[:16])
@@ -48,7 +49,8 @@ func (f *filler) identity() string {
 
 // resume reads the checkpoint, if there is one.
 func (f *filler) resume() error {
-	f.mark, f.again = checkpoint{Version: checkpointVersion, Run: f.identity()}, map[string]bool{}
+	f.mark = checkpoint{Version: checkpointVersion, Run: f.identity(), Since: f.o.since, Report: f.report}
+	f.again, f.retry = map[string]bool{}, map[string]bool{}
 	if f.o.checkpoint == "" {
 		return nil
 	}
@@ -72,10 +74,10 @@ func (f *filler) resume() error {
 		return usagef("--checkpoint %s: is of another prefix, --since or rules; give another file", f.o.checkpoint)
 	}
 	prefix := f.report.Prefix
-	f.mark, f.report = c, c.Report
+	f.mark, f.report, f.o.since = c, c.Report, c.Since
 	f.report.Prefix = prefix
 	for _, key := range c.Again {
-		f.again[key] = true
+		f.again[key], f.retry[key] = true, true
 	}
 	// What failed for now is tried again, and counted again.
 	f.report.Retry = 0
@@ -86,6 +88,8 @@ func (f *filler) resume() error {
 		}
 	}
 	f.report.Failures = kept
+	f.mark.Report = f.report
+	f.mark.Report.Failures = slices.Clone(kept)
 	return nil
 }
 
@@ -98,6 +102,8 @@ func (f *filler) save(complete bool) error {
 	f.unsave, f.saved = 0, time.Now()
 	if f.first == f.next && f.listed != "" { // everything listed is done
 		f.mark.After = f.listed
+		f.mark.Report.pass(f.passed)
+		f.passed = passed{}
 	}
 	if complete && len(f.again) == 0 {
 		err := os.Remove(f.o.checkpoint)
@@ -106,7 +112,7 @@ func (f *filler) save(complete bool) error {
 		}
 		return err
 	}
-	f.mark.Report, f.mark.Again = f.report, slices.Sorted(maps.Keys(f.again))
+	f.mark.Again = slices.Sorted(maps.Keys(f.retry))
 	b, err := json.MarshalIndent(f.mark, "", " ")
 	if err != nil {
 		return err

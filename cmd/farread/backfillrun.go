@@ -47,19 +47,21 @@ type filler struct {
 	json         bool
 
 	mu     sync.Mutex
-	moved  *sync.Cond // first moved on, or the end has come
-	report backfillReport
-	mark   checkpoint      // what is on disk, or will be
+	moved  *sync.Cond      // first moved on, or the end has come
+	report backfillReport  // of all objects so far
+	mark   checkpoint      // what is on disk, or will be; its report is of the objects up to its key
 	again  map[string]bool // keys that failed for now, in this run or the one before
+	retry  map[string]bool // those of them that the checkpoint has to name
 	first  int64           // the first object that is not finished
 	next   int64           // the number of the next one to begin
-	keys   map[int64]string
-	ended  map[int64]bool // finished, from first on
-	listed string         // the last key that the listing gave
-	inRow  int            // failures for now since the last success
-	unsave int            // finished since the last checkpoint
-	saved  time.Time      // when that was
-	stop   error          // why no more objects are begun
+	keys   map[int64]spot  // where objects stand in the listing, from first on
+	ended  map[int64]fate  // finished, from first on
+	listed string          // the last key that the listing gave
+	passed passed          // since the last object that was begun
+	inRow  int             // failures for now since the last success
+	unsave int             // finished since the last checkpoint
+	saved  time.Time       // when that was
+	stop   error           // why no more objects are begun
 }
 
 // anyRule: some rule is for this bucket, and for keys that begin like the prefix.
@@ -72,6 +74,22 @@ func (f *filler) anyRule() bool {
 	return false
 }
 
+// passed counts what the listing gave and nobody works on.
+type passed struct{ unmatched, older int64 }
+
+// A spot is where an object stands in the listing.
+type spot struct {
+	key    string
+	before passed // between the object begun before and this one
+}
+
+// A fate is what became of an object.
+type fate struct {
+	key     string
+	outcome functions.Outcome
+	err     error
+}
+
 // item is an object to work on.
 type item struct {
 	n   int64
@@ -81,7 +99,7 @@ type item struct {
 // run works until all is done, something is wrong, or ctx ends.
 func (f *filler) run(ctx context.Context) error {
 	f.moved = sync.NewCond(&f.mu)
-	f.keys, f.ended = map[int64]string{}, map[int64]bool{}
+	f.keys, f.ended = map[int64]spot{}, map[int64]fate{}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { f.halt(context.Cause(ctx)) })()
@@ -140,18 +158,20 @@ func (f *filler) see(ctx context.Context, items chan<- item, info objstore.Info)
 	_, matched := f.rules.Match(f.name, info.Key)
 	older := info.ModTime.Before(f.o.since)
 	f.mu.Lock()
-	f.report.Listed++
 	if matched && !older {
+		f.report.Listed++
 		f.mu.Unlock()
 		return f.begin(ctx, items, info.Key, true)
 	}
 	defer f.mu.Unlock()
-	f.report.Skipped++
+	var p passed
 	if matched {
-		f.report.Older++
+		p.older = 1
 	} else {
-		f.report.Unmatched++
+		p.unmatched = 1
 	}
+	f.report.pass(p)
+	f.passed = passed{f.passed.unmatched + p.unmatched, f.passed.older + p.older}
 	f.listed = info.Key
 	return f.stop
 }
@@ -170,7 +190,8 @@ func (f *filler) begin(ctx context.Context, items chan<- item, key string, liste
 	f.next++
 	if listed {
 		f.listed = key
-		f.keys[i.n] = key
+		f.keys[i.n] = spot{key, f.passed}
+		f.passed = passed{}
 	}
 	f.mu.Unlock()
 	select {
@@ -185,7 +206,7 @@ func (f *filler) begin(ctx context.Context, items chan<- item, key string, liste
 func (f *filler) work(ctx context.Context, i item) error {
 	d := f.try(ctx, i.key)
 	if ctx.Err() != nil && d.Outcome == functions.Retried {
-		return nil // given up, and to be done again
+		return context.Cause(ctx) // given up, and to be done again
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -199,8 +220,13 @@ func (f *filler) work(ctx context.Context, i item) error {
 			return err
 		}
 	}
-	f.file(i.key, d)
-	f.finish(i.n)
+	f.inRow++
+	if d.Outcome != functions.Retried {
+		f.inRow = 0
+	}
+	end := fate{i.key, d.Outcome, d.Err}
+	end.file(&f.report, f.again)
+	f.finish(i.n, end)
 	f.bar.add(1)
 	if f.inRow >= fillGiveUp || len(f.again) > fillAhead {
 		return fmt.Errorf("%w: %w", errGiveUp, d.Err)
@@ -211,29 +237,35 @@ func (f *filler) work(ctx context.Context, i item) error {
 	return nil
 }
 
-// file counts what became of an object.
-func (f *filler) file(key string, d functions.Done) {
-	f.report.count(d.Outcome)
-	if d.Outcome == functions.Retried {
-		f.inRow++
-		f.again[key] = true
-		f.report.fail(key, d.Err, true)
+// file counts it in r, and says in again whether the object is to be tried again.
+func (e fate) file(r *backfillReport, again map[string]bool) {
+	r.count(e.outcome)
+	if e.outcome == functions.Retried {
+		again[e.key] = true
+		r.fail(e.key, e.err, true)
 		return
 	}
-	f.inRow = 0
-	delete(f.again, key)
-	if d.Outcome == functions.Failed {
-		f.report.fail(key, d.Err, false)
+	delete(again, e.key)
+	if e.outcome == functions.Failed {
+		r.fail(e.key, e.err, false)
 	}
 }
 
-// finish moves first on over all that is finished.
-func (f *filler) finish(n int64) {
-	f.ended[n] = true
-	for f.ended[f.first] {
-		if key, ok := f.keys[f.first]; ok {
-			f.mark.After = key
+// finish moves first on over all that is finished. What lies behind it will not be
+// listed again, so the checkpoint counts that and no more.
+func (f *filler) finish(n int64, e fate) {
+	f.ended[n] = e
+	for {
+		e, ok := f.ended[f.first]
+		if !ok {
+			break
 		}
+		if p, ok := f.keys[f.first]; ok {
+			f.mark.Report.pass(p.before)
+			f.mark.Report.Listed++
+			f.mark.After = p.key
+		}
+		e.file(&f.mark.Report, f.retry)
 		delete(f.ended, f.first)
 		delete(f.keys, f.first)
 		f.first++

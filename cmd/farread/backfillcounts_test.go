@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"io"
+	"iter"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/memstore"
+)
+
+// An aged bucket says of all its objects that they were changed at one time.
+type aged struct {
+	endless
+
+	at time.Time
+}
+
+func (a aged) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		for info, err := range a.endless.List(ctx, prefix) {
+			info.ModTime = a.at
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+type hangJob func(ctx context.Context, key string) error
+
+func (h hangJob) Run(ctx context.Context, _ objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
+	return nil, h(ctx, u.Key)
+}
+
+// TestBackfillCounts: interrupted while one object hangs that others have overtaken,
+// the run that gets to the end reports each object once, and a --since that is an
+// age stays what it was in the first run, past midnight, too.
+func TestBackfillCounts(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "mark.json")
+	synctest.Test(t, func(t *testing.T) {
+		const n = 100
+		rules := functions.Rules{{Bucket: "uploads", Suffix: "0.tar", Job: "pack", Out: functions.Out{Bucket: "datasets"}},
+			{Bucket: "uploads", Suffix: "5.tar", Job: "pack", Out: functions.Out{Bucket: "datasets"}}}
+		b := aged{endless{memstore.New(memstore.Config{}), n}, time.Now()}
+		for _, hangs := range []string{"00000020.tar", "00000055.tar", ""} {
+			ctx, cancel := context.WithCancel(t.Context())
+			job := hangJob(func(ctx context.Context, key string) error {
+				if key == hangs {
+					time.Sleep(time.Minute) // in which the others are done
+					cancel()
+					return ctx.Err()
+				}
+				return nil
+			})
+			o := backfillOptions{jobs: 3, checkpoint: mark, since: time.Now().Add(-36 * time.Hour), age: "36h"}
+			f := &filler{o: o, name: "uploads", rules: rules, bucket: b, out: io.Discard, report: backfillReport{Failures: []backfillFailure{}}, handler: &functions.Handler{
+				Rules: rules, Buckets: func(string) (objstore.Bucket, error) { return b, nil },
+				Jobs: map[string]functions.JobMaker{"pack": func(functions.Rule, objstore.Bucket) (functions.Job, error) { return job, nil }},
+			}}
+			if err := f.resume(); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.run(ctx); (err == nil) != (hangs == "") {
+				t.Errorf("%q hangs: %v", hangs, err)
+			}
+			cancel()
+			want := backfillReport{Listed: n, Skipped: n, Unchanged: n / 5, Unmatched: n - n/5, Failures: []backfillFailure{}}
+			if hangs != "" { // all but that one
+				want.Skipped, want.Unchanged = n-1, n/5-1
+			}
+			if d := cmp.Diff(want, f.report); d != "" {
+				t.Errorf("%q hangs: %s", hangs, d)
+			}
+			time.Sleep(20 * time.Hour)
+		}
+	})
+}
