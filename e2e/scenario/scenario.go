@@ -139,11 +139,19 @@ type session struct {
 
 func open(t *testing.T, c Cloud, o Options, programs *Programs) *session {
 	t.Helper()
-	r := &session{Pipeline: c.Start(t, o), o: o, programs: programs, counter: &objstore.Counter{}}
+	r := &session{Pipeline: c.Start(t, o), o: o, programs: programs}
 	r.uploads, r.datasets = r.bucket(t, r.Uploads), r.bucket(t, r.Datasets)
-	r.client = farread.New(farread.Config{Endpoint: r.Endpoint, Region: r.Region, AccessKey: r.AccessKey, SecretKey: r.SecretKey, Counter: r.counter})
-	t.Cleanup(r.client.CloseIdleConnections)
-	return r
+	return r.reader(t)
+}
+
+// reader is the session with a client that counts for itself what it transfers.
+func (r *session) reader(t *testing.T) *session {
+	t.Helper()
+	own := *r
+	own.counter = &objstore.Counter{}
+	own.client = farread.New(farread.Config{Endpoint: r.Endpoint, Region: r.Region, AccessKey: r.AccessKey, SecretKey: r.SecretKey, Counter: own.counter})
+	t.Cleanup(own.client.CloseIdleConnections)
+	return &own
 }
 
 func (r *session) bucket(t *testing.T, name string) *s3store.Bucket {
