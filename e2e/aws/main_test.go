@@ -16,6 +16,7 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
 	"github.com/testcontainers/testcontainers-go/modules/localstack"
@@ -30,6 +31,7 @@ const (
 	envRole     = "E2E_ROLE"              // ARN of the functions' role
 	envRequire  = "E2E_REQUIRE"           // "1": no Docker is a failure
 	envImage    = "LOCALSTACK_IMAGE"
+	envHost     = "TESTCONTAINERS_HOST_OVERRIDE" // where ports of containers are
 
 	defaultImage = "localstack/localstack:4.14.0" // the last that starts without a token
 )
@@ -43,9 +45,17 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	ctx := context.Background()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	c := deploy.Config{Endpoint: os.Getenv(envEndpoint), FunctionEndpoint: os.Getenv(envFunction), Role: os.Getenv(envRole)}
 	if c.Endpoint == "" {
+		stop, stopped := make(chan os.Signal, 1), make(chan struct{})
+		signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+		go func() { // an interrupted run leaves no container behind
+			<-stop
+			close(stopped)
+			cancel()
+		}()
 		end, endpoint, err := start(ctx)
 		defer end()
 		var none *noDocker
@@ -58,10 +68,8 @@ func run(m *testing.M) int {
 			return 1
 		}
 		c.Endpoint = endpoint
-		stop := make(chan os.Signal, 1)
-		signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-		go func() { // an interrupted run leaves no container behind
-			<-stop
+		go func() {
+			<-stopped
 			end()
 			os.Exit(130)
 		}()
@@ -134,5 +142,17 @@ func ping(ctx context.Context) (err error) {
 		return err
 	}
 	defer p.Close()
-	return p.Health(ctx)
+	if err := p.Health(ctx); err != nil {
+		return err
+	}
+	info, err := p.Client().Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return err
+	}
+	// In a container testcontainers looks for ports at the gateway of Docker's network.
+	// A daemon that runs in the same container has them on loopback.
+	if name, err := os.Hostname(); err == nil && name == info.Info.Name && os.Getenv(envHost) == "" {
+		return os.Setenv(envHost, "127.0.0.1")
+	}
+	return nil
 }

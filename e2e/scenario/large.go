@@ -56,7 +56,7 @@ func Large(t *testing.T, c Cloud, path string, n int, size int64) {
 	at := func(share float64) time.Duration {
 		return waits[max(0, int(math.Ceil(share*float64(n)))-1)].Round(time.Millisecond)
 	}
-	t.Logf("%d uploads of %.1f MB (%d images) on %s: readable after %v (median), %v (p95), %v (max)",
+	fmt.Printf("%d uploads of %.1f MB (%d images) on %s: readable after %v (median), %v (p95), %v (max)\n", //nolint:forbidigo // a measurement, shown without -v, too
 		n, float64(len(archive))/1e6, len(images), path, at(0.5), at(0.95), waits[n-1].Round(time.Millisecond))
 }
 
