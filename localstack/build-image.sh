@@ -7,6 +7,7 @@
 #
 #   build-image.sh          makes the image if it is missing, prints its name last
 #   build-image.sh --name   only prints the name: it changes with what goes in
+#   build-image.sh --there  only says by its exit status whether Docker has it
 #   build-image.sh --rootfs DIR   lays the file system into DIR and stops there
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -20,15 +21,21 @@ inputs=$(cat build-image.sh executor/pyproject.toml executor/farread_executor.py
 NAME=farread/localstack:$VERSION-local.h${inputs:0:12}
 [[ ${1:-} != --name ]] || { echo "$NAME"; exit; }
 
+there() { docker image inspect "$NAME" >/dev/null 2>&1; }
+if [[ ${1:-} == --there ]]; then
+    there
+    exit
+fi
+
 say() { echo "build-image: $*" >&2; }
 missing() { say "$1 is missing: install $2"; exit 1; }
+if [[ ${1:-} != --rootfs ]]; then
+    command -v docker >/dev/null || missing docker docker.io
+    ! there || { say "$NAME is there"; echo "$NAME"; exit; }
+fi
 [[ $EUID -eq 0 ]] || { say "debootstrap needs root"; exit 1; }
 command -v debootstrap >/dev/null || missing debootstrap debootstrap
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing "Python's venv" python3-venv
-if [[ ${1:-} != --rootfs ]]; then
-    command -v docker >/dev/null || missing docker docker.io
-    ! docker image inspect "$NAME" >/dev/null 2>&1 || { say "$NAME is there"; echo "$NAME"; exit; }
-fi
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/localstack-image.XXXXXX")
 trap 'rm -rf "$work"' EXIT

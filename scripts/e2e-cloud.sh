@@ -8,19 +8,26 @@
 # shellcheck shell=bash
 
 cloud_run=$(mktemp -d /tmp/farread-cloud.XXXXXX) # short: it holds a socket
+cloud_policy=                                     # a file that keeps packages from starting daemons
 cloud_kept=${XDG_CACHE_HOME:-$HOME/.cache}/farread
-cloud_pids=()
+cloud_pids=() # what ends at exit, the last first; below 0: a process group
+
+# cloud_end_with GROUP: ends the process group, too, before what it uses.
+cloud_end_with() { cloud_pids=("-$1" "${cloud_pids[@]}"); }
 
 cloud_stop() {
     local pid i
     for pid in "${cloud_pids[@]}"; do
-        kill "$pid" 2>/dev/null || continue
-        for ((i = 0; i < 100; i++)); do kill -0 "$pid" 2>/dev/null && sleep 0.1 || break; done
-        kill -KILL "$pid" 2>/dev/null || true
+        kill -- "$pid" 2>/dev/null || continue
+        for ((i = 0; i < 100; i++)); do kill -0 -- "$pid" 2>/dev/null && sleep 0.1 || break; done
+        kill -KILL -- "$pid" 2>/dev/null || true
     done
-    rm -rf "$cloud_run"
+    rm -rf "$cloud_run" "$cloud_policy"
 }
 trap cloud_stop EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 docker_answers() { timeout 20 docker version >/dev/null 2>&1; }
 
@@ -31,7 +38,7 @@ start_docker() {
         >"$cloud_run/dockerd.log" 2>&1 &
     pid=$!
     export DOCKER_HOST=unix://$cloud_run/docker.sock TESTCONTAINERS_HOST_OVERRIDE=127.0.0.1
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 300; i++)); do
         kill -0 "$pid" 2>/dev/null || break
         docker_answers && { cloud_pids+=("$pid"); return; }
         sleep 0.2
@@ -43,10 +50,34 @@ start_docker() {
     return 1
 }
 
+# install_docker: without the daemon that the package would start, which nobody ends.
+install_docker() {
+    local policy=/usr/sbin/policy-rc.d status=0
+    if [[ $EUID -eq 0 && ! -e $policy ]] && printf '#!/bin/sh\nexit 101\n' >$policy; then
+        cloud_policy=$policy
+        chmod +x $policy
+    fi
+    apt dockerd docker.io && apt docker docker-cli || status=1
+    rm -f "$cloud_policy"
+    cloud_policy=
+    return $status
+}
+
 have_docker() {
-    command -v docker >/dev/null && docker_answers && return
-    apt dockerd docker.io && apt docker docker-cli || return 1
-    start_docker || start_docker --storage-driver=vfs
+    docker_answers && return
+    install_docker || return 1
+    docker_answers || start_docker || start_docker --storage-driver=vfs
+}
+
+# have_image: the one that is named, or made here, or LocalStack's own, which is
+# pulled where it is not there.
+have_image() {
+    [[ -z ${LOCALSTACK_IMAGE:-} ]] || return 0
+    if { localstack/build-image.sh --there || apt debootstrap debootstrap; } && LOCALSTACK_IMAGE=$(localstack/build-image.sh | tail -n 1); then return; fi
+    LOCALSTACK_IMAGE=localstack/localstack:4.14.0
+    docker image inspect $LOCALSTACK_IMAGE >/dev/null 2>&1 || timeout 900 docker pull -q $LOCALSTACK_IMAGE >/dev/null && return
+    unset LOCALSTACK_IMAGE
+    return 1
 }
 
 # start_localstack: without Docker, as processes in a chroot on a free port.
@@ -76,13 +107,16 @@ find_cloud() {
         say "end-to-end tests at $E2E_ENDPOINT"
         return
     fi
-    if have_docker && { [[ -n ${LOCALSTACK_IMAGE:-} ]] || { apt debootstrap debootstrap && LOCALSTACK_IMAGE=$(localstack/build-image.sh | tail -n 1); }; }; then
-        export LOCALSTACK_IMAGE
-        say "end-to-end tests on $LOCALSTACK_IMAGE in Docker $(docker version -f '{{.Server.Version}}')"
-        return
+    local lack="NO DOCKER DAEMON RUNS HERE"
+    if have_docker; then
+        if have_image; then
+            export LOCALSTACK_IMAGE
+            say "end-to-end tests on $LOCALSTACK_IMAGE in Docker $(docker version -f '{{.Server.Version}}')"
+            return
+        fi
+        lack="DOCKER RUNS, BUT AN IMAGE OF LOCALSTACK CAN BE NEITHER MADE NOR PULLED"
     fi
-    unset LOCALSTACK_IMAGE
-    echo "!! NO DOCKER DAEMON RUNS HERE: the end-to-end tests run on LocalStack in a chroot, not in a container" >&2
+    echo "!! $lack: the end-to-end tests run on LocalStack in a chroot, not in a container" >&2
     apt debootstrap debootstrap && start_localstack && return
     echo "!! AND NO LOCALSTACK EITHER: the scenarios run on the local cloud only; deployment, SQS, SNS and EventBridge go untested" >&2
     return 1
