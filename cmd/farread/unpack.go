@@ -30,8 +30,9 @@ of them, records the file with their prefixes, a NumPy array DST.npy or its item
 a note, and anything else the file DST. Items that nothing is known of go to the files
 0, 1, 2 … of the folder DST, or, where DST ends in .txt or .jsonl, to a line each.
 
-A zoom-cache file of one track becomes its samples, as CSV or in DST.npy; of a file of
-several, get --track gives them one by one.
+A zoom-cache file of one track becomes its samples, as CSV or in DST.npy. Several
+tracks of one type and length, as of a WAV or an array, become the columns of DST.npy;
+of others get --track gives one at a time.
 
 Nothing shows before all of it was read.`,
 		Example: `  farread unpack s3://frames/clips/sunrise.tar.gulp sunrise/

@@ -293,12 +293,3 @@ func (t *zoomContent) ls(ctx context.Context, l *listing) error {
 	}
 	return nil
 }
-
-// unpack writes the samples of the only track.
-func (t *zoomContent) unpack(ctx context.Context, dst string, force bool) error {
-	x, err := t.pick(ctx, selector{})
-	if err != nil {
-		return err
-	}
-	return t.a.unpackBytes(ctx, x, dst, force)
-}
