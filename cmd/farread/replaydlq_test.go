@@ -27,6 +27,7 @@ type queueServer struct {
 	requests []string
 	next     int
 	refuse   string          // the body that cannot be sent
+	silent   string          // the body that is not sent, and of which the answer says nothing
 	noDelete bool            // no request to delete gets an answer
 	sent     func(m *queued) // called for each message that was sent
 	bodies   map[string]bool // that must be in some queue
@@ -150,6 +151,9 @@ func (q *queueServer) do(op, name string, most int, body string, entries []queue
 				bad = append(bad, object{"Id": e.ID, "Code": "InvalidMessageContents", "Message": "no", "SenderFault": true})
 				continue
 			}
+			if e.MessageBody == q.silent {
+				continue
+			}
 			m := q.add(name, e.MessageBody)
 			good = append(good, object{"Id": e.ID, "MessageId": m.id})
 			if q.sent != nil {
@@ -240,6 +244,12 @@ func TestReplayQueueTroubles(t *testing.T) {
 	r := q.replay(t, "--json")
 	if rep := lastReport(t, r); r.code != exitUnavailable || rep.Moved != 4 || rep.Failed == 0 || len(q.bodiesIn("work")) != 4 || !slices.Equal(q.bodiesIn("dlq"), letters[2:3]) {
 		t.Errorf("refused: exit %d %+v %q", r.code, rep, q.bodiesIn("dlq"))
+	}
+	q = newQueueServer(t, letters...)
+	q.silent = letters[3]
+	r = q.replay(t, "--json")
+	if rep := lastReport(t, r); r.code != exitUnavailable || rep.Moved != 4 || rep.Failed == 0 || len(q.bodiesIn("work")) != 4 || !slices.Equal(q.bodiesIn("dlq"), letters[3:4]) {
+		t.Errorf("no answer: exit %d %+v %q", r.code, rep, q.bodiesIn("dlq"))
 	}
 	q = newQueueServer(t, letters...)
 	q.noDelete = true

@@ -200,12 +200,16 @@ func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
 	if err != nil {
 		return errors.Join(queueErr(err), m.show(ctx, batch))
 	}
-	failed := map[string]error{}
+	failed := map[string]error{} // what no answer says was sent is not deleted
+	for i := range batch {
+		failed[strconv.Itoa(i)] = fmt.Errorf("no answer says that it was sent: %w", objstore.ErrUnavailable)
+	}
 	for _, f := range out.Failed {
 		failed[aws.ToString(f.Id)] = fmt.Errorf("%s: %s: %w", aws.ToString(f.Code), aws.ToString(f.Message), objstore.ErrUnavailable)
 	}
 	for _, s := range out.Successful {
 		m.sent[aws.ToString(s.MessageId)] = true
+		delete(failed, aws.ToString(s.Id))
 	}
 	del := &sqs.DeleteMessageBatchInput{QueueUrl: &m.o.queue}
 	var stay []types.Message
