@@ -126,9 +126,10 @@ run "events" {
     condition = keys(aws_sqs_queue_policy.this) == ["dead/pack", "work/pack"] && alltrue([for p in aws_sqs_queue_policy.this :
       [for s in jsondecode(p.policy).Statement : [s.Sid, s.Effect, s.Action]] == [["Events", "Allow", "sqs:SendMessage"], ["DenyPlainHTTP", "Deny", "sqs:*"]] &&
       jsondecode(p.policy).Statement[0].Principal == { Service = "events.amazonaws.com" } &&
-      jsondecode(p.policy).Statement[0].Condition == { ArnEquals = { "aws:SourceArn" = aws_cloudwatch_event_rule.uploads["pack"].arn } }
+      jsondecode(p.policy).Statement[0].Condition == { ArnEquals = { "aws:SourceArn" = aws_cloudwatch_event_rule.uploads["pack"].arn } } &&
+      jsondecode(p.policy).Statement[1].Principal == "*" && jsondecode(p.policy).Statement[1].Condition == { Bool = { "aws:SecureTransport" = "false" } }
     ])
-    error_message = "Only the rule puts events into the queues."
+    error_message = "Only the rule puts events into the queues, and nobody without TLS."
   }
   assert {
     condition = (aws_lambda_event_source_mapping.queue["pack"].function_response_types == toset(["ReportBatchItemFailures"]) &&
