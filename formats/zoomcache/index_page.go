@@ -211,30 +211,30 @@ func (u *unpacker) channel(l layout, c *cells, at, ch int) bool {
 	}
 	return u.column(4, n, func(i int, x uint64) {
 		s := &c.at(at + i)[ch]
-		s.sum = l.single(s, uint32(x)) * float64(s.valid) //nolint:gosec // of 4 bytes
+		s.sum = l.single(s, float64(math.Float32frombits(uint32(x)))) * float64(s.valid) //nolint:gosec // of 4 bytes
 		if s.valid == 0 {
 			s.sum = 0
 		}
 	}) && u.column(4, n, func(i int, x uint64) {
 		s := &c.at(at + i)[ch]
-		rms := l.single(s, uint32(x)) //nolint:gosec // of 4 bytes
+		rms := float64(math.Float32frombits(uint32(x))) //nolint:gosec // of 4 bytes
 		if s.sq = rms * rms * float64(s.valid); s.valid == 0 {
 			s.sq = 0
 		}
 	})
 }
 
-// single is a mean or rms of a span, or NaN where the samples are too large or too small
-// for a float32 to tell of.
-func (l layout) single(s *stat, bits uint32) float64 {
-	x := float64(math.Float32frombits(bits))
+// single is the mean of a span that is stored as a float32, or the middle of the band
+// where samples are too large or too small for one.
+func (l layout) single(s *stat, x float64) float64 {
 	if l.kind != F64 || s.valid == 0 {
 		return x
 	}
 	const leastNormal = 0x1p-126 // of float32
-	size := max(math.Abs(l.kind.keyFloat(s.min)), math.Abs(l.kind.keyFloat(s.max)))
-	if math.IsInf(x, 0) && !math.IsInf(size, 0) || size < leastNormal && size > 0 {
-		return math.NaN()
+	lo, hi := l.kind.keyFloat(s.min), l.kind.keyFloat(s.max)
+	size := max(math.Abs(lo), math.Abs(hi))
+	if math.IsInf(x, 0) && !math.IsInf(size, 0) || size < leastNormal {
+		return lo/2 + hi/2
 	}
 	return x
 }

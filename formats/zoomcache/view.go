@@ -18,8 +18,8 @@ type Point struct {
 	Count       int64 // samples of each channel
 	// Channels have Min and Max exactly as the samples do, NaN left out; Mean and
 	// RMS of all samples that are not NaN, rounded where they come from an index,
-	// and (Min+Max)/2 for a mean that is lost, NaN for such an RMS, as those of numbers
-	// beyond float32 are in an index; First and Last where they are known.
+	// and the middle of the band for a mean that is lost, NaN for such an RMS, as those
+	// of numbers beyond float32 are in an index; First and Last where they are known.
 	// Bool has Expected and Mean, the share of true ones. Unit has a count only.
 	Channels []Stats
 }
@@ -281,6 +281,9 @@ func (s *stat) stats(k Kind, ends bool) Stats {
 		}
 	default:
 		o.Mean = min(max(o.Mean, lo), hi) // rounding
+	}
+	if size := max(math.Abs(lo), math.Abs(hi)); o.RMS == 0 && o.Mean != 0 || math.IsInf(o.RMS, 0) && !math.IsInf(size, 0) {
+		o.RMS = math.NaN() // of numbers that have no squares
 	}
 	return o
 }
