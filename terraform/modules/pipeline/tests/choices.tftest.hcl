@@ -190,6 +190,7 @@ run "all_that_is_optional" {
 
   assert {
     condition = alltrue([for e in aws_s3_bucket_server_side_encryption_configuration.this : one(e.rule).bucket_key_enabled &&
+      one(one(e.rule).apply_server_side_encryption_by_default).sse_algorithm == "aws:kms" &&
     one(one(e.rule).apply_server_side_encryption_by_default).kms_master_key_id == var.kms_key_arn])
     error_message = "Buckets use the key."
   }

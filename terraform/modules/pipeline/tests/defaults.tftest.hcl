@@ -143,6 +143,16 @@ run "worker" {
   command = apply
 
   assert {
+    condition = { for k, a in aws_cloudwatch_metric_alarm.this : k => [a.namespace, a.metric_name, a.statistic, one(values(a.dimensions))] } == {
+      pack-dead      = ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", "demo-pack-dead"]
+      pack-age       = ["AWS/SQS", "ApproximateAgeOfOldestMessage", "Maximum", "demo-pack"]
+      pack-errors    = ["AWS/Lambda", "Errors", "Sum", "demo-pack"]
+      pack-failed    = ["farread", "Failed", "Sum", "demo-pack"]
+      pack-throttles = ["AWS/Lambda", "Throttles", "Sum", "demo-pack"]
+    }
+    error_message = "Alarms look at metrics that AWS and the functions send."
+  }
+  assert {
     condition = (aws_lambda_function.this["pack"].runtime == "provided.al2023" && aws_lambda_function.this["pack"].handler == "bootstrap" &&
       aws_lambda_function.this["pack"].architectures == tolist(["arm64"]) && aws_lambda_function.this["pack"].memory_size == 512 &&
     aws_lambda_function.this["pack"].source_code_hash == filebase64sha256("./tests/fixtures/fn.zip"))
