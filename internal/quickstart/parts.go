@@ -92,7 +92,8 @@ func checkout(dir string) string {
 		b, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if err == nil {
 			first, _, _ := bytes.Cut(b, []byte("\n"))
-			if strings.TrimSpace(string(first)) == module {
+			_, whole := os.Stat(filepath.Join(dir, "localcloud", "go.mod"))
+			if strings.TrimSpace(string(first)) == module && whole == nil { // not a go.mod that was left somewhere
 				return dir
 			}
 		}
