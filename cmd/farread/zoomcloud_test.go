@@ -226,6 +226,13 @@ func TestVerifyAnew(t *testing.T) {
 	if r := (runner{}).run(t, "verify", name); r.code != exitCorrupt || !strings.Contains(r.stderr, "track 1, index") || !strings.Contains(r.stderr, "not what the samples say") {
 		t.Errorf("a wrong index: exit %d, %q", r.code, r.stderr)
 	}
+	sealed, _ := sound(t, 50_000, true)
+	q := testFile(t, sealed)
+	q[len(q)-30] ^= 1 // of the hash in the trailer
+	write(t, sealed, q)
+	if r := (runner{}).run(t, "verify", sealed); r.code != exitCorrupt || !strings.Contains(r.stderr, "index at ") || !strings.Contains(r.stderr, "hash") {
+		t.Errorf("another hash: exit %d, %q", r.code, r.stderr)
+	}
 	at := bytes.Index(p, []byte("\xe5ZX5umm\x00"))
 	high := bytes.Index(p[at+32:], []byte{0x75, 0x30}) + at + 32 // 30000, the greatest
 	p[high+1]++

@@ -63,6 +63,9 @@ func (t *zoomContent) recompute(ctx context.Context, v *zoomReport, progress fun
 		return nil
 	}
 	m := r.First[0]
+	if m.Level == 0 && m.Off >= 0 { // the index as a whole
+		return &formats.Error{Format: zoomcache.Format, Part: "index", Off: m.Off, Err: fmt.Errorf("%s: %w", m.Text, formats.ErrCorrupt)}
+	}
 	part := "index"
 	switch {
 	case m.Off >= 0:

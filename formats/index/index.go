@@ -11,6 +11,7 @@
 package index
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -100,6 +101,11 @@ func ParseTrailer(p []byte, size, gap int64) (Trailer, error) {
 		return t, unusable("the trailer puts it at %d, %d bytes, in an object of %d", t.Off, t.Len, size)
 	}
 	return t, nil
+}
+
+// Begins says whether p is how an index or its trailer begins, usable or not.
+func Begins(p []byte) bool {
+	return bytes.HasPrefix(p, []byte(magic)) || bytes.HasPrefix(p, []byte(tag))
 }
 
 // Binding ties an index beside a file to one version of it.

@@ -1,10 +1,14 @@
 package zoomcache
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
+
+	"github.com/farread/farread/formats/index"
 )
 
 // Recomputed is what Recompute found.
@@ -24,7 +28,7 @@ type Recomputed struct {
 
 // A Mismatch is what a file says of its samples, and they do not.
 type Mismatch struct {
-	Off   int64 // of the summary; -1: it is in the index, or missing
+	Off   int64 // of the summary, or of an index that is wrong as a whole; -1: it is in the index, or missing
 	Track int32
 	Level int   // of the summary; 0: what is wrong are bins or packets
 	Bin   int64 // samples of a bin
@@ -37,7 +41,7 @@ const maxMismatches = 100
 // Recompute makes all summaries anew from the samples, as a Writer does, and the index
 // where there is one, and compares: a file that Verify finds well may still tell of
 // other samples than it holds. What does not agree is no error. Damage is, whatever
-// Options.Resync says. Cost: one pass like Scan, and each byte of the index once.
+// Options.Resync says. Cost: one pass like Scan, and each byte of the index twice.
 // progress, if not nil, is told the bytes that were read so far, from one goroutine.
 func (f *File) Recompute(ctx context.Context, progress func(done int64)) (Recomputed, error) {
 	m := &remaker{f: f, tracks: map[int32]*remade{}}
@@ -60,6 +64,7 @@ func (f *File) Recompute(ctx context.Context, progress func(done int64)) (Recomp
 		}
 		switch {
 		case t == nil:
+			m.extra = [2]Block{m.extra[1], b}
 			return nil, nil
 		case b.Summary:
 			return m.summary(&b, t, content)
@@ -75,9 +80,47 @@ func (f *File) Recompute(ctx context.Context, progress func(done int64)) (Recomp
 		m.tracks[f.h.Tracks[i].Number].ends(&m.r)
 	}
 	if m.index != nil {
-		err = m.index.end()
+		if err = m.index.end(); err == nil {
+			err = m.hash(ctx, ix.Index)
+		}
+	}
+	if err == nil && (ix == nil || ix.Trailer.Off == 0) {
+		err = m.spoilt(ctx)
 	}
 	return m.r, err
+}
+
+// hash holds the whole index to the hash in its trailer.
+func (m *remaker) hash(ctx context.Context, ix *index.Index) error {
+	err := ix.Verify(ctx)
+	switch {
+	case errors.Is(err, index.ErrUnusable):
+		m.r.wrong(Mismatch{Off: ix.Trailer.Off}, "%s", err)
+	case err != nil:
+		return wrapRead(-1, err)
+	}
+	return nil
+}
+
+// spoilt finds an index in the file that readings pass over since it is damaged: the
+// last packets of no track of the header are it and its trailer.
+func (m *remaker) spoilt(ctx context.Context) error {
+	for _, b := range m.extra {
+		const enough = 8
+		if b.Summary || b.Len < enough {
+			continue
+		}
+		var p bytes.Buffer
+		off := b.Off + BlockHeaderLen
+		if err := m.f.copyTo(ctx, &p, off, off+enough); err != nil {
+			return err
+		}
+		if index.Begins(p.Bytes()) {
+			m.r.wrong(Mismatch{Off: b.Off, Track: b.Track}, "the index in the file is damaged, and readings go without it")
+			return nil
+		}
+	}
+	return nil
 }
 
 func (r *Recomputed) wrong(x Mismatch, format string, a ...any) {
@@ -95,6 +138,7 @@ type remaker struct {
 	index     *checker // nil: there is none
 	last      int32    // the track of the last packet of this flush
 	any       bool     // there was one
+	extra     [2]Block // the last of tracks that the header has not got
 	summaries bool     // there were
 	p         Packet
 	stored    Summary

@@ -106,6 +106,16 @@ func TestRecomputeFinds(t *testing.T) {
 	if tried < 30 {
 		t.Errorf("%d blocks", tried)
 	}
+	for _, at := range []int64{tr.Off, tr.Off + tr.Len - 20, tr.Off + tr.Len - 1, -64, -55, -40, -1} { // of the index, or from the end
+		q := bytes.Clone(file)
+		if at < 0 {
+			at += int64(len(q))
+		}
+		q[at] ^= 4
+		if got, err := recompute(t, q, nil); err != nil || got.Wrong == 0 {
+			t.Errorf("a flipped bit at %d of %d, in the index: %+v, %v", at, len(q), got, err)
+		}
+	}
 }
 
 // TestRecomputeFindsIndex: an index of other samples than those of the file is found
