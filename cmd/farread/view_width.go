@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"math"
 	"path/filepath"
 	"slices"
@@ -98,7 +97,7 @@ func (x *wideView) copy(ctx context.Context, to sink, _ bar) error {
 	case viewNpy:
 		p, err = x.npy(v.Points)
 	case viewDat, viewPeaks:
-		p, err = x.peaks(v.Points)
+		p, err = x.peaks(ctx, &v)
 	case viewPNG, viewSVG:
 		p, err = x.plot(&v)
 	default:
@@ -173,121 +172,4 @@ func (x *wideView) npy(points []zoomcache.Point) ([]byte, error) {
 		}
 	}
 	return p, nil
-}
-
-// peakRate is the rate of a track in whole samples a second, which peaks.js needs.
-func (x *wideView) peakRate() (int64, error) {
-	r := x.k.Rate
-	if r.Den == 0 || x.k.Variable {
-		return 0, usagef("track %d has no constant rate: peaks of sound have one", x.k.Number)
-	}
-	n := math.Round(float64(r.Num) / float64(r.Den))
-	if n < 1 || n > math.MaxInt32 {
-		return 0, usagef("track %d: a rate of %g Hz is none of sound", x.k.Number, float64(r.Num)/float64(r.Den))
-	}
-	return int64(n), nil
-}
-
-// peakScale turns values into those of 16 bits.
-func peakScale(k zoomcache.Kind) (scale, shift float64) {
-	switch k {
-	case zoomcache.F32, zoomcache.F64:
-		return 32768, 0
-	case zoomcache.I8:
-		return 256, 0
-	case zoomcache.U8:
-		return 256, -32768
-	case zoomcache.U16:
-		return 1, -32768
-	case zoomcache.I32:
-		return 1.0 / 65536, 0
-	case zoomcache.Bool:
-		return 32767, 0
-	default:
-		return 1, 0
-	}
-}
-
-// waveform is the JSON of audiowaveform, version 2.
-type waveform struct {
-	Version  int     `json:"version"`
-	Channels int     `json:"channels"`
-	Rate     int64   `json:"sample_rate"`
-	Samples  int64   `json:"samples_per_pixel"`
-	Bits     int     `json:"bits"`
-	Length   int     `json:"length"`
-	Data     []int16 `json:"data"`
-}
-
-// peaks makes a waveform of pixels of one length: each has the bounds of every
-// point that touches it, so that none is lost.
-func (x *wideView) peaks(points []zoomcache.Point) ([]byte, error) {
-	rate, err := x.peakRate()
-	if err != nil {
-		return nil, err
-	}
-	w := waveform{Version: 2, Channels: max(x.k.Codec.Channels, 1), Rate: rate, Samples: 1, Bits: x.bits, Data: []int16{}}
-	if n := len(points); n > 0 {
-		first := max(x.first, points[0].Entry)
-		last := min(x.last, points[n-1].Exit)
-		w.Samples = (last-first)/int64(x.width) + 1
-		w.Length = int((last-first)/w.Samples) + 1
-		w.Data = make([]int16, 2*w.Length*w.Channels)
-		seen := make([]bool, w.Length)
-		for i := range points {
-			o := &points[i]
-			lo, hi := (max(o.Entry, first)-first)/w.Samples, (min(o.Exit, last)-first)/w.Samples
-			for k := lo; k <= hi; k++ {
-				w.add(int(k), o.Channels, x.k.Codec.Kind, seen[k])
-				seen[k] = true
-			}
-		}
-	}
-	if x.format == viewPeaks {
-		p, err := json.Marshal(w)
-		return append(p, '\n'), err
-	}
-	return w.binary()
-}
-
-// binary is the .dat of a waveform: six numbers of 32 bits, of which the second says
-// that there are 8 bits, then least and greatest of each channel, pixel by pixel.
-func (w *waveform) binary() ([]byte, error) {
-	if w.Samples > math.MaxInt32 {
-		return nil, usagef("%d samples a pixel: a .dat has room for %d; take --format %s, or more points", w.Samples, math.MaxInt32, viewPeaks)
-	}
-	flags := uint32(0)
-	if w.Bits == 8 {
-		flags = 1
-	}
-	var p []byte
-	for _, v := range []uint32{uint32(w.Version), flags, uint32(w.Rate), uint32(w.Samples), uint32(w.Length), uint32(w.Channels)} {
-		p = binary.LittleEndian.AppendUint32(p, v)
-	}
-	for _, v := range w.Data {
-		if p = append(p, byte(v)); w.Bits == 16 {
-			p = append(p, byte(v>>8))
-		}
-	}
-	return p, nil
-}
-
-// add widens pixel k by the bounds of a point.
-func (w *waveform) add(k int, channels []zoomcache.Stats, kind zoomcache.Kind, seen bool) {
-	scale, shift := peakScale(kind)
-	for c := range channels {
-		lo, hi := picture.Bounds(&channels[c])
-		if lo != lo || hi != hi {
-			continue
-		}
-		d := w.Data[2*(k*w.Channels+c):]
-		unit := math.Ldexp(1, 16-w.Bits)
-		most := 32768/unit - 1
-		a := int16(min(max(math.Floor((lo*scale+shift)/unit), -most-1), most))
-		b := int16(min(max(math.Ceil((hi*scale+shift)/unit), -most-1), most))
-		if seen {
-			a, b = min(a, d[0]), max(b, d[1])
-		}
-		d[0], d[1] = a, b
-	}
 }

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/picture"
+)
+
+// peakRate is the rate of a track in whole samples a second, which peaks.js needs.
+func (x *wideView) peakRate() (int64, error) {
+	r := x.k.Rate
+	if r.Den == 0 || x.k.Variable {
+		return 0, usagef("track %d has no constant rate: peaks of sound have one", x.k.Number)
+	}
+	n := math.Round(float64(r.Num) / float64(r.Den))
+	if n < 1 || n > math.MaxInt32 {
+		return 0, usagef("track %d: a rate of %g Hz is none of sound", x.k.Number, float64(r.Num)/float64(r.Den))
+	}
+	return int64(n), nil
+}
+
+// peakScale turns values into those of 16 bits.
+func peakScale(k zoomcache.Kind) (scale, shift float64) {
+	switch k {
+	case zoomcache.F32, zoomcache.F64:
+		return 32768, 0
+	case zoomcache.I8:
+		return 256, 0
+	case zoomcache.U8:
+		return 256, -32768
+	case zoomcache.U16:
+		return 1, -32768
+	case zoomcache.I32:
+		return 1.0 / 65536, 0
+	case zoomcache.Bool:
+		return 32767, 0
+	default:
+		return 1, 0
+	}
+}
+
+// waveform is the JSON of audiowaveform, version 2.
+type waveform struct {
+	Version  int     `json:"version"`
+	Channels int     `json:"channels"`
+	Rate     int64   `json:"sample_rate"`
+	Samples  int64   `json:"samples_per_pixel"`
+	Bits     int     `json:"bits"`
+	Length   int     `json:"length"`
+	Data     []int16 `json:"data"`
+}
+
+// A grid divides offsets into pixels of one length.
+type grid struct {
+	first, last, span int64
+}
+
+func (g grid) pixel(off int64) int64 { return (min(max(off, g.first), g.last) - g.first) / g.span }
+
+// holds says whether no point lies in two pixels.
+func (g grid) holds(points []zoomcache.Point) bool {
+	for i := range points {
+		if g.pixel(points[i].Entry) != g.pixel(points[i].Exit) {
+			return false
+		}
+	}
+	return true
+}
+
+// gridOf divides what points tell of into at most width pixels of a multiple of step
+// samples.
+func (x *wideView) gridOf(points []zoomcache.Point, step int64) grid {
+	g := grid{first: points[0].Entry, last: points[len(points)-1].Exit}
+	if step == 1 { // points of samples may be cut anywhere
+		g.first, g.last = max(x.first, g.first), min(x.last, g.last)
+	}
+	g.span = (g.last-g.first)/int64(x.width) + 1
+	g.span += (step - g.span%step) % step
+	return g
+}
+
+// How many samples a waveform takes one by one: where the view was of samples,
+// and where it was of bins, which begin anew with each packet and fit no pixels.
+const (
+	maxSamples = 1 << 19
+	maxBinned  = 1 << 17
+)
+
+// align finds pixels of one length that each have their own points. Where the spans of
+// a view lie across such pixels it is made anew: of each span by itself, in pixels
+// of whole spans, or else of each sample, or in pixels of whole samples. Where that
+// would be too many, and where spans have lengths of all kinds, points stay as they are.
+func (x *wideView) align(ctx context.Context, v *zoomcache.View) (grid, []zoomcache.Point, error) {
+	old := x.gridOf(v.Points, 1)
+	if old.holds(v.Points) {
+		return old, v.Points, nil
+	}
+	step, samples := int64(1), old.last-old.first+1
+	from, to, width := old.first, old.last, samples
+	switch {
+	case v.Bin > 0 && samples > maxBinned:
+		return old, v.Points, nil
+	case v.Level > 0:
+		step = 0
+		for _, o := range v.Points[:len(v.Points)-1] {
+			step = gcd(step, o.Exit-o.Entry+1)
+		}
+		from, to = v.Points[0].Entry, v.Points[len(v.Points)-1].Exit
+		width = (to-from)/max(step, 1) + 1
+	case v.Bin == 0 && samples > maxSamples:
+		width = (samples-1)/old.span + 1
+		to = from + width*old.span - 1
+	}
+	if step < 1 || width > zoomcache.MaxWidth || width > maxSamples {
+		return old, v.Points, nil
+	}
+	again, err := x.t.f.View(ctx, x.k.Number, from, to, int(width))
+	if err != nil || len(again.Points) == 0 {
+		return old, v.Points, err
+	}
+	if g := x.gridOf(again.Points, step); g.holds(again.Points) {
+		return g, again.Points, nil
+	}
+	return old, v.Points, nil
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// peaks makes a waveform of pixels of one length: each has the bounds of every
+// point that touches it, so that none is lost.
+func (x *wideView) peaks(ctx context.Context, v *zoomcache.View) ([]byte, error) {
+	rate, err := x.peakRate()
+	if err != nil {
+		return nil, err
+	}
+	w := waveform{Version: 2, Channels: max(x.k.Codec.Channels, 1), Rate: rate, Samples: 1, Bits: x.bits, Data: []int16{}}
+	if len(v.Points) > 0 {
+		g, points, err := x.align(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		w.Samples = g.span
+		w.Length = int(g.pixel(g.last)) + 1
+		w.Data = make([]int16, 2*w.Length*w.Channels)
+		seen := make([]bool, w.Length)
+		for i := range points {
+			o := &points[i]
+			for k := g.pixel(o.Entry); k <= g.pixel(o.Exit); k++ {
+				w.add(int(k), o.Channels, x.k.Codec.Kind, seen[k])
+				seen[k] = true
+			}
+		}
+	}
+	if x.format == viewPeaks {
+		p, err := json.Marshal(w)
+		return append(p, '\n'), err
+	}
+	return w.binary()
+}
+
+// binary is the .dat of a waveform: six numbers of 32 bits, of which the second says
+// that there are 8 bits, then least and greatest of each channel, pixel by pixel.
+func (w *waveform) binary() ([]byte, error) {
+	if w.Samples > math.MaxInt32 {
+		return nil, usagef("%d samples a pixel: a .dat has room for %d; take --format %s, or more points", w.Samples, math.MaxInt32, viewPeaks)
+	}
+	flags := uint32(0)
+	if w.Bits == 8 {
+		flags = 1
+	}
+	var p []byte
+	for _, v := range []uint32{uint32(w.Version), flags, uint32(w.Rate), uint32(w.Samples), uint32(w.Length), uint32(w.Channels)} {
+		p = binary.LittleEndian.AppendUint32(p, v)
+	}
+	for _, v := range w.Data {
+		if p = append(p, byte(v)); w.Bits == 16 {
+			p = append(p, byte(v>>8))
+		}
+	}
+	return p, nil
+}
+
+// add widens pixel k by the bounds of a point.
+func (w *waveform) add(k int, channels []zoomcache.Stats, kind zoomcache.Kind, seen bool) {
+	scale, shift := peakScale(kind)
+	for c := range channels {
+		lo, hi := picture.Bounds(&channels[c])
+		if lo != lo || hi != hi {
+			continue
+		}
+		d := w.Data[2*(k*w.Channels+c):]
+		unit := math.Ldexp(1, 16-w.Bits)
+		most := 32768/unit - 1
+		a := int16(min(max(math.Floor((lo*scale+shift)/unit), -most-1), most))
+		b := int16(min(max(math.Ceil((hi*scale+shift)/unit), -most-1), most))
+		if seen {
+			a, b = min(a, d[0]), max(b, d[1])
+		}
+		d[0], d[1] = a, b
+	}
+}
