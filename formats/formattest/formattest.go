@@ -85,6 +85,9 @@ func (s Suite) withDefaults() Suite {
 			s.MaxAlloc += 16 * int64(len(o.Data))
 		}
 	}
+	if raced {
+		s.MaxAlloc *= 2
+	}
 	s.Stride = max(s.Stride, 1)
 	return s
 }
