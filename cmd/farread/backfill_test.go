@@ -198,9 +198,7 @@ func TestBackfillResume(t *testing.T) {
 	var afters []string
 	for round := 0; ; round++ {
 		g := &gate{to: to, left: 90 + 7*round}
-		srv := httptest.NewServer(g)
 		cmd := exec.Command(os.Args[0], "backfill", "s3://uploads/clips/", "--rules", rules, "--checkpoint", mark, "--jobs", "3", "--json")
-		cmd.Env = append(os.Environ(), asProgram+"=1", "AWS_ENDPOINT_URL="+srv.URL)
 		started := make(chan struct{})
 		g.pull = func() {
 			<-started
@@ -210,6 +208,8 @@ func TestBackfillResume(t *testing.T) {
 				_ = cmd.Process.Kill()
 			}
 		}
+		srv := httptest.NewServer(g)
+		cmd.Env = append(os.Environ(), asProgram+"=1", "AWS_ENDPOINT_URL="+srv.URL)
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		if err := cmd.Start(); err != nil {
