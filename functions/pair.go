@@ -171,17 +171,24 @@ func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, erro
 	switch {
 	case meta >= same && st.whole():
 		return nil, nil
+	case data == newer && meta == newer:
+		// A half of a newer version, whose worker is still at it; or an older one's
+		// data over those of the index, as below.
+		if over, err := c.age(ctx, st.meta.of, st.data.of); err != nil || over != newer {
+			return nil, err
+		}
 	case data == newer:
 		return nil, nil
-	case meta == newer:
-		// The newer worker had written its data before its index, and may have
-		// gone since: these are its remains with older data over them. That
-		// takes equal ETags of different versions (S3 hashes content only).
-		w := st.meta.of
-		w.Size = 0
-		return &w, nil
+	case meta != newer:
+		return &u, nil
 	}
-	return &u, nil
+	// The newer worker had written its data before its index, and may have gone since:
+	// these are its remains with older data over them. That takes equal ETags of
+	// different versions (S3 hashes content only). The older data may be of a
+	// version still newer than u, where a worker that mended so met the newest one.
+	w := st.meta.of
+	w.Size = 0
+	return &w, nil
 }
 
 // holds: the data that stand are those that u gives, so that the index alone has

@@ -86,6 +86,35 @@ func TestOtherLayoutAgain(t *testing.T) {
 	}
 }
 
+// TestOlderDataUnderNewerIndex: a worker that mends the pair of a version may put that
+// one's data over those of a newer one, whose worker has seen its pair whole and gone,
+// where the bytes are the ones it had found. It sees so, and mends again.
+func TestOlderDataUnderNewerIndex(t *testing.T) {
+	t.Parallel()
+	version := func(etag, seq string) functions.Upload {
+		return functions.Upload{Bucket: "uploads", Key: "k", ETag: etag, Sequencer: seq}
+	}
+	publish := func(b objstore.Bucket, u functions.Upload) {
+		t.Helper()
+		if err := pairOrders.publish(b, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, other := &contentTags{b: memstore.New(memstore.Config{})}, memstore.New(memstore.Config{})
+	newest := version(`"A"`, "4")
+	publish(out, newest)
+	publish(other, version(`"B"`, "3"))
+	info, err := other.Head(t.Context(), "k.gulp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, late := range []functions.Upload{version(`"A"`, "2"), version(`"B"`, "3"), newest} {
+		put(t, out, "k.gulp", body(t, other, "k.gulp"), info.Meta)
+		publish(out, late)
+		pairOrders.check(t, out, newest)
+	}
+}
+
 // letters makes data that the upload's ETag decides.
 func letters(_ context.Context, u functions.Upload, data io.Writer) (func(io.Writer) error, error) {
 	if _, err := io.WriteString(data, strings.Repeat(u.ETag, 3)); err != nil {
