@@ -111,11 +111,11 @@ func (x *wideView) align(ctx context.Context, v *zoomcache.View) (grid, []zoomca
 		}
 		from, to = v.Points[0].Entry, v.Points[len(v.Points)-1].Exit
 		width = (to-from)/max(step, 1) + 1
-	case v.Bin == 0 && samples > maxSamples:
+	case samples > maxSamples:
 		width = (samples-1)/old.span + 1
 		to = from + width*old.span - 1
 	}
-	if step < 1 || width > zoomcache.MaxWidth || width > maxSamples {
+	if step < 1 || width > maxSamples {
 		return old, v.Points, nil
 	}
 	again, err := x.t.f.View(ctx, x.k.Number, from, to, int(width))
