@@ -1,6 +1,7 @@
 package quickstart
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -360,12 +361,10 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill() }() // usually gone
-	var page bytes.Buffer
-	for b := make([]byte, 1024); !strings.Contains(page.String(), "Ctrl-C"); {
-		n, err := out.Read(b)
-		page.Write(b[:n])
-		if err != nil {
-			t.Fatalf("%v\n%s%s", err, &page, &stderr)
+	page, before := bufio.NewReader(out), ""
+	for line := ""; !strings.Contains(line, "Ctrl-C"); before += line {
+		if line, err = page.ReadString('\n'); err != nil {
+			t.Fatalf("%v\n%s%s", err, before, &stderr)
 		}
 	}
 	running := offspring(cmd.Process.Pid)
@@ -375,7 +374,7 @@ func TestInterrupt(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	rest, err := io.ReadAll(out)
+	rest, err := io.ReadAll(page)
 	if err != nil {
 		t.Fatal(err)
 	}
