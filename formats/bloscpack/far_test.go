@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/internal/heaptest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
 	"github.com/farread/farread/objstore/simstore"
@@ -162,17 +163,10 @@ func TestMemory(t *testing.T) {
 	if bloscpack.RaceEnabled {
 		h.items, reads, scanned = 1_000_000, 300, 30_000
 	}
-	var before, now runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
+	m := heaptest.Start()
 	f, err := bloscpack.Open(t.Context(), rangeio.FromReaderAt(h, h.size()), bloscpack.Options{Parallel: 1})
 	if err != nil {
 		t.Fatal(err)
-	}
-	most := uint64(0)
-	look := func() {
-		runtime.ReadMemStats(&now)
-		most = max(most, now.HeapAlloc)
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var buf []byte
@@ -182,13 +176,13 @@ func TestMemory(t *testing.T) {
 			t.Fatalf("item %d: %q, %v", i, buf, err)
 		}
 		if k%100 == 0 {
-			look()
+			m.Look()
 		}
 	}
 	count := int64(0)
 	if err := f.Entries(t.Context(), 0, f.Len(), false, func(i int64, e bloscpack.Entry) error {
 		if count++; i%500_000 == 0 {
-			look()
+			m.Look()
 		}
 		if e.Off != h.body()+i*hugeItem {
 			return fmt.Errorf("entry %d at %d", i, e.Off)
@@ -200,7 +194,7 @@ func TestMemory(t *testing.T) {
 	from := h.items - scanned
 	if err := f.Each(t.Context(), from, h.items, func(i int64, p []byte) error {
 		if i%10_000 == 0 {
-			look()
+			m.Look()
 		}
 		if i%1000 == 0 && !bytes.Equal(p, hugeText(i)) {
 			return fmt.Errorf("item %d: %q", i, p)
@@ -209,8 +203,9 @@ func TestMemory(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if n := int64(most) - int64(before.HeapAlloc); n > 64<<20 {
-		t.Errorf("%d bytes of heap", n)
+	t.Logf("%d MiB live, a heap of %d", m.Live()>>20, m.Heap()>>20)
+	if m.Heap() > 64<<20 {
+		t.Errorf("%d bytes of heap", m.Heap())
 	}
 	runtime.KeepAlive(f)
 }

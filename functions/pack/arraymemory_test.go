@@ -7,8 +7,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"math"
-	"runtime"
-	"runtime/debug"
 	"testing"
 
 	"github.com/klauspost/compress/flate"
@@ -18,6 +16,7 @@ import (
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/heaptest"
 	"github.com/farread/farread/objstore"
 )
 
@@ -136,23 +135,23 @@ func TestArrayMemory(t *testing.T) {
 		{"compressed npz", vastNPZ(t, pieces, false), 8 << 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			defer debug.SetGCPercent(debug.SetGCPercent(50)) // as in a function
-			runtime.GC()
-			var before, m runtime.MemStats
-			runtime.ReadMemStats(&before)
-			var peak uint64
-			out := &sink{infos: map[string]objstore.Info{}, watch: func() {
-				runtime.ReadMemStats(&m)
-				peak = max(peak, m.HeapInuse+m.StackInuse)
-			}}
+			m, next := heaptest.Start(), int64(0)
+			out := &sink{infos: map[string]objstore.Info{}}
+			out.watch = func() {
+				if n := out.wrote.Load(); n >= next || m.Looks() < 64 {
+					m.Look()
+					next = n + 16<<20
+				}
+			}
 			j := &pack.Job{Out: out, Encode: pack.DefaultEncode()}
 			infos, err := j.Run(t.Context(), c.v, functions.Upload{Bucket: "b", Key: c.v.key, ETag: `"vast"`, Sequencer: "1", Size: c.v.size})
 			if err != nil || len(infos) != 1 {
 				t.Fatal(infos, err)
 			}
-			t.Logf("%d MiB to %d, %d requests, peak heap %d MiB (before: %d)", c.v.size>>20, out.wrote.Load()>>20, c.v.gets.Load(), peak>>20, before.HeapInuse>>20)
-			if used := int64(peak) - int64(before.HeapInuse); used > 200<<20 {
-				t.Errorf("%d MiB of heap", used>>20)
+			m.Look()
+			t.Logf("%d MiB to %d, %d requests, %d looks: %d MiB live, a heap of %d", c.v.size>>20, out.wrote.Load()>>20, c.v.gets.Load(), m.Looks(), m.Live()>>20, m.Heap()>>20)
+			if m.Heap() > 200<<20 {
+				t.Errorf("%d MiB of heap", m.Heap()>>20)
 			}
 			if most := c.v.size/c.request + 8; c.v.gets.Load() > most {
 				t.Errorf("%d requests for %d bytes, over %d", c.v.gets.Load(), c.v.size, most)

@@ -5,12 +5,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"testing"
 
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/heaptest"
 	"github.com/farread/farread/objstore"
 )
 
@@ -89,16 +88,14 @@ func TestItemMemory(t *testing.T) {
 		{"files of 31 MiB", func() *vast { return vastTar(t, int(size/(31<<20)), 31<<20) }, pack.Files},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			defer debug.SetGCPercent(debug.SetGCPercent(50)) // as in a function
 			v := c.v()
-			runtime.GC()
-			var before, m runtime.MemStats
-			runtime.ReadMemStats(&before)
-			var peak uint64
 			out := &sink{infos: map[string]objstore.Info{}}
+			m, next := heaptest.Start(), int64(0)
 			out.watch = func() {
-				runtime.ReadMemStats(&m)
-				peak = max(peak, m.HeapInuse+m.StackInuse)
+				if n := out.wrote.Load(); n >= next || m.Looks() < 64 {
+					m.Look()
+					next = n + 8<<20
+				}
 			}
 			r := functions.Rule{Records: string(c.records)}
 			if c.records != "" {
@@ -112,10 +109,11 @@ func TestItemMemory(t *testing.T) {
 			if err != nil || len(infos) != 1 {
 				t.Fatal(infos, err)
 			}
-			t.Logf("%d MiB to %d, %d requests, peak heap %d MiB (before: %d)", v.size>>20, out.wrote.Load()>>20, v.gets.Load(), peak>>20, before.HeapInuse>>20)
+			m.Look()
+			t.Logf("%d MiB to %d, %d requests, %d looks: %d MiB live, a heap of %d", v.size>>20, out.wrote.Load()>>20, v.gets.Load(), m.Looks(), m.Live()>>20, m.Heap()>>20)
 			// Under the race detector pools drop what they are given, at random.
-			if used := int64(peak) - int64(before.HeapInuse); used > 200<<20 && !raceEnabled {
-				t.Errorf("%d MiB of heap", used>>20)
+			if m.Heap() > 200<<20 && !raceEnabled {
+				t.Errorf("%d MiB of heap", m.Heap()>>20)
 			}
 			if most := v.size/(8<<20) + 5; v.gets.Load() > most {
 				t.Errorf("%d requests for %d bytes, over %d", v.gets.Load(), v.size, most)

@@ -10,8 +10,6 @@ import (
 	"hash/crc32"
 	"io"
 	"iter"
-	"runtime"
-	"runtime/debug"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/heaptest"
 	"github.com/farread/farread/objstore"
 )
 
@@ -203,27 +202,21 @@ func TestMemory(t *testing.T) {
 		"zip of many": vastZip(t, 90_000, 12<<10), "zip of large": vastZip(t, 20, 60<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer debug.SetGCPercent(debug.SetGCPercent(50)) // as in a function
-			runtime.GC()
 			out := &sink{infos: map[string]objstore.Info{}}
-			var peak uint64
+			m := heaptest.Start()
 			o := pack.Options{Progress: func(p pack.Progress) {
-				if p.Frames%500 == 1 || v.size/int64(len(v.pieces)) > 1<<20 {
-					var m runtime.MemStats
-					runtime.ReadMemStats(&m)
-					peak = max(peak, m.HeapInuse+m.StackInuse)
+				if p.Frames%2000 == 1 || v.size/int64(len(v.pieces)) > 1<<20 {
+					m.Look()
 				}
 			}}
-			var before runtime.MemStats
-			runtime.ReadMemStats(&before)
 			j := &pack.Job{Out: out, Options: o}
 			infos, err := j.Run(t.Context(), v, functions.Upload{Bucket: "b", Key: v.key, ETag: `"vast"`, Sequencer: "1", Size: v.size})
 			if err != nil || len(infos) != 2 {
 				t.Fatal(infos, err)
 			}
-			t.Logf("%d MiB, %d requests, peak heap %d MiB (before: %d)", v.size>>20, v.gets.Load(), peak>>20, before.HeapInuse>>20)
-			if used := int64(peak) - int64(before.HeapInuse); used > 200<<20 {
-				t.Errorf("%d MiB of heap", used>>20)
+			t.Logf("%d MiB, %d requests, %d looks: %d MiB live, a heap of %d", v.size>>20, v.gets.Load(), m.Looks(), m.Live()>>20, m.Heap()>>20)
+			if m.Looks() < 10 || m.Heap() > 200<<20 {
+				t.Errorf("%d looks, %d MiB of heap", m.Looks(), m.Heap()>>20)
 			}
 			if most := v.size/(8<<20) + 5; v.gets.Load() > most {
 				t.Errorf("%d requests for %d bytes, over %d", v.gets.Load(), v.size, most)
