@@ -25,10 +25,9 @@ func TestMeter(t *testing.T) {
 		t.Errorf("a heap of %d bytes for %d that live", n, m.Live())
 	}
 	runtime.KeepAlive(kept)
-	runtime.KeepAlive(others)
-	kept = nil
-	m.Look()
+	m.Look() // kept is let go
 	if n := m.Live(); n < 32*mib || m.Looks() != 2 {
 		t.Errorf("the most of %d looks is %d", m.Looks(), n)
 	}
+	runtime.KeepAlive(others)
 }
