@@ -307,6 +307,7 @@ func (w *watching) ReadEach(ctx context.Context, spans []rangeio.Span, done func
 
 func (w *watching) look() {
 	var m runtime.MemStats
+	runtime.GC() // what is held, not what was
 	runtime.ReadMemStats(&m)
 	w.mu.Lock()
 	defer w.mu.Unlock()

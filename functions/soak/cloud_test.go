@@ -252,6 +252,16 @@ func (c *cloud) wait(key string, n int) (run, error) {
 	return c.runs[key][n-1], nil
 }
 
+// after is closed once the n-th run of key is over, or the cloud.
+func (c *cloud) after(key string, n int) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = c.wait(key, n) // who waits for it asks again
+	}()
+	return done
+}
+
 // settled is the last run of key: the one that acknowledged it, or made a dead
 // letter of it.
 func (c *cloud) settled(key string) (last run, runs int, err error) {

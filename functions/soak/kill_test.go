@@ -42,14 +42,17 @@ func TestKilled(t *testing.T) {
 			span[k.name] = r.ms * float64(time.Millisecond)
 		}
 	}
-	for n := 0; total < want && n < 3*want && !t.Failed(); n++ {
+	for n := 0; total < want && n < 25*want && !t.Failed(); n++ {
 		k := kinds()[n%len(kinds())]
 		key := k.key(n)
 		w := watch(t, c, k, key, data[k.name])
 		begins := c.proxy.begins(key)
 		c.put(t, key, data[k.name])
 		for tries := 1; ; tries++ {
-			<-begins
+			select {
+			case <-begins:
+			case <-c.after(key, tries): // the one before was killed between its output and its answer: there is nothing to read
+			}
 			time.Sleep(time.Duration(rng.Float64() * span[k.name]))
 			begins = c.proxy.begins(key) // of the next try
 			c.kill(k.function)
@@ -58,7 +61,8 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !r.failed {
-				late++ // it had answered
+				late++              // it had answered
+				span[k.name] *= 0.8 // the machine was slower when it was measured
 				break
 			}
 			if !strings.Contains(r.err, "signal: killed") {

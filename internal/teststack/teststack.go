@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -174,11 +175,12 @@ const grace = 2 * time.Second
 func (s *Stack) end() error {
 	s.stdin.Close()
 	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // likewise
-	killed := false
-	t := time.AfterFunc(grace, func() { killed = true; s.cmd.Process.Kill() }) //nolint:errcheck // likewise
+	var killed atomic.Bool
+	t := time.AfterFunc(grace, func() { killed.Store(true); s.cmd.Process.Kill() }) //nolint:errcheck // likewise
 	<-s.ended
 	err := s.cmd.Wait()
-	if !t.Stop() && killed {
+	t.Stop()
+	if killed.Load() {
 		return nil // as announced
 	}
 	if err != nil {
@@ -237,7 +239,9 @@ func binary(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", bin, ".")
+	// Without the checkout's state in it, or a file that a test leaves while others
+	// run would make the binary another one and have it replaced under them.
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", bin, ".")
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -127,6 +127,9 @@ func TestFailures(t *testing.T) {
 				return
 			}
 			r, err := p.Invoke(t.Context(), do("env"))
+			for try := 0; try < 20 && errors.Is(tt.want, lambda.ErrTimeout) && errors.Is(err, lambda.ErrTimeout); try++ {
+				r, err = p.Invoke(t.Context(), do("env")) // the limit is short, and the machine may be busy
+			}
 			answer(t, r, err) // the next one runs, in a new process if need be
 		})
 	}
