@@ -25,9 +25,10 @@ already cost a few requests and change nothing.
                twice, which does no harm. One that fails again comes back under its
                name, and ends the run.
   --file FILE  dead letters, one JSON object a line: events, or the lines of
-               dead-letters.jsonl of the local cloud; - is stdin. They go to the queue
-               of --to, or through the handler here, with --rules as farread worker
-               takes them. The file stays as it is.
+               dead-letters.jsonl of the local cloud; or one event, on as many lines as
+               it has; - is stdin. They go to the queue of --to, of a queue's event each
+               message by itself, or through the handler here, with --rules as farread
+               worker takes them. The file stays as it is.
   --local URL  the endpoint of a local cloud that runs: it delivers its own again.
 
 --dry-run tells what there is and moves nothing; it hides the messages of a queue for a
@@ -243,7 +244,14 @@ func (r *replayer) giver(ctx context.Context) (func(event []byte) error, error) 
 		if err != nil {
 			return nil, err
 		}
-		return func(event []byte) error { return send(ctx, q, r.o.to, string(event)) }, nil
+		return func(event []byte) error {
+			for _, body := range bodiesOf(event) {
+				if err := send(ctx, q, r.o.to, body); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
 	}
 	rules, err := r.a.rules(r.o.rules)
 	if err != nil {
@@ -260,6 +268,30 @@ func (r *replayer) giver(ctx context.Context) (func(event []byte) error, error) 
 		}
 		return err
 	}, nil
+}
+
+// bodiesOf is what a queue has to hold for a function to get event: the bodies of the
+// messages, if it came from a queue itself.
+func bodiesOf(event []byte) []string {
+	var e struct {
+		Records []struct {
+			Source string  `json:"eventSource"`
+			Body   *string `json:"body"`
+		} `json:"Records"`
+	}
+	if json.Unmarshal(event, &e) != nil {
+		return []string{string(event)}
+	}
+	var bodies []string
+	for _, r := range e.Records {
+		if r.Source == "aws:sqs" && r.Body != nil {
+			bodies = append(bodies, *r.Body)
+		}
+	}
+	if len(bodies) == 0 || len(bodies) != len(e.Records) {
+		return []string{string(event)}
+	}
+	return bodies
 }
 
 // A fileLine is a line of a file of dead letters.

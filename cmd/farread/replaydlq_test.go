@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/farread/farread/functions"
 	"github.com/farread/farread/internal/teststack"
 )
 
@@ -323,6 +325,80 @@ func TestReplayFile(t *testing.T) {
 		t.Errorf("exit %d %s %q", r.code, r.stderr, r.stdout)
 	}
 	run(t, "verify", "s3://datasets/made/clips/a b.tar.gulp")
+}
+
+// TestReplayRecorded: an event of any recorded shape, as it is in its file or in a
+// line, is a letter: a queue gets of it what a function then understands.
+func TestReplayRecorded(t *testing.T) {
+	files, err := filepath.Glob("../../functions/testdata/events/*.json")
+	if err != nil || len(files) < 20 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var line bytes.Buffer
+		if err := json.Compact(&line, want); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string][]byte{"file": want, "line": line.Bytes(), "lines": bytes.Join([][]byte{line.Bytes(), line.Bytes()}, []byte("\n"))} {
+			q := newQueueServer(t)
+			r := runner{stdin: string(text)}.run(t, "replay-dlq", "--file", "-", "--to", q.url+"work", "--json")
+			n := 1
+			if name == "lines" {
+				n = 2
+			}
+			if rep := lastReport(t, r); r.code != 0 || rep.Moved != n || rep.Failed != 0 {
+				t.Errorf("%s, %s: exit %d %s %+v", file, name, r.code, r.stderr, rep)
+			}
+			if got, want := saidOf(t, q.bodiesIn("work")...), saidBy(t, want, n); !slices.Equal(got, want) {
+				t.Errorf("%s, %s:\n got %q\nwant %q", file, name, got, want)
+			}
+		}
+	}
+}
+
+// saidOf is what a function makes of messages with these bodies, sorted.
+func saidOf(t *testing.T, bodies ...string) []string {
+	t.Helper()
+	type record struct {
+		Source string `json:"eventSource"`
+		ID     string `json:"messageId"`
+		Body   string `json:"body"`
+	}
+	records := []record{}
+	for i, b := range bodies {
+		records = append(records, record{"aws:sqs", fmt.Sprint(i), b})
+	}
+	event, err := json.Marshal(object{"Records": records})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return saidBy(t, event, 1)
+}
+
+// saidBy is what a function makes of an event that comes n times, sorted.
+func saidBy(t *testing.T, event []byte, n int) (out []string) {
+	t.Helper()
+	b, err := functions.Decode(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		for _, m := range b.Messages {
+			for _, u := range m.Uploads {
+				out = append(out, fmt.Sprintf("%+v", u))
+			}
+			out = append(out, slices.Repeat([]string{"nothing to do"}, m.Ignored)...)
+			if m.Err != nil {
+				out = append(out, m.Err.Error())
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // TestReplayLocal: a local cloud that runs delivers its dead letters again.

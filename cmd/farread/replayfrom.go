@@ -52,14 +52,21 @@ func askLocal(ctx context.Context, method, url string) (s localStatus, err error
 
 func openFile(name string) (io.ReadCloser, error) { return os.Open(name) }
 
-// lettersIn are the lines of r that are not empty, with their numbers from 1.
+// lettersIn are the lines of r that are not empty, with their numbers from 1; or r as
+// a whole, where that is one event which was written over several lines.
 func lettersIn(r io.Reader) iter.Seq2[int, fileLine] {
 	return func(yield func(int, fileLine) bool) {
 		in := bufio.NewScanner(r)
 		in.Buffer(nil, maxLetter)
 		n := 1
+		if held, from := heldLines(in, &n); len(held) > 1 && json.Valid(bytes.Join(held, []byte("\n"))) {
+			yield(from, fileLine{text: bytes.Join(held, []byte("\n"))})
+			return
+		} else if !yieldLines(held, from, yield) {
+			return
+		}
 		for ; in.Scan(); n++ {
-			if text := bytes.TrimSpace(in.Bytes()); len(text) > 0 && !yield(n, fileLine{text: bytes.Clone(text)}) {
+			if !yieldLines([][]byte{in.Bytes()}, n, yield) {
 				return
 			}
 		}
@@ -70,4 +77,35 @@ func lettersIn(r io.Reader) iter.Seq2[int, fileLine] {
 			yield(n, fileLine{err: err})
 		}
 	}
+}
+
+// heldLines reads the first line that is not empty; if that is no JSON by itself, all
+// lines from there on, as long as they may be one letter. It counts lines in n.
+func heldLines(in *bufio.Scanner, n *int) (held [][]byte, from int) {
+	size := 0
+	for size <= maxLetter && in.Scan() {
+		text := bytes.Clone(in.Bytes())
+		*n++
+		if len(held) == 0 && len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		if held = append(held, text); len(held) == 1 {
+			from = *n - 1
+			if json.Valid(text) {
+				break
+			}
+		}
+		size += len(text) + 1
+	}
+	return held, from
+}
+
+// yieldLines gives those lines that are not empty, the first one as line n.
+func yieldLines(lines [][]byte, n int, yield func(int, fileLine) bool) bool {
+	for i, text := range lines {
+		if text = bytes.TrimSpace(text); len(text) > 0 && !yield(n+i, fileLine{text: bytes.Clone(text)}) {
+			return false
+		}
+	}
+	return true
 }
