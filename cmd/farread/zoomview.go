@@ -286,10 +286,12 @@ func jsonFloat(f float64) string {
 	return plainFloat(f)
 }
 
-// plainFloat is the shortest decimal that reads back as the same float64.
+// plainFloat is the shortest decimal that reads back as the same float64. Where
+// whole numbers are no longer exact it has an exponent: some readers of JSON take
+// digits alone for an integer, which filled up with zeros is another number.
 func plainFloat(f float64) string {
 	format := byte('f')
-	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) { // as JavaScript chooses
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1<<53) {
 		format = 'e'
 	}
 	return strconv.FormatFloat(f, format, -1, 64)

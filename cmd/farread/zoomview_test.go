@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -139,6 +140,24 @@ func TestZoomResync(t *testing.T) {
 	}
 	if r = (runner{}).run(t, "get", name, "--track", "1", "--resync", "-q", "-o", "-"); r.code != exitOK || r.stderr != "" {
 		t.Errorf("exit %d, %q", r.code, r.stderr)
+	}
+}
+
+// TestZoomViewLargeNumbers: floats beyond 2^53 are not spelled as integers, which
+// some readers of JSON would take them for, of another value; integers are whole.
+func TestZoomViewLargeNumbers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	raw, float, whole := filepath.Join(dir, "x.raw"), filepath.Join(dir, "f.zoom"), filepath.Join(dir, "i.zoom")
+	const number = 61921306694328836096.0 // shortest: 61921306694328840000
+	write(t, raw, binary.LittleEndian.AppendUint64(nil, math.Float64bits(number)))
+	run(t, "pack", raw, float, "--dtype", "<f8", "--shape", "1")
+	write(t, raw, binary.LittleEndian.AppendUint64(nil, 1<<62+1))
+	run(t, "pack", raw, whole, "--dtype", "<i8", "--shape", "1")
+	for name, want := range map[string]string{float: "6.192130669432884e+19", whole: "4611686018427387905"} {
+		if v := viewOf(t, name, "--width", "10"); len(v.Points) != 1 || fmt.Sprint(v.Points[0]["max"]) != want {
+			t.Errorf("%v, want the maximum %s", v.Points, want)
+		}
 	}
 }
 

@@ -19,6 +19,10 @@ func converts(from, to zoomcache.Kind) bool {
 	return to.Float() || !from.Float()
 }
 
+// narrow says whether a codec cuts what it stores, values and differences, to 32
+// bits: pcm-int counts with 64.
+func narrow(c zoomcache.Codec) bool { return c.PCM && c.Kind == zoomcache.Int }
+
 // errRange is what does not fit into the codec that was asked for.
 var errRange = fmt.Errorf("does not fit into the codec that was asked for: %w", formats.ErrUnsupported)
 
@@ -27,8 +31,9 @@ type converter struct {
 	out zoomcache.Values
 }
 
-// to gives the same values as another kind.
-func (c *converter) to(v *zoomcache.Values, k zoomcache.Kind) (*zoomcache.Values, error) {
+// to gives the same values as another codec has them.
+func (c *converter) to(v *zoomcache.Values, codec zoomcache.Codec) (*zoomcache.Values, error) {
+	k := codec.Kind
 	if v.Kind == k {
 		return v, nil
 	}
@@ -50,7 +55,10 @@ func (c *converter) to(v *zoomcache.Values, k zoomcache.Kind) (*zoomcache.Values
 	case zoomcache.I32:
 		return o, integers(v, &o.I32)
 	case zoomcache.I64, zoomcache.Int:
-		return o, integers(v, &o.I64)
+		if err := integers(v, &o.I64); err != nil || !narrow(codec) {
+			return o, err
+		}
+		return o, walk(o.I64, func(_ int, x int64) bool { return x == int64(int32(x)) }) //nolint:gosec // that is the question
 	case zoomcache.U8:
 		return o, integers(v, &o.U8)
 	case zoomcache.U16:

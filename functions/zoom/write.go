@@ -24,7 +24,7 @@ type WriteOptions struct {
 	// formats.ErrUnsupported, at the latest when it is met.
 	Codec *zoomcache.Codec
 	Zlib  bool // packets are compressed
-	Delta bool // packets hold differences; of integers only, whatever is asked for
+	Delta bool // packets hold differences; only where none is lost, whatever is asked for: not of floats and pcm-int
 	// Watermark is how many samples of a track make a packet; 0: 1024.
 	Watermark int
 	Parallel  int    // goroutines; 0: as many as there are processors
@@ -140,7 +140,7 @@ func (o WriteOptions) tracks(about About) ([]zoomcache.Track, error) {
 			t.Rate = o.Rate
 		}
 		t.Zlib = o.Zlib
-		t.Delta = o.Delta && t.Codec.Deltas() && !t.Codec.Kind.Float()
+		t.Delta = o.Delta && t.Codec.Deltas() && !t.Codec.Kind.Float() && !narrow(t.Codec)
 		list[i] = t
 	}
 	if o.Watermark < 0 || int64(o.Watermark)*int64(max(len(list), 1)) > maxWindow {
@@ -166,7 +166,7 @@ type pump struct {
 func (p *pump) block(b *Block) error {
 	values := make([]*zoomcache.Values, len(b.Columns))
 	for i := range b.Columns {
-		v, err := p.conv[i].to(&b.Columns[i].Values, p.list[i].Codec.Kind)
+		v, err := p.conv[i].to(&b.Columns[i].Values, p.list[i].Codec)
 		if err != nil {
 			return fail("series", fmt.Sprintf("track %d", i+1), -1, err)
 		}
