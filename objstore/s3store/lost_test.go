@@ -22,8 +22,16 @@ type tamper struct {
 	f func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 }
 
+// RoundTrip sends parts and the request for an upload to their end, whoever leaves
+// meanwhile: what the store makes of one that is cut off shows in TestPartCutOff, and
+// on a busy machine any may be.
 func (t *tamper) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.f(r, func() (*http.Response, error) { return t.Transport.RoundTrip(r) })
+	return t.f(r, func() (*http.Response, error) {
+		if q := r.URL.Query(); r.Context().Err() == nil && (q.Has("partNumber") || q.Has("uploads")) {
+			return t.Transport.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
+		}
+		return t.Transport.RoundTrip(r)
+	})
 }
 
 // publishes says whether a request is the one that makes an object visible.
@@ -262,6 +270,46 @@ func TestCancelledUpload(t *testing.T) {
 		}
 		cancel()
 		tr.CloseIdleConnections()
+	}
+}
+
+// TestPartCutOff: a part that does not end by itself is cut off when the upload is
+// dropped, and when the store has taken it all the same, and so has the upload again,
+// that is dropped again.
+func TestPartCutOff(t *testing.T) {
+	var aborts, looks atomic.Int64
+	sending := make(chan struct{}, 2)
+	b := fake(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		switch {
+		case q.Has("uploads"):
+			says(200, "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>")(w, r)
+		case q.Has("partNumber"):
+			io.Copy(io.Discard, r.Body)
+			sending <- struct{}{}
+			<-r.Context().Done()
+		case r.Method == http.MethodDelete:
+			aborts.Add(1)
+			w.WriteHeader(http.StatusNoContent)
+		case looks.Add(1) == 1:
+			says(200, "<ListPartsResult><UploadId>u</UploadId></ListPartsResult>")(w, r)
+		default:
+			fault(404, "NoSuchUpload")(w, r)
+		}
+	}), s3store.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	w, err := b.Create(ctx, "k", objstore.PutOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(w, io.LimitReader(zeros{}, 14<<20)); err != nil {
+		t.Fatal(err)
+	}
+	<-sending
+	cancel()
+	w.Abort()
+	if _, err := w.Write([]byte("x")); !errors.Is(err, context.Canceled) || aborts.Load() != 2 || looks.Load() != 2 {
+		t.Errorf("%v; %d aborts, %d looks", err, aborts.Load(), looks.Load())
 	}
 }
 
