@@ -215,20 +215,25 @@ func (s *Series) size(p *plot.Plot, _ *chart) (width, height vg.Length) {
 	w := s.pixels()
 	const trial = 2000 * pixel
 	rec := draw.New(vgimg.NewWith(vgimg.UseWH(trial, trial), vgimg.UseDPI(8)))
-	area := p.DataCanvas(inside(rec))
+	area := p.DataCanvas(inside(rec, p))
 	whole := func(v vg.Length) vg.Length { return vg.Length(math.Round(float64(v/pixel))) * pixel }
 	return whole(vg.Length(w)*pixel + trial - (area.Max.X - area.Min.X)), whole(vg.Length(h)*pixel + trial - (area.Max.Y - area.Min.Y))
 }
 
-// inside leaves room around the plot, and for the head.
-func inside(c draw.Canvas) draw.Canvas {
-	return draw.Crop(c, 10*pixel, -18*pixel, 6*pixel, -headHeight-8*pixel)
+// inside leaves room around the plot, and for the head. The first time is below the
+// axis of values and needs room on its left, which labels of values make.
+func inside(c draw.Canvas, p *plot.Plot) draw.Canvas {
+	left := 10 * pixel
+	if len(p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max)) == 0 {
+		left = 28 * pixel
+	}
+	return draw.Crop(c, left, -18*pixel, 6*pixel, -headHeight-8*pixel)
 }
 
 func (s *Series) draw(p *plot.Plot, ch *chart, c draw.Canvas) {
 	c.SetColor(color.White)
 	c.Fill(c.Path())
-	area := p.DataCanvas(inside(c))
+	area := p.DataCanvas(inside(c, p))
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
 		if y := area.Y(p.Y.Norm(t.Value)); t.Label != "" {
 			c.StrokeLine2(draw.LineStyle{Color: grey(0xe4), Width: vg.Points(0.75)}, area.Min.X, y, area.Max.X, y)
@@ -240,7 +245,7 @@ func (s *Series) draw(p *plot.Plot, ch *chart, c draw.Canvas) {
 		}
 	}
 	p.BackgroundColor = nil
-	p.Draw(inside(c))
+	p.Draw(inside(c, p))
 	if ch.void != "" {
 		t := style(11, font.WeightNormal, grey(0x80))
 		t.XAlign, t.YAlign = draw.XCenter, draw.YCenter

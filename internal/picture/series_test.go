@@ -200,6 +200,30 @@ func TestSpike(t *testing.T) {
 	}
 }
 
+// TestWholeLabels: no label is cut by the edge of the picture, whether there are
+// labels of values beside the axis or not.
+func TestWholeLabels(t *testing.T) {
+	t.Parallel()
+	midnight := time.Date(2026, 9, 30, 0, 0, 0, 0, time.UTC)
+	for name, s := range map[string]Series{
+		"nothing": {}, "nothing in h:min": {To: 13 * hour}, "nothing in UTC": {To: 3 * day, Origin: midnight},
+		"nothing but NaN":     {To: day, Origin: midnight, Channels: []Channel{{Spans: []Span{{T1: day, Low: math.NaN(), High: math.NaN()}}}}},
+		"nothing far away":    {From: 4e9, To: 4e9 + 400},
+		"values of one digit": {To: 2 * day, Origin: midnight, Channels: []Channel{{Spans: []Span{{T1: day, Low: 1, High: 7}}}}},
+	} {
+		m := shot(t, s)
+		b := m.Bounds()
+		for _, x := range []int{0, 1, b.Max.X - 2, b.Max.X - 1} {
+			for y := range b.Max.Y {
+				if c, _ := color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA); c != (color.NRGBA{255, 255, 255, 255}) {
+					t.Errorf("%s: the pixel at %d, %d is %v", name, x, y, c)
+					break
+				}
+			}
+		}
+	}
+}
+
 // TestOddSeries: nothing, one sample, NaN, infinities and the ends of float64 are
 // drawn without fault.
 func TestOddSeries(t *testing.T) {
