@@ -18,10 +18,16 @@ import (
 // twoTracks is a file of two tracks, i16 and f64, of n samples at 1 kHz.
 func twoTracks(t *testing.T, n int, indexed bool) []byte {
 	t.Helper()
+	return tracksOf(t, n, indexed, 1024, false)
+}
+
+// tracksOf is the same in packets of some samples, compressed or not.
+func tracksOf(t *testing.T, n int, indexed bool, step int, zlib bool) []byte {
+	t.Helper()
 	rate := zoomcache.Rate{Num: 1000, Den: 1}
 	o := zoomcache.WriteOptions{Watermark: -1, Tracks: []zoomcache.Track{
-		{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I16}, Rate: rate, Name: "left"},
-		{Number: 2, Codec: zoomcache.Codec{Kind: zoomcache.F64}, Rate: rate, Name: "right"},
+		{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I16}, Rate: rate, Name: "left", Zlib: zlib},
+		{Number: 2, Codec: zoomcache.Codec{Kind: zoomcache.F64}, Rate: rate, Name: "right", Zlib: zlib},
 	}}
 	if indexed {
 		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{})
@@ -32,10 +38,13 @@ func twoTracks(t *testing.T, n int, indexed bool) []byte {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(5, 6))
-	ints, floats := make([]int16, 1024), make([]float64, 1024)
+	ints, floats := make([]int16, step), make([]float64, step)
 	for at := 0; at < n; at += len(ints) {
 		for i := range ints {
 			ints[i], floats[i] = int16(r.IntN(1<<16)-1<<15), r.Float64()
+			if zlib {
+				ints[i], floats[i] = ints[i]>>(at/step%7+4), float64(ints[i])
+			}
 		}
 		k := min(len(ints), n-at)
 		if err := errors.Join(zoomcache.Append(w.Track(1), ints[:k]), zoomcache.Append(w.Track(2), floats[:k]), w.Flush()); err != nil {
@@ -126,12 +135,14 @@ func TestZoomTraces(t *testing.T) {
 	t.Parallel()
 	const n = 1_000_000
 	plain, inside := twoTracks(t, n, false), twoTracks(t, n, true)
+	packed, packedInside := tracksOf(t, n, false, 64, true), tracksOf(t, n, true, 64, true) // lists of packets are long
 	for name, c := range map[string]struct {
 		file             []byte
 		beside           string // ETag that the index beside it is made for
 		requests, phases int64
 	}{
-		"inside": {file: inside}, "beside": {plain, "same", 1, 1}, "none": {plain, "", 1, 1}, "stale": {plain, "other", 1, 1},
+		"inside": {file: inside}, "beside": {plain, "same", 1, 1}, "packed": {file: packedInside}, "packed-beside": {packed, "same", 1, 1},
+		"none": {plain, "", 1, 1}, "stale": {plain, "other", 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +150,7 @@ func TestZoomTraces(t *testing.T) {
 			b := memstore.New(memstore.Config{Name: "s3://b"})
 			put(t, b, "x.zoom", c.file, nil)
 			if c.beside != "" {
-				f, err := zoomcache.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(plain), int64(len(plain))), zoomcache.Options{})
+				f, err := zoomcache.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(c.file), int64(len(c.file))), zoomcache.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -45,6 +45,8 @@ type longSignal struct {
 	name   string
 	kind   zoomcache.Kind
 	hours  float64
+	mark   int  // samples of a packet, where it is not the usual number
+	more   int  // further tracks of the same samples
 	beside bool // the index lies beside the file
 	wav    bool // the file is made of a WAV
 	zlib   bool // packets differ in size, so that the list of their places is long
@@ -80,8 +82,11 @@ func (s *longSignal) samples() int64 { return int64(s.hours * 3_600_000) }
 // at is the sample at an offset, which counts from 1.
 func (s *longSignal) at(off int64) float64 {
 	x := s.period[(off-1)%signalPeriod]
-	if s.kind == zoomcache.I16 {
+	switch s.kind {
+	case zoomcache.I16:
 		return float64(int16(x))
+	case zoomcache.Int:
+		return float64(int64(x))
 	}
 	return x
 }
@@ -104,7 +109,10 @@ func (s *longSignal) write(t *testing.T) diskBucket {
 		s.fromWAV(t, f)
 		return b
 	}
-	o := zoomcache.WriteOptions{Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: s.kind}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Zlib: s.zlib}}}
+	o := zoomcache.WriteOptions{Watermark: s.mark}
+	for k := range s.more + 1 {
+		o.Tracks = append(o.Tracks, zoomcache.Track{Number: int32(1 + k), Codec: zoomcache.Codec{Kind: s.kind}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Zlib: s.zlib})
+	}
 	if !s.beside {
 		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{MaxMemory: 10 << 20}) // as functions/zoom does
 	}
@@ -112,20 +120,8 @@ func (s *longSignal) write(t *testing.T) diskBucket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ints, floats := make([]int16, signalPeriod), s.period
-	for i, x := range s.period {
-		ints[i] = int16(x)
-	}
-	for left := s.samples(); left > 0; left -= signalPeriod {
-		n := min(left, signalPeriod)
-		if s.kind == zoomcache.I16 {
-			err = zoomcache.Append(w.Track(1), ints[:n])
-		} else {
-			err = zoomcache.Append(w.Track(1), floats[:n])
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := s.append(w); err != nil {
+		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -147,6 +143,42 @@ func (s *longSignal) write(t *testing.T) diskBucket {
 		b.files["x.zoom"+index.Suffix] = side
 	}
 	return b
+}
+
+// append writes the samples of all tracks.
+func (s *longSignal) append(w *zoomcache.Writer) error {
+	ints, longs := make([]int16, signalPeriod), make([]int64, signalPeriod)
+	for i, x := range s.period {
+		ints[i], longs[i] = int16(x), int64(x)
+	}
+	step := signalPeriod
+	if s.more > 0 {
+		step = 1 << 10 // so that all tracks come along
+	}
+	for at := int64(0); at < s.samples(); at += int64(step) {
+		i := at % signalPeriod
+		j := i + min(int64(step), s.samples()-at)
+		for k := range s.more + 1 {
+			var err error
+			switch tw := w.Track(int32(1 + k)); s.kind {
+			case zoomcache.I16:
+				err = zoomcache.Append(tw, ints[i:j])
+			case zoomcache.Int:
+				err = zoomcache.Append(tw, longs[i:j])
+			default:
+				err = zoomcache.Append(tw, s.period[i:j])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if s.more > 0 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // fromWAV packs a WAV as a worker does.
@@ -230,7 +262,13 @@ func TestViewFromAfar(t *testing.T) {
 	for _, s := range []*longSignal{
 		{name: "a day of noisy i16", kind: zoomcache.I16, hours: day, period: noisy},
 		{name: "a day of noisy f64", kind: zoomcache.F64, hours: day, period: noisy},
-		{name: "compressed i16", kind: zoomcache.I16, hours: part, period: noisy, zlib: true},
+		{name: "a day of compressed i16", kind: zoomcache.I16, hours: day, period: noisy, zlib: true},
+		{name: "compressed f64", kind: zoomcache.F64, hours: 3 * part, period: noisy, zlib: true},
+		{name: "a day of int", kind: zoomcache.Int, hours: day, period: noisy},
+		{name: "a day of i16 in packets of 200", kind: zoomcache.I16, hours: day, period: noisy, mark: 200},
+		{name: "four tracks of compressed i16", kind: zoomcache.I16, hours: part, period: noisy, zlib: true, more: 3, mark: -1},
+		{name: "two tracks of int", kind: zoomcache.Int, hours: part, period: noisy, more: 1, mark: -1},
+		{name: "compressed i16, index beside", kind: zoomcache.I16, hours: 2 * part, period: noisy, beside: true, zlib: true},
 		{name: "smooth i16", kind: zoomcache.I16, hours: part, period: smooth},
 		{name: "smooth f64", kind: zoomcache.F64, hours: part, period: smooth},
 		{name: "i16 of a WAV", kind: zoomcache.I16, hours: part, period: noisy, wav: true},
@@ -280,9 +318,8 @@ func (s *longSignal) costs(t *testing.T, b diskBucket) {
 			max128, w = 512<<10, &worstRaw
 		}
 		requests, phases := int64(3), int64(2)
-		if s.zlib && w == &worstRaw { // the places of packets come first
-			requests, phases = 4, 3
-			warm.Requests--
+		if s.more > 1 && w == &worstRaw { // the samples of all tracks lie side by side
+			max128 *= 2
 		}
 		if s.beside { // the end of the file is asked for in vain
 			requests, phases = 4, 3

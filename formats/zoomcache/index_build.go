@@ -18,6 +18,7 @@ const (
 	sectionEnds  = 2 // their first and last values
 	sectionBins  = 3 // spans finer than a packet
 	sectionRuns  = 4 // packets
+	sectionPlace = 5 // about where packets lie, for those with long lists of them
 
 	// rawView is how many bytes of samples a view of 2000 points may take for each
 	// of its points: a bin holds as many samples, so that fewer of them are better
@@ -66,6 +67,7 @@ type Indexer struct {
 	decoded bool          // windows have the samples that readers of the file get
 	spilled int64         // bytes of packets that were
 	against *against      // with which pages are compared, in place of being kept
+	long    int64         // bytes of a list of packets beyond which it is long
 	whole   []stat        // of a window
 	fine    []stat        // of its bins
 }
@@ -80,10 +82,13 @@ type trackIndex struct {
 	level []*levelIndex // from 1
 	runs  *index.SectionBuilder
 	check *cursor // of runs
+	place *placeCheck
 	guess guess
 	run   []packetRun
-	seen  int64 // packets in pages
-	page  int   // spans in a page
+	at    places    // of all packets
+	end   packetRun // the last of them
+	seen  int64     // packets in pages
+	page  int       // spans in a page
 	ints  []int64
 	f32   []float32
 	f64   []float64
@@ -106,8 +111,9 @@ func NewIndexer(tracks []Track, o IndexOptions) *Indexer {
 		if t.Codec.Kind.keyWidth() == 8 {
 			per /= 2
 		}
-		x.tracks = append(x.tracks, &trackIndex{t: &t, page: max(min(per, rowBytes/row), leastSpans), count: TrackCount{Track: t.Number, Exit: -1}})
+		x.tracks = append(x.tracks, &trackIndex{t: &t, page: max(min(per, rowBytes/row), leastSpans), count: TrackCount{Track: t.Number, Exit: -1}, at: places{most: mostPlaces(len(tracks))}})
 	}
+	x.long = tailOfRuns / int64(max(len(x.tracks), 1))
 	slices.SortStableFunc(x.tracks, func(a, b *trackIndex) int { return cmp.Compare(a.t.Number, b.t.Number) })
 	return x
 }
@@ -228,7 +234,7 @@ func (x *Indexer) drop(t *trackIndex) {
 	if t.runs != nil {
 		t.runs.Drop()
 	}
-	t.bins, t.level, t.run = nil, nil, nil
+	t.bins, t.level, t.run, t.at.list = nil, nil, nil, nil
 }
 
 // plan chooses bins for windows of n samples.
@@ -237,7 +243,7 @@ func (x *Indexer) plan(t *trackIndex, n int) {
 	t.runs = x.b.Section(name)
 	sizes := binSizes
 	if x.against != nil {
-		t.check = x.against.cursor(name)
+		t.check, t.place = x.against.cursor(name), x.against.placeCheck(t.t.Number)
 		sizes = func(Codec, int) []int64 { return x.against.bins(t.t.Number) }
 	}
 	if x.o.NoBins || t.t.Variable || t.t.Codec.Kind == Unit {
@@ -286,10 +292,17 @@ func (x *Indexer) flushRuns(t *trackIndex) error {
 	}
 	if x.against != nil {
 		run := t.run
-		if t.run = t.run[:0]; t.check == nil {
-			return nil
+		t.run = t.run[:0]
+		if err := x.against.places(t.place, run); err != nil || t.check == nil {
+			return err
 		}
 		return x.against.runs(t.check, run)
+	}
+	if t.at.most > 0 {
+		for i := range t.run {
+			t.at.add(&t.run[i])
+		}
+		t.end = t.run[len(t.run)-1]
 	}
 	p, err := x.k.runs(t.run, t.seen+1, &t.guess)
 	if err != nil {
@@ -314,7 +327,7 @@ func (x *Indexer) SummaryBlock(b *Block) error {
 
 // finish makes the index.
 func (x *Indexer) finish(bind index.Binding) (index.Built, error) {
-	var ends, levels, runs, small []*index.SectionBuilder
+	var ends, levels, runs, small, coarse []*index.SectionBuilder
 	top := 0
 	for _, t := range x.tracks {
 		if t.out || !t.any {
@@ -325,8 +338,11 @@ func (x *Indexer) finish(bind index.Binding) (index.Built, error) {
 		}
 		switch n := t.runs.Len(); {
 		case n == 0: // no packets were written
-		case n > tailOfRuns/int64(len(x.tracks)):
+		case n > x.long:
 			runs = append(runs, t.runs)
+			if err := x.place(t, &coarse); err != nil {
+				return index.Built{}, err
+			}
 		default:
 			small = append(small, t.runs)
 		}
@@ -345,7 +361,23 @@ func (x *Indexer) finish(bind index.Binding) (index.Built, error) {
 			}
 		}
 	}
-	return x.b.Finish(slices.Concat(runs, ends, levels, small), bind, x.meta())
+	return x.b.Finish(slices.Concat(runs, ends, levels, small, coarse), bind, x.meta())
+}
+
+// place makes the section of about where the packets of a track lie.
+func (x *Indexer) place(t *trackIndex, to *[]*index.SectionBuilder) error {
+	if len(t.at.list) == 0 {
+		return nil
+	}
+	list := t.at.end(&t.end)
+	p, err := x.k.places(list)
+	if err != nil {
+		return err
+	}
+	s := x.b.Section(index.Name{Kind: sectionPlace, Of: int64(t.t.Number)})
+	s.Add(list[0].entry, t.end.exit, int64(len(list)-1), p)
+	*to = append(*to, s)
+	return nil
 }
 
 // last makes the pages that are not full.

@@ -63,8 +63,14 @@ func (p *readPlan) scan(f *File) {
 	}
 }
 
-// packets adds all packets of a list.
+// packets adds all packets of a list, or the bytes that they lie in.
 func (p *readPlan) packets(ctx context.Context, l *runLister) error {
+	if r := l.byPlaces(ctx); r != nil && r.short(l.v.f) {
+		for _, x := range r.pieces {
+			p.list = append(p.list, PlannedRead{Off: x.Off, Len: x.Len, Why: "packets"})
+		}
+		return nil
+	}
 	for {
 		runs, _, err := l.next(ctx, firstWindow)
 		if err != nil || len(runs) == 0 {

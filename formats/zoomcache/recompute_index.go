@@ -82,6 +82,7 @@ func (c *checker) end() error {
 		if err := c.x.last(t); err != nil {
 			return err
 		}
+		c.w.placesEnd(t.place)
 	}
 	for _, t := range c.x.tracks {
 		if told := c.told[t.t.Number]; told != nil && t.onlySummaries() {
@@ -93,10 +94,10 @@ func (c *checker) end() error {
 	}
 	for i := range c.w.ix.Sections {
 		s := &c.w.ix.Sections[i]
-		if s.Kind < sectionLevel || s.Kind > sectionRuns || len(s.Pages) == 0 {
+		if s.Kind < sectionLevel || s.Kind > sectionPlace || len(s.Pages) == 0 {
 			continue
 		}
-		if t := c.x.track(int32(s.Of)); t != nil && t.onlySummaries() && s.Kind != sectionRuns { //nolint:gosec // as the builder was given it
+		if t := c.x.track(int32(s.Of)); t != nil && t.onlySummaries() && s.Kind < sectionRuns { //nolint:gosec // as the builder was given it
 			continue
 		}
 		k := slices.IndexFunc(c.w.cursors, func(c *cursor) bool { return c.s == s })

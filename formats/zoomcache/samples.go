@@ -22,8 +22,8 @@ const (
 //
 // Where an index tells of the track, and not all of it is wanted, the packets in the
 // range are read and nothing else: after what the first View does to find the index
-// one planned read, and one before it where the places of packets take more than
-// Open has read; all packets of one phase, in windows of up to Options.Window. If the
+// one planned read, and one before it where neither the places of packets nor about
+// where they lie is among what Open has read; all packets of one phase, in windows of up to Options.Window. If the
 // index proves to be wrong, or a packet damaged, a pass goes on from there.
 //
 // Else it is one pass like Scan, which ends early at constant rate: there packets

@@ -62,7 +62,15 @@ func (b packetBatch) release() { b.buf.release() }
 // index says of where they lie. Where that proves to be wrong, or the file is
 // damaged, it goes on with a pass over the file, which tells one from the other.
 func (v *indexView) samples(ctx context.Context, l *runLister, fn func(p *Packet) error) error {
-	next, err := v.eachPacket(ctx, l, fn)
+	var next int64
+	done, err := false, error(nil)
+	if r := l.byPlaces(ctx); r != nil && r.short(v.f) {
+		next, done, err = v.placed(rangeio.NextPhase(ctx), r, fn)
+	}
+	if !done {
+		ctx = rangeio.OnePhase(ctx)
+		next, err = v.eachPacket(ctx, l, fn)
+	}
 	var of callerError
 	switch {
 	case errors.As(err, &of):
@@ -212,4 +220,24 @@ func (l *runLister) more(ctx context.Context) error {
 	}
 	l.i = end
 	return nil
+}
+
+// extent says how many bytes the packets of the range lie in, or 0 where that is not
+// known without a request.
+func (l *runLister) extent(ctx context.Context) (int64, error) {
+	if !l.v.ix.Held(l.s, l.i, l.j) {
+		if r := l.byPlaces(ctx); r != nil {
+			return r.total, nil
+		}
+		return 0, nil
+	}
+	for l.i < l.j {
+		if err := l.more(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if n := len(l.runs); n > 0 {
+		return l.runs[n-1].end() - l.runs[0].off, nil
+	}
+	return 0, nil
 }

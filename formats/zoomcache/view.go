@@ -42,6 +42,11 @@ const MaxWidth = 1 << 20
 // is content with fewer points than asked for.
 const rawLimit = 384 << 10
 
+// mostRaw is how many bytes of the file a view at constant rate reads where spans give
+// it three quarters of its points: with both ends of the file and that of an index beside
+// it, half a MiB.
+const mostRaw = 440 << 10
+
 // View tells of the samples of a track with offsets in [from, to], in about width
 // points: each of the width equal parts of the range is one point, made of the
 // spans that begin in it, so that a point may begin before from or end behind to.

@@ -295,16 +295,26 @@ func (v *indexView) wrap(err error) error {
 }
 
 // packets makes a view of the samples in the range; or of the finest spans, where
-// samples would be too many bytes at a variable rate.
+// samples would be too many bytes at a variable rate, or at constant rate if there are
+// nearly as many spans as points.
 func (v *indexView) packets(ctx context.Context, finest *index.Section) (View, error) {
 	out := View{Indexed: true}
 	pages, l := rangeio.OnePhase(ctx), v.lister()
 	if v.t.Variable {
-		small, err := l.below(pages, rawLimit)
+		small, err := v.few(pages, l)
 		if err != nil {
 			return out, err
 		}
 		if !small {
+			return v.spans(ctx, finest)
+		}
+	}
+	if !v.t.Variable && v.estimate(finest) >= float64(v.width)*3/4 {
+		n, err := l.extent(pages)
+		if err != nil {
+			return out, err
+		}
+		if n > mostRaw { // short packets, or many tracks
 			return v.spans(ctx, finest)
 		}
 	}
@@ -318,4 +328,12 @@ func (v *indexView) packets(ctx context.Context, finest *index.Section) (View, e
 	})
 	out.Points = g.points()
 	return out, err
+}
+
+// few says whether the packets of the range take few enough bytes to be read.
+func (v *indexView) few(ctx context.Context, l *runLister) (bool, error) {
+	if r := l.byPlaces(ctx); r != nil {
+		return r.own <= rawLimit, nil
+	}
+	return l.below(ctx, rawLimit)
 }
