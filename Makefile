@@ -33,8 +33,12 @@ COUNT      ?= 1
 TESTFLAGS  ?=
 RACE_CPU   ?= 1,4
 COVER_MIN  ?= 85
-# Packages whose work is done by programs that they start: one number of CPUs is enough.
-RACE_ONCE  := /(functions/soak|e2e/scenario|internal/quickstart)$$
+# Packages whose work is done by programs that they start, and those that start no
+# goroutine: one number of CPUs is enough.
+RACE_ONCE  := /(functions/soak|e2e/scenario|internal/quickstart|formats/(dtype|dtype/pylit|index|npy)|internal/(adler|codec|filter|nd|picture))$$
+# For the tests of one package: go test's own ten minutes are short on a machine that
+# is busy with something else.
+TIMEOUT    ?= 30m
 PKG        ?= ./...
 SOAK       ?= .
 
@@ -82,15 +86,15 @@ quickstart: build ## the whole job on this machine: local S3, local functions, s
 
 .PHONY: test
 test: need-go ## all tests that need nothing but Go
-	@$(call in-modules,go test -shuffle=on $(TESTFLAGS) ./...)
+	@$(call in-modules,go test -timeout=$(TIMEOUT) -shuffle=on $(TESTFLAGS) ./...)
 	@go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adler # what other processors run
 
 .PHONY: race
 race: need-go ## the same under the race detector (needs a C compiler), on 1 and 4 CPUs
 	@command -v "$$(go env CC)" >/dev/null || { echo "race: the race detector needs a C compiler, and $$(go env CC) is missing" >&2; exit 1; }
-	@export CGO_ENABLED=1; race="go test -race -timeout=30m -shuffle=on $(TESTFLAGS)"; \
+	@export CGO_ENABLED=1; race="go test -race -timeout=$(TIMEOUT) -shuffle=on $(TESTFLAGS)"; \
 	$(call in-modules,if [[ $$m == terraform ]]; then $$race ./...; else $$race -cpu=$(RACE_CPU) $$(go list ./... | grep -vE '$(RACE_ONCE)'); fi)
-	@export CGO_ENABLED=1; go test -race -timeout=30m $(TESTFLAGS) $$(go list ./... | grep -E '$(RACE_ONCE)')
+	@export CGO_ENABLED=1; go test -race -timeout=$(TIMEOUT) -shuffle=on $(TESTFLAGS) $$(go list ./... | grep -E '$(RACE_ONCE)')
 
 .PHONY: soak
 soak: need-go ## workers killed, starved and failed at full scale, into docs/reliability.md (25 minutes, 6 GB of disk)
@@ -101,7 +105,7 @@ soak: need-go ## workers killed, starved and failed at full scale, into docs/rel
 .PHONY: cover
 cover: need-go ## coverage over all packages; fails below COVER_MIN percent
 	@mkdir -p dist
-	@go test -coverpkg=./... -coverprofile=dist/cover.out $(TESTFLAGS) ./...
+	@go test -timeout=$(TIMEOUT) -coverpkg=./... -coverprofile=dist/cover.out $(TESTFLAGS) ./...
 	@go tool cover -func=dist/cover.out | awk -v min=$(COVER_MIN) '/^total:/ {sub("%", "", $$3); printf "cover: %s %% of statements, floor %s %%\n", $$3, min; exit ($$3 + 0 < min + 0)}'
 
 .PHONY: fuzz
@@ -110,7 +114,7 @@ fuzz: need-go ## each fuzz target for T
 
 .PHONY: bench
 bench: need-go ## benchmarks: BENCH, BENCHTIME, COUNT
-	@$(call in-modules,go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./...)
+	@$(call in-modules,go test -timeout=$(TIMEOUT) -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./...)
 
 .PHONY: bench-once
 bench-once: ## each benchmark once
@@ -130,12 +134,12 @@ peers: need-go ## the reference tools read what farread writes
 	@[[ -x $(PYTHON) ]] || { echo "peers: no .venv: run 'make venv' first" >&2; exit 1; }
 	@PYTHONPATH=e2e/peers $(PYTHON) -c 'import blosc, blosc2, gulpio2, old_bloscpack' 2>/dev/null || { echo "peers: blosc, blosc2, bloscpack or gulpio2 does not load in .venv: run 'make venv' again" >&2; exit 1; }
 	@[[ -n "$$(find e2e/peers -name '*_test.go' 2>/dev/null)" ]] || { echo "peers: there are no tests in e2e/peers" >&2; exit 1; }
-	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
+	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -timeout=$(TIMEOUT) -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
 
 .PHONY: e2e
 # Not ./...: that hides what a passing run says, or why there was none.
 e2e: zip ## the scenarios on LocalStack in a container (needs Docker), or where E2E_ENDPOINT says
-	cd e2e/aws && go test -count=1 -timeout 30m -tags e2e $(TESTFLAGS)
+	cd e2e/aws && go test -count=1 -timeout=$(TIMEOUT) -tags e2e $(TESTFLAGS)
 
 .PHONY: fixtures-check
 fixtures-check: ## bin/farread against the shared interoperability fixtures, where they are
@@ -175,7 +179,7 @@ lint: need-go ## golangci-lint over all modules (its first run builds it: 2 minu
 
 .PHONY: lint-selftest
 lint-selftest: need-go ## prove that each layer rule of .golangci.yml bites
-	go test -tags lint ./internal/lint
+	go test -timeout=$(TIMEOUT) -tags lint ./internal/lint
 
 .PHONY: generate-check
 generate-check: need-go ## generated assembly is what its generator makes
