@@ -115,14 +115,11 @@ func build(ctx context.Context, root string, errw io.Writer, live bool) (parts, 
 	for _, f := range names {
 		jobs = append(jobs, []string{root, "-tags", "lambda.norpc", "-o", filepath.Join(bin, f, "bootstrap"), "./cmd/" + f})
 	}
-	_, missing := partsIn(bin)
-	done := waiting(errw, live, func(d time.Duration) string {
-		what := "building localcloud and " + strings.Join(names, ", ") + " in " + bin
-		if len(missing) > 0 {
-			what += " (the first time: about 70 s and 100 MB of downloads)"
-		}
-		return fmt.Sprintf("%s … %d s", what, int(d.Seconds()))
-	})
+	what := "building localcloud and " + strings.Join(names, ", ") + " in " + bin
+	if _, missing := partsIn(bin); len(missing) > 0 {
+		what += " (the first time: about 70 s and 100 MB of downloads)"
+	}
+	done := waiting(errw, live, func(d time.Duration) string { return fmt.Sprintf("%s … %d s", what, int(d.Seconds())) })
 	defer done()
 	for _, j := range jobs {
 		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"}, j[1:]...)
