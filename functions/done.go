@@ -31,7 +31,8 @@ type Done struct {
 	Outcome     Outcome
 	Outputs     []objstore.Info // what was written
 	Err         error           // of the job; nil when there was none
-	NotReported error           // why a failure for good could not be reported
+	Report      string          // key of the report of a failure for good
+	NotReported error           // why it could not be reported
 	Took        time.Duration
 	Stats       rangeio.Stats // requests, bytes read and retries; zero where nothing counts them
 }
@@ -89,7 +90,7 @@ func (h *Handler) log(ctx context.Context, d Done) {
 	case d.NotReported != nil:
 		attrs = append(attrs, slog.String("not reported", d.NotReported.Error()))
 	case d.Outcome == Failed:
-		attrs = append(attrs, slog.String("report", d.Rule.Out.Bucket+"/"+ErrorKey(d.Upload.Key)))
+		attrs = append(attrs, slog.String("report", d.Rule.Out.Bucket+"/"+d.Report))
 	}
 	h.Log.LogAttrs(ctx, level, string(d.Outcome), attrs...)
 }

@@ -270,7 +270,7 @@ func (h *Handler) settle(ctx context.Context, d *Done, r *Result) error {
 		r.Dropped++
 		d.Outcome = Dropped
 	case outcomePermanent:
-		if d.NotReported = h.report(ctx, d.Rule, d.Upload, d.Err); d.NotReported != nil {
+		if d.Report, d.NotReported = h.report(ctx, d.Rule, d.Upload, d.Err); d.NotReported != nil {
 			r.Retry++
 			d.Outcome = Retried
 			return errors.Join(d.Err, d.NotReported)

@@ -92,13 +92,21 @@ func OutputKey(prefix, key, suffix string) string {
 	return prefix + stem + suffix
 }
 
-// ErrorKey is where a permanent failure of the upload called key is reported.
+// ErrorKey is where a permanent failure of the upload called key is reported. What
+// becomes known of a version that was replaced since, and finds a report there, is
+// told beside it under a name that ends in "-" and 16 hex digits.
 func ErrorKey(key string) string {
 	const prefix, suffix = "errors/", ".json"
 	if len(prefix)+len(key)+len(suffix) > maxKey || hashed.MatchString(key) {
 		return cutKey(prefix, key, key, suffix)
 	}
 	return prefix + key + suffix
+}
+
+// versionErrorKey is where a failure of one version of an upload is reported that is
+// not the current one.
+func versionErrorKey(u Upload) string {
+	return cutKey("errors/", u.Key, u.Key+"\x00"+u.ETag+"\x00"+u.VersionID, ".json")
 }
 
 // roomFor is how many bytes a suffix takes.

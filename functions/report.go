@@ -35,9 +35,9 @@ type Where struct {
 	Offset *int64 `json:"offset,omitempty"`
 }
 
-// report writes errors/KEY.json into the datasets bucket. It runs in the time
-// that jobs had to leave, so under the invocation's own context.
-func (h *Handler) report(ctx context.Context, rule Rule, u Upload, cause error) error {
+// report writes errors/KEY.json into the datasets bucket, and says which key it took.
+// It runs in the time that jobs had to leave, so under the invocation's own context.
+func (h *Handler) report(ctx context.Context, rule Rule, u Upload, cause error) (key string, err error) {
 	r := Report{What: cause.Error(), Kind: kindOf(cause), Bucket: u.Bucket, Key: u.Key, ETag: u.ETag, VersionID: u.VersionID, Sequencer: u.Sequencer,
 		Job: rule.Job, RequestID: h.request(ctx), Time: h.Now().UTC()}
 	var fe *formats.Error
@@ -53,17 +53,35 @@ func (h *Handler) report(ctx context.Context, rule Rule, u Upload, cause error) 
 	}
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		return "", fmt.Errorf("report: %w", err)
 	}
 	out, err := h.Buckets(rule.Out.Bucket)
 	if err != nil {
-		return err
+		return "", err
 	}
-	// One atomic step without a condition: whichever failure is told of last is
-	// as true as the others.
-	_, err = objstore.Put(ctx, out, ErrorKey(u.Key), bytes.NewReader(append(b, '\n')),
-		objstore.PutOptions{ContentType: "application/json", Meta: u.meta("error")})
-	return err
+	o := objstore.PutOptions{ContentType: "application/json", Meta: u.meta("error"), IfAbsent: h.replaced(ctx, u)}
+	key = ErrorKey(u.Key)
+	_, err = objstore.Put(ctx, out, key, bytes.NewReader(append(b, '\n')), o)
+	if o.IfAbsent && (errors.Is(err, objstore.ErrExists) || errors.Is(err, objstore.ErrChanged)) {
+		o.IfAbsent, key = false, versionErrorKey(u)
+		_, err = objstore.Put(ctx, out, key, bytes.NewReader(append(b, '\n')), o)
+	}
+	return key, err
+}
+
+// replaced says that u is not known to be what its key holds now: then the report
+// that stands may be of a newer version, which workers have no right to read, and is
+// not written over.
+func (h *Handler) replaced(ctx context.Context, u Upload) bool {
+	if u.ETag == "" {
+		return false
+	}
+	src, err := h.Buckets(u.Bucket)
+	if err != nil {
+		return true
+	}
+	is, err := (&clock{src: src}).isCurrent(ctx, u)
+	return err != nil || !is
 }
 
 func kindOf(err error) string {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +86,38 @@ func TestAlarms(t *testing.T) {
 		!slices.ContainsFunc(d.Dimensions, func(set []string) bool { return slices.Equal(set, []string{"function"}) }) ||
 		!slices.ContainsFunc(d.Metrics, func(m struct{ Name string }) bool { return m.Name == alarm.GetAttr("metric").AsString() }) {
 		t.Errorf("%#v looks elsewhere than %s", alarm, b.String())
+	}
+}
+
+// TestOutputsInDocs: what the documentation has users ask Terraform for is an output
+// of both examples, and comes as text that the commands beside it read.
+func TestOutputsInDocs(t *testing.T) {
+	t.Parallel()
+	asked := regexp.MustCompile("terraform output( -[a-z]+)? ([a-z_]+)")
+	found := 0
+	for _, name := range []string{"../../docs/operations.md", "../../README.md", "../README.md", module + "/README.md", "../examples/complete/main.tf", "../examples/minimal/main.tf"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range asked.FindAllStringSubmatch(string(b), -1) {
+			found++
+			if a[1] != " -raw" {
+				t.Errorf("%s: %q quotes the text", name, a[0])
+			}
+			for _, example := range []string{"minimal", "complete"} {
+				m, err := Load("../examples/" + example)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.ContainsFunc(m.Outputs, func(o Output) bool { return o.Name == a[2] }) {
+					t.Errorf("%s: %q, but the example %s has no such output", name, a[0], example)
+				}
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d outputs are asked for", found)
 	}
 }
 

@@ -7,3 +7,13 @@ output "datasets_bucket" {
   description = "Bucket to read datasets from."
   value       = module.pipeline.datasets_bucket
 }
+
+output "rules" {
+  description = "The rules document, with the buckets' names."
+  value       = module.pipeline.rules
+}
+
+output "queues" {
+  description = "Queues and dead-letter queues, for `farread replay-dlq`."
+  value       = module.pipeline.queues
+}

@@ -62,6 +62,16 @@ locals {
   ]) }
   literal    = { for s in toset(flatten([for r in local.rules : [r.prefix, r.suffix]])) : s => replace(replace(s, "\\", "\\\\"), "*", "\\*") }
   everything = { for job, f in var.functions : job => anytrue([for r in local.rules : r.job == job && r.prefix == "" && r.suffix == ""]) }
+
+  # What EventBridge lets through to a function. It takes 2048 characters.
+  event_patterns = { for job, f in var.functions : job => jsonencode({
+    source        = ["aws.s3"]
+    "detail-type" = ["Object Created"]
+    detail = merge(
+      { bucket = { name = [local.uploads] } },
+      local.everything[job] ? {} : { object = { key = local.patterns[job] } },
+    )
+  }) }
 }
 
 resource "aws_sqs_queue_policy" "this" {
@@ -88,18 +98,18 @@ resource "aws_sqs_queue_policy" "this" {
 # Rules do not look at sizes: matching of numbers ends at 5.0e9, and the worker
 # knows what it can do.
 resource "aws_cloudwatch_event_rule" "uploads" {
-  for_each    = local.eventbridge ? var.functions : {}
-  name        = "${var.name}-${each.key}"
-  description = "Uploads for the function ${var.name}-${each.key}"
-  event_pattern = jsonencode({
-    source        = ["aws.s3"]
-    "detail-type" = ["Object Created"]
-    detail = merge(
-      { bucket = { name = [local.uploads] } },
-      local.everything[each.key] ? {} : { object = { key = local.patterns[each.key] } },
-    )
-  })
-  tags = var.tags
+  for_each      = local.eventbridge ? var.functions : {}
+  name          = "${var.name}-${each.key}"
+  description   = "Uploads for the function ${var.name}-${each.key}"
+  event_pattern = local.event_patterns[each.key]
+  tags          = var.tags
+
+  lifecycle {
+    precondition {
+      condition     = length(local.event_patterns[each.key]) <= 2048
+      error_message = "The prefixes and suffixes of the job ${each.key} make a pattern of ${length(local.event_patterns[each.key])} characters; EventBridge takes 2048. Let one rule match more of the uploads, or use event_source = \"sqs\"."
+    }
+  }
 }
 
 resource "aws_cloudwatch_event_target" "queue" {

@@ -69,6 +69,12 @@ locals {
       Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.amazonaws.com" } }
   }]) }
 
+  # How many characters a policy has at most; the rest is about ARNs that a plan does
+  # not know yet, and has up to 800. A role takes 10240.
+  policy_size = { for job, s in local.statements : job => 800 + length(jsonencode([
+    for one in s : one if contains(["ReadUploads", "WriteDatasets", "ReportErrors", "ListUploads", "ListDatasets"], one.Sid)
+  ])) }
+
   policies = { for job, s in local.statements : job => jsonencode({ Version = "2012-10-17", Statement = s }) }
 }
 
@@ -88,4 +94,11 @@ resource "aws_iam_role_policy" "this" {
   name     = "worker"
   role     = aws_iam_role.this[each.key].name
   policy   = local.policies[each.key]
+
+  lifecycle {
+    precondition {
+      condition     = local.policy_size[each.key] <= 10240
+      error_message = "The rights of the function ${each.key} have ${local.policy_size[each.key]} characters; a role takes 10240. Use fewer rules, or shorter prefixes."
+    }
+  }
 }

@@ -186,6 +186,9 @@ run "all_that_is_optional" {
     environment        = { AWS_ENDPOINT_URL = "http://127.0.0.1:4566" }
     architecture       = "x86_64"
     tags               = { team = "video" }
+    max_age_s          = 900
+
+    permissions_boundary_arn = "arn:aws:iam::123456789012:policy/fence"
   }
 
   assert {
@@ -206,16 +209,29 @@ run "all_that_is_optional" {
     error_message = "Tags are not read."
   }
   assert {
-    condition     = alltrue([for l in aws_s3_bucket_lifecycle_configuration.this : l.rule[1].status == "Enabled" && l.rule[1].noncurrent_version_expiration[0].noncurrent_days == 30])
+    condition     = alltrue([for l in aws_s3_bucket_lifecycle_configuration.this : l.rule[1].status == "Enabled" && l.rule[1].noncurrent_version_expiration[0].noncurrent_days == 30 && l.rule[1].expiration[0].expired_object_delete_marker])
     error_message = "Replaced versions expire."
   }
   assert {
-    condition     = alltrue([for l in aws_s3_bucket_logging.this : l.target_bucket == "logs"]) && length(aws_s3_bucket_logging.this) == 2
+    condition     = alltrue([for l in aws_s3_bucket_logging.this : l.target_bucket == "logs" && l.target_prefix == "${l.bucket}/"]) && length(aws_s3_bucket_logging.this) == 2
     error_message = "Access is logged."
   }
   assert {
-    condition     = alltrue([for a in aws_cloudwatch_metric_alarm.this : a.alarm_actions == toset([aws_sns_topic.alarms[0].arn, "arn:aws:sns:eu-west-1:123456789012:pager"])])
-    error_message = "Alarms are told to both topics."
+    condition     = alltrue([for a in aws_cloudwatch_metric_alarm.this : a.alarm_actions == toset([aws_sns_topic.alarms[0].arn, "arn:aws:sns:eu-west-1:123456789012:pager"]) && a.ok_actions == a.alarm_actions])
+    error_message = "Alarms are told to both topics, and that they are over, too."
+  }
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.this["pack-age"].threshold == 900
+    error_message = "How long an upload may wait is for the owner to say."
+  }
+  assert {
+    condition     = aws_iam_role.this["pack"].permissions_boundary == "arn:aws:iam::123456789012:policy/fence"
+    error_message = "The role stays within its boundary."
+  }
+  assert {
+    condition = alltrue([for tags in concat([for q in aws_sqs_queue.dead : q.tags], [for q in aws_sqs_queue.work : q.tags], [for b in aws_s3_bucket.this : b.tags], [for a in aws_cloudwatch_metric_alarm.this : a.tags],
+    [for l in aws_cloudwatch_log_group.this : l.tags], [for r in aws_iam_role.this : r.tags], [for r in aws_cloudwatch_event_rule.uploads : r.tags], [for t in aws_sns_topic.alarms : t.tags]) : tags == tomap({ team = "video" })])
+    error_message = "All of it has the tags."
   }
   assert {
     condition = (aws_lambda_function.this["pack"].environment[0].variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566" &&

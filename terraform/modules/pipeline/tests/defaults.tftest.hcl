@@ -52,6 +52,10 @@ run "buckets" {
     error_message = "Data are not deleted with the module."
   }
   assert {
+    condition     = length(aws_s3_bucket_ownership_controls.this) == 2 && alltrue([for o in aws_s3_bucket_ownership_controls.this : one(o.rule).object_ownership == "BucketOwnerEnforced"])
+    error_message = "Whoever uploads: the owner of the bucket owns it, and no list of grants counts."
+  }
+  assert {
     condition     = length(aws_s3_bucket_versioning.this) == 2 && alltrue([for v in aws_s3_bucket_versioning.this : v.versioning_configuration[0].status == "Enabled"])
     error_message = "Both buckets keep versions."
   }
@@ -117,6 +121,10 @@ run "events" {
     error_message = "Failed events are kept for 14 days, encrypted."
   }
   assert {
+    condition     = aws_sqs_queue.work["pack"].message_retention_seconds == 4 * 24 * 3600 && aws_sqs_queue.work["pack"].sqs_managed_sse_enabled
+    error_message = "Events wait for up to four days, encrypted."
+  }
+  assert {
     condition = jsondecode(aws_sqs_queue_redrive_allow_policy.dead["pack"].redrive_allow_policy) == {
       redrivePermission = "byQueue", sourceQueueArns = [aws_sqs_queue.work["pack"].arn]
     }
@@ -153,6 +161,22 @@ run "worker" {
     error_message = "Alarms look at metrics that AWS and the functions send."
   }
   assert {
+    condition = ({ for k, a in aws_cloudwatch_metric_alarm.this : k => one(keys(a.dimensions)) } ==
+    { pack-dead = "QueueName", pack-age = "QueueName", pack-errors = "FunctionName", pack-failed = "function", pack-throttles = "FunctionName" })
+    error_message = "Metrics are told apart by the dimensions that they have."
+  }
+  assert {
+    condition = { for k, a in aws_cloudwatch_metric_alarm.this : k => a.threshold } == {
+      pack-dead = 0, pack-age = 3600, pack-errors = 0, pack-failed = 0, pack-throttles = 0
+    }
+    error_message = "One is too many, and an hour too long."
+  }
+  assert {
+    condition = alltrue([for a in aws_cloudwatch_metric_alarm.this : a.comparison_operator == "GreaterThanThreshold" && a.period == 300 &&
+    a.evaluation_periods == 1 && a.treat_missing_data == "notBreaching"])
+    error_message = "An alarm comes within five minutes, and not from silence."
+  }
+  assert {
     condition = (aws_lambda_function.this["pack"].runtime == "provided.al2023" && aws_lambda_function.this["pack"].handler == "bootstrap" &&
       aws_lambda_function.this["pack"].architectures == tolist(["arm64"]) && aws_lambda_function.this["pack"].memory_size == 512 &&
     aws_lambda_function.this["pack"].source_code_hash == filebase64sha256("./tests/fixtures/fn.zip"))
@@ -174,6 +198,43 @@ run "worker" {
   assert {
     condition     = alltrue(flatten([for s in jsondecode(aws_iam_role_policy.this["pack"].policy).Statement : [for a in s.Action : !strcontains(a, "*")]]))
     error_message = "No action is a pattern."
+  }
+  assert {
+    condition = { for s in jsondecode(aws_iam_role_policy.this["pack"].policy).Statement : s.Sid => [s.Effect, s.Action, s.Resource] if contains(["Queue", "Logs"], s.Sid) } == {
+      Queue = ["Allow", ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [aws_sqs_queue.work["pack"].arn]]
+      Logs  = ["Allow", ["logs:CreateLogStream", "logs:PutLogEvents"], ["${aws_cloudwatch_log_group.this["pack"].arn}:*"]]
+    }
+    error_message = "What Lambda does in the function's name is what its mapping and its log need."
+  }
+  assert {
+    condition = jsondecode(aws_iam_role.this["pack"].assume_role_policy).Statement == [{
+      Effect = "Allow", Action = "sts:AssumeRole", Principal = { Service = "lambda.amazonaws.com" }
+    }] && aws_iam_role.this["pack"].permissions_boundary == null && aws_iam_role_policy.this["pack"].role == aws_iam_role.this["pack"].name
+    error_message = "Lambda alone takes the role."
+  }
+  assert {
+    condition     = aws_lambda_function.this["pack"].timeout == 300 && one(aws_lambda_function.this["pack"].logging_config).log_format == "Text"
+    error_message = "Five minutes, and lines of the log as the function writes them: metrics are among them."
+  }
+  assert {
+    condition = aws_lambda_function.this["pack"].environment[0].variables == tomap({
+      FARREAD_RULES = output.rules, FARREAD_LOG = "info", FARREAD_MAX_MEMORY = "200"
+    })
+    error_message = "Nothing else is in the environment."
+  }
+  assert {
+    condition = output.functions == { pack = {
+      name = "demo-pack", arn = aws_lambda_function.this["pack"].arn, role = aws_iam_role.this["pack"].arn, log_group = "/aws/lambda/demo-pack"
+    } }
+    error_message = "Who uses the module finds the function."
+  }
+  assert {
+    condition     = output.queues["pack"].url == aws_sqs_queue.work["pack"].url && output.queues["pack"].dead_url == aws_sqs_queue.dead["pack"].url && keys(output.queues["pack"]) == ["arn", "dead_arn", "dead_url", "url"]
+    error_message = "Who replays dead letters finds their queue."
+  }
+  assert {
+    condition     = toset(output.alarms) == toset(["demo-pack-age", "demo-pack-dead", "demo-pack-errors", "demo-pack-failed", "demo-pack-throttles"])
+    error_message = "Who watches finds the alarms."
   }
   assert {
     condition     = alltrue(flatten([for s in jsondecode(aws_iam_role_policy.this["pack"].policy).Statement : [for r in s.Resource : r != "*"]]))

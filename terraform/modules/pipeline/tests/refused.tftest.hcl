@@ -95,9 +95,41 @@ run "another_target" {
 run "more_rules_than_an_environment_takes" {
   command = plan
   variables {
-    rules = [for i in range(40) : { prefix = "some/place/of/uploads/${i}/", job = "pack" }]
+    rules = [for i in range(40) : { suffix = "-of-some-place-${i}.tar", job = "pack" }]
   }
   expect_failures = [aws_lambda_function.this]
+}
+
+# S3 notifies of as many places as the environment has room for.
+run "more_places_than_a_pattern_takes" {
+  command = plan
+  variables {
+    uploads_bucket  = "ups"
+    datasets_bucket = "out"
+    rules           = [for i in range(9) : { prefix = "${i}/", suffix = "${join("", [for n in range(50) : "name"])}.tar", job = "pack" }]
+  }
+  expect_failures = [aws_cloudwatch_event_rule.uploads]
+}
+
+run "as_many_places_by_notifications" {
+  command = plan
+  variables {
+    event_source    = "sqs"
+    uploads_bucket  = "ups"
+    datasets_bucket = "out"
+    rules           = [for i in range(9) : { prefix = "${i}/", suffix = "${join("", [for n in range(50) : "name"])}.tar", job = "pack" }]
+  }
+}
+
+run "more_rights_than_a_role_takes" {
+  command = plan
+  variables {
+    event_source    = "sqs"
+    uploads_bucket  = "ups"
+    datasets_bucket = "out"
+    rules           = [for i in range(6) : { prefix = "${join("", [for n in range(100) : "abcde"])}${i}", job = "pack" }]
+  }
+  expect_failures = [aws_iam_role_policy.this]
 }
 
 run "notifications_that_overlap" {
@@ -153,6 +185,64 @@ run "heap_without_room" {
     functions = { pack = { zip = "./tests/fixtures/fn.zip", memory_mb = 256, max_heap_mb = 201 } }
   }
   expect_failures = [var.functions]
+}
+
+run "times_too_short" {
+  command = plan
+  variables {
+    functions = { pack = { zip = "./tests/fixtures/fn.zip", timeout_s = 29 } }
+  }
+  expect_failures = [var.functions]
+}
+
+run "memory_too_large" {
+  command = plan
+  variables {
+    functions = { pack = { zip = "./tests/fixtures/fn.zip", memory_mb = 10241 } }
+  }
+  expect_failures = [var.functions]
+}
+
+run "half_a_megabyte" {
+  command = plan
+  variables {
+    functions       = { pack = { zip = "./tests/fixtures/fn.zip", memory_mb = 512.5 } }
+    noncurrent_days = 15.5
+  }
+  expect_failures = [var.functions, var.noncurrent_days]
+}
+
+run "no_uploads_in_a_batch" {
+  command = plan
+  variables {
+    functions = { pack = { zip = "./tests/fixtures/fn.zip", batch_size = 0 } }
+  }
+  expect_failures = [var.functions]
+}
+
+run "too_many_at_a_time" {
+  command = plan
+  variables {
+    functions = { pack = { zip = "./tests/fixtures/fn.zip", max_concurrency = 1001 } }
+  }
+  expect_failures = [var.functions]
+}
+
+run "heap_too_small" {
+  command = plan
+  variables {
+    functions = { pack = { zip = "./tests/fixtures/fn.zip", max_heap_mb = 15 } }
+  }
+  expect_failures = [var.functions]
+}
+
+run "names_that_no_bucket_has" {
+  command = plan
+  variables {
+    uploads_bucket  = "Uploads"
+    datasets_bucket = "out_"
+  }
+  expect_failures = [var.uploads_bucket, var.datasets_bucket]
 }
 
 run "batches_too_large" {
