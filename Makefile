@@ -161,7 +161,7 @@ terraform-tools: need-go ## what terraform-test uses and this machine lacks: tfl
 	scripts/terraform-tools.sh
 
 .PHONY: terraform-test
-terraform-test: ## terraform/: fmt, validate, test, tflint, checkov; TF_REQUIRE=1: nothing may be skipped; TF_PLUGIN_MIRROR
+terraform-test: ## terraform/: fmt, validate, test, tflint, checkov, go test; TF_REQUIRE=1: nothing may be skipped; TF_PLUGIN_MIRROR
 	@scripts/terraform-test.sh
 
 .PHONY: trace-update

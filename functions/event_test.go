@@ -169,6 +169,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"topic, a queue":   `{"Type":"Notification","TopicArn":"t","Message":"{\"Records\":[{\"eventSource\":\"aws:sqs\",\"messageId\":\"m\",\"body\":\"\"}]}"}`,
 		"topic, list":      `{"Type":"Notification","TopicArn":"t","Message":[]}`,
 		"unknown source":   `{"Records":[{"eventSource":"aws:kinesis"}]}`,
+		"no name":          `{"Records":[{"eventSource":"aws:s3","s3":{"bucket":{"name":"b"},"object":{"key":"a"}}}]}`,
 		"bad escape":       record(`{"key":"a%zz"}`), "no key": record(`{}`), "no UTF-8": record(`{"key":"a%ff"}`),
 		"long key": record(`{"key":"` + strings.Repeat("a", 1025) + `"}`), "size": record(`{"key":"a","size":-1}`),
 		"no id": `{"Records":[{"eventSource":"aws:sqs","body":"{}"}]}`,

@@ -82,6 +82,9 @@ func decodeS3(payload []byte, _ int) (Batch, error) {
 // addTo files the object that a record tells of. Keys in notifications are
 // URL-encoded, a space as "+".
 func (r *s3Record) addTo(m *Message) error {
+	if r.EventName == "" { // it may have been an upload: somebody has to see it
+		return fmt.Errorf("no eventName: %w", ErrEvent)
+	}
 	if !strings.HasPrefix(strings.TrimPrefix(r.EventName, "s3:"), "ObjectCreated:") {
 		m.Ignored++
 		return nil

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks terraform/: format, validity, tests, tflint, checkov. Nothing is deployed
-# and no credentials are needed.
+# Checks terraform/: format, validity, tests, tflint, checkov, and by Go's tests the
+# README, rights and values. Nothing is deployed and no credentials are needed.
 #
 # TF                the program; else tofu or terraform from PATH, or what
 #                   scripts/terraform-tools.sh has built
@@ -93,6 +93,13 @@ if command -v checkov >/dev/null; then
     check checkov checkov --directory terraform --config-file terraform/.checkov.yaml
 else
     without checkov "make terraform-tools installs it"
+fi
+
+# What the above does not look at: the README's tables, rights, rules, values.
+if command -v go >/dev/null; then
+    check "go test" go -C terraform test ./...
+else
+    without "go test" "Go is missing"
 fi
 
 echo "terraform-test: done: ${done[*]:-nothing}${skipped:+; not done: ${skipped[*]}}"
