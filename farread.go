@@ -77,6 +77,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	buckets map[string]store
+	besides map[string]bool // folders in which an index lay beside the file that was opened last
 }
 
 // A store is a bucket as its driver made it and as readers use it.
@@ -88,7 +89,7 @@ type store struct {
 func New(c Config) *Client {
 	c = c.withDefaults()
 	return &Client{c: c, limit: objstore.Limit(c.Concurrency), cache: objstore.NewCache(min(c.MaxMemory/4, maxCache), 0),
-		pace: &objstore.Pace{}, trans: httpstore.NewTransport(c.Concurrency), buckets: map[string]store{}}
+		pace: &objstore.Pace{}, trans: httpstore.NewTransport(c.Concurrency), buckets: map[string]store{}, besides: map[string]bool{}}
 }
 
 // Open opens one object for io.ReaderAt and planned reads: one request. The

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"sync/atomic"
 
 	"github.com/farread/farread/formats"
@@ -20,6 +21,11 @@ type ZoomOptions struct {
 	zoomcache.Options
 	// Offset is where the file begins in the object.
 	Offset int64
+	// Beside says that the index is believed to lie beside the file, as that of a file
+	// from elsewhere does: it is opened side by side with the head, and the end of the
+	// file is left alone where it is of use. A Client believes so by itself of files in
+	// a folder, while there was one beside the file that it read last there.
+	Beside bool
 }
 
 // A Zoom is an open zoom-cache file with the object it lies in.
@@ -36,22 +42,55 @@ func (z *Zoom) Beside() *objstore.Object { return z.beside.Load() }
 
 // OpenZoom opens the zoom-cache file that uri names: one phase, two requests side
 // by side, where its headers take less than 8 KiB. The second one brings the end of
-// the file, which has the beginning of its index. An index beside the file costs
-// one request, when it is first needed.
+// the file, which has the beginning of its index; or that of the index beside the
+// file, where ZoomOptions.Beside says so. An index that is beside the file against
+// expectation costs one request, when it is first needed; so does one that is not.
 //
 //	f, err := client.OpenZoom(ctx, "s3://bucket/x.zoom", farread.ZoomOptions{})
 //	err = f.Samples(ctx, 1, 60_000, 119_999, func(p *zoomcache.Packet) error { … })
 func (c *Client) OpenZoom(ctx context.Context, uri string, o ZoomOptions) (*Zoom, error) {
-	ob, err := c.OpenWith(ctx, uri, c.OpenFor(all.Zoomcache))
+	b, key, err := c.Bucket(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	return c.ZoomIn(ctx, ob, o)
+	if o.Offset != 0 || !o.Beside && !c.expectBeside(b, key) {
+		ob, err := c.OpenWith(ctx, uri, c.OpenFor(all.Zoomcache))
+		if err != nil {
+			return nil, err
+		}
+		return c.ZoomIn(ctx, ob, o)
+	}
+	o.Beside = true
+	one, cancel := context.WithCancel(rangeio.OnePhase(ctx))
+	defer cancel()
+	done := make(chan error, 1)
+	var side *objstore.Object
+	go func() {
+		var err error
+		side, err = c.openSide(one, b, key)
+		done <- err
+	}()
+	ob, err := c.OpenWith(one, uri, objstore.OpenOptions{Head: zoomHead})
+	if err != nil {
+		cancel()
+		<-done
+		return nil, err
+	}
+	if err := <-done; err != nil { // asked for again, and told, when it is needed
+		return c.ZoomIn(ctx, ob, o)
+	}
+	o.Beside = side != nil
+	return c.zoomIn(ctx, ob, o, &side)
 }
 
 // ZoomIn opens the zoom-cache file in an object that is open already, at
 // o.Offset. What the object has kept of its opening costs nothing.
 func (c *Client) ZoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions) (*Zoom, error) {
+	return c.zoomIn(ctx, ob, o, nil)
+}
+
+// zoomIn does it. Where early is not nil, *early is what was found beside the file.
+func (c *Client) zoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions, early **objstore.Object) (*Zoom, error) {
 	r, err := section(ob, FrameOptions{Offset: o.Offset})
 	if err != nil {
 		return nil, err
@@ -61,24 +100,69 @@ func (c *Client) ZoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 		return nil, err
 	}
 	z := &Zoom{File: f, Object: ob}
-	if o.Offset == 0 {
-		f.Sidecar(func(ctx context.Context) (rangeio.Reader, string, error) { return c.zoomIndex(ctx, z) })
+	var used atomic.Bool
+	side := func(ctx context.Context) (rangeio.Reader, string, error) {
+		if early != nil && used.CompareAndSwap(false, true) {
+			return z.taken(*early)
+		}
+		side, err := c.openSide(ctx, ob.Bucket(), ob.Info().Key)
+		if err != nil {
+			return nil, "", err
+		}
+		return z.taken(side)
+	}
+	switch {
+	case o.Offset != 0:
+	case o.Beside:
+		f.SidecarFirst(side)
+	default:
+		f.Sidecar(side)
 	}
 	return z, nil
 }
 
-// zoomIndex opens the index beside a file, if there is one that may be read.
-func (c *Client) zoomIndex(ctx context.Context, z *Zoom) (rangeio.Reader, string, error) {
-	ob := z.Object
-	side, err := c.open(ctx, ob.Bucket(), ob.Info().Key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: index.Tail})
-	switch {
-	case errors.Is(err, objstore.ErrNotFound), errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid):
+// taken makes use of the index beside a file, which may be nil.
+func (z *Zoom) taken(side *objstore.Object) (rangeio.Reader, string, error) {
+	if side == nil {
 		return nil, "", nil
-	case err != nil:
-		return nil, "", err
 	}
 	z.beside.Store(side)
-	return besideReader{side}, ob.Info().ETag, nil
+	return besideReader{side}, z.Object.Info().ETag, nil
+}
+
+// expectBeside says whether the index of a file is believed to lie beside it.
+func (c *Client) expectBeside(b objstore.Bucket, key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.besides[folderOf(b, key)]
+}
+
+// learnBeside notes whether there was one.
+func (c *Client) learnBeside(b objstore.Bucket, key string, was bool) {
+	const most = 1 << 10
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch folder := folderOf(b, key); {
+	case !was:
+		delete(c.besides, folder)
+	case len(c.besides) < most:
+		c.besides[folder] = true
+	}
+}
+
+func folderOf(b objstore.Bucket, key string) string { return b.Name() + "\x00" + path.Dir(key) }
+
+// openSide opens the index beside a file; nil: there is none that may be read.
+func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string) (*objstore.Object, error) {
+	side, err := c.open(ctx, b, key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: index.Tail})
+	switch {
+	case errors.Is(err, objstore.ErrNotFound), errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid):
+		side, err = nil, nil
+	case err != nil:
+		return nil, err
+	}
+	c.learnBeside(b, key, side != nil)
+	return side, nil
 }
 
 // A besideReader reads an index beside a file. One that was replaced or removed

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/farread/farread/formats/index"
@@ -61,6 +62,7 @@ func tracksOf(t *testing.T, n int, indexed bool, step int, zlib bool) []byte {
 type zoomTrace struct {
 	log tracetest.Log
 	c   *Client
+	o   ZoomOptions
 }
 
 // step makes a reading and holds its requests and phases against the bounds.
@@ -85,7 +87,7 @@ func (x *zoomTrace) readings(t *testing.T, z **Zoom, requests, phases int64) {
 	t.Helper()
 	const second = 1000
 	x.step(t, "open", 2, 1, func() (note string, err error) {
-		*z, err = x.c.OpenZoom(t.Context(), "s3://b/x.zoom", ZoomOptions{})
+		*z, err = x.c.OpenZoom(t.Context(), "s3://b/x.zoom", x.o)
 		return "opened", err
 	})
 	indexed := false
@@ -142,11 +144,12 @@ func TestZoomTraces(t *testing.T) {
 		requests, phases int64
 	}{
 		"inside": {file: inside}, "beside": {plain, "same", 1, 1}, "packed": {file: packedInside}, "packed-beside": {packed, "same", 1, 1},
+		"believed-beside": {packed, "same", 0, 0}, "believed-inside": {inside, "", 1, 1}, "believed-stale": {plain, "other", 1, 1},
 		"none": {plain, "", 1, 1}, "stale": {plain, "other", 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := &zoomTrace{c: New(Config{Counter: &objstore.Counter{}})}
+			x := &zoomTrace{c: New(Config{Counter: &objstore.Counter{}}), o: ZoomOptions{Beside: strings.HasPrefix(name, "believed")}}
 			b := memstore.New(memstore.Config{Name: "s3://b"})
 			put(t, b, "x.zoom", c.file, nil)
 			if c.beside != "" {
@@ -207,4 +210,51 @@ func TestIndexBesideReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	view("removed", false)
+}
+
+// TestBesideLearnt: a client believes that the index of a file lies beside it where that
+// of the last one of the folder did, asks for it with the head, and is wrong of it
+// once.
+func TestBesideLearnt(t *testing.T) {
+	t.Parallel()
+	const n = 1_000_000
+	c, b := remote(Config{})
+	plain, inside := twoTracks(t, n, false), twoTracks(t, n, true)
+	f, err := zoomcache.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(plain), int64(len(plain))), zoomcache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"a/1.zoom", "a/2.zoom", "a/5.zoom", "b/1.zoom"} {
+		side, err := f.BuildIndex(t.Context(), put(t, b, key, plain, nil).ETag, zoomcache.IndexOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, b, key+index.Suffix, side, nil)
+	}
+	for _, key := range []string{"a/3.zoom", "a/4.zoom"} {
+		put(t, b, key, inside, nil)
+	}
+	for _, x := range []struct {
+		key              string
+		requests, phases int64
+	}{
+		{"a/1.zoom", 4, 3}, {"a/2.zoom", 3, 2}, {"b/1.zoom", 4, 3}, {"b/1.zoom", 3, 2}, {"a/1.zoom", 3, 2},
+		{"a/3.zoom", 4, 3}, {"a/4.zoom", 3, 2}, {"a/5.zoom", 4, 3}, {"a/5.zoom", 3, 2},
+	} {
+		before := c.Stats()
+		z, err := c.OpenZoom(t.Context(), "s3://b/"+x.key, ZoomOptions{})
+		if err != nil {
+			t.Fatal(x.key, err)
+		}
+		v, err := z.View(t.Context(), 1, 300_000, 700_000, 900) // of bins
+		if err != nil || !v.Indexed {
+			t.Fatal(x.key, v.Indexed, err)
+		}
+		if d := minus(c.Stats(), before); d.Requests != x.requests || d.Phases != x.phases {
+			t.Errorf("%s: %d requests in %d phases, not %d in %d", x.key, d.Requests, d.Phases, x.requests, x.phases)
+		}
+	}
+	if _, err := c.OpenZoom(t.Context(), "s3://b/a/none.zoom", ZoomOptions{}); !errors.Is(err, objstore.ErrNotFound) {
+		t.Error(err)
+	}
 }

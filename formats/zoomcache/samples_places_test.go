@@ -318,7 +318,6 @@ func FuzzPlaces(f *testing.F) {
 	f.Add(slices.Clone(k.raw), int64(len(list)-1), int64(2500), int64(4000))
 	f.Add(slices.Clone(k.raw), int64(len(list)-1), int64(1), int64(9000))
 	f.Add(binary.AppendVarint(slices.Clone(k.raw[:20]), math.MaxInt64), int64(3), int64(1), int64(9000))
-	text := func(t *testing.T, from, to int64) string { return samplesText(t, bare, from, to) }
 	f.Fuzz(func(t *testing.T, raw []byte, count, from, to int64) {
 		if from > to || len(raw) > 1<<12 {
 			return
@@ -332,7 +331,7 @@ func FuzzPlaces(f *testing.F) {
 			}
 			return
 		}
-		if got, _, done := placedText(t, whole, ix, list, pg.Last, from, to); done && got != text(t, from, to) {
+		if got, _, done := placedText(t, whole, ix, list, pg.Last, from, to); done && got != samplesText(t, bare, from, to) {
 			t.Fatalf("[%d, %d]: other samples", from, to)
 		}
 	})

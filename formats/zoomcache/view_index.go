@@ -15,7 +15,8 @@ type fileIndex struct {
 	mu    sync.Mutex
 	known bool
 	ix    *openIndex
-	again int // that it was looked for
+	again int  // that it was looked for
+	first bool // it is looked for beside the file first
 	side  func(ctx context.Context) (r rangeio.Reader, etag string, err error)
 }
 
@@ -44,7 +45,16 @@ func (x *openIndex) about(t *Track) *trackMeta {
 func (f *File) Sidecar(open func(ctx context.Context) (r rangeio.Reader, etag string, err error)) {
 	f.ix.mu.Lock()
 	defer f.ix.mu.Unlock()
-	f.ix.side, f.ix.known, f.ix.ix = open, false, nil
+	f.ix.side, f.ix.first, f.ix.known, f.ix.ix = open, false, false, nil
+}
+
+// SidecarFirst is Sidecar of a file whose index is believed to lie beside it: the end
+// of the file is looked at only where there is none of use.
+func (f *File) SidecarFirst(open func(ctx context.Context) (r rangeio.Reader, etag string, err error)) {
+	f.Sidecar(open)
+	f.ix.mu.Lock()
+	defer f.ix.mu.Unlock()
+	f.ix.first = true
 }
 
 // HasIndex says whether the file has a usable index, whether it lies inside the
@@ -77,33 +87,51 @@ func (x *fileIndex) open(ctx context.Context, f *File) (*openIndex, error) {
 	return x.ix, nil
 }
 
+// find looks for the index in the file and beside it.
 func (x *fileIndex) find(ctx context.Context, f *File) (ix *index.Index, beside bool, err error) {
-	o := index.Options{Gap: BlockHeaderLen, Limits: f.o.Limits}
-	ix, err = index.Open(ctx, plannable{f.r}, o)
-	if err == nil && ix.Trailer.Plain >= f.body && ix.Trailer.Plain <= ix.Trailer.Off-BlockHeaderLen {
-		return ix, false, nil
+	if x.first {
+		if ix, err = x.outside(ctx, f); ix != nil || err != nil {
+			return ix, true, err
+		}
 	}
-	if err != nil && !errors.Is(err, index.ErrUnusable) {
-		return nil, false, wrapRead(f.size, err)
+	if ix, err = x.inside(ctx, f); ix != nil || err != nil || x.first {
+		return ix, false, err
 	}
+	ix, err = x.outside(ctx, f)
+	return ix, true, err
+}
+
+func (x *fileIndex) inside(ctx context.Context, f *File) (*index.Index, error) {
+	ix, err := index.Open(ctx, plannable{f.r}, index.Options{Gap: BlockHeaderLen, Limits: f.o.Limits})
+	switch {
+	case errors.Is(err, index.ErrUnusable):
+		return nil, nil
+	case err != nil:
+		return nil, wrapRead(f.size, err)
+	case ix.Trailer.Plain < f.body || ix.Trailer.Plain > ix.Trailer.Off-BlockHeaderLen:
+		return nil, nil
+	}
+	return ix, nil
+}
+
+func (x *fileIndex) outside(ctx context.Context, f *File) (*index.Index, error) {
 	if x.side == nil {
-		return nil, false, nil
+		return nil, nil
 	}
 	r, etag, err := x.side(ctx)
 	if r == nil || err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	o.Gap, o.Bind = 0, index.Binding{Size: f.size, ETag: etag}
-	ix, err = index.Open(ctx, plannable{r}, o)
+	ix, err := index.Open(ctx, plannable{r}, index.Options{Bind: index.Binding{Size: f.size, ETag: etag}, Limits: f.o.Limits})
 	switch {
 	case errors.Is(err, index.ErrUnusable):
-		return nil, false, nil
+		return nil, nil
 	case err != nil:
-		return nil, false, wrapRead(-1, err)
+		return nil, wrapRead(-1, err)
 	case ix.Trailer.Plain > f.size:
-		return nil, false, nil
+		return nil, nil
 	}
-	return ix, true, nil
+	return ix, nil
 }
 
 // maxAgain is how often an index beside the file is looked for again.
