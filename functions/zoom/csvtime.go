@@ -189,9 +189,10 @@ func pow10(n int) int64 {
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // parseISO reads ISO 8601 as programs write it: 2026-05-01, then T or a space and
-// 12:30, :05, .25 (or a comma), then Z, +02, +0200 or +02:00. Without a zone it is UTC.
+// 12:30, :05, .25 (or a comma), then Z, +02, +0200 or +02:00; and the same without
+// marks, 20260501T123005. Without a zone it is UTC.
 func parseISO(text string) (stamp, bool) {
-	s := text
+	s := marked(text)
 	year, ok1 := number(&s, 4)
 	month, ok2 := after(&s, '-')
 	day, ok3 := after(&s, '-')
@@ -233,6 +234,27 @@ func parseISO(text string) (stamp, bool) {
 	}
 	out.sec = time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Unix() + sec
 	return out, true
+}
+
+// marked gives a date and a time their marks, where a T is all that they have.
+func marked(text string) string {
+	const date = len("20260501")
+	if len(text) <= date || text[date] != 'T' && text[date] != 't' || !allDigits(text[:date]) {
+		return text
+	}
+	day := text[:4] + "-" + text[4:6] + "-" + text[6:date] + "T"
+	clock := text[date+1:]
+	n := 0
+	for n < len(clock) && isDigit(clock[n]) {
+		n++
+	}
+	switch n {
+	case 4:
+		return day + clock[:2] + ":" + clock[2:]
+	case 6:
+		return day + clock[:2] + ":" + clock[2:4] + ":" + clock[4:]
+	}
+	return text
 }
 
 // offset reads what stands for the zone, in seconds.
