@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/bootstrap"
@@ -118,6 +119,26 @@ func TestOutputsInDocs(t *testing.T) {
 	}
 	if found < 3 {
 		t.Errorf("%d outputs are asked for", found)
+	}
+}
+
+// TestOrder: what has to be there first is waited for, where no argument says so: AWS
+// refuses a mapping whose function may not read the queue yet, and a notification to
+// a queue that does not take it yet.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	m, err := Load(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, first := range map[string]string{
+		"aws_lambda_function.this": "aws_iam_role_policy", "aws_s3_bucket_notification.uploads": "aws_sqs_queue_policy",
+		"aws_s3_bucket_policy.this": "aws_s3_bucket_public_access_block", "aws_s3_bucket_lifecycle_configuration.this": "aws_s3_bucket_versioning",
+	} {
+		order := m.Resources[name].Body.Attributes["depends_on"]
+		if order == nil || !slices.ContainsFunc(order.Expr.Variables(), func(v hcl.Traversal) bool { return v.RootName() == first }) {
+			t.Errorf("%s does not wait for %s", name, first)
+		}
 	}
 }
 
