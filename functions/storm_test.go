@@ -255,13 +255,17 @@ func TestStorm(t *testing.T) {
 }
 
 // rounds is how often a test tries its luck: n times, a tenth of that with
-// -short, or what FARREAD_STORM_ROUNDS says.
+// -short, a quarter under the race detector, which needs no luck to see what it is
+// there for, or what FARREAD_STORM_ROUNDS says.
 func rounds(n int) int {
 	if v, err := strconv.Atoi(os.Getenv("FARREAD_STORM_ROUNDS")); err == nil {
 		return v
 	}
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		return n / 10
+	case raceEnabled:
+		return n / 4
 	}
 	return n
 }
