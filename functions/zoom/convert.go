@@ -58,7 +58,7 @@ func (c *converter) to(v *zoomcache.Values, codec zoomcache.Codec) (*zoomcache.V
 		if err := integers(v, &o.I64); err != nil || !narrow(codec) {
 			return o, err
 		}
-		return o, walk(o.I64, func(_ int, x int64) bool { return x == int64(int32(x)) }) //nolint:gosec // that is the question
+		return o, walk(o.I64, func(_ int, x int64) bool { return x == int64(int32(x)) })
 	case zoomcache.U8:
 		return o, integers(v, &o.U8)
 	case zoomcache.U16:

@@ -28,6 +28,9 @@ type Series struct {
 	// wrong way round: those of the spans.
 	From, To float64
 	Origin   time.Time // UTC of second 0; zero: seconds count from the start of the series
+	// Untimed says that nobody knows how many samples a second has: all times are
+	// offsets of samples.
+	Untimed bool
 	// Width and Height are pixels of the area of the data: axes and titles come on
 	// top. 0: 800 and 320; outside of 400 to 8000 and 80 to 4000 they are cut.
 	Width, Height int
@@ -191,10 +194,18 @@ func (s *Series) axes(p *plot.Plot, y values) {
 		a.Label.Padding = 4 * pixel
 	}
 	p.X.Min, p.X.Max = s.From, s.To
-	times := newTimes(s.From, s.To, s.Origin, s.pixels())
+	times := s.times()
 	p.X.Label.Text, p.X.Tick.Marker = times.name, plot.ConstantTicks(times.ticks)
 	p.Y.Min, p.Y.Max = y.low, y.high
 	p.Y.Label.Text, p.Y.Tick.Marker = y.name, plot.ConstantTicks(y.ticks)
+}
+
+// times are the labels of the axis of time.
+func (s *Series) times() times {
+	if s.Untimed {
+		return counts(s.From, s.To, s.pixels())
+	}
+	return newTimes(s.From, s.To, s.Origin, s.pixels())
 }
 
 func (s *Series) pixels() int {

@@ -17,6 +17,8 @@ import (
 
 	"gonum.org/v1/plot"
 	"pgregory.net/rapid"
+
+	"github.com/farread/farread/formats/zoomcache"
 )
 
 func labels(t []plot.Tick) string {
@@ -197,6 +199,33 @@ func TestSpike(t *testing.T) {
 		if place := float64(first-leftOf(t, m)) / float64(min(max(width, minWidth), maxWidth)) * n; math.Abs(place-at) > 12 {
 			t.Errorf("width %d: the spike is at %.0f, want %d", width, place, at)
 		}
+	}
+}
+
+// TestNoRate: samples without times stand side by side, by their offsets.
+func TestNoRate(t *testing.T) {
+	t.Parallel()
+	k := &zoomcache.Track{Codec: zoomcache.Codec{Kind: zoomcache.Unit}}
+	var points []zoomcache.Point
+	for i := range int64(3) {
+		points = append(points, zoomcache.Point{Entry: 1000*i + 1, Exit: 1000*i + 1000, Count: 1000, Channels: make([]zoomcache.Stats, 1)})
+	}
+	h := &zoomcache.Header{Origin: zoomcache.Origin{Day: 60_000, Den: 1}}
+	s := OfView(h, k, points, zoomcache.FirstOffset, zoomcache.LastOffset, 400)
+	list := s.Channels[0].Spans
+	if s.From != 0 || s.To != 3000 || list[0].T0 != 1 || list[1].T0 != 1001 || list[0].T1 != 1001 {
+		t.Errorf("from %v to %v: %+v", s.From, s.To, list)
+	}
+	if x := s.times(); labels(x.ticks) != "0 500 1,000 1,500 2,000 2,500 3,000" || x.name != "sample offsets" {
+		t.Errorf("%s: %s", x.name, labels(x.ticks))
+	}
+	if s.From, s.To = 7, 9; labels(s.times().ticks) != "7 8 9" {
+		t.Error(labels(s.times().ticks))
+	}
+	k.Rate = zoomcache.Rate{Num: 1000, Den: 1}
+	s = OfView(h, k, points, zoomcache.FirstOffset, zoomcache.LastOffset, 1000)
+	if x := s.times(); s.To != 3 || !strings.HasPrefix(x.name, "UTC") {
+		t.Errorf("to %v: %s", s.To, x.name)
 	}
 }
 

@@ -183,6 +183,17 @@ func labelWidth(step, to float64, utc bool) float64 {
 	return chars * 7.5
 }
 
+// counts tells offsets of samples, whole ones.
+func counts(from, to float64, pixels int) times {
+	t := times{name: "sample offsets"}
+	chars := max(math.Log10(max(math.Abs(from), math.Abs(to), 1))*4/3, 4) // thousands apart
+	step := max(niceStep((to-from)*(chars+4)*7.5/float64(pixels)), 1)
+	for _, k := range multiples(from, to, step) {
+		t.ticks = append(t.ticks, plot.Tick{Value: k * step, Label: label(k*step, 0)})
+	}
+	return t
+}
+
 // elapsed tells the time since the start of the series.
 func elapsed(from, to, step float64) times {
 	var t times

@@ -13,11 +13,14 @@ import (
 // a title, which is the track's name, as it is. first and last are the offsets that
 // were asked for, zoomcache.FirstOffset and LastOffset where that was all there is.
 func OfView(h *zoomcache.Header, k *zoomcache.Track, points []zoomcache.Point, first, last int64, width int) Series {
-	s := Series{Title: k.Name, Width: width}
-	if utc, ok := h.Origin.UTC(); ok {
+	s := Series{Title: k.Name, Width: width, Untimed: k.Rate.Num == 0 || k.Rate.Den == 0}
+	if utc, ok := h.Origin.UTC(); ok && !s.Untimed {
 		s.Origin = utc
 	}
-	v := view{k, points}
+	v := view{k, points, k.Rate}
+	if s.Untimed {
+		v.rate = zoomcache.Rate{Num: 1, Den: 1}
+	}
 	s.From, s.To = v.edges(first, last)
 	s.Note = v.note()
 	for c := range max(k.Codec.Channels, 1) {
@@ -38,6 +41,7 @@ func Bounds(s *zoomcache.Stats) (lo, hi float64) {
 type view struct {
 	k      *zoomcache.Track
 	points []zoomcache.Point
+	rate   zoomcache.Rate // of what the axis shows
 }
 
 // note says how much is shown.
@@ -79,7 +83,7 @@ func (v view) edges(first, last int64) (from, to float64) {
 	if first == zoomcache.FirstOffset || last == zoomcache.LastOffset || first > last {
 		return 0, 0
 	}
-	return v.k.Rate.Seconds(first), v.k.Rate.Seconds(last)
+	return v.rate.Seconds(first), v.rate.Seconds(last)
 }
 
 // spans are what is drawn of a channel.
@@ -90,11 +94,11 @@ func (v view) spans(c int) []Span {
 		s := &out[i]
 		s.Low, s.High = Bounds(&o.Channels[c])
 		s.Mean = o.Channels[c].Mean
-		s.T0, s.T1 = v.k.Rate.Seconds(o.Entry), v.k.Rate.Seconds(o.Exit)
+		s.T0, s.T1 = v.rate.Seconds(o.Entry), v.rate.Seconds(o.Exit)
 		s.Single = o.Count == 1
 		// A point reaches to where the next begins, if that follows at once.
 		if !v.k.Variable && !s.Single && o.Exit < math.MaxInt64 {
-			s.T1 = v.k.Rate.Seconds(o.Exit + 1)
+			s.T1 = v.rate.Seconds(o.Exit + 1)
 		}
 		s.Apart = i > 0 && v.apart(i)
 	}
