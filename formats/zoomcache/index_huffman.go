@@ -1,7 +1,6 @@
 package zoomcache
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -39,63 +38,67 @@ const (
 	blockFixed   = 1 << 1
 	blockDynamic = 2 << 1
 
-	literals   = 257 // and the end of a block
 	endOfBlock = 256
-	maxCode    = 15 // bits
-	maxCodeLen = 7  // of a code for lengths
+	literals   = 257 // and the end of a block
+	symbols    = 286 // and the lengths of copies
+	maxCode    = 15  // bits
+	maxCodeLen = 7   // of a code for lengths
+	leastCopy  = 3   // bytes
+	mostCopy   = 258
 )
 
-// A code is a Huffman code for bytes, whatever their share: those that were not there
-// when it was made have long codes. It may serve many pages.
+// A code is a Huffman code for bytes, whatever their share, and for copies of the byte
+// before if it is made for runs: those that were not there when it was made have long
+// codes. It may serve many pages.
 type code struct {
-	code [literals]uint16
-	len  [literals]uint8
+	code [symbols]uint16
+	len  [symbols]uint8
+	n    int       // how many symbols it has
 	head bitWriter // what begins a block of this code
 }
 
-// makeCode makes the code for bytes that come so often.
-func makeCode(count *[256]uint16) *code {
-	var weight [literals]uint32
-	for i, n := range count {
-		weight[i] = uint32(n)*32 + 1
+// makeCode makes the code of n symbols that come so often.
+func makeCode(count []uint32, n int) *code {
+	var weight [symbols]uint32
+	for i, n := range count[:n] {
+		weight[i] = n*32 + 1
 	}
 	weight[endOfBlock] = 1
-	c := &code{}
-	codeLengths(weight[:], c.len[:], maxCode)
-	assign(c.len[:], c.code[:])
+	c := &code{n: n}
+	codeLengths(weight[:n], c.len[:n], maxCode)
+	assign(c.len[:n], c.code[:n])
 	c.header()
 	return c
 }
 
 // codeLengths makes the lengths of a Huffman code of at most most bits, for symbols
-// with a weight.
+// with a weight below 2^32.
 func codeLengths(weight []uint32, length []uint8, most int) {
-	type leaf struct {
-		weight uint32
-		symbol int
-	}
-	var leaves []leaf
+	const low = 9 // bits of a symbol
+	var memory [symbols]uint64
+	leaves := memory[:0] // weight and symbol
 	for i, w := range weight {
 		if w > 0 {
-			leaves = append(leaves, leaf{w, i})
+			leaves = append(leaves, uint64(w)<<low|uint64(i)) //nolint:gosec // an index
 		}
 	}
-	slices.SortFunc(leaves, func(a, b leaf) int { return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.symbol, b.symbol)) })
+	slices.Sort(leaves)
 	n := len(leaves)
 	if n < 2 {
 		for _, l := range leaves {
-			length[l.symbol] = 1
+			length[l&(1<<low-1)] = 1
 		}
 		return
 	}
 	// The two lightest nodes are joined until one is left; joined ones come in order.
-	node := make([]uint32, 0, n-1)
-	parent := make([]int, 2*n-1)
+	var nodes [symbols]uint64
+	node := nodes[:0]
+	var parent, depth [2 * symbols]uint16
 	i, j := 0, 0
-	take := func() (int, uint32) {
-		if i < n && (j >= len(node) || leaves[i].weight <= node[j]) {
+	take := func() (int, uint64) {
+		if i < n && (j >= len(node) || leaves[i]>>low <= node[j]) {
 			i++
-			return i - 1, leaves[i-1].weight
+			return i - 1, leaves[i-1] >> low
 		}
 		j++
 		return n + j - 1, node[j-1]
@@ -103,10 +106,9 @@ func codeLengths(weight []uint32, length []uint8, most int) {
 	for len(node) < n-1 {
 		a, u := take()
 		b, v := take()
-		parent[a], parent[b] = n+len(node), n+len(node)
+		parent[a], parent[b] = uint16(n+len(node)), uint16(n+len(node)) //nolint:gosec // below 2 symbols
 		node = append(node, u+v)
 	}
-	depth := make([]int, 2*n-1)
 	var have [64]int
 	over := 0
 	for k := 2*n - 3; k >= 0; k-- {
@@ -114,17 +116,17 @@ func codeLengths(weight []uint32, length []uint8, most int) {
 		if k >= n {
 			continue
 		}
-		if depth[k] > most {
+		if int(depth[k]) > most {
 			over++
 		}
-		have[min(depth[k], most)]++
+		have[min(int(depth[k]), most)]++
 	}
 	balance(have[:most+1], over)
 	// The lightest have the longest codes.
 	k := 0
 	for d := most; d > 0; d-- {
 		for range have[d] {
-			length[leaves[k].symbol] = uint8(d) //nolint:gosec // at most 15
+			length[leaves[k]&(1<<low-1)] = uint8(d) //nolint:gosec // at most 15
 			k++
 		}
 	}
@@ -176,9 +178,11 @@ func assign(length []uint8, codes []uint16) {
 func (c *code) header() {
 	const lengths, repeat = 19, 16
 	order := [lengths]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
-	list := append(slices.Clone(c.len[:]), 1, 1) // and two distances, which none refers to
+	var memory [symbols + 2]uint8
+	list := append(append(memory[:0], c.len[:c.n]...), 1, 1) // and two distances
 	type token struct{ symbol, extra uint8 }
-	var tokens []token
+	var room [symbols + 2]token
+	tokens := room[:0]
 	var weight [lengths]uint32
 	for i := 0; i < len(list); {
 		n := 1
@@ -200,9 +204,9 @@ func (c *code) header() {
 	assign(length[:], codes[:])
 	h := &c.head
 	h.bits(blockDynamic, 3)
-	h.bits(0, 5)         // literals and the end
-	h.bits(1, 5)         // two distances
-	h.bits(lengths-4, 4) // all lengths
+	h.bits(uint64(c.n-literals), 5) //nolint:gosec // positive
+	h.bits(1, 5)                    // two distances
+	h.bits(lengths-4, 4)            // all lengths
 	for _, s := range order {
 		h.bits(uint64(length[s]), 3)
 	}
@@ -216,10 +220,7 @@ func (c *code) header() {
 
 // coded appends a block of p.
 func (w *bitWriter) coded(c *code, p []byte) {
-	for _, b := range c.head.out {
-		w.bits(uint64(b), 8)
-	}
-	w.bits(c.head.acc, c.head.n)
+	w.begin(c)
 	out, acc, n := w.out, w.acc, w.n
 	for _, b := range p {
 		acc |= uint64(c.code[b]) << n
@@ -233,9 +234,65 @@ func (w *bitWriter) coded(c *code, p []byte) {
 	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
 }
 
+// begin begins a block.
+func (w *bitWriter) begin(c *code) {
+	for _, b := range c.head.out {
+		w.bits(uint64(b), 8)
+	}
+	w.bits(c.head.acc, c.head.n)
+}
+
+// runs appends a block of p, with runs of one byte as copies of their first.
+func (w *bitWriter) runs(c *code, p []byte) {
+	w.begin(c)
+	eachRun(p, func(b byte) {
+		w.bits(uint64(c.code[b]), uint(c.len[b]))
+	}, func(n int) {
+		symbol, more, extra := copySymbol(n)
+		w.bits(uint64(c.code[symbol]), uint(c.len[symbol]))
+		w.bits(more, extra+1) // and 0, a distance of 1
+	})
+	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
+}
+
+// eachRun takes p apart into bytes and copies of the byte before.
+func eachRun(p []byte, literal func(byte), copies func(int)) {
+	for i := 0; i < len(p); {
+		b := p[i]
+		literal(b)
+		j := i + 1
+		for j < len(p) && p[j] == b {
+			j++
+		}
+		n := j - i - 1
+		for n >= leastCopy {
+			k := min(n, mostCopy)
+			copies(k)
+			n -= k
+		}
+		for range n {
+			literal(b)
+		}
+		i = j
+	}
+}
+
+// copySymbol is the symbol of so many copies, with the bits that follow it.
+func copySymbol(n int) (symbol int, more uint64, extra uint) {
+	if n == mostCopy {
+		return symbols - 1, 0, 0
+	}
+	// From 11 on there are four symbols for each number of extra bits.
+	if n -= leastCopy; n < 8 {
+		return literals + n, 0, 0
+	}
+	extra = uint(bits.Len(uint(n))) - 3
+	return literals + 4 + 4*int(extra) + n>>extra - 4, uint64(n & (1<<extra - 1)), extra //nolint:gosec // small
+}
+
 // same appends a block of n bytes b: the first and copies of it.
 func (w *bitWriter) same(b byte, n int) {
-	const longest = 258
+	const longest = mostCopy
 	w.bits(blockFixed, 3)
 	w.literal(b)
 	for n--; n > 0; {
@@ -265,22 +322,12 @@ func (w *bitWriter) literal(b byte) {
 
 // copies appends n copies, from 3 to 258, of the byte before, in the fixed code.
 func (w *bitWriter) copies(n int) {
-	symbol, extra, more := 285, uint(0), 0
-	if n < 258 {
-		// From 11 on there are four symbols for each number of extra bits.
-		if n -= 3; n < 8 {
-			symbol = 257 + n
-		} else {
-			extra = uint(bits.Len(uint(n))) - 3
-			symbol = 261 + 4*int(extra) + n>>extra - 4
-			more = n & (1<<extra - 1)
-		}
-	}
+	symbol, more, extra := copySymbol(n)
 	if symbol < 280 {
 		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7)
 	} else {
 		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8)
 	}
-	w.bits(uint64(more), extra)
+	w.bits(more, extra)
 	w.bits(0, 5) // a distance of 1
 }

@@ -89,8 +89,13 @@ func TestCopies(t *testing.T) {
 // TestMakeCode: the codes of any bytes are whole, and none is too long.
 func TestMakeCode(t *testing.T) {
 	t.Parallel()
-	for n := range 200 {
-		var count [256]uint16
+	for n := range 400 {
+		size := literals
+		if n >= 200 {
+			size = symbols
+		}
+		n := n % 200
+		var count [symbols]uint32
 		a, b := 1, 1
 		for i := range count {
 			switch {
@@ -98,12 +103,12 @@ func TestMakeCode(t *testing.T) {
 				count[i] = 1
 			case i < min(n, 24):
 				a, b = b, a+b
-				count[i] = uint16(min(a, 1<<16-1))
+				count[i] = uint32(min(a, 1<<24))
 			}
 		}
-		c := makeCode(&count)
+		c := makeCode(count[:], size)
 		sum := 0
-		for _, l := range c.len {
+		for _, l := range c.len[:size] {
 			if l < 1 || l > maxCode {
 				t.Fatalf("%d: a length of %d", n, l)
 			}

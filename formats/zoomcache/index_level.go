@@ -97,15 +97,21 @@ func (x *Indexer) bin(t *trackIndex, fine *levelIndex, entry int64, v *Values, n
 		}
 		st = joinBins(st, width, int(l.size)/size)
 		size = int(l.size)
-		for i := 0; i*size < n; i++ {
+		// As many at a time as the page has room for.
+		for at := 0; at < n; {
 			if err := x.room(t, l); err != nil {
 				return err
 			}
 			if l.given { // just now
 				break
 			}
-			m := int64(min(size, n-i*size))
-			l.sheet.add(entry+int64(i*size), entry+int64(i*size)+m-1, m, st[i*width:(i+1)*width])
+			m := n - at
+			if left := l.spans(t) - l.sheet.n; left < (m+size-1)/size {
+				m = left * size
+			}
+			i := at / size
+			l.sheet.addBins(entry+int64(at), size, m, st[i*width:(i+(m+size-1)/size)*width])
+			at += m
 		}
 	}
 	joinBins(st, width, len(st)/width)
@@ -166,17 +172,12 @@ func (x *Indexer) push(t *trackIndex, entry, exit, n int64, st []stat) error {
 // room makes a page where there are enough spans for one, and gives up what is
 // finest where the memory is not there: a quarter more than what is spilled.
 func (x *Indexer) room(t *trackIndex, l *levelIndex) error {
-	n := l.sheet.n
-	if n&(n-1) == 0 && !l.given { // it may have grown
-		x.sheets -= l.sheet.held
-		l.sheet.held = l.sheet.size()
-		x.sheets += l.sheet.held
+	if s := l.sheet; s.n >= s.next && !l.given { // it has grown
+		x.sheets -= s.held
+		s.held, s.next = s.size(), 2*s.n
+		x.sheets += s.held
 	}
-	full := t.page
-	if l.check != nil {
-		full = l.check.full()
-	}
-	if n < full || l.given {
+	if l.given || l.sheet.n < l.spans(t) {
 		return nil
 	}
 	if err := x.flush(l); err != nil {
@@ -186,6 +187,14 @@ func (x *Indexer) room(t *trackIndex, l *levelIndex) error {
 		continue
 	}
 	return nil
+}
+
+// spans is how many of them make a page.
+func (l *levelIndex) spans(t *trackIndex) int {
+	if l.check != nil {
+		return l.check.full()
+	}
+	return t.page
 }
 
 // flush makes a page of the spans of a level.

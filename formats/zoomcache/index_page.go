@@ -44,19 +44,37 @@ func (l layout) parts(s *stat) (mean, dev uint16) {
 	if s.min == s.max && !l.kind.infinite(s.min) {
 		return 0, 0
 	}
-	lo, hi := l.kind.keyFloat(s.min), l.kind.keyFloat(s.max)
 	each := 1 / float64(s.valid)
-	m, sq := s.sum*each, s.sq*each
+	return partsOf(l.kind.keyFloat(s.min), l.kind.keyFloat(s.max), s.sum*each, s.sq*each)
+}
+
+// partsOf are mean and deviation as parts of the band from lo to hi, by the means of
+// the values and of their squares.
+func partsOf(lo, hi, m, sq float64) (mean, dev uint16) {
 	band := hi - lo
-	if !(m >= lo-band && m <= hi+band) || math.IsInf(band, 0) || math.IsInf(sq, 0) {
+	if !(m >= lo-band && m <= hi+band && band <= math.MaxFloat64 && sq <= math.MaxFloat64) {
 		return noQuantum, noQuantum
 	}
 	if band == 0 { // integers that are one float
 		return 0, 0
 	}
-	each = 1 / band
-	part := func(x float64) uint16 { return uint16(min(max(x, 0), 1)*quantum + 0.5) }
-	return part((m - lo) * each), part(2 * math.Sqrt(max(0, sq-m*m)) * each)
+	each := 1 / band
+	a, b := (m-lo)*each, 0.0
+	if d := sq - float64(m*m); d > 0 {
+		b = 2 * math.Sqrt(d) * each
+	}
+	return part(a), part(b)
+}
+
+// part is a part of a band, which rounding may bring out of it, as one of the quanta.
+func part(x float64) uint16 {
+	if x >= 1 {
+		return quantum
+	}
+	if x > 0 { // and a number
+		return uint16(float64(x*quantum) + 0.5)
+	}
+	return 0
 }
 
 // An unpacker reads pages. It is not for concurrent use.

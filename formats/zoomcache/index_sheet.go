@@ -3,6 +3,7 @@ package zoomcache
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/farread/farread/internal/filter"
 )
@@ -19,6 +20,7 @@ type sheet struct {
 	gap, span, short []byte // varints: from the last span, offsets but one, offsets without a sample
 	ch               []sheetChannel
 	held             int64 // bytes of memory, as last counted
+	next             int   // of how many spans they are counted again
 }
 
 type sheetChannel struct {
@@ -51,6 +53,83 @@ func (s *sheet) add(entry, exit, n int64, st []stat) {
 	for i := range st {
 		s.ch[i].add(s.l, s.w, &st[i], s.withEnds)
 	}
+}
+
+// addBins adds bins of size samples side by side, of n samples together, at constant
+// rate: what add does of each, a column at a time.
+func (s *sheet) addBins(entry int64, size, n int, st []stat) {
+	width, whole := len(s.ch), n/size
+	if whole < 2 || s.l.kind == Unit {
+		s.addEach(entry, size, n, st)
+		return
+	}
+	s.add(entry, entry+int64(size)-1, int64(size), st[:width]) // its place may be anywhere
+	rest := st[width : whole*width]
+	for range whole - 1 {
+		s.gap = append(s.gap, 0)
+		s.span = binary.AppendUvarint(s.span, uint64(size-1)) //nolint:gosec // positive
+		s.short = append(s.short, 0)
+	}
+	s.n += whole - 1
+	s.last = entry + int64(whole*size) - 1
+	for i := range s.ch {
+		s.ch[i].addBins(s.l, s.w, rest, i, width)
+	}
+	if whole*size < n {
+		s.addEach(entry+int64(whole*size), size, n-whole*size, st[whole*width:])
+	}
+}
+
+func (s *sheet) addEach(entry int64, size, n int, st []stat) {
+	width := len(s.ch)
+	for i := 0; i*size < n; i++ {
+		m := int64(min(size, n-i*size))
+		s.add(entry+int64(i*size), entry+int64(i*size)+m-1, m, st[i*width:(i+1)*width])
+	}
+}
+
+// addBins adds each width-th stat from i on.
+func (c *sheetChannel) addBins(l layout, w int, st []stat, i, width int) {
+	n := (len(st) - i + width - 1) / width
+	if l.kind.Float() {
+		for k := i; k < len(st); k += width {
+			c.nan = binary.AppendUvarint(c.nan, uint64(st[k].n-st[k].valid)) //nolint:gosec // not negative
+		}
+	}
+	lows, bands := appendRoom(&c.min, n*w), appendRoom(&c.max, n*w)
+	means, devs := appendRoom(&c.mean, 2*n), appendRoom(&c.rms, 2*n)
+	le := binary.LittleEndian
+	for at, k := 0, i; k < len(st); at, k = at+1, k+width {
+		x := &st[k]
+		low, band := uint64(0), uint64(0)
+		if x.valid > 0 {
+			low, band = fold(x.min-c.lastMin, w), x.max-x.min
+			c.lastMin = x.min
+		}
+		switch w {
+		case 8:
+			le.PutUint64(lows[8*at:], low)
+			le.PutUint64(bands[8*at:], band)
+		case 4:
+			le.PutUint32(lows[4*at:], uint32(low))   //nolint:gosec // cut
+			le.PutUint32(bands[4*at:], uint32(band)) //nolint:gosec // cut
+		case 2:
+			le.PutUint16(lows[2*at:], uint16(low))   //nolint:gosec // cut
+			le.PutUint16(bands[2*at:], uint16(band)) //nolint:gosec // cut
+		default:
+			lows[at], bands[at] = byte(low), byte(band) //nolint:gosec // cut
+		}
+		mean, dev := l.parts(x)
+		le.PutUint16(means[2*at:], mean)
+		le.PutUint16(devs[2*at:], dev)
+	}
+}
+
+// appendRoom makes p longer by n bytes, and gives these.
+func appendRoom(p *[]byte, n int) []byte {
+	at := len(*p)
+	*p = slices.Grow(*p, n)[:at+n]
+	return (*p)[at:]
 }
 
 // firstSpans is for how many spans a sheet has room in one piece, if a page is not
