@@ -89,6 +89,7 @@ type trackIndex struct {
 	end   packetRun // the last of them
 	seen  int64     // packets in pages
 	page  int       // spans in a page
+	full  int       // packets in a page
 	ints  []int64
 	f32   []float32
 	f64   []float64
@@ -106,12 +107,13 @@ func NewIndexer(tracks []Track, o IndexOptions) *Indexer {
 		c := tracks[i].Codec
 		row += spanBytes + c.width()*(4*max(c.Kind.keyWidth(), 0)+meanBytes)
 	}
+	runs := max(min(runsPage, rowBytes/runBytes/max(len(tracks), 1)), leastRuns)
 	for _, t := range tracks {
 		per := pageSpans
 		if t.Codec.Kind.keyWidth() == 8 {
 			per /= 2
 		}
-		x.tracks = append(x.tracks, &trackIndex{t: &t, page: max(min(per, rowBytes/row), leastSpans), count: TrackCount{Track: t.Number, Exit: -1}, at: places{most: mostPlaces(len(tracks))}})
+		x.tracks = append(x.tracks, &trackIndex{t: &t, page: max(min(per, rowBytes/row), leastSpans), full: runs, count: TrackCount{Track: t.Number, Exit: -1}, at: places{most: mostPlaces(len(tracks))}})
 	}
 	x.long = tailOfRuns / int64(max(len(x.tracks), 1))
 	slices.SortStableFunc(x.tracks, func(a, b *trackIndex) int { return cmp.Compare(a.t.Number, b.t.Number) })
@@ -283,7 +285,7 @@ func (t *trackIndex) fullRuns() int {
 	if t.check != nil {
 		return t.check.full()
 	}
-	return runsPage
+	return t.full
 }
 
 func (x *Indexer) flushRuns(t *trackIndex) error {

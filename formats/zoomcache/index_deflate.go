@@ -228,7 +228,7 @@ func (k *packer) repeats(p []byte) bool {
 		if j := int(*at) - 1; j >= 0 && binary.LittleEndian.Uint32(p[j:]) == x {
 			found++
 		}
-		*at = uint16(i + 1) //nolint:gosec // bounded above
+		*at = uint16(i + 1)
 	}
 	return found > len(p)/16
 }

@@ -79,7 +79,7 @@ func codeLengths(weight []uint32, length []uint8, most int) {
 	leaves := memory[:0] // weight and symbol
 	for i, w := range weight {
 		if w > 0 {
-			leaves = append(leaves, uint64(w)<<low|uint64(i)) //nolint:gosec // an index
+			leaves = append(leaves, uint64(w)<<low|uint64(i))
 		}
 	}
 	slices.Sort(leaves)
@@ -324,9 +324,9 @@ func (w *bitWriter) literal(b byte) {
 func (w *bitWriter) copies(n int) {
 	symbol, more, extra := copySymbol(n)
 	if symbol < 280 {
-		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7)
+		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7) //nolint:gosec // at most 279
 	} else {
-		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8)
+		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8) //nolint:gosec // at most 285
 	}
 	w.bits(more, extra)
 	w.bits(0, 5) // a distance of 1

@@ -17,9 +17,14 @@ type packetRun struct {
 
 func (r *packetRun) end() int64 { return r.off + BlockHeaderLen + r.len }
 
-// runsPage is how many packets a page of runs holds. Packets of one size take
-// next to nothing.
-const runsPage = 4096
+const (
+	// runsPage is how many packets a page of runs holds, of few tracks; of more, as many
+	// as take rowBytes of all tracks together until the pages are made, but leastRuns.
+	// Packets of one size take next to nothing.
+	runsPage  = 4096
+	leastRuns = 64
+	runBytes  = 40 // of a packetRun
+)
 
 // A spacing foretells how many bytes lie between a packet and the next one of its
 // track: after packet k, counted from 1, there is a summary for each power of two

@@ -111,13 +111,13 @@ func (c *sheetChannel) addBins(l layout, w int, st []stat, i, width int) {
 			le.PutUint64(lows[8*at:], low)
 			le.PutUint64(bands[8*at:], band)
 		case 4:
-			le.PutUint32(lows[4*at:], uint32(low))   //nolint:gosec // cut
-			le.PutUint32(bands[4*at:], uint32(band)) //nolint:gosec // cut
+			le.PutUint32(lows[4*at:], uint32(low))
+			le.PutUint32(bands[4*at:], uint32(band))
 		case 2:
-			le.PutUint16(lows[2*at:], uint16(low))   //nolint:gosec // cut
-			le.PutUint16(bands[2*at:], uint16(band)) //nolint:gosec // cut
+			le.PutUint16(lows[2*at:], uint16(low))
+			le.PutUint16(bands[2*at:], uint16(band))
 		default:
-			lows[at], bands[at] = byte(low), byte(band) //nolint:gosec // cut
+			lows[at], bands[at] = byte(low), byte(band)
 		}
 		mean, dev := l.parts(x)
 		le.PutUint16(means[2*at:], mean)

@@ -238,6 +238,7 @@ func (x tail) ReadAt(p []byte, off int64) (int, error) {
 // remember makes the file of a vast object and holds the heap to its bound.
 func remember(t *testing.T, v *vast, bare bool, reads int64) {
 	t.Helper()
+	v.end = make([]byte, 0, 4*keepEnd) // of the test, not of the job
 	m := heaptest.Start()
 	writes := 0
 	v.watch = func() {

@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// blockValues is how many values a block has, of all tracks together: enough
-	// for two goroutines to summarise them side by side.
+	// blockBytes is how much a block takes, of all tracks together, if not more than
+	// blockValues: of one track enough for two goroutines to summarise it side by side,
+	// of more half of that, for they end their packets together.
+	blockBytes  = 1 << 20
 	blockValues = 256 << 10
 	// readPart and readAhead bound what is read ahead: 16 MiB, in requests of 8. What
 	// is held counts one and a half times, for the collector runs by then.
@@ -202,6 +204,15 @@ type rows struct {
 
 func (r *rows) About() About { return r.about }
 
+// block is how many rows a block has.
+func (r *rows) block() int {
+	n := min(blockValues, blockBytes/r.item.size)
+	if len(r.about.Tracks) > 1 {
+		n /= 2
+	}
+	return max(n/len(r.about.Tracks), 1)
+}
+
 // Each implements Series.
 func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 	b := &Block{Columns: make([]Column, len(r.about.Tracks))}
@@ -213,7 +224,7 @@ func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 	}
 	in := r.obj.NewReader(ctx, objstore.ReadOptions{Off: r.base, Len: r.about.Rows * int64(r.frame), Part: readPart, Ahead: readAhead})
 	defer in.Close()
-	per := max(blockValues/len(b.Columns), 1)
+	per := r.block()
 	buf := make([]byte, int64(r.frame)*min(int64(per), r.about.Rows))
 	for left := r.about.Rows; left > 0; {
 		n := int(min(left, int64(per)))
@@ -287,7 +298,7 @@ func (r *rows) eachColumns(ctx context.Context, b *Block, f func(*Block) error) 
 			next = start(from, spare)
 		}
 		// In blocks: values are decoded into memory of their own.
-		most := int64(max(blockValues/len(b.Columns), 1))
+		most := int64(r.block())
 		for at := int64(0); at < now.n; at += most {
 			n := min(most, now.n-at)
 			for i := range b.Columns {

@@ -45,7 +45,7 @@ type Written struct {
 
 // Write writes a series as a zoom-cache file with all levels of summaries into w,
 // which is then to be committed. One pass; memory is bounded whatever the length:
-// 24 MiB of the source that are read ahead, a window of each track, and 6 MiB of the
+// 16 MiB of the source that are read ahead, a window of each track, and 6 MiB of the
 // index, the rest of which goes into the file as it comes. Cost: each
 // byte of the source is read once, in requests of 8 MiB.
 func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written, error) {
