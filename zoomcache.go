@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"sync"
 	"sync/atomic"
 
 	"github.com/farread/farread/formats"
@@ -63,20 +64,19 @@ func (c *Client) OpenZoom(ctx context.Context, uri string, o ZoomOptions) (*Zoom
 	o.Beside = true
 	one, cancel := context.WithCancel(rangeio.OnePhase(ctx))
 	defer cancel()
-	done := make(chan error, 1)
 	var side *objstore.Object
-	go func() {
-		var err error
-		side, err = c.openSide(one, b, key)
-		done <- err
-	}()
+	var sideErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { side, sideErr = c.openSide(one, b, key) })
 	ob, err := c.OpenWith(one, uri, objstore.OpenOptions{Head: zoomHead})
 	if err != nil {
 		cancel()
-		<-done
+	}
+	wg.Wait()
+	if err != nil {
 		return nil, err
 	}
-	if err := <-done; err != nil { // asked for again, and told, when it is needed
+	if sideErr != nil { // asked for again, and told, when it is needed
 		return c.ZoomIn(ctx, ob, o)
 	}
 	o.Beside = side != nil
@@ -157,11 +157,12 @@ func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string) (*
 	side, err := c.open(ctx, b, key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: index.Tail})
 	switch {
 	case errors.Is(err, objstore.ErrNotFound), errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid):
-		side, err = nil, nil
+		c.learnBeside(b, key, false)
+		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	c.learnBeside(b, key, side != nil)
+	c.learnBeside(b, key, true)
 	return side, nil
 }
 
