@@ -48,6 +48,7 @@ const (
 	// guessAge is for how many pages a guess holds, as long as each of them comes down to
 	// little more than worse times the share that the first one did.
 	guessAge = 192
+	leastAge = 48 // for a look takes longer than it saves
 	worse    = 1.05
 	// deflateLevel is that of parts that repeat themselves.
 	deflateLevel = 1
@@ -115,7 +116,7 @@ func (k *packer) pack(g *guess) ([]byte, error) {
 	switch share := float64(len(out)-at) / float64(len(k.raw)); {
 	case fresh:
 		g.share = share
-	case share > g.share*worse:
+	case share > g.share*worse && g.age <= guessAge-leastAge:
 		g.age = 0
 	}
 	return out, nil
