@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/farread/farread/internal/sdkhttp"
 	"github.com/farread/farread/objstore"
 )
 
@@ -53,6 +54,7 @@ func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
 		cfg.Region = "us-east-1" // queues elsewhere than in AWS have none
 	}
 	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
+		o.HTTPClient = sdkhttp.Guard(o.HTTPClient)
 		switch {
 		case a.flags.endpoint != "":
 			o.BaseEndpoint = &a.flags.endpoint

@@ -28,6 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/farread/farread/internal/sdkhttp"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/internal/wire"
 )
@@ -148,7 +149,7 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 	}
 	b.client = s3.NewFromConfig(ac, func(o *s3.Options) {
 		o.Region = b.region
-		o.HTTPClient = b.http
+		o.HTTPClient = sdkhttp.Guard(b.http)
 		if c.Endpoint != "" {
 			o.BaseEndpoint = &c.Endpoint
 		}
