@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,6 +17,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/internal/heaptest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
 	"github.com/farread/farread/objstore/simstore"
@@ -271,12 +270,9 @@ func columnMemory(t *testing.T, c *far) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime.GC()
-	var before runtime.MemStats
-	runtime.ReadMemStats(&before)
-	r.most = 0
+	r.heap = heaptest.Start()
 	p := slice(t, a, b2nd.Sub([]int64{0, 100, 100}, []int64{1000, 101, 101}))
-	held := int64(r.most) - int64(before.HeapAlloc) - int64(len(p))
+	held := r.heap.Live() - int64(len(p))
 	t.Logf("%d KiB held at most", held>>10)
 	if held > 64<<20 {
 		t.Errorf("%d bytes held", held)
@@ -286,8 +282,7 @@ func columnMemory(t *testing.T, c *far) {
 // A watching reader notes the heap with every read.
 type watching struct {
 	rangeio.Reader
-	mu   sync.Mutex
-	most uint64
+	heap *heaptest.Meter // nil: not yet
 }
 
 func (w *watching) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
@@ -306,10 +301,7 @@ func (w *watching) ReadEach(ctx context.Context, spans []rangeio.Span, done func
 }
 
 func (w *watching) look() {
-	var m runtime.MemStats
-	runtime.GC() // what is held, not what was
-	runtime.ReadMemStats(&m)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.most = max(w.most, m.HeapAlloc)
+	if w.heap != nil {
+		w.heap.Look()
+	}
 }

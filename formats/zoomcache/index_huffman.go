@@ -292,18 +292,17 @@ func copySymbol(n int) (symbol int, more uint64, extra uint) {
 
 // same appends a block of n bytes b: the first and copies of it.
 func (w *bitWriter) same(b byte, n int) {
-	const longest = mostCopy
 	w.bits(blockFixed, 3)
 	w.literal(b)
 	for n--; n > 0; {
-		k := min(n, longest)
+		k := min(n, mostCopy)
 		switch {
-		case k < 3:
+		case k < leastCopy:
 			w.literal(b)
 			n--
 			continue
-		case n > longest && n < longest+3: // nothing too short is left over
-			k = longest - 3
+		case n > mostCopy && n < mostCopy+leastCopy: // nothing too short is left over
+			k = mostCopy - leastCopy
 		}
 		w.copies(k)
 		n -= k
