@@ -8,19 +8,23 @@ import (
 )
 
 // CheckAnswer holds an HTTP answer to a ranged GET against the range that was
-// asked, and returns the size of the whole object and the length of the body.
-// status is 200 or 206, contentRange the header of that name, length the
-// Content-Length or -1. An answer with other bytes than asked, or one that does
-// not say which bytes it has, is ErrBadRange. A 200 is accepted where it is
-// what was asked: the whole object, or a range that begins at 0 (the caller
-// then cuts the body at the returned length).
+// asked, and returns the size of the whole object and how many bytes of the body
+// belong to the range: the caller cuts the body there. status is 200 or 206,
+// contentRange the header of that name, length the Content-Length or -1.
+//
+// An answer with other bytes than asked, or one that does not say which bytes it
+// has, is ErrBadRange. A 200 is accepted where it is what was asked: the whole
+// object, or a range that begins at 0. A 206 may end before the range does (RFC
+// 9110, 15.3.7), and its body before the 206 says: n is then less than the range
+// that asked.Resolve(size) is, and what is missing is asked for as the rest of
+// any other body that ended early.
 func CheckAnswer(asked Range, status int, contentRange string, length int64) (size, n int64, err error) {
 	if status == 200 {
 		if length < 0 {
 			return 0, 0, fmt.Errorf("answer without a length: %w", ErrBadRange)
 		}
 		if asked.Off != 0 && -asked.Off < length {
-			return 0, 0, fmt.Errorf("the whole object instead of the range %s: %w", asked, ErrBadRange)
+			return 0, 0, fmt.Errorf("the server ignores Range, it sent the whole object for %s; download the file and read it from disk: %w", asked, ErrBadRange)
 		}
 		n = length
 		if asked.Off >= 0 && asked.Len > 0 {
@@ -33,13 +37,17 @@ func CheckAnswer(asked Range, status int, contentRange string, length int64) (si
 		return 0, 0, err
 	}
 	from, to := asked.Resolve(size)
-	if first != from || last+1 != to {
+	if first != from || last >= to {
 		return 0, 0, fmt.Errorf("bytes %d-%d instead of the range %s of %d: %w", first, last, asked, size, ErrBadRange)
 	}
-	if length >= 0 && length != to-from {
+	n = last + 1 - first
+	if length > n {
 		return 0, 0, fmt.Errorf("%d bytes for the range %s of %d: %w", length, asked, size, ErrBadRange)
 	}
-	return size, to - from, nil
+	if length >= 0 {
+		n = length
+	}
+	return size, n, nil
 }
 
 // Resolve is the part of an object of the given size that the range means,

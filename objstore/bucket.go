@@ -109,6 +109,11 @@ type Info struct {
 	ModTime     time.Time
 	ContentType string
 	Meta        map[string]string // nil in listings
+
+	// ContentEncoding is what the answer says has been done to the bytes, "" for
+	// nothing; not in listings. They are read as they come, so an Object takes
+	// no answer with another one than its first answer had.
+	ContentEncoding string
 }
 
 // Tagger is implemented by buckets that keep tags on objects (S3). Ask through

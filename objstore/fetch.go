@@ -91,9 +91,9 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 				var to int64
 				from, to = rng.Resolve(in.Size)
 				p.info, p.b = in, make([]byte, to-from)
-			} else if pin := (&object{info: p.info}); pin.same(in) != nil {
+			} else if err := (&object{info: p.info}).same(in); err != nil {
 				body.close(ctx)
-				return part{}, o.fail(key, rng, ErrChanged)
+				return part{}, o.fail(key, rng, err)
 			}
 			var k int
 			k, err = io.ReadFull(body, p.b[done:])
@@ -157,6 +157,8 @@ func (o *object) same(in Info) error {
 		return fmt.Errorf("ETag %s, was %s: %w", in.ETag, pin.ETag, ErrChanged)
 	case pin.ETag == "" && !in.ModTime.Equal(pin.ModTime):
 		return fmt.Errorf("date %s, was %s: %w", in.ModTime, pin.ModTime, ErrChanged)
+	case in.ContentEncoding != pin.ContentEncoding: // the same version by its name, but not these bytes of it
+		return fmt.Errorf("Content-Encoding %q, was %q: %w", in.ContentEncoding, pin.ContentEncoding, ErrBadRange)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 		return nil, err
 	}
 	in := ob.info
-	ob.id = fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%d\x00%d", b.Name(), in.Key, in.ETag, in.VersionID, in.Size, in.ModTime.UnixNano())
+	ob.id = fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%d\x00%d\x00%s", b.Name(), in.Key, in.ETag, in.VersionID, in.Size, in.ModTime.UnixNano(), in.ContentEncoding)
 	ob.cache = o.Cache
 	if ob.cache == nil || in.VersionID == "" && !strong(in.ETag) {
 		// Where nothing names the bytes for certain, what one handle read is not

@@ -1,6 +1,7 @@
 package flawedtest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,7 +22,9 @@ type Case struct {
 	Flaw       Flaw
 	Replaced   bool  // by version 1 while the flaw is on
 	Open, Read error // of Open, of ReadAt and ReadRanges
+	Pinned     bool  // what is opened by an answer with the flaw is pinned to it: once the server is well, it is another one
 	Stall      time.Duration
+	HTTP       bool // S3 has another answer to it: the flaw is not tried over S3
 }
 
 // ErrEither stands in Case.Read: the right bytes or ErrChanged, depending on how
@@ -76,6 +79,25 @@ func Cases() []Case {
 			a.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", x, y-1, size))
 			a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()-1))
 			a.Body.Truncate(a.Body.Len() - 1)
+		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange}, // the rest is a byte, and of that nothing comes
+		{Name: "206 a byte short, once", Flaw: First(1, Shorter(-1))},
+		{Name: "206 of the first half, once", Flaw: First(1, Shorter(Half))},
+		{Name: "206 of one byte, twice", Flaw: First(2, Shorter(1))},
+		{Name: "206 of the first half, with more behind it, once", Flaw: First(1, func(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
+			s.Bend(w, r, func(a *httptest.ResponseRecorder) {
+				n := a.Body.Len()
+				shorten(a, n/2)
+				a.Header().Del("Content-Length")
+				a.Body.Write(bytes.Repeat([]byte("?"), 100_000))
+			})
+			return true
+		})},
+		{Name: "206 of several ranges", Flaw: Bent(func(a *httptest.ResponseRecorder) {
+			part := fmt.Sprintf("--b\r\nContent-Type: application/octet-stream\r\nContent-Range: %s\r\n\r\n%s\r\n--b--\r\n", a.Header().Get("Content-Range"), a.Body.Bytes())
+			a.Header().Set("Content-Type", "multipart/byteranges; boundary=b")
+			a.Header().Del("Content-Length")
+			a.Body.Reset()
+			a.Body.WriteString(part)
 		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
 		{Name: "no Content-Range", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Del("Content-Range") }), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
 		{Name: "Content-Range with another size", Flaw: Bent(func(a *httptest.ResponseRecorder) {
@@ -90,7 +112,15 @@ func Cases() []Case {
 		{Name: "less announced than asked", Flaw: Bent(func(a *httptest.ResponseRecorder) {
 			a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()-1))
 			a.Body.Truncate(a.Body.Len() - 1)
-		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		}), Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
+		{Name: "less announced than asked, once", Flaw: First(1, Bent(func(a *httptest.ResponseRecorder) {
+			a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()-1))
+			a.Body.Truncate(a.Body.Len() - 1)
+		}))},
+		{Name: "half announced, once", Flaw: First(1, Bent(func(a *httptest.ResponseRecorder) {
+			a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()/2))
+			a.Body.Truncate(a.Body.Len() / 2)
+		}))},
 		{Name: "cut at once, once", Flaw: First(1, CutAt(0))},
 		{Name: "cut after 1 byte, once", Flaw: First(1, CutAt(1))},
 		{Name: "cut in the middle, once", Flaw: First(1, CutAt(Half))},
@@ -158,7 +188,7 @@ func Cases() []Case {
 		{Name: "neither ETag nor date, replaced by a longer one", Set: func(s *Server) {
 			s.tag, s.noDate, s.grow = func(int) string { return "" }, true, 10
 		}, Replaced: true, Read: objstore.ErrChanged},
-		{Name: "the ETag goes away", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Del("ETag") }), Read: objstore.ErrChanged},
+		{Name: "the ETag goes away", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Del("ETag") }), Read: objstore.ErrChanged, Pinned: true},
 		{Name: "429, then good", Flaw: First(2, Page(429, "Retry-After", "1"))},
 		{Name: "503, then good", Flaw: First(2, Page(503, "Retry-After", "7200"))},
 		{Name: "429, never good", Flaw: Page(429, "Retry-After", "1"), Open: objstore.ErrThrottled, Read: objstore.ErrThrottled},
@@ -168,18 +198,39 @@ func Cases() []Case {
 		{Name: "stalls before the answer, once", Flaw: First(1, Hang), Stall: time.Second},
 		{Name: "stalls in the body, once", Flaw: First(1, HangInBody), Stall: time.Second},
 		{Name: "stalls always", Flaw: Hang, Stall: time.Second, Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
-		{Name: "Content-Encoding gzip", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Set("Content-Encoding", "gzip") })},
+		{Name: "Content-Encoding gzip", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Set("Content-Encoding", "gzip") }),
+			Read: objstore.ErrBadRange, Pinned: true},
+		{Name: "Content-Encoding gzip from the second answer on", Flaw: Behind(func(a *httptest.ResponseRecorder) {
+			a.Header().Set("Content-Encoding", "gzip")
+			squeeze(a)
+		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange, Pinned: true},
+		{Name: "Content-Encoding gzip between break and resume", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			if n == 1 {
+				s.Cut(w, r, Half)
+			}
+			return Behind(func(a *httptest.ResponseRecorder) {
+				a.Header().Set("Content-Encoding", "gzip")
+				squeeze(a)
+			})(s, n, w, r)
+		}, Open: objstore.ErrBadRange, Read: objstore.ErrBadRange},
+		{Name: "Content-Encoding identity", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Set("Content-Encoding", "identity") })},
+		{Name: "another representation from the second answer on", Flaw: Behind(func(a *httptest.ResponseRecorder) {
+			a.Header().Set("Vary", "Accept-Encoding")
+			a.Header().Set("Content-Encoding", "gzip")
+			a.Header().Set("ETag", strings.TrimSuffix(a.Header().Get("ETag"), `"`)+`-gzip"`)
+			squeeze(a)
+		}), Open: objstore.ErrChanged, Read: objstore.ErrChanged, Pinned: true},
 		{Name: "redirect", Flaw: func(_ *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
 			name, ok := strings.CutPrefix(r.URL.Path, "/data/")
 			if ok {
 				http.Redirect(w, r, "/elsewhere/"+name, http.StatusFound)
 			}
 			return ok
-		}},
+		}, HTTP: true},
 		{Name: "redirect in a circle", Flaw: func(_ *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 			return true
-		}, Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
+		}, Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable, HTTP: true},
 		{Name: "trickle", Flaw: func(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
 			a := httptest.NewRecorder()
 			s.Good(a, r)

@@ -29,7 +29,8 @@ type Matrix[T any] struct {
 	Tail     bool
 	Readings map[string]Reading[T]
 	// Patient is the only reading that waits for a server that stalls: a second or two
-	// each, for what one of them shows.
+	// each, for what one of them shows; and the only one over S3, whose driver ends
+	// in the same code as that of HTTP.
 	Patient string
 }
 
@@ -49,22 +50,33 @@ func (m *Matrix[T]) Run(t *testing.T) {
 			}
 			t.Run(k.Name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				m.read(t, &k, read)
+				m.read(t, &k, read, false)
 			})
 		}
 		t.Run(k.Name+"/open", func(t *testing.T) {
 			t.Parallel()
-			m.open(t, &k)
+			m.open(t, &k, false)
+		})
+		if k.HTTP {
+			continue
+		}
+		t.Run(k.Name+"/S3/"+m.Patient, func(t *testing.T) {
+			t.Parallel()
+			m.read(t, &k, m.Readings[m.Patient], true)
+		})
+		t.Run(k.Name+"/S3/open", func(t *testing.T) {
+			t.Parallel()
+			m.open(t, &k, true)
 		})
 	}
 }
 
 // start starts a server for a case, and says how to open what it has.
-func (m *Matrix[T]) start(t *testing.T, k *Case) (*Server, func() (T, error)) {
+func (m *Matrix[T]) start(t *testing.T, k *Case, overS3 bool) (*Server, func() (T, error)) {
 	t.Helper()
 	s := New(t, func(name string, version int) []byte { return m.Object(name, version%versions) }, nil)
 	k.Start(s)
-	b := s.Bucket(t)
+	b := s.Open(t, overS3)
 	o := objstore.OpenOptions{Stall: k.Stall, Resumes: 3}
 	if k.Stall > 0 && k.Read != nil {
 		o.Resumes = 1
@@ -73,9 +85,9 @@ func (m *Matrix[T]) start(t *testing.T, k *Case) (*Server, func() (T, error)) {
 }
 
 // read reads while the server misbehaves, and again when it is well.
-func (m *Matrix[T]) read(t *testing.T, k *Case, read Reading[T]) {
+func (m *Matrix[T]) read(t *testing.T, k *Case, read Reading[T], overS3 bool) {
 	t.Helper()
-	s, open := m.start(t, k)
+	s, open := m.start(t, k, overS3)
 	f, err := open()
 	if err != nil {
 		t.Fatal(err)
@@ -105,9 +117,9 @@ func (m *Matrix[T]) read(t *testing.T, k *Case, read Reading[T]) {
 }
 
 // open opens while the server misbehaves.
-func (m *Matrix[T]) open(t *testing.T, k *Case) {
+func (m *Matrix[T]) open(t *testing.T, k *Case, overS3 bool) {
 	t.Helper()
-	s, open := m.start(t, k)
+	s, open := m.start(t, k, overS3)
 	k.Spoil(s)
 	f, err := open()
 	s.Set(nil)

@@ -10,12 +10,15 @@ import (
 	"net/http/httptest"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/httpstore"
+	"github.com/farread/farread/objstore/s3store"
 )
 
 // A Flaw is a server that misbehaves. It answers the n-th request since it was
@@ -70,6 +73,27 @@ func (s *Server) Bucket(t testing.TB) *httpstore.Bucket {
 	}
 	t.Cleanup(b.CloseIdleConnections)
 	return b
+}
+
+// S3 reads the same objects as a bucket of S3, without long waits.
+func (s *Server) S3(t testing.TB) *s3store.Bucket {
+	t.Helper()
+	b, err := s3store.New(t.Context(), s3store.Config{Bucket: "data", Endpoint: s.URL, Region: "us-east-1", PathStyle: true,
+		AccessKey: "AK", SecretKey: "SK", MaxWait: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.CloseIdleConnections)
+	return b
+}
+
+// Open is S3 or Bucket.
+func (s *Server) Open(t testing.TB, overS3 bool) objstore.Bucket {
+	t.Helper()
+	if overS3 {
+		return s.S3(t)
+	}
+	return s.Bucket(t)
 }
 
 // Base is the URL of the folder of all objects.
@@ -191,6 +215,44 @@ func First(k int, f Flaw) Flaw {
 // Bent lets f change every answer.
 func Bent(f func(a *httptest.ResponseRecorder)) Flaw {
 	return func(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool { s.Bend(w, r, f); return true }
+}
+
+// Behind lets f change every answer that does not begin with the object.
+func Behind(f func(a *httptest.ResponseRecorder)) Flaw {
+	return func(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.Header.Get("Range"), "bytes=0-") {
+			return false
+		}
+		s.Bend(w, r, f)
+		return true
+	}
+}
+
+// Shorter answers with the first k bytes of the range (counted as Cut does), and
+// says so.
+func Shorter(k int) Flaw {
+	return Bent(func(a *httptest.ResponseRecorder) { shorten(a, k) })
+}
+
+func shorten(a *httptest.ResponseRecorder, k int) {
+	n := a.Body.Len()
+	switch {
+	case k == Half:
+		k = n / 2
+	case k < 0:
+		k += n
+	}
+	x, _, size := contentRange(a)
+	a.Body.Truncate(max(k, 1))
+	a.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", x, x+a.Body.Len()-1, size))
+	a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()))
+}
+
+// squeeze puts other bytes in the place of those of an answer, as many.
+func squeeze(a *httptest.ResponseRecorder) {
+	for p, i := a.Body.Bytes(), 0; i < len(p); i++ {
+		p[i] ^= 0x5a
+	}
 }
 
 func contentRange(a *httptest.ResponseRecorder) (from, to, size int) {

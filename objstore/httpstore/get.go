@@ -77,17 +77,17 @@ func (b *Bucket) answer(ctx context.Context, key string, o objstore.GetOptions, 
 		resp.Body.Close()
 		return http.NoBody, info, nil // Go's file server says "bytes 0--1/0" to a suffix of an empty file
 	}
-	size, n, err := objstore.CheckAnswer(o.Range, resp.StatusCode, total, resp.ContentLength)
+	body, size, err := wire.Answer(ctx, o.Range, wire.Said{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Body: resp.Body}, func(err error) error {
+		e := *at
+		e.Err = wire.Failure(ctx, err)
+		return &e
+	})
 	if err != nil {
 		at.Err, at.Status = err, resp.StatusCode
 		return nil, objstore.Info{}, at
 	}
 	info.Size = size
-	return wire.Body(ctx, resp.Body, n, func(err error) error {
-		e := *at
-		e.Err = wire.Failure(ctx, err)
-		return &e
-	}), info, nil
+	return body, info, nil
 }
 
 // noBytes settles a 416 for a range that every object with bytes can answer:
@@ -188,7 +188,7 @@ func (b *Bucket) refused(ctx context.Context, resp *http.Response, at *objstore.
 
 // infoOf reads what an answer's header says about the object, except its size.
 func infoOf(key string, h http.Header) objstore.Info {
-	in := objstore.Info{Key: key, ETag: h.Get("ETag"), ContentType: h.Get("Content-Type")}
+	in := objstore.Info{Key: key, ETag: h.Get("ETag"), ContentType: h.Get("Content-Type"), ContentEncoding: wire.Encoding(h.Values("Content-Encoding")...)}
 	if t, err := http.ParseTime(h.Get("Last-Modified")); err == nil {
 		in.ModTime = t
 	}

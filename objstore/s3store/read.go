@@ -62,9 +62,11 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 		return nil, objstore.Info{}, err
 	}
 	info := objstore.Info{Key: key, ETag: aws.ToString(out.ETag), VersionID: version(out.VersionId),
-		ModTime: aws.ToTime(out.LastModified), ContentType: aws.ToString(out.ContentType), Meta: decodeMeta(out.Metadata)}
-	status, contentRange, length := raw(out)
-	size, n, err := objstore.CheckAnswer(o.Range, status, contentRange, length)
+		ModTime: aws.ToTime(out.LastModified), ContentType: aws.ToString(out.ContentType), Meta: decodeMeta(out.Metadata),
+		ContentEncoding: wire.Encoding(aws.ToString(out.ContentEncoding))}
+	body, size, err := wire.Answer(ctx, o.Range, said(out), func(err error) error {
+		return &objstore.Error{Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, Err: wire.Failure(ctx, err)}
+	})
 	if err == nil && o.IfMatch != "" && info.ETag != "" && info.ETag != o.IfMatch {
 		err = fmt.Errorf("ETag %s, was %s: %w", info.ETag, o.IfMatch, objstore.ErrChanged) // not every store obeys If-Match
 	}
@@ -73,24 +75,23 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 		return nil, objstore.Info{}, fail(err)
 	}
 	info.Size = size
-	return wire.Body(ctx, out.Body, n, func(err error) error {
-		return &objstore.Error{Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, Err: wire.Failure(ctx, err)}
-	}), info, nil
+	return body, info, nil
 }
 
-// raw is what the answer said in so many words: the SDK hides the status.
-func raw(out *s3.GetObjectOutput) (status int, contentRange string, length int64) {
+// said is the answer in so many words: the SDK hides the status.
+func said(out *s3.GetObjectOutput) wire.Said {
 	if r, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response); ok {
-		return r.StatusCode, r.Header.Get("Content-Range"), r.ContentLength
+		return wire.Said{Status: r.StatusCode, Header: r.Header, Length: r.ContentLength, Body: out.Body}
 	}
-	status, length = http.StatusOK, -1
+	s := wire.Said{Status: http.StatusOK, Header: http.Header{}, Length: -1, Body: out.Body}
 	if out.ContentRange != nil {
-		status = http.StatusPartialContent
+		s.Status = http.StatusPartialContent
+		s.Header.Set("Content-Range", *out.ContentRange)
 	}
 	if out.ContentLength != nil {
-		length = *out.ContentLength
+		s.Length = *out.ContentLength
 	}
-	return status, aws.ToString(out.ContentRange), length
+	return s
 }
 
 // noBytes settles a refusal of a range that every object with bytes can answer:
@@ -131,7 +132,8 @@ func (b *Bucket) head(ctx context.Context, key string, o objstore.GetOptions) (o
 		return objstore.Info{}, b.fail(ctx, "head", key, objstore.Range{}, err)
 	}
 	return objstore.Info{Key: key, Size: *out.ContentLength, ETag: aws.ToString(out.ETag), VersionID: version(out.VersionId),
-		ModTime: aws.ToTime(out.LastModified), ContentType: aws.ToString(out.ContentType), Meta: decodeMeta(out.Metadata)}, nil
+		ModTime: aws.ToTime(out.LastModified), ContentType: aws.ToString(out.ContentType), Meta: decodeMeta(out.Metadata),
+		ContentEncoding: wire.Encoding(aws.ToString(out.ContentEncoding))}, nil
 }
 
 // List yields the objects under prefix: one request for each 1000 keys.
