@@ -3,7 +3,10 @@ package objstore
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The sentinels answer "what should the caller do?". Every error of a Bucket
@@ -40,7 +43,7 @@ func (e *Error) Error() string {
 		if !strings.HasSuffix(e.Bucket, "/") && e.Bucket != "" {
 			b.WriteByte('/')
 		}
-		b.WriteString(e.Key)
+		b.WriteString(printable(e.Key))
 	}
 	if e.Range != (Range{}) {
 		fmt.Fprintf(&b, " [%s]", e.Range)
@@ -53,6 +56,17 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " request %s", e.RequestID)
 	}
 	return b.String()
+}
+
+// printable quotes a key that has characters which do more than show themselves:
+// keys are anybody's text, and errors end in logs and on terminals.
+func printable(key string) string {
+	for _, r := range key {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return strconv.Quote(key)
+		}
+	}
+	return key
 }
 
 // Unwrap gives errors.Is and errors.As the cause.

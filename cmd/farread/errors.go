@@ -168,11 +168,7 @@ func oneLine(err error) string {
 			b.WriteByte(' ')
 			space = false
 		}
-		if !unicode.IsPrint(r) {
-			fmt.Fprintf(&b, "\\u%04x", r)
-			continue
-		}
-		b.WriteRune(r)
+		spell(&b, r)
 	}
 	return b.String()
 }

@@ -33,7 +33,13 @@ type table struct {
 
 func newTable(head ...string) *table { return &table{head: head} }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// add adds a row. Whatever a file, a key or a server put into a cell is printable there.
+func (t *table) add(cells ...string) {
+	for i, c := range cells {
+		cells[i] = printable(c)
+	}
+	t.rows = append(t.rows, cells)
+}
 
 // write prints the table; without a head only its rows. Rows that are added later
 // are printed by another call, in columns at least as wide.
@@ -110,6 +116,29 @@ func printable(s string) string {
 		}
 	}
 	return s
+}
+
+// shown is text of several lines as a terminal may show it: names of others are
+// part of it, not all of them quoted.
+func shown(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == '\n' {
+			b.WriteByte('\n')
+			continue
+		}
+		spell(&b, r)
+	}
+	return b.String()
+}
+
+// spell writes a character, or its number where it does more than show itself.
+func spell(b *strings.Builder, r rune) {
+	if unicode.IsPrint(r) {
+		b.WriteRune(r)
+		return
+	}
+	fmt.Fprintf(b, "\\u%04x", r)
 }
 
 // shapeText is a shape as Python writes it.
@@ -198,6 +227,6 @@ func (b bar) clear() {
 // remark tells people something on stderr that is neither result nor error.
 func (a *app) remark(format string, args ...any) {
 	if a.terminal && !a.flags.quiet && !a.flags.json {
-		fmt.Fprintf(a.stderr, format+"\n", args...)
+		fmt.Fprintln(a.stderr, shown(fmt.Sprintf(format, args...)))
 	}
 }

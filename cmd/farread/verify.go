@@ -81,7 +81,7 @@ func (a *app) verify(ctx context.Context, uri string, how aim) error {
 	if a.flags.json {
 		return writeJSON(a.stdout, report)
 	}
-	_, err = fmt.Fprintln(a.stdout, text)
+	_, err = fmt.Fprintln(a.stdout, shown(text))
 	return err
 }
 
@@ -115,6 +115,6 @@ func (a *app) repair(ctx context.Context, uri, out string, force bool, how aim) 
 	if a.flags.json {
 		return writeJSON(a.stdout, rep)
 	}
-	_, err = fmt.Fprintln(a.stdout, rep.text())
+	_, err = fmt.Fprintln(a.stdout, shown(rep.text()))
 	return err
 }

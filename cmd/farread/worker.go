@@ -66,7 +66,7 @@ mends are reported under errors/ in the output bucket and acknowledged.`,
 // warn tells of an upload that was read although something in it is wrong.
 func (a *app) warn(key, text string) {
 	if !a.flags.quiet {
-		fmt.Fprintf(a.stderr, "%s: %s\n", printable(key), text)
+		fmt.Fprintf(a.stderr, "%s: %s\n", printable(key), shown(text))
 	}
 }
 
