@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"runtime"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -148,17 +146,33 @@ func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Durati
 	select {
 	case err = <-done:
 	case <-interrupts:
+		a.trash.shut() // from here on no output appears
 		cancel(errInterrupted)
-		select {
-		case err = <-done:
-		case <-time.After(grace):
-		}
-		if err == nil {
+		if err = a.wind(done, interrupts, grace); err == nil && !a.trash.settled() {
 			err = errInterrupted
 		}
 	}
 	a.trash.empty()
 	return a.report(ctx, err)
+}
+
+// wind waits for a command that was interrupted. One whose output is appearing
+// is not abandoned half-way, but for a second interrupt.
+func (a *app) wind(done <-chan error, interrupts <-chan os.Signal, grace time.Duration) error {
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(grace):
+	}
+	if !a.trash.appearing() {
+		return errInterrupted
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-interrupts:
+		return errInterrupted
+	}
 }
 
 // run is main without signals.
@@ -194,64 +208,4 @@ func (a *app) report(ctx context.Context, err error) int {
 		}{s, float64(time.Since(a.start).Microseconds()) / 1000})
 	}
 	return exitOK
-}
-
-// A trash knows the temporary files and folders that must not outlive the run.
-type trash struct {
-	mu      sync.Mutex
-	paths   map[string]bool
-	parents []string // folders made on the way to an output
-	closed  bool
-}
-
-// add registers a path before it is made; once the run is over, none may be
-// made any more. keep forgets it, once it is published or removed.
-func (t *trash) add(path string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return errInterrupted
-	}
-	if t.paths == nil {
-		t.paths = map[string]bool{}
-	}
-	t.paths[path] = true
-	return nil
-}
-
-// addParents registers folders, innermost first, that stay only if something
-// lies in them at the end of the run.
-func (t *trash) addParents(dirs []string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.parents = append(t.parents, dirs...)
-}
-
-func (t *trash) keep(path string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.paths, path)
-}
-
-// sweepTime is what a run may spend on removing again what a command that was
-// abandoned is still writing; with grace it fits into a second.
-const sweepTime = 250 * time.Millisecond
-
-// empty removes everything. A command that was abandoned may write into a folder
-// while it is being removed, which then fails; once it is gone, so is the way
-// back into it.
-func (t *trash) empty() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.closed = true
-	until := time.Now().Add(sweepTime)
-	for path := range t.paths {
-		for os.RemoveAll(path) != nil && time.Now().Before(until) {
-			runtime.Gosched()
-		}
-	}
-	for _, dir := range t.parents {
-		_ = os.Remove(dir) // fails where something lies in it
-	}
-	t.paths, t.parents = nil, nil
 }

@@ -37,11 +37,9 @@ const filePerm, dirPerm = 0o666, 0o777 // cut by the umask, as for any tool that
 
 const tempPrefix, tempSuffix = ".farread-", ".tmp" // as filestore's: both are hidden from readers
 
-// tempName is a name in dir that the run removes unless it is published. Once
-// the run is over there is none.
-func (a *app) tempName(dir string) (string, error) {
-	name := filepath.Join(dir, tempPrefix+rand.Text()+tempSuffix)
-	return name, a.trash.add(name)
+// tempName is a name in dir for what appears under another one, if at all.
+func tempName(dir string) string {
+	return filepath.Join(dir, tempPrefix+rand.Text()+tempSuffix)
 }
 
 // streamSink writes payloads back to back.
@@ -84,13 +82,13 @@ func (a *app) newFileSink(name string) (sink, error) {
 		}
 		return &fileSink{streamSink: streamSink{w: f}, a: a, f: f}, nil
 	}
-	temp, err := a.tempName(filepath.Dir(name))
+	temp := tempName(filepath.Dir(name))
+	var f *os.File
+	err := a.trash.make(temp, func() (err error) {
+		f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
-	if err != nil {
-		a.trash.keep(temp)
 		return nil, asNamed(err, name)
 	}
 	return &fileSink{streamSink: streamSink{w: f}, a: a, f: f, temp: temp, name: name}, nil
@@ -119,13 +117,12 @@ func (s *fileSink) commit() error {
 		return err
 	}
 	if err == nil {
-		err = os.Rename(s.temp, s.name)
+		err = s.a.trash.publish(s.temp, func() error { return os.Rename(s.temp, s.name) })
 	}
 	if err != nil {
 		s.remove()
 		return asNamed(err, s.name)
 	}
-	s.a.trash.keep(s.temp)
 	return nil
 }
 
@@ -171,15 +168,13 @@ func (a *app) newFolderSink(out string, nest bool) (*folderSink, error) {
 		if s.into, err = os.OpenRoot(s.out); err != nil {
 			return nil, err
 		}
-		s.temp, err = a.tempName(s.out)
+		s.temp = tempName(s.out)
 	default:
-		a.trash.addParents(missing(filepath.Dir(s.out)))
-		if err = os.MkdirAll(filepath.Dir(s.out), dirPerm); err == nil {
-			s.temp, err = a.tempName(filepath.Dir(s.out))
-		}
+		err = a.trash.makeParents(filepath.Dir(s.out))
+		s.temp = tempName(filepath.Dir(s.out))
 	}
 	if err == nil {
-		err = os.Mkdir(s.temp, dirPerm)
+		err = a.trash.make(s.temp, func() error { return os.Mkdir(s.temp, dirPerm) })
 	}
 	if err == nil {
 		s.root, err = os.OpenRoot(s.temp)
@@ -266,14 +261,18 @@ func (s *folderSink) commit() error {
 	}
 	if s.into == nil {
 		_ = s.root.Close() // some systems rename no open folder
-		if err := os.Rename(s.temp, s.out); err != nil {
+		if err := s.a.trash.publish(s.temp, func() error { return os.Rename(s.temp, s.out) }); err != nil {
 			return asNamed(err, s.out)
 		}
 		s.done = true
-		s.a.trash.keep(s.temp)
 		return nil
 	}
 	defer s.abort()
+	return s.a.trash.publish("", s.move) // what is left of temp goes with abort
+}
+
+// move moves the files into the folder that was there.
+func (s *folderSink) move() error {
 	prefix := filepath.Base(s.temp)
 	return fs.WalkDir(s.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
