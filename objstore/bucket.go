@@ -114,6 +114,11 @@ type Info struct {
 	// nothing; not in listings. They are read as they come, so an Object takes
 	// no answer with another one than its first answer had.
 	ContentEncoding string
+
+	// Checksum is that of the whole object, where an answer to Get says it: HTTP
+	// servers may, and S3 does of what it sends whole. An Object that is read from
+	// front to end, or whole when it is opened, is held against it.
+	Checksum Checksum
 }
 
 // Tagger is implemented by buckets that keep tags on objects (S3). Ask through

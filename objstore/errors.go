@@ -20,6 +20,7 @@ var (
 	ErrThrottled   = errors.New("slow down")           // after retries
 	ErrUnavailable = errors.New("service unavailable") // 5xx, time-out, or a body that ended early after all resumes
 	ErrBadRange    = errors.New("bad range answer")    // the server refused, ignored or mixed up the range
+	ErrCorrupt     = errors.New("corrupt data")        // the bytes are not those of which the store has the checksum
 	ErrInvalid     = errors.New("invalid request")     // a key or an option that this store cannot take
 )
 

@@ -57,7 +57,7 @@ func wantOne(t *testing.T, err, want error) {
 	t.Helper()
 	n := 0
 	for _, s := range []error{objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied, objstore.ErrThrottled,
-		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrInvalid, context.Canceled, context.DeadlineExceeded} {
+		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrCorrupt, objstore.ErrInvalid, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, s) {
 			n++
 		}

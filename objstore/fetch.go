@@ -100,6 +100,11 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 			done += int64(k)
 			err = body.end(ctx, err)
 			body.close(ctx)
+			if err == nil && int64(len(p.b)) == p.info.Size {
+				if err = p.info.Checksum.whole(p.b); err != nil {
+					done = 0
+				}
+			}
 			if err == nil {
 				return p, nil
 			}
@@ -113,9 +118,10 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 	}
 }
 
-// again says whether a failure is a broken body that is worth continuing.
+// again says whether a failure is a broken body that is worth continuing, or bytes
+// that may have changed on the way.
 func (o *object) again(ctx context.Context, err error, n int) bool {
-	if ctx.Err() != nil || n >= o.o.Resumes || !errors.Is(err, errBroken) {
+	if ctx.Err() != nil || n >= o.o.Resumes || !errors.Is(err, errBroken) && !errors.Is(err, ErrCorrupt) {
 		return false
 	}
 	o.count.AddRetry()
@@ -166,7 +172,7 @@ func (o *object) same(in Info) error {
 // classified says that a driver or middleware has named the failure of a body,
 // and that it is not one that going on could mend.
 func classified(err error) bool {
-	for _, s := range []error{ErrNotFound, ErrChanged, ErrExists, ErrDenied, ErrThrottled, ErrBadRange, ErrInvalid} {
+	for _, s := range []error{ErrNotFound, ErrChanged, ErrExists, ErrDenied, ErrThrottled, ErrBadRange, ErrCorrupt, ErrInvalid} {
 		if errors.Is(err, s) {
 			return true
 		}

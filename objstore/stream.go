@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 
 	"github.com/farread/farread/rangeio"
@@ -26,7 +27,8 @@ const (
 
 // NewReader reads a part of the object from front to end with bounded memory:
 // Part x (Ahead + 1) bytes. Parts are fetched ahead, side by side, past the
-// cache; it costs one request a part. Close ends the requests in flight. The
+// cache; it costs one request a part. Where the store said the checksum of the object
+// and all of it is read, other bytes end in ErrCorrupt instead of io.EOF. Close ends the requests in flight. The
 // reader is not safe for concurrent use, and obeys ctx.
 func (o *Object) NewReader(ctx context.Context, r ReadOptions) io.ReadCloser {
 	if r.Part <= 0 {
@@ -41,6 +43,9 @@ func (o *Object) NewReader(ctx context.Context, r ReadOptions) io.ReadCloser {
 	if r.Off < 0 || r.Len < 0 {
 		s.err = o.fail(o.info.Key, Range{r.Off, r.Len}, fmt.Errorf("negative offset or length: %w", ErrInvalid))
 	}
+	if from == 0 && to == o.info.Size {
+		s.sum = o.info.Checksum.start()
+	}
 	s.queue = make([]*ahead, 0, r.Ahead)
 	return s
 }
@@ -54,7 +59,8 @@ type stream struct {
 	part       int64
 	queue      []*ahead // in order of offset
 	free       [][]byte
-	whole, now []byte // the part that is being consumed, and what is left of it
+	whole, now []byte    // the part that is being consumed, and what is left of it
+	sum        hash.Hash // of the parts so far, where it can be compared in the end; else nil
 	err        error
 }
 
@@ -107,6 +113,11 @@ func (s *stream) turn() error {
 	s.fill()
 	if len(s.queue) == 0 {
 		s.err = io.EOF
+		if s.sum != nil {
+			if err := s.o.info.Checksum.compare(s.sum); err != nil {
+				s.err = s.o.fail(s.o.info.Key, Range{}, err)
+			}
+		}
 		return s.err
 	}
 	a := s.queue[0]
@@ -116,6 +127,9 @@ func (s *stream) turn() error {
 		s.err = a.err
 		s.cancel()
 		return s.err
+	}
+	if s.sum != nil {
+		_, _ = s.sum.Write(a.buf) // of a hash: never an error
 	}
 	s.whole, s.now = a.buf, a.buf
 	s.fill()

@@ -134,7 +134,7 @@ func TestExitCode(t *testing.T) {
 		{objstore.ErrNotFound, 3}, {formats.ErrNoEntry, 3}, {fs.ErrNotExist, 3},
 		{objstore.ErrDenied, 4}, {fs.ErrPermission, 4}, {syscall.EROFS, 4},
 		{objstore.ErrChanged, 5}, {objstore.ErrExists, 5}, {functions.ErrTaken, 5}, {fs.ErrExist, 5},
-		{objstore.ErrThrottled, 6}, {objstore.ErrUnavailable, 6}, {objstore.ErrBadRange, 6}, {context.DeadlineExceeded, 6}, {io.ErrShortWrite, 6},
+		{objstore.ErrThrottled, 6}, {objstore.ErrUnavailable, 6}, {objstore.ErrBadRange, 6}, {objstore.ErrCorrupt, 7}, {context.DeadlineExceeded, 6}, {io.ErrShortWrite, 6},
 		{formats.ErrCorrupt, 7}, {formats.ErrUnsupported, 7}, {formats.ErrTooLarge, 7}, {errors.ErrUnsupported, 7},
 		{errInterrupted, 130}, {context.Canceled, 130},
 		{fmt.Errorf("%w: %w", gulp.ErrIndex, formats.ErrNoEntry), 2},

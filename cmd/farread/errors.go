@@ -66,7 +66,7 @@ func exitCode(err error) int {
 		return exitCorrupt
 	case is(errRetry):
 		return exitUnavailable
-	case is(errFailed, formats.ErrCorrupt, formats.ErrUnsupported, formats.ErrTooLarge, errors.ErrUnsupported):
+	case is(errFailed, formats.ErrCorrupt, objstore.ErrCorrupt, formats.ErrUnsupported, formats.ErrTooLarge, errors.ErrUnsupported):
 		return exitCorrupt
 	case is(formats.ErrNoEntry, objstore.ErrNotFound):
 		return exitNotFound

@@ -170,7 +170,7 @@ func OneKind(t testing.TB, what string, err, want error) {
 	t.Helper()
 	n := 0
 	for _, s := range []error{objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied, objstore.ErrThrottled,
-		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrInvalid, formats.ErrCorrupt, formats.ErrUnsupported,
+		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrCorrupt, objstore.ErrInvalid, formats.ErrCorrupt, formats.ErrUnsupported,
 		formats.ErrTooLarge, formats.ErrNoEntry, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, s) {
 			n++

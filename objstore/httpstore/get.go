@@ -188,7 +188,8 @@ func (b *Bucket) refused(ctx context.Context, resp *http.Response, at *objstore.
 
 // infoOf reads what an answer's header says about the object, except its size.
 func infoOf(key string, h http.Header) objstore.Info {
-	in := objstore.Info{Key: key, ETag: h.Get("ETag"), ContentType: h.Get("Content-Type"), ContentEncoding: wire.Encoding(h.Values("Content-Encoding")...)}
+	in := objstore.Info{Key: key, ETag: h.Get("ETag"), ContentType: h.Get("Content-Type"), ContentEncoding: wire.Encoding(h.Values("Content-Encoding")...),
+		Checksum: wire.HTTPChecksum(h)}
 	if t, err := http.ParseTime(h.Get("Last-Modified")); err == nil {
 		in.ModTime = t
 	}

@@ -68,7 +68,7 @@ func RunRead(t *testing.T, open func(t *testing.T, objects map[string][]byte) ob
 func sentinels() []error {
 	return []error{
 		objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied, objstore.ErrThrottled,
-		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrInvalid, context.Canceled, context.DeadlineExceeded,
+		objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrCorrupt, objstore.ErrInvalid, context.Canceled, context.DeadlineExceeded,
 	}
 }
 

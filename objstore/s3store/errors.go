@@ -69,7 +69,7 @@ func (b *Bucket) cause(ctx context.Context, status int, code string, ae smithy.A
 // sentinel is the one that err matches already, or nil.
 func sentinel(err error) error {
 	for _, s := range []error{objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied,
-		objstore.ErrThrottled, objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrInvalid} {
+		objstore.ErrThrottled, objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrCorrupt, objstore.ErrInvalid} {
 		if errors.Is(err, s) {
 			return s
 		}

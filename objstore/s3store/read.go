@@ -51,7 +51,7 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 	}
 	var out *s3.GetObjectOutput
 	err = b.call(ctx, func(with func(*s3.Options)) (err error) {
-		out, err = b.client.GetObject(ctx, in, with)
+		out, err = b.client.GetObject(ctx, in, with, withChecksum)
 		return err
 	})
 	if err != nil {
@@ -75,7 +75,17 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 		return nil, objstore.Info{}, fail(err)
 	}
 	info.Size = size
+	if from, to := o.Range.Resolve(size); from == 0 && to == size {
+		info.Checksum = wire.S3Checksum(said(out).Header)
+	}
 	return body, info, nil
+}
+
+// withChecksum asks for the checksum of what is sent. Of a range it is that of a
+// part of the upload, of nothing, or in some stores of the whole object: the SDK
+// would hold the range against it, so it is not the SDK that is told.
+func withChecksum(o *s3.Options) {
+	o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Amz-Checksum-Mode", string(types.ChecksumModeEnabled)))
 }
 
 // said is the answer in so many words: the SDK hides the status.

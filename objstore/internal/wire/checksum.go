@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"github.com/farread/farread/objstore"
+)
+
+// S3Checksum is the checksum that S3 gives with an object that it sends whole.
+// That of a multipart upload may be one of the checksums of its parts, which says
+// nothing of the bytes.
+func S3Checksum(h http.Header) objstore.Checksum {
+	if !strings.EqualFold(h.Get("X-Amz-Checksum-Type"), "FULL_OBJECT") {
+		return objstore.Checksum{}
+	}
+	for _, name := range []string{"crc64nvme", "crc32c", "crc32", "sha256", "sha1"} {
+		if c := checksum(name, h.Get("X-Amz-Checksum-"+name)); c.Name != "" {
+			return c
+		}
+	}
+	return objstore.Checksum{}
+}
+
+// HTTPChecksum is the checksum of a whole object that comes with any part of it:
+// Repr-Digest (RFC 9530) or that of Google's store.
+func HTTPChecksum(h http.Header) objstore.Checksum {
+	if Encoding(append(h.Values("Content-Encoding"), h.Values("X-Goog-Stored-Content-Encoding")...)...) != "" {
+		return objstore.Checksum{} // of the bytes before, or behind: stores differ
+	}
+	for _, d := range members(h.Values("Repr-Digest")) {
+		name, sum, _ := strings.Cut(d, "=")
+		if sum, ok := strings.CutPrefix(sum, ":"); ok && (name == "sha-256" || name == "sha-512") {
+			if c := checksum(strings.ReplaceAll(name, "-", ""), strings.TrimSuffix(sum, ":")); c.Name != "" {
+				return c
+			}
+		}
+	}
+	for _, d := range members(h.Values("X-Goog-Hash")) {
+		if sum, ok := strings.CutPrefix(d, "crc32c="); ok {
+			return checksum("crc32c", sum)
+		}
+	}
+	return objstore.Checksum{}
+}
+
+// members are the members of a list that may stand in several fields.
+func members(values []string) (out []string) {
+	for _, d := range strings.Split(strings.Join(values, ","), ",") {
+		out = append(out, strings.TrimSpace(d))
+	}
+	return out
+}
+
+// checksum is one in base64; the zero value where there is none.
+func checksum(name, text string) objstore.Checksum {
+	sum, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(sum) == 0 {
+		return objstore.Checksum{}
+	}
+	return objstore.Checksum{Name: name, Sum: string(sum)}
+}
