@@ -54,7 +54,6 @@ type probe struct {
 		EventSource text `json:"eventSource"`
 	} `json:"Records"`
 	Type       text            `json:"Type"`
-	TopicARN   text            `json:"TopicArn"`
 	Message    json.RawMessage `json:"Message"`
 	DetailType text            `json:"detail-type"`
 	Source     text            `json:"source"`
@@ -92,7 +91,7 @@ func knownShapes() []shape {
 		{"s3", func(p probe) bool { return p.source() == "aws:s3" }, decodeS3},
 		{"sqs", func(p probe) bool { return p.source() == "aws:sqs" }, decodeSQS},
 		{"sns", func(p probe) bool { return p.source() == "aws:sns" }, decodeSNS},
-		{"sns message", func(p probe) bool { return p.Type != "" && (p.TopicARN != "" || p.Message != nil) }, decodeTopic},
+		{"sns message", func(p probe) bool { return p.Type != "" && p.Message != nil }, decodeTopic},
 		{"eventbridge", func(p probe) bool { return p.DetailType != "" && p.Source == "aws.s3" }, decodeBridge},
 		{"direct", func(p probe) bool { return p.Bucket != "" && p.Key != "" && p.Records == nil }, decodeDirect},
 	}

@@ -79,7 +79,7 @@ func OutputKey(prefix, key, suffix string) string {
 	dir, base := path.Split(key)
 	_, manifest, closing := Closing(key)
 	switch {
-	case closing && manifest:
+	case manifest:
 		stem = dir + manifestStem
 	case closing:
 		stem = dir + folderStem

@@ -45,7 +45,7 @@ func (c *clock) age(ctx context.Context, a, b Upload) (age, error) {
 	if a.Sequencer != "" && b.Sequencer != "" {
 		// Of one key S3 gives each version another. Emulations are known that give
 		// all of them the same one, which then says nothing.
-		if s := compareSequencers(a.Sequencer, b.Sequencer); s != same || sameVersion(a, b) {
+		if s := compareSequencers(a.Sequencer, b.Sequencer); s != same {
 			return s, nil
 		}
 	}

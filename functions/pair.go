@@ -187,7 +187,6 @@ func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, erro
 	// different versions (S3 hashes content only). The older data may be of a
 	// version still newer than u, where a worker that mended so met the newest one.
 	w := st.meta.of
-	w.Size = 0
 	return &w, nil
 }
 
