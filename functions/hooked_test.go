@@ -1,0 +1,86 @@
+package functions
+
+import (
+	"context"
+
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/memstore"
+)
+
+// A hooked bucket is asked before every Head, Create, Write and Commit whether that
+// fails. It keeps a list of them.
+type hooked struct {
+	objstore.Bucket
+
+	fail func(op, key string) error
+	ops  []string
+}
+
+func (h *hooked) do(op, key string) error {
+	h.ops = append(h.ops, op+" "+key)
+	if h.fail == nil {
+		return nil
+	}
+	return h.fail(op, key)
+}
+
+func (h *hooked) Head(ctx context.Context, key string) (objstore.Info, error) {
+	if err := h.do("head", key); err != nil {
+		return objstore.Info{}, err
+	}
+	return h.Bucket.Head(ctx, key)
+}
+
+func (h *hooked) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
+	if err := h.do("create", key); err != nil {
+		return nil, err
+	}
+	w, err := h.Bucket.Create(ctx, key, o)
+	return &hookedWriter{w, h, key}, err
+}
+
+type hookedWriter struct {
+	objstore.Writer
+
+	h   *hooked
+	key string
+}
+
+func (w *hookedWriter) Write(p []byte) (int, error) {
+	if err := w.h.do("write", w.key); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
+
+func (w *hookedWriter) Commit(ctx context.Context) (objstore.Info, error) {
+	if err := w.h.do("commit", w.key); err != nil {
+		return objstore.Info{}, err
+	}
+	return w.Writer.Commit(ctx)
+}
+
+func (w *hookedWriter) Abort() {
+	_ = w.h.do("abort", w.key) // an abort does not fail
+	w.Writer.Abort()
+}
+
+func newHooked() *hooked {
+	return &hooked{Bucket: memstore.New(memstore.Config{Name: "mem://x"})}
+}
+
+// serialBucket answers one Head after the other: hooks are not safe for two at once,
+// which is how a Pair asks.
+type serialBucket struct {
+	*hooked
+
+	turn chan struct{}
+}
+
+func serial(h *hooked) objstore.Bucket { return serialBucket{h, make(chan struct{}, 1)} }
+
+func (s serialBucket) Head(ctx context.Context, key string) (objstore.Info, error) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	return s.hooked.Head(ctx, key)
+}
