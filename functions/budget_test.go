@@ -1,8 +1,10 @@
 package functions_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -61,5 +63,23 @@ func TestBudget(t *testing.T) {
 	}
 	if got := functions.Budget(t.Context()); got != 0 {
 		t.Errorf("without a deadline %v", got)
+	}
+}
+
+// TestEndedInvocation: where the invocation has ended no job begins. What is given
+// back is told.
+func TestEndedInvocation(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h := with(func(_ context.Context, u functions.Upload) ([]objstore.Info, error) {
+		t.Errorf("%s is begun", u.Key)
+		return nil, nil
+	})
+	var log bytes.Buffer
+	h.Log = slog.New(slog.NewTextHandler(&log, nil))
+	r, err := h.Handle(ctx, sqsEvent(s3Event(record("a", objstore.Info{Size: 1}, 1))))
+	if err != nil || r.Retry != 1 || !errors.Is(r.Err, functions.ErrNoTime) || !strings.Contains(log.String(), `"given back" bucket=uploads key=a`) {
+		t.Errorf("%+v, %v, %s", r, err, log.String())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/objstore"
@@ -80,6 +82,49 @@ func TestIsCurrent(t *testing.T) {
 			t.Errorf("%s: age %d, %v", name, a, err)
 		}
 	}
+}
+
+// TestNoAnswerAboutAge: where sequencers cannot say which of two versions is newer and
+// the source does not answer either, nothing is made.
+func TestNoAnswerAboutAge(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ data, meta, u Upload }{
+		"of the index":   {version(`"1"`, "01"), version(`"0"`, ""), version(`"2"`, "02")},
+		"of the data":    {version(`"0"`, ""), version(`"1"`, "01"), version(`"2"`, "02")},
+		"of both halves": {version(`"3"`, "03"), version(`"3b"`, "03"), version(`"2"`, "02")},
+	} {
+		src, b := newHooked(), memstore.New(memstore.Config{})
+		src.fail = func(string, string) error { return objstore.ErrDenied }
+		stand(t, b, c.data, c.meta)
+		var runs []Upload
+		if _, err := pairIn(b).Publish(t.Context(), src, c.u, making(&runs)); !errors.Is(err, objstore.ErrDenied) || len(runs) > 0 {
+			t.Errorf("%s: %v, made %+v", name, err, runs)
+		}
+	}
+}
+
+// TestFirstTryAtOnce: only a try after a loss waits, and each longer than the last.
+func TestFirstTryAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for n := range maxTries {
+			least, most := backoff<<n/2, backoff<<n/2+backoff<<n
+			if n == 0 {
+				least, most = 0, 0
+			}
+			waits := map[time.Duration]bool{}
+			for range 20 {
+				begun := time.Now()
+				if err := pause(t.Context(), n); err != nil || time.Since(begun) < least || time.Since(begun) > most {
+					t.Errorf("before try %d: %v, %v", n, time.Since(begun), err)
+				}
+				waits[time.Since(begun)] = true
+			}
+			if n > 0 && len(waits) == 1 {
+				t.Errorf("before try %d always %v: those that lost together meet again", n, waits)
+			}
+		}
+	})
 }
 
 // TestKeysOnTheEdge: names that are taken twice, and lengths where they are cut.

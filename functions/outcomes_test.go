@@ -273,7 +273,10 @@ func TestReportOfAnUnknownVersion(t *testing.T) {
 		asked := 0
 		h.Buckets = func(bucket string) (objstore.Bucket, error) {
 			if asked++; bucket == "uploads" && asked > 1 { // the job has had its own
-				return memstore.New(memstore.Config{}), c.src
+				if c.src != nil {
+					return nil, c.src
+				}
+				return memstore.New(memstore.Config{}), nil
 			}
 			return out, nil
 		}
@@ -282,4 +285,42 @@ func TestReportOfAnUnknownVersion(t *testing.T) {
 			t.Errorf("%s: %+v, %v, %q", name, r, err, keys(out, ""))
 		}
 	}
+}
+
+// TestReportInConflict: two writers at one report. What may replace it comes again;
+// what may not is told beside it.
+func TestReportInConflict(t *testing.T) {
+	t.Parallel()
+	in := memstore.New(memstore.Config{})
+	now := put(t, in, "k", []byte("x"), nil)
+	for etag, beside := range map[string]bool{now.ETag: false, `"old"`: true} {
+		for _, refused := range []error{objstore.ErrChanged, objstore.ErrExists} {
+			out := memstore.New(memstore.Config{})
+			h := with(func(context.Context, functions.Upload) ([]objstore.Info, error) { return nil, formats.ErrCorrupt })
+			h.Buckets = func(bucket string) (objstore.Bucket, error) {
+				if bucket == "uploads" {
+					return in, nil
+				}
+				return contested{out, refused}, nil
+			}
+			r, err := h.Handle(t.Context(), s3Event(record("k", objstore.Info{ETag: etag, Size: 1}, 1)))
+			if (err == nil) != beside || (r.Failed == 1) != beside || (len(keys(out, "errors/")) == 1) != beside || !beside && !errors.Is(err, refused) {
+				t.Errorf("%s, %v: %+v, %v, %q", etag, refused, r, err, keys(out, ""))
+			}
+		}
+	}
+}
+
+// contested refuses the report under the upload's own name.
+type contested struct {
+	objstore.Bucket
+
+	err error
+}
+
+func (c contested) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
+	if key == "errors/k.json" {
+		return nil, c.err
+	}
+	return c.Bucket.Create(ctx, key, o)
 }
