@@ -41,6 +41,7 @@ RACE_ONCE  := /(functions/soak|e2e/scenario|internal/quickstart|formats/(dtype|d
 TIMEOUT    ?= 30m
 PKG        ?= ./...
 SOAK       ?= .
+MUTANTS    ?=
 
 # in-modules runs a command in each module and fails at the end if one failed.
 in-modules = status=0; for m in $(MODULES); do (cd $$m && $(1)) || status=1; done; exit $$status
@@ -48,7 +49,7 @@ in-modules = status=0; for m in $(MODULES); do (cd $$m && $(1)) || status=1; don
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@echo "  set: T=$(T) (fuzz), BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) COUNT=$(COUNT), TESTFLAGS=, PKG=$(PKG) (trace-update), SOAK=$(SOAK) (soak), COVER_MIN=$(COVER_MIN)"
+	@echo "  set: T=$(T) (fuzz), BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) COUNT=$(COUNT), TESTFLAGS=, PKG=$(PKG) (trace-update, mutants), SOAK=$(SOAK) (soak), COVER_MIN=$(COVER_MIN)"
 
 .PHONY: need-go
 need-go:
@@ -111,6 +112,11 @@ cover: need-go ## coverage over all packages; fails below COVER_MIN percent
 .PHONY: fuzz
 fuzz: need-go ## each fuzz target for T
 	@$(call in-modules,"$(CURDIR)/scripts/fuzz.sh" $(T))
+
+.PHONY: mutants
+mutants: need-go ## small changes to PKG (functions and objstore) that no test notices; MUTANTS: flags of scripts/mutants (hours)
+	@status=0; for p in $$(go list -f '{{if .TestGoFiles}}{{.ImportPath}}{{else if .XTestGoFiles}}{{.ImportPath}}{{end}}' $(if $(filter ./...,$(PKG)),./functions/... ./objstore/...,$(PKG))); do \
+		nice -n 15 go run ./scripts/mutants $(MUTANTS) $$p || status=1; done; exit $$status
 
 .PHONY: bench
 bench: need-go ## benchmarks: BENCH, BENCHTIME, COUNT
