@@ -326,7 +326,7 @@ func TestDataReplacedMeanwhile(t *testing.T) {
 				if op == "head" && key == "k.d" && wrote == 1 {
 					wrote++
 					if deleted {
-						return out.Bucket.Delete(t.Context(), key)
+						return out.Delete(t.Context(), key)
 					}
 					set(t, out.Bucket, key, "late data", version(`"1"`, "01").meta("l"))
 				}

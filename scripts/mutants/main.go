@@ -20,11 +20,14 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -70,7 +73,9 @@ func main() {
 	if *tests != "" {
 		o.tests = strings.Split(*tests, ",")
 	}
-	survivors, err := run(os.Stdout, flag.Arg(0), o)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	survivors, err := run(ctx, os.Stdout, flag.Arg(0), o)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
@@ -81,23 +86,23 @@ func main() {
 }
 
 // run looks at the mutants of a package and says on w which ones survive.
-func run(w io.Writer, pkg string, o options) (survivors int, err error) {
+func run(ctx context.Context, w io.Writer, pkg string, o options) (survivors int, err error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
-	p, err := load(pkg, o.files)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	p, err := load(ctx, pkg, o.files)
 	if err != nil {
 		return 0, err
 	}
-	bins, err := build(p, o.tests, dir)
+	bins, err := build(ctx, p, o.tests, dir)
 	if err != nil {
 		return 0, err
 	}
 	var reach []reached
 	for _, b := range bins {
-		r, err := b.reach(o, dir)
+		r, err := b.reach(ctx, o, dir)
 		if err != nil {
 			return 0, err
 		}
@@ -130,7 +135,10 @@ func run(w io.Writer, pkg string, o options) (survivors int, err error) {
 		if i%50 == 0 {
 			fmt.Fprintf(os.Stderr, "%d of %d: %d killed, %d survive\n", i, len(look), killed, survivors)
 		}
-		by, tests := m.judge(reach, o)
+		if err := ctx.Err(); err != nil {
+			return survivors, err
+		}
+		by, tests := m.judge(ctx, reach, o)
 		switch {
 		case by != "":
 			killed++

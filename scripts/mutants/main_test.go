@@ -19,7 +19,7 @@ func TestEdge(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	n, err := run(&b, "./testdata/edge", options{files: regexp.MustCompile(""), tests: []string{"./testdata/edge"}, known: known, slack: time.Minute})
+	n, err := run(t.Context(), &b, "./testdata/edge", options{files: regexp.MustCompile(""), tests: []string{"./testdata/edge"}, known: known, slack: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,8 +84,8 @@ type listed struct {
 	Module                        *struct{ Dir string }
 }
 
-func list(args ...string) ([]listed, error) {
-	cmd := exec.Command("go", append([]string{"list", "-json=Name,Dir,ImportPath,Export,GoFiles,CgoFiles,Module"}, args...)...)
+func list(ctx context.Context, args ...string) ([]listed, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=Name,Dir,ImportPath,Export,GoFiles,CgoFiles,Module"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -103,8 +104,8 @@ func list(args ...string) ([]listed, error) {
 }
 
 // load reads a package with its types and finds its mutants.
-func load(pkg string, files *regexp.Regexp) (*program, error) {
-	targets, err := list(pkg)
+func load(ctx context.Context, pkg string, files *regexp.Regexp) (*program, error) {
+	targets, err := list(ctx, pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func load(pkg string, files *regexp.Regexp) (*program, error) {
 		return nil, fmt.Errorf("%s: not one package of this module", pkg)
 	}
 	t := targets[0]
-	deps, err := list("-export", "-deps", pkg, "cmp", "os", "strconv", "sync") // and what the helper needs
+	deps, err := list(ctx, "-export", "-deps", pkg, "cmp", "os", "strconv", "sync") // and what the helper needs
 	if err != nil {
 		return nil, err
 	}
@@ -297,6 +298,7 @@ func (v *visitor) binary(n *ast.BinaryExpr) {
 		if n.Op == token.ADD || n.Op == token.SUB {
 			v.operator(n, map[token.Token]string{token.ADD: "-", token.SUB: "+"}[n.Op], map[token.Token]string{token.ADD: "ADD", token.SUB: "SUB"}[n.Op])
 		}
+	default: // nothing else is changed
 	}
 }
 

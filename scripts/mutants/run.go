@@ -175,7 +175,7 @@ type binary struct {
 	flags          []string
 }
 
-func build(p *program, tests []string, dir string) ([]binary, error) {
+func build(ctx context.Context, p *program, tests []string, dir string) ([]binary, error) {
 	overlay := map[string]string{}
 	put := func(name string, at string, b []byte) error {
 		file := filepath.Join(dir, name)
@@ -198,14 +198,14 @@ func build(p *program, tests []string, dir string) ([]binary, error) {
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		return nil, err
 	}
-	pkgs, err := list(tests...)
+	pkgs, err := list(ctx, tests...)
 	if err != nil {
 		return nil, err
 	}
 	var bins []binary
 	for i, t := range pkgs {
 		bin := binary{pkg: t.ImportPath, dir: t.Dir, path: filepath.Join(dir, strconv.Itoa(i)+".test")}
-		cmd := exec.Command("go", "test", "-c", "-overlay", file, "-o", bin.path, t.ImportPath)
+		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", file, "-o", bin.path, t.ImportPath)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%s does not build: %w\n%s", t.ImportPath, err, out)
 		}
@@ -213,7 +213,7 @@ func build(p *program, tests []string, dir string) ([]binary, error) {
 			continue // a package may have no tests
 		}
 		// What fails here is no input to keep.
-		if help, _ := exec.Command(bin.path, "-h").CombinedOutput(); bytes.Contains(help, []byte("rapid.nofailfile")) {
+		if help, _ := exec.CommandContext(ctx, bin.path, "-h").CombinedOutput(); bytes.Contains(help, []byte("rapid.nofailfile")) {
 			bin.flags = []string{"-rapid.nofailfile"}
 		}
 		bins = append(bins, bin)
@@ -231,8 +231,8 @@ type reached struct {
 }
 
 // run runs tests of the binary and says whether they pass.
-func (b binary) run(o options, pattern string, limit time.Duration, env ...string) (bool, []byte) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+func (b binary) run(ctx context.Context, o options, pattern string, limit time.Duration, env ...string) (bool, []byte) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	args := []string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, b.path, "-test.run", pattern, "-test.failfast", "-test.timeout", (limit + time.Second).String()}
 	if !o.full {
@@ -250,8 +250,8 @@ func (b binary) run(o options, pattern string, limit time.Duration, env ...strin
 var testName = regexp.MustCompile(`^(Test|Fuzz|Example)`)
 
 // reach runs each test alone.
-func (b binary) reach(o options, dir string) ([]reached, error) {
-	cmd := exec.Command(b.path, "-test.list", cmp.Or(o.run, "."))
+func (b binary) reach(ctx context.Context, o options, dir string) ([]reached, error) {
+	cmd := exec.CommandContext(ctx, b.path, "-test.list", cmp.Or(o.run, "."))
 	cmd.Dir = b.dir
 	out, err := cmd.Output()
 	if err != nil {
@@ -264,12 +264,14 @@ func (b binary) reach(o options, dir string) ([]reached, error) {
 			continue
 		}
 		file := filepath.Join(dir, "reached")
-		os.Remove(file)
+		if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
 		begun := time.Now()
-		ok, out := b.run(o, "^"+name+"$", 10*time.Minute, "MUTANTS_REACHED="+file)
+		ok, out := b.run(ctx, o, "^"+name+"$", 10*time.Minute, "MUTANTS_REACHED="+file)
 		if !ok {
 			// A test that counts allocations, say: it is shown every mutant.
-			if ok, _ = b.run(o, "^"+name+"$", 10*time.Minute); ok {
+			if ok, _ = b.run(ctx, o, "^"+name+"$", 10*time.Minute); ok {
 				rs = append(rs, reached{bin: b, test: name, took: time.Since(begun), all: true})
 				continue
 			}
@@ -295,7 +297,7 @@ func (b binary) reach(o options, dir string) ([]reached, error) {
 
 // judge shows a mutant the tests that reach it, which come with the quickest
 // first: some at a time, as long as they are quick.
-func (m *mutant) judge(reach []reached, o options) (by string, tests int) {
+func (m *mutant) judge(ctx context.Context, reach []reached, o options) (by string, tests int) {
 	reach = slices.Clone(reach)
 	reach = slices.DeleteFunc(reach, func(r reached) bool { return !r.all && !r.ids[m.id] })
 	const together = 2 * time.Second
@@ -307,7 +309,7 @@ func (m *mutant) judge(reach []reached, o options) (by string, tests int) {
 			names, took = append(names, reach[i].test), took+reach[i].took
 			i++
 		}
-		ok, out := first.bin.run(o, "^("+strings.Join(names, "|")+")$", 5*took+o.slack, "MUTANT="+strconv.Itoa(m.id))
+		ok, out := first.bin.run(ctx, o, "^("+strings.Join(names, "|")+")$", 5*took+o.slack, "MUTANT="+strconv.Itoa(m.id))
 		if !ok {
 			return first.bin.pkg + " " + why(out), len(reach)
 		}
