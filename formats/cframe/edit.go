@@ -52,6 +52,7 @@ type Editor struct {
 	o       EditOptions
 	encode  blosc.EncodeOptions
 	in      Info
+	block   int // Info.BlockSize as changed
 	header  []byte
 	metas   []Metalayer // their Data are parts of header
 	vl      []Metalayer // their Data are chunks
@@ -123,6 +124,7 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 // begin fills what follows from the header and the first chunk.
 func (e *Editor) begin() error {
 	e.sizes = sizeRule{chunk: e.in.ChunkSize, n: len(e.offs), nbytes: e.in.NBytes, mayVary: e.o.Vary || e.in.ChunkSize == 0}
+	e.block = e.in.BlockSize
 	e.encode = e.in.encodeOptions()
 	if e.o.Encode != nil {
 		e.encode = *e.o.Encode
@@ -132,7 +134,7 @@ func (e *Editor) begin() error {
 	}
 	if len(e.offs) == 0 {
 		if e.o.ChunkSize > 0 && e.in.ChunkSize <= 0 {
-			e.sizes.chunk, e.sizes.mayVary = e.o.ChunkSize, e.o.Vary
+			return e.SetSizes(e.o.ChunkSize, e.in.BlockSize)
 		}
 		return nil
 	}
@@ -157,6 +159,30 @@ func (in *Info) encodeOptions() blosc.EncodeOptions {
 		o.Level = blosc.LevelStore
 	}
 	return o
+}
+
+// SetSizes says how many decoded bytes chunks and blocks will have in a frame that
+// has no chunks now; block 0: not fixed. The header says so with the next change
+// that is committed. Where EditOptions.Encode is given blocks stay as it says.
+func (e *Editor) SetSizes(chunk, block int) error {
+	switch {
+	case e.err != nil:
+		return e.err
+	case len(e.offs) > 0:
+		return refuse("header", "other sizes for a frame of %d chunks", len(e.offs))
+	}
+	o := WriteOptions{TypeSize: e.in.TypeSize, ChunkSize: chunk, BlockSize: block}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if chunk <= 0 {
+		return refuse("header", "chunks of %d bytes", chunk)
+	}
+	e.sizes.chunk, e.sizes.mayVary, e.block = chunk, e.o.Vary, block
+	if e.o.Encode == nil {
+		e.encode.BlockSize = block
+	}
+	return nil
 }
 
 func readAt(f formats.File, p []byte, off int64) error {
@@ -222,7 +248,7 @@ func (e *Editor) AppendChunk(dst []byte, i int) ([]byte, error) {
 		return dst, err
 	}
 	if kind := specialOf(e.offs[i]); kind != blosc.None {
-		chunk, err := specialChunk(i, kind, e.sizes.at(i), e.in.TypeSize, e.in.BlockSize)
+		chunk, err := specialChunk(i, kind, e.sizes.at(i), e.in.TypeSize, e.block)
 		return append(dst, chunk...), err
 	}
 	return e.appendAt(dst, i, e.offs[i])
@@ -277,7 +303,7 @@ func (e *Editor) make(i, n int, p []byte, f func(int, []byte) error) error {
 
 // InsertSpecial inserts a chunk without content, see Writer.WriteSpecial.
 func (e *Editor) InsertSpecial(i int, kind blosc.Special, size int) error {
-	chunk, err := specialChunk(i, kind, size, e.in.TypeSize, e.in.BlockSize)
+	chunk, err := specialChunk(i, kind, size, e.in.TypeSize, e.block)
 	if err != nil {
 		return err
 	}
@@ -286,7 +312,7 @@ func (e *Editor) InsertSpecial(i int, kind blosc.Special, size int) error {
 
 // UpdateSpecial puts a chunk without content in place of chunk i.
 func (e *Editor) UpdateSpecial(i int, kind blosc.Special, size int) error {
-	chunk, err := specialChunk(i, kind, size, e.in.TypeSize, e.in.BlockSize)
+	chunk, err := specialChunk(i, kind, size, e.in.TypeSize, e.block)
 	if err != nil {
 		return err
 	}
@@ -365,7 +391,7 @@ func (e *Editor) put(h *blosc.Header, chunk []byte, before sizeRule) (int64, err
 			if kind == blosc.None {
 				continue
 			}
-			stored, err := specialChunk(i, kind, before.at(i), e.in.TypeSize, e.in.BlockSize)
+			stored, err := specialChunk(i, kind, before.at(i), e.in.TypeSize, e.block)
 			if err != nil {
 				return 0, e.fail(err)
 			}

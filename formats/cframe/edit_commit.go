@@ -31,7 +31,7 @@ func (e *Editor) Commit() error {
 		return e.fail(err)
 	}
 	in := e.in
-	in.VLBlocks, in.HasVL = e.kind == kindVL, len(e.vl) > 0
+	in.VLBlocks, in.HasVL, in.BlockSize = e.kind == kindVL, len(e.vl) > 0, e.block
 	e.sizes.put(&in)
 	tail, err := appendOffsets(nil, e.offs)
 	if err != nil {
