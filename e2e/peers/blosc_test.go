@@ -21,8 +21,9 @@ import (
 // A bloscJob is a file for the Blosc libraries to read, a bloscFile what they found.
 type (
 	bloscJob struct {
-		Path string `json:"path"`
-		Kind string `json:"kind"` // blosc1, blosc2, frame, b2nd
+		Path  string  `json:"path"`
+		Kind  string  `json:"kind"`            // blosc1, blosc2, frame, b2nd, grow
+		Shape []int64 `json:"shape,omitempty"` // for grow
 	}
 	bloscFile struct {
 		Error        string            `json:"error"`

@@ -1,6 +1,7 @@
 """Reads Blosc chunks, frames and arrays with the reference libraries and prints JSON.
 
-One JSON list on stdin: [{"path": P, "kind": "blosc1" | "blosc2" | "frame" | "b2nd"}, ...].
+One JSON list on stdin: [{"path": P, "kind": "blosc1" | "blosc2" | "frame" | "b2nd" | "grow"}, ...]. "grow" resizes an
+array to "shape", overwrites all its items with bytes that count up, and then reads it as "b2nd" does.
 One JSON list on stdout, in the same order: what the library found, or {"error": text}.
 """
 import base64
@@ -74,11 +75,23 @@ def array(path):
     return out
 
 
+def grow(path, shape):
+    a = blosc2.open(path, mode="a")
+    a.resize(shape)
+    n = int(np.prod(shape)) * a.dtype.itemsize
+    if n:
+        a[...] = np.arange(n).astype("u1").view(a.dtype).reshape(shape)
+    return array(path)
+
+
 def main():
     out = []
     for job in json.load(sys.stdin):
         try:
             path, kind = job["path"], job["kind"]
+            if kind == "grow":
+                out.append(grow(path, tuple(job["shape"])))
+                continue
             out.append(array(path) if kind == "b2nd" else frame(path) if kind == "frame" else chunk(path, kind))
         except Exception as e:  # the reader's own words, for the test to show
             out.append({"error": repr(e)})

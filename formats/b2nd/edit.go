@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/farread/farread/formats"
@@ -51,15 +52,14 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	if err := e.read(ed); err != nil {
 		return nil, errors.Join(err, ed.Abort())
 	}
-	if e.g.chunks.Total == 0 && e.g.chunkBytes > 0 {
-		// Only now is known how large its first chunk will be.
-		co.ChunkSize = e.g.chunkBytes
-		if ed, err = cframe.Edit(ctx, f, co); err != nil {
-			return nil, err
-		}
-	}
 	e.ed = ed
 	e.setEncode(ed.Info(), o.Encode)
+	if e.g.chunks.Total == 0 && e.g.chunkBytes > 0 {
+		// Only now is known how large its first chunk will be.
+		if err := ed.SetSizes(e.g.chunkBytes, e.g.blockBytes); err != nil {
+			return nil, errors.Join(fail("metalayer", formats.ErrUnsupported, "%v", err), ed.Abort())
+		}
+	}
 	return e, nil
 }
 
@@ -89,6 +89,9 @@ func (e *Editor) read(ed *cframe.Editor) (err error) {
 	if e.g, err = e.meta.geometry(in.TypeSize); err != nil {
 		return err
 	}
+	if _, err := e.meta.itemType(in.TypeSize); err != nil {
+		return err
+	}
 	if int64(e.g.chunkBytes) > e.limits.MaxDecoded {
 		return fail("metalayer", formats.ErrTooLarge, "chunks of %d bytes, %d allowed", e.g.chunkBytes, e.limits.MaxDecoded)
 	}
@@ -103,8 +106,13 @@ func (e *Editor) setEncode(in cframe.Info, o *blosc.EncodeOptions) {
 	if o != nil {
 		e.encode = *o
 	}
-	e.encode.TypeSize, e.encode.BlockSize, e.encode.BlockShape = in.TypeSize, e.g.blockBytes, e.meta.BlockShape
-	e.decode = blosc.DecodeOptions{TypeSize: in.TypeSize, BlockShape: e.meta.BlockShape, MaxDecoded: e.limits.MaxDecoded}
+	e.setBlocks()
+}
+
+// setBlocks tells encoder and decoder the shape of blocks.
+func (e *Editor) setBlocks() {
+	e.encode.TypeSize, e.encode.BlockSize, e.encode.BlockShape = e.g.item, e.g.blockBytes, e.meta.BlockShape
+	e.decode = blosc.DecodeOptions{TypeSize: e.g.item, BlockShape: e.meta.BlockShape, MaxDecoded: e.limits.MaxDecoded}
 }
 
 // Meta is what the metalayer says, as changed.
@@ -148,6 +156,10 @@ func refuse(format string, args ...any) error {
 // was there before an earlier cut. Chunks are added as offsets without bytes and
 // dropped without reading them; only those at a former edge that now lies inside
 // are read, and written anew where their padding was not zero.
+//
+// Where an axis of no items in chunks of no items grows, as python-blosc2 makes
+// of an empty array, chunks and blocks get the shapes that DefaultShapes has for
+// an array that is to grow along the first such axis.
 func (e *Editor) Resize(shape []int64) error {
 	if e.err != nil {
 		return e.err
@@ -161,14 +173,18 @@ func (e *Editor) Resize(shape []int64) error {
 		grows = grows || shape[i] > n
 		less[i] = min(less[i], n)
 	}
-	to := e.meta.clone()
-	to.Shape = slices.Clone(shape)
+	to, cut := e.resized(shape)
 	g, err := to.geometry(e.g.item)
 	if err != nil {
 		return refuse("%v", err)
 	}
 	if g.chunks.Total > e.limits.MaxEntries {
 		return refuse("%d chunks, %d allowed", g.chunks.Total, e.limits.MaxEntries)
+	}
+	if cut {
+		if err := e.recut(to); err != nil {
+			return err
+		}
 	}
 	layer, err := AppendMeta(nil, to)
 	if err != nil {
@@ -193,6 +209,45 @@ func (e *Editor) Resize(shape []int64) error {
 		return e.fail(err)
 	}
 	return e.fail(e.setShape(shape))
+}
+
+// resized is what the metalayer says of another shape; cut tells that chunks and
+// blocks change, too, because those there are hold no items.
+func (e *Editor) resized(shape []int64) (to Meta, cut bool) {
+	to = e.meta.clone()
+	to.Shape = slices.Clone(shape)
+	long := slices.Clone(shape) // an axis of 0 counts as long
+	for i, n := range shape {
+		if n > 0 && e.g.chunk[i] == 0 {
+			if !cut {
+				long[i] = 0
+			}
+			cut = true
+		}
+	}
+	if cut {
+		to.ChunkShape, to.BlockShape = DefaultShapes(long, e.g.item)
+	}
+	return to, cut
+}
+
+// recut gives the array, which has no chunks, those of to.
+func (e *Editor) recut(to Meta) error {
+	m := e.meta.clone()
+	m.ChunkShape, m.BlockShape = to.ChunkShape, to.BlockShape
+	g, err := m.geometry(e.g.item)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	if int64(g.chunkBytes) > e.limits.MaxDecoded {
+		return refuse("chunks of %d bytes, %d allowed", g.chunkBytes, e.limits.MaxDecoded)
+	}
+	if err := e.ed.SetSizes(g.chunkBytes, g.blockBytes); err != nil {
+		return e.fail(err)
+	}
+	e.meta, e.g = m, g
+	e.setBlocks()
+	return nil
 }
 
 // setShape adds or drops chunks, but does not do both along different axes.
@@ -328,7 +383,12 @@ func (e *Editor) store(k int, chunk []byte) (err error) {
 
 // Append adds rows along the first axis: p holds a whole number of them, in
 // row-major order.
-func (e *Editor) Append(p []byte) error {
+func (e *Editor) Append(p []byte) error { return e.AppendAxis(0, p) }
+
+// AppendAxis adds items along one axis: p holds a whole number of layers, each as
+// long as the array is along all other axes, in row-major order of them all. Where
+// another axis has no items nothing can be added but the axis' length: by Resize.
+func (e *Editor) AppendAxis(axis int, p []byte) error {
 	if e.err != nil {
 		return e.err
 	}
@@ -336,17 +396,26 @@ func (e *Editor) Append(p []byte) error {
 	if d == 0 {
 		return refuse("an array without axes cannot grow")
 	}
-	row, err := nd.Prod(e.meta.Shape[1:])
-	if err != nil || row == 0 {
-		return refuse("rows of shape %v", e.meta.Shape[1:])
+	if axis < 0 || axis >= d {
+		return refuse("axis %d of %d", axis, d)
 	}
-	row *= int64(e.g.item)
-	if int64(len(p))%row != 0 {
-		return refuse("%d bytes in rows of %d", len(p), row)
+	if len(p) == 0 {
+		return nil
 	}
 	from, to := make([]int64, d), slices.Clone(e.meta.Shape)
-	from[0] = to[0]
-	to[0] += int64(len(p)) / row
+	to[axis] = 1
+	layer, err := nd.Prod(to)
+	if err != nil || layer == 0 || layer > math.MaxInt64/int64(e.g.item) {
+		return refuse("%d bytes in layers of shape %v", len(p), to)
+	}
+	layer *= int64(e.g.item)
+	if int64(len(p))%layer != 0 {
+		return refuse("%d bytes in layers of %d", len(p), layer)
+	}
+	from[axis] = e.meta.Shape[axis]
+	if to[axis] = from[axis] + int64(len(p))/layer; to[axis] < 0 {
+		return refuse("axis %d of %d items and %d bytes more", axis, from[axis], len(p))
+	}
 	if err := e.Resize(to); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -81,15 +82,25 @@ func TestEdit(t *testing.T) {
 				}
 				shape, items = to, resized(items, shape, to, x.size)
 			case "append":
-				row, _ := nd.Prod(shape[1:])
-				more := numbers(row*rapid.Int64Range(0, 9).Draw(rt, "rows"), x.size)
-				if err := e.Append(more); row == 0 && errors.Is(err, cframe.ErrRefused) {
-					continue
-				} else if err != nil {
+				axis := rapid.IntRange(0, len(shape)-1).Draw(rt, "axis")
+				layer := slices.Clone(shape)
+				layer[axis] = 1
+				n, _ := nd.Prod(layer)
+				to := slices.Clone(shape)
+				to[axis] += rapid.Int64Range(0, 9).Draw(rt, "layers")
+				layer[axis] = to[axis] - shape[axis]
+				more := numbers(n*layer[axis], x.size)
+				if err := e.AppendAxis(axis, more); err != nil {
 					rt.Fatal(err)
 				}
-				items = append(bytes.Clone(items), more...)
-				shape = append([]int64{shape[0] + int64(len(more))/(row*int64(x.size))}, shape[1:]...)
+				if n == 0 { // nothing says how many layers
+					continue
+				}
+				items = resized(items, shape, to, x.size)
+				at := make([]int64, len(shape))
+				at[axis] = shape[axis]
+				nd.CopyBox(items, to, at, more, layer, make([]int64, len(shape)), layer, x.size)
+				shape = to
 			case "write":
 				box := drawBox(rt, shape)
 				n, _ := nd.Prod(box.Counts())

@@ -131,8 +131,12 @@ func drawArray(t *rapid.T) drawn {
 		}
 		x.meta.Shape = append(x.meta.Shape, s)
 		c := rapid.IntRange(1, int(min(max(s, 1)+2, 20))).Draw(t, "chunk")
+		b := rapid.IntRange(1, c).Draw(t, "block")
+		if s == 0 && rapid.Bool().Draw(t, "chunks of none") { // as python-blosc2 makes them
+			c, b = 0, 0
+		}
 		x.meta.ChunkShape = append(x.meta.ChunkShape, c)
-		x.meta.BlockShape = append(x.meta.BlockShape, rapid.IntRange(1, c).Draw(t, "block"))
+		x.meta.BlockShape = append(x.meta.BlockShape, b)
 		n *= max(s, 1)
 	}
 	n, _ = nd.Prod(x.meta.Shape)
