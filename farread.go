@@ -38,7 +38,7 @@ type Config struct {
 	Policy      rangeio.Policy        // of reads; zero: rangeio.Fast()
 	Concurrency int                   // requests in flight, all objects together; 0: 64
 	MaxMemory   int64                 // ceiling for buffers and caches; 0: 1 GiB
-	Counter     *objstore.Counter     // counts what all reads cost; nil: none
+	Counter     *objstore.Counter     // counts what all reads cost, shared with whoever has it; nil: one of the client's own
 	Middleware  []objstore.Middleware // wrapped around every bucket, the first outermost
 	Logger      *slog.Logger          // debug lines about requests; nil: none
 }
@@ -62,6 +62,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxMemory <= 0 {
 		c.MaxMemory = defaultMemory
+	}
+	if c.Counter == nil {
+		c.Counter = &objstore.Counter{}
 	}
 	return c
 }
@@ -123,7 +126,11 @@ func (c *Client) open(ctx context.Context, b objstore.Bucket, key string, o objs
 	return objstore.Open(ctx, b, key, o)
 }
 
-// Stats is what the client's Counter has counted.
+// Stats is what the client has cost since New: every request that its buckets
+// sent, listings, writes and repetitions included, the bytes of bodies received,
+// and the phases, repetitions and cache hits of what it opened. Reads of local
+// files count like requests. With Config.Counter it is what that has counted, also
+// for others.
 func (c *Client) Stats() rangeio.Stats { return c.c.Counter.Stats() }
 
 // CloseIdleConnections closes connections that are kept for later requests.
