@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/farread/farread/e2e/scenario"
+	"github.com/farread/farread/internal/pages"
+)
+
+// understood says whether the command line takes these words, but does not run it.
+// Of a part of one arguments may be missing.
+func understood(words []string, part bool) error {
+	root := newRoot(&app{})
+	root.InitDefaultHelpCmd()
+	mendCompletion(root)
+	cmd, rest, err := root.Find(negative(root, words))
+	if err != nil {
+		return err
+	}
+	if cmd == root && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return fmt.Errorf("unknown command %q", rest[0])
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		if part && strings.Contains(err.Error(), "flag needs an argument") {
+			return nil
+		}
+		return err
+	}
+	if part || cmd.DisableFlagParsing {
+		return nil
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}
+
+// calls are the words behind each farread in a line of shell.
+func calls(line string) [][]string {
+	var out [][]string
+	for _, words := range pages.Calls(line) {
+		if words[0] == "farread" || words[0] == "bin/farread" {
+			out = append(out, words[1:])
+		}
+	}
+	return out
+}
+
+// each visits a command and those below it.
+func each(c *cobra.Command, f func(*cobra.Command)) {
+	f(c)
+	for _, sub := range c.Commands() {
+		each(sub, f)
+	}
+}
+
+// TestDocumentedCommands: each command line in the project's pages and in the help of
+// each command is one that the program understands, also where no test runs it.
+func TestDocumentedCommands(t *testing.T) {
+	list, err := pages.All(scenario.Root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	check := func(where, line string, part bool) {
+		for _, words := range calls(line) {
+			seen++
+			if err := understood(words, part); err != nil {
+				t.Errorf("%s: %s: %v", where, line, err)
+			}
+		}
+	}
+	for _, p := range list {
+		if p.Name == "CHANGELOG.md" { // tells of the past
+			continue
+		}
+		for _, b := range p.Blocks {
+			for _, line := range b.Commands() {
+				check(p.Where(&b), line, false)
+			}
+		}
+		for _, l := range p.Lines {
+			for _, text := range l.Spans() {
+				check(fmt.Sprintf("%s:%d", p.Name, l.Number), text, true)
+			}
+		}
+	}
+	root := newRoot(&app{})
+	mendCompletion(root)
+	each(root, func(c *cobra.Command) {
+		for line := range strings.Lines(c.Example) {
+			if calls(line) == nil {
+				t.Errorf("farread help %s: no command in the example %q", c.Name(), line)
+			}
+			check("farread help "+c.Name(), strings.TrimSpace(line), false)
+		}
+	})
+	if seen < 100 {
+		t.Errorf("only %d command lines", seen)
+	}
+}
+
+// TestDocumentedFlags: a flag that a page names is one of some command, of make's
+// tools, or of a program that the line names.
+func TestDocumentedFlags(t *testing.T) {
+	root := newRoot(&app{})
+	has := map[string]bool{"help": true}
+	each(root, func(c *cobra.Command) {
+		add := func(f *pflag.Flag) { has[f.Name] = true }
+		c.Flags().VisitAll(add)
+		c.PersistentFlags().VisitAll(add)
+	})
+	list, err := pages.All(scenario.Root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, p := range list {
+		if !strings.HasPrefix(p.Name, "docs/") && p.Name != "README.md" {
+			continue // the others are about programs of their own
+		}
+		for _, l := range p.Lines {
+			for _, text := range l.Spans() {
+				name, ok := strings.CutPrefix(text, "--")
+				if !ok {
+					continue
+				}
+				name, _, _ = strings.Cut(strings.Fields(name)[0], "=")
+				if seen++; !has[name] {
+					t.Errorf("%s:%d: no command has the flag --%s", p.Name, l.Number, name)
+				}
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d flags", seen)
+	}
+}
