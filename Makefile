@@ -147,6 +147,10 @@ peers: need-go ## the reference tools read what farread writes
 e2e: zip ## the scenarios on LocalStack in a container (needs Docker), or where E2E_ENDPOINT says
 	cd e2e/aws && go test -count=1 -timeout=$(TIMEOUT) -tags e2e $(TESTFLAGS)
 
+.PHONY: docs-check
+docs-check: build ## what README and the help of commands show is run on the local cloud, its output compared; prints what takes how long
+	FARREAD_BIN=$(CURDIR)/bin go test -count=1 -timeout=$(TIMEOUT) -tags docs $(TESTFLAGS) ./e2e/docs
+
 .PHONY: fixtures-check
 fixtures-check: ## bin/farread against the shared interoperability fixtures, where they are
 	@if [[ ! -f $(SHARED)/tools/check_fixtures.py ]]; then echo "fixtures-check: nothing to do, $(SHARED) is not here"; exit 0; fi; \
@@ -203,7 +207,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 ##@ All
 
 .PHONY: ci
-ci: lint lint-selftest generate-check test race bench-once fuzz cover tidy-check peers fixtures-check e2e terraform-test ## everything that CI runs, in its order
+ci: lint lint-selftest generate-check test race bench-once fuzz cover tidy-check peers docs-check fixtures-check e2e terraform-test ## everything that CI runs, in its order
 
 .PHONY: clean
 clean: ## remove what was built

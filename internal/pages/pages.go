@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,24 +53,21 @@ var comment = regexp.MustCompile(`^<!-- (not run|text|masked): (.*\S) -->$`)
 // All reads every page below the root of a checkout, in the order of their names.
 func All(root string) ([]Page, error) {
 	var out []Page
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	files := os.DirFS(root)
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"bin", "dist", "testdata"}, d.Name())):
-			return filepath.SkipDir
-		case d.IsDir() || filepath.Ext(path) != ".md":
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"bin", "dist", "testdata"}, d.Name())):
+			return fs.SkipDir
+		case d.IsDir() || path.Ext(name) != ".md":
 			return nil
 		}
-		text, err := os.ReadFile(path)
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		p, err := Parse(filepath.ToSlash(name), string(text))
+		p, err := Parse(name, string(text))
 		out = append(out, p)
 		return err
 	})
@@ -154,8 +151,9 @@ var span = regexp.MustCompile("`([^`]+)`")
 
 // Spans are the pieces of code in a line.
 func (l Line) Spans() []string {
-	var out []string
-	for _, m := range span.FindAllStringSubmatch(l.Text, -1) {
+	found := span.FindAllStringSubmatch(l.Text, -1)
+	out := make([]string, 0, len(found))
+	for _, m := range found {
 		out = append(out, m[1])
 	}
 	return out
@@ -165,8 +163,9 @@ var link = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 
 // Links are the targets of the links in a line.
 func (l Line) Links() []string {
-	var out []string
-	for _, m := range link.FindAllStringSubmatch(span.ReplaceAllString(l.Text, "x"), -1) {
+	found := link.FindAllStringSubmatch(span.ReplaceAllString(l.Text, "x"), -1)
+	out := make([]string, 0, len(found))
+	for _, m := range found {
 		out = append(out, m[1])
 	}
 	return out

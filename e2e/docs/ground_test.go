@@ -1,0 +1,163 @@
+//go:build docs
+
+package docs
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/farread/farread/e2e/scenario"
+	"github.com/farread/farread/internal/teststack"
+)
+
+// A ground is where commands run: a local cloud that the quickstart has filled, the
+// built programs, and the files that pages take for granted.
+type ground struct {
+	root, bin, files string
+	stack            *teststack.Stack
+	env              []string
+}
+
+// buckets are those that the pages name, beside the quickstart's own.
+var buckets = []string{"archive", "arrays", "frames", "logs", "records", "series"}
+
+func newGround(t *testing.T) *ground {
+	t.Helper()
+	g := &ground{root: scenario.Root(t), bin: os.Getenv("FARREAD_BIN"), files: t.TempDir()}
+	if g.bin == "" {
+		g.bin = filepath.Join(g.root, "bin")
+	}
+	t.Setenv("FARREAD_LOCALCLOUD", filepath.Join(g.bin, "localcloud"))
+	began := time.Now()
+	cloud := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(g.bin, "farread"), "quickstart", "--once", "--json", "--dir", cloud)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("quickstart: %v\n%s", err, out)
+	}
+	g.stack = teststack.Run(t, teststack.Options{Dir: cloud, Buckets: buckets,
+		Args: []string{"--rules", filepath.Join(cloud, "rules.json"), "--functions", g.bin}})
+	g.env = append(environ(t, g.stack, g.bin+":"+os.Getenv("PATH")), "FARREAD_RULES="+filepath.Join(cloud, "rules.json"))
+	g.fill(t, cloud)
+	t.Logf("the cloud is filled after %v", since(began))
+	return g
+}
+
+func since(t time.Time) time.Duration { return time.Since(t).Round(10 * time.Millisecond) }
+
+// fill makes the files that pages take for granted: what the quickstart has uploaded
+// under the names of the pages, and some of other kinds.
+func (g *ground) fill(t *testing.T, cloud string) {
+	t.Helper()
+	in := filepath.Join(cloud, "buckets", "uploads")
+	out := filepath.Join(cloud, "buckets", "datasets")
+	for name, from := range map[string]string{
+		"rules.json": filepath.Join(cloud, "rules.json"), "storm.npy": in + "/arrays/storm.npy", "temperature.npy": in + "/arrays/storm.npy",
+		"day1.jsonl": in + "/logs/requests.jsonl", "events.jsonl": in + "/logs/requests.jsonl", "day.wav": in + "/series/heart.wav",
+		"tide.csv": in + "/series/tide.csv", "photos.tar": in + "/clips/sunrise.tar", "weather.b2nd": out + "/arrays/storm.npy.b2nd",
+		"day.zoom": out + "/series/heart.wav.zoom", "talk.zoom": out + "/series/heart.wav.zoom",
+		"data_0.gulp": out + "/clips/sunrise.tar.gulp", "meta_0.gmeta": out + "/clips/sunrise.tar.gmeta",
+	} {
+		g.file(t, name, []byte(read(t, from)))
+	}
+	frames, err := filepath.Glob(in + "/clips/aurora/*.jpg")
+	if err != nil || len(frames) < 20 {
+		t.Fatalf("%d frames, %v", len(frames), err)
+	}
+	for _, dir := range []string{"day1/a", "day2/b", "702766"} {
+		for _, name := range frames {
+			g.file(t, dir+"/"+filepath.Base(name), []byte(read(t, name)))
+		}
+	}
+	e, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.file(t, "photos.tar.zst", e.EncodeAll([]byte(read(t, in+"/clips/sunrise.tar")), nil))
+	g.file(t, "grid.raw", make([]byte, 720*1440*4))
+	g.file(t, "samples.raw", make([]byte, 3_600_000*4*2))
+	var records []byte
+	for i := range 100 {
+		records = append(binary.AppendUvarint(records, uint64(i)), make([]byte, i)...)
+	}
+	g.file(t, "messages.bin", records)
+	g.file(t, "event.json", []byte(`{"bucket": "uploads", "key": "clips/sunrise.tar"}`))
+	g.file(t, "dead-letters.jsonl", []byte(`{"bucket": "uploads", "key": "clips/planet.zip"}`+"\n"))
+	damaged := read(t, out+"/logs/requests.jsonl.blp")
+	for _, name := range []string{"broken.blp", "records.blp"} {
+		g.file(t, name, []byte(damaged[:len(damaged)/2]))
+	}
+	var logs bytes.Buffer
+	w := tar.NewWriter(&logs)
+	text := strings.Repeat("all is well\n", 100)
+	if err := w.WriteHeader(&tar.Header{Name: "app/error.log", Mode: 0o600, Size: int64(len(text))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g.file(t, "logs.tar", logs.Bytes())
+}
+
+func (g *ground) file(t *testing.T, name string, p []byte) {
+	t.Helper()
+	write(t, filepath.Join(g.files, name), p)
+}
+
+// folder is a new folder with all those files, by links.
+func (g *ground) folder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	list, err := os.ReadDir(g.files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if err := os.Symlink(filepath.Join(g.files, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// shell runs a line as it stands in a page.
+func (g *ground) shell(t *testing.T, dir, line string) (string, error) {
+	t.Helper()
+	// The address of a local cloud in a page is that of whoever wrote it.
+	line = strings.ReplaceAll(line, "http://127.0.0.1:45277", g.stack.Endpoint)
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", line)
+	cmd.Dir, cmd.Env = dir, g.env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// must runs what comes before the lines of a page.
+func (g *ground) must(t *testing.T, line string) {
+	t.Helper()
+	if out, err := g.shell(t, g.files, line); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+}
+
+// try runs a line of a page, which has to end well.
+func (g *ground) try(t *testing.T, where, dir, line string) {
+	t.Helper()
+	began := time.Now()
+	out, err := g.shell(t, dir, line)
+	fmt.Printf("  %6.2f s  %s: %s\n", time.Since(began).Seconds(), where, line)
+	if err != nil {
+		t.Errorf("%s: %s: %v\n%.2000s", where, line, err, out)
+	}
+}
