@@ -1,22 +1,17 @@
 package picture
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
 	"io"
 	"math"
-	"strings"
 	"time"
 
 	"golang.org/x/image/font"
 	"gonum.org/v1/plot"
-	plotfont "gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // A Series is a picture of a long series over time: for each channel the band
@@ -79,24 +74,9 @@ func (s Series) PNG(w io.Writer) error {
 func (s Series) SVG(w io.Writer) error {
 	p, c := s.plot()
 	width, height := s.size(p, c)
-	svg := vgsvg.New(width, height)
+	svg := newSheet(width, height)
 	s.draw(p, c, draw.New(svg))
-	var b bytes.Buffer
-	if _, err := svg.WriteTo(&b); err != nil {
-		return err
-	}
-	// Fonts that stand in where there is no Liberation, and the size in pixels, for
-	// some viewers know no points.
-	text := strings.ReplaceAll(b.String(), "font-family:Liberation Sans", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif")
-	text = strings.Replace(text, fmt.Sprintf(`width="%.5gpt" height="%.5gpt"`, width.Points(), height.Points()), fmt.Sprintf(`width="%.0f" height="%.0f"`, width/pixel, height/pixel), 1)
-	_, err := io.WriteString(w, text)
-	return err
-}
-
-// style is that of all text.
-func style(size float64, weight font.Weight, c color.Color) text.Style {
-	f := plotfont.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight, Size: vg.Points(size)}
-	return text.Style{Color: c, Font: f, Handler: plot.DefaultTextHandler}
+	return svg.writeTo(w)
 }
 
 // A chart is what does not depend on where things are drawn.
@@ -185,10 +165,10 @@ func (s *Series) axes(p *plot.Plot, y values) {
 		a.Color, a.Width = grey(0x90), vg.Points(0.75)
 		a.Tick.Color, a.Tick.Width = grey(0x90), vg.Points(0.75)
 		a.Tick.Length = 4 * pixel
-		label := style(9, font.WeightNormal, grey(0x30))
+		label := tickStyle()
 		label.XAlign, label.YAlign = a.Tick.Label.XAlign, a.Tick.Label.YAlign
 		a.Tick.Label = label
-		name := style(9, font.WeightNormal, grey(0x30))
+		name := tickStyle()
 		name.XAlign, name.YAlign = a.Label.TextStyle.XAlign, a.Label.TextStyle.YAlign
 		a.Label.TextStyle = name
 		a.Label.Padding = 4 * pixel
@@ -226,25 +206,27 @@ func (s *Series) size(p *plot.Plot, _ *chart) (width, height vg.Length) {
 	w := s.pixels()
 	const trial = 2000 * pixel
 	rec := draw.New(vgimg.NewWith(vgimg.UseWH(trial, trial), vgimg.UseDPI(8)))
-	area := p.DataCanvas(inside(rec, p))
+	area := p.DataCanvas(s.inside(rec, p))
 	whole := func(v vg.Length) vg.Length { return vg.Length(math.Round(float64(v/pixel))) * pixel }
 	return whole(vg.Length(w)*pixel + trial - (area.Max.X - area.Min.X)), whole(vg.Length(h)*pixel + trial - (area.Max.Y - area.Min.Y))
 }
 
-// inside leaves room around the plot, and for the head. The first time is below the
-// axis of values and needs room on its left, which labels of values make.
-func inside(c draw.Canvas, p *plot.Plot) draw.Canvas {
-	left := 10 * pixel
-	if len(p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max)) == 0 {
-		left = 28 * pixel
+// inside leaves room around the plot, and for the head. Labels of times that begin
+// left of the axis of values, and of its labels, need some more.
+func (s *Series) inside(c draw.Canvas, p *plot.Plot) draw.Canvas {
+	const air = 6 * pixel
+	left, beside := 10*pixel, p.DataCanvas(c).Min.X-c.Min.X
+	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+		at := vg.Length(p.X.Norm(t.Value)*float64(s.pixels())) * pixel
+		left = max(left, p.X.Tick.Label.Width(t.Label)/2-at-beside+air)
 	}
-	return draw.Crop(c, left, -18*pixel, 6*pixel, -headHeight-8*pixel)
+	return draw.Crop(c, left, -18*pixel, air, -headHeight-8*pixel)
 }
 
 func (s *Series) draw(p *plot.Plot, ch *chart, c draw.Canvas) {
 	c.SetColor(color.White)
 	c.Fill(c.Path())
-	area := p.DataCanvas(inside(c, p))
+	area := p.DataCanvas(s.inside(c, p))
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
 		if y := area.Y(p.Y.Norm(t.Value)); t.Label != "" {
 			c.StrokeLine2(draw.LineStyle{Color: grey(0xe4), Width: vg.Points(0.75)}, area.Min.X, y, area.Max.X, y)
@@ -256,7 +238,7 @@ func (s *Series) draw(p *plot.Plot, ch *chart, c draw.Canvas) {
 		}
 	}
 	p.BackgroundColor = nil
-	p.Draw(inside(c, p))
+	p.Draw(s.inside(c, p))
 	if ch.void != "" {
 		t := style(11, font.WeightNormal, grey(0x80))
 		t.XAlign, t.YAlign = draw.XCenter, draw.YCenter
@@ -270,33 +252,44 @@ func (s *Series) head(c, area draw.Canvas) {
 	y := c.Max.Y - headHeight
 	x := area.Min.X
 	bold := style(11, font.WeightBold, grey(0x20))
-	c.FillText(bold, vg.Point{X: x, Y: y}, s.Title)
-	if s.Title != "" {
-		x += bold.Width(s.Title) + 14*pixel
+	several := len(s.Channels) > 1
+	if several {
+		bold.Handler = tightly(bold)
 	}
+	title := fit(s.Title, bold, area.Max.X-x)
+	c.FillText(bold, vg.Point{X: x, Y: y}, title)
+	if title != "" {
+		x += bold.Width(title) + 14*pixel
+	}
+	end := area.Max.X
+	note := style(9, font.WeightNormal, grey(0x60))
+	note.XAlign = draw.XRight
+	if w := note.Width(s.Note); end-w >= x { // else there is no room for it
+		c.FillText(note, vg.Point{X: end, Y: y}, s.Note)
+		end -= w
+	}
+	if several {
+		s.names(c, vg.Point{X: x, Y: y}, end-10*pixel)
+	}
+}
+
+// names writes the names of channels from a place to the right, as far as there is room.
+func (s *Series) names(c draw.Canvas, at vg.Point, end vg.Length) {
 	small := style(9, font.WeightNormal, grey(0x60))
-	end := area.Max.X - small.Width(s.Note)
-	if end < x { // no room for it
-		end = area.Max.X
-	} else {
-		c.FillText(small, vg.Point{X: end, Y: y}, s.Note)
-	}
-	if len(s.Channels) < 2 {
-		return
-	}
+	small.Handler = tightly(small)
 	for i := range s.Channels {
 		name := s.Channels[i].Name
 		if name == "" {
 			name = fmt.Sprintf("channel %d", i)
 		}
 		w := 14*pixel + small.Width(name)
-		if x+w > end-10*pixel {
-			c.FillText(small, vg.Point{X: x, Y: y}, "…")
+		if at.X+w > end {
+			c.FillText(small, at, "…")
 			return
 		}
 		c.SetColor(colours()[i%len(colours())])
-		c.Fill(vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + 9*pixel, Y: y + 9*pixel}}.Path())
-		c.FillText(small, vg.Point{X: x + 13*pixel, Y: y}, name)
-		x += w + 12*pixel
+		c.Fill(vg.Rectangle{Min: at, Max: at.Add(vg.Point{X: 9 * pixel, Y: 9 * pixel})}.Path())
+		c.FillText(small, at.Add(vg.Point{X: 13 * pixel}), name)
+		at.X += w + 12*pixel
 	}
 }

@@ -44,6 +44,10 @@ func TestTicks(t *testing.T) {
 		{0, 0, "−1.0 −0.5 0.0 0.5 1.0", ""},
 		{0, 5e15, "0 1 2 3 4 5", "× 10¹⁵"},
 		{-3e-6, 3e-6, "−3 −2 −1 0 1 2 3", "× 10⁻⁶"},
+		{2e9, 7e9, "2 3 4 5 6 7", "× 10⁹"},
+		{-5e-300, 0, "−5 −4 −3 −2 −1 0", "× 10⁻³⁰⁰"},
+		{0, 5e-305, "0 10 20 30 40 50", "× 10⁻³⁰⁶"},
+		{0, 3e-307, "0.00 0.05 0.10 0.15 0.20 0.25 0.30", "× 10⁻³⁰⁶"},
 		{-math.MaxFloat64, math.MaxFloat64, "−160 −80 0 80 160", "× 10³⁰⁶"},
 		{math.Inf(1), math.Inf(-1), "", ""},
 	} {
@@ -238,6 +242,7 @@ func TestWholeLabels(t *testing.T) {
 		"nothing": {}, "nothing in h:min": {To: 13 * hour}, "nothing in UTC": {To: 3 * day, Origin: midnight},
 		"nothing but NaN":     {To: day, Origin: midnight, Channels: []Channel{{Spans: []Span{{T1: day, Low: math.NaN(), High: math.NaN()}}}}},
 		"nothing far away":    {From: 4e9, To: 4e9 + 400},
+		"nanoseconds":         {To: 12e-9, Origin: midnight, Channels: []Channel{{Spans: []Span{{T1: 12e-9, Low: 1, High: 7}}}}},
 		"values of one digit": {To: 2 * day, Origin: midnight, Channels: []Channel{{Spans: []Span{{T1: day, Low: 1, High: 7}}}}},
 	} {
 		m := shot(t, s)

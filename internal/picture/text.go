@@ -1,0 +1,205 @@
+package picture
+
+import (
+	"image/color"
+	"math"
+	"strings"
+	"unicode"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"gonum.org/v1/plot"
+	plotfont "gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// style is that of all text.
+func style(size float64, weight font.Weight, c color.Color) text.Style {
+	f := plotfont.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight, Size: vg.Points(size)}
+	return text.Style{Color: c, Font: f, Handler: lettering{Plain: text.Plain{Fonts: plot.DefaultTextHandler.Cache()}}}
+}
+
+// tightly is the handler of text that more follows on the line.
+func tightly(sty text.Style) text.Handler {
+	return lettering{Plain: text.Plain{Fonts: sty.Handler.Cache()}, tight: true}
+}
+
+// lettering draws text so that nothing of it vanishes. The font has not got all
+// superscripts, nor the letters of every language, and a canvas passes over what the
+// font has not got. So superscripts and subscripts are drawn as small ordinary digits
+// above and below the line, and any other rune that is missing as a box.
+type lettering struct {
+	text.Plain
+
+	// tight says that more text follows on the line: an SVG asks viewers with other
+	// fonts to make it no wider than it is here.
+	tight bool
+}
+
+var _ text.Handler = lettering{}
+
+const (
+	missing   = "□"  // what stands for a rune that the font has not got
+	smaller   = 0.75 // the size of what is raised or lowered
+	raisedBy  = 0.34 // of the size of the line
+	loweredBy = 0.14
+)
+
+// A run is a piece of a line that is drawn in one size.
+type run struct {
+	text  string
+	level int // 1: raised, -1: lowered
+}
+
+// shift is how far above the line a run stands, and its size.
+func (r run) shift(size vg.Length) (up, of vg.Length) {
+	switch r.level {
+	case 1:
+		return size * raisedBy, size * smaller
+	case -1:
+		return -size * loweredBy, size * smaller
+	}
+	return 0, size
+}
+
+// runs takes a line apart.
+func runs(line string) []run {
+	var out []run
+	for _, r := range line {
+		plain, level := ordinary(r)
+		if n := len(out); n > 0 && out[n-1].level == level {
+			out[n-1].text += string(plain)
+			continue
+		}
+		out = append(out, run{string(plain), level})
+	}
+	return out
+}
+
+// ordinary is the rune that a superscript or subscript is drawn as, and where.
+func ordinary(r rune) (plain rune, level int) {
+	const above, below, line = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙ", "0123456789+−=()n"
+	find := func(list string) int {
+		at := strings.IndexRune(list, r)
+		if at < 0 {
+			return -1
+		}
+		return len([]rune(list[:at]))
+	}
+	if i := find(above); i >= 0 {
+		return []rune(line)[i], 1
+	}
+	if i := find(below); i >= 0 {
+		return []rune(line)[i], -1
+	}
+	return r, 0
+}
+
+// drawable is text with a box for each rune that the font has not got. Marks belong
+// to the rune before them, and share its box.
+func drawable(face *plotfont.Face, s string) string {
+	var buf sfnt.Buffer
+	var b strings.Builder
+	boxed := false
+	for _, r := range s {
+		if boxed && (unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf)) {
+			continue
+		}
+		i, err := face.Face.GlyphIndex(&buf, r)
+		if boxed = err != nil || i == 0; boxed {
+			b.WriteString(missing)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// face is the font of a run of a line, and what is drawn with it.
+func (h lettering) face(r run, f plotfont.Font) (plotfont.Face, string) {
+	_, size := r.shift(f.Size)
+	face := h.Fonts.Lookup(f, size)
+	return face, drawable(&face, r.text)
+}
+
+// Box implements text.Handler.
+func (h lettering) Box(line string, f plotfont.Font) (width, height, depth vg.Length) {
+	for _, r := range runs(line) {
+		face, s := h.face(r, f)
+		width += face.Width(s)
+	}
+	e := h.Extents(f)
+	return width, e.Ascent, e.Descent
+}
+
+// Draw implements text.Handler.
+func (h lettering) Draw(c vg.Canvas, txt string, sty text.Style, pt vg.Point) {
+	if txt = strings.TrimRight(txt, "\n"); txt == "" {
+		return
+	}
+	lines := h.Lines(txt)
+	top := sty.Height(txt)*vg.Length(sty.YAlign) - h.Extents(sty.Font).Ascent
+	for i, line := range lines {
+		at := vg.Point{Y: top + vg.Length(len(lines)-i)*sty.Font.Size} // seen from pt
+		if s := sheetOf(c); s != nil {
+			s.write(h, line, sty, pt, at.Y)
+			continue
+		}
+		width, _, _ := h.Box(line, sty.Font)
+		at.X = vg.Length(sty.XAlign) * width
+		h.drawLine(c, line, sty, pt, at)
+	}
+}
+
+// drawLine draws a line whose left end, as far as the style turns it, is at a place
+// seen from pt.
+func (h lettering) drawLine(c vg.Canvas, line string, sty text.Style, pt, at vg.Point) {
+	c.SetColor(sty.Color)
+	if sty.Rotation != 0 {
+		c.Push()
+		defer c.Pop()
+		c.Rotate(sty.Rotation)
+		sin, cos := math.Sincos(sty.Rotation)
+		pt = vg.Point{X: pt.Y*vg.Length(sin) + pt.X*vg.Length(cos), Y: pt.Y*vg.Length(cos) - pt.X*vg.Length(sin)}
+	}
+	pt = pt.Add(at)
+	for _, r := range runs(line) {
+		face, s := h.face(r, sty.Font)
+		up, _ := r.shift(sty.Font.Size)
+		c.FillString(face, pt.Add(vg.Point{Y: up}), s)
+		pt.X += face.Width(s)
+	}
+}
+
+// fit cuts text that is wider than some room, and says so by an ellipsis.
+func fit(s string, sty text.Style, room vg.Length) string {
+	if sty.Width(s) <= room {
+		return s
+	}
+	list := []rune(s)
+	for len(list) > 0 {
+		list = list[:len(list)-1]
+		if cut := strings.TrimRight(string(list), " ") + "…"; sty.Width(cut) <= room {
+			return cut
+		}
+	}
+	return ""
+}
+
+// sheetOf is the SVG that is drawn on, or nil.
+func sheetOf(c vg.Canvas) *sheet {
+	for {
+		switch d := c.(type) {
+		case *sheet:
+			return d
+		case *draw.Canvas:
+			c = d.Canvas
+		case draw.Canvas: // a part of another
+			c = d.Canvas
+		default:
+			return nil
+		}
+	}
+}
