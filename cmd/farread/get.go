@@ -39,8 +39,9 @@ Of a Bloscpack file:
                          in .npy, as numpy.save wrote it
 
 Of a zoom-cache file:
-  --track N              the samples of a track, which may be left out where there
-                         is only one: as CSV, offset,seconds,value…, or as .npy
+  --track N              the samples of a track, by its number or its name; it may be
+                         left out where there is only one: as CSV,
+                         offset,seconds,value…, or as .npy
   --from T --to T        those from a time on up to another, without it: seconds,
                          durations (1h30m), or UTC where the file has an origin
   --stamps               the offsets of the samples instead of their values
@@ -100,7 +101,7 @@ type selector struct {
 
 	item int64 // of a Bloscpack file
 
-	track            int32 // of a zoom-cache file
+	track            string // of a zoom-cache file: its number or name
 	from, to         string
 	fromTime, toTime *zoomcache.Moment // nil: no bound
 	stamps           bool
@@ -132,7 +133,7 @@ func (s *selector) register(c *cobra.Command) {
 
 // registerTrack adds the flags that say which part of a zoom-cache file is meant.
 func registerTrack(c *cobra.Command, s *selector) {
-	c.Flags().Int32Var(&s.track, "track", 0, "track `N` of a zoom-cache file")
+	c.Flags().StringVar(&s.track, "track", "", "track `N` of a zoom-cache file: its number, or its name as info shows it")
 	c.Flags().StringVar(&s.from, "from", "", "from this time `T` on: seconds, a duration (1h30m) or UTC")
 	c.Flags().StringVar(&s.to, "to", "", "up to this time `T`, without it")
 	c.Flags().BoolVar(&s.bignum, "bignum", false, "integers of a track of codec int whole, of any length, instead of their low 64 bits")

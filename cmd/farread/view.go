@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const viewLong = `Look at a track of a zoom-cache file from afar, in [--from, --to).
+const viewLong = `Look at a track of a zoom-cache file from afar, in [--from, --to). --track takes its
+number or its name. A time that lies beside all that the track has is refused.
 
 --width W makes about W points of all samples in it, each with the least and the
 greatest of its samples, exactly: no spike is lost. Points begin and end where the
@@ -45,7 +46,7 @@ func newView(a *app) *cobra.Command {
 		Use: "view URI --track N --width W -o OUT", DisableFlagsInUseLine: true, Short: "Summaries of a zoom-cache file: a long series from afar",
 		Long: viewLong,
 		Example: `  farread view s3://series/day.zoom --track 1 --width 2000 -o day.png
-  farread view s3://series/day.zoom --track 1 --width 2000 --json
+  farread view s3://series/day.zoom --track temperature --width 2000 --json
   farread view talk.zoom --track 1 --width 4000 --bits 8 -o talk.dat
   farread view day.zoom --track 1 --level 8
   farread view s3://series/day.zoom --track 1 --level 3 --from 6h --to 7h -o hour.csv`,

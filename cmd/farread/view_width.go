@@ -35,7 +35,7 @@ type wideView struct {
 var _ selection = (*wideView)(nil)
 
 // pickWidth selects a view of some width.
-func (t *zoomContent) pickWidth(s selector) (selection, error) {
+func (t *zoomContent) pickWidth(ctx context.Context, s selector) (selection, error) {
 	if err := s.only(zoomcache.Format, "track", "from", "to", "width", "format", "bignum", "bits"); err != nil {
 		return nil, err
 	}
@@ -50,10 +50,8 @@ func (t *zoomContent) pickWidth(s selector) (selection, error) {
 		return nil, usagef("--bits %d: want 8 or 16", s.bits)
 	}
 	x := &wideView{zoomView: zoomView{t: t, k: k, format: s.format}, width: s.width, bits: s.bits, told: s.has("bits")}
-	if x.first, x.last, err = t.f.Header().Offsets(k, s.fromTime, s.toTime); err != nil {
-		return nil, usagef("--from and --to: %s", err)
-	}
-	return x, nil
+	x.timeRange, err = t.within(ctx, k, s)
+	return x, err
 }
 
 func (x *wideView) sink(out string) (sink, error) {
@@ -89,6 +87,9 @@ func (x *wideView) copy(ctx context.Context, to sink, _ bar) error {
 		return errNoBytes
 	}
 	v, err := x.t.f.View(ctx, x.k.Number, x.first, x.last, x.width)
+	if err == nil && len(v.Points) == 0 {
+		err = x.t.beside(ctx, x.k, x.timeRange)
+	}
 	if err != nil {
 		return err
 	}

@@ -22,13 +22,14 @@ type zoomContent struct {
 	f    *farread.Zoom
 	off  int64 // of the file in its object
 	scan bool  // info goes through the file
+	plan bool  // nothing of its payload is read
 }
 
 var _ content = (*zoomContent)(nil)
 
 // newZoom takes an open file for what the command wants of it.
 func (a *app) newZoom(t target, f *farread.Zoom, how aim) content {
-	return &zoomContent{target: t, a: a, f: f, off: how.offset, scan: how.scan}
+	return &zoomContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, plan: how.plan != ""}
 }
 
 // zoomOptions are how a zoom-cache file is opened. Damage that is passed over is
@@ -220,7 +221,7 @@ func (i *zoomInfo) table(h *zoomcache.Header) *table {
 
 // text describes a track in words.
 func (z *zoomTrack) text(k *zoomcache.Track) string {
-	parts := []string{printable(shorten(k.Name, 60)), z.Codec}
+	parts := []string{shownName(k.Name), z.Codec}
 	if k.Name == "" {
 		parts = parts[1:]
 	}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
@@ -20,20 +19,21 @@ import (
 
 // A zoomSelection is samples of one track.
 type zoomSelection struct {
-	t           *zoomContent
-	k           *zoomcache.Track
-	first, last int64 // offsets; none where last is below first
-	stamps      bool
-	format      string // csv, npy; "": by the name of OUT
-	npy         bool
+	timeRange
+
+	t      *zoomContent
+	k      *zoomcache.Track
+	stamps bool
+	format string // csv, npy; "": by the name of OUT
+	npy    bool
 }
 
 var _ selection = (*zoomSelection)(nil)
 
 // pick selects a track and a time.
-func (t *zoomContent) pick(_ context.Context, s selector) (selection, error) {
+func (t *zoomContent) pick(ctx context.Context, s selector) (selection, error) {
 	if s.viewing {
-		return t.pickView(s)
+		return t.pickView(ctx, s)
 	}
 	if err := s.only(zoomcache.Format, "track", "from", "to", "stamps", "bignum", "format"); err != nil {
 		return nil, err
@@ -46,44 +46,8 @@ func (t *zoomContent) pick(_ context.Context, s selector) (selection, error) {
 	if f := s.format; f != "" && f != "csv" && f != "npy" {
 		return nil, usagef("--format %q: want csv or npy", f)
 	}
-	if x.first, x.last, err = t.f.Header().Offsets(k, s.fromTime, s.toTime); err != nil {
-		return nil, usagef("--from and --to: %s", err)
-	}
-	return x, nil
-}
-
-// track is the one that a selector names, or the only one.
-func (t *zoomContent) track(s selector) (*zoomcache.Track, error) {
-	k, err := t.named(s)
-	if err != nil || !s.bignum {
-		return k, err
-	}
-	if k.Codec.Kind != zoomcache.Int || k.Codec.PCM {
-		return nil, usagef("--bignum: track %d is of codec %s, only int may have integers of more than 64 bits", k.Number, k.Codec)
-	}
-	k.Codec.Kind = zoomcache.Integer
-	return k, nil
-}
-
-func (t *zoomContent) named(s selector) (*zoomcache.Track, error) {
-	tracks := t.f.Header().Tracks
-	switch {
-	case s.has("track"):
-		return t.f.Track(s.track)
-	case len(tracks) == 1:
-		return &tracks[0], nil
-	case len(tracks) == 0:
-		return nil, &formats.Error{Format: zoomcache.Format, Part: "any track", Off: -1, Err: formats.ErrNoEntry}
-	}
-	var list []string
-	for i := range tracks {
-		if i == fewTracks {
-			list = append(list, "…")
-			break
-		}
-		list = append(list, strconv.Itoa(int(tracks[i].Number)))
-	}
-	return nil, usagef("which of %s? --track %s", plural(int64(len(tracks)), "track"), strings.Join(list, ", "))
+	x.timeRange, err = t.within(ctx, k, s)
+	return x, err
 }
 
 func (x *zoomSelection) total() int64 { return -1 }
@@ -119,11 +83,25 @@ func (x *zoomSelection) copy(ctx context.Context, to sink, b bar) error {
 	if _, err := w.WriteString(c.head()); err != nil {
 		return err
 	}
-	err := x.t.f.Samples(ctx, x.k.Number, x.first, x.last, func(p *zoomcache.Packet) error { return c.write(w, p) })
+	err := x.samples(ctx, func(p *zoomcache.Packet) error { return c.write(w, p) })
 	if err != nil {
 		return err
 	}
 	return w.Flush()
+}
+
+// samples reads them. Where there are none because the time lies beside the track,
+// that is an error.
+func (x *zoomSelection) samples(ctx context.Context, fn func(p *zoomcache.Packet) error) error {
+	some := false
+	err := x.t.f.Samples(ctx, x.k.Number, x.first, x.last, func(p *zoomcache.Packet) error {
+		some = true
+		return fn(p)
+	})
+	if err == nil && !some {
+		err = x.t.beside(ctx, x.k, x.timeRange)
+	}
+	return err
 }
 
 // dtype is that of the .npy.
@@ -184,7 +162,7 @@ func (x *zoomSelection) copyNpy(ctx context.Context, s byteSink, b bar) error {
 	again = again && file.temp != ""
 	var n int64
 	if !again {
-		err := x.t.f.Samples(ctx, x.k.Number, x.first, x.last, func(p *zoomcache.Packet) error {
+		err := x.samples(ctx, func(p *zoomcache.Packet) error {
 			n += int64(p.Count)
 			return nil
 		})
@@ -202,7 +180,7 @@ func (x *zoomSelection) copyNpy(ctx context.Context, s byteSink, b bar) error {
 	}
 	var buf []byte
 	n = 0
-	err = x.t.f.Samples(ctx, x.k.Number, x.first, x.last, func(p *zoomcache.Packet) error {
+	err = x.samples(ctx, func(p *zoomcache.Packet) error {
 		if n += int64(p.Count); x.stamps {
 			buf = appendStamps(buf[:0], p)
 		} else {

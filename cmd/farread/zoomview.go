@@ -31,19 +31,20 @@ func viewFormats(width bool) []string {
 
 // A zoomView is the stored summaries of one level of a track.
 type zoomView struct {
-	t           *zoomContent
-	k           *zoomcache.Track
-	first, last int64 // offsets; none where last is below first
-	level       int
-	format      string
+	timeRange
+
+	t      *zoomContent
+	k      *zoomcache.Track
+	level  int
+	format string
 }
 
 var _ selection = (*zoomView)(nil)
 
 // pickView selects summaries.
-func (t *zoomContent) pickView(s selector) (selection, error) {
+func (t *zoomContent) pickView(ctx context.Context, s selector) (selection, error) {
 	if s.has("width") {
-		return t.pickWidth(s)
+		return t.pickWidth(ctx, s)
 	}
 	if s.has("bits") {
 		return nil, usagef("--bits goes with --width")
@@ -56,10 +57,8 @@ func (t *zoomContent) pickView(s selector) (selection, error) {
 		return nil, usagef("--level %d: 1 is the finest", s.level)
 	}
 	x := &zoomView{t: t, k: k, level: s.level, format: s.format}
-	if x.first, x.last, err = t.f.Header().Offsets(k, s.fromTime, s.toTime); err != nil {
-		return nil, usagef("--from and --to: %s", err)
-	}
-	return x, nil
+	x.timeRange, err = t.within(ctx, k, s)
+	return x, err
 }
 
 func (x *zoomView) total() int64 { return -1 }
@@ -91,6 +90,9 @@ func (x *zoomView) copy(ctx context.Context, to sink, b bar) error {
 		b.add(s.Size())
 		return p.point(viewPoint{s.Entry, s.Exit, -1, s.Channels})
 	})
+	if err == nil && p.n == 0 {
+		err = x.t.beside(ctx, x.k, x.timeRange)
+	}
 	if err == nil {
 		err = p.end()
 	}

@@ -87,14 +87,9 @@ func (m Moment) Offset(h *Header, t *Track) (int64, error) {
 	if t.Rate.Den == 0 || t.Rate.Num == 0 || (t.Rate.Num < 0) != (t.Rate.Den < 0) {
 		return 0, fmt.Errorf("track %d: %w", t.Number, ErrNoRate)
 	}
-	x := new(big.Rat)
-	switch {
-	case m.abs && h.Origin.Den == 0:
-		return 0, ErrNoOrigin
-	case m.abs:
-		x.Sub(m.unix(), h.Origin.unix())
-	case m.sec != nil:
-		x.Set(m.sec)
+	x, err := m.seconds(h)
+	if err != nil {
+		return 0, err
 	}
 	x.Mul(x, big.NewRat(t.Rate.Num, t.Rate.Den))
 	n, rest := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int)) // Euclid's: down
@@ -108,6 +103,34 @@ func (m Moment) Offset(h *Header, t *Track) (int64, error) {
 		return FirstOffset, nil
 	}
 	return LastOffset, nil
+}
+
+// seconds is the moment in seconds since time 0 of a file.
+func (m Moment) seconds(h *Header) (*big.Rat, error) {
+	x := new(big.Rat)
+	switch {
+	case m.abs && h.Origin.Den == 0:
+		return nil, ErrNoOrigin
+	case m.abs:
+		x.Sub(m.unix(), h.Origin.unix())
+	case m.sec != nil:
+		x.Set(m.sec)
+	}
+	return x, nil
+}
+
+// Before says whether the moment comes before another in a file. It fails with
+// ErrNoOrigin.
+func (m Moment) Before(h *Header, other Moment) (bool, error) {
+	x, err := m.seconds(h)
+	if err != nil {
+		return false, err
+	}
+	y, err := other.seconds(h)
+	if err != nil {
+		return false, err
+	}
+	return x.Cmp(y) < 0, nil
 }
 
 // unix is the seconds since 1970.

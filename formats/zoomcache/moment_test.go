@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -33,6 +34,20 @@ func TestMoments(t *testing.T) {
 		}
 		if got, err := m.Offset(h, c.t); got != c.want || err != nil {
 			t.Errorf("%s at %v: offset %d, want %d, %v", c.text, c.t.Rate, got, c.want, err)
+		}
+	}
+	order := []string{"-1e30", "2024-05-01T12:00", "-1ms", "0", "1e-400", "2024-05-01T12:00:00.500000001Z", "0.002", "2024-05-02", "2d", "1e30"}
+	for i, a := range order {
+		for j, b := range order {
+			x, err1 := ParseMoment(a)
+			y, err2 := ParseMoment(b)
+			got, err := x.Before(h, y)
+			if want := i < j && (a != "0" || b != "1e-400"); got != want || errors.Join(err, err1, err2) != nil {
+				t.Errorf("%s before %s: %v, %v", a, b, got, errors.Join(err, err1, err2))
+			}
+			if _, err := x.Before(&Header{}, y); (err != nil) != strings.Contains(a+b, "2024") || err != nil && !errors.Is(err, ErrNoOrigin) {
+				t.Errorf("%s and %s without an origin: %v", a, b, err)
+			}
 		}
 	}
 	for _, text := range []string{"", "x", "NaN", "inf", "1e31", "1h30", "d", "-d", "1.5d", "--5s", "+5sd", "1d-5s", "-+5s", "2024-13-01", "2024-05-01T", "12:00", "0x10", "1_000", "5 s"} {

@@ -85,10 +85,10 @@ func hex(c color.Color) string {
 	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
 }
 
-// WriteTo writes the document: what was drawn, and above it the text.
+// writeTo writes the document: what was drawn, and above it the text.
 func (s *sheet) writeTo(w io.Writer) error {
 	var b bytes.Buffer
-	if _, err := s.Canvas.WriteTo(&b); err != nil {
+	if _, err := s.WriteTo(&b); err != nil {
 		return err
 	}
 	shapes, ok := strings.CutSuffix(strings.TrimSpace(b.String()), "</svg>")
