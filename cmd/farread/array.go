@@ -96,6 +96,11 @@ func (x *itemSelection) total() int64 { return x.size(x.box) }
 
 // sink makes the file OUT, whose name or --format says how it is written.
 func (x *itemSelection) sink(out string) (sink, error) {
+	if !x.s.slicing {
+		if err := notNamed(out, arrayGoes); err != nil {
+			return nil, err
+		}
+	}
 	name, err := formatOf(out, x.s)
 	if err != nil {
 		return nil, err

@@ -84,6 +84,16 @@ func (x *blpSelection) total() int64 { return x.n }
 // sink makes the file OUT. All of an array goes behind a header into a .npy, in
 // the order in which its chunks hold it.
 func (x *blpSelection) sink(out string) (sink, error) {
+	var err error
+	switch { // other items may be anything
+	case x.t.arr != nil:
+		err = notNamed(out, arrayGoes)
+	case x.t.meta.Container == kindLines, x.t.meta.Container == kindJSONL:
+		err = notNamed(out, linesGo)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if isNpy(out) && x.all {
 		if err := x.asNpy(); err != nil {
 			return nil, err

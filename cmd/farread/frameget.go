@@ -100,7 +100,14 @@ func (s selector) chunkRange(n int) (from, to int, err error) {
 
 func (x *byteSelection) total() int64 { return x.n }
 
-func (x *byteSelection) sink(out string) (sink, error) { return x.t.a.byteSink(out) }
+func (x *byteSelection) sink(out string) (sink, error) {
+	if x.t.arr != nil { // the bytes of another frame may be anything
+		if err := notNamed(out, arrayGoes); err != nil {
+			return nil, err
+		}
+	}
+	return x.t.a.byteSink(out)
+}
 
 // A span is decoded bytes of a frame.
 type span struct{ off, n int64 }

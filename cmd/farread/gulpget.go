@@ -135,6 +135,9 @@ func (x gulpSelection) sink(out string) (sink, error) {
 		asFile = false
 	}
 	if asFile {
+		if err := notNamed(out, frameGoes); err != nil {
+			return nil, err
+		}
 		return x.t.a.newFileSink(out)
 	}
 	return x.t.a.newFolderSink(out, x.whole)

@@ -164,7 +164,7 @@ func newPack(a *app) *cobra.Command {
 				return err
 			}
 			defer newFolder(b)()
-			return p.pack(cmd.Context(), a, args[:last], dst, &f)
+			return notRead(args[:last], p.pack(cmd.Context(), a, args[:last], dst, &f))
 		},
 	}
 	c.Flags().StringVar(&f.format, "format", "", "what to make where DST's name does not say: gulp, b2nd, b2frame, bloscpack, zoomcache")

@@ -159,6 +159,9 @@ func (a *app) newFolderSink(out string, nest bool) (*folderSink, error) {
 	if out == "-" {
 		return nil, usagef("files go to a folder, not to stdout (./- is a folder of that name)")
 	}
+	if err := notFolder(out); err != nil {
+		return nil, err
+	}
 	s := &folderSink{a: a, out: filepath.Clean(out), nest: nest}
 	info, err := os.Stat(s.out)
 	switch {

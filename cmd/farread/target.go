@@ -211,6 +211,9 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 	if store := all.Store(t.key); store != "" {
 		return nil, fmt.Errorf("%s: %w", store, formats.ErrUnsupported)
 	}
+	if kind := all.Foreign(t.key); kind != "" {
+		return nil, fmt.Errorf("%s, which this version does not read: %w", kind, formats.ErrUnsupported)
+	}
 	return nil, fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
 }
 

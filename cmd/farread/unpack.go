@@ -21,9 +21,10 @@ takes from the sub-folder of an id that has none. DST must not be there yet, or 
 empty; with --force files of the same names are replaced and others stay.
 
 An array goes to DST.npy as numpy.save writes it, or, by any other name, as its items
-alone, with a note of what they are in DST.json (see: farread help notes). Another
-Blosc2 frame or chunk goes to the file DST as the bytes it holds. A DST that is there
-is only replaced with --force.
+alone, with a note of what they are in DST.json (see: farread help notes). Names that
+promise another format, such as DST.zarr or DST.nc, are refused. Another Blosc2 frame
+or chunk goes to the file DST as the bytes it holds. A DST that is there is only
+replaced with --force.
 
 A Bloscpack file becomes what it was made of: lines the file of lines, files a folder
 of them, records the file with their prefixes, a NumPy array DST.npy or its items and

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/objstore"
+)
+
+// fileKind names the kind of file that a name promises, where payload alone is none;
+// "" for any other name.
+func fileKind(name string) string {
+	name = strings.TrimRight(filepath.ToSlash(name), "/")
+	if kind := all.Foreign(name); kind != "" {
+		return kind
+	}
+	switch ext := strings.ToLower(filepath.Ext(name)); ext {
+	case ".npz":
+		return "an archive of NumPy arrays"
+	case ".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z":
+		return "an archive"
+	case ".png", ".webp", ".gif", ".bmp", ".avif", ".heic":
+		return "an image of another kind than JPEG"
+	case ".mp4", ".mkv", ".webm", ".avi", ".mov":
+		return "a film"
+	case ".wav", ".flac", ".mp3", ".ogg", ".aiff":
+		return "sound"
+	}
+	if format := all.ByName(name); format != "" {
+		return format
+	}
+	return ""
+}
+
+// notNamed refuses a name that promises another kind of file than what goes there;
+// instead says what that is.
+func notNamed(out, instead string) error {
+	if kind := fileKind(out); kind != "" {
+		return usagef("%s names %s, which is not written here: %s", printable(out), kind, instead)
+	}
+	return nil
+}
+
+// What goes where.
+const (
+	arrayGoes  = "an array becomes a .npy, or its items alone under a name such as .raw"
+	linesGo    = "lines become a text file, such as .jsonl or .txt"
+	frameGoes  = "a frame is a .jpg"
+	folderGoes = "what is here becomes a folder of files"
+)
+
+// notFolder refuses the name of a file for a folder. A slash at its end says that a
+// folder is meant, but for formats of others, some of which are folders. A folder may
+// have the name of the dataset that it comes from.
+func notFolder(out string) error {
+	slash := filepath.ToSlash(out)
+	if all.ByName(slash) != "" || os.IsPathSeparator(out[len(out)-1]) && all.Foreign(slash) == "" {
+		return nil
+	}
+	return notNamed(out, folderGoes)
+}
+
+// notRead says of a source that was not understood which format of others it is.
+func notRead(srcs []string, err error) error {
+	if !errors.Is(err, formats.ErrUnsupported) && !errors.Is(err, objstore.ErrInvalid) {
+		return err
+	}
+	for _, src := range srcs {
+		if kind := all.Foreign(src); kind != "" {
+			return fmt.Errorf("%w (%s is not read: save its arrays with numpy.save, or tables as CSV, and pack these)", err, kind)
+		}
+	}
+	return err
+}

@@ -1,0 +1,37 @@
+package all
+
+import (
+	"path"
+	"strings"
+)
+
+// Foreign names the format of others that a name promises and that is neither read nor
+// written here: "HDF5" for x.h5; "" for any other name.
+func Foreign(name string) string {
+	ext := strings.ToLower(path.Ext(strings.TrimRight(name, "/")))
+	for format, list := range map[string][]string{
+		"Zarr":    {".zarr"},
+		"NetCDF":  {".nc", ".nc3", ".nc4", ".netcdf", ".cdf"},
+		"HDF5":    {".h5", ".hdf5", ".hdf", ".he5", ".h5ad"},
+		"GRIB":    {".grib", ".grib2", ".grb", ".grb2"},
+		"Parquet": {".parquet", ".pq"},
+		"Arrow":   {".arrow", ".feather", ".ipc"},
+		"Avro":    {".avro"},
+		"ORC":     {".orc"},
+		"FITS":    {".fits"},
+		"MATLAB":  {".mat"},
+		"EDF":     {".edf", ".bdf"},
+		"TDMS":    {".tdms"},
+		"Excel":   {".xlsx", ".xls"},
+		"pickle":  {".pkl", ".pickle"},
+		"PyTorch": {".pt", ".pth"},
+		"TIFF":    {".tif", ".tiff"},
+	} {
+		for _, s := range list {
+			if s == ext {
+				return format
+			}
+		}
+	}
+	return ""
+}
