@@ -25,6 +25,7 @@ type app struct {
 	stdout, stderr io.Writer
 	env            func(string) string
 	terminal       bool // stderr is one
+	screen         bool // stdout is one
 
 	flags   globals
 	running bool // the command line was understood

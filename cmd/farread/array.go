@@ -26,6 +26,7 @@ type itemSelection struct {
 	// fortran: all of the array comes out with the first axis running fastest.
 	fortran bool
 	file    func(dtype.DType, []int64) (encoder, error)
+	screen  bool // somebody reads it as it comes
 	s       selector
 }
 
@@ -105,6 +106,7 @@ func (x *itemSelection) sink(out string) (sink, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.screen = out == "-" && x.t.a.screen
 	if x.file, err = newEncoder(name, x); err != nil {
 		return nil, err
 	}
@@ -263,7 +265,7 @@ func newEncoder(format string, x *itemSelection) (func(dtype.DType, []int64) (en
 		if n, err := x.box.Items(); err != nil || n > maxText {
 			return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", count(n))
 		}
-		return newText, nil
+		return func(d dtype.DType, shape []int64) (encoder, error) { return newText(d, shape, x.screen), nil }, nil
 	case "png":
 		return func(d dtype.DType, shape []int64) (encoder, error) {
 			return newPicture(d, shape, x.s.picture, int64(x.t.a.flags.maxMemory)/4)

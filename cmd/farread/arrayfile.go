@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"encoding/csv"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
@@ -182,99 +178,3 @@ func (f *csvFile) flush(w io.Writer) error {
 }
 
 func (f *csvFile) end(io.Writer) error { return nil }
-
-// maxText is how many items are shown as text: some pages.
-const maxText = 10_000
-
-// textFile is a table for people, a plane of the last two axes at a time; of
-// items with members a row for each item.
-type textFile struct {
-	d     dtype.DType
-	c     counter
-	row   []string
-	plane [][]string
-	index string // of the plane
-	some  bool   // a plane was written
-}
-
-func newText(d dtype.DType, shape []int64) (encoder, error) {
-	f := &textFile{d: d, c: newCounter(shape)}
-	if f.records() {
-		f.plane = [][]string{cellsOf(d.AppendColumns(nil, ""))}
-	}
-	return f, nil
-}
-
-func (f *textFile) records() bool { return f.d.Kind() == dtype.Struct }
-
-func (f *textFile) begin(w io.Writer) error {
-	if !f.c.done {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "nothing selected: shape %s\n", shapeText(f.c.shape))
-	return err
-}
-
-// cellsOf takes a line of CSV apart.
-func cellsOf(line []byte) []string {
-	r := csv.NewReader(bytes.NewReader(line))
-	r.LazyQuotes = true
-	cells, err := r.Read()
-	if err != nil {
-		cells = []string{string(line)}
-	}
-	for i, c := range cells {
-		cells[i] = printable(c)
-	}
-	return cells
-}
-
-func (f *textFile) items(w io.Writer, p []byte) error {
-	for item := range slices.Chunk(p, f.d.ItemSize()) {
-		if len(f.plane) == 0 && len(f.row) == 0 && len(f.c.at) > 2 {
-			f.index = strings.Trim(fmt.Sprint(f.c.at[:len(f.c.at)-2]), "[]")
-		}
-		f.row = append(f.row, cellsOf(f.d.AppendCSV(nil, item))...)
-		carried := f.c.next()
-		if carried > 0 || f.c.done || f.records() {
-			f.plane, f.row = append(f.plane, f.row), nil
-		}
-		if carried > 1 && !f.records() || f.c.done {
-			if err := f.show(w); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// show writes a plane, its columns flush right.
-func (f *textFile) show(w io.Writer) error {
-	var b strings.Builder
-	if f.some {
-		b.WriteByte('\n')
-	}
-	if f.index != "" && !f.records() {
-		fmt.Fprintf(&b, "[%s, :, :]\n", strings.ReplaceAll(f.index, " ", ", "))
-	}
-	width := make([]int, len(f.plane[0]))
-	for _, row := range f.plane {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range f.plane {
-		for i, cell := range row {
-			if i > 0 {
-				b.WriteString("  ")
-			}
-			b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)) + cell)
-		}
-		b.WriteByte('\n')
-	}
-	f.plane, f.some = nil, true
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func (f *textFile) end(io.Writer) error { return nil }

@@ -33,7 +33,7 @@ func TestForeignNames(t *testing.T) {
 		args []string
 	}{
 		{"o.zarr names Zarr, which is not written here" + array, []string{"unpack", at("a.b2nd"), at("o.zarr")}},
-		{"names Zarr", []string{"unpack", at("a.b2nd"), at("o.zarr")+"/"}},
+		{"names Zarr", []string{"unpack", at("a.b2nd"), at("o.zarr") + "/"}},
 		{"o.nc names NetCDF" + ", which", []string{"unpack", at("a.b2nd"), at("o.nc"), "--force"}},
 		{"names NetCDF", []string{"unpack", at("a.blp"), at("o.nc4")}},
 		{"names HDF5", []string{"unpack", at("a.b2nd"), at("o.H5")}},
@@ -49,7 +49,7 @@ func TestForeignNames(t *testing.T) {
 		{"written as .csv or .npy, not as .zarr", []string{"get", zoom, "-o", at("o.zarr")}},
 		{"want a name in .json", []string{"view", zoom, "--width", "5", "-o", at("o.h5")}},
 		{"names an archive, which is not written here: what is here becomes a folder of files", []string{"unpack", chunk, at("o.zip")}},
-		{"names Zarr", []string{"unpack", chunk, at("o.zarr")+"/"}},
+		{"names Zarr", []string{"unpack", chunk, at("o.zarr") + "/"}},
 		{"names an image of another kind than JPEG, which is not written here: a frame is a .jpg", []string{"get", chunk, "--id", "one", "--frames", "0", "-o", at("o.png")}},
 	} {
 		r := runner{}.run(t, c.args...)

@@ -42,14 +42,15 @@ type result struct {
 }
 
 type runner struct {
-	env   map[string]string
-	stdin string
+	env    map[string]string
+	stdin  string
+	screen bool // stdout is a terminal
 }
 
 func (r runner) run(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{stdin: strings.NewReader(r.stdin), stdout: &out, stderr: &errs, env: func(k string) string { return r.env[k] }}
+	a := &app{stdin: strings.NewReader(r.stdin), stdout: &out, stderr: &errs, env: func(k string) string { return r.env[k] }, screen: r.screen}
 	code := a.main(args, nil, grace)
 	return result{code, out.String(), errs.String()}
 }

@@ -29,8 +29,9 @@ OUT's suffix, or --format, says how the items are written:
   .csv    a line for each row of the last axis; of items with members a line for
           each item, under a line of their names
   .png    a picture of a 2-d slice, see --colors
-Without -o a small slice is shown as a table, with --json as JSON. -o - writes to
-stdout, as --format says.
+Without -o a small slice is shown as a table, with --json as JSON. A terminal gets it as
+NumPy prints it: in lines of 75 columns, and of more than 1,000 items the first and last
+three along each axis; a file or pipe gets all. -o - writes to stdout, as --format says.
 
 An integer that is out of bounds is an error (exit code 2); slices are cut to the
 array, as in NumPy.`,
