@@ -106,6 +106,9 @@ func (x *itemSelection) sink(out string) (sink, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(x.s.pictured) > 0 && name != "png" {
+		return nil, usagef("--%s goes with .png and --format png", x.s.pictured[0])
+	}
 	x.screen = out == "-" && x.t.a.screen
 	if x.file, err = newEncoder(name, x); err != nil {
 		return nil, err

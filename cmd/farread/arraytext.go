@@ -152,7 +152,7 @@ func (f *textFile) show(w io.Writer) error {
 	return err
 }
 
-// widths are those of the columns; all the same for a row that takes several lines.
+// widths are those of the columns; all the same for one row that takes several lines.
 func (f *textFile) widths() []int {
 	var width []int
 	most, all := 0, 0
@@ -168,7 +168,7 @@ func (f *textFile) widths() []int {
 	for _, n := range width {
 		all += n + len(gap)
 	}
-	if f.columns > 0 && all > f.columns+len(gap) {
+	if f.columns > 0 && len(f.plane) == 1 && all > f.columns+len(gap) {
 		for i := range width {
 			width[i] = most
 		}

@@ -117,6 +117,7 @@ type selector struct {
 	slicing      bool   // the command is slice: OUT's suffix is a format
 	format       string // of OUT; "": by its suffix
 	picture      pictureFlags
+	pictured     []string // flags of pictures that were given
 
 	given []string // flags, and "slice"
 }
@@ -152,7 +153,7 @@ func (f *sliceFlag) Set(text string) (err error) {
 // parse takes what the flags do not keep by themselves; slice holds the text of
 // one, or nothing.
 func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
-	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps", "bignum", "level", "width", "bits"} {
+	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps", "bignum", "level", "width", "bits", "resync"} {
 		if cmd.Flags().Changed(name) {
 			s.given = append(s.given, name)
 		}
@@ -166,8 +167,10 @@ func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
 			return err
 		}
 	}
-	if s.has("chunk") && s.has("chunks") {
-		return usagef("--chunk and --chunks: only one of them")
+	for _, two := range [][2]string{{"chunk", "chunks"}, {"level", "width"}} {
+		if s.has(two[0]) && s.has(two[1]) {
+			return usagef("--%s and --%s: only one of them", two[0], two[1])
+		}
 	}
 	if err := s.parseTimes(); err != nil || s.frames == "" {
 		return err

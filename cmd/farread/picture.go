@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,19 @@ func registerPicture(c *cobra.Command, s *selector) {
 	c.Flags().Var(&s.picture.scale, "range", "numbers of a .png that get the first and the last colour (default: the least and the greatest)")
 	c.Flags().BoolVar(&s.picture.robust, "robust", false, "a .png's colours from the 2nd to the 98th percentile")
 	_ = c.RegisterFlagCompletionFunc("colors", cobra.FixedCompletions([]string{"viridis", "gray"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+}
+
+// parsePicture notes which of them were given.
+func (s *selector) parsePicture(cmd *cobra.Command) error {
+	for _, name := range []string{"colors", "range", "robust"} {
+		if cmd.Flags().Changed(name) {
+			s.pictured = append(s.pictured, name)
+		}
+	}
+	if s.picture.robust && slices.Contains(s.pictured, "range") {
+		return usagef("--range and --robust: only one of them")
+	}
+	return nil
 }
 
 // mapFlag is a colour map.

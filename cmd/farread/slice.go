@@ -47,12 +47,10 @@ array, as in NumPy.`,
 			if err := sel.parse(cmd, args[1:]); err != nil {
 				return err
 			}
-			if out == "" {
-				out = "-"
-				if a.flags.json && sel.format == "" {
-					sel.format = "json"
-				}
+			if err := sel.parsePicture(cmd); err != nil {
+				return err
 			}
+			out = a.shown(&sel, out)
 			return inSlice(args[0], args[1], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}
@@ -62,6 +60,18 @@ array, as in NumPy.`,
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &how.offset)
 	return c
+}
+
+// shown is OUT of a command that shows what it reads where there is none. --json is
+// about what is shown, and --format is more exact.
+func (a *app) shown(s *selector, out string) string {
+	if out == "" {
+		out = "-"
+	}
+	if out == "-" && a.flags.json && s.format == "" {
+		s.format = "json"
+	}
+	return out
 }
 
 // registerView adds the flags that say which part of an item is meant, and as what.

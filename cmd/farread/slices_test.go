@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,38 @@ func TestErrorsOfSlice(t *testing.T) {
 		r := runner{}.run(t, append([]string{"slice"}, args...)...)
 		if r.stderr != want+"\n" || r.code != exitUsage && r.code != exitNotFound {
 			t.Errorf("exit %d %q, want %q", r.code, r.stderr, want)
+		}
+	}
+}
+
+// TestFlagsThatDoNothing: flags that exclude each other, and flags that say nothing about
+// what is written, are refused.
+func TestFlagsThatDoNothing(t *testing.T) {
+	t.Parallel()
+	array, zoom, dir := bloscDir+"/nd2.b2nd", spiky(t, 1000, 5, false), t.TempDir()
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"--range and --robust: only one of them", []string{"slice", array, ":", "-o", "x.png", "--robust", "--range", "250:300"}},
+		{"--robust goes with .png", []string{"slice", array, ":", "-o", "x.npy", "--robust"}},
+		{"--colors goes with .png", []string{"slice", array, ":", "--colors", "viridis"}},
+		{"--range goes with .png", []string{"slice", array, ":", "-o", "-", "--format", "csv", "--range", "1:2"}},
+		{"--resync does not go with a b2nd", []string{"get", array, "--resync", "-o", "x.bin"}},
+		{"--resync does not go with a gulp", []string{"get", sample(t, dir), "--resync", "-o", "x"}},
+		{"--level and --width: only one of them", []string{"explain", zoom, "--width", "5", "--level", "2"}},
+		{"--level and --width: only one of them", []string{"view", zoom, "--width", "5", "--level", "2"}},
+	} {
+		if r := (runner{}).run(t, c.args...); r.code != exitUsage || !strings.Contains(r.stderr, c.want) || r.stdout != "" {
+			t.Errorf("%v: exit %d, %q; want %q", c.args, r.code, r.stderr, c.want)
+		}
+	}
+	for _, args := range [][]string{{"slice", array, ":3, :3"}, {"view", zoom, "--width", "5"}} {
+		want := run(t, append(args, "--json")...)
+		for _, more := range [][]string{{"--json", "-o", "-"}, {"--json", "--format", "json"}, {"-o", "-", "--format", "json"}} {
+			if got := run(t, append(slices.Clone(args), more...)...); got != want || !strings.HasPrefix(got, "[") && !strings.HasPrefix(got, "{") {
+				t.Errorf("%v %v: %s", args, more, got)
+			}
 		}
 	}
 }

@@ -58,18 +58,10 @@ func newView(a *app) *cobra.Command {
 			if err := sel.parse(cmd, nil); err != nil {
 				return err
 			}
-			switch {
-			case sel.has("level") && sel.has("width"):
-				return usagef("--level and --width: only one of them")
-			case !sel.has("level") && !sel.has("width"):
+			if !sel.has("level") && !sel.has("width") {
 				return usagef("missing --width W, how many points, or --level L, stored summaries")
 			}
-			if out == "" {
-				out = "-"
-				if a.flags.json && sel.format == "" {
-					sel.format = viewJSON
-				}
-			}
+			out = a.shown(&sel, out)
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}

@@ -36,7 +36,7 @@ var _ selection = (*wideView)(nil)
 
 // pickWidth selects a view of some width.
 func (t *zoomContent) pickWidth(ctx context.Context, s selector) (selection, error) {
-	if err := s.only(zoomcache.Format, "track", "from", "to", "width", "format", "bignum", "bits"); err != nil {
+	if err := s.only(zoomcache.Format, "track", "from", "to", "width", "format", "bignum", "bits", "resync"); err != nil {
 		return nil, err
 	}
 	k, err := t.track(s)

@@ -35,7 +35,7 @@ func (t *zoomContent) pick(ctx context.Context, s selector) (selection, error) {
 	if s.viewing {
 		return t.pickView(ctx, s)
 	}
-	if err := s.only(zoomcache.Format, "track", "from", "to", "stamps", "bignum", "format"); err != nil {
+	if err := s.only(zoomcache.Format, "track", "from", "to", "stamps", "bignum", "format", "resync"); err != nil {
 		return nil, err
 	}
 	k, err := t.track(s)
