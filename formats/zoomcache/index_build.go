@@ -23,7 +23,8 @@ const (
 	// rawView is how many bytes of samples a view of 2000 points may take for each
 	// of its points: a bin holds as many samples, so that fewer of them are better
 	// read than summed up.
-	rawView = 200
+	rawView    = 200
+	stampBytes = 8 // of a sample of variable rate
 	// pageSpans is how many spans make a page, half of it for wide values, so that a
 	// page is a few KiB; fewer, down to leastSpans, where there are many channels, so
 	// that the pages of one level that are not full take rowBytes at most.
@@ -78,6 +79,8 @@ type trackIndex struct {
 	out   bool // it has no part
 	any   bool
 	last  int64 // offset so far
+	gaps  bool  // spans end at gaps: all of variable rate, but in indexes of before
+	joins []*joiner
 	bins  []*levelIndex
 	level []*levelIndex // from 1
 	runs  *index.SectionBuilder
@@ -113,7 +116,7 @@ func NewIndexer(tracks []Track, o IndexOptions) *Indexer {
 		if t.Codec.Kind.keyWidth() == 8 {
 			per /= 2
 		}
-		x.tracks = append(x.tracks, &trackIndex{t: &t, page: max(min(per, rowBytes/row), leastSpans), full: runs, count: TrackCount{Track: t.Number, Exit: -1}, at: places{most: mostPlaces(len(tracks))}})
+		x.tracks = append(x.tracks, &trackIndex{t: &t, gaps: t.Variable, page: max(min(per, rowBytes/row), leastSpans), full: runs, count: TrackCount{Track: t.Number, Exit: -1}, at: places{most: mostPlaces(len(tracks))}})
 	}
 	x.long = tailOfRuns / int64(max(len(x.tracks), 1))
 	slices.SortStableFunc(x.tracks, func(a, b *trackIndex) int { return cmp.Compare(a.t.Number, b.t.Number) })
@@ -160,6 +163,9 @@ func (x *Indexer) Window(w *Window) error {
 	t.last = w.Exit
 	x.whole = slices.Grow(x.whole[:0], width)[:width]
 	clear(x.whole)
+	if t.gaps {
+		return x.cut(t, w.Stamps, v, n)
+	}
 	if live := t.finest(); live == nil {
 		gatherBins(x.whole, v, width, n, n)
 	} else if err := x.bin(t, live, w.Entry, v, n); err != nil {
@@ -246,13 +252,18 @@ func (x *Indexer) plan(t *trackIndex, n int) {
 	sizes := binSizes
 	if x.against != nil {
 		t.check, t.place = x.against.cursor(name), x.against.placeCheck(t.t.Number)
-		sizes = func(Codec, int) []int64 { return x.against.bins(t.t.Number) }
+		if !t.gaps {
+			sizes = func(*Track, int) []int64 { return x.against.bins(t.t.Number) }
+		}
 	}
-	if x.o.NoBins || t.t.Variable || t.t.Codec.Kind == Unit {
+	if !t.gaps && (x.o.NoBins || t.t.Variable || t.t.Codec.Kind == Unit) {
 		return
 	}
-	for _, size := range sizes(t.t.Codec, n) {
-		t.bins = append(t.bins, x.newLevel(t, index.Name{Kind: sectionBins, Level: size}))
+	for _, size := range sizes(t.t, n) {
+		l := x.newLevel(t, index.Name{Kind: sectionBins, Level: size})
+		if t.bins = append(t.bins, l); x.o.NoBins { // level 1 is made of them all the same
+			x.give(l)
+		}
 	}
 	for i := range min(x.coarse, len(t.bins)) {
 		x.give(t.bins[i])
@@ -338,6 +349,7 @@ func (x *Indexer) finish(bind index.Binding) (index.Built, error) {
 		if err := x.last(t); err != nil {
 			return index.Built{}, err
 		}
+		x.same(t)
 		switch n := t.runs.Len(); {
 		case n == 0: // no packets were written
 		case n > x.long:

@@ -15,6 +15,7 @@ type levelIndex struct {
 	guess     guess
 	guessEnds guess
 	size      int64 // of bins
+	total     int64 // spans
 	given     bool  // up
 	check     *cursor
 	checkEnds *cursor
@@ -24,6 +25,9 @@ type levelIndex struct {
 	entry, exit int64
 	n           int64
 }
+
+// levelName is the name of level[i] of a track.
+func levelName(i int) index.Name { return index.Name{Kind: sectionLevel, Level: int64(i + 1)} }
 
 // newLevel begins what the name says of a track.
 func (x *Indexer) newLevel(t *trackIndex, name index.Name) *levelIndex {
@@ -66,17 +70,23 @@ func (t *trackIndex) finest() *levelIndex {
 
 // binSizes says how many samples the bins have in windows of n: in the finest ones as
 // many as rawView bytes, in each other twice as many, or four times where a span takes
-// so little that a view may read four for each of its points.
-func binSizes(c Codec, n int) []int64 {
+// so little that a view may read four for each of its points. At variable rate, where
+// stamps take more than most values, it is always four times.
+func binSizes(t *Track, n int) []int64 {
+	c := t.Codec
 	size, step := int64(c.size()), int64(2)
 	if size < 0 {
 		size = 4 // most small integers take less than half of it
 	}
-	if size <= 2*int64(c.width()) {
+	if size <= 2*int64(c.width()) || t.Variable {
 		step = 4
 	}
+	if t.Variable {
+		size += stampBytes
+		n = max(n, DefaultWatermark) * 5 / 8 // the first may end early, at a gap
+	}
 	var out []int64
-	for b := rawView / size; b > 0 && b <= int64(n)*4/5; b *= step {
+	for b := rawView / max(size, 1); b > 0 && b <= int64(n)*4/5; b *= step {
 		out = append(out, b)
 		if int64(n) <= b*step {
 			break
@@ -137,36 +147,6 @@ func joinBins(st []stat, width, step int) []stat {
 		n++
 	}
 	return st[:n*width]
-}
-
-// push adds a span of level 1, and joins pairs upwards.
-func (x *Indexer) push(t *trackIndex, entry, exit, n int64, st []stat) error {
-	for i := 0; ; i++ {
-		if i == len(t.level) {
-			t.level = append(t.level, x.newLevel(t, index.Name{Kind: sectionLevel, Level: int64(i + 1)}))
-			if len(t.bins)+i < x.coarse {
-				x.give(t.level[i])
-			}
-		}
-		l := t.level[i]
-		if err := x.room(t, l); err != nil {
-			return err
-		}
-		if !l.given {
-			l.sheet.add(entry, exit, n, st)
-		}
-		if !l.full {
-			l.full, l.entry, l.exit, l.n = true, entry, exit, n
-			copy(l.carry, st)
-			return nil
-		}
-		l.full = false
-		for c := range st {
-			l.carry[c].join(&st[c])
-			st[c] = l.carry[c]
-		}
-		entry, n = l.entry, l.n+n
-	}
 }
 
 // room makes a page where there are enough spans for one, and gives up what is
@@ -260,34 +240,4 @@ func (x *Indexer) give(l *levelIndex) {
 	}
 	x.sheets -= l.sheet.held
 	l.sheet = &sheet{}
-}
-
-// rise adds what waits for a partner to the levels above, so that each level has
-// all samples.
-func (x *Indexer) rise(t *trackIndex) error {
-	var st []stat
-	var entry, exit, n int64
-	for _, l := range t.level {
-		if st != nil {
-			if err := x.room(t, l); err != nil {
-				return err
-			}
-			if !l.given {
-				l.sheet.add(entry, exit, n, st)
-			}
-		}
-		switch {
-		case !l.full:
-			continue
-		case st == nil:
-			st, exit = slices.Clone(l.carry), l.exit
-		default:
-			for c := range st {
-				l.carry[c].join(&st[c])
-				st[c] = l.carry[c]
-			}
-		}
-		entry, n = l.entry, l.n+n
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ type trackMeta struct {
 	ident    string
 	variable bool
 	part     bool
+	gaps     bool // spans end at gaps
 	count    TrackCount
 }
 
@@ -23,6 +24,7 @@ func (m *trackMeta) is(t *Track) bool { return m.ident == t.Codec.ident() && m.v
 const (
 	metaVariable = 1 << iota
 	metaPart
+	metaGaps
 )
 
 // meta lists the tracks.
@@ -36,6 +38,9 @@ func (x *Indexer) meta() []byte {
 		}
 		if !t.out && t.any {
 			flags |= metaPart
+			if t.gaps {
+				flags |= metaGaps
+			}
 		}
 		ident := t.t.Codec.ident()
 		m = binary.AppendVarint(m, int64(t.t.Number))
@@ -105,7 +110,7 @@ func parseMeta(p []byte) (map[int32]*trackMeta, bool) {
 		number := d.int()
 		m := &trackMeta{ident: string(d.bytes(d.uint()))}
 		if flags := d.bytes(1); len(flags) == 1 {
-			m.variable, m.part = flags[0]&metaVariable != 0, flags[0]&metaPart != 0
+			m.variable, m.part, m.gaps = flags[0]&metaVariable != 0, flags[0]&metaPart != 0, flags[0]&metaGaps != 0
 		}
 		c := &m.count
 		c.Track, c.Packets, c.Empty, c.Samples = int32(number), d.uint(), d.uint(), d.uint() //nolint:gosec // checked below

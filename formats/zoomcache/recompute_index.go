@@ -46,6 +46,11 @@ func newChecker(ctx context.Context, f *File, ix *openIndex, r *Recomputed) *che
 	w := &against{r: r, ix: ix.Index, plain: ix.Trailer.Plain, read: func(p index.Parts) ([][]byte, error) { return ix.Read(ctx, p) }}
 	x := NewIndexer(f.h.Tracks, IndexOptions{MaxMemory: math.MaxInt64 / 2})
 	x.against, x.decoded = w, true
+	for _, t := range x.tracks {
+		if told := ix.tracks[t.t.Number]; told != nil && told.part {
+			t.gaps = told.gaps && t.t.Variable
+		}
+	}
 	return &checker{x: x, f: f, w: w, told: ix.tracks}
 }
 

@@ -38,10 +38,6 @@ type View struct {
 // MaxWidth bounds the width of a View.
 const MaxWidth = 1 << 20
 
-// rawLimit is how many bytes of packets of variable rate a view reads before it
-// is content with fewer points than asked for.
-const rawLimit = 384 << 10
-
 // mostRaw is how many bytes of the file a view at constant rate reads where spans give
 // it three quarters of its points: with both ends of the file and that of an index beside
 // it, half a MiB.

@@ -160,6 +160,7 @@ type indexView struct {
 	from, to int64
 	width    int
 	plan     *readPlan // nil: it is read
+	long     bool      // a span goes over several points
 	u        unpacker
 }
 
@@ -177,6 +178,9 @@ func (v *indexView) view(ctx context.Context) (View, error) {
 	v.from, v.to = max(v.from, top[0].First), min(v.to, top[len(top)-1].Last)
 	if v.from > v.to {
 		return View{Indexed: true}, nil
+	}
+	if v.t.Variable {
+		return v.uneven(ctx, levels)
 	}
 	for _, s := range levels {
 		if v.estimate(s) >= float64(v.width) {
@@ -266,7 +270,9 @@ func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
 		}
 	}
 	lo, hi, err := v.inside(c)
+	long := longColumns * v.column()
 	for i := lo; i < hi; i++ {
+		v.long = v.long || c.n[i] > 1 && float64(c.exit[i])-float64(c.entry[i]) > long
 		g.add(&group{entry: c.entry[i], exit: c.exit[i], n: c.n[i], st: c.at(i)})
 	}
 	out.Points = g.points(withEnds)
@@ -323,29 +329,24 @@ func (v *indexView) wrap(err error) error {
 }
 
 // packets makes a view of the samples in the range; or of the finest spans, where
-// samples would be too many bytes at a variable rate, or at constant rate if there are
-// nearly as many spans as points.
+// samples would be too many bytes and there are nearly as many spans as points.
 func (v *indexView) packets(ctx context.Context, finest *index.Section) (View, error) {
-	out := View{Indexed: true}
 	pages, l := rangeio.OnePhase(ctx), v.lister()
-	if v.t.Variable {
-		small, err := v.few(pages, l)
-		if err != nil {
-			return out, err
-		}
-		if !small {
-			return v.spans(ctx, finest)
-		}
-	}
-	if !v.t.Variable && v.estimate(finest) >= float64(v.width)*3/4 {
+	if v.estimate(finest) >= float64(v.width)*3/4 {
 		n, err := l.extent(pages)
 		if err != nil {
-			return out, err
+			return View{Indexed: true}, err
 		}
 		if n > mostRaw { // short packets, or many tracks
 			return v.spans(ctx, finest)
 		}
 	}
+	return v.gathered(pages, l)
+}
+
+// gathered makes a view of the samples in the range.
+func (v *indexView) gathered(pages context.Context, l *runLister) (View, error) {
+	out := View{Indexed: true}
 	if v.plan != nil {
 		return out, v.plan.packets(pages, l)
 	}
@@ -356,12 +357,4 @@ func (v *indexView) packets(ctx context.Context, finest *index.Section) (View, e
 	})
 	out.Points = g.points()
 	return out, err
-}
-
-// few says whether the packets of the range take few enough bytes to be read.
-func (v *indexView) few(ctx context.Context, l *runLister) (bool, error) {
-	if r := l.byPlaces(ctx); r != nil {
-		return r.own <= rawLimit, nil
-	}
-	return l.below(ctx, rawLimit)
 }
