@@ -37,7 +37,9 @@ JPEGs go into a gulp untouched. SRC is a tar, tar.gz, tar.zst or zip of them, a
 folder, local or a prefix of a bucket, or local JPEG files. Each folder in it becomes
 an id; files in no folder belong to their name before the last "_" or "-" and a
 number. labels.csv or labels.json in SRC become meta_data, else the folder above an
-id's folder is its label.
+id's folder is its label. labels.csv has a header, with a column called id, file,
+filename or path: the id, or a file of it, with its folders and its suffix or without;
+all other columns become fields.
 
 An array is a .npy, a member of a .npz (--member), or any other file with a note of
 what its bytes are beside it (see: farread help notes), or with --dtype and --shape
@@ -56,10 +58,14 @@ gives back what SRC was.
 A .zoom is made of a WAV (each channel a track), of a .npy of one or two axes (each
 column a track), of a .csv or .tsv with a header (.csv.gz and .csv.zst, too), or of raw
 samples with a note, or with --dtype and --shape. A CSV has a column of times called
-time, timestamp, date, t or the like, else its first; they are seconds, ISO 8601, or
-counts since 1970 (epoch, time_ms …), and every sample keeps its own. Empty cells and NA
-are gaps. --rate and --origin say what SRC does not; --codec
-stores samples as another type: f32, f64, i16, u8, pcm-i16 and so on.
+time, timestamp, date, year, t or the like, else its first; they are seconds, ISO 8601,
+counts since 1970 (epoch, time_ms …), or, where the column is called so, dates
+(19580329, 195803) and years, and every sample keeps its own. What is taken for more
+than seconds is told, and what may be several things is refused: --times says what
+the numbers are, --time-column where. Empty cells and NA are gaps. Columns of text
+(no number among their first 100 values) are passed over, and named. --rate and
+--origin say what SRC does not; --codec stores samples as another type: f32, f64, i16,
+u8, pcm-i16 and so on.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go

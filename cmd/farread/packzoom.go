@@ -20,15 +20,20 @@ import (
 // zoomFlags say how a series is stored, and what its source does not say.
 type zoomFlags struct {
 	rate, origin string
+	times        zoom.Times
 	watermark    int
 	zlib, delta  bool
 }
 
-func zoomFlagNames() []string { return []string{"rate", "origin", "watermark", "zlib", "delta"} }
+func zoomFlagNames() []string {
+	return []string{"rate", "origin", "times", "time-column", "watermark", "zlib", "delta"}
+}
 
 func (f *zoomFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.rate, "rate", "", "samples a second of a .zoom, instead of what SRC says: `R` is 1000, 0.1 or 30000/1001")
 	c.Flags().StringVar(&f.origin, "origin", "", "UTC `TIME` of time 0 in a .zoom: 2026-05-01T00:00:00Z")
+	c.Flags().StringVar(&f.times.Unit, "times", "", "what numbers in the column of times of a CSV are: `UNIT` is s, ms, us, ns, min, h, d, date (19580329, 195803) or year")
+	c.Flags().StringVar(&f.times.Column, "time-column", "", "the column of a CSV that has the times: `NAME`")
 	c.Flags().IntVar(&f.watermark, "watermark", 0, "`N` samples of a track make a packet of a .zoom (1024)")
 	c.Flags().BoolVar(&f.zlib, "zlib", false, "compress the packets of a .zoom")
 	c.Flags().BoolVar(&f.delta, "delta", false, "store differences in a .zoom, of signed integers; with --zlib, slow signals get small")
@@ -46,6 +51,9 @@ func (f *packFlags) zoomOptions() (zoom.WriteOptions, error) {
 		if o.Rate, err = zoom.ParseRate(z.rate); err != nil {
 			return o, usagef("--rate: %s", err)
 		}
+	}
+	if _, err := zoom.ParseUnit(z.times.Unit); err != nil {
+		return o, usagef("--times: want s, ms, us, ns, min, h, d, date or year, not %q", z.times.Unit)
 	}
 	if z.origin != "" {
 		at, err := zoom.ParseOrigin(z.origin)
@@ -126,7 +134,7 @@ func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst
 	if err != nil {
 		return err
 	}
-	s, err := zoom.Open(ctx, ob, zoom.Options{Note: note})
+	s, err := zoom.Open(ctx, ob, zoom.Options{Note: note, Times: f.zoom.times})
 	if err != nil {
 		return err
 	}
@@ -178,7 +186,7 @@ func zoomJob(ob *objstore.Object, dst target, f *packFlags, o zoom.WriteOptions)
 	if !fromS3 || !strings.HasPrefix(dst.bucket.Name(), "s3://") || !ok || functions.OutputKey(prefix, in.Key, zoomcache.Suffix) != dst.key || f.array.dtype != "" {
 		return nil, functions.Upload{}
 	}
-	return &zoom.Job{Out: dst.bucket, Prefix: prefix, Write: o},
+	return &zoom.Job{Out: dst.bucket, Prefix: prefix, Write: o, Times: f.zoom.times},
 		functions.Upload{Bucket: from, Key: in.Key, ETag: in.ETag, VersionID: in.VersionID, Size: in.Size}
 }
 

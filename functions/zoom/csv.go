@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	formatCSV = "csv"
 	// maxLine bounds a line: MaxTracks numbers of 200 digits.
 	maxLine = 1 << 20
 	// csvTick is how many rows are checked before the context is asked again.
@@ -42,48 +43,33 @@ func isCSVName(key string) bool {
 func timeNames() []string {
 	return []string{"time", "timestamp", "datetime", "date_time", "utc", "date", "t", "ts", "seconds", "sec", "time_s", "t_s", "time_sec", "time_seconds", "epoch", "unix",
 		"time_ms", "timestamp_ms", "ts_ms", "t_ms", "epoch_ms", "unix_ms", "ms", "milliseconds", "time_us", "timestamp_us", "ts_us", "t_us", "epoch_us", "us",
-		"microseconds", "time_ns", "timestamp_ns", "ts_ns", "t_ns", "epoch_ns", "ns", "nanoseconds"}
-}
-
-// A column is what a CSV's first reading found in one column.
-type csvColumn struct {
-	values                  int64
-	float, integer, word    bool // a number with a fraction; a whole one; true or false
-	negative, large, beyond bool // whole numbers below 0, above int64, above uint64
-}
-
-// codec is the narrowest type that keeps every value as it is written: whole
-// numbers stay so where all are.
-func (c *csvColumn) codec() (zoomcache.Codec, bool) {
-	switch {
-	case c.word && (c.float || c.integer):
-		return zoomcache.Codec{}, false
-	case c.word:
-		return zoomcache.Codec{Kind: zoomcache.Bool}, true
-	case c.float || !c.integer || c.beyond || c.large && c.negative:
-		return zoomcache.Codec{Kind: zoomcache.F64}, true
-	case c.large:
-		return zoomcache.Codec{Kind: zoomcache.U64}, true
-	}
-	return zoomcache.Codec{Kind: zoomcache.I64}, true
+		"microseconds", "time_ns", "timestamp_ns", "ts_ns", "t_ns", "epoch_ns", "ns", "nanoseconds",
+		"times", "dates", "datum", "ymd", "yyyymmdd", "year", "years", "yr", "yyyy", "yearmonth", "year_month", "yyyymm"}
 }
 
 // A table is a CSV whose header is read and whose columns are known.
 type table struct {
-	obj    *objstore.Object
-	about  About
-	comma  byte
-	width  int // columns, with that of the stamps
-	time   int // the column of the stamps
-	name   string
-	packed packing
-	iso    bool
-	shift  int   // stamps count 10^-shift of a second
-	epoch  bool  // they count from 1970
-	from   int64 // the second that is time 0
-	digits int   // ticks are 10^-digits of a second
-	skip   int64 // lines up to and with the header
-	back   int64 // stamps that go back
+	obj        *objstore.Object
+	about      About
+	comma      byte
+	width      int // columns, with that of the stamps
+	time       int // the column of the stamps
+	name       string
+	packed     packing
+	iso        bool
+	read       reading
+	sure       bool     // the user said so
+	unnamed    bool     // no column has the name of one of stamps
+	others     []string // columns that have such a name, too
+	maybe      form     // what all stamps so far look like, though nothing says that they are
+	epoch      bool     // they count from 1970
+	tracks     []int    // of each column, -1: none
+	firstLine  int64    // of values
+	firstStamp string
+	from       int64 // the second that is time 0
+	digits     int   // ticks are 10^-digits of a second
+	skip       int64 // lines up to and with the header
+	back       int64 // stamps that go back
 }
 
 // About implements Series.
@@ -91,8 +77,8 @@ func (t *table) About() About { return t.about }
 
 // openCSV reads all of it once: whether a column's values are whole, and how fine
 // the stamps are, may turn out on the last line.
-func openCSV(ctx context.Context, obj *objstore.Object, packed packing) (Series, error) {
-	t := &table{obj: obj, packed: packed, about: About{Format: "csv", Bytes: obj.Size()}}
+func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say Times) (Series, error) {
+	t := &table{obj: obj, packed: packed, about: About{Format: formatCSV, Bytes: obj.Size()}}
 	var names []string
 	var cols []csvColumn
 	span := csvSpan{}
@@ -100,11 +86,11 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing) (Series,
 	err := t.lines(ctx, 0, func(n int64, line string, _ int64) error {
 		if t.width == 0 {
 			var err error
-			names, err = t.header(n, line)
+			names, err = t.header(n, line, say)
 			cols = make([]csvColumn, len(names))
 			return err
 		}
-		return t.learn(&room, line, names, cols, &span)
+		return t.learn(&room, n, line, names, cols, &span)
 	})
 	if err != nil {
 		return nil, err
@@ -115,7 +101,13 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing) (Series,
 	if t.about.Rows == 0 {
 		return nil, fail("csv", obj.Info().Key, -1, corrupt("a header and no line of values"))
 	}
-	t.settle(names, cols, &span)
+	if err := t.doubtful(); err != nil {
+		return nil, err
+	}
+	if err := t.choose(names, cols); err != nil {
+		return nil, fail("csv", obj.Info().Key, -1, err)
+	}
+	t.settle(&span)
 	return t, nil
 }
 
@@ -128,7 +120,7 @@ type csvSpan struct {
 }
 
 // header finds the columns and the one of the stamps.
-func (t *table) header(n int64, line string) ([]string, error) {
+func (t *table) header(n int64, line string, say Times) ([]string, error) {
 	if line == "" {
 		return nil, nil
 	}
@@ -153,14 +145,13 @@ func (t *table) header(n int64, line string) ([]string, error) {
 		return nil, corrupt("numbers where the names of the columns should be: the first line must name them")
 	}
 	t.width, t.skip = len(cells), n
-	for _, name := range timeNames() {
-		if i := slices.IndexFunc(cells, func(c string) bool { return strings.EqualFold(c, name) }); i >= 0 {
-			t.time = i
-			break
-		}
+	if err := t.find(cells, say.Column); err != nil {
+		return nil, err
 	}
-	t.name = cells[t.time]
-	t.shift, t.epoch = unitOf(t.name)
+	t.read.shift, t.epoch = unitOf(t.name)
+	if err := t.told(say.Unit); err != nil {
+		return nil, err
+	}
 	return slices.Delete(slices.Clone(cells), t.time, t.time+1), nil
 }
 
@@ -185,12 +176,17 @@ func (t *table) plain(cell string) string {
 }
 
 // learn looks at one line of values.
-func (t *table) learn(room *[]string, line string, names []string, cols []csvColumn, span *csvSpan) error {
+func (t *table) learn(room *[]string, n int64, line string, names []string, cols []csvColumn, span *csvSpan) error {
 	if t.blank(line) {
 		return nil
 	}
 	first := t.about.Rows == 0
+	if first {
+		t.firstLine = n
+	}
+	same := false
 	err := t.cells(room, line, func(s stamp) {
+		same = !first && s == span.last
 		if first {
 			span.low, span.high = s.sec, s.sec
 			t.from, span.last = s.sec, s
@@ -203,14 +199,11 @@ func (t *table) learn(room *[]string, line string, names []string, cols []csvCol
 		span.digits = max(span.digits, s.digits())
 		span.finer = span.finer || s.finer
 	}, func(i int, cell string) error {
-		if !cols[i].look(cell) {
-			return corrupt("column %.60q: %.60q is no number", names[i], cell)
-		}
-		if _, ok := cols[i].codec(); !ok {
-			return corrupt("column %.60q: %.60q among values of another kind", names[i], cell)
-		}
-		return nil
+		return cols[i].learn(names[i], n, cell)
 	})
+	if err == nil && same {
+		err = t.again()
+	}
 	t.about.Rows++
 	return err
 }
@@ -226,35 +219,45 @@ func (t *table) blank(line string) bool {
 }
 
 // stamp reads a stamp. The first line says of which kind they all are.
-func (t *table) stamp(text string) (s stamp, ok bool) {
+func (t *table) stamp(text string) (s stamp, err error) {
 	if t.about.Rows == 0 && !t.iso {
-		if s, ok = parseISO(text); ok {
-			t.iso = true
-			return s, true
+		if s, t.iso = parseISO(text); t.iso && (!t.sure || t.read.form == formDay) {
+			return s, nil
 		}
-		t.guessUnit(text)
+		t.iso = false
+		t.firstStamp = text
+		if err := t.guess(text); err != nil {
+			return s, err
+		}
 	}
+	ok := false
 	if t.iso {
-		return parseISO(text)
+		s, ok = parseISO(text)
+	} else {
+		s, ok = t.number(text)
+		t.doubt(text)
 	}
-	return parseShifted(t.plain(text), t.shift)
+	if !ok {
+		return s, corrupt("column %.60q: %.60q is no time %s", t.name, text, t.want())
+	}
+	return s, nil
 }
 
 // guessUnit: whole numbers so large are no seconds. They are counts since 1970, as
 // other programs write them.
 func (t *table) guessUnit(text string) {
 	digits := strings.TrimLeft(strings.TrimPrefix(text, "+"), "0")
-	if t.shift != 0 || !allDigits(digits) || len(digits) < 12 || len(digits) > 19 {
+	if t.read.shift != 0 || !allDigits(digits) || len(digits) < 12 || len(digits) > 19 {
 		return
 	}
 	name := ""
 	switch n := len(digits); {
 	case n < 15:
-		t.shift, name = 3, "milliseconds"
+		t.read.shift, name = 3, "milliseconds"
 	case n < 18:
-		t.shift, name = 6, "microseconds"
+		t.read.shift, name = 6, "microseconds"
 	default:
-		t.shift, name = 9, "nanoseconds"
+		t.read.shift, name = 9, "nanoseconds"
 	}
 	t.epoch = true
 	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %s are taken for %s since 1970", t.name, text, name))
@@ -272,18 +275,9 @@ func (t *table) cells(room *[]string, line string, at func(stamp), value func(i 
 		return corrupt("%d cells, the header has %d", len(cells), t.width)
 	}
 	text := strings.TrimSpace(cells[t.time])
-	s, ok := t.stamp(text)
-	if !ok {
-		want := "in seconds"
-		switch {
-		case t.iso:
-			want = "in ISO 8601"
-		case t.about.Rows == 0:
-			want = "in seconds or ISO 8601"
-		case t.shift > 0:
-			want = fmt.Sprintf("in 10^-%d s", t.shift)
-		}
-		return corrupt("column %.60q: %.60q is no time %s", t.name, text, want)
+	s, err := t.stamp(text)
+	if err != nil {
+		return err
 	}
 	at(s)
 	for i, cell := range cells {
@@ -315,41 +309,6 @@ func isMissing(cell string) bool {
 	return false
 }
 
-// look notes what kind of value a cell is.
-func (c *csvColumn) look(cell string) bool {
-	c.values++
-	digits := cell
-	if cell[0] == '-' || cell[0] == '+' {
-		digits = cell[1:]
-	}
-	if allDigits(digits) {
-		c.whole(cell, digits)
-		return true
-	}
-	if _, is := truth(cell); is {
-		c.word = true
-		return true
-	}
-	_, err := parseFloat(cell)
-	c.float = true
-	return err == nil
-}
-
-// whole notes a whole number.
-func (c *csvColumn) whole(cell, digits string) {
-	c.integer = true
-	c.negative = c.negative || cell[0] == '-'
-	if len(digits) < 19 { // every number so short fits
-		return
-	}
-	if _, err := strconv.ParseInt(cell, 10, 64); err == nil {
-		return
-	}
-	_, err := strconv.ParseUint(digits, 10, 64)
-	c.large = true
-	c.beyond = c.beyond || err != nil || cell[0] == '-'
-}
-
 // parseFloat takes numbers too large for infinite, as everybody else does.
 func parseFloat(cell string) (float64, error) {
 	f, err := strconv.ParseFloat(cell, 64)
@@ -359,32 +318,14 @@ func parseFloat(cell string) (float64, error) {
 	return f, err
 }
 
-func allDigits(s string) bool {
-	for i := range len(s) {
-		if !isDigit(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func truth(cell string) (value, is bool) {
-	switch cell {
-	case "true", "True", "TRUE":
-		return true, true
-	case "false", "False", "FALSE":
-		return false, true
-	}
-	return false, false
-}
-
-// settle chooses codecs, time 0 and the ticks: the coarsest power of ten of a
-// second in which every stamp is exact.
-func (t *table) settle(names []string, cols []csvColumn, span *csvSpan) {
+// settle chooses time 0 and the ticks: the coarsest power of ten of a second in which
+// every stamp is exact.
+func (t *table) settle(span *csvSpan) {
 	if t.epoch && t.from < oldest && !t.iso { // a clock that nobody has set, or no such count
 		t.epoch = false
 	}
-	if !t.iso && !t.epoch {
+	t.epoch = t.epoch || t.sure && t.read.shift > 0 && t.from >= oldest
+	if !t.iso && !t.epoch && t.read.form == formCount {
 		t.from = 0
 	} else {
 		t.about.Origin = zoomcache.OriginOf(stamp{sec: t.from}.time())
@@ -397,14 +338,8 @@ func (t *table) settle(names []string, cols []csvColumn, span *csvSpan) {
 	if t.back > 0 {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d", t.back))
 	}
-	rate := zoomcache.Rate{Num: pow10(t.digits), Den: 1}
-	t.about.Tracks = tracks(len(names), zoomcache.Codec{}, rate, names, "")
 	for i := range t.about.Tracks {
-		t.about.Tracks[i].Codec, _ = cols[i].codec()
-		t.about.Tracks[i].Variable = true
-		if cols[i].values == 0 {
-			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q has no values", names[i]))
-		}
+		t.about.Tracks[i].Rate = zoomcache.Rate{Num: pow10(t.digits), Den: 1}
 	}
 }
 
@@ -442,7 +377,11 @@ func (t *table) Each(ctx context.Context, window int, f func(*Block) error) erro
 		}
 		var at int64
 		err := t.cells(&room, line, func(s stamp) { at = s.ticks(t.from, t.digits) }, func(i int, cell string) error {
-			c := &b.Columns[i]
+			k := t.tracks[i]
+			if k < 0 {
+				return nil
+			}
+			c := &b.Columns[k]
 			c.Stamps = append(c.Stamps, at)
 			return c.put(cell)
 		})

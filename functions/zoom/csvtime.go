@@ -194,8 +194,12 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func parseISO(text string) (stamp, bool) {
 	s := marked(text)
 	year, ok1 := number(&s, 4)
-	month, ok2 := after(&s, '-')
-	day, ok3 := after(&s, '-')
+	mark := byte('-')
+	if strings.HasPrefix(s, "/") { // 2026/05/01: the year in front says how to read it
+		mark = '/'
+	}
+	month, ok2 := after(&s, mark)
+	day, ok3 := after(&s, mark)
 	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
 		return stamp{}, false
 	}

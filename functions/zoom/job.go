@@ -18,6 +18,8 @@ import (
 const (
 	// layoutVersion changes when the same upload would give other bytes.
 	layoutVersion = "zoom-1"
+	// layoutCSV is that of a CSV: dates are read, and packets end at gaps.
+	layoutCSV = "zoom-2"
 	// slowest is the rate below which a job should not be begun in a worker: a
 	// function of 512 MB reads a CSV twice at that.
 	slowest = 10 << 20
@@ -25,10 +27,12 @@ const (
 
 // Names of the user metadata of an upload that say what its bytes do not: samples a
 // second, "1000" or "30000/1001", and the UTC of time 0. They do not change what a
-// WAV or stamps say.
+// WAV or stamps say. Of a CSV they are the Unit and the Column of Times.
 const (
-	MetaRate   = "rate"
-	MetaOrigin = "origin"
+	MetaRate       = "rate"
+	MetaOrigin     = "origin"
+	MetaTimes      = "times"
+	MetaTimeColumn = "time-column"
 )
 
 var errRule = errors.New("rule without effect")
@@ -58,6 +62,7 @@ type Job struct {
 	Out    objstore.Bucket
 	Prefix string
 	Write  WriteOptions // how files are written; the seal is the job's
+	Times  Times        // of a CSV, in place of what its metadata say
 	// About is told what the series is; Warn of what in it was not as a header said;
 	// Done what was written. nil: nobody asks.
 	About func(About)
@@ -159,7 +164,8 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 	if err := fits(ctx, obj.Size()); err != nil {
 		return nil, err
 	}
-	s, err := Open(ctx, obj, Options{Note: note})
+	times := j.Times.orMeta(obj.Info().Meta)
+	s, err := Open(ctx, obj, Options{Note: note, Times: times})
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +184,7 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 			j.Warn(u.Key, text)
 		}
 	}
-	single := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(noteTag)}
+	single := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(s.About().Format, times, noteTag)}
 	return single.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
 		if err := stillNoted(ctx, src, u, noteTag); err != nil {
 			return err
@@ -230,10 +236,16 @@ func (o WriteOptions) told(about About, meta map[string]string, note *Note) (Wri
 }
 
 // layout is what besides the upload's bytes decides the file.
-func (o WriteOptions) layout(noteTag string) string {
+func (o WriteOptions) layout(format string, times Times, noteTag string) string {
 	var s strings.Builder
-	s.WriteString(layoutVersion)
 	add := func(format string, a ...any) { fmt.Fprintf(&s, " "+format, a...) }
+	if format == formatCSV {
+		if s.WriteString(layoutCSV); times != (Times{}) {
+			add("times %q %s", times.Column, times.Unit)
+		}
+	} else {
+		s.WriteString(layoutVersion)
+	}
 	if o.Codec != nil {
 		add("%s", o.Codec)
 	}

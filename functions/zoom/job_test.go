@@ -264,13 +264,13 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 	}
-	poison := w.put(t, "in/poison.csv", []byte("time,a\n1,x\n"))
+	poison := w.put(t, "in/poison.csv", []byte("time,a\n1,2\n2,x\n"))
 	cut := w.put(t, "in/cut.wav", small()[:len(small())-2])
 	r, err := h.Handle(t.Context(), sqs(event(poison), event(next()), event(w.put(t, "in/x.raw", []byte("raw"))), event(cut), []byte(`{"Service":"Amazon S3","Event":"s3:TestEvent"}`)))
 	if err != nil || r.Failed != 1 || r.Packed != 2 || r.Ignored != 2 || len(r.Failures) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if text := string(whole(t, w.out, "errors/in/poison.csv.json")); !strings.Contains(text, "line 2 at 7") {
+	if text := string(whole(t, w.out, "errors/in/poison.csv.json")); !strings.Contains(text, "line 3 at 11") {
 		t.Error(text)
 	}
 	if len(told) != 1 || !strings.HasPrefix(told[0], "in/cut.wav the header says more") {

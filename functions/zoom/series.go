@@ -61,7 +61,8 @@ type Column struct {
 type Options struct {
 	Note *Note // of raw samples: what the bytes are
 	// CSV takes the object for a CSV whatever its name is.
-	CSV bool
+	CSV   bool
+	Times Times // of a CSV
 }
 
 // errNoSeries: nothing says what the samples are.
@@ -91,7 +92,7 @@ func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) 
 	case k == kindNPY:
 		return openNPY(ctx, obj)
 	case k == kindCSV || o.CSV:
-		return openCSV(ctx, obj, pack)
+		return openCSV(ctx, obj, pack, o.Times)
 	}
 	if pack != plainText {
 		return nil, fail("upload", obj.Info().Key, -1, errPacked)

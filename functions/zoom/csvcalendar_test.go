@@ -1,0 +1,205 @@
+package zoom_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/zoom"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/memstore"
+)
+
+// timesOf reads a CSV and gives the times of its first track, as UTC where the file has
+// an origin and as seconds else.
+func timesOf(t *testing.T, text string, say zoom.Times) (times string, s zoom.Series, err error) {
+	t.Helper()
+	obj := stored(t, memstore.New(memstore.Config{}), "x.csv", []byte(text))
+	if s, err = zoom.Open(t.Context(), obj, zoom.Options{Times: say}); err != nil {
+		return "", nil, err
+	}
+	f, list := written(t, s, zoom.WriteOptions{})
+	origin, utc := f.Header().Origin.UTC()
+	var out []string
+	for _, at := range list[0].Stamps {
+		rate := list[0].Rate.Num
+		if utc {
+			out = append(out, strings.TrimSuffix(origin.Add(time.Duration(at%rate)*time.Second/time.Duration(rate)).AddDate(0, 0, int(at/rate/86400)).Add(time.Duration(at/rate%86400)*time.Second).Format(time.RFC3339), "T00:00:00Z"))
+			continue
+		}
+		out = append(out, fmt.Sprint(float64(at)/float64(rate)))
+	}
+	return strings.Join(out, " "), s, nil
+}
+
+// TestDates: numbers that are dates are read as such where column and name say so, and
+// are never taken for seconds in silence. The shapes are those of tables that people
+// have; what was taken is told, in one line with the way out.
+func TestDates(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		say  zoom.Times
+		want string // times, or an error
+		warn string
+	}{
+		"days":          {"date,co2\n19580329,316.1\n19580405,317.3\n", zoom.Times{}, "1958-03-29 1958-04-05", `column "date": stamps such as 19580329 are taken for dates (YYYYMMDD, UTC); --times`},
+		"upper case":    {"DATE,co2\n19580329,316.1\n", zoom.Times{}, "1958-03-29", "dates"},
+		"months":        {"date,v\n195803,1\n195804,2\n", zoom.Times{}, "1958-03-01 1958-04-01", "months (YYYYMM, UTC)"},
+		"years":         {"\"YEAR\",\"SUNACTIVITY\"\n1700,5\n1701,11\n", zoom.Times{}, "1700-01-01 1701-01-01", `column "YEAR": stamps such as 1700 are taken for years (UTC)`},
+		"year behind":   {"\"Obs\",\"TOTEMP\",\"YEAR\"\n1,60323,1947\n2,61122,1948\n", zoom.Times{}, "1947-01-01 1948-01-01", "years"},
+		"years as date": {"Date,v\n1871,1120\n1872,1160\n", zoom.Times{}, "1871-01-01 1872-01-01", "years"},
+		"month first":   {"month,v\n200601,5\n200602,6\n", zoom.Times{}, "2006-01-01 2006-02-01", "months"},
+		"slashes":       {"date,v\n2012/01/01,5\n2012/01/02 06:30,6\n", zoom.Times{}, "2012-01-01 2012-01-02T06:30:00Z", ""},
+		"epoch":         {"date,v\n1777636800,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "seconds since 1970"},
+		"epoch ms":      {"date,v\n1777636800000,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "milliseconds since 1970"},
+		"hours":         {"time (h),v\n0.5,5\n1,6\n", zoom.Times{}, "1800 3600", "hours"},
+
+		"year and quarter": {"year,quarter,v\n1959,1,2\n1959,2,3\n", zoom.Times{}, `!line 3 at 24: column "year": the year of the line before once more`, ""},
+		"no date":          {"date,v\n19580329,1\n19580399,2\n", zoom.Times{}, `!line 3 at 18: column "date": "19580399" is no time among dates (YYYYMMDD, UTC)`, ""},
+		"two forms":        {"date,v\n19580329,1\n195804,2\n", zoom.Times{}, `!"195804" is no time among dates`, ""},
+		"days of 1960":     {"date,v\n18282,1\n", zoom.Times{}, `!line 2 at 7: column "date": "18282" is no date such as 19580329, 195803 or 1958-03-29, and no count of seconds since 1970: --times UNIT`, ""},
+		"short years":      {"year,v\n85,1\n", zoom.Times{}, `!column "year": "85" is no year`, ""},
+		"fractions":        {"year,v\n1950.25,1\n", zoom.Times{}, `!column "year": "1950.25" is no year`, ""},
+		"day":              {"day,v\n1,1\n", zoom.Times{}, `!column "day": "1" may count from anywhere`, ""},
+		"hour":             {"Hour,v\n1,1\n", zoom.Times{}, `!column "Hour": "1" may count`, ""},
+		"days of no name":  {"when,v\n19580329,1\n19580405,2\n", zoom.Times{}, `!line 2: column "when": "19580329" and all others may be dates (YYYYMMDD, UTC) or seconds: --times UNIT`, ""},
+		"years as time":    {"time,v\n1871,1\n1872,2\n", zoom.Times{}, `!column "time": "1871" and all others may be years (UTC) or seconds`, ""},
+		"months as t":      {"t,v\n195812,1\n195901,2\n", zoom.Times{}, "!may be months", ""},
+		"words":            {"date,v\nJan 1 2000,1\n", zoom.Times{}, `!column "date": "Jan 1 2000" is no time in seconds or ISO 8601`, ""},
+		"month first, /":   {"date,v\n1/1/85,1\n", zoom.Times{}, `!"1/1/85" is no time`, ""},
+
+		"not all dates":     {"time,v\n1799,1\n1800,2\n2101,3\n", zoom.Times{}, "1799 1800 2101", ""},
+		"whole seconds":     {"seconds,v\n1871,1\n", zoom.Times{}, "1871", ""},
+		"told seconds":      {"date,v\n19580329,1\n", zoom.Times{Unit: "s"}, "1.9580329e+07", ""},
+		"told year":         {"time,v\n1871,1\n", zoom.Times{Unit: "year"}, "1871-01-01", ""},
+		"told years twice":  {"year,quarter,v\n1959,1,2\n1959,2,3\n", zoom.Times{Unit: "year"}, "1959-01-01 1959-01-01", ""},
+		"told dates":        {"when,v\n19580329,1\n", zoom.Times{Unit: "date"}, "1958-03-29", ""},
+		"told months":       {"when,v\n195803,1\n", zoom.Times{Unit: "date"}, "1958-03-01", ""},
+		"told iso is date":  {"when,v\n1958-03-29,1\n", zoom.Times{Unit: "date"}, "1958-03-29", ""},
+		"told days":         {"day,v\n1,1\n2.5,1\n", zoom.Times{Unit: "d"}, "86400 216000", ""},
+		"told ms":           {"time,v\n1777636800000,5\n", zoom.Times{Unit: "ms"}, "2026-05-01T12:00:00Z", ""},
+		"told column":       {"time,year,v\n1,1951,3\n2,1952,4\n", zoom.Times{Column: "YEAR"}, "1951-01-01 1952-01-01", "years"},
+		"told no column":    {"time,v\n1,1\n", zoom.Times{Column: "when"}, `!no column "when": there are "time", "v"`, ""},
+		"told no unit":      {"time,v\n1,1\n", zoom.Times{Unit: "weeks"}, `!"weeks" is no unit of times`, ""},
+		"two columns":       {"YEAR,v,TIME\n1951,3,1\n1952,4,2\n", zoom.Times{}, `!line 2 at 12: column "TIME": "1" may be seconds, but "YEAR" tell of times, too: --time-column`, ""},
+		"two, one said":     {"YEAR,v,TIME\n1951,3,1\n1952,4,2\n", zoom.Times{Column: "time"}, "1 2", ""},
+		"two, one iso":      {"year,v,time\n1951,3,1951-02-03\n", zoom.Times{}, "1951-02-03", ""},
+		"too many days":     {"day,v\n922337203685477,1\n", zoom.Times{Unit: "d"}, "!is no time", ""},
+		"year 3000":         {"year,v\n3000,1\n", zoom.Times{}, "!is no year", ""},
+		"no leap day":       {"date,v\n19000229,1\n", zoom.Times{}, "!is no date", ""},
+		"years, then words": {"year,v\n1958,1\nlater,2\n", zoom.Times{}, `!line 3 at 14: column "year": "later" is no time among years (UTC)`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, s, err := timesOf(t, c.text, c.say)
+			if want, bad := strings.CutPrefix(c.want, "!"); bad {
+				if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, formats.ErrUnsupported) && !errors.Is(err, formats.ErrCorrupt) {
+					t.Fatalf("%s, %v", got, err)
+				}
+				return
+			}
+			if err != nil || got != c.want {
+				t.Fatalf("%s, want %s, %v", got, c.want, err)
+			}
+			if warn := strings.Join(s.About().Warnings, "; "); !strings.Contains(warn, c.warn) || c.warn == "" && warn != "" {
+				t.Errorf("warnings %q, want %q", warn, c.warn)
+			}
+		})
+	}
+}
+
+// TestTextColumns: columns of text are passed over, and named; a column of numbers with
+// one bad cell is none of these.
+func TestTextColumns(t *testing.T) {
+	t.Parallel()
+	many := "time,v,note\n"
+	for i := range 150 {
+		many += fmt.Sprintf("%d,%d,word %d\n", i, i, i)
+	}
+	for name, c := range map[string]struct {
+		text   string
+		tracks string
+		warn   string
+		err    string
+	}{
+		"one":              {"time,site,temp\n1,roof,20.5\n2,cellar,11\n", "temp", `column of text, which is passed over: "site"`, ""},
+		"in front of time": {"symbol,date,price\nMSFT,2000-01-01,39.81\nMSFT,2000-02-01,36.35\n", "price", `"symbol"`, ""},
+		"several":          {"time,a,b,c\n1,x,2,y\n", "b", `columns of text, which are passed over: "a", "c"`, ""},
+		"late":             {"time,a,b\n1,,2\n2,,3\n3,x,4\n", "b", `"a"`, ""},
+		"number later":     {many + "150,150,7\n", "v", `"note"`, ""},
+		"with nan":         {"time,a,b\n1,x,nan\n2,y,2\n", "b", `"a"`, ""},
+		"only text":        {"time,a\n1,x\n", "", "", `no column of numbers beside the times: of column "a" "x" in line 2 is no number`},
+		"number, text":     {"time,a,b\n1,2,3\n2,x,3\n", "", "", `line 3 at 15: column "a": "x" is no number`},
+		"text, number":     {"time,a,b\n1,x,3\n2,2,3\n", "", "", `line 3 at 15: column "a": "x" in line 2 is no number, as "2" is`},
+		"text at last":     {strings.ReplaceAll(many, "word ", "") + "150,150,x\n", "", "", `column "note": "x" is no number`},
+		"nan, text":        {"time,a,b\n1,nan,3\n2,x,3\n", "", "", `column "a": "x" is no number`},
+		"truth, text":      {"time,a,b\n1,true,3\n2,x,3\n", "", "", `column "a": "x" is no number`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := series(t, "x.csv", []byte(c.text), nil)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if warn := strings.Join(s.About().Warnings, "; "); !strings.Contains(warn, c.warn) {
+				t.Errorf("warnings %q", warn)
+			}
+			_, list := written(t, s, zoom.WriteOptions{})
+			var names []string
+			for _, k := range list {
+				names = append(names, k.Name)
+				if len(k.Values) != int(s.About().Rows) {
+					t.Errorf("%s: %d values of %d rows", k.Name, len(k.Values), s.About().Rows)
+				}
+			}
+			if d := cmp.Diff(c.tracks, strings.Join(names, ",")); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestTimesOfMetadata: the metadata of an upload say what its stamps are, and the log is
+// told what was taken.
+func TestTimesOfMetadata(t *testing.T) {
+	t.Parallel()
+	w := newWorks()
+	var told []string
+	run := func(meta map[string]string) (zoomcache.Origin, error) {
+		info, err := objstore.Put(context.Background(), w.in, "a.csv", strings.NewReader("n,when,v\n1,1871,1\n2,1872,2\n"), objstore.PutOptions{Meta: meta})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := &zoom.Job{Out: w.out, Warn: func(_, text string) { told = append(told, text) }}
+		if _, err = j.Run(t.Context(), w.in, functions.Upload{Bucket: "uploads", Key: "a.csv", ETag: info.ETag, VersionID: info.VersionID}); err != nil {
+			return zoomcache.Origin{}, err
+		}
+		f, _ := read(t, opened(t, w.out, "a.csv.zoom"))
+		return f.Header().Origin, nil
+	}
+	if o, err := run(nil); err != nil || o.Den != 0 || len(told) != 1 || !strings.Contains(told[0], `the first, "n", is taken for the times`) {
+		t.Errorf("%+v, %v, %q", o, err, told)
+	}
+	o, err := run(map[string]string{"time-column": "when", "times": "year"})
+	if utc, ok := o.UTC(); err != nil || !ok || utc.Year() != 1871 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if _, err := run(map[string]string{"time-column": "where"}); !errors.Is(err, formats.ErrUnsupported) {
+		t.Error(err)
+	}
+}
