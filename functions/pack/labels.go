@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,13 +24,14 @@ type fields = map[string]json.RawMessage
 type labels struct {
 	byID   map[string][]fields
 	used   map[string]bool
+	files  fileLabels
 	common fields // of the whole upload
 	l      Limits
 	size   int64
 }
 
-func newLabels(l Limits) *labels {
-	return &labels{byID: map[string][]fields{}, used: map[string]bool{}, common: fields{}, l: l}
+func newLabels(upload string, l Limits) *labels {
+	return &labels{files: fileLabels{upload: upload}, byID: map[string][]fields{}, used: map[string]bool{}, common: fields{}, l: l}
 }
 
 // object takes the label of an upload from its metadata or tags: "label", and
@@ -56,10 +58,10 @@ func text(s string) json.RawMessage {
 	return b
 }
 
-// file reads a labels file. labels.csv has a header with a column "id"; the
-// other columns become fields of text. labels.json is an object of id: fields,
-// or a list of objects with an "id" each; a text instead of fields is a label,
-// a list of objects is kept as a list.
+// file reads a labels file. labels.csv has a header with a column "id", or "file",
+// "filename" or "path"; the other columns become fields of text. labels.json is an
+// object of id: fields, or a list of objects with one of these each; a text instead of
+// fields is a label, a list of objects is kept as a list.
 func (t *labels) file(name string, r io.Reader) error {
 	b, err := io.ReadAll(io.LimitReader(r, t.l.Text-t.size+1))
 	if err != nil {
@@ -73,38 +75,38 @@ func (t *labels) file(name string, r io.Reader) error {
 		return corrupt("labels that are not UTF-8")
 	}
 	if strings.HasSuffix(strings.ToLower(name), ".csv") {
-		return t.csv(b)
+		return t.csv(path.Dir(name), b)
 	}
-	return t.json(b)
+	return t.json(path.Dir(name), b)
 }
 
 func (t *labels) add(id string, list []fields) error {
 	if _, ok := t.byID[id]; ok {
 		return corrupt("id %.80q is labelled twice", id)
 	}
-	if int64(len(t.byID)) >= t.l.Entries {
+	if int64(len(t.byID)+len(t.files.rows)) >= t.l.Entries {
 		return tooLarge("more than %d labels", t.l.Entries)
 	}
 	t.byID[id] = list
 	return nil
 }
 
-func (t *labels) csv(b []byte) error {
+func (t *labels) csv(dir string, b []byte) error {
 	r := csv.NewReader(bytes.NewReader(b))
 	r.TrimLeadingSpace = true
 	head, err := r.Read()
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	column := -1
-	for i, name := range head {
-		if strings.EqualFold(strings.TrimSpace(name), "id") {
-			column = i
+	column, what := -1, ""
+	for _, want := range labelNames() {
+		column = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), want) })
+		if what = want; column >= 0 {
 			break
 		}
 	}
 	if err == nil && column < 0 {
-		return corrupt(`labels without a column "id"`)
+		return corrupt("labels with the columns %s: want one called %s, which says what a line is about", quotedList(head), strings.Join(labelNames(), ", "))
 	}
 	for err == nil {
 		var row []string
@@ -117,7 +119,7 @@ func (t *labels) csv(b []byte) error {
 				f[strings.TrimSpace(head[i])] = text(v)
 			}
 		}
-		if err := t.add(row[column], []fields{f}); err != nil {
+		if err := t.put(dir, what, row[column], f); err != nil {
 			return err
 		}
 	}
@@ -127,19 +129,18 @@ func (t *labels) csv(b []byte) error {
 	return nil
 }
 
-func (t *labels) json(b []byte) error {
+func (t *labels) json(dir string, b []byte) error {
 	var list []fields
 	if json.Unmarshal(b, &list) == nil {
 		for i, f := range list {
-			raw, ok := f["id"]
-			id, isText := "", false
-			if ok {
-				id, isText = idText(raw)
+			column, name, ok := about(f)
+			if !ok {
+				return corrupt("label %d says by none of %s what it is about", i, strings.Join(labelNames(), ", "))
 			}
-			if !isText {
-				return corrupt(`label %d has no "id"`, i)
+			if column != labelNames()[0] {
+				f = without(f, column)
 			}
-			if err := t.add(id, []fields{f}); err != nil {
+			if err := t.put(dir, column, name, f); err != nil {
 				return err
 			}
 		}
@@ -210,10 +211,13 @@ func (t *labels) of(id string, alone bool) ([]json.RawMessage, error) {
 		key = path.Base(id)
 		found = t.byID[key]
 	}
-	if found != nil {
+	switch {
+	case found != nil:
 		t.used[key] = true
-	} else {
-		found = []fields{{}}
+	default:
+		if found = t.files.find(id, alone); found == nil {
+			found = []fields{{}}
+		}
 	}
 	var out []json.RawMessage
 	for i, f := range found {
@@ -240,4 +244,17 @@ func (t *labels) of(id string, alone bool) ([]json.RawMessage, error) {
 
 // unused counts labels whose id has no frames here: one labels file often
 // serves several archives.
-func (t *labels) unused() int { return len(t.byID) - len(t.used) }
+func (t *labels) unused() int { return len(t.byID) - len(t.used) + t.files.unused() }
+
+// quotedList shows some names.
+func quotedList(names []string) string {
+	const most = 8
+	var list []string
+	for _, n := range names[:min(most, len(names))] {
+		list = append(list, fmt.Sprintf("%.40q", strings.TrimSpace(n)))
+	}
+	if len(names) > most {
+		list = append(list, "…")
+	}
+	return strings.Join(list, ", ")
+}

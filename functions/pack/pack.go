@@ -102,9 +102,11 @@ type reorderer interface {
 
 // Stream packs src into w. It holds one image at a time, and of every other one
 // the name. Labels are read from files called labels.csv and labels.json in any
-// folder: a CSV has a header with a column "id"; a JSON is an object of
-// id: fields, or a list of objects with an "id" each. The id there is the whole
-// one or, where only one ends so, its last part. Labels may come after frames.
+// folder: a CSV has a header with a column "id", "file", "filename" or "path"; a JSON
+// is an object of id: fields, or a list of objects with one of these each. The id there
+// is the whole one or, where only one ends so, its last part. A file is one of an id's,
+// by its path, or is called as the id, with a suffix or without. Labels may come after
+// frames.
 //
 // Errors name the file and match a sentinel of formats when the upload is at
 // fault; errors of the store keep their identity. After an error what w wrote
@@ -152,7 +154,7 @@ type stream struct {
 
 func newStream(src Source, w Frames, o Options) *stream {
 	s := &stream{w: w, o: o, l: o.Limits.WithDefaults(), about: src.About(), ids: map[string]*series{}}
-	s.labels = newLabels(s.l)
+	s.labels = newLabels(s.about.Name, s.l)
 	for _, m := range s.about.Labels {
 		s.labels.object(m)
 	}
