@@ -124,7 +124,8 @@ func (r random) columns(t *testing.T, codec, descr string, shape ...int64) sourc
 	return source{name: "x.npy", file: p, want: want}
 }
 
-// table is a CSV with stamps in seconds and values missing here and there.
+// table is a CSV with stamps in seconds, values missing here and there, gaps in which
+// nothing was measured, and a column of text.
 func (r random) table(rows int) source {
 	names := []string{"tide", "count", "open"}
 	var want []*series
@@ -134,10 +135,12 @@ func (r random) table(rows int) source {
 		want = append(want, s)
 	}
 	var text strings.Builder
-	text.WriteString("time," + strings.Join(names, ",") + "\n")
+	text.WriteString("time," + strings.Join(names, ",") + ",site\n")
 	at := int64(0)
 	for range rows {
-		at += int64(1 + r.IntN(300))
+		if at += int64(1 + r.IntN(300)); r.IntN(400) == 0 {
+			at += 100_000
+		}
 		fmt.Fprintf(&text, "%d.%02d", at/100, at%100)
 		for k, s := range want {
 			text.WriteByte(',')
@@ -159,7 +162,7 @@ func (r random) table(rows int) source {
 				s.add(zoomcache.Values{Bool: []bool{v}}, at)
 			}
 		}
-		text.WriteByte('\n')
+		text.WriteString(",roof\n")
 	}
 	return source{name: "x.csv", file: []byte(text.String()), want: want}
 }

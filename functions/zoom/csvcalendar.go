@@ -248,7 +248,7 @@ func (s stamp) times(n int64) (stamp, bool) {
 	}
 	nano := int64(s.nano) * n
 	s.sec = s.sec*n + nano/1e9
-	s.nano = int32(nano % 1e9) //nolint:gosec // below 1e9
+	s.nano = int32(nano % 1e9)
 	return s, true
 }
 

@@ -177,12 +177,9 @@ func (p *pump) block(b *Block) error {
 	case len(values) == 0:
 		return nil
 	case p.list[0].Variable:
-		for i, v := range values {
-			if err := appendValues(p.tracks[i], v, b.Columns[i].Stamps, 0, v.N); err != nil {
-				return err
-			}
-		}
-		return p.w.Flush()
+		return p.flushCut(b, func(i, from, to int) error {
+			return appendValues(p.tracks[i], values[i], b.Columns[i].Stamps, from, to)
+		})
 	case p.alone:
 		return appendValues(p.tracks[0], values[0], nil, 0, values[0].N)
 	}

@@ -1,0 +1,99 @@
+package zoom
+
+import "slices"
+
+const (
+	// gapSteps is how many usual steps without a sample are a gap. No packet goes over
+	// one, so that no summary of one packet tells of a time without samples.
+	gapSteps = 10
+	// rowsAGap is how many rows a packet has at least, on average, where gaps end many:
+	// the longest gaps do, for each packet takes some 200 bytes beside its values.
+	rowsAGap = 128
+)
+
+// cuts finds the gaps in stamps of a block, which do not go back: the stamps behind them,
+// in order, at most one for each rowsAGap rows.
+func cuts(columns []Column, rows int) []int64 {
+	type gap struct{ long, behind int64 }
+	var all []gap
+	var steps []int64
+	for i := range columns {
+		at := columns[i].Stamps
+		steps = steps[:0]
+		for k := 1; k < len(at); k++ {
+			switch d := at[k] - at[k-1]; {
+			case d < 0:
+				return nil
+			case d > 0:
+				steps = append(steps, d)
+			}
+		}
+		if len(steps) < 2 {
+			continue
+		}
+		slices.Sort(steps)
+		usual := steps[(len(steps)-1)/2]
+		if steps[len(steps)-1]/gapSteps < usual {
+			continue
+		}
+		for k := 1; k < len(at); k++ {
+			if d := at[k] - at[k-1]; d/gapSteps >= usual {
+				all = append(all, gap{d, at[k]})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b gap) int {
+		if a.long != b.long {
+			return int(min(max(b.long-a.long, -1), 1))
+		}
+		return int(min(max(a.behind-b.behind, -1), 1))
+	})
+	var out []int64
+	for _, g := range all {
+		if len(out) >= max(rows/rowsAGap, 1) {
+			break
+		}
+		if !slices.Contains(out, g.behind) {
+			out = append(out, g.behind)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// flushCut gives the writer the samples of a block, and flushes at its gaps and its end.
+func (p *pump) flushCut(b *Block, give func(column, from, to int) error) error {
+	from := make([]int, len(b.Columns))
+	rows := 0
+	for i := range b.Columns {
+		rows = max(rows, len(b.Columns[i].Stamps))
+	}
+	for _, behind := range cuts(b.Columns, rows) {
+		some := false
+		for i := range b.Columns {
+			at := b.Columns[i].Stamps
+			to, _ := slices.BinarySearch(at, behind)
+			if to > from[i] {
+				some = true
+				if err := give(i, from[i], to); err != nil {
+					return err
+				}
+				from[i] = to
+			}
+		}
+		if !some {
+			continue
+		}
+		if err := p.w.Flush(); err != nil {
+			return err
+		}
+	}
+	for i := range b.Columns {
+		if to := len(b.Columns[i].Stamps); to > from[i] {
+			if err := give(i, from[i], to); err != nil {
+				return err
+			}
+		}
+	}
+	return p.w.Flush()
+}
