@@ -209,8 +209,8 @@ func (h *Handler) message(ctx, jobs context.Context, m *Message, r *Result, star
 			errs = append(errs, fmt.Errorf("%s/%s: %w", u.Bucket, u.Key, ErrNoTime))
 			continue
 		}
-		// The whole invocation was not enough, and not for the first time: more
-		// of the same will not help.
+		// If the whole invocation is not enough, and not for the first time, it is
+		// looked at why: more of the same may not help.
 		last := *started == 0 && m.Receives > 1
 		*started++
 		if err := h.upload(ctx, jobs, u, last, r); err != nil {
@@ -236,9 +236,13 @@ func (h *Handler) upload(ctx, jobs context.Context, u Upload, last bool, r *Resu
 	}
 	d := Done{Rule: rule, Upload: u}
 	begun, before := h.Now(), h.stats(rule)
-	d.Outputs, d.Err = h.run(jobs, rule, &d.Upload)
-	if last && jobs.Err() != nil && errors.Is(d.Err, context.DeadlineExceeded) {
-		d.Err = fmt.Errorf("%w: %w", ErrTooLong, d.Err)
+	var m *meter
+	if last && Budget(jobs) > 0 {
+		m = newMeter(u)
+	}
+	d.Outputs, d.Err = h.run(jobs, rule, &d.Upload, m)
+	if m != nil && jobs.Err() != nil && errors.Is(d.Err, context.DeadlineExceeded) {
+		d.Err = m.judge(Budget(jobs), d.Err)
 	}
 	again := h.settle(ctx, &d, r)
 	d.Took, d.Stats = h.Now().Sub(begun), since(before, h.stats(rule))
@@ -286,7 +290,8 @@ func (h *Handler) settle(ctx context.Context, d *Done, r *Result) error {
 }
 
 // run calls the job; a panic in it is an error like any other that may pass.
-func (h *Handler) run(ctx context.Context, rule Rule, u *Upload) (infos []objstore.Info, err error) {
+// m, where it is not nil, looks on.
+func (h *Handler) run(ctx context.Context, rule Rule, u *Upload, m *meter) (infos []objstore.Info, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -299,6 +304,9 @@ func (h *Handler) run(ctx context.Context, rule Rule, u *Upload) (infos []objsto
 	out, err := h.Buckets(rule.Out.Bucket)
 	if err != nil {
 		return nil, output(err)
+	}
+	if m != nil {
+		src, out = m.around(src, true), m.around(out, false)
 	}
 	job, err := h.Jobs[rule.Job](rule, out)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
-	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
 )
@@ -119,11 +118,7 @@ func (m *meeting) run(t *testing.T, p play, in, out objstore.Bucket, way *path) 
 	for actor, todo := range m.actors {
 		all.Go(func() {
 			src, dst := conducted{in, c, actor}, conducted{out, c, actor}
-			h := handler(src, dst)
-			if h.Rules[0].Format = p.format; p.format == zoomcache.Format {
-				h.Rules[0].Format, h.Rules[0].Job = "", "zoom"
-				h.Jobs["zoom"] = zoom.New(zoom.WriteOptions{}, nil)
-			}
+			h := handlerOf(p, src, dst)
 			for _, what := range strings.Split(todo, ",") {
 				name, arg, _ := strings.Cut(what, " ")
 				n, _ := strconv.Atoi(arg) // none has 0

@@ -23,10 +23,8 @@ import (
 	"time"
 
 	"github.com/farread/farread/formats/gulp"
-	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
-	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
 )
@@ -313,12 +311,7 @@ func storm(t *testing.T, play play, in, out objstore.Bucket, seed uint64) {
 	}
 	rng.Shuffle(len(bodies), func(i, j int) { bodies[i], bodies[j] = bodies[j], bodies[i] })
 	var dead atomic.Int64
-	h := handler(in, out)
-	h.Rules[0].Format = play.format
-	if play.format == zoomcache.Format {
-		h.Rules[0].Format, h.Rules[0].Job = "", "zoom"
-		h.Jobs["zoom"] = zoom.New(zoom.WriteOptions{}, nil)
-	}
+	h := handlerOf(play, in, out)
 	var pool sync.WaitGroup
 	for range workers {
 		pool.Go(func() {

@@ -110,6 +110,7 @@ type options struct {
 	retryDelay  time.Duration
 	concurrency int
 	shape       string // of events; "": sqs
+	codec       string // of Bloscpack
 	wrap        string // lines of shell before the function starts
 	args        []string
 }
@@ -155,7 +156,7 @@ func start(t *testing.T, o options) *cloud {
 		bins = wrapped(t, bins, o.wrap)
 	}
 	rulesFile := filepath.Join(t.TempDir(), "rules.json")
-	doc, err := json.Marshal(rules(o.shape))
+	doc, err := json.Marshal(rules(o.shape, o.codec))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func wrapped(t *testing.T, bins, lines string) string {
 	return dir
 }
 
-func rules(shape string) functions.Rules {
+func rules(shape, codec string) functions.Rules {
 	if shape == "" {
 		shape = "sqs"
 	}
@@ -196,7 +197,7 @@ func rules(shape string) functions.Rules {
 	return functions.Rules{
 		{Bucket: uploads, Prefix: "gulp/", Job: "pack", Format: "gulp", Out: out, Shape: shape},
 		{Bucket: uploads, Prefix: "b2nd/", Job: "pack", Format: "b2nd", Out: out, Shape: shape},
-		{Bucket: uploads, Prefix: "items/", Job: "pack", Format: "bloscpack", Out: out, Shape: shape},
+		{Bucket: uploads, Prefix: "items/", Job: "pack", Format: "bloscpack", Codec: codec, Out: out, Shape: shape},
 		{Bucket: uploads, Prefix: "zoom/", Job: "zoom", Out: out, Shape: shape},
 	}
 }

@@ -26,6 +26,7 @@ type proxy struct {
 	target *url.URL
 	rng    *rand.Rand
 	share  float64 // of calls that fail
+	ill    fault   // "": any kind, of any call; else this one, of GETs only
 	counts map[string]int64
 	faults map[string]int64
 	read   map[string]int64 // bytes of bodies sent to the functions, by bucket
@@ -51,6 +52,7 @@ const (
 	slow     fault = "slow"
 	lost     fault = "done, but answered 500"
 	cut      fault = "body cut off"
+	hang     fault = "no answer for half a minute"
 )
 
 func newProxy(tb testing.TB, seed uint64) *proxy {
@@ -96,7 +98,14 @@ func (p *proxy) to(endpoint string) {
 func (p *proxy) fail(share float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.share = share
+	p.share, p.ill = share, ""
+}
+
+// failGets lets that share of GETs fail so.
+func (p *proxy) failGets(share float64, f fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.share, p.ill = share, f
 }
 
 // call is what S3 bills a request as, or the part of a multipart upload it is.
@@ -131,10 +140,13 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var f fault
 	var frac float64
-	if p.rng.Float64() < p.share {
+	if (p.ill == "" || r.Method == http.MethodGet) && p.rng.Float64() < p.share {
 		kinds := []fault{internal, slowDown, slow, lost}
 		if r.Method == http.MethodGet {
 			kinds = append(kinds, cut)
+		}
+		if p.ill != "" {
+			kinds = []fault{p.ill}
 		}
 		f, frac = kinds[p.rng.IntN(len(kinds))], p.rng.Float64()
 		p.faults[string(f)]++
@@ -150,8 +162,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case internal, slowDown:
 		io.Copy(io.Discard, r.Body)
 		refuse(w, f)
-	case slow:
-		timer := time.NewTimer(time.Duration((0.2 + 1.3*frac) * float64(time.Second)))
+	case slow, hang:
+		d := time.Duration((0.2 + 1.3*frac) * float64(time.Second))
+		if f == hang {
+			d = 30 * time.Second
+		}
+		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
 		case <-timer.C:

@@ -1,0 +1,297 @@
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/farread/farread/objstore"
+)
+
+const (
+	// meterGrace is how long a store may take for an answer before that counts as
+	// waiting: S3 needs 20 to 200 ms for a first byte, and a small function as long
+	// again to be given the processor.
+	meterGrace = 250 * time.Millisecond
+	// meterFloor is the rate, of one body or one write, below which the store and not
+	// the upload is what takes so long: a tenth of what jobs are estimated by.
+	meterFloor = 2 << 20
+)
+
+// A meter tells how much of a job's time went by in waiting for the stores, and how
+// much of the upload was read in the rest. Only that says whether a job that did not
+// end in time ever can.
+type meter struct {
+	begun time.Time
+	key   string // of the upload
+
+	mu    sync.Mutex
+	size  int64  // of the upload; -1: not known
+	read  int64  // bytes of bodies, of all objects of the uploads' bucket
+	waits []span // that calls waited beyond what is usual; they may overlap
+}
+
+// span is a time.
+type span struct{ from, to time.Time }
+
+func newMeter(u Upload) *meter {
+	m := &meter{begun: time.Now(), key: u.Key, size: -1}
+	if u.Size > 0 {
+		m.size = u.Size
+	}
+	return m
+}
+
+// waited counts a call that ended now, in which the store was waited for during
+// blocked, for n bytes. What it takes at least is no waiting, unless it failed.
+func (m *meter) waited(blocked time.Duration, n int64, err error) {
+	if !outage(err) {
+		blocked -= meterGrace + time.Duration(float64(n)/meterFloor*float64(time.Second))
+	}
+	if blocked > 0 {
+		now := time.Now()
+		m.wait(span{now.Add(-blocked), now})
+	}
+}
+
+func (m *meter) wait(s span) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waits = append(m.waits, s)
+	if len(m.waits)%1024 == 0 {
+		m.waits = merged(m.waits)
+	}
+}
+
+// outage says that a call failed for what the store is in, not for what it was asked.
+func outage(err error) bool {
+	return errors.Is(err, objstore.ErrUnavailable) || errors.Is(err, objstore.ErrThrottled) || errors.Is(err, objstore.ErrDenied)
+}
+
+// merged are the same times without overlaps.
+func merged(all []span) []span {
+	slices.SortFunc(all, func(a, b span) int { return a.from.Compare(b.from) })
+	out := all[:0]
+	for _, s := range all {
+		if n := len(out); n > 0 && !s.from.After(out[n-1].to) {
+			if s.to.After(out[n-1].to) {
+				out[n-1].to = s.to
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// judge says what an err means with which a job ended that had the time of a whole
+// invocation: ErrTooLong if the work alone, without the waiting, would take longer
+// than that; else the upload is to come again. That it is as long as less than half
+// of the time was work, for then nothing was measured. Where the upload was read more
+// than once, or its size is not known, the rate says nothing, and only a job that
+// hardly waited is too long.
+func (m *meter) judge(whole time.Duration, err error) error {
+	took := time.Since(m.begun)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waits = merged(m.waits)
+	work := took
+	for _, s := range m.waits {
+		if s.from.Before(m.begun) {
+			s.from = m.begun
+		}
+		work -= max(s.to.Sub(s.from), 0)
+	}
+	long := false
+	switch {
+	case m.read == 0 || work < whole/2:
+	case m.size <= 0 || m.read >= m.size:
+		long = work >= whole/10*9
+	default:
+		long = float64(work)*float64(m.size)/float64(m.read) > float64(whole)
+	}
+	text := fmt.Sprintf("%d bytes were read in %v, %v of it in waiting for the store", m.read, took.Round(100*time.Millisecond), (took - work).Round(100*time.Millisecond))
+	if !long {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrTooLong, text, err)
+}
+
+// around is b as the meter sees it. uploads says that it is the uploads' bucket.
+func (m *meter) around(b objstore.Bucket, uploads bool) objstore.Bucket {
+	return &metered{Bucket: b, m: m, uploads: uploads, failed: map[string]time.Time{}}
+}
+
+// metered is a bucket that tells a meter what is waited for.
+type metered struct {
+	objstore.Bucket
+
+	m       *meter
+	uploads bool
+
+	mu     sync.Mutex
+	failed map[string]time.Time // keys whose last call failed, and when: before the next one somebody waits on purpose
+}
+
+// Unwrap lets optional interfaces be found.
+func (b *metered) Unwrap() objstore.Bucket { return b.Bucket }
+
+// begin is the start of a call. The pause since a failed one was waiting, too.
+func (b *metered) begin(key string) time.Time {
+	now := time.Now()
+	b.mu.Lock()
+	at, ok := b.failed[key]
+	delete(b.failed, key)
+	b.mu.Unlock()
+	if ok {
+		b.m.wait(span{at, now})
+	}
+	return now
+}
+
+// end is that of a call which waited for so long, for n bytes.
+func (b *metered) end(key string, blocked time.Duration, n int64, err error) {
+	b.m.waited(blocked, n, err)
+	if outage(err) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.failed[key] = time.Now()
+	}
+}
+
+func (b *metered) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
+	begun := b.begin(key)
+	rc, info, err := b.Bucket.Get(ctx, key, o)
+	if err != nil {
+		b.end(key, time.Since(begun), 0, err)
+		return nil, info, err
+	}
+	if b.uploads && key == b.m.key {
+		b.m.mu.Lock()
+		b.m.size = info.Size
+		b.m.mu.Unlock()
+	}
+	return &meteredBody{rc: rc, b: b, key: key, blocked: time.Since(begun)}, info, nil
+}
+
+func (b *metered) Head(ctx context.Context, key string) (objstore.Info, error) {
+	begun := b.begin(key)
+	info, err := b.Bucket.Head(ctx, key)
+	b.end(key, time.Since(begun), 0, err)
+	return info, err
+}
+
+func (b *metered) Delete(ctx context.Context, key string) error {
+	begun := b.begin(key)
+	err := b.Bucket.Delete(ctx, key)
+	b.end(key, time.Since(begun), 0, err)
+	return err
+}
+
+func (b *metered) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		begun := b.begin(prefix)
+		for info, err := range b.Bucket.List(ctx, prefix) {
+			b.end(prefix, time.Since(begun), 0, err)
+			if !yield(info, err) {
+				return
+			}
+			begun = time.Now()
+		}
+		b.end(prefix, time.Since(begun), 0, nil)
+	}
+}
+
+func (b *metered) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
+	begun := b.begin(key)
+	w, err := b.Bucket.Create(ctx, key, o)
+	if err != nil {
+		b.end(key, time.Since(begun), 0, err)
+		return nil, err
+	}
+	return &meteredWriter{Writer: w, b: b, key: key, blocked: time.Since(begun)}, nil
+}
+
+// meteredBody adds up what its reader waits. It tells when it is closed, or at each
+// error.
+type meteredBody struct {
+	rc      io.ReadCloser
+	b       *metered
+	key     string
+	blocked time.Duration
+	n       int64
+}
+
+func (r *meteredBody) Read(p []byte) (int, error) {
+	begun := time.Now()
+	n, err := r.rc.Read(p)
+	r.blocked += time.Since(begun)
+	r.n += int64(n)
+	if r.b.uploads && n > 0 {
+		r.b.m.mu.Lock()
+		r.b.m.read += int64(n)
+		r.b.m.mu.Unlock()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.tell(err)
+	}
+	return n, err
+}
+
+func (r *meteredBody) Close() error {
+	r.tell(nil)
+	return r.rc.Close()
+}
+
+func (r *meteredBody) tell(err error) {
+	r.b.end(r.key, r.blocked, r.n, err)
+	r.blocked, r.n = 0, 0
+}
+
+// meteredWriter does the same for what is written, where earlier bytes may be what
+// a later call waits for.
+type meteredWriter struct {
+	objstore.Writer
+
+	b       *metered
+	key     string
+	blocked time.Duration
+	n       int64
+	told    bool
+}
+
+func (w *meteredWriter) Write(p []byte) (int, error) {
+	begun := time.Now()
+	n, err := w.Writer.Write(p)
+	w.blocked += time.Since(begun)
+	w.n += int64(n)
+	if err != nil {
+		w.tell(err)
+	}
+	return n, err
+}
+
+func (w *meteredWriter) Commit(ctx context.Context) (objstore.Info, error) {
+	begun := time.Now()
+	info, err := w.Writer.Commit(ctx)
+	w.blocked += time.Since(begun)
+	w.tell(err)
+	return info, err
+}
+
+func (w *meteredWriter) Abort() {
+	w.tell(nil)
+	w.Writer.Abort()
+}
+
+func (w *meteredWriter) tell(err error) {
+	if !w.told {
+		w.told = true
+		w.b.end(w.key, w.blocked, w.n, err)
+	}
+}
