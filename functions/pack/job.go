@@ -142,7 +142,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 }
 
 func open(ctx context.Context, src objstore.Bucket, u functions.Upload) (*objstore.Object, error) {
-	return objstore.Open(ctx, src, u.Key, objstore.OpenOptions{IfMatch: u.ETag, VersionID: u.VersionID})
+	return functions.Open(ctx, src, u, objstore.OpenOptions{})
 }
 
 func (j *Job) again(ctx context.Context, src objstore.Bucket, u functions.Upload) (Source, error) {

@@ -118,7 +118,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 
 // open reads ahead itself: what counts is how many requests that takes.
 func open(ctx context.Context, src objstore.Bucket, u functions.Upload) (*objstore.Object, error) {
-	return objstore.Open(ctx, src, u.Key, objstore.OpenOptions{IfMatch: u.ETag, VersionID: u.VersionID, Policy: rangeio.Few()})
+	return functions.Open(ctx, src, u, objstore.OpenOptions{Policy: rangeio.Few()})
 }
 
 // noted makes the series of a note whose event came. The output is made of the
