@@ -73,9 +73,11 @@ func (h *Handler) log(ctx context.Context, d Done) {
 	}
 	attrs := []slog.Attr{
 		slog.String("job", d.Rule.Job), slog.String("bucket", d.Upload.Bucket), slog.String("key", d.Upload.Key), slog.String("version", d.Upload.VersionID),
-		slog.Int64("requests", d.Stats.Requests), slog.Int64("bytes", d.Stats.Bytes), slog.Int64("retries", d.Stats.Retries),
-		slog.Int64("ms", d.Took.Milliseconds()), slog.String("request", h.request(ctx)),
 	}
+	if h.Counter != nil {
+		attrs = append(attrs, slog.Int64("requests", d.Stats.Requests), slog.Int64("bytes", d.Stats.Bytes), slog.Int64("retries", d.Stats.Retries))
+	}
+	attrs = append(attrs, slog.Int64("ms", d.Took.Milliseconds()), slog.String("request", h.request(ctx)))
 	if len(d.Outputs) > 0 {
 		keys := make([]string, len(d.Outputs))
 		for i := range d.Outputs {

@@ -57,7 +57,7 @@ type Handler struct {
 	Rules   Rules
 	Jobs    map[string]JobMaker                        // by Rule.Job
 	Buckets func(name string) (objstore.Bucket, error) // a bucket by its bare name
-	Counter func(name string) *objstore.Counter        // what Buckets counts in, for logs; nil: not logged
+	Counter func(name string) *objstore.Counter        // what Buckets counts in, for logs; one for several is counted once; nil: not logged
 	Command func(r Rule, u Upload) string              // the command that does what does not fit here; nil: none is named
 	Request func(context.Context) string               // id of the invocation; nil: none
 	Log     *slog.Logger                               // nil: silent
@@ -412,9 +412,10 @@ func (h *Handler) stats(r Rule) rangeio.Stats {
 	if h.Counter == nil {
 		return rangeio.Stats{}
 	}
-	s := h.Counter(r.Bucket).Stats()
-	if r.Out.Bucket != r.Bucket {
-		o := h.Counter(r.Out.Bucket).Stats()
+	in, out := h.Counter(r.Bucket), h.Counter(r.Out.Bucket)
+	s := in.Stats()
+	if out != in {
+		o := out.Stats()
 		s.Requests, s.Bytes, s.Retries = s.Requests+o.Requests, s.Bytes+o.Bytes, s.Retries+o.Retries
 	}
 	return s

@@ -151,7 +151,8 @@ func lookAt(ctx context.Context, b objstore.Bucket, key string, u Upload) (half,
 // decide says which version of the upload has to be made into the pair: nil for
 // none, usually u, and rarely a newer one whose data an older one overwrote.
 func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, error) {
-	if u.Sequencer == "" {
+	made := st.whole() && sameVersion(st.meta.of, u) // whether u is the current one then makes no difference
+	if u.Sequencer == "" && !made {
 		if is, err := c.isCurrent(ctx, u); err != nil || !is {
 			return nil, err
 		}

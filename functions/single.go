@@ -61,7 +61,8 @@ func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill
 // wanted: what stands is of an older version or another layout, or there is
 // nothing, and u is not itself out of date as far as can be told.
 func (s Single) wanted(ctx context.Context, c *clock, u Upload, old half) (bool, error) {
-	if u.Sequencer == "" {
+	made := old.there && sameVersion(old.of, u) && old.info.Meta[MetaLayout] == s.Layout // whether u is the current one then makes no difference
+	if u.Sequencer == "" && !made {
 		if is, err := c.isCurrent(ctx, u); err != nil || !is {
 			return false, err
 		}

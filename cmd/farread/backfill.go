@@ -201,16 +201,16 @@ func (r *backfillReport) first(retry bool) string {
 var errFailed = errors.New("failed for good")
 
 func (r *backfillReport) tell(w io.Writer) error {
-	verb := "packed"
+	verb, bad := "packed", "failed for good (see errors/)"
 	if r.DryRun {
-		verb = "would be packed"
+		verb, bad = "would be packed", "would fail for good" // and nothing is reported
 	}
 	parts := []string{plural(r.Listed, "object"), fmt.Sprintf("%d %s", r.Done, verb)}
 	for _, p := range []struct {
 		n    int64
 		what string
 	}{{r.Unchanged, "unchanged"}, {r.Unmatched, "without a rule"}, {r.Older, "older"}, {r.Ignored, "ignored"}, {r.Own, "our own"},
-		{r.Dropped, "gone or replaced"}, {r.Failed, "failed for good (see errors/)"}, {r.Retry, "failed for now"}} {
+		{r.Dropped, "gone or replaced"}, {r.Failed, bad}, {r.Retry, "failed for now"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
@@ -247,6 +247,9 @@ func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfillOpt
 	})
 	if err != nil {
 		return err
+	}
+	if o.jobs > 1 {
+		f.handler.Counter = nil // one for all of them would tell of each what the others cost
 	}
 	if !f.anyRule() {
 		return usagef("no rule is for uploads below %s", printable(uri))

@@ -19,7 +19,6 @@ import (
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
-	"github.com/farread/farread/rangeio"
 )
 
 const (
@@ -79,7 +78,7 @@ func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Uploa
 	case err != nil:
 		return nil, false, err
 	case is:
-		infos, err = j.publishArrays(ctx, src, u, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
+		infos, err = j.publishArrays(ctx, src, u, obj, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
 		return infos, true, err
 	case k == kindNone && j.Format == "" && mayBeRaw(u.Key) || j.Format == b2nd.Format:
 		return j.raw(ctx, src, u, obj, k)
@@ -145,7 +144,7 @@ func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, 
 	if err != nil {
 		return nil, true, err
 	}
-	infos, err = j.publishArrays(ctx, src, u, noteLayout(beside.Info()), ArrayOptions{Note: &note})
+	infos, err = j.publishArrays(ctx, src, u, obj, noteLayout(beside.Info()), ArrayOptions{Note: &note})
 	return infos, true, err
 }
 
@@ -157,7 +156,7 @@ func isArrayName(key string) bool {
 // noted packs the data of a note whose event came. The output is made of the
 // data's current version: that is the upload that it stands for.
 func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note npy.Note, at objstore.Info) ([]objstore.Info, bool, error) {
-	obj, err := objstore.Open(ctx, src, key, objstore.OpenOptions{})
+	obj, err := open(ctx, src, functions.Upload{Key: key})
 	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, true, fmt.Errorf("a note waits for its data %s: %w", path.Base(key), functions.ErrSkip)
 	}
@@ -179,7 +178,7 @@ func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload
 		return nil, true, err
 	}
 	of := functions.Upload{Bucket: u.Bucket, Key: key, ETag: data.ETag, VersionID: data.VersionID, Size: data.Size}
-	infos, err := j.publishArrays(ctx, src, of, noteLayout(at), ArrayOptions{Note: &note})
+	infos, err := j.publishArrays(ctx, src, of, obj, noteLayout(at), ArrayOptions{Note: &note})
 	return infos, true, err
 }
 
@@ -199,15 +198,10 @@ func readNote(ctx context.Context, obj *objstore.Object) (npy.Note, error) {
 // noteLayout: another note makes another array of the same data.
 func noteLayout(note objstore.Info) string { return arrayLayout + " note " + note.ETag }
 
-// publishArrays makes one object of every array of u.
-func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u functions.Upload, layout string, o ArrayOptions) ([]objstore.Info, error) {
+// publishArrays makes one object of every array of u, which is open as obj.
+func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, layout string, o ArrayOptions) ([]objstore.Info, error) {
 	if j.Format != "" && j.Format != b2nd.Format {
 		return nil, fail("upload", u.Key, -1, unsupported("arrays, and the rule makes %s", j.Format))
-	}
-	// Everything is read, so what counts is how many requests that takes.
-	obj, err := objstore.Open(ctx, src, u.Key, objstore.OpenOptions{IfMatch: u.ETag, VersionID: u.VersionID, Policy: rangeio.Few()})
-	if err != nil {
-		return nil, err
 	}
 	list, err := Arrays(ctx, obj, o)
 	if err != nil {

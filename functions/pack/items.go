@@ -41,8 +41,8 @@ type ItemOptions struct {
 // FindItems says what an object becomes in a Bloscpack file. Unless o.Records says
 // it, that goes by content, then by name: an archive's files; a .npy as the
 // bloscpack tool stores arrays; the lines of text; else chunks. Lines and records
-// in a .gz or .zst are unpacked. It costs the request that opened the object,
-// those of a zip's directory, and one for tags where the bucket keeps any.
+// in a .gz or .zst are unpacked. It costs the request that opened the object, and
+// those of a zip's directory.
 // What is named like an archive or an array and is none is
 // formats.ErrUnsupported, unless o.Records says how to read it.
 func FindItems(ctx context.Context, obj *objstore.Object, o ItemOptions) (Items, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // layoutVersion changes when the same upload would give other bytes.
@@ -141,8 +142,9 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	})
 }
 
+// open opens what is read whole: what counts is how many requests that takes.
 func open(ctx context.Context, src objstore.Bucket, u functions.Upload) (*objstore.Object, error) {
-	return functions.Open(ctx, src, u, objstore.OpenOptions{})
+	return functions.Open(ctx, src, u, objstore.OpenOptions{Policy: rangeio.Few()})
 }
 
 func (j *Job) again(ctx context.Context, src objstore.Bucket, u functions.Upload) (Source, error) {
@@ -192,20 +194,23 @@ func (j *Job) folder(ctx context.Context, src objstore.Bucket, marker *objstore.
 	}
 	p, ok := s.(*prefix)
 	if ok {
-		p.about.Labels, err = objectLabels(ctx, marker)
+		p.about.labelled(marker)
 	}
 	return s, err
 }
 
-// objectLabels are the metadata and the tags of an upload. Whoever may not read
-// tags has none, and so has a store that knows none.
-func objectLabels(ctx context.Context, obj *objstore.Object) ([]map[string]string, error) {
+// labelled takes the metadata and the tags of an upload for labels. Whoever may not
+// read tags has none, and so has a store that knows none.
+func (a *About) labelled(obj *objstore.Object) {
 	info := obj.Info()
-	tags, err := objstore.Tags(ctx, obj.Bucket(), info.Key, info.VersionID)
-	if err != nil && !errors.Is(err, objstore.ErrDenied) && !errors.Is(err, objstore.ErrInvalid) {
-		return nil, err
+	a.Labels = []map[string]string{info.Meta}
+	a.Tags = func(ctx context.Context) (map[string]string, error) {
+		tags, err := objstore.Tags(ctx, obj.Bucket(), info.Key, info.VersionID)
+		if errors.Is(err, objstore.ErrDenied) || errors.Is(err, objstore.ErrInvalid) {
+			return nil, nil
+		}
+		return tags, err
 	}
-	return []map[string]string{info.Meta, tags}, nil
 }
 
 func layout(s Source) string {

@@ -23,8 +23,8 @@ func Open(ctx context.Context, b objstore.Bucket, key string, o Options) (Source
 	return Archive(ctx, obj, o)
 }
 
-// Archive is Open for an object that is open already. Its tags are asked for
-// where the bucket keeps any: one more request.
+// Archive is Open for an object that is open already. Its tags are asked for when it
+// is streamed, where the bucket keeps any: one more request.
 func Archive(ctx context.Context, obj *objstore.Object, o Options) (Source, error) {
 	k, err := kindOf(ctx, obj)
 	if err != nil {
@@ -40,9 +40,7 @@ func Archive(ctx context.Context, obj *objstore.Object, o Options) (Source, erro
 	default:
 		return nil, fail("upload", info.Key, 0, unsupported("neither an archive of JPEGs nor an array"))
 	}
-	if about.Labels, err = objectLabels(ctx, obj); err != nil {
-		return nil, err
-	}
+	about.labelled(obj)
 	if k == kindZip {
 		return openZip(ctx, obj, about, l)
 	}

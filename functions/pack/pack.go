@@ -59,8 +59,10 @@ type About struct {
 	Format string              // "tar", "zip", "folder": for errors
 	Name   string              // its own name, the id of files that have none
 	Size   int64               // bytes to be read, for progress; -1: unknown
-	Labels []map[string]string // metadata, then tags: "label" and "label-NAME" count
-	Layout string              // what besides the bytes of the object decides the result
+	Labels []map[string]string // metadata: "label" and "label-NAME" count
+	// Tags are labels, too, which take a request; nil: there are none.
+	Tags   func(context.Context) (map[string]string, error)
+	Layout string // what besides the bytes of the object decides the result
 }
 
 // Options tune Stream and the sources. The zero value is right for most.
@@ -113,7 +115,10 @@ type reorderer interface {
 // is of no use.
 func Stream(ctx context.Context, src Source, w Frames, o Options) (Result, error) {
 	s := newStream(src, w, o)
-	err := src.Each(ctx, s.named(s.file))
+	err := s.tags(ctx)
+	if err == nil {
+		err = src.Each(ctx, s.named(s.file))
+	}
 	if err == nil {
 		err = s.finish()
 	}
@@ -159,6 +164,16 @@ func newStream(src Source, w Frames, o Options) *stream {
 		s.labels.object(m)
 	}
 	return s
+}
+
+// tags asks for the tags of the upload, if it may have some.
+func (s *stream) tags(ctx context.Context) error {
+	if s.about.Tags == nil {
+		return nil
+	}
+	m, err := s.about.Tags(ctx)
+	s.labels.object(m)
+	return err
 }
 
 func (s *stream) file(e File, r io.Reader) error {
