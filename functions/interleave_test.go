@@ -53,7 +53,7 @@ func meetings() []meeting {
 // along all paths that leave one of them at most twice, and along random ones.
 func TestMeetings(t *testing.T) {
 	t.Parallel()
-	kinds := map[string]play{"pair": tars(), "single": {seriesKey, zoomcache.Format, tide, checkSeries}}
+	kinds := map[string]play{"pair": tars(), "single": {seriesKey, zoomcache.Format, tide, checkSeries}, "kinds": {mixedKey, "", either, checkMixed}}
 	stores := map[string]func() (in, out objstore.Bucket){
 		"content tags": func() (in, out objstore.Bucket) {
 			return &contentTags{b: memstore.New(memstore.Config{Name: "mem://uploads"})}, &contentTags{b: memstore.New(memstore.Config{Name: "mem://datasets"})}
@@ -165,16 +165,16 @@ func attend(t *testing.T, h *functions.Handler, event []byte) {
 	t.Errorf("given up: %s", event)
 }
 
-// sequencerOf is the version that readers of the output get to see.
-func sequencerOf(out objstore.Bucket, p play) string {
-	key := p.key + ".gmeta"
-	if p.format != "gulp" {
-		key = p.key + ".zoom"
+// sequencerOf is the newest version that readers of the output get to see.
+func sequencerOf(out objstore.Bucket, p play) (newest string) {
+	suffixes := map[string][]string{"gulp": {".gmeta"}, zoomcache.Format: {".zoom"}, "": {".gmeta", ".b2nd", ".blp"}}[p.format]
+	for _, suffix := range suffixes {
+		info, err := out.Head(context.Background(), p.key+suffix)
+		if err != nil {
+			continue
+		}
+		of, _ := functions.SourceOf(info.Meta)
+		newest = max(newest, of.Sequencer)
 	}
-	info, err := out.Head(context.Background(), key)
-	if err != nil {
-		return ""
-	}
-	of, _ := functions.SourceOf(info.Meta)
-	return of.Sequencer
+	return newest
 }

@@ -193,6 +193,14 @@ func (b *metered) Delete(ctx context.Context, key string) error {
 	return err
 }
 
+// DeleteIf is objstore.DeleteIf, measured.
+func (b *metered) DeleteIf(ctx context.Context, key, etag string) error {
+	begun := b.begin(key)
+	err := objstore.DeleteIf(ctx, b.Bucket, key, etag)
+	b.end(key, time.Since(begun), 0, err)
+	return err
+}
+
 func (b *metered) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
 	return func(yield func(objstore.Info, error) bool) {
 		begun := b.begin(prefix)

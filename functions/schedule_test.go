@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -184,6 +185,23 @@ func (b conducted) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	return b.Bucket.Delete(ctx, key)
+}
+
+func (b conducted) DeleteIf(ctx context.Context, key, etag string) error {
+	if err := b.c.turn(ctx, b.actor, "delete "+key); err != nil {
+		return err
+	}
+	return objstore.DeleteIf(ctx, b.Bucket, key, etag)
+}
+
+func (b conducted) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		if err := b.c.turn(ctx, b.actor, "list "+prefix); err != nil {
+			yield(objstore.Info{}, err)
+			return
+		}
+		b.Bucket.List(ctx, prefix)(yield)
+	}
 }
 
 func (b conducted) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {

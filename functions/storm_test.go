@@ -88,6 +88,19 @@ func (c *contentTags) List(ctx context.Context, prefix string) iter.Seq2[objstor
 
 func (c *contentTags) Delete(ctx context.Context, key string) error { return c.b.Delete(ctx, key) }
 
+func (c *contentTags) DeleteIf(ctx context.Context, key, etag string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tag, err := c.inner(ctx, key, "", etag)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.b.DeleteIf(ctx, key, tag)
+}
+
 func (c *contentTags) Create(_ context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
 	return &tagWriter{c: c, key: key, o: o}, nil
 }
@@ -138,6 +151,9 @@ func (j jittery) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	w, err := j.Bucket.Create(ctx, key, o)
 	return jitteryWriter{w}, err
 }
+
+// Unwrap lets conditional deletes be found.
+func (j jittery) Unwrap() objstore.Bucket { return j.Bucket }
 
 type jitteryWriter struct{ objstore.Writer }
 

@@ -143,6 +143,32 @@ func Tags(ctx context.Context, b Bucket, key, versionID string) (map[string]stri
 	return nil, nil
 }
 
+// A ConditionalDeleter is implemented by buckets that can delete an object on the
+// condition that it is still the one that was looked at (S3). Ask through DeleteIf,
+// which looks behind middlewares.
+type ConditionalDeleter interface {
+	// DeleteIf removes key if its ETag is etag, else it fails with ErrChanged. That
+	// key is absent is not an error.
+	DeleteIf(ctx context.Context, key, etag string) error
+}
+
+// DeleteIf removes key if its ETag is etag; ErrChanged if it is another one now, and
+// ErrInvalid, without a request, where the bucket knows no such condition. That key is
+// absent is not an error.
+func DeleteIf(ctx context.Context, b Bucket, key, etag string) error {
+	for inner := b; inner != nil; {
+		if d, ok := inner.(ConditionalDeleter); ok {
+			return d.DeleteIf(ctx, key, etag)
+		}
+		u, ok := inner.(interface{ Unwrap() Bucket })
+		if !ok {
+			break
+		}
+		inner = u.Unwrap()
+	}
+	return &Error{Op: "delete", Bucket: b.Name(), Key: key, Err: fmt.Errorf("this store deletes without conditions only: %w", ErrInvalid)}
+}
+
 // Put is Create, copy, Commit. After an error nothing was published, or, when
 // the answer to Commit was lost, the whole object was.
 func Put(ctx context.Context, b Bucket, key string, r io.Reader, o PutOptions) (Info, error) {

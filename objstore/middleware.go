@@ -78,6 +78,11 @@ func (b *counted) Delete(ctx context.Context, key string) error {
 	return b.Bucket.Delete(ctx, key)
 }
 
+func (b *counted) DeleteIf(ctx context.Context, key, etag string) error {
+	b.c.AddRequest()
+	return DeleteIf(ctx, b.Bucket, key, etag)
+}
+
 type countedWriter struct {
 	Writer
 	c *Counter
@@ -157,6 +162,15 @@ func (b *limited) Delete(ctx context.Context, key string) error {
 	return b.Bucket.Delete(ctx, key)
 }
 
+func (b *limited) DeleteIf(ctx context.Context, key, etag string) error {
+	leave, err := b.enter(ctx, "delete", key, Range{})
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return DeleteIf(ctx, b.Bucket, key, etag)
+}
+
 // An Event is one call that Trace saw, reported when it has ended: a Get when
 // its body was closed, read to its end or failed; a write when it was committed
 // or aborted; a List when the caller stopped.
@@ -165,7 +179,7 @@ type Event struct {
 	Op        string // "get", "head", "list", "put", "abort", "delete"
 	Key       string // or the prefix of a list
 	Range     Range  // of a get
-	IfMatch   string // of a get or a write
+	IfMatch   string // of a get, a write or a delete
 	VersionID string
 	IfAbsent  bool
 	Bytes     int64 // of the body, read or written so far
@@ -285,6 +299,14 @@ func (b *traced) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 func (b *traced) Delete(ctx context.Context, key string) error {
 	e := b.begin("delete", key)
 	err := b.Bucket.Delete(ctx, key)
+	b.end(e, err)
+	return err
+}
+
+func (b *traced) DeleteIf(ctx context.Context, key, etag string) error {
+	e := b.begin("delete", key)
+	e.IfMatch = etag
+	err := DeleteIf(ctx, b.Bucket, key, etag)
 	b.end(e, err)
 	return err
 }

@@ -299,6 +299,9 @@ func (b dryBucket) Create(_ context.Context, key string, _ objstore.PutOptions) 
 // Delete says so, too.
 func (b dryBucket) Delete(_ context.Context, key string) error { return &dryError{b.Name(), key} }
 
+// DeleteIf as well.
+func (b dryBucket) DeleteIf(_ context.Context, key, _ string) error { return &dryError{b.Name(), key} }
+
 type dryError struct{ bucket, key string }
 
 func (e *dryError) Error() string { return e.bucket + "/" + e.key + " would be written" }

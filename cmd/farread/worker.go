@@ -63,7 +63,8 @@ mends are reported under errors/ in the output bucket and acknowledged.`,
 	return c
 }
 
-// warn tells of an upload that was read although something in it is wrong.
+// warn tells of an upload that was read although something in it is wrong, or with
+// which something was left undone.
 func (a *app) warn(key, text string) {
 	if !a.flags.quiet {
 		fmt.Fprintf(a.stderr, "%s: %s\n", printable(key), shown(text))
@@ -118,7 +119,7 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 // handler is that of the cloud functions, with the jobs of all of them.
 func (a *app) handler(rules functions.Rules, buckets func(string) (objstore.Bucket, error)) (*functions.Handler, error) {
 	h := &functions.Handler{
-		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{}), "zoom": zoom.New(zoom.WriteOptions{}, a.warn)},
+		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{Warn: a.warn}), "zoom": zoom.New(zoom.WriteOptions{}, a.warn)},
 		Buckets: buckets, Counter: func(string) *objstore.Counter { return &a.counter }, Command: commandOf,
 	}
 	if a.flags.verbose {

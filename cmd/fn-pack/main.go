@@ -13,8 +13,9 @@ import (
 )
 
 func main() {
-	jobs := func(*slog.Logger) map[string]functions.JobMaker {
-		return map[string]functions.JobMaker{"pack": pack.New(pack.Options{})}
+	jobs := func(log *slog.Logger) map[string]functions.JobMaker {
+		warn := func(key, text string) { log.Warn("left undone", "key", key, "why", text) }
+		return map[string]functions.JobMaker{"pack": pack.New(pack.Options{Warn: warn})}
 	}
 	if err := bootstrap.Run(jobs, pack.Command); err != nil {
 		fmt.Fprintln(os.Stderr, "fn-pack:", err)

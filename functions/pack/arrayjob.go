@@ -215,10 +215,13 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 		return nil, err
 	}
 	var infos []objstore.Info
+	kind, members := memberArrays, map[string]bool{}
 	for _, a := range list {
 		key := u.Key
 		if a.Name != "" {
 			key += "/" + a.Name
+		} else {
+			kind = oneArray
 		}
 		s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, key, ArraySuffix), Layout: layout + j.codecLayout()}
 		is, err := s.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
@@ -235,8 +238,9 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 			return infos, err
 		}
 		infos = append(infos, is...)
+		members[s.Key] = true
 	}
-	return infos, nil
+	return infos, j.retire(ctx, src, u, kind, infos, members)
 }
 
 // stillNoted: a note that was replaced since it was read gives the event back.

@@ -70,7 +70,7 @@ func (j *Job) publishItems(ctx context.Context, src objstore.Bucket, u functions
 	}
 	s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, bloscpack.Suffix), Layout: j.itemLayout(it)}
 	_, _, closing := functions.Closing(u.Key)
-	return s.Publish(ctx, src, u, func(ctx context.Context, u functions.Upload, w objstore.Writer, seal []byte) error {
+	infos, err := s.Publish(ctx, src, u, func(ctx context.Context, u functions.Upload, w objstore.Writer, seal []byte) error {
 		now := *it
 		if closing { // the folder is listed again: what lies there now counts
 			again, err := j.again(ctx, src, u)
@@ -86,6 +86,10 @@ func (j *Job) publishItems(ctx context.Context, src objstore.Bucket, u functions
 		_, err := now.Write(ctx, w, o)
 		return err
 	})
+	if err != nil || closing {
+		return infos, err
+	}
+	return infos, j.retire(ctx, src, u, oneBloscpack, infos, nil)
 }
 
 // itemLayout is what besides the upload's bytes decides the file.

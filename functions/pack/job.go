@@ -79,7 +79,8 @@ type Job struct {
 // ".b2nd", a .npz an object for each member, "x.npz/name.b2nd", and raw data with
 // a note beside them (npy.Note) are an array, too. Lines of text, the files of an
 // archive whose first one is no JPEG, and all other bytes get ".blp". It writes
-// nothing and returns nothing when this version, or a newer one, is packed.
+// nothing and returns nothing when this version, or a newer one, is packed. Where the
+// content has become of another kind, the output of the older version goes.
 func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
 	folder, _, closing := functions.Closing(u.Key)
 	if isLabels(u.Key) && !j.forced() {
@@ -124,7 +125,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	}
 	pair := functions.Pair{Bucket: j.Out, Layout: layout(first),
 		Data: functions.OutputKey(j.Prefix, u.Key, gulp.DataSuffix), Meta: functions.OutputKey(j.Prefix, u.Key, gulp.MetaSuffix)}
-	return pair.Publish(ctx, src, u, func(ctx context.Context, v functions.Upload, data io.Writer) (func(io.Writer) error, error) {
+	infos, err := pair.Publish(ctx, src, u, func(ctx context.Context, v functions.Upload, data io.Writer) (func(io.Writer) error, error) {
 		s := first
 		if v != u || closing { // a folder is listed again: what lies there now counts
 			if s, err = j.again(ctx, src, v); err != nil {
@@ -140,6 +141,10 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 		}
 		return w.WriteMeta, nil
 	})
+	if err != nil || closing { // of a folder nothing else is made
+		return infos, err
+	}
+	return infos, j.retire(ctx, src, u, oneGulp, infos, nil)
 }
 
 // open opens what is read whole: what counts is how many requests that takes.

@@ -73,6 +73,8 @@ type Options struct {
 	// AllFiles: what means something to a folder of images only (.gitignore, the
 	// markers of folders in it) is a file of Prefix like any other.
 	AllFiles bool
+	// Warn is told of what a Job left undone that does not make it fail; nil: nobody.
+	Warn func(key, text string)
 }
 
 // Progress is how far a job is.

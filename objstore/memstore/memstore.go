@@ -176,12 +176,25 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Inf
 }
 
 // Delete removes key, or hides it when the bucket is versioned.
-func (b *Bucket) Delete(ctx context.Context, key string) error {
+func (b *Bucket) Delete(ctx context.Context, key string) error { return b.delete(ctx, key, "") }
+
+// DeleteIf is Delete of an object that still has this ETag.
+func (b *Bucket) DeleteIf(ctx context.Context, key, etag string) error {
+	if etag == "" {
+		return b.fail("delete", key, fmt.Errorf("no ETag to match: %w", objstore.ErrInvalid))
+	}
+	return b.delete(ctx, key, etag)
+}
+
+func (b *Bucket) delete(ctx context.Context, key, etag string) error {
 	if err := cmp.Or(ctx.Err(), checkKey(key)); err != nil {
 		return b.fail("delete", key, err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if v, err := b.find(key, ""); etag != "" && err == nil && v.info.ETag != etag {
+		return b.fail("delete", key, fmt.Errorf("ETag %s, not %s: %w", v.info.ETag, etag, objstore.ErrChanged))
+	}
 	vs := b.keys[key]
 	switch {
 	case len(vs) == 0:

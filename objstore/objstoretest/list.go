@@ -2,6 +2,7 @@ package objstoretest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -181,10 +182,31 @@ func deletes(t *testing.T, b objstore.Bucket) {
 		t.Errorf("delete of a part of a key: %v", err)
 	}
 	wantObject(t, b, "delete/a/c", []byte("y"))
+	deletesIf(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantCanceled(t, "delete under an ended context", b.Delete(ctx, "delete/a/c"))
 	wantObject(t, b, "delete/a/c", []byte("y"))
+}
+
+// deletesIf: a bucket that knows the condition holds to it, and the others say so and
+// delete nothing.
+func deletesIf(t *testing.T, b objstore.Bucket) {
+	first := put(t, b, "delete/if/a", []byte("first"), objstore.PutOptions{})
+	second := put(t, b, "delete/if/a", []byte("second"), objstore.PutOptions{})
+	err := objstore.DeleteIf(t.Context(), b, "delete/if/a", first.ETag)
+	wantError(t, "delete of another object", err, objstore.ErrChanged, objstore.ErrInvalid)
+	wantObject(t, b, "delete/if/a", []byte("second"))
+	if errors.Is(err, objstore.ErrInvalid) {
+		return
+	}
+	wantError(t, "delete without an ETag", objstore.DeleteIf(t.Context(), b, "delete/if/a", ""), objstore.ErrInvalid)
+	for range 2 { // the second time it is absent
+		if err := objstore.DeleteIf(t.Context(), b, "delete/if/a", second.ETag); err != nil {
+			t.Errorf("delete of the very object: %v", err)
+		}
+	}
+	wantAbsent(t, b, "delete/if/a")
 }
 
 func badKeys(t *testing.T, b objstore.Bucket, f Features, readOnly bool) {

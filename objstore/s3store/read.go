@@ -213,11 +213,22 @@ func listed(o types.Object, enc types.EncodingType) (objstore.Info, error) {
 }
 
 // Delete removes key, or puts a delete marker on it in a versioned bucket: one request.
-func (b *Bucket) Delete(ctx context.Context, key string) error {
+func (b *Bucket) Delete(ctx context.Context, key string) error { return b.delete(ctx, key, "") }
+
+// DeleteIf is Delete on the condition that the object has this ETag still. A server
+// that does not know the condition either says so, which is ErrInvalid, or deletes.
+func (b *Bucket) DeleteIf(ctx context.Context, key, etag string) error {
+	if etag == "" {
+		return b.fail(ctx, "delete", key, objstore.Range{}, fmt.Errorf("no ETag to match: %w", objstore.ErrInvalid))
+	}
+	return b.delete(ctx, key, etag)
+}
+
+func (b *Bucket) delete(ctx context.Context, key, etag string) error {
 	err := checkKey(key)
 	if err == nil {
 		err = b.call(ctx, func(with func(*s3.Options)) error {
-			_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.cfg.Bucket, Key: &key, RequestPayer: b.payer}, with)
+			_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.cfg.Bucket, Key: &key, IfMatch: opt(etag), RequestPayer: b.payer}, with)
 			return err
 		})
 	}

@@ -144,6 +144,13 @@ func (b *hooked) List(ctx context.Context, prefix string) iter.Seq2[objstore.Inf
 	}
 }
 
+func (b *hooked) DeleteIf(ctx context.Context, key, etag string) error {
+	if err := b.f(ctx, "delete", key, objstore.Range{}); err != nil {
+		return err
+	}
+	return objstore.DeleteIf(ctx, b.Bucket, key, etag)
+}
+
 func (b *hooked) Delete(ctx context.Context, key string) error {
 	if err := b.f(ctx, "delete", key, objstore.Range{}); err != nil {
 		return err

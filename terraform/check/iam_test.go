@@ -149,6 +149,20 @@ func (w *worker) want(what, key string, body []byte) {
 	w.event(what, key, w.payload(key, w.upload(key, body)))
 }
 
+// late: the event of a version that was replaced comes after all. The version can
+// still be read.
+func (w *worker) late(at string) {
+	w.t.Helper()
+	key, first, second := at+"late.wav", sound(10, 1), sound(10, 2)
+	if w.handler.Jobs["zoom"] == nil {
+		key, first, second = at+"late.bin", noise(1000, 1), noise(1000, 2)
+	}
+	old := w.payload(key, w.upload(key, first))
+	now := w.payload(key, w.upload(key, second))
+	w.event("packed", key, old)
+	w.event("packed", key, now)
+}
+
 // stopped: the invocation ends in the middle of writing; what was written is
 // dropped, and the event comes again.
 func (w *worker) stopped(key string, body []byte) {
@@ -178,6 +192,14 @@ func (w *worker) deleted(key string) {
 	w.event("dropped", key, payload)
 }
 
+// turned: the content of an upload becomes of another kind, and the output that was
+// made before goes.
+func (w *worker) turned(key string) {
+	w.t.Helper()
+	w.want("packed", key, array(1000))
+	w.want("packed", key, noise(1000, 3))
+}
+
 // stories are the job paths of each function, below the place of its uploads.
 func stories() map[string]func(w *worker, at string) {
 	return map[string]func(w *worker, at string){
@@ -192,6 +214,7 @@ func stories() map[string]func(w *worker, at string) {
 			w.event("packed", at+"big.bin", big)
 			w.event("unchanged", at+"big.bin", big)
 			w.deleted(at + "gone.tar")
+			w.turned(at + "turned.bin")
 			w.want("elsewhere", "series/a.wav", sound(3, 1))
 			w.want("ignored", at+"set/one/1.jpg", picture(w.t, 1))
 			w.upload(at+"set/one/2.jpg", picture(w.t, 2))
@@ -240,6 +263,8 @@ func TestRights(t *testing.T) {
 					stories()[job](w, at)
 				} else {
 					tale(w, at)
+					w.late(at)
+					w.deleted(at + "gone.bin")
 				}
 				w.guard.nothingMissing(t)
 				for sid, actions := range w.guard.used {
@@ -283,6 +308,21 @@ func TestRightsLeftOut(t *testing.T) {
 	}
 	if len(w.guard.denied) == 0 {
 		t.Error("tags were read")
+	}
+	// Without the right to delete, the other output is left.
+	w = newWorker(t, s, deploy(t, rules, nil), "pack")
+	for i := range w.guard.policy.Statement {
+		st := &w.guard.policy.Statement[i]
+		st.Action = slices.DeleteFunc(st.Action, func(a string) bool { return a == "s3:DeleteObject" })
+	}
+	w.turned("turned.bin")
+	for d := range w.guard.denied {
+		if !strings.HasPrefix(d, "s3:DeleteObject ") {
+			t.Errorf("denied, too: %s", d)
+		}
+	}
+	if len(w.guard.denied) == 0 {
+		t.Error("nothing was to be deleted")
 	}
 	w = newWorker(t, s, deploy(t, rules, nil), "pack")
 	w.guard.policy.Statement = slices.DeleteFunc(w.guard.policy.Statement, func(s Statement) bool { return s.Sid == "ListDatasets" })

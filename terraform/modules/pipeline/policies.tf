@@ -13,6 +13,9 @@ locals {
   targets = { for job, f in var.functions : job => distinct([for p in local.places : "${p.target}*" if p.job == job]) }
   errors  = { for job, f in var.functions : job => distinct([for p in local.places : "${p.error}*" if p.job == job]) }
 
+  # Rules for one kind of output have nothing to delete but members of a .npz.
+  retires = { for job, f in var.functions : job => anytrue([for r in local.rules : contains(["", "b2nd"], r.format) if r.job == job && job == "pack"]) }
+
   statements = { for job, f in var.functions : job => concat([
     {
       Sid      = "ReadUploads"
@@ -20,11 +23,13 @@ locals {
       Action   = concat(["s3:GetObject", "s3:GetObjectVersion"], job == "pack" && var.labels_from_tags ? ["s3:GetObjectTagging", "s3:GetObjectVersionTagging"] : [])
       Resource = [for p in local.sources[job] : "${local.bucket_arns.uploads}/${p}"]
     },
-    # Parts are listed to see that an aborted upload left none.
+    # Parts are listed to see that an aborted upload left none. Where content says
+    # what an upload becomes, the output of an older version may be of another kind, and
+    # is deleted; so are members that a .npz no longer has.
     {
       Sid      = "WriteDatasets"
       Effect   = "Allow"
-      Action   = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+      Action   = concat(["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"], local.retires[job] ? ["s3:DeleteObject"] : [])
       Resource = [for p in local.targets[job] : "${local.bucket_arns.datasets}/${p}"]
     },
     {

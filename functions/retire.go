@@ -1,0 +1,210 @@
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/farread/farread/objstore"
+)
+
+// An Output names the objects that one kind of output of an upload consists of.
+type Output struct {
+	// Keys in the order in which they are deleted. The first commits the output, the
+	// last is there as long as any of them is: of a pair the index, then the data.
+	Keys []string
+	// Below and Suffix name a row of objects in the place of Keys: the members of an
+	// archive. They are listed. Those in Keep are not looked at.
+	Below, Suffix string
+	Keep          map[string]bool
+}
+
+// A Retirement sees to it that an upload whose content has become of another kind has
+// one output, not two: once the new one stands, what was made of older versions
+// goes. Every worker first writes its own output and then looks at the others, so
+// that of two that meet at least one sees both outputs, and the older one goes,
+// whoever wrote it. Only objects whose metadata say that they were made of this very
+// upload, by an older version, are deleted, on the condition that they are still
+// the ones that were looked at.
+type Retirement struct {
+	Bucket objstore.Bucket
+	Own    Output   // what u was made into
+	Others []Output // what its versions may have been made into otherwise
+}
+
+// ErrLeft is matched when an output that should go could not be deleted, for want of
+// a right or since the store knows no conditions: it is left where it is.
+var ErrLeft = errors.New("an output of an older version is left")
+
+// After looks at the other outputs once that of u stands, and deletes what is older.
+// If one of them is newer, it is u's own output that goes.
+func (r Retirement) After(ctx context.Context, src objstore.Bucket, u Upload) error {
+	c := &clock{src: src}
+	others := slices.Clone(r.Others)
+	for i := range others {
+		if others[i].Keep == nil {
+			continue
+		}
+		// Of a version that was replaced meanwhile the members may be another's by now.
+		is, err := (&clock{src: src}).isCurrent(ctx, u)
+		if err != nil {
+			return err
+		}
+		if !is {
+			others[i].Keep = nil
+		}
+	}
+	seen := make([][]stood, len(others))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, o := range others {
+		g.Go(func() (err error) {
+			seen[i], err = r.look(gctx, o, u)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	var newest *Upload
+	var gone []int
+	for i, all := range seen {
+		for _, s := range all {
+			a, err := c.surely(ctx, s.of, u)
+			if err != nil {
+				return err
+			}
+			if a == newer && (len(others[i].Keys) == 0 || r.committed(ctx, others[i], s.of)) {
+				newest = &s.of
+			}
+			if a == older && (len(gone) == 0 || gone[len(gone)-1] != i) {
+				gone = append(gone, i)
+			}
+		}
+	}
+	if newest != nil {
+		return r.remove(ctx, src, r.Own, *newest)
+	}
+	var errs []error
+	for _, i := range gone {
+		errs = append(errs, r.remove(ctx, src, others[i], u))
+	}
+	return errors.Join(errs...)
+}
+
+// stood is an object of an output, as it was looked at.
+type stood struct {
+	key string
+	half
+}
+
+// look says what there is of an output that was made of u's key.
+func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, error) {
+	keys := o.Keys[max(len(o.Keys)-1, 0):]
+	if len(o.Keys) == 0 {
+		for info, err := range r.Bucket.List(ctx, o.Below) {
+			if err != nil {
+				return nil, output(err)
+			}
+			if strings.HasSuffix(info.Key, o.Suffix) && !o.Keep[info.Key] {
+				keys = append(keys, info.Key)
+			}
+		}
+	}
+	var all []stood
+	for _, key := range keys {
+		h, err := lookAt(ctx, r.Bucket, key, u)
+		if errors.Is(err, ErrTaken) {
+			continue // somebody else's
+		}
+		if err != nil {
+			return nil, err
+		}
+		if h.there {
+			all = append(all, stood{key, h})
+		}
+	}
+	return all, nil
+}
+
+// committed: readers find the output of that version.
+func (r Retirement) committed(ctx context.Context, o Output, of Upload) bool {
+	h, err := lookAt(ctx, r.Bucket, o.Keys[0], of)
+	return err == nil && h.there && sameVersion(h.of, of)
+}
+
+// remove deletes the objects of an output that were made before the version by. What
+// is not older ends it: that belongs to somebody else's work.
+func (r Retirement) remove(ctx context.Context, src objstore.Bucket, o Output, by Upload) error {
+	keys := o.Keys
+	if len(keys) == 0 {
+		all, err := r.look(ctx, o, by)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			keys = append(keys, s.key)
+		}
+	}
+	for _, key := range keys {
+		stop, err := r.removeOne(ctx, src, key, by)
+		if err != nil {
+			return err
+		}
+		if stop && len(o.Keys) > 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r Retirement) removeOne(ctx context.Context, src objstore.Bucket, key string, by Upload) (stop bool, err error) {
+	for try := range maxTries {
+		if err := pause(ctx, try); err != nil {
+			return true, err
+		}
+		h, err := lookAt(ctx, r.Bucket, key, by)
+		if errors.Is(err, ErrTaken) || err == nil && !h.there {
+			return false, nil
+		}
+		if err != nil {
+			return true, err
+		}
+		// Which one is current is asked after that look, or it might be out of date.
+		if a, err := (&clock{src: src}).surely(ctx, h.of, by); err != nil || a != older {
+			return true, err
+		}
+		switch err := objstore.DeleteIf(ctx, r.Bucket, key, h.info.ETag); {
+		case err == nil:
+			return false, nil
+		case errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid):
+			return true, fmt.Errorf("%w: %w", ErrLeft, err)
+		case !errors.Is(err, objstore.ErrChanged):
+			return true, output(err)
+		}
+	}
+	return true, fmt.Errorf("%s: %d tries: %w", key, maxTries, ErrBusy)
+}
+
+// surely is age without a guess: older or newer only if sequencers say so, or if one
+// of the two is what the key holds now. Else they count as the same.
+func (c *clock) surely(ctx context.Context, a, b Upload) (age, error) {
+	if sameVersion(a, b) && (a.Sequencer == b.Sequencer || a.Sequencer == "" || b.Sequencer == "") {
+		return same, nil
+	}
+	if a.Sequencer != "" && b.Sequencer != "" {
+		if s := compareSequencers(a.Sequencer, b.Sequencer); s != same {
+			return s, nil
+		}
+	}
+	if is, err := c.isCurrent(ctx, a); err != nil || is {
+		return newer, err
+	}
+	if is, err := c.isCurrent(ctx, b); err != nil || is {
+		return older, err
+	}
+	return same, nil
+}
