@@ -43,7 +43,6 @@ var ErrLeft = errors.New("an output of an older version is left")
 // After looks at the other outputs once that of u stands, and deletes what is older.
 // If one of them is newer, it is u's own output that goes.
 func (r Retirement) After(ctx context.Context, src objstore.Bucket, u Upload) error {
-	c := &clock{src: src}
 	others := slices.Clone(r.Others)
 	for i := range others {
 		if others[i].Keep == nil {
@@ -69,20 +68,20 @@ func (r Retirement) After(ctx context.Context, src objstore.Bucket, u Upload) er
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	c := &clock{src: src}
 	var newest *Upload
 	var gone []int
 	for i, all := range seen {
-		for _, s := range all {
-			a, err := c.surely(ctx, s.of, u)
-			if err != nil {
-				return err
-			}
-			if a == newer && (len(others[i].Keys) == 0 || r.committed(ctx, others[i], s.of)) {
-				newest = &s.of
-			}
-			if a == older && (len(gone) == 0 || gone[len(gone)-1] != i) {
-				gone = append(gone, i)
-			}
+		is, by, err := r.verdict(ctx, c, others[i], all, u)
+		if err != nil {
+			return err
+		}
+		switch is {
+		case newer:
+			newest = by
+		case older:
+			gone = append(gone, i)
+		case same:
 		}
 	}
 	if newest != nil {
@@ -103,7 +102,7 @@ type stood struct {
 
 // look says what there is of an output that was made of u's key.
 func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, error) {
-	keys := o.Keys[max(len(o.Keys)-1, 0):]
+	keys := o.Keys
 	if len(o.Keys) == 0 {
 		for info, err := range r.Bucket.List(ctx, o.Below) {
 			if err != nil {
@@ -115,7 +114,7 @@ func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, erro
 		}
 	}
 	var all []stood
-	for _, key := range keys {
+	for _, key := range slices.Backward(keys) { // of a pair the data first
 		h, err := lookAt(ctx, r.Bucket, key, u)
 		if errors.Is(err, ErrTaken) {
 			continue // somebody else's
@@ -125,15 +124,34 @@ func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, erro
 		}
 		if h.there {
 			all = append(all, stood{key, h})
+		} else if len(o.Keys) > 0 {
+			break // nothing of it
 		}
 	}
 	return all, nil
 }
 
-// committed: readers find the output of that version.
-func (r Retirement) committed(ctx context.Context, o Output, of Upload) bool {
-	h, err := lookAt(ctx, r.Bucket, o.Keys[0], of)
-	return err == nil && h.there && sameVersion(h.of, of)
+// verdict says how an output stands to u: newer if readers find a newer version there,
+// older if all of it is (of a row: some of it), else it is not to be touched. Of a
+// pair the index decides: data may be those of an earlier version of the same bytes.
+func (r Retirement) verdict(ctx context.Context, c *clock, o Output, all []stood, u Upload) (is age, by *Upload, err error) {
+	olds := 0
+	for _, s := range all {
+		a, err := c.surely(ctx, s.of, u)
+		if err != nil {
+			return same, nil, err
+		}
+		switch {
+		case a == newer && (len(o.Keys) == 0 || s.key == o.Keys[0]):
+			return newer, &s.of, nil
+		case a == older:
+			olds++
+		}
+	}
+	if olds > 0 && (olds == len(all) || len(o.Keys) == 0) {
+		return older, nil, nil
+	}
+	return same, nil, nil
 }
 
 // remove deletes the objects of an output that were made before the version by. What

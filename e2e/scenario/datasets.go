@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +141,20 @@ func records(t *testing.T, r *session) {
 			}
 		}
 	})
+	f, err := r.client.OpenBloscpack(t.Context(), uri, farread.BloscpackOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	if err := f.Each(t.Context(), 0, f.Len(), func(i int64, p []byte) error {
+		if string(p) != lines[i] {
+			return fmt.Errorf("record %d is %.80q, not %.80q", i, p, lines[i])
+		}
+		seen++
+		return nil
+	}); err != nil || seen != n {
+		t.Errorf("%d records are those of the upload, not %d: %v", seen, n, err)
+	}
 	if out := r.cli(t, "get", uri, "--item", "4321", "-o", "-"); string(out) != lines[4321] {
 		t.Errorf("farread get --item: %.80q", out)
 	}
@@ -170,17 +186,25 @@ func recording(t *testing.T, r *session) {
 
 func table(t *testing.T, r *session) {
 	t.Helper()
-	var text strings.Builder
+	var text, back strings.Builder
 	text.WriteString("time,level\n")
+	back.WriteString("offset,seconds,value\n")
 	for i := range 4000 {
 		level := i % 321
 		if i == 2345 {
 			level = 999
 		}
 		fmt.Fprintf(&text, "%d,%d\n", i*60, level)
+		fmt.Fprintf(&back, "%d,%[1]d,%d\n", i*60, level)
 	}
 	up := r.put(t, "zoom/tide.csv", []byte(text.String()))
 	r.made(t, r.datasets, up, zoomcache.Suffix)
+	// All of it comes back.
+	whole := filepath.Join(t.TempDir(), "tide.csv")
+	r.cli(t, "unpack", r.uri(up, zoomcache.Suffix), whole)
+	if got, err := os.ReadFile(whole); err != nil || string(got) != back.String() {
+		t.Errorf("farread unpack: other values, %v: %.200q", err, got)
+	}
 	r.wantSpike(t, r.uri(up, zoomcache.Suffix), 999)
 }
 
