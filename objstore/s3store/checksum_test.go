@@ -46,10 +46,8 @@ func TestChecksumOfStore(t *testing.T) {
 	}
 	srv := httptest.NewServer(proxy)
 	t.Cleanup(srv.Close)
-	through := *s
-	through.Endpoint = srv.URL
 	var n objstore.Counter
-	b := open(t, &through, s3store.Config{Counter: &n})
+	b := open(t, s, s3store.Config{Endpoint: srv.URL, Counter: &n})
 	o, err := objstore.Open(t.Context(), b, "sum/k", objstore.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
