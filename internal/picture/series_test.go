@@ -206,6 +206,38 @@ func TestSpike(t *testing.T) {
 	}
 }
 
+// TestNoSeams: points of variable rate that follow each other leave no column of
+// pixels between them without a band, whatever the width; missing samples do.
+func TestNoSeams(t *testing.T) {
+	t.Parallel()
+	k := &zoomcache.Track{Variable: true, Rate: zoomcache.Rate{Num: 1, Den: 1}}
+	const every, n, gap = 96, 900, 400
+	var points []zoomcache.Point
+	for i := range int64(n) {
+		if i >= gap && i < gap+100 {
+			continue
+		}
+		points = append(points, zoomcache.Point{Entry: every * i, Exit: every*i + every - 1, Count: every, Channels: []zoomcache.Stats{{Mean: .5}}})
+	}
+	for _, width := range []int{400, 777, 1200, 2345} {
+		m := shot(t, OfView(&zoomcache.Header{}, k, points, zoomcache.FirstOffset, zoomcache.LastOffset, width))
+		left, empty := leftOf(t, m), 0
+		for x := 2; x < width-2; x++ { // the axis is drawn over the first
+			switch at := float64(x+1) / float64(width) * n; {
+			case at < gap-3 || at > gap+103:
+				if data(m, left+1+x) < 10 {
+					t.Fatalf("width %d: column %d is empty", width, x)
+				}
+			case data(m, left+1+x) == 0:
+				empty++
+			}
+		}
+		if empty < width/n*90 || empty == 0 {
+			t.Errorf("width %d: %d columns of the gap are empty", width, empty)
+		}
+	}
+}
+
 // TestNoRate: samples without times stand side by side, by their offsets.
 func TestNoRate(t *testing.T) {
 	t.Parallel()

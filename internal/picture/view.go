@@ -96,11 +96,15 @@ func (v view) spans(c int) []Span {
 		s.Mean = o.Channels[c].Mean
 		s.T0, s.T1 = v.rate.Seconds(o.Entry), v.rate.Seconds(o.Exit)
 		s.Single = o.Count == 1
-		// A point reaches to where the next begins, if that follows at once.
-		if !v.k.Variable && !s.Single && o.Exit < math.MaxInt64 {
+		s.Apart = i > 0 && v.apart(i)
+		// A point reaches to where the next begins, unless samples are missing there:
+		// pixels between two points would show a gap that is none.
+		switch {
+		case i > 0 && v.k.Variable && !out[i-1].Single && !s.Apart:
+			out[i-1].T1 = s.T0
+		case !v.k.Variable && !s.Single && o.Exit < math.MaxInt64:
 			s.T1 = v.rate.Seconds(o.Exit + 1)
 		}
-		s.Apart = i > 0 && v.apart(i)
 	}
 	return out
 }
