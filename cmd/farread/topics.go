@@ -17,7 +17,9 @@ const topicURIs = `A URI names an object, or a prefix or folder:
 
   s3://bucket/key         an object of S3, or of a store like it (--endpoint-url)
   s3://bucket/prefix/     everything below the prefix
-  https://host/path       any server that answers Range requests; read only
+  https://host/path       any server that answers Range requests; read only. Of one that
+                          ignores them, what fits into the first answer (64 KiB, of
+                          some formats less) is read; more has to be downloaded
   file:///path, path      a local file or folder
 
 A key stands in the URI as it is, without percent signs for spaces; in an https
@@ -74,7 +76,8 @@ const topicExit = `  0    done
   5    changed while it was read, or exists already
   6    network, service or disk failed after retries; trying later may help
   7    corrupt, unsupported, aborted, or over a limit
-  130  interrupted
+  130  interrupted: no output of get, slice, view or unpack was left behind; where it
+       was whole by then, the code is 0
 
 An error is one line on stderr that reads outside-in: the command, the URI, the
 place in the file, the cause.`
