@@ -8,6 +8,7 @@ import (
 
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // TestOpenAsks: how many requests an open is, and what is known then.
@@ -71,5 +72,72 @@ func TestRefusedIsTraced(t *testing.T) {
 	_, _, get := b.Get(t.Context(), "none", objstore.GetOptions{})
 	if create == nil || get == nil || len(events) != 2 || !errors.Is(events[0].Err, create) || events[0].Op != "put" || !errors.Is(events[1].Err, get) {
 		t.Errorf("%v, %v, %+v", create, get, events)
+	}
+}
+
+// TestReadsAtTheEnd: what a read beyond the end gives, that its end is said once, and
+// that an ended context is told with its place.
+func TestReadsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	data := randomBytes(300_000)
+	mem := memstore.New(memstore.Config{Name: "mem://b"})
+	put(t, mem, "k", data)
+	obj, err := objstore.Open(t.Context(), mem, "k", objstore.OpenOptions{Head: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		off  int64
+		n    int
+		want int
+		err  error
+	}{{299_990, 10, 10, nil}, {299_990, 20, 10, io.EOF}, {300_000, 1, 0, io.EOF}, {300_000, 0, 0, io.EOF}, {400_000, 1, 0, io.EOF}, {-1, 1, 0, objstore.ErrInvalid}} {
+		p := make([]byte, c.n)
+		n, err := obj.ReadAt(p, c.off)
+		if n != c.want || !errors.Is(err, c.err) || c.err == nil && err != nil || n > 0 && string(p[:n]) != string(data[c.off:][:n]) {
+			t.Errorf("%d at %d: %d, %v", c.n, c.off, n, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var e *objstore.Error
+	err = obj.ReadRanges(ctx, []rangeio.Span{{Off: 100_000, P: make([]byte, 10)}})
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &e) || e.Key != "k" {
+		t.Errorf("%v", err)
+	}
+	// What the caller says, he is told as he said it.
+	own := errors.New("enough")
+	if err := obj.ReadEach(t.Context(), []rangeio.Span{{Off: 100_000, P: make([]byte, 10)}}, func(int) error { return own }); !errors.Is(err, own) || errors.As(err, &e) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTailByOffset: where ranges from the end are refused the end is asked for by its
+// offset, and kept as well.
+func TestTailByOffset(t *testing.T) {
+	t.Parallel()
+	data := randomBytes(300_000)
+	mem := memstore.New(memstore.Config{})
+	put(t, mem, "k", data)
+	a := &altered{Bucket: mem}
+	a.get = func(_ int, o objstore.GetOptions, rc io.ReadCloser, in objstore.Info) (io.ReadCloser, objstore.Info, error) {
+		if o.Range.Off < 0 {
+			return nil, objstore.Info{}, objstore.ErrBadRange
+		}
+		return rc, in, nil
+	}
+	obj, err := objstore.Open(t.Context(), a, "k", objstore.OpenOptions{Head: 10, Tail: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := len(a.ask)
+	p := make([]byte, 1000)
+	if _, err := obj.ReadAt(p, 299_000); err != nil || string(p) != string(data[299_000:]) || len(a.ask) != asked {
+		t.Errorf("%v, %d more requests", err, len(a.ask)-asked)
+	}
+	// To plan a read copies nothing.
+	q := make([]byte, 1000)
+	if rs := obj.Plan([]rangeio.Span{{Off: 299_000, P: q}}); len(rs) != 0 || string(q) != string(make([]byte, 1000)) {
+		t.Errorf("%d requests", len(rs))
 	}
 }

@@ -1,0 +1,66 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/farread/farread/objstore"
+)
+
+// TestClassify: what the system says is one of our sentinels, and still itself.
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]error{
+		syscall.ENOENT: objstore.ErrNotFound, fs.ErrNotExist: objstore.ErrNotFound, syscall.ENOTDIR: objstore.ErrNotFound,
+		syscall.EACCES: objstore.ErrDenied, syscall.EPERM: objstore.ErrDenied, syscall.EROFS: objstore.ErrDenied,
+		syscall.ENAMETOOLONG: objstore.ErrInvalid, syscall.EINVAL: objstore.ErrInvalid, syscall.EISDIR: objstore.ErrInvalid, syscall.ELOOP: objstore.ErrInvalid,
+		syscall.ENOSPC: objstore.ErrUnavailable, syscall.EIO: objstore.ErrUnavailable, syscall.EMFILE: objstore.ErrUnavailable,
+		errors.New("path escapes from parent"): objstore.ErrInvalid,
+	} {
+		if got := classify(fmt.Errorf("open: %w", err)); !errors.Is(got, want) || !errors.Is(got, err) {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
+	}
+	if got := classify(objstore.ErrChanged); got != objstore.ErrChanged { //nolint:errorlint // it stays itself
+		t.Error(got)
+	}
+}
+
+// TestWriteIsSwept: somebody who removes hidden files also removes what is being
+// written. The commit says so, and nothing is published.
+func TestWriteIsSwept(t *testing.T) {
+	t.Parallel()
+	for _, absent := range []bool{false, true} {
+		dir := t.TempDir()
+		b, err := New(Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := b.Create(t.Context(), "k", objstore.PutOptions{IfAbsent: absent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte("text")); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != 1 || !strings.HasPrefix(entries[0].Name(), ".") {
+			t.Fatal(entries, err)
+		}
+		if err := os.Remove(filepath.Join(dir, entries[0].Name())); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := w.Commit(t.Context()); err == nil {
+			t.Errorf("absent %v: %+v", absent, info)
+		}
+		if _, err := b.Head(t.Context(), "k"); !errors.Is(err, objstore.ErrNotFound) {
+			t.Errorf("absent %v: %v", absent, err)
+		}
+	}
+}
