@@ -139,10 +139,12 @@ func (h lettering) Draw(c vg.Canvas, txt string, sty text.Style, pt vg.Point) {
 	if txt = strings.TrimRight(txt, "\n"); txt == "" {
 		return
 	}
-	lines := h.Lines(txt)
-	top := sty.Height(txt)*vg.Length(sty.YAlign) - h.Extents(sty.Font).Ascent
+	lines, e := h.Lines(txt), h.Extents(sty.Font)
+	// The first line stands where it would stand alone, if the style hangs text from
+	// its top: labels of one line and of two are side by side.
+	last := sty.Height(txt)*vg.Length(sty.YAlign) - e.Ascent + sty.Font.Size
 	for i, line := range lines {
-		at := vg.Point{Y: top + vg.Length(len(lines)-i)*sty.Font.Size} // seen from pt
+		at := vg.Point{Y: last + vg.Length(len(lines)-1-i)*e.Height} // seen from pt
 		if s := sheetOf(c); s != nil {
 			s.write(h, line, sty, pt, at.Y)
 			continue

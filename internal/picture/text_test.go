@@ -298,6 +298,7 @@ func TestFit(t *testing.T) {
 
 // An svgText is a line of text in an SVG.
 type svgText struct {
+	Y         string `xml:"y,attr"`
 	Anchor    string `xml:"text-anchor,attr"`
 	Length    string `xml:"textLength,attr"`
 	Transform string `xml:"transform,attr"`
@@ -353,6 +354,10 @@ func TestAnchors(t *testing.T) {
 	}
 	if x := got["× 10−6"]; !strings.Contains(x.Inner, `dy="-`) || !strings.Contains(x.Transform, "rotate(-90 ") {
 		t.Errorf("the exponent: %+v", x)
+	}
+	two := texts(t, Series{To: 800 * day, Origin: time.Date(1999, 12, 4, 0, 0, 0, 0, time.UTC)})
+	if jan, apr := two["Jan"], two["Apr"]; jan.Y == "" || jan.Y != apr.Y || two["2000"].Y <= jan.Y {
+		t.Errorf("labels of one line and two: %+v", two)
 	}
 	s.Title, s.Channels = "two", append(s.Channels, s.Channels[0])
 	s.Channels[1].Name = "右"
