@@ -39,8 +39,17 @@ func TestOpenAsks(t *testing.T) {
 		if !errors.Is(err, c.err) || len(a.ask) != c.gets {
 			t.Errorf("%s: %v, %+v", name, err, a.ask)
 		}
-		if err == nil && (obj.Info().Key != "k" || obj.Size() != 300_000) {
+		if err != nil {
+			continue
+		}
+		if obj.Info().Key != "k" || obj.Size() != 300_000 {
 			t.Errorf("%s: %+v", name, obj.Info())
+		}
+		if c.o.Head == 0 || c.o.Head < 0 && c.o.Tail == 0 {
+			before := obj.Stats()
+			if err := obj.ReadRanges(t.Context(), []rangeio.Span{{Off: 0, P: make([]byte, 1000)}}); err != nil || len(a.ask) != c.gets || obj.Stats().Phases != before.Phases {
+				t.Errorf("%s: the head is asked for again: %v, %+v, was %+v", name, err, obj.Stats(), before)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,9 +23,10 @@ import (
 type altered struct {
 	objstore.Bucket
 
-	mu  sync.Mutex
-	ask []objstore.GetOptions
-	get func(n int, o objstore.GetOptions, rc io.ReadCloser, in objstore.Info) (io.ReadCloser, objstore.Info, error)
+	mu   sync.Mutex
+	ask  []objstore.GetOptions
+	open atomic.Int64 // bodies
+	get  func(n int, o objstore.GetOptions, rc io.ReadCloser, in objstore.Info) (io.ReadCloser, objstore.Info, error)
 }
 
 func (a *altered) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
@@ -37,7 +39,20 @@ func (a *altered) Get(ctx context.Context, key string, o objstore.GetOptions) (i
 	if err != nil {
 		return nil, in, err
 	}
-	return a.get(n, o, rc, in)
+	a.open.Add(1)
+	return a.get(n, o, &openBody{ReadCloser: rc, open: &a.open}, in)
+}
+
+type openBody struct {
+	io.ReadCloser
+
+	open *atomic.Int64
+	once sync.Once
+}
+
+func (b *openBody) Close() error {
+	b.once.Do(func() { b.open.Add(-1) })
+	return b.ReadCloser.Close()
 }
 
 // short is a body that breaks after n bytes.
@@ -90,6 +105,9 @@ func TestPinHolds(t *testing.T) {
 			}
 			if c.ok && (err != nil || !bytes.Equal(p, data[200_000:200_100])) || !c.ok && !errors.Is(err, objstore.ErrChanged) {
 				t.Errorf("%s, cut %v: %v", name, cut, err)
+			}
+			if n := a.open.Load(); n != 0 {
+				t.Errorf("%s, cut %v: %d bodies are open", name, cut, n)
 			}
 			// What is left of the head is asked for, under what pins it.
 			if ask := a.ask[1]; cut && (ask.Range != objstore.Range{Off: 1000, Len: 4000} || ask.IfMatch == "" && strings.HasPrefix(c.pin.ETag, `"`)) {
@@ -203,4 +221,31 @@ func TestGetsAreLogged(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDeniedVersion: who may not read versions reads what the ETag pins; without one
+// nothing would pin, and the refusal is told. A driver's error is told as it is.
+func TestDeniedVersion(t *testing.T) {
+	t.Parallel()
+	for etag, gets := range map[string]int{`"e"`: 2, "": 1} {
+		mem := memstore.New(memstore.Config{Name: "mem://b"})
+		put(t, mem, "k", randomBytes(300_000))
+		a := &altered{Bucket: mem}
+		a.get = func(_ int, o objstore.GetOptions, rc io.ReadCloser, in objstore.Info) (io.ReadCloser, objstore.Info, error) {
+			if o.VersionID != "" {
+				return nil, objstore.Info{}, &objstore.Error{Op: "get", Bucket: "mem://b", Key: "k", Err: objstore.ErrDenied}
+			}
+			in.ETag, in.VersionID = etag, "v"
+			return rc, in, nil
+		}
+		obj, err := objstore.Open(t.Context(), a, "k", objstore.OpenOptions{Head: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := len(a.ask)
+		_, err = obj.ReadAt(make([]byte, 10), 200_000)
+		if errors.Is(err, objstore.ErrDenied) != (etag == "") || err != nil && strings.Count(err.Error(), "get ") != 1 || len(a.ask)-asked != gets {
+			t.Errorf("ETag %s: %v after %d requests", etag, err, len(a.ask)-asked)
+		}
+	}
 }

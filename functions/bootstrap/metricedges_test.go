@@ -56,7 +56,9 @@ func TestLeastMemory(t *testing.T) {
 	t.Parallel()
 	rules := `[{"bucket":"uploads","job":"pack","out":{"bucket":"datasets"}}]`
 	for v, want := range map[string]int64{"": 200, "16": 16, "15": 0, "1048576": 1 << 20, "1048577": 0, "-1": 0, "1e3": 0, "99999999999999999999": 0} {
-		c, err := bootstrap.Load(func(name string) string { return map[string]string{bootstrap.EnvRules: rules, bootstrap.EnvMaxMemory: v}[name] }, "")
+		c, err := bootstrap.Load(func(name string) string {
+			return map[string]string{bootstrap.EnvRules: rules, bootstrap.EnvMaxMemory: v}[name]
+		}, "")
 		if (err == nil) != (want > 0) || err == nil && c.MaxMemory != want<<20 {
 			t.Errorf("%q: %d, %v", v, c.MaxMemory, err)
 		}

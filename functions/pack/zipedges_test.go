@@ -158,3 +158,17 @@ func TestZipEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestTarBytes: the bound on all files together holds for a tar that is not compressed.
+func TestTarBytes(t *testing.T) {
+	t.Parallel()
+	data := tarOf(t, []file{{"a.txt", make([]byte, 600)}, {"b.txt", make([]byte, 400)}})
+	for bytes, ok := range map[int64]bool{1000: true, 999: false} {
+		a := newArrayJob()
+		a.job.Options.Limits = pack.Limits{Bytes: bytes}
+		_, err := a.job.Run(t.Context(), a.in, a.put(t, "a.tar", data))
+		if ok != (err == nil) || !ok && !errors.Is(err, formats.ErrTooLarge) {
+			t.Errorf("%d: %v", bytes, err)
+		}
+	}
+}

@@ -32,6 +32,20 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// TestBlocked: a file and a folder of one name are the caller's affair, all else is
+// said as it is.
+func TestBlocked(t *testing.T) {
+	t.Parallel()
+	for err, invalid := range map[error]bool{syscall.ENOTDIR: true, syscall.EISDIR: true, fs.ErrExist: true, syscall.EIO: false} {
+		if got := blocked(err); !errors.Is(got, err) || errors.Is(got, objstore.ErrInvalid) != invalid {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	if err := blocked(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestWriteIsSwept: somebody who removes hidden files also removes what is being
 // written. The commit says so, and nothing is published.
 func TestWriteIsSwept(t *testing.T) {
