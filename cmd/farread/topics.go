@@ -70,8 +70,9 @@ one that was made: requests sent, bytes of bodies received, phases (the depth of
 dependence: requests of one phase are sent side by side), retries, cache hits.`
 
 const topicExit = `  0    done
-  2    wrong usage, or an index out of bounds
-  3    not found: object, id, frame, chunk, item, member; an item that was never written
+  2    wrong usage, an index out of bounds, or a time beside all that a track has
+  3    not found: object, id, frame, chunk, item, member, track; an item that was never
+       written
   4    access denied, or a read-only file system
   5    changed while it was read, or exists already
   6    network, service or disk failed after retries; trying later may help

@@ -180,7 +180,9 @@ func fit(s string, sty text.Style, room vg.Length) string {
 	if sty.Width(s) <= room {
 		return s
 	}
+	const most = 1 << 10 // more than the widest picture has room for
 	list := []rune(s)
+	list = list[:min(len(list), most)]
 	for len(list) > 0 {
 		list = list[:len(list)-1]
 		if cut := strings.TrimRight(string(list), " ") + "…"; sty.Width(cut) <= room {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	imagedraw "image/draw"
 	"math"
 	"slices"
 	"strings"
@@ -31,12 +32,13 @@ func written(line string, sty plain.Style) [][]bool {
 
 func inkOf(m image.Image) [][]bool {
 	b := m.Bounds()
+	g := image.NewGray(b)
+	imagedraw.Draw(g, b, m, b.Min, imagedraw.Src)
 	out := make([][]bool, b.Dy())
 	for y := range out {
 		out[y] = make([]bool, b.Dx())
-		for x := range out[y] {
-			g, _ := color.GrayModel.Convert(m.At(b.Min.X+x, b.Min.Y+y)).(color.Gray)
-			out[y][x] = g.Y < 128
+		for x, v := range g.Pix[y*g.Stride:][:b.Dx()] {
+			out[y][x] = v < 128
 		}
 	}
 	return out
