@@ -262,7 +262,7 @@ func (t *table) want() string {
 	case t.read.shift > 0:
 		return fmt.Sprintf("in 10^-%d s", t.read.shift)
 	case t.about.Rows == 0:
-		return "in seconds or ISO 8601 (2026-05-01T12:00:00Z)"
+		return "in seconds or ISO 8601 (2026-05-01T12:00:00Z); --time-column takes another column"
 	}
 	return "in seconds"
 }

@@ -96,7 +96,7 @@ func TestGapsKeepSamples(t *testing.T) {
 		b.WriteString("t,a,b\n")
 		want := [2][]int64{}
 		at := int64(0)
-		for i := range rapid.IntRange(1, 3000).Draw(rt, "rows") {
+		for i := range rapid.IntRange(1, 1500).Draw(rt, "rows") {
 			if at++; rapid.IntRange(0, 60).Draw(rt, "gap?") == 0 {
 				at += rapid.SampledFrom([]int64{9, 11, 400, 1 << 30, -5}).Draw(rt, "gap")
 			}
