@@ -180,7 +180,7 @@ func (t *table) guess(text string) error {
 			return t.refuse(text, "may count from anywhere, or be a part of a date")
 		}
 	case !count && slices.ContainsFunc(t.others, dated):
-		return unsupported("column %.60q: %.60q may be seconds, but %s tell of times, too: %s says which", t.name, text, listed(t.others), sayColumn)
+		return unsupported("column %.60q: %.60q may be seconds, but there is %s, too: %s says which has the times", t.name, text, listed(t.others), sayColumn)
 	default:
 		if u := unitSuffix(t.name); u != "" {
 			t.read = units()[u]

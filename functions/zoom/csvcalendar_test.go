@@ -90,7 +90,7 @@ func TestDates(t *testing.T) {
 		"told column":       {"time,year,v\n1,1951,3\n2,1952,4\n", zoom.Times{Column: "YEAR"}, "1951-01-01 1952-01-01", "years"},
 		"told no column":    {"time,v\n1,1\n", zoom.Times{Column: "when"}, `!no column "when": there are "time", "v"`, ""},
 		"told no unit":      {"time,v\n1,1\n", zoom.Times{Unit: "weeks"}, `!"weeks" is no unit of times`, ""},
-		"two columns":       {"YEAR,v,TIME\n1951,3,1\n1952,4,2\n", zoom.Times{}, `!line 2 at 12: column "TIME": "1" may be seconds, but "YEAR" tell of times, too: --time-column`, ""},
+		"two columns":       {"YEAR,v,TIME\n1951,3,1\n1952,4,2\n", zoom.Times{}, `!line 2 at 12: column "TIME": "1" may be seconds, but there is "YEAR", too: --time-column`, ""},
 		"two, one said":     {"YEAR,v,TIME\n1951,3,1\n1952,4,2\n", zoom.Times{Column: "time"}, "1 2", ""},
 		"two, one iso":      {"year,v,time\n1951,3,1951-02-03\n", zoom.Times{}, "1951-02-03", ""},
 		"too many days":     {"day,v\n922337203685477,1\n", zoom.Times{Unit: "d"}, "!is no time", ""},
