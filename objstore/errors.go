@@ -26,7 +26,7 @@ var (
 
 // Error says where in the store a call failed.
 type Error struct {
-	Op        string // "get", "put", "head", "list", "delete"
+	Op        string // "open", "get", "put", "head", "list", "delete", "tags"; of a driver also "abort", "write", "mkdir", "tag"
 	Bucket    string
 	Key       string
 	Range     Range  // of a get

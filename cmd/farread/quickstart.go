@@ -32,8 +32,9 @@ Nothing but loopback is used: no AWS account, no Docker. localcloud and the func
 are taken from beside this program, or else built from the checkout it is started in,
 which takes about 70 s and 100 MB of downloads the first time.
 
-With --json the report is JSON: {"uploads":n,"outputs":[{"key","format","source",
-"ms"}],"reads":[{"what","requests","bytes","ms"}]}. The exit code is 0 only if every
+With --json the report is JSON: {"uploads":n,"outputs":[{"key","format","source","uri",
+"size","ms", …}],"reads":[{"what","uri","requests","phases","bytes","payload","ms",
+"ok"}],"pictures":[…], …}. The exit code is 0 only if every
 read matched its source.`,
 		Example: `  farread quickstart
   farread quickstart --once --json

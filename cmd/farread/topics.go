@@ -59,8 +59,12 @@ says what should be small:
 
   fast   time: ranges up to 32 KiB apart share a request, long ones are split and
          fetched side by side, up to 64 requests at once (default)
-  few    the number of requests, which S3 bills: gaps up to 1 MiB are read over
-  lean   bytes: gaps of more than 4 KiB are not read over
+  few    the number of requests, which S3 bills: ranges up to 1 MiB apart share one
+  lean   bytes: ranges up to 4 KiB apart share a request
+
+While that leaves more than 64 requests, with few more than one, wider gaps are read
+over, too: up to 2 MiB (fast), 4 MiB (few) or 64 KiB (lean), as long as the bytes
+dropped stay below four times those that are wanted, with lean a quarter of them.
 
 The gap that pays off also depends on the round trip and bandwidth of the store,
 which are measured while reading.
