@@ -360,3 +360,32 @@ func TestCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestDependencies: the table of dependencies in docs/design.md has every module that
+// the library and its programs require themselves.
+func TestDependencies(t *testing.T) {
+	root, _ := all(t)
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	design, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(design), "\n## Dependencies\n")
+	if !ok {
+		t.Fatal("docs/design.md has no table of dependencies")
+	}
+	seen := 0
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(string(mod), -1) {
+		seen++
+		path := regexp.MustCompile(`/v\d+$`).ReplaceAllString(m[1], "")
+		if last := path[strings.LastIndex(path, "/")+1:]; !regexp.MustCompile(`\b` + regexp.QuoteMeta(last) + `\b`).MatchString(table) {
+			t.Errorf("docs/design.md: no row has %s", path)
+		}
+	}
+	if seen < 15 {
+		t.Errorf("%d modules", seen)
+	}
+}
