@@ -22,7 +22,7 @@ func newIndex(a *app) *cobra.Command {
 name and .fri: in the bucket or folder where the file is. farread view finds it there.
 
 It holds summaries of all levels, with true means and extremes, finer bins where the
-rate is constant, and where packets lie: about 1 to 8 % of the file. It is about one
+rate is constant, and where packets lie: about 0.5 to 8 % of the file. It is about one
 version of the file, known by size and ETag: when the file changes it is ignored, and
 this command writes it anew. Nothing shows before it is whole. Files that farread
 writes have an index inside.`,
