@@ -143,9 +143,12 @@ peers: need-go ## the reference tools read what farread writes
 	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -timeout=$(TIMEOUT) -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
 
 .PHONY: e2e
-# Not ./...: that hides what a passing run says, or why there was none.
-e2e: zip ## the scenarios on LocalStack in a container (needs Docker), or where E2E_ENDPOINT says
-	cd e2e/aws && go test -count=1 -timeout=$(TIMEOUT) -tags e2e $(TESTFLAGS)
+# The image is asked for before anything is built. Not ./...: that hides what a passing
+# run says, or why there was none.
+e2e: need-go ## the scenarios on LocalStack in a container (needs Docker), or where E2E_ENDPOINT says
+	@scripts/e2e-ready.sh
+	@$(MAKE) zip
+	cd e2e/aws && go test -count=1 -v -timeout=$(TIMEOUT) -tags e2e $(TESTFLAGS) | awk -f ../../scripts/counttests.awk
 
 .PHONY: docs-check
 docs-check: build ## what README and the help of commands show is run on the local cloud, its output compared; prints what takes how long
