@@ -1,4 +1,5 @@
-// Package sdkhttp keeps a connection whole on which the AWS SDK is still answered.
+// Package sdkhttp is what clients of the AWS SDK need around theirs: limits of silence,
+// and connections that stay whole while the SDK is still answered.
 //
 // The SDK closes the body of a request as soon as the head of the answer is there.
 // net/http may not have seen the end of that body yet: it sends all bytes, and only then
@@ -10,8 +11,15 @@
 package sdkhttp
 
 import (
+	"context"
 	"io"
 	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/farread/farread/internal/silence"
 )
 
 // A Doer sends requests, as *http.Client and the SDK's own client do.
@@ -31,4 +39,32 @@ func (g guard) Do(r *http.Request) (*http.Response, error) {
 		r.Body = struct{ io.ReadCloser }{r.Body}
 	}
 	return g.d.Do(r)
+}
+
+// Backoff is the SDK's own, but after silence there is none: that was a wait already.
+func Backoff(most time.Duration) retry.BackoffDelayer {
+	b := retry.NewExponentialJitterBackoff(most)
+	return retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
+		if silence.Is(err) {
+			return 0, nil
+		}
+		return b.BackoffDelay(attempt, err)
+	})
+}
+
+// Within gives each call of a client, all its tries together, a clock of silence.
+func Within(limit time.Duration) func(*middleware.Stack) error {
+	return func(s *middleware.Stack) error {
+		return s.Initialize.Add(middleware.InitializeMiddlewareFunc("Silence", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (middleware.InitializeOutput, middleware.Metadata, error) {
+			clock := silence.With(ctx, limit)
+			defer clock.Stop()
+			clock.Run()
+			out, meta, err := next.HandleInitialize(clock.Context(), in)
+			if err != nil && clock.Over() {
+				err = clock.Err()
+			}
+			return out, meta, err
+		}), middleware.Before)
+	}
 }

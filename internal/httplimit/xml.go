@@ -1,0 +1,126 @@
+package httplimit
+
+import "bytes"
+
+// Limits of XML that a client will decode. A page of a listing has 1000 keys with about
+// a dozen elements each, three levels deep.
+const (
+	maxDepth    = 32
+	maxElements = 1 << 17
+)
+
+// nesting counts the elements of XML as it comes by, before any decoder sees it: a
+// decoder holds a record of each that is open. What is no XML at all it leaves to them.
+type nesting struct {
+	state    byte // see below
+	quote    byte
+	first    byte // behind the <
+	last     byte // before the >
+	tail     [2]byte
+	depth    int
+	elements int
+	err      error
+}
+
+// The states of nesting.
+const (
+	inText    = iota
+	inTag     // behind <, before its >
+	inBang    // behind <!, whose kind is not known
+	inComment // behind <!--
+	inData    // behind <![
+	inNote    // behind <?
+)
+
+// feed looks at what comes next.
+func (x *nesting) feed(p []byte) error {
+	for len(p) > 0 && x.err == nil {
+		if x.state == inText {
+			i := bytes.IndexByte(p, '<')
+			if i < 0 {
+				return nil
+			}
+			p = p[i+1:]
+			x.state, x.first, x.last, x.quote = inTag, 0, 0, 0
+			continue
+		}
+		x.step(p[0])
+		p = p[1:]
+	}
+	return x.err
+}
+
+// step looks at one byte that is not text.
+func (x *nesting) step(c byte) {
+	switch x.state {
+	case inBang:
+		switch c {
+		case '-':
+			x.state = inComment
+		case '[':
+			x.state = inData
+		default: // no store sends any, and where one ends is hard to tell
+			x.err = badAnswer("XML with a document type, or no XML")
+		}
+		x.tail = [2]byte{}
+		return
+	case inComment, inData, inNote:
+		if c == '>' && x.ends() {
+			x.state = inText
+		}
+		x.tail = [2]byte{x.tail[1], c}
+		return
+	}
+	switch {
+	case x.first == 0:
+		x.first = c
+		x.tail = [2]byte{}
+		switch c {
+		case '!':
+			x.state = inBang
+		case '?':
+			x.state = inNote
+		case '>':
+			x.state = inText
+		}
+	case x.quote != 0:
+		if c == x.quote {
+			x.quote = 0
+		}
+	case c == '\'' || c == '"':
+		x.quote = c
+	case c == '>':
+		x.tag()
+		x.state = inText
+	}
+	x.last = c
+}
+
+// ends says whether a > ends what is no tag.
+func (x *nesting) ends() bool {
+	switch x.state {
+	case inComment:
+		return x.tail == [2]byte{'-', '-'}
+	case inData:
+		return x.tail == [2]byte{']', ']'}
+	}
+	return x.tail[1] == '?'
+}
+
+// tag counts one that has ended.
+func (x *nesting) tag() {
+	switch {
+	case x.first == '/':
+		x.depth--
+		return
+	case x.last != '/':
+		x.depth++
+	}
+	x.elements++
+	if x.depth > maxDepth {
+		x.err = badAnswer("elements nest deeper than %d", maxDepth)
+	}
+	if x.elements > maxElements {
+		x.err = badAnswer("more than %d elements", maxElements)
+	}
+}
