@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -33,13 +34,15 @@ func pause(ctx context.Context, n int) error {
 // times, under the same pin. Drivers repeat requests that got no answer; fetch
 // does not, so that retries never multiply.
 func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
+	clock := silence.With(ctx, o.o.Stall)
+	defer clock.Stop()
 	var done int64
 	for n := 0; ; n++ {
-		err := o.fetchOnce(ctx, r, &done)
+		err := o.fetchOnce(ctx, clock, r, &done)
 		if err == nil {
 			return nil
 		}
-		if !o.again(ctx, err, n) {
+		if !o.again(ctx, clock, err, n) {
 			return o.fail(o.info.Key, Range{r.Off, r.Len}, err)
 		}
 		if err := pause(ctx, n+1); err != nil {
@@ -48,15 +51,15 @@ func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
 	}
 }
 
-func (o *object) fetchOnce(ctx context.Context, r *rangeio.Request, done *int64) error {
+func (o *object) fetchOnce(ctx context.Context, clock *silence.Clock, r *rangeio.Request, done *int64) error {
 	rng := Range{r.Off + *done, r.Len - *done}
 	ask := o.pinned(rng)
-	body, in, err := o.get(ctx, o.info.Key, ask)
+	body, in, err := o.get(ctx, clock, o.info.Key, ask)
 	if errors.Is(err, ErrDenied) && ask.VersionID != "" && o.info.ETag != "" {
 		// To read a version needs a permission of its own. Without it the ETag
 		// pins as well; a replaced object is then ErrChanged.
 		o.noVersion.Store(true)
-		body, in, err = o.get(ctx, o.info.Key, o.pinned(rng))
+		body, in, err = o.get(ctx, clock, o.info.Key, o.pinned(rng))
 	}
 	if err != nil {
 		return err
@@ -76,6 +79,8 @@ type part struct {
 
 // openPart fetches a range of an object of unknown size.
 func (o *object) openPart(ctx context.Context, key string, rng Range) (part, error) {
+	clock := silence.With(ctx, o.o.Stall)
+	defer clock.Stop()
 	var p part
 	var from, done int64
 	for n := 0; ; n++ {
@@ -85,7 +90,7 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 			pin.noVersion.Store(o.o.VersionID == "") // the ETag pins as well, without a permission of its own
 			ask = pin.pinned(Range{from + done, int64(len(p.b)) - done})
 		}
-		body, in, err := o.get(ctx, key, ask)
+		body, in, err := o.get(ctx, clock, key, ask)
 		if err == nil {
 			if p.b == nil {
 				var to int64
@@ -109,7 +114,7 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 				return p, nil
 			}
 		}
-		if !o.again(ctx, err, n) {
+		if !o.again(ctx, clock, err, n) {
 			return part{}, o.fail(key, rng, err)
 		}
 		if err := pause(ctx, n+1); err != nil {
@@ -120,8 +125,8 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 
 // again says whether a failure is a broken body that is worth continuing, or bytes
 // that may have changed on the way.
-func (o *object) again(ctx context.Context, err error, n int) bool {
-	if ctx.Err() != nil || n >= o.o.Resumes || !errors.Is(err, errBroken) && !errors.Is(err, ErrCorrupt) {
+func (o *object) again(ctx context.Context, clock *silence.Clock, err error, n int) bool {
+	if ctx.Err() != nil || clock.Over() || n >= o.o.Resumes || !errors.Is(err, errBroken) && !errors.Is(err, ErrCorrupt) {
 		return false
 	}
 	o.count.AddRetry()
@@ -180,32 +185,35 @@ func classified(err error) bool {
 	return false
 }
 
-// get is one call of the driver, watched for stalls, timed and counted.
-func (o *object) get(ctx context.Context, key string, g GetOptions) (*body, Info, error) {
-	gctx, watch, cancel := watched(ctx, o.o.Stall)
-	w := &body{o: o, key: key, rng: g.Range, cancel: cancel, watch: watch, start: time.Now()}
+// get is one call of the driver, watched for silence, timed and counted.
+func (o *object) get(ctx context.Context, clock *silence.Clock, key string, g GetOptions) (*body, Info, error) {
+	gctx, cancel := context.WithCancel(clock.Context())
+	w := &body{o: o, key: key, rng: g.Range, clock: clock, cancel: cancel, start: time.Now()}
 	o.count.AddRequest()
+	clock.Run()
 	rc, in, err := o.b.Get(gctx, key, g)
 	if err != nil {
-		w.stop()
-		if watch.stalled() && ctx.Err() == nil {
-			err = fmt.Errorf("no answer for %v: %w: %w", o.o.Stall, errBroken, ErrUnavailable)
+		cancel()
+		if clock.Over() && ctx.Err() == nil {
+			err = silent(clock.Err())
 		}
 		o.log(ctx, slog.LevelDebug, "get failed", key, g.Range, 0, "err", err)
 		return nil, in, err
 	}
+	w.try = clock.Body(cancel)
 	w.rc, w.first = rc, time.Now()
 	return w, in, nil
 }
 
-// A body reads one answer. Reading moves the stall timer.
+// A body reads one answer. Only while it is read does the clock run.
 type body struct {
 	o      *object
 	key    string
 	rng    Range
 	rc     io.ReadCloser
+	clock  *silence.Clock
+	try    *silence.Try
 	cancel context.CancelFunc
-	watch  *watch
 	n      int64
 	start  time.Time
 	first  time.Time
@@ -213,11 +221,13 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	b.try.Run()
 	n, err := b.rc.Read(p)
+	b.try.Got(n)
+	b.try.Rest()
 	if n > 0 {
 		b.n += int64(n)
 		b.o.count.AddBytes(int64(n))
-		b.watch.alive()
 	}
 	return n, err
 }
@@ -230,8 +240,10 @@ func (b *body) end(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case b.watch.stalled():
-		return fmt.Errorf("nothing for %v after %d bytes: %w: %w", b.o.o.Stall, b.n, errBroken, ErrUnavailable)
+	case b.clock.Over():
+		return silent(b.clock.Err())
+	case b.try.Err() != nil:
+		return fmt.Errorf("after %d bytes: %w: %w: %w", b.n, b.try.Err(), errBroken, ErrUnavailable)
 	case classified(err): // by a driver that knew more; ErrUnavailable is worth going on after
 		return err
 	default:
@@ -247,13 +259,9 @@ func (b *body) close(ctx context.Context) {
 	// The body must go before its context: cancelling first would cost a
 	// connection that has been read to its end.
 	_ = b.rc.Close() // all that matters was read
-	b.stop()
-	b.o.log(ctx, slog.LevelDebug, "get", b.key, b.rng, b.n, "first_ms", ms(b.first.Sub(b.start)), "ms", ms(time.Since(b.start)))
-}
-
-func (b *body) stop() {
-	b.watch.rest()
+	b.try.End(nil)
 	b.cancel()
+	b.o.log(ctx, slog.LevelDebug, "get", b.key, b.rng, b.n, "first_ms", ms(b.first.Sub(b.start)), "ms", ms(time.Since(b.start)))
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

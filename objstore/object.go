@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -21,8 +22,13 @@ type OpenOptions struct {
 	Also   Range          // bytes from an offset on fetched on open, in parallel, and kept; Len 0: none. An object may end before
 	Policy rangeio.Policy // zero: rangeio.Fast()
 
-	Resumes int           // times one broken body is continued; 0: 5, negative: never
-	Stall   time.Duration // a request or a body that brings nothing for so long is broken; 0: 30 s, negative: wait for ever
+	Resumes int // times one broken body is continued; 0: 5, negative: never
+	// Stall bounds the silence of the store: a read ends when the store has not
+	// brought 1 KiB for so long, all its requests and resumed bodies together.
+	// A body that brings nothing at all for half of it is continued on another
+	// connection. Waiting in a queue, or for what the store asked for, does not
+	// count. 0: as long as the bucket waits for itself, or 20 s; negative: for ever.
+	Stall time.Duration
 
 	IfMatch   string // open only the object with this ETag, else ErrChanged
 	VersionID string // open this version instead of the newest
@@ -46,9 +52,6 @@ func (o OpenOptions) withDefaults() OpenOptions {
 	}
 	if o.Resumes == 0 {
 		o.Resumes = 5
-	}
-	if o.Stall == 0 {
-		o.Stall = 30 * time.Second
 	}
 	return o
 }
@@ -88,6 +91,9 @@ type object struct {
 // object is replaced between these, Open starts over once.
 func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, error) {
 	ob := &object{b: b, o: o.withDefaults()}
+	if o.Stall == 0 {
+		ob.o.Stall = silence.Limit(timeout(b))
+	}
 	ob.fill, ob.counters = filler(b)
 	end := ob.begin(ctx)
 	defer end()

@@ -85,14 +85,14 @@ func TestWaitingIsNoStall(t *testing.T) {
 	})
 }
 
-// patient is a driver that repeats requests for longer than a stall.
+// patient is a driver that asks again, as the store wants it, for longer than a stall.
 type patient struct{ objstore.Bucket }
 
 func (b patient) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
 	for range 5 {
 		objstore.Alive(ctx)
 		select {
-		case <-time.After(20 * time.Second):
+		case <-time.After(15 * time.Second):
 		case <-ctx.Done():
 			return nil, objstore.Info{}, ctx.Err()
 		}

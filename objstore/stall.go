@@ -2,60 +2,39 @@ package objstore
 
 import (
 	"context"
-	"sync/atomic"
+	"fmt"
 	"time"
+
+	"github.com/farread/farread/internal/silence"
 )
 
-// A watch ends a call that brings nothing for a while. It runs from the moment
-// a request is sent and is moved by every byte; it rests while the call waits
-// for something else than the store. A nil watch does nothing.
-type watch struct {
-	timer *time.Timer
-	after time.Duration
-	fired atomic.Bool
-}
+// Alive tells the Object behind ctx that the store gave a sign of life: drivers call it
+// for every answer that makes them wait and ask again, so that neither the waiting nor
+// the time before counts as silence. Without an Object behind ctx it does nothing.
+func Alive(ctx context.Context) { silence.From(ctx).Alive() }
 
-type watchKey struct{}
-
-// watched returns a context that ends when nothing came for d; d <= 0: never.
-func watched(ctx context.Context, d time.Duration) (context.Context, *watch, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	if d <= 0 {
-		return ctx, nil, cancel
-	}
-	w := &watch{after: d}
-	w.timer = time.AfterFunc(d, func() {
-		w.fired.Store(true)
-		cancel()
-	})
-	return context.WithValue(ctx, watchKey{}, w), w, cancel
-}
-
-func (w *watch) alive() {
-	if w != nil {
-		w.timer.Reset(w.after)
-	}
-}
-
-func (w *watch) rest() {
-	if w != nil {
-		w.timer.Stop()
-	}
-}
-
-func (w *watch) stalled() bool { return w != nil && w.fired.Load() }
-
-// Alive tells the Object behind ctx that its call has not stalled: drivers call
-// it for every request they send, so that waiting before a repetition does not
-// count as silence of the store. Without an Object behind ctx it does nothing.
-func Alive(ctx context.Context) {
-	w, _ := ctx.Value(watchKey{}).(*watch)
-	w.alive()
-}
-
-// resting stops the watch behind ctx while a middleware makes a call wait.
+// resting stops the clock behind ctx while a middleware makes a call wait.
 func resting(ctx context.Context) (awake func()) {
-	w, _ := ctx.Value(watchKey{}).(*watch)
-	w.rest()
-	return w.alive
+	c := silence.From(ctx)
+	c.Rest()
+	return c.Run
+}
+
+// silent files the end that a clock made of a call.
+func silent(err error) error { return fmt.Errorf("%w: %w", err, ErrUnavailable) }
+
+// timeout is how long a driver behind b bears the silence of its store, 0 where it does
+// not say.
+func timeout(b Bucket) time.Duration {
+	for b != nil {
+		if t, ok := b.(interface{ Timeout() time.Duration }); ok {
+			return t.Timeout()
+		}
+		u, ok := b.(interface{ Unwrap() Bucket })
+		if !ok {
+			break
+		}
+		b = u.Unwrap()
+	}
+	return 0
 }

@@ -62,7 +62,7 @@ func layers() []layer {
 		{
 			file:  "objstore/x.go",
 			deny:  map[string]string{"/formats": "objstore-no-formats", "/formats/gulp": "objstore-no-formats", "/functions": "objstore-no-formats", "/internal/par": "objstore-core", aws: "sdk-in-driver", "github.com/klauspost/compress": "objstore-core", "/objstore/s3store": "objstore-core"},
-			allow: []string{"/rangeio", "/internal/bufpool", "/objstore/internal/wire", "golang.org/x/sync/errgroup", "net/http"},
+			allow: []string{"/rangeio", "/internal/bufpool", "/internal/silence", "/objstore/internal/wire", "golang.org/x/sync/errgroup", "net/http"},
 		},
 		{
 			file:  "objstore/x_test.go",

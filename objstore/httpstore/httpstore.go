@@ -23,6 +23,8 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/farread/farread/internal/httplimit"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/internal/wire"
 )
@@ -41,6 +43,10 @@ type Config struct {
 	Retries     int           // repetitions of a request without a usable answer; 0: 4; -1: none
 	MinWait     time.Duration // before the first repetition, then doubled; 0: 100 ms
 	MaxWait     time.Duration // before any repetition, also when the server asks for more; 0: 10 s
+	// Timeout bounds the silence of the server: a call, all its tries together, ends
+	// when the server has not brought 1 KiB for so long. A single try without any
+	// byte ends after half of it. 0: 20 s, negative: never.
+	Timeout time.Duration
 	// Header goes with every request to the host of Base: Authorization, for
 	// one. A redirect to another host, or away from https, goes without it.
 	Header  http.Header
@@ -58,6 +64,7 @@ func (c Config) withDefaults() Config {
 	if c.MaxWait <= 0 {
 		c.MaxWait = 10 * time.Second
 	}
+	c.Timeout = silence.Limit(c.Timeout)
 	return c
 }
 
@@ -91,7 +98,8 @@ func New(c Config) (*Bucket, error) {
 	if t == nil {
 		t = NewTransport(c.Concurrency)
 	}
-	b.http = &http.Client{Transport: wire.Counting(t, c.Counter, nil), CheckRedirect: b.redirect}
+	limited := httplimit.New(t, httplimit.Options{Roots: "SSL_CERT_FILE", Place: "URL"})
+	b.http = &http.Client{Transport: wire.Counting(limited, c.Counter, nil), CheckRedirect: b.redirect}
 	return b, nil
 }
 
@@ -176,6 +184,10 @@ func Split(rawURL string) (base, key string, err error) {
 // of them keeps it apart from the same URL with others.
 func (b *Bucket) Name() string { return b.name }
 
+// Timeout is that of the configuration: objects that are opened on the bucket bear its
+// silence as long.
+func (b *Bucket) Timeout() time.Duration { return b.cfg.Timeout }
+
 // CloseIdleConnections closes what the bucket keeps for later requests.
 func (b *Bucket) CloseIdleConnections() { b.http.CloseIdleConnections() }
 
@@ -210,8 +222,14 @@ func (b *Bucket) do(ctx context.Context, method, key string, h http.Header) (*ht
 	if err != nil {
 		return nil, err
 	}
-	req, err := retryablehttp.NewRequestWithContext(ctx, method, u, nil)
+	clock, own := silence.Join(ctx, b.cfg.Timeout)
+	under, stop := ctx, func() {}
+	if own {
+		under, stop = clock.Context(), clock.Stop
+	}
+	req, err := retryablehttp.NewRequestWithContext(httplimit.Payload(under), method, u, nil)
 	if err != nil {
+		stop()
 		return nil, fmt.Errorf("request: %w", objstore.ErrInvalid)
 	}
 	for k, v := range b.cfg.Header {
@@ -236,13 +254,19 @@ func (b *Bucket) do(ctx context.Context, method, key string, h http.Header) (*ht
 			}
 		},
 	}
+	clock.Run()
 	resp, err := c.Do(req)
 	if err != nil {
 		if resp != nil {
 			resp.Body.Close()
 		}
+		stop()
+		if clock.Over() {
+			err = clock.Err()
+		}
 		return nil, wire.Failure(ctx, err)
 	}
+	resp.Body = wire.Ending(resp.Body, stop)
 	return resp, nil
 }
 
@@ -256,6 +280,9 @@ func (b *Bucket) debug(ctx context.Context, msg string, more ...any) {
 func retryable(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
+	}
+	if hopeless := (interface{ RetryableError() bool })(nil); errors.As(err, &hopeless) {
+		return hopeless.RetryableError(), nil
 	}
 	if err != nil {
 		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)

@@ -13,11 +13,14 @@ import (
 	"mime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/farread/farread/internal/httplimit"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 )
 
@@ -61,7 +64,8 @@ func (w *writer) put(ctx context.Context, info *objstore.Info) error {
 	if w.o.IfAbsent {
 		in.IfNoneMatch = aws.String("*")
 	}
-	return w.b.call(ctx, func(with func(*s3.Options)) error {
+	ctx = silence.More(ctx, httplimit.Work(w.size), false)
+	return w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 		in.Body = w.whole()
 		out, err := w.b.client.PutObject(ctx, in, with)
 		if err == nil {
@@ -75,6 +79,10 @@ func (w *writer) put(ctx context.Context, info *objstore.Info) error {
 func (w *writer) pieces() pieces { return pieces{w.lead, w.head, w.part} }
 
 func (w *writer) whole() io.ReadSeeker { return w.pieces().reader() }
+
+// joinTime is how long the joining of parts may take beside what their size explains,
+// while the store says that it goes on.
+const joinTime = 15 * time.Minute
 
 // complete sends the last part and the head, then joins the parts.
 func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
@@ -96,7 +104,11 @@ func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	if w.o.IfAbsent {
 		in.IfNoneMatch = aws.String("*")
 	}
-	return w.b.call(ctx, func(with func(*s3.Options)) error {
+	// To join the parts may take minutes: S3 sends white space meanwhile, others nothing.
+	ctx, cancel := context.WithTimeout(ctx, joinTime+httplimit.Work(w.size))
+	defer cancel()
+	ctx = silence.More(ctx, httplimit.Work(w.size), true)
+	return w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 		out, err := w.b.client.CompleteMultipartUpload(ctx, in, with)
 		if err == nil {
 			info.ETag, info.VersionID = aws.ToString(out.ETag), version(out.VersionId)
@@ -139,6 +151,11 @@ func (w *writer) settle(ctx context.Context, tries int, err error, info *objstor
 	unanswered := !gone && errors.Is(err, objstore.ErrUnavailable)
 	if !unanswered && (!refused || tries <= 1) {
 		return err
+	}
+	if silence.Is(err) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.b.brief())
+		defer cancel()
 	}
 	there, herr := w.b.Head(ctx, w.key)
 	absent := errors.Is(herr, objstore.ErrNotFound)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/internal/wire"
 )
@@ -46,12 +47,18 @@ func (b *Bucket) cause(ctx context.Context, status int, code string, ae smithy.A
 		return fmt.Errorf("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; public buckets can be read without: %w",
 			objstore.ErrDenied)
 	}
+	if wire.Limited(err) {
+		return wire.Failure(ctx, err)
+	}
 	if status == 0 {
 		// Nothing was answered. The SDK's own checks of its input have no type in common.
 		if ip := (*smithy.InvalidParamsError)(nil); errors.As(err, &ip) {
 			return fmt.Errorf("%w: %v", objstore.ErrInvalid, err) //nolint:errorlint // only the text
 		}
 		return wire.Failure(ctx, last(err))
+	}
+	if status >= 300 && status < 400 && status != http.StatusNotModified {
+		return fmt.Errorf("the endpoint redirects: %w", objstore.ErrUnavailable)
 	}
 	s, ok := byCode[code]
 	if !ok {
@@ -105,11 +112,34 @@ var byCode = map[string]error{ //nolint:gochecknoglobals // a constant table
 	"IncompleteBody": objstore.ErrUnavailable, "BadDigest": objstore.ErrUnavailable,
 }
 
-// call runs one operation in the bucket's region. When the answer names another
-// region, the bucket moves there for good and the operation runs once more.
-func (b *Bucket) call(ctx context.Context, run func(in func(*s3.Options)) error) error {
+// call runs one operation in the bucket's region, as long as the store is not silent.
+// When the answer names another region, the bucket moves there for good and the
+// operation runs once more.
+func (b *Bucket) call(ctx context.Context, run func(ctx context.Context, in func(*s3.Options)) error) error {
+	clock, own := silence.Join(ctx, b.cfg.Timeout)
+	if own {
+		defer clock.Stop()
+		ctx = clock.Context()
+	}
+	return b.within(ctx, clock, run)
+}
+
+// within is call under a clock that goes on, for the body of an answer.
+func (b *Bucket) within(ctx context.Context, clock *silence.Clock, run func(ctx context.Context, in func(*s3.Options)) error) error {
+	clock.Run() // to find credentials may take requests, too
+	err := b.moving(ctx, run)
+	if err == nil || !clock.Over() {
+		return err
+	}
+	if nc := (*noCredentials)(nil); errors.As(err, &nc) {
+		return fmt.Errorf("the source of the credentials did not answer for %v: %w", b.cfg.Timeout, objstore.ErrUnavailable)
+	}
+	return clock.Err()
+}
+
+func (b *Bucket) moving(ctx context.Context, run func(ctx context.Context, in func(*s3.Options)) error) error {
 	region := b.where()
-	err := run(func(o *s3.Options) { o.Region = region })
+	err := run(ctx, func(o *s3.Options) { o.Region = region })
 	if err == nil {
 		return nil
 	}
@@ -120,7 +150,7 @@ func (b *Bucket) call(ctx context.Context, run func(in func(*s3.Options)) error)
 	b.mu.Lock()
 	b.region = other
 	b.mu.Unlock()
-	return run(func(o *s3.Options) { o.Region = other })
+	return run(ctx, func(o *s3.Options) { o.Region = other })
 }
 
 func (b *Bucket) where() string {

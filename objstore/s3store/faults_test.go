@@ -199,7 +199,7 @@ func TestRegion(t *testing.T) {
 	t.Run("no region anywhere", func(t *testing.T) {
 		var n objstore.Counter
 		b := fake(t, fault(301, "PermanentRedirect"), s3store.Config{Counter: &n})
-		if _, err := b.Head(t.Context(), "k"); !errors.Is(err, objstore.ErrInvalid) {
+		if _, err := b.Head(t.Context(), "k"); !errors.Is(err, objstore.ErrUnavailable) || !strings.Contains(err.Error(), "the endpoint redirects") {
 			t.Errorf("got %v", err)
 		}
 	})

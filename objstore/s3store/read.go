@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/farread/farread/internal/httplimit"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/internal/wire"
 )
@@ -49,12 +51,18 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 	if !o.IfUnmod.IsZero() {
 		in.IfUnmodifiedSince = &o.IfUnmod
 	}
+	clock, own := silence.Join(ctx, b.cfg.Timeout)
+	under, stop := ctx, func() {}
+	if own {
+		under, stop = clock.Context(), clock.Stop
+	}
 	var out *s3.GetObjectOutput
-	err = b.call(ctx, func(with func(*s3.Options)) (err error) {
+	err = b.within(httplimit.Payload(under), clock, func(ctx context.Context, with func(*s3.Options)) (err error) {
 		out, err = b.client.GetObject(ctx, in, with, withChecksum)
 		return err
 	})
 	if err != nil {
+		stop()
 		err = fail(err)
 		if errors.Is(err, objstore.ErrBadRange) && o.Range.Off <= 0 {
 			return b.noBytes(ctx, key, o, err)
@@ -64,6 +72,7 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 	info := objstore.Info{Key: key, ETag: aws.ToString(out.ETag), VersionID: version(out.VersionId),
 		ModTime: aws.ToTime(out.LastModified), ContentType: aws.ToString(out.ContentType), Meta: decodeMeta(out.Metadata),
 		ContentEncoding: wire.Encoding(aws.ToString(out.ContentEncoding))}
+	out.Body = wire.Ending(out.Body, stop)
 	body, size, err := wire.Answer(ctx, o.Range, said(out), func(err error) error {
 		return &objstore.Error{Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, Err: wire.Failure(ctx, err)}
 	})
@@ -129,7 +138,7 @@ func (b *Bucket) head(ctx context.Context, key string, o objstore.GetOptions) (o
 	var out *s3.HeadObjectOutput
 	err := checkKey(key)
 	if err == nil {
-		err = b.call(ctx, func(with func(*s3.Options)) (err error) {
+		err = b.call(ctx, func(ctx context.Context, with func(*s3.Options)) (err error) {
 			out, err = b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.cfg.Bucket, Key: &key, RequestPayer: b.payer,
 				IfMatch: opt(o.IfMatch), VersionId: opt(o.VersionID)}, with)
 			return err
@@ -156,6 +165,7 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Inf
 func (b *Bucket) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
 	return func(yield func(objstore.Info, error) bool) {
 		var token *string
+		var turns loops
 		for {
 			page, err := b.page(ctx, prefix, after, token)
 			if err != nil {
@@ -175,19 +185,17 @@ func (b *Bucket) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[
 			if !aws.ToBool(page.IsTruncated) {
 				return
 			}
-			next := page.NextContinuationToken
-			if next == nil || token != nil && *next == *token {
-				yield(objstore.Info{}, b.fail(ctx, "list", prefix, objstore.Range{},
-					fmt.Errorf("a page says that more follow, but not where: %w", objstore.ErrUnavailable)))
+			token = page.NextContinuationToken
+			if err := turns.next(page); err != nil {
+				yield(objstore.Info{}, b.fail(ctx, "list", prefix, objstore.Range{}, err))
 				return
 			}
-			token = next
 		}
 	}
 }
 
 func (b *Bucket) page(ctx context.Context, prefix, after string, token *string) (out *s3.ListObjectsV2Output, err error) {
-	err = b.call(ctx, func(with func(*s3.Options)) (err error) {
+	err = b.call(ctx, func(ctx context.Context, with func(*s3.Options)) (err error) {
 		out, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.cfg.Bucket, Prefix: opt(prefix),
 			StartAfter: opt(after), ContinuationToken: token, RequestPayer: b.payer,
 			EncodingType: types.EncodingTypeUrl, // XML cannot carry every key
@@ -227,7 +235,7 @@ func (b *Bucket) DeleteIf(ctx context.Context, key, etag string) error {
 func (b *Bucket) delete(ctx context.Context, key, etag string) error {
 	err := checkKey(key)
 	if err == nil {
-		err = b.call(ctx, func(with func(*s3.Options)) error {
+		err = b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 			_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.cfg.Bucket, Key: &key, IfMatch: opt(etag), RequestPayer: b.payer}, with)
 			return err
 		})
@@ -246,7 +254,7 @@ func (b *Bucket) Tags(ctx context.Context, key, versionID string) (map[string]st
 	var out *s3.GetObjectTaggingOutput
 	err := checkKey(key)
 	if err == nil {
-		err = b.call(ctx, func(with func(*s3.Options)) (err error) {
+		err = b.call(ctx, func(ctx context.Context, with func(*s3.Options)) (err error) {
 			out, err = b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.cfg.Bucket, Key: &key,
 				VersionId: opt(versionID), RequestPayer: b.payer}, with)
 			return err

@@ -28,7 +28,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/farread/farread/internal/httplimit"
 	"github.com/farread/farread/internal/sdkhttp"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/internal/wire"
 )
@@ -64,8 +66,12 @@ type Config struct {
 	Concurrency   int           // requests in flight that connections are kept for; 0: 64
 	Attempts      int           // tries of one request; 0: 5
 	MaxWait       time.Duration // between two tries; 0: 5 s
-	Counter       *objstore.Counter
-	Logger        *slog.Logger // the SDK's messages at debug; nil: none
+	// Timeout bounds the silence of the store: a call, all its tries together, ends
+	// when the store has neither brought nor taken 1 KiB for so long. A single try
+	// without any byte ends after half of it. 0: 20 s, negative: never.
+	Timeout time.Duration
+	Counter *objstore.Counter
+	Logger  *slog.Logger // the SDK's messages at debug; nil: none
 
 	// AccessKey and SecretKey are used instead of the SDK's search, both or none.
 	AccessKey, SecretKey string
@@ -83,6 +89,7 @@ func (c Config) withDefaults() Config {
 	if c.MaxWait <= 0 {
 		c.MaxWait = 5 * time.Second // four waits fit into a function's minute
 	}
+	c.Timeout = silence.Limit(c.Timeout)
 	return c
 }
 
@@ -162,6 +169,7 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 		}
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts, r.MaxBackoff = c.Attempts, c.MaxWait
+			r.Backoff = sdkhttp.Backoff(c.MaxWait)
 			r.Retryables = append(r.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}})
 		})
 	})
@@ -231,8 +239,9 @@ func client(ac aws.Config, c Config) *http.Client {
 		wire.Tune(tr, c.Concurrency)
 		t = tr
 	}
+	limited := httplimit.New(t, httplimit.Options{XML: true, Roots: "AWS_CA_BUNDLE", Place: "endpoint (AWS_ENDPOINT_URL) and the region"})
 	return &http.Client{
-		Transport:     attempts{wire.Counting(t, c.Counter, repeated)},
+		Transport:     attempts{wire.Counting(limited, c.Counter, repeated)},
 		CheckRedirect: redirect,
 	}
 }
@@ -263,6 +272,10 @@ func local(endpoint string) bool {
 
 // Name is "s3://" and the bucket's name.
 func (b *Bucket) Name() string { return "s3://" + b.cfg.Bucket }
+
+// Timeout is that of the configuration: objects that are opened on the bucket bear its
+// silence as long.
+func (b *Bucket) Timeout() time.Duration { return b.cfg.Timeout }
 
 // CloseIdleConnections closes what the bucket keeps for later requests.
 func (b *Bucket) CloseIdleConnections() { b.http.CloseIdleConnections() }

@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/farread/farread/internal/httplimit"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 )
 
@@ -41,6 +43,10 @@ func partSize(n int32) int { return firstPart << min(int(n-2)/perSize, doublings
 
 // abortTime is how long dropping an upload may take after its context has ended.
 const abortTime = 15 * time.Second
+
+// brief is how long a store that has been silent may take to answer about what became
+// of an upload.
+func (b *Bucket) brief() time.Duration { return max(b.cfg.Timeout/4, 0) }
 
 // grace is how long a part that is under way may take to end by itself when the
 // upload is dropped: 8 MiB at 20 MB/s.
@@ -207,7 +213,7 @@ func (w *writer) begin(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(w.ctx, func() { time.AfterFunc(grace, cancel) })() //nolint:contextcheck // its end is what is looked for
-	return w.b.call(ctx, func(with func(*s3.Options)) error {
+	return w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 		out, err := w.b.client.CreateMultipartUpload(ctx, in, with)
 		if err == nil {
 			w.upload = out.UploadId
@@ -236,7 +242,8 @@ func (w *writer) wait(ctx context.Context, n int) error {
 
 func (w *writer) send(ctx context.Context, n int32, part pieces) (types.CompletedPart, error) {
 	p := types.CompletedPart{PartNumber: &n, ChecksumCRC32: w.b.checksum(part)}
-	err := w.b.call(ctx, func(with func(*s3.Options)) error {
+	ctx = silence.More(ctx, httplimit.Work(part.size()), false)
+	err := w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 		out, err := w.b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, UploadId: w.upload,
 			PartNumber: &n, Body: part.reader(), ChecksumCRC32: p.ChecksumCRC32, RequestPayer: w.b.payer}, with)
 		if err == nil {
@@ -323,7 +330,11 @@ func (w *writer) drop(err error) {
 	if w.upload == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), abortTime)
+	limit := abortTime
+	if silence.Is(err) {
+		limit = min(limit, w.b.brief())
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), limit)
 	defer cancel()
 	if err := w.abort(ctx); err != nil && w.b.cfg.Logger != nil {
 		w.b.cfg.Logger.WarnContext(ctx, "upload not aborted", "bucket", w.b.Name(), "key", w.key, "upload", aws.ToString(w.upload), "err", err)
@@ -334,13 +345,13 @@ func (w *writer) drop(err error) {
 // back.
 func (w *writer) abort(ctx context.Context) error {
 	for pause := 20 * time.Millisecond; ; pause *= 3 {
-		err := w.b.call(ctx, func(with func(*s3.Options)) error {
+		err := w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 			_, err := w.b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key,
 				UploadId: w.upload, RequestPayer: w.b.payer}, with)
 			return err
 		})
 		if err == nil {
-			err = w.b.call(ctx, func(with func(*s3.Options)) error {
+			err = w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 				_, err := w.b.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &w.b.cfg.Bucket, Key: &w.key,
 					UploadId: w.upload, MaxParts: aws.Int32(1), RequestPayer: w.b.payer}, with)
 				return err
@@ -372,12 +383,13 @@ func (w *writer) close(err error) {
 // pieces are read as one.
 type pieces [][]byte
 
-func (s pieces) reader() io.ReadSeeker {
-	var n int64
+func (s pieces) reader() io.ReadSeeker { return io.NewSectionReader(s, 0, s.size()) }
+
+func (s pieces) size() (n int64) {
 	for _, p := range s {
 		n += int64(len(p))
 	}
-	return io.NewSectionReader(s, 0, n)
+	return n
 }
 
 func (s pieces) ReadAt(p []byte, off int64) (int, error) {

@@ -11,7 +11,10 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"time"
 
+	"github.com/farread/farread/internal/httplimit"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 )
 
@@ -27,7 +30,16 @@ func Tune(t *http.Transport, n int) {
 	t.MaxIdleConnsPerHost = n
 	t.MaxIdleConns = max(t.MaxIdleConns, 2*n)
 	t.DisableCompression = true
+	if t.HTTP2 == nil {
+		// Another try must not end up on a connection that is dead: HTTP/2 has one
+		// for all requests, which only a ping tells from one that waits.
+		t.HTTP2 = &http.HTTP2Config{SendPingTimeout: ping, PingTimeout: ping}
+	}
 }
+
+// ping is how long a connection of HTTP/2 may be quiet before it is asked, and how long
+// the answer may take: both together are half of the default limit of silence.
+const ping = 5 * time.Second
 
 // Counting counts every request that t sends and the bytes of every body as
 // they are read. retry, if given, says whether a request repeats an earlier one.
@@ -43,7 +55,6 @@ type counting struct {
 
 func (t *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.c.AddRequest()
-	objstore.Alive(r.Context())
 	if t.retry != nil && t.retry(r) {
 		t.c.AddRetry()
 	}
@@ -126,6 +137,26 @@ func (b *exact) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Limited says whether a limit of silence or of answers made err.
+func Limited(err error) bool {
+	var out *httplimit.Unreachable
+	var bad *httplimit.BadAnswer
+	return silence.Is(err) || errors.As(err, &out) || errors.As(err, &bad)
+}
+
+// Ending is rc, with after called once it is closed.
+func Ending(rc io.ReadCloser, after func()) io.ReadCloser { return &ending{rc, after} }
+
+type ending struct {
+	io.ReadCloser
+	after func()
+}
+
+func (b *ending) Close() error {
+	defer b.after()
+	return b.ReadCloser.Close()
+}
+
 // Failure classifies an error that carries no answer: the caller's own end as
 // such, anything else as objstore.ErrUnavailable. The cause stays in the text
 // only, so that a time-out below is not taken for the caller's; of a URL, which
@@ -137,7 +168,17 @@ func Failure(ctx context.Context, err error) error {
 	for u := (*url.Error)(nil); errors.As(err, &u); {
 		err = u.Err
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	var quiet *silence.Error // of no other kind, and callers may ask
+	var out *httplimit.Unreachable
+	var bad *httplimit.BadAnswer
+	switch {
+	case errors.As(err, &quiet):
+		return fmt.Errorf("%w: %w", quiet, objstore.ErrUnavailable)
+	case errors.As(err, &out):
+		return fmt.Errorf("%w: %w", out, objstore.ErrUnavailable)
+	case errors.As(err, &bad):
+		return fmt.Errorf("%w: %w", bad, objstore.ErrUnavailable)
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: %w", objstore.ErrUnavailable, io.ErrUnexpectedEOF)
 	}
 	return fmt.Errorf("%w: %v", objstore.ErrUnavailable, err) //nolint:errorlint // only the text: see above

@@ -1,0 +1,57 @@
+package s3store
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/farread/farread/objstore"
+)
+
+// maxEmpty is how many pages without a key may follow each other: some stores look
+// through what was deleted, or is not below the prefix, a page at a time.
+const maxEmpty = 1000
+
+// loops notices a listing that goes round in circles. It remembers one page, the first
+// of 1, 2, 4, 8 … pages (Brent's algorithm): a circle of n pages is found within 3n, in
+// memory that does not grow with the listing.
+type loops struct {
+	token    string // where the page that is remembered said that it goes on
+	first    string // its first and last key
+	last     string
+	keys     int
+	seen     int // pages since
+	most     int // of them, before another is remembered
+	empty    int
+	remember bool
+}
+
+// next looks at a page that says that more follow.
+func (l *loops) next(page *s3.ListObjectsV2Output) error {
+	token := aws.ToString(page.NextContinuationToken)
+	if token == "" {
+		return fmt.Errorf("a page says that more follow, but not where: %w", objstore.ErrUnavailable)
+	}
+	n := len(page.Contents)
+	var first, last string
+	l.empty++
+	if n > 0 {
+		l.empty = 0
+		first, last = aws.ToString(page.Contents[0].Key), aws.ToString(page.Contents[n-1].Key)
+	}
+	switch {
+	case l.remember && token == l.token:
+		return fmt.Errorf("the listing goes round in circles: a continuation token came again: %w", objstore.ErrUnavailable)
+	case l.remember && n > 0 && n == l.keys && first == l.first && last == l.last:
+		return fmt.Errorf("the listing goes round in circles: a page came again: %w", objstore.ErrUnavailable)
+	case l.empty > maxEmpty:
+		return fmt.Errorf("%d pages of the listing without a key: %w", maxEmpty, objstore.ErrUnavailable)
+	}
+	l.seen++
+	if l.seen > l.most {
+		l.token, l.first, l.last, l.keys, l.remember = token, first, last, n, true
+		l.seen, l.most = 0, max(1, 2*l.most)
+	}
+	return nil
+}
