@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/httpstore"
@@ -38,6 +39,7 @@ type Config struct {
 	Policy      rangeio.Policy        // of reads; zero: rangeio.Fast()
 	Concurrency int                   // requests in flight, all objects together; 0: 64
 	MaxMemory   int64                 // ceiling for buffers and caches; 0: 1 GiB
+	Timeout     time.Duration         // a store that has not brought or taken 1 KiB for so long is given up; 0: 20 s, negative: never
 	Counter     *objstore.Counter     // counts what all reads cost, shared with whoever has it; nil: one of the client's own
 	Middleware  []objstore.Middleware // wrapped around every bucket, the first outermost
 	Logger      *slog.Logger          // debug lines about requests; nil: none

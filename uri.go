@@ -92,7 +92,7 @@ func isS3(place string) bool { return strings.HasPrefix(place, "s3://") }
 func (c *Client) s3(ctx context.Context, name string) (objstore.Bucket, error) {
 	return s3store.New(ctx, s3store.Config{Bucket: name, Endpoint: c.c.Endpoint, Region: c.c.Region, Profile: c.c.Profile,
 		PathStyle: c.c.PathStyle, Anonymous: c.c.Anonymous, Concurrency: c.c.Concurrency, Counter: c.c.Counter, Logger: c.c.Logger,
-		AccessKey: c.c.AccessKey, SecretKey: c.c.SecretKey})
+		AccessKey: c.c.AccessKey, SecretKey: c.c.SecretKey, Timeout: c.c.Timeout})
 }
 
 // http makes no bucket twice, except for URLs with a query: a presigned one is
@@ -106,7 +106,7 @@ func (c *Client) http(uri string) (objstore.Bucket, string, error) {
 		}
 	}
 	driver := func() (objstore.Bucket, error) {
-		return httpstore.New(httpstore.Config{Base: base, Transport: c.trans, Concurrency: c.c.Concurrency, Counter: c.c.Counter, Logger: c.c.Logger})
+		return httpstore.New(httpstore.Config{Base: base, Transport: c.trans, Concurrency: c.c.Concurrency, Counter: c.c.Counter, Logger: c.c.Logger, Timeout: c.c.Timeout})
 	}
 	if u != nil && u.RawQuery != "" {
 		d, err := driver()

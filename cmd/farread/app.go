@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -42,6 +43,7 @@ type globals struct {
 	anonymous, pathStyle      bool
 	policy                    policyFlag
 	maxMemory                 sizeFlag
+	timeout                   time.Duration
 	json, stats               bool
 	quiet, verbose            bool
 }
@@ -55,10 +57,19 @@ func (g *globals) register(f *pflag.FlagSet) {
 	f.BoolVar(&g.pathStyle, "path-style", false, "bucket in the URL's path, not in the host name")
 	f.Var(&g.policy, "policy", "plan reads for least time, fewest requests or fewest bytes")
 	f.Var(&g.maxMemory, "max-memory", "ceiling for buffers and caches")
+	f.DurationVar(&g.timeout, "timeout", silence.Default, "give up on a store that has not brought or taken 1 KiB for so long; 0: never")
 	f.BoolVar(&g.json, "json", false, "JSON on stdout instead of a table")
 	f.BoolVar(&g.stats, "stats", false, "at the end, one line of JSON on stderr: requests, bytes, phases …")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "no progress bar and no remarks")
 	f.BoolVarP(&g.verbose, "verbose", "v", false, "debug log on stderr")
+}
+
+// silence is the limit of the flag as libraries spell it.
+func (g *globals) silence() time.Duration {
+	if g.timeout == 0 {
+		return -1
+	}
+	return g.timeout
 }
 
 // policyFlag is one of the planner's policies.
@@ -110,11 +121,14 @@ func (a *app) setup() error {
 	if a.flags.maxMemory < minMemory {
 		return usagef("--max-memory %s: at least %s is needed", &a.flags.maxMemory, humanSize(minMemory))
 	}
+	if a.flags.timeout < 0 {
+		return usagef("--timeout %s is negative", a.flags.timeout)
+	}
 	debug.SetMemoryLimit(int64(a.flags.maxMemory))
 	c := farread.Config{
 		Endpoint: a.flags.endpoint, Region: a.flags.region, Profile: a.flags.profile,
 		Anonymous: a.flags.anonymous, PathStyle: a.flags.pathStyle,
-		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter,
+		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter, Timeout: a.flags.silence(),
 		Middleware: []objstore.Middleware{a.trace.watch(&a.counter)},
 	}
 	if a.flags.verbose {
@@ -198,7 +212,11 @@ func (a *app) report(ctx context.Context, err error) int {
 		if ctx.Err() != nil {
 			err = errInterrupted
 		}
-		fmt.Fprintln(a.stderr, oneLine(err))
+		text := oneLine(err)
+		if silence.Is(err) && ctx.Err() == nil {
+			text += "; --timeout allows it longer"
+		}
+		fmt.Fprintln(a.stderr, text)
 		return exitCode(err)
 	}
 	if a.flags.stats {

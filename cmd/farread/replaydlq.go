@@ -335,7 +335,7 @@ func (r *replayer) fromLocal(ctx context.Context) error {
 	base := strings.TrimSuffix(r.o.local, "/") + "/_localcloud/"
 	r.report.To = "its functions"
 	if r.o.dryRun {
-		s, err := askLocal(ctx, "GET", base+"status")
+		s, err := askLocal(ctx, r.a.flags.silence(), "GET", base+"status")
 		if err == nil && s.DeadLetters == nil {
 			err = errNoLocal
 		}
@@ -344,7 +344,7 @@ func (r *replayer) fromLocal(ctx context.Context) error {
 		}
 		return err
 	}
-	s, err := askLocal(ctx, "POST", base+"redrive")
+	s, err := askLocal(ctx, r.a.flags.silence(), "POST", base+"redrive")
 	if err == nil && s.Redriven == nil {
 		err = errNoLocal
 	}

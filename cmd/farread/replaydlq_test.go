@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/internal/teststack"
 )
 
@@ -432,7 +433,7 @@ func TestReplayLocal(t *testing.T) {
 	if r := (runner{}).run(t, "replay-dlq", "--local", srv.URL); r.code != exitUsage || !strings.Contains(r.stderr, "no local cloud") {
 		t.Errorf("exit %d %q", r.code, r.stderr)
 	}
-	if _, err := askLocal(t.Context(), "GET", "http://127.0.0.1:1/"); err == nil || errors.Is(err, errNoLocal) {
+	if _, err := askLocal(t.Context(), silence.Default, "GET", "http://127.0.0.1:1/"); err == nil || errors.Is(err, errNoLocal) {
 		t.Error(err)
 	}
 }

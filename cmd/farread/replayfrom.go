@@ -13,34 +13,37 @@ import (
 	"os"
 	"time"
 
+	"github.com/farread/farread/internal/httplimit"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/httpstore"
 )
 
 // errNoLocal: something answers, but not as a local cloud does.
 var errNoLocal = fmt.Errorf("is no local cloud: %w", objstore.ErrInvalid)
 
-const (
-	localTimeout = 30 * time.Second // it answers from memory, but for the file of dead letters
-	maxAnswer    = 1 << 20
-)
+const maxAnswer = 1 << 20
 
 // askLocal calls one of the pages that a local cloud has for whoever runs it.
-func askLocal(ctx context.Context, method, url string) (s localStatus, err error) {
+func askLocal(ctx context.Context, limit time.Duration, method, url string) (s localStatus, err error) {
+	clock := silence.With(ctx, 2*limit) // there is a single try, which gets half of it
+	defer clock.Stop()
+	ctx = clock.Context()
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return s, usagef("--local: %s", err)
 	}
-	c := http.Client{Timeout: localTimeout}
+	c := http.Client{Transport: httplimit.New(httpstore.NewTransport(1), httplimit.Options{MaxAnswer: maxAnswer, Place: "URL", Roots: "SSL_CERT_FILE"})}
 	defer c.CloseIdleConnections()
 	resp, err := c.Do(req)
 	if err != nil {
-		return s, fmt.Errorf("%w: %w", objstore.ErrUnavailable, err)
+		return s, unavailable(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusForbidden {
 		return s, errNoLocal
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return s, fmt.Errorf("%s %.200s: %w", resp.Status, b, errors.Join(objstore.ErrUnavailable, err))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -12,12 +13,16 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/farread/farread/internal/httplimit"
 	"github.com/farread/farread/internal/sdkhttp"
+	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 )
 
@@ -29,6 +34,8 @@ const (
 	hideSeconds   = 60        // that a message is hidden while it is moved; then it comes again
 	waitSeconds   = 2         // a long poll asks all servers of the queue
 	dryMost       = 1000      // messages that a dry run looks at
+	maxReceived   = 64 << 20  // an answer: ten messages of 1 MiB, of which JSON makes six times as much at most
+	maxPause      = 5 * time.Second
 )
 
 // regionIn finds the region in the host of a queue of AWS.
@@ -53,8 +60,18 @@ func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
 	if cfg.Region == "" {
 		cfg.Region = "us-east-1" // queues elsewhere than in AWS have none
 	}
+	own, ok := cfg.HTTPClient.(*awshttp.BuildableClient) // with AWS_CA_BUNDLE
+	if !ok {
+		own = awshttp.NewBuildableClient()
+	}
+	c := &http.Client{
+		Transport:     httplimit.New(own.GetTransport(), httplimit.Options{MaxAnswer: maxReceived, Roots: "AWS_CA_BUNDLE", Place: "queue's URL"}),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
-		o.HTTPClient = sdkhttp.Guard(o.HTTPClient)
+		o.HTTPClient = sdkhttp.Guard(c)
+		o.APIOptions = append(o.APIOptions, sdkhttp.Within(a.flags.silence()))
+		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.Backoff = sdkhttp.Backoff(maxPause) })
 		switch {
 		case a.flags.endpoint != "":
 			o.BaseEndpoint = &a.flags.endpoint
@@ -72,6 +89,8 @@ func queueErr(err error) error {
 	var none *types.QueueDoesNotExist
 	var api smithy.APIError
 	switch {
+	case silence.Is(err), errors.As(err, new(*httplimit.Unreachable)):
+		return unavailable(err)
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &none):
@@ -82,6 +101,20 @@ func queueErr(err error) error {
 		return fmt.Errorf("%w: %w", objstore.ErrInvalid, err)
 	}
 	return fmt.Errorf("%w: %w", objstore.ErrUnavailable, err)
+}
+
+// unavailable files an error of a request without an answer, without what its client
+// puts around it.
+func unavailable(err error) error {
+	var quiet *silence.Error
+	var out *httplimit.Unreachable
+	switch {
+	case errors.As(err, &quiet):
+		err = quiet
+	case errors.As(err, &out):
+		err = out
+	}
+	return fmt.Errorf("%w: %w", err, objstore.ErrUnavailable)
 }
 
 // send puts one event into a queue.
@@ -144,6 +177,7 @@ func (m *mover) receive(ctx context.Context) ([]types.Message, error) {
 	if m.o.most > 0 {
 		n = min(n, m.o.most-m.report.Moved-m.report.Failed)
 	}
+	ctx = silence.More(ctx, waitSeconds*time.Second, false)
 	out, err := m.c.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: &m.o.queue, MaxNumberOfMessages: int32(n), WaitTimeSeconds: waitSeconds, VisibilityTimeout: hideSeconds,
 		MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
@@ -232,9 +266,18 @@ func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
 	return m.forget(ctx, del)
 }
 
+// brief is how long the queue may take to take note of what was done, though the
+// command is interrupted, or the queue has been silent.
+func (m *mover) brief() time.Duration {
+	if d := m.a.flags.timeout; d > 0 {
+		return min(10*time.Second, d/2)
+	}
+	return 10 * time.Second
+}
+
 // forget deletes what was sent, also when the command is interrupted.
 func (m *mover) forget(ctx context.Context, del *sqs.DeleteMessageBatchInput) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.brief())
 	defer cancel()
 	out, err := m.c.DeleteMessageBatch(ctx, del)
 	if err != nil {
@@ -253,7 +296,7 @@ func (m *mover) show(ctx context.Context, batch []types.Message) error {
 		for i, msg := range batch[start:min(len(batch), start+batchMessages)] {
 			in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: msg.ReceiptHandle})
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.brief())
 		_, err := m.c.ChangeMessageVisibilityBatch(ctx, in)
 		cancel()
 		if err != nil { // they come by themselves, a minute later

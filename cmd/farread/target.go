@@ -118,7 +118,7 @@ func (a *app) openFolder(ctx context.Context, t target, how aim) (content, error
 	if err == nil && d.Len() > 0 {
 		return &gulpContent{a: a, target: t, set: d}, d.Load(ctx)
 	}
-	if !frameFirst {
+	if !frameFirst && !unanswered(err) {
 		if c, err := a.openSparse(ctx, t, how); !errors.Is(err, objstore.ErrNotFound) {
 			return c, err
 		}
@@ -143,7 +143,7 @@ func (a *app) openSparse(ctx context.Context, t target, how aim) (content, error
 // lists nothing, and may answer with an error or with a page about the folder.
 func (a *app) sparseOverHTTP(ctx context.Context, t target, how aim, err error) (content, error) {
 	format := all.ByName(t.key)
-	if !strings.HasPrefix(t.bucket.Name(), "http") || format != all.CFrame && format != all.B2ND || how.offset != 0 {
+	if !strings.HasPrefix(t.bucket.Name(), "http") || format != all.CFrame && format != all.B2ND || how.offset != 0 || unanswered(err) {
 		return nil, err
 	}
 	t.key += "/"
@@ -152,6 +152,12 @@ func (a *app) sparseOverHTTP(ctx context.Context, t target, how aim, err error) 
 		return c, nil
 	}
 	return nil, err
+}
+
+// unanswered says that there was no server to answer, so that it need not be asked again.
+func unanswered(err error) bool {
+	var e *objstore.Error
+	return errors.As(err, &e) && e.Status == 0 && errors.Is(err, objstore.ErrUnavailable)
 }
 
 // unlisted says of a server that has no listings what a URI must name there.

@@ -85,7 +85,10 @@ const topicExit = `  0    done
        was whole by then, the code is 0
 
 An error is one line on stderr that reads outside-in: the command, the URI, the
-place in the file, the cause.`
+place in the file, the cause.
+
+A store that is silent is given up after --timeout (20 s): when it has not brought or
+taken 1 KiB for so long, all repetitions together. What makes progress is never cut.`
 
 const topicEnvironment = `S3 is reached as the AWS SDK does it:
 
@@ -94,7 +97,11 @@ const topicEnvironment = `S3 is reached as the AWS SDK does it:
   AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
   AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE
                                             ~/.aws/config and ~/.aws/credentials
+  AWS_CA_BUNDLE                             CAs to trust, in PEM, where the certificate
+                                            of S3 is of a private one
 
-HTTP goes through HTTPS_PROXY, HTTP_PROXY and NO_PROXY. farread itself reads
+HTTP goes through HTTPS_PROXY, HTTP_PROXY and NO_PROXY. CAs of plain https:// servers
+are those of the system, or of SSL_CERT_FILE where the system is neither macOS nor
+Windows. farread itself reads
 
   FARREAD_RULES    the rules of farread worker and backfill: JSON, or the path of a file`

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// mute accepts connections, takes what comes, and never says anything.
+func mute(t *testing.T) (url string, accepted <-chan struct{}) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan struct{}, 1000)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var conns []net.Conn
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, c)
+			mu.Unlock()
+			seen <- struct{}{}
+			wg.Go(func() { _, _ = io.Copy(io.Discard, c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		mu.Lock()
+		for _, c := range conns {
+			c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	})
+	return "http://" + l.Addr().String(), seen
+}
+
+// silentCommands are command lines that reach for a server at %s, or for buckets there.
+func silentCommands(t *testing.T) map[string][]string {
+	t.Helper()
+	dir := t.TempDir()
+	file := func(name string, n int, text string) string {
+		p := make([]byte, n)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(p) // which never fails; nothing makes it shorter
+		write(t, filepath.Join(dir, name), append([]byte(text), p...))
+		return filepath.Join(dir, name)
+	}
+	rules := file("rules.json", 0, `[{"job":"pack","bucket":"uploads","out":{"bucket":"outputs"}}]`)
+	event := file("event.json", 0, `{"bucket":"uploads","key":"a.tar"}`)
+	return map[string][]string{
+		"info":         {"info", "s3://uploads/x.b2nd"},
+		"info gulp":    {"info", "s3://uploads/x.gulp"},
+		"info http":    {"info", "%s/x.b2nd"},
+		"ls":           {"ls", "s3://uploads/p/"},
+		"ls frame":     {"ls", "s3://uploads/x.b2nd"},
+		"get":          {"get", "s3://uploads/x.b2nd", "-o", filepath.Join(dir, "out")},
+		"get http":     {"get", "%s/x.blp", "--item", "3", "-o", filepath.Join(dir, "out")},
+		"verify":       {"verify", "s3://uploads/x.zoom"},
+		"index":        {"index", "s3://uploads/x.zoom"},
+		"pack up":      {"pack", file("small.bin", 1000, "x"), "s3://uploads/x.blp"},
+		"pack up long": {"pack", file("long.bin", 20<<20, "x"), "s3://uploads/x.blp", "--force"},
+		"pack down":    {"pack", "s3://uploads/x.npy", filepath.Join(dir, "out.b2nd")},
+		"unpack http":  {"unpack", "%s/x.gulp", filepath.Join(dir, "out")},
+		"backfill":     {"backfill", "s3://uploads/", "--rules", rules},
+		"worker":       {"worker", "--event", event, "--rules", rules},
+		"queue":        {"replay-dlq", "--queue", "%s/1/dlq"},
+		"queue to":     {"replay-dlq", "--queue", "%s/1/dlq", "--to", "%s/1/q"},
+		"file to":      {"replay-dlq", "--file", event, "--to", "%s/1/q"},
+		"local":        {"replay-dlq", "--local", "%s"},
+	}
+}
+
+// silentEnv keeps the machine's own configuration out.
+func silentEnv(t *testing.T) {
+	t.Helper()
+	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "SK", "AWS_REGION": "us-east-1",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true"} {
+		t.Setenv(k, v)
+	}
+}
+
+func reaching(url string, args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = strings.ReplaceAll(a, "%s", url)
+	}
+	return append(out, "--endpoint-url", url)
+}
+
+// TestSilentServer: whatever waits for a server that never answers ends, with one line
+// that says who was silent, and the option.
+func TestSilentServer(t *testing.T) {
+	silentEnv(t)
+	for name, args := range silentCommands(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, _ := mute(t)
+			r := runner{}.run(t, append(reaching(url, args), "--timeout", "1s")...)
+			who := "no answer from " + strings.TrimPrefix(url, "http://")
+			if r.code != exitUnavailable || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, who) || !strings.Contains(r.stderr, "--timeout") {
+				t.Errorf("exit %d: %q", r.code, r.stderr)
+			}
+		})
+	}
+}
+
+// TestSilentInterrupt: Ctrl-C ends each of them.
+func TestSilentInterrupt(t *testing.T) {
+	silentEnv(t)
+	for name, args := range silentCommands(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, accepted := mute(t)
+			cmd := exec.CommandContext(t.Context(), os.Args[0], append(reaching(url, args), "--timeout", "0")...)
+			cmd.Env = append(os.Environ(), asProgram+"=1")
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			select {
+			case <-accepted:
+			case err := <-ended:
+				t.Fatalf("before it was interrupted: %v %q", err, errs.String())
+			}
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			err := <-ended
+			if cmd.ProcessState.ExitCode() != exitInterrupted || errs.String() != "interrupted\n" {
+				t.Errorf("%v %q", err, errs.String())
+			}
+		})
+	}
+}
+
+// TestStalledListing: a listing that stops in the middle of a page, and one that never
+// ends, end.
+func TestStalledListing(t *testing.T) {
+	silentEnv(t)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "<ListBucketResult><Name>uploads</Name><Contents><Key>a</Key></Contents>")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer srv.Close()
+	cmds := silentCommands(t)
+	for _, name := range []string{"ls", "backfill"} {
+		r := runner{}.run(t, append(reaching(srv.URL, cmds[name]), "--timeout", "1s")...)
+		if r.code != exitUnavailable || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "--timeout") {
+			t.Errorf("%s: exit %d: %q", name, r.code, r.stderr)
+		}
+	}
+}
