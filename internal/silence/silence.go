@@ -418,9 +418,13 @@ func (e *Error) Error() string {
 	if host == "" {
 		host = "the store"
 	}
-	text := fmt.Sprintf("no answer from %s for %v", host, e.For)
+	d := e.For
+	if d >= time.Second {
+		d = d.Round(100 * time.Millisecond)
+	}
+	text := fmt.Sprintf("no answer from %s for %v", host, d)
 	if e.Got > 0 {
-		text = fmt.Sprintf("%s brought less than %d bytes in %v, after %d", host, Unit, e.For, e.Got)
+		text = fmt.Sprintf("%s brought less than %d bytes in %v, after %d", host, Unit, d, e.Got)
 	}
 	if e.Last != nil {
 		text += fmt.Sprintf(" (%v)", e.Last)

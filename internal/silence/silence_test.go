@@ -132,7 +132,7 @@ func TestNoClock(t *testing.T) {
 
 // TestError: it is a time-out, and none of the caller's.
 func TestError(t *testing.T) {
-	err := &silence.Error{Host: "store:9000", For: 20 * time.Second, Last: errors.New("reset")}
+	err := &silence.Error{Host: "store:9000", For: 20*time.Second + 44*time.Millisecond, Last: errors.New("reset")}
 	if err.Error() != "no answer from store:9000 for 20s (reset)" || !err.Timeout() || err.RetryableError() ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		t.Error(err)
