@@ -38,13 +38,13 @@ func (o Options) unreachable(host string, err error, first bool) error {
 		}
 		return &Unreachable{text, first && !dns.IsNotFound}
 	case untrusted(err):
-		text := fmt.Sprintf("no trust in the certificate of %s: %v", host, err) //nolint:errorlint // only the text
+		text := fmt.Sprintf("no trust in the certificate of %s: %v", host, err)
 		if o.Roots != "" {
 			text += " (CAs of your own: " + o.Roots + ")"
 		}
 		return &Unreachable{text, false}
 	case noTLS(err):
-		return &Unreachable{fmt.Sprintf("no TLS with %s: %v", host, err), false} //nolint:errorlint // only the text
+		return &Unreachable{fmt.Sprintf("no TLS with %s: %v", host, err), false}
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENETUNREACH):
 		return &Unreachable{err.Error(), first}
 	}

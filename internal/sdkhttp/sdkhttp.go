@@ -60,7 +60,7 @@ func Within(limit time.Duration) func(*middleware.Stack) error {
 			clock := silence.With(ctx, limit)
 			defer clock.Stop()
 			clock.Run()
-			out, meta, err := next.HandleInitialize(clock.Context(), in)
+			out, meta, err := next.HandleInitialize(clock.Context(), in) //nolint:contextcheck // the clock made it of ours
 			if err != nil && clock.Over() {
 				err = clock.Err()
 			}

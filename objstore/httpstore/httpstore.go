@@ -223,7 +223,7 @@ func (b *Bucket) do(ctx context.Context, method, key string, h http.Header) (*ht
 		return nil, err
 	}
 	clock, own := silence.Join(ctx, b.cfg.Timeout)
-	under, stop := ctx, func() {}
+	under, stop := ctx, func() {} //nolint:contextcheck // the clock made it of ours
 	if own {
 		under, stop = clock.Context(), clock.Stop
 	}

@@ -115,7 +115,7 @@ var byCode = map[string]error{ //nolint:gochecknoglobals // a constant table
 // call runs one operation in the bucket's region, as long as the store is not silent.
 // When the answer names another region, the bucket moves there for good and the
 // operation runs once more.
-func (b *Bucket) call(ctx context.Context, run func(ctx context.Context, in func(*s3.Options)) error) error {
+func (b *Bucket) call(ctx context.Context, run func(ctx context.Context, in func(*s3.Options)) error) error { //nolint:contextcheck // the clock made it of ours
 	clock, own := silence.Join(ctx, b.cfg.Timeout)
 	if own {
 		defer clock.Stop()

@@ -52,7 +52,7 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 		in.IfUnmodifiedSince = &o.IfUnmod
 	}
 	clock, own := silence.Join(ctx, b.cfg.Timeout)
-	under, stop := ctx, func() {}
+	under, stop := ctx, func() {} //nolint:contextcheck // the clock made it of ours
 	if own {
 		under, stop = clock.Context(), clock.Stop
 	}
