@@ -56,7 +56,7 @@ func TestLabelsByID(t *testing.T) {
 			t.Errorf("%s: %q, %v", raw, got, ok)
 		}
 	}
-	l := newLabels(DefaultLimits())
+	l := newLabels("x", DefaultLimits())
 	if err := l.add("x", []fields{{"n": json.RawMessage("1")}}); err != nil {
 		t.Fatal(err)
 	}
