@@ -152,7 +152,7 @@ e2e: need-go ## the scenarios on LocalStack in a container (needs Docker), or wh
 
 .PHONY: docs-check
 docs-check: build ## what README and the help of commands show is run on the local cloud, its output compared; prints what takes how long
-	FARREAD_BIN=$(CURDIR)/bin go test -count=1 -timeout=$(TIMEOUT) -tags docs $(TESTFLAGS) ./e2e/docs
+	cd e2e/docs && FARREAD_BIN=$(CURDIR)/bin go test -count=1 -timeout=$(TIMEOUT) -tags docs $(TESTFLAGS)
 
 .PHONY: fixtures-check
 fixtures-check: ## bin/farread against the shared interoperability fixtures, where they are
