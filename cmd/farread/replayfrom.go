@@ -29,7 +29,7 @@ func askLocal(ctx context.Context, limit time.Duration, method, url string) (s l
 	clock := silence.With(ctx, 2*limit) // there is a single try, which gets half of it
 	defer clock.Stop()
 	ctx = clock.Context()
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	req, err := http.NewRequestWithContext(ctx, method, url, nil) //nolint:contextcheck // the clock made it of ours
 	if err != nil {
 		return s, usagef("--local: %s", err)
 	}
