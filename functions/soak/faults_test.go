@@ -74,7 +74,11 @@ func TestFaultyStore(t *testing.T) {
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	c := start(t, options{seed: 66, tries: 2, concurrency: 8, shape: "s3", args: []string{"--timeout", "15s"}})
-	c.proxy.fail(0.8)
+	share := 0.8
+	if !full() {
+		share = 0.9 // of the few uploads, some have to become dead letters: of 0.8 now and then none does
+	}
+	c.proxy.fail(share)
 	count := scale(2, 25)
 	want := map[string]kind{}
 	for n := range count {
@@ -126,6 +130,6 @@ func TestDeadLetters(t *testing.T) {
 	if e := keys(t.Context(), t, c.out, "errors/"); len(e) > 0 {
 		t.Errorf("reported as bad uploads: %q", e)
 	}
-	figure(t, "E6", fmt.Sprintf("80 %% of calls fail: %d uploads", len(want)),
+	figure(t, "E6", fmt.Sprintf("%.0f %% of calls fail: %d uploads", 100*share, len(want)),
 		fmt.Sprintf("%d dead letters; redriven to a sound store, all %d are packed", len(letters), packed), "none lost", packed == len(want))
 }
