@@ -238,6 +238,33 @@ func TestNoSeams(t *testing.T) {
 	}
 }
 
+// TestUnseenGaps: of samples that come by chance, some pause is longer than the rest in
+// every picture. One shorter than a pixel does not break the line of means; one that is
+// seen does, however few points there are.
+func TestUnseenGaps(t *testing.T) {
+	t.Parallel()
+	k := &zoomcache.Track{Variable: true, Rate: zoomcache.Rate{Num: 1, Den: 1}}
+	for _, c := range []struct {
+		span, gap int64
+		apart     bool
+	}{{100, 9, false}, {100, 99, false}, {100, 150, true}, {10_000, 99, false}, {10_000, 150, true}} {
+		const all = 80_000 // 800 pixels of 100
+		var points []zoomcache.Point
+		for at := int64(0); at < all; at += c.span + 1 {
+			if len(points) == 3 {
+				at += c.gap - 1
+			}
+			points = append(points, zoomcache.Point{Entry: at, Exit: at + c.span, Count: c.span + 1, Channels: []zoomcache.Stats{{Mean: .5}}})
+		}
+		s := OfView(&zoomcache.Header{}, k, points, 0, all, 0)
+		for i, x := range s.Channels[0].Spans {
+			if want := c.apart && i == 3; x.Apart != want {
+				t.Errorf("points of %d, a gap of %d: point %d is apart: %v", c.span, c.gap, i, x.Apart)
+			}
+		}
+	}
+}
+
 // TestNoRate: samples without times stand side by side, by their offsets.
 func TestNoRate(t *testing.T) {
 	t.Parallel()

@@ -17,11 +17,12 @@ func OfView(h *zoomcache.Header, k *zoomcache.Track, points []zoomcache.Point, f
 	if utc, ok := h.Origin.UTC(); ok && !s.Untimed {
 		s.Origin = utc
 	}
-	v := view{k, points, k.Rate}
+	v := view{k: k, points: points, rate: k.Rate}
 	if s.Untimed {
 		v.rate = zoomcache.Rate{Num: 1, Den: 1}
 	}
 	s.From, s.To = v.edges(first, last)
+	v.pixel = max(s.To-s.From, 0) / float64(s.pixels())
 	s.Note = v.note()
 	for c := range max(k.Codec.Channels, 1) {
 		s.Channels = append(s.Channels, Channel{Name: fmt.Sprintf("channel %d", c), Spans: v.spans(c)})
@@ -42,6 +43,7 @@ type view struct {
 	k      *zoomcache.Track
 	points []zoomcache.Point
 	rate   zoomcache.Rate // of what the axis shows
+	pixel  float64        // how long one is, on that axis
 }
 
 // note says how much is shown.
@@ -110,7 +112,8 @@ func (v view) spans(c int) []Span {
 }
 
 // apart says whether samples are missing between a point and the one before it. At
-// variable rate that is where there are none for several times the usual while.
+// variable rate that is where there are none for several times the usual while, and for
+// so long that it is seen: of samples that come by chance some are far apart anywhere.
 func (v view) apart(i int) bool {
 	a, b := &v.points[i-1], &v.points[i]
 	gap := b.Entry - a.Exit
@@ -124,5 +127,5 @@ func (v view) apart(i int) bool {
 	if i+1 < len(v.points) {
 		usual = max(usual, min(v.points[i+1].Entry-b.Exit, gap/3))
 	}
-	return usual > 0 && gap > 4*usual
+	return usual > 0 && gap > 4*usual && v.rate.Seconds(b.Entry)-v.rate.Seconds(a.Exit) >= v.pixel
 }
