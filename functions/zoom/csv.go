@@ -107,6 +107,7 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say Time
 	if err := t.choose(names, cols); err != nil {
 		return nil, fail("csv", obj.Info().Key, -1, err)
 	}
+	t.fractions(&span)
 	t.settle(&span)
 	return t, nil
 }
@@ -238,7 +239,7 @@ func (t *table) stamp(text string) (s stamp, err error) {
 		t.doubt(text)
 	}
 	if !ok {
-		return s, corrupt("column %.60q: %.60q is no time %s", t.name, text, t.want())
+		return s, corrupt("column %.60q: %.60q is %s", t.name, text, t.wrong())
 	}
 	return s, nil
 }

@@ -252,19 +252,29 @@ func (s stamp) times(n int64) (stamp, bool) {
 	return s, true
 }
 
-// want says what stamps must be.
-func (t *table) want() string {
+// wrong says what a stamp is not.
+func (t *table) wrong() string {
 	switch {
 	case t.iso:
-		return "in ISO 8601, as the first is"
+		return "no time in ISO 8601, as the first is"
 	case t.read.form != formCount:
-		return "among " + t.read.form.String()
+		return "none of the " + t.read.form.String()
 	case t.read.shift > 0:
-		return fmt.Sprintf("in 10^-%d s", t.read.shift)
+		return fmt.Sprintf("no time in 10^-%d s", t.read.shift)
 	case t.about.Rows == 0:
-		return "in seconds or ISO 8601 (2026-05-01T12:00:00Z); --time-column takes another column"
+		return "no time in seconds or ISO 8601 (2026-05-01T12:00:00Z); --time-column takes another column"
 	}
-	return "in seconds"
+	return "no time in seconds"
+}
+
+// fractions tells that numbers which may be parts of years, as 1959.25 is, were taken for
+// seconds: of a column of which only the user can know.
+func (t *table) fractions(span *csvSpan) {
+	const first, last = 1700, 2100
+	if t.iso || t.sure || t.epoch || t.unnamed || t.read != (reading{}) || called(t.name, secondNames()) || span.digits == 0 || span.low < first || span.high >= last {
+		return
+	}
+	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for seconds; years have to be written as dates, such as 1959-04-01", t.name, t.firstStamp))
 }
 
 // again refuses a year that two rows one behind the other have: something else says which

@@ -51,21 +51,22 @@ func TestDates(t *testing.T) {
 		want string // times, or an error
 		warn string
 	}{
-		"days":          {"date,co2\n19580329,316.1\n19580405,317.3\n", zoom.Times{}, "1958-03-29 1958-04-05", `column "date": stamps such as 19580329 are taken for dates (YYYYMMDD, UTC); --times`},
-		"upper case":    {"DATE,co2\n19580329,316.1\n", zoom.Times{}, "1958-03-29", "dates"},
-		"months":        {"date,v\n195803,1\n195804,2\n", zoom.Times{}, "1958-03-01 1958-04-01", "months (YYYYMM, UTC)"},
-		"years":         {"\"YEAR\",\"SUNACTIVITY\"\n1700,5\n1701,11\n", zoom.Times{}, "1700-01-01 1701-01-01", `column "YEAR": stamps such as 1700 are taken for years (UTC)`},
-		"year behind":   {"\"Obs\",\"TOTEMP\",\"YEAR\"\n1,60323,1947\n2,61122,1948\n", zoom.Times{}, "1947-01-01 1948-01-01", "years"},
-		"years as date": {"Date,v\n1871,1120\n1872,1160\n", zoom.Times{}, "1871-01-01 1872-01-01", "years"},
-		"month first":   {"month,v\n200601,5\n200602,6\n", zoom.Times{}, "2006-01-01 2006-02-01", "months"},
-		"slashes":       {"date,v\n2012/01/01,5\n2012/01/02 06:30,6\n", zoom.Times{}, "2012-01-01 2012-01-02T06:30:00Z", ""},
-		"epoch":         {"date,v\n1777636800,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "seconds since 1970"},
-		"epoch ms":      {"date,v\n1777636800000,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "milliseconds since 1970"},
-		"hours":         {"time (h),v\n0.5,5\n1,6\n", zoom.Times{}, "1800 3600", "hours"},
+		"days":           {"date,co2\n19580329,316.1\n19580405,317.3\n", zoom.Times{}, "1958-03-29 1958-04-05", `column "date": stamps such as 19580329 are taken for dates (YYYYMMDD, UTC); --times`},
+		"upper case":     {"DATE,co2\n19580329,316.1\n", zoom.Times{}, "1958-03-29", "dates"},
+		"months":         {"date,v\n195803,1\n195804,2\n", zoom.Times{}, "1958-03-01 1958-04-01", "months (YYYYMM, UTC)"},
+		"years":          {"\"YEAR\",\"SUNACTIVITY\"\n1700,5\n1701,11\n", zoom.Times{}, "1700-01-01 1701-01-01", `column "YEAR": stamps such as 1700 are taken for years (UTC)`},
+		"year behind":    {"\"Obs\",\"TOTEMP\",\"YEAR\"\n1,60323,1947\n2,61122,1948\n", zoom.Times{}, "1947-01-01 1948-01-01", "years"},
+		"parts of years": {"time,v\n1959,315.42\n1959.25,316\n", zoom.Times{}, "1959 1959.25", `column "time": stamps such as 1959 are taken for seconds; years have to be written as dates, such as 1959-04-01`},
+		"years as date":  {"Date,v\n1871,1120\n1872,1160\n", zoom.Times{}, "1871-01-01 1872-01-01", "years"},
+		"month first":    {"month,v\n200601,5\n200602,6\n", zoom.Times{}, "2006-01-01 2006-02-01", "months"},
+		"slashes":        {"date,v\n2012/01/01,5\n2012/01/02 06:30,6\n", zoom.Times{}, "2012-01-01 2012-01-02T06:30:00Z", ""},
+		"epoch":          {"date,v\n1777636800,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "seconds since 1970"},
+		"epoch ms":       {"date,v\n1777636800000,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "milliseconds since 1970"},
+		"hours":          {"time (h),v\n0.5,5\n1,6\n", zoom.Times{}, "1800 3600", "hours"},
 
 		"year and quarter": {"year,quarter,v\n1959,1,2\n1959,2,3\n", zoom.Times{}, `!line 3 at 24: column "year": the year of the line before once more`, ""},
-		"no date":          {"date,v\n19580329,1\n19580399,2\n", zoom.Times{}, `!line 3 at 18: column "date": "19580399" is no time among dates (YYYYMMDD, UTC)`, ""},
-		"two forms":        {"date,v\n19580329,1\n195804,2\n", zoom.Times{}, `!"195804" is no time among dates`, ""},
+		"no date":          {"date,v\n19580329,1\n19580399,2\n", zoom.Times{}, `!line 3 at 18: column "date": "19580399" is none of the dates (YYYYMMDD, UTC)`, ""},
+		"two forms":        {"date,v\n19580329,1\n195804,2\n", zoom.Times{}, `!"195804" is none of the dates`, ""},
 		"days of 1960":     {"date,v\n18282,1\n", zoom.Times{}, `!line 2 at 7: column "date": "18282" is no date such as 19580329, 195803 or 1958-03-29, and no count of seconds since 1970: --times UNIT`, ""},
 		"short years":      {"year,v\n85,1\n", zoom.Times{}, `!column "year": "85" is no year`, ""},
 		"fractions":        {"year,v\n1950.25,1\n", zoom.Times{}, `!column "year": "1950.25" is no year`, ""},
@@ -96,7 +97,7 @@ func TestDates(t *testing.T) {
 		"too many days":     {"day,v\n922337203685477,1\n", zoom.Times{Unit: "d"}, "!is no time", ""},
 		"year 3000":         {"year,v\n3000,1\n", zoom.Times{}, "!is no year", ""},
 		"no leap day":       {"date,v\n19000229,1\n", zoom.Times{}, "!is no date", ""},
-		"years, then words": {"year,v\n1958,1\nlater,2\n", zoom.Times{}, `!line 3 at 14: column "year": "later" is no time among years (UTC)`, ""},
+		"years, then words": {"year,v\n1958,1\nlater,2\n", zoom.Times{}, `!line 3 at 14: column "year": "later" is none of the years (UTC)`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
