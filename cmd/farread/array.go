@@ -98,7 +98,7 @@ func (x *itemSelection) total() int64 { return x.size(x.box) }
 // sink makes the file OUT, whose name or --format says how it is written.
 func (x *itemSelection) sink(out string) (sink, error) {
 	if !x.s.slicing {
-		if err := notNamed(out, arrayGoes); err != nil {
+		if err := notArrayNamed(out); err != nil {
 			return nil, err
 		}
 	}

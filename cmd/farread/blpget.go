@@ -87,7 +87,7 @@ func (x *blpSelection) sink(out string) (sink, error) {
 	var err error
 	switch { // other items may be anything
 	case x.t.arr != nil:
-		err = notNamed(out, arrayGoes)
+		err = notArrayNamed(out)
 	case x.t.meta.Container == kindLines, x.t.meta.Container == kindJSONL:
 		err = notNamed(out, linesGo)
 	}

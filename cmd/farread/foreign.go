@@ -46,6 +46,18 @@ func notNamed(out, instead string) error {
 	return nil
 }
 
+// notArrayNamed refuses a name for an array, or for some of its bytes: of a file of
+// another kind, or of text or pictures, which they are not either.
+func notArrayNamed(out string) error {
+	switch ext := strings.ToLower(filepath.Ext(out)); ext {
+	case ".csv", ".tsv", ".json", ".jsonl", ".ndjson":
+		return usagef("%s names text, which is not written here: %s; farread slice writes .csv and .json", printable(out), arrayGoes)
+	case ".jpg", ".jpeg", ".svg":
+		return usagef("%s names a picture, which is not written here: %s; farread slice writes .png", printable(out), arrayGoes)
+	}
+	return notNamed(out, arrayGoes)
+}
+
 // What goes where.
 const (
 	arrayGoes  = "an array becomes a .npy, or its items alone under a name such as .raw"

@@ -102,7 +102,7 @@ func (x *byteSelection) total() int64 { return x.n }
 
 func (x *byteSelection) sink(out string) (sink, error) {
 	if x.t.arr != nil { // the bytes of another frame may be anything
-		if err := notNamed(out, arrayGoes); err != nil {
+		if err := notArrayNamed(out); err != nil {
 			return nil, err
 		}
 	}
