@@ -288,7 +288,7 @@ func TestBloscErrors(t *testing.T) {
 		{2, "slice|" + nd + "|1:x|-o|" + out + ".raw", "want a slice such as"},
 		{2, "slice|" + nd + "|0|-o|" + out + ".jpg", "want a name that ends in"},
 		{2, "slice|" + nd + "|:|-o|" + dir + "|--format|raw", "is a folder"},
-		{2, "slice|" + nd + "|:|--dtype|<f8", "--dtype"},
+		{2, "slice|" + nd + "|:|--dtype|<f8", "sizes differ: unsupported feature"},
 		{2, "slice|" + nd, "missing SLICE"},
 		{2, "get|" + nd + "|--id|a|-o|" + out, "--id does not go with a b2nd: select chunks"},
 		{2, "get|" + frame + "|--chunks|1:2:2|-o|" + out, "want A:B"},

@@ -27,7 +27,7 @@ const (
 
 var (
 	errText    = fmt.Errorf("no dtype: %w", formats.ErrCorrupt)
-	errSize    = fmt.Errorf("sizes differ: %w", formats.ErrCorrupt)
+	errSize    = fmt.Errorf("sizes differ: %w", formats.ErrUnsupported)
 	errNoDescr = fmt.Errorf("members overlap or are out of order: %w", formats.ErrUnsupported)
 	errKind    = fmt.Errorf("unknown type: %w", formats.ErrUnsupported)
 	errObject  = fmt.Errorf("python objects: %w", formats.ErrUnsupported)
