@@ -11,6 +11,13 @@ import (
 // or a file that belongs to one.
 func labelNames() []string { return []string{"id", "file", "filename", "path"} }
 
+// anyLabelName lists them for people.
+func anyLabelName() string {
+	names := labelNames()
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // fileLabels are lines of labels about files. An id has those that are called as it is,
 // with a suffix or without; else those of its own files; else, where only one id ends so,
 // those of files in the last folder of it.

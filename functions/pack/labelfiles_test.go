@@ -54,9 +54,9 @@ func TestLabelsOfFiles(t *testing.T) {
 		})
 	}
 	for name, c := range map[string][2]string{
-		"column":     {"name,label\na,b\n", `labels with the columns "name", "label": want one called id, file, filename, path`},
+		"column":     {"name,label\na,b\n", `labels with the columns "name", "label": want one called id, file, filename or path`},
 		"twice":      {"file,label\na.jpg,b\n./a.jpg,c\n", `file "./a.jpg" is labelled twice`},
-		"json, none": {`[{"name":"x"}]`, "label 0 says by none of id, file, filename, path"},
+		"json, none": {`[{"name":"x"}]`, "label 0: no id, file, filename or path says what it is about"},
 	} {
 		at := "labels.csv"
 		if strings.HasPrefix(c[0], "[") {

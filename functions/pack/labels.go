@@ -106,7 +106,7 @@ func (t *labels) csv(dir string, b []byte) error {
 		}
 	}
 	if err == nil && column < 0 {
-		return corrupt("labels with the columns %s: want one called %s, which says what a line is about", quotedList(head), strings.Join(labelNames(), ", "))
+		return corrupt("labels with the columns %s: want one called %s, which says what a line is about", quotedList(head), anyLabelName())
 	}
 	for err == nil {
 		var row []string
@@ -135,7 +135,7 @@ func (t *labels) json(dir string, b []byte) error {
 		for i, f := range list {
 			column, name, ok := about(f)
 			if !ok {
-				return corrupt("label %d says by none of %s what it is about", i, strings.Join(labelNames(), ", "))
+				return corrupt("label %d: no %s says what it is about", i, anyLabelName())
 			}
 			if column != labelNames()[0] {
 				f = without(f, column)
