@@ -252,6 +252,17 @@ func instead(names []string) string {
 	return ""
 }
 
+// command is the one that selects, as the bar shows it.
+func (s *selector) command() string {
+	switch {
+	case s.slicing:
+		return "slice"
+	case s.viewing:
+		return "view"
+	}
+	return "get"
+}
+
 // get writes what sel selects to out.
 func (a *app) get(ctx context.Context, uri string, sel selector, out string, how aim) error {
 	var stream *streamSink
@@ -271,7 +282,7 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 		}
 		defer s.abort()
 		stream, _ = s.(*streamSink)
-		if err = a.copy(ctx, x, s, "get"); err == nil {
+		if err = a.copy(ctx, x, s, sel.command()); err == nil {
 			err = s.commit()
 		}
 		if err != nil && stream != nil && stream.wrote {
