@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -258,7 +259,7 @@ func (z *zoomTrack) flags() string {
 func rateText(k *zoomcache.Track) string {
 	text := "rate unknown"
 	if k.Rate.Num != 0 {
-		text = strconv.FormatFloat(float64(k.Rate.Num)/float64(k.Rate.Den), 'g', 9, 64) + " Hz"
+		text = nineDigits(float64(k.Rate.Num)/float64(k.Rate.Den)) + " Hz"
 	}
 	if k.Variable {
 		return "variable rate, ticks at " + text
@@ -267,7 +268,16 @@ func rateText(k *zoomcache.Track) string {
 }
 
 // timeText is a number of seconds for people.
-func timeText(s float64) string { return strconv.FormatFloat(s, 'g', 9, 64) + " s" }
+func timeText(s float64) string { return nineDigits(s) + " s" }
+
+// nineDigits writes a number as short as they allow. More of them stand before the point
+// of centuries in seconds, and of ticks of a nanosecond: these have no exponent either.
+func nineDigits(f float64) string {
+	if a := math.Abs(f); a >= 1e9 && a < 1e15 {
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(f, 'g', 9, 64)
+}
 
 func (t *zoomContent) ls(ctx context.Context, l *listing) error {
 	tracks, damaged, err := t.tracks(ctx, l.scan)

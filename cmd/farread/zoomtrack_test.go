@@ -144,3 +144,20 @@ func TestTimesBesideAll(t *testing.T) {
 		t.Errorf("far away and without an index: exit %d, %q", r.code, r.stderr)
 	}
 }
+
+// TestLongTimes: centuries in seconds, and ticks of a nanosecond, are whole numbers.
+func TestLongTimes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "x.zoom")
+	write(t, filepath.Join(dir, "years.csv"), []byte("year,v\n1000,1\n2199,2\n"))
+	run(t, "pack", filepath.Join(dir, "years.csv"), name, "--quiet")
+	if got := run(t, "info", name); !strings.Contains(got, ", 0 s to 37836806400 s") {
+		t.Error(got)
+	}
+	write(t, filepath.Join(dir, "ns.csv"), []byte("time,v\n0.000000001,1\n12.5,2\n"))
+	run(t, "pack", filepath.Join(dir, "ns.csv"), name, "--force")
+	if got := run(t, "info", name); !strings.Contains(got, "ticks at 1000000000 Hz") || !strings.Contains(got, ", 1e-09 s to 12.5 s") {
+		t.Error(got)
+	}
+}
