@@ -148,7 +148,7 @@ func (c *Client) CloseIdleConnections() {
 }
 
 // Open opens one object with a Client of its own: the whole of farread in one
-// line for who needs an io.ReaderAt over an object. It costs one request.
+// line for those who need an io.ReaderAt over an object. It costs one request.
 func Open(ctx context.Context, uri string) (*objstore.Object, error) {
 	return New(Config{}).Open(ctx, uri)
 }

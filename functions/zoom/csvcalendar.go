@@ -283,7 +283,7 @@ func (t *table) again() error {
 	if t.sure || t.iso || t.read.form != formYear {
 		return nil
 	}
-	return unsupported("column %.60q: the year of the line before once more, which alone does not say when; write one column of times, as 1958-04-01, or say --times year", t.name)
+	return unsupported("column %.60q: the same year as in the line before, so that it alone is no time: write one column of times, such as 1958-04-01, or say --times year", t.name)
 }
 
 // orMeta takes what the metadata of an upload say, where nobody said it.

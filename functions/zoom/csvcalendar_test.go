@@ -64,7 +64,7 @@ func TestDates(t *testing.T) {
 		"epoch ms":       {"date,v\n1777636800000,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "milliseconds since 1970"},
 		"hours":          {"time (h),v\n0.5,5\n1,6\n", zoom.Times{}, "1800 3600", "hours"},
 
-		"year and quarter": {"year,quarter,v\n1959,1,2\n1959,2,3\n", zoom.Times{}, `!line 3 at 24: column "year": the year of the line before once more`, ""},
+		"year and quarter": {"year,quarter,v\n1959,1,2\n1959,2,3\n", zoom.Times{}, `!line 3 at 24: column "year": the same year as in the line before`, ""},
 		"no date":          {"date,v\n19580329,1\n19580399,2\n", zoom.Times{}, `!line 3 at 18: column "date": "19580399" is none of the dates (YYYYMMDD, UTC)`, ""},
 		"two forms":        {"date,v\n19580329,1\n195804,2\n", zoom.Times{}, `!"195804" is none of the dates`, ""},
 		"days of 1960":     {"date,v\n18282,1\n", zoom.Times{}, `!line 2 at 7: column "date": "18282" is no date such as 19580329, 195803 or 1958-03-29, and no count of seconds since 1970: --times UNIT`, ""},
