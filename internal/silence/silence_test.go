@@ -78,6 +78,7 @@ func TestClock(t *testing.T) {
 				context.AfterFunc(clock.Context(), func() { call = time.Since(start) })
 				c.do(ctx, clock)
 				time.Sleep(time.Hour)
+				synctest.Wait() // what ended then has happened before what follows
 				if try != c.try || call != c.call {
 					t.Errorf("try %v, want %v; call %v, want %v", try, c.try, call, c.call)
 				}
