@@ -8,12 +8,16 @@ package httplimit
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/farread/farread/internal/silence"
@@ -70,7 +74,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	clock := silence.From(r.Context())
 	ctx, cancel := context.WithCancel(r.Context())
 	try := clock.Begin(ctx, r.URL.Host, cancel)
-	resp, err := t.t.RoundTrip(watched(r.WithContext(ctx), try))
+	resp, err := t.t.RoundTrip(watched(ctx, r, try))
 	if err != nil {
 		switch {
 		case try.Err() != nil:
@@ -100,11 +104,16 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// watched tells try of the bytes of a request's body.
-func watched(r *http.Request, try *silence.Try) *http.Request {
+// watched is r under ctx, and tells try of the bytes of its body.
+func watched(ctx context.Context, r *http.Request, try *silence.Try) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody || try == nil {
-		return r
+		return r.WithContext(ctx)
 	}
+	r = r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		if c := plain(i.Conn); c != nil {
+			try.Unsent(func() (int64, bool) { return unsent(c) })
+		}
+	}}))
 	r.Body = &sending{r.Body, try}
 	if get := r.GetBody; get != nil {
 		r.GetBody = func() (io.ReadCloser, error) {
@@ -117,6 +126,19 @@ func watched(r *http.Request, try *silence.Try) *http.Request {
 		}
 	}
 	return r
+}
+
+// plain is the connection of the system below c where one request has it to itself, or
+// nil: in HTTP/2 others share it.
+func plain(c net.Conn) syscall.Conn {
+	if t, ok := c.(*tls.Conn); ok {
+		if t.ConnectionState().NegotiatedProtocol == "h2" {
+			return nil
+		}
+		c = t.NetConn()
+	}
+	s, _ := c.(syscall.Conn)
+	return s
 }
 
 // sending is the body of a request.

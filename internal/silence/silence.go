@@ -28,6 +28,9 @@ const (
 	// Unit is how many bytes have to move within the limit: less than any link
 	// that is of use, and more than what keeps a connection open.
 	Unit = 1 << 10
+	// looks is how often within the limit a try asks what is unsent still: no end
+	// comes later by more than a twentieth.
+	looks = 20
 )
 
 // Limit is d, or Default where it is 0. Below 0 there is no limit.
@@ -53,6 +56,7 @@ type Clock struct {
 	silent time.Duration // up to since
 	bytes  int64         // towards the next Unit
 	sent   int64         // of a request's body, in the try that got furthest
+	taken  int64         // of these, what the other side has, likewise
 	got    int64         // of an answer's body, likewise
 	try    *Try
 	host   string // of the last try
@@ -217,6 +221,9 @@ func (c *Clock) left() time.Duration {
 	d := c.limit + c.more - c.silent
 	if t := c.try; t != nil && !t.over {
 		d = min(d, c.limit/2+c.more-t.silent)
+		if t.unsent != nil {
+			d = min(d, c.limit/looks)
+		}
 	}
 	return max(d, 0)
 }
@@ -230,6 +237,7 @@ func (c *Clock) fire() {
 	}
 	c.tick()
 	t := c.try
+	t.look()
 	switch {
 	case c.silent >= c.limit+c.more:
 		c.over = true
@@ -251,8 +259,11 @@ type Try struct {
 	unit   int64
 	silent time.Duration
 	sent   int64
+	piece  int64 // the last of what was sent
+	taken  int64 // of all that; see Unsent
 	got    int64
 	over   bool
+	unsent func() (int64, bool)
 }
 
 // Begin starts a try with host, which cancel ends, and lets the clock run. The body that
@@ -339,10 +350,36 @@ func (t *Try) Answered(refused bool) {
 	})
 }
 
+// Unsent says how to ask how many bytes of what was sent are still on this machine. The
+// operating system takes some hundred KiB at once, which a slow link takes a while to
+// carry: as long as they become fewer, there is no silence. f must not block.
+func (t *Try) Unsent(f func() (int64, bool)) {
+	t.do(func(c *Clock) {
+		t.unsent = f
+		c.arm(true)
+	})
+}
+
+// look asks how much of what was sent the other side has. The last piece may not be on
+// its way yet.
+func (t *Try) look() {
+	if t == nil || t.unsent == nil {
+		return
+	}
+	left, ok := t.unsent()
+	at := t.sent - t.piece - left
+	if !ok || at <= t.taken {
+		return
+	}
+	k := at - t.taken
+	t.taken = at
+	t.c.moved(t, int(k), at, &t.c.taken)
+}
+
 // Sent says that n bytes of the request's body were taken.
 func (t *Try) Sent(n int) {
 	t.do(func(c *Clock) {
-		t.sent += int64(n)
+		t.sent, t.piece = t.sent+int64(n), int64(n)
 		c.moved(t, n, t.sent, &c.sent)
 	})
 }
@@ -356,7 +393,7 @@ func (t *Try) Got(n int) {
 }
 
 // Rewind says that the request's body is sent once more from its start.
-func (t *Try) Rewind() { t.do(func(*Clock) { t.sent = 0 }) }
+func (t *Try) Rewind() { t.do(func(*Clock) { t.sent, t.piece, t.taken = 0, 0, 0 }) }
 
 // moved counts what no try before has moved.
 func (c *Clock) moved(t *Try, n int, at int64, most *int64) {

@@ -61,6 +61,32 @@ func TestClock(t *testing.T) {
 		}, limit/2 + time.Second, limit + time.Second},
 		"a sign of life":   {func(ctx context.Context, c *silence.Clock) { begin(ctx, c); time.Sleep(time.Second); c.Alive() }, limit/2 + time.Second, limit + time.Second},
 		"a try that fails": {func(ctx context.Context, c *silence.Clock) { begin(ctx, c).End(errors.New("x")) }, 0, limit},
+		"what is unsent becomes less": {func(ctx context.Context, c *silence.Clock) {
+			const whole = 100 * silence.Unit
+			start := time.Now()
+			x := begin(ctx, c)
+			x.Unsent(func() (int64, bool) { return max(whole-int64(time.Since(start)/time.Second)*silence.Unit, 0), true })
+			x.Sent(whole)
+			x.Sent(0)
+		}, limit/2 + 100*time.Second, limit + 100*time.Second},
+		"what is unsent stays": {func(ctx context.Context, c *silence.Clock) {
+			x := begin(ctx, c)
+			x.Unsent(func() (int64, bool) { return 1000, true })
+			x.Sent(100 * silence.Unit)
+			x.Sent(0)
+		}, limit/2 + time.Second, limit + time.Second}, // looked at once a second
+		"the same is unsent again": {func(ctx context.Context, c *silence.Clock) {
+			for range 2 {
+				start := time.Now()
+				x := begin(ctx, c)
+				x.Unsent(func() (int64, bool) {
+					return 4*silence.Unit - int64(min(time.Since(start)/time.Second, 2))*silence.Unit, true
+				})
+				x.Sent(4 * silence.Unit)
+				x.Sent(0)
+				time.Sleep(2500 * time.Millisecond)
+			}
+		}, limit/2 + 4500*time.Millisecond, limit + 2*time.Second},
 		"an old try": {func(ctx context.Context, c *silence.Clock) {
 			old := begin(ctx, c)
 			begin(ctx, c)

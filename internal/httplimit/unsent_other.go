@@ -1,0 +1,8 @@
+//go:build !linux
+
+package httplimit
+
+import "syscall"
+
+// unsent is told on Linux only.
+func unsent(syscall.Conn) (int64, bool) { return 0, false }
