@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -170,5 +171,25 @@ func TestStalledListing(t *testing.T) {
 		if r.code != exitUnavailable || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "--timeout") {
 			t.Errorf("%s: exit %d: %q", name, r.code, r.stderr)
 		}
+	}
+}
+
+// TestSickListing: a store whose listing is no answer is not asked what else a folder may
+// be.
+func TestSickListing(t *testing.T) {
+	silentEnv(t)
+	var listings, others atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("list-type") {
+			listings.Add(1)
+		} else {
+			others.Add(1)
+		}
+		_, _ = io.WriteString(w, "<!DOCTYPE html>") // which is not tried again
+	}))
+	defer srv.Close()
+	r := runner{}.run(t, "ls", "s3://uploads/p/", "--endpoint-url", srv.URL)
+	if r.code != exitUnavailable || listings.Load() != 1 || others.Load() != 0 {
+		t.Errorf("exit %d after %d listings and %d other requests: %s", r.code, listings.Load(), others.Load(), r.stderr)
 	}
 }

@@ -118,7 +118,8 @@ func (a *app) openFolder(ctx context.Context, t target, how aim) (content, error
 	if err == nil && d.Len() > 0 {
 		return &gulpContent{a: a, target: t, set: d}, d.Load(ctx)
 	}
-	if !frameFirst && !unanswered(err) {
+	sick := errors.Is(err, objstore.ErrUnavailable) || errors.Is(err, objstore.ErrThrottled) // each request was repeated already
+	if !frameFirst && !sick {
 		if c, err := a.openSparse(ctx, t, how); !errors.Is(err, objstore.ErrNotFound) {
 			return c, err
 		}
