@@ -91,7 +91,10 @@ func TestSlowUpload(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		_, err = New(slow, Options{}).RoundTrip(r)
+		resp, err := New(slow, Options{}).RoundTrip(r)
+		if err == nil {
+			resp.Body.Close()
+		}
 		if took := time.Since(start); !silence.Is(err) || took < 9*limit/4 || took > 3*limit {
 			t.Errorf("%v after %v", err, took)
 		}
