@@ -201,6 +201,14 @@ func (b *metered) DeleteIf(ctx context.Context, key, etag string) error {
 	return err
 }
 
+// Tags is objstore.Tags, measured.
+func (b *metered) Tags(ctx context.Context, key, versionID string) (map[string]string, error) {
+	begun := b.begin(key)
+	tags, err := objstore.Tags(ctx, b.Bucket, key, versionID)
+	b.end(key, time.Since(begun), 0, err)
+	return tags, err
+}
+
 func (b *metered) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
 	return func(yield func(objstore.Info, error) bool) {
 		begun := b.begin(prefix)
