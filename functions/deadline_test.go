@@ -51,9 +51,9 @@ func handlerOf(p play, in, out objstore.Bucket) *functions.Handler {
 	return h
 }
 
-// received is an event that its queue has delivered so often.
-func received(n int, event []byte) []byte {
-	return bytes.Replace(sqsEvent(event), []byte(`"messageId"`), []byte(fmt.Sprintf(`"attributes":{"ApproximateReceiveCount":"%d"},"messageId"`, n)), 1)
+// received are events that their queue has delivered so often.
+func received(n int, events ...[]byte) []byte {
+	return bytes.ReplaceAll(sqsEvent(events...), []byte(`"messageId"`), []byte(fmt.Sprintf(`"attributes":{"ApproximateReceiveCount":"%d"},"messageId"`, n)))
 }
 
 // minute is an invocation of a minute.

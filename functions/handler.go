@@ -45,6 +45,18 @@ func Budget(ctx context.Context) time.Duration {
 	return d
 }
 
+type againKey struct{}
+
+// Again is ctx for an upload that an earlier worker may have been given, and ended
+// before it was done: jobs then look at what else it would have done after its output.
+// Handle says so of messages that come again; that an event names a version is as good.
+func Again(ctx context.Context) context.Context {
+	return context.WithValue(ctx, againKey{}, true)
+}
+
+// IsAgain says whether ctx is one of Again.
+func IsAgain(ctx context.Context) bool { return ctx.Value(againKey{}) != nil }
+
 // A JobMaker builds the job of a rule, which writes to out. It is called for
 // every upload, and should be cheap; Check calls it without a bucket, to hear
 // whether the rule makes sense.
@@ -200,6 +212,9 @@ func (h *Handler) message(ctx, jobs context.Context, m *Message, r *Result, star
 		r.Retry++
 		h.Log.ErrorContext(ctx, "message refused", "message", m.ID, "receives", m.Receives, "error", m.Err.Error(), "request", h.request(ctx))
 		return fmt.Errorf("message %s: %w", m.ID, m.Err)
+	}
+	if m.Receives > 1 {
+		jobs = Again(jobs)
 	}
 	var errs []error
 	for _, u := range m.Uploads {

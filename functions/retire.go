@@ -21,6 +21,10 @@ type Output struct {
 	// archive. They are listed. Those in Keep are not looked at.
 	Below, Suffix string
 	Keep          map[string]bool
+	// Same says how this output stands to one of another kind that was made of the same
+	// version of the upload: below 0 it goes as an older one does, above 0 it stays and
+	// the other one goes. Else, and if it is nil, both stay.
+	Same func(context.Context) (int, error)
 }
 
 // A Retirement sees to it that an upload whose content has become of another kind has
@@ -30,6 +34,9 @@ type Output struct {
 // whoever wrote it. Only objects whose metadata say that they were made of this very
 // upload, by an older version, are deleted, on the condition that they are still
 // the ones that were looked at.
+//
+// A worker of a version that was replaced since, and can be read no more, calls
+// Replaced in the place of After.
 type Retirement struct {
 	Bucket objstore.Bucket
 	Own    Output   // what u was made into
@@ -57,6 +64,39 @@ func (r Retirement) After(ctx context.Context, src objstore.Bucket, u Upload) er
 			others[i].Keep = nil
 		}
 	}
+	newest, gone, err := r.judge(ctx, &clock{src: src}, others, u)
+	if err != nil {
+		return err
+	}
+	if newest != nil {
+		return r.remove(ctx, src, r.Own, *newest)
+	}
+	var errs []error
+	for _, o := range gone {
+		errs = append(errs, r.remove(ctx, src, o, u))
+	}
+	return errors.Join(errs...)
+}
+
+// Replaced looks at the outputs of a version that was replaced before its worker came,
+// or came again: an earlier try may have written one and ended before it looked at
+// the others. If one of them is of a newer version, those that are older than that
+// one go.
+func (r Retirement) Replaced(ctx context.Context, src objstore.Bucket, u Upload) error {
+	newest, _, err := r.judge(ctx, &clock{src: src}, r.Others, u)
+	if err != nil || newest == nil {
+		return err
+	}
+	var errs []error
+	for _, o := range r.Others {
+		errs = append(errs, r.remove(ctx, src, o, *newest))
+	}
+	return errors.Join(errs...)
+}
+
+// judge says which of others are older than u, and which version one of them is made
+// of that is newer.
+func (r Retirement) judge(ctx context.Context, c *clock, others []Output, u Upload) (newest *Upload, gone []Output, err error) {
 	seen := make([][]stood, len(others))
 	g, gctx := errgroup.WithContext(ctx)
 	for i, o := range others {
@@ -66,32 +106,22 @@ func (r Retirement) After(ctx context.Context, src objstore.Bucket, u Upload) er
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return err
+		return nil, nil, err
 	}
-	c := &clock{src: src}
-	var newest *Upload
-	var gone []int
 	for i, all := range seen {
 		is, by, err := r.verdict(ctx, c, others[i], all, u)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		switch is {
 		case newer:
 			newest = by
 		case older:
-			gone = append(gone, i)
+			gone = append(gone, others[i])
 		case same:
 		}
 	}
-	if newest != nil {
-		return r.remove(ctx, src, r.Own, *newest)
-	}
-	var errs []error
-	for _, i := range gone {
-		errs = append(errs, r.remove(ctx, src, others[i], u))
-	}
-	return errors.Join(errs...)
+	return newest, gone, nil
 }
 
 // stood is an object of an output, as it was looked at.
@@ -137,7 +167,7 @@ func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, erro
 func (r Retirement) verdict(ctx context.Context, c *clock, o Output, all []stood, u Upload) (is age, by *Upload, err error) {
 	olds := 0
 	for _, s := range all {
-		a, err := c.surely(ctx, s.of, u)
+		a, err := o.stands(ctx, c, s.of, u)
 		if err != nil {
 			return same, nil, err
 		}
@@ -154,6 +184,16 @@ func (r Retirement) verdict(ctx context.Context, c *clock, o Output, all []stood
 	return same, nil, nil
 }
 
+// stands is surely of an object of the output, with what Same says.
+func (o Output) stands(ctx context.Context, c *clock, of, u Upload) (age, error) {
+	a, err := c.surely(ctx, of, u)
+	if err != nil || a != same || o.Same == nil || !sameVersion(of, u) {
+		return a, err
+	}
+	n, err := o.Same(ctx)
+	return age(max(-1, min(1, n))), err
+}
+
 // remove deletes the objects of an output that were made before the version by. What
 // is not older ends it: that belongs to somebody else's work.
 func (r Retirement) remove(ctx context.Context, src objstore.Bucket, o Output, by Upload) error {
@@ -168,7 +208,7 @@ func (r Retirement) remove(ctx context.Context, src objstore.Bucket, o Output, b
 		}
 	}
 	for _, key := range keys {
-		stop, err := r.removeOne(ctx, src, key, by)
+		stop, err := r.removeOne(ctx, src, o, key, by)
 		if err != nil {
 			return err
 		}
@@ -179,7 +219,7 @@ func (r Retirement) remove(ctx context.Context, src objstore.Bucket, o Output, b
 	return nil
 }
 
-func (r Retirement) removeOne(ctx context.Context, src objstore.Bucket, key string, by Upload) (stop bool, err error) {
+func (r Retirement) removeOne(ctx context.Context, src objstore.Bucket, o Output, key string, by Upload) (stop bool, err error) {
 	for try := range maxTries {
 		if err := pause(ctx, try); err != nil {
 			return true, err
@@ -192,7 +232,7 @@ func (r Retirement) removeOne(ctx context.Context, src objstore.Bucket, key stri
 			return true, err
 		}
 		// Which one is current is asked after that look, or it might be out of date.
-		if a, err := (&clock{src: src}).surely(ctx, h.of, by); err != nil || a != older {
+		if a, err := o.stands(ctx, &clock{src: src}, h.of, by); err != nil || a != older {
 			return true, err
 		}
 		switch err := objstore.DeleteIf(ctx, r.Bucket, key, h.info.ETag); {

@@ -84,3 +84,38 @@ func TestBackfillCounts(t *testing.T) {
 		}
 	})
 }
+
+// TestBackfillAgain: jobs hear of objects that an earlier try, or the run that the
+// checkpoint is of, may have left in the middle; of a first run's objects they do not.
+func TestBackfillAgain(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "mark.json")
+	synctest.Test(t, func(t *testing.T) {
+		rules := functions.Rules{{Bucket: "uploads", Job: "pack", Out: functions.Out{Bucket: "datasets"}}}
+		b := endless{memstore.New(memstore.Config{}), 2}
+		var heard []bool
+		for _, want := range [][]bool{{false, false, true, true}, {true}} {
+			heard = nil
+			job := hangJob(func(ctx context.Context, key string) error {
+				heard = append(heard, functions.IsAgain(ctx))
+				if key == "00000001.tar" && len(want) > 1 {
+					return objstore.ErrUnavailable
+				}
+				return nil
+			})
+			f := &filler{o: backfillOptions{jobs: 1, checkpoint: mark}, name: "uploads", rules: rules, bucket: b, out: io.Discard, handler: &functions.Handler{
+				Rules: rules, Buckets: func(string) (objstore.Bucket, error) { return b, nil },
+				Jobs: map[string]functions.JobMaker{"pack": func(functions.Rule, objstore.Bucket) (functions.Job, error) { return job, nil }},
+			}}
+			if err := f.resume(); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if d := cmp.Diff(want, heard); d != "" {
+				t.Error(d)
+			}
+		}
+	})
+}

@@ -73,6 +73,7 @@ func (f *filler) resume() error {
 	case c.Run != f.mark.Run:
 		return usagef("--checkpoint %s: is of another prefix, --since or rules; give another file", f.o.checkpoint)
 	}
+	f.resumed = true
 	prefix := f.report.Prefix
 	f.mark, f.report, f.o.since = c, c.Report, c.Since
 	f.report.Prefix = prefix

@@ -62,6 +62,8 @@ type filler struct {
 	unsave int             // finished since the last checkpoint
 	saved  time.Time       // when that was
 	stop   error           // why no more objects are begun
+
+	resumed bool // an earlier run was ended, maybe in the middle of an object
 }
 
 // anyRule: some rule is for this bucket, and for keys that begin like the prefix.
@@ -277,6 +279,9 @@ func (f *filler) finish(n int64, e fate) {
 func (f *filler) try(ctx context.Context, key string) functions.Done {
 	event := byName(f.name, key)
 	for n := 1; ; n++ {
+		if f.resumed || n > 1 {
+			ctx = functions.Again(ctx)
+		}
 		r, err := f.handler.Handle(ctx, event)
 		d := functions.Done{Outcome: functions.Ignored, Err: err}
 		if len(r.Done) > 0 {

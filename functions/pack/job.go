@@ -87,6 +87,11 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 		return nil, fmt.Errorf("labels wait for the marker of their folder: %w", functions.ErrSkip)
 	}
 	obj, err := open(ctx, src, u)
+	if errors.Is(err, objstore.ErrChanged) && !closing {
+		if failed := j.replaced(ctx, src, u); failed != nil {
+			return nil, failed
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
 )
@@ -16,41 +17,57 @@ import (
 type result int
 
 const (
-	oneGulp result = iota
+	noResult result = iota
+	oneGulp
 	oneArray
 	memberArrays // of a .npz
 	oneBloscpack
 )
 
-// output names the objects of u's output of a kind.
-func (j *Job) output(u functions.Upload, kind result) functions.Output {
+// output names the objects of u's output of a kind. Raw data that came before their
+// note were packed as bytes; src is asked for the note where the array stands as well.
+func (j *Job) output(src objstore.Bucket, u functions.Upload, kind result) functions.Output {
 	key := func(suffix string) string { return functions.OutputKey(j.Prefix, u.Key, suffix) }
 	switch kind {
 	case oneGulp:
 		return functions.Output{Keys: []string{key(gulp.MetaSuffix), key(gulp.DataSuffix)}}
 	case oneArray:
-		return functions.Output{Keys: []string{key(ArraySuffix)}}
+		return functions.Output{Keys: []string{key(ArraySuffix)}, Same: ifNoted(src, u, 1)}
 	case memberArrays:
 		return functions.Output{Below: j.Prefix + u.Key + "/", Suffix: ArraySuffix}
 	default:
-		return functions.Output{Keys: []string{key(bloscpack.Suffix)}}
+		return functions.Output{Keys: []string{key(bloscpack.Suffix)}, Same: ifNoted(src, u, -1)}
+	}
+}
+
+// ifNoted is n where a note lies beside u, else 0.
+func ifNoted(src objstore.Bucket, u functions.Upload, n int) func(context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		switch _, err := src.Head(ctx, u.Key+npy.NoteSuffix); {
+		case err == nil:
+			return n, nil
+		case errors.Is(err, objstore.ErrNotFound):
+			return 0, nil
+		default:
+			return 0, err
+		}
 	}
 }
 
 // others are the kinds that versions of u may have been made into, besides kind.
 // Rules that name a format leave one. Members are looked for, by a listing, where
 // the upload holds some, or is called like an archive that does.
-func (j *Job) others(u functions.Upload, kind result, members map[string]bool) []functions.Output {
+func (j *Job) others(src objstore.Bucket, u functions.Upload, kind result, members map[string]bool) []functions.Output {
 	var all []functions.Output
 	for _, k := range []result{oneGulp, oneArray, oneBloscpack} {
 		if k != kind && (j.Format == "" || j.Format == b2nd.Format && k == oneArray) {
-			all = append(all, j.output(u, k))
+			all = append(all, j.output(src, u, k))
 		}
 	}
 	name := strings.ToLower(u.Key)
 	archive := strings.HasSuffix(name, npzSuffix) || strings.HasSuffix(name, ".zip")
 	if kind == memberArrays || archive && (j.Format == "" || j.Format == b2nd.Format) {
-		o := j.output(u, memberArrays)
+		o := j.output(src, u, memberArrays)
 		o.Keep = members
 		all = append(all, o)
 	}
@@ -58,14 +75,29 @@ func (j *Job) others(u functions.Upload, kind result, members map[string]bool) [
 }
 
 // retire deletes what older versions of u were made into otherwise, once that of kind
-// stands. An object that is unchanged is looked at again only for an event: one that
-// comes again may be that of a worker which ended in between.
+// stands. Where an output was there already, it is looked at again only for an event, and
+// for what comes again: an earlier worker may have ended in between.
 func (j *Job) retire(ctx context.Context, src objstore.Bucket, u functions.Upload, kind result, infos []objstore.Info, members map[string]bool) error {
-	others := j.others(u, kind, members)
-	if len(others) == 0 || len(infos) == 0 && u.Sequencer == "" {
+	others := j.others(src, u, kind, members)
+	if len(others) == 0 || len(infos) == 0 && u.Sequencer == "" && !functions.IsAgain(ctx) {
 		return nil
 	}
-	err := functions.Retirement{Bucket: j.Out, Own: j.output(u, kind), Others: others}.After(ctx, src, u)
+	r := functions.Retirement{Bucket: j.Out, Own: j.output(src, u, kind), Others: others}
+	return j.left(u, r.After(ctx, src, u))
+}
+
+// replaced does so for a version of u that was replaced, whose kind is not known any
+// more: an earlier try may have written its output and ended before it looked.
+func (j *Job) replaced(ctx context.Context, src objstore.Bucket, u functions.Upload) error {
+	others := j.others(src, u, noResult, nil)
+	if len(others) < 2 {
+		return nil
+	}
+	return j.left(u, functions.Retirement{Bucket: j.Out, Others: others}.Replaced(ctx, src, u))
+}
+
+// left tells of what could not be deleted, which is no failure of the job.
+func (j *Job) left(u functions.Upload, err error) error {
 	if errors.Is(err, functions.ErrLeft) {
 		if j.Options.Warn != nil {
 			j.Options.Warn(u.Key, err.Error())
