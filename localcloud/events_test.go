@@ -257,6 +257,44 @@ func TestKeysThatCannotBeHeld(t *testing.T) {
 	}
 }
 
+// TestPutOverMarker: a delete marker is no object, for a put on the condition that there
+// be none; what is put stands then, and is one.
+func TestPutOverMarker(t *testing.T) {
+	t.Parallel()
+	p := start(t, "--versioning")
+	bucket, key, none := aws.String("uploads"), aws.String("x.txt"), aws.String("*")
+	parts := func() error {
+		up, err := p.s3.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: bucket, Key: key})
+		if err != nil {
+			return err
+		}
+		part, err := p.s3.UploadPart(t.Context(), &s3.UploadPartInput{Bucket: bucket, Key: key, UploadId: up.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("x")})
+		if err != nil {
+			return err
+		}
+		_, err = p.s3.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{Bucket: bucket, Key: key, UploadId: up.UploadId, IfNoneMatch: none,
+			MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: part.ETag}}}})
+		return err
+	}
+	whole := func() error {
+		_, err := p.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: key, IfNoneMatch: none, Body: strings.NewReader("x")})
+		return err
+	}
+	for i, put := range []func() error{whole, parts, whole} {
+		if err := put(); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+		for _, again := range []func() error{whole, parts} {
+			if code, status, err := apiError(again()); status != http.StatusPreconditionFailed {
+				t.Errorf("%d, over an object: %s %v", i, code, err)
+			}
+		}
+		if _, err := p.s3.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestServer(t *testing.T) {
 	t.Parallel()
 	p := start(t)

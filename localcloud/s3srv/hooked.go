@@ -2,6 +2,8 @@ package s3srv
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,6 +38,7 @@ func (h *hooked) PutObject(ctx context.Context, in s3response.PutObjectInput) (s
 		return s3response.PutObjectOutput{}, err
 	}
 	defer h.keys.lock(bucket, key)()
+	in.IfNoneMatch = h.ifNone(ctx, bucket, key, in.IfNoneMatch)
 	out, err := h.Backend.PutObject(ctx, in)
 	if err != nil {
 		return out, beside(err)
@@ -96,6 +99,7 @@ func (h *hooked) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMul
 	if err := h.checkFolder(bucket, key); err != nil {
 		return s3response.CompleteMultipartUploadResult{}, "", err
 	}
+	in.IfNoneMatch = h.ifNone(ctx, bucket, key, in.IfNoneMatch)
 	out, version, err := h.Backend.CompleteMultipartUpload(ctx, in)
 	if err != nil {
 		return out, version, beside(err)
@@ -140,6 +144,20 @@ func (h *hooked) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (
 		out.Deleted = append(out.Deleted, d)
 	}
 	return out, nil
+}
+
+// ifNone is the condition of a put that there be no object, or none where that is so:
+// the backend takes a delete marker for one, S3 does not. The key is locked, so that
+// it stays so.
+func (h *hooked) ifNone(ctx context.Context, bucket, key string, condition *string) *string {
+	if str(condition) != "*" {
+		return condition
+	}
+	var e s3err.S3Error
+	if _, err := h.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key}); errors.As(err, &e) && e.StatusCode() == http.StatusNotFound {
+		return nil
+	}
+	return condition
 }
 
 // size asks the backend for the size of a new object. The key is locked, so it
