@@ -110,7 +110,7 @@ func (m *meter) judge(whole time.Duration, err error) error {
 	long := false
 	switch {
 	case m.read == 0 || work < whole/2:
-	case m.size <= 0 || m.read >= m.size:
+	case m.read >= m.size: // also where it is not known
 		long = work >= whole/10*9
 	default:
 		long = float64(work)*float64(m.size)/float64(m.read) > float64(whole)

@@ -296,6 +296,27 @@ func TestMeteredBytes(t *testing.T) {
 	}
 }
 
+// TestMeteredPause: the pause before a call is repeated counts once.
+func TestMeteredPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, l := newMeter(Upload{}), &lazy{each: time.Millisecond, err: objstore.ErrThrottled}
+		b := m.around(l, true)
+		for n := range 5 {
+			if _, err := b.Head(t.Context(), "k"); !errors.Is(err, l.err) {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+			if n == 0 {
+				l.err = nil
+			}
+		}
+		if got := m.total(); got != time.Second+time.Millisecond {
+			t.Error(got)
+		}
+	})
+}
+
 // TestMeteredMany: a meter holds a thousand waits or so, however many there are.
 func TestMeteredMany(t *testing.T) {
 	t.Parallel()
