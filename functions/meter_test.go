@@ -368,6 +368,7 @@ func TestMeteredEnds(t *testing.T) {
 				t.Errorf("%v: %v, want %v", err, got, want)
 			}
 			closed := m.total()
+			time.Sleep(time.Minute)
 			_ = rc.Close()
 			if want > 0 && m.total() != closed {
 				t.Errorf("%v: told twice: %v", err, m.total())
