@@ -46,7 +46,7 @@ func newView(a *app) *cobra.Command {
 		Use: "view URI --track N --width W -o OUT", DisableFlagsInUseLine: true, Short: "Summaries of a zoom-cache file: a long series from afar",
 		Long: viewLong,
 		Example: `  farread view s3://series/day.zoom --track 1 --width 2000 -o day.png
-  farread view s3://series/day.zoom --track temperature --width 2000 --json
+  farread view s3://datasets/series/tide.csv.zoom --track level --width 2000 --json
   farread view talk.zoom --track 1 --width 4000 --bits 8 -o talk.dat
   farread view day.zoom --track 1 --level 8
   farread view s3://series/day.zoom --track 1 --level 3 --from 6h --to 7h -o hour.csv`,
