@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -218,13 +219,20 @@ func load(ctx context.Context, c Config) (aws.Config, error) {
 		if ctx.Err() != nil {
 			return aws.Config{}, ctx.Err()
 		}
-		return aws.Config{}, fmt.Errorf("aws configuration: %w: %w", objstore.ErrInvalid, err)
+		what := "aws configuration"
+		if file, shared := (*fs.PathError)(nil), (config.SharedConfigLoadError{}); errors.As(err, &file) && !errors.As(err, &shared) {
+			what = caBundle // the only other file that the SDK opens here
+		}
+		return aws.Config{}, fmt.Errorf("%s: %w: %w", what, objstore.ErrInvalid, err)
 	}
 	if !c.Anonymous && ac.Credentials != nil {
 		ac.Credentials = named{ac.Credentials}
 	}
 	return ac, nil
 }
+
+// caBundle is the variable by which the SDK finds CAs of one's own.
+const caBundle = "AWS_CA_BUNDLE"
 
 // client is the SDK's own HTTP client (with AWS_CA_BUNDLE, if set), tuned, and
 // counted where requests leave.
@@ -239,7 +247,7 @@ func client(ac aws.Config, c Config) *http.Client {
 		wire.Tune(tr, c.Concurrency)
 		t = tr
 	}
-	limited := httplimit.New(t, httplimit.Options{XML: true, Roots: "AWS_CA_BUNDLE", Place: "endpoint (AWS_ENDPOINT_URL) and the region"})
+	limited := httplimit.New(t, httplimit.Options{XML: true, Roots: caBundle, Place: "endpoint (AWS_ENDPOINT_URL) and the region"})
 	return &http.Client{
 		Transport:     attempts{wire.Counting(limited, c.Counter, repeated)},
 		CheckRedirect: redirect,
