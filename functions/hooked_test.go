@@ -2,6 +2,7 @@ package functions
 
 import (
 	"context"
+	"sync"
 
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
@@ -12,11 +13,14 @@ import (
 type hooked struct {
 	objstore.Bucket
 
+	mu   sync.Mutex // one hook after the other: a Pair asks for both of its objects at once
 	fail func(op, key string) error
 	ops  []string
 }
 
 func (h *hooked) do(op, key string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.ops = append(h.ops, op+" "+key)
 	if h.fail == nil {
 		return nil
@@ -69,8 +73,8 @@ func newHooked() *hooked {
 	return &hooked{Bucket: memstore.New(memstore.Config{Name: "mem://x"})}
 }
 
-// serialBucket answers one Head after the other: hooks are not safe for two at once,
-// which is how a Pair asks.
+// serialBucket ends one Head before the next begins, so that the order of what is asked
+// does not depend on the scheduler.
 type serialBucket struct {
 	*hooked
 
