@@ -1,6 +1,9 @@
 package zoom
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 const (
 	// gapSteps is how many usual steps without a sample are a gap. No packet goes over
@@ -43,10 +46,7 @@ func cuts(columns []Column, rows int) []int64 {
 		}
 	}
 	slices.SortFunc(all, func(a, b gap) int {
-		if a.long != b.long {
-			return int(min(max(b.long-a.long, -1), 1))
-		}
-		return int(min(max(a.behind-b.behind, -1), 1))
+		return cmp.Or(cmp.Compare(b.long, a.long), cmp.Compare(a.behind, b.behind))
 	})
 	var out []int64
 	for _, g := range all {
