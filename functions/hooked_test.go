@@ -72,19 +72,3 @@ func (w *hookedWriter) Abort() {
 func newHooked() *hooked {
 	return &hooked{Bucket: memstore.New(memstore.Config{Name: "mem://x"})}
 }
-
-// serialBucket ends one Head before the next begins, so that the order of what is asked
-// does not depend on the scheduler.
-type serialBucket struct {
-	*hooked
-
-	turn chan struct{}
-}
-
-func serial(h *hooked) objstore.Bucket { return serialBucket{h, make(chan struct{}, 1)} }
-
-func (s serialBucket) Head(ctx context.Context, key string) (objstore.Info, error) {
-	s.turn <- struct{}{}
-	defer func() { <-s.turn }()
-	return s.hooked.Head(ctx, key)
-}

@@ -163,7 +163,7 @@ func TestOutputFails(t *testing.T) {
 				}
 				return nil
 			}
-			_, err := publish(serial(out), nil, version(`"1"`, "01"))
+			_, err := publish(out, nil, version(`"1"`, "01"))
 			if !errors.Is(err, objstore.ErrThrottled) || errors.Is(err, ErrOutput) != (op != "write") || errors.Is(err, ErrBusy) {
 				t.Errorf("%s, %s: %v", name, op, err)
 			}
@@ -180,7 +180,7 @@ func TestOutputFails(t *testing.T) {
 					}
 					return nil
 				}
-				if _, err := publish(serial(out), nil, version(`"1"`, "01")); !errors.Is(err, ErrBusy) {
+				if _, err := publish(out, nil, version(`"1"`, "01")); !errors.Is(err, ErrBusy) {
 					t.Errorf("%s: %v", name, err)
 				}
 				n := 0
@@ -229,7 +229,7 @@ func TestEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	out := newHooked()
-	_, err := pairIn(serial(out)).Publish(ctx, nil, version(`"1"`, "01"), nil)
+	_, err := pairIn(out).Publish(ctx, nil, version(`"1"`, "01"), nil)
 	_, err2 := Single{Bucket: out, Key: "k.s"}.Publish(ctx, nil, version(`"1"`, "01"), nil)
 	if !errors.Is(err, context.Canceled) || !errors.Is(err2, context.Canceled) || len(out.ops) > 0 {
 		t.Errorf("%v, %v, %q", err, err2, out.ops)
@@ -247,7 +247,7 @@ func TestEndedContext(t *testing.T) {
 			return nil
 		}
 		var runs []Upload
-		if _, err := pairIn(serial(out)).Publish(ctx, nil, version(`"1"`, "01"), making(&runs)); !errors.Is(err, cause) || len(runs) != 1 {
+		if _, err := pairIn(out).Publish(ctx, nil, version(`"1"`, "01"), making(&runs)); !errors.Is(err, cause) || len(runs) != 1 {
 			t.Errorf("%v after %d runs", err, len(runs))
 		}
 	})
@@ -333,7 +333,7 @@ func TestDataReplacedMeanwhile(t *testing.T) {
 				return nil
 			}
 			var runs []Upload
-			infos, err := pairIn(serial(out)).Publish(t.Context(), nil, u, making(&runs))
+			infos, err := pairIn(out).Publish(t.Context(), nil, u, making(&runs))
 			if err != nil || len(infos) != 2 || len(runs) != 2 {
 				t.Fatalf("%v, %v, %d runs", infos, err, len(runs))
 			}
@@ -355,7 +355,7 @@ func TestDataReplacedMeanwhile(t *testing.T) {
 		return nil
 	}
 	var runs []Upload
-	if _, err := pairIn(serial(out)).Publish(t.Context(), nil, version(`"1"`, "01"), making(&runs)); !errors.Is(err, ErrOutput) || !errors.Is(err, objstore.ErrDenied) {
+	if _, err := pairIn(out).Publish(t.Context(), nil, version(`"1"`, "01"), making(&runs)); !errors.Is(err, ErrOutput) || !errors.Is(err, objstore.ErrDenied) {
 		t.Errorf("the last look fails: %v", err)
 	}
 }
@@ -382,7 +382,7 @@ func TestIndexFails(t *testing.T) {
 		return nil
 	}
 	var runs []Upload
-	if _, err := pairIn(serial(out)).Publish(t.Context(), nil, version(`"1"`, "01"), making(&runs)); !errors.Is(err, objstore.ErrThrottled) {
+	if _, err := pairIn(out).Publish(t.Context(), nil, version(`"1"`, "01"), making(&runs)); !errors.Is(err, objstore.ErrThrottled) {
 		t.Errorf("the seal is not written: %v", err)
 	}
 	// With data that stand, a Maker that fails, too.
