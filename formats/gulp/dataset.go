@@ -16,9 +16,10 @@ import (
 )
 
 // A Dataset is a folder or prefix of gulp chunks, data….gulp beside
-// meta….gmeta, in the order of the first number in their names. Chunks are
-// opened when they are first needed and stay open. Methods are safe for
-// concurrent use.
+// meta….gmeta, in the order of the first number in their names. A chunk is
+// opened at its first use and stays open as long as the Dataset is in use:
+// memory grows to the indexes of all chunks. Methods are safe for concurrent
+// use.
 type Dataset struct {
 	set     formats.Set
 	o       Options
@@ -31,14 +32,14 @@ type Dataset struct {
 	byID   map[string]int
 }
 
-// A ChunkOpener is a formats.Set that opens chunks itself, since it knows more
-// of two objects than their bytes: whether they belong together. A Dataset asks
-// it for every chunk, instead of opening index and data by name.
+// A ChunkOpener is a formats.Set that opens chunks itself, because it can tell
+// whether two objects belong together. A Dataset calls OpenChunk for every
+// chunk, instead of opening index and data by name.
 type ChunkOpener interface {
 	formats.Set
-	// OpenChunk opens both objects, makes sure that the one is the index of
-	// the other, and returns what Open makes of them with o. It may be called
-	// for several chunks at a time, but not twice at a time for one.
+	// OpenChunk opens both objects, makes sure that p.Meta is the index of
+	// p.Data, and returns what Open makes of them with o. It may be called for
+	// several chunks at a time, but not twice at a time for one.
 	OpenChunk(ctx context.Context, p Pair, o Options) (*Chunk, error)
 }
 
@@ -51,10 +52,11 @@ type lazyChunk struct {
 }
 
 // OpenDataset lists the set and pairs its names; nothing is read. Only names
-// of GulpIO's pattern that have a number count, as for GulpIO itself; those in
-// sub-folders do not. Data without its index is no error: the index is
-// published last, so such a chunk is unfinished, see Unfinished. An index
-// without data is ErrCorrupt. An empty set is an empty dataset.
+// of GulpIO's pattern that have a number count; those in sub-folders do not.
+// Data without its index is no error: the index is published last, so such a
+// chunk is unfinished, see Unfinished. An index without data is ErrCorrupt,
+// more chunks than Limits.MaxEntries are ErrTooLarge. An empty set is an empty
+// dataset.
 func OpenDataset(ctx context.Context, set formats.Set, o Options) (*Dataset, error) {
 	names, err := set.List(ctx)
 	if err != nil {
@@ -124,7 +126,8 @@ func chunkName(name string) (pair Pair, num string, ok bool) {
 // Len is the number of chunks.
 func (d *Dataset) Len() int { return len(d.chunks) }
 
-// Pair names the objects of chunk k, counted from 0 in dataset order.
+// Pair names the objects of chunk k, counted from 0 in dataset order. It panics
+// if k is not in [0, Len), as indexing does.
 func (d *Dataset) Pair(k int) Pair { return d.chunks[k].pair }
 
 // Unfinished names the data objects without an index: chunks whose writer was
@@ -135,9 +138,10 @@ func (d *Dataset) Unfinished() []string { return slices.Clone(d.orphans) }
 // where appending goes on.
 func (d *Dataset) Next() int { return d.next }
 
-// Chunk opens chunk k, counted from 0 in dataset order, or returns it when it is
-// open. The two objects are opened side by side. Callers that want the same
-// chunk wait for the first; a failure is not remembered.
+// Chunk opens chunk k, counted from 0 in dataset order, or returns it if it is
+// open. Unless the set is a ChunkOpener, the two objects are opened side by
+// side. Callers that want the same chunk wait for the first; a failure is not
+// remembered. Chunk panics if k is not in [0, Len), as indexing does.
 func (d *Dataset) Chunk(ctx context.Context, k int) (*Chunk, error) {
 	l := d.chunks[k]
 	if err := enter(ctx, l.gate); err != nil {
@@ -187,7 +191,8 @@ func leave(gate chan struct{}) { <-gate }
 // Load opens every chunk, Options.Parallel at a time, and builds the table from
 // id to chunk. An id that occurs in two chunks is ErrCorrupt, as GulpIO refuses
 // such a folder too; more index than Limits.MaxMeta in all is ErrTooLarge.
-// Loading again costs nothing.
+// Loading again costs nothing; after a failure only chunks that are not open
+// yet are opened.
 func (d *Dataset) Load(ctx context.Context) error {
 	if err := enter(ctx, d.gate); err != nil {
 		return err
@@ -227,8 +232,8 @@ func (d *Dataset) Load(ctx context.Context) error {
 	return nil
 }
 
-// Find returns the chunk that holds id, and its position, or ErrNoEntry. It
-// loads the dataset.
+// Find returns the chunk that holds id and the chunk's position in the dataset,
+// or ErrNoEntry. It loads the dataset.
 func (d *Dataset) Find(ctx context.Context, id string) (*Chunk, int, error) {
 	if err := d.Load(ctx); err != nil {
 		return nil, 0, err
@@ -248,7 +253,8 @@ type Sample struct {
 	N     int64  // position of the sample in dataset order
 }
 
-// Samples yields every id in dataset order, opening chunk after chunk. An error
+// Samples yields every id in dataset order, opening chunk after chunk. It does
+// not load the dataset, so an id that occurs in two chunks comes twice. An error
 // comes with a zero Sample and ends the sequence.
 func (d *Dataset) Samples(ctx context.Context) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {

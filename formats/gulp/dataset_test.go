@@ -362,7 +362,7 @@ func TestOrderErrors(t *testing.T) {
 	}
 	for _, change := range []func(c *gulp.Cursor){
 		func(c *gulp.Cursor) { c.Next = -1 }, func(c *gulp.Cursor) { c.Next = 8 }, func(c *gulp.Cursor) { c.Version = 2 },
-		func(c *gulp.Cursor) { c.Dataset = "" },
+		func(c *gulp.Cursor) { c.Dataset = "" }, func(c *gulp.Cursor) { c.Rank = 1 }, func(c *gulp.Cursor) { c.World = -1 },
 	} {
 		c := good
 		change(&c)

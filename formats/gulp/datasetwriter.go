@@ -23,20 +23,20 @@ type Object interface {
 	io.Writer
 	// Commit publishes the object in one step.
 	Commit(ctx context.Context) error
-	// Abort drops it; harmless after Commit.
+	// Abort drops the object. It is harmless after Commit.
 	Abort()
 }
 
 // DatasetOptions tune a DatasetWriter. The zero value is right for a new
 // dataset.
 type DatasetOptions struct {
-	// First is the number of the first chunk.
+	// First is the number of the first chunk. Append sets it.
 	First int
-	// MaxBytes and MaxIDs close a chunk once its data object has that many
-	// bytes, or its index that many ids. An id is never split, so a chunk may
-	// end up longer by one id. MaxBytes 0 means 256 MiB: what a failed upload
-	// has to repeat at most, and few enough objects for any dataset. MaxIDs 0
-	// is no bound; it is what GulpIO calls videos per chunk.
+	// A chunk is full once its data object has MaxBytes bytes, or its index
+	// MaxIDs ids. An id is never split, so a data object may be longer than
+	// MaxBytes by less than one id. MaxBytes 0 means 256 MiB: little for a
+	// failed upload to repeat, and few objects for a large dataset. MaxIDs 0 is
+	// no bound; GulpIO calls it videos per chunk.
 	MaxBytes int64
 	MaxIDs   int64
 	// Writer tunes each chunk.
@@ -55,11 +55,11 @@ func (o DatasetOptions) withDefaults() DatasetOptions {
 }
 
 // A DatasetWriter writes ids, one after the other, into chunks data_N.gulp and
-// meta_N.gmeta. A chunk is published as soon as it is full: its data object is
-// committed first, then its index is created, written and committed, so that an
-// index never names bytes that are not there, and Output may tie the index to
-// the data object's version. Memory is that of one Writer and the ids so far.
-// It is for one goroutine.
+// meta_N.gmeta. A full chunk is published when the next id begins, the last one
+// by Close: its data object is committed first, then its index is created,
+// written and committed, so that an index never names bytes that are not there,
+// and an Output may tie the index to the data object's version. Memory is that
+// of one Writer and the ids so far. A DatasetWriter is for one goroutine.
 type DatasetWriter struct {
 	out  Output
 	o    DatasetOptions
@@ -73,15 +73,16 @@ type DatasetWriter struct {
 	err  error
 }
 
-// NewDatasetWriter starts a dataset, or new chunks of one, in out.
+// NewDatasetWriter starts a dataset, or new chunks of one, in out. Nothing is
+// created before the first Begin.
 func NewDatasetWriter(out Output, o DatasetOptions) *DatasetWriter {
 	o = o.withDefaults()
 	return &DatasetWriter{out: out, o: o, n: o.First, ids: map[string]struct{}{}}
 }
 
-// Append starts new chunks behind those of d, under the next free number. It
-// loads d: ids that are there already are refused, as no reader could tell the
-// two apart.
+// Append starts new chunks behind those of d, from the number Next on; First and
+// Taken of o are ignored. It loads d: Begin refuses ids that are there already,
+// as no reader could tell the two apart. d does not see the new chunks.
 func (d *Dataset) Append(ctx context.Context, out Output, o DatasetOptions) (*DatasetWriter, error) {
 	if err := d.Load(ctx); err != nil {
 		return nil, err
@@ -91,11 +92,12 @@ func (d *Dataset) Append(ctx context.Context, out Output, o DatasetOptions) (*Da
 	return NewDatasetWriter(out, o), nil
 }
 
-// Begin starts an id with its meta_data objects; the frames that follow are
-// its own. It closes the chunk before when that is full. An id that was there
-// before, one that is no UTF-8, and meta_data that are no JSON object are
-// ErrCorrupt; then nothing was begun, so that a frame has no id to go to, and
-// Begin may be called again. Any other error stays.
+// Begin starts an id with its meta_data objects, of which copies are kept; the
+// frames that follow are those of the id. If the chunk is full, Begin publishes
+// it first. An id that was there before, one that is no UTF-8, and meta_data
+// that are no JSON object are ErrCorrupt; then no id is begun, frames are
+// refused, and Begin may be called again. Any other error stays: the chunk being
+// written is dropped, and every later call returns the error.
 func (w *DatasetWriter) Begin(ctx context.Context, id string, meta ...json.RawMessage) error {
 	w.open = false
 	if w.err != nil {
@@ -207,8 +209,9 @@ func (w *DatasetWriter) fail(err error) error {
 
 var errClosed = errors.New("gulp: dataset writer is closed")
 
-// Close publishes the last chunk and names all that were published. Without any
-// id there is none.
+// Close publishes the last chunk and names all chunks that were published, also
+// with an error. If no id was begun, there is none. Every call after Close
+// fails, but Abort.
 func (w *DatasetWriter) Close(ctx context.Context) ([]Pair, error) {
 	if w.err != nil {
 		return w.done, w.err
@@ -222,8 +225,8 @@ func (w *DatasetWriter) Close(ctx context.Context) ([]Pair, error) {
 	return w.done, nil
 }
 
-// Abort drops the chunk being written; those published stay. It is harmless
-// after Close.
+// Abort drops the chunk being written; published ones stay. Every later call
+// fails. Abort is harmless after Close.
 func (w *DatasetWriter) Abort() {
 	if w.data != nil {
 		w.data.Abort()

@@ -17,17 +17,18 @@ type batch struct {
 	err  error
 }
 
-// Each calls fn for every frame of every id, in file order, with its payload.
-// The bytes are valid during the call only. Frames are read in windows of
-// Options.Window, each one planned read; the next is read while fn runs, so two
-// windows (or two frames, where one is larger) are the most that is held. An
-// error of fn ends it and is returned as it is.
+// Each calls fn for every frame of every id, in file order, with its payload,
+// one call at a time. The bytes are valid during the call only. Frames are read
+// in windows of Options.Window, each one planned read; the next window is read
+// while fn runs, so at most two windows, or two larger frames, are held. A frame
+// larger than Limits.MaxDecoded is ErrTooLarge. An error of fn ends Each and is
+// returned as it is.
 func (c *Chunk) Each(ctx context.Context, fn func(id string, i int, frame []byte) error) error {
 	return c.stream(ctx, c.all(), false, func(r ref, p []byte) error { return fn(c.items[r.item].id, r.frame, p) })
 }
 
 // EachFrame is Each for the frames of one id that AppendFrames would read, in
-// that order.
+// that order and with the same errors for from, to and step.
 func (c *Chunk) EachFrame(ctx context.Context, id string, from, to, step int, fn func(i int, frame []byte) error) error {
 	it, err := c.find(id)
 	if err != nil {
@@ -131,10 +132,10 @@ func (c *Chunk) readAhead(ctx context.Context, next func() (ref, bool), empty <-
 
 // Report is what Verify found.
 type Report struct {
-	Totals
-	JPEG int64 // frames that begin as JPEG does (FF D8 FF)
+	Totals       // what the index says, whether it was verified or not
+	JPEG   int64 // frames that begin as JPEG does (FF D8 FF)
 	// Unended counts JPEG frames without an end marker (FF D9) at their end.
-	// Some encoders append bytes after it, so this is no error.
+	// Some encoders append bytes after the marker, so this is no error.
 	Unended int64
 	// Other counts frames that are no JPEG, and FirstOther names the first.
 	Other      int64
@@ -143,11 +144,12 @@ type Report struct {
 
 // Verify reads every frame and every pad and checks what can be checked
 // without decoding: GulpIO stores no checksums. All bytes that the index claims
-// must be readable and all padding zero, as GulpIO writes it; anything else
-// there means that an entry is wrong and a payload cut short, and is ErrCorrupt.
-// Payloads may be any image format, so whether they look like JPEG is reported
-// only. Progress, if not nil, is told the bytes read so far and in all, from
-// one goroutine. The cost is that of Each.
+// must be readable and all padding zero, as GulpIO writes it; other padding
+// means that an entry is wrong and a payload cut short, and is ErrCorrupt.
+// Payloads may be of any image format, so Verify only reports whether they look
+// like JPEG. Progress, if not nil, is told the bytes checked so far and in all,
+// after each frame, by the calling goroutine. The cost is that of Each. With an
+// error the Report counts the frames before it.
 func (c *Chunk) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
 	rep := Report{Totals: c.totals}
 	var done int64

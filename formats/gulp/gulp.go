@@ -21,18 +21,20 @@ import (
 // Format is the name that errors of this package carry.
 const Format = "gulp"
 
-// Options tune Open. The zero value is right for most.
+// Options tune Open and OpenDataset. The zero value is right for most.
 type Options struct {
-	// Limits are checked before anything is allocated: MaxMeta against the
-	// size of the .gmeta and against what is kept of it, MaxEntries against
-	// ids and frames together, MaxDecoded against the bytes of one read call.
+	// Limits: MaxMeta bounds the size of the .gmeta and what is kept of it,
+	// for a loaded Dataset the sum of what is kept of all chunks; MaxEntries
+	// bounds ids and frames together, and the chunks of a Dataset; MaxDecoded
+	// bounds what one read call allocates.
 	Limits formats.Limits
-	// Window is the most that Each and Verify read at once, and the size of
-	// the pieces in which a large .gmeta is scanned. Two windows are held at
-	// a time. 0 means 4 MiB: two requests of the fast policy's longest range.
+	// Window is the most that Each, EachFrame and Verify read at once, unless
+	// one frame is larger, and the size of the pieces in which a large .gmeta
+	// is scanned. Two windows are held at a time. 0 means 4 MiB: two requests
+	// of the fast policy's longest range.
 	Window int64
-	// Parallel is how many chunks of a Dataset are opened at a time. 0 means
-	// 8: 16 requests, two for each pair, the planner's own parallelism.
+	// Parallel is how many chunks Dataset.Load opens at a time. 0 means 8,
+	// which are 16 objects, two for each chunk.
 	Parallel int
 }
 
@@ -53,8 +55,8 @@ func (o Options) withDefaults() Options {
 }
 
 // A Chunk is one open gulp chunk. It holds the whole index and no image. All
-// methods are safe for concurrent use; the two Readers stay in use as long as
-// the Chunk is.
+// methods are safe for concurrent use. The Reader of the data stays in use as
+// long as the Chunk is; that of the index is not used after Open.
 type Chunk struct {
 	data   rangeio.Reader
 	o      Options
@@ -93,17 +95,17 @@ type Totals struct {
 	IDs, Frames int64
 	Bytes       int64 // payload, without padding
 	Padding     int64
-	DataBytes   int64 // size of the data object
+	DataBytes   int64 // size of the data object, of a Writer's so far
 }
 
 // Unclaimed is the number of bytes of the data object that no frame covers:
-// holes, or what an append left behind that never wrote its index.
+// holes, or the frames of an append that never wrote its index.
 func (t Totals) Unclaimed() int64 { return t.DataBytes - t.Bytes - t.Padding }
 
 // FrameInfo says where a frame lies in the data object.
 type FrameInfo struct {
 	Off  int64
-	Pad  int   // zero bytes after the payload, 0 to 3
+	Pad  int   // bytes after the payload, 0 to 3; zeros, which only Verify checks
 	Size int64 // payload bytes, without padding
 }
 
@@ -112,23 +114,23 @@ type Item struct {
 	ID     string
 	Frames int
 	Bytes  int64 // payload, without padding
-	// MetaData is the meta_data text as stored, nil when there is none. It
-	// must not be modified. See MetaData for what it may contain.
+	// MetaData is what Chunk.MetaData returns for the id.
 	MetaData json.RawMessage
 }
 
 // Open reads the index, the .gmeta, and checks every entry of it against the
 // size of data; data itself is not read. An index of up to two windows
 // (Options.Window) is one planned read, a larger one is streamed with the next
-// window read ahead. What is kept is about 16 bytes a frame, 130 an id, and the
-// meta_data text.
+// window read ahead. The Chunk keeps about 16 bytes a frame, 130 an id, the ids
+// and the meta_data text.
 //
-// Open fails with ErrCorrupt where the text is no UTF-8 JSON of the right
-// shape, an entry lies outside data, two entries claim the same byte, padding
-// is not 0 to 3 or leaves no payload, or an id occurs twice; with ErrTooLarge
-// where a limit is passed. The error is a *formats.Error that names id and
-// frame; its Off is a position in the .gmeta. Errors of the readers keep their
-// identity.
+// Open fails with ErrCorrupt if the text is no UTF-8 JSON of the right shape,
+// an entry lies outside data, two entries claim the same byte, padding is not 0
+// to 3 or leaves no payload, or an id occurs twice; with ErrTooLarge if a limit
+// is passed; with ErrUnsupported if an id has half of a surrogate pair. Such an
+// error is a *formats.Error that names id and frame; its Off is a position in
+// the .gmeta, or -1 if the error is about no single place: an overlap, a limit.
+// An error of a reader keeps its identity.
 func Open(ctx context.Context, meta, data rangeio.Reader, o Options) (*Chunk, error) {
 	o = o.withDefaults()
 	if meta.Size() > o.Limits.MaxMeta {
@@ -194,8 +196,8 @@ func (c *Chunk) Has(id string) bool {
 	return ok
 }
 
-// Frames is the number of frames of id; an id without frames is legal. An
-// unknown id is ErrNoEntry.
+// Frames is the number of frames of id, which may be 0. An unknown id is
+// ErrNoEntry.
 func (c *Chunk) Frames(id string) (int, error) {
 	it, err := c.find(id)
 	if err != nil {
@@ -204,8 +206,8 @@ func (c *Chunk) Frames(id string) (int, error) {
 	return len(it.frames), nil
 }
 
-// Frame says where frame i of id lies. ErrNoEntry when there is no such id or
-// frame.
+// Frame says where frame i of id lies. If there is no such id or frame, the
+// error matches ErrNoEntry; for a frame also ErrIndex.
 func (c *Chunk) Frame(id string, i int) (FrameInfo, error) {
 	f, err := c.frame(id, i)
 	if err != nil {
@@ -214,11 +216,11 @@ func (c *Chunk) Frame(id string, i int) (FrameInfo, error) {
 	return FrameInfo{Off: f.off, Pad: int(f.pad()), Size: f.size()}, nil
 }
 
-// MetaData is the meta_data of id exactly as stored, or nil when the id has
-// none. It must not be modified. Its text is JSON, of any shape, except that
-// the number words of Python (NaN, Infinity, -Infinity) may stand in it, which
-// GulpIO writes and reads: pass it through PlainJSON before it goes to anything
-// that wants strict JSON. An unknown id is ErrNoEntry.
+// MetaData is the meta_data of id exactly as stored, or nil if the id has none.
+// It must not be modified. The text is JSON of any shape, except that it may
+// hold the number words of Python (NaN, Infinity, -Infinity), which GulpIO
+// writes and reads: PlainJSON makes strict JSON of it. An unknown id is
+// ErrNoEntry.
 func (c *Chunk) MetaData(id string) (json.RawMessage, error) {
 	it, err := c.find(id)
 	if err != nil {

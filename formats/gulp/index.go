@@ -318,8 +318,9 @@ func (a *slab[T]) copy(src []T) []T {
 
 // PlainJSON returns raw with the number words of Python's json replaced, so
 // that it is strict JSON: NaN becomes null, Infinity "inf" and -Infinity
-// "-inf". Nothing else changes; raw itself is returned when there is nothing to
-// replace. It must be what MetaData returned, or other JSON text.
+// "-inf". Nothing else changes. If neither word occurs in raw, the result is
+// raw itself, else a copy. raw must be what MetaData returned, or other JSON
+// text.
 func PlainJSON(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Infinity")) {
 		return raw

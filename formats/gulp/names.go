@@ -19,10 +19,11 @@ const (
 type Pair struct{ Data, Meta string }
 
 // Pairs gives the pairs that the object called name may be half of, the likely
-// one first; none when it ends in neither suffix. Name may be a path with
+// one first; none if name ends in neither suffix. Name may be a path with
 // slashes, whose folder is kept. GulpIO names its chunks data_0.gulp and
-// meta_0.gmeta; any other x.gulp goes with x.gmeta. A name that only begins like
-// GulpIO's ("dataset.gulp") has both readings.
+// meta_0.gmeta; any other x.gulp goes with x.gmeta. A name that begins like
+// GulpIO's has both readings; if it goes on without a number ("dataset.gulp"),
+// dataset.gmeta is the likely one.
 func Pairs(name string) []Pair {
 	dir, base := path.Split(name)
 	if stem, ok := strings.CutSuffix(base, DataSuffix); ok {
@@ -52,7 +53,7 @@ func readings(rest string, gulpio, same Pair) []Pair {
 	return []Pair{same, gulpio}
 }
 
-// PairOf is the likely pair of name, for writing.
+// PairOf is the likely pair of name, the first of Pairs; false if there is none.
 func PairOf(name string) (Pair, bool) {
 	if p := Pairs(name); len(p) > 0 {
 		return p[0], true

@@ -10,18 +10,19 @@ import (
 	"sort"
 )
 
-// ErrCursor is matched when a cursor does not fit the dataset it is used with:
-// samples were added or taken away, or it is damaged.
+// ErrCursor is matched if a cursor does not fit the dataset: samples were added
+// or taken away, or the cursor has impossible numbers or another version.
 var ErrCursor = errors.New("cursor does not fit")
 
 // OrderOptions say which samples of a dataset are visited, and in which order.
 // The zero value visits all of them, shuffled with seed 0.
 type OrderOptions struct {
 	Seed  uint64 // of the shuffle
-	Epoch uint64 // another value is another order of the same seed
+	Epoch uint64 // each epoch of a seed has an order of its own
 	// Rank of World takes its share of the order: positions Rank, Rank+World,
 	// and so on. Over all ranks each sample comes exactly once; shares differ
-	// by one sample at most. World 0 means 1.
+	// by one sample at most. World 0 means 1. A Rank outside [0, World) is an
+	// error.
 	Rank, World int
 	// Sequential keeps dataset order instead of shuffling.
 	Sequential bool
@@ -94,14 +95,19 @@ func (d *Dataset) Order(ctx context.Context, o OrderOptions) (*Order, error) {
 	return w, nil
 }
 
-// Resume is Order at the place of a cursor: what it gives is exactly what the
-// Order that made the cursor had not given yet. A dataset that is not the same,
-// in chunk names, sizes or counts, is ErrCursor.
+// Resume is Order at the place of a cursor: it gives exactly the samples that
+// the Order that made the cursor had not given yet. If the dataset is not the
+// same, in chunk names, sizes or counts, or the cursor has impossible numbers or
+// another version, the error matches ErrCursor.
 func (d *Dataset) Resume(ctx context.Context, c Cursor) (*Order, error) {
 	if c.Version != cursorVersion {
 		return nil, fmt.Errorf("%s: cursor version %d: %w", Format, c.Version, ErrCursor)
 	}
-	w, err := d.Order(ctx, OrderOptions{Seed: c.Seed, Epoch: c.Epoch, Rank: c.Rank, World: c.World, Sequential: c.Sequential})
+	o := OrderOptions{Seed: c.Seed, Epoch: c.Epoch, Rank: c.Rank, World: c.World, Sequential: c.Sequential}
+	if err := o.withDefaults().validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, ErrCursor)
+	}
+	w, err := d.Order(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +137,7 @@ func (w *Order) Cursor() Cursor {
 	return Cursor{cursorVersion, w.o.Seed, w.o.Epoch, w.o.Rank, w.o.World, w.o.Sequential, w.next, w.samples(), w.digest}
 }
 
-// Next gives the next sample; false at the end. It reads nothing.
+// Next gives the next sample; false at the end. It makes no request.
 func (w *Order) Next() (Sample, bool) {
 	if w.next >= w.Len() {
 		return Sample{}, false

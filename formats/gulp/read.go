@@ -11,16 +11,17 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// ErrIndex is matched, beside formats.ErrNoEntry, when an id exists but the
-// frame asked for does not: an index out of bounds, where slices would clip.
+// ErrIndex is matched, beside formats.ErrNoEntry, if an id exists but the frame
+// asked for does not. It is also matched by the error of Writer.Reorder for an
+// order that is no permutation.
 var ErrIndex = errors.New("index out of bounds")
 
 // errNoFrame matches both.
 var errNoFrame = fmt.Errorf("%w: %w", ErrIndex, formats.ErrNoEntry)
 
-// A Buffer holds what ReadFrames returns and is used again by the next call, so
-// that steady reading allocates nothing. The zero value is ready. It must not
-// be used by two calls at a time.
+// A Buffer holds the result of ReadFrames and is used again by the next call, so
+// that steady reading allocates nothing. The zero value is ready. Two calls must
+// not use a Buffer at the same time.
 type Buffer struct {
 	data   []byte
 	frames [][]byte
@@ -37,9 +38,10 @@ type Buffer struct {
 //
 // It is one planned read, hence one phase: frames that follow each other in the
 // data object make one span, the pads between them included; the others one
-// span each. An index outside [0, Frames) or step 0 is an error that matches
-// ErrIndex and formats.ErrNoEntry; more bytes than Limits.MaxDecoded are
-// formats.ErrTooLarge, and Each reads any amount. Dst is not changed on error.
+// span each. If from or to lies beyond the frames of id, or step is 0, the error
+// matches ErrIndex and formats.ErrNoEntry; an unknown id matches the latter
+// only. More bytes than Limits.MaxDecoded are formats.ErrTooLarge; EachFrame
+// reads any amount. Dst is not changed on error.
 func (c *Chunk) AppendFrames(ctx context.Context, dst [][]byte, id string, from, to, step int) ([][]byte, error) {
 	var b Buffer
 	frames, err := c.ReadFrames(ctx, &b, id, from, to, step)
@@ -49,9 +51,9 @@ func (c *Chunk) AppendFrames(ctx context.Context, dst [][]byte, id string, from,
 	return append(dst, frames...), nil
 }
 
-// ReadFrames is AppendFrames into the memory of b, which it grows as needed.
-// The result is valid until b is used again. Once b has grown there are no
-// allocations here.
+// ReadFrames is AppendFrames into the memory of b, which grows as needed. The
+// result is valid until b is used again. Once b has grown, ReadFrames allocates
+// nothing of its own.
 func (c *Chunk) ReadFrames(ctx context.Context, b *Buffer, id string, from, to, step int) ([][]byte, error) {
 	if err := c.choose(b, id, from, to, step); err != nil {
 		return nil, err
@@ -65,9 +67,11 @@ func (c *Chunk) ReadFrames(ctx context.Context, b *Buffer, id string, from, to, 
 	return b.frames, nil
 }
 
-// ReadFrame reads frame i of id without its padding. The bytes land in dst's
-// memory where its capacity is enough, and then nothing is allocated; else in a
-// new buffer. One request.
+// ReadFrame reads frame i of id without its padding, as one span. If the
+// capacity of dst is enough, the result is in dst's memory, whose content is
+// lost, and nothing is allocated; else the result is in a new buffer, and a
+// frame larger than Limits.MaxDecoded is ErrTooLarge. If there is no such id or
+// frame, the error is that of Frame.
 func (c *Chunk) ReadFrame(ctx context.Context, dst []byte, id string, i int) ([]byte, error) {
 	f, err := c.frame(id, i)
 	if err != nil {
@@ -92,8 +96,10 @@ func (c *Chunk) ReadFrame(ctx context.Context, dst []byte, id string, i int) ([]
 	return dst, nil
 }
 
-// Plan lists the spans that AppendFrames would read, in index order. They are
-// for planning only: their buffers have the right lengths but share memory.
+// Plan lists the spans that AppendFrames would read, in index order, and reads
+// nothing. The spans are for planning only: their buffers have the right lengths
+// but share memory. A single span longer than Limits.MaxDecoded is ErrTooLarge;
+// the sum of all is not checked.
 func (c *Chunk) Plan(id string, from, to, step int) ([]rangeio.Span, error) {
 	var b Buffer
 	if err := c.choose(&b, id, from, to, step); err != nil {

@@ -25,10 +25,10 @@ func each(p []byte, f func(off, size int64)) {
 }
 
 // Reorder lists the frames of id in another order than they were written: the
-// k-th will be the one that is now order[k]. Their bytes stay where they are;
+// new frame k is the present frame order[k]. Their bytes stay where they are;
 // readers of GulpIO follow the list. It is for archives whose entries come in
-// no order. An order that is no permutation of the frames is a bug of the
-// caller and fails; an unknown id matches ErrNoEntry.
+// no order. If order is no permutation of the frames, the error matches
+// ErrIndex; if id is unknown, formats.ErrNoEntry. Then nothing is changed.
 func (w *Writer) Reorder(id string, order []int) error {
 	if w.err != nil {
 		return w.err

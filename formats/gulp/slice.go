@@ -14,10 +14,10 @@ var ErrSlice = errors.New("want A:B:STEP or one index")
 // and negative numbers counted from the end; or one index. The zero value
 // selects every frame.
 type Slice struct {
-	Start, Stop *int // nil where left out
+	Start, Stop *int // nil if left out
 	Step        int  // 0 means 1
-	// Single marks one index, in Start. Unlike a slice, which clips, it must
-	// exist.
+	// Single marks one index, in Start; nil means 0. Unlike the bounds of a
+	// slice, which clip, the index must exist.
 	Single bool
 }
 
@@ -51,9 +51,9 @@ func ParseSlice(text string) (Slice, error) {
 	return s, nil
 }
 
-// Resolve gives what AppendFrames wants for an id of n frames. Bounds clip as
-// in Python; a single index outside of [-n, n) is an error that matches ErrIndex
-// and formats.ErrNoEntry.
+// Resolve gives from, to and step of AppendFrames for an id of n frames. Bounds
+// clip as in Python; a single index outside of [-n, n) is an error that matches
+// ErrIndex and formats.ErrNoEntry.
 func (s Slice) Resolve(n int) (from, to, step int, err error) {
 	if s.Single {
 		i := 0

@@ -15,8 +15,8 @@ import (
 
 // WriterOptions tune a Writer. The zero value is right for most.
 type WriterOptions struct {
-	// Limits: MaxMeta bounds what is kept for the .gmeta, MaxEntries ids and
-	// frames together. Passing one is ErrTooLarge.
+	// Limits: MaxMeta bounds the memory kept for the .gmeta, MaxEntries ids and
+	// frames together. Passing one is ErrTooLarge, which stays.
 	Limits formats.Limits
 }
 
@@ -24,8 +24,9 @@ type WriterOptions struct {
 // each followed by zeros up to a multiple of four bytes, as GulpIO pads; the
 // index is kept in memory, 2 to 10 bytes a frame and about 150 an id plus its
 // text, and written by WriteMeta. Frames of several ids may come interleaved.
-// A Writer is for one goroutine. After an error in the data stream every later
-// call returns that error.
+// A Writer is for one goroutine. After an error of the data stream, or of a
+// limit, nothing more can be written: WriteMeta returns that error. A Writer
+// needs no Close.
 type Writer struct {
 	w      io.Writer
 	l      formats.Limits
@@ -56,12 +57,12 @@ func NewWriter(w io.Writer, o WriterOptions) *Writer {
 	return &Writer{w: w, l: o.Limits.WithDefaults(), byID: map[string]*entry{}}
 }
 
-// AddMeta appends a JSON object to the meta_data list of id, which it enters
-// into the index if it is new. The text is kept as it is, but for characters
-// outside ASCII, which are escaped: GulpIO opens its index in the locale's
+// AddMeta appends a copy of a JSON object to the meta_data list of id, which it
+// enters into the index if it is new. The text stays as it is, except that
+// characters outside ASCII are escaped: GulpIO opens its index in the locale's
 // encoding. An id without any meta_data gets one empty object, since GulpIO
-// fails on an empty list. Text that is no JSON object, in strict JSON, is
-// ErrCorrupt.
+// fails on an empty list. Text that is no object in strict JSON, and an id that
+// is no UTF-8, are ErrCorrupt, which leaves the Writer as it was.
 func (w *Writer) AddMeta(id string, meta json.RawMessage) error {
 	text, err := metaOf(id, meta)
 	if err != nil {
@@ -101,8 +102,8 @@ func checkID(id string) error {
 }
 
 // WriteFrame appends one payload to id, which it enters into the index if it is
-// new. The payload is not kept. An empty one is ErrCorrupt, as nothing could
-// read it back.
+// new. The payload is not kept. An empty payload, which nothing could read back,
+// and an id that is no UTF-8 are ErrCorrupt, which leaves the Writer as it was.
 func (w *Writer) WriteFrame(id string, payload []byte) error {
 	if len(payload) == 0 {
 		return w.empty(id)
@@ -119,8 +120,9 @@ func (w *Writer) WriteFrame(id string, payload []byte) error {
 }
 
 // CopyFrame is WriteFrame from a stream of any length; it returns that length.
-// When r fails, bytes of half a frame stand in the data object, so the error
-// stays: the chunk cannot be finished.
+// An empty stream is ErrCorrupt, but id is then in the index. If r fails, the
+// data object may hold half a frame, so the error stays: the chunk cannot be
+// finished.
 func (w *Writer) CopyFrame(id string, r io.Reader) (int64, error) {
 	e, err := w.entry(id)
 	if err != nil {
@@ -203,8 +205,9 @@ func (w *Writer) Has(id string) bool { return w.byID[id] != nil }
 // Totals are the sums so far.
 func (w *Writer) Totals() Totals { return w.totals }
 
-// WriteMeta writes the .gmeta, streamed, in the very text that GulpIO would
-// write: ids in the order of their first mention, one line, Python's spacing.
+// WriteMeta writes the .gmeta, streamed, spelled as GulpIO would: ids in the
+// order of their first mention, one line, Python's spacing. Only the meta_data
+// texts keep the spacing that they came with.
 func (w *Writer) WriteMeta(out io.Writer) error {
 	if w.err != nil {
 		return w.err
@@ -308,8 +311,9 @@ func scanText(p []byte) *scanner {
 	}}
 }
 
-// MetaList splits a meta_data list into its values, which share its memory.
-// Text that is no JSON list is ErrCorrupt.
+// MetaList splits a meta_data list, as Chunk.MetaData returns it, into its
+// values, which share its memory. Text that is no JSON list is ErrCorrupt, nil
+// too.
 func MetaList(raw json.RawMessage) ([]json.RawMessage, error) {
 	s := scanText(raw)
 	s.words = true
