@@ -6,6 +6,8 @@
 // Everything here works on bytes in memory. A chunk is not trusted: every
 // number in it is checked before anything is allocated on its word. Functions
 // are safe for concurrent use and keep no reference to what they are given.
+// Buffers that a function reads and writes must not overlap. Errors are
+// *formats.Error with Format "blosc".
 package blosc
 
 import (
@@ -29,13 +31,13 @@ const (
 	Zstd    Codec = 5
 )
 
-// What stands for the two formats of the flags byte that name no codec.
+// Stand-ins for the two formats of the flags byte that name no codec.
 const (
 	codecReserved = 254 // format 5
 	codecInFrame  = 255 // format 7, never produced
 )
 
-// String gives the name that Blosc2 uses, "codec N" for what has none.
+// String gives the name that Blosc2 uses, "codec N" for a codec without a name.
 func (c Codec) String() string {
 	switch c {
 	case BloscLZ:
@@ -74,8 +76,8 @@ type FilterID uint8
 // The filters of Blosc2 and their numbers.
 const (
 	NoFilter       FilterID = 0
-	Shuffle        FilterID = 1  // meta: width, 0 for the type size
-	BitShuffle     FilterID = 2  //
+	Shuffle        FilterID = 1 // meta: width, 0 for the type size
+	BitShuffle     FilterID = 2
 	Delta          FilterID = 3  // XOR with the chunk's first block
 	TruncPrec      FilterID = 4  // meta: signed count of mantissa bits
 	NDCell         FilterID = 32 // meta: edge of a cell
@@ -85,7 +87,8 @@ const (
 	IntTrunc       FilterID = 36 // meta: signed count of bits
 )
 
-// String gives Blosc2's name in small letters, "filter N" for what has none.
+// String gives Blosc2's name in small letters, "filter N" for a filter without
+// a name.
 func (f FilterID) String() string {
 	switch f {
 	case NoFilter:
@@ -112,18 +115,19 @@ func (f FilterID) String() string {
 	return "filter " + strconv.Itoa(int(f))
 }
 
-// A Filter is one slot of a pipeline. What Meta means depends on the filter.
+// A Filter is one slot of a pipeline. The constants of FilterID say what Meta
+// means to each filter.
 type Filter struct {
 	ID   FilterID
 	Meta uint8
 }
 
-// Special is the kind of a chunk that holds no streams.
+// Special is the kind of a chunk whose header stands for all of its content.
 type Special uint8
 
 // The kinds of special chunks and their numbers.
 const (
-	None   Special = 0
+	None   Special = 0 // a usual chunk
 	Zeros  Special = 1
 	NaN    Special = 2 // items of 4 or 8 bytes
 	Value  Special = 3 // one item, repeated

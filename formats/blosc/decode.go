@@ -13,11 +13,11 @@ func AppendDecoded(dst, chunk []byte) ([]byte, error) {
 	return DecodeOptions{}.AppendDecoded(dst, chunk)
 }
 
-// DecodeInto decodes a whole chunk into dst, which must have room for all of
-// it, and returns how many bytes that were. Bytes behind the chunk's own end are
-// not looked at. On an error the content of dst is undefined; beyond the decoded
-// length dst is never written. In steady state nothing is allocated unless
-// Parallel is above 1.
+// DecodeInto decodes a whole chunk into dst and returns how many bytes that were.
+// A chunk that is longer than dst when decoded is ErrTooLarge. Bytes behind the
+// chunk's own end are not looked at. On an error the content of dst is undefined;
+// beyond the decoded length dst is never written. In steady state nothing is
+// allocated unless Parallel is above 1.
 func (o DecodeOptions) DecodeInto(dst, chunk []byte) (int, error) {
 	h, err := whole(chunk)
 	if err != nil {
@@ -29,9 +29,11 @@ func (o DecodeOptions) DecodeInto(dst, chunk []byte) (int, error) {
 	return h.NBytes, o.decode(dst[:h.NBytes:h.NBytes], chunk[:h.CBytes], &h)
 }
 
-// AppendDecoded appends the decoded chunk to dst. It allocates no more than
-// MaxDecoded, and where a chunk claims to expand far it first looks whether its
-// streams could.
+// AppendDecoded appends the decoded chunk to dst. A chunk that is longer than
+// MaxDecoded when decoded is ErrTooLarge. If a chunk claims to expand far,
+// AppendDecoded checks that its streams could before it allocates. If the
+// capacity of dst is enough, nothing is allocated for the result. With an error
+// the result is dst.
 func (o DecodeOptions) AppendDecoded(dst, chunk []byte) ([]byte, error) {
 	h, err := whole(chunk)
 	if err != nil {
@@ -226,9 +228,11 @@ func (h *Header) vlBlock(chunk []byte, i, dict int) (src []byte, n int, err erro
 
 // DecodeBlock decodes block i of the chunk that x indexes. dst has the block's
 // decoded length (x.BlockLen, or x.VLBlockLen of src), src is exactly the bytes
-// of x.Block(i). first is the decoded first block, needed where x.NeedsFirst
-// and i > 0; dict the bytes of x.Dict, where there are any. In steady state
-// nothing is allocated. On an error the content of dst is undefined.
+// of x.Block(i). first is the decoded first block, needed if x.NeedsFirst and
+// i > 0; dict is the bytes of x.Dict, nil if there are none. In steady state
+// nothing is allocated. On an error the content of dst is undefined. A block
+// that the chunk does not have is ErrNoEntry, buffers of other lengths are
+// ErrCorrupt.
 func (o DecodeOptions) DecodeBlock(dst []byte, x *Index, i int, src, first, dict []byte) error {
 	h := &x.h
 	if i < 0 || i >= h.Blocks() {

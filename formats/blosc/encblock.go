@@ -270,14 +270,19 @@ func (e *encoding) filtered(w *encWorker, block, first []byte, isFirst bool) ([]
 	return block, nil
 }
 
-// AppendEncodedVL appends a Blosc2 chunk in which each of blocks, none of them
-// empty, can be decoded alone. BlockSize, Split, Blosc1, Dict and LevelStore do
-// not apply; DELTA does not work here.
+// AppendEncodedVL appends a Blosc2 chunk in which each of blocks can be decoded
+// alone. BlockSize, Split and Dict do not apply; LevelStore stores the blocks
+// uncompressed, but filtered. No blocks, an empty block, Blosc1 and DELTA are
+// ErrUnsupported, blocks that a chunk cannot hold ErrTooLarge; with an error the
+// result is dst. Memory is as for AppendEncoded.
 func AppendEncodedVL(dst []byte, blocks [][]byte, o EncodeOptions) ([]byte, error) {
 	total := 0
 	for i, b := range blocks {
 		total += len(b)
-		if len(b) == 0 || len(b) > MaxBlockSize || total > maxNBytes {
+		if len(b) == 0 {
+			return dst, unsupported("chunk", "block %d is empty", i)
+		}
+		if len(b) > MaxBlockSize || total > maxNBytes {
 			return dst, fail("chunk", -1, formats.ErrTooLarge, "block %d of %d bytes", i, len(b))
 		}
 	}

@@ -9,11 +9,15 @@ import (
 // AppendEncoded appends one chunk that holds src to dst. The bytes depend on
 // src and on the options but for Parallel, not on the machine.
 //
-// A Blosc2 chunk of nothing but zeros, one NaN or another repeated item becomes
-// a special chunk, unless Level is LevelStore. What does not become smaller is
-// stored as it is, so that a chunk is never longer than src and its header.
-// Memory: two copies of a block for each goroutine, and room for src: what dst
-// has to spare, or else a lent buffer.
+// At least 32 bytes of nothing but zeros, one NaN or another repeated item
+// become a special chunk of Blosc2, unless Level is LevelStore. Data that do not
+// become smaller are stored as they are, so that a chunk is never longer than
+// src and its header. Memory: two copies of a block for each goroutine, and room
+// for src: the spare capacity of dst, or else a lent buffer; with Dict that
+// again.
+//
+// Options that make no chunk are ErrUnsupported; more data than a chunk can hold,
+// 2 GiB less a header, are ErrTooLarge. With an error the result is dst.
 func AppendEncoded(dst, src []byte, o EncodeOptions) ([]byte, error) {
 	e, err := newEncoding(len(src), &o)
 	if err != nil {
@@ -92,9 +96,11 @@ func findSpecial(src []byte, item int) (Special, []byte) {
 }
 
 // AppendSpecial appends a Blosc2 chunk that stands for nbytes bytes of one kind.
-// A typesize above 255 is recorded as 1. blocksize is what readers of single
-// items go by; 0 takes the automatic one. value is the item of a Value chunk,
-// whose length divides nbytes; NaN needs a typesize of 4 or 8.
+// A typesize above 255 is recorded as 1. Readers of single items go by blocksize;
+// 0 takes the automatic one. value is the item of a Value chunk, whose length
+// divides nbytes. NaN needs a typesize of 4 or 8, and NaN and Uninit one that
+// divides nbytes. Other combinations, and None, are ErrUnsupported; with an error
+// the result is dst.
 func AppendSpecial(dst []byte, kind Special, nbytes, typesize, blocksize int, value []byte) ([]byte, error) {
 	if kind == None {
 		return dst, unsupported("chunk", "special kind none")

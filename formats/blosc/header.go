@@ -10,7 +10,7 @@ const (
 	HeaderLen1   = 16        // Blosc1's header, also of early Blosc2 chunks
 	HeaderLen2   = 32        // Blosc2's extended header
 	MaxBlockSize = 536866816 // BLOSC2_MAXBLOCKSIZE
-	MaxTypeSize  = 255       // larger items are recorded as 1 in a chunk
+	MaxTypeSize  = 255       // the type size of larger items is recorded as 1 in a chunk
 	MaxDict      = 32768     // bytes of a dictionary
 
 	maxNBytes  = math.MaxInt32 - HeaderLen2
@@ -37,27 +37,28 @@ const (
 type Header struct {
 	Version    uint8 // 2 is Blosc1's, 3 to 6 are Blosc2's
 	VersionLZ  uint8
-	Flags      uint8
-	TypeSize   int // 1..255; 1 stands for larger items, too
-	NBytes     int // decoded
-	BlockSize  int // as written: may exceed NBytes; the number of blocks in a VL chunk. See BlockBytes
-	CBytes     int // the whole chunk, header included
+	Flags      uint8 // byte 2
+	TypeSize   int   // 1..255; 1 stands for larger items, too
+	NBytes     int   // decoded
+	BlockSize  int   // as written: may exceed NBytes; the number of blocks in a VL chunk. See BlockBytes
+	CBytes     int   // the whole chunk, header included
 	Codec      Codec
 	CodecMeta  uint8
 	Filters    [6]Filter // the first runs first when encoding, last when decoding
 	Special    Special
-	Memcpyed   bool // the data follow the header as they are; filters do not apply
-	Split      bool // blocks are split into one stream for each byte of an item
-	Dict       bool // a dictionary follows the block starts
-	VL         bool // blocks of various lengths
-	Extended   bool // 32 bytes long
-	Flags2     uint8
+	Memcpyed   bool  // the data follow the header as they are; filters do not apply
+	Split      bool  // full blocks are split into one stream for each byte of an item; in Blosc1 not those of large or few items
+	Dict       bool  // a dictionary follows the block starts
+	VL         bool  // blocks of various lengths
+	Extended   bool  // 32 bytes long
+	Flags2     uint8 // byte 30 of an extended header
 	BloscFlags uint8 // byte 31 of an extended header
 }
 
 // ParseHeader reads a header and checks every number in it against the others,
-// but not the codec and the filters: Supported does. b holds the first 16 bytes
-// of the chunk, 32 if that is the length of its header, or more.
+// but not the codec and the filters, which Supported checks. b holds the first 16
+// bytes of the chunk, 32 if that is the length of its header, or more. Errors
+// match ErrCorrupt, or ErrUnsupported for versions and flags that are unknown.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) < HeaderLen1 {
 		return Header{}, corrupt("header", 0, "%d bytes, need %d", len(b), HeaderLen1)
@@ -223,8 +224,8 @@ func (h Header) BlockBytes() int {
 	return min(h.BlockSize, h.NBytes)
 }
 
-// Blocks is the number of blocks, those of special and memcpyed chunks, which
-// are not stored as blocks, among them.
+// Blocks is the number of blocks. Special and memcpyed chunks have blocks, too,
+// although they store no block starts.
 func (h Header) Blocks() int {
 	if h.VL {
 		return h.BlockSize
@@ -247,9 +248,8 @@ func (h Header) bodyOff() int {
 	return h.Len() + 4*h.Blocks()
 }
 
-// IndexLen is how many bytes from its start ParseIndex needs of this chunk:
-// the header, the block starts, the dictionary's length; of a chunk of a repeated
-// value all of it.
+// IndexLen is how many bytes from the start of the chunk ParseIndex needs: the
+// header, the block starts, the dictionary's length; of a Value chunk all bytes.
 func (h Header) IndexLen() int {
 	switch {
 	case h.Special == Value:
@@ -287,8 +287,9 @@ func (h *Header) streams(i int) int {
 	return h.TypeSize
 }
 
-// Supported says whether this package can decode the chunk: an error that wraps
-// formats.ErrUnsupported names the codec or the filter that it does not know.
+// Supported returns nil if this package can decode the chunk, else an error that
+// wraps formats.ErrUnsupported and names the codec or the filter. Some filters
+// need DecodeOptions as well.
 func (h Header) Supported() error {
 	if h.plain() || h.NBytes == 0 {
 		return nil

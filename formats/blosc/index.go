@@ -4,8 +4,10 @@ import (
 	"slices"
 )
 
-// An Index says where each block of a chunk lies, from the chunk's first bytes.
-// It is immutable and takes 8 bytes a block.
+// An Index says where each block of a chunk lies. It is immutable and takes 4
+// bytes a block, 8 if the blocks do not lie in their order, and none in memcpyed
+// and special chunks. Methods that take the number of a block do not check it:
+// it must be in [0, Header().Blocks()).
 type Index struct {
 	h      Header
 	starts []int32
@@ -17,7 +19,8 @@ type Index struct {
 // ParseIndex reads the index of a chunk. head holds the first IndexLen bytes of
 // the chunk or more, and is not kept. The block starts, and with a dictionary
 // its length, are checked against the length of the chunk; the streams are not
-// looked at. Cost: no request; the memory of the Index.
+// looked at. Errors match ErrCorrupt, or ErrUnsupported for a chunk that is not
+// Supported.
 func ParseIndex(head []byte) (*Index, error) {
 	h, err := ParseHeader(head)
 	if err != nil {
@@ -107,12 +110,12 @@ func (x *Index) checkVL() error {
 // Header is the chunk's header.
 func (x *Index) Header() Header { return x.h }
 
-// Starts gives the offset of each block, in block order, not to be changed. It
-// is nil for memcpyed and special chunks.
+// Starts gives the offset of each block in the chunk, in block order. The caller
+// must not change it. It is nil for memcpyed and special chunks.
 func (x *Index) Starts() []int32 { return x.starts }
 
-// Block is the span of the compressed bytes of block i inside the chunk. n is 0
-// in special chunks, whose blocks need no bytes beside the index.
+// Block is the span of the bytes of block i inside the chunk, up to the next
+// block. n is 0 in special chunks, whose blocks need no bytes beside the index.
 func (x *Index) Block(i int) (off, n int) {
 	switch {
 	case x.h.Special != None:
@@ -129,8 +132,8 @@ func (x *Index) Block(i int) (off, n int) {
 	return int(s), end - int(s)
 }
 
-// BlockLen is the decoded length of block i, -1 in a VL chunk: there VLBlockLen
-// finds it in the block's first bytes.
+// BlockLen is the decoded length of block i, -1 in a VL chunk, for which
+// VLBlockLen finds it in the block's first bytes.
 func (x *Index) BlockLen(i int) int {
 	if x.h.VL {
 		return -1
@@ -151,7 +154,7 @@ func (x *Index) VLBlockLen(src []byte) (int, error) {
 	return n, nil
 }
 
-// Dict is the span of the dictionary inside the chunk, n 0 if there is none.
+// Dict is the span of the dictionary inside the chunk; n is 0 if there is none.
 func (x *Index) Dict() (off, n int) {
 	if x.dict == 0 {
 		return 0, 0
@@ -159,8 +162,8 @@ func (x *Index) Dict() (off, n int) {
 	return x.h.bodyOff() + 4, x.dict
 }
 
-// NeedsFirst says that a block can only be decoded with the decoded first block
-// of the chunk at hand: the DELTA filter refers to it.
+// NeedsFirst says that every block but the first can only be decoded together
+// with the decoded first block, to which the DELTA filter refers.
 func (x *Index) NeedsFirst() bool { return x.h.needsFirst() }
 
 func (h *Header) needsFirst() bool {

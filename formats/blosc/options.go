@@ -1,17 +1,22 @@
 package blosc
 
 // DecodeOptions say what a chunk does not know about itself, and how much a
-// decoder may use. The zero value is sane.
+// decoder may use. The zero value is right for chunks that need none of it.
 type DecodeOptions struct {
-	// TypeSize is the size of an item in the super-chunk, which the filter
-	// ByteDelta uses where its meta is 0. 0: unknown, and such a chunk is refused.
+	// TypeSize is the size of an item in the super-chunk. ByteDelta uses it if
+	// the filter's meta is 0, NDCell and NDMean instead of the chunk's type size,
+	// which is 1 for large items. 0: unknown; a chunk whose ByteDelta needs it is
+	// ErrUnsupported.
 	TypeSize int
-	// BlockShape is the shape of a block in items, which NDCell and NDMean need.
+	// BlockShape is the shape of a block in items. A chunk with NDCell or NDMean
+	// is ErrUnsupported without it.
 	BlockShape []int
-	// MaxDecoded bounds the memory that AppendDecoded allocates. 0: formats.DefaultLimits.
+	// MaxDecoded is the longest decoded chunk that AppendDecoded takes, whatever
+	// room dst has. 0: formats.DefaultLimits. The other functions are bounded by
+	// dst.
 	MaxDecoded int64
-	// Parallel is how many goroutines decode blocks at the same time; up to 1
-	// none is started.
+	// Parallel is how many goroutines decode the blocks of a whole chunk at the
+	// same time. Up to 1 all work is done in the call.
 	Parallel int
 }
 
@@ -19,30 +24,33 @@ type DecodeOptions struct {
 // item.
 type SplitMode uint8
 
-// The modes and their numbers in Blosc's interfaces; the zero value is SplitAuto.
+// The modes and their numbers in Blosc's interfaces, which have no 0. A last,
+// shorter block is never split. Readers of Blosc1 take blocks of items above 16
+// bytes, or of fewer than 128 items, for unsplit, so no mode splits these there.
 const (
-	SplitDefault       SplitMode = 0 // the rule of the C library's default
+	SplitDefault       SplitMode = 0 // as SplitForwardCompat, the C libraries' default
 	SplitAlways        SplitMode = 1
 	SplitNever         SplitMode = 2
-	SplitAuto          SplitMode = 3
-	SplitForwardCompat SplitMode = 4
+	SplitAuto          SplitMode = 3 // as SplitForwardCompat, but in Blosc1 only BloscLZ is split
+	SplitForwardCompat SplitMode = 4 // by codec, level, filter and type size
 )
 
 // LevelStore as EncodeOptions.Level stores the data as they are (Blosc's level 0).
 const LevelStore = -1
 
-// EncodeOptions say how a chunk is made. The zero value is what the C library
-// takes by default: BloscLZ at level 5, items of one byte, shuffled.
+// EncodeOptions say how a chunk is made. The zero value is BloscLZ at level 5
+// with shuffle, as by default in C, but for items of one byte, which shuffle
+// leaves as they are: set TypeSize.
 type EncodeOptions struct {
 	Codec     Codec
-	CodecMeta uint8
+	CodecMeta uint8    // written to the header; no codec of this package has a use for it
 	Level     int      // 1..9; 0 means 5; LevelStore
 	TypeSize  int      // of an item; 0 means 1
-	Filters   []Filter // nil: shuffle; empty and not nil: none; six at most
-	BlockSize int      // bytes; 0: the rule of the C library, the same on every machine
+	Filters   []Filter // nil: shuffle; empty and not nil: none; six at most, one of shuffle and bitshuffle with Blosc1
+	BlockSize int      // bytes, made to fit TypeSize and the data; 0: the rule of the C library, the same on every machine
 	Split     SplitMode
 	Blosc1    bool // a Blosc1 chunk, for readers of any age
-	Dict      bool // zstd, LZ4 and LZ4HC of Blosc2: try a dictionary, and keep it where it pays; twice the work. C 3.3.5 reads no single blocks of such chunks
+	Dict      bool // zstd, LZ4 and LZ4HC of Blosc2: try a dictionary, and keep it if it pays; twice the work. C 3.3.5 reads no single blocks of such chunks
 	Parallel  int  // goroutines, as in DecodeOptions; the bytes do not depend on it
 
 	// BlockShape is the shape of a block in items, for NDCell.
