@@ -15,27 +15,28 @@ import (
 // EditOptions tune Edit. The zero value is right for most.
 type EditOptions struct {
 	// Encode is how new chunks are made, as in WriteOptions. Nil: with codec and
-	// filter of the last chunk, at the default level. Its TypeSize is that of the
-	// file.
+	// filter of the last chunk, at the default level. Its TypeSize does not count:
+	// that of the file does.
 	Encode *blosc.EncodeOptions
-	Limits formats.Limits
+	Limits formats.Limits // as in Options
 }
 
 // An Editor changes a file in its place: it appends to files of version 3, within
 // the spare entries of their table, and puts other metadata into the room that
-// there is. The result is what the Python tool makes of an append: the last chunk
-// is filled up where it lies, new ones follow without a gap.
+// there is. The result is as the Python tool appends: the last chunk is filled up
+// in its place, new ones follow without a gap.
 //
 // The first new bytes that go into the file are a header that says that its
 // number of chunks is not known, the last ones are the true header. Whatever
 // happens in between, the file is recognised as aborted; and all chunks that it
 // had can be salvaged, since none is overwritten before the table names a copy of
-// it at the end of the file. What is not safe: a crash of the machine while the
-// header itself is written, if the disk writes half of a sector.
+// it at the end of the file. One thing is not safe: a crash of the machine while
+// the header itself is written, if the disk writes half of a sector.
 //
-// It is for one goroutine, and for one process at a time: it takes no lock.
-// ErrRefused leaves it as it was; after any other error every later call returns
-// that error, but for Abort, which brings the file back to what it was.
+// An Editor is for one goroutine, and for one process at a time: it takes no
+// lock. ErrRefused, and ErrTooLarge of SetMetadata, leave the Editor as it was.
+// After any other error every later call returns that error, but for Abort, which
+// brings the file back to what it was. An Editor that is given up needs Abort.
 type Editor struct {
 	f      formats.File
 	h      Header // as in the file
@@ -67,9 +68,10 @@ type undo struct {
 	old []byte
 }
 
-// Edit opens the file of size bytes that f is. One that is aborted, or damaged in
-// its last chunk, is ErrCorrupt. If f has a method Sync, as files have, it is
-// called wherever the order of writes matters.
+// Edit opens the file f, which has size bytes. A file that is aborted, or damaged
+// in its last chunk, is ErrCorrupt; Encode that makes no chunk is ErrRefused. A
+// file that has no room for more is opened, and Append says why. If f has a method
+// Sync, as *os.File has, it is called wherever the order of writes matters.
 func Edit(ctx context.Context, f formats.File, size int64, o EditOptions) (*Editor, error) {
 	bf, err := Open(ctx, rangeio.FromReaderAt(f, size), Options{Limits: o.Limits, Parallel: 1})
 	if err != nil {
@@ -185,9 +187,9 @@ func readAt(f io.ReaderAt, b []byte, off int64) error {
 // Header is that of the file as it was, or, after Close, as it is.
 func (e *Editor) Header() Header { return e.h }
 
-// Append takes bytes that follow those of the file. What needs more chunks than
-// the table has entries for is refused as a whole. It keeps two chunks at the most
-// in memory.
+// Append adds p, which it does not keep, behind the bytes of the file. If that
+// needs more chunks than the table has spare entries for, all of p is refused with
+// ErrRefused. The Editor keeps two chunks at the most in memory.
 func (e *Editor) Append(p []byte) error {
 	switch {
 	case e.err != nil:
@@ -258,9 +260,10 @@ func (e *Editor) record(o blosc.EncodeOptions) ([]byte, error) {
 	return e.h.Checksum.Append(rec, rec), nil
 }
 
-// SetMetadata puts other metadata into the room of those that there are. What does
-// not fit, in version 4 what is longer, is refused, as are metadata where there
-// were none.
+// SetMetadata puts other metadata, as in WriteOptions, into the room of the
+// present ones. Metadata that do not fit, in version 4 longer ones, are
+// ErrRefused, as are any in a file that has none, and none in place of some.
+// Nothing is written before Close.
 func (e *Editor) SetMetadata(v any) error {
 	if e.err != nil {
 		return e.err
@@ -292,7 +295,8 @@ func (e *Editor) SetMetadata(v any) error {
 	return nil
 }
 
-// Close makes what was changed the file. The file is the caller's to close.
+// Close writes what is left and makes the changes valid. If it fails, Abort can
+// still undo them. The caller closes the file.
 func (e *Editor) Close() error {
 	if e.err != nil {
 		return e.err
@@ -449,9 +453,9 @@ func (e *Editor) fail(err error) error {
 	return err
 }
 
-// Abort brings the file back to what it was before Edit. It does nothing after
-// Close, or where nothing was written. After an error of it, and where it is not
-// called, the file stays recognised as aborted.
+// Abort brings the file back to what it was before Edit. It does nothing after a
+// Close that succeeded, or if nothing was written. If Abort fails, or is not
+// called, a file that was written to stays recognised as aborted.
 func (e *Editor) Abort() error {
 	if e.err == errClosed || !e.marked { //nolint:errorlint // our own, never wrapped
 		e.err = errClosed

@@ -14,8 +14,8 @@ import (
 	"github.com/farread/farread/internal/adler"
 )
 
-// A Checksum is what follows each chunk, and version 3's metadata. The numbers
-// are those of the files.
+// A Checksum is the kind of digest that follows each chunk, and version 3's
+// metadata. The numbers are those of the files.
 type Checksum uint8
 
 // The checksums of the format.
@@ -44,7 +44,8 @@ const maxDigest = sha512.Size
 // Valid tells whether the format has such a checksum.
 func (c Checksum) Valid() bool { return int(c) < len(checksums) }
 
-// String is the checksum's name in small letters, "checksum N" for what has none.
+// String is the checksum's name in small letters, "checksum N" if it is not
+// Valid.
 func (c Checksum) String() string {
 	if !c.Valid() {
 		return fmt.Sprintf("checksum %d", uint8(c))
@@ -52,7 +53,7 @@ func (c Checksum) String() string {
 	return checksums[c].name
 }
 
-// Size is the length of a digest in bytes; 0 for None and for what is not Valid.
+// Size is the length of a digest in bytes; 0 for None and if c is not Valid.
 func (c Checksum) Size() int {
 	if !c.Valid() {
 		return 0
@@ -74,8 +75,9 @@ func ParseChecksum(text string) (Checksum, error) {
 	return None, fmt.Errorf("checksum %q: %w", text, formats.ErrUnsupported)
 }
 
-// Append appends the digest of p as files hold it: the two short ones as little
-// endian numbers, the others in their usual order.
+// Append appends the digest of p as files hold it: Adler32 and CRC32 as little
+// endian numbers, the others in their usual order. It appends nothing for None
+// and if c is not Valid.
 func (c Checksum) Append(dst, p []byte) []byte {
 	switch c {
 	case Adler32:

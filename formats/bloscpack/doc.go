@@ -1,12 +1,12 @@
 // Package bloscpack reads and writes Bloscpack files: Blosc chunks one after
 // another behind a header, metadata and a table of offsets, each followed by a
-// checksum. Version 3 is what the Python tool writes, with chunks of one size.
-// Version 4 is the proposal for objects of uneven size, one chunk each, with a
-// table that is never left out; see docs/formats/bloscpack.md for how its text
-// is read here.
+// checksum. The Python tool writes version 3, with chunks of one size. Version 4
+// is a proposal that also holds items of uneven size, one chunk each, and then
+// always has the table; docs/formats/bloscpack.md says how its text is read here.
 //
 // Reading goes through a [rangeio.Reader]: opening is one planned read, an item
-// one more. Nothing is allocated on the word of a file alone.
+// one more. Nothing is allocated on the word of a file alone. An error about the
+// bytes of a file is a *formats.Error with Format "bloscpack".
 package bloscpack
 
 import (

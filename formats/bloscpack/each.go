@@ -43,19 +43,20 @@ func (f *File) groups(ctx context.Context, s *source, fn func(g *group) error) e
 	})
 }
 
-// Each calls fn for the chunks [i, j), in order, with their decoded bytes, which
-// are valid during the call only. An error of fn ends it and is returned as it
-// is.
+// Each calls fn for the chunks [i, j), in order and one call at a time, with
+// their decoded bytes, which are valid during the call only. An error of fn ends
+// Each and is returned as it is. Chunks that the file does not have are
+// ErrNoEntry.
 //
 // Chunks are read in windows of Options.Window, each one planned read and one
-// more where chunks lie in no order and some are long; the next window is read
+// more if chunks lie in no order and some are long; the next window is read
 // while one is decoded. Two windows and some MiB of decoded bytes are held, more
-// only where a single chunk is longer.
+// only if a single chunk is longer.
 //
-// Items that were never written end it with ErrNoEntry. Once all items are read,
-// those of version 4 whose bytes overlap are ErrCorrupt. (In a file of more than
-// a million separate pieces, none of which touches another, this is not looked
-// at.) In version 3 the chunks that lie one after another are right where the
+// An item that was never written ends Each with ErrNoEntry. Once all items are
+// read, those of version 4 whose bytes overlap are ErrCorrupt. (This is not
+// checked in a file of more than a million separate pieces, none of which touches
+// another.) In version 3 the chunks that lie one after another are right if the
 // table contradicts them, as for the Python tool.
 func (f *File) Each(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
 	if err := f.checkRange(i, j); err != nil {
@@ -196,8 +197,9 @@ func (f *File) share(ps []piece) [][2]int {
 }
 
 // ReadChunks decodes the chunks [i, j) into dst, back to back, and tells how many
-// bytes they are. It fails with ErrTooLarge where dst is too short. Chunks are
-// read and checked as by Each, and decoded where they belong, side by side.
+// bytes they are. It fails with ErrTooLarge if dst is too short. Chunks are read
+// and checked as by Each, and decoded side by side, straight into dst. With an
+// error the first n bytes of dst are right, the others undefined.
 func (f *File) ReadChunks(ctx context.Context, dst []byte, i, j int64) (int, error) {
 	if err := f.checkRange(i, j); err != nil {
 		return 0, err
@@ -228,9 +230,9 @@ func (f *File) ReadChunks(ctx context.Context, dst []byte, i, j int64) (int, err
 	return n, err
 }
 
-// ReadItems gives the decoded chunks [i, j), each in memory of its own. What they
-// take together is bounded by Limits.MaxDecoded. Chunks are read as by Each;
-// neighbours share requests, and a few small ones are one.
+// ReadItems gives the decoded chunks [i, j), each in memory of its own. More than
+// Limits.MaxDecoded bytes together are ErrTooLarge. Chunks are read as by Each;
+// neighbours share requests, and a few small ones are one request.
 func (f *File) ReadItems(ctx context.Context, i, j int64) ([][]byte, error) {
 	if err := f.checkRange(i, j); err != nil {
 		return nil, err

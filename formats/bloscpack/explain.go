@@ -6,20 +6,21 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A Request is one that a read would make.
+// A Request is a request that a read would make.
 type Request struct {
-	Phase    int // 1 for those that depend on no other
+	Phase    int // 1 for requests that depend on no other
 	Off, Len int64
-	Why      string
-	// Estimated says that the chunks decide: more requests may be needed, or less
-	// of this one.
+	Why      string // "chunk 3 to chunk 7", for people
+	// Estimated says that the chunks decide: the read may need more requests, or
+	// less of this one.
 	Estimated bool
 }
 
-// Explain lists the requests that reading the chunks [i, j) would make, with
-// AppendItem or Each. It reads what it needs of the table, and nothing else.
-// Requests are those that the reader plans if it has a method Plan, as an
-// objstore.Object does; else those of Options.Policy.
+// Explain lists the requests for chunks that AppendItem or Each would make to
+// read the chunks [i, j). It reads what it needs of the table, and nothing else;
+// those requests are not listed. Requests are those that the reader plans if it
+// has a method Plan, as an objstore.Object does; else those of Options.Policy.
+// Errors are those that Each would have for the table.
 func (f *File) Explain(ctx context.Context, i, j int64) ([]Request, error) {
 	if err := f.checkRange(i, j); err != nil {
 		return nil, err

@@ -13,15 +13,17 @@ import (
 
 // Options tune Open. The zero value is right for most.
 type Options struct {
-	// Limits are checked before anything is allocated: MaxDecoded against a chunk,
-	// MaxEntries against the number of chunks, MaxMeta against metadata.
+	// Limits are checked before anything is allocated: MaxDecoded against a chunk
+	// and all items of ReadItems, MaxEntries against the number of chunks, MaxMeta
+	// against metadata.
 	Limits formats.Limits
 	// Parallel is how many goroutines decode at a time. 0 means GOMAXPROCS.
 	Parallel int
-	// NoVerify skips the checksums of chunks and of metadata.
+	// NoVerify skips the checksums of chunks and of metadata, in Verify, too.
 	NoVerify bool
-	// Head is how many bytes at the start Open reads. 0 means 64 KiB. An object
-	// that was opened with as much of a head has them already.
+	// Head is how many bytes at the start Open reads. 0 means 64 KiB, less than 4
+	// KiB means 4 KiB. If an object was opened with a head of this length, Open
+	// sends no request for it.
 	Head int64
 	// Item is one that will be wanted: the part of the table that tells where it
 	// lies is read along with the head, so that the item is one more request
@@ -32,7 +34,8 @@ type Options struct {
 	// else rangeio.Fast.
 	Policy rangeio.Policy
 	// Window bounds the encoded bytes that a scan reads at a time; two windows, or
-	// two chunks where these are longer, are held. 0 means 8 MiB.
+	// two chunks if these are longer, are held. 0 means 8 MiB, less than 64 KiB
+	// means 64 KiB.
 	Window int64
 }
 
@@ -47,9 +50,10 @@ const (
 )
 
 // Hint is the range of a file that holds the table's entry of an item in nearly
-// every file: in all whose metadata take less than 16 KiB. Whoever opens an
-// object for the sake of one item fetches it along with the head
-// (objstore.OpenOptions.Also) and says the same Item to Open.
+// every file: in all whose metadata, with the room kept for changes, take less
+// than 16 KiB. A caller that opens an object for the sake of one item fetches the
+// range along with the head (objstore.OpenOptions.Also) and sets Options.Item.
+// The length is 0 for item 0, whose entry is in the head.
 func Hint(item int64) (off, n int64) {
 	if item <= 0 || item > math.MaxInt64/16 {
 		return 0, 0
@@ -79,9 +83,10 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 	return o
 }
 
-// A File is an open Bloscpack file. It holds header, metadata and at most 4 MiB
-// of the table. All methods are safe for concurrent use; the Reader stays in use
-// as long as the File.
+// A File is an open Bloscpack file. It holds header, metadata, the bytes that
+// Open read, and at most 4 MiB more of the table; of a file without a table, or
+// with a wrong one, 4 bytes for each chunk up to the last one read. All methods
+// are safe for concurrent use; the Reader stays in use as long as the File.
 type File struct {
 	r    rangeio.Reader
 	o    Options
@@ -102,12 +107,13 @@ type File struct {
 // begins at the first byte of r. A file inside another is opened through
 // rangeio.Section.
 //
-// It is one planned read where these lie in the first Options.Head bytes, and
-// none where r has kept them from its own opening; long metadata cost one phase
-// more. Files whose writing did not end are opened, too: see Aborted. Open fails
-// with ErrCorrupt where header, metadata or the table's place break the format's
-// rules, with ErrUnsupported for versions other than 3 and 4, with ErrTooLarge
-// where a limit is passed. Errors of r keep their identity.
+// It is one planned read if these lie in the first Options.Head bytes, without a
+// request if r has kept them from its own opening; long metadata cost one phase
+// more. Files whose writing did not end are opened, too: see Aborted. If the
+// first entries of the table are all -1, Open reads on to the first that is not.
+// Open fails with ErrCorrupt if header, metadata or the table's place break the
+// format's rules, with ErrUnsupported for versions other than 3 and 4, with
+// ErrTooLarge if a limit is passed. Errors of r keep their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
 	f := &File{r: r, o: o.withDefaults(r), size: r.Size(), walk: walk{mu: make(chan struct{}, 1)}}
 	k := &known{r: r}
@@ -299,21 +305,23 @@ func (f *File) findAborted(ctx context.Context) error {
 // Header says what the header holds.
 func (f *File) Header() Header { return f.h }
 
-// MetaHeader says how the metadata of version 3 are stored; zero where there are
+// MetaHeader says how the metadata of version 3 are stored; zero if there are
 // none, and in version 4.
 func (f *File) MetaHeader() MetaHeader { return f.mh }
 
-// Len is the number of chunks, which are items where Header.Variable is set; 0
-// where it is not known.
+// Len is the number of chunks, which are items if Header.Variable is set; 0 if
+// it is not known.
 func (f *File) Len() int64 { return max(f.h.Chunks, 0) }
 
 // Aborted tells whether the writing of the file did not end: the number of
-// chunks is not known, or the table says of none where it lies. Metadata can be
-// read all the same, and Salvage finds the chunks.
+// chunks is not known, or the table says of no chunk where it lies. Then every
+// read of chunks is ErrCorrupt. Metadata can be read all the same, and Salvage
+// finds the chunks.
 func (f *File) Aborted() bool { return f.aborted }
 
-// Metadata is the JSON text of the metadata, nil where there are none. It must
-// not be modified.
+// Metadata is the JSON text of the metadata, nil if there are none, or if they
+// are damaged in a file whose number of chunks is not known. It must not be
+// modified.
 func (f *File) Metadata() json.RawMessage { return f.meta }
 
 // Body is where chunks may begin: the first byte after header, metadata and

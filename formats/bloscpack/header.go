@@ -26,8 +26,9 @@ const (
 
 	// MaxChunk is the longest chunk, decoded: Blosc's 2^31-1 less its header.
 	MaxChunk = math.MaxInt32 - 16
-	// MaxMetadata is the longest metadata. The format of version 3 has no bound,
-	// version 4 has it by the rules of docs/formats/bloscpack.md.
+	// MaxMetadata is the longest metadata that are read or written, stored or
+	// decoded. Version 4 has the bound by the rules of docs/formats/bloscpack.md,
+	// the format of version 3 has none.
 	MaxMetadata = 64 << 20
 
 	// positions in the header
@@ -48,8 +49,8 @@ type Header struct {
 	Version  int // 3 or 4
 	Checksum Checksum
 	TypeSize int // 0..255, as given to Blosc
-	// ChunkSize and LastChunk are decoded lengths of all chunks but the last, and
-	// of that; -1 unknown. They mean nothing where Variable is set.
+	// ChunkSize is the decoded length of all chunks but the last, LastChunk that
+	// of the last; -1: unknown. They mean nothing if Variable is set.
 	ChunkSize, LastChunk int64
 	Chunks               int64 // -1: unknown, as in a file whose writing did not end
 	MaxAppend            int64 // version 3: spare entries of the table
@@ -58,7 +59,8 @@ type Header struct {
 	MetaSize             int64 // version 4: bytes of metadata
 }
 
-// Sniff tells whether b begins as a Bloscpack file of any version does.
+// Sniff tells whether b, which holds the first HeaderLen bytes or more, begins as
+// a Bloscpack file of any version does.
 func Sniff(b []byte) bool {
 	// Options and checksum are looked at, too, since four letters are little.
 	return len(b) >= HeaderLen && string(b[:len(magic)]) == magic && b[atOptions] < 1<<3 && Checksum(b[atChecksum]).Valid()
@@ -163,7 +165,8 @@ func (h Header) check3() (off int64, err error) {
 	return 0, nil
 }
 
-// Append appends the header as a file holds it. It fails where ParseHeader would.
+// Append appends the header as a file holds it. It fails with the errors that
+// ParseHeader would have for the result.
 func (h Header) Append(dst []byte) ([]byte, error) {
 	if h.Version != Version3 && h.Version != Version4 {
 		return dst, unsupported("header", atVersion, "version %d", h.Version)
@@ -213,7 +216,7 @@ func (h Header) want(i int64) int64 {
 	return h.ChunkSize
 }
 
-// Part names chunk i as errors do.
+// Part names chunk i as errors do: "item 5" if Variable is set, else "chunk 5".
 func (h Header) Part(i int64) string {
 	if h.Variable {
 		return fmt.Sprintf("item %d", i)

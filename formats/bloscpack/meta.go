@@ -41,7 +41,7 @@ const (
 type MetaHeader struct {
 	Checksum Checksum // of the stored bytes
 	Codec    MetaCodec
-	Level    int   // what zlib was asked for; says nothing where Codec is MetaPlain
+	Level    int   // of zlib; says nothing if Codec is MetaPlain
 	Size     int64 // of the JSON text
 	Stored   int64 // bytes in the file
 	Room     int64 // bytes kept for them, Stored or more

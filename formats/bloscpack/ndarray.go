@@ -11,7 +11,7 @@ import (
 	"github.com/farread/farread/formats/dtype/pylit"
 )
 
-// An Array is what the metadata of a NumPy array say.
+// An Array describes the NumPy array that a file holds.
 type Array struct {
 	DType   dtype.DType
 	Shape   []int64
@@ -21,9 +21,9 @@ type Array struct {
 // maxDims is NumPy's own limit.
 const maxDims = 64
 
-// Array tells what the chunks hold where the metadata are those that the Python
-// tool writes for a NumPy array; ok is false where they are not. An error says
-// why such metadata cannot be used; the chunks can be read all the same.
+// Array describes the array that the chunks hold, if the metadata are those that
+// the Python tool writes for a NumPy array; ok is false if they are not. An error
+// says why such metadata cannot be used; the chunks can be read all the same.
 func (f *File) Array() (a Array, ok bool, err error) {
 	var m struct {
 		Container string          `json:"container"`

@@ -351,10 +351,13 @@ func (f *File) decodePiece(dst []byte, p *piece, parallel int) error {
 	return f.inChunk(p.place, err)
 }
 
-// AppendItem appends the decoded chunk i to dst. It is one request, one more
-// where its entry of the table is not known yet, and one more for a chunk whose
-// end no neighbour tells and that is longer than usual. An item that was never
-// written is ErrNoEntry, a file whose writing did not end ErrCorrupt.
+// AppendItem appends the decoded chunk i to dst. It is one planned read, one more
+// if its entry of the table is not known yet, and one more for a chunk whose end
+// no neighbour tells and that is longer than usual. Without a table, or if the
+// one of version 3 contradicts the chunks, the headers of the chunks before i are
+// followed, once for each File. An item that the file does not have, or that was
+// never written, is ErrNoEntry, a file whose writing did not end ErrCorrupt. With
+// an error the result is dst.
 func (f *File) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, error) {
 	if err := f.checkRange(i, i+1); err != nil {
 		return dst, err

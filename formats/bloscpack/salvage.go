@@ -15,26 +15,28 @@ type Salvaged struct {
 	Chunks int64 // whole chunks
 	Bytes  int64 // of them, decoded
 	// Lost counts the chunks that the file should have and that are not whole; -1
-	// where the file does not tell how many it should have.
+	// if the file does not tell how many it should have.
 	Lost int64
 	// Guessed says that the numbers given to fn may be too low from some chunk on:
-	// it was found by its checksum, and how many were between is not known.
+	// that chunk was found by its checksum, and nothing tells how many chunks lay
+	// before it.
 	Guessed bool
-	// Stop says what was wrong first; nil where nothing was.
+	// Stop is the first fault of the file; nil if there was none.
 	Stop error
 }
 
-// Salvage calls fn for each whole chunk of a file, whatever state it is in: one
-// whose writing did not end, one that was cut short, one with damaged chunks. It
-// follows the table where that tells where chunks lie, else the headers of
-// chunks; behind a damaged one it goes on where the table, the chunk's own length
-// or, in a file with checksums, the next whole chunk allows it. i is the chunk's
-// number, or the count of those before it where nothing tells. Chunk is the
-// encoded chunk without its checksum, and p what it holds; both are valid during
-// the call only.
+// Salvage calls fn for each whole chunk of a file, whatever state the file is in:
+// its writing did not end, it was cut short, it has damaged chunks. It follows the
+// table if that tells where chunks lie, else the headers of chunks; in a finished
+// file of version 3 the headers come first. Behind a damaged chunk it goes on from
+// the table, the chunk's own length or, in a file with checksums, the next whole
+// chunk. i is the chunk's number, or the count of chunks before it if nothing
+// tells. chunk is the encoded chunk without its checksum, and p is chunk decoded;
+// both are valid during the call only.
 //
-// An error of fn, or of the reader, ends it and is returned. That a chunk is not
-// whole is no error. The file is read once, in windows.
+// An error of fn, or of the reader, ends Salvage and is returned. A chunk that is
+// not whole is no error. The file is read in windows, most of it once; the search
+// for a chunk behind a damaged one may read bytes again.
 func (f *File) Salvage(ctx context.Context, fn func(i int64, chunk, p []byte) error) (Salvaged, error) {
 	s := salvage{f: f, fn: fn, w: window{f: f}, patience: 4*f.size + 64<<20}
 	if err := s.begin(ctx); err != nil {

@@ -12,14 +12,14 @@ import (
 
 // An Entry says where a chunk lies.
 type Entry struct {
-	// Off is where the chunk begins, -1 where it was never written.
+	// Off is where the chunk begins, -1 if it was never written.
 	Off int64
-	// CBytes is its encoded length without the checksum, -1 where only the chunk
+	// CBytes is its encoded length without the checksum, -1 if only the chunk
 	// tells.
 	CBytes int64
-	// NBytes is its decoded length, -1 where only the chunk tells.
+	// NBytes is its decoded length, -1 if only the chunk tells.
 	NBytes int64
-	// Chunk is the chunk's own header, nil where that was not read.
+	// Chunk is the chunk's own header, nil if that was not read.
 	Chunk *blosc.Header
 }
 
@@ -31,7 +31,9 @@ func (e Entry) Missing() bool { return e.Off == missing }
 const scanBatch = 32 << 10
 
 // Entry says where chunk i lies and how long it is, from the chunk's own header:
-// one request, and one more where its entry of the table is not known yet.
+// one request, and one more if its entry of the table is not known yet. Without a
+// table the headers of all chunks before i are followed. A chunk that the file
+// does not have is ErrNoEntry; one that was never written is no error.
 func (f *File) Entry(ctx context.Context, i int64) (Entry, error) {
 	var out Entry
 	err := f.Entries(ctx, i, i+1, true, func(_ int64, e Entry) error {
@@ -45,13 +47,13 @@ func (f *File) Entry(ctx context.Context, i int64) (Entry, error) {
 	return out, err
 }
 
-// Entries calls fn with where the chunks [i, j) lie, in order. With scan their
-// headers are read, which is a phase for some thousands of them and few requests
-// where chunks are small; without, lengths that only chunks tell are -1. Where
+// Entries calls fn with the places of the chunks [i, j), in order. With scan
+// their headers are read, thousands in one planned read, which is few requests
+// if chunks are small; without scan, lengths that only chunks tell are -1. If
 // there is no table, the headers of all chunks up to j are followed, scan or not:
-// read in windows where chunks are small, jumped to where they are not. What
-// Entry.Chunk points to is valid during the call only. An error of fn is
-// returned as it is.
+// read in windows if chunks are small, else jumped to. The header that
+// Entry.Chunk points to is valid during the call only. An error of fn ends
+// Entries and is returned as it is.
 func (f *File) Entries(ctx context.Context, i, j int64, scan bool, fn func(i int64, e Entry) error) error {
 	if err := f.checkRange(i, j); err != nil {
 		return err
@@ -249,8 +251,8 @@ func (f *File) entriesFollowed(ctx context.Context, i, j int64, fn func(i int64,
 	return nil
 }
 
-// Size is the length of all decoded chunks. Where the header tells, it costs
-// nothing; else it costs what Entries costs. Items that were never written count
+// Size is the length of all decoded chunks. If the header tells, it costs nothing;
+// else it costs as much as Entries with scan. Items that were never written count
 // as nothing.
 func (f *File) Size(ctx context.Context) (int64, error) {
 	if err := f.notAborted(); err != nil {
@@ -288,17 +290,17 @@ func (f *File) knownSize() (int64, bool) {
 
 // A Report is what Verify found.
 type Report struct {
-	Chunks  int64 // that are well
-	NBytes  int64 // of them, decoded
-	CBytes  int64 // of them, encoded, without checksums
+	Chunks  int64 // chunks that are well
+	NBytes  int64 // of these, decoded
+	CBytes  int64 // of these, encoded, without checksums
 	Missing int64 // items that were never written
-	// FirstMissing is the number of the first of them, -1 where there is none.
+	// FirstMissing is the number of the first missing item, -1 if there is none.
 	FirstMissing int64
 	// Gaps are bytes before the end of the last chunk that belong to no chunk:
 	// versions of items that were replaced, for instance.
 	Gaps int64
-	// After are bytes behind the last chunk, as an append of the Python tool may
-	// leave them.
+	// After are bytes behind the last chunk; an append of the Python tool may leave
+	// some.
 	After int64
 	// OtherTypeSize counts chunks whose type size is not that of the header.
 	OtherTypeSize int64
@@ -309,8 +311,9 @@ type Report struct {
 
 // Verify reads every chunk as Each does, passes over items that were never
 // written, and decodes and checks all others. progress, if not nil, is told the
-// encoded bytes read so far, from one goroutine. The first chunk that is not well
-// ends it, with the report of those before.
+// encoded bytes checked so far, by the calling goroutine. The first chunk that is
+// not well ends Verify with its error and a report of the chunks before. A file
+// whose writing did not end is ErrCorrupt.
 func (f *File) Verify(ctx context.Context, progress func(done int64)) (Report, error) {
 	r := Report{FirstMissing: -1}
 	if err := f.notAborted(); err != nil {

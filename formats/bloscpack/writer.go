@@ -9,8 +9,9 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// ErrRefused is wrapped by errors of callers: the format cannot hold what they
-// want it to. It leaves a Writer or an Editor as it was.
+// ErrRefused is matched by errors that are the caller's: the format cannot hold
+// such data or options, or the Writer or Editor is closed. It leaves a Writer or
+// an Editor as it was.
 var ErrRefused = errors.New("cannot be written")
 
 func refuse(part, text string, args ...any) error {
@@ -20,7 +21,7 @@ func refuse(part, text string, args ...any) error {
 var errClosed = fmt.Errorf("%s: writer is closed: %w", Format, ErrRefused)
 
 // An Output takes a file: bytes in order, and at the end a new beginning. Every
-// objstore.Writer is one; committing it is the caller's.
+// objstore.Writer is an Output, which the caller commits after Close.
 type Output interface {
 	io.Writer
 	// Patch overwrites bytes that were written, within the first MaxHead bytes
@@ -40,7 +41,7 @@ const (
 	DefaultChunkSize = 1 << 20
 	// NoAppend as WriteOptions.MaxAppend makes a table without spare entries.
 	NoAppend = -1
-	// spare is how many of them each chunk gets by default, as with the tool.
+	// spare is how many spare entries each chunk gets by default, as with the tool.
 	spare = 10
 )
 
@@ -50,7 +51,7 @@ type WriteOptions struct {
 	// Variable makes a version 4 file whose chunks are items of various lengths,
 	// for WriteItem. Without it the file is for Write.
 	Variable bool
-	// Version is 3 or 4. 0: 4 where Variable is set, else 3.
+	// Version is 3 or 4. 0: 4 if Variable is set, else 3.
 	Version int
 
 	// Checksum follows each chunk; None stands for Adler32, unless NoChecksum is
@@ -58,9 +59,9 @@ type WriteOptions struct {
 	Checksum   Checksum
 	NoChecksum bool
 
-	// Encode is how chunks are made. They are always Blosc1 chunks; what such
-	// chunks cannot say (more than one filter, say) is refused. Its Parallel
-	// counts goroutines inside one chunk.
+	// Encode is how chunks are made. They are always Blosc1 chunks; options that
+	// such chunks cannot have (more than one filter, say) are refused. Its
+	// Parallel counts goroutines inside one chunk.
 	Encode blosc.EncodeOptions
 
 	// ChunkSize is the decoded length of all chunks but the last. 0: 1 MiB, down
@@ -70,7 +71,7 @@ type WriteOptions struct {
 	// must not be Variable.
 	NoOffsets bool
 	// MaxAppend is how many chunks can be appended later, version 3 only. 0: ten
-	// times as many as there are, as the Python tool has it; NoAppend: none.
+	// times as many as the file has, as with the Python tool; NoAppend: none.
 	MaxAppend int64
 
 	// Metadata is any value that encoding/json takes, json.RawMessage included.
@@ -79,18 +80,20 @@ type WriteOptions struct {
 	Meta     MetaOptions
 
 	// Chunks is the number of chunks, or items, if it is known. It is a promise:
-	// more are refused, and so is Close after fewer. It saves Outputs that are
-	// files the copy that Rehead is. 0: not known.
+	// more are refused, and so is Close after fewer. If the beginning fits into
+	// MaxHead, Close then needs no Rehead, for which an Output that is a file
+	// makes a copy. 0: not known.
 	Chunks int64
 
-	// Parallel is how many goroutines encode at the same time; up to 1 none is
-	// outside the calls. The bytes written do not depend on it. Memory is up to 5
+	// Parallel is how many goroutines encode at the same time. Up to 1 all work is
+	// done in the calls. The bytes written do not depend on it. Memory is up to 5
 	// MiB for each, and twice the longest chunk.
 	Parallel int
 
-	// Limits: MaxMeta bounds what is kept in memory until Close, which is a byte
-	// or two an item for lengths, then eight for the table; MaxEntries bounds
-	// their number. What passes them is formats.ErrTooLarge.
+	// Limits: MaxMeta bounds the memory that grows until Close ends: a byte or two
+	// a chunk for lengths, eight for each entry of the table, spare ones too, and
+	// the metadata; MaxEntries bounds the number of chunks. Passing them is
+	// formats.ErrTooLarge.
 	Limits formats.Limits
 }
 
@@ -100,7 +103,7 @@ type MetaOptions struct {
 	Checksum   Checksum // None stands for Adler32, unless NoChecksum is set
 	NoChecksum bool
 	Plain      bool // not compressed. Else zlib is tried, and kept unless it is longer
-	Room       int  // bytes for later changes in place; 0: ten times the text, as the Python tool has it
+	Room       int  // bytes for later changes in place; 0: ten times the text, as with the Python tool
 }
 
 // header checks o, fills what it leaves open, and is the header of the file that
@@ -170,13 +173,14 @@ func (o *WriteOptions) spares(n int64) int64 {
 
 // A Writer writes one file in one pass: a header that says that the file is not
 // finished, chunks in order without gaps, and at the end header, metadata and
-// table. What it writes depends only on what it is given. A file whose writing
-// did not end is told from a finished one at any point: its number of chunks
-// is -1.
+// table. The bytes written depend only on the calls. A file whose writing did not
+// end is told from a finished one at any point: its number of chunks is -1.
 //
-// It is for one goroutine. ErrRefused leaves it as it was; after any other error
-// every later call returns that error, and the Output is of no use. A Writer that
-// is given up needs no call, but Abort ends its goroutines at once.
+// A Writer is for one goroutine. Once encoding or the Output failed, or Write or
+// Close met a limit, every later call returns that error, and the Output is of no
+// use. Any other error refuses only the call: ErrRefused, a limit of WriteItem or
+// SetMetadata, an encoded chunk that is none. A Writer that is given up needs no
+// call, but Abort waits for its goroutines and frees their memory.
 type Writer struct {
 	w     Output
 	o     WriteOptions
@@ -194,8 +198,9 @@ type Writer struct {
 // sizes are the decoded lengths of chunks that must be alike, but for the last.
 type sizes struct{ first, last int64 }
 
-// NewWriter checks o and writes a first header to w, and metadata if there are
-// any.
+// NewWriter checks o and writes a first header to w, metadata if there are any,
+// and room for the table if WriteOptions.Chunks is known. Options that make no
+// file are ErrRefused.
 func NewWriter(w Output, o WriteOptions) (*Writer, error) {
 	h, err := o.header()
 	if err != nil {
@@ -242,14 +247,17 @@ func (w *Writer) beginning(h Header, meta metaSection, slots int64) ([]byte, err
 	return b[:cap(b)], nil
 }
 
-// Header is what was decided so far; its numbers are right once the Writer is
-// closed.
+// Header is the header as decided so far; its numbers are right once Close has
+// succeeded.
 func (w *Writer) Header() Header { return w.h }
 
-// Len is how many chunks, or items, were given to the Writer.
+// Len is how many chunks, or items, were given to the Writer. The last chunk of
+// Write counts once it is full, or with Close.
 func (w *Writer) Len() int64 { return w.given }
 
-// Write takes bytes of a file of chunks of one size. It keeps less than a chunk.
+// Write adds bytes to a file of chunks of one size; in a file of items it is
+// ErrRefused. It does not keep p, but copies what is less than a chunk. If bytes
+// beyond WriteOptions.Chunks are refused, Close may be refused, too.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -277,7 +285,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteItem writes p, which it does not keep, as the next item.
+// WriteItem writes p, which it does not keep, as the next item. If
+// WriteOptions.Variable is not set, or p is longer than MaxChunk, it is
+// ErrRefused.
 func (w *Writer) WriteItem(p []byte) error {
 	switch {
 	case w.err != nil:
@@ -298,9 +308,10 @@ func (w *Writer) add(p []byte) error {
 	return w.fail(w.enc.add(p))
 }
 
-// WriteEncoded writes a chunk that is encoded already, which it does not keep, of
-// exactly the length that it states: as the next item, or as the next chunk where
-// all have one size. It is not decoded.
+// WriteEncoded writes a chunk that is encoded already, which it does not keep: as
+// the next item, or as the next chunk of a file of chunks of one size. Only the
+// chunk's header is checked: a chunk of another length than its header says, or
+// than the file allows, is ErrRefused.
 func (w *Writer) WriteEncoded(chunk []byte) error {
 	if w.err != nil {
 		return w.err
@@ -367,8 +378,8 @@ func (w *Writer) put(b []byte, lens []uint32) error {
 	return nil
 }
 
-// SetMetadata changes the metadata, at any time before Close. They can become
-// other ones, but not none if there were some.
+// SetMetadata changes the metadata, at any time before Close. None in place of
+// some is ErrRefused.
 func (w *Writer) SetMetadata(v any) error {
 	if w.err != nil {
 		return w.err
@@ -392,7 +403,8 @@ func (w *Writer) fail(err error) error {
 	return err
 }
 
-// Abort gives the Writer up. It is harmless after Close.
+// Abort gives the Writer up, and waits for its goroutines. It is harmless after
+// Close. The caller aborts the Output.
 func (w *Writer) Abort() {
 	if w.err == nil {
 		w.err = errClosed
@@ -401,7 +413,7 @@ func (w *Writer) Abort() {
 }
 
 // Close writes what is left: the last chunk, header, metadata and table. The
-// caller then publishes the Output.
+// caller then publishes the Output. Every later call is ErrRefused.
 func (w *Writer) Close() error {
 	if w.err != nil {
 		return w.err
