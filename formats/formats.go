@@ -24,8 +24,8 @@ var (
 type Error struct {
 	Format string // "gulp", "b2nd"
 	Part   string // "chunk 17", "id \"702766\" frame 3", "metalayer"
-	Off    int64  // position in the object, negative when there is none
-	Err    error  // wraps one of the sentinels
+	Off    int64  // position in the object, negative if there is none
+	Err    error  // wraps one of the sentinels, or is the error of a read
 }
 
 // Error reads outside-in: format, part, position, cause.
@@ -43,17 +43,17 @@ func (e *Error) Error() string {
 // Unwrap gives errors.Is and errors.As the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Limits bound what a reader allocates on the word of a file. Zero fields mean
-// the defaults of DefaultLimits.
+// Limits bound the memory that a reader allocates on the word of a file. Zero
+// fields mean those of DefaultLimits.
 type Limits struct {
 	MaxDecoded int64 // bytes of one decoded chunk, frame or record
 	MaxEntries int64 // ids, chunks, packets or frames of an index
 	MaxMeta    int64 // bytes of headers, indexes and metadata kept in memory
 }
 
-// DefaultLimits are what a zero Limits means. 2 GiB is the largest Blosc chunk (int32 sizes) and far above
-// any image; 1<<28 entries and 1 GiB of metadata are the most that a reader can
-// keep in a process of a few GiB.
+// DefaultLimits is the meaning of a zero Limits. 2 GiB is the largest Blosc chunk
+// (int32 sizes) and far above any image; 1<<28 entries and 1 GiB of metadata are
+// the most that a reader can keep in a process of a few GiB.
 func DefaultLimits() Limits {
 	return Limits{MaxDecoded: 2<<30 - 1, MaxEntries: 1 << 28, MaxMeta: 1 << 30}
 }
@@ -80,7 +80,8 @@ type File interface {
 	Truncate(size int64) error
 }
 
-// Set is a folder or a prefix whose objects form one dataset.
+// Set is a folder or a prefix whose objects form one dataset. Its methods are
+// safe for concurrent use.
 type Set interface {
 	// Open opens the object of the given name, relative to the set.
 	Open(ctx context.Context, name string) (rangeio.Reader, error)
