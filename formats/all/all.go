@@ -1,4 +1,5 @@
-// Package all knows every format: which one some bytes or a name belong to.
+// Package all knows every format and tells the format of an object from its first
+// bytes or its name.
 package all
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// Names of formats, as `farread info` says them. A sparse frame is a folder; an
-// array is a frame of either kind.
+// Names of formats, as `farread info` prints them. A sparse frame (SFrame) is a
+// folder, so Formats has no row for it; an array (B2ND) is a frame of either kind.
 const (
 	Gulp      = gulp.Format
 	Blosc     = "blosc"
@@ -30,7 +31,7 @@ type Format struct {
 	Name     string   // as in `farread info`: "gulp"
 	Suffixes []string // of names, with the dot
 	// Sniff says whether an object of size bytes that begins with head is of the
-	// format. Nil where the bytes tell nothing.
+	// format. Nil if the bytes tell nothing.
 	Sniff func(head []byte, size int64) bool
 }
 
@@ -46,8 +47,9 @@ func Formats() []Format {
 	}
 }
 
-// Detect names the format of an object of size bytes from its first ones (64 KiB
-// are more than any format needs), else from its name; "" when neither tells.
+// Detect names the format of an object of size bytes from head, its first bytes,
+// else from its name; "" if neither tells. 64 KiB of head are enough, except for
+// a .gmeta whose first id has more than that before its frames.
 func Detect(name string, head []byte, size int64) string {
 	for _, f := range Formats() {
 		if f.Sniff != nil && f.Sniff(head, size) {
@@ -57,7 +59,7 @@ func Detect(name string, head []byte, size int64) string {
 	return ByName(name)
 }
 
-// ByName names the format that a name promises, without a look at the bytes;
+// ByName names the format that a name promises by its suffix, in small letters;
 // "" for names that promise none.
 func ByName(name string) string {
 	ext := path.Ext(name)
@@ -71,9 +73,8 @@ func ByName(name string) string {
 	return ""
 }
 
-// gulpIndex recognises the JSON of a .gmeta: an object whose first value is an
-// object with frame_info or meta_data. Its data object has no magic: it begins
-// with an image.
+// gulpIndex recognises the JSON of a .gmeta: an object in which frame_info and a
+// list occur. The data object of gulp has no magic: it begins with an image.
 func gulpIndex(head []byte, _ int64) bool {
 	rest := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if len(rest) == 0 || rest[0] != '{' {
@@ -99,9 +100,8 @@ func isChunk(head []byte, size int64) bool {
 	return err == nil && int64(h.CBytes) == size && h.Supported() == nil
 }
 
-// Store says what a dataset of python-blosc2 is that is not one frame but a
-// bundle of them; "" for any other name. What frames cannot show of themselves
-// they say when they are read.
+// Store describes, for people, what a name promises that is a bundle of frames of
+// python-blosc2 instead of one frame; "" for any other name.
 func Store(name string) string {
 	switch path.Ext(strings.TrimSuffix(name, "/")) {
 	case ".b2z":

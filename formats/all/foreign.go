@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Foreign names the format of others that a name promises and that is neither read nor
-// written here: "HDF5" for x.h5; "" for any other name.
+// Foreign names a format that a name promises and that no package of formats reads
+// or writes: "HDF5" for x.h5; "" for any other name. Large and small letters are
+// the same.
 func Foreign(name string) string {
 	ext := strings.ToLower(path.Ext(strings.TrimRight(name, "/")))
 	for format, list := range map[string][]string{
