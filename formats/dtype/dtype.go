@@ -3,8 +3,8 @@
 // .npy), and turns items into JSON and CSV.
 //
 // Errors are *formats.Error with Format "dtype"; they wrap ErrCorrupt for text
-// that is none, ErrUnsupported for types that are not handled (objects, for one),
-// and ErrTooLarge for what exceeds a limit of this package.
+// that is no type, ErrUnsupported for types that are not handled (objects, for
+// one), and ErrTooLarge for text and types beyond a limit of this package.
 package dtype
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// Kind is the class of a type, in NumPy's letters where it has one.
+// Kind is the class of a type, by NumPy's letter if there is one.
 type Kind byte
 
 // The kinds of types.
@@ -20,14 +20,14 @@ const (
 	Bool     Kind = 'b'
 	Int      Kind = 'i'
 	Uint     Kind = 'u'
-	Float    Kind = 'f' // 2, 4, 8 bytes; 10, 12 and 16 are opaque
-	Complex  Kind = 'c' // 8, 16 bytes; 20, 24 and 32 are opaque
+	Float    Kind = 'f' // 2, 4, 8 bytes; 12 and 16 are opaque
+	Complex  Kind = 'c' // 8, 16 bytes; 24 and 32 are opaque
 	Bytes    Kind = 'S' // padded with NUL
 	Text     Kind = 'U' // UCS-4 code points, padded with NUL
-	Raw      Kind = 'V' // bytes of no known meaning
+	Raw      Kind = 'V' // bytes without a known meaning
 	DateTime Kind = 'M' // int64 counts of a unit since 1970
 	Duration Kind = 'm' // int64 counts of a unit
-	Struct   Kind = '{' // fields; NumPy calls these V as well
+	Struct   Kind = '{' // fields; NumPy's letter is V, too
 )
 
 // A DType is the type of an item. The zero value is no type. Values are not
@@ -55,7 +55,7 @@ type Field struct {
 // together.
 func (f Field) Size() int { return f.Len() * f.Type.size }
 
-// Len is the number of items of the field's sub-array, 1 when there is none.
+// Len is the number of items of the field's sub-array, 1 if there is none.
 func (f Field) Len() int {
 	n := 1
 	for _, k := range f.Shape {
@@ -71,11 +71,11 @@ func (d DType) Kind() Kind { return d.kind }
 func (d DType) ItemSize() int { return d.size }
 
 // BigEndian tells whether numbers (for Text, code points) have their most
-// significant byte first. It is false where there is no order.
+// significant byte first. It is false for types without an order.
 func (d DType) BigEndian() bool { return d.bigEndian }
 
-// Unit is the unit of a DateTime or Duration and how many of it make one step:
-// "ns", 1. The unit is empty for NumPy's generic one.
+// Unit is the unit of a DateTime or Duration and how many units make one step:
+// "ns", 1. The unit is empty for NumPy's generic one. Other kinds have "", 0.
 func (d DType) Unit() (unit string, count int) { return d.unit, d.count }
 
 // IsZero tells whether d is the zero value.
@@ -106,7 +106,8 @@ func (d DType) Field(name string) (Field, bool) {
 	return Field{}, false
 }
 
-// Equal tells whether two types have the same members at the same places.
+// Equal tells whether two types are the same, byte order, names, titles and
+// offsets of members included.
 func (d DType) Equal(o DType) bool {
 	return d.kind == o.kind && d.bigEndian == o.bigEndian && d.size == o.size && d.unit == o.unit && d.count == o.count &&
 		slices.EqualFunc(d.fields, o.fields, func(a, b Field) bool {
@@ -117,8 +118,8 @@ func (d DType) Equal(o DType) bool {
 // Opaque is the type of items of n bytes of no known meaning, "|V<n>".
 func Opaque(n int) DType { return DType{kind: Raw, size: n} }
 
-// View reads items of d as items of another type, which must have the same size:
-// what --dtype does.
+// View returns as, the type by which items of d are to be read, if it has the size
+// of d; else the error matches ErrUnsupported.
 func (d DType) View(as DType) (DType, error) {
 	if d.size != as.size {
 		return DType{}, fail(errSize, "%s has %d bytes, %s has %d", d, d.size, as, as.size)
@@ -143,8 +144,8 @@ func (d DType) letter() byte {
 	return '<'
 }
 
-// AppendPlain appends NumPy's dtype.str: "<f4", "|S5", "<M8[25s]". Structured
-// types are raw bytes there.
+// AppendPlain appends NumPy's dtype.str: "<f4", "|S5", "<M8[25s]". A structured
+// type is written as raw bytes, "|V8".
 func (d DType) AppendPlain(dst []byte) []byte {
 	kind, n := byte(d.kind), d.size
 	switch d.kind {

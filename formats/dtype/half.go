@@ -2,8 +2,7 @@ package dtype
 
 import "math"
 
-// HalfToFloat widens an IEEE 754 binary16; every value, NaN payloads too, has its
-// equal in float32.
+// HalfToFloat widens an IEEE 754 binary16 without loss; NaN keeps its payload.
 func HalfToFloat(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16
 	exp, frac := uint32(h>>10)&0x1f, uint32(h)&0x3ff
@@ -17,8 +16,8 @@ func HalfToFloat(h uint16) float32 {
 	}
 }
 
-// FloatToHalf rounds to the nearest binary16, ties to even, as NumPy does: what is
-// too large becomes infinity, what is too small zero, and NaN stays NaN.
+// FloatToHalf rounds to the nearest binary16, ties to even, as NumPy does: too
+// large numbers become infinity, too small ones zero, and NaN stays NaN.
 func FloatToHalf(f float32) uint16 {
 	bits := math.Float32bits(f)
 	sign := uint16(bits >> 16 & 0x8000)

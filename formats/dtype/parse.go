@@ -47,8 +47,9 @@ func fail(cause error, format string, args ...any) error {
 // without an order the type is little endian), its names ("float32", "double",
 // "datetime64[ns]"), its letters ("d"), and the Python list or dict of a
 // structured type, as [DType.String] and [DType.AppendDescr] write it. A member
-// without a name is a gap if it is raw, as for numpy.load. Nothing is evaluated,
-// and text, members, depth and sizes are bounded.
+// without a name is a gap if it is raw, as for numpy.load. Nothing is evaluated.
+// Text above 1 MiB, and more than 65536 members or 32 levels are ErrTooLarge;
+// sizes are bounded, too.
 func Parse(text string) (DType, error) {
 	if len(text) > maxText {
 		return DType{}, fail(errLimit, "text of %d bytes", len(text))
@@ -68,7 +69,7 @@ func Parse(text string) (DType, error) {
 	return FromLiteral(v)
 }
 
-// FromLiteral is Parse of a literal that was read already, such as the descr of
+// FromLiteral is Parse for a literal that was read already, such as the descr of
 // a .npy header.
 func FromLiteral(v pylit.Value) (DType, error) {
 	fields := maxFields

@@ -9,7 +9,8 @@ import (
 // String is NumPy's text for the type, byte by byte what python-blosc2 stores in
 // a b2nd metalayer: dtype.str for a plain type, and str(dtype) for a structured
 // one, such as "[('a', '<i4'), ('b', 'S3', (2,))]". A structured type with gaps
-// has the form "{'names': …, 'formats': …, 'offsets': …, 'itemsize': …}".
+// has the form "{'names': …, 'formats': …, 'offsets': …, 'itemsize': …}", the zero
+// DType is "no type".
 func (d DType) String() string {
 	if d.kind == 0 {
 		return "no type"
@@ -134,10 +135,10 @@ func (d DType) packed() bool {
 	return off == d.size
 }
 
-// Packed gives the type with every gap made a raw member named f<index>, as
-// NumPy and python-blosc2 do with the padding of an array; the bytes of items
-// stay where they are. Members that overlap or lie out of order cannot be
-// spelled that way: the type is returned as it is.
+// Packed gives the type with every gap made a raw member named f<index> (with
+// underscores if the name is taken), as NumPy and python-blosc2 do with the
+// padding of an array; the bytes of items stay where they are. A type whose
+// members overlap or lie out of order is returned as it is.
 func (d DType) Packed() DType {
 	if d.kind != Struct || !d.ordered() {
 		return d

@@ -56,7 +56,8 @@ func (d DType) complexParts() DType {
 }
 
 // Float gives a Bool, Int, Uint or Float as a float64 (int64 and uint64 beyond
-// 2^53 are rounded); false for every other kind.
+// 2^53 are rounded); false for opaque types and every other kind. The item has
+// ItemSize bytes.
 func (d DType) Float(item []byte) (float64, bool) {
 	switch d.kind {
 	case Bool:
@@ -79,7 +80,7 @@ func (d DType) Float(item []byte) (float64, bool) {
 
 // Text gives a Bytes or Text item without the NULs at its end. Bytes that are no
 // UTF-8 are taken for Latin-1, and code points that are no characters become
-// U+FFFD. False for every other kind.
+// U+FFFD. False for every other kind. The item has ItemSize bytes.
 func (d DType) Text(item []byte) (string, bool) {
 	switch d.kind {
 	case Bytes:
@@ -237,9 +238,10 @@ func appendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// AppendCSV appends one item as fields of a CSV line, as many as Columns names:
-// numbers as JSON has them, but nan, inf and NaT by those words; complex numbers
-// as Python writes them, 1+2j; text quoted where it must be.
+// AppendCSV appends one item as fields of a CSV line, one for each name of
+// AppendColumns: values as AppendJSON writes them, but the words nan, inf, -inf
+// and NaT; complex numbers as Python writes them, 1+2j; text, times and base64
+// without quotes, unless text needs them. The item has ItemSize bytes.
 func (d DType) AppendCSV(dst, item []byte) []byte {
 	switch d.kind {
 	case Float:
@@ -318,9 +320,10 @@ func appendCell(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// AppendColumns appends the names of the CSV columns of one item, already quoted:
-// for a structured type the members' names with a dot between levels and
-// [i] for the items of sub-arrays; for others name alone.
+// AppendColumns appends the names of the CSV columns of one item, quoted if they
+// must be: for a structured type the members' names after name, unless that is
+// "", with a dot between levels and [i] for the items of sub-arrays, counted
+// through all axes; for other types name alone.
 func (d DType) AppendColumns(dst []byte, name string) []byte {
 	if d.kind != Struct {
 		return appendCell(dst, name)

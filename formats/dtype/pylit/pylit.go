@@ -30,11 +30,11 @@ const (
 type Value struct {
 	Kind Kind
 	Str  string  // String
-	Int  int64   // Int; Bool: 0 or 1
+	Int  int64   // Int, which must fit 64 bits; Bool: 0 or 1
 	List []Value // Tuple, List: the items; Dict: key, value, key, value …
 }
 
-// Get looks a string key up in a Dict.
+// Get looks a string key up in a Dict; false if v is no Dict or has no such key.
 func (v Value) Get(key string) (Value, bool) {
 	for i := 0; i+1 < len(v.List) && v.Kind == Dict; i += 2 {
 		if k := v.List[i]; k.Kind == String && k.Str == key {
@@ -59,6 +59,7 @@ var (
 )
 
 // Parse reads the one literal that text consists of, with white space around it.
+// Errors match ErrSyntax or ErrLimit.
 func Parse(text string) (Value, error) {
 	p := parser{s: text}
 	v, err := p.value(0)
