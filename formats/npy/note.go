@@ -17,16 +17,17 @@ import (
 // grid.raw lies beside grid.raw.json.
 const NoteSuffix = ".json"
 
-// MaxNote is the longest text of a note that is looked at: as long as the
+// MaxNote is the longest text that ParseNote takes, in bytes: as long as the
 // longest header of a .npy of version 1.
 const MaxNote = 64 << 10
 
-// A Note says what raw bytes are, in a small JSON object beside them:
+// A Note describes raw bytes as an array, in a small JSON object beside them:
 //
 //	{"dtype": "<f4", "shape": [120, 256, 256], "order": "C", "offset": 0}
 //
-// The dtype is NumPy's text. The order is "C" unless it says "F", where the first
-// axis runs fastest; the offset is how many bytes come before the items.
+// The dtype is NumPy's text. With the order "F" the first axis runs fastest; "C"
+// may be left out. The offset is how many bytes come before the items; 0 may be
+// left out.
 type Note struct {
 	DType   dtype.DType
 	Shape   []int64
@@ -34,7 +35,7 @@ type Note struct {
 	Offset  int64
 }
 
-// Header is what the header of a .npy would say.
+// Header is the header that a .npy of the array would have.
 func (n Note) Header() Header {
 	return Header{DType: n.DType, Fortran: n.Fortran, Shape: n.Shape}
 }
@@ -46,8 +47,10 @@ type noteText struct {
 	Offset int64   `json:"offset,omitempty"`
 }
 
-// ParseNote reads a note. Fields that are unknown or missing, and shapes that no
-// array can have, are formats.ErrCorrupt.
+// ParseNote reads a note. Errors are *formats.Error with Format "note". Unknown
+// fields, a missing dtype or shape, and values that no array can have match
+// formats.ErrCorrupt; text above MaxNote, more than 64 axes and an array whose
+// size is beyond int64 match ErrTooLarge; the errors of dtype.Parse are wrapped.
 func ParseNote(p []byte) (Note, error) {
 	var t noteText
 	fail := func(err error) (Note, error) {
@@ -118,7 +121,8 @@ func (h Header) check() error {
 	return err
 }
 
-// AppendNote appends the text of n and a line end.
+// AppendNote appends the text of n and a line end. The order "C" and the offset 0
+// are left out.
 func AppendNote(dst []byte, n Note) ([]byte, error) {
 	t := noteText{DType: n.DType.String(), Shape: n.Shape, Offset: n.Offset}
 	if t.Shape == nil {

@@ -1,5 +1,5 @@
 // Package npy reads and writes the headers of NumPy's .npy files, versions 1 to
-// 3, and gathers boxes of their arrays.
+// 3, and the notes that describe raw arrays, and gathers boxes of such arrays.
 package npy
 
 import (
@@ -49,9 +49,11 @@ func fail(part string, cause error) error {
 	return &formats.Error{Format: "npy", Part: part, Off: -1, Err: cause}
 }
 
-// ReadHeader reads a header and tells its length: where the array begins.
-// Errors are *formats.Error with Format "npy" (for the type, "dtype"), and
-// those of r, io.ErrUnexpectedEOF among them as ErrCorrupt.
+// ReadHeader reads a header, and not a byte more, and tells its length: where the
+// array begins. Errors are *formats.Error with Format "npy" (which wraps that of
+// package dtype for a bad type), and those of r, except that its end is
+// ErrCorrupt. A header above 1 MiB and 4 KiB, more than 64 axes and an array
+// whose size is beyond int64 are ErrTooLarge.
 func ReadHeader(r io.Reader) (h Header, n int64, err error) {
 	var pre [12]byte
 	if err := readFull(r, pre[:8]); err != nil {
@@ -135,7 +137,8 @@ func parse(text []byte, version byte) (Header, error) {
 	return h, err
 }
 
-// NBytes is the size of the array; ErrTooLarge beyond int64.
+// NBytes is the size of the array; ErrTooLarge beyond int64 and for a negative
+// length.
 func (h Header) NBytes() (int64, error) {
 	n, err := nd.Prod(h.Shape)
 	if item := int64(h.DType.ItemSize()); err != nil || item > 0 && n > math.MaxInt64/item {
@@ -145,7 +148,9 @@ func (h Header) NBytes() (int64, error) {
 }
 
 // AppendHeader appends the header that numpy.save writes for the same array, in
-// the oldest version that can hold it. A type without a descr is ErrUnsupported.
+// the oldest version that can hold it. A type without a descr is ErrUnsupported,
+// a header that ReadHeader would not take for its length ErrTooLarge. With an
+// error the result is dst.
 func AppendHeader(dst []byte, h Header) ([]byte, error) {
 	text := []byte("{'descr': ")
 	text, err := h.DType.AppendDescr(text)

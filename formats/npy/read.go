@@ -15,9 +15,9 @@ type Run struct {
 	Off, N int64
 }
 
-// RunsOf yields, in ascending order, the longest runs of bytes that hold the
-// items that box covers (steps are taken as 1) in the order of the file. The
-// box was resolved against h.Shape.
+// RunsOf yields the runs of bytes that hold the items that box covers (steps are
+// taken as 1), in ascending order and as long as can be. The box was resolved
+// against h.Shape.
 func (h Header) RunsOf(box nd.Box) iter.Seq[Run] {
 	axes := h.fileOrder()
 	return func(yield func(Run) bool) {
@@ -81,10 +81,12 @@ func (h Header) fileOrder() []int {
 }
 
 // ReadBox fills dst with the items of a box in C order, whichever the order of
-// the file. The array's bytes begin at byte base of r (what ReadHeader said), and
-// dst has box.Items() times the item size. Unless the order is C and the steps are
-// 1, it needs memory for what the box covers besides dst. Runs of the file that
-// lie close together are read as one.
+// the file. The array's bytes begin at byte base of r, the length that ReadHeader
+// returns. dst has box.Items() times the item size; any other length is
+// ErrTooLarge. Unless the order is C and the steps are 1, ReadBox allocates memory
+// for all items between the bounds of the box, at most 2 GiB; more is
+// ErrTooLarge. Runs of the file that lie within 4 KiB of each other are read as
+// one. On an error the content of dst is undefined.
 func (h Header) ReadBox(ctx context.Context, r rangeio.Reader, base int64, dst []byte, box nd.Box) error {
 	item := h.DType.ItemSize()
 	items, err := box.Items()
