@@ -44,18 +44,19 @@ type seam struct {
 // lost is the name of a section of bytes that no section has any more.
 func lost() Name { return Name{Kind: -1} }
 
-// Section begins a section. Sections lie in an index in the order of Finish.
+// Section begins a section, which lies in the index where Finish puts it.
 func (b *Builder) Section(n Name) *SectionBuilder {
 	return &SectionBuilder{b: b, name: n}
 }
 
-// Held is how much memory the pages take that were added, and what is known of
-// those that were spilled.
+// Held is how many bytes of memory the added pages take, and the list of those
+// that were spilled.
 func (b *Builder) Held() int64 { return b.held }
 
 const pageSize = int64(unsafe.Sizeof(Page{}))
 
-// Add adds a page. p is copied.
+// Add adds a page behind the others of the section. First must not be below that
+// of the page before, nor above last. p is copied.
 func (s *SectionBuilder) Add(first, last, count int64, p []byte) {
 	s.b.held -= pageSize * int64(cap(s.pages))
 	s.pages = append(s.pages, Page{First: first, Last: last, Count: count, len: int64(len(p))})
@@ -84,13 +85,14 @@ func (b *Builder) piece(size int) []byte {
 // maxPiece is the most that is set aside for further pages.
 const maxPiece = 64 << 10
 
-// Len is how many bytes the pages take, wherever they are.
+// Len is how many bytes the pages take, with their checksums, spilled or not.
 func (s *SectionBuilder) Len() int64 { return s.before + s.len }
 
-// Waiting is how many bytes of pages are in memory.
+// Waiting is how many bytes of pages are in memory and would be spilled.
 func (s *SectionBuilder) Waiting() int64 { return s.len }
 
-// Drop forgets the pages.
+// Drop forgets the pages. Bytes that were spilled stay in the object, and Finish
+// lists them.
 func (s *SectionBuilder) Drop() {
 	s.release()
 	s.b.held -= pageSize * int64(cap(s.pages))
@@ -107,8 +109,10 @@ func (s *SectionBuilder) release() {
 }
 
 // Spill writes the pages that are in memory now, one behind another, in front of
-// the index: the object holds them from off on, which write gives, and they take no
-// more memory than what the directory needs. One that has none writes nothing.
+// the index: write puts the pieces, which it must not keep, into the object and
+// returns the offset of the first. Then the pages take no more memory than their
+// entries in the directory. If no page is in memory, write is not called. An error
+// is that of write; the pages then stay in memory.
 func (s *SectionBuilder) Spill(write func(pieces ...[]byte) (off int64, err error)) error {
 	if s.len == 0 {
 		return nil
@@ -140,14 +144,15 @@ func (s *SectionBuilder) Spill(write func(pieces ...[]byte) (off int64, err erro
 
 // Built is a finished index.
 type Built struct {
-	Pieces [][]byte // one behind another, they are it
-	Len    int64
-	SHA256 [sha256.Size]byte // of what was spilled and of this
+	Pieces [][]byte          // the bytes of the index, one piece behind another
+	Len    int64             // of all pieces
+	SHA256 [sha256.Size]byte // of all that was spilled, then of the pieces: for the trailer
 }
 
-// Finish makes the index of these sections, in this order: what is needed first
-// stands last, next to the directory. meta is kept in the directory. The sections
-// must not be used any more.
+// Finish makes the index of these sections, in this order: the section that
+// readers need first should be the last, next to the directory. Sections that have
+// spilled must be listed or dropped. meta is put into the directory. Builder and
+// sections must not be used any more; Pieces may be their memory.
 func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) (Built, error) {
 	if len(b.dead) > 0 {
 		sections = append([]*SectionBuilder{b.lost()}, sections...)
@@ -185,8 +190,8 @@ func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) 
 	return out, nil
 }
 
-// lost lists what was spilled of sections that are no more: it is hashed, and must be
-// found by who wants the object without its index.
+// lost lists what was spilled of dropped sections: it is hashed, and whoever wants
+// the object without its index must find it.
 func (b *Builder) lost() *SectionBuilder {
 	slices.SortFunc(b.dead, func(x, y seam) int { return cmp.Compare(x.off, y.off) })
 	s := b.Section(lost())
@@ -197,7 +202,8 @@ func (b *Builder) lost() *SectionBuilder {
 	return s
 }
 
-// Beside makes an index of which nothing was spilled an object of its own.
+// Beside makes an object of its own, with a trailer, of an index of which nothing
+// was spilled. plain is Trailer.Plain.
 func Beside(ix Built, plain int64) []byte {
 	out := make([]byte, 0, ix.Len+TrailerLen)
 	for _, p := range ix.Pieces {

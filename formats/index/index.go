@@ -1,13 +1,14 @@
 // Package index is the form of the indexes that make cold reads cheap: sections
 // of pages, each page with a checksum, a directory of them behind, and a trailer
-// of 64 bytes that says where it all lies. An index stands inside the file that it
-// is about, or beside it as an object of its own, whose name ends in Suffix.
+// of 64 bytes that says where the index lies. An index stands inside the file that
+// it is about, or beside it as an object of its own, whose name ends in Suffix.
 //
-// It knows nothing of what is indexed. A section is named by a kind, what it is
-// of, and a level; its pages are bytes with a first and a last position.
+// The package knows nothing of what is indexed. A section is named by three
+// numbers; its pages are bytes with a first and a last position.
 //
-// Nothing of an index is trusted: what is wrong, damaged or about another
-// version of the file matches ErrUnusable, and a reader does without it.
+// Nothing of an index is trusted: the error for an index that is wrong, damaged or
+// about another version of the file matches ErrUnusable, and a reader does without
+// the index.
 package index
 
 import (
@@ -24,7 +25,8 @@ const (
 	Format = "index"
 	// Suffix is added to the name of a file for that of the index beside it.
 	Suffix = ".fri"
-	// TrailerLen is the length of the trailer, with which an index ends.
+	// TrailerLen is the length of the trailer, which ends the object that holds an
+	// index.
 	TrailerLen = 64
 
 	magic     = "frindex\x02" // begins an index
@@ -33,23 +35,23 @@ const (
 	crcLen    = 4             // behind each page
 )
 
-// ErrUnusable is matched by all that is wrong with an index: it is damaged, or of
-// another version of the file. The file itself is read without it.
+// ErrUnusable is matched by errors about an index that is damaged, too large, or
+// about another version of the file. The file itself is read without the index.
 var ErrUnusable = errors.New("unusable index")
 
 func unusable(text string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnusable, fmt.Sprintf(text, args...))
 }
 
-// A Name tells the sections of an index apart. What the numbers mean is up to the
-// format that is indexed.
+// A Name tells the sections of an index apart. The format that is indexed gives
+// the numbers their meaning.
 type Name struct {
 	Kind      int64
 	Of, Level int64
 }
 
 // A Page is a part of a section. First and Last bound the positions that it is
-// about, and Count says of how many things it tells.
+// about, both included, and Count is how many things it tells of.
 type Page struct {
 	First, Last int64
 	Count       int64
@@ -57,7 +59,7 @@ type Page struct {
 	off, len int64 // in the object, without checksum
 }
 
-// Len is how many bytes the page takes.
+// Len is how many bytes the page takes in the object, with its checksum.
 func (p *Page) Len() int64 { return p.len + crcLen }
 
 // A Section is a list of pages that lie one behind another in the index, the first
@@ -70,12 +72,13 @@ type Section struct {
 // A Trailer says where an index lies.
 type Trailer struct {
 	Off, Len int64 // in the object that ends with the trailer
-	// Plain is where the file ends that is indexed, seals and the like not counted.
+	// Plain is where the indexed file ends, before the index, seals and the like.
+	// Pages that were spilled lie before Plain.
 	Plain  int64
-	SHA256 [sha256.Size]byte // of the index, and before it of what lies in front of it
+	SHA256 [sha256.Size]byte // of the pages that lie in front of the index, then of the index
 }
 
-// Append appends the trailer.
+// Append appends the trailer, TrailerLen bytes.
 func (t *Trailer) Append(dst []byte) []byte {
 	dst = append(dst, tag...)
 	for _, v := range [...]int64{t.Off, t.Len, t.Plain} {
@@ -84,8 +87,8 @@ func (t *Trailer) Append(dst []byte) []byte {
 	return append(dst, t.SHA256[:]...)
 }
 
-// ParseTrailer reads a trailer that ends an object of size bytes. Between index
-// and trailer there are gap bytes.
+// ParseTrailer reads a trailer, TrailerLen bytes that end an object of size bytes.
+// Between index and trailer there are gap bytes. The error matches ErrUnusable.
 func ParseTrailer(p []byte, size, gap int64) (Trailer, error) {
 	var t Trailer
 	if len(p) != TrailerLen || string(p[:len(tag)]) != tag {
@@ -103,7 +106,7 @@ func ParseTrailer(p []byte, size, gap int64) (Trailer, error) {
 	return t, nil
 }
 
-// Begins says whether p is how an index or its trailer begins, usable or not.
+// Begins says whether p begins like an index or a trailer, usable or not.
 func Begins(p []byte) bool {
 	return bytes.HasPrefix(p, []byte(magic)) || bytes.HasPrefix(p, []byte(tag))
 }

@@ -20,16 +20,17 @@ type Options struct {
 	Tail int64
 	// Gap is how many bytes lie between index and trailer.
 	Gap int64
-	// Bind is the file that an index beside it must be about.
+	// Bind is the file that an index beside it must be about; zero for an index
+	// inside the file.
 	Bind Binding
-	// Limits: MaxMeta bounds the directory, and what a page decodes to is up to
-	// the caller.
+	// Limits: MaxMeta bounds the decoded directory, which may have 64 MiB at the
+	// most. A larger one is ErrUnusable.
 	Limits formats.Limits
 }
 
-// Tail is how much of the end of an object is worth reading before anything is
-// known of its index: it holds the directory of some thousand pages, and what most
-// readers want first.
+// Tail is how many bytes of the end of an object are worth reading before anything
+// is known of its index: they hold the directory of some thousand pages, and the
+// pages that most readers want first.
 const Tail = 32 << 10
 
 const (
@@ -40,10 +41,11 @@ const (
 )
 
 // An Index is an open index. It holds the directory and the end of the object
-// that was read with it. It is safe for concurrent use.
+// that was read with it; the Reader stays in use as long as the Index. It is safe
+// for concurrent use as long as nobody changes its fields.
 type Index struct {
 	Trailer  Trailer
-	Meta     []byte // as Finish was given it
+	Meta     []byte // as given to Finish
 	Sections []Section
 
 	r    rangeio.Reader
@@ -53,8 +55,8 @@ type Index struct {
 }
 
 // Open reads the directory of the index at the end of r: one planned read of
-// Options.Tail bytes, and one more where the directory takes more. What is wrong
-// with the index matches ErrUnusable; other errors are those of reading.
+// Options.Tail bytes, and one more if the directory takes more. Errors about the
+// index match ErrUnusable; other errors are those of reading.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 	if o.Tail <= 0 {
 		o.Tail = Tail
@@ -250,7 +252,7 @@ func layPages(pages []Page, off, end int64) int64 {
 	return off
 }
 
-// Section gives a section, or nil.
+// Section gives the section with the name, or nil.
 func (ix *Index) Section(n Name) *Section {
 	for i := range ix.Sections {
 		if ix.Sections[i].Name == n {
@@ -260,14 +262,16 @@ func (ix *Index) Section(n Name) *Section {
 	return nil
 }
 
-// Over gives the pages [i, j) of the section that may tell of [from, to].
+// Over gives the pages [i, j) of the section that may tell of the positions from
+// to to, both included.
 func (s *Section) Over(from, to int64) (i, j int) {
 	i = sort.Search(len(s.Pages), func(k int) bool { return s.Pages[k].Last >= from })
 	j = i + sort.Search(len(s.Pages)-i, func(k int) bool { return s.Pages[i+k].First > to })
 	return i, j
 }
 
-// Held says whether all these pages were read when the index was opened.
+// Held says whether Open has read all pages [i, j) of s, so that Read makes no
+// request for them.
 func (ix *Index) Held(s *Section, i, j int) bool {
 	return i >= j || s.Pages[i].off >= ix.at
 }
@@ -278,9 +282,9 @@ type Parts struct {
 	I, J int
 }
 
-// Read gives the pages, those of each part in turn, in one planned read of what
-// was not read with the directory. A page that its checksum disowns is
-// ErrUnusable.
+// Read gives the pages, those of each part in turn, in one planned read of the
+// pages that Open has not read. The bytes may be memory of the Index and must not
+// be changed. A page with a wrong checksum is ErrUnusable.
 func (ix *Index) Read(ctx context.Context, parts ...Parts) ([][]byte, error) {
 	var out [][]byte
 	var spans []rangeio.Span
@@ -331,7 +335,8 @@ func stretch(pages []Page, i, j int) int {
 // An Extent is bytes of an object.
 type Extent struct{ Off, Len int64 }
 
-// Extents lists the parts of the index that lie in front of it, in order.
+// Extents lists the bytes of the object that were spilled, which lie in front of
+// the index, in order.
 func (ix *Index) Extents() []Extent {
 	var out []Extent
 	for i := range ix.Sections {
@@ -347,7 +352,8 @@ func (ix *Index) Extents() []Extent {
 	return out
 }
 
-// Verify reads the whole index and compares it with the hash in its trailer.
+// Verify reads the whole index and all that was spilled, a MiB at a time, and
+// compares them with the hash in the trailer: ErrUnusable if they differ.
 func (ix *Index) Verify(ctx context.Context) error {
 	h := sha256.New()
 	for _, e := range append(ix.Extents(), Extent{ix.Trailer.Off, ix.Trailer.Len}) {
@@ -369,5 +375,5 @@ func (ix *Index) Verify(ctx context.Context) error {
 	return nil
 }
 
-// Unusable says whether err is about the index, and not about reading.
+// Unusable says whether err matches ErrUnusable, and is not about reading.
 func Unusable(err error) bool { return errors.Is(err, ErrUnusable) }
