@@ -32,7 +32,7 @@ type Object struct {
 type Range struct{ Off, Len int }
 
 // A Read returns everything that the opened input holds, in one slice: the
-// decoded payload, and whatever of the metadata is to be compared.
+// decoded payload, and the metadata that are to be compared.
 type Read func(ctx context.Context) ([]byte, error)
 
 // A Suite describes a reader.
@@ -41,27 +41,29 @@ type Suite struct {
 	Objects []Object
 	// Open opens an input. The Read it returns must be safe for concurrent use.
 	Open func(ctx context.Context, objects []rangeio.Reader) (Read, error)
-	// MaxAlloc bounds what Open and Read may allocate in all on damaged input.
-	// 0 means 1 MiB and 16 times the size of the good input.
+	// MaxAlloc bounds the bytes that Open and Read together may allocate on
+	// damaged input. 0 means 1 MiB and 16 times the size of the good input. Under
+	// the race detector the bound is twice that.
 	MaxAlloc int64
-	// Check judges what damaged input gives where it is no error. Nil demands
-	// what the good input gives, which only formats with checksums can keep.
-	// Without checksums a flipped digit may well be another good file: check
-	// what still can be.
+	// Check judges the result of damaged input that is no error, and must accept
+	// that of the good input. Nil demands the result of the good input, which
+	// only formats with checksums can keep. Without checksums a flipped digit may
+	// well make another good file: check what can be checked.
 	Check func(got []byte) error
-	// Stride tests only every n-th truncated length and every n-th bit, in
-	// larger inputs. Lengths below 64 are always all tested. 0 means 1.
+	// Stride tests only every n-th truncated length and every n-th bit. Lengths
+	// below 64 and the longest are always tested. 0 means 1.
 	Stride int
 }
 
-// Allowed are the errors that damaged input may give.
+// Allowed says whether err is one that damaged input may give: it matches a
+// sentinel of package formats.
 func Allowed(err error) bool {
 	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrTooLarge) ||
 		errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrNoEntry)
 }
 
 // Run tests the reader, each concern as a subtest. It must not run beside
-// parallel tests, whose allocations would be counted.
+// parallel tests, whose allocations and goroutines would be counted.
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	s = s.withDefaults()
@@ -348,8 +350,8 @@ func (r broken) ReadEach(ctx context.Context, spans []rangeio.Span, done func(in
 }
 
 // Scramble returns a Reader over r that keeps every promise of rangeio.Reader
-// and none beside them: spans are filled in random order, in pieces of a few
-// bytes, and ReadEach calls done from several goroutines at a time.
+// and nothing more: spans are filled in random order, each from its end in small
+// pieces, and ReadEach calls done from several goroutines at a time.
 func Scramble(r rangeio.Reader, seed uint64) rangeio.Reader { return &scrambled{r: r, seed: seed} }
 
 type scrambled struct {

@@ -30,8 +30,8 @@ func (tr *Trace) Wrap(name string, r rangeio.Reader) rangeio.Reader {
 	return traced{r, name, tr}
 }
 
-// Step writes a title and the reads since the last Step, sorted, as those of
-// one step may come in any order. Notes, digests say, follow on lines of their
+// Step adds a title and the reads since the last Step, sorted, as those of one
+// step may come in any order. Notes, such as digests, follow on lines of their
 // own.
 func (tr *Trace) Step(title string, notes ...string) {
 	tr.mu.Lock()
@@ -45,8 +45,9 @@ func (tr *Trace) Step(title string, notes ...string) {
 	tr.lines = nil
 }
 
-// Golden compares all steps with a file. A test binary that defines a flag
-// "update", as the project's do, rewrites the file when that is set.
+// Golden compares all steps so far with a file; reads since the last Step are left
+// out. A test binary that defines a flag "update", as the project's do, rewrites
+// the file if that is set.
 func (tr *Trace) Golden(t *testing.T, path string) {
 	t.Helper()
 	tr.mu.Lock()
