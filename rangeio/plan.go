@@ -86,6 +86,34 @@ func Plan(spans []Span, p Policy) []Request {
 	return out
 }
 
+// A Planner is a Reader that tells how it would read spans now, for example one that
+// keeps some bytes of its object, or knows its store's pace.
+type Planner interface {
+	Reader
+	// Plan lists the requests that ReadRanges would make, without making them.
+	Plan(spans []Span) []Request
+}
+
+// PlanOf lists the requests that r would make for spans, if it is a Planner; else
+// one for each span.
+func PlanOf(r Reader, spans []Span) []Request {
+	if p, ok := r.(Planner); ok {
+		return p.Plan(spans)
+	}
+	return Plan(spans, Policy{})
+}
+
+// A Planned request is one that a read would make, for people to look at.
+type Planned struct {
+	Phase    int    // from 1, of the read; all of one phase go out side by side
+	Object   string // the name of the object where there are several, else ""
+	Off, Len int64
+	Why      string // what the bytes are
+	// Estimated says that Off and Len are guesses: what stands in bytes that were not
+	// read decides.
+	Estimated bool
+}
+
 // piece is a span, or a part of one, with the place of that span in the list.
 type piece struct {
 	Span

@@ -138,6 +138,22 @@ func (s section) ReadEach(ctx context.Context, spans []Span, done func(int) erro
 	return s.r.ReadEach(ctx, moved, done)
 }
 
+// Plan implements Planner, with offsets of the section.
+func (s section) Plan(spans []Span) []Request {
+	moved, err := s.move(spans)
+	if err != nil {
+		return nil
+	}
+	requests := PlanOf(s.r, moved)
+	for i := range requests {
+		requests[i].Off -= s.off
+		for k := range requests[i].Spans {
+			requests[i].Spans[k].Off -= s.off
+		}
+	}
+	return requests
+}
+
 func (s section) move(spans []Span) ([]Span, error) {
 	if err := Check(spans, s.n); err != nil {
 		return nil, err

@@ -1,0 +1,107 @@
+// Package pull is the one reading path between formats and readers of objects.
+//
+// A format says which parts of an object a selection needs, and what to do with the
+// bytes of a part; a [Pull] does the rest: it cuts the parts into windows, each one
+// planned read, has as many windows under way as its budget of bytes allows, and
+// hands the bytes on, in order ([Pull.Windows]) or as they come ([Pull.Each]).
+//
+// A Pull is a step: all of its reads are one phase, one deeper than what its Parts
+// read to know them. A read whose second half depends on the bytes of the first is
+// two Pulls. From a [Dry] reader, the same call notes what it would read.
+package pull
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/farread/farread/rangeio"
+)
+
+// A Part is a run of bytes that a selection needs. Empty parts are handed on, too.
+type Part[T any] struct {
+	From     rangeio.Reader // nil: the one of the Pull
+	Off, Len int64
+	For      T // what the bytes are, for whoever takes them
+}
+
+func (p *Part[T]) end() int64 { return p.Off + p.Len }
+
+// A Pull reads parts. Its fields must not change while it reads.
+type Pull[T any] struct {
+	From rangeio.Reader
+	// Parts calls add for each part, and returns what add does if that is not nil. It
+	// runs in the goroutine of the caller, and may read what it needs to know the parts
+	// under its context.
+	Parts func(ctx context.Context, add func(Part[T]) error) error
+
+	// Window is the most that is read together, unless a single part is longer.
+	Window int64
+	// First, if set, is the size of the first window; each is twice as long as the one
+	// before, up to Window.
+	First int64
+	// Memory is the most that is held, unless a single window is longer. 0 stands for
+	// two windows: one is under way while the other is consumed.
+	Memory int64
+	// Parallel is how many calls of Each's take run at a time; 0: GOMAXPROCS.
+	Parallel int
+	// Room is the number of bytes in front of each window that Window.Room lends to
+	// whoever takes it.
+	Room int
+
+	// Failed, if set, names the parts of a window whose read failed.
+	Failed func(parts []Part[T], err error) error
+	// Index says that these bytes are read from a Dry reader, too.
+	Index bool
+	// Why names the parts of a planned request, for people; see Dry.
+	Why func(parts []Part[T]) string
+}
+
+// most is how many parts a window has at most. Some MiB of books are below what the
+// bytes of a window take, and a planned read of that many is long enough.
+const most = 8 << 10
+
+// near is how many bytes between two parts are read and dropped rather than skipped:
+// less than what another span costs to plan and to fill.
+const near = 64
+
+func (p *Pull[T]) window() int64 { return max(p.Window, 1) }
+
+func (p *Pull[T]) memory() int64 {
+	if p.Memory > 0 {
+		return p.Memory
+	}
+	return 2 * p.window()
+}
+
+func (p *Pull[T]) parallel() int {
+	if p.Parallel > 0 {
+		return p.Parallel
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// Of gives parts that are known beforehand.
+func Of[T any](parts ...Part[T]) func(context.Context, func(Part[T]) error) error {
+	return func(_ context.Context, add func(Part[T]) error) error {
+		for _, p := range parts {
+			if err := add(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Stretch gives the bytes [from, to) of an object cut into windows, each a part: of
+// first bytes, then of twice as many each time, up to window.
+func Stretch(from, to, first, window int64) func(context.Context, func(Part[struct{}]) error) error {
+	return func(_ context.Context, add func(Part[struct{}]) error) error {
+		for n := min(first, window); from < to; n = min(2*n, window) {
+			if err := add(Part[struct{}]{Off: from, Len: min(n, to-from)}); err != nil {
+				return err
+			}
+			from += min(n, to-from)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,388 @@
+package pull_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/pull"
+	"github.com/farread/farread/rangeio"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// object is n bytes that tell where they lie.
+func object(n int) []byte {
+	p := make([]byte, n)
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}
+
+// store is a far object: every read takes a second.
+type store struct {
+	data   []byte
+	reads  atomic.Int64
+	held   atomic.Int64 // bytes asked for and not yet taken
+	phases rangeio.Phases
+	fail   func(off int64) error
+}
+
+func (s *store) Size() int64 { return int64(len(s.data)) }
+
+func (s *store) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	return s.ReadEach(ctx, spans, nil)
+}
+
+func (s *store) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
+	defer s.phases.Begin(ctx)()
+	s.reads.Add(1)
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for i, sp := range spans {
+		if s.fail != nil {
+			if err := s.fail(sp.Off); err != nil {
+				return err
+			}
+		}
+		copy(sp.P, s.data[sp.Off:sp.End()])
+		if done != nil {
+			if err := done(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func lengths(lens ...int64) (out []pull.Part[int]) {
+	off := int64(0)
+	for i, n := range lens {
+		out = append(out, pull.Part[int]{Off: off, Len: n, For: i})
+		off += n
+	}
+	return out
+}
+
+// TestProperties: whatever the parts and the sizes, both ways give each part once
+// with its bytes, Windows in order.
+func TestProperties(t *testing.T) { // alone: it counts the buffers of the process
+	data := object(4000)
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 60).Draw(t, "parts")
+		parts := make([]pull.Part[int], n)
+		at := int64(0)
+		for i := range parts {
+			if rapid.Bool().Draw(t, "jump") {
+				at = rapid.Int64Range(0, 4000).Draw(t, "at")
+			}
+			size := min(rapid.Int64Range(0, 150).Draw(t, "len"), 4000-at)
+			parts[i] = pull.Part[int]{Off: at, Len: size, For: i}
+			at = min(at+size+rapid.Int64Range(0, 100).Draw(t, "gap"), 4000)
+		}
+		p := pull.Pull[int]{
+			From:     rangeio.FromReaderAt(bytes.NewReader(data), int64(len(data))),
+			Parts:    pull.Of(parts...),
+			Window:   rapid.Int64Range(0, 500).Draw(t, "window"),
+			First:    rapid.Int64Range(0, 500).Draw(t, "first"),
+			Memory:   rapid.Int64Range(0, 2000).Draw(t, "memory"),
+			Parallel: rapid.IntRange(0, 4).Draw(t, "parallel"),
+			Room:     rapid.IntRange(0, 20).Draw(t, "room"),
+		}
+		before := bufpool.Loans()
+		next := 0
+		for w, err := range p.Windows(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, q := range w.Parts {
+				if q.For != next || !bytes.Equal(w.Bytes(i), data[q.Off:][:q.Len]) {
+					t.Fatalf("part %d came as number %d, or has other bytes", q.For, next)
+				}
+				next++
+			}
+			if b := w.Room(p.Room); len(b) < p.Room || len(w.Parts) == 1 && !bytes.Equal(b[p.Room:], w.Bytes(0)) {
+				t.Fatal("the room is not in front of the bytes")
+			}
+		}
+		if next != n {
+			t.Fatalf("%d of %d parts came", next, n)
+		}
+		var mu sync.Mutex
+		seen := make([]int, n)
+		if err := p.Each(context.Background(), func(q pull.Part[int], b []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[q.For]++
+			if !bytes.Equal(b, data[q.Off:][:q.Len]) {
+				return fmt.Errorf("part %d has other bytes", q.For)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(seen, func(k int) bool { return k != 1 }) {
+			t.Fatalf("parts came %v times", seen)
+		}
+		if now := bufpool.Loans(); now != before {
+			t.Fatalf("%d buffers lent, %d before", now, before)
+		}
+	})
+}
+
+// TestAhead: in virtual time, reads of a second each are made while what came before
+// is consumed, as many side by side as memory holds.
+func TestAhead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		memory  int64
+		seconds int // ten windows, a second of work each
+	}{
+		{100, 20}, // one by one
+		{200, 11}, // one ahead
+		{500, 11},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &store{data: object(1000)}
+			p := pull.Pull[struct{}]{From: s, Parts: pull.Stretch(0, 1000, 100, 100), Window: 100, Memory: c.memory}
+			begin := time.Now()
+			n := 0
+			for _, err := range p.Windows(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				n++
+				time.Sleep(time.Second)
+			}
+			if got := time.Since(begin); n != 10 || got != time.Duration(c.seconds)*time.Second {
+				t.Errorf("memory %d: %d windows in %v, want 10 in %d s", c.memory, n, got, c.seconds)
+			}
+			if s.phases.Depth() != 1 {
+				t.Errorf("memory %d: %d phases, want 1", c.memory, s.phases.Depth())
+			}
+		})
+	}
+}
+
+// TestEachAhead: Each has as many reads under way as memory holds, and works with as
+// many hands as it may.
+func TestEachAhead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		memory   int64
+		parallel int
+		seconds  int // ten windows, a second of work each
+	}{
+		{100, 1, 20}, {200, 1, 11}, {200, 2, 10}, {1000, 1, 11}, {1000, 2, 6}, {1000, 10, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &store{data: object(1000)}
+			p := pull.Pull[int]{From: s, Parts: pull.Of(lengths(slices.Repeat([]int64{100}, 10)...)...), Window: 100, Memory: c.memory, Parallel: c.parallel}
+			begin := time.Now()
+			var now, hands atomic.Int64
+			err := p.Each(t.Context(), func(pull.Part[int], []byte) error {
+				hands.Store(max(hands.Load(), now.Add(1)))
+				defer now.Add(-1)
+				time.Sleep(time.Second)
+				return nil
+			})
+			if got := time.Since(begin); err != nil || got != time.Duration(c.seconds)*time.Second {
+				t.Errorf("memory %d, %d hands: %v, %v, want %d s", c.memory, c.parallel, got, err, c.seconds)
+			}
+			if hands.Load() > int64(c.parallel) || s.phases.Depth() != 1 {
+				t.Errorf("memory %d: %d hands of %d, %d phases", c.memory, hands.Load(), c.parallel, s.phases.Depth())
+			}
+		})
+	}
+}
+
+// TestSteps: parts that are read to know other parts are a phase before these, in
+// whatever order the reads are made.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{data: object(1000)}
+		p := pull.Pull[int]{From: s, Window: 100, Parts: func(ctx context.Context, add func(pull.Part[int]) error) error {
+			for i := range 5 {
+				if err := s.ReadRanges(ctx, []rangeio.Span{{Off: int64(i), P: make([]byte, 1)}}); err != nil {
+					return err
+				}
+				if err := add(pull.Part[int]{Off: int64(i) * 100, Len: 100}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		for _, err := range p.Windows(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.phases.Depth() != 2 {
+			t.Errorf("%d phases, want 2", s.phases.Depth())
+		}
+		second := pull.Pull[int]{From: s, Window: 100, Parts: pull.Of(lengths(10)...)}
+		if err := second.Each(t.Context(), func(pull.Part[int], []byte) error { return nil }); err != nil || s.phases.Depth() != 3 {
+			t.Errorf("the next Pull: %v, %d phases in all, want 3", err, s.phases.Depth())
+		}
+	})
+}
+
+// TestEnds: an error of a read, of the parts, of whoever takes them, a loop that is
+// left and a context that ends all stop what is under way, and say why.
+func TestEnds(t *testing.T) { // alone: it counts the buffers of the process
+	bad := errors.New("bad")
+	for _, c := range []struct {
+		name  string
+		fail  error // of the read at 500
+		parts error // after 700
+		take  error // at 300
+		stop  bool  // leave at 300
+		end   time.Duration
+		want  error
+	}{
+		{name: "read", fail: bad, want: bad},
+		{name: "parts", parts: bad, want: bad},
+		{name: "take", take: bad, want: bad},
+		{name: "left", stop: true},
+		{name: "cancelled", end: 500 * time.Millisecond, want: context.DeadlineExceeded},
+	} {
+		for _, memory := range []int64{100, 200, 10000} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &store{data: object(1000), fail: func(off int64) error {
+					if off == 500 {
+						return c.fail
+					}
+					return nil
+				}}
+				p := pull.Pull[int]{From: s, Window: 100, Memory: memory, Parts: func(_ context.Context, add func(pull.Part[int]) error) error {
+					for i := range 10 {
+						if i == 7 && c.parts != nil {
+							return c.parts
+						}
+						if err := add(pull.Part[int]{Off: int64(i) * 100, Len: 100, For: i}); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, Failed: func(parts []pull.Part[int], err error) error {
+					return fmt.Errorf("part %d: %w", parts[0].For, err)
+				}}
+				ctx := t.Context()
+				if c.end > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.end)
+					defer cancel()
+				}
+				before := bufpool.Loans()
+				if got := loop(ctx, &p, c.take, c.stop); !errors.Is(got, c.want) {
+					t.Errorf("%s, memory %d: Windows: %v, want %v", c.name, memory, got, c.want)
+				} else if c.fail != nil && got.Error() != "part 5: bad" {
+					t.Errorf("%s, memory %d: Windows: %v does not name the part", c.name, memory, got)
+				}
+				if c.stop {
+					return
+				}
+				if c.end > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(t.Context(), c.end)
+					defer cancel()
+				}
+				got := p.Each(ctx, func(q pull.Part[int], _ []byte) error {
+					if q.For == 3 {
+						return c.take
+					}
+					return nil
+				})
+				if !errors.Is(got, c.want) {
+					t.Errorf("%s, memory %d: Each: %v, want %v", c.name, memory, got, c.want)
+				}
+				if c.take != nil && got != c.take { //nolint:errorlint // as it came
+					t.Errorf("%s: the error of take came back as %v", c.name, got)
+				}
+				if now := bufpool.Loans(); now != before {
+					t.Errorf("%s: %d buffers lent, %d before", c.name, now, before)
+				}
+			})
+		}
+	}
+}
+
+func loop(ctx context.Context, p *pull.Pull[int], take error, stop bool) error {
+	for w, err := range p.Windows(ctx) {
+		if err != nil {
+			return err
+		}
+		if w.Parts[0].For == 3 && stop {
+			break
+		}
+		if w.Parts[0].For == 3 && take != nil {
+			return take
+		}
+	}
+	return nil
+}
+
+// TestDry: a plan says the requests that the reads make, and none is made for it but
+// those of indexes.
+func TestDry(t *testing.T) {
+	t.Parallel()
+	s := &store{data: object(1000)}
+	var plan pull.Plan
+	dry := plan.Over(s, "")
+	read := func(ctx context.Context, r rangeio.Reader) error {
+		heads := pull.Pull[int]{From: r, Window: 50, Index: true, Parts: pull.Of(lengths(10, 10, 10)...)}
+		var mu sync.Mutex
+		var parts []pull.Part[string]
+		if err := heads.Each(ctx, func(p pull.Part[int], b []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(b) == 10 {
+				parts = append(parts, pull.Part[string]{Off: 100 + int64(p.For)*200, Len: 150, For: fmt.Sprint("block ", p.For)})
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		slices.SortFunc(parts, func(a, b pull.Part[string]) int { return int(a.Off - b.Off) })
+		blocks := pull.Pull[string]{From: r, Window: 200, Parts: pull.Of(parts...),
+			Why: func(p []pull.Part[string]) string { return p[0].For }}
+		return blocks.Each(ctx, func(pull.Part[string], []byte) error { return nil })
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if err := read(t.Context(), dry); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.reads.Load(); n != 1 {
+			t.Errorf("%d reads were made for the plan, want that of the heads", n)
+		}
+		want := []rangeio.Planned{
+			{Phase: 2, Off: 100, Len: 150, Why: "block 0"},
+			{Phase: 2, Off: 300, Len: 150, Why: "block 1"},
+			{Phase: 2, Off: 500, Len: 150, Why: "block 2"},
+		}
+		if got := plan.Requests(); !slices.Equal(got, want) {
+			t.Errorf("planned %+v, want %+v", got, want)
+		}
+		if err := read(t.Context(), s); err != nil || s.reads.Load() != 1+4 {
+			t.Errorf("%v, %d reads", err, s.reads.Load())
+		}
+	})
+}
