@@ -1,12 +1,14 @@
 package farread
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -56,55 +58,86 @@ func (c *Client) ChunkIn(ctx context.Context, ob *objstore.Object, o FrameOption
 func (k *Chunk) Header() blosc.Header { return k.h }
 
 // Each decodes the chunk and calls fn with piece after piece, in order; a piece
-// is valid during the call. It is two phases at most, one where the block starts
-// lie in what Open kept, and holds some tens of MiB, or a block where that is
+// is valid during the call. It is two phases at most, one if the block starts
+// lie in what Open kept, and holds some tens of MiB, or a block if that is
 // larger.
 func (k *Chunk) Each(ctx context.Context, fn func(p []byte) error) error {
+	return k.each(ctx, k.r, fn)
+}
+
+// Explain lists the requests that Each would make, without making them. The block
+// starts are read for it, unless the chunk is read as a whole.
+func (k *Chunk) Explain(ctx context.Context) ([]rangeio.Planned, error) {
+	var plan pull.Plan
+	err := k.each(ctx, plan.Over(k.r, ""), nil)
+	return plan.Requests(), err
+}
+
+func (k *Chunk) each(ctx context.Context, r rangeio.Reader, fn func(p []byte) error) error {
+	p := pull.Pull[int]{From: r, Window: k.window, Why: func([]pull.Part[int]) string { return "the chunk" }}
 	if small := int64(k.h.NBytes)+int64(k.h.CBytes) <= k.window; small || k.h.VL || k.h.Blocks() < 2 {
-		return k.whole(ctx, fn)
+		p.Parts = pull.Of(pull.Part[int]{Len: int64(k.h.CBytes)})
+		return k.windows(ctx, &p, fn, k.whole)
 	}
-	x, err := k.index(ctx)
+	if n := int64(k.h.BlockBytes()); n > k.limit {
+		return &formats.Error{Format: "blosc", Part: "block", Off: -1, Err: fmt.Errorf("%d bytes, %d allowed: %w", n, k.limit, formats.ErrTooLarge)}
+	}
+	x, err := k.index(ctx, r)
 	if err != nil {
 		return err
 	}
-	d := decoding{k: k, x: x, o: blosc.DecodeOptions{TypeSize: k.h.TypeSize}}
-	ctx = rangeio.OnePhase(ctx)
-	if err := d.prepare(ctx); err != nil {
-		return err
+	p.Parts = func(_ context.Context, add func(pull.Part[int]) error) error {
+		if off, n := x.Dict(); n > 0 {
+			if err := add(pull.Part[int]{Off: int64(off), Len: int64(n), For: dict}); err != nil {
+				return err
+			}
+		}
+		for i := range k.h.Blocks() {
+			off, n := x.Block(i)
+			if err := add(pull.Part[int]{Off: int64(off), Len: int64(n), More: int64(x.BlockLen(i)), For: i}); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	for from := 0; from < k.h.Blocks(); {
-		to := d.until(from)
-		if err := d.read(ctx, from, to); err != nil {
+	d := decoding{k: k, x: x, o: blosc.DecodeOptions{TypeSize: k.h.TypeSize}}
+	return k.windows(ctx, &p, fn, func(ctx context.Context, w *pull.Window[int]) ([]byte, error) { return d.window(ctx, w) })
+}
+
+// dict stands for the dictionary among numbers of blocks.
+const dict = -1
+
+// windows decodes window after window and gives fn what comes of each.
+func (*Chunk) windows(ctx context.Context, p *pull.Pull[int], fn func([]byte) error,
+	decode func(context.Context, *pull.Window[int]) ([]byte, error),
+) error {
+	for w, err := range p.Windows(ctx) {
+		if err != nil {
 			return err
 		}
-		if err := fn(d.out); err != nil {
+		out, err := decode(ctx, w)
+		if err != nil {
 			return err
 		}
-		from = to
+		if err := fn(out); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // whole decodes all of the chunk at once.
-func (k *Chunk) whole(ctx context.Context, fn func(p []byte) error) error {
-	p := make([]byte, k.h.CBytes)
-	if err := k.r.ReadRanges(ctx, []rangeio.Span{{P: p}}); err != nil {
-		return err
-	}
-	out, err := blosc.DecodeOptions{TypeSize: k.h.TypeSize, MaxDecoded: k.limit}.AppendDecoded(nil, p)
-	if err != nil {
-		return err
-	}
-	return fn(out)
+func (k *Chunk) whole(_ context.Context, w *pull.Window[int]) ([]byte, error) {
+	return blosc.DecodeOptions{TypeSize: k.h.TypeSize, MaxDecoded: k.limit}.AppendDecoded(nil, w.Bytes(0))
 }
 
 // index reads the block starts.
-func (k *Chunk) index(ctx context.Context) (*blosc.Index, error) {
+func (k *Chunk) index(ctx context.Context, r rangeio.Reader) (*blosc.Index, error) {
 	if err := k.h.Supported(); err != nil {
 		return nil, err
 	}
 	head := make([]byte, k.h.IndexLen())
-	if err := k.r.ReadRanges(ctx, []rangeio.Span{{P: head}}); err != nil {
+	if err := r.ReadRanges(ctx, []rangeio.Span{{P: head}}); err != nil {
 		return nil, err
 	}
 	return blosc.ParseIndex(head)
@@ -116,73 +149,37 @@ type decoding struct {
 	x           *blosc.Index
 	o           blosc.DecodeOptions
 	first, dict []byte
-	in, out     []byte
+	out         []byte
 }
 
-// prepare reads what every block needs.
-func (d *decoding) prepare(ctx context.Context) error {
-	if n := int64(d.k.h.BlockBytes()); n > d.k.limit {
-		return &formats.Error{Format: "blosc", Part: "block", Off: -1, Err: fmt.Errorf("%d bytes, %d allowed: %w", n, d.k.limit, formats.ErrTooLarge)}
-	}
-	if off, n := d.x.Dict(); n > 0 {
-		d.dict = make([]byte, n)
-		if err := d.k.r.ReadRanges(ctx, []rangeio.Span{{Off: int64(off), P: d.dict}}); err != nil {
-			return err
+// window decodes the blocks of a window side by side. The first window has what others
+// need: the dictionary and the first block.
+func (d *decoding) window(ctx context.Context, w *pull.Window[int]) ([]byte, error) {
+	parts, at := w.Parts, 0
+	if parts[0].For == dict {
+		d.dict, at = bytes.Clone(w.Bytes(0)), 1
+		if len(parts) == 1 {
+			return nil, nil
 		}
 	}
-	if !d.x.NeedsFirst() {
-		return nil
+	from, size, n := parts[at].For, d.k.h.BlockBytes(), 0
+	for _, p := range parts[at:] {
+		n += d.x.BlockLen(p.For)
 	}
-	if err := d.read(ctx, 0, 1); err != nil {
-		return err
+	if cap(d.out) < n {
+		d.out = make([]byte, n)
 	}
-	d.first = d.out
-	d.out = nil
-	return nil
-}
-
-// until is the end of the window that begins with block from.
-func (d *decoding) until(from int) int {
-	var size int64
-	for i := from; i < d.k.h.Blocks(); i++ {
-		_, n := d.x.Block(i)
-		if size += int64(n) + int64(d.x.BlockLen(i)); size > d.k.window && i > from {
-			return i
+	d.out = d.out[:n]
+	block := func(k int) error {
+		i := parts[k].For
+		n := d.x.BlockLen(i)
+		return d.o.DecodeBlock(d.out[(i-from)*size:][:n:n], d.x, i, w.Bytes(k), d.first, d.dict)
+	}
+	if from == 0 && d.x.NeedsFirst() {
+		if err := block(at); err != nil {
+			return nil, err
 		}
+		d.first, at = bytes.Clone(d.out[:d.x.BlockLen(0)]), at+1
 	}
-	return d.k.h.Blocks()
-}
-
-// read decodes the blocks [from, to) into d.out.
-func (d *decoding) read(ctx context.Context, from, to int) error {
-	var in, out int
-	for i := from; i < to; i++ {
-		_, n := d.x.Block(i)
-		in += n
-		out += d.x.BlockLen(i)
-	}
-	d.in, d.out = grown(d.in, in), grown(d.out, out)
-	spans := make([]rangeio.Span, to-from)
-	rest := d.in
-	for i := range spans {
-		off, n := d.x.Block(from + i)
-		spans[i] = rangeio.Span{Off: int64(off), P: rest[:n:n]}
-		rest = rest[n:]
-	}
-	if err := d.k.r.ReadRanges(ctx, spans); err != nil {
-		return err
-	}
-	size := d.k.h.BlockBytes()
-	return par.Do(ctx, len(spans), 0, func(_ context.Context, i int) error {
-		n := d.x.BlockLen(from + i)
-		return d.o.DecodeBlock(d.out[i*size:][:n:n], d.x, from+i, spans[i].P, d.first, d.dict)
-	})
-}
-
-// grown is a buffer of n bytes, b where that is long enough.
-func grown(b []byte, n int) []byte {
-	if cap(b) < n {
-		return make([]byte, n)
-	}
-	return b[:n]
+	return d.out, par.Do(ctx, len(parts)-at, 0, func(_ context.Context, k int) error { return block(at + k) })
 }

@@ -72,7 +72,7 @@ func (s *gulpSet) OpenChunk(ctx context.Context, p gulp.Pair, o gulp.Options) (*
 	var phase context.Context = inPhase{ctx, s.phase}
 	g, err := again(ctx, func() (*Gulp, error) {
 		defer func() { phase = rangeio.OnePhase(ctx) }() // of a second try
-		return s.c.openPair(ctx, phase, s.b, place, GulpOptions{Options: o, Wrap: s.o.Wrap})
+		return s.c.openPair(ctx, phase, s.b, place, GulpOptions{Options: o})
 	})
 	if err != nil {
 		return nil, err

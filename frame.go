@@ -110,30 +110,7 @@ func section(ob *objstore.Object, o FrameOptions) (rangeio.Reader, error) {
 		return nil, &objstore.Error{Op: "open", Bucket: ob.Bucket().Name(), Key: ob.Info().Key,
 			Err: fmt.Errorf("offset %d of %d bytes: %w", o.Offset, ob.Size(), objstore.ErrInvalid)}
 	}
-	return part{rangeio.Section(ob, o.Offset, ob.Size()-o.Offset), ob, o.Offset}, nil
-}
-
-// A part of an object is a section of it that tells how it would be read.
-type part struct {
-	rangeio.Reader
-	ob  *objstore.Object
-	off int64
-}
-
-// Local is Object.Local.
-func (p part) Local() bool { return p.ob.Local() }
-
-// Plan is Object.Plan, with places in the part.
-func (p part) Plan(spans []rangeio.Span) []rangeio.Request {
-	moved := make([]rangeio.Span, len(spans))
-	for i, s := range spans {
-		moved[i] = rangeio.Span{Off: s.Off + p.off, P: s.P}
-	}
-	plan := p.ob.Plan(moved)
-	for i := range plan {
-		plan[i].Off -= p.off
-	}
-	return plan
+	return rangeio.Section(ob, o.Offset, ob.Size()-o.Offset), nil
 }
 
 // openSparse opens the sparse frame in a folder.

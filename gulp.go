@@ -18,9 +18,6 @@ import (
 // most: limits and windows follow the client's MaxMemory.
 type GulpOptions struct {
 	gulp.Options
-	// Wrap stands between the chunk and its data object, for programs that
-	// watch or plan reads; nil: none.
-	Wrap func(data *objstore.Object) rangeio.Reader
 }
 
 const (
@@ -117,7 +114,7 @@ func (c *Client) openPair(ctx, phase context.Context, b objstore.Bucket, p gulp.
 	if err := paired(g.Meta, g.Data); err != nil {
 		return nil, err
 	}
-	g.Chunk, err = gulp.Open(ctx, g.Meta, wrap(g.Data, o), c.gulpOptions(o.Options))
+	g.Chunk, err = gulp.Open(ctx, g.Meta, g.Data, c.gulpOptions(o.Options))
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +138,6 @@ func (c *Client) gulpOptions(o gulp.Options) gulp.Options {
 		o.Limits.MaxDecoded = min(c.c.MaxMemory/4, formats.DefaultLimits().MaxDecoded)
 	}
 	return o
-}
-
-func wrap(data *objstore.Object, o GulpOptions) rangeio.Reader {
-	if o.Wrap == nil {
-		return data
-	}
-	return o.Wrap(data)
 }
 
 // paired holds a .gmeta against its data object. A copy may have another ETag

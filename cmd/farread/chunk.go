@@ -131,13 +131,17 @@ func (x *chunkSelection) copy(ctx context.Context, to sink, b bar) error {
 	})
 }
 
-// plan notes the one read of all of the chunk that its opening has not brought.
+// plan notes the requests that copy would make, after what was really read.
 func (x *chunkSelection) plan(ctx context.Context) error {
 	if x.none {
 		return nil
 	}
-	p := planner{x.t.k.Object, &x.t.a.trace, "the chunk", &x.t.a.counter}
-	return p.ReadRanges(ctx, []rangeio.Span{{Off: x.t.off, P: make([]byte, x.t.k.Header().CBytes)}})
+	phases := x.t.a.counter.Stats().Phases
+	plan, err := x.t.k.Explain(ctx)
+	x.t.a.planned(x.t.target, phases, plan, func(r rangeio.Planned) (string, int64) {
+		return x.t.k.Object.Info().Key, r.Off + x.t.off
+	})
+	return err
 }
 
 // chunkReport is the JSON of `verify` for a bare chunk.

@@ -114,35 +114,14 @@ func join(bucket, key string) string {
 	return strings.TrimSuffix(bucket, "/") + "/" + key
 }
 
-// A planner is a data object that plans reads instead of making them.
-type planner struct {
-	*objstore.Object
-	t   *trace
-	why string
-	c   *objstore.Counter
-}
-
-func (p planner) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
-	return p.ReadEach(ctx, spans, nil)
-}
-
-func (p planner) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
-	requests := p.Plan(spans)
-	if len(requests) > 0 {
-		end := p.c.Begin(ctx)
-		defer end()
+// planned puts the requests of a plan behind phases that were really gone through.
+// place says where one lies: the key in the bucket, and its offset there.
+func (a *app) planned(t target, phases int64, plan []rangeio.Planned, place func(rangeio.Planned) (key string, off int64)) {
+	for _, r := range plan {
+		key, off := place(r)
+		a.trace.add(traceRow{Phase: phases + int64(r.Phase), Object: join(t.bucket.Name(), key), Off: off, Len: r.Len,
+			Why: r.Why, Estimated: r.Estimated})
 	}
-	for _, r := range requests {
-		p.t.add(traceRow{Phase: p.c.Stats().Phases, Object: join(p.Bucket().Name(), p.Info().Key), Off: r.Off, Len: r.Len, Why: p.why})
-	}
-	for i := range spans {
-		if done != nil {
-			if err := done(i); err != nil {
-				return err
-			}
-		}
-	}
-	return ctx.Err()
 }
 
 // plan is the JSON of `explain`.
@@ -154,7 +133,7 @@ type plan struct {
 }
 
 func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) error {
-	how.plan = sel.why()
+	how.plan = true
 	c, err := a.open(ctx, uri, how)
 	if err != nil {
 		return err

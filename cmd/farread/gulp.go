@@ -57,6 +57,20 @@ func (t *gulpContent) find(ctx context.Context, id string) (*gulp.Chunk, error) 
 	return c, err
 }
 
+// dataKey is where the data of a chunk lie, or those of a dataset that name is for.
+func (t *gulpContent) dataKey(c *gulp.Chunk, name string) string {
+	if t.pair != nil {
+		return t.pair.Data.Info().Key
+	}
+	for k := range t.set.Len() {
+		_, data := t.set.Objects(k)
+		if g, err := t.set.Chunk(context.Background(), k); name == t.set.Pair(k).Data || name == "" && err == nil && g == c {
+			return data.Info().Key
+		}
+	}
+	return name
+}
+
 // totals sums up all chunks.
 func (t *gulpContent) totals(ctx context.Context) (sum gulp.Totals, err error) {
 	err = t.chunks(ctx, func(c *gulp.Chunk, _ int) error {

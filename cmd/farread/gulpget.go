@@ -21,7 +21,8 @@ type gulpSelection struct {
 	from, to, step,
 	frames int
 	single bool
-	bytes  int64 // payload
+	bytes  int64  // payload
+	why    string // for explain
 }
 
 func (t *gulpContent) pick(ctx context.Context, s selector) (selection, error) {
@@ -32,7 +33,7 @@ func (t *gulpContent) pick(ctx context.Context, s selector) (selection, error) {
 }
 
 func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, error) {
-	x := gulpSelection{t: t, id: s.id, whole: !s.has("id"), single: s.frameRange.Single && s.frames != ""}
+	x := gulpSelection{t: t, id: s.id, whole: !s.has("id"), single: s.frameRange.Single && s.frames != "", why: s.why()}
 	if x.whole {
 		n, err := t.totals(ctx)
 		x.bytes, x.frames = n.Bytes, int(n.Frames)
@@ -61,18 +62,36 @@ func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, er
 	return x, nil
 }
 
-// each reads the selected frames in order. All reads are planned from the index
-// alone, so they are one phase.
 func (x gulpSelection) total() int64 { return x.bytes }
 
-func (x gulpSelection) plan(ctx context.Context) error {
-	return x.each(ctx, func(string, int, []byte) error { return nil })
+// plan notes the requests that copy would make, after what was really read.
+func (x gulpSelection) plan(ctx context.Context) (err error) {
+	var plan []rangeio.Planned
+	phases := x.t.a.counter.Stats().Phases
+	switch {
+	case !x.whole:
+		plan, err = x.chunk.Explain(ctx, x.id, x.from, x.to, x.step)
+	case x.t.set != nil:
+		plan, err = x.t.set.ExplainEach(ctx)
+	default:
+		plan, err = x.t.pair.ExplainEach(ctx)
+	}
+	for i := range plan {
+		plan[i].Why = x.why
+	}
+	x.t.a.planned(x.t.target, phases, plan, func(r rangeio.Planned) (string, int64) {
+		return x.t.dataKey(x.chunk, r.Object), r.Off
+	})
+	return err
 }
 
+// each reads the selected frames in order.
 func (x gulpSelection) each(ctx context.Context, fn func(id string, i int, p []byte) error) error {
-	ctx = rangeio.OnePhase(ctx)
-	if x.whole {
-		return x.t.chunks(ctx, func(c *gulp.Chunk, _ int) error { return c.Each(ctx, fn) })
+	switch {
+	case x.whole && x.t.set != nil:
+		return x.t.set.Each(ctx, fn)
+	case x.whole:
+		return x.t.pair.Each(ctx, fn)
 	}
 	return x.chunk.EachFrame(ctx, x.id, x.from, x.to, x.step, func(i int, p []byte) error { return fn(x.id, i, p) })
 }

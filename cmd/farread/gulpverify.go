@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/farread/farread/formats/gulp"
-	"github.com/farread/farread/rangeio"
 )
 
 // verifyReport is the JSON of `verify` for gulp chunks and datasets.
@@ -39,19 +38,19 @@ func (t *gulpContent) verify(ctx context.Context) (any, string, error) {
 	}
 	b := t.a.newBar("verify", v.Bytes)
 	defer b.clear()
-	ctx = rangeio.OnePhase(ctx)
-	var before int64
+	var r gulp.Report
+	if t.pair != nil {
+		r, err = t.pair.Verify(ctx, func(done, _ int64) { b.set(done) })
+	} else {
+		r, err = t.set.Verify(ctx, func(done, _ int64) { b.set(done) })
+	}
+	if err != nil {
+		return v, v.text(), err
+	}
+	v.JPEG, v.Unended, v.Other, v.FirstOther = r.JPEG, r.Unended, r.Other, r.FirstOther
 	err = t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
-		r, err := c.Verify(ctx, func(done, _ int64) { b.set(before + done) })
-		before += r.Bytes + r.Padding
-		v.JPEG += r.JPEG
-		v.Unended += r.Unended
-		v.Other += r.Other
-		if v.FirstOther == "" {
-			v.FirstOther = r.FirstOther
-		}
 		v.unsafe(c)
-		return err
+		return nil
 	})
 	return v, v.text(), err
 }

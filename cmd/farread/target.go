@@ -65,9 +65,7 @@ type aim struct {
 	scan     bool  // info looks at each chunk
 	item     int64 // that will be wanted: its place is read along with the head; 0: none
 	resync   bool  // of zoom-cache files: damage is passed over
-	// plan says what payload is wanted for, where its reads are to be planned
-	// instead of made; "": they are made.
-	plan string
+	plan     bool  // reads are to be planned
 }
 
 // open finds out what uri names and opens it.
@@ -88,17 +86,10 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 		if how.offset != 0 {
 			return nil, usagef("--offset %d: a gulp chunk begins at byte 0", how.offset)
 		}
-		g, err := a.client.OpenGulp(ctx, uri, a.gulpOptions(how))
+		g, err := a.client.OpenGulp(ctx, uri, farread.GulpOptions{})
 		return &gulpContent{a: a, target: t, pair: g}, err
 	}
 	return a.openObject(ctx, t, how)
-}
-
-func (a *app) gulpOptions(how aim) (o farread.GulpOptions) {
-	if how.plan != "" {
-		o.Wrap = func(data *objstore.Object) rangeio.Reader { return planner{data, &a.trace, how.plan, &a.counter} }
-	}
-	return o
 }
 
 // openFolder opens a dataset that is a folder, or else the folder itself. What
@@ -114,7 +105,7 @@ func (a *app) openFolder(ctx context.Context, t target, how aim) (content, error
 			return c, err
 		}
 	}
-	d, err := a.client.OpenGulpDataset(ctx, t.uri, a.gulpOptions(how))
+	d, err := a.client.OpenGulpDataset(ctx, t.uri, farread.GulpOptions{})
 	if err == nil && d.Len() > 0 {
 		return &gulpContent{a: a, target: t, set: d}, d.Load(ctx)
 	}

@@ -30,7 +30,7 @@ var _ content = (*zoomContent)(nil)
 
 // newZoom takes an open file for what the command wants of it.
 func (a *app) newZoom(t target, f *farread.Zoom, how aim) content {
-	return &zoomContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, plan: how.plan != ""}
+	return &zoomContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, plan: how.plan}
 }
 
 // zoomOptions are how a zoom-cache file is opened. Damage that is passed over is

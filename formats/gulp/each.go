@@ -3,19 +3,24 @@ package gulp
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/pull"
+	"github.com/farread/farread/rangeio"
 )
 
-// A ref names a frame by the position of its id in file order and its index.
-type ref struct{ item, frame int }
-
-// A batch is one window of frames that were read together.
-type batch struct {
-	Buffer
-	refs []ref
-	err  error
+// A place is a frame of a chunk: the position of its id in file order, and its index.
+type place struct {
+	c           *Chunk
+	item, frame int
 }
+
+func (p place) at() frame { return p.c.items[p.item].frames[p.frame] }
+
+// A frameSource names frames, one after the other, and ends with the error of whoever
+// takes them.
+type frameSource func(ctx context.Context, take func(place) error) error
 
 // Each calls fn for every frame of every id, in file order, with its payload,
 // one call at a time. The bytes are valid during the call only. Frames are read
@@ -24,110 +29,184 @@ type batch struct {
 // larger than Limits.MaxDecoded is ErrTooLarge. An error of fn ends Each and is
 // returned as it is.
 func (c *Chunk) Each(ctx context.Context, fn func(id string, i int, frame []byte) error) error {
-	return c.stream(ctx, c.all(), false, func(r ref, p []byte) error { return fn(c.items[r.item].id, r.frame, p) })
+	return walk(ctx, c.reading(c.all, false), func(p place, b []byte) error { return fn(c.items[p.item].id, p.frame, b) })
 }
 
 // EachFrame is Each for the frames of one id that AppendFrames would read, in
 // that order and with the same errors for from, to and step.
 func (c *Chunk) EachFrame(ctx context.Context, id string, from, to, step int, fn func(i int, frame []byte) error) error {
-	it, err := c.find(id)
+	frames, err := c.some(id, from, to, step)
 	if err != nil {
 		return err
 	}
-	n, err := selected(len(it.frames), from, to, step)
+	return walk(ctx, c.reading(frames, false), func(p place, b []byte) error { return fn(p.frame, b) })
+}
+
+// Explain lists the requests that EachFrame would make, without making them.
+// AppendFrames makes the same ones, but for more than a window of frames, which it
+// plans as one read.
+func (c *Chunk) Explain(ctx context.Context, id string, from, to, step int) ([]rangeio.Planned, error) {
+	frames, err := c.some(id, from, to, step)
 	if err != nil {
-		return &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: err}
+		return nil, err
 	}
-	k, i := c.byID[id], from-step
-	return c.stream(ctx, func() (ref, bool) {
-		if n == 0 {
-			return ref{}, false
-		}
-		n, i = n-1, i+step
-		return ref{k, i}, true
-	}, false, func(r ref, p []byte) error { return fn(r.frame, p) })
+	return c.explain(ctx, frames)
 }
 
-// all walks every frame in file order.
-func (c *Chunk) all() func() (ref, bool) {
-	k, n := 0, 0
-	return func() (ref, bool) {
-		for k < len(c.items) && n == len(c.items[k].frames) {
-			k, n = k+1, 0
-		}
-		if k == len(c.items) {
-			return ref{}, false
-		}
-		n++
-		return ref{k, n - 1}, true
-	}
+// ExplainEach lists the requests that Each would make, without making them.
+func (c *Chunk) ExplainEach(ctx context.Context) ([]rangeio.Planned, error) {
+	return c.explain(ctx, c.all)
 }
 
-// stream reads the frames that next names, a window ahead of fn.
-func (c *Chunk) stream(ctx context.Context, next func() (ref, bool), padded bool, fn func(ref, []byte) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	full, empty := make(chan *batch), make(chan *batch, 2)
-	for range cap(empty) {
-		empty <- &batch{Buffer: Buffer{padded: padded}}
+func (c *Chunk) explain(ctx context.Context, frames frameSource) ([]rangeio.Planned, error) {
+	var plan pull.Plan
+	r := c.reading(frames, false)
+	r.From = plan.Over(c.data, "")
+	err := walk(ctx, r, nil)
+	return plan.Requests(), err
+}
+
+// Each is Chunk.Each for all chunks, in dataset order: it loads the dataset, then reads
+// on across their ends.
+func (d *Dataset) Each(ctx context.Context, fn func(id string, i int, frame []byte) error) error {
+	if err := d.Load(ctx); err != nil {
+		return err
 	}
-	go func() {
-		defer close(full)
-		c.readAhead(ctx, next, empty, full)
-	}()
-	defer func() {
-		cancel()
-		for range full { // the reader has ended when full is closed
+	return walk(ctx, d.reading(false), func(p place, b []byte) error { return fn(p.c.items[p.item].id, p.frame, b) })
+}
+
+// ExplainEach lists the requests that Each would make once the dataset is loaded,
+// which it does. Objects are named as by Pair.
+func (d *Dataset) ExplainEach(ctx context.Context) ([]rangeio.Planned, error) {
+	if err := d.Load(ctx); err != nil {
+		return nil, err
+	}
+	var plan pull.Plan
+	dry := make(map[*Chunk]rangeio.Reader, len(d.chunks))
+	for _, l := range d.chunks {
+		dry[l.c] = plan.Over(l.c.data, l.pair.Data)
+	}
+	err := walk(ctx, d.readingFrom(func(p place) rangeio.Reader { return dry[p.c] }, false), nil)
+	return plan.Requests(), err
+}
+
+// Verify is Chunk.Verify for all chunks, which it loads. The report has the sums.
+func (d *Dataset) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
+	if err := d.Load(ctx); err != nil {
+		return Report{}, err
+	}
+	var t Totals
+	for _, l := range d.chunks {
+		t.add(l.c.totals)
+	}
+	return verify(ctx, d.reading(true), t, progress)
+}
+
+func (d *Dataset) reading(padded bool) *pull.Pull[place] {
+	return d.readingFrom(func(p place) rangeio.Reader { return p.c.data }, padded)
+}
+
+func (d *Dataset) readingFrom(from func(place) rangeio.Reader, padded bool) *pull.Pull[place] {
+	r := reading(d.o, from, func(ctx context.Context, take func(place) error) error {
+		for _, l := range d.chunks {
+			if err := l.c.all(ctx, take); err != nil {
+				return d.inChunk(l.c, err)
+			}
 		}
-	}()
-	for b := range full {
-		if b.err != nil {
-			return b.err
+		return nil
+	}, padded, nil)
+	failed := r.Failed
+	r.Failed = func(parts []pull.Part[place], err error) error { return d.inChunk(parts[0].For.c, failed(parts, err)) }
+	return r
+}
+
+// inChunk names the chunk that an error comes from.
+func (d *Dataset) inChunk(c *Chunk, err error) error {
+	for _, l := range d.chunks {
+		if l.c == c {
+			return fmt.Errorf("%s: %w", l.pair.Meta, err)
 		}
-		for i, r := range b.refs {
-			if err := fn(r, b.frames[i]); err != nil {
+	}
+	return err
+}
+
+// all names every frame in file order.
+func (c *Chunk) all(_ context.Context, take func(place) error) error {
+	for k := range c.items {
+		for i := range c.items[k].frames {
+			if err := take(place{c, k, i}); err != nil {
 				return err
 			}
 		}
-		empty <- b
 	}
-	return ctx.Err()
+	return nil
 }
 
-// readAhead fills batches until next ends, a read fails, or ctx does.
-func (c *Chunk) readAhead(ctx context.Context, next func() (ref, bool), empty <-chan *batch, full chan<- *batch) {
-	window := min(c.o.Window, c.o.Limits.MaxDecoded)
-	r, more := next()
-	for more {
-		var b *batch
-		select {
-		case b = <-empty:
-		case <-ctx.Done():
-			return
-		}
-		b.sel, b.refs = b.sel[:0], b.refs[:0]
-		var size int64
-		for more {
-			f := c.items[r.item].frames[r.frame]
-			if size += f.total(); size > window && len(b.sel) > 0 {
-				break
+// some names the frames from, from+step, … of id.
+func (c *Chunk) some(id string, from, to, step int) (frameSource, error) {
+	it, err := c.find(id)
+	if err != nil {
+		return nil, err
+	}
+	n, err := selected(len(it.frames), from, to, step)
+	if err != nil {
+		return nil, &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: err}
+	}
+	k := c.byID[id]
+	return func(_ context.Context, take func(place) error) error {
+		for i := range n {
+			if err := take(place{c, k, from + i*step}); err != nil {
+				return err
 			}
-			b.sel, b.refs = append(b.sel, f), append(b.refs, r)
-			r, more = next()
 		}
-		if more && b.data == nil { // a full window: the next ones differ by less than a frame
-			b.data = make([]byte, 0, window)
+		return nil
+	}, nil
+}
+
+// reading is the pull of frames, with their padding if that is wanted.
+func (c *Chunk) reading(frames frameSource, padded bool) *pull.Pull[place] {
+	return reading(c.o, func(place) rangeio.Reader { return nil }, frames, padded, c.data)
+}
+
+// reading is the pull of frames of one chunk or of several, each from its own reader;
+// nil: from data.
+func reading(o Options, from func(place) rangeio.Reader, frames frameSource, padded bool, data rangeio.Reader) *pull.Pull[place] {
+	return &pull.Pull[place]{
+		From:   data,
+		Window: min(o.Window, o.Limits.MaxDecoded),
+		Parts: func(ctx context.Context, add func(pull.Part[place]) error) error {
+			return frames(ctx, func(p place) error {
+				f := p.at()
+				n := f.size()
+				if padded {
+					n = f.total()
+				}
+				if n > o.Limits.MaxDecoded || n > math.MaxInt {
+					return tooLarge(p.c.items[p.item].id, n, o.Limits.MaxDecoded)
+				}
+				return add(pull.Part[place]{From: from(p), Off: f.off, Len: n, For: p})
+			})
+		},
+		Failed: func(parts []pull.Part[place], err error) error {
+			p := parts[0].For
+			return wrap(p.c.items[p.item].id, err)
+		},
+	}
+}
+
+// walk hands the frames of r to fn, in order.
+func walk(ctx context.Context, r *pull.Pull[place], fn func(p place, b []byte) error) error {
+	for w, err := range r.Windows(ctx) {
+		if err != nil {
+			return err
 		}
-		if err := b.read(ctx, c.data, c.o.Limits.MaxDecoded); err != nil {
-			b.err = wrap(c.items[b.refs[0].item].id, err)
-			more = false
-		}
-		select {
-		case full <- b:
-		case <-ctx.Done():
-			return
+		for i := range w.Parts {
+			if err := fn(w.Parts[i].For, w.Bytes(i)); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // Report is what Verify found.
@@ -151,20 +230,24 @@ type Report struct {
 // after each frame, by the calling goroutine. The cost is that of Each. With an
 // error the Report counts the frames before it.
 func (c *Chunk) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
-	rep := Report{Totals: c.totals}
+	return verify(ctx, c.reading(c.all, true), c.totals, progress)
+}
+
+// verify checks the frames of r, all of what has those totals.
+func verify(ctx context.Context, r *pull.Pull[place], t Totals, progress func(done, total int64)) (Report, error) {
+	rep := Report{Totals: t}
 	var done int64
-	err := c.stream(ctx, c.all(), true, func(r ref, p []byte) error {
-		it := &c.items[r.item]
-		f := it.frames[r.frame]
-		rep.look(it.id, r.frame, p[:f.size()])
-		for i, pad := range p[f.size():] {
+	err := walk(ctx, r, func(p place, b []byte) error {
+		id, f := p.c.items[p.item].id, p.at()
+		rep.look(id, p.frame, b[:f.size()])
+		for i, pad := range b[f.size():] {
 			if pad != 0 {
-				return &formats.Error{Format: Format, Part: fmt.Sprintf("%s frame %d", partOf(it.id), r.frame),
+				return &formats.Error{Format: Format, Part: fmt.Sprintf("%s frame %d", partOf(id), p.frame),
 					Off: f.dataEnd() + int64(i), Err: fmt.Errorf("padding is %#x, not zero: %w", pad, formats.ErrCorrupt)}
 			}
 		}
 		if done += f.total(); progress != nil {
-			progress(done, c.totals.Bytes+c.totals.Padding)
+			progress(done, t.Bytes+t.Padding)
 		}
 		return nil
 	})

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -98,6 +99,14 @@ type Totals struct {
 	DataBytes   int64 // size of the data object, of a Writer's so far
 }
 
+func (t *Totals) add(o Totals) {
+	t.IDs += o.IDs
+	t.Frames += o.Frames
+	t.Bytes += o.Bytes
+	t.Padding += o.Padding
+	t.DataBytes += o.DataBytes
+}
+
 // Unclaimed is the number of bytes of the data object that no frame covers:
 // holes, or the frames of an append that never wrote its index.
 func (t Totals) Unclaimed() int64 { return t.DataBytes - t.Bytes - t.Padding }
@@ -137,11 +146,9 @@ func Open(ctx context.Context, meta, data rangeio.Reader, o Options) (*Chunk, er
 		return nil, &formats.Error{Format: Format, Part: "gmeta", Off: -1,
 			Err: fmt.Errorf("%d bytes of index: %w", meta.Size(), formats.ErrTooLarge)}
 	}
-	src := newSource(meta, o.Window)
-	ctx, cancel := context.WithCancel(ctx)
-	defer src.wait() // after cancel: no read outlives Open
-	defer cancel()
-	b := newBuilder(func() ([]byte, error) { return src.next(ctx) }, meta.Size(), data.Size(), o.Limits)
+	text, stop := windows(ctx, meta, o.Window)
+	defer stop()
+	b := newBuilder(text, meta.Size(), data.Size(), o.Limits)
 	if err := b.parse(); err != nil {
 		return nil, err
 	}
@@ -150,6 +157,26 @@ func Open(ctx context.Context, meta, data rangeio.Reader, o Options) (*Chunk, er
 	c.totals.DataBytes = data.Size()
 	c.spans.New = func() any { return new([1]rangeio.Span) }
 	return c, nil
+}
+
+// windows gives the text of an index window by window, each valid until the next is
+// asked for, and errEnd at the end. stop ends what is under way.
+func windows(ctx context.Context, meta rangeio.Reader, size int64) (next func() ([]byte, error), stop func()) {
+	if meta.Size() <= 2*size { // the memory is the same, and nothing is read twice in a row
+		size = meta.Size()
+	}
+	p := pull.Pull[struct{}]{From: meta, Parts: pull.Stretch(0, meta.Size(), size, size), Window: size}
+	window, stop := iter.Pull2(p.Windows(ctx))
+	return func() ([]byte, error) {
+		w, err, ok := window()
+		switch {
+		case !ok:
+			return nil, errEnd
+		case err != nil:
+			return nil, err
+		}
+		return w.Bytes(0), nil
+	}, stop
 }
 
 // Len is the number of ids.

@@ -27,7 +27,6 @@ type Buffer struct {
 	frames [][]byte
 	sel    []frame // frames to read, in index order
 	spans  []rangeio.Span
-	padded bool // frames keep their padding
 }
 
 // AppendFrames appends the encoded frames from, from+step, … of id, up to but
@@ -96,33 +95,6 @@ func (c *Chunk) ReadFrame(ctx context.Context, dst []byte, id string, i int) ([]
 	return dst, nil
 }
 
-// Plan lists the spans that AppendFrames would read, in index order, and reads
-// nothing. The spans are for planning only: their buffers have the right lengths
-// but share memory. A single span longer than Limits.MaxDecoded is ErrTooLarge;
-// the sum of all is not checked.
-func (c *Chunk) Plan(id string, from, to, step int) ([]rangeio.Span, error) {
-	var b Buffer
-	if err := c.choose(&b, id, from, to, step); err != nil {
-		return nil, err
-	}
-	var most int64
-	for i := 0; i < len(b.sel); {
-		n, size := stretch(b.sel[i:], b.padded)
-		most = max(most, size)
-		i += n
-	}
-	if most > c.o.Limits.MaxDecoded || most > math.MaxInt {
-		return nil, tooLarge(id, most, c.o.Limits.MaxDecoded)
-	}
-	shared := make([]byte, most) // never touched, hence never paged in
-	for i := 0; i < len(b.sel); {
-		n, size := stretch(b.sel[i:], b.padded)
-		b.spans = append(b.spans, rangeio.Span{Off: b.sel[i].off, P: shared[:size]})
-		i += n
-	}
-	return b.spans, nil
-}
-
 // choose puts the frames [from, to) of id, step apart, into b.sel, in index
 // order whatever the sign of step.
 func (c *Chunk) choose(b *Buffer, id string, from, to, step int) error {
@@ -171,13 +143,9 @@ func selected(n, from, to, step int) (int, error) {
 }
 
 // stretch is how many of the frames sel[0], sel[1], … follow each other in the
-// data object, and the bytes from the first to the end of the last, whose
-// padding counts only if it is wanted.
-func stretch(sel []frame, padded bool) (n int, size int64) {
+// data object, and the bytes from the first to the end of the last.
+func stretch(sel []frame) (n int, size int64) {
 	for n = 1; n < len(sel) && sel[n].off == sel[n-1].end(); n++ {
-	}
-	if padded {
-		return n, sel[n-1].end() - sel[0].off
 	}
 	return n, sel[n-1].dataEnd() - sel[0].off
 }
@@ -186,7 +154,7 @@ func stretch(sel []frame, padded bool) (n int, size int64) {
 func (b *Buffer) read(ctx context.Context, r rangeio.Reader, limit int64) error {
 	var total int64
 	for i := 0; i < len(b.sel); {
-		n, size := stretch(b.sel[i:], b.padded)
+		n, size := stretch(b.sel[i:])
 		total += size // no overflow: frames lie apart inside one object
 		i += n
 	}
@@ -203,15 +171,12 @@ func (b *Buffer) read(ctx context.Context, r rangeio.Reader, limit int64) error 
 	b.frames, b.spans = slices.Grow(b.frames[:0], len(b.sel)), b.spans[:0]
 	free := b.data[:total]
 	for i := 0; i < len(b.sel); {
-		n, size := stretch(b.sel[i:], b.padded)
+		n, size := stretch(b.sel[i:])
 		p := free[:size:size]
 		free = free[size:]
 		b.spans = append(b.spans, rangeio.Span{Off: b.sel[i].off, P: p})
 		for _, f := range b.sel[i : i+n] {
 			at, end := f.off-b.sel[i].off, f.dataEnd()-b.sel[i].off
-			if b.padded {
-				end += f.pad()
-			}
 			b.frames = append(b.frames, p[at:end:end])
 		}
 		i += n

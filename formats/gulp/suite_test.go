@@ -142,9 +142,13 @@ func TestTraces(t *testing.T) {
 		}
 		tr.Step(fmt.Sprintf("frames %s of %q", sel.frames, sel.id), fmt.Sprintf("%d frames, sha256 %.16s", len(frames), digest(bytes.Join(frames, nil))))
 
-		spans, err := c.Plan(sel.id, from, to, step)
+		plan, err := c.Explain(t.Context(), sel.id, from, to, step)
 		if err != nil {
 			t.Fatal(err)
+		}
+		var spans []rangeio.Span
+		for _, q := range plan {
+			spans = append(spans, rangeio.Span{Off: q.Off, P: make([]byte, q.Len)})
 		}
 		if len(spans) > 0 {
 			if err := tr.Wrap("gulp", bytesReader(data)).ReadRanges(t.Context(), spans); err != nil {

@@ -21,7 +21,8 @@ import (
 type Part[T any] struct {
 	From     rangeio.Reader // nil: the one of the Pull
 	Off, Len int64
-	For      T // what the bytes are, for whoever takes them
+	More     int64 // bytes that its taking needs besides, within Window and Memory
+	For      T     // what the bytes are, for whoever takes them
 }
 
 func (p *Part[T]) end() int64 { return p.Off + p.Len }
@@ -34,12 +35,12 @@ type Pull[T any] struct {
 	// under its context.
 	Parts func(ctx context.Context, add func(Part[T]) error) error
 
-	// Window is the most that is read together, unless a single part is longer.
+	// Window is the most that is read together, unless a single part takes more.
 	Window int64
 	// First, if set, is the size of the first window; each is twice as long as the one
 	// before, up to Window.
 	First int64
-	// Memory is the most that is held, unless a single window is longer. 0 stands for
+	// Memory is the most that is held, unless a single window takes more. 0 stands for
 	// two windows: one is under way while the other is consumed.
 	Memory int64
 	// Parallel is how many calls of Each's take run at a time; 0: GOMAXPROCS.

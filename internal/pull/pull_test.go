@@ -213,6 +213,23 @@ func TestEachAhead(t *testing.T) {
 	}
 }
 
+// TestMore: what the taking of parts needs counts like their bytes.
+func TestMore(t *testing.T) {
+	t.Parallel()
+	p := pull.Pull[int]{From: rangeio.FromReaderAt(bytes.NewReader(object(100)), 100), Window: 30, Parts: pull.Of(
+		pull.Part[int]{Len: 10, More: 10}, pull.Part[int]{Off: 10, Len: 10}, pull.Part[int]{Off: 20, Len: 10, More: 100}, pull.Part[int]{Off: 30, Len: 30})}
+	var got []int
+	for w, err := range p.Windows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, len(w.Parts))
+	}
+	if !slices.Equal(got, []int{2, 1, 1}) {
+		t.Errorf("windows of %v parts, want 2, 1, 1", got)
+	}
+}
+
 // TestSteps: parts that are read to know other parts are a phase before these, in
 // whatever order the reads are made.
 func TestSteps(t *testing.T) {

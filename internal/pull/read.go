@@ -82,6 +82,7 @@ func (c *cutter[T]) add(p Part[T]) error {
 	if c.now != nil && !c.now.fits(&p, c.size) {
 		w := c.now
 		c.now = nil
+		w.lay()
 		c.size = min(2*c.size, c.p.window())
 		if err := c.emit(w); err != nil {
 			return err
@@ -92,6 +93,15 @@ func (c *cutter[T]) add(p Part[T]) error {
 	}
 	c.now.add(p)
 	return nil
+}
+
+// end gives the window that was being filled, nil if there is none.
+func (c *cutter[T]) end() *Window[T] {
+	w := c.now
+	if c.now = nil; w != nil {
+		w.lay()
+	}
+	return w
 }
 
 // fresh is an empty window.
@@ -130,6 +140,7 @@ type queue[T any] struct {
 	ahead []*Window[T] // under way, or read and not yet given
 	held  int64        // bytes of these
 	limit int64
+	ended bool // by an error of a read, or by whoever takes windows
 }
 
 func (p *Pull[T]) queue(ctx context.Context, yield func(*Window[T], error) bool) error {
@@ -144,10 +155,20 @@ func (p *Pull[T]) queue(ctx context.Context, yield func(*Window[T], error) bool)
 		}
 	}()
 	if err := q.parts(); err != nil {
+		if q.ended {
+			return err
+		}
+		if first := q.rest(); first != nil { // what came before is handed on first
+			return first
+		}
 		return err
 	}
-	if w := q.now; w != nil && !q.noted(w) {
-		q.now = nil
+	return q.rest()
+}
+
+// rest gives what is left: the window that was being filled, and those under way.
+func (q *queue[T]) rest() error {
+	if w := q.end(); w != nil && !q.noted(w) {
 		if len(q.ahead) == 0 { // the only one, or one that waits for nothing
 			return q.give(w, w.read(q.data, nil))
 		}
@@ -173,13 +194,13 @@ func (q *queue[T]) emit(w *Window[T]) error {
 }
 
 func (q *queue[T]) start(w *Window[T]) error {
-	for len(q.ahead) > 0 && q.held+int64(w.size) > q.limit {
+	for len(q.ahead) > 0 && q.held+w.cost > q.limit {
 		if err := q.turn(); err != nil {
 			return err
 		}
 	}
 	w.done = make(chan struct{})
-	q.ahead, q.held = append(q.ahead, w), q.held+int64(w.size)
+	q.ahead, q.held = append(q.ahead, w), q.held+w.cost
 	go func() {
 		defer close(w.done)
 		w.err = w.read(q.data, nil)
@@ -191,12 +212,13 @@ func (q *queue[T]) start(w *Window[T]) error {
 func (q *queue[T]) turn() error {
 	w := q.ahead[0]
 	<-w.done // ends with the context, too: readers obey it
-	q.ahead, q.held = q.ahead[1:], q.held-int64(w.size)
+	q.ahead, q.held = q.ahead[1:], q.held-w.cost
 	return q.give(w, w.err)
 }
 
 func (q *queue[T]) give(w *Window[T], err error) error {
 	defer w.release()
+	q.ended = true
 	if err != nil {
 		return q.failed(w, err)
 	}
@@ -206,6 +228,7 @@ func (q *queue[T]) give(w *Window[T], err error) error {
 	if !q.yield(w, nil) {
 		return errStop
 	}
+	q.ended = false
 	q.free = append(q.free, w)
 	return nil
 }
@@ -226,7 +249,7 @@ func (s *spread[T]) emit(w *Window[T]) error {
 		s.free = append(s.free, w)
 		return s.data.Err()
 	}
-	n := min(int64(w.size), s.limit)
+	n := min(w.cost, s.limit)
 	if err := s.budget.Acquire(s.data, n); err != nil {
 		return context.Cause(s.data)
 	}
@@ -240,7 +263,7 @@ func (s *spread[T]) emit(w *Window[T]) error {
 
 // last reads what is left.
 func (s *spread[T]) last() error {
-	w := s.now
+	w := s.end()
 	switch {
 	case w == nil || s.noted(w):
 		return s.data.Err()

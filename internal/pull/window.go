@@ -1,7 +1,9 @@
 package pull
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/farread/farread/internal/bufpool"
 	"github.com/farread/farread/rangeio"
@@ -12,12 +14,15 @@ import (
 type Window[T any] struct {
 	Parts []Part[T]
 
-	at    []int // where each part begins in buf
-	room  int   // bytes of buf before the first part
+	cost int64 // bytes of its parts, and what else these need
+
+	buf   []byte // lent, with room before the first byte
+	room  int
 	size  int   // of buf
-	buf   []byte
+	at    []int // where each part begins in buf
+	order []int // of the parts in the object; nil: as they are
 	spans []rangeio.Span
-	first []int // the first part of each span
+	first []int // of each span: its first part in that order
 
 	err  error         // of the read, once it has ended
 	done chan struct{} // closed when it has; nil: it was not begun
@@ -30,8 +35,8 @@ func (w *Window[T]) Bytes(i int) []byte {
 }
 
 // Room is the bytes of all parts, in the order of the parts, with n bytes before
-// them whose content is undefined; n is at most Pull.Room. Parts that overlap or lie
-// close together in the object do so here.
+// them whose content is undefined; n is at most Pull.Room. It is for parts that follow
+// each other in the object.
 func (w *Window[T]) Room(n int) []byte { return w.buf[w.room-n:] }
 
 // reader is where all of its parts lie.
@@ -39,43 +44,72 @@ func (w *Window[T]) reader() rangeio.Reader { return w.Parts[0].From }
 
 func (w *Window[T]) reset(room int) {
 	clear(w.Parts)
-	*w = Window[T]{Parts: w.Parts[:0], at: w.at[:0], room: room, size: room, spans: w.spans[:0], first: w.first[:0]}
+	*w = Window[T]{Parts: w.Parts[:0], at: w.at[:0], room: room, spans: w.spans[:0], first: w.first[:0]}
 }
 
 // fits tells whether a window of so many bytes may have one more part.
 func (w *Window[T]) fits(p *Part[T], limit int64) bool {
 	n := len(w.Parts)
-	return n == 0 || n < most && w.Parts[0].From == p.From && int64(w.size-w.room)+p.Len <= limit
+	return n == 0 || n < most && w.Parts[0].From == p.From && w.cost+p.Len+p.More <= limit
 }
 
-// add puts a part behind the others. One that begins where the last one ends, or a
-// little after it, shares its span.
+// add puts a part behind the others.
 func (w *Window[T]) add(p Part[T]) {
-	if k := len(w.Parts); k > 0 {
-		last := &w.Parts[k-1]
-		if gap := p.Off - last.end(); last.Len > 0 && p.Len > 0 && 0 <= gap && gap <= near {
-			w.size += int(gap)
-			w.grow(p)
-			return
-		}
+	if n := len(w.Parts); n > 0 && w.order == nil && p.Off < w.Parts[n-1].Off {
+		w.order = make([]int, 0, 2*n) // to be sorted
 	}
-	w.first = append(w.first, len(w.Parts))
-	w.grow(p)
+	w.Parts = append(w.Parts, p)
+	w.cost += p.Len + p.More
 }
 
-func (w *Window[T]) grow(p Part[T]) {
-	w.at = append(w.at, w.size)
-	w.Parts = append(w.Parts, p)
-	w.size += int(p.Len)
+// lay says where each part will lie: as in the object, so that one which begins where
+// another ends, or a little after, shares its span.
+func (w *Window[T]) lay() {
+	if w.order != nil {
+		for i := range w.Parts {
+			w.order = append(w.order, i)
+		}
+		slices.SortStableFunc(w.order, func(a, b int) int { return cmp.Compare(w.Parts[a].Off, w.Parts[b].Off) })
+	}
+	w.at = slices.Grow(w.at, len(w.Parts))[:len(w.Parts)]
+	w.size = w.room
+	var last *Part[T]
+	for k := range w.Parts {
+		i := w.nth(k)
+		p := &w.Parts[i]
+		if gap := p.Off - end(last); last != nil && 0 <= gap && gap <= near {
+			w.size += int(gap)
+		} else {
+			w.first = append(w.first, k)
+		}
+		w.at[i] = w.size
+		w.size += int(p.Len)
+		last = p
+	}
+}
+
+// nth is the number of the k-th part in the object.
+func (w *Window[T]) nth(k int) int {
+	if w.order == nil {
+		return k
+	}
+	return w.order[k]
+}
+
+func end[T any](p *Part[T]) int64 {
+	if p == nil {
+		return 0
+	}
+	return p.end()
 }
 
 // lend gives it memory, and its spans their places in that.
 func (w *Window[T]) lend(get func(n int) []byte) {
 	w.buf = get(w.size)
-	for k, i := range w.first {
-		end := w.size
+	for k, first := range w.first {
+		i, end := w.nth(first), w.size
 		if k+1 < len(w.first) {
-			end = w.at[w.first[k+1]]
+			end = w.at[w.nth(w.first[k+1])]
 		}
 		w.spans = append(w.spans, rangeio.Span{Off: w.Parts[i].Off, P: w.buf[w.at[i]:end:end]})
 	}
@@ -101,7 +135,7 @@ func (w *Window[T]) read(ctx context.Context, took func(i int) error) error {
 			end = w.first[k+1]
 		}
 		for i := w.first[k]; i < end; i++ {
-			if err := took(i); err != nil {
+			if err := took(w.nth(i)); err != nil {
 				return err
 			}
 		}
