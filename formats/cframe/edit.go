@@ -84,7 +84,7 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 		return nil, err
 	}
 	r := rangeio.FromReaderAt(f, size)
-	frame, err := Open(ctx, r, Options{Limits: o.Limits, Parallel: 1, Tail: size})
+	frame, err := Open(ctx, r, Options{Limits: o.Limits, Parallel: 1})
 	if err != nil {
 		return nil, err
 	}
