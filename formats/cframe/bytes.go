@@ -12,9 +12,11 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// ReadChunk appends the decoded chunk i to dst and returns the longer slice. Dst
-// is not changed on error. It is one read, of the whole chunk; two where its
-// length is not known and what lies between it and the next chunk is long.
+// ReadChunk appends the decoded chunk i to dst and returns the longer slice, or
+// dst with an error. It makes one read, of the whole chunk; two if the length of
+// the chunk is not known and the next chunk is more than 8 MiB away. In a sparse
+// frame it opens the chunk's object first. A chunk that is not there is
+// ErrNoEntry.
 func (f *Frame) ReadChunk(ctx context.Context, dst []byte, i int) ([]byte, error) {
 	if i < 0 || i >= f.table.n {
 		return dst, fail(chunkName(i), -1, formats.ErrNoEntry, "there are %d", f.table.n)
@@ -50,7 +52,8 @@ func (f *Frame) dense(j *job) bool {
 // ReadBytes fills dst with the decoded bytes of the frame from off on, as if all
 // chunks lay one after the other. It costs what Read costs for the blocks that
 // hold them. In a frame whose chunks vary in size the first call also reads the
-// header of every chunk, as ChunkHeaders does, and keeps 8 bytes of each.
+// header of every chunk, as ChunkHeaders does, and keeps 8 bytes for each. Bytes
+// beyond Info.NBytes are ErrNoEntry, and then nothing is read.
 func (f *Frame) ReadBytes(ctx context.Context, dst []byte, off int64) error {
 	if f.refused != nil {
 		return f.refused
@@ -122,8 +125,9 @@ func (f *Frame) starts(ctx context.Context) (func(i int) int64, error) {
 }
 
 // ChunkHeaders reads the headers of the chunks [from, to): one planned read for
-// each few thousand of them, in a sparse frame one open for each. Chunks that
-// are not stored get the header that says the same.
+// each few thousand of them, in a sparse frame one open for each. A chunk that
+// is not stored gets the header of a special chunk. Chunks that the frame does
+// not have are ErrNoEntry.
 func (f *Frame) ChunkHeaders(ctx context.Context, from, to int) ([]blosc.Header, error) {
 	if from < 0 || to > f.table.n || from > to {
 		return nil, fail("chunks", -1, formats.ErrNoEntry, "chunks %d to %d of %d", from, to, f.table.n)
@@ -190,8 +194,8 @@ type Request struct {
 }
 
 // Explain lists the requests that Read would make for wants now, by the planning
-// that Read does. It makes none itself, so what is read after the block starts
-// of a chunk is an estimate.
+// that Read does. Explain makes none itself, so the reads that follow the block
+// starts of a chunk are estimates. It refuses the wants that Read refuses.
 func (f *Frame) Explain(wants []Want) ([]Request, error) {
 	if f.refused != nil {
 		return nil, f.refused
@@ -209,8 +213,8 @@ func (f *Frame) Explain(wants []Want) ([]Request, error) {
 	return f.explain(jobs), nil
 }
 
-// ExplainBytes is Explain for ReadBytes of n bytes, of frames whose chunks do
-// not vary in size.
+// ExplainBytes is Explain for ReadBytes of n bytes from off on. If chunks vary in
+// size it is ErrUnsupported.
 func (f *Frame) ExplainBytes(off, n int64) ([]Request, error) {
 	c := int64(f.info.ChunkSize)
 	switch {

@@ -15,20 +15,20 @@ import (
 
 // EditOptions tune Edit. The zero value is right for most.
 type EditOptions struct {
-	// Encode is how new chunks are made. Nil: as the header says, which is how
-	// the frame was begun.
+	// Encode is how new chunks are made; a TypeSize of 0 is that of the frame.
+	// Nil: as the header says, which is how the frame was begun.
 	Encode *blosc.EncodeOptions
 	// Vary is WriteOptions.Vary.
 	Vary bool
-	// ChunkSize, when not 0, is the size of chunks of a frame that has none and
-	// whose header leaves it open. It is ignored in others.
+	// ChunkSize, when not 0, is the size of chunks for a frame that has no chunks
+	// and whose header leaves their size open. It is ignored for others.
 	ChunkSize int
 	// Limits are those of Options.
 	Limits formats.Limits
 }
 
-// An Editor changes a contiguous frame in a local file. What the calls change
-// is seen after Commit, all of it or nothing.
+// An Editor changes a contiguous frame in a local file. Readers see the changes
+// after Commit, all of them or none.
 //
 // New bytes always go behind the end of the file: first chunks, then, by Commit,
 // the offsets and the trailer, and last the header in one write, which makes them
@@ -44,9 +44,11 @@ type EditOptions struct {
 // metalayers are long. Frames without chunks are special, see Commit.
 //
 // An Editor is for one goroutine, and for one process at a time: it takes no lock.
-// ErrRefused and ErrNoEntry leave it as it was; after any other error every later
-// call returns that error, and the file is as it was after the last Commit, with
-// bytes behind it that Abort cuts off.
+// It holds header, metalayers and offsets, and no chunks. After a failed write or
+// Commit every later call returns that error, and the file is as it was after the
+// last Commit, with bytes behind it that Abort cuts off. Other errors (ErrRefused,
+// ErrNoEntry, ErrTooLarge, a chunk that cannot be read or encoded) leave the Editor
+// as it was. After Close or Abort every call returns an error.
 type Editor struct {
 	f       formats.File
 	o       EditOptions
@@ -71,13 +73,13 @@ type Editor struct {
 }
 
 // Edit opens the frame that begins at the first byte of f. Bytes behind the
-// frame, most often what a crash has left, are not overwritten: with the first
-// commit they become dead bytes inside the frame. Where another frame lies there
-// Edit is refused. A sparse frame is ErrCorrupt, as in Open.
+// frame, most often the remains of a crash, are not overwritten: with the first
+// commit they become dead bytes inside the frame. If another frame lies there
+// Edit is ErrRefused. Other errors are those of Open.
 //
 // If f has a method Sync, as files have, it is called before and after the header
-// is written. Its length is asked from Size or Stat if it has one, else found by
-// reading.
+// is written. The length of f comes from its method Size or Stat; if it has
+// neither, single bytes are read to find its end. ctx is for Edit alone.
 func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	size, err := sizeOf(f)
 	if err != nil {
@@ -162,8 +164,9 @@ func (in *Info) encodeOptions() blosc.EncodeOptions {
 }
 
 // SetSizes says how many decoded bytes chunks and blocks will have in a frame that
-// has no chunks now; block 0: not fixed. The header says so with the next change
-// that is committed. Where EditOptions.Encode is given blocks stay as it says.
+// has no chunks now, else it is ErrRefused; block 0: not fixed. The header says so
+// with the next change that is committed. If EditOptions.Encode is given, chunks
+// are still encoded with its BlockSize.
 func (e *Editor) SetSizes(chunk, block int) error {
 	switch {
 	case e.err != nil:
@@ -241,8 +244,9 @@ func (e *Editor) sizeAt(i int) (int, error) {
 	return h.NBytes, err
 }
 
-// AppendChunk appends chunk i, as it is stored, to dst: encoded, also where no
-// more than an offset is kept of it. It sees changes that are not committed.
+// AppendChunk appends chunk i to dst, encoded as it is stored; if the frame has no
+// more than an offset of it, that is a special chunk. It sees changes that are not
+// committed.
 func (e *Editor) AppendChunk(dst []byte, i int) ([]byte, error) {
 	if err := e.check(i, len(e.offs)); err != nil {
 		return dst, err
@@ -276,7 +280,9 @@ func (e *Editor) AppendSpecial(kind blosc.Special, size int) error {
 	return e.InsertSpecial(len(e.offs), kind, size)
 }
 
-// Insert encodes p as a new chunk before chunk i.
+// Insert encodes p, which it does not keep, as a new chunk before chunk i, or as
+// the last if i is Chunks(). A size that the frame cannot have is ErrRefused, as
+// WriteOptions.Vary says, here and in all methods that change chunks.
 func (e *Editor) Insert(i int, p []byte) error {
 	return e.make(i, len(e.offs)+1, p, e.InsertEncoded)
 }
@@ -435,7 +441,7 @@ func (e *Editor) fail(err error) error {
 	return err
 }
 
-// Delete removes chunk i; its bytes stay as dead ones.
+// Delete removes chunk i; its bytes stay in the file as dead ones.
 func (e *Editor) Delete(i int) error {
 	if err := e.check(i, len(e.offs)); err != nil {
 		return err
@@ -453,7 +459,9 @@ func (e *Editor) Delete(i int) error {
 	return nil
 }
 
-// Reorder makes chunk order[i] the new chunk i. Order holds every number once.
+// Reorder makes chunk order[i] the new chunk i. If order does not hold every
+// number once, or if it moves a last chunk that is shorter than the others, it is
+// ErrRefused.
 func (e *Editor) Reorder(order []int) error {
 	if e.err != nil {
 		return e.err
@@ -477,7 +485,7 @@ func (e *Editor) Reorder(order []int) error {
 	return nil
 }
 
-// Close commits. The file is the caller's to close.
+// Close commits. The caller closes the file.
 func (e *Editor) Close() error {
 	if err := e.Commit(); err != nil {
 		return err

@@ -11,18 +11,19 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// Commit makes what was changed the frame. It writes offsets and trailer behind
-// the end of the file, then the header, each after the other has reached the disk.
+// Commit makes the changes those of the frame. It writes offsets and trailer
+// behind the end of the file, then the header, after they have reached the disk,
+// and waits for the header, too. Without changes it does nothing.
 //
-// Without any chunk left C looks for the trailer right behind the header. So
-// the chunks that lie there are first copied behind the end and committed, as the
-// frame that they were; then the trailer takes their place, the header says that
-// there are no chunks, and the file is cut off. A reader that had the frame open
-// finds those chunks damaged then, not changed. A frame that had no chunk before
-// either is the exception: C reads damaged vlmetalayers, or fails, if a crash
-// comes while they are replaced. And where the trailer is too long for its place
-// because bytes of others lie behind it, it stays behind them, where C does not
-// find it.
+// If no chunk is left, the C library looks for the trailer right behind the
+// header. So the chunks that lie there are first copied behind the end and
+// committed, as the frame that they were; then the trailer takes their place, the
+// header says that there are no chunks, and the file is cut off, unless Edit found
+// bytes behind the frame. A reader that had the frame open then finds those chunks
+// damaged, not changed. Two cases are weaker. If the frame had no chunk before
+// either, the C library reads damaged vlmetalayers, or fails, if a crash comes
+// while they are replaced. If the trailer is too long for its place because bytes
+// of others lie there, it stays behind them, where the C library does not find it.
 func (e *Editor) Commit() error {
 	if e.err != nil || !e.changed {
 		return e.err

@@ -12,12 +12,15 @@ import (
 const compactWindow = 8 << 20
 
 // Compact writes the frame f anew, as a contiguous frame without dead bytes: its
-// chunks, as they are, in their order, and its metalayers. Nothing is decoded, so
-// the codecs and filters of the chunks do not matter. It makes a contiguous frame
-// of a sparse one, too. The caller publishes w.
+// chunks, as they are, in their order, and its metalayers. Blocks are not decoded,
+// so the codecs and filters of the chunks do not matter. It makes a contiguous
+// frame of a sparse one, too. The caller publishes w. A chunk that a Writer does
+// not take, such as one of Blosc1, is ErrRefused; after any error w is of no use.
 //
-// Memory is 8 MiB or the largest chunk. Chunks are read window by window, each
-// two planned reads.
+// Memory is 8 MiB or the largest chunk, and 8 bytes a chunk. Chunks are read
+// window by window: one planned read for up to 1024 headers, the next for the
+// chunks. A sparse frame opens each chunk for its header and again for its bytes,
+// the latter one after the other.
 func Compact(ctx context.Context, w Output, f *Frame) error {
 	in := f.Info()
 	o := WriteOptions{TypeSize: in.TypeSize, ChunkSize: max(in.ChunkSize, 0), BlockSize: in.BlockSize,

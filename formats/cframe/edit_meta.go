@@ -6,7 +6,9 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// SetMetalayer changes a metalayer of the header; its length must be the same.
+// SetMetalayer changes a metalayer of the header. Data, which is copied, must be
+// as long as before, else it is ErrRefused; a name that the header does not have
+// is ErrNoEntry.
 func (e *Editor) SetMetalayer(name string, data []byte) error {
 	if e.err != nil {
 		return e.err
@@ -25,7 +27,8 @@ func (e *Editor) SetMetalayer(name string, data []byte) error {
 	return fail("metalayers", -1, formats.ErrNoEntry, "%q", name)
 }
 
-// SetVLMetalayer adds a metalayer to the trailer, or replaces one.
+// SetVLMetalayer adds a metalayer to the trailer, or replaces one. It encodes
+// data, which it does not keep.
 func (e *Editor) SetVLMetalayer(name string, data []byte) error {
 	if e.err != nil {
 		return e.err
@@ -37,7 +40,8 @@ func (e *Editor) SetVLMetalayer(name string, data []byte) error {
 	return e.setVL(setLayer(slices.Clone(e.vl), m))
 }
 
-// DeleteVLMetalayer takes a metalayer out of the trailer.
+// DeleteVLMetalayer takes a metalayer out of the trailer; ErrNoEntry if it has
+// none of that name.
 func (e *Editor) DeleteVLMetalayer(name string) error {
 	if e.err != nil {
 		return e.err

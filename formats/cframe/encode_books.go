@@ -10,9 +10,9 @@ import (
 	"github.com/farread/farread/internal/bufpool"
 )
 
-// Books are what the writers of contiguous and of sparse frames have in common:
-// what was promised in the order of the calls (sizes, kind), and what was written
-// in the order of the chunks (offs).
+// Books are the common part of the writers of contiguous and of sparse frames:
+// sizes and kind in the order of the calls, offs in the order of the chunks as
+// they were written.
 type books struct {
 	o       WriteOptions
 	in      Info
@@ -44,7 +44,7 @@ func newBooks(o WriteOptions) books {
 // Chunks is how many chunks were given to the writer.
 func (w *books) Chunks() int { return w.sizes.n }
 
-// Info is the header; its numbers are right once the writer is closed.
+// Info is the header; its sizes and lengths are right once the writer is closed.
 func (w *books) Info() Info { return w.in }
 
 // admit enters a chunk of the given size into the books.
@@ -149,8 +149,9 @@ func specialChunk(i int, kind blosc.Special, size, typesize, blocksize int) ([]b
 	return chunk, nil
 }
 
-// SetMetalayer changes a metalayer of the header; its length must be the same.
-// A writer that learns the length of its data at the end says it here.
+// SetMetalayer changes a metalayer of the header, for content that is known only
+// at the end. Data, which is copied, must be as long as before, else it is
+// ErrRefused; a name that the header does not have is ErrNoEntry.
 func (w *books) SetMetalayer(name string, data []byte) error {
 	if w.err != nil {
 		return w.err
@@ -177,7 +178,8 @@ func sameLength(layers []Metalayer, name string, data []byte) error {
 	return fail("metalayers", -1, formats.ErrNoEntry, "%q", name)
 }
 
-// SetVLMetalayer adds a metalayer to the trailer, or replaces one.
+// SetVLMetalayer adds a metalayer to the trailer, or replaces one. It encodes
+// data, which it does not keep.
 func (w *books) SetVLMetalayer(name string, data []byte) error {
 	if w.err != nil {
 		return w.err
@@ -285,8 +287,8 @@ func (w *books) tail() ([]byte, error) {
 	return appendTrailer(tail, w.vl), nil
 }
 
-// Abort drops what was not written, harmless after Close. Dropping the output is
-// the caller's.
+// Abort waits for chunks on their way and drops what was not written. It is
+// harmless after Close. The caller drops the output.
 func (w *books) Abort() {
 	if w.err == nil {
 		w.err = errClosed

@@ -10,8 +10,9 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// ErrRefused is wrapped by errors of callers: the format cannot hold what they
-// asked to write. Nothing was written, and the writer goes on.
+// ErrRefused is matched by the error for something that the format cannot hold,
+// or that a writer's options forbid: a mistake of the caller. The call wrote
+// nothing, and the writer goes on.
 var ErrRefused = errors.New("cannot be written")
 
 func refuse(part, format string, args ...any) error {

@@ -26,18 +26,18 @@ type Options struct {
 	// Policy decides between reading a chunk whole and reading its block starts
 	// first. Zero: that of the reader, if it has a method Policy as an
 	// objstore.Object does, else rangeio.Fast. How requests are joined and cut
-	// is the reader's own affair. Of a local reader (rangeio.Local) no more than 8
-	// KiB are read that nobody wants: a system call costs as much.
+	// is the reader's own affair. For a local reader (rangeio.Local) Free and
+	// MaxGap count as 8 KiB at most: to copy more costs more than a system call.
 	Policy rangeio.Policy
 	// Tail is how many bytes at the end Open reads beside the header. 0 means
 	// 64 KiB, which hold the offsets of 20 000 chunks or more. An object
 	// that was opened with as much of a tail has them already.
 	Tail int64
 	// Memory bounds the encoded bytes that one Read holds, and with them the
-	// requests in flight. 0 means 40 MiB, or three quarters of what a call reads
-	// of whole chunks for a caller that keeps as much, where that is more, up to
-	// 192 MiB: a scan into memory takes a little more beside its result, and is as
-	// fast as its requests are many.
+	// requests in flight; less than 7 MiB counts as 7 MiB. 0 means 40 MiB, or, if
+	// that is more, three quarters of the whole chunks that a call reads for a
+	// caller that keeps them, up to 192 MiB: a scan into memory takes a little
+	// more beside its result, and is as fast as its requests are many.
 	Memory int64
 }
 
@@ -73,9 +73,10 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 	return o
 }
 
-// A Frame is an open frame. It holds header, metalayers and offsets, 8 bytes a
-// chunk (16 where the chunks do not lie in order), and no data. All methods are
-// safe for concurrent use; the Reader or Set stays in use as long as the Frame.
+// A Frame is an open frame. It holds header, metalayers, the trailer if Open met
+// it, and offsets: 8 bytes a chunk, up to 16 if chunks do not lie in order or
+// some are not stored. It holds no data and needs no Close. All methods are safe
+// for concurrent use; the Reader or Set stays in use as long as the Frame.
 //
 // What Frame holds belongs to the bytes that Open saw. A reader that is pinned
 // to one version of an object, as objstore's are, makes sure that chunks are of
@@ -106,8 +107,8 @@ type chunkStarts struct {
 }
 
 // WithBlockShape returns a frame that decodes filters which depend on the shape
-// of a block (NDCell, NDMean), in items; the format above knows it. Everything
-// else is shared with f.
+// of a block (NDCell, NDMean). The shape counts items and is copied; the format
+// above knows it. Everything else is shared with f.
 func (f *Frame) WithBlockShape(shape []int) *Frame {
 	g := *f
 	g.blockShape = slices.Clone(shape)
@@ -118,13 +119,15 @@ func (f *Frame) WithBlockShape(shape []int) *Frame {
 // Bytes after the frame are ignored. A frame inside another file is opened
 // through rangeio.Section.
 //
-// Head and tail of r are one planned read, hence one phase, and none where r has
-// kept them from its own opening. Header and offsets that are not wholly in
-// these bytes cost one phase more, and another where the frame does not end with
-// r. Open fails with ErrCorrupt where anything in header, offsets or the
-// trailer's frame breaks the format's rules, with ErrUnsupported for versions of
-// the format that are not known, with ErrTooLarge where a limit is passed. Errors
-// of r keep their identity.
+// Head and tail of r are one planned read, hence one phase, and none if r has
+// kept them from its own opening. Header, offsets and the frame's end cost one
+// phase more if they are not wholly in these bytes, as when the frame does not
+// end with r, and offsets of more than 64 KiB and 4 bytes a chunk a third.
+//
+// Errors match those of package formats: ErrCorrupt if header, offsets or the
+// trailer's frame break the format's rules, or if the frame is a sparse one;
+// ErrUnsupported for versions of the format that are not known; ErrTooLarge if a
+// limit is passed. Errors of r keep their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
 	f := &Frame{r: r, index: r, o: o.withDefaults(r), local: rangeio.Local(r), sizes: &chunkStarts{}}
 	if err := f.open(ctx, false); err != nil {
@@ -136,7 +139,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
 // Info says what the header holds.
 func (f *Frame) Info() Info { return f.info }
 
-// Limits are those that the frame was opened with, defaults filled in.
+// Limits are the limits of Options, with defaults filled in.
 func (f *Frame) Limits() formats.Limits { return f.o.Limits }
 
 // Chunks is the number of chunks.
@@ -159,12 +162,13 @@ func (f *Frame) Metalayer(name string) ([]byte, bool) {
 // ChunkInfo says where a chunk lies.
 type ChunkInfo struct {
 	// Off is the chunk's place in the object; of a sparse frame the number of
-	// its object. It means nothing where Special is set.
+	// its object. It means nothing if Special is set.
 	Off int64
-	// MaxLen is the most that the chunk may take: what lies between it and the
-	// next may be longer than the chunk itself. -1 where only the chunk tells.
+	// MaxLen is the most that the chunk may take, 0 if Special is set: what lies
+	// between it and the next may be longer than the chunk itself. -1 if only the
+	// chunk tells.
 	MaxLen int64
-	// NBytes is its decoded length, -1 where only the chunk tells.
+	// NBytes is its decoded length, -1 if only the chunk tells.
 	NBytes int
 	// Special is the kind of a chunk that is not stored at all. A stored chunk
 	// may still be special by its own header.
@@ -194,8 +198,8 @@ func (f *Frame) Chunk(i int) ChunkInfo {
 	return c
 }
 
-// longest is the most bytes that a chunk of n decoded bytes can take, -1 where
-// that is not known.
+// longest is the most bytes that a chunk of n decoded bytes can take, -1 if that
+// is not known.
 func (f *Frame) longest(n int) int64 {
 	if n < 0 || f.info.VLBlocks {
 		return -1
@@ -203,7 +207,7 @@ func (f *Frame) longest(n int) int64 {
 	return int64(n) + overhead
 }
 
-// chunkLen is the decoded length of chunk i, -1 where only the chunk tells.
+// chunkLen is the decoded length of chunk i, -1 if only the chunk tells.
 func (f *Frame) chunkLen(i int) int {
 	if f.info.ChunkSize <= 0 {
 		return -1
@@ -213,7 +217,7 @@ func (f *Frame) chunkLen(i int) int {
 
 // Refused says why the data of the frame are not given although its index is
 // well: nil, or an error that matches formats.ErrUnsupported and names what the
-// frame is. It is what every read of data returns.
+// frame is. Every read of data, and Explain, then returns that error.
 func (f *Frame) Refused() error { return f.refused }
 
 // refusals are metalayers of python-blosc2 that make the chunks something else

@@ -10,15 +10,16 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// Info is what the header of a frame says. Codec, filters and split mode are
-// only what the next chunk would be written with: every chunk states its own.
+// Info is the content of a frame's header. Codec, level, filters and split mode
+// are those that the next chunk would be written with: every chunk states its
+// own.
 type Info struct {
-	Version   int   // 1 beta, 2, or 3 where chunks vary in size or have VL blocks
+	Version   int   // 1 beta, 2, or 3 if chunks vary in size or have VL blocks
 	Sparse    bool  // a folder with one object for each chunk
 	HeaderLen int64 // fixed part and metalayers
 	FrameLen  int64 // of a sparse frame: of its index object
 	NBytes    int64 // decoded, of all chunks
-	CBytes    int64 // of the section of chunks, dead bytes included; means nothing where NBytes is 0
+	CBytes    int64 // of the section of chunks, dead bytes included; means nothing if NBytes is 0
 
 	TypeSize  int // of an item; chunks of larger items than 255 record 1
 	BlockSize int // 0: not fixed, ask the chunks
@@ -33,7 +34,7 @@ type Info struct {
 
 	VariableChunks bool // as flagged; what counts is ChunkSize
 	VLBlocks       bool // as flagged; what counts is each chunk's header
-	HasVL          bool // there are vlmetalayers
+	HasVL          bool // as flagged; what counts is VLMetalayers
 }
 
 // The fixed part of the header, by offset. Integers are msgpack's: big endian,
@@ -82,7 +83,8 @@ var markers = [...]struct {
 	{10, 0xd2}, {15, 0xcf}, {24, 0xa4}, {29, 0xd3}, {38, 0xd3}, {47, 0xd2}, {52, 0xd2}, {57, 0xd2}, {62, 0xd1}, {65, 0xd1}, {69, 0xd8},
 }
 
-// Sniff says whether b, the beginning of an object, is that of a frame.
+// Sniff says whether b, the beginning of an object, is that of a frame. 10 bytes
+// are enough.
 func Sniff(b []byte) bool { return bytes.HasPrefix(b, magic) }
 
 func be32(b []byte) int64 { return int64(int32(binary.BigEndian.Uint32(b))) } //nolint:gosec // signed on purpose

@@ -7,8 +7,8 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// A Metalayer is a named piece of metadata. Data is most often msgpack, which
-// this package does not interpret.
+// A Metalayer is a named piece of metadata. Data is most often msgpack, see
+// NewMetalayer; this package does not interpret it.
 type Metalayer struct {
 	Name string
 	Data []byte

@@ -17,15 +17,15 @@ import (
 // A Want asks for a chunk or some blocks of it.
 type Want struct {
 	Chunk int
-	// Blocks are ascending; nil means all.
+	// Blocks are ascending, without repeats; nil means all, and empty none.
 	Blocks []int
-	// BlockSize is what Blocks count in: the decoded bytes of every block but the
-	// last. 0 means Info.BlockSize, and where that is 0 too each chunk's own
-	// blocks. It counts for chunks of fixed blocks only; VL blocks are counted as
-	// they are.
+	// BlockSize is the unit of Blocks: the decoded bytes of every block but the
+	// last. 0 means Info.BlockSize, or each chunk's own blocks if that is 0, too.
+	// It counts for chunks of fixed blocks only; VL blocks are counted as they
+	// are.
 	BlockSize int
-	// Dst, with Blocks nil, takes the decoded chunk and must be long enough. It
-	// must not overlap another want's.
+	// Dst, with Blocks nil, takes the decoded chunk and must be long enough, else
+	// Read fails with ErrTooLarge. It must not overlap another want's.
 	Dst []byte
 	// Kept is how many bytes of the chunk the caller keeps, without Dst; see
 	// Options.Memory.
@@ -34,22 +34,24 @@ type Want struct {
 
 // Read reads wants, in any order, and calls done with each decoded block: the
 // place of the want in the list, the number of the block, and its bytes, which
-// are valid during the call only and may be overwritten by it. Where Dst is set,
-// the whole chunk is decoded there, and done is called once with block -1. Where
-// a chunk turns out to have blocks of another size than the want counts in, and
-// where a chunk that is not stored has none, done is called once with block -1
-// and the whole chunk. Calls come from several goroutines at a time. The first
-// error, of done or of a read, ends it; no call is made after Read has returned.
+// are valid during the call only and may be overwritten by it. If Dst is set,
+// the whole chunk is decoded there, and done is called once with block -1 and
+// those bytes, which stay valid. If a chunk turns out to have blocks of another
+// size than the want counts in, or if a chunk that is not stored has no known
+// blocks, done is called once with block -1 and the whole chunk. Calls come from
+// several goroutines at a time. The first error, of done or of a read, ends Read;
+// an error of done is returned as it is. No call is made after Read has returned.
 //
 // Chunks are read whole, in one phase, or their block starts first and the
-// blocks next, in two, whichever Options.Policy makes of their sizes; chunks
-// that are not stored need no bytes. Decoding begins as requests end. What is
-// held is Options.Memory of encoded bytes, or one chunk where that is larger, and
-// a decoded block for each of Options.Parallel, where a chunk has to be decoded
-// whole that chunk.
+// blocks next, in two: Options.Policy decides by their sizes. In a sparse frame
+// the opening of chunks comes before. Chunks that are not stored need no bytes.
+// Decoding begins as requests end. Read holds Options.Memory of encoded bytes, or
+// one chunk if that is larger, and for each of Options.Parallel a decoded block,
+// or a chunk if that has to be decoded whole.
 //
 // A chunk's own header is checked against the frame: its decoded length, and its
-// encoded length against the place that it has.
+// encoded length against the place that it has. A chunk or block that the frame
+// does not have is ErrNoEntry.
 func (f *Frame) Read(ctx context.Context, wants []Want, done func(want, block int, p []byte) error) error {
 	if f.refused != nil {
 		return f.refused

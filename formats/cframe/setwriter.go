@@ -29,17 +29,17 @@ type Object interface {
 
 // A SetWriter writes a sparse frame: each chunk that takes room as an object of
 // its own, published at once, and by Close the index. So a frame without an index
-// is an unfinished one. It has what Writer has, and the same rules; Parallel counts
-// chunks that are encoded and published at the same time.
+// is an unfinished one. It has the methods of Writer, and the same rules; Parallel
+// counts chunks that are encoded and published at the same time.
 //
-// Chunks that were published stay when the frame is given up: removing them is the
-// caller's, who knows whether others lie in the folder.
+// Chunks that were published stay if the frame is given up. The caller removes
+// them, who knows whether others lie in the folder.
 type SetWriter struct {
 	books
 	out SetOutput
 }
 
-// NewSetWriter checks o. It creates nothing.
+// NewSetWriter checks o, as NewWriter does. It creates nothing.
 func NewSetWriter(out SetOutput, o WriteOptions) (*SetWriter, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -50,8 +50,9 @@ func NewSetWriter(out SetOutput, o WriteOptions) (*SetWriter, error) {
 }
 
 // WriteChunk encodes p, which it does not keep, as the next chunk. With
-// Parallel it may return before the chunk is published, and the errors of a
-// chunk come from a later call; ctx ends the whole work for p.
+// Parallel it may return before the chunk is published, as the other methods
+// may, and the errors of a chunk come from a later call; ctx ends the whole work
+// for p. Errors of the SetOutput keep their identity.
 func (w *SetWriter) WriteChunk(ctx context.Context, p []byte) error {
 	j, encode, err := w.chunkJob(p)
 	if err != nil {
@@ -151,7 +152,8 @@ func (w *SetWriter) put(ctx context.Context) func(*task) error {
 	}
 }
 
-// Close waits for all chunks, then publishes the index.
+// Close waits for all chunks, then publishes the index. A second Close is an
+// error.
 func (w *SetWriter) Close(ctx context.Context) error {
 	if err := w.drain(w.put(ctx)); err != nil {
 		return err

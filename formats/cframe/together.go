@@ -20,9 +20,9 @@ func newPhases(ctx context.Context) *phaseSet {
 
 type togetherKey struct{}
 
-// Together marks reads that are one, but for memory made one after the other:
-// all calls of a Frame's, or an array's, methods under the returned context share
-// their phases, as calls under rangeio.OnePhase share one.
+// Together marks the parts of one logical read that is split to bound memory:
+// all reads of chunks under the returned context, of a Frame or of an array,
+// share their phases, as calls under rangeio.OnePhase share one.
 func Together(ctx context.Context) context.Context {
 	return context.WithValue(ctx, togetherKey{}, newPhases(ctx))
 }

@@ -36,10 +36,10 @@ func (in *Info) parseEnd(b []byte) (int64, error) {
 	return n, nil
 }
 
-// VLMetalayers gives the metalayers of the trailer, decoded. They cost no
-// request where Open found the trailer in the bytes that it read, else one read.
-// A frame may have them although Info.HasVL, a hint, says no. It fails with
-// ErrTooLarge where they are longer than Limits.MaxMeta in all.
+// VLMetalayers gives the metalayers of the trailer, decoded anew in each call and
+// the caller's. They cost no request if Open found the trailer in the bytes that
+// it read, else one read. A frame may have them although Info.HasVL, a hint, says
+// no. If they are longer than Limits.MaxMeta in all it is ErrTooLarge.
 func (f *Frame) VLMetalayers(ctx context.Context) ([]Metalayer, error) {
 	b, err := f.readTrailer(ctx)
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 )
 
 // NewMetalayer makes a metalayer of a Go value, in msgpack, as python-blosc2
-// stores whatever is assigned to meta and vlmeta. Maps with text for keys are
-// written in the order of these, so that equal values are equal bytes. What
-// msgpack cannot hold is ErrRefused.
+// stores values that are assigned to meta and vlmeta. Maps of the types
+// map[string]any, map[string]string and map[string]bool are written in the order
+// of their keys, so that equal values are equal bytes; the order of other maps
+// is random. A value that msgpack cannot hold is ErrRefused. The name is checked
+// by the writer.
 //
-// There is no counterpart that decodes: the library allocates what counts in the
-// data ask for, and the data come from outside. Metalayers that this package
-// has to understand are read by position.
+// There is no counterpart that decodes: the msgpack library allocates as much as
+// counts in the data ask for, and the data come from outside.
 func NewMetalayer(name string, value any) (Metalayer, error) {
 	var b bytes.Buffer
 	e := msgpack.NewEncoder(&b)

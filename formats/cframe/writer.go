@@ -10,15 +10,15 @@ import (
 )
 
 // An Output takes a frame: bytes in order, and at the end a change of its first
-// ones. Every objstore.Writer is one; committing it is the caller's.
+// ones. Every objstore.Writer is an Output; the caller commits it.
 type Output interface {
 	io.Writer
-	// Patch overwrites bytes that were written, within the first 5 MiB.
+	// Patch overwrites bytes that were written, within the first MaxHeader.
 	Patch(off int64, p []byte) error
 }
 
-// MaxHeader bounds the header that a Writer makes: what stores that upload in
-// parts hold back of an object's beginning.
+// MaxHeader bounds the header that a Writer makes. It is objstore.HeadSize: stores
+// that upload in parts hold back so much of an object's beginning.
 const MaxHeader = 5 << 20
 
 // VaryingSizes as WriteOptions.ChunkSize makes a frame of chunks of various
@@ -38,22 +38,23 @@ type WriteOptions struct {
 	Vary bool
 
 	// Encode is how WriteChunk and WriteBlocks make chunks. It goes into the
-	// header, too, as what later appends should use. Its TypeSize, when 0, is
-	// that of the frame; its BlockSize likewise; its Parallel counts goroutines
-	// inside one chunk.
+	// header, too, for later appends. Its TypeSize, when 0, is that of the frame;
+	// its BlockSize likewise; its Parallel counts goroutines inside one chunk.
+	// Chunks of Blosc1 are refused.
 	Encode blosc.EncodeOptions
 
-	// Metalayers, 16 at most, stand in the header. Their lengths are fixed from
-	// now on. What readers of b2nd need goes here.
+	// Metalayers, 16 at most, stand in the header and are copied. Their lengths
+	// are fixed from now on. The metalayer that makes a frame a b2nd goes here.
 	Metalayers []Metalayer
 
-	// Parallel is how many chunks are encoded at the same time; up to 1 none is
-	// outside the calls. Memory is twice that many chunks. The bytes written do
-	// not depend on it.
+	// Parallel is how many chunks WriteChunk encodes at the same time, which takes
+	// the memory of twice as many. Up to 1, each chunk is encoded inside its call.
+	// The bytes written do not depend on Parallel.
 	Parallel int
 
-	// Limits: MaxMeta bounds what is kept until Close: 8 bytes a chunk, and the
-	// metalayers.
+	// Limits bound the number of chunks, by MaxEntries and by MaxMeta at 8 bytes a
+	// chunk, which are kept until Close. One chunk more is ErrTooLarge, and the
+	// frame can still be closed.
 	Limits formats.Limits
 }
 
@@ -128,15 +129,20 @@ func (o *WriteOptions) info() Info {
 // offsets, trailer, and then the totals in the header. What it writes depends
 // only on what it is given.
 //
-// It is for one goroutine. ErrRefused leaves it as it was; after any other error
-// every later call returns that error, and the Output is of no use. A Writer that
-// is given up needs no call, but Abort gives its buffers back.
+// A Writer is for one goroutine. A chunk or metalayer that it does not take
+// (ErrRefused, ErrTooLarge for one chunk more than Limits allow, ErrCorrupt for
+// the header of an encoded chunk, ErrNoEntry) leaves it as it was. After any other
+// error, and after Close, every later call returns an error; after an error the
+// Output is of no use. A Writer that is given up needs no call, but Abort gives its
+// buffers back.
 type Writer struct {
 	books
 	w Output
 }
 
-// NewWriter checks o and writes the header to w.
+// NewWriter checks o and writes the header to w. Options that the format cannot
+// hold are ErrRefused, and then nothing is written. Errors of w keep their
+// identity, here and in later calls.
 func NewWriter(w Output, o WriteOptions) (*Writer, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -158,7 +164,7 @@ func (w *Writer) WriteChunk(p []byte) error {
 }
 
 // WriteBlocks encodes a chunk of variable-length blocks, which it does not keep.
-// All chunks of a frame are of that kind, or none.
+// All chunks of a frame are of that kind, or none: else it is ErrRefused.
 func (w *Writer) WriteBlocks(blocks [][]byte) error {
 	j, err := w.blocksJob(blocks)
 	if err != nil {
@@ -168,8 +174,9 @@ func (w *Writer) WriteBlocks(blocks [][]byte) error {
 }
 
 // WriteEncoded writes a chunk that is encoded already, which it does not keep:
-// one with 32 bytes of header, of exactly the length that it states. It is not
-// decoded.
+// one with 32 bytes of header, of exactly the length that it states. Its blocks
+// are not decoded; a special chunk becomes an offset, or what WriteSpecial makes
+// of it.
 func (w *Writer) WriteEncoded(chunk []byte) error {
 	j, err := w.encodedJob(chunk)
 	if err != nil {
@@ -183,7 +190,7 @@ func (w *Writer) WriteEncoded(chunk []byte) error {
 
 // WriteSpecial writes a chunk of size bytes without content: zeros, NaN (items
 // of 4 or 8 bytes), or uninitialised, which is read as zeros. It takes no room
-// but an offset.
+// but an offset, unless the frame is one of various sizes: then it is stored.
 func (w *Writer) WriteSpecial(kind blosc.Special, size int) error {
 	j, err := w.specialJob(kind, size)
 	if err != nil {
@@ -222,8 +229,8 @@ func (w *Writer) write(i int, chunk []byte) (int64, error) {
 	return off, nil
 }
 
-// Close writes what is left: offsets, trailer, totals. The caller then publishes
-// the Output.
+// Close writes the rest: chunks on their way, offsets, trailer, totals. The caller
+// then publishes the Output. A second Close is an error.
 func (w *Writer) Close() error {
 	if err := w.drain(w.put); err != nil {
 		return err
