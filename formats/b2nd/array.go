@@ -17,8 +17,9 @@ import (
 // most.
 type Options = cframe.Options
 
-// An Array is an open array: the index of its frame, and no data. Its methods
-// are safe for concurrent use. It needs no Close.
+// An Array is an open array: the index of its frame, and no data but those of
+// WithCache. Its methods are safe for concurrent use. It needs no Close; the
+// reader or set stays in use as long as the Array.
 type Array struct {
 	f       *cframe.Frame
 	meta    Meta
@@ -29,8 +30,9 @@ type Array struct {
 	cache   *cache    // nil: none
 }
 
-// Open opens the array in the frame that begins at the first byte of r: what
-// cframe.Open costs, no more.
+// Open opens the array in the frame that begins at the first byte of r. It costs
+// what cframe.Open costs. Its errors are those of cframe.Open and FromFrame, and
+// formats.ErrTooLarge if chunks are longer than Limits.MaxDecoded.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Array, error) {
 	f, err := cframe.Open(ctx, r, o)
 	if err != nil {
@@ -39,7 +41,8 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Array, error) {
 	return within(FromFrame(f))
 }
 
-// OpenSet opens the array in a sparse frame.
+// OpenSet opens the array in a sparse frame. It costs what cframe.OpenSet costs;
+// its errors are like those of Open.
 func OpenSet(ctx context.Context, s formats.Set, o Options) (*Array, error) {
 	f, err := cframe.OpenSet(ctx, s, o)
 	if err != nil {
@@ -71,9 +74,10 @@ func layer(f *cframe.Frame) ([]byte, bool) {
 	return nil, false
 }
 
-// FromFrame makes an array of a frame. One without the metalayer, or whose data
-// are something else than they seem (a stored expression of python-blosc2, say),
-// is formats.ErrUnsupported; shapes that contradict each other or the frame are
+// FromFrame makes an array of a frame, without a request. A frame without the
+// metalayer, or whose data are something else than they seem (a stored expression
+// of python-blosc2, say), is formats.ErrUnsupported, as is one of more than
+// MaxDims axes; shapes and types that contradict each other or the frame are
 // formats.ErrCorrupt.
 //
 // The array has the limits of the frame. Chunks above Limits.MaxDecoded are
@@ -120,14 +124,14 @@ func (g *geometry) matches(in cframe.Info, chunks int) error {
 	return nil
 }
 
-// Meta is what the metalayer says.
+// Meta is the content of the metalayer, as a copy.
 func (a *Array) Meta() Meta { return a.meta.clone() }
 
-// Shape is the number of items along each axis.
+// Shape is the number of items along each axis, as a copy.
 func (a *Array) Shape() []int64 { return slices.Clone(a.g.shape) }
 
-// DType is the type of the items; dtype.Opaque where the array does not say, or
-// says something that is not known here.
+// DType is the type of the items; dtype.Opaque if the array does not name it, or
+// names one that is not known here.
 func (a *Array) DType() dtype.DType { return a.dtype }
 
 // ItemSize is the number of bytes of an item.
@@ -136,10 +140,11 @@ func (a *Array) ItemSize() int { return a.g.item }
 // Items is the number of items of the whole array.
 func (a *Array) Items() int64 { return a.g.items }
 
-// Frame is the frame that holds the array.
+// Frame is the frame that holds the array, with the shape of its blocks set.
 func (a *Array) Frame() *cframe.Frame { return a.f }
 
-// SizeOf is how many bytes ReadSlice needs for a box.
+// SizeOf is how many bytes ReadSlice needs for a box. A box that does not lie
+// inside the array is an error.
 func (a *Array) SizeOf(box Box) (int64, error) { return a.sizeOf(box, a.g.item) }
 
 // sizeOf checks that a box lies inside the array and counts its bytes.

@@ -8,11 +8,11 @@ import (
 	"github.com/farread/farread/formats/cframe"
 )
 
-// WithCache returns an array that keeps up to so many bytes of decoded blocks,
-// those used last: the same slice again, or one beside it, then reads nothing
-// that it still holds. Everything else is shared with a. A cache of its own for
-// each array is right because a frame's blocks belong to the bytes that Open saw.
-// Chunks that are decoded straight into the caller's memory are not kept.
+// WithCache returns an array that keeps up to size bytes of decoded blocks, the
+// ones used last: the same slice again, or one beside it, then reads no block that
+// is still kept. With size 0 or less nothing is kept. Everything else is shared
+// with a. Not kept are blocks of a slice that is longer than the whole cache, and
+// chunks that are decoded straight into the caller's memory.
 func (a *Array) WithCache(size int64) *Array {
 	c := &Array{f: a.f, meta: a.meta, dtype: a.dtype, g: a.g, limits: a.limits}
 	c.scratch.New = a.scratch.New

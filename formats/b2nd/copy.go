@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// DefaultCopyMemory is what CopyTo may take: two slabs, as one is read while
+	// DefaultCopyMemory bounds the two slabs of CopyTo, one of which is read while
 	// the other is written. 64 MiB cover a row of chunks of most arrays.
 	DefaultCopyMemory = 128 << 20
 	usualSlab         = 16 << 20 // several requests' worth, where rows of chunks are smaller
 )
 
-// CopyTo writes the items of a box in row-major order, in as little as memory
-// bytes (0: DefaultCopyMemory), besides what ReadSlice takes; the next part is
-// read while one is written. It returns the bytes written. An error of w is
-// returned as it is.
+// CopyTo writes the items of a box in row-major order, with buffers of at most
+// memory bytes (0: DefaultCopyMemory), besides the memory of ReadSlice; the next
+// part is read while one is written. It returns the bytes written. An error of w
+// is returned as it is. Memory for less than two items is formats.ErrTooLarge.
 //
-// Where a row of chunks fits into half the memory every chunk is read once, else
-// its blocks are, and where not even a row of blocks fits some blocks are read
-// several times.
+// If a row of chunks fits into half the memory every chunk is read once, else
+// every block is. If not even a row of blocks fits, or the step along the axis
+// that is cut is negative, some blocks are read several times.
 func (a *Array) CopyTo(ctx context.Context, w io.Writer, box Box, memory int64) (int64, error) {
 	if _, err := a.SizeOf(box); err != nil {
 		return 0, err
@@ -89,9 +89,11 @@ func (a *Array) slabs(ctx context.Context, box Box, most int64, back <-chan []by
 	}
 }
 
-// Slabs cuts a box of the array into boxes that follow each other in row-major
-// order, each of at most that many bytes, but at least an item. They end with a
-// row of chunks, or of blocks, where that fits.
+// Slabs cuts a box, which must lie inside the array, into boxes that follow each
+// other in row-major order, each of at most that many bytes, but at least an item.
+// If the box has to be cut, they end with a row of chunks, or of blocks, if one
+// fits, and are no longer than 16 MiB unless such a row is; a negative step along
+// the axis that is cut gives boxes as long as may be. The boxes stay valid.
 func (a *Array) Slabs(box Box, most int64) iter.Seq[Box] {
 	counts := box.Counts()
 	axis, inner := len(counts)-1, int64(a.g.item) // a slab takes part of this axis, and all of those after it

@@ -2,13 +2,17 @@
 // frames: any slice is read by fetching the frame's header and offsets, and then
 // only the chunks, or blocks of chunks, that hold selected items.
 //
-// An array of a shape is cut into chunks of one shape, each stored full size
-// and padded at the far edges, and each chunk into blocks of one shape, stored
-// one after the other as dense row-major boxes. The metalayer "b2nd" of the frame
-// says so; see [Meta].
+// An array is cut into chunks of one shape, each stored full size and padded at
+// the far edges, and each chunk into blocks of one shape, stored one after the
+// other as dense row-major boxes. The metalayer "b2nd" of the frame holds these
+// shapes; see [Meta].
 //
-// Errors are *formats.Error with Format "b2nd", "cframe" or "blosc", wrapping a
-// sentinel of package formats.
+// An error about a file is a *formats.Error with Format "b2nd", "cframe" or
+// "blosc" that wraps a sentinel of package formats; errors of a reader or output
+// keep their identity. Shapes that cannot be written, and a change that an
+// [Editor] does not take, match cframe.ErrRefused. A box outside of the array or a
+// buffer of the wrong length, in reading, matches no sentinel: it is a mistake of
+// the caller.
 package b2nd
 
 import (
@@ -24,14 +28,17 @@ const Format = "b2nd"
 // MaxDims is the most axes of an array (B2ND_MAX_DIM of c-blosc2 3).
 const MaxDims = 16
 
-// A Box selects items of an array; see [ParseSlice], [Whole] and [Sub].
+// A Box selects items of an array; see [ParseSlice], [Whole] and [Sub]. Its
+// method Counts gives the number of items along each axis of the array; OutShape
+// is the same without the axes that an integer took away.
 type Box = nd.Box
 
-// A Slice is the parsed text of a selection.
+// A Slice is the parsed text of a selection, for arrays of any shape.
 type Slice = nd.Slice
 
 // ParseSlice reads NumPy's spelling of a selection: "0:10, 5, ::-2, ...".
-// Slice.Resolve makes a Box of it for an array's shape.
+// Slice.Resolve makes a Box of it for an array's shape, and fails for an integer
+// outside of its axis; ranges are clipped.
 func ParseSlice(text string) (Slice, error) { return nd.ParseSlice(text) }
 
 // Whole selects every item of an array of the given shape.

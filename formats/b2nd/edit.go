@@ -16,17 +16,21 @@ import (
 // EditOptions tune Edit. The zero value is right for most.
 type EditOptions struct {
 	// Encode is how changed chunks are made; nil: as the frame's header says.
-	// TypeSize, BlockSize and BlockShape are set by the editor.
+	// The editor sets TypeSize, BlockSize and BlockShape.
 	Encode *blosc.EncodeOptions
+	// Limits are those of Options.
 	Limits formats.Limits
 }
 
 // An Editor changes an array in a local file: its shape, its items. It sees its
-// own changes; others do after Commit, all of them or none, as cframe.Editor
-// promises. Memory is a few chunks. It is for one goroutine.
+// own changes; readers see them after Commit, all of them or none, as cframe.Editor
+// promises. Memory is a few chunks and the frame's index. An Editor is for one
+// goroutine.
 //
-// After an error other than one of the caller (wrapping cframe.ErrRefused) every
-// later call returns that error, and the file is as of the last Commit.
+// An error that matches cframe.ErrRefused is a mistake of the caller and leaves the
+// Editor as it was. After any other error every later call but Abort returns that
+// error, and the file is as of the last Commit, with bytes behind it that Abort
+// cuts off.
 type Editor struct {
 	ed     *cframe.Editor
 	layer  string // name of the metalayer
@@ -40,8 +44,9 @@ type Editor struct {
 	err    error
 }
 
-// Edit opens the array in the frame that begins at the first byte of f; see
-// cframe.Edit for what may be behind it.
+// Edit opens the array in the frame that begins at the first byte of f. See
+// cframe.Edit for bytes behind the frame, and for the methods of f that are used.
+// Errors are those of cframe.Edit and Open.
 func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	co := cframe.EditOptions{Limits: o.Limits}
 	ed, err := cframe.Edit(ctx, f, co)
@@ -115,14 +120,14 @@ func (e *Editor) setBlocks() {
 	e.decode = blosc.DecodeOptions{TypeSize: e.g.item, BlockShape: e.meta.BlockShape, MaxDecoded: e.limits.MaxDecoded}
 }
 
-// Meta is what the metalayer says, as changed.
+// Meta is the content of the metalayer, as changed.
 func (e *Editor) Meta() Meta { return e.meta.clone() }
 
-// Frame gives access to the frame: metalayers of the caller's. Changing chunks
-// there breaks the array.
+// Frame gives access to the frame, for other metalayers. To change chunks there
+// breaks the array.
 func (e *Editor) Frame() *cframe.Editor { return e.ed }
 
-// Commit makes what was changed the array.
+// Commit makes the changes those of the array, see cframe.Editor.Commit.
 func (e *Editor) Commit() error {
 	if e.err != nil {
 		return e.err
@@ -130,7 +135,7 @@ func (e *Editor) Commit() error {
 	return e.fail(e.ed.Commit())
 }
 
-// Close commits. The file is the caller's to close.
+// Close commits. The caller closes the file.
 func (e *Editor) Close() error {
 	if e.err != nil {
 		return e.err
@@ -138,7 +143,8 @@ func (e *Editor) Close() error {
 	return e.fail(e.ed.Close())
 }
 
-// Abort gives up what was not committed. It is harmless after Close.
+// Abort gives up changes that were not committed and cuts their bytes off the
+// file. It is harmless after Close.
 func (e *Editor) Abort() error { return e.ed.Abort() }
 
 func (e *Editor) fail(err error) error {
@@ -152,13 +158,15 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%s: %w: %s", Format, cframe.ErrRefused, fmt.Sprintf(format, args...))
 }
 
-// Resize changes the lengths of the axes. What is added reads as zeros, whatever
-// was there before an earlier cut. Chunks are added as offsets without bytes and
-// dropped without reading them; only those at a former edge that now lies inside
-// are read, and written anew where their padding was not zero.
+// Resize changes the lengths of the axes. Added items read as zeros, also if an
+// earlier cut had dropped others there. Chunks are added as offsets without bytes
+// and dropped without reading them; only chunks at a former edge that now lies
+// inside are read, and written anew if their padding was not zero. Another number
+// of axes, a negative length, and more chunks than Limits.MaxEntries are
+// cframe.ErrRefused.
 //
-// Where an axis of no items in chunks of no items grows, as python-blosc2 makes
-// of an empty array, chunks and blocks get the shapes that DefaultShapes has for
+// An empty array of python-blosc2 has axes of no items in chunks of no items. If
+// such an axis grows, chunks and blocks get the shapes that DefaultShapes has for
 // an array that is to grow along the first such axis.
 func (e *Editor) Resize(shape []int64) error {
 	if e.err != nil {
@@ -381,13 +389,14 @@ func (e *Editor) store(k int, chunk []byte) (err error) {
 	return e.ed.UpdateEncoded(k, e.stored)
 }
 
-// Append adds rows along the first axis: p holds a whole number of them, in
-// row-major order.
+// Append adds rows along the first axis: p, which is not kept, holds a whole
+// number of them, in row-major order. See AppendAxis.
 func (e *Editor) Append(p []byte) error { return e.AppendAxis(0, p) }
 
 // AppendAxis adds items along one axis: p holds a whole number of layers, each as
-// long as the array is along all other axes, in row-major order of them all. Where
-// another axis has no items nothing can be added but the axis' length: by Resize.
+// long as the array is along all other axes, in row-major order of them all.
+// Anything else is cframe.ErrRefused. If another axis has no items there are no
+// items to add: change the length of the axis by Resize.
 func (e *Editor) AppendAxis(axis int, p []byte) error {
 	if e.err != nil {
 		return e.err
@@ -422,9 +431,11 @@ func (e *Editor) AppendAxis(axis int, p []byte) error {
 	return e.WriteSlice(Sub(from, to), p)
 }
 
-// WriteSlice puts items into a box, of exactly its size, in row-major order of
-// the shape box.Counts(). Each chunk that is met is written anew, behind the end
-// of the file; those that are not covered wholly are read first.
+// WriteSlice puts items into a box, in row-major order of the shape box.Counts().
+// p, which is not kept, is exactly as long as they are, else it is
+// cframe.ErrRefused, as is a box outside of the array. Each chunk that is met is
+// written anew, behind the end of the file; chunks that are not covered wholly are
+// read first.
 func (e *Editor) WriteSlice(box Box, p []byte) error {
 	if e.err != nil {
 		return e.err

@@ -3,7 +3,8 @@ package b2nd
 import "github.com/farread/farread/formats/cframe"
 
 // Explain lists the requests that ReadSlice would make for a box, without making
-// any; what lies inside of chunks is estimated. See cframe.Frame.Explain.
+// any; places inside of chunks are estimated. A cache counts as empty. See
+// cframe.Frame.Explain.
 func (a *Array) Explain(box Box) ([]cframe.Request, error) {
 	n, err := a.SizeOf(box)
 	if err != nil || n == 0 {

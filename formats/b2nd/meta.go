@@ -30,16 +30,17 @@ const (
 	numPy       = 0    // the only dtype_format there is
 )
 
-// A Meta is what the metalayer of an array says. ChunkShape may exceed Shape
-// (the chunk is padded), and lengths may be 0 where Shape is.
+// A Meta is the content of the metalayer of an array. ChunkShape may exceed Shape
+// (the chunk is padded), and its length along an axis may be 0 if that of Shape
+// is. Writers choose shapes of chunks and blocks that are nil.
 type Meta struct {
 	Shape      []int64
 	ChunkShape []int
 	BlockShape []int
 
-	// DType is NumPy's text of the type, "<f4" or "[('a', '<i4')]"; empty when
-	// the array does not say. DTypeFormat is 0 for that; other numbers mean that
-	// DType is of a kind unknown here.
+	// DType is NumPy's text of the type, "<f4" or "[('a', '<i4')]"; empty if the
+	// array does not name a type. DTypeFormat is 0 for NumPy's text; other numbers
+	// mean that DType is of a kind unknown here.
 	DType       string
 	DTypeFormat uint8
 }
@@ -52,7 +53,9 @@ func (m Meta) clone() Meta {
 
 // ParseMeta reads a metalayer "b2nd", or "caterva", which ends early. Every part
 // is found by its position and its marker is checked; bytes after the last part
-// are ignored, as in C. It checks lengths, not what they mean together.
+// are ignored, as in C. Each length is checked for itself, not against the others.
+// Damage is formats.ErrCorrupt; another version, or more than MaxDims axes, is
+// formats.ErrUnsupported.
 func ParseMeta(b []byte) (Meta, error) {
 	p := metaParser{b: b}
 	head := p.take(3)
@@ -162,10 +165,11 @@ func (p *metaParser) lengths(d int, what string) []int {
 	return out
 }
 
-// AppendMeta appends the metalayer "b2nd" of m, which must have the same number
-// of axes, up to 16, in each shape, and lengths within int32 where they are of
-// chunks and blocks. The bytes are those of c-blosc2. Their number depends on the
-// number of axes and the type only, so that a resized array keeps its place.
+// AppendMeta appends the metalayer "b2nd" of m. The shapes of m must have the same
+// number of axes, up to MaxDims, and the lengths of chunks and blocks must fit
+// into int32: anything else is an error, which matches no sentinel. The bytes are
+// those of c-blosc2. Their number depends on the number of axes and the type only,
+// so that a resized array keeps its place.
 func AppendMeta(dst []byte, m Meta) ([]byte, error) {
 	d := len(m.Shape)
 	if d > MaxDims || len(m.ChunkShape) != d || len(m.BlockShape) != d {

@@ -71,7 +71,7 @@ func (out *output) slots(n int64) {
 }
 
 // push makes the next chunk: fill gives its bytes, as they lie in the chunk, in
-// a goroutine of its own unless there is but one slot.
+// a goroutine of its own unless Parallel is 1.
 // Then after is called, whatever came of it.
 func (out *output) push(fill func(s *slot) ([]byte, error), after func()) error {
 	if len(out.free) == 0 {

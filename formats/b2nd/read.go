@@ -24,16 +24,17 @@ const (
 // of a big-endian type stay big endian.
 //
 // Only chunks, and blocks of chunks, that hold selected items are read, in the
-// phases of cframe.Frame.Read; chunks of zeros cost no request. Blocks are decoded
-// side by side, chunks that fill whole rows of dst straight into it. Memory is
-// that of cframe.Frame.Read and a few bytes for each block. After an error the
-// content of dst is undefined.
+// phases of cframe.Frame.Read; chunks that are not stored cost no request. A slice
+// of more than 16384 chunks, or of 262144 blocks, is read in parts, one after the
+// other. Blocks are decoded side by side, chunks that fill whole rows of dst
+// straight into it. Memory is that of cframe.Frame.Read and a few bytes for each
+// block. After an error the content of dst is undefined.
 func (a *Array) ReadSlice(ctx context.Context, dst []byte, box Box) error {
 	return a.read(ctx, dst, box, 0, a.g.item)
 }
 
-// ReadField is ReadSlice of one member of structured items, whose bytes follow
-// each other in dst without the members between them. It costs as much as
+// ReadField is ReadSlice of one member of structured items, see Field. dst has
+// exactly f.Size() bytes for each item of the box. ReadField costs as much as
 // ReadSlice: members are stored together.
 func (a *Array) ReadField(ctx context.Context, dst []byte, box Box, f dtype.Field) error {
 	if size := f.Size(); f.Off < 0 || size < 1 || f.Off > a.g.item-size {
@@ -42,8 +43,8 @@ func (a *Array) ReadField(ctx context.Context, dst []byte, box Box, f dtype.Fiel
 	return a.read(ctx, dst, box, f.Off, f.Size())
 }
 
-// Field finds a member by name. It matches formats.ErrNoEntry where there is none
-// of that name.
+// Field finds a member by name. If there is none of that name the error matches
+// formats.ErrNoEntry.
 func (a *Array) Field(name string) (dtype.Field, error) {
 	f, ok := a.dtype.Field(name)
 	if !ok {

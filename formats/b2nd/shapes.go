@@ -19,8 +19,9 @@ const (
 //
 // Along each axis block <= chunk, the chunk is a multiple of the block unless it
 // spans the whole axis, and chunk <= shape. An axis of no items, which may grow
-// later, counts as a long one. A chunk spans the axes after the first one that it
-// cuts, so that an array written from a stream is buffered one chunk at a time.
+// later, counts as a long one. A chunk spans all axes after the first one along
+// which it has more than one item, so that an array written from a stream is
+// buffered one chunk at a time.
 func DefaultShapes(shape []int64, itemSize int) (chunk, block []int) {
 	dims := make([]int64, len(shape))
 	for i, n := range shape {

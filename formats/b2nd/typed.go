@@ -9,7 +9,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 )
 
-// Number are the Go types that Read gives items as.
+// Number lists the Go types of the items that Read returns.
 type Number interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex64 | complex128
 }
@@ -30,11 +30,11 @@ func kindOf[T Number]() dtype.Kind {
 	return dtype.Complex
 }
 
-// Read gives the items of a box as a slice of T, in row-major order of the shape
-// box.OutShape. The items must be of the same kind and size, in either byte
+// Read gives the items of a box as a new slice of T, in row-major order of the
+// shape box.OutShape. The items must be of the kind and size of T, in either byte
 // order; int64 also takes dates and durations, which are counts of their unit.
 // Anything else is formats.ErrUnsupported, and more bytes than Limits.MaxDecoded
-// are formats.ErrTooLarge. Cost: ReadSlice.
+// are formats.ErrTooLarge. Read costs what ReadSlice costs.
 func Read[T Number](ctx context.Context, a *Array, box Box) ([]T, error) {
 	var zero T
 	kind, size := kindOf[T](), int(unsafe.Sizeof(zero))

@@ -13,11 +13,12 @@ type ReadBox func(ctx context.Context, box Box, dst []byte) error
 
 // WriteFrom writes an array whose items can be read in any order: a .npy file in
 // Fortran order, an array in other chunks. Each chunk's box is read once, several
-// side by side and ahead of what is written, in chunk order. Any shape of chunks
-// is written in o.MaxMemory, as long as one chunk with its buffers fits, else it
-// fails with formats.ErrTooLarge before anything is written. Shapes that m leaves
-// out (nil) are DefaultShapes. The frame is complete when it returns nil;
-// committing the Output is the caller's. Errors of read are returned as they are.
+// side by side; chunks are written in their order. Any shape of chunks is written
+// in o.MaxMemory, as long as one chunk with its buffers fits, else WriteFrom fails
+// with formats.ErrTooLarge before anything is written. Shapes that m leaves out,
+// and the other errors, are as in NewWriter. If WriteFrom returns nil the frame is
+// complete, and the caller commits the Output. Errors of read are returned as they
+// are; no call of read goes on after WriteFrom has returned.
 func WriteFrom(ctx context.Context, w cframe.Output, m Meta, read ReadBox, o WriteOptions) error {
 	const buffers = 2 // the box and the tile
 	out, err := newOutput(w, m, o, buffers)

@@ -13,13 +13,13 @@ import (
 	"github.com/farread/farread/formats/dtype"
 )
 
-// DefaultMaxMemory is what a writer may take unless told otherwise.
+// DefaultMaxMemory is WriteOptions.MaxMemory if that is 0.
 const DefaultMaxMemory = 256 << 20
 
-// WriteOptions say how an array is written. The zero value is sane.
+// WriteOptions say how an array is written. The zero value is right for most.
 type WriteOptions struct {
-	// Encode is how chunks are made; TypeSize, BlockSize, BlockShape and Parallel
-	// are set by the writer.
+	// Encode is how chunks are made; the writer sets TypeSize, BlockSize,
+	// BlockShape and Parallel.
 	Encode blosc.EncodeOptions
 	// Metalayers go into the header after that of the array, VLMetalayers into
 	// the trailer.
@@ -28,11 +28,13 @@ type WriteOptions struct {
 	// GOMAXPROCS. It is lowered to fit into MaxMemory. The bytes written do not
 	// depend on it.
 	Parallel int
-	// MaxMemory bounds the buffers. 0 means DefaultMaxMemory.
+	// MaxMemory bounds the buffers of items and chunks. 0 means DefaultMaxMemory.
 	MaxMemory int64
-	// ItemSize of arrays whose DType does not say; otherwise 0, or its size.
+	// ItemSize is the bytes of an item if DType does not tell; otherwise it is 0,
+	// or the size of that type.
 	ItemSize int
-	Limits   formats.Limits
+	// Limits bound the number of chunks, as in cframe.WriteOptions.
+	Limits formats.Limits
 }
 
 func (o WriteOptions) withDefaults() WriteOptions {
@@ -94,12 +96,14 @@ func wide(s []int) []int64 {
 	return out
 }
 
-// A Writer writes an array from its items in row-major order. It buffers a band:
-// the chunks that the next items belong to, a row of chunks along the first axis
-// whose chunks are longer than 1. With DefaultShapes that is a single chunk.
+// A Writer writes an array from its items in row-major order. It buffers bands. A
+// band is all the chunks that the next items belong to: one chunk along the first
+// axis whose chunks are longer than 1, and the whole of the axes after that one.
+// With DefaultShapes a band is a single chunk.
 //
-// It is for one goroutine. After an error every later call returns an error and
-// the Output is of no use. A Writer that is given up must be aborted.
+// A Writer is for one goroutine. After an error, but for an error of the reader
+// given to ReadFrom, every later call returns an error and the Output is of no use.
+// A Writer that is given up must be aborted.
 type Writer struct {
 	out   *output
 	err   error
@@ -121,13 +125,17 @@ type band struct {
 	left atomic.Int64
 }
 
-// NewWriter begins an array. Shapes that m leaves out (nil) are DefaultShapes:
-// without blocks alone those for the chunk, without chunks alone such as hold whole
-// blocks.
-// It writes the header to w, which is not committed. Where two bands exceed
-// o.MaxMemory one is used, which makes reading and encoding take turns; where one
-// does, NewWriter fails with formats.ErrTooLarge before anything is written: use
-// WriteFrom, or chunks that span the inner axes.
+// NewWriter begins an array and writes the header to w, which the caller commits
+// after Close. Shapes that m leaves out (nil) are those of DefaultShapes. If only
+// BlockShape is nil, blocks are the default for an array of the shape of the
+// chunk; if only ChunkShape is, chunks are the default in whole blocks. Shapes
+// that do not fit each other are cframe.ErrRefused. If neither DType nor
+// o.ItemSize tells the size of items the error is that of dtype.Parse, or
+// formats.ErrUnsupported if there is no DType.
+//
+// If two bands exceed o.MaxMemory one is used, so that reading and encoding take
+// turns. If one band does, NewWriter fails with formats.ErrTooLarge before
+// anything is written: use WriteFrom, or chunks that span the inner axes.
 func NewWriter(w cframe.Output, m Meta, o WriteOptions) (*Writer, error) {
 	o = o.withDefaults()
 	mm, item, err := m.withDefaults(o.ItemSize)
@@ -198,8 +206,8 @@ func (b *Writer) count(g *geometry) int64 {
 
 var errClosed = errors.New("b2nd: writer is closed")
 
-// Write takes the next bytes, of any number. More than the array has is an
-// error.
+// Write takes the next bytes, of any number, and does not keep p. More bytes than
+// the array has are cframe.ErrRefused.
 func (b *Writer) Write(p []byte) (int, error) {
 	n := 0
 	for n < len(p) {
@@ -216,7 +224,9 @@ func (b *Writer) Write(p []byte) (int, error) {
 	return n, b.err
 }
 
-// ReadFrom takes bytes from r until it ends, straight into the band.
+// ReadFrom takes bytes from r until r ends, straight into the band. If r fails, its
+// error is returned as it is, and writing can go on behind the bytes that came. More
+// bytes than the array has are cframe.ErrRefused.
 func (b *Writer) ReadFrom(r io.Reader) (int64, error) {
 	n := int64(0)
 	for b.got < b.total {
@@ -344,8 +354,8 @@ func (b *Writer) fail(err error) error {
 	return b.err
 }
 
-// Close writes the rest of the frame. Fewer bytes than the array has are an
-// error. Committing the Output is the caller's.
+// Close writes the rest of the frame. Fewer bytes than the array has are
+// io.ErrUnexpectedEOF. The caller then commits the Output.
 func (b *Writer) Close() error {
 	if b.err != nil {
 		return b.err
@@ -360,7 +370,8 @@ func (b *Writer) Close() error {
 	return nil
 }
 
-// Abort gives up; harmless after Close.
+// Abort gives up, after chunks on their way have been encoded. It is harmless
+// after Close. The caller drops the Output.
 func (b *Writer) Abort() {
 	if b.err == nil {
 		_ = b.fail(errClosed)
