@@ -9,8 +9,8 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// BlockHeaderLen is the length of what ParseBlock reads, the same for packets
-// and summaries.
+// BlockHeaderLen is the length of a block header, the same for packets and
+// summaries.
 const BlockHeaderLen = 36
 
 // maxLevel is the highest level of a track of 2^63 windows.
@@ -39,9 +39,9 @@ func (b *Block) part() string {
 }
 
 // ParseBlock reads the block header at the start of p, which lies at off in its
-// file. Where p ends inside it the error matches io.ErrUnexpectedEOF too.
-// MaxEntries bounds Count, MaxDecoded bounds Len; whether the file is long
-// enough is the caller's to check.
+// file. If p ends inside it the error matches io.ErrUnexpectedEOF as well as
+// formats.ErrCorrupt. MaxEntries bounds Count, MaxDecoded bounds Len: more is
+// formats.ErrTooLarge. The caller checks whether the file is long enough.
 func ParseBlock(p []byte, off int64, lim formats.Limits) (Block, error) {
 	head := string(p[:min(len(p), markerLen)])
 	b := Block{Off: off, Summary: head == MarkerSummary}
@@ -104,14 +104,14 @@ func putLen(dst []byte, at int) {
 	binary.BigEndian.PutUint32(dst[at+32:], uint32(len(dst)-at-BlockHeaderLen)) //nolint:gosec // checked by the caller
 }
 
-// Stats are one channel of a summary. Numeric codecs fill Min, Max, Mean and
-// RMS, and First and Last too where they are not PCM; Bool fills Expected; Unit
-// fills Count. They are what the file holds: docs/formats/zoomcache.md says
-// where that is not what the samples say.
+// Stats are one channel of a summary, or of a Point. In a summary numeric codecs
+// fill Min, Max, Mean and RMS, and First and Last too unless they are PCM; Bool
+// fills Expected; Unit fills Count. These are the numbers of the file, and
+// docs/formats/zoomcache.md says when they differ from those of the samples.
 type Stats struct {
 	First, Last Number
 	Min, Max    Number
-	Mean, RMS   float64 // NaN where the span has no duration
+	Mean, RMS   float64 // NaN if the span has no duration
 	Expected    float64 // the share of the time that was true
 	Count       int32   // of events; wraps at 32 bits
 }
@@ -123,7 +123,7 @@ type Summary struct {
 }
 
 // DecodeSummary decodes the body of the summary b of this track into dst, whose
-// memory it reuses.
+// memory it reuses. dst does not keep body. Damage is formats.ErrCorrupt.
 func (t *Track) DecodeSummary(dst *Summary, b Block, body []byte) error {
 	at := b.Off + BlockHeaderLen
 	switch {
@@ -241,7 +241,8 @@ func (c Codec) readNumber(p []byte) (v Number, n int) {
 }
 
 // AppendSummary appends a whole summary block. The numbers of s must be of the
-// track's kind; Len and Off are not looked at.
+// track's kind; Len and Off are not looked at. A level or a number of channels
+// that does not fit is formats.ErrUnsupported.
 func (t *Track) AppendSummary(dst []byte, s *Summary) ([]byte, error) {
 	at := len(dst)
 	b := s.Block

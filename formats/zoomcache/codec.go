@@ -14,7 +14,7 @@ type Kind uint8
 
 // The kinds of the format. Int and Integer are variable-length integers of 64
 // bits and of any size, which share an identifier: a file that is read gives
-// Int. Word is the unsigned one of 64 bits.
+// Int, or Integer with Options.Integers. Word is the unsigned one of 64 bits.
 const (
 	Unit Kind = iota // an event without a value
 	Bool
@@ -55,7 +55,7 @@ func (k Kind) info() kindInfo {
 	}[k]
 }
 
-// String gives the name that info prints.
+// String gives the name of the kind: "f64", "integer".
 func (k Kind) String() string { return k.info().name }
 
 // Float says whether values are IEEE floats.
@@ -77,8 +77,8 @@ type Codec struct {
 	Channels int  // values at each offset in a multichannel track; 0: it is not one
 }
 
-// MaxChannels bounds the channels of one track: what a reader of a foreign file
-// believes, and more than any recorder has.
+// MaxChannels bounds the channels of one track, in reading and writing: more than
+// any recorder has.
 const MaxChannels = 65536
 
 const (
@@ -123,8 +123,8 @@ func (c Codec) Deltas() bool {
 	return c.Channels == 0 && (c.Kind.Float() || c.Kind.Signed())
 }
 
-// String gives the name that info prints: "f64", "pcm-i16". Channels are not
-// part of it.
+// String gives the name of the codec: "f64", "pcm-i16". Channels are not part of
+// it.
 func (c Codec) String() string {
 	if c.PCM {
 		return "pcm-" + c.Kind.String()
@@ -132,7 +132,8 @@ func (c Codec) String() string {
 	return c.Kind.String()
 }
 
-// ParseCodec is the opposite of String.
+// ParseCodec is the opposite of String. A name that no codec has is
+// formats.ErrUnsupported.
 func ParseCodec(name string) (Codec, error) {
 	kind, pcm := strings.CutPrefix(name, "pcm-")
 	for k := range kinds {

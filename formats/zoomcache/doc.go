@@ -1,8 +1,8 @@
 // Package zoomcache reads and writes zoom-cache 3.0 files: long series of
 // samples in packets, with summaries of them by level, each level joining two
-// blocks of the level below. What it writes is, byte for byte, what the original
-// library writes, quirks of its arithmetic included; docs/formats/zoomcache.md
-// says which.
+// blocks of the level below. A [Writer] writes the same bytes as the original
+// library, zlib streams apart, quirks of its arithmetic included;
+// docs/formats/zoomcache.md lists these.
 //
 // Offsets of samples count in ticks of a track's rate. The first sample of a
 // track of constant rate has offset 1.

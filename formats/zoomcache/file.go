@@ -14,22 +14,23 @@ import (
 // Options tune Open. The zero value is right for most.
 type Options struct {
 	// Limits are checked before anything is allocated: MaxDecoded against one
-	// packet, MaxEntries against its count, MaxMeta against the headers.
+	// packet, MaxEntries against its count and the number of tracks, MaxMeta
+	// against the headers and against the pages of an index.
 	Limits formats.Limits
-	// Head is how many bytes at the start Open reads. 0 means 64 KiB. An object
-	// that was opened with as much of a head has them already.
+	// Head is how many bytes at the start Open reads, 4 KiB at least. 0 means
+	// 64 KiB. An object that was opened with as much of a head has them already.
 	Head int64
-	// Window bounds what a scan reads at a time; two windows are held, and more
-	// only where a single block is longer. 0 means 8 MiB.
+	// Window bounds the bytes that a scan reads at a time; two windows are held, and
+	// more only if a single block is longer. 0 means 8 MiB.
 	Window int64
 	// Integers gives the values of tracks with the identifier that Int and Integer
 	// share as integers of any size. Without it the low 64 bits are kept.
 	Integers bool
 	// Resync goes on after damage at the next block that looks whole, instead of
-	// ending with an error. What was passed over is told to Damaged.
+	// ending with an error. Damaged is told of the bytes between.
 	Resync bool
 	// Damaged is called for each stretch that Resync has passed over, by the
-	// goroutine that reads. It may be nil.
+	// goroutine that called the method of File. It may be nil.
 	Damaged func(Damage)
 }
 
@@ -68,9 +69,10 @@ func Sniff(head []byte) bool {
 	return len(head) >= markerLen && string(head[:markerLen]) == MarkerGlobal
 }
 
-// A File is an open zoom-cache file. It holds the headers and what Open read
-// with them. All methods are safe for concurrent use; the Reader stays in use as
-// long as the File.
+// A File is an open zoom-cache file. It holds the headers, bytes that Open read
+// with them, and, once a method has looked for it, the directory of the index. All
+// methods are safe for concurrent use. A File needs no Close; the Reader stays in
+// use as long as the File.
 type File struct {
 	r      rangeio.Reader
 	o      Options
@@ -85,12 +87,12 @@ type File struct {
 // Open reads the headers of a file that begins at the first byte of r. A file
 // inside another is opened through rangeio.Section.
 //
-// It is one planned read where they lie in the first Options.Head bytes, and none
-// where r has kept these from its own opening; each further one reads four times
-// as much as is known. Open fails with ErrCorrupt where headers break the
-// format's rules, with ErrUnsupported for versions other than 3.x and for codecs
-// that are not known, with ErrTooLarge where a limit is passed. Errors of r keep
-// their identity.
+// It is one planned read if they lie in the first Options.Head bytes, and none if
+// r has kept these from its own opening. Each further one reads on until four
+// times as much is known. Errors match those of package formats: ErrCorrupt if
+// headers break the format's rules, or if this is no zoom-cache file;
+// ErrUnsupported for versions other than 3.x and for codecs that are not known;
+// ErrTooLarge if a limit is passed. Errors of r keep their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
 	f := &File{r: r, o: o.withDefaults(), size: r.Size(), ix: &fileIndex{}}
 	for want := f.o.Head; ; want *= 4 {
@@ -136,7 +138,7 @@ func (f *File) readHead(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Header says what the headers hold. It must not be modified.
+// Header is the content of the headers. It must not be modified.
 func (f *File) Header() *Header { return f.h }
 
 // Body is where the blocks begin.
@@ -145,7 +147,7 @@ func (f *File) Body() int64 { return f.body }
 // Size is the length of the file.
 func (f *File) Size() int64 { return f.size }
 
-// Limits are those that the file was opened with, defaults filled in.
+// Limits are the limits of Options, with defaults filled in.
 func (f *File) Limits() formats.Limits { return f.o.Limits }
 
 // Track gives a track that the header declares, or ErrNoEntry. It must not be

@@ -22,7 +22,7 @@ const versionMajor, versionMinor = 3, 0
 // A Rate counts samples per second. A denominator of 0 is read as the rate 0.
 type Rate struct{ Num, Den int64 }
 
-// Seconds is the time of an offset: 0 where the rate is 0, as in the original.
+// Seconds is the time of an offset: 0 if the rate is 0, as in the original.
 func (r Rate) Seconds(offset int64) float64 {
 	if r.Num == 0 || r.Den == 0 {
 		return 0
@@ -67,8 +67,8 @@ func OriginOf(t time.Time) Origin {
 	return Origin{Day: unixDay + d, Num: (s-d*day)*pico + int64(t.Nanosecond())*1000, Den: pico}
 }
 
-// UTC gives the time, rounded down to a nanosecond, or false where it is unknown
-// or outside the years 0 to 9999.
+// UTC gives the time, rounded down to a nanosecond, or false if it is unknown or
+// outside the years 0 to 9999.
 func (o Origin) UTC() (time.Time, bool) {
 	if o.Den == 0 || o.Day < -maxDays || o.Day > maxDays {
 		return time.Time{}, false
@@ -84,14 +84,14 @@ func (o Origin) UTC() (time.Time, bool) {
 	return t, t.Year() >= 0 && t.Year() <= 9999
 }
 
-// A Track is what a file's header says of one.
+// A Track describes one track, as a file's header does.
 type Track struct {
 	Number   int32
 	Codec    Codec
 	Name     string // UTF-8 by the letter; any bytes are kept
 	Rate     Rate   // also scales the stamps of a track of variable rate
 	Variable bool   // every value has a stamp of its own
-	Delta    bool   // values are stored as differences, where Codec.Deltas
+	Delta    bool   // values are stored as differences, if Codec.Deltas
 	Zlib     bool   // payloads of packets are compressed
 }
 
@@ -102,7 +102,7 @@ func (t *Track) deltas() bool { return t.Delta && t.Codec.Deltas() }
 type Header struct {
 	Major, Minor int16
 	Origin       Origin
-	Tracks       []Track // in the file's order, which is ascending where the original wrote it
+	Tracks       []Track // in the file's order; the original writes ascending numbers
 }
 
 // Track finds a track by its number.
@@ -128,9 +128,10 @@ const (
 )
 
 // ParseHeader reads global header and track headers from the beginning of a
-// file, and says how long they are. Where p ends inside them the error matches
+// file, and says how long they are. If p ends inside them the error matches
 // io.ErrUnexpectedEOF as well as formats.ErrCorrupt: give more of the file.
-// MaxMeta bounds the length, MaxEntries the tracks.
+// MaxMeta bounds the length, MaxEntries the tracks. Other errors are those of
+// Open. The Header does not keep p.
 func ParseHeader(p []byte, lim formats.Limits) (*Header, int64, error) {
 	const part = "global header"
 	lim = lim.WithDefaults()
@@ -240,8 +241,8 @@ func parseTrack(p []byte, at int) (Track, int, error) {
 	return t, at + name + int(m), nil
 }
 
-// AppendHeader appends global header and track headers in the order given.
-// Errors name what the format cannot hold.
+// AppendHeader appends global header and track headers in the order given. What
+// the format cannot hold is formats.ErrUnsupported or formats.ErrTooLarge.
 func AppendHeader(dst []byte, h *Header) ([]byte, error) {
 	if len(h.Tracks) > maxTracks {
 		return dst, tooLarge("global header", -1, "%d tracks, at most %d", len(h.Tracks), maxTracks)

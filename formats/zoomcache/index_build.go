@@ -9,7 +9,7 @@ import (
 
 const (
 	// IndexTrack is the number of the undeclared track that an index inside a file
-	// lies on, or the next one that no header declares.
+	// lies on; if the header declares it, the next number that is free.
 	IndexTrack = 0x7A696478
 
 	// What the sections of an index are about: their kind. Of is the track; Level
@@ -38,26 +38,28 @@ const (
 
 // IndexOptions tune an Indexer. The zero value is right for most.
 type IndexOptions struct {
-	// MaxMemory bounds the pages that are held. Where it is passed the longest of
-	// the sections go into the file between its blocks; and where that is not
-	// enough, or there is no file to go into, as beside one, the finest bins or levels
-	// of all tracks are given up, one after another. 0 means 24 MiB, which is enough
-	// for some 300 MB of samples.
+	// MaxMemory bounds the pages that are held. If they are more, a Writer puts the
+	// longest sections into the file between its blocks. If that is not enough, and
+	// in BuildIndex, the finest bins or levels of all tracks are given up, one after
+	// another. 0 means 24 MiB, which is enough for some 300 MB of samples.
 	MaxMemory int64
 	NoBins    bool // nothing finer than level 1
-	// Progress, if not nil, is told by BuildIndex how many bytes of the file were read.
+	// Progress, if not nil, is told by BuildIndex how many bytes of the file were
+	// gone through, from the calling goroutine.
 	Progress func(done int64)
 }
 
 const defaultIndexMemory = 24 << 20
 
-// An Indexer makes the index of a file from what passes through a Writer, whose
-// Sink it is, or from a scan (File.BuildIndex). Minima, maxima, means and rms are
-// those of the samples that readers get, also where the summaries of the file have
-// others, but NaN do not count. It is not for concurrent use.
+// An Indexer makes the index of a file from the windows and blocks of a Writer,
+// whose Sink it is, or from a scan (File.BuildIndex). Minima, maxima, means and rms
+// are those of the samples that readers get, even if the summaries of the file have
+// others, but NaN do not count. An Indexer is for one file, and not for concurrent
+// use.
 //
-// Tracks whose stamps go backwards, and those with integers of more than 64 bits,
-// have no part in it.
+// Left out are tracks whose stamps go backwards, tracks with integers of more than
+// 64 bits (32 bits for PCM), and tracks with packets whose header names other ends
+// than their samples have.
 type Indexer struct {
 	o       IndexOptions
 	b       index.Builder
@@ -99,7 +101,8 @@ type trackIndex struct {
 	count TrackCount // of all blocks
 }
 
-// NewIndexer makes an Indexer for a file with these tracks.
+// NewIndexer makes an Indexer for a file with these tracks, those of its
+// WriteOptions.
 func NewIndexer(tracks []Track, o IndexOptions) *Indexer {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = defaultIndexMemory
@@ -420,8 +423,8 @@ func (x *Indexer) indexTrack() int32 {
 // held is how much memory the pages take.
 func (x *Indexer) held() int64 { return x.b.Held() + x.sheets }
 
-// Between implements Interleaver: where too much memory is held, the longest of the
-// sections go into the file.
+// Between implements Interleaver: if too much memory is held, the longest sections
+// go into the file.
 func (x *Indexer) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
 	for x.held() > x.o.MaxMemory {
 		s := x.longest()
@@ -460,8 +463,8 @@ func (x *Indexer) longest() *index.SectionBuilder {
 	return most
 }
 
-// Spilled is how many bytes of the file in front of the end of the plain one are
-// packets of the index.
+// Spilled is how many bytes of the file are packets of the index that lie between
+// its blocks, headers included.
 func (x *Indexer) Spilled() int64 { return x.spilled }
 
 // Finish implements Sink: it appends the index and its trailer, each in a packet

@@ -18,7 +18,7 @@ type Moment struct {
 	abs bool // it is utc
 }
 
-// What is wrong with a text or with a moment for a file.
+// The sentinels for moments. Match with errors.Is.
 var (
 	ErrMoment   = errors.New("no moment")                        // text that names none
 	ErrNoOrigin = errors.New("the file does not say its origin") // UTC cannot be found in it
@@ -29,8 +29,8 @@ var (
 const maxSeconds = 1e30
 
 // ParseMoment reads seconds ("12.5"), a duration ("1h30m", "2d", "250ms", "-5s")
-// or UTC as RFC 3339 has it, with a blank for the T, without a zone, or the date
-// alone. Errors match ErrMoment.
+// or a time of RFC 3339; a blank may stand for the T, and seconds, the zone (then
+// it is UTC) or all but the date may be left out. Errors match ErrMoment.
 func ParseMoment(text string) (Moment, error) {
 	if f, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "xXpP_") {
 		if math.IsNaN(f) || math.Abs(f) > maxSeconds {
@@ -81,8 +81,9 @@ func parseDuration(text string) (*big.Rat, bool) {
 	return sec, true
 }
 
-// Offset is the first sample offset of a track that is not before the moment,
-// cut to what an offset can be. It fails with ErrNoOrigin and ErrNoRate.
+// Offset is the first sample offset of a track that is not before the moment, cut
+// to the range of int64. It fails with ErrNoRate, and with ErrNoOrigin if the
+// moment is UTC and the file has no origin.
 func (m Moment) Offset(h *Header, t *Track) (int64, error) {
 	if t.Rate.Den == 0 || t.Rate.Num == 0 || (t.Rate.Num < 0) != (t.Rate.Den < 0) {
 		return 0, fmt.Errorf("track %d: %w", t.Number, ErrNoRate)
@@ -120,7 +121,7 @@ func (m Moment) seconds(h *Header) (*big.Rat, error) {
 }
 
 // Before says whether the moment comes before another in a file. It fails with
-// ErrNoOrigin.
+// ErrNoOrigin if one of them is UTC and the file has no origin.
 func (m Moment) Before(h *Header, other Moment) (bool, error) {
 	x, err := m.seconds(h)
 	if err != nil {
@@ -147,7 +148,8 @@ func (o Origin) unix() *big.Rat {
 }
 
 // Offsets gives the sample offsets [first, last] of a track whose times lie in
-// [from, to); nil is no bound. Where none do, last is below first.
+// [from, to); nil is no bound. If none do, last is below first. It fails as
+// Moment.Offset does.
 func (h *Header) Offsets(t *Track, from, to *Moment) (first, last int64, err error) {
 	first, last = FirstOffset, LastOffset
 	if from != nil {

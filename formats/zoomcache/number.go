@@ -7,7 +7,7 @@ import (
 )
 
 // A Number is one value of a numeric track, exact. The zero value is absent: it
-// stands where a summary has no such field.
+// stands for a field that a summary does not have.
 type Number struct {
 	kind Kind
 	bits uint64
@@ -38,13 +38,14 @@ func NewFloat(k Kind, v float64) Number { return floatNumber(k, v) }
 // NewBig makes a number of kind Integer. v belongs to the number afterwards.
 func NewBig(v *big.Int) Number { return Number{kind: Integer, big: v} }
 
-// Kind is the type of the number, Unit where it is absent.
+// Kind is the type of the number, Unit if it is absent.
 func (n Number) Kind() Kind { return n.kind }
 
 // Present says whether there is a number.
 func (n Number) Present() bool { return n.kind != Unit }
 
-// Float gives the nearest float64, an infinity where there is none.
+// Float gives the nearest float64: an infinity beyond its range, 0 if the number
+// is absent.
 func (n Number) Float() float64 {
 	switch {
 	case n.kind.Float():
@@ -64,7 +65,8 @@ func bigFloat(v *big.Int) float64 {
 	return f
 }
 
-// Int gives a signed integer, or false where the number is none that fits.
+// Int gives a signed integer, or false if the number is a float, absent, or too
+// large.
 func (n Number) Int() (int64, bool) {
 	switch {
 	case n.kind == Integer && n.big != nil:
@@ -78,8 +80,8 @@ func (n Number) Int() (int64, bool) {
 	}
 }
 
-// Uint gives an integer that is not negative, or false where the number is none
-// that fits.
+// Uint gives an integer that is not negative, or false if the number is a float,
+// absent, negative or too large.
 func (n Number) Uint() (uint64, bool) {
 	switch {
 	case n.kind == Integer && n.big != nil:
@@ -92,7 +94,8 @@ func (n Number) Uint() (uint64, bool) {
 	}
 }
 
-// Big gives an integer of any size as a new value, nil where the number is none.
+// Big gives an integer of any size as a new value, nil if the number is a float
+// or absent.
 func (n Number) Big() *big.Int {
 	switch {
 	case n.kind == Integer && n.big != nil:
@@ -106,7 +109,7 @@ func (n Number) Big() *big.Int {
 	}
 }
 
-// Equal compares kinds and values. All NaN are equal, and the zeros are not.
+// Equal compares kinds and values. All NaN are equal; 0 and -0 are not.
 func (n Number) Equal(m Number) bool {
 	if n.kind != m.kind {
 		return false

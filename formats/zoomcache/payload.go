@@ -13,7 +13,7 @@ import (
 )
 
 // A Packet is a decoded packet. Decoding into the same Packet again reuses its
-// memory, so what it holds is good until then; one goroutine at a time.
+// memory, so its Values and Stamps are valid until then. One goroutine at a time.
 type Packet struct {
 	Block
 	Values Values
@@ -37,9 +37,10 @@ func (p *Packet) Offset(i int) int64 {
 // deflateRatio is the most that deflate can expand by: 258 bytes from 2 bits.
 const deflateRatio = 1032
 
-// DecodePacket decodes the payload of the packet b of this track into dst.
-// Nothing is allocated that the bytes of the payload do not bear out, and
-// MaxDecoded bounds the bytes after inflating.
+// DecodePacket decodes the payload of the packet b of this track into dst, which
+// does not keep payload. Memory is in proportion to the payload, and MaxDecoded
+// bounds the bytes after inflating: more values are formats.ErrTooLarge. Damage is
+// formats.ErrCorrupt.
 func (t *Track) DecodePacket(dst *Packet, b Block, payload []byte, lim formats.Limits) error {
 	lim = lim.WithDefaults()
 	at := b.Off + BlockHeaderLen
@@ -151,9 +152,9 @@ func (p *Packet) inflate(src []byte, limit int64) ([]byte, error) {
 	return p.raw, nil
 }
 
-// AppendPacket appends a whole packet block with the values and stamps of p;
-// their number, not Count, is what is written. A track with Zlib costs a new
-// compressor.
+// AppendPacket appends a whole packet block with the values and stamps of p. Their
+// number is written, whatever p.Count says; values that do not fit the track are
+// formats.ErrUnsupported. For a track with Zlib each call makes a new compressor.
 func (t *Track) AppendPacket(dst []byte, p *Packet) ([]byte, error) {
 	at := len(dst)
 	b := p.Block

@@ -9,10 +9,12 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Plain writes the file as it is without the index inside it: the bytes that the
-// original library would have written. Most indexes are a tail that is cut off; of
-// long ones there are parts between the blocks, too. A file without an index is
-// written as it is. Cost: every byte of the plain file is read once.
+// Plain writes the file without the index inside it: the bytes that the original
+// library would have written. Most indexes are a tail that is cut off; of long
+// ones there are parts between the blocks, too. A file without an index is written
+// as it is. Errors of w are returned as they are. Cost: the reads that look for the
+// index, and then every byte of the plain file once, 1 MiB at a time, one read
+// after the other.
 func (f *File) Plain(ctx context.Context, w io.Writer) error {
 	ix, err := index.Open(ctx, f.r, index.Options{Gap: BlockHeaderLen, Limits: f.o.Limits})
 	end, parts := f.size, []index.Extent(nil)

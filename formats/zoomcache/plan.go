@@ -8,17 +8,17 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A PlannedRead is bytes that a View or Samples would read.
+// A PlannedRead is a range of bytes that View or Samples would read.
 type PlannedRead struct {
 	Off, Len int64
 	Beside   bool   // of the index beside the file, not of the file
 	Why      string // "pages of level 5", "bins of 100", "packets", "blocks" of a pass over the file
 }
 
-// PlanView lists what View would read in its last planned read, and does not read
-// it. What it takes to know that is read: the directory of the index, and the places
-// of packets. A view without an index may end its pass over the file early, and
-// makes another one where the range has no bounds.
+// PlanView lists the final reads of View without making them. The reads needed to
+// know them are made: the directory of the index, and the places of packets.
+// Without an index it lists one pass over the whole file, which View may end early
+// and, if the range has no bounds, makes twice.
 func (f *File) PlanView(ctx context.Context, track int32, from, to int64, width int) ([]PlannedRead, error) {
 	p := &readPlan{}
 	_, err := f.view(ctx, track, from, to, width, p)
@@ -29,6 +29,7 @@ func (f *File) PlanView(ctx context.Context, track int32, from, to int64, width 
 }
 
 // PlanSamples does the same for Samples, with the packets of all its windows.
+// Without an index it lists one pass over the whole file, an upper bound.
 func (f *File) PlanSamples(ctx context.Context, track int32, from, to int64) ([]PlannedRead, error) {
 	t, err := f.Track(track)
 	if err != nil || from > to {

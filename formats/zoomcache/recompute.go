@@ -11,26 +11,27 @@ import (
 	"github.com/farread/farread/formats/index"
 )
 
-// Recomputed is what Recompute found.
+// Recomputed is the result of Recompute.
 type Recomputed struct {
 	Samples   int64 // at one offset the values of all channels are one
 	Summaries int64 // that were compared
-	// Skipped counts summaries that were not, or but in part: of tracks without
-	// packets, of floats that were stored as differences, which loses bits, and means
-	// that are no numbers, on which builds of the original do not agree.
+	// Skipped counts summaries that were compared in part or not at all: those of
+	// tracks without packets, those of floats that were stored as differences, which
+	// loses bits, and means that are not finite, on which builds of the original do
+	// not agree.
 	Skipped int64
 	Indexed bool  // there is an index
-	Spans   int64 // of it that were compared, and packets that it lists
-	// Wrong counts what is not what the samples say; First are the first of them.
+	Spans   int64 // of the index that were compared, and packets that it lists
+	// Wrong counts the mismatches; First are the first 100 of them.
 	Wrong int64
 	First []Mismatch
 }
 
-// A Mismatch is what a file says of its samples, and they do not.
+// A Mismatch is a summary, or a part of an index, that contradicts the samples.
 type Mismatch struct {
 	Off   int64 // of the summary, or of an index that is wrong as a whole; -1: it is in the index, or missing
 	Track int32
-	Level int   // of the summary; 0: what is wrong are bins or packets
+	Level int   // of the summary or span; 0: bins or packets are wrong
 	Bin   int64 // samples of a bin
 	Text  string
 }
@@ -38,11 +39,12 @@ type Mismatch struct {
 // maxMismatches bounds the list.
 const maxMismatches = 100
 
-// Recompute makes all summaries anew from the samples, as a Writer does, and the index
-// where there is one, and compares: a file that Verify finds well may still tell of
-// other samples than it holds. What does not agree is no error. Damage is, whatever
+// Recompute makes all summaries anew from the samples, as a Writer does, and the
+// index if there is one, and compares: a file that Verify finds well may still have
+// summaries of other samples. A mismatch is no error; damage is one, whatever
 // Options.Resync says. Cost: one pass like Scan, and each byte of the index twice.
-// progress, if not nil, is told the bytes that were read so far, from one goroutine.
+// progress, if not nil, is told the bytes that were gone through so far, from the
+// calling goroutine.
 func (f *File) Recompute(ctx context.Context, progress func(done int64)) (Recomputed, error) {
 	m := &remaker{f: f, tracks: map[int32]*remade{}}
 	for i := range f.h.Tracks {

@@ -7,7 +7,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// The offsets that take in every sample.
+// The least and the greatest offset: as a range they take in every sample.
 const (
 	FirstOffset = math.MinInt64
 	LastOffset  = math.MaxInt64
@@ -16,21 +16,23 @@ const (
 // Samples calls fn with the samples of a track whose offsets lie in [from, to],
 // packet by packet in the file's order; FirstOffset to LastOffset are all of
 // them. Packets without any are left out, and those that stand out of the range
-// are cut to it: Count, Values and Stamps are what lies inside, and at constant
-// rate Entry and Exit are its ends. The Packet is reused, and valid during the
-// call only. An error of fn ends it and is returned as it is.
+// are cut to it: Count, Values and Stamps hold the samples inside. At constant rate
+// Entry and Exit are the ends of these, at variable rate those of the whole packet.
+// The Packet is reused, and valid during the call only. An error of fn ends it and
+// is returned as it is.
 //
-// Where an index tells of the track, and not all of it is wanted, the packets in the
-// range are read and nothing else: after what the first View does to find the index
-// one planned read, and one before it where neither the places of packets nor about
-// where they lie is among what Open has read; all packets of one phase, in windows of up to Options.Window. If the
-// index proves to be wrong, or a packet damaged, a pass goes on from there.
+// If an index knows the track, and not all of the track is wanted, only packets in
+// the range are read, with a little between them: one phase, in windows of up to
+// Options.Window, and one phase before it if the list of packets, or a rough one,
+// was not part of the read that found the index. To find the index costs what it
+// costs the first View. If the index proves to be wrong, or a packet damaged,
+// Samples goes on from there with a pass over the file.
 //
-// Else it is one pass like Scan, which ends early at constant rate: there packets
-// lie in the order of their offsets. At variable rate stamps may go backwards, so all
+// Else it is one pass like Scan, which ends early at constant rate, as packets lie
+// in the order of their offsets. At variable rate stamps may go backwards, so all
 // packets of the track are looked into.
 //
-// It fails with ErrNoEntry where there is no such track.
+// A track that is not there is ErrNoEntry; damage is an error as in Scan.
 func (f *File) Samples(ctx context.Context, track int32, from, to int64, fn func(p *Packet) error) error {
 	t, err := f.Track(track)
 	if err != nil || from > to {

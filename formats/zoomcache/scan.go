@@ -16,11 +16,12 @@ import (
 // but their length. An error of fn ends it and is returned as it is.
 //
 // The file is read in windows of up to Options.Window, the next one while one is
-// gone through; one request each where r makes no more of it, all of one phase.
-// Stretches of more than two windows that nobody wants are jumped.
+// gone through: one planned read each, all of one phase. A block of an undeclared
+// track that is longer than two windows is jumped, which begins another phase.
 //
 // Bytes that are no block, and a block that ends behind the file, end it with
-// ErrCorrupt after all blocks before them, unless Options.Resync is set.
+// ErrCorrupt after all blocks before them, a block beyond the limits with
+// ErrTooLarge; Options.Resync passes over them.
 func (f *File) Scan(ctx context.Context, fn func(b Block, t *Track, content []byte) error) error {
 	return f.walk(ctx, f.body, all, func(b Block, t *Track, content []byte) (bad, err error) {
 		return nil, fn(b, t, content)
@@ -105,8 +106,9 @@ func (w *walker) windows(ctx context.Context, size int64) error {
 	})
 }
 
-// Windows lists what Scan reads after Open, where nothing is jumped: a planned
-// read each, all of one phase. Samples and Summaries may need fewer of them.
+// Windows lists the bytes that Scan reads after Open if nothing is jumped: a
+// planned read each, all of one phase. Samples and Summaries may need fewer of
+// them.
 func (f *File) Windows() []Range {
 	var out []Range
 	size := min(firstWindow, f.o.Window)

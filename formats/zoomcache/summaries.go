@@ -2,20 +2,19 @@ package zoomcache
 
 import "context"
 
-// EveryLevel takes in the summaries of all levels.
+// EveryLevel stands for all levels, in Summaries.
 const EveryLevel = 0
 
 // Summaries calls fn with the stored summaries of a track and level, or of
-// EveryLevel, that touch [from, to] with what lies between
-// Entry and Exit, in the file's order.
-// The Summary is reused, and valid during the call only. An error of fn ends it
-// and is returned as it is.
+// EveryLevel, whose offsets from Entry to Exit touch [from, to], in the file's
+// order. The Summary is reused, and valid during the call only. An error of fn
+// ends it and is returned as it is.
 //
-// It is one pass like Scan. That of one level of a track of constant rate ends
-// early: there the summaries of a level lie in the order of their offsets.
+// It is one pass like Scan. For one level of a track of constant rate the pass
+// ends early, as the summaries of a level lie in the order of their offsets.
 //
-// It fails with ErrNoEntry where there is no such track. A level that the track
-// has not got has no summaries.
+// A track that is not there is ErrNoEntry. A level that the track does not have
+// has no summaries.
 func (f *File) Summaries(ctx context.Context, track int32, level int, from, to int64, fn func(s *Summary) error) error {
 	t, err := f.Track(track)
 	if err != nil || from > to {

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Totals says what Count does of each track, as the index of the file has it:
-// what whoever made the index found. ok is false where there is none. It costs what
-// the first View does to find the index, and nothing after that.
+// Totals gives the counts of each track, as Count does, from the index of the
+// file: those that the maker of the index found. ok is false if there is no index,
+// or one of other tracks. To find the index costs what it costs the first View,
+// and nothing after that. The list is the caller's.
 func (f *File) Totals(ctx context.Context) (list []TrackCount, ok bool, err error) {
 	ix, err := f.ix.open(ctx, f)
 	if err != nil || ix == nil || len(ix.tracks) != len(f.h.Tracks) {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A TrackCount says what a file holds of one track.
+// A TrackCount counts the blocks and samples of one track.
 type TrackCount struct {
 	Track   int32
 	Packets int64
@@ -13,35 +13,34 @@ type TrackCount struct {
 	Samples int64   // at one offset the values of all channels are one
 	Levels  []int64 // how many summaries there are of level 1, 2 …
 	// Entry and Exit are the least and the greatest offset that headers of packets
-	// with samples and of summaries name; 0 and -1 where there are none.
+	// with samples and of summaries name; 0 and -1 if there are none.
 	Entry, Exit int64
 }
 
-// A Report is what Count and Verify found.
+// A Report is the result of Count or Verify.
 type Report struct {
 	Tracks []TrackCount // as the header lists them
 	// Undeclared blocks belong to tracks that the header does not list, as the
 	// index of a file does. UndeclaredBytes is their length.
 	Undeclared, UndeclaredBytes int64
-	// Damage is what was passed over, with Options.Resync, and DamagedBytes how
-	// much; the first maxDamage of them are listed.
+	// Damage lists the stretches that Options.Resync has passed over, the first
+	// 1000 of them; DamagedBytes is the length of all.
 	Damage       []Damage
 	DamagedBytes int64
 
-	// What Verify alone looks at. None of it is an error:
-
-	// Backward counts stamps that are smaller than the one before them.
+	// Backward counts stamps that are smaller than the one before them. Only
+	// Verify counts them; they are no error.
 	Backward int64
 	// WrongSpans counts packets whose header names other ends than their samples
-	// have.
+	// have. Only Verify counts them; they are no error.
 	WrongSpans int64
 }
 
 // maxDamage bounds the list of a Report.
 const maxDamage = 1000
 
-// Count says how much a file holds, by the headers of its blocks alone: one pass
-// like Scan.
+// Count counts the blocks of a file, by their headers alone: one pass like Scan.
+// Damage ends it as it ends Scan, with the report of the blocks before.
 func (f *File) Count(ctx context.Context) (Report, error) {
 	return f.report(ctx, false, nil)
 }
@@ -49,8 +48,9 @@ func (f *File) Count(ctx context.Context) (Report, error) {
 // Verify reads everything: the header of every block against the file, and every
 // packet and summary of a declared track, decoded, against its codec, its count
 // and its checksum if it is compressed. progress, if not nil, is told the bytes
-// that were read so far, from one goroutine. The first block that is not well
-// ends it, with the report of those before, or is listed with Options.Resync.
+// that were gone through so far, from the calling goroutine. The first damaged
+// block ends it, with the report of the blocks before; with Options.Resync it is
+// listed instead, and is no error.
 func (f *File) Verify(ctx context.Context, progress func(done int64)) (Report, error) {
 	if progress == nil {
 		progress = func(int64) {}

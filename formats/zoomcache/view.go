@@ -12,23 +12,24 @@ import (
 	"github.com/farread/farread/formats/index"
 )
 
-// A Point is what a View tells of a span of samples.
+// A Point sums up a span of samples.
 type Point struct {
 	Entry, Exit int64 // offsets of the first and the last sample
 	Count       int64 // samples of each channel
-	// Channels have Min and Max exactly as the samples do, NaN left out; Mean and
-	// RMS of all samples that are not NaN, rounded where they come from an index,
-	// and the middle of the band for a mean that is lost, NaN for such an RMS, as those
-	// of numbers beyond float32 are in an index; First and Last where they are known.
-	// Bool has Expected and Mean, the share of true ones. Unit has a count only.
+	// Channels have Min and Max of the samples, exactly; Mean and RMS of them,
+	// rounded if they come from an index; First and Last if they are known. NaN do
+	// not count. An index has no mean and no RMS of numbers beyond float32: Mean is
+	// then the middle between Min and Max, and RMS is NaN. Bool has Expected and
+	// Mean, the share of true ones, and RMS. Unit has a count only. In a file
+	// without packets these numbers are those of its summaries.
 	Channels []Stats
 }
 
-// A View is what is to be seen of a track from afar.
+// A View shows a track from afar, in a few points.
 type View struct {
 	Points []Point
-	// Level is that of the summaries that served it. 0: samples did, or bins of
-	// Bin samples, where this is not 0.
+	// Level is that of the spans or summaries that served it. 0: samples did, or,
+	// if Bin is not 0, bins of so many samples.
 	Level int
 	Bin   int64
 	// Indexed says that an index was used.
@@ -43,21 +44,22 @@ const MaxWidth = 1 << 20
 // it, half a MiB.
 const mostRaw = 440 << 10
 
-// View tells of the samples of a track with offsets in [from, to], in about width
+// View sums up the samples of a track with offsets in [from, to] in about width
 // points: each of the width equal parts of the range is one point, made of the
 // spans that begin in it, so that a point may begin before from or end behind to.
-// No sample in the range is left out and none is told of twice. Parts that no span
+// No sample in the range is left out and none counts twice. Parts that no span
 // begins in, and gaps of variable rate, have no point. FirstOffset to LastOffset
-// are all samples.
+// are all samples. The View is the caller's.
 //
-// With an index it is the coarsest level with at least width spans that serves it,
-// else bins finer than packets, else packets themselves: after Open, one planned
-// read of the end of the file for the first View and at most one, rarely two, for
-// each. Without one the packets of the track are read, as Samples reads them, once
-// more where the range has no bounds. An index that is wrong is as none.
+// With an index View reads the coarsest level of at least width spans, else bins
+// finer than packets, else packets themselves: after Open, one planned read of the
+// end of the file for the first View, and at most one, rarely two, for each.
+// Without an index the packets of the track are read, as Samples reads them, with
+// another pass before if the range has no bounds; of a file without packets, the
+// stored summaries. An index that proves to be wrong counts as none.
 //
-// It fails with ErrNoEntry where there is no such track, and with ErrUnsupported
-// for a width below 1 or above MaxWidth.
+// A track that is not there is ErrNoEntry, and a width below 1 or above MaxWidth is
+// ErrUnsupported. Damage is an error as in Scan.
 func (f *File) View(ctx context.Context, track int32, from, to int64, width int) (View, error) {
 	return f.view(ctx, track, from, to, width, nil)
 }

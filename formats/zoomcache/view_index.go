@@ -39,17 +39,19 @@ func (x *openIndex) about(t *Track) *trackMeta {
 }
 
 // Sidecar names the index beside the file, for a file that has none inside. open
-// is called when it is first needed; it gives the object, and the ETag that the
-// file itself has. A nil Reader means that there is none. Where a read of it fails
-// with index.ErrUnusable, because it was replaced, say, it is opened again.
+// is called when the index is first needed; it gives the index object, and the
+// ETag of the file itself. A nil Reader means that there is no index. If open
+// fails, the method that needed the index returns the error, and the next one
+// calls open again. If the index proves to be wrong, or its object was replaced, it
+// is opened again, up to three times.
 func (f *File) Sidecar(open func(ctx context.Context) (r rangeio.Reader, etag string, err error)) {
 	f.ix.mu.Lock()
 	defer f.ix.mu.Unlock()
 	f.ix.side, f.ix.first, f.ix.known, f.ix.ix = open, false, false, nil
 }
 
-// SidecarFirst is Sidecar of a file whose index is believed to lie beside it: the end
-// of the file is looked at only where there is none of use.
+// SidecarFirst is Sidecar for a file whose index is believed to lie beside it: the
+// end of the file is read only if the index beside it is not there or of no use.
 func (f *File) SidecarFirst(open func(ctx context.Context) (r rangeio.Reader, etag string, err error)) {
 	f.Sidecar(open)
 	f.ix.mu.Lock()
@@ -57,8 +59,9 @@ func (f *File) SidecarFirst(open func(ctx context.Context) (r rangeio.Reader, et
 	f.ix.first = true
 }
 
-// HasIndex says whether the file has a usable index, whether it lies inside the
-// file, and how many bytes it takes. It costs what the first View does.
+// HasIndex says whether there is a usable index, whether it lies inside the file,
+// and how many bytes it takes. To find the index costs what it costs the first
+// View, and nothing after that.
 func (f *File) HasIndex(ctx context.Context) (size int64, inside, ok bool, err error) {
 	ix, err := f.ix.open(ctx, f)
 	if err != nil || ix == nil {

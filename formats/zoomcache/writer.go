@@ -31,16 +31,16 @@ type WriteOptions struct {
 	// SetWatermark changes it for one track.
 	Watermark int
 	NoRaw     bool // summaries only
-	// Parallel is how many goroutines summarise and encode where one call
-	// brings many windows: 0 means GOMAXPROCS. The bytes are the same.
+	// Parallel is how many goroutines summarise and encode if one call brings many
+	// windows: 0 means GOMAXPROCS. The bytes are the same.
 	Parallel int
-	// Sink, where there is one, is told of everything that is written.
+	// Sink, if not nil, is told of everything that is written.
 	Sink Sink
 }
 
 // A Sink watches a Writer, so that an index comes from the same pass. The calls
 // come one at a time, in the order of the file, from the goroutine that appends;
-// what they are given is good until they return. An error ends the writing.
+// their arguments are valid until they return. An error ends the writing.
 type Sink interface {
 	// Window is told of the values of each track in each flush, before any
 	// block of that flush. Tracks without new values are left out.
@@ -50,27 +50,28 @@ type Sink interface {
 	Packet(b *Block) error
 	Summary(s *Summary) error
 	// Finish is told where the plain file ends. It may add packets of tracks
-	// that no header declares; readers skip them by their length.
-	// payload is written piece by piece, without a copy.
+	// that no header declares; readers skip them by their length. add writes
+	// payload piece by piece, without a copy, and gives the offset of the packet's
+	// header.
 	Finish(end int64, add func(track int32, payload ...[]byte) (off int64, err error)) error
 }
 
 // An Interleaver is a Sink that may add packets of tracks that no header declares
-// between the blocks of the file, too: what grows with the file need not be held to
-// its end. Between is called after each flush.
+// between the blocks of the file, too, so that it need not hold until the end data
+// that grow with the file. Between is called after each flush.
 type Interleaver interface {
 	Sink
 	Between(add func(track int32, payload ...[]byte) (off int64, err error)) error
 }
 
-// A BlockSink is a Sink that is content with the headers of summaries: it is told of
-// them in place of Summary, which costs less.
+// A BlockSink is a Sink that needs only the headers of summaries: SummaryBlock is
+// called in place of Summary, which costs less.
 type BlockSink interface {
 	Sink
 	SummaryBlock(b *Block) error
 }
 
-// A Window is what one track gathered between two flushes.
+// A Window holds the values that one track gathered between two flushes.
 type Window struct {
 	Track       *Track
 	Entry, Exit int64   // offsets of the first and the last value
@@ -78,11 +79,15 @@ type Window struct {
 	Stamps      []int64 // the offset of each value; nil at constant rate
 }
 
-// A Writer makes a zoom-cache file from front to back, byte for byte what the
-// original library makes of the same calls (zlib streams apart, which inflate to
-// the same). It holds one window of values of each track and one summary of each
-// level, however long the series. One goroutine at a time. After an error every
-// call returns that error and the output is of no use.
+// A Writer makes a zoom-cache file from front to back, byte for byte as the
+// original library makes it from the same calls (zlib streams apart, which inflate
+// to the same). It holds one window of values of each track, one summary of each
+// level, and up to 256 KiB that the output has not got yet, however long the
+// series. A Writer and its TrackWriters are for one goroutine at a time.
+//
+// Values that do not fit their track are formats.ErrUnsupported and leave the
+// Writer as it was, as do calls after Close. After any other error every call
+// returns that error and the output is of no use.
 type Writer struct {
 	out      io.Writer
 	o        WriteOptions
@@ -110,8 +115,10 @@ type TrackWriter struct {
 	entry, exit int64
 }
 
-// NewWriter writes the headers, tracks in ascending order and rates in lowest
-// terms. Closing w, if it needs that, stays with the caller.
+// NewWriter begins a file with the headers, tracks in ascending order and rates in
+// lowest terms. Tracks that the format cannot hold are errors as in AppendHeader.
+// w gets nothing before 256 KiB are collected, or Close. Errors of w keep their
+// identity. The caller closes w, if need be.
 func NewWriter(w io.Writer, o WriteOptions) (*Writer, error) {
 	o.Tracks = slices.Clone(o.Tracks)
 	slices.SortStableFunc(o.Tracks, func(a, b Track) int { return cmp.Compare(a.Number, b.Number) })
@@ -141,7 +148,7 @@ func NewWriter(w io.Writer, o WriteOptions) (*Writer, error) {
 	return z, nil
 }
 
-// Track gives the writer of a track, or nil where no track has this number.
+// Track gives the writer of a track, or nil if no track has this number.
 func (w *Writer) Track(number int32) *TrackWriter {
 	i, ok := slices.BinarySearchFunc(w.tracks, number, func(t *TrackWriter, n int32) int { return cmp.Compare(t.t.Number, n) })
 	if !ok {
@@ -150,8 +157,9 @@ func (w *Writer) Track(number int32) *TrackWriter {
 	return w.tracks[i]
 }
 
-// SetWatermark changes how many values end a packet, from the next value on:
-// fewer than 1 only by Flush. What is held of a track is up to that many values.
+// SetWatermark changes how many values of the track (of each channel) end a packet,
+// from the next value on. 0 counts as 1; below 0 only Flush ends packets, and the
+// Writer holds all values until then.
 func (t *TrackWriter) SetWatermark(n int) {
 	if n == 0 {
 		n = 1 // as in the original, where every value is enough
@@ -159,24 +167,24 @@ func (t *TrackWriter) SetWatermark(n int) {
 	t.watermark = n
 }
 
-// Offset is the sample offset of the last value.
+// Offset is the sample offset of the last value, 0 before the first.
 func (t *TrackWriter) Offset() int64 { return t.exit }
 
-// Value are the types of values: each Kind has one. Int takes int64, Word
-// uint64, Unit struct{}.
+// Value lists the types of values: each Kind has one. Int takes int64, Word
+// uint64, Integer *big.Int, Unit struct{}.
 type Value interface {
 	struct{} | bool | float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | *big.Int
 }
 
 // Append appends values to a track of constant rate, the channels of a
-// multichannel track interleaved. It is the same as one call for each value, in
-// whatever pieces they come. v stays the caller's, but for big integers, which
-// must not change any more. Packets of all tracks are written when one of them
-// reaches its watermark.
+// multichannel track interleaved. The file is the same however the values are
+// divided among calls. v stays the caller's, but for big integers, which must not
+// change any more. Packets of all tracks are written when one of them reaches its
+// watermark. A wrong type or number of values is formats.ErrUnsupported.
 func Append[T Value](t *TrackWriter, v []T) error { return appendValues(t, v, nil) }
 
-// AppendAt appends values to a track of variable rate, each with the offset that
-// it has. Offsets may repeat and go backwards.
+// AppendAt is Append for a track of variable rate: stamps hold the offset of each
+// value, or of the values of all channels. Offsets may repeat and go backwards.
 func AppendAt[T Value](t *TrackWriter, stamps []int64, v []T) error {
 	if stamps == nil {
 		stamps = []int64{}
@@ -213,8 +221,8 @@ func (w *Writer) usable() error {
 	return w.err
 }
 
-// Flush writes the packets and summaries of what all tracks gathered: an empty
-// packet for each track that has nothing new.
+// Flush ends the packets of all tracks and makes their summaries: an empty packet
+// for each track that has nothing new. The output need not get them before Close.
 func (w *Writer) Flush() error {
 	if err := w.usable(); err != nil {
 		return err
@@ -223,8 +231,9 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close flushes, writes the last summaries, and hands the Sink its chance to
-// add an index.
+// Close flushes, writes the last summaries, lets the Sink add an index, and gives
+// the output all bytes. The caller closes the output. A second Close is
+// formats.ErrUnsupported.
 func (w *Writer) Close() error {
 	if err := w.usable(); err != nil {
 		return err
@@ -255,7 +264,8 @@ func (w *Writer) close() error {
 	return w.drain()
 }
 
-// Offset is the length of the file so far.
+// Offset is the length of the file so far, with bytes that the output has not got
+// yet.
 func (w *Writer) Offset() int64 { return w.off + int64(len(w.buf)) }
 
 // addPacket appends an empty packet with a payload of any content.
