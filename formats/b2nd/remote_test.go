@@ -76,7 +76,7 @@ func (b bucket) Get(_ context.Context, key string, o objstore.GetOptions) (io.Re
 	return io.NopCloser(io.NewSectionReader(b.o, from, to-from)), objstore.Info{Key: key, Size: b.o.size, ETag: `"1"`}, nil
 }
 
-// A far is an array of design/remote-reading, with items that a function of their
+// A far is a large array, with items that a function of their
 // index tells.
 type far struct {
 	object *shared
@@ -190,7 +190,7 @@ func (f *far) check(t *testing.T, box b2nd.Box, p []byte, size int) {
 	}
 }
 
-// TestFarAway holds slices without an index against the bounds of the design, at
+// TestFarAway holds slices without an index against fixed bounds, at
 // 30 ms to the first byte and 80 MB/s a connection.
 func TestFarAway(t *testing.T) {
 	if testing.Short() {

@@ -105,8 +105,8 @@ func (r *reading) mostOf(ctx context.Context, jobs []job, heads int) (alone []*j
 	return append(alone, more...), err
 }
 
-// begin parses the block starts of a chunk; not ok where there is anything else to
-// do than to read some of its blocks, or anything wrong.
+// begin parses the block starts of a chunk. ok is false if the chunk needs anything
+// but a read of some blocks, or is damaged; starts handles it then.
 func (r *reading) begin(j *job, head []byte) (b begun, ok bool) {
 	h, err := r.header(j, head, j.most)
 	if err != nil || h.IndexLen() > len(head) || r.wanting(j, &h, head) {

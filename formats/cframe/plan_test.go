@@ -8,7 +8,7 @@ import (
 )
 
 // TestChoose: the layouts by which choose was made, with those of the design
-// (a, b, c: see design/remote-reading).
+// (a, b, c: see TestFarAway).
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	point := func(whole, blocks int64, n int) []group {

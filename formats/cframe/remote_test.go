@@ -85,7 +85,7 @@ func (b bucket) Get(_ context.Context, key string, o objstore.GetOptions) (io.Re
 	return io.NopCloser(io.NewSectionReader(b.o, from, to-from)), objstore.Info{Key: key, Size: b.o.size, ETag: `"1"`}, nil
 }
 
-// A far is an array as in design/remote-reading, all of whose chunks are equal.
+// A far is a large array, all of whose chunks are equal.
 type far struct {
 	object *repeated
 	chunk  []byte // decoded
@@ -188,7 +188,7 @@ const rtt = 30 * time.Millisecond
 // and 16 KiB the offsets of thousands of chunks.
 var leanOpen = objstore.OpenOptions{Head: 8 << 10, Tail: 16 << 10, Policy: rangeio.Lean()}
 
-// TestFarAway holds reading without an index against the bounds of the design:
+// TestFarAway holds reading without an index against fixed bounds:
 // a link of 30 ms to the first byte, and 80 MB/s a connection.
 func TestFarAway(t *testing.T) {
 	a := newFar(t, 64, 512*512*4, 64*64*4, 4, 24)

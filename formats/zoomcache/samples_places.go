@@ -142,10 +142,10 @@ func (v *indexView) read(ctx context.Context, r *placedRead) (packetBatch, bool,
 	return b, true, nil
 }
 
-// find finds the packets of the range. Where it is not known where a packet begins,
-// all that look like the one in front of the range must be of one chain of blocks,
-// which goes on to behind the range: the one that there is is among them. So an index
-// that is wrong of what is inside its ends finds all packets, or none.
+// find finds the packets of the range. If the start of the first one is not known,
+// find follows the chain of blocks from each candidate to behind the range. It
+// succeeds only if one chain contains all candidates, since one of them must be
+// right. So an index that is wrong inside its ends finds all packets, or none.
 func (v *indexView) find(b *packetBatch, r *placedRead, spans []rangeio.Span) bool {
 	starts := []int64{spans[0].Off}
 	switch {
