@@ -18,7 +18,7 @@ const (
 	Packed    Outcome = "packed"    // outputs were written
 	Unchanged Outcome = "unchanged" // they, or newer ones, were there
 	Ignored   Outcome = "ignored"   // not meant for the job, or waits for a marker
-	Own       Outcome = "own"       // an output of ours
+	Own       Outcome = "own"       // an output of farread
 	Dropped   Outcome = "dropped"   // gone or replaced meanwhile
 	Failed    Outcome = "failed"    // for good; reported under errors/
 	Retried   Outcome = "again"     // has to come again
@@ -29,15 +29,17 @@ type Done struct {
 	Rule        Rule
 	Upload      Upload
 	Outcome     Outcome
-	Outputs     []objstore.Info // what was written
-	Err         error           // of the job; nil when there was none
-	Report      string          // key of the report of a failure for good
-	NotReported error           // why it could not be reported
+	Outputs     []objstore.Info // what the job returned, even if it then failed
+	Err         error           // of the job; nil if it did not fail
+	Report      string          // key, in the rule's output bucket, of the report of a failure for good
+	NotReported error           // why a failure for good could not be reported
 	Took        time.Duration
-	Stats       rangeio.Stats // requests, bytes read and retries; zero where nothing counts them
+	// Stats has requests, bytes read and retries of the rule's buckets meanwhile, those
+	// of jobs that ran at the same time among them; zero without a Handler.Counter.
+	Stats rangeio.Stats
 }
 
-// Written is how many bytes the outputs have.
+// Written is how many bytes the outputs have together.
 func (d Done) Written() int64 {
 	var n int64
 	for i := range d.Outputs {

@@ -23,19 +23,19 @@ const (
 // A Batch is what one invocation brought.
 type Batch struct {
 	// Queue says that the invocation came from a queue, which wants to hear
-	// which messages failed; else it came from the store itself.
+	// which messages failed. Else there is one message.
 	Queue    bool
 	Messages []Message
 }
 
 // A Message is the unit that is acknowledged or given back: one message of a
-// queue, or the whole payload of a direct invocation.
+// queue, or the whole payload of an invocation without a queue.
 type Message struct {
-	ID       string // messageId; "" when not from a queue
+	ID       string // messageId; "" if it is not from a queue
 	Receives int    // how often the queue has delivered it, this time included; 0: unknown
 	Uploads  []Upload
-	Ignored  int   // test events, folder markers, deletes: nothing to do
-	Err      error // the message cannot be understood; matches ErrEvent
+	Ignored  int   // how many test events, folder markers and deletes it tells of
+	Err      error // why the message cannot be understood; matches ErrEvent
 }
 
 // A shape is one envelope that events arrive in. The first of the table whose
@@ -100,12 +100,12 @@ func knownShapes() []shape {
 // Decode reads an event of any known shape: a notification of S3, alone, in the
 // messages of SQS, or in those of SNS, which may themselves come through SQS and
 // may be delivered raw; EventBridge's "Object Created", alone or by way of SQS or
-// SNS; and {"bucket","key","versionId"} for an object by name. Keys of
-// notifications are URL-encoded, others are as they are.
+// SNS; and {"bucket","key","versionId"} for an object by name, alone or in those
+// envelopes. Keys of notifications are URL-encoded, others are as they are.
 //
-// A payload that cannot be understood at all is an error that matches ErrEvent;
-// a message inside a queue's batch that cannot be is a Message with Err, and
-// leaves the others alone.
+// If a payload cannot be understood at all, the error matches ErrEvent. If one message
+// of a queue's batch cannot be understood, that Message has an Err, and the others
+// their uploads.
 func Decode(payload []byte) (Batch, error) { return decode(payload, 0) }
 
 func decode(payload []byte, depth int) (Batch, error) {

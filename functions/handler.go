@@ -18,18 +18,20 @@ import (
 )
 
 // ErrSkip is returned by a job for an upload that is not meant for it: one of
-// farread's own outputs, or a file that waits for the marker of its folder. It
-// is acknowledged and counted.
+// farread's own outputs, or a file that waits for another one, such as the marker of
+// its folder. The event is acknowledged and counted.
 var ErrSkip = errors.New("nothing to do")
 
-// ErrOwn is the ErrSkip of an object that carries MetaMarker: it ends loops.
+// ErrOwn is the ErrSkip for an object that carries MetaMarker: it ends loops. It
+// matches ErrSkip.
 var ErrOwn = fmt.Errorf("made by farread: %w", ErrSkip)
 
-// ErrTooLong is a permanent failure: the job does not fit one invocation.
+// ErrTooLong is a permanent failure: the job does not fit one invocation. It matches
+// formats.ErrTooLarge.
 var ErrTooLong = fmt.Errorf("too large for one invocation: %w", formats.ErrTooLarge)
 
-// ErrNoTime says that a job would fit an invocation, but not what is left of
-// this one: it is given back.
+// ErrNoTime says that a job was not begun because too little is left of this
+// invocation: the upload is given back.
 var ErrNoTime = errors.New("no time left in this invocation")
 
 // errBucket is matched when the bucket of an upload cannot be had. Whatever else
@@ -39,7 +41,8 @@ var errBucket = errors.New("bucket")
 type budgetKey struct{}
 
 // Budget is how long the invocation that ctx belongs to could run jobs when it
-// began; 0 when that is unknown. Jobs estimate by it whether they fit one.
+// began: its time less Handler.Reserve; 0 if the invocation has no deadline. Jobs
+// estimate by it whether they fit one invocation.
 func Budget(ctx context.Context) time.Duration {
 	d, _ := ctx.Value(budgetKey{}).(time.Duration)
 	return d
@@ -47,9 +50,10 @@ func Budget(ctx context.Context) time.Duration {
 
 type againKey struct{}
 
-// Again is ctx for an upload that an earlier worker may have been given, and ended
-// before it was done: jobs then look at what else it would have done after its output.
-// Handle says so of messages that come again; that an event names a version is as good.
+// Again marks ctx as that of an upload which an earlier worker may have begun and not
+// finished: even if the output is there, jobs then do what that worker would have done
+// after it. Handle marks messages that come again. Jobs do the same for an
+// upload with a Sequencer.
 func Again(ctx context.Context) context.Context {
 	return context.WithValue(ctx, againKey{}, true)
 }
@@ -58,8 +62,9 @@ func Again(ctx context.Context) context.Context {
 func IsAgain(ctx context.Context) bool { return ctx.Value(againKey{}) != nil }
 
 // A JobMaker builds the job of a rule, which writes to out. It is called for
-// every upload, and should be cheap; Check calls it without a bucket, to hear
-// whether the rule makes sense.
+// every upload, and should be cheap. Check calls it with a nil bucket, to hear
+// whether the rule makes sense. It has to be safe for concurrent use if Handle is
+// called concurrently.
 type JobMaker func(r Rule, out objstore.Bucket) (Job, error)
 
 // A Handler runs the jobs of a batch of events, one after the other, so that a
@@ -69,34 +74,34 @@ type Handler struct {
 	Rules   Rules
 	Jobs    map[string]JobMaker                        // by Rule.Job
 	Buckets func(name string) (objstore.Bucket, error) // a bucket by its bare name
-	Counter func(name string) *objstore.Counter        // what Buckets counts in, for logs; one for several is counted once; nil: not logged
-	Command func(r Rule, u Upload) string              // the command that does what does not fit here; nil: none is named
+	Counter func(name string) *objstore.Counter        // what a bucket of Buckets counts in, for Done.Stats and logs; several may share one; nil: not counted
+	Command func(r Rule, u Upload) string              // the command that does what does not fit here, for reports of ErrTooLong; nil: none is named
 	Request func(context.Context) string               // id of the invocation; nil: none
 	Log     *slog.Logger                               // nil: silent
 	Now     func() time.Time                           // nil: time.Now
 	Reserve time.Duration                              // kept before the deadline to answer and report; 0: 3 s
-	Margin  time.Duration                              // no item starts with less than this left besides; 0: 5 s
+	Margin  time.Duration                              // no job starts with less than this left before Reserve; 0: 5 s
 }
 
 // A Result is what became of a batch.
 type Result struct {
-	Queue    bool     `json:"-"`
-	Failures []string `json:"failures"` // messages to deliver again
+	Queue    bool     `json:"-"`        // the event came from a queue
+	Failures []string `json:"failures"` // ids of messages to deliver again; empty without a queue
 
-	Uploads   int `json:"uploads"`   // objects that the events named
+	Uploads   int `json:"uploads"`   // objects that the events named, without those of ignored events
 	Packed    int `json:"packed"`    // outputs were written
 	Unchanged int `json:"unchanged"` // the outputs of this version, or newer ones, were there
-	Ignored   int `json:"ignored"`   // test events, folder markers, deletes, files that wait for their marker
+	Ignored   int `json:"ignored"`   // test events, folder markers, deletes, uploads that a job skipped
 	Own       int `json:"own"`       // our own outputs
 	Unmatched int `json:"unmatched"` // no rule
 	Elsewhere int `json:"elsewhere"` // the first rule that matches is for a job of another function
 	Dropped   int `json:"dropped"`   // gone or replaced meanwhile
 	Failed    int `json:"failed"`    // permanent, reported under errors/
-	Retry     int `json:"retry"`     // uploads and messages given back
+	Retry     int `json:"retry"`     // uploads given back, and messages that cannot be understood
 
-	Outputs []objstore.Info `json:"-"`
-	Done    []Done          `json:"-"` // one for each upload that a rule matched and time was left for
-	Err     error           `json:"-"` // why items are given back
+	Outputs []objstore.Info `json:"-"` // of the uploads that count as packed
+	Done    []Done          `json:"-"` // one for each upload whose job was run
+	Err     error           `json:"-"` // why uploads or messages are given back
 }
 
 // Answer is the response of a function whose queue reports failures one by one:
@@ -138,9 +143,9 @@ func (h *Handler) withDefaults() *Handler {
 	return &c
 }
 
-// Check reports what is wrong with the handler's configuration. One document of
-// rules serves all functions, so that rules for jobs of others are passed over;
-// one of them has to be for this one.
+// Check reports everything that is wrong with the handler's configuration. One
+// document of rules serves all functions: all rules have to be valid, at least one has
+// to be for a job in Jobs, and only the makers of those are asked.
 func (h *Handler) Check() error {
 	errs := []error{h.Rules.Validate()}
 	mine := false
@@ -163,11 +168,12 @@ func (h *Handler) Check() error {
 	return errors.Join(errs...)
 }
 
-// Handle runs the jobs of one event. From a queue, the error is nil and
-// Result.Failures says which messages to deliver again. Without a queue there
+// Handle runs the jobs of one event. If the event came from a queue, the error is nil
+// and Result.Failures says which messages to deliver again. Without a queue there
 // is one message, and its error is returned, so that the caller delivers the
-// whole event again; what was done is not done twice. A panic of a job fails
-// its message only.
+// whole event again; what was done is not done twice. If the payload cannot be
+// understood, the error matches ErrEvent. A panic of a job gives back its message
+// only.
 func (h *Handler) Handle(ctx context.Context, payload []byte) (Result, error) {
 	h = h.withDefaults()
 	b, err := Decode(payload)
@@ -305,7 +311,7 @@ func (h *Handler) settle(ctx context.Context, d *Done, r *Result) error {
 }
 
 // run calls the job; a panic in it is an error like any other that may pass.
-// m, where it is not nil, looks on.
+// m, if it is not nil, looks on.
 func (h *Handler) run(ctx context.Context, rule Rule, u *Upload, m *meter) (infos []objstore.Info, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -364,9 +370,9 @@ const (
 	outcomeAgain
 )
 
-// classify files an error of the upload called key by what helps against it
-// (architecture, section 6). Sentinels of the format come first: bytes that are
-// corrupt stay so, whatever else went wrong while the job ended.
+// classify files an error of the upload called key by what helps against it.
+// Sentinels of the format come first: bytes that are corrupt stay so, whatever else
+// went wrong while the job ended.
 func classify(err error, key string) outcome {
 	is := func(targets ...error) bool {
 		for _, t := range targets {

@@ -14,17 +14,17 @@ import (
 // Names of the user metadata that every derived object carries. They are read
 // by the workers that come later, and by readers of pairs (MetaDataETag).
 const (
-	MetaMarker    = "farread-derived"        // "1": made by farread, never an upload
+	MetaMarker    = "farread-derived"        // "1": made by farread, so not to be packed itself
 	MetaSource    = "farread-source"         // bucket of the upload
 	MetaKey       = "farread-source-key"     // its key, percent-encoded
-	MetaKey64     = "farread-source-key-b64" // its key in base64url, where the encoding above would be too long
-	MetaETag      = "farread-source-etag"
+	MetaKey64     = "farread-source-key-b64" // its key in base64url, in place of MetaKey if that would be over 1200 bytes
+	MetaETag      = "farread-source-etag"    // this and the next two are absent if the event did not say them
 	MetaVersion   = "farread-source-version"
 	MetaSequencer = "farread-source-sequencer"
-	MetaLayout    = "farread-layout" // what besides the source decides the bytes
+	MetaLayout    = "farread-layout" // what besides the source decides the bytes; "error" for a report
 
 	// MetaDataETag and MetaDataVersion stand on a .gmeta and name the .gulp
-	// that it belongs to. A reader that finds another one there has met a pair
+	// that it belongs to. A reader whose .gulp has another ETag has met a pair
 	// that is being replaced and should open it again.
 	MetaDataETag    = "farread-data-etag"
 	MetaDataVersion = "farread-data-version"
@@ -53,7 +53,8 @@ var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
 
 // Closing says whether key closes a folder of loose files, and which: the
 // objects whose keys begin with folder ("" or ending in a slash) are complete
-// once "_SUCCESS" or "manifest.json" lies beside them.
+// once "_SUCCESS" or "manifest.json" lies beside them. manifest says which of the two
+// key is.
 func Closing(key string) (folder string, manifest, ok bool) {
 	dir, base := path.Split(key)
 	switch base {
@@ -70,10 +71,11 @@ func Closing(key string) (folder string, manifest, ok bool) {
 // it has an output of its own; a folder closed by _SUCCESS or a manifest
 // becomes folder/frames.gulp or folder/manifest.gulp.
 //
-// Two keys never share an output. Names that could be taken twice, and outputs over
-// 1024 bytes (of a pair: one of them), are cut on a rune boundary and end in "-" and 16 hex
-// digits of SHA-256(key): long keys, keys that end like cut ones, and uploads that
-// are themselves called "frames" or "manifest".
+// Two keys never share an output of the same prefix and suffix. Before the suffix of a
+// name that could be taken twice stand "-" and 16 hex digits of SHA-256(key): of keys
+// that end in such digits themselves, of uploads that are called "frames" or "manifest",
+// and of outputs over 1024 bytes (of a pair: if one of its two is), which are cut on a
+// rune boundary.
 func OutputKey(prefix, key, suffix string) string {
 	stem := key
 	dir, base := path.Split(key)
@@ -92,9 +94,11 @@ func OutputKey(prefix, key, suffix string) string {
 	return prefix + stem + suffix
 }
 
-// ErrorKey is where a permanent failure of the upload called key is reported. What
-// becomes known of a version that was replaced since, and finds a report there, is
-// told beside it under a name that ends in "-" and 16 hex digits.
+// ErrorKey is where a permanent failure of the upload called key is reported:
+// errors/KEY.json, with a hash as in OutputKey if that is over 1024 bytes or could be
+// taken twice. A failure of a version that was replaced since does not overwrite a
+// report there: it is reported beside it, under a name that ends in "-", 16 hex digits
+// and ".json".
 func ErrorKey(key string) string {
 	const prefix, suffix = "errors/", ".json"
 	if len(prefix)+len(key)+len(suffix) > maxKey || hashed.MatchString(key) {
@@ -147,7 +151,8 @@ func (u Upload) meta(layout string) map[string]string {
 }
 
 // SourceOf is the upload that a derived object was made of, from the object's
-// metadata; false when it was not made by farread.
+// metadata, without a Size. It is false if farread did not make the object, or its key
+// cannot be decoded.
 func SourceOf(meta map[string]string) (Upload, bool) {
 	if meta[MetaMarker] == "" {
 		return Upload{}, false

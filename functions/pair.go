@@ -16,17 +16,18 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// ErrBusy is matched when other workers won every conditional write: the
+// ErrBusy is matched if other workers won every conditional write of five tries: the
 // message goes back to the queue.
 var ErrBusy = errors.New("other workers write the same output")
 
-// ErrTaken is matched when the key of an output holds something that is not
-// made of the same upload. It also matches formats.ErrUnsupported: trying again
-// does not help.
+// ErrTaken is matched if the key of an output holds something that is not made of
+// the same upload. Such an error also matches formats.ErrUnsupported: trying again does
+// not help.
 var ErrTaken = errors.New("the output's key is taken")
 
 // ErrOutput is matched by failures of the bucket that is written to. Whatever
-// else they match, "not found" among it, they say nothing about the upload.
+// else they match, "not found" among it, they say nothing about the upload. Errors
+// that a Maker or a Filler returns are not marked, even if its writes failed.
 var ErrOutput = errors.New("output")
 
 var (
@@ -35,8 +36,8 @@ var (
 )
 
 const (
-	// maxTries is how often a worker that lost writes again (architecture,
-	// error taxonomy), before the queue's own delay takes over.
+	// maxTries is how often a worker that lost writes again, before the queue's
+	// own delay takes over.
 	maxTries = 5
 	// backoff is the first pause after a loss; it doubles, with jitter. Workers
 	// that lost together should not meet again.
@@ -44,26 +45,31 @@ const (
 )
 
 // A Pair is an output of two objects, a data object and the index that commits
-// it. Publish puts the data there first and then the index, whose metadata name
-// the data by ETag: a reader that finds other data has met a pair in between.
+// it. Publish writes the data first and then the index, whose metadata name the data
+// by ETag: a reader that finds other data has met a pair that is being replaced.
 //
-// Every worker that ends without an error has seen one of two things: a whole
-// pair made of its own version of the upload or a newer one, or a half of one
+// Every worker that ends without an error has seen one of three things: a whole
+// pair made of its own version of the upload or a newer one; a half of a pair
 // made of a newer version, whose own worker is still at it or will be called
-// again. So the newest version wins in any order of events, and a half-written
+// again; or that the version was replaced or deleted, of which another event tells.
+// So the newest version wins in any order of events, and a half-written
 // pair is always somebody's open task.
 type Pair struct {
 	Bucket     objstore.Bucket
 	Data, Meta string // keys
 	// Layout names what besides the upload's bytes decides the data: the
-	// writer's version, options, the members of a folder.
+	// writer's version, options, the members of a folder. Data that stand are kept for
+	// a later event of the same version only if their layout is the same. A whole pair of
+	// the very upload stays, whatever its layout.
 	Layout string
 }
 
-// A Maker streams the data made of u and returns what writes the index. It may
-// run more than once, and must write the same bytes each time for the same
-// upload and layout. It reads the version that u names, or fails with ErrChanged
-// or ErrNotFound.
+// A Maker streams the data made of u and returns what writes the index, which is
+// called at most once, after the data. A Maker may run more than once, and must write
+// the same bytes each time for the same upload and layout. If data is discarded, only
+// its length counts. u may be a newer version than the one that Publish was
+// called with; a Maker reads the version that u names, or fails with objstore.ErrChanged
+// or objstore.ErrNotFound.
 type Maker func(ctx context.Context, u Upload, data io.Writer) (meta func(io.Writer) error, err error)
 
 // half is one object of the output as it stands now.
@@ -80,9 +86,12 @@ func (s standing) whole() bool {
 	return s.data.there && s.meta.there && s.meta.info.Meta[MetaDataETag] == s.data.info.ETag
 }
 
-// Publish makes the pair from u unless it, or a newer one, is there already;
-// then it returns nothing. Errors of the source keep their identity; an output
-// that others kept changing is ErrBusy.
+// Publish makes the pair from u and returns its two objects, the data first. If the
+// pair of u or of a newer version is there already, or u was replaced, it returns
+// nothing. src is asked which version is the current one if sequencers do not
+// tell. Errors of run keep their identity; others match ErrOutput, ErrTaken, or ErrBusy,
+// or are those of src. Finding a whole pair costs two HEADs; writing one costs at
+// least a third besides the writes.
 func (p Pair) Publish(ctx context.Context, src objstore.Bucket, u Upload, run Maker) ([]objstore.Info, error) {
 	reuse := true
 	for try := range maxTries {
@@ -183,21 +192,20 @@ func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, erro
 	case meta != newer:
 		return &u, nil
 	}
-	// The newer worker had written its data before its index, and may have gone since:
-	// these are its remains with older data over them. That takes equal ETags of
-	// different versions (S3 hashes content only). The older data may be of a
-	// version still newer than u, where a worker that mended so met the newest one.
+	// The index is newer than the data: an older worker overwrote the data, which is
+	// possible if two versions have equal ETags (S3 hashes content only). Make the pair
+	// again from the index's version. The data may still be newer than u, if a worker
+	// that mended a pair met the newest one.
 	w := st.meta.of
 	return &w, nil
 }
 
-// holds: the data that stand are those that u gives, so that the index alone has
-// to be written. That is so when they were made of this very event, and when
-// they belong to a whole pair made of the same bytes that were uploaded before;
-// then the index is the record of the later sequencer and the data keep the
-// earlier one. No decision suffers: while the pair is whole the index decides,
-// and who comes late and overwrites the data loses the index, whose seal is of
-// the later event, and has the pair to mend.
+// holds says that the data that stand are those that u gives, so that the index alone
+// has to be written: data that were made of this very event, and data of a whole pair
+// made of an earlier upload of the same bytes. In the second case the index records
+// the later sequencer and the data keep the earlier one. No decision suffers: while the
+// pair is whole the index decides, and a late worker that overwrites the data loses the
+// index, whose seal is of the later event, and has the pair to mend.
 func (p Pair) holds(st standing, u Upload) bool {
 	if !st.data.there || st.data.info.Meta[MetaLayout] != p.Layout {
 		return false
@@ -265,8 +273,8 @@ func (p Pair) writeData(ctx context.Context, u Upload, old, have half, run Maker
 	return info, meta, err
 }
 
-// put writes key on the condition that it is still as old says. That it is not
-// is errLost; errors of fill keep their identity.
+// put writes key on the condition that it is still as old says, else it fails with
+// errLost. Errors of fill keep their identity.
 func put(ctx context.Context, b objstore.Bucket, key string, old half, o objstore.PutOptions, fill func(objstore.Writer) error) (objstore.Info, error) {
 	o.IfAbsent = !old.there
 	o.IfMatch = old.info.ETag
@@ -296,11 +304,11 @@ func lost(err error, matched bool) error {
 
 func output(err error) error { return fmt.Errorf("%w: %w", ErrOutput, err) }
 
-// seal is white space at the end of an index that is another one for every
-// version of the upload. ETags are hashes of content on S3: without it, a
-// version with the content of an earlier one would give the index an ETag that
-// had been there before, and a late worker that still waits to replace that
-// earlier index would replace the newer one.
+// seal is white space at the end of an index, different for every version of the
+// upload. ETags are hashes of content on S3: without the seal, a version with the
+// content of an earlier one would give the index an ETag that had been there before,
+// and a late worker that still waits to replace that earlier index would replace the
+// newer one.
 func seal(u Upload) string {
 	sum := sealOf(u)
 	var s strings.Builder
@@ -312,8 +320,8 @@ func seal(u Upload) string {
 	return s.String()
 }
 
-// sealOf is another one for every version of an upload, and for everything else
-// that is named.
+// sealOf hashes the identity of an upload's version, and extra strings. Two versions
+// never share a seal, even with equal bytes.
 func sealOf(u Upload, more ...string) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q", append([]string{u.Bucket, u.Key, u.ETag, u.VersionID, u.Sequencer}, more...)))
 }
@@ -334,7 +342,7 @@ func pause(ctx context.Context, n int) error {
 	}
 }
 
-// count is a data object that only its length is wanted of.
+// count stands for a data object of which only the length is wanted.
 type count int64
 
 func (c *count) Write(p []byte) (int, error) {

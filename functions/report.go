@@ -12,11 +12,12 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// A Report is the JSON object under errors/ that a permanent failure leaves.
+// A Report is the JSON object that a permanent failure leaves under ErrorKey, in the
+// output bucket of the rule.
 type Report struct {
 	What      string    `json:"what"`  // the error, outside-in
 	Kind      string    `json:"kind"`  // corrupt, unsupported, too large, no entry
-	Where     *Where    `json:"where"` // place in the upload; null where it is not known
+	Where     *Where    `json:"where"` // place in the upload; null if it is not known
 	Bucket    string    `json:"bucket"`
 	Key       string    `json:"key"`
 	ETag      string    `json:"etag,omitempty"`
@@ -25,17 +26,17 @@ type Report struct {
 	Job       string    `json:"job"`
 	RequestID string    `json:"request,omitempty"` // of the invocation
 	Time      time.Time `json:"time"`
-	Command   string    `json:"command,omitempty"` // what to run instead
+	Command   string    `json:"command,omitempty"` // what to run instead, if the upload is too large for a function
 }
 
 // Where is a place inside an upload.
 type Where struct {
 	Format string `json:"format"`
 	Part   string `json:"part,omitempty"`
-	Offset *int64 `json:"offset,omitempty"`
+	Offset *int64 `json:"offset,omitempty"` // in bytes; nil: not known
 }
 
-// report writes errors/KEY.json into the datasets bucket, and says which key it took.
+// report writes errors/KEY.json into the rule's output bucket, and says which key it took.
 // It runs in the time that jobs had to leave, so under the invocation's own context.
 func (h *Handler) report(ctx context.Context, rule Rule, u Upload, cause error) (key string, err error) {
 	r := Report{What: cause.Error(), Kind: kindOf(cause), Bucket: u.Bucket, Key: u.Key, ETag: u.ETag, VersionID: u.VersionID, Sequencer: u.Sequencer,

@@ -14,48 +14,51 @@ import (
 
 // An Output names the objects that one kind of output of an upload consists of.
 type Output struct {
-	// Keys in the order in which they are deleted. The first commits the output, the
-	// last is there as long as any of them is: of a pair the index, then the data.
+	// Keys are in the order in which they are deleted. The first object commits the
+	// output, the last is there as long as any of them is: of a pair the index, then the
+	// data.
 	Keys []string
-	// Below and Suffix name a row of objects in the place of Keys: the members of an
-	// archive. They are listed. Those in Keep are not looked at.
+	// Below and Suffix are used if there are no Keys: the output is all objects whose keys
+	// begin with Below and end in Suffix, such as those of an archive's members. They are
+	// listed. Objects in Keep are not looked at, as long as the upload is the current one.
 	Below, Suffix string
 	Keep          map[string]bool
-	// Same says how this output stands to one of another kind that was made of the same
-	// version of the upload: below 0 it goes as an older one does, above 0 it stays and
-	// the other one goes. Else, and if it is nil, both stay.
+	// Same decides between this output and one of another kind that was made of the same
+	// version of the upload: below 0 this output is deleted as an older one is, above 0
+	// the other one. At 0, and if Same is nil, both stay.
 	Same func(context.Context) (int, error)
 }
 
 // A Retirement sees to it that an upload whose content has become of another kind has
 // one output, not two: once the new one stands, what was made of older versions
-// goes. Every worker first writes its own output and then looks at the others, so
-// that of two that meet at least one sees both outputs, and the older one goes,
-// whoever wrote it. Only objects whose metadata say that they were made of this very
-// upload, by an older version, are deleted, on the condition that they are still
-// the ones that were looked at.
+// is deleted. Every worker first writes its own output and then looks at the others, so
+// that of two workers that meet at least one sees both outputs, and the older one is
+// deleted, whoever wrote it. Only objects whose metadata say that they were made of this
+// very upload are deleted, if their version is older (or if Output.Same says so), and on
+// the condition that they are still the ones that were looked at.
 //
-// A worker of a version that was replaced since, and can be read no more, calls
-// Replaced in the place of After.
+// If the version of the upload was replaced and can be read no more, a worker calls
+// Replaced instead of After. Errors of Bucket match ErrOutput, ErrBusy or ErrLeft.
 type Retirement struct {
 	Bucket objstore.Bucket
-	Own    Output   // what u was made into
-	Others []Output // what its versions may have been made into otherwise
+	Own    Output   // what the upload was made into
+	Others []Output // all else that its versions may have been made into; for Replaced: all
 }
 
-// ErrLeft is matched when an output that should go could not be deleted, for want of
-// a right or since the store knows no conditions: it is left where it is.
+// ErrLeft is matched if an output that should go could not be deleted, because a right
+// is missing or the store knows no conditional delete: it is left where it is.
 var ErrLeft = errors.New("an output of an older version is left")
 
-// After looks at the other outputs once that of u stands, and deletes what is older.
-// If one of them is newer, it is u's own output that goes.
+// After is called once the output of u stands. It looks at the other outputs and
+// deletes those that are older. If one of them is newer, it deletes u's own output
+// instead. If there is none, it costs a HEAD for each of Others, or a listing.
 func (r Retirement) After(ctx context.Context, src objstore.Bucket, u Upload) error {
 	others := slices.Clone(r.Others)
 	for i := range others {
 		if others[i].Keep == nil {
 			continue
 		}
-		// Of a version that was replaced meanwhile the members may be another's by now.
+		// If u was replaced meanwhile, objects in Keep may be of another version by now.
 		is, err := (&clock{src: src}).isCurrent(ctx, u)
 		if err != nil {
 			return err
@@ -78,10 +81,10 @@ func (r Retirement) After(ctx context.Context, src objstore.Bucket, u Upload) er
 	return errors.Join(errs...)
 }
 
-// Replaced looks at the outputs of a version that was replaced before its worker came,
-// or came again: an earlier try may have written one and ended before it looked at
-// the others. If one of them is of a newer version, those that are older than that
-// one go.
+// Replaced is called for a version that was replaced before its worker came, or came
+// again: an earlier try may have written an output and ended before it looked at the
+// others. If one of Others is of a newer version than u, those that are older than that
+// version are deleted. Own is not used.
 func (r Retirement) Replaced(ctx context.Context, src objstore.Bucket, u Upload) error {
 	newest, _, err := r.judge(ctx, &clock{src: src}, r.Others, u)
 	if err != nil || newest == nil {

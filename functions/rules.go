@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// Rules say what becomes of an upload; the first rule that matches wins. The
-// one JSON document (schema: rules.schema.json) drives the workers, the local
-// stack, backfill and Terraform.
+// Rules say what becomes of an upload; the first rule that matches wins. One
+// JSON document (schema: RulesSchema) drives the workers, the local cloud, backfill
+// and Terraform.
 type Rules []Rule
 
 // A Rule sends uploads of one bucket, prefix and suffix to a job.
@@ -24,21 +24,21 @@ type Rule struct {
 	Prefix string `json:"prefix,omitempty"` // keys begin with it; empty: all
 	Suffix string `json:"suffix,omitempty"` // keys end with it; empty: all
 	Job    string `json:"job"`              // "pack", or "zoom" for zoom-cache files of series
-	Format string `json:"format,omitempty"` // container to make; empty: by content
+	Format string `json:"format,omitempty"` // container that "pack" makes: "b2nd", "bloscpack", "gulp"; empty: by content
 	Codec  string `json:"codec,omitempty"`  // of formats that compress: "zstd", "lz4-9"; of zoom, what samples are stored as: "f32", "pcm-i16"
 	// Records says how bloscpack tells records apart: "lines", "jsonl", "files",
-	// "chunks" (there are none), or how the length before each is written; empty: by
-	// content.
+	// "chunks" (there are none), or how the length before each is written: "u32le",
+	// "u32be", "u64le", "u64be", "varint"; empty: by content.
 	Records string `json:"records,omitempty"`
-	Chunk   int64  `json:"chunk,omitempty"` // bytes of one chunk (of a gulp: of one data object); 0: the format's default
+	Chunk   int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
 	Out     Out    `json:"out"`
-	Shape   string `json:"shape,omitempty"` // event shape that the local stack delivers; the cloud's wiring decides otherwise
+	Shape   string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
 }
 
 // Out is where derived objects go.
 type Out struct {
 	Bucket string `json:"bucket"`
-	Prefix string `json:"prefix,omitempty"`
+	Prefix string `json:"prefix,omitempty"` // begins every output's key; at most 256 bytes
 }
 
 // The values that a rule may name. They grow with the formats.
@@ -67,14 +67,15 @@ var codecText = regexp.MustCompile(`^(blosclz|lz4|lz4hc|zlib|zstd)(-[0-9])?$`)
 // sampleText is a codec of zoom-cache.
 var sampleText = regexp.MustCompile(`^((pcm-)?(f32|f64|int|i8|i16|i32|i64)|bool|word|u8|u16|u32|u64)$`)
 
-// RulesSchema is the JSON Schema (2020-12) of a rules document. Validate checks
-// what it says and, besides, that outputs meet neither uploads nor each other.
+// RulesSchema is the JSON Schema (2020-12) of a rules document. It must not be
+// changed. ParseRules checks what the schema says and, besides, that fields fit the job
+// and the format, and that outputs meet neither uploads nor each other.
 //
 //go:embed rules.schema.json
 var RulesSchema []byte
 
 // ParseRules decodes and validates a rules document. Unknown fields are errors,
-// so that a misspelt one is not silently without effect.
+// so that a misspelt field is not silently without effect.
 func ParseRules(b []byte) (Rules, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -88,7 +89,8 @@ func ParseRules(b []byte) (Rules, error) {
 	return r, r.Validate()
 }
 
-// Validate reports every contradiction of the rules at once.
+// Validate reports everything that is wrong with the rules at once. No rules at all
+// are wrong, too. Whether a job takes a rule, its JobMaker says.
 func (rs Rules) Validate() error {
 	var errs []error
 	if len(rs) == 0 {
@@ -154,8 +156,8 @@ func (r Rule) badZoom(bad func(format string, a ...any)) {
 	}
 }
 
-// meets: an upload of each rule could have the same output. Outputs keep the
-// whole key of the upload, so within one bucket and output prefix they differ.
+// meets says that uploads of the two rules could have the same output. Outputs keep
+// the whole key of the upload, so within one bucket and output prefix they differ.
 func (r Rule) meets(o Rule) bool {
 	return r.Out.Bucket == o.Out.Bucket && overlap(r.Out.Prefix, o.Out.Prefix) &&
 		(r.Bucket != o.Bucket || r.Out.Prefix != o.Out.Prefix)
@@ -175,7 +177,7 @@ func (rs Rules) jobs() []string {
 	return names
 }
 
-// Match is the first rule for an upload, or false.
+// Match is the first rule for an upload; false if there is none.
 func (rs Rules) Match(bucket, key string) (Rule, bool) {
 	for _, r := range rs {
 		if r.Bucket == bucket && strings.HasPrefix(key, r.Prefix) && strings.HasSuffix(key, r.Suffix) {

@@ -14,22 +14,24 @@ import (
 type Single struct {
 	Bucket objstore.Bucket
 	Key    string
-	// Layout names what besides the upload's bytes decides the object's. Another
-	// layout of the same version is written again.
+	// Layout names what besides the upload's bytes decides the object's. An object of
+	// the same version and another layout is replaced.
 	Layout      string
 	ContentType string // "": application/octet-stream
 }
 
 // A Filler streams the object made of u into w and leaves the commit to the
-// caller. It may run more than once. The seal, which is another one for every
-// version of the upload, has to become part of the bytes: ETags are hashes of
-// content on S3, and without it a version with the content of an earlier one
-// would have that one's ETag, for a late worker to replace.
+// caller. It may run more than once. The seal, 32 bytes that differ for every version of
+// the upload and every layout, has to become part of the object's bytes and must not be
+// changed: ETags are hashes of content on S3, and without the seal a version with the
+// content of an earlier one would have that one's ETag, for a late worker to replace.
 type Filler func(ctx context.Context, u Upload, w objstore.Writer, seal []byte) error
 
-// Publish makes the object from u unless it, or one of a newer version, is there
-// already; then it returns nothing. Errors of the source keep their identity; an
-// output that others kept changing is ErrBusy.
+// Publish makes the object from u and returns it. If the object of u or of a newer
+// version is there already, or u was replaced, it returns nothing. src is asked which
+// version is the current one if sequencers do not tell. Errors of fill keep
+// their identity; others match ErrOutput, ErrTaken or ErrBusy, or are those of src.
+// Finding the object costs one HEAD.
 func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill Filler) ([]objstore.Info, error) {
 	o := objstore.PutOptions{ContentType: s.ContentType, Meta: u.meta(s.Layout)}
 	if o.ContentType == "" {
@@ -58,8 +60,8 @@ func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill
 	return nil, fmt.Errorf("%s: %d tries: %w", s.Key, maxTries, ErrBusy)
 }
 
-// wanted: what stands is of an older version or another layout, or there is
-// nothing, and u is not itself out of date as far as can be told.
+// wanted says that the object has to be made: there is none, or it is of an older
+// version or another layout, and u is not itself out of date as far as can be told.
 func (s Single) wanted(ctx context.Context, c *clock, u Upload, old half) (bool, error) {
 	made := old.there && sameVersion(old.of, u) && old.info.Meta[MetaLayout] == s.Layout // whether u is the current one then makes no difference
 	if u.Sequencer == "" && !made {
