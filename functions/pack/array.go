@@ -27,8 +27,8 @@ const (
 // An Array is an n-d array of an upload: a .npy, a member of a .npz, or raw bytes
 // with a note that says what they are.
 type Array struct {
-	Name   string // of the member, without .npy; "" where the upload is one array
-	DType  dtype.DType
+	Name   string      // of the member, without .npy; "" if the upload is one array
+	DType  dtype.DType // as it is written: gaps between members are members, too (see TypeLayer)
 	Shape  []int64
 	NBytes int64 // of its items
 
@@ -55,16 +55,18 @@ type ArrayOptions struct {
 type ArrayWrite struct {
 	Write b2nd.WriteOptions
 	// ChunkShape and BlockShape; nil: b2nd.DefaultShapes, of the axes in reverse
-	// where the source is in Fortran order, so that a chunk is one piece of it.
+	// if the source is in Fortran order, so that a chunk is one piece of it.
 	ChunkShape, BlockShape []int
-	// Progress is called from the goroutines that read. nil: nobody asks.
+	// Progress is called from the goroutines that read, several at a time, with bytes of
+	// items. nil: nobody asks.
 	Progress func(done, total int64)
 }
 
-// Arrays finds the arrays of an object by its content. It costs the request that
-// opened the object, for a .npz those of its directory and one of 64 KiB for each
-// member beyond the reach of the one before.
-// What holds no arrays is formats.ErrUnsupported.
+// Arrays finds the arrays of an object by its content, or by o.Note alone. It costs
+// the request that opened the object, for a .npz also those of its directory and two of
+// 64 KiB for each member that the requests before did not reach. If the object holds no
+// arrays, the error is formats.ErrUnsupported; if it is empty or too short for them,
+// formats.ErrCorrupt. Arrays read from obj when they are written.
 func Arrays(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array, error) {
 	if o.Note != nil {
 		a, err := rawArray(obj, *o.Note)
@@ -194,13 +196,13 @@ func (z *zipped) array(obj *objstore.Object, i int, e File, name string, r io.Re
 	return a, nil
 }
 
-// OrderLayer is the vlmetalayer of an array whose source was in Fortran order, the
-// msgpack text "F": who unpacks it can give the same bytes back.
+// OrderLayer is the vlmetalayer of an array whose source was in Fortran order. It holds
+// the msgpack text "F", so that unpacking can give the same bytes back.
 const OrderLayer = "farread-order"
 
 // TypeLayer is the vlmetalayer of an array whose source has gaps between the members
-// of its items, which are members of their own in the array, as python-blosc2 has
-// them. It holds the type with the gaps, as msgpack text.
+// of its items. In the array the gaps are members of their own, as python-blosc2 has
+// them. The layer holds the type with the gaps, as msgpack text.
 const TypeLayer = "farread-dtype"
 
 // text32 begins a msgpack text that has its length in four bytes.
@@ -214,8 +216,8 @@ func typeLayer(d dtype.DType) cframe.Metalayer {
 }
 
 // SourceType is the type of an array's items with the gaps that the source had
-// between their members, by the layers of its frame; d where these tell of none,
-// or of another type.
+// between their members, by the layers of its frame. It is d, the array's own type, if
+// the layers tell of no gaps, or of those of another type.
 func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
 	for _, l := range layers {
 		if l.Name != TypeLayer || len(l.Data) < 5 || l.Data[0] != text32 || int64(binary.BigEndian.Uint32(l.Data[1:])) != int64(len(l.Data)-5) {
@@ -232,8 +234,9 @@ func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
 // Memory is bounded by o.Write.MaxMemory, whatever the size and the order of the
 // items; a compressed member in Fortran order has to fit into half of it, else
 // the error is formats.ErrTooLarge. Cost: each byte of the source is read once, in
-// requests of a chunk, or of 8 MiB from a .npz. Members of a .npz are checked
-// against its CRC, but for stored ones in Fortran order that are larger than that.
+// requests of a chunk, or of 9 MiB from a .npz. Members of a .npz are checked
+// against its CRC, unless they are stored ones in Fortran order that are larger than
+// that half. Write may be called more than once.
 func (a Array) Write(ctx context.Context, w cframe.Output, o ArrayWrite) error {
 	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
 	if a.header.Fortran && m.ChunkShape == nil && m.BlockShape == nil {

@@ -41,7 +41,8 @@ func DefaultEncode() blosc.EncodeOptions {
 }
 
 // ParseCodec reads the codec of a rule or of a flag: a name, or a name and a
-// level from 0, which stores, to 9, "zstd-9". "" is DefaultEncode.
+// level from 0, which stores, to 9, "zstd-9". "" is DefaultEncode. Without a level it
+// is 1 for zstd, and the codec's own default for the others.
 func ParseCodec(text string) (blosc.EncodeOptions, error) {
 	o := DefaultEncode()
 	if text == "" {

@@ -20,9 +20,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// compareFiles is the order in which a folder is packed: labels first, so that
-// a writer that rolls over knows them in time, then ids and frames in natural
-// order.
+// compareFiles is the order in which a folder is packed: labels first, then ids and
+// frames in natural order.
 func compareFiles(a, b string) int {
 	if x, y := isLabels(a), isLabels(b); x != y {
 		if x {
@@ -41,7 +40,9 @@ type local struct {
 }
 
 // Folder is a folder of the machine as a source: os.DirFS(dir), or better the FS
-// of an os.Root. name is what ids of files in no folder are called.
+// of an os.Root. name is the id of files in no folder that have none of their own.
+// The folder is listed by each call of Each; a link or a device in it is
+// formats.ErrUnsupported.
 func Folder(fsys fs.FS, name string, o Options) Source {
 	return &local{fsys: fsys, about: About{Format: "folder", Name: name, Size: -1}, l: o.Limits.WithDefaults()}
 }
@@ -126,10 +127,11 @@ type remote struct {
 }
 
 // Prefix lists the objects of b under folder ("" or ending in a slash) as a
-// source. Each object is read with one request, 16 at a time, pinned to the
-// ETag of the listing: one that changes meanwhile fails the packing with
-// objstore.ErrUnavailable, since the next try will find it whole. It costs one
-// request for a thousand objects.
+// source, at the cost of one request for a thousand objects. Each reads every object
+// with one request, up to 18 side by side in 64 MiB, pinned to the ETag of the
+// listing: if an object changes meanwhile, the packing fails with
+// objstore.ErrUnavailable, since the next try will find it whole. Objects that a folder
+// of images passes over are left out, unless Options.AllFiles is set.
 func Prefix(ctx context.Context, b objstore.Bucket, folder string, o Options) (Source, error) {
 	p := newPrefix(b, folder, o)
 	for info, err := range b.List(ctx, folder) {
@@ -233,8 +235,8 @@ func manifest(ctx context.Context, b objstore.Bucket, folder string, text []byte
 func (p *prefix) About() About { return p.about }
 
 const (
-	// prefixAhead is how many objects are read at a time: small ones wait for
-	// the round trip, 30 ms on S3, not for bytes.
+	// prefixAhead is how many objects wait in the queue, besides the one at each of
+	// its ends: small ones wait for the round trip, 30 ms on S3, not for bytes.
 	prefixAhead = 16
 	// prefixBytes bounds what they hold together.
 	prefixBytes = 64 << 20

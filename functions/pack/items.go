@@ -20,8 +20,8 @@ import (
 // Items is an upload as a Bloscpack file holds it: records, files, or pieces of
 // one size.
 type Items struct {
-	By   Records // how they are told apart
-	Size int64   // bytes to be read, for progress; -1: unknown
+	By   Records // how they are told apart; "numpy" for the chunks of a .npy
+	Size int64   // bytes of the upload as it is stored (of a .npy: of its items), for progress; -1: unknown
 
 	limits Limits
 	obj    *objstore.Object
@@ -32,19 +32,19 @@ type Items struct {
 	base   int64
 }
 
-// ItemOptions tune FindItems. The zero value goes by content.
+// ItemOptions tune FindItems. With the zero value content and name decide.
 type ItemOptions struct {
 	Limits  Limits
 	Records Records
 }
 
 // FindItems says what an object becomes in a Bloscpack file. Unless o.Records says
-// it, that goes by content, then by name: an archive's files; a .npy as the
-// bloscpack tool stores arrays; the lines of text; else chunks. Lines and records
-// in a .gz or .zst are unpacked. It costs the request that opened the object, and
-// those of a zip's directory.
-// What is named like an archive or an array and is none is
-// formats.ErrUnsupported, unless o.Records says how to read it.
+// it, content decides, then the name: an archive's files; a .npy as the bloscpack tool
+// stores arrays; the lines of text; else chunks. Lines and records in a .gz or .zst
+// are unpacked. It costs the request that opened the object, those of a zip's directory,
+// and one of 64 KiB for a .gz or .zst that is larger than that. If an object is named
+// like an archive or an array and is none, the error is formats.ErrUnsupported, unless
+// o.Records says how to read it. Items read from obj when they are written.
 func FindItems(ctx context.Context, obj *objstore.Object, o ItemOptions) (Items, error) {
 	it := Items{By: o.Records, Size: obj.Size(), limits: o.Limits.WithDefaults(), obj: obj}
 	head, err := headOf(ctx, obj, sniff)
@@ -69,10 +69,10 @@ func FindItems(ctx context.Context, obj *objstore.Object, o ItemOptions) (Items,
 	return it, nil
 }
 
-// Variable says that each item is a chunk of its own length.
+// Variable says that each item is a chunk of its own length: a record or a file.
 func (s *Items) Variable() bool { return s.By != Chunks && s.By != array }
 
-// ItemsOf are the files of a source.
+// ItemsOf are the files of a source, one item each.
 func ItemsOf(src Source, l Limits) Items {
 	return Items{By: Files, Size: src.About().Size, limits: l.WithDefaults(), src: src}
 }
@@ -214,8 +214,8 @@ func wrapped(ctx context.Context, obj *objstore.Object, k kind, l Limits) (Recor
 	return Chunks, kindNone, nil
 }
 
-// innerHead is what a tar's first header would be. From small objects it costs no
-// request.
+// innerHead is what a tar's first header would be. If Open has kept the whole object,
+// it costs no request, else one.
 func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]byte, error) {
 	body := obj.NewReader(ctx, peekOptions(obj))
 	defer body.Close()
@@ -233,7 +233,7 @@ func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]b
 	return head[:n], in.blame(err)
 }
 
-// peekOptions read a beginning: of what Open has kept, and little more.
+// peekOptions read a beginning: what Open has kept, and one part more.
 func peekOptions(obj *objstore.Object) objstore.ReadOptions {
 	return objstore.ReadOptions{Part: min(zipPeek, max(obj.Size(), 1)), Ahead: 1}
 }
@@ -325,8 +325,8 @@ func (s *Items) chunkSize(o ItemWrite) int64 {
 	return max(want/item, 1) * item
 }
 
-// DefaultItemChunk is how much a chunk holds where there are no records: what the
-// bloscpack tool takes.
+// DefaultItemChunk is how many bytes a chunk holds if there are no records: as many
+// as the bloscpack tool takes.
 const DefaultItemChunk = 1 << 20
 
 // maxItemChunk is what the format has room for, less what Blosc adds.

@@ -13,16 +13,18 @@ import (
 
 // ItemWrite says how items are written. The zero value is right for most.
 type ItemWrite struct {
-	Encode     *blosc.EncodeOptions // nil: ItemEncode of the items
+	Encode     *blosc.EncodeOptions // nil: ItemEncode of the items; its TypeSize does not count
 	Checksum   bloscpack.Checksum
 	NoChecksum bool   // else Checksum None means adler32
-	Chunk      int64  // bytes of a chunk where there are no records; 0: DefaultItemChunk
-	TypeSize   int    // of the bytes of such a chunk, for the filters; 0: 1, of a .npy that of its items
-	MaxAppend  int64  // as in bloscpack.WriteOptions, for what has no records
-	Parallel   int    // chunks that are encoded at a time; 0: as the writer does
+	Chunk      int64  // bytes of a chunk of items that are not Variable, cut to whole items; 0: DefaultItemChunk
+	TypeSize   int    // for the filters; 0: 1, of a .npy that of its items
+	MaxAppend  int64  // as in bloscpack.WriteOptions, of items that are not Variable
+	Parallel   int    // chunks that are encoded at a time; 0: one
 	Seal       []byte // tells one version of an upload from another; see functions.Filler. nil: none
-	Progress   func(done, total int64)
-	Done       func(Written) // when all is written, and not yet published. nil: nobody asks
+	// Progress is told of bytes of the upload (of an archive or a folder: of its files) and
+	// of Items.Size. nil: nobody asks.
+	Progress func(done, total int64)
+	Done     func(Written) // called when all is written, and not yet published. nil: nobody asks
 }
 
 // ItemEncode is how items are stored unless somebody says otherwise: single ones,
@@ -35,7 +37,8 @@ func ItemEncode(by Records) blosc.EncodeOptions {
 	return blosc.EncodeOptions{Codec: blosc.LZ4}
 }
 
-// Written is what became of Items.
+// Written is what became of Items: how many items (or chunks, if they are not
+// Variable) were written, and how many bytes these have before they are encoded.
 type Written struct{ Items, Bytes int64 }
 
 // variableMeta is the metadata of a file of items. Field order is that of the JSON.
@@ -75,9 +78,9 @@ func sealed(seal []byte) *madeOf {
 
 // Write writes the items as a Bloscpack file into w, which is then to be
 // committed: records and files as version 4, one chunk each, all else as version
-// 3. Memory is bounded by the limits of the items, whatever their number. The
-// upload is read once, in requests of 8 MiB; of a folder each object with one.
-// Errors about the upload name the line, record or file.
+// 3. Memory is bounded by the limits of the items. The upload is read once, in
+// requests of 8 MiB, of a zip 9 MiB; of a folder each object with one. Errors about the
+// upload name the line, record or file. Write may be called more than once.
 func (s *Items) Write(ctx context.Context, w bloscpack.Output, o ItemWrite) (Written, error) {
 	enc := ItemEncode(s.By)
 	if o.Encode != nil {

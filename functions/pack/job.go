@@ -21,11 +21,12 @@ import (
 // layoutVersion changes when the same upload would give other bytes.
 const layoutVersion = "gulp-1"
 
-// slowest is the rate below which a job should not be begun in a worker: a
+// slowest is the rate by which a job's time is estimated before it is begun: a
 // function of 512 MB reads and writes about 70 MB/s side by side.
 const slowest = 20 << 20
 
-// New is the functions.JobMaker of packing with the given options.
+// New is the functions.JobMaker of packing with the given options. The maker refuses
+// rules whose fields would have no effect.
 func New(o Options) functions.JobMaker {
 	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
 		if r.Chunk > 0 && r.Format != bloscpack.Format {
@@ -62,14 +63,14 @@ var errRule = errors.New("rule without effect")
 
 // A Job packs uploads under Prefix of Out: images into gulp pairs, arrays into
 // b2nd, text, other files and all else into Bloscpack. It implements functions.Job
-// and is safe for concurrent use.
+// and is safe for concurrent use if its callbacks are.
 type Job struct {
 	Out     objstore.Bucket
 	Prefix  string
 	Format  string              // what to make of uploads: "gulp", "b2nd", "bloscpack"; "": by content
-	Encode  blosc.EncodeOptions // of arrays; see DefaultEncode
+	Encode  blosc.EncodeOptions // of arrays; New sets DefaultEncode unless the rule names a codec
 	Records Records             // of "bloscpack": how records are told apart
-	Items   ItemWrite           // how Bloscpack is written; the seal is the job's
+	Items   ItemWrite           // how Bloscpack is written; Seal and MaxAppend are the job's
 	Options Options
 }
 
@@ -78,9 +79,10 @@ type Job struct {
 // itself is functions.ErrSkip: it waits for its folder's marker. A .npy gets
 // ".b2nd", a .npz an object for each member, "x.npz/name.b2nd", and raw data with
 // a note beside them (npy.Note) are an array, too. Lines of text, the files of an
-// archive whose first one is no JPEG, and all other bytes get ".blp". It writes
-// nothing and returns nothing when this version, or a newer one, is packed. Where the
-// content has become of another kind, the output of the older version goes.
+// archive whose first file is no JPEG, and all other bytes get ".blp". If this version,
+// or a newer one, is packed, Run writes nothing and returns nothing. If the content has
+// become of another kind, Run deletes the output of the older version. An upload that
+// the rule's format does not take is a permanent failure.
 func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
 	folder, _, closing := functions.Closing(u.Key)
 	if isLabels(u.Key) && !j.forced() {
@@ -249,7 +251,7 @@ func fits(ctx context.Context, size int64) error {
 	return fmt.Errorf("%d bytes need about %v: %w", size, need.Round(time.Second), functions.ErrTooLong)
 }
 
-// Command is the command that packs u where a function cannot.
+// Command is the command line that packs u elsewhere, if a function cannot.
 func Command(r functions.Rule, u functions.Upload) string {
 	from := u.Key
 	if folder, _, ok := functions.Closing(u.Key); ok {

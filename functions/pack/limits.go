@@ -15,23 +15,23 @@ import (
 type Limits struct {
 	Entries int64 // members of an archive, objects of a folder
 	Bytes   int64 // of all members together, unpacked
-	Ratio   int64 // unpacked to packed bytes, once past ratioSlack
+	Ratio   int64 // unpacked to packed bytes, once 8 MiB are unpacked
 	Frame   int64 // bytes of one image: it is held in memory while it is checked
-	Text    int64 // bytes of one labels file or manifest
+	Text    int64 // bytes of all labels files together, or of a manifest
 	Name    int   // bytes of a member's path
 	Depth   int   // folders in it
 	Item    int64 // bytes of one item: it is held in memory, twice or three times
-	Items   int64 // lines or records; their table is written at once
+	Items   int64 // lines, records or files of a Bloscpack file; their table is written at once
 	Meta    int64 // bytes of names and sizes of files, as JSON
 }
 
-// DefaultLimits says what is enough for any honest upload. A million entries keep the index and the names under 100 MiB;
-// 1 TiB is far above what one invocation or one afternoon can pack; JPEGs and
-// archives' headers compress by less than 30, deflate's most is 1032, so 200
-// lets every honest archive pass; 64 MiB holds any camera's image; key and
-// depth limits are those of S3 and well above those of file systems. Items of 32
-// MiB, and a table of 16 million of them in 128 MiB, fit a worker; 64 MiB of
-// metadata is what readers of Bloscpack take.
+// DefaultLimits are enough for any honest upload. The names of a million entries
+// take some 100 MiB at 100 bytes each; 1 TiB is far above what one invocation or one
+// afternoon can pack; JPEGs and archives' headers compress by less than 30, deflate's
+// most is 1032, so 200 lets every honest archive pass; 64 MiB holds any camera's image;
+// a path is as long as a key of S3 can be, and 32 folders are deeper than people nest
+// them. Items of 32 MiB, and a table of 16 million of them in 128 MiB, fit a worker;
+// 64 MiB of metadata is what readers of Bloscpack take.
 func DefaultLimits() Limits {
 	return Limits{Entries: 1 << 20, Bytes: 1 << 40, Ratio: 200, Frame: 64 << 20, Text: 16 << 20, Name: 1024, Depth: 32,
 		Item: 32 << 20, Items: 1 << 24, Meta: 64 << 20}

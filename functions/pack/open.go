@@ -14,7 +14,8 @@ const sniff = tarBlock
 
 // Open opens the object called key as a source: an archive, by its content and
 // then by its suffix. It costs one request, and for a zip those of its
-// directory. What is no archive is formats.ErrUnsupported.
+// directory. If the object is no archive, the error is formats.ErrUnsupported; if it
+// is empty, formats.ErrCorrupt. Whether a .gz or .zst holds a tar, only Each finds out.
 func Open(ctx context.Context, b objstore.Bucket, key string, o Options) (Source, error) {
 	obj, err := objstore.Open(ctx, b, key, objstore.OpenOptions{})
 	if err != nil {
@@ -23,8 +24,8 @@ func Open(ctx context.Context, b objstore.Bucket, key string, o Options) (Source
 	return Archive(ctx, obj, o)
 }
 
-// Archive is Open for an object that is open already. Its tags are asked for when it
-// is streamed, where the bucket keeps any: one more request.
+// Archive is Open for an object that is open already. If the bucket keeps tags, Stream
+// asks for those of the object: one more request.
 func Archive(ctx context.Context, obj *objstore.Object, o Options) (Source, error) {
 	k, err := kindOf(ctx, obj)
 	if err != nil {

@@ -4,8 +4,8 @@
 // b2nd frames, and [Items], the records, files or bytes of all else, Bloscpack.
 //
 // A [Source] yields the files of an upload one at a time, and [Stream] writes
-// them. Both sides work with bounded memory and no scratch disk, whatever the
-// size of the upload. [Job] is the same as a step of a worker.
+// them. Both sides need no scratch disk, and no more memory than [Limits] allow,
+// whatever the size of the upload. [Job] does the same as a step of a worker.
 //
 // What becomes of names:
 //
@@ -14,14 +14,15 @@
 //     own name.
 //   - Frames of an id stand in natural order of their names (f2 before f10),
 //     wherever they lie in the data: an archive is streamed in the order in
-//     which it lies, and its index put into order at the end. (A dataset of
-//     several chunks publishes indexes as it goes: see ToDataset.) Ids stand in the order of their first
-//     frame: natural order in folders, the archive's order otherwise.
+//     which it lies, and its index put into order at the end. Ids stand in the
+//     order of their first frame: natural order in folders, the archive's order
+//     otherwise.
 //   - Two files of one name, links, devices, names that would leave the folder
-//     and files that are neither JPEGs nor labels fail the whole upload; what
-//     desktops leave about (.DS_Store, __MACOSX, Thumbs.db …) is passed over.
+//     and files that are neither JPEGs nor labels fail the whole upload. Files that
+//     desktops and version control leave about (.DS_Store, __MACOSX, Thumbs.db,
+//     .gitignore …) and markers (_SUCCESS, manifest.json) are passed over.
 //   - meta_data: see labels.csv and labels.json in the documentation of
-//     Stream; the folder above an id's folder is its label unless something
+//     [Stream]; the folder above an id's folder is its label unless something
 //     says otherwise.
 package pack
 
@@ -41,14 +42,15 @@ import (
 type File struct {
 	Name string // clean relative path
 	Size int64
-	Off  int64 // where its bytes begin in the upload, or -1
+	Off  int64 // where its bytes begin in the upload, for errors; in a compressed tar: in the tar; -1: it is an object or a file by itself
 }
 
 // A Source is an upload as a row of files. It can be read more than once, by
 // one goroutine at a time.
 type Source interface {
-	// Each calls f for each file, in order. r holds exactly Size bytes and is
-	// valid until f returns; what f leaves is skipped. An error of f ends it.
+	// Each calls f for each file, in order. r holds Size bytes (fewer if a local
+	// file was cut meanwhile) and is valid until f returns; bytes that f leaves are
+	// skipped. An error of f ends Each, which returns it.
 	Each(ctx context.Context, f func(e File, r io.Reader) error) error
 	// About describes the upload.
 	About() About
@@ -56,43 +58,47 @@ type Source interface {
 
 // About describes a Source.
 type About struct {
-	Format string              // "tar", "zip", "folder": for errors
-	Name   string              // its own name, the id of files that have none
-	Size   int64               // bytes to be read, for progress; -1: unknown
+	Format string              // "tar", "tar.gz", "tar.zst", "zip", "folder": for errors
+	Name   string              // of the upload, which is the id of files that have none
+	Size   int64               // bytes of the upload as it is stored, for progress; -1: unknown
 	Labels []map[string]string // metadata: "label" and "label-NAME" count
-	// Tags are labels, too, which take a request; nil: there are none.
+	// Tags asks for tags, which are labels, too; it takes a request. nil: there are none.
 	Tags   func(context.Context) (map[string]string, error)
-	Layout string // what besides the bytes of the object decides the result
+	Layout string // what besides the bytes of the object decides the result; "": nothing
 }
 
-// Options tune Stream and the sources. The zero value is right for most.
+// Options tune Stream, the sources and a Job. The zero value is right for most.
 type Options struct {
 	Limits   Limits
-	Gulp     gulp.WriterOptions
-	Progress func(Progress) // called after each file, from the goroutine that packs
-	// AllFiles: what means something to a folder of images only (.gitignore, the
-	// markers of folders in it) is a file of Prefix like any other.
+	Gulp     gulp.WriterOptions // of a Job
+	Progress func(Progress)     // Stream calls it after each frame, from its own goroutine; nil: nobody asks
+	// AllFiles makes Prefix yield files that a folder of images passes over
+	// (.gitignore, the markers of folders in it), too.
 	AllFiles bool
-	// Warn is told of what a Job left undone that does not make it fail; nil: nobody.
+	// Warn is told what a Job left undone without failing; nil: nobody.
 	Warn func(key, text string)
 }
 
-// Progress is how far a job is.
+// Progress is how far Stream is.
 type Progress struct {
-	Read, Total int64 // bytes of the upload; Total -1: unknown
-	Frames, IDs int64
+	Read        int64  // bytes of the files so far, unpacked: of a compressed archive they pass Total
+	Total       int64  // About.Size
+	Frames, IDs int64  // written so far
 	ID          string // of the frame just written
 }
 
-// Result is what a packing did.
+// Result is what Stream did.
 type Result struct {
-	Frames, IDs, Bytes int64
-	Skipped            int64 // files that desktops leave about
+	Frames, IDs, Bytes int64 // Bytes: of the frames
+	Skipped            int64 // files that desktops leave about, and markers, if the source yields them
 	Unlabelled         int64 // labels whose id has no frames here
 	Unordered          int64 // ids whose frames did not come in natural order
 }
 
-// Frames is where Stream writes: a gulp.Writer, or one that rolls over.
+// Frames is where Stream writes: a gulp.Writer, or a writer of several chunks. A
+// payload is valid until WriteFrame returns. AddMeta is called after all frames. If there
+// is a method Reorder as gulp.Writer has it, Stream calls it for each id whose frames did
+// not come in natural order; else they stay as they came.
 type Frames interface {
 	WriteFrame(id string, payload []byte) error
 	AddMeta(id string, meta json.RawMessage) error
@@ -104,17 +110,17 @@ type reorderer interface {
 	Reorder(id string, order []int) error
 }
 
-// Stream packs src into w. It holds one image at a time, and of every other one
-// the name. Labels are read from files called labels.csv and labels.json in any
+// Stream packs src into w. It holds one image at a time, and the names of all
+// others. Labels are read from files called labels.csv and labels.json in any
 // folder: a CSV has a header with a column "id", "file", "filename" or "path"; a JSON
-// is an object of id: fields, or a list of objects with one of these each. The id there
-// is the whole one or, where only one ends so, its last part. A file is one of an id's,
-// by its path, or is called as the id, with a suffix or without. Labels may come after
-// frames.
+// is an object of id: fields, or a list of objects with one of these each. An id is
+// given whole or, if only one id ends so, by its last part. A file is one of an id's
+// files, by its path, or is called as the id, with a suffix or without. Labels may come
+// after frames.
 //
-// Errors name the file and match a sentinel of formats when the upload is at
-// fault; errors of the store keep their identity. After an error what w wrote
-// is of no use.
+// If the upload is at fault, the error names the file and matches a sentinel of formats;
+// an upload without a JPEG is formats.ErrUnsupported. Errors of the store and of w keep
+// their identity. After an error what w wrote is of no use.
 func Stream(ctx context.Context, src Source, w Frames, o Options) (Result, error) {
 	s := newStream(src, w, o)
 	err := s.tags(ctx)

@@ -14,9 +14,9 @@ type Records string
 
 // The ways of Records.
 const (
-	ByContent Records = ""       // whichever of the others fits; never a length before each record
+	ByContent Records = ""       // content and name decide; never for a length before each record
 	Lines     Records = "lines"  // a line is a record
-	JSONL     Records = "jsonl"  // the same, and each is said to be JSON
+	JSONL     Records = "jsonl"  // the same, and the file says that each line is JSON, which is not checked
 	Files     Records = "files"  // a file of an archive, or of a folder, is a record
 	U32LE     Records = "u32le"  // before each record its length, 4 bytes
 	U32BE     Records = "u32be"  // 4 bytes, the highest first
@@ -30,7 +30,7 @@ const (
 // metadata that the bloscpack tool gives arrays.
 const array Records = "numpy"
 
-// AllRecords lists the ways that a rule or a flag may name.
+// AllRecords lists the ways that a rule or a flag may name, all but ByContent.
 func AllRecords() []Records {
 	return []Records{Lines, JSONL, Files, U32LE, U32BE, U64LE, U64BE, Varint, Chunks}
 }
@@ -65,8 +65,8 @@ func (r Records) width() int {
 	return 0
 }
 
-// AppendPrefix appends the length that stands before a record of n bytes. For
-// ways without one it appends nothing.
+// AppendPrefix appends the length that stands before a record of n bytes, which has
+// to fit. For ways without a length it appends nothing.
 func (r Records) AppendPrefix(dst []byte, n int) []byte {
 	switch r {
 	case U32LE:

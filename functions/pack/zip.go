@@ -42,8 +42,8 @@ const (
 	zipStored  = 0
 	zipDeflate = 8
 
-	// zipPart is how much of the archive one request reads: with the four requests
-	// that open it, a large one costs less than one for each 8 MiB.
+	// zipPart is how much of the archive one request reads: so a large archive costs
+	// less than one request for each 8 MiB, those that open it included.
 	zipPart = 9 << 20
 	// zipPeek is that where only the beginnings of files are wanted.
 	zipPeek = 64 << 10
@@ -75,8 +75,8 @@ type zipped struct {
 
 func (z *zipped) About() About { return z.about }
 
-// openZip reads the central directory: one request for the end, which Open may
-// have made, and one for each 8 MiB of directory.
+// openZip reads the central directory: one request for the end, if Open has not kept
+// it, one for a zip64 record, and one for each 9 MiB of directory.
 func openZip(ctx context.Context, obj *objstore.Object, about About, l Limits) (*zipped, error) {
 	z := &zipped{obj: obj, about: about, l: l}
 	d, err := z.end(ctx)
