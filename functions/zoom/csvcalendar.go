@@ -10,12 +10,12 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// Times say which column of a CSV has the times, and what they count, where that is not
-// to be found out. The zero value finds it out.
+// Times say which column of a CSV has the times, and what they count, if names and
+// values of the columns do not tell. With the zero value they have to.
 type Times struct {
-	Column string // its name, in any case
+	Column string // its name, in upper or lower case; "": found by its name, else the first
 	// Unit is what a number there is: "s", "ms", "us", "ns", "min", "h", "d"; "date" for
-	// 19580329 or 195803, "year" for 1958.
+	// 19580329 or 195803, "year" for 1958; "": found out. Stamps in ISO 8601 need none.
 	Unit string
 }
 
@@ -46,7 +46,8 @@ func units() map[string]reading {
 		"min": {scale: 60}, "h": {scale: 3600}, "d": {scale: 86400}, "date": {form: formDay}, "year": {form: formYear}}
 }
 
-// ParseUnit checks what is to be a Times.Unit.
+// ParseUnit checks what is to be a Times.Unit, and returns it. If text is no unit, the
+// error is formats.ErrUnsupported.
 func ParseUnit(text string) (string, error) {
 	if _, ok := units()[text]; ok || text == "" {
 		return text, nil

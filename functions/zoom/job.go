@@ -25,20 +25,20 @@ const (
 	slowest = 10 << 20
 )
 
-// Names of the user metadata of an upload that say what its bytes do not: samples a
-// second, "1000" or "30000/1001", and the UTC of time 0. They do not change what a
-// WAV or stamps say. Of a CSV they are the Unit and the Column of Times.
+// Names of the user metadata of an upload that say what its bytes do not. Rate and
+// origin do not change what a WAV, stamps or a note say, nor WriteOptions.
 const (
-	MetaRate       = "rate"
-	MetaOrigin     = "origin"
-	MetaTimes      = "times"
-	MetaTimeColumn = "time-column"
+	MetaRate       = "rate"        // samples a second: "1000", "30000/1001"
+	MetaOrigin     = "origin"      // UTC of time 0, as ParseOrigin reads it
+	MetaTimes      = "times"       // of a CSV: Times.Unit
+	MetaTimeColumn = "time-column" // of a CSV: Times.Column
 )
 
 var errRule = errors.New("rule without effect")
 
-// New is the functions.JobMaker of zoom-cache files. warn, if not nil, is told of what
-// in an upload was not as its header said.
+// New is the functions.JobMaker of zoom-cache files. warn, if not nil, is told the
+// About.Warnings of each upload. The maker refuses rules whose fields would have no
+// effect.
 func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
 		if r.Chunk > 0 || r.Records != "" || r.Format != "" && r.Format != zoomcache.Format {
@@ -57,24 +57,24 @@ func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 }
 
 // A Job turns uploads into zoom-cache files under Prefix of Out. It implements
-// functions.Job and is safe for concurrent use.
+// functions.Job and is safe for concurrent use if its callbacks are.
 type Job struct {
 	Out    objstore.Bucket
 	Prefix string
-	Write  WriteOptions // how files are written; the seal is the job's
+	Write  WriteOptions // how files are written; Seal is the job's
 	Times  Times        // of a CSV, in place of what its metadata say
-	// About is told what the series is; Warn of what in it was not as a header said;
-	// Done what was written. nil: nobody asks.
+	// About is told what the series is, Warn its Warnings, even if the output is there
+	// already; Done what was written, before it is committed. nil: nobody asks.
 	About func(About)
 	Warn  func(key, text string)
 	Done  func(Written)
 }
 
-// Run makes KEY.zoom of the upload u of src: a WAV or .npy by its content, a CSV by
-// its name, any other bytes by the note beside them, KEY.json, whichever of the two
-// came last. Data without a note, and notes without data, are functions.ErrSkip:
-// they wait for each other. It writes nothing and returns nothing when this
-// version, or a newer one, was made.
+// Run makes KEY.zoom of the upload u of src: of a WAV or .npy by its content, of a CSV
+// by its name, of any other bytes by the note beside them, KEY.json, whichever of the
+// two came last. Data without a note, and notes without data, are functions.ErrSkip:
+// they wait for each other. If the file of this version, or of a newer one, is there,
+// Run writes nothing and returns nothing; a CSV is read to its end before that is known.
 func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
 	obj, err := open(ctx, src, u)
 	if err != nil {
@@ -215,8 +215,8 @@ func stillNoted(ctx context.Context, src objstore.Bucket, u functions.Upload, ta
 	return nil
 }
 
-// told adds what the metadata of an upload say of its samples, where nothing else
-// says it: who writes may insist, and then a note, a WAV and stamps do.
+// told adds what the metadata of an upload say of its samples, if neither the options
+// nor a note, a WAV or stamps say it.
 func (o WriteOptions) told(about About, meta map[string]string, note *Note) (WriteOptions, error) {
 	mute := about.Format == "npy" || note != nil && note.Rate.Num == 0
 	if text := strings.TrimSpace(meta[MetaRate]); text != "" && mute && o.Rate.Num == 0 {
@@ -292,7 +292,7 @@ func fits(ctx context.Context, size int64) error {
 	return fmt.Errorf("%d bytes need about %v: %w", size, need.Round(time.Second), functions.ErrTooLong)
 }
 
-// Command is the command that makes the file of u where a function cannot.
+// Command is the command line that makes the file of u elsewhere, if a function cannot.
 func Command(r functions.Rule, u functions.Upload) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	text := "farread pack " + quote("s3://"+u.Bucket+"/"+u.Key) + " " +

@@ -95,12 +95,14 @@ func array(obj *objstore.Object, format string, h npy.Header, base int64, names 
 type Note struct {
 	npy.Note
 
-	Rate  zoomcache.Rate // zero: not said
-	UTC   zoomcache.Origin
-	Names []string
+	Rate  zoomcache.Rate   // zero: not said
+	UTC   zoomcache.Origin // of time 0; zero: not said
+	Names []string         // of the columns; nil: not said
 }
 
-// ParseNote reads a note. What is none is formats.ErrCorrupt.
+// ParseNote reads a note. If p is none, the error is formats.ErrCorrupt; if it is longer
+// than npy.MaxNote, formats.ErrTooLarge; if its dtype is not known,
+// formats.ErrUnsupported.
 func ParseNote(p []byte) (Note, error) {
 	var own struct {
 		Rate   json.RawMessage `json:"rate"`
@@ -148,7 +150,8 @@ var (
 	errOrigin = errors.New(`want a time such as 2026-05-01T12:00:00Z`)
 )
 
-// ParseRate reads samples per second: a decimal number or a fraction, above 0.
+// ParseRate reads samples per second: a decimal number or a fraction, above 0. Errors
+// match formats.ErrCorrupt.
 func ParseRate(text string) (zoomcache.Rate, error) {
 	bad := func() (zoomcache.Rate, error) {
 		return zoomcache.Rate{}, fmt.Errorf("rate %.40q: %w: %w", text, errRate, formats.ErrCorrupt)
@@ -170,8 +173,8 @@ func ParseRate(text string) (zoomcache.Rate, error) {
 	return zoomcache.Rate{Num: q.Num().Int64(), Den: q.Denom().Int64()}, nil
 }
 
-// ParseOrigin reads a UTC time as CSV stamps are read: ISO 8601, and without a zone
-// it is UTC.
+// ParseOrigin reads a time in ISO 8601 as stamps of a CSV are read: without a zone it
+// is UTC. The result is in UTC. Errors match formats.ErrCorrupt.
 func ParseOrigin(text string) (time.Time, error) {
 	s, ok := parseISO(text)
 	if !ok {

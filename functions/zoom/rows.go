@@ -17,7 +17,7 @@ import (
 const (
 	// blockBytes is how much a block takes, of all tracks together, if not more than
 	// blockValues: of one track enough for two goroutines to summarise it side by side,
-	// of more half of that, for they end their packets together.
+	// of several tracks half of that, for they end their packets together.
 	blockBytes  = 1 << 20
 	blockValues = 256 << 10
 	// readPart and readAhead bound what is read ahead: 16 MiB, in requests of 8. What

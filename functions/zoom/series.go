@@ -1,7 +1,7 @@
 // Package zoom turns uploads that hold long series of samples (WAV, .npy, CSV,
-// raw samples with a note) into zoom-cache files, in one pass and in memory that
-// does not grow with their length. Job is what the cloud function runs; Open and
-// Write are the same for programs.
+// raw samples with a note) into zoom-cache files, in one pass (a CSV in two) and in
+// memory that does not grow with their length. [Job] is what the cloud function runs;
+// [Open] and [Write] do the same for programs.
 package zoom
 
 import (
@@ -17,8 +17,8 @@ import (
 )
 
 // MaxTracks bounds the tracks of a series: a window of each is held, and each has
-// a packet in every flush. More columns than that are mostly an array whose axes
-// lie the other way round.
+// a packet in every flush. An array of more columns mostly has its axes the other way
+// round. More tracks are formats.ErrTooLarge.
 const MaxTracks = 2048
 
 // A Series is tracks of samples that can be read from front to end, as often as
@@ -28,7 +28,7 @@ type Series interface {
 	About() About
 	// Each hands on all samples in blocks, which are valid until f returns. At
 	// variable rate a block has at most window rows; at constant rate any number.
-	// An error of f ends it and is returned.
+	// An error of f ends Each, which returns it.
 	Each(ctx context.Context, window int, f func(*Block) error) error
 }
 
@@ -38,29 +38,30 @@ type About struct {
 	// Tracks are numbered from 1. All are of constant rate, or all of variable.
 	Tracks   []zoomcache.Track
 	Origin   zoomcache.Origin // UTC of time 0; zero: unknown
-	Rows     int64            // samples of each track; of a CSV its lines
-	Bytes    int64            // of the samples, as the source holds them
-	Warnings []string         // what was not as its header says, and read all the same
+	Rows     int64            // samples of each track; of a CSV its lines of values
+	Bytes    int64            // of the samples, as the source holds them; of a CSV its size as stored
+	Warnings []string         // for people: what was guessed, left out, or not as its header says
 }
 
-// A Block is some rows of a series: the values of each track, as many of each at
-// constant rate.
+// A Block is some rows of a series: the values of each track. At constant rate all
+// tracks have as many; at variable rate a track has none for an empty cell.
 type Block struct {
 	Columns []Column // in the order of the tracks
-	Done    int64    // bytes of the source that are read, of About.Bytes
+	Done    int64    // bytes of the source that are read so far, of About.Bytes
 }
 
 // A Column is the values of one track.
 type Column struct {
 	Values zoomcache.Values
-	Stamps []int64 // nil at constant rate
+	Stamps []int64 // of each value, in ticks of the track's rate since time 0; nil at constant rate
 }
 
-// Options say how an object is to be read. The zero value is right for what tells
-// of itself.
+// Options say how an object is to be read. With the zero value its content and its
+// name decide.
 type Options struct {
-	Note *Note // of raw samples: what the bytes are
-	// CSV takes the object for a CSV whatever its name is.
+	Note *Note // what the bytes are: they are taken for raw samples; nil: they say it themselves
+	// CSV takes the object for a CSV whatever its name is, unless its content is that of
+	// a WAV or .npy.
 	CSV   bool
 	Times Times // of a CSV
 }
@@ -75,10 +76,12 @@ var errPacked = fmt.Errorf("packed by gzip or zstd, and called neither .csv.gz n
 // sniff is how much of an object tells what it is.
 const sniff = 12
 
-// Open finds the series that an object holds, by its content and then by its
-// name. It costs the requests of the headers, mostly none beyond the one that
-// opened the object; a CSV is read to its end, to learn the type of each column and
-// the resolution of its stamps. What holds no series is formats.ErrUnsupported.
+// Open finds the series that an object holds, by its content and then by its name
+// (.csv, .tsv or .txt, and those with .gz, .zst or .zstd behind). It costs the requests
+// of the headers, mostly none beyond the one that opened the object; a CSV is read to
+// its end, in requests of 8 MiB, to learn the type of each column and the resolution of
+// its stamps. If the object holds no series, the error is formats.ErrUnsupported; if
+// it is empty or cut, mostly formats.ErrCorrupt.
 func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) {
 	if o.Note != nil {
 		return openRaw(obj, o.Note)

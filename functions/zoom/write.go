@@ -10,8 +10,8 @@ import (
 
 // SealTrack is the number of the undeclared track, "sela", whose one packet tells
 // one version of an upload from another of the same content: 8 bytes "frseal" 0 1
-// and 32 bytes of hash. Readers skip it by its length. It lies behind the plain file
-// and before the index.
+// and WriteOptions.Seal, of a Job 32 bytes of hash. Readers skip it by its length. It
+// lies behind the plain file and before the end of the index.
 const SealTrack = 0x73656C61
 
 const sealTag = "frseal\x00\x01"
@@ -19,20 +19,24 @@ const sealTag = "frseal\x00\x01"
 // WriteOptions say how a series is written. The zero value is right for most.
 type WriteOptions struct {
 	Rate   zoomcache.Rate   // in place of the source's; zero: the source's
-	Origin zoomcache.Origin // UTC of time 0, in place of the source's
-	// Codec, where one is given, is that of all tracks. What it cannot hold is
-	// formats.ErrUnsupported, at the latest when it is met.
+	Origin zoomcache.Origin // UTC of time 0, in place of the source's; zero: the source's
+	// Codec is that of all tracks; nil: that of each in the source. A value that it
+	// cannot hold is formats.ErrUnsupported, at the latest when it is met.
 	Codec *zoomcache.Codec
 	Zlib  bool // packets are compressed
-	Delta bool // packets hold differences; only where none is lost, whatever is asked for: not of floats and pcm-int
-	// Watermark is how many samples of a track make a packet; 0: 1024.
+	Delta bool // packets hold differences, if that loses nothing: it has no effect on floats and pcm-int
+	// Watermark is how many samples of a track make a packet; 0: 1024, fewer with more
+	// than 256 tracks, but at least 64. At variable rate packets also end at gaps. Of all
+	// tracks together a packet each has at most 4 Mi samples, else formats.ErrTooLarge.
 	Watermark int
-	Parallel  int    // goroutines; 0: as many as there are processors
+	Parallel  int    // goroutines; 0: GOMAXPROCS. The bytes do not depend on it
 	Seal      []byte // becomes a packet of SealTrack; nil: none
-	// NoIndex leaves the index out, which else follows the plain file, unless it has
-	// more than 512 tracks; parts of a long one lie in it, between its blocks.
+	// NoIndex leaves the index out. Else it follows the plain file, and parts of a long
+	// index lie between the blocks of the plain file. Files of more than 512 tracks never
+	// have one.
 	NoIndex bool
-	// Progress is told of bytes of the source.
+	// Progress is told how many bytes of the source are read, of About.Bytes. nil: nobody
+	// asks.
 	Progress func(done, total int64)
 }
 
@@ -40,14 +44,16 @@ type WriteOptions struct {
 type Written struct {
 	Samples int64 // of all tracks together
 	Plain   int64 // bytes of the plain file, without seal and index
-	Size    int64
+	Size    int64 // bytes of the whole file
 }
 
 // Write writes a series as a zoom-cache file with all levels of summaries into w,
-// which is then to be committed. One pass; memory is bounded whatever the length:
-// 16 MiB of the source that are read ahead, a window of each track, and 6 MiB of the
-// index, the rest of which goes into the file as it comes. Cost: each
-// byte of the source is read once, in requests of 8 MiB.
+// which is then to be committed. Memory is bounded whatever the length: 16 MiB of the
+// source that are read ahead (20 of an array in Fortran order), a window of each track,
+// and 6 MiB of the index, the rest of which goes into the file as it comes. Cost: each
+// byte of the source is read once, in requests of 8 MiB; of an array in Fortran order
+// in one request of each column for 10 MiB of all columns. If o asks for another rate or
+// origin than stamps say, the error is formats.ErrUnsupported.
 func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written, error) {
 	about := s.About()
 	list, err := o.tracks(about)
