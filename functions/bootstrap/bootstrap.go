@@ -1,5 +1,5 @@
 // Package bootstrap turns the environment of a function into a handler and runs
-// it. Here is the one table of environment names; terraform uses the same.
+// it. Its constants are the one table of environment names; terraform uses the same.
 //
 // Nothing is connected before the first event: the S3 client of a bucket is
 // made when the bucket is first used, so that a cold start costs only the
@@ -31,27 +31,28 @@ import (
 // (AWS_REGION, AWS_ENDPOINT_URL …).
 const (
 	EnvRules     = "FARREAD_RULES"      // the rules: a JSON list, or the path of a file
-	EnvRulesFile = "FARREAD_RULES_FILE" // path of a file with the rules, where EnvRules is not set; default: rules.json beside the program
-	EnvMaxMemory = "FARREAD_MAX_MEMORY" // soft limit of the heap in MiB; default 200, within a worker's bound of 256
-	EnvLog       = "FARREAD_LOG"        // least level of the log: debug, info, warn, error; default info
+	EnvRulesFile = "FARREAD_RULES_FILE" // path of a file with the rules, if EnvRules is not set; default: rules.json beside the program
+	EnvMaxMemory = "FARREAD_MAX_MEMORY" // soft limit of the Go runtime's memory in MiB, from 16; default 200, within a worker's bound of 256
+	EnvLog       = "FARREAD_LOG"        // lowest level that is logged: debug, info, warn, error; default info
 	EnvMetrics   = "FARREAD_METRICS"    // "emf", the default: metrics in CloudWatch's embedded format on standard output; "off": none
 )
 
-// defaultMemory leaves room below 256 MiB of resident memory for the program
-// itself, stacks, and what the collector has not returned yet.
+// defaultMemory leaves room below 256 MiB of resident memory for the program itself,
+// which the runtime's limit does not count, and for what passes a soft limit.
 const defaultMemory = 200
 
 // Config is a function's configuration.
 type Config struct {
 	Rules     functions.Rules
-	MaxMemory int64 // bytes
-	Level     slog.Level
-	Metrics   bool   // write them
-	Function  string // its name in metrics: AWS_LAMBDA_FUNCTION_NAME
+	MaxMemory int64      // soft limit of the Go runtime's memory, in bytes
+	Level     slog.Level // of the log
+	Metrics   bool       // write them
+	Function  string     // its name in metrics: AWS_LAMBDA_FUNCTION_NAME
 }
 
-// Load reads and validates the configuration; every fault is reported at once.
-// getenv is os.Getenv, dir the folder of the program.
+// Load reads and validates the configuration; the error has every fault. getenv is
+// os.Getenv, dir the folder of the program, for rules.json. Nothing but a file of
+// rules is read.
 func Load(getenv func(string) string, dir string) (Config, error) {
 	c := Config{MaxMemory: defaultMemory << 20, Metrics: true, Function: getenv("AWS_LAMBDA_FUNCTION_NAME")}
 	var errs []error
@@ -101,17 +102,18 @@ func rulesText(getenv func(string) string, dir string) ([]byte, error) {
 	return bytes.TrimSpace(text), nil
 }
 
-// Buckets makes and keeps one S3 bucket for each name. Its methods are safe for
-// concurrent use.
+// Buckets makes and keeps one S3 bucket for each name. The zero value is ready, and its
+// methods are safe for concurrent use.
 type Buckets struct {
-	Log *slog.Logger
+	Log *slog.Logger // of the buckets, set before the first is opened; nil: silent
 
 	mu       sync.Mutex
 	buckets  map[string]objstore.Bucket
 	counters map[string]*objstore.Counter
 }
 
-// Open is the bucket called name. Making one sends no request.
+// Open is the bucket called name, the same one each time. Making it sends no request to
+// the store; it reads the SDK's configuration, and its error is that of reading.
 func (b *Buckets) Open(name string) (objstore.Bucket, error) {
 	c := b.Counter(name)
 	b.mu.Lock()
@@ -131,7 +133,7 @@ func (b *Buckets) Open(name string) (objstore.Bucket, error) {
 	return s, nil
 }
 
-// Counter is what the bucket called name counts its requests in.
+// Counter is what the bucket called name counts its requests in, opened or not yet.
 func (b *Buckets) Counter(name string) *objstore.Counter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +146,7 @@ func (b *Buckets) Counter(name string) *objstore.Counter {
 	return b.counters[name]
 }
 
-// Handler wires a handler for the given jobs.
+// Handler wires a handler for the given jobs. The error is that of its Check.
 func Handler(c Config, log *slog.Logger, jobs map[string]functions.JobMaker) (*functions.Handler, error) {
 	b := &Buckets{Log: log}
 	h := &functions.Handler{Rules: c.Rules, Jobs: jobs, Buckets: b.Open, Counter: b.Counter, Log: log, Request: requestID}
@@ -174,9 +176,10 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 }
 
 // Run is the main of a function: it configures itself from the environment and
-// serves events until the runtime ends it. It returns only when the
-// configuration is wrong. jobs are made once, with the log of all else; command
-// names what does too large a job elsewhere.
+// serves events until the runtime ends the process. It returns only if the
+// configuration is wrong. jobs is called once, with the logger that everything else
+// gets, which writes JSON to standard error; command is Handler.Command, for jobs that
+// are too large for a function.
 func Run(jobs func(*slog.Logger) map[string]functions.JobMaker, command func(functions.Rule, functions.Upload) string) error {
 	dir := "."
 	if exe, err := os.Executable(); err == nil {

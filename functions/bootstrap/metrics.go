@@ -18,15 +18,16 @@ const Namespace = "farread"
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 const maxValues = 100
 
-// Metrics writes what invocations did in CloudWatch's embedded metric format: for
-// the function, and for each of its jobs that ran. The lines of an invocation, one
-// where they say the same, are written at once. It is safe for concurrent use if Out is.
+// Metrics writes what invocations did in CloudWatch's embedded metric format: one line
+// for the function and one for each of its jobs that ran, or one line for both if the
+// figures are the same; more if there are over 100 durations. The lines of an
+// invocation are written by one Write. Metrics are safe for concurrent use if Out is.
 //
-// Names and units: Done (outputs were written), Skipped (they were there, are
-// ours, or the upload is gone), Failed (for good; reported under errors/),
-// Retried (given back), Ignored (no upload, no rule, not meant for the job),
-// Requests, Retries (of requests), all Count; BytesRead and BytesWritten, Bytes;
-// Duration of each upload, Milliseconds.
+// Names and units: Done (outputs were written), Skipped (they were there, the upload is
+// an output of farread, or it is gone), Failed (for good; reported under errors/),
+// Retried (given back), Ignored (no upload, no rule, a rule of another function, not
+// meant for the job), Requests, Retries (of requests), all Count; BytesRead and
+// BytesWritten, Bytes; Duration of each upload whose job ran, Milliseconds.
 type Metrics struct {
 	Function string           // the dimension; "": farread
 	Out      io.Writer        // nil: nothing is written
@@ -105,8 +106,8 @@ func tallies(r functions.Result) []tally {
 	return out
 }
 
-// Write writes the lines of one invocation, whose id is request. An invocation
-// that brought nothing has none.
+// Write writes the lines of one invocation, whose id is request ("": none). An
+// invocation that brought nothing has none. Errors go to Log.
 func (m *Metrics) Write(r functions.Result, request string) {
 	if m.Out == nil || r.Uploads+r.Retry+r.Ignored == 0 {
 		return
