@@ -4,13 +4,13 @@ import "fmt"
 
 // Prices are list prices in dollars, without free tiers and discounts.
 type Prices struct {
-	Region, Date string
+	Region, Date string // of the lists, for people
 
 	Put         float64 // S3 Standard: a PUT, POST or LIST
 	Get         float64 // a GET, HEAD or any other
 	Storage     float64 // a GB and month
 	GBSecond    float64 // Lambda, arm64
-	Invocation  float64
+	Invocation  float64 // Lambda
 	Queue       float64 // SQS, standard: a request
 	EventBridge float64 // an event that S3 was told to send
 	LogGB       float64 // CloudWatch Logs: a GB taken in
@@ -34,9 +34,9 @@ const (
 	QueueCalls  = 3      // sent, received, deleted; batches of one
 )
 
-// A Use is what one upload takes.
+// A Use is what packing one upload takes.
 type Use struct {
-	Puts, Gets int64   // requests by price
+	Puts, Gets int64   // requests at the price of Prices.Put and of Prices.Get
 	Bytes      float64 // of the upload
 }
 
@@ -56,8 +56,7 @@ func (u Use) Seconds() float64 {
 	return float64(u.Puts+u.Gets)*RoundTrip + u.Bytes/BytesPerSec
 }
 
-// Cost is what the upload costs from its event on; to upload and to keep it are
-// the uploader's, and the output takes about as much storage as the upload.
+// Cost is what the upload costs from its event on. Uploading and storage are not in it.
 func (u Use) Cost(p Prices) Cost {
 	return Cost{
 		Requests: float64(u.Puts)*p.Put + float64(u.Gets)*p.Get,
@@ -67,13 +66,14 @@ func (u Use) Cost(p Prices) Cost {
 	}
 }
 
-// Row is a line of the table of docs/operations.md: n uploads of one kind.
+// Row is a line, without its newline, of the table of docs/operations.md: n uploads of
+// one kind.
 func (u Use) Row(what, of string, n float64, p Prices) string {
 	c := u.Cost(p).Times(n)
 	return fmt.Sprintf("| %s | %s | %d + %d | %.1f | %.2f | %.2f | %.2f | %.2f | **%.2f** |", what, of, u.Puts, u.Gets, u.Seconds(), c.Requests, c.Lambda, c.Events, c.Logs, c.Total())
 }
 
-// Head is the head of that table.
+// Head is the head of that table, without a newline at its end.
 func Head() string {
 	return "| upload | how many | PUT + GET each | s each | S3 requests | Lambda | EventBridge, SQS | logs | $ |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
 }

@@ -21,7 +21,7 @@ type Figure struct {
 	Date string `json:"date"` // 2026-11-02
 }
 
-// ReadFigures reads lines of JSON.
+// ReadFigures reads lines of JSON, a Figure each, to the end.
 func ReadFigures(r io.Reader) ([]Figure, error) {
 	var out []Figure
 	for d := json.NewDecoder(r); ; {
@@ -48,8 +48,8 @@ func (f Figure) row() string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", f.ID, cell.Replace(f.What), cell.Replace(f.Got), cell.Replace(f.Goal), hit, cell.Replace("`"+f.Test+"`"), f.Date)
 }
 
-// Table is the figures by proof, misses included. Lines of the old table stay
-// whose proof and test none of the figures is of.
+// Table is the table of the figures, sorted by proof, misses included. Lines of the old
+// table stay if no figure is of the same proof and test.
 func Table(fs []Figure, old string) string {
 	var rows []string
 	fresh := map[string]bool{}
@@ -67,14 +67,16 @@ func Table(fs []Figure, old string) string {
 	return tableHead + strings.Join(rows, "")
 }
 
-// Between is what stands between the markers of that name in a document.
+// Between is what stands between the markers of that name in a document; "" if there
+// are none.
 func Between(doc, name string) string {
 	_, rest, _ := strings.Cut(doc, "<!-- "+name+": begin -->\n")
 	text, _, _ := strings.Cut(rest, "<!-- "+name+": end -->")
 	return text
 }
 
-// Insert puts text between the markers of that name in a document.
+// Insert replaces what stands between the markers of that name in a document by text.
+// Without such markers it fails.
 func Insert(doc, name, text string) (string, error) {
 	begin, end := "<!-- "+name+": begin -->\n", "<!-- "+name+": end -->"
 	before, rest, ok := strings.Cut(doc, begin)
