@@ -26,7 +26,8 @@ const sqsBatch = 10
 type Invoke func(ctx context.Context, payload []byte) (lambda.Result, error)
 
 // Config is what delivery needs. Functions has one entry for each job of Rules,
-// under FunctionName; Spool and DeadLetters must be set.
+// under FunctionName; Spool and DeadLetters must be set. Other zero fields mean the
+// defaults.
 type Config struct {
 	Rules       functions.Rules
 	Functions   map[string]Invoke
@@ -34,9 +35,9 @@ type Config struct {
 	DeadLetters string // path of the file
 
 	Tries       int           // of one event before it is a dead letter; default 3
-	RetryDelay  time.Duration // before the second try, doubled for each more; default 1 s
-	BatchWindow time.Duration // for shapes with a queue: how long a first message waits for others; default 100 ms
-	Concurrency int           // invocations at a time for each function; default 4
+	RetryDelay  time.Duration // before the second try, doubled for each more, up to 1024 times as long; default 1 s
+	BatchWindow time.Duration // for shapes with a queue: how long a first message waits for others, 10 at most; default 100 ms
+	Concurrency int           // invocations at a time for each function and event shape; default 4
 	Region      string        // default us-east-1
 
 	Report func(Invocation) // called after each invocation, from several goroutines; may be nil
@@ -84,20 +85,20 @@ type Invocation struct {
 	Error     string   `json:"error,omitempty"`
 }
 
-// An Object is a record of an invocation. Of one that failed, Retry or Dead says
-// what becomes of it.
+// An Object is a record of an invocation. A record that Failed comes again unless it
+// is Dead.
 type Object struct {
 	Bucket string `json:"bucket"`
 	Key    string `json:"key"`
 	Size   int64  `json:"size"`
 	Try    int    `json:"try"`              // from 1
 	Failed bool   `json:"failed,omitempty"` // in this try
-	Dead   bool   `json:"dead,omitempty"`   // and there will be no other
+	Dead   bool   `json:"dead,omitempty"`   // it failed in its last try
 }
 
 // Status counts events since the start.
 type Status struct {
-	Pending     int64 `json:"pending"`      // not done yet, those in flight included
+	Pending     int64 `json:"pending"`      // not done yet: queued, in flight, or waiting for the next try
 	Delivered   int64 `json:"delivered"`    // done by a function
 	Ignored     int64 `json:"ignored"`      // matched by no rule, or not of a new object
 	Dead        int64 `json:"dead"`         // became dead letters
@@ -115,8 +116,8 @@ type Delivery struct {
 	pending, delivered, ignored, died, invocations atomic.Int64
 }
 
-// New starts delivery. The context ends invocations in flight; what they worked
-// on stays in the spool.
+// New starts delivery. The end of ctx ends invocations in flight; their events stay in
+// the spool. A rule without its function is an error. Close ends what New started.
 func New(ctx context.Context, cfg Config) (*Delivery, error) {
 	d := &Delivery{cfg: cfg.withDefaults(), queues: map[string]*queue{}}
 	for i, r := range d.cfg.Rules {
@@ -145,8 +146,8 @@ func New(ctx context.Context, cfg Config) (*Delivery, error) {
 	return d, nil
 }
 
-// Close ends delivery. Cancel New's context first, or invocations in flight are
-// waited for.
+// Close ends delivery. If New's context was not cancelled before, it waits for
+// invocations in flight. Events that are queued stay in the spool, which stays open.
 func (d *Delivery) Close() {
 	for _, q := range d.queues {
 		q.close()
@@ -162,7 +163,8 @@ func shape(r functions.Rule) string {
 	return r.Shape
 }
 
-// Add queues a spooled event, or marks it as done when no function wants it.
+// Add queues a spooled event, or marks it as done if no rule matches it or it is not of
+// a new object.
 func (d *Delivery) Add(e spool.Entry) error {
 	key, err := e.Record.Key()
 	if err != nil {
@@ -178,7 +180,7 @@ func (d *Delivery) Add(e spool.Entry) error {
 	return nil
 }
 
-// Status is how things stand.
+// Status is how things stand. It reads the file of dead letters.
 func (d *Delivery) Status() (Status, error) {
 	n, err := d.dead.count()
 	return Status{
@@ -187,8 +189,9 @@ func (d *Delivery) Status() (Status, error) {
 	}, err
 }
 
-// Redrive spools and queues every dead letter again and empties their file. It
-// returns how many there were.
+// Redrive spools and queues every dead letter again, then removes their file, and
+// returns how many there were. After an error the file stays, and some letters may
+// have been queued.
 func (d *Delivery) Redrive() (int, error) {
 	var entries []spool.Entry
 	err := d.dead.drain(func(l Letter) error {

@@ -1,6 +1,6 @@
 // Package lambda runs real Lambda binaries on this machine: it speaks the Lambda
 // Runtime API to child processes, one invocation at a time each, keeps them warm,
-// and ends those that pass their deadline or their memory.
+// and ends those that pass their deadline or, on Linux, their memory.
 package lambda
 
 import (
@@ -27,15 +27,15 @@ var (
 	ErrExit = errors.New("runtime exited")
 )
 
-// Config is one function. Name and Path must be set.
+// Config is one function. Name and Path must be set; zero fields mean the defaults.
 type Config struct {
 	Name string
 	Path string   // the bootstrap binary, absolute
-	Env  []string // K=V, after those that Lambda itself sets
+	Env  []string // K=V, in place of or besides those that Lambda itself sets; nothing of this process's own is passed on
 
 	Timeout     time.Duration // of one invocation; default 60 s
 	InitTimeout time.Duration // from start to the first request for work; default 10 s, as in Lambda
-	Memory      int64         // bytes of resident memory; default 512 MiB
+	Memory      int64         // bytes of resident memory, looked at on Linux alone; default 512 MiB
 	Concurrency int           // processes at a time; default 4
 	Region      string        // default us-east-1
 	Log         *slog.Logger  // gets what the function writes; nil drops it
@@ -104,7 +104,7 @@ func (c Config) environ(api, stream string) []string {
 // A Result is a finished invocation.
 type Result struct {
 	RequestID string
-	Body      []byte // the function's answer; of an ErrFunction, its error document
-	Cold      bool   // the process was started for it
-	Took      time.Duration
+	Body      []byte        // the function's answer; with ErrFunction, its error document; the caller's
+	Cold      bool          // the process was started for it
+	Took      time.Duration // without the wait for one of Concurrency places
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // A Pool runs one function in up to Concurrency processes, which stay warm
-// between invocations. It is safe for concurrent use.
+// between invocations, until Close. It is safe for concurrent use.
 type Pool struct {
 	cfg   Config
 	sp    *spawner
@@ -23,7 +23,8 @@ type Pool struct {
 // ErrClosed is what Invoke answers after Close.
 var ErrClosed = errors.New("the pool is closed")
 
-// NewPool checks the configuration. No process starts before it is needed.
+// NewPool checks the configuration. No process starts before it is needed; the pool
+// needs Close all the same.
 func NewPool(cfg Config) (*Pool, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -32,8 +33,10 @@ func NewPool(cfg Config) (*Pool, error) {
 	return &Pool{cfg: cfg, sp: newSpawner(), slots: make(chan struct{}, cfg.Concurrency), all: map[*environment]bool{}}, nil
 }
 
-// Invoke runs the function on an event and waits for it. The Result is filled in
-// as far as things went, also with an error.
+// Invoke runs the function on an event and waits for it, and before that for one of
+// Concurrency places. If the invocation fails, the error matches one of ErrFunction to
+// ErrExit. The end of ctx kills the process. The Result is filled in as far as things
+// went, also with an error.
 func (p *Pool) Invoke(ctx context.Context, payload []byte) (Result, error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -96,7 +99,7 @@ func (p *Pool) give(e *environment, err error) {
 }
 
 // Close kills every process and returns when all are gone. Invocations in
-// flight end with an error.
+// flight end with an error, later ones with ErrClosed.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	if p.closed {

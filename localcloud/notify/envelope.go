@@ -51,7 +51,8 @@ type BridgeObject struct {
 	Sequencer string `json:"sequencer"`
 }
 
-// Bridge is the record as EventBridge tells it. The id is the event's own.
+// Bridge is the record as EventBridge tells it, in an event with that id. It fails if
+// the record's key or time cannot be read.
 func (r Record) Bridge(id string) (BridgeEvent, error) {
 	key, err := r.Key()
 	if err != nil {
@@ -94,7 +95,7 @@ func reason(event string) string {
 	}
 }
 
-// A TopicMessage is what SNS puts into a queue where raw delivery is off:
+// A TopicMessage is what SNS puts into a queue if raw delivery is off:
 // https://docs.aws.amazon.com/sns/latest/dg/sns-sqs-as-subscriber.html
 type TopicMessage struct {
 	Type             string `json:"Type"`
@@ -109,8 +110,8 @@ type TopicMessage struct {
 	UnsubscribeURL   string `json:"UnsubscribeURL"`
 }
 
-// Topic is a notification of one record as SNS passes it on. Nothing is signed
-// here.
+// Topic is a notification of one record as SNS passes it on, in a message with that id.
+// Its signature is none.
 func (r Record) Topic(id string) (TopicMessage, error) {
 	body, err := json.Marshal(Notification{Records: []Record{r}})
 	if err != nil {

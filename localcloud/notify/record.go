@@ -1,4 +1,4 @@
-// Package notify makes S3 event notifications in AWS's form.
+// Package notify makes event notifications in the forms of S3, SNS and EventBridge.
 package notify
 
 import (
@@ -22,9 +22,9 @@ const (
 type Change struct {
 	Event, Bucket, Key string
 
-	ETag      string // quotes are cut from the record
+	ETag      string // with quotes or without; a record has none
 	VersionID string // empty without versioning
-	Size      int64  // of created objects
+	Size      int64  // of a created object
 }
 
 // A Record is one entry of a notification's Records:
@@ -61,8 +61,8 @@ type Bucket struct {
 	ARN           string    `json:"arn"`
 }
 
-// Object is the object. Key is URL-encoded with + for a space; Size is absent
-// from records of removed objects.
+// Object is the object. Key is URL-encoded with + for a space, see EncodeKey; Size is
+// absent from records of removed objects.
 type Object struct {
 	Key       string `json:"key"`
 	Size      *int64 `json:"size,omitempty"`
@@ -79,7 +79,8 @@ type Notification struct {
 // Created reports whether the record is of a new object.
 func (r Record) Created() bool { return strings.HasPrefix(r.EventName, "ObjectCreated:") }
 
-// Key is the object's key as the client wrote it.
+// Key is the object's key as the client wrote it; an error if the record's is not
+// URL-encoded.
 func (r Record) Key() (string, error) {
 	k, err := url.QueryUnescape(r.S3.Object.Key)
 	if err != nil {
@@ -88,7 +89,7 @@ func (r Record) Key() (string, error) {
 	return k, nil
 }
 
-// Size is the object's size; 0 where the record has none.
+// Size is the object's size; 0 if the record has none.
 func (r Record) Size() int64 {
 	if r.S3.Object.Size == nil {
 		return 0
@@ -100,15 +101,15 @@ func (r Record) Size() int64 {
 func EncodeKey(key string) string { return strings.ReplaceAll(url.QueryEscape(key), "%2F", "/") }
 
 // A Clock hands out strictly rising ticks that follow the time of day in
-// nanoseconds; Since keeps them rising over a restart. It is safe for
-// concurrent use.
+// nanoseconds since 1970; Since keeps them rising over a restart. It is safe for
+// concurrent use. NewClock makes one.
 type Clock struct {
 	mu   sync.Mutex
 	last uint64
 	now  func() time.Time
 }
 
-// NewClock is a clock that reads now, or the time of day when now is nil.
+// NewClock is a clock that reads now; nil: time.Now.
 func NewClock(now func() time.Time) *Clock {
 	if now == nil {
 		now = time.Now
@@ -123,7 +124,7 @@ func (c *Clock) Since(tick uint64) {
 	c.last = max(c.last, tick)
 }
 
-// Tick is the next tick. It is at least as great as the time of day.
+// Tick is the next tick: the time of day, or more if that would not rise.
 func (c *Clock) Tick() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -146,9 +146,9 @@ func (h *hooked) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (
 	return out, nil
 }
 
-// ifNone is the condition of a put that there be no object, or none where that is so:
-// the backend takes a delete marker for one, S3 does not. The key is locked, so that
-// it stays so.
+// ifNone is the condition of a put that there be no object; nil if there is none: the
+// backend takes a delete marker for an object, S3 does not. The key is locked, so none
+// can appear meanwhile.
 func (h *hooked) ifNone(ctx context.Context, bucket, key string, condition *string) *string {
 	if str(condition) != "*" {
 		return condition

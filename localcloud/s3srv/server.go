@@ -24,37 +24,39 @@ import (
 	"github.com/farread/farread/localcloud/notify"
 )
 
-// Config is what a server needs. Dir, the keys and Region must be set.
+// Config is what a server needs. Dir, Addr, the keys, Region and Emit must be set.
 type Config struct {
 	Dir        string // absolute; the server makes its folders in it
-	Addr       string // host:port on loopback; port 0 is any free one
+	Addr       string // host:port on loopback; FreeAddr finds a port
 	AccessKey  string
 	SecretKey  string
 	Region     string
 	Versioning bool     // keep versions in Buckets
 	Buckets    []string // made if absent
 
-	// Emit is called for each change, before the client has its answer; its
-	// error becomes the answer. It is called from several goroutines.
+	// Emit is called for each change, before the client has its answer. If it fails,
+	// the client gets an error, though the change is made. It is called from several
+	// goroutines, for one key by one at a time.
 	Emit func(notify.Change) error
 	// Routes are more pages of the server, beside the buckets.
 	Routes []Route
 }
 
-// A Route answers one method of one path with JSON.
+// A Route answers one method of one path with the JSON of what Serve returns; an error
+// of Serve is a 500. Routes need no credentials.
 type Route struct {
 	Method, Path string
 	Serve        func() (any, error)
 }
 
-// A Server is one S3 server. A process can run one at a time, because the
+// A Server is one S3 server. A process can have one at a time, because the
 // backend works in the current directory, which New changes.
 type Server struct {
 	cfg Config
 	be  *hooked
 }
 
-// New opens the folder and makes the buckets. Nothing listens yet.
+// New opens the folder and makes the buckets. Nothing listens before Serve.
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	opts := posix.PosixOpts{
 		CopyObjectThreshold: 5 << 30, // S3's limit; 0 would refuse UploadPartCopy
@@ -131,8 +133,9 @@ func (s *Server) createBucket(ctx context.Context, name string) error {
 	return s.be.PutBucketVersioning(ctx, name, types.BucketVersioningStatusEnabled)
 }
 
-// EachObject lists every current object of every bucket. Files that were put
-// into the folder by hand have no ETag and are left out.
+// EachObject calls f for every current object of every bucket, as a Put, with the time
+// when it was last modified. Files that were put into the folder by hand have no ETag
+// and are left out. An error of f ends it.
 func (s *Server) EachObject(ctx context.Context, f func(c notify.Change, modified time.Time) error) error {
 	owned, err := s.be.ListBucketsAndOwners(ctx)
 	if err != nil {
@@ -183,8 +186,8 @@ func (s *Server) version(ctx context.Context, c notify.Change) (string, error) {
 // together; what is more gets 503.
 const maxRequests = 4096
 
-// Serve answers requests until ctx ends, and calls ready once it does. After ctx
-// it waits up to ten seconds for requests in flight.
+// Serve answers requests until ctx ends, and calls ready when it listens. After the end
+// of ctx it waits up to ten seconds for requests in flight.
 func (s *Server) Serve(ctx context.Context, ready func()) error {
 	opts := make([]s3api.Option, 0, 2+len(s.cfg.Routes))
 	opts = append(opts, s3api.WithOnListen(ready), s3api.WithMiddleware("/", refuseKeys))
@@ -207,7 +210,8 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 }
 
 // FreeAddr is addr with a free port in place of port 0. An address that is taken
-// or not on loopback is an error.
+// or not on loopback is an error. The port is not held: another program may take it
+// before Serve listens.
 func FreeAddr(ctx context.Context, addr string) (string, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package spool keeps events on disk until they are delivered.
 //
 // A spool is two append-only files of JSON lines: events, and the ids of those
-// that are done. Open joins them: what is not done is pending again, the rest is
-// dropped from the files and leaves one line for each live object, which says
-// what was last spooled about it. Comparing those with a listing of the store
-// finds the changes that a crash cut off from their event.
+// that are done. Open joins them: events that are not done are pending again, the
+// others are dropped from the files and leave one line for each live object, which says
+// what was last spooled about it. Comparing those with a listing of the store (see
+// Spool.Knows) finds the changes that a crash cut off from their event.
 package spool
 
 import (
@@ -47,10 +47,10 @@ type line struct {
 	Seen   *seen          `json:"seen,omitempty"`
 }
 
-// A Spool is open on one folder; only one process may have it open (the caller
-// locks). It is safe for concurrent use. Lines reach the operating system before
-// a call returns; they are not synced, so a loss of power may cost the last ones,
-// a killed process none.
+// A Spool is open on one folder until Close; only one process may have it open (the
+// caller locks). It is safe for concurrent use. Lines reach the operating system before
+// a call returns; they are not synced, so a loss of power may cost the last lines, a
+// killed process none.
 type Spool struct {
 	region string
 	clock  *notify.Clock
@@ -61,8 +61,10 @@ type Spool struct {
 	live   map[object]seen
 }
 
-// Open reads the spool in dir, compacts it, and returns it with the entries
-// that are still to deliver, in order. A line cut short by a crash is dropped.
+// Open reads the spool in dir, which is made if absent, compacts it, and returns it with
+// the entries that are still to deliver, in order. A line cut short by a crash is
+// dropped. Records get region and ticks of clock, which Open moves behind all earlier
+// ones.
 func Open(dir, region string, clock *notify.Clock) (*Spool, []Entry, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, nil, err
@@ -91,7 +93,7 @@ func Open(dir, region string, clock *notify.Clock) (*Spool, []Entry, error) {
 	return s, pending, nil
 }
 
-// Append spools a change, stamped with the time, and returns its entry.
+// Append spools a change at the next tick and returns its entry.
 func (s *Spool) Append(c notify.Change) (Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +101,7 @@ func (s *Spool) Append(c notify.Change) (Entry, error) {
 	return s.add(Entry{tick, c.Record(s.region, tick)})
 }
 
-// Again spools a record that was done before, unchanged, as a new entry.
+// Again spools a record that was done before, unchanged, under a new ID.
 func (s *Spool) Again(r notify.Record) (Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +126,9 @@ func (s *Spool) Ack(id uint64) error {
 	return nil
 }
 
-// Knows reports whether the object as it is now has been spooled: the same ETag
-// (and version, when there are versions), and not written after its last event.
+// Knows reports whether the object as it is now has been spooled: its last event has
+// the same ETag and version ("" without versions), and it was not modified after that
+// event.
 func (s *Spool) Knows(bucket, key, etag, versionID string, modified time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +137,7 @@ func (s *Spool) Knows(bucket, key, etag, versionID string, modified time.Time) b
 		modified.UnixNano() <= int64(k.At)
 }
 
-// Close closes the files.
+// Close closes the files. Later calls that write fail.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

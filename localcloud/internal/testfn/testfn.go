@@ -22,7 +22,8 @@ import (
 // Env makes a test binary the function: give it to the function's environment.
 const Env = "LOCALCLOUD_TEST_FUNCTION=1"
 
-// Main runs the function and does not return, when this process is to be it.
+// Main runs the function and does not return if Env is in the environment. Else it
+// does nothing.
 func Main() {
 	if os.Getenv("LOCALCLOUD_TEST_FUNCTION") != "1" {
 		return
