@@ -15,10 +15,10 @@ import (
 // Policy says when two ranges share a request. The zero value never joins and
 // never splits.
 type Policy struct {
-	Free     int64   // gaps up to this are always read and dropped
+	Free     int64   // gaps up to this are read and dropped, if MaxLen allows; 0 joins touching spans, unless Parallel is 0, too
 	MaxGap   int64   // largest gap worth dropping to avoid a queued request
-	MaxLen   int64   // longer ranges are split and fetched side by side; 0: never
-	OverRead float64 // bytes of gaps read and dropped, as a share of those wanted; Free gaps count, but are never refused
+	MaxLen   int64   // longer spans are split and fetched side by side, and no joined request is longer; 0: no limit
+	OverRead float64 // most bytes of gaps read and dropped, as a share of those wanted; Free gaps count, but are never refused
 	Parallel int     // requests in flight before joining is preferred; 0: join only Free gaps
 }
 
@@ -51,13 +51,16 @@ type Request struct {
 }
 
 // Plan groups spans into requests, ordered by offset. It does no I/O. Every
-// span is covered exactly: by one request, or, when it is longer than
-// p.MaxLen, by several that each take a piece of it. Empty spans need none.
+// span is covered exactly: by one request, or, if it is longer than p.MaxLen, by
+// several that each take a piece of it. Empty spans need none. The requests
+// share the buffers of spans.
 //
-// Gaps up to p.Free are bridged always. While more than p.Parallel requests
-// remain, the smallest gap up to p.MaxGap is bridged next, as long as the bytes
-// dropped stay within p.OverRead; so joining never costs more than the queued
-// round trip that it saves. No request that joins spans is longer than p.MaxLen.
+// No request that joins spans is longer than p.MaxLen. Within that, gaps up to
+// p.Free are bridged always. While more than p.Parallel requests remain, gaps up to
+// p.MaxGap are bridged, too, the smallest first, as long as the bytes dropped stay
+// within p.OverRead: at first only gaps that leave the requests about equally long,
+// then the others. So joining costs no more than the queued round trip that it
+// saves, if p.MaxGap takes no longer.
 func Plan(spans []Span, p Policy) []Request {
 	if len(spans) == 1 { // by far the most frequent plan
 		if n := int64(len(spans[0].P)); n > 0 && (p.MaxLen <= 0 || n <= p.MaxLen) {
@@ -222,10 +225,11 @@ func choose(work []piece, p Policy) []bool {
 }
 
 // Scatter streams one request's body into its spans; bytes between them are
-// read and dropped. done counts the bytes of the request that were consumed
-// before and is moved on, so that a broken body can be continued: call Scatter
-// again with a body that begins at Off + *done. A body that ends early is
-// io.ErrUnexpectedEOF.
+// read and dropped, bytes behind the request stay unread. done counts the bytes of
+// the request that were consumed before. Scatter adds to it, so that a broken body
+// can be continued: call Scatter again with a body that begins at Off + *done. A
+// body that ends early is io.ErrUnexpectedEOF; its other errors are returned as
+// they are.
 func (r *Request) Scatter(body io.Reader, done *int64) error {
 	if r.overlap { // rare: buffered once, then copied to every span
 		if r.buf == nil {
@@ -273,8 +277,9 @@ func noEOF(err error) error {
 
 // Do plans spans, runs fetch for each request with at most limit at once (0:
 // all), and calls done(i), if given, from the fetching goroutines once span i
-// is full; empty spans are done at once. The first error, or ctx's, cancels the
-// others; Do returns it after every fetch and done has ended.
+// is full; empty spans are done first. The first error, or ctx's, cancels the
+// others; Do returns it after every fetch and done has ended. A single request is
+// fetched in the caller's goroutine and under ctx as it is.
 func Do(ctx context.Context, spans []Span, p Policy, limit int, fetch func(context.Context, *Request) error, done func(i int) error) error {
 	reqs := Plan(spans, p)
 	left, err := pending(spans, reqs, done)

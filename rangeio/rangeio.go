@@ -31,14 +31,15 @@ func (s Span) End() int64 { return s.Off + int64(len(s.P)) }
 type Reader interface {
 	// ReadRanges fills every span, in any order and in as few requests as pay
 	// off. It is all or nothing: after an error no buffer may be used. Spans
-	// may overlap in the object, but not in memory. A span outside [0, Size)
-	// fails with ErrOutside and no request.
+	// may overlap in the object, but not in memory. The list and its buffers
+	// are the caller's again when ReadRanges returns. A span outside [0, Size)
+	// fails with ErrOutside and no request; an empty span at Size is inside.
 	ReadRanges(ctx context.Context, spans []Span) error
-	// ReadEach is ReadRanges that calls done(i) once span i is full, from
-	// several goroutines, so that decoding starts as requests end. Every
-	// buffer whose done was called holds the right bytes. The first error,
-	// from a read or from done, cancels the rest and is returned after all
-	// calls of done have ended.
+	// ReadEach is ReadRanges that calls done(i) once span i is full, perhaps
+	// from several goroutines at once, so that decoding starts as requests end.
+	// Every buffer whose done was called holds the right bytes, also if another
+	// read fails later. The first error, from a read or from done, cancels the
+	// rest and is returned after all calls of done have ended.
 	ReadEach(ctx context.Context, spans []Span, done func(i int) error) error
 	// Size is the length of the object in bytes.
 	Size() int64
@@ -57,14 +58,14 @@ func Check(spans []Span, size int64) error {
 
 // FromReaderAt serves a local file or a byte slice as a Reader. Each span is
 // one ReadAt, in order; nothing is joined, since local reads have no round
-// trip. Size must not exceed the bytes that r has: a short read is
+// trip. size must not exceed the bytes that r has: a short read is
 // io.ErrUnexpectedEOF.
 func FromReaderAt(r io.ReaderAt, size int64) Reader { return readerAt{r, size} }
 
-// Local tells whether r reads memory or a file of this machine, where a request
-// costs a system call and no round trip: it says so by a method Local. Readers of
-// FromReaderAt do, and sections of a reader that does. Reads of many places then
-// gain nothing from being made side by side.
+// Local tells whether r reads memory or a file of this machine. A request then
+// costs a system call and no round trip, and reads of many places gain nothing from
+// being made side by side. A Reader says that it is local by a method Local() bool:
+// those of FromReaderAt are, and so are sections of a local Reader.
 func Local(r Reader) bool {
 	l, ok := r.(interface{ Local() bool })
 	return ok && l.Local()
@@ -106,7 +107,7 @@ func (r readerAt) ReadEach(ctx context.Context, spans []Span, done func(int) err
 }
 
 // Section is the part of r in [off, off+n): a chunk, or a frame inside a
-// file. It panics when that part does not lie inside r, as slicing does.
+// file. It panics if that part does not lie inside r, as slicing does.
 func Section(r Reader, off, n int64) Reader {
 	if off < 0 || n < 0 || off > r.Size() || n > r.Size()-off {
 		panic(fmt.Sprintf("rangeio: section [%d, +%d) of %d bytes", off, n, r.Size()))
@@ -165,8 +166,8 @@ func (s section) move(spans []Span) ([]Span, error) {
 	return moved, nil
 }
 
-// WithContext binds ctx to r for code that wants a plain io.ReaderAt. Do not
-// keep the result longer than ctx lives.
+// WithContext binds ctx to r for code that wants a plain io.ReaderAt, which is
+// safe for concurrent use, as r is. Do not keep it longer than ctx lives.
 func WithContext(ctx context.Context, r Reader) io.ReaderAt { return bound{ctx, r} }
 
 //nolint:containedctx // the purpose of the type: io.ReaderAt has no room for a context

@@ -17,7 +17,8 @@ type Stats struct {
 // Phases measures how deep requests depend on each other. All requests of one
 // planned call share a phase; a call that begins after a call of phase n ended
 // may have been planned from its bytes and is phase n+1. Calls that overlap in
-// time do not depend on each other. The zero value is ready.
+// time do not depend on each other. The zero value is ready. Its methods are safe
+// for concurrent use.
 type Phases struct {
 	mu    sync.Mutex
 	ended int64
@@ -48,17 +49,18 @@ func (p *Phases) Depth() int64 {
 	return p.depth
 }
 
-// OnePhase marks calls that are made side by side although the clock may run
-// them one after the other: all calls under the returned context count as one
+// OnePhase marks calls that do not depend on each other, although the clock may
+// run them one after the other: all calls under the returned context count as one
 // phase.
 func OnePhase(ctx context.Context) context.Context {
 	return context.WithValue(ctx, phaseKey{}, phaseGroup{&phaseChain{}, 0})
 }
 
-// NextPhase marks calls that are planned from bytes of calls under one, a context
-// of OnePhase or NextPhase. They count as one phase, too, which is deeper than
-// those before it that asked for anything, in whatever order all of them begin and
-// end.
+// NextPhase returns a context for calls that are planned from bytes of calls under
+// one, a context of OnePhase or NextPhase. A call under the returned context counts
+// one phase deeper than the calls made so far under one and the contexts that one
+// was made from, however many of either there are. If one is any other context,
+// NextPhase is OnePhase.
 func NextPhase(one context.Context) context.Context {
 	g, ok := one.Value(phaseKey{}).(phaseGroup)
 	if !ok {

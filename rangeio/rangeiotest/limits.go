@@ -1,6 +1,6 @@
 // Package rangeiotest helps to test readers of ranges: a conformance suite for
-// every [rangeio.Reader], a reader over memory that counts and traces what it
-// is asked, and limits on what a test may spend, for users' own tests too.
+// every [rangeio.Reader], a [Reader] over memory that counts and traces requests,
+// and limits on the requests of a test, for users' own tests too.
 package rangeiotest
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A Counter is what the limits look at: a Reader of this package, an
-// objstore.Object, an objstore.Counter.
+// A Counter counts what the limits bound. A Reader of this package is one, and so
+// are an objstore.Object and an objstore.Counter.
 type Counter interface {
 	Stats() rangeio.Stats
 }

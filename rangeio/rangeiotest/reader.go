@@ -12,8 +12,8 @@ import (
 )
 
 // A Reader reads a byte slice the way a remote object is read: it plans
-// requests by a policy, and counts and traces them. Its methods are safe for
-// concurrent use.
+// requests by a policy, and counts and traces them. It is not local; see
+// [rangeio.Local]. Its methods are safe for concurrent use.
 type Reader struct {
 	data   []byte
 	policy rangeio.Policy
@@ -33,7 +33,8 @@ func New(data []byte, p rangeio.Policy) *Reader {
 // Size is the length of the data.
 func (r *Reader) Size() int64 { return int64(len(r.data)) }
 
-// Stats is what was read since New. Requests are those that a store would send.
+// Stats counts what was read since New: the requests that a store would send, their
+// bytes, and phases. There are no retries and no cache hits.
 func (r *Reader) Stats() rangeio.Stats {
 	return rangeio.Stats{Requests: r.requests.Load(), Bytes: r.bytes.Load(), Phases: r.phases.Depth()}
 }

@@ -16,9 +16,8 @@ import (
 )
 
 // Test holds r, a reader of an object with the bytes want, against the contract
-// of rangeio.Reader. Where r has a method Stats() rangeio.Stats, it also checks
-// that wrong spans send no request. It reads want some twenty times over: a few
-// hundred KiB are enough.
+// of rangeio.Reader. If r is a [Counter], it also checks that wrong spans send no
+// request. It reads want some thirty times over: a few hundred KiB are enough.
 func Test(t *testing.T, r rangeio.Reader, want []byte) {
 	t.Helper()
 	s := suite{r, want}
