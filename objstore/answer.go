@@ -13,11 +13,11 @@ import (
 // contentRange the header of that name, length the Content-Length or -1.
 //
 // An answer with other bytes than asked, or one that does not say which bytes it
-// has, is ErrBadRange. A 200 is accepted where it is what was asked: the whole
-// object, or a range that begins at 0. A 206 may end before the range does (RFC
-// 9110, 15.3.7), and its body before the 206 says: n is then less than the range
-// that asked.Resolve(size) is, and what is missing is asked for as the rest of
-// any other body that ended early.
+// has, is ErrBadRange. A 200 is accepted if the whole object was asked for, or a
+// range that begins at 0. A 206 may end before the range does (RFC 9110, 15.3.7), and
+// its body may be shorter than its header says: n is then less than the length of
+// asked.Resolve(size). The driver reports the end of that body as it reports one
+// that broke, and an Object asks for the rest.
 func CheckAnswer(asked Range, status int, contentRange string, length int64) (size, n int64, err error) {
 	if status == 200 {
 		if length < 0 {
@@ -50,8 +50,8 @@ func CheckAnswer(asked Range, status int, contentRange string, length int64) (si
 	return size, n, nil
 }
 
-// Resolve is the part of an object of the given size that the range means,
-// cut to the object.
+// Resolve is the part [from, to) of an object of the given size that the range
+// means, cut to the object.
 func (r Range) Resolve(size int64) (from, to int64) {
 	if r.Off < 0 {
 		return max(0, size+r.Off), size

@@ -1,10 +1,11 @@
 // Package objstore reads and writes objects in a bucket.
 //
-// A [Bucket] is the narrow contract of a driver: a name and five operations. An [Object] is
-// what readers use: opened with one ranged GET, pinned to the ETag or version
-// that this GET saw, and read through planned ranges ([rangeio.Reader]) or as a
-// plain [io.ReaderAt]. Drivers live one level down: s3store, filestore,
-// memstore, httpstore; simstore has the misbehaving middlewares for tests.
+// A [Bucket] is the narrow contract of a driver: a name and five operations.
+// Readers use an [Object]: opened with one ranged GET, pinned to the ETag,
+// version or date that this GET saw, and read through planned ranges
+// ([rangeio.Reader]) or as a plain [io.ReaderAt]. Drivers live one level down:
+// s3store, filestore, memstore, httpstore; objstoretest tests them, and simstore
+// has middlewares that make them slow or faulty.
 package objstore
 
 import (
@@ -16,7 +17,8 @@ import (
 )
 
 // A Bucket is one bucket of an object store. Its methods are safe for
-// concurrent use, and their errors match the sentinels of this package.
+// concurrent use, and their errors match the sentinels of this package, or the
+// reason why ctx ended.
 type Bucket interface {
 	// Name says which bucket this is, for errors, caches and URIs:
 	// "s3://frames", "https://host/data", "file:///data".
@@ -24,51 +26,59 @@ type Bucket interface {
 	// Get opens the range of key. The Info is that of the whole object. The
 	// body holds exactly the asked range cut to the object's end, or fails:
 	// a driver must compare the answer's range with what was asked and report
-	// ErrBadRange. The caller closes the body. An empty object answers a range
-	// from 0 with an empty body; a range that begins past the end is ErrBadRange.
+	// ErrBadRange. The caller closes the body; closing it twice is safe. Reads of
+	// the body fail once ctx has ended. A range that begins at the end or past it
+	// is ErrBadRange, but an empty object answers a range from 0, or from its end,
+	// with an empty body.
 	Get(ctx context.Context, key string, o GetOptions) (io.ReadCloser, Info, error)
 	// Create starts an object of unknown size; nothing is visible before Commit.
 	// Cancelling ctx aborts it.
 	Create(ctx context.Context, key string, o PutOptions) (Writer, error)
+	// Head describes the current object.
 	Head(ctx context.Context, key string) (Info, error)
-	// List yields the objects under prefix in key order (bytewise), fetching
-	// pages as needed. After an error it ends.
+	// List yields the objects whose keys begin with prefix in key order
+	// (bytewise), fetching pages as needed. After an error it ends. The sequence
+	// may be used again, and then lists again.
 	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 	// Delete removes key. Deleting an absent key is not an error, as in S3.
 	Delete(ctx context.Context, key string) error
 }
 
-// A Writer streams an object. Memory is bounded: the head is held back (on S3
-// it is part 1, at least 5 MiB unless it is the only part, and goes out last),
-// later parts grow (8, 16, 32 MiB …) to stay under 10 000. A Writer is not safe
-// for concurrent use.
+// A Writer streams an object. Memory is bounded, but in memstore: on S3 the head
+// is held back as part 1, which goes out last, and later parts grow (8, 16, 32 MiB
+// …) to stay within 10 000. It keeps no buffer that Write or Patch got. End it by
+// Commit or Abort. A Writer is not safe for concurrent use.
 type Writer interface {
 	io.Writer
-	// Patch overwrites bytes inside the held-back head: totals, offset tables.
-	// The head is the first HeadSize bytes.
+	// Patch overwrites bytes of the head that were written: totals, offset tables.
+	// The head is the first HeadSize bytes. Other bytes are ErrInvalid; then
+	// nothing changes, and the Writer goes on.
 	Patch(off int64, p []byte) error
-	// Rehead replaces the first n bytes, which must have been written and lie
-	// in the head, by p, which is not shorter and as long as need be: a table
-	// whose length was not known before. The head is longer by that much from
-	// now on, for Patch, too. It is called at most once. p belongs to the
-	// Writer then, whether there is an error or not; memory is that of p, but
-	// drivers for files need room on the disk for a second copy while the call
-	// lasts.
+	// Rehead replaces the first n bytes, which must have been written and lie in
+	// the head, by p: a table whose length was not known before. p is not
+	// shorter than n, and may be longer than the head. From now on the head is
+	// longer by len(p)-n, for Patch, too. Rehead succeeds once; a second call, an n
+	// outside the head or a shorter p is ErrInvalid and changes nothing. p belongs
+	// to the Writer after the call, whether there is an error or not. Memory is
+	// that of p, but drivers for files need room on the disk for a second copy
+	// while the call lasts.
 	Rehead(n int64, p []byte) error
-	// Commit publishes in one atomic, conditional step. After an error nothing
-	// was published, or, when the answer was lost, the whole object was.
+	// Commit publishes in one atomic, conditional step, also an object of no bytes.
+	// After an error nothing was published, or, if the answer was lost, the whole
+	// object was; the Writer has then ended. The Info may lack the ModTime, which
+	// S3 does not send.
 	Commit(ctx context.Context) (Info, error)
-	// Abort drops everything; it is safe after Commit.
+	// Abort drops everything. After Commit, and a second time, it does nothing.
 	Abort()
 }
 
-// HeadSize is how much of an object's beginning every Writer holds back for
-// Patch: the least size of a part of an S3 multipart upload.
+// HeadSize is how many bytes from an object's beginning on Patch and Rehead can
+// change in every Writer: the least size of a part of an S3 multipart upload.
 const HeadSize = 5 << 20
 
-// Range is a byte range. Len 0 means to the end; a negative Off counts from
-// the end, runs to it, and may reach before the beginning: then it is the whole
-// object.
+// Range is a byte range. Len 0 means to the end. A negative Off counts from the
+// end, and the range runs to the end, whatever Len is; if it reaches before the
+// beginning, it is the whole object. Get refuses a negative Len with ErrInvalid.
 type Range struct{ Off, Len int64 }
 
 // String is the range as in traces: "0+65536", "-65536", "4096+".
@@ -88,16 +98,17 @@ func (r Range) String() string {
 type GetOptions struct {
 	Range     Range
 	IfMatch   string    // strong ETag the object must still have, else ErrChanged
-	VersionID string    // versioned buckets
-	IfUnmod   time.Time // If-Unmodified-Since, for servers without a strong ETag; zero: not sent
+	VersionID string    // "": the newest; ErrNotFound or ErrInvalid if the bucket keeps no versions
+	IfUnmod   time.Time // If-Unmodified-Since, for servers without a strong ETag, else ErrChanged; zero: not sent
 }
 
-// PutOptions describes a new object and the conditions for publishing it.
+// PutOptions describes a new object and the conditions for publishing it, which
+// Commit checks. Both conditions together are ErrInvalid.
 type PutOptions struct {
-	ContentType string
-	Meta        map[string]string // user metadata, lower-case names
+	ContentType string            // not kept by filestore
+	Meta        map[string]string // user metadata, lower-case names; not kept by filestore
 	IfAbsent    bool              // fail with ErrExists if key is taken
-	IfMatch     string            // fail with ErrChanged if the object moved on
+	IfMatch     string            // fail with ErrChanged if the object has another ETag, or is gone
 }
 
 // Info describes one stored object.
@@ -105,30 +116,33 @@ type Info struct {
 	Key         string
 	Size        int64
 	ETag        string // as sent, quotes included; opaque
-	VersionID   string
+	VersionID   string // "" if the bucket keeps no versions, and in listings of S3
 	ModTime     time.Time
-	ContentType string
+	ContentType string            // "" in listings
 	Meta        map[string]string // nil in listings
 
-	// ContentEncoding is what the answer says has been done to the bytes, "" for
-	// nothing; not in listings. They are read as they come, so an Object takes
-	// no answer with another one than its first answer had.
+	// ContentEncoding is that of the answer, "" for none or "identity"; not in
+	// listings. The bytes are read as they come, so an Object refuses an answer with
+	// another ContentEncoding than its first answer had.
 	ContentEncoding string
 
-	// Checksum is that of the whole object, where an answer to Get says it: HTTP
-	// servers may, and S3 does of what it sends whole. An Object that is read from
-	// front to end, or whole when it is opened, is held against it.
+	// Checksum is that of the whole object, if the answer says it: HTTP servers
+	// may, and S3 does if Get asked for the whole object. Open compares it with the
+	// bytes if the head or tail is the whole object, and the reader of
+	// Object.NewReader does if it reads the whole object.
 	Checksum Checksum
 }
 
 // Tagger is implemented by buckets that keep tags on objects (S3). Ask through
-// Tags, which looks behind middlewares.
+// the function Tags, which looks behind middlewares.
 type Tagger interface {
-	// Tags are the tags of key, or of one version of it.
+	// Tags are the tags of key, or of one version of it if versionID is not "".
+	// The map is the caller's; it is empty, not nil, if there are none.
 	Tags(ctx context.Context, key, versionID string) (map[string]string, error)
 }
 
-// Tags are the tags of key; nil, without a request, where the bucket keeps none.
+// Tags are the tags of key, or of one version of it if versionID is not "": nil,
+// without a request, if the bucket is no Tagger. Middlewares do not see the call.
 func Tags(ctx context.Context, b Bucket, key, versionID string) (map[string]string, error) {
 	for b != nil {
 		if t, ok := b.(Tagger); ok {
@@ -144,17 +158,17 @@ func Tags(ctx context.Context, b Bucket, key, versionID string) (map[string]stri
 }
 
 // A ConditionalDeleter is implemented by buckets that can delete an object on the
-// condition that it is still the one that was looked at (S3). Ask through DeleteIf,
+// condition that its ETag is still the same (S3). Ask through the function DeleteIf,
 // which looks behind middlewares.
 type ConditionalDeleter interface {
-	// DeleteIf removes key if its ETag is etag, else it fails with ErrChanged. That
-	// key is absent is not an error.
+	// DeleteIf removes key if its ETag is etag, else it fails with ErrChanged.
+	// Deleting an absent key is not an error; an etag of "" is ErrInvalid.
 	DeleteIf(ctx context.Context, key, etag string) error
 }
 
-// DeleteIf removes key if its ETag is etag; ErrChanged if it is another one now, and
-// ErrInvalid, without a request, where the bucket knows no such condition. That key is
-// absent is not an error.
+// DeleteIf removes key if its ETag is etag, else it fails with ErrChanged. Deleting
+// an absent key is not an error. If the bucket is no ConditionalDeleter, or etag is "",
+// DeleteIf sends no request and fails with ErrInvalid.
 func DeleteIf(ctx context.Context, b Bucket, key, etag string) error {
 	for inner := b; inner != nil; {
 		if d, ok := inner.(ConditionalDeleter); ok {
@@ -169,8 +183,9 @@ func DeleteIf(ctx context.Context, b Bucket, key, etag string) error {
 	return &Error{Op: "delete", Bucket: b.Name(), Key: key, Err: fmt.Errorf("this store deletes without conditions only: %w", ErrInvalid)}
 }
 
-// Put is Create, copy, Commit. After an error nothing was published, or, when
-// the answer to Commit was lost, the whole object was.
+// Put is Create, copy, Commit. After an error nothing was published, or, if the
+// answer to Commit was lost, the whole object was. Errors of r are returned as they
+// are.
 func Put(ctx context.Context, b Bucket, key string, r io.Reader, o PutOptions) (Info, error) {
 	w, err := b.Create(ctx, key, o)
 	if err != nil {

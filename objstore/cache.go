@@ -19,10 +19,12 @@ const privateCache = 4 << 20
 // cache: longer reads are bulk, and would drive out what is read again.
 const wholeBlocks = 4
 
-// A Cache holds blocks by (bucket, key, ETag, index) within a byte budget and
+// A Cache holds the last blocks that Object.ReadAt read, within a byte budget, and
 // joins concurrent misses. A waiter takes over if the reader in front gives up.
-// Blocks are whole and checked for length before they enter; since the ETag is
-// part of their key, blocks of a replaced object are never served.
+// Blocks are whole and checked for length before they enter. Name of the bucket,
+// key, ETag, version, size and date are part of their key, so that blocks of a
+// replaced object are never served. It is safe for concurrent use, by Objects of
+// several buckets if their names differ.
 type Cache struct {
 	mu    sync.Mutex
 	max   int64
@@ -45,7 +47,8 @@ type block struct {
 	prev, next *block
 }
 
-// NewCache makes a cache of at most maxBytes. blockSize 0 is DefaultBlock.
+// NewCache makes a cache of at most maxBytes; 0 keeps nothing. blockSize 0 is
+// DefaultBlock.
 func NewCache(maxBytes, blockSize int64) *Cache {
 	if blockSize <= 0 {
 		blockSize = DefaultBlock

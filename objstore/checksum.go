@@ -11,11 +11,10 @@ import (
 	"hash/crc64"
 )
 
-// A Checksum is what a store says of all the bytes of an object. The zero value
-// says nothing.
+// A Checksum is the store's sum of all bytes of an object. The zero value is none.
 type Checksum struct {
-	Name string // "crc32", "crc32c", "crc64nvme", "sha1", "sha256" or "sha512"; others are passed over
-	Sum  string // the bytes of the sum
+	Name string // "crc32", "crc32c", "crc64nvme", "sha1", "sha256" or "sha512"; others are not compared
+	Sum  string // the bytes of the sum, most significant first; neither hex nor base64
 }
 
 // nvme is the polynomial of CRC-64/NVME in the bit order of hash/crc64; S3 gives

@@ -7,16 +7,17 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A Counter counts what a process, a command or a test pays. Drivers that speak
-// HTTP count every request they send, repeated ones included; Count counts the
+// A Counter counts the cost of a process, a command or a test. Drivers that speak
+// HTTP count every request they send, repeated ones included; [Count] counts the
 // calls of drivers that do not. Objects add phases, resumed bodies and cache
-// hits. The zero value is ready; a nil Counter counts nothing.
+// hits. The zero value is ready; a nil Counter counts nothing. It is safe for
+// concurrent use.
 type Counter struct {
 	requests, bytes, retries, hits atomic.Int64
 	phases                         rangeio.Phases
 }
 
-// Stats is what was counted so far.
+// Stats returns the counts so far.
 func (c *Counter) Stats() rangeio.Stats {
 	if c == nil {
 		return rangeio.Stats{}
@@ -53,7 +54,7 @@ func (c *Counter) AddHits(n int64) {
 	}
 }
 
-// Begin enters a planned call; see rangeio.Phases.
+// Begin enters a planned call, which ends by a call of end; see rangeio.Phases.
 func (c *Counter) Begin(ctx context.Context) (end func()) {
 	if c == nil {
 		return func() {}

@@ -13,27 +13,27 @@ import (
 // or an Object matches exactly one of them, or context.Canceled or
 // context.DeadlineExceeded. Match with errors.Is.
 var (
-	ErrNotFound    = errors.New("not found")           // no such bucket or key
+	ErrNotFound    = errors.New("not found")           // no such bucket, key or version
 	ErrChanged     = errors.New("object changed")      // it is not the one that was pinned, or a conditional write lost
 	ErrExists      = errors.New("object exists")       // IfAbsent and the key is taken
 	ErrDenied      = errors.New("access denied")       // credentials or policy
 	ErrThrottled   = errors.New("slow down")           // after retries
-	ErrUnavailable = errors.New("service unavailable") // 5xx, time-out, or a body that ended early after all resumes
-	ErrBadRange    = errors.New("bad range answer")    // the server refused, ignored or mixed up the range
-	ErrCorrupt     = errors.New("corrupt data")        // the bytes are not those of which the store has the checksum
-	ErrInvalid     = errors.New("invalid request")     // a key or an option that this store cannot take
+	ErrUnavailable = errors.New("service unavailable") // 5xx but 503, no answer, a silent store, or a body that ended early after all resumes
+	ErrBadRange    = errors.New("bad range answer")    // a range behind the end, or the server refused, ignored or mixed up the range
+	ErrCorrupt     = errors.New("corrupt data")        // the bytes do not match the store's checksum of them
+	ErrInvalid     = errors.New("invalid request")     // a key, an option or an operation that this store cannot take
 )
 
 // Error says where in the store a call failed.
 type Error struct {
-	Op        string // "open", "get", "put", "head", "list", "delete", "tags"; of a driver also "abort", "write", "mkdir", "tag"
-	Bucket    string
-	Key       string
+	Op        string // "get", "put", "head", "list", "delete", "tags"; of memstore also "tag", of package farread also "open"
+	Bucket    string // its name
+	Key       string // or the prefix of a list
 	Range     Range  // of a get
 	Status    int    // HTTP status, or 0
 	Code      string // the service's own code, "NoSuchKey"
 	RequestID string
-	Err       error // wraps one of the sentinels
+	Err       error // wraps one of the sentinels, or is the reason why the context ended
 }
 
 // Error reads outside-in: operation, place, range, cause, and what the service said.
@@ -73,7 +73,7 @@ func printable(key string) string {
 // Unwrap gives errors.Is and errors.As the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// StatusError classifies an HTTP status that is not a success.
+// StatusError is the sentinel for an HTTP status that is not a success.
 func StatusError(status int) error {
 	switch {
 	case status == 404 || status == 410:

@@ -6,15 +6,16 @@ import (
 )
 
 // Continuer is implemented by buckets that can begin a listing in its middle
-// (S3). Ask through ListAfter, which looks behind middlewares.
+// (S3). Ask through the function ListAfter, which looks behind middlewares.
 type Continuer interface {
 	// ListAfter is List without the keys up to and including after.
 	ListAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error]
 }
 
 // ListAfter yields the objects under prefix whose keys come behind after, in key
-// order: what is left of a long listing that ended there. Buckets that cannot
-// begin in the middle list everything, and what is not wanted is passed over.
+// order: the rest of a long listing that ended there. A bucket that is no Continuer
+// lists everything, and keys up to after are passed over. Middlewares do not see
+// the call if the bucket is a Continuer and after is not "".
 func ListAfter(ctx context.Context, b Bucket, prefix, after string) iter.Seq2[Info, error] {
 	if after == "" {
 		return b.List(ctx, prefix)

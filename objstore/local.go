@@ -10,18 +10,18 @@ import (
 )
 
 // A Filler is implemented by buckets whose objects are files of this machine. It
-// reads small spans without a body for each: what every Get would check is
-// checked once for all of them.
+// reads many small spans with the checks of a single Get. An Object uses it if no
+// middleware but Count stands before the bucket: any other sees each read as a Get.
 type Filler interface {
-	// Fill fills spans, which must lie inside the object, from the first on, and
-	// says how many: fewer than all, and at least one, where a read turns out to wait
-	// for something slower than memory, so that the caller can go on side by side.
-	// The conditions of o hold as for Get; its Range means nothing. On an error no
-	// buffer may be used. The Info is that of the object.
+	// Fill fills spans in order and returns how many it filled. It may stop early,
+	// after at least one span, if reads wait for a slow disk; the caller reads the
+	// rest concurrently. Spans must lie inside the object. The conditions of o hold
+	// as for Get; its Range is ignored. After an error no buffer may be used. The
+	// Info is that of the object.
 	Fill(ctx context.Context, key string, spans []rangeio.Span, o GetOptions) (n int, info Info, err error)
 }
 
-// filler is b as a Filler, nil where it is none, and what counts its reads. Any
+// filler is b as a Filler, nil if it is none, and what counts its reads. Any
 // other middleware sees each read as a Get.
 func filler(b Bucket) (Filler, []*Counter) {
 	var cs []*Counter
@@ -36,16 +36,17 @@ func filler(b Bucket) (Filler, []*Counter) {
 	return f, cs
 }
 
-// Local tells whether the object is a file of this machine; see rangeio.Local.
+// Local tells whether reads use a Filler: the object is a file of this machine, and
+// no middleware but Count stands before its bucket. See rangeio.Local.
 func (o *Object) Local() bool { return o.fill != nil }
 
 // mostFilled is how many bytes of one call a single goroutine reads: copying them
 // out of memory takes about as long as starting some more.
 const mostFilled = 1 << 20
 
-// readFile fills spans of a file in the caller's goroutine, unless its disk turns
-// out to be slow, and says whether it did. Where it failed, what it was, and whether
-// to try again, is for the usual way to say.
+// readFile fills spans of a file in the caller's goroutine, or side by side if its
+// disk is slow. It returns false if a read failed or there is much to read; the
+// caller then reads the usual way, which reports the error.
 func (o *object) readFile(ctx context.Context, spans []rangeio.Span, p rangeio.Policy) bool {
 	var total int64
 	for i := range spans {

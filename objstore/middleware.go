@@ -13,9 +13,9 @@ import (
 )
 
 // A Middleware wraps a Bucket. The wrapper has a method Unwrap() Bucket, so
-// that optional interfaces such as [Tagger] are found behind it, passes on what
-// it does not care for, and closes each body that it wraps exactly once. The
-// body of a wrapper offers Read and Close only.
+// that optional interfaces such as [Tagger] are found behind it, and passes on the
+// calls that it does not change. A body that it wraps is closed once, however often
+// Close is called, and offers only Read and Close.
 type Middleware func(Bucket) Bucket
 
 // Chain applies m so that the first listed sees a call first: with
@@ -28,11 +28,11 @@ func Chain(b Bucket, m ...Middleware) Bucket {
 	return b
 }
 
-// Count adds the calls and body bytes that pass to c. Every Get, Head, List,
-// Delete and Commit is one request, failed ones too. It is for drivers that send
-// no requests of their own (memstore, filestore) and belongs next to them;
-// drivers that speak HTTP count what they send, which Count would count again.
-// A nil c counts nothing.
+// Count adds the calls and the bytes of bodies read that pass to c. Every Get, Head,
+// List, Delete, DeleteIf and Commit is one request, failed ones too. It is for
+// drivers that send no requests of their own (memstore, filestore) and belongs next
+// to them; drivers that speak HTTP count the requests that they send, which Count
+// would count again. A nil c counts nothing.
 func Count(c *Counter) Middleware {
 	return func(b Bucket) Bucket { return &counted{b, c} }
 }
@@ -93,8 +93,8 @@ func (w *countedWriter) Commit(ctx context.Context) (Info, error) {
 	return w.Writer.Commit(ctx)
 }
 
-// Limit lets at most n calls of Get, Head and Delete run at once, over every
-// bucket that the returned Middleware wraps and every Object opened on them. A
+// Limit lets at most n calls of Get, Head, Delete and DeleteIf run at once, over
+// every bucket that the returned Middleware wraps and every Object opened on them. A
 // Get holds its place until its body is closed, has ended or has failed. Waiting
 // ends when ctx does. An n below 1 is no limit.
 //
@@ -173,25 +173,26 @@ func (b *limited) DeleteIf(ctx context.Context, key, etag string) error {
 
 // An Event is one call that Trace saw, reported when it has ended: a Get when
 // its body was closed, read to its end or failed; a write when it was committed
-// or aborted; a List when the caller stopped.
+// or aborted, and a Create at once if it failed; a List when it ended or the caller
+// stopped.
 type Event struct {
 	Seq       int64  // place in the order in which calls began, from 1; sort by it for a stable trace
 	Op        string // "get", "head", "list", "put", "abort", "delete"
 	Key       string // or the prefix of a list
 	Range     Range  // of a get
 	IfMatch   string // of a get, a write or a delete
-	VersionID string
-	IfAbsent  bool
-	Bytes     int64 // of the body, read or written so far
-	Objects   int   // listed
+	VersionID string // of a get
+	IfAbsent  bool   // of a write
+	Bytes     int64  // of the body, read or written so far
+	Objects   int    // listed
 	Err       error
 	Start     time.Time
 	Duration  time.Duration
 }
 
 // String is the event as in golden traces: "get a/b [0+65536] 1234 bytes".
-// Times, versions and the text of ETags are left out, since they differ from
-// run to run; "if-match" and "version" say that there was one.
+// Times, versions and ETags are left out, since they differ from run to run;
+// "if-match" and "version" say that there was one. The text of Err may have some.
 func (e Event) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s %s", e.Op, e.Key)
@@ -218,9 +219,10 @@ func (e Event) String() string {
 	return s.String()
 }
 
-// Trace calls f once for each call that passes, after it has ended, from the
-// goroutine that ended it: f must be safe for concurrent use. Where it stands
-// in a Chain decides what it sees: outside a Limit the time includes waiting.
+// Trace calls f once for each call that passes, after the call has ended, from the
+// goroutine that ended it: f must be safe for concurrent use. Its place in a Chain
+// decides what it sees: outside a Limit the time includes waiting. Calls that go past
+// middlewares do not pass: those of Tags, and of ListAfter on a Continuer.
 func Trace(f func(Event)) Middleware {
 	seq := new(atomic.Int64)
 	return func(b Bucket) Bucket { return &traced{b, f, seq} }

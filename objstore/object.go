@@ -17,26 +17,27 @@ import (
 
 // OpenOptions tunes Open. The zero value suits headers of up to 64 KiB.
 type OpenOptions struct {
-	Head   int64          // bytes fetched on open and kept; 0: 64 KiB, negative: none where there is a Tail
+	Head   int64          // bytes fetched on open and kept; 0: DefaultHead, negative: none if there is a Tail, else DefaultHead
 	Tail   int64          // bytes at the end fetched on open, in parallel, and kept; 0: none
 	Also   Range          // bytes from an offset on fetched on open, in parallel, and kept; Len 0: none. An object may end before
 	Policy rangeio.Policy // zero: rangeio.Fast()
 
-	Resumes int // times one broken body is continued; 0: 5, negative: never
-	// Stall bounds the silence of the store: a read ends when the store has not
-	// brought 1 KiB for so long, all its requests and resumed bodies together.
-	// A body that brings nothing at all for half of it is continued on another
-	// connection. Waiting in a queue, or for what the store asked for, does not
-	// count. 0: as long as the bucket waits for itself, or 20 s; negative: for ever.
+	Resumes int // times one request continues a broken body; 0: 5, negative: never
+	// Stall bounds the silence of the store: a read ends if one of its planned
+	// requests has not brought 1 KiB for so long, repetitions and continued bodies
+	// included. A body that brings nothing at all for half of it is continued on
+	// another connection. Waiting in a Limit, or before a refused request is sent
+	// again, does not count. 0: the Timeout of the bucket, or 20 s if it has none;
+	// negative: for ever.
 	Stall time.Duration
 
 	IfMatch   string // open only the object with this ETag, else ErrChanged
 	VersionID string // open this version instead of the newest
 
-	Cache   *Cache       // of ReadAt; nil, or for an object without a strong ETag or version: a small one of its own
-	Pace    *Pace        // measured round trip and bandwidth, which bound the policy's gaps; nil: the policy as it is
+	Cache   *Cache       // of ReadAt; nil, or for an object without a strong ETag or version: one of 4 MiB of its own
+	Pace    *Pace        // measures round trip and bandwidth, which bound the policy's gaps; nil: the policy as it is
 	Counter *Counter     // gets phases, resumed bodies and cache hits; nil: none
-	Logger  *slog.Logger // one debug line for each request; nil: none
+	Logger  *slog.Logger // a debug line for each Get, or each read of a file, and a warning if only the size pins; nil: none
 }
 
 // DefaultHead is how much Open fetches when OpenOptions.Head is 0: the headers
@@ -56,9 +57,10 @@ func (o OpenOptions) withDefaults() OpenOptions {
 	return o
 }
 
-// An Object is a pinned, open object: all that it ever returns are bytes of
-// the one version that Open saw. It implements rangeio.Reader and io.ReaderAt,
-// is safe for concurrent use, holds no connection and needs no Close.
+// An Object is a pinned, open object: it returns only bytes of the one version
+// that Open saw, as far as the store names versions. It implements [rangeio.Reader]
+// and [io.ReaderAt], is safe for concurrent use, holds no connection and needs no
+// Close. Its errors are an [*Error], but for io.EOF of ReadAt and errors of done.
 type Object struct {
 	*object
 	ctx context.Context //nolint:containedctx // only on the copies that WithContext makes, as http.Request does
@@ -82,13 +84,18 @@ type object struct {
 	noVersion atomic.Bool // reading by version id was denied: the ETag pins
 }
 
-// Open learns size and ETag from its first ranged GET and pins them: every
-// later read fails with ErrChanged once the object was replaced. Where the
-// bucket keeps versions, the version is pinned instead, and later reads go on
-// reading it. It costs one round trip: one request, and one more in parallel for
-// each of o.Tail and o.Also; there is no HEAD. Without a head it is the end that
-// pins, or a byte at the start where a server refuses ranges from the end. When the
-// object is replaced between these, Open starts over once.
+// Open learns size and ETag from its first ranged GET and pins them: every later
+// request fails with ErrChanged once the object was replaced. If the bucket keeps
+// versions, the version is pinned instead, and later reads go on reading it; if
+// reading by version is denied, the ETag pins. Without a strong ETag the date and a
+// weak ETag pin, and without these only the size.
+//
+// Open costs one round trip: one request, and one more in parallel for each of
+// o.Tail and o.Also; there is no HEAD, but for empty objects of servers that refuse
+// any range of them. Without a head the tail pins. If a server refuses ranges from
+// the end, the tail costs a second round trip, and without a head a third for a byte
+// at the start, which pins. If the object is replaced between these requests, Open
+// starts over once.
 func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, error) {
 	ob := &object{b: b, o: o.withDefaults()}
 	if o.Stall == 0 {
@@ -191,32 +198,34 @@ func (o *object) pinner(ctx context.Context, key string, tail part) (part, error
 	return o.openPart(ctx, key, Range{0, 1})
 }
 
-// Info describes the object as Open saw it.
+// Info describes the object as Open saw it. Its Meta is shared: do not change it.
 func (o *Object) Info() Info { return o.info }
 
-// Bucket is where the object lies.
+// Bucket is the bucket that Open was given.
 func (o *Object) Bucket() Bucket { return o.b }
 
 // Size is the length of the object in bytes.
 func (o *Object) Size() int64 { return o.info.Size }
 
-// Policy is the policy that reads are planned with.
+// Policy is the policy that reads are planned with now: that of OpenOptions, its
+// MaxGap bounded by the Pace. Reads of large spans use longer requests.
 func (o *Object) Policy() rangeio.Policy { return o.o.Pace.adapt(o.o.Policy) }
 
-// Stats counts what this handle and its copies have cost so far: requests and
-// bytes as the Object asked for them, without the repetitions inside a driver.
+// Stats counts what this handle and its copies have cost so far, Open included:
+// requests and bytes as the Object asked for them, without the repetitions inside
+// a driver. Reads of a file count the requests that were planned for them.
 func (o *Object) Stats() rangeio.Stats { return o.count.Stats() }
 
-// WithContext returns a shallow copy whose ReadAt obeys ctx. Do not keep the
-// copy longer than ctx lives.
+// WithContext returns a copy whose ReadAt obeys ctx; the copies share bytes, cache
+// and Stats. Do not keep the copy longer than ctx lives.
 func (o *Object) WithContext(ctx context.Context) *Object {
 	return &Object{object: o.object, ctx: ctx}
 }
 
 // ReadAt implements io.ReaderAt under the context of WithContext, or none. It
 // reads whole blocks through the cache, so that small reads close together cost
-// one request; reads of many blocks go past the cache. A read of cached blocks
-// allocates nothing.
+// one request; reads longer than four blocks go past the cache. A read of cached
+// blocks allocates nothing. A negative offset is ErrInvalid.
 func (o *Object) ReadAt(p []byte, off int64) (int, error) {
 	ctx := o.ctx
 	if ctx == nil {
@@ -240,12 +249,14 @@ func (o *Object) ReadAt(p []byte, off int64) (int, error) {
 
 // ReadRanges implements rangeio.Reader: bytes that Open kept or the cache has
 // are copied, the others are planned by the policy, fetched in parallel, and
-// streamed straight into the spans.
+// streamed straight into the spans. At most 64 requests of one call run at once, or
+// 16 if its spans are longer than 1 MiB on average. A span outside the object is
+// ErrInvalid, too.
 func (o *Object) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 	return o.ReadEach(ctx, spans, nil)
 }
 
-// ReadEach implements rangeio.Reader.
+// ReadEach implements rangeio.Reader: it is ReadRanges with done, which may be nil.
 func (o *Object) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
 	if err := rangeio.Check(spans, o.info.Size); err != nil {
 		return o.fail(o.info.Key, Range{}, fmt.Errorf("%w: %w", ErrInvalid, err))
@@ -286,7 +297,7 @@ func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) 
 	return err
 }
 
-// Plan lists the requests that ReadRanges would make for spans now.
+// Plan lists the requests that ReadRanges would make for spans now. It makes none.
 func (o *Object) Plan(spans []rangeio.Span) []rangeio.Request {
 	rest, _ := o.missing(spans)
 	p, _ := o.plan(rest)

@@ -8,10 +8,11 @@ import (
 )
 
 // A Pace keeps moving estimates of the round trip to a store and of the
-// bandwidth of one connection, shared by all handles of a client. Their product
-// is the widest gap that is cheaper to read than to ask again for; it bounds a
-// policy's MaxGap. The zero value is ready and changes nothing until the first
-// measurement. A nil Pace measures nothing.
+// bandwidth of one connection, for all Objects that were opened with it. Their
+// product is the widest gap that is cheaper to read than to ask again for; it
+// lowers a policy's MaxGap, at most down to Free. The zero value is ready and
+// changes nothing until both were measured, the bandwidth by a body of 128 KiB or
+// more. A nil Pace measures nothing. It is safe for concurrent use.
 type Pace struct {
 	mu    sync.Mutex
 	first time.Duration // to the first byte
@@ -46,8 +47,9 @@ func (p *Pace) note(first time.Duration, n int64, took time.Duration) {
 	}
 }
 
-// Estimate is the present round trip to the first byte and the bandwidth of a
-// connection in bytes a second; 0 where nothing was measured yet.
+// Estimate is the present round trip, from a Get to its answer, waiting in a Limit
+// included, and the bandwidth of a connection in bytes a second. Each is 0 until it
+// was measured.
 func (p *Pace) Estimate() (first time.Duration, bytesPerSecond float64) {
 	if p == nil {
 		return 0, 0

@@ -8,9 +8,10 @@ import (
 	"github.com/farread/farread/internal/silence"
 )
 
-// Alive tells the Object behind ctx that the store gave a sign of life: drivers call it
-// for every answer that makes them wait and ask again, so that neither the waiting nor
-// the time before counts as silence. Without an Object behind ctx it does nothing.
+// Alive tells the Object behind ctx that the store gave a sign of life: the silence
+// begins anew. A driver of your own calls it for an answer that makes the driver wait
+// and ask again, and once more after the wait if that is long; the drivers of this
+// module need not. Without an Object behind ctx it does nothing.
 func Alive(ctx context.Context) { silence.From(ctx).Alive() }
 
 // resting stops the clock behind ctx while a middleware makes a call wait.

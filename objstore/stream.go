@@ -15,7 +15,7 @@ type ReadOptions struct {
 	Off   int64
 	Len   int64 // 0: to the end
 	Part  int64 // bytes of one request; 0: 8 MiB
-	Ahead int   // parts in flight or read and not yet consumed; 0: 3
+	Ahead int   // parts in flight or read, besides the one that is being consumed; 0: 3
 }
 
 // Defaults of ReadOptions: three parts of 8 MiB keep a connection busy at 80
@@ -26,10 +26,14 @@ const (
 )
 
 // NewReader reads a part of the object from front to end with bounded memory:
-// Part x (Ahead + 1) bytes. Parts are fetched ahead, side by side, past the
-// cache; it costs one request a part. Where the store said the checksum of the object
-// and all of it is read, other bytes end in ErrCorrupt instead of io.EOF. Close ends the requests in flight. The
-// reader is not safe for concurrent use, and obeys ctx.
+// Part x (Ahead + 1) bytes. Parts are fetched ahead from the first Read on, side by
+// side, each by one request unless Open or the cache has its bytes; they do not enter
+// the cache. A range that reaches beyond the object is cut; a negative Off or Len is
+// ErrInvalid at the first Read. If the Info has a Checksum and the whole object is
+// read, other bytes end in ErrCorrupt instead of io.EOF.
+//
+// The reader obeys ctx, implements io.WriterTo, and is not safe for concurrent use.
+// Close it: that ends the requests in flight.
 func (o *Object) NewReader(ctx context.Context, r ReadOptions) io.ReadCloser {
 	if r.Part <= 0 {
 		r.Part = defaultPart
