@@ -11,24 +11,25 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// A Call is what a hook learns of a call that is about to be made.
+// A Call describes a call that is about to be made.
 type Call struct {
-	N     int64  // place among the calls of this middleware, from 1
-	Op    string // "get", "head", "list", "put" (the commit of a write) or "delete"
-	Key   string // or the prefix of a list
-	Range objstore.Range
+	N     int64          // place among the calls of this middleware, from 1
+	Op    string         // "get", "head", "list", "put" (the commit of a write) or "delete"
+	Key   string         // or the prefix of a list
+	Range objstore.Range // of a get
 }
 
-// A Rule lets some calls fail. A call fails by the first rule that fits; each
-// rule counts the calls that fit its Op and Key for itself.
+// A Rule lets some calls fail. Each rule counts the calls that fit its Op and Key
+// for itself. If several rules let a call fail, its error is that of the first.
 type Rule struct {
 	Op    string // "" fits every operation; see Call
 	Key   string // "" fits every key
 	From  int64  // first call to fail, from 1; 0 is 1
-	Times int64  // how many fail; 0: all from there on
-	Every int64  // of those, each Every-th: 2 fails the first, the third …; 0 is 1
-	// Status is an HTTP status, classified by objstore.StatusError; Err, if set,
-	// goes before it. A rule with neither is objstore.ErrUnavailable.
+	Times int64  // calls from there on that the rule is about; 0: all
+	Every int64  // of those, each Every-th fails: 2 fails the first, the third …; 0 is 1
+	// Status is an HTTP status, classified by objstore.StatusError. Err, if set,
+	// is the cause instead, and should match a sentinel of objstore. A rule with
+	// neither is objstore.ErrUnavailable.
 	Status int
 	Err    error
 }
@@ -55,8 +56,8 @@ func (r Rule) error(w wrapper, c Call) error {
 	return &objstore.Error{Op: c.Op, Bucket: w.Name(), Key: c.Key, Range: c.Range, Status: r.Status, Err: fmt.Errorf("simulated: %w", err)}
 }
 
-// Fault lets calls fail by rules, without asking the bucket behind it. Without
-// rules it changes nothing.
+// Fault lets calls fail by rules, without asking the bucket behind it. A Commit that
+// fails aborts the write. Without rules it changes nothing.
 func Fault(rules ...Rule) objstore.Middleware {
 	if len(rules) == 0 {
 		return same
@@ -77,9 +78,10 @@ func Fault(rules ...Rule) objstore.Middleware {
 	}
 }
 
-// Replace calls hook before each call is made: it may replace the object in the
+// Replace calls hook before each call is made: hook may replace the object in the
 // bucket behind, between two reads of one reader, and fail the call by returning
-// an error. It runs in the goroutine of the call. A nil hook changes nothing.
+// an error. It runs in the goroutine of the call and must be safe for concurrent use
+// if calls are made side by side. A nil hook changes nothing.
 //
 // To replace the object before the third call:
 //

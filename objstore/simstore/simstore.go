@@ -1,10 +1,10 @@
 // Package simstore has middlewares that make a bucket slow or faulty, for tests
-// of whatever reads from one. They are public on purpose.
+// of code that reads and writes buckets, users' own tests too.
 //
 // All waiting is done with timers and obeys the context, so that in a bubble of
-// testing/synctest it takes no real time. A middleware with its zero settings
-// changes nothing. What they count, they count over all buckets that one
-// Middleware wraps.
+// testing/synctest it takes no real time. A middleware with its zero settings is
+// the bucket itself. A middleware counts calls and bodies over all buckets that it
+// wraps. Tags, and ListAfter on an objstore.Continuer, go past all of them.
 package simstore
 
 import (
@@ -42,15 +42,18 @@ func (w wrapper) fail(op, key string, r objstore.Range, err error) error {
 	return &objstore.Error{Op: op, Bucket: w.Name(), Key: key, Range: r, Err: err}
 }
 
-// Latency delays the answer of every call by d: the first byte of a Get, the
-// result of Head, Delete and Commit, the first object of a List.
+// Latency delays every call by d before the bucket sees it: a Get, Head, Delete,
+// DeleteIf and Commit, and the beginning of a List.
 func Latency(d time.Duration) objstore.Middleware {
+	if d <= 0 {
+		return same
+	}
 	return before(func(ctx context.Context, _ Call) error { return wait(ctx, d) })
 }
 
 // Bandwidth lets each body carry bytesPerSecond, as one connection does: side
-// by side, two bodies carry twice as much. Time that passes between reads is not
-// credited, beyond what the last read has already waited.
+// by side, two bodies carry twice as much. Each Read waits for the time of its own
+// bytes; time that passes between reads is not credited. 0 is no limit.
 func Bandwidth(bytesPerSecond int64) objstore.Middleware {
 	if bytesPerSecond <= 0 {
 		return same
@@ -76,7 +79,7 @@ func Bandwidth(bytesPerSecond int64) objstore.Middleware {
 }
 
 // Trickle gives at most n bytes to each Read of a body, after waiting d: a slow
-// and uneven server. n below 1 stands for no limit.
+// and uneven server. An n below 1 is no limit.
 func Trickle(n int, d time.Duration) objstore.Middleware {
 	if n <= 0 && d <= 0 {
 		return same
@@ -96,12 +99,12 @@ func Trickle(n int, d time.Duration) objstore.Middleware {
 }
 
 // Cut breaks each every-th body after n bytes with io.ErrUnexpectedEOF, as a lost
-// connection does; shorter bodies arrive whole. every 1 breaks all of them, 0
-// none.
+// connection does; bodies of up to n bytes arrive whole. every 1 breaks all of them,
+// 0 none.
 func Cut(every, n int64) objstore.Middleware { return cut(every, n, io.ErrUnexpectedEOF) }
 
-// Short is Cut that ends the body as if that were all: a server that announces
-// more than it sends, where nobody counted.
+// Short is Cut with io.EOF: a server that announces more than it sends, and a driver
+// that does not count.
 func Short(every, n int64) objstore.Middleware { return cut(every, n, io.EOF) }
 
 func cut(every, n int64, end error) objstore.Middleware {
@@ -121,8 +124,8 @@ func cut(every, n int64, end error) objstore.Middleware {
 	})
 }
 
-// Stall keeps each every-th body from going on after n bytes until its context
-// ends or it is closed. every 1 stalls all of them, 0 none.
+// Stall keeps each every-th body from going on after n bytes, also from io.EOF, until
+// its context ends or it is closed. every 1 stalls all of them, 0 none.
 func Stall(every, n int64) objstore.Middleware {
 	return nthBody(every, func(ctx context.Context, rc io.ReadCloser) io.ReadCloser {
 		left := n

@@ -47,6 +47,7 @@ func TestZeroSettingsAreNothing(t *testing.T) {
 	t.Parallel()
 	b := memstore.New(memstore.Config{})
 	for name, m := range map[string]objstore.Middleware{
+		"latency":   simstore.Latency(0),
 		"bandwidth": simstore.Bandwidth(0),
 		"trickle":   simstore.Trickle(0, 0),
 		"cut":       simstore.Cut(0, 0),
