@@ -1,5 +1,5 @@
-// Package memstore keeps a bucket in memory. It is the reference that the other
-// drivers are held against in objstoretest, and what tests read from.
+// Package memstore keeps a bucket in memory. It is the reference for the other
+// drivers in objstoretest, and a real store for tests.
 package memstore
 
 import (
@@ -28,13 +28,13 @@ const maxKey = 1024
 type Config struct {
 	Name      string           // default "mem://bucket"
 	Versioned bool             // keep every version; Delete then only hides the newest
-	MaxObject int64            // largest object, in bytes; 0: no limit
+	MaxObject int64            // largest object, in bytes; a write of more is ErrInvalid and ends; 0: no limit
 	Now       func() time.Time // clock for ModTime; default time.Now
 }
 
-// Bucket implements objstore.Bucket and objstore.Tagger. Its methods are safe
-// for concurrent use. What a Get returned stays readable after the object was
-// replaced or deleted.
+// Bucket implements objstore.Bucket, objstore.Tagger and
+// objstore.ConditionalDeleter. Its methods are safe for concurrent use. The body of
+// a Get stays readable after the object was replaced or deleted.
 //
 // An ETag is opaque: a hash of the content and a number that grows with every
 // write, so that the same bytes written again are another object (S3 would give
@@ -65,7 +65,7 @@ func New(c Config) *Bucket {
 	return &Bucket{c: c, keys: map[string][]version{}}
 }
 
-// Name is the name given to New.
+// Name is the name given to New, or "mem://bucket".
 func (b *Bucket) Name() string { return b.c.Name }
 
 func (b *Bucket) fail(op, key string, err error) error {
@@ -147,7 +147,7 @@ func (b *Bucket) Head(ctx context.Context, key string) (objstore.Info, error) {
 }
 
 // List yields the objects that were there when it began, in bytewise order of
-// their keys, without content type and metadata, as S3 lists them.
+// their keys, without content type and metadata, which S3 does not list either.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
 	return func(yield func(objstore.Info, error) bool) {
 		var found []objstore.Info
@@ -175,10 +175,10 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Inf
 	}
 }
 
-// Delete removes key, or hides it when the bucket is versioned.
+// Delete removes key, or hides it if the bucket is versioned.
 func (b *Bucket) Delete(ctx context.Context, key string) error { return b.delete(ctx, key, "") }
 
-// DeleteIf is Delete of an object that still has this ETag.
+// DeleteIf implements objstore.ConditionalDeleter.
 func (b *Bucket) DeleteIf(ctx context.Context, key, etag string) error {
 	if etag == "" {
 		return b.fail("delete", key, fmt.Errorf("no ETag to match: %w", objstore.ErrInvalid))
@@ -206,7 +206,7 @@ func (b *Bucket) delete(ctx context.Context, key, etag string) error {
 	return nil
 }
 
-// SetTags replaces the tags of the newest version of key.
+// SetTags replaces the tags of the newest version of key by a copy of tags.
 func (b *Bucket) SetTags(key string, tags map[string]string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -218,8 +218,8 @@ func (b *Bucket) SetTags(key string, tags map[string]string) error {
 	return nil
 }
 
-// Tags are the tags of key, or of one version of it. An object without tags has
-// an empty map.
+// Tags are the tags of key, or of one version of it if versionID is not "". An
+// object without tags has an empty map. The map is a copy.
 func (b *Bucket) Tags(ctx context.Context, key, versionID string) (map[string]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, b.fail("tags", key, err)

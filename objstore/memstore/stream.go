@@ -60,8 +60,8 @@ type writer struct {
 	err   error // why nothing can be written any more
 }
 
-// Create starts an object. It is kept in memory until Commit, which checks the
-// conditions of o and publishes it in one step.
+// Create starts an object. The Writer keeps all of it in memory until Commit, which
+// checks the conditions of o and publishes the object in one step.
 func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
 	err := cmp.Or(ctx.Err(), checkKey(key))
 	if err == nil && o.IfAbsent && o.IfMatch != "" {
