@@ -3,15 +3,15 @@
 //
 // What differs from S3:
 //   - Content type, user metadata and versions are not kept, and there are no
-//     tags. A key cannot be a folder of another: with "a/b" there, "a" is refused.
-//   - An ETag is made of the file's inode, size and time of change, not of its
-//     bytes. Bytes changed in place, to the same length and within one tick of
-//     the file system's clock, go unseen; whatever is written through a Bucket
-//     is seen.
+//     tags. A key cannot be a folder of another: with "a/b" there, a write of "a"
+//     is ErrInvalid, and a read ErrNotFound.
+//   - An ETag is made of the file's inode, size and time of modification, not of
+//     its bytes. Bytes changed in place, to the same length and within one tick of
+//     the file system's clock, go unseen; every write through a Bucket is seen.
 //   - A write goes to a temporary file ".farread-*.tmp" in the object's own
-//     folder, with Rehead to a second one, and is renamed. What a killed process
-//     left behind is never listed and can be deleted once no writer runs:
-//     find DIR -name '.farread-*.tmp' -mmin +1440 -delete
+//     folder, with Rehead to a second one, and is renamed. Such names are no keys
+//     and never listed. Those that a killed process left behind can be deleted once
+//     no writer runs: find DIR -name '.farread-*.tmp' -mmin +1440 -delete
 //   - IfAbsent is exact among all processes, by link(2) (best effort, like
 //     IfMatch, on file systems without links). IfMatch is exact among the users
 //     of one Bucket; a foreign process can come between the check and the rename.
@@ -39,13 +39,13 @@ import (
 
 // Config describes a bucket.
 type Config struct {
-	Dir    string // the folder; made by the first write if it is missing
+	Dir    string // the folder; made by the first Create if it is missing, and empty until then
 	Name   string // default "file://" and the absolute path of Dir
 	NoSync bool   // do not wait until a committed object is on the disk
 }
 
-// Bucket implements objstore.Bucket. It is safe for concurrent use. No key and
-// no link leads out of its folder.
+// Bucket implements objstore.Bucket and objstore.Filler. It is safe for concurrent
+// use. No key and no link leads out of its folder; either is ErrInvalid.
 //
 // It keeps up to 16 files open that were read a short while ago, except on
 // Windows, where an open file cannot be removed. They are closed 5 to 10 s after
@@ -59,7 +59,8 @@ type Bucket struct {
 	stamp time.Time  // of the last commit
 }
 
-// New returns the bucket in c.Dir. It touches nothing on the disk.
+// New returns the bucket in c.Dir, which may be missing. It touches nothing on the
+// disk. An empty c.Dir is ErrInvalid.
 func New(c Config) (*Bucket, error) {
 	if c.Dir == "" {
 		return nil, fmt.Errorf("no folder: %w", objstore.ErrInvalid)
@@ -75,8 +76,9 @@ func New(c Config) (*Bucket, error) {
 	return &Bucket{c: c}, nil
 }
 
-// Locate splits the path of a file into a folder to serve and a key in it. The
-// key is "" where the path is that of a folder, there or by its trailing slash.
+// Locate splits the path of a file, which may be missing, into a folder to serve and
+// a key in it. The key is "" if the path is that of a folder on the disk, or ends in
+// a slash.
 func Locate(name string) (dir, key string) {
 	if name == "" {
 		return ".", ""
@@ -92,7 +94,7 @@ func Locate(name string) (dir, key string) {
 	}
 }
 
-// Name is the name given to New, or the folder as a URI.
+// Name is the name given to New, or "file://" and the absolute path of the folder.
 func (b *Bucket) Name() string { return b.c.Name }
 
 const tempPrefix, tempSuffix = ".farread-", ".tmp"
@@ -193,8 +195,8 @@ func (b *Bucket) Head(ctx context.Context, key string) (objstore.Info, error) {
 	return info, nil
 }
 
-// Delete removes the file, and the folders above it that this leaves empty, as
-// an object store has none.
+// Delete removes the file, and the folders above it that are then empty, since
+// an object store has none. A symbolic link is removed itself.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	name, err := local(key)
 	if err == nil {

@@ -21,8 +21,8 @@ const (
 	slowShare = 4 // one in so many
 )
 
-// Fill implements objstore.Filler: one look at the file before and one after all
-// reads, by the rules of Get and of its body.
+// Fill implements objstore.Filler. It looks at the file once before and once after
+// all reads, by the rules of Get and of its body.
 func (b *Bucket) Fill(ctx context.Context, key string, spans []rangeio.Span, o objstore.GetOptions) (int, objstore.Info, error) {
 	n, info, err := b.fill(ctx, key, spans, o)
 	if err != nil {

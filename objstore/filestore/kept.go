@@ -147,8 +147,8 @@ func (s *keeper) clear() {
 }
 
 // CloseIdleConnections closes the files that are kept open for the next Get, as
-// the method of this name does with connections elsewhere. Files that bodies
-// still read are closed with the last of these.
+// the method of this name does with connections elsewhere. A file that bodies
+// still read is closed with the last of them. The bucket stays usable.
 func (b *Bucket) CloseIdleConnections() { b.kept.clear() }
 
 // keep puts a file on the list, unless a link leads to it.

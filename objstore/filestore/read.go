@@ -21,12 +21,11 @@ import (
 
 // Get opens a range of a file. The body reads the file that was opened, also
 // after another was renamed over it. Each Read checks afterwards that size and
-// time of change are still those of the ETag: a file that is written in place or
-// cut short meanwhile is ErrChanged.
+// time of modification are still those of the ETag: a file that is written in place
+// or cut short meanwhile is ErrChanged.
 //
-// The file may be one that an earlier Get opened; then it costs one look at what
-// the key leads to now, and at each folder in it. Anything but the same file is
-// opened anew.
+// A file that an earlier Get opened may still be open. Get then looks at each folder
+// in the key and at the file, and opens the key anew unless it is the same file.
 func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
 	r, info, err := b.get(ctx, key, o)
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 // bufferSize: writers of formats write headers and paddings of a few bytes.
 const bufferSize = 64 << 10
 
-// Create starts a temporary file beside the object. It is removed by Abort, by
-// the end of ctx, and by any error.
+// Create makes the folders of key and starts a temporary file beside the object.
+// Abort, the end of ctx and any error remove the file, and the folders if they are
+// empty; but a Patch or Rehead that is ErrInvalid changes nothing.
 func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
 	name, err := local(key)
 	if err == nil && o.IfAbsent && o.IfMatch != "" {
