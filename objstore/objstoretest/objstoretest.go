@@ -1,6 +1,6 @@
-// Package objstoretest is the conformance suite for buckets: drivers and
-// middlewares alike. What it asks is the contract of objstore.Bucket and
-// objstore.Writer; memstore is the reference.
+// Package objstoretest is the conformance suite for buckets, drivers and
+// middlewares alike: it tests the contract of objstore.Bucket and objstore.Writer.
+// memstore is the reference.
 package objstoretest
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// Features says what a bucket has beyond the contract. The zero value is a
-// plain unversioned bucket.
+// Features says what a bucket has beyond the contract, or lacks of it. The zero
+// value is a plain unversioned bucket.
 type Features struct {
 	Meta     bool     // keeps content type and user metadata
 	Versions bool     // keeps versions
-	NoAfter  bool     // a listing that begins behind a key begins elsewhere: a fault of some servers
+	NoAfter  bool     // objstore.ListAfter begins at a wrong key: a fault of some servers
 	ManyKeys int      // objects to write for the paging test, above 1000; 0: leave it out
 	BadKeys  []string // refused with ErrInvalid, besides the empty key
 	NoETag   bool     // of RunRead: the server sends no ETag
@@ -52,7 +52,8 @@ func Run(t *testing.T, open func(t *testing.T) objstore.Bucket, f Features) {
 }
 
 // RunRead holds a bucket that can only be read against the reading half of the
-// contract. open serves the given objects; it is called once.
+// contract. open serves the given objects, and must not change them; it is called
+// once.
 func RunRead(t *testing.T, open func(t *testing.T, objects map[string][]byte) objstore.Bucket, f Features) {
 	t.Helper()
 	objects := readSet()
