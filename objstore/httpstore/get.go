@@ -18,8 +18,9 @@ import (
 // and its like put there; theirs are below 1 KiB.
 const maxErrorBody = 64 << 10
 
-// Get opens a range of key: one request, or two when a server refuses a range
-// of an empty object without saying that it is empty.
+// Get opens a range of key: one request, or two if a server refuses a range from 0
+// or from the end and does not describe an empty object in its refusal. A VersionID
+// is ErrInvalid.
 func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
 	at := &objstore.Error{Op: "get", Bucket: b.name, Key: key, Range: o.Range}
 	rng, err := wire.CheckRange(o.Range)
@@ -123,7 +124,7 @@ func moved(o objstore.GetOptions, in objstore.Info) error {
 	return nil
 }
 
-// Head describes key: one request, or two where the server does not answer HEAD
+// Head describes key: one request, or two if the server does not answer HEAD
 // as it answers GET, as with a URL signed for GET.
 func (b *Bucket) Head(ctx context.Context, key string) (objstore.Info, error) {
 	info, err := b.head(ctx, key)

@@ -3,8 +3,9 @@
 //
 // Bytes are read as stored: no compression is asked for, and none undone.
 // Redirects are followed with the range kept. Requests that got no usable
-// answer are repeated here, a few times and no longer than the server or the
-// context allows; bodies are not: objstore.Object continues those.
+// answer (a lost connection, or status 429, 500, 502, 503, 504) are repeated here, a few
+// times, until the server has been silent for too long or the context ends. Bodies
+// that break are not repeated: objstore.Object continues those.
 package httpstore
 
 import (
@@ -31,24 +32,26 @@ import (
 
 // Config says where a bucket is and how to talk to it. Only Base is needed.
 type Config struct {
-	// Base is the URL of what stands for the bucket; keys are paths below it.
+	// Base is the URL that stands for the bucket; keys are paths below it.
 	// Its query, such as a signature, goes with every request. Split makes a
 	// Base and a key of the URL of one object.
 	Base string
 	// Transport carries the requests; nil: a transport of the bucket's own. One
-	// that is given should not decompress. NewTransport makes one for several
+	// that is given must not decompress. NewTransport makes one for several
 	// buckets to share.
 	Transport   http.RoundTripper
-	Concurrency int           // requests in flight that connections are kept for; 0: 64
+	Concurrency int           // requests in flight that connections are kept for, without a Transport; below 64: 64
 	Retries     int           // repetitions of a request without a usable answer; 0: 4; -1: none
 	MinWait     time.Duration // before the first repetition, then doubled; 0: 100 ms
-	MaxWait     time.Duration // before any repetition, also when the server asks for more; 0: 10 s
+	MaxWait     time.Duration // most before any repetition, also if the server asks for more; 0: 10 s
 	// Timeout bounds the silence of the server: a call, all its tries together, ends
 	// when the server has not brought 1 KiB for so long. A single try without any
-	// byte ends after half of it. 0: 20 s, negative: never.
+	// byte ends after half of it. The Stall of an Object takes its place. 0: 20 s,
+	// negative: never.
 	Timeout time.Duration
 	// Header goes with every request to the host of Base: Authorization, for
-	// one. A redirect to another host, or away from https, goes without it.
+	// one. A redirect to another host, or away from https, goes without it. New
+	// copies it.
 	Header  http.Header
 	Counter *objstore.Counter
 	Logger  *slog.Logger // debug lines about repeated requests; nil: none
@@ -68,7 +71,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Bucket reads below one URL. Its methods are safe for concurrent use.
+// A Bucket reads below one URL. It implements objstore.Bucket. Its methods are safe
+// for concurrent use. It needs no Close; CloseIdleConnections ends its connections.
 type Bucket struct {
 	base *url.URL
 	name string
@@ -78,7 +82,7 @@ type Bucket struct {
 
 var _ objstore.Bucket = (*Bucket)(nil)
 
-// New checks the configuration. It makes no request.
+// New checks the configuration; its errors are ErrInvalid. It makes no request.
 func New(c Config) (*Bucket, error) {
 	base, err := url.Parse(c.Base)
 	if err != nil {
@@ -103,10 +107,10 @@ func New(c Config) (*Bucket, error) {
 	return b, nil
 }
 
-// NewTransport makes a transport as a Bucket without one makes it: that of the
-// standard library, if the process did not replace it by something else, made
-// ready for n requests in flight (0: 64) and decompressing nothing. Its idle
-// connections are closed by its own CloseIdleConnections, or by a bucket's.
+// NewTransport makes the transport that a Bucket without one makes: a copy of
+// http.DefaultTransport, unless the process put another type there, that keeps
+// connections for n requests in flight (below 64: 64) and decompresses nothing. Its
+// idle connections are closed by its own CloseIdleConnections, or by a bucket's.
 func NewTransport(n int) *http.Transport {
 	var t *http.Transport
 	if std, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -160,8 +164,9 @@ func (b *Bucket) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Split cuts the URL of one object into the Base of a Config and the key. The
-// query stays with the Base, so that a presigned URL goes on working.
+// Split cuts the URL of one object into the Base of a Config and the key, which
+// is its last segment, unescaped. The query stays with the Base, so that a presigned
+// URL goes on working. A URL that names no key is ErrInvalid.
 func Split(rawURL string) (base, key string, err error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -180,15 +185,16 @@ func Split(rawURL string) (base, key string, err error) {
 	return u.String(), key, nil
 }
 
-// Name is the base URL without credentials and query; where it has any, a digest
-// of them keeps it apart from the same URL with others.
+// Name is the base URL without credentials and query. If the URL has any, Name ends
+// in a digest of them, and differs from that of the same URL with others.
 func (b *Bucket) Name() string { return b.name }
 
-// Timeout is that of the configuration: objects that are opened on the bucket bear its
-// silence as long.
+// Timeout is that of the configuration, 20 s if that was 0: the Stall of Objects that
+// are opened on the bucket without one.
 func (b *Bucket) Timeout() time.Duration { return b.cfg.Timeout }
 
-// CloseIdleConnections closes what the bucket keeps for later requests.
+// CloseIdleConnections closes the connections of the bucket's transport that no
+// request uses. The bucket stays usable.
 func (b *Bucket) CloseIdleConnections() { b.http.CloseIdleConnections() }
 
 // url is the URL of key, or ErrInvalid for a key that a server would read as
@@ -300,15 +306,16 @@ func backoff(least, most time.Duration, n int, resp *http.Response) time.Duratio
 	return min(retryablehttp.DefaultBackoff(least, most, n, resp), most)
 }
 
-// Create always fails: the store is read-only.
+// Create always fails: the store is read-only. The error is ErrInvalid and
+// errors.ErrUnsupported.
 func (b *Bucket) Create(_ context.Context, key string, _ objstore.PutOptions) (objstore.Writer, error) {
 	return nil, b.readOnly("put", key)
 }
 
-// Delete always fails: the store is read-only.
+// Delete always fails, as Create does.
 func (b *Bucket) Delete(_ context.Context, key string) error { return b.readOnly("delete", key) }
 
-// List yields one error: HTTP has no listing.
+// List yields one error, that of Create: HTTP has no listing.
 func (b *Bucket) List(_ context.Context, prefix string) iter.Seq2[objstore.Info, error] {
 	return func(yield func(objstore.Info, error) bool) {
 		yield(objstore.Info{}, b.readOnly("list", prefix))
