@@ -37,8 +37,8 @@ func checkKey(key string) error {
 	return nil
 }
 
-// Get opens a range of key: one request, or two when S3 refuses a range because
-// the object is empty.
+// Get opens a range of key: one request, or two if S3 refuses a range from 0 or from
+// the end, as of an empty object.
 func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io.ReadCloser, objstore.Info, error) {
 	fail := func(err error) error { return b.fail(ctx, "get", key, o.Range, err) }
 	rng, err := wire.CheckRange(o.Range)
@@ -155,13 +155,14 @@ func (b *Bucket) head(ctx context.Context, key string, o objstore.GetOptions) (o
 		ContentEncoding: wire.Encoding(aws.ToString(out.ContentEncoding))}, nil
 }
 
-// List yields the objects under prefix: one request for each 1000 keys.
+// List yields the objects under prefix: one request for each 1000 keys. A listing
+// that goes round in circles is ErrUnavailable.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
 	return b.ListAfter(ctx, prefix, "")
 }
 
-// ListAfter is List without the keys up to and including after, which cost
-// nothing.
+// ListAfter implements objstore.Continuer: it is List without the keys up to and
+// including after, which cost nothing.
 func (b *Bucket) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
 	return func(yield func(objstore.Info, error) bool) {
 		var token *string
@@ -223,8 +224,8 @@ func listed(o types.Object, enc types.EncodingType) (objstore.Info, error) {
 // Delete removes key, or puts a delete marker on it in a versioned bucket: one request.
 func (b *Bucket) Delete(ctx context.Context, key string) error { return b.delete(ctx, key, "") }
 
-// DeleteIf is Delete on the condition that the object has this ETag still. A server
-// that does not know the condition either says so, which is ErrInvalid, or deletes.
+// DeleteIf implements objstore.ConditionalDeleter: one request. A server that does not
+// know the condition either says so, which is ErrInvalid, or deletes the object.
 func (b *Bucket) DeleteIf(ctx context.Context, key, etag string) error {
 	if etag == "" {
 		return b.fail(ctx, "delete", key, objstore.Range{}, fmt.Errorf("no ETag to match: %w", objstore.ErrInvalid))
@@ -248,8 +249,8 @@ func (b *Bucket) delete(ctx context.Context, key, etag string) error {
 	return err
 }
 
-// Tags are the tags of key, or of one version of it; empty, not nil, when there
-// are none: one request. A server that knows no tags is ErrInvalid.
+// Tags implements objstore.Tagger: one request. If the server knows no tags, the error
+// is ErrInvalid.
 func (b *Bucket) Tags(ctx context.Context, key, versionID string) (map[string]string, error) {
 	var out *s3.GetObjectTaggingOutput
 	err := checkKey(key)

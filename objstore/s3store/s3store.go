@@ -4,8 +4,9 @@
 // Credentials, region, endpoint and profile come from where the SDK finds them
 // (environment, shared files, roles) unless the configuration says otherwise.
 // Requests that got no usable answer are repeated here, by the SDK; bodies that
-// break are not: objstore.Object continues those. Objects are read as stored,
-// also those with Content-Encoding gzip.
+// break are not: objstore.Object continues those. The costs that methods name leave
+// out these repetitions, and those after an answer that names another region.
+// Objects are read as stored, also those with Content-Encoding gzip.
 package s3store
 
 import (
@@ -36,17 +37,19 @@ import (
 	"github.com/farread/farread/objstore/internal/wire"
 )
 
-// Checksum says when the SDK's own checksums travel with requests and answers.
+// Checksum says when checksums beyond those of transport and signature go with
+// requests and answers.
 type Checksum string
 
-// The modes. In both, uploads are protected by the SHA-256 that is signed with
-// each request.
+// The modes. In both, TLS protects the bytes of uploads on their way, and without
+// TLS a SHA-256 in the signature does. In both, Get asks for the checksum of an object
+// that is sent whole, for objstore.Object to compare.
 const (
 	// WhenRequired is the default: only for operations that S3 refuses without.
 	WhenRequired Checksum = "required"
-	// Always sends a checksum with uploads and validates those of downloads.
-	// Some stores answer ranges with the checksum of the whole object, and
-	// cannot be read this way.
+	// Always sends a CRC-32 with uploads, and lets the SDK validate checksums of
+	// downloads. Some stores answer ranges with the checksum of the whole object,
+	// and cannot be read this way.
 	Always Checksum = "always"
 )
 
@@ -56,27 +59,29 @@ type Config struct {
 	// Endpoint is the URL of another store than AWS; "": AWS_ENDPOINT_URL and
 	// its like, else AWS.
 	Endpoint string
-	// Region "" is that of the environment or profile. Whichever it is, the
-	// bucket's own is learned from the first answer that names another.
+	// Region "" is that of the environment or profile, or us-east-1. Whichever it is,
+	// the bucket's own is learned from the first answer that names another.
 	Region        string
-	Profile       string // of the shared files; "": AWS_PROFILE
-	PathStyle     bool   // bucket in the path; always for endpoints on localhost or an IP address
-	Anonymous     bool   // no credentials: public buckets
-	RequesterPays bool   // agree to be billed
-	Checksum      Checksum
-	Concurrency   int           // requests in flight that connections are kept for; 0: 64
+	Profile       string        // of the shared files; "": AWS_PROFILE
+	PathStyle     bool          // bucket in the path; always for endpoints on an IP address or a host without a dot, as localhost
+	Anonymous     bool          // no credentials: public buckets
+	RequesterPays bool          // agree to be billed
+	Checksum      Checksum      // "": WhenRequired
+	Concurrency   int           // requests in flight that connections are kept for, without a Transport; below 64: 64
 	Attempts      int           // tries of one request; 0: 5
-	MaxWait       time.Duration // between two tries; 0: 5 s
+	MaxWait       time.Duration // most between two tries; 0: 5 s
 	// Timeout bounds the silence of the store: a call, all its tries together, ends
 	// when the store has neither brought nor taken 1 KiB for so long. A single try
-	// without any byte ends after half of it. 0: 20 s, negative: never.
+	// without any byte ends after half of it. Work on what was sent is granted more.
+	// The Stall of an Object takes its place. 0: 20 s, negative: never.
 	Timeout time.Duration
-	Counter *objstore.Counter
-	Logger  *slog.Logger // the SDK's messages at debug; nil: none
+	Counter *objstore.Counter // gets requests, repetitions and bytes received; nil: none
+	Logger  *slog.Logger      // the SDK's messages at debug, uploads that could not be aborted at warn; nil: none
 
 	// AccessKey and SecretKey are used instead of the SDK's search, both or none.
 	AccessKey, SecretKey string
-	// Transport carries the requests; nil: one of the bucket's own.
+	// Transport carries the requests; nil: one of the bucket's own. One that is given
+	// must not decompress.
 	Transport http.RoundTripper
 }
 
@@ -120,7 +125,9 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// A Bucket is one bucket. Its methods are safe for concurrent use.
+// A Bucket is one bucket. It implements objstore.Bucket, objstore.Tagger,
+// objstore.Continuer and objstore.ConditionalDeleter. Its methods are safe for
+// concurrent use. It needs no Close; CloseIdleConnections ends its connections.
 type Bucket struct {
 	cfg    Config
 	client *s3.Client
@@ -136,8 +143,8 @@ var (
 	_ objstore.Tagger = (*Bucket)(nil)
 )
 
-// New reads the SDK's configuration. It makes no request to the store; some
-// sources of credentials make their own later, with the first one.
+// New reads the SDK's configuration; a wrong one is ErrInvalid. It makes no request to
+// the store; some sources of credentials make their own later, with the first one.
 func New(ctx context.Context, c Config) (*Bucket, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -281,11 +288,12 @@ func local(endpoint string) bool {
 // Name is "s3://" and the bucket's name.
 func (b *Bucket) Name() string { return "s3://" + b.cfg.Bucket }
 
-// Timeout is that of the configuration: objects that are opened on the bucket bear its
-// silence as long.
+// Timeout is that of the configuration, 20 s if that was 0: the Stall of Objects that
+// are opened on the bucket without one.
 func (b *Bucket) Timeout() time.Duration { return b.cfg.Timeout }
 
-// CloseIdleConnections closes what the bucket keeps for later requests.
+// CloseIdleConnections closes the connections of the bucket's transport that no
+// request uses. The bucket stays usable.
 func (b *Bucket) CloseIdleConnections() { b.http.CloseIdleConnections() }
 
 // repeated reads the SDK's own count of tries: "attempt=2; max=5".
