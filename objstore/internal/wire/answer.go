@@ -11,8 +11,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// Said is what an answer to a GET says, and its body. Length is the
-// Content-Length, or -1.
+// Said is an answer to a GET. Length is the Content-Length, or -1.
 type Said struct {
 	Status int
 	Header http.Header
@@ -20,10 +19,10 @@ type Said struct {
 	Body   io.ReadCloser
 }
 
-// Answer holds what was said against the range that was asked, and returns a body
-// of exactly the bytes of that range, and the size of the whole object. A body that
-// ends before, also where the answer says that it will, is io.ErrUnexpectedEOF; its
-// errors pass through fail, as those of Body do.
+// Answer holds s against the range that was asked, and returns a body of exactly the
+// bytes of that range, and the size of the whole object. A body that ends before, even
+// if the answer says that it will, is io.ErrUnexpectedEOF; its errors pass through
+// fail, as those of Body do. After an error s.Body is the caller's to close.
 func Answer(ctx context.Context, asked objstore.Range, s Said, fail func(error) error) (io.ReadCloser, int64, error) {
 	if t, _, err := mime.ParseMediaType(s.Header.Get("Content-Type")); err == nil && s.Status == http.StatusPartialContent && t == "multipart/byteranges" {
 		return nil, 0, fmt.Errorf("parts of several ranges (%s) instead of the range %s: %w", t, asked, objstore.ErrBadRange)
@@ -42,8 +41,8 @@ type cut struct {
 	io.Closer
 }
 
-// Encoding is what Content-Encoding says, in one spelling: "" where nothing was
-// done to the bytes.
+// Encoding is the value of Content-Encoding fields in one spelling: "" if they name no
+// coding but identity.
 func Encoding(values ...string) string {
 	var codings []string
 	for _, c := range strings.Split(strings.ToLower(strings.Join(values, ",")), ",") {

@@ -8,9 +8,9 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// S3Checksum is the checksum that S3 gives with an object that it sends whole.
-// That of a multipart upload may be one of the checksums of its parts, which says
-// nothing of the bytes.
+// S3Checksum is the checksum that S3 gives with an object that it sends whole, or
+// the zero value. That of a multipart upload may be a checksum of the checksums of its
+// parts, which says nothing of the bytes, and is left out.
 func S3Checksum(h http.Header) objstore.Checksum {
 	if !strings.EqualFold(h.Get("X-Amz-Checksum-Type"), "FULL_OBJECT") {
 		return objstore.Checksum{}
@@ -24,7 +24,8 @@ func S3Checksum(h http.Header) objstore.Checksum {
 }
 
 // HTTPChecksum is the checksum of a whole object that comes with any part of it:
-// Repr-Digest (RFC 9530) or that of Google's store.
+// Repr-Digest (RFC 9530) or that of Google's store; the zero value if there is none, or
+// the bytes have a Content-Encoding.
 func HTTPChecksum(h http.Header) objstore.Checksum {
 	if Encoding(append(h.Values("Content-Encoding"), h.Values("X-Goog-Stored-Content-Encoding")...)...) != "" {
 		return objstore.Checksum{} // of the bytes before, or behind: stores differ

@@ -1,6 +1,6 @@
-// Package wire is what the drivers that speak HTTP share: a tuned transport,
-// counting at the transport, bodies of a known length, and the classification
-// of failures that have no status.
+// Package wire is shared by the drivers that speak HTTP: it tunes a transport,
+// counts at the transport, holds answers against the range asked for, and classifies
+// failures that have no status.
 package wire
 
 import (
@@ -23,8 +23,8 @@ import (
 const Idle = 64
 
 // Tune prepares t for many ranged GETs against one host: connections are kept
-// for n requests in flight (at least Idle), and nothing is decompressed behind
-// the reader's back, which would move every offset.
+// for n requests in flight (at least Idle), those of HTTP/2 are probed, and nothing is
+// decompressed behind the reader's back, which would move every offset.
 func Tune(t *http.Transport, n int) {
 	n = max(n, Idle)
 	t.MaxIdleConnsPerHost = n
@@ -41,8 +41,9 @@ func Tune(t *http.Transport, n int) {
 // the answer may take: both together are half of the default limit of silence.
 const ping = 5 * time.Second
 
-// Counting counts every request that t sends and the bytes of every body as
-// they are read. retry, if given, says whether a request repeats an earlier one.
+// Counting counts every request that t sends and the bytes of every answer's body as
+// they are read. retry, if given, says whether a request repeats an earlier one. c may
+// be nil.
 func Counting(t http.RoundTripper, c *objstore.Counter, retry func(*http.Request) bool) http.RoundTripper {
 	return &counting{t, c, retry}
 }
@@ -83,8 +84,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CheckRange refuses ranges that mean nothing, and cuts those that reach beyond
-// any offset.
+// CheckRange refuses a range of negative length with ErrInvalid, and drops a length
+// that means nothing: of a range from the end, or beyond any offset.
 func CheckRange(r objstore.Range) (objstore.Range, error) {
 	if r.Len < 0 {
 		return r, fmt.Errorf("range of length %d: %w", r.Len, objstore.ErrInvalid)
@@ -95,10 +96,10 @@ func CheckRange(r objstore.Range) (objstore.Range, error) {
 	return r, nil
 }
 
-// Body reads exactly n bytes of rc. A body that ends before is
-// io.ErrUnexpectedEOF, one that goes on is cut. Errors other than the end pass
-// through fail, which classifies them. Once ctx has ended nothing more is read,
-// though the connection may still hold bytes.
+// Body reads exactly n bytes of rc. A body that goes on is cut. One that ends before
+// is io.ErrUnexpectedEOF, which passes through fail as all errors but io.EOF do: fail
+// classifies them. Once ctx has ended nothing more is read, though the connection may
+// still hold bytes.
 func Body(ctx context.Context, rc io.ReadCloser, n int64, fail func(error) error) io.ReadCloser {
 	return &exact{rc, n, ctx.Err, fail}
 }
@@ -137,14 +138,15 @@ func (b *exact) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Limited says whether a limit of silence or of answers made err.
+// Limited says whether err tells of silence, of a host that cannot be reached, or of an
+// answer that is too long or nests too deep.
 func Limited(err error) bool {
 	var out *httplimit.Unreachable
 	var bad *httplimit.BadAnswer
 	return silence.Is(err) || errors.As(err, &out) || errors.As(err, &bad)
 }
 
-// Ending is rc, with after called once it is closed.
+// Ending is rc, with after called at the end of each Close.
 func Ending(rc io.ReadCloser, after func()) io.ReadCloser { return &ending{rc, after} }
 
 type ending struct {
@@ -157,10 +159,10 @@ func (b *ending) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// Failure classifies an error that carries no answer: the caller's own end as
-// such, anything else as objstore.ErrUnavailable. The cause stays in the text
-// only, so that a time-out below is not taken for the caller's; of a URL, which
-// may carry a signature, nothing stays.
+// Failure classifies an error that carries no answer: the end of ctx as that of the
+// caller, anything else as objstore.ErrUnavailable. The cause stays in the text only,
+// so that a time-out below is not taken for the caller's, unless the cause is Limited or
+// io.ErrUnexpectedEOF. Of a URL, which may carry a signature, nothing stays.
 func Failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
