@@ -71,7 +71,7 @@ func (o *object) fetchOnce(ctx context.Context, clock *silence.Clock, r *rangeio
 	return body.end(ctx, r.Scatter(body, done))
 }
 
-// a part is the beginning or the end of an object that is being opened.
+// a part is a range of an object that is being opened: head, tail or besides.
 type part struct {
 	b    []byte
 	info Info

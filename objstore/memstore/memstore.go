@@ -269,9 +269,8 @@ func cloned(i objstore.Info) objstore.Info {
 	return i
 }
 
-// lower copies m with the names in lower case, as they come back from HTTP. It
-// is never nil: an object read without metadata has none, which a listing
-// cannot know.
+// lower copies m with the names in lower case, as they come back from HTTP. The
+// copy is never nil: nil means a listing, which tells nothing of metadata.
 func lower(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
 	for k, v := range m {

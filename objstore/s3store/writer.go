@@ -119,7 +119,8 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	return w, nil
 }
 
-// Write takes p; it blocks while two parts are on their way and a third is full.
+// Write takes p; it blocks while two parts, or one of 32 MiB or more, are on their
+// way and another is full.
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
