@@ -2,14 +2,15 @@ package functions
 
 import (
 	"context"
+	"iter"
 	"sync"
 
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// A hooked bucket is asked before every Head, Create, Write and Commit whether that
-// fails. It keeps a list of them.
+// A hooked bucket is asked before every Head, List, DeleteIf, Create, Write and Commit
+// whether that fails. It keeps a list of them.
 type hooked struct {
 	objstore.Bucket
 
@@ -33,6 +34,20 @@ func (h *hooked) Head(ctx context.Context, key string) (objstore.Info, error) {
 		return objstore.Info{}, err
 	}
 	return h.Bucket.Head(ctx, key)
+}
+
+func (h *hooked) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
+	if err := h.do("list", prefix); err != nil {
+		return func(yield func(objstore.Info, error) bool) { yield(objstore.Info{}, err) }
+	}
+	return h.Bucket.List(ctx, prefix)
+}
+
+func (h *hooked) DeleteIf(ctx context.Context, key, etag string) error {
+	if err := h.do("delete", key); err != nil {
+		return err
+	}
+	return objstore.DeleteIf(ctx, h.Bucket, key, etag)
 }
 
 func (h *hooked) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
