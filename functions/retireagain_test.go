@@ -148,6 +148,39 @@ func TestRetireNoted(t *testing.T) {
 	}
 }
 
+// TestRetireNotedAgain: the worker of a note that ended before the bytes went, or could
+// not see whether the note still lies there, is called again and ends it. One that has
+// only the note's name does not look again, unless it is told to.
+func TestRetireNotedAgain(t *testing.T) {
+	t.Parallel()
+	const key, note = "x.raw", "x.raw.json"
+	both, array := []string{"x.raw.b2nd", "x.raw.blp"}, []string{"x.raw.b2nd"}
+	for name, c := range map[string]struct {
+		src, out simstore.Rule
+		named    bool
+		want     []string
+	}{
+		"no delete":             {src: simstore.Rule{Op: "none"}, out: simstore.Rule{Op: "delete"}, want: array},
+		"no answer at the look": {src: simstore.Rule{Op: "head", Key: note, From: 2}, out: simstore.Rule{Op: "none"}, want: array}, // the first is the writer's
+		"none at the delete":    {src: simstore.Rule{Op: "head", Key: note, From: 3}, out: simstore.Rule{Op: "none"}, want: array},
+		"no delete, by name":    {src: simstore.Rule{Op: "none"}, out: simstore.Rule{Op: "delete"}, named: true, want: both},
+	} {
+		in, out := memstore.New(memstore.Config{Name: "mem://uploads"}), memstore.New(memstore.Config{Name: "mem://datasets"})
+		handled(t, in, out, s3Event(record(key, put(t, in, key, make([]byte, 24), nil), 1)))
+		event := s3Event(record(note, put(t, in, note, []byte(`{"dtype":"<i4","shape":[6]}`), nil), 1))
+		if c.named {
+			event = byName(note, "")
+		}
+		h := handlerOf(mixed(), simstore.Fault(c.src)(in), simstore.Fault(c.out)(out))
+		if r, err := h.Handle(t.Context(), event); err == nil || r.Retry != 1 || !cmp.Equal(keys(out, ""), both) {
+			t.Errorf("%s: %+v, %v, %q", name, r, err, keys(out, ""))
+		}
+		if r, err := handlerOf(mixed(), in, out).Handle(t.Context(), event); err != nil || r.Unchanged != 1 || !cmp.Equal(keys(out, ""), c.want) {
+			t.Errorf("%s, again: %+v, %v, %q", name, r, err, keys(out, ""))
+		}
+	}
+}
+
 // handled is an event that a handler packs, under a rule without a format.
 func handled(t *testing.T, in, out objstore.Bucket, event []byte) {
 	t.Helper()

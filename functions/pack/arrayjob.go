@@ -179,6 +179,9 @@ func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload
 		return nil, true, err
 	}
 	of := functions.Upload{Bucket: u.Bucket, Key: key, ETag: data.ETag, VersionID: data.VersionID, Size: data.Size}
+	if u.Sequencer != "" { // the note's event says nothing of the data's version
+		ctx = functions.Again(ctx)
+	}
 	infos, err := j.publishArrays(ctx, src, of, obj, noteLayout(at), ArrayOptions{Note: &note})
 	return infos, true, err
 }
