@@ -131,6 +131,9 @@ func TestKinds(t *testing.T) {
 		"a member goes":           {key: "x.npz", uploads: zips("a b c", "a c"), want: "x.npz/a.b2nd x.npz/c.b2nd"},
 		"a member goes, by rule":  {key: "x.npz", format: "b2nd", uploads: zips("a b c", "a c"), want: "x.npz/a.b2nd x.npz/c.b2nd"},
 		"a member goes, by name":  {key: "x.npz", uploads: zips("a b c", "d"), named: true, want: "x.npz/d.b2nd"},
+		"a member goes, any name": {key: "x.bin", uploads: zips("a b c", "a c"), want: "x.bin/a.b2nd x.bin/c.b2nd"},
+		"members, array, by rule": {key: "x.npz", format: "b2nd", uploads: append(zips("a b"), of(1)...), want: "x.npz.b2nd"},
+		"array, members, by rule": {key: "x.npz", format: "b2nd", uploads: append(of(1), zips("a b")...), want: "x.npz/a.b2nd x.npz/b.b2nd"},
 		"members, late":           {key: "x.npz", uploads: zips("a b c", "a c"), deliver: []int{2, 1}, want: "x.npz/a.b2nd x.npz/c.b2nd"},
 		"members, then one array": {key: "x.npz", uploads: append(zips("a b"), of(1)...), want: "x.npz.b2nd"},
 		"one array, then members": {key: "x.zip", uploads: append(of(1), zips("a b")...), want: "x.zip/a.b2nd x.zip/b.b2nd"},
@@ -217,6 +220,10 @@ func TestRetireWithout(t *testing.T) {
 	}
 	if !strings.HasPrefix(warned, mixedKey+": ") || !strings.Contains(warned, mixedKey+".b2nd") || !strings.Contains(warned, "access denied") {
 		t.Errorf("warned: %q", warned)
+	}
+	h.Jobs["pack"] = pack.New(pack.Options{}) // nobody wants to be told
+	if r, err := h.Handle(t.Context(), second); err != nil || r.Unchanged != 1 {
+		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := handlerOf(mixed(), in, out).Handle(t.Context(), second); err != nil || r.Unchanged != 1 {
 		t.Errorf("%+v, %v", r, err)

@@ -78,11 +78,10 @@ func (j *Job) others(src objstore.Bucket, u functions.Upload, kind result, membe
 // stands. Where an output was there already, it is looked at again only for an event, and
 // for what comes again: an earlier worker may have ended in between.
 func (j *Job) retire(ctx context.Context, src objstore.Bucket, u functions.Upload, kind result, infos []objstore.Info, members map[string]bool) error {
-	others := j.others(src, u, kind, members)
-	if len(others) == 0 || len(infos) == 0 && u.Sequencer == "" && !functions.IsAgain(ctx) {
+	if len(infos) == 0 && u.Sequencer == "" && !functions.IsAgain(ctx) {
 		return nil
 	}
-	r := functions.Retirement{Bucket: j.Out, Own: j.output(src, u, kind), Others: others}
+	r := functions.Retirement{Bucket: j.Out, Own: j.output(src, u, kind), Others: j.others(src, u, kind, members)}
 	return j.left(u, r.After(ctx, src, u))
 }
 
