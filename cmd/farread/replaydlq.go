@@ -140,7 +140,11 @@ func (r *replayer) tellReport() error {
 	if r.o.dryRun {
 		verb = "to hand back"
 	}
-	if to == "" {
+	switch {
+	case to != "":
+	case r.o.queue != "":
+		to = "no queue" // that one was not found
+	default:
 		to = "the handler"
 	}
 	text := fmt.Sprintf("%s %s, to %s", plural(int64(r.report.Moved), "letter"), verb, printable(to))

@@ -40,7 +40,7 @@ func askLocal(ctx context.Context, limit time.Duration, method, url string) (s l
 		return s, unavailable(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusForbidden {
+	if resp.StatusCode != http.StatusOK && resp.StatusCode < http.StatusInternalServerError {
 		return s, errNoLocal
 	}
 	b, err := io.ReadAll(resp.Body)

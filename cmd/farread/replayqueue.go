@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/farread/farread/internal/httplimit"
 	"github.com/farread/farread/internal/sdkhttp"
@@ -60,6 +59,7 @@ func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
 	if cfg.Region == "" {
 		cfg.Region = "us-east-1" // queues elsewhere than in AWS have none
 	}
+	cfg.Credentials = sdkhttp.Credentials(cfg.Credentials)
 	own, ok := cfg.HTTPClient.(*awshttp.BuildableClient) // with AWS_CA_BUNDLE
 	if !ok {
 		own = awshttp.NewBuildableClient()
@@ -69,7 +69,7 @@ func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
-		o.HTTPClient = sdkhttp.Guard(c)
+		o.HTTPClient = ofQueues{sdkhttp.Guard(c)}
 		o.APIOptions = append(o.APIOptions, sdkhttp.Within(a.flags.silence()))
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.Backoff = sdkhttp.Backoff(maxPause) })
 		switch {
@@ -79,42 +79,6 @@ func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
 			o.BaseEndpoint = aws.String(u.Scheme + "://" + u.Host)
 		}
 	}), nil
-}
-
-// queueErr files an error of SQS under the sentinels that exit codes are made of.
-func queueErr(err error) error {
-	if err == nil {
-		return nil
-	}
-	var none *types.QueueDoesNotExist
-	var api smithy.APIError
-	switch {
-	case silence.Is(err), errors.As(err, new(*httplimit.Unreachable)):
-		return unavailable(err)
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &none):
-		return fmt.Errorf("%w: %w", objstore.ErrNotFound, err)
-	case errors.As(err, &api) && (strings.Contains(api.ErrorCode(), "Denied") || strings.Contains(api.ErrorCode(), "Token") || strings.Contains(api.ErrorCode(), "Signature")):
-		return fmt.Errorf("%w: %w", objstore.ErrDenied, err)
-	case errors.As(err, &api) && api.ErrorFault() == smithy.FaultClient && !strings.Contains(api.ErrorCode(), "Thrott"):
-		return fmt.Errorf("%w: %w", objstore.ErrInvalid, err)
-	}
-	return fmt.Errorf("%w: %w", objstore.ErrUnavailable, err)
-}
-
-// unavailable files an error of a request without an answer, without what its client
-// puts around it.
-func unavailable(err error) error {
-	var quiet *silence.Error
-	var out *httplimit.Unreachable
-	switch {
-	case errors.As(err, &quiet):
-		err = quiet
-	case errors.As(err, &out):
-		err = out
-	}
-	return fmt.Errorf("%w: %w", err, objstore.ErrUnavailable)
 }
 
 // send puts one event into a queue.

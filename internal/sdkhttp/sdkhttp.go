@@ -1,5 +1,5 @@
 // Package sdkhttp is what clients of the AWS SDK need around theirs: limits of silence,
-// and connections that stay whole while the SDK is still answered.
+// errors of credentials that can be told from others, and connections that stay whole while the SDK is still answered.
 //
 // The SDK closes the body of a request as soon as the head of the answer is there.
 // net/http may not have seen the end of that body yet: it sends all bytes, and only then
@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
 
@@ -68,3 +69,34 @@ func Within(limit time.Duration) func(*middleware.Stack) error {
 		}), middleware.Before)
 	}
 }
+
+// SetCredentials is what helps if there are none.
+const SetCredentials = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+
+// Credentials is p with errors that can be told from others: NoCredentials. Of nil, which
+// stands for none, it makes nil.
+func Credentials(p aws.CredentialsProvider) aws.CredentialsProvider {
+	if p == nil {
+		return nil
+	}
+	return named{p}
+}
+
+type named struct{ aws.CredentialsProvider }
+
+func (n named) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := n.CredentialsProvider.Retrieve(ctx)
+	if err != nil {
+		return c, &NoCredentials{err}
+	}
+	return c, nil
+}
+
+// A NoCredentials error says that credentials could not be found, or not be had.
+type NoCredentials struct{ err error }
+
+// Error implements error.
+func (e *NoCredentials) Error() string { return e.err.Error() }
+
+// Unwrap is why.
+func (e *NoCredentials) Unwrap() error { return e.err }

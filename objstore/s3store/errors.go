@@ -12,6 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/farread/farread/internal/sdkhttp"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/internal/wire"
@@ -42,10 +43,8 @@ func (b *Bucket) cause(ctx context.Context, status int, code string, ae smithy.A
 	if s := sentinel(err); s != nil {
 		return err // ours already
 	}
-	var nc *noCredentials
-	if errors.As(err, &nc) {
-		return fmt.Errorf("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; public buckets can be read without: %w",
-			objstore.ErrDenied)
+	if errors.As(err, new(*sdkhttp.NoCredentials)) {
+		return fmt.Errorf("%s; public buckets can be read without: %w", sdkhttp.SetCredentials, objstore.ErrDenied)
 	}
 	if wire.Limited(err) {
 		return wire.Failure(ctx, err)
@@ -131,7 +130,7 @@ func (b *Bucket) within(ctx context.Context, clock *silence.Clock, run func(ctx 
 	if err == nil || !clock.Over() {
 		return err
 	}
-	if nc := (*noCredentials)(nil); errors.As(err, &nc) {
+	if errors.As(err, new(*sdkhttp.NoCredentials)) {
 		return fmt.Errorf("the source of the credentials did not answer for %v: %w", b.cfg.Timeout, objstore.ErrUnavailable)
 	}
 	return clock.Err()

@@ -232,8 +232,8 @@ func load(ctx context.Context, c Config) (aws.Config, error) {
 		}
 		return aws.Config{}, fmt.Errorf("%s: %w: %w", what, objstore.ErrInvalid, err)
 	}
-	if !c.Anonymous && ac.Credentials != nil {
-		ac.Credentials = named{ac.Credentials}
+	if !c.Anonymous {
+		ac.Credentials = sdkhttp.Credentials(ac.Credentials)
 	}
 	return ac, nil
 }
@@ -321,19 +321,3 @@ func (a attempts) CloseIdleConnections() {
 		c.CloseIdleConnections()
 	}
 }
-
-// named marks the errors of finding credentials.
-type named struct{ aws.CredentialsProvider }
-
-func (n named) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	c, err := n.CredentialsProvider.Retrieve(ctx)
-	if err != nil {
-		return c, &noCredentials{err}
-	}
-	return c, nil
-}
-
-type noCredentials struct{ err error }
-
-func (e *noCredentials) Error() string { return e.err.Error() }
-func (e *noCredentials) Unwrap() error { return e.err }
