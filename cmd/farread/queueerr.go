@@ -28,6 +28,7 @@ import (
 type noQueue struct {
 	host, op, kind string
 	status         int
+	resp           *http.Response // for its header
 }
 
 // Error implements error.
@@ -43,6 +44,9 @@ func (e *noQueue) Error() string {
 func (e *noQueue) RetryableError() bool {
 	return e.status >= http.StatusInternalServerError || e.status == http.StatusTooManyRequests
 }
+
+// HTTPResponse lets the SDK's client wait as long as the answer asks for.
+func (e *noQueue) HTTPResponse() *smithyhttp.Response { return &smithyhttp.Response{Response: e.resp} }
 
 // Unwrap says what the exit code is made of.
 func (e *noQueue) Unwrap() error {
@@ -76,7 +80,7 @@ func (o ofQueues) Do(r *http.Request) (*http.Response, error) {
 	}
 	if !saysQueue(resp.StatusCode, body) {
 		op := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
-		return nil, &noQueue{r.URL.Host, op, kind, resp.StatusCode}
+		return nil, &noQueue{r.URL.Host, op, kind, resp.StatusCode, resp}
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil

@@ -12,6 +12,7 @@ package sdkhttp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -19,7 +20,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/farread/farread/internal/httplimit"
 	"github.com/farread/farread/internal/silence"
 )
 
@@ -42,14 +45,24 @@ func (g guard) Do(r *http.Request) (*http.Response, error) {
 	return g.d.Do(r)
 }
 
-// Backoff is the SDK's own, but after silence there is none: that was a wait already.
+// Backoff is the SDK's own, up to most, and longer where the answer asks for that by
+// Retry-After, which the SDK does not read. After silence there is none: that was a wait
+// already.
 func Backoff(most time.Duration) retry.BackoffDelayer {
 	b := retry.NewExponentialJitterBackoff(most)
 	return retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
 		if silence.Is(err) {
 			return 0, nil
 		}
-		return b.BackoffDelay(attempt, err)
+		own, berr := b.BackoffDelay(attempt, err)
+		if berr != nil {
+			return 0, berr
+		}
+		var resp *http.Response
+		if refused := (interface{ HTTPResponse() *smithyhttp.Response })(nil); errors.As(err, &refused) && refused.HTTPResponse() != nil {
+			resp = refused.HTTPResponse().Response
+		}
+		return httplimit.Pause(resp, own, most), nil
 	})
 }
 

@@ -303,7 +303,7 @@ func retryable(ctx context.Context, resp *http.Response, err error) (bool, error
 
 // backoff obeys Retry-After, but never waits longer than the bucket allows.
 func backoff(least, most time.Duration, n int, resp *http.Response) time.Duration {
-	return min(retryablehttp.DefaultBackoff(least, most, n, resp), most)
+	return httplimit.Pause(resp, retryablehttp.DefaultBackoff(least, most, n, nil), most)
 }
 
 // Create always fails: the store is read-only. The error is ErrInvalid and

@@ -69,7 +69,7 @@ type Config struct {
 	Checksum      Checksum      // "": WhenRequired
 	Concurrency   int           // requests in flight that connections are kept for, without a Transport; below 64: 64
 	Attempts      int           // tries of one request; 0: 5
-	MaxWait       time.Duration // most between two tries; 0: 5 s
+	MaxWait       time.Duration // most between two tries, also when the store asks for more; 0: 5 s
 	// Timeout bounds the silence of the store: a call, all its tries together, ends
 	// when the store has neither brought nor taken 1 KiB for so long. A single try
 	// without any byte ends after half of it. Work on what was sent is granted more.

@@ -21,10 +21,16 @@ import (
 // virtual runs f on a bucket whose server is h, in virtual time, and returns what it took.
 func virtual(t *testing.T, h http.HandlerFunc, f func(ctx context.Context, b *s3store.Bucket) error) (took time.Duration, err error) {
 	t.Helper()
+	return virtualWith(t, s3store.Config{MaxWait: time.Nanosecond}, h, f)
+}
+
+// virtualWith is virtual for a bucket with limits of its own.
+func virtualWith(t *testing.T, c s3store.Config, h http.HandlerFunc, f func(ctx context.Context, b *s3store.Bucket) error) (took time.Duration, err error) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		srv := pipetest.New(t, h)
-		b, nerr := s3store.New(t.Context(), s3store.Config{Bucket: "one", Endpoint: "http://127.0.0.1:9", AccessKey: "AK", SecretKey: "SK",
-			Transport: srv.Transport, MaxWait: time.Nanosecond})
+		c.Bucket, c.Endpoint, c.AccessKey, c.SecretKey, c.Transport = "one", "http://127.0.0.1:9", "AK", "SK", srv.Transport
+		b, nerr := s3store.New(t.Context(), c)
 		if nerr != nil {
 			t.Fatal(nerr)
 		}
