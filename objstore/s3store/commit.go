@@ -26,7 +26,8 @@ import (
 
 // Commit publishes the object. When an answer was lost and the repeated request
 // fails because the first one had succeeded, one HEAD tells so, and Commit
-// succeeds. The Info lacks the ModTime, which S3 does not return.
+// succeeds. A good answer without the ETag that S3 always gives counts as lost. The Info
+// lacks the ModTime, which S3 does not return.
 func (w *writer) Commit(ctx context.Context) (objstore.Info, error) { //nolint:contextcheck // that of Create can end it too
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,9 +69,11 @@ func (w *writer) put(ctx context.Context, info *objstore.Info) error {
 	return w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 		in.Body = w.whole()
 		out, err := w.b.client.PutObject(ctx, in, with)
-		if err == nil {
-			info.ETag, info.VersionID = aws.ToString(out.ETag), version(out.VersionId)
+		if err != nil {
+			return err
 		}
+		info.VersionID = version(out.VersionId)
+		info.ETag, err = named(out.ETag, "ETag")
 		return err
 	})
 }
@@ -110,9 +113,11 @@ func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	ctx = silence.More(ctx, httplimit.Work(w.size), true)
 	return w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 		out, err := w.b.client.CompleteMultipartUpload(ctx, in, with)
-		if err == nil {
-			info.ETag, info.VersionID = aws.ToString(out.ETag), version(out.VersionId)
+		if err != nil {
+			return err
 		}
+		info.VersionID = version(out.VersionId)
+		info.ETag, err = named(out.ETag, "ETag")
 		return err
 	})
 }
@@ -163,6 +168,7 @@ func (w *writer) settle(ctx context.Context, tries int, err error, info *objstor
 	case herr == nil && w.mine(there):
 		*info = there
 		return nil
+	case errors.Is(err, errUnnamed): // who knows whose answer to the HEAD that was
 	case !unanswered || herr != nil && !absent:
 	case w.o.IfAbsent && !absent:
 		e.Err = objstore.ErrExists
@@ -173,7 +179,8 @@ func (w *writer) settle(ctx context.Context, tries int, err error, info *objstor
 }
 
 func (w *writer) mine(in objstore.Info) bool {
-	return in.Size == w.size && in.ETag == w.etag() && maps.Equal(in.Meta, w.o.Meta) &&
+	etag := w.etag()
+	return etag != "" && in.Size == w.size && in.ETag == etag && maps.Equal(in.Meta, w.o.Meta) &&
 		(w.o.ContentType == "" || in.ContentType == w.o.ContentType)
 }
 

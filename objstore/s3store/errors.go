@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
@@ -81,6 +82,18 @@ func sentinel(err error) error {
 		}
 	}
 	return nil
+}
+
+// errUnnamed is a good answer without what S3 puts into each: some proxy's page, say.
+// Nothing was stored, as far as it tells.
+var errUnnamed = fmt.Errorf("is no answer of S3: %w", objstore.ErrUnavailable)
+
+// named is the name in an answer, or errUnnamed.
+func named(name *string, what string) (string, error) {
+	if aws.ToString(name) == "" {
+		return "", fmt.Errorf("an answer without %s %w", what, errUnnamed)
+	}
+	return *name, nil
 }
 
 // last is the cause of a failure before any answer: the SDK's wrapping repeats

@@ -237,8 +237,15 @@ func (b *Bucket) delete(ctx context.Context, key, etag string) error {
 	err := checkKey(key)
 	if err == nil {
 		err = b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
-			_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.cfg.Bucket, Key: &key, IfMatch: opt(etag), RequestPayer: b.payer}, with)
-			return err
+			out, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.cfg.Bucket, Key: &key, IfMatch: opt(etag), RequestPayer: b.payer}, with)
+			if err != nil {
+				return err
+			}
+			// S3 answers 204. Of other stores a plain 200 will do, but no page.
+			if r, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response); ok && r.StatusCode == http.StatusOK && r.ContentLength > 0 {
+				return fmt.Errorf("an answer of %d bytes to a request to delete %w", r.ContentLength, errUnnamed)
+			}
+			return nil
 		})
 	}
 	err = b.fail(ctx, "delete", key, objstore.Range{}, err)

@@ -227,6 +227,9 @@ func (w *writer) begin(ctx context.Context) error {
 	return w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 		out, err := w.b.client.CreateMultipartUpload(ctx, in, with)
 		if err == nil {
+			_, err = named(out.UploadId, "UploadId")
+		}
+		if err == nil {
 			w.upload = out.UploadId
 		}
 		return err
@@ -257,6 +260,9 @@ func (w *writer) send(ctx context.Context, n int32, part pieces) (types.Complete
 	err := w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 		out, err := w.b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, UploadId: w.upload,
 			PartNumber: &n, Body: part.reader(), ChecksumCRC32: p.ChecksumCRC32, RequestPayer: w.b.payer}, with)
+		if err == nil {
+			_, err = named(out.ETag, "ETag")
+		}
 		if err == nil {
 			p.ETag = out.ETag
 		}
