@@ -324,7 +324,7 @@ func TestZoomTimes(t *testing.T) {
 		text string
 		args []string
 	}{
-		{exitUsage, "--track 1, 7", []string{"get", name, "-o", "-"}},
+		{exitUsage, "--track 1 (count), 7 (see", []string{"get", name, "-o", "-"}},
 		{exitNotFound, "track 2: no such entry", []string{"get", name, "--track", "2", "-o", "-"}},
 		{exitUsage, "no rate", []string{"get", name, "--track", "7", "--from", "1", "-o", "-"}},
 		{exitUsage, "neither seconds", []string{"get", name, "--track", "1", "--from", "noon", "-o", "-"}},

@@ -36,7 +36,7 @@ func (t *zoomContent) named(s selector) (*zoomcache.Track, error) {
 	case len(tracks) == 0:
 		return nil, noTrack("any track", "")
 	}
-	return nil, usagef("which of %s? --track %s", plural(int64(len(tracks)), "track"), listTracks(tracks, false))
+	return nil, usagef("which of %s? --track %s", plural(int64(len(tracks)), "track"), listTracks(tracks))
 }
 
 // called finds a track by its number, or else by its name: as it is, as info shows it,
@@ -49,7 +49,7 @@ func (t *zoomContent) called(text string) (*zoomcache.Track, error) {
 		}
 	}
 	if text == "" {
-		return nil, usagef("--track: want a number or a name of %s", listTracks(tracks, true))
+		return nil, usagef("--track: want a number or a name of %s", listTracks(tracks))
 	}
 	for _, same := range []func(name string) bool{
 		func(name string) bool { return name == text },
@@ -67,10 +67,10 @@ func (t *zoomContent) called(text string) (*zoomcache.Track, error) {
 		case 1:
 			return t.f.Track(list[0].Number)
 		default:
-			return nil, usagef("--track %s: %s are called so: take one by its number, %s", printable(text), plural(int64(len(list)), "track"), listTracks(list, true))
+			return nil, usagef("--track %s: %s are called so: take one by its number, %s", printable(text), plural(int64(len(list)), "track"), listTracks(list))
 		}
 	}
-	return nil, noTrack("track "+printable(text), listTracks(tracks, true))
+	return nil, noTrack("track "+printable(text), listTracks(tracks))
 }
 
 // noTrack says that there is none, and which there are.
@@ -85,8 +85,8 @@ func noTrack(part, list string) error {
 // shownName is the name of a track for people.
 func shownName(name string) string { return printable(shorten(name, 60)) }
 
-// listTracks tells the numbers of tracks, and their names if asked for.
-func listTracks(tracks []zoomcache.Track, names bool) string {
+// listTracks tells the numbers of tracks, and the names that they have.
+func listTracks(tracks []zoomcache.Track) string {
 	var list []string
 	for i := range tracks {
 		if i == fewTracks {
@@ -94,7 +94,7 @@ func listTracks(tracks []zoomcache.Track, names bool) string {
 			break
 		}
 		text := strconv.Itoa(int(tracks[i].Number))
-		if name := shownName(tracks[i].Name); names && tracks[i].Name != "" {
+		if name := shownName(tracks[i].Name); tracks[i].Name != "" {
 			text += " (" + name + ")"
 		}
 		list = append(list, text)

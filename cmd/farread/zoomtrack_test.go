@@ -74,7 +74,8 @@ func TestTrackNames(t *testing.T) {
 		{exitNotFound, "track 8: no such entry: there are 1 (", []string{name, "--track", "8"}},
 		{exitNotFound, "track 99999999999: no such entry", []string{name, "--track", "99999999999"}},
 		{exitUsage, "--track: want a number or a name of 1, 9 (none)", []string{unnamed, "--track", ""}},
-		{exitUsage, "which of 2 tracks? --track 1, 9", []string{unnamed}},
+		{exitUsage, "which of 2 tracks? --track 1, 9 (none) (see", []string{unnamed}},
+		{exitUsage, "which of 8 tracks? --track 1 (temp_C), 2 (Temp_c), 3 (pump), 4 (pump), 5 (7), 6 (\"left\\tright\"), 7 (longlong", []string{name}},
 	} {
 		for _, command := range [][]string{{"get", "-o", "-"}, {"view", "--width", "5"}, {"explain"}} {
 			r := runner{}.run(t, append(command, c.args...)...)

@@ -194,7 +194,7 @@ func TestZoomViewForms(t *testing.T) {
 	}{
 		{exitUsage, "missing --width", []string{name, "--track", "1"}},
 		{exitUsage, "1 is the finest", []string{name, "--track", "1", "--level", "0"}},
-		{exitUsage, "--track 1, 7", []string{name, "--level", "1"}},
+		{exitUsage, "--track 1 (count), 7 (see", []string{name, "--level", "1"}},
 		{exitNotFound, "track 3", []string{name, "--track", "3", "--level", "1"}},
 		{exitUsage, "--format", []string{name, "--track", "1", "--level", "1", "-o", "x.wav"}},
 		{exitUsage, "want json", []string{name, "--track", "1", "--level", "1", "--format", "xml"}},
