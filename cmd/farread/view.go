@@ -17,7 +17,8 @@ farread index), this takes two or three requests, whatever the time; without one
 packets are read. Mean and rms are those of the samples.
 
 --level L shows the summaries of one level, as they are stored. Level 1 has one for
-each packet, every further level one for two of the level below.
+each packet, every further level one for two of the level below; farread info tells how
+many levels there are. One that the track has not got is refused.
 
 OUT's suffix, or --format, says how they are written:
   .json   {"track", "level", "points": [{"t0", "t1", "entry", "exit", "min", "max",

@@ -153,19 +153,28 @@ func (t *zoomContent) beside(ctx context.Context, k *zoomcache.Track, r timeRang
 	if len(r.bounds) == 0 {
 		return nil
 	}
-	list, ok, err := t.counts(ctx, false)
-	if err == nil && !ok {
-		list, _, err = t.counts(ctx, true)
-	}
+	list, err := t.known(ctx)
 	if err != nil {
 		return err
 	}
 	return t.outside(k, r, list)
 }
 
+// known is what the tracks hold, whatever it costs to know that.
+func (t *zoomContent) known(ctx context.Context) ([]zoomcache.TrackCount, error) {
+	list, ok, err := t.counts(ctx, false)
+	if err == nil && !ok {
+		list, _, err = t.counts(ctx, true)
+	}
+	return list, err
+}
+
 // outside is an error for a time before or after all that was counted of a track. At a
 // constant rate a sample ends the time that it is for.
 func (t *zoomContent) outside(k *zoomcache.Track, r timeRange, list []zoomcache.TrackCount) error {
+	if len(r.bounds) == 0 {
+		return nil
+	}
 	c, ok := countOf(k, list)
 	if !ok {
 		return nil

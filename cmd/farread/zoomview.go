@@ -91,7 +91,7 @@ func (x *zoomView) copy(ctx context.Context, to sink, b bar) error {
 		return p.point(viewPoint{s.Entry, s.Exit, -1, s.Channels})
 	})
 	if err == nil && p.n == 0 {
-		err = x.t.beside(ctx, x.k, x.timeRange)
+		err = x.nothing(ctx)
 	}
 	if err == nil {
 		err = p.end()
@@ -100,6 +100,34 @@ func (x *zoomView) copy(ctx context.Context, to sink, b bar) error {
 		return err
 	}
 	return w.Flush()
+}
+
+// nothing says why there is no summary: the track has none of that level, or none in that
+// time; nil where it has no samples either, or the time lies in a gap.
+func (x *zoomView) nothing(ctx context.Context) error {
+	list, err := x.t.known(ctx)
+	if err != nil {
+		return err
+	}
+	c, ok := countOf(x.k, list)
+	if !ok {
+		return nil
+	}
+	var levels []string
+	for i, n := range c.Levels {
+		if n > 0 {
+			levels = append(levels, strconv.Itoa(i+1))
+		}
+	}
+	switch n := len(levels); {
+	case n == 0:
+		return usagef("--level %d: track %d has no stored summaries; --width makes points of its samples", x.level, x.k.Number)
+	case slices.Contains(levels, strconv.Itoa(x.level)):
+		return x.t.outside(x.k, x.timeRange, list)
+	case n > 2 && levels[n-1] == strconv.Itoa(n):
+		return usagef("--level %d: track %d has none; its levels: 1 to %d", x.level, x.k.Number, n)
+	}
+	return usagef("--level %d: track %d has none; its levels: %s", x.level, x.k.Number, strings.Join(levels, ", "))
 }
 
 // plan notes the requests that copy would make, at most: stored summaries lie all over

@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -161,6 +163,37 @@ func TestZoomViewLargeNumbers(t *testing.T) {
 	}
 }
 
+// TestZoomViewNoLevel: a level that the track has not got is refused with those that it
+// has, an index or none; a track without samples has none, and that is no mistake.
+func TestZoomViewNoLevel(t *testing.T) {
+	t.Parallel()
+	single := filepath.Join(t.TempDir(), "single.zoom")
+	makeZoom(t, single, time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC))
+	out := filepath.Join(t.TempDir(), "out.csv")
+	for _, c := range []struct {
+		want string // "": no mistake
+		args []string
+	}{
+		{"view: --level 6: track 1 has none; its levels: 1 to 5 (see", []string{single, "--track", "1", "--level", "6"}},
+		{"view: --level 99: track 1 has none; its levels: 1 to 5 (see", []string{single, "--track", "1", "--level", "99"}},
+		{"view: --level 99: track 1 has none; its levels: 1 to 5 (see", []string{single, "--track", "1", "--level", "99", "--from", "1", "--to", "2"}},
+		{"view: --level 99: track 1 has none; its levels: 1 to 5 (see", []string{single, "--track", "1", "--level", "99", "-o", out}},
+		{"view: --level 3: track 7 has none; its levels: 1, 2 (see", []string{single, "--track", "7", "--level", "3"}},
+		{"view: --level 50: track 1 has none; its levels: 1 to ", []string{namedZoom(t, true, "a"), "--track", "1", "--level", "50"}},
+		{"view: --level 50: track 1 has none; its levels: 1 to ", []string{namedZoom(t, false, "a"), "--track", "1", "--level", "50"}},
+		{"", []string{namedZoom(t, true, "a"), "--track", "9", "--level", "1"}},
+		{"", []string{namedZoom(t, false, "a", "b"), "--track", "2", "--level", "1", "--from", "20", "--to", "50"}},
+	} {
+		r := runner{}.run(t, append([]string{"view"}, c.args...)...)
+		if c.want == "" && r.code != 0 || c.want != "" && (r.code != exitUsage || r.stdout != "" || !strings.HasPrefix(r.stderr, c.want)) {
+			t.Errorf("%v: exit %d, %q %q; want %q", c.args, r.code, r.stdout, r.stderr, c.want)
+		}
+	}
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an output was left: %v", err)
+	}
+}
+
 // TestZoomViewForms: windows of time, tables and files, and what is refused.
 func TestZoomViewForms(t *testing.T) {
 	t.Parallel()
@@ -169,9 +202,6 @@ func TestZoomViewForms(t *testing.T) {
 	makeZoom(t, name, time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC))
 	if v := viewOf(t, name, "--track", "1", "--level", "1", "--from", "1.1", "--to", "2024-05-01T12:00:02.048Z"); len(v.Points) != 1 || fmt.Sprint(v.Points[0]["entry"]) != "1025" || fmt.Sprint(v.Points[0]["t1"]) != "2.048" {
 		t.Errorf("%v", v)
-	}
-	if v := viewOf(t, name, "--track", "1", "--level", "60"); v.Points == nil || len(v.Points) != 0 {
-		t.Errorf("no such level: %v", v)
 	}
 	table := run(t, "view", name, "--track", "1", "--level", "5")
 	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 2 || !strings.HasPrefix(strings.TrimSpace(lines[0]), "T0 ") || !strings.Contains(lines[1], " 9999 ") {
