@@ -39,7 +39,7 @@ an id; files in no folder belong to their name before the last "_" or "-" and a
 number. labels.csv or labels.json in SRC become meta_data, else the folder above an
 id's folder is its label. labels.csv has a header, with a column called id, file,
 filename or path: the id, or a file of it, with its folders and its suffix or without;
-all other columns become fields.
+all other columns become fields, each by a name of its own.
 
 An array is a .npy, a member of a .npz (--member), or any other file with a note of
 what its bytes are beside it (see: farread help notes), or with --dtype and --shape

@@ -31,6 +31,7 @@ func TestLabelsOfFiles(t *testing.T) {
 		"suffix":   {tree, "labels.csv", "path,label\ncats/c1.avi,a\n", map[string]string{"cats/c1": `[{"label":"a"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
 		"absolute": {tree, "labels.csv", "path,label\n/data/set/cats/c1/0001.jpg,a\n", map[string]string{"cats/c1": `[{"label":"a"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
 		"windows":  {tree, "labels.csv", "path,label\ncats\\c1\\0001.jpg,a\n", map[string]string{"cats/c1": `[{"label":"a"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
+		"no names": {tree, "labels.csv", "id,,label,Label,,\ncats/c1,,a,b,x,\n", map[string]string{"cats/c1": `[{"":"x","Label":"b","label":"a"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
 		"inside":   {tree, "cats/labels.csv", "file,label\nc1/0001.jpg,a\n", map[string]string{"cats/c1": `[{"label":"a"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
 		"two ends": {append([]string{"birds/c1/1.jpg"}, tree...), "labels.csv", "file,label\nc1.mp4,a\n", map[string]string{"birds/c1": `[{"label":"birds"}]`, "cats/c1": `[{"label":"cats"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
 		"id first": {tree, "labels.csv", "file,id\na.jpg,c1\n", map[string]string{"cats/c1": `[{"file":"a.jpg","label":"cats"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
@@ -54,9 +55,14 @@ func TestLabelsOfFiles(t *testing.T) {
 		})
 	}
 	for name, c := range map[string][2]string{
-		"column":     {"name,label\na,b\n", `labels with the columns "name", "label": want one called id, file, filename or path`},
-		"twice":      {"file,label\na.jpg,b\n./a.jpg,c\n", `file "./a.jpg" is labelled twice`},
-		"json, none": {`[{"name":"x"}]`, "label 0: no id, file, filename or path says what it is about"},
+		"column":              {"name,label\na,b\n", `labels with the columns "name", "label": want one called id, file, filename or path`},
+		"twice":               {"file,label\na.jpg,b\n./a.jpg,c\n", `file "./a.jpg" is labelled twice`},
+		"two labels":          {"id,label,n,label\na,b,1,c\n", `labels with two columns called "label", 2 and 4`},
+		"no lines":            {"id,label, label \n", `labels with two columns called "label", 2 and 3`},
+		"two ids":             {"id,label,id\na,b,a\n", `labels with two columns called "id", 1 and 3`},
+		"ids spelt otherwise": {"id,label,Id\na,b,c\n", `labels with two columns called "id", 1 and 3`},
+		"no names":            {"id,,label,\na,x,b,y\n", `labels with two columns without a name`},
+		"json, none":          {`[{"name":"x"}]`, "label 0: no id, file, filename or path says what it is about"},
 	} {
 		at := "labels.csv"
 		if strings.HasPrefix(c[0], "[") {

@@ -98,15 +98,24 @@ func (t *labels) csv(dir string, b []byte) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
+	for i := range head {
+		head[i] = strings.TrimSpace(head[i])
+	}
 	column, what := -1, ""
 	for _, want := range labelNames() {
-		column = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), want) })
+		column = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(name, want) })
 		if what = want; column >= 0 {
 			break
 		}
 	}
 	if err == nil && column < 0 {
 		return corrupt("labels with the columns %s: want one called %s, which says what a line is about", quotedList(head), anyLabelName())
+	}
+	for i, name := range head {
+		same := func(other string) bool { return other == name || i == column && strings.EqualFold(other, name) }
+		if j := i + 1 + slices.IndexFunc(head[i+1:], same); err == nil && name != "" && j > i {
+			return corrupt("labels with two columns called %.80q, %d and %d", name, i+1, j+1)
+		}
 	}
 	for err == nil {
 		var row []string
@@ -115,8 +124,12 @@ func (t *labels) csv(dir string, b []byte) error {
 		}
 		f := fields{}
 		for i, v := range row {
-			if i != column {
-				f[strings.TrimSpace(head[i])] = text(v)
+			switch _, twice := f[head[i]]; {
+			case i == column, twice && v == "":
+			case twice && string(f[""]) != `""`: // only what has no name may be there twice
+				return corrupt("labels with two columns without a name")
+			default:
+				f[head[i]] = text(v)
 			}
 		}
 		if err := t.put(dir, what, row[column], f); err != nil {
