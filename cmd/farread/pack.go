@@ -60,10 +60,10 @@ column a track), of a .csv or .tsv with a header (.csv.gz and .csv.zst, too), or
 samples with a note, or with --dtype and --shape. A CSV has a column of times called
 time, timestamp, date, year, t or the like, else its first; they are seconds, ISO 8601,
 counts since 1970 (epoch, time_ms …), or, where the column is called so, dates
-(19580329, 195803) and years, and every sample keeps its own. What is taken for more
-than seconds is told, and what may be several things is refused: --times says what
-the numbers are, --time-column where. Empty cells and NA are gaps. Columns of text
-(no number among their first 100 values) are passed over, and named. --rate and
+(19580329, 195803) and years (1958, 1958.2027), and every sample keeps its own. What is
+taken for more than seconds is told, and what may be several things is refused: --times
+says what the numbers are, --time-column where. Empty cells and NA are gaps. Columns of
+text (no number among their first 100 values) are passed over, and named. --rate and
 --origin say what SRC does not; --codec stores samples as another type: f32, f64, i16,
 u8, pcm-i16 and so on.
 

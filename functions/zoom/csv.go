@@ -41,10 +41,10 @@ func isCSVName(key string) bool {
 // timeNames are the names of columns that hold stamps, best first. The first
 // column is taken where there is none of them.
 func timeNames() []string {
-	return []string{"time", "timestamp", "datetime", "date_time", "utc", "date", "t", "ts", "seconds", "sec", "time_s", "t_s", "time_sec", "time_seconds", "epoch", "unix",
+	return slices.Concat([]string{"time", "timestamp", "datetime", "date_time", "utc", "date", "t", "ts", "seconds", "sec", "time_s", "t_s", "time_sec", "time_seconds", "epoch", "unix",
 		"time_ms", "timestamp_ms", "ts_ms", "t_ms", "epoch_ms", "unix_ms", "ms", "milliseconds", "time_us", "timestamp_us", "ts_us", "t_us", "epoch_us", "us",
 		"microseconds", "time_ns", "timestamp_ns", "ts_ns", "t_ns", "epoch_ns", "ns", "nanoseconds",
-		"times", "dates", "datum", "ymd", "yyyymmdd", "year", "years", "yr", "yyyy", "yearmonth", "year_month", "yyyymm"}
+		"times", "dates", "datum", "ymd", "yyyymmdd"}, yearNames(), []string{"yearmonth", "year_month", "yyyymm"})
 }
 
 // A table is a CSV whose header is read and whose columns are known.

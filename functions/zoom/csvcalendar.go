@@ -15,7 +15,8 @@ import (
 type Times struct {
 	Column string // its name, in upper or lower case; "": found by its name, else the first
 	// Unit is what a number there is: "s", "ms", "us", "ns", "min", "h", "d"; "date" for
-	// 19580329 or 195803, "year" for 1958; "": found out. Stamps in ISO 8601 need none.
+	// 19580329 or 195803, "year" for 1958 and for 1958.2027, so much of that year in UTC;
+	// "": found out. Stamps in ISO 8601 need none.
 	Unit string
 }
 
@@ -33,7 +34,7 @@ const (
 	formCount form = iota
 	formDay        // 19580329
 	formMonth      // 195803
-	formYear       // 1958
+	formYear       // 1958, 1958.2027
 )
 
 func (f form) String() string {
@@ -52,7 +53,7 @@ func ParseUnit(text string) (string, error) {
 	if _, ok := units()[text]; ok || text == "" {
 		return text, nil
 	}
-	return "", fmt.Errorf("%.60q is no unit of times: want s, ms, us, ns, min, h, d, date (19580329, 195803) or year: %w", text, formats.ErrUnsupported)
+	return "", fmt.Errorf("%.60q is no unit of times: want s, ms, us, ns, min, h, d, date (19580329, 195803) or year (1958, 1958.2027): %w", text, formats.ErrUnsupported)
 }
 
 // sayTimes is how the user says what stamps are.
@@ -62,7 +63,13 @@ const sayTimes = "--times UNIT, or the metadata times of an upload,"
 const sayColumn = "--time-column, or the metadata time-column of an upload,"
 
 // Names of columns of a calendar.
-func yearNames() []string { return []string{"year", "years", "yr", "yyyy"} }
+func yearNames() []string { return append(decimalNames(), "year", "years", "yr", "yyyy") }
+
+// decimalNames are of columns of years with fractions, beside which another may have the
+// year alone.
+func decimalNames() []string {
+	return []string{"decimal date", "decimal_date", "decimaldate", "decimal year", "decimal_year", "decimalyear", "year_decimal", "fractional year", "fractional_year", "year_fraction", "yearfrac"}
+}
 
 func dateNames() []string {
 	return []string{"date", "dates", "datum", "datetime", "date_time", "ymd", "yyyymmdd", "yearmonth", "year_month", "yyyymm", "period"}
@@ -97,6 +104,9 @@ func unitSuffix(name string) (unit string) {
 
 // calendar reads digits as a form of dates has them.
 func (f form) calendar(text string) (stamp, bool) {
+	if whole, part, ok := strings.Cut(text, "."); f == formYear && ok {
+		return partOfYear(whole, part)
+	}
 	if !allDigits(text) || len(text) != [...]int{0, 8, 6, 4}[f] {
 		return stamp{}, false
 	}
@@ -115,12 +125,26 @@ func (f form) calendar(text string) (stamp, bool) {
 	return stamp{sec: time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Unix()}, true
 }
 
+// partOfYear is where a fraction lies within the length of its year, which may have a leap
+// day, to the nearest second: seven digits of it are 3 s.
+func partOfYear(year, part string) (stamp, bool) {
+	at, ok := formYear.calendar(year)
+	if !ok || part == "" || !allDigits(part) {
+		return stamp{}, false
+	}
+	n, _ := strconv.Atoi(year)
+	length := time.Date(n+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - at.sec
+	nano, _, _ := fraction(part) // of the year, and beyond these nine digits nothing is a second
+	at.sec += (int64(nano)*length + 5e8) / 1e9
+	return at, true
+}
+
 // likely says whether digits are a date that people write as digits, and not just any
 // number.
 func (f form) likely(text string) bool {
 	const first, last = "1700", "2100"
 	_, ok := f.calendar(text)
-	return ok && text[:4] >= first && text[:4] <= last
+	return ok && allDigits(text) && text[:4] >= first && text[:4] <= last
 }
 
 // likelyForm is the form of dates that digits look like.
@@ -160,7 +184,7 @@ func (t *table) guess(text string) error {
 		return nil
 	}
 	f := likelyForm(text)
-	first, ok := parseSeconds(text)
+	first, ok := parseSeconds(t.plain(text))
 	count := ok && first.sec >= oldest
 	dated := func(name string) bool { return called(name, yearNames()) || called(name, dateNames()) }
 	switch {
@@ -168,11 +192,14 @@ func (t *table) guess(text string) error {
 		t.guessUnit(text)
 		return nil
 	case called(t.name, yearNames()):
-		if _, ok := formYear.calendar(text); !ok {
-			return t.refuse(text, "is no year such as 1958")
+		if _, ok := formYear.calendar(t.plain(text)); !ok {
+			return t.refuse(text, "is no year such as 1958 or 1958.2027")
 		}
 		f = formYear
 	case called(t.name, dateNames()):
+		if year, _, part := strings.Cut(t.plain(text), "."); part && formYear.likely(year) {
+			f = formYear
+		}
 		if f == formCount && !count {
 			return t.refuse(text, "is no date such as 19580329, 195803 or 1958-03-29, and no count of seconds since 1970")
 		}
@@ -233,7 +260,7 @@ func (t *table) doubtful() error {
 // number reads a stamp that is no ISO 8601.
 func (t *table) number(text string) (stamp, bool) {
 	if t.read.form != formCount {
-		return t.read.form.calendar(text)
+		return t.read.form.calendar(t.plain(text))
 	}
 	s, ok := parseShifted(t.plain(text), t.read.shift)
 	if !ok || t.read.scale == 0 {
@@ -275,7 +302,7 @@ func (t *table) fractions(span *csvSpan) {
 	if t.iso || t.sure || t.epoch || t.unnamed || t.read != (reading{}) || called(t.name, secondNames()) || span.digits == 0 || span.low < first || span.high >= last {
 		return
 	}
-	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for seconds; years have to be written as dates, such as 1959-04-01", t.name, t.firstStamp))
+	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for seconds; --times year says that they are years", t.name, t.firstStamp))
 }
 
 // again refuses a year that two rows one behind the other have: something else says which
@@ -284,7 +311,7 @@ func (t *table) again() error {
 	if t.sure || t.iso || t.read.form != formYear {
 		return nil
 	}
-	return unsupported("column %.60q: the same year as in the line before, so that it alone is no time: write one column of times, such as 1958-04-01, or say --times year", t.name)
+	return unsupported("column %.60q: the same year as in the line before, so that it alone is no time: write one column of times, such as 1958-04-01 or 1958.25, or say --times year", t.name)
 }
 
 // orMeta takes what the metadata of an upload say, where nobody said it.
