@@ -75,6 +75,9 @@ func (a *app) ls(ctx context.Context, uri string, how aim, scan bool) error {
 	if err != nil {
 		return err
 	}
+	if _, folder := c.(*folderContent); how.raw && !folder {
+		return usagef("--objects lists a folder, and %s is none", printable(uri))
+	}
 	w := bufio.NewWriterSize(a.stdout, fileBuffer)
 	l := &listing{w: w, json: a.flags.json, scan: scan}
 	err = c.ls(ctx, l)

@@ -124,6 +124,9 @@ func packSeries(ctx context.Context, a *app, srcs []string, dst target, f *packF
 }
 
 func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst target, f *packFlags, o zoom.WriteOptions, rep *seriesReport) error {
+	if err := f.onlyCSV(ctx, ob); err != nil {
+		return err
+	}
 	if job, u := zoomJob(ob, dst, f, o); job != nil {
 		job.Warn = func(_, text string) { rep.Warnings = append(rep.Warnings, text) }
 		job.About = func(x zoom.About) { rep.Tracks, rep.Bytes = len(x.Tracks), x.Bytes }
@@ -147,6 +150,29 @@ func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst
 	})
 	rep.Stored = info.Size
 	return err
+}
+
+// onlyCSV refuses the flags about a column of times where SRC has none.
+func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
+	name := "times"
+	switch {
+	case f.zoom.times.Unit != "":
+	case f.zoom.times.Column != "":
+		name = "time-column"
+	default:
+		return nil
+	}
+	is := false
+	if f.array.dtype == "" && f.array.shape == nil { // else it is raw
+		var err error
+		if is, err = zoom.IsCSV(ctx, ob, zoom.Options{}); err != nil {
+			return err
+		}
+	}
+	if !is {
+		return usagef("--%s is for a .csv or .tsv, the only SRC with a column of times", name)
+	}
+	return nil
 }
 
 // zoomNote is what the flags, or a note beside SRC, say of raw samples. nil: SRC

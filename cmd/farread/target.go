@@ -95,6 +95,9 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 // openFolder opens a dataset that is a folder, or else the folder itself. What
 // the name promises is tried first.
 func (a *app) openFolder(ctx context.Context, t target, how aim) (content, error) {
+	if how.offset != 0 {
+		return nil, usagef("--offset %d: %s is a folder, not a place in an object", how.offset, printable(t.uri))
+	}
 	if how.raw {
 		return &folderContent{a: a, target: t}, nil
 	}

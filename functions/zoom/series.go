@@ -103,6 +103,16 @@ func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) 
 	return nil, fail("upload", obj.Info().Key, -1, errNoSeries)
 }
 
+// IsCSV says whether Open takes an object for a CSV, the only source that has times in a
+// column: by its first bytes, and then by its name.
+func IsCSV(ctx context.Context, obj *objstore.Object, o Options) (bool, error) {
+	if o.Note != nil {
+		return false, nil
+	}
+	k, _, err := kindOf(ctx, obj)
+	return k == kindCSV || k == kindNone && o.CSV, err
+}
+
 type kind int
 
 const (
