@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"path"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,6 +27,16 @@ func understood(words []string, part bool) error {
 	if cmd == root && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
 		return fmt.Errorf("unknown command %q", rest[0])
 	}
+	switch cmd.Name() {
+	case "help":
+		if _, unknown, err := root.Find(rest); err != nil || len(unknown) > 0 && !strings.HasPrefix(unknown[0], "-") {
+			return fmt.Errorf("help of an unknown command or topic %q", rest)
+		}
+	case "completion":
+		if len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+			return fmt.Errorf("completion for an unknown shell %q", rest[0])
+		}
+	}
 	if err := cmd.ParseFlags(rest); err != nil {
 		if part && strings.Contains(err.Error(), "flag needs an argument") {
 			return nil
@@ -37,15 +49,56 @@ func understood(words []string, part bool) error {
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// calls are the words behind each farread in a line of shell.
+// calls are the words behind each farread in a line of shell, wherever the program lies
+// and with whatever environment it is called.
 func calls(line string) [][]string {
 	var out [][]string
 	for _, words := range pages.Calls(line) {
-		if words[0] == "farread" || words[0] == "bin/farread" {
+		for len(words) > 0 && assignment.MatchString(words[0]) {
+			words = words[1:]
+		}
+		if len(words) > 2 && words[0] == "go" && words[1] == "run" {
+			words = words[2:]
+		}
+		if len(words) > 0 && path.Base(words[0]) == "farread" {
 			out = append(out, words[1:])
 		}
 	}
 	return out
+}
+
+var assignment = regexp.MustCompile(`^[A-Z_]+=`)
+
+// TestUnderstood: a command, a topic or a shell that does not exist is found, however the
+// program is called.
+func TestUnderstood(t *testing.T) {
+	for line, want := range map[string]string{
+		"farread index x.zoom":                     "",
+		"farread index":                            "",
+		"farread help notes":                       "",
+		"farread help":                             "",
+		"farread completion bash":                  "",
+		"farread indexx":                           `"indexx"`,
+		"farread indexx x.zoom --force":            `"indexx"`,
+		"bin/farread indexx":                       `"indexx"`,
+		"./farread indexx":                         `"indexx"`,
+		"go run ./cmd/farread indexx":              `"indexx"`,
+		"AWS_PROFILE=x AWS_REGION= farread indexx": `"indexx"`,
+		"f x | farread indexx":                     `"indexx"`,
+		"source <(farread completion fishh)":       `"fishh"`,
+		"farread help indexx":                      `"indexx"`,
+		"farread help help indexx":                 `"indexx"`,
+		"farread index --nothing":                  "--nothing",
+	} {
+		found := calls(line)
+		if len(found) != 1 {
+			t.Errorf("%s: %q", line, found)
+			continue
+		}
+		if err := understood(found[0], true); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
 }
 
 // each visits a command and those below it.
@@ -56,6 +109,9 @@ func each(c *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
+// named are commands in the prose of help, which has no marks of code.
+var named = regexp.MustCompile(`\b(?:see: )?(farread help [a-z-]+)|\bsee: (farread [a-z-]+)`)
+
 // TestDocumentedCommands: each command line in the project's pages and in the help of
 // each command is one that the program understands, also where no test runs it.
 func TestDocumentedCommands(t *testing.T) {
@@ -63,7 +119,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
+	seen, prose := 0, 0
 	check := func(where, line string, part bool) {
 		for _, words := range calls(line) {
 			seen++
@@ -96,7 +152,14 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 			check("farread help "+c.Name(), strings.TrimSpace(line), false)
 		}
+		for _, m := range named.FindAllStringSubmatch(strings.Join(strings.Fields(c.Long), " "), -1) {
+			prose++
+			check("farread help "+c.Name(), m[1]+m[2], true)
+		}
 	})
+	if prose < 5 {
+		t.Errorf("only %d commands in the prose of help", prose)
+	}
 	if seen < 100 {
 		t.Errorf("only %d command lines", seen)
 	}

@@ -48,6 +48,19 @@ func TestClassified(t *testing.T) {
 	}
 }
 
+// TestSpans: a piece of code ends in the line in which it begins; of one that does not no
+// test would see the names, paths and commands.
+func TestSpans(t *testing.T) {
+	_, list := all(t)
+	for _, p := range list {
+		for _, l := range p.Lines {
+			if strings.Count(l.Text, "`")%2 != 0 {
+				t.Errorf("%s:%d: a piece of code that begins or ends in another line", p.Name, l.Number)
+			}
+		}
+	}
+}
+
 // TestLinks: every link of a page leads to a file of the checkout, and to a heading
 // in it where it names one.
 func TestLinks(t *testing.T) {
