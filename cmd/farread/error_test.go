@@ -240,21 +240,10 @@ func cutShort(t *testing.T, dir string, sig os.Signal, args func(srv string) []s
 	}))
 	defer srv.Close()
 	defer close(over)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args(srv.URL)...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p := newProcess(t, args(srv.URL)...).start(t)
 	<-reading
-	if err := cmd.Process.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
-	err := cmd.Wait()
-	if cmd.ProcessState.ExitCode() != exitInterrupted || errs.String() != "interrupted\n" {
-		t.Errorf("%v: %v %q", sig, err, errs.String())
-	}
+	p.signal(sig)
+	p.interrupted(t, sig.String())
 }
 
 // TestProgram: streams and exit codes of a real process.

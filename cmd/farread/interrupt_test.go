@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -111,29 +109,15 @@ func TestPackInterrupted(t *testing.T) {
 // packInterrupted packs in a process of its own that is interrupted by p.
 func packInterrupted(t *testing.T, p *tripwire, src, set string) {
 	t.Helper()
-	var cmd *exec.Cmd
-	started := make(chan struct{})
-	p.pull = func() {
-		<-started
-		_ = cmd.Process.Signal(os.Interrupt) // that it arrived shows in the exit code
-	}
+	c := newProcess(t, "pack", src, set, "--format", "gulp", "--chunk", "1")
+	p.pull = func() { c.signal(os.Interrupt) }
 	srv := httptest.NewServer(p)
 	defer srv.Close()
-	cmd = exec.CommandContext(t.Context(), os.Args[0], "pack", src, set, "--format", "gulp", "--chunk", "1", "--endpoint-url", srv.URL)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	close(started)
-	err := cmd.Wait()
-	if p.last && err == nil {
+	c.start(t, "--endpoint-url", srv.URL)
+	if c.wait() == exitOK && p.last {
 		return // the last answer of all won the race against the signal
 	}
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || errs.String() != "interrupted\n" {
-		t.Errorf("%s: %v: exit %d %q", set, err, code, errs.String())
-	}
+	c.interrupted(t, set)
 }
 
 // A flawed bucket publishes an object and then says that it did not, or does not

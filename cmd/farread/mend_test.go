@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -65,28 +64,15 @@ func TestInterruptSmall(t *testing.T) {
 		if command == "unpack" {
 			args = []string{command, filepath.Join(dir, "x.gulp"), filepath.Join(work, "a", "b")}
 		}
-		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-		cmd.Env = append(os.Environ(), asProgram+"=1")
-		var errs bytes.Buffer
-		cmd.Stderr = &errs
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
+		p := newProcess(t, args...).start(t)
 		for begun := false; !begun; { // until the files of the first id come
 			found, err := filepath.Glob(filepath.Join(work, "a", ".farread-*.tmp", "id0", "0100.jpg"))
-			if begun = len(found) > 0; err != nil || len(ended) > 0 {
-				t.Fatalf("%s ended: %v %q", command, err, errs.String())
+			if begun = len(found) > 0; err != nil || !p.running() {
+				t.Fatalf("%s ended: %v %v", command, err, p.running())
 			}
 		}
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		err := <-ended
-		if cmd.ProcessState.ExitCode() != exitInterrupted || errs.String() != "interrupted\n" {
-			t.Errorf("%s: %v %q", command, err, errs.String())
-		}
+		p.signal(os.Interrupt)
+		p.interrupted(t, command)
 		if left, err := os.ReadDir(work); err != nil || len(left) != 0 {
 			t.Errorf("%s left %v %v, %d files", command, left, err, len(files(t, work)))
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -130,27 +128,14 @@ func TestSilentInterrupt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url, accepted := mute(t)
-			cmd := exec.CommandContext(t.Context(), os.Args[0], append(reaching(url, args), "--timeout", "0")...)
-			cmd.Env = append(os.Environ(), asProgram+"=1")
-			var errs bytes.Buffer
-			cmd.Stderr = &errs
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan error, 1)
-			go func() { ended <- cmd.Wait() }()
+			p := newProcess(t, append(reaching(url, args), "--timeout", "0")...).start(t)
 			select {
 			case <-accepted:
-			case err := <-ended:
-				t.Fatalf("before it was interrupted: %v %q", err, errs.String())
+			case <-p.ended:
+				t.Fatalf("before it was interrupted: %v %q", p.err, p.errs.String())
 			}
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
-			err := <-ended
-			if cmd.ProcessState.ExitCode() != exitInterrupted || errs.String() != "interrupted\n" {
-				t.Errorf("%v %q", err, errs.String())
-			}
+			p.signal(syscall.SIGINT)
+			p.interrupted(t, name)
 		})
 	}
 }

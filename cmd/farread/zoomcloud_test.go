@@ -8,7 +8,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -116,30 +115,17 @@ func TestIndexInterrupted(t *testing.T) {
 	}}
 	var left atomic.Int64
 	left.Store(4) // head and end, the place of an index, the first of the blocks
-	var cmd *exec.Cmd
-	started := make(chan struct{})
+	p := newProcess(t, "index", "s3://series/f.zoom")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if left.Add(-1) == 0 {
-			<-started
-			_ = cmd.Process.Signal(os.Interrupt) // that it arrived shows in the exit code
+			p.signal(os.Interrupt)
 			<-r.Context().Done()
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
 	defer srv.Close()
-	cmd = exec.CommandContext(t.Context(), os.Args[0], "index", "s3://series/f.zoom", "--endpoint-url", srv.URL)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	close(started)
-	_ = cmd.Wait() // its exit code tells
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || errs.String() != "interrupted\n" {
-		t.Errorf("exit %d %q", code, errs.String())
-	}
+	p.start(t, "--endpoint-url", srv.URL).interrupted(t, "index")
 	if got := run(t, "ls", "s3://series/"); strings.Contains(got, ".fri") {
 		t.Errorf("left behind:\n%s", got)
 	}
