@@ -5,10 +5,14 @@ package pipetest
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // A Server answers on pipes. Its Transport reaches it, whatever the host is.
@@ -46,6 +50,50 @@ func New(t testing.TB, h http.Handler) *Server {
 	}()
 	t.Cleanup(s.Close)
 	return s
+}
+
+// Virtual runs f with a server that is h, in virtual time, and returns what that took.
+// f closes the idle connections of what it opens.
+func Virtual(t *testing.T, h http.Handler, f func(t *testing.T, s *Server) error) (took time.Duration, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := New(t, h)
+		start := time.Now()
+		err = f(t, s)
+		took = time.Since(start)
+		s.Close()
+	})
+	return took, err
+}
+
+// Slowly writes text in pieces of n bytes, d apart, until ctx ends.
+func Slowly(ctx context.Context, w http.ResponseWriter, text string, n int, d time.Duration) {
+	for len(text) > 0 {
+		n = min(n, len(text))
+		if _, err := io.WriteString(w, text[:n]); err != nil {
+			return
+		}
+		text = text[n:]
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Endless answers with status and head, and then text again and again as long as anybody
+// reads.
+func Endless(status int, head, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(status)
+		_, err := io.WriteString(w, head)
+		for err == nil && r.Method != http.MethodHead {
+			_, err = io.WriteString(w, strings.Repeat(text, 1+4096/len(text)))
+		}
+	}
 }
 
 // Close ends the server and all connections.

@@ -3,13 +3,11 @@ package httpstore_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/farread/farread/internal/pipetest"
@@ -21,22 +19,19 @@ import (
 // virtual opens an object on a server with h and reads its end, in virtual time.
 func virtual(t *testing.T, h http.HandlerFunc, o objstore.OpenOptions) (took time.Duration, err error) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		srv := pipetest.New(t, h)
-		b, nerr := httpstore.New(httpstore.Config{Base: "http://store/data", Transport: srv.Transport})
-		if nerr != nil {
-			t.Fatal(nerr)
+	return pipetest.Virtual(t, h, func(t *testing.T, srv *pipetest.Server) error {
+		t.Helper()
+		b, err := httpstore.New(httpstore.Config{Base: "http://store/data", Transport: srv.Transport})
+		if err != nil {
+			t.Fatal(err)
 		}
-		start := time.Now()
-		var ob *objstore.Object
-		if ob, err = objstore.Open(t.Context(), b, "k", o); err == nil {
+		defer b.CloseIdleConnections()
+		ob, err := objstore.Open(t.Context(), b, "k", o)
+		if err == nil {
 			_, err = ob.ReadAt(make([]byte, 1000), 90_000)
 		}
-		took = time.Since(start)
-		b.CloseIdleConnections()
-		srv.Close()
+		return err
 	})
-	return took, err
 }
 
 func steady(w http.ResponseWriter, r *http.Request) {
@@ -53,15 +48,7 @@ func stalling(n int, d time.Duration) http.HandlerFunc {
 			w.Header()[k] = v
 		}
 		w.WriteHeader(rec.Code)
-		for rec.Body.Len() > 0 {
-			_, _ = w.Write(rec.Body.Next(n))
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-time.After(d):
-			case <-r.Context().Done():
-				return
-			}
-		}
+		pipetest.Slowly(r.Context(), w, rec.Body.String(), n, d)
 	}
 }
 
@@ -141,13 +128,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestEndlessError: 64 KiB of it are read.
 func TestEndlessError(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusForbidden)
-		var err error
-		for err == nil {
-			_, err = io.WriteString(w, strings.Repeat("<a>", 1000))
-		}
-	}))
+	srv := httptest.NewServer(pipetest.Endless(http.StatusForbidden, "", "<a>"))
 	defer srv.Close()
 	var n objstore.Counter
 	b, err := httpstore.New(httpstore.Config{Base: srv.URL, Counter: &n})

@@ -5,7 +5,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,21 +15,10 @@ import (
 	"testing"
 
 	"github.com/farread/farread/internal/heaptest"
+	"github.com/farread/farread/internal/pipetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/s3store"
 )
-
-// endless writes text again and again, until nobody reads any more.
-func endless(status int, head, text string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/xml")
-		w.WriteHeader(status)
-		_, err := io.WriteString(w, head)
-		for err == nil && r.Method != http.MethodHead {
-			_, err = io.WriteString(w, strings.Repeat(text, 1+4096/len(text)))
-		}
-	}
-}
 
 // TestEndlessErrors: of the body of an error 64 KiB are read, and its status counts.
 func TestEndlessErrors(t *testing.T) {
@@ -39,7 +27,7 @@ func TestEndlessErrors(t *testing.T) {
 		for _, head := range []string{"", "<Error><Code>Odd</Code><Message>"} {
 			for name, call := range calls {
 				var n objstore.Counter
-				b := fake(t, endless(status, head, "x<y>"), s3store.Config{Counter: &n, Attempts: 2})
+				b := fake(t, pipetest.Endless(status, head, "x<y>"), s3store.Config{Counter: &n, Attempts: 2})
 				err := call(t.Context(), b)
 				heap.Look()
 				gone := name == "delete" && status == 404 // is what it wants
@@ -59,7 +47,7 @@ func TestSlowErrors(t *testing.T) {
 	for status, want := range map[int]error{403: objstore.ErrDenied, 503: objstore.ErrThrottled} {
 		took, err := virtual(t, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
-			slowly(r.Context(), w, strings.Repeat("<a>", 1000), 1, 1e9)
+			pipetest.Slowly(r.Context(), w, strings.Repeat("<a>", 1000), 1, 1e9)
 		}, calls["list"])
 		if !errors.Is(err, want) || took > 5*5e9+1e9 {
 			t.Errorf("%d: after %v: %v", status, took, err)
@@ -96,10 +84,10 @@ func TestBadListings(t *testing.T) {
 		say  string
 		most int64 // requests
 	}{
-		"nested":          {endless(200, "<ListBucketResult>", "<a>"), "nest deeper", 1},
-		"elements":        {endless(200, "<ListBucketResult>", "<Contents/>"), "more than 131072 elements", 1},
-		"long":            {endless(200, "<ListBucketResult><Name>", "x"), "longer than 8388608 bytes", 1},
-		"spaces":          {endless(200, "", " "), "longer than 8388608 bytes", 1},
+		"nested":          {pipetest.Endless(200, "<ListBucketResult>", "<a>"), "nest deeper", 1},
+		"elements":        {pipetest.Endless(200, "<ListBucketResult>", "<Contents/>"), "more than 131072 elements", 1},
+		"long":            {pipetest.Endless(200, "<ListBucketResult><Name>", "x"), "longer than 8388608 bytes", 1},
+		"spaces":          {pipetest.Endless(200, "", " "), "longer than 8388608 bytes", 1},
 		"a document type": {xml("<!DOCTYPE html><html></html>"), "no XML", 1},
 		"the same token":  {pages(func(n int) string { return page("t", strconv.Itoa(n)) }), "a continuation token came again", 3},
 		"a ring of tokens": {pages(func(n int) string {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/farread/farread/internal/pipetest"
@@ -27,43 +26,22 @@ func virtual(t *testing.T, h http.HandlerFunc, f func(ctx context.Context, b *s3
 // virtualWith is virtual for a bucket with limits of its own.
 func virtualWith(t *testing.T, c s3store.Config, h http.HandlerFunc, f func(ctx context.Context, b *s3store.Bucket) error) (took time.Duration, err error) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		srv := pipetest.New(t, h)
+	return pipetest.Virtual(t, h, func(t *testing.T, srv *pipetest.Server) error {
+		t.Helper()
 		c.Bucket, c.Endpoint, c.AccessKey, c.SecretKey, c.Transport = "one", "http://127.0.0.1:9", "AK", "SK", srv.Transport
-		b, nerr := s3store.New(t.Context(), c)
-		if nerr != nil {
-			t.Fatal(nerr)
+		b, err := s3store.New(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
 		}
-		start := time.Now()
-		err = f(t.Context(), b)
-		took = time.Since(start)
-		b.CloseIdleConnections()
-		srv.Close()
+		defer b.CloseIdleConnections()
+		return f(t.Context(), b)
 	})
-	return took, err
 }
 
 // never takes the whole request and does not answer.
 func never(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
-}
-
-// slowly writes text in pieces of n bytes, d apart.
-func slowly(ctx context.Context, w http.ResponseWriter, text string, n int, d time.Duration) {
-	for len(text) > 0 {
-		n = min(n, len(text))
-		if _, err := io.WriteString(w, text[:n]); err != nil {
-			return
-		}
-		text = text[n:]
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 func listing(keys int) string {
@@ -148,14 +126,14 @@ func TestSilentInside(t *testing.T) {
 		call func(context.Context, *s3store.Bucket) error
 	}{
 		"a listing that stalls": {func(w http.ResponseWriter, r *http.Request) {
-			slowly(r.Context(), w, page[:5000], 5000, time.Hour)
+			pipetest.Slowly(r.Context(), w, page[:5000], 5000, time.Hour)
 		}, calls["list"]},
 		"a listing that trickles": {func(w http.ResponseWriter, r *http.Request) {
-			slowly(r.Context(), w, page, 1, time.Second)
+			pipetest.Slowly(r.Context(), w, page, 1, time.Second)
 		}, calls["list"]},
 		"a body that stalls": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "100000")
-			slowly(r.Context(), w, page[:5000], 5000, time.Hour)
+			pipetest.Slowly(r.Context(), w, page[:5000], 5000, time.Hour)
 		}, func(ctx context.Context, b *s3store.Bucket) error {
 			body, _, err := b.Get(ctx, "k", objstore.GetOptions{})
 			if err == nil {
@@ -188,7 +166,7 @@ func TestSlowStore(t *testing.T) {
 		least time.Duration
 	}{
 		"a slow listing": {func(w http.ResponseWriter, r *http.Request) {
-			slowly(r.Context(), w, page, 1200, 9*time.Second)
+			pipetest.Slowly(r.Context(), w, page, 1200, 9*time.Second)
 		}, calls["list"], 15 * time.Minute},
 		"a slow upload": {func(w http.ResponseWriter, r *http.Request) {
 			for { // net/http hands a connection 32 KiB at a time
@@ -213,7 +191,7 @@ func TestSlowStore(t *testing.T) {
 				w.Header().Set("ETag", `"e"`)
 			default:
 				_, _ = io.WriteString(w, `<?xml version="1.0"?>`)
-				slowly(r.Context(), w, strings.Repeat(" ", 60), 1, 9*time.Second)
+				pipetest.Slowly(r.Context(), w, strings.Repeat(" ", 60), 1, 9*time.Second)
 				_, _ = io.WriteString(w, `<CompleteMultipartUploadResult><ETag>"e"</ETag></CompleteMultipartUploadResult>`)
 			}
 		}, calls["upload"], 9 * time.Minute},

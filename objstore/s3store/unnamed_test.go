@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/internal/pipetest"
 	"github.com/farread/farread/internal/teststack"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/s3store"
@@ -23,7 +24,7 @@ func TestPages(t *testing.T) {
 	conditions := map[string]objstore.PutOptions{"": {}, ", if absent": {IfAbsent: true}, ", if match": {IfMatch: `"x"`}}
 	for name, h := range map[string]http.HandlerFunc{
 		"a page":           says(200, page, "Content-Type", "text/html"),
-		"a page in pieces": func(w http.ResponseWriter, r *http.Request) { slowly(r.Context(), w, page, 10, 0) },
+		"a page in pieces": func(w http.ResponseWriter, r *http.Request) { pipetest.Slowly(r.Context(), w, page, 10, 0) },
 		"nothing":          func(http.ResponseWriter, *http.Request) {},
 		"an empty ETag":    says(200, "", "ETag", ""),
 	} {
