@@ -74,7 +74,7 @@ func (k *Chunk) Explain(ctx context.Context) ([]rangeio.Planned, error) {
 }
 
 func (k *Chunk) each(ctx context.Context, r rangeio.Reader, fn func(p []byte) error) error {
-	p := pull.Pull[int]{From: r, Window: k.window, Why: func([]pull.Part[int]) string { return "the chunk" }}
+	p := pull.Pull[int]{From: r, Window: k.window, Why: func([]pull.Part[int]) (string, bool) { return "the chunk", false }}
 	if small := int64(k.h.NBytes)+int64(k.h.CBytes) <= k.window; small || k.h.VL || k.h.Blocks() < 2 {
 		p.Parts = pull.Of(pull.Part[int]{Len: int64(k.h.CBytes)})
 		return k.windows(ctx, &p, fn, k.whole)

@@ -108,7 +108,7 @@ func PlanOf(r Reader, spans []Span) []Request {
 
 // A Planned request is one that a read would make, for people to look at.
 type Planned struct {
-	Phase    int    // from 1, of the read; all of one phase go out side by side
+	Phase    int    // from 1, after what was read to plan; all of one phase go out side by side
 	Object   string // the name of the object where there are several, else ""
 	Off, Len int64
 	Why      string // what the bytes are

@@ -9,6 +9,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/rangeio"
 )
 
 // A blpSelection is a run of chunks or items of a Bloscpack file.
@@ -166,11 +167,9 @@ func (x *blpSelection) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	base := x.t.a.counter.Stats().Phases
-	for _, r := range rows {
-		x.t.a.trace.add(traceRow{Phase: base + int64(r.Phase), Object: join(x.t.bucket.Name(), x.t.f.Object.Info().Key),
-			Off: r.Off + x.t.off, Len: r.Len, Why: r.Why, Estimated: r.Estimated})
-	}
+	x.t.a.planned(x.t.target, rows, func(r rangeio.Planned) (string, int64) {
+		return x.t.f.Object.Info().Key, r.Off + x.t.off
+	})
 	return nil
 }
 

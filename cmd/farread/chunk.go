@@ -136,9 +136,8 @@ func (x *chunkSelection) plan(ctx context.Context) error {
 	if x.none {
 		return nil
 	}
-	phases := x.t.a.counter.Stats().Phases
 	plan, err := x.t.k.Explain(ctx)
-	x.t.a.planned(x.t.target, phases, plan, func(r rangeio.Planned) (string, int64) {
+	x.t.a.planned(x.t.target, plan, func(r rangeio.Planned) (string, int64) {
 		return x.t.k.Object.Info().Key, r.Off + x.t.off
 	})
 	return err

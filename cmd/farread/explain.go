@@ -114,9 +114,10 @@ func join(bucket, key string) string {
 	return strings.TrimSuffix(bucket, "/") + "/" + key
 }
 
-// planned puts the requests of a plan behind phases that were really gone through.
-// place says where one lies: the key in the bucket, and its offset there.
-func (a *app) planned(t target, phases int64, plan []rangeio.Planned, place func(rangeio.Planned) (key string, off int64)) {
+// planned puts the requests of a plan behind what was really read. place says where
+// one lies: the key in the bucket, and its offset there.
+func (a *app) planned(t target, plan []rangeio.Planned, place func(rangeio.Planned) (key string, off int64)) {
+	phases := a.counter.Stats().Phases
 	for _, r := range plan {
 		key, off := place(r)
 		a.trace.add(traceRow{Phase: phases + int64(r.Phase), Object: join(t.bucket.Name(), key), Off: off, Len: r.Len,

@@ -67,7 +67,6 @@ func (x gulpSelection) total() int64 { return x.bytes }
 // plan notes the requests that copy would make, after what was really read.
 func (x gulpSelection) plan(ctx context.Context) (err error) {
 	var plan []rangeio.Planned
-	phases := x.t.a.counter.Stats().Phases
 	switch {
 	case !x.whole:
 		plan, err = x.chunk.Explain(ctx, x.id, x.from, x.to, x.step)
@@ -79,7 +78,7 @@ func (x gulpSelection) plan(ctx context.Context) (err error) {
 	for i := range plan {
 		plan[i].Why = x.why
 	}
-	x.t.a.planned(x.t.target, phases, plan, func(r rangeio.Planned) (string, int64) {
+	x.t.a.planned(x.t.target, plan, func(r rangeio.Planned) (string, int64) {
 		return x.t.dataKey(x.chunk, r.Object), r.Off
 	})
 	return err

@@ -5,7 +5,6 @@ import (
 
 	"github.com/farread/farread/internal/bufpool"
 	"github.com/farread/farread/internal/par"
-	"github.com/farread/farread/rangeio"
 )
 
 const (
@@ -15,33 +14,6 @@ const (
 	// minShare is the least that a goroutine of its own is started for.
 	minShare = 64 << 10
 )
-
-// ahead is par.Ahead for reads: all calls of produce get the same contexts table
-// and one, under each of which reads are one phase.
-func ahead[T any](ctx context.Context, produce func(ctx, table, one context.Context) (v T, ok bool, err error), drop func(T), take func(T) error) error {
-	var phases []context.Context
-	return par.Ahead(ctx, func(ctx context.Context) (T, bool, error) {
-		if phases == nil { // under the context that ends with the reading
-			phases = []context.Context{rangeio.OnePhase(ctx), rangeio.OnePhase(ctx)}
-		}
-		return produce(ctx, phases[0], phases[1])
-	}, drop, take)
-}
-
-// groups calls fn with the groups of a source, reading one ahead. They are given
-// back when fn returns.
-func (f *File) groups(ctx context.Context, s *source, fn func(g *group) error) error {
-	return ahead(ctx, func(ctx, table, one context.Context) (*group, bool, error) {
-		g, err := s.next(ctx, table, one)
-		return g, g != nil, err
-	}, (*group).release, func(g *group) error {
-		defer g.release()
-		if err := fn(g); err != nil {
-			return err
-		}
-		return g.err
-	})
-}
 
 // Each calls fn for the chunks [i, j), in order and one call at a time, with
 // their decoded bytes, which are valid during the call only. An error of fn ends
@@ -69,9 +41,7 @@ func (f *File) Each(ctx context.Context, i, j int64, fn func(i int64, p []byte) 
 func (f *File) each(ctx context.Context, s *source, fn func(i int64, p []byte) error) error {
 	var d decoding
 	defer d.release()
-	err := f.groups(ctx, s, func(g *group) error {
-		return d.each(ctx, f, g, fn)
-	})
+	err := s.each(ctx, func(group []piece) error { return d.each(ctx, f, group, fn) })
 	if err == nil {
 		err = s.used.check()
 	}
@@ -91,8 +61,8 @@ func (d *decoding) release() {
 	}
 }
 
-func (d *decoding) each(ctx context.Context, f *File, g *group, fn func(i int64, p []byte) error) error {
-	for ps := g.pieces; len(ps) > 0; {
+func (d *decoding) each(ctx context.Context, f *File, ps []piece, fn func(i int64, p []byte) error) error {
+	for len(ps) > 0 {
 		n, total := 1, ps[0].h.NBytes
 		for n < len(ps) && total+ps[n].h.NBytes <= maxBatch {
 			total += ps[n].h.NBytes
@@ -207,18 +177,18 @@ func (f *File) ReadChunks(ctx context.Context, dst []byte, i, j int64) (int, err
 	n := 0
 	s := f.source(i, j)
 	var out [][]byte
-	err := f.groups(ctx, s, func(g *group) error {
+	err := s.each(ctx, func(group []piece) error {
 		out = out[:0]
 		at := n
-		for k := range g.pieces {
-			p := &g.pieces[k]
+		for k := range group {
+			p := &group[k]
 			if p.h.NBytes > len(dst)-at {
 				return tooLarge(f.h.Part(p.i), p.off, "%d decoded bytes, room for %d", p.h.NBytes, len(dst)-at)
 			}
 			out = append(out, dst[at:at+p.h.NBytes:at+p.h.NBytes])
 			at += p.h.NBytes
 		}
-		if _, err := f.decodeAll(ctx, out, g.pieces); err != nil {
+		if _, err := f.decodeAll(ctx, out, group); err != nil {
 			return err
 		}
 		n = at

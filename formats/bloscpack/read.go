@@ -37,7 +37,7 @@ type place struct {
 type piece struct {
 	place
 	h    blosc.Header
-	b    []byte // the encoded chunk
+	b    []byte // the encoded chunk, and its digest
 	next int64  // where the chunk's digest ends in the file
 }
 
@@ -172,105 +172,8 @@ func (f *File) guess(p place) int64 {
 	return min(most, max(minGuess, min(2*average, maxGuess)))
 }
 
-// A group is chunks that were read together. Their encoded bytes lie in lent
-// buffers, which release gives back.
-type group struct {
-	pieces []piece
-	err    error // of the chunk after them
-	lent   [][]byte
-
-	spans []rangeio.Span
-	parts [][]byte // what is read of each place
-	free  chan *group
-}
-
-// release gives the buffers back, and the group to the source that made it.
-func (g *group) release() {
-	for _, b := range g.lent {
-		bufpool.Put(b)
-	}
-	clear(g.lent)
-	clear(g.pieces)
-	clear(g.spans)
-	clear(g.parts)
-	g.lent, g.pieces, g.spans, g.parts, g.err = g.lent[:0], g.pieces[:0], g.spans[:0], g.parts[:0], nil
-	select {
-	case g.free <- g:
-	default: // there is none, or it has enough
-	}
-}
-
-// lend gives n bytes that live as long as the group.
-func (g *group) lend(n int64) []byte {
-	b := bufpool.Get(int(n))
-	g.lent = append(g.lent, b)
-	return b
-}
-
-// load reads chunks that lie in the file: one planned read, and one more for
-// those that turn out to be longer than was guessed. Headers are checked against
-// the file; at the first that is wrong the group ends. Digests are not yet
-// looked at. The planned read is made under one, the other under ctx.
-func (f *File) load(ctx, one context.Context, g *group, places []place) error {
-	err := f.fill(ctx, one, g, places)
-	if err != nil {
-		g.release()
-	}
-	return err
-}
-
-func (f *File) fill(ctx, one context.Context, g *group, places []place) error {
-	var total int64
-	for _, p := range places {
-		total += f.guess(p)
-	}
-	f.cut(g, places, g.lend(total))
-	if err := f.r.ReadRanges(one, g.spans); err != nil {
-		return f.wrapRead(places, err)
-	}
-	var rest []rangeio.Span
-	for k, p := range places {
-		h, n, err := f.head(p, g.parts[k])
-		if err != nil {
-			g.err = err
-			break
-		}
-		b := g.parts[k]
-		if n > int64(len(b)) {
-			whole := g.lend(n)
-			have := copy(whole, b)
-			rest = append(rest, rangeio.Span{Off: p.off + int64(have), P: whole[have:]})
-			b = whole
-		}
-		g.pieces = append(g.pieces, piece{place: p, h: h, next: p.off + n, b: b[:n]})
-	}
-	if len(rest) > 0 {
-		if err := f.r.ReadRanges(ctx, rest); err != nil {
-			return f.wrapRead(places, err)
-		}
-	}
-	return nil
-}
-
-// cut cuts buf into what is read of each place. Neighbours in the file are
-// neighbours in memory, and share a span.
-func (f *File) cut(g *group, places []place, buf []byte) {
-	used := 0
-	g.parts, g.pieces = slices.Grow(g.parts, len(places)), slices.Grow(g.pieces, len(places))
-	for _, p := range places {
-		n := int(f.guess(p))
-		g.parts = append(g.parts, buf[used:used+n:used+n])
-		if last := len(g.spans) - 1; last >= 0 && g.spans[last].End() == p.off {
-			g.spans[last].P = buf[used-len(g.spans[last].P) : used+n]
-		} else {
-			g.spans = append(g.spans, rangeio.Span{Off: p.off, P: buf[used : used+n]})
-		}
-		used += n
-	}
-}
-
 // wrapRead names chunks in an error of a read.
-func (f *File) wrapRead(places []place, err error) error {
+func (f *File) wrapRead(err error, places ...place) error {
 	part := f.h.Part(places[0].i)
 	if n := len(places); n > 1 {
 		part = fmt.Sprintf("%s to %d", part, places[n-1].i)
@@ -362,71 +265,89 @@ func (f *File) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, err
 	if err := f.checkRange(i, i+1); err != nil {
 		return dst, err
 	}
-	g, err := f.one(ctx, i)
+	p, err := f.one(ctx, i)
 	if err != nil {
 		return dst, err
 	}
-	defer g.release()
-	return f.appendPiece(dst, &g.pieces[0], f.o.Parallel)
+	defer bufpool.Put(p.b)
+	return f.appendPiece(dst, p, f.o.Parallel)
 }
 
-// one reads chunk i. Where the table of version 3, which the Python tool writes
-// and never reads, contradicts the chunks, these are right.
-func (f *File) one(ctx context.Context, i int64) (*group, error) {
+// one reads chunk i, into a lent buffer. If the table of version 3, which the Python
+// tool writes and never reads, contradicts the chunks, these are right.
+func (f *File) one(ctx context.Context, i int64) (*piece, error) {
 	places, err := f.places(ctx, f.run(i+1), nil, i, i+1)
 	if err != nil {
 		return nil, err
 	}
 	p := places[0]
-	g, err := f.oneAt(ctx, p)
+	c, err := f.oneAt(ctx, p)
 	if f.h.Version != Version3 || !f.usesTable() {
-		return g, err
+		return c, err
 	}
 	if err == nil {
-		ok, err := f.chained(ctx, p, g.pieces[0].next-p.off)
+		ok, err := f.chained(ctx, p, c.next-p.off)
 		if ok {
-			return g, nil
+			return c, nil
 		}
 		if err != nil {
-			g.release()
+			bufpool.Put(c.b)
 			return nil, err
 		}
 	} else if !isFormat(err) {
 		return nil, err
 	}
 	walked, werr := f.walked(ctx, i, i+1)
+	if werr == nil && walked[0].off == p.off {
+		return c, err
+	}
+	if c != nil {
+		bufpool.Put(c.b)
+	}
 	switch {
-	case werr != nil && isFormat(werr):
-		if err == nil {
-			g.release()
-			err = corrupt("offsets", f.t.off+i*entryLen, "entry %d is %d, which the chunks contradict; they cannot be followed either: %v", i, p.off, werr)
-		}
-		return nil, err
-	case werr == nil && walked[0].off == p.off:
-		return g, err
-	}
-	if g != nil {
-		g.release()
-	}
-	if werr != nil {
+	case werr == nil:
+		return f.oneAt(ctx, walked[0])
+	case !isFormat(werr):
 		return nil, werr
+	case err == nil:
+		err = corrupt("offsets", f.t.off+i*entryLen, "entry %d is %d, which the chunks contradict; they cannot be followed either: %v", i, p.off, werr)
 	}
-	return f.oneAt(ctx, walked[0])
+	return nil, err
 }
 
-func (f *File) oneAt(ctx context.Context, p place) (*group, error) {
+// oneAt reads a chunk that lies in the file: as much as is guessed, then what is
+// missing.
+func (f *File) oneAt(ctx context.Context, p place) (*piece, error) {
 	if err := f.inFile(p); err != nil {
 		return nil, err
 	}
-	g := &group{}
-	if err := f.load(ctx, ctx, g, []place{p}); err != nil {
+	b := bufpool.Get(int(f.guess(p)))
+	c, err := f.pieceAt(ctx, p, &b)
+	if err != nil {
+		bufpool.Put(b)
 		return nil, err
 	}
-	if err := g.err; err != nil {
-		g.release()
+	return c, nil
+}
+
+func (f *File) pieceAt(ctx context.Context, p place, b *[]byte) (*piece, error) {
+	if err := f.r.ReadRanges(ctx, []rangeio.Span{{Off: p.off, P: *b}}); err != nil {
+		return nil, f.wrapRead(err, p)
+	}
+	h, n, err := f.head(p, *b)
+	if err != nil {
 		return nil, err
 	}
-	return g, nil
+	if have := len(*b); n > int64(have) {
+		whole := bufpool.Get(int(n))
+		copy(whole, *b)
+		bufpool.Put(*b)
+		*b = whole
+		if err := f.r.ReadRanges(ctx, []rangeio.Span{{Off: p.off + int64(have), P: whole[have:]}}); err != nil {
+			return nil, f.wrapRead(err, p)
+		}
+	}
+	return &piece{place: p, h: h, next: p.off + n, b: (*b)[:n]}, nil
 }
 
 // chained tells whether a chunk found by a table of version 3, n bytes long with

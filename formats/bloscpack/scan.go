@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/farread/farread/formats/blosc"
-	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -26,8 +26,7 @@ type Entry struct {
 // Missing tells whether the chunk was never written.
 func (e Entry) Missing() bool { return e.Off == missing }
 
-// scanBatch is how many entries are looked at together, and the most headers that
-// are read together.
+// scanBatch is how many entries are looked at together.
 const scanBatch = 32 << 10
 
 // Entry says where chunk i lies and how long it is, from the chunk's own header:
@@ -86,24 +85,9 @@ func (f *File) entriesPlain(ctx context.Context, i, j int64, fn func(i int64, e 
 	return ctx.Err()
 }
 
-// Headers of chunks share a span where they are near: what lies between costs
-// less than another read, and spans are long enough to keep a connection busy.
-const (
-	nearHeaders = 4 << 10
-	longHeaders = 1 << 20
-)
-
-// headers are the first bytes of some chunks.
-type headers struct {
-	places []place
-	parts  [][]byte // nil for chunks that cannot lie in the file
-	buf    []byte   // lent
-}
-
-func (h *headers) release() { bufpool.Put(h.buf) }
-
-// errMisled says that the table of version 3 is wrong.
-var errMisled = errors.New("the chunks contradict the table")
+// Headers of chunks share a span if they are near: what lies between costs less than
+// another read.
+const nearHeaders = 4 << 10
 
 // entriesRead reads the headers of chunks, a window ahead. In version 3 chunks are
 // followed from the first one on that does not lie where the one before it ends.
@@ -112,50 +96,69 @@ func (f *File) entriesRead(ctx context.Context, i, j int64, fn func(i int64, e E
 	if i == 0 && f.h.Version == Version3 {
 		off = f.body
 	}
-	r, next, from := f.run(j), i, i
-	var left []place
-	err := ahead(ctx, func(_, table, one context.Context) (*headers, bool, error) {
-		if len(left) == 0 {
-			if next >= j {
-				return nil, false, nil
-			}
-			n := min(j-next, scanBatch)
-			var err error
-			if left, err = f.places(table, r, nil, next, next+n); err != nil {
-				return nil, false, err
-			}
-			next += n
+	from := i
+	err := f.eachHeader(ctx, i, j, func(p place, b []byte) error {
+		if f.h.Version == Version3 && off >= 0 && p.off != off {
+			return errMisled
 		}
-		h, n, err := f.readHeaders(one, left)
-		left = left[n:]
-		return h, true, err
-	}, (*headers).release, func(h *headers) error {
-		defer h.release()
-		for k, p := range h.places {
-			if f.h.Version == Version3 && off >= 0 && p.off != off {
-				return errMisled
+		e, n, err := f.entry(p, b)
+		if f.h.Version == Version3 {
+			if off < 0 { // in the midst of the file
+				err = f.checkChained(ctx, p, n, err)
 			}
-			e, n, err := f.entry(p, h.parts[k])
-			if f.h.Version == Version3 {
-				if off < 0 { // in the midst of the file
-					err = f.checkChained(ctx, p, n, err)
-				}
-				off = p.off + n
-			}
-			if err != nil {
-				return err
-			}
-			if err := fn(p.i, e); err != nil {
-				return err
-			}
-			from++
+			off = p.off + n
 		}
-		return nil
+		if err != nil {
+			return err
+		}
+		from++
+		return fn(p.i, e)
 	})
 	if errors.Is(err, errMisled) {
 		return f.entriesFollowed(ctx, from, j, fn)
 	}
 	return err
+}
+
+// eachHeader calls fn with the first bytes of chunks; with none if a chunk cannot lie
+// in the file.
+func (f *File) eachHeader(ctx context.Context, i, j int64, fn func(p place, b []byte) error) error {
+	run := f.run(j)
+	p := pull.Pull[place]{From: f.r, Window: f.o.Window, Near: nearHeaders, Index: true,
+		Parts: func(ctx context.Context, add func(pull.Part[place]) error) error {
+			var batch []place
+			for i := i; i < j; i += scanBatch {
+				var err error
+				if batch, err = f.places(ctx, run, batch[:0], i, min(i+scanBatch, j)); err != nil {
+					return err
+				}
+				for _, p := range batch {
+					q := pull.Part[place]{For: p}
+					if f.inFile(p) == nil {
+						q.Off, q.Len = p.off, min(blosc.HeaderLen2, f.size-p.off)
+					}
+					if err := add(q); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+		Failed: func(parts []pull.Part[place], err error) error {
+			return f.wrapRead(err, parts[0].For, parts[len(parts)-1].For)
+		},
+	}
+	for w, err := range p.Windows(ctx) {
+		if err != nil {
+			return err
+		}
+		for k := range w.Parts {
+			if err := fn(w.Parts[k].For, w.Bytes(k)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // checkChained is chained as an error: errMisled, too, where the chunk is none.
@@ -168,53 +171,6 @@ func (f *File) checkChained(ctx context.Context, p place, n int64, err error) er
 		return errMisled
 	}
 	return err
-}
-
-// readHeaders reads the headers of the first n places, as many as a window holds.
-func (f *File) readHeaders(ctx context.Context, places []place) (h *headers, n int, err error) {
-	type piece struct{ off, end int64 }
-	pieces := make([]piece, 0, 16)
-	at := make([]int, 0, len(places)) // of each header in the buffer
-	total := int64(0)
-	for _, p := range places {
-		if f.inFile(p) != nil {
-			at = append(at, -1)
-			continue
-		}
-		end := p.off + min(blosc.HeaderLen2, f.size-p.off)
-		last := len(pieces) - 1
-		switch {
-		case last >= 0 && p.off >= pieces[last].off && p.off <= pieces[last].end+nearHeaders && end-pieces[last].off <= longHeaders:
-			more := max(end-pieces[last].end, 0)
-			pieces[last].end += more
-			total += more
-		default:
-			pieces = append(pieces, piece{p.off, end})
-			total += end - p.off
-			last++
-		}
-		at = append(at, int(total-(pieces[last].end-p.off)))
-		if total >= f.o.Window {
-			break
-		}
-	}
-	n = len(at)
-	h = &headers{places: places[:n], parts: make([][]byte, n), buf: bufpool.Get(int(total))}
-	spans, used := make([]rangeio.Span, len(pieces)), int64(0)
-	for k, x := range pieces {
-		spans[k] = rangeio.Span{Off: x.off, P: h.buf[used : used+x.end-x.off]}
-		used += x.end - x.off
-	}
-	if err := f.r.ReadRanges(ctx, spans); err != nil {
-		h.release()
-		return nil, n, f.wrapRead(h.places, err)
-	}
-	for k, p := range h.places {
-		if at[k] >= 0 {
-			h.parts[k] = h.buf[at[k]:][:min(blosc.HeaderLen2, f.size-p.off)]
-		}
-	}
-	return h, n, nil
 }
 
 // entry makes an entry of the header of a chunk; n is the chunk's length with its
@@ -324,10 +280,10 @@ func (f *File) Verify(ctx context.Context, progress func(done int64)) (Report, e
 	var d decoding
 	defer d.release()
 	var digests, end int64
-	err := f.groups(ctx, s, func(g *group) error {
+	err := s.each(ctx, func(group []piece) error {
 		at := 0
-		err := d.each(ctx, f, g, func(_ int64, p []byte) error {
-			c := &g.pieces[at]
+		err := d.each(ctx, f, group, func(_ int64, p []byte) error {
+			c := &group[at]
 			at++
 			r.Chunks, r.NBytes, r.CBytes = r.Chunks+1, r.NBytes+int64(len(p)), r.CBytes+int64(c.h.CBytes)
 			digests += c.next - c.off - int64(c.h.CBytes)

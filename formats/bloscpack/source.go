@@ -2,8 +2,12 @@ package bloscpack
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -12,7 +16,7 @@ const (
 	batchEntries = 16 << 10
 	// maxGroup bounds the chunks of a group, whose books are 200 bytes each.
 	maxGroup = 8 << 10
-	// firstWindow is how much is read at first where nothing tells how many chunks
+	// firstWindow is how much is read at first if nothing tells how many chunks
 	// that are.
 	firstWindow = 1 << 20
 )
@@ -20,250 +24,312 @@ const (
 // A source gives the encoded chunks of a range in groups, in order.
 type source struct {
 	f    *File
-	i, j int64 // what is left
+	r    rangeio.Reader // of the chunks
+	i, j int64          // what is left
 
-	places []place // of the next chunks
-	batch  []place // the memory of places
-	run    *run
-	free   chan *group
-	lax    bool // pass over chunks that were never written
-	chain  bool // each chunk begins where the one before it ends
-
-	// Where chunks are followed by their headers alone:
-	stream bool
-	off    int64
-	carry  []byte // bytes at off that were read already
-	spare  []byte // room for them
-	size   int64  // of the next window
+	lax   bool // pass over chunks that were never written
+	chain bool // each chunk begins where the one before it ends
+	// off is where the next chunk of a chain begins, -1 if that is not known.
+	off int64
 
 	used    extents
 	misled  bool  // the table was wrong
 	missing int64 // chunks passed over
 	first   int64 // of them
+
+	torn []piece // the memory of groups that are followed
+}
+
+// A group is the chunks of a window. The bytes of those whose ends were guessed too
+// early are not all there.
+type group struct {
+	pieces []piece
+	failed error // of the chunk after them
+	short  bool
 }
 
 func (f *File) source(i, j int64) *source {
-	s := &source{f: f, i: i, j: j, run: f.run(j), free: make(chan *group, 3), off: -1, size: min(f.o.Window, firstWindow), first: -1, chain: f.h.Version == Version3 || !f.h.Offsets, misled: f.distrust}
-	if !f.usesTable() && i == 0 && j == f.h.Chunks {
-		s.stream, s.off = true, f.body
-	}
+	s := &source{f: f, r: f.r, i: i, j: j, off: -1, first: -1, chain: f.h.Version == Version3 || !f.h.Offsets, misled: f.distrust}
 	if s.chain && i == 0 {
 		s.off = f.body
 	}
 	return s
 }
 
-// group is one that was given back, or a new one.
-func (s *source) group() *group {
-	select {
-	case g := <-s.free:
-		return g
-	default:
-		return &group{free: s.free}
+// errMisled says that the table does not tell where the next chunk lies.
+var errMisled = errors.New("the chunks contradict the table")
+
+// each calls fn with group after group. An error comes after the chunks before it.
+// Encoded bytes are valid during the call.
+func (s *source) each(ctx context.Context, fn func(group []piece) error) error {
+	if s.f.usesTable() || s.i > 0 || s.j < s.f.h.Chunks {
+		err := s.placed(ctx, fn)
+		if !errors.Is(err, errMisled) {
+			return err
+		}
+	}
+	return s.follow(ctx, fn)
+}
+
+// placed gives the chunks that lie where the table says; errMisled at the first of a
+// chain that does not.
+func (s *source) placed(ctx context.Context, fn func(group []piece) error) error {
+	f := s.f
+	p := pull.Pull[place]{From: s.r, Window: f.o.Window, Parts: s.parts, Came: f.came,
+		Failed: func(parts []pull.Part[place], err error) error {
+			return f.wrapRead(err, parts[0].For, parts[len(parts)-1].For)
+		},
+		Why: f.why,
+	}
+	for w, err := range p.Windows(ctx) {
+		if out, ok := errors.AsType[outside](err); ok {
+			if s.chain && f.usesTable() {
+				return s.lost(ctx, out.i, out.error)
+			}
+			return out.error
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.window(ctx, w, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An outside error is about a chunk that cannot lie where the table says.
+type outside struct {
+	i int64
+	error
+}
+
+// parts adds the places of chunks, as much of each as is worth reading at once.
+func (s *source) parts(ctx context.Context, add func(pull.Part[place]) error) error {
+	f, run := s.f, s.f.run(s.j)
+	batch := make([]place, 0, min(batchEntries, s.j-s.i))
+	for i := s.i; i < s.j; i += batchEntries {
+		var err error
+		if batch, err = f.places(ctx, run, batch[:0], i, min(i+batchEntries, s.j)); err != nil {
+			return err
+		}
+		for _, p := range batch {
+			if s.lax && p.off == missing {
+				if s.missing++; s.first < 0 {
+					s.first = p.i
+				}
+				continue
+			}
+			if err := f.inFile(p); err != nil {
+				return outside{p.i, err}
+			}
+			if err := add(pull.Part[place]{Off: p.off, Len: f.guess(p), For: p}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lost is errMisled once it is known where chunk i of a chain begins, at which the
+// table was wrong. cause is what is wrong with the chunk if there is no knowing.
+func (s *source) lost(ctx context.Context, i int64, cause error) error {
+	s.misled = true
+	if s.off >= 0 {
+		return errMisled
+	}
+	walked, err := s.f.walked(ctx, i, i+1)
+	switch {
+	case err == nil:
+		s.off = walked[0].off
+		return errMisled
+	case cause == nil || !isFormat(err):
+		return err
+	}
+	return cause
+}
+
+// came looks at the headers of the chunks of a window.
+func (f *File) came(w *pull.Window[place]) {
+	g, ok := w.Note.(*group)
+	if !ok {
+		g = &group{}
+		w.Note = g
+	}
+	*g = group{pieces: slices.Grow(g.pieces[:0], len(w.Parts))}
+	for k := range w.Parts {
+		p, b := w.Parts[k].For, w.Bytes(k)
+		h, n, err := f.head(p, b)
+		if err != nil {
+			g.failed = err
+			return
+		}
+		g.short = g.short || n > int64(len(b))
+		g.pieces = append(g.pieces, piece{place: p, h: h, next: p.off + n, b: b[:min(n, int64(len(b)))]})
 	}
 }
 
-// next gives the next group, nil at the end. A group may end with an error, after
-// which there is no next.
-//
-// The table is read under table and chunks under one, which all groups share,
-// since no group depends on another.
-func (s *source) next(ctx, table, one context.Context) (*group, error) {
-	if s.i >= s.j {
-		return nil, nil
-	}
-	if s.stream {
-		return s.follow(one)
-	}
-	places, err := s.pick(table)
-	if err != nil || len(places) == 0 {
-		return nil, err
-	}
-	if s.chain && s.f.usesTable() {
-		if err := s.f.inFile(places[0]); err != nil && s.off < 0 {
-			return s.seek(one, err)
-		}
-		if s.off >= 0 && places[0].off != s.off {
-			return s.mislead(one)
+// window gives the chunks of a window.
+func (s *source) window(ctx context.Context, w *pull.Window[place], fn func([]piece) error) error {
+	g := w.Note.(*group) //nolint:forcetypeassert // came has made it
+	if g.short {
+		lent, err := s.complete(ctx, g.pieces)
+		defer func() {
+			for _, b := range lent {
+				bufpool.Put(b)
+			}
+		}()
+		if err != nil {
+			return s.f.wrapRead(err, w.Parts[0].For, w.Parts[len(w.Parts)-1].For)
 		}
 	}
-	g := s.group()
-	if err := s.f.load(ctx, one, g, places); err != nil {
-		return nil, err
-	}
 	if s.chain && s.f.usesTable() {
-		return s.linked(ctx, one, g, places)
+		return s.linked(ctx, g, w.Parts, fn)
 	}
-	s.i = places[len(places)-1].i + 1
 	for k := range g.pieces {
 		s.used.add(g.pieces[k].off, g.pieces[k].next, g.pieces[k].i)
 	}
-	return g, nil
+	s.i += int64(len(g.pieces))
+	return s.give(g.pieces, g.failed, fn)
 }
 
-// linked checks that the chunks of a table of version 3 follow each other. From
-// the first that does not on, chunks are followed.
-func (s *source) linked(ctx, one context.Context, g *group, places []place) (*group, error) {
-	for k := range g.pieces {
-		p := &g.pieces[k]
+// complete reads what is missing of chunks, into lent buffers.
+func (s *source) complete(ctx context.Context, group []piece) (lent [][]byte, err error) {
+	var rest []rangeio.Span
+	for k := range group {
+		p := &group[k]
+		if have, n := len(p.b), int(p.next-p.off); n > have {
+			whole := bufpool.Get(n)
+			lent = append(lent, whole)
+			copy(whole, p.b)
+			rest = append(rest, rangeio.Span{Off: p.off + int64(have), P: whole[have:]})
+			p.b = whole
+		}
+	}
+	return lent, s.r.ReadRanges(ctx, rest)
+}
+
+// give hands a group on, and then gives the error of the chunk after it.
+func (*source) give(group []piece, failed error, fn func([]piece) error) error {
+	if len(group) > 0 {
+		if err := fn(group); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// linked gives the chunks of a table of version 3, as long as they follow each other.
+// What is wrong with the next one is looked at once more where it follows them.
+func (s *source) linked(ctx context.Context, g *group, parts []pull.Part[place], fn func([]piece) error) error {
+	group := g.pieces
+	for k := range group {
+		p := &group[k]
 		follows := p.off == s.off
 		if s.off < 0 { // in the midst of the file
 			var err error
 			if follows, err = s.f.chained(ctx, p.place, p.next-p.off); err != nil {
-				g.release()
-				return nil, err
+				return err
 			}
 		}
 		if !follows {
-			g.pieces, g.err, s.misled = g.pieces[:k], nil, true
-			break
+			if err := s.give(group[:k], nil, fn); err != nil {
+				return err
+			}
+			return s.lost(ctx, p.i, nil)
 		}
 		s.i, s.off = p.i+1, p.next
 	}
-	if g.err == nil && !s.misled {
-		return g, nil
+	if err := s.give(group, nil, fn); err != nil || g.failed == nil {
+		return err
 	}
-	if k := len(g.pieces); k < len(places) && s.off >= 0 && places[k].off != s.off {
-		s.misled = true
+	if p := parts[len(group)].For; p.off != s.off {
+		return s.lost(ctx, p.i, g.failed)
 	}
-	s.stream = true
-	if len(g.pieces) > 0 {
-		g.err = nil // what failed is looked at once more, where it follows the others
-		return g, nil
-	}
-	err := g.err
-	g.release()
-	if s.off < 0 { // not even the first one
-		return s.seek(one, err)
-	}
-	return s.follow(one)
+	return errMisled
 }
 
-// seek goes on without the table in the midst of the file: the first chunk is
-// found from the beginning. cause is what was wrong with it where the table says;
-// nil: only the chunks before and behind it.
-func (s *source) seek(ctx context.Context, cause error) (*group, error) {
-	walked, err := s.f.walked(ctx, s.i, s.i+1)
-	switch {
-	case err == nil:
-		s.off = walked[0].off
-		return s.mislead(ctx)
-	case cause == nil || !isFormat(err):
-		return nil, err
+// follow finds chunks by their headers, from s.off on.
+func (s *source) follow(ctx context.Context, fn func(group []piece) error) error {
+	f := s.f
+	p := pull.Pull[struct{}]{From: s.r, Window: f.o.Window,
+		Failed: func(_ []pull.Part[struct{}], err error) error { return wrap(f.h.Part(s.i), s.off, err) },
+		Why:    func([]pull.Part[struct{}]) (string, bool) { return "chunks", true },
 	}
-	return nil, cause
-}
-
-// mislead goes on without the table.
-func (s *source) mislead(ctx context.Context) (*group, error) {
-	s.stream, s.misled = true, true
-	return s.follow(ctx)
-}
-
-// pick gives the places of the next group: what a window holds of chunks that can
-// lie where the table says. An error is that of the first place.
-func (s *source) pick(ctx context.Context) ([]place, error) {
-	for {
-		if len(s.places) == 0 {
+	p.Stretch(s.off, f.size, min(firstWindow, f.o.Window))
+	var torn []byte // of a chunk that began in an earlier window
+	if s.i < s.j {
+		for w, err := range p.Windows(ctx) {
+			if err != nil {
+				return err
+			}
+			if err := s.cut(w.Bytes(0), &torn, fn); err != nil {
+				return err
+			}
 			if s.i >= s.j {
-				return nil, nil
+				break
 			}
-			var err error
-			if s.batch, err = s.f.places(ctx, s.run, s.batch[:0], s.i, min(s.i+batchEntries, s.j)); err != nil {
-				return nil, err
-			}
-			s.places = s.batch
 		}
-		if s.lax && s.places[0].off == missing {
-			if s.missing++; s.first < 0 {
-				s.first = s.places[0].i
-			}
-			s.i, s.places = s.i+1, s.places[1:]
-			continue
-		}
-		break
 	}
-	total := int64(0)
-	for k, p := range s.places {
-		n := s.f.guess(p)
-		err := s.f.inFile(p)
-		switch {
-		case err != nil && k == 0:
-			if s.chain {
-				return s.places[:1], nil // it is followed
-			}
-			return nil, err
-		case err == nil && (k == 0 || total+n <= s.f.o.Window && k < maxGroup):
-			total += n
-			continue
-		}
-		out := s.places[:k]
-		s.places = s.places[k:]
-		return out, nil
+	if _, dry := s.r.(*pull.Dry); s.i < s.j && !dry {
+		return f.inFile(place{i: s.i, off: s.off, room: f.size - s.off})
 	}
-	out := s.places
-	s.places = nil
-	return out, nil
+	return nil
 }
 
-// follow reads the next window and finds the chunks in it by their headers.
-func (s *source) follow(ctx context.Context) (*group, error) {
-	f := s.f
-	g := s.group()
-	size := max(s.size, int64(len(s.carry)))
-	for {
-		size = min(size, f.size-s.off)
-		buf := g.lend(max(size, 0))
-		have := copy(buf, s.carry)
-		s.carry = nil
-		if have < len(buf) {
-			if err := f.r.ReadRanges(ctx, []rangeio.Span{{Off: s.off + int64(have), P: buf[have:]}}); err != nil {
-				g.release()
-				return nil, wrap(f.h.Part(s.i), s.off, err)
+// cut cuts chunks from b, which continues torn, and leaves in torn what b has of one
+// that goes on behind it.
+func (s *source) cut(b []byte, torn *[]byte, fn func([]piece) error) error {
+	group := s.torn[:0]
+	defer func() { clear(group); s.torn = group }()
+	for s.i < s.j {
+		p := place{i: s.i, off: s.off, room: s.f.size - s.off}
+		if err := s.f.inFile(p); err != nil {
+			return s.give(group, err, fn)
+		}
+		whole, h, n, err := s.next(p, b, torn)
+		if err != nil || whole == nil {
+			return s.give(group, err, fn)
+		}
+		b = b[n:]
+		p.room, p.sure = int64(len(whole)), true
+		group = append(group, piece{place: p, h: h, next: s.off + p.room, b: whole})
+		s.i, s.off = s.i+1, s.off+p.room
+		if len(group) == maxGroup || len(*torn) > 0 {
+			if err := fn(group); err != nil {
+				return err
 			}
+			group, *torn = group[:0], (*torn)[:0]
 		}
-		if size = s.find(g, buf); size == 0 {
-			return g, nil
-		}
-		s.carry = buf // a chunk longer than the window
 	}
+	return s.give(group, nil, fn)
 }
 
-// find cuts chunks from b, which begins at s.off, and keeps the rest of it for
-// the next window. Where not even one is whole, b has to be need bytes long.
-func (s *source) find(g *group, b []byte) (need int64) {
-	f := s.f
-	pos := 0
-	for s.i < s.j && len(g.pieces) < maxGroup {
-		p := place{i: s.i, off: s.off, room: f.size - s.off}
-		rest := b[pos:]
-		if g.err = f.inFile(p); g.err != nil {
-			return 0
+// next gives the bytes of the chunk at p, with its digest, and how many of b are its
+// own; nil if b ends before.
+func (s *source) next(p place, b []byte, torn *[]byte) (whole []byte, h blosc.Header, n int, err error) {
+	if len(*torn) == 0 {
+		if int64(len(b)) >= min(blosc.HeaderLen2, p.room) {
+			h, size, err := s.f.head(p, b)
+			if err != nil || size <= int64(len(b)) {
+				return b[:size:size], h, int(size), err
+			}
+			*torn = make([]byte, 0, size)
 		}
-		if need = min(blosc.HeaderLen2, p.room); int64(len(rest)) < need {
-			break
-		}
-		h, n, err := f.head(p, rest)
-		if err != nil {
-			g.err = err
-			return 0
-		}
-		if need = n; int64(len(rest)) < n {
-			break
-		}
-		p.room, p.sure = n, true
-		g.pieces = append(g.pieces, piece{place: p, h: h, next: s.off + n, b: rest[:n:n]})
-		pos += int(n)
-		s.i, s.off = s.i+1, s.off+n
+		*torn = append(*torn, b...)
+		return nil, h, 0, nil
 	}
-	if len(g.pieces) == 0 {
-		return need
+	had := len(*torn)
+	top := func(size int64) bool {
+		*torn = append(*torn, b[len(*torn)-had:][:min(max(size-int64(len(*torn)), 0), int64(len(b)-len(*torn)+had))]...)
+		return int64(len(*torn)) >= size
 	}
-	s.spare = append(s.spare[:0], b[pos:]...) // the group's buffer may go back before the next window
-	s.carry = s.spare
-	s.size = min(2*s.size, f.o.Window)
-	if len(g.pieces) == maxGroup { // tiny ones: what a group cannot take is copied from window to window
-		s.size = min(max(int64(pos), minWindow), f.o.Window)
+	if !top(min(blosc.HeaderLen2, p.room)) {
+		return nil, h, 0, nil
 	}
-	return 0
+	h, size, err := s.f.head(p, *torn)
+	if err != nil || !top(size) {
+		return nil, h, 0, err
+	}
+	return (*torn)[:size:size], h, len(*torn) - had, nil
 }

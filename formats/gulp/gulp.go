@@ -165,7 +165,8 @@ func windows(ctx context.Context, meta rangeio.Reader, size int64) (next func() 
 	if meta.Size() <= 2*size { // the memory is the same, and nothing is read twice in a row
 		size = meta.Size()
 	}
-	p := pull.Pull[struct{}]{From: meta, Parts: pull.Stretch(0, meta.Size(), size, size), Window: size}
+	p := pull.Pull[struct{}]{From: meta, Window: size}
+	p.Stretch(0, meta.Size(), size)
 	window, stop := iter.Pull2(p.Windows(ctx))
 	return func() ([]byte, error) {
 		w, err, ok := window()

@@ -9,8 +9,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A Plan is what Dry readers note: the requests of a read, made by nobody. It may be
-// used by several goroutines.
+// A Plan is what Dry readers note: the requests of a read, made by nobody. Their phases
+// are counted from what is read of indexes. It may be used by several goroutines.
 type Plan struct {
 	phases rangeio.Phases
 	mu     sync.Mutex
@@ -41,21 +41,8 @@ func (p *Plan) Over(r rangeio.Reader, object string) *Dry {
 	return &Dry{Reader: r, plan: p, object: object}
 }
 
-// ReadRanges implements rangeio.Reader.
-func (d *Dry) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
-	return d.ReadEach(ctx, spans, nil)
-}
-
-// ReadEach implements rangeio.Reader.
-func (d *Dry) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
-	if len(rangeio.PlanOf(d.Reader, spans)) > 0 {
-		defer d.plan.phases.Begin(ctx)()
-	}
-	return d.Reader.ReadEach(ctx, spans, done)
-}
-
 // note plans the reading of a window under ctx.
-func note[T any](ctx context.Context, d *Dry, w *Window[T], why func([]Part[T]) string) {
+func note[T any](ctx context.Context, d *Dry, w *Window[T], why func([]Part[T]) (string, bool)) {
 	p := d.plan
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +64,7 @@ func note[T any](ctx context.Context, d *Dry, w *Window[T], why func([]Part[T]) 
 	for _, r := range requests {
 		q := rangeio.Planned{Phase: phase, Object: d.object, Off: r.Off, Len: r.Len}
 		if why != nil {
-			q.Why = why(within(parts, r.Off, r.Off+r.Len))
+			q.Why, q.Estimated = why(within(parts, r.Off, r.Off+r.Len))
 		}
 		p.list = append(p.list, q)
 	}

@@ -31,8 +31,8 @@ func (p *Part[T]) end() int64 { return p.Off + p.Len }
 type Pull[T any] struct {
 	From rangeio.Reader
 	// Parts calls add for each part, and returns what add does if that is not nil. It
-	// runs in the goroutine of the caller, and may read what it needs to know the parts
-	// under its context.
+	// may read what it needs to know the parts under its context. Each calls it in the
+	// goroutine of the caller, Windows in another one.
 	Parts func(ctx context.Context, add func(Part[T]) error) error
 
 	// Window is the most that is read together, unless a single part takes more.
@@ -45,27 +45,39 @@ type Pull[T any] struct {
 	Memory int64
 	// Parallel is how many calls of Each's take run at a time; 0: GOMAXPROCS.
 	Parallel int
+	// Near is how many bytes between two parts are read and dropped rather than
+	// skipped. 0 stands for 64: less than what another span costs to plan and to fill.
+	Near int64
 	// Room is the number of bytes in front of each window that Window.Room lends to
 	// whoever takes it.
 	Room int
 
+	// Came, if set, looks at each window of Windows when it was read, before it is
+	// handed on and beside the taking of others.
+	Came func(*Window[T])
 	// Failed, if set, names the parts of a window whose read failed.
 	Failed func(parts []Part[T], err error) error
 	// Index says that these bytes are read from a Dry reader, too.
 	Index bool
-	// Why names the parts of a planned request, for people; see Dry.
-	Why func(parts []Part[T]) string
+	// Why names the parts of a planned request, for people, and says whether the
+	// request is a guess; see Dry.
+	Why func(parts []Part[T]) (why string, estimated bool)
 }
 
 // most is how many parts a window has at most. Some MiB of books are below what the
 // bytes of a window take, and a planned read of that many is long enough.
 const most = 8 << 10
 
-// near is how many bytes between two parts are read and dropped rather than skipped:
-// less than what another span costs to plan and to fill.
-const near = 64
+const defaultNear = 64
 
 func (p *Pull[T]) window() int64 { return max(p.Window, 1) }
+
+func (p *Pull[T]) near() int64 {
+	if p.Near > 0 {
+		return p.Near
+	}
+	return defaultNear
+}
 
 func (p *Pull[T]) memory() int64 {
 	if p.Memory > 0 {
@@ -93,12 +105,13 @@ func Of[T any](parts ...Part[T]) func(context.Context, func(Part[T]) error) erro
 	}
 }
 
-// Stretch gives the bytes [from, to) of an object cut into windows, each a part: of
-// first bytes, then of twice as many each time, up to window.
-func Stretch(from, to, first, window int64) func(context.Context, func(Part[struct{}]) error) error {
-	return func(_ context.Context, add func(Part[struct{}]) error) error {
-		for n := min(first, window); from < to; n = min(2*n, window) {
-			if err := add(Part[struct{}]{Off: from, Len: min(n, to-from)}); err != nil {
+// Stretch makes the bytes [from, to) the parts, cut into windows: of first bytes, then
+// of twice as many each time, up to Window.
+func (p *Pull[T]) Stretch(from, to, first int64) {
+	p.First = first
+	p.Parts = func(_ context.Context, add func(Part[T]) error) error {
+		for n := min(first, p.window()); from < to; n = min(2*n, p.window()) {
+			if err := add(Part[T]{Off: from, Len: min(n, to-from)}); err != nil {
 				return err
 			}
 			from += min(n, to-from)

@@ -161,7 +161,8 @@ func TestAhead(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &store{data: object(1000)}
-			p := pull.Pull[struct{}]{From: s, Parts: pull.Stretch(0, 1000, 100, 100), Window: 100, Memory: c.memory}
+			p := pull.Pull[struct{}]{From: s, Window: 100, Memory: c.memory}
+			p.Stretch(0, 1000, 100)
 			begin := time.Now()
 			n := 0
 			for _, err := range p.Windows(t.Context()) {
@@ -380,7 +381,7 @@ func TestDry(t *testing.T) {
 		}
 		slices.SortFunc(parts, func(a, b pull.Part[string]) int { return int(a.Off - b.Off) })
 		blocks := pull.Pull[string]{From: r, Window: 200, Parts: pull.Of(parts...),
-			Why: func(p []pull.Part[string]) string { return p[0].For }}
+			Why: func(p []pull.Part[string]) (string, bool) { return p[0].For, false }}
 		return blocks.Each(ctx, func(pull.Part[string], []byte) error { return nil })
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -391,9 +392,9 @@ func TestDry(t *testing.T) {
 			t.Errorf("%d reads were made for the plan, want that of the heads", n)
 		}
 		want := []rangeio.Planned{
-			{Phase: 2, Off: 100, Len: 150, Why: "block 0"},
-			{Phase: 2, Off: 300, Len: 150, Why: "block 1"},
-			{Phase: 2, Off: 500, Len: 150, Why: "block 2"},
+			{Phase: 1, Off: 100, Len: 150, Why: "block 0"},
+			{Phase: 1, Off: 300, Len: 150, Why: "block 1"},
+			{Phase: 1, Off: 500, Len: 150, Why: "block 2"},
 		}
 		if got := plan.Requests(); !slices.Equal(got, want) {
 			t.Errorf("planned %+v, want %+v", got, want)

@@ -11,17 +11,48 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// errStop ends the adding of parts when whoever takes them wants no more.
-var errStop = errors.New("no more parts are wanted")
-
 // Windows yields window after window, in the order of the parts. The windows that
-// follow are read meanwhile, as many as Memory holds. An error comes with a nil
-// Window and ends it. No read is under way any more when the loop has ended.
+// follow are read meanwhile, as many as Memory holds; from a local reader, which has
+// no round trip to hide, one. An error comes with a nil Window, after the windows
+// before it, and ends the loop. No read is under way any more when the loop has ended.
 func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 	return func(yield func(*Window[T], error) bool) {
-		err := p.queue(ctx, yield)
-		if err != nil && !errors.Is(err, errStop) {
-			yield(nil, err)
+		ctx, cancel := context.WithCancel(ctx)
+		q := queue[T]{limit: p.memory(), ready: make(chan *Window[T], ready), empty: make(chan *Window[T], ready)}
+		q.budget = semaphore.NewWeighted(q.limit)
+		q.cutter = p.cutter(ctx, q.emit)
+		q.free = q.empty
+		go q.fill()
+		defer func() {
+			cancel()
+			for w := range q.ready { // closed once nothing is added any more
+				<-w.done
+				w.release()
+			}
+		}()
+		for w := range q.ready {
+			<-w.done // ends with the context, too: readers obey it
+			if w.err == nil {
+				w.err = context.Cause(ctx)
+			} else {
+				w.err = q.failed(w, w.err)
+			}
+			if w.err != nil {
+				err := w.err
+				w.release()
+				yield(nil, err)
+				return
+			}
+			more := yield(w, nil)
+			w.release()
+			q.budget.Release(w.share)
+			if !more {
+				return
+			}
+			q.recycle(w)
+		}
+		if q.err != nil {
+			yield(nil, q.err)
 		}
 	}
 }
@@ -60,7 +91,8 @@ type cutter[T any] struct {
 	data  context.Context //nolint:containedctx // of the parts
 	now   *Window[T]      // being filled
 	size  int64           // that it may have
-	free  []*Window[T]
+	usual int             // parts of the last one
+	free  chan *Window[T] // to be used again
 }
 
 func (p *Pull[T]) cutter(ctx context.Context, emit func(*Window[T]) error) cutter[T] {
@@ -81,7 +113,7 @@ func (c *cutter[T]) add(p Part[T]) error {
 	}
 	if c.now != nil && !c.now.fits(&p, c.size) {
 		w := c.now
-		c.now = nil
+		c.now, c.usual = nil, len(c.now.Parts)
 		w.lay()
 		c.size = min(2*c.size, c.p.window())
 		if err := c.emit(w); err != nil {
@@ -106,12 +138,21 @@ func (c *cutter[T]) end() *Window[T] {
 
 // fresh is an empty window.
 func (c *cutter[T]) fresh() *Window[T] {
-	w := &Window[T]{}
-	if k := len(c.free); k > 0 {
-		w, c.free = c.free[k-1], c.free[:k-1]
+	var w *Window[T]
+	select {
+	case w = <-c.free:
+	default:
+		w = &Window[T]{Parts: make([]Part[T], 0, c.usual)}
 	}
-	w.reset(c.p.Room)
+	w.reset(c.p.Room, c.p.near())
 	return w
+}
+
+func (c *cutter[T]) recycle(w *Window[T]) {
+	select {
+	case c.free <- w:
+	default:
+	}
 }
 
 // noted tells whether a window was only to be planned, and plans it.
@@ -132,104 +173,58 @@ func (c *cutter[T]) failed(w *Window[T], err error) error {
 	return c.p.Failed(w.Parts, err)
 }
 
-// A queue is one call of Windows: windows that are read ahead, in order. It is
-// filled and emptied by the goroutine of the caller.
+// ready is how many windows may wait for whoever takes them. Their bytes are bounded
+// by the budget; this bounds windows of next to nothing.
+const ready = 64
+
+// A queue is one call of Windows: windows that are read ahead, in order.
 type queue[T any] struct {
 	cutter[T]
-	yield func(*Window[T], error) bool
-	ahead []*Window[T] // under way, or read and not yet given
-	held  int64        // bytes of these
-	limit int64
-	ended bool // by an error of a read, or by whoever takes windows
+	budget *semaphore.Weighted
+	limit  int64
+	ready  chan *Window[T]
+	empty  chan *Window[T] // that were taken
+	err    error           // of the parts; to be read when ready is closed
 }
 
-func (p *Pull[T]) queue(ctx context.Context, yield func(*Window[T], error) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	q := queue[T]{yield: yield, limit: p.memory()}
-	q.cutter = p.cutter(ctx, q.emit)
-	defer func() {
-		cancel()
-		for _, w := range q.ahead {
-			<-w.done
-			w.release()
-		}
-	}()
-	if err := q.parts(); err != nil {
-		if q.ended {
-			return err
-		}
-		if first := q.rest(); first != nil { // what came before is handed on first
-			return first
-		}
-		return err
-	}
-	return q.rest()
-}
-
-// rest gives what is left: the window that was being filled, and those under way.
-func (q *queue[T]) rest() error {
-	if w := q.end(); w != nil && !q.noted(w) {
-		if len(q.ahead) == 0 { // the only one, or one that waits for nothing
-			return q.give(w, w.read(q.data, nil))
-		}
-		if err := q.start(w); err != nil {
-			return err
+// fill cuts all parts into windows and has these read.
+func (q *queue[T]) fill() {
+	defer close(q.ready)
+	q.err = q.parts()
+	if w := q.end(); w != nil { // also before an error: it comes after what is well
+		if err := q.emit(w); q.err == nil {
+			q.err = err
 		}
 	}
-	for len(q.ahead) > 0 {
-		if err := q.turn(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // emit starts to read a window, once those before it leave room.
 func (q *queue[T]) emit(w *Window[T]) error {
 	if q.noted(w) {
-		q.free = append(q.free, w)
-		return q.data.Err()
+		q.recycle(w)
+		return context.Cause(q.data)
 	}
-	return q.start(w)
-}
-
-func (q *queue[T]) start(w *Window[T]) error {
-	for len(q.ahead) > 0 && q.held+w.cost > q.limit {
-		if err := q.turn(); err != nil {
-			return err
-		}
+	local := rangeio.Local(w.reader())
+	w.share = min(w.held(), q.limit)
+	if local {
+		w.share = max(w.share, q.limit/2)
+	}
+	if err := q.budget.Acquire(q.data, w.share); err != nil {
+		return context.Cause(q.data)
 	}
 	w.done = make(chan struct{})
-	q.ahead, q.held = append(q.ahead, w), q.held+w.cost
-	go func() {
+	read := func() {
 		defer close(w.done)
-		w.err = w.read(q.data, nil)
-	}()
-	return nil
-}
-
-// turn gives the next window.
-func (q *queue[T]) turn() error {
-	w := q.ahead[0]
-	<-w.done // ends with the context, too: readers obey it
-	q.ahead, q.held = q.ahead[1:], q.held-w.cost
-	return q.give(w, w.err)
-}
-
-func (q *queue[T]) give(w *Window[T], err error) error {
-	defer w.release()
-	q.ended = true
-	if err != nil {
-		return q.failed(w, err)
+		if w.err = w.read(q.data, nil); w.err == nil && q.p.Came != nil {
+			q.p.Came(w)
+		}
 	}
-	if err := context.Cause(q.data); err != nil {
-		return err
+	if local {
+		read()
+	} else {
+		go read()
 	}
-	if !q.yield(w, nil) {
-		return errStop
-	}
-	q.ended = false
-	q.free = append(q.free, w)
+	q.ready <- w // whoever takes windows takes all
 	return nil
 }
 
@@ -246,10 +241,9 @@ type spread[T any] struct {
 
 func (s *spread[T]) emit(w *Window[T]) error {
 	if s.noted(w) {
-		s.free = append(s.free, w)
-		return s.data.Err()
+		return context.Cause(s.data)
 	}
-	n := min(w.cost, s.limit)
+	n := min(w.held(), s.limit)
 	if err := s.budget.Acquire(s.data, n); err != nil {
 		return context.Cause(s.data)
 	}
@@ -266,7 +260,7 @@ func (s *spread[T]) last() error {
 	w := s.end()
 	switch {
 	case w == nil || s.noted(w):
-		return s.data.Err()
+		return context.Cause(s.data)
 	case s.begun:
 		return s.emit(w)
 	}

@@ -13,8 +13,11 @@ import (
 // given to until the next one is asked for.
 type Window[T any] struct {
 	Parts []Part[T]
+	// Note is what Came makes of it, and is there to be used again when a window is.
+	Note any
 
-	cost int64 // bytes of its parts, and what else these need
+	cost int64 // bytes of its parts, between them, and what else these need
+	near int64 // see Pull
 
 	buf   []byte // lent, with room before the first byte
 	room  int
@@ -24,8 +27,9 @@ type Window[T any] struct {
 	spans []rangeio.Span
 	first []int // of each span: its first part in that order
 
-	err  error         // of the read, once it has ended
-	done chan struct{} // closed when it has; nil: it was not begun
+	err   error         // of the read, once it has ended
+	done  chan struct{} // closed when it has; nil: it was not begun
+	share int64         // of the budget
 }
 
 // Bytes are those of part i.
@@ -42,15 +46,32 @@ func (w *Window[T]) Room(n int) []byte { return w.buf[w.room-n:] }
 // reader is where all of its parts lie.
 func (w *Window[T]) reader() rangeio.Reader { return w.Parts[0].From }
 
-func (w *Window[T]) reset(room int) {
+// books is about what each part takes besides its bytes.
+const books = 128
+
+// held is what it counts for in Memory.
+func (w *Window[T]) held() int64 { return w.cost + int64(len(w.Parts)-1)*books }
+
+func (w *Window[T]) reset(room int, near int64) {
 	clear(w.Parts)
-	*w = Window[T]{Parts: w.Parts[:0], at: w.at[:0], room: room, spans: w.spans[:0], first: w.first[:0]}
+	*w = Window[T]{Parts: w.Parts[:0], Note: w.Note, at: w.at[:0], room: room, near: near, spans: w.spans[:0], first: w.first[:0]}
 }
 
 // fits tells whether a window of so many bytes may have one more part.
 func (w *Window[T]) fits(p *Part[T], limit int64) bool {
 	n := len(w.Parts)
-	return n == 0 || n < most && w.Parts[0].From == p.From && w.cost+p.Len+p.More <= limit
+	return n == 0 || n < most && w.Parts[0].From == p.From && w.cost+w.between(p)+p.Len+p.More <= limit
+}
+
+// between is how many bytes are dropped between the last part and p, if they share a
+// span.
+func (w *Window[T]) between(p *Part[T]) int64 {
+	if n := len(w.Parts); n > 0 {
+		if gap := p.Off - w.Parts[n-1].end(); 0 < gap && gap <= w.near {
+			return gap
+		}
+	}
+	return 0
 }
 
 // add puts a part behind the others.
@@ -58,8 +79,8 @@ func (w *Window[T]) add(p Part[T]) {
 	if n := len(w.Parts); n > 0 && w.order == nil && p.Off < w.Parts[n-1].Off {
 		w.order = make([]int, 0, 2*n) // to be sorted
 	}
+	w.cost += w.between(&p) + p.Len + p.More
 	w.Parts = append(w.Parts, p)
-	w.cost += p.Len + p.More
 }
 
 // lay says where each part will lie: as in the object, so that one which begins where
@@ -77,7 +98,7 @@ func (w *Window[T]) lay() {
 	for k := range w.Parts {
 		i := w.nth(k)
 		p := &w.Parts[i]
-		if gap := p.Off - end(last); last != nil && 0 <= gap && gap <= near {
+		if gap := p.Off - end(last); last != nil && 0 <= gap && gap <= w.near {
 			w.size += int(gap)
 		} else {
 			w.first = append(w.first, k)
