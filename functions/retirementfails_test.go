@@ -152,7 +152,7 @@ func TestRetirementMeets(t *testing.T) {
 			if c.gone == "" {
 				return nil
 			}
-			return out.Bucket.Delete(t.Context(), c.gone)
+			return out.Delete(t.Context(), c.gone)
 		})
 		synctest.Test(t, func(t *testing.T) {
 			err := retirement(out, pairOut(), oneOut("k.s"), rowOut()).After(t.Context(), nil, v2)

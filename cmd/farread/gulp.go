@@ -47,24 +47,27 @@ func (t *gulpContent) inChunk(k int, err error) error {
 	return fmt.Errorf("%s: %w", t.set.Pair(k).Meta, err)
 }
 
-// find is the chunk that holds id.
-func (t *gulpContent) find(ctx context.Context, id string) (*gulp.Chunk, error) {
+// find is the chunk that holds id, and the name of its data in a dataset.
+func (t *gulpContent) find(ctx context.Context, id string) (c *gulp.Chunk, data string, err error) {
 	if t.pair != nil {
 		_, err := t.pair.Frames(id)
-		return t.pair.Chunk, err
+		return t.pair.Chunk, "", err
 	}
-	c, _, err := t.set.Find(ctx, id)
-	return c, err
+	c, k, err := t.set.Find(ctx, id)
+	if err != nil {
+		return nil, "", err
+	}
+	return c, t.set.Pair(k).Data, nil
 }
 
-// dataKey is where the data of a chunk lie, or those of a dataset that name is for.
-func (t *gulpContent) dataKey(c *gulp.Chunk, name string) string {
+// dataKey is where the data of a chunk lie: of the pair, or of the one of a dataset
+// that has this name.
+func (t *gulpContent) dataKey(name string) string {
 	if t.pair != nil {
 		return t.pair.Data.Info().Key
 	}
 	for k := range t.set.Len() {
-		_, data := t.set.Objects(k)
-		if g, err := t.set.Chunk(context.Background(), k); name == t.set.Pair(k).Data || name == "" && err == nil && g == c {
+		if _, data := t.set.Objects(k); data != nil && name == t.set.Pair(k).Data {
 			return data.Info().Key
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ type gulpSelection struct {
 	whole bool // every id
 	id    string
 	chunk *gulp.Chunk
+	data  string // the name of its data in a dataset
 	from, to, step,
 	frames int
 	single bool
@@ -39,7 +41,7 @@ func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, er
 		x.bytes, x.frames = n.Bytes, int(n.Frames)
 		return x, err
 	}
-	c, err := t.find(ctx, s.id)
+	c, data, err := t.find(ctx, s.id)
 	if err != nil {
 		return x, err
 	}
@@ -47,7 +49,7 @@ func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, er
 	if err != nil {
 		return x, err
 	}
-	x.chunk = c
+	x.chunk, x.data = c, data
 	if x.from, x.to, x.step, err = s.frameRange.Resolve(n); err != nil {
 		return x, fmt.Errorf("id %s: %w", printable(s.id), err)
 	}
@@ -79,7 +81,7 @@ func (x gulpSelection) plan(ctx context.Context) (err error) {
 		plan[i].Why = x.why
 	}
 	x.t.a.planned(x.t.target, plan, func(r rangeio.Planned) (string, int64) {
-		return x.t.dataKey(x.chunk, r.Object), r.Off
+		return x.t.dataKey(cmp.Or(r.Object, x.data)), r.Off
 	})
 	return err
 }

@@ -37,7 +37,6 @@ func object(n int) []byte {
 type store struct {
 	data   []byte
 	reads  atomic.Int64
-	held   atomic.Int64 // bytes asked for and not yet taken
 	phases rangeio.Phases
 	fail   func(off int64) error
 }
@@ -332,7 +331,7 @@ func TestEnds(t *testing.T) { // alone: it counts the buffers of the process
 				if !errors.Is(got, c.want) {
 					t.Errorf("%s, memory %d: Each: %v, want %v", c.name, memory, got, c.want)
 				}
-				if c.take != nil && got != c.take { //nolint:errorlint // as it came
+				if c.take != nil && got != c.take {
 					t.Errorf("%s: the error of take came back as %v", c.name, got)
 				}
 				if now := bufpool.Loans(); now != before {
