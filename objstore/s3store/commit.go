@@ -232,10 +232,8 @@ func encodeMeta(meta map[string]string) map[string]string {
 func decodeMeta(meta map[string]string) map[string]string {
 	var d mime.WordDecoder
 	for k, v := range meta {
-		if strings.Contains(v, "=?") {
-			if s, err := d.DecodeHeader(v); err == nil {
-				meta[k] = s
-			}
+		if s, err := d.DecodeHeader(v); err == nil {
+			meta[k] = s
 		}
 	}
 	return meta

@@ -51,11 +51,7 @@ func (b *Bucket) cause(ctx context.Context, status int, code string, ae smithy.A
 		return wire.Failure(ctx, err)
 	}
 	if status == 0 {
-		// Nothing was answered. The SDK's own checks of its input have no type in common.
-		if ip := (*smithy.InvalidParamsError)(nil); errors.As(err, &ip) {
-			return fmt.Errorf("%w: %v", objstore.ErrInvalid, err) //nolint:errorlint // only the text
-		}
-		return wire.Failure(ctx, last(err))
+		return wire.Failure(ctx, last(err)) // nothing was answered
 	}
 	if status >= 300 && status < 400 && status != http.StatusNotModified {
 		return fmt.Errorf("the endpoint redirects: %w", objstore.ErrUnavailable)

@@ -38,9 +38,11 @@ func fault(status int, code string, kv ...string) http.HandlerFunc {
 		append(kv, "Content-Type", "application/xml", "X-Amz-Request-Id", "R1")...)
 }
 
+var changed = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
 func good(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("ETag", `"v1"`)
-	http.ServeContent(w, r, "", time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), strings.NewReader(text))
+	http.ServeContent(w, r, "", changed, strings.NewReader(text))
 }
 
 func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
@@ -94,6 +96,9 @@ func TestGetFaults(t *testing.T) {
 		{name: "206 with more than it says", h: says(206, text[10:15], "Content-Range", "bytes 10-12/36"), o: middle, err: objstore.ErrBadRange},
 		{name: "206 of several ranges", h: says(206, "--b--", "Content-Range", "bytes 10-14/36", "Content-Type", "multipart/byteranges; boundary=b"), o: middle, err: objstore.ErrBadRange},
 		{name: "If-Match ignored", h: part, o: pinned, err: objstore.ErrChanged},
+		{name: "If-Match ignored, no ETag", h: says(206, text[10:15], "Content-Range", "bytes 10-14/36"), o: pinned, want: text[10:15]},
+		{name: "changed since", h: good, o: objstore.GetOptions{IfUnmod: changed.Add(-time.Second)}, err: objstore.ErrChanged},
+		{name: "not changed since", h: good, o: objstore.GetOptions{IfUnmod: changed}, want: text},
 		{name: "412", h: fault(412, "PreconditionFailed"), o: pinned, err: objstore.ErrChanged, code: "PreconditionFailed"},
 		{name: "403", h: fault(403, "AccessDenied"), o: middle, err: objstore.ErrDenied, code: "AccessDenied"},
 		{name: "expired token", h: fault(400, "ExpiredToken"), o: middle, err: objstore.ErrDenied, code: "ExpiredToken"},
@@ -107,6 +112,8 @@ func TestGetFaults(t *testing.T) {
 		{name: "416 of an empty object", h: answers(fault(416, "InvalidRange"), empty), o: start, want: "", requests: 2},
 		{name: "416 of an empty object, suffix", h: answers(fault(416, "InvalidRange"), empty), o: suffix, want: "", requests: 2},
 		{name: "416 of an object with bytes", h: answers(fault(416, "InvalidRange"), good), o: start, err: objstore.ErrBadRange, requests: 2},
+		{name: "416, then changed", h: answers(fault(416, "InvalidRange"), says(412, "")), o: objstore.GetOptions{IfMatch: `"v0"`}, err: objstore.ErrChanged, requests: 2},
+		{name: "416, then denied", h: answers(fault(416, "InvalidRange"), says(403, "")), o: start, err: objstore.ErrBadRange, code: "InvalidRange", requests: 2},
 		{name: "503 then good", h: answers(fault(503, "SlowDown"), fault(503, "SlowDown"), good), o: middle, want: text[10:15], requests: 3, retries: 2},
 		{name: "429 then good", h: answers(says(429, ""), good), o: middle, want: text[10:15], requests: 2, retries: 1},
 		{name: "500 three times", h: answers(fault(500, "InternalError"), says(502, ""), says(504, ""), good), o: middle, want: text[10:15], requests: 4, retries: 3},
@@ -295,6 +302,27 @@ func TestNew(t *testing.T) {
 		if err != nil || r.URL.EscapedPath() != "/one/a%20b/c%2Bd" || !strings.Contains(r.Header.Get("Authorization"), "ENVKEY/") ||
 			!strings.Contains(r.Header.Get("Authorization"), "/eu-south-2/") {
 			t.Errorf("%v, %+v", err, r)
+		}
+	})
+	t.Run("region", func(t *testing.T) {
+		t.Setenv("AWS_REGION", "eu-south-2")
+		r, err := look(t, s3store.Config{Endpoint: srv.URL, AccessKey: "AK", SecretKey: "SK", Region: "ap-south-1"})
+		if err != nil || !strings.Contains(r.Header.Get("Authorization"), "/ap-south-1/") {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+	t.Run("a caller who has left", func(t *testing.T) {
+		t.Setenv("AWS_DEFAULTS_MODE", "auto") // looks where it runs
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s3store.New(ctx, s3store.Config{Bucket: "one"}); !errors.Is(err, context.Canceled) || errors.Is(err, objstore.ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("longest key", func(t *testing.T) {
+		b := fake(t, http.HandlerFunc(good), s3store.Config{})
+		if _, err := b.Head(t.Context(), strings.Repeat("k", 1024)); err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("profile", func(t *testing.T) {

@@ -17,14 +17,11 @@ const maxEmpty = 1000
 // of 1, 2, 4, 8 … pages (Brent's algorithm): a circle of n pages is found within 3n, in
 // memory that does not grow with the listing.
 type loops struct {
-	token    string // where the page that is remembered said that it goes on
-	first    string // its first and last key
-	last     string
-	keys     int
-	seen     int // pages since
-	most     int // of them, before another is remembered
-	empty    int
-	remember bool
+	token string // where the page that is remembered said that it goes on
+	last  string // its last key, which no other page of a sound listing has
+	seen  int    // pages since
+	most  int    // of them, before another is remembered
+	empty int
 }
 
 // next looks at a page that says that more follow.
@@ -34,23 +31,23 @@ func (l *loops) next(page *s3.ListObjectsV2Output) error {
 		return fmt.Errorf("a page says that more follow, but not where: %w", objstore.ErrUnavailable)
 	}
 	n := len(page.Contents)
-	var first, last string
+	var last string
 	l.empty++
 	if n > 0 {
 		l.empty = 0
-		first, last = aws.ToString(page.Contents[0].Key), aws.ToString(page.Contents[n-1].Key)
+		last = aws.ToString(page.Contents[n-1].Key)
 	}
 	switch {
-	case l.remember && token == l.token:
+	case token == l.token:
 		return fmt.Errorf("the listing goes round in circles: a continuation token came again: %w", objstore.ErrUnavailable)
-	case l.remember && n > 0 && n == l.keys && first == l.first && last == l.last:
+	case n > 0 && last == l.last:
 		return fmt.Errorf("the listing goes round in circles: a page came again: %w", objstore.ErrUnavailable)
 	case l.empty > maxEmpty:
 		return fmt.Errorf("%d pages of the listing without a key: %w", maxEmpty, objstore.ErrUnavailable)
 	}
 	l.seen++
 	if l.seen > l.most {
-		l.token, l.first, l.last, l.keys, l.remember = token, first, last, n, true
+		l.token, l.last = token, last
 		l.seen, l.most = 0, max(1, 2*l.most)
 	}
 	return nil

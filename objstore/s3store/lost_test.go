@@ -118,6 +118,18 @@ func TestLostAnswers(t *testing.T) {
 			func(_ int, r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 				return answer(r, 404, "<Error><Code>NoSuchKey</Code></Error>"), nil
 			}, objstore.ErrChanged},
+		{"if match, denied", small, "old", objstore.PutOptions{IfMatch: "old"},
+			func(_ int, r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+				return answer(r, 403, "<Error><Code>AccessDenied</Code></Error>"), nil
+			}, objstore.ErrDenied},
+		{"if match, no bucket", small, "old", objstore.PutOptions{IfMatch: "old"},
+			func(_ int, r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+				return answer(r, 404, "<Error><Code>NoSuchBucket</Code></Error>"), nil
+			}, objstore.ErrNotFound},
+		{"upload if match, the upload is unknown", large, "old", objstore.PutOptions{IfMatch: "old"},
+			func(_ int, r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+				return answer(r, 404, "<Error><Code>NoSuchUpload</Code></Error>"), nil
+			}, objstore.ErrUnavailable},
 		{"error in a 200", large, "", objstore.PutOptions{},
 			func(_ int, r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 				return answer(r, 200, "<Error><Code>InternalError</Code></Error>"), nil
@@ -191,9 +203,13 @@ func TestPartsFail(t *testing.T) {
 		"create":                  {503, "", objstore.ErrThrottled},
 	} {
 		t.Run(name, func(t *testing.T) {
+			looks := 0
 			tr := &tamper{}
 			tr.f = func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 				q := r.URL.Query()
+				if r.Method == http.MethodHead {
+					looks++
+				}
 				if c.part != "" && q.Get("partNumber") == c.part || c.part == "" && q.Has("uploads") {
 					if r.Body != nil {
 						io.Copy(io.Discard, r.Body)
@@ -206,8 +222,8 @@ func TestPartsFail(t *testing.T) {
 			defer tr.CloseIdleConnections()
 			b := open(t, s, s3store.Config{Transport: tr})
 			_, err := objstore.Put(t.Context(), b, "k", io.LimitReader(zeros{}, 64<<20), objstore.PutOptions{})
-			if !errors.Is(err, c.err) {
-				t.Errorf("got %v, want %v", err, c.err)
+			if !errors.Is(err, c.err) || looks > 0 { // there is no doubt that it is not published
+				t.Errorf("got %v, want %v; %d looks", err, c.err, looks)
 			}
 			if _, err := b.Head(t.Context(), "k"); !errors.Is(err, objstore.ErrNotFound) {
 				t.Errorf("head: %v", err)
@@ -270,6 +286,18 @@ func TestCancelledUpload(t *testing.T) {
 		}
 		cancel()
 		tr.CloseIdleConnections()
+	}
+}
+
+// TestNoUpload: an answer that names no upload is none, and no part is sent to it.
+func TestNoUpload(t *testing.T) {
+	for _, text := range []string{"", "<html></html>", "<InitiateMultipartUploadResult><UploadId></UploadId></InitiateMultipartUploadResult>"} {
+		var n objstore.Counter
+		b := fake(t, says(200, text, "Content-Type", "application/xml"), s3store.Config{Counter: &n})
+		err := put(30<<20)(t.Context(), b)
+		if s := n.Stats(); !errors.Is(err, objstore.ErrUnavailable) || s.Requests-s.Retries != 1 {
+			t.Errorf("%q: %v, %+v", text, err, s)
+		}
 	}
 }
 

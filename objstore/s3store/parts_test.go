@@ -1,6 +1,11 @@
 package s3store
 
-import "testing"
+import (
+	"errors"
+	"testing"
+
+	"github.com/farread/farread/objstore"
+)
 
 // TestParts: the largest object fits, and no part is one that S3 refuses.
 func TestParts(t *testing.T) {
@@ -23,5 +28,17 @@ func TestParts(t *testing.T) {
 	}
 	if total < 5<<40 {
 		t.Errorf("%d parts hold %d bytes, less than 5 TiB", maxParts, total)
+	}
+}
+
+// TestTooManyParts: what lies behind the last part is refused without a request.
+func TestTooManyParts(t *testing.T) {
+	b, err := New(t.Context(), Config{Bucket: "one", Region: "us-east-1", AccessKey: "AK", SecretKey: "SK", Endpoint: "http://127.0.0.1:9", Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &writer{b: b, key: "k", ctx: t.Context(), n: maxParts + 1}
+	if err := w.flush(t.Context()); !errors.Is(err, objstore.ErrInvalid) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -99,18 +99,8 @@ func withChecksum(o *s3.Options) {
 
 // said is the answer in so many words: the SDK hides the status.
 func said(out *s3.GetObjectOutput) wire.Said {
-	if r, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response); ok {
-		return wire.Said{Status: r.StatusCode, Header: r.Header, Length: r.ContentLength, Body: out.Body}
-	}
-	s := wire.Said{Status: http.StatusOK, Header: http.Header{}, Length: -1, Body: out.Body}
-	if out.ContentRange != nil {
-		s.Status = http.StatusPartialContent
-		s.Header.Set("Content-Range", *out.ContentRange)
-	}
-	if out.ContentLength != nil {
-		s.Length = *out.ContentLength
-	}
-	return s
+	r := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response) // as each of its operations over HTTP leaves it
+	return wire.Said{Status: r.StatusCode, Header: r.Header, Length: r.ContentLength, Body: out.Body}
 }
 
 // noBytes settles a refusal of a range that every object with bytes can answer:

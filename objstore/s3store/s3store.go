@@ -274,15 +274,15 @@ func redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// local says whether an endpoint is on this machine or an IP address, where
-// names such as bucket.127.0.0.1 cannot be looked up.
+// local says whether an endpoint is on an IP address or a host without a dot, as
+// localhost, where names such as bucket.127.0.0.1 cannot be looked up.
 func local(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return false
 	}
 	h := u.Hostname()
-	return h == "localhost" || net.ParseIP(h) != nil || !strings.Contains(h, ".")
+	return net.ParseIP(h) != nil || !strings.Contains(h, ".")
 }
 
 // Name is "s3://" and the bucket's name.

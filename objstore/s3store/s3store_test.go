@@ -166,13 +166,22 @@ func TestTags(t *testing.T) {
 func TestOddMeta(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"one"}})
 	b := open(t, s, s3store.Config{})
-	want := map[string]string{"a": "\u00fc\u65e5", "b": "=?utf-8?q?x?=", "c": " around ", "d": "two  spaces", "e": "plain", "f": "line\nbreak"}
+	want := map[string]string{"a": "\u00fc\u65e5", "b": "=?utf-8?q?x?=", "c": " around ", "d": "two  spaces", "e": "plain ~", "f": "line\nbreak", "g": "deleted\x7f"}
 	if _, err := objstore.Put(t.Context(), b, "k", strings.NewReader("x"), objstore.PutOptions{Meta: want}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := b.Head(t.Context(), "k")
 	if diff := cmp.Diff(want, info.Meta); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	raw, err := client(t, s).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String("one"), Key: aws.String("k")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range raw.Metadata {
+		if odd := strings.Trim(v, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ~?=+/-") != ""; odd || k == "e" && v != want[k] {
+			t.Errorf("%q is stored as %q", want[k], v)
+		}
 	}
 	for _, name := range []string{"", "Upper", "a b", "\u00fc", "a:b"} {
 		if _, err := b.Create(t.Context(), "k", objstore.PutOptions{Meta: map[string]string{name: "x"}}); !errors.Is(err, objstore.ErrInvalid) {

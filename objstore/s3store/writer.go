@@ -226,13 +226,14 @@ func (w *writer) begin(ctx context.Context) error {
 	defer context.AfterFunc(w.ctx, func() { time.AfterFunc(grace, cancel) })() //nolint:contextcheck // its end is what is looked for
 	return w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
 		out, err := w.b.client.CreateMultipartUpload(ctx, in, with)
-		if err == nil {
-			_, err = named(out.UploadId, "UploadId")
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			w.upload = out.UploadId
+		if _, err := named(out.UploadId, "UploadId"); err != nil {
+			return err
 		}
-		return err
+		w.upload = out.UploadId
+		return nil
 	})
 }
 
