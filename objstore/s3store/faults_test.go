@@ -304,6 +304,17 @@ func TestNew(t *testing.T) {
 			t.Errorf("%v, %+v", err, r)
 		}
 	})
+	t.Run("an endpoint of the environment that is none", func(t *testing.T) {
+		for _, endpoint := range []string{"127.0.0.1:9000", "localhost:9000", "ftp://host", "http://", "http://[::1"} {
+			t.Setenv("AWS_ENDPOINT_URL", endpoint)
+			if _, err := s3store.New(t.Context(), s3store.Config{Bucket: "one"}); !errors.Is(err, objstore.ErrInvalid) || !strings.Contains(err.Error(), fmt.Sprintf("endpoint %q", endpoint)) {
+				t.Errorf("%s: %v", endpoint, err)
+			}
+			if r, err := look(t, s3store.Config{Endpoint: srv.URL, Anonymous: true}); err != nil { // another has the say
+				t.Errorf("%s: %v, %+v", endpoint, err, r)
+			}
+		}
+	})
 	t.Run("region", func(t *testing.T) {
 		t.Setenv("AWS_REGION", "eu-south-2")
 		r, err := look(t, s3store.Config{Endpoint: srv.URL, AccessKey: "AK", SecretKey: "SK", Region: "ap-south-1"})
@@ -384,6 +395,9 @@ func TestCancel(t *testing.T) {
 			}
 			if !errors.Is(err, context.Canceled) || errors.Is(err, objstore.ErrUnavailable) {
 				t.Errorf("got %v", err)
+			}
+			if _, err := b.Create(ctx, "k", objstore.PutOptions{}); !errors.Is(err, context.Canceled) {
+				t.Errorf("create: %v", err)
 			}
 		})
 	}

@@ -107,9 +107,6 @@ func (c Config) validate() error {
 	if c.Bucket == "" || strings.ContainsAny(c.Bucket, "/?# ") {
 		no("bucket name %q", c.Bucket)
 	}
-	if u, err := url.Parse(c.Endpoint); c.Endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		no("endpoint %q is not a URL such as http://127.0.0.1:9000", c.Endpoint)
-	}
 	if c.Checksum != WhenRequired && c.Checksum != Always {
 		no("checksum mode %q is neither %q nor %q", c.Checksum, WhenRequired, Always)
 	}
@@ -162,13 +159,19 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 	if b.region == "" {
 		b.region = "us-east-1" // answers for buckets elsewhere name their region
 	}
+	var bad error
 	b.client = s3.NewFromConfig(ac, func(o *s3.Options) {
 		o.Region = b.region
 		o.HTTPClient = sdkhttp.Guard(b.http)
 		if c.Endpoint != "" {
 			o.BaseEndpoint = &c.Endpoint
 		}
-		o.UsePathStyle = c.PathStyle || o.BaseEndpoint != nil && local(*o.BaseEndpoint)
+		o.UsePathStyle = c.PathStyle
+		if o.BaseEndpoint != nil {
+			var near bool
+			near, bad = local(*o.BaseEndpoint)
+			o.UsePathStyle = near || c.PathStyle
+		}
 		o.DisableLogOutputChecksumValidationSkipped = true // ranges have none: a line for each read
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
@@ -181,6 +184,9 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 			r.Retryables = append(r.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}})
 		})
 	})
+	if bad != nil {
+		return nil, bad
+	}
 	return b, nil
 }
 
@@ -275,14 +281,15 @@ func redirect(r *http.Request, via []*http.Request) error {
 }
 
 // local says whether an endpoint is on an IP address or a host without a dot, as
-// localhost, where names such as bucket.127.0.0.1 cannot be looked up.
-func local(endpoint string) bool {
+// localhost, where names such as bucket.127.0.0.1 cannot be looked up. What is no
+// endpoint is ErrInvalid.
+func local(endpoint string) (bool, error) {
 	u, err := url.Parse(endpoint)
-	if err != nil {
-		return false
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return false, fmt.Errorf("endpoint %q is not a URL such as http://127.0.0.1:9000: %w", endpoint, objstore.ErrInvalid)
 	}
 	h := u.Hostname()
-	return net.ParseIP(h) != nil || !strings.Contains(h, ".")
+	return net.ParseIP(h) != nil || !strings.Contains(h, "."), nil
 }
 
 // Name is "s3://" and the bucket's name.
