@@ -245,7 +245,7 @@ func TestCancelledUpload(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"one"}})
 	for at := range int64(6) { // create, parts 2 to 4, head, complete
 		ctx, cancel := context.WithCancel(t.Context())
-		var n atomic.Int64
+		var n, parts atomic.Int64
 		aborted := make(chan struct{}, 1)
 		tr := &tamper{}
 		tr.f = func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
@@ -259,6 +259,9 @@ func TestCancelledUpload(t *testing.T) {
 			}
 			if n.Add(1)-1 == at {
 				cancel()
+			}
+			if r.URL.Query().Has("partNumber") {
+				parts.Add(1)
 			}
 			return send()
 		}
@@ -278,6 +281,9 @@ func TestCancelledUpload(t *testing.T) {
 			<-aborted // nobody called Abort
 		}
 		w.Abort()
+		if at == 0 && parts.Load() > 0 {
+			t.Errorf("%d parts were sent to an upload that nobody waits for", parts.Load())
+		}
 		if _, err := b.Head(t.Context(), "k"); !errors.Is(err, objstore.ErrNotFound) && at < 5 {
 			t.Errorf("cancelled at request %d: head: %v", at, err)
 		}

@@ -151,3 +151,24 @@ func TestAbort(t *testing.T) {
 		})
 	}
 }
+
+// TestNotAborted: an upload that stays is told, with its name.
+func TestNotAborted(t *testing.T) {
+	var log bytes.Buffer
+	for _, logger := range []*slog.Logger{nil, slog.New(slog.NewTextHandler(&log, nil))} {
+		b := fake(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("uploads") {
+				says(200, "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>")(w, r)
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			fault(403, "AccessDenied")(w, r)
+		}), s3store.Config{Logger: logger})
+		if err := put(30<<20)(t.Context(), b); !errors.Is(err, objstore.ErrDenied) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if text := log.String(); !strings.Contains(text, `level=WARN msg="upload not aborted" bucket=s3://one key=k upload=u err=`) {
+		t.Error(text)
+	}
+}
