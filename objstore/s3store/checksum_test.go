@@ -72,7 +72,7 @@ func TestChecksumOfStore(t *testing.T) {
 }
 
 // TestChecksumOfRange: a store may answer a range with the checksum of the whole
-// object. It is no checksum of what is read, and by default nobody takes it for one.
+// object. It is no checksum of what is read, and nobody takes it for one.
 func TestChecksumOfRange(t *testing.T) {
 	sum := sha256.Sum256([]byte(text))
 	h := func(w http.ResponseWriter, r *http.Request) {
@@ -108,8 +108,8 @@ func TestChecksumOfRange(t *testing.T) {
 	}
 }
 
-// TestChecksumModes: only Always sends checksums, in headers, and lets the SDK look at
-// those of answers, without a word of each that has none.
+// TestChecksumModes: only Always sends checksums, in headers; and in both the SDK does
+// not look for those of answers, so that it has no word for each that has none.
 func TestChecksumModes(t *testing.T) {
 	var mu sync.Mutex
 	sent := map[string]string{}

@@ -38,7 +38,7 @@ import (
 )
 
 // Checksum says when checksums beyond those of transport and signature go with
-// requests and answers.
+// uploads.
 type Checksum string
 
 // The modes. In both, TLS protects the bytes of uploads on their way, and without
@@ -47,9 +47,7 @@ type Checksum string
 const (
 	// WhenRequired is the default: only for operations that S3 refuses without.
 	WhenRequired Checksum = "required"
-	// Always sends a CRC-32 with uploads, and lets the SDK validate checksums of
-	// downloads. Some stores answer ranges with the checksum of the whole object,
-	// and cannot be read this way.
+	// Always sends a CRC-32 with uploads.
 	Always Checksum = "always"
 )
 
@@ -172,12 +170,10 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 			near, bad = local(*o.BaseEndpoint)
 			o.UsePathStyle = near || c.PathStyle
 		}
-		o.DisableLogOutputChecksumValidationSkipped = true // ranges have none: a line for each read
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		// The SDK compares at the end of a body only, which nobody reads, and takes the
+		// checksum of an object for that of a range.
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-		if c.Checksum == Always {
-			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
-		}
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts, r.MaxBackoff = c.Attempts, c.MaxWait
 			r.Backoff = sdkhttp.Backoff(c.MaxWait)
