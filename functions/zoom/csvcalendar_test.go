@@ -52,6 +52,7 @@ func TestDates(t *testing.T) {
 		warn string
 	}{
 		"days":           {"date,co2\n19580329,316.1\n19580405,317.3\n", zoom.Times{}, "1958-03-29 1958-04-05", `column "date": stamps such as 19580329 are taken for dates (YYYYMMDD, UTC); --times`},
+		"last days":      {"date,co2\n19580331,316.1\n20000229,317.3\n", zoom.Times{}, "1958-03-31 2000-02-29", "dates"},
 		"upper case":     {"DATE,co2\n19580329,316.1\n", zoom.Times{}, "1958-03-29", "dates"},
 		"months":         {"date,v\n195803,1\n195804,2\n", zoom.Times{}, "1958-03-01 1958-04-01", "months (YYYYMM, UTC)"},
 		"years":          {"\"YEAR\",\"SUNACTIVITY\"\n1700,5\n1701,11\n", zoom.Times{}, "1700-01-01 1701-01-01", `column "YEAR": stamps such as 1700 are taken for years (UTC)`},
@@ -105,6 +106,10 @@ func TestDates(t *testing.T) {
 		"two, one said":     {"YEAR,v,TIME\n1951,3,1\n1952,4,2\n", zoom.Times{Column: "time"}, "1 2", ""},
 		"two, one iso":      {"year,v,time\n1951,3,1951-02-03\n", zoom.Times{}, "1951-02-03", ""},
 		"too many days":     {"day,v\n922337203685477,1\n", zoom.Times{Unit: "d"}, "!is no time", ""},
+		"day 0":             {"date,v\n19580300,1\n", zoom.Times{}, "!is no date", ""},
+		"day 32":            {"date,v\n19580332,1\n", zoom.Times{}, "!is no date", ""},
+		"month 0":           {"date,v\n19580012,1\n", zoom.Times{}, "!is no date", ""},
+		"month 13":          {"date,v\n19581312,1\n", zoom.Times{}, "!is no date", ""},
 		"year 3000":         {"year,v\n3000,1\n", zoom.Times{}, "!is no year", ""},
 		"no leap day":       {"date,v\n19000229,1\n", zoom.Times{}, "!is no date", ""},
 		"years, then words": {"year,v\n1958,1\nlater,2\n", zoom.Times{}, `!line 3 at 14: column "year": "later" is none of the years (UTC)`, ""},

@@ -1,7 +1,6 @@
 package zoom
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -114,7 +113,7 @@ func exponent(text string, c byte) (stamp, bool) {
 		return stamp{}, false
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.Abs(f) > maxSeconds {
+	if err != nil {
 		return stamp{}, false
 	}
 	return parseSeconds(strconv.FormatFloat(f, 'f', -1, 64))
@@ -198,9 +197,9 @@ func parseISO(text string) (stamp, bool) {
 	if strings.HasPrefix(s, "/") { // 2026/05/01: the year in front says how to read it
 		mark = '/'
 	}
-	month, ok2 := after(&s, mark)
-	day, ok3 := after(&s, mark)
-	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+	month, _ := after(&s, mark) // 0 if there is none
+	day, _ := after(&s, mark)
+	if !ok1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
 		return stamp{}, false
 	}
 	var out stamp

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/functions/zoom"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/memstore"
 )
 
 func gzipped(t *testing.T, p []byte) []byte {
@@ -92,6 +95,50 @@ func TestPackedCSV(t *testing.T) {
 		_, err := series(t, c.key, c.p, nil)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// TestLongText: text that is long, but no bomb, is read to its end however it is packed.
+func TestLongText(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	note := make([]byte, 3000)
+	for i := range note {
+		note[i] = "0123456789abcdef"[r.IntN(16)]
+	}
+	var b bytes.Buffer
+	b.WriteString("time,a,note\n")
+	rows := int64(0)
+	for ; b.Len() < 66<<20; rows++ {
+		at := r.IntN(len(note) - 1000)
+		fmt.Fprintf(&b, "%d,%d,%d %x%s\n", rows, rows, rows, r.Uint64(), note[at:at+1000])
+	}
+	p := zstandard(t, b.Bytes(), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if ratio := b.Len() / len(p); ratio < 2 || ratio > 150 {
+		t.Fatalf("a ratio of %d", ratio)
+	}
+	s, err := series(t, "x.csv.zst", p, nil)
+	if err != nil || s.About().Rows != rows {
+		t.Fatalf("%v, want %d rows", err, rows)
+	}
+}
+
+// TestChangedPacked: an object that changes while it is unpacked is not taken for a
+// damaged one.
+func TestChangedPacked(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	var text bytes.Buffer
+	text.WriteString("time,a\n")
+	for i := range 1 << 20 {
+		fmt.Fprintf(&text, "%d,%d\n", i, r.Uint64())
+	}
+	for key, p := range map[string][]byte{"x.csv.gz": gzipped(t, text.Bytes()), "x.csv.zst": zstandard(t, text.Bytes()), "x.csv": text.Bytes()} {
+		b := memstore.New(memstore.Config{})
+		obj := stored(t, b, key, p)
+		stored(t, b, key, []byte("another"))
+		if _, err := zoom.Open(t.Context(), obj, zoom.Options{}); !errors.Is(err, objstore.ErrChanged) || errors.Is(err, formats.ErrCorrupt) {
+			t.Errorf("%s: %v", key, err)
 		}
 	}
 }

@@ -265,7 +265,7 @@ func (w *wav) parseFmt(p []byte, at int64) (*wavFmt, error) {
 // they hold are left-justified in them, and stay so.
 func (f *wavFmt) item() (item, int, error) {
 	size := (f.bits + 7) / 8
-	if f.align%f.channels == 0 && f.align/f.channels > size {
+	if f.align/f.channels > size {
 		size = f.align / f.channels
 	}
 	if f.align != 0 && f.align != size*f.channels {

@@ -229,6 +229,9 @@ func TestWAV(t *testing.T) {
 		"of a pipe":      {wav("RIFF", mono, chunk(le, "data", math.MaxUint32, p16)), "pcm-i16", [][]string{text(i16...)}, "does not say how long"},
 		"never finished": {wav("RIFF", mono, chunk(le, "data", 0, p16)), "pcm-i16", [][]string{text(i16...)}, "does not say how long"},
 		"RF64 unending":  {wav("RF64", ds64(0), mono, chunk(le, "data", math.MaxUint32, p16)), "pcm-i16", [][]string{text(i16...)}, "killed"},
+		"RF64, none":     {wav("RF64", ds64(0), mono, chunk(le, "data", math.MaxUint32, nil)), "pcm-i16", [][]string{nil}, ""},
+		"unknown chunk":  {wav("RIFF", mono, data(p16), chunk(le, "odd ", 4, []byte("abcd"))), "pcm-i16", [][]string{text(i16...)}, ""},
+		"like a chunk":   {wav("RIFF", mono, chunk(le, "data", 2, []byte("xx    \x00\x00\x00\x7f"))), "pcm-i16", [][]string{{"30840", "8224", "8224", "0", "32512"}}, "says 2 bytes of samples, and behind them is no chunk"},
 		"cut":            {wav("RIFF", mono, chunk(le, "data", 4000, p16)), "pcm-i16", [][]string{text(i16...)}, "more bytes of samples than the 12"},
 		"RF64 cut":       {wav("RF64", ds64(math.MaxUint64), mono, chunk(le, "data", math.MaxUint32, p16)), "pcm-i16", [][]string{text(i16...)}, "more bytes of samples"},
 		"half a frame":   {wav("RIFF", form(le, 1, 2, 4, 16), data(p16[:6])), "pcm-i16", [][]string{{"0"}, {"1"}}, "the last 2 bytes"},
@@ -298,6 +301,62 @@ func TestHostile(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestMostTracks: as many tracks as MaxTracks says, and not one more.
+func TestMostTracks(t *testing.T) {
+	t.Parallel()
+	for n, is := range map[int]error{zoom.MaxTracks: nil, zoom.MaxTracks + 1: formats.ErrTooLarge} {
+		for _, file := range [][]byte{
+			npyOf(t, "|i1", false, make([]byte, n), 1, int64(n)),
+			wav("RIFF", form(binary.LittleEndian, 1, uint16(n), uint16(n), 8), data(make([]byte, n))),
+		} {
+			if s, err := series(t, "x", file, nil); !errors.Is(err, is) || err == nil && len(s.About().Tracks) != n {
+				t.Errorf("%d tracks of a %.4q: %v", n, file, err)
+			}
+		}
+	}
+}
+
+// TestProgress: whatever the source, what is told ends with all of it.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string][]byte{
+		"wav":     small(),
+		"rows":    npyOf(t, "<f8", false, make([]byte, 3*8*1000), 1000, 3),
+		"columns": npyOf(t, "<f8", true, make([]byte, 3*8*100_000), 100_000, 3),
+		"x.csv":   []byte("time,a\n0,1\n1,2\n"),
+	} {
+		s, err := series(t, name, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last, calls int64
+		written(t, s, zoom.WriteOptions{Progress: func(done, total int64) {
+			if calls++; done <= last || done > total || total != s.About().Bytes {
+				t.Errorf("%s: %d of %d bytes after %d", name, done, total, last)
+			}
+			last = done
+		}})
+		if last != s.About().Bytes || name == "columns" && calls < 2 {
+			t.Errorf("%s: %d of %d bytes in %d calls", name, last, s.About().Bytes, calls)
+		}
+	}
+}
+
+// TestParseRate: what is a rate, and fits into one.
+func TestParseRate(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]zoomcache.Rate{
+		"1000": {Num: 1000, Den: 1}, "0.1": {Num: 1, Den: 10}, "30000/1001": {Num: 30000, Den: 1001}, "1e3": {Num: 1000, Den: 1}, "2.5e-1": {Num: 1, Den: 4},
+		"9223372036854775807": {Num: math.MaxInt64, Den: 1}, "1/9223372036854775807": {Num: 1, Den: math.MaxInt64},
+		"9223372036854775808": {}, "1/9223372036854775808": {}, "0": {}, "-1": {}, "1/0": {}, "": {}, "fast": {}, "1e19": {}, "1e-19": {}, "1e999": {}, "0x10": {},
+	} {
+		got, err := zoom.ParseRate(text)
+		if got != want || (err == nil) != (want.Den != 0) || err != nil && !errors.Is(err, formats.ErrCorrupt) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
 	}
 }
 
@@ -383,7 +442,7 @@ func TestNPY(t *testing.T) {
 // the source and the size of its pieces; and many rows arrive in their order.
 func TestInStep(t *testing.T) {
 	t.Parallel()
-	const n, k = 300_000, 3
+	const n, k = 450_000, 3 // more than is read of all columns at once
 	rows, cols := make([]float64, n*k), make([]float64, n*k)
 	for i := range n {
 		for c := range k {
@@ -447,6 +506,9 @@ func TestCodec(t *testing.T) {
 		{"<i8", "pcm-int", []int64{0, 1 << 31}, nil},
 		{"<u2", "word", []uint16{0, 65535}, []string{"0", "65535"}},
 		{"<i4", "pcm-i16", []int32{5, -5}, []string{"5", "-5"}},
+		{"|u1", "i16", []uint8{0, 255}, []string{"0", "255"}},
+		{"<u4", "i64", []uint32{0, 1<<32 - 1}, []string{"0", "4294967295"}},
+		{"<u4", "u16", []uint32{0, 1 << 16}, nil},
 		{"<f4", "i16", []float32{1, 2}, nil},
 		{"|b1", "u8", []uint8{1, 0}, nil},
 		{"|b1", "bool", []uint8{1, 0}, []string{"true", "false"}},
@@ -473,6 +535,10 @@ func TestCodec(t *testing.T) {
 		if tr := f.Header().Tracks[0]; !tr.Zlib || tr.Delta != (tr.Codec.Kind.Signed() && c.codec != "pcm-int") {
 			t.Errorf("%s as %s: flags %+v", c.typ, c.codec, tr)
 		}
+		f, _ = written(t, s, zoom.WriteOptions{Codec: &codec})
+		if tr := f.Header().Tracks[0]; tr.Zlib || tr.Delta {
+			t.Errorf("%s as %s: flags %+v, and nobody asked for any", c.typ, c.codec, tr)
+		}
 	}
 }
 
@@ -493,7 +559,20 @@ func TestWatermark(t *testing.T) {
 	}); err != nil || n != 10 {
 		t.Errorf("%d packets, %v", n, err)
 	}
-	if _, err := zoom.Write(t.Context(), &bytes.Buffer{}, s, zoom.WriteOptions{Watermark: 1 << 30}); !errors.Is(err, formats.ErrTooLarge) {
-		t.Error(err)
+	two, err := series(t, "x", npyOf(t, "<i2", false, make([]byte, 2000), 500, 2), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		s         zoom.Series
+		watermark int
+		is        error
+	}{
+		{s, 1 << 30, formats.ErrTooLarge}, {s, -1, formats.ErrTooLarge}, {s, 1<<22 + 1, formats.ErrTooLarge}, {s, 1 << 22, nil},
+		{two, 1<<21 + 1, formats.ErrTooLarge}, {two, 1 << 21, nil},
+	} {
+		if _, err := zoom.Write(t.Context(), &bytes.Buffer{}, c.s, zoom.WriteOptions{Watermark: c.watermark}); !errors.Is(err, c.is) {
+			t.Errorf("%d: %v", c.watermark, err)
+		}
 	}
 }
