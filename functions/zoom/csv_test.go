@@ -150,6 +150,17 @@ func TestCSVErrors(t *testing.T) {
 	}
 }
 
+// TestHalfStamps: stamps in ISO 8601 of which a part is missing are none.
+func TestHalfStamps(t *testing.T) {
+	t.Parallel()
+	for _, stamp := range []string{"-05-01", "2026--01", "2026-05-", "2026-05", "2026-05-01T", "2026-05-01T12", "2026-05-01T12Z", "2026-05-01T12:", "2026-05-01T:30",
+		"2026-05-01T12:00:", "2026-05-01T12:00:Z", "2026-05-01T12:00:05.", "2026-05-01T12:00:05.Z"} {
+		if _, err := series(t, "x.csv", []byte("when,a\n"+stamp+",1\n"), nil); !errors.Is(err, formats.ErrCorrupt) {
+			t.Errorf("%s: %v", stamp, err)
+		}
+	}
+}
+
 // TestStampsExact: whatever the stamps, the ticks of the file say the same times.
 func TestStampsExact(t *testing.T) {
 	t.Parallel()
