@@ -123,7 +123,9 @@ func TestChecksumModes(t *testing.T) {
 		}
 		if r.Method == http.MethodGet {
 			good(w, r)
+			return
 		}
+		w.Header().Set("ETag", `"e"`)
 	}
 	for mode, want := range map[s3store.Checksum]map[string]string{
 		s3store.WhenRequired: {},

@@ -67,6 +67,7 @@ func TestBigParts(t *testing.T) {
 					case <-r.Context().Done():
 					}
 					flying.Add(-1)
+					w.Header().Set("ETag", `"p"`)
 				case r.Method == http.MethodGet: // whether parts are left
 					w.WriteHeader(http.StatusNotFound)
 				}
