@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/internal/quickstart"
+	"github.com/farread/farread/cmd/farread/internal/quickstart"
 	"github.com/farread/farread/objstore"
 )
 

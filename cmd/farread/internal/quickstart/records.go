@@ -10,8 +10,8 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/sample"
 	"github.com/farread/farread/formats/bloscpack"
-	"github.com/farread/farread/internal/sample"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/sample"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/internal/picture"
-	"github.com/farread/farread/internal/sample"
 )
 
 const (

@@ -13,12 +13,12 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/sample"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/internal/picture"
-	"github.com/farread/farread/internal/sample"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/farread/farread/cmd/farread/internal/sample"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
-	"github.com/farread/farread/internal/sample"
 	"github.com/farread/farread/objstore"
 )
 

@@ -25,9 +25,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/sample"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/functions"
-	"github.com/farread/farread/internal/sample"
 	"github.com/farread/farread/objstore"
 )
 
@@ -43,7 +43,7 @@ var built = sync.OnceValues(func() (string, error) {
 // compile builds a package of the checkout.
 func compile(module, pkg, to string) error {
 	cmd := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", to, pkg)
-	cmd.Dir = filepath.Join("..", "..", module)
+	cmd.Dir = filepath.Join("..", "..", "..", "..", module)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", pkg, err, text)

@@ -9,13 +9,13 @@ import (
 	"slices"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/sample"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/internal/par"
-	"github.com/farread/farread/internal/sample"
 	"github.com/farread/farread/objstore"
 )
 

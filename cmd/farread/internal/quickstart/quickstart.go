@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/internal/sample"
+	"github.com/farread/farread/cmd/farread/internal/sample"
 	"github.com/farread/farread/objstore"
 )
 
