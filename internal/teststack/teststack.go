@@ -1,26 +1,25 @@
 // Package teststack starts the project's local cloud for tests: a real S3
 // server on loopback, with functions if rules ask for them, as a child process.
 // It needs nothing but Go.
+//
+// It is a leaf: it builds and runs localcloud as a program, so tests of every layer, from
+// the drivers up, may use it. It lies in internal/ because the modules bench and terraform
+// see it there and nobody else does.
 package teststack
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/farread/farread/internal/stack"
 )
 
 // binaryEnv names a localcloud that is built already.
@@ -36,24 +35,9 @@ type Options struct {
 
 // A Stack is a running local cloud.
 type Stack struct {
-	Endpoint  string   `json:"endpoint"`
-	AccessKey string   `json:"access_key"`
-	SecretKey string   `json:"secret_key"`
-	Region    string   `json:"region"`
-	Buckets   []string `json:"buckets"`
+	*stack.Process
 
-	// Lines are what localcloud prints after its first line, one JSON object
-	// for each finished invocation. The channel is closed at its end; lines
-	// that nobody takes are dropped once 4096 wait.
-	Lines <-chan string
-
-	cmd     *exec.Cmd
-	stdin   io.Closer
-	log     *tail
-	ended   chan struct{}
 	tempDir string
-	once    sync.Once
-	err     error
 }
 
 // Run starts a stack that ends with the test.
@@ -81,19 +65,14 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{log: &tail{}, ended: make(chan struct{})}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Stop())
-		}
-	}()
+	s := &Stack{}
 	if o.Dir == "" {
 		if s.tempDir, err = os.MkdirTemp("", "farread-stack-"); err != nil {
 			return nil, err
 		}
 		o.Dir = s.tempDir
 	}
-	args := []string{"--dir", o.Dir, "--addr", "127.0.0.1:0", "--exit-with-stdin"}
+	args := []string{"--dir", o.Dir, "--addr", "127.0.0.1:0"}
 	for _, b := range o.Buckets {
 		args = append(args, "--bucket", b)
 	}
@@ -101,114 +80,24 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		args = append(args, "--versioning")
 	}
 	// The child outlives the context of the start.
-	s.cmd = exec.Command(bin, append(args, o.Args...)...) // Stop ends it
-	s.cmd.Stderr = s.log
-	in, err := s.cmd.StdinPipe()
-	if err != nil {
-		return nil, err
+	if s.Process, err = stack.Start(ctx, bin, append(args, o.Args...)...); err != nil {
+		return nil, errors.Join(err, s.clean())
 	}
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("localcloud: %w", err)
-	}
-	s.stdin = in
-	return s, s.ready(ctx, out)
-}
-
-// ready waits for the first line and passes on the others.
-func (s *Stack) ready(ctx context.Context, out io.Reader) error {
-	first := make(chan error, 1)
-	lines := make(chan string, 4096)
-	s.Lines = lines
-	go func() {
-		defer close(s.ended)
-		defer close(lines)
-		r := bufio.NewScanner(out)
-		r.Buffer(nil, 4<<20)
-		if !r.Scan() {
-			first <- errors.New("localcloud ended before it was ready")
-		} else {
-			first <- json.Unmarshal(r.Bytes(), s)
-		}
-		for r.Scan() {
-			select {
-			case lines <- r.Text():
-			default:
-			}
-		}
-		io.Copy(io.Discard, out) //nolint:errcheck // only so that the child never blocks
-	}()
-	select {
-	case err := <-first:
-		if err != nil {
-			return fmt.Errorf("%w\n%s", err, s.Log())
-		}
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("localcloud is not ready: %w\n%s", ctx.Err(), s.Log())
-	}
-}
-
-// Log is the end of what the stack wrote to its standard error.
-func (s *Stack) Log() string { return s.log.String() }
-
-// Stop ends the stack and removes its temporary folder. It may be called again.
-func (s *Stack) Stop() error {
-	s.once.Do(func() {
-		if s.stdin != nil {
-			s.err = s.end()
-		}
-		if s.tempDir != "" {
-			s.err = errors.Join(s.err, os.RemoveAll(s.tempDir))
-		}
-	})
-	return s.err
+	return s, nil
 }
 
 // grace is how long the stack may take to end by itself; the server in it waits
 // up to 10 s for uploads that hang.
 const grace = 2 * time.Second
 
-func (s *Stack) end() error {
-	s.stdin.Close()
-	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // likewise
-	var killed atomic.Bool
-	t := time.AfterFunc(grace, func() { killed.Store(true); s.cmd.Process.Kill() }) //nolint:errcheck // likewise
-	<-s.ended
-	err := s.cmd.Wait()
-	t.Stop()
-	if killed.Load() {
-		return nil // as announced
-	}
-	if err != nil {
-		return fmt.Errorf("localcloud: %w\n%s", err, s.Log())
-	}
-	return nil
-}
+// Stop ends the stack and removes its temporary folder. It may be called again.
+func (s *Stack) Stop() error { return errors.Join(s.Process.Stop(grace), s.clean()) }
 
-// tail keeps the last 64 KiB that were written.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if n := len(t.b) - 64<<10; n > 0 {
-		t.b = bytes.Clone(t.b[n:])
+func (s *Stack) clean() error {
+	if s.tempDir == "" {
+		return nil
 	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
+	return os.RemoveAll(s.tempDir)
 }
 
 // binary is the path of a localcloud that is up to date with the checkout.

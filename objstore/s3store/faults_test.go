@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/farread/farread/internal/stack"
 	"github.com/farread/farread/internal/teststack"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/s3store"
@@ -65,7 +66,7 @@ func fake(t *testing.T, h http.Handler, c s3store.Config) *s3store.Bucket {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	return open(t, &teststack.Stack{Endpoint: srv.URL, AccessKey: "AK", SecretKey: "SK"}, c)
+	return open(t, &teststack.Stack{Process: &stack.Process{Endpoint: srv.URL, AccessKey: "AK", SecretKey: "SK"}}, c)
 }
 
 func TestGetFaults(t *testing.T) {

@@ -1,0 +1,16 @@
+//go:build unix
+
+package stack
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// apart puts the child into a process group of its own, so that Ctrl-C in the
+// terminal reaches this process alone and the child is ended in order.
+func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func terminate(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGTERM) } // it may be gone
+
+func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
