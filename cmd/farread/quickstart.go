@@ -11,6 +11,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/quickstart"
+	"github.com/farread/farread/internal/stack"
 	"github.com/farread/farread/objstore"
 )
 
@@ -71,8 +72,8 @@ read matched its source.`,
 }
 
 // localClient is a client of the local S3.
-func (a *app) localClient(e quickstart.Endpoint, n *objstore.Counter) (*farread.Client, error) {
-	c := farread.Config{Endpoint: e.URL, Region: e.Region, PathStyle: true, AccessKey: e.AccessKey, SecretKey: e.SecretKey,
+func (a *app) localClient(e *stack.Process, n *objstore.Counter) (*farread.Client, error) {
+	c := farread.Config{Endpoint: e.Endpoint, Region: e.Region, PathStyle: true, AccessKey: e.AccessKey, SecretKey: e.SecretKey,
 		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: n}
 	if a.flags.verbose {
 		c.Logger = a.logger()

@@ -3,14 +3,12 @@ package quickstart
 import (
 	"fmt"
 	"io"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dustin/go-humanize"
-
-	"github.com/farread/farread/formats/zoomcache"
 )
 
 // page prints for people: 100 columns, one screen.
@@ -20,10 +18,10 @@ func (p *page) line(format string, a ...any) {
 	fmt.Fprintln(p.w, strings.TrimRight(fmt.Sprintf(format, a...), " "))
 }
 
-func (p *page) started(c *cloud) {
+func (p *page) started(r Report) {
 	p.line("A cloud on this machine: uploads become datasets, and parts of them are read back from afar.")
 	p.line("")
-	p.line("S3 and functions answer at %s after %s ms.", c.endpoint.URL, duration(ms(c.took)))
+	p.line("S3 and functions answer at %s after %s ms.", r.Endpoint, duration(r.StartMS))
 }
 
 func (p *page) output(s story, o Output) {
@@ -33,7 +31,7 @@ func (p *page) output(s story, o Output) {
 	}
 	row := func(what, size, took string) { p.line("  %-54s %9s   %s", what, size, took) }
 	p.line("")
-	p.line("%s", s.upload.what)
+	p.line("%s", s.what)
 	row(o.Source, size(o.SourceSize), "uploaded in "+duration(o.UploadMS)+" ms")
 	row("→ s3:ObjectCreated → "+o.Function+", "+start, "", "ran "+duration(o.FunctionMS)+" ms")
 	row("→ "+o.URI, size(o.Size), "there "+duration(o.MS)+" ms after the upload")
@@ -73,36 +71,35 @@ func (p *page) drawn(pictures []string) {
 }
 
 // invite says how to go on in another terminal.
-func (p *page) invite(command string, e Endpoint, r Report, dir string, kept bool) {
-	uri := func(i int) string { return r.Outputs[i].URI }
+func (p *page) invite(t *tour) {
+	c, farread, out := t.cloud, t.o.Command, t.report.Outputs
+	s3 := "aws --endpoint-url " + c.Endpoint + " s3"
 	p.line("")
-	p.drawn(r.Pictures)
-	p.line("Everything came back as it went in. Now try it, in another terminal:")
-	p.line("")
-	p.line("  export AWS_ENDPOINT_URL=%s AWS_DEFAULT_REGION=%s", e.URL, e.Region)
-	p.line("  export AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s", e.AccessKey, e.SecretKey)
-	p.line("")
-	p.line("  aws --endpoint-url %s s3 ls --recursive s3://%s/", e.URL, datasets)
-	p.line("  %s ls %s", command, uri(0))
-	p.line("  %s get %s --id planet --frames 24 -o planet.jpg", command, uri(1))
-	p.line("  %s explain %s --id aurora --frames ::6", command, uri(2))
-	p.line("  %s slice %s '%s' -o storm.png", command, uri(3), shownSlice)
-	p.line("  %s slice %s '::6, 120, 200:208'", command, uri(3))
-	p.line("  %s get %s --item %d -o -", command, uri(4), shownRecord)
-	for _, o := range r.Outputs {
-		if o.Format == zoomcache.Format {
-			p.line("  %s view %s --from 6h --to 7h --width 1200 -o hour.png", command, o.URI)
-			break
-		}
+	p.drawn(t.report.Pictures)
+	p.line(`Everything came back as it went in. Now try it, in another terminal:
+
+  export AWS_ENDPOINT_URL=%s AWS_DEFAULT_REGION=%s
+  export AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s
+`, c.Endpoint, c.Region, c.AccessKey, c.SecretKey)
+	for _, words := range [][]any{
+		{s3, "ls --recursive", "s3://" + datasets + "/"},
+		{farread, "ls", out[0].URI},
+		{farread, "get", out[1].URI, "--id planet --frames 24 -o planet.jpg"},
+		{farread, "explain", out[2].URI, "--id aurora --frames ::6"},
+		{farread, "slice", out[3].URI, "'" + shownSlice + "' -o storm.png"},
+		{farread, "slice", out[3].URI, "'::6, 120, 200:208'"},
+		{farread, "get", out[4].URI, "--item", shownRecord, "-o -"},
+		{farread, "view", out[5].URI, "--from 6h --to 7h --width 1200 -o hour.png"},
+		{"tar cf my.tar *.jpg &&", s3, "cp my.tar", "s3://" + uploads + "/"},
+		{s3, "cp my.npy", "s3://" + uploads + "/    # or my.jsonl, my.log"},
+	} {
+		p.line("  %s", strings.TrimSuffix(fmt.Sprintln(words...), "\n"))
 	}
-	p.line("  tar cf my.tar *.jpg && aws --endpoint-url %s s3 cp my.tar s3://%s/", e.URL, uploads)
-	p.line("  aws --endpoint-url %s s3 cp my.npy s3://%s/    # or my.jsonl, my.log", e.URL, uploads)
-	p.line("")
-	if kept {
-		p.line("Uploads show up below. Ctrl-C stops it all; the buckets stay in %s.", path.Clean(dir))
-		return
+	end := " and leaves nothing behind"
+	if t.o.Dir != "" {
+		end = "; the buckets stay in " + t.dir
 	}
-	p.line("Uploads show up below. Ctrl-C stops it all and leaves nothing behind.")
+	p.line("\nUploads show up below. Ctrl-C stops it all%s.", end)
 }
 
 // event is one line for an upload of somebody else.
@@ -119,7 +116,7 @@ func (p *page) event(i invocation, r record, o Output, err error) {
 // printable is text from a key as a terminal may show it.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+		if !unicode.IsPrint(r) {
 			return '·'
 		}
 		return r

@@ -1,20 +1,34 @@
 // Package quickstart shows the whole job on one machine: it starts the local
-// cloud, uploads sample clips, an array and a log, lets the real functions pack them,
-// reads parts back through farread's readers and compares every byte with its
+// cloud, uploads sample clips, an array, a log and series, lets the real functions pack
+// them, reads parts back through farread's readers and compares every byte with its
 // source.
 package quickstart
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sample"
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/stack"
 	"github.com/farread/farread/objstore"
+)
+
+const (
+	// startLimit is far above the 0.3 s that a start takes, for slow machines.
+	startLimit = 30 * time.Second
+	// grace fits twice into the second in which Ctrl-C is answered: the cloud ends by
+	// itself within some 10 ms unless requests hang.
+	grace = 400 * time.Millisecond
 )
 
 // Options say what to run. Client must be set.
@@ -31,27 +45,15 @@ type Options struct {
 	// Command is how people call farread in their shell; "": "farread".
 	Command  string
 	Terminal bool // errw is one: remarks may be overwritten
-	// Client makes a client that reads and writes the endpoint and counts
+	// Client makes a client that reads and writes the cloud and counts
 	// there. Each call makes another one, without connections or caches.
-	Client func(Endpoint, *objstore.Counter) (*farread.Client, error)
+	Client func(*stack.Process, *objstore.Counter) (*farread.Client, error)
 	// Counter counts the whole tour; nil: one of its own.
 	Counter *objstore.Counter
 	// Temporary is told of a temporary folder, for programs that may be
 	// abandoned before Run returns; what it returns is called once the folder
 	// is gone. nil: nobody is told.
 	Temporary func(path string) (gone func())
-
-	started func(*cloud)                                 // for tests
-	clips   func(context.Context) ([]sample.Clip, error) // nil: sample.Clips
-	storm   func(context.Context) (sample.Volume, error) // nil: sample.Storm
-}
-
-// Endpoint is a running local S3 and its key.
-type Endpoint struct {
-	URL       string `json:"endpoint"`
-	AccessKey string `json:"access_key"`
-	SecretKey string `json:"secret_key"`
-	Region    string `json:"region"`
 }
 
 // A Report is the outcome of the tour, as --json prints it.
@@ -96,6 +98,25 @@ type Read struct {
 	OK       bool    `json:"ok"` // equal to the source
 }
 
+// A problem says what is wrong in words of its own and matches a sentinel that
+// says what to do about it.
+type problem struct {
+	text string
+	is   error
+}
+
+func (p *problem) Error() string { return p.text }
+func (p *problem) Unwrap() error { return p.is }
+
+// ErrMismatch is matched when bytes read back are not those of the source. It
+// also matches formats.ErrCorrupt.
+var ErrMismatch error = &problem{"not what was uploaded", formats.ErrCorrupt}
+
+// unavailable is a problem with a child or the machine: another try may help.
+func unavailable(format string, a ...any) error {
+	return &problem{fmt.Sprintf(format, a...), objstore.ErrUnavailable}
+}
+
 // Run makes the tour and, unless o.Once, stays up until ctx ends. It leaves
 // nothing running and, unless o.Dir is set, no file behind. Results go to out,
 // remarks about a build to errw. An error ends it: that a part is missing matches
@@ -108,12 +129,6 @@ func Run(ctx context.Context, o Options, out, errw io.Writer) (err error) {
 	if o.Command == "" {
 		o.Command = "farread"
 	}
-	if o.clips == nil {
-		o.clips = sample.Clips
-	}
-	if o.storm == nil {
-		o.storm = sample.Storm
-	}
 	if err := portFree(ctx, o.Port); err != nil {
 		return err
 	}
@@ -122,59 +137,76 @@ func Run(ctx context.Context, o Options, out, errw io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	parts, err := findParts(ctx, o, errw)
+	bin, err := findParts(ctx, o, errw)
 	if err != nil {
 		return err
 	}
-	p := &page{w: out}
+	t, err := begin(ctx, o, bin, dir)
+	if err != nil {
+		return err
+	}
+	defer t.end()
+	t.page.w = out
 	if o.JSON {
-		p.w = io.Discard
+		t.page.w = io.Discard
 	}
-	c, err := startCloud(ctx, parts, dir, o.Port, rules())
-	if err != nil {
-		return err
-	}
-	defer c.stop()
-	if o.started != nil {
-		o.started(c)
-	}
-	err = serve(ctx, o, c, p, out)
-	if died := c.died(); died != nil && ctx.Err() == nil {
-		err = died // whatever it broke in the tour, this is why
+	err = t.serve(ctx, out)
+	select {
+	case <-t.cloud.Ended:
+		if ctx.Err() == nil { // whatever it broke in the tour, this is why
+			err = unavailable("localcloud ended: %s", t.cloud.LastWords())
+		}
+	default:
 	}
 	return err
 }
 
+// begin starts the cloud for a tour.
+func begin(ctx context.Context, o Options, bin, dir string) (_ *tour, err error) {
+	t := &tour{o: o, dir: dir, page: page{io.Discard}, report: Report{Outputs: []Output{}, Reads: []Read{}, Pictures: []string{}}}
+	start := time.Now()
+	limited, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("localcloud did not answer within %s", startLimit))
+	defer cancel()
+	t.cloud, err = stack.Start(limited, filepath.Join(bin, "localcloud"+exe()), "--dir", dir,
+		"--addr", address(o.Port), "--rules", filepath.Join(dir, "rules.json"), "--functions", bin)
+	if ctx.Err() != nil {
+		return nil, errors.Join(ctx.Err(), err)
+	}
+	if err != nil {
+		return nil, unavailable("%v", err)
+	}
+	t.report.Endpoint, t.report.StartMS = t.cloud.Endpoint, ms(time.Since(start))
+	if !o.Once || o.Dir != "" { // else nobody could look at it
+		t.slices = filepath.Join(dir, slicesFolder)
+	}
+	if t.writer, err = o.Client(t.cloud, o.Counter); err != nil {
+		return nil, errors.Join(err, t.cloud.Stop(grace))
+	}
+	return t, nil
+}
+
+func (t *tour) end() {
+	t.writer.CloseIdleConnections()
+	_ = t.cloud.Stop(grace) // what it died of is said elsewhere
+}
+
 // serve is the tour and the time after it.
-func serve(ctx context.Context, o Options, c *cloud, p *page, out io.Writer) error {
+func (t *tour) serve(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case <-c.ended:
+		case <-t.cloud.Ended:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	p.started(c)
-	clips, err := o.clips(ctx)
-	if err != nil {
+	t.page.started(t.report)
+	clips, err := sample.Clips(ctx)
+	storm, err2 := sample.Storm(ctx)
+	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
-	storm, err := o.storm(ctx)
-	if err != nil {
-		return err
-	}
-	t := &tour{o: o, c: c, page: p}
-	if !o.Once || o.Dir != "" { // else nobody could look at it
-		t.slices = filepath.Join(c.dir, slicesFolder)
-	}
-	t.report.Endpoint, t.report.StartMS = c.endpoint.URL, ms(c.took)
-	t.writer, err = o.Client(c.endpoint, o.Counter)
-	if err != nil {
-		return err
-	}
-	defer t.writer.CloseIdleConnections()
 	list, err := stories(clips, storm)
 	if err != nil {
 		return err
@@ -182,21 +214,42 @@ func serve(ctx context.Context, o Options, c *cloud, p *page, out io.Writer) err
 	if err := t.run(ctx, list); err != nil {
 		return err
 	}
-	if o.JSON {
-		if err := writeJSON(out, t.report); err != nil {
+	if t.o.JSON {
+		e := json.NewEncoder(out)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(t.report); err != nil {
 			return err
 		}
 	}
-	if o.Once {
-		p.onceDone(o.Command, t.report.Pictures)
+	if t.o.Once {
+		t.page.onceDone(t.o.Command, t.report.Pictures)
 		return nil
 	}
-	p.invite(o.Command, c.endpoint, t.report, c.dir, o.Dir != "")
+	t.page.invite(t)
 	return t.watch(ctx)
 }
 
-// folder makes the local cloud's folder and proves that it can be written.
+// portFree fails when another program has the port.
+func portFree(ctx context.Context, port int) error {
+	if port < 0 || port > 65535 {
+		return &problem{fmt.Sprintf("--port %d is not in 1 to 65535", port), objstore.ErrInvalid}
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address(port))
+	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
+		err = sys.Err // the flag has named the address
+	}
+	if err != nil {
+		return unavailable("--port %d: %v (0 takes a free one)", port, err)
+	}
+	return l.Close()
+}
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// folder makes the local cloud's folder, with the rules in it.
 func folder(o Options) (dir string, remove func() error, err error) {
+	remove = func() error { return nil }
 	if o.Dir == "" {
 		if dir, err = os.MkdirTemp("", "farread-quickstart-"); err != nil {
 			return "", nil, err
@@ -205,24 +258,23 @@ func folder(o Options) (dir string, remove func() error, err error) {
 		if o.Temporary != nil {
 			gone = o.Temporary(dir)
 		}
-		return dir, func() error {
+		remove = func() error {
 			defer gone()
 			return os.RemoveAll(dir)
-		}, nil
-	}
-	if dir, err = filepath.Abs(o.Dir); err != nil {
+		}
+	} else if dir, err = filepath.Abs(o.Dir); err != nil {
 		return "", nil, err
 	}
 	if fi, err := os.Stat(dir); err == nil && !fi.IsDir() {
 		return "", nil, &problem{fmt.Sprintf("--dir: %s is not a folder", dir), objstore.ErrInvalid}
 	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return "", nil, fmt.Errorf("--dir: %w", err)
+	doc, err := json.MarshalIndent(rules(), "", "  ")
+	err = errors.Join(err, os.MkdirAll(dir, 0o750))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "rules.json"), append(doc, '\n'), 0o600)
 	}
-	f, err := os.CreateTemp(dir, ".probe-")
 	if err != nil {
-		return "", nil, fmt.Errorf("--dir: %w", err)
+		return "", nil, errors.Join(fmt.Errorf("--dir: %w", err), remove())
 	}
-	err = errors.Join(f.Close(), os.Remove(f.Name()))
-	return dir, func() error { return nil }, err
+	return dir, remove, nil
 }

@@ -7,28 +7,41 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/sample"
-	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/internal/picture"
 )
 
 const (
-	seriesPrefix = "series/"
-	day          = 24 * 60 * 60 // seconds
-	heartRate    = 50           // samples a second of the recording
-	tideStep     = 10           // seconds between two lines of the table
-	// viewWidth is how many points a view has, about those of a screen.
+	day       = 24 * 60 * 60 // seconds
+	heartRate = 50           // samples a second of the recording
+	tideStep  = 10           // seconds between two lines of the table
+	// viewWidth is how many points a view has, about those of a screen, and drawWidth
+	// how many pixels wide it is drawn.
 	viewWidth = 2000
-	// pointSize is what a picture needs of a point: minimum, maximum, mean.
-	pointSize = 3 * 8
-	// drawWidth is how many pixels wide a view is drawn.
 	drawWidth = 1200
 )
+
+// requestLog is the log of a server of map tiles as JSON Lines, the same on every
+// run.
+func requestLog(n int) []byte {
+	rng := rand.New(rand.NewPCG(7, 41)) //nolint:gosec // a picture of chance
+	at := time.Date(2026, 5, 1, 6, 0, 0, 0, time.UTC)
+	status := []int{200, 200, 200, 200, 200, 200, 206, 304, 404, 503}
+	agents := []string{"farread/1.0", "Mozilla/5.0 (X11; Linux x86_64)", "curl/8.9.1"}
+	p := make([]byte, 0, n*170)
+	for range n {
+		at = at.Add(time.Duration(rng.ExpFloat64() * float64(40*time.Millisecond)))
+		z := 3 + rng.IntN(12)
+		p = fmt.Appendf(p, `{"ts":"%s","host":"tiles-%d","path":"/%d/%d/%d.png","status":%d,"bytes":%d,"ms":%.1f,"agent":"%s"}`+"\n",
+			at.Format("2006-01-02T15:04:05.000Z"), rng.IntN(4), z, rng.IntN(1<<z), rng.IntN(1<<z),
+			status[rng.IntN(len(status))], 200+rng.IntN(40_000), rng.ExpFloat64()*12, agents[rng.IntN(len(agents))])
+	}
+	return p
+}
 
 // heartbeat is a day of an ECG as 16-bit samples, the same on every run, with
 // spikes of one sample now and then.
@@ -62,120 +75,86 @@ func tide() []int64 {
 	return v
 }
 
-func seriesOutput() output {
-	return output{format: zoomcache.Format, data: zoomcache.Suffix, commit: zoomcache.Suffix}
-}
-
 // wavStory: the whole day of a recording, cold, and ten minutes around a spike.
 func wavStory(v []int16) story {
-	data := make([]byte, 0, 2*len(v)+44)
-	le := binary.LittleEndian
-	size := uint32(2 * len(v))
-	data = append(le.AppendUint32(append(data, "RIFF"...), 36+size), "WAVEfmt "...)
-	data = le.AppendUint16(le.AppendUint16(le.AppendUint32(data, 16), 1), 1)
+	le, size := binary.LittleEndian, uint32(2*len(v))
+	data := append(le.AppendUint32([]byte("RIFF"), 36+size), "WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"...) // PCM, one channel
 	data = le.AppendUint32(le.AppendUint32(data, heartRate), 2*heartRate)
-	data = le.AppendUint32(append(le.AppendUint16(le.AppendUint16(data, 2), 16), "data"...), size)
-	spike := 0
-	for i, x := range v {
+	data = le.AppendUint32(append(data, "\x02\x00\x10\x00data"...), size)
+	for _, x := range v {
 		data = le.AppendUint16(data, uint16(x))
-		if x > v[spike] {
-			spike = i
-		}
 	}
 	number := func(offset int64) (float64, bool) { return float64(v[offset-1]), true }
 	n, half := int64(len(v)), int64(300*heartRate)
-	from := min(max(int64(spike)-half, 1), max(n-2*half, 1))
+	spike := int64(slices.Index(v, slices.Max(v)))
+	from := min(max(spike-half, 1), max(n-2*half, 1))
 	return story{
-		upload: upload{fmt.Sprintf("heart.wav: a day at %d samples a second", heartRate), []sample.File{{Name: seriesPrefix + "heart.wav", Data: data}}},
-		output: seriesOutput(),
-		steps: []step{
-			view("the day in 2000 points, cold", "heart-day", false, number, 1, n),
-			view("10 minutes around a spike, warm", "heart-spike", true, number, from, min(from+2*half-1, n)),
-		},
+		what:  fmt.Sprintf("heart.wav: a day at %d samples a second", heartRate),
+		files: []file{{seriesPrefix + "heart.wav", data}},
+		steps: []step{view("the day in 2000 points, cold", "heart-day", number, 1, n),
+			view("10 minutes around a spike, warm", "heart-spike", number, from, min(from+2*half-1, n))},
 	}
 }
 
-// tideStory: the whole day of a table of stamps and values.
+// tideStory: the whole day of a table of stamps and values, and an hour.
 func tideStory(v []int64) story {
-	var text bytes.Buffer
-	text.WriteString("time,level\n")
+	text := []byte("time,level\n")
 	for i, x := range v {
-		fmt.Fprintf(&text, "%d,%d\n", i*tideStep, x)
+		text = fmt.Appendf(text, "%d,%d\n", i*tideStep, x)
 	}
-	number := func(offset int64) (float64, bool) {
-		if offset%tideStep != 0 {
-			return 0, false
-		}
-		return float64(v[offset/tideStep]), true
-	}
+	number := func(offset int64) (float64, bool) { return float64(v[offset/tideStep]), offset%tideStep == 0 }
 	return story{
-		upload: upload{fmt.Sprintf("tide.csv: a day, a line each %d s", tideStep), []sample.File{{Name: seriesPrefix + "tide.csv", Data: text.Bytes()}}},
-		output: seriesOutput(),
-		steps: []step{
-			view("the day in 2000 points, cold", "tide-day", false, number, 0, int64(len(v)-1)*tideStep),
-			view("an hour of it, warm", "tide-hour", true, number, day/2, day/2+3600),
-		},
+		what:  fmt.Sprintf("tide.csv: a day, a line each %d s", tideStep),
+		files: []file{{seriesPrefix + "tide.csv", text}},
+		steps: []step{view("the day in 2000 points, cold", "tide-day", number, 0, int64(len(v)-1)*tideStep),
+			view("an hour of it, warm", "tide-hour", number, day/2, day/2+3600)},
 	}
 }
 
-// view draws points of [from, to] and compares the extremes of each with those of
-// the samples that it tells of, picked one by one.
-//
-// It is drawn as name.png.
-func view(what, name string, warm bool, number func(offset int64) (float64, bool), from, to int64) step {
+// view reads points of [from, to]. What each says, extremes and count, has to be that of
+// the samples since the point before, picked one by one. It is drawn as name.png.
+func view(what, name string, number func(offset int64) (float64, bool), from, to int64) step {
 	var drawing picture.Series
-	draw := func(folder string) error { return saveSeries(filepath.Join(folder, name+".png"), drawing) }
-	return step{what: what, warm: warm, picture: name + ".png", save: draw, run: func(ctx context.Context, s *session, uri string) (int64, error) {
-		if !warm || s.series == nil {
-			var err error
-			if s.series, err = s.client.OpenZoom(ctx, uri, farread.ZoomOptions{}); err != nil {
-				return 0, err
-			}
-		}
-		got, err := s.series.View(ctx, 1, from, to, viewWidth)
+	s := reading(what, (*farread.Client).OpenZoom, farread.ZoomOptions{}, func(ctx context.Context, z *farread.Zoom) (got, want [][]byte, err error) {
+		v, err := z.View(ctx, 1, from, to, viewWidth)
 		if err != nil {
-			return 0, err
+			return nil, nil, err
 		}
-		track, err := s.series.Track(1)
+		track, err := z.Track(1)
 		if err != nil {
-			return 0, err
+			return nil, nil, err
 		}
-		drawing = picture.OfView(s.series.Header(), track, got.Points, from, to, drawWidth)
+		drawing = picture.OfView(z.Header(), track, v.Points, from, to, drawWidth)
 		kind, _, _ := strings.Cut(name, "-")
 		drawing.Title = kind + ": " + what[:strings.LastIndexByte(what, ',')]
 		next := from
-		for _, p := range got.Points {
-			low, high, n := math.Inf(1), math.Inf(-1), int64(0)
-			for i := p.Entry; i <= p.Exit; i++ {
-				if v, ok := number(i); ok {
-					low, high, n = min(low, v), max(high, v), n+1
+		for i, p := range v.Points {
+			last := p.Exit
+			if i == len(v.Points)-1 {
+				last = to // none may be missing at the end
+			}
+			low, high, n := math.Inf(1), math.Inf(-1), 0.0
+			for ; next <= last; next++ {
+				if x, ok := number(next); ok {
+					low, high, n = min(low, x), max(high, x), n+1
 				}
 			}
-			for ; next < p.Entry; next++ {
-				if _, ok := number(next); ok {
-					return 0, fmt.Errorf("%s: sample %d is in no point: %w", uri, next, ErrMismatch)
-				}
-			}
-			next = p.Exit + 1
-			if c := p.Channels[0]; c.Min.Float() != low || c.Max.Float() != high || p.Count != n {
-				return 0, fmt.Errorf("%s: samples %d to %d: %w", uri, p.Entry, p.Exit, ErrMismatch)
-			}
+			c := p.Channels[0]
+			got, want = append(got, floats(c.Min.Float(), c.Max.Float(), float64(p.Count))), append(want, floats(low, high, n))
 		}
-		if next <= to {
-			return 0, fmt.Errorf("%s: no point from sample %d on: %w", uri, next, ErrMismatch)
-		}
-		return int64(len(got.Points)) * pointSize, nil
-	}}
+		return got, want, nil
+	})
+	s.drawn = func([][]byte) ([]file, error) {
+		var image bytes.Buffer
+		err := drawing.PNG(&image)
+		return []file{{name + ".png", image.Bytes()}}, err
+	}
+	return s
 }
 
-// saveSeries writes a picture as a file.
-func saveSeries(name string, s picture.Series) error {
-	var image bytes.Buffer
-	if err := s.PNG(&image); err != nil {
-		return err
+func floats(v ...float64) (p []byte) {
+	for _, x := range v {
+		p = binary.LittleEndian.AppendUint64(p, math.Float64bits(x))
 	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
-		return err
-	}
-	return os.WriteFile(name, image.Bytes(), 0o600)
+	return p
 }

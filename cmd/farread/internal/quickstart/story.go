@@ -1,276 +1,308 @@
 package quickstart
 
 import (
+	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/json"
+	"encoding/binary"
+	"errors"
 	"fmt"
-	"io"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sample"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
-	"github.com/farread/farread/internal/par"
-	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/picture"
 )
 
 const (
 	uploads  = "uploads"
 	datasets = "datasets"
+	// rawSuffix is that of raw data, which a note beside them explains.
+	rawSuffix    = ".raw"
+	seriesPrefix = "series/"
 )
-
-// rawSuffix is that of raw data, which a note beside them explains.
-const rawSuffix = ".raw"
 
 // rules send what the stories upload, and archives, arrays and records that people try,
 // to the pack job. Loose images of a folder match none, nor do its labels: its closing
 // marker does.
-func rules() functions.Rules {
-	var r functions.Rules
-	for _, f := range []struct {
-		format   string
-		suffixes []string
-	}{
-		{"", []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"}}, // images, or other files
-		{gulp.Format, []string{"/_SUCCESS", "/manifest.json"}},
-		{b2nd.Format, []string{".npy", ".npz", rawSuffix, rawSuffix + npy.NoteSuffix}},
-		{bloscpack.Format, []string{".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst", ".txt", ".log", ".bin"}},
+func rules() (r functions.Rules) {
+	for _, f := range []struct{ job, prefix, format, suffixes string }{
+		{"pack", "", "", ".tar .tar.gz .tgz .tar.zst .zip"}, // images, or other files
+		{"pack", "", gulp.Format, "/_SUCCESS /manifest.json"},
+		{"pack", "", b2nd.Format, ".npy .npz .raw .raw.json"},
+		{"pack", "", bloscpack.Format, ".jsonl .ndjson .jsonl.gz .jsonl.zst .txt .log .bin"},
+		{"zoom", seriesPrefix, "", ".wav .csv"},
 	} {
-		for _, suffix := range f.suffixes {
-			r = append(r, functions.Rule{Bucket: uploads, Suffix: suffix, Job: "pack", Format: f.format, Out: functions.Out{Bucket: datasets}})
+		for suffix := range strings.FieldsSeq(f.suffixes) {
+			r = append(r, functions.Rule{Bucket: uploads, Prefix: f.prefix, Suffix: suffix, Job: f.job, Format: f.format, Out: functions.Out{Bucket: datasets}})
 		}
-	}
-	for _, suffix := range []string{".wav", ".csv"} {
-		r = append(r, functions.Rule{Bucket: uploads, Prefix: seriesPrefix, Suffix: suffix, Job: "zoom", Out: functions.Out{Bucket: datasets}})
 	}
 	return r
 }
 
-// A story is one upload and what is read back of what became of it. Each format
-// adds its own to stories.
-type story struct {
-	upload upload
-	output output
-	steps  []step
+// formatOf is the format of a dataset, by the name of the object that holds its data;
+// "" of all others.
+func formatOf(key string) string {
+	for suffix, format := range map[string]string{gulp.DataSuffix: gulp.Format, pack.ArraySuffix: b2nd.Format,
+		bloscpack.Suffix: bloscpack.Format, zoomcache.Suffix: zoomcache.Format} {
+		if strings.HasSuffix(key, suffix) {
+			return format
+		}
+	}
+	return ""
 }
 
-// An upload is one or more objects, the last of which starts the function.
-type upload struct {
-	what    string // "sunrise, 40 JPEGs in a tar"
-	objects []sample.File
+// A story is one upload and what is read back of what became of it.
+type story struct {
+	what  string // "sunrise: 40 JPEGs in a tar"
+	files []file // the last starts the function
+	steps []step
+}
+
+type file struct {
+	name string
+	data []byte
 }
 
 // trigger is the key that the event is about.
-func (u upload) trigger() string { return u.objects[len(u.objects)-1].Name }
+func (s story) trigger() string { return s.files[len(s.files)-1].name }
 
 // name is the key that people would say was uploaded: of a folder the folder.
-func (u upload) name() string {
-	if folder, _, ok := functions.Closing(u.trigger()); ok {
+func (s story) name() string {
+	if folder, _, ok := functions.Closing(s.trigger()); ok {
 		return folder
 	}
-	return u.trigger()
+	return s.trigger()
 }
 
-func (u upload) size() int64 {
-	var n int64
-	for _, f := range u.objects {
-		n += int64(len(f.Data))
-	}
-	return n
-}
-
-// put uploads the objects, those before the last side by side.
-func (u upload) put(ctx context.Context, b objstore.Bucket) (last objstore.Info, err error) {
-	one := func(ctx context.Context, f sample.File) (objstore.Info, error) {
-		return objstore.Put(ctx, b, f.Name, bytes.NewReader(f.Data), objstore.PutOptions{})
-	}
-	n := len(u.objects) - 1
-	err = par.Do(ctx, n, 8, func(ctx context.Context, i int) error { // enough to hide a loopback's round trip
-		_, err := one(ctx, u.objects[i])
-		return err
-	})
-	if err != nil {
-		return last, err
-	}
-	return one(ctx, u.objects[n])
-}
-
-// An output says what a story's upload becomes.
-type output struct {
-	format string
-	data   string // suffix of the object that holds the data
-	commit string // suffix of the object that comes last
-}
-
-// A step is one read. It reports the bytes of payload that it compared.
+// A step is one read. If its words end in "warm", it goes on with what the step before
+// has opened; else everything is new.
 type step struct {
 	what string
-	// warm goes on with what the step before has opened; else everything is new.
-	warm bool
-	run  func(ctx context.Context, s *session, uri string) (payload int64, err error)
-	// save writes what was read into a folder, for people to look at; nil: nothing.
-	save    func(folder string) error
-	picture string // its name, if it is one
+	// read returns what it read and what it should have.
+	read func(ctx context.Context, s *session, uri string) (got, want [][]byte, err error)
+	// drawn is what was read, as files for people to look at; nil: nothing.
+	drawn func(got [][]byte) ([]file, error)
 }
 
 // A session is what steps share until one starts anew.
 type session struct {
 	client *farread.Client
-	gulp   *farread.Gulp
-	array  *farread.Array
-	// records are those of a Bloscpack file.
-	records *farread.Bloscpack
-	series  *farread.Zoom
+	open   any
+}
+
+// reading is a step over what a Client opens.
+func reading[T, O any](what string, open func(*farread.Client, context.Context, string, O) (T, error), o O, read func(context.Context, T) (got, want [][]byte, err error)) step {
+	return step{what: what, read: func(ctx context.Context, s *session, uri string) (got, want [][]byte, err error) {
+		v, ok := s.open.(T)
+		if !ok {
+			if v, err = open(s.client, ctx, uri, o); err != nil {
+				return nil, nil, err
+			}
+			s.open = v
+		}
+		return read(ctx, v)
+	}}
 }
 
 // stories is the tour.
 func stories(clips []sample.Clip, storm sample.Volume) ([]story, error) {
-	makers := []func(sample.Clip) (story, error){tarStory, zipStory, folderStory}
-	if len(clips) < len(makers) {
-		return nil, fmt.Errorf("%d clips for %d stories", len(clips), len(makers))
-	}
-	list := make([]story, len(makers), len(makers)+4)
-	for i, m := range makers {
-		var err error
-		if list[i], err = m(clips[i]); err != nil {
+	var list []story
+	for i, kind := range []string{".tar", ".zip", "/"} {
+		s, err := clipStory(clips[i], kind)
+		if err != nil {
 			return nil, err
 		}
+		list = append(list, s)
 	}
 	array, err := arrayStory(storm)
-	return append(list, array, recordStory(requestLog(recordCount)), wavStory(heartbeat()), tideStory(tide())), err
+	return append(list, array, recordStory(requestLog(60_000)), wavStory(heartbeat()), tideStory(tide())), err
 }
 
-func gulpOutput() output {
-	return output{format: "gulp", data: gulp.DataSuffix, commit: gulp.MetaSuffix}
-}
-
-// outputsOf is what the rules may make of an upload, by content where they leave it
-// open.
-func outputsOf(key string) []output {
-	all := []output{gulpOutput(), recordOutput(), arrayOutput()}
-	r, ok := rules().Match(uploads, key)
-	switch {
-	case !ok:
-		return nil
-	case r.Job == "zoom":
-		return []output{seriesOutput()}
-	case r.Format == "":
-		return all
-	}
-	return slices.DeleteFunc(all, func(o output) bool { return o.format != r.Format })
-}
-
-const prefix = "clips/" // of every upload of images
-
-// tarStory: one frame, cold and warm.
-func tarStory(c sample.Clip) (story, error) {
-	labels, err := c.LabelsCSV()
-	if err != nil {
-		return story{}, err
-	}
-	data, err := archive(sample.WriteTar, append(c.Files(), labels))
-	if err != nil {
-		return story{}, err
-	}
+// clipStory uploads a clip with its labels as a tar, of which one frame is read, a zip,
+// of which every fourth is, or a folder.
+func clipStory(c sample.Clip, kind string) (s story, err error) {
 	n := len(c.Frames)
-	one := func(i int, what string, warm bool) step { return frames(c, what, warm, i, i+1, 1) }
-	return story{
-		upload: upload{fmt.Sprintf("%s: %d JPEGs and labels in a tar", c.ID, n), []sample.File{{Name: prefix + c.ID + ".tar", Data: data}}},
-		output: gulpOutput(),
-		steps: []step{
-			one(n/2, fmt.Sprintf("frame %d of %s, cold", n/2, c.ID), false),
-			one(n/2, "the same again, warm", true),
-		},
-	}, nil
-}
-
-// zipStory: every fourth frame.
-func zipStory(c sample.Clip) (story, error) {
-	labels, err := c.LabelsJSON()
-	if err != nil {
-		return story{}, err
+	var files []file
+	for i, p := range c.Frames {
+		files = append(files, file{fmt.Sprintf("%s/%04d.jpg", c.ID, i), p})
 	}
-	data, err := archive(sample.WriteZip, append([]sample.File{labels}, c.Files()...))
-	if err != nil {
-		return story{}, err
-	}
-	n := len(c.Frames)
-	return story{
-		upload: upload{fmt.Sprintf("%s: %d JPEGs and labels in a zip", c.ID, n), []sample.File{{Name: prefix + c.ID + ".zip", Data: data}}},
-		output: gulpOutput(),
-		steps:  []step{frames(c, fmt.Sprintf("frames ::4 of %s (%d), cold", c.ID, (n+3)/4), false, 0, n, 4)},
-	}, nil
-}
-
-// folderStory: every frame.
-func folderStory(c sample.Clip) (story, error) {
-	labels, err := c.LabelsCSV()
-	if err != nil {
-		return story{}, err
-	}
-	labels.Name = c.ID + "/" + labels.Name
-	files := append(c.Files(), labels)
-	objects := make([]sample.File, 0, len(files)+1)
-	for _, f := range files {
-		f.Name = prefix + f.Name
-		objects = append(objects, f)
-	}
-	objects = append(objects, sample.File{Name: prefix + c.ID + "/_SUCCESS"})
-	n := len(c.Frames)
-	return story{
-		upload: upload{fmt.Sprintf("%s: %d JPEGs and labels in a folder, closed by _SUCCESS", c.ID, n), objects},
-		output: gulpOutput(),
-		steps:  []step{frames(c, fmt.Sprintf("all %d frames of %s, cold", n, c.ID), false, 0, n, 1)},
-	}, nil
-}
-
-func archive(write func(io.Writer, []sample.File) error, files []sample.File) ([]byte, error) {
+	labels := file{"labels.csv", fmt.Appendf(nil, "id,label,title\n%s,%s,%q\n", c.ID, c.Label, c.Title)}
+	s.what = fmt.Sprintf("%s: %d JPEGs and labels in a %s", c.ID, n, kind[1:])
+	name := "clips/" + c.ID + kind
 	var b bytes.Buffer
-	err := write(&b, files)
-	return b.Bytes(), err
+	switch kind {
+	case ".tar":
+		err = writeTar(&b, append(files, labels))
+		s.files = []file{{name, b.Bytes()}}
+		s.steps = []step{frames(c, fmt.Sprintf("frame %d of %s, cold", n/2, c.ID), n/2, n/2+1, 1), frames(c, "the same again, warm", n/2, n/2+1, 1)}
+	case ".zip":
+		labels = file{"labels.json", fmt.Appendf(nil, `{%q:{"label":%q,"title":%q}}`+"\n", c.ID, c.Label, c.Title)}
+		err = writeZip(&b, append(files, labels))
+		s.files = []file{{name, b.Bytes()}}
+		s.steps = []step{frames(c, fmt.Sprintf("frames ::4 of %s (%d), cold", c.ID, (n+3)/4), 0, n, 4)}
+	default:
+		s.what += "folder, closed by _SUCCESS"
+		for _, f := range append(files, file{c.ID + "/" + labels.name, labels.data}, file{c.ID + "/_SUCCESS", nil}) {
+			s.files = append(s.files, file{"clips/" + f.name, f.data})
+		}
+		s.steps = []step{frames(c, fmt.Sprintf("all %d frames of %s, cold", n, c.ID), 0, n, 1)}
+	}
+	return s, err
 }
 
-// frames reads frames of the clip's id and compares them with the clip's own.
-func frames(c sample.Clip, what string, warm bool, from, to, by int) step {
-	return step{what: what, warm: warm, run: func(ctx context.Context, s *session, uri string) (int64, error) {
-		if !warm || s.gulp == nil {
-			var err error
-			if s.gulp, err = s.client.OpenGulp(ctx, uri, farread.GulpOptions{}); err != nil {
-				return 0, err
-			}
+// made is the date of every file in an archive: the same clip gives the same archive.
+func made() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+func writeTar(b *bytes.Buffer, files []file) error {
+	w := tar.NewWriter(b)
+	for _, f := range files {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o644, ModTime: made()}); err != nil {
+			return err
 		}
-		got, err := s.gulp.AppendFrames(ctx, nil, c.ID, from, to, by)
+		if _, err := w.Write(f.data); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// writeZip stores files, since JPEG does not get smaller.
+func writeZip(b *bytes.Buffer, files []file) error {
+	w := zip.NewWriter(b)
+	for _, f := range files {
+		p, err := w.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Store, Modified: made()})
 		if err != nil {
-			return 0, err
+			return err
 		}
-		var n int64
-		for i := from; i < to; i += by {
-			if k := (i - from) / by; k >= len(got) || !bytes.Equal(got[k], c.Frames[i]) {
-				return 0, fmt.Errorf("%s: id %q frame %d: %w", uri, c.ID, i, ErrMismatch)
-			}
-			n += int64(len(c.Frames[i]))
+		if _, err := p.Write(f.data); err != nil {
+			return err
 		}
-		return n, about(s.gulp, c, uri)
-	}}
+	}
+	return w.Close()
 }
 
-// about compares what the dataset says of the clip.
-func about(g *farread.Gulp, c sample.Clip, uri string) error {
-	it, err := g.Item(c.ID)
-	if err != nil {
-		return err
+// frames reads frames of the clip's id and compares what the dataset says of the clip.
+func frames(c sample.Clip, what string, from, to, by int) step {
+	return reading(what, (*farread.Client).OpenGulp, farread.GulpOptions{}, func(ctx context.Context, g *farread.Gulp) (got, want [][]byte, err error) {
+		it, err := g.Item(c.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		if it.Frames != len(c.Frames) || !bytes.Contains(it.MetaData, strconv.AppendQuote([]byte(`"label":`), c.Label)) {
+			return nil, nil, fmt.Errorf("id %q has %d frames and meta_data %s: %w", c.ID, it.Frames, it.MetaData, ErrMismatch)
+		}
+		for i := from; i < to; i += by {
+			want = append(want, c.Frames[i])
+		}
+		got, err = g.AppendFrames(ctx, nil, c.ID, from, to, by)
+		return got, want, err
+	})
+}
+
+// shownSlice is the one that is drawn, as the command line spells it.
+const shownSlice = "30, :, :"
+
+// arrayStory: a plane, cold and warm, a cube, and a column through all planes.
+func arrayStory(v sample.Volume) (s story, err error) {
+	head := npy.Header{Shape: v.Shape}
+	if head.DType, err = dtype.Parse("<f4"); err != nil {
+		return s, err
 	}
-	var meta []struct {
-		Label string `json:"label"`
+	data, err := npy.AppendHeader(nil, head)
+	for _, x := range v.Values {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
 	}
-	err = json.Unmarshal(it.MetaData, &meta)
-	if err != nil || len(meta) != 1 || meta[0].Label != c.Label || it.Frames != len(c.Frames) {
-		return fmt.Errorf("%s: id %q has %d frames and meta_data %s: %w", uri, c.ID, it.Frames, it.MetaData, ErrMismatch)
+	plane := cut(v, shownSlice, shownSlice+" of "+v.ID+", cold")
+	plane.drawn = func(got [][]byte) ([]file, error) { // as the slice command does
+		var image bytes.Buffer
+		err := picture.Encode(&image, head.DType, v.Shape[1:], got[0], picture.Options{})
+		p, err2 := npy.AppendHeader(nil, npy.Header{DType: head.DType, Shape: v.Shape[1:]})
+		return []file{{v.ID + ".png", image.Bytes()}, {v.ID + ".npy", append(p, got[0]...)}}, errors.Join(err, err2)
 	}
-	return nil
+	size := strings.Trim(strings.ReplaceAll(fmt.Sprint(v.Shape), " ", " x "), "[]")
+	return story{
+		what:  fmt.Sprintf("%s: a .npy of %s float32", v.ID, size),
+		files: []file{{"arrays/" + v.ID + ".npy", data}},
+		steps: []step{plane, cut(v, shownSlice, "the same again, warm"),
+			cut(v, "20:30, 100:132, 160:192", "20:30, 100:132, 160:192, warm"), cut(v, ":, 120, 200", ":, 120, 200 (a day), warm")},
+	}, err
+}
+
+// cut reads a slice.
+func cut(v sample.Volume, text, what string) step {
+	return reading(what, (*farread.Client).OpenArray, farread.FrameOptions{}, func(ctx context.Context, a *farread.Array) (got, want [][]byte, err error) {
+		if m := a.Meta(); m.DType != "<f4" || !slices.Equal(m.Shape, v.Shape) {
+			return nil, nil, fmt.Errorf("%s of shape %v: %w", m.DType, m.Shape, ErrMismatch)
+		}
+		slice, err := b2nd.ParseSlice(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		box, err := slice.Resolve(v.Shape)
+		if err != nil {
+			return nil, nil, err
+		}
+		p := items(v, box)
+		got = [][]byte{make([]byte, len(p))}
+		return got, [][]byte{p}, a.ReadSlice(ctx, got[0], box)
+	})
+}
+
+// items are those of a box with steps of one, little-endian, picked one by one:
+// not by the code that they are to check.
+func items(v sample.Volume, box b2nd.Box) (p []byte) {
+	for z := box.Start[0]; z < box.Stop[0]; z++ {
+		for y := box.Start[1]; y < box.Stop[1]; y++ {
+			for x := box.Start[2]; x < box.Stop[2]; x++ {
+				p = binary.LittleEndian.AppendUint32(p, math.Float32bits(v.Values[(z*v.Shape[1]+y)*v.Shape[2]+x]))
+			}
+		}
+	}
+	return p
+}
+
+// shownRecord is one whose place stands far behind the head of the dataset.
+const shownRecord = 41_234
+
+// recordStory: one record of a log, cold and warm, and a hundred neighbours.
+func recordStory(log []byte) story {
+	lines := bytes.Split(bytes.TrimSuffix(log, []byte("\n")), []byte("\n"))
+	n := len(lines)
+	i := min(shownRecord, n-1)
+	some := min(i+100, n)
+	return story{
+		what:  fmt.Sprintf("requests.jsonl: %s records as JSON Lines", humanize.Comma(int64(n))),
+		files: []file{{"logs/requests.jsonl", log}},
+		steps: []step{records(lines, fmt.Sprintf("record %s, cold", humanize.Comma(int64(i))), i, i+1), records(lines, "the same again, warm", i, i+1),
+			records(lines, fmt.Sprintf("%d records from there, warm", some-i), i, some)},
+	}
+}
+
+// records reads the records [i, j).
+func records(lines [][]byte, what string, i, j int) step {
+	var o farread.BloscpackOptions
+	o.Item = int64(i)
+	return reading(what, (*farread.Client).OpenBloscpack, o, func(ctx context.Context, f *farread.Bloscpack) (got, want [][]byte, err error) {
+		if n := f.Len(); n != int64(len(lines)) {
+			return nil, nil, fmt.Errorf("%d records, not %d: %w", n, len(lines), ErrMismatch)
+		}
+		got, err = f.ReadItems(ctx, int64(i), int64(j))
+		return got, lines[i:j], err
+	})
 }

@@ -1,19 +1,25 @@
 package quickstart
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/internal/stack"
 	"github.com/farread/farread/objstore"
 )
 
@@ -21,22 +27,44 @@ import (
 // and the tries after it.
 const functionLimit = 3 * time.Minute
 
+// slicesFolder lies in the folder of the local cloud.
+const slicesFolder = "slices"
+
 // tour tells the stories.
 type tour struct {
 	o      Options
-	c      *cloud
-	page   *page
+	cloud  *stack.Process
+	dir    string // the cloud's
+	page   page
 	writer *farread.Client // uploads, and looks for outputs
 	slices string          // folder that shown slices are written to; "": none
 	report Report
 }
 
+// An invocation is a line that localcloud prints when a function has ended.
+type invocation struct {
+	Event    string   `json:"event"`
+	Function string   `json:"function"`
+	Records  []record `json:"records"`
+	MS       float64  `json:"ms"`
+	Cold     bool     `json:"cold"`
+	OK       bool     `json:"ok"`
+	Error    string   `json:"error"`
+}
+
+type record struct {
+	Bucket string `json:"bucket"`
+	Key    string `json:"key"`
+	Size   int64  `json:"size"`
+	Failed bool   `json:"failed"`
+	Dead   bool   `json:"dead"` // there will be no other try
+}
+
 func (t *tour) run(ctx context.Context, list []story) error {
-	t.report.Outputs, t.report.Reads, t.report.Pictures = []Output{}, []Read{}, []string{}
 	for _, s := range list {
 		out, err := t.publish(ctx, s)
 		if err != nil {
-			return err
+			return fmt.Errorf("s3://%s/%s: %w", uploads, s.name(), err)
 		}
 		t.report.Uploads++
 		t.report.UploadSize += out.SourceSize
@@ -44,7 +72,7 @@ func (t *tour) run(ctx context.Context, list []story) error {
 		t.page.output(s, out)
 	}
 	for i, s := range list {
-		if err := t.readBack(ctx, s, t.report.Outputs[i]); err != nil {
+		if err := t.readBack(ctx, s, t.report.Outputs[i].URI); err != nil {
 			return err
 		}
 	}
@@ -53,49 +81,83 @@ func (t *tour) run(ctx context.Context, list []story) error {
 }
 
 // publish uploads and waits for what becomes of it.
-func (t *tour) publish(ctx context.Context, s story) (Output, error) {
+func (t *tour) publish(ctx context.Context, s story) (out Output, err error) {
 	b, _, err := t.writer.Bucket(ctx, "s3://"+uploads+"/")
 	if err != nil {
-		return Output{}, err
+		return out, err
 	}
-	source := "s3://" + uploads + "/" + s.upload.name()
 	start := time.Now()
-	info, err := s.upload.put(ctx, b)
+	put := func(ctx context.Context, f file) (objstore.Info, error) {
+		return objstore.Put(ctx, b, f.name, bytes.NewReader(f.data), objstore.PutOptions{})
+	}
+	n := len(s.files) - 1
+	err = par.Do(ctx, n, 8, func(ctx context.Context, i int) error { // enough to hide a loopback's round trip
+		_, err := put(ctx, s.files[i])
+		return err
+	})
 	if err != nil {
-		return Output{}, fmt.Errorf("upload %s: %w", source, err)
+		return out, err
+	}
+	last, err := put(ctx, s.files[n])
+	if err != nil {
+		return out, err
 	}
 	sent := time.Now()
-	inv, err := t.await(ctx, s.upload.trigger())
+	inv, err := t.await(ctx, s.trigger())
 	if err != nil {
-		return Output{}, fmt.Errorf("%s: %w", source, err)
+		return out, err
 	}
-	out, err := t.find(ctx, s.output, s.upload.trigger(), info.ETag)
+	made, err := t.made(ctx, s.trigger(), last.ETag)
 	if err != nil {
-		return Output{}, fmt.Errorf("%s: %w", source, err)
+		return out, err
 	}
-	out.Source, out.SourceSize = source, s.upload.size()
+	out = made[0]
+	out.Source = "s3://" + uploads + "/" + s.name()
+	for _, f := range s.files {
+		out.SourceSize += int64(len(f.data))
+	}
 	out.MS, out.UploadMS = ms(time.Since(sent)), ms(sent.Sub(start))
 	out.Function, out.FunctionMS, out.Cold = inv.Function, inv.MS, inv.Cold
-	return out, nil
+	if out.Format != zoomcache.Format {
+		return out, nil
+	}
+	z, err := t.writer.OpenZoom(ctx, out.URI, farread.ZoomOptions{})
+	if err != nil {
+		return out, err
+	}
+	out.IndexSize, _, _, err = z.HasIndex(ctx)
+	return out, err
+}
+
+// next is the next invocation; ok is false when the cloud has ended.
+func (t *tour) next(ctx context.Context) (i invocation, ok bool, err error) {
+	for {
+		i = invocation{}
+		select {
+		case line, ok := <-t.cloud.Lines:
+			if !ok || json.Unmarshal([]byte(line), &i) == nil && i.Event == "invocation" { // others are of later versions
+				return i, ok, nil
+			}
+		case <-ctx.Done():
+			return i, true, context.Cause(ctx)
+		}
+	}
 }
 
 // await waits for the end of the function that key has started.
 func (t *tour) await(ctx context.Context, key string) (invocation, error) {
-	limit := time.NewTimer(functionLimit)
-	defer limit.Stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, functionLimit, unavailable("no function has run after %s", functionLimit))
+	defer cancel()
 	for {
-		select {
-		case i, ok := <-t.c.lines:
-			if !ok {
-				return i, unavailable("localcloud ended")
-			}
-			if done, err := ofKey(i, key); done {
-				return i, err
-			}
-		case <-limit.C:
-			return invocation{}, unavailable("no function has run after %s", functionLimit)
-		case <-ctx.Done():
-			return invocation{}, context.Cause(ctx)
+		i, ok, err := t.next(ctx)
+		if !ok {
+			err = unavailable("localcloud ended")
+		}
+		if err != nil {
+			return i, err
+		}
+		if done, err := ofKey(i, key); done {
+			return i, err
 		}
 	}
 }
@@ -114,109 +176,58 @@ func ofKey(i invocation, key string) (done bool, err error) {
 	return false, nil
 }
 
-// find looks at the dataset that the upload called key became. It must be made
-// of the version that etag names, if that is given.
-func (t *tour) find(ctx context.Context, o output, key, etag string) (Output, error) {
-	b, _, err := t.writer.Bucket(ctx, "s3://"+datasets+"/")
-	if err != nil {
-		return Output{}, err
-	}
-	name := functions.OutputKey("", key, o.data)
-	out := Output{Key: name, Format: o.format, URI: "s3://" + datasets + "/" + name}
-	commit, err := b.Head(ctx, functions.OutputKey("", key, o.commit))
-	if errors.Is(err, objstore.ErrNotFound) {
-		return out, t.refused(ctx, b, key)
-	}
-	if err != nil {
-		return out, err
-	}
-	of, ok := functions.SourceOf(commit.Meta)
-	if !ok || of.Bucket != uploads || of.Key != key || etag != "" && bare(of.ETag) != bare(etag) {
-		return out, fmt.Errorf("%s is made of another upload: %w", out.URI, ErrMismatch)
-	}
-	data, err := b.Head(ctx, name)
-	if out.Size = data.Size; err != nil || o.format != zoomcache.Format {
-		return out, err
-	}
-	z, err := t.writer.OpenZoom(ctx, out.URI, farread.ZoomOptions{})
-	if err != nil {
-		return out, err
-	}
-	out.IndexSize, _, _, err = z.HasIndex(ctx)
-	return out, err
-}
+var (
+	// errWaits: raw data without their note, or a note without its data.
+	errWaits = errors.New("waits for its other half: data.raw and data.raw.json make one array")
+	// errRefused: the function found the upload unfit.
+	errRefused error = &problem{"the upload was refused", formats.ErrUnsupported}
+)
 
-// made lists what the upload of somebody else became: a .npz one array for each
-// member; raw data and their note one together, once both are there.
-func (t *tour) made(ctx context.Context, key string) ([]Output, error) {
-	o, err := t.outputOf(ctx, key)
+// made lists what the upload called key became: a .npz one array for each member; raw
+// data and their note one together, once both are there. It must be made of the version
+// that etag names, if that is given.
+func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err error) {
+	b, _, err := t.writer.Bucket(ctx, "s3://"+datasets+"/")
 	if err != nil {
 		return nil, err
 	}
+	source := key
 	data := strings.TrimSuffix(key, npy.NoteSuffix)
-	if !strings.HasSuffix(data, rawSuffix) {
-		data = key
+	raw := strings.HasSuffix(data, rawSuffix)
+	if raw {
+		source = data
 	}
-	if o == arrayOutput() && !strings.HasSuffix(key, ".npy") && !strings.HasSuffix(data, rawSuffix) {
-		return t.members(ctx, o, key)
+	stem, _, closing := functions.Closing(source)
+	if !closing {
+		stem = source
 	}
-	out, err := t.find(ctx, o, data, "")
-	if errors.Is(err, objstore.ErrNotFound) && strings.HasSuffix(data, rawSuffix) {
-		// Its own report of an error is under its own key.
-		if b, _, berr := t.writer.Bucket(ctx, "s3://"+datasets+"/"); berr == nil && data != key {
-			err = t.refused(ctx, b, key)
-		}
-		if errors.Is(err, objstore.ErrNotFound) {
-			return nil, errWaits
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return []Output{out}, nil
-}
-
-// outputOf is what the upload became, of the formats that it may become: the last
-// of them where there is none yet.
-func (t *tour) outputOf(ctx context.Context, key string) (o output, err error) {
-	b, _, err := t.writer.Bucket(ctx, "s3://"+datasets+"/")
-	if err != nil {
-		return o, err
-	}
-	for _, o = range outputsOf(key) {
-		if _, err := b.Head(ctx, functions.OutputKey("", key, o.commit)); !errors.Is(err, objstore.ErrNotFound) {
-			return o, err
-		}
-	}
-	return o, nil
-}
-
-// errWaits: raw data without their note, or a note without its data.
-var errWaits = errors.New("waits for its other half: data.raw and data.raw.json make one array")
-
-// members are the arrays of a .npz.
-func (t *tour) members(ctx context.Context, o output, key string) ([]Output, error) {
-	b, _, err := t.writer.Bucket(ctx, "s3://"+datasets+"/")
-	if err != nil {
-		return nil, err
-	}
-	var list []Output
-	for i, err := range b.List(ctx, key+"/") {
+	// An output's key begins as its upload's does, unless that is very long.
+	for i, err := range b.List(ctx, strings.ToValidUTF8(stem[:min(len(stem), 512)], "")) {
 		if err != nil {
 			return nil, err
 		}
-		if strings.HasSuffix(i.Key, o.data) {
-			list = append(list, Output{Key: i.Key, Format: o.format, URI: "s3://" + datasets + "/" + i.Key, Size: i.Size})
+		format := formatOf(i.Key)
+		if format == "" {
+			continue
+		}
+		info, err := b.Head(ctx, i.Key)
+		if err != nil && !errors.Is(err, objstore.ErrNotFound) { // replaced while it was looked at
+			return nil, err
+		}
+		if of, ok := functions.SourceOf(info.Meta); ok && of.Bucket == uploads && of.Key == source && (etag == "" || bare(of.ETag) == bare(etag)) {
+			list = append(list, Output{Key: i.Key, Format: format, URI: "s3://" + datasets + "/" + i.Key, Size: info.Size})
 		}
 	}
 	if len(list) == 0 {
-		return nil, t.refused(ctx, b, key)
+		if err = refused(ctx, b, key); raw && errors.Is(err, objstore.ErrNotFound) {
+			err = errWaits
+		}
 	}
-	return list, nil
+	return list, err
 }
 
 // refused is the report that a function left instead of a dataset.
-func (t *tour) refused(ctx context.Context, b objstore.Bucket, key string) error {
+func refused(ctx context.Context, b objstore.Bucket, key string) error {
 	r, _, err := b.Get(ctx, functions.ErrorKey(key), objstore.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("neither a dataset nor a report of an error: %w", err)
@@ -230,77 +241,79 @@ func (t *tour) refused(ctx context.Context, b objstore.Bucket, key string) error
 }
 
 // bare is an ETag without quotes, as events carry it.
-func bare(etag string) string {
-	if n := len(etag); n >= 2 && etag[0] == '"' && etag[n-1] == '"' {
-		return etag[1 : n-1]
-	}
-	return etag
-}
+func bare(etag string) string { return strings.Trim(etag, `"`) }
 
 // readBack runs the steps of a story and counts what each costs.
-func (t *tour) readBack(ctx context.Context, s story, out Output) error {
+func (t *tour) readBack(ctx context.Context, s story, uri string) (err error) {
 	var ses session
-	defer func() { ses.close() }()
 	for _, st := range s.steps {
-		if !st.warm {
-			ses.close()
-			client, err := t.o.Client(t.c.endpoint, t.o.Counter)
+		if !strings.HasSuffix(st.what, "warm") {
+			client, err := t.o.Client(t.cloud, t.o.Counter)
 			if err != nil {
 				return err
 			}
+			defer client.CloseIdleConnections() //nolint:revive // once or twice a story
 			ses = session{client: client}
 		}
 		before, start := t.o.Counter.Stats(), time.Now()
-		n, err := st.run(ctx, &ses, out.URI)
+		got, want, err := st.read(ctx, &ses, uri)
+		if err == nil && (len(got) == 0 || !slices.EqualFunc(got, want, bytes.Equal)) {
+			err = fmt.Errorf("%s: %w", uri, ErrMismatch)
+		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", st.what, err)
 		}
 		took, after := time.Since(start), t.o.Counter.Stats()
-		if st.save != nil && t.slices != "" {
-			if err := st.save(t.slices); err != nil {
-				return err
-			}
-			t.report.Pictures = append(t.report.Pictures, filepath.Join(t.slices, st.picture))
-		}
 		t.report.Reads = append(t.report.Reads, Read{What: st.what, Requests: after.Requests - before.Requests,
-			Bytes: after.Bytes - before.Bytes, Phases: after.Phases - before.Phases, MS: ms(took), Payload: n, URI: out.URI, OK: true})
+			Bytes: after.Bytes - before.Bytes, Phases: after.Phases - before.Phases, MS: ms(took), Payload: int64(len(bytes.Join(got, nil))), URI: uri, OK: true})
+		if err := t.draw(st, got); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (s *session) close() {
-	if s.client != nil {
-		s.client.CloseIdleConnections()
+// draw writes what was read, for people to look at.
+func (t *tour) draw(s step, got [][]byte) error {
+	if s.drawn == nil || t.slices == "" {
+		return nil
 	}
-	*s = session{}
+	files, err := s.drawn(got)
+	if err = errors.Join(err, os.MkdirAll(t.slices, 0o750)); err != nil {
+		return err
+	}
+	for _, f := range files {
+		name := filepath.Join(t.slices, f.name)
+		if err := os.WriteFile(name, f.data, 0o600); err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, ".png") {
+			t.report.Pictures = append(t.report.Pictures, name)
+		}
+	}
+	return nil
 }
 
 // watch shows what becomes of further uploads until ctx ends.
 func (t *tour) watch(ctx context.Context) error {
 	for {
-		select {
-		case i, ok := <-t.c.lines:
-			if !ok {
-				<-t.c.ended // the caller says why
-				return nil
-			}
-			t.show(ctx, i)
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		i, ok, err := t.next(ctx)
+		if err != nil {
+			return err
 		}
-	}
-}
-
-// show prints one further invocation.
-func (t *tour) show(ctx context.Context, i invocation) {
-	for _, r := range i.Records {
-		switch done, err := ofKey(i, r.Key); {
-		case err != nil:
-			t.page.event(i, r, Output{}, err)
-		case !done && r.Failed:
-			t.page.event(i, r, Output{}, errors.New("failed, to be tried again"))
-		case done:
-			list, err := t.made(ctx, r.Key)
+		if !ok {
+			<-t.cloud.Ended // the caller says why
+			return nil
+		}
+		for _, r := range i.Records {
+			done, err := ofKey(i, r.Key)
+			if !done && r.Failed {
+				err = errors.New("failed, to be tried again")
+			}
+			var list []Output
+			if done && err == nil {
+				list, err = t.made(ctx, r.Key, "")
+			}
 			if err != nil {
 				t.page.event(i, r, Output{}, err)
 			}
@@ -312,10 +325,3 @@ func (t *tour) show(ctx context.Context, i invocation) {
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}

@@ -1,223 +1,113 @@
 package sample
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"flag"
 	"image"
-	"image/jpeg"
-	"io"
+	_ "image/jpeg"
+	"image/png"
+	"math"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// drawn are the clips; drawing them takes a second, and ten under the race detector.
-var drawn = sync.OnceValues(func() ([]Clip, error) { return Clips(context.Background()) })
-
-func clips(tb testing.TB) []Clip {
-	tb.Helper()
-	c, err := drawn()
-	if err != nil {
-		tb.Fatal(err)
+// TestPictures compares pictures, not bytes: another processor may round a pixel the
+// other way, and another release may encode it differently.
+func TestPictures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws everything")
 	}
-	return c
-}
-
-func TestClips(t *testing.T) {
-	got := clips(t)
-	for i, f := range films() {
-		for _, k := range []int{0, f.frames / 3, f.frames - 1} {
-			again, err := f.frame(k, newTones())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got[i].Frames[k], again) {
-				t.Errorf("%s %d: drawn again it differs", f.ID, k)
-			}
-		}
-	}
-	ids := []string{}
-	for _, c := range got {
-		ids = append(ids, c.ID)
-		if n := len(c.Frames); n < 24 || n > 48 {
-			t.Errorf("%s: %d frames", c.ID, n)
-		}
-		if c.Label == "" || c.Title == "" {
-			t.Errorf("%s: label %q, title %q", c.ID, c.Label, c.Title)
-		}
-		for i, f := range c.Frames {
-			img, err := jpeg.Decode(bytes.NewReader(f))
-			if err != nil {
-				t.Fatalf("%s %d: %v", c.ID, i, err)
-			}
-			if b := img.Bounds(); b != image.Rect(0, 0, Width, Height) {
-				t.Fatalf("%s %d: %v", c.ID, i, b)
-			}
-			if i > 0 {
-				if bytes.Equal(f, c.Frames[i-1]) {
-					t.Errorf("%s %d: nothing moves", c.ID, i)
-				}
-			}
-		}
-	}
-	if d := cmp.Diff([]string{"sunrise", "planet", "aurora"}, ids); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestGolden compares pictures, not bytes: another processor may round a pixel
-// the other way, and another release may encode it differently.
-func TestGolden(t *testing.T) {
-	for _, c := range clips(t) {
-		name := filepath.Join("testdata", c.ID+".jpg")
-		got := c.Frames[len(c.Frames)/2]
-		if *update {
-			if err := os.WriteFile(name, got, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := difference(t, got, want); d > 0.3 {
-			t.Errorf("%s: %.2f of 255 away from %s on average", c.ID, d, name)
-		}
-		if d := difference(t, c.Frames[0], want); d < 1 { // the measure sees changes
-			t.Errorf("%s: the first frame is only %.2f away from the middle one", c.ID, d)
-		}
-	}
-}
-
-// difference is the mean over all pixels of luma.
-func difference(t *testing.T, a, b []byte) float64 {
-	t.Helper()
-	x, y := luma(t, a), luma(t, b)
-	sum := 0.0
-	for i := range x {
-		sum += max(float64(x[i])-float64(y[i]), float64(y[i])-float64(x[i]))
-	}
-	return sum / float64(len(x))
-}
-
-func luma(t *testing.T, b []byte) []byte {
-	t.Helper()
-	img, err := jpeg.Decode(bytes.NewReader(b))
+	list, err := Clips(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return img.(*image.YCbCr).Y
+	for i, f := range films() {
+		c := list[i]
+		if c.ID != f.ID || c.Label == "" || c.Title == "" || len(c.Frames) != f.frames {
+			t.Fatalf("%q %q %q: %d frames, want %d of %s", c.ID, c.Label, c.Title, len(c.Frames), f.frames, f.ID)
+		}
+		for k := range c.Frames[1:] {
+			if bytes.Equal(c.Frames[k], c.Frames[k+1]) {
+				t.Errorf("%s %d: nothing moves", c.ID, k)
+			}
+		}
+		if again, err := f.at(1.0 / float64(f.frames)).jpeg(); err != nil || !bytes.Equal(again, c.Frames[1]) {
+			t.Errorf("%s: drawn again it differs, %v", c.ID, err)
+		}
+		golden(t, c.ID+".jpg", c.Frames[f.frames/2], c.Frames[0])
+	}
+	v, err := Storm(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range v.Values {
+		if x < 0 || x > 100 || float64(x)*16 != math.Trunc(float64(x)*16) {
+			t.Fatalf("item %d of %s is %v", i, v.ID, x)
+		}
+	}
+	plane := func(k int) []byte {
+		img := image.NewGray(image.Rect(0, 0, stormCols, stormRows))
+		for i := range img.Pix {
+			img.Pix[i] = uint8(v.Values[k*len(img.Pix)+i] * 2.55)
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, img); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	golden(t, v.ID+".png", plane(stormPlanes/2), plane(0))
+}
+
+// golden compares a picture with that of testdata; other is one that has to differ.
+func golden(t *testing.T, name string, got, other []byte) {
+	t.Helper()
+	name = filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(name, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := difference(t, got, want); d > 0.3 {
+		t.Errorf("%.2f of 255 away from %s on average", d, name)
+	}
+	if d := difference(t, other, want); d < 1 { // the measure sees changes
+		t.Errorf("another picture is only %.2f away from %s", d, name)
+	}
+}
+
+// difference is the mean over all pixels of green.
+func difference(t *testing.T, a, b []byte) (sum float64) {
+	t.Helper()
+	x, _, err := image.Decode(bytes.NewReader(a))
+	y, _, err2 := image.Decode(bytes.NewReader(b))
+	if err = errors.Join(err, err2); err != nil || x.Bounds() != y.Bounds() {
+		t.Fatalf("%v, %v", err, x)
+	}
+	size := x.Bounds().Size()
+	for i := range size.X * size.Y {
+		_, g, _, _ := x.At(i%size.X, i/size.X).RGBA()
+		_, h, _, _ := y.At(i%size.X, i/size.X).RGBA()
+		sum += math.Abs(float64(g)-float64(h)) / 257
+	}
+	return sum / float64(size.X*size.Y)
 }
 
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Clips(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-}
-
-func TestArchives(t *testing.T) {
-	c := Clip{ID: "a", Label: "b, c", Title: `say "x"`, Frames: [][]byte{{1, 2, 3}, {}, make([]byte, 5000)}}
-	files := c.Files()
-	var names []string
-	for _, f := range files {
-		names = append(names, f.Name)
-	}
-	if d := cmp.Diff([]string{"a/0000.jpg", "a/0001.jpg", "a/0002.jpg"}, names); d != "" {
-		t.Error(d)
-	}
-	for name, write := range map[string]func(io.Writer, []File) error{"tar": WriteTar, "zip": WriteZip} {
-		var one, two bytes.Buffer
-		if err := errors.Join(write(&one, files), write(&two, files)); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(one.Bytes(), two.Bytes()) {
-			t.Errorf("%s: a second run differs", name)
-		}
-		if d := cmp.Diff(files, unpack(t, name, one.Bytes())); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-	}
-}
-
-func unpack(t *testing.T, kind string, b []byte) []File {
-	t.Helper()
-	var files []File
-	take := func(name string, r io.Reader) {
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, File{name, data})
-	}
-	if kind == "tar" {
-		for r := tar.NewReader(bytes.NewReader(b)); ; {
-			h, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				return files
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			take(h.Name, r)
-		}
-	}
-	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		take(f.Name, r)
-		r.Close()
-	}
-	return files
-}
-
-func TestLabels(t *testing.T) {
-	c := Clip{ID: "a", Label: "b, c", Title: `say "x"`}
-	f, err := c.LabelsCSV()
-	if err != nil || f.Name != "labels.csv" {
-		t.Fatal(f.Name, err)
-	}
-	rows, err := csv.NewReader(bytes.NewReader(f.Data)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([][]string{{"id", "label", "title"}, {"a", "b, c", `say "x"`}}, rows); d != "" {
-		t.Error(d)
-	}
-	if f, err = c.LabelsJSON(); err != nil || f.Name != "labels.json" {
-		t.Fatal(f.Name, err)
-	}
-	var got map[string]map[string]string
-	if err := json.Unmarshal(f.Data, &got); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(map[string]map[string]string{"a": {"label": "b, c", "title": `say "x"`}}, got); d != "" {
-		t.Error(d)
-	}
-}
-
-func BenchmarkClips(b *testing.B) {
-	for b.Loop() {
-		if _, err := Clips(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+	_, err := Clips(ctx)
+	_, err2 := Storm(ctx)
+	if !errors.Is(err, context.Canceled) || !errors.Is(err2, context.Canceled) {
+		t.Error(err, err2)
 	}
 }

@@ -1,0 +1,189 @@
+package quickstart
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/farread/farread/objstore"
+)
+
+// TestProgram is the real program: once for scripts, and then until a Ctrl-C or the end
+// of its cloud.
+func TestProgram(t *testing.T) {
+	o := options(t)
+	out, err := exec.Command(o.Program, "quickstart", "--once", "--json").Output()
+	var r Report
+	d := json.NewDecoder(bytes.NewReader(out))
+	d.DisallowUnknownFields()
+	if err = errors.Join(err, d.Decode(&r)); err != nil || r.Uploads != 7 || len(r.Reads) != 15 || r.Pictures == nil || len(r.Pictures) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for name, tt := range map[string]struct {
+		victim func(pid int) int
+		code   int
+		stderr string
+	}{
+		"Ctrl-C":       {func(pid int) int { return pid }, 130, "interrupted"},
+		"a cloud ends": {func(pid int) int { return offspring(pid)[0] }, 6, "localcloud ended: "},
+	} {
+		cmd := exec.Command(o.Program, "quickstart")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer cmd.Process.Kill() //nolint:errcheck // usually gone
+		page := bufio.NewReader(out)
+		for line := ""; !strings.Contains(line, "Ctrl-C"); {
+			if line, err = page.ReadString('\n'); err != nil {
+				t.Fatalf("%v\n%s", err, &stderr)
+			}
+		}
+		running := offspring(cmd.Process.Pid)
+		if len(running) < 2 {
+			t.Fatalf("children: %v, want localcloud and a function", running)
+		}
+		if err := syscall.Kill(tt.victim(cmd.Process.Pid), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(page)
+		_ = cmd.Wait() // the exit code is looked at below
+		if code := cmd.ProcessState.ExitCode(); code != tt.code || err != nil || len(rest) > 0 || !strings.Contains(stderr.String(), tt.stderr) || strings.Count(stderr.String(), "\n") > 1 {
+			t.Errorf("%s: exit code %d, %v: %s%s", name, code, err, rest, &stderr)
+		}
+		deadline := time.Now().Add(time.Minute) // it takes that long only if it hangs
+		for _, pid := range running {
+			for alive(pid) { // an orphan is gone once its new parent has looked
+				if time.Now().After(deadline) {
+					t.Fatalf("%s: process %d is left", name, pid)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// offspring are the processes that pid has started, theirs included.
+func offspring(pid int) (all []int) {
+	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output() // none: the caller misses some
+	children := map[int][]int{}
+	for line := range strings.Lines(string(out)) {
+		var child, parent int
+		if _, err := fmt.Sscan(line, &child, &parent); err == nil {
+			children[parent] = append(children[parent], child)
+		}
+	}
+	for todo := []int{pid}; len(todo) > 0; todo = todo[1:] {
+		all = append(all, children[todo[0]]...)
+		todo = append(todo, children[todo[0]]...)
+	}
+	return all
+}
+
+// alive says whether a process runs. One that has ended and waits for its
+// parent to look does not.
+func alive(pid int) bool {
+	out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output() // an error: there is none
+	s := strings.TrimSpace(string(out))
+	return s != "" && s[0] != 'Z'
+}
+
+// TestRefuses: what cannot work is said before anything runs, and leaves nothing.
+func TestRefuses(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := l.Addr().(*net.TCPAddr).Port
+	dir, other, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")
+	for name, text := range map[string]string{
+		file: "", dir + "/go.mod": module + "\n\ngo 1.26\n", dir + "/localcloud/go.mod": module + "/localcloud\n\ngo 1.26\n", dir + "/deep/down/note": "",
+		dir + "/cmd/fn-pack/main.go": "package main\n\nfunc main() {}\n", dir + "/cmd/fn-zoom/main.go": "package main\n\nfunc main() {}\n",
+		dir + "/localcloud/main.go": "package main\n\nimport \"os\"\n\nfunc main() {\n\tprintln(\"localcloud: not today\")\n\tos.Exit(1)\n}\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o750), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	program := filepath.Join(other, "farread")
+	for _, tt := range []struct {
+		o    Options
+		is   error
+		text string
+	}{
+		{Options{Port: taken}, objstore.ErrUnavailable, fmt.Sprintf("--port %d: address already in use (0 takes a free one)", taken)},
+		{Options{Port: 65536}, objstore.ErrInvalid, "--port 65536 is not in 1 to 65535"},
+		{Options{Dir: file}, objstore.ErrInvalid, "--dir: " + file + " is not a folder"},
+		{Options{Dir: "/sys/kernel/farread"}, fs.ErrPermission, "--dir: mkdir /sys/kernel/farread"},
+		{Options{Program: program, Work: other}, fs.ErrNotExist, "localcloud and fn-pack/bootstrap and fn-zoom/bootstrap not found beside " + program},
+		{Options{Program: program, Work: filepath.Join(dir, "deep", "down")}, objstore.ErrUnavailable, "localcloud did not start: not today"},
+	} {
+		var out, errw bytes.Buffer
+		err := Run(t.Context(), tt.o, &out, &errw)
+		if _, missing := os.Stat("/sys/kernel"); missing != nil && errors.Is(tt.is, fs.ErrPermission) {
+			continue // a folder that nobody may write to, not even root
+		}
+		if !errors.Is(err, tt.is) || !strings.HasPrefix(err.Error(), tt.text) || out.Len() > 0 {
+			t.Errorf("%q: %v\n%s", tt.text, err, &out)
+		}
+		if built := "building localcloud"; strings.Contains(errw.String(), built) != strings.HasSuffix(tt.text, "not today") {
+			t.Errorf("%q: %q", tt.text, &errw)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cmd", "fn-pack", "main.go"), []byte("package main\n\nfunc main() { undefined() }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := findParts(t.Context(), Options{Program: program, Work: dir}, io.Discard); err == nil || !strings.Contains(err.Error(), "undefined: undefined") {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestOfKey(t *testing.T) {
+	good := record{Bucket: uploads, Key: "a"}
+	failed, dead := good, good
+	failed.Failed, dead.Failed, dead.Dead = true, true, true
+	for _, tt := range []struct {
+		name string
+		inv  invocation
+		done bool
+		err  error
+	}{
+		{"done", invocation{OK: true, Records: []record{{Bucket: uploads, Key: "b"}, good}}, true, nil},
+		{"another key", invocation{OK: true, Records: []record{{Bucket: uploads, Key: "b"}}}, false, nil},
+		{"another bucket", invocation{OK: true, Records: []record{{Bucket: datasets, Key: "a"}}}, false, nil},
+		{"tried again", invocation{Records: []record{failed}}, false, nil},
+		{"given up", invocation{Records: []record{dead}}, true, objstore.ErrUnavailable},
+	} {
+		done, err := ofKey(tt.inv, "a")
+		if done != tt.done || !errors.Is(err, tt.err) {
+			t.Errorf("%s: %v %v", tt.name, done, err)
+		}
+	}
+}

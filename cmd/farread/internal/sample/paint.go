@@ -1,0 +1,192 @@
+package sample
+
+import (
+	"bytes"
+	"image"
+	"image/jpeg"
+	"math"
+)
+
+// Size of every frame: sixteen to nine, and small enough that a clip is a
+// few hundred kilobytes.
+const (
+	Width  = 320
+	Height = 180
+)
+
+// quality keeps the skies free of visible blocks at about 12 KB a frame.
+const quality = 88
+
+// rgb is light of three colours, linear, where 1 is paper white.
+type rgb struct{ r, g, b float64 }
+
+// hex is a colour as screens write it.
+func hex(v uint32) rgb {
+	lin := func(c uint32) float64 { return float64(c&0xff) * float64(c&0xff) / (255 * 255) }
+	return rgb{lin(v >> 16), lin(v >> 8), lin(v)}
+}
+
+func (c rgb) times(k float64) rgb { return rgb{c.r * k, c.g * k, c.b * k} }
+func (c rgb) plus(d rgb) rgb      { return rgb{c.r + d.r, c.g + d.g, c.b + d.b} }
+
+// mix goes from c at 0 to d at 1.
+func (c rgb) mix(d rgb, k float64) rgb {
+	return rgb{lerp(c.r, d.r, k), lerp(c.g, d.g, k), lerp(c.b, d.b, k)}
+}
+
+// ramp is colours at equal steps from 0 to 1.
+type ramp []rgb
+
+func hexes(v ...uint32) ramp {
+	r := make(ramp, len(v))
+	for i := range v {
+		r[i] = hex(v[i])
+	}
+	return r
+}
+
+func (r ramp) at(x float64) rgb {
+	x = clamp(x) * float64(len(r)-1)
+	i := min(int(x), len(r)-2)
+	return r[i].mix(r[i+1], x-float64(i))
+}
+
+// A shader is the light at a place of a picture, in pixels.
+type shader func(x, y float64) rgb
+
+// paint asks the shader for the middle of each pixel, and for four places around it
+// if the pixel is on an edge. A fixed pattern below one step hides the bands that
+// eight bits leave in smooth skies.
+func (f shader) paint() *image.RGBA {
+	p := make([]rgb, Width*Height)
+	for i := range p {
+		p[i] = f(float64(i%Width)+0.5, float64(i/Width)+0.5)
+	}
+	img := image.NewRGBA(image.Rect(0, 0, Width, Height))
+	for i, c := range p {
+		x, y := i%Width, i/Width
+		if c.differs(p[max(i-1, 0)]) || c.differs(p[min(i+1, len(p)-1)]) || c.differs(p[max(i-Width, 0)]) || c.differs(p[min(i+Width, len(p)-1)]) {
+			l, t, r, b := float64(x)+0.25, float64(y)+0.25, float64(x)+0.75, float64(y)+0.75
+			c = f(l, t).plus(f(r, t)).plus(f(l, b)).plus(f(r, b)).times(0.25)
+		}
+		d := float64(dither[y&3][x&3])/16 + 1.0/32
+		for k, v := range [...]float64{tone(c.r) + d, tone(c.g) + d, tone(c.b) + d, 255} {
+			img.Pix[4*i+k] = uint8(min(v, 255))
+		}
+	}
+	return img
+}
+
+// differs says whether there is an edge between two neighbours.
+func (c rgb) differs(d rgb) bool {
+	return math.Abs(c.r-d.r)+math.Abs(c.g-d.g)+math.Abs(c.b-d.b) > 0.005+0.1*(c.r+c.g+c.b)
+}
+
+// dither is the ordered pattern of Bayer.
+var dither = [4][4]uint8{{0, 8, 2, 10}, {12, 4, 14, 6}, {3, 11, 1, 9}, {15, 7, 13, 5}}
+
+// tone turns linear light into a byte's range; bright lights bend towards white
+// instead of being cut.
+func tone(x float64) float64 {
+	const shoulder = 0.6
+	if x > shoulder {
+		x = 1 - (1-shoulder)*math.Exp((shoulder-x)/(1-shoulder))
+	}
+	return 255 * math.Sqrt(max(x, 0))
+}
+
+func (f shader) jpeg() ([]byte, error) {
+	var b bytes.Buffer
+	err := jpeg.Encode(&b, f.paint(), &jpeg.Options{Quality: quality})
+	return b.Bytes(), err
+}
+
+func clamp(x float64) float64      { return max(0, min(x, 1)) }
+func lerp(a, b, k float64) float64 { return a + (b-a)*k }
+
+// step goes smoothly from 0 at a to 1 at b.
+func step(a, b, x float64) float64 {
+	x = clamp((x - a) / (b - a))
+	return x * x * (3 - 2*x)
+}
+
+// hash is a number in [0, 1) that looks random for a place on a grid.
+func hash(x, y int32, seed uint32) float64 {
+	h := uint32(x)*0x8da6b343 ^ uint32(y)*0xd8163841 ^ seed*0xcb1ab31f
+	h = (h ^ h>>15) * 0x2c1b3c6d
+	h = (h ^ h>>12) * 0x297a2d39
+	return float64(h^h>>15) / (1 << 32)
+}
+
+// noise is smooth and about 0.5 on average. It repeats every period steps of both
+// axes; period is a power of two.
+func noise(x, y float64, period int32, seed uint32) float64 {
+	fx, fy := math.Floor(x), math.Floor(y)
+	u, v := step(0, 1, x-fx), step(0, 1, y-fy)
+	x0, y0 := int32(fx)&(period-1), int32(fy)&(period-1)
+	x1, y1 := (x0+1)&(period-1), (y0+1)&(period-1)
+	return lerp(lerp(hash(x0, y0, seed), hash(x1, y0, seed), u), lerp(hash(x0, y1, seed), hash(x1, y1, seed), u), v)
+}
+
+// never is a period beyond every picture.
+const never = 1 << 20
+
+// A texture is clouds: octaves of noise on top of each other, made once and looked up.
+type texture [side * side]float32
+
+const side = 512
+
+func newTexture() *texture {
+	t := new(texture)
+	for i := range t {
+		sum, weight, total := 0.0, 0.5, 0.0
+		for o := range uint32(6) {
+			period := int32(8) << o
+			k := float64(period) / side
+			sum += weight * noise(float64(i%side)*k, float64(i/side)*k, period, 71+o)
+			total += weight
+			weight *= 0.55
+		}
+		t[i] = float32(sum / total)
+	}
+	return t
+}
+
+// at is the value between four entries. The texture has side 1 and repeats; its
+// coarsest clouds are 1/8 wide.
+func (t *texture) at(u, v float64) float64 {
+	u, v = u*side, v*side
+	fu, fv := math.Floor(u), math.Floor(v)
+	i, j := int(fu)&(side-1), int(fv)&(side-1)
+	i1, j1 := (i+1)&(side-1), (j+1)&(side-1)
+	get := func(i, j int) float64 { return float64(t[j*side+i]) }
+	return lerp(lerp(get(i, j), get(i1, j), u-fu), lerp(get(i, j1), get(i1, j1), u-fu), v-fv)
+}
+
+// stars are one in most squares of ten pixels, few of them bright.
+func stars(x, y float64) rgb {
+	i, j := int32(x/10), int32(y/10)
+	light := hash(i, j, 33)
+	light *= light * light * light
+	light *= light * light // most are too faint to be seen
+	dx, dy := x-10*(float64(i)+lerp(0.2, 0.8, hash(i, j, 31))), y-10*(float64(j)+lerp(0.2, 0.8, hash(i, j, 32)))
+	d := (dx*dx + dy*dy) / (0.5 + 0.6*light)
+	if light < 0.02 || d > 9 {
+		return rgb{}
+	}
+	return hex(0xc4d6ff).mix(hex(0xffdcb0), hash(i, j, 34)).times((0.1 + 1.3*light) * math.Exp(-d))
+}
+
+// trees is how far firs stand out of the ground.
+func trees(x float64) (best float64) {
+	const gap = 7.0
+	for n := int32(math.Floor(x/gap)) - 1; float64(n) <= x/gap+1; n++ {
+		at := (float64(n) + 0.2 + 0.6*hash(n, 1, 5)) * gap
+		d := math.Abs(x-at) * (2.6 + 1.2*hash(n, 4, 5))
+		d -= 1.3 * math.Mod(d*0.55+hash(n, 6, 5), 1) // branches
+		if hash(n, 0, 5) > 0.30 {
+			best = max(best, 8+15*hash(n, 2, 5)*hash(n, 3, 5)-d*1.25)
+		}
+	}
+	return best
+}
