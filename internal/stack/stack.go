@@ -70,7 +70,7 @@ func Start(ctx context.Context, program string, args ...string) (*Process, error
 	select {
 	case err = <-first:
 		if err != nil {
-			p.stdin.Close() //nolint:errcheck // no line of localcloud's: make it end
+			p.stdin.Close() // no line of localcloud: make it end
 			<-ended
 			err = fmt.Errorf("localcloud did not start: %s", p.LastWords())
 		}
@@ -125,7 +125,7 @@ func (p *Process) LastWords() string {
 func (p *Process) Stop(grace time.Duration) error {
 	var killed atomic.Bool
 	p.once.Do(func() {
-		p.stdin.Close() //nolint:errcheck // it may be gone
+		p.stdin.Close() // it may be gone
 		terminate(p.cmd)
 		t := time.AfterFunc(grace, func() { killed.Store(true); kill(p.cmd) })
 		defer t.Stop()

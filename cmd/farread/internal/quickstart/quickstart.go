@@ -31,7 +31,7 @@ const (
 	grace = 400 * time.Millisecond
 )
 
-// Options say what to run. Client must be set.
+// Options say what to run. Client and Counter must be set.
 type Options struct {
 	Once bool   // end after the tour instead of staying up
 	JSON bool   // the report as one JSON document on out, nothing else there
@@ -42,14 +42,12 @@ type Options struct {
 	// for beside it. Work is where a checkout is looked for, upwards, to build
 	// them from.
 	Program, Work string
-	// Command is how people call farread in their shell; "": "farread".
-	Command  string
-	Terminal bool // errw is one: remarks may be overwritten
+	Command       string // how people call farread in their shell
+	Terminal      bool   // errw is one: remarks may be overwritten
 	// Client makes a client that reads and writes the cloud and counts
 	// there. Each call makes another one, without connections or caches.
-	Client func(*stack.Process, *objstore.Counter) (*farread.Client, error)
-	// Counter counts the whole tour; nil: one of its own.
-	Counter *objstore.Counter
+	Client  func(*stack.Process, *objstore.Counter) (*farread.Client, error)
+	Counter *objstore.Counter // of the whole tour
 	// Temporary is told of a temporary folder, for programs that may be
 	// abandoned before Run returns; what it returns is called once the folder
 	// is gone. nil: nobody is told.
@@ -123,12 +121,6 @@ func unavailable(format string, a ...any) error {
 // fs.ErrNotExist, a folder without permission fs.ErrPermission, a cloud that
 // does not run objstore.ErrUnavailable, wrong bytes ErrMismatch.
 func Run(ctx context.Context, o Options, out, errw io.Writer) (err error) {
-	if o.Counter == nil {
-		o.Counter = &objstore.Counter{}
-	}
-	if o.Command == "" {
-		o.Command = "farread"
-	}
 	if err := portFree(ctx, o.Port); err != nil {
 		return err
 	}
@@ -169,11 +161,11 @@ func begin(ctx context.Context, o Options, bin, dir string) (_ *tour, err error)
 	defer cancel()
 	t.cloud, err = stack.Start(limited, filepath.Join(bin, "localcloud"+exe()), "--dir", dir,
 		"--addr", address(o.Port), "--rules", filepath.Join(dir, "rules.json"), "--functions", bin)
-	if ctx.Err() != nil {
-		return nil, errors.Join(ctx.Err(), err)
+	if err != nil && ctx.Err() == nil {
+		err = unavailable("%v", err)
 	}
 	if err != nil {
-		return nil, unavailable("%v", err)
+		return nil, err
 	}
 	t.report.Endpoint, t.report.StartMS = t.cloud.Endpoint, ms(time.Since(start))
 	if !o.Once || o.Dir != "" { // else nobody could look at it
@@ -195,9 +187,9 @@ func (t *tour) serve(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
+		defer cancel()
 		select {
 		case <-t.cloud.Ended:
-			cancel()
 		case <-ctx.Done():
 		}
 	}()

@@ -24,7 +24,7 @@ import (
 // TestProgram is the real program: once for scripts, and then until a Ctrl-C or the end
 // of its cloud.
 func TestProgram(t *testing.T) {
-	o := options(t)
+	o, _ := options(t)
 	out, err := exec.Command(o.Program, "quickstart", "--once", "--json").Output()
 	var r Report
 	d := json.NewDecoder(bytes.NewReader(out))
@@ -32,56 +32,51 @@ func TestProgram(t *testing.T) {
 	if err = errors.Join(err, d.Decode(&r)); err != nil || r.Uploads != 7 || len(r.Reads) != 15 || r.Pictures == nil || len(r.Pictures) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for name, tt := range map[string]struct {
-		victim func(pid int) int
-		code   int
-		stderr string
-	}{
-		"Ctrl-C":       {func(pid int) int { return pid }, 130, "interrupted"},
-		"a cloud ends": {func(pid int) int { return offspring(pid)[0] }, 6, "localcloud ended: "},
-	} {
-		cmd := exec.Command(o.Program, "quickstart")
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer cmd.Process.Kill() //nolint:errcheck // usually gone
-		page := bufio.NewReader(out)
-		for line := ""; !strings.Contains(line, "Ctrl-C"); {
-			if line, err = page.ReadString('\n'); err != nil {
-				t.Fatalf("%v\n%s", err, &stderr)
-			}
-		}
-		running := offspring(cmd.Process.Pid)
-		if len(running) < 2 {
-			t.Fatalf("children: %v, want localcloud and a function", running)
-		}
-		if err := syscall.Kill(tt.victim(cmd.Process.Pid), syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-		rest, err := io.ReadAll(page)
-		_ = cmd.Wait() // the exit code is looked at below
-		if code := cmd.ProcessState.ExitCode(); code != tt.code || err != nil || len(rest) > 0 || !strings.Contains(stderr.String(), tt.stderr) || strings.Count(stderr.String(), "\n") > 1 {
-			t.Errorf("%s: exit code %d, %v: %s%s", name, code, err, rest, &stderr)
-		}
-		deadline := time.Now().Add(time.Minute) // it takes that long only if it hangs
-		for _, pid := range running {
-			for alive(pid) { // an orphan is gone once its new parent has looked
-				if time.Now().After(deadline) {
-					t.Fatalf("%s: process %d is left", name, pid)
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-		}
-	}
+	ends(t, o.Program, func(pid int) int { return pid }, 130, "interrupted")
+	ends(t, o.Program, func(pid int) int { return offspring(pid)[0] }, 6, "localcloud ended: ")
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// ends interrupts one of the program's processes once it stays up: all have to end.
+func ends(t *testing.T, program string, victim func(pid int) int, code int, says string) {
+	t.Helper()
+	cmd := exec.Command(program, "quickstart")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err = errors.Join(err, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill() //nolint:errcheck // usually gone
+	page := bufio.NewReader(out)
+	for line := ""; !strings.Contains(line, "Ctrl-C"); {
+		if line, err = page.ReadString('\n'); err != nil {
+			t.Fatalf("%v\n%s", err, &stderr)
+		}
+	}
+	running := offspring(cmd.Process.Pid)
+	if len(running) < 2 {
+		t.Fatalf("children: %v, want localcloud and a function", running)
+	}
+	if err := syscall.Kill(victim(cmd.Process.Pid), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(page)
+	_ = cmd.Wait() // the exit code is looked at below
+	if got := cmd.ProcessState.ExitCode(); got != code || err != nil || len(rest) > 0 || !strings.Contains(stderr.String(), says) || strings.Count(stderr.String(), "\n") > 1 {
+		t.Errorf("exit code %d, want %d, %v: %s%s", got, code, err, rest, &stderr)
+	}
+	deadline := time.Now().Add(time.Minute) // it takes that long only if it hangs
+	for _, pid := range running {
+		for alive(pid) { // an orphan is gone once its new parent has looked
+			if time.Now().After(deadline) {
+				t.Fatalf("process %d is left", pid)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
 }
 
@@ -166,24 +161,20 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestOfKey(t *testing.T) {
-	good := record{Bucket: uploads, Key: "a"}
-	failed, dead := good, good
-	failed.Failed, dead.Failed, dead.Dead = true, true, true
 	for _, tt := range []struct {
-		name string
-		inv  invocation
+		ok   bool
+		r    record
 		done bool
 		err  error
 	}{
-		{"done", invocation{OK: true, Records: []record{{Bucket: uploads, Key: "b"}, good}}, true, nil},
-		{"another key", invocation{OK: true, Records: []record{{Bucket: uploads, Key: "b"}}}, false, nil},
-		{"another bucket", invocation{OK: true, Records: []record{{Bucket: datasets, Key: "a"}}}, false, nil},
-		{"tried again", invocation{Records: []record{failed}}, false, nil},
-		{"given up", invocation{Records: []record{dead}}, true, objstore.ErrUnavailable},
+		{true, record{Bucket: uploads, Key: "a"}, true, nil},
+		{true, record{Bucket: uploads, Key: "b"}, false, nil},
+		{true, record{Bucket: datasets, Key: "a"}, false, nil},
+		{false, record{Bucket: uploads, Key: "a", Failed: true}, false, nil},
+		{false, record{Bucket: uploads, Key: "a", Failed: true, Dead: true}, true, objstore.ErrUnavailable},
 	} {
-		done, err := ofKey(tt.inv, "a")
-		if done != tt.done || !errors.Is(err, tt.err) {
-			t.Errorf("%s: %v %v", tt.name, done, err)
+		if done, err := ofKey(invocation{OK: tt.ok, Records: []record{{Bucket: uploads}, tt.r}}, "a"); done != tt.done || !errors.Is(err, tt.err) {
+			t.Errorf("%+v: %v %v", tt.r, done, err)
 		}
 	}
 }

@@ -11,9 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -25,54 +23,26 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-var scratch string
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "quickstart-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	scratch = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// built is a folder with farread, localcloud and the functions of this checkout, as
-// `make build` leaves them. The first test that asks builds them.
-var built = sync.OnceValues(func() (string, error) {
-	program := part{"farread" + exe(), ".", []string{"./cmd/farread"}}
-	for _, p := range append(parts(), program) {
-		cmd := exec.Command("go", append([]string{"build", "-o", filepath.Join(scratch, p.name)}, p.args...)...)
-		cmd.Dir = filepath.Join("..", "..", "..", "..", p.module)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("build %s: %w\n%s", p.name, err, text)
-		}
-	}
-	return scratch, nil
-})
-
-// options runs the binaries of the checkout, with temporary folders of the test. What
-// needs them runs the whole cloud, so it is left out of -short.
-func options(t *testing.T) Options {
+// options runs binaries of this checkout, as `make build` leaves them, with temporary
+// folders of the test. All that runs the whole cloud is left out of -short.
+func options(t *testing.T) (o Options, bin string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and runs the local cloud")
 	}
-	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
+	bin = t.TempDir()
+	for _, p := range append(parts(), part{"farread", ".", []string{"./cmd/farread"}}) {
+		cmd := exec.Command("go", append([]string{"build", "-o", filepath.Join(bin, p.name)}, p.args...)...)
+		cmd.Dir = filepath.Join("..", "..", "..", "..", p.module)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v\n%s", p.name, err, text)
+		}
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	return Options{Program: filepath.Join(dir, "farread"+exe()), Client: client, Counter: &objstore.Counter{}}
+	return Options{Program: filepath.Join(bin, "farread"), Client: client, Counter: &objstore.Counter{}}, bin
 }
 
 // client is what the command gives to Run.
@@ -82,13 +52,13 @@ func client(p *stack.Process, n *objstore.Counter) (*farread.Client, error) {
 
 // TestTour tells all stories to a cloud that stays up, and then asks it for more.
 func TestTour(t *testing.T) {
-	o := options(t)
-	dir, remove, err := folder(o)
+	o, bin := options(t)
+	o.Dir = t.TempDir()
+	dir, _, err := folder(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer remove() //nolint:errcheck // a folder of the test's
-	tr, err := begin(t.Context(), o, scratch, dir)
+	tr, err := begin(t.Context(), o, bin, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,19 +101,17 @@ func told(t *testing.T, tr *tour, page string) {
 	r := tr.report
 	var made []string
 	for _, o := range r.Outputs {
-		made = append(made, strings.Join([]string{o.Source, o.URI, o.Format, o.Function, fmt.Sprint(o.Cold)}, " "))
+		made = append(made, o.Source, o.URI, o.Format, o.Function)
 		if o.Size <= 0 || o.SourceSize <= 0 || o.MS <= 0 || o.UploadMS <= 0 || o.FunctionMS <= 0 || (o.Format == "zoomcache") != (o.IndexSize > 0) || o.IndexSize > o.Size/10 {
 			t.Errorf("%+v", o)
 		}
 	}
+	const in, to = "s3://uploads/", "s3://datasets/"
 	if d := cmp.Diff([]string{
-		"s3://uploads/clips/sunrise.tar s3://datasets/clips/sunrise.tar.gulp gulp fn-pack true",
-		"s3://uploads/clips/planet.zip s3://datasets/clips/planet.zip.gulp gulp fn-pack false",
-		"s3://uploads/clips/aurora/ s3://datasets/clips/aurora/frames.gulp gulp fn-pack false",
-		"s3://uploads/arrays/storm.npy s3://datasets/arrays/storm.npy.b2nd b2nd fn-pack false",
-		"s3://uploads/logs/requests.jsonl s3://datasets/logs/requests.jsonl.blp bloscpack fn-pack false",
-		"s3://uploads/series/heart.wav s3://datasets/series/heart.wav.zoom zoomcache fn-zoom true",
-		"s3://uploads/series/tide.csv s3://datasets/series/tide.csv.zoom zoomcache fn-zoom false",
+		in + "clips/sunrise.tar", to + "clips/sunrise.tar.gulp", "gulp", "fn-pack", in + "clips/planet.zip", to + "clips/planet.zip.gulp", "gulp", "fn-pack",
+		in + "clips/aurora/", to + "clips/aurora/frames.gulp", "gulp", "fn-pack", in + "arrays/storm.npy", to + "arrays/storm.npy.b2nd", "b2nd", "fn-pack",
+		in + "logs/requests.jsonl", to + "logs/requests.jsonl.blp", "bloscpack", "fn-pack",
+		in + "series/heart.wav", to + "series/heart.wav.zoom", "zoomcache", "fn-zoom", in + "series/tide.csv", to + "series/tide.csv.zoom", "zoomcache", "fn-zoom",
 	}, made); d != "" {
 		t.Error(d)
 	}
@@ -156,23 +124,14 @@ func told(t *testing.T, tr *tour, page string) {
 	if r.Uploads != 7 || len(r.Reads) != 15 || r.UploadSize < 30<<20 {
 		t.Errorf("%d uploads of %d bytes, %d reads", r.Uploads, r.UploadSize, len(r.Reads))
 	}
-	for line := range strings.Lines(page) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 && !strings.Contains(line, tr.o.Command) && !strings.Contains(line, tr.dir) {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
 	if n := strings.Count(page, "same as source"); n != len(r.Reads) {
 		t.Errorf("%d reads on the page\n%s", n, page)
 	}
-	var drawn []string
-	for _, name := range append(r.Pictures, filepath.Join(tr.slices, "storm.npy")) {
-		drawn = append(drawn, filepath.Base(name))
-		if p, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(p), "\x89PNG") && !strings.HasPrefix(string(p), "\x93NUMPY") {
-			t.Errorf("%s begins with %.8q, %v", name, p, err)
+	for _, name := range []string{"storm.png", "heart-day.png", "heart-spike.png", "tide-day.png", "tide-hour.png"} {
+		name = filepath.Join(tr.slices, name)
+		if p, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(p), "\x89PNG") || !slices.Contains(r.Pictures, name) {
+			t.Errorf("%s begins with %.8q, %v; pictures are %q", name, p, err, r.Pictures)
 		}
-	}
-	if d := cmp.Diff([]string{"storm.png", "heart-day.png", "heart-spike.png", "tide-day.png", "tide-hour.png", "storm.npy"}, drawn); d != "" {
-		t.Error(d)
 	}
 }
 

@@ -124,7 +124,7 @@ func (air *texture) planet(t float64) shader {
 			_, alpha := ring(q.plus(sun, h))
 			day *= 1 - 0.78*alpha
 		}
-		edge := math.Pow(1-n.z, 3)
+		edge := (1 - n.z) * (1 - n.z) * (1 - n.z)
 		return colour.times(0.015 + day*(1-0.35*edge)).plus(hex(0xff9a58).times(0.22 * edge * day))
 	}
 	pass := func(p rgb, x, y float64, front bool) rgb {
