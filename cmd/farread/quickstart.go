@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -44,11 +45,15 @@ read matched its source.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.JSON, o.Counter, o.Terminal = a.flags.json, &a.counter, a.terminal
 			o.Client = a.localClient
-			o.Temporary = func(path string) func() {
-				if a.trash.add(path) != nil { // the run is over: it goes at once
-					_ = os.RemoveAll(path)
+			if o.Kept = o.Dir != ""; !o.Kept {
+				dir, err := os.MkdirTemp("", "farread-quickstart-")
+				if err == nil {
+					err = a.trash.add(dir)
 				}
-				return func() { a.trash.keep(path) }
+				if err != nil {
+					return errors.Join(err, os.RemoveAll(dir))
+				}
+				o.Dir = dir
 			}
 			if program, err := os.Executable(); err == nil {
 				o.Program = program

@@ -62,12 +62,9 @@ func (p *page) drawn(pictures []string) {
 	if len(pictures) == 0 {
 		return
 	}
-	names := make([]string, len(pictures))
-	for i, name := range pictures {
-		names[i] = filepath.Base(name)
-	}
-	p.line("What was read is drawn in %s:", filepath.Dir(pictures[0]))
-	p.line("  %s", strings.Join(names, ", "))
+	folder := filepath.Dir(pictures[0])
+	p.line("What was read is drawn in %s:", folder)
+	p.line("  %s", strings.ReplaceAll(strings.Join(pictures, ", "), folder+string(filepath.Separator), ""))
 }
 
 // invite says how to go on in another terminal.
@@ -96,8 +93,8 @@ func (p *page) invite(t *tour) {
 		p.line("  %s", strings.TrimSuffix(fmt.Sprintln(words...), "\n"))
 	}
 	end := " and leaves nothing behind"
-	if t.o.Dir != "" {
-		end = "; the buckets stay in " + t.dir
+	if t.o.Kept {
+		end = "; the buckets stay in " + t.o.Dir
 	}
 	p.line("\nUploads show up below. Ctrl-C stops it all%s.", end)
 }

@@ -35,7 +35,8 @@ const (
 type Options struct {
 	Once bool   // end after the tour instead of staying up
 	JSON bool   // the report as one JSON document on out, nothing else there
-	Dir  string // folder of the local cloud, kept; "": a temporary one, removed at the end
+	Dir  string // folder of the local cloud, made if it is not there
+	Kept bool   // Dir will be there when the run is over
 	Port int    // of the S3 endpoint on loopback; 0: any free one
 
 	// Program is the path of the running farread: the other binaries are looked
@@ -48,10 +49,6 @@ type Options struct {
 	// there. Each call makes another one, without connections or caches.
 	Client  func(*stack.Process, *objstore.Counter) (*farread.Client, error)
 	Counter *objstore.Counter // of the whole tour
-	// Temporary is told of a temporary folder, for programs that may be
-	// abandoned before Run returns; what it returns is called once the folder
-	// is gone. nil: nobody is told.
-	Temporary func(path string) (gone func())
 }
 
 // A Report is the outcome of the tour, as --json prints it.
@@ -116,24 +113,22 @@ func unavailable(format string, a ...any) error {
 }
 
 // Run makes the tour and, unless o.Once, stays up until ctx ends. It leaves
-// nothing running and, unless o.Dir is set, no file behind. Results go to out,
-// remarks about a build to errw. An error ends it: that a part is missing matches
+// nothing running, and files in o.Dir alone. Results go to out, remarks about a build to
+// errw. An error ends it: that a part is missing matches
 // fs.ErrNotExist, a folder without permission fs.ErrPermission, a cloud that
 // does not run objstore.ErrUnavailable, wrong bytes ErrMismatch.
-func Run(ctx context.Context, o Options, out, errw io.Writer) (err error) {
+func Run(ctx context.Context, o Options, out, errw io.Writer) error {
 	if err := portFree(ctx, o.Port); err != nil {
 		return err
 	}
-	dir, remove, err := folder(o)
-	if err != nil {
+	if err := folder(&o); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
 	bin, err := findParts(ctx, o, errw)
 	if err != nil {
 		return err
 	}
-	t, err := begin(ctx, o, bin, dir)
+	t, err := begin(ctx, o, bin)
 	if err != nil {
 		return err
 	}
@@ -154,13 +149,13 @@ func Run(ctx context.Context, o Options, out, errw io.Writer) (err error) {
 }
 
 // begin starts the cloud for a tour.
-func begin(ctx context.Context, o Options, bin, dir string) (_ *tour, err error) {
-	t := &tour{o: o, dir: dir, page: page{io.Discard}, report: Report{Outputs: []Output{}, Reads: []Read{}, Pictures: []string{}}}
+func begin(ctx context.Context, o Options, bin string) (_ *tour, err error) {
+	t := &tour{o: o, page: page{io.Discard}, report: Report{Outputs: []Output{}, Reads: []Read{}, Pictures: []string{}}}
 	start := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("localcloud did not answer within %s", startLimit))
 	defer cancel()
-	t.cloud, err = stack.Start(limited, filepath.Join(bin, "localcloud"+exe()), "--dir", dir,
-		"--addr", address(o.Port), "--rules", filepath.Join(dir, "rules.json"), "--functions", bin)
+	t.cloud, err = stack.Start(limited, filepath.Join(bin, "localcloud"+exe()), "--dir", o.Dir,
+		"--addr", address(o.Port), "--rules", filepath.Join(o.Dir, "rules.json"), "--functions", bin)
 	if err != nil && ctx.Err() == nil {
 		err = unavailable("%v", err)
 	}
@@ -168,8 +163,8 @@ func begin(ctx context.Context, o Options, bin, dir string) (_ *tour, err error)
 		return nil, err
 	}
 	t.report.Endpoint, t.report.StartMS = t.cloud.Endpoint, ms(time.Since(start))
-	if !o.Once || o.Dir != "" { // else nobody could look at it
-		t.slices = filepath.Join(dir, slicesFolder)
+	if !o.Once || o.Kept { // else nobody could look at it
+		t.slices = filepath.Join(o.Dir, slicesFolder)
 	}
 	if t.writer, err = o.Client(t.cloud, o.Counter); err != nil {
 		return nil, errors.Join(err, t.cloud.Stop(grace))
@@ -240,33 +235,22 @@ func portFree(ctx context.Context, port int) error {
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // folder makes the local cloud's folder, with the rules in it.
-func folder(o Options) (dir string, remove func() error, err error) {
-	remove = func() error { return nil }
-	if o.Dir == "" {
-		if dir, err = os.MkdirTemp("", "farread-quickstart-"); err != nil {
-			return "", nil, err
-		}
-		gone := func() {}
-		if o.Temporary != nil {
-			gone = o.Temporary(dir)
-		}
-		remove = func() error {
-			defer gone()
-			return os.RemoveAll(dir)
-		}
-	} else if dir, err = filepath.Abs(o.Dir); err != nil {
-		return "", nil, err
+func folder(o *Options) (err error) {
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return err
 	}
-	if fi, err := os.Stat(dir); err == nil && !fi.IsDir() {
-		return "", nil, &problem{fmt.Sprintf("--dir: %s is not a folder", dir), objstore.ErrInvalid}
+	if fi, err := os.Stat(o.Dir); err == nil && !fi.IsDir() {
+		return &problem{fmt.Sprintf("--dir: %s is not a folder", o.Dir), objstore.ErrInvalid}
 	}
 	doc, err := json.MarshalIndent(rules(), "", "  ")
-	err = errors.Join(err, os.MkdirAll(dir, 0o750))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "rules.json"), append(doc, '\n'), 0o600)
+		err = os.MkdirAll(o.Dir, 0o750)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(o.Dir, "rules.json"), append(doc, '\n'), 0o600)
 	}
 	if err != nil {
-		return "", nil, errors.Join(fmt.Errorf("--dir: %w", err), remove())
+		return fmt.Errorf("--dir: %w", err)
 	}
-	return dir, remove, nil
+	return nil
 }

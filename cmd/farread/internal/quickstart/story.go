@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -144,18 +145,18 @@ func clipStory(c sample.Clip, kind string) (s story, err error) {
 	}
 	labels := file{"labels.csv", fmt.Appendf(nil, "id,label,title\n%s,%s,%q\n", c.ID, c.Label, c.Title)}
 	s.what = fmt.Sprintf("%s: %d JPEGs and labels in a %s", c.ID, n, kind[1:])
-	name := "clips/" + c.ID + kind
-	var b bytes.Buffer
+	pack := func(labels file) error {
+		data, err := archive(kind, append(files, labels))
+		s.files = []file{{"clips/" + c.ID + kind, data}}
+		return err
+	}
 	switch kind {
 	case ".tar":
-		err = writeTar(&b, append(files, labels))
-		s.files = []file{{name, b.Bytes()}}
 		s.steps = []step{frames(c, fmt.Sprintf("frame %d of %s, cold", n/2, c.ID), n/2, n/2+1, 1), frames(c, "the same again, warm", n/2, n/2+1, 1)}
+		err = pack(labels)
 	case ".zip":
-		labels = file{"labels.json", fmt.Appendf(nil, `{%q:{"label":%q,"title":%q}}`+"\n", c.ID, c.Label, c.Title)}
-		err = writeZip(&b, append(files, labels))
-		s.files = []file{{name, b.Bytes()}}
 		s.steps = []step{frames(c, fmt.Sprintf("frames ::4 of %s (%d), cold", c.ID, (n+3)/4), 0, n, 4)}
+		err = pack(file{"labels.json", fmt.Appendf(nil, `{%q:{"label":%q,"title":%q}}`+"\n", c.ID, c.Label, c.Title)})
 	default:
 		s.what += "folder, closed by _SUCCESS"
 		for _, f := range append(files, file{c.ID + "/" + labels.name, labels.data}, file{c.ID + "/_SUCCESS", nil}) {
@@ -166,35 +167,32 @@ func clipStory(c sample.Clip, kind string) (s story, err error) {
 	return s, err
 }
 
-// made is the date of every file in an archive: the same clip gives the same archive.
-func made() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
-
-func writeTar(b *bytes.Buffer, files []file) error {
-	w := tar.NewWriter(b)
+// archive is a tar, or a zip that stores, since JPEG does not get smaller. The same files
+// give the same bytes.
+func archive(kind string, files []file) ([]byte, error) {
+	var b bytes.Buffer
+	made := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	t, z := tar.NewWriter(&b), zip.NewWriter(&b)
 	for _, f := range files {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o644, ModTime: made()}); err != nil {
-			return err
+		w, err := io.Writer(t), error(nil)
+		if kind == ".tar" {
+			err = t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o644, ModTime: made})
+		} else {
+			w, err = z.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Store, Modified: made})
+		}
+		if err != nil {
+			return nil, err
 		}
 		if _, err := w.Write(f.data); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return w.Close()
-}
-
-// writeZip stores files, since JPEG does not get smaller.
-func writeZip(b *bytes.Buffer, files []file) error {
-	w := zip.NewWriter(b)
-	for _, f := range files {
-		p, err := w.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Store, Modified: made()})
-		if err != nil {
-			return err
-		}
-		if _, err := p.Write(f.data); err != nil {
-			return err
-		}
+	end := z.Close
+	if kind == ".tar" {
+		end = t.Close
 	}
-	return w.Close()
+	err := end()
+	return b.Bytes(), err
 }
 
 // frames reads frames of the clip's id and compares what the dataset says of the clip.

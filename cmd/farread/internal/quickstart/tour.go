@@ -34,7 +34,6 @@ const slicesFolder = "slices"
 type tour struct {
 	o      Options
 	cloud  *stack.Process
-	dir    string // the cloud's
 	page   page
 	writer *farread.Client // uploads, and looks for outputs
 	slices string          // folder that shown slices are written to; "": none

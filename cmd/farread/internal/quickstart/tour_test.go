@@ -53,12 +53,11 @@ func client(p *stack.Process, n *objstore.Counter) (*farread.Client, error) {
 // TestTour tells all stories to a cloud that stays up, and then asks it for more.
 func TestTour(t *testing.T) {
 	o, bin := options(t)
-	o.Dir = t.TempDir()
-	dir, _, err := folder(o)
-	if err != nil {
+	o.Dir, o.Kept = t.TempDir(), true
+	if err := folder(&o); err != nil {
 		t.Fatal(err)
 	}
-	tr, err := begin(t.Context(), o, bin, dir)
+	tr, err := begin(t.Context(), o, bin)
 	if err != nil {
 		t.Fatal(err)
 	}
