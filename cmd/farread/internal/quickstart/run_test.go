@@ -154,7 +154,7 @@ func TestRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cmd", "fn-pack", "main.go"), []byte("package main\n\nfunc main() { undefined() }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := findParts(t.Context(), Options{Program: program, Work: dir}, io.Discard); err == nil || !strings.Contains(err.Error(), "undefined: undefined") {
+	if _, err := findParts(t.Context(), Options{Program: program, Work: dir, Terminal: true}, io.Discard); err == nil || !strings.Contains(err.Error(), "undefined: undefined") {
 		t.Error(err)
 	}
 }

@@ -139,7 +139,7 @@ func stories(clips []sample.Clip, storm sample.Volume) ([]story, error) {
 // of which every fourth is, or a folder.
 func clipStory(c sample.Clip, kind string) (s story, err error) {
 	n := len(c.Frames)
-	var files []file
+	files := make([]file, 0, n+2)
 	for i, p := range c.Frames {
 		files = append(files, file{fmt.Sprintf("%s/%04d.jpg", c.ID, i), p})
 	}
