@@ -10,8 +10,8 @@ import (
 
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/objstore"
-	"github.com/farread/farread/rangeio"
 )
 
 const (
@@ -253,63 +253,54 @@ const (
 	columnMemory = 10 << 20
 )
 
+// A piece is some rows of a column.
+type piece struct {
+	column int
+	rows   int64
+}
+
 // eachColumns reads a piece of every column at a time, and the next pieces
 // meanwhile.
 func (r *rows) eachColumns(ctx context.Context, b *Block, f func(*Block) error) error {
-	ctx, cancel := context.WithCancel(rangeio.OnePhase(ctx))
-	size := int64(r.item.size)
-	per := min(max(columnMemory/size/int64(len(b.Columns)), 1), r.about.Rows)
-	type piece struct {
-		p    []byte
-		n    int64 // rows
-		err  error // when done
-		done chan struct{}
-	}
-	start := func(from int64, p []byte) *piece {
-		x := &piece{p: p, n: min(per, r.about.Rows-from), done: make(chan struct{})}
-		spans := make([]rangeio.Span, len(b.Columns))
-		for i := range spans {
-			spans[i] = rangeio.Span{Off: r.base + (int64(i)*r.about.Rows+from)*size, P: p[int64(i)*per*size:][:x.n*size]}
-		}
-		go func() {
-			defer close(x.done)
-			x.err = r.obj.ReadRanges(ctx, spans)
-		}()
-		return x
-	}
-	memory := int64(len(b.Columns)) * per * size
-	next, spare := start(0, make([]byte, memory)), []byte(nil)
-	if per < r.about.Rows {
-		spare = make([]byte, memory)
-	}
-	defer func() {
-		cancel()
-		if next != nil {
-			<-next.done
-		}
-	}()
-	for from := int64(0); next != nil; {
-		now := next
-		next = nil
-		if <-now.done; now.err != nil {
-			return now.err
-		}
-		if from += now.n; from < r.about.Rows {
-			next = start(from, spare)
-		}
-		// In blocks: values are decoded into memory of their own.
-		most := int64(r.block())
-		for at := int64(0); at < now.n; at += most {
-			n := min(most, now.n-at)
-			for i := range b.Columns {
-				r.item.decode(&b.Columns[i].Values, now.p[(int64(i)*per+at)*size:], r.item.size, int(n))
+	size, columns := int64(r.item.size), len(b.Columns)
+	per := min(max(columnMemory/size/int64(columns), 1), r.about.Rows)
+	p := pull.Pull[piece]{From: r.obj, Window: int64(columns) * per * size, Most: columns,
+		Parts: func(_ context.Context, add func(pull.Part[piece]) error) error {
+			for from := int64(0); from < r.about.Rows; from += per {
+				n := min(per, r.about.Rows-from)
+				for i := range columns {
+					off := r.base + (int64(i)*r.about.Rows+from)*size
+					if err := add(pull.Part[piece]{Off: off, Len: n * size, For: piece{i, n}}); err != nil {
+						return err
+					}
+				}
 			}
-			b.Done += n * size * int64(len(b.Columns))
-			if err := f(b); err != nil {
-				return err
-			}
+			return nil
+		}}
+	for w, err := range p.Windows(ctx) {
+		if err != nil {
+			return err
 		}
-		spare = now.p
+		if err := r.rowsOf(w, b, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowsOf hands on the rows of a window, which has a piece of every column.
+func (r *rows) rowsOf(w *pull.Window[piece], b *Block, f func(*Block) error) error {
+	size, rows := int64(r.item.size), w.Parts[0].For.rows
+	// In blocks: values are decoded into memory of their own.
+	for at, most := int64(0), int64(r.block()); at < rows; at += most {
+		n := min(most, rows-at)
+		for i := range w.Parts {
+			r.item.decode(&b.Columns[w.Parts[i].For.column].Values, w.Bytes(i)[at*size:], r.item.size, int(n))
+		}
+		b.Done += n * size * int64(len(b.Columns))
+		if err := f(b); err != nil {
+			return err
+		}
 	}
 	return nil
 }

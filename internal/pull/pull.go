@@ -40,6 +40,9 @@ type Pull[T any] struct {
 	// First, if set, is the size of the first window; each is twice as long as the one
 	// before, up to Window.
 	First int64
+	// Most is how many parts a window has at most. 0 stands for 8192: some MiB of books,
+	// and a planned read that is long enough.
+	Most int
 	// Memory is the most that is held, unless a single window takes more. 0 stands for
 	// two windows: one is under way while the other is consumed.
 	Memory int64
@@ -64,11 +67,16 @@ type Pull[T any] struct {
 	Why func(parts []Part[T]) (why string, estimated bool)
 }
 
-// most is how many parts a window has at most. Some MiB of books are below what the
-// bytes of a window take, and a planned read of that many is long enough.
-const most = 8 << 10
+const defaultMost = 8 << 10
 
 const defaultNear = 64
+
+func (p *Pull[T]) most() int {
+	if p.Most > 0 {
+		return p.Most
+	}
+	return defaultMost
+}
 
 func (p *Pull[T]) window() int64 { return max(p.Window, 1) }
 

@@ -111,7 +111,7 @@ func (c *cutter[T]) add(p Part[T]) error {
 	if p.From == nil {
 		p.From = c.p.From
 	}
-	if c.now != nil && !c.now.fits(&p, c.size) {
+	if c.now != nil && !c.now.fits(&p, c.size, c.p.most()) {
 		w := c.now
 		c.now, c.usual = nil, len(c.now.Parts)
 		w.lay()

@@ -57,8 +57,8 @@ func (w *Window[T]) reset(room int, near int64) {
 	*w = Window[T]{Parts: w.Parts[:0], Note: w.Note, at: w.at[:0], room: room, near: near, spans: w.spans[:0], first: w.first[:0]}
 }
 
-// fits tells whether a window of so many bytes may have one more part.
-func (w *Window[T]) fits(p *Part[T], limit int64) bool {
+// fits tells whether a window of so many bytes and parts may have one more.
+func (w *Window[T]) fits(p *Part[T], limit int64, most int) bool {
 	n := len(w.Parts)
 	return n == 0 || n < most && w.Parts[0].From == p.From && w.cost+w.between(p)+p.Len+p.More <= limit
 }
