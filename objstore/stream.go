@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -42,68 +44,53 @@ func (o *Object) NewReader(ctx context.Context, r ReadOptions) io.ReadCloser {
 		r.Ahead = defaultAhead
 	}
 	from, to := Range{r.Off, r.Len}.Resolve(o.info.Size)
-	ctx, cancel := context.WithCancel(rangeio.OnePhase(ctx)) // no part depends on another's bytes
-	s := &stream{o: o, ctx: ctx, cancel: cancel, next: from, end: to, part: r.Part}
+	ctx, cancel := context.WithCancel(ctx)
+	p := pull.Pull[struct{}]{From: single{o.object}, Window: r.Part, Memory: r.Part * int64(r.Ahead+1)}
+	p.Stretch(from, to, r.Part)
+	s := &stream{o: o, cancel: cancel}
+	s.next, s.stop = iter.Pull2(p.Windows(ctx))
 	if r.Off < 0 || r.Len < 0 {
 		s.err = o.fail(o.info.Key, Range{r.Off, r.Len}, fmt.Errorf("negative offset or length: %w", ErrInvalid))
 	}
 	if from == 0 && to == o.info.Size {
 		s.sum = o.info.Checksum.start()
 	}
-	s.queue = make([]*ahead, 0, r.Ahead)
 	return s
 }
 
-// A stream owns Ahead + 1 buffers, made as they are needed and used in turn.
-type stream struct {
-	o          *Object
-	ctx        context.Context //nolint:containedctx // io.Reader has no room for one; lives as long as the stream
-	cancel     context.CancelFunc
-	next, end  int64 // to be asked for
-	part       int64
-	queue      []*ahead // in order of offset
-	free       [][]byte
-	whole, now []byte    // the part that is being consumed, and what is left of it
-	sum        hash.Hash // of the parts so far, where it can be compared in the end; else nil
-	err        error
+// A single reader reads each call's spans as one request, but for what Open kept.
+type single struct{ *object }
+
+func (r single) Size() int64 { return r.info.Size }
+
+func (r single) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	return r.ReadEach(ctx, spans, nil)
 }
 
-type ahead struct {
-	buf  []byte
-	err  error
-	done chan struct{}
-}
-
-// fill asks for parts until as many are under way as wanted.
-func (s *stream) fill() {
-	for s.next < s.end && len(s.queue) < cap(s.queue) {
-		n := min(s.part, s.end-s.next)
-		var buf []byte
-		if k := len(s.free); k > 0 && int64(cap(s.free[k-1])) >= n {
-			buf, s.free = s.free[k-1][:n], s.free[:k-1]
-		} else {
-			buf = make([]byte, n)
+func (r single) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
+	if rest, _ := r.kept(spans); len(rest) > 0 {
+		defer r.begin(ctx)()
+		if err := rangeio.Do(ctx, rest, rangeio.Policy{}, 1, r.fetch, nil); err != nil {
+			return err
 		}
-		a := &ahead{buf: buf, done: make(chan struct{})}
-		span := rangeio.Span{Off: s.next, P: buf}
-		s.next += n
-		s.queue = append(s.queue, a)
-		go func() {
-			defer close(a.done)
-			a.err = s.fetch(span)
-		}()
 	}
+	for i := 0; done != nil && i < len(spans); i++ {
+		if err := done(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// fetch gets one part as one request, but for what Open kept.
-func (s *stream) fetch(span rangeio.Span) error {
-	rest, _ := s.o.kept([]rangeio.Span{span})
-	if len(rest) == 0 {
-		return nil
-	}
-	end := s.o.begin(s.ctx)
-	defer end()
-	return rangeio.Do(s.ctx, rest, rangeio.Policy{}, 1, s.o.fetch, nil)
+// A stream is the parts of an object as an io.Reader.
+type stream struct {
+	o      *Object
+	cancel context.CancelFunc
+	next   func() (*pull.Window[struct{}], error, bool)
+	stop   func()
+	now    []byte    // what is left of the part that is being consumed
+	sum    hash.Hash // of the parts so far, if it can be compared in the end; else nil
+	err    error
 }
 
 // turn makes the next part current.
@@ -111,11 +98,9 @@ func (s *stream) turn() error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.whole != nil {
-		s.free, s.whole = append(s.free, s.whole), nil
-	}
-	s.fill()
-	if len(s.queue) == 0 {
+	w, err, ok := s.next()
+	switch {
+	case !ok:
 		s.err = io.EOF
 		if s.sum != nil {
 			if err := s.o.info.Checksum.compare(s.sum); err != nil {
@@ -123,20 +108,17 @@ func (s *stream) turn() error {
 			}
 		}
 		return s.err
+	case err != nil:
+		if _, placed := errors.AsType[*Error](err); !placed { // the end of a context
+			err = s.o.fail(s.o.info.Key, Range{}, err)
+		}
+		s.err = err
+		return err
 	}
-	a := s.queue[0]
-	<-a.done // ends with ctx, too: fetch obeys it
-	s.queue = append(s.queue[:0], s.queue[1:]...)
-	if a.err != nil {
-		s.err = a.err
-		s.cancel()
-		return s.err
-	}
+	s.now = w.Bytes(0)
 	if s.sum != nil {
-		_, _ = s.sum.Write(a.buf) // of a hash: never an error
+		_, _ = s.sum.Write(s.now) // of a hash: never an error
 	}
-	s.whole, s.now = a.buf, a.buf
-	s.fill()
 	return nil
 }
 
@@ -177,10 +159,8 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 // Close ends what is in flight and waits for it.
 func (s *stream) Close() error {
 	s.cancel()
-	for _, a := range s.queue {
-		<-a.done
-	}
-	s.queue, s.now, s.whole, s.free = nil, nil, nil, nil
+	s.stop()
+	s.now = nil
 	if s.err == nil {
 		s.err = fmt.Errorf("read after close: %w", ErrInvalid)
 	}
