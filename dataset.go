@@ -2,6 +2,7 @@ package farread
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,8 @@ type GulpDataset struct {
 // when they are needed, two requests each, all side by side. Every pair is held
 // against the ETag that its index names, as OpenGulp does it, whichever method
 // opens it: one that is just being replaced is opened once more, and then fails
-// with objstore.ErrChanged. The method may then be called again.
+// with objstore.ErrChanged. The method may then be called again. A folder without any
+// chunk is objstore.ErrNotFound.
 //
 // Load is one phase where each .gmeta is at most 256 KiB.
 func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions) (*GulpDataset, error) {
@@ -37,6 +39,10 @@ func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions)
 	d, err := gulp.OpenDataset(ctx, s, c.gulpOptions(o.Options))
 	if err != nil {
 		return nil, err
+	}
+	if d.Len() == 0 && len(d.Unfinished()) == 0 {
+		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: prefix,
+			Err: fmt.Errorf("no gulp chunk, data….gulp beside meta….gmeta: %w", objstore.ErrNotFound)}
 	}
 	return &GulpDataset{d, s}, nil
 }

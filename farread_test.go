@@ -401,3 +401,14 @@ func TestTrace(t *testing.T) {
 	log.Step("frame 0 of a, which opening brought along")
 	log.Golden(t, "testdata/gulp.trace")
 }
+
+// TestNoDataset: a folder of nothing, or of other things, is no dataset.
+func TestNoDataset(t *testing.T) {
+	c, b := remote(Config{})
+	put(t, b, "other/readme.txt", []byte("text"), nil)
+	for _, uri := range []string{"s3://b/nothing", "s3://b/other/"} {
+		if _, err := c.OpenGulpDataset(t.Context(), uri, GulpOptions{}); !errors.Is(err, objstore.ErrNotFound) {
+			t.Errorf("%s: %v, want ErrNotFound", uri, err)
+		}
+	}
+}

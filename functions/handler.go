@@ -147,7 +147,7 @@ func (h *Handler) withDefaults() *Handler {
 // document of rules serves all functions: all rules have to be valid, at least one has
 // to be for a job in Jobs, and only the makers of those are asked.
 func (h *Handler) Check() error {
-	errs := []error{h.Rules.Validate()}
+	errs := []error{h.Rules.Validate(slices.Sorted(maps.Keys(h.Jobs))...)}
 	mine := false
 	for i, r := range h.Rules {
 		maker := h.Jobs[r.Job]

@@ -23,7 +23,7 @@ type Rule struct {
 	Bucket string `json:"bucket"`           // bucket of the uploads
 	Prefix string `json:"prefix,omitempty"` // keys begin with it; empty: all
 	Suffix string `json:"suffix,omitempty"` // keys end with it; empty: all
-	Job    string `json:"job"`              // "pack", or "zoom" for zoom-cache files of series
+	Job    string `json:"job"`              // "pack", "zoom" for zoom-cache files of series, or one that a handler has besides
 	Format string `json:"format,omitempty"` // container that "pack" makes: "b2nd", "bloscpack", "gulp"; empty: by content
 	Codec  string `json:"codec,omitempty"`  // of formats that compress: "zstd", "lz4-9"; of zoom, what samples are stored as: "f32", "pcm-i16"
 	// Records says how bloscpack tells records apart: "lines", "jsonl", "files",
@@ -75,8 +75,9 @@ var sampleText = regexp.MustCompile(`^((pcm-)?(f32|f64|int|i8|i16|i32|i64)|bool|
 var RulesSchema []byte
 
 // ParseRules decodes and validates a rules document. Unknown fields are errors,
-// so that a misspelt field is not silently without effect.
-func ParseRules(b []byte) (Rules, error) {
+// so that a misspelt field is not silently without effect. Rules may name jobs of others
+// than farread, if more lists these.
+func ParseRules(b []byte, more ...string) (Rules, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	var r Rules
@@ -86,12 +87,14 @@ func ParseRules(b []byte) (Rules, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("rules: text after the list")
 	}
-	return r, r.Validate()
+	return r, r.Validate(more...)
 }
 
 // Validate reports everything that is wrong with the rules at once. No rules at all
-// are wrong, too. Whether a job takes a rule, its JobMaker says.
-func (rs Rules) Validate() error {
+// are wrong, too. Jobs are those of farread and more. Whether a job takes a rule, its
+// JobMaker says; of jobs in more it alone judges format, codec, records and chunk.
+func (rs Rules) Validate(more ...string) error {
+	known := append(jobs(), more...)
 	var errs []error
 	if len(rs) == 0 {
 		errs = append(errs, errors.New("rules: empty"))
@@ -106,11 +109,8 @@ func (rs Rules) Validate() error {
 		if !bucketName.MatchString(r.Out.Bucket) {
 			bad("out.bucket %q is not a bucket name", r.Out.Bucket)
 		}
-		if !slices.Contains(jobs(), r.Job) {
-			bad("job %q is not one of %q", r.Job, jobs())
-		}
-		if !slices.Contains(outputs(), r.Format) {
-			bad("format %q is not one of %q", r.Format, outputs())
+		if !slices.Contains(known, r.Job) {
+			bad("job %q is not one of %q", r.Job, known)
 		}
 		if !slices.Contains(shapes(), r.Shape) {
 			bad("shape %q is not one of %q", r.Shape, shapes())
@@ -118,18 +118,12 @@ func (rs Rules) Validate() error {
 		if !utf8.ValidString(r.Prefix+r.Suffix+r.Out.Prefix) || len(r.Out.Prefix) > maxOutPrefix {
 			bad("prefixes are UTF-8, that of outputs of at most %d bytes", maxOutPrefix)
 		}
-		if r.Job == zoomJob {
+		switch {
+		case r.Job == zoomJob:
 			r.badZoom(bad)
-		} else if r.Codec != "" && (r.Format == "gulp" || !codecText.MatchString(r.Codec)) {
-			bad("codec %q: none is taken by gulp; by b2nd and bloscpack blosclz, lz4, lz4hc, zlib or zstd, and after a dash a level from 0 to 9", r.Codec)
-		}
-		if !slices.Contains(records(), r.Records) {
-			bad("records %q is not one of %q", r.Records, records())
-		} else if r.Records != "" && r.Format != "bloscpack" {
-			bad("records %q: they are told apart by format bloscpack alone", r.Records)
-		}
-		if r.Chunk < 0 {
-			bad("chunk %d is negative", r.Chunk)
+			r.badPack(bad)
+		case slices.Contains(jobs(), r.Job) || !slices.Contains(more, r.Job):
+			r.badPack(bad)
 		}
 		for _, w := range rs {
 			if w.Bucket == r.Out.Bucket && (overlap(w.Prefix, r.Out.Prefix) || overlap(w.Prefix, "errors/")) {
@@ -144,6 +138,24 @@ func (rs Rules) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// badPack says what makes no sense in a rule of a job of farread.
+func (r Rule) badPack(bad func(format string, a ...any)) {
+	if !slices.Contains(outputs(), r.Format) {
+		bad("format %q is not one of %q", r.Format, outputs())
+	}
+	if r.Job != zoomJob && r.Codec != "" && (r.Format == "gulp" || !codecText.MatchString(r.Codec)) {
+		bad("codec %q: none is taken by gulp; by b2nd and bloscpack blosclz, lz4, lz4hc, zlib or zstd, and after a dash a level from 0 to 9", r.Codec)
+	}
+	if !slices.Contains(records(), r.Records) {
+		bad("records %q is not one of %q", r.Records, records())
+	} else if r.Records != "" && r.Format != "bloscpack" {
+		bad("records %q: they are told apart by format bloscpack alone", r.Records)
+	}
+	if r.Chunk < 0 {
+		bad("chunk %d is negative", r.Chunk)
+	}
 }
 
 // badZoom says what makes no sense in a rule of this job.

@@ -286,11 +286,16 @@ func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk
 	if !strings.HasSuffix(dst, "/") {
 		dst += "/"
 	}
+	next, taken := 0, func(string) bool { return false }
 	d, err := a.client.OpenGulpDataset(ctx, dst, farread.GulpOptions{})
-	if err != nil {
-		return at(dst, err)
+	if err == nil {
+		err = d.Load(ctx)
+		next, taken = d.Next(), func(id string) bool {
+			_, _, err := d.Find(ctx, id)
+			return err == nil
+		}
 	}
-	if err := d.Load(ctx); err != nil {
+	if err != nil && !errors.Is(err, objstore.ErrNotFound) {
 		return at(dst, err)
 	}
 	b, prefix, err := a.client.Bucket(ctx, dst)
@@ -300,11 +305,7 @@ func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk
 	o := &output{b: b}
 	defer newFolder(b)()
 	defer o.abort(ctx)
-	r := &roller{ctx: ctx, out: o, max: chunk, next: d.Next(), dir: prefix, at: map[string]*gulp.Writer{},
-		taken: func(id string) bool {
-			_, _, err := d.Find(ctx, id)
-			return err == nil
-		}}
+	r := &roller{ctx: ctx, out: o, max: chunk, next: next, dir: prefix, at: map[string]*gulp.Writer{}, taken: taken}
 	err = a.stream(ctx, inputs, r, rep)
 	if err == nil {
 		err = o.finish(ctx)

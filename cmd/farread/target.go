@@ -118,6 +118,9 @@ func (a *app) openFolder(ctx context.Context, t target, how aim) (content, error
 			return c, err
 		}
 	}
+	if errors.Is(err, objstore.ErrNotFound) {
+		err = nil // no dataset, but perhaps other things
+	}
 	return &folderContent{a: a, target: t}, unlisted(err)
 }
 
