@@ -12,6 +12,7 @@ import (
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -31,7 +32,7 @@ type ZoomOptions struct {
 
 // A Zoom is an open zoom-cache file with the object it lies in.
 type Zoom struct {
-	*zoomcache.File
+	*zoomindex.File
 	Object *objstore.Object
 
 	beside atomic.Pointer[objstore.Object]
@@ -95,7 +96,7 @@ func (c *Client) zoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions,
 	if err != nil {
 		return nil, err
 	}
-	f, err := zoomcache.Open(ctx, r, c.zoomOptions(o))
+	f, err := zoomindex.Open(ctx, r, c.zoomOptions(o))
 	if err != nil {
 		return nil, err
 	}

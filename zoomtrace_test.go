@@ -10,6 +10,7 @@ import (
 
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/internal/tracetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
@@ -31,7 +32,7 @@ func tracksOf(t *testing.T, n int, indexed bool, step int, zlib bool) []byte {
 		{Number: 2, Codec: zoomcache.Codec{Kind: zoomcache.F64}, Rate: rate, Name: "right", Zlib: zlib},
 	}}
 	if indexed {
-		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{})
+		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{})
 	}
 	var out bytes.Buffer
 	w, err := zoomcache.NewWriter(&out, o)
@@ -153,7 +154,7 @@ func TestZoomTraces(t *testing.T) {
 			b := memstore.New(memstore.Config{Name: "s3://b"})
 			put(t, b, "x.zoom", c.file, nil)
 			if c.beside != "" {
-				f, err := zoomcache.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(c.file), int64(len(c.file))), zoomcache.Options{})
+				f, err := zoomindex.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(c.file), int64(len(c.file))), zoomcache.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -161,7 +162,7 @@ func TestZoomTraces(t *testing.T) {
 				if in, err := b.Head(t.Context(), "x.zoom"); err == nil && etag == "same" {
 					etag = in.ETag
 				}
-				p, err := f.BuildIndex(t.Context(), etag, zoomcache.IndexOptions{})
+				p, err := f.BuildIndex(t.Context(), etag, zoomindex.BuildOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -183,11 +184,11 @@ func TestIndexBesideReplaced(t *testing.T) {
 	c, b := remote(Config{})
 	plain := twoTracks(t, n, false)
 	in := put(t, b, "x.zoom", plain, nil)
-	f, err := zoomcache.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(plain), int64(len(plain))), zoomcache.Options{})
+	f, err := zoomindex.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(plain), int64(len(plain))), zoomcache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	side, err := f.BuildIndex(t.Context(), in.ETag, zoomcache.IndexOptions{})
+	side, err := f.BuildIndex(t.Context(), in.ETag, zoomindex.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,12 +221,12 @@ func TestBesideLearnt(t *testing.T) {
 	const n = 1_000_000
 	c, b := remote(Config{})
 	plain, inside := twoTracks(t, n, false), twoTracks(t, n, true)
-	f, err := zoomcache.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(plain), int64(len(plain))), zoomcache.Options{})
+	f, err := zoomindex.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(plain), int64(len(plain))), zoomcache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"a/1.zoom", "a/2.zoom", "a/5.zoom", "b/1.zoom"} {
-		side, err := f.BuildIndex(t.Context(), put(t, b, key, plain, nil).ETag, zoomcache.IndexOptions{})
+		side, err := f.BuildIndex(t.Context(), put(t, b, key, plain, nil).ETag, zoomindex.BuildOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

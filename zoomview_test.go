@@ -14,6 +14,7 @@ import (
 
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
@@ -112,7 +113,7 @@ func (s *longSignal) write(t *testing.T) diskBucket {
 		o.Tracks = append(o.Tracks, zoomcache.Track{Number: int32(1 + k), Codec: zoomcache.Codec{Kind: s.kind}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Zlib: s.zlib})
 	}
 	if !s.beside {
-		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{MaxMemory: 10 << 20}) // as functions/zoom does
+		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{MaxMemory: 10 << 20}) // as functions/zoom does
 	}
 	w, err := zoomcache.NewWriter(f, o)
 	if err != nil {
@@ -130,7 +131,7 @@ func (s *longSignal) write(t *testing.T) diskBucket {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := z.BuildIndex(t.Context(), z.Object.Info().ETag, zoomcache.IndexOptions{MaxMemory: 256 << 20})
+		p, err := z.BuildIndex(t.Context(), z.Object.Info().ETag, zoomindex.BuildOptions{MaxMemory: 256 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +220,7 @@ func (s *longSignal) client(b diskBucket, rtt time.Duration) *Client {
 
 // check holds a view against the samples: all of the range is told of, and of
 // points that are not too long minimum and maximum are those of the samples.
-func (s *longSignal) check(t *testing.T, v *zoomcache.View, from, to int64) {
+func (s *longSignal) check(t *testing.T, v *zoomindex.View, from, to int64) {
 	t.Helper()
 	next := from
 	for i := range v.Points {

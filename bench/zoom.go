@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/filestore"
@@ -87,7 +88,7 @@ func zoomRow[T zoomcache.Value](ctx context.Context, b *bench, p *python, kind z
 	})
 	indexed := onCPU(func(context.Context) error {
 		for range reps {
-			if err := zoomAll(track, v, zoomcache.NewIndexer([]zoomcache.Track{track}, zoomcache.IndexOptions{})); err != nil { //nolint:contextcheck // as above
+			if err := zoomAll(track, v, zoomindex.NewBuilder([]zoomcache.Track{track}, zoomindex.BuildOptions{})); err != nil { //nolint:contextcheck // as above
 				return err
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
-	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/objstore"
 )
 
@@ -69,7 +69,7 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 	}
 	b := a.newBar("index", t.f.Size())
 	defer b.clear()
-	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomcache.IndexOptions{MaxMemory: a.maxIndex(), Progress: b.set})
+	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomindex.BuildOptions{MaxMemory: a.maxIndex(), Progress: b.set})
 	b.clear()
 	if err != nil {
 		return err

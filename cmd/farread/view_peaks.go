@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/internal/picture"
 )
 
@@ -62,7 +63,7 @@ type grid struct {
 func (g grid) pixel(off int64) int64 { return (min(max(off, g.first), g.last) - g.first) / g.span }
 
 // holds says whether no point lies in two pixels.
-func (g grid) holds(points []zoomcache.Point) bool {
+func (g grid) holds(points []zoomindex.Point) bool {
 	for i := range points {
 		if g.pixel(points[i].Entry) != g.pixel(points[i].Exit) {
 			return false
@@ -73,7 +74,7 @@ func (g grid) holds(points []zoomcache.Point) bool {
 
 // gridOf divides what points tell of into at most width pixels of a multiple of step
 // samples.
-func (x *wideView) gridOf(points []zoomcache.Point, step int64) grid {
+func (x *wideView) gridOf(points []zoomindex.Point, step int64) grid {
 	g := grid{first: points[0].Entry, last: points[len(points)-1].Exit}
 	if step == 1 { // points of samples may be cut anywhere
 		g.first, g.last = max(x.first, g.first), min(x.last, g.last)
@@ -94,7 +95,7 @@ const (
 // a view lie across such pixels it is made anew: of each span by itself, in pixels
 // of whole spans, or else of each sample, or in pixels of whole samples. Where that
 // would be too many, and where spans have lengths of all kinds, points stay as they are.
-func (x *wideView) align(ctx context.Context, v *zoomcache.View) (grid, []zoomcache.Point, error) {
+func (x *wideView) align(ctx context.Context, v *zoomindex.View) (grid, []zoomindex.Point, error) {
 	old := x.gridOf(v.Points, 1)
 	if old.holds(v.Points) {
 		return old, v.Points, nil
@@ -137,7 +138,7 @@ func gcd(a, b int64) int64 {
 
 // peaks makes a waveform of pixels of one length: each has the bounds of every
 // point that touches it, so that none is lost.
-func (x *wideView) peaks(ctx context.Context, v *zoomcache.View) ([]byte, error) {
+func (x *wideView) peaks(ctx context.Context, v *zoomindex.View) ([]byte, error) {
 	rate, err := x.peakRate()
 	if err != nil {
 		return nil, err

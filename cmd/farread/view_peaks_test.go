@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 )
 
 // TestPixels: the pixels of a waveform have the bounds of their samples, no less and,
@@ -63,7 +64,7 @@ func sound(t *testing.T, n int, inside bool) (name string, v []int16) {
 	var b bytes.Buffer
 	o := zoomcache.WriteOptions{Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I16}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}}}
 	if inside {
-		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{})
+		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{})
 	}
 	w, err := zoomcache.NewWriter(&b, o)
 	if err != nil {

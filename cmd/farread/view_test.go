@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 )
 
 // spiky is a file of n samples of i16 at 1 kHz, a sawtooth with one spike, with an
@@ -21,7 +22,7 @@ func spiky(t *testing.T, n, spike int, indexed bool) string {
 	tracks := []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I16}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Name: "saw"}}
 	o := zoomcache.WriteOptions{Tracks: tracks}
 	if indexed {
-		o.Sink = zoomcache.NewIndexer(tracks, zoomcache.IndexOptions{})
+		o.Sink = zoomindex.NewBuilder(tracks, zoomindex.BuildOptions{})
 	}
 	var b bytes.Buffer
 	w, err := zoomcache.NewWriter(&b, o)

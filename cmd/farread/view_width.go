@@ -12,6 +12,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/internal/picture"
 )
 
@@ -43,8 +44,8 @@ func (t *zoomContent) pickWidth(ctx context.Context, s selector) (selection, err
 	if err != nil {
 		return nil, err
 	}
-	if s.width < 1 || s.width > zoomcache.MaxWidth {
-		return nil, usagef("--width %d: want 1 to %d", s.width, zoomcache.MaxWidth)
+	if s.width < 1 || s.width > zoomindex.MaxWidth {
+		return nil, usagef("--width %d: want 1 to %d", s.width, zoomindex.MaxWidth)
 	}
 	if s.bits != 8 && s.bits != 16 {
 		return nil, usagef("--bits %d: want 8 or 16", s.bits)
@@ -129,7 +130,7 @@ func (x *wideView) plan(ctx context.Context) error {
 }
 
 // write writes points as JSON, CSV or a table.
-func (x *wideView) write(s byteSink, v *zoomcache.View) error {
+func (x *wideView) write(s byteSink, v *zoomindex.View) error {
 	w := bufio.NewWriterSize(s, fileBuffer)
 	p := newPointWriter(w, x.format, x.k, v.Level)
 	if err := p.begin(); err != nil {
@@ -148,7 +149,7 @@ func (x *wideView) write(s byteSink, v *zoomcache.View) error {
 }
 
 // npy makes an array of the numbers of points.
-func (x *wideView) npy(points []zoomcache.Point) ([]byte, error) {
+func (x *wideView) npy(points []zoomindex.Point) ([]byte, error) {
 	d, err := dtype.Parse("<f8")
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/internal/teststack"
 )
 
@@ -204,7 +204,7 @@ func TestVerifyAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix, err := z.BuildIndex(t.Context(), o.Object.Info().ETag, zoomcache.IndexOptions{})
+	ix, err := z.BuildIndex(t.Context(), o.Object.Info().ETag, zoomindex.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -359,7 +360,7 @@ func (x *zoomSelection) plan(ctx context.Context) error {
 
 // planned notes the requests that reads take, in the phase that is the next one or
 // later, by the planner that would send them. A pass over the file may end early.
-func (t *zoomContent) planned(reads []zoomcache.PlannedRead, next int64, early bool) {
+func (t *zoomContent) planned(reads []zoomindex.PlannedRead, next int64, early bool) {
 	phase := t.a.counter.Stats().Phases + next
 	most := int64(0)
 	for _, r := range reads {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 )
 
 // namedZoom writes tracks of the names, each of two samples a second from 0 to 10 s
@@ -22,7 +23,7 @@ func namedZoom(t *testing.T, indexed bool, names ...string) string {
 	tracks[len(names)].Number, tracks[len(names)].Variable = 9, false
 	o := zoomcache.WriteOptions{Origin: zoomcache.OriginOf(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)), Tracks: tracks, Watermark: 8}
 	if indexed {
-		o.Sink = zoomcache.NewIndexer(tracks, zoomcache.IndexOptions{})
+		o.Sink = zoomindex.NewBuilder(tracks, zoomindex.BuildOptions{})
 	}
 	var b bytes.Buffer
 	w, err := zoomcache.NewWriter(&b, o)

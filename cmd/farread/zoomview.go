@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 )
 
 // The forms of what view writes.
@@ -134,9 +135,9 @@ func (x *zoomView) nothing(ctx context.Context) error {
 // the file.
 func (x *zoomView) plan(context.Context) error {
 	windows := x.t.f.Windows()
-	reads := make([]zoomcache.PlannedRead, 0, len(windows))
+	reads := make([]zoomindex.PlannedRead, 0, len(windows))
 	for _, r := range windows {
-		reads = append(reads, zoomcache.PlannedRead{Off: r.Off, Len: r.Len, Why: zoomBlocks})
+		reads = append(reads, zoomindex.PlannedRead{Off: r.Off, Len: r.Len, Why: zoomBlocks})
 	}
 	x.t.planned(reads, 1, x.last != zoomcache.LastOffset && !x.k.Variable)
 	return nil

@@ -38,7 +38,7 @@ const module = "github.com/farread/farread"
 var imported = map[string]string{
 	"farread": module, "objstore": module + "/objstore", "rangeio": module + "/rangeio", "formats": module + "/formats",
 	"b2nd": module + "/formats/b2nd", "bloscpack": module + "/formats/bloscpack", "blosc": module + "/formats/blosc",
-	"cframe": module + "/formats/cframe", "gulp": module + "/formats/gulp", "zoomcache": module + "/formats/zoomcache",
+	"cframe": module + "/formats/cframe", "gulp": module + "/formats/gulp", "zoomcache": module + "/formats/zoomcache", "zoomindex": module + "/formats/zoomindex",
 	"zip": "archive/zip", "bytes": "bytes", "errors": "errors", "fmt": "fmt", "io": "io", "os": "os", "slog": "log/slog",
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -267,7 +268,7 @@ func zoomWrite(t *testing.T, path string, codecs []zoomcache.Codec, i int, noRaw
 	}
 	o.Watermark, o.NoRaw, o.Parallel = []int{-1, 0, 1, 3, 64}[r.IntN(5)], noRaw, r.IntN(3)
 	if r.IntN(2) == 0 {
-		o.Sink = zoomcache.NewIndexer(o.Tracks, zoomcache.IndexOptions{NoBins: r.IntN(2) == 0})
+		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{NoBins: r.IntN(2) == 0})
 	}
 	var b bytes.Buffer
 	w, err := zoomcache.NewWriter(&b, o)

@@ -13,8 +13,8 @@ import (
 // summaries.
 const BlockHeaderLen = 36
 
-// maxLevel is the highest level of a track of 2^63 windows.
-const maxLevel = 65
+// MaxLevel is the highest level of a track of 2^63 windows.
+const MaxLevel = 65
 
 // A Block is the header of a packet or of a summary.
 type Block struct {
@@ -129,15 +129,15 @@ func (t *Track) DecodeSummary(dst *Summary, b Block, body []byte) error {
 	switch {
 	case int64(len(body)) != b.Len:
 		return cut(b.part(), at+int64(len(body)))
-	case b.Level < 1 || b.Level > maxLevel:
+	case b.Level < 1 || b.Level > MaxLevel:
 		return corrupt(b.part(), b.Off+12, "level %d", b.Level)
-	case int64(len(body)) < int64(t.Codec.width())*int64(t.Codec.minBody()):
+	case int64(len(body)) < int64(t.Codec.Width())*int64(t.Codec.minBody()):
 		return corrupt(b.part(), at, "a body of %d bytes is too short", len(body))
 	}
 	dst.Block = b
 	dst.Channels = dst.Channels[:0]
 	p := body
-	for range t.Codec.width() {
+	for range t.Codec.Width() {
 		s, n := t.Codec.readStats(p)
 		if n <= 0 {
 			return corrupt(b.part(), at+int64(len(body)-len(p)), "the body ends inside channel %d", len(dst.Channels))
@@ -160,7 +160,7 @@ func (c Codec) minBody() int {
 		return 8
 	default:
 	}
-	n := max(c.size(), 1)
+	n := max(c.Size(), 1)
 	if c.PCM {
 		return 2*n + 16
 	}
@@ -206,7 +206,7 @@ func (c Codec) readStats(p []byte) (s Stats, n int) {
 
 // readNumber reads one raw value; n is 0 or less where p does not hold it.
 func (c Codec) readNumber(p []byte) (v Number, n int) {
-	size := c.size()
+	size := c.Size()
 	if len(p) < size {
 		return v, 0
 	}
@@ -247,8 +247,8 @@ func (t *Track) AppendSummary(dst []byte, s *Summary) ([]byte, error) {
 	at := len(dst)
 	b := s.Block
 	b.Summary, b.Len = true, 0
-	if b.Level < 1 || b.Level > maxLevel || len(s.Channels) != t.Codec.width() {
-		return dst, fail(b.part(), -1, formats.ErrUnsupported, "%d channels where the track has %d", len(s.Channels), t.Codec.width())
+	if b.Level < 1 || b.Level > MaxLevel || len(s.Channels) != t.Codec.Width() {
+		return dst, fail(b.part(), -1, formats.ErrUnsupported, "%d channels where the track has %d", len(s.Channels), t.Codec.Width())
 	}
 	dst = b.append(dst)
 	for i := range s.Channels {
@@ -281,7 +281,7 @@ func appendF64(dst []byte, v float64) []byte {
 
 // appendNumber appends one raw value.
 func (c Codec) appendNumber(dst []byte, v Number) []byte {
-	size := c.size()
+	size := c.Size()
 	switch c.Kind {
 	case Integer:
 		if v.big == nil {

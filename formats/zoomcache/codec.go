@@ -106,11 +106,12 @@ func (c Codec) valid() bool {
 // plain is the codec of one channel.
 func (c Codec) plain() Codec { return Codec{Kind: c.Kind, PCM: c.PCM} }
 
-// width is the number of values at one offset.
-func (c Codec) width() int { return max(c.Channels, 1) }
+// Width is the number of values at one offset: the channels of a multichannel
+// track, else 1.
+func (c Codec) Width() int { return max(c.Channels, 1) }
 
-// size is the bytes of one raw value, -1 where they vary.
-func (c Codec) size() int {
+// Size is the bytes of one raw value, -1 if they vary.
+func (c Codec) Size() int {
 	if c.PCM && c.Kind == Int {
 		return 4
 	}
@@ -144,8 +145,8 @@ func ParseCodec(name string) (Codec, error) {
 	return Codec{}, fmt.Errorf("%w: no codec is called %q", formats.ErrUnsupported, name)
 }
 
-// ident is the identifier that a track header carries.
-func (c Codec) ident() string {
+// Ident is the identifier that a track header carries.
+func (c Codec) Ident() string {
 	one := "ZOOM" + c.Kind.info().ident
 	if c.PCM {
 		one = "ZPCM" + c.Kind.info().ident
@@ -182,7 +183,7 @@ func parseIdent(part string, p []byte, off int64) (Codec, error) {
 			c := Codec{Kind: k, PCM: pcm, Channels: channels}
 			// Integer and PCM I32 share the identifiers of the wider Int types,
 			// which are taken for them.
-			if k != Integer && (!pcm || k != I32) && c.valid() && c.plain().ident() == string(p) {
+			if k != Integer && (!pcm || k != I32) && c.valid() && c.plain().Ident() == string(p) {
 				return c, nil
 			}
 		}

@@ -12,7 +12,7 @@ import (
 func (v *Values) decode(c Codec, p []byte, n int, delta bool) int {
 	v.reset(c.Kind)
 	v.N = n
-	if size := c.size(); size >= 0 {
+	if size := c.Size(); size >= 0 {
 		v.decodeFixed(c, p[:n*size])
 		if delta {
 			v.undelta()

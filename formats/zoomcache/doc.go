@@ -6,6 +6,9 @@
 //
 // Offsets of samples count in ticks of a track's rate. The first sample of a
 // track of constant rate has offset 1.
+//
+// The package knows no index but leaves room for one: zoomindex makes them, and reads
+// views and ranges of samples by them.
 package zoomcache
 
 import (

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// Limits are checked before anything is allocated: MaxDecoded against one
 	// packet, MaxEntries against its count and the number of tracks, MaxMeta
-	// against the headers and against the pages of an index.
+	// against the headers and, in package zoomindex, against the pages of an index.
 	Limits formats.Limits
 	// Head is how many bytes at the start Open reads, 4 KiB at least. 0 means
 	// 64 KiB. An object that was opened with as much of a head has them already.
@@ -69,10 +69,9 @@ func Sniff(head []byte) bool {
 	return len(head) >= markerLen && string(head[:markerLen]) == MarkerGlobal
 }
 
-// A File is an open zoom-cache file. It holds the headers, bytes that Open read
-// with them, and, once a method has looked for it, the directory of the index. All
-// methods are safe for concurrent use. A File needs no Close; the Reader stays in
-// use as long as the File.
+// A File is an open zoom-cache file. It holds the headers and bytes that Open read
+// with them. All methods are safe for concurrent use. A File needs no Close; the
+// Reader stays in use as long as the File. It knows of no index: zoomindex.File does.
 type File struct {
 	r      rangeio.Reader
 	o      Options
@@ -81,7 +80,6 @@ type File struct {
 	body   int64 // where blocks begin
 	size   int64 // of the object
 	first  []byte
-	ix     *fileIndex
 }
 
 // Open reads the headers of a file that begins at the first byte of r. A file
@@ -94,7 +92,7 @@ type File struct {
 // ErrUnsupported for versions other than 3.x and for codecs that are not known;
 // ErrTooLarge if a limit is passed. Errors of r keep their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
-	f := &File{r: r, o: o.withDefaults(), size: r.Size(), ix: &fileIndex{}}
+	f := &File{r: r, o: o.withDefaults(), size: r.Size()}
 	for want := f.o.Head; ; want *= 4 {
 		if err := f.readHead(ctx, min(want, f.size)); err != nil {
 			return nil, err
@@ -149,6 +147,9 @@ func (f *File) Size() int64 { return f.size }
 
 // Limits are the limits of Options, with defaults filled in.
 func (f *File) Limits() formats.Limits { return f.o.Limits }
+
+// Window is that of Options, with its default filled in.
+func (f *File) Window() int64 { return f.o.Window }
 
 // Track gives a track that the header declares, or ErrNoEntry. It must not be
 // modified.

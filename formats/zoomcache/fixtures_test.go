@@ -213,7 +213,7 @@ func checkHeader(t *testing.T, f *fixture, h *Header) {
 	}
 	for i, w := range f.Tracks {
 		g := h.Tracks[i]
-		ident := hex.EncodeToString([]byte(g.Codec.ident()))
+		ident := hex.EncodeToString([]byte(g.Codec.Ident()))
 		if g.Number != w.Number || g.Codec.String() != w.Codec || ident != w.Ident || g.Codec.Channels != w.Channels || g.Name != w.Name ||
 			g.Variable != (w.Mode == "vbr") || g.Delta != w.Delta || g.Zlib != w.Zlib || fmt.Sprintf("%d/%d", g.Rate.Num, g.Rate.Den) != w.Rate {
 			t.Errorf("track %+v, want %+v", g, w)

@@ -104,7 +104,7 @@ func FuzzPacket(f *testing.F) {
 		if tr.DecodePacket(&pk, b, p, small()) != nil {
 			return
 		}
-		if pk.Values.N != int(b.Count)*tr.Codec.width() || tr.Variable && len(pk.Stamps) != int(b.Count) {
+		if pk.Values.N != int(b.Count)*tr.Codec.Width() || tr.Variable && len(pk.Stamps) != int(b.Count) {
 			t.Fatalf("%d values, %d stamps for a count of %d", pk.Values.N, len(pk.Stamps), b.Count)
 		}
 		for i := range min(pk.Values.N, 100) {

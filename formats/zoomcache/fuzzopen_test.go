@@ -28,7 +28,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		for i := range strict.h.Tracks {
 			c := &report.Tracks[i]
-			n, levels := int64(0), [maxLevel + 1]int64{}
+			n, levels := int64(0), [MaxLevel + 1]int64{}
 			err := strict.Samples(t.Context(), c.Track, FirstOffset, LastOffset, func(p *Packet) error {
 				n += int64(p.Count)
 				return nil

@@ -287,7 +287,7 @@ func (t *Track) append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, flags)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Rate.Num)) //nolint:gosec // bits
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Rate.Den)) //nolint:gosec // bits
-	id := t.Codec.ident()
+	id := t.Codec.Ident()
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(id))) //nolint:gosec // 8 or 24
 	dst = append(dst, id...)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(t.Name))) //nolint:gosec // at most maxName

@@ -75,7 +75,7 @@ type typedLane[T Value] struct {
 }
 
 func newTypedLane[T Value](t *TrackWriter) *typedLane[T] {
-	w := t.t.Codec.width()
+	w := t.t.Codec.Width()
 	return &typedLane[T]{tw: t, k: kernelOf[T](t.t.Codec), width: w, accs: make([]acc[T], w)}
 }
 

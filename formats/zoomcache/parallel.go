@@ -50,7 +50,7 @@ func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	w := l.tw.w
 	limit := w.goroutines()
 	values := w.pieceAt
-	if l.tw.t.Zlib || l.tw.t.Codec.size() < 0 {
+	if l.tw.t.Zlib || l.tw.t.Codec.Size() < 0 {
 		values /= slowValue
 	}
 	b := &l.batch

@@ -21,7 +21,7 @@ type Packet struct {
 
 	stamps []int64 // memory of Stamps
 	raw    []byte  // memory of inflate
-	runs   []run   // memory of cut
+	runs   []run   // memory of Cut
 	in     bytes.Reader
 	z      io.ReadCloser // of zlib
 }
@@ -66,7 +66,7 @@ func (t *Track) DecodePacket(dst *Packet, b Block, payload []byte, lim formats.L
 	if int64(len(body)) < least {
 		return corrupt(b.part(), at, "%d values take %d bytes, the payload has %d", b.Count, least, len(body))
 	}
-	n := int(b.Count) * t.Codec.width()
+	n := int(b.Count) * t.Codec.Width()
 	used := dst.Values.decode(t.Codec, body, n, t.deltas())
 	if used < 0 {
 		return corrupt(b.part(), at, "the payload ends inside a value")
@@ -94,8 +94,8 @@ func (t *Track) DecodePacket(dst *Packet, b Block, payload []byte, lim formats.L
 // payloadSize is the least length of count values with their stamps, and whether
 // it is the only one.
 func (t *Track) payloadSize(count int64) (least int64, exact bool) {
-	size := t.Codec.size()
-	least = count * int64(t.Codec.width()) // below 2^31 * 2^16
+	size := t.Codec.Size()
+	least = count * int64(t.Codec.Width()) // below 2^31 * 2^16
 	if size >= 0 {
 		least *= int64(size)
 	}
@@ -159,7 +159,7 @@ func (t *Track) AppendPacket(dst []byte, p *Packet) ([]byte, error) {
 	at := len(dst)
 	b := p.Block
 	b.Summary, b.Len = false, 0
-	w := t.Codec.width()
+	w := t.Codec.Width()
 	n := p.Values.N / w
 	if p.Values.Kind != t.Codec.Kind || p.Values.held() != p.Values.N || n*w != p.Values.N || n > math.MaxInt32 || t.Variable && len(p.Stamps) != n {
 		return dst, fail(b.part(), -1, formats.ErrUnsupported, "%d values of %s and %d stamps do not fit the track", p.Values.N, p.Values.Kind, len(p.Stamps))

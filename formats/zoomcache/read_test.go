@@ -272,7 +272,7 @@ func TestSampleWindows(t *testing.T) {
 func checkWindows(t *testing.T, name string, f *File, tr *Track) {
 	t.Helper()
 	samples := func(from, to int64) (offs []int64, text []string) {
-		w := tr.Codec.width()
+		w := tr.Codec.Width()
 		must(t, f.Samples(t.Context(), tr.Number, from, to, func(p *Packet) error {
 			if p.Count == 0 || p.Values.N != int(p.Count)*w || tr.Variable != (p.Stamps != nil) || p.Stamps != nil && len(p.Stamps) != int(p.Count) {
 				t.Fatalf("%s: %d samples, %d values, %d stamps", name, p.Count, p.Values.N, len(p.Stamps))
@@ -297,7 +297,7 @@ func checkWindows(t *testing.T, name string, f *File, tr *Track) {
 		for to := from; to <= most+1; to += step {
 			var wantOffs []int64
 			var wantText []string
-			w := tr.Codec.width()
+			w := tr.Codec.Width()
 			for i, o := range offs {
 				if o >= from && o <= to {
 					wantOffs, wantText = append(wantOffs, o), append(wantText, text[i*w:(i+1)*w]...)

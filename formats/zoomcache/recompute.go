@@ -1,17 +1,13 @@
 package zoomcache
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
-
-	"github.com/farread/farread/formats/index"
 )
 
-// Recomputed is the result of Recompute.
+// Recomputed is what RecomputeSummaries found.
 type Recomputed struct {
 	Samples   int64 // at one offset the values of all channels are one
 	Summaries int64 // that were compared
@@ -20,8 +16,6 @@ type Recomputed struct {
 	// loses bits, and means that are not finite, on which builds of the original do
 	// not agree.
 	Skipped int64
-	Indexed bool  // there is an index
-	Spans   int64 // of the index that were compared, and packets that it lists
 	// Wrong counts the mismatches; First are the first 100 of them.
 	Wrong int64
 	First []Mismatch
@@ -39,34 +33,28 @@ type Mismatch struct {
 // maxMismatches bounds the list.
 const maxMismatches = 100
 
-// Recompute makes all summaries anew from the samples, as a Writer does, and the
-// index if there is one, and compares: a file that Verify finds well may still have
+// RecomputeSummaries makes all summaries anew from the samples, as a Writer does,
+// compares, and adds what it finds to r: a file that Verify finds well may still have
 // summaries of other samples. A mismatch is no error; damage is one, whatever
-// Options.Resync says. Cost: one pass like Scan, and each byte of the index twice.
+// Options.Resync says. w, if not nil, is shown the blocks, as Watch does, but with
+// Integer values of tracks that show as Int; what it finds wrong it may add to r.
 // progress, if not nil, is told the bytes that were gone through so far, from the
-// calling goroutine.
-func (f *File) Recompute(ctx context.Context, progress func(done int64)) (Recomputed, error) {
-	m := &remaker{f: f, tracks: map[int32]*remade{}}
+// calling goroutine. Cost: one pass like Scan.
+func (f *File) RecomputeSummaries(ctx context.Context, r *Recomputed, w Watcher, progress func(done int64)) error {
+	m := &remaker{f: f, r: r, watch: w, tracks: map[int32]*remade{}}
 	for i := range f.h.Tracks {
 		m.tracks[f.h.Tracks[i].Number] = newRemade(&f.h.Tracks[i])
 	}
-	ix, err := f.ix.open(ctx, f)
-	if err != nil {
-		return m.r, err
-	}
-	if ix != nil {
-		m.r.Indexed = true
-		m.index = newChecker(ctx, f, ix, &m.r)
-	}
 	strict := *f
 	strict.o.Resync = false
-	err = strict.walk(ctx, f.body, func(*Block, *Track) bool { return true }, func(b Block, t *Track, content []byte) (bad, err error) {
+	err := strict.walk(ctx, f.body, all, func(b Block, t *Track, content []byte) (bad, err error) {
 		if progress != nil {
 			progress(b.Off + b.Size())
 		}
 		switch {
+		case t == nil && w != nil:
+			return nil, b.showTo(w)
 		case t == nil:
-			m.extra = [2]Block{m.extra[1], b}
 			return nil, nil
 		case b.Summary:
 			return m.summary(&b, t, content)
@@ -75,74 +63,38 @@ func (f *File) Recompute(ctx context.Context, progress func(done int64)) (Recomp
 		}
 	})
 	if err != nil {
-		return m.r, err
+		return err
 	}
 	m.endGroup()
 	for i := range f.h.Tracks {
-		m.tracks[f.h.Tracks[i].Number].ends(&m.r)
-	}
-	if m.index != nil {
-		if err = m.index.end(); err == nil {
-			err = m.hash(ctx, ix.Index)
-		}
-	}
-	if err == nil && (ix == nil || ix.Trailer.Off == 0) {
-		err = m.spoilt(ctx)
-	}
-	return m.r, err
-}
-
-// hash holds the whole index to the hash in its trailer.
-func (m *remaker) hash(ctx context.Context, ix *index.Index) error {
-	err := ix.Verify(ctx)
-	switch {
-	case errors.Is(err, index.ErrUnusable):
-		m.r.wrong(Mismatch{Off: ix.Trailer.Off}, "%s", err)
-	case err != nil:
-		return wrapRead(-1, err)
+		m.tracks[f.h.Tracks[i].Number].ends(r)
 	}
 	return nil
 }
 
-// spoilt finds an index in the file that readings pass over since it is damaged: the
-// last packets of no track of the header are it and its trailer.
-func (m *remaker) spoilt(ctx context.Context) error {
-	for _, b := range m.extra {
-		const enough = 8
-		if b.Summary || b.Len < enough {
-			continue
-		}
-		var p bytes.Buffer
-		off := b.Off + BlockHeaderLen
-		if err := m.f.copyTo(ctx, &p, off, off+enough); err != nil {
-			return err
-		}
-		if index.Begins(p.Bytes()) {
-			m.r.wrong(Mismatch{Off: b.Off, Track: b.Track}, "the index in the file is damaged, and readings go without it")
-			return nil
-		}
+// Add adds a mismatch.
+func (r *Recomputed) Add(m Mismatch) {
+	if r.Wrong++; len(r.First) < maxMismatches {
+		r.First = append(r.First, m)
 	}
-	return nil
 }
 
 func (r *Recomputed) wrong(x Mismatch, format string, a ...any) {
-	if r.Wrong++; len(r.First) < maxMismatches {
-		x.Text = fmt.Sprintf(format, a...)
-		r.First = append(r.First, x)
-	}
+	x.Text = fmt.Sprintf(format, a...)
+	r.Add(x)
 }
 
 // A remaker makes summaries anew.
 type remaker struct {
 	f         *File
-	r         Recomputed
+	r         *Recomputed
+	watch     Watcher // nil: there is none
 	tracks    map[int32]*remade
-	index     *checker // nil: there is none
-	last      int32    // the track of the last packet of this flush
-	any       bool     // there was one
-	extra     [2]Block // the last of tracks that the header has not got
-	summaries bool     // there were
+	last      int32 // the track of the last packet of this flush
+	any       bool  // there was one
+	summaries bool  // there were
 	p         Packet
+	win       Window
 	stored    Summary
 	made      Summary
 }
@@ -210,17 +162,17 @@ func (m *remaker) packet(b *Block, t *Track, content []byte) (bad, err error) {
 			w.lane.push()
 		}
 	}
-	if m.index == nil {
+	if m.watch == nil {
 		return nil, nil
 	}
-	return nil, m.index.packet(b, t, p)
+	return nil, p.showTo(m.watch, t, &m.win)
 }
 
 // summary compares a summary with what was made.
 func (m *remaker) summary(b *Block, t *Track, content []byte) (bad, err error) {
 	m.summaries = true
-	if m.index != nil {
-		if err := m.index.x.SummaryBlock(b); err != nil {
+	if m.watch != nil {
+		if err := m.watch.SummaryBlock(b); err != nil {
 			return nil, err
 		}
 	}

@@ -46,14 +46,14 @@ func (f *File) follows(p []byte, pos int64) bool {
 	if pos >= f.size {
 		return true
 	}
-	_, err := f.parseBlock(p, pos)
+	_, err := f.ParseBlock(p, pos)
 	return err == nil
 }
 
 // plausible says whether a block of a declared track may begin with p, which lies
 // at pos.
 func (f *File) plausible(p []byte, pos int64) bool {
-	b, err := f.parseBlock(p, pos)
+	b, err := f.ParseBlock(p, pos)
 	if err != nil {
 		return false
 	}
@@ -61,8 +61,8 @@ func (f *File) plausible(p []byte, pos int64) bool {
 	switch {
 	case t == nil:
 		return false
-	case b.Summary: // of a level that parseBlock has checked
-		return b.Len >= int64(t.Codec.width())*int64(t.Codec.minBody())
+	case b.Summary: // of a level that ParseBlock has checked
+		return b.Len >= int64(t.Codec.Width())*int64(t.Codec.minBody())
 	case t.Zlib:
 		return b.Len >= 8 // the shortest stream
 	}

@@ -3,8 +3,6 @@ package zoomcache
 import (
 	"context"
 	"math"
-
-	"github.com/farread/farread/rangeio"
 )
 
 // The least and the greatest offset: as a range they take in every sample.
@@ -21,35 +19,22 @@ const (
 // The Packet is reused, and valid during the call only. An error of fn ends it and
 // is returned as it is.
 //
-// If an index knows the track, and not all of the track is wanted, only packets in
-// the range are read, with a little between them: one phase, in windows of up to
-// Options.Window, and one phase before it if the list of packets, or a rough one,
-// was not part of the read that found the index. To find the index costs what it
-// costs the first View. If the index proves to be wrong, or a packet damaged,
-// Samples goes on from there with a pass over the file.
-//
-// Else it is one pass like Scan, which ends early at constant rate, as packets lie
-// in the order of their offsets. At variable rate stamps may go backwards, so all
-// packets of the track are looked into.
+// It is one pass like Scan, which ends early at constant rate, as packets lie in the
+// order of their offsets. At variable rate stamps may go backwards, so all packets of
+// the track are looked into. By an index, zoomindex.File reads less.
 //
 // A track that is not there is ErrNoEntry; damage is an error as in Scan.
 func (f *File) Samples(ctx context.Context, track int32, from, to int64, fn func(p *Packet) error) error {
+	return f.SamplesFrom(ctx, f.body, track, from, to, fn)
+}
+
+// SamplesFrom is Samples by a pass from byte off of the file on, which is where a
+// block begins.
+func (f *File) SamplesFrom(ctx context.Context, off int64, track int32, from, to int64, fn func(p *Packet) error) error {
 	t, err := f.Track(track)
 	if err != nil || from > to {
 		return err
 	}
-	v, err := f.packetsByIndex(ctx, t, from, to)
-	switch {
-	case err != nil:
-		return err
-	case v != nil:
-		return v.samples(rangeio.OnePhase(ctx), v.lister(), fn)
-	}
-	return f.scanSamples(ctx, t, f.body, from, to, fn)
-}
-
-// scanSamples does it by a pass from off on, where a block begins.
-func (f *File) scanSamples(ctx context.Context, t *Track, off, from, to int64, fn func(p *Packet) error) error {
 	var p Packet
 	want := func(b *Block, _ *Track) bool {
 		return !b.Summary && b.Track == t.Number && (t.Variable || b.Count == 0 || b.Entry <= to && b.last() >= from)
@@ -67,7 +52,7 @@ func (f *File) scanSamples(ctx context.Context, t *Track, off, from, to int64, f
 		if bad := t.DecodePacket(&p, b, content, f.o.Limits); bad != nil {
 			return bad, nil
 		}
-		if p.cut(t.Codec.width(), from, to); p.Count == 0 {
+		if p.Cut(t.Codec.Width(), from, to); p.Count == 0 {
 			return nil, nil
 		}
 		if err := fn(&p); err != nil {
@@ -78,6 +63,22 @@ func (f *File) scanSamples(ctx context.Context, t *Track, off, from, to int64, f
 		}
 		return nil, nil
 	})
+}
+
+// HeadHolds says whether what Open has read tells of all samples of a track up to an
+// offset, so that Samples of them reads nothing. It never does at variable rate.
+func (f *File) HeadHolds(t *Track, to int64) bool {
+	for pos := f.body; pos < int64(len(f.first)); {
+		b, err := f.ParseBlock(f.first[pos:], pos)
+		switch {
+		case err != nil || t.Variable:
+			return false
+		case !b.Summary && b.Track == t.Number && b.Count > 0 && b.last() >= to:
+			return b.Entry > to || pos+b.Size() <= int64(len(f.first))
+		}
+		pos += b.Size()
+	}
+	return int64(len(f.first)) == f.size
 }
 
 // last is the offset of the last sample of a packet of constant rate.
@@ -91,8 +92,9 @@ func (b *Block) last() int64 {
 // A run is the samples [i, j) of a packet.
 type run struct{ i, j int }
 
-// cut keeps the samples with offsets in [from, to].
-func (p *Packet) cut(width int, from, to int64) {
+// Cut keeps the samples with offsets in [from, to], as Samples gives them. width is
+// that of the track's codec.
+func (p *Packet) Cut(width int, from, to int64) {
 	n := int(p.Count)
 	p.runs = p.runs[:0]
 	switch {

@@ -116,8 +116,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// series is a file of n samples 0, 1, 2 … in one track, with a long block of no
-// track in the middle of which gap bytes are.
+// series is a file of n samples 0, 1, 2 … in one track.
 func series(tb testing.TB, n int) []byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -136,22 +135,8 @@ func series(tb testing.TB, n int) []byte {
 	return b.Bytes()
 }
 
-// withGap puts a block of an undeclared track with n bytes behind the header.
-func withGap(tb testing.TB, p []byte, n int) []byte {
-	tb.Helper()
-	f, err := zoomcache.Open(tb.Context(), reader(p), zoomcache.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	t := zoomcache.Track{Number: 99, Codec: zoomcache.Codec{Kind: zoomcache.U8}}
-	out, err := t.AppendPacket(bytes.Clone(p[:f.Body()]), &zoomcache.Packet{Values: zoomcache.Values{Kind: zoomcache.U8, N: n, U8: bytes.Repeat([]byte(zoomcache.MarkerPacket), n/8+1)[:n]}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return append(out, p[f.Body():]...)
-}
-
-// TestTraces pins what reads cost: which ranges are asked for, in which order.
+// TestTraces pins what reads cost: which ranges are asked for, in which order. Package
+// zoomindex has the trace of more kinds of files.
 func TestTraces(t *testing.T) {
 	var tr formattest.Trace
 	open := func(name string, p []byte, o zoomcache.Options) *zoomcache.File {
@@ -185,14 +170,6 @@ func TestTraces(t *testing.T) {
 	samples(f, 1, 1000)
 	samples(f, 1, 3_000_000)
 	count(f)
-	f = open("a small file", load(t, "p-multitrack.zoom"), zoomcache.Options{})
-	count(f)
-	f = open("a file with 40 MB that nobody knows", withGap(t, series(t, 12_000), 40<<20), zoomcache.Options{})
-	samples(f, 1, 10)
-	f = open("a file with 3 MB that nobody knows", withGap(t, series(t, 12_000), 3<<20), zoomcache.Options{})
-	samples(f, 1, 1_000_000)
-	f = open("long headers", longHeader(t), zoomcache.Options{})
-	count(f)
 	tr.Golden(t, filepath.Join("testdata", "read.trace"))
 }
 
@@ -214,23 +191,6 @@ func TestEarlyEnd(t *testing.T) {
 			t.Error(track, err)
 		}
 	}
-}
-
-// longHeader is a file whose headers take more than what Open reads at first.
-func longHeader(t *testing.T) []byte {
-	t.Helper()
-	h := &zoomcache.Header{Major: 3}
-	for i := range int32(6) {
-		h.Tracks = append(h.Tracks, zoomcache.Track{Number: i, Codec: zoomcache.Codec{Kind: zoomcache.U8}, Rate: zoomcache.Rate{Num: 1, Den: 1}, Name: strings.Repeat("name ", 12_000)})
-	}
-	p, err := zoomcache.AppendHeader(nil, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err = h.Tracks[0].AppendPacket(p, &zoomcache.Packet{Values: zoomcache.Values{Kind: zoomcache.U8, N: 3, U8: []byte("abc")}}); err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // A cutting reader fails every read after the first n.

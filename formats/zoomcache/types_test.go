@@ -141,7 +141,7 @@ func TestCodecs(t *testing.T) {
 				if k == Integer || pcm && k == I32 {
 					want.Kind = Int
 				}
-				if got, err := parseIdent("", []byte(c.ident()), 0); err != nil || got != want {
+				if got, err := parseIdent("", []byte(c.Ident()), 0); err != nil || got != want {
 					t.Errorf("%s with %d channels is identified as %+v, %v", c, n, got, err)
 				}
 			}
@@ -247,7 +247,7 @@ func TestBlockRules(t *testing.T) {
 		}
 	}
 	body := make([]byte, 24)
-	for level, good := range map[int32]bool{-1: false, 0: false, 1: true, maxLevel: true, maxLevel + 1: false} {
+	for level, good := range map[int32]bool{-1: false, 0: false, 1: true, MaxLevel: true, MaxLevel + 1: false} {
 		var s Summary
 		err := tr.DecodeSummary(&s, Block{Summary: true, Track: 1, Level: level, Len: 24}, body)
 		if good != (err == nil) || err != nil && !errors.Is(err, formats.ErrCorrupt) {

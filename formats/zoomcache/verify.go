@@ -100,14 +100,14 @@ func (f *File) report(ctx context.Context, decode bool, progress func(int64)) (R
 				return bad, nil
 			}
 		}
-		v.counts[b.Track].add(&b)
+		v.counts[b.Track].Add(&b)
 		return nil, nil
 	})
 	return v.r, err
 }
 
-// add counts a block.
-func (c *TrackCount) add(b *Block) {
+// Add counts a block of the track.
+func (c *TrackCount) Add(b *Block) {
 	if b.Summary {
 		for len(c.Levels) < int(b.Level) {
 			c.Levels = append(c.Levels, 0)

@@ -93,7 +93,7 @@ func (w *walker) step(ctx context.Context) (more bool, err error) {
 	if len(p) == 0 || len(p) < BlockHeaderLen && !last {
 		return true, nil
 	}
-	b, err := w.f.parseBlock(p, w.pos)
+	b, err := w.f.ParseBlock(p, w.pos)
 	if err != nil {
 		return false, w.damage(err, 1)
 	}
@@ -177,11 +177,12 @@ func (w *walker) decode(b Block, t *Track, content []byte) error {
 	return t.DecodePacket(&w.p, b, content, w.f.o.Limits)
 }
 
-// parseBlock reads the block header at the start of p and checks that the file
-// is long enough for it.
-func (f *File) parseBlock(p []byte, pos int64) (Block, error) {
+// ParseBlock is the function ParseBlock for a header that lies at pos in this file,
+// with the limits of Options. It also checks the level, and that the file is long
+// enough for the block.
+func (f *File) ParseBlock(p []byte, pos int64) (Block, error) {
 	b, err := ParseBlock(p, pos, f.o.Limits)
-	if err == nil && b.Summary && f.tracks[b.Track] != nil && (b.Level < 1 || b.Level > maxLevel) {
+	if err == nil && b.Summary && f.tracks[b.Track] != nil && (b.Level < 1 || b.Level > MaxLevel) {
 		err = corrupt(b.part(), pos+12, "level %d", b.Level)
 	}
 	if err == nil && b.Len > f.size-pos-BlockHeaderLen {

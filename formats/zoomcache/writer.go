@@ -199,7 +199,7 @@ func appendValues[T Value](t *TrackWriter, v []T, stamps []int64) error {
 	}
 	part := fmt.Sprintf("track %d", t.t.Number)
 	l, ok := t.lane.(*typedLane[T])
-	width := t.t.Codec.width()
+	width := t.t.Codec.Width()
 	switch {
 	case !ok:
 		return unsupported(part, -1, "the codec %s takes other values than %T", t.t.Codec, v)
@@ -414,7 +414,7 @@ func (w *Writer) summaries() error {
 	top := int32(0)
 	for _, t := range w.tracks {
 		if m := t.lane.made(); len(m.ends) > 0 {
-			top = max(top, m.first+int32(len(m.ends))-1) //nolint:gosec // at most maxLevel
+			top = max(top, m.first+int32(len(m.ends))-1) //nolint:gosec // at most MaxLevel
 		}
 	}
 	for level := int32(1); level <= top; level++ {

@@ -110,7 +110,7 @@ func drawValues(t *rapid.T, tr Track, n int) player {
 }
 
 func fill[T Value](tr Track, n int, stamps []int64, f func() T) player {
-	p := &values[T]{v: make([]T, n*tr.Codec.width()), stamps: stamps, width: tr.Codec.width()}
+	p := &values[T]{v: make([]T, n*tr.Codec.Width()), stamps: stamps, width: tr.Codec.Width()}
 	for i := range p.v {
 		p.v[i] = f()
 	}
@@ -258,7 +258,7 @@ func newRecorder() *recorder {
 }
 
 func (r *recorder) Window(w *Window) error {
-	n := w.Values.N / w.Track.Codec.width()
+	n := w.Values.N / w.Track.Codec.Width()
 	r.counts[w.Track.Number] += n
 	for i := range w.Values.N {
 		r.values[w.Track.Number] = append(r.values[w.Track.Number], w.Values.Number(i).String())

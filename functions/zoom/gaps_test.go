@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/rangeio"
 )
 
 // packTable writes a table and opens what was written.
-func packTable(tb testing.TB, text string, o zoom.WriteOptions) (*zoomcache.File, zoom.Written) {
+func packTable(tb testing.TB, text string, o zoom.WriteOptions) (*zoomindex.File, zoom.Written) {
 	tb.Helper()
 	s, err := series(tb, "x.csv", []byte(text), nil)
 	if err != nil {
@@ -27,7 +28,7 @@ func packTable(tb testing.TB, text string, o zoom.WriteOptions) (*zoomcache.File
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f, err := zoomcache.Open(context.Background(), rangeio.FromReaderAt(bytes.NewReader(b.Bytes()), int64(b.Len())), zoomcache.Options{})
+	f, err := zoomindex.Open(context.Background(), rangeio.FromReaderAt(bytes.NewReader(b.Bytes()), int64(b.Len())), zoomcache.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

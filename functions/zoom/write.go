@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 )
 
 // SealTrack is the number of the undeclared track, "sela", whose one packet tells
@@ -245,11 +246,11 @@ func add[T zoomcache.Value](t *zoomcache.TrackWriter, v []T, stamps []int64, fro
 }
 
 // newIndex is what makes the index in the same pass; nil: there is none.
-func newIndex(o WriteOptions, list []zoomcache.Track) *zoomcache.Indexer {
+func newIndex(o WriteOptions, list []zoomcache.Track) *zoomindex.Builder {
 	if o.NoIndex || len(list) > maxIndexed {
 		return nil
 	}
-	return zoomcache.NewIndexer(list, zoomcache.IndexOptions{MaxMemory: indexMemory, NoBins: len(list) > maxBinned})
+	return zoomindex.NewBuilder(list, zoomindex.BuildOptions{MaxMemory: indexMemory, NoBins: len(list) > maxBinned})
 }
 
 const (
@@ -265,7 +266,7 @@ const (
 
 // A sealSink adds the seal before the index.
 type sealSink struct {
-	index *zoomcache.Indexer // nil: there is none
+	index *zoomindex.Builder // nil: there is none
 	seal  []byte
 	plain int64
 }

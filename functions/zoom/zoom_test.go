@@ -18,6 +18,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
@@ -56,7 +57,7 @@ func series(tb testing.TB, key string, p []byte, note *zoom.Note) (zoom.Series, 
 }
 
 // written makes the file of a series and reads it all.
-func written(tb testing.TB, s zoom.Series, o zoom.WriteOptions) (*zoomcache.File, []track) {
+func written(tb testing.TB, s zoom.Series, o zoom.WriteOptions) (*zoomindex.File, []track) {
 	tb.Helper()
 	var file bytes.Buffer
 	n, err := zoom.Write(context.Background(), &file, s, o)
@@ -86,9 +87,9 @@ func filledAs(tb testing.TB, key string, p []byte) objstore.Bucket {
 	return b
 }
 
-func read(tb testing.TB, obj *objstore.Object) (*zoomcache.File, []track) {
+func read(tb testing.TB, obj *objstore.Object) (*zoomindex.File, []track) {
 	tb.Helper()
-	f, err := zoomcache.Open(context.Background(), obj, zoomcache.Options{})
+	f, err := zoomindex.Open(context.Background(), obj, zoomcache.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

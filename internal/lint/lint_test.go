@@ -105,8 +105,13 @@ func layers() []layer {
 		},
 		{
 			file:  "formats/zoomcache/x.go",
-			deny:  map[string]string{"/formats/cframe": "formats-siblings", "os": "formats-pure"},
-			allow: []string{"/formats/index"},
+			deny:  map[string]string{"/formats/cframe": "formats-siblings", "/formats/zoomindex": "formats-siblings", "/formats/index": "formats-zoomcache-alone", "os": "formats-pure"},
+			allow: []string{"/formats", "/internal/par"},
+		},
+		{
+			file:  "formats/zoomindex/x.go",
+			deny:  map[string]string{"/formats/cframe": "formats-over-zoomcache", "/formats/all": "formats-over-zoomcache", "os": "formats-pure"},
+			allow: []string{"/formats/zoomcache", "/formats/index", "github.com/klauspost/compress/flate"},
 		},
 		{
 			file:  "formats/blosc/x.go",

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 )
 
 func labels(t []plot.Tick) string {
@@ -212,12 +213,12 @@ func TestNoSeams(t *testing.T) {
 	t.Parallel()
 	k := &zoomcache.Track{Variable: true, Rate: zoomcache.Rate{Num: 1, Den: 1}}
 	const every, n, gap = 96, 900, 400
-	var points []zoomcache.Point
+	var points []zoomindex.Point
 	for i := range int64(n) {
 		if i >= gap && i < gap+100 {
 			continue
 		}
-		points = append(points, zoomcache.Point{Entry: every * i, Exit: every*i + every - 1, Count: every, Channels: []zoomcache.Stats{{Mean: .5}}})
+		points = append(points, zoomindex.Point{Entry: every * i, Exit: every*i + every - 1, Count: every, Channels: []zoomcache.Stats{{Mean: .5}}})
 	}
 	for _, width := range []int{400, 777, 1200, 2345} {
 		m := shot(t, OfView(&zoomcache.Header{}, k, points, zoomcache.FirstOffset, zoomcache.LastOffset, width))
@@ -249,12 +250,12 @@ func TestUnseenGaps(t *testing.T) {
 		apart     bool
 	}{{100, 9, false}, {100, 99, false}, {100, 150, true}, {10_000, 99, false}, {10_000, 150, true}} {
 		const all = 80_000 // 800 pixels of 100
-		var points []zoomcache.Point
+		var points []zoomindex.Point
 		for at := int64(0); at < all; at += c.span + 1 {
 			if len(points) == 3 {
 				at += c.gap - 1
 			}
-			points = append(points, zoomcache.Point{Entry: at, Exit: at + c.span, Count: c.span + 1, Channels: []zoomcache.Stats{{Mean: .5}}})
+			points = append(points, zoomindex.Point{Entry: at, Exit: at + c.span, Count: c.span + 1, Channels: []zoomcache.Stats{{Mean: .5}}})
 		}
 		s := OfView(&zoomcache.Header{}, k, points, 0, all, 0)
 		for i, x := range s.Channels[0].Spans {
@@ -269,9 +270,9 @@ func TestUnseenGaps(t *testing.T) {
 func TestNoRate(t *testing.T) {
 	t.Parallel()
 	k := &zoomcache.Track{Codec: zoomcache.Codec{Kind: zoomcache.Unit}}
-	var points []zoomcache.Point
+	var points []zoomindex.Point
 	for i := range int64(3) {
-		points = append(points, zoomcache.Point{Entry: 1000*i + 1, Exit: 1000*i + 1000, Count: 1000, Channels: make([]zoomcache.Stats, 1)})
+		points = append(points, zoomindex.Point{Entry: 1000*i + 1, Exit: 1000*i + 1000, Count: 1000, Channels: make([]zoomcache.Stats, 1)})
 	}
 	h := &zoomcache.Header{Origin: zoomcache.Origin{Day: 60_000, Den: 1}}
 	s := OfView(h, k, points, zoomcache.FirstOffset, zoomcache.LastOffset, 400)

@@ -7,12 +7,13 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 )
 
 // OfView is the picture of points of a track, in Width pixels: all that is missing is
 // a title, which is the track's name, as it is. first and last are the offsets that
 // were asked for, zoomcache.FirstOffset and LastOffset where that was all there is.
-func OfView(h *zoomcache.Header, k *zoomcache.Track, points []zoomcache.Point, first, last int64, width int) Series {
+func OfView(h *zoomcache.Header, k *zoomcache.Track, points []zoomindex.Point, first, last int64, width int) Series {
 	s := Series{Title: k.Name, Width: width, Untimed: k.Rate.Num == 0 || k.Rate.Den == 0}
 	if utc, ok := h.Origin.UTC(); ok && !s.Untimed {
 		s.Origin = utc
@@ -41,7 +42,7 @@ func Bounds(s *zoomcache.Stats) (lo, hi float64) {
 
 type view struct {
 	k      *zoomcache.Track
-	points []zoomcache.Point
+	points []zoomindex.Point
 	rate   zoomcache.Rate // of what the axis shows
 	pixel  float64        // how long one is, on that axis
 }

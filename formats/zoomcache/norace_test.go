@@ -1,5 +1,0 @@
-//go:build !race
-
-package zoomcache_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package zoomcache
-
-const raceSlow = 1

@@ -1,0 +1,24 @@
+package zoomindex
+
+import (
+	"context"
+
+	"github.com/farread/farread/formats/index"
+)
+
+// BuildIndex makes the index of a file from one pass over it like Scan, to be stored
+// beside it under its name and index.Suffix. etag is that of the file. Damage is an
+// error as in Scan. The result is the caller's.
+func (f *File) BuildIndex(ctx context.Context, etag string, o BuildOptions) ([]byte, error) {
+	x := NewBuilder(f.Header().Tracks, o)
+	x.decoded = true
+	end, err := f.Watch(ctx, x, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	ix, err := x.finish(index.Binding{Size: f.Size(), ETag: etag})
+	if err != nil {
+		return nil, err
+	}
+	return index.Beside(ix, end), nil
+}

@@ -1,0 +1,494 @@
+package zoomindex
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/zoomcache"
+)
+
+const (
+	// TrackNumber is the number of the undeclared track that an index inside a file
+	// lies on; if the header declares it, the next number that is free.
+	TrackNumber = 0x7A696478
+
+	// What the sections of an index are about: their kind. Of is the track; Level
+	// is that of the summaries, or how many samples a bin has.
+	sectionLevel = 1 // spans with minimum, maximum, mean and rms
+	sectionEnds  = 2 // their first and last values
+	sectionBins  = 3 // spans finer than a packet
+	sectionRuns  = 4 // packets
+	sectionPlace = 5 // about where packets lie, for those with long lists of them
+
+	// rawView is how many bytes of samples a view of 2000 points may take for each
+	// of its points: a bin holds as many samples, so that fewer of them are better
+	// read than summed up.
+	rawView    = 200
+	stampBytes = 8 // of a sample of variable rate
+	// pageSpans is how many spans make a page, half of it for wide values, so that a
+	// page is a few KiB; fewer, down to leastSpans, where there are many channels, so
+	// that the pages of one level that are not full take rowBytes at most.
+	pageSpans  = 1024
+	leastSpans = 16
+	rowBytes   = 512 << 10
+	tailOfRuns = 8 << 10
+	// leastExtent is the least that is worth a packet in the middle of the file.
+	leastExtent = 32 << 10
+)
+
+// BuildOptions tune a Builder. The zero value is right for most.
+type BuildOptions struct {
+	// MaxMemory bounds the pages that are held. If they are more, a Writer puts the
+	// longest sections into the file between its blocks. If that is not enough, and
+	// in BuildIndex, the finest bins or levels of all tracks are given up, one after
+	// another. 0 means 24 MiB, which is enough for some 300 MB of samples.
+	MaxMemory int64
+	NoBins    bool // nothing finer than level 1
+	// Progress, if not nil, is told by BuildIndex how many bytes of the file were
+	// gone through, from the calling goroutine.
+	Progress func(done int64)
+}
+
+const defaultIndexMemory = 24 << 20
+
+// A Builder makes the index of a file from the windows and blocks of a Writer,
+// whose Sink it is, or from a scan (File.BuildIndex). Minima, maxima, means and rms
+// are those of the samples that readers get, even if the summaries of the file have
+// others, but NaN do not count. A Builder is for one file, and not for concurrent
+// use.
+//
+// Left out are tracks whose stamps go backwards, tracks with integers of more than
+// 64 bits (32 bits for PCM), and tracks with packets whose header names other ends
+// than their samples have.
+type Builder struct {
+	o       BuildOptions
+	b       index.Builder
+	k       packer
+	tracks  []*trackIndex // ascending numbers
+	coarse  int           // how many of the finest bins and levels are given up
+	sheets  int64         // memory of pages that are not full
+	decoded bool          // windows have the samples that readers of the file get
+	spilled int64         // bytes of packets that were
+	against *against      // with which pages are compared, in place of being kept
+	long    int64         // bytes of a list of packets beyond which it is long
+	whole   []stat        // of a window
+	fine    []stat        // of its bins
+}
+
+// A trackIndex gathers what is known of one track.
+type trackIndex struct {
+	t     *zoomcache.Track
+	out   bool // it has no part
+	any   bool
+	shown bool  // the window of the packet that is next
+	last  int64 // offset so far
+	gaps  bool  // spans end at gaps: all of variable rate, but in indexes of before
+	joins []*joiner
+	bins  []*levelIndex
+	level []*levelIndex // from 1
+	runs  *index.SectionBuilder
+	check *cursor // of runs
+	place *placeCheck
+	guess guess
+	run   []packetRun
+	at    places    // of all packets
+	end   packetRun // the last of them
+	seen  int64     // packets in pages
+	page  int       // spans in a page
+	full  int       // packets in a page
+	ints  []int64
+	f32   []float32
+	f64   []float64
+	count zoomcache.TrackCount // of all blocks
+}
+
+// NewBuilder makes a Builder for a file with these tracks, those of its
+// WriteOptions.
+func NewBuilder(tracks []zoomcache.Track, o BuildOptions) *Builder {
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = defaultIndexMemory
+	}
+	x := &Builder{o: o}
+	row := 0 // bytes of one span of each track
+	for i := range tracks {
+		c := tracks[i].Codec
+		row += spanBytes + c.Width()*(4*max(keyWidth(c.Kind), 0)+meanBytes)
+	}
+	runs := max(min(runsPage, rowBytes/runBytes/max(len(tracks), 1)), leastRuns)
+	for _, t := range tracks {
+		per := pageSpans
+		if keyWidth(t.Codec.Kind) == 8 {
+			per /= 2
+		}
+		x.tracks = append(x.tracks, &trackIndex{t: &t, gaps: t.Variable, page: max(min(per, rowBytes/row), leastSpans), full: runs, count: zoomcache.TrackCount{Track: t.Number, Exit: -1}, at: places{most: mostPlaces(len(tracks))}})
+	}
+	x.long = tailOfRuns / int64(max(len(x.tracks), 1))
+	slices.SortStableFunc(x.tracks, func(a, b *trackIndex) int { return cmp.Compare(a.t.Number, b.t.Number) })
+	return x
+}
+
+const (
+	spanBytes = 4 // where a span lies, at best
+	meanBytes = 8 // mean and rms
+)
+
+func (x *Builder) track(number int32) *trackIndex {
+	i, ok := slices.BinarySearchFunc(x.tracks, number, func(t *trackIndex, n int32) int { return cmp.Compare(t.t.Number, n) })
+	if !ok {
+		return nil
+	}
+	return x.tracks[i]
+}
+
+// Window implements zoomcache.Sink.
+func (x *Builder) Window(w *zoomcache.Window) error {
+	t := x.track(w.Track.Number)
+	if t == nil || t.out {
+		return nil
+	}
+	t.shown = true
+	width := t.t.Codec.Width()
+	n := w.Values.N / width
+	if n == 0 {
+		return nil
+	}
+	if !t.follows(w) {
+		x.drop(t)
+		return nil
+	}
+	v := t.plain(&w.Values, x.decoded)
+	if v == nil {
+		x.drop(t)
+		return nil
+	}
+	if !t.any {
+		t.any = true
+		x.plan(t, n)
+	}
+	t.last = w.Exit
+	x.whole = slices.Grow(x.whole[:0], width)[:width]
+	clear(x.whole)
+	if t.gaps {
+		return x.cut(t, w.Stamps, v, n)
+	}
+	if live := t.finest(); live == nil {
+		gatherBins(x.whole, v, width, n, n)
+	} else if err := x.bin(t, live, w.Entry, v, n); err != nil {
+		return err
+	}
+	return x.push(t, w.Entry, w.Exit, int64(n), x.whole)
+}
+
+// follows says whether the window lies behind those before it, in order.
+func (t *trackIndex) follows(w *zoomcache.Window) bool {
+	last, ok := t.last, t.any
+	if w.Stamps == nil {
+		return !ok || w.Entry > last
+	}
+	for _, s := range w.Stamps {
+		if ok && s < last {
+			return false
+		}
+		last, ok = s, true
+	}
+	return true
+}
+
+// plain gives the values as those of the kind that the index has for them, or nil
+// where the file holds others. Decoded ones are those of the file already.
+func (t *trackIndex) plain(v *zoomcache.Values, decoded bool) *zoomcache.Values {
+	c := t.t.Codec
+	switch {
+	case loses(t.t):
+		if decoded {
+			return v
+		}
+		return t.stored(v)
+	case v.Kind == zoomcache.Integer:
+		t.ints = t.ints[:0]
+		for _, b := range v.Big {
+			if !b.IsInt64() {
+				return nil
+			}
+			t.ints = append(t.ints, b.Int64())
+		}
+	case c.PCM && v.Kind == zoomcache.Int: // stored in 32 bits
+		for _, i := range v.I64 {
+			if int64(int32(i)) != i { //nolint:gosec // that is what it finds out
+				return nil
+			}
+		}
+		return v
+	case c.PCM && v.Kind == zoomcache.I32: // told by no reader from PCM Int
+		t.ints = t.ints[:0]
+		for _, i := range v.I32 {
+			t.ints = append(t.ints, int64(i))
+		}
+	default:
+		return v
+	}
+	return &zoomcache.Values{Kind: zoomcache.Int, N: v.N, I64: t.ints}
+}
+
+// indexKind is the kind of the values that an index has of a track.
+func indexKind(c zoomcache.Codec) zoomcache.Kind {
+	if c.Kind == zoomcache.Integer || c.PCM && c.Kind == zoomcache.I32 {
+		return zoomcache.Int
+	}
+	return c.Kind
+}
+
+// drop lets a track go.
+func (x *Builder) drop(t *trackIndex) {
+	t.out = true
+	for _, l := range slices.Concat(t.bins, t.level) {
+		x.give(l)
+	}
+	if t.runs != nil {
+		t.runs.Drop()
+	}
+	t.bins, t.level, t.run, t.at.list = nil, nil, nil, nil
+}
+
+// plan chooses bins for windows of n samples.
+func (x *Builder) plan(t *trackIndex, n int) {
+	name := index.Name{Kind: sectionRuns, Of: int64(t.t.Number)}
+	t.runs = x.b.Section(name)
+	sizes := binSizes
+	if x.against != nil {
+		t.check, t.place = x.against.cursor(name), x.against.placeCheck(t.t.Number)
+		if !t.gaps {
+			sizes = func(*zoomcache.Track, int) []int64 { return x.against.bins(t.t.Number) }
+		}
+	}
+	if !t.gaps && (x.o.NoBins || t.t.Variable || t.t.Codec.Kind == zoomcache.Unit) {
+		return
+	}
+	for _, size := range sizes(t.t, n) {
+		l := x.newLevel(t, index.Name{Kind: sectionBins, Level: size})
+		if t.bins = append(t.bins, l); x.o.NoBins { // level 1 is made of them all the same
+			x.give(l)
+		}
+	}
+	for i := range min(x.coarse, len(t.bins)) {
+		x.give(t.bins[i])
+	}
+}
+
+// Packet implements zoomcache.Sink.
+func (x *Builder) Packet(b *zoomcache.Block) error {
+	t := x.track(b.Track)
+	if t == nil {
+		return nil
+	}
+	t.count.Add(b)
+	if t.out || b.Count == 0 {
+		return nil
+	}
+	if !t.shown || b.Exit < b.Entry {
+		x.drop(t)
+		return nil
+	}
+	t.shown = false
+	t.run = append(t.run, packetRun{entry: b.Entry, exit: b.Exit, count: int64(b.Count), off: b.Off, len: b.Len})
+	if len(t.run) == t.fullRuns() {
+		return x.flushRuns(t)
+	}
+	return nil
+}
+
+// fullRuns is how many packets make a page.
+func (t *trackIndex) fullRuns() int {
+	if t.check != nil {
+		return t.check.full()
+	}
+	return t.full
+}
+
+func (x *Builder) flushRuns(t *trackIndex) error {
+	if len(t.run) == 0 {
+		return nil
+	}
+	if x.against != nil {
+		run := t.run
+		t.run = t.run[:0]
+		if err := x.against.places(t.place, run); err != nil || t.check == nil {
+			return err
+		}
+		return x.against.runs(t.check, run)
+	}
+	if t.at.most > 0 {
+		for i := range t.run {
+			t.at.add(&t.run[i])
+		}
+		t.end = t.run[len(t.run)-1]
+	}
+	p, err := x.k.runs(t.run, t.seen+1, &t.guess)
+	if err != nil {
+		return err
+	}
+	t.runs.Add(t.run[0].entry, t.run[len(t.run)-1].exit, int64(len(t.run)), p)
+	t.seen += int64(len(t.run))
+	t.run = t.run[:0]
+	return nil
+}
+
+// Summary implements zoomcache.Sink. The summaries of the file are counted only.
+func (x *Builder) Summary(s *zoomcache.Summary) error { return x.SummaryBlock(&s.Block) }
+
+// SummaryBlock implements zoomcache.BlockSink.
+func (x *Builder) SummaryBlock(b *zoomcache.Block) error {
+	if t := x.track(b.Track); t != nil {
+		t.count.Add(b)
+	}
+	return nil
+}
+
+// finish makes the index.
+func (x *Builder) finish(bind index.Binding) (index.Built, error) {
+	var ends, levels, runs, small, coarse []*index.SectionBuilder
+	top := 0
+	for _, t := range x.tracks {
+		if t.out || !t.any {
+			continue
+		}
+		if err := x.last(t); err != nil {
+			return index.Built{}, err
+		}
+		x.same(t)
+		switch n := t.runs.Len(); {
+		case n == 0: // no packets were written
+		case n > x.long:
+			runs = append(runs, t.runs)
+			if err := x.place(t, &coarse); err != nil {
+				return index.Built{}, err
+			}
+		default:
+			small = append(small, t.runs)
+		}
+		top = max(top, len(t.bins)+len(t.level))
+	}
+	// What is fine lies in front, the tracks of one level beside each other.
+	for i := range top {
+		for _, t := range x.tracks {
+			all := slices.Concat(t.bins, t.level)
+			if t.out || i >= len(all) || all[i].given {
+				continue
+			}
+			levels = append(levels, all[i].core)
+			if all[i].ends != nil {
+				ends = append(ends, all[i].ends) // asked for last
+			}
+		}
+	}
+	return x.b.Finish(slices.Concat(runs, ends, levels, small, coarse), bind, x.meta())
+}
+
+// place makes the section of about where the packets of a track lie.
+func (x *Builder) place(t *trackIndex, to *[]*index.SectionBuilder) error {
+	if len(t.at.list) == 0 {
+		return nil
+	}
+	list := t.at.end(&t.end)
+	p, err := x.k.places(list)
+	if err != nil {
+		return err
+	}
+	s := x.b.Section(index.Name{Kind: sectionPlace, Of: int64(t.t.Number)})
+	s.Add(list[0].entry, t.end.exit, int64(len(list)-1), p)
+	*to = append(*to, s)
+	return nil
+}
+
+// last makes the pages that are not full.
+func (x *Builder) last(t *trackIndex) error {
+	if err := x.rise(t); err != nil {
+		return err
+	}
+	for _, l := range slices.Concat(t.bins, t.level) {
+		if err := x.flush(l); err != nil {
+			return err
+		}
+		l.sheet = nil
+	}
+	return x.flushRuns(t)
+}
+
+// indexTrack is the number of the track that the index lies on.
+func (x *Builder) indexTrack() int32 {
+	number := int32(TrackNumber)
+	for x.track(number) != nil {
+		number++
+	}
+	return number
+}
+
+// held is how much memory the pages take.
+func (x *Builder) held() int64 { return x.b.Held() + x.sheets }
+
+// Between implements zoomcache.Interleaver: if too much memory is held, the longest sections
+// go into the file.
+func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
+	for x.held() > x.o.MaxMemory {
+		s := x.longest()
+		if s == nil || s.Waiting() < leastExtent {
+			return nil
+		}
+		x.spilled += zoomcache.BlockHeaderLen + s.Waiting()
+		err := s.Spill(func(pieces ...[]byte) (int64, error) {
+			off, err := add(x.indexTrack(), pieces...)
+			return off + zoomcache.BlockHeaderLen, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// longest gives the section of which most is in memory.
+func (x *Builder) longest() *index.SectionBuilder {
+	var most *index.SectionBuilder
+	see := func(s *index.SectionBuilder) {
+		if s != nil && (most == nil || s.Waiting() > most.Waiting()) {
+			most = s
+		}
+	}
+	for _, t := range x.tracks {
+		see(t.runs)
+		for _, list := range [...][]*levelIndex{t.bins, t.level} {
+			for _, l := range list {
+				see(l.core)
+				see(l.ends)
+			}
+		}
+	}
+	return most
+}
+
+// Spilled is how many bytes of the file are packets of the index that lie between
+// its blocks, headers included.
+func (x *Builder) Spilled() int64 { return x.spilled }
+
+// Finish implements zoomcache.Sink: it appends the index and its trailer, each in a packet
+// of a track that no header declares.
+func (x *Builder) Finish(end int64, add func(track int32, payload ...[]byte) (int64, error)) error {
+	ix, err := x.finish(index.Binding{})
+	if err != nil {
+		return err
+	}
+	off, err := add(x.indexTrack(), ix.Pieces...)
+	if err != nil {
+		return err
+	}
+	t := index.Trailer{Off: off + zoomcache.BlockHeaderLen, Len: ix.Len, Plain: end, SHA256: ix.SHA256}
+	_, err = add(x.indexTrack(), t.Append(nil))
+	return err
+}
+
+var (
+	_ zoomcache.Sink        = (*Builder)(nil)
+	_ zoomcache.Interleaver = (*Builder)(nil)
+	_ zoomcache.BlockSink   = (*Builder)(nil)
+)

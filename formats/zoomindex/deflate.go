@@ -1,0 +1,298 @@
+package zoomindex
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/farread/farread/internal/adler"
+	"github.com/klauspost/compress/flate"
+)
+
+// A packer makes pages. It is not for concurrent use.
+//
+// Half of a page is bytes without a pattern: the low bytes of noise. To look for one
+// in them, and to make a code for each page, takes more time than all else about an
+// index. So parts that seem to be noise go into stored blocks of the zlib stream,
+// others into blocks of a code that serves many pages, those with long runs of one byte
+// into such that have copies too, and only what repeats itself otherwise is left to a
+// deflater.
+type packer struct {
+	raw   []byte
+	parts []int // where the parts of raw end
+	out   bitWriter
+	w     *flate.Writer
+	count [symbols]uint32
+	logs  []float32 // n log2 n
+	seen  [repeatTable]uint16
+	trial bytes.Buffer
+}
+
+// A guess says how to pack the parts of the pages of one section. Pages of a section
+// are alike, so it is made anew only now and then.
+type guess struct {
+	parts []guessPart
+	age   int
+	share float64 // of its bytes that the first page came down to
+}
+
+type guessPart struct {
+	code  *code // nil: none is worth it
+	runs  bool  // by copies; parts side by side share a block
+	noise bool
+}
+
+const (
+	// guessAge is for how many pages a guess holds, as long as each of them comes down to
+	// little more than worse times the share that the first one did.
+	guessAge = 192
+	leastAge = 48 // for a look takes longer than it saves
+	worse    = 1.05
+	// deflateLevel is that of parts that repeat themselves.
+	deflateLevel = 1
+	// worth is what share of its bytes a part must come down to to have a code, and
+	// one of saves bytes what the deflater must save beside it, or come down to, for it
+	// is slow.
+	worth = 0.97
+	saves = 8
+	// codeHead is what the head of a block takes that has a code of its own, in
+	// bytes, about, and runsHead the share of one that serves several parts.
+	codeHead = 50
+	runsHead = 12
+	// few is what share of its bytes a part comes down to, at most, that has runs to
+	// speak of.
+	few = 4
+	// smallPage is what has no parts: to look at each takes longer than to deflate all.
+	smallPage = 2 << 10
+	// repeatTable is of hashes of four bytes, by which repeats are looked for.
+	repeatTable = 512
+	maxStored   = math.MaxUint16
+	zlibHeader  = "\x78\x01"
+)
+
+// pack compresses what was collected: its length, then a zlib stream, or the bytes
+// where that is no shorter. What it gives is good until the next call.
+func (k *packer) pack(g *guess) ([]byte, error) {
+	k.out.out = binary.AppendUvarint(k.out.out[:0], uint64(len(k.raw)))
+	at := len(k.out.out)
+	k.out.out = append(k.out.out, zlibHeader...)
+	if len(k.raw) <= smallPage { // of a code that serves it alone
+		if err := k.deflate(k.raw); err != nil {
+			return nil, err
+		}
+		return k.end(at), nil
+	}
+	fresh, err := k.look(g)
+	if err != nil {
+		return nil, err
+	}
+	for i, from := 0, 0; i < len(k.parts); {
+		j, p := i+1, k.raw[from:k.parts[i]]
+		plan, same := g.parts[i], constant(p)
+		for (plan.runs || !same && plan.code == nil) && j < len(k.parts) && g.parts[j] == plan {
+			same = same && constant(k.raw[k.parts[j-1]:k.parts[j]])
+			j++
+		}
+		switch whole := k.raw[from:k.parts[j-1]]; {
+		case same:
+			j = i + 1
+			k.out.same(p[0], len(p))
+		case plan.runs:
+			k.out.runs(plan.code, whole)
+		case plan.code != nil:
+			k.out.coded(plan.code, p)
+		case plan.noise:
+			k.store(whole)
+		default:
+			if err := k.deflate(whole); err != nil {
+				return nil, err
+			}
+		}
+		i, from = j, k.parts[j-1]
+	}
+	out := k.end(at)
+	switch share := float64(len(out)-at) / float64(len(k.raw)); {
+	case fresh:
+		g.share = share
+	case share > g.share*worse && g.age <= guessAge-leastAge:
+		g.age = 0
+	}
+	return out, nil
+}
+
+// end ends the stream that begins at at, or puts the bytes in its place.
+func (k *packer) end(at int) []byte {
+	k.out.bits(1|blockFixed, 3) // an empty block is the last one
+	k.out.bits(0, 7)
+	k.out.align()
+	out := binary.BigEndian.AppendUint32(k.out.out, adler.Sum(k.raw))
+	if len(out)-at >= len(k.raw) {
+		out = append(out[:at], k.raw...)
+	}
+	k.out.out = out
+	return out
+}
+
+// constant says whether p is one byte over and over, or next to nothing.
+func constant(p []byte) bool { return len(p) == 0 || bytes.Equal(p[1:], p[:len(p)-1]) }
+
+// look makes a guess, where the last one is old.
+func (k *packer) look(g *guess) (fresh bool, err error) {
+	if g.age > 0 && len(g.parts) == len(k.parts) {
+		g.age--
+		return false, nil
+	}
+	g.age, g.parts = guessAge, g.parts[:0]
+	from := 0
+	for _, end := range k.parts {
+		p, err := k.guess(k.raw[from:end])
+		if err != nil {
+			return false, err
+		}
+		g.parts = append(g.parts, p)
+		from = end
+	}
+	from = 0
+	for i := 0; i < len(k.parts); {
+		j := i + 1
+		for g.parts[i].runs && j < len(k.parts) && g.parts[j].runs {
+			j++
+		}
+		if g.parts[i].runs {
+			k.countRuns(k.raw[from:k.parts[j-1]])
+			c := makeCode(k.count[:], symbols)
+			for l := range g.parts[i:j] {
+				g.parts[i+l].code = c
+			}
+		}
+		i, from = j, k.parts[j-1]
+	}
+	return true, nil
+}
+
+// guess says what to do with parts like p.
+func (k *packer) guess(p []byte) (guessPart, error) {
+	if constant(p) {
+		return guessPart{runs: true}, nil
+	}
+	n := float64(len(p))
+	extra := k.countRuns(p)
+	runs := k.entropy(symbols) + extra/8 + runsHead
+	clear(k.count[:])
+	for _, b := range p {
+		k.count[b]++
+	}
+	best := min(max(k.entropy(literals), n/8)+codeHead, n*worth) // a code has a bit for each byte
+	if k.repeats(p) {
+		k.trial.Reset()
+		if err := k.deflateTo(&k.trial, p); err != nil {
+			return guessPart{}, err
+		}
+		if least := min(best, runs); float64(k.trial.Len()) < max(least-n/saves, least/saves) {
+			return guessPart{}, nil
+		}
+	}
+	switch {
+	case runs < min(best, n/few):
+		return guessPart{runs: true}, nil
+	case best < n*worth:
+		return guessPart{code: makeCode(k.count[:], literals)}, nil
+	default:
+		return guessPart{noise: true}, nil
+	}
+}
+
+// countRuns counts the symbols of p with runs as copies, and the bits beside them.
+func (k *packer) countRuns(p []byte) (extra float64) {
+	clear(k.count[:])
+	eachRun(p, func(b byte) { k.count[b]++ }, func(n int) {
+		symbol, _, more := copySymbol(n)
+		k.count[symbol]++
+		extra += float64(more) + 1
+	})
+	return extra
+}
+
+// repeats says whether enough of p has been there before, other than as runs, that a
+// deflater might find it.
+func (k *packer) repeats(p []byte) bool {
+	clear(k.seen[:])
+	found := 0
+	for i := 0; i+4 <= len(p) && i < math.MaxUint16; i++ {
+		x := binary.LittleEndian.Uint32(p[i:])
+		if x == bits.RotateLeft32(x, 8) { // a run
+			continue
+		}
+		at := &k.seen[x*0x9E3779B1>>(32-9)]
+		if j := int(*at) - 1; j >= 0 && binary.LittleEndian.Uint32(p[j:]) == x {
+			found++
+		}
+		*at = uint16(i + 1)
+	}
+	return found > len(p)/16
+}
+
+// entropy says how many bytes the first n of the symbols that were counted take in
+// their best code, about.
+func (k *packer) entropy(n int) float64 {
+	total := uint32(0)
+	for _, c := range k.count[:n] {
+		total += c
+	}
+	sum := k.log(total)
+	for _, c := range k.count[:n] {
+		if c > 1 {
+			sum -= k.log(c)
+		}
+	}
+	return sum / 8
+}
+
+// log is n log2 n.
+func (k *packer) log(n uint32) float64 {
+	if n >= math.MaxUint16 {
+		return float64(n) * math.Log2(float64(n))
+	}
+	for i := len(k.logs); i <= int(n); i++ {
+		k.logs = append(k.logs, float32(float64(i)*math.Log2(float64(max(i, 1)))))
+	}
+	return float64(k.logs[n])
+}
+
+// store appends stored blocks.
+func (k *packer) store(p []byte) {
+	for len(p) > 0 {
+		n := min(len(p), maxStored)
+		k.out.bits(blockStored, 3)
+		k.out.align()
+		k.out.out = binary.LittleEndian.AppendUint32(k.out.out, uint32(n)|^uint32(n)<<16)
+		k.out.out = append(k.out.out, p[:n]...)
+		p = p[n:]
+	}
+}
+
+// deflate appends blocks that end with a byte.
+func (k *packer) deflate(p []byte) error {
+	k.out.bits(blockStored, 3) // an empty one, so that the next begins with a byte
+	k.out.align()
+	k.out.out = append(k.out.out, 0, 0, 0xff, 0xff)
+	b := bytes.NewBuffer(k.out.out)
+	err := k.deflateTo(b, p)
+	k.out.out = b.Bytes()
+	return err
+}
+
+func (k *packer) deflateTo(b *bytes.Buffer, p []byte) (err error) {
+	if k.w == nil {
+		if k.w, err = flate.NewWriter(b, deflateLevel); err != nil {
+			return err
+		}
+	} else {
+		k.w.Reset(b)
+	}
+	if _, err = k.w.Write(p); err == nil {
+		err = k.w.Flush()
+	}
+	return err
+}

@@ -1,0 +1,176 @@
+package zoomindex
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/rangeio"
+)
+
+// A File is an open zoom-cache file and, once a method has looked for it, the
+// directory of its index. Methods that are those of the zoomcache.File read the file
+// alone. All methods are safe for concurrent use. A File needs no Close; the Reader
+// stays in use as long as the File.
+type File struct {
+	*zoomcache.File
+	r  rangeio.Reader
+	ix finder
+}
+
+// Open is zoomcache.Open: the index is looked for when it is first needed. The limit
+// MaxMeta is also one of the pages of an index that are read together.
+func Open(ctx context.Context, r rangeio.Reader, o zoomcache.Options) (*File, error) {
+	f, err := zoomcache.Open(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f, r: r}, nil
+}
+
+// A finder finds the index of a file once, when it is first needed.
+type finder struct {
+	mu    sync.Mutex
+	known bool
+	ix    *openIndex
+	again int  // that it was looked for
+	first bool // it is looked for beside the file first
+	side  func(ctx context.Context) (r rangeio.Reader, etag string, err error)
+}
+
+// An openIndex is an index with what it says of tracks.
+type openIndex struct {
+	*index.Index
+	tracks map[int32]*trackMeta
+	beside bool
+}
+
+// about is what the index says of a track, or nil where it means another.
+func (x *openIndex) about(t *zoomcache.Track) *trackMeta {
+	if x == nil {
+		return nil
+	}
+	if m := x.tracks[t.Number]; m != nil && m.is(t) {
+		return m
+	}
+	return nil
+}
+
+// Sidecar names the index beside the file, for a file that has none inside. open
+// is called when the index is first needed; it gives the index object, and the
+// ETag of the file itself. A nil Reader means that there is no index. If open
+// fails, the method that needed the index returns the error, and the next one
+// calls open again. If the index proves to be wrong, or its object was replaced, it
+// is opened again, up to three times.
+func (f *File) Sidecar(open func(ctx context.Context) (r rangeio.Reader, etag string, err error)) {
+	f.ix.mu.Lock()
+	defer f.ix.mu.Unlock()
+	f.ix.side, f.ix.first, f.ix.known, f.ix.ix = open, false, false, nil
+}
+
+// SidecarFirst is Sidecar for a file whose index is believed to lie beside it: the
+// end of the file is read only if the index beside it is not there or of no use.
+func (f *File) SidecarFirst(open func(ctx context.Context) (r rangeio.Reader, etag string, err error)) {
+	f.Sidecar(open)
+	f.ix.mu.Lock()
+	defer f.ix.mu.Unlock()
+	f.ix.first = true
+}
+
+// HasIndex says whether there is a usable index, whether it lies inside the file,
+// and how many bytes it takes. To find the index costs what it costs the first
+// View, and nothing after that.
+func (f *File) HasIndex(ctx context.Context) (size int64, inside, ok bool, err error) {
+	ix, err := f.ix.open(ctx, f)
+	if err != nil || ix == nil {
+		return 0, false, false, err
+	}
+	return ix.Trailer.Len, ix.Trailer.Off > 0, true, nil
+}
+
+// open gives the index, or nil. Errors are those of reading, and not kept.
+func (x *finder) open(ctx context.Context, f *File) (*openIndex, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.known {
+		return x.ix, nil
+	}
+	ix, beside, err := x.find(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	x.known, x.ix = true, nil
+	if ix != nil {
+		if tracks, ok := parseMeta(ix.Meta); ok {
+			x.ix = &openIndex{ix, tracks, beside}
+		}
+	}
+	return x.ix, nil
+}
+
+// find looks for the index in the file and beside it.
+func (x *finder) find(ctx context.Context, f *File) (ix *index.Index, beside bool, err error) {
+	if x.first {
+		if ix, err = x.outside(ctx, f); ix != nil || err != nil {
+			return ix, true, err
+		}
+	}
+	if ix, err = x.inside(ctx, f); ix != nil || err != nil || x.first {
+		return ix, false, err
+	}
+	ix, err = x.outside(ctx, f)
+	return ix, true, err
+}
+
+func (x *finder) inside(ctx context.Context, f *File) (*index.Index, error) {
+	ix, err := index.Open(ctx, plannable{f.r}, index.Options{Gap: zoomcache.BlockHeaderLen, Limits: f.Limits()})
+	switch {
+	case errors.Is(err, index.ErrUnusable):
+		return nil, nil
+	case err != nil:
+		return nil, wrapRead(f.Size(), err)
+	case ix.Trailer.Plain < f.Body() || ix.Trailer.Plain > ix.Trailer.Off-zoomcache.BlockHeaderLen:
+		return nil, nil
+	}
+	return ix, nil
+}
+
+func (x *finder) outside(ctx context.Context, f *File) (*index.Index, error) {
+	if x.side == nil {
+		return nil, nil
+	}
+	r, etag, err := x.side(ctx)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	ix, err := index.Open(ctx, plannable{r}, index.Options{Bind: index.Binding{Size: f.Size(), ETag: etag}, Limits: f.Limits()})
+	switch {
+	case errors.Is(err, index.ErrUnusable):
+		return nil, nil
+	case err != nil:
+		return nil, wrapRead(-1, err)
+	case ix.Trailer.Plain > f.Size():
+		return nil, nil
+	}
+	return ix, nil
+}
+
+// maxAgain is how often an index beside the file is looked for again.
+const maxAgain = 3
+
+// drop forgets an index that has proved to be wrong. One beside the file may have
+// been replaced, and is looked for again.
+func (x *finder) drop(ix *openIndex) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ix != ix {
+		return
+	}
+	x.ix = nil
+	if ix.beside && x.again < maxAgain {
+		x.again++
+		x.known = false
+	}
+}

@@ -1,0 +1,332 @@
+package zoomindex
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// A bitWriter appends bits, the low ones first, as deflate wants them.
+type bitWriter struct {
+	out []byte
+	acc uint64
+	n   uint
+}
+
+func (w *bitWriter) bits(x uint64, n uint) {
+	w.acc |= x << w.n
+	if w.n += n; w.n >= 32 {
+		w.out = binary.LittleEndian.AppendUint32(w.out, uint32(w.acc&math.MaxUint32))
+		w.acc >>= 32
+		w.n -= 32
+	}
+}
+
+// align ends the byte.
+func (w *bitWriter) align() {
+	for w.n > 0 {
+		w.out = append(w.out, byte(w.acc&math.MaxUint8))
+		w.acc >>= 8
+		w.n -= min(w.n, 8)
+	}
+}
+
+const (
+	// The kinds of blocks, in the three bits that begin one which is not the last.
+	blockStored  = 0
+	blockFixed   = 1 << 1
+	blockDynamic = 2 << 1
+
+	endOfBlock = 256
+	literals   = 257 // and the end of a block
+	symbols    = 286 // and the lengths of copies
+	maxCode    = 15  // bits
+	maxCodeLen = 7   // of a code for lengths
+	leastCopy  = 3   // bytes
+	mostCopy   = 258
+)
+
+// A code is a Huffman code for bytes, whatever their share, and for copies of the byte
+// before if it is made for runs: those that were not there when it was made have long
+// codes. It may serve many pages.
+type code struct {
+	code [symbols]uint16
+	len  [symbols]uint8
+	n    int       // how many symbols it has
+	head bitWriter // what begins a block of this code
+}
+
+// makeCode makes the code of n symbols that come so often.
+func makeCode(count []uint32, n int) *code {
+	var weight [symbols]uint32
+	for i, n := range count[:n] {
+		weight[i] = n*32 + 1
+	}
+	weight[endOfBlock] = 1
+	c := &code{n: n}
+	codeLengths(weight[:n], c.len[:n], maxCode)
+	assign(c.len[:n], c.code[:n])
+	c.header()
+	return c
+}
+
+// codeLengths makes the lengths of a Huffman code of at most most bits, for symbols
+// with a weight below 2^32.
+func codeLengths(weight []uint32, length []uint8, most int) {
+	const low = 9 // bits of a symbol
+	var memory [symbols]uint64
+	leaves := memory[:0] // weight and symbol
+	for i, w := range weight {
+		if w > 0 {
+			leaves = append(leaves, uint64(w)<<low|uint64(i))
+		}
+	}
+	slices.Sort(leaves)
+	n := len(leaves)
+	if n < 2 {
+		for _, l := range leaves {
+			length[l&(1<<low-1)] = 1
+		}
+		return
+	}
+	// The two lightest nodes are joined until one is left; joined ones come in order.
+	var nodes [symbols]uint64
+	node := nodes[:0]
+	var parent, depth [2 * symbols]uint16
+	i, j := 0, 0
+	take := func() (int, uint64) {
+		if i < n && (j >= len(node) || leaves[i]>>low <= node[j]) {
+			i++
+			return i - 1, leaves[i-1] >> low
+		}
+		j++
+		return n + j - 1, node[j-1]
+	}
+	for len(node) < n-1 {
+		a, u := take()
+		b, v := take()
+		parent[a], parent[b] = uint16(n+len(node)), uint16(n+len(node)) //nolint:gosec // below 2 symbols
+		node = append(node, u+v)
+	}
+	var have [64]int
+	over := 0
+	for k := 2*n - 3; k >= 0; k-- {
+		depth[k] = depth[parent[k]] + 1
+		if k >= n {
+			continue
+		}
+		if int(depth[k]) > most {
+			over++
+		}
+		have[min(int(depth[k]), most)]++
+	}
+	balance(have[:most+1], over)
+	// The lightest have the longest codes.
+	k := 0
+	for d := most; d > 0; d-- {
+		for range have[d] {
+			length[leaves[k]&(1<<low-1)] = uint8(d) //nolint:gosec // at most 15
+			k++
+		}
+	}
+}
+
+// balance makes room for the codes that were cut to the longest length: too many
+// have it, so shorter ones are split.
+func balance(have []int, over int) {
+	if over == 0 {
+		return
+	}
+	most := len(have) - 1
+	used := 0 // in parts of the longest length
+	for d := 1; d <= most; d++ {
+		used += have[d] << (most - d)
+	}
+	for used > 1<<most {
+		d := most - 1
+		for have[d] == 0 {
+			d--
+		}
+		have[d]--
+		have[d+1] += 2
+		have[most]--
+		used--
+	}
+}
+
+// assign gives the codes of lengths, in the order of their bits.
+func assign(length []uint8, codes []uint16) {
+	var next [maxCode + 2]uint16
+	var have [maxCode + 1]uint16
+	for _, n := range length {
+		have[n]++
+	}
+	have[0] = 0
+	for d := 1; d <= maxCode; d++ {
+		next[d+1] = (next[d] + have[d]) << 1
+	}
+	for i, n := range length {
+		if n > 0 {
+			codes[i] = bits.Reverse16(next[n]) >> (16 - n)
+			next[n]++
+		}
+	}
+}
+
+// header makes what begins a block: the lengths of the codes, in a code of their own.
+func (c *code) header() {
+	const lengths, repeat = 19, 16
+	order := [lengths]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
+	var memory [symbols + 2]uint8
+	list := append(append(memory[:0], c.len[:c.n]...), 1, 1) // and two distances
+	type token struct{ symbol, extra uint8 }
+	var room [symbols + 2]token
+	tokens := room[:0]
+	var weight [lengths]uint32
+	for i := 0; i < len(list); {
+		n := 1
+		for i+n < len(list) && list[i+n] == list[i] && n < 7 {
+			n++
+		}
+		tokens = append(tokens, token{list[i], 0})
+		weight[list[i]]++
+		i++
+		if n--; n >= 3 { // so many more of them
+			tokens = append(tokens, token{repeat, uint8(n - 3)})
+			weight[repeat]++
+			i += n
+		}
+	}
+	var length [lengths]uint8
+	var codes [lengths]uint16
+	codeLengths(weight[:], length[:], maxCodeLen)
+	assign(length[:], codes[:])
+	h := &c.head
+	h.bits(blockDynamic, 3)
+	h.bits(uint64(c.n-literals), 5) //nolint:gosec // positive
+	h.bits(1, 5)                    // two distances
+	h.bits(lengths-4, 4)            // all lengths
+	for _, s := range order {
+		h.bits(uint64(length[s]), 3)
+	}
+	for _, t := range tokens {
+		h.bits(uint64(codes[t.symbol]), uint(length[t.symbol]))
+		if t.symbol == repeat {
+			h.bits(uint64(t.extra), 2)
+		}
+	}
+}
+
+// coded appends a block of p.
+func (w *bitWriter) coded(c *code, p []byte) {
+	w.begin(c)
+	out, acc, n := w.out, w.acc, w.n
+	for _, b := range p {
+		acc |= uint64(c.code[b]) << n
+		if n += uint(c.len[b]); n >= 32 {
+			out = binary.LittleEndian.AppendUint32(out, uint32(acc&math.MaxUint32))
+			acc >>= 32
+			n -= 32
+		}
+	}
+	w.out, w.acc, w.n = out, acc, n
+	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
+}
+
+// begin begins a block.
+func (w *bitWriter) begin(c *code) {
+	for _, b := range c.head.out {
+		w.bits(uint64(b), 8)
+	}
+	w.bits(c.head.acc, c.head.n)
+}
+
+// runs appends a block of p, with runs of one byte as copies of their first.
+func (w *bitWriter) runs(c *code, p []byte) {
+	w.begin(c)
+	eachRun(p, func(b byte) {
+		w.bits(uint64(c.code[b]), uint(c.len[b]))
+	}, func(n int) {
+		symbol, more, extra := copySymbol(n)
+		w.bits(uint64(c.code[symbol]), uint(c.len[symbol]))
+		w.bits(more, extra+1) // and 0, a distance of 1
+	})
+	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
+}
+
+// eachRun takes p apart into bytes and copies of the byte before.
+func eachRun(p []byte, literal func(byte), copies func(int)) {
+	for i := 0; i < len(p); {
+		b := p[i]
+		literal(b)
+		j := i + 1
+		for j < len(p) && p[j] == b {
+			j++
+		}
+		n := j - i - 1
+		for n >= leastCopy {
+			k := min(n, mostCopy)
+			copies(k)
+			n -= k
+		}
+		for range n {
+			literal(b)
+		}
+		i = j
+	}
+}
+
+// copySymbol is the symbol of so many copies, with the bits that follow it.
+func copySymbol(n int) (symbol int, more uint64, extra uint) {
+	if n == mostCopy {
+		return symbols - 1, 0, 0
+	}
+	// From 11 on there are four symbols for each number of extra bits.
+	if n -= leastCopy; n < 8 {
+		return literals + n, 0, 0
+	}
+	extra = uint(bits.Len(uint(n))) - 3
+	return literals + 4 + 4*int(extra) + n>>extra - 4, uint64(n & (1<<extra - 1)), extra //nolint:gosec // small
+}
+
+// same appends a block of n bytes b: the first and copies of it.
+func (w *bitWriter) same(b byte, n int) {
+	w.bits(blockFixed, 3)
+	w.literal(b)
+	for n--; n > 0; {
+		k := min(n, mostCopy)
+		switch {
+		case k < leastCopy:
+			w.literal(b)
+			n--
+			continue
+		case n > mostCopy && n < mostCopy+leastCopy: // nothing too short is left over
+			k = mostCopy - leastCopy
+		}
+		w.copies(k)
+		n -= k
+	}
+	w.bits(0, 7) // the end
+}
+
+// literal appends a byte in the fixed code.
+func (w *bitWriter) literal(b byte) {
+	if b < 144 {
+		w.bits(uint64(bits.Reverse8(0x30+b)), 8)
+		return
+	}
+	w.bits(uint64(bits.Reverse16(0x190+uint16(b-144))>>7), 9)
+}
+
+// copies appends n copies, from 3 to 258, of the byte before, in the fixed code.
+func (w *bitWriter) copies(n int) {
+	symbol, more, extra := copySymbol(n)
+	if symbol < 280 {
+		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7) //nolint:gosec // at most 279
+	} else {
+		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8) //nolint:gosec // at most 285
+	}
+	w.bits(more, extra)
+	w.bits(0, 5) // a distance of 1
+}

@@ -1,0 +1,121 @@
+package zoomindex
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestPack: whatever parts a page has, of which the packer may know others, any
+// inflater gives them back.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 9))
+	var k packer
+	smaller := 0
+	for n := range 600 {
+		var g guess
+		kinds := 1 + r.IntN(6)
+		for range 1 + r.IntN(20) {
+			k.begin()
+			var want []byte
+			for i := range kinds {
+				p := make([]byte, r.IntN(1200))
+				noise := uint64(1) << r.IntN(9)
+				for j := range p {
+					p[j] = byte(uint64(i)*77 + r.Uint64N(noise)*r.Uint64N(2))
+				}
+				want = append(want, p...)
+				k.bytes(p)
+			}
+			p, err := k.pack(&g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size, at := binary.Uvarint(p)
+			if size != uint64(len(want)) {
+				t.Fatalf("%d: a length of %d, %d", n, size, len(want))
+			}
+			got := p[at:]
+			if len(got) < len(want) {
+				smaller++
+				z, err := zlib.NewReader(bytes.NewReader(got))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err = io.ReadAll(z); err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%d: other bytes", n)
+			}
+			var u unpacker
+			if u.open(p) != nil || !bytes.Equal(u.p, want) {
+				t.Fatalf("%d: it is not read", n)
+			}
+		}
+	}
+	if smaller < 600 {
+		t.Errorf("%d pages became smaller", smaller)
+	}
+}
+
+// TestCopies: every length of a run of one byte.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	for n := 4; n < 1500; n++ {
+		for _, b := range []byte{0, 1, 143, 144, 255} {
+			var w bitWriter
+			w.same(b, n)
+			w.bits(3, 3)
+			w.bits(0, 7)
+			w.align()
+			z, err := zlib.NewReader(bytes.NewReader(append([]byte(zlibHeader), w.out...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := io.ReadAll(z) // without a checksum
+			if !bytes.Equal(got, bytes.Repeat([]byte{b}, n)) {
+				t.Fatalf("%d of %d: %d", n, b, len(got))
+			}
+		}
+	}
+}
+
+// TestMakeCode: the codes of any bytes are whole, and none is too long.
+func TestMakeCode(t *testing.T) {
+	t.Parallel()
+	for n := range 400 {
+		size := literals
+		if n >= 200 {
+			size = symbols
+		}
+		n := n % 200
+		var count [symbols]uint32
+		a, b := 1, 1
+		for i := range count {
+			switch {
+			case n == 0:
+				count[i] = 1
+			case i < min(n, 24):
+				a, b = b, a+b
+				count[i] = uint32(min(a, 1<<24))
+			}
+		}
+		c := makeCode(count[:], size)
+		sum := 0
+		for _, l := range c.len[:size] {
+			if l < 1 || l > maxCode {
+				t.Fatalf("%d: a length of %d", n, l)
+			}
+			sum += 1 << (maxCode - l)
+		}
+		if sum != 1<<maxCode {
+			t.Errorf("%d: %d of %d", n, sum, 1<<maxCode)
+		}
+	}
+}

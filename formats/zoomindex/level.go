@@ -1,0 +1,244 @@
+package zoomindex
+
+import (
+	"slices"
+
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/zoomcache"
+)
+
+// A levelIndex gathers the spans of one level or of one size of bins.
+type levelIndex struct {
+	l         layout
+	core      *index.SectionBuilder
+	ends      *index.SectionBuilder // nil: bins
+	sheet     *sheet
+	guess     guess
+	guessEnds guess
+	size      int64 // of bins
+	total     int64 // spans
+	given     bool  // up
+	check     *cursor
+	checkEnds *cursor
+	// The first of a pair.
+	carry       []stat
+	full        bool
+	entry, exit int64
+	n           int64
+}
+
+// levelName is the name of level[i] of a track.
+func levelName(i int) index.Name { return index.Name{Kind: sectionLevel, Level: int64(i + 1)} }
+
+// newLevel begins what the name says of a track.
+func (x *Builder) newLevel(t *trackIndex, name index.Name) *levelIndex {
+	c := t.t.Codec
+	name.Of = int64(t.t.Number)
+	l := &levelIndex{l: layout{kind: indexKind(c), width: c.Width(), bin: name.Kind == sectionBins}}
+	l.core = x.b.Section(name)
+	if l.l.bin {
+		l.size = name.Level
+	} else {
+		l.carry = make([]stat, l.l.width)
+		if l.l.kind.Numeric() {
+			name.Kind = sectionEnds
+			l.ends = x.b.Section(name)
+		}
+	}
+	l.sheet = newSheet(l.l, l.ends != nil)
+	if x.against == nil {
+		return l
+	}
+	if l.ends != nil {
+		l.checkEnds = x.against.cursor(name)
+		name.Kind = sectionLevel
+	}
+	if l.check = x.against.cursor(name); l.check == nil {
+		x.give(l)
+	}
+	return l
+}
+
+// finest is the finest size of bins that is not given up.
+func (t *trackIndex) finest() *levelIndex {
+	for _, l := range t.bins {
+		if !l.given {
+			return l
+		}
+	}
+	return nil
+}
+
+// binSizes says how many samples the bins have in windows of n: in the finest ones as
+// many as rawView bytes, in each other twice as many, or four times where a span takes
+// so little that a view may read four for each of its points. At variable rate, where
+// stamps take more than most values, it is always four times.
+func binSizes(t *zoomcache.Track, n int) []int64 {
+	c := t.Codec
+	size, step := int64(c.Size()), int64(2)
+	if size < 0 {
+		size = 4 // most small integers take less than half of it
+	}
+	if size <= 2*int64(c.Width()) || t.Variable {
+		step = 4
+	}
+	if t.Variable {
+		size += stampBytes
+		n = max(n, zoomcache.DefaultWatermark) * 5 / 8 // the first may end early, at a gap
+	}
+	var out []int64
+	for b := rawView / max(size, 1); b > 0 && b <= int64(n)*4/5; b *= step {
+		out = append(out, b)
+		if int64(n) <= b*step {
+			break
+		}
+	}
+	return out
+}
+
+// bin adds the bins of a window, and sums it up as a whole.
+func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache.Values, n int) error {
+	width, size := fine.l.width, int(fine.size)
+	x.fine = slices.Grow(x.fine[:0], (n+size-1)/size*width)[:(n+size-1)/size*width]
+	gatherBins(x.fine, v, width, size, n)
+	st := x.fine
+	for _, l := range t.bins {
+		if l.given || l.size < fine.size {
+			continue
+		}
+		st = joinBins(st, width, int(l.size)/size)
+		size = int(l.size)
+		// As many at a time as the page has room for.
+		for at := 0; at < n; {
+			if err := x.room(t, l); err != nil {
+				return err
+			}
+			if l.given { // just now
+				break
+			}
+			m := n - at
+			if left := l.spans(t) - l.sheet.n; left < (m+size-1)/size {
+				m = left * size
+			}
+			i := at / size
+			l.sheet.addBins(entry+int64(at), size, m, st[i*width:(i+(m+size-1)/size)*width])
+			at += m
+		}
+	}
+	joinBins(st, width, len(st)/width)
+	copy(x.whole, st[:width])
+	return nil
+}
+
+// joinBins makes one of each step of bins, in place.
+func joinBins(st []stat, width, step int) []stat {
+	if step <= 1 {
+		return st
+	}
+	n := 0
+	for i := 0; i < len(st); i += step * width {
+		end := min(i+step*width, len(st))
+		for c := range width {
+			to := &st[n*width+c]
+			*to = st[i+c]
+			for k := i + width + c; k < end; k += width {
+				to.join(&st[k])
+			}
+		}
+		n++
+	}
+	return st[:n*width]
+}
+
+// room makes a page where there are enough spans for one, and gives up what is
+// finest where the memory is not there: a quarter more than what is spilled.
+func (x *Builder) room(t *trackIndex, l *levelIndex) error {
+	if s := l.sheet; s.n >= s.next && !l.given { // it has grown
+		x.sheets -= s.held
+		s.held, s.next = s.size(), 2*s.n
+		x.sheets += s.held
+	}
+	if l.given || l.sheet.n < l.spans(t) {
+		return nil
+	}
+	if err := x.flush(l); err != nil {
+		return err
+	}
+	for x.held() > x.o.MaxMemory/4*5 && x.coarsen() {
+		continue
+	}
+	return nil
+}
+
+// spans is how many of them make a page.
+func (l *levelIndex) spans(t *trackIndex) int {
+	if l.check != nil {
+		return l.check.full()
+	}
+	return t.page
+}
+
+// flush makes a page of the spans of a level.
+func (x *Builder) flush(l *levelIndex) error {
+	s := l.sheet
+	if l.given || s.n == 0 {
+		return nil
+	}
+	if x.against != nil {
+		return x.compare(l)
+	}
+	p, err := x.k.page(s, &l.guess)
+	if err != nil {
+		return err
+	}
+	l.core.Add(s.first, s.last, int64(s.n), p)
+	if l.ends != nil {
+		if p, err = x.k.ends(s, &l.guessEnds); err != nil {
+			return err
+		}
+		l.ends.Add(s.first, s.last, int64(s.n), p)
+	}
+	s.reset()
+	return nil
+}
+
+// compare compares the spans of a level with the page that they should be.
+func (x *Builder) compare(l *levelIndex) error {
+	if err := x.against.sheet(l.check, &x.k, l.sheet, false); err != nil {
+		return err
+	}
+	if l.checkEnds != nil {
+		if err := x.against.sheet(l.checkEnds, &x.k, l.sheet, true); err != nil {
+			return err
+		}
+	}
+	l.sheet.reset()
+	return nil
+}
+
+// coarsen gives up what is finest, and says whether anything was left.
+func (x *Builder) coarsen() bool {
+	left := false
+	for _, t := range x.tracks {
+		all := slices.Concat(t.bins, t.level)
+		if x.coarse+1 < len(all) { // the coarsest stays
+			x.give(all[x.coarse])
+			left = true
+		}
+	}
+	if left {
+		x.coarse++
+	}
+	return left
+}
+
+// give gives a level up.
+func (x *Builder) give(l *levelIndex) {
+	l.given = true
+	l.core.Drop()
+	if l.ends != nil {
+		l.ends.Drop()
+	}
+	x.sheets -= l.sheet.held
+	l.sheet = &sheet{}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package zoomindex_test
+
+const raceEnabled = false

@@ -1,0 +1,5 @@
+//go:build !race
+
+package zoomindex
+
+const raceSlow = 1

@@ -1,0 +1,98 @@
+package zoomindex
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/rangeio"
+)
+
+// A notedReader notes the spans that are read.
+type notedReader struct {
+	rangeio.Reader
+	spans *[]rangeio.Span
+}
+
+func (r notedReader) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	*r.spans = append(*r.spans, spans...)
+	return r.Reader.ReadRanges(ctx, spans)
+}
+
+// TestPlans: what is planned is what is read then, and is not read for the plan.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	c := viewCases()[4]
+	c.n = 800_000 // of which the index is longer than what is read to open it
+	a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
+	a.Number = 5
+	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+	plain, _ := c.write(t, nil)
+	whys := map[string]int{}
+	for name, f := range map[string]*File{"inside": openView(t, file), "beside": beside(t, plain), "none": openView(t, plain)} {
+		var last []rangeio.Span
+		noted, err := Open(t.Context(), notedReader{f.r, &last}, zoomcache.Options{Head: minHead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if side := f.ix.side; side != nil {
+			noted.Sidecar(func(ctx context.Context) (rangeio.Reader, string, error) {
+				r, etag, err := side(ctx)
+				return notedReader{r, &last}, etag, err
+			})
+		}
+		f = noted
+		if _, _, _, err := f.HasIndex(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(1, 1))
+		for range 60 {
+			from := 1 + r.Int64N(600_000)
+			to, width := from+r.Int64N(1<<(4+r.IntN(14))), 1+r.IntN(1000)
+			for what, try := range map[string]struct {
+				plan func() ([]PlannedRead, error)
+				read func() error
+			}{
+				"view": {func() ([]PlannedRead, error) { return f.PlanView(t.Context(), 5, from, to, width) }, func() error {
+					_, err := f.View(t.Context(), 5, from, to, width)
+					return err
+				}},
+				"samples": {func() ([]PlannedRead, error) { return f.PlanSamples(t.Context(), 5, from, to) }, func() error {
+					return f.Samples(t.Context(), 5, from, to, func(*zoomcache.Packet) error { return nil })
+				}},
+			} {
+				last = nil
+				list, err := try.plan()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(last) > 0 {
+					t.Fatalf("%s, %s: the plan read %v", name, what, last)
+				}
+				if err := try.read(); err != nil {
+					t.Fatal(err)
+				}
+				planned, done := "", ""
+				for _, p := range list {
+					planned += fmt.Sprintf(" %d+%d", p.Off, p.Len)
+					whys[p.Why]++
+					if p.Beside != (name == "beside" && p.Why != "packets") {
+						t.Fatalf("%s, %s: %+v", name, what, p)
+					}
+				}
+				for _, s := range last {
+					done += fmt.Sprintf(" %d+%d", s.Off, len(s.P))
+				}
+				if planned != done && (name != "none" || !strings.HasPrefix(planned, done)) { // a pass may end early
+					t.Fatalf("%s, %s [%d, %d] in %d: planned%s, read%s", name, what, from, to, width, planned, done)
+				}
+			}
+		}
+	}
+	if len(whys) < 3 {
+		t.Errorf("planned were %v only", whys)
+	}
+}

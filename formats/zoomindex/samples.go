@@ -1,0 +1,258 @@
+package zoomindex
+
+import (
+	"context"
+	"errors"
+
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/rangeio"
+)
+
+// firstWindow is what the first read of many packets is about: it may be enough. Reads
+// double up to Options.Window.
+const firstWindow = 1 << 20
+
+// Samples is that of zoomcache.File, but reads less if an index knows the track and
+// not all of the track is wanted: only packets in the range, with a little between
+// them, in one phase of windows of up to Options.Window, and one phase before it if
+// the list of packets, or a rough one, was not part of the read that found the index.
+// To find the index costs what it costs the first View. If the index proves to be
+// wrong, or a packet damaged, Samples goes on from there with a pass over the file.
+func (f *File) Samples(ctx context.Context, track int32, from, to int64, fn func(p *zoomcache.Packet) error) error {
+	t, err := f.Track(track)
+	if err != nil || from > to {
+		return err
+	}
+	v, err := f.packetsByIndex(ctx, t, from, to)
+	switch {
+	case err != nil:
+		return err
+	case v != nil:
+		return v.samples(rangeio.OnePhase(ctx), v.lister(), fn)
+	}
+	return f.File.Samples(ctx, track, from, to, fn)
+}
+
+// packetsByIndex gives the view that finds the packets of a track in [from, to],
+// or nil where a pass over the file is the way: there is no index of the track, all
+// of it is wanted, or what Open has read tells all of the range.
+func (f *File) packetsByIndex(ctx context.Context, t *zoomcache.Track, from, to int64) (*indexView, error) {
+	if from == zoomcache.FirstOffset && to == zoomcache.LastOffset || f.HeadHolds(t, to) {
+		return nil, nil
+	}
+	ix, err := f.ix.open(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if m := ix.about(t); m == nil || !m.part {
+		return nil, nil
+	}
+	v := &indexView{f: f, t: t, ix: ix, from: from, to: to}
+	if v.section(sectionRuns, 0) == nil {
+		return nil, nil
+	}
+	return v, nil
+}
+
+// size is that of the whole packet.
+func (r *packetRun) size() int64 { return r.end() - r.off }
+
+// A packetBatch is packets that are read together.
+type packetBatch struct {
+	runs  []packetRun
+	spans []rangeio.Span
+	buf   []byte // lent
+}
+
+func (b packetBatch) release() {
+	if b.buf != nil {
+		bufpool.Put(b.buf)
+	}
+}
+
+// samples calls fn with the samples in the range, packet by packet, by what the
+// index says of where they lie. Where that proves to be wrong, or the file is
+// damaged, it goes on with a pass over the file, which tells one from the other.
+func (v *indexView) samples(ctx context.Context, l *runLister, fn func(p *zoomcache.Packet) error) error {
+	var next int64
+	done, err := false, error(nil)
+	if r := l.byPlaces(ctx); r != nil && r.short(v.f) {
+		next, done, err = v.placed(rangeio.NextPhase(ctx), r, fn)
+	}
+	if !done {
+		ctx = rangeio.OnePhase(ctx)
+		next, err = v.eachPacket(ctx, l, fn)
+	}
+	var of callerError
+	switch {
+	case errors.As(err, &of):
+		return of.error
+	case !errors.Is(err, index.ErrUnusable):
+		return err
+	}
+	v.f.ix.drop(v.ix)
+	return v.f.SamplesFrom(ctx, next, v.t.Number, v.from, v.to, fn)
+}
+
+// eachPacket does it up to the first packet that is not what the index says;
+// next is the end of the one before.
+func (v *indexView) eachPacket(ctx context.Context, l *runLister, fn func(p *zoomcache.Packet) error) (next int64, err error) {
+	next = v.f.Body()
+	size := min(firstWindow, v.f.Window())
+	produce := func(ctx context.Context) (packetBatch, bool, error) {
+		runs, total, err := l.next(ctx, size)
+		if err != nil || len(runs) == 0 {
+			return packetBatch{}, false, err
+		}
+		size = min(2*size, v.f.Window())
+		b, err := v.fetch(rangeio.NextPhase(ctx), runs, total)
+		return b, err == nil, err
+	}
+	var p zoomcache.Packet
+	err = par.Ahead(ctx, produce, packetBatch.release, func(b packetBatch) error {
+		defer b.release()
+		for i, r := range b.runs {
+			if !v.decode(&p, r, b.spans[i].P) {
+				return damagedIndex()
+			}
+			next = r.end()
+			if p.Cut(v.t.Codec.Width(), v.from, v.to); p.Count == 0 {
+				continue
+			}
+			if err := fn(&p); err != nil {
+				return callerError{err}
+			}
+		}
+		return nil
+	})
+	return next, err
+}
+
+// A callerError is one of the function that takes packets.
+type callerError struct{ error }
+
+func (e callerError) Unwrap() error { return e.error }
+
+// fetch reads packets that take total bytes.
+func (v *indexView) fetch(ctx context.Context, runs []packetRun, total int64) (packetBatch, error) {
+	b := packetBatch{runs: runs, buf: bufpool.Get(int(total)), spans: make([]rangeio.Span, len(runs))}
+	rest := b.buf
+	for i, r := range runs {
+		n := r.size()
+		b.spans[i] = rangeio.Span{Off: r.off, P: rest[:n:n]}
+		rest = rest[n:]
+	}
+	if err := v.f.r.ReadRanges(ctx, b.spans); err != nil {
+		b.release()
+		return packetBatch{}, wrapRead(runs[0].off, err)
+	}
+	return b, nil
+}
+
+// decode decodes the packet that the index says is at r, and says whether it is.
+func (v *indexView) decode(p *zoomcache.Packet, r packetRun, raw []byte) bool {
+	b, err := zoomcache.ParseBlock(raw, r.off, v.f.Limits())
+	if err != nil || b.Summary || b.Track != v.t.Number || b.Entry != r.entry || b.Exit != r.exit || int64(b.Count) != r.count || b.Len != r.len {
+		return false
+	}
+	return v.t.DecodePacket(p, b, raw[zoomcache.BlockHeaderLen:], v.f.Limits()) == nil
+}
+
+// runPages is how many pages of packet places are read together.
+const runPages = 8
+
+// A runLister lists the packets of a range in their order. It reads under a
+// context of rangeio.OnePhase.
+type runLister struct {
+	v    *indexView
+	s    *index.Section
+	i, j int // pages that are left
+	runs []packetRun
+}
+
+func (v *indexView) lister() *runLister {
+	l := &runLister{v: v, s: v.section(sectionRuns, 0)}
+	l.i, l.j = l.s.Over(v.from, v.to)
+	return l
+}
+
+// next gives the next packets, of about size bytes together, and how many these
+// are; none at the end.
+func (l *runLister) next(ctx context.Context, size int64) (runs []packetRun, total int64, err error) {
+	for len(l.runs) == 0 && l.i < l.j {
+		if err := l.more(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	n := 0
+	for n < len(l.runs) && (n == 0 || total+l.runs[n].size() <= size) {
+		total += l.runs[n].size()
+		n++
+	}
+	runs, l.runs = l.runs[:n:n], l.runs[n:]
+	return runs, total, nil
+}
+
+// below says whether all packets together take at most limit bytes. It reads no
+// more than it needs to tell.
+func (l *runLister) below(ctx context.Context, limit int64) (bool, error) {
+	total := int64(0)
+	for i := 0; ; i++ {
+		for i == len(l.runs) {
+			if l.i == l.j {
+				return true, nil
+			}
+			if err := l.more(ctx); err != nil {
+				return false, err
+			}
+		}
+		if total += l.runs[i].size(); total > limit {
+			return false, nil
+		}
+	}
+}
+
+// more reads some further pages.
+func (l *runLister) more(ctx context.Context) error {
+	v, end := l.v, min(l.i+runPages, l.j)
+	pages, err := v.ix.Read(ctx, index.Parts{Section: l.s, I: l.i, J: end})
+	if err != nil {
+		return v.wrap(err)
+	}
+	for k, page := range pages {
+		list, err := v.u.runs(page, &l.s.Pages[l.i+k], v.ix.Trailer.Plain)
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			if r.entry <= v.to && r.exit >= v.from {
+				l.runs = append(l.runs, r)
+			}
+		}
+	}
+	l.i = end
+	return nil
+}
+
+// extent says how many bytes the packets of the range lie in, or 0 where that is not
+// known without a request.
+func (l *runLister) extent(ctx context.Context) (int64, error) {
+	if !l.v.ix.Held(l.s, l.i, l.j) {
+		if r := l.byPlaces(ctx); r != nil {
+			return r.total, nil
+		}
+		return 0, nil
+	}
+	for l.i < l.j {
+		if err := l.more(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if n := len(l.runs); n > 0 {
+		return l.runs[n-1].end() - l.runs[0].off, nil
+	}
+	return 0, nil
+}

@@ -1,0 +1,272 @@
+package zoomindex
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"sort"
+
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/rangeio"
+)
+
+// mostByPlaces is how many bytes are read where it is not known which of them belong
+// to the track: more are worth the request that says where its packets lie.
+const mostByPlaces = 1 << 20
+
+// A placedRead is bytes in which all packets of a range lie, though not where.
+type placedRead struct {
+	pieces []zoomcache.Range // between parts of the index
+	total  int64
+	// A packet of the track begins at first.off, or, where that is not known, the last
+	// one with an entry below from and not below least begins at or before latest.
+	first  *stretch
+	least  int64
+	latest int64
+	last   bool  // it goes to the end of the last packet
+	exit   int64 // of that
+	own    int64 // bytes of packets of the range, about
+}
+
+// byPlaces says what to read for the range of the lister where the list of packets was
+// not read with the directory, but about where they lie was; else, and where that is of
+// no use, nil. It reads nothing.
+func (l *runLister) byPlaces(ctx context.Context) *placedRead {
+	v := l.v
+	s := v.section(sectionPlace, 0)
+	if l.i >= l.j || v.ix.Held(l.s, l.i, l.j) || s == nil || len(s.Pages) != 1 || !v.ix.Held(s, 0, 1) {
+		return nil
+	}
+	pages, err := v.ix.Read(ctx, index.Parts{Section: s, I: 0, J: 1})
+	if err != nil {
+		return nil
+	}
+	list, err := v.u.places(pages[0], &s.Pages[0], v.ix.Trailer.Plain)
+	if err != nil {
+		return nil
+	}
+	return v.around(list, s.Pages[0].Last)
+}
+
+// short says whether it is little enough to be read.
+func (r *placedRead) short(f *File) bool { return r.total <= min(mostByPlaces, f.Window()) }
+
+// around says where the packets of the range lie between, or nil where that cannot be
+// said. exit is that of the last packet.
+func (v *indexView) around(list []stretch, exit int64) *placedRead {
+	n := len(list) - 1
+	if v.from >= list[n].entry || v.to < list[0].entry {
+		return nil
+	}
+	r := &placedRead{exit: exit}
+	// The last packet with an entry below from is in stretch i.
+	i := sort.Search(n, func(k int) bool { return list[k].entry >= v.from }) - 1
+	lo := list[0].off
+	if i >= 0 {
+		s, next := &list[i], &list[i+1]
+		r.least = s.entry
+		if s.step < gap(s.entry, v.from) {
+			r.least = v.from - s.step
+		}
+		lo = max(line(s, next, r.least)-s.down, s.off)
+		r.latest = min(line(s, next, v.from)+1+s.up, next.off)
+	}
+	if i = max(i, 0); lo == list[i].off {
+		r.first = &list[i]
+	}
+	// The first packet behind the range is in stretch k, or begins the next one.
+	k := sort.Search(n, func(k int) bool { return list[k].entry > v.to }) - 1
+	s, next := &list[k], &list[k+1]
+	after := int64(math.MaxInt64)
+	if s.step < gap(v.to, math.MaxInt64) {
+		after = v.to + s.step
+	}
+	hi := min(line(s, next, after)+1+s.up, next.off)
+	if r.last = k == n-1 && hi == list[n].off; !r.last {
+		hi += zoomcache.BlockHeaderLen // so that it is seen
+	}
+	for m := i; m <= k; m++ {
+		a, c := max(lo, list[m].off), min(hi, list[m+1].off)
+		r.own += int64(float64(list[m].own) * float64(max(c-a, 0)) / float64(list[m+1].off-list[m].off))
+	}
+	if !r.cut(lo, hi, v.ix.Extents()) {
+		return nil
+	}
+	return r
+}
+
+// cut makes pieces of [lo, hi), between the parts of the index that lie there.
+func (r *placedRead) cut(lo, hi int64, parts []index.Extent) bool {
+	at := int64(0)
+	for _, e := range parts {
+		begin, end := e.Off-zoomcache.BlockHeaderLen, e.Off+e.Len
+		if begin < at {
+			return false
+		}
+		at = end
+		switch {
+		case end <= lo || begin >= hi:
+			continue
+		case begin > lo:
+			r.pieces = append(r.pieces, zoomcache.Range{Off: lo, Len: begin - lo})
+		}
+		lo = end
+	}
+	if hi > lo {
+		r.pieces = append(r.pieces, zoomcache.Range{Off: lo, Len: hi - lo})
+	}
+	for _, p := range r.pieces {
+		r.total += p.Len
+	}
+	return len(r.pieces) > 0
+}
+
+// read reads the bytes and finds the packets of the range in them. None is found where
+// bytes look like two different packets, or the file is not as the index says.
+func (v *indexView) read(ctx context.Context, r *placedRead) (packetBatch, bool, error) {
+	b := packetBatch{buf: bufpool.Get(int(r.total))}
+	spans := make([]rangeio.Span, len(r.pieces))
+	rest := b.buf
+	for i, p := range r.pieces {
+		spans[i] = rangeio.Span{Off: p.Off, P: rest[:p.Len:p.Len]}
+		rest = rest[p.Len:]
+	}
+	if err := v.f.r.ReadRanges(ctx, spans); err != nil {
+		b.release()
+		return packetBatch{}, false, wrapRead(r.pieces[0].Off, err)
+	}
+	if !v.find(&b, r, spans) {
+		b.release()
+		return packetBatch{}, false, nil
+	}
+	return b, true, nil
+}
+
+// find finds the packets of the range. If the start of the first one is not known,
+// find follows the chain of blocks from each candidate to behind the range. It
+// succeeds only if one chain contains all candidates, since one of them must be
+// right. So an index that is wrong inside its ends finds all packets, or none.
+func (v *indexView) find(b *packetBatch, r *placedRead, spans []rangeio.Span) bool {
+	starts := []int64{spans[0].Off}
+	switch {
+	case r.first == nil:
+		starts = v.starts(r, spans)
+	case r.first.off != spans[0].Off:
+		return false
+	}
+	if len(starts) == 0 {
+		return false
+	}
+	for len(spans) > 1 && starts[0] >= spans[1].Off {
+		spans = spans[1:]
+	}
+	c := &packetChain{v: v, r: r, b: b, must: starts}
+	for i := range spans {
+		if more, ok := c.follow(&spans[i]); !more {
+			return ok && len(c.must) == 0
+		}
+	}
+	return r.last && c.exit == r.exit && len(c.must) == 0
+}
+
+// starts lists where what looks like the last packet in front of the range begins.
+func (v *indexView) starts(r *placedRead, spans []rangeio.Span) (list []int64) {
+	const most = 1 << 10 // of packets so short, a list is better
+	for _, s := range spans {
+		for at := 0; ; at++ {
+			k := bytes.Index(s.P[at:], []byte(zoomcache.MarkerPacket))
+			if at += k; k < 0 || s.Off+int64(at) > r.latest {
+				break
+			}
+			b, err := v.f.ParseBlock(s.P[at:], s.Off+int64(at))
+			if err != nil || b.Track != v.t.Number || b.Count == 0 || b.Entry < r.least || b.Entry >= v.from || b.Exit < b.Entry {
+				continue
+			}
+			if list = append(list, b.Off); len(list) > most {
+				return nil
+			}
+		}
+	}
+	return list
+}
+
+// A packetChain goes from block to block, past all of must.
+type packetChain struct {
+	v    *indexView
+	r    *placedRead
+	b    *packetBatch
+	must []int64
+	any  bool
+	exit int64 // of the last packet
+}
+
+// follow goes through the blocks of a piece, the first of which begins where the first
+// of must is, or with the piece. more: it ends with the last of them; else it
+// is over, well or not.
+func (c *packetChain) follow(s *rangeio.Span) (more, ok bool) {
+	v, at := c.v, 0
+	if !c.any && len(c.must) > 0 {
+		at = int(c.must[0] - s.Off)
+	}
+	for at < len(s.P) {
+		off := s.Off + int64(at)
+		if len(c.must) > 0 && off >= c.must[0] {
+			if off > c.must[0] {
+				return false, false
+			}
+			c.must = c.must[1:]
+		}
+		k, err := v.f.ParseBlock(s.P[at:], off)
+		if err != nil {
+			return false, false
+		}
+		ours := !k.Summary && k.Track == v.t.Number && k.Count > 0
+		if ours && (k.Exit < k.Entry || c.any && k.Entry < c.exit || !c.any && c.r.first != nil && k.Entry != c.r.first.entry) {
+			return false, false
+		}
+		if ours && k.Entry > v.to {
+			return false, true
+		}
+		size := k.Size()
+		if size > int64(len(s.P)-at) {
+			return false, false
+		}
+		if ours {
+			if c.any, c.exit = true, k.Exit; k.Exit >= v.from {
+				c.b.runs = append(c.b.runs, packetRun{entry: k.Entry, exit: k.Exit, count: int64(k.Count), off: off, len: k.Len})
+				c.b.spans = append(c.b.spans, rangeio.Span{Off: off, P: s.P[at : at+int(size) : at+int(size)]})
+			}
+		} else if !c.any {
+			return false, false // it begins with a packet of the track
+		}
+		at += int(size)
+	}
+	return true, false
+}
+
+// placed calls fn with the samples of the range, where one read of little more than
+// their packets brings them and what was read to open the index says which. done:
+// it did, or failed; next is the end of the last packet that was well.
+func (v *indexView) placed(ctx context.Context, r *placedRead, fn func(p *zoomcache.Packet) error) (next int64, done bool, err error) {
+	b, ok, err := v.read(ctx, r)
+	if !ok || err != nil {
+		return 0, err != nil, err
+	}
+	defer b.release()
+	var p zoomcache.Packet
+	for i, run := range b.runs {
+		if !v.decode(&p, run, b.spans[i].P) {
+			return next, i > 0, damagedIndex()
+		}
+		next = run.end()
+		if p.Cut(v.t.Codec.Width(), v.from, v.to); p.Count == 0 {
+			continue
+		}
+		if err := fn(&p); err != nil {
+			return next, true, callerError{err}
+		}
+	}
+	return next, true, nil
+}

@@ -1,0 +1,295 @@
+package zoomindex
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/filter"
+)
+
+// A sheet gathers the spans of one level until they make a page, in the form that
+// they have there but for the order of their bytes: so they take little memory
+// while they wait, and little time.
+type sheet struct {
+	l                layout
+	withEnds         bool
+	w                int // bytes of a value
+	n                int
+	first, last      int64  // offsets where they begin and end
+	gap, span, short []byte // varints: from the last span, offsets but one, offsets without a sample
+	ch               []sheetChannel
+	held             int64 // bytes of memory, as last counted
+	next             int   // of how many spans they are counted again
+}
+
+type sheetChannel struct {
+	nan                 []byte // varints, of floats
+	min, max, mean, rms []byte // numbers of one width each
+	first, end          []byte
+	lastMin, lastEnd    uint64
+}
+
+func newSheet(l layout, withEnds bool) *sheet {
+	return &sheet{l: l, withEnds: withEnds, w: keyWidth(l.kind), ch: make([]sheetChannel, l.width)}
+}
+
+// add adds a span of n samples, with what is known of each channel.
+func (s *sheet) add(entry, exit, n int64, st []stat) {
+	if s.n == 0 {
+		s.first, s.last = entry, entry-1
+		if cap(s.gap) == 0 {
+			s.begin()
+		}
+	}
+	s.n++
+	s.gap = binary.AppendVarint(s.gap, entry-s.last-1)
+	s.span = binary.AppendUvarint(s.span, uint64(exit-entry)) //nolint:gosec // not negative
+	s.short = binary.AppendVarint(s.short, exit-entry+1-n)
+	s.last = exit
+	if s.l.kind == zoomcache.Unit {
+		return
+	}
+	for i := range st {
+		s.ch[i].add(s.l, s.w, &st[i], s.withEnds)
+	}
+}
+
+// addBins adds bins of size samples side by side, of n samples together, at constant
+// rate: what add does of each, a column at a time.
+func (s *sheet) addBins(entry int64, size, n int, st []stat) {
+	width, whole := len(s.ch), n/size
+	if whole < 2 || s.l.kind == zoomcache.Unit {
+		s.addEach(entry, size, n, st)
+		return
+	}
+	s.add(entry, entry+int64(size)-1, int64(size), st[:width]) // its place may be anywhere
+	rest := st[width : whole*width]
+	for range whole - 1 {
+		s.gap = append(s.gap, 0)
+		s.span = binary.AppendUvarint(s.span, uint64(size-1)) //nolint:gosec // positive
+		s.short = append(s.short, 0)
+	}
+	s.n += whole - 1
+	s.last = entry + int64(whole*size) - 1
+	for i := range s.ch {
+		s.ch[i].addBins(s.l, s.w, rest, i, width)
+	}
+	if whole*size < n {
+		s.addEach(entry+int64(whole*size), size, n-whole*size, st[whole*width:])
+	}
+}
+
+func (s *sheet) addEach(entry int64, size, n int, st []stat) {
+	width := len(s.ch)
+	for i := 0; i*size < n; i++ {
+		m := int64(min(size, n-i*size))
+		s.add(entry+int64(i*size), entry+int64(i*size)+m-1, m, st[i*width:(i+1)*width])
+	}
+}
+
+// addBins adds each width-th stat from i on.
+func (c *sheetChannel) addBins(l layout, w int, st []stat, i, width int) {
+	n := (len(st) - i + width - 1) / width
+	if l.kind.Float() {
+		for k := i; k < len(st); k += width {
+			c.nan = binary.AppendUvarint(c.nan, uint64(st[k].n-st[k].valid)) //nolint:gosec // not negative
+		}
+	}
+	lows, bands := appendRoom(&c.min, n*w), appendRoom(&c.max, n*w)
+	means, devs := appendRoom(&c.mean, 2*n), appendRoom(&c.rms, 2*n)
+	le := binary.LittleEndian
+	for at, k := 0, i; k < len(st); at, k = at+1, k+width {
+		x := &st[k]
+		low, band := uint64(0), uint64(0)
+		if x.valid > 0 {
+			low, band = fold(x.min-c.lastMin, w), x.max-x.min
+			c.lastMin = x.min
+		}
+		switch w {
+		case 8:
+			le.PutUint64(lows[8*at:], low)
+			le.PutUint64(bands[8*at:], band)
+		case 4:
+			le.PutUint32(lows[4*at:], uint32(low))
+			le.PutUint32(bands[4*at:], uint32(band))
+		case 2:
+			le.PutUint16(lows[2*at:], uint16(low))
+			le.PutUint16(bands[2*at:], uint16(band))
+		default:
+			lows[at], bands[at] = byte(low), byte(band)
+		}
+		mean, dev := l.parts(x)
+		le.PutUint16(means[2*at:], mean)
+		le.PutUint16(devs[2*at:], dev)
+	}
+}
+
+// appendRoom makes p longer by n bytes, and gives these.
+func appendRoom(p *[]byte, n int) []byte {
+	at := len(*p)
+	*p = slices.Grow(*p, n)[:at+n]
+	return (*p)[at:]
+}
+
+// firstSpans is for how many spans a sheet has room in one piece, if a page is not
+// shorter: most levels of most tracks never have more.
+const firstSpans = 16
+
+// begin makes room for the first spans.
+func (s *sheet) begin() {
+	ends, means := 0, 4
+	if s.withEnds {
+		ends = s.w
+	}
+	if s.l.bin {
+		means = 2
+	}
+	nan := 0
+	if s.l.kind.Float() {
+		nan = 1
+	}
+	row := [...]int{1, 2, 1} // of most spans
+	each := [...]int{nan, s.w, s.w, means, means, ends, ends}
+	total := 0
+	for _, n := range row {
+		total += n
+	}
+	for _, n := range each {
+		total += n * len(s.ch)
+	}
+	room := make([]byte, total*firstSpans)
+	cut := func(n int) []byte {
+		p := room[: 0 : n*firstSpans]
+		room = room[n*firstSpans:]
+		return p
+	}
+	s.gap, s.span, s.short = cut(row[0]), cut(row[1]), cut(row[2])
+	for i := range s.ch {
+		c := &s.ch[i]
+		for k, p := range [...]*[]byte{&c.nan, &c.min, &c.max, &c.mean, &c.rms, &c.first, &c.end} {
+			*p = cut(each[k])
+		}
+	}
+}
+
+func (c *sheetChannel) add(l layout, w int, x *stat, ends bool) {
+	if l.kind.Float() {
+		c.nan = binary.AppendUvarint(c.nan, uint64(x.n-x.valid)) //nolint:gosec // not negative
+	}
+	low, band := uint64(0), uint64(0)
+	if x.valid > 0 {
+		low, band = fold(x.min-c.lastMin, w), x.max-x.min
+		c.lastMin = x.min
+	}
+	c.min, c.max = appendKey(c.min, low, w), appendKey(c.max, band, w)
+	if l.bin {
+		mean, dev := l.parts(x)
+		c.mean = binary.LittleEndian.AppendUint16(c.mean, mean)
+		c.rms = binary.LittleEndian.AppendUint16(c.rms, dev)
+	} else {
+		mean, rms := x.means()
+		c.mean = binary.LittleEndian.AppendUint32(c.mean, math.Float32bits(float32(mean)))
+		c.rms = binary.LittleEndian.AppendUint32(c.rms, math.Float32bits(float32(rms)))
+	}
+	if ends {
+		c.first = appendKey(c.first, fold(x.first-c.lastEnd, w), w)
+		c.end = appendKey(c.end, fold(x.last-x.first, w), w)
+		c.lastEnd = x.last
+	}
+}
+
+// appendKey appends the w low bytes of x.
+func appendKey(dst []byte, x uint64, w int) []byte {
+	switch w {
+	case 1:
+		return append(dst, byte(x&math.MaxUint8))
+	case 2:
+		return binary.LittleEndian.AppendUint16(dst, uint16(x)) //nolint:gosec // cut
+	case 4:
+		return binary.LittleEndian.AppendUint32(dst, uint32(x)) //nolint:gosec // cut
+	default:
+		return binary.LittleEndian.AppendUint64(dst, x)
+	}
+}
+
+// reset empties the sheet.
+func (s *sheet) reset() {
+	s.n = 0
+	s.gap, s.span, s.short = s.gap[:0], s.span[:0], s.short[:0]
+	for i := range s.ch {
+		c := &s.ch[i]
+		*c = sheetChannel{nan: c.nan[:0], min: c.min[:0], max: c.max[:0], mean: c.mean[:0], rms: c.rms[:0], first: c.first[:0], end: c.end[:0]}
+	}
+}
+
+// size counts the memory of the sheet.
+func (s *sheet) size() int64 {
+	n := cap(s.gap) + cap(s.span) + cap(s.short)
+	for i := range s.ch {
+		c := &s.ch[i]
+		n += cap(c.nan) + cap(c.min) + cap(c.max) + cap(c.mean) + cap(c.rms) + cap(c.first) + cap(c.end)
+	}
+	return int64(n)
+}
+
+// page makes the page of the spans of a sheet.
+func (k *packer) page(s *sheet, g *guess) ([]byte, error) {
+	k.begin()
+	k.bytes(s.gap)
+	k.bytes(s.span)
+	k.bytes(s.short)
+	if s.l.kind != zoomcache.Unit {
+		means := 4
+		if s.l.bin {
+			means = 2
+		}
+		for i := range s.ch {
+			c := &s.ch[i]
+			k.bytes(c.nan)
+			k.column(c.min, s.w)
+			k.column(c.max, s.w)
+			k.column(c.mean, means)
+			k.column(c.rms, means)
+		}
+	}
+	return k.pack(g)
+}
+
+// ends makes the page of first and last values.
+func (k *packer) ends(s *sheet, g *guess) ([]byte, error) {
+	k.begin()
+	for i := range s.ch {
+		k.column(s.ch[i].first, s.w)
+		k.column(s.ch[i].end, s.w)
+	}
+	return k.pack(g)
+}
+
+// begin empties what was collected.
+func (k *packer) begin() { k.raw, k.parts = k.raw[:0], k.parts[:0] }
+
+// bytes appends bytes of one nature.
+func (k *packer) bytes(p []byte) {
+	k.raw = append(k.raw, p...)
+	k.mark()
+}
+
+// mark ends a part of what was collected.
+func (k *packer) mark() {
+	if n := len(k.parts); len(k.raw) > 0 && (n == 0 || k.parts[n-1] < len(k.raw)) {
+		k.parts = append(k.parts, len(k.raw))
+	}
+}
+
+// column appends numbers of w bytes, all first bytes before all second ones.
+func (k *packer) column(p []byte, w int) {
+	at := len(k.raw)
+	k.raw = append(k.raw, p...)
+	filter.Shuffle(k.raw[at:], p, w)
+	for n := len(p) / w; at < len(k.raw); {
+		at += n
+		k.parts = append(k.parts, at)
+	}
+}

@@ -1,0 +1,45 @@
+package zoomindex
+
+import (
+	"context"
+	"slices"
+
+	"github.com/farread/farread/formats/zoomcache"
+)
+
+// Totals gives the counts of each track, as Count does, from the index of the
+// file: those that the maker of the index found. ok is false if there is no index,
+// or one of other tracks. To find the index costs what it costs the first View,
+// and nothing after that. The list is the caller's.
+func (f *File) Totals(ctx context.Context) (list []zoomcache.TrackCount, ok bool, err error) {
+	ix, err := f.ix.open(ctx, f)
+	if err != nil || ix == nil || len(ix.tracks) != len(f.Header().Tracks) {
+		return nil, false, err
+	}
+	for i := range f.Header().Tracks {
+		m := ix.about(&f.Header().Tracks[i])
+		if m == nil {
+			return nil, false, nil
+		}
+		c := m.count
+		c.Levels = slices.Clone(c.Levels)
+		list = append(list, c)
+	}
+	return list, true, nil
+}
+
+// total is what an index or, where there is none, a pass over the file tells of
+// one track.
+func (f *File) total(ctx context.Context, t *zoomcache.Track) (zoomcache.TrackCount, error) {
+	list, ok, err := f.Totals(ctx)
+	if err == nil && !ok {
+		var r zoomcache.Report
+		r, err = f.Count(ctx)
+		list = r.Tracks
+	}
+	if err != nil {
+		return zoomcache.TrackCount{}, err
+	}
+	i := slices.IndexFunc(list, func(c zoomcache.TrackCount) bool { return c.Track == t.Number })
+	return list[i], nil
+}

@@ -1,0 +1,402 @@
+package zoomindex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/zoomcache"
+)
+
+// A Point sums up a span of samples.
+type Point struct {
+	Entry, Exit int64 // offsets of the first and the last sample
+	Count       int64 // samples of each channel
+	// Channels have Min and Max of the samples, exactly; Mean and RMS of them,
+	// rounded if they come from an index; First and Last if they are known. NaN do
+	// not count. An index has no mean and no RMS of numbers beyond float32: Mean is
+	// then the middle between Min and Max, and RMS is NaN. Bool has Expected and
+	// Mean, the share of true ones, and RMS. Unit has a count only. In a file
+	// without packets these numbers are those of its summaries.
+	Channels []zoomcache.Stats
+}
+
+// A View shows a track from afar, in a few points.
+type View struct {
+	Points []Point
+	// Level is that of the spans or summaries that served it. 0: samples did, or,
+	// if Bin is not 0, bins of so many samples.
+	Level int
+	Bin   int64
+	// Indexed says that an index was used.
+	Indexed bool
+}
+
+// MaxWidth bounds the width of a View.
+const MaxWidth = 1 << 20
+
+// mostRaw is how many bytes of the file a view at constant rate reads where spans give
+// it three quarters of its points: with both ends of the file and that of an index beside
+// it, half a MiB.
+const mostRaw = 440 << 10
+
+// View sums up the samples of a track with offsets in [from, to] in about width
+// points: each of the width equal parts of the range is one point, made of the
+// spans that begin in it, so that a point may begin before from or end behind to.
+// No sample in the range is left out and none counts twice. Parts that no span
+// begins in, and gaps of variable rate, have no point. FirstOffset to LastOffset
+// are all samples. The View is the caller's.
+//
+// With an index View reads the coarsest level of at least width spans, else bins
+// finer than packets, else packets themselves: after Open, one planned read of the
+// end of the file for the first View, and at most one, rarely two, for each.
+// Without an index the packets of the track are read, as Samples reads them, with
+// another pass before if the range has no bounds; of a file without packets, the
+// stored summaries. An index that proves to be wrong counts as none.
+//
+// A track that is not there is ErrNoEntry, and a width below 1 or above MaxWidth is
+// ErrUnsupported. Damage is an error as in Scan.
+func (f *File) View(ctx context.Context, track int32, from, to int64, width int) (View, error) {
+	return f.view(ctx, track, from, to, width, nil)
+}
+
+// view makes a view or, where there is a plan, plans it.
+func (f *File) view(ctx context.Context, track int32, from, to int64, width int, p *readPlan) (View, error) {
+	t, err := f.Track(track)
+	if err != nil {
+		return View{}, err
+	}
+	if width < 1 || width > MaxWidth {
+		return View{}, fail(fmt.Sprintf("track %d", track), formats.ErrUnsupported, "a width of %d", width)
+	}
+	if from > to {
+		return View{}, nil
+	}
+	for {
+		ix, err := f.ix.open(ctx, f)
+		if err != nil {
+			return View{}, err
+		}
+		m := ix.about(t)
+		if m == nil || !m.part {
+			break
+		}
+		v := &indexView{f: f, t: t, ix: ix, from: from, to: to, width: width, plan: p}
+		out, err := v.view(ctx)
+		if err == nil || !errors.Is(err, index.ErrUnusable) {
+			return out, err
+		}
+		f.ix.drop(ix)
+	}
+	if p != nil {
+		p.scan(f)
+		return View{}, nil
+	}
+	return f.viewSamples(ctx, t, from, to, width)
+}
+
+// parts divides offsets from a to b into width equal parts.
+type parts struct {
+	a, b  int64
+	width uint64
+}
+
+// of says in which part an offset is; what lies outside is in the first or last.
+func (p parts) of(off int64) int {
+	off = min(max(off, p.a), p.b)
+	hi, lo := bits.Mul64(uint64(off-p.a), p.width) //nolint:gosec // wraps to what it is
+	span := uint64(p.b-p.a) + 1                    //nolint:gosec // wraps to what it is
+	if span == 0 {
+		return int(hi) //nolint:gosec // below width
+	}
+	q, _ := bits.Div64(hi, lo, span)
+	return int(q) //nolint:gosec // below width
+}
+
+// until is the last offset of the part that off is in.
+func (p parts) until(off int64) int64 {
+	k := uint64(p.of(off)) + 1 //nolint:gosec // at most width
+	if k == p.width {
+		return p.b
+	}
+	span := uint64(p.b-p.a) + 1 //nolint:gosec // wraps to what it is
+	hi, lo := bits.Mul64(k, span)
+	if span == 0 {
+		hi, lo = k, 0
+	}
+	q, rest := bits.Div64(hi, lo, p.width)
+	if rest > 0 {
+		q++
+	}
+	return p.a + int64(q) - 1 //nolint:gosec // wraps to what it is
+}
+
+// viewSamples makes a view of samples that are read in one pass.
+func (f *File) viewSamples(ctx context.Context, t *zoomcache.Track, from, to int64, width int) (View, error) {
+	if from == zoomcache.FirstOffset || to == zoomcache.LastOffset {
+		entry, exit, err := f.bounds(ctx, t)
+		if err != nil {
+			return View{}, err
+		}
+		from, to = max(from, entry), min(to, exit)
+		if from > to {
+			return View{}, nil
+		}
+	}
+	g := newSampleGroups(t, from, to, width)
+	err := f.Samples(ctx, t.Number, from, to, func(p *zoomcache.Packet) error {
+		g.add(p)
+		return nil
+	})
+	if err != nil {
+		return View{}, err
+	}
+	if points := g.points(); len(points) > 0 {
+		return View{Points: points}, nil
+	}
+	c, err := f.total(ctx, t)
+	if err != nil || c.Samples > 0 { // they lie elsewhere
+		return View{}, err
+	}
+	return f.viewSummaries(ctx, t, from, to, width)
+}
+
+// bounds are the least and the greatest offset of what there is of a track.
+func (f *File) bounds(ctx context.Context, t *zoomcache.Track) (entry, exit int64, err error) {
+	if t.Variable { // stamps may go back inside a packet, whose header says nothing of that
+		entry, exit = math.MaxInt64, math.MinInt64
+		err := f.Samples(ctx, t.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+			entry, exit = min(entry, slices.Min(p.Stamps)), max(exit, slices.Max(p.Stamps))
+			return nil
+		})
+		if err != nil || entry <= exit {
+			return entry, exit, err
+		}
+	}
+	c, err := f.total(ctx, t)
+	return c.Entry, c.Exit, err
+}
+
+// sampleGroups gathers samples in the parts of a range, in any order.
+type sampleGroups struct {
+	t     *zoomcache.Track
+	parts parts
+	of    map[int]*group
+}
+
+type group struct {
+	entry, exit int64
+	n           int64
+	st          []stat
+}
+
+func newSampleGroups(t *zoomcache.Track, from, to int64, width int) *sampleGroups {
+	return &sampleGroups{t: t, parts: parts{from, to, uint64(width)}, of: make(map[int]*group)} //nolint:gosec // positive
+}
+
+// add takes the samples of a packet, which lie in the range.
+func (g *sampleGroups) add(p *zoomcache.Packet) {
+	for i := 0; i < int(p.Count); {
+		off := p.Offset(i)
+		end := g.parts.until(off)
+		j := i + 1
+		lo, hi := off, off
+		if p.Stamps == nil {
+			j = i + int(min(int64(p.Count)-int64(i), end-off+1))
+			hi = p.Offset(j - 1)
+		} else {
+			k := g.parts.of(off)
+			for ; j < int(p.Count) && g.parts.of(p.Stamps[j]) == k; j++ {
+				lo, hi = min(lo, p.Stamps[j]), max(hi, p.Stamps[j])
+			}
+		}
+		g.gather(g.parts.of(off), lo, hi, &p.Values, i, j)
+		i = j
+	}
+}
+
+func (g *sampleGroups) gather(k int, lo, hi int64, v *zoomcache.Values, i, j int) {
+	x := g.of[k]
+	if x == nil {
+		x = &group{entry: lo, exit: hi, st: make([]stat, g.t.Codec.Width())}
+		g.of[k] = x
+	}
+	x.entry, x.exit = min(x.entry, lo), max(x.exit, hi)
+	x.n += int64(j - i)
+	for c := range x.st {
+		s := gather(v, c, len(x.st), i, j)
+		x.st[c].join(&s)
+	}
+}
+
+// points gives what was gathered, in order.
+func (g *sampleGroups) points() []Point {
+	out := make([]Point, 0, len(g.of))
+	for k := 0; len(out) < len(g.of); k++ {
+		if x := g.of[k]; x != nil {
+			out = append(out, point(g.t.Codec.Kind, x, true))
+		}
+	}
+	return out
+}
+
+// point makes a point of what was gathered of a track of some kind.
+func point(k zoomcache.Kind, x *group, ends bool) Point {
+	p := Point{Entry: x.entry, Exit: x.exit, Count: x.n, Channels: make([]zoomcache.Stats, len(x.st))}
+	for c := range x.st {
+		p.Channels[c] = x.st[c].stats(k, ends)
+	}
+	return p
+}
+
+func (s *stat) stats(k zoomcache.Kind, ends bool) zoomcache.Stats {
+	var o zoomcache.Stats
+	switch {
+	case k == zoomcache.Unit:
+		o.Count = int32(min(s.n, math.MaxInt32)) //nolint:gosec // cut
+		return o
+	case k == zoomcache.Bool:
+		o.Mean, o.RMS = s.means()
+		o.Expected = o.Mean
+		return o
+	case s.big != nil:
+		o.Min, o.Max, o.First, o.Last = zoomcache.NewBig(s.big.min), zoomcache.NewBig(s.big.max), zoomcache.NewBig(s.big.first), zoomcache.NewBig(s.big.last)
+	default:
+		o.Min, o.Max = number(k, s.min), number(k, s.max)
+		if s.valid == 0 {
+			o.Min, o.Max = zoomcache.NewFloat(k, math.NaN()), zoomcache.NewFloat(k, math.NaN())
+		}
+		if ends {
+			o.First, o.Last = number(k, s.first), number(k, s.last)
+		}
+	}
+	o.Mean, o.RMS = s.means()
+	lo, hi := o.Min.Float(), o.Max.Float()
+	switch {
+	case o.Mean != o.Mean:
+		o.Mean = lo + (hi-lo)/2
+		if math.IsInf(hi-lo, 0) {
+			o.Mean = lo/2 + hi/2
+		}
+	default:
+		o.Mean = min(max(o.Mean, lo), hi) // rounding
+	}
+	if size := max(math.Abs(lo), math.Abs(hi)); o.RMS == 0 && o.Mean != 0 || math.IsInf(o.RMS, 0) && !math.IsInf(size, 0) {
+		o.RMS = math.NaN() // of numbers that have no squares
+	}
+	return o
+}
+
+// viewSummaries makes a view of the stored summaries of a file without samples.
+func (f *File) viewSummaries(ctx context.Context, t *zoomcache.Track, from, to int64, width int) (View, error) {
+	levels := make(map[int]int)
+	best := func() int {
+		level := 0
+		for l, n := range levels {
+			if n >= width && l > level {
+				level = l
+			}
+		}
+		if level == 0 && levels[1] > 0 {
+			return 1
+		}
+		return level
+	}
+	err := f.Summaries(ctx, t.Number, zoomcache.EveryLevel, from, to, func(s *zoomcache.Summary) error {
+		levels[int(s.Level)]++
+		return nil
+	})
+	level := best()
+	if err != nil || level == 0 {
+		return View{}, err
+	}
+	g := &spanGroups{t: t, parts: parts{from, to, uint64(width)}} //nolint:gosec // positive
+	err = f.Summaries(ctx, t.Number, level, from, to, func(s *zoomcache.Summary) error {
+		x := group{entry: s.Entry, exit: max(s.Entry, s.Exit), n: s.Exit - s.Entry + 1}
+		for i := range s.Channels {
+			x.st = append(x.st, storedStat(t.Codec, &s.Channels[i], x.n))
+		}
+		g.add(&x)
+		return nil
+	})
+	return View{Points: g.points(!t.Codec.PCM), Level: level}, err
+}
+
+// storedStat takes a summary of the file for what it says.
+func storedStat(c zoomcache.Codec, s *zoomcache.Stats, n int64) stat {
+	x := stat{n: max(n, 1), valid: max(n, 1)}
+	switch c.Kind {
+	case zoomcache.Unit:
+		x.n = int64(s.Count)
+		return x
+	case zoomcache.Bool:
+		x.sum = s.Expected * float64(x.n)
+		x.sq = x.sum
+		return x
+	case zoomcache.Integer:
+		x.big = &bigStat{s.Min.Big(), s.Max.Big(), s.First.Big(), s.Last.Big()}
+	default:
+		x.min, x.max = keyOf(c.Kind, s.Min), keyOf(c.Kind, s.Max)
+		x.first, x.last = keyOf(c.Kind, s.First), keyOf(c.Kind, s.Last)
+	}
+	x.sum, x.sq = s.Mean*float64(x.n), s.RMS*s.RMS*float64(x.n)
+	return x
+}
+
+// key is the opposite of number.
+func keyOf(k zoomcache.Kind, v zoomcache.Number) uint64 {
+	switch k {
+	case zoomcache.F64:
+		return f64Key(v.Float())
+	case zoomcache.F32:
+		return f32Key(float32(v.Float()))
+	default:
+		if k.Unsigned() {
+			x, _ := v.Uint()
+			return intKey(x, keyWidth(k), false)
+		}
+		x, _ := v.Int()
+		return intKey(x, keyWidth(k), true)
+	}
+}
+
+// spanGroups joins spans that come in order into points.
+type spanGroups struct {
+	t     *zoomcache.Track
+	parts parts
+	list  []*group
+	part  int
+}
+
+// add takes a span: what begins in one part is one point, as is what touches.
+func (g *spanGroups) add(x *group) {
+	k := g.parts.of(x.entry)
+	if n := len(g.list); n > 0 {
+		last := g.list[n-1]
+		if k == g.part || x.entry <= last.exit {
+			last.exit = max(last.exit, x.exit)
+			last.n += x.n
+			for c := range last.st {
+				last.st[c].join(&x.st[c])
+			}
+			return
+		}
+	}
+	g.part = k
+	y := *x
+	y.st = append([]stat(nil), x.st...)
+	g.list = append(g.list, &y)
+}
+
+func (g *spanGroups) points(ends bool) []Point {
+	out := make([]Point, len(g.list))
+	for i, x := range g.list {
+		out[i] = point(g.t.Codec.Kind, x, ends)
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package zoomindex
+
+import (
+	"context"
+	"errors"
+	"sort"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/rangeio"
+)
+
+// An indexView makes one View.
+type indexView struct {
+	f        *File
+	t        *zoomcache.Track
+	ix       *openIndex
+	from, to int64
+	width    int
+	plan     *readPlan // nil: it is read
+	long     bool      // a span goes over several points
+	u        unpacker
+}
+
+func (v *indexView) section(kind, level int64) *index.Section {
+	return v.ix.Section(index.Name{Kind: kind, Of: int64(v.t.Number), Level: level})
+}
+
+func (v *indexView) view(ctx context.Context) (View, error) {
+	levels := v.levels() // coarse first
+	if len(levels) == 0 {
+		return View{}, index.ErrUnusable
+	}
+	// The range is cut to what there is.
+	top := levels[0].Pages
+	v.from, v.to = max(v.from, top[0].First), min(v.to, top[len(top)-1].Last)
+	if v.from > v.to {
+		return View{Indexed: true}, nil
+	}
+	if v.t.Variable {
+		return v.uneven(ctx, levels)
+	}
+	for _, s := range levels {
+		if v.estimate(s) >= float64(v.width) {
+			return v.spans(ctx, s)
+		}
+	}
+	if v.section(sectionRuns, 0) == nil {
+		return v.spans(ctx, levels[len(levels)-1])
+	}
+	return v.packets(ctx, levels[len(levels)-1])
+}
+
+// levels lists what there is of the track, coarse first.
+func (v *indexView) levels() []*index.Section {
+	var out []*index.Section
+	for level := int64(zoomcache.MaxLevel); level >= 1; level-- {
+		if s := v.section(sectionLevel, level); s != nil && len(s.Pages) > 0 {
+			out = append(out, s)
+		}
+	}
+	var bins []*index.Section
+	for i := range v.ix.Sections {
+		s := &v.ix.Sections[i]
+		if s.Kind == sectionBins && s.Of == int64(v.t.Number) && len(s.Pages) > 0 {
+			bins = append(bins, s)
+		}
+	}
+	for len(bins) > 0 {
+		k := 0
+		for i := range bins {
+			if bins[i].Level > bins[k].Level {
+				k = i
+			}
+		}
+		out = append(out, bins[k])
+		bins = append(bins[:k], bins[k+1:]...)
+	}
+	return out
+}
+
+// estimate says about how many spans of a section lie in the range.
+func (v *indexView) estimate(s *index.Section) float64 {
+	i, j := s.Over(v.from, v.to)
+	n := 0.0
+	for _, p := range s.Pages[i:j] {
+		lo, hi := max(p.First, v.from), min(p.Last, v.to)
+		n += float64(p.Count) * (float64(hi) - float64(lo) + 1) / (float64(p.Last) - float64(p.First) + 1)
+	}
+	return n
+}
+
+// spans makes a view of the spans of a section.
+func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
+	out := View{Indexed: true}
+	l := layout{kind: indexKind(v.t.Codec), width: v.t.Codec.Width(), bin: s.Kind == sectionBins}
+	i, j := v.over(s)
+	want := []index.Parts{{Section: s, I: i, J: j}}
+	withEnds := false
+	if out.Bin = s.Level; !l.bin {
+		out.Level, out.Bin = int(s.Level), 0
+		if e := v.section(sectionEnds, s.Level); e != nil && len(e.Pages) == len(s.Pages) && v.ix.Held(e, i, j) {
+			withEnds = true
+			want = append(want, index.Parts{Section: e, I: i, J: j})
+		}
+	}
+	if total := size(s, i, j); total > min(v.f.Limits().MaxMeta, v.ix.Trailer.Len) {
+		return out, fail("index", formats.ErrTooLarge, "%d bytes of pages", total)
+	}
+	if v.plan != nil {
+		ctx = v.plan.pages(ctx, v, out.Level, out.Bin)
+	}
+	pages, err := v.ix.Read(ctx, want...)
+	if err != nil {
+		return out, v.wrap(err)
+	}
+	g := &spanGroups{t: v.t, parts: parts{v.from, v.to, uint64(v.width)}} //nolint:gosec // positive
+	c := &cells{width: l.width}
+	for k := i; k < j; k++ {
+		n := c.len()
+		if err := v.u.page(l, pages[k-i], &s.Pages[k], c); err != nil {
+			return out, err
+		}
+		if withEnds {
+			if err := v.u.ends(l, pages[j-i+k-i], c, c.len()-n); err != nil {
+				return out, err
+			}
+		}
+	}
+	lo, hi, err := v.inside(c)
+	long := longColumns * v.column()
+	for i := lo; i < hi; i++ {
+		v.long = v.long || c.n[i] > 1 && float64(c.exit[i])-float64(c.entry[i]) > long
+		g.add(&group{entry: c.entry[i], exit: c.exit[i], n: c.n[i], st: c.at(i)})
+	}
+	out.Points = g.points(withEnds)
+	return out, err
+}
+
+// over gives the pages of the spans that touch the range, with those that share an
+// offset with these.
+func (v *indexView) over(s *index.Section) (i, j int) {
+	i, j = s.Over(v.from, v.to)
+	for i > 0 && i < j && s.Pages[i-1].Last >= s.Pages[i].First {
+		i--
+	}
+	for j > i && j < len(s.Pages) && s.Pages[j].First <= s.Pages[j-1].Last {
+		j++
+	}
+	return i, j
+}
+
+// inside gives the spans [lo, hi) that touch the range, with those that share an
+// offset with these: what a point tells of an offset is all there is.
+func (v *indexView) inside(c *cells) (lo, hi int, err error) {
+	for i := 1; i < c.len(); i++ {
+		if c.entry[i] < c.exit[i-1] {
+			return 0, 0, index.ErrUnusable
+		}
+	}
+	lo = sort.Search(c.len(), func(i int) bool { return c.exit[i] >= v.from })
+	hi = lo + sort.Search(c.len()-lo, func(i int) bool { return c.entry[lo+i] > v.to })
+	if lo == hi {
+		return lo, hi, nil
+	}
+	for lo > 0 && c.exit[lo-1] >= c.entry[lo] {
+		lo--
+	}
+	for hi < c.len() && c.exit[hi-1] >= c.entry[hi] {
+		hi++
+	}
+	return lo, hi, nil
+}
+
+func size(s *index.Section, i, j int) (n int64) {
+	for k := i; k < j; k++ {
+		n += s.Pages[k].Len()
+	}
+	return n
+}
+
+func (v *indexView) wrap(err error) error {
+	if errors.Is(err, index.ErrUnusable) {
+		return err
+	}
+	return wrapRead(-1, err)
+}
+
+// packets makes a view of the samples in the range; or of the finest spans, where
+// samples would be too many bytes and there are nearly as many spans as points.
+func (v *indexView) packets(ctx context.Context, finest *index.Section) (View, error) {
+	pages, l := rangeio.OnePhase(ctx), v.lister()
+	if v.estimate(finest) >= float64(v.width)*3/4 {
+		n, err := l.extent(pages)
+		if err != nil {
+			return View{Indexed: true}, err
+		}
+		if n > mostRaw { // short packets, or many tracks
+			return v.spans(ctx, finest)
+		}
+	}
+	return v.gathered(pages, l)
+}
+
+// gathered makes a view of the samples in the range.
+func (v *indexView) gathered(pages context.Context, l *runLister) (View, error) {
+	out := View{Indexed: true}
+	if v.plan != nil {
+		return out, v.plan.packets(pages, l)
+	}
+	g := newSampleGroups(v.t, v.from, v.to, v.width)
+	err := v.samples(pages, l, func(p *zoomcache.Packet) error {
+		g.add(p)
+		return nil
+	})
+	out.Points = g.points()
+	return out, err
+}
