@@ -28,6 +28,8 @@ type ZoomOptions struct {
 	// file is left alone where it is of use. A Client believes so by itself of files in
 	// a folder, while there was one beside the file that it read last there.
 	Beside bool
+
+	early *earlySide // of BeginZoom
 }
 
 // A Zoom is an open zoom-cache file with the object it lies in.
@@ -51,18 +53,25 @@ func (z *Zoom) Beside() *objstore.Object { return z.beside.Load() }
 //	f, err := client.OpenZoom(ctx, "s3://bucket/x.zoom", farread.ZoomOptions{})
 //	err = f.Samples(ctx, 1, 60_000, 119_999, func(p *zoomcache.Packet) error { … })
 func (c *Client) OpenZoom(ctx context.Context, uri string, o ZoomOptions) (*Zoom, error) {
-	b, key, err := c.Bucket(ctx, uri)
+	ob, o, err := c.BeginZoom(ctx, uri, o)
 	if err != nil {
 		return nil, err
 	}
+	return c.ZoomIn(ctx, ob, o)
+}
+
+// BeginZoom is the first half of OpenZoom, for objects that may be something else: it
+// makes all its requests. If the object proves to be a zoom-cache file, ZoomIn with the
+// options that BeginZoom gives, for this object only, is the other half.
+func (c *Client) BeginZoom(ctx context.Context, uri string, o ZoomOptions) (*objstore.Object, ZoomOptions, error) {
+	b, key, err := c.Bucket(ctx, uri)
+	if err != nil {
+		return nil, o, err
+	}
 	if o.Offset != 0 || !o.Beside && !c.expectBeside(b, key) {
 		ob, err := c.OpenWith(ctx, uri, c.OpenFor(all.Zoomcache))
-		if err != nil {
-			return nil, err
-		}
-		return c.ZoomIn(ctx, ob, o)
+		return ob, o, err
 	}
-	o.Beside = true
 	one, cancel := context.WithCancel(rangeio.OnePhase(ctx))
 	defer cancel()
 	var side *objstore.Object
@@ -75,23 +84,24 @@ func (c *Client) OpenZoom(ctx context.Context, uri string, o ZoomOptions) (*Zoom
 	}
 	wg.Wait()
 	if err != nil {
-		return nil, err
+		return nil, o, err
 	}
-	if sideErr != nil { // asked for again, and told, when it is needed
-		return c.ZoomIn(ctx, ob, o)
+	if o.Beside = true; sideErr == nil { // else asked for again, and told, when it is needed
+		o.Beside = side != nil
+		o.early = &earlySide{object: side}
 	}
-	o.Beside = side != nil
-	return c.zoomIn(ctx, ob, o, &side)
+	return ob, o, nil
+}
+
+// An earlySide is what was found beside a file while it was opened: the index, or nil.
+type earlySide struct {
+	object *objstore.Object
+	used   atomic.Bool
 }
 
 // ZoomIn opens the zoom-cache file in an object that is open already, at
 // o.Offset. What the object has kept of its opening costs nothing.
 func (c *Client) ZoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions) (*Zoom, error) {
-	return c.zoomIn(ctx, ob, o, nil)
-}
-
-// zoomIn does it. Where early is not nil, *early is what was found beside the file.
-func (c *Client) zoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions, early **objstore.Object) (*Zoom, error) {
 	r, err := section(ob, FrameOptions{Offset: o.Offset})
 	if err != nil {
 		return nil, err
@@ -101,10 +111,9 @@ func (c *Client) zoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions,
 		return nil, err
 	}
 	z := &Zoom{File: f, Object: ob}
-	var used atomic.Bool
 	side := func(ctx context.Context) (rangeio.Reader, string, error) {
-		if early != nil && used.CompareAndSwap(false, true) {
-			return z.taken(*early)
+		if o.early != nil && o.early.used.CompareAndSwap(false, true) {
+			return z.taken(o.early.object)
 		}
 		side, err := c.openSide(ctx, ob.Bucket(), ob.Info().Key)
 		if err != nil {

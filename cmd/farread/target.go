@@ -169,7 +169,8 @@ func unlisted(err error) error {
 // openObject looks at the bytes of an object. What is not there may be a folder
 // that was named without its slash.
 func (a *app) openObject(ctx context.Context, t target, how aim) (content, error) {
-	ob, err := a.client.OpenWith(ctx, t.uri, a.openFor(t, how))
+	zoom := a.zoomOptions(how)
+	ob, err := a.openBytes(ctx, t, how, &zoom)
 	if errors.Is(err, objstore.ErrNotFound) && (isPrefix(ctx, t.bucket, t.key+"/") || sparseName(t.key)) {
 		t.key += "/"
 		t.uri += "/"
@@ -201,7 +202,7 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 		}
 		return a.newBlp(t, f, how)
 	case all.Zoomcache:
-		f, err := a.client.ZoomIn(ctx, ob, a.zoomOptions(how))
+		f, err := a.client.ZoomIn(ctx, ob, zoom)
 		if err != nil {
 			return nil, err
 		}
@@ -219,6 +220,16 @@ func (a *app) openObject(ctx context.Context, t target, how aim) (content, error
 		return nil, fmt.Errorf("%s, which this version does not read: %w", kind, formats.ErrUnsupported)
 	}
 	return nil, fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
+}
+
+// openBytes opens an object by the requests that its name lets expect. What is called
+// a zoom-cache file is opened as Client.OpenZoom does; zoom is then for ZoomIn.
+func (a *app) openBytes(ctx context.Context, t target, how aim, zoom *farread.ZoomOptions) (ob *objstore.Object, err error) {
+	if all.ByName(t.key) != all.Zoomcache {
+		return a.client.OpenWith(ctx, t.uri, a.openFor(t, how))
+	}
+	ob, *zoom, err = a.client.BeginZoom(ctx, t.uri, *zoom)
+	return ob, err
 }
 
 // openFor says how much of an object its first requests fetch, by its name.

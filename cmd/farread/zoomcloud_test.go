@@ -100,6 +100,41 @@ func highest(v viewed) (most json.Number) {
 	return most
 }
 
+// TestViewOpensLikeTheLibrary: a file is opened by the requests of Client.OpenZoom. After
+// one file of a folder had its index beside it, that of the next is opened side by side
+// with the head, and the end of the file is left alone.
+func TestViewOpensLikeTheLibrary(t *testing.T) {
+	t.Parallel()
+	name := spiky(t, 200_000, 700, false)
+	run(t, "index", name)
+	byLibrary := func(a *app) (*farread.Zoom, error) {
+		return a.client.OpenZoom(t.Context(), name, farread.ZoomOptions{})
+	}
+	byCommand := func(a *app) (*farread.Zoom, error) {
+		c, err := a.open(t.Context(), name, aim{})
+		if err != nil {
+			return nil, err
+		}
+		return c.(*zoomContent).f, nil
+	}
+	for which, open := range map[string]func(a *app) (*farread.Zoom, error){"library": byLibrary, "command": byCommand} {
+		a := ready(t)
+		for i, want := range []int64{3, 2} {
+			before := a.client.Stats().Requests
+			f, err := open(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, inside, ok, err := f.HasIndex(t.Context()); inside || !ok || err != nil {
+				t.Fatal(inside, ok, err)
+			}
+			if got := a.client.Stats().Requests - before; got != want {
+				t.Errorf("%s, opened %d times before: %d requests, want %d", which, i, got, want)
+			}
+		}
+	}
+}
+
 // TestIndexInterrupted: an interrupt while the file is read ends it, and there is no
 // index.
 func TestIndexInterrupted(t *testing.T) {
