@@ -6,8 +6,9 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/farread/farread/internal/adler"
 	"github.com/klauspost/compress/flate"
+
+	"github.com/farread/farread/internal/adler"
 )
 
 // A packer makes pages. It is not for concurrent use.
