@@ -95,8 +95,8 @@ func (c *Client) bloscpackOptions(o BloscpackOptions, ob *objstore.Object) blosc
 	return o.Options
 }
 
-// OpenBloscpack opens a Bloscpack file with a Client of its own; see
+// OpenBloscpack opens a Bloscpack file with the Client of Open; see
 // Client.OpenBloscpack.
 func OpenBloscpack(ctx context.Context, uri string) (*Bloscpack, error) {
-	return New(Config{}).OpenBloscpack(ctx, uri, BloscpackOptions{})
+	return shared().OpenBloscpack(ctx, uri, BloscpackOptions{})
 }

@@ -147,36 +147,42 @@ func (c *Client) CloseIdleConnections() {
 	}
 }
 
-// Open opens one object with a Client of its own: the whole of farread in one
-// line for those who need an io.ReaderAt over an object. It costs one request.
+// shared is the client of Open and the functions like it: one, so that they share
+// connections and caches. Nothing of it can be set. It sees the environment as it is
+// when a bucket is named first.
+var shared = sync.OnceValue(func() *Client { return New(Config{}) })
+
+// Open opens one object with a Client that all functions of this package share: the
+// whole of farread in one line for those who need an io.ReaderAt over an object. It
+// costs one request.
 func Open(ctx context.Context, uri string) (*objstore.Object, error) {
-	return New(Config{}).Open(ctx, uri)
+	return shared().Open(ctx, uri)
 }
 
-// OpenGulp opens one gulp chunk with a Client of its own; see Client.OpenGulp.
+// OpenGulp opens one gulp chunk with the Client of Open; see Client.OpenGulp.
 func OpenGulp(ctx context.Context, uri string) (*Gulp, error) {
-	return New(Config{}).OpenGulp(ctx, uri, GulpOptions{})
+	return shared().OpenGulp(ctx, uri, GulpOptions{})
 }
 
-// OpenGulpDataset opens a folder or prefix of gulp chunks with a Client of its
-// own; see Client.OpenGulpDataset.
+// OpenGulpDataset opens a folder or prefix of gulp chunks with the
+// Client of Open; see Client.OpenGulpDataset.
 func OpenGulpDataset(ctx context.Context, uri string) (*GulpDataset, error) {
-	return New(Config{}).OpenGulpDataset(ctx, uri, GulpOptions{})
+	return shared().OpenGulpDataset(ctx, uri, GulpOptions{})
 }
 
-// OpenFrame opens a Blosc2 frame with a Client of its own; see Client.OpenFrame.
+// OpenFrame opens a Blosc2 frame with the Client of Open; see Client.OpenFrame.
 func OpenFrame(ctx context.Context, uri string) (*Frame, error) {
-	return New(Config{}).OpenFrame(ctx, uri, FrameOptions{})
+	return shared().OpenFrame(ctx, uri, FrameOptions{})
 }
 
-// OpenArray opens an n-dimensional array with a Client of its own; see
+// OpenArray opens an n-dimensional array with the Client of Open; see
 // Client.OpenArray.
 func OpenArray(ctx context.Context, uri string) (*Array, error) {
-	return New(Config{}).OpenArray(ctx, uri, FrameOptions{})
+	return shared().OpenArray(ctx, uri, FrameOptions{})
 }
 
-// OpenChunk opens a bare Blosc chunk with a Client of its own; see
+// OpenChunk opens a bare Blosc chunk with the Client of Open; see
 // Client.OpenChunk.
 func OpenChunk(ctx context.Context, uri string) (*Chunk, error) {
-	return New(Config{}).OpenChunk(ctx, uri, FrameOptions{})
+	return shared().OpenChunk(ctx, uri, FrameOptions{})
 }

@@ -211,8 +211,8 @@ func (c *Client) zoomOptions(o ZoomOptions) zoomcache.Options {
 	return o.Options
 }
 
-// OpenZoom opens a zoom-cache file with a Client of its own; see
+// OpenZoom opens a zoom-cache file with the Client of Open; see
 // Client.OpenZoom.
 func OpenZoom(ctx context.Context, uri string) (*Zoom, error) {
-	return New(Config{}).OpenZoom(ctx, uri, ZoomOptions{})
+	return shared().OpenZoom(ctx, uri, ZoomOptions{})
 }

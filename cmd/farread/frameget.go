@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/rangeio"
 )
 
 // pick selects the items of an array, or decoded bytes of any frame.
@@ -178,17 +179,14 @@ func (x *byteSelection) plan(context.Context) error {
 	return nil
 }
 
-// noted puts the requests of a plan into the trace, after what was really read.
-func (t *frameContent) noted(rows []cframe.Request) {
-	base := t.a.counter.Stats().Phases
-	for _, r := range rows {
-		key, off := t.f.Object.Info().Key, r.Off+t.off
+// noted puts the requests of a plan into the trace.
+func (t *frameContent) noted(plan []rangeio.Planned) {
+	t.a.planned(t.target, plan, func(r rangeio.Planned) (string, int64) {
 		if r.Object != "" {
-			key, off = t.f.Folder+r.Object, r.Off
+			return t.f.Folder + r.Object, r.Off
 		}
-		t.a.trace.add(traceRow{Phase: base + int64(r.Phase), Object: join(t.bucket.Name(), key), Off: off, Len: r.Len,
-			Why: r.Why, Estimated: r.Estimated})
-	}
+		return t.f.Object.Info().Key, r.Off + t.off
+	})
 }
 
 // frameReport is the JSON of `verify` for frames and arrays.

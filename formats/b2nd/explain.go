@@ -1,16 +1,16 @@
 package b2nd
 
-import "github.com/farread/farread/formats/cframe"
+import "github.com/farread/farread/rangeio"
 
 // Explain lists the requests that ReadSlice would make for a box, without making
 // any; places inside of chunks are estimated. A cache counts as empty. See
 // cframe.Frame.Explain.
-func (a *Array) Explain(box Box) ([]cframe.Request, error) {
+func (a *Array) Explain(box Box) ([]rangeio.Planned, error) {
 	n, err := a.SizeOf(box)
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	var out []cframe.Request
+	var out []rangeio.Planned
 	phase := 0
 	r := newReading(a, nil, box, 0, a.g.item)
 	for wants := range r.batches(func() bool { return false }) {

@@ -181,22 +181,10 @@ func (f *Frame) headers(ctx context.Context, from int, out []blosc.Header, r *re
 	return nil
 }
 
-// A Request is a range that a read would fetch, for people to look at.
-type Request struct {
-	Phase  int    // from 1, of the read; all of one phase go out together
-	Object string // the chunk's object in a sparse frame, else ""
-	Off    int64
-	Len    int64
-	Why    string
-	// Estimated says that Off and Len are guesses: blocks, whose places stand in
-	// the chunk, and chunks of unknown length.
-	Estimated bool
-}
-
 // Explain lists the requests that Read would make for wants now, by the planning
 // that Read does. Explain makes none itself, so the reads that follow the block
 // starts of a chunk are estimates. It refuses the wants that Read refuses.
-func (f *Frame) Explain(wants []Want) ([]Request, error) {
+func (f *Frame) Explain(wants []Want) ([]rangeio.Planned, error) {
 	if f.refused != nil {
 		return nil, f.refused
 	}
@@ -215,7 +203,7 @@ func (f *Frame) Explain(wants []Want) ([]Request, error) {
 
 // ExplainBytes is Explain for ReadBytes of n bytes from off on. If chunks vary in
 // size it is ErrUnsupported.
-func (f *Frame) ExplainBytes(off, n int64) ([]Request, error) {
+func (f *Frame) ExplainBytes(off, n int64) ([]rangeio.Planned, error) {
 	c := int64(f.info.ChunkSize)
 	switch {
 	case f.refused != nil:
@@ -240,9 +228,9 @@ func (f *Frame) ExplainBytes(off, n int64) ([]Request, error) {
 	return f.explain(jobs), nil
 }
 
-func (f *Frame) explain(jobs []job) []Request {
+func (f *Frame) explain(jobs []job) []rangeio.Planned {
 	p := f.plan(jobs)
-	var out []Request
+	var out []rangeio.Planned
 	var most int64
 	for i := range jobs {
 		most = max(most, jobs[i].n, jobs[i].headSize(jobs[i].most))
@@ -254,7 +242,7 @@ func (f *Frame) explain(jobs []job) []Request {
 			spans[i] = rangeio.Span{Off: w[i].off, P: shared[:w[i].n]}
 		}
 		for _, q := range f.planned(spans) {
-			out = append(out, Request{Phase: 1, Off: q.Off, Len: q.Len, Why: chunksIn(w, q)})
+			out = append(out, rangeio.Planned{Phase: 1, Off: q.Off, Len: q.Len, Why: chunksIn(w, q)})
 		}
 	}
 	usual := f.usualChunk()
@@ -296,13 +284,13 @@ func chunksIn(w []job, q rangeio.Request) string {
 	return fmt.Sprintf("all of %d chunks, %d to %d", n, first, last)
 }
 
-func (f *Frame) explainStarts(j *job, shared []byte) []Request {
-	var out []Request
+func (f *Frame) explainStarts(j *job, shared []byte) []rangeio.Planned {
+	var out []rangeio.Planned
 	for _, q := range f.planned([]rangeio.Span{{Off: j.off, P: shared[:j.headSize(j.most)]}}) {
-		out = append(out, Request{Phase: 1, Off: q.Off, Len: q.Len, Why: "block starts of " + chunkName(j.chunk)})
+		out = append(out, rangeio.Planned{Phase: 1, Off: q.Off, Len: q.Len, Why: "block starts of " + chunkName(j.chunk)})
 	}
 	what, size := j.second(j.most)
-	return append(out, Request{Phase: 2, Off: j.off, Len: size, Why: what + chunkName(j.chunk), Estimated: true})
+	return append(out, rangeio.Planned{Phase: 2, Off: j.off, Len: size, Why: what + chunkName(j.chunk), Estimated: true})
 }
 
 // second says what is read of a chunk of n bytes after its block starts, and about
@@ -341,18 +329,18 @@ func (f *Frame) usualChunk() int64 {
 
 // explainOpen is explainStarts for a chunk of a sparse frame: its opening brings
 // what lies at its begin.
-func (f *Frame) explainOpen(j *job, n int64) []Request {
+func (f *Frame) explainOpen(j *job, n int64) []rangeio.Planned {
 	if j.most >= 0 {
 		n = min(n, j.most)
 	}
 	name := chunkFile(j.off)
-	out := []Request{{Phase: 1, Object: name, Len: min(n, openHead), Why: "open " + chunkName(j.chunk), Estimated: true}}
+	out := []rangeio.Planned{{Phase: 1, Object: name, Len: min(n, openHead), Why: "open " + chunkName(j.chunk), Estimated: true}}
 	what, size := j.second(n)
 	if j.all() || wholeAnyway(j.group(n), f.o.Policy) {
 		what, size = "the rest of ", n-openHead
 	}
 	if size = min(size, n-openHead); size > 0 {
-		out = append(out, Request{Phase: 2, Object: name, Off: openHead, Len: size, Why: what + chunkName(j.chunk), Estimated: true})
+		out = append(out, rangeio.Planned{Phase: 2, Object: name, Off: openHead, Len: size, Why: what + chunkName(j.chunk), Estimated: true})
 	}
 	return out
 }

@@ -256,7 +256,7 @@ func TestFarAway(t *testing.T) {
 }
 
 // checkExplained holds what Explain said against what was counted.
-func checkExplained(t *testing.T, q []cframe.Request, s rangeio.Stats) {
+func checkExplained(t *testing.T, q []rangeio.Planned, s rangeio.Stats) {
 	t.Helper()
 	var n int64
 	phases := 0
