@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/farread/farread/internal/bufpool"
-	"github.com/farread/farread/internal/par"
-	"github.com/farread/farread/rangeio"
+	"github.com/farread/farread/internal/pull"
 )
 
 // Scan goes once over all blocks of the file, in its order, and calls fn with
@@ -42,12 +40,11 @@ type visit func(b Block, t *Track, content []byte) (bad, err error)
 // whose t is nil; want is not asked about these.
 func (f *File) walk(ctx context.Context, off int64, want func(*Block, *Track) bool, fn visit) error {
 	w := &walker{f: f, pos: off, want: want, fn: fn}
-	defer w.release()
 	for {
 		err := w.windows(ctx, min(firstWindow, f.o.Window))
 		switch {
 		case errors.Is(err, errJump):
-			w.release() // the next bytes are those at w.pos
+			w.buf, w.tail = nil, w.tail[:0] // the next bytes are those at w.pos
 		case errors.Is(err, errStop):
 			return nil
 		default:
@@ -65,7 +62,7 @@ func (w *walker) windows(ctx context.Context, size int64) error {
 	f := w.f
 	at := w.pos
 	if at < int64(len(f.first)) { // Open has read it
-		w.take(buffer{p: f.first[at:]})
+		w.take(f.first[at:], at)
 		at = int64(len(f.first))
 		if err := w.steps(ctx); err != nil {
 			return err
@@ -73,37 +70,33 @@ func (w *walker) windows(ctx context.Context, size int64) error {
 		if w.pos > at+2*f.o.Window {
 			return errJump
 		}
+		w.leave()
 	}
-	if at >= f.size {
-		return nil
-	}
-	one := rangeio.OnePhase(ctx)
-	produce := func(ctx context.Context) (buffer, bool, error) {
-		n := min(size, f.size-at)
-		if n <= 0 {
-			return buffer{}, false, nil
+	p := pull.Pull[struct{}]{From: f.r, Window: f.o.Window, Ahead: 1, Room: headroom,
+		Failed: func(parts []pull.Part[struct{}], err error) error { return wrapRead(parts[0].Off, err) }}
+	p.Stretch(at, f.size, size)
+	for win, err := range p.Windows(ctx) {
+		if err != nil {
+			return err
 		}
-		b := lend(n)
-		if err := f.r.ReadRanges(ctx, []rangeio.Span{{Off: at, P: b.p}}); err != nil {
-			b.release()
-			return buffer{}, false, wrapRead(at, err)
+		off := win.Parts[0].Off
+		if n := len(w.tail); n <= headroom {
+			b := win.Room(n)
+			copy(b, w.tail)
+			w.take(b, off-int64(n))
+		} else {
+			w.joined = append(append(w.joined[:0], w.tail...), win.Bytes(0)...)
+			w.take(w.joined, off-int64(n))
 		}
-		at += n
-		size = min(2*size, f.o.Window)
-		return b, true, nil
-	}
-	end := at
-	return par.Ahead(one, produce, buffer.release, func(b buffer) error {
-		end += int64(len(b.p))
-		w.take(b)
 		if err := w.steps(ctx); err != nil {
 			return err
 		}
-		if w.pos > end+2*f.o.Window {
+		if w.pos > off+win.Parts[0].Len+2*f.o.Window {
 			return errJump
 		}
-		return nil
-	})
+		w.leave()
+	}
+	return nil
 }
 
 // Windows lists the bytes that Scan reads after Open if nothing is jumped: a
@@ -124,23 +117,5 @@ func (f *File) Windows() []Range {
 // A Range is Len bytes of a file from Off on.
 type Range struct{ Off, Len int64 }
 
-// A buffer is bytes of the file, with room in front for what is left of those
-// before them.
-type buffer struct {
-	p    []byte
-	lent []byte // nil: the bytes belong to the File
-}
-
 // headroom takes the rest of most blocks.
 const headroom = 16 << 10
-
-func lend(n int64) buffer {
-	p := bufpool.Get(headroom + int(n))
-	return buffer{p: p[headroom:], lent: p}
-}
-
-func (b buffer) release() {
-	if b.lent != nil {
-		bufpool.Put(b.lent)
-	}
-}

@@ -14,9 +14,11 @@ type walker struct {
 	fn   visit
 
 	pos int64  // of the next block; it may lie behind what is known
-	buf []byte // known bytes, from at on
+	buf []byte // known bytes, from at on; those of a window
 	at  int64
-	own buffer // the memory of buf
+
+	tail   []byte // of the windows before, from pos on
+	joined []byte // a window behind a tail that it has no room for
 
 	// After damage, with Resync: where it began, what it was, and that the next
 	// block is looked for.
@@ -26,37 +28,14 @@ type walker struct {
 	s     Summary
 }
 
-func (w *walker) release() {
-	w.own.release()
-	w.own, w.buf = buffer{}, nil
-}
+// take goes on with the bytes of the file from at on.
+func (w *walker) take(b []byte, at int64) { w.buf, w.at = b, at }
 
-// take adds the bytes that follow those that are known. They belong to the
-// walker.
-func (w *walker) take(b buffer) {
-	end := w.at + int64(len(w.buf))
-	if w.buf == nil {
-		end = w.pos // the first ones of this stretch
-	}
-	if w.pos >= end { // nothing is left
-		w.own.release()
-		w.own, w.buf, w.at = b, b.p, end
-		return
-	}
-	rest := w.buf[w.pos-w.at:]
-	if b.lent != nil && len(rest) <= headroom {
-		p := b.lent[headroom-len(rest) : headroom+len(b.p)]
-		copy(p, rest)
-		w.own.release()
-		w.own, w.buf, w.at = b, p, w.pos
-		return
-	}
-	grown := lend(int64(len(rest) + len(b.p)))
-	copy(grown.p, rest)
-	copy(grown.p[len(rest):], b.p)
-	b.release()
-	w.own.release()
-	w.own, w.buf, w.at = grown, grown.p, w.pos
+// leave keeps what is left of bytes that go away.
+func (w *walker) leave() {
+	rest, _ := w.rest()
+	w.tail = append(w.tail[:0], rest...)
+	w.buf, w.at = nil, w.at+int64(len(w.buf))
 }
 
 // rest is what is known from the next block on, and whether that is all there is.

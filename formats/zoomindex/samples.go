@@ -6,8 +6,7 @@ import (
 
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
-	"github.com/farread/farread/internal/bufpool"
-	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -60,19 +59,6 @@ func (f *File) packetsByIndex(ctx context.Context, t *zoomcache.Track, from, to 
 // size is that of the whole packet.
 func (r *packetRun) size() int64 { return r.end() - r.off }
 
-// A packetBatch is packets that are read together.
-type packetBatch struct {
-	runs  []packetRun
-	spans []rangeio.Span
-	buf   []byte // lent
-}
-
-func (b packetBatch) release() {
-	if b.buf != nil {
-		bufpool.Put(b.buf)
-	}
-}
-
 // samples calls fn with the samples in the range, packet by packet, by what the
 // index says of where they lie. Where that proves to be wrong, or the file is
 // damaged, it goes on with a pass over the file, which tells one from the other.
@@ -83,7 +69,6 @@ func (v *indexView) samples(ctx context.Context, l *runLister, fn func(p *zoomca
 		next, done, err = v.placed(rangeio.NextPhase(ctx), r, fn)
 	}
 	if !done {
-		ctx = rangeio.OnePhase(ctx)
 		next, err = v.eachPacket(ctx, l, fn)
 	}
 	var of callerError
@@ -101,56 +86,52 @@ func (v *indexView) samples(ctx context.Context, l *runLister, fn func(p *zoomca
 // next is the end of the one before.
 func (v *indexView) eachPacket(ctx context.Context, l *runLister, fn func(p *zoomcache.Packet) error) (next int64, err error) {
 	next = v.f.Body()
-	size := min(firstWindow, v.f.Window())
-	produce := func(ctx context.Context) (packetBatch, bool, error) {
-		runs, total, err := l.next(ctx, size)
-		if err != nil || len(runs) == 0 {
-			return packetBatch{}, false, err
-		}
-		size = min(2*size, v.f.Window())
-		b, err := v.fetch(rangeio.NextPhase(ctx), runs, total)
-		return b, err == nil, err
-	}
 	var p zoomcache.Packet
-	err = par.Ahead(ctx, produce, packetBatch.release, func(b packetBatch) error {
-		defer b.release()
-		for i, r := range b.runs {
-			if !v.decode(&p, r, b.spans[i].P) {
-				return damagedIndex()
+	for w, err := range v.reading(l).Windows(ctx) {
+		if err != nil {
+			return next, err
+		}
+		for i := range w.Parts {
+			r := w.Parts[i].For
+			if !v.decode(&p, r, w.Bytes(i)) {
+				return next, damagedIndex()
 			}
 			next = r.end()
 			if p.Cut(v.t.Codec.Width(), v.from, v.to); p.Count == 0 {
 				continue
 			}
 			if err := fn(&p); err != nil {
-				return callerError{err}
+				return next, callerError{err}
 			}
 		}
-		return nil
-	})
-	return next, err
+	}
+	return next, nil
+}
+
+// reading is the pull of the packets of a list.
+func (v *indexView) reading(l *runLister) *pull.Pull[packetRun] {
+	return &pull.Pull[packetRun]{From: v.f.r, Window: v.f.Window(), First: firstWindow, Ahead: 1,
+		Parts: func(ctx context.Context, add func(pull.Part[packetRun]) error) error {
+			for {
+				runs, _, err := l.next(ctx, firstWindow)
+				if err != nil || len(runs) == 0 {
+					return err
+				}
+				for _, r := range runs {
+					if err := add(pull.Part[packetRun]{Off: r.off, Len: r.size(), For: r}); err != nil {
+						return err
+					}
+				}
+			}
+		},
+		Failed: func(parts []pull.Part[packetRun], err error) error { return wrapRead(parts[0].Off, err) },
+	}
 }
 
 // A callerError is one of the function that takes packets.
 type callerError struct{ error }
 
 func (e callerError) Unwrap() error { return e.error }
-
-// fetch reads packets that take total bytes.
-func (v *indexView) fetch(ctx context.Context, runs []packetRun, total int64) (packetBatch, error) {
-	b := packetBatch{runs: runs, buf: bufpool.Get(int(total)), spans: make([]rangeio.Span, len(runs))}
-	rest := b.buf
-	for i, r := range runs {
-		n := r.size()
-		b.spans[i] = rangeio.Span{Off: r.off, P: rest[:n:n]}
-		rest = rest[n:]
-	}
-	if err := v.f.r.ReadRanges(ctx, b.spans); err != nil {
-		b.release()
-		return packetBatch{}, wrapRead(runs[0].off, err)
-	}
-	return b, nil
-}
 
 // decode decodes the packet that the index says is at r, and says whether it is.
 func (v *indexView) decode(p *zoomcache.Packet, r packetRun, raw []byte) bool {

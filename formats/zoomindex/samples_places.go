@@ -123,6 +123,19 @@ func (r *placedRead) cut(lo, hi int64, parts []index.Extent) bool {
 	return len(r.pieces) > 0
 }
 
+// A packetBatch is packets that are read together.
+type packetBatch struct {
+	runs  []packetRun
+	spans []rangeio.Span
+	buf   []byte // lent
+}
+
+func (b packetBatch) release() {
+	if b.buf != nil {
+		bufpool.Put(b.buf)
+	}
+}
+
 // read reads the bytes and finds the packets of the range in them. None is found where
 // bytes look like two different packets, or the file is not as the index says.
 func (v *indexView) read(ctx context.Context, r *placedRead) (packetBatch, bool, error) {

@@ -46,6 +46,9 @@ type Pull[T any] struct {
 	// Memory is the most that is held, unless a single window takes more. 0 stands for
 	// two windows: one is under way while the other is consumed.
 	Memory int64
+	// Ahead, if set, is how many windows are read while one is taken, one after the other:
+	// it is for whoever may stop early. 0: as many as Memory holds, side by side.
+	Ahead int
 	// Parallel is how many calls of Each's take run at a time; 0: GOMAXPROCS.
 	Parallel int
 	// Near is how many bytes between two parts are read and dropped rather than

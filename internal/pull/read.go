@@ -204,10 +204,13 @@ func (q *queue[T]) emit(w *Window[T]) error {
 		q.recycle(w)
 		return context.Cause(q.data)
 	}
-	local := rangeio.Local(w.reader())
 	w.share = min(w.held(), q.limit)
-	if local {
-		w.share = max(w.share, q.limit/2)
+	ahead := q.p.Ahead
+	if rangeio.Local(w.reader()) { // nothing to hide but the reading of one
+		ahead = 1
+	}
+	if ahead > 0 {
+		w.share = max(w.share, q.limit/int64(ahead+1))
 	}
 	if err := q.budget.Acquire(q.data, w.share); err != nil {
 		return context.Cause(q.data)
@@ -219,7 +222,7 @@ func (q *queue[T]) emit(w *Window[T]) error {
 			q.p.Came(w)
 		}
 	}
-	if local {
+	if ahead > 0 {
 		read()
 	} else {
 		go read()
