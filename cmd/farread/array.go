@@ -50,7 +50,7 @@ func (t *frameContent) items(s selector) (*itemSelection, error) {
 		f, ok := x.dtype.Field(s.field)
 		if !ok {
 			return nil, &formats.Error{Format: b2nd.Format, Part: fmt.Sprintf("field %q", s.field), Off: -1,
-				Err: fmt.Errorf("%w: items are %s", formats.ErrNoEntry, x.dtype)}
+				Err: fmt.Errorf("items are %s: %w", x.dtype, formats.ErrNoEntry)}
 		}
 		x.field, x.dtype = &f, f.Type
 		for _, n := range f.Shape {

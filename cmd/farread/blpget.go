@@ -140,7 +140,7 @@ func (x *blpSelection) copy(ctx context.Context, to sink, b bar) error {
 	})
 	if err == nil && x.want >= 0 && n != x.want {
 		err = &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
-			Err: fmt.Errorf("%w: an array of %d bytes, the chunks have %d", formats.ErrCorrupt, x.want, n)}
+			Err: fmt.Errorf("an array of %d bytes, the chunks have %d: %w", x.want, n, formats.ErrCorrupt)}
 	}
 	if err != nil {
 		return err

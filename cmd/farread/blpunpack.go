@@ -147,7 +147,7 @@ func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst strin
 			have = "more names"
 		}
 		return &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
-			Err: fmt.Errorf("%w: %s of %s", formats.ErrCorrupt, have, plural(t.f.Len(), "file"))}
+			Err: fmt.Errorf("%s of %s: %w", have, plural(t.f.Len(), "file"), formats.ErrCorrupt)}
 	}
 	for i, name := range names { // all of them before anything is read
 		if why := unsafeName(name); why != "" {

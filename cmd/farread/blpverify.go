@@ -42,7 +42,7 @@ func (t *blpContent) verify(ctx context.Context) (any, string, error) {
 		err = t.arrErr
 	}
 	if err == nil && r.Missing > 0 {
-		err = t.itemError(r.FirstMissing, fmt.Errorf("%w: never written, %s in all of %s", formats.ErrNoEntry, count(r.Missing), count(t.f.Len())))
+		err = t.itemError(r.FirstMissing, fmt.Errorf("never written, %s in all of %s: %w", count(r.Missing), count(t.f.Len()), formats.ErrNoEntry))
 	}
 	v := &blpReport{Format: bloscpack.Format, URI: t.uri, OK: err == nil, Variable: h.Variable, Chunks: r.Chunks, NBytes: r.NBytes,
 		CBytes: r.CBytes, Checksum: h.Checksum.String(), Dead: r.Gaps, After: r.After, OtherTypeSize: r.OtherTypeSize, WrongOffsets: r.WrongOffsets}

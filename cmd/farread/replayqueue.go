@@ -34,7 +34,6 @@ const (
 	waitSeconds   = 2         // a long poll asks all servers of the queue
 	dryMost       = 1000      // messages that a dry run looks at
 	maxReceived   = 64 << 20  // an answer: ten messages of 1 MiB, of which JSON makes six times as much at most
-	maxPause      = 5 * time.Second
 )
 
 // regionIn finds the region in the host of a queue of AWS.
@@ -71,7 +70,7 @@ func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
 	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
 		o.HTTPClient = ofQueues{sdkhttp.Guard(c)}
 		o.APIOptions = append(o.APIOptions, sdkhttp.Within(a.flags.silence()))
-		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.Backoff = sdkhttp.Backoff(maxPause) })
+		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.Backoff = sdkhttp.Backoff(httplimit.MaxWait(a.flags.silence())) })
 		switch {
 		case a.flags.endpoint != "":
 			o.BaseEndpoint = &a.flags.endpoint

@@ -48,7 +48,7 @@ func Whole(shape []int64) Box { return nd.Whole(shape) }
 func Sub(start, stop []int64) Box { return nd.Sub(start, stop) }
 
 func fail(part string, class error, format string, args ...any) error {
-	return &formats.Error{Format: Format, Part: part, Off: -1, Err: fmt.Errorf("%w: %s", class, fmt.Sprintf(format, args...))}
+	return &formats.Error{Format: Format, Part: part, Off: -1, Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), class)}
 }
 
 func corrupt(part, format string, args ...any) error {

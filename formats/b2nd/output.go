@@ -38,7 +38,7 @@ func newOutput(w cframe.Output, m Meta, o WriteOptions, buffers int64) (*output,
 	}
 	g, err := m.geometry(item)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cframe.ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", err, cframe.ErrRefused)
 	}
 	out := &output{g: g, o: o, encode: o.Encode}
 	if n := g.chunkMemory(buffers); n > o.MaxMemory {

@@ -144,7 +144,7 @@ func NewWriter(w cframe.Output, m Meta, o WriteOptions) (*Writer, error) {
 	}
 	g, err := mm.geometry(item)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cframe.ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", err, cframe.ErrRefused)
 	}
 	b := &Writer{total: g.items * int64(item)}
 	b.setBand(g)
@@ -263,7 +263,7 @@ func (b *Writer) room() ([]byte, error) {
 		return nil, b.err
 	}
 	if b.got >= b.total {
-		return nil, b.fail(fmt.Errorf("%w: %s: more than the %d bytes of shape %v", cframe.ErrRefused, Format, b.total, b.out.g.shape))
+		return nil, b.fail(fmt.Errorf("%s: more than the %d bytes of shape %v: %w", Format, b.total, b.out.g.shape, cframe.ErrRefused))
 	}
 	if b.cur == nil {
 		if err := b.begin(); err != nil {
@@ -361,7 +361,7 @@ func (b *Writer) Close() error {
 		return b.err
 	}
 	if b.got < b.total {
-		return b.fail(fmt.Errorf("%w: %s: %d bytes of %d", io.ErrUnexpectedEOF, Format, b.got, b.total))
+		return b.fail(fmt.Errorf("%s: %d bytes of %d: %w", Format, b.got, b.total, io.ErrUnexpectedEOF))
 	}
 	if err := b.out.close(); err != nil {
 		return b.fail(err)

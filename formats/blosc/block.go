@@ -276,7 +276,7 @@ func inBlock(err error, i int, off int64) error {
 		return err
 	}
 	return &formats.Error{Format: "blosc", Part: fmt.Sprintf("block %d", i), Off: off,
-		Err: fmt.Errorf("%w: %w", formats.ErrCorrupt, err)}
+		Err: fmt.Errorf("%w: %w", err, formats.ErrCorrupt)}
 }
 
 // The quiet NaNs that a NaN chunk stands for.

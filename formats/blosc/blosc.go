@@ -145,7 +145,7 @@ func (s Special) String() string {
 
 // fail makes the error that this package gives for a part of a chunk.
 func fail(part string, off int64, class error, format string, args ...any) error {
-	return &formats.Error{Format: "blosc", Part: part, Off: off, Err: fmt.Errorf("%w: %s", class, fmt.Sprintf(format, args...))}
+	return &formats.Error{Format: "blosc", Part: part, Off: off, Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), class)}
 }
 
 func corrupt(part string, off int64, format string, args ...any) error {

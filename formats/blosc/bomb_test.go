@@ -62,19 +62,19 @@ func TestUnsupported(t *testing.T) {
 		want   string
 		header bool // the header alone is refused
 	}{
-		{"zfp", func(p []byte) { p[2], p[22] = 0xd5, 33 }, "blosc: header: unsupported feature: codec zfp_acc (id 33)", false},
-		{"user codec", func(p []byte) { p[2], p[22] = 0xd5, 200 }, "blosc: header: unsupported feature: codec id 200", false},
-		{"lz4 as a plugin", func(p []byte) { p[2], p[22] = 0xd5, 1 }, "blosc: header: unsupported feature: codec lz4 (id 1) as a plugin", false},
-		{"format 5", func(p []byte) { p[2] = 0xb5 }, "blosc: header: unsupported feature: codec format 5", false},
-		{"format 7", func(p []byte) { p[2] = 0xf5 }, "blosc: header: unsupported feature: codec format 7", false},
-		{"filter", func(p []byte) { p[18] = 161 }, "blosc: header: unsupported feature: filter id 161", false},
-		{"bytedelta", func(p []byte) { p[16] = 35 }, "blosc: chunk: unsupported feature: filter bytedelta for the type size of a super-chunk, which is not known", false},
-		{"ndcell", func(p []byte) { p[16] = 32 }, "blosc: chunk: unsupported feature: filter ndcell without the shape of a block", false},
-		{"version 1", func(p []byte) { p[0] = 1 }, "blosc: header: unsupported feature: chunk version 1", true},
-		{"version 7", func(p []byte) { p[0] = 7 }, "blosc: header: unsupported feature: chunk version 7", true},
-		{"flags2", func(p []byte) { p[30] = 2 }, "blosc: header: unsupported feature: flags2 0x02", true},
-		{"lazy", func(p []byte) { p[31] = 8 }, "blosc: header: unsupported feature: lazy chunk", true},
-		{"instrumented", func(p []byte) { p[31] = 0x80 }, "blosc: header: unsupported feature: instrumented chunk", true},
+		{"zfp", func(p []byte) { p[2], p[22] = 0xd5, 33 }, "blosc: header: codec zfp_acc (id 33): unsupported feature", false},
+		{"user codec", func(p []byte) { p[2], p[22] = 0xd5, 200 }, "blosc: header: codec id 200: unsupported feature", false},
+		{"lz4 as a plugin", func(p []byte) { p[2], p[22] = 0xd5, 1 }, "blosc: header: codec lz4 (id 1) as a plugin: unsupported feature", false},
+		{"format 5", func(p []byte) { p[2] = 0xb5 }, "blosc: header: codec format 5: unsupported feature", false},
+		{"format 7", func(p []byte) { p[2] = 0xf5 }, "blosc: header: codec format 7: unsupported feature", false},
+		{"filter", func(p []byte) { p[18] = 161 }, "blosc: header: filter id 161: unsupported feature", false},
+		{"bytedelta", func(p []byte) { p[16] = 35 }, "blosc: chunk: filter bytedelta for the type size of a super-chunk, which is not known: unsupported feature", false},
+		{"ndcell", func(p []byte) { p[16] = 32 }, "blosc: chunk: filter ndcell without the shape of a block: unsupported feature", false},
+		{"version 1", func(p []byte) { p[0] = 1 }, "blosc: header: chunk version 1: unsupported feature", true},
+		{"version 7", func(p []byte) { p[0] = 7 }, "blosc: header: chunk version 7: unsupported feature", true},
+		{"flags2", func(p []byte) { p[30] = 2 }, "blosc: header: flags2 0x02: unsupported feature", true},
+		{"lazy", func(p []byte) { p[31] = 8 }, "blosc: header: lazy chunk: unsupported feature", true},
+		{"instrumented", func(p []byte) { p[31] = 0x80 }, "blosc: header: instrumented chunk: unsupported feature", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			chunk := append(header2(5, 0x15, 0, 8, 8, 48), body...)

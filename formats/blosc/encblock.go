@@ -336,7 +336,7 @@ func (e *encoding) vlBlock(w *encWorker, out, block []byte) (int, error) {
 	n := 0
 	if !e.store {
 		if n, err = w.enc.Encode(codec.ID(e.h.Codec), e.level, out[4:4+len(p)-1], p, nil); err != nil {
-			return 0, fmt.Errorf("%w: %s: %w", formats.ErrUnsupported, e.h.Codec, err)
+			return 0, fmt.Errorf("%s: %w: %w", e.h.Codec, err, formats.ErrUnsupported)
 		}
 	}
 	if n == 0 {

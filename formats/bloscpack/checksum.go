@@ -115,5 +115,5 @@ func (c Checksum) verify(p, stored []byte) error {
 		return nil
 	}
 	// Clones, so that room stays on the stack where nothing is wrong.
-	return fmt.Errorf("%w: %s is %x, stored is %x", formats.ErrCorrupt, c, bytes.Clone(got), bytes.Clone(stored))
+	return fmt.Errorf("%s is %x, stored is %x: %w", c, bytes.Clone(got), bytes.Clone(stored), formats.ErrCorrupt)
 }

@@ -24,7 +24,7 @@ const (
 )
 
 func fail(part string, off int64, cause error, text string, args ...any) error {
-	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %s", cause, fmt.Sprintf(text, args...))}
+	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%s: %w", fmt.Sprintf(text, args...), cause)}
 }
 
 func corrupt(part string, off int64, text string, args ...any) error {

@@ -217,9 +217,9 @@ type countReads struct {
 }
 
 func (c *countReads) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
-	c.reads++
+	atomic.AddInt64(&c.reads, 1)
 	for _, s := range spans {
-		c.bytes += int64(len(s.P))
+		atomic.AddInt64(&c.bytes, int64(len(s.P)))
 	}
 	return c.Reader.ReadRanges(ctx, spans)
 }

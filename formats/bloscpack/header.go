@@ -105,7 +105,7 @@ func ParseHeader(b []byte) (Header, error) {
 		return Header{}, unsupported(part, atVersion, "version %d", h.Version)
 	}
 	if off, err := h.check(); err != nil {
-		return Header{}, &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %w", formats.ErrCorrupt, err)}
+		return Header{}, &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %w", err, formats.ErrCorrupt)}
 	}
 	return h, nil
 }

@@ -132,7 +132,7 @@ func checkJSON(text []byte, off int64) (json.RawMessage, error) {
 		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 			off += e.Offset
 		}
-		return nil, &formats.Error{Format: Format, Part: "metadata", Off: off, Err: fmt.Errorf("%w: no JSON: %w", formats.ErrCorrupt, err)}
+		return nil, &formats.Error{Format: Format, Part: "metadata", Off: off, Err: fmt.Errorf("no JSON: %w: %w", err, formats.ErrCorrupt)}
 	}
 	return text, nil
 }

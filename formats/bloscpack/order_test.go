@@ -168,7 +168,7 @@ func TestNoVerify(t *testing.T) {
 	file := byHand(t, bloscpack.MD5, [][]byte{[]byte("hello"), []byte("world")}, []int{0, 1}, 0)
 	at := bytes.Index(file, []byte("hello"))
 	file[at] ^= 1
-	if _, err := collect(t.Context(), open(t, file, bloscpack.Options{})); !errors.Is(err, formats.ErrCorrupt) || !strings.Contains(err.Error(), "item 0 at 48: corrupt data: md5 is") {
+	if _, err := collect(t.Context(), open(t, file, bloscpack.Options{})); !errors.Is(err, formats.ErrCorrupt) || !strings.Contains(err.Error(), "item 0 at 48: md5 is") {
 		t.Errorf("verified: %v", err)
 	}
 	got, err := collect(t.Context(), open(t, file, bloscpack.Options{NoVerify: true}))

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/farread/farread/formats/blosc"
@@ -178,13 +179,13 @@ func TestTraces(t *testing.T) {
 // A cutting reader fails every read after the first n.
 type cutting struct {
 	rangeio.Reader
-	left *int
+	left *atomic.Int64
 }
 
 var errCut = errors.New("cut")
 
 func (c cutting) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
-	if *c.left--; *c.left < 0 {
+	if c.left.Add(-1) < 0 {
 		return errCut
 	}
 	return c.Reader.ReadRanges(ctx, spans)
@@ -196,7 +197,8 @@ func TestReadersErrors(t *testing.T) {
 		p := load(t, name)
 		failed := 0
 		for n := 0; ; n++ {
-			left := n
+			var left atomic.Int64
+			left.Store(int64(n))
 			f, err := bloscpack.Open(t.Context(), cutting{reader(p), &left}, bloscpack.Options{Head: 1, Window: 1})
 			if err == nil {
 				_, err = everything(t.Context(), f)

@@ -30,7 +30,7 @@ func (r *reading) starts(ctx context.Context, j *job) error {
 func (r *reading) startsOf(ctx context.Context, j *job, src rangeio.Reader, phase int) error {
 	most := j.most
 	if most < minChunkHeader {
-		return fmt.Errorf("%w: a chunk of %d bytes", formats.ErrCorrupt, most)
+		return fmt.Errorf("a chunk of %d bytes: %w", most, formats.ErrCorrupt)
 	}
 	held, err := r.held.take(ctx, int(j.headSize(most)))
 	if err != nil {

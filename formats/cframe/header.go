@@ -169,7 +169,7 @@ func (in *Info) indexOff() int64 {
 }
 
 func fail(part string, off int64, class error, format string, args ...any) error {
-	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %s", class, fmt.Sprintf(format, args...))}
+	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), class)}
 }
 
 func corrupt(part string, off int64, format string, args ...any) error {

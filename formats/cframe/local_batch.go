@@ -54,7 +54,7 @@ func (r *reading) startsTogether(ctx context.Context, jobs []job) error {
 	heads := 0
 	for i := range jobs {
 		if jobs[i].most < minChunkHeader {
-			return r.f.inChunk(&jobs[i], fmt.Errorf("%w: a chunk of %d bytes", formats.ErrCorrupt, jobs[i].most))
+			return r.f.inChunk(&jobs[i], fmt.Errorf("a chunk of %d bytes: %w", jobs[i].most, formats.ErrCorrupt))
 		}
 		heads += int(jobs[i].headSize(jobs[i].most))
 	}

@@ -304,13 +304,13 @@ func (r *reading) header(j *job, b []byte, most int64) (blosc.Header, error) {
 	case err != nil:
 		return h, err
 	case int64(h.CBytes) > most:
-		return h, fmt.Errorf("%w: %d bytes where %d are", formats.ErrCorrupt, h.CBytes, most)
+		return h, fmt.Errorf("%d bytes where %d are: %w", h.CBytes, most, formats.ErrCorrupt)
 	case j.nbytes >= 0 && h.NBytes != j.nbytes:
-		return h, fmt.Errorf("%w: %d decoded bytes, the frame says %d", formats.ErrCorrupt, h.NBytes, j.nbytes)
+		return h, fmt.Errorf("%d decoded bytes, the frame says %d: %w", h.NBytes, j.nbytes, formats.ErrCorrupt)
 	case int64(h.NBytes) > r.f.o.Limits.MaxDecoded:
-		return h, fmt.Errorf("%w: %d decoded bytes, %d allowed", formats.ErrTooLarge, h.NBytes, r.f.o.Limits.MaxDecoded)
+		return h, fmt.Errorf("%d decoded bytes, %d allowed: %w", h.NBytes, r.f.o.Limits.MaxDecoded, formats.ErrTooLarge)
 	case j.dst != nil && h.NBytes > len(j.dst):
-		return h, fmt.Errorf("%w: %d decoded bytes for a buffer of %d", formats.ErrTooLarge, h.NBytes, len(j.dst))
+		return h, fmt.Errorf("%d decoded bytes for a buffer of %d: %w", h.NBytes, len(j.dst), formats.ErrTooLarge)
 	}
 	return h, nil
 }
@@ -359,7 +359,7 @@ func (j *job) pick(h *blosc.Header) ([]int, error) {
 		return nil, nil
 	}
 	if k := len(j.blocks); k > 0 && j.blocks[k-1] >= n {
-		return nil, fmt.Errorf("%w: block %d of %d", formats.ErrNoEntry, j.blocks[k-1], n)
+		return nil, fmt.Errorf("block %d of %d: %w", j.blocks[k-1], n, formats.ErrNoEntry)
 	}
 	return j.blocks, nil
 }
@@ -426,7 +426,7 @@ func (r *reading) decodeBlocks(ctx context.Context, j *job, x *blosc.Index, sel 
 				}
 				at = vlEnd
 				if vlEnd += n; vlEnd > h.NBytes || sel == nil && k == count-1 && vlEnd != h.NBytes {
-					return fmt.Errorf("%w: blocks of %d bytes in a chunk of %d", formats.ErrCorrupt, vlEnd, h.NBytes)
+					return fmt.Errorf("blocks of %d bytes in a chunk of %d: %w", vlEnd, h.NBytes, formats.ErrCorrupt)
 				}
 			}
 			dst := bufpool.Get(n)

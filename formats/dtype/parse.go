@@ -64,7 +64,7 @@ func Parse(text string) (DType, error) {
 		if errors.Is(err, pylit.ErrLimit) {
 			cause = formats.ErrTooLarge
 		}
-		return DType{}, fail(fmt.Errorf("%w: %w", cause, err), "%q", t)
+		return DType{}, fail(fmt.Errorf("%w: %w", err, cause), "%q", t)
 	}
 	return FromLiteral(v)
 }

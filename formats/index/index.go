@@ -40,7 +40,7 @@ const (
 var ErrUnusable = errors.New("unusable index")
 
 func unusable(text string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrUnusable, fmt.Sprintf(text, args...))
+	return fmt.Errorf("%s: %w", fmt.Sprintf(text, args...), ErrUnusable)
 }
 
 // A Name tells the sections of an index apart. The format that is indexed gives

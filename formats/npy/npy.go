@@ -112,7 +112,7 @@ func parse(text []byte, version byte) (Header, error) {
 		if errors.Is(err, pylit.ErrLimit) {
 			cause = errLong
 		}
-		return Header{}, fail("header", fmt.Errorf("%w: %w", cause, err))
+		return Header{}, fail("header", fmt.Errorf("%w: %w", err, cause))
 	}
 	descr, ok1 := v.Get("descr")
 	order, ok2 := v.Get("fortran_order")

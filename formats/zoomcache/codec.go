@@ -142,7 +142,7 @@ func ParseCodec(name string) (Codec, error) {
 			return c, nil
 		}
 	}
-	return Codec{}, fmt.Errorf("%w: no codec is called %q", formats.ErrUnsupported, name)
+	return Codec{}, fmt.Errorf("no codec is called %q: %w", name, formats.ErrUnsupported)
 }
 
 // Ident is the identifier that a track header carries.

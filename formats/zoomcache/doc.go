@@ -37,7 +37,7 @@ const (
 const markerLen = 8
 
 func fail(part string, off int64, cause error, text string, args ...any) error {
-	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %s", cause, fmt.Sprintf(text, args...))}
+	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%s: %w", fmt.Sprintf(text, args...), cause)}
 }
 
 func corrupt(part string, off int64, text string, args ...any) error {
@@ -55,5 +55,5 @@ func tooLarge(part string, off int64, text string, args ...any) error {
 // cut says that bytes end inside something. It matches io.ErrUnexpectedEOF too,
 // so that a caller who holds only a part of the file knows to fetch more.
 func cut(part string, off int64) error {
-	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %w", formats.ErrCorrupt, io.ErrUnexpectedEOF)}
+	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, formats.ErrCorrupt)}
 }

@@ -34,7 +34,7 @@ const maxSeconds = 1e30
 func ParseMoment(text string) (Moment, error) {
 	if f, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "xXpP_") {
 		if math.IsNaN(f) || math.Abs(f) > maxSeconds {
-			return Moment{}, fmt.Errorf("%w: %q seconds", ErrMoment, text)
+			return Moment{}, fmt.Errorf("%q seconds: %w", text, ErrMoment)
 		}
 		m := Moment{sec: new(big.Rat)}
 		if f != 0 { // else an exponent may be too small to be held
@@ -50,7 +50,7 @@ func ParseMoment(text string) (Moment, error) {
 			return MomentOf(t), nil
 		}
 	}
-	return Moment{}, fmt.Errorf("%w: %q is neither seconds (12.5) nor a duration (1h30m) nor UTC (2024-05-01T12:00:00Z)", ErrMoment, text)
+	return Moment{}, fmt.Errorf("%q is neither seconds (12.5) nor a duration (1h30m) nor UTC (2024-05-01T12:00:00Z): %w", text, ErrMoment)
 }
 
 // MomentOf is a moment in UTC.

@@ -110,7 +110,7 @@ var (
 	errTail = errors.New("bytes behind the end of the stream")
 )
 
-func badStream(err error) error { return fmt.Errorf("%w: zlib: %w", formats.ErrCorrupt, err) }
+func badStream(err error) error { return fmt.Errorf("zlib: %w: %w", err, formats.ErrCorrupt) }
 
 // inflate undoes zlib into memory of its own. The stream must end where src does
 // and give at most limit bytes.

@@ -22,7 +22,7 @@ import (
 )
 
 func fail(part string, cause error, text string, args ...any) error {
-	return &formats.Error{Format: zoomcache.Format, Part: part, Off: -1, Err: fmt.Errorf("%w: %s", cause, fmt.Sprintf(text, args...))}
+	return &formats.Error{Format: zoomcache.Format, Part: part, Off: -1, Err: fmt.Errorf("%s: %w", fmt.Sprintf(text, args...), cause)}
 }
 
 // wrapRead says where a read failed.

@@ -7,6 +7,17 @@ import (
 	"time"
 )
 
+// MaxWait is the most that a driver waits before a repetition, unless it is told
+// otherwise: 5 s, or a quarter of its timeout if that is less. Drivers repeat a request
+// four times, so all waits together stay within the timeout.
+func MaxWait(timeout time.Duration) time.Duration {
+	const usual = 5 * time.Second // four of them fit into a function's minute
+	if timeout > 0 {
+		return min(usual, timeout/4)
+	}
+	return usual
+}
+
 // Pause is how long to wait before a request is repeated: own, or longer where the
 // answer asks for more, but never longer than most. A nil answer asks for nothing.
 func Pause(resp *http.Response, own, most time.Duration) time.Duration {

@@ -43,7 +43,7 @@ type Config struct {
 	Concurrency int           // requests in flight that connections are kept for, without a Transport; below 64: 64
 	Retries     int           // repetitions of a request without a usable answer; 0: 4; -1: none
 	MinWait     time.Duration // before the first repetition, then doubled; 0: 100 ms
-	MaxWait     time.Duration // most before any repetition, also if the server asks for more; 0: 10 s
+	MaxWait     time.Duration // most before any repetition, also if the server asks for more; 0: 5 s, or a quarter of Timeout
 	// Timeout bounds the silence of the server: a call, all its tries together, ends
 	// when the server has not brought 1 KiB for so long. A single try without any
 	// byte ends after half of it. The Stall of an Object takes its place. 0: 20 s,
@@ -64,10 +64,10 @@ func (c Config) withDefaults() Config {
 	if c.MinWait <= 0 {
 		c.MinWait = 100 * time.Millisecond
 	}
-	if c.MaxWait <= 0 {
-		c.MaxWait = 10 * time.Second
-	}
 	c.Timeout = silence.Limit(c.Timeout)
+	if c.MaxWait <= 0 {
+		c.MaxWait = httplimit.MaxWait(c.Timeout)
+	}
 	return c
 }
 

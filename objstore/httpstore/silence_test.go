@@ -77,7 +77,7 @@ func TestSilence(t *testing.T) {
 				w.Header().Set("Retry-After", "10")
 				w.WriteHeader(http.StatusServiceUnavailable)
 			}
-		}(), objstore.OpenOptions{}, true, 76 * time.Second, 80 * time.Second},
+		}(), objstore.OpenOptions{}, true, 56 * time.Second, 60 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			took, err := virtual(t, c.h, c.o)

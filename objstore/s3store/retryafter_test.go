@@ -58,6 +58,12 @@ func TestRetryAfter(t *testing.T) {
 			}
 		})
 	}
+	t.Run("all waits within the timeout", func(t *testing.T) {
+		took, err := virtualWith(t, s3store.Config{Timeout: 2 * time.Second}, asking(503, times+1, "3600"), get)
+		if took != 2*time.Second || !errors.Is(err, objstore.ErrThrottled) {
+			t.Errorf("%v after %v, want 2 s", err, took)
+		}
+	})
 	t.Run("500 asks for nothing", func(t *testing.T) {
 		took, err := virtualWith(t, s3store.Config{MaxWait: most}, asking(500, 1, "4"), get)
 		if took >= 2*time.Second || err != nil {

@@ -67,7 +67,7 @@ type Config struct {
 	Checksum      Checksum      // "": WhenRequired
 	Concurrency   int           // requests in flight that connections are kept for, without a Transport; below 64: 64
 	Attempts      int           // tries of one request; 0: 5
-	MaxWait       time.Duration // most between two tries, also when the store asks for more; 0: 5 s
+	MaxWait       time.Duration // most between two tries, also when the store asks for more; 0: 5 s, or a quarter of Timeout
 	// Timeout bounds the silence of the store: a call, all its tries together, ends
 	// when the store has neither brought nor taken 1 KiB for so long. A single try
 	// without any byte ends after half of it. Work on what was sent is granted more.
@@ -90,10 +90,10 @@ func (c Config) withDefaults() Config {
 	if c.Attempts == 0 {
 		c.Attempts = 5 // the SDK's 3 do not outlast three errors in a row
 	}
-	if c.MaxWait <= 0 {
-		c.MaxWait = 5 * time.Second // four waits fit into a function's minute
-	}
 	c.Timeout = silence.Limit(c.Timeout)
+	if c.MaxWait <= 0 {
+		c.MaxWait = httplimit.MaxWait(c.Timeout)
+	}
 	return c
 }
 
