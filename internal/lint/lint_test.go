@@ -62,7 +62,7 @@ func layers() []layer {
 		{
 			file:  "objstore/x.go",
 			deny:  map[string]string{"/formats": "objstore-no-formats", "/formats/gulp": "objstore-no-formats", "/functions": "objstore-no-formats", "/internal/par": "objstore-core", aws: "sdk-in-driver", "github.com/klauspost/compress": "objstore-core", "/objstore/s3store": "objstore-core"},
-			allow: []string{"/rangeio", "/internal/bufpool", "/internal/silence", "/objstore/internal/wire", "golang.org/x/sync/errgroup", "net/http"},
+			allow: []string{"/rangeio", "/internal/bufpool", "/internal/lru", "/internal/silence", "/objstore/internal/wire", "golang.org/x/sync/errgroup", "net/http"},
 		},
 		{
 			file:  "objstore/x_test.go",
@@ -126,7 +126,7 @@ func layers() []layer {
 		{
 			file:  "formats/bloscpack/x.go",
 			deny:  map[string]string{"/formats/cframe": "formats-over-blosc", "os": "formats-pure"},
-			allow: []string{"/formats/blosc"},
+			allow: []string{"/formats/blosc", "/internal/lru"},
 		},
 		{
 			file:  "formats/b2nd/x.go",
@@ -167,6 +167,11 @@ func layers() []layer {
 			file:  "internal/par/x.go",
 			deny:  map[string]string{"/objstore": "internal-leaves", "/formats": "internal-leaves", "/functions": "internal-leaves", "net/http": "internal-leaves"},
 			allow: []string{"sync"},
+		},
+		{
+			file:  "internal/lru/x.go",
+			deny:  map[string]string{"/objstore": "internal-leaves", "/formats/b2nd": "internal-leaves", "net/http": "internal-leaves"},
+			allow: []string{"iter"},
 		},
 		{
 			file:  "internal/tracetest/x.go",
