@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/farread/farread/internal/lru"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -26,12 +27,11 @@ const wholeBlocks = 4
 // replaced object are never served. It is safe for concurrent use, by Objects of
 // several buckets if their names differ.
 type Cache struct {
-	mu    sync.Mutex
-	max   int64
 	block int64
-	size  int64
-	m     map[blockKey]*block
-	lru   block // ring: lru.next is the newest
+
+	mu       sync.Mutex
+	blocks   lru.Cache[blockKey, []byte]
+	promises map[blockKey]*promise
 }
 
 type blockKey struct {
@@ -39,12 +39,11 @@ type blockKey struct {
 	i  int64
 }
 
-// block is an entry, or, while data is nil, a promise of its loader.
-type block struct {
-	key        blockKey
-	data       []byte
-	ready      chan struct{} // closed when data was set or the loader gave up
-	prev, next *block
+// A promise is a block that a reader loads.
+type promise struct {
+	key   blockKey
+	data  []byte        // nil if the loader gave up
+	ready chan struct{} // closed when data was set or the loader gave up
 }
 
 // NewCache makes a cache of at most maxBytes; 0 keeps nothing. blockSize 0 is
@@ -53,16 +52,14 @@ func NewCache(maxBytes, blockSize int64) *Cache {
 	if blockSize <= 0 {
 		blockSize = DefaultBlock
 	}
-	c := &Cache{max: maxBytes, block: blockSize, m: map[blockKey]*block{}}
-	c.lru.prev, c.lru.next = &c.lru, &c.lru
-	return c
+	return &Cache{block: blockSize, blocks: lru.Cache[blockKey, []byte]{Max: maxBytes}, promises: map[blockKey]*promise{}}
 }
 
 // Size is the number of bytes held.
 func (c *Cache) Size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.size
+	return c.blocks.Cost()
 }
 
 // lookup copies the range into p when all of its blocks are here (with fill
@@ -75,35 +72,26 @@ func (c *Cache) lookup(id string, off int64, p []byte, fill bool) int64 {
 	defer c.mu.Unlock()
 	a, b := off/c.block, (off+int64(len(p))-1)/c.block
 	for i := a; i <= b; i++ {
-		if e := c.m[blockKey{id, i}]; e == nil || e.data == nil {
+		if _, ok := c.blocks.Peek(blockKey{id, i}); !ok {
 			return 0
 		}
 	}
 	for i := a; i <= b && fill; i++ {
-		e := c.m[blockKey{id, i}]
-		c.touch(e)
+		data, _ := c.blocks.Get(blockKey{id, i})
 		from := max(off-i*c.block, 0)
-		copy(p[i*c.block+from-off:], e.data[from:])
+		copy(p[i*c.block+from-off:], data[from:])
 	}
 	return b - a + 1
 }
 
-func (c *Cache) touch(e *block) {
-	if e.next != nil {
-		e.prev.next, e.next.prev = e.next, e.prev
-	}
-	e.prev, e.next = &c.lru, c.lru.next
-	e.prev.next, e.next.prev = e, e
-}
-
 // held are the blocks of one read while it goes on: what a reader holds stays
 // readable, whatever the cache drops meanwhile.
-type held [wholeBlocks + 1]*block
+type held [wholeBlocks + 1][]byte
 
 // claim looks for the blocks [a, b] that are not held yet. It holds those that
 // are here, and says which of the others the caller must load now; the rest are
 // promises of other readers.
-func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*block) {
+func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*promise) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := a; i <= b; i++ {
@@ -111,40 +99,30 @@ func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*block) {
 			continue
 		}
 		k := blockKey{id, i}
-		switch e := c.m[k]; {
-		case e == nil:
-			e = &block{key: k, ready: make(chan struct{})}
-			c.m[k] = e
-			mine = append(mine, e)
-		case e.data == nil:
+		if data, ok := c.blocks.Get(k); ok {
+			h[i-a] = data
+		} else if e := c.promises[k]; e != nil {
 			others = append(others, e)
-		default:
-			c.touch(e)
-			h[i-a] = e
+		} else {
+			e = &promise{key: k, ready: make(chan struct{})}
+			c.promises[k] = e
+			mine = append(mine, e)
 		}
 	}
 	return mine, others
 }
 
 // settle publishes loaded blocks, or withdraws the promises when data is nil.
-func (c *Cache) settle(mine []*block, data [][]byte) {
+func (c *Cache) settle(mine []*promise, data [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, e := range mine {
-		if data == nil {
-			delete(c.m, e.key)
-		} else {
+		delete(c.promises, e.key)
+		if data != nil {
 			e.data = data[i]
-			c.size += int64(len(e.data))
-			c.touch(e)
+			c.blocks.Put(e.key, e.data, int64(len(e.data)))
 		}
 		close(e.ready)
-	}
-	for c.size > c.max && c.lru.prev != &c.lru {
-		e := c.lru.prev
-		e.prev.next, e.next.prev = e.next, e.prev
-		c.size -= int64(len(e.data))
-		delete(c.m, e.key)
 	}
 }
 
@@ -210,20 +188,20 @@ func (o *object) readBlocks(ctx context.Context, p []byte, off int64) error {
 				return o.fail(o.info.Key, Range{off, int64(len(p))}, ctx.Err())
 			}
 			if e.data != nil { // else its loader gave up
-				h[e.key.i-a] = e
+				h[e.key.i-a] = e.data
 			}
 		}
 	}
 	for i := a; i <= b; i++ {
 		from := max(off-i*c.block, 0)
-		copy(p[i*c.block+from-off:], h[i-a].data[from:])
+		copy(p[i*c.block+from-off:], h[i-a][from:])
 	}
 	return nil
 }
 
 // loadMine fills the claimed blocks in one planned call. It keeps or withdraws
 // the promises, whatever happens on the way.
-func (o *object) loadMine(ctx context.Context, mine []*block) error {
+func (o *object) loadMine(ctx context.Context, mine []*promise) error {
 	if len(mine) == 0 {
 		return nil
 	}

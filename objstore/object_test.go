@@ -360,6 +360,19 @@ func BenchmarkReadAtCached(b *testing.B) {
 	}
 }
 
+// BenchmarkReadAtEvicting reads blocks in turn, one more than the cache holds.
+func BenchmarkReadAtEvicting(b *testing.B) {
+	const block = 4096
+	obj, _ := open(b, randomBytes(1<<20), objstore.OpenOptions{Head: 1, Cache: objstore.NewCache(15*block, block)})
+	p := make([]byte, 100)
+	b.ReportAllocs()
+	for i := int64(0); b.Loop(); i++ {
+		if _, err := obj.ReadAt(p, (1+i%16)*block); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkReadRanges(b *testing.B) {
 	obj, _ := open(b, randomBytes(8<<20), objstore.OpenOptions{Head: 1024})
 	var spans []rangeio.Span
