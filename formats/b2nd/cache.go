@@ -2,10 +2,10 @@ package b2nd
 
 import (
 	"bytes"
-	"container/list"
 	"sync"
 
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/internal/lru"
 )
 
 // WithCache returns an array that keeps up to size bytes of decoded blocks, the
@@ -17,7 +17,7 @@ func (a *Array) WithCache(size int64) *Array {
 	c := &Array{f: a.f, meta: a.meta, dtype: a.dtype, g: a.g, limits: a.limits}
 	c.scratch.New = a.scratch.New
 	if size > 0 {
-		c.cache = &cache{size: size, room: size, blocks: map[place]*list.Element{}}
+		c.cache = &cache{blocks: lru.Cache[place, []byte]{Max: size}}
 	}
 	return c
 }
@@ -29,46 +29,23 @@ type place struct{ chunk, block int }
 // use.
 type cache struct {
 	mu     sync.Mutex
-	size   int64 // bytes in all
-	room   int64 // bytes left
-	blocks map[place]*list.Element
-	order  list.List // of held; the one used last in front
-}
-
-type held struct {
-	at place
-	p  []byte
+	blocks lru.Cache[place, []byte]
 }
 
 func (c *cache) get(at place) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.blocks[at]
-	if !ok {
-		return nil
-	}
-	c.order.MoveToFront(e)
-	return e.Value.(held).p // the list holds nothing else
+	p, _ := c.blocks.Get(at)
+	return p
 }
 
-// put keeps a copy of p.
+// put keeps a copy of p, unless p is larger than all of the cache.
 func (c *cache) put(at place, p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.blocks[at]; ok {
-		return
+	if _, ok := c.blocks.Peek(at); !ok && int64(len(p)) <= c.blocks.Max {
+		c.blocks.Put(at, bytes.Clone(p), int64(len(p)))
 	}
-	for c.room < int64(len(p)) {
-		last := c.order.Back()
-		if last == nil {
-			return // larger than all of the cache
-		}
-		h := c.order.Remove(last).(held) // the list holds nothing else
-		delete(c.blocks, h.at)
-		c.room += int64(len(h.p))
-	}
-	c.room -= int64(len(p))
-	c.blocks[at] = c.order.PushFront(held{at, bytes.Clone(p)})
 }
 
 // cached places the blocks that the cache holds and gives what is left to read.
@@ -115,7 +92,7 @@ func (r *reading) cached(wants []cframe.Want) []cframe.Want {
 // keep puts a block into the cache, if there is one, unless it is part of a slice
 // that would only push everything else out.
 func (r *reading) keep(chunk, block int, p []byte) {
-	if c := r.a.cache; c != nil && int64(len(r.dst)) <= c.size {
+	if c := r.a.cache; c != nil && int64(len(r.dst)) <= c.blocks.Max {
 		r.a.cache.put(place{chunk, block}, p)
 	}
 }

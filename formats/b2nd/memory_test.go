@@ -130,6 +130,30 @@ func BenchmarkSlice(b *testing.B) {
 	}
 }
 
+// BenchmarkCached reads a slice whose blocks are all kept, and planes of which
+// the cache holds a few.
+func BenchmarkCached(b *testing.B) {
+	shape := []int64{256, 128, 128}
+	a := open(b, build(b, b2nd.Meta{Shape: shape, DType: "<u4"}, numbers(256*128*128, 4), b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}}))
+	for _, x := range []struct {
+		name string
+		size int64
+		step int64 // from one slice to the next
+	}{{"hit", 16 << 20, 0}, {"evict", 1 << 20, 37}} {
+		b.Run(x.name, func(b *testing.B) {
+			a := a.WithCache(x.size)
+			p := make([]byte, 10*10*10*4)
+			b.ReportAllocs()
+			for i := int64(0); b.Loop(); i++ {
+				k := i * x.step % 240
+				if err := a.ReadSlice(b.Context(), p, b2nd.Sub([]int64{k, 100, 100}, []int64{k + 10, 110, 110})); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkWrite(b *testing.B) {
 	piece := numbers(1<<24, 4)
 	for _, c := range []blosc.Codec{blosc.LZ4, blosc.Zstd} {
