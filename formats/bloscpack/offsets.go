@@ -1,12 +1,12 @@
 package bloscpack
 
 import (
-	"container/list"
 	"context"
 	"encoding/binary"
 	"math"
 	"sync"
 
+	"github.com/farread/farread/internal/lru"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -31,12 +31,10 @@ type table struct {
 	ascend []bool // whether the entries in each of ends do
 
 	mu    sync.Mutex
-	pages map[int64]*list.Element
-	order list.List // of *page, the one used last in front
+	pages lru.Cache[int64, page]
 }
 
 type page struct {
-	no      int64
 	b       []byte
 	ascends bool
 }
@@ -92,8 +90,8 @@ func (t *table) inOrder(i int64) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e, ok := t.pages[i/pageEntries]
-	return ok && e.Value.(*page).ascends //nolint:forcetypeassert // nothing else is put in
+	p, ok := t.pages.Peek(i / pageEntries)
+	return ok && p.ascends
 }
 
 // open takes over what Open has read.
@@ -223,29 +221,20 @@ func (t *table) decode(out []int64, b []byte, i int64) error {
 func (t *table) held(no int64) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e, ok := t.pages[no]
-	if !ok {
-		return nil
-	}
-	t.order.MoveToFront(e)
-	return e.Value.(*page).b //nolint:forcetypeassert // nothing else is put in
+	p, _ := t.pages.Get(no)
+	return p.b
 }
 
 func (t *table) keep(numbers []int64, spans []rangeio.Span) {
+	if len(numbers) > maxPages/4 {
+		return // a scan does not push out what others use
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.pages == nil {
-		t.pages = map[int64]*list.Element{}
-	}
+	t.pages.Max = maxPages
 	for k, no := range numbers {
-		if _, ok := t.pages[no]; ok || len(numbers) > maxPages/4 { // a scan does not push out what others use
-			continue
-		}
-		t.pages[no] = t.order.PushFront(&page{no, spans[k].P, ascends(spans[k].P)})
-		if t.order.Len() > maxPages {
-			old := t.order.Back()
-			delete(t.pages, old.Value.(*page).no) //nolint:forcetypeassert // nothing else is put in
-			t.order.Remove(old)
+		if _, ok := t.pages.Peek(no); !ok {
+			t.pages.Put(no, page{spans[k].P, ascends(spans[k].P)}, 1)
 		}
 	}
 }
