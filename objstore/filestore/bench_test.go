@@ -1,6 +1,7 @@
 package filestore_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -62,4 +63,24 @@ func BenchmarkReadFrame(b *testing.B) {
 		_, err := f.ReadAt(p, off)
 		return err
 	})
+	// The files of a data set in turn: as many as are kept, and one more, of which
+	// none is open any more when its turn comes.
+	for _, files := range []int64{16, 17} {
+		for i := range files {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), make([]byte, frame), 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+		i := int64(0)
+		each(fmt.Sprintf("get-of-%d-files", files), func(int64) error {
+			i++
+			r, _, err := bucket.Get(b.Context(), fmt.Sprint(i%files), objstore.GetOptions{})
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			_, err = r.Read(p)
+			return err
+		})
+	}
 }

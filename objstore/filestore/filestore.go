@@ -34,6 +34,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/farread/farread/internal/lru"
 	"github.com/farread/farread/objstore"
 )
 
@@ -73,7 +74,7 @@ func New(c Config) (*Bucket, error) {
 	if c.Name == "" {
 		c.Name = "file:///" + strings.TrimPrefix(filepath.ToSlash(dir), "/")
 	}
-	return &Bucket{c: c}, nil
+	return &Bucket{c: c, kept: keeper{open: lru.Cache[string, *kept]{Max: keepFiles, Gone: gone}}}, nil
 }
 
 // Locate splits the path of a file, which may be missing, into a folder to serve and
