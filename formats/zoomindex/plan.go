@@ -73,7 +73,7 @@ func (p *readPlan) packets(ctx context.Context, l *runLister) error {
 		return nil
 	}
 	for {
-		runs, _, err := l.next(ctx, firstWindow)
+		runs, err := l.next(ctx)
 		if err != nil || len(runs) == 0 {
 			return err
 		}

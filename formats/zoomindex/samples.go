@@ -113,7 +113,7 @@ func (v *indexView) reading(l *runLister) *pull.Pull[packetRun] {
 	return &pull.Pull[packetRun]{From: v.f.r, Window: v.f.Window(), First: firstWindow, Ahead: 1,
 		Parts: func(ctx context.Context, add func(pull.Part[packetRun]) error) error {
 			for {
-				runs, _, err := l.next(ctx, firstWindow)
+				runs, err := l.next(ctx)
 				if err != nil || len(runs) == 0 {
 					return err
 				}
@@ -160,21 +160,16 @@ func (v *indexView) lister() *runLister {
 	return l
 }
 
-// next gives the next packets, of about size bytes together, and how many these
-// are; none at the end.
-func (l *runLister) next(ctx context.Context, size int64) (runs []packetRun, total int64, err error) {
+// next gives the packets of some further pages; none at the end.
+func (l *runLister) next(ctx context.Context) ([]packetRun, error) {
 	for len(l.runs) == 0 && l.i < l.j {
 		if err := l.more(ctx); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	n := 0
-	for n < len(l.runs) && (n == 0 || total+l.runs[n].size() <= size) {
-		total += l.runs[n].size()
-		n++
-	}
-	runs, l.runs = l.runs[:n:n], l.runs[n:]
-	return runs, total, nil
+	runs := l.runs
+	l.runs = nil
+	return runs, nil
 }
 
 // below says whether all packets together take at most limit bytes. It reads no
