@@ -59,13 +59,14 @@ A .zoom is made of a WAV (each channel a track), of a .npy of one or two axes (e
 column a track), of a .csv or .tsv with a header (.csv.gz and .csv.zst, too), or of raw
 samples with a note, or with --dtype and --shape. A CSV has a column of times called
 time, timestamp, date, year, t or the like, else its first; they are seconds, ISO 8601,
-counts since 1970 (epoch, time_ms …), or, where the column is called so, dates
-(19580329, 195803) and years (1958, 1958.2027), and every sample keeps its own. What is
-taken for more than seconds is told, and what may be several things is refused: --times
-says what the numbers are, --time-column where. Empty cells and NA are gaps. Columns of
-text (no number among their first 100 values) are passed over, and named. --rate and
---origin say what SRC does not; --codec stores samples as another type: f32, f64, i16,
-u8, pcm-i16 and so on.
+counts since 1970 (epoch, time_ms …), or, if the column is called so, dates (19580329,
+195803, 20240501120000) and years (1958, 1958.2027), and every sample keeps its own. A
+number with .0 is a whole one. What is taken for more than seconds is told, and so are
+seconds called epoch or unix that look like dates; what may be several things is
+refused: --times says what the numbers are, --time-column where. Empty cells and NA are
+gaps. Columns of text (no number among their first 100 values) are passed over, and
+named. --rate and --origin say what SRC does not; --codec stores samples as another
+type: f32, f64, i16, u8, pcm-i16 and so on.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go

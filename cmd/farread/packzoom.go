@@ -32,7 +32,7 @@ func zoomFlagNames() []string {
 func (f *zoomFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.rate, "rate", "", "samples a second of a .zoom, instead of what SRC says: `R` is 1000, 0.1 or 30000/1001")
 	c.Flags().StringVar(&f.origin, "origin", "", "UTC `TIME` of time 0 in a .zoom: 2026-05-01T00:00:00Z")
-	c.Flags().StringVar(&f.times.Unit, "times", "", "what numbers in the column of times of a CSV are: `UNIT` is s, ms, us, ns, min, h, d, date (19580329, 195803) or year (1958, 1958.2027)")
+	c.Flags().StringVar(&f.times.Unit, "times", "", "what numbers in the column of times of a CSV are: `UNIT` is s, ms, us, ns, min, h, d, date (19580329, 195803, 20240501120000) or year (1958, 1958.2027)")
 	c.Flags().StringVar(&f.times.Column, "time-column", "", "the column of a CSV that has the times: `NAME`")
 	c.Flags().IntVar(&f.watermark, "watermark", 0, "`N` samples of a track make a packet of a .zoom (1024)")
 	c.Flags().BoolVar(&f.zlib, "zlib", false, "compress the packets of a .zoom")

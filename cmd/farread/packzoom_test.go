@@ -137,6 +137,38 @@ func TestPackZoomErrors(t *testing.T) {
 	}
 }
 
+// TestPackZoomDates: what the numbers of a CSV's times were taken for is said, or it is
+// refused with the flag that says what they are.
+func TestPackZoomDates(t *testing.T) {
+	t.Parallel()
+	for text, c := range map[string]struct {
+		code  int
+		want  string
+		begin string
+	}{
+		"t,v\n19580329.0,2\n19580330.0,3\n":     {exitCorrupt, `"19580329.0" and all others may be dates (YYYYMMDD, UTC) or seconds: --times UNIT`, ""},
+		"timestamp,v\n19900101,1\n19900201,2\n": {exitCorrupt, `"19900101" and all others may be dates (YYYYMMDD, UTC) or seconds: --times UNIT`, ""},
+		"epoch,v\n19900101,1\n":                 {exitOK, `stamps such as 19900101 are taken for seconds; --times date says`, ""},
+		"date,v\n19580329.0,2\n":                {exitOK, `stamps such as 19580329.0 are taken for dates (YYYYMMDD, UTC); --times UNIT`, "1958-03-29T00:00:00Z"},
+		"datetime,v\n20240501120000,1\n":        {exitOK, `stamps such as 20240501120000 are taken for dates and times (YYYYMMDDhhmmss, UTC); --times UNIT`, "2024-05-01T12:00:00Z"},
+	} {
+		src, dst := filepath.Join(t.TempDir(), "a.csv"), filepath.Join(t.TempDir(), "a.zoom")
+		if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := runner{}.run(t, "pack", src, dst)
+		if r.code != c.code || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%q: exit %d, want %d and %q: %s", text, r.code, c.code, c.want, r.stderr)
+		}
+		if c.code != exitOK {
+			continue
+		}
+		if info := run(t, "info", dst); c.begin != "" && !strings.Contains(info, c.begin) || c.begin == "" && strings.Contains(info, "begin") {
+			t.Errorf("%q: info says %s", text, info)
+		}
+	}
+}
+
 // TestPackZoomOnS3: from S3 to S3 it is the worker's job: the same version again is
 // nothing to do.
 func TestPackZoomOnS3(t *testing.T) {

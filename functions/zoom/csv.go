@@ -63,6 +63,7 @@ type table struct {
 	others     []string // columns that have such a name, too
 	maybe      form     // what all stamps so far look like, though nothing says that they are
 	epoch      bool     // they count from 1970
+	since      bool     // so much was told of them
 	tracks     []int    // of each column, -1: none
 	firstLine  int64    // of values
 	firstStamp string
@@ -245,11 +246,11 @@ func (t *table) stamp(text string) (s stamp, err error) {
 }
 
 // guessUnit: whole numbers so large are no seconds. They are counts since 1970, as
-// other programs write them.
-func (t *table) guessUnit(text string) {
-	digits := strings.TrimLeft(strings.TrimPrefix(text, "+"), "0")
+// other programs write them. It says whether they are.
+func (t *table) guessUnit(text string) bool {
+	digits := strings.TrimLeft(whole(t.plain(text)), "0")
 	if t.read.shift != 0 || !allDigits(digits) || len(digits) < 12 || len(digits) > 19 {
-		return
+		return false
 	}
 	name := ""
 	switch n := len(digits); {
@@ -260,8 +261,9 @@ func (t *table) guessUnit(text string) {
 	default:
 		t.read.shift, name = 9, "nanoseconds"
 	}
-	t.epoch = true
+	t.epoch, t.since = true, true
 	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %s are taken for %s since 1970", t.name, text, name))
+	return true
 }
 
 // cells takes a line apart: its stamp, and the cells that are not missing. It works
@@ -322,7 +324,7 @@ func parseFloat(cell string) (float64, error) {
 // settle chooses time 0 and the ticks: the coarsest power of ten of a second in which
 // every stamp is exact.
 func (t *table) settle(span *csvSpan) {
-	if t.epoch && t.from < oldest && !t.iso { // a clock that nobody has set, or no such count
+	if t.epoch && t.from < oldest && !t.iso && !t.since { // a clock that nobody has set, or no such count
 		t.epoch = false
 	}
 	t.epoch = t.epoch || t.sure && t.read.shift > 0 && t.from >= oldest

@@ -15,7 +15,7 @@ import (
 type Times struct {
 	Column string // its name, in upper or lower case; "": found by its name, else the first
 	// Unit is what a number there is: "s", "ms", "us", "ns", "min", "h", "d"; "date" for
-	// 19580329 or 195803, "year" for 1958 and for 1958.2027, so much of that year in UTC;
+	// 19580329 or 195803, with a time (195803291200) or none, "year" for 1958 and for 1958.2027, so much of that year in UTC;
 	// "": found out. Stamps in ISO 8601 need none.
 	Unit string
 }
@@ -31,17 +31,28 @@ type reading struct {
 type form int
 
 const (
-	formCount form = iota
-	formDay        // 19580329
-	formMonth      // 195803
-	formYear       // 1958, 1958.2027
+	formCount  form = iota
+	formDay         // 19580329
+	formMonth       // 195803
+	formYear        // 1958, 1958.2027
+	formHour        // 1958032912
+	formMinute      // 195803291200
+	formSecond      // 19580329120000, 19580329120000.25
 )
 
 func (f form) String() string {
-	return [...]string{"counts", "dates (YYYYMMDD, UTC)", "months (YYYYMM, UTC)", "years (UTC)"}[f]
+	return [...]string{"counts", "dates (YYYYMMDD, UTC)", "months (YYYYMM, UTC)", "years (UTC)",
+		"dates and hours (YYYYMMDDhh, UTC)", "dates and times (YYYYMMDDhhmm, UTC)", "dates and times (YYYYMMDDhhmmss, UTC)"}[f]
 }
 
-// units are what Times.Unit may be; "date" is formDay or formMonth, as the first is.
+// digits is how many digits a form has.
+func (f form) digits() int { return [...]int{0, 8, 6, 4, 10, 12, 14}[f] }
+
+// clock says whether numbers of a form have so many digits that they would be
+// milliseconds of another century, if not seconds beyond all time.
+func (f form) clock() bool { return f == formMinute || f == formSecond }
+
+// units are what Times.Unit may be; "date" is any form but formYear, as the first is.
 func units() map[string]reading {
 	return map[string]reading{"s": {}, "ms": {shift: 3}, "us": {shift: 6}, "ns": {shift: 9},
 		"min": {scale: 60}, "h": {scale: 3600}, "d": {scale: 86400}, "date": {form: formDay}, "year": {form: formYear}}
@@ -53,7 +64,7 @@ func ParseUnit(text string) (string, error) {
 	if _, ok := units()[text]; ok || text == "" {
 		return text, nil
 	}
-	return "", fmt.Errorf("%.60q is no unit of times: want s, ms, us, ns, min, h, d, date (19580329, 195803) or year (1958, 1958.2027): %w", text, formats.ErrUnsupported)
+	return "", fmt.Errorf("%.60q is no unit of times: want s, ms, us, ns, min, h, d, date (19580329, 195803, 20240501120000) or year (1958, 1958.2027): %w", text, formats.ErrUnsupported)
 }
 
 // sayTimes is how the user says what stamps are.
@@ -83,8 +94,16 @@ func partNames() []string {
 
 // secondNames are of columns whose numbers are seconds, whatever they look like.
 func secondNames() []string {
-	return []string{"seconds", "sec", "secs", "s", "time_s", "t_s", "time_sec", "time_seconds", "epoch", "unix", "timestamp", "ts", "utc"}
+	return []string{"seconds", "sec", "secs", "s", "time_s", "t_s", "time_sec", "time_seconds"}
 }
+
+// epochNames are of columns that count from 1970: numbers there that look like dates are
+// told.
+func epochNames() []string { return []string{"epoch", "unix", "unixtime", "unix_time"} }
+
+// clockNames are of columns whose numbers may be dates with a time of day. Of dates alone,
+// these names say too little.
+func clockNames() []string { return []string{"time", "times", "timestamp", "ts", "utc"} }
 
 // unitSuffix finds units at the end of names such as "time (h)" and "t_min".
 func unitSuffix(name string) (unit string) {
@@ -102,27 +121,54 @@ func unitSuffix(name string) (unit string) {
 	return ""
 }
 
-// calendar reads digits as a form of dates has them.
-func (f form) calendar(text string) (stamp, bool) {
-	if whole, part, ok := strings.Cut(text, "."); f == formYear && ok {
-		return partOfYear(whole, part)
+// whole writes a number that is whole as its digits alone: +1958, 1958.0 and 1.958e3 are
+// 1958. All else stays.
+func whole(text string) string {
+	s := strings.TrimPrefix(text, "+")
+	if strings.ContainsAny(s, "eE") && strings.Trim(s, "+-.0123456789eE") == "" {
+		if f, err := strconv.ParseFloat(s, 64); err == nil {
+			s = strconv.FormatFloat(f, 'f', -1, 64)
+		}
 	}
-	if !allDigits(text) || len(text) != [...]int{0, 8, 6, 4}[f] {
+	if digits, part, ok := strings.Cut(s, "."); ok && strings.Trim(part, "0") == "" {
+		s = digits
+	}
+	if !allDigits(s) {
+		return text
+	}
+	return s
+}
+
+// calendar reads a number as a form of dates has it. A point without digits behind is
+// none of a date.
+func (f form) calendar(text string) (stamp, bool) {
+	if strings.HasSuffix(text, ".") {
 		return stamp{}, false
 	}
-	year, _ := strconv.Atoi(text[:4])
-	month, day := 1, 1
-	if len(text) > 4 {
-		month, _ = strconv.Atoi(text[4:6])
+	var out stamp
+	text, part, ok := strings.Cut(whole(text), ".")
+	switch {
+	case f == formYear && ok:
+		return partOfYear(text, part)
+	case f == formSecond && ok && allDigits(part):
+		out.nano, out.finer, _ = fraction(part)
+	case ok:
+		return stamp{}, false
 	}
-	if len(text) > 6 {
-		day, _ = strconv.Atoi(text[6:8])
+	if !allDigits(text) || len(text) != f.digits() {
+		return stamp{}, false
+	}
+	year, _ := number(&text, 4)
+	at := [...]int{1, 1, 0, 0, 0} // month, day, hour, minute, second
+	for i := 0; text != ""; i++ {
+		at[i], _ = number(&text, 2)
 	}
 	const first, last = 1000, 2999
-	if year < first || year > last || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+	if year < first || year > last || at[0] < 1 || at[0] > 12 || at[1] < 1 || at[1] > daysIn(year, at[0]) || at[2] > 23 || at[3] > 59 || at[4] > 60 { // a leap second, as in ISO 8601
 		return stamp{}, false
 	}
-	return stamp{sec: time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Unix()}, true
+	out.sec = time.Date(year, time.Month(at[0]), at[1], at[2], at[3], at[4], 0, time.UTC).Unix()
+	return out, true
 }
 
 // partOfYear is where a fraction lies within the length of its year, which may have a leap
@@ -139,17 +185,25 @@ func partOfYear(year, part string) (stamp, bool) {
 	return at, true
 }
 
-// likely says whether digits are a date that people write as digits, and not just any
-// number.
+// likely says whether a number is a date that people write as digits, and not just any.
 func (f form) likely(text string) bool {
-	const first, last = "1700", "2100"
+	first, last := "1700", "2100"
+	switch f {
+	case formHour: // below are seconds since 1970 up to 2030
+		first, last = "1900", "2200"
+	case formMinute, formSecond:
+		first, last = "1500", "2200"
+	}
+	if text = whole(text); f != formSecond && !allDigits(text) {
+		return false
+	}
 	_, ok := f.calendar(text)
-	return ok && allDigits(text) && text[:4] >= first && text[:4] <= last
+	return ok && text[:4] >= first && text[:4] <= last
 }
 
-// likelyForm is the form of dates that digits look like.
+// likelyForm is the form of dates that a number looks like.
 func likelyForm(text string) form {
-	for _, f := range []form{formDay, formMonth, formYear} {
+	for _, f := range []form{formDay, formMonth, formYear, formHour, formMinute, formSecond} {
 		if f.likely(text) {
 			return f
 		}
@@ -177,59 +231,80 @@ func (t *table) told(unit string) error {
 // what its numbers are. What may be several things is refused, and what is taken for
 // more than seconds is told.
 func (t *table) guess(text string) error {
-	if t.sure && t.read.form == formDay && formMonth.likely(text) {
-		t.read.form = formMonth
-	}
-	if t.sure || t.read.shift != 0 { // its name, or its user, says so
-		return nil
-	}
-	f := likelyForm(text)
-	first, ok := parseSeconds(t.plain(text))
-	count := ok && first.sec >= oldest
-	dated := func(name string) bool { return called(name, yearNames()) || called(name, dateNames()) }
+	f := likelyForm(t.plain(text))
 	switch {
-	case !ok: // no number, or of nanoseconds
-		t.guessUnit(text)
+	case t.sure: // its user says so
+		if t.read.form == formDay && f != formCount && f != formYear {
+			t.read.form = f
+		}
 		return nil
-	case called(t.name, yearNames()):
-		if _, ok := formYear.calendar(t.plain(text)); !ok {
-			return t.refuse(text, "is no year such as 1958 or 1958.2027")
-		}
-		f = formYear
-	case called(t.name, dateNames()):
-		if year, _, part := strings.Cut(t.plain(text), "."); part && formYear.likely(year) {
-			f = formYear
-		}
-		if f == formCount && !count {
-			return t.refuse(text, "is no date such as 19580329, 195803 or 1958-03-29, and no count of seconds since 1970")
-		}
-	case called(t.name, partNames()):
-		if f != formDay && f != formMonth {
-			return t.refuse(text, "may count from anywhere, or be a part of a date")
-		}
-	case !count && slices.ContainsFunc(t.others, dated):
-		return unsupported("column %.60q: %.60q may be seconds, but there is %s, too: %s says which has the times", t.name, text, listed(t.others), sayColumn)
-	default:
-		if u := unitSuffix(t.name); u != "" {
-			t.read = units()[u]
-			t.remark(text, map[string]string{"min": "minutes", "h": "hours", "d": "days"}[u])
-			return nil
-		}
-		if !called(t.name, secondNames()) {
+	case t.read.shift != 0: // its name does
+		if f.clock() {
 			t.maybe = f
 		}
-		f = formCount
+		return nil
 	}
+	first, ok := parseSeconds(t.plain(text))
+	if !ok { // no number, or of nanoseconds, for which an exponent has too few digits
+		if !strings.ContainsAny(text, "eE") {
+			t.guessUnit(text)
+		}
+		return nil
+	}
+	count := first.sec >= oldest
+	f, err := t.guessForm(text, f, count)
 	switch {
+	case err != nil || t.read.scale != 0:
+		return err
 	case f != formCount:
 		t.read.form = f
 		t.remark(text, f.String())
-	case count && called(t.name, dateNames()) && first.sec < 1e11:
-		t.remark(text, "seconds since 1970")
+	case t.guessUnit(text) || !count || !called(t.name, dateNames()):
+	case first.sec >= 1e11: // the year 5138, and with a fraction, else it has a unit
+		return t.refuse(text, "is no date and no count of seconds since 1970")
 	default:
-		t.guessUnit(text)
+		t.remark(text, "seconds since 1970")
 	}
 	return nil
+}
+
+// guessForm says which form of dates the stamps have, if any, by the name of their column
+// and by what the first looks like, f.
+func (t *table) guessForm(text string, f form, count bool) (form, error) {
+	dated := func(name string) bool { return called(name, yearNames()) || called(name, dateNames()) }
+	switch {
+	case called(t.name, yearNames()):
+		if _, ok := formYear.calendar(t.plain(text)); !ok {
+			return f, t.refuse(text, "is no year such as 1958 or 1958.2027")
+		}
+		return formYear, nil
+	case called(t.name, dateNames()):
+		if year, _, part := strings.Cut(t.plain(text), "."); part && formYear.likely(year) {
+			return formYear, nil
+		}
+		if f == formCount && !count {
+			return f, t.refuse(text, "is no date such as 19580329, 195803 or 1958-03-29, and no count of seconds since 1970")
+		}
+		return f, nil
+	case called(t.name, partNames()):
+		if f == formCount || f == formYear {
+			return f, t.refuse(text, "may count from anywhere, or be a part of a date")
+		}
+		return f, nil
+	case !count && slices.ContainsFunc(t.others, dated):
+		return f, unsupported("column %.60q: %.60q may be seconds, but there is %s, too: %s says which has the times", t.name, text, listed(t.others), sayColumn)
+	case f.clock() && called(t.name, clockNames()):
+		return f, nil
+	}
+	if u := unitSuffix(t.name); u != "" {
+		t.read = units()[u]
+		t.remark(text, map[string]string{"min": "minutes", "h": "hours", "d": "days"}[u])
+		return formCount, nil
+	}
+	if f.clock() || !called(t.name, secondNames()) {
+		t.maybe = f
+	}
+	return formCount, nil
 }
 
 func (t *table) remark(text, what string) {
@@ -242,19 +317,29 @@ func (t *table) refuse(text, why string) error {
 
 // doubt remembers whether all stamps of a column that says nothing look like dates.
 func (t *table) doubt(text string) {
-	if t.maybe != formCount && !t.maybe.likely(text) {
+	if t.maybe != formCount && !t.maybe.likely(t.plain(text)) {
 		t.maybe = formCount
 	}
 }
 
 // doubtful refuses numbers that are all dates to the eye, in a column that has no name of
-// such: nobody could tell from the file that they were taken for seconds.
+// such: nobody could tell from the file that they were taken for seconds. If the name says
+// that they count from 1970, they are, and that is told.
 func (t *table) doubtful() error {
 	if t.maybe == formCount {
 		return nil
 	}
-	return fail("csv", fmt.Sprintf("line %d", t.firstLine), -1, unsupported("column %.60q: %.60q and all others may be %s or seconds: %s says which (%s or s)",
-		t.name, t.firstStamp, t.maybe, sayTimes, map[form]string{formDay: "date", formMonth: "date", formYear: "year"}[t.maybe]))
+	date := "date"
+	if t.maybe == formYear {
+		date = "year"
+	}
+	unit := map[int][2]string{0: {"seconds", "s"}, 3: {"milliseconds", "ms"}, 6: {"microseconds", "us"}, 9: {"nanoseconds", "ns"}}[t.read.shift]
+	if called(t.name, epochNames()) && !t.maybe.clock() {
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for %s; --times %s says that they are %s", t.name, t.firstStamp, unit[0], date, t.maybe))
+		return nil
+	}
+	return fail("csv", fmt.Sprintf("line %d", t.firstLine), -1, unsupported("column %.60q: %.60q and all others may be %s or %s: %s says which (%s or %s)",
+		t.name, t.firstStamp, t.maybe, unit[0], sayTimes, date, unit[1]))
 }
 
 // number reads a stamp that is no ISO 8601.
@@ -299,7 +384,7 @@ func (t *table) wrong() string {
 // seconds: of a column of which only the user can know.
 func (t *table) fractions(span *csvSpan) {
 	const first, last = 1700, 2100
-	if t.iso || t.sure || t.epoch || t.unnamed || t.read != (reading{}) || called(t.name, secondNames()) || span.digits == 0 || span.low < first || span.high >= last {
+	if t.iso || t.sure || t.unnamed && !t.epoch || t.read != (reading{}) || called(t.name, secondNames()) || span.digits == 0 || span.low < first || span.high >= last {
 		return
 	}
 	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for seconds; --times year says that they are years", t.name, t.firstStamp))

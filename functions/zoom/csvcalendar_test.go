@@ -45,12 +45,7 @@ func timesOf(t *testing.T, text string, say zoom.Times) (times string, s zoom.Se
 // have; what was taken is told, in one line with the way out.
 func TestDates(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		text string
-		say  zoom.Times
-		want string // times, or an error
-		warn string
-	}{
+	checkDates(t, map[string]dates{
 		"days":           {"date,co2\n19580329,316.1\n19580405,317.3\n", zoom.Times{}, "1958-03-29 1958-04-05", `column "date": stamps such as 19580329 are taken for dates (YYYYMMDD, UTC); --times`},
 		"last days":      {"date,co2\n19580331,316.1\n20000229,317.3\n", zoom.Times{}, "1958-03-31 2000-02-29", "dates"},
 		"upper case":     {"DATE,co2\n19580329,316.1\n", zoom.Times{}, "1958-03-29", "dates"},
@@ -113,7 +108,20 @@ func TestDates(t *testing.T) {
 		"year 3000":         {"year,v\n3000,1\n", zoom.Times{}, "!is no year", ""},
 		"no leap day":       {"date,v\n19000229,1\n", zoom.Times{}, "!is no date", ""},
 		"years, then words": {"year,v\n1958,1\nlater,2\n", zoom.Times{}, `!line 3 at 14: column "year": "later" is none of the years (UTC)`, ""},
-	} {
+	})
+}
+
+// dates is a CSV, what its user says of it, and what is to be made of it.
+type dates struct {
+	text string
+	say  zoom.Times
+	want string // times, or an error behind "!"
+	warn string
+}
+
+func checkDates(t *testing.T, cases map[string]dates) {
+	t.Helper()
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, s, err := timesOf(t, c.text, c.say)
@@ -131,6 +139,124 @@ func TestDates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWholeDates: a whole number is the same date however it is written. Programs write
+// whole numbers with a point if a cell of the column was empty.
+func TestWholeDates(t *testing.T) {
+	t.Parallel()
+	checkDates(t, map[string]dates{
+		"days":             {"date,v\n19580329.0,2\n19580330,3\n", zoom.Times{}, "1958-03-29 1958-03-30", "stamps such as 19580329.0 are taken for dates (YYYYMMDD, UTC)"},
+		"months":           {"date,v\n195803.0,2\n195804.00,3\n", zoom.Times{}, "1958-03-01 1958-04-01", "months"},
+		"years":            {"YEAR,v\n1700.0,2\n1701.0,3\n", zoom.Times{}, "1700-01-01 1701-01-01", "years"},
+		"years as date":    {"date,v\n1871.0,2\n1872.0,3\n", zoom.Times{}, "1871-01-01 1872-01-01", "years"},
+		"exponent":         {"date,v\n1.9580329e7,2\n1.9580330e+07,3\n", zoom.Times{}, "1958-03-29 1958-03-30", "dates"},
+		"exponent of year": {"year,v\n1.958e3,2\n", zoom.Times{}, "1958-01-01", "years"},
+		"plus":             {"date,v\n+19580329,2\n", zoom.Times{}, "1958-03-29", "dates"},
+		"quoted":           {"date,v\n\" 19580329.0 \",2\n", zoom.Times{}, "1958-03-29", "dates"},
+		"decimal comma":    {"date;v\n19580329,0;2\n", zoom.Times{}, "1958-03-29", "dates"},
+		"told":             {"when,v\n19580329.0,2\n", zoom.Times{Unit: "date"}, "1958-03-29", ""},
+		"told months":      {"when,v\n195803.0,2\n", zoom.Times{Unit: "date"}, "1958-03-01", ""},
+		"told seconds":     {"t,v\n19580329.0,2\n", zoom.Times{Unit: "s"}, "1.9580329e+07", ""},
+		"epoch ms":         {"time,v\n1777636800000.0,5\n1777636800500.0,5\n", zoom.Times{}, "2026-05-01T12:00:00Z 2026-05-01T12:00:00Z", "column \"time\": stamps such as 1777636800000.0 are taken for milliseconds since 1970"},
+		"epoch ms, 1e12":   {"time,v\n1.7776368e+12,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "milliseconds since 1970"},
+		"epoch ns":         {"time,v\n1777636800000000000.0,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "nanoseconds since 1970"},
+		"epoch as date":    {"date,v\n1777636800.0,5\n", zoom.Times{}, "2026-05-01T12:00:00Z", "seconds since 1970"},
+
+		"days as t":         {"t,v\n19580329.0,2\n19580330.0,3\n", zoom.Times{}, `!line 2: column "t": "19580329.0" and all others may be dates (YYYYMMDD, UTC) or seconds: --times UNIT`, ""},
+		"days as time":      {"time,v\n20240501.0,2\n", zoom.Times{}, "!may be dates (YYYYMMDD, UTC) or seconds", ""},
+		"years as time":     {"time,v\n1871.0,1\n1872.0,2\n1873.0,3\n", zoom.Times{}, "!may be years (UTC) or seconds", ""},
+		"months as time":    {"time,v\n195803.0,1\n", zoom.Times{}, "!may be months (YYYYMM, UTC) or seconds", ""},
+		"both ways":         {"time,v\n1871,1\n1872.0,2\n", zoom.Times{}, "!may be years", ""},
+		"exponent as t":     {"t,v\n1.9580329e7,2\n1.958033e7,3\n", zoom.Times{}, "!may be dates", ""},
+		"capital exponent":  {"t,v\n1.9580329E+07,2\n", zoom.Times{}, "!may be dates", ""},
+		"plus as t":         {"t,v\n+19580329,2\n", zoom.Times{}, "!may be dates", ""},
+		"bare point as t":   {"t,v\n19580329.,2\n", zoom.Times{}, "!may be dates", ""},
+		"quoted as t":       {"t,v\n\"19580329.0\",2\n", zoom.Times{}, "!may be dates", ""},
+		"comma as t":        {"t;v\n19580329,0;2\n", zoom.Times{}, "!may be dates", ""},
+		"first column":      {"when,v\n19580329.0,2\n", zoom.Times{}, "!may be dates", ""},
+		"beside a year":     {"year,time,v\n2024,20240501.0,2\n", zoom.Times{}, `!"20240501.0" may be seconds, but there is "year", too`, ""},
+		"thousands":         {"t,v\n\"19,580,329\",2\n", zoom.Times{}, "!is no time in seconds", ""},
+		"thousands, points": {"t;v\n19.580.329;2\n", zoom.Times{}, "!is no time in seconds", ""},
+		"empty first":       {"time,v\n,1\n20240501.0,2\n", zoom.Times{}, `!column "time": "" is no time`, ""},
+		"day of parts":      {"day,v\n3.0,2\n", zoom.Times{}, "!may count from anywhere", ""},
+		"no day":            {"date,v\n19580399.0,2\n", zoom.Times{}, "!is no date", ""},
+		"negative date":     {"date,v\n-19580329,2\n", zoom.Times{}, "!is no date", ""},
+		"negative year":     {"year,v\n-44.0,2\n", zoom.Times{}, "!is no year", ""},
+
+		"negative":         {"time,v\n-1871.0,2\n", zoom.Times{}, "-1871", ""},
+		"parts of seconds": {"time,v\n1871.0,1\n2500.5,2\n", zoom.Times{}, "1871 2500.5", ""},
+		"parts of years":   {"time,v\n1959.0,1\n1959.25,2\n", zoom.Times{}, "1959 1959.25", "--times year says that they are years"},
+		"whole seconds":    {"seconds,v\n1871.0,1\n", zoom.Times{}, "1871", ""},
+		"empty lines":      {"date,v\n,\n19580329.0,2\n", zoom.Times{}, "1958-03-29", "dates"},
+	})
+}
+
+// TestEpochDates: a name of counts since 1970 makes no seconds of dates in silence.
+func TestEpochDates(t *testing.T) {
+	t.Parallel()
+	cases := map[string]dates{
+		"since 1970":    {"timestamp,v\n1777636800,1\n1777636801,2\n", zoom.Times{}, "2026-05-01T12:00:00Z 2026-05-01T12:00:01Z", ""},
+		"a clock unset": {"timestamp,v\n5,1\n1777636801,2\n", zoom.Times{}, "5 1.777636801e+09", ""},
+		"not all":       {"ts,v\n1990,1\n2101,2\n", zoom.Times{}, "1990 2101", ""},
+		"parts":         {"timestamp,v\n1959.25,1\n", zoom.Times{}, "1959.25", `column "timestamp": stamps such as 1959.25 are taken for seconds; --times year says that they are years`},
+		"told":          {"timestamp,v\n19900101,1\n", zoom.Times{Unit: "date"}, "1990-01-01", ""},
+		"told seconds":  {"timestamp,v\n19900101,1\n", zoom.Times{Unit: "s"}, "1.9900101e+07", ""},
+		"beside t":      {"timestamp,t,v\n5,6,7\n", zoom.Times{}, "5", `column "timestamp" is taken for the times, in seconds, and not "t"`},
+		"beside a date": {"timestamp,date,v\n19900101,1,7\n", zoom.Times{}, `!"19900101" may be seconds, but there is "date", too`, ""},
+		"after 2030":    {"epoch,v\n1961010112,1\n", zoom.Times{}, "2032-02-21T21:01:52Z", `column "epoch": stamps such as 1961010112 are taken for seconds; --times date says that they are dates and hours (YYYYMMDDhh, UTC)`},
+		"before 2030":   {"ts,v\n1704050112,1\n", zoom.Times{}, "2023-12-31T19:15:12Z", ""},
+	}
+	for _, name := range []string{"timestamp", "TIMESTAMP", "ts", "utc"} {
+		cases[name+" days"] = dates{name + ",v\n19900101,1\n19900201,2\n", zoom.Times{}, `!line 2: column "` + name + `": "19900101" and all others may be dates (YYYYMMDD, UTC) or seconds: --times UNIT`, ""}
+		cases[name+" years"] = dates{name + ",v\n1990,1\n1991,2\n2019,3\n", zoom.Times{}, "!may be years (UTC) or seconds", ""}
+		cases[name+" .0"] = dates{name + ",v\n20240501.0,1\n", zoom.Times{}, "!may be dates (YYYYMMDD, UTC) or seconds", ""}
+		cases[name+" hours"] = dates{name + ",v\n2024050112,1\n", zoom.Times{}, "!may be dates and hours (YYYYMMDDhh, UTC) or seconds", ""}
+	}
+	for _, name := range []string{"epoch", "Unix", "unixtime", "unix_time"} {
+		cases[name+" days"] = dates{name + ",v\n19900101,1\n", zoom.Times{}, "1.9900101e+07", `column "` + name + `": stamps such as 19900101 are taken for seconds; --times date says that they are dates (YYYYMMDD, UTC)`}
+		cases[name+" years"] = dates{name + ",v\n1990.0,1\n", zoom.Times{}, "1990", "--times year says that they are years (UTC)"}
+	}
+	checkDates(t, cases)
+}
+
+// TestClockDates: numbers of twelve and of fourteen digits that are all a date with a time
+// are no milliseconds of another century, and those of ten no seconds in silence.
+func TestClockDates(t *testing.T) {
+	t.Parallel()
+	cases := map[string]dates{
+		"hours":          {"date,v\n2024050112,1\n2024050113,2\n", zoom.Times{}, "2024-05-01T12:00:00Z 2024-05-01T13:00:00Z", "dates and hours (YYYYMMDDhh, UTC)"},
+		"parts":          {"datetime,v\n20240501120000.25,1\n20240501120001.5,1\n", zoom.Times{}, "2024-05-01T12:00:00Z 2024-05-01T12:00:01Z", "YYYYMMDDhhmmss"},
+		"whole":          {"datetime,v\n20240501120000.0,1\n", zoom.Times{}, "2024-05-01T12:00:00Z", "YYYYMMDDhhmmss"},
+		"exponent":       {"datetime,v\n2.02405011200e11,1\n", zoom.Times{}, "2024-05-01T12:00:00Z", "YYYYMMDDhhmm"},
+		"leap second":    {"datetime,v\n20161231235960,1\n", zoom.Times{}, "2017-01-01", "YYYYMMDDhhmmss"},
+		"first of month": {"month,v\n202405011200,1\n", zoom.Times{}, "2024-05-01T12:00:00Z", "YYYYMMDDhhmm"},
+		"told":           {"t,v\n20240501120001,1\n", zoom.Times{Unit: "date"}, "2024-05-01T12:00:01Z", ""},
+		"told minutes":   {"t,v\n202405011201,1\n", zoom.Times{Unit: "date"}, "2024-05-01T12:01:00Z", ""},
+		"told hours":     {"t,v\n2024050112,1\n", zoom.Times{Unit: "date"}, "2024-05-01T12:00:00Z", ""},
+		"told ms":        {"datetime,v\n202405011200,1\n", zoom.Times{Unit: "ms"}, "2.024050112e+08", ""},
+		"ms":             {"datetime,v\n1777636800000,1\n", zoom.Times{}, "2026-05-01T12:00:00Z", "milliseconds since 1970"},
+		"early ms":       {"datetime,v\n915148800000,1\n", zoom.Times{}, "1999-01-01", "milliseconds since 1970"},
+		"parts of ms":    {"datetime,v\n1777636800000.5,1\n", zoom.Times{}, `!"1777636800000.5" is no date and no count of seconds since 1970: --times UNIT`, ""},
+		"one of ms":      {"t,v\n200001010000,1\n200001999999,2\n", zoom.Times{}, "1976-05-03T19:50:10Z 1976-05-03T20:06:39Z", "milliseconds since 1970"},
+
+		"not all":    {"datetime,v\n20240501120000,1\n20240501126000,2\n", zoom.Times{}, `!line 3 at 28: column "datetime": "20240501126000" is none of the dates and times (YYYYMMDDhhmmss, UTC)`, ""},
+		"as t":       {"t,v\n20240501120000,1\n20240501120001,2\n", zoom.Times{}, `!line 2: column "t": "20240501120000" and all others may be dates and times (YYYYMMDDhhmmss, UTC) or milliseconds: --times UNIT`, ""},
+		"minutes, t": {"t,v\n202405011200,1\n", zoom.Times{}, "!may be dates and times (YYYYMMDDhhmm, UTC) or milliseconds", ""},
+		"parts, t":   {"t,v\n20240501120000.25,1\n", zoom.Times{}, "!may be dates and times (YYYYMMDDhhmmss, UTC) or seconds", ""},
+		"seconds":    {"seconds,v\n20240501120000,1\n", zoom.Times{}, "!or milliseconds", ""},
+		"epoch":      {"epoch,v\n20240501120000,1\n", zoom.Times{}, "!or milliseconds", ""},
+		"named ms":   {"time_ms,v\n20240501120000.0,1\n", zoom.Times{}, "!(YYYYMMDDhhmmss, UTC) or milliseconds: --times UNIT, or the metadata times of an upload, says which (date or ms)", ""},
+		"named us":   {"t_us,v\n20240501120000,1\n", zoom.Times{}, "!(date or us)", ""},
+		"no name":    {"when,v\n202405011200,1\n", zoom.Times{}, "!or milliseconds", ""},
+		"year":       {"year,v\n202405011200,1\n", zoom.Times{}, "!is no year", ""},
+		"hours as t": {"time,v\n2024050112,1\n", zoom.Times{}, "!may be dates and hours (YYYYMMDDhh, UTC) or seconds", ""},
+	}
+	for _, name := range []string{"datetime", "Date", "time", "timestamp", "TS", "utc"} {
+		cases[name+" seconds"] = dates{name + ",v\n20240501120000,1\n20240501120001,2\n", zoom.Times{}, "2024-05-01T12:00:00Z 2024-05-01T12:00:01Z", `column "` + name + `": stamps such as 20240501120000 are taken for dates and times (YYYYMMDDhhmmss, UTC); --times UNIT`}
+		cases[name+" minutes"] = dates{name + ",v\n150001010000,1\n219912312359,2\n", zoom.Times{}, "1500-01-01 2199-12-31T23:59:00Z", "dates and times (YYYYMMDDhhmm, UTC)"}
+	}
+	checkDates(t, cases)
 }
 
 // TestTextColumns: columns of text are passed over, and named; a column of numbers with

@@ -187,7 +187,7 @@ func (t *table) choose(names []string, cols []csvColumn) error {
 		}
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("%s: %s", what, listed(texts)))
 	}
-	if !t.iso && !t.sure && t.read == (reading{}) && !t.epoch {
+	if !t.iso && !t.sure && t.read == (reading{}) && (!t.epoch || t.from < oldest) {
 		switch {
 		case t.unnamed:
 			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("no column is called time: the first, %.60q, is taken for the times, in seconds; --time-column and --times, or the metadata time-column and times of an upload, say otherwise", t.name))

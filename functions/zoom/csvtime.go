@@ -70,11 +70,7 @@ func unitOf(name string) (shift int, epoch bool) {
 			}
 		}
 	}
-	switch name {
-	case "epoch", "unix", "timestamp", "ts", "utc", "unixtime", "unix_time", "date", "datetime":
-		return shift, true
-	}
-	return shift, false
+	return shift, called(name, epochNames()) || called(name, []string{"timestamp", "ts", "utc", "date", "datetime"})
 }
 
 // parseShifted reads a number of parts of a second, 10^-shift each.
