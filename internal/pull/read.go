@@ -23,13 +23,7 @@ func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 		q.cutter = p.cutter(ctx, q.emit)
 		q.free = q.empty
 		go q.fill()
-		defer func() {
-			cancel()
-			for w := range q.ready { // closed once nothing is added any more
-				<-w.done
-				w.release()
-			}
-		}()
+		defer q.drain(cancel)
 		for w := range q.ready {
 			<-w.done // ends with the context, too: readers obey it
 			if w.err == nil {
@@ -44,12 +38,12 @@ func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 				return
 			}
 			more := yield(w, nil)
-			w.release()
-			q.budget.Release(w.share)
+			share := w.share
+			q.recycle(w) // first, so that whoever gets its share gets its memory
+			q.budget.Release(share)
 			if !more {
 				return
 			}
-			q.recycle(w)
 		}
 		if q.err != nil {
 			yield(nil, q.err)
@@ -152,6 +146,7 @@ func (c *cutter[T]) recycle(w *Window[T]) {
 	select {
 	case c.free <- w:
 	default:
+		w.release()
 	}
 }
 
@@ -187,6 +182,23 @@ type queue[T any] struct {
 	err    error           // of the parts; to be read when ready is closed
 }
 
+// drain ends what is under way and gives all memory back.
+func (q *queue[T]) drain(cancel context.CancelFunc) {
+	cancel()
+	for w := range q.ready { // closed once nothing is added any more
+		<-w.done
+		w.release()
+	}
+	for {
+		select {
+		case w := <-q.empty:
+			w.release()
+		default:
+			return
+		}
+	}
+}
+
 // fill cuts all parts into windows and has these read.
 func (q *queue[T]) fill() {
 	defer close(q.ready)
@@ -213,8 +225,10 @@ func (q *queue[T]) emit(w *Window[T]) error {
 		w.share = max(w.share, q.limit/int64(ahead+1))
 	}
 	if err := q.budget.Acquire(q.data, w.share); err != nil {
+		w.release()
 		return context.Cause(q.data)
 	}
+	q.inherit(w)
 	w.done = make(chan struct{})
 	read := func() {
 		defer close(w.done)
@@ -229,6 +243,20 @@ func (q *queue[T]) emit(w *Window[T]) error {
 	}
 	q.ready <- w // whoever takes windows takes all
 	return nil
+}
+
+// inherit gives a window the memory of one that was taken, if it has none. Else there
+// would be more memory about than the budget counts.
+func (q *queue[T]) inherit(w *Window[T]) {
+	if w.buf != nil {
+		return
+	}
+	select {
+	case old := <-q.free:
+		w.buf, old.buf = old.buf, nil
+		q.recycle(old)
+	default:
+	}
 }
 
 // A spread is one call of Each: windows that are read and taken side by side.

@@ -19,7 +19,7 @@ type Window[T any] struct {
 	cost int64 // bytes of its parts, between them, and what else these need
 	near int64 // see Pull
 
-	buf   []byte // lent, with room before the first byte
+	buf   []byte // lent, with room before the first byte; kept while the Window is used again
 	room  int
 	size  int   // of buf
 	at    []int // where each part begins in buf
@@ -54,7 +54,7 @@ func (w *Window[T]) held() int64 { return w.cost + int64(len(w.Parts)-1)*books }
 
 func (w *Window[T]) reset(room int, near int64) {
 	clear(w.Parts)
-	*w = Window[T]{Parts: w.Parts[:0], Note: w.Note, at: w.at[:0], room: room, near: near, spans: w.spans[:0], first: w.first[:0]}
+	*w = Window[T]{Parts: w.Parts[:0], Note: w.Note, buf: w.buf, at: w.at[:0], room: room, near: near, spans: w.spans[:0], first: w.first[:0]}
 }
 
 // fits tells whether a window of so many bytes and parts may have one more.
@@ -126,7 +126,13 @@ func end[T any](p *Part[T]) int64 {
 
 // lend gives it memory, and its spans their places in that.
 func (w *Window[T]) lend(get func(n int) []byte) {
-	w.buf = get(w.size)
+	if have := cap(w.buf); w.buf != nil && (have < w.size || have > 2*w.size) {
+		w.release()
+	}
+	if w.buf == nil {
+		w.buf = get(w.size)
+	}
+	w.buf = w.buf[:w.size]
 	for k, first := range w.first {
 		i, end := w.nth(first), w.size
 		if k+1 < len(w.first) {
