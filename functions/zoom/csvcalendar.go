@@ -193,6 +193,7 @@ func (f form) likely(text string) bool {
 		first, last = "1900", "2200"
 	case formMinute, formSecond:
 		first, last = "1500", "2200"
+	case formCount, formYear, formMonth, formDay:
 	}
 	if text = whole(text); f != formSecond && !allDigits(text) {
 		return false
