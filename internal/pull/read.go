@@ -106,9 +106,8 @@ func (c *cutter[T]) add(p Part[T]) error {
 		p.From = c.p.From
 	}
 	if c.now != nil && !c.now.fits(&p, c.size, c.p.most()) {
-		w := c.now
-		c.now, c.usual = nil, len(c.now.Parts)
-		w.lay()
+		w := c.end()
+		c.usual = len(w.Parts)
 		c.size = min(2*c.size, c.p.window())
 		if err := c.emit(w); err != nil {
 			return err
