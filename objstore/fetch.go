@@ -42,10 +42,7 @@ func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
 		if err == nil {
 			return nil
 		}
-		if !o.again(ctx, clock, err, n) {
-			return o.fail(o.info.Key, Range{r.Off, r.Len}, err)
-		}
-		if err := pause(ctx, n+1); err != nil {
+		if err := o.again(ctx, clock, err, n); err != nil {
 			return o.fail(o.info.Key, Range{r.Off, r.Len}, err)
 		}
 	}
@@ -114,24 +111,27 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 				return p, nil
 			}
 		}
-		if !o.again(ctx, clock, err, n) {
-			return part{}, o.fail(key, rng, err)
-		}
-		if err := pause(ctx, n+1); err != nil {
+		if err := o.again(ctx, clock, err, n); err != nil {
 			return part{}, o.fail(key, rng, err)
 		}
 	}
 }
 
-// again says whether a failure is a broken body that is worth continuing, or bytes
-// that may have changed on the way.
-func (o *object) again(ctx context.Context, clock *silence.Clock, err error, n int) bool {
-	if ctx.Err() != nil || clock.Over() || n >= o.o.Resumes || !errors.Is(err, errBroken) && !errors.Is(err, ErrCorrupt) {
-		return false
+// again waits until a request may go on after its n-th failure, and returns nil:
+// the failure is a broken body that is worth continuing, or bytes that may have
+// changed on the way. Else it returns what to report: of a caller who has left,
+// that, however the body ended.
+func (o *object) again(ctx context.Context, clock *silence.Clock, err error, n int) error {
+	broken := errors.Is(err, errBroken)
+	if broken && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if clock.Over() || n >= o.o.Resumes || !broken && !errors.Is(err, ErrCorrupt) {
+		return err
 	}
 	o.count.AddRetry()
 	o.o.Counter.AddRetry()
-	return true
+	return pause(ctx, n+1)
 }
 
 // errBroken marks what a resumed body can mend; it is never seen outside.

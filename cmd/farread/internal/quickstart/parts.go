@@ -108,7 +108,7 @@ func build(ctx context.Context, root string, errw io.Writer, live bool) (string,
 	switch {
 	case live:
 		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(errw), progressbar.OptionSetDescription(what),
-			progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish())
+			progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true)) // else it is first drawn when it ends
 		defer bar.Finish() //nolint:errcheck // a remark
 	case first:
 		fmt.Fprintln(errw, what)
