@@ -53,7 +53,7 @@ func ExampleClient_OpenGulp() {
 		n, _ := clips.Frames(id)
 		fmt.Println(id, n)
 	}
-	frame, err := clips.ReadFrame(ctx, nil, "sunrise", 2)
+	frame, err := clips.AppendFrame(ctx, nil, "sunrise", 2)
 	fmt.Printf("%s %v\n", frame, err)
 	// Output:
 	// sunrise 3
@@ -121,7 +121,7 @@ func sampleGulp() string {
 	if err != nil {
 		panic(err)
 	}
-	w := gulp.NewWriter(data, gulp.WriterOptions{})
+	w := gulp.NewWriter(data, gulp.WriteOptions{})
 	for _, id := range []string{"sunrise", "aurora"} {
 		for i := range 3 {
 			if err := w.WriteFrame(id, fmt.Appendf(nil, "%s, frame %d", id, i)); err != nil {

@@ -38,7 +38,7 @@ func payload(id string, i, n int) []byte {
 func chunk(t *testing.T, frames, size int, ids ...string) (data, meta []byte) {
 	t.Helper()
 	var d, m bytes.Buffer
-	w := gulp.NewWriter(&d, gulp.WriterOptions{})
+	w := gulp.NewWriter(&d, gulp.WriteOptions{})
 	for _, id := range ids {
 		for i := range frames {
 			if err := w.WriteFrame(id, payload(id, i, size)); err != nil {
@@ -101,7 +101,7 @@ func TestOneFrameFromAfar(t *testing.T) {
 				if r, p := opened.Requests-before.Requests, opened.Phases-before.Phases; r != 2 || p != 1 {
 					t.Errorf("open %s: %d requests in %d phases, want 2 in 1", uri, r, p)
 				}
-				got, err := g.ReadFrame(t.Context(), nil, "c", 49)
+				got, err := g.AppendFrame(t.Context(), nil, "c", 49)
 				if err != nil || !bytes.Equal(got, payload("c", 49, 12_000)) {
 					t.Errorf("frame: %v, %d bytes", err, len(got))
 				}
@@ -224,7 +224,7 @@ func TestDataset(t *testing.T) {
 	if s := c.Stats(); s.Requests != 2+24 || s.Phases != 2 {
 		t.Errorf("list and open: %d requests in %d phases, want 26 in 2", s.Requests, s.Phases)
 	}
-	got, err := ch.ReadFrame(t.Context(), nil, "id11", 2)
+	got, err := ch.AppendFrame(t.Context(), nil, "id11", 2)
 	if err != nil || !bytes.Equal(got, payload("id11", 2, 5_000)) {
 		t.Error(err)
 	}
@@ -260,7 +260,7 @@ func TestLocalAndHTTP(t *testing.T) {
 			t.Errorf("%s: %v", uri, err)
 			continue
 		}
-		got, err := g.ReadFrame(t.Context(), nil, "b c", 3)
+		got, err := g.AppendFrame(t.Context(), nil, "b c", 3)
 		if err != nil || !bytes.Equal(got, payload("b c", 3, 1_000)) {
 			t.Errorf("%s: %v", uri, err)
 		}
@@ -395,7 +395,7 @@ func TestTrace(t *testing.T) {
 		}
 		log.Step(fmt.Sprintf("frames %v of b", r))
 	}
-	if _, err := g.ReadFrame(t.Context(), nil, "a", 0); err != nil {
+	if _, err := g.AppendFrame(t.Context(), nil, "a", 0); err != nil {
 		t.Fatal(err)
 	}
 	log.Step("frame 0 of a, which opening brought along")

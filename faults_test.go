@@ -48,7 +48,7 @@ func newFaulty(t *testing.T, k *flawedtest.Case, note string, overS3 bool) *faul
 			return c[0], c[1]
 		}
 		var d, m bytes.Buffer
-		w := gulp.NewWriter(&d, gulp.WriterOptions{})
+		w := gulp.NewWriter(&d, gulp.WriteOptions{})
 		err := w.AddMeta(anID, json.RawMessage(fmt.Sprintf(`{"version": %2d, "note": "%s"}`, version, note)))
 		for i := range faultyFrames {
 			err = errors.Join(err, w.WriteFrame(anID, faultyFrame(version, i)))
@@ -106,8 +106,8 @@ func (f *faulty) open(ctx context.Context) (*gulp.Chunk, error) {
 
 // faultyReads are the ways of reading frames behind those that opening brings.
 var faultyReads = map[string]func(ctx context.Context, c *gulp.Chunk) (map[int][]byte, error){
-	"ReadFrame": func(ctx context.Context, c *gulp.Chunk) (map[int][]byte, error) {
-		p, err := c.ReadFrame(ctx, nil, anID, 20)
+	"AppendFrame": func(ctx context.Context, c *gulp.Chunk) (map[int][]byte, error) {
+		p, err := c.AppendFrame(ctx, nil, anID, 20)
 		return map[int][]byte{20: p}, err
 	},
 	"AppendFrames": func(ctx context.Context, c *gulp.Chunk) (map[int][]byte, error) {

@@ -252,7 +252,7 @@ type setOutput struct {
 	folder string
 }
 
-func (s setOutput) Create(ctx context.Context, name string) (cframe.Object, error) {
+func (s setOutput) Create(ctx context.Context, name string) (formats.Object, error) {
 	w, err := s.b.Create(ctx, s.folder+name, objstore.PutOptions{IfAbsent: true})
 	return setObject{w}, err
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/objstore"
 )
@@ -21,7 +22,7 @@ import (
 func letters(t *testing.T, c byte) (data, meta []byte) {
 	t.Helper()
 	var d, m bytes.Buffer
-	w := gulp.NewWriter(&d, gulp.WriterOptions{})
+	w := gulp.NewWriter(&d, gulp.WriteOptions{})
 	for k := range 4 {
 		if err := w.WriteFrame(fmt.Sprint("id", k), bytes.Repeat([]byte{c}, 100+k)); err != nil {
 			t.Fatal(err)
@@ -36,7 +37,7 @@ func letters(t *testing.T, c byte) (data, meta []byte) {
 // refuses is an output that must not be written to.
 type refuses struct{ t *testing.T }
 
-func (r refuses) Create(_ context.Context, name string) (gulp.Object, error) {
+func (r refuses) Create(_ context.Context, name string) (formats.Object, error) {
 	r.t.Errorf("%s is written", name)
 	return nil, errors.New("refused")
 }
@@ -77,9 +78,9 @@ func ways(cursor gulp.Cursor) map[string]func(t *testing.T, d *GulpDataset) (*gu
 			s, _ := o.Next()
 			return s.Chunk, nil
 		},
-		"Append": func(t *testing.T, d *GulpDataset) (*gulp.Chunk, error) {
+		"Extend": func(t *testing.T, d *GulpDataset) (*gulp.Chunk, error) {
 			t.Helper()
-			_, err := d.Append(t.Context(), refuses{t}, gulp.DatasetOptions{})
+			_, err := d.Extend(t.Context(), refuses{t}, gulp.DatasetOptions{})
 			return nil, err
 		},
 	}
@@ -133,7 +134,7 @@ func TestHalfReplacedDataset(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if p, err := ch.ReadFrame(t.Context(), nil, "id0", 0); err != nil || !bytes.Equal(p, bytes.Repeat([]byte("B"), 100)) {
+		if p, err := ch.AppendFrame(t.Context(), nil, "id0", 0); err != nil || !bytes.Equal(p, bytes.Repeat([]byte("B"), 100)) {
 			t.Errorf("%s, again: %.5s %v", name, p, err)
 		}
 		if meta, data := d.Objects(0); meta == nil || data == nil || data.Info().ETag != in.ETag {
@@ -277,7 +278,7 @@ func TestCopiedPair(t *testing.T) {
 		case tc.ok && err != nil, !tc.ok && !errors.Is(err, objstore.ErrChanged):
 			t.Errorf("%s: %v", name, err)
 		case tc.ok:
-			if p, err := g.ReadFrame(t.Context(), nil, "id1", 0); err != nil || len(p) != 101 {
+			if p, err := g.AppendFrame(t.Context(), nil, "id1", 0); err != nil || len(p) != 101 {
 				t.Errorf("%s: %d bytes, %v", name, len(p), err)
 			}
 		case !strings.Contains(err.Error(), "copy whose ETag") || !strings.Contains(err.Error(), metaDataETag):

@@ -90,7 +90,7 @@ func (b *bench) makeGulp(n int) (data, meta string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	w := gulp.NewWriter(f, gulp.WriterOptions{})
+	w := gulp.NewWriter(f, gulp.WriteOptions{})
 	for i := range n {
 		if err = errors.Join(err, w.WriteFrame(fmt.Sprintf("clips/clip_%05d", i/perID), js[i%len(js)])); err != nil {
 			break
@@ -203,7 +203,7 @@ func readFrames(c *gulp.Chunk, w *work) side {
 			if err != nil {
 				return err
 			}
-			if buf, err = c.ReadFrame(ctx, buf, c.ID(k), i*37%n); err != nil {
+			if buf, err = c.AppendFrame(ctx, buf[:0], c.ID(k), i*37%n); err != nil {
 				return err
 			}
 			w.frames++

@@ -175,13 +175,13 @@ func (b *bench) coldFrame(ctx context.Context, x *proxy, local *farread.Gulp, i 
 	if err != nil {
 		return f, err
 	}
-	p, err := g.ReadFrame(ctx, nil, id, 7)
+	p, err := g.AppendFrame(ctx, nil, id, 7)
 	if err != nil {
 		return f, err
 	}
 	f.coldTime, f.coldSeen, f.cold = time.Since(start), x.requests.Load()-before, count.Stats()
 	start = time.Now()
-	q, err := g.ReadFrame(ctx, nil, other, 9)
+	q, err := g.AppendFrame(ctx, nil, other, 9)
 	if err != nil {
 		return f, err
 	}
@@ -190,7 +190,7 @@ func (b *bench) coldFrame(ctx context.Context, x *proxy, local *farread.Gulp, i 
 }
 
 func equalFrame(ctx context.Context, local *farread.Gulp, id string, i int, got []byte) error {
-	want, err := local.ReadFrame(ctx, nil, id, i)
+	want, err := local.AppendFrame(ctx, nil, id, i)
 	if err == nil && !bytes.Equal(want, got) {
 		err = fmt.Errorf("wrong bytes of %s, frame %d", id, i)
 	}

@@ -407,7 +407,7 @@ func checkNewest(t *testing.T, in, out objstore.Bucket) {
 		t.Fatal(err)
 	}
 	var wantData, wantMeta bytes.Buffer
-	w := gulp.NewWriter(&wantData, gulp.WriterOptions{})
+	w := gulp.NewWriter(&wantData, gulp.WriteOptions{})
 	if _, err := pack.Stream(ctx, s, w, pack.Options{}); err != nil {
 		t.Fatal(err)
 	}

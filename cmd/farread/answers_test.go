@@ -32,7 +32,7 @@ func noise(n, seed int) []byte {
 func everyFormat(t *testing.T, dir string, kib int) map[string][]string {
 	t.Helper()
 	var data, meta bytes.Buffer
-	w := gulp.NewWriter(&data, gulp.WriterOptions{})
+	w := gulp.NewWriter(&data, gulp.WriteOptions{})
 	for i := range 8 {
 		if err := w.WriteFrame("id", noise(kib*128, i)); err != nil {
 			t.Fatal(err)

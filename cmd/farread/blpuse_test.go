@@ -246,7 +246,7 @@ func wideBlp(t *testing.T, dir string, n int64, items ...int64) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	h, err := bloscpack.Header{Version: 4, Checksum: bloscpack.CRC32, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: n, Offsets: true, Variable: true}.Append(nil)
+	h, err := bloscpack.Header{Version: 4, Checksum: bloscpack.CRC32, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: n, Offsets: true, Variable: true}.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func wideBlp(t *testing.T, dir string, n int64, items ...int64) {
 			t.Fatal(err)
 		}
 		put(bloscpack.HeaderLen+8*i, binary.LittleEndian.AppendUint64(nil, uint64(at)))
-		put(at, bloscpack.CRC32.Append(chunk, chunk))
+		put(at, bloscpack.CRC32.AppendSum(chunk, chunk))
 		at += int64(len(chunk)) + 4
 		if i+1 < n {
 			put(bloscpack.HeaderLen+8*(i+1), binary.LittleEndian.AppendUint64(nil, uint64(at)))

@@ -28,7 +28,7 @@ import (
 func chunkOf(t *testing.T, dir, dataName, metaName string, frames map[string]int) string {
 	t.Helper()
 	var data, meta bytes.Buffer
-	w := gulp.NewWriter(&data, gulp.WriterOptions{})
+	w := gulp.NewWriter(&data, gulp.WriteOptions{})
 	ids := make([]string, 0, len(frames))
 	for id := range frames {
 		ids = append(ids, id)

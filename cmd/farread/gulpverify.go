@@ -40,9 +40,9 @@ func (t *gulpContent) verify(ctx context.Context) (any, string, error) {
 	defer b.clear()
 	var r gulp.Report
 	if t.pair != nil {
-		r, err = t.pair.Verify(ctx, func(done, _ int64) { b.set(done) })
+		r, err = t.pair.Verify(ctx, b.set)
 	} else {
-		r, err = t.set.Verify(ctx, func(done, _ int64) { b.set(done) })
+		r, err = t.set.Verify(ctx, b.set)
 	}
 	if err != nil {
 		return v, v.text(), err

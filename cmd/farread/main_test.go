@@ -111,7 +111,7 @@ func sample(t *testing.T, dir string) string {
 	t.Helper()
 	name := filepath.Join(dir, "x.gulp")
 	var data, meta bytes.Buffer
-	w := gulp.NewWriter(&data, gulp.WriterOptions{})
+	w := gulp.NewWriter(&data, gulp.WriteOptions{})
 	all := clips(t)
 	for _, id := range []string{"one", "sub/two", "three 3"} {
 		if err := w.AddMeta(id, json.RawMessage(fmt.Sprintf(`{"label": %q, "n": 1.50}`, "a "+id))); err != nil {
@@ -135,7 +135,7 @@ func sample(t *testing.T, dir string) string {
 func hostile(t *testing.T, dir string, ids ...string) string {
 	t.Helper()
 	var data bytes.Buffer
-	w := gulp.NewWriter(&data, gulp.WriterOptions{})
+	w := gulp.NewWriter(&data, gulp.WriteOptions{})
 	for _, id := range ids {
 		if err := w.WriteFrame(id, photo(t, 1)); err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ func TestInterruptSmall(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	var data, meta bytes.Buffer
-	w := gulp.NewWriter(&data, gulp.WriterOptions{})
+	w := gulp.NewWriter(&data, gulp.WriteOptions{})
 	for i := range 100_000 {
 		if err := w.WriteFrame(fmt.Sprintf("id%d", i%10), []byte("tiny")); err != nil {
 			t.Fatal(err)

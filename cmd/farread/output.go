@@ -204,7 +204,8 @@ func (a *app) newCounter(what string) bar {
 	)}
 }
 
-func (b bar) set(done int64) {
+// set is a formats.Progress; the bar knows the total already.
+func (b bar) set(done, _ int64) {
 	if b.b != nil {
 		_ = b.b.Set64(done) // a bar that cannot be drawn must not stop the work
 	}

@@ -267,7 +267,7 @@ func (a *app) noteOf(ctx context.Context, src string) (*npy.Note, error) {
 func (a *app) packArray(ctx context.Context, arr pack.Array, to target, w pack.ArrayWrite, force bool, rep *arrayReport) error {
 	b := a.newBar("pack", arr.NBytes)
 	defer b.clear()
-	w.Progress = func(done, _ int64) { b.set(done) }
+	w.Progress = b.set
 	info, err := a.packObject(ctx, to, force, func(ctx context.Context, out objstore.Writer) error { return arr.Write(ctx, out, w) })
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func packItems(ctx context.Context, a *app, srcs []string, dst target, f *packFl
 		return at(srcs[0], err)
 	}
 	b := a.newBar("pack", in.items.Size)
-	o.Progress = func(done, _ int64) { b.set(done) }
+	o.Progress = b.set
 	o.Done = func(n pack.Written) { rep.Items, rep.Bytes = n.Items, n.Bytes }
 	if job != nil {
 		job.Items, job.Records, job.Options.Limits = o, by, a.itemLimits()

@@ -107,7 +107,7 @@ func (a *app) stream(ctx context.Context, inputs []input, w pack.Frames, rep *pa
 	g := &guard{w: w, before: map[string]bool{}, now: map[string]bool{}}
 	var done int64
 	for _, in := range inputs {
-		res, err := pack.Stream(ctx, in.source, g, pack.Options{Progress: func(p pack.Progress) { bar.set(done + p.Read) }})
+		res, err := pack.Stream(ctx, in.source, g, pack.Options{Progress: func(p pack.Progress) { bar.set(done+p.Read, p.Total) }})
 		if err != nil {
 			return at(in.uri, err)
 		}
@@ -207,7 +207,7 @@ func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gul
 					return nil, err
 				}
 			}
-			w := gulp.NewWriter(data, gulp.WriterOptions{})
+			w := gulp.NewWriter(data, gulp.WriteOptions{})
 			*rep = packReport{Format: gulp.Format}
 			return w.WriteMeta, a.stream(ctx, []input{again}, w, rep)
 		})

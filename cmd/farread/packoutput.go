@@ -78,7 +78,7 @@ func (o *output) begin(ctx context.Context, pair gulp.Pair) (*gulp.Writer, error
 		return nil, err
 	}
 	c.cancel, c.hold = cancel, context.AfterFunc(ctx, cancel)
-	c.data, c.w = data, gulp.NewWriter(data, gulp.WriterOptions{})
+	c.data, c.w = data, gulp.NewWriter(data, gulp.WriteOptions{})
 	o.chunks = append(o.chunks, c)
 	return c.w, nil
 }

@@ -111,7 +111,7 @@ func packSeries(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	}
 	b := a.newBar("pack", ob.Size())
 	defer b.clear()
-	o.Progress = func(done, _ int64) { b.set(done) }
+	o.Progress = b.set
 	rep := &seriesReport{arrayReport: arrayReport{Format: zoomcache.Format, Outputs: []string{join(dst.bucket.Name(), dst.key)}}, Warnings: []string{}}
 	if err := a.packZoom(ctx, srcs[0], ob, dst, f, o, rep); err != nil {
 		return at(srcs[0], err)

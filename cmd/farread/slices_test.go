@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
@@ -158,7 +159,7 @@ func TestWholeArraysAreReadOnce(t *testing.T) {
 // aFolder makes the objects of a sparse frame.
 type aFolder string
 
-func (f aFolder) Create(_ context.Context, name string) (cframe.Object, error) {
+func (f aFolder) Create(_ context.Context, name string) (formats.Object, error) {
 	w, err := os.Create(filepath.Join(string(f), name))
 	return aFile{w}, err
 }

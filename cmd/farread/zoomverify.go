@@ -45,7 +45,7 @@ func (t *zoomContent) verify(ctx context.Context) (any, string, error) {
 		}
 	}
 	if err == nil {
-		err = t.recompute(ctx, v, func(done int64) { b.set(t.f.Size() + done) })
+		err = t.recompute(ctx, v, func(done, total int64) { b.set(t.f.Size()+done, total) })
 	}
 	v.OK = err == nil
 	return v, v.text(), err
@@ -53,7 +53,7 @@ func (t *zoomContent) verify(ctx context.Context) (any, string, error) {
 
 // recompute compares summaries and index with the samples. What says something else
 // than they do is damage: a bit that has flipped shows nowhere else.
-func (t *zoomContent) recompute(ctx context.Context, v *zoomReport, progress func(int64)) error {
+func (t *zoomContent) recompute(ctx context.Context, v *zoomReport, progress formats.Progress) error {
 	r, err := t.f.Recompute(ctx, progress)
 	if err != nil {
 		return err

@@ -133,12 +133,12 @@ func (r random) append(t *testing.T, g *grown) {
 	if err != nil {
 		t.Fatalf("%s: %v", g.name, err)
 	}
-	if err := e.Append(make([]byte, (g.room+2)*g.o.ChunkSize)); !errors.Is(err, bloscpack.ErrRefused) {
+	if err := e.Extend(make([]byte, (g.room+2)*g.o.ChunkSize)); !errors.Is(err, bloscpack.ErrRefused) {
 		t.Errorf("%s: more than there is room for: %v", g.name, err)
 	}
 	g.name += fmt.Sprintf(", we add behind %d", len(g.data))
 	for range 1 + r.IntN(3) {
-		if err := e.Append(r.more(g)); err != nil {
+		if err := e.Extend(r.more(g)); err != nil {
 			t.Fatalf("%s: %v", g.name, err)
 		}
 	}
@@ -211,7 +211,7 @@ func TestBloscpackAppendToEmpty(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", g.name, err)
 		}
-		if err := errors.Join(e.Append(more), e.Close(), f.Close()); err != nil {
+		if err := errors.Join(e.Extend(more), e.Close(), f.Close()); err != nil {
 			t.Fatalf("%s: %v", g.name, err)
 		}
 		appends = append(appends, pyJob{"kind": "append", "path": g.path, "src": src, "blosc": pyJob{"typesize": 1}})

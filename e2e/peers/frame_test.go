@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
@@ -50,7 +51,7 @@ func (o outFile) Patch(off int64, p []byte) error {
 func (o outFile) Commit(context.Context) error { return o.Close() }
 func (o outFile) Abort()                       {}
 
-func (d folderOut) Create(_ context.Context, name string) (cframe.Object, error) {
+func (d folderOut) Create(_ context.Context, name string) (formats.Object, error) {
 	f, err := os.Create(filepath.Join(string(d), name))
 	return outFile{f}, err
 }
@@ -218,7 +219,7 @@ func (r random) edit(t *testing.T, m *madeFrame) {
 		case k == 1 && i < len(parts):
 			err, parts = e.Delete(i), slices.Delete(parts, i, i+1)
 		case k == 2:
-			err, parts = e.Append(p), append(parts, p)
+			err, parts = e.Extend(p), append(parts, p)
 		case k == 3:
 			m.vls["edited"] = []byte{0xc4, 2, 1, 2}
 			err = e.SetVLMetalayer("edited", m.vls["edited"])

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 )
 
@@ -39,7 +40,7 @@ func TestWriter(t *testing.T) {
 func writeRandom(t *testing.T, r random, dir string, ids int) folder {
 	t.Helper()
 	var data, meta bytes.Buffer
-	w := gulp.NewWriter(&data, gulp.WriterOptions{})
+	w := gulp.NewWriter(&data, gulp.WriteOptions{})
 	c := chunk{Name: "data_0.gulp"}
 	var names []string
 	for n := range ids {
@@ -115,7 +116,7 @@ func TestDatasetWriter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w, err = d.Append(t.Context(), output(dir), o); err != nil {
+			if w, err = d.Extend(t.Context(), output(dir), o); err != nil {
 				t.Fatal(err)
 			}
 			writeItems(t, w, r, o, &want, 30, 40)
@@ -179,7 +180,7 @@ func writeItems(t *testing.T, w *gulp.DatasetWriter, r random, o gulp.DatasetOpt
 // output writes the objects of a dataset into a folder.
 type output string
 
-func (o output) Create(_ context.Context, name string) (gulp.Object, error) {
+func (o output) Create(_ context.Context, name string) (formats.Object, error) {
 	f, err := os.CreateTemp(string(o), "part-*")
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func clip(t *testing.T, r *session, key string, archive func(*testing.T, []file)
 	}
 	for i, f := range images {
 		id, k := folderOf(f.name), i%framesOfID
-		got, err := g.ReadFrame(t.Context(), nil, id, k)
+		got, err := g.AppendFrame(t.Context(), nil, id, k)
 		if err != nil || !bytes.Equal(got, f.data) {
 			t.Errorf("%s, frame %d: %d bytes that differ from the %d uploaded, %v", id, k, len(got), len(f.data), err)
 		}

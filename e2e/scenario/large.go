@@ -44,7 +44,7 @@ func Large(t *testing.T, c Cloud, path string, n int, size int64) {
 			if err != nil {
 				return false, key, err
 			}
-			got, err = g.ReadFrame(t.Context(), nil, folderOf(last.name), (len(images)-1)%framesOfID)
+			got, err = g.AppendFrame(t.Context(), nil, folderOf(last.name), (len(images)-1)%framesOfID)
 			return true, key, err
 		})
 		waits = append(waits, time.Since(begun))

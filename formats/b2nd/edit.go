@@ -271,7 +271,7 @@ func (e *Editor) setShape(shape []int64) error {
 	// New chunks are appended, old ones moved to the end: then the order is set
 	// at once, since inserting one by one would take the square of their number.
 	for range g.chunks.Total - old.chunks.Total {
-		if err := e.ed.AppendSpecial(blosc.Zeros, g.chunkBytes); err != nil {
+		if err := e.ed.ExtendSpecial(blosc.Zeros, g.chunkBytes); err != nil {
 			return err
 		}
 	}
@@ -389,15 +389,15 @@ func (e *Editor) store(k int, chunk []byte) (err error) {
 	return e.ed.UpdateEncoded(k, e.stored)
 }
 
-// Append adds rows along the first axis: p, which is not kept, holds a whole
-// number of them, in row-major order. See AppendAxis.
-func (e *Editor) Append(p []byte) error { return e.AppendAxis(0, p) }
+// Extend adds rows along the first axis: p, which is not kept, holds a whole
+// number of them, in row-major order. See ExtendAxis.
+func (e *Editor) Extend(p []byte) error { return e.ExtendAxis(0, p) }
 
-// AppendAxis adds items along one axis: p holds a whole number of layers, each as
+// ExtendAxis adds items along one axis: p holds a whole number of layers, each as
 // long as the array is along all other axes, in row-major order of them all.
 // Anything else is cframe.ErrRefused. If another axis has no items there are no
 // items to add: change the length of the axis by Resize.
-func (e *Editor) AppendAxis(axis int, p []byte) error {
+func (e *Editor) ExtendAxis(axis int, p []byte) error {
 	if e.err != nil {
 		return e.err
 	}

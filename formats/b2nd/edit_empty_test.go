@@ -116,10 +116,10 @@ func TestAppendToEmpty(t *testing.T) {
 			g := &file{bytes.Clone(f.b)}
 			e := edit(t, g)
 			if n == 0 {
-				if err := e.AppendAxis(axis, make([]byte, size)); !errors.Is(err, cframe.ErrRefused) {
+				if err := e.ExtendAxis(axis, make([]byte, size)); !errors.Is(err, cframe.ErrRefused) {
 					t.Errorf("%s: items in layers of none along axis %d: %v", name, axis, err)
 				}
-				check(t, e.AppendAxis(axis, nil), name)
+				check(t, e.ExtendAxis(axis, nil), name)
 				check(t, e.Close(), name)
 				if !bytes.Equal(g.b, f.b) {
 					t.Errorf("%s: changed by nothing", name)
@@ -127,9 +127,9 @@ func TestAppendToEmpty(t *testing.T) {
 				continue
 			}
 			first, second := numbers(2*n, size), numbers(n, size)
-			check(t, e.AppendAxis(axis, first), name)
+			check(t, e.ExtendAxis(axis, first), name)
 			check(t, e.Commit(), name)
-			check(t, e.AppendAxis(axis, second), name)
+			check(t, e.ExtendAxis(axis, second), name)
 			check(t, e.Close(), name)
 			to := slices.Clone(shape)
 			to[axis] = 3
@@ -193,7 +193,7 @@ func TestEmptyRefused(t *testing.T) {
 			}
 		}
 		for _, axis := range []int{-1, d} {
-			if err := e.AppendAxis(axis, []byte{1}); !errors.Is(err, cframe.ErrRefused) {
+			if err := e.ExtendAxis(axis, []byte{1}); !errors.Is(err, cframe.ErrRefused) {
 				t.Errorf("%s: axis %d: %v", name, axis, err)
 			}
 		}
@@ -208,7 +208,7 @@ func TestEmptyRefused(t *testing.T) {
 func TestScalarEdit(t *testing.T) {
 	f := &file{load(t, "scalar_i4.b2nd")}
 	e := edit(t, f)
-	if err := e.Append(make([]byte, 4)); !errors.Is(err, cframe.ErrRefused) {
+	if err := e.Extend(make([]byte, 4)); !errors.Is(err, cframe.ErrRefused) {
 		t.Error(err)
 	}
 	check(t, e.Resize([]int64{}), "resize")
@@ -253,7 +253,7 @@ func FuzzEdit(f *testing.F) {
 			layer := slices.Clone(shape)
 			layer[i] = 1
 			if k, err := nd.Prod(layer); err == nil && k < 1<<12 && e.Frame().Info().TypeSize < 1<<8 {
-				if !allowed(e.AppendAxis(i, make([]byte, k*int64(e.Frame().Info().TypeSize)))) {
+				if !allowed(e.ExtendAxis(i, make([]byte, k*int64(e.Frame().Info().TypeSize)))) {
 					return
 				}
 				shape = e.Meta().Shape

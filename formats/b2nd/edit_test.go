@@ -90,7 +90,7 @@ func TestEdit(t *testing.T) {
 				to[axis] += rapid.Int64Range(0, 9).Draw(rt, "layers")
 				layer[axis] = to[axis] - shape[axis]
 				more := numbers(n*layer[axis], x.size)
-				if err := e.AppendAxis(axis, more); err != nil {
+				if err := e.ExtendAxis(axis, more); err != nil {
 					rt.Fatal(err)
 				}
 				if n == 0 { // nothing says how many layers
@@ -194,7 +194,7 @@ func TestEditRefused(t *testing.T) {
 		"negative": func() error { return e.Resize([]int64{4, -1}) },
 		"huge":     func() error { return e.Resize([]int64{1 << 62, 1 << 62}) },
 		"chunks":   func() error { return e.Resize([]int64{1 << 40, 4}) },
-		"rows":     func() error { return e.Append(make([]byte, 5)) },
+		"rows":     func() error { return e.Extend(make([]byte, 5)) },
 		"outside":  func() error { return e.WriteSlice(b2nd.Sub([]int64{0, 0}, []int64{4, 5}), make([]byte, 20)) },
 		"short":    func() error { return e.WriteSlice(b2nd.Sub([]int64{0, 0}, []int64{4, 4}), make([]byte, 15)) },
 	} {
@@ -237,7 +237,7 @@ func TestEditCaterva(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Append([]byte{1, 2, 3, 4}); err != nil {
+		if err := e.Extend([]byte{1, 2, 3, 4}); err != nil {
 			t.Fatal(err)
 		}
 		if e.Meta().Shape[0] != 6 {

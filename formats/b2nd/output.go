@@ -30,7 +30,7 @@ type slot struct {
 
 // newOutput begins the frame. buffers is how many of the size of a chunk each
 // chunk on its way takes, besides what it is encoded to.
-func newOutput(w cframe.Output, m Meta, o WriteOptions, buffers int64) (*output, error) {
+func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output, error) {
 	o = o.withDefaults()
 	m, item, err := m.withDefaults(o.ItemSize)
 	if err != nil {

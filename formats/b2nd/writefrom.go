@@ -3,7 +3,7 @@ package b2nd
 import (
 	"context"
 
-	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats"
 )
 
 // A ReadBox fills dst with the items of a box of the source, in row-major order.
@@ -19,7 +19,7 @@ type ReadBox func(ctx context.Context, box Box, dst []byte) error
 // and the other errors, are as in NewWriter. If WriteFrom returns nil the frame is
 // complete, and the caller commits the Output. Errors of read are returned as they
 // are; no call of read goes on after WriteFrom has returned.
-func WriteFrom(ctx context.Context, w cframe.Output, m Meta, read ReadBox, o WriteOptions) error {
+func WriteFrom(ctx context.Context, w formats.Output, m Meta, read ReadBox, o WriteOptions) error {
 	const buffers = 2 // the box and the tile
 	out, err := newOutput(w, m, o, buffers)
 	if err != nil {

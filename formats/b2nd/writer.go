@@ -136,7 +136,7 @@ type band struct {
 // If two bands exceed o.MaxMemory one is used, so that reading and encoding take
 // turns. If one band does, NewWriter fails with formats.ErrTooLarge before
 // anything is written: use WriteFrom, or chunks that span the inner axes.
-func NewWriter(w cframe.Output, m Meta, o WriteOptions) (*Writer, error) {
+func NewWriter(w formats.Output, m Meta, o WriteOptions) (*Writer, error) {
 	o = o.withDefaults()
 	mm, item, err := m.withDefaults(o.ItemSize)
 	if err != nil {

@@ -70,7 +70,7 @@ type undo struct {
 
 // Edit opens the file f, which has size bytes. A file that is aborted, or damaged
 // in its last chunk, is ErrCorrupt; Encode that makes no chunk is ErrRefused. A
-// file that has no room for more is opened, and Append says why. If f has a method
+// file that has no room for more is opened, and Extend says why. If f has a method
 // Sync, as *os.File has, it is called wherever the order of writes matters.
 func Edit(ctx context.Context, f formats.File, size int64, o EditOptions) (*Editor, error) {
 	bf, err := Open(ctx, rangeio.FromReaderAt(f, size), Options{Limits: o.Limits, Parallel: 1})
@@ -187,10 +187,10 @@ func readAt(f io.ReaderAt, b []byte, off int64) error {
 // Header is that of the file as it was, or, after Close, as it is.
 func (e *Editor) Header() Header { return e.h }
 
-// Append adds p, which it does not keep, behind the bytes of the file. If that
+// Extend adds p, which it does not keep, behind the bytes of the file. If that
 // needs more chunks than the table has spare entries for, all of p is refused with
 // ErrRefused. The Editor keeps two chunks at the most in memory.
-func (e *Editor) Append(p []byte) error {
+func (e *Editor) Extend(p []byte) error {
 	switch {
 	case e.err != nil:
 		return e.err
@@ -257,7 +257,7 @@ func (e *Editor) record(o blosc.EncodeOptions) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.h.Checksum.Append(rec, rec), nil
+	return e.h.Checksum.AppendSum(rec, rec), nil
 }
 
 // SetMetadata puts other metadata, as in WriteOptions, into the room of the
@@ -335,7 +335,7 @@ func (e *Editor) commit() error {
 	if err := e.sync(); err != nil {
 		return err
 	}
-	b, err := h.Append(nil)
+	b, err := h.AppendBinary(nil)
 	if err == nil {
 		_, err = e.f.WriteAt(b, 0)
 	}
@@ -416,7 +416,7 @@ func (e *Editor) mark() error {
 	e.marked = true
 	h := e.h
 	h.Chunks, h.MaxAppend = -1, 0
-	b, err := h.Append(nil)
+	b, err := h.AppendBinary(nil)
 	if err != nil {
 		return err
 	}

@@ -167,7 +167,7 @@ func TestAppend(t *testing.T) {
 			more := [][]byte(nil)
 			for range rapid.IntRange(0, 3).Draw(t, "appends") {
 				p := text(r, rapid.IntRange(0, 3*300).Draw(t, "bytes"))
-				err := e.Append(p)
+				err := e.Extend(p)
 				if errors.Is(err, ErrRefused) {
 					break // and what was given before counts
 				}

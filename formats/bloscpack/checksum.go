@@ -75,10 +75,10 @@ func ParseChecksum(text string) (Checksum, error) {
 	return None, fmt.Errorf("checksum %q: %w", text, formats.ErrUnsupported)
 }
 
-// Append appends the digest of p as files hold it: Adler32 and CRC32 as little
+// AppendSum appends the digest of p as files hold it: Adler32 and CRC32 as little
 // endian numbers, the others in their usual order. It appends nothing for None
 // and if c is not Valid.
-func (c Checksum) Append(dst, p []byte) []byte {
+func (c Checksum) AppendSum(dst, p []byte) []byte {
 	switch c {
 	case Adler32:
 		return binary.LittleEndian.AppendUint32(dst, adler.Sum(p))
@@ -110,7 +110,7 @@ func (c Checksum) Append(dst, p []byte) []byte {
 // verify compares the digest of p with the stored one.
 func (c Checksum) verify(p, stored []byte) error {
 	var room [maxDigest]byte
-	got := c.Append(room[:0], p)
+	got := c.AppendSum(room[:0], p)
 	if bytes.Equal(got, stored) {
 		return nil
 	}

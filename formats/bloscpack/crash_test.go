@@ -181,7 +181,7 @@ func TestKilledEditor(t *testing.T) {
 			for _, n := range c.more {
 				p := text(r, n)
 				after = append(after[:len(after):len(after)], p...)
-				if err := e.Append(p); err != nil {
+				if err := e.Extend(p); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -200,10 +200,10 @@ func (f *File) ReadChunks(ctx context.Context, dst []byte, i, j int64) (int, err
 	return n, err
 }
 
-// ReadItems gives the decoded chunks [i, j), each in memory of its own. More than
+// Items gives the decoded chunks [i, j), each in memory of its own. More than
 // Limits.MaxDecoded bytes together are ErrTooLarge. Chunks are read as by Each;
 // neighbours share requests, and a few small ones are one request.
-func (f *File) ReadItems(ctx context.Context, i, j int64) ([][]byte, error) {
+func (f *File) Items(ctx context.Context, i, j int64) ([][]byte, error) {
 	if err := f.checkRange(i, j); err != nil {
 		return nil, err
 	}

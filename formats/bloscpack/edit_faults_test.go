@@ -57,7 +57,7 @@ func TestEditFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err = e.Append(add); err == nil {
+			if err = e.Extend(add); err == nil {
 				if err = e.SetMetadata("other"); err == nil {
 					err = e.Close()
 				}

@@ -58,7 +58,7 @@ func TestEditFixtures(t *testing.T) {
 			t.Fatalf("%s: %v", x.File, err)
 		}
 		more := bytes.Repeat([]byte("more "), 1+int(f.Header().ChunkSize)/4)
-		switch err := e.Append(more); {
+		switch err := e.Extend(more); {
 		case errors.Is(err, bloscpack.ErrRefused):
 			if h := f.Header(); h.Version == bloscpack.Version3 && h.MaxAppend > 2 {
 				t.Errorf("%s: %v", x.File, err)
@@ -109,7 +109,7 @@ func editAny(t *testing.T, p []byte) {
 		}
 		return
 	}
-	err = errors.Join(e.Append([]byte("some bytes that are new")), e.SetMetadata("other"), e.Append(make([]byte, 1000)))
+	err = errors.Join(e.Extend([]byte("some bytes that are new")), e.SetMetadata("other"), e.Extend(make([]byte, 1000)))
 	if err != nil && !errors.Is(err, bloscpack.ErrRefused) && !formattest.Allowed(err) {
 		t.Errorf("error of no known class: %v", err)
 	}

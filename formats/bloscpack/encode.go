@@ -118,7 +118,7 @@ func (b *batch) encode(p []byte, o blosc.EncodeOptions, sum Checksum) error {
 
 // finish takes out, of which a chunk begins at a place, for what comes out.
 func (b *batch) finish(out []byte, at int, sum Checksum) {
-	b.out = sum.Append(out, out[at:])
+	b.out = sum.AppendSum(out, out[at:])
 	b.lens = append(b.lens, uint32(len(b.out)-at)) //nolint:gosec // at most MaxChunk, 16 and a digest
 }
 

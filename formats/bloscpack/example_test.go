@@ -74,7 +74,7 @@ func ExampleEdit() {
 	if err != nil {
 		panic(err)
 	}
-	if err := e.Append([]byte("first")); err != nil {
+	if err := e.Extend([]byte("first")); err != nil {
 		panic(err)
 	}
 	if err := e.Close(); err != nil {

@@ -35,7 +35,7 @@ func hugeText(i int64) []byte { return fmt.Appendf(nil, "record number %06d", i%
 
 func (h *huge) head() []byte {
 	b, err := bloscpack.Header{Version: 4, Checksum: bloscpack.Adler32, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: h.items,
-		Offsets: true, Variable: true, Meta: len(h.meta) > 0, MetaSize: int64(len(h.meta))}.Append(nil)
+		Offsets: true, Variable: true, Meta: len(h.meta) > 0, MetaSize: int64(len(h.meta))}.AppendBinary(nil)
 	if err != nil {
 		panic(err)
 	}
@@ -271,7 +271,7 @@ func TestNeighbours(t *testing.T) {
 	if err != nil || r.reads != 1 {
 		t.Fatal(r.reads, err)
 	}
-	items, err := f.ReadItems(t.Context(), 1000, 1100)
+	items, err := f.Items(t.Context(), 1000, 1100)
 	if err != nil || len(items) != 100 || !bytes.Equal(items[99], hugeText(1099)) || r.reads != 2 || r.bytes != 64<<10+100*hugeItem {
 		t.Errorf("%d items, %d reads, %d bytes, %v", len(items), r.reads, r.bytes, err)
 	}

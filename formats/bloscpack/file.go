@@ -14,7 +14,7 @@ import (
 // Options tune Open. The zero value is right for most.
 type Options struct {
 	// Limits are checked before anything is allocated: MaxDecoded against a chunk
-	// and all items of ReadItems, MaxEntries against the number of chunks, MaxMeta
+	// and all items of Items, MaxEntries against the number of chunks, MaxMeta
 	// against metadata.
 	Limits formats.Limits
 	// Parallel is how many goroutines decode at a time. 0 means GOMAXPROCS.

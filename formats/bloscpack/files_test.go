@@ -60,7 +60,7 @@ func stored(p []byte, sum bloscpack.Checksum) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(max(len(p), 1)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(p)+16))
 	b = append(b, p...)
-	return sum.Append(b, b)
+	return sum.AppendSum(b, b)
 }
 
 type fataler interface {
@@ -73,7 +73,7 @@ type fataler interface {
 func byHand(tb fataler, sum bloscpack.Checksum, items [][]byte, order []int, gap int) []byte {
 	tb.Helper()
 	h := bloscpack.Header{Version: 4, Checksum: sum, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: int64(len(items)), Offsets: true, Variable: true}
-	out, err := h.Append(nil)
+	out, err := h.AppendBinary(nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

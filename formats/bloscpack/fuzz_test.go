@@ -28,7 +28,7 @@ func FuzzHeader(f *testing.F) {
 		if !bloscpack.Sniff(data) {
 			t.Error("accepted, but not recognised")
 		}
-		b, err := h.Append(nil)
+		b, err := h.AppendBinary(nil)
 		if err != nil || !bytes.Equal(b, data[:bloscpack.HeaderLen]) {
 			t.Errorf("written again: %x, %v; was %x", b, err, data[:bloscpack.HeaderLen])
 		}
@@ -50,7 +50,7 @@ func FuzzMeta(f *testing.F) {
 		if old {
 			h = bloscpack.Header{Version: 3, ChunkSize: -1, LastChunk: -1, Meta: true}
 		}
-		p, err := h.Append(nil)
+		p, err := h.AppendBinary(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

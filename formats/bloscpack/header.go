@@ -165,9 +165,9 @@ func (h Header) check3() (off int64, err error) {
 	return 0, nil
 }
 
-// Append appends the header as a file holds it. It fails with the errors that
+// AppendBinary appends the header as a file holds it. It fails with the errors that
 // ParseHeader would have for the result.
-func (h Header) Append(dst []byte) ([]byte, error) {
+func (h Header) AppendBinary(dst []byte) ([]byte, error) {
 	if h.Version != Version3 && h.Version != Version4 {
 		return dst, unsupported("header", atVersion, "version %d", h.Version)
 	}

@@ -290,7 +290,7 @@ func appendTo(ctx context.Context, f *os.File, p []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Append(p); err != nil {
+	if err := e.Extend(p); err != nil {
 		return err
 	}
 	return e.Close()

@@ -83,8 +83,8 @@ func parseMetaHeader(b []byte, off int64) (MetaHeader, error) {
 	return m, nil
 }
 
-// Append appends the header as a file holds it.
-func (m MetaHeader) Append(dst []byte) []byte {
+// append appends the header as a file holds it.
+func (m MetaHeader) append(dst []byte) []byte {
 	var b [metaHeaderLen]byte
 	copy(b[:], metaFormat)
 	b[atMetaChecksum], b[atMetaCodec], b[atMetaLevel] = byte(m.Checksum), byte(m.Codec), byte(m.Level) //nolint:gosec // one of ten

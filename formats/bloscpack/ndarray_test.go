@@ -51,7 +51,7 @@ func TestArray(t *testing.T) {
 		{meta: `{"dtype":5,"shape":[1],"order":"C","container":"numpy"}`, err: formats.ErrCorrupt},
 		{meta: `{"shape":[1],"order":"C","container":"numpy"}`, err: formats.ErrCorrupt},
 	} {
-		h, err := bloscpack.Header{Version: 4, ChunkSize: -1, LastChunk: -1, Meta: true, MetaSize: int64(len(c.meta))}.Append(nil)
+		h, err := bloscpack.Header{Version: 4, ChunkSize: -1, LastChunk: -1, Meta: true, MetaSize: int64(len(c.meta))}.AppendBinary(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,7 +112,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	for _, r := range [][2]int64{{-1, 0}, {0, 6}, {5, 6}, {3, 2}, {6, 6}, {-5, -5}} {
-		if _, err := f.ReadItems(t.Context(), r[0], r[1]); !errors.Is(err, formats.ErrNoEntry) {
+		if _, err := f.Items(t.Context(), r[0], r[1]); !errors.Is(err, formats.ErrNoEntry) {
 			t.Errorf("items %v: %v", r, err)
 		}
 	}
@@ -267,7 +267,7 @@ func TestWrongFarTable(t *testing.T) {
 					}
 					f := open(t, file, bloscpack.Options{Head: 4 << 10}) // knows nothing of earlier reads
 					want := data[i*size : j*size]
-					got, err := f.ReadItems(t.Context(), i, j)
+					got, err := f.Items(t.Context(), i, j)
 					if err != nil || !bytes.Equal(bytes.Join(got, nil), want) {
 						t.Errorf("%s, %d bytes after: items %d to %d: %d bytes, %v", name, after, i, j, len(got), err)
 					}
@@ -310,7 +310,7 @@ func TestEditWrongTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if err := e.Append([]byte("more")); errors.Is(err, bloscpack.ErrRefused) != (off > 0) {
+		if err := e.Extend([]byte("more")); errors.Is(err, bloscpack.ErrRefused) != (off > 0) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := e.Close(); err != nil {

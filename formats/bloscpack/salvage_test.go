@@ -132,7 +132,7 @@ func TestSalvageUnfinished(t *testing.T) {
 		h.Variable = h.Version == 4
 		h.Offsets = true
 		h.Meta = h.MetaSize > 0
-		b, err := h.Append(nil)
+		b, err := h.AppendBinary(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestSalvageStops(t *testing.T) {
 // read for ever.
 func TestSalvageHostile(t *testing.T) {
 	const size = 1 << 20
-	file, err := bloscpack.Header{Version: 3, Checksum: bloscpack.Adler32, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: 50}.Append(nil)
+	file, err := bloscpack.Header{Version: 3, Checksum: bloscpack.Adler32, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: 50}.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

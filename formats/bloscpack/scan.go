@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
@@ -266,11 +267,11 @@ type Report struct {
 }
 
 // Verify reads every chunk as Each does, passes over items that were never
-// written, and decodes and checks all others. progress, if not nil, is told the
-// encoded bytes checked so far, by the calling goroutine. The first chunk that is
+// written, and decodes and checks all others. progress is told the encoded bytes
+// checked so far, and the bytes behind header and table. The first chunk that is
 // not well ends Verify with its error and a report of the chunks before. A file
 // whose writing did not end is ErrCorrupt.
-func (f *File) Verify(ctx context.Context, progress func(done int64)) (Report, error) {
+func (f *File) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	r := Report{FirstMissing: -1}
 	if err := f.notAborted(); err != nil {
 		return r, err
@@ -293,9 +294,7 @@ func (f *File) Verify(ctx context.Context, progress func(done int64)) (Report, e
 			}
 			return nil
 		})
-		if progress != nil {
-			progress(r.CBytes + digests)
-		}
+		progress.Tell(r.CBytes+digests, f.size-f.body)
 		return err
 	})
 	if err == nil {

@@ -44,9 +44,9 @@ func (m *metaSection) append(dst []byte) []byte {
 	if m.version != Version3 {
 		return append(dst, m.data...)
 	}
-	dst = append(m.head.Append(dst), m.data...)
+	dst = append(m.head.append(dst), m.data...)
 	dst = append(dst, make([]byte, m.head.Room-m.head.Stored)...)
-	return m.head.Checksum.Append(dst, m.data)
+	return m.head.Checksum.AppendSum(dst, m.data)
 }
 
 // pad makes the section n bytes long, if it is shorter: version 3 keeps more room,

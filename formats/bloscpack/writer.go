@@ -3,7 +3,6 @@ package bloscpack
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -20,15 +19,12 @@ func refuse(part, text string, args ...any) error {
 
 var errClosed = fmt.Errorf("%s: writer is closed: %w", Format, ErrRefused)
 
-// An Output takes a file: bytes in order, and at the end a new beginning. Every
-// objstore.Writer is an Output, which the caller commits after Close.
-type Output interface {
-	io.Writer
-	// Patch overwrites bytes that were written, within the first MaxHead bytes
-	// or what Rehead made of them.
-	Patch(off int64, p []byte) error
+// A Reheader is an Output that takes a longer beginning for the one that it has. Every
+// objstore.Writer is a Reheader, which the caller commits after Close.
+type Reheader interface {
+	formats.Output
 	// Rehead replaces the first n bytes, at most MaxHead, by p, which is not
-	// shorter and belongs to the Output from then on. It is called at most once.
+	// shorter and belongs to the Reheader from then on. It is called at most once.
 	Rehead(n int64, p []byte) error
 }
 
@@ -182,7 +178,7 @@ func (o *WriteOptions) spares(n int64) int64 {
 // SetMetadata, an encoded chunk that is none. A Writer that is given up needs no
 // call, but Abort waits for its goroutines and frees their memory.
 type Writer struct {
-	w     Output
+	w     Reheader
 	o     WriteOptions
 	h     Header
 	meta  metaSection
@@ -201,7 +197,7 @@ type sizes struct{ first, last int64 }
 // NewWriter checks o and writes a first header to w, metadata if there are any,
 // and room for the table if WriteOptions.Chunks is known. Options that make no
 // file are ErrRefused.
-func NewWriter(w Output, o WriteOptions) (*Writer, error) {
+func NewWriter(w Reheader, o WriteOptions) (*Writer, error) {
 	h, err := o.header()
 	if err != nil {
 		return nil, err
@@ -239,7 +235,7 @@ func NewWriter(w Output, o WriteOptions) (*Writer, error) {
 func (w *Writer) beginning(h Header, meta metaSection, slots int64) ([]byte, error) {
 	b := make([]byte, 0, HeaderLen+meta.len()+slots*entryLen)
 	meta.announce(&h)
-	b, err := h.Append(b)
+	b, err := h.AppendBinary(b)
 	if err != nil {
 		return nil, err
 	}
@@ -468,7 +464,7 @@ func (w *Writer) finish() error {
 	}
 	w.meta.announce(&w.h)
 	var room [HeaderLen]byte
-	h, err := w.h.Append(room[:0])
+	h, err := w.h.AppendBinary(room[:0])
 	if err == nil {
 		err = w.w.Patch(0, h)
 	}

@@ -269,14 +269,14 @@ func (e *Editor) appendAt(dst []byte, i int, off int64) ([]byte, error) {
 	return dst, readAt(e.f, dst[at:], e.in.HeaderLen+off)
 }
 
-// Append encodes p as a new last chunk.
-func (e *Editor) Append(p []byte) error { return e.Insert(len(e.offs), p) }
+// Extend encodes p as a new last chunk.
+func (e *Editor) Extend(p []byte) error { return e.Insert(len(e.offs), p) }
 
-// AppendEncoded appends a chunk that is encoded already, see Writer.WriteEncoded.
-func (e *Editor) AppendEncoded(chunk []byte) error { return e.InsertEncoded(len(e.offs), chunk) }
+// ExtendEncoded appends a chunk that is encoded already, see Writer.WriteEncoded.
+func (e *Editor) ExtendEncoded(chunk []byte) error { return e.InsertEncoded(len(e.offs), chunk) }
 
-// AppendSpecial appends a chunk without content, see Writer.WriteSpecial.
-func (e *Editor) AppendSpecial(kind blosc.Special, size int) error {
+// ExtendSpecial appends a chunk without content, see Writer.WriteSpecial.
+func (e *Editor) ExtendSpecial(kind blosc.Special, size int) error {
 	return e.InsertSpecial(len(e.offs), kind, size)
 }
 

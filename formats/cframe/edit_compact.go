@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/rangeio"
 )
@@ -21,7 +22,7 @@ const compactWindow = 8 << 20
 // window by window: one planned read for up to 1024 headers, the next for the
 // chunks. A sparse frame opens each chunk for its header and again for its bytes,
 // the latter one after the other.
-func Compact(ctx context.Context, w Output, f *Frame) error {
+func Compact(ctx context.Context, w formats.Output, f *Frame) error {
 	in := f.Info()
 	o := WriteOptions{TypeSize: in.TypeSize, ChunkSize: max(in.ChunkSize, 0), BlockSize: in.BlockSize,
 		Encode: in.encodeOptions(), Metalayers: f.layers, Limits: f.o.Limits}

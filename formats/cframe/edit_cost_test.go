@@ -24,7 +24,7 @@ func TestEditReadsEnds(t *testing.T) {
 			must(t, w.WriteChunk(noise(chunk, i)))
 		}
 	})
-	edit(t, f, EditOptions{}, func(e *Editor) { must(t, e.Append(ramp(100, 1))) })
+	edit(t, f, EditOptions{}, func(e *Editor) { must(t, e.Extend(ramp(100, 1))) })
 	if f.read > chunk {
 		t.Errorf("read %d bytes of %d", f.read, len(f.b))
 	}

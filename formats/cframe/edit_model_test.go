@@ -43,7 +43,7 @@ func drawOps(t *rapid.T, ctx context.Context, f *memFile, model *content, size i
 		switch rapid.IntRange(0, 8).Draw(t, "change") {
 		case 0, 1:
 			next.Chunks = append(next.Chunks, data())
-			err = e.Append(next.Chunks[n])
+			err = e.Extend(next.Chunks[n])
 		case 2:
 			i := rapid.IntRange(0, n).Draw(t, "i")
 			next.Chunks = slices.Insert(next.Chunks, i, data())

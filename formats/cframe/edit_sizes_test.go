@@ -27,7 +27,7 @@ func TestSetSizes(t *testing.T) {
 		t.Error("changed, though no chunk came")
 	}
 	edit(t, f, EditOptions{}, func(e *Editor) {
-		if err := errors.Join(e.SetSizes(16, 8), e.Append(make([]byte, 16)), e.Append(bytes.Repeat([]byte{7}, 12))); err != nil {
+		if err := errors.Join(e.SetSizes(16, 8), e.Extend(make([]byte, 16)), e.Extend(bytes.Repeat([]byte{7}, 12))); err != nil {
 			t.Error(err)
 		}
 		if err := e.SetSizes(32, 8); !errors.Is(err, ErrRefused) {

@@ -117,7 +117,7 @@ var changes = []struct {
 	{"fill the last and append", func(e *Editor, c *content) error {
 		c.Chunks[5] = noise(400, 9)
 		c.Chunks = append(c.Chunks, ramp(40, 8))
-		return errors.Join(e.Update(5, c.Chunks[5]), e.Append(c.Chunks[6]))
+		return errors.Join(e.Update(5, c.Chunks[5]), e.Extend(c.Chunks[6]))
 	}},
 	{"insert", func(e *Editor, c *content) error {
 		c.Chunks = slices.Insert(c.Chunks, 2, ramp(400, 7))
@@ -137,7 +137,7 @@ var changes = []struct {
 	{"delete all and append", func(e *Editor, c *content) error {
 		err := deleteAll(e, c)
 		c.Chunks = [][]byte{ramp(400, 3)}
-		return errors.Join(err, e.Append(c.Chunks[0]))
+		return errors.Join(err, e.Extend(c.Chunks[0]))
 	}},
 	{"delete all and the vlmetalayers", func(e *Editor, c *content) error {
 		c.VL = nil
@@ -153,7 +153,7 @@ var changes = []struct {
 	}},
 	{"vary", func(e *Editor, c *content) error {
 		c.Chunks = append(c.Chunks, ramp(404, 1))
-		return e.Append(c.Chunks[6])
+		return e.Extend(c.Chunks[6])
 	}},
 	{"vary with zeros first", func(e *Editor, c *content) error {
 		c.Chunks = append([][]byte{make([]byte, 44)}, c.Chunks[3:]...)
@@ -209,7 +209,7 @@ func TestEdit(t *testing.T) {
 			edit(t, f, EditOptions{Vary: true}, func(e *Editor) {
 				_, want = sample(t)
 				for _, p := range want.Chunks {
-					must(t, e.Append(p))
+					must(t, e.Extend(p))
 				}
 				for _, m := range want.VL {
 					must(t, e.SetVLMetalayer(m.Name, m.Data))
@@ -316,7 +316,7 @@ func mended(t *testing.T, state []byte) {
 	want, err := readBytes(t.Context(), state)
 	must(t, err)
 	edit(t, f, EditOptions{Vary: true}, func(e *Editor) {
-		must(t, e.Append(ramp(44, 3)))
+		must(t, e.Extend(ramp(44, 3)))
 		want.Chunks = append(want.Chunks, ramp(44, 3))
 	})
 	_, got := mustRead(t, f.b)
@@ -385,7 +385,7 @@ func TestEditErrors(t *testing.T) {
 			if f.ops[fail-1].off == 0 && f.ops[fail-1].kind == 'w' {
 				continue // half a header: see TestTornHeader
 			}
-			if e.Commit() == nil || e.Append(ramp(4, 0)) == nil {
+			if e.Commit() == nil || e.Extend(ramp(4, 0)) == nil {
 				t.Fatalf("%s: an editor goes on after an error", c.name)
 			}
 			got, err := readBytes(t.Context(), f.b)
@@ -407,7 +407,7 @@ func TestEditErrors(t *testing.T) {
 	if !bytes.Equal(f.b, b) {
 		t.Error("Abort leaves something")
 	}
-	if err := e.Append(nil); err == nil {
+	if err := e.Extend(nil); err == nil {
 		t.Error("an editor goes on after Abort")
 	}
 }
@@ -420,7 +420,7 @@ func TestEditRefused(t *testing.T) {
 		vl, err := blosc.AppendEncodedVL(nil, [][]byte{ramp(300, 1), ramp(100, 1)}, blosc.EncodeOptions{})
 		must(t, err)
 		for name, err := range map[string]error{
-			"append after a short one": e.Append(ramp(400, 0)),
+			"append after a short one": e.Extend(ramp(400, 0)),
 			"insert a short one":       e.Insert(0, ramp(396, 0)),
 			"update by a short one":    e.Update(0, ramp(396, 0)),
 			"update by a long one":     e.Update(5, ramp(404, 0)),
@@ -529,7 +529,7 @@ func TestEditFile(t *testing.T) {
 	must(t, err)
 	defer f.Close()
 	edit(t, f, EditOptions{}, func(e *Editor) {
-		must(t, e.Update(5, ramp(400, 2)), e.Append(ramp(100, 9)), e.Commit(), e.Delete(0))
+		must(t, e.Update(5, ramp(400, 2)), e.Extend(ramp(100, 9)), e.Commit(), e.Delete(0))
 	})
 	want.Chunks[5] = ramp(400, 2)
 	want.Chunks = append(want.Chunks[1:], ramp(100, 9))

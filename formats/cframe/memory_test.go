@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/rangeio"
 )
@@ -61,7 +62,7 @@ type folderObject struct {
 	name string
 }
 
-func (f *folder) Create(_ context.Context, name string) (Object, error) {
+func (f *folder) Create(_ context.Context, name string) (formats.Object, error) {
 	return &folderObject{f: f, name: name}, nil
 }
 

@@ -3,29 +3,10 @@ package cframe
 import (
 	"context"
 	"fmt"
-	"io"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 )
-
-// A SetOutput makes the objects of a sparse frame: a folder, or a prefix of a
-// bucket.
-type SetOutput interface {
-	// Create starts the object of the given name, relative to the output, from
-	// several goroutines at a time. Nothing is visible before Commit. It should
-	// refuse a name that is taken, here or in Commit: chunks that are replaced
-	// one by one would be read under the old index.
-	Create(ctx context.Context, name string) (Object, error)
-}
-
-// An Object is being written, by one goroutine.
-type Object interface {
-	io.Writer
-	// Commit publishes the object in one step.
-	Commit(ctx context.Context) error
-	// Abort drops it; harmless after Commit.
-	Abort()
-}
 
 // A SetWriter writes a sparse frame: each chunk that takes room as an object of
 // its own, published at once, and by Close the index. So a frame without an index
@@ -36,11 +17,11 @@ type Object interface {
 // them, who knows whether others lie in the folder.
 type SetWriter struct {
 	books
-	out SetOutput
+	out formats.SetOutput
 }
 
 // NewSetWriter checks o, as NewWriter does. It creates nothing.
-func NewSetWriter(out SetOutput, o WriteOptions) (*SetWriter, error) {
+func NewSetWriter(out formats.SetOutput, o WriteOptions) (*SetWriter, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/internal/bufpool"
@@ -21,7 +22,7 @@ import (
 )
 
 // A store's writer is an Output as it is.
-var _ cframe.Output = objstore.Writer(nil)
+var _ formats.Output = objstore.Writer(nil)
 
 // prefix makes the objects of a sparse frame in a bucket.
 type prefix struct {
@@ -31,7 +32,7 @@ type prefix struct {
 
 type object struct{ objstore.Writer }
 
-func (p prefix) Create(ctx context.Context, name string) (cframe.Object, error) {
+func (p prefix) Create(ctx context.Context, name string) (formats.Object, error) {
 	w, err := p.b.Create(ctx, p.name+name, objstore.PutOptions{IfAbsent: true})
 	return object{w}, err
 }
@@ -230,7 +231,7 @@ func example(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Append(bytes.Repeat([]byte{2, 0, 0, 0}, 1000)); err != nil {
+	if err := e.Extend(bytes.Repeat([]byte{2, 0, 0, 0}, 1000)); err != nil {
 		return err
 	}
 	if err := e.SetVLMetalayer("note", []byte("\xa5grown")); err != nil {

@@ -2,20 +2,11 @@ package cframe
 
 import (
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 )
-
-// An Output takes a frame: bytes in order, and at the end a change of its first
-// ones. Every objstore.Writer is an Output; the caller commits it.
-type Output interface {
-	io.Writer
-	// Patch overwrites bytes that were written, within the first MaxHeader.
-	Patch(off int64, p []byte) error
-}
 
 // MaxHeader bounds the header that a Writer makes. It is objstore.HeadSize: stores
 // that upload in parts hold back so much of an object's beginning.
@@ -137,13 +128,13 @@ func (o *WriteOptions) info() Info {
 // buffers back.
 type Writer struct {
 	books
-	w Output
+	w formats.Output
 }
 
 // NewWriter checks o and writes the header to w. Options that the format cannot
 // hold are ErrRefused, and then nothing is written. Errors of w keep their
 // identity, here and in later calls.
-func NewWriter(w Output, o WriteOptions) (*Writer, error) {
+func NewWriter(w formats.Output, o WriteOptions) (*Writer, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}

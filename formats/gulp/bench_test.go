@@ -45,7 +45,7 @@ func benchChunk(b *testing.B) *gulp.Chunk {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = f.Close() })
-	w := gulp.NewWriter(f, gulp.WriterOptions{})
+	w := gulp.NewWriter(f, gulp.WriteOptions{})
 	frame := make([]byte, 14000)
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 64 * 64 {
@@ -64,13 +64,13 @@ func benchChunk(b *testing.B) *gulp.Chunk {
 	return c
 }
 
-func BenchmarkReadFrame(b *testing.B) {
+func BenchmarkAppendFrame(b *testing.B) {
 	c := benchChunk(b)
 	b.ReportAllocs()
 	var buf []byte
 	var err error
 	for i := 0; b.Loop(); i++ {
-		if buf, err = c.ReadFrame(b.Context(), buf, c.ID(i%64), i/64%64); err != nil {
+		if buf, err = c.AppendFrame(b.Context(), buf[:0], c.ID(i%64), i/64%64); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ type discard struct{ n int64 }
 func (d *discard) Write(p []byte) (int, error) { d.n += int64(len(p)); return len(p), nil }
 
 func BenchmarkWriteFrame(b *testing.B) {
-	w := gulp.NewWriter(&discard{}, gulp.WriterOptions{})
+	w := gulp.NewWriter(&discard{}, gulp.WriteOptions{})
 	frame := make([]byte, 12700)
 	b.SetBytes(int64(len(frame)))
 	b.ReportAllocs()
@@ -127,11 +127,11 @@ func TestReadAllocs(t *testing.T) {
 	ctx := t.Context()
 	frame := make([]byte, 0, 4096)
 	if n := testing.AllocsPerRun(200, func() {
-		if _, err := c.ReadFrame(ctx, frame, "first", 3); err != nil {
+		if _, err := c.AppendFrame(ctx, frame, "first", 3); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
-		t.Errorf("ReadFrame: %v allocations", n)
+		t.Errorf("AppendFrame: %v allocations", n)
 	}
 	var buf gulp.Buffer
 	if n := testing.AllocsPerRun(200, func() {

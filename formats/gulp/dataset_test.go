@@ -15,11 +15,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/rangeio"
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // A folder is a Set and an Output in memory, with a record of what was done.
@@ -64,7 +65,7 @@ func (f *folder) Open(_ context.Context, name string) (rangeio.Reader, error) {
 	return bytesReader(f.objects[name]), nil
 }
 
-func (f *folder) Create(_ context.Context, name string) (gulp.Object, error) {
+func (f *folder) Create(_ context.Context, name string) (formats.Object, error) {
 	return &object{f: f, name: name}, f.note("create", name)
 }
 
@@ -214,7 +215,7 @@ func manyIDs(tb testing.TB, counts []int) (*gulp.Dataset, []string) {
 	var all []string
 	for k, n := range counts {
 		var data, meta bytes.Buffer
-		w := gulp.NewWriter(&data, gulp.WriterOptions{})
+		w := gulp.NewWriter(&data, gulp.WriteOptions{})
 		for i := range n {
 			id := fmt.Sprintf("%d-%d", k, i)
 			all = append(all, id)

@@ -10,27 +10,10 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// An Output makes the objects of a dataset: a folder, or a prefix of a bucket.
-type Output interface {
-	// Create starts the object of the given name, relative to the output.
-	// Nothing is visible before Commit. It should refuse a name that is taken,
-	// here or in Commit.
-	Create(ctx context.Context, name string) (Object, error)
-}
-
-// An Object is being written.
-type Object interface {
-	io.Writer
-	// Commit publishes the object in one step.
-	Commit(ctx context.Context) error
-	// Abort drops the object. It is harmless after Commit.
-	Abort()
-}
-
 // DatasetOptions tune a DatasetWriter. The zero value is right for a new
 // dataset.
 type DatasetOptions struct {
-	// First is the number of the first chunk. Append sets it.
+	// First is the number of the first chunk. Extend sets it.
 	First int
 	// A chunk is full once its data object has MaxBytes bytes, or its index
 	// MaxIDs ids. An id is never split, so a data object may be longer than
@@ -40,8 +23,8 @@ type DatasetOptions struct {
 	MaxBytes int64
 	MaxIDs   int64
 	// Writer tunes each chunk.
-	Writer WriterOptions
-	// Taken, if not nil, says which ids exist already. Append sets it.
+	Writer WriteOptions
+	// Taken, if not nil, says which ids exist already. Extend sets it.
 	Taken func(id string) bool
 }
 
@@ -61,11 +44,11 @@ func (o DatasetOptions) withDefaults() DatasetOptions {
 // and an Output may tie the index to the data object's version. Memory is that
 // of one Writer and the ids so far. A DatasetWriter is for one goroutine.
 type DatasetWriter struct {
-	out  Output
+	out  formats.SetOutput
 	o    DatasetOptions
 	n    int // number of the chunk being written, or of the next
 	w    *Writer
-	data Object
+	data formats.Object
 	id   string // of the frames that come
 	open bool   // there is such an id
 	ids  map[string]struct{}
@@ -75,15 +58,15 @@ type DatasetWriter struct {
 
 // NewDatasetWriter starts a dataset, or new chunks of one, in out. Nothing is
 // created before the first Begin.
-func NewDatasetWriter(out Output, o DatasetOptions) *DatasetWriter {
+func NewDatasetWriter(out formats.SetOutput, o DatasetOptions) *DatasetWriter {
 	o = o.withDefaults()
 	return &DatasetWriter{out: out, o: o, n: o.First, ids: map[string]struct{}{}}
 }
 
-// Append starts new chunks behind those of d, from the number Next on; First and
+// Extend starts new chunks behind those of d, from the number Next on; First and
 // Taken of o are ignored. It loads d: Begin refuses ids that are there already,
 // as no reader could tell the two apart. d does not see the new chunks.
-func (d *Dataset) Append(ctx context.Context, out Output, o DatasetOptions) (*DatasetWriter, error) {
+func (d *Dataset) Extend(ctx context.Context, out formats.SetOutput, o DatasetOptions) (*DatasetWriter, error) {
 	if err := d.Load(ctx); err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (d *Dataset) ExplainEach(ctx context.Context) ([]rangeio.Planned, error) {
 }
 
 // Verify is Chunk.Verify for all chunks, which it loads. The report has the sums.
-func (d *Dataset) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
+func (d *Dataset) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	if err := d.Load(ctx); err != nil {
 		return Report{}, err
 	}
@@ -229,12 +229,12 @@ type Report struct {
 // like JPEG. Progress, if not nil, is told the bytes checked so far and in all,
 // after each frame, by the calling goroutine. The cost is that of Each. With an
 // error the Report counts the frames before it.
-func (c *Chunk) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
+func (c *Chunk) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	return verify(ctx, c.reading(c.all, true), c.totals, progress)
 }
 
 // verify checks the frames of r, all of what has those totals.
-func verify(ctx context.Context, r *pull.Pull[place], t Totals, progress func(done, total int64)) (Report, error) {
+func verify(ctx context.Context, r *pull.Pull[place], t Totals, progress formats.Progress) (Report, error) {
 	rep := Report{Totals: t}
 	var done int64
 	err := walk(ctx, r, func(p place, b []byte) error {
@@ -246,9 +246,8 @@ func verify(ctx context.Context, r *pull.Pull[place], t Totals, progress func(do
 					Off: f.dataEnd() + int64(i), Err: fmt.Errorf("padding is %#x, not zero: %w", pad, formats.ErrCorrupt)}
 			}
 		}
-		if done += f.total(); progress != nil {
-			progress(done, t.Bytes+t.Padding)
-		}
+		done += f.total()
+		progress.Tell(done, t.Bytes+t.Padding)
 		return nil
 	})
 	return rep, err

@@ -14,10 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/rangeio"
-	"github.com/google/go-cmp/cmp"
 )
 
 // expectations were taken from the manifest of the fixtures: what went into
@@ -155,7 +156,7 @@ func TestRewrite(t *testing.T) {
 	for name, want := range expected(t).Chunks {
 		data, meta := load(t, "chunks/"+name), load(t, "chunks/"+path.Dir(name)+"/"+want.GMeta)
 		var gotData, gotMeta bytes.Buffer
-		w := gulp.NewWriter(&gotData, gulp.WriterOptions{})
+		w := gulp.NewWriter(&gotData, gulp.WriteOptions{})
 		if err := copyChunk(t.Context(), w, open(t, meta, data)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -200,7 +201,7 @@ func copyChunk(ctx context.Context, w *gulp.Writer, c *gulp.Chunk) error {
 		if !ok {
 			continue
 		}
-		p, err := c.ReadFrame(ctx, nil, f.id, f.i)
+		p, err := c.AppendFrame(ctx, nil, f.id, f.i)
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func FuzzWriteRead(f *testing.F) {
 	f.Add("a", "a", []byte{}, []byte{1}, []byte(`[]`))
 	f.Fuzz(func(t *testing.T, a, b string, x, y, extra []byte) {
 		var data, meta bytes.Buffer
-		w := gulp.NewWriter(&data, gulp.WriterOptions{})
+		w := gulp.NewWriter(&data, gulp.WriteOptions{})
 		want := map[string][][]byte{}
 		for _, in := range []struct {
 			id string

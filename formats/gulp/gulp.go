@@ -65,7 +65,7 @@ type Chunk struct {
 	byID   map[string]int
 	totals Totals
 	kept   int64     // rough memory of the index
-	spans  sync.Pool // *[1]rangeio.Span, so that ReadFrame allocates nothing
+	spans  sync.Pool // *[1]rangeio.Span, so that AppendFrame allocates nothing
 }
 
 // An item is what the index says of one id.

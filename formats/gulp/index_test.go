@@ -105,10 +105,10 @@ func TestLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ReadFrame(t.Context(), nil, "first", 0); err != nil {
+	if _, err := c.AppendFrame(t.Context(), nil, "first", 0); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.ReadFrame(t.Context(), nil, "first", 1); !errors.Is(err, formats.ErrTooLarge) {
+	if _, err := c.AppendFrame(t.Context(), nil, "first", 1); !errors.Is(err, formats.ErrTooLarge) {
 		t.Error(err)
 	}
 	if _, err := c.AppendFrames(t.Context(), nil, "first", 0, 6, 1); !errors.Is(err, formats.ErrTooLarge) {
@@ -131,7 +131,7 @@ func TestNoEntry(t *testing.T) {
 		t.Error(err)
 	}
 	for _, i := range []int{-1, 6} {
-		if _, err := c.ReadFrame(t.Context(), nil, "first", i); !errors.Is(err, formats.ErrNoEntry) || !errors.Is(err, gulp.ErrIndex) {
+		if _, err := c.AppendFrame(t.Context(), nil, "first", i); !errors.Is(err, formats.ErrNoEntry) || !errors.Is(err, gulp.ErrIndex) {
 			t.Error(i, err)
 		}
 	}

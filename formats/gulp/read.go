@@ -66,26 +66,26 @@ func (c *Chunk) ReadFrames(ctx context.Context, b *Buffer, id string, from, to, 
 	return b.frames, nil
 }
 
-// ReadFrame reads frame i of id without its padding, as one span. If the
-// capacity of dst is enough, the result is in dst's memory, whose content is
-// lost, and nothing is allocated; else the result is in a new buffer, and a
-// frame larger than Limits.MaxDecoded is ErrTooLarge. If there is no such id or
-// frame, the error is that of Frame.
-func (c *Chunk) ReadFrame(ctx context.Context, dst []byte, id string, i int) ([]byte, error) {
+// AppendFrame appends frame i of id, without its padding, to dst, and returns the
+// longer slice. The frame is one span. If the capacity of dst is enough, nothing is
+// allocated; else a frame larger than Limits.MaxDecoded is ErrTooLarge. If there is no
+// such id or frame, the error is that of Frame. With an error the result is nil, and
+// what dst has beyond its length is undefined.
+func (c *Chunk) AppendFrame(ctx context.Context, dst []byte, id string, i int) ([]byte, error) {
 	f, err := c.frame(id, i)
 	if err != nil {
 		return nil, err
 	}
-	n := f.size()
-	if n > int64(cap(dst)) {
-		if n > c.o.Limits.MaxDecoded || n > math.MaxInt {
+	at, n := len(dst), f.size()
+	if n > int64(cap(dst)-at) {
+		if n > c.o.Limits.MaxDecoded || n > int64(math.MaxInt-at) {
 			return nil, tooLarge(id, n, c.o.Limits.MaxDecoded)
 		}
-		dst = make([]byte, n)
+		dst = slices.Grow(dst, int(n))
 	}
-	dst = dst[:n]
+	dst = dst[:at+int(n)]
 	spans := c.spans.Get().(*[1]rangeio.Span) //nolint:forcetypeassert // only New fills the pool
-	spans[0] = rangeio.Span{Off: f.off, P: dst}
+	spans[0] = rangeio.Span{Off: f.off, P: dst[at:]}
 	err = c.data.ReadRanges(ctx, spans[:])
 	spans[0].P = nil
 	c.spans.Put(spans)

@@ -15,7 +15,7 @@ func TestReorder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for round := range 50 {
 		var data, meta bytes.Buffer
-		w := NewWriter(&data, WriterOptions{})
+		w := NewWriter(&data, WriteOptions{})
 		want := map[string][]string{}
 		write := func(n int) {
 			for range n {
@@ -65,7 +65,7 @@ func TestReorder(t *testing.T) {
 }
 
 func TestReorderRefuses(t *testing.T) {
-	w := NewWriter(&bytes.Buffer{}, WriterOptions{})
+	w := NewWriter(&bytes.Buffer{}, WriteOptions{})
 	for range 3 {
 		if err := w.WriteFrame("a", []byte("x")); err != nil {
 			t.Fatal(err)

@@ -157,7 +157,7 @@ func TestTraces(t *testing.T) {
 		}
 		tr.Step("its plan")
 	}
-	if _, err := c.ReadFrame(t.Context(), nil, "second", 1); err != nil {
+	if _, err := c.AppendFrame(t.Context(), nil, "second", 1); err != nil {
 		t.Fatal(err)
 	}
 	tr.Step(`frame 1 of "second"`)

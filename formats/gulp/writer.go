@@ -13,8 +13,8 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// WriterOptions tune a Writer. The zero value is right for most.
-type WriterOptions struct {
+// WriteOptions tune a Writer. The zero value is right for most.
+type WriteOptions struct {
 	// Limits: MaxMeta bounds the memory kept for the .gmeta, MaxEntries ids and
 	// frames together. Passing one is ErrTooLarge, which stays.
 	Limits formats.Limits
@@ -53,7 +53,7 @@ var errEmptyFrame = errors.New("empty payload")
 
 // NewWriter returns a Writer whose data object is w. Publish that object before
 // the .gmeta: a reader that finds an index must find its bytes.
-func NewWriter(w io.Writer, o WriterOptions) *Writer {
+func NewWriter(w io.Writer, o WriteOptions) *Writer {
 	return &Writer{w: w, l: o.Limits.WithDefaults(), byID: map[string]*entry{}}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+
+	"github.com/farread/farread/formats"
 )
 
 // Recomputed is what RecomputeSummaries found.
@@ -38,9 +40,8 @@ const maxMismatches = 100
 // summaries of other samples. A mismatch is no error; damage is one, whatever
 // Options.Resync says. w, if not nil, is shown the blocks, as Watch does, but with
 // Integer values of tracks that show as Int; what it finds wrong it may add to r.
-// progress, if not nil, is told the bytes that were gone through so far, from the
-// calling goroutine. Cost: one pass like Scan.
-func (f *File) RecomputeSummaries(ctx context.Context, r *Recomputed, w Watcher, progress func(done int64)) error {
+// progress is told the bytes of the file that were gone through so far. Cost: one pass like Scan.
+func (f *File) RecomputeSummaries(ctx context.Context, r *Recomputed, w Watcher, progress formats.Progress) error {
 	m := &remaker{f: f, r: r, watch: w, tracks: map[int32]*remade{}}
 	for i := range f.h.Tracks {
 		m.tracks[f.h.Tracks[i].Number] = newRemade(&f.h.Tracks[i])
@@ -48,9 +49,7 @@ func (f *File) RecomputeSummaries(ctx context.Context, r *Recomputed, w Watcher,
 	strict := *f
 	strict.o.Resync = false
 	err := strict.walk(ctx, f.body, all, func(b Block, t *Track, content []byte) (bad, err error) {
-		if progress != nil {
-			progress(b.Off + b.Size())
-		}
+		progress.Tell(b.Off+b.Size(), f.Size())
 		switch {
 		case t == nil && w != nil:
 			return nil, b.showTo(w)

@@ -3,6 +3,8 @@ package zoomcache
 import (
 	"context"
 	"math"
+
+	"github.com/farread/farread/formats"
 )
 
 // A TrackCount counts the blocks and samples of one track.
@@ -47,14 +49,11 @@ func (f *File) Count(ctx context.Context) (Report, error) {
 
 // Verify reads everything: the header of every block against the file, and every
 // packet and summary of a declared track, decoded, against its codec, its count
-// and its checksum if it is compressed. progress, if not nil, is told the bytes
-// that were gone through so far, from the calling goroutine. The first damaged
+// and its checksum if it is compressed. progress is told the bytes of the file that
+// were gone through so far. The first damaged
 // block ends it, with the report of the blocks before; with Options.Resync it is
 // listed instead, and is no error.
-func (f *File) Verify(ctx context.Context, progress func(done int64)) (Report, error) {
-	if progress == nil {
-		progress = func(int64) {}
-	}
+func (f *File) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	return f.report(ctx, true, progress)
 }
 
@@ -68,7 +67,7 @@ type verifier struct {
 	s      Summary
 }
 
-func (f *File) report(ctx context.Context, decode bool, progress func(int64)) (Report, error) {
+func (f *File) report(ctx context.Context, decode bool, progress formats.Progress) (Report, error) {
 	v := &verifier{f: f, counts: map[int32]*TrackCount{}, last: map[int32]int64{}}
 	v.r.Tracks = make([]TrackCount, len(f.h.Tracks))
 	for i := range f.h.Tracks {
@@ -87,9 +86,7 @@ func (f *File) report(ctx context.Context, decode bool, progress func(int64)) (R
 	}
 	want := func(*Block, *Track) bool { return decode }
 	err := noting.walk(ctx, f.body, want, func(b Block, t *Track, content []byte) (bad, err error) {
-		if decode {
-			progress(b.Off + b.Size())
-		}
+		progress.Tell(b.Off+b.Size(), f.size)
 		if t == nil {
 			v.r.Undeclared++
 			v.r.UndeclaredBytes += b.Size()

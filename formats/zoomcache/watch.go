@@ -1,6 +1,10 @@
 package zoomcache
 
-import "context"
+import (
+	"context"
+
+	"github.com/farread/farread/formats"
+)
 
 // A Watcher is shown what a file holds in one pass over it, as a Sink is told of
 // what a Writer makes: of each packet the window of its samples, if there are any,
@@ -15,16 +19,14 @@ type Watcher interface {
 }
 
 // Watch shows w the blocks of the file in one pass like Scan, with damage as in
-// Scan, and gives where the last block of a declared track ends. progress, if not
-// nil, is told the bytes that were gone through so far, from the calling goroutine.
-func (f *File) Watch(ctx context.Context, w Watcher, progress func(done int64)) (end int64, err error) {
+// Scan, and gives where the last block of a declared track ends. progress is
+// told the bytes of the file that were gone through so far.
+func (f *File) Watch(ctx context.Context, w Watcher, progress formats.Progress) (end int64, err error) {
 	var p Packet
 	var win Window
 	end = f.body
 	err = f.walk(ctx, f.body, func(b *Block, _ *Track) bool { return !b.Summary }, func(b Block, t *Track, content []byte) (bad, err error) {
-		if progress != nil {
-			progress(b.Off + b.Size())
-		}
+		progress.Tell(b.Off+b.Size(), f.Size())
 		if t != nil {
 			end = b.Off + b.Size()
 		}

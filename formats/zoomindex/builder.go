@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 )
@@ -45,9 +46,8 @@ type BuildOptions struct {
 	// another. 0 means 24 MiB, which is enough for some 300 MB of samples.
 	MaxMemory int64
 	NoBins    bool // nothing finer than level 1
-	// Progress, if not nil, is told by BuildIndex how many bytes of the file were
-	// gone through, from the calling goroutine.
-	Progress func(done int64)
+	// Progress is told by BuildIndex how many bytes of the file were gone through.
+	Progress formats.Progress
 }
 
 const defaultIndexMemory = 24 << 20

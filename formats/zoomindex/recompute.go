@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 )
@@ -28,9 +29,8 @@ func (r *Recomputed) wrong(x zoomcache.Mismatch, format string, a ...any) {
 // index if there is one, and compares: a file that Verify finds well may still have
 // summaries of other samples. A mismatch is no error; damage is one, whatever
 // Options.Resync says. Cost: one pass like Scan, and each byte of the index twice.
-// progress, if not nil, is told the bytes that were gone through so far, from the
-// calling goroutine.
-func (f *File) Recompute(ctx context.Context, progress func(done int64)) (Recomputed, error) {
+// progress is told the bytes of the file that were gone through so far.
+func (f *File) Recompute(ctx context.Context, progress formats.Progress) (Recomputed, error) {
 	var r Recomputed
 	ix, err := f.ix.open(ctx, f)
 	if err != nil {

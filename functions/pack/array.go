@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
@@ -237,7 +238,7 @@ func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
 // requests of a chunk, or of 9 MiB from a .npz. Members of a .npz are checked
 // against its CRC, unless they are stored ones in Fortran order that are larger than
 // that half. Write may be called more than once.
-func (a Array) Write(ctx context.Context, w cframe.Output, o ArrayWrite) error {
+func (a Array) Write(ctx context.Context, w formats.Output, o ArrayWrite) error {
 	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
 	if a.header.Fortran && m.ChunkShape == nil && m.BlockShape == nil {
 		rev := slices.Clone(a.Shape)
@@ -268,7 +269,7 @@ func (a Array) Write(ctx context.Context, w cframe.Output, o ArrayWrite) error {
 }
 
 // writeBoxes reads the source in any order.
-func (a Array) writeBoxes(ctx context.Context, w cframe.Output, m b2nd.Meta, o b2nd.WriteOptions, r rangeio.Reader, base int64, progress func(int)) error {
+func (a Array) writeBoxes(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, r rangeio.Reader, base int64, progress func(int)) error {
 	read := func(ctx context.Context, box b2nd.Box, dst []byte) error {
 		err := a.header.ReadBox(ctx, r, base, dst, box)
 		progress(len(dst))
@@ -278,7 +279,7 @@ func (a Array) writeBoxes(ctx context.Context, w cframe.Output, m b2nd.Meta, o b
 }
 
 // writeStream takes the items as they come.
-func (a Array) writeStream(ctx context.Context, w cframe.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
+func (a Array) writeStream(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
 	b, err := b2nd.NewWriter(w, m, o)
 	if err != nil {
 		return err
@@ -300,7 +301,7 @@ const heldShare = 2
 
 // writeHeld turns a member in Fortran order in memory: compressed, it can neither
 // be read in another order nor be written in its own.
-func (a Array) writeHeld(ctx context.Context, w cframe.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
+func (a Array) writeHeld(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
 	most := o.MaxMemory
 	if most == 0 {
 		most = b2nd.DefaultMaxMemory

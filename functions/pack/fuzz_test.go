@@ -31,7 +31,7 @@ func FuzzArchive(f *testing.F) {
 		}
 		o := pack.Options{Limits: pack.Limits{Bytes: 1 << 20, Frame: 1 << 16, Entries: 100, Text: 1 << 12}}
 		var data, meta bytes.Buffer
-		w := gulp.NewWriter(&data, gulp.WriterOptions{})
+		w := gulp.NewWriter(&data, gulp.WriteOptions{})
 		src, err := pack.Open(ctx, b, "x.zip", o)
 		if err == nil {
 			_, err = pack.Stream(ctx, src, w, o)

@@ -81,7 +81,7 @@ func sealed(seal []byte) *madeOf {
 // 3. Memory is bounded by the limits of the items. The upload is read once, in
 // requests of 8 MiB, of a zip 9 MiB; of a folder each object with one. Errors about the
 // upload name the line, record or file. Write may be called more than once.
-func (s *Items) Write(ctx context.Context, w bloscpack.Output, o ItemWrite) (Written, error) {
+func (s *Items) Write(ctx context.Context, w bloscpack.Reheader, o ItemWrite) (Written, error) {
 	enc := ItemEncode(s.By)
 	if o.Encode != nil {
 		enc = *o.Encode
@@ -118,7 +118,7 @@ func (s *Items) meter(o ItemWrite) func(int) {
 }
 
 // writeItems writes one chunk an item.
-func (s *Items) writeItems(ctx context.Context, w bloscpack.Output, wo bloscpack.WriteOptions, o ItemWrite) (Written, error) {
+func (s *Items) writeItems(ctx context.Context, w bloscpack.Reheader, wo bloscpack.WriteOptions, o ItemWrite) (Written, error) {
 	bw, err := bloscpack.NewWriter(w, wo)
 	if err != nil {
 		return Written{}, err
@@ -185,7 +185,7 @@ func (s *Items) meta(c *cutter, list *names, made *madeOf) (json.RawMessage, err
 }
 
 // writeChunks writes pieces of one size.
-func (s *Items) writeChunks(ctx context.Context, w bloscpack.Output, wo bloscpack.WriteOptions, o ItemWrite) (Written, error) {
+func (s *Items) writeChunks(ctx context.Context, w bloscpack.Reheader, wo bloscpack.WriteOptions, o ItemWrite) (Written, error) {
 	size := s.chunkSize(o)
 	if size > maxItemChunk {
 		return Written{}, tooLarge("chunks of %d bytes, over %d", size, maxItemChunk)

@@ -70,8 +70,8 @@ type About struct {
 // Options tune Stream, the sources and a Job. The zero value is right for most.
 type Options struct {
 	Limits   Limits
-	Gulp     gulp.WriterOptions // of a Job
-	Progress func(Progress)     // Stream calls it after each frame, from its own goroutine; nil: nobody asks
+	Gulp     gulp.WriteOptions // of a Job
+	Progress func(Progress)    // Stream calls it after each frame, from its own goroutine; nil: nobody asks
 	// AllFiles makes Prefix yield files that a folder of images passes over
 	// (.gitignore, the markers of folders in it), too.
 	AllFiles bool

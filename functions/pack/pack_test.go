@@ -299,7 +299,7 @@ func TestLocalFolderEqualsTar(t *testing.T) {
 		fsys[f.name] = &fstest.MapFile{Data: f.data}
 	}
 	var data, meta bytes.Buffer
-	w := gulp.NewWriter(&data, gulp.WriterOptions{})
+	w := gulp.NewWriter(&data, gulp.WriteOptions{})
 	var last pack.Progress
 	res, err := pack.Stream(t.Context(), pack.Folder(fsys, "clips", pack.Options{}), w, pack.Options{Progress: func(p pack.Progress) { last = p }})
 	if err == nil {
@@ -309,7 +309,7 @@ func TestLocalFolderEqualsTar(t *testing.T) {
 		t.Fatalf("%+v, %+v, %v", res, last, err)
 	}
 	fsys["link.jpg"] = &fstest.MapFile{Data: []byte("walk"), Mode: os.ModeSymlink}
-	_, err = pack.Stream(t.Context(), pack.Folder(fsys, "clips", pack.Options{}), gulp.NewWriter(io.Discard, gulp.WriterOptions{}), pack.Options{})
+	_, err = pack.Stream(t.Context(), pack.Folder(fsys, "clips", pack.Options{}), gulp.NewWriter(io.Discard, gulp.WriteOptions{}), pack.Options{})
 	if !errors.Is(err, formats.ErrUnsupported) {
 		t.Errorf("a link: %v", err)
 	}

@@ -300,7 +300,7 @@ func records(lines [][]byte, what string, i, j int) step {
 		if n := f.Len(); n != int64(len(lines)) {
 			return nil, nil, fmt.Errorf("%d records, not %d: %w", n, len(lines), ErrMismatch)
 		}
-		got, err = f.ReadItems(ctx, int64(i), int64(j))
+		got, err = f.Items(ctx, int64(i), int64(j))
 		return got, lines[i:j], err
 	})
 }
