@@ -167,16 +167,16 @@ func TestOpenFrame(t *testing.T) {
 func sparseFrame(t *testing.T, b *memstore.Bucket, folder string) []byte {
 	t.Helper()
 	p := noise(2500)
-	w, err := cframe.NewSetWriter(setOutput{b, folder}, cframe.WriteOptions{ChunkSize: 1000})
+	w, err := cframe.NewSetWriter(t.Context(), setOutput{b, folder}, cframe.WriteOptions{ChunkSize: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range [][]byte{p[:1000], p[1000:2000], p[2000:]} {
-		if err := w.WriteChunk(t.Context(), part); err != nil {
+		if err := w.WriteChunk(part); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(t.Context()); err != nil {
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return p

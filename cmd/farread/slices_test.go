@@ -175,7 +175,7 @@ func TestExplainSparse(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1 << 10, 1 << 16, 1 << 18} {
 		dir := t.TempDir()
-		w, err := cframe.NewSetWriter(aFolder(dir), cframe.WriteOptions{Encode: blosc.EncodeOptions{Level: blosc.LevelStore}})
+		w, err := cframe.NewSetWriter(t.Context(), aFolder(dir), cframe.WriteOptions{Encode: blosc.EncodeOptions{Level: blosc.LevelStore}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,11 +184,11 @@ func TestExplainSparse(t *testing.T) {
 			p[i] = byte(i * i >> 3)
 		}
 		for range 5 {
-			if err := w.WriteChunk(t.Context(), p); err != nil {
+			if err := w.WriteChunk(p); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(t.Context()); err != nil {
+		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
 		for _, policy := range []string{"fast", "few", "lean"} {

@@ -137,20 +137,19 @@ type frameWriter struct {
 
 func (r random) open(t *testing.T, path string, o cframe.WriteOptions, sparse bool) frameWriter {
 	t.Helper()
-	ctx := t.Context()
 	if sparse {
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		w, err := cframe.NewSetWriter(folderOut(path), o)
+		w, err := cframe.NewSetWriter(t.Context(), folderOut(path), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return frameWriter{
-			func(p []byte) error { return w.WriteChunk(ctx, p) },
-			func(k blosc.Special, n int) error { return w.WriteSpecial(ctx, k, n) },
+			func(p []byte) error { return w.WriteChunk(p) },
+			func(k blosc.Special, n int) error { return w.WriteSpecial(k, n) },
 			func(name string, p []byte) error { return w.SetVLMetalayer(name, p) },
-			func() error { return w.Close(ctx) },
+			func() error { return w.Close() },
 		}
 	}
 	var b buffer

@@ -108,7 +108,7 @@ func TestDatasetWriter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, dir := seeded(uint64(len(name))), t.TempDir()
 			var want folder
-			w := gulp.NewDatasetWriter(output(dir), o)
+			w := gulp.NewDatasetWriter(t.Context(), output(dir), o)
 			writeItems(t, w, r, o, &want, 0, 30)
 			first := len(want.Chunks)
 
@@ -155,7 +155,7 @@ func writeItems(t *testing.T, w *gulp.DatasetWriter, r random, o gulp.DatasetOpt
 			t.Fatal(err)
 		}
 		it := item{ID: r.id(n), MetaData: []any{m}, First: m}
-		if err := w.Begin(t.Context(), it.ID, text); err != nil {
+		if err := w.Begin(it.ID, text); err != nil {
 			t.Fatal(err)
 		}
 		for range r.IntN(12) {
@@ -168,7 +168,7 @@ func writeItems(t *testing.T, w *gulp.DatasetWriter, r random, o gulp.DatasetOpt
 		}
 		want.Chunks[k].Items = append(want.Chunks[k].Items, it)
 	}
-	pairs, err := w.Close(t.Context())
+	pairs, err := w.Close()
 	if err != nil {
 		t.Fatal(err)
 	}

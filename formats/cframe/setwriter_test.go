@@ -20,17 +20,17 @@ func TestSetWriter(t *testing.T) {
 	for _, parallel := range []int{1, 3} {
 		for name, c := range map[string]content{"fixed": want, "varying": vary} {
 			f := newFolder()
-			w, err := NewSetWriter(f, WriteOptions{TypeSize: 4, Vary: true, Metalayers: c.Meta, Parallel: parallel})
+			w, err := NewSetWriter(t.Context(), f, WriteOptions{TypeSize: 4, Vary: true, Metalayers: c.Meta, Parallel: parallel})
 			must(t, err)
 			for _, p := range c.Chunks {
 				q := bytes.Clone(p)
-				must(t, w.WriteChunk(ctx, q))
+				must(t, w.WriteChunk(q))
 				clear(q)
 			}
 			for _, m := range c.VL {
 				must(t, w.SetVLMetalayer(m.Name, m.Data))
 			}
-			must(t, w.Close(ctx))
+			must(t, w.Close())
 			if last := f.order[len(f.order)-1]; last != IndexName {
 				t.Errorf("%s: %s was the last object", name, last)
 			}
@@ -62,15 +62,14 @@ func TestSetWriter(t *testing.T) {
 
 // Other calls of a SetWriter, and its errors.
 func TestSetWriterErrors(t *testing.T) {
-	ctx := t.Context()
 	for _, parallel := range []int{1, 2} {
 		for _, fail := range []string{"00000000.chunk", "00000002.chunk", IndexName, "none"} {
 			loans := bufpool.Loans()
 			f := newFolder()
 			f.fail = fail
-			w, err := NewSetWriter(f, WriteOptions{TypeSize: 4, Parallel: parallel})
+			w, err := NewSetWriter(t.Context(), f, WriteOptions{TypeSize: 4, Parallel: parallel})
 			must(t, err)
-			err = errors.Join(w.WriteEncoded(ctx, stored(t, "abcd", 4)), w.WriteSpecial(ctx, blosc.NaN, 4), w.WriteChunk(ctx, []byte("efgh")), w.WriteChunk(ctx, []byte("ijkl")), w.Close(ctx))
+			err = errors.Join(w.WriteEncoded(stored(t, "abcd", 4)), w.WriteSpecial(blosc.NaN, 4), w.WriteChunk([]byte("efgh")), w.WriteChunk([]byte("ijkl")), w.Close())
 			if fail == "none" {
 				must(t, err)
 			} else if !errors.Is(err, errSink) {
@@ -85,13 +84,13 @@ func TestSetWriterErrors(t *testing.T) {
 			}
 		}
 	}
-	w, err := NewSetWriter(newFolder(), WriteOptions{})
+	w, err := NewSetWriter(t.Context(), newFolder(), WriteOptions{})
 	must(t, err)
-	must(t, w.WriteBlocks(ctx, [][]byte{{1, 2}, {3}}), w.Close(ctx))
-	if err := w.Close(ctx); !errors.Is(err, errClosed) {
+	must(t, w.WriteBlocks([][]byte{{1, 2}, {3}}), w.Close())
+	if err := w.Close(); !errors.Is(err, errClosed) {
 		t.Error(err)
 	}
-	if _, err := NewSetWriter(newFolder(), WriteOptions{TypeSize: -1}); !errors.Is(err, ErrRefused) {
+	if _, err := NewSetWriter(t.Context(), newFolder(), WriteOptions{TypeSize: -1}); !errors.Is(err, ErrRefused) {
 		t.Error(err)
 	}
 }

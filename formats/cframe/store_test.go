@@ -77,19 +77,19 @@ func TestStores(t *testing.T) {
 			}
 			sparse := prefix{b, "x/"}
 			o.Vary = true
-			sw, err := cframe.NewSetWriter(sparse, o)
+			sw, err := cframe.NewSetWriter(t.Context(), sparse, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range 20 {
-				if err := errors.Join(w.WriteChunk(chunk(i)), sw.WriteChunk(ctx, chunk(i))); err != nil {
+				if err := errors.Join(w.WriteChunk(chunk(i)), sw.WriteChunk(chunk(i))); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if _, err := cframe.OpenSet(ctx, sparse, cframe.Options{}); err == nil {
 				t.Error("a sparse frame opens before it is closed")
 			}
-			if err := errors.Join(w.Close(), sw.Close(ctx)); err != nil {
+			if err := errors.Join(w.Close(), sw.Close()); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := out.Commit(ctx); err != nil {
@@ -114,11 +114,11 @@ func TestStores(t *testing.T) {
 					}
 				}
 			}
-			again, err := cframe.NewSetWriter(sparse, o)
+			again, err := cframe.NewSetWriter(t.Context(), sparse, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(again.WriteChunk(ctx, chunk(1)), again.Close(ctx)); !errors.Is(err, objstore.ErrExists) {
+			if err := errors.Join(again.WriteChunk(chunk(1)), again.Close()); !errors.Is(err, objstore.ErrExists) {
 				t.Errorf("over a frame that is there: %v", err)
 			}
 		})

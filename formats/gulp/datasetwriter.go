@@ -44,6 +44,7 @@ func (o DatasetOptions) withDefaults() DatasetOptions {
 // and an Output may tie the index to the data object's version. Memory is that
 // of one Writer and the ids so far. A DatasetWriter is for one goroutine.
 type DatasetWriter struct {
+	ctx  context.Context //nolint:containedctx // of the whole dataset
 	out  formats.SetOutput
 	o    DatasetOptions
 	n    int // number of the chunk being written, or of the next
@@ -57,22 +58,23 @@ type DatasetWriter struct {
 }
 
 // NewDatasetWriter starts a dataset, or new chunks of one, in out. Nothing is
-// created before the first Begin.
-func NewDatasetWriter(out formats.SetOutput, o DatasetOptions) *DatasetWriter {
+// created before the first Begin. ctx ends the writing of the dataset.
+func NewDatasetWriter(ctx context.Context, out formats.SetOutput, o DatasetOptions) *DatasetWriter {
 	o = o.withDefaults()
-	return &DatasetWriter{out: out, o: o, n: o.First, ids: map[string]struct{}{}}
+	return &DatasetWriter{ctx: ctx, out: out, o: o, n: o.First, ids: map[string]struct{}{}}
 }
 
 // Extend starts new chunks behind those of d, from the number Next on; First and
 // Taken of o are ignored. It loads d: Begin refuses ids that are there already,
-// as no reader could tell the two apart. d does not see the new chunks.
+// as no reader could tell the two apart. d does not see the new chunks. ctx ends the
+// writing, too.
 func (d *Dataset) Extend(ctx context.Context, out formats.SetOutput, o DatasetOptions) (*DatasetWriter, error) {
 	if err := d.Load(ctx); err != nil {
 		return nil, err
 	}
 	o.First = d.Next()
 	o.Taken = func(id string) bool { _, ok := d.byID[id]; return ok }
-	return NewDatasetWriter(out, o), nil
+	return NewDatasetWriter(ctx, out, o), nil
 }
 
 // Begin starts an id with its meta_data objects, of which copies are kept; the
@@ -81,7 +83,7 @@ func (d *Dataset) Extend(ctx context.Context, out formats.SetOutput, o DatasetOp
 // that are no JSON object are ErrCorrupt; then no id is begun, frames are
 // refused, and Begin may be called again. Any other error stays: the chunk being
 // written is dropped, and every later call returns the error.
-func (w *DatasetWriter) Begin(ctx context.Context, id string, meta ...json.RawMessage) error {
+func (w *DatasetWriter) Begin(id string, meta ...json.RawMessage) error {
 	w.open = false
 	if w.err != nil {
 		return w.err
@@ -93,13 +95,13 @@ func (w *DatasetWriter) Begin(ctx context.Context, id string, meta ...json.RawMe
 	if w.w != nil {
 		t := w.w.Totals()
 		if t.DataBytes >= w.o.MaxBytes || w.o.MaxIDs > 0 && t.IDs >= w.o.MaxIDs {
-			if err := w.finish(ctx); err != nil {
+			if err := w.finish(); err != nil {
 				return err
 			}
 		}
 	}
 	if w.w == nil {
-		data, err := w.out.Create(ctx, ChunkPair(w.n).Data)
+		data, err := w.out.Create(w.ctx, ChunkPair(w.n).Data)
 		if err != nil {
 			return w.fail(err)
 		}
@@ -159,15 +161,15 @@ func (w *DatasetWriter) ready() error {
 }
 
 // finish publishes the chunk being written.
-func (w *DatasetWriter) finish(ctx context.Context) error {
+func (w *DatasetWriter) finish() error {
 	pair := ChunkPair(w.n)
 	if err := w.w.err; err != nil {
 		return w.fail(err)
 	}
-	if err := w.data.Commit(ctx); err != nil {
+	if err := w.data.Commit(w.ctx); err != nil {
 		return w.fail(fmt.Errorf("%s: %w", pair.Data, err))
 	}
-	meta, err := w.out.Create(ctx, pair.Meta)
+	meta, err := w.out.Create(w.ctx, pair.Meta)
 	if err != nil {
 		return w.fail(err)
 	}
@@ -175,7 +177,7 @@ func (w *DatasetWriter) finish(ctx context.Context) error {
 	if err := w.w.WriteMeta(meta); err != nil {
 		return w.fail(err)
 	}
-	if err := meta.Commit(ctx); err != nil {
+	if err := meta.Commit(w.ctx); err != nil {
 		return w.fail(fmt.Errorf("%s: %w", pair.Meta, err))
 	}
 	w.done = append(w.done, pair)
@@ -195,12 +197,12 @@ var errClosed = errors.New("gulp: dataset writer is closed")
 // Close publishes the last chunk and names all chunks that were published, also
 // with an error. If no id was begun, there is none. Every call after Close
 // fails, but Abort.
-func (w *DatasetWriter) Close(ctx context.Context) ([]Pair, error) {
+func (w *DatasetWriter) Close() ([]Pair, error) {
 	if w.err != nil {
 		return w.done, w.err
 	}
 	if w.w != nil {
-		if err := w.finish(ctx); err != nil {
+		if err := w.finish(); err != nil {
 			return w.done, err
 		}
 	}

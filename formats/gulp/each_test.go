@@ -93,8 +93,8 @@ func TestUnclaimed(t *testing.T) {
 
 func TestDatasetWriterStreams(t *testing.T) {
 	f := newFolder()
-	w := gulp.NewDatasetWriter(f, gulp.DatasetOptions{First: 5})
-	if err := w.Begin(t.Context(), "a"); err != nil {
+	w := gulp.NewDatasetWriter(t.Context(), f, gulp.DatasetOptions{First: 5})
+	if err := w.Begin("a"); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := w.CopyFrame(strings.NewReader("12345")); n != 5 || err != nil {
@@ -105,7 +105,7 @@ func TestDatasetWriterStreams(t *testing.T) {
 	}
 	w.Abort()
 	w.Abort()
-	if _, err := w.Close(t.Context()); err == nil || len(f.objects) != 0 {
+	if _, err := w.Close(); err == nil || len(f.objects) != 0 {
 		t.Errorf("after Abort: %v, %v", err, f.log)
 	}
 	if _, err := w.CopyFrame(io.LimitReader(strings.NewReader("x"), 1)); err == nil {

@@ -169,7 +169,7 @@ func TestDatasetWriter(t *testing.T) {
 	write := func(w *gulp.DatasetWriter, ids ...string) {
 		t.Helper()
 		for _, id := range ids {
-			if err := w.Begin(t.Context(), id, json.RawMessage(`{"label": "x"}`)); err != nil {
+			if err := w.Begin(id, json.RawMessage(`{"label": "x"}`)); err != nil {
 				t.Fatal(err)
 			}
 			for i := range 3 {
@@ -179,15 +179,15 @@ func TestDatasetWriter(t *testing.T) {
 			}
 		}
 	}
-	w := gulp.NewDatasetWriter(f, gulp.DatasetOptions{MaxIDs: 2})
+	w := gulp.NewDatasetWriter(t.Context(), f, gulp.DatasetOptions{MaxIDs: 2})
 	if err := w.WriteFrame([]byte("x")); err == nil {
 		t.Error("a frame of no id")
 	}
 	write(w, "a", "b", "c")
-	if err := w.Begin(t.Context(), "a"); !errors.Is(err, formats.ErrCorrupt) {
+	if err := w.Begin("a"); !errors.Is(err, formats.ErrCorrupt) {
 		t.Error("an id of an earlier chunk:", err)
 	}
-	done, err := w.Close(t.Context())
+	done, err := w.Close()
 	if diff := cmp.Diff([]gulp.Pair{gulp.ChunkPair(0), gulp.ChunkPair(1)}, done); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
@@ -207,17 +207,17 @@ func TestDatasetWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Begin(t.Context(), "b"); !errors.Is(err, formats.ErrCorrupt) {
+	if err := w.Begin("b"); !errors.Is(err, formats.ErrCorrupt) {
 		t.Error("an id of the dataset:", err)
 	}
 	write(w, "long-one", "d", "e", "f", "g") // 24 and four times 12 bytes: 36, 36, 12
-	if done, err = w.Close(t.Context()); err != nil {
+	if done, err = w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]gulp.Pair{gulp.ChunkPair(3), gulp.ChunkPair(4)}, done); diff != "" {
 		t.Error(diff)
 	}
-	if err := w.Begin(t.Context(), "h"); err == nil {
+	if err := w.Begin("h"); err == nil {
 		t.Error("after Close")
 	}
 	if d, err = gulp.OpenDataset(t.Context(), f, gulp.Options{}); err != nil {
@@ -251,14 +251,14 @@ func TestDatasetWriterFails(t *testing.T) {
 			}
 			return nil
 		}
-		w := gulp.NewDatasetWriter(f, gulp.DatasetOptions{MaxIDs: 1})
+		w := gulp.NewDatasetWriter(t.Context(), f, gulp.DatasetOptions{MaxIDs: 1})
 		var err error
 		for _, id := range []string{"a", "b", "c"} {
 			if err == nil {
-				err = w.Begin(t.Context(), id)
+				err = w.Begin(id)
 			}
 		}
-		done, closing := w.Close(t.Context())
+		done, closing := w.Close()
 		if !errors.Is(err, boom) || !errors.Is(closing, boom) || len(done) != 1 {
 			t.Errorf("%s: %v, %v, %v", step, err, closing, done)
 		}
@@ -276,15 +276,15 @@ func TestDatasetWriterFails(t *testing.T) {
 func TestBeginRefused(t *testing.T) {
 	object, list := json.RawMessage(`{"k": 1}`), json.RawMessage(`[1]`)
 	for name, begin := range map[string]func(w *gulp.DatasetWriter) error{
-		"no object":      func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "b", list) },
-		"second of two":  func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "b", object, list) },
-		"no JSON":        func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "b", json.RawMessage(`{`)) },
-		"no UTF-8":       func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "\xff", object) },
-		"there already":  func(w *gulp.DatasetWriter) error { return w.Begin(t.Context(), "a", object) },
+		"no object":      func(w *gulp.DatasetWriter) error { return w.Begin("b", list) },
+		"second of two":  func(w *gulp.DatasetWriter) error { return w.Begin("b", object, list) },
+		"no JSON":        func(w *gulp.DatasetWriter) error { return w.Begin("b", json.RawMessage(`{`)) },
+		"no UTF-8":       func(w *gulp.DatasetWriter) error { return w.Begin("\xff", object) },
+		"there already":  func(w *gulp.DatasetWriter) error { return w.Begin("a", object) },
 		"before any one": nil,
 	} {
 		f := newFolder()
-		w := gulp.NewDatasetWriter(f, gulp.DatasetOptions{MaxIDs: 1})
+		w := gulp.NewDatasetWriter(t.Context(), f, gulp.DatasetOptions{MaxIDs: 1})
 		nowhere := func() {
 			t.Helper()
 			if err := w.WriteFrame([]byte("x")); err == nil || errors.Is(err, formats.ErrCorrupt) {
@@ -297,7 +297,7 @@ func TestBeginRefused(t *testing.T) {
 		nowhere()
 		frame := func(id string) {
 			t.Helper()
-			if err := errors.Join(w.Begin(t.Context(), id, object), w.WriteFrame([]byte(id))); err != nil {
+			if err := errors.Join(w.Begin(id, object), w.WriteFrame([]byte(id))); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -312,7 +312,7 @@ func TestBeginRefused(t *testing.T) {
 			nowhere()
 		}
 		frame("b")
-		if _, err := w.Close(t.Context()); err != nil {
+		if _, err := w.Close(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got := string(f.objects["data_0.gulp"]) + string(f.objects["meta_0.gmeta"]) + string(f.objects["data_1.gulp"]) + string(f.objects["meta_1.gmeta"])
