@@ -219,11 +219,40 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Inf
 	}
 }
 
+// ListFolder implements objstore.FolderLister: it reads one folder of the disk. A
+// folder may be empty, or hold nothing but what is being written.
+func (b *Bucket) ListFolder(ctx context.Context, prefix, after string) iter.Seq2[objstore.FolderEntry, error] {
+	return func(yield func(objstore.FolderEntry, error) bool) {
+		if prefix != "" && (!strings.HasSuffix(prefix, "/") || !fs.ValidPath(strings.TrimSuffix(prefix, "/"))) {
+			objstore.Fold(b.List(ctx, prefix), prefix, after)(yield)
+			return
+		}
+		err := b.within(ctx, func(root *os.Root) error {
+			l := lister{ctx: ctx, root: root, flat: true}
+			l.yield = func(info objstore.Info, err error) bool {
+				if err == nil && info.Key <= after {
+					return true
+				}
+				return yield(objstore.FolderEntry{Info: info, Folder: strings.HasSuffix(info.Key, "/")}, err)
+			}
+			_, err := l.folder(prefix)
+			return err
+		})
+		if err == nil {
+			return
+		}
+		if err = b.fail("list", prefix, err); !isMissing(err) {
+			yield(objstore.FolderEntry{}, err)
+		}
+	}
+}
+
 //nolint:containedctx // lives as long as one call
 type lister struct {
 	ctx    context.Context
 	root   *os.Root
 	prefix string
+	flat   bool // folders are listed, and not looked into
 	yield  func(objstore.Info, error) bool
 }
 
@@ -242,6 +271,8 @@ func (l lister) folder(dir string) (more bool, err error) {
 		}
 		key := dir + name
 		switch {
+		case l.flat && strings.HasSuffix(name, "/"):
+			more = l.yield(objstore.Info{Key: key}, nil)
 		case strings.HasSuffix(name, "/"):
 			more = true
 			if strings.HasPrefix(key, l.prefix) || strings.HasPrefix(l.prefix, key) {

@@ -175,6 +175,11 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Inf
 	}
 }
 
+// ListFolder implements objstore.FolderLister.
+func (b *Bucket) ListFolder(ctx context.Context, prefix, after string) iter.Seq2[objstore.FolderEntry, error] {
+	return objstore.Fold(b.List(ctx, prefix), prefix, after)
+}
+
 // Delete removes key, or hides it if the bucket is versioned.
 func (b *Bucket) Delete(ctx context.Context, key string) error { return b.delete(ctx, key, "") }
 

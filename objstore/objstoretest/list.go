@@ -79,6 +79,7 @@ func list(t *testing.T, b objstore.Bucket, f Features) {
 	if !f.NoAfter {
 		listAfter(t, b, keys)
 	}
+	listFolder(t, b, keys)
 	cancelledList(t, b)
 	if f.ManyKeys > 0 {
 		t.Run("ManyKeys", func(t *testing.T) { manyKeys(t, b, f.ManyKeys) })
@@ -113,6 +114,45 @@ func listAfter(t *testing.T, b objstore.Bucket, keys []string) {
 		if !slices.Equal(got, want) {
 			t.Errorf("list after %q: %q, want %q", after, got, want)
 		}
+	}
+}
+
+// listFolder lists folders one by one, from each entry on, and the same by a bucket
+// that hides what it is able to.
+func listFolder(t *testing.T, b objstore.Bucket, keys []string) {
+	t.Helper()
+	for _, prefix := range []string{"list/", "list/a/", "list/a/b-c/", "list/none/"} {
+		var want []string
+		for _, k := range keys {
+			if rest, ok := strings.CutPrefix("list/"+k, prefix); ok {
+				if i := strings.IndexByte(rest, '/'); i >= 0 {
+					rest = rest[:i+1]
+				}
+				want = append(want, prefix+rest)
+			}
+		}
+		slices.Sort(want)
+		want = slices.Compact(want)
+		for name, b := range map[string]objstore.Bucket{"own": b, "folded": struct{ objstore.Bucket }{b}} {
+			for i, after := range append([]string{""}, want...) {
+				var got []string
+				for e, err := range objstore.ListFolder(t.Context(), b, prefix, after) {
+					if err != nil {
+						t.Fatalf("%s: folder %q after %q: %v", name, prefix, after, err)
+					}
+					if e.Folder != strings.HasSuffix(e.Key, "/") || e.Folder == (e.ETag != "") {
+						t.Errorf("%s: folder %q: %+v", name, prefix, e)
+					}
+					got = append(got, e.Key)
+				}
+				if !slices.Equal(got, want[i:]) {
+					t.Errorf("%s: folder %q after %q: %q, want %q", name, prefix, after, got, want[i:])
+				}
+			}
+		}
+	}
+	for range objstore.ListFolder(t.Context(), b, "list/", "") {
+		break // a caller may stop
 	}
 }
 

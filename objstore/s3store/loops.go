@@ -30,13 +30,12 @@ func (l *loops) next(page *s3.ListObjectsV2Output) error {
 	if token == "" {
 		return fmt.Errorf("a page says that more follow, but not where: %w", objstore.ErrUnavailable)
 	}
-	n := len(page.Contents)
-	var last string
+	n := len(page.Contents) + len(page.CommonPrefixes)
 	l.empty++
 	if n > 0 {
 		l.empty = 0
-		last = aws.ToString(page.Contents[n-1].Key)
 	}
+	last := lastOf(page)
 	switch {
 	case token == l.token:
 		return fmt.Errorf("the listing goes round in circles: a continuation token came again: %w", objstore.ErrUnavailable)
@@ -51,4 +50,15 @@ func (l *loops) next(page *s3.ListObjectsV2Output) error {
 		l.seen, l.most = 0, max(1, 2*l.most)
 	}
 	return nil
+}
+
+// lastOf is the greatest key of a page, of objects and of folders.
+func lastOf(page *s3.ListObjectsV2Output) (last string) {
+	if n := len(page.Contents); n > 0 {
+		last = aws.ToString(page.Contents[n-1].Key)
+	}
+	if n := len(page.CommonPrefixes); n > 0 {
+		last = max(last, aws.ToString(page.CommonPrefixes[n-1].Prefix))
+	}
+	return last
 }

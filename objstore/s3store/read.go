@@ -158,7 +158,7 @@ func (b *Bucket) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[
 		var token *string
 		var turns loops
 		for {
-			page, err := b.page(ctx, prefix, after, token)
+			page, err := b.page(ctx, prefix, "", after, token)
 			if err != nil {
 				yield(objstore.Info{}, b.fail(ctx, "list", prefix, objstore.Range{}, err))
 				return
@@ -185,30 +185,38 @@ func (b *Bucket) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[
 	}
 }
 
-func (b *Bucket) page(ctx context.Context, prefix, after string, token *string) (out *s3.ListObjectsV2Output, err error) {
+func (b *Bucket) page(ctx context.Context, prefix, delimiter, after string, token *string) (out *s3.ListObjectsV2Output, err error) {
 	err = b.call(ctx, func(ctx context.Context, with func(*s3.Options)) (err error) {
 		out, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.cfg.Bucket, Prefix: opt(prefix),
-			StartAfter: opt(after), ContinuationToken: token, RequestPayer: b.payer,
+			Delimiter: opt(delimiter), StartAfter: opt(after), ContinuationToken: token, RequestPayer: b.payer,
 			EncodingType: types.EncodingTypeUrl, // XML cannot carry every key
 		}, with)
 		return err
 	})
-	if err == nil && out.Name == nil && out.KeyCount == nil && len(out.Contents) == 0 {
+	if err == nil && out.Name == nil && out.KeyCount == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
 		err = fmt.Errorf("answer is no listing: %w", objstore.ErrUnavailable) // some proxy's page
 	}
 	return out, err
 }
 
 func listed(o types.Object, enc types.EncodingType) (objstore.Info, error) {
-	key := aws.ToString(o.Key)
-	if enc == types.EncodingTypeUrl {
-		k, err := url.QueryUnescape(key) // as S3 does it: a space is "+"
-		if err != nil {
-			return objstore.Info{}, fmt.Errorf("listed key %q: %w", key, objstore.ErrUnavailable)
-		}
-		key = k
+	key, err := plainKey(aws.ToString(o.Key), enc)
+	if err != nil {
+		return objstore.Info{}, err
 	}
 	return objstore.Info{Key: key, Size: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag), ModTime: aws.ToTime(o.LastModified)}, nil
+}
+
+// plainKey is a key of a listing as it is outside of it.
+func plainKey(key string, enc types.EncodingType) (string, error) {
+	if enc != types.EncodingTypeUrl {
+		return key, nil
+	}
+	k, err := url.QueryUnescape(key) // as S3 does it: a space is "+"
+	if err != nil {
+		return "", fmt.Errorf("listed key %q: %w", key, objstore.ErrUnavailable)
+	}
+	return k, nil
 }
 
 // Delete removes key, or puts a delete marker on it in a versioned bucket: one request.

@@ -146,6 +146,16 @@ func (b *hooked) List(ctx context.Context, prefix string) iter.Seq2[objstore.Inf
 	}
 }
 
+func (b *hooked) ListFolder(ctx context.Context, prefix, after string) iter.Seq2[objstore.FolderEntry, error] {
+	return func(yield func(objstore.FolderEntry, error) bool) {
+		if err := b.f(ctx, "list", prefix, objstore.Range{}); err != nil {
+			yield(objstore.FolderEntry{}, err)
+			return
+		}
+		objstore.ListFolder(ctx, b.Bucket, prefix, after)(yield)
+	}
+}
+
 func (b *hooked) DeleteIf(ctx context.Context, key, etag string) error {
 	if err := b.f(ctx, "delete", key, objstore.Range{}); err != nil {
 		return err

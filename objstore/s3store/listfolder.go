@@ -1,0 +1,81 @@
+package s3store
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/farread/farread/objstore"
+)
+
+// ListFolder implements objstore.FolderLister by S3's delimiter: one request for each
+// 1000 objects and folders, however much lies in these.
+func (b *Bucket) ListFolder(ctx context.Context, prefix, after string) iter.Seq2[objstore.FolderEntry, error] {
+	return func(yield func(objstore.FolderEntry, error) bool) {
+		fail := func(err error) {
+			yield(objstore.FolderEntry{}, b.fail(ctx, "list", prefix, objstore.Range{}, err))
+		}
+		var token *string
+		var turns loops
+		for {
+			page, err := b.page(ctx, prefix, "/", behind(after), token)
+			if err != nil {
+				fail(err)
+				return
+			}
+			entries, err := folded(page)
+			if err != nil {
+				fail(err)
+				return
+			}
+			for _, e := range entries {
+				if e.Key > after && e.Key != prefix && !yield(e, nil) {
+					return
+				}
+			}
+			if !aws.ToBool(page.IsTruncated) {
+				return
+			}
+			token = page.NextContinuationToken
+			if err := turns.next(page); err != nil {
+				fail(err)
+				return
+			}
+		}
+	}
+}
+
+// behind is what a listing starts after so that a folder that was seen is not looked
+// into again: a key that sorts behind all that lie in it, but for odd ones.
+func behind(after string) string {
+	if strings.HasSuffix(after, "/") {
+		return after + "\U0010FFFF"
+	}
+	return after
+}
+
+// folded is a page in one order. S3 lists objects and folders side by side, and both
+// of a page lie behind both of the page before.
+func folded(page *s3.ListObjectsV2Output) ([]objstore.FolderEntry, error) {
+	entries := make([]objstore.FolderEntry, 0, len(page.Contents)+len(page.CommonPrefixes))
+	for _, o := range page.Contents {
+		info, err := listed(o, page.EncodingType)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, objstore.FolderEntry{Info: info})
+	}
+	for _, p := range page.CommonPrefixes {
+		key, err := plainKey(aws.ToString(p.Prefix), page.EncodingType)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, objstore.FolderEntry{Info: objstore.Info{Key: key}, Folder: true})
+	}
+	slices.SortFunc(entries, func(x, y objstore.FolderEntry) int { return strings.Compare(x.Key, y.Key) })
+	return entries, nil
+}
