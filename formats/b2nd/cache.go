@@ -1,11 +1,8 @@
 package b2nd
 
 import (
-	"bytes"
-	"sync"
-
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/cframe"
-	"github.com/farread/farread/internal/lru"
 )
 
 // WithCache returns an array that keeps up to size bytes of decoded blocks, the
@@ -14,10 +11,21 @@ import (
 // with a. Not kept are blocks of a slice that is longer than the whole cache, and
 // chunks that are decoded straight into the caller's memory.
 func (a *Array) WithCache(size int64) *Array {
+	return a.WithCacheIn(formats.NewCache(size), "")
+}
+
+// WithCacheIn is WithCache with a budget that many arrays share. The name is that of
+// the file in formats.CacheKey: arrays of the same name share blocks, so the caller
+// vouches that it names the bytes. With "" a name is made that no other array has. A
+// nil cache keeps nothing.
+func (a *Array) WithCacheIn(all *formats.Cache, name string) *Array {
 	c := &Array{f: a.f, meta: a.meta, dtype: a.dtype, g: a.g, limits: a.limits}
 	c.scratch.New = a.scratch.New
-	if size > 0 {
-		c.cache = &cache{blocks: lru.Cache[place, []byte]{Max: size}}
+	if all != nil && all.Max() > 0 {
+		c.cache = &cache{all: all, file: name}
+		if name == "" {
+			c.cache.file = all.NewName()
+		}
 	}
 	return c
 }
@@ -28,25 +36,18 @@ type place struct{ chunk, block int }
 // A cache holds decoded blocks, which nobody changes. It is safe for concurrent
 // use.
 type cache struct {
-	mu     sync.Mutex
-	blocks lru.Cache[place, []byte]
+	all  *formats.Cache
+	file string
 }
 
-func (c *cache) get(at place) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, _ := c.blocks.Get(at)
-	return p
+func (c *cache) key(at place) formats.CacheKey {
+	return formats.CacheKey{File: c.file, Kind: "block", Chunk: int64(at.chunk), Block: int64(at.block)}
 }
+
+func (c *cache) get(at place) []byte { return c.all.Get(c.key(at)) }
 
 // put keeps a copy of p, unless p is larger than all of the cache.
-func (c *cache) put(at place, p []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.blocks.Peek(at); !ok && int64(len(p)) <= c.blocks.Max {
-		c.blocks.Put(at, bytes.Clone(p), int64(len(p)))
-	}
-}
+func (c *cache) put(at place, p []byte) { c.all.Put(c.key(at), p) }
 
 // cached places the blocks that the cache holds and gives what is left to read.
 func (r *reading) cached(wants []cframe.Want) []cframe.Want {
@@ -92,7 +93,7 @@ func (r *reading) cached(wants []cframe.Want) []cframe.Want {
 // keep puts a block into the cache, if there is one, unless it is part of a slice
 // that would only push everything else out.
 func (r *reading) keep(chunk, block int, p []byte) {
-	if c := r.a.cache; c != nil && int64(len(r.dst)) <= c.blocks.Max {
+	if c := r.a.cache; c != nil && int64(len(r.dst)) <= c.all.Max() {
 		r.a.cache.put(place{chunk, block}, p)
 	}
 }
