@@ -31,6 +31,12 @@ func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions)
 	if err != nil {
 		return nil, err
 	}
+	return c.GulpDatasetIn(ctx, b, prefix, o)
+}
+
+// GulpDatasetIn is OpenGulpDataset for a prefix of a bucket, with or without its
+// slash; "" is all of the bucket. No text is parsed.
+func (c *Client) GulpDatasetIn(ctx context.Context, b objstore.Bucket, prefix string, o GulpOptions) (*GulpDataset, error) {
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
 	}
@@ -76,9 +82,11 @@ var _ gulp.ChunkOpener = (*gulpSet)(nil)
 func (s *gulpSet) OpenChunk(ctx context.Context, p gulp.Pair, o gulp.Options) (*gulp.Chunk, error) {
 	place := gulp.Pair{Meta: s.prefix + p.Meta, Data: s.prefix + p.Data}
 	var phase context.Context = inPhase{ctx, s.phase}
-	g, err := again(ctx, func() (*Gulp, error) {
+	var g *Gulp
+	err := objstore.Again(ctx, func() (err error) {
 		defer func() { phase = rangeio.OnePhase(ctx) }() // of a second try
-		return s.c.openPair(ctx, phase, s.b, place, GulpOptions{Options: o})
+		g, err = s.c.openPair(ctx, phase, s.b, place, GulpOptions{Options: o})
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -110,6 +110,12 @@ func (c *Client) OpenWith(ctx context.Context, uri string, o objstore.OpenOption
 	if err != nil {
 		return nil, err
 	}
+	return c.OpenObject(ctx, b, key, o)
+}
+
+// OpenObject is OpenWith for a key of a bucket, which is one of Client.Bucket's. No
+// text is parsed: the key may hold what would mean something else in a URI.
+func (c *Client) OpenObject(ctx context.Context, b objstore.Bucket, key string, o objstore.OpenOptions) (*objstore.Object, error) {
 	if key == "" || key[len(key)-1] == '/' {
 		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: key,
 			Err: fmt.Errorf("a folder, not an object: %w", objstore.ErrInvalid)}

@@ -62,20 +62,22 @@ func (c *Client) OpenGulp(ctx context.Context, uri string, o GulpOptions) (*Gulp
 	if err != nil {
 		return nil, err
 	}
+	return c.GulpIn(ctx, b, key, o)
+}
+
+// GulpIn is OpenGulp for a key of a bucket, that of either object. No text is
+// parsed.
+func (c *Client) GulpIn(ctx context.Context, b objstore.Bucket, key string, o GulpOptions) (*Gulp, error) {
 	pairs := gulp.Pairs(key)
 	if len(pairs) == 0 {
 		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: key,
 			Err: fmt.Errorf("neither %s nor %s: %w", gulp.DataSuffix, gulp.MetaSuffix, formats.ErrUnsupported)}
 	}
-	return again(ctx, func() (*Gulp, error) { return c.openPairs(ctx, b, pairs, o) })
-}
-
-// again calls open once more where it met objects that were being replaced.
-func again(ctx context.Context, open func() (*Gulp, error)) (*Gulp, error) {
-	g, err := open()
-	if errors.Is(err, objstore.ErrChanged) && ctx.Err() == nil {
-		g, err = open()
-	}
+	var g *Gulp
+	err := objstore.Again(ctx, func() (err error) {
+		g, err = c.openPairs(ctx, b, pairs, o)
+		return err
+	})
 	return g, err
 }
 

@@ -68,8 +68,12 @@ func (c *Client) BeginZoom(ctx context.Context, uri string, o ZoomOptions) (*obj
 	if err != nil {
 		return nil, o, err
 	}
+	return c.beginZoom(ctx, b, key, o)
+}
+
+func (c *Client) beginZoom(ctx context.Context, b objstore.Bucket, key string, o ZoomOptions) (*objstore.Object, ZoomOptions, error) {
 	if o.Offset != 0 || !o.Beside && !c.expectBeside(b, key) {
-		ob, err := c.OpenWith(ctx, uri, c.OpenFor(all.Zoomcache))
+		ob, err := c.OpenObject(ctx, b, key, c.OpenFor(all.Zoomcache))
 		return ob, o, err
 	}
 	one, cancel := context.WithCancel(rangeio.OnePhase(ctx))
@@ -78,7 +82,7 @@ func (c *Client) BeginZoom(ctx context.Context, uri string, o ZoomOptions) (*obj
 	var sideErr error
 	var wg sync.WaitGroup
 	wg.Go(func() { side, sideErr = c.openSide(one, b, key) })
-	ob, err := c.OpenWith(one, uri, objstore.OpenOptions{Head: zoomHead})
+	ob, err := c.OpenObject(one, b, key, objstore.OpenOptions{Head: zoomHead})
 	if err != nil {
 		cancel()
 	}
