@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/objstore"
 )
 
 const getLong = `Read payload bytes and write them to OUT.
@@ -267,7 +268,7 @@ func (s *selector) command() string {
 func (a *app) get(ctx context.Context, uri string, sel selector, out string, how aim) error {
 	var stream *streamSink
 	var late error // bytes that went to stdout cannot be taken back: no second try
-	err := again(ctx, func() error {
+	err := objstore.Again(ctx, func() error {
 		c, err := a.open(ctx, uri, how)
 		if err != nil {
 			return err

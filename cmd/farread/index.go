@@ -31,7 +31,7 @@ writes have an index inside.`,
   farread explain s3://series/foreign.zoom --track 1 --width 2000`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at(args[0], again(cmd.Context(), func() error { return a.index(cmd.Context(), args[0], force) }))
+			return at(args[0], objstore.Again(cmd.Context(), func() error { return a.index(cmd.Context(), args[0], force) }))
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "also where there is an index")

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/objstore"
 )
 
 func newInfo(a *app) *cobra.Command {
@@ -22,7 +24,7 @@ or with --scan, which reads all of it. Any other folder is summed up.`,
   farread info s3://frames/train/ --json`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at(args[0], again(cmd.Context(), func() error { return a.info(cmd.Context(), args[0], how) }))
+			return at(args[0], objstore.Again(cmd.Context(), func() error { return a.info(cmd.Context(), args[0], how) }))
 		},
 	}
 	offsetFlag(c, &how.offset)

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/objstore"
 )
 
 func newLs(a *app) *cobra.Command {
@@ -34,7 +36,7 @@ With --json each line is one object.`,
   farread ls s3://frames/train/ --objects`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at(args[0], again(cmd.Context(), func() error { return a.ls(cmd.Context(), args[0], how, scan) }))
+			return at(args[0], objstore.Again(cmd.Context(), func() error { return a.ls(cmd.Context(), args[0], how, scan) }))
 		},
 	}
 	offsetFlag(c, &how.offset)

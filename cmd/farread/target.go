@@ -255,13 +255,3 @@ func (a *app) detect(t target, head []byte, rest int64, how aim) string {
 	}
 	return ""
 }
-
-// again runs f, and once more if the object changed under it: the second time
-// it meets the new one from the start.
-func again(ctx context.Context, f func() error) error {
-	err := f()
-	if errors.Is(err, objstore.ErrChanged) && ctx.Err() == nil {
-		err = f()
-	}
-	return err
-}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/objstore"
 )
 
 func newUnpack(a *app) *cobra.Command {
@@ -54,7 +56,7 @@ func (a *app) unpack(ctx context.Context, uri, dst string, force bool, how aim) 
 	if strings.Contains(dst, "://") {
 		return usagef("DST %q: unpack writes to local files", dst)
 	}
-	return again(ctx, func() error {
+	return objstore.Again(ctx, func() error {
 		c, err := a.open(ctx, uri, how)
 		if err != nil {
 			return err

@@ -55,7 +55,7 @@ aborted file.`,
 			if force && out == "" {
 				return usagef("--force goes with --repair")
 			}
-			return at(args[0], again(cmd.Context(), func() error {
+			return at(args[0], objstore.Again(cmd.Context(), func() error {
 				if cmd.Flags().Changed("repair") {
 					return a.repair(cmd.Context(), args[0], out, force, how)
 				}
