@@ -80,6 +80,22 @@ type File interface {
 	Truncate(size int64) error
 }
 
+// A Syncer is a File whose changes last once Sync has returned, as those of *os.File
+// do. Editors sync a File that is a Syncer before and after they write what makes their
+// changes visible.
+type Syncer interface {
+	File
+	Sync() error
+}
+
+// Sync syncs f if it is a Syncer.
+func Sync(f File) error {
+	if s, ok := f.(Syncer); ok {
+		return s.Sync()
+	}
+	return nil
+}
+
 // Set is a folder or a prefix whose objects form one dataset. Its methods are
 // safe for concurrent use.
 type Set interface {

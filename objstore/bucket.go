@@ -144,15 +144,8 @@ type Tagger interface {
 // Tags are the tags of key, or of one version of it if versionID is not "": nil,
 // without a request, if the bucket is no Tagger. Middlewares do not see the call.
 func Tags(ctx context.Context, b Bucket, key, versionID string) (map[string]string, error) {
-	for b != nil {
-		if t, ok := b.(Tagger); ok {
-			return t.Tags(ctx, key, versionID)
-		}
-		u, ok := b.(interface{ Unwrap() Bucket })
-		if !ok {
-			break
-		}
-		b = u.Unwrap()
+	if t, ok := As[Tagger](b); ok {
+		return t.Tags(ctx, key, versionID)
 	}
 	return nil, nil
 }
@@ -170,15 +163,8 @@ type ConditionalDeleter interface {
 // an absent key is not an error. If the bucket is no ConditionalDeleter, or etag is "",
 // DeleteIf sends no request and fails with ErrInvalid.
 func DeleteIf(ctx context.Context, b Bucket, key, etag string) error {
-	for inner := b; inner != nil; {
-		if d, ok := inner.(ConditionalDeleter); ok {
-			return d.DeleteIf(ctx, key, etag)
-		}
-		u, ok := inner.(interface{ Unwrap() Bucket })
-		if !ok {
-			break
-		}
-		inner = u.Unwrap()
+	if d, ok := As[ConditionalDeleter](b); ok {
+		return d.DeleteIf(ctx, key, etag)
 	}
 	return &Error{Op: "delete", Bucket: b.Name(), Key: key, Err: fmt.Errorf("this store deletes without conditions only: %w", ErrInvalid)}
 }

@@ -20,15 +20,8 @@ func ListAfter(ctx context.Context, b Bucket, prefix, after string) iter.Seq2[In
 	if after == "" {
 		return b.List(ctx, prefix)
 	}
-	for inner := b; inner != nil; {
-		if c, ok := inner.(Continuer); ok {
-			return c.ListAfter(ctx, prefix, after)
-		}
-		u, ok := inner.(interface{ Unwrap() Bucket })
-		if !ok {
-			break
-		}
-		inner = u.Unwrap()
+	if c, ok := As[Continuer](b); ok {
+		return c.ListAfter(ctx, prefix, after)
 	}
 	return func(yield func(Info, error) bool) {
 		for info, err := range b.List(ctx, prefix) {

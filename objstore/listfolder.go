@@ -31,15 +31,8 @@ type FolderLister interface {
 // A bucket that is a FolderLister needs a request for 1 000 entries at most. Of any
 // other everything below prefix is listed, and passed over.
 func ListFolder(ctx context.Context, b Bucket, prefix, after string) iter.Seq2[FolderEntry, error] {
-	for inner := b; inner != nil; {
-		if f, ok := inner.(FolderLister); ok {
-			return f.ListFolder(ctx, prefix, after)
-		}
-		u, ok := inner.(interface{ Unwrap() Bucket })
-		if !ok {
-			break
-		}
-		inner = u.Unwrap()
+	if f, ok := As[FolderLister](b); ok {
+		return f.ListFolder(ctx, prefix, after)
 	}
 	return Fold(b.List(ctx, prefix), prefix, after)
 }

@@ -12,11 +12,33 @@ import (
 	"time"
 )
 
-// A Middleware wraps a Bucket. The wrapper has a method Unwrap() Bucket, so
-// that optional interfaces such as [Tagger] are found behind it, and passes on the
-// calls that it does not change. A body that it wraps is closed once, however often
-// Close is called, and offers only Read and Close.
+// A Middleware wraps a Bucket. What it makes is a Wrapper, and passes on the calls that
+// it does not change. A body that it wraps is closed once, however often Close is
+// called, and offers only Read and Close.
 type Middleware func(Bucket) Bucket
+
+// A Wrapper is a Bucket around another one, as Middlewares make it.
+type Wrapper interface {
+	Bucket
+	// Unwrap is the Bucket inside, so that what it can do besides is found by As.
+	Unwrap() Bucket
+}
+
+// As finds what a bucket can do besides, such as [Tagger]: b itself, or the outermost
+// bucket behind b's wrappers that is a T.
+func As[T any](b Bucket) (t T, ok bool) {
+	for b != nil {
+		if t, ok = b.(T); ok {
+			return t, true
+		}
+		w, wrapped := b.(Wrapper)
+		if !wrapped {
+			break
+		}
+		b = w.Unwrap()
+	}
+	return t, false
+}
 
 // Chain applies m so that the first listed sees a call first: with
 // Chain(driver, Trace(f), Limit(16), Count(c)) the counter sees only what the

@@ -24,18 +24,17 @@ func resting(ctx context.Context) (awake func()) {
 // silent files the end that a clock made of a call.
 func silent(err error) error { return fmt.Errorf("%w: %w", err, ErrUnavailable) }
 
-// timeout is how long a driver behind b bears the silence of its store, 0 where it does
-// not say.
+// A Patient is implemented by buckets that say how long they bear the silence of their
+// store.
+type Patient interface {
+	Timeout() time.Duration
+}
+
+// timeout is how long a driver behind b bears the silence of its store, 0 if the driver
+// does not say.
 func timeout(b Bucket) time.Duration {
-	for b != nil {
-		if t, ok := b.(interface{ Timeout() time.Duration }); ok {
-			return t.Timeout()
-		}
-		u, ok := b.(interface{ Unwrap() Bucket })
-		if !ok {
-			break
-		}
-		b = u.Unwrap()
+	if t, ok := As[Patient](b); ok {
+		return t.Timeout()
 	}
 	return 0
 }

@@ -70,8 +70,8 @@ type undo struct {
 
 // Edit opens the file f, which has size bytes. A file that is aborted, or damaged
 // in its last chunk, is ErrCorrupt; Encode that makes no chunk is ErrRefused. A
-// file that has no room for more is opened, and Extend says why. If f has a method
-// Sync, as *os.File has, it is called wherever the order of writes matters.
+// file that has no room for more is opened, and Extend says why. If f is a
+// formats.Syncer, as *os.File is, it is synced after writes whose order matters.
 func Edit(ctx context.Context, f formats.File, size int64, o EditOptions) (*Editor, error) {
 	bf, err := Open(ctx, rangeio.FromReaderAt(f, size), Options{Limits: o.Limits, Parallel: 1})
 	if err != nil {
@@ -438,10 +438,8 @@ func (e *Editor) overwrite(part string, p []byte, off int64) error {
 }
 
 func (e *Editor) sync() error {
-	if s, ok := e.f.(interface{ Sync() error }); ok {
-		if err := s.Sync(); err != nil {
-			return fmt.Errorf("%s: %w", Format, err)
-		}
+	if err := formats.Sync(e.f); err != nil {
+		return fmt.Errorf("%s: %w", Format, err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ type Editor struct {
 // commit they become dead bytes inside the frame. If another frame lies there
 // Edit is ErrRefused. Other errors are those of Open.
 //
-// If f has a method Sync, as files have, it is called before and after the header
+// If f is a formats.Syncer, as files are, it is synced before and after the header
 // is written. The length of f comes from its method Size or Stat; if it has
 // neither, single bytes are read to find its end. ctx is for Edit alone.
 func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {

@@ -153,10 +153,8 @@ func (e *Editor) publish(in Info, tail []byte, at int64, metalayers bool) error 
 }
 
 func syncFile(f formats.File) error {
-	if s, ok := f.(interface{ Sync() error }); ok {
-		if err := s.Sync(); err != nil {
-			return fmt.Errorf("%s: %w", Format, err)
-		}
+	if err := formats.Sync(f); err != nil {
+		return fmt.Errorf("%s: %w", Format, err)
 	}
 	return nil
 }
