@@ -3,13 +3,18 @@ package farread_test
 import (
 	"archive/zip"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/internal/teststack"
+	"github.com/farread/farread/objstore"
 )
 
 // A zip file's directory and one member are read, wherever the file lies: the
@@ -84,6 +89,115 @@ func ExampleOpenGulp() {
 	// aurora 0 15
 	// aurora 1 15
 	// aurora 2 15
+}
+
+// An array is streamed to S3 and read back. Nothing is visible before Commit, and
+// Commit fails if the key is taken. Memory holds a few chunks, whatever the array's
+// size.
+func ExampleClient_Bucket_array() {
+	ctx := context.Background()
+	store, config := sampleStore()
+	defer store.Stop()
+	client := farread.New(config) // farread.Config{} for AWS
+	defer client.CloseIdleConnections()
+
+	bucket, key, err := client.Bucket(ctx, "s3://datasets/ramp.b2nd")
+	if err != nil {
+		panic(err)
+	}
+	out, err := bucket.Create(ctx, key, objstore.PutOptions{IfAbsent: true})
+	if err != nil {
+		panic(err)
+	}
+	defer out.Abort() // does nothing after Commit
+	w, err := b2nd.NewWriter(out, b2nd.Meta{Shape: []int64{100, 1000}, DType: "<f4"}, b2nd.WriteOptions{})
+	if err != nil {
+		panic(err)
+	}
+	defer w.Abort()
+	row := make([]float32, 1000)
+	for i := range 100 {
+		for j := range row {
+			row[j] = float32(i*1000 + j)
+		}
+		if err := binary.Write(w, binary.LittleEndian, row); err != nil {
+			panic(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	if _, err := out.Commit(ctx); err != nil {
+		panic(err)
+	}
+
+	ramp, err := client.OpenArray(ctx, "s3://datasets/ramp.b2nd", farread.FrameOptions{})
+	if err != nil {
+		panic(err)
+	}
+	values, err := b2nd.Read[float32](ctx, ramp.Array, b2nd.Sub([]int64{30, 996}, []int64{31, 1000}))
+	fmt.Println(ramp.Shape(), values, err)
+	// Output: [100 1000] [30996 30997 30998 30999] <nil>
+}
+
+// A gulp chunk is two objects: the frames, and an index, which is written after them.
+// The index names the frames' ETag in its metadata, so that readers never use it with
+// the frames of another upload.
+func ExampleClient_Bucket_gulp() {
+	ctx := context.Background()
+	store, config := sampleStore()
+	defer store.Stop()
+	client := farread.New(config) // farread.Config{} for AWS
+	defer client.CloseIdleConnections()
+
+	bucket, key, err := client.Bucket(ctx, "s3://datasets/clips.gulp")
+	if err != nil {
+		panic(err)
+	}
+	pair, _ := gulp.PairOf(key) // clips.gulp and clips.gmeta
+	data, err := bucket.Create(ctx, pair.Data, objstore.PutOptions{IfAbsent: true})
+	if err != nil {
+		panic(err)
+	}
+	defer data.Abort() // does nothing after Commit
+	w := gulp.NewWriter(data, gulp.WriterOptions{})
+	for i := range 3 {
+		if err := w.WriteFrame("sunrise", fmt.Appendf(nil, "a JPEG, frame %d", i)); err != nil {
+			panic(err)
+		}
+	}
+	frames, err := data.Commit(ctx)
+	if err != nil {
+		panic(err)
+	}
+	meta, err := bucket.Create(ctx, pair.Meta, objstore.PutOptions{Meta: map[string]string{functions.MetaDataETag: frames.ETag}})
+	if err != nil {
+		panic(err)
+	}
+	defer meta.Abort()
+	if err := w.WriteMeta(meta); err != nil {
+		panic(err)
+	}
+	if _, err := meta.Commit(ctx); err != nil {
+		panic(err)
+	}
+
+	clips, err := client.OpenGulp(ctx, "s3://datasets/clips.gulp", farread.GulpOptions{})
+	if err != nil {
+		panic(err)
+	}
+	frame, err := clips.ReadFrame(ctx, nil, "sunrise", 2)
+	fmt.Printf("%s %v\n", frame, err)
+	// Output: a JPEG, frame 2 <nil>
+}
+
+// sampleStore starts an S3 server on this machine, with a bucket "datasets".
+func sampleStore() (*teststack.Stack, farread.Config) {
+	s, err := teststack.Start(context.Background(), teststack.Options{Buckets: []string{"datasets"}})
+	if err != nil {
+		panic(err)
+	}
+	return s, farread.Config{Endpoint: s.Endpoint, Region: s.Region, AccessKey: s.AccessKey, SecretKey: s.SecretKey, PathStyle: true}
 }
 
 func sampleZip() string {
