@@ -9,6 +9,13 @@
 // Programs that read more than one object make a [Client], so that all reads
 // share connections, one limit of requests in flight, one cache, one measured
 // pace and one [objstore.Counter].
+//
+// To write a dataset, take the bucket and the key of a URI from [Client.Bucket],
+// create the object with [objstore.Bucket.Create], and give the [objstore.Writer] to
+// NewWriter of a format: of package b2nd, bloscpack, cframe, gulp or zoomcache below
+// formats. Data stream through bounded memory; nothing is visible before Commit, and
+// Abort drops all. The examples of Client.Bucket write an array and a gulp chunk.
+// Servers behind http and https URLs are only read.
 package farread
 
 import (

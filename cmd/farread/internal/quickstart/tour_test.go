@@ -93,8 +93,8 @@ func TestTour(t *testing.T) {
 	}
 }
 
-// told checks the report and the page. What each read costs stands in the README, which
-// make docs-check compares.
+// told checks the report and the page. docs/quickstart.md shows what each read costs, and
+// make docs-check compares it.
 func told(t *testing.T, tr *tour, page string) {
 	t.Helper()
 	r := tr.report
