@@ -88,7 +88,7 @@ type coding struct {
 	decode, encode float64 // goals as ratios; 0: none
 }
 
-// codings are the rows of performance.md of the design. Very compressible data
+// codings are the rows "decode" and "encode" of docs/performance.md. Very compressible data
 // under zstd is a class of its own.
 func codings() []coding {
 	return []coding{

@@ -26,7 +26,7 @@ import (
 // randomFrames is how many frames are read one by one; peer_gulp.py has it, too.
 const randomFrames = 20000
 
-// frameSize is that of the frames of the design's figures; perID a clip's length.
+// frameSize is the bytes of a frame in the goals of docs/performance.md, perID the frames of a clip.
 const (
 	frameSize = 12700
 	perID     = 64

@@ -18,7 +18,7 @@ type profile struct {
 	extra time.Duration // by so much
 }
 
-// The profiles of the design: a quiet region away, and "real": the same on a real day.
+// The profiles: "rtt30" is a quiet region away, "real" is the same on a real day.
 func near() profile  { return profile{name: "no delay"} }
 func rtt30() profile { return profile{name: "rtt30", first: 30 * time.Millisecond} }
 func busy() profile {

@@ -159,7 +159,7 @@ type bare struct {
 	region string
 }
 
-// bareRange is what the design's bare client fetches at a time.
+// bareRange is how many bytes the bare client of the comparison fetches at a time.
 const bareRange = 8 << 20
 
 func (b *bench) newBare(url string, flight int) *bare {
