@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -120,7 +121,8 @@ type selector struct {
 	picture      pictureFlags
 	pictured     []string // flags of pictures that were given
 
-	given []string // flags, and "slice"
+	given []string               // flags, and "slice"
+	knows func(name string) bool // whether the command has a flag; nil: not known
 }
 
 func (s *selector) register(c *cobra.Command) {
@@ -154,6 +156,7 @@ func (f *sliceFlag) Set(text string) (err error) {
 // parse takes what the flags do not keep by themselves; slice holds the text of
 // one, or nothing.
 func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
+	s.knows = func(name string) bool { return cmd.Flags().Lookup(name) != nil }
 	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps", "bignum", "level", "width", "bits", "resync"} {
 		if cmd.Flags().Changed(name) {
 			s.given = append(s.given, name)
@@ -231,24 +234,34 @@ func (s selector) only(format string, names ...string) error {
 		switch {
 		case slices.Contains(names, g):
 		case g == "slice":
-			return usagef("a slice %q is for arrays, this is a %s%s", s.sliceText, format, instead(names))
+			return usagef("a slice %q is for arrays, this is a %s%s", s.sliceText, format, s.instead(names))
 		default:
-			return usagef("--%s does not go with a %s%s", g, format, instead(names))
+			return usagef("--%s does not go with a %s%s", g, format, s.instead(names))
 		}
 	}
 	return nil
 }
 
-func instead(names []string) string {
-	switch {
-	case slices.Contains(names, "track"):
-		return ": select with --track, --from and --to"
-	case slices.Contains(names, "item"):
-		return ": select with --item, --chunk, --chunks or --id"
-	case slices.Contains(names, "id"):
-		return ": select frames with --id and --frames"
-	case slices.Contains(names, "chunk"):
-		return ": select chunks with --chunk and --chunks"
+// instead says which flags select of a format that takes names, and which command
+// has them if this one does not.
+func (s selector) instead(names []string) string {
+	for _, of := range []struct {
+		what, flags string
+	}{
+		{"", "track, from, to"},
+		{"", "item, chunk, chunks, id"},
+		{"frames ", "id, frames"},
+		{"chunks ", "chunk, chunks"},
+	} {
+		flags := strings.Split(of.flags, ", ")
+		if !slices.Contains(names, flags[0]) {
+			continue
+		}
+		text := "--" + strings.Join(flags[:len(flags)-1], ", --") + " and --" + flags[len(flags)-1]
+		if s.knows != nil && !s.knows(flags[0]) {
+			return ": farread get selects " + of.what + "with " + text
+		}
+		return ": select " + of.what + "with " + text
 	}
 	return ""
 }
