@@ -13,7 +13,7 @@ const (
 	// RFC 1950, in whole steps.
 	most = 5552 / step * step
 	step = 32
-	// short is what is not worth the start of a kernel.
+	// shorter inputs are summed in Go: starting a kernel would take longer
 	short = 2 * step
 )
 

@@ -38,7 +38,7 @@ func TestPool(t *testing.T) {
 		}
 	}
 	p.Get(0)
-	p.Put(make([]byte, 1500)) // no buffer of ours is such: it is dropped
+	p.Put(make([]byte, 1500)) // no class has this capacity, so Put drops it
 	if b := p.Get(1400); cap(b) != 1536 {
 		t.Errorf("capacity %d", cap(b))
 	}

@@ -9,9 +9,9 @@ const adlerMod = 65521
 // could overflow: 255*22*23/2 < 65536.
 const adlerWords = 22
 
-// adler is Adler-32 over words: the bytes of a word are summed in lanes of 16
-// bits, those at even and at odd places apart, together with the sums of these
-// sums, in which a byte counts as often as words come after it.
+// adler computes Adler-32 a word at a time. It sums the bytes at even places and those
+// at odd places in lanes of 16 bits. It also sums these sums, so that a byte counts
+// once for each word after it.
 func adler(p []byte) uint32 {
 	const lanes = 0x00ff00ff00ff00ff
 	a, b := uint64(1), uint64(0)

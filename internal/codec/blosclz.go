@@ -62,8 +62,8 @@ func decodeBloscLZ(dst, src []byte) bool {
 	}
 }
 
-// bloscLZMatch reads what follows the control byte of a match and returns where
-// it ends, which is behind src where that is too short.
+// bloscLZMatch reads the rest of a match, after its control byte, and returns where
+// the match ends. If src is too short, that place lies behind its end.
 func bloscLZMatch(src []byte, p, ctrl int) (n, dist, q int) {
 	n, dist = ctrl>>5+2, ctrl&31<<8
 	if n == 9 {

@@ -8,9 +8,9 @@ import (
 
 const blzHashLog = 14
 
-// bloscLZEncoder keeps the table of positions. They count on from one input to
-// the next, so that what earlier ones left is known by being too low: clearing
-// the table would take longer than encoding a few hundred bytes.
+// bloscLZEncoder keeps the table of positions. Positions count on from one input to
+// the next, so entries of earlier inputs are recognised by being too low: clearing the
+// table would take longer than encoding a few hundred bytes.
 type bloscLZEncoder struct {
 	table [1 << blzHashLog]uint32
 	base  uint32 // position of the next input's first byte
@@ -66,7 +66,7 @@ func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 		}
 		p += n
 		lit = p
-		if p < len(src)-12 { // what is just before the next place is often met again
+		if p < len(src)-12 { // the bytes just before the next position are often met again
 			table[binary.LittleEndian.Uint32(src[p-2:])*2654435761>>(shift&31)&mask] = base + uint32(p-2)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// classes are kinds of data as blocks of chunked arrays hold them. Each fills n
-// bytes; the seed changes what is random in them.
+// classes are kinds of data as blocks of chunked arrays hold them. Each function fills
+// n bytes; the seed changes their random part.
 var classes = map[string]func(n int, seed uint64) []byte{
 	"zeros": func(n int, _ uint64) []byte { return make([]byte, n) },
 	"ramp": func(n int, _ uint64) []byte {

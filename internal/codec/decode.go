@@ -64,7 +64,7 @@ func (d *Decoder) Decode(id ID, dst, src, dict []byte) error {
 
 func decodeLZ4(dst, src, dict []byte) (bool, error) {
 	if len(dst) == 0 {
-		// The one stream of nothing is a token without literals.
+		// Only one stream decodes to nothing: a token without literals.
 		return len(src) == 1 && src[0] == 0, nil
 	}
 	n, err := lz4.UncompressBlockWithDict(src, dst[:len(dst):len(dst)], dict)
@@ -73,7 +73,7 @@ func decodeLZ4(dst, src, dict []byte) (bool, error) {
 
 func decodeSnappy(dst, src []byte) (bool, error) {
 	if n, err := snappy.DecodedLen(src); err != nil || n != len(dst) {
-		return false, err // asked first: the library allocates what does not fit
+		return false, err // asked first: DecodeStrict allocates if the content does not fit into dst
 	}
 	out, err := snappy.DecodeStrict(dst[:len(dst):len(dst)], src)
 	return len(out) == len(dst), err

@@ -17,8 +17,8 @@ const minDictID = 32768
 // samples alone; its content may differ from call to call among strings that
 // are as frequent.
 func TrainDict(samples [][]byte, maxLen int) (d []byte) {
-	// The library makes tables from what it finds and panics or fails on
-	// samples in which it finds nothing.
+	// The library makes tables from matches in the samples. It panics or fails if it
+	// finds none.
 	defer func() {
 		if recover() != nil {
 			d = nil

@@ -31,7 +31,7 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	f.Add(uint8(codec.Snappy), []byte("\x08\x0cabcd\x01\x04"), []byte(nil), uint16(8), uint8(0))
-	var dec codec.Decoder // what one stream leaves must not harm the next
+	var dec codec.Decoder // state that one stream leaves must not harm the next
 	f.Fuzz(func(t *testing.T, id uint8, src, dict []byte, size uint16, spare uint8) {
 		n, c := int(size), int(size)+int(spare%64)
 		var first []byte
@@ -47,7 +47,8 @@ func FuzzDecode(f *testing.F) {
 				}
 				return
 			}
-			// Every byte was written if it does not depend on what was there.
+			// If the result does not depend on the earlier content of the buffer,
+			// every byte was written.
 			if first != nil && !bytes.Equal(first, buf[:n]) {
 				t.Fatal("the result depends on what was in the destination")
 			}

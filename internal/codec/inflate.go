@@ -345,9 +345,9 @@ func distEntry(s int) uint32 {
 	return entOther
 }
 
-// buildTable lays out a canonical code, given the lengths of its codes. It
-// refuses more codes than fit, or fewer, apart from a lone code of one bit or
-// none at all, which encoders write for blocks without matches.
+// buildTable lays out a canonical code, given the lengths of its codes. It refuses
+// more codes than fit, and fewer. Two incomplete codes are taken, which encoders write
+// for blocks without matches: a single code of one bit, and none at all.
 func buildTable(t []uint32, tableBits int, lens []uint8, entry func(int) uint32) bool {
 	var count, next [maxCode + 1]int
 	for _, l := range lens {

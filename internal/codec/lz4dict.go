@@ -55,7 +55,7 @@ func lz4Hash(b []byte, p int) uint32 {
 	return binary.LittleEndian.Uint32(b[p:]) * 2654435761 >> (32 - lz4HashLog)
 }
 
-// lz4Sequence writes literals and a match, or literals alone where n is 0.
+// lz4Sequence writes literals and a match, or literals alone if n is 0.
 func lz4Sequence(dst []byte, o int, lit []byte, dist, n int) int {
 	if 1+len(lit)/255+1+len(lit)+2+n/255+1 > len(dst)-o {
 		return -1
@@ -74,7 +74,7 @@ func lz4Sequence(dst []byte, o int, lit []byte, dist, n int) int {
 	return lz4Extend(dst, o+2, n)
 }
 
-// lz4Extend writes what of a length does not fit into the token.
+// lz4Extend writes the part of a length that does not fit into the token.
 func lz4Extend(dst []byte, o, n int) int {
 	if n < 15 {
 		return o

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// lz4SmallMax is the longest input that lz4SmallEncoder is quicker with than
-	// the library: measured with text and with JSON.
+	// lz4SmallMax is the longest input for which lz4SmallEncoder is faster than the
+	// library, measured with text and with JSON.
 	lz4SmallMax = 400
 	lz4SmallLog = 13 // as in C for inputs below 64 KiB
 	// lz4Skip: how many positions in a row have no match until steps become
@@ -16,9 +16,9 @@ const (
 )
 
 // lz4SmallEncoder encodes LZ4 blocks of a few hundred bytes, for which clearing a
-// table takes as long as all the rest. Positions in the table count on from one
-// input to the next; what earlier inputs left is known by being too low. The
-// output is that of C's LZ4_compress_fast, byte for byte: it looks at the same
+// table takes as long as all the rest. Positions in the table count on from one input
+// to the next; entries of earlier inputs are recognised by being too low. The output
+// is that of C's LZ4_compress_fast, byte for byte: the encoder looks at the same
 // positions, and takes an empty place in the table for position 0, as C does.
 type lz4SmallEncoder struct {
 	table [1 << lz4SmallLog]uint16
@@ -71,7 +71,7 @@ func (z *lz4SmallEncoder) encode(accel int, dst, src []byte) int {
 	return lz4Tail(dst, o, src[lit:])
 }
 
-// matchLen8 is matchLen, quicker for what is shorter than 8.
+// matchLen8 does what matchLen does, faster for matches shorter than 8 bytes.
 func matchLen8(src []byte, p, ref, end int) int {
 	if p+8 > end {
 		return matchLen(src, p, ref, end)
@@ -83,7 +83,8 @@ func matchLen8(src []byte, p, ref, end int) int {
 	return bits.TrailingZeros64(x) >> 3
 }
 
-// swap enters position p, where v stands, and gives the one that was there before.
+// swap enters position p, at which v stands, and returns the position that was entered
+// before.
 func (z *lz4SmallEncoder) swap(v uint32, p, base int) int {
 	e := &z.table[v*2654435761>>(32-lz4SmallLog)]
 	ref := int(*e) - base

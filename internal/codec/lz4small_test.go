@@ -11,9 +11,9 @@ import (
 	"github.com/farread/farread/internal/codec"
 )
 
-// TestSmallLZ4: what comes out does not depend on what the encoder did before, is
-// what C makes of it, which a port of C knows, also where there is little room, and
-// another decoder reads it.
+// TestSmallLZ4: the stream does not depend on earlier inputs of the encoder, is the
+// one that C makes (as a port of C says), also if dst has little room, and is read by
+// another decoder.
 func TestSmallLZ4(t *testing.T) {
 	t.Parallel()
 	var old codec.Encoder

@@ -2,25 +2,25 @@ package codec
 
 import "encoding/binary"
 
-// Decoders spend their time in copies of a few bytes, for which calling copy is
-// slow. The ones below copy arrays of a fixed size, which the compiler turns
-// into a few moves, and so write more than was asked for where there is room:
-// what lies behind is overwritten by the next instruction of the stream.
+// Decoders spend their time in copies of a few bytes, for which calling copy is slow.
+// The functions below copy arrays of a fixed size, which the compiler turns into a few
+// moves. So they write more than was asked for if there is room: the next instruction
+// of the stream overwrites the bytes behind.
 
 // piece is how far a repeated pattern grows before it is copied on in pieces of
 // one size: both ends of the copy stay in the first-level cache.
 const piece = 8 << 10
 
-// copyMatch writes to dst[o:o+n] what lies dist bytes before it, a pattern of
-// dist bytes again and again where the two overlap. The caller has checked that
-// 0 < dist <= o and 0 <= n <= len(dst)-o. Up to 32 bytes behind o+n may be
-// overwritten; it is faster where dst has them.
+// copyMatch copies n bytes from dst[o-dist:] to dst[o:]. If the two overlap, that
+// repeats a pattern of dist bytes. The caller has checked that 0 < dist <= o and 0 <=
+// n <= len(dst)-o. Up to 32 bytes behind o+n may be overwritten; copyMatch is faster
+// if dst has them.
 func copyMatch(dst []byte, o, dist, n int) {
 	s, e := o-dist, o+n
 	switch {
 	case dist < 16:
 		copyPattern(dst, o, dist, n)
-	case n <= 32 && len(dst)-o >= 32: // the lengths that are common, without a loop
+	case n <= 32 && len(dst)-o >= 32: // common lengths, without a loop
 		*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[s:])
 		*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[s+16:])
 	case n <= 128 && len(dst)-e >= 32:

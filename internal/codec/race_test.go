@@ -2,5 +2,5 @@
 
 package codec_test
 
-// raceEnabled: pools drop what they are given at random, and all is slow.
+// raceEnabled: under the race detector pools drop buffers at random, and all is slow.
 const raceEnabled = true

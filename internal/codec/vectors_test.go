@@ -20,8 +20,8 @@ func unhex(tb testing.TB, s string) []byte {
 	return b
 }
 
-// TestStreams decodes streams made by hand, each for one rule; C decides alike
-// on those that the notes on the formats list.
+// TestStreams decodes streams made by hand, each for one rule. C decides alike on the
+// streams that the notes on the formats list.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	dict := strings.Repeat("hello world, hello blosc ", 12)
@@ -153,8 +153,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFull says that a destination which is too small gives 0, never part of a
-// stream nor a byte behind it.
+// TestFull: if the destination is too small, an encoder returns 0 and writes no byte
+// behind it.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	var enc codec.Encoder

@@ -12,9 +12,9 @@ const (
 	zstdDictMagic  = 0xEC30A437 // 37 a4 30 ec: a trained dictionary
 )
 
-// maxWindow is the largest window of a frame that is decoded. The library
-// decodes into the destination, so that it costs no memory; it is what the
-// highest level of the C library writes.
+// maxWindow is the largest window of a frame that is decoded, and the largest that the
+// C library writes. The library decodes into the destination, so a window costs no
+// memory.
 const maxWindow = 1 << 31
 
 // trained says whether dict has an identifier and entropy tables in front of
@@ -57,8 +57,8 @@ func (z *zstdDecoder) decode(dst, src, dict []byte) (bool, error) {
 	return true, nil
 }
 
-// load makes dict the only dictionary. It is compared and kept by content: a
-// caller's buffer holds another chunk's next.
+// load makes dict the only dictionary. It compares and keeps the content, since the
+// caller's buffer will hold another chunk's dictionary next.
 func (z *zstdDecoder) load(dict []byte) error {
 	z.dict = z.dict[:0]
 	opts := []zstd.DOption{zstd.WithDecoderDictDelete()}
@@ -86,9 +86,9 @@ type zstdEncoder struct {
 	out   []byte
 }
 
-// zstdLevel maps Blosc's levels: C makes them 1, 3, 5 ... 13, 20 and 22 of
-// libzstd, of which the library has four. The last one fills 32 MiB of tables
-// anew for each block that has a dictionary, so that it is left out there.
+// zstdLevel maps Blosc's levels. C maps them to 1, 3, 5 ... 13, 20 and 22 of libzstd;
+// the library has four levels. Its highest fills 32 MiB of tables anew for each block
+// that has a dictionary, so it is not used with one.
 func zstdLevel(level int, dict bool) zstd.EncoderLevel {
 	switch {
 	case level <= 1:
@@ -120,8 +120,8 @@ func (z *zstdEncoder) encode(level int, dst, src, dict []byte) (int, error) {
 		}
 		z.lib, z.level, z.dict = lib, l, own
 	}
-	// Not into dst: on the way to a raw block the library needs more than its
-	// result, and would allocate it each time.
+	// Not into dst: if the library ends with a raw block it needs more room than that
+	// block on the way, and would allocate it each time.
 	z.out = z.lib.EncodeAll(src, z.out[:0])
 	if len(z.out) > len(dst) {
 		return 0, nil

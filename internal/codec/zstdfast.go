@@ -6,20 +6,20 @@ import (
 	"github.com/klauspost/compress/huff0"
 )
 
-// zstdFast decodes Zstandard frames (RFC 8878) of very compressible data:
-// zeros, ramps, time stamps, sparse arrays. The library copies matches that
-// overlap themselves, and runs, a byte at a time, and so is several times
-// slower than this there; for short matches its assembly is faster.
+// zstdFast decodes Zstandard frames (RFC 8878) of very compressible data: zeros,
+// ramps, time stamps, sparse arrays. The library copies runs, and matches that overlap
+// themselves, a byte at a time, and is several times slower on such data. For short
+// matches its assembly is faster.
 //
-// It is never the judge. It says no to whatever is odd, whether it is rare (a
-// checksum, a dictionary, several frames) or wrong, and the library decides.
+// zstdFast is never the judge. It declines every odd frame, be it rare (a checksum, a
+// dictionary, several frames) or wrong, and the library decides.
 type zstdFast struct {
 	lit     []byte       // decoded literals of one block
 	own     [3]fseTable  // tables that the frame described
 	cur     [3]*fseTable // tables in force; nil: none yet in this frame
 	huff    *huff0.Scratch
 	huffDec huff0.Decoder
-	huffOK  bool // huffDec is of this frame
+	huffOK  bool // whether huff belongs to this frame
 	rep     [3]int
 }
 
@@ -28,10 +28,10 @@ const (
 	zstdBlockHead = 3
 
 	// zstdFastMargin is how many bytes must come from each match. A sequence takes
-	// zstdFast about 22 ns and the library 10 and, where the match overlaps itself
-	// within 16 bytes, 0.35 for each of its bytes: even at 35 bytes if all do.
-	// Matches of smooth data, of 30 to 70 bytes, rarely do; those of sparse data,
-	// ramps and runs are of 200 and more.
+	// zstdFast about 22 ns. It takes the library 10 ns, and 0.35 ns more for each byte
+	// of a match that overlaps itself within 16 bytes. So the two are even at 35 bytes
+	// if all matches overlap. Matches of smooth data have 30 to 70 bytes and rarely
+	// overlap; those of sparse data, ramps and runs have 200 and more.
 	zstdFastMargin = 80
 
 	blockRaw        = 0
@@ -43,7 +43,7 @@ const (
 	litHuff = 2 // with a table; above: with the last one
 )
 
-// zstdFrame is what the header of a frame says.
+// zstdFrame is the header of a frame.
 type zstdFrame struct {
 	size   uint64 // of the content
 	window uint64
@@ -98,9 +98,9 @@ func zstdBlock(p []byte) (kind, size int, last bool) {
 	return h >> 1 & 3, h >> 3, h&1 != 0
 }
 
-// worthwhile walks over the blocks of a frame that makes n bytes and says
-// whether so many of them come from each match that zstdFast is faster. What it
-// reads is not checked: it only makes a choice.
+// worthwhile walks over the blocks of a frame that makes n bytes. It says whether
+// matches are so long on average that zstdFast is faster. It checks nothing that it
+// reads, since the answer only makes a choice.
 func worthwhile(src []byte, n int) bool {
 	f, ok := parseZstdFrame(src)
 	if !ok {
@@ -135,16 +135,16 @@ func worthwhile(src []byte, n int) bool {
 		}
 		p += stored
 		if last {
-			// Raw bytes and literals alone are the library's.
+			// The library is faster with raw bytes and with literals alone.
 			return matched >= zstdFastMargin*max(sequences, 1)
 		}
 	}
 	return false
 }
 
-// decode fills dst with the content of the one frame that src is, or says no.
-// It may overwrite bytes between length and capacity of dst, and leaves
-// anything in dst when it says no.
+// decode fills dst with the content of src, which must be one frame, or declines. It
+// may overwrite bytes between length and capacity of dst, and leaves anything in dst
+// if it declines.
 func (f *zstdFast) decode(dst, src []byte) bool {
 	src = src[:len(src):len(src)] // the copies below look at capacities
 	h, ok := parseZstdFrame(src)

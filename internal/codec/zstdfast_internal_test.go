@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// FuzzZstdFast sets zstdFast beside the library: what it decodes the library
-// decodes to the same bytes.
+// FuzzZstdFast compares zstdFast with the library: if zstdFast decodes a frame, the
+// library decodes it to the same bytes.
 func FuzzZstdFast(f *testing.F) {
 	var enc Encoder
 	for _, seed := range zstdSeeds() {
@@ -67,7 +67,7 @@ func zstdSeeds() [][]byte {
 	}
 }
 
-// TestZstdFastTakes says which frames are its own: a decoder that always
+// TestZstdFastTakes lists frames that zstdFast must take: a decoder that always
 // declines would pass every other test.
 func TestZstdFastTakes(t *testing.T) {
 	t.Parallel()

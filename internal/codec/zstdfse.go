@@ -15,12 +15,12 @@ const (
 
 const (
 	fseMaxLog  = 9
-	fseSymbols = 53 // the most of the three kinds
+	fseSymbols = 53 // the largest number of symbols of the three kinds
 )
 
-// fseState is one state of a decoding table, with what its symbol means: a base
-// value to which extra bits are added. From the next stream bits on the state
-// that follows is found, as an offset from next.
+// fseState is one state of a decoding table, with the meaning of its symbol: a base
+// value to which extra bits are added. The next state is next plus the number in the
+// next bits of the stream.
 type fseState struct {
 	base  uint32
 	next  uint16
@@ -40,7 +40,7 @@ type fseCode struct {
 	extra uint8
 }
 
-// fseConsts is what the format defines.
+// fseConsts are the tables and limits that the format defines.
 type fseConsts struct {
 	codes  [3][]fseCode
 	preset [3]fseTable
@@ -73,8 +73,8 @@ var fseDefined = sync.OnceValue(func() *fseConsts {
 	return c
 })
 
-// tables reads how the codes of a block's sequences are coded, and returns what
-// follows: the bits of the sequences.
+// tables reads how the codes of a block's sequences are coded, and returns the bytes
+// that follow: the bits of the sequences.
 func (f *zstdFast) tables(in []byte) ([]byte, bool) {
 	if len(in) < 1 || in[0]&3 != 0 {
 		return nil, false

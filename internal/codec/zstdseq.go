@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// peekBack returns the next bits of a stream that is read backwards, from the
-// highest down: at least 57 of them, zeros from behind its beginning. pos is
-// how many bits are left.
+// peekBack returns the next bits of a stream that is read backwards, from the highest
+// bit down: at least 57 bits, with zeros in place of those before the stream's
+// beginning. pos is how many bits are left.
 func peekBack(b []byte, pos int) uint64 {
 	e := (pos + 7) >> 3
 	if e >= 8 && e <= len(b) {
@@ -23,8 +23,8 @@ func peekBack(b []byte, pos int) uint64 {
 // top is the highest n bits of v, for n below 64.
 func top(v uint64, n uint8) uint64 { return v >> 1 >> (63 - n&63) }
 
-// sequences runs n sequences from the bits in: each copies some literals and
-// then a match. It returns where it ended and the literals that are left.
+// sequences runs the n sequences in the bits of in: each copies some literals and then
+// a match. It returns the end in dst and the literals that are left.
 func (f *zstdFast) sequences(dst []byte, o, end int, lit, in []byte, n, window int) (int, []byte, bool) {
 	lt, ot, mt := f.cur[litLengths], f.cur[offsets], f.cur[matchLengths]
 	ls, os, ms := lt.states, ot.states, mt.states
@@ -84,9 +84,9 @@ func (f *zstdFast) sequences(dst []byte, o, end int, lit, in []byte, n, window i
 	return o, lit, pos == 0
 }
 
-// rep3 turns the value of an offset code into a distance, and keeps the last
-// three distances. Values up to 3 name one of these, shifted by one where no
-// literals came before the match.
+// rep3 turns the value of an offset code into a distance, and keeps the last three
+// distances. Values up to 3 name one of these three, shifted by one if no literals
+// came before the match.
 func rep3(rep *[3]int, v, ll int) int {
 	if v > 3 {
 		rep[0], rep[1], rep[2] = v-3, rep[0], rep[1]

@@ -12,9 +12,9 @@ func BitShuffle(dst, src []byte, width int) { best.bitShuffle(dst, src, width) }
 // BitUnshuffle undoes [BitShuffle].
 func BitUnshuffle(dst, src []byte, width int) { best.bitUnshuffle(dst, src, width) }
 
-// Byte planes between the two steps of the bit filters need some room: little
-// enough for the stack and, beside what is read and written, for the first
-// cache. Clearing it would cost small blocks too much, which get less.
+// Sizes of the room for byte planes between the two steps of the bit filters. It is
+// small enough for the stack and, beside source and destination, for the first-level
+// cache. Small blocks get less, because clearing it would cost them too much.
 const (
 	scratchLen      = 8 << 10
 	smallScratchLen = 4 << 10

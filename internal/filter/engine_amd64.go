@@ -33,7 +33,7 @@ func (e engine) whole(n int) (engine, int) {
 	return e, n &^ (e.vector() - 1)
 }
 
-// merge is unshuffleGo for the elements from 0 to what it returns.
+// merge does what unshuffleGo does, for the first elements, and returns their number.
 func (e engine) merge(dst []byte, width int, src []byte, stride, n, planes int) int {
 	k, m := e.whole(n)
 	if m == 0 {
@@ -78,7 +78,7 @@ func mergeEights(dst []byte, width int, src []byte, stride, m, planes int) int {
 	return m
 }
 
-// split is shuffleGo for the elements from 0 to what it returns.
+// split does what shuffleGo does, for the first elements, and returns their number.
 func (e engine) split(dst []byte, stride int, src []byte, width, n, planes int) int {
 	k, m := e.whole(n)
 	if m == 0 {
@@ -116,7 +116,8 @@ func splitEights(dst []byte, stride int, src []byte, width, m, planes int) int {
 	return m
 }
 
-// bitsToBytes is rowsToPlanes for the columns from 0 to what it returns.
+// bitsToBytes does what rowsToPlanes does, for the first columns, and returns their
+// number.
 func (e engine) bitsToBytes(dst []byte, step int, src []byte, stride, n, planes int) int {
 	k, m := e.whole(n)
 	if m == 0 {
@@ -134,7 +135,8 @@ func (e engine) bitsToBytes(dst []byte, step int, src []byte, stride, n, planes 
 	return m
 }
 
-// bytesToBits is planesToRows for the columns from 0 to what it returns.
+// bytesToBits does what planesToRows does, for the first columns, and returns their
+// number.
 func (e engine) bytesToBits(dst []byte, stride int, src []byte, step, n, planes int) int {
 	k, m := e.whole(n)
 	if m == 0 {
@@ -152,7 +154,7 @@ func (e engine) bytesToBits(dst []byte, stride int, src []byte, step, n, planes 
 	return m
 }
 
-// sums is sumsAll for the bytes from 0 to what it returns.
+// sums does what sumsAll does, for the first bytes, and returns their number.
 func (e engine) sums(p []byte) int {
 	k, m := e.whole(len(p))
 	switch {

@@ -36,7 +36,7 @@ func same(dst, src []byte) {
 // maybe nothing, and return how far they came; the rest is for the Go code.
 type engine uint8
 
-// The engines, each with what the ones before it have.
+// The engines. Each has the instructions of all before it.
 const (
 	portable engine = iota
 	sse2

@@ -30,7 +30,7 @@ func into(f func(p []byte)) func(dst, src []byte) {
 	}
 }
 
-// What the reference library makes of these bytes.
+// The bytes are those that the reference library makes.
 func TestWorkedExamples(t *testing.T) {
 	block0 := []byte{1, 3, 0, 4} // raw
 	tests := []struct {

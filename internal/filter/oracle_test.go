@@ -12,7 +12,7 @@ func (e engine) String() string {
 	return [...]string{"go", "sse2", "avx2", "gfni"}[e]
 }
 
-// The oracles do one byte or one bit at a time, in the words of the format.
+// The oracles work on one byte or one bit at a time, in the words of the format.
 
 func shuffleOracle(src []byte, width int) []byte {
 	width = max(width, 1)

@@ -84,9 +84,9 @@ func groupLen(planes, next int) int {
 	return min(planes, 8)
 }
 
-// overlapping is where the group of planes begins that has the next one. If the
-// number of planes is no multiple of the group's, the last group overlaps the
-// one before, whose bytes it writes again: that is faster than smaller groups.
+// overlapping is the first plane of the group that has plane next. If the number of
+// planes is no multiple of the group's, the last group overlaps the one before and
+// writes its bytes again: that is faster than smaller groups.
 func overlapping(next, planes, group int) int { return min(next, planes-group) }
 
 func merge8(dst []byte, width int, src []byte, stride, from, to int) {
@@ -251,9 +251,9 @@ const (
 	low32 = 0x00000000ffffffff
 )
 
-// exchange swaps the upper halves of the lanes of a with the lower halves of
-// those of b: the step of which matrix transpositions are made. The lanes have
-// 2*shift bits and mask picks their lower halves.
+// exchange swaps the upper halves of the lanes of a with the lower halves of those of
+// b. Matrix transpositions are made of this step. The lanes have 2*shift bits and mask
+// picks their lower halves.
 func exchange(a, b uint64, shift uint, mask uint64) (uint64, uint64) {
 	x := (a>>(shift&63) ^ b) & mask
 	return a ^ x<<(shift&63), b ^ x

@@ -79,7 +79,7 @@ func Cases() []Case {
 			a.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", x, y-1, size))
 			a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()-1))
 			a.Body.Truncate(a.Body.Len() - 1)
-		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange}, // the rest is a byte, and of that nothing comes
+		}), Open: objstore.ErrBadRange, Read: objstore.ErrBadRange}, // the client asks for the missing byte, and that answer is empty
 		{Name: "206 a byte short, once", Flaw: First(1, Shorter(-1))},
 		{Name: "206 of the first half, once", Flaw: First(1, Shorter(Half))},
 		{Name: "206 of one byte, twice", Flaw: First(2, Shorter(1))},

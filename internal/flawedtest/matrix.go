@@ -34,7 +34,7 @@ type Matrix[T any] struct {
 	Patient string
 }
 
-// versions are how many there are of each object.
+// versions is how many versions there are of each object.
 const versions = 3
 
 // Run makes a subtest of each flaw and reading.
@@ -136,9 +136,9 @@ func (m *Matrix[T]) open(t *testing.T, k *Case, overS3 bool) {
 	for name, read := range m.Readings {
 		got, err := read(t.Context(), f)
 		switch {
-		case errors.Is(err, objstore.ErrBadRange): // it is shorter than was said
+		case errors.Is(err, objstore.ErrBadRange): // the object is shorter than the first answer said
 			OneKind(t, name, err, nil)
-		case err != nil: // it was replaced since, or has an ETag again
+		case err != nil: // the object was replaced since, or has an ETag again
 			OneKind(t, name, err, objstore.ErrChanged)
 		default:
 			RightBytes(t, name, got, m.Content)

@@ -38,7 +38,7 @@ type Server struct {
 	n       int
 	tag     func(version int) string // ETag, "" for none
 	noDate  bool
-	grow    int // bytes that each version has more
+	grow    int // by how many bytes each version is longer than the one before
 }
 
 const objectSize = 300_000
@@ -248,7 +248,7 @@ func shorten(a *httptest.ResponseRecorder, k int) {
 	a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()))
 }
 
-// squeeze puts other bytes in the place of those of an answer, as many.
+// squeeze replaces the bytes of an answer by as many other bytes.
 func squeeze(a *httptest.ResponseRecorder) {
 	for p, i := a.Body.Bytes(), 0; i < len(p); i++ {
 		p[i] ^= 0x5a

@@ -7,7 +7,8 @@ import (
 	"github.com/farread/farread/internal/heaptest"
 )
 
-// TestMeter: what lives counts, what is let go does not, whoever else holds memory.
+// TestMeter: memory that is kept counts, memory that was let go does not, and memory
+// of others makes no difference.
 func TestMeter(t *testing.T) {
 	const mib = 1 << 20
 	others := make([]byte, 64*mib)

@@ -61,7 +61,8 @@ type payloadKey struct{}
 // Payload says that the body of a good answer is handed on as it comes, however long.
 func Payload(ctx context.Context) context.Context { return context.WithValue(ctx, payloadKey{}, true) }
 
-// workRate is what a store is granted for work on what it was sent: bytes a second.
+// workRate is how fast a store works, at least, on the bytes that it was sent, in
+// bytes a second.
 const workRate = 64 << 20
 
 // Work is how long a store may work on n bytes without a word.
@@ -104,7 +105,7 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// watched is r under ctx, and tells try of the bytes of its body.
+// watched is r under ctx. It tells try of the bytes of the request's body.
 func watched(ctx context.Context, r *http.Request, try *silence.Try) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody || try == nil {
 		return r.WithContext(ctx)
@@ -128,8 +129,8 @@ func watched(ctx context.Context, r *http.Request, try *silence.Try) *http.Reque
 	return r
 }
 
-// plain is the connection of the system below c where one request has it to itself, or
-// nil: in HTTP/2 others share it.
+// plain is the system's connection below c if one request has it to itself, else nil:
+// in HTTP/2 several requests share a connection.
 func plain(c net.Conn) syscall.Conn {
 	if t, ok := c.(*tls.Conn); ok {
 		if t.ConnectionState().NegotiatedProtocol == "h2" {
@@ -153,7 +154,7 @@ func (b *sending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// body bounds that of an answer.
+// body bounds the body of an answer.
 func (t *transport) body(ctx context.Context, resp *http.Response, try *silence.Try, cancel context.CancelFunc) io.ReadCloser {
 	switch {
 	case resp.StatusCode >= http.StatusMultipleChoices:
@@ -174,7 +175,7 @@ func (t *transport) body(ctx context.Context, resp *http.Response, try *silence.
 	return b
 }
 
-// errorTime is ErrorTime, or less where a try may take less.
+// errorTime is ErrorTime, or half of the clock's limit if that is shorter.
 func errorTime(ctx context.Context) time.Duration {
 	if d := silence.From(ctx).Limit(); d > 0 {
 		return min(ErrorTime, d/2)
@@ -182,7 +183,7 @@ func errorTime(ctx context.Context) time.Duration {
 	return ErrorTime
 }
 
-// A body is that of a good answer. Only while it is read does the clock run.
+// A body is the body of a good answer. The clock runs only while the body is read.
 type body struct {
 	rc     io.ReadCloser
 	try    *silence.Try
@@ -222,8 +223,8 @@ func (b *body) Close() error {
 	return err
 }
 
-// A refusal is the body of an error. What is too much or comes too late is left out:
-// the status says most of it.
+// A refusal is the body of an error. Bytes beyond the limit, and late ones, are left
+// out: the status says most.
 type refusal struct {
 	rc     io.ReadCloser
 	cancel context.CancelFunc

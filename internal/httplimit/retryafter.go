@@ -27,8 +27,8 @@ func Pause(resp *http.Response, own, most time.Duration) time.Duration {
 	return min(own, most)
 }
 
-// retryAfter reads what the header says, seconds or a date (RFC 9110, 10.2.3), up to
-// most: more seconds than that may be more than a Duration holds.
+// retryAfter reads the header's value, seconds or a date (RFC 9110, 10.2.3), up to
+// most. It compares before it converts, since many seconds overflow a Duration.
 func retryAfter(text string, most time.Duration) time.Duration {
 	if text = strings.TrimSpace(text); text == "" {
 		return 0

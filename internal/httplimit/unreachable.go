@@ -23,8 +23,9 @@ func (e *Unreachable) Error() string { return e.text }
 // RetryableError tells whether there may be another try.
 func (e *Unreachable) RetryableError() bool { return e.again }
 
-// unreachable makes an Unreachable of such errors and returns others as they are.
-// What may be over in a moment, such as a restart, is tried again when it is the first.
+// unreachable turns errors of a server that cannot be reached into an Unreachable, and
+// returns others as they are. A failure that may be over in a moment, such as a
+// restart, may be tried again if it is the first.
 func (o Options) unreachable(host string, err error, first bool) error {
 	var dns *net.DNSError
 	switch {
@@ -60,7 +61,7 @@ func untrusted(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &name) || errors.As(err, &invalid)
 }
 
-// noTLS says whether the two do not speak the same protocol.
+// noTLS says whether the two sides could not agree on TLS.
 func noTLS(err error) bool {
 	var record tls.RecordHeaderError
 	var alert tls.AlertError

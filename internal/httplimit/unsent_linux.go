@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unsent is how many bytes that were written to c the other side has not taken yet, as
-// the kernel knows it; false where it does not tell.
+// unsent is how many of the bytes written to c the other side has not taken yet, as
+// the kernel counts them; false if the kernel does not tell.
 func unsent(c syscall.Conn) (int64, bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {

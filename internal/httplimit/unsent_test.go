@@ -36,12 +36,12 @@ func pair(t *testing.T) (near, far *net.TCPConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = far.SetReadBuffer(4 << 10) // else it takes megabytes by itself
+	_ = far.SetReadBuffer(4 << 10) // else the system takes megabytes by itself
 	return near, far
 }
 
-// TestSlowUpload: a body that the system took at once, and a slow server takes bit by
-// bit, is not silence; one of which nothing more is taken is.
+// TestSlowUpload: a body that the system took at once, and that a slow server takes
+// bit by bit, is not silence. A body of which the server takes nothing more is.
 func TestSlowUpload(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what is unsent")
@@ -101,7 +101,8 @@ func TestSlowUpload(t *testing.T) {
 	})
 }
 
-// TestPlain: what has no connection of the system below it is not asked.
+// TestPlain: a connection that has none of the system below it has no plain
+// connection.
 func TestPlain(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()

@@ -9,8 +9,9 @@ const (
 	maxElements = 1 << 17
 )
 
-// nesting counts the elements of XML as it comes by, before any decoder sees it: a
-// decoder holds a record of each that is open. What is no XML at all it leaves to them.
+// nesting counts the elements of XML while its bytes pass, before any decoder sees
+// them: a decoder holds a record of each open element. Text that is no XML at all is
+// left to the decoders.
 type nesting struct {
 	state    byte // see below
 	quote    byte
@@ -32,7 +33,7 @@ const (
 	inNote    // behind <?
 )
 
-// feed looks at what comes next.
+// feed looks at the next bytes.
 func (x *nesting) feed(p []byte) error {
 	for len(p) > 0 && x.err == nil {
 		if x.state == inText {
@@ -59,7 +60,7 @@ func (x *nesting) step(c byte) {
 			x.state = inComment
 		case '[':
 			x.state = inData
-		default: // no store sends any, and where one ends is hard to tell
+		default: // no store sends a document type, and its end is hard to find
 			x.err = badAnswer("XML with a document type, or no XML")
 		}
 		x.tail = [2]byte{}
@@ -96,7 +97,7 @@ func (x *nesting) step(c byte) {
 	x.last = c
 }
 
-// ends says whether a > ends what is no tag.
+// ends says whether a > ends a comment, CDATA or a processing instruction.
 func (x *nesting) ends() bool {
 	switch x.state {
 	case inComment:
@@ -107,7 +108,7 @@ func (x *nesting) ends() bool {
 	return x.tail[1] == '?'
 }
 
-// tag counts one that has ended.
+// tag counts a tag that has ended.
 func (x *nesting) tag() {
 	switch {
 	case x.first == '/':

@@ -29,7 +29,8 @@ const module = "github.com/farread/farread"
 // root is the checkout, seen from this package's folder.
 const root = "../.."
 
-// A layer is one file of the project and what may stand in its import block.
+// A layer is one file of the project, and the imports that its layer allows and
+// denies.
 type layer struct {
 	file string
 	// deny: import path -> rule that must complain. A path that begins with a

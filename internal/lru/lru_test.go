@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// item is what the model holds, and what leaves a cache.
+// item is an entry of the model, or one that left a cache.
 type item struct{ Key, Value int }
 
 // model is a cache as plain as can be: the item used last stands last.
@@ -132,7 +132,7 @@ func TestCacheIsTheModel(t *testing.T) {
 	})
 }
 
-// TestGoneSeesTheRest: an owner's Gone finds the value no more.
+// TestGoneSeesTheRest: when Gone is called, the cache no longer has the value.
 func TestGoneSeesTheRest(t *testing.T) {
 	var c Cache[string, int]
 	c.Max = 2

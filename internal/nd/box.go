@@ -140,8 +140,7 @@ func (b Box) Part(p *Part, lo, hi []int64) bool {
 	return true
 }
 
-// ceilDiv is a/b rounded up, for b > 0; below zero any value that is not
-// positive serves its callers.
+// ceilDiv is a/b rounded up, for b > 0, and 0 if a is not positive.
 func ceilDiv(a, b int64) int64 {
 	if a <= 0 {
 		return 0

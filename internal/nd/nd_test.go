@@ -262,8 +262,8 @@ func TestNewGridRefuses(t *testing.T) {
 	}
 }
 
-// A box of any steps, gathered through chunks and their blocks as b2nd stores
-// them, has the items that plain loops find.
+// A box of any steps is gathered through chunks and their blocks, as b2nd stores them.
+// It has the items that plain loops find.
 func TestChunksAndBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(0, 4).Draw(t, "dims")

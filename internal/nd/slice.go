@@ -18,7 +18,8 @@ const (
 	axisEllipsis
 )
 
-// axis is one comma-separated part. The bounds of a range are nil where left out.
+// axis is one comma-separated part. The bounds of a range are nil if they are left
+// out.
 type axis struct {
 	kind              axisKind
 	start, stop, step *int64
@@ -108,8 +109,8 @@ func parseAxis(p string) (axis, error) {
 	return axis{start: v[0], stop: v[1], step: v[2]}, nil
 }
 
-// parseInt reads a Python integer in decimal. Those beyond int64 stand for its
-// ends: no axis is that long, so they clip or miss all the same.
+// parseInt reads a Python integer in decimal. Integers beyond int64 become the nearest
+// int64: no axis is that long, so they clip or miss all the same.
 func parseInt(f string) (int64, error) {
 	digits := strings.TrimLeft(f, "+-")
 	if len(f)-len(digits) > 1 || digits == "" || strings.HasPrefix(digits, "_") || strings.HasSuffix(digits, "_") || strings.Contains(digits, "__") {
@@ -179,7 +180,7 @@ func (b *Box) setAxis(i int, a axis, n int64) error {
 	if a.step != nil {
 		step = max(*a.step, -math.MaxInt64)
 	}
-	lo, hi := int64(0), n // where bounds clip to
+	lo, hi := int64(0), n // bounds are clipped to these
 	if step < 0 {
 		lo, hi = -1, n-1
 	}
@@ -195,7 +196,7 @@ func (b *Box) setAxis(i int, a axis, n int64) error {
 	}
 	b.Start[i], b.Stop[i], b.Step[i] = start, stop, step
 	b.OutShape = append(b.OutShape, b.Count(i))
-	if b.Count(i) == 0 { // one spelling for nothing
+	if b.Count(i) == 0 { // every empty range gets the same bounds
 		b.Start[i], b.Stop[i], b.Step[i] = 0, 0, 1
 	}
 	return nil

@@ -33,7 +33,7 @@ func all(t *testing.T) (root string, list []Page) {
 	return root, list
 }
 
-// TestClassified: of every block is known what a test does with it, or why none does.
+// TestClassified: of every block it is known how a test uses it, or why none does.
 func TestClassified(t *testing.T) {
 	_, list := all(t)
 	for _, p := range list {
@@ -48,8 +48,8 @@ func TestClassified(t *testing.T) {
 	}
 }
 
-// TestSpans: a piece of code ends in the line in which it begins; of one that does not no
-// test would see the names, paths and commands.
+// TestSpans: a piece of code ends in the line in which it begins. Other tests would
+// not see the names, paths and commands of a longer one.
 func TestSpans(t *testing.T) {
 	_, list := all(t)
 	for _, p := range list {
@@ -61,8 +61,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestLinks: every link of a page leads to a file of the checkout, and to a heading
-// in it where it names one.
+// TestLinks: every link of a page leads to a file of the checkout, and to a heading in
+// it if the link names one.
 func TestLinks(t *testing.T) {
 	root, list := all(t)
 	anchors := map[string][]string{}
@@ -96,12 +96,12 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// history says of a page that it tells of the past, whose names may be gone.
+// history says that a page tells of the past, so that its names may be gone.
 func history(p *Page) bool { return p.Name == "CHANGELOG.md" }
 
 var target = regexp.MustCompile(`\bmake((?: -[a-z]+)*)((?: [a-z0-9][a-z0-9-]*)+)`)
 
-// TestMakeTargets: every target of make that a page names is one.
+// TestMakeTargets: every target of make that a page names exists.
 func TestMakeTargets(t *testing.T) {
 	root, list := all(t)
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -255,7 +255,8 @@ var member = regexp.MustCompile(`^[A-Z]\w+\.[A-Z]\w+`)
 
 var goName = regexp.MustCompile(`^([a-z][a-z0-9]*)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 
-// TestGoNames: every name of a package of ours that a page has as code is there.
+// TestGoNames: if a page has a name of one of our packages as code, the package has
+// that name.
 //
 // A member may stand behind its type alone: `Options.NoVerify`.
 func TestGoNames(t *testing.T) {
@@ -296,7 +297,7 @@ func TestGoNames(t *testing.T) {
 
 var filePath = regexp.MustCompile(`^\.?[a-z][\w.-]*(?:/[\w.-]+)+/?$`)
 
-// TestPaths: what looks like a path below a folder of the checkout is there.
+// TestPaths: text that looks like a path below a folder of the checkout is one.
 func TestPaths(t *testing.T) {
 	root, list := all(t)
 	seen := 0

@@ -105,8 +105,8 @@ func (r *run) work(ctx context.Context) {
 		if finished {
 			return
 		}
-		// f panicked, or ended its goroutine with runtime.Goexit, where
-		// recover gives nil: then the run must not look like a success.
+		// f panicked, or ended its goroutine with runtime.Goexit. After Goexit recover
+		// gives nil, and the run must not look like a success.
 		v := recover()
 		if v == nil {
 			v = "runtime.Goexit called by the work function"

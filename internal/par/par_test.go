@@ -148,8 +148,8 @@ func TestDoCancelledContext(t *testing.T) {
 	}
 }
 
-// TestDoCancelAfterTheLastStart: work that ends well in spite of a late cancel
-// is not reported as failed.
+// TestDoCancelAfterTheLastStart: if all work ends well, a late cancel does not make it
+// an error.
 func TestDoCancelAfterTheLastStart(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 4} {
@@ -161,8 +161,8 @@ func TestDoCancelAfterTheLastStart(t *testing.T) {
 			return nil
 		})
 		cancel()
-		// With goroutines, another index may be about to start: either outcome
-		// is right for it, but nothing else than a cancel may come out.
+		// With goroutines, another index may be about to start: either outcome is
+		// right for it, but no other error than the cancellation.
 		if err != nil && (limit == 1 || !errors.Is(err, context.Canceled)) {
 			t.Errorf("limit=%d: %v", limit, err)
 		}

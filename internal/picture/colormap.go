@@ -32,7 +32,7 @@ func ParseMap(name string) (Map, bool) {
 	return 0, false
 }
 
-// levels is the number of colours of a map in a palette whose first entry is
+// levels is the number of colours of a map. The first entry of a palette is
 // transparent.
 const levels = 255
 

@@ -12,11 +12,11 @@ import (
 // A lane draws a channel.
 type lane struct {
 	spans     []Span
-	low, high float64 // of finite values; Inf and -Inf where there are none
+	low, high float64 // of finite values; Inf and -Inf if there are none
 	drawn     bool    // there is something to see
 	line      color.NRGBA
 	band      color.NRGBA
-	unit      float64 // that values are divided by
+	unit      float64 // values are divided by it
 	from, to  float64
 }
 
@@ -25,7 +25,7 @@ func newLane(c *Channel, line color.NRGBA, several bool) *lane {
 	// Light enough for the line of means on it, dark enough for a spike of one pixel.
 	mix := func(x uint8) uint8 { return uint8((int(x)*50 + 255*50) / 100) }
 	l.band = color.NRGBA{mix(line.R), mix(line.G), mix(line.B), 255}
-	if several { // what lies below shows
+	if several { // other channels below show through
 		l.band = line
 		l.band.A = 120
 	}
@@ -56,8 +56,8 @@ type column struct {
 	used      bool
 }
 
-// fill draws the band, column by column of pixels, and columns side by side as one
-// shape, so that there are no seams and a spike has all of its colour.
+// fill draws the band, column by column of pixels. Columns side by side become one
+// shape, so that there are no seams and a spike has its full colour.
 func (l *lane) fill(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
 	n := int(math.Round(float64((c.Max.X - c.Min.X) / pixel)))
@@ -132,7 +132,7 @@ func outline(cols []column, x vg.Length) vg.Path {
 	return path
 }
 
-// lines draws the means, and the samples that are alone.
+// lines draws the means, and single samples as dots.
 func (l *lane) lines(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
 	style := draw.LineStyle{Color: l.line, Width: vg.Points(0.9)}
@@ -167,7 +167,7 @@ func (l *lane) lines(c draw.Canvas, p *plot.Plot) {
 		switch a, b := tx(s.T0), tx(s.T1); {
 		case s.Single:
 			run = append(run, vg.Point{X: a, Y: y})
-		case b-a > dotRoom*pixel: // so wide that it is seen as a step
+		case b-a > dotRoom*pixel: // so wide that the line shows a step
 			run = append(run, vg.Point{X: a, Y: y}, vg.Point{X: b, Y: y})
 		default:
 			run = append(run, vg.Point{X: (a + b) / 2, Y: y})
@@ -176,7 +176,7 @@ func (l *lane) lines(c draw.Canvas, p *plot.Plot) {
 	flush(dots)
 }
 
-// room is the pixels that a sample has for itself, 0 where spans are no samples.
+// room is how many pixels a sample has for itself, 0 if spans are not samples.
 func (l *lane) room(c draw.Canvas, tx func(float64) vg.Length) vg.Length {
 	n := 0
 	for i := range l.spans {

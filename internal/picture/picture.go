@@ -201,8 +201,8 @@ func (g layout) mapped(items []byte, d dtype.DType, o Options) image.Image {
 	return img
 }
 
-// level is the palette index of a value: 0 for NaN, 1 to 255 along the map, and
-// the middle where all values are equal.
+// level is the palette index of a value: 0 for NaN, 1 to 255 along the map, and the
+// middle if all values are equal.
 func level(v, low, high float64) uint8 {
 	switch {
 	case math.IsNaN(v):
@@ -243,8 +243,8 @@ func scale(items []byte, d dtype.DType, o Options) (low, high float64) {
 	return low, high
 }
 
-// percentiles gives the 2nd and the 98th, of evenly spread samples where there
-// are many values; false when they are the same.
+// percentiles gives the 2nd and the 98th, of evenly spread samples if there are many
+// values; false if the two are the same.
 func percentiles(items []byte, d dtype.DType) (low, high float64, ok bool) {
 	size := d.ItemSize()
 	n := len(items) / size

@@ -79,15 +79,15 @@ func (s Series) SVG(w io.Writer) error {
 	return svg.writeTo(w)
 }
 
-// A chart is what does not depend on where things are drawn.
+// A chart is the part of a picture that does not depend on where things are drawn.
 type chart struct {
 	lanes []*lane
-	void  string // what is told instead of data
+	void  string // the text that replaces missing data
 }
 
 func grey(y uint8) color.Color { return color.Gray{Y: y} }
 
-// colours are told apart by those, too, who see red and green alike.
+// colours can be told apart also by people who see red and green alike.
 func colours() []color.NRGBA {
 	return []color.NRGBA{{0x1f, 0x6f, 0xb4, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x1b, 0x93, 0x77, 255}, {0x75, 0x50, 0xa8, 255},
 		{0xc0, 0x33, 0x6b, 255}, {0x8a, 0x6d, 0x1d, 255}, {0x4a, 0x4a, 0x4a, 255}, {0x2a, 0x9d, 0xc4, 255}}
@@ -211,8 +211,8 @@ func (s *Series) size(p *plot.Plot, _ *chart) (width, height vg.Length) {
 	return whole(vg.Length(w)*pixel + trial - (area.Max.X - area.Min.X)), whole(vg.Length(h)*pixel + trial - (area.Max.Y - area.Min.Y))
 }
 
-// inside leaves room around the plot, and for the head. Labels of times that begin
-// left of the axis of values, and of its labels, need some more.
+// inside leaves room around the plot, and for the head. If labels of times begin left
+// of the axis of values and its labels, they get more room.
 func (s *Series) inside(c draw.Canvas, p *plot.Plot) draw.Canvas {
 	const air = 6 * pixel
 	left, beside := 10*pixel, p.DataCanvas(c).Min.X-c.Min.X
@@ -273,7 +273,7 @@ func (s *Series) head(c, area draw.Canvas) {
 	}
 }
 
-// names writes the names of channels from a place to the right, as far as there is room.
+// names writes the names of channels from at to the right, as far as there is room.
 func (s *Series) names(c draw.Canvas, at vg.Point, end vg.Length) {
 	small := style(9, font.WeightNormal, grey(0x60))
 	small.Handler = tightly(small)

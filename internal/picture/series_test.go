@@ -30,7 +30,7 @@ func labels(t []plot.Tick) string {
 	return strings.Join(out, " ")
 }
 
-// TestTicks: labels are round numbers, and say so in the fewest digits.
+// TestTicks: labels are round numbers in the fewest digits.
 func TestTicks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,8 +81,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestAnyTicks: whatever the ends are, ticks lie between them, few, in order, each
-// with a label of its own.
+// TestAnyTicks: between any ends there are a few ticks, in order, each with a label of
+// its own.
 func TestAnyTicks(t *testing.T) {
 	t.Parallel()
 	check := func(t *rapid.T, lo, hi float64, list []plot.Tick, most int, distinct bool) {
@@ -155,7 +155,7 @@ func data(m image.Image, x int) (n int) {
 	return n
 }
 
-// leftOf is where the axis of values stands.
+// leftOf is the column of the axis of values.
 func leftOf(t *testing.T, m image.Image) int {
 	t.Helper()
 	for x := range m.Bounds().Dx() {
@@ -207,8 +207,8 @@ func TestSpike(t *testing.T) {
 	}
 }
 
-// TestNoSeams: points of variable rate that follow each other leave no column of
-// pixels between them without a band, whatever the width; missing samples do.
+// TestNoSeams: at any width, points of variable rate that follow each other leave no
+// column of pixels between them without a band. Missing samples do.
 func TestNoSeams(t *testing.T) {
 	t.Parallel()
 	k := &zoomcache.Track{Variable: true, Rate: zoomcache.Rate{Num: 1, Den: 1}}
@@ -239,9 +239,9 @@ func TestNoSeams(t *testing.T) {
 	}
 }
 
-// TestUnseenGaps: of samples that come by chance, some pause is longer than the rest in
-// every picture. One shorter than a pixel does not break the line of means; one that is
-// seen does, however few points there are.
+// TestUnseenGaps: if samples come by chance, every picture has a pause that is longer
+// than the rest. A pause shorter than a pixel does not break the line of means. A
+// visible pause breaks it, however few points there are.
 func TestUnseenGaps(t *testing.T) {
 	t.Parallel()
 	k := &zoomcache.Track{Variable: true, Rate: zoomcache.Rate{Num: 1, Den: 1}}

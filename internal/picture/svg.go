@@ -15,9 +15,9 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A sheet is an SVG. It writes text by itself: the viewer may have other fonts than
-// widths were measured with, so each line is held where it is aligned, by its end or
-// its middle as well as by its beginning.
+// A sheet is an SVG. It writes text itself. The viewer may have other fonts than those
+// that widths were measured with, so each line is anchored where it is aligned: at its
+// beginning, its middle or its end.
 type sheet struct {
 	*vgsvg.Canvas
 
@@ -29,11 +29,11 @@ func newSheet(width, height vg.Length) *sheet {
 	return &sheet{Canvas: vgsvg.New(width, height), width: width, height: height}
 }
 
-// families are fonts of about the same widths, and what there is else.
+// families are fonts of about the same widths, and a fallback.
 const families = "'Liberation Sans', Arial, Helvetica, sans-serif"
 
-// write writes a line that is aligned at pt and whose base is up from there, as far
-// as the style turns it.
+// write writes a line that is aligned at pt. Its base lies up above pt, in the
+// direction to which the style turns it.
 func (s *sheet) write(h lettering, line string, sty text.Style, pt vg.Point, up vg.Length) {
 	sin, cos := math.Sincos(sty.Rotation)
 	x, y := (pt.X - up*vg.Length(sin)).Points(), (s.height - pt.Y - up*vg.Length(cos)).Points()
@@ -70,7 +70,7 @@ func (s *sheet) write(h lettering, line string, sty text.Style, pt vg.Point, up 
 	b.WriteString("</text>\n")
 }
 
-// width is how wide a line is, where the font has all of it.
+// width is the width of a line; known is false if the font lacks some of its runes.
 func (h lettering) width(line string, sty text.Style) (width vg.Length, known bool) {
 	for _, r := range runs(line) {
 		if _, s := h.face(r, sty.Font); s != r.text {
@@ -95,7 +95,7 @@ func (s *sheet) writeTo(w io.Writer) error {
 	if !ok {
 		return fmt.Errorf("picture: an SVG that ends in %q", shapes[max(0, len(shapes)-20):])
 	}
-	// The size in pixels, for some viewers know no points.
+	// The size in pixels, since some viewers know no points.
 	shapes = strings.Replace(shapes, fmt.Sprintf(`width="%.5gpt" height="%.5gpt"`, s.width.Points(), s.height.Points()), fmt.Sprintf(`width="%.0f" height="%.0f"`, s.width/pixel, s.height/pixel), 1)
 	_, err := fmt.Fprintf(w, "%s<g font-family=\"%s\">\n%s</g>\n</svg>\n", shapes, families, &s.text)
 	return err

@@ -21,15 +21,15 @@ func style(size float64, weight font.Weight, c color.Color) text.Style {
 	return text.Style{Color: c, Font: f, Handler: lettering{Plain: text.Plain{Fonts: plot.DefaultTextHandler.Cache()}}}
 }
 
-// tightly is the handler of text that more follows on the line.
+// tightly is the handler of text after which the line goes on.
 func tightly(sty text.Style) text.Handler {
 	return lettering{Plain: text.Plain{Fonts: sty.Handler.Cache()}, tight: true}
 }
 
-// lettering draws text so that nothing of it vanishes. The font has not got all
-// superscripts, nor the letters of every language, and a canvas passes over what the
-// font has not got. So superscripts and subscripts are drawn as small ordinary digits
-// above and below the line, and any other rune that is missing as a box.
+// lettering draws text so that none of it vanishes. The font lacks some superscripts
+// and the letters of many languages, and a canvas skips runes that the font lacks. So
+// superscripts and subscripts are drawn as small ordinary digits above and below the
+// line, and any other missing rune as a box.
 type lettering struct {
 	text.Plain
 
@@ -41,8 +41,8 @@ type lettering struct {
 var _ text.Handler = lettering{}
 
 const (
-	missing   = "□"  // what stands for a rune that the font has not got
-	smaller   = 0.75 // the size of what is raised or lowered
+	missing   = "□"  // drawn for a rune that the font lacks
+	smaller   = 0.75 // the size of raised and lowered text
 	raisedBy  = 0.34 // of the size of the line
 	loweredBy = 0.14
 )
@@ -78,7 +78,8 @@ func runs(line string) []run {
 	return out
 }
 
-// ordinary is the rune that a superscript or subscript is drawn as, and where.
+// ordinary is the rune as which a superscript or subscript is drawn, and on which
+// level.
 func ordinary(r rune) (plain rune, level int) {
 	const above, below, line = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙ", "0123456789+−=()n"
 	find := func(list string) int {
@@ -97,8 +98,8 @@ func ordinary(r rune) (plain rune, level int) {
 	return r, 0
 }
 
-// drawable is text with a box for each rune that the font has not got. Marks belong
-// to the rune before them, and share its box.
+// drawable is text with a box for each rune that the font lacks. A mark belongs to the
+// rune before it and shares its box.
 func drawable(face *plotfont.Face, s string) string {
 	var buf sfnt.Buffer
 	var b strings.Builder
@@ -117,7 +118,7 @@ func drawable(face *plotfont.Face, s string) string {
 	return b.String()
 }
 
-// face is the font of a run of a line, and what is drawn with it.
+// face is the font of a run of a line, and the text that is drawn with it.
 func (h lettering) face(r run, f plotfont.Font) (plotfont.Face, string) {
 	_, size := r.shift(f.Size)
 	face := h.Fonts.Lookup(f, size)
@@ -140,8 +141,8 @@ func (h lettering) Draw(c vg.Canvas, txt string, sty text.Style, pt vg.Point) {
 		return
 	}
 	lines, e := h.Lines(txt), h.Extents(sty.Font)
-	// The first line stands where it would stand alone, if the style hangs text from
-	// its top: labels of one line and of two are side by side.
+	// The first line stands where it would stand alone if the style hangs text from
+	// its top: so labels of one line and of two are side by side.
 	last := sty.Height(txt)*vg.Length(sty.YAlign) - e.Ascent + sty.Font.Size
 	for i, line := range lines {
 		at := vg.Point{Y: last + vg.Length(len(lines)-1-i)*e.Height} // seen from pt
@@ -155,8 +156,8 @@ func (h lettering) Draw(c vg.Canvas, txt string, sty text.Style, pt vg.Point) {
 	}
 }
 
-// drawLine draws a line whose left end, as far as the style turns it, is at a place
-// seen from pt.
+// drawLine draws a line. Its left end is at a place seen from pt, turned as the style
+// says.
 func (h lettering) drawLine(c vg.Canvas, line string, sty text.Style, pt, at vg.Point) {
 	c.SetColor(sty.Color)
 	if sty.Rotation != 0 {
@@ -175,7 +176,7 @@ func (h lettering) drawLine(c vg.Canvas, line string, sty text.Style, pt, at vg.
 	}
 }
 
-// fit cuts text that is wider than some room, and says so by an ellipsis.
+// fit cuts text that is wider than room, and ends it with an ellipsis.
 func fit(s string, sty text.Style, room vg.Length) string {
 	if sty.Width(s) <= room {
 		return s

@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// written is a picture of a line of text, so large that glyphs can be told apart. What
-// has ink is true.
+// written is a picture of a line of text, large enough to tell glyphs apart. It is
+// true at pixels with ink.
 func written(line string, sty plain.Style) [][]bool {
 	const dpi = 5 * seriesDPI
 	c := vgimg.NewWith(vgimg.UseWH(sty.Width(line)+4*sty.Font.Size, 3*sty.Font.Size), vgimg.UseDPI(dpi))
@@ -44,8 +44,8 @@ func inkOf(m image.Image) [][]bool {
 	return out
 }
 
-// blobs are the pieces of ink with white columns between them, each cut to what it
-// fills; top is how far down it begins.
+// blobs are the pieces of ink with white columns between them, each cut to its own
+// size; top is how many rows lie above each.
 func blobs(ink [][]bool) (list [][][]bool, top []int) {
 	used := func(x int) bool {
 		for y := range ink {
@@ -98,7 +98,7 @@ func unlike(a, b [][]bool) float64 {
 	return float64(n) / float64(h*w)
 }
 
-// exponent reads what is raised of "× 10" and an exponent, by its pixels.
+// exponent reads the raised part of "× 10" and an exponent, by its pixels.
 func exponent(t *testing.T, name string) (text string) {
 	t.Helper()
 	sty := tickStyle()
@@ -152,7 +152,7 @@ func TestExponents(t *testing.T) {
 			if got := read[axis.name]; got != strings.Replace(want, "-", "−", 1) {
 				t.Errorf("%g: %q is drawn as ten to the %q", v, axis.name, got)
 			}
-			// What labels and exponent say together are the values.
+			// Labels and exponent together say the values.
 			for _, x := range axis.ticks {
 				var f float64
 				if _, err := fmt.Sscanf(strings.NewReplacer("−", "-", ",", "").Replace(x.Label)+"e"+want, "%g", &f); err != nil || math.Abs(f-x.Value*axis.unit) > math.Abs(v)*1e-9 {
@@ -253,8 +253,8 @@ func TestEveryRune(t *testing.T) {
 	}
 }
 
-// TestMissingRunes: of what the font has not got each rune is a box, whatever users
-// have called their tracks.
+// TestMissingRunes: each rune that the font lacks becomes a box, whatever users have
+// called their tracks.
 func TestMissingRunes(t *testing.T) {
 	t.Parallel()
 	sty := style(11, font.WeightBold, grey(0))
@@ -279,7 +279,7 @@ func TestMissingRunes(t *testing.T) {
 	}
 }
 
-// TestFit: a title that is longer than the picture is cut, and says so.
+// TestFit: a title that is longer than the picture is cut and ends with an ellipsis.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	sty := style(11, font.WeightBold, grey(0))
@@ -307,7 +307,7 @@ type svgText struct {
 	Inner     string `xml:",innerxml"`
 }
 
-// texts are the lines of text of a picture as SVG, by what they say.
+// texts are the lines of text in the SVG of a picture, by their content.
 func texts(t *testing.T, s Series) map[string]svgText {
 	t.Helper()
 	var b bytes.Buffer
@@ -340,9 +340,9 @@ func texts(t *testing.T, s Series) map[string]svgText {
 	return out
 }
 
-// TestAnchors: text of an SVG is held where it is aligned, so that another font does not
-// push it over an edge; it has what the font of the PNG has not got, and no character
-// that XML forbids.
+// TestAnchors: text of an SVG is anchored where it is aligned, so that another font
+// does not push it over an edge. It keeps runes that the font of the PNG lacks, and
+// has no character that XML forbids.
 func TestAnchors(t *testing.T) {
 	t.Parallel()
 	s := sine(1e-6)

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// maxTicks bounds what odd numbers can make of the loops.
+// maxTicks bounds the loops for odd numbers.
 const maxTicks = 200
 
 // niceStep is the least of 1, 2, 5, 10 … of some power of ten that is not below v.
@@ -39,8 +39,8 @@ func multiples(lo, hi, step float64) []float64 {
 	return out
 }
 
-// place is the k-th multiple of a step, as close as float64 has it: steps below 1 are
-// parts of it, and seldom float64s.
+// place is the k-th multiple of a step, as close as float64 has it: a step below 1 is
+// one divided by a whole number, and seldom a float64.
 func place(k, step float64) float64 {
 	if parts := math.Round(1 / step); step < 1 && parts*step > 1-1e-12 && parts*step < 1+1e-12 {
 		return k / parts
@@ -62,7 +62,8 @@ const leastExponent = -306
 // valueTicks is about how many labels the axis of values has.
 const valueTicks = 7
 
-// newValues is the axis of values from lo to hi; Inf and -Inf: there are none.
+// newValues is the axis of values from lo to hi; Inf and -Inf mean that there are
+// none.
 func newValues(lo, hi float64) values {
 	v := values{unit: 1}
 	if lo > hi {
@@ -74,7 +75,7 @@ func newValues(lo, hi float64) values {
 		lo, hi = lo/v.unit, hi/v.unit
 	}
 	room := (hi - lo) * 0.05
-	if room < max(math.Abs(lo), math.Abs(hi))*1e-12 || room == 0 { // all the same
+	if room < max(math.Abs(lo), math.Abs(hi))*1e-12 || room == 0 { // all values are the same
 		room = max(math.Abs(lo), math.Abs(hi)) * 0.1
 		if room == 0 {
 			room = 1
@@ -99,7 +100,7 @@ func newValues(lo, hi float64) values {
 	return v
 }
 
-// label is a number with so many decimals, its thousands apart.
+// label is a number with digits decimals, its thousands apart.
 func label(f float64, digits int) string {
 	if digits > 15 {
 		return strconv.FormatFloat(f, 'g', 6, 64)

@@ -25,7 +25,7 @@ const (
 	farTime = 1e11 // seconds, beyond which there are no dates
 )
 
-// tickStyle is that of the labels of ticks, and of the names of axes.
+// tickStyle is the style of the labels of ticks and of the names of axes.
 func tickStyle() text.Style { return style(9, font.WeightNormal, grey(0x30)) }
 
 // A room is how far apart ticks have to be.
@@ -35,8 +35,8 @@ type room struct {
 	least     float64 // pixels from one to the next, on average
 }
 
-// newRoom is the room for ticks on so many pixels: some ten ticks, and fewer where
-// they would be crowded.
+// newRoom is the room for ticks on so many pixels: about ten ticks, or fewer if they
+// would be crowded.
 func newRoom(from, to float64, pixels int) room {
 	const tight, wide = 44, 72
 	return room{from, float64(pixels) / (to - from), min(max(float64(pixels)/11, tight), wide)}
@@ -72,14 +72,14 @@ func niceSteps(v float64) iter.Seq[float64] {
 	}
 }
 
-// clockSteps are round on a clock.
+// clockSteps are the steps that are round on a clock.
 func clockSteps() []float64 {
 	return []float64{1, 2, 5, 10, 15, 30, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute,
 		hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour}
 }
 
-// clock gives steps that are not below s seconds and round on a clock: decimals of a
-// second, then those of a clock.
+// clock gives steps of at least s seconds that are round: decimals of a second, then
+// those of a clock.
 func clock(s float64) iter.Seq[float64] {
 	return func(yield func(float64) bool) {
 		for v := range niceSteps(s) {
@@ -98,8 +98,8 @@ func clock(s float64) iter.Seq[float64] {
 	}
 }
 
-// newTimes is the axis of time over so many pixels. Among the steps that are round it
-// takes the first whose labels have room.
+// newTimes is the axis of time over so many pixels. It takes the first round step
+// whose labels have room.
 func newTimes(from, to float64, origin time.Time, pixels int) times {
 	r := newRoom(from, to, pixels)
 	least := r.step()
@@ -118,7 +118,7 @@ func newTimes(from, to float64, origin time.Time, pixels int) times {
 	return utcTimes(from, to, origin.UTC(), r)
 }
 
-// counts tells offsets of samples, whole ones.
+// counts labels the axis with offsets of samples, whole numbers.
 func counts(from, to float64, pixels int) times {
 	t := times{name: "sample offsets"}
 	r := newRoom(from, to, pixels)
@@ -134,7 +134,7 @@ func counts(from, to float64, pixels int) times {
 	return t
 }
 
-// elapsed tells the time since the start of the series.
+// elapsed labels the axis with the time since the start of the series.
 func elapsed(from, to float64, r room) times {
 	least := r.step()
 	for step := range clock(least) {
@@ -155,7 +155,7 @@ func elapsed(from, to float64, r room) times {
 	return t
 }
 
-// clockTimes tells it where ticks are less than a day apart.
+// clockTimes is elapsed for ticks that are less than a day apart.
 func clockTimes(from, to, step float64) times {
 	t := times{name: "seconds"}
 	far := max(math.Abs(from), math.Abs(to))

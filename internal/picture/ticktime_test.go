@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCalendar: ticks in UTC lie where people count from, and say what is needed to
-// know when that is.
+// TestCalendar: ticks in UTC lie at round times, and their labels say enough to know
+// the time.
 func TestCalendar(t *testing.T) {
 	t.Parallel()
 	at := func(text string) time.Time {
@@ -52,7 +52,7 @@ func TestCalendar(t *testing.T) {
 			t.Errorf("%s to %s: %q", c.from, c.to, x.name)
 		}
 	}
-	// Where there are no dates, or clocks have no names for the ticks, they count from
+	// If there are no dates, or clocks have no names for the ticks, ticks count from
 	// the origin.
 	origin := at("2026-05-01T12:00:00.5")
 	for to, want := range map[float64]string{1e-10: "seconds since 2026-05-01T12:00:00.5Z", 1e13: "days since 2026-05-01T12:00:00.5Z"} {
@@ -67,8 +67,8 @@ func layouts() []string {
 	return []string{"15:04:05.999999999", "15:04:05", "15:04", "Jan 2", "Jan", "2006"}
 }
 
-// TestAnyCalendar: at any time, of any span and on any width ticks say when they are,
-// are round, and neither few nor crowded.
+// TestAnyCalendar: at any time, of any span and on any width labels of ticks tell
+// their time, ticks are round, and neither few nor crowded.
 func TestAnyCalendar(t *testing.T) {
 	t.Parallel()
 	sty := tickStyle()
@@ -87,7 +87,7 @@ func TestAnyCalendar(t *testing.T) {
 		end := math.Inf(-1)
 		before := after(origin, from)
 		for i, k := range x.ticks {
-			exact := 100 * time.Microsecond // what float64 has of it
+			exact := 100 * time.Microsecond // as exact as float64 has it
 			switch v := math.Abs(k.Value); {
 			case v < 1e5:
 				exact = time.Nanosecond
@@ -102,11 +102,11 @@ func TestAnyCalendar(t *testing.T) {
 			round := false
 			for n, form := range layouts() {
 				if v, err := time.Parse(form, first); err == nil && v.Format(form) == now.Format(form) {
-					// What the label leaves out is nothing.
+					// Parts that the label leaves out are zero.
 					zero := [][3]int{{}, {now.Nanosecond()}, {now.Nanosecond(), now.Second()}, {now.Nanosecond(), now.Second(), now.Minute() + now.Hour()},
 						{now.Nanosecond(), now.Second(), now.Minute() + now.Hour() + now.Day() - 1}, {now.Nanosecond(), now.Second(), now.YearDay() - 1}}[n]
 					round = zero == [3]int{}
-					// What has changed and is not in it stands below.
+					// Parts that changed and are not in the label stand below it.
 					want := ""
 					switch {
 					case n < 3 && !sameDay(now, before):
@@ -132,7 +132,7 @@ func TestAnyCalendar(t *testing.T) {
 	})
 }
 
-// TestAnyElapsed: so are ticks of time that counts from 0, and of offsets.
+// TestAnyElapsed: the same holds for ticks of time that counts from 0, and of offsets.
 func TestAnyElapsed(t *testing.T) {
 	t.Parallel()
 	sty := tickStyle()

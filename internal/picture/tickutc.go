@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// A beat is how the ticks of an axis in UTC follow each other: always at what people
-// call round, be it years, months, days or parts of a day.
+// A beat is the distance of ticks on an axis in UTC: a round number of years, months,
+// days, or a part of a day.
 type beat struct {
 	years, months, days int
 	nanos               int64 // a part of a day that divides it, or of a second
@@ -23,7 +23,7 @@ func (b beat) about() float64 {
 	return float64(b.years)*year + float64(b.months)*year/12 + float64(b.days)*day + float64(b.nanos)/1e9
 }
 
-// beats gives those that are not below some seconds, by length.
+// beats gives the beats of at least some seconds, the shortest first.
 func beats(least float64) iter.Seq[beat] {
 	return func(yield func(beat) bool) {
 		for s := range clock(max(least, 1e-9)) {
@@ -44,15 +44,16 @@ func beats(least float64) iter.Seq[beat] {
 	}
 }
 
-// utcTimes tells the time of the day or the date, and the next greater part of it
-// where that changes. The name of the axis has the dates of both ends.
+// utcTimes labels ticks with the time of the day or the date, and with the next
+// greater part of the time if that changes. The name of the axis has the dates of both
+// ends.
 func utcTimes(from, to float64, origin time.Time, r room) times {
 	first, last := after(origin, from), after(origin, to)
 	t := times{name: "UTC, " + first.Format(time.DateOnly)}
 	if !sameDay(first, last) {
 		t.name += " to " + last.Format(time.DateOnly)
 	}
-	told := max(math.Abs(from), math.Abs(to)) * 0x1p-50 // what float64 tells apart
+	told := max(math.Abs(from), math.Abs(to)) * 0x1p-50 // the smallest difference that float64 has
 	for b := range beats(max(r.step(), told)) {
 		t.ticks = nil
 		before := first
@@ -70,7 +71,7 @@ func utcTimes(from, to float64, origin time.Time, r room) times {
 	return t
 }
 
-// after is the time some seconds after another. Durations of 64 bits end after three
+// after is the time s seconds after t. A single Duration of 64 bits ends after three
 // centuries.
 func after(t time.Time, s float64) time.Time {
 	whole := math.Floor(s)
@@ -95,7 +96,7 @@ func (b beat) between(first, last time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// from is a tick that is not after t, or the first that is not before it.
+// from is a tick at or before t.
 func (b beat) from(t time.Time) time.Time {
 	switch {
 	case b.years > 0:
@@ -121,8 +122,8 @@ func (b beat) next(t time.Time) time.Time {
 	case b.months > 0:
 		return t.AddDate(0, b.months, 0)
 	case b.days > 0:
-		// Days are counted from the first of each month, 1, 6, 11 …, and none is
-		// named that is close to the next first.
+		// Days are counted from the first of each month, 1, 6, 11 …; a day close to
+		// the next first is left out.
 		month := time.Date(t.Year(), t.Month()+1, 1, 0, 0, 0, 0, time.UTC)
 		n := t.AddDate(0, 0, b.days)
 		if left := month.Sub(n).Hours() / 24; left < 0.7*float64(b.days) {
@@ -135,8 +136,8 @@ func (b beat) next(t time.Time) time.Time {
 
 func mod(a, b int) int { return (a%b + b) % b }
 
-// label tells a tick, and on a second line what has changed since the one before and
-// is not in the first.
+// label is a tick's label. Its second line has the parts of the time that changed
+// since the tick before and are not in the first.
 func (b beat) label(t, before time.Time) string {
 	newYear, newDay := "", ""
 	if t.Year() != before.Year() {

@@ -44,7 +44,7 @@ type view struct {
 	k      *zoomcache.Track
 	points []zoomindex.Point
 	rate   zoomcache.Rate // of what the axis shows
-	pixel  float64        // how long one is, on that axis
+	pixel  float64        // how long a pixel is, on that axis
 }
 
 // note says how much is shown.
@@ -70,7 +70,7 @@ func plural(n int64, one string) string {
 	return humanize.Comma(n) + " " + one + "s"
 }
 
-// edges are the ends of the axis of time: those that were asked for, else those of
+// edges are the ends of the axis of time: those that were asked for, else the ends of
 // the points.
 func (v view) edges(first, last int64) (from, to float64) {
 	if n := len(v.points); n > 0 {
@@ -89,7 +89,7 @@ func (v view) edges(first, last int64) (from, to float64) {
 	return v.rate.Seconds(first), v.rate.Seconds(last)
 }
 
-// spans are what is drawn of a channel.
+// spans are the spans to draw for a channel.
 func (v view) spans(c int) []Span {
 	out := make([]Span, len(v.points))
 	for i := range v.points {
@@ -100,8 +100,8 @@ func (v view) spans(c int) []Span {
 		s.T0, s.T1 = v.rate.Seconds(o.Entry), v.rate.Seconds(o.Exit)
 		s.Single = o.Count == 1
 		s.Apart = i > 0 && v.apart(i)
-		// A point reaches to where the next begins, unless samples are missing there:
-		// pixels between two points would show a gap that is none.
+		// A point reaches to the beginning of the next, unless samples are missing
+		// there: pixels between two points would look like a gap.
 		switch {
 		case i > 0 && v.k.Variable && !out[i-1].Single && !s.Apart:
 			out[i-1].T1 = s.T0
@@ -113,8 +113,8 @@ func (v view) spans(c int) []Span {
 }
 
 // apart says whether samples are missing between a point and the one before it. At
-// variable rate that is where there are none for several times the usual while, and for
-// so long that it is seen: of samples that come by chance some are far apart anywhere.
+// variable rate they are missing if the pause is several times the usual one and wide
+// enough to be seen: samples that come by chance always have some long pauses.
 func (v view) apart(i int) bool {
 	a, b := &v.points[i-1], &v.points[i]
 	gap := b.Entry - a.Exit

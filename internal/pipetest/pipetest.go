@@ -23,7 +23,7 @@ type Server struct {
 	closed chan struct{}
 	once   sync.Once
 	srv    http.Server
-	end    context.CancelFunc // of the handlers' contexts: who reads nothing does not see that a client has gone
+	end    context.CancelFunc // of the handlers' contexts: a handler that reads nothing does not see that a client has gone
 }
 
 // New starts a server. It ends with the test; Close ends it before a bubble does.

@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// body is as those of the SDK are: safe to close while it is read, and with a WriteTo.
+// body is like the bodies of the SDK: safe to close while it is read, and with a
+// WriteTo.
 type body struct {
 	mu     sync.Mutex
 	r      *strings.Reader
@@ -64,8 +65,8 @@ func (c *slow) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestGuard: a body that is closed before the request counts as written costs nothing:
-// the connection takes the next request. Without the guard it does not.
+// TestGuard: if a body is closed before the request counts as written, the connection
+// still takes the next request. Without the guard it does not.
 func TestGuard(t *testing.T) {
 	const text = "a whole request"
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

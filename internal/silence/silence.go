@@ -28,8 +28,8 @@ const (
 	// Unit is how many bytes have to move within the limit: less than any link
 	// that is of use, and more than what keeps a connection open.
 	Unit = 1 << 10
-	// looks is how often within the limit a try asks what is unsent still: no end
-	// comes later by more than a twentieth.
+	// looks is how often within the limit a try asks how much is unsent: so no try
+	// ends late by more than a twentieth of the limit.
 	looks = 20
 )
 
@@ -56,7 +56,7 @@ type Clock struct {
 	silent time.Duration // up to since
 	bytes  int64         // towards the next Unit
 	sent   int64         // of a request's body, in the try that got furthest
-	taken  int64         // of these, what the other side has, likewise
+	taken  int64         // of these, how many the other side has, likewise
 	got    int64         // of an answer's body, likewise
 	try    *Try
 	host   string // of the last try
@@ -201,8 +201,8 @@ func (c *Clock) tick() {
 	}
 }
 
-// arm sets the timer for the next limit. It may fire early, since bytes do not move
-// it; again says that it may have become late, too.
+// arm sets the timer for the next limit. Bytes do not move the timer, so it may fire
+// early. again says that the timer may be late now, and sets it anew.
 func (c *Clock) arm(again bool) {
 	if c.limit <= 0 || c.since.IsZero() || c.over || c.armed && !again {
 		return
@@ -295,7 +295,7 @@ func (c *Clock) Body(cancel context.CancelFunc) *Try {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rest()
-	c.armed = false // for later than the limit of a try
+	c.armed = false // the timer is set for later than the limit of this try
 	c.try = &Try{c: c, cancel: cancel, unit: Unit}
 	c.got = 0
 	return c.try
@@ -360,8 +360,8 @@ func (t *Try) Unsent(f func() (int64, bool)) {
 	})
 }
 
-// look asks how much of what was sent the other side has. The last piece may not be on
-// its way yet.
+// look asks how many of the sent bytes the other side has. The last piece may not be
+// on its way yet.
 func (t *Try) look() {
 	if t == nil || t.unsent == nil {
 		return
@@ -395,7 +395,7 @@ func (t *Try) Got(n int) {
 // Rewind says that the request's body is sent once more from its start.
 func (t *Try) Rewind() { t.do(func(*Clock) { t.sent, t.piece, t.taken = 0, 0, 0 }) }
 
-// moved counts what no try before has moved.
+// moved counts bytes that no try before has moved.
 func (c *Clock) moved(t *Try, n int, at int64, most *int64) {
 	if n <= 0 {
 		return

@@ -74,7 +74,7 @@ func TestClock(t *testing.T) {
 			x.Unsent(func() (int64, bool) { return 1000, true })
 			x.Sent(100 * silence.Unit)
 			x.Sent(0)
-		}, limit/2 + time.Second, limit + time.Second}, // looked at once a second
+		}, limit/2 + time.Second, limit + time.Second}, // unsent bytes are looked at once a second
 		"the same is unsent again": {func(ctx context.Context, c *silence.Clock) {
 			for range 2 {
 				start := time.Now()
@@ -104,7 +104,7 @@ func TestClock(t *testing.T) {
 				context.AfterFunc(clock.Context(), func() { call = time.Since(start) })
 				c.do(ctx, clock)
 				time.Sleep(time.Hour)
-				synctest.Wait() // what ended then has happened before what follows
+				synctest.Wait() // all that ended then has happened
 				if try != c.try || call != c.call {
 					t.Errorf("try %v, want %v; call %v, want %v", try, c.try, call, c.call)
 				}
@@ -157,7 +157,7 @@ func TestNoClock(t *testing.T) {
 	})
 }
 
-// TestError: it is a time-out, and none of the caller's.
+// TestError: the error is a time-out, but not one of the caller's context.
 func TestError(t *testing.T) {
 	err := &silence.Error{Host: "store:9000", For: 20*time.Second + 44*time.Millisecond, Last: errors.New("reset")}
 	if err.Error() != "no answer from store:9000 for 20s (reset)" || !err.Timeout() || err.RetryableError() ||

@@ -46,7 +46,7 @@ type Process struct {
 func Start(ctx context.Context, program string, args ...string) (*Process, error) {
 	p := &Process{cmd: exec.Command(program, append(args, "--exit-with-stdin")...)} //nolint:gosec,noctx // the project's own program; Stop asks before it kills
 	p.cmd.Stderr = &p.log
-	p.cmd.WaitDelay = time.Second // for a log that a grandchild would hold open
+	p.cmd.WaitDelay = time.Second // a grandchild may hold the log open
 	apart(p.cmd)
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -70,7 +70,7 @@ func Start(ctx context.Context, program string, args ...string) (*Process, error
 	select {
 	case err = <-first:
 		if err != nil {
-			p.stdin.Close() // no line of localcloud: make it end
+			p.stdin.Close() // not a line of localcloud: end the child
 			<-ended
 			err = fmt.Errorf("localcloud did not start: %s", p.LastWords())
 		}

@@ -2,5 +2,5 @@
 
 package teststack
 
-// lock does nothing: elsewhere go build itself replaces the binary at once.
+// lock does nothing: on other systems go build replaces the binary at once.
 func lock(string) (unlock func(), err error) { return func() {}, nil }

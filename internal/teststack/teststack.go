@@ -128,8 +128,9 @@ func binary(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	// Without the checkout's state in it, or a file that a test leaves while others
-	// run would make the binary another one and have it replaced under them.
+	// Without the checkout's state. If the state were part of the binary, a file that
+	// one test leaves would make another binary, which would replace this one while
+	// other tests run it.
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", bin, ".")
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")

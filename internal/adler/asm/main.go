@@ -20,9 +20,9 @@ func main() {
 	p, n := GP64(), GP64()
 	Load(Param("p"), p)
 	Load(Param("n"), n)
-	// One lane begins with the sums so far. before adds up the first sum as it
-	// stands in front of each block, which each of its bytes adds to the second;
-	// within a block the first byte counts 32 times, the last once.
+	// Lane 0 begins with the sums so far. before adds up the value that the first sum
+	// has in front of each block, since each byte of the block adds that value to the
+	// second sum. Within a block the first byte counts 32 times, the last once.
 	a, b, before, zero, ones, weights := YMM(), YMM(), YMM(), YMM(), YMM(), YMM()
 	one := GP32()
 	Load(Param("a"), one)

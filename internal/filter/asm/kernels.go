@@ -215,8 +215,8 @@ func (v isa) transposeBits(r, masks []reg.VecVirtual) {
 	}
 }
 
-// planes repeats body for all columns of all planes. The arguments of the names
-// given are where the rows of bits and the bytes begin.
+// planes repeats body for all columns of all planes. bitRows and plane are the names
+// of the arguments with the addresses of the rows of bits and of the bytes.
 func (v isa) planes(bitRows, plane string, body func(bits *rows, bytes reg.Register)) {
 	row, stride, bytes, step := arg(bitRows), arg("stride"), arg(plane), arg("step")
 	planes, next := arg("planes"), GP64()
