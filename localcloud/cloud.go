@@ -79,7 +79,7 @@ func newCloud(ctx context.Context, o options, f *folder, out *output, log *slog.
 	return c, c.findLost(ctx)
 }
 
-// startPools makes a pool for each function.
+// startPools starts a pool of processes for each function.
 func (c *cloud) startPools(o options, paths map[string]string) (map[string]delivery.Invoke, error) {
 	env := append([]string{
 		"AWS_ENDPOINT_URL=" + c.ready.Endpoint,
@@ -114,7 +114,7 @@ func (c *cloud) emit(ch notify.Change) error {
 	return c.deliver.Add(e)
 }
 
-// findLost spools events for objects whose own a crash has cut off.
+// findLost spools events for objects whose own events a crash has cut off.
 func (c *cloud) findLost(ctx context.Context) error {
 	return c.store.EachObject(ctx, func(ch notify.Change, modified time.Time) error {
 		if c.spool.Knows(ch.Bucket, ch.Key, ch.ETag, ch.VersionID, modified) {
@@ -127,7 +127,7 @@ func (c *cloud) findLost(ctx context.Context) error {
 	})
 }
 
-// routes are the pages for whoever runs the cloud.
+// routes are the pages for people who run the cloud.
 func (c *cloud) routes() []s3srv.Route {
 	return []s3srv.Route{
 		{Method: "GET", Path: "/_localcloud/status", Serve: func() (any, error) { return c.deliver.Status() }},
@@ -166,8 +166,8 @@ func (c *cloud) run(ctx context.Context, redrive bool) error {
 	return err
 }
 
-// until returns when ctx ends or something fails. What served had to say is left
-// in it.
+// until returns when ctx ends or something fails. It puts the server's result back
+// into served, from which run takes it.
 func (c *cloud) until(ctx context.Context, redrive bool, served chan error, listening <-chan struct{}) error {
 	again := func(err error) error { served <- err; return nil }
 	select {
@@ -178,7 +178,7 @@ func (c *cloud) until(ctx context.Context, redrive bool, served chan error, list
 	if err := c.begin(redrive); err != nil {
 		return err
 	}
-	c.out.start(c.ready) // after begin, so that a status of nothing pending is true
+	c.out.start(c.ready) // after begin: a status that says nothing is pending is then true
 	select {
 	case err := <-served:
 		if ctx.Err() == nil {
@@ -190,7 +190,7 @@ func (c *cloud) until(ctx context.Context, redrive bool, served chan error, list
 	}
 }
 
-// begin delivers what was left over: functions need the server for it.
+// begin delivers the events that were left over: functions need the server for it.
 func (c *cloud) begin(redrive bool) error {
 	for _, e := range c.pending {
 		if err := c.deliver.Add(e); err != nil {

@@ -27,7 +27,7 @@ func TestDeadLetterAndRedrive(t *testing.T) {
 	if s := p.status(idle); s.Dead != 1 || s.DeadLetters != 1 || s.Invocations != 3 {
 		t.Fatalf("%+v", s)
 	}
-	// It stays dead while it fails.
+	// The letter stays dead while the function fails.
 	var n struct{ Redriven int }
 	p.control(http.MethodPost, "/_localcloud/redrive", &n)
 	if s := p.status(idle); n.Redriven != 1 || s.Dead != 2 || s.DeadLetters != 1 {
@@ -91,8 +91,8 @@ func TestPartialBatch(t *testing.T) {
 	}
 }
 
-// TestEveryShape: the function finds the object of every shape under the key
-// that it was uploaded as, and shapes with a queue give back one message alone.
+// TestEveryShape: in every shape the function finds the object under the key of its
+// upload. Shapes with a queue give back single messages.
 func TestEveryShape(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--tries", "2")
@@ -119,7 +119,8 @@ func TestEveryShape(t *testing.T) {
 
 func TestLimitsOfFunctions(t *testing.T) {
 	t.Parallel()
-	// Only who sleeps is to meet the time limit, however busy this machine is.
+	// Only the function that sleeps should reach the time limit, however busy this
+	// machine is.
 	slept, p := start(t, "--timeout", "3s", "--tries", "1"), start(t, "--timeout", "10m", "--memory", "256", "--tries", "1")
 	for _, c := range []struct {
 		p         *process
@@ -187,8 +188,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// Events that were not done, and objects whose event a crash cut off, are
-// delivered after a restart; others are not.
+// After a restart events that were not done are delivered, and events of objects whose
+// own a crash cut off; others are not.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	dir, marks := filepath.Join(t.TempDir(), "data"), t.TempDir()
@@ -208,8 +209,8 @@ func TestReplay(t *testing.T) {
 	p.signal(syscall.SIGKILL)
 	<-p.ended
 
-	// As if the crash had come between PUT and spool: cut the last events, and
-	// leave half a line.
+	// As if the crash had come between PUT and spool: cut the last events, and leave
+	// half of a line.
 	file := filepath.Join(dir, "spool", "events.jsonl")
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -246,7 +247,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Killed at any moment, localcloud loses no upload that the client saw succeed.
+// If localcloud is killed at any moment, it loses no upload that the client saw
+// succeed.
 func TestKillLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

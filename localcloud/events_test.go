@@ -22,8 +22,8 @@ import (
 	"github.com/farread/farread/localcloud/delivery"
 )
 
-// What a record of the odd key looks like, with the fields that change from one
-// to the next replaced by their names.
+// Records of the odd key. The names of fields stand for their values if these change
+// from record to record.
 const (
 	oddKey   = "dir a/b+c ü%41=&.bin"
 	oddEvent = `{"eventVersion":"2.1","eventSource":"aws:s3","awsRegion":"us-east-1","eventTime":"TIME","eventName":"NAME",` +
@@ -34,8 +34,8 @@ const (
 		`"object":{"key":"dir+a/b%2Bc+%C3%BC%2541%3D%26.bin"OBJECT,"sequencer":"SEQUENCER"}}}`
 )
 
-// spooled are the records of the spool's events file, times and sequencers
-// replaced by their names; the sequencers must rise.
+// spooled are the records of the spool's events file, with names in place of times and
+// sequencers; the sequencers must rise.
 func spooled(t *testing.T, dir string) []string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "spool", "events.jsonl"))
@@ -226,7 +226,7 @@ func TestKeysThatCannotBeHeld(t *testing.T) {
 			t.Errorf("head %.40q finds something", tt.key)
 		}
 		up, err := p.s3.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: bucket, Key: &tt.key})
-		if err == nil { // seen only at the end, where the other key could have come later
+		if err == nil { // refused only at the end, since the other key could have come later
 			var part *s3.UploadPartOutput
 			part, err = p.s3.UploadPart(t.Context(), &s3.UploadPartInput{Bucket: bucket, Key: &tt.key, UploadId: up.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("y")})
 			if err == nil {
@@ -257,8 +257,8 @@ func TestKeysThatCannotBeHeld(t *testing.T) {
 	}
 }
 
-// TestPutOverMarker: a delete marker is no object, for a put on the condition that there
-// be none; what is put stands then, and is one.
+// TestPutOverMarker: a delete marker is no object for a put on the condition that
+// there be none. The put object is then there.
 func TestPutOverMarker(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--versioning")
@@ -330,8 +330,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// Without extended attributes the store keeps its metadata in files, which it
-// does from the start where their folder is there.
+// On a file system without extended attributes the store keeps its metadata in files.
+// It also does so from the start if the folder of these files exists.
 func TestSidecar(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -61,8 +61,8 @@ func (f *folder) secret() (string, error) {
 	return s, os.WriteFile(name, []byte(s+"\n"), 0o600)
 }
 
-// close removes a temporary folder. A request that outlived the server's end may
-// write a last file, so it tries a few times.
+// close removes a temporary folder. A request that outlived the server may still write
+// a last file, so close tries a few times.
 func (f *folder) close() error {
 	var err error
 	for range 5 {

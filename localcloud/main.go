@@ -35,7 +35,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// With a handler a closed pipe is an error of the write instead of the end.
+	// With a handler, a closed pipe makes the write fail instead of ending the
+	// process.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)

@@ -28,8 +28,8 @@ import (
 	"github.com/farread/farread/localcloud/internal/testfn"
 )
 
-// The test binary is also the program and its functions: tests start it as a
-// process of its own, because a process can hold one S3 server.
+// The test binary is also the program and its functions: tests start it as a process
+// of its own, because a process can hold only one S3 server.
 func TestMain(m *testing.M) {
 	testfn.Main()
 	if os.Getenv("LOCALCLOUD_TEST_MAIN") == "1" {
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience bounds every wait; nothing takes this long unless it hangs, however busy
-// the machine is.
+// patience bounds every wait. Nothing takes so long unless it hangs, however busy the
+// machine is.
 const patience = 3 * time.Minute
 
 // rules send uploads/ to the function as S3 events, queue/ as SQS messages, and
@@ -251,7 +251,7 @@ func (p *process) wait() int {
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(patience); syscall.Kill(pid, 0) == nil; {
-		// A child whose parent was killed may stay a zombie where nothing reaps orphans.
+		// A child whose parent was killed may stay a zombie if nothing reaps orphans.
 		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); bytes.Contains(b, []byte(") Z ")) {
 			return
 		}

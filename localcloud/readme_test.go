@@ -27,7 +27,7 @@ func readme(t *testing.T) string {
 	return string(text)
 }
 
-// strictly decodes a line of the README, which has to have every member and no other.
+// strictly decodes a line of the README, which has to have every member and no others.
 func strictly(t *testing.T, line string, v any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(line))
@@ -51,8 +51,8 @@ func strictly(t *testing.T, line string, v any) {
 	}
 }
 
-// TestReadmeExample starts the example of the README with its rules, and compares what
-// is printed with its lines, but for times, keys and places.
+// TestReadmeExample starts the example of the README with its rules. It compares the
+// printed lines with the README's, apart from times, keys and places.
 func TestReadmeExample(t *testing.T) {
 	lines := strings.Split(readme(t), "\n")
 	after := func(start string) string {

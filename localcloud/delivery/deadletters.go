@@ -30,8 +30,8 @@ type deadLetters struct {
 	mu   sync.Mutex
 }
 
-// openDeadLetters cuts off what a crash left of a last line: its event is not
-// marked as done and comes again.
+// openDeadLetters cuts off an incomplete last line, which a crash has left: the event
+// of that line is not marked as done and comes again.
 func openDeadLetters(path string) (*deadLetters, error) {
 	d := &deadLetters{path: path}
 	var whole int64

@@ -199,7 +199,7 @@ func (d *Delivery) Redrive() (int, error) {
 		entries = append(entries, e)
 		return err
 	})
-	for _, e := range entries { // those before an error are spooled as well
+	for _, e := range entries { // entries before an error are spooled as well
 		if e.ID != 0 {
 			err = errors.Join(err, d.Add(e))
 		}
@@ -233,7 +233,7 @@ func (d *Delivery) deliver(ctx context.Context, function, shape string, q *queue
 		res, err = d.cfg.Functions[function](ctx, payload)
 	}
 	if ctx.Err() != nil && err != nil {
-		return // stopped: the spool has them still
+		return // stopped: the spool still has them
 	}
 	failed := map[*message]bool{}
 	if err == nil && queued(shape) {
@@ -263,8 +263,7 @@ func (d *Delivery) deliver(ctx context.Context, function, shape string, q *queue
 	d.cfg.Report(inv)
 }
 
-// retry queues a message that failed for later, or makes it a dead letter, which
-// it reports.
+// retry queues a failed message for later, or makes it a dead letter and returns true.
 func (d *Delivery) retry(q *queue, m *message, function, shape, request string, cause error) (dead bool) {
 	if m.tries < d.cfg.Tries {
 		q.putAfter(m, d.cfg.RetryDelay<<min(m.tries-1, 10))
@@ -273,7 +272,7 @@ func (d *Delivery) retry(q *queue, m *message, function, shape, request string, 
 	l := Letter{Function: function, Shape: shape, RequestID: request, Tries: m.tries, Error: cause.Error(),
 		Time: time.Now().UTC(), Record: m.Record}
 	if err := d.dead.add(l); err != nil {
-		// It stays in the spool and comes again after a restart.
+		// The event stays in the spool and comes again after a restart.
 		d.cfg.Log.Error("dead letter not written", "bucket", m.Record.S3.Bucket.Name, "key", m.key, "error", err)
 		d.pending.Add(-1)
 		return true

@@ -57,7 +57,7 @@ func add(t *testing.T, s *spool.Spool, d *Delivery, key string) {
 	}
 }
 
-// What aws-lambda-go makes of a batch is what was sent.
+// aws-lambda-go decodes a batch to the messages that were sent.
 func TestSQSShape(t *testing.T) {
 	got := make(chan events.SQSEvent, 10)
 	s, d, _ := parts(t, t.TempDir(), "sqs", func(_ context.Context, b []byte) (lambda.Result, error) {
@@ -65,7 +65,7 @@ func TestSQSShape(t *testing.T) {
 		err := json.Unmarshal(b, &e)
 		got <- e
 		return lambda.Result{Body: []byte(`{"batchItemFailures":[]}`)}, err
-	}, Config{Concurrency: 1, BatchWindow: time.Hour}) // a full batch does not wait for it
+	}, Config{Concurrency: 1, BatchWindow: time.Hour}) // a full batch does not wait for the window
 	var want, keys []string
 	for i := range 10 {
 		want = append(want, "a b+"+string(rune('0'+i)))

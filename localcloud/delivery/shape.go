@@ -35,14 +35,13 @@ const (
 	shapeBridgeSQS = "eventbridge-sqs" // S3 to EventBridge to a queue
 )
 
-// queued says whether events of a shape come through a queue: in batches, with
+// queued says whether events of a shape come through a queue: in batches, answered by
 // partial batch responses.
 func queued(shape string) bool {
 	return shape == shapeSQS || shape == shapeSNSQueue || shape == shapeBridgeSQS
 }
 
-// inner is one message as the service before the queue, or before the function,
-// tells it.
+// inner is one message in the words of the service before the queue or function.
 func (m *message) inner(shape string) (any, error) {
 	switch shape {
 	case shapeS3, shapeSQS:
@@ -92,8 +91,8 @@ func encode(shape, function, region string, batch []*message) ([]byte, error) {
 	return json.Marshal(msgs)
 }
 
-// partial reads a partial batch response. As with SQS, an answer that names
-// nothing is success, and one that names what was not in the batch fails all:
+// partial reads a partial batch response. As with SQS, an answer that names no message
+// is success, and one that names a message outside of the batch fails the whole batch:
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 func partial(body []byte, batch []*message) (map[*message]bool, error) {
 	failed := map[*message]bool{}

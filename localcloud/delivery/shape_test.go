@@ -16,7 +16,7 @@ import (
 	"github.com/farread/farread/localcloud/spool"
 )
 
-// odd are events of keys that encodings differ in.
+// odd are events of keys that encodings spell differently.
 func odd() []*message {
 	var out []*message
 	for i, c := range []notify.Change{
@@ -71,8 +71,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestBridgeDelete: what was deleted is told as EventBridge tells it, and is
-// nothing to do for a worker.
+// TestBridgeDelete: a deletion is told as EventBridge tells it, and gives a worker
+// nothing to do.
 func TestBridgeDelete(t *testing.T) {
 	for event, deletion := range map[string]string{notify.Delete: "Permanently Deleted", notify.DeleteMarker: "Delete Marker Created"} {
 		e, err := notify.Change{Event: event, Bucket: "in", Key: "k"}.Record("us-east-1", 1).Bridge("id")
@@ -89,8 +89,8 @@ func TestBridgeDelete(t *testing.T) {
 	}
 }
 
-// TestShapesAsRecorded: the fields are those of the events that the functions'
-// own tests have, which are AWS's.
+// TestShapesAsRecorded: events have the fields of those in the functions' own tests,
+// which are recorded from AWS.
 func TestShapesAsRecorded(t *testing.T) {
 	for shape, file := range map[string]string{"s3": "s3-put", "sqs": "sqs-three", "sns-sqs": "sns-sqs", "eventbridge": "eventbridge-nasty-key", "eventbridge-sqs": "eventbridge-sqs"} {
 		p, err := os.ReadFile(filepath.Join("..", "..", "functions", "testdata", "events", file+".json"))
@@ -111,8 +111,8 @@ func TestShapesAsRecorded(t *testing.T) {
 	}
 }
 
-// fields are the paths of an event's fields, those of JSON in its strings
-// included; of lists the first item counts.
+// fields are the paths of an event's fields. JSON in its strings is included; of lists
+// the first item counts.
 func fields(t *testing.T, p []byte) []string {
 	t.Helper()
 	var v any

@@ -68,12 +68,12 @@ func (e *environment) next(w http.ResponseWriter, r *http.Request) {
 		h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:"+e.cfg.Region+":000000000000:function:"+e.cfg.Name)
 		h.Set("Lambda-Runtime-Trace-Id", "Root=1-00000000-"+strings.ReplaceAll(v.id, "-", "")[:24]+";Sampled=0")
 		close(v.taken)
-		_, _ = w.Write(v.payload) // a process that is gone is seen by its end
+		_, _ = w.Write(v.payload) // if the process is gone, its end is noticed
 	}
 }
 
-// finish gives the outcome to whoever waits for the invocation; false is an
-// answer to another invocation than the current one.
+// finish gives the outcome to the invocation that waits for it. It returns false if
+// the answer is to another invocation.
 func (e *environment) finish(id string, o outcome) bool {
 	v := e.current.Load()
 	if v == nil || v.id != id || !e.current.CompareAndSwap(v, nil) {
@@ -108,12 +108,12 @@ func (e *environment) initError(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, maxError))
 	select {
 	case e.initFailed <- fmt.Errorf("%w: %s", ErrInit, firstOf(body)):
-	default: // said before
+	default: // an outcome was told before
 	}
 	e.answer(w, true, true)
 }
 
-// answer is what the Runtime API says to a report.
+// answer is the Runtime API's reply to a report.
 func (e *environment) answer(w http.ResponseWriter, known, fits bool) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {

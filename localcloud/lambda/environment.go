@@ -21,8 +21,8 @@ const (
 	pipeGrace   = 200 * time.Millisecond // for output after the end, held open by a grandchild
 )
 
-// environment is one process and its Runtime API. It works on one invocation at
-// a time and is thrown away after any but an orderly end of it.
+// environment is one process and its Runtime API. It works on one invocation at a
+// time. It is thrown away unless that invocation ends in an orderly way.
 type environment struct {
 	cfg Config
 	cmd *exec.Cmd
@@ -73,7 +73,7 @@ func start(ctx context.Context, cfg Config, sp *spawner) (*environment, error) {
 // wait collects the process.
 func (e *environment) wait() {
 	err := e.cmd.Wait()
-	killGroup(e.cmd) // what it may have left; as long as something is left, the group's number is not given to others
+	killGroup(e.cmd) // what the process may have left; as long as something is left, nothing else gets the group's number
 	e.out.flush()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		err = errors.New(e.cmd.ProcessState.String())
@@ -83,7 +83,7 @@ func (e *environment) wait() {
 	close(e.exited)
 }
 
-// stop kills the process and returns when nothing of it is left.
+// stop kills the process and returns when nothing is left of it.
 func (e *environment) stop() {
 	if !e.gone() {
 		killGroup(e.cmd)
@@ -139,8 +139,8 @@ func (e *environment) invoke(ctx context.Context, v *invocation) ([]byte, error)
 	}
 }
 
-// handOver waits until the process has the event. Only a new process has a limit
-// for it: a warm one already waits.
+// handOver waits until the process has the event. Only a new process has a time limit
+// for that: a warm one already waits for work.
 func (e *environment) handOver(ctx context.Context, v *invocation) error {
 	init := time.NewTimer(e.cfg.InitTimeout)
 	defer init.Stop()
@@ -168,7 +168,7 @@ func (e *environment) handOver(ctx context.Context, v *invocation) error {
 	}
 }
 
-// firstOf is the message of an error document, or the start of what came instead.
+// firstOf is the message of an error document, or the start of a body that is none.
 func firstOf(body []byte) string {
 	var d struct {
 		Type    string `json:"errorType"`

@@ -81,8 +81,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// environ is the environment of a process. Nothing of this process's own gets
-// in, so that a profile or credentials of the user cannot change what happens.
+// environ is the environment of a process. It has nothing of this process's own, so
+// that a profile or credentials of the user cannot change the result.
 func (c Config) environ(api, stream string) []string {
 	return append([]string{
 		"AWS_LAMBDA_RUNTIME_API=" + api,

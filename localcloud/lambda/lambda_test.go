@@ -142,8 +142,8 @@ func TestKilledWhileIdle(t *testing.T) {
 	if err := syscall.Kill(a.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	// Until the end is seen an event may still go to the dead process: that is
-	// ErrExit, and the event's next try. Here is what comes after.
+	// Until the pool has seen the end, an event may still go to the dead process: that
+	// is ErrExit, and another try. This test is about the time after.
 	p.AwaitEnd()
 	r, err = p.Invoke(t.Context(), do("env"))
 	if b := answer(t, r, err); b.PID == a.PID {

@@ -10,8 +10,8 @@ import (
 // maxLine is the longest log line kept in one piece; CloudWatch's is 256 KB too.
 const maxLine = 256 << 10
 
-// logWriter turns what a process writes into log records, one a line, with the
-// id of the request that the process works on.
+// logWriter turns the output of a process into log records, one a line, with the id of
+// the request that the process works on.
 type logWriter struct {
 	log *slog.Logger
 	id  *atomic.Pointer[string]

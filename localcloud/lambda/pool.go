@@ -84,7 +84,8 @@ func (p *Pool) take(ctx context.Context) (e *environment, cold bool, err error) 
 	return e, true, nil
 }
 
-// give keeps an environment whose invocation came to its end, and stops others.
+// give keeps an environment whose invocation ended in an orderly way, and stops
+// others.
 func (p *Pool) give(e *environment, err error) {
 	keep := err == nil || errors.Is(err, ErrFunction)
 	p.mu.Lock()

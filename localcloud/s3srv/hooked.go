@@ -146,9 +146,9 @@ func (h *hooked) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (
 	return out, nil
 }
 
-// ifNone is the condition of a put that there be no object; nil if there is none: the
-// backend takes a delete marker for an object, S3 does not. The key is locked, so none
-// can appear meanwhile.
+// ifNone is the condition of a put. The condition that no object exists is dropped if
+// none does: the backend would take a delete marker for an object, S3 does not. The key
+// is locked, so no object can appear meanwhile.
 func (h *hooked) ifNone(ctx context.Context, bucket, key string, condition *string) *string {
 	if str(condition) != "*" {
 		return condition
@@ -198,8 +198,8 @@ func checkSource(source *string) error {
 	return nil
 }
 
-// own is a copy of a string of a request, whose memory the server uses again for
-// the next one.
+// own is a copy of a string of a request: the server uses the request's memory again
+// for the next one.
 func own(p *string) string { return strings.Clone(str(p)) }
 
 func str(p *string) string {

@@ -24,9 +24,9 @@ func refuse(code, format string, a ...any) error {
 		Description: "This local store cannot hold the key: " + fmt.Sprintf(format, a...) + "."}
 }
 
-// checkKey says why the store cannot hold a key: keys are paths of files here,
-// so those that a file system would read as another path, or not at all, are
-// refused rather than stored under another name.
+// checkKey says why the store cannot hold a key. Keys are paths of files here. A key
+// that a file system would read as another path, or not at all, is refused rather than
+// stored under another name.
 func checkKey(key string) error {
 	if key == "" {
 		return refuse("InvalidArgument", "it is empty")
@@ -59,14 +59,14 @@ func checkKey(key string) error {
 	return nil
 }
 
-// unlisted: XML has no way to write the character, and this server's listings have
-// no other: https://www.w3.org/TR/xml/#charsets
+// unlisted: XML cannot spell the character, and this server has no listings but XML:
+// https://www.w3.org/TR/xml/#charsets
 func unlisted(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff'
 }
 
-// beside makes the backend's two errors of a key that is a folder of another
-// key say what is wrong.
+// beside gives a better text to the backend's two errors about a key that is a folder
+// of another key.
 func beside(err error) error {
 	if e, ok := err.(s3err.APIError); ok { //nolint:errorlint // the server looks at the type as well
 		switch e.Code {
@@ -82,8 +82,8 @@ func beside(err error) error {
 func refuseBeside(why string) error { return refuse("InvalidArgument", "%s", why) }
 
 // refuseKeys answers requests whose path names a key that the store cannot hold,
-// before the server would read it as another key. Such a key cannot be read
-// either: it is not there.
+// before the server would read the path as another key. For reads such a key does not
+// exist.
 func refuseKeys(c fiber.Ctx) error {
 	path, err := url.PathUnescape(string(c.Request().URI().PathOriginal()))
 	if err != nil {

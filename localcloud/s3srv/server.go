@@ -90,8 +90,8 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// metadata keeps ETags and the like in extended attributes, or in files beside
-// the buckets where the file system has none. A folder stays with its first way.
+// metadata keeps ETags and the like in extended attributes, or in files beside the
+// buckets if the file system has none. A folder keeps the way of its first start.
 func metadata(dir, root string, opts *posix.PosixOpts) (meta.MetadataStorer, error) {
 	side := filepath.Join(dir, "sidecar")
 	if !isDir(side) {
@@ -182,8 +182,8 @@ func (s *Server) version(ctx context.Context, c notify.Change) (string, error) {
 	return "", nil
 }
 
-// maxRequests at a time: above what a test machine's clients and functions open
-// together; what is more gets 503.
+// maxRequests at a time: more than a test machine's clients and functions open
+// together. Requests above that get 503.
 const maxRequests = 4096
 
 // Serve answers requests until ctx ends, and calls ready when it listens. After the end

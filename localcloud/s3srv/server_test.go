@@ -11,7 +11,7 @@ import (
 	"github.com/farread/farread/localcloud/notify"
 )
 
-// A port that is taken between FreeAddr and Serve is told apart from other errors.
+// The error of a port that is taken between FreeAddr and Serve differs from others.
 func TestPortTakenMeanwhile(t *testing.T) {
 	t.Chdir(".") // New changes it; the test puts it back
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -31,14 +31,15 @@ type Entry struct {
 // object is a key of the index of live objects.
 type object struct{ bucket, key string }
 
-// seen is what was last spooled about an object.
+// seen is the last event that was spooled about an object.
 type seen struct {
 	ETag      string `json:"etag"`
 	VersionID string `json:"version_id,omitempty"`
 	At        uint64 `json:"at"` // tick of the event
 }
 
-// line is a line of the events file: an event, or what is known of an object.
+// line is a line of the events file: an event, or an entry of the index of live
+// objects.
 type line struct {
 	ID     uint64         `json:"id,omitempty"`
 	Record *notify.Record `json:"record,omitempty"`
@@ -144,7 +145,7 @@ func (s *Spool) Close() error {
 	return errors.Join(s.events.Close(), s.acks.Close())
 }
 
-// see keeps the index of live objects. An entry that came again tells nothing new.
+// see keeps the index of live objects. An entry that comes again changes nothing.
 func (s *Spool) see(e Entry) error {
 	key, err := e.Record.Key()
 	if err != nil {
@@ -165,7 +166,7 @@ func (s *Spool) see(e Entry) error {
 	return nil
 }
 
-// load reads the events file into the index and returns what is not done.
+// load reads the events file into the index and returns the entries that are not done.
 func (s *Spool) load(path string, done map[uint64]bool) ([]Entry, error) {
 	var pending []Entry
 	err := eachLine(path, func(b []byte) error {
@@ -233,8 +234,8 @@ func readAcks(path string) (map[uint64]bool, error) {
 	return done, err
 }
 
-// eachLine calls f for each whole line of a file that may be absent. A last
-// line without an end is what a crash left of a write.
+// eachLine calls f for each whole line of a file that may be absent. A last line
+// without an end is the rest of a write that a crash cut short.
 func eachLine(path string, f func([]byte) error) error {
 	r, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -39,7 +39,7 @@ func appendTo(t *testing.T, s *spool.Spool, c notify.Change) spool.Entry {
 	return e
 }
 
-// Wherever a crash cuts the files, the whole lines count and nothing else.
+// If a crash cuts the files at any place, the whole lines count and nothing else.
 func TestCutAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := open(t, dir)
@@ -73,7 +73,7 @@ func TestCutAnywhere(t *testing.T) {
 		if len(want) > 1 && bytes.Contains(acks, []byte("\n")) {
 			want = append(want[:1], want[2:]...)
 		}
-		for again := range 2 { // opening compacts, and so changes nothing
+		for again := range 2 { // opening compacts, which must change nothing
 			s, got := open(t, cut)
 			if diff := cmp.Diff(want, got); diff != "" && len(want)+len(got) > 0 {
 				t.Fatalf("%d bytes of events, %d of acks, time %d: %s", len(events), len(acks), again, diff)

@@ -67,7 +67,7 @@ func handle(ctx context.Context, raw json.RawMessage) (any, error) {
 	return out, nil
 }
 
-// one does what one message says, whichever service tells it.
+// one does what one message says, in the envelope of any service.
 func one(ctx context.Context, raw []byte) error {
 	var topic events.SNSEntity
 	if err := json.Unmarshal(raw, &topic); err == nil && topic.Type == "Notification" {
@@ -94,8 +94,8 @@ func one(ctx context.Context, raw []byte) error {
 	return each(ctx, s3e, raw)
 }
 
-// each does what the keys say and writes each event to the bucket of OUT under
-// the event's own key.
+// each does what the keys say. It writes each event to the bucket OUT under the
+// event's own key.
 func each(ctx context.Context, e events.S3Event, raw []byte) error {
 	for _, r := range e.Records {
 		key := r.S3.Object.URLDecodedKey
@@ -107,7 +107,7 @@ func each(ctx context.Context, e events.S3Event, raw []byte) error {
 				}
 			}
 		}
-		// mended-… fails until the file of that name is there.
+		// mended-… fails until the file of that name exists.
 		if i := strings.Index(key, "mended"); i >= 0 {
 			if _, err := os.Stat(filepath.Join(os.Getenv("TEST_DIR"), key[i:])); err != nil {
 				return err
