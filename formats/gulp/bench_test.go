@@ -12,7 +12,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A sized reader claims a size, for indexes whose data is never read.
+// A sized reader claims a size, for indexes whose data are never read.
 type sized struct {
 	rangeio.Reader
 	size int64

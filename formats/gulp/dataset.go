@@ -43,7 +43,8 @@ type ChunkOpener interface {
 	OpenChunk(ctx context.Context, p Pair, o Options) (*Chunk, error)
 }
 
-// A lazyChunk is opened once. Its gate is a lock that a context can leave.
+// A lazyChunk is opened once. Its gate is a lock that a caller can stop waiting for
+// when its context ends.
 type lazyChunk struct {
 	pair Pair
 	num  string // first number in the name, without leading zeros
@@ -103,7 +104,7 @@ func chunkName(name string) (pair Pair, num string, ok bool) {
 	if strings.Contains(name, "/") || !strings.HasPrefix(name, "data") && !strings.HasPrefix(name, "meta") {
 		return Pair{}, "", false
 	}
-	// GulpIO looks for data*.gulp and meta*.gmeta; other mixtures are strangers.
+	// GulpIO looks for data*.gulp and meta*.gmeta; other names are not its own.
 	pair, ok = PairOf(name)
 	if !ok || !strings.HasPrefix(pair.Data, "data") || !strings.HasPrefix(pair.Meta, "meta") {
 		return Pair{}, "", false
@@ -159,7 +160,7 @@ func (d *Dataset) Chunk(ctx context.Context, k int) (*Chunk, error) {
 	return c, nil
 }
 
-// open is the one way in which chunks of a dataset are opened.
+// open opens every chunk of a dataset.
 func (d *Dataset) open(ctx context.Context, p Pair) (*Chunk, error) {
 	if s, ok := d.set.(ChunkOpener); ok {
 		return s.OpenChunk(ctx, p, d.o)

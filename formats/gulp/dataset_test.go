@@ -23,7 +23,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A folder is a Set and an Output in memory, with a record of what was done.
+// A folder is a Set and an Output in memory, and records the calls.
 type folder struct {
 	mu      sync.Mutex
 	objects map[string][]byte
@@ -236,9 +236,9 @@ func manyIDs(tb testing.TB, counts []int) (*gulp.Dataset, []string) {
 	return d, all
 }
 
-// TestOrder checks the promises of the shuffle on random datasets: over all
-// ranks every sample comes once, shares are even, and a cursor, through JSON,
-// resumes with exactly the rest.
+// TestOrder checks the promises of the shuffle on random datasets. Over all ranks
+// every sample comes once, shares are even, and a cursor, through JSON, resumes with
+// exactly the remaining samples.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		counts := rapid.SliceOfN(rapid.IntRange(0, 40), 0, 6).Draw(r, "counts")
@@ -303,8 +303,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestOrderPinned pins the order itself: changing it breaks the cursors that
-// people keep, and needs another Cursor.Version.
+// TestOrderPinned pins the order itself: another order breaks the cursors that people
+// keep, and needs another Cursor.Version.
 func TestOrderPinned(t *testing.T) {
 	d, _ := manyIDs(t, []int{4, 3, 5})
 	var got []string

@@ -50,8 +50,8 @@ type DatasetWriter struct {
 	n    int // number of the chunk being written, or of the next
 	w    *Writer
 	data formats.Object
-	id   string // of the frames that come
-	open bool   // there is such an id
+	id   string // id of the frames to come
+	open bool   // id was begun
 	ids  map[string]struct{}
 	done []Pair
 	err  error
@@ -115,7 +115,7 @@ func (w *DatasetWriter) Begin(id string, meta ...json.RawMessage) error {
 	return nil
 }
 
-// check finds what is wrong with a new id before anything is made of it.
+// check finds the faults of a new id before anything is written for it.
 func (w *DatasetWriter) check(id string, meta []json.RawMessage) ([]json.RawMessage, error) {
 	if err := checkID(id); err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ type place struct {
 
 func (p place) at() frame { return p.c.items[p.item].frames[p.frame] }
 
-// A frameSource names frames, one after the other, and ends with the error of whoever
-// takes them.
+// A frameSource names frames, one after the other. If take fails, it ends with that
+// error.
 type frameSource func(ctx context.Context, take func(place) error) error
 
 // Each calls fn for every frame of every id, in file order, with its payload,
@@ -168,8 +168,8 @@ func (c *Chunk) reading(frames frameSource, padded bool) *pull.Pull[place] {
 	return reading(c.o, func(place) rangeio.Reader { return nil }, frames, padded, c.data)
 }
 
-// reading is the pull of frames of one chunk or of several, each from its own reader;
-// nil: from data.
+// reading is the pull of frames of one chunk or of several. from gives the reader of
+// each frame; if it is nil, all frames come from data.
 func reading(o Options, from func(place) rangeio.Reader, frames frameSource, padded bool, data rangeio.Reader) *pull.Pull[place] {
 	return &pull.Pull[place]{
 		From:   data,
@@ -211,7 +211,7 @@ func walk(ctx context.Context, r *pull.Pull[place], fn func(p place, b []byte) e
 
 // Report is what Verify found.
 type Report struct {
-	Totals       // what the index says, whether it was verified or not
+	Totals       // the totals of the index, whether the frames were verified or not
 	JPEG   int64 // frames that begin as JPEG does (FF D8 FF)
 	// Unended counts JPEG frames without an end marker (FF D9) at their end.
 	// Some encoders append bytes after the marker, so this is no error.
@@ -233,7 +233,7 @@ func (c *Chunk) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	return verify(ctx, c.reading(c.all, true), c.totals, progress)
 }
 
-// verify checks the frames of r, all of what has those totals.
+// verify checks the frames of r, which are all frames of t.
 func verify(ctx context.Context, r *pull.Pull[place], t Totals, progress formats.Progress) (Report, error) {
 	rep := Report{Totals: t}
 	var done int64

@@ -12,7 +12,7 @@ import (
 	"github.com/farread/farread/formats/gulp"
 )
 
-// TestVerify damages what no index shows: padding, and the look of payloads.
+// TestVerify damages bytes that no index describes: padding, and the look of payloads.
 func TestVerify(t *testing.T) {
 	meta, good := load(t, "chunks/append_gulpio23/meta_0.gmeta"), load(t, "chunks/append_gulpio23/data_0.gulp")
 	verify := func(meta, data []byte) (gulp.Report, error) {
@@ -73,8 +73,8 @@ func TestEachStops(t *testing.T) {
 	}
 }
 
-// TestUnclaimed reads a data object with a hole and a rest that no frame
-// covers, as an append leaves behind that never wrote its index.
+// TestUnclaimed reads a data object with a hole and a rest that no frame covers: an
+// append that never wrote its index leaves them.
 func TestUnclaimed(t *testing.T) {
 	c := open(t, []byte(`{"a": {"frame_info": [[4, 1, 4], [12, 0, 4]], "meta_data": []}}`), []byte("....abc\x00....defgrest"))
 	it, err := c.Item("a")

@@ -217,8 +217,8 @@ func copyChunk(ctx context.Context, w *gulp.Writer, c *gulp.Chunk) error {
 	return nil
 }
 
-// accepted are the damaged files that the rule "any" lets us read, and why we
-// do; all others are errors.
+// accepted are the damaged files that the rule "any" lets us read, each with the
+// reason; all others are errors.
 var accepted = map[string]string{
 	"nan":              "Python writes NaN; the text stays as it is",
 	"no_meta_data":     "frames need no meta_data",

@@ -10,8 +10,9 @@ import (
 	"github.com/farread/farread/formats/gulp"
 )
 
-// FuzzOpen feeds any text as index: no panic, no error without a class, and
-// what is accepted is what encoding/json accepts, once number words are gone.
+// FuzzOpen takes any text as an index. No text makes it panic or return an error
+// without a class, and encoding/json accepts what it accepts, once number words are
+// gone.
 func FuzzOpen(f *testing.F) {
 	names, _ := filepath.Glob(filepath.Join("testdata", "*", "*.gmeta"))
 	more, _ := filepath.Glob(filepath.Join("testdata", "chunks", "*", "*.gmeta"))
@@ -55,8 +56,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzWriteRead writes what it is given, if the writer accepts it, and reads
-// the same back.
+// FuzzWriteRead writes its input, if the writer accepts it, and reads the same back.
 func FuzzWriteRead(f *testing.F) {
 	f.Add("a", "b", []byte("one"), []byte("three"), []byte(`{"label": "é"}`))
 	f.Add("", "\u2028\U0010ffff", []byte{0}, []byte{0, 0, 0, 0}, []byte(`{}`))

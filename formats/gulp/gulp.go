@@ -68,7 +68,7 @@ type Chunk struct {
 	spans  sync.Pool // *[1]rangeio.Span, so that AppendFrame allocates nothing
 }
 
-// An item is what the index says of one id.
+// An item is the entry of one id in the index.
 type item struct {
 	id     string
 	frames []frame
@@ -159,8 +159,8 @@ func Open(ctx context.Context, meta, data rangeio.Reader, o Options) (*Chunk, er
 	return c, nil
 }
 
-// windows gives the text of an index window by window, each valid until the next is
-// asked for, and errEnd at the end. stop ends what is under way.
+// windows gives the text of an index window by window, each valid until the next call,
+// and errEnd at the end. stop ends reads that are under way.
 func windows(ctx context.Context, meta rangeio.Reader, size int64) (next func() ([]byte, error), stop func()) {
 	if meta.Size() <= 2*size { // the memory is the same, and nothing is read twice in a row
 		size = meta.Size()

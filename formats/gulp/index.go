@@ -47,8 +47,8 @@ const (
 )
 
 func newBuilder(more func() ([]byte, error), metaSize, dataSize int64, l formats.Limits) *builder {
-	// A block is small where the index is, and never so large that the unused
-	// end of the last one matters.
+	// A block is small for a small index, and never so large that the unused end of
+	// the last block matters.
 	block := int(max(16, min(metaSize/frameCost, 4096)))
 	b := &builder{size: metaSize, data: dataSize, limits: l, byID: map[string]int{}, inFrame: -1,
 		frames: slab[frame]{block: block}, text: slab[byte]{block: block * frameCost}}
@@ -108,9 +108,9 @@ func (b *builder) member() error {
 	return b.count(idCost + len(id))
 }
 
-// room makes room for one more item. Where more is needed, the text so far
-// tells how many ids the rest will have, which leaves less garbage than growing
-// step by step. Four times what there is is the most, as the text may go on differently.
+// room makes room for one more item. It grows to the number of ids that the text so
+// far lets expect, at most fivefold, since the text may go on differently. That leaves
+// less garbage than growing step by step.
 func (b *builder) room() {
 	n := len(b.items)
 	if n < cap(b.items) {
@@ -181,7 +181,7 @@ func (b *builder) frameInfo() ([]frame, error) {
 	return b.frames.copy(b.scratch), err
 }
 
-// count adds to what is kept and checks the limits.
+// count adds to the memory that is kept and checks the limits.
 func (b *builder) count(memory int) error {
 	b.kept += int64(memory)
 	if b.kept > b.limits.MaxMeta {
@@ -305,7 +305,7 @@ type slab[T any] struct {
 func (a *slab[T]) copy(src []T) []T {
 	n := len(src)
 	if n > len(a.free) {
-		if n > a.block/4 { // keep what is left of the block for shorter ones
+		if n > a.block/4 { // keep the rest of the block for shorter slices
 			return slices.Clone(src)
 		}
 		a.free = make([]T, a.block)

@@ -11,8 +11,8 @@ import (
 	"github.com/farread/farread/formats/gulp"
 )
 
-// TestIndexRules spells out what an index may say of a data object of 100
-// bytes. Want is part of the error, empty where the index is good.
+// TestIndexRules lists what an index may say of a data object of 100 bytes. Want is
+// part of the error, empty if the index is good.
 func TestIndexRules(t *testing.T) {
 	one := func(info string) string { return `{"a": {"frame_info": [` + info + `], "meta_data": [{}]}}` }
 	for _, c := range []struct{ meta, want string }{
@@ -170,8 +170,8 @@ func bigIndex(size, framesPerID int) (meta []byte, data int64) {
 	return append(meta, '}'), data
 }
 
-// TestOpenMemory holds a 20 MB index to the memory that Open's comment
-// promises, in the worst case of one frame an id too: about the text itself is
+// TestOpenMemory holds the opening of a 20 MB index to the memory that Open's comment
+// promises, also in the worst case of one frame an id: about as much as the text is
 // kept, and garbage on the way is a few times that, not 20 times.
 func TestOpenMemory(t *testing.T) {
 	for _, frames := range []int{200, 25, 1} {

@@ -90,7 +90,7 @@ func (d *Dataset) Order(ctx context.Context, o OrderOptions) (*Order, error) {
 		w.starts = append(w.starts, w.starts[k]+t.IDs)
 		fmt.Fprintf(sum, "%q %d %d %d\n", l.pair.Data, t.DataBytes, t.IDs, t.Frames)
 	}
-	w.digest = fmt.Sprintf("%x", sum.Sum(nil)[:16])            // chance is all that 128 bits must rule out
+	w.digest = fmt.Sprintf("%x", sum.Sum(nil)[:16])            // 128 bits rule out chance; nobody forges them
 	w.p = newPermutation(uint64(w.samples()), o.Seed, o.Epoch) //nolint:gosec // a sum of counts
 	return w, nil
 }

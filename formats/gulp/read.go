@@ -16,7 +16,7 @@ import (
 // order that is no permutation.
 var ErrIndex = errors.New("index out of bounds")
 
-// errNoFrame matches both.
+// errNoFrame matches ErrIndex and formats.ErrNoEntry.
 var errNoFrame = fmt.Errorf("%w: %w", ErrIndex, formats.ErrNoEntry)
 
 // A Buffer holds the result of ReadFrames and is used again by the next call, so
@@ -95,8 +95,8 @@ func (c *Chunk) AppendFrame(ctx context.Context, dst []byte, id string, i int) (
 	return dst, nil
 }
 
-// choose puts the frames [from, to) of id, step apart, into b.sel, in index
-// order whatever the sign of step.
+// choose puts the frames [from, to) of id, step apart, into b.sel. They are in index
+// order for either sign of step.
 func (c *Chunk) choose(b *Buffer, id string, from, to, step int) error {
 	it, err := c.find(id)
 	if err != nil {
@@ -142,8 +142,8 @@ func selected(n, from, to, step int) (int, error) {
 	return 0, fmt.Errorf("frames %d:%d:%d of %d: %w", from, to, step, n, errNoFrame)
 }
 
-// stretch is how many of the frames sel[0], sel[1], … follow each other in the
-// data object, and the bytes from the first to the end of the last.
+// stretch counts the frames sel[0], sel[1], … that follow each other in the data
+// object; size is the bytes from the first to the end of the last.
 func stretch(sel []frame) (n int, size int64) {
 	for n = 1; n < len(sel) && sel[n].off == sel[n-1].end(); n++ {
 	}
@@ -163,7 +163,7 @@ func (b *Buffer) read(ctx context.Context, r rangeio.Reader, limit int64) error 
 	}
 	if have := int64(cap(b.data)); have < total {
 		grown := total
-		if have > 0 { // used again: the next may be a little longer still
+		if have > 0 { // b is used again: the next read may be a little longer still
 			grown = min(total+total/8, limit, math.MaxInt)
 		}
 		b.data = make([]byte, grown)
@@ -192,7 +192,7 @@ func tooLarge(id string, n, limit int64) error {
 		Err: fmt.Errorf("%d bytes in one read, %d allowed: %w", n, limit, formats.ErrTooLarge)}
 }
 
-// wrap names the id in an error of a read, whose identity stays.
+// wrap names the id in an error of a read and keeps the error's identity.
 func wrap(id string, err error) error {
 	return &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: err}
 }

@@ -13,14 +13,14 @@ import (
 // up near 1000, Python's recursion limit; real meta_data is a few levels deep.
 const maxDepth = 512
 
-// A scanner walks JSON text that arrives in windows. It was written by hand
-// because the index has one fixed shape, and what stands between the triplets
-// is only checked and copied: encoding/json.Decoder allocates for every token,
-// reads a 20 MB index about nine times slower, and reports offsets of whole
-// values only; encoding/json/jsontext is still an experiment in Go 1.26.
+// A scanner walks JSON text that arrives in windows. It was written by hand because
+// the index has one fixed shape, and the text between the triplets is only checked and
+// copied. encoding/json.Decoder allocates for every token, reads a 20 MB index about
+// nine times slower, and reports offsets of whole values only; encoding/json/jsontext
+// is still an experiment in Go 1.26.
 //
-// It accepts what RFC 8259 does, UTF-8 only, and where number words are allowed
-// also NaN, Infinity and -Infinity, which Python's json writes.
+// It accepts what RFC 8259 does, UTF-8 only. If number words are allowed it also
+// accepts NaN, Infinity and -Infinity, which Python's json writes.
 type scanner struct {
 	more  func() ([]byte, error) // next window, errEnd at the end
 	where func() string          // Part of an error
@@ -47,7 +47,7 @@ func (s *scanner) fail(off int64, class error, format string, args ...any) error
 		Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), class)}
 }
 
-// fill moves to the next window: errEnd when there is none. An error stays.
+// fill moves to the next window, or returns errEnd if there is none. An error stays.
 func (s *scanner) fill() error {
 	if s.err == nil {
 		s.err = s.advance()
@@ -73,7 +73,7 @@ func (s *scanner) advance() error {
 		return fmt.Errorf("%s: gmeta: %w", Format, err)
 	}
 	if err := s.checkUTF8(p); err != nil {
-		return err // and the window stays unseen
+		return err // s does not see the window
 	}
 	s.buf = p
 	return nil
@@ -128,7 +128,7 @@ func (s *scanner) peek() (byte, error) {
 	return s.buf[s.pos], nil
 }
 
-// token is the next byte that is no white space. It is not consumed.
+// token is the next byte that is no white space. token does not consume it.
 func (s *scanner) token() (byte, error) {
 	for {
 		for s.pos < len(s.buf) {
@@ -209,7 +209,7 @@ func (s *scanner) list(open, end byte, what string, member func() error) error {
 	}
 }
 
-// capture starts to keep what is scanned; captured ends it.
+// capture starts to keep the scanned text; captured ends that.
 func (s *scanner) capture() {
 	s.mark, s.held = s.pos, s.held[:0]
 }
@@ -282,7 +282,7 @@ func (s *scanner) skipEscape() error {
 // str consumes a string and returns its value.
 func (s *scanner) str() (string, error) { return s.key() }
 
-// key is str that allocates nothing for the strings that are known.
+// key is str, but allocates nothing for the strings in known.
 func (s *scanner) key(known ...string) (string, error) {
 	if _, err := s.token(); err != nil {
 		return "", err
@@ -408,8 +408,8 @@ func (s *scanner) skipNumber(c byte) error {
 	return nil
 }
 
-// soft is peek without its error, which the next hard read repeats: only a
-// number may touch the end of the text.
+// soft is peek without its error, which the next other read repeats: only a number may
+// end with the text.
 func (s *scanner) soft() (byte, bool) {
 	if s.pos < len(s.buf) {
 		return s.buf[s.pos], true

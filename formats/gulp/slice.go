@@ -72,7 +72,7 @@ func (s Slice) Resolve(n int) (from, to, step int, err error) {
 	if step == 0 {
 		step = 1
 	}
-	lo, hi := 0, n // where bounds clip to, and what they default to
+	lo, hi := 0, n // bounds are clipped to these, and default to them
 	if step < 0 {
 		lo, hi = -1, n-1
 	}

@@ -16,7 +16,7 @@ import (
 
 var _ = flag.Bool("update", false, "rewrite golden traces")
 
-// everything is what a chunk holds: ids, meta_data and payloads, in file order.
+// everything is the content of a chunk: ids, meta_data and payloads, in file order.
 func everything(ctx context.Context, c *gulp.Chunk) ([]byte, error) {
 	var out []byte
 	for it := range c.Items() {
@@ -44,8 +44,8 @@ func suite(o gulp.Options, objects ...formattest.Object) formattest.Suite {
 			}
 			return func(ctx context.Context) ([]byte, error) { return everything(ctx, c) }, nil
 		},
-		// GulpIO has no checksums: a flipped bit may make another valid index.
-		// No byte is given twice, whatever it says.
+		// GulpIO has no checksums: a flipped bit may make another valid index. But no
+		// byte may be given twice.
 		Check: func(got []byte) error {
 			if len(got) > 4*size {
 				return fmt.Errorf("%d bytes out of %d", len(got), size)
@@ -69,13 +69,13 @@ func TestSuite(t *testing.T) {
 		s := suite(gulp.Options{Window: 7},
 			formattest.Object{Name: "gmeta", Data: load(t, "chunks/nested_gulpio7/meta_0.gmeta")},
 			formattest.Object{Name: "gulp", Data: load(t, "chunks/nested_gulpio7/data_0.gulp"), Index: []formattest.Range{}})
-		s.Stride = 13 // every bit of a byte, and fewer bytes: a hundred reads each
+		s.Stride = 13 // every bit of a byte, but fewer bytes, since each takes a hundred reads
 		formattest.Run(t, s)
 	})
 }
 
-// TestWindows scans every fixture, good and bad, through windows of all small
-// sizes: what is found, and where, must not depend on the borders.
+// TestWindows scans every fixture, good and bad, through windows of all small sizes.
+// Borders of windows must not change the results or their places.
 func TestWindows(t *testing.T) {
 	metas, err := filepath.Glob(filepath.Join("testdata", "*", "*", "*.gmeta"))
 	if err != nil {
@@ -89,7 +89,7 @@ func TestWindows(t *testing.T) {
 		rel, _ := filepath.Rel("testdata", name)
 		meta := load(t, filepath.ToSlash(rel))
 		if len(meta) > 4096 {
-			continue // the deep one, slow in windows of a byte
+			continue // the deeply nested one is slow in windows of a byte
 		}
 		data := bytes.Repeat([]byte{1}, 1<<15)
 		want := outcome(t.Context(), meta, data, 0)
@@ -105,7 +105,7 @@ func outcome(ctx context.Context, meta, data []byte, window int64) string {
 	c, err := gulp.Open(ctx, bytesReader(meta), bytesReader(data), gulp.Options{Window: window})
 	if err != nil {
 		if strings.Contains(err.Error(), "invalid UTF-8") {
-			return "invalid UTF-8" // found by window, so other errors may come first in their ids
+			return "invalid UTF-8" // found window by window, so other errors may come first in their ids
 		}
 		return err.Error()
 	}

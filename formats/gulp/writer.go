@@ -38,10 +38,10 @@ type Writer struct {
 	err    error
 }
 
-// An entry is the index of one id, compact: for each frame the payload size
-// shifted left by one, as a uvarint; with the low bit set a second number
-// follows, a varint: the hole between the frame before and this one, negative
-// where Reorder put a frame behind one that was written later.
+// An entry is the index of one id, compact. For each frame it has the payload size
+// shifted left by one, as a uvarint. If the low bit is set a varint follows: the hole
+// between the frame before and this one, negative if Reorder put a frame behind one
+// that was written later.
 type entry struct {
 	id     string
 	frames []byte
@@ -241,8 +241,8 @@ func (w *Writer) WriteMeta(out io.Writer) error {
 	return nil
 }
 
-// textBlock is how much text is gathered for one write: large enough that the
-// call does not count, small beside the index itself.
+// textBlock is how much text is gathered for one write: large enough that the cost of
+// the call does not count, small beside the index itself.
 const textBlock = 64 << 10
 
 // A text gathers small pieces for w and keeps the first error.
@@ -252,7 +252,7 @@ type text struct {
 	err error
 }
 
-// flush writes what was gathered if it is more than limit bytes.
+// flush writes the gathered text if it is more than limit bytes.
 func (t *text) flush(limit int) {
 	if len(t.p) <= limit {
 		return
@@ -353,8 +353,8 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendASCII appends JSON text with everything outside ASCII escaped, which
-// can only stand in its strings.
+// appendASCII appends JSON text and escapes everything outside ASCII, which can only
+// stand in strings.
 func appendASCII(dst, text []byte) []byte {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)

@@ -17,8 +17,8 @@ import (
 	"github.com/farread/farread/formats/gulp"
 )
 
-// TestWriteRead writes frames of random ids, interleaved or not, and reads the
-// same back in every way there is.
+// TestWriteRead writes frames of random ids, interleaved or not, and reads the same
+// back in every way there is.
 func TestWriteRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ids := rapid.SliceOfNDistinct(rapid.String(), 1, 6, rapid.ID[string]).Draw(r, "ids")
@@ -197,7 +197,7 @@ func TestDatasetWriter(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// An interrupted chunk leaves its number behind.
+	// An interrupted chunk uses up its number.
 	f.objects["data_2.gulp"] = []byte("half")
 	d, err := gulp.OpenDataset(t.Context(), f, gulp.Options{})
 	if err != nil {
@@ -239,8 +239,8 @@ func TestDatasetWriter(t *testing.T) {
 	}
 }
 
-// TestDatasetWriterFails lets every step fail in turn: no index may be
-// published after it, and nothing is left open.
+// TestDatasetWriterFails lets every step fail in turn: after that no index may be
+// published, and nothing is left open.
 func TestDatasetWriterFails(t *testing.T) {
 	boom := errors.New("boom")
 	for _, step := range []string{"create data_1.gulp", "commit data_1.gulp", "create meta_1.gmeta", "commit meta_1.gmeta"} {
@@ -271,8 +271,8 @@ func TestDatasetWriterFails(t *testing.T) {
 	}
 }
 
-// TestBeginRefused: after an id that was refused no frame goes anywhere, the id
-// may be begun again, and the dataset is what it would be without the attempt.
+// TestBeginRefused: after an id was refused no frame is taken and the id may be begun
+// again. The dataset is as if nobody had tried.
 func TestBeginRefused(t *testing.T) {
 	object, list := json.RawMessage(`{"k": 1}`), json.RawMessage(`[1]`)
 	for name, begin := range map[string]func(w *gulp.DatasetWriter) error{
