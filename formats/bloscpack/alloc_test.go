@@ -7,8 +7,8 @@ import (
 	"github.com/farread/farread/formats/bloscpack"
 )
 
-// TestProportion: damaged files of a few hundred bytes do not make a reader
-// allocate what they claim.
+// TestProportion: a damaged file of a few hundred bytes does not make a reader
+// allocate the sizes that it claims.
 func TestProportion(t *testing.T) {
 	for _, x := range manifest(t) {
 		if x.Kind != "malformed" {

@@ -52,7 +52,7 @@ type Editor struct {
 	i       int64  // the chunk that is being filled
 	part    []byte // of it
 	grown   bool   // part is more than the file has of it
-	refill  []byte // what the last old chunk becomes, with its digest
+	refill  []byte // the bytes that replace the last old chunk, with digest
 	end     int64  // where the next new chunk goes
 	offs    []int64
 
@@ -62,7 +62,7 @@ type Editor struct {
 	err    error
 }
 
-// undo is what was overwritten.
+// undo is a part of the file that was overwritten.
 type undo struct {
 	off int64
 	old []byte
@@ -150,8 +150,8 @@ func (e *Editor) begin(ctx context.Context, f *File, o EditOptions) error {
 	return nil
 }
 
-// findLast looks whether all chunks lie in the order of the table, so that behind
-// the last one there is none.
+// findLast checks that all chunks lie in the order of the table, so that none lies
+// behind the last one.
 func (e *Editor) findLast(ctx context.Context, f *File) error {
 	last := f.body - 1
 	for i := int64(0); i < e.h.Chunks; {
@@ -224,7 +224,7 @@ func (e *Editor) emit(last bool) error {
 		return err
 	}
 	if e.i < e.h.Chunks {
-		// What follows must not lie where the old chunk still is.
+		// The chunks that follow must not overwrite the old chunk's place.
 		if !last && int64(len(rec)) < e.lastLen {
 			o := e.encode
 			o.Level = blosc.LevelStore
@@ -349,14 +349,14 @@ func (e *Editor) commit() error {
 	if !grown {
 		return nil
 	}
-	// The file is whole. Were it an error that the rest stays, which does no harm, a
+	// The file is whole, and a rest behind it does no harm. If it were an error, a
 	// caller would append once more.
 	_ = e.f.Truncate(e.end)
 	return nil
 }
 
-// grow puts the last old chunk and the new entries in their places, and says so
-// in h.
+// grow puts the last old chunk and the new entries in their places, and enters them in
+// h.
 func (e *Editor) grow(h *Header) error {
 	if e.refill != nil {
 		if err := e.replaceLast(); err != nil {
@@ -380,8 +380,8 @@ func (e *Editor) grow(h *Header) error {
 	return nil
 }
 
-// replaceLast overwrites the last old chunk, once there is a copy behind the end
-// of everything that the table names.
+// replaceLast overwrites the last old chunk, once a copy lies behind the end of all
+// chunks in the table.
 func (e *Editor) replaceLast() error {
 	old := make([]byte, e.lastLen)
 	if err := readAt(e.f, old, e.lastOff); err != nil {
@@ -408,7 +408,7 @@ func (e *Editor) replaceLast() error {
 	return e.sync()
 }
 
-// mark says in the file that it is not finished.
+// mark notes in the file that it is not finished.
 func (e *Editor) mark() error {
 	if e.marked {
 		return nil
@@ -426,7 +426,7 @@ func (e *Editor) mark() error {
 	return e.sync()
 }
 
-// overwrite changes bytes of the file and keeps what was there.
+// overwrite changes bytes of the file and keeps the old ones.
 func (e *Editor) overwrite(part string, p []byte, off int64) error {
 	old := make([]byte, len(p))
 	if err := readAt(e.f, old, off); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// disk is a file that remembers what it was told.
+// disk is a file that remembers all calls.
 type disk struct {
 	b   []byte
 	ops []op
@@ -67,7 +67,7 @@ func text(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// whole is everything that a file holds.
+// whole is the content of a file.
 func whole(tb tester, b []byte) []byte {
 	tb.Helper()
 	f := openBytes(tb, b)
@@ -101,8 +101,8 @@ func writeAll(tb tester, data []byte, o WriteOptions) []byte {
 	return s.b
 }
 
-// checkPlan: the file is what a writer makes who has all data at once, but for the
-// room that is left.
+// checkPlan: the file is the one that a writer makes from all data at once, apart from
+// the spare room.
 func checkPlan(t tester, b []byte, data []byte, chunk int, entries int64) {
 	t.Helper()
 	if got := whole(t, b); !bytes.Equal(got, data) {
@@ -129,8 +129,8 @@ func commonLen(a, b []byte) int {
 	return n
 }
 
-// TestAppend: appends of any sizes, by editors that come and go, give the file
-// that would hold all.
+// TestAppend: appends of any sizes, by one editor after another, give the file that a
+// writer makes from all data.
 func TestAppend(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -169,7 +169,7 @@ func TestAppend(t *testing.T) {
 				p := text(r, rapid.IntRange(0, 3*300).Draw(t, "bytes"))
 				err := e.Extend(p)
 				if errors.Is(err, ErrRefused) {
-					break // and what was given before counts
+					break // data given before still counts
 				}
 				if err != nil {
 					t.Fatal(err)

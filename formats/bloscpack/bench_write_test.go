@@ -82,8 +82,8 @@ func BenchmarkPackLines(b *testing.B) {
 	}
 }
 
-// cpuTime is what the process has used of all cores: what else runs on the machine
-// does not count.
+// cpuTime is how much time of all cores this process has used. Other processes do not
+// count.
 func cpuTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage

@@ -114,6 +114,6 @@ func (c Checksum) verify(p, stored []byte) error {
 	if bytes.Equal(got, stored) {
 		return nil
 	}
-	// Clones, so that room stays on the stack where nothing is wrong.
+	// Clones, so that room stays on the stack if nothing is wrong.
 	return fmt.Errorf("%s is %x, stored is %x: %w", c, bytes.Clone(got), bytes.Clone(stored), formats.ErrCorrupt)
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// tempFile is an Output that shows every state in which a file on the disk may be
-// found when the writer is killed: each write done in part. Rehead writes a second
-// file, as filestore does.
+// tempFile is an Output that shows every state of a file in which a killed writer may
+// leave it: each write done in part. Rehead writes a second file, as filestore does.
 type tempFile struct {
 	b    []byte
 	seen func(b []byte)
@@ -48,7 +47,7 @@ func (f *tempFile) Rehead(n int64, p []byte) error {
 	return nil
 }
 
-// salvaged is what Salvage finds.
+// salvaged are the chunks that Salvage finds.
 func salvaged(tb tester, b []byte) [][]byte {
 	tb.Helper()
 	var out [][]byte
@@ -61,8 +60,8 @@ func salvaged(tb tester, b []byte) [][]byte {
 	return out
 }
 
-// TestKilledWriter: a file that was not written to its end is never taken for a
-// whole one, and what chunks it has can be salvaged.
+// TestKilledWriter: a file that was not written to its end is never taken for a whole
+// one, and its chunks can be salvaged.
 func TestKilledWriter(t *testing.T) {
 	t.Parallel()
 	meta := map[string]any{"container": "lines", "text": "some words of metadata"}
@@ -111,15 +110,15 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// checkState counts the chunks that can be salvaged in a state; it must be known
-// for an aborted one, unless it is the final one.
+// checkState counts the chunks that can be salvaged in a state. Any state but the
+// final one must be known to be aborted.
 func checkState(t *testing.T, b, final []byte, chunks [][]byte) int {
 	t.Helper()
 	if bytes.Equal(b, final) {
 		return 0
 	}
 	f, err := Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(b), int64(len(b))), Options{})
-	if err != nil { // not even header and metadata are there
+	if err != nil { // header or metadata are missing
 		if !errors.Is(err, formats.ErrCorrupt) {
 			t.Fatalf("%d bytes: %v", len(b), err)
 		}
@@ -140,9 +139,9 @@ func checkState(t *testing.T, b, final []byte, chunks [][]byte) int {
 	return len(got)
 }
 
-// TestKilledEditor: wherever an append is cut, and if one of the writes that no
-// sync followed is lost, the file is the old one, or the new one, or known to be
-// aborted, and then all old chunks can be salvaged.
+// TestKilledEditor cuts an append at every place, and loses single writes that no sync
+// followed. The file is then the old one, or the new one, or known to be aborted; then
+// all old chunks can be salvaged.
 func TestKilledEditor(t *testing.T) {
 	t.Parallel()
 	meta, other := map[string]any{"n": 1}, map[string]any{"n": []int{2, 3, 4}}
@@ -209,12 +208,12 @@ func TestKilledEditor(t *testing.T) {
 type edited struct {
 	t             *testing.T
 	old, final    []byte // the files
-	before, after []byte // what is in them
+	before, after []byte // their content
 	n             int64  // chunks of the old one
 	aborted       int
 }
 
-// cut looks at the file after each part of each call.
+// cut looks at the file after each part of each operation.
 func (x *edited) cut(ops []op) {
 	b := bytes.Clone(x.old)
 	for i, o := range ops {
@@ -228,8 +227,8 @@ func (x *edited) cut(ops []op) {
 	}
 }
 
-// lose looks at the file after each call if one of those since the last sync did
-// not reach the disk.
+// lose looks at the file after each operation, with one lost of those since the last
+// sync.
 func (x *edited) lose(ops []op) {
 	synced := 0
 	for i := range ops {

@@ -39,7 +39,8 @@ func tooLarge(part string, off int64, text string, args ...any) error {
 	return fail(part, off, formats.ErrTooLarge, text, args...)
 }
 
-// wrap says where in a file an error arose, whose identity stays.
+// wrap names the place in a file at which an error arose. The error keeps its
+// identity.
 func wrap(part string, off int64, err error) error {
 	if err == nil {
 		return nil

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// maxBatch is how many decoded bytes are made at a time, unless one chunk has
+	// maxBatch is how many decoded bytes are made at a time, unless a single chunk has
 	// more: enough work for several goroutines, and little beside a window.
 	maxBatch = 4 << 20
-	// minShare is the least that a goroutine of its own is started for.
+	// minShare is the least work that gets a goroutine of its own.
 	minShare = 64 << 10
 )
 
@@ -82,8 +82,8 @@ func (d *decoding) each(ctx context.Context, f *File, ps []piece, fn func(i int6
 	return nil
 }
 
-// decode decodes chunks of total bytes into d.out and tells how many of them,
-// from the first on, are well.
+// decode decodes chunks of total bytes into d.out. It returns how many of them were
+// decoded before the first bad one.
 func (d *decoding) decode(ctx context.Context, f *File, ps []piece, total int) (int, error) {
 	d.out = d.out[:0]
 	if total > maxBatch { // one chunk: the decoder looks at it before it allocates
@@ -110,8 +110,8 @@ func (d *decoding) decode(ctx context.Context, f *File, ps []piece, total int) (
 	return f.decodeAll(ctx, d.out, ps)
 }
 
-// decodeAll decodes chunks side by side, each to its place, and tells how many of
-// them, from the first on, are well.
+// decodeAll decodes chunks side by side, each to its place. It returns how many were
+// decoded before the first bad one.
 func (f *File) decodeAll(ctx context.Context, out [][]byte, ps []piece) (int, error) {
 	if len(ps) == 1 {
 		if err := f.decodePiece(out[0], &ps[0], f.o.Parallel); err != nil {
@@ -120,7 +120,7 @@ func (f *File) decodeAll(ctx context.Context, out [][]byte, ps []piece) (int, er
 		return 1, nil
 	}
 	shares := f.share(ps)
-	well := make([]int, len(shares)) // chunks of each share, from its first on
+	well := make([]int, len(shares)) // good chunks of each share, from its first on
 	errs := make([]error, len(shares))
 	err := par.Do(ctx, len(shares), f.o.Parallel, func(_ context.Context, k int) error {
 		from, to := shares[k][0], shares[k][1]
@@ -129,7 +129,7 @@ func (f *File) decodeAll(ctx context.Context, out [][]byte, ps []piece) (int, er
 				well[k]++
 			}
 		}
-		return nil // what the others find may come before it
+		return nil // another share may find an earlier one
 	})
 	if err != nil {
 		return 0, err

@@ -10,7 +10,7 @@ import (
 
 var errDisk = errors.New("disk error")
 
-// failing is a file whose call number fail fails, after half of what it writes.
+// failing is a file. Its call number fail fails, after half of the bytes to write.
 type failing struct {
 	memFile
 	calls, fail int
@@ -43,8 +43,8 @@ func (f *failing) Sync() error {
 	return nil
 }
 
-// TestEditFaults: whichever call to the file fails, either Close succeeds and all is
-// there, whatever Abort is called then, or Abort brings the old file back.
+// TestEditFaults lets each call to the file fail in turn. Then either Close succeeds
+// and all data are there, also after Abort, or Abort brings the old file back.
 func TestEditFaults(t *testing.T) {
 	t.Parallel()
 	data, more := samples(2500), samples(3300)[100:]

@@ -30,8 +30,8 @@ func (f *memFile) Truncate(n int64) error {
 	return nil
 }
 
-// TestEditFixtures: files of the Python tool take more bytes if they have room
-// for them, and other metadata; what they held stays.
+// TestEditFixtures: files of the Python tool take more bytes if they have room for
+// them, and other metadata; the old content stays.
 func TestEditFixtures(t *testing.T) {
 	t.Parallel()
 	grown := 0
@@ -95,7 +95,7 @@ func TestEditFixtures(t *testing.T) {
 	}
 }
 
-// editAny appends to what may be no file at all.
+// editAny appends to bytes that may be no file at all.
 func editAny(t *testing.T, p []byte) {
 	t.Helper()
 	m := &memFile{bytes.Clone(p)}
@@ -118,7 +118,7 @@ func editAny(t *testing.T, p []byte) {
 	}
 }
 
-// TestEditMalformed: no damage makes an editor panic, or lose what was there.
+// TestEditMalformed: no damage makes an editor panic, or lose the old content.
 func TestEditMalformed(t *testing.T) {
 	t.Parallel()
 	for _, x := range manifest(t) {
@@ -137,9 +137,9 @@ func FuzzEdit(f *testing.F) {
 	f.Fuzz(editAny)
 }
 
-// TestNull: the Python tool takes metadata that are null for none, and where there
-// is a section for them its append clears the bit that says so. So version 3 gets
-// none.
+// TestNull: the Python tool takes metadata of null for no metadata. If there is a
+// section for them, an append of the tool clears the bit that says so. So version 3
+// gets no section for null.
 func TestNull(t *testing.T) {
 	t.Parallel()
 	for _, version := range []int{bloscpack.Version3, bloscpack.Version4} {

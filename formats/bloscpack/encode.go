@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// batchLen is how many bytes go to a goroutine, or to the output, at a time:
-	// items of a hundred bytes would else cost more to hand on than to encode.
+	// batchLen is how many bytes go to a goroutine, or to the output, at a time: items
+	// of a hundred bytes would otherwise cost more to hand on than to encode.
 	batchLen = 256 << 10
-	// chunkSlack is by how much an encoded chunk may be longer on the way than
-	// what it is made of: its header, a length for each stream, the digest.
+	// chunkSlack is how much longer than its data a chunk may be while it is encoded:
+	// its header, a length for each stream, the digest.
 	chunkSlack = 1 << 10
-	// bigChunk is the longest one that waits for a goroutine: longer ones are
-	// encoded in the call, their blocks side by side. So an encoder holds two
-	// buffers of bigChunk and batchLen for each batch at the most, and the longest
-	// chunk once more; what is longer than these buffers is not kept.
+	// bigChunk is the longest chunk that waits for a goroutine. Longer chunks are
+	// encoded in the call, their blocks side by side. So an encoder holds at most two
+	// buffers of bigChunk and batchLen for each batch, and the longest chunk once
+	// more. Buffers that grew longer are not kept.
 	bigChunk = 2 << 20
 )
 
@@ -32,7 +32,7 @@ type encoder struct {
 	free []*batch
 }
 
-// A batch is a number of chunks, before or after.
+// A batch is a number of chunks, before or after they are encoded.
 type batch struct {
 	src  []byte // chunks, one after another
 	ends []int  // where each of them ends
@@ -54,7 +54,7 @@ func (e *encoder) batch() *batch {
 	return e.cur
 }
 
-// add takes a chunk, which it does not keep.
+// add takes a chunk and does not keep it.
 func (e *encoder) add(p []byte) error {
 	if e.limit > 1 && len(p) > bigChunk {
 		return e.addBig(p)
@@ -105,7 +105,7 @@ func (e *encoder) addEncoded(chunk []byte) error {
 	return e.flush()
 }
 
-// encode appends one chunk and its digest to what comes out.
+// encode appends one encoded chunk and its digest to b.out.
 func (b *batch) encode(p []byte, o blosc.EncodeOptions, sum Checksum) error {
 	at := len(b.out)
 	out, err := blosc.AppendEncoded(slices.Grow(b.out, len(p)+len(p)/32+chunkSlack), p, o)
@@ -116,13 +116,14 @@ func (b *batch) encode(p []byte, o blosc.EncodeOptions, sum Checksum) error {
 	return nil
 }
 
-// finish takes out, of which a chunk begins at a place, for what comes out.
+// finish makes out, in which a chunk begins at at, the output of b, with the chunk's
+// digest.
 func (b *batch) finish(out []byte, at int, sum Checksum) {
 	b.out = sum.AppendSum(out, out[at:])
 	b.lens = append(b.lens, uint32(len(b.out)-at)) //nolint:gosec // at most MaxChunk, 16 and a digest
 }
 
-// flush hands on what the current batch has encoded.
+// flush hands on the encoded chunks of the current batch.
 func (e *encoder) flush() error {
 	b := e.cur
 	if b == nil {
@@ -201,7 +202,7 @@ func (e *encoder) drain() error {
 	return e.flush()
 }
 
-// drop waits for the goroutines and throws away what came of them.
+// drop waits for the goroutines and throws their results away.
 func (e *encoder) drop() {
 	for _, b := range e.jobs {
 		<-b.done

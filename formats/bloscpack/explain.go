@@ -38,8 +38,8 @@ func (f *File) why(parts []pull.Part[place]) (string, bool) {
 	return why, unsure
 }
 
-// explainFollowed is Explain for some chunks of a file without a table. How far they
-// lie apart is not known before they are followed.
+// explainFollowed is Explain for some chunks of a file without a table. Nobody knows
+// how far apart they lie before they are followed.
 func (f *File) explainFollowed(i, j int64) []rangeio.Planned {
 	if i >= j {
 		return nil

@@ -56,7 +56,7 @@ func (x *extents) push() {
 	}
 }
 
-// merge sorts what is new into what is known.
+// merge sorts the new extents into the known ones.
 func (x *extents) merge() {
 	all := append(x.sorted, x.fresh...) //nolint:gocritic // sorted is what all becomes
 	x.fresh = x.fresh[:0]
@@ -80,7 +80,7 @@ func (x *extents) merge() {
 	}
 }
 
-// check tells of two chunks that overlap.
+// check returns an error if two chunks overlap.
 func (x *extents) check() error {
 	if x.full || x.err != nil {
 		return x.err

@@ -41,8 +41,8 @@ func TestExtents(t *testing.T) {
 	})
 }
 
-// TestExtentsBounded: more pieces than are kept are no longer looked at, and
-// pieces that grow together do not count.
+// TestExtentsBounded: beyond the largest number of pieces extents looks no longer, and
+// pieces that join do not count.
 func TestExtentsBounded(t *testing.T) {
 	var x extents
 	for i := range int64(maxExtents + 3*newExtents) {

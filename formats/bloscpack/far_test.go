@@ -21,7 +21,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A huge is a file of many small items that is nowhere: its bytes are made when
+// A huge is a file of many small items that is stored nowhere: its bytes are made when
 // they are read.
 type huge struct {
 	items int64
@@ -85,8 +85,8 @@ func (b hugeBucket) Get(_ context.Context, key string, o objstore.GetOptions) (i
 	return io.NopCloser(io.NewSectionReader(b.h, from, to-from)), objstore.Info{Key: key, Size: b.h.size(), ETag: `"1"`}, nil
 }
 
-// TestTenMillion reads items of a file whose table has 80 MB: a cold one in two
-// phases, and any number of them in little memory.
+// TestTenMillion reads items of a file whose table has 80 MB. A cold read takes two
+// phases, and any number of reads takes little memory.
 func TestTenMillion(t *testing.T) {
 	for _, c := range []struct {
 		policy rangeio.Policy
@@ -129,8 +129,8 @@ func TestTenMillion(t *testing.T) {
 	}
 }
 
-// TestManyNames: metadata that reach past the head, and push the table away from
-// where the hint looks for it, cost one phase.
+// TestManyNames: metadata that are longer than the head, and push the table away from
+// the place that the hint expects, cost one phase.
 func TestManyNames(t *testing.T) {
 	h := &huge{items: 1_000_000, meta: append(append([]byte{'"'}, bytes.Repeat([]byte("m"), 300_000)...), '"')}
 	for _, i := range []int64{0, 1, 2_047, 2_048, 123_456, h.items - 1} {
@@ -224,8 +224,8 @@ func (c *countReads) ReadRanges(ctx context.Context, spans []rangeio.Span) error
 	return c.Reader.ReadRanges(ctx, spans)
 }
 
-// TestFollow: a file without a table is read through where chunks are small, and
-// jumped through where they are not.
+// TestFollow: small chunks of a file without a table are read through, large ones are
+// jumped over.
 func TestFollow(t *testing.T) {
 	small := write(t, bloscpack.WriteOptions{NoOffsets: true, ChunkSize: 100}, [][]byte{samples(2 << 20)})
 	r := &countReads{Reader: reader(small)}
@@ -275,7 +275,7 @@ func TestNeighbours(t *testing.T) {
 	if err != nil || len(items) != 100 || !bytes.Equal(items[99], hugeText(1099)) || r.reads != 2 || r.bytes != 64<<10+100*hugeItem {
 		t.Errorf("%d items, %d reads, %d bytes, %v", len(items), r.reads, r.bytes, err)
 	}
-	// What the head does not tell is a page of the table more, once.
+	// Entries that the head does not have cost one more page of the table, once.
 	for k, want := range []int64{4, 5, 6} {
 		if _, err := f.AppendItem(t.Context(), nil, 40_000+int64(k)); err != nil || r.reads != want {
 			t.Errorf("item %d: %d reads in all, %v", 40_000+k, r.reads, err)
@@ -283,7 +283,8 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// TestScattered: items in another order than their numbers are not read twice.
+// TestScattered: items that lie in another order than their numbers are not read
+// twice.
 func TestScattered(t *testing.T) {
 	var items [][]byte
 	var order []int
@@ -344,7 +345,7 @@ func TestScanFromAfar(t *testing.T) {
 			}); err != nil || n != 60_000 {
 				t.Fatal(n, err)
 			}
-			// The table, then headers in spans that reach over what lies between.
+			// The table, then headers in spans that reach over the bytes between.
 			s := ob.Stats()
 			if s.Phases-before.Phases > 2 || s.Requests-before.Requests > 20 {
 				t.Errorf("entries, scan %t: %+v, before %+v", scan, s, before)

@@ -36,8 +36,8 @@ func faultyFile(version int) ([]byte, []byte) {
 	return o.b, p
 }
 
-// faultyReads are the ways of reading; each returns what it read by its place
-// in the data.
+// faultyReads are the ways of reading. Each returns the bytes that it read, by their
+// places in the data.
 var faultyReads = map[string]flawedtest.Reading[*bloscpack.File]{
 	"item": func(ctx context.Context, f *bloscpack.File) (map[int][]byte, error) {
 		p, err := f.AppendItem(ctx, nil, 4)
@@ -53,7 +53,7 @@ var faultyReads = map[string]flawedtest.Reading[*bloscpack.File]{
 		return map[int][]byte{0: p}, err
 	},
 	"headers": func(ctx context.Context, f *bloscpack.File) (map[int][]byte, error) {
-		// What it reads decides where the item is read from.
+		// Entry decides where the item is read from.
 		e, err := f.Entry(ctx, 7)
 		if err != nil {
 			return nil, err

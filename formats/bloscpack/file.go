@@ -44,8 +44,8 @@ const (
 	minHead       = 4 << 10
 	defaultWindow = 8 << 20
 	minWindow     = 64 << 10
-	// hintLen is what Hint asks for: more metadata than that is unusual, and costs
-	// one phase more.
+	// hintLen is the number of bytes that Hint asks for. Longer metadata are unusual,
+	// and cost one phase more.
 	hintLen = 16 << 10
 )
 
@@ -97,7 +97,7 @@ type File struct {
 	body int64 // where chunks may begin
 	t    table
 
-	first    []byte // what Open read at the start
+	first    []byte // bytes that Open read at the start
 	aborted  bool
 	distrust bool // of the table: version 3, and the first entries cannot be right
 	walk     walk
@@ -231,7 +231,7 @@ func (f *File) checkMeta(n int64) error {
 	return nil
 }
 
-// tableHead is where the first page of the table ends; it is read along with
+// tableHead is where the first page of the table ends. The page is read along with
 // metadata that do not lie in the head.
 func (f *File) tableHead() int64 {
 	if f.h.entries() == 0 || f.size-f.t.off < entryLen {
@@ -240,9 +240,9 @@ func (f *File) tableHead() int64 {
 	return f.t.off + min(pageLen, (f.size-f.t.off)/entryLen*entryLen, f.h.Chunks*entryLen)
 }
 
-// wantedEntry is where the entry of Options.Item and the one after it stand,
-// behind the first page: where metadata moved them away from the hint, they are
-// read along with these.
+// wantedEntry is the place of the entry of Options.Item and of the next one, if they
+// lie behind the first page. If metadata moved the entries away from the hint, they
+// are read along with the metadata.
 func (f *File) wantedEntry() [2]int64 {
 	if f.o.Item <= 0 || f.o.Item >= f.h.entries() || f.o.Item > (f.size-f.t.off)/entryLen {
 		return [2]int64{}
@@ -254,7 +254,8 @@ func (f *File) wantedEntry() [2]int64 {
 	return [2]int64{at, min(at+2*entryLen, f.size)}
 }
 
-// placeTable checks that the table lies in the file and hands on what was read.
+// placeTable checks that the table lies in the file, and gives it the bytes that were
+// read.
 func (f *File) placeTable(k *known) error {
 	f.body = f.t.off
 	if n := f.h.entries(); n > 0 {
@@ -273,8 +274,8 @@ func (f *File) placeTable(k *known) error {
 	return nil
 }
 
-// findAborted looks whether the table says of no chunk where it lies. That ends
-// at the first page in nearly every file.
+// findAborted looks whether every entry of the table is -1. In nearly every file that
+// ends at the first page.
 func (f *File) findAborted(ctx context.Context) error {
 	if f.h.Chunks < 0 {
 		f.aborted = true
@@ -334,14 +335,14 @@ func (f *File) Limits() formats.Limits { return f.o.Limits }
 // usesTable tells whether chunks are found by the table.
 func (f *File) usesTable() bool { return f.h.Offsets && !f.distrust }
 
-// known is what has been read of an object, in a few pieces.
+// known are the bytes of an object that were read, in a few pieces.
 type known struct {
 	r      rangeio.Reader
 	pieces []rangeio.Span
 }
 
-// fetch reads what no piece holds of some ranges [from, to): one planned read,
-// or none.
+// fetch reads the parts of some ranges [from, to) that no piece holds: one planned
+// read, or none.
 func (k *known) fetch(ctx context.Context, part string, ranges ...[2]int64) error {
 	var spans []rangeio.Span
 	for _, r := range ranges {
@@ -365,8 +366,8 @@ func (k *known) fetch(ctx context.Context, part string, ranges ...[2]int64) erro
 	return nil
 }
 
-// get gives n known bytes at off: a part of what was read, or a copy where they
-// were read in pieces. ok is false where not all of them are known.
+// get gives n known bytes at off: a part of a piece, or a copy if they lie in several.
+// ok is false if some of them are not known.
 func (k *known) get(off, n int64) (b []byte, ok bool) {
 	var out []byte
 	for pos, end := off, off+n; pos < end; {

@@ -28,8 +28,8 @@ func (o *output) Rehead(n int64, p []byte) error {
 	return nil
 }
 
-// write makes a file of items, each of them a chunk of version 4 or what they are
-// together in chunks of one size.
+// write makes a file of items: a chunk of version 4 for each, or all of them together
+// in chunks of one size.
 func write(tb testing.TB, o bloscpack.WriteOptions, items [][]byte) []byte {
 	tb.Helper()
 	var out output

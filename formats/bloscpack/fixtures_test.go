@@ -23,9 +23,9 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A fixture is a line of the manifest: what the Python tool says of a file that
-// it wrote, what the writer of a file of version 4 put in, or what may be made of
-// a damaged file.
+// A fixture is a line of the manifest. It tells what the Python tool says of a file
+// that it wrote, what the writer put into a file of version 4, or which results are
+// allowed for a damaged file.
 type fixture struct {
 	File   string `json:"file"`
 	Kind   string `json:"kind"`
@@ -125,7 +125,7 @@ func collect(ctx context.Context, f *bloscpack.File) ([][]byte, error) {
 	return out, err
 }
 
-// variants are ways of reading that must not differ in what they read.
+// variants are ways of reading that must give the same results.
 func variants() map[string]bloscpack.Options {
 	return map[string]bloscpack.Options{
 		"plain":         {},
@@ -135,7 +135,7 @@ func variants() map[string]bloscpack.Options {
 	}
 }
 
-// TestFixtures reads what the Python tool wrote, and the files of version 4.
+// TestFixtures reads the files of the Python tool and those of version 4.
 func TestFixtures(t *testing.T) {
 	for _, x := range manifest(t) {
 		if x.Kind == "malformed" {
@@ -223,7 +223,7 @@ func checkItems(t *testing.T, x *fixture, f *bloscpack.File) {
 	t.Helper()
 	e := &x.Expect
 	var whole []byte
-	var at []int // of each item in whole
+	var at []int // places of the items in whole
 	for i := range f.Len() {
 		p, err := f.AppendItem(t.Context(), []byte("x"), i)
 		switch {
@@ -320,8 +320,8 @@ func checkFixed(t *testing.T, x *fixture, f *bloscpack.File) {
 	}
 }
 
-// TestMalformed holds the reader to the manifest: what must be an error, and what
-// may be one but nothing else than the right bytes.
+// TestMalformed holds the reader to the manifest: some files must be errors, others
+// may be errors or give the right bytes, and nothing else.
 func TestMalformed(t *testing.T) {
 	count := map[string]int{}
 	for _, x := range manifest(t) {
@@ -360,7 +360,7 @@ func readAll(ctx context.Context, p []byte, o bloscpack.Options) ([][]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	for i := range min(f.Len(), 2000) { // must not crash; what must fail fails below
+	for i := range min(f.Len(), 2000) { // must not crash; files that must fail do so below
 		if _, err := f.AppendItem(ctx, nil, i); err != nil && !formattest.Allowed(err) {
 			return nil, err
 		}
@@ -370,7 +370,7 @@ func readAll(ctx context.Context, p []byte, o bloscpack.Options) ([][]byte, erro
 	}
 	all, err := collect(ctx, f)
 	if _, verr := f.Verify(ctx, nil); (verr == nil) != (err == nil) {
-		if !errors.Is(err, formats.ErrNoEntry) { // Verify passes over items that were never written
+		if !errors.Is(err, formats.ErrNoEntry) { // Verify skips items that were never written
 			return nil, errors.Join(errors.New("Each and Verify differ"), err, verr)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/farread/farread/formats/formattest"
 )
 
-// FuzzHeader: what is accepted is written again as it was, but for what has no
+// FuzzHeader: an accepted header is written again as it was, apart from bits without a
 // meaning.
 func FuzzHeader(f *testing.F) {
 	for _, x := range manifest(f) {
@@ -74,8 +74,8 @@ func FuzzMeta(f *testing.F) {
 	})
 }
 
-// FuzzOffsets reads a file with any table. Whatever is read are items of the
-// file, since their checksums hold.
+// FuzzOffsets reads a file with any table. All that is read are items of the file,
+// since their checksums hold.
 func FuzzOffsets(f *testing.F) {
 	items := [][]byte{[]byte("first"), nil, bytes.Repeat([]byte("second"), 30), []byte("third"), []byte("4")}
 	good := byHand(f, bloscpack.SHA1, items, []int{4, 2, 0, 3, 1}, 3)

@@ -62,7 +62,7 @@ type Header struct {
 // Sniff tells whether b, which holds the first HeaderLen bytes or more, begins as
 // a Bloscpack file of any version does.
 func Sniff(b []byte) bool {
-	// Options and checksum are looked at, too, since four letters are little.
+	// Options and checksum are checked, too, since four letters may be chance.
 	return len(b) >= HeaderLen && string(b[:len(magic)]) == magic && b[atOptions] < 1<<3 && Checksum(b[atChecksum]).Valid()
 }
 
@@ -110,7 +110,7 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// check looks at every number; off is the place of the one that is wrong.
+// check looks at every number; off is the place of the wrong one.
 func (h Header) check() (off int64, err error) {
 	switch {
 	case !h.Checksum.Valid():
@@ -139,8 +139,8 @@ func (h Header) check() (off int64, err error) {
 	return 0, nil
 }
 
-// checkSizes looks at the two lengths of chunks, which mean nothing in a file of
-// various lengths.
+// checkSizes looks at the two lengths of chunks. In a file of various lengths they
+// mean nothing.
 func (h Header) checkSizes() (off int64, err error) {
 	switch {
 	case h.ChunkSize < -1 || h.ChunkSize > MaxChunk:
@@ -205,7 +205,7 @@ func (h Header) entries() int64 {
 	return h.Chunks + h.MaxAppend
 }
 
-// want is the decoded length of chunk i, -1 where only the chunk tells.
+// want is the decoded length of chunk i, -1 if only the chunk tells.
 func (h Header) want(i int64) int64 {
 	switch {
 	case h.Variable:

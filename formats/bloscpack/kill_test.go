@@ -25,10 +25,11 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// childEnv makes TestChild what is killed: "what where".
+// childEnv tells TestChild what to write, and where: "what where". The test then kills
+// it.
 const childEnv = "FARREAD_BLOSCPACK_CHILD"
 
-// killItem is item i of what children write.
+// killItem is item i of the files that children write.
 func killItem(i int64) []byte {
 	return fmt.Appendf(bytes.Clone(killText()[i*37%60_000:][:i*31%400]), "item %d", i)
 }
@@ -92,7 +93,7 @@ func childBucket(t *testing.T, where string) objstore.Bucket {
 	return b
 }
 
-// child runs TestChild and returns what it says.
+// child runs TestChild and returns its output.
 func child(t *testing.T, what, where string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	self, err := os.Executable()
@@ -118,7 +119,7 @@ func kill(c *exec.Cmd) {
 	_ = c.Wait()         // killed
 }
 
-// heard reads what a child says up to a line, and fails if it ends before.
+// heard reads the output of a child up to a line, and fails if it ends before.
 func heard(t *testing.T, s *bufio.Scanner, line string) {
 	t.Helper()
 	for s.Scan() {
@@ -132,14 +133,14 @@ func heard(t *testing.T, s *bufio.Scanner, line string) {
 // pause is a time that is different in each round.
 func pause(most time.Duration) { <-time.After(rand.N(most)) }
 
-// TestKilledFile: a process that writes a file is killed. No file has the name
-// then, or a whole one; the temporary files are known to be aborted, and what they
-// hold can be salvaged.
+// TestKilledFile kills a process that writes a file. Then no file has the name, or a
+// whole one. The temporary files are known to be aborted, and their items can be
+// salvaged.
 func TestKilledFile(t *testing.T) {
 	t.Parallel()
 	for round := range 6 {
 		dir := t.TempDir()
-		what, line := "stream", "10000" // more than what waits in buffers
+		what, line := "stream", "10000" // more than buffers hold
 		if round > 0 {
 			what, line = "close", "closing"
 		}
@@ -163,15 +164,14 @@ func TestKilledFile(t *testing.T) {
 				t.Errorf("round %d: %s looks whole: %t, %d items", round, f.Name(), whole, n)
 			}
 		}
-		// What a child had not yet handed on is lost: a few batches.
+		// Items that a child had not yet handed on are lost: a few batches.
 		if least := map[bool]int64{true: 5000, false: closeItems / 2}[round == 0]; best < least {
 			t.Errorf("round %d: %d items can be had of %d files", round, best, len(files))
 		}
 	}
 }
 
-// checkKilled counts the items in a file that are what was written, and says
-// whether it is a finished one.
+// checkKilled counts the right items in a file, and says whether the file is finished.
 func checkKilled(t *testing.T, name string) (n int64, whole bool) {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -203,8 +203,8 @@ func checkKilled(t *testing.T, name string) (n int64, whole bool) {
 	return n, !f.Aborted()
 }
 
-// TestKilledUpload: of a process that writes to S3 nothing is seen when it is
-// killed, or all.
+// TestKilledUpload: if a process is killed while it writes to S3, either nothing of
+// the object is there, or all.
 func TestKilledUpload(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -296,8 +296,8 @@ func appendTo(ctx context.Context, f *os.File, p []byte) error {
 	return e.Close()
 }
 
-// TestKilledAppend: a process that appends in place is killed. The file is whole,
-// or known to be aborted; and nothing is lost that an editor had closed.
+// TestKilledAppend kills a process that appends in place. The file is whole, or known
+// to be aborted, and no data of a closed editor are lost.
 func TestKilledAppend(t *testing.T) {
 	t.Parallel()
 	aborted := 0
@@ -315,7 +315,7 @@ func TestKilledAppend(t *testing.T) {
 		}
 		pause(5 * time.Millisecond)
 		_ = c.Process.Kill() // it may be gone
-		for s.Scan() {       // what it had said by then
+		for s.Scan() {       // the lines that it had written by then
 			total = atoi(t, s.Text())
 		}
 		kill(c)

@@ -13,8 +13,8 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// TestLongHead: metadata and tables longer than what an Output can change, known
-// from the start or only at the end.
+// TestLongHead: metadata and tables longer than the part that an Output can change,
+// known from the start or only at the end.
 func TestLongHead(t *testing.T) {
 	t.Parallel()
 	const items = MaxHead/entryLen + 1000
@@ -55,7 +55,7 @@ func TestLongHead(t *testing.T) {
 	}
 }
 
-// TestStores: real writers of objects take what Outputs are asked to.
+// TestStores: real writers of objects do all that is asked of an Output.
 func TestStores(t *testing.T) {
 	t.Parallel()
 	b := memstore.New(memstore.Config{})
@@ -97,9 +97,9 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// TestWriterMemory: items are held as a byte or two each while they are
-// written, and as eight more while Close runs: 100 MB for ten million. It
-// runs alone, since it looks at the heap.
+// TestWriterMemory: an item takes a byte or two of memory while items are written, and
+// eight more while Close runs: 100 MB for ten million. The test runs alone, since it
+// looks at the heap.
 func TestWriterMemory(t *testing.T) { //nolint:paralleltest // see above
 	const n = 400_000 / raceShare
 	heap := func() int64 {
@@ -131,8 +131,8 @@ func TestWriterMemory(t *testing.T) { //nolint:paralleltest // see above
 	}
 }
 
-// TestPythonCounts: JSON of version 3 is ASCII, so that letters and bytes are as
-// many; any text comes back.
+// TestPythonCounts: JSON of version 3 is ASCII, so that it has as many bytes as
+// letters; any text comes back.
 func TestPythonCounts(t *testing.T) {
 	t.Parallel()
 	const text = "Grüße, 世界, 🌍, <&>, \u007f, \\u00e9, \"quoted\""

@@ -109,8 +109,8 @@ func (m MetaHeader) text(stored, digest []byte, off int64) (json.RawMessage, err
 		if err != nil {
 			return nil, corrupt(part, off, "zlib: %v", err)
 		}
-		// One byte more than announced shows that there are more; reading by a
-		// limit keeps a small lie small.
+		// One byte more than announced shows that the text is longer. The limit bounds
+		// the memory.
 		text, err = io.ReadAll(io.LimitReader(z, m.Size+1))
 		if err != nil {
 			return nil, corrupt(part, off, "zlib: %v", err)

@@ -83,13 +83,13 @@ func (f *File) Array() (a Array, ok bool, err error) {
 	return a, true, nil
 }
 
-// maxDType is far above any record's: what is read of a type takes 30 times its
-// text.
+// maxDType is far above any record's type: a parsed type takes 30 times the memory of
+// its text.
 const maxDType = 1 << 20
 
-// parseDType reads the type, of which there are three spellings: a text that is a
-// Python literal; before version 0.7.2 of the tool the bare type; and then, for a
-// structured type, lists of JSON, where Python's tuples became lists.
+// parseDType reads the type, which has three spellings. The usual one is a text that
+// is a Python literal. Before version 0.7.2 the tool wrote the bare type; and for a
+// structured type it wrote lists of JSON, in which Python's tuples became lists.
 func parseDType(raw json.RawMessage) (dtype.DType, error) {
 	if len(raw) > maxDType {
 		return dtype.DType{}, fmt.Errorf("dtype of %d bytes, %d are the most: %w", len(raw), maxDType, formats.ErrTooLarge)
@@ -117,8 +117,8 @@ func parseDType(raw json.RawMessage) (dtype.DType, error) {
 
 func short(b []byte) []byte { return b[:min(len(b), 60)] }
 
-// oldDType makes the literal that numpy's descr was before JSON turned its tuples
-// into lists: a list of members, each a name, a type and perhaps a shape.
+// oldDType makes the literal of numpy's descr before JSON turned its tuples into
+// lists: a list of members, each a name, a type and perhaps a shape.
 func oldDType(list []any, depth int) (pylit.Value, error) {
 	bad := fmt.Errorf("dtype of lists: %w", formats.ErrCorrupt)
 	if depth > 32 {

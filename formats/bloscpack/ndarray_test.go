@@ -10,8 +10,8 @@ import (
 	"github.com/farread/farread/formats/bloscpack"
 )
 
-// TestArray: the spellings of a type that the Python tool has had, and metadata
-// that are no array's or none that can be.
+// TestArray: all spellings of a type that the Python tool has used, metadata that are
+// not of an array, and impossible ones.
 func TestArray(t *testing.T) {
 	for _, c := range []struct {
 		meta    string

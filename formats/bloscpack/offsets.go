@@ -20,13 +20,13 @@ const (
 	maxPages = 256
 )
 
-// A table is the offsets section. Pages of it are read when they are needed, and
-// some stay. It is safe for concurrent use.
+// A table is the offsets section. Its pages are read when they are needed, and some of
+// them stay in memory. It is safe for concurrent use.
 type table struct {
 	r    rangeio.Reader
 	off  int64          // of the first entry in the file
 	n    int64          // entries that count
-	ends []rangeio.Span // what Open read: the head, and what it was hinted at
+	ends []rangeio.Span // bytes that Open read: the head, and those at the hint
 
 	ascend []bool // whether the entries in each of ends do
 
@@ -39,8 +39,8 @@ type page struct {
 	ascends bool
 }
 
-// read gives the entries [i, j), which must be few, checked to be -1 or more.
-// What is not known is one planned read.
+// read gives the entries [i, j), which must be few, and checks that each is -1 or
+// more. Unknown entries cost one planned read.
 func (t *table) read(ctx context.Context, i, j int64) ([]int64, error) {
 	if i >= j {
 		return nil, nil
@@ -81,7 +81,7 @@ func (t *table) read(ctx context.Context, i, j int64) ([]int64, error) {
 	return out, nil
 }
 
-// inOrder tells whether the entries near entry i that are at hand ascend.
+// inOrder tells whether the known entries near entry i ascend.
 func (t *table) inOrder(i int64) bool {
 	for k, e := range t.ends {
 		if within(e, t.off+i*entryLen, entryLen) != nil {
@@ -94,7 +94,7 @@ func (t *table) inOrder(i int64) bool {
 	return ok && p.ascends
 }
 
-// open takes over what Open has read.
+// open takes over the bytes that Open has read.
 func (t *table) open(ends []rangeio.Span) {
 	t.ends = ends
 	for _, e := range ends {
@@ -103,8 +103,8 @@ func (t *table) open(ends []rangeio.Span) {
 	}
 }
 
-// follows tells whether the entries that Open read are those of chunks of least
-// bytes or more that follow each other, the first of them at body.
+// follows tells whether the entries that Open read are those of chunks that follow
+// each other, each of at least least bytes, the first one at body.
 func (t *table) follows(body, least int64) bool {
 	from, b := t.whole(t.ends[0])
 	next := body
@@ -118,8 +118,7 @@ func (t *table) follows(body, least int64) bool {
 	return true
 }
 
-// whole gives the entries that a piece of the file holds in full; from is the
-// number of the first.
+// whole gives the entries that lie completely in e; from is the number of the first.
 func (t *table) whole(e rangeio.Span) (from int64, b []byte) {
 	from = (max(e.Off-t.off, 0) + entryLen - 1) / entryLen
 	to := min(max(e.End()-t.off, 0)/entryLen, t.n)
@@ -129,7 +128,7 @@ func (t *table) whole(e rangeio.Span) (from int64, b []byte) {
 	return from, within(e, t.off+from*entryLen, (to-from)*entryLen)
 }
 
-// ascends tells whether entries ascend, but for those that are -1.
+// ascends tells whether entries ascend, apart from those that are -1.
 func ascends(b []byte) bool {
 	last := int64(missing)
 	for ; len(b) >= entryLen; b = b[entryLen:] {
@@ -142,8 +141,8 @@ func ascends(b []byte) bool {
 	return true
 }
 
-// around gives entries near entry i that are at hand: those of its page, or of
-// what Open read. It reads nothing.
+// around gives the known entries near entry i: those of its page, or those that Open
+// read. It reads nothing.
 func (t *table) around(i int64) []int64 {
 	from := i / pageEntries * pageEntries
 	b := t.held(i / pageEntries)
@@ -154,7 +153,7 @@ func (t *table) around(i int64) []int64 {
 	}
 	out := make([]int64, len(b)/entryLen)
 	if t.decode(out, b, from) != nil {
-		return nil // a bad entry is an error where it is asked for
+		return nil // a bad entry is an error for reads of that entry
 	}
 	return out
 }
@@ -198,7 +197,7 @@ func (r *run) read(ctx context.Context, i, j int64) ([]int64, error) {
 	return r.offs[:j-i], nil
 }
 
-// within gives n bytes at off of a span, nil where it does not hold them all.
+// within gives n bytes at off of a span, nil if the span does not hold them all.
 func within(s rangeio.Span, off, n int64) []byte {
 	if off < s.Off || n > s.End()-off {
 		return nil
@@ -227,7 +226,7 @@ func (t *table) held(no int64) []byte {
 
 func (t *table) keep(numbers []int64, spans []rangeio.Span) {
 	if len(numbers) > maxPages/4 {
-		return // a scan does not push out what others use
+		return // a scan does not push out pages that others use
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

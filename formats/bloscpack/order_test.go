@@ -118,8 +118,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestEachInOrder: what Each has given before an error is right, and the error
-// names the chunk behind it.
+// TestEachInOrder: all items that Each gives before an error are right, and the error
+// names the chunk after them.
 func TestEachInOrder(t *testing.T) {
 	var items [][]byte
 	var order []int
@@ -163,7 +163,7 @@ func TestEachInOrder(t *testing.T) {
 	}
 }
 
-// TestNoVerify skips checksums, and nothing else.
+// TestNoVerify: without verification checksums are skipped, and nothing else.
 func TestNoVerify(t *testing.T) {
 	file := byHand(t, bloscpack.MD5, [][]byte{[]byte("hello"), []byte("world")}, []int{0, 1}, 0)
 	at := bytes.Index(file, []byte("hello"))
@@ -177,9 +177,8 @@ func TestNoVerify(t *testing.T) {
 	}
 }
 
-// TestWrongTable: the table of version 3 is no more than a help. Where it
-// contradicts the chunks, these are read one after another, as the Python tool
-// does it.
+// TestWrongTable: the table of version 3 is only a help. If the table contradicts the
+// chunks, they are read one after another, as the Python tool does it.
 func TestWrongTable(t *testing.T) {
 	data := samples(100_000)
 	good := write(t, bloscpack.WriteOptions{ChunkSize: 7000, Encode: encodeLZ4()}, [][]byte{data})
@@ -231,9 +230,9 @@ func TestWrongTable(t *testing.T) {
 	}
 }
 
-// TestWrongFarTable: what Open does not see of a table of version 3 is held
-// against the chunks, too, wherever a read begins, and where bytes lie behind the
-// last chunk.
+// TestWrongFarTable: the part of a table of version 3 that Open does not see is also
+// checked against the chunks, for reads that begin anywhere, and if bytes lie behind
+// the last chunk.
 func TestWrongFarTable(t *testing.T) {
 	const n, wrong, size = 800, 650, 60
 	data := make([]byte, n*size)
@@ -292,9 +291,9 @@ func TestWrongFarTable(t *testing.T) {
 	}
 }
 
-// TestEditWrongTable: where the last entry names no chunk that follows the one
-// before it, though it is whole, nothing is appended: readers that follow the
-// chunks would never see it.
+// TestEditWrongTable: the last entry may name a whole chunk that does not follow the
+// one before it. Then nothing is appended: readers that follow the chunks would never
+// see it.
 func TestEditWrongTable(t *testing.T) {
 	t.Parallel()
 	data := samples(2500)

@@ -34,9 +34,8 @@ func records(count, n int) [][]byte {
 	return out
 }
 
-// TestOverhead: an item costs 8 bytes of table, 16 of chunk and the digest, and
-// never more than that; less where it compresses. The log is the table of
-// docs/formats/bloscpack.md.
+// TestOverhead: an item costs 8 bytes of table, 16 of chunk and the digest, and never
+// more; less if it compresses. The log is the table of docs/formats/bloscpack.md.
 func TestOverhead(t *testing.T) {
 	t.Parallel()
 	codecs := []blosc.EncodeOptions{{Level: blosc.LevelStore}, {Codec: blosc.BloscLZ}, {Codec: blosc.LZ4}, {Codec: blosc.LZ4HC, Level: 9},

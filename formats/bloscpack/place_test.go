@@ -8,9 +8,9 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// TestExactReads: an item costs its own bytes where the entries at hand tell its
-// end: in files in order, in files in reverse order, beside items that were never
-// written, on both sides of a page's end.
+// TestExactReads: an item costs its own bytes if known entries tell its end: in files
+// in order, in files in reverse order, beside items that were never written, on both
+// sides of a page's end.
 func TestExactReads(t *testing.T) {
 	const n = 5000
 	items := make([][]byte, n)

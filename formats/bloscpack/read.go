@@ -14,12 +14,12 @@ import (
 const (
 	missing = -1 // entry of a chunk that was never written
 
-	// maxTrust is the longest distance to the next chunk that is read as a whole
-	// for the sake of one chunk. What lies between may be a gap; of a longer
-	// distance the chunk's header is read first, which next to 64 MiB is little.
+	// maxTrust is the longest distance to the next chunk that is read as a whole for
+	// one chunk, although it may contain a gap. For longer distances the chunk's
+	// header is read first, which costs little beside 64 MiB.
 	maxTrust = 64 << 20
-	// Chunks whose end no neighbour tells are guessed to be twice as long as the
-	// average, within these; what is missing is a second request.
+	// The first guess for a chunk whose end no neighbour tells is twice the average,
+	// within these bounds. A second request fetches the rest.
 	minGuess, maxGuess = 512, 64 << 10
 )
 
@@ -30,7 +30,7 @@ type place struct {
 	room int64 // bytes to the next chunk that is known, or to the end of the file
 
 	bound bool // a chunk begins there
-	sure  bool // all of it is worth reading: it is most likely the chunk's length
+	sure  bool // read all of it: room is most likely the chunk's length
 }
 
 // A piece is a chunk in memory, its header checked and its digest verified.
@@ -41,7 +41,7 @@ type piece struct {
 	next int64  // where the chunk's digest ends in the file
 }
 
-// notAborted is the error of every read of a file whose writing did not end.
+// notAborted is the error for all reads of a file whose writing did not end.
 func (f *File) notAborted() error {
 	if !f.aborted {
 		return nil
@@ -71,8 +71,8 @@ func (f *File) checkRange(i, j int64) error {
 // run reads the table up to the entries of chunk j.
 func (f *File) run(j int64) *run { return &run{t: &f.t, end: min(j+1, f.h.Chunks)} }
 
-// places appends where the chunks [i, j) lie by the table. Entries that are -1
-// are places, too.
+// places appends the places of the chunks [i, j) by the table. Entries of -1 are
+// places, too.
 func (f *File) places(ctx context.Context, r *run, out []place, i, j int64) ([]place, error) {
 	if !f.usesTable() {
 		walked, err := f.walked(ctx, i, j)
@@ -91,7 +91,7 @@ func (f *File) places(ctx context.Context, r *run, out []place, i, j int64) ([]p
 			p.room, p.bound, p.sure = offs[k+1]-p.off, true, true
 		case k+1 < len(offs):
 			ordered = false // or the next one was never written
-		default: // the last by number is the last in the file, too
+		default: // the last number is also the last in the file
 			p.sure = p.i == f.h.Chunks-1
 		}
 		out = append(out, p)
@@ -102,9 +102,8 @@ func (f *File) places(ctx context.Context, r *run, out []place, i, j int64) ([]p
 	return out, nil
 }
 
-// narrow finds what bounds chunks that do not lie in the order of their numbers,
-// or lack a neighbour: the next chunk in the file among those whose entries are
-// at hand.
+// narrow finds the bounds of chunks that do not lie in the order of their numbers, or
+// lack a neighbour: the next chunk in the file among those with known entries.
 func (f *File) narrow(places []place, offs []int64, ordered bool) {
 	if len(places) == 1 {
 		if ordered && f.t.inOrder(places[0].i) {
@@ -112,7 +111,7 @@ func (f *File) narrow(places []place, offs []int64, ordered bool) {
 		}
 		near := f.t.around(places[0].i)
 		if next := offs[len(offs)-1]; len(near) > 0 && !slices.Contains(near, next) {
-			near = append(near, next) // it stands on another page
+			near = append(near, next) // its entry is on another page
 		}
 		if len(near) > 0 {
 			offs = near
@@ -132,7 +131,7 @@ func (f *File) narrow(places []place, offs []int64, ordered bool) {
 	}
 }
 
-// ascending tells whether chunks lie in the order of their numbers, but for those
+// ascending tells whether chunks lie in the order of their numbers, apart from those
 // that were never written.
 func ascending(offs []int64) bool {
 	last := int64(missing)
@@ -145,7 +144,7 @@ func ascending(offs []int64) bool {
 	return true
 }
 
-// inFile checks that a chunk can lie where the table says.
+// inFile checks that a chunk can lie at the place of its entry.
 func (f *File) inFile(p place) error {
 	switch {
 	case p.off == missing:
@@ -273,8 +272,8 @@ func (f *File) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, err
 	return f.appendPiece(dst, p, f.o.Parallel)
 }
 
-// one reads chunk i, into a lent buffer. If the table of version 3, which the Python
-// tool writes and never reads, contradicts the chunks, these are right.
+// one reads chunk i, into a lent buffer. The Python tool writes a table of version 3
+// but never reads it: if the table contradicts the chunks, the chunks are right.
 func (f *File) one(ctx context.Context, i int64) (*piece, error) {
 	places, err := f.places(ctx, f.run(i+1), nil, i, i+1)
 	if err != nil {
@@ -315,8 +314,7 @@ func (f *File) one(ctx context.Context, i int64) (*piece, error) {
 	return nil, err
 }
 
-// oneAt reads a chunk that lies in the file: as much as is guessed, then what is
-// missing.
+// oneAt reads a chunk that lies in the file: first the guessed length, then the rest.
 func (f *File) oneAt(ctx context.Context, p place) (*piece, error) {
 	if err := f.inFile(p); err != nil {
 		return nil, err
@@ -350,8 +348,8 @@ func (f *File) pieceAt(ctx context.Context, p place, b *[]byte) (*piece, error) 
 	return &piece{place: p, h: h, next: p.off + n, b: (*b)[:n]}, nil
 }
 
-// chained tells whether a chunk found by a table of version 3, n bytes long with
-// its digest, begins and ends where its neighbours' entries say.
+// chained tells whether a chunk that was found by a table of version 3 begins and ends
+// at the entries of its neighbours. n is its length with its digest.
 func (f *File) chained(ctx context.Context, p place, n int64) (bool, error) {
 	switch {
 	case p.i < f.h.Chunks-1:
@@ -359,13 +357,13 @@ func (f *File) chained(ctx context.Context, p place, n int64) (bool, error) {
 	case p.i > 0 && p.off+n == f.size:
 		return true, nil
 	}
-	// An append of the Python tool may leave bytes behind the last chunk: then the
-	// one before it tells.
+	// An append of the Python tool may leave bytes behind the last chunk. Then the
+	// chunk before it must end where it begins.
 	return f.afterOther(ctx, p)
 }
 
-// afterOther tells whether a chunk begins where the one before it ends, whose
-// header it reads.
+// afterOther reads the header of the chunk before p, and tells whether p begins where
+// that chunk ends.
 func (f *File) afterOther(ctx context.Context, p place) (bool, error) {
 	if p.i == 0 {
 		return p.off == f.body, nil
@@ -382,7 +380,7 @@ func (f *File) afterOther(ctx context.Context, p place) (bool, error) {
 	return err == nil && before[0].off+n == p.off, nil
 }
 
-// notFormat is err unless that is about bytes.
+// notFormat is err, or nil if err is about the bytes of the file.
 func notFormat(err error) error {
 	if isFormat(err) {
 		return nil

@@ -59,16 +59,16 @@ type salvage struct {
 	w   window
 	out Salvaged
 
-	t        table // what may tell where chunks lie
+	t        table // may tell where chunks lie
 	pos      int64 // where the next chunk is expected
 	end      int64 // of the last whole chunk
 	buf      []byte
 	patience int64 // bytes of checksums that may turn out wrong while looking for a chunk
 }
 
-// begin finds where chunks begin. A file whose number of chunks is not known was
-// left in one of several states: without its table yet, with a table of nothing,
-// with the table of the chunks that an append found.
+// begin finds where chunks begin. A file whose number of chunks is not known was left
+// in one of several states: without a table yet, with an empty table, or with the
+// table of the chunks before an append.
 func (s *salvage) begin(ctx context.Context) error {
 	f := s.f
 	s.t.r, s.t.off, s.t.n, s.pos = f.r, f.t.off, f.t.n, f.body
@@ -121,8 +121,8 @@ func (s *salvage) run(ctx context.Context) error {
 	return nil
 }
 
-// chunk looks for chunk i, first where the table says, then where the chunk
-// before it ended. more is false where there is nothing left to look at.
+// chunk looks for chunk i, at its entry in the table and at the end of the chunk
+// before it. more is false if nothing is left to look at.
 func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
 	at, err := s.candidates(ctx, i)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
 		}
 		damaged = max(damaged, next)
 	}
-	if damaged >= 0 { // its own length tells where the next one begins, unless that is what was damaged
+	if damaged >= 0 { // its length tells where the next chunk begins, unless the length itself is damaged
 		next := damaged == s.f.size || i+1 < s.t.n
 		if !next {
 			if next, err = s.plausible(ctx, damaged); err != nil {
@@ -155,7 +155,7 @@ func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
 	if i+1 < s.t.n { // the table may tell
 		return true, nil
 	}
-	if s.byTable() { // what else there is belongs to another item
+	if s.byTable() { // all other bytes belong to other items
 		return false, nil
 	}
 	return s.search(ctx, i)
@@ -198,7 +198,7 @@ func (s *salvage) candidates(ctx context.Context, i int64) (at []int64, err erro
 	return at, nil
 }
 
-// byTable: only the table tells which chunk is which; they lie in any order.
+// byTable: only the table tells the number of a chunk; chunks lie in any order.
 func (s *salvage) byTable() bool {
 	return s.f.h.Version == Version4 && s.f.t.n > 0 && !s.f.aborted
 }
@@ -209,8 +209,8 @@ func (s *salvage) stop(err error) {
 	}
 }
 
-// try gives out the chunk at off if it is whole. next is where it ends; -1 where
-// no chunk begins there that the file could hold.
+// try gives out the chunk at off if it is whole. next is its end, or -1 if no chunk
+// that the file could hold begins at off.
 func (s *salvage) try(ctx context.Context, i, off int64) (whole bool, next int64, err error) {
 	h, n, err := s.header(ctx, i, off)
 	if err != nil {
@@ -267,8 +267,7 @@ func (s *salvage) header(ctx context.Context, i, off int64) (h blosc.Header, n i
 	return h, n, nil
 }
 
-// search goes byte by byte to the next place where a chunk begins that its
-// checksum confirms.
+// search goes on byte by byte to the next chunk with a right checksum.
 func (s *salvage) search(ctx context.Context, i int64) (more bool, err error) {
 	f := s.f
 	if f.h.Checksum == None {
@@ -289,7 +288,7 @@ func (s *salvage) search(ctx context.Context, i int64) (more bool, err error) {
 			}
 			return false, err
 		}
-		// Bytes made to look like chunks must not make this quadratic.
+		// Bytes that look like chunks must not make the search quadratic.
 		if s.patience -= n; s.patience < 0 {
 			return false, nil
 		}
@@ -329,7 +328,7 @@ type window struct {
 
 const windowLen = 4 << 20
 
-// get gives n bytes at off, fewer where the file ends. They are valid until the
+// get gives n bytes at off, fewer at the end of the file. They are valid until the
 // next call.
 func (w *window) get(ctx context.Context, off, n int64) ([]byte, error) {
 	n = min(n, w.f.size-off)

@@ -57,7 +57,7 @@ func cuts(from, size int64) []int64 {
 	return out
 }
 
-// TestSalvageCut: of a file that was cut short, all chunks before the cut.
+// TestSalvageCut: all chunks before the cut of a file can be salvaged.
 func TestSalvageCut(t *testing.T) {
 	items := records(40)
 	for _, o := range []bloscpack.WriteOptions{
@@ -93,7 +93,7 @@ func TestSalvageCut(t *testing.T) {
 	}
 }
 
-// TestSalvageDamaged: a damaged chunk costs no other one.
+// TestSalvageDamaged: a damaged chunk loses no other chunk.
 func TestSalvageDamaged(t *testing.T) {
 	items := records(30)
 	for _, o := range []bloscpack.WriteOptions{{Variable: true}, {ChunkSize: 400}, {ChunkSize: 400, NoOffsets: true, Checksum: bloscpack.SHA256}} {
@@ -120,7 +120,7 @@ func TestSalvageDamaged(t *testing.T) {
 	}
 }
 
-// TestSalvageUnfinished: files as they are left when writing ends too early.
+// TestSalvageUnfinished: files in the states in which writing may end too early.
 func TestSalvageUnfinished(t *testing.T) {
 	items := records(25)
 	encoded := make([][]byte, len(items))
@@ -176,7 +176,7 @@ func TestSalvageUnfinished(t *testing.T) {
 				at += int64(len(encoded[whole]))
 			}
 			if whole == 0 && end < int64(len(file)) && name == "the table, but no count" {
-				continue // what cannot be told from a cut chunk
+				continue // cannot be told from a cut chunk
 			}
 			got, s := salvage(t, file[:end])
 			if !slices.EqualFunc(got, items[:whole], bytes.Equal) || s.Stop == nil {
@@ -186,7 +186,7 @@ func TestSalvageUnfinished(t *testing.T) {
 	}
 }
 
-// TestSalvageStops where the caller or the reader do.
+// TestSalvageStops when the caller or the reader does.
 func TestSalvageStops(t *testing.T) {
 	file := write(t, bloscpack.WriteOptions{Variable: true}, records(20))
 	f := open(t, file, bloscpack.Options{})
@@ -202,8 +202,8 @@ func TestSalvageStops(t *testing.T) {
 	}
 }
 
-// TestSalvageHostile: bytes that look like chunks everywhere are no reason to
-// read for ever.
+// TestSalvageHostile: in a file whose bytes look like chunks everywhere, the search
+// ends.
 func TestSalvageHostile(t *testing.T) {
 	const size = 1 << 20
 	file, err := bloscpack.Header{Version: 3, Checksum: bloscpack.Adler32, TypeSize: 1, ChunkSize: -1, LastChunk: -1, Chunks: 50}.AppendBinary(nil)

@@ -86,12 +86,13 @@ func (f *File) entriesPlain(ctx context.Context, i, j int64, fn func(i int64, e 
 	return ctx.Err()
 }
 
-// Headers of chunks share a span if they are near: what lies between costs less than
-// another read.
+// Headers of chunks share a span if they are near: reading the bytes between costs
+// less than another read.
 const nearHeaders = 4 << 10
 
-// entriesRead reads the headers of chunks, a window ahead. In version 3 chunks are
-// followed from the first one on that does not lie where the one before it ends.
+// entriesRead reads the headers of chunks, a window ahead. In version 3, chunks are
+// followed by their lengths from the first one that does not begin at the end of the
+// chunk before.
 func (f *File) entriesRead(ctx context.Context, i, j int64, fn func(i int64, e Entry) error) error {
 	off := int64(-1) // where the next chunk begins, if chunks must follow each other
 	if i == 0 && f.h.Version == Version3 {
@@ -162,7 +163,8 @@ func (f *File) eachHeader(ctx context.Context, i, j int64, fn func(p place, b []
 	return nil
 }
 
-// checkChained is chained as an error: errMisled, too, where the chunk is none.
+// checkChained checks what chained tells. It returns errMisled if p is not chained,
+// and if it is no chunk.
 func (f *File) checkChained(ctx context.Context, p place, n int64, err error) error {
 	if err != nil || p.off == missing {
 		return errMisled
@@ -229,7 +231,7 @@ func (f *File) Size(ctx context.Context) (int64, error) {
 	return total, err
 }
 
-// knownSize is the length of all decoded chunks where the header tells it.
+// knownSize is the length of all decoded chunks, if the header tells it.
 func (f *File) knownSize() (int64, bool) {
 	n := f.h.Chunks
 	if n == 0 {

@@ -2,8 +2,8 @@ package bloscpack
 
 import "encoding/binary"
 
-// Small objects: what a Writer keeps of each until Close, and the table made of
-// it.
+// Small objects: the lengths that a Writer keeps until Close, and the table made of
+// them.
 
 // lengths keeps the lengths of chunks as varints: one byte below 128, two below
 // 16 384, so that ten million records of a few hundred bytes take 20 MB.
@@ -12,8 +12,8 @@ type lengths struct {
 	blocks [][]byte // all but the last are full
 }
 
-// lengthsBlock is how much of them is allocated at a time: nothing is ever copied
-// to make room.
+// lengthsBlock is how many bytes are allocated at a time: lengths are never copied to
+// make room.
 const lengthsBlock = 64 << 10
 
 func (l *lengths) add(lens []uint32) {
@@ -28,11 +28,11 @@ func (l *lengths) add(lens []uint32) {
 	l.n += int64(len(lens))
 }
 
-// memory is how many bytes they take.
+// memory is how many bytes l takes.
 func (l *lengths) memory() int64 { return int64(len(l.blocks)) * lengthsBlock }
 
-// table writes the offset of each chunk to b, the first of which is off, and -1 to
-// entries that are left. The lengths are gone then.
+// table writes the offset of each chunk to b, the first of which is off, and -1 to the
+// remaining entries. It drops the lengths.
 func (l *lengths) table(b []byte, off int64) {
 	for i, block := range l.blocks {
 		for len(block) > 0 {

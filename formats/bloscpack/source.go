@@ -16,8 +16,8 @@ const (
 	batchEntries = 16 << 10
 	// maxGroup bounds the chunks of a group, whose books are 200 bytes each.
 	maxGroup = 8 << 10
-	// firstWindow is how much is read at first if nothing tells how many chunks
-	// that are.
+	// firstWindow is how much is read at first if nothing tells how many chunks that
+	// makes.
 	firstWindow = 1 << 20
 )
 
@@ -25,23 +25,23 @@ const (
 type source struct {
 	f    *File
 	r    rangeio.Reader // of the chunks
-	i, j int64          // what is left
+	i, j int64          // chunks that are left
 
-	lax   bool // pass over chunks that were never written
+	lax   bool // skip chunks that were never written
 	chain bool // each chunk begins where the one before it ends
 	// off is where the next chunk of a chain begins, -1 if that is not known.
 	off int64
 
 	used    extents
 	misled  bool  // the table was wrong
-	missing int64 // chunks passed over
+	missing int64 // chunks that were skipped
 	first   int64 // of them
 
-	torn []piece // the memory of groups that are followed
+	torn []piece // memory of groups that are followed
 }
 
-// A group is the chunks of a window. The bytes of those whose ends were guessed too
-// early are not all there.
+// A group is the chunks of a window. If the end of a chunk was guessed too early, its
+// last bytes are missing.
 type group struct {
 	pieces []piece
 	failed error // of the chunk after them
@@ -71,7 +71,7 @@ func (s *source) each(ctx context.Context, fn func(group []piece) error) error {
 	return s.follow(ctx, fn)
 }
 
-// placed gives the chunks that lie where the table says; errMisled at the first of a
+// placed gives the chunks that lie at their entries; errMisled at the first chunk of a
 // chain that does not.
 func (s *source) placed(ctx context.Context, fn func(group []piece) error) error {
 	f := s.f
@@ -104,7 +104,8 @@ type outside struct {
 	error
 }
 
-// parts adds the places of chunks, as much of each as is worth reading at once.
+// parts adds the places of chunks, with as many bytes of each as are worth reading at
+// once.
 func (s *source) parts(ctx context.Context, add func(pull.Part[place]) error) error {
 	f, run := s.f, s.f.run(s.j)
 	batch := make([]place, 0, min(batchEntries, s.j-s.i))
@@ -131,8 +132,9 @@ func (s *source) parts(ctx context.Context, add func(pull.Part[place]) error) er
 	return nil
 }
 
-// lost is errMisled once it is known where chunk i of a chain begins, at which the
-// table was wrong. cause is what is wrong with the chunk if there is no knowing.
+// lost returns errMisled, after it has found where chunk i of a chain begins: the
+// table was wrong there. If that place cannot be found it returns cause, the fault of
+// the chunk.
 func (s *source) lost(ctx context.Context, i int64, cause error) error {
 	s.misled = true
 	if s.off >= 0 {
@@ -193,7 +195,7 @@ func (s *source) window(ctx context.Context, w *pull.Window[place], fn func([]pi
 	return s.give(g.pieces, g.failed, fn)
 }
 
-// complete reads what is missing of chunks, into lent buffers.
+// complete reads the missing bytes of chunks, into lent buffers.
 func (s *source) complete(ctx context.Context, group []piece) (lent [][]byte, err error) {
 	var rest []rangeio.Span
 	for k := range group {
@@ -220,7 +222,7 @@ func (*source) give(group []piece, failed error, fn func([]piece) error) error {
 }
 
 // linked gives the chunks of a table of version 3, as long as they follow each other.
-// What is wrong with the next one is looked at once more where it follows them.
+// If the next one is bad, its place is first checked by following the chunks.
 func (s *source) linked(ctx context.Context, g *group, parts []pull.Part[place], fn func([]piece) error) error {
 	group := g.pieces
 	for k := range group {
@@ -277,8 +279,8 @@ func (s *source) follow(ctx context.Context, fn func(group []piece) error) error
 	return nil
 }
 
-// cut cuts chunks from b, which continues torn, and leaves in torn what b has of one
-// that goes on behind it.
+// cut cuts chunks from b, which continues torn. It leaves the beginning of an
+// incomplete last chunk in torn.
 func (s *source) cut(b []byte, torn *[]byte, fn func([]piece) error) error {
 	group := s.torn[:0]
 	defer func() { clear(group); s.torn = group }()
@@ -305,8 +307,8 @@ func (s *source) cut(b []byte, torn *[]byte, fn func([]piece) error) error {
 	return s.give(group, nil, fn)
 }
 
-// next gives the bytes of the chunk at p, with its digest, and how many of b are its
-// own; nil if b ends before.
+// next gives the bytes of the chunk at p, with its digest, and how many bytes of b
+// belong to it; nil if b ends before.
 func (s *source) next(p place, b []byte, torn *[]byte) (whole []byte, h blosc.Header, n int, err error) {
 	if len(*torn) == 0 {
 		if int64(len(b)) >= min(blosc.HeaderLen2, p.room) {

@@ -19,7 +19,7 @@ import (
 
 var _ = flag.Bool("update", false, "rewrite golden traces")
 
-// everything is what a file holds, by each way of reading.
+// everything is the content of a file, by each way of reading.
 func everything(ctx context.Context, f *bloscpack.File) ([]byte, error) {
 	var out []byte
 	err := f.Each(ctx, 0, f.Len(), func(_ int64, p []byte) error {
@@ -41,7 +41,7 @@ func everything(ctx context.Context, f *bloscpack.File) ([]byte, error) {
 		again = append(fmt.Appendf(again, "%d:", len(p)), p...)
 	}
 	if !bytes.Equal(out, again) {
-		return nil, errors.New("items differ from Each") // of no kind that is allowed
+		return nil, errors.New("items differ from Each") // an error of no allowed kind
 	}
 	err = f.Entries(ctx, 0, f.Len(), true, func(i int64, e bloscpack.Entry) error {
 		if e.Missing() {
@@ -63,7 +63,7 @@ func suite(name string, data []byte, stride int) formattest.Suite {
 			}
 			return func(ctx context.Context) ([]byte, error) { return everything(ctx, f) }, nil
 		},
-		// Chunks have checksums, but their count has none: a damaged one may leave
+		// Chunks have checksums, but their number has none: a damaged number may leave
 		// some out. (Files of version 4 may have gaps, and those of version 3 bytes
 		// behind the last chunk.)
 		Check: func(got []byte) error {
@@ -81,7 +81,7 @@ func suite(name string, data []byte, stride int) formattest.Suite {
 			}
 			return nil
 		},
-		MaxAlloc: 8 << 20, // windows, and what decoders keep for the next of their kind
+		MaxAlloc: 8 << 20, // windows, and buffers that decoders keep
 		Stride:   stride,
 	}
 }
@@ -102,7 +102,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// TestTraces pins what reads cost: which ranges are asked for, in which order.
+// TestTraces pins the cost of reads: the ranges that are asked for, in order.
 func TestTraces(t *testing.T) {
 	var tr formattest.Trace
 	traced := func(name string, p []byte, o bloscpack.Options) *bloscpack.File {
@@ -191,7 +191,7 @@ func (c cutting) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 	return c.Reader.ReadRanges(ctx, spans)
 }
 
-// TestReadersErrors keep their identity, whichever read they end.
+// TestReadersErrors keep their identity in every read.
 func TestReadersErrors(t *testing.T) {
 	for _, name := range []string{"bloscpack/meta_zlib_crc32.blp", "bloscpack-vl/valid/order_reversed.blp", "bloscpack/cs_sha256_off0.blp"} {
 		p := load(t, name)

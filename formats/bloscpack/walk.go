@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// Headers of chunks are looked for in windows that begin small and grow as
-	// long as chunks turn out to be small enough to be read through.
+	// Headers of chunks are looked for in windows. These begin small and grow as long
+	// as chunks are small enough to be read through.
 	minAhead, maxAhead = 64 << 10, 4 << 20
-	// jumpAhead is what is read at a chunk's start where chunks are so long that
-	// they are jumped: more than its header, and still one packet.
+	// jumpAhead is how many bytes are read at a chunk's start if chunks are so long
+	// that they are jumped over: more than its header, and still one packet.
 	jumpAhead = 512
 )
 
-// A follower goes from chunk to chunk by their headers. It reads ahead where
-// chunks are short.
+// A follower goes from chunk to chunk by their headers. It reads ahead if chunks are
+// short.
 type follower struct {
 	f    *File
 	i    int64 // number of the next chunk
@@ -31,7 +31,7 @@ type follower struct {
 }
 
 func (f *File) follow(i, off int64) *follower {
-	// A jump costs what Policy.MaxGap takes to read, but bytes cost, too.
+	// A jump takes as long as Policy.MaxGap bytes, but bytes cost something, too.
 	w := &follower{f: f, i: i, off: off, from: off, ahead: minAhead, most: max(f.o.Policy.Free, f.o.Policy.MaxGap/4)}
 	if b := f.head0(off); len(b) > 0 {
 		w.at, w.buf = off, b
@@ -39,7 +39,7 @@ func (f *File) follow(i, off int64) *follower {
 	return w
 }
 
-// head0 gives what Open has read from off on.
+// head0 gives the bytes from off on that Open has read.
 func (f *File) head0(off int64) []byte {
 	if off >= int64(len(f.first)) {
 		return nil
@@ -66,8 +66,7 @@ func (w *follower) next(ctx context.Context) (p place, h blosc.Header, n int64, 
 	return p, h, n, nil
 }
 
-// bytes gives the bytes at the next chunk, enough for its header where the file
-// has them.
+// bytes gives the bytes at the next chunk, enough for its header unless the file ends.
 func (w *follower) bytes(ctx context.Context) ([]byte, error) {
 	need := min(blosc.HeaderLen2, w.f.size-w.off)
 	if have := w.at + int64(len(w.buf)) - w.off; have >= need {
@@ -79,7 +78,7 @@ func (w *follower) bytes(ctx context.Context) ([]byte, error) {
 		w.ahead = min(2*w.ahead, maxAhead)
 	}
 	n = min(n, w.f.size-w.off)
-	if int64(cap(w.buf)) < n || w.at < int64(len(w.f.first)) { // what Open read is not ours to write to
+	if int64(cap(w.buf)) < n || w.at < int64(len(w.f.first)) { // the buffer that Open filled is not ours to write to
 		w.buf = make([]byte, n)
 	}
 	w.at, w.buf = w.off, w.buf[:n]
@@ -92,10 +91,10 @@ func (w *follower) bytes(ctx context.Context) ([]byte, error) {
 
 const lensPage = 4096
 
-// walk is what following the headers of chunks has found of a file without a
-// table, or with a wrong one: 4 bytes a chunk.
+// walk keeps the places of chunks that were found by following headers, in a file
+// without a table or with a wrong one: 4 bytes a chunk.
 type walk struct {
-	mu    chan struct{} // held while reading, so waiting for it obeys a context
+	mu    chan struct{} // held while reading; a context can end the wait for it
 	lens  [][]uint32    // of chunks with their digests, lensPage in each but the last
 	marks []int64       // where the first chunk of each page begins
 	w     *follower

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A metaSection is metadata as a file holds them. The zero value is none.
+// A metaSection is metadata as they lie in a file. The zero value is none.
 type metaSection struct {
 	version int
 	head    MetaHeader // version 3
@@ -30,7 +30,7 @@ func (m *metaSection) len() int64 {
 // room is what the section has for changes in place, 0 in version 4.
 func (m *metaSection) room() int64 { return m.head.Room }
 
-// announce tells a header of the section.
+// announce enters the section in a header.
 func (m *metaSection) announce(h *Header) {
 	h.Meta = m.version != 0
 	if h.Version == Version4 {
@@ -38,8 +38,8 @@ func (m *metaSection) announce(h *Header) {
 	}
 }
 
-// append appends the section: in version 3 header, text, zeros up to the room,
-// and the digest of what is stored behind all that.
+// append appends the section: in version 3 header, text, zeros up to the room, and the
+// digest of the stored text behind them.
 func (m *metaSection) append(dst []byte) []byte {
 	if m.version != Version3 {
 		return append(dst, m.data...)
@@ -62,7 +62,7 @@ func (m *metaSection) pad(n int64) {
 	}
 }
 
-// newMeta makes a section of v; room, if it suffices, is kept.
+// newMeta makes a section of v. It keeps room if that is enough.
 func (w *Writer) newMeta(v any, room int64) (metaSection, error) {
 	return newMeta(v, w.h.Version, w.o.Meta, room)
 }
@@ -73,7 +73,7 @@ func newMeta(v any, version int, o MetaOptions, room int64) (metaSection, error)
 		return metaSection{}, err
 	}
 	if version == Version3 && string(text) == "null" {
-		return metaSection{}, nil // the Python tool takes it for none, and forgets at an append that there is a section
+		return metaSection{}, nil // the Python tool takes null for no metadata, and forgets at an append that there is a section
 	}
 	if len(text) > MaxMetadata {
 		return metaSection{}, tooLarge("metadata", -1, "%d bytes, %d are the most", len(text), MaxMetadata)
@@ -95,7 +95,7 @@ func newMeta(v any, version int, o MetaOptions, room int64) (metaSection, error)
 		if err := z.Close(); err != nil {
 			return metaSection{}, err
 		}
-		if b.Len() <= len(text) { // as long is not longer: the Python tool keeps it, too
+		if b.Len() <= len(text) { // the Python tool also keeps compressed text of the same length
 			m.data, m.head.Codec = b.Bytes(), MetaZlib
 		}
 	}
@@ -116,8 +116,8 @@ const (
 	metaRoom  = 10 // times the text, as with that
 )
 
-// metaText is v as compact JSON; nil where v is nil. ASCII has only such letters:
-// the Python tool counts letters where the format counts bytes.
+// metaText is v as compact JSON; nil if v is nil. With ascii it has only ASCII: the
+// Python tool counts letters as if they were bytes.
 func metaText(v any, ascii bool) ([]byte, error) {
 	raw, ok := v.(json.RawMessage)
 	if v == nil || ok && len(raw) == 0 {

@@ -102,8 +102,8 @@ type MetaOptions struct {
 	Room       int  // bytes for later changes in place; 0: ten times the text, as with the Python tool
 }
 
-// header checks o, fills what it leaves open, and is the header of the file that
-// has no chunks yet.
+// header checks o, fills its open values, and returns the header of a file without
+// chunks yet.
 func (o *WriteOptions) header() (Header, error) {
 	if o.Version == 0 {
 		o.Version = Version3
@@ -137,7 +137,8 @@ func (o *WriteOptions) header() (Header, error) {
 	case o.Meta.Room < 0 || o.Meta.Room > MaxMetadata:
 		return Header{}, refuse("metadata", "room for %d bytes", o.Meta.Room)
 	}
-	// What Blosc1 cannot say is found now, and not when the first chunk is full.
+	// An encoding that Blosc1 does not have is refused now, not when the first chunk
+	// is full.
 	if _, err := blosc.AppendEncoded(nil, nil, *e); err != nil {
 		return Header{}, fmt.Errorf("%s: %w: %w", Format, ErrRefused, err)
 	}
@@ -191,7 +192,7 @@ type Writer struct {
 	err   error
 }
 
-// sizes are the decoded lengths of chunks that must be alike, but for the last.
+// sizes are the decoded lengths of chunks that must be alike, apart from the last.
 type sizes struct{ first, last int64 }
 
 // NewWriter checks o and writes a first header to w, metadata if there are any,
@@ -433,8 +434,8 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// finish writes the beginning. Its first 32 bytes go last, alone: until then they
-// say that the file is not finished.
+// finish writes the beginning. Its first 32 bytes go last, alone: until then they mark
+// the file as unfinished.
 func (w *Writer) finish() error {
 	unfinished := w.h
 	w.h.Chunks = w.given

@@ -18,8 +18,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// sink is an Output as a store's writer is one: what is changed must have been
-// written, and lie in the head. It keeps what a file would hold after each call.
+// sink is an Output that behaves like a store's writer: only written bytes in the head
+// can be changed. It keeps what a file would hold after each call.
 type sink struct {
 	b     []byte
 	grown int64
@@ -174,8 +174,8 @@ func pack(tb tester, s *sink, o WriteOptions, items [][]byte, late any) *Writer 
 	return w
 }
 
-// TestRoundTrip: what goes in comes out, whatever the options; the count that is
-// known beforehand, and goroutines, change no byte.
+// TestRoundTrip: items come back for all options. Neither a count that is known
+// beforehand nor the number of goroutines changes a byte.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -263,7 +263,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be is said at once, and changes nothing.
+// TestRefused: impossible options and items are refused at once, and change nothing.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]WriteOptions{
@@ -329,7 +329,7 @@ func chunkOf(tb tester, text string) []byte {
 	return b
 }
 
-// TestWriteEncoded: chunks of one size must be of one size, but for the last.
+// TestWriteEncoded: chunks of one size must be of one size, apart from the last.
 func TestWriteEncoded(t *testing.T) {
 	t.Parallel()
 	for _, parallel := range []int{0, 2} {
@@ -364,8 +364,8 @@ func TestWriteEncoded(t *testing.T) {
 	}
 }
 
-// TestFailingOutput: the error of an Output comes back from whatever call meets
-// it, and from all later ones; the file is never taken for a whole one.
+// TestFailingOutput: the error of an Output comes back from the call that meets it,
+// and from all later ones. The file is never taken for a whole one.
 func TestFailingOutput(t *testing.T) {
 	t.Parallel()
 	items := drawn(300, 2000)
@@ -410,7 +410,7 @@ func drawn(count, n int) [][]byte {
 	return items
 }
 
-// TestLimits: what a writer keeps is bounded, and what passes the bound is
+// TestLimits: the memory of a writer is bounded, and an item above the bound is
 // reported before it is kept.
 func TestLimits(t *testing.T) {
 	t.Parallel()
@@ -440,8 +440,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLengths: the table is what the lengths say, through all sizes of varints
-// and more than one block of them.
+// TestLengths: the table follows from the lengths, for all sizes of varints and more
+// than one block of them.
 func TestLengths(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
