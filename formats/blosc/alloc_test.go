@@ -51,8 +51,8 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// TestAllocsEncode: a chunk of one block, encoded where dst has room, allocates
-// nothing, whatever it becomes.
+// TestAllocsEncode: encoding a chunk of one block into a dst with enough room
+// allocates nothing, for every kind of chunk.
 func TestAllocsEncode(t *testing.T) {
 	for name, src := range map[string][]byte{
 		"short": sample("text", 60, 1, 1), "text": sample("text", 248, 1, 1), "sine": sample("sine", 4000, 4, 1), "noise": sample("random", 248, 1, 1),

@@ -13,7 +13,7 @@ import (
 	"github.com/farread/farread/internal/filter"
 )
 
-// A step is a filter of a pipeline with its parameters made out.
+// A step is a filter of a pipeline with its parameters worked out.
 type step struct {
 	id    FilterID
 	width int // of an item; the streams of ByteDelta
@@ -25,7 +25,7 @@ func (s *step) moves() bool {
 	return s.id == Shuffle || s.id == BitShuffle || s.id == NDCell
 }
 
-// A plan is what all blocks of a chunk have in common.
+// A plan holds what is the same for all blocks of a chunk.
 type plan struct {
 	h     Header
 	steps [6]step // in the order of decoding
@@ -35,8 +35,9 @@ type plan struct {
 	shape []int
 }
 
-// history is the dictionary for a codec that uses one. C stores what it was asked
-// to make with any codec in chunks of VL blocks, and BloscLZ and zlib do without.
+// history is the dictionary for a codec that uses one. In chunks of VL blocks C stores
+// a dictionary with any codec that it was asked to make one for, but BloscLZ and zlib
+// do not use it.
 func (p *plan) history() []byte {
 	switch p.h.Codec {
 	case LZ4, LZ4HC, Zstd:
@@ -46,7 +47,7 @@ func (p *plan) history() []byte {
 	}
 }
 
-// newPlan makes out how the filters of h are undone.
+// newPlan works out how the filters of h are undone.
 func newPlan(h *Header, o *DecodeOptions) (plan, error) {
 	p := plan{h: *h, shape: o.BlockShape}
 	for i := len(h.Filters) - 1; i >= 0; i-- {
@@ -126,9 +127,9 @@ func (w *worker) buffer(n int) []byte {
 	return w.scratch[:n]
 }
 
-// block decodes block i from the bytes that start with its first stream. dst
-// has the block's length and capacity; first is the decoded first block of the
-// chunk, for DELTA.
+// block decodes block i from the bytes that start with its first stream. dst has the
+// block's length and capacity. first is the decoded first block of the chunk, for
+// DELTA.
 func (w *worker) block(dst, src, first []byte, p *plan, i int) error {
 	at := w.target(dst, p)
 	streams := p.h.streams(i)
@@ -146,8 +147,8 @@ func (w *worker) block(dst, src, first []byte, p *plan, i int) error {
 	return p.undo(dst, at, w, first, i == 0)
 }
 
-// target is where the codec shall write so that undoing the filters ends in dst.
-// Zstd is so much faster with spare capacity that a copy at the end pays.
+// target is where the codec shall write so that the undone filters end in dst. Zstd is
+// so much faster with spare capacity that a copy at the end pays.
 func (w *worker) target(dst []byte, p *plan) []byte {
 	if p.moves%2 == 1 || p.moves == 0 && p.h.Codec == Zstd {
 		return w.buffer(len(dst))
@@ -155,7 +156,7 @@ func (w *worker) target(dst []byte, p *plan) []byte {
 	return dst
 }
 
-// The faults of streams, as values so that a decoder that meets many of them
+// The faults of streams. They are values, so that a decoder that meets many of them
 // allocates nothing before the chunk is given up.
 var (
 	errNoStream  = errors.New("block of less than a byte a stream")
@@ -167,9 +168,9 @@ var (
 	errExpansion = errors.New("stream too short for what it stands for")
 )
 
-// stream decodes the stream that src starts with into dst and returns its
-// length in src. The codec may use the capacity of dst: what lies there is
-// decoded later, or spare.
+// stream decodes the stream that src starts with into dst and returns its length in
+// src. The codec may use the capacity of dst: the bytes there are decoded later, or
+// spare.
 func (w *worker) stream(dst, src []byte, p *plan) (int, error) {
 	if len(src) < 4 {
 		return 0, errCut
@@ -192,8 +193,8 @@ func (w *worker) stream(dst, src []byte, p *plan) (int, error) {
 	return 4 + size, nil
 }
 
-// run fills dst with the byte that a length of zero or less stands for and
-// returns how many bytes of src that took.
+// run fills dst with the byte for which a length of zero or less stands, and returns
+// how many bytes of src that took.
 func run(dst, src []byte, size int, extended bool) (int, error) {
 	switch {
 	case !extended:
@@ -246,7 +247,7 @@ func (p *plan) undo(dst, from []byte, w *worker, first []byte, isFirst bool) err
 			filter.DeltaDecode(from, first, s.width, isFirst)
 		case ByteDelta, ByteDeltaBuggy:
 			filter.ByteUndelta(from, s.width, s.id == ByteDeltaBuggy)
-		case NoFilter, TruncPrec, IntTrunc, NDMean: // newPlan makes none
+		case NoFilter, TruncPrec, IntTrunc, NDMean: // newPlan makes no step of these
 		}
 		if s.moves() {
 			from, to = to, from
@@ -258,7 +259,7 @@ func (p *plan) undo(dst, from []byte, w *worker, first []byte, isFirst bool) err
 	return nil
 }
 
-// bitUnshuffle knows that Blosc1 transposed nothing unless it could all.
+// bitUnshuffle heeds that Blosc1 transposes either all items or none.
 func (p *plan) bitUnshuffle(dst, src []byte, width int) {
 	if p.h.Version == 2 && len(src)/width%8 != 0 {
 		copy(dst, src)
@@ -267,7 +268,7 @@ func (p *plan) bitUnshuffle(dst, src []byte, width int) {
 	filter.BitUnshuffle(dst, src, width)
 }
 
-// inBlock says in which block an error occurred, and gives it a class.
+// inBlock says in which block an error occurred, and gives the error a class.
 func inBlock(err error, i int, off int64) error {
 	if err == nil {
 		return nil
@@ -285,7 +286,7 @@ const (
 	nan64 = 0x7ff8000000000000
 )
 
-// fillSpecial fills dst with what a special chunk holds from byte off on.
+// fillSpecial fills dst with the content of a special chunk from byte off on.
 func fillSpecial(dst []byte, kind Special, typeSize int, value []byte, off int) {
 	switch kind {
 	case NaN:
@@ -330,5 +331,5 @@ func fill(dst, value []byte) {
 	}
 }
 
-// isRepeated says whether p is nothing but repetitions of its first n bytes.
+// isRepeated says whether p consists of repetitions of its first n bytes.
 func isRepeated(p []byte, n int) bool { return bytes.Equal(p[n:], p[:len(p)-n]) }

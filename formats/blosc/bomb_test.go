@@ -10,8 +10,8 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// header2 makes the header of a Blosc2 chunk that cannot be told from a good
-// one but by what follows.
+// header2 makes the header of a Blosc2 chunk. Only the bytes behind it tell it from a
+// good one.
 func header2(version, flags, flags2 byte, nbytes, blocksize, cbytes int) []byte {
 	p := []byte{version, 1, flags, 1}
 	for _, n := range []int{nbytes, blocksize, cbytes} {
@@ -51,8 +51,8 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// TestUnsupported: what cannot be decoded is refused by its number, and its
-// header can still be read.
+// TestUnsupported: chunks that cannot be decoded are refused by a number, and their
+// headers can still be read.
 func TestUnsupported(t *testing.T) {
 	body := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, 36), 8)
 	body = append(body, 1, 2, 3, 4, 5, 6, 7, 8)

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// dataKinds are classes of data that meet different paths of encoders.
+// dataKinds are classes of data that take different paths of encoders.
 var dataKinds = []string{"random", "ramp", "sine", "zeros", "item", "few", "sparse", "text", "nan", "runs"}
 
 // sample makes n bytes of a class for items of ts bytes.

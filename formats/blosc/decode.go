@@ -54,8 +54,8 @@ func (o DecodeOptions) AppendDecoded(dst, chunk []byte) ([]byte, error) {
 	return dst[:n+h.NBytes], nil
 }
 
-// grow returns p with room for exactly n more bytes at least: chunks are large,
-// and doubling would waste as much again.
+// grow returns p with room for exactly n more bytes, or more: chunks are large, and
+// doubling would waste as much again.
 func grow(p []byte, n int) []byte {
 	if cap(p)-len(p) >= n {
 		return p
@@ -65,7 +65,7 @@ func grow(p []byte, n int) []byte {
 	return q
 }
 
-// whole reads the header of a chunk that is all there.
+// whole reads the header of a chunk of which all bytes are there.
 func whole(chunk []byte) (Header, error) {
 	h, err := ParseHeader(chunk)
 	if err != nil {
@@ -265,7 +265,7 @@ func (o DecodeOptions) DecodeBlock(dst []byte, x *Index, i int, src, first, dict
 	return inBlock(err, i, -1)
 }
 
-// checkBlock compares what a caller of DecodeBlock hands over with the index.
+// checkBlock compares the arguments of DecodeBlock with the index.
 func (x *Index) checkBlock(dst []byte, i int, src, first, dict []byte) error {
 	_, n := x.Block(i)
 	if len(src) != n {

@@ -51,8 +51,8 @@ func (w *encWorker) buffer(k, n int) []byte {
 	return w.buf[k][:n]
 }
 
-// appendBlocks appends a chunk of blocks, or a memcpyed one where that is not
-// longer; with a dictionary if that was asked for and makes it shorter.
+// appendBlocks appends a chunk of blocks, or a memcpyed one if that is not longer. It
+// uses a dictionary if one was asked for and makes the chunk shorter.
 func (e *encoding) appendBlocks(dst, src []byte) ([]byte, error) {
 	before := len(dst)
 	dst, err := e.appendEncoded(dst, src, nil)
@@ -94,7 +94,7 @@ func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 	return h.appendChunk(dst, body[:n], lent, lens, dict), nil
 }
 
-// room is the place for a first block in dst, nil where that is too short.
+// room is the place for a first block in dst, nil if dst is too short.
 func (e *encoding) room(dst []byte) []byte {
 	at, n := len(dst)+e.h.bodyStart(0), e.h.BlockBytes()+4*e.h.streams(0)
 	if cap(dst)-at < n {
@@ -103,9 +103,9 @@ func (e *encoding) room(dst []byte) []byte {
 	return dst[at : at+n : at+n]
 }
 
-// appendOne is appendEncoded for a single block, encoded at its place, body. It
-// allocates nothing: millions of small chunks must not cost more than their
-// content.
+// appendOne is appendEncoded for a single block, which is encoded into body, its place
+// in the chunk. It allocates nothing: millions of small chunks must not cost more than
+// their content.
 func (e *encoding) appendOne(dst, src, body []byte) ([]byte, error) {
 	w := getEncWorker()
 	defer w.release()
@@ -120,9 +120,9 @@ func (e *encoding) appendOne(dst, src, body []byte) ([]byte, error) {
 	return e.h.appendChunk(dst, body[:n], false, lens[:], nil), nil
 }
 
-// places gives n bytes for blocks: where dst has room for them behind the off
-// bytes of an index, there, else lent ones, so that what dst grows by is the
-// length of the chunk.
+// places gives n bytes for blocks. If dst has room for them behind the off bytes of an
+// index, they lie there. Else they are lent, so that dst grows by the length of the
+// chunk only.
 func places(dst []byte, off, n int) (body []byte, lent bool) {
 	if at := len(dst) + off; cap(dst)-at >= n {
 		return dst[at : at+n : at+n], false
@@ -130,9 +130,9 @@ func places(dst []byte, off, n int) (body []byte, lent bool) {
 	return bufpool.Get(n), true
 }
 
-// each encodes all blocks into body, one after the other, and returns how many
-// bytes that makes; lens gets the length of each. Several goroutines encode each
-// block at its place, which has room for the worst; then the blocks are moved
+// each encodes all blocks into body, one after the other, and returns how many bytes
+// that makes; lens gets the length of each. Several goroutines encode each block at
+// its own place, which has room for the longest result. Then the blocks are moved
 // together.
 func (e *encoding) each(body []byte, lens []int32, place func(int) (from, n int), encode func(w *encWorker, out []byte, i int) (int, error)) (int, error) {
 	at := 0
@@ -165,8 +165,8 @@ func (e *encoding) each(body []byte, lens []int32, place func(int) (from, n int)
 	return at, err
 }
 
-// appendChunk appends header, index and body, which lies where it belongs unless
-// it was lent.
+// appendChunk appends header, index and body. Unless body was lent it lies at its
+// place in dst already.
 func (h *Header) appendChunk(dst, body []byte, lent bool, lens []int32, dict []byte) []byte {
 	h.CBytes = h.bodyStart(len(dict)) + len(body)
 	dst = h.appendIndex(grow(dst, h.CBytes), lens, dict)
@@ -191,8 +191,8 @@ func (h *Header) appendIndex(dst []byte, lens []int32, dict []byte) []byte {
 	return dst
 }
 
-// block encodes block i into out, which has room for all of its streams as they
-// are, and returns the length. first is the first block of the data, for DELTA.
+// block encodes block i into out and returns the length. out has room for all streams
+// of the block as they are. first is the first block of the data, for DELTA.
 func (e *encoding) block(w *encWorker, out, block, first, dict []byte, i int) (int, error) {
 	p, err := e.filtered(w, block, first, i == 0)
 	if err != nil {
@@ -219,7 +219,7 @@ func (e *encoding) stream(w *encWorker, out, p, dict []byte) (int, error) {
 		out[4] = 1
 		return 5, nil
 	}
-	// A stream as long as its content would be read as that content.
+	// A stream as long as its content would be read as stored bytes.
 	n, err := w.enc.Encode(codec.ID(e.h.Codec), e.level, out[4:4+len(p)-1], p, dict)
 	if err != nil {
 		return 0, fail("chunk", -1, formats.ErrUnsupported, "%s: %v", e.h.Codec, err)
@@ -234,8 +234,8 @@ func (e *encoding) stream(w *encWorker, out, p, dict []byte) (int, error) {
 // errFilterShape says that a filter cannot work on such items or blocks.
 var errFilterShape = errors.New("items or blocks of a wrong size")
 
-// filtered passes a block through the filters. The result is the block itself,
-// when there are none, or one of w's buffers.
+// filtered passes a block through the filters. The result is one of w's buffers, or
+// the block itself if there are no filters.
 func (e *encoding) filtered(w *encWorker, block, first []byte, isFirst bool) ([]byte, error) {
 	k := 0
 	for j := range e.n {
@@ -259,7 +259,7 @@ func (e *encoding) filtered(w *encWorker, block, first []byte, isFirst bool) ([]
 			ok = filter.IntTrunc(to, block, s.width, int8(s.cell)) //nolint:gosec // the meta is a signed byte
 		case NDCell:
 			ok = filter.NDCell(to, block, s.width, e.shape, s.cell)
-		case NoFilter, NDMean, ByteDeltaBuggy: // setFilters lets none through
+		case NoFilter, NDMean, ByteDeltaBuggy: // setFilters refuses these
 			ok = false
 		}
 		if !ok {

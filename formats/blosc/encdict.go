@@ -1,16 +1,16 @@
 package blosc
 
-// Sizes of dictionaries, as in C: none is worth its place below minDict bytes,
-// or above a twentieth of the data.
+// Sizes of dictionaries, as in C. A dictionary is not worth its place if it has fewer
+// than minDict bytes, or more than a twentieth of the data.
 const (
 	minDict     = 256
 	dictDivisor = 20
 	dictSamples = 16 // blocks that give a piece
 )
 
-// sampleDict makes a dictionary of the starts of the streams of blocks from all
-// over the data, for the codecs that know one: raw bytes, which zstd takes as it
-// takes trained ones.
+// sampleDict makes a dictionary of the starts of the streams of blocks from all over
+// the data, for the codecs that use one. It is raw bytes, which zstd takes as well as
+// trained dictionaries.
 func (e *encoding) sampleDict(src []byte) ([]byte, error) {
 	h := &e.h
 	size := min(len(src)/dictDivisor, MaxDict)

@@ -36,7 +36,7 @@ func AppendEncoded(dst, src []byte, o EncodeOptions) ([]byte, error) {
 			return e.appendOne(dst, src, body)
 		}
 	}
-	several := e // what goroutines see is allocated
+	several := e // goroutines need their own copy, which is allocated
 	return several.appendBlocks(dst, src)
 }
 

@@ -6,7 +6,7 @@ import (
 
 // An encoding is a checked EncodeOptions for data of one length.
 type encoding struct {
-	h        Header // as it will be written, but for CBytes and what depends on the data
+	h        Header // as it will be written, apart from CBytes and values that depend on the data
 	itemSize int    // the true one, which may be above 255
 	level    int    // 1..9
 	store    bool
@@ -74,7 +74,7 @@ func (e *encoding) codecFlags() (uint8, error) {
 	return 0, unsupported("chunk", "writing with codec %s", e.h.Codec)
 }
 
-// setFilters fills the slots of the header, and the steps that change anything.
+// setFilters fills the slots of the header, and the steps that change any bytes.
 func (e *encoding) setFilters(filters []Filter) error {
 	if filters == nil {
 		filters = []Filter{5: {ID: Shuffle}} // the slot in which C puts its default
@@ -124,7 +124,7 @@ func (e *encoding) setFilters(filters []Filter) error {
 }
 
 // holdsCell says whether a block has the items of a whole cell. c-blosc2's filter
-// works on no smaller ones, forward or backward.
+// works on no smaller blocks, in either direction.
 func holdsCell(shape []int, edge int) bool {
 	items := 1
 	for _, n := range shape {
@@ -148,7 +148,7 @@ func (e *encoding) has(id FilterID) bool {
 	return false
 }
 
-// filters1 says in the flags what Blosc1 can say.
+// filters1 notes in the flags the filters that Blosc1 has.
 func (e *encoding) filters1() error {
 	for _, s := range e.steps[:e.n] {
 		if e.n > 1 || s.id != Shuffle && s.id != BitShuffle || s.width != e.h.TypeSize {
@@ -163,8 +163,8 @@ func (e *encoding) filters1() error {
 	return nil
 }
 
-// Sizes of the rules by which the C libraries split and cut (blosc2's stune.c,
-// blosc's blosc.c), for a first cache of 32 KiB on every machine.
+// Sizes in the rules by which the C libraries split and cut (blosc2's stune.c, blosc's
+// blosc.c), for a first-level cache of 32 KiB on every machine.
 const (
 	l1             = 32 << 10
 	minSplitItems2 = 32
@@ -227,14 +227,14 @@ func (e *encoding) highRatio() bool {
 	return e.h.Codec == LZ4HC || e.h.Codec == Zlib || e.h.Codec == Zstd
 }
 
-// splits is the rule of the C libraries for blocks of b bytes.
+// splits applies the rule of the C libraries to blocks of b bytes.
 func (e *encoding) splits(mode SplitMode, b int) bool {
 	ts, c := e.h.TypeSize, e.h.Codec
 	if mode == SplitNever || b < ts {
 		return false
 	}
 	if !e.h.Extended {
-		// No reader would split otherwise, whatever the flag says.
+		// No reader would take such blocks for split, whatever the flag says.
 		if ts > maxSplit1 || b/ts < minSplitItems1 {
 			return false
 		}
@@ -247,7 +247,7 @@ func (e *encoding) splits(mode SplitMode, b int) bool {
 	return fast && e.hasShuffle() && ts <= maxSplit1 && b/ts >= minSplitItems2
 }
 
-// hasShuffle looks at the slots: a shuffle of single bytes counts.
+// hasShuffle looks at the slots of the header: a shuffle of single bytes counts.
 func (e *encoding) hasShuffle() bool {
 	for _, f := range e.h.Filters {
 		if f.ID == Shuffle {

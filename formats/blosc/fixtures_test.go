@@ -81,7 +81,7 @@ func hash(p []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// TestFixtures decodes what the reference libraries wrote: whole, by several
+// TestFixtures decodes chunks of the reference libraries: whole, by several
 // goroutines, and block by block.
 func TestFixtures(t *testing.T) {
 	n := 0
@@ -205,7 +205,7 @@ func blocks(o blosc.DecodeOptions, chunk []byte) ([]byte, error) {
 	return bytes.Join(out, nil), nil
 }
 
-// TestMalformed decodes damaged chunks: an error of a known class, where the
+// TestMalformed decodes damaged chunks. They give an error of a known class if the
 // manifest says so, and never a panic.
 func TestMalformed(t *testing.T) {
 	n := 0

@@ -41,10 +41,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzBlocks decodes any bytes block by block. Where that and the decoding of
-// the whole succeed both, they give the same. (The whole lets the last stream of
-// a block run into the next block, as C does; a block alone ends where the next
-// begins.)
+// FuzzBlocks decodes any bytes block by block. If that and the decoding of the whole
+// chunk both succeed, they give the same bytes. (The whole lets the last stream of a
+// block run into the next block, as C does; a block alone ends where the next begins.)
 func FuzzBlocks(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, chunk []byte) {

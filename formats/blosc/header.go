@@ -87,7 +87,7 @@ func ParseHeader(b []byte) (Header, error) {
 
 func le32(b []byte) int { return int(int32(binary.LittleEndian.Uint32(b))) } //nolint:gosec // signed on purpose: negative numbers are found and refused
 
-// implied fills what a header of 16 bytes says with its flags.
+// implied fills the fields that a header of 16 bytes tells by its flags.
 func (h *Header) implied() {
 	h.Codec = codecOf(h.Flags, 0)
 	if h.Flags&flagShuffle != 0 && h.TypeSize > 1 {
@@ -101,7 +101,7 @@ func (h *Header) implied() {
 	}
 }
 
-// extended fills what bytes 16 to 31 say.
+// extended fills the fields that bytes 16 to 31 tell.
 func (h *Header) extended(b []byte) {
 	h.Codec, h.CodecMeta = codecOf(h.Flags, b[22]), b[23]
 	for i := range h.Filters {
@@ -116,8 +116,8 @@ func (h *Header) extended(b []byte) {
 	h.Special = Special(h.BloscFlags >> 4 & 7)
 }
 
-// codecOf turns the format code of the flags, and byte 22 where it counts, into
-// a codec.
+// codecOf turns the format code of the flags, and byte 22 if the code refers to it,
+// into a codec.
 func codecOf(flags, id uint8) Codec {
 	switch flags >> 5 {
 	case 0:
@@ -234,7 +234,7 @@ func (h Header) Blocks() int {
 		return 0
 	}
 	b := h.BlockBytes()
-	return (h.NBytes-1)/b + 1 // no sum that 32 bits do not hold
+	return (h.NBytes-1)/b + 1 // the usual sum might not fit into 32 bits
 }
 
 // plain says that the chunk has no block starts and no streams.
@@ -266,7 +266,8 @@ func (h *Header) blockLen(i int) int {
 	return min(b, h.NBytes-i*b)
 }
 
-// Lengths by which chunks older than the bit that says so were split (Blosc 1.x).
+// Limits of splitting in chunks of Blosc 1.x, which are older than the flag that tells
+// it.
 const (
 	maxSplit1      = 16
 	minSplitItems1 = 128

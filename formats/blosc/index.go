@@ -13,7 +13,7 @@ type Index struct {
 	starts []int32
 	sorted []int32
 	dict   int    // length of the dictionary
-	value  []byte // what a chunk of a repeated value repeats
+	value  []byte // the value that a chunk repeats
 }
 
 // ParseIndex reads the index of a chunk. head holds the first IndexLen bytes of
@@ -75,7 +75,7 @@ func (h *Header) dictLen(b []byte) (int, error) {
 	return n, nil
 }
 
-// bodyStart is the first byte that a block may start at.
+// bodyStart is the first place where a block may start.
 func (h *Header) bodyStart(dict int) int {
 	if h.Dict {
 		return h.bodyOff() + 4 + dict

@@ -11,8 +11,8 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// TestDecodeMisuse: what a caller hands over is checked against the chunk, and
-// memory beyond the decoded length is left alone.
+// TestDecodeMisuse: arguments are checked against the chunk, and memory beyond the
+// decoded length is left alone.
 func TestDecodeMisuse(t *testing.T) {
 	src := sample("text", 1000, 1, 1)
 	chunk := encode(t, src, blosc.EncodeOptions{BlockSize: 300, Codec: blosc.Zlib, Filters: []blosc.Filter{{ID: blosc.Delta}}})
@@ -59,7 +59,8 @@ func TestDecodeMisuse(t *testing.T) {
 	}
 }
 
-// TestEncodeMisuse: options that make no chunk are refused, and dst is as before.
+// TestEncodeMisuse: options from which no chunk can be made are refused, and dst is as
+// before.
 func TestEncodeMisuse(t *testing.T) {
 	src := sample("few", 4000, 1, 1)
 	delta := []blosc.Filter{{ID: blosc.Delta}}

@@ -11,9 +11,9 @@ import (
 	"github.com/farread/farread/formats/formattest"
 )
 
-// pitfalls are the worked examples of where implementers of the format go
-// wrong. Each was fed to c-blosc2 3.3.5 or c-blosc 1.21.7, which gave out or
-// refused the chunk.
+// pitfalls are worked examples of the places at which implementers of the format go
+// wrong. Each was fed to c-blosc2 3.3.5 or c-blosc 1.21.7, which decoded or refused
+// the chunk.
 var pitfalls = []struct {
 	name, in, out string // hex
 }{

@@ -1,8 +1,9 @@
 package blosc
 
-// The most that a byte of a stream can stand for. LZ4, BloscLZ and Snappy: a
-// byte adds at most 255 (64 for three) to a match. Deflate: 258 bytes for two
-// bits at best. Zstd: a block of 128 KiB in three bytes of header and one of data.
+// maxExpansion is how many bytes one byte of a stream can become at most. LZ4, BloscLZ
+// and Snappy: a byte adds at most 255 (64 for three) to a match. Deflate: 258 bytes
+// for two bits at best. Zstd: a block of 128 KiB in three bytes of header and one of
+// data.
 func (c Codec) maxExpansion() int64 {
 	if c == Zlib {
 		return 1032
@@ -13,12 +14,12 @@ func (c Codec) maxExpansion() int64 {
 	return 256
 }
 
-// expansion beyond this is looked at before memory is allocated for it.
+// larger expansions are checked before memory is allocated for them.
 const expansion, always = 16, 1 << 20
 
-// plausible walks over the streams of a chunk that claims to expand far and
-// finds those that cannot, before anything is allocated. What it accepts may
-// still be corrupt. Special chunks are small by nature.
+// plausible walks over the streams of a chunk that claims to expand far, and finds
+// streams that cannot, before anything is allocated. A chunk that passes may still be
+// corrupt. Special chunks are small by nature.
 func (h *Header) plausible(chunk []byte) error {
 	if h.plain() || int64(h.NBytes) <= always+expansion*int64(h.CBytes) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/farread/farread/internal/bufpool"
 )
 
-// lossless are the filters that give back what they were given.
+// lossless are the filters that change no value.
 var lossless = []blosc.FilterID{blosc.NoFilter, blosc.Shuffle, blosc.BitShuffle, blosc.Delta, blosc.ByteDelta}
 
 func drawOptions(r *rapid.T) blosc.EncodeOptions {
@@ -43,9 +43,9 @@ func drawData(r *rapid.T, ts int) []byte {
 	return sample(kind, n, ts, rapid.Uint64().Draw(r, "seed"))
 }
 
-// TestRoundTrip: what was encoded comes back, whole, in parallel and block by
-// block; the bytes do not depend on the number of goroutines; a chunk is never
-// longer than its data and the header.
+// TestRoundTrip: encoded data come back, whole, in parallel and block by block. The
+// bytes do not depend on the number of goroutines. A chunk is never longer than its
+// data and the header.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, roundTrip)
 	if n := bufpool.Loans(); n != 0 {
@@ -161,7 +161,7 @@ func TestSpecial(t *testing.T) {
 	}
 }
 
-// TestFindsSpecial: data of one item need no more than it.
+// TestFindsSpecial: a chunk of one repeated item needs no more bytes than the item.
 func TestFindsSpecial(t *testing.T) {
 	for _, c := range []struct {
 		kind string
@@ -181,7 +181,7 @@ func TestFindsSpecial(t *testing.T) {
 	}
 }
 
-// TestLossy: the filters that drop bits give what is left of them.
+// TestLossy: filters that drop bits give back the bits that are left.
 func TestLossy(t *testing.T) {
 	src := sample("sine", 4000, 4, 1)
 	want := bytes.Clone(src)
@@ -250,8 +250,8 @@ func TestNDCellSmallBlocks(t *testing.T) {
 // FuzzRoundTrip encodes with options and data that the fuzzer draws.
 func FuzzRoundTrip(f *testing.F) { f.Fuzz(rapid.MakeFuzz(roundTrip)) }
 
-// TestDict: small blocks of text gain by a dictionary, and each block can be
-// decoded with it alone.
+// TestDict: small blocks of text gain by a dictionary, and each block can be decoded
+// alone with it.
 func TestDict(t *testing.T) {
 	var src []byte
 	for i := range uint64(3000) {

@@ -7,8 +7,8 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// TestWideValues: blocks of a repeated item hold whole items, also where these
-// are too wide for the header: c-blosc2 refuses others.
+// TestWideValues: blocks of a repeated item hold whole items, also if items are too
+// wide for the header: c-blosc2 refuses other blocks.
 func TestWideValues(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{3, 255, 256, 300, 40000} {

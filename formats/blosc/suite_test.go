@@ -11,8 +11,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// remote reads a chunk as a frame's reader does: the header, the index, then
-// all blocks in one planned read, decoded as they come.
+// remote reads a chunk as a frame's reader does: the header, the index, then all
+// blocks in one planned read, each decoded when it comes.
 type remote struct {
 	r    rangeio.Reader
 	x    *blosc.Index
@@ -84,8 +84,8 @@ func (m *remote) read(ctx context.Context) ([]byte, error) {
 	return out, nil
 }
 
-// TestSuite reads damaged chunks. Blosc has no checksums, so that a flipped bit
-// may well give other bytes; never more than the header may claim.
+// TestSuite reads damaged chunks. Blosc has no checksums, so a flipped bit may well
+// give other bytes, but never more than the header may claim.
 func TestSuite(t *testing.T) {
 	delta := blosc.EncodeOptions{TypeSize: 4, BlockSize: 512, Filters: []blosc.Filter{{ID: blosc.Delta}, {ID: blosc.Shuffle}}, Codec: blosc.LZ4}
 	zstd := blosc.EncodeOptions{TypeSize: 8, BlockSize: 1024, Codec: blosc.Zstd, Dict: true}

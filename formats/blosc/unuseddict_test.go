@@ -10,8 +10,8 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// TestUnusedDict: a chunk may carry a dictionary although its codec uses none, as
-// those of python-blosc2's BatchArray do. c-blosc2 reads these very bytes.
+// TestUnusedDict: a chunk may carry a dictionary that its codec does not use, as the
+// chunks of python-blosc2's BatchArray do. c-blosc2 reads these very bytes.
 func TestUnusedDict(t *testing.T) {
 	want := bytes.Repeat([]byte("hello world, hello blosc "), 20)
 	dict := want[:300]
@@ -36,7 +36,7 @@ func TestUnusedDict(t *testing.T) {
 	for _, vl := range []byte{0, 1} {
 		for format, stream := range map[byte][]byte{0: lz, 3: z.Bytes()} {
 			t.Run(fmt.Sprintf("format %d, VL %d", format, vl), func(t *testing.T) {
-				size, prefix := len(want), len(stream) // of a block; what precedes its stream
+				size, prefix := len(want), len(stream) // of a block; prefix is the bytes before its stream
 				if vl == 1 {
 					size, prefix = 1, len(want)
 				}
