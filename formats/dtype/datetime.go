@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// appendTime appends a point in time as NumPy prints it: as many parts as the
-// unit tells apart. A count that leaves int64 once its unit is applied, and the
-// generic unit, are printed as the number.
+// appendTime appends a point in time as NumPy prints it, down to the unit. A count
+// that leaves int64 once its unit is applied is printed as a number, and so is a count
+// of the generic unit.
 func (d DType) appendTime(dst []byte, v int64) []byte {
 	number := strconv.AppendInt(dst, v, 10)
 	v, ok := mul(v, int64(max(d.count, 1)))

@@ -39,7 +39,7 @@ type DType struct {
 	unit      string // DateTime, Duration: "" for the generic unit
 	count     int    // units in one step, at least 1
 	fields    []Field
-	cells     int64 // values of an item, also those of no bytes; 0 means 1
+	cells     int64 // values of an item; values of no bytes count, too. 0 means 1
 }
 
 // A Field is a member of a structured type.

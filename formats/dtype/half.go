@@ -39,8 +39,8 @@ func FloatToHalf(f float32) uint16 {
 	}
 }
 
-// roundHalf adds one to h if the bits cut off are above half of its last place,
-// or are just that half and h is odd.
+// roundHalf adds one to h if the bits that were cut off are more than half of its last
+// place, or exactly half and h is odd.
 func roundHalf(h, cut, half uint32) uint16 {
 	if cut > half || cut == half && h&1 == 1 {
 		h++

@@ -20,8 +20,8 @@ const (
 	maxFields = 1 << 16
 	maxDepth  = 32
 	maxAxes   = 64
-	// maxExtra is how many more values an item may have than bytes: values of no
-	// size and members that overlap cost a reader time all the same.
+	// maxExtra is how many more values than bytes an item may have: values of no size,
+	// and members that overlap, take a reader's time all the same.
 	maxExtra = 1 << 16
 )
 
@@ -145,8 +145,8 @@ func dims(v pylit.Value, size int) ([]int, error) {
 
 // total is the size of a sub-array, checked.
 func total(shape []int, size int) (int, error) {
-	// Lengths multiply before a zero can hide them, so that no later product
-	// overflows whatever its order.
+	// Lengths are multiplied before a zero can hide them. So later products cannot
+	// overflow in any order.
 	n, zero := int64(max(size, 1)), size == 0
 	for _, k := range shape {
 		if k == 0 {

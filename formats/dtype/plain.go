@@ -40,7 +40,7 @@ func named(name string) (DType, bool) {
 	return DType{}, false
 }
 
-// sized gives NumPy's words for types without a size (of its version 2) one, if
+// sized gives a size to NumPy's words for types without one (of its version 2), if
 // they mean the same on every machine.
 func sized(name string) string {
 	switch name {
@@ -74,8 +74,9 @@ func sized(name string) string {
 	return name
 }
 
-// code turns one of NumPy's letters that stand for a whole type into what
-// dtype.str has in its place. Those that differ between machines are none.
+// code turns one of NumPy's letters for a whole type into the text that dtype.str has
+// for it. Other text stays as it is, letters whose meaning differs between machines
+// among it.
 func code(letter string) string {
 	const letters = "bBhHiIqQefdFDc"
 	if i := strings.Index(letters, letter); len(letter) == 1 && i >= 0 {

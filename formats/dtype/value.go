@@ -105,7 +105,7 @@ func (d DType) Text(item []byte) (string, bool) {
 		point := DType{kind: Uint, size: 4, bigEndian: d.bigEndian}
 		for i := 0; i+4 <= n; i += 4 {
 			r := point.uint(item[i : i+4])
-			b.WriteRune(rune(min(r, utf8.MaxRune+1))) // WriteRune replaces what is no character
+			b.WriteRune(rune(min(r, utf8.MaxRune+1))) // WriteRune replaces numbers that are no character
 		}
 		return b.String(), true
 	default:
@@ -310,7 +310,7 @@ func (d DType) appendFloatCSV(dst, p []byte) []byte {
 	}
 }
 
-// appendCell quotes s for CSV where a reader would split or trim it.
+// appendCell quotes s for CSV if a reader would split or trim it.
 func appendCell(dst []byte, s string) []byte {
 	if !strings.ContainsAny(s, ",\"\r\n") && strings.TrimSpace(s) == s {
 		return append(dst, s...)

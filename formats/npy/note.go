@@ -86,7 +86,7 @@ func ParseNote(p []byte) (Note, error) {
 	return n, nil
 }
 
-// plainly says what is wrong with a note without the names of Go's types.
+// plainly says what is wrong with a note, without the names of Go's types.
 func plainly(err error) string {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
@@ -107,7 +107,7 @@ func plainly(err error) string {
 	return fmt.Sprintf("%s: %s, want %s", wrong.Field, wrong.Value, want)
 }
 
-// check holds the shape to what a .npy could have.
+// check makes sure that a .npy could have the shape.
 func (h Header) check() error {
 	if len(h.Shape) > nd.MaxDims {
 		return fmt.Errorf("%d axes, over %d: %w", len(h.Shape), nd.MaxDims, formats.ErrTooLarge)

@@ -65,7 +65,7 @@ func FuzzNote(f *testing.F) {
 	})
 }
 
-// TestWrongNotes: who wrote the note is told what to mend, in its own words.
+// TestWrongNotes: the author of a note is told what to mend, in the note's own words.
 func TestWrongNotes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -84,7 +84,7 @@ func sum(p []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// What is written is what numpy.save writes, and reads as what was meant.
+// Headers are the ones that numpy.save writes, and read as the same type and shape.
 func TestHeadersAreNumPys(t *testing.T) {
 	versions := map[byte]int{}
 	for _, g := range goldens(t) {
@@ -154,7 +154,7 @@ func readBox(t *testing.T, h npy.Header, base int64, file []byte, text string) (
 	return dst, h.ReadBox(t.Context(), r, base, dst, box)
 }
 
-// Runs cover exactly what is asked for, ascending and never touching; large
+// Runs cover exactly the items that are asked for, ascending and never touching. Large
 // arrays go through groups and several calls.
 func TestRuns(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -28,7 +28,7 @@ func (h Header) RunsOf(box nd.Box) iter.Seq[Run] {
 				return
 			}
 		}
-		// The last axes, as long as they are taken whole, are one run.
+		// The last axes, as long as all of their items are taken, make one run.
 		stride := int64(h.DType.ItemSize())
 		run, strides := stride, make([]int64, len(axes))
 		off, outer, whole := int64(0), 0, true
@@ -157,8 +157,8 @@ func (h Header) readRuns(ctx context.Context, r rangeio.Reader, base int64, dst 
 }
 
 const (
-	// maxGap is how many bytes between two runs are read along: copying a page
-	// of a local file costs less than another system call.
+	// maxGap is how many bytes between two runs are read along: copying a page of a
+	// local file costs less than another system call.
 	maxGap = 4 << 10
 	// maxGroup bounds a group of runs that is read as one span.
 	maxGroup = 1 << 20

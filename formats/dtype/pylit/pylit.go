@@ -126,8 +126,8 @@ func (p *parser) value(depth int) (Value, error) {
 	}
 }
 
-// tuple reads what follows an opening parenthesis: a tuple, or one value in
-// parentheses.
+// tuple reads the rest of a tuple, or of one value in parentheses, after the opening
+// parenthesis.
 func (p *parser) tuple(depth int) (Value, error) {
 	items, comma, err := p.items(')', depth)
 	if err != nil {
