@@ -6,7 +6,7 @@ import (
 	"github.com/farread/farread/formats/all"
 )
 
-// TestForeign: names of others' formats, and no format is both theirs and ours.
+// TestForeign: formats of others are known by name, and none of them is also ours.
 func TestForeign(t *testing.T) {
 	for name, want := range map[string]string{
 		"x.zarr": "Zarr", "a/b.zarr/": "Zarr", "x.NC": "NetCDF", "x.h5": "HDF5", "x.tar.parquet": "Parquet", "x.tif": "TIFF",

@@ -11,7 +11,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A recorder keeps what a test would have failed with.
+// A recorder keeps the failures of a test.
 type recorder struct {
 	testing.TB
 	said []string
@@ -22,7 +22,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 }
 func (r *recorder) Fatalf(format string, args ...any) { r.Errorf(format, args...) }
 
-// TestDamaged makes sure that the suite sees what it looks for.
+// TestDamaged makes sure that the suite finds the faults that it looks for.
 func TestDamaged(t *testing.T) {
 	kept := make([]byte, 0)
 	calls := 0

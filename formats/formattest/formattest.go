@@ -105,7 +105,7 @@ func (s Suite) check(t *testing.T, want []byte) {
 	}
 }
 
-// readers opens the objects, each passed through wrap when that is not nil.
+// readers opens the objects, each passed through wrap if that is not nil.
 func (s Suite) readers(wrap func(rangeio.Reader) rangeio.Reader) []rangeio.Reader {
 	rs := make([]rangeio.Reader, len(s.Objects))
 	for i, o := range s.Objects {
@@ -136,8 +136,8 @@ func (s Suite) damaged(t testing.TB, k int, data, want []byte, what string) (fai
 	rs := s.readers(nil)
 	rs[k] = rangeio.FromReaderAt(bytes.NewReader(data), int64(len(data)))
 	got, n, err := s.measured(t.Context(), rs)
-	// The count is of the whole process: only what each of several tries
-	// allocates is the reader's own.
+	// The count is of the whole process: only bytes that every one of several tries
+	// allocates are the reader's own.
 	for tries := 0; n > s.MaxAlloc && tries < 3; tries++ {
 		_, again, _ := s.measured(t.Context(), rs)
 		n = min(n, again)
@@ -165,16 +165,16 @@ func (s Suite) measured(ctx context.Context, rs []rangeio.Reader) ([]byte, int64
 	return got, allocated() - before, err
 }
 
-// allocated is the bytes that were allocated since the start. ReadMemStats
-// counts exactly; runtime/metrics would add what each P allocated long ago, at
-// the moment that a collection makes it known.
+// allocated is the bytes that were allocated since the start. ReadMemStats counts
+// exactly. runtime/metrics would add bytes that each P allocated long ago, at the
+// moment at which a collection makes them known.
 func allocated() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.TotalAlloc)
 }
 
-// small is a length below which nothing is skipped by Stride: headers.
+// small is a length up to which Stride skips nothing: headers.
 const small = 64
 
 func (s Suite) truncated(t *testing.T, want []byte) {
@@ -310,7 +310,7 @@ type breaker struct {
 
 func (b *breaker) wrap(r rangeio.Reader) rangeio.Reader { return broken{r, b} }
 
-// broke counts a read and says how it ends.
+// broke counts a read, and says whether and how it breaks.
 func (b *breaker) broke(spans []rangeio.Span) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -397,8 +397,8 @@ func (s *scrambled) ReadEach(ctx context.Context, spans []rangeio.Span, done fun
 	return context.Cause(ctx)
 }
 
-// pieces fills a span from the back in pieces: at most 64, so that large spans
-// do not take for ever.
+// pieces fills a span from the back in pieces: at most 64, so that large spans end
+// soon.
 func (s *scrambled) pieces(ctx context.Context, rnd *rand.Rand, span rangeio.Span) error {
 	for end := len(span.P); end > 0; {
 		n := min(end, 1+rnd.IntN(8)+len(span.P)/64)

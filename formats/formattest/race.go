@@ -2,6 +2,6 @@
 
 package formattest
 
-// raced says that the race detector runs: pools then drop a part of what they are
-// given, and as many buffers more are made. The bound holds without it.
+// raced says that the race detector runs. Pools then drop some of their buffers, and
+// as many more are made. The bound holds without it.
 const raced = true
