@@ -160,7 +160,7 @@ func ExampleClient_Bucket_gulp() {
 		panic(err)
 	}
 	defer data.Abort() // does nothing after Commit
-	w := gulp.NewWriter(data, gulp.WriterOptions{})
+	w := gulp.NewWriter(data, gulp.WriteOptions{})
 	for i := range 3 {
 		if err := w.WriteFrame("sunrise", fmt.Appendf(nil, "a JPEG, frame %d", i)); err != nil {
 			panic(err)
@@ -186,7 +186,7 @@ func ExampleClient_Bucket_gulp() {
 	if err != nil {
 		panic(err)
 	}
-	frame, err := clips.ReadFrame(ctx, nil, "sunrise", 2)
+	frame, err := clips.AppendFrame(ctx, nil, "sunrise", 2)
 	fmt.Printf("%s %v\n", frame, err)
 	// Output: a JPEG, frame 2 <nil>
 }
