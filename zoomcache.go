@@ -182,10 +182,10 @@ func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string) (*
 
 // A besideReader reads an index beside a file. One that was replaced or removed
 // since is of no use, and no fault of the file.
-type besideReader struct{ rangeio.Reader }
+type besideReader struct{ *objstore.Object }
 
 func (r besideReader) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
-	err := r.Reader.ReadRanges(ctx, spans)
+	err := r.Object.ReadRanges(ctx, spans)
 	if errors.Is(err, objstore.ErrChanged) || errors.Is(err, objstore.ErrNotFound) {
 		return fmt.Errorf("%w: %w", index.ErrUnusable, err)
 	}

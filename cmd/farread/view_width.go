@@ -112,21 +112,11 @@ func (x *wideView) copy(ctx context.Context, to sink, _ bar) error {
 	return err
 }
 
-// plan notes the requests that copy would make; without an index at most. Then a range
-// without bounds takes a pass over the file to find these, and another one.
+// plan notes the requests that copy would make; without an index at most.
 func (x *wideView) plan(ctx context.Context) error {
-	reads, err := x.t.f.PlanView(ctx, x.k.Number, x.first, x.last, x.width)
-	if err != nil {
-		return err
-	}
-	early := x.last != zoomcache.LastOffset && !x.k.Variable
-	next := int64(1)
-	if len(reads) > 0 && reads[0].Why == zoomBlocks && (x.first == zoomcache.FirstOffset || x.last == zoomcache.LastOffset) {
-		x.t.planned(reads, next, false)
-		next, early = next+1, early || x.first != zoomcache.FirstOffset // there may be nothing in it
-	}
-	x.t.planned(reads, next, early)
-	return nil
+	plan, err := x.t.f.ExplainView(ctx, x.k.Number, x.first, x.last, x.width)
+	x.t.planned(plan)
+	return err
 }
 
 // write writes points as JSON, CSV or a table.

@@ -14,7 +14,6 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
-	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -350,43 +349,17 @@ func (c *zoomCSV) write(w io.Writer, p *zoomcache.Packet) error {
 // plan notes the requests that copy would make. Without an index that is at most: a
 // pass ends behind the last packet of the range.
 func (x *zoomSelection) plan(ctx context.Context) error {
-	reads, err := x.t.f.PlanSamples(ctx, x.k.Number, x.first, x.last)
-	if err != nil {
-		return err
-	}
-	x.t.planned(reads, 1, x.last != zoomcache.LastOffset && !x.k.Variable)
-	return nil
+	plan, err := x.t.f.ExplainSamples(ctx, x.k.Number, x.first, x.last)
+	x.t.planned(plan)
+	return err
 }
 
-// planned notes the requests that reads take, in the phase that is the next one or
-// later, by the planner that would send them. A pass over the file may end early.
-func (t *zoomContent) planned(reads []zoomindex.PlannedRead, next int64, early bool) {
-	phase := t.a.counter.Stats().Phases + next
-	most := int64(0)
-	for _, r := range reads {
-		most = max(most, r.Len)
-	}
-	room := make([]byte, most)
-	for len(reads) > 0 {
-		n := 1
-		for n < len(reads) && reads[n].Beside == reads[0].Beside && reads[n].Why == reads[0].Why && reads[0].Why != zoomBlocks {
-			n++
+// planned notes what a plan tells of the file and of the index beside it.
+func (t *zoomContent) planned(plan []rangeio.Planned) {
+	t.a.planned(t.target, plan, func(r rangeio.Planned) (string, int64) {
+		if r.Object != "" {
+			return t.f.Beside().Info().Key, r.Off
 		}
-		ob, base := t.f.Object, t.off
-		if reads[0].Beside {
-			ob, base = t.f.Beside(), 0
-		}
-		spans := make([]rangeio.Span, n)
-		for i, r := range reads[:n] {
-			spans[i] = rangeio.Span{Off: r.Off + base, P: room[:r.Len]}
-		}
-		for _, q := range ob.Plan(spans) { // what opening has kept takes none
-			t.a.trace.add(traceRow{Phase: phase, Object: join(t.bucket.Name(), ob.Info().Key), Off: q.Off, Len: q.Len,
-				Why: reads[0].Why, Estimated: early && reads[0].Why == zoomBlocks})
-		}
-		reads = reads[n:]
-	}
+		return t.f.Object.Info().Key, r.Off + t.off
+	})
 }
-
-// zoomBlocks is why a pass over a file reads: its windows are requests of their own.
-const zoomBlocks = "blocks"

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats/zoomcache"
-	"github.com/farread/farread/formats/zoomindex"
 )
 
 // The forms of what view writes.
@@ -133,14 +132,10 @@ func (x *zoomView) nothing(ctx context.Context) error {
 
 // plan notes the requests that copy would make, at most: stored summaries lie all over
 // the file.
-func (x *zoomView) plan(context.Context) error {
-	windows := x.t.f.Windows()
-	reads := make([]zoomindex.PlannedRead, 0, len(windows))
-	for _, r := range windows {
-		reads = append(reads, zoomindex.PlannedRead{Off: r.Off, Len: r.Len, Why: zoomBlocks})
-	}
-	x.t.planned(reads, 1, x.last != zoomcache.LastOffset && !x.k.Variable)
-	return nil
+func (x *zoomView) plan(ctx context.Context) error {
+	plan, err := x.t.f.ExplainSummaries(ctx, x.k.Number, x.level, x.first, x.last)
+	x.t.planned(plan)
+	return err
 }
 
 // A viewPoint is what is told of a span of samples.

@@ -6,11 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"sort"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/internal/codec"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -282,6 +284,62 @@ type Parts struct {
 	I, J int
 }
 
+// Each calls fn with each page, in turn, after one planned read from r of those that
+// Open has not read. The bytes are valid during the call and must not be changed. An
+// error of fn ends it and is returned as it is; a page with a wrong checksum is
+// ErrUnusable. r is the Reader of Open, or one for plans of the same bytes, of which
+// nothing comes; why is then what the bytes are.
+func (ix *Index) Each(ctx context.Context, r rangeio.Reader, p Parts, why string, fn func(k int, page []byte) error) error {
+	held := p.I + sort.Search(p.J-p.I, func(n int) bool { return p.Pages[p.I+n].off >= ix.at })
+	give := func(k int, stored []byte) error {
+		page, err := p.checked(k, stored)
+		if err != nil {
+			return err
+		}
+		return fn(k, page)
+	}
+	q := pull.Pull[struct{}]{From: r, Window: math.MaxInt64 / 4, Most: p.J - p.I, // a single one
+		Parts: func(_ context.Context, add func(pull.Part[struct{}]) error) error {
+			for k := p.I; k < held; k++ {
+				if err := add(pull.Part[struct{}]{Off: p.Pages[k].off, Len: p.Pages[k].Len()}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Why: func([]pull.Part[struct{}]) (string, bool) { return why, false }}
+	came := p.I
+	for w, err := range q.Windows(ctx) {
+		if err != nil {
+			return err
+		}
+		for i := range w.Parts {
+			if err := give(came, w.Bytes(i)); err != nil {
+				return err
+			}
+			came++
+		}
+	}
+	if came < held {
+		return nil // it was only planned
+	}
+	for k := held; k < p.J; k++ {
+		if err := give(k, ix.known(p.Pages[k].off, p.Pages[k].Len())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checked gives page k of what is stored of it.
+func (s *Section) checked(k int, stored []byte) ([]byte, error) {
+	page := stored[:len(stored)-crcLen]
+	if binary.LittleEndian.Uint32(stored[len(page):]) != sum(s.Name, k, page) {
+		return nil, unusable("page %d of section %v is damaged", k, s.Name)
+	}
+	return page, nil
+}
+
 // Read gives the pages, those of each part in turn, in one planned read of the
 // pages that Open has not read. The bytes may be memory of the Index and must not
 // be changed. A page with a wrong checksum is ErrUnusable.
@@ -312,12 +370,10 @@ func (ix *Index) Read(ctx context.Context, parts ...Parts) ([][]byte, error) {
 	n := 0
 	for _, part := range parts {
 		for k := part.I; k < part.J; k++ {
-			p := out[n]
-			q := p[:len(p)-crcLen]
-			if binary.LittleEndian.Uint32(p[len(q):]) != sum(part.Name, k, q) {
-				return nil, unusable("page %d of section %v is damaged", k, part.Name)
+			var err error
+			if out[n], err = part.checked(k, out[n]); err != nil {
+				return nil, err
 			}
-			out[n] = q
 			n++
 		}
 	}

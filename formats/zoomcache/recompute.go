@@ -48,7 +48,7 @@ func (f *File) RecomputeSummaries(ctx context.Context, r *Recomputed, w Watcher,
 	}
 	strict := *f
 	strict.o.Resync = false
-	err := strict.walk(ctx, f.body, all, func(b Block, t *Track, content []byte) (bad, err error) {
+	err := strict.walk(ctx, &walker{pos: f.body, want: all, fn: func(b Block, t *Track, content []byte) (bad, err error) {
 		progress.Tell(b.Off+b.Size(), f.Size())
 		switch {
 		case t == nil && w != nil:
@@ -60,7 +60,7 @@ func (f *File) RecomputeSummaries(ctx context.Context, r *Recomputed, w Watcher,
 		default:
 			return m.packet(&b, t, content)
 		}
-	})
+	}})
 	if err != nil {
 		return err
 	}

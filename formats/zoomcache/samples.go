@@ -39,7 +39,8 @@ func (f *File) SamplesFrom(ctx context.Context, off int64, track int32, from, to
 	want := func(b *Block, _ *Track) bool {
 		return !b.Summary && b.Track == t.Number && (t.Variable || b.Count == 0 || b.Entry <= to && b.last() >= from)
 	}
-	return f.walk(ctx, off, want, func(b Block, _ *Track, content []byte) (bad, err error) {
+	early := !t.Variable && to != LastOffset
+	return f.walk(ctx, &walker{pos: off, want: want, early: early, fn: func(b Block, _ *Track, content []byte) (bad, err error) {
 		if b.Summary || b.Track != t.Number {
 			return nil, nil
 		}
@@ -62,7 +63,7 @@ func (f *File) SamplesFrom(ctx context.Context, off int64, track int32, from, to
 			return nil, errStop
 		}
 		return nil, nil
-	})
+	}})
 }
 
 // HeadHolds says whether what Open has read tells of all samples of a track up to an

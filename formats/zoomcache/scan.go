@@ -21,9 +21,9 @@ import (
 // ErrCorrupt after all blocks before them, a block beyond the limits with
 // ErrTooLarge; Options.Resync passes over them.
 func (f *File) Scan(ctx context.Context, fn func(b Block, t *Track, content []byte) error) error {
-	return f.walk(ctx, f.body, all, func(b Block, t *Track, content []byte) (bad, err error) {
+	return f.walk(ctx, &walker{pos: f.body, want: all, fn: func(b Block, t *Track, content []byte) (bad, err error) {
 		return nil, fn(b, t, content)
-	})
+	}})
 }
 
 func all(*Block, *Track) bool { return true }
@@ -35,16 +35,16 @@ var errStop = errors.New("enough")
 // format, which Resync forgives; err ends the walk, with errStop quietly.
 type visit func(b Block, t *Track, content []byte) (bad, err error)
 
-// walk goes over the blocks from off on. Blocks of declared tracks that want
-// turns down are passed to fn with no content, as are those of other tracks,
-// whose t is nil; want is not asked about these.
-func (f *File) walk(ctx context.Context, off int64, want func(*Block, *Track) bool, fn visit) error {
-	w := &walker{f: f, pos: off, want: want, fn: fn}
+// walk goes over the blocks from w.pos on. Blocks of declared tracks that w.want
+// turns down are passed to w.fn with no content, as are those of other tracks,
+// whose t is nil; w.want is not asked about these.
+func (f *File) walk(ctx context.Context, w *walker) error {
+	w.f = f
 	for {
-		err := w.windows(ctx, min(firstWindow, f.o.Window))
+		err := w.windows(ctx)
 		switch {
 		case errors.Is(err, errJump):
-			w.buf, w.tail = nil, w.tail[:0] // the next bytes are those at w.pos
+			w.tail = w.tail[:0] // the next bytes are those at w.pos
 		case errors.Is(err, errStop):
 			return nil
 		default:
@@ -57,65 +57,56 @@ func (f *File) walk(ctx context.Context, off int64, want func(*Block, *Track) bo
 var errJump = errors.New("jump")
 
 // windows reads from w.pos to the end of the file and takes blocks from what it
-// reads.
-func (w *walker) windows(ctx context.Context, size int64) error {
-	f := w.f
-	at := w.pos
-	if at < int64(len(f.first)) { // Open has read it
-		w.take(f.first[at:], at)
-		at = int64(len(f.first))
-		if err := w.steps(ctx); err != nil {
+// reads; first from what Open has read.
+func (w *walker) windows(ctx context.Context) error {
+	f, at := w.f, w.pos
+	if head := int64(len(f.first)); at < head {
+		if err := w.over(ctx, f.first[at:], at); err != nil {
 			return err
 		}
-		if w.pos > at+2*f.o.Window {
-			return errJump
-		}
-		w.leave()
+		at = head
 	}
 	p := pull.Pull[struct{}]{From: f.r, Window: f.o.Window, Ahead: 1, Room: headroom,
-		Failed: func(parts []pull.Part[struct{}], err error) error { return wrapRead(parts[0].Off, err) }}
-	p.Stretch(at, f.size, size)
+		Failed: func(parts []pull.Part[struct{}], err error) error { return wrapRead(parts[0].Off, err) },
+		Why:    func([]pull.Part[struct{}]) (string, bool) { return "blocks", w.early }}
+	p.Stretch(at, f.size, min(firstWindow, f.o.Window))
 	for win, err := range p.Windows(ctx) {
 		if err != nil {
 			return err
 		}
-		off := win.Parts[0].Off
-		if n := len(w.tail); n <= headroom {
-			b := win.Room(n)
-			copy(b, w.tail)
-			w.take(b, off-int64(n))
-		} else {
-			w.joined = append(append(w.joined[:0], w.tail...), win.Bytes(0)...)
-			w.take(w.joined, off-int64(n))
-		}
-		if err := w.steps(ctx); err != nil {
+		if err := w.over(ctx, w.behindTail(win), win.Parts[0].Off-int64(len(w.tail))); err != nil {
 			return err
 		}
-		if w.pos > off+win.Parts[0].Len+2*f.o.Window {
-			return errJump
-		}
-		w.leave()
 	}
 	return nil
 }
 
-// Windows lists the bytes that Scan reads after Open if nothing is jumped: a
-// planned read each, all of one phase. Samples and Summaries may need fewer of
-// them.
-func (f *File) Windows() []Range {
-	var out []Range
-	size := min(firstWindow, f.o.Window)
-	for at := int64(len(f.first)); at < f.size; {
-		n := min(size, f.size-at)
-		out = append(out, Range{at, n})
-		at += n
-		size = min(2*size, f.o.Window)
+// over takes blocks from bytes of the file that begin at off, and keeps the rest of
+// them as the tail.
+func (w *walker) over(ctx context.Context, b []byte, off int64) error {
+	w.buf, w.at = b, off
+	if err := w.steps(ctx); err != nil {
+		return err
 	}
-	return out
+	rest, _ := w.rest()
+	w.tail = append(w.tail[:0], rest...)
+	w.buf, w.at = nil, off+int64(len(b))
+	if w.pos > w.at+2*w.f.o.Window {
+		return errJump
+	}
+	return nil
 }
 
-// A Range is Len bytes of a file from Off on.
-type Range struct{ Off, Len int64 }
+// behindTail is the bytes of a window with the tail before them.
+func (w *walker) behindTail(win *pull.Window[struct{}]) []byte {
+	if n := len(w.tail); n <= headroom {
+		b := win.Room(n)
+		copy(b, w.tail)
+		return b
+	}
+	w.joined = append(append(w.joined[:0], w.tail...), win.Bytes(0)...)
+	return w.joined
+}
 
 // headroom takes the rest of most blocks.
 const headroom = 16 << 10

@@ -25,7 +25,8 @@ func (f *File) Summaries(ctx context.Context, track int32, level int, from, to i
 		return b.Summary && b.Track == track && (level == EveryLevel || int(b.Level) == level)
 	}
 	want := func(b *Block, _ *Track) bool { return ours(b) && b.touches(from, to) }
-	return f.walk(ctx, f.body, want, func(b Block, _ *Track, content []byte) (bad, err error) {
+	early := level != EveryLevel && !t.Variable
+	return f.walk(ctx, &walker{pos: f.body, want: want, early: early && to != LastOffset, fn: func(b Block, _ *Track, content []byte) (bad, err error) {
 		switch {
 		case !ours(&b):
 			return nil, nil
@@ -34,11 +35,11 @@ func (f *File) Summaries(ctx context.Context, track int32, level int, from, to i
 				return bad, nil
 			}
 			return nil, fn(&s)
-		case level != EveryLevel && !t.Variable && b.Entry > to:
+		case early && b.Entry > to:
 			return nil, errStop
 		}
 		return nil, nil
-	})
+	}})
 }
 
 // touches says whether what lies between Entry and Exit, of which either may be

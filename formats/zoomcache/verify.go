@@ -85,7 +85,7 @@ func (f *File) report(ctx context.Context, decode bool, progress formats.Progres
 		}
 	}
 	want := func(*Block, *Track) bool { return decode }
-	err := noting.walk(ctx, f.body, want, func(b Block, t *Track, content []byte) (bad, err error) {
+	err := noting.walk(ctx, &walker{pos: f.body, want: want, fn: func(b Block, t *Track, content []byte) (bad, err error) {
 		progress.Tell(b.Off+b.Size(), f.size)
 		if t == nil {
 			v.r.Undeclared++
@@ -99,7 +99,7 @@ func (f *File) report(ctx context.Context, decode bool, progress formats.Progres
 		}
 		v.counts[b.Track].Add(&b)
 		return nil, nil
-	})
+	}})
 	return v.r, err
 }
 

@@ -12,6 +12,8 @@ type walker struct {
 	f    *File
 	want func(*Block, *Track) bool
 	fn   visit
+	// early says that fn may end the walk before the file ends.
+	early bool
 
 	pos int64  // of the next block; it may lie behind what is known
 	buf []byte // known bytes, from at on; those of a window
@@ -26,16 +28,6 @@ type walker struct {
 	cause error
 	p     Packet // memory of decode
 	s     Summary
-}
-
-// take goes on with the bytes of the file from at on.
-func (w *walker) take(b []byte, at int64) { w.buf, w.at = b, at }
-
-// leave keeps what is left of bytes that go away.
-func (w *walker) leave() {
-	rest, _ := w.rest()
-	w.tail = append(w.tail[:0], rest...)
-	w.buf, w.at = nil, w.at+int64(len(w.buf))
 }
 
 // rest is what is known from the next block on, and whether that is all there is.

@@ -25,7 +25,8 @@ func (f *File) Watch(ctx context.Context, w Watcher, progress formats.Progress) 
 	var p Packet
 	var win Window
 	end = f.body
-	err = f.walk(ctx, f.body, func(b *Block, _ *Track) bool { return !b.Summary }, func(b Block, t *Track, content []byte) (bad, err error) {
+	want := func(b *Block, _ *Track) bool { return !b.Summary }
+	err = f.walk(ctx, &walker{pos: f.body, want: want, fn: func(b Block, t *Track, content []byte) (bad, err error) {
 		progress.Tell(b.Off+b.Size(), f.Size())
 		if t != nil {
 			end = b.Off + b.Size()
@@ -37,7 +38,7 @@ func (f *File) Watch(ctx context.Context, w Watcher, progress formats.Progress) 
 			return bad, nil
 		}
 		return nil, p.showTo(w, t, &win)
-	})
+	}})
 	return end, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -16,8 +17,9 @@ import (
 // stays in use as long as the File.
 type File struct {
 	*zoomcache.File
-	r  rangeio.Reader
-	ix finder
+	r    rangeio.Reader
+	ix   *finder
+	plan *pull.Plan // nil: it is read
 }
 
 // Open is zoomcache.Open: the index is looked for when it is first needed. The limit
@@ -27,11 +29,12 @@ func Open(ctx context.Context, r rangeio.Reader, o zoomcache.Options) (*File, er
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: f, r: r}, nil
+	return &File{File: f, r: r, ix: &finder{r: r}}, nil
 }
 
 // A finder finds the index of a file once, when it is first needed.
 type finder struct {
+	r     rangeio.Reader // of the file
 	mu    sync.Mutex
 	known bool
 	ix    *openIndex
@@ -43,6 +46,7 @@ type finder struct {
 // An openIndex is an index with what it says of tracks.
 type openIndex struct {
 	*index.Index
+	r      rangeio.Reader
 	tracks map[int32]*trackMeta
 	beside bool
 }
@@ -97,35 +101,34 @@ func (x *finder) open(ctx context.Context, f *File) (*openIndex, error) {
 	if x.known {
 		return x.ix, nil
 	}
-	ix, beside, err := x.find(ctx, f)
+	ix, err := x.find(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	x.known, x.ix = true, nil
 	if ix != nil {
 		if tracks, ok := parseMeta(ix.Meta); ok {
-			x.ix = &openIndex{ix, tracks, beside}
+			ix.tracks, x.ix = tracks, ix
 		}
 	}
 	return x.ix, nil
 }
 
 // find looks for the index in the file and beside it.
-func (x *finder) find(ctx context.Context, f *File) (ix *index.Index, beside bool, err error) {
+func (x *finder) find(ctx context.Context, f *File) (ix *openIndex, err error) {
 	if x.first {
 		if ix, err = x.outside(ctx, f); ix != nil || err != nil {
-			return ix, true, err
+			return ix, err
 		}
 	}
 	if ix, err = x.inside(ctx, f); ix != nil || err != nil || x.first {
-		return ix, false, err
+		return ix, err
 	}
-	ix, err = x.outside(ctx, f)
-	return ix, true, err
+	return x.outside(ctx, f)
 }
 
-func (x *finder) inside(ctx context.Context, f *File) (*index.Index, error) {
-	ix, err := index.Open(ctx, plannable{f.r}, index.Options{Gap: zoomcache.BlockHeaderLen, Limits: f.Limits()})
+func (x *finder) inside(ctx context.Context, f *File) (*openIndex, error) {
+	ix, err := index.Open(ctx, x.r, index.Options{Gap: zoomcache.BlockHeaderLen, Limits: f.Limits()})
 	switch {
 	case errors.Is(err, index.ErrUnusable):
 		return nil, nil
@@ -134,10 +137,10 @@ func (x *finder) inside(ctx context.Context, f *File) (*index.Index, error) {
 	case ix.Trailer.Plain < f.Body() || ix.Trailer.Plain > ix.Trailer.Off-zoomcache.BlockHeaderLen:
 		return nil, nil
 	}
-	return ix, nil
+	return &openIndex{Index: ix, r: x.r}, nil
 }
 
-func (x *finder) outside(ctx context.Context, f *File) (*index.Index, error) {
+func (x *finder) outside(ctx context.Context, f *File) (*openIndex, error) {
 	if x.side == nil {
 		return nil, nil
 	}
@@ -145,7 +148,7 @@ func (x *finder) outside(ctx context.Context, f *File) (*index.Index, error) {
 	if r == nil || err != nil {
 		return nil, err
 	}
-	ix, err := index.Open(ctx, plannable{r}, index.Options{Bind: index.Binding{Size: f.Size(), ETag: etag}, Limits: f.Limits()})
+	ix, err := index.Open(ctx, r, index.Options{Bind: index.Binding{Size: f.Size(), ETag: etag}, Limits: f.Limits()})
 	switch {
 	case errors.Is(err, index.ErrUnusable):
 		return nil, nil
@@ -154,7 +157,7 @@ func (x *finder) outside(ctx context.Context, f *File) (*index.Index, error) {
 	case ix.Trailer.Plain > f.Size():
 		return nil, nil
 	}
-	return ix, nil
+	return &openIndex{Index: ix, r: r, beside: true}, nil
 }
 
 // maxAgain is how often an index beside the file is looked for again.

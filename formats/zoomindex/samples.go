@@ -63,13 +63,13 @@ func (r *packetRun) size() int64 { return r.end() - r.off }
 // index says of where they lie. Where that proves to be wrong, or the file is
 // damaged, it goes on with a pass over the file, which tells one from the other.
 func (v *indexView) samples(ctx context.Context, l *runLister, fn func(p *zoomcache.Packet) error) error {
-	var next int64
+	x := &packetTaker{v: v, fn: fn, next: v.f.Body()}
 	done, err := false, error(nil)
 	if r := l.byPlaces(ctx); r != nil && r.short(v.f) {
-		next, done, err = v.placed(rangeio.NextPhase(ctx), r, fn)
+		done, err = v.placed(rangeio.NextPhase(ctx), r, x)
 	}
 	if !done {
-		next, err = v.eachPacket(ctx, l, fn)
+		err = v.eachPacket(ctx, l, x)
 	}
 	var of callerError
 	switch {
@@ -79,33 +79,45 @@ func (v *indexView) samples(ctx context.Context, l *runLister, fn func(p *zoomca
 		return err
 	}
 	v.f.ix.drop(v.ix)
-	return v.f.SamplesFrom(ctx, next, v.t.Number, v.from, v.to, fn)
+	return v.f.SamplesFrom(ctx, x.next, v.t.Number, v.from, v.to, fn)
 }
 
-// eachPacket does it up to the first packet that is not what the index says;
-// next is the end of the one before.
-func (v *indexView) eachPacket(ctx context.Context, l *runLister, fn func(p *zoomcache.Packet) error) (next int64, err error) {
-	next = v.f.Body()
-	var p zoomcache.Packet
+// A packetTaker calls fn with the samples of packets in the range, up to the first
+// packet that is not what the index says.
+type packetTaker struct {
+	v    *indexView
+	fn   func(p *zoomcache.Packet) error
+	p    zoomcache.Packet
+	next int64 // the end of the last packet that was well
+}
+
+func (x *packetTaker) take(r packetRun, raw []byte) error {
+	if !x.v.decode(&x.p, r, raw) {
+		return damagedIndex()
+	}
+	x.next = r.end()
+	if x.p.Cut(x.v.t.Codec.Width(), x.v.from, x.v.to); x.p.Count == 0 {
+		return nil
+	}
+	if err := x.fn(&x.p); err != nil {
+		return callerError{err}
+	}
+	return nil
+}
+
+// eachPacket takes the packets of a list.
+func (v *indexView) eachPacket(ctx context.Context, l *runLister, x *packetTaker) error {
 	for w, err := range v.reading(l).Windows(ctx) {
 		if err != nil {
-			return next, err
+			return err
 		}
 		for i := range w.Parts {
-			r := w.Parts[i].For
-			if !v.decode(&p, r, w.Bytes(i)) {
-				return next, damagedIndex()
-			}
-			next = r.end()
-			if p.Cut(v.t.Codec.Width(), v.from, v.to); p.Count == 0 {
-				continue
-			}
-			if err := fn(&p); err != nil {
-				return next, callerError{err}
+			if err := x.take(w.Parts[i].For, w.Bytes(i)); err != nil {
+				return err
 			}
 		}
 	}
-	return next, nil
+	return nil
 }
 
 // reading is the pull of the packets of a list.
@@ -124,9 +136,14 @@ func (v *indexView) reading(l *runLister) *pull.Pull[packetRun] {
 				}
 			}
 		},
-		Failed: func(parts []pull.Part[packetRun], err error) error { return wrapRead(parts[0].Off, err) },
+		Failed: failedPackets[packetRun],
+		Why:    whyPackets[packetRun],
 	}
 }
+
+func failedPackets[T any](parts []pull.Part[T], err error) error { return wrapRead(parts[0].Off, err) }
+
+func whyPackets[T any]([]pull.Part[T]) (string, bool) { return "packets", false }
 
 // A callerError is one of the function that takes packets.
 type callerError struct{ error }

@@ -3,12 +3,13 @@ package zoomindex
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"sort"
 
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
-	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -18,7 +19,7 @@ const mostByPlaces = 1 << 20
 
 // A placedRead is bytes in which all packets of a range lie, though not where.
 type placedRead struct {
-	pieces []zoomcache.Range // between parts of the index
+	pieces []pull.Part[struct{}] // between parts of the index
 	total  int64
 	// A packet of the track begins at first.off, or, where that is not known, the last
 	// one with an entry below from and not below least begins at or before latest.
@@ -110,12 +111,12 @@ func (r *placedRead) cut(lo, hi int64, parts []index.Extent) bool {
 		case end <= lo || begin >= hi:
 			continue
 		case begin > lo:
-			r.pieces = append(r.pieces, zoomcache.Range{Off: lo, Len: begin - lo})
+			r.pieces = append(r.pieces, pull.Part[struct{}]{Off: lo, Len: begin - lo})
 		}
 		lo = end
 	}
 	if hi > lo {
-		r.pieces = append(r.pieces, zoomcache.Range{Off: lo, Len: hi - lo})
+		r.pieces = append(r.pieces, pull.Part[struct{}]{Off: lo, Len: hi - lo})
 	}
 	for _, p := range r.pieces {
 		r.total += p.Len
@@ -123,65 +124,37 @@ func (r *placedRead) cut(lo, hi int64, parts []index.Extent) bool {
 	return len(r.pieces) > 0
 }
 
-// A packetBatch is packets that are read together.
-type packetBatch struct {
-	runs  []packetRun
-	spans []rangeio.Span
-	buf   []byte // lent
-}
-
-func (b packetBatch) release() {
-	if b.buf != nil {
-		bufpool.Put(b.buf)
-	}
-}
-
-// read reads the bytes and finds the packets of the range in them. None is found where
-// bytes look like two different packets, or the file is not as the index says.
-func (v *indexView) read(ctx context.Context, r *placedRead) (packetBatch, bool, error) {
-	b := packetBatch{buf: bufpool.Get(int(r.total))}
-	spans := make([]rangeio.Span, len(r.pieces))
-	rest := b.buf
-	for i, p := range r.pieces {
-		spans[i] = rangeio.Span{Off: p.Off, P: rest[:p.Len:p.Len]}
-		rest = rest[p.Len:]
-	}
-	if err := v.f.r.ReadRanges(ctx, spans); err != nil {
-		b.release()
-		return packetBatch{}, false, wrapRead(r.pieces[0].Off, err)
-	}
-	if !v.find(&b, r, spans) {
-		b.release()
-		return packetBatch{}, false, nil
-	}
-	return b, true, nil
-}
-
 // find finds the packets of the range. If the start of the first one is not known,
 // find follows the chain of blocks from each candidate to behind the range. It
 // succeeds only if one chain contains all candidates, since one of them must be
 // right. So an index that is wrong inside its ends finds all packets, or none.
-func (v *indexView) find(b *packetBatch, r *placedRead, spans []rangeio.Span) bool {
+func (v *indexView) find(r *placedRead, spans []rangeio.Span) ([]placedPacket, bool) {
 	starts := []int64{spans[0].Off}
 	switch {
 	case r.first == nil:
 		starts = v.starts(r, spans)
 	case r.first.off != spans[0].Off:
-		return false
+		return nil, false
 	}
 	if len(starts) == 0 {
-		return false
+		return nil, false
 	}
 	for len(spans) > 1 && starts[0] >= spans[1].Off {
 		spans = spans[1:]
 	}
-	c := &packetChain{v: v, r: r, b: b, must: starts}
+	c := &packetChain{v: v, r: r, must: starts}
 	for i := range spans {
 		if more, ok := c.follow(&spans[i]); !more {
-			return ok && len(c.must) == 0
+			return c.list, ok && len(c.must) == 0
 		}
 	}
-	return r.last && c.exit == r.exit && len(c.must) == 0
+	return c.list, r.last && c.exit == r.exit && len(c.must) == 0
+}
+
+// A placedPacket is a packet that was found.
+type placedPacket struct {
+	packetRun
+	raw []byte
 }
 
 // starts lists where what looks like the last packet in front of the range begins.
@@ -209,7 +182,7 @@ func (v *indexView) starts(r *placedRead, spans []rangeio.Span) (list []int64) {
 type packetChain struct {
 	v    *indexView
 	r    *placedRead
-	b    *packetBatch
+	list []placedPacket // of the range
 	must []int64
 	any  bool
 	exit int64 // of the last packet
@@ -248,8 +221,8 @@ func (c *packetChain) follow(s *rangeio.Span) (more, ok bool) {
 		}
 		if ours {
 			if c.any, c.exit = true, k.Exit; k.Exit >= v.from {
-				c.b.runs = append(c.b.runs, packetRun{entry: k.Entry, exit: k.Exit, count: int64(k.Count), off: off, len: k.Len})
-				c.b.spans = append(c.b.spans, rangeio.Span{Off: off, P: s.P[at : at+int(size) : at+int(size)]})
+				c.list = append(c.list, placedPacket{
+					packetRun{entry: k.Entry, exit: k.Exit, count: int64(k.Count), off: off, len: k.Len}, s.P[at : at+int(size) : at+int(size)]})
 			}
 		} else if !c.any {
 			return false, false // it begins with a packet of the track
@@ -259,27 +232,32 @@ func (c *packetChain) follow(s *rangeio.Span) (more, ok bool) {
 	return true, false
 }
 
-// placed calls fn with the samples of the range, where one read of little more than
-// their packets brings them and what was read to open the index says which. done:
-// it did, or failed; next is the end of the last packet that was well.
-func (v *indexView) placed(ctx context.Context, r *placedRead, fn func(p *zoomcache.Packet) error) (next int64, done bool, err error) {
-	b, ok, err := v.read(ctx, r)
-	if !ok || err != nil {
-		return 0, err != nil, err
+// placed gives x the packets of the range, where one read of little more than these
+// brings them and what was read to open the index says which. done: it did, or
+// failed. None is found where bytes look like two different packets, or the file is
+// not as the index says.
+func (v *indexView) placed(ctx context.Context, r *placedRead, x *packetTaker) (done bool, err error) {
+	last := &r.pieces[len(r.pieces)-1]
+	p := pull.Pull[struct{}]{From: v.f.r, Window: last.Off + last.Len - r.pieces[0].Off, // all at once
+		Parts: pull.Of(r.pieces...), Failed: failedPackets[struct{}], Why: whyPackets[struct{}]}
+	for w, err := range p.Windows(ctx) {
+		if err != nil {
+			return true, err
+		}
+		spans := make([]rangeio.Span, len(w.Parts))
+		for i := range spans {
+			spans[i] = rangeio.Span{Off: w.Parts[i].Off, P: w.Bytes(i)}
+		}
+		list, ok := v.find(r, spans)
+		if !ok {
+			return false, nil
+		}
+		for i, k := range list {
+			if err := x.take(k.packetRun, k.raw); err != nil {
+				_, caller := errors.AsType[callerError](err)
+				return i > 0 || caller, err
+			}
+		}
 	}
-	defer b.release()
-	var p zoomcache.Packet
-	for i, run := range b.runs {
-		if !v.decode(&p, run, b.spans[i].P) {
-			return next, i > 0, damagedIndex()
-		}
-		next = run.end()
-		if p.Cut(v.t.Codec.Width(), v.from, v.to); p.Count == 0 {
-			continue
-		}
-		if err := fn(&p); err != nil {
-			return next, true, callerError{err}
-		}
-	}
-	return next, true, nil
+	return true, nil
 }

@@ -64,14 +64,14 @@ func placedText(tb testing.TB, f *File, ix *openIndex, list []stretch, exit, fro
 		return "", 0, false
 	}
 	var b bytes.Buffer
-	_, done, err = v.placed(tb.Context(), r, func(p *zoomcache.Packet) error {
+	done, err = v.placed(tb.Context(), r, &packetTaker{v: v, fn: func(p *zoomcache.Packet) error {
 		fmt.Fprintf(&b, "%d %d %d %v:", p.Entry, p.Exit, p.Count, p.Stamps)
 		for i := range p.Values.N {
 			fmt.Fprintf(&b, " %s", p.Values.Number(i))
 		}
 		b.WriteByte('\n')
 		return nil
-	})
+	}})
 	if err != nil && (done || !index.Unusable(err)) {
 		tb.Fatal(err)
 	}
@@ -239,10 +239,10 @@ func TestPlacesTrap(t *testing.T) {
 		to := min(from+r.Int64N(3000), int64(len(all)))
 		v := &indexView{f: f, t: five, ix: ix, from: from, to: to}
 		var got []byte
-		_, ok, err := v.placed(t.Context(), v.around(list, pg.Last), func(p *zoomcache.Packet) error {
+		ok, err := v.placed(t.Context(), v.around(list, pg.Last), &packetTaker{v: v, fn: func(p *zoomcache.Packet) error {
 			got = append(got, p.Values.U8...)
 			return nil
-		})
+		}})
 		switch {
 		case err != nil && (ok || !index.Unusable(err)):
 			t.Fatal(err)

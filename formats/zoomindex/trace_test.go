@@ -71,7 +71,15 @@ func TestTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr.Step("open "+name, fmt.Sprintf("%d bytes, %d tracks, blocks from %d on, windows %v", len(p), len(f.Header().Tracks), f.Body(), f.Windows()))
+		var windows []string
+		plan, err := f.ExplainSummaries(t.Context(), f.Header().Tracks[0].Number, zoomcache.EveryLevel, zoomcache.FirstOffset, zoomcache.LastOffset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range plan {
+			windows = append(windows, fmt.Sprintf("{%d %d}", q.Off, q.Len))
+		}
+		tr.Step("open "+name, fmt.Sprintf("%d bytes, %d tracks, blocks from %d on, windows %v", len(p), len(f.Header().Tracks), f.Body(), windows))
 		return f
 	}
 	samples := func(f *zoomindex.File, from, to int64) {

@@ -62,11 +62,6 @@ const mostRaw = 440 << 10
 // A track that is not there is ErrNoEntry, and a width below 1 or above MaxWidth is
 // ErrUnsupported. Damage is an error as in Scan.
 func (f *File) View(ctx context.Context, track int32, from, to int64, width int) (View, error) {
-	return f.view(ctx, track, from, to, width, nil)
-}
-
-// view makes a view or, where there is a plan, plans it.
-func (f *File) view(ctx context.Context, track int32, from, to int64, width int, p *readPlan) (View, error) {
 	t, err := f.Track(track)
 	if err != nil {
 		return View{}, err
@@ -86,16 +81,12 @@ func (f *File) view(ctx context.Context, track int32, from, to int64, width int,
 		if m == nil || !m.part {
 			break
 		}
-		v := &indexView{f: f, t: t, ix: ix, from: from, to: to, width: width, plan: p}
+		v := &indexView{f: f, t: t, ix: ix, from: from, to: to, width: width}
 		out, err := v.view(ctx)
 		if err == nil || !errors.Is(err, index.ErrUnusable) {
 			return out, err
 		}
 		f.ix.drop(ix)
-	}
-	if p != nil {
-		p.scan(f)
-		return View{}, nil
 	}
 	return f.viewSamples(ctx, t, from, to, width)
 }
@@ -143,7 +134,9 @@ func (f *File) viewSamples(ctx context.Context, t *zoomcache.Track, from, to int
 		if err != nil {
 			return View{}, err
 		}
-		from, to = max(from, entry), min(to, exit)
+		if f.plan == nil {
+			from, to = max(from, entry), min(to, exit)
+		}
 		if from > to {
 			return View{}, nil
 		}
@@ -156,7 +149,7 @@ func (f *File) viewSamples(ctx context.Context, t *zoomcache.Track, from, to int
 	if err != nil {
 		return View{}, err
 	}
-	if points := g.points(); len(points) > 0 {
+	if points := g.points(); len(points) > 0 || f.plan != nil {
 		return View{Points: points}, nil
 	}
 	c, err := f.total(ctx, t)
@@ -174,7 +167,7 @@ func (f *File) bounds(ctx context.Context, t *zoomcache.Track) (entry, exit int6
 			entry, exit = min(entry, slices.Min(p.Stamps)), max(exit, slices.Max(p.Stamps))
 			return nil
 		})
-		if err != nil || entry <= exit {
+		if err != nil || entry <= exit || f.plan != nil {
 			return entry, exit, err
 		}
 	}

@@ -144,7 +144,7 @@ func TestViewAround(t *testing.T) {
 		}
 	}
 	var plan int64
-	reads, err := f.PlanView(t.Context(), 5, zoomcache.FirstOffset, zoomcache.LastOffset, 1200)
+	reads, err := f.ExplainView(t.Context(), 5, zoomcache.FirstOffset, zoomcache.LastOffset, 1200)
 	for _, r := range reads {
 		plan += r.Len
 	}

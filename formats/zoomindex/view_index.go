@@ -3,6 +3,7 @@ package zoomindex
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sort"
 
 	"github.com/farread/farread/formats"
@@ -18,8 +19,7 @@ type indexView struct {
 	ix       *openIndex
 	from, to int64
 	width    int
-	plan     *readPlan // nil: it is read
-	long     bool      // a span goes over several points
+	long     bool // a span goes over several points
 	u        unpacker
 }
 
@@ -96,46 +96,52 @@ func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
 	out := View{Indexed: true}
 	l := layout{kind: indexKind(v.t.Codec), width: v.t.Codec.Width(), bin: s.Kind == sectionBins}
 	i, j := v.over(s)
-	want := []index.Parts{{Section: s, I: i, J: j}}
-	withEnds := false
+	var ends [][]byte
+	why := fmt.Sprintf("bins of %d", s.Level)
 	if out.Bin = s.Level; !l.bin {
 		out.Level, out.Bin = int(s.Level), 0
+		why = fmt.Sprintf("pages of level %d", s.Level)
 		if e := v.section(sectionEnds, s.Level); e != nil && len(e.Pages) == len(s.Pages) && v.ix.Held(e, i, j) {
-			withEnds = true
-			want = append(want, index.Parts{Section: e, I: i, J: j})
+			var err error
+			if ends, err = v.ix.Read(ctx, index.Parts{Section: e, I: i, J: j}); err != nil {
+				return out, err
+			}
 		}
 	}
 	if total := size(s, i, j); total > min(v.f.Limits().MaxMeta, v.ix.Trailer.Len) {
 		return out, fail("index", formats.ErrTooLarge, "%d bytes of pages", total)
 	}
-	if v.plan != nil {
-		ctx = v.plan.pages(ctx, v, out.Level, out.Bin)
-	}
-	pages, err := v.ix.Read(ctx, want...)
+	c := &cells{width: l.width}
+	err := v.ix.Each(ctx, v.payload(), index.Parts{Section: s, I: i, J: j}, why, func(k int, page []byte) error {
+		n := c.len()
+		if err := v.u.page(l, page, &s.Pages[k], c); err != nil || ends == nil {
+			return err
+		}
+		return v.u.ends(l, ends[k-i], c, c.len()-n)
+	})
 	if err != nil {
 		return out, v.wrap(err)
 	}
 	g := &spanGroups{t: v.t, parts: parts{v.from, v.to, uint64(v.width)}} //nolint:gosec // positive
-	c := &cells{width: l.width}
-	for k := i; k < j; k++ {
-		n := c.len()
-		if err := v.u.page(l, pages[k-i], &s.Pages[k], c); err != nil {
-			return out, err
-		}
-		if withEnds {
-			if err := v.u.ends(l, pages[j-i+k-i], c, c.len()-n); err != nil {
-				return out, err
-			}
-		}
-	}
 	lo, hi, err := v.inside(c)
 	long := longColumns * v.column()
 	for i := lo; i < hi; i++ {
 		v.long = v.long || c.n[i] > 1 && float64(c.exit[i])-float64(c.entry[i]) > long
 		g.add(&group{entry: c.entry[i], exit: c.exit[i], n: c.n[i], st: c.at(i)})
 	}
-	out.Points = g.points(withEnds)
+	out.Points = g.points(ends != nil)
 	return out, err
+}
+
+// payload is what pages of spans are read from.
+func (v *indexView) payload() rangeio.Reader {
+	switch {
+	case v.f.plan == nil:
+		return v.ix.r
+	case v.ix.beside:
+		return v.f.plan.Over(v.ix.r, index.Suffix)
+	}
+	return v.f.plan.Over(v.ix.r, "")
 }
 
 // over gives the pages of the spans that touch the range, with those that share an
@@ -206,9 +212,6 @@ func (v *indexView) packets(ctx context.Context, finest *index.Section) (View, e
 // gathered makes a view of the samples in the range.
 func (v *indexView) gathered(pages context.Context, l *runLister) (View, error) {
 	out := View{Indexed: true}
-	if v.plan != nil {
-		return out, v.plan.packets(pages, l)
-	}
 	g := newSampleGroups(v.t, v.from, v.to, v.width)
 	err := v.samples(pages, l, func(p *zoomcache.Packet) error {
 		g.add(p)

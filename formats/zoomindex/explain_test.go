@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/rangeio"
 )
@@ -53,14 +54,14 @@ func TestPlans(t *testing.T) {
 			from := 1 + r.Int64N(600_000)
 			to, width := from+r.Int64N(1<<(4+r.IntN(14))), 1+r.IntN(1000)
 			for what, try := range map[string]struct {
-				plan func() ([]PlannedRead, error)
+				plan func() ([]rangeio.Planned, error)
 				read func() error
 			}{
-				"view": {func() ([]PlannedRead, error) { return f.PlanView(t.Context(), 5, from, to, width) }, func() error {
+				"view": {func() ([]rangeio.Planned, error) { return f.ExplainView(t.Context(), 5, from, to, width) }, func() error {
 					_, err := f.View(t.Context(), 5, from, to, width)
 					return err
 				}},
-				"samples": {func() ([]PlannedRead, error) { return f.PlanSamples(t.Context(), 5, from, to) }, func() error {
+				"samples": {func() ([]rangeio.Planned, error) { return f.ExplainSamples(t.Context(), 5, from, to) }, func() error {
 					return f.Samples(t.Context(), 5, from, to, func(*zoomcache.Packet) error { return nil })
 				}},
 			} {
@@ -79,7 +80,7 @@ func TestPlans(t *testing.T) {
 				for _, p := range list {
 					planned += fmt.Sprintf(" %d+%d", p.Off, p.Len)
 					whys[p.Why]++
-					if p.Beside != (name == "beside" && p.Why != "packets") {
+					if beside := name == "beside" && p.Why != "packets"; (p.Object == index.Suffix) != beside || p.Object != "" && !beside || p.Phase != 1 {
 						t.Fatalf("%s, %s: %+v", name, what, p)
 					}
 				}
@@ -94,5 +95,59 @@ func TestPlans(t *testing.T) {
 	}
 	if len(whys) < 3 {
 		t.Errorf("planned were %v only", whys)
+	}
+}
+
+// TestPlansOfPasses: without an index a range without bounds is gone over twice, as
+// the plan says; what may be left out of a plan is estimated.
+func TestPlansOfPasses(t *testing.T) {
+	t.Parallel()
+	for _, c := range viewCases()[4:8] {
+		c.n = 800_000
+		plain, _ := c.write(t, nil)
+		var read []rangeio.Span
+		f, err := Open(t.Context(), notedReader{readerOf(plain), &read}, zoomcache.Options{Head: minHead, Window: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := f.HasIndex(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		const from = 300_000
+		for _, x := range []struct {
+			from, to  int64
+			passes    int
+			estimated [2]bool
+		}{
+			{zoomcache.FirstOffset, zoomcache.LastOffset, 2, [2]bool{}},
+			{from, zoomcache.LastOffset, 2, [2]bool{false, true}},
+			{from, from + 10, 1, [2]bool{!c.track.Variable}},
+		} {
+			read = nil
+			plan, err := f.ExplainView(t.Context(), 5, x.from, x.to, 10)
+			if err != nil || len(read) > 0 {
+				t.Fatalf("%s: %v, read %v", c.name, err, read)
+			}
+			if _, err := f.View(t.Context(), 5, x.from, x.to, 10); err != nil {
+				t.Fatal(err)
+			}
+			planned, done := "", ""
+			for i, p := range plan {
+				pass := 0
+				if i >= len(plan)/x.passes {
+					pass = 1
+				}
+				planned += fmt.Sprintf(" %d+%d", p.Off, p.Len)
+				if p.Phase != pass+1 || p.Estimated != x.estimated[pass] || p.Why != "blocks" {
+					t.Errorf("%s [%d, %d]: request %d of %d: %+v", c.name, x.from, x.to, i, len(plan), p)
+				}
+			}
+			for _, s := range read {
+				done += fmt.Sprintf(" %d+%d", s.Off, len(s.P))
+			}
+			if planned != done && (!x.estimated[x.passes-1] || !strings.HasPrefix(planned, done)) {
+				t.Errorf("%s [%d, %d]: planned%s, read%s", c.name, x.from, x.to, planned, done)
+			}
+		}
 	}
 }
