@@ -1,16 +1,24 @@
 package pack
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
+	"github.com/farread/farread/objstore/simstore"
 )
 
 // TestNames: order, ids, labels and kinds of names on the edge.
@@ -92,16 +100,83 @@ func TestFolderMembers(t *testing.T) {
 	}
 	for _, change := range []func() error{func() error { put("f/a"); return nil }, func() error { return b.Delete(t.Context(), "f/a") }} {
 		was := put("f/a")
-		if got, err := p.fetch(t.Context(), was); err != nil || len(got) != int(was.Size) {
+		p := newPrefix(b, "f/", Options{AllFiles: true})
+		if err := p.add("f/", was); err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		read := func(_ File, r io.Reader) (err error) {
+			got, err = io.ReadAll(r)
+			return err
+		}
+		if err := p.Each(t.Context(), read); err != nil || len(got) != int(was.Size) {
 			t.Errorf("%q, %v", got, err)
 		}
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.fetch(t.Context(), was); !errors.Is(err, objstore.ErrUnavailable) || errors.Is(err, objstore.ErrChanged) || errors.Is(err, objstore.ErrNotFound) {
+		if err := p.Each(t.Context(), read); !errors.Is(err, objstore.ErrUnavailable) || errors.Is(err, objstore.ErrChanged) || errors.Is(err, objstore.ErrNotFound) {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// TestFolderAhead: small objects of a folder are read 18 side by side, handed on in
+// order, and left alone once the reading is cancelled.
+func TestFolderAhead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		begun := map[time.Duration]int{}
+		start := time.Now()
+		b := objstore.Chain(memstore.New(memstore.Config{}), simstore.Latency(30*time.Millisecond), simstore.Replace(func(_ context.Context, c simstore.Call) error {
+			if c.Op == "get" {
+				mu.Lock()
+				defer mu.Unlock()
+				begun[time.Since(start)]++
+			}
+			return nil
+		}))
+		const n = 100
+		for i := range n {
+			if _, err := objstore.Put(t.Context(), b, fmt.Sprintf("f/%d", i), strings.NewReader(strconv.Itoa(i)), objstore.PutOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := Prefix(t.Context(), b, "f/", Options{AllFiles: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, mine := 0, errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stop := n + 1
+		read := func(e File, r io.Reader) error {
+			p, err := io.ReadAll(r)
+			if want := strconv.Itoa(at); err != nil || e.Name != want || string(p) != want {
+				t.Fatalf("%s: %q, %v; want %s", e.Name, p, err, want)
+			}
+			if at++; at == stop {
+				cancel(mine)
+			}
+			return nil
+		}
+		if err := s.Each(t.Context(), read); err != nil || at != n {
+			t.Errorf("%d objects, %v", at, err)
+		}
+		for when, k := range begun {
+			if k > 18 || len(begun) > (n+17)/18 {
+				t.Errorf("%d requests at %v, %d times", k, when, len(begun))
+			}
+		}
+		clear(begun)
+		at, stop = 0, 1
+		if err := s.Each(ctx, read); !errors.Is(err, mine) && !errors.Is(err, context.Canceled) || at != 1 {
+			t.Errorf("cancelled: %v after %d", err, at)
+		}
+		if len(begun) > 2 {
+			t.Errorf("cancelled: %d times requests", len(begun))
+		}
+	})
 }
 
 // TestLayouts: what an output records of how it was made. A text that changes makes

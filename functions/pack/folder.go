@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // compareFiles is the order in which a folder is packed: labels first, then ids and
@@ -235,93 +235,72 @@ func manifest(ctx context.Context, b objstore.Bucket, folder string, text []byte
 func (p *prefix) About() About { return p.about }
 
 const (
-	// prefixAhead is how many objects wait in the queue, besides the one at each of
-	// its ends: small ones wait for the round trip, 30 ms on S3, not for bytes.
-	prefixAhead = 16
+	// prefixAhead is how many objects are held, with the one that is handed on: small
+	// ones wait for the round trip, 30 ms on S3, not for bytes.
+	prefixAhead = 18
 	// prefixBytes bounds what they hold together.
 	prefixBytes = 64 << 20
 )
 
-type fetched struct {
-	buf []byte
-	err error
-}
-
 // Each reads objects ahead, side by side, and hands them on in order.
 func (p *prefix) Each(ctx context.Context, f func(File, io.Reader) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	queue := make(chan chan fetched, prefixAhead)
-	room := semaphore.NewWeighted(prefixBytes)
-	fetchers := make(chan struct{})
-	go func() {
-		defer close(fetchers)
-		p.fetchAll(ctx, room, queue)
-	}()
-	defer func() {
-		cancel()
-		for c := range queue { // wait for those in flight
-			<-c
-		}
-		<-fetchers
-	}()
-	for i := range p.members {
-		m := &p.members[i]
-		var got fetched
-		select {
-		case c := <-queue:
-			got = <-c
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		if got.err != nil {
-			return got.err
-		}
-		err := f(File{Name: m.name, Size: m.info.Size, Off: -1}, bytes.NewReader(got.buf))
-		room.Release(min(m.info.Size, prefixBytes))
+	q := pull.Pull[*remote]{Memory: prefixBytes, Parts: p.parts} // a window each, as each has a reader
+	for w, err := range q.Windows(ctx) {
 		if err != nil {
+			return err
+		}
+		m := w.Parts[0].For
+		if err := f(File{Name: m.name, Size: m.info.Size, Off: -1}, bytes.NewReader(w.Bytes(0))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *prefix) fetchAll(ctx context.Context, room *semaphore.Weighted, queue chan<- chan fetched) {
-	defer close(queue)
+func (p *prefix) parts(_ context.Context, add func(pull.Part[*remote]) error) error {
 	for i := range p.members {
 		m := &p.members[i]
-		c := make(chan fetched, 1)
-		if m.info.Size > max(p.l.Frame, p.l.Text) {
-			c <- fetched{err: fail("folder", fmt.Sprintf("%q", m.name), -1, tooLarge("%d bytes", m.info.Size))}
-		} else {
-			if room.Acquire(ctx, min(m.info.Size, prefixBytes)) != nil {
-				return
-			}
-			go func() {
-				buf, err := p.fetch(ctx, m.info)
-				c <- fetched{buf, err}
-			}()
+		n := m.info.Size
+		if n > max(p.l.Frame, p.l.Text) {
+			return fail("folder", fmt.Sprintf("%q", m.name), -1, tooLarge("%d bytes", n))
 		}
-		select {
-		case queue <- c:
-		case <-ctx.Done():
-			<-c
-			return
+		const least = prefixBytes / prefixAhead // so that there are no more
+		if err := add(pull.Part[*remote]{From: listed{p.b, &m.info}, Len: n, More: max(least-n, 0), For: m}); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// fetch reads one object with one request.
-func (p *prefix) fetch(ctx context.Context, info objstore.Info) ([]byte, error) {
-	obj, err := objstore.Open(ctx, p.b, info.Key, objstore.OpenOptions{Head: max(info.Size, 1), IfMatch: info.ETag})
+// A listed object is read as it was listed: all of it, with one request.
+type listed struct {
+	b    objstore.Bucket
+	info *objstore.Info
+}
+
+func (r listed) Size() int64 { return r.info.Size }
+
+func (r listed) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	obj, err := objstore.Open(ctx, r.b, r.info.Key, objstore.OpenOptions{Head: max(r.info.Size, 1), IfMatch: r.info.ETag})
 	if err == nil {
-		buf := make([]byte, obj.Size())
-		if err = readFull(ctx, obj, buf, 0); err == nil {
-			return buf, nil
+		err = obj.ReadRanges(ctx, spans)
+	}
+	if errors.Is(err, objstore.ErrChanged) || errors.Is(err, objstore.ErrNotFound) || errors.Is(err, rangeio.ErrOutside) {
+		// Not the marker's own change: no newer event is sure to follow.
+		return fmt.Errorf("%s was replaced while its folder was packed (%v): %w", r.info.Key, err, objstore.ErrUnavailable) //nolint:errorlint // its own sentinel would say that the upload is gone
+	}
+	return err
+}
+
+// ReadEach is there for the interface.
+func (r listed) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i int) error) error {
+	if err := r.ReadRanges(ctx, spans); err != nil {
+		return err
+	}
+	for i := range spans {
+		if err := done(i); err != nil {
+			return err
 		}
 	}
-	if errors.Is(err, objstore.ErrChanged) || errors.Is(err, objstore.ErrNotFound) {
-		// Not the marker's own change: no newer event is sure to follow.
-		return nil, fmt.Errorf("%s was replaced while its folder was packed (%v): %w", info.Key, err, objstore.ErrUnavailable) //nolint:errorlint // its own sentinel would say that the upload is gone
-	}
-	return nil, err
+	return nil
 }
