@@ -64,7 +64,7 @@ type ArrayWrite struct {
 }
 
 // Arrays finds the arrays of an object by its content, or by o.Note alone. It costs
-// the request that opened the object, for a .npz also those of its directory and two of
+// the request that opened the object, for a .npz also those of its directory and one of
 // 64 KiB for each member that the requests before did not reach. If the object holds no
 // arrays, the error is formats.ErrUnsupported; if it is empty or too short for them,
 // formats.ErrCorrupt. Arrays read from obj when they are written.

@@ -41,8 +41,8 @@ type ItemOptions struct {
 // FindItems says what an object becomes in a Bloscpack file. Unless o.Records says
 // it, content decides, then the name: an archive's files; a .npy as the bloscpack tool
 // stores arrays; the lines of text; else chunks. Lines and records in a .gz or .zst
-// are unpacked. It costs the request that opened the object, those of a zip's directory,
-// and one of 64 KiB for a .gz or .zst that is larger than that. If an object is named
+// are unpacked. It costs the request that opened the object and those of a zip's
+// directory. If an object is named
 // like an archive or an array and is none, the error is formats.ErrUnsupported, unless
 // o.Records says how to read it. Items read from obj when they are written.
 func FindItems(ctx context.Context, obj *objstore.Object, o ItemOptions) (Items, error) {
@@ -214,10 +214,10 @@ func wrapped(ctx context.Context, obj *objstore.Object, k kind, l Limits) (Recor
 	return Chunks, kindNone, nil
 }
 
-// innerHead is what a tar's first header would be. If Open has kept the whole object,
-// it costs no request, else one.
+// innerHead is what a tar's first header would be. It costs no request, unless more
+// than what Open has kept of the object unpacks to it.
 func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]byte, error) {
-	body := obj.NewReader(ctx, peekOptions(obj))
+	body := glance(ctx, obj, 0, obj.Size())
 	defer body.Close()
 	in := &tap{r: body}
 	plain, closer, err := (&tarball{obj: obj, kind: k, l: l}).unpacked(in)
@@ -231,11 +231,6 @@ func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]b
 		err = nil
 	}
 	return head[:n], in.blame(err)
-}
-
-// peekOptions read a beginning: what Open has kept, and one part more.
-func peekOptions(obj *objstore.Object) objstore.ReadOptions {
-	return objstore.ReadOptions{Part: min(zipPeek, max(obj.Size(), 1)), Ahead: 1}
 }
 
 // ofImages says whether a source is one of JPEGs: its first file is one that is

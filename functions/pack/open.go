@@ -2,7 +2,9 @@ package pack
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/objstore"
@@ -66,3 +68,27 @@ func readFull(ctx context.Context, r rangeio.Reader, p []byte, off int64) error 
 	}
 	return r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}})
 }
+
+// glance reads from off to end for who may need only the first bytes: what Open has
+// kept, or else one part, and what follows once it is asked for.
+func glance(ctx context.Context, obj *objstore.Object, off, end int64) io.ReadCloser {
+	n := int64(zipPeek)
+	if off < objstore.DefaultHead {
+		n = objstore.DefaultHead - off
+	}
+	n = min(n, end-off)
+	first := obj.NewReader(ctx, objstore.ReadOptions{Off: off, Len: n})
+	if off+n == end {
+		return first
+	}
+	rest := obj.NewReader(ctx, objstore.ReadOptions{Off: off + n, Len: end - off - n, Part: zipPeek, Ahead: 1})
+	return glanced{io.MultiReader(first, rest), first, rest}
+}
+
+type glanced struct {
+	io.Reader
+
+	first, rest io.Closer
+}
+
+func (g glanced) Close() error { return errors.Join(g.first.Close(), g.rest.Close()) }

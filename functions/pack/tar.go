@@ -33,16 +33,15 @@ type tarball struct {
 func (t *tarball) About() About { return t.about }
 
 func (t *tarball) Each(ctx context.Context, f func(File, io.Reader) error) error {
-	return t.read(ctx, objstore.ReadOptions{}, f)
+	return t.read(ctx, t.obj.NewReader(ctx, objstore.ReadOptions{}), f)
 }
 
 // peek is Each for who wants the first files only.
 func (t *tarball) peek(ctx context.Context, f func(File, io.Reader) error) error {
-	return t.read(ctx, peekOptions(t.obj), f)
+	return t.read(ctx, glance(ctx, t.obj, 0, t.obj.Size()), f)
 }
 
-func (t *tarball) read(ctx context.Context, o objstore.ReadOptions, f func(File, io.Reader) error) error {
-	body := t.obj.NewReader(ctx, o)
+func (t *tarball) read(ctx context.Context, body io.ReadCloser, f func(File, io.Reader) error) error {
 	defer body.Close()
 	in := &tap{r: body}
 	plain, closer, err := t.unpacked(in)

@@ -429,11 +429,11 @@ func (w *window) seek(off int64) error {
 	if off >= w.end {
 		return io.ErrUnexpectedEOF
 	}
-	o := objstore.ReadOptions{Off: off, Len: w.end - off, Part: w.part}
 	if w.part < zipPart {
-		o.Ahead = 1
+		w.r = glance(w.ctx, w.obj, off, w.end)
+	} else {
+		w.r = w.obj.NewReader(w.ctx, objstore.ReadOptions{Off: off, Len: w.end - off, Part: w.part})
 	}
-	w.r = w.obj.NewReader(w.ctx, o)
 	if w.buf == nil {
 		w.buf = bufio.NewReaderSize(w.r, 64<<10)
 	} else {
