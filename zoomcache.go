@@ -51,7 +51,7 @@ func (z *Zoom) Beside() *objstore.Object { return z.beside.Load() }
 // expectation costs one request, when it is first needed; so does one that is not.
 //
 //	f, err := client.OpenZoom(ctx, "s3://bucket/x.zoom", farread.ZoomOptions{})
-//	err = f.Samples(ctx, 1, 60_000, 119_999, func(p *zoomcache.Packet) error { … })
+//	err = f.EachPacket(ctx, 1, 60_000, 119_999, func(p *zoomcache.Packet) error { … })
 func (c *Client) OpenZoom(ctx context.Context, uri string, o ZoomOptions) (*Zoom, error) {
 	ob, o, err := c.BeginZoom(ctx, uri, o)
 	if err != nil {

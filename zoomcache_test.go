@@ -25,7 +25,7 @@ func longSeries(t *testing.T, n int) []byte {
 	for i := range v {
 		v[i] = int32(i)
 	}
-	if err := errors.Join(zoomcache.Append(w.Track(1), v), w.Close()); err != nil {
+	if err := errors.Join(zoomcache.WriteSamples(w.Track(1), v), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -46,7 +46,7 @@ func TestOpenZoom(t *testing.T) {
 		t.Errorf("open: %+v", s)
 	}
 	sum := func(from, to int64) (n, sum int64) {
-		err := f.Samples(t.Context(), 1, from, to, func(p *zoomcache.Packet) error {
+		err := f.EachPacket(t.Context(), 1, from, to, func(p *zoomcache.Packet) error {
 			for i, v := range p.Values.I32 {
 				if p.Offset(i) != int64(v)+1 {
 					t.Fatalf("sample %d is %d", p.Offset(i), v)

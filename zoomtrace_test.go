@@ -49,7 +49,7 @@ func tracksOf(t *testing.T, n int, indexed bool, step int, zlib bool) []byte {
 			}
 		}
 		k := min(len(ints), n-at)
-		if err := errors.Join(zoomcache.Append(w.Track(1), ints[:k]), zoomcache.Append(w.Track(2), floats[:k]), w.Flush()); err != nil {
+		if err := errors.Join(zoomcache.WriteSamples(w.Track(1), ints[:k]), zoomcache.WriteSamples(w.Track(2), floats[:k]), w.Flush()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +114,7 @@ func (x *zoomTrace) readings(t *testing.T, z **Zoom, requests, phases int64) {
 	samples := func(title string, track int32, from, to, requests int64) {
 		x.step(t, title, requests, 1, func() (string, error) {
 			n := int32(0)
-			err := (*z).Samples(t.Context(), track, from, to, func(p *zoomcache.Packet) error {
+			err := (*z).EachPacket(t.Context(), track, from, to, func(p *zoomcache.Packet) error {
 				n += p.Count
 				return nil
 			})

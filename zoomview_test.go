@@ -161,11 +161,11 @@ func (s *longSignal) append(w *zoomcache.Writer) error {
 			var err error
 			switch tw := w.Track(int32(1 + k)); s.kind {
 			case zoomcache.I16:
-				err = zoomcache.Append(tw, ints[i:j])
+				err = zoomcache.WriteSamples(tw, ints[i:j])
 			case zoomcache.Int:
-				err = zoomcache.Append(tw, longs[i:j])
+				err = zoomcache.WriteSamples(tw, longs[i:j])
 			default:
-				err = zoomcache.Append(tw, s.period[i:j])
+				err = zoomcache.WriteSamples(tw, s.period[i:j])
 			}
 			if err != nil {
 				return err

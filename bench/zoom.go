@@ -123,7 +123,7 @@ func zoomAll[T zoomcache.Value](track zoomcache.Track, v []T, sink zoomcache.Sin
 	if err != nil {
 		return err
 	}
-	if err := zoomcache.Append(w.Track(track.Number), v); err != nil {
+	if err := zoomcache.WriteSamples(w.Track(track.Number), v); err != nil {
 		return err
 	}
 	return w.Close()

@@ -80,7 +80,7 @@ func checkSeries(t *testing.T, in, out objstore.Bucket) {
 		t.Fatal(err)
 	}
 	var got []byte
-	if err := f.Samples(ctx, 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+	if err := f.EachPacket(ctx, 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 		for _, v := range p.Values.I16 {
 			got = binary.LittleEndian.AppendUint16(got, uint16(v))
 		}

@@ -74,7 +74,7 @@ func sound(t *testing.T, n int, inside bool) (name string, v []int16) {
 	for range n {
 		v = append(v, int16(rng.NormFloat64()*6000))
 	}
-	if err := zoomcache.Append(w.Track(1), v); err != nil {
+	if err := zoomcache.WriteSamples(w.Track(1), v); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

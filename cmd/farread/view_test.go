@@ -34,7 +34,7 @@ func spiky(t *testing.T, n, spike int, indexed bool) string {
 		v[i] = int16(i % 1000)
 	}
 	v[spike] = 30_000
-	if err := zoomcache.Append(w.Track(1), v); err != nil {
+	if err := zoomcache.WriteSamples(w.Track(1), v); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

@@ -271,7 +271,7 @@ func makeZoom(t *testing.T, name string, origin time.Time) {
 	for i := range v {
 		v[i] = int16(i)
 	}
-	err = errors.Join(zoomcache.Append(w.Track(1), v), zoomcache.AppendAt(w.Track(7), []int64{5, 3}, make([]struct{}, 2)), w.Close())
+	err = errors.Join(zoomcache.WriteSamples(w.Track(1), v), zoomcache.WriteSamplesAt(w.Track(7), []int64{5, 3}, make([]struct{}, 2)), w.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func TestZoomPlans(t *testing.T) {
 	var b bytes.Buffer
 	w, err := zoomcache.NewWriter(&b, zoomcache.WriteOptions{Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.F64, Channels: 2}, Rate: zoomcache.Rate{Num: 10, Den: 1}}}})
 	if err == nil {
-		err = errors.Join(zoomcache.Append(w.Track(1), make([]float64, 400_000)), w.Close())
+		err = errors.Join(zoomcache.WriteSamples(w.Track(1), make([]float64, 400_000)), w.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func stereo(t *testing.T, n int) (name string, v []int16) {
 	for range 2 * n {
 		v = append(v, int16(rng.NormFloat64()*6000))
 	}
-	if err := zoomcache.Append(w.Track(1), v); err != nil {
+	if err := zoomcache.WriteSamples(w.Track(1), v); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

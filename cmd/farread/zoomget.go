@@ -94,7 +94,7 @@ func (x *zoomSelection) copy(ctx context.Context, to sink, b bar) error {
 // that is an error.
 func (x *zoomSelection) samples(ctx context.Context, fn func(p *zoomcache.Packet) error) error {
 	some := false
-	err := x.t.f.Samples(ctx, x.k.Number, x.first, x.last, func(p *zoomcache.Packet) error {
+	err := x.t.f.EachPacket(ctx, x.k.Number, x.first, x.last, func(p *zoomcache.Packet) error {
 		some = true
 		return fn(p)
 	})
@@ -349,7 +349,7 @@ func (c *zoomCSV) write(w io.Writer, p *zoomcache.Packet) error {
 // plan notes the requests that copy would make. Without an index that is at most: a
 // pass ends behind the last packet of the range.
 func (x *zoomSelection) plan(ctx context.Context) error {
-	plan, err := x.t.f.ExplainSamples(ctx, x.k.Number, x.first, x.last)
+	plan, err := x.t.f.ExplainPackets(ctx, x.k.Number, x.first, x.last)
 	x.t.planned(plan)
 	return err
 }

@@ -36,10 +36,10 @@ func namedZoom(t *testing.T, indexed bool, names ...string) string {
 	}
 	for i := range names {
 		if i%2 == 1 {
-			err = errors.Join(err, zoomcache.AppendAt(w.Track(int32(i+1)), stamps, make([]int16, 42)))
+			err = errors.Join(err, zoomcache.WriteSamplesAt(w.Track(int32(i+1)), stamps, make([]int16, 42)))
 			continue
 		}
-		err = errors.Join(err, zoomcache.Append(w.Track(int32(i+1)), make([]int16, 220)))
+		err = errors.Join(err, zoomcache.WriteSamples(w.Track(int32(i+1)), make([]int16, 220)))
 	}
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)

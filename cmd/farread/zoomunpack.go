@@ -110,7 +110,7 @@ func (x *zoomColumns) copy(ctx context.Context, to sink, b bar) error {
 		j.wait = append(j.wait, nil)
 	}
 	var p zoomcache.Packet
-	err = x.t.f.Scan(ctx, func(blk zoomcache.Block, k *zoomcache.Track, content []byte) error {
+	err = x.t.f.EachBlock(ctx, func(blk zoomcache.Block, k *zoomcache.Track, content []byte) error {
 		if k == nil || blk.Summary {
 			return nil
 		}

@@ -86,7 +86,7 @@ func (x *zoomView) copy(ctx context.Context, to sink, b bar) error {
 	if err := p.begin(); err != nil {
 		return err
 	}
-	err := x.t.f.Summaries(ctx, x.k.Number, x.level, x.first, x.last, func(s *zoomcache.Summary) error {
+	err := x.t.f.EachSummary(ctx, x.k.Number, x.level, x.first, x.last, func(s *zoomcache.Summary) error {
 		b.add(s.Size())
 		return p.point(viewPoint{s.Entry, s.Exit, -1, s.Channels})
 	})

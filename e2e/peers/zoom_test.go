@@ -135,9 +135,9 @@ func (t zoomTrack) only() zoomTrack {
 // take appends values to a track of a writer.
 func take[T zoomcache.Value](t *zoomcache.TrackWriter, v []T, stamps []int64) error {
 	if stamps != nil {
-		return zoomcache.AppendAt(t, stamps, v)
+		return zoomcache.WriteSamplesAt(t, stamps, v)
 	}
-	return zoomcache.Append(t, v)
+	return zoomcache.WriteSamples(t, v)
 }
 
 func drawn[T any](n int, one func() T) []T {
@@ -409,7 +409,7 @@ func checkZoom(t *testing.T, path string, want zoomFile) {
 	var tracks []zoomTrack
 	for i, k := range f.Header().Tracks {
 		s := series{track: k}
-		if err := f.Samples(t.Context(), k.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+		if err := f.EachPacket(t.Context(), k.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 			stamps := p.Stamps
 			if stamps == nil {
 				s.last = p.Entry - 1
@@ -435,7 +435,7 @@ func checkZoom(t *testing.T, path string, want zoomFile) {
 				theirs = append(theirs, s)
 			}
 		}
-		if err := f.Summaries(t.Context(), k.Track, zoomcache.EveryLevel, zoomcache.FirstOffset, zoomcache.LastOffset, func(s *zoomcache.Summary) error {
+		if err := f.EachSummary(t.Context(), k.Track, zoomcache.EveryLevel, zoomcache.FirstOffset, zoomcache.LastOffset, func(s *zoomcache.Summary) error {
 			mine = append(mine, summaryOf(f, s))
 			return nil
 		}); err != nil {

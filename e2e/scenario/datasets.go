@@ -175,7 +175,7 @@ func recording(t *testing.T, r *session) {
 		t.Fatal(err)
 	}
 	var got []int16
-	if err := f.Samples(t.Context(), 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+	if err := f.EachPacket(t.Context(), 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 		got = append(got, p.Values.I16...)
 		return nil
 	}); err != nil || !slices.Equal(got, samples) {

@@ -24,7 +24,7 @@ func benchAppend[T Value](b *testing.B, o WriteOptions, v []T) {
 		start, best := cpu(b), time.Hour
 		for range b.N {
 			before := cpu(b)
-			if err := Append(w.Track(1), v); err != nil {
+			if err := WriteSamples(w.Track(1), v); err != nil {
 				b.Fatal(err)
 			}
 			best = min(best, cpu(b)-before)

@@ -18,7 +18,7 @@ func ExampleNewWriter() {
 		Watermark: 2,
 	})
 	if err == nil {
-		err = zoomcache.Append(w.Track(1), []float64{1, 2, 4, 8})
+		err = zoomcache.WriteSamples(w.Track(1), []float64{1, 2, 4, 8})
 	}
 	if err == nil {
 		err = w.Close()

@@ -15,18 +15,18 @@ func (f *File) With(r rangeio.Reader) *File {
 	return &g
 }
 
-// ExplainSamples lists the requests that Samples would make, without making them. What
-// Open has read is gone through, and damage in it is an error as in Samples. Requests
+// ExplainPackets lists the requests that EachPacket would make, without making them. What
+// Open has read is gone through, and damage in it is an error as in EachPacket. Requests
 // are Estimated if the pass may end before them.
-func (f *File) ExplainSamples(ctx context.Context, track int32, from, to int64) ([]rangeio.Planned, error) {
+func (f *File) ExplainPackets(ctx context.Context, track int32, from, to int64) ([]rangeio.Planned, error) {
 	var plan pull.Plan
-	err := f.With(plan.Over(f.r, "")).Samples(ctx, track, from, to, func(*Packet) error { return nil })
+	err := f.With(plan.Over(f.r, "")).EachPacket(ctx, track, from, to, func(*Packet) error { return nil })
 	return plan.Requests(), err
 }
 
-// ExplainSummaries is ExplainSamples for the method Summaries.
+// ExplainSummaries is ExplainPackets for the method EachSummary.
 func (f *File) ExplainSummaries(ctx context.Context, track int32, level int, from, to int64) ([]rangeio.Planned, error) {
 	var plan pull.Plan
-	err := f.With(plan.Over(f.r, "")).Summaries(ctx, track, level, from, to, func(*Summary) error { return nil })
+	err := f.With(plan.Over(f.r, "")).EachSummary(ctx, track, level, from, to, func(*Summary) error { return nil })
 	return plan.Requests(), err
 }

@@ -29,11 +29,11 @@ func FuzzOpen(f *testing.F) {
 		for i := range strict.h.Tracks {
 			c := &report.Tracks[i]
 			n, levels := int64(0), [MaxLevel + 1]int64{}
-			err := strict.Samples(t.Context(), c.Track, FirstOffset, LastOffset, func(p *Packet) error {
+			err := strict.EachPacket(t.Context(), c.Track, FirstOffset, LastOffset, func(p *Packet) error {
 				n += int64(p.Count)
 				return nil
 			})
-			serr := strict.Summaries(t.Context(), c.Track, EveryLevel, FirstOffset, LastOffset, func(s *Summary) error {
+			serr := strict.EachSummary(t.Context(), c.Track, EveryLevel, FirstOffset, LastOffset, func(s *Summary) error {
 				levels[s.Level-1]++
 				return nil
 			})
@@ -68,7 +68,7 @@ func checkLenient(t *testing.T, p []byte, strict error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, lenient.Scan(t.Context(), func(b Block, tr *Track, content []byte) error {
+	must(t, lenient.EachBlock(t.Context(), func(b Block, tr *Track, content []byte) error {
 		if piece(b.Off, b.Off+b.Size()); tr != nil && !bytes.Equal(content, p[b.Off+BlockHeaderLen:at]) {
 			t.Fatalf("another content of the block at %d", b.Off)
 		}

@@ -201,9 +201,9 @@ func appendParsed[T Value](t *TrackWriter, ops []op, parse func(string) T) error
 		at = append(at, o.n)
 	}
 	if ops[0].verb == "v" {
-		return AppendAt(t, at, v)
+		return WriteSamplesAt(t, at, v)
 	}
-	return Append(t, v)
+	return WriteSamples(t, v)
 }
 
 // compareFiles wants the same bytes, after inflating where a track is compressed.
@@ -280,7 +280,7 @@ func TestSameBytesAsOriginalOfAMillion(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, WriteOptions{Tracks: []Track{{Number: 1, Codec: Codec{Kind: I16}, Delta: true, Zlib: true, Rate: Rate{44100, 1}, Name: "tone"}}})
 	if err == nil {
-		err = Append(w.Track(1), v)
+		err = WriteSamples(w.Track(1), v)
 	}
 	if err == nil {
 		err = w.Close()

@@ -123,7 +123,7 @@ func checkFixture(t *testing.T, f *fixture, z *File) {
 			}
 		}
 		d := newDigest()
-		err := z.Samples(t.Context(), want.Number, FirstOffset, LastOffset, func(p *Packet) error {
+		err := z.EachPacket(t.Context(), want.Number, FirstOffset, LastOffset, func(p *Packet) error {
 			d.add(p)
 			return nil
 		})
@@ -141,7 +141,7 @@ func checkFixture(t *testing.T, f *fixture, z *File) {
 				t.Fatal(err)
 			}
 			n := 0
-			err = z.Summaries(t.Context(), want.Number, level, FirstOffset, LastOffset, func(s *Summary) error {
+			err = z.EachSummary(t.Context(), want.Number, level, FirstOffset, LastOffset, func(s *Summary) error {
 				if n++; n == 1 {
 					checkSummary(t, "first", s, w.First)
 				}
@@ -224,7 +224,7 @@ func TestCutFiles(t *testing.T) {
 		type piece struct{ off, end int64 }
 		var blocks []piece
 		f := openBytes(t, whole, Options{})
-		must(t, f.Scan(t.Context(), func(b Block, _ *Track, _ []byte) error {
+		must(t, f.EachBlock(t.Context(), func(b Block, _ *Track, _ []byte) error {
 			blocks = append(blocks, piece{b.Off, b.Off + b.Size()})
 			return nil
 		}))
@@ -237,7 +237,7 @@ func TestCutFiles(t *testing.T) {
 				}
 			}
 			got := 0
-			err := openBytes(t, whole[:n], Options{Head: 1, Window: 1}).Scan(t.Context(), func(b Block, _ *Track, content []byte) error {
+			err := openBytes(t, whole[:n], Options{Head: 1, Window: 1}).EachBlock(t.Context(), func(b Block, _ *Track, content []byte) error {
 				if !bytes.Equal(content, whole[b.Off+BlockHeaderLen:b.Off+b.Size()]) {
 					t.Errorf("%s cut to %d: another content of the block at %d", name, n, b.Off)
 				}
@@ -273,7 +273,7 @@ func checkWindows(t *testing.T, name string, f *File, tr *Track) {
 	t.Helper()
 	samples := func(from, to int64) (offs []int64, text []string) {
 		w := tr.Codec.Width()
-		must(t, f.Samples(t.Context(), tr.Number, from, to, func(p *Packet) error {
+		must(t, f.EachPacket(t.Context(), tr.Number, from, to, func(p *Packet) error {
 			if p.Count == 0 || p.Values.N != int(p.Count)*w || tr.Variable != (p.Stamps != nil) || p.Stamps != nil && len(p.Stamps) != int(p.Count) {
 				t.Fatalf("%s: %d samples, %d values, %d stamps", name, p.Count, p.Values.N, len(p.Stamps))
 			}
@@ -317,7 +317,7 @@ func TestSummaryWindows(t *testing.T) {
 		f := openBytes(t, original(t, name), Options{Head: 1, Window: 1})
 		for _, tr := range f.h.Tracks {
 			list := func(level int, from, to int64) (out []Block) {
-				must(t, f.Summaries(t.Context(), tr.Number, level, from, to, func(s *Summary) error {
+				must(t, f.EachSummary(t.Context(), tr.Number, level, from, to, func(s *Summary) error {
 					out = append(out, s.Block)
 					return nil
 				}))
@@ -347,7 +347,7 @@ func TestSummaryWindows(t *testing.T) {
 
 func TestNoSuchTrack(t *testing.T) {
 	f := openBytes(t, original(t, "p-tiny-f64.zoom"), Options{})
-	for _, err := range []error{f.Samples(t.Context(), 99, 0, 1, nil), f.Summaries(t.Context(), -1, 1, 0, 1, nil)} {
+	for _, err := range []error{f.EachPacket(t.Context(), 99, 0, 1, nil), f.EachSummary(t.Context(), -1, 1, 0, 1, nil)} {
 		if !errors.Is(err, formats.ErrNoEntry) {
 			t.Error(err)
 		}
@@ -359,9 +359,9 @@ func TestCallersErrors(t *testing.T) {
 	f := openBytes(t, original(t, "p-multitrack.zoom"), Options{Head: 1, Window: 1, Resync: true})
 	n := f.h.Tracks[0].Number
 	for what, err := range map[string]error{
-		"scan":      f.Scan(t.Context(), func(Block, *Track, []byte) error { return io.EOF }),
-		"samples":   f.Samples(t.Context(), n, FirstOffset, LastOffset, func(*Packet) error { return io.EOF }),
-		"summaries": f.Summaries(t.Context(), n, 1, FirstOffset, LastOffset, func(*Summary) error { return io.EOF }),
+		"scan":      f.EachBlock(t.Context(), func(Block, *Track, []byte) error { return io.EOF }),
+		"samples":   f.EachPacket(t.Context(), n, FirstOffset, LastOffset, func(*Packet) error { return io.EOF }),
+		"summaries": f.EachSummary(t.Context(), n, 1, FirstOffset, LastOffset, func(*Summary) error { return io.EOF }),
 	} {
 		if err != io.EOF {
 			t.Error(what, err)

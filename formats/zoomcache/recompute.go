@@ -40,7 +40,7 @@ const maxMismatches = 100
 // summaries of other samples. A mismatch is no error; damage is one, whatever
 // Options.Resync says. w, if not nil, is shown the blocks, as Watch does, but with
 // Integer values of tracks that show as Int; what it finds wrong it may add to r.
-// progress is told the bytes of the file that were gone through so far. Cost: one pass like Scan.
+// progress is told the bytes of the file that were gone through so far. Cost: one pass like EachBlock.
 func (f *File) RecomputeSummaries(ctx context.Context, r *Recomputed, w Watcher, progress formats.Progress) error {
 	m := &remaker{f: f, r: r, watch: w, tracks: map[int32]*remade{}}
 	for i := range f.h.Tracks {

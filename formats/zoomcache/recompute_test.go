@@ -45,12 +45,12 @@ func TestRecomputeFinds(t *testing.T) {
 	}
 	var out bytes.Buffer
 	w, err := NewWriter(&out, WriteOptions{Tracks: []Track{{Number: 5, Codec: Codec{Kind: I16}, Rate: Rate{1000, 1}}}, Watermark: 500})
-	if err := errors.Join(err, Append(w.Track(5), v), w.Close()); err != nil {
+	if err := errors.Join(err, WriteSamples(w.Track(5), v), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	file := out.Bytes()
 	tried := 0
-	err = openBytes(t, file, Options{}).Scan(t.Context(), func(b Block, _ *Track, _ []byte) error {
+	err = openBytes(t, file, Options{}).EachBlock(t.Context(), func(b Block, _ *Track, _ []byte) error {
 		if b.Len == 0 {
 			return nil
 		}

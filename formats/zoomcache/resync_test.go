@@ -13,7 +13,7 @@ import (
 // blocksOf are the blocks of a file, as they are.
 func blocksOf(tb testing.TB, f *File, p []byte) (out []string) {
 	tb.Helper()
-	must(tb, f.Scan(tb.Context(), func(b Block, _ *Track, _ []byte) error {
+	must(tb, f.EachBlock(tb.Context(), func(b Block, _ *Track, _ []byte) error {
 		out = append(out, string(p[b.Off:b.Off+b.Size()]))
 		return nil
 	}))
@@ -80,7 +80,7 @@ func resynced(t *testing.T, p []byte) (out []string, damage int) {
 		damage++
 		pieces = append(pieces, piece{d.From, d.To})
 	}})
-	must(t, f.Scan(t.Context(), func(b Block, tr *Track, content []byte) error {
+	must(t, f.EachBlock(t.Context(), func(b Block, tr *Track, content []byte) error {
 		pieces = append(pieces, piece{b.Off, b.Off + b.Size()})
 		if tr != nil && !bytes.Equal(content, p[b.Off+BlockHeaderLen:b.Off+b.Size()]) {
 			t.Errorf("another content of the block at %d", b.Off)
@@ -108,7 +108,7 @@ func TestVerifyDamage(t *testing.T) {
 	f := openBytes(t, p, Options{})
 	var second Block // packet of some size
 	n := 0
-	must(t, f.Scan(t.Context(), func(b Block, _ *Track, _ []byte) error {
+	must(t, f.EachBlock(t.Context(), func(b Block, _ *Track, _ []byte) error {
 		if !b.Summary && b.Count > 0 {
 			if n++; n == 2 {
 				second = b
@@ -135,7 +135,7 @@ func TestVerifyDamage(t *testing.T) {
 		t.Errorf("damage %v, %d bytes, told %d times, want %v", got, r.DamagedBytes, told, want)
 	}
 	samples := int32(0)
-	must(t, f.Samples(t.Context(), f.h.Tracks[0].Number, FirstOffset, LastOffset, func(p *Packet) error {
+	must(t, f.EachPacket(t.Context(), f.h.Tracks[0].Number, FirstOffset, LastOffset, func(p *Packet) error {
 		samples += p.Count
 		return nil
 	}))

@@ -11,7 +11,7 @@ const (
 	LastOffset  = math.MaxInt64
 )
 
-// Samples calls fn with the samples of a track whose offsets lie in [from, to],
+// EachPacket calls fn with the samples of a track whose offsets lie in [from, to],
 // packet by packet in the file's order; FirstOffset to LastOffset are all of
 // them. Packets without any are left out, and those that stand out of the range
 // are cut to it: Count, Values and Stamps hold the samples inside. At constant rate
@@ -19,16 +19,16 @@ const (
 // The Packet is reused, and valid during the call only. An error of fn ends it and
 // is returned as it is.
 //
-// It is one pass like Scan, which ends early at constant rate, as packets lie in the
+// It is one pass like EachBlock, which ends early at constant rate, as packets lie in the
 // order of their offsets. At variable rate stamps may go backwards, so all packets of
 // the track are looked into. By an index, zoomindex.File reads less.
 //
-// A track that is not there is ErrNoEntry; damage is an error as in Scan.
-func (f *File) Samples(ctx context.Context, track int32, from, to int64, fn func(p *Packet) error) error {
+// A track that is not there is ErrNoEntry; damage is an error as in EachBlock.
+func (f *File) EachPacket(ctx context.Context, track int32, from, to int64, fn func(p *Packet) error) error {
 	return f.SamplesFrom(ctx, f.body, track, from, to, fn)
 }
 
-// SamplesFrom is Samples by a pass from byte off of the file on, which is where a
+// SamplesFrom is EachPacket by a pass from byte off of the file on, which is where a
 // block begins.
 func (f *File) SamplesFrom(ctx context.Context, off int64, track int32, from, to int64, fn func(p *Packet) error) error {
 	t, err := f.Track(track)
@@ -67,7 +67,7 @@ func (f *File) SamplesFrom(ctx context.Context, off int64, track int32, from, to
 }
 
 // HeadHolds says whether what Open has read tells of all samples of a track up to an
-// offset, so that Samples of them reads nothing. It never does at variable rate.
+// offset, so that EachPacket of them reads nothing. It never does at variable rate.
 func (f *File) HeadHolds(t *Track, to int64) bool {
 	for pos := f.body; pos < int64(len(f.first)); {
 		b, err := f.ParseBlock(f.first[pos:], pos)
@@ -93,7 +93,7 @@ func (b *Block) last() int64 {
 // A run is the samples [i, j) of a packet.
 type run struct{ i, j int }
 
-// Cut keeps the samples with offsets in [from, to], as Samples gives them. width is
+// Cut keeps the samples with offsets in [from, to], as EachPacket gives them. width is
 // that of the track's codec.
 func (p *Packet) Cut(width int, from, to int64) {
 	n := int(p.Count)

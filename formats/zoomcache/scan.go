@@ -7,7 +7,7 @@ import (
 	"github.com/farread/farread/internal/pull"
 )
 
-// Scan goes once over all blocks of the file, in its order, and calls fn with
+// EachBlock goes once over all blocks of the file, in its order, and calls fn with
 // each header and its content as stored, which is valid during the call only.
 // Track.DecodePacket and Track.DecodeSummary decode it. Blocks of tracks that the
 // header does not declare come with t and content nil: nothing is known of them
@@ -20,7 +20,7 @@ import (
 // Bytes that are no block, and a block that ends behind the file, end it with
 // ErrCorrupt after all blocks before them, a block beyond the limits with
 // ErrTooLarge; Options.Resync passes over them.
-func (f *File) Scan(ctx context.Context, fn func(b Block, t *Track, content []byte) error) error {
+func (f *File) EachBlock(ctx context.Context, fn func(b Block, t *Track, content []byte) error) error {
 	return f.walk(ctx, &walker{pos: f.body, want: all, fn: func(b Block, t *Track, content []byte) (bad, err error) {
 		return nil, fn(b, t, content)
 	}})

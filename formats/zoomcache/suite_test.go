@@ -50,7 +50,7 @@ func everything(ctx context.Context, f *zoomcache.File, resync bool) ([]byte, er
 	}
 	for i, t := range f.Header().Tracks {
 		var samples int64
-		err := f.Samples(ctx, t.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+		err := f.EachPacket(ctx, t.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 			out = fmt.Appendf(out, "%d: %d from %d:", t.Number, p.Count, p.Offset(0))
 			for k := range p.Values.N {
 				out = append(append(out, ' '), p.Values.Number(k).String()...)
@@ -65,7 +65,7 @@ func everything(ctx context.Context, f *zoomcache.File, resync bool) ([]byte, er
 		if samples != report.Tracks[i].Samples {
 			return nil, fmt.Errorf("%d samples, counted %d", samples, report.Tracks[i].Samples)
 		}
-		err = f.Summaries(ctx, t.Number, zoomcache.EveryLevel, zoomcache.FirstOffset, zoomcache.LastOffset, func(s *zoomcache.Summary) error {
+		err = f.EachSummary(ctx, t.Number, zoomcache.EveryLevel, zoomcache.FirstOffset, zoomcache.LastOffset, func(s *zoomcache.Summary) error {
 			out = fmt.Appendf(out, "%d level %d [%d, %d]: %v\n", s.Track, s.Level, s.Entry, s.Exit, s.Channels)
 			return nil
 		})
@@ -127,7 +127,7 @@ func series(tb testing.TB, n int) []byte {
 		v[i] = float64(i)
 	}
 	if err == nil {
-		err = errors.Join(zoomcache.Append(w.Track(1), v), w.Close())
+		err = errors.Join(zoomcache.WriteSamples(w.Track(1), v), w.Close())
 	}
 	if err != nil {
 		tb.Fatal(err)
@@ -157,7 +157,7 @@ func TestTraces(t *testing.T) {
 	}
 	samples := func(f *zoomcache.File, from, to int64) {
 		n := int32(0)
-		err := f.Samples(t.Context(), 1, from, to, func(p *zoomcache.Packet) error {
+		err := f.EachPacket(t.Context(), 1, from, to, func(p *zoomcache.Packet) error {
 			n += p.Count
 			return nil
 		})
@@ -191,9 +191,9 @@ func TestEarlyEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = f.Samples(t.Context(), 1, 1, track, func(*zoomcache.Packet) error { return nil })
+		err = f.EachPacket(t.Context(), 1, 1, track, func(*zoomcache.Packet) error { return nil })
 		if err == nil {
-			err = f.Summaries(t.Context(), 1, 1, 1, 10, func(*zoomcache.Summary) error { return nil })
+			err = f.EachSummary(t.Context(), 1, 1, 1, 10, func(*zoomcache.Summary) error { return nil })
 		}
 		if err != nil {
 			t.Error(track, err)

@@ -2,20 +2,20 @@ package zoomcache
 
 import "context"
 
-// EveryLevel stands for all levels, in Summaries.
+// EveryLevel stands for all levels, in EachSummary.
 const EveryLevel = 0
 
-// Summaries calls fn with the stored summaries of a track and level, or of
+// EachSummary calls fn with the stored summaries of a track and level, or of
 // EveryLevel, whose offsets from Entry to Exit touch [from, to], in the file's
 // order. The Summary is reused, and valid during the call only. An error of fn
 // ends it and is returned as it is.
 //
-// It is one pass like Scan. For one level of a track of constant rate the pass
+// It is one pass like EachBlock. For one level of a track of constant rate the pass
 // ends early, as the summaries of a level lie in the order of their offsets.
 //
 // A track that is not there is ErrNoEntry. A level that the track does not have
 // has no summaries.
-func (f *File) Summaries(ctx context.Context, track int32, level int, from, to int64, fn func(s *Summary) error) error {
+func (f *File) EachSummary(ctx context.Context, track int32, level int, from, to int64, fn func(s *Summary) error) error {
 	t, err := f.Track(track)
 	if err != nil || from > to {
 		return err

@@ -41,8 +41,8 @@ type Report struct {
 // maxDamage bounds the list of a Report.
 const maxDamage = 1000
 
-// Count counts the blocks of a file, by their headers alone: one pass like Scan.
-// Damage ends it as it ends Scan, with the report of the blocks before.
+// Count counts the blocks of a file, by their headers alone: one pass like EachBlock.
+// Damage ends it as it ends EachBlock, with the report of the blocks before.
 func (f *File) Count(ctx context.Context) (Report, error) {
 	return f.report(ctx, false, nil)
 }

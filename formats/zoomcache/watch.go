@@ -18,8 +18,8 @@ type Watcher interface {
 	SummaryBlock(b *Block) error
 }
 
-// Watch shows w the blocks of the file in one pass like Scan, with damage as in
-// Scan, and gives where the last block of a declared track ends. progress is
+// Watch shows w the blocks of the file in one pass like EachBlock, with damage as in
+// EachBlock, and gives where the last block of a declared track ends. progress is
 // told the bytes of the file that were gone through so far.
 func (f *File) Watch(ctx context.Context, w Watcher, progress formats.Progress) (end int64, err error) {
 	var p Packet

@@ -106,7 +106,7 @@ type Writer struct {
 	blocks   BlockSink   // as well
 }
 
-// A TrackWriter takes the values of one track; see Append and AppendAt.
+// A TrackWriter takes the values of one track; see WriteSamples and WriteSamplesAt.
 type TrackWriter struct {
 	w           *Writer
 	t           Track
@@ -176,16 +176,16 @@ type Value interface {
 	struct{} | bool | float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | *big.Int
 }
 
-// Append appends values to a track of constant rate, the channels of a
+// WriteSamples appends values to a track of constant rate, the channels of a
 // multichannel track interleaved. The file is the same however the values are
 // divided among calls. v stays the caller's, but for big integers, which must not
 // change any more. Packets of all tracks are written when one of them reaches its
 // watermark. A wrong type or number of values is formats.ErrUnsupported.
-func Append[T Value](t *TrackWriter, v []T) error { return appendValues(t, v, nil) }
+func WriteSamples[T Value](t *TrackWriter, v []T) error { return appendValues(t, v, nil) }
 
-// AppendAt is Append for a track of variable rate: stamps hold the offset of each
+// WriteSamplesAt is WriteSamples for a track of variable rate: stamps hold the offset of each
 // value, or of the values of all channels. Offsets may repeat and go backwards.
-func AppendAt[T Value](t *TrackWriter, stamps []int64, v []T) error {
+func WriteSamplesAt[T Value](t *TrackWriter, stamps []int64, v []T) error {
 	if stamps == nil {
 		stamps = []int64{}
 	}

@@ -33,9 +33,9 @@ func (p *values[T]) len() int { return len(p.v) / p.width }
 
 func (p *values[T]) put(t *TrackWriter, from, to int) error {
 	if p.stamps == nil {
-		return Append(t, p.v[from*p.width:to*p.width])
+		return WriteSamples(t, p.v[from*p.width:to*p.width])
 	}
-	return AppendAt(t, p.stamps[from:to], p.v[from*p.width:to*p.width])
+	return WriteSamplesAt(t, p.stamps[from:to], p.v[from*p.width:to*p.width])
 }
 
 func drawTrack(t *rapid.T, number int32) Track {
@@ -216,7 +216,7 @@ func TestCompressedTracksTogether(t *testing.T) {
 				for k := range v {
 					v[k] = float64(k * i % (5 + round))
 				}
-				if err := Append(w.Track(int32(i)), v); err != nil {
+				if err := WriteSamples(w.Track(int32(i)), v); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -364,12 +364,12 @@ func TestMisuse(t *testing.T) {
 	}
 	w := open(io.Discard)
 	for what, err := range map[string]error{
-		"another type":          Append(w.Track(1), []int32{1, 2}),
-		"half of the channels":  Append(w.Track(1), []int16{1, 2, 3}),
-		"stamps at constant":    AppendAt(w.Track(1), []int64{1}, []int16{1, 2}),
-		"no stamps at variable": Append(w.Track(2), []float64{1}),
-		"a stamp too few":       AppendAt(w.Track(2), []int64{1}, []float64{1, 2}),
-		"nil stamps":            AppendAt(w.Track(2), nil, []float64{1}),
+		"another type":          WriteSamples(w.Track(1), []int32{1, 2}),
+		"half of the channels":  WriteSamples(w.Track(1), []int16{1, 2, 3}),
+		"stamps at constant":    WriteSamplesAt(w.Track(1), []int64{1}, []int16{1, 2}),
+		"no stamps at variable": WriteSamples(w.Track(2), []float64{1}),
+		"a stamp too few":       WriteSamplesAt(w.Track(2), []int64{1}, []float64{1, 2}),
+		"nil stamps":            WriteSamplesAt(w.Track(2), nil, []float64{1}),
 	} {
 		if !errors.Is(err, formats.ErrUnsupported) {
 			t.Errorf("%s: %v", what, err)
@@ -378,10 +378,10 @@ func TestMisuse(t *testing.T) {
 	if w.Track(4) != nil {
 		t.Error("there is no track 4")
 	}
-	if err := errors.Join(Append(w.Track(1), []int16{1, 2}), AppendAt(w.Track(2), nil, []float64(nil)), w.Close()); err != nil {
+	if err := errors.Join(WriteSamples(w.Track(1), []int16{1, 2}), WriteSamplesAt(w.Track(2), nil, []float64(nil)), w.Close()); err != nil {
 		t.Error("misuse must not spoil the writer:", err)
 	}
-	for what, err := range map[string]error{"append": Append(w.Track(3), []int64{1}), "flush": w.Flush(), "close": w.Close()} {
+	for what, err := range map[string]error{"append": WriteSamples(w.Track(3), []int64{1}), "flush": w.Flush(), "close": w.Close()} {
 		if !errors.Is(err, formats.ErrUnsupported) {
 			t.Errorf("%s behind the end: %v", what, err)
 		}
@@ -399,8 +399,8 @@ func TestMisuse(t *testing.T) {
 	}
 	bad := errors.New("the disk is full")
 	w = open(failing{bad})
-	err := Append(w.Track(3), make([]int64, 1<<20))
-	if !errors.Is(err, bad) || !errors.Is(w.Flush(), bad) || !errors.Is(w.Close(), bad) || !errors.Is(Append(w.Track(3), []int64{1}), bad) {
+	err := WriteSamples(w.Track(3), make([]int64, 1<<20))
+	if !errors.Is(err, bad) || !errors.Is(w.Flush(), bad) || !errors.Is(w.Close(), bad) || !errors.Is(WriteSamples(w.Track(3), []int64{1}), bad) {
 		t.Errorf("an error of the output must stay: %v", err)
 	}
 	w = open(failing{nil})
@@ -427,7 +427,7 @@ func TestMemory(t *testing.T) {
 			}
 			i16, f64, few := make([]int16, 1<<19), make([]float64, 1<<19), make([]int16, 1<<12)
 			round := func() {
-				if err := errors.Join(Append(w.Track(1), i16), Append(w.Track(2), f64), Append(w.Track(3), few)); err != nil {
+				if err := errors.Join(WriteSamples(w.Track(1), i16), WriteSamples(w.Track(2), f64), WriteSamples(w.Track(3), few)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -27,7 +27,7 @@ func benchIndexed[T zoomcache.Value](b *testing.B, codec zoomcache.Codec, parall
 			b.Fatal(err)
 		}
 		for range times {
-			if err := zoomcache.Append(w.Track(1), v); err != nil {
+			if err := zoomcache.WriteSamples(w.Track(1), v); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -6,9 +6,9 @@ import (
 	"github.com/farread/farread/formats/index"
 )
 
-// BuildIndex makes the index of a file from one pass over it like Scan, to be stored
+// BuildIndex makes the index of a file from one pass over it like EachBlock, to be stored
 // beside it under its name and index.Suffix. etag is that of the file. Damage is an
-// error as in Scan. The result is the caller's.
+// error as in EachBlock. The result is the caller's.
 func (f *File) BuildIndex(ctx context.Context, etag string, o BuildOptions) ([]byte, error) {
 	x := NewBuilder(f.Header().Tracks, o)
 	x.decoded = true

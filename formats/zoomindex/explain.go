@@ -31,9 +31,9 @@ func (f *File) ExplainView(ctx context.Context, track int32, from, to int64, wid
 	return list, err
 }
 
-// ExplainSamples does the same for Samples.
-func (f *File) ExplainSamples(ctx context.Context, track int32, from, to int64) ([]rangeio.Planned, error) {
+// ExplainPackets does the same for EachPacket.
+func (f *File) ExplainPackets(ctx context.Context, track int32, from, to int64) ([]rangeio.Planned, error) {
 	dry := f.dry()
-	err := dry.Samples(ctx, track, from, to, func(*zoomcache.Packet) error { return nil })
+	err := dry.EachPacket(ctx, track, from, to, func(*zoomcache.Packet) error { return nil })
 	return dry.plan.Requests(), err
 }

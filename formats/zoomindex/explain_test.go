@@ -61,8 +61,8 @@ func TestPlans(t *testing.T) {
 					_, err := f.View(t.Context(), 5, from, to, width)
 					return err
 				}},
-				"samples": {func() ([]rangeio.Planned, error) { return f.ExplainSamples(t.Context(), 5, from, to) }, func() error {
-					return f.Samples(t.Context(), 5, from, to, func(*zoomcache.Packet) error { return nil })
+				"samples": {func() ([]rangeio.Planned, error) { return f.ExplainPackets(t.Context(), 5, from, to) }, func() error {
+					return f.EachPacket(t.Context(), 5, from, to, func(*zoomcache.Packet) error { return nil })
 				}},
 			} {
 				last = nil

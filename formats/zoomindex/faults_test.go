@@ -39,7 +39,7 @@ func faultyFile(tb testing.TB, version int) (plain, inside, content []byte) {
 		var b bytes.Buffer
 		w, err := zoomcache.NewWriter(&b, o)
 		if err == nil {
-			err = errors.Join(zoomcache.Append(w.Track(1), p), w.Close())
+			err = errors.Join(zoomcache.WriteSamples(w.Track(1), p), w.Close())
 		}
 		if err != nil {
 			tb.Fatal(err)
@@ -59,7 +59,7 @@ func faultyFile(tb testing.TB, version int) (plain, inside, content []byte) {
 
 func samplesAt(ctx context.Context, f *zoomindex.File, from, to int64) (map[int][]byte, error) {
 	var out []byte
-	err := f.Samples(ctx, 1, from, to, func(p *zoomcache.Packet) error {
+	err := f.EachPacket(ctx, 1, from, to, func(p *zoomcache.Packet) error {
 		if p.Offset(0) != from+int64(len(out)) {
 			return fmt.Errorf("samples from %d on, want %d", p.Offset(0), from+int64(len(out)))
 		}
@@ -103,7 +103,7 @@ var faultyReads = map[string]flawedtest.Reading[*zoomindex.File]{
 	},
 	"summaries": func(ctx context.Context, f *zoomindex.File) (map[int][]byte, error) {
 		var out []byte
-		err := f.Summaries(ctx, 1, zoomcache.EveryLevel, zoomcache.FirstOffset, zoomcache.LastOffset, func(s *zoomcache.Summary) error {
+		err := f.EachSummary(ctx, 1, zoomcache.EveryLevel, zoomcache.FirstOffset, zoomcache.LastOffset, func(s *zoomcache.Summary) error {
 			out = fmt.Appendf(out, "%+v\n", *s)
 			return nil
 		})

@@ -68,7 +68,7 @@ func FuzzIndexed(f *testing.F) {
 		if _, err := x.View(t.Context(), 5, 1, 2000, int(width)+1); err != nil && !errors.Is(err, formats.ErrTooLarge) {
 			t.Fatal(err)
 		}
-		err = x.Samples(t.Context(), 5, 500, 1500, func(p *zoomcache.Packet) error {
+		err = x.EachPacket(t.Context(), 5, 500, 1500, func(p *zoomcache.Packet) error {
 			for i := range int(p.Count) {
 				off := p.Offset(i)
 				if want := s.v[off-1].Float(); p.Values.F64[i] != want && (want == want || p.Values.F64[i] == p.Values.F64[i]) {

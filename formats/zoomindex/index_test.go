@@ -149,7 +149,7 @@ func TestViewBignums(t *testing.T) {
 		list[i] = big.NewInt(int64(i))
 	}
 	list[50] = huge
-	if err := errors.Join(zoomcache.Append(w.Track(1), list), w.Close()); err != nil {
+	if err := errors.Join(zoomcache.WriteSamples(w.Track(1), list), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(out.Bytes()), int64(out.Len())), zoomcache.Options{Integers: true})
@@ -181,7 +181,7 @@ func TestViewWithoutSamples(t *testing.T) {
 	for i := range v {
 		v[i] = float64(i)
 	}
-	if err := errors.Join(zoomcache.Append(w.Track(1), v), w.Close()); err != nil {
+	if err := errors.Join(zoomcache.WriteSamples(w.Track(1), v), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := openView(t, out.Bytes()).View(t.Context(), 1, 1, 1000, 20)

@@ -39,11 +39,11 @@ func lossyFiles() []lossyFile {
 		return zoomcache.Track{Number: 1, Codec: zoomcache.Codec{Kind: k, PCM: pcm}, Delta: true, Rate: zoomcache.Rate{Num: 100, Den: 1}}
 	}
 	return []lossyFile{
-		{track(zoomcache.F64, false), func(t *zoomcache.TrackWriter) error { return zoomcache.Append(t, f64) }},
-		{track(zoomcache.F32, true), func(t *zoomcache.TrackWriter) error { return zoomcache.Append(t, f32) }},
-		{track(zoomcache.F64, false), func(t *zoomcache.TrackWriter) error { return zoomcache.Append(t, spoilt) }},
-		{track(zoomcache.Int, true), func(t *zoomcache.TrackWriter) error { return zoomcache.Append(t, ints) }},
-		{track(zoomcache.I32, true), func(t *zoomcache.TrackWriter) error { return zoomcache.Append(t, small) }},
+		{track(zoomcache.F64, false), func(t *zoomcache.TrackWriter) error { return zoomcache.WriteSamples(t, f64) }},
+		{track(zoomcache.F32, true), func(t *zoomcache.TrackWriter) error { return zoomcache.WriteSamples(t, f32) }},
+		{track(zoomcache.F64, false), func(t *zoomcache.TrackWriter) error { return zoomcache.WriteSamples(t, spoilt) }},
+		{track(zoomcache.Int, true), func(t *zoomcache.TrackWriter) error { return zoomcache.WriteSamples(t, ints) }},
+		{track(zoomcache.I32, true), func(t *zoomcache.TrackWriter) error { return zoomcache.WriteSamples(t, small) }},
 	}
 }
 
@@ -132,7 +132,7 @@ func TestRecomputeOfWideDifferences(t *testing.T) {
 	}
 	var out bytes.Buffer
 	w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Sink: NewBuilder(tracks, BuildOptions{})})
-	if err := errors.Join(err, zoomcache.Append(w.Track(1), v), w.Close()); err != nil {
+	if err := errors.Join(err, zoomcache.WriteSamples(w.Track(1), v), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := recompute(t, out.Bytes(), nil)
@@ -157,7 +157,7 @@ func TestMeanOfHugeNumbers(t *testing.T) {
 		tracks := []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.F64}, Rate: zoomcache.Rate{Num: 1, Den: 1}}}
 		var out bytes.Buffer
 		w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Sink: NewBuilder(tracks, BuildOptions{NoBins: true}), Watermark: 100})
-		if err := errors.Join(err, zoomcache.Append(w.Track(1), v), w.Close()); err != nil {
+		if err := errors.Join(err, zoomcache.WriteSamples(w.Track(1), v), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 		for _, width := range []int{1, 7, 24, 40} {

@@ -28,7 +28,7 @@ func (r *Recomputed) wrong(x zoomcache.Mismatch, format string, a ...any) {
 // Recompute makes all summaries anew from the samples, as a Writer does, and the
 // index if there is one, and compares: a file that Verify finds well may still have
 // summaries of other samples. A mismatch is no error; damage is one, whatever
-// Options.Resync says. Cost: one pass like Scan, and each byte of the index twice.
+// Options.Resync says. Cost: one pass like EachBlock, and each byte of the index twice.
 // progress is told the bytes of the file that were gone through so far.
 func (f *File) Recompute(ctx context.Context, progress formats.Progress) (Recomputed, error) {
 	var r Recomputed

@@ -149,7 +149,7 @@ func TestLongIndex(t *testing.T) {
 	write := func(sink zoomcache.Sink, parallel int) []byte {
 		var out bytes.Buffer
 		w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Sink: sink, Parallel: parallel})
-		if err := errors.Join(err, zoomcache.Append(w.Track(1), v), w.Close()); err != nil {
+		if err := errors.Join(err, zoomcache.WriteSamples(w.Track(1), v), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 		return out.Bytes()

@@ -14,13 +14,13 @@ import (
 // double up to Options.Window.
 const firstWindow = 1 << 20
 
-// Samples is that of zoomcache.File, but reads less if an index knows the track and
+// EachPacket is that of zoomcache.File, but reads less if an index knows the track and
 // not all of the track is wanted: only packets in the range, with a little between
 // them, in one phase of windows of up to Options.Window, and one phase before it if
 // the list of packets, or a rough one, was not part of the read that found the index.
 // To find the index costs what it costs the first View. If the index proves to be
-// wrong, or a packet damaged, Samples goes on from there with a pass over the file.
-func (f *File) Samples(ctx context.Context, track int32, from, to int64, fn func(p *zoomcache.Packet) error) error {
+// wrong, or a packet damaged, EachPacket goes on from there with a pass over the file.
+func (f *File) EachPacket(ctx context.Context, track int32, from, to int64, fn func(p *zoomcache.Packet) error) error {
 	t, err := f.Track(track)
 	if err != nil || from > to {
 		return err
@@ -32,7 +32,7 @@ func (f *File) Samples(ctx context.Context, track int32, from, to int64, fn func
 	case v != nil:
 		return v.samples(rangeio.OnePhase(ctx), v.lister(), fn)
 	}
-	return f.File.Samples(ctx, track, from, to, fn)
+	return f.File.EachPacket(ctx, track, from, to, fn)
 }
 
 // packetsByIndex gives the view that finds the packets of a track in [from, to],

@@ -217,7 +217,7 @@ func TestPlacesTrap(t *testing.T) {
 			}
 		}
 		all = append(all, v...)
-		if err := zoomcache.Append(w.Track(5), v); err != nil {
+		if err := zoomcache.WriteSamples(w.Track(5), v); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Flush(); err != nil {
@@ -254,7 +254,7 @@ func TestPlacesTrap(t *testing.T) {
 			done++
 		}
 		got = got[:0]
-		err = f.Samples(t.Context(), 5, from, to, func(p *zoomcache.Packet) error {
+		err = f.EachPacket(t.Context(), 5, from, to, func(p *zoomcache.Packet) error {
 			got = append(got, p.Values.U8...)
 			return nil
 		})

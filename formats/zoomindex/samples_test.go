@@ -16,11 +16,11 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// samplesText is what Samples gives, as text.
+// samplesText is what EachPacket gives, as text.
 func samplesText(t *testing.T, f *File, from, to int64) string {
 	t.Helper()
 	var b bytes.Buffer
-	err := f.Samples(t.Context(), 5, from, to, func(p *zoomcache.Packet) error {
+	err := f.EachPacket(t.Context(), 5, from, to, func(p *zoomcache.Packet) error {
 		fmt.Fprintf(&b, "%d %d %d %v:", p.Entry, p.Exit, p.Count, p.Stamps)
 		for i := range p.Values.N {
 			fmt.Fprintf(&b, " %s", p.Values.Number(i))
@@ -106,7 +106,7 @@ func TestSamplesOfDamage(t *testing.T) {
 	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
 	plain, _ := c.write(t, nil)
 	var blocks []zoomcache.Block
-	err := openView(t, plain).Scan(t.Context(), func(b zoomcache.Block, _ *zoomcache.Track, _ []byte) error {
+	err := openView(t, plain).EachBlock(t.Context(), func(b zoomcache.Block, _ *zoomcache.Track, _ []byte) error {
 		if b.Track == 5 && !b.Summary && b.Count > 0 {
 			blocks = append(blocks, b)
 		}
@@ -130,7 +130,7 @@ func TestSamplesOfDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			out, n := "", 0
-			err = f.Samples(t.Context(), 5, from, to, func(p *zoomcache.Packet) error {
+			err = f.EachPacket(t.Context(), 5, from, to, func(p *zoomcache.Packet) error {
 				out += fmt.Sprintln(p.Entry, p.Exit, p.Values)
 				n++
 				return nil
@@ -161,7 +161,7 @@ func TestCallersError(t *testing.T) {
 	f := openView(t, file)
 	for _, want := range []error{errors.New("enough"), index.ErrUnusable} {
 		n := 0
-		err := f.Samples(t.Context(), 5, 50_000, 60_000, func(*zoomcache.Packet) error {
+		err := f.EachPacket(t.Context(), 5, 50_000, 60_000, func(*zoomcache.Packet) error {
 			n++
 			return want
 		})

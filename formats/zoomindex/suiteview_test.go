@@ -37,7 +37,7 @@ func sawFile(tb testing.TB, n int) (plain, inside, side []byte) {
 			v[i] = saw(int64(i + 1))
 		}
 		if err == nil {
-			err = errors.Join(zoomcache.Append(w.Track(1), v), w.Close())
+			err = errors.Join(zoomcache.WriteSamples(w.Track(1), v), w.Close())
 		}
 		if err != nil {
 			tb.Fatal(err)
@@ -82,7 +82,7 @@ func sawViews(ctx context.Context, f *zoomindex.File, n int64) ([]byte, error) {
 		out = fmt.Appendf(out, "view %d of %d\n", told, min(c.to, n)-max(c.from, 1)+1)
 	}
 	got := int64(0)
-	err := f.Samples(ctx, 1, n/3, n/2, func(p *zoomcache.Packet) error {
+	err := f.EachPacket(ctx, 1, n/3, n/2, func(p *zoomcache.Packet) error {
 		for i, x := range p.Values.I32 {
 			if x != saw(p.Offset(i)) {
 				return fmt.Errorf("sample %d is %d", p.Offset(i), x)

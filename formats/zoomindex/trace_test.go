@@ -40,7 +40,7 @@ func series(tb testing.TB, n int) []byte {
 		v[i] = float64(i)
 	}
 	if err == nil {
-		err = errors.Join(zoomcache.Append(w.Track(1), v), w.Close())
+		err = errors.Join(zoomcache.WriteSamples(w.Track(1), v), w.Close())
 	}
 	if err != nil {
 		tb.Fatal(err)
@@ -84,7 +84,7 @@ func TestTraces(t *testing.T) {
 	}
 	samples := func(f *zoomindex.File, from, to int64) {
 		n := int32(0)
-		err := f.Samples(t.Context(), 1, from, to, func(p *zoomcache.Packet) error {
+		err := f.EachPacket(t.Context(), 1, from, to, func(p *zoomcache.Packet) error {
 			n += p.Count
 			return nil
 		})

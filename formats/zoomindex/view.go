@@ -55,12 +55,12 @@ const mostRaw = 440 << 10
 // With an index View reads the coarsest level of at least width spans, else bins
 // finer than packets, else packets themselves: after Open, one planned read of the
 // end of the file for the first View, and at most one, rarely two, for each.
-// Without an index the packets of the track are read, as Samples reads them, with
+// Without an index the packets of the track are read, as EachPacket reads them, with
 // another pass before if the range has no bounds; of a file without packets, the
 // stored summaries. An index that proves to be wrong counts as none.
 //
 // A track that is not there is ErrNoEntry, and a width below 1 or above MaxWidth is
-// ErrUnsupported. Damage is an error as in Scan.
+// ErrUnsupported. Damage is an error as in EachBlock.
 func (f *File) View(ctx context.Context, track int32, from, to int64, width int) (View, error) {
 	t, err := f.Track(track)
 	if err != nil {
@@ -142,7 +142,7 @@ func (f *File) viewSamples(ctx context.Context, t *zoomcache.Track, from, to int
 		}
 	}
 	g := newSampleGroups(t, from, to, width)
-	err := f.Samples(ctx, t.Number, from, to, func(p *zoomcache.Packet) error {
+	err := f.EachPacket(ctx, t.Number, from, to, func(p *zoomcache.Packet) error {
 		g.add(p)
 		return nil
 	})
@@ -163,7 +163,7 @@ func (f *File) viewSamples(ctx context.Context, t *zoomcache.Track, from, to int
 func (f *File) bounds(ctx context.Context, t *zoomcache.Track) (entry, exit int64, err error) {
 	if t.Variable { // stamps may go back inside a packet, whose header says nothing of that
 		entry, exit = math.MaxInt64, math.MinInt64
-		err := f.Samples(ctx, t.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+		err := f.EachPacket(ctx, t.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 			entry, exit = min(entry, slices.Min(p.Stamps)), max(exit, slices.Max(p.Stamps))
 			return nil
 		})
@@ -300,7 +300,7 @@ func (f *File) viewSummaries(ctx context.Context, t *zoomcache.Track, from, to i
 		}
 		return level
 	}
-	err := f.Summaries(ctx, t.Number, zoomcache.EveryLevel, from, to, func(s *zoomcache.Summary) error {
+	err := f.EachSummary(ctx, t.Number, zoomcache.EveryLevel, from, to, func(s *zoomcache.Summary) error {
 		levels[int(s.Level)]++
 		return nil
 	})
@@ -309,7 +309,7 @@ func (f *File) viewSummaries(ctx context.Context, t *zoomcache.Track, from, to i
 		return View{}, err
 	}
 	g := &spanGroups{t: t, parts: parts{from, to, uint64(width)}} //nolint:gosec // positive
-	err = f.Summaries(ctx, t.Number, level, from, to, func(s *zoomcache.Summary) error {
+	err = f.EachSummary(ctx, t.Number, level, from, to, func(s *zoomcache.Summary) error {
 		x := group{entry: s.Entry, exit: max(s.Entry, s.Exit), n: s.Exit - s.Entry + 1}
 		for i := range s.Channels {
 			x.st = append(x.st, storedStat(t.Codec, &s.Channels[i], x.n))

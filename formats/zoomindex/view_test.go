@@ -150,7 +150,7 @@ func (c *viewCase) writeAs(tb testing.TB, sink zoomcache.Sink, noRaw bool) (file
 			s.v, vals = append(s.v, x), append(vals, x)
 		}
 		if (i+1)%c.mark == 0 || i == c.n-1 {
-			if err := errors.Join(appendNumbers(w.Track(5), &a, vals, at), zoomcache.Append(w.Track(9), make([]int16, len(at))), w.Flush()); err != nil {
+			if err := errors.Join(appendNumbers(w.Track(5), &a, vals, at), zoomcache.WriteSamples(w.Track(9), make([]int16, len(at))), w.Flush()); err != nil {
 				tb.Fatal(err)
 			}
 			vals, at = vals[:0], at[:0]
@@ -211,9 +211,9 @@ func appendAs[T zoomcache.Value](t *zoomcache.TrackWriter, at []int64, v []zoomc
 		list[i] = as(v[i])
 	}
 	if at != nil {
-		return zoomcache.AppendAt(t, at, list)
+		return zoomcache.WriteSamplesAt(t, at, list)
 	}
-	return zoomcache.Append(t, list)
+	return zoomcache.WriteSamples(t, list)
 }
 
 func openView(t *testing.T, p []byte) *File {

@@ -69,7 +69,7 @@ func day[T zoomcache.Value](t *testing.T, kind zoomcache.Kind, hours float64, as
 			k := at + i
 			v[i] = as(noise[k&(1<<20-1)] + float64(k>>20))
 		}
-		if err := zoomcache.Append(w.Track(1), v[:min(len(v), n-at)]); err != nil {
+		if err := zoomcache.WriteSamples(w.Track(1), v[:min(len(v), n-at)]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,7 @@ func TestViewResync(t *testing.T) {
 	file, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
 	plain, _ := c.write(t, nil)
 	var packets []zoomcache.Block
-	err := openView(t, plain).Scan(t.Context(), func(b zoomcache.Block, _ *zoomcache.Track, _ []byte) error {
+	err := openView(t, plain).EachBlock(t.Context(), func(b zoomcache.Block, _ *zoomcache.Track, _ []byte) error {
 		if b.Track == 5 && !b.Summary && b.Count > 0 {
 			packets = append(packets, b)
 		}
@@ -109,7 +109,7 @@ func TestViewOfSummaries(t *testing.T) {
 			s.check(t, c.track.Codec.Kind, &v, from, to, true)
 		}
 		none := 0
-		err := f.Samples(t.Context(), 5, lo, hi, func(*zoomcache.Packet) error {
+		err := f.EachPacket(t.Context(), 5, lo, hi, func(*zoomcache.Packet) error {
 			none++
 			return nil
 		})

@@ -61,7 +61,7 @@ func TestSeriesOnS3(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := 0
-		if err := f.Samples(t.Context(), 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+		if err := f.EachPacket(t.Context(), 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 			for i, v := range p.Values.I16 {
 				if at+i >= n || v != want[at+i] {
 					t.Fatalf("sample %d: %d", at+i, v)

@@ -188,7 +188,7 @@ func checkLargeSeries(t *testing.T, c *cloud, key string) {
 	}
 	w := &expect{want: newEndless()}
 	var buf []byte
-	err = f.Samples(t.Context(), 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+	err = f.EachPacket(t.Context(), 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 		buf = buf[:0]
 		for _, v := range p.Values.I16[:p.Values.N] {
 			buf = binary.LittleEndian.AppendUint16(buf, uint16(v))

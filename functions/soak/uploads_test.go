@@ -217,7 +217,7 @@ func checkWave(ctx context.Context, out objstore.Bucket, key string, data []byte
 		return true, err
 	}
 	data = data[44:]
-	err = f.Samples(ctx, 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+	err = f.EachPacket(ctx, 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 		if p.Values.N*2 > len(data) {
 			return errors.New("more samples than the upload has")
 		}

@@ -56,7 +56,7 @@ func TestPacketsEndAtGaps(t *testing.T) {
 	f, _ := packTable(t, b.String(), zoom.WriteOptions{})
 	for track, gaps := range map[int32][][2]int64{1: {{29_999, 42_000}}, 2: {{29_999, 42_000}, {5100, 5300}}} {
 		n := 0
-		err := f.Summaries(t.Context(), track, 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(s *zoomcache.Summary) error {
+		err := f.EachSummary(t.Context(), track, 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(s *zoomcache.Summary) error {
 			n++
 			for _, g := range gaps {
 				if s.Entry <= g[0] && s.Exit >= g[1] {
@@ -118,7 +118,7 @@ func TestGapsKeepSamples(t *testing.T) {
 		f, _ := packTable(t, b.String(), zoom.WriteOptions{})
 		for k := range want {
 			var got []int64
-			err := f.Samples(t.Context(), int32(k+1), zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+			err := f.EachPacket(t.Context(), int32(k+1), zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 				got = append(got, p.Stamps...)
 				return nil
 			})

@@ -83,7 +83,7 @@ func TestJob(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 		seals := 0
-		if err := f.Scan(t.Context(), func(b zoomcache.Block, tr *zoomcache.Track, _ []byte) error {
+		if err := f.EachBlock(t.Context(), func(b zoomcache.Block, tr *zoomcache.Track, _ []byte) error {
 			if tr == nil && b.Track == zoom.SealTrack {
 				seals++
 			}

@@ -240,9 +240,9 @@ func appendValues(t *zoomcache.TrackWriter, v *zoomcache.Values, stamps []int64,
 
 func add[T zoomcache.Value](t *zoomcache.TrackWriter, v []T, stamps []int64, from, to int) error {
 	if stamps != nil {
-		return zoomcache.AppendAt(t, stamps[from:to], v[from:to])
+		return zoomcache.WriteSamplesAt(t, stamps[from:to], v[from:to])
 	}
-	return zoomcache.Append(t, v[from:to])
+	return zoomcache.WriteSamples(t, v[from:to])
 }
 
 // newIndex is what makes the index in the same pass; nil: there is none.

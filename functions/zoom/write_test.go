@@ -81,7 +81,7 @@ func TestWatermark(t *testing.T) {
 	}
 	f, _ := written(t, s, zoom.WriteOptions{Watermark: 100})
 	n := 0
-	if err := f.Scan(t.Context(), func(b zoomcache.Block, _ *zoomcache.Track, _ []byte) error {
+	if err := f.EachBlock(t.Context(), func(b zoomcache.Block, _ *zoomcache.Track, _ []byte) error {
 		if !b.Summary && b.Count == 100 {
 			n++
 		}

@@ -99,7 +99,7 @@ func read(tb testing.TB, obj *objstore.Object) (*zoomindex.File, []track) {
 	var list []track
 	for _, t := range f.Header().Tracks {
 		x := track{Codec: t.Codec.String(), Name: t.Name, Rate: t.Rate}
-		if err := f.Samples(context.Background(), t.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
+		if err := f.EachPacket(context.Background(), t.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 			for i := range p.Values.N {
 				x.Values = append(x.Values, fmt.Sprint(value(&p.Values, i)))
 			}
@@ -418,7 +418,7 @@ func TestInStep(t *testing.T) {
 			}
 		}
 	}
-	err := f.Scan(t.Context(), func(b zoomcache.Block, tr *zoomcache.Track, _ []byte) error {
+	err := f.EachBlock(t.Context(), func(b zoomcache.Block, tr *zoomcache.Track, _ []byte) error {
 		if !b.Summary && tr != nil && b.Count != 1024 && b.Count != 0 && b.Exit != n {
 			t.Errorf("%+v", b)
 		}
