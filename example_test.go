@@ -191,6 +191,48 @@ func ExampleClient_Bucket_gulp() {
 	// Output: a JPEG, frame 2 <nil>
 }
 
+// A gulp dataset is a folder of chunks, which a DatasetWriter fills one after the other.
+// Every full chunk is there at once, and a later run goes on behind it.
+func ExampleClient_Output() {
+	ctx := context.Background()
+	store, config := sampleStore()
+	defer store.Stop()
+	client := farread.New(config) // farread.Config{} for AWS
+	defer client.CloseIdleConnections()
+
+	out, err := client.Output(ctx, "s3://datasets/clips/")
+	if err != nil {
+		panic(err)
+	}
+	w := gulp.NewDatasetWriter(ctx, out, gulp.DatasetOptions{MaxIDs: 2})
+	for _, id := range []string{"dawn", "noon", "dusk"} {
+		if err := w.Begin(id); err != nil {
+			panic(err)
+		}
+		if err := w.WriteFrame([]byte("a JPEG of " + id)); err != nil {
+			panic(err)
+		}
+	}
+	if _, err := w.Close(); err != nil {
+		panic(err)
+	}
+
+	clips, err := client.OpenGulpDataset(ctx, "s3://datasets/clips/", farread.GulpOptions{})
+	if err != nil {
+		panic(err)
+	}
+	err = clips.Each(ctx, func(id string, i int, frame []byte) error {
+		fmt.Printf("%s %d: %s\n", id, i, frame)
+		return nil
+	})
+	fmt.Println(clips.Len(), "chunks", err)
+	// Output:
+	// dawn 0: a JPEG of dawn
+	// noon 0: a JPEG of noon
+	// dusk 0: a JPEG of dusk
+	// 2 chunks <nil>
+}
+
 // sampleStore starts an S3 server on this machine, with a bucket "datasets".
 func sampleStore() (*teststack.Stack, farread.Config) {
 	s, err := teststack.Start(context.Background(), teststack.Options{Buckets: []string{"datasets"}})

@@ -2,7 +2,6 @@ package farread
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -167,7 +166,7 @@ func TestOpenFrame(t *testing.T) {
 func sparseFrame(t *testing.T, b *memstore.Bucket, folder string) []byte {
 	t.Helper()
 	p := noise(2500)
-	w, err := cframe.NewSetWriter(t.Context(), setOutput{b, folder}, cframe.WriteOptions{ChunkSize: 1000})
+	w, err := cframe.NewSetWriter(t.Context(), OutputIn(b, folder), cframe.WriteOptions{ChunkSize: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,24 +243,6 @@ func TestChunkEach(t *testing.T) {
 	if k, err := OpenChunk(t.Context(), "formats/all/testdata/chunk.blosc"); err != nil || k.Header().NBytes != 1000 {
 		t.Errorf("a local file: %v", err)
 	}
-}
-
-// setOutput is a folder of a bucket as the writer of sparse frames sees it.
-type setOutput struct {
-	b      objstore.Bucket
-	folder string
-}
-
-func (s setOutput) Create(ctx context.Context, name string) (formats.Object, error) {
-	w, err := s.b.Create(ctx, s.folder+name, objstore.PutOptions{IfAbsent: true})
-	return setObject{w}, err
-}
-
-type setObject struct{ objstore.Writer }
-
-func (o setObject) Commit(ctx context.Context) error {
-	_, err := o.Writer.Commit(ctx)
-	return err
 }
 
 // TestCells reads the chunks of an array whose filter depends on the shape of a

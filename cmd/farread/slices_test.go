@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/csv"
 	"fmt"
 	"net/http"
@@ -12,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/farread/farread/formats"
+	"github.com/farread/farread"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
@@ -156,26 +155,17 @@ func TestWholeArraysAreReadOnce(t *testing.T) {
 	}
 }
 
-// aFolder makes the objects of a sparse frame.
-type aFolder string
-
-func (f aFolder) Create(_ context.Context, name string) (formats.Object, error) {
-	w, err := os.Create(filepath.Join(string(f), name))
-	return aFile{w}, err
-}
-
-type aFile struct{ *os.File }
-
-func (f aFile) Commit(context.Context) error { return f.Close() }
-func (f aFile) Abort()                       { _ = f.Close() }
-
 // TestExplainSparse: what the index of a sparse frame does not tell is taken to be
 // usual: where all chunks are of one length, nothing else is read.
 func TestExplainSparse(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1 << 10, 1 << 16, 1 << 18} {
 		dir := t.TempDir()
-		w, err := cframe.NewSetWriter(t.Context(), aFolder(dir), cframe.WriteOptions{Encode: blosc.EncodeOptions{Level: blosc.LevelStore}})
+		out, err := farread.New(farread.Config{}).Output(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := cframe.NewSetWriter(t.Context(), out, cframe.WriteOptions{Encode: blosc.EncodeOptions{Level: blosc.LevelStore}})
 		if err != nil {
 			t.Fatal(err)
 		}

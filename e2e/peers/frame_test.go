@@ -4,7 +4,6 @@ package peers
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/farread/farread/formats"
+	"github.com/farread/farread"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
@@ -38,22 +37,12 @@ func (b *buffer) Rehead(n int64, p []byte) error {
 	return nil
 }
 
-// folderOut writes a sparse frame into a folder.
-type folderOut string
-
+// outFile is a file as a writer of one frame sees it.
 type outFile struct{ *os.File }
 
 func (o outFile) Patch(off int64, p []byte) error {
 	_, err := o.WriteAt(p, off)
 	return err
-}
-
-func (o outFile) Commit(context.Context) error { return o.Close() }
-func (o outFile) Abort()                       {}
-
-func (d folderOut) Create(_ context.Context, name string) (formats.Object, error) {
-	f, err := os.Create(filepath.Join(string(d), name))
-	return outFile{f}, err
 }
 
 // metalayers are msgpack texts under names of their own.
@@ -141,7 +130,11 @@ func (r random) open(t *testing.T, path string, o cframe.WriteOptions, sparse bo
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		w, err := cframe.NewSetWriter(t.Context(), folderOut(path), o)
+		out, err := farread.New(farread.Config{}).Output(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := cframe.NewSetWriter(t.Context(), out, o)
 		if err != nil {
 			t.Fatal(err)
 		}

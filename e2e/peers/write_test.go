@@ -4,7 +4,6 @@ package peers
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 )
 
@@ -108,15 +106,20 @@ func TestDatasetWriter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, dir := seeded(uint64(len(name))), t.TempDir()
 			var want folder
-			w := gulp.NewDatasetWriter(t.Context(), output(dir), o)
-			writeItems(t, w, r, o, &want, 0, 30)
-			first := len(want.Chunks)
-
-			d, err := farread.New(farread.Config{}).OpenGulpDataset(t.Context(), dir, farread.GulpOptions{})
+			c := farread.New(farread.Config{})
+			out, err := c.Output(t.Context(), dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w, err = d.Extend(t.Context(), output(dir), o); err != nil {
+			w := gulp.NewDatasetWriter(t.Context(), out, o)
+			writeItems(t, w, r, o, &want, 0, 30)
+			first := len(want.Chunks)
+
+			d, err := c.OpenGulpDataset(t.Context(), dir, farread.GulpOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w, err = d.Extend(t.Context(), out, o); err != nil {
 				t.Fatal(err)
 			}
 			writeItems(t, w, r, o, &want, 30, 40)
@@ -175,35 +178,4 @@ func writeItems(t *testing.T, w *gulp.DatasetWriter, r random, o gulp.DatasetOpt
 	if len(pairs) != len(want.Chunks)-at {
 		t.Errorf("%d chunks published, %d expected", len(pairs), len(want.Chunks)-at)
 	}
-}
-
-// output writes the objects of a dataset into a folder.
-type output string
-
-func (o output) Create(_ context.Context, name string) (formats.Object, error) {
-	f, err := os.CreateTemp(string(o), "part-*")
-	if err != nil {
-		return nil, err
-	}
-	return &object{f, filepath.Join(string(o), name)}, nil
-}
-
-type object struct {
-	*os.File
-	final string
-}
-
-func (o *object) Commit(context.Context) error {
-	if _, err := os.Stat(o.final); err == nil {
-		return fmt.Errorf("%s: %w", o.final, os.ErrExist)
-	}
-	if err := o.Close(); err != nil {
-		return err
-	}
-	return os.Rename(o.Name(), o.final)
-}
-
-func (o *object) Abort() {
-	_ = o.Close()
-	_ = os.Remove(o.Name())
 }
