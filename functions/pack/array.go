@@ -69,23 +69,30 @@ type ArrayWrite struct {
 // arrays, the error is formats.ErrUnsupported; if it is empty or too short for them,
 // formats.ErrCorrupt. Arrays read from obj when they are written.
 func Arrays(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array, error) {
-	if o.Note != nil {
-		a, err := rawArray(obj, *o.Note)
-		return []Array{a}, err
-	}
-	k, err := kindOf(ctx, obj)
+	f, err := look(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
-	switch k {
+	return f.arrays(ctx, o)
+}
+
+func (f *found) arrays(ctx context.Context, o ArrayOptions) ([]Array, error) {
+	if o.Note != nil {
+		a, err := rawArray(f.obj, *o.Note)
+		return []Array{a}, err
+	}
+	if err := f.empty(); err != nil {
+		return nil, err
+	}
+	switch f.kind {
 	case kindNPY:
-		a, err := npyArray(ctx, obj)
+		a, err := npyArray(ctx, f.obj)
 		return []Array{a}, err
 	case kindZip:
-		return members(ctx, obj, o)
+		return members(ctx, f.obj, o)
 	case kindNone, kindTar, kindGzip, kindZstd, kindJPEG:
 	}
-	return nil, fail("upload", obj.Info().Key, -1, unsupported("neither .npy nor .npz, and no note says what the bytes are"))
+	return nil, fail("upload", f.obj.Info().Key, -1, unsupported("neither .npy nor .npz, and no note says what the bytes are"))
 }
 
 func rawArray(obj *objstore.Object, n npy.Note) (Array, error) {

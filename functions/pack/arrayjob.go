@@ -73,16 +73,16 @@ func ParseCodec(text string) (blosc.EncodeOptions, error) {
 // arrays packs an upload that holds arrays, or raw data or the note that belongs
 // to them. ok is false for anything else. Under a rule that makes arrays alone,
 // raw data may begin like an archive.
-func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, k kind) (infos []objstore.Info, ok bool, err error) {
-	is, err := isArrays(ctx, obj, k)
-	switch {
-	case err != nil:
+func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Upload, f *found) (infos []objstore.Info, ok bool, err error) {
+	if err := f.empty(); err != nil {
 		return nil, false, err
-	case is:
-		infos, err = j.publishArrays(ctx, src, u, obj, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
+	}
+	switch {
+	case f.isArrays():
+		infos, err = j.publishArrays(ctx, src, u, f, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
 		return infos, true, err
-	case k == kindNone && j.Format == "" && mayBeRaw(u.Key) || j.Format == b2nd.Format:
-		return j.raw(ctx, src, u, obj, k)
+	case f.kind == kindNone && j.Format == "" && mayBeRaw(u.Key) || j.Format == b2nd.Format:
+		return j.raw(ctx, src, u, f)
 	}
 	return nil, false, nil
 }
@@ -94,38 +94,25 @@ func mayBeRaw(key string) bool {
 }
 
 // isArrays: the object says itself what arrays it holds.
-func isArrays(ctx context.Context, obj *objstore.Object, k kind) (bool, error) {
-	switch k {
-	case kindNPY:
-		return true, nil
-	case kindZip:
-		return isNPZ(ctx, obj)
-	case kindNone, kindTar, kindGzip, kindZstd, kindJPEG:
-	}
-	return false, nil
-}
+func (f *found) isArrays() bool { return f.kind == kindNPY || f.kind == kindZip && f.isNPZ() }
 
 // isNPZ: a zip whose first file is a .npy, whatever it is called; Arrays then
 // insists on all of them. Most zips are told from it without another request.
-func isNPZ(ctx context.Context, obj *objstore.Object) (bool, error) {
-	head := make([]byte, min(sniff, obj.Size()))
-	if err := readFull(ctx, obj, head, 0); err != nil {
-		return false, err
+func (f *found) isNPZ() bool {
+	if len(f.head) < zipLocalLen || binary.LittleEndian.Uint32(f.head) != zipLocalSig {
+		return strings.HasSuffix(f.obj.Info().Key, npzSuffix)
 	}
-	if len(head) < zipLocalLen || binary.LittleEndian.Uint32(head) != zipLocalSig {
-		return strings.HasSuffix(obj.Info().Key, npzSuffix), nil
-	}
-	name := head[zipLocalLen:]
-	name = name[:min(len(name), int(binary.LittleEndian.Uint16(head[26:])))]
-	return bytes.HasSuffix(name, []byte(npySuffix)), nil
+	name := f.head[zipLocalLen:]
+	name = name[:min(len(name), int(binary.LittleEndian.Uint16(f.head[26:])))]
+	return bytes.HasSuffix(name, []byte(npySuffix))
 }
 
 // raw packs raw data by their note, whichever of the two came last.
-func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, k kind) (infos []objstore.Info, ok bool, err error) {
-	if data, is := strings.CutSuffix(u.Key, npy.NoteSuffix); is && data != "" && k == kindNone {
-		note, err := readNote(ctx, obj)
+func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, f *found) (infos []objstore.Info, ok bool, err error) {
+	if data, is := strings.CutSuffix(u.Key, npy.NoteSuffix); is && data != "" && f.kind == kindNone {
+		note, err := readNote(ctx, f.obj)
 		if err == nil {
-			return j.noted(ctx, src, u, data, note, obj.Info())
+			return j.noted(ctx, src, u, data, note, f.obj.Info())
 		}
 		if j.Format == b2nd.Format { // what else would it be
 			return nil, true, err
@@ -133,7 +120,7 @@ func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, 
 	}
 	beside, err := objstore.Open(ctx, src, u.Key+npy.NoteSuffix, objstore.OpenOptions{})
 	if errors.Is(err, objstore.ErrNotFound) {
-		if j.Format == b2nd.Format && k == kindNone && !isArrayName(u.Key) {
+		if j.Format == b2nd.Format && f.kind == kindNone && !isArrayName(u.Key) {
 			return nil, true, fmt.Errorf("raw data wait for their note %s: %w", path.Base(u.Key)+npy.NoteSuffix, functions.ErrSkip)
 		}
 		return nil, false, nil
@@ -145,7 +132,7 @@ func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, 
 	if err != nil {
 		return nil, true, err
 	}
-	infos, err = j.publishArrays(ctx, src, u, obj, noteLayout(beside.Info()), ArrayOptions{Note: &note})
+	infos, err = j.publishArrays(ctx, src, u, f, noteLayout(beside.Info()), ArrayOptions{Note: &note})
 	return infos, true, err
 }
 
@@ -168,21 +155,21 @@ func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload
 	if functions.IsDerived(data.Meta) {
 		return nil, true, functions.ErrOwn
 	}
-	k, err := kindOf(ctx, obj)
-	if err != nil {
-		return nil, true, err
+	f, err := look(ctx, obj)
+	if err == nil {
+		err = f.empty()
 	}
-	if is, err := isArrays(ctx, obj, k); err != nil || is {
-		if err == nil {
-			err = fmt.Errorf("%s says itself what it is: %w", path.Base(key), functions.ErrSkip)
-		}
+	if err == nil && f.isArrays() {
+		err = fmt.Errorf("%s says itself what it is: %w", path.Base(key), functions.ErrSkip)
+	}
+	if err != nil {
 		return nil, true, err
 	}
 	of := functions.Upload{Bucket: u.Bucket, Key: key, ETag: data.ETag, VersionID: data.VersionID, Size: data.Size}
 	if u.Sequencer != "" { // the note's event says nothing of the data's version
 		ctx = functions.Again(ctx)
 	}
-	infos, err := j.publishArrays(ctx, src, of, obj, noteLayout(at), ArrayOptions{Note: &note})
+	infos, err := j.publishArrays(ctx, src, of, f, noteLayout(at), ArrayOptions{Note: &note})
 	return infos, true, err
 }
 
@@ -202,12 +189,12 @@ func readNote(ctx context.Context, obj *objstore.Object) (npy.Note, error) {
 // noteLayout: another note makes another array of the same data.
 func noteLayout(note objstore.Info) string { return arrayLayout + " note " + note.ETag }
 
-// publishArrays makes one object of every array of u, which is open as obj.
-func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, layout string, o ArrayOptions) ([]objstore.Info, error) {
+// publishArrays makes one object of every array of u, which was found.
+func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u functions.Upload, f *found, layout string, o ArrayOptions) ([]objstore.Info, error) {
 	if j.Format != "" && j.Format != b2nd.Format {
 		return nil, fail("upload", u.Key, -1, unsupported("arrays, and the rule makes %s", j.Format))
 	}
-	list, err := Arrays(ctx, obj, o)
+	list, err := f.arrays(ctx, o)
 	if err != nil {
 		return nil, err
 	}

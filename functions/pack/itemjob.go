@@ -28,39 +28,33 @@ func (j *Job) takesEmpty(key string) bool {
 // packed as images, which first then holds if it was opened already. Under a rule
 // for files, those that lie by themselves wait for the marker of their folder;
 // under other rules for Bloscpack a marker has nothing to close.
-func (j *Job) items(ctx context.Context, src objstore.Bucket, obj *objstore.Object, closing bool) (it *Items, first Source, err error) {
+func (j *Job) items(ctx context.Context, src objstore.Bucket, f *found, closing bool) (it *Items, first Source, err error) {
 	switch {
 	case j.Format != "" && !j.forced(), closing && !j.forced():
 		return nil, nil, nil
 	case closing && j.Records != Files:
 		return nil, nil, fmt.Errorf("a marker, and the rule packs no folders: %w", functions.ErrSkip)
 	case closing:
-		s, err := j.source(ctx, src, obj)
+		s, err := j.source(ctx, src, f)
 		if err != nil {
 			return nil, nil, err
 		}
 		all := ItemsOf(s, j.Options.Limits)
 		return &all, nil, nil
-	}
-	head, err := headOf(ctx, obj, sniff)
-	if err != nil {
-		return nil, nil, err
-	}
-	switch k := detect(head, obj.Info().Key); {
-	case k == kindJPEG && !j.forced():
+	case f.kind == kindJPEG && !j.forced():
 		return nil, nil, nil // it waits
-	case j.Records == Files && (k == kindNone || k == kindJPEG || k == kindNPY):
+	case j.Records == Files && (f.kind == kindNone || f.kind == kindJPEG || f.kind == kindNPY):
 		return nil, nil, fmt.Errorf("a file waits for the marker of its folder: %w", functions.ErrSkip)
 	}
-	found, err := FindItems(ctx, obj, ItemOptions{Limits: j.Options.Limits, Records: j.Records})
-	if err != nil || found.By != Files || j.forced() {
-		return &found, nil, err
+	all, err := f.items(ctx, ItemOptions{Limits: j.Options.Limits, Records: j.Records})
+	if err != nil || all.By != Files || j.forced() {
+		return &all, nil, err
 	}
-	images, err := ofImages(ctx, found.src)
+	images, err := ofImages(ctx, all.src)
 	if err != nil || images {
-		return nil, found.src, err
+		return nil, all.src, err
 	}
-	return &found, nil, nil
+	return &all, nil, nil
 }
 
 // publishItems makes one object of the items of u.

@@ -46,22 +46,25 @@ type ItemOptions struct {
 // like an archive or an array and is none, the error is formats.ErrUnsupported, unless
 // o.Records says how to read it. Items read from obj when they are written.
 func FindItems(ctx context.Context, obj *objstore.Object, o ItemOptions) (Items, error) {
-	it := Items{By: o.Records, Size: obj.Size(), limits: o.Limits.WithDefaults(), obj: obj}
-	head, err := headOf(ctx, obj, sniff)
+	f, err := look(ctx, obj)
 	if err != nil {
-		return it, err
+		return Items{}, err
 	}
-	k := detect(head, obj.Info().Key)
+	return f.items(ctx, o)
+}
+
+func (f *found) items(ctx context.Context, o ItemOptions) (it Items, err error) {
+	it = Items{By: o.Records, Size: f.obj.Size(), limits: o.Limits.WithDefaults(), obj: f.obj}
 	if it.By == ByContent {
-		it.By, it.packed, err = recordsOf(ctx, obj, k, it.limits)
+		it.By, it.packed, err = f.records(ctx, it.limits)
 	} else {
-		it.packed = wrapping(obj.Info().Key, it.By, k)
+		it.packed = wrapping(f.obj.Info().Key, it.By, f.kind)
 	}
 	switch {
 	case err != nil:
 		return it, err
 	case it.By == Files:
-		it.src, err = Archive(ctx, obj, it.archiveOptions())
+		it.src, err = f.archive(ctx, it.archiveOptions())
 		return it, err
 	case it.By == array:
 		return it, it.npy(ctx)
@@ -82,12 +85,6 @@ func (s *Items) archiveOptions() Options {
 	l := s.limits
 	l.Frame, l.Text = l.Item, l.Item
 	return Options{Limits: l}
-}
-
-// headOf reads the first bytes, n at most, which Open has kept.
-func headOf(ctx context.Context, obj *objstore.Object, n int64) ([]byte, error) {
-	head := make([]byte, min(n, obj.Size()))
-	return head, readFull(ctx, obj, head, 0)
 }
 
 // wrapping is the compression that is taken off an object whose records are told
@@ -156,15 +153,15 @@ func isText(p []byte, cut bool) bool {
 	return utf8.Valid(p)
 }
 
-// recordsOf says by content and then by name how an object of kind k is cut, and
-// what it has to be unpacked from first.
-func recordsOf(ctx context.Context, obj *objstore.Object, k kind, l Limits) (by Records, packed kind, err error) {
-	key := obj.Info().Key
-	switch k {
+// records says by content and then by name how an object is cut, and what it has to
+// be unpacked from first.
+func (f *found) records(ctx context.Context, l Limits) (by Records, packed kind, err error) {
+	key := f.obj.Info().Key
+	switch f.kind {
 	case kindTar, kindZip:
 		return Files, kindNone, nil
 	case kindGzip, kindZstd:
-		return wrapped(ctx, obj, k, l)
+		return f.wrapped(ctx, l)
 	case kindNPY:
 		return array, kindNone, nil
 	case kindJPEG:
@@ -180,20 +177,20 @@ func recordsOf(ctx context.Context, obj *objstore.Object, k kind, l Limits) (by 
 	if slices.Contains(noText(), path.Ext(strings.ToLower(key))) {
 		return Chunks, kindNone, nil
 	}
-	head, err := headOf(ctx, obj, textSniff)
-	if err == nil && isText(head, obj.Size() > textSniff) {
+	head, err := headOf(ctx, f.obj, textSniff)
+	if err == nil && isText(head, f.obj.Size() > textSniff) {
 		return Lines, kindNone, nil
 	}
 	return Chunks, kindNone, err
 }
 
-// wrapped is recordsOf for what is compressed as a whole: a tar, text, or else.
-func wrapped(ctx context.Context, obj *objstore.Object, k kind, l Limits) (Records, kind, error) {
-	key := strings.ToLower(obj.Info().Key)
+// wrapped is records for what is compressed as a whole: a tar, text, or else.
+func (f *found) wrapped(ctx context.Context, l Limits) (Records, kind, error) {
+	key := strings.ToLower(f.obj.Info().Key)
 	if stemOf(key) != path.Base(key) { // called a tar
 		return Files, kindNone, nil
 	}
-	inner, err := innerHead(ctx, obj, k, l)
+	inner, err := innerHead(ctx, f.obj, f.kind, l)
 	if err != nil && !isFormat(err) {
 		return ByContent, kindNone, err
 	}
@@ -205,11 +202,11 @@ func wrapped(ctx context.Context, obj *objstore.Object, k kind, l Limits) (Recor
 	case isTar(inner):
 		return Files, kindNone, nil
 	case by != ByContent:
-		return by, k, nil
+		return by, f.kind, nil
 	case err != nil && promises(key):
 		return Files, kindNone, nil // it says what is wrong with it
 	case isText(inner, true) && !slices.Contains(noText(), path.Ext(stem)):
-		return Lines, k, nil
+		return Lines, f.kind, nil
 	}
 	return Chunks, kindNone, nil
 }

@@ -105,16 +105,16 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 		u.ETag, u.VersionID = info.ETag, info.VersionID
 	}
 	u.Size = info.Size
+	f, err := look(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
 	if !closing && !j.forced() && (obj.Size() > 0 || !j.takesEmpty(u.Key)) {
-		k, err := kindOf(ctx, obj)
-		if err != nil {
-			return nil, err
-		}
-		if infos, ok, err := j.arrays(ctx, src, u, obj, k); ok || err != nil {
+		if infos, ok, err := j.arrays(ctx, src, u, f); ok || err != nil {
 			return infos, err
 		}
 	}
-	it, first, err := j.items(ctx, src, obj, closing)
+	it, first, err := j.items(ctx, src, f, closing)
 	switch {
 	case err != nil:
 		return nil, err
@@ -123,7 +123,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	case j.Format != "" && j.Format != gulp.Format:
 		return nil, fail("upload", u.Key, -1, unsupported("no array, and the rule makes %s", j.Format))
 	case first == nil:
-		if first, err = j.source(ctx, src, obj); err != nil {
+		if first, err = j.source(ctx, src, f); err != nil {
 			return nil, err
 		}
 	}
@@ -164,23 +164,22 @@ func (j *Job) again(ctx context.Context, src objstore.Bucket, u functions.Upload
 	if err != nil {
 		return nil, err
 	}
-	return j.source(ctx, src, obj)
-}
-
-// source is what an upload holds.
-func (j *Job) source(ctx context.Context, src objstore.Bucket, obj *objstore.Object) (Source, error) {
-	info := obj.Info()
-	if folder, list, ok := functions.Closing(info.Key); ok {
-		return j.folder(ctx, src, obj, folder, list)
-	}
-	k, err := kindOf(ctx, obj)
+	f, err := look(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
-	if k == kindJPEG {
+	return j.source(ctx, src, f)
+}
+
+// source is what an upload holds.
+func (j *Job) source(ctx context.Context, src objstore.Bucket, f *found) (Source, error) {
+	if folder, list, ok := functions.Closing(f.obj.Info().Key); ok {
+		return j.folder(ctx, src, f.obj, folder, list)
+	}
+	if f.kind == kindJPEG {
 		return nil, fmt.Errorf("an image waits for the marker of its folder: %w", functions.ErrSkip)
 	}
-	return Archive(ctx, obj, j.Options)
+	return f.archive(ctx, j.Options)
 }
 
 func (j *Job) folder(ctx context.Context, src objstore.Bucket, marker *objstore.Object, folder string, list bool) (Source, error) {

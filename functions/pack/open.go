@@ -3,10 +3,8 @@ package pack
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -29,37 +27,59 @@ func Open(ctx context.Context, b objstore.Bucket, key string, o Options) (Source
 // Archive is Open for an object that is open already. If the bucket keeps tags, Stream
 // asks for those of the object: one more request.
 func Archive(ctx context.Context, obj *objstore.Object, o Options) (Source, error) {
-	k, err := kindOf(ctx, obj)
+	f, err := look(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
+	return f.archive(ctx, o)
+}
+
+func (f *found) archive(ctx context.Context, o Options) (Source, error) {
+	if err := f.empty(); err != nil {
+		return nil, err
+	}
 	l := o.Limits.WithDefaults()
-	info := obj.Info()
-	about := About{Format: k.String(), Name: stemOf(info.Key), Size: info.Size}
-	switch k {
+	info := f.obj.Info()
+	about := About{Format: f.kind.String(), Name: stemOf(info.Key), Size: info.Size}
+	switch f.kind {
 	case kindTar, kindGzip, kindZstd, kindZip:
 	case kindJPEG:
 		return nil, fail("upload", info.Key, -1, unsupported("a single JPEG: put images into an archive, or close their folder with _SUCCESS"))
 	default:
 		return nil, fail("upload", info.Key, 0, unsupported("neither an archive of JPEGs nor an array"))
 	}
-	about.labelled(obj)
-	if k == kindZip {
-		return openZip(ctx, obj, about, l)
+	about.labelled(f.obj)
+	if f.kind == kindZip {
+		return openZip(ctx, f.obj, about, l)
 	}
-	return &tarball{obj: obj, kind: k, about: about, l: l}, nil
+	return &tarball{obj: f.obj, kind: f.kind, about: about, l: l}, nil
 }
 
-// kindOf looks at the first bytes, which Open has kept.
-func kindOf(ctx context.Context, obj *objstore.Object) (kind, error) {
-	head := make([]byte, min(sniff, obj.Size()))
-	if err := readFull(ctx, obj, head, 0); err != nil {
-		return kindNone, err
+// found is an object and what it is.
+type found struct {
+	obj  *objstore.Object
+	kind kind
+	head []byte // its first bytes, sniff at most
+}
+
+// look finds what an object is by its first bytes, which Open has kept, and its key.
+func look(ctx context.Context, obj *objstore.Object) (*found, error) {
+	head, err := headOf(ctx, obj, sniff)
+	return &found{obj, detect(head, obj.Info().Key), head}, err
+}
+
+// headOf reads the first bytes, n at most.
+func headOf(ctx context.Context, obj *objstore.Object, n int64) ([]byte, error) {
+	head := make([]byte, min(n, obj.Size()))
+	return head, readFull(ctx, obj, head, 0)
+}
+
+// empty is the error for an object without bytes, else nil.
+func (f *found) empty() error {
+	if len(f.head) > 0 {
+		return nil
 	}
-	if len(head) == 0 {
-		return kindNone, fail("upload", obj.Info().Key, -1, fmt.Errorf("empty: %w", formats.ErrCorrupt))
-	}
-	return detect(head, obj.Info().Key), nil
+	return fail("upload", f.obj.Info().Key, -1, corrupt("empty"))
 }
 
 func readFull(ctx context.Context, r rangeio.Reader, p []byte, off int64) error {
