@@ -16,6 +16,7 @@ import (
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -92,7 +93,7 @@ func (f *found) arrays(ctx context.Context, o ArrayOptions) ([]Array, error) {
 		return members(ctx, f.obj, o)
 	case kindNone, kindTar, kindGzip, kindZstd, kindJPEG:
 	}
-	return nil, fail("upload", f.obj.Info().Key, -1, unsupported("neither .npy nor .npz, and no note says what the bytes are"))
+	return nil, kit.Fail("upload", f.obj.Info().Key, -1, kit.Unsupported("neither .npy nor .npz, and no note says what the bytes are"))
 }
 
 func rawArray(obj *objstore.Object, n npy.Note) (Array, error) {
@@ -101,7 +102,7 @@ func rawArray(obj *objstore.Object, n npy.Note) (Array, error) {
 		return Array{}, err
 	}
 	if have := obj.Size() - n.Offset; have != a.NBytes {
-		return Array{}, fail("raw", obj.Info().Key, n.Offset, corrupt("%d bytes from here on, and the note says %d", max(have, 0), a.NBytes))
+		return Array{}, kit.Fail("raw", obj.Info().Key, n.Offset, kit.Corrupt("%d bytes from here on, and the note says %d", max(have, 0), a.NBytes))
 	}
 	a.r, a.base = obj, n.Offset
 	return a, nil
@@ -119,7 +120,7 @@ func npyArray(ctx context.Context, obj *objstore.Object) (Array, error) {
 	}
 	// As NumPy does, more bytes than the array needs are left alone.
 	if have := obj.Size() - n; have < a.NBytes {
-		return Array{}, fail("npy", obj.Info().Key, n, corrupt("truncated: %d bytes of items, the header says %d", have, a.NBytes))
+		return Array{}, kit.Fail("npy", obj.Info().Key, n, kit.Corrupt("truncated: %d bytes of items, the header says %d", have, a.NBytes))
 	}
 	a.r, a.base = obj, n
 	return a, nil
@@ -158,9 +159,9 @@ func members(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array
 		name, ok := strings.CutSuffix(e.Name, npySuffix)
 		switch part := fmt.Sprintf("%q", e.Name); {
 		case !ok || name == "" || strings.HasSuffix(name, "/"):
-			return fail("npz", part, e.Off, unsupported("not a .npy"))
+			return kit.Fail("npz", part, e.Off, kit.Unsupported("not a .npy"))
 		case seen[name]:
-			return fail("npz", part, e.Off, corrupt("a second member of this name"))
+			return kit.Fail("npz", part, e.Off, kit.Corrupt("a second member of this name"))
 		}
 		seen[name] = true
 		a, err := z.array(obj, at, e, name, r)
@@ -171,14 +172,14 @@ func members(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array
 		return errEnough
 	})
 	if err == nil && len(out) == 0 {
-		err = fail("npz", obj.Info().Key, -1, unsupported("no arrays"))
+		err = kit.Fail("npz", obj.Info().Key, -1, kit.Unsupported("no arrays"))
 	}
 	return out, err
 }
 
 // array is member i, whose header r begins with.
 func (z *zipped) array(obj *objstore.Object, i int, e File, name string, r io.Reader) (Array, error) {
-	bad := func(err error) (Array, error) { return Array{}, fail("npz", fmt.Sprintf("%q", e.Name), e.Off, err) }
+	bad := func(err error) (Array, error) { return Array{}, kit.Fail("npz", fmt.Sprintf("%q", e.Name), e.Off, err) }
 	h, n, err := npy.ReadHeader(r)
 	if err != nil {
 		return bad(err)
@@ -188,7 +189,7 @@ func (z *zipped) array(obj *objstore.Object, i int, e File, name string, r io.Re
 		return bad(err)
 	}
 	if e.Size-n < a.NBytes {
-		return bad(corrupt("truncated: %d bytes of items, the header says %d", e.Size-n, a.NBytes))
+		return bad(kit.Corrupt("truncated: %d bytes of items, the header says %d", e.Size-n, a.NBytes))
 	}
 	a.each = func(ctx context.Context, f func(io.Reader) error) error {
 		return z.some(ctx, i, i+1, zipPart, func(_ File, r io.Reader) error {
@@ -317,8 +318,8 @@ func (a Array) writeHeld(ctx context.Context, w formats.Output, m b2nd.Meta, o b
 		return a.writeBoxes(ctx, w, m, o, a.stored, a.base, progress)
 	}
 	if a.NBytes > most/heldShare {
-		return fail("npz", fmt.Sprintf("%q", a.Name+npySuffix), -1,
-			tooLarge("%d bytes in Fortran order, over %d: unpack the archive and pack its .npy", a.NBytes, most/heldShare))
+		return kit.Fail("npz", fmt.Sprintf("%q", a.Name+npySuffix), -1,
+			kit.TooLarge("%d bytes in Fortran order, over %d: unpack the archive and pack its .npy", a.NBytes, most/heldShare))
 	}
 	p := make([]byte, a.NBytes)
 	if err := a.each(ctx, func(items io.Reader) error {

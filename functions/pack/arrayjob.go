@@ -18,6 +18,7 @@ import (
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 )
 
@@ -79,7 +80,7 @@ func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Uploa
 	}
 	switch {
 	case f.isArrays():
-		infos, err = j.publishArrays(ctx, src, u, f, arrayLayout, ArrayOptions{Limits: j.Options.Limits})
+		infos, err = j.publishArrays(ctx, src, u, f, nil, "")
 		return infos, true, err
 	case f.kind == kindNone && j.Format == "" && mayBeRaw(u.Key) || j.Format == b2nd.Format:
 		return j.raw(ctx, src, u, f)
@@ -109,10 +110,10 @@ func (f *found) isNPZ() bool {
 
 // raw packs raw data by their note, whichever of the two came last.
 func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, f *found) (infos []objstore.Info, ok bool, err error) {
-	if data, is := strings.CutSuffix(u.Key, npy.NoteSuffix); is && data != "" && f.kind == kindNone {
+	if data, is := kit.NoteOf(u.Key); is && f.kind == kindNone {
 		note, err := readNote(ctx, f.obj)
 		if err == nil {
-			return j.noted(ctx, src, u, data, note, f.obj.Info())
+			return j.noted(ctx, src, u, data, note, f.obj.Info().ETag)
 		}
 		if j.Format == b2nd.Format { // what else would it be
 			return nil, true, err
@@ -132,7 +133,7 @@ func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, 
 	if err != nil {
 		return nil, true, err
 	}
-	infos, err = j.publishArrays(ctx, src, u, f, noteLayout(beside.Info()), ArrayOptions{Note: &note})
+	infos, err = j.publishArrays(ctx, src, u, f, &note, beside.Info().ETag)
 	return infos, true, err
 }
 
@@ -143,33 +144,25 @@ func isArrayName(key string) bool {
 
 // noted packs the data of a note whose event came. The output is made of the
 // data's current version: that is the upload that it stands for.
-func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note npy.Note, at objstore.Info) ([]objstore.Info, bool, error) {
-	obj, err := open(ctx, src, functions.Upload{Key: key})
-	if errors.Is(err, objstore.ErrNotFound) {
-		return nil, true, fmt.Errorf("a note waits for its data %s: %w", path.Base(key), functions.ErrSkip)
-	}
+func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note npy.Note, tag string) ([]objstore.Info, bool, error) {
+	obj, of, err := kit.OpenNoted(ctx, src, u, key)
 	if err != nil {
 		return nil, true, err
-	}
-	data := obj.Info()
-	if functions.IsDerived(data.Meta) {
-		return nil, true, functions.ErrOwn
 	}
 	f, err := look(ctx, obj)
 	if err == nil {
 		err = f.empty()
 	}
 	if err == nil && f.isArrays() {
-		err = fmt.Errorf("%s says itself what it is: %w", path.Base(key), functions.ErrSkip)
+		err = kit.SaysItself(key)
 	}
 	if err != nil {
 		return nil, true, err
 	}
-	of := functions.Upload{Bucket: u.Bucket, Key: key, ETag: data.ETag, VersionID: data.VersionID, Size: data.Size}
 	if u.Sequencer != "" { // the note's event says nothing of the data's version
 		ctx = functions.Again(ctx)
 	}
-	infos, err := j.publishArrays(ctx, src, of, f, noteLayout(at), ArrayOptions{Note: &note})
+	infos, err := j.publishArrays(ctx, src, of, f, &note, tag)
 	return infos, true, err
 }
 
@@ -177,24 +170,22 @@ func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload
 // or too large to be one.
 func readNote(ctx context.Context, obj *objstore.Object) (npy.Note, error) {
 	if obj.Size() > npy.MaxNote {
-		return npy.Note{}, tooLarge("a note of %d bytes", obj.Size())
+		return npy.Note{}, kit.TooLarge("a note of %d bytes", obj.Size())
 	}
-	p := make([]byte, obj.Size())
-	if err := readFull(ctx, obj, p, 0); err != nil {
+	p, err := kit.Head(ctx, obj, npy.MaxNote)
+	if err != nil {
 		return npy.Note{}, err
 	}
 	return npy.ParseNote(p)
 }
 
-// noteLayout: another note makes another array of the same data.
-func noteLayout(note objstore.Info) string { return arrayLayout + " note " + note.ETag }
-
-// publishArrays makes one object of every array of u, which was found.
-func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u functions.Upload, f *found, layout string, o ArrayOptions) ([]objstore.Info, error) {
+// publishArrays makes one object of every array of u, which was found; of raw data by
+// their note, which has the ETag tag.
+func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u functions.Upload, f *found, note *npy.Note, tag string) ([]objstore.Info, error) {
 	if j.Format != "" && j.Format != b2nd.Format {
-		return nil, fail("upload", u.Key, -1, unsupported("arrays, and the rule makes %s", j.Format))
+		return nil, kit.Fail("upload", u.Key, -1, kit.Unsupported("arrays, and the rule makes %s", j.Format))
 	}
-	list, err := f.arrays(ctx, o)
+	list, err := f.arrays(ctx, ArrayOptions{Limits: j.Options.Limits, Note: note})
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +193,12 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 	for _, a := range list {
 		size += min(a.NBytes, math.MaxInt64-size)
 	}
-	if err := fits(ctx, max(size, u.Size)); err != nil {
+	if err := kit.Fits(ctx, max(size, u.Size), slowest); err != nil {
 		return nil, err
+	}
+	layout := arrayLayout + j.codecLayout()
+	if note != nil { // another one makes another array of the same data
+		layout = arrayLayout + " note " + tag + j.codecLayout()
 	}
 	var infos []objstore.Info
 	kind, members := memberArrays, map[string]bool{}
@@ -214,10 +209,12 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 		} else {
 			kind = oneArray
 		}
-		s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, key, ArraySuffix), Layout: layout + j.codecLayout()}
+		s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, key, ArraySuffix), Layout: layout}
 		is, err := s.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
-			if err := j.stillNoted(ctx, src, u, layout, o); err != nil {
-				return err
+			if note != nil {
+				if err := kit.StillNoted(ctx, src, u.Key, tag); err != nil {
+					return err
+				}
 			}
 			layer, err := sealLayer(seal)
 			if err != nil {
@@ -232,22 +229,6 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 		members[s.Key] = true
 	}
 	return infos, j.retire(ctx, src, u, kind, infos, members)
-}
-
-// stillNoted: a note that was replaced since it was read gives the event back.
-// The worker that wrote by the newer one must not be followed by this one.
-func (j *Job) stillNoted(ctx context.Context, src objstore.Bucket, u functions.Upload, layout string, o ArrayOptions) error {
-	if o.Note == nil {
-		return nil
-	}
-	now, err := src.Head(ctx, u.Key+npy.NoteSuffix)
-	if err != nil {
-		return err
-	}
-	if noteLayout(now) != layout {
-		return fmt.Errorf("the note of %s changed meanwhile: %w", u.Key, objstore.ErrUnavailable)
-	}
-	return nil
 }
 
 func (j *Job) codecLayout() string {

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // cutAll cuts data, and puts it together again from the items.
@@ -132,7 +133,7 @@ func TestCutErrors(t *testing.T) {
 		if !errors.Is(err, x.want) || !strings.Contains(err.Error(), x.text) {
 			t.Errorf("%.20q by %s: %v, want %s", x.in, x.by, err, x.text)
 		}
-		if _, _, _, err := cutAll(x.by, small, iotest.OneByteReader(strings.NewReader(x.in)), -1); !isFormat(err) {
+		if _, _, _, err := cutAll(x.by, small, iotest.OneByteReader(strings.NewReader(x.in)), -1); !kit.IsFormat(err) {
 			t.Errorf("%.20q by %s, of unknown size: %v", x.in, x.by, err)
 		}
 	}
@@ -148,10 +149,10 @@ func TestCutStoreErrors(t *testing.T) {
 		for _, by := range []Records{Lines, U32LE, U64BE, Varint} {
 			r := io.MultiReader(strings.NewReader(in[:n]), iotest.ErrReader(errStore))
 			_, _, _, err := cutAll(by, Limits{}, r, -1)
-			if by.prefixed() && isFormat(err) {
+			if by.prefixed() && kit.IsFormat(err) {
 				continue // its bytes mean something else
 			}
-			if !errors.Is(err, errStore) || isFormat(err) {
+			if !errors.Is(err, errStore) || kit.IsFormat(err) {
 				t.Errorf("%s cut at %d: %v", by, n, err)
 			}
 		}
@@ -204,7 +205,7 @@ func TestFileNames(t *testing.T) {
 		c := newCutter(Files, DefaultLimits(), func(p []byte) error { got = append(got, string(p)); return nil })
 		list, err := c.files(context.Background(), src, Limits{Meta: 500}.WithDefaults())
 		if x.want != "" {
-			if text := strings.ReplaceAll(fmt.Sprint(err), "at -1", "at -"); !strings.Contains(text, strings.ReplaceAll(x.want, "at -: ", "")) || !isFormat(err) {
+			if text := strings.ReplaceAll(fmt.Sprint(err), "at -1", "at -"); !strings.Contains(text, strings.ReplaceAll(x.want, "at -: ", "")) || !kit.IsFormat(err) {
 				t.Errorf("%.40q: %v", x.names, err)
 			}
 			continue
@@ -326,7 +327,7 @@ func FuzzFileNames(f *testing.F) {
 		c := newCutter(Files, DefaultLimits(), func(p []byte) error { got = append(got, string(p)); return nil })
 		list, err := c.files(t.Context(), src, Limits{Meta: 1000}.WithDefaults())
 		if err != nil {
-			if !isFormat(err) {
+			if !kit.IsFormat(err) {
 				t.Fatal(err)
 			}
 			return
@@ -338,7 +339,7 @@ func FuzzFileNames(f *testing.F) {
 func checkCut(t *testing.T, in, again []byte, err error) {
 	t.Helper()
 	if err != nil {
-		if !isFormat(err) {
+		if !kit.IsFormat(err) {
 			t.Fatalf("no sentinel: %v", err)
 		}
 		return

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // A roll holds bytes in pieces of one size: it grows without a copy of all of it.
@@ -78,13 +79,13 @@ func newNames(most int64) *names {
 // not both be unpacked.
 func (n *names) add(name string, size int64) error {
 	if _, ok := n.seen[sumOf(name)]; ok {
-		return corrupt("twice in the upload, or a folder there, too")
+		return kit.Corrupt("twice in the upload, or a folder there, too")
 	}
 	n.seen[sumOf(name)] = true
 	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		file, ok := n.seen[sumOf(dir)]
 		if file {
-			return corrupt("%.200q is a file and a folder", dir)
+			return kit.Corrupt("%.200q is a file and a folder", dir)
 		}
 		if ok {
 			break // and so are those above it
@@ -104,7 +105,7 @@ func (n *names) add(name string, size int64) error {
 	n.sizes.append(comma)
 	n.sizes.append(strconv.AppendInt(n.text.AvailableBuffer(), size, 10)...)
 	if n.names.n+n.sizes.n > n.most {
-		return tooLarge("names and sizes over %d bytes", n.most)
+		return kit.TooLarge("names and sizes over %d bytes", n.most)
 	}
 	return nil
 }
@@ -145,9 +146,9 @@ func (c *cutter) files(ctx context.Context, src Source, l Limits) (*names, error
 	one := func(e File, r io.Reader) error {
 		switch {
 		case e.Size > c.limit:
-			return tooLarge("%d bytes, over %d", e.Size, c.limit)
+			return kit.TooLarge("%d bytes, over %d", e.Size, c.limit)
 		case c.n >= l.Entries:
-			return tooLarge("more than %d files", l.Entries)
+			return kit.TooLarge("more than %d files", l.Entries)
 		}
 		if err := list.add(e.Name, e.Size); err != nil {
 			return err
@@ -159,7 +160,7 @@ func (c *cutter) files(ctx context.Context, src Source, l Limits) (*names, error
 		p := buf[:e.Size]
 		if _, err := io.ReadFull(r, p); err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return corrupt("truncated")
+				return kit.Corrupt("truncated")
 			}
 			return err
 		}
@@ -170,13 +171,13 @@ func (c *cutter) files(ctx context.Context, src Source, l Limits) (*names, error
 			return nil
 		}
 		err := one(e, r)
-		if err != nil && isFormat(err) {
-			return fail(src.About().Format, fmt.Sprintf("%q", e.Name), e.Off, err)
+		if err != nil && kit.IsFormat(err) {
+			return kit.Fail(src.About().Format, fmt.Sprintf("%q", e.Name), e.Off, err)
 		}
 		return err
 	})
 	if err == nil && c.n == 0 {
-		err = fail(src.About().Format, "", -1, unsupported("no file in it"))
+		err = kit.Fail(src.About().Format, "", -1, kit.Unsupported("no file in it"))
 	}
 	return list, err
 }

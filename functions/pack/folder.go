@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
@@ -92,14 +93,14 @@ func (s *local) walk(ctx context.Context) ([]localFile, error) {
 		case d.IsDir():
 			return nil
 		case int64(len(files)) >= s.l.Entries:
-			return fail("folder", "", -1, tooLarge("more than %d files", s.l.Entries))
+			return kit.Fail("folder", "", -1, kit.TooLarge("more than %d files", s.l.Entries))
 		}
 		name, err := cleanName(p, s.l)
 		if err == nil && !d.Type().IsRegular() && !isJunk(name) {
-			err = unsupported("a link or device")
+			err = kit.Unsupported("a link or device")
 		}
 		if err != nil {
-			return fail("folder", fmt.Sprintf("%q", p), -1, err)
+			return kit.Fail("folder", fmt.Sprintf("%q", p), -1, err)
 		}
 		info, err := d.Info()
 		if err != nil {
@@ -161,14 +162,14 @@ func (p *prefix) add(folder string, info objstore.Info) error {
 	name, err := cleanName(rel, p.l)
 	switch {
 	case err != nil:
-		return fail("folder", fmt.Sprintf("%.200q", info.Key), -1, err)
+		return kit.Fail("folder", fmt.Sprintf("%.200q", info.Key), -1, err)
 	case p.isJunk(name):
 		return nil
 	case int64(len(p.members)) >= p.l.Entries:
-		return fail("folder", "", -1, tooLarge("more than %d files", p.l.Entries))
+		return kit.Fail("folder", "", -1, kit.TooLarge("more than %d files", p.l.Entries))
 	}
 	if p.about.Size += info.Size; p.about.Size > p.l.Bytes {
-		return fail("folder", "", -1, tooLarge("more than %d bytes", p.l.Bytes))
+		return kit.Fail("folder", "", -1, kit.TooLarge("more than %d bytes", p.l.Bytes))
 	}
 	p.members = append(p.members, remote{name, info})
 	return nil
@@ -197,17 +198,17 @@ func manifest(ctx context.Context, b objstore.Bucket, folder string, text []byte
 	keys := []string{}
 	if json.Unmarshal(text, &keys) != nil {
 		if err := json.Unmarshal(text, &doc); err != nil {
-			return nil, fail("manifest", "", -1, fmt.Errorf("%w: %w", err, formats.ErrCorrupt))
+			return nil, kit.Fail("manifest", "", -1, fmt.Errorf("%w: %w", err, formats.ErrCorrupt))
 		}
 		keys = append(doc.Keys, doc.Files...)
 	}
 	if len(keys) == 0 {
-		return nil, fail("manifest", "", -1, corrupt("no keys in it"))
+		return nil, kit.Fail("manifest", "", -1, kit.Corrupt("no keys in it"))
 	}
 	want := make(map[string]bool, len(keys))
 	for _, k := range keys {
 		if _, err := cleanName(k, o.Limits.WithDefaults()); err != nil {
-			return nil, fail("manifest", fmt.Sprintf("%.200q", k), -1, err)
+			return nil, kit.Fail("manifest", fmt.Sprintf("%.200q", k), -1, err)
 		}
 		want[folder+k] = true
 	}
@@ -226,7 +227,7 @@ func manifest(ctx context.Context, b objstore.Bucket, folder string, text []byte
 	}
 	for _, k := range keys {
 		if want[folder+k] {
-			return nil, fail("manifest", fmt.Sprintf("%.200q", k), -1, formats.ErrNoEntry)
+			return nil, kit.Fail("manifest", fmt.Sprintf("%.200q", k), -1, formats.ErrNoEntry)
 		}
 	}
 	return p.close(), nil
@@ -262,7 +263,7 @@ func (p *prefix) parts(_ context.Context, add func(pull.Part[*remote]) error) er
 		m := &p.members[i]
 		n := m.info.Size
 		if n > max(p.l.Frame, p.l.Text) {
-			return fail("folder", fmt.Sprintf("%q", m.name), -1, tooLarge("%d bytes", n))
+			return kit.Fail("folder", fmt.Sprintf("%q", m.name), -1, kit.TooLarge("%d bytes", n))
 		}
 		const least = prefixBytes / prefixAhead // so that there are no more
 		if err := add(pull.Part[*remote]{From: listed{p.b, &m.info}, Len: n, More: max(least-n, 0), For: m}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 )
 
@@ -59,7 +60,7 @@ func (j *Job) items(ctx context.Context, src objstore.Bucket, f *found, closing 
 
 // publishItems makes one object of the items of u.
 func (j *Job) publishItems(ctx context.Context, src objstore.Bucket, u functions.Upload, it *Items) ([]objstore.Info, error) {
-	if err := fits(ctx, max(it.Size, u.Size)); err != nil {
+	if err := kit.Fits(ctx, max(it.Size, u.Size), slowest); err != nil {
 		return nil, err
 	}
 	s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, bloscpack.Suffix), Layout: j.itemLayout(it)}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 )
 
@@ -169,7 +170,7 @@ func (f *found) records(ctx context.Context, l Limits) (by Records, packed kind,
 	case kindNone:
 	}
 	if promises(key) {
-		return ByContent, kindNone, fail("upload", key, 0, unsupported("neither an archive nor an array, though it is called so"))
+		return ByContent, kindNone, kit.Fail("upload", key, 0, kit.Unsupported("neither an archive nor an array, though it is called so"))
 	}
 	if by = textName(key); by != ByContent {
 		return by, kindNone, nil
@@ -177,7 +178,7 @@ func (f *found) records(ctx context.Context, l Limits) (by Records, packed kind,
 	if slices.Contains(noText(), path.Ext(strings.ToLower(key))) {
 		return Chunks, kindNone, nil
 	}
-	head, err := headOf(ctx, f.obj, textSniff)
+	head, err := kit.Head(ctx, f.obj, textSniff)
 	if err == nil && isText(head, f.obj.Size() > textSniff) {
 		return Lines, kindNone, nil
 	}
@@ -191,7 +192,7 @@ func (f *found) wrapped(ctx context.Context, l Limits) (Records, kind, error) {
 		return Files, kindNone, nil
 	}
 	inner, err := innerHead(ctx, f.obj, f.kind, l)
-	if err != nil && !isFormat(err) {
+	if err != nil && !kit.IsFormat(err) {
 		return ByContent, kindNone, err
 	}
 	stem := key
@@ -299,10 +300,10 @@ func (s *Items) open(ctx context.Context, progress func(int)) (r io.Reader, size
 }
 
 func (s *Items) fail(off int64, err error) error {
-	if !isFormat(err) {
+	if !kit.IsFormat(err) {
 		return err
 	}
-	return fail(strings.TrimPrefix(s.packed.String(), "tar."), s.obj.Info().Key, off, err) // there is no tar in it
+	return kit.Fail(strings.TrimPrefix(s.packed.String(), "tar."), s.obj.Info().Key, off, err) // there is no tar in it
 }
 
 // chunkSize is that of pieces of one size: of whole items where there are any.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // ItemWrite says how items are written. The zero value is right for most.
@@ -188,7 +189,7 @@ func (s *Items) meta(c *cutter, list *names, made *madeOf) (json.RawMessage, err
 func (s *Items) writeChunks(ctx context.Context, w bloscpack.Reheader, wo bloscpack.WriteOptions, o ItemWrite) (Written, error) {
 	size := s.chunkSize(o)
 	if size > maxItemChunk {
-		return Written{}, tooLarge("chunks of %d bytes, over %d", size, maxItemChunk)
+		return Written{}, kit.TooLarge("chunks of %d bytes, over %d", size, maxItemChunk)
 	}
 	wo.ChunkSize, wo.MaxAppend = int(size), o.MaxAppend
 	wo.Chunks = max((s.Size+size-1)/size, 1)
@@ -211,7 +212,7 @@ func (s *Items) writeChunks(ctx context.Context, w bloscpack.Reheader, wo bloscp
 	defer done()
 	n, err := io.CopyBuffer(bw, struct{ io.Reader }{r}, make([]byte, copyBuffer))
 	if err == nil && n != s.Size {
-		err = s.fail(n, corrupt("%d bytes of %d", n, s.Size))
+		err = s.fail(n, kit.Corrupt("%d bytes of %d", n, s.Size))
 	}
 	if err != nil {
 		return Written{}, err

@@ -7,15 +7,13 @@ import (
 	"io"
 	"path"
 	"runtime"
-	"strings"
-	"time"
 
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
-	"github.com/farread/farread/rangeio"
 )
 
 // layoutVersion changes when the same upload would give other bytes.
@@ -30,22 +28,22 @@ const slowest = 20 << 20
 func New(o Options) functions.JobMaker {
 	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
 		if r.Chunk > 0 && r.Format != bloscpack.Format {
-			return nil, fmt.Errorf("chunk %d: a worker writes one pair for each upload; farread pack writes datasets: %w", r.Chunk, errRule)
+			return nil, fmt.Errorf("chunk %d: a worker writes one pair for each upload; farread pack writes datasets: %w", r.Chunk, kit.ErrRule)
 		}
 		enc, err := ParseCodec(r.Codec)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", err, errRule)
+			return nil, fmt.Errorf("%w: %w", err, kit.ErrRule)
 		}
 		by, err := ParseRecords(r.Records)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%w: %w", err, errRule)
+			return nil, fmt.Errorf("%w: %w", err, kit.ErrRule)
 		case by != ByContent && r.Format != bloscpack.Format:
-			return nil, fmt.Errorf("records %s: of bloscpack only: %w", by, errRule)
+			return nil, fmt.Errorf("records %s: of bloscpack only: %w", by, kit.ErrRule)
 		case r.Chunk > 0 && by != ByContent && by != Chunks:
-			return nil, fmt.Errorf("chunk %d: %s are items of their own length: %w", r.Chunk, by, errRule)
+			return nil, fmt.Errorf("chunk %d: %s are items of their own length: %w", r.Chunk, by, kit.ErrRule)
 		case r.Chunk > maxRuleChunk:
-			return nil, fmt.Errorf("chunk %d, over %d: %w", r.Chunk, maxRuleChunk, errRule)
+			return nil, fmt.Errorf("chunk %d, over %d: %w", r.Chunk, maxRuleChunk, kit.ErrRule)
 		}
 		j := &Job{Out: out, Prefix: r.Out.Prefix, Format: r.Format, Encode: enc, Options: o, Records: by}
 		j.Items = ItemWrite{Chunk: r.Chunk, Parallel: runtime.GOMAXPROCS(0)}
@@ -58,8 +56,6 @@ func New(o Options) functions.JobMaker {
 
 // maxRuleChunk is the largest chunk that a worker holds more than once.
 const maxRuleChunk = 32 << 20
-
-var errRule = errors.New("rule without effect")
 
 // A Job packs uploads under Prefix of Out: images into gulp pairs, arrays into
 // b2nd, text, other files and all else into Bloscpack. It implements functions.Job
@@ -88,7 +84,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	if isLabels(u.Key) && !j.forced() {
 		return nil, fmt.Errorf("labels wait for the marker of their folder: %w", functions.ErrSkip)
 	}
-	obj, err := open(ctx, src, u)
+	obj, u, err := kit.Open(ctx, src, u)
 	if errors.Is(err, objstore.ErrChanged) && !closing {
 		if failed := j.replaced(ctx, src, u); failed != nil {
 			return nil, failed
@@ -97,14 +93,6 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	if err != nil {
 		return nil, err
 	}
-	info := obj.Info()
-	if functions.IsDerived(info.Meta) {
-		return nil, functions.ErrOwn
-	}
-	if u.ETag == "" {
-		u.ETag, u.VersionID = info.ETag, info.VersionID
-	}
-	u.Size = info.Size
 	f, err := look(ctx, obj)
 	if err != nil {
 		return nil, err
@@ -121,13 +109,13 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	case it != nil:
 		return j.publishItems(ctx, src, u, it)
 	case j.Format != "" && j.Format != gulp.Format:
-		return nil, fail("upload", u.Key, -1, unsupported("no array, and the rule makes %s", j.Format))
+		return nil, kit.Fail("upload", u.Key, -1, kit.Unsupported("no array, and the rule makes %s", j.Format))
 	case first == nil:
 		if first, err = j.source(ctx, src, f); err != nil {
 			return nil, err
 		}
 	}
-	if err := fits(ctx, first.About().Size); err != nil {
+	if err := kit.Fits(ctx, first.About().Size, slowest); err != nil {
 		return nil, err
 	}
 	pair := functions.Pair{Bucket: j.Out, Layout: layout(first),
@@ -154,13 +142,8 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	return infos, j.retire(ctx, src, u, oneGulp, infos, nil)
 }
 
-// open opens what is read whole: what counts is how many requests that takes.
-func open(ctx context.Context, src objstore.Bucket, u functions.Upload) (*objstore.Object, error) {
-	return functions.Open(ctx, src, u, objstore.OpenOptions{Policy: rangeio.Few()})
-}
-
 func (j *Job) again(ctx context.Context, src objstore.Bucket, u functions.Upload) (Source, error) {
-	obj, err := open(ctx, src, u)
+	obj, _, err := kit.Open(ctx, src, u)
 	if err != nil {
 		return nil, err
 	}
@@ -190,10 +173,10 @@ func (j *Job) folder(ctx context.Context, src objstore.Bucket, marker *objstore.
 	if list {
 		l := j.Options.Limits.WithDefaults()
 		if marker.Size() > l.Text {
-			return nil, fail("manifest", "", -1, tooLarge("%d bytes", marker.Size()))
+			return nil, kit.Fail("manifest", "", -1, kit.TooLarge("%d bytes", marker.Size()))
 		}
-		text := make([]byte, marker.Size())
-		if err := readFull(ctx, marker, text, 0); err != nil {
+		var text []byte
+		if text, err = kit.Head(ctx, marker, marker.Size()); err != nil {
 			return nil, err
 		}
 		s, err = manifest(ctx, src, folder, text, o)
@@ -231,32 +214,11 @@ func layout(s Source) string {
 	return layoutVersion
 }
 
-// fits compares the time that packing size bytes takes at least with what the
-// invocation has: more than a whole one is functions.ErrTooLong, more than what
-// is left is functions.ErrNoTime.
-func fits(ctx context.Context, size int64) error {
-	end, ok := ctx.Deadline()
-	if !ok || size < 0 {
-		return nil
-	}
-	need := time.Duration(float64(size) / slowest * float64(time.Second))
-	left := time.Until(end)
-	if need <= left {
-		return nil
-	}
-	if whole := functions.Budget(ctx); whole > left && need <= whole {
-		return fmt.Errorf("%d bytes need about %v, %v are left: %w", size, need.Round(time.Second), left.Round(time.Second), functions.ErrNoTime)
-	}
-	return fmt.Errorf("%d bytes need about %v: %w", size, need.Round(time.Second), functions.ErrTooLong)
-}
-
 // Command is the command line that packs u elsewhere, if a function cannot.
 func Command(r functions.Rule, u functions.Upload) string {
 	from := u.Key
 	if folder, _, ok := functions.Closing(u.Key); ok {
 		from = folder
 	}
-	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-	return "farread pack " + quote("s3://"+u.Bucket+"/"+from) + " " +
-		quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, commandSuffix(r, u))) + commandFlags(r)
+	return kit.Command(r, u, from, commandSuffix(r, u)) + commandFlags(r)
 }

@@ -3,6 +3,8 @@ package pack
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // Marker codes: ITU-T T.81, table B.1.
@@ -30,47 +32,47 @@ func isJPEG(p []byte) bool { return len(p) >= 3 && p[0] == 0xFF && p[1] == markS
 // ErrCorrupt.
 func checkJPEG(p []byte) error {
 	if !isJPEG(p) {
-		return unsupported("not a JPEG")
+		return kit.Unsupported("not a JPEG")
 	}
 	frame, scan := false, false
 	for i := 2; ; {
 		if i >= len(p) {
-			return corrupt("JPEG ends without EOI")
+			return kit.Corrupt("JPEG ends without EOI")
 		}
 		if p[i] != 0xFF {
-			return corrupt("JPEG has 0x%02x at %d where a marker should be", p[i], i)
+			return kit.Corrupt("JPEG has 0x%02x at %d where a marker should be", p[i], i)
 		}
 		for i < len(p) && p[i] == 0xFF { // fill bytes
 			i++
 		}
 		if i >= len(p) {
-			return corrupt("JPEG ends without EOI")
+			return kit.Corrupt("JPEG ends without EOI")
 		}
 		mark := p[i]
 		i++
 		switch {
 		case mark == markEOI:
 			if !frame || !scan {
-				return corrupt("JPEG without an image")
+				return kit.Corrupt("JPEG without an image")
 			}
 			return nil
 		case mark == markSOI || mark == 0:
-			return corrupt("JPEG has marker 0x%02x at %d", mark, i-1)
+			return kit.Corrupt("JPEG has marker 0x%02x at %d", mark, i-1)
 		case mark == markTEM || mark >= markRST0 && mark <= markRST7:
 			continue // stand alone
 		}
 		if len(p)-i < 2 {
-			return corrupt("JPEG ends in a segment's length")
+			return kit.Corrupt("JPEG ends in a segment's length")
 		}
 		n := int(binary.BigEndian.Uint16(p[i:]))
 		if n < 2 || n > len(p)-i {
-			return corrupt("JPEG segment 0x%02x at %d has %d bytes, %d are left", mark, i-1, n, len(p)-i)
+			return kit.Corrupt("JPEG segment 0x%02x at %d has %d bytes, %d are left", mark, i-1, n, len(p)-i)
 		}
 		i += n
 		switch {
 		case mark == markSOS:
 			if !frame {
-				return corrupt("JPEG scan before the frame header")
+				return kit.Corrupt("JPEG scan before the frame header")
 			}
 			scan = true
 			i = scanEnd(p, i)

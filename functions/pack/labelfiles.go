@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"path"
 	"strings"
+
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // labelNames are the columns that say what a line of labels is about, best first: an id,
@@ -40,7 +42,7 @@ type fileRow struct {
 func (t *fileLabels) add(dir, column, name string, f fields) error {
 	clean := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/")
 	if t.seen[path.Join(dir, clean)] {
-		return corrupt("file %.80q is labelled twice", name)
+		return kit.Corrupt("file %.80q is labelled twice", name)
 	}
 	if t.seen == nil {
 		t.seen = map[string]bool{}
@@ -150,7 +152,7 @@ func (t *labels) put(dir, column, name string, f fields) error {
 		return t.add(name, []fields{f})
 	}
 	if int64(len(t.byID)+len(t.files.rows)) >= t.l.Entries {
-		return tooLarge("more than %d labels", t.l.Entries)
+		return kit.TooLarge("more than %d labels", t.l.Entries)
 	}
 	return t.files.add(dir, column, name, f)
 }

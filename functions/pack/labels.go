@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // fields is one meta_data object. Values keep their text.
@@ -68,11 +69,11 @@ func (t *labels) file(name string, r io.Reader) error {
 		return err
 	}
 	if t.size += int64(len(b)); t.size > t.l.Text {
-		return tooLarge("more than %d bytes of labels", t.l.Text)
+		return kit.TooLarge("more than %d bytes of labels", t.l.Text)
 	}
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
 	if !utf8.Valid(b) {
-		return corrupt("labels that are not UTF-8")
+		return kit.Corrupt("labels that are not UTF-8")
 	}
 	if strings.HasSuffix(strings.ToLower(name), ".csv") {
 		return t.csv(path.Dir(name), b)
@@ -82,10 +83,10 @@ func (t *labels) file(name string, r io.Reader) error {
 
 func (t *labels) add(id string, list []fields) error {
 	if _, ok := t.byID[id]; ok {
-		return corrupt("id %.80q is labelled twice", id)
+		return kit.Corrupt("id %.80q is labelled twice", id)
 	}
 	if int64(len(t.byID)+len(t.files.rows)) >= t.l.Entries {
-		return tooLarge("more than %d labels", t.l.Entries)
+		return kit.TooLarge("more than %d labels", t.l.Entries)
 	}
 	t.byID[id] = list
 	return nil
@@ -109,12 +110,12 @@ func (t *labels) csv(dir string, b []byte) error {
 		}
 	}
 	if err == nil && column < 0 {
-		return corrupt("labels with the columns %s: want one called %s, which says what a line is about", quotedList(head), anyLabelName())
+		return kit.Corrupt("labels with the columns %s: want one called %s, which says what a line is about", quotedList(head), anyLabelName())
 	}
 	for i, name := range head {
 		same := func(other string) bool { return other == name || i == column && strings.EqualFold(other, name) }
 		if j := i + 1 + slices.IndexFunc(head[i+1:], same); err == nil && name != "" && j > i {
-			return corrupt("labels with two columns called %.80q, %d and %d", name, i+1, j+1)
+			return kit.Corrupt("labels with two columns called %.80q, %d and %d", name, i+1, j+1)
 		}
 	}
 	for err == nil {
@@ -127,7 +128,7 @@ func (t *labels) csv(dir string, b []byte) error {
 			switch _, twice := f[head[i]]; {
 			case i == column, twice && v == "":
 			case twice && string(f[""]) != `""`: // only what has no name may be there twice
-				return corrupt("labels with two columns without a name")
+				return kit.Corrupt("labels with two columns without a name")
 			default:
 				f[head[i]] = text(v)
 			}
@@ -148,7 +149,7 @@ func (t *labels) json(dir string, b []byte) error {
 		for i, f := range list {
 			column, name, ok := about(f)
 			if !ok {
-				return corrupt("label %d: no %s says what it is about", i, anyLabelName())
+				return kit.Corrupt("label %d: no %s says what it is about", i, anyLabelName())
 			}
 			if column != labelNames()[0] {
 				f = without(f, column)
@@ -161,7 +162,7 @@ func (t *labels) json(dir string, b []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if tok, err := d.Token(); err != nil || tok != json.Delim('{') {
-		return corrupt("labels that are neither a JSON object nor a list of objects")
+		return kit.Corrupt("labels that are neither a JSON object nor a list of objects")
 	}
 	for d.More() {
 		tok, err := d.Token()
@@ -213,7 +214,7 @@ func asFields(id string, raw json.RawMessage) ([]fields, error) {
 	case len(trimmed) > 0 && (trimmed[0] == '"' || trimmed[0] == '-' || isDigit(trimmed[0]) || trimmed[0] == 't' || trimmed[0] == 'f'):
 		return []fields{{"label": trimmed}}, nil
 	}
-	return nil, corrupt("label of %.80q is neither text nor an object", id)
+	return nil, kit.Corrupt("label of %.80q is neither text nor an object", id)
 }
 
 // of is the meta_data of an id, as a list of objects. Labels are found by the

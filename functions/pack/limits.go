@@ -8,6 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // Limits bound what an upload may make the job do. Zero fields mean the
@@ -66,23 +67,6 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// fail is an error about a member of an upload.
-func fail(format, part string, off int64, err error) error {
-	return &formats.Error{Format: format, Part: part, Off: off, Err: err}
-}
-
-func corrupt(why string, a ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrCorrupt)
-}
-
-func unsupported(why string, a ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrUnsupported)
-}
-
-func tooLarge(why string, a ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrTooLarge)
-}
-
 // tap counts what passes and keeps the error of the reader below: an archive
 // reader that gets a network error must not be believed to have met bad bytes.
 type tap struct {
@@ -112,10 +96,10 @@ func (t *tap) blame(err error) error {
 		return nil
 	case t.err != nil:
 		return t.err
-	case isFormat(err):
+	case kit.IsFormat(err):
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return corrupt("truncated")
+		return kit.Corrupt("truncated")
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return fmt.Errorf("%w: %w", err, formats.ErrTooLarge)
 	default:
@@ -137,11 +121,6 @@ func (m member) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func isFormat(err error) bool {
-	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrUnsupported) ||
-		errors.Is(err, formats.ErrTooLarge) || errors.Is(err, formats.ErrNoEntry)
-}
-
 // bomb guards a decompressor: it fails when out has outgrown in.
 type bomb struct {
 	r     io.Reader
@@ -156,9 +135,9 @@ func (b *bomb) Read(p []byte) (int, error) {
 	b.out += int64(n)
 	switch {
 	case b.out > b.max:
-		return 0, tooLarge("more than %d bytes unpacked", b.max)
+		return 0, kit.TooLarge("more than %d bytes unpacked", b.max)
 	case b.out > ratioSlack && b.out/b.ratio > b.in():
-		return 0, tooLarge("%d bytes unpacked from %d, over %d to one", b.out, b.in(), b.ratio)
+		return 0, kit.TooLarge("%d bytes unpacked from %d, over %d to one", b.out, b.in(), b.ratio)
 	}
 	return n, err
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"unicode/utf8"
+
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // A cutter hands on the items of a stream, one at a time and in order.
@@ -32,9 +34,9 @@ func newCutter(by Records, l Limits, emit func([]byte) error) *cutter {
 func (c *cutter) item(p []byte) error {
 	switch {
 	case int64(len(p)) > c.limit:
-		return tooLarge("longer than %d bytes", c.limit)
+		return kit.TooLarge("longer than %d bytes", c.limit)
 	case c.n >= c.most:
-		return tooLarge("more than %d items", c.most)
+		return kit.TooLarge("more than %d items", c.most)
 	}
 	c.text = c.text && utf8.Valid(p)
 	c.n++
@@ -61,10 +63,10 @@ func (c *cutter) lines(r io.Reader) error {
 		idle int   // reads that brought nothing
 	)
 	bad := func(err error) error {
-		if !isFormat(err) {
+		if !kit.IsFormat(err) {
 			return err
 		}
-		return fail(c.by.String(), fmt.Sprintf("line %d", c.n+1), off+int64(line), err)
+		return kit.Fail(c.by.String(), fmt.Sprintf("line %d", c.n+1), off+int64(line), err)
 	}
 	for {
 		n, err := r.Read(buf[end:])
@@ -103,7 +105,7 @@ func (c *cutter) lines(r io.Reader) error {
 		}
 		if end == len(buf) {
 			if int64(end) > c.limit {
-				return bad(tooLarge("longer than %d bytes", c.limit))
+				return bad(kit.TooLarge("longer than %d bytes", c.limit))
 			}
 			more := make([]byte, min(2*int64(len(buf)), c.limit+1))
 			copy(more, buf)

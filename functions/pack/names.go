@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // cleanName is the slash-separated path of a member. "./" and doubled slashes
@@ -15,29 +17,29 @@ import (
 func cleanName(name string, l Limits) (string, error) {
 	switch {
 	case len(name) > l.Name:
-		return "", tooLarge("name of %d bytes", len(name))
+		return "", kit.TooLarge("name of %d bytes", len(name))
 	case !utf8.ValidString(name):
-		return "", corrupt("a name that is not UTF-8")
+		return "", kit.Corrupt("a name that is not UTF-8")
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return "", corrupt("a name with control characters")
+		return "", kit.Corrupt("a name with control characters")
 	}
 	name = strings.ReplaceAll(name, `\`, "/")
 	if strings.HasPrefix(name, "/") {
-		return "", corrupt("an absolute name")
+		return "", kit.Corrupt("an absolute name")
 	}
 	if len(name) >= 2 && name[1] == ':' && ('a' <= name[0]|0x20 && name[0]|0x20 <= 'z') {
-		return "", corrupt("a name with a drive letter")
+		return "", kit.Corrupt("a name with a drive letter")
 	}
 	parts := strings.Split(name, "/")
 	if slices.Contains(parts, "..") {
-		return "", corrupt(`a name with ".."`)
+		return "", kit.Corrupt(`a name with ".."`)
 	}
 	clean := path.Clean(name)
 	if clean == "." {
-		return "", corrupt("an empty name")
+		return "", kit.Corrupt("an empty name")
 	}
 	if d := strings.Count(clean, "/"); d > l.Depth {
-		return "", tooLarge("a name %d folders deep", d)
+		return "", kit.TooLarge("a name %d folders deep", d)
 	}
 	return clean, nil
 }

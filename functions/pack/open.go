@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -44,9 +45,9 @@ func (f *found) archive(ctx context.Context, o Options) (Source, error) {
 	switch f.kind {
 	case kindTar, kindGzip, kindZstd, kindZip:
 	case kindJPEG:
-		return nil, fail("upload", info.Key, -1, unsupported("a single JPEG: put images into an archive, or close their folder with _SUCCESS"))
+		return nil, kit.Fail("upload", info.Key, -1, kit.Unsupported("a single JPEG: put images into an archive, or close their folder with _SUCCESS"))
 	default:
-		return nil, fail("upload", info.Key, 0, unsupported("neither an archive of JPEGs nor an array"))
+		return nil, kit.Fail("upload", info.Key, 0, kit.Unsupported("neither an archive of JPEGs nor an array"))
 	}
 	about.labelled(f.obj)
 	if f.kind == kindZip {
@@ -64,14 +65,8 @@ type found struct {
 
 // look finds what an object is by its first bytes, which Open has kept, and its key.
 func look(ctx context.Context, obj *objstore.Object) (*found, error) {
-	head, err := headOf(ctx, obj, sniff)
+	head, err := kit.Head(ctx, obj, sniff)
 	return &found{obj, detect(head, obj.Info().Key), head}, err
-}
-
-// headOf reads the first bytes, n at most.
-func headOf(ctx context.Context, obj *objstore.Object, n int64) ([]byte, error) {
-	head := make([]byte, min(n, obj.Size()))
-	return head, readFull(ctx, obj, head, 0)
 }
 
 // empty is the error for an object without bytes, else nil.
@@ -79,7 +74,7 @@ func (f *found) empty() error {
 	if len(f.head) > 0 {
 		return nil
 	}
-	return fail("upload", f.obj.Info().Key, -1, corrupt("empty"))
+	return kit.Fail("upload", f.obj.Info().Key, -1, kit.Corrupt("empty"))
 }
 
 func readFull(ctx context.Context, r rangeio.Reader, p []byte, off int64) error {

@@ -36,6 +36,7 @@ import (
 	"slices"
 
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // A File is one regular file of an upload.
@@ -137,8 +138,8 @@ func Stream(ctx context.Context, src Source, w Frames, o Options) (Result, error
 func (s *stream) named(f func(File, io.Reader) error) func(File, io.Reader) error {
 	return func(e File, r io.Reader) error {
 		err := f(e, r)
-		if err != nil && isFormat(err) {
-			return fail(s.about.Format, fmt.Sprintf("%q", e.Name), e.Off, err)
+		if err != nil && kit.IsFormat(err) {
+			return kit.Fail(s.about.Format, fmt.Sprintf("%q", e.Name), e.Off, err)
 		}
 		return err
 	}
@@ -186,7 +187,7 @@ func (s *stream) tags(ctx context.Context) error {
 
 func (s *stream) file(e File, r io.Reader) error {
 	if s.entries++; s.entries > s.l.Entries {
-		return tooLarge("more than %d files", s.l.Entries)
+		return kit.TooLarge("more than %d files", s.l.Entries)
 	}
 	s.read += e.Size
 	switch {
@@ -195,7 +196,7 @@ func (s *stream) file(e File, r io.Reader) error {
 		return nil
 	case isLabels(e.Name):
 		if e.Size > s.l.Text {
-			return tooLarge("%d bytes of labels", e.Size)
+			return kit.TooLarge("%d bytes of labels", e.Size)
 		}
 		return s.labels.file(e.Name, r)
 	}
@@ -204,7 +205,7 @@ func (s *stream) file(e File, r io.Reader) error {
 
 func (s *stream) frame(e File, r io.Reader) error {
 	if e.Size > s.l.Frame {
-		return tooLarge("image of %d bytes, over %d", e.Size, s.l.Frame)
+		return kit.TooLarge("image of %d bytes, over %d", e.Size, s.l.Frame)
 	}
 	if int64(cap(s.buf)) < e.Size {
 		s.buf = nil // let the old one go before the new one comes
@@ -213,7 +214,7 @@ func (s *stream) frame(e File, r io.Reader) error {
 	p := s.buf[:e.Size]
 	if _, err := io.ReadFull(r, p); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return corrupt("truncated")
+			return kit.Corrupt("truncated")
 		}
 		return err
 	}
@@ -250,7 +251,7 @@ func (s *stream) enter(id, name string) error {
 	if n := len(t.names); n > 0 && t.sorted {
 		switch c := natural(t.names[n-1], name); {
 		case c == 0:
-			return corrupt("twice in the upload")
+			return kit.Corrupt("twice in the upload")
 		case c > 0:
 			t.sorted = false
 		}
@@ -262,7 +263,7 @@ func (s *stream) enter(id, name string) error {
 // finish puts frames into order and writes what is known of each id.
 func (s *stream) finish() error {
 	if s.res.Frames == 0 {
-		return fail(s.about.Format, "", -1, unsupported("no JPEG in it"))
+		return kit.Fail(s.about.Format, "", -1, kit.Unsupported("no JPEG in it"))
 	}
 	bases := map[string]int{}
 	for _, t := range s.order {
@@ -298,7 +299,7 @@ func (s *stream) mend(t *series) error {
 	slices.SortFunc(order, func(a, b int) int { return natural(t.names[a], t.names[b]) })
 	for i := 1; i < len(order); i++ {
 		if t.names[order[i]] == t.names[order[i-1]] {
-			return fail(s.about.Format, fmt.Sprintf("id %q", t.id), -1, corrupt("%q is twice in the upload", t.names[order[i]]))
+			return kit.Fail(s.about.Format, fmt.Sprintf("id %q", t.id), -1, kit.Corrupt("%q is twice in the upload", t.names[order[i]]))
 		}
 	}
 	s.res.Unordered++

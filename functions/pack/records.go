@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // Records says how the records of an upload are told apart.
@@ -108,8 +110,8 @@ func (c *cutter) records(r io.Reader, size int64) error {
 			return nil
 		}
 		if err != nil {
-			if isFormat(err) {
-				err = fail(c.by.String(), fmt.Sprintf("record %d", c.n), start, err)
+			if kit.IsFormat(err) {
+				err = kit.Fail(c.by.String(), fmt.Sprintf("record %d", c.n), start, err)
 			}
 			return err
 		}
@@ -123,9 +125,9 @@ func (x *recorder) next() error {
 	case err != nil:
 		return err
 	case x.left >= 0 && n > uint64(x.left):
-		return corrupt("length %d, and %d bytes are left", n, x.left)
+		return kit.Corrupt("length %d, and %d bytes are left", n, x.left)
 	case n > uint64(x.limit):
-		return tooLarge("length %d, over %d", n, x.limit)
+		return kit.TooLarge("length %d, over %d", n, x.limit)
 	}
 	k := int(n)
 	if k <= recordBuffer {
@@ -176,7 +178,7 @@ func (x *recorder) pass(n int) {
 // short is the error of a stream that ended after have bytes of a record of k.
 func (x *recorder) short(err error, have, k int) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return corrupt("length %d, and %d bytes are left", k, have)
+		return kit.Corrupt("length %d, and %d bytes are left", k, have)
 	}
 	return err
 }
@@ -192,7 +194,7 @@ func (x *recorder) length() (uint64, error) {
 	case errors.Is(err, io.EOF) && len(p) == 0:
 		return 0, errEnough
 	case errors.Is(err, io.EOF):
-		return 0, corrupt("truncated: %d of the %d bytes of a length", len(p), w)
+		return 0, kit.Corrupt("truncated: %d of the %d bytes of a length", len(p), w)
 	case err != nil:
 		return 0, err
 	}
@@ -222,7 +224,7 @@ func (x *recorder) varint() (uint64, error) {
 		case errors.Is(err, io.EOF) && i == 0:
 			return 0, errEnough
 		case errors.Is(err, io.EOF):
-			return 0, corrupt("truncated: a length without its end")
+			return 0, kit.Corrupt("truncated: a length without its end")
 		case err != nil:
 			return 0, err
 		}
@@ -233,10 +235,10 @@ func (x *recorder) varint() (uint64, error) {
 		n |= uint64(b&0x7F) << (7 * i)
 		if b < 0x80 {
 			if b == 0 && i > 0 {
-				return 0, unsupported("a length of %d bytes where fewer would do", i+1)
+				return 0, kit.Unsupported("a length of %d bytes where fewer would do", i+1)
 			}
 			return n, nil
 		}
 	}
-	return 0, corrupt("a length over 64 bits")
+	return 0, kit.Corrupt("a length over 64 bits")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 )
 
@@ -93,16 +94,16 @@ func (t *tarball) each(ctx context.Context, in *tap, plain io.Reader, f func(Fil
 			// Next skips up to 511 bytes of padding; more were read only when
 			// the zero block that ends an archive was there.
 			if data.n-at < tarBlock && in.err == nil {
-				return t.fail("", data.n, corrupt("truncated: no end of the archive"))
+				return t.fail("", data.n, kit.Corrupt("truncated: no end of the archive"))
 			}
 			return t.drain(data, blame)
 		case err != nil:
 			return t.fail("header", data.n, blame(err))
 		case n >= t.l.Entries:
-			return t.fail("", data.n, tooLarge("more than %d entries", t.l.Entries))
+			return t.fail("", data.n, kit.TooLarge("more than %d entries", t.l.Entries))
 		}
 		if h.Size > t.l.Bytes-total {
-			return t.fail(fmt.Sprintf("%.200q", h.Name), data.n, tooLarge("more than %d bytes unpacked", t.l.Bytes))
+			return t.fail(fmt.Sprintf("%.200q", h.Name), data.n, kit.TooLarge("more than %d bytes unpacked", t.l.Bytes))
 		}
 		total += h.Size
 		e, ok, err := t.member(h, data.n)
@@ -135,9 +136,9 @@ func (t *tarball) member(h *tar.Header, off int64) (File, bool, error) {
 	case tar.TypeReg, tar.TypeGNUSparse, tar.TypeCont: // holes are read as zeros; contiguous is a wish about disks
 		return File{Name: name, Size: h.Size, Off: off}, err == nil, err
 	case tar.TypeLink, tar.TypeSymlink:
-		return File{}, false, unsupported("a link")
+		return File{}, false, kit.Unsupported("a link")
 	default:
-		return File{}, false, unsupported("neither file nor folder (type %q)", h.Typeflag)
+		return File{}, false, kit.Unsupported("neither file nor folder (type %q)", h.Typeflag)
 	}
 }
 
@@ -148,7 +149,7 @@ func (t *tarball) drain(data *tap, blame func(error) error) error {
 	for {
 		n, err := data.Read(buf)
 		if bytes.Count(buf[:n], []byte{0}) != n {
-			return t.fail("", data.n, corrupt("bytes after the end of the archive"))
+			return t.fail("", data.n, kit.Corrupt("bytes after the end of the archive"))
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -160,8 +161,8 @@ func (t *tarball) drain(data *tap, blame func(error) error) error {
 }
 
 func (t *tarball) fail(part string, off int64, err error) error {
-	if !isFormat(err) {
+	if !kit.IsFormat(err) {
 		return err
 	}
-	return fail(t.about.Format, part, off, err)
+	return kit.Fail(t.about.Format, part, off, err)
 }

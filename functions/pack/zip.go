@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 )
 
@@ -108,7 +109,7 @@ func (z *zipped) end(ctx context.Context) (zipEnd, error) {
 		}
 	}
 	if at < 0 {
-		return zipEnd{}, corrupt("truncated: no end of the directory")
+		return zipEnd{}, kit.Corrupt("truncated: no end of the directory")
 	}
 	e := tail[at:]
 	d := zipEnd{count: int64(le.Uint16(e[10:])), len: int64(le.Uint32(e[12:])), off: int64(le.Uint32(e[16:]))}
@@ -117,17 +118,17 @@ func (z *zipped) end(ctx context.Context) (zipEnd, error) {
 	if loc := at - zip64LocLen; loc >= 0 && le.Uint32(tail[loc:]) == zip64LocSig {
 		off := int64(min(le.Uint64(tail[loc+8:]), math.MaxInt64))
 		if le.Uint32(tail[loc+16:]) > 1 {
-			return zipEnd{}, unsupported("an archive of several disks")
+			return zipEnd{}, kit.Unsupported("an archive of several disks")
 		}
 		if off > endAt-zip64LocLen-zip64EndLen {
-			return zipEnd{}, corrupt("zip64 record at %d lies outside", off)
+			return zipEnd{}, kit.Corrupt("zip64 record at %d lies outside", off)
 		}
 		rec := make([]byte, zip64EndLen)
 		if err := readFull(ctx, z.obj, rec, off); err != nil {
 			return zipEnd{}, err
 		}
 		if le.Uint32(rec) != zip64EndSig {
-			return zipEnd{}, corrupt("no zip64 record at %d", off)
+			return zipEnd{}, kit.Corrupt("no zip64 record at %d", off)
 		}
 		big := func(p []byte) int64 { return int64(min(le.Uint64(p), math.MaxInt64)) }
 		disk, dirDisk, here = le.Uint32(rec[16:]), le.Uint32(rec[20:]), big(rec[24:])
@@ -136,17 +137,17 @@ func (z *zipped) end(ctx context.Context) (zipEnd, error) {
 	}
 	switch {
 	case disk != 0 || dirDisk != 0 || here != d.count:
-		return zipEnd{}, unsupported("an archive of several disks")
+		return zipEnd{}, kit.Unsupported("an archive of several disks")
 	case d.off > endAt || d.len > endAt-d.off:
-		return zipEnd{}, corrupt("directory [%d, +%d) lies outside", d.off, d.len)
+		return zipEnd{}, kit.Corrupt("directory [%d, +%d) lies outside", d.off, d.len)
 	case d.count > z.l.Entries:
-		return zipEnd{}, tooLarge("%d entries, over %d", d.count, z.l.Entries)
+		return zipEnd{}, kit.TooLarge("%d entries, over %d", d.count, z.l.Entries)
 	case d.count > d.len/zipCentralLen:
-		return zipEnd{}, corrupt("%d entries in a directory of %d bytes", d.count, d.len)
+		return zipEnd{}, kit.Corrupt("%d entries in a directory of %d bytes", d.count, d.len)
 	case d.off+d.len != endAt:
 		// Bytes before the archive (a self-extracting one) shift every offset:
 		// not guessed at.
-		return zipEnd{}, unsupported("%d bytes that belong to no part of the archive", endAt-d.off-d.len)
+		return zipEnd{}, kit.Unsupported("%d bytes that belong to no part of the archive", endAt-d.off-d.len)
 	}
 	return d, nil
 }
@@ -168,7 +169,7 @@ func (z *zipped) directory(ctx context.Context, d zipEnd) error {
 				return z.fail(fmt.Sprintf("directory entry %d", i), -1, in.blame(err))
 			}
 			if total += m.size; total > z.l.Bytes || total < 0 {
-				return z.fail(fmt.Sprintf("%q", m.name), m.off, tooLarge("more than %d bytes unpacked", z.l.Bytes))
+				return z.fail(fmt.Sprintf("%q", m.name), m.off, kit.TooLarge("more than %d bytes unpacked", z.l.Bytes))
 			}
 			if ok {
 				z.members = append(z.members, m)
@@ -180,10 +181,10 @@ func (z *zipped) directory(ctx context.Context, d zipEnd) error {
 	for i := range z.members {
 		m := &z.members[i]
 		if m.off < end {
-			return z.fail(fmt.Sprintf("%q", m.name), m.off, corrupt("overlaps the file before it"))
+			return z.fail(fmt.Sprintf("%q", m.name), m.off, kit.Corrupt("overlaps the file before it"))
 		}
 		if m.off > z.dir-zipLocalLen || m.packed > z.dir-zipLocalLen-m.off {
-			return z.fail(fmt.Sprintf("%q", m.name), m.off, corrupt("%d bytes reach into the directory at %d", m.packed, z.dir))
+			return z.fail(fmt.Sprintf("%q", m.name), m.off, kit.Corrupt("%d bytes reach into the directory at %d", m.packed, z.dir))
 		}
 		end = m.off + zipLocalLen + int64(m.named) + m.packed
 	}
@@ -198,7 +199,7 @@ func (z *zipped) line(r io.Reader) (zipMember, bool, error) {
 	}
 	le := binary.LittleEndian
 	if le.Uint32(h[:]) != zipCentralSig {
-		return zipMember{}, false, corrupt("no entry here")
+		return zipMember{}, false, kit.Corrupt("no entry here")
 	}
 	m := zipMember{flags: le.Uint16(h[8:]), method: le.Uint16(h[10:]), crc: le.Uint32(h[16:]),
 		packed: int64(le.Uint32(h[20:])), size: int64(le.Uint32(h[24:])), off: int64(le.Uint32(h[42:])), named: le.Uint16(h[28:])}
@@ -218,19 +219,19 @@ func (z *zipped) line(r io.Reader) (zipMember, bool, error) {
 	m.name = strings.Clone(clean)
 	switch {
 	case disk != 0:
-		return m, false, unsupported("%.200q: an archive of several disks", raw)
+		return m, false, kit.Unsupported("%.200q: an archive of several disks", raw)
 	case strings.HasSuffix(raw, "/"):
 		return zipMember{}, false, nil
 	case m.flags&(zipEncrypted|zipStrong|zipMasked) != 0:
-		return m, false, unsupported("%.200q is encrypted", raw)
+		return m, false, kit.Unsupported("%.200q is encrypted", raw)
 	case h[5] == 3 && le.Uint32(h[38:])>>16&0o170000 != 0 && le.Uint32(h[38:])>>16&0o170000 != 0o100000:
-		return m, false, unsupported("%.200q: a link or device", raw) // made on Unix: the mode is in the upper half
+		return m, false, kit.Unsupported("%.200q: a link or device", raw) // made on Unix: the mode is in the upper half
 	case m.method != zipStored && m.method != zipDeflate:
-		return m, false, unsupported("%.200q: compression method %d", raw, m.method)
+		return m, false, kit.Unsupported("%.200q: compression method %d", raw, m.method)
 	case m.method == zipStored && m.packed != m.size:
-		return m, false, corrupt("%.200q: %d bytes stored as %d", raw, m.size, m.packed)
+		return m, false, kit.Corrupt("%.200q: %d bytes stored as %d", raw, m.size, m.packed)
 	case m.size > ratioSlack && m.size/z.l.Ratio > m.packed:
-		return m, false, tooLarge("%.200q: %d bytes unpacked from %d, over %d to one", raw, m.size, m.packed, z.l.Ratio)
+		return m, false, kit.TooLarge("%.200q: %d bytes unpacked from %d, over %d to one", raw, m.size, m.packed, z.l.Ratio)
 	}
 	return m, true, nil
 }
@@ -242,7 +243,7 @@ func (m *zipMember) zip64(extra []byte, disk *uint32) error {
 		id, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
 		extra = extra[4:]
 		if n > len(extra) {
-			return corrupt("extra field of %d bytes", n)
+			return kit.Corrupt("extra field of %d bytes", n)
 		}
 		f := extra[:n]
 		extra = extra[n:]
@@ -254,10 +255,10 @@ func (m *zipMember) zip64(extra []byte, disk *uint32) error {
 				continue
 			}
 			if len(f) < 8 {
-				return corrupt("zip64 field is short")
+				return kit.Corrupt("zip64 field is short")
 			}
 			if le.Uint64(f) > math.MaxInt64 {
-				return corrupt("zip64 field is too large")
+				return kit.Corrupt("zip64 field is too large")
 			}
 			*v, f = int64(le.Uint64(f)), f[8:]
 		}
@@ -299,7 +300,7 @@ func (z *zipped) some(ctx context.Context, from, to int, part int64, f func(File
 			end = z.members[i+1].off
 		}
 		if unpacked += m.size; unpacked > ratioSlack && unpacked/z.l.Ratio > m.off+m.packed-z.members[from].off {
-			return z.fail(fmt.Sprintf("%q", m.name), m.off, tooLarge("%d bytes unpacked, over %d to one", unpacked, z.l.Ratio))
+			return z.fail(fmt.Sprintf("%q", m.name), m.off, kit.TooLarge("%d bytes unpacked, over %d to one", unpacked, z.l.Ratio))
 		}
 		if err := z.member(w, m, end, fl, f); err != nil {
 			return err
@@ -320,18 +321,18 @@ func (z *zipped) member(w *window, m *zipMember, end int64, fl io.ReadCloser, f 
 	}
 	le := binary.LittleEndian
 	if le.Uint32(h[:]) != zipLocalSig {
-		return bad(corrupt("no file here"))
+		return bad(kit.Corrupt("no file here"))
 	}
 	named := make([]byte, le.Uint16(h[26:]))
 	if _, err := io.ReadFull(w, named); err != nil {
 		return bad(w.blame(err))
 	}
 	if clean, err := cleanName(zipName(named, le.Uint16(h[6:])), z.l); err != nil || clean != m.name || le.Uint16(h[6:])&zipEncrypted != 0 || le.Uint16(h[8:]) != m.method {
-		return bad(corrupt("the file's own header (%.200q) contradicts the directory", named))
+		return bad(kit.Corrupt("the file's own header (%.200q) contradicts the directory", named))
 	}
 	start := w.at + int64(le.Uint16(h[28:]))
 	if m.packed > end-start {
-		return bad(corrupt("%d bytes reach into what follows at %d", m.packed, end))
+		return bad(kit.Corrupt("%d bytes reach into what follows at %d", m.packed, end))
 	}
 	if err := w.seek(start); err != nil {
 		return bad(w.blame(err))
@@ -358,10 +359,10 @@ func (z *zipped) member(w *window, m *zipMember, end int64, fl io.ReadCloser, f 
 }
 
 func (z *zipped) fail(part string, off int64, err error) error {
-	if !isFormat(err) {
+	if !kit.IsFormat(err) {
 		return err
 	}
-	return fail(z.about.Format, part, off, err)
+	return kit.Fail(z.about.Format, part, off, err)
 }
 
 // checked reads exactly the promised bytes and compares their CRC at the end.
@@ -381,11 +382,11 @@ func (c *checked) Read(p []byte) (int, error) {
 		var one [1]byte
 		switch n, err := io.ReadFull(c.r, one[:]); {
 		case n > 0:
-			return 0, corrupt("more bytes than the directory says")
+			return 0, kit.Corrupt("more bytes than the directory says")
 		case !errors.Is(err, io.EOF):
 			return 0, err
 		case c.sum != c.want:
-			return 0, corrupt("checksum %08x, not %08x", c.sum, c.want)
+			return 0, kit.Corrupt("checksum %08x, not %08x", c.sum, c.want)
 		}
 		c.done = true
 		return 0, io.EOF

@@ -5,6 +5,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // converts says whether values of a kind can be stored as another: floats take all
@@ -68,7 +69,7 @@ func (c *converter) to(v *zoomcache.Values, codec zoomcache.Codec) (*zoomcache.V
 	case zoomcache.U64, zoomcache.Word:
 		return o, integers(v, &o.U64)
 	default:
-		return nil, unsupported("values of %s as %s", v.Kind, k)
+		return nil, kit.Unsupported("values of %s as %s", v.Kind, k)
 	}
 }
 
@@ -115,7 +116,7 @@ func each(v *zoomcache.Values, signed func(int, int64) bool, unsigned func(int, 
 	case zoomcache.U64, zoomcache.Word:
 		return walk(v.U64, unsigned)
 	default:
-		return unsupported("values of %s as another kind", v.Kind)
+		return kit.Unsupported("values of %s as another kind", v.Kind)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 )
 
@@ -97,16 +98,16 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say Time
 		return nil, err
 	}
 	if t.width == 0 {
-		return nil, fail("csv", obj.Info().Key, -1, corrupt("no line"))
+		return nil, kit.Fail("csv", obj.Info().Key, -1, kit.Corrupt("no line"))
 	}
 	if t.about.Rows == 0 {
-		return nil, fail("csv", obj.Info().Key, -1, corrupt("a header and no line of values"))
+		return nil, kit.Fail("csv", obj.Info().Key, -1, kit.Corrupt("a header and no line of values"))
 	}
 	if err := t.doubtful(); err != nil {
 		return nil, err
 	}
 	if err := t.choose(names, cols); err != nil {
-		return nil, fail("csv", obj.Info().Key, -1, err)
+		return nil, kit.Fail("csv", obj.Info().Key, -1, err)
 	}
 	t.fractions(&span)
 	t.settle(&span)
@@ -131,10 +132,10 @@ func (t *table) header(n int64, line string, say Times) ([]string, error) {
 		return nil, err
 	}
 	if len(cells) > MaxTracks+1 {
-		return nil, tooLarge("%d columns, over %d", len(cells), MaxTracks)
+		return nil, kit.TooLarge("%d columns, over %d", len(cells), MaxTracks)
 	}
 	if len(cells) < 2 {
-		return nil, corrupt("one column, want a column of times and one of values at least")
+		return nil, kit.Corrupt("one column, want a column of times and one of values at least")
 	}
 	values := 0
 	for i, c := range cells {
@@ -144,7 +145,7 @@ func (t *table) header(n int64, line string, say Times) ([]string, error) {
 		}
 	}
 	if values == len(cells) {
-		return nil, corrupt("numbers where the names of the columns should be: the first line must name them")
+		return nil, kit.Corrupt("numbers where the names of the columns should be: the first line must name them")
 	}
 	t.width, t.skip = len(cells), n
 	if err := t.find(cells, say.Column); err != nil {
@@ -240,7 +241,7 @@ func (t *table) stamp(text string) (s stamp, err error) {
 		t.doubt(text)
 	}
 	if !ok {
-		return s, corrupt("column %.60q: %.60q is %s", t.name, text, t.wrong())
+		return s, kit.Corrupt("column %.60q: %.60q is %s", t.name, text, t.wrong())
 	}
 	return s, nil
 }
@@ -275,7 +276,7 @@ func (t *table) cells(room *[]string, line string, at func(stamp), value func(i 
 	}
 	*room = cells
 	if len(cells) != t.width {
-		return corrupt("%d cells, the header has %d", len(cells), t.width)
+		return kit.Corrupt("%d cells, the header has %d", len(cells), t.width)
 	}
 	text := strings.TrimSpace(cells[t.time])
 	s, err := t.stamp(text)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // Times say which column of a CSV has the times, and what they count, if names and
@@ -293,7 +294,7 @@ func (t *table) guessForm(text string, f form, count bool) (form, error) {
 		}
 		return f, nil
 	case !count && slices.ContainsFunc(t.others, dated):
-		return f, unsupported("column %.60q: %.60q may be seconds, but there is %s, too: %s says which has the times", t.name, text, listed(t.others), sayColumn)
+		return f, kit.Unsupported("column %.60q: %.60q may be seconds, but there is %s, too: %s says which has the times", t.name, text, listed(t.others), sayColumn)
 	case f.clock() && called(t.name, clockNames()):
 		return f, nil
 	}
@@ -313,7 +314,7 @@ func (t *table) remark(text, what string) {
 }
 
 func (t *table) refuse(text, why string) error {
-	return unsupported("column %.60q: %.60q %s: %s says what it is, or --time-column which other column to take", t.name, text, why, sayTimes)
+	return kit.Unsupported("column %.60q: %.60q %s: %s says what it is, or --time-column which other column to take", t.name, text, why, sayTimes)
 }
 
 // doubt remembers whether all stamps of a column that says nothing look like dates.
@@ -339,7 +340,7 @@ func (t *table) doubtful() error {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for %s; --times %s says that they are %s", t.name, t.firstStamp, unit[0], date, t.maybe))
 		return nil
 	}
-	return fail("csv", fmt.Sprintf("line %d", t.firstLine), -1, unsupported("column %.60q: %.60q and all others may be %s or %s: %s says which (%s or %s)",
+	return kit.Fail("csv", fmt.Sprintf("line %d", t.firstLine), -1, kit.Unsupported("column %.60q: %.60q and all others may be %s or %s: %s says which (%s or %s)",
 		t.name, t.firstStamp, t.maybe, unit[0], sayTimes, date, unit[1]))
 }
 
@@ -397,7 +398,7 @@ func (t *table) again() error {
 	if t.sure || t.iso || t.read.form != formYear {
 		return nil
 	}
-	return unsupported("column %.60q: the same year as in the line before, so that it alone is no time: write one column of times, such as 1958-04-01 or 1958.25, or say --times year", t.name)
+	return kit.Unsupported("column %.60q: the same year as in the line before, so that it alone is no time: write one column of times, such as 1958-04-01 or 1958.25, or say --times year", t.name)
 }
 
 // orMeta takes what the metadata of an upload say, where nobody said it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // textValues is how many values of a column say whether it is of text: where none of so
@@ -31,7 +32,7 @@ func (c *csvColumn) learn(name string, line int64, cell string) error {
 		return nil
 	case !c.look(cell):
 		if c.number || c.values > textValues || c.float { // of nan alone is no text, either
-			return corrupt("column %.60q: %.60q is no number", name, cell)
+			return kit.Corrupt("column %.60q: %.60q is no number", name, cell)
 		}
 		if c.line == 0 {
 			c.line, c.text = line, cell
@@ -39,10 +40,10 @@ func (c *csvColumn) learn(name string, line int64, cell string) error {
 		return nil
 	}
 	if c.line > 0 {
-		return corrupt("column %.60q: %.60q in line %d is no number, as %.60q is", name, c.text, c.line, cell)
+		return kit.Corrupt("column %.60q: %.60q in line %d is no number, as %.60q is", name, c.text, c.line, cell)
 	}
 	if _, ok := c.codec(); !ok {
-		return corrupt("column %.60q: %.60q among values of another kind", name, cell)
+		return kit.Corrupt("column %.60q: %.60q among values of another kind", name, cell)
 	}
 	return nil
 }
@@ -129,7 +130,7 @@ func (t *table) find(cells []string, told string) error {
 	}
 	if told != "" {
 		if t.time = at(told); t.time < 0 {
-			return unsupported("no column %.60q: there are %s", told, listed(cells))
+			return kit.Unsupported("no column %.60q: there are %s", told, listed(cells))
 		}
 		t.name = cells[t.time]
 		return nil
@@ -179,7 +180,7 @@ func (t *table) choose(names []string, cols []csvColumn) error {
 	}
 	if len(texts) > 0 {
 		if len(kept) == 0 {
-			return unsupported("no column of numbers beside the times: of column %.60q %.60q in line %d is no number", texts[0], cols[0].text, cols[0].line)
+			return kit.Unsupported("no column of numbers beside the times: of column %.60q %.60q in line %d is no number", texts[0], cols[0].text, cols[0].line)
 		}
 		what := "column of text, which is passed over"
 		if len(texts) > 1 {

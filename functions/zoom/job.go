@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
-	"github.com/farread/farread/rangeio"
 )
 
 const (
@@ -34,21 +33,19 @@ const (
 	MetaTimeColumn = "time-column" // of a CSV: Times.Column
 )
 
-var errRule = errors.New("rule without effect")
-
 // New is the functions.JobMaker of zoom-cache files. warn, if not nil, is told the
 // About.Warnings of each upload. The maker refuses rules whose fields would have no
 // effect.
 func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
 		if r.Chunk > 0 || r.Records != "" || r.Format != "" && r.Format != zoomcache.Format {
-			return nil, fmt.Errorf("format, records and chunk say nothing about %s: %w", zoomcache.Format, errRule)
+			return nil, fmt.Errorf("format, records and chunk say nothing about %s: %w", zoomcache.Format, kit.ErrRule)
 		}
 		j := &Job{Out: out, Prefix: r.Out.Prefix, Write: o, Warn: warn}
 		if r.Codec != "" {
 			c, err := zoomcache.ParseCodec(r.Codec)
 			if err != nil {
-				return nil, fmt.Errorf("%w: %w", err, errRule)
+				return nil, fmt.Errorf("%w: %w", err, kit.ErrRule)
 			}
 			j.Write.Codec = &c
 		}
@@ -76,18 +73,10 @@ type Job struct {
 // they wait for each other. If the file of this version, or of a newer one, is there,
 // Run writes nothing and returns nothing; a CSV is read to its end before that is known.
 func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
-	obj, err := open(ctx, src, u)
+	obj, u, err := kit.Open(ctx, src, u)
 	if err != nil {
 		return nil, err
 	}
-	info := obj.Info()
-	if functions.IsDerived(info.Meta) {
-		return nil, functions.ErrOwn
-	}
-	if u.ETag == "" {
-		u.ETag, u.VersionID = info.ETag, info.VersionID
-	}
-	u.Size = info.Size
 	k, _, err := kindOf(ctx, obj)
 	if err != nil {
 		return nil, err
@@ -95,15 +84,15 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	if k != kindNone {
 		return j.publish(ctx, src, u, obj, nil, "")
 	}
-	if data, is := isNote(u.Key); is {
+	if data, is := kit.NoteOf(u.Key); is {
 		note, err := readNote(ctx, obj)
 		if err != nil {
 			return nil, err
 		}
-		return j.noted(ctx, src, u, data, note, info)
+		return j.noted(ctx, src, u, data, note, obj.Info().ETag)
 	}
 	beside, err := objstore.Open(ctx, src, u.Key+npy.NoteSuffix, objstore.OpenOptions{})
-	if notFound(err) {
+	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, fmt.Errorf("raw samples wait for their note %s: %w", path.Base(u.Key)+npy.NoteSuffix, functions.ErrSkip)
 	}
 	if err != nil {
@@ -116,52 +105,37 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	return j.publish(ctx, src, u, obj, &note, beside.Info().ETag)
 }
 
-// open reads ahead itself: what counts is how many requests that takes.
-func open(ctx context.Context, src objstore.Bucket, u functions.Upload) (*objstore.Object, error) {
-	return functions.Open(ctx, src, u, objstore.OpenOptions{Policy: rangeio.Few()})
-}
-
 // noted makes the series of a note whose event came. The output is made of the
 // data's current version: that is the upload that it stands for.
-func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note Note, at objstore.Info) ([]objstore.Info, error) {
-	obj, err := open(ctx, src, functions.Upload{Key: key})
-	if notFound(err) {
-		return nil, fmt.Errorf("a note waits for its data %s: %w", path.Base(key), functions.ErrSkip)
-	}
+func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note Note, tag string) ([]objstore.Info, error) {
+	obj, of, err := kit.OpenNoted(ctx, src, u, key)
 	if err != nil {
 		return nil, err
 	}
-	data := obj.Info()
-	if functions.IsDerived(data.Meta) {
-		return nil, functions.ErrOwn
-	}
 	if k, _, err := kindOf(ctx, obj); err != nil || k != kindNone {
 		if err == nil {
-			err = fmt.Errorf("%s says itself what it is: %w", path.Base(key), functions.ErrSkip)
+			err = kit.SaysItself(key)
 		}
 		return nil, err
 	}
-	of := functions.Upload{Bucket: u.Bucket, Key: key, ETag: data.ETag, VersionID: data.VersionID, Size: data.Size}
-	return j.publish(ctx, src, of, obj, &note, at.ETag)
+	return j.publish(ctx, src, of, obj, &note, tag)
 }
 
 // readNote reads an object that may be a note.
 func readNote(ctx context.Context, obj *objstore.Object) (Note, error) {
 	if obj.Size() > npy.MaxNote {
-		return Note{}, fail("note", obj.Info().Key, -1, tooLarge("%d bytes", obj.Size()))
+		return Note{}, kit.Fail("note", obj.Info().Key, -1, kit.TooLarge("%d bytes", obj.Size()))
 	}
-	p := make([]byte, obj.Size())
-	if len(p) > 0 {
-		if err := obj.ReadRanges(ctx, []rangeio.Span{{P: p}}); err != nil {
-			return Note{}, err
-		}
+	p, err := kit.Head(ctx, obj, npy.MaxNote)
+	if err != nil {
+		return Note{}, err
 	}
 	return ParseNote(p)
 }
 
 // publish makes the file of a series.
 func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, note *Note, noteTag string) ([]objstore.Info, error) {
-	if err := fits(ctx, obj.Size()); err != nil {
+	if err := kit.Fits(ctx, obj.Size(), slowest); err != nil {
 		return nil, err
 	}
 	times := j.Times.orMeta(obj.Info().Meta)
@@ -171,7 +145,7 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 	}
 	o, err := j.Write.told(s.About(), obj.Info().Meta, note)
 	if err != nil {
-		return nil, fail("upload", u.Key, -1, err)
+		return nil, kit.Fail("upload", u.Key, -1, err)
 	}
 	if _, err := o.tracks(s.About()); err != nil {
 		return nil, err
@@ -186,8 +160,10 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 	}
 	single := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(s.About().Format, times, noteTag)}
 	return single.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
-		if err := stillNoted(ctx, src, u, noteTag); err != nil {
-			return err
+		if noteTag != "" {
+			if err := kit.StillNoted(ctx, src, u.Key, noteTag); err != nil {
+				return err
+			}
 		}
 		o := o
 		o.Seal = seal
@@ -197,22 +173,6 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 		}
 		return err
 	})
-}
-
-// stillNoted: a note that was replaced since it was read gives the event back. The
-// worker that wrote by the newer one must not be followed by this one.
-func stillNoted(ctx context.Context, src objstore.Bucket, u functions.Upload, tag string) error {
-	if tag == "" {
-		return nil
-	}
-	now, err := src.Head(ctx, u.Key+npy.NoteSuffix)
-	if err != nil {
-		return err
-	}
-	if now.ETag != tag {
-		return fmt.Errorf("the note of %s changed meanwhile: %w", u.Key, objstore.ErrUnavailable)
-	}
-	return nil
 }
 
 // told adds what the metadata of an upload say of its samples, if neither the options
@@ -273,30 +233,9 @@ func (o WriteOptions) layout(format string, times Times, noteTag string) string 
 	return s.String()
 }
 
-// fits compares the time that size bytes take at least with what the invocation
-// has: more than a whole one is functions.ErrTooLong, more than what is left is
-// functions.ErrNoTime.
-func fits(ctx context.Context, size int64) error {
-	end, ok := ctx.Deadline()
-	if !ok {
-		return nil
-	}
-	need := time.Duration(float64(size) / slowest * float64(time.Second))
-	left := time.Until(end)
-	if need <= left {
-		return nil
-	}
-	if whole := functions.Budget(ctx); whole > left && need <= whole {
-		return fmt.Errorf("%d bytes need about %v, %v are left: %w", size, need.Round(time.Second), left.Round(time.Second), functions.ErrNoTime)
-	}
-	return fmt.Errorf("%d bytes need about %v: %w", size, need.Round(time.Second), functions.ErrTooLong)
-}
-
 // Command is the command line that makes the file of u elsewhere, if a function cannot.
 func Command(r functions.Rule, u functions.Upload) string {
-	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-	text := "farread pack " + quote("s3://"+u.Bucket+"/"+u.Key) + " " +
-		quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, zoomcache.Suffix))
+	text := kit.Command(r, u, u.Key, zoomcache.Suffix)
 	if r.Codec != "" {
 		text += " --codec " + r.Codec
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 func (s stamp) time() time.Time { return time.Unix(s.sec, int64(s.nano)).UTC() }
@@ -51,8 +52,8 @@ func (t *table) lines(ctx context.Context, skip int64, f func(n int64, line stri
 
 // blame adds the place to what is wrong with the text.
 func (t *table) blame(in *unpacking, n, off int64, err error) error {
-	if err = in.blame(err); isFormat(err) {
-		return fail("csv", fmt.Sprintf("line %d", n), off, err)
+	if err = in.blame(err); unplaced(err) {
+		return kit.Fail("csv", fmt.Sprintf("line %d", n), off, err)
 	}
 	return err
 }
@@ -69,7 +70,7 @@ func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, 
 			if quoted {
 				return "", false, errOpen
 			}
-			return "", false, tooLarge("longer than %d bytes", maxLine)
+			return "", false, kit.TooLarge("longer than %d bytes", maxLine)
 		case errors.Is(err, io.EOF):
 			last = true
 			if quoted && len(p) == 0 {
@@ -109,7 +110,7 @@ func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, 
 }
 
 // errOpen is told of the line where the quote is.
-var errOpen = corrupt("a quote that is not closed")
+var errOpen = kit.Corrupt("a quote that is not closed")
 
 // isHeader: remarks and blanks may stand before it.
 func isHeader(line string) bool {
@@ -152,7 +153,7 @@ func separator(line string) byte {
 // begins takes the mark off that a text may begin with.
 func begins(p []byte) ([]byte, error) {
 	if len(p) >= 2 && (p[0] == 0xff && p[1] == 0xfe || p[0] == 0xfe && p[1] == 0xff) {
-		return nil, unsupported("text in UTF-16: save it as UTF-8")
+		return nil, kit.Unsupported("text in UTF-16: save it as UTF-8")
 	}
 	return bytes.TrimPrefix(p, []byte("\ufeff")), nil
 }
@@ -192,9 +193,10 @@ func scan(line string, quoted bool, separators string) bool {
 	}
 }
 
-func isFormat(err error) bool {
+// unplaced: err is about the text, and says no place yet.
+func unplaced(err error) bool {
 	var e *formats.Error
-	return !errors.As(err, &e) && (errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrTooLarge))
+	return !errors.As(err, &e) && kit.IsFormat(err)
 }
 
 // split cuts a line into cells at the commas that are in no quotes.
@@ -228,7 +230,7 @@ func (t *table) split(cells []string, line string) ([]string, error) {
 		case rest == "":
 			return cells, nil
 		case rest[0] != t.comma:
-			return nil, corrupt("text behind a closing quote")
+			return nil, kit.Corrupt("text behind a closing quote")
 		}
 		line = rest[1:]
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 )
 
@@ -33,7 +34,7 @@ func openNPY(ctx context.Context, obj *objstore.Object) (Series, error) {
 	}
 	// As NumPy does, more bytes than the array needs are left alone.
 	if have := obj.Size() - n; have < r.about.Bytes {
-		return nil, fail("npy", obj.Info().Key, n, corrupt("truncated: %d bytes of items, the header says %d", have, r.about.Bytes))
+		return nil, kit.Fail("npy", obj.Info().Key, n, kit.Corrupt("truncated: %d bytes of items, the header says %d", have, r.about.Bytes))
 	}
 	return r, nil
 }
@@ -45,7 +46,7 @@ func openRaw(obj *objstore.Object, note *Note) (Series, error) {
 		return nil, err
 	}
 	if have := obj.Size() - note.Offset; have != r.about.Bytes {
-		return nil, fail("raw", obj.Info().Key, note.Offset, corrupt("%d bytes from here on, and the note says %d", max(have, 0), r.about.Bytes))
+		return nil, kit.Fail("raw", obj.Info().Key, note.Offset, kit.Corrupt("%d bytes from here on, and the note says %d", max(have, 0), r.about.Bytes))
 	}
 	for i := range r.about.Tracks {
 		if note.Rate.Num != 0 {
@@ -57,7 +58,7 @@ func openRaw(obj *objstore.Object, note *Note) (Series, error) {
 }
 
 func array(obj *objstore.Object, format string, h npy.Header, base int64, names []string) (*rows, error) {
-	bad := func(err error) (*rows, error) { return nil, fail(format, obj.Info().Key, -1, err) }
+	bad := func(err error) (*rows, error) { return nil, kit.Fail(format, obj.Info().Key, -1, err) }
 	it, err := itemOf(h.DType)
 	if err != nil {
 		return bad(err)
@@ -72,13 +73,13 @@ func array(obj *objstore.Object, format string, h npy.Header, base int64, names 
 	case 2:
 		n = h.Shape[1]
 	default:
-		return bad(unsupported("an array of %d axes; a series has one, or two where each column is a track", len(h.Shape)))
+		return bad(kit.Unsupported("an array of %d axes; a series has one, or two where each column is a track", len(h.Shape)))
 	}
 	if n > MaxTracks {
-		return bad(tooLarge("%d columns, over %d tracks: is the array transposed?", n, MaxTracks))
+		return bad(kit.TooLarge("%d columns, over %d tracks: is the array transposed?", n, MaxTracks))
 	}
 	if len(names) > 0 && int64(len(names)) != n {
-		return bad(corrupt("%d names for %d columns", len(names), n))
+		return bad(kit.Corrupt("%d names for %d columns", len(names), n))
 	}
 	about := About{Format: format, Rows: h.Shape[0], Bytes: size,
 		Tracks: tracks(int(n), zoomcache.Codec{Kind: it.kind}, zoomcache.Rate{Num: 1, Den: 1}, names, "column")}
@@ -115,7 +116,7 @@ func ParseNote(p []byte) (Note, error) {
 	rest := map[string]json.RawMessage{}
 	if len(p) <= npy.MaxNote && json.Unmarshal(p, &rest) == nil {
 		if err := json.Unmarshal(p, &own); err != nil {
-			return bad(corrupt("%s", strings.TrimPrefix(err.Error(), "json: ")))
+			return bad(kit.Corrupt("%s", strings.TrimPrefix(err.Error(), "json: ")))
 		}
 		for _, name := range []string{"rate", "origin", "names"} {
 			delete(rest, name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/objstore"
 )
@@ -53,7 +54,7 @@ func itemOf(d dtype.DType) (item, error) {
 		ok = false
 	}
 	if !ok {
-		return item{}, unsupported("samples of type %s: want bool, integers or floats of 2, 4 or 8 bytes", d)
+		return item{}, kit.Unsupported("samples of type %s: want bool, integers or floats of 2, 4 or 8 bytes", d)
 	}
 	return it, nil
 }
@@ -231,7 +232,7 @@ func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 		p := buf[:n*r.frame]
 		if _, err := io.ReadFull(in, p); err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a reader that ends before its length
-				err = corrupt("truncated")
+				err = kit.Corrupt("truncated")
 			}
 			return err
 		}

@@ -6,14 +6,12 @@ package zoom
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
-	"github.com/farread/farread/rangeio"
 )
 
 // MaxTracks bounds the tracks of a series: a window of each is held, and each has
@@ -98,9 +96,9 @@ func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) 
 		return openCSV(ctx, obj, pack, o.Times)
 	}
 	if pack != plainText {
-		return nil, fail("upload", obj.Info().Key, -1, errPacked)
+		return nil, kit.Fail("upload", obj.Info().Key, -1, errPacked)
 	}
-	return nil, fail("upload", obj.Info().Key, -1, errNoSeries)
+	return nil, kit.Fail("upload", obj.Info().Key, -1, errNoSeries)
 }
 
 // IsCSV says whether Open takes an object for a CSV, the only source that has times in a
@@ -125,12 +123,12 @@ const (
 // kindOf looks at the first bytes, which opening has kept, and then at the name.
 // Only text is unpacked.
 func kindOf(ctx context.Context, obj *objstore.Object) (kind, packing, error) {
-	head := make([]byte, min(sniff, obj.Size()))
-	if len(head) == 0 {
-		return kindNone, plainText, fail("upload", obj.Info().Key, -1, corrupt("empty"))
-	}
-	if err := obj.ReadRanges(ctx, []rangeio.Span{{P: head}}); err != nil {
+	head, err := kit.Head(ctx, obj, sniff)
+	if err != nil {
 		return kindNone, plainText, err
+	}
+	if len(head) == 0 {
+		return kindNone, plainText, kit.Fail("upload", obj.Info().Key, -1, kit.Corrupt("empty"))
 	}
 	switch packed := packingOf(head); {
 	case isWAV(head):
@@ -156,32 +154,3 @@ func tracks(n int, c zoomcache.Codec, rate zoomcache.Rate, names []string, other
 	}
 	return list
 }
-
-// fail is an error about a part of an upload.
-func fail(format, part string, off int64, err error) error {
-	return &formats.Error{Format: format, Part: part, Off: off, Err: err}
-}
-
-func corrupt(why string, a ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrCorrupt)
-}
-
-func unsupported(why string, a ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrUnsupported)
-}
-
-func tooLarge(why string, a ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrTooLarge)
-}
-
-// isNote tells whether a key is that of a note, and of which data.
-func isNote(key string) (data string, ok bool) {
-	n := len(key) - len(npy.NoteSuffix)
-	if n <= 0 || key[n:] != npy.NoteSuffix {
-		return "", false
-	}
-	return key[:n], true
-}
-
-// notFound says that an object is not there.
-func notFound(err error) bool { return errors.Is(err, objstore.ErrNotFound) }

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 )
 
@@ -65,14 +66,14 @@ func (t *table) open(ctx context.Context) (*unpacking, error) {
 		z, err := gzip.NewReader(bufio.NewReaderSize(below, 256<<10))
 		if err != nil {
 			u.close()
-			return nil, fail("csv", t.obj.Info().Key, 0, u.blame(err))
+			return nil, kit.Fail("csv", t.obj.Info().Key, 0, u.blame(err))
 		}
 		u.plain, u.free = guarded{u, z}, func() { _ = z.Close() } // it has nothing to tell
 	case zstdText:
 		z, err := zstd.NewReader(below, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(unpackWindow))
 		if err != nil {
 			u.close()
-			return nil, fail("csv", t.obj.Info().Key, 0, u.blame(err))
+			return nil, kit.Fail("csv", t.obj.Info().Key, 0, u.blame(err))
 		}
 		u.plain, u.free = guarded{u, z}, z.Close
 	default:
@@ -93,22 +94,18 @@ func (u *unpacking) read() int64 { return u.n }
 // about the bytes.
 func (u *unpacking) blame(err error) error {
 	switch {
-	case err == nil || u.err == nil && isSentinel(err):
+	case err == nil || u.err == nil && kit.IsFormat(err):
 		return err
 	case u.err != nil:
 		return u.err
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return corrupt("truncated")
+		return kit.Corrupt("truncated")
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return fmt.Errorf("%w: %w", err, formats.ErrTooLarge)
 	case errors.Is(err, errUnpack):
 		return fmt.Errorf("%w: %w", err, formats.ErrCorrupt)
 	}
 	return err
-}
-
-func isSentinel(err error) bool {
-	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrTooLarge)
 }
 
 // tapped counts what comes from the object and keeps its error.
@@ -135,7 +132,7 @@ type guarded struct {
 func (g guarded) Read(p []byte) (int, error) {
 	n, err := g.r.Read(p)
 	if g.u.out += int64(n); g.u.out > freeText && g.u.out/maxRatio > g.u.n {
-		return n, tooLarge("text that unpacks to more than %d times its size", maxRatio)
+		return n, kit.TooLarge("text that unpacks to more than %d times its size", maxRatio)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: %w", errUnpack, err)

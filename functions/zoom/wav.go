@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 )
 
@@ -81,7 +82,7 @@ func openWAV(ctx context.Context, obj *objstore.Object) (Series, error) {
 
 func (w *wav) read(ctx context.Context, p []byte, off int64) error {
 	if off+int64(len(p)) > w.obj.Size() {
-		return fail("wav", w.obj.Info().Key, off, corrupt("truncated: %d bytes, and there are %d", len(p), max(w.obj.Size()-off, 0)))
+		return kit.Fail("wav", w.obj.Info().Key, off, kit.Corrupt("truncated: %d bytes, and there are %d", len(p), max(w.obj.Size()-off, 0)))
 	}
 	// Chunks before the data are few and short: the head that opening has kept
 	// mostly holds them.
@@ -94,7 +95,7 @@ func (w *wav) chunks(ctx context.Context) error {
 	at := int64(wavHeader)
 	for n := 0; w.fmt == nil || w.data == 0; n++ {
 		if n == maxChunks {
-			return fail("wav", "", at, tooLarge("more than %d chunks before the data", maxChunks))
+			return kit.Fail("wav", "", at, kit.TooLarge("more than %d chunks before the data", maxChunks))
 		}
 		var head [wavChunk]byte
 		if at+wavChunk > w.obj.Size() {
@@ -113,9 +114,9 @@ func (w *wav) chunks(ctx context.Context) error {
 	}
 	switch {
 	case w.fmt == nil:
-		return fail("wav", w.obj.Info().Key, at, corrupt("no format chunk"))
+		return kit.Fail("wav", w.obj.Info().Key, at, kit.Corrupt("no format chunk"))
 	case w.data == 0:
-		return fail("wav", w.obj.Info().Key, at, corrupt("no data chunk"))
+		return kit.Fail("wav", w.obj.Info().Key, at, kit.Corrupt("no data chunk"))
 	}
 	return nil
 }
@@ -238,25 +239,25 @@ func (w *wav) known(ctx context.Context, off int64) (bool, error) {
 }
 
 func (w *wav) parseFmt(p []byte, at int64) (*wavFmt, error) {
-	bad := func(err error) (*wavFmt, error) { return nil, fail("wav", "fmt", at, err) }
+	bad := func(err error) (*wavFmt, error) { return nil, kit.Fail("wav", "fmt", at, err) }
 	if len(p) < 16 {
-		return bad(corrupt("%d bytes, want 16", len(p)))
+		return bad(kit.Corrupt("%d bytes, want 16", len(p)))
 	}
 	f := &wavFmt{tag: int(w.order.Uint16(p)), channels: int(w.order.Uint16(p[2:])), rate: w.order.Uint32(p[4:]),
 		align: int(w.order.Uint16(p[12:])), bits: int(w.order.Uint16(p[14:]))}
 	if f.tag == wavExtensible {
 		if len(p) < maxFmt || string(p[26:40]) != wavGUID {
-			return bad(unsupported("a sub-format that is no tag"))
+			return bad(kit.Unsupported("a sub-format that is no tag"))
 		}
 		f.tag = int(w.order.Uint16(p[24:]))
 	}
 	switch {
 	case f.tag != wavPCM && f.tag != wavFloat:
-		return bad(unsupported("samples of format 0x%04X; PCM (1) and IEEE float (3) are read", f.tag))
+		return bad(kit.Unsupported("samples of format 0x%04X; PCM (1) and IEEE float (3) are read", f.tag))
 	case f.channels == 0:
-		return bad(corrupt("no channels"))
+		return bad(kit.Corrupt("no channels"))
 	case f.channels > MaxTracks:
-		return bad(tooLarge("%d channels, over %d", f.channels, MaxTracks))
+		return bad(kit.TooLarge("%d channels, over %d", f.channels, MaxTracks))
 	}
 	return f, nil
 }
@@ -269,7 +270,7 @@ func (f *wavFmt) item() (item, int, error) {
 		size = f.align / f.channels
 	}
 	if f.align != 0 && f.align != size*f.channels {
-		return item{}, 0, corrupt("frames of %d bytes for %d samples of %d bits", f.align, f.channels, f.bits)
+		return item{}, 0, kit.Corrupt("frames of %d bytes for %d samples of %d bits", f.align, f.channels, f.bits)
 	}
 	it := item{size: size}
 	ok := f.bits > 0
@@ -279,7 +280,7 @@ func (f *wavFmt) item() (item, int, error) {
 		it.kind = map[int]zoomcache.Kind{1: zoomcache.U8, 2: zoomcache.I16, 3: zoomcache.I32, 4: zoomcache.I32, 8: zoomcache.I64}[size]
 	}
 	if !ok || it.kind == zoomcache.Unit {
-		return item{}, 0, unsupported("samples of %d bits in %d bytes", f.bits, size)
+		return item{}, 0, kit.Unsupported("samples of %d bits in %d bytes", f.bits, size)
 	}
 	return it, size * f.channels, nil
 }
@@ -294,7 +295,7 @@ func wavCodec(k zoomcache.Kind) zoomcache.Codec {
 func (w *wav) series() (Series, error) {
 	it, frame, err := w.fmt.item()
 	if err != nil {
-		return nil, fail("wav", "fmt", -1, err)
+		return nil, kit.Fail("wav", "fmt", -1, err)
 	}
 	it.big = w.order == binary.ByteOrder(binary.BigEndian)
 	if rest := w.size % int64(frame); rest > 0 {

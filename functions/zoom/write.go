@@ -7,6 +7,7 @@ import (
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // SealTrack is the number of the undeclared track, "sela", whose one packet tells
@@ -64,7 +65,7 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 	origin := about.Origin
 	if o.Origin.Den != 0 {
 		if len(list) > 0 && list[0].Variable && origin.Den != 0 {
-			return Written{}, fail(about.Format, "", -1, unsupported("the stamps say themselves which times they are: no other origin"))
+			return Written{}, kit.Fail(about.Format, "", -1, kit.Unsupported("the stamps say themselves which times they are: no other origin"))
 		}
 		origin = o.Origin
 	}
@@ -132,17 +133,17 @@ func (o WriteOptions) tracks(about About) ([]zoomcache.Track, error) {
 	list := make([]zoomcache.Track, len(about.Tracks))
 	for i, t := range about.Tracks {
 		bad := func(err error) ([]zoomcache.Track, error) {
-			return nil, fail(about.Format, fmt.Sprintf("track %d", t.Number), -1, err)
+			return nil, kit.Fail(about.Format, fmt.Sprintf("track %d", t.Number), -1, err)
 		}
 		if o.Codec != nil {
 			if !converts(t.Codec.Kind, o.Codec.Kind) {
-				return bad(unsupported("samples of %s as %s", t.Codec.Kind, o.Codec))
+				return bad(kit.Unsupported("samples of %s as %s", t.Codec.Kind, o.Codec))
 			}
 			t.Codec = *o.Codec
 		}
 		if o.Rate.Num != 0 {
 			if t.Variable {
-				return bad(unsupported("every sample has a stamp: no other rate"))
+				return bad(kit.Unsupported("every sample has a stamp: no other rate"))
 			}
 			t.Rate = o.Rate
 		}
@@ -151,7 +152,7 @@ func (o WriteOptions) tracks(about About) ([]zoomcache.Track, error) {
 		list[i] = t
 	}
 	if o.Watermark < 0 || int64(o.Watermark)*int64(max(len(list), 1)) > maxWindow {
-		return nil, fail(about.Format, "", -1, tooLarge("packets of %d samples of %d tracks, over %d together", o.Watermark, len(list), maxWindow))
+		return nil, kit.Fail(about.Format, "", -1, kit.TooLarge("packets of %d samples of %d tracks, over %d together", o.Watermark, len(list), maxWindow))
 	}
 	return list, nil
 }
@@ -175,7 +176,7 @@ func (p *pump) block(b *Block) error {
 	for i := range b.Columns {
 		v, err := p.conv[i].to(&b.Columns[i].Values, p.list[i].Codec)
 		if err != nil {
-			return fail("series", fmt.Sprintf("track %d", i+1), -1, err)
+			return kit.Fail("series", fmt.Sprintf("track %d", i+1), -1, err)
 		}
 		values[i] = v
 		p.samples += int64(v.N)
@@ -234,7 +235,7 @@ func appendValues(t *zoomcache.TrackWriter, v *zoomcache.Values, stamps []int64,
 	case zoomcache.U64, zoomcache.Word:
 		return add(t, v.U64, stamps, from, to)
 	default:
-		return unsupported("values of %s", v.Kind)
+		return kit.Unsupported("values of %s", v.Kind)
 	}
 }
 

@@ -1,0 +1,103 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/functions"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// Open opens the upload u, which will be read whole: what counts is how many requests
+// that takes. It gives u with the size, and with ETag and version if u had none. An
+// object that jobs have made is functions.ErrOwn.
+func Open(ctx context.Context, src objstore.Bucket, u functions.Upload) (*objstore.Object, functions.Upload, error) {
+	obj, err := functions.Open(ctx, src, u, objstore.OpenOptions{Policy: rangeio.Few()})
+	if err != nil {
+		return nil, u, err
+	}
+	info := obj.Info()
+	if functions.IsDerived(info.Meta) {
+		return nil, u, functions.ErrOwn
+	}
+	if u.ETag == "" {
+		u.ETag, u.VersionID = info.ETag, info.VersionID
+	}
+	u.Size = info.Size
+	return obj, u, nil
+}
+
+// Head reads the first bytes of an object, n at most.
+func Head(ctx context.Context, obj *objstore.Object, n int64) ([]byte, error) {
+	head := make([]byte, min(n, obj.Size()))
+	if len(head) == 0 {
+		return head, nil
+	}
+	return head, obj.ReadRanges(ctx, []rangeio.Span{{P: head}})
+}
+
+// NoteOf tells whether a key is that of a note, and of which data.
+func NoteOf(key string) (data string, ok bool) {
+	data, ok = strings.CutSuffix(key, npy.NoteSuffix)
+	return data, ok && data != ""
+}
+
+// OpenNoted opens the data of a note whose event u came. What is made of them is of
+// their current version: that is the upload that OpenNoted gives.
+func OpenNoted(ctx context.Context, src objstore.Bucket, u functions.Upload, data string) (*objstore.Object, functions.Upload, error) {
+	obj, of, err := Open(ctx, src, functions.Upload{Bucket: u.Bucket, Key: data})
+	if errors.Is(err, objstore.ErrNotFound) {
+		err = fmt.Errorf("a note waits for its data %s: %w", path.Base(data), functions.ErrSkip)
+	}
+	return obj, of, err
+}
+
+// SaysItself is the error for a note beside data that need none.
+func SaysItself(data string) error {
+	return fmt.Errorf("%s says itself what it is: %w", path.Base(data), functions.ErrSkip)
+}
+
+// StillNoted gives the event of data back if their note is not the one with the ETag
+// any more. The worker that wrote by the newer note must not be followed by this one.
+func StillNoted(ctx context.Context, src objstore.Bucket, data, etag string) error {
+	now, err := src.Head(ctx, data+npy.NoteSuffix)
+	if err != nil {
+		return err
+	}
+	if now.ETag != etag {
+		return fmt.Errorf("the note of %s changed meanwhile: %w", data, objstore.ErrUnavailable)
+	}
+	return nil
+}
+
+// Fits compares the time that size bytes take at least, at so many a second, with what
+// the invocation has: more than a whole one is functions.ErrTooLong, more than what is
+// left is functions.ErrNoTime. A negative size is not known.
+func Fits(ctx context.Context, size, rate int64) error {
+	end, ok := ctx.Deadline()
+	if !ok || size < 0 {
+		return nil
+	}
+	need := time.Duration(float64(size) / float64(rate) * float64(time.Second))
+	left := time.Until(end)
+	if need <= left {
+		return nil
+	}
+	if whole := functions.Budget(ctx); whole > left && need <= whole {
+		return fmt.Errorf("%d bytes need about %v, %v are left: %w", size, need.Round(time.Second), left.Round(time.Second), functions.ErrNoTime)
+	}
+	return fmt.Errorf("%d bytes need about %v: %w", size, need.Round(time.Second), functions.ErrTooLong)
+}
+
+// Command is the command line that packs from, the key of u or its folder, into what a
+// rule makes of u, whose key ends in suffix.
+func Command(r functions.Rule, u functions.Upload, from, suffix string) string {
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	return "farread pack " + quote("s3://"+u.Bucket+"/"+from) + " " + quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, suffix))
+}
