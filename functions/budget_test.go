@@ -15,8 +15,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// TestBudget: how long a job may take. Reserve is kept before the deadline, and no
-// item starts with less than Margin left besides: it is given back, though there
+// TestBudget: how long a job may take. Reserve is kept before the deadline. An item
+// that would start with less than Margin left besides is given back, though there
 // would have been time.
 func TestBudget(t *testing.T) {
 	t.Parallel()
@@ -66,8 +66,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestEndedInvocation: where the invocation has ended no job begins. What is given
-// back is told.
+// TestEndedInvocation: no job begins after the invocation has ended, and the items
+// that are given back are told.
 func TestEndedInvocation(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -24,8 +24,8 @@ func byName(key, version string) []byte {
 	return b
 }
 
-// TestByName: an object that is named alone is packed as it is now, and only as
-// it is now.
+// TestByName: an object that comes by name alone is packed in its current version, and
+// in no other.
 func TestByName(t *testing.T) {
 	t.Parallel()
 	tarball := upload(t, 1)
@@ -97,14 +97,14 @@ func TestByName(t *testing.T) {
 	}
 }
 
-// TestOneDocument: all functions have the same rules. What comes first is whose
-// an upload is; the others acknowledge it and write nothing.
+// TestOneDocument: all functions have the same rules. The first matching rule decides
+// whose an upload is; the other functions acknowledge it and write nothing.
 func TestOneDocument(t *testing.T) {
 	t.Parallel()
 	rules := functions.Rules{
 		{Bucket: "uploads", Prefix: "series/", Job: "zoom", Out: functions.Out{Bucket: "datasets"}},
 		{Bucket: "uploads", Job: "pack", Out: functions.Out{Bucket: "datasets"}},
-		{Bucket: "uploads", Suffix: ".wav", Job: "zoom", Out: functions.Out{Bucket: "datasets"}}, // never first
+		{Bucket: "uploads", Suffix: ".wav", Job: "zoom", Out: functions.Out{Bucket: "datasets"}}, // this rule never matches first
 	}
 	in, out := memstore.New(memstore.Config{}), memstore.New(memstore.Config{})
 	packer, zoomer := handler(in, out), handler(in, out)
@@ -136,7 +136,7 @@ func TestOneDocument(t *testing.T) {
 			t.Errorf("outputs %s, want %s", got, c.keys)
 		}
 	}
-	// None for this function at all is a mistake.
+	// A document without any rule for this function is a mistake.
 	packer.Rules = rules[:1]
 	if err := packer.Check(); err == nil || !strings.Contains(err.Error(), `none is for a job of this worker, ["pack"]`) {
 		t.Error(err)

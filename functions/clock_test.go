@@ -13,7 +13,7 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// TestClock: without two sequencers that differ the source says, once, which version
+// TestClock: without two different sequencers the source is asked, once, which version
 // is the newer one.
 func TestClock(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestIsCurrent: what the source's answers mean.
+// TestIsCurrent: the meaning of the source's answers.
 func TestIsCurrent(t *testing.T) {
 	t.Parallel()
 	src := newHooked()
@@ -84,7 +84,7 @@ func TestIsCurrent(t *testing.T) {
 	}
 }
 
-// TestNoAnswerAboutAge: where sequencers cannot say which of two versions is newer and
+// TestNoAnswerAboutAge: if sequencers cannot say which of two versions is newer and
 // the source does not answer either, nothing is made.
 func TestNoAnswerAboutAge(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestNoAnswerAboutAge(t *testing.T) {
 	}
 }
 
-// TestFirstTryAtOnce: only a try after a loss waits, and each longer than the last.
+// TestFirstTryAtOnce: only tries after a loss wait, each longer than the one before.
 func TestFirstTryAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,8 @@ func TestFirstTryAtOnce(t *testing.T) {
 	})
 }
 
-// TestKeysOnTheEdge: names that are taken twice, and lengths where they are cut.
+// TestKeysOnTheEdge: names that collide, and names of the length at which they are
+// cut.
 func TestKeysOnTheEdge(t *testing.T) {
 	t.Parallel()
 	const digits = "-0123456789abcdef"
@@ -139,7 +140,7 @@ func TestKeysOnTheEdge(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	// A name that has to carry a hash and just fits with it.
+	// A name that just fits with its hash.
 	room := maxKey - len(digits) - len(".gmeta")
 	fits := strings.Repeat("k", room-len(digits)) + digits
 	if got := OutputKey("", fits, ".gulp"); !strings.HasPrefix(got, fits+"-") || len(got) != maxKey-1 {
@@ -159,7 +160,7 @@ func TestKeysOnTheEdge(t *testing.T) {
 	}
 }
 
-// TestMetaSays: the names that other programs look for.
+// TestMetaSays: the names of metadata for which other programs look.
 func TestMetaSays(t *testing.T) {
 	t.Parallel()
 	u := Upload{Bucket: "uploads", Key: "d/a b.tar"}
@@ -202,7 +203,7 @@ func TestReportSays(t *testing.T) {
 	}
 }
 
-// TestRulesMore: what TestRulesValidate leaves out.
+// TestRulesMore: cases that TestRulesValidate leaves out.
 func TestRulesMore(t *testing.T) {
 	t.Parallel()
 	good := Rule{Bucket: "ups", Job: "pack", Out: Out{Bucket: "sets"}}

@@ -32,8 +32,8 @@ func plays() map[string]play {
 	}
 }
 
-// virtual are those of plays that virtual time is fit for: encoders of zstd, which
-// arrays need, have channels that are shared with other tests.
+// virtual are the plays that run in virtual time. Encoders of zstd, which arrays need,
+// have channels that are shared with other tests.
 func virtual() map[string]play {
 	all := plays()
 	delete(all, "b2nd")
@@ -51,12 +51,12 @@ func handlerOf(p play, in, out objstore.Bucket) *functions.Handler {
 	return h
 }
 
-// received are events that their queue has delivered so often.
+// received are events that their queue has delivered n times.
 func received(n int, events ...[]byte) []byte {
 	return bytes.ReplaceAll(sqsEvent(events...), []byte(`"messageId"`), []byte(fmt.Sprintf(`"attributes":{"ApproximateReceiveCount":"%d"},"messageId"`, n)))
 }
 
-// minute is an invocation of a minute.
+// minute handles an event in an invocation of a minute.
 func minute(t *testing.T, h *functions.Handler, event []byte) functions.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -69,8 +69,8 @@ func minute(t *testing.T, h *functions.Handler, event []byte) functions.Result {
 }
 
 // TestSickStore: a store that delays or refuses requests says nothing about the size
-// of an upload. The event comes again, however often, is not reported, and is done
-// once the store is well.
+// of an upload. The event comes again after any number of tries, is not reported, and
+// is done once the store is well.
 func TestSickStore(t *testing.T) {
 	t.Parallel()
 	refuse := &objstore.Error{Op: "get", Status: 503, Code: "SlowDown", Err: objstore.ErrThrottled}
@@ -125,8 +125,8 @@ func TestSickStore(t *testing.T) {
 	}
 }
 
-// TestTrickle: bodies that come by the byte are as bad as no answer, and so is an
-// upload of the output that gets nowhere.
+// TestTrickle: bodies that come byte by byte are as bad as no answer, and so is an
+// output whose upload does not get on.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	for kind, p := range virtual() {
@@ -186,9 +186,10 @@ func (j job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) (
 	return []objstore.Info{{Key: u.Key}}, nil
 }
 
-// TestTooLong: an upload that is too large for an invocation is reported at its
-// second delivery, for what was read and worked: also when the store was slow for
-// some of the time. One that would fit is not, whatever it had to wait.
+// TestTooLong: an upload that is too large for an invocation is reported at its second
+// delivery, by the bytes that were read and the time of work, also if the store was
+// slow for some of the time. An upload that would fit is not reported, however long it
+// waited.
 func TestTooLong(t *testing.T) {
 	t.Parallel()
 	const size = 40 // MiB
@@ -257,8 +258,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// TestMargin: with less than the margin before what is kept in reserve, the next of
-// a batch is given back and not begun; with as much, it is begun.
+// TestMargin: if less than the margin is left before the reserve, the next item of a
+// batch is given back. If the margin is left, the item is begun.
 func TestMargin(t *testing.T) {
 	t.Parallel()
 	for left, begun := range map[time.Duration]bool{4900 * time.Millisecond: false, 5 * time.Second: true} {

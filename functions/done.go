@@ -48,7 +48,7 @@ func (d Done) Written() int64 {
 	return n
 }
 
-// since is what was spent between two looks at counters.
+// since is the difference of two readings of the counters.
 func since(before, after rangeio.Stats) rangeio.Stats {
 	return rangeio.Stats{Requests: after.Requests - before.Requests, Bytes: after.Bytes - before.Bytes, Retries: after.Retries - before.Retries}
 }
@@ -61,7 +61,7 @@ func (d Done) level() slog.Level {
 	case d.Outcome == Retried:
 		return slog.LevelWarn
 	case d.Outcome == Ignored, d.Outcome == Own:
-		return slog.LevelDebug // every file of a folder that is not complete yet
+		return slog.LevelDebug // every file of an incomplete folder
 	default:
 		return slog.LevelInfo
 	}

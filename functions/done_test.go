@@ -15,8 +15,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// TestLogLines: what is logged of each outcome, under the names that
-// docs/operations.md lists.
+// TestLogLines: the log line of each outcome, with the names that docs/operations.md
+// lists.
 func TestLogLines(t *testing.T) {
 	t.Parallel()
 	made := []objstore.Info{{Key: "a.gulp", Size: 70}, {Key: "a.gmeta", Size: 30}}
@@ -25,7 +25,7 @@ func TestLogLines(t *testing.T) {
 		outputs    []objstore.Info
 		err        error
 		level, msg string
-		more       map[string]any // beside what all have
+		more       map[string]any // beside the members of all outcomes
 		readOnly   bool           // errors/ cannot be written
 		comesAgain bool
 	}{
@@ -44,7 +44,7 @@ func TestLogLines(t *testing.T) {
 		if c.readOnly {
 			open, n := h.Buckets, 0
 			h.Buckets = func(name string) (objstore.Bucket, error) {
-				if n++; n > 2 { // the job has had its own
+				if n++; n > 2 { // the job has had its two buckets
 					return nil, fmt.Errorf("bucket %s: %w", name, objstore.ErrDenied)
 				}
 				return open(name)

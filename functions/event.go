@@ -38,8 +38,8 @@ type Message struct {
 	Err      error // why the message cannot be understood; matches ErrEvent
 }
 
-// A shape is one envelope that events arrive in. The first of the table whose
-// is answers true decodes the payload.
+// A shape is one envelope of events. The first row of the table whose function is
+// returns true decodes the payload.
 type shape struct {
 	name   string
 	is     func(probe) bool
@@ -61,11 +61,11 @@ type probe struct {
 	Key        text            `json:"key"`
 }
 
-// text is a string of the probe. What is no string there may be one of another
-// shape's fields, and is as good as nothing here.
+// text is a string of the probe. If the member is no string it may belong to another
+// shape, and counts as missing.
 type text string
 
-// UnmarshalJSON keeps strings and passes over everything else.
+// UnmarshalJSON keeps strings and skips all other values.
 func (t *text) UnmarshalJSON(b []byte) error {
 	*t = ""
 	var s string
@@ -141,7 +141,7 @@ func unmarshal(payload []byte, v any) error {
 	return nil
 }
 
-// check refuses what no object can be called.
+// check refuses names that no object can have.
 func (u Upload) check() error {
 	switch {
 	case u.Bucket == "":
@@ -158,11 +158,11 @@ func (u Upload) check() error {
 	return nil
 }
 
-// folderMarker: consoles and sync tools make empty objects whose key ends in a
-// slash to show a folder.
+// folderMarker: consoles and sync tools make empty objects with a slash at the end of
+// their key, to show a folder.
 func folderMarker(u Upload) bool { return u.Size == 0 && strings.HasSuffix(u.Key, "/") }
 
-// quoted is the ETag as HTTP spells it; events leave the quotes out.
+// quoted is the ETag in HTTP's spelling; events leave the quotes out.
 func quoted(etag string) string {
 	if etag == "" || strings.HasSuffix(etag, `"`) {
 		return etag

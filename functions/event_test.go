@@ -16,7 +16,8 @@ import (
 	"github.com/farread/farread/functions"
 )
 
-// TestDecodeRecorded: what testdata/events/MANIFEST.md tells of each file.
+// TestDecodeRecorded: events are decoded as testdata/events/MANIFEST.md tells of each
+// file.
 func TestDecodeRecorded(t *testing.T) {
 	t.Parallel()
 	const etag = `"d41d8cd98f00b204e9800998ecf8427e"`
@@ -94,8 +95,8 @@ func TestDecodeRecorded(t *testing.T) {
 	}
 }
 
-// TestDecodeLocalStack: what LocalStack's own services sent. Every message of them
-// says something, whichever way it came.
+// TestDecodeLocalStack: events that LocalStack's own services sent. All shapes of them
+// give an upload.
 func TestDecodeLocalStack(t *testing.T) {
 	t.Parallel()
 	for _, file := range recorded(t) {
@@ -137,7 +138,7 @@ func recorded(tb testing.TB) []string {
 	return names
 }
 
-// TestManifest: the source of every recorded event is told.
+// TestManifest: the manifest tells the source of every recorded event.
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("testdata/events/MANIFEST.md")

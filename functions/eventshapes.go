@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// one is the batch of a payload that is one unit: all of it is done, or all of
-// it comes again.
+// one is the batch of a payload that is one unit: if one of its uploads comes again,
+// all do.
 func one(m Message) Batch { return Batch{Messages: []Message{m}} }
 
-// add files an upload that a message names: to be worked on, or nothing to do.
+// add enters an upload that a message names, or counts it if there is nothing to do.
 func (m *Message) add(u Upload) error {
 	if err := u.check(); err != nil {
 		return err
@@ -24,7 +24,7 @@ func (m *Message) add(u Upload) error {
 	return nil
 }
 
-// open adds what the event inside an envelope says.
+// open adds the uploads of the event inside an envelope.
 func (m *Message) open(body string, depth int) error {
 	inner, err := decode([]byte(body), depth+1)
 	if err != nil {
@@ -79,10 +79,10 @@ func decodeS3(payload []byte, _ int) (Batch, error) {
 	return one(m), nil
 }
 
-// addTo files the object that a record tells of. Keys in notifications are
-// URL-encoded, a space as "+".
+// addTo enters the object that a record tells of. Keys in notifications are
+// URL-encoded, with "+" for a space.
 func (r *s3Record) addTo(m *Message) error {
-	if r.EventName == "" { // it may have been an upload: somebody has to see it
+	if r.EventName == "" { // it may have been an upload, so somebody has to see it
 		return fmt.Errorf("no eventName: %w", ErrEvent)
 	}
 	if !strings.HasPrefix(strings.TrimPrefix(r.EventName, "s3:"), "ObjectCreated:") {
@@ -97,7 +97,7 @@ func (r *s3Record) addTo(m *Message) error {
 	return m.add(Upload{Bucket: r.S3.Bucket.Name, Key: key, ETag: quoted(o.ETag), VersionID: o.VersionID, Sequencer: o.Sequencer, Size: o.Size})
 }
 
-// bridgeEvent is what S3 tells EventBridge. The key is as it is, not encoded:
+// bridgeEvent is the event of S3 on EventBridge. Its key is not encoded:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html
 type bridgeEvent struct {
 	DetailType string `json:"detail-type"`
@@ -129,9 +129,9 @@ func decodeBridge(payload []byte, _ int) (Batch, error) {
 	return one(m), err
 }
 
-// decodeDirect: an object by its name, from whoever invokes the function. The
-// key is as it is. Nothing is known of the object but what its bucket says later,
-// so its key may end in a slash.
+// decodeDirect decodes an object's name from a direct invocation. The key is not
+// encoded. Nothing else is known of the object before its bucket is asked, so the key
+// may end in a slash.
 func decodeDirect(payload []byte, _ int) (Batch, error) {
 	var e struct {
 		Bucket    string `json:"bucket"`
@@ -169,10 +169,10 @@ func decodeSNS(payload []byte, depth int) (Batch, error) {
 	return one(m), nil
 }
 
-// decodeTopic opens what SNS puts into a queue where raw delivery is off:
-// https://docs.aws.amazon.com/sns/latest/dg/sns-sqs-as-subscriber.html
-// The request to confirm a subscription is refused, so that somebody finds it
-// among the dead letters and confirms.
+// decodeTopic opens the message that SNS puts into a queue if raw delivery is off:
+// https://docs.aws.amazon.com/sns/latest/dg/sns-sqs-as-subscriber.html It refuses the
+// request to confirm a subscription, so that somebody finds it among the dead letters
+// and confirms.
 func decodeTopic(payload []byte, depth int) (Batch, error) {
 	var e struct {
 		Type    string `json:"Type"`
@@ -201,8 +201,8 @@ type sqsEvent struct {
 	} `json:"Records"`
 }
 
-// decodeSQS opens each message alone: one that cannot be understood keeps its
-// error, and the others their uploads.
+// decodeSQS opens each message alone: a message that cannot be understood keeps its
+// error, and the others keep their uploads.
 func decodeSQS(payload []byte, depth int) (Batch, error) {
 	var e sqsEvent
 	if err := unmarshal(payload, &e); err != nil {
@@ -211,7 +211,7 @@ func decodeSQS(payload []byte, depth int) (Batch, error) {
 	b := Batch{Queue: true, Messages: make([]Message, 0, len(e.Records))}
 	for _, r := range e.Records {
 		m := Message{ID: r.MessageID}
-		if m.ID == "" { // without it no single message can be given back
+		if m.ID == "" { // without an id no single message can be given back
 			return Batch{}, fmt.Errorf("a message without messageId: %w", ErrEvent)
 		}
 		if n, err := r.Attributes.Receives.Int64(); err == nil {

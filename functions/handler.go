@@ -34,8 +34,8 @@ var ErrTooLong = fmt.Errorf("too large for one invocation: %w", formats.ErrTooLa
 // invocation: the upload is given back.
 var ErrNoTime = errors.New("no time left in this invocation")
 
-// errBucket is matched when the bucket of an upload cannot be had. Whatever else
-// the failure says, it says nothing about the upload.
+// errBucket is matched if the bucket of an upload cannot be had. Such a failure says
+// nothing about the upload.
 var errBucket = errors.New("bucket")
 
 type budgetKey struct{}
@@ -210,7 +210,8 @@ func (h *Handler) jobContext(ctx context.Context) (context.Context, context.Canc
 	return context.WithDeadline(context.WithValue(ctx, budgetKey{}, end.Sub(h.Now())), end)
 }
 
-// message runs all uploads of a message, and says why it has to come again.
+// message runs all uploads of a message, and returns why the message has to come
+// again.
 func (h *Handler) message(ctx, jobs context.Context, m *Message, r *Result, started *int) error {
 	r.Ignored += m.Ignored
 	r.Uploads += len(m.Uploads)
@@ -230,8 +231,8 @@ func (h *Handler) message(ctx, jobs context.Context, m *Message, r *Result, star
 			errs = append(errs, fmt.Errorf("%s/%s: %w", u.Bucket, u.Key, ErrNoTime))
 			continue
 		}
-		// If the whole invocation is not enough, and not for the first time, it is
-		// looked at why: more of the same may not help.
+		// If this is not the first try and the job has the whole invocation, a meter
+		// finds out why it does not end: another try may not help.
 		last := *started == 0 && m.Receives > 1
 		*started++
 		if err := h.upload(ctx, jobs, u, last, r); err != nil {
@@ -241,8 +242,8 @@ func (h *Handler) message(ctx, jobs context.Context, m *Message, r *Result, star
 	return errors.Join(errs...)
 }
 
-// upload runs one job and files its outcome. The error says that the upload has
-// to come again.
+// upload runs one job and enters its outcome in r. It returns an error if the upload
+// has to come again.
 func (h *Handler) upload(ctx, jobs context.Context, u Upload, last bool, r *Result) error {
 	rule, ok := h.Rules.Match(u.Bucket, u.Key)
 	if !ok {
@@ -272,8 +273,8 @@ func (h *Handler) upload(ctx, jobs context.Context, u Upload, last bool, r *Resu
 	return again
 }
 
-// settle files the outcome of a job. Its error says that the upload has to come
-// again.
+// settle enters the outcome of a job in r. It returns an error if the upload has to
+// come again.
 func (h *Handler) settle(ctx context.Context, d *Done, r *Result) error {
 	switch classify(d.Err, d.Upload.Key) {
 	case outcomeDone:
@@ -310,8 +311,8 @@ func (h *Handler) settle(ctx context.Context, d *Done, r *Result) error {
 	return nil
 }
 
-// run calls the job; a panic in it is an error like any other that may pass.
-// m, if it is not nil, looks on.
+// run calls the job. A panic in the job becomes an error that may pass. m, unless it
+// is nil, measures the job.
 func (h *Handler) run(ctx context.Context, rule Rule, u *Upload, m *meter) (infos []objstore.Info, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -339,8 +340,8 @@ func (h *Handler) run(ctx context.Context, rule Rule, u *Upload, m *meter) (info
 	return job.Run(ctx, src, *u)
 }
 
-// resolve completes an upload that came by name alone: it is the version that
-// its key holds now. Another version that was asked for is out of date.
+// resolve completes an upload that came by name alone: it is the version that its key
+// holds now. If another version was asked for, it is out of date.
 func (u *Upload) resolve(ctx context.Context, src objstore.Bucket) error {
 	if u.ETag != "" || u.Sequencer != "" {
 		return nil
@@ -370,9 +371,9 @@ const (
 	outcomeAgain
 )
 
-// classify files an error of the upload called key by what helps against it.
-// Sentinels of the format come first: bytes that are corrupt stay so, whatever else
-// went wrong while the job ended.
+// classify sorts an error of the upload called key by what helps against it. Sentinels
+// of the formats come first: corrupt bytes stay corrupt, whatever else went wrong
+// while the job ended.
 func classify(err error, key string) outcome {
 	is := func(targets ...error) bool {
 		for _, t := range targets {
@@ -399,24 +400,24 @@ func classify(err error, key string) outcome {
 	return outcomeAgain
 }
 
-// gone says whether err means for certain that what an event named under key is
-// no longer there: only then may the event be dropped. "Not found" is said of
-// buckets, keys of access and missing routes as well, which come back.
+// gone says whether err means for certain that the object of an event for key is no
+// longer there. Only then may the event be dropped. Stores also say "not found" of
+// buckets, access keys and missing routes, which may come back.
 func gone(err error, key string) bool {
 	var e *objstore.Error
 	switch {
 	case !errors.As(err, &e) || e.Key != key:
 		return false
 	case errors.Is(err, objstore.ErrChanged):
-		return e.Status != http.StatusConflict // of two writers: says nothing about a read
+		return e.Status != http.StatusConflict // two writers are in conflict: that says nothing about a read
 	case !errors.Is(err, objstore.ErrNotFound):
 		return false
 	}
 	switch e.Code {
-	case "NoSuchKey", "NoSuchVersion", "": // the last from stores without codes
+	case "NoSuchKey", "NoSuchVersion", "": // the empty code is for stores without codes
 		return true
 	case "NotFound":
-		return e.Op == "head" // has no body to say more; elsewhere it is a page of some proxy
+		return e.Op == "head" // a HEAD has no body to say more; another 404 without a code is a page of some proxy
 	}
 	return false
 }
@@ -428,7 +429,7 @@ func (h *Handler) request(ctx context.Context) string {
 	return h.Request(ctx)
 }
 
-// stats is what the buckets of a rule have cost so far.
+// stats is the cost so far of the buckets of a rule.
 func (h *Handler) stats(r Rule) rangeio.Stats {
 	if h.Counter == nil {
 		return rangeio.Stats{}

@@ -42,8 +42,8 @@ func keys(b objstore.Bucket, prefix string) []string {
 	return ks
 }
 
-// TestNastyKeys is proof E2: odd keys, things that are no uploads, and one
-// poison message among ten.
+// TestNastyKeys is proof E2: odd keys, objects that are no uploads, and one poison
+// message among ten.
 func TestNastyKeys(t *testing.T) {
 	t.Parallel()
 	in, out := memstore.New(memstore.Config{}), memstore.New(memstore.Config{})
@@ -176,7 +176,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// jobFunc is a job that does what a test wants.
+// jobFunc is a job made of a function.
 type jobFunc func(ctx context.Context, u functions.Upload) ([]objstore.Info, error)
 
 func (f jobFunc) Run(ctx context.Context, _ objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
@@ -211,7 +211,7 @@ func TestIsolation(t *testing.T) {
 	if err != nil || !slices.Equal(r.Failures, []string{"m1", "m3", "m4"}) || r.Packed != 3 || r.Retry != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// Without a queue the one error is the caller's.
+	// Without a queue the one error is returned to the caller.
 	if _, err := h.Handle(t.Context(), bodies[3]); !errors.Is(err, objstore.ErrThrottled) {
 		t.Errorf("direct: %v", err)
 	}
@@ -244,13 +244,13 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestTooLargeForOne: the size alone says that a job will not fit.
+// TestTooLargeForOne: a job that will not fit is known by its upload's size alone.
 func TestTooLargeForOne(t *testing.T) {
 	t.Parallel()
 	in, out := memstore.New(memstore.Config{}), memstore.New(memstore.Config{})
 	big := append(upload(t, 1), make([]byte, 40<<20)...)
 	info := put(t, in, "big.tar", big, nil)
-	synctest.Test(t, func(t *testing.T) { // where the second lasts, however busy the machine is
+	synctest.Test(t, func(t *testing.T) { // in virtual time, in which a second lasts a second on a busy machine, too
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		h := handler(in, out)
@@ -266,8 +266,9 @@ func TestTooLargeForOne(t *testing.T) {
 	}
 }
 
-// TestRepair: an older worker's data lie over a newer worker's pair, whose event
-// was acknowledged long ago. The older event's second delivery mends it.
+// TestRepair: an older worker's data lie over a newer worker's pair, whose event was
+// acknowledged long ago. When the older event comes a second time, its worker mends
+// the pair.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	in := &contentTags{b: memstore.New(memstore.Config{Versioned: true})}
@@ -313,8 +314,8 @@ func TestCrashBetween(t *testing.T) {
 	checkNewest(t, in, out)
 }
 
-// TestOnlyGoneIsDropped: an event is dropped when its own object is gone for
-// certain. Whatever else is "not found" comes again.
+// TestOnlyGoneIsDropped: an event is dropped if its own object is gone for certain.
+// After any other "not found" it comes again.
 func TestOnlyGoneIsDropped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// A hooked bucket is asked before every Head, List, DeleteIf, Create, Write and Commit
-// whether that fails. It keeps a list of them.
+// A hooked bucket calls a hook before every Head, List, DeleteIf, Create, Write and
+// Commit. If the hook fails, so does the call. The bucket keeps a list of the calls.
 type hooked struct {
 	objstore.Bucket
 

@@ -20,8 +20,8 @@ import (
 // A meeting is a few actors at one upload and its output.
 type meeting struct {
 	name  string
-	first []int // contents that are uploaded one after the other before they meet
-	// actors do what each line says, one after the other: "event N" handles the event
+	first []int // contents that are uploaded, in order, before the actors meet
+	// actors are scripts, whose steps are done in order: "event N" handles the event
 	// of the N-th upload, "upload C" uploads content C and handles its event, "name"
 	// handles the object by its name, "delete" deletes the upload.
 	actors []string
@@ -47,10 +47,10 @@ func meetings() []meeting {
 	}
 }
 
-// TestMeetings: however the requests of workers interleave that meet at one output,
-// it is whole and of the newest upload in the end, it never goes back to an older one
-// on the way, and every event is acknowledged after a few tries. Two actors are led
-// along all paths that leave one of them at most twice, and along random ones.
+// TestMeetings: the requests of workers that meet at one output may interleave in any
+// way. In the end the output is whole and of the newest upload. On the way it never
+// goes back to an older upload, and every event is acknowledged after a few tries. Two
+// actors take all paths that leave one of them at most twice, and random ones.
 func TestMeetings(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]play{"pair": tars(), "single": {seriesKey, zoomcache.Format, tide, checkSeries}, "kinds": {mixedKey, "", either, checkMixed}}
@@ -70,7 +70,7 @@ func TestMeetings(t *testing.T) {
 					run := func(way *path, what string) {
 						in, out := open()
 						synctest.Test(t, func(t *testing.T) { m.run(t, p, in, out, way) })
-						if !m.gone { // out of the bubble: decoders are shared with others
+						if !m.gone { // outside of the bubble: decoders are shared with other tests
 							p.check(t, in, out)
 						}
 						if t.Failed() {
@@ -121,7 +121,7 @@ func (m *meeting) run(t *testing.T, p play, in, out objstore.Bucket, way *path) 
 			h := handlerOf(p, src, dst)
 			for _, what := range strings.Split(todo, ",") {
 				name, arg, _ := strings.Cut(what, " ")
-				n, _ := strconv.Atoi(arg) // none has 0
+				n, _ := strconv.Atoi(arg) // a step without a number has 0
 				switch name {
 				case "event":
 					attend(t, h, events[n-1])
@@ -165,7 +165,7 @@ func attend(t *testing.T, h *functions.Handler, event []byte) {
 	t.Errorf("given up: %s", event)
 }
 
-// sequencerOf is the newest version that readers of the output get to see.
+// sequencerOf is the newest version that readers of the output see.
 func sequencerOf(out objstore.Bucket, p play) (newest string) {
 	suffixes := map[string][]string{"gulp": {".gmeta"}, zoomcache.Format: {".zoom"}, "": {".gmeta", ".b2nd", ".blp"}}[p.format]
 	for _, suffix := range suffixes {

@@ -122,8 +122,8 @@ func readItems(t *testing.T, b objstore.Bucket, key string) ([]string, itemMeta)
 	return items, m
 }
 
-// TestItemEvents: what a batch of uploads becomes, in both shapes in which events
-// come, and again when they come twice. One of them is poison.
+// TestItemEvents: the outputs of a batch of uploads, in two shapes of events, and
+// again if the events come twice. One upload is poison.
 func TestItemEvents(t *testing.T) {
 	t.Parallel()
 	var archive bytes.Buffer

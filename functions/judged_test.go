@@ -12,7 +12,7 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// endsWith is a job that works as it is told, and ends as it is told.
+// endsWith is a job that works for a given time and ends with a given error.
 type endsWith struct {
 	job
 	with func(context.Context, error) error
@@ -23,9 +23,9 @@ func (e endsWith) Run(ctx context.Context, src objstore.Bucket, u functions.Uplo
 	return infos, e.with(ctx, err)
 }
 
-// TestNotJudged: only an upload that had a whole invocation, and whose job ended with
-// that, is looked at for its size: another of the batch had less, and errors of other
-// kinds, or at other times, say what they say.
+// TestNotJudged: the size of an upload is judged only if its job had a whole
+// invocation and ended with it. Another upload of the batch had less time, and errors
+// of other kinds, or at other times, have their own meaning.
 func TestNotJudged(t *testing.T) {
 	t.Parallel()
 	in := memstore.New(memstore.Config{Name: "mem://uploads"})

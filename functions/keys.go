@@ -37,18 +37,18 @@ const (
 	// markerName closes a folder of loose files; Hadoop's tools write it.
 	markerName   = "_SUCCESS"
 	manifestName = "manifest.json"
-	// folderStem and manifestStem name what is made of a closed folder. They are
-	// two, since the sequencers of two markers cannot be compared.
+	// folderStem and manifestStem name the outputs of a closed folder. They differ,
+	// since the sequencers of two markers cannot be compared.
 	folderStem   = "frames"
 	manifestStem = "manifest"
-	// The objects of a pair differ in their suffix alone, so both of their keys are
-	// cut where the longer one has to be.
+	// The objects of a pair differ only in their suffix. So both keys are cut if the
+	// longer one has to be.
 	pairSuffix, longerPairSuffix = ".gulp", ".gmeta"
 
 	hashDigits = 16
 )
 
-// hashed matches names that end as cut ones do.
+// hashed matches names that end like cut ones.
 var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
 
 // Closing says whether key closes a folder of loose files, and which: the
@@ -107,8 +107,8 @@ func ErrorKey(key string) string {
 	return prefix + key + suffix
 }
 
-// versionErrorKey is where a failure of one version of an upload is reported that is
-// not the current one.
+// versionErrorKey is the key for the report of one version of an upload that is not
+// the current one.
 func versionErrorKey(u Upload) string {
 	return cutKey("errors/", u.Key, u.Key+"\x00"+u.ETag+"\x00"+u.VersionID, ".json")
 }
@@ -121,7 +121,8 @@ func roomFor(suffix string) int {
 	return len(suffix)
 }
 
-// cutKey shortens stem to what fits and ends it in a hash of the whole key.
+// cutKey shortens stem to the room that is left, and ends it in a hash of the whole
+// key.
 func cutKey(prefix, stem, key, suffix string) string {
 	sum := sha256.Sum256([]byte(key))
 	room := max(0, maxKey-len(prefix)-1-hashDigits-roomFor(suffix))
@@ -134,7 +135,7 @@ func cutKey(prefix, stem, key, suffix string) string {
 	return prefix + stem + "-" + hex.EncodeToString(sum[:])[:hashDigits] + suffix
 }
 
-// meta is what derived objects say about the upload they come from.
+// meta is the metadata by which derived objects name their upload.
 func (u Upload) meta(layout string) map[string]string {
 	m := map[string]string{MetaMarker: "1", MetaSource: u.Bucket, MetaLayout: layout}
 	if enc := url.PathEscape(u.Key); len(enc) <= maxMetaKey {

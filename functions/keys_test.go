@@ -21,7 +21,7 @@ func TestOutputKey(t *testing.T) {
 		{"p/", long, "p/" + strings.Repeat("ü", 499) + "-3c23fe2bd8c9b4d6.gulp"},
 	} {
 		got := OutputKey(c[0], c[1], ".gulp")
-		if strings.Contains(c[2], "-") { // only the shape: the digits are SHA-256's
+		if strings.Contains(c[2], "-") { // only the shape is compared: the digits are SHA-256's
 			if len(got) != len(c[2]) || !hashed.MatchString(strings.TrimSuffix(got, ".gulp")) || got[:len(got)-21] != c[2][:len(c[2])-21] {
 				t.Errorf("%.40q: %q, want like %q", c[1], got, c[2])
 			}
@@ -31,8 +31,8 @@ func TestOutputKey(t *testing.T) {
 	}
 }
 
-// TestOutputKeysFit: an output whose key fits keeps the whole key of its upload; both
-// objects of a pair are cut where one of them has to be.
+// TestOutputKeysFit: if the key of an output fits, it keeps the whole key of its
+// upload. Both keys of a pair are cut if one of them has to be.
 func TestOutputKeysFit(t *testing.T) {
 	t.Parallel()
 	for suffix, room := range map[string]int{".gulp": 6, ".gmeta": 6, ".b2nd": 5, ".blp": 4, ".zoom": 5} {
@@ -49,7 +49,7 @@ func TestOutputKeysFit(t *testing.T) {
 	}
 }
 
-// TestOutputKeysDiffer: different keys have different outputs, legal ones.
+// TestOutputKeysDiffer: different keys have different outputs, with legal keys.
 func TestOutputKeysDiffer(t *testing.T) {
 	t.Parallel()
 	part := rapid.SampledFrom([]string{"a", "frames", "manifest", "_SUCCESS", "manifest.json", "/", "-", "0123456789abcdef", "ü", ".gulp", ".tar", strings.Repeat("long", 240)})

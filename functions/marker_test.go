@@ -8,10 +8,10 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// TestDeleteMarker: an upload that was deleted is not packed, though its bucket keeps
-// the version that its event names. One that was uploaded again behind the delete
-// marker is, and so is an older version that was replaced, not deleted. The usual
-// upload costs no request for that.
+// TestDeleteMarker: a deleted upload is not packed, although its bucket keeps the
+// version that its event names. If it was uploaded again after the delete marker, it
+// is packed. So is an older version that was replaced, not deleted. A usual upload
+// costs no request for that.
 func TestDeleteMarker(t *testing.T) {
 	t.Parallel()
 	for kind, p := range plays() {
@@ -65,7 +65,7 @@ func TestDeleteMarker(t *testing.T) {
 	}
 }
 
-// TestMarkerCosts: to look for a delete marker takes no request of its own.
+// TestMarkerCosts: looking for a delete marker takes no request of its own.
 func TestMarkerCosts(t *testing.T) {
 	t.Parallel()
 	for kind, p := range plays() {

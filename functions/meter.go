@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// meterGrace is how long a store may take for an answer before that counts as
+	// meterGrace is how long a store may take for an answer before the time counts as
 	// waiting: S3 needs 20 to 200 ms for a first byte, and a small function as long
 	// again to be given the processor.
 	meterGrace = 250 * time.Millisecond
-	// meterFloor is the rate, of one body or one write, below which the store and not
-	// the upload is what takes so long: a tenth of what jobs are estimated by.
+	// meterFloor is the rate of one body or one write below which the store, and not
+	// the upload, is slow: a tenth of the rate by which jobs are estimated.
 	meterFloor = 2 << 20
 )
 
-// A meter tells how much of a job's time went by in waiting for the stores, and how
-// much of the upload was read in the rest. Only that says whether a job that did not
-// end in time ever can.
+// A meter tells how much of a job's time was spent waiting for the stores, and how
+// much of the upload was read in the rest. Only these two tell whether a job that did
+// not end in time ever can.
 type meter struct {
 	begun time.Time
 	key   string // of the upload
@@ -33,10 +33,10 @@ type meter struct {
 	mu    sync.Mutex
 	size  int64  // of the upload; -1: not known
 	read  int64  // bytes of bodies, of all objects of the uploads' bucket
-	waits []span // that calls waited beyond what is usual; they may overlap
+	waits []span // when calls waited beyond the usual time; spans may overlap
 }
 
-// span is a time.
+// span is a stretch of time.
 type span struct{ from, to time.Time }
 
 func newMeter(u Upload) *meter {
@@ -47,8 +47,9 @@ func newMeter(u Upload) *meter {
 	return m
 }
 
-// waited counts a call that ended now, in which the store was waited for during
-// blocked, for n bytes. What it takes at least is no waiting, unless it failed.
+// waited counts a call that has just ended. It waited for the store during blocked,
+// for n bytes. The least time that such a call takes is not waiting, unless the call
+// failed.
 func (m *meter) waited(blocked time.Duration, n int64, err error) {
 	if !outage(err) {
 		blocked -= meterGrace + time.Duration(float64(n)/meterFloor*float64(time.Second))
@@ -68,7 +69,8 @@ func (m *meter) wait(s span) {
 	}
 }
 
-// outage says that a call failed for what the store is in, not for what it was asked.
+// outage says that a call failed because of the store's state, not because of the
+// request.
 func outage(err error) bool {
 	return errors.Is(err, objstore.ErrUnavailable) || errors.Is(err, objstore.ErrThrottled) || errors.Is(err, objstore.ErrDenied)
 }
@@ -89,12 +91,12 @@ func merged(all []span) []span {
 	return out
 }
 
-// judge says what an err means with which a job ended that had the time of a whole
-// invocation: ErrTooLong if the work alone, without the waiting, would take longer
-// than that; else the upload is to come again. That it is as long as less than half
-// of the time was work, for then nothing was measured. Where the upload was read more
-// than once, or its size is not known, the rate says nothing, and only a job that
-// hardly waited is too long.
+// judge explains the error err of a job that had the time of a whole invocation. It
+// returns ErrTooLong if the work alone, without the waiting, would take longer than an
+// invocation; else the upload has to come again. It has to come again also if less
+// than half of the time was work, since too little was measured then. If the upload
+// was read more than once, or its size is not known, the rate means nothing: then only
+// a job that hardly waited is too long.
 func (m *meter) judge(whole time.Duration, err error) error {
 	took := time.Since(m.begun)
 	m.mu.Lock()
@@ -110,7 +112,7 @@ func (m *meter) judge(whole time.Duration, err error) error {
 	long := false
 	switch {
 	case m.read == 0 || work < whole/2:
-	case m.read >= m.size: // also where it is not known
+	case m.read >= m.size: // also if the size is not known
 		long = work >= whole/10*9
 	default:
 		long = float64(work)*float64(m.size)/float64(m.read) > float64(whole)
@@ -122,12 +124,12 @@ func (m *meter) judge(whole time.Duration, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrTooLong, text, err)
 }
 
-// around is b as the meter sees it. uploads says that it is the uploads' bucket.
+// around is b with m measuring its calls. uploads says that b is the uploads' bucket.
 func (m *meter) around(b objstore.Bucket, uploads bool) objstore.Bucket {
 	return &metered{Bucket: b, m: m, uploads: uploads, failed: map[string]time.Time{}}
 }
 
-// metered is a bucket that tells a meter what is waited for.
+// metered is a bucket that tells a meter how long calls wait.
 type metered struct {
 	objstore.Bucket
 
@@ -135,13 +137,13 @@ type metered struct {
 	uploads bool
 
 	mu     sync.Mutex
-	failed map[string]time.Time // keys whose last call failed, and when: before the next one somebody waits on purpose
+	failed map[string]time.Time // keys whose last call failed, and when: the pause before the next call is on purpose
 }
 
 // Unwrap lets optional interfaces be found.
 func (b *metered) Unwrap() objstore.Bucket { return b.Bucket }
 
-// begin is the start of a call. The pause since a failed one was waiting, too.
+// begin is the start of a call. The pause since a failed call counts as waiting, too.
 func (b *metered) begin(key string) time.Time {
 	now := time.Now()
 	b.mu.Lock()
@@ -154,7 +156,7 @@ func (b *metered) begin(key string) time.Time {
 	return now
 }
 
-// end is that of a call which waited for so long, for n bytes.
+// end ends a call that waited during blocked, for n bytes.
 func (b *metered) end(key string, blocked time.Duration, n int64, err error) {
 	b.m.waited(blocked, n, err)
 	if outage(err) {
@@ -233,8 +235,8 @@ func (b *metered) Create(ctx context.Context, key string, o objstore.PutOptions)
 	return &meteredWriter{Writer: w, b: b, key: key, blocked: time.Since(begun)}, nil
 }
 
-// meteredBody adds up what its reader waits. It tells when it is closed, or at each
-// error.
+// meteredBody adds up how long its reader waits. It tells the meter when it is closed,
+// and at each error.
 type meteredBody struct {
 	rc      io.ReadCloser
 	b       *metered
@@ -269,8 +271,8 @@ func (r *meteredBody) tell(err error) {
 	r.blocked, r.n = 0, 0
 }
 
-// meteredWriter does the same for what is written, where earlier bytes may be what
-// a later call waits for.
+// meteredWriter does the same for writes. A call may wait for the bytes of earlier
+// calls.
 type meteredWriter struct {
 	objstore.Writer
 

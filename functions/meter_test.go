@@ -14,7 +14,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// TestJudge: what a job's time and bytes say about the size of its upload.
+// TestJudge: how the time and bytes of a job tell the size of its upload.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	const whole = 100 * time.Second
@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 				if errors.Is(err, ErrTooLong) != c.long || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), text) {
 					t.Errorf("%v, want too long %t, %s", err, c.long, text)
 				}
-				if err := m.judge(whole, io.EOF); !errors.Is(err, io.EOF) { // it can be asked again
+				if err := m.judge(whole, io.EOF); !errors.Is(err, io.EOF) { // other errors are returned as they are
 					t.Error(err)
 				}
 			})
@@ -76,7 +76,7 @@ func waiting(seconds ...int) (all []span) {
 	return all
 }
 
-// total is how long a meter saw that the store was waited for.
+// total is how long calls waited for the store, as the meter saw it.
 func (m *meter) total() (d time.Duration) {
 	m.waits = merged(m.waits)
 	for _, s := range m.waits {
@@ -85,7 +85,7 @@ func (m *meter) total() (d time.Duration) {
 	return d
 }
 
-// A lazy bucket takes its time for every step of every call, then fails with err.
+// A lazy bucket takes some time for every step of every call, then fails with err.
 type lazy struct {
 	each time.Duration
 	err  error
@@ -163,9 +163,10 @@ func (w *lazyWriter) Commit(context.Context) (objstore.Info, error) {
 }
 func (w *lazyWriter) Abort() { w.aborted = true }
 
-// TestMetered: what each call of a bucket adds to the time of waiting. An answer may
-// take a quarter of a second, 2 MiB of a body or a write a second; what fails for the
-// state that the store is in, and the pause before it is asked again, counts in full.
+// TestMetered: how much each call of a bucket adds to the waiting time. An answer may
+// take a quarter of a second, and 2 MiB of a body or a write a second. A call that
+// fails because of the store's state, and the pause before the next one, count in
+// full.
 func TestMetered(t *testing.T) {
 	t.Parallel()
 	const each, grace = 10 * time.Second, 250 * time.Millisecond
@@ -198,7 +199,7 @@ func TestMetered(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(b objstore.Bucket) error
 		want time.Duration
-		fail time.Duration // where each step is refused
+		fail time.Duration // step that is refused
 	}{
 		"head":   {func(b objstore.Bucket) error { _, err := b.Head(t.Context(), "k"); return err }, each - grace, each},
 		"delete": {func(b objstore.Bucket) error { return b.Delete(t.Context(), "k") }, each - grace, each},
@@ -271,8 +272,8 @@ func TestMetered(t *testing.T) {
 	}
 }
 
-// TestMeteredBytes: bytes of the uploads' bucket count as read, of all of its objects,
-// and the size is that which the upload turned out to have.
+// TestMeteredBytes: bytes of all objects of the uploads' bucket count as read. The
+// size is the one that the upload turned out to have.
 func TestMeteredBytes(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[int64]int64{0: -1, 1: 1, -5: -1, 99: 99} {
@@ -296,7 +297,7 @@ func TestMeteredBytes(t *testing.T) {
 	}
 }
 
-// TestMeteredPause: the pause before a call is repeated counts once.
+// TestMeteredPause: the pause before a repeated call counts once.
 func TestMeteredPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -317,7 +318,7 @@ func TestMeteredPause(t *testing.T) {
 	})
 }
 
-// TestMeteredMany: a meter holds a thousand waits or so, however many there are.
+// TestMeteredMany: a meter holds about a thousand waits, however many there are.
 func TestMeteredMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -337,14 +338,14 @@ func TestMeteredMany(t *testing.T) {
 	})
 }
 
-// TestMeteredEnds: bodies and writes that fail in the middle tell at once, and once;
-// the end of a body is no failure.
+// TestMeteredEnds: bodies and writes that fail in the middle are told at once, and
+// only once. The end of a body is no failure.
 func TestMeteredEnds(t *testing.T) {
 	t.Parallel()
 	const each = 10 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		for err, want := range map[error]time.Duration{
-			io.EOF:                      0, // is told when it is closed
+			io.EOF:                      0, // told when the body is closed
 			objstore.ErrUnavailable:     3 * each,
 			io.ErrUnexpectedEOF:         3*each - meterGrace - 2*time.Second,
 			objstore.ErrInvalid:         3*each - meterGrace - 2*time.Second,

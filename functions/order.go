@@ -8,7 +8,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// An age says how one version of an upload stands to another of the same key.
+// An age says whether one version of an upload is older or newer than another of the
+// same key.
 type age int
 
 const (
@@ -30,21 +31,21 @@ func compareSequencers(a, b string) age {
 // version id the ETag alone decides.
 func sameVersion(a, b Upload) bool { return a.ETag == b.ETag && a.VersionID == b.VersionID }
 
-// A clock orders versions of one upload. Where sequencers cannot, it asks the
-// source bucket, once, which version is the current one.
+// A clock orders versions of one upload. If sequencers cannot, it asks the source
+// bucket, once, which version is the current one.
 type clock struct {
 	src     objstore.Bucket
 	asked   bool
 	current objstore.Info // zero ETag: no such object now
 }
 
-// age says how a stands to b. With sequencers that differ, these decide. Else the
-// object's current version is newer than any other, and of two that are not
-// current the first counts as older.
+// age says whether a is older or newer than b. Sequencers decide if they differ. Else
+// the object's current version is newer than any other; if neither is current, a
+// counts as older.
 func (c *clock) age(ctx context.Context, a, b Upload) (age, error) {
 	if a.Sequencer != "" && b.Sequencer != "" {
-		// Of one key S3 gives each version another. Emulations are known that give
-		// all of them the same one, which then says nothing.
+		// S3 gives each version of a key another sequencer. Some emulations give all
+		// versions the same one, which then says nothing.
 		if s := compareSequencers(a.Sequencer, b.Sequencer); s != same {
 			return s, nil
 		}
@@ -62,7 +63,7 @@ func (c *clock) age(ctx context.Context, a, b Upload) (age, error) {
 	return older, nil
 }
 
-// isCurrent says whether u is what its key holds now.
+// isCurrent says whether u is the version that its key holds now.
 func (c *clock) isCurrent(ctx context.Context, u Upload) (bool, error) {
 	if !c.asked {
 		info, err := c.src.Head(ctx, u.Key)

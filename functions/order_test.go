@@ -9,10 +9,10 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// TestSequencers: the shorter of two is padded on the right with zeros, then they
-// compare as text, digits in either case. The greater is packed over the other, in
-// whichever order they come. Equal ones of two versions say nothing: then it is the
-// one that the key holds now.
+// TestSequencers: the shorter sequencer is padded on the right with zeros, then the
+// two compare as text, with digits in either case. The upload with the greater one
+// replaces the other, in either order of events. If two versions have equal
+// sequencers, the version that the key holds now is packed.
 func TestSequencers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

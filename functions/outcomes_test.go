@@ -24,7 +24,7 @@ import (
 )
 
 // TestNotUnderstood: a payload that is no event comes again, is logged, and is never
-// acknowledged; without a queue, there is no list of failures to answer with.
+// acknowledged. Without a queue there is no list of failures to answer with.
 func TestNotUnderstood(t *testing.T) {
 	t.Parallel()
 	h := with(func(context.Context, functions.Upload) ([]objstore.Info, error) { return nil, objstore.ErrThrottled })
@@ -45,8 +45,8 @@ func TestNotUnderstood(t *testing.T) {
 	}
 }
 
-// TestNobodys: uploads of no rule and of another function's are acknowledged and
-// counted, each as what it is.
+// TestNobodys: uploads without a rule and uploads of another function are acknowledged
+// and counted, each under its own name.
 func TestNobodys(t *testing.T) {
 	t.Parallel()
 	h := with(func(context.Context, functions.Upload) ([]objstore.Info, error) {
@@ -61,8 +61,8 @@ func TestNobodys(t *testing.T) {
 	}
 }
 
-// TestCosts: each job is told of with its own requests and time, those of both
-// buckets together, and those of one once.
+// TestCosts: each job is told with its own time and requests. The requests are those of
+// both of its buckets, counted once if the two are the same.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	for _, same := range []bool{false, true} {
@@ -107,7 +107,8 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestNoBucket: what cannot be had, or made, is said and comes again; no job runs.
+// TestNoBucket: if a bucket or a job cannot be made, that is told and the event comes
+// again; no job runs.
 func TestNoBucket(t *testing.T) {
 	t.Parallel()
 	for _, missing := range []string{"uploads", "datasets", "job", "head"} {
@@ -138,7 +139,7 @@ func TestNoBucket(t *testing.T) {
 	}
 }
 
-// refusing answers no Head where that is what is missing.
+// refusing answers no Head, with an error of its own.
 type refusing struct {
 	objstore.Bucket
 
@@ -152,8 +153,8 @@ func (r refusing) Head(ctx context.Context, key string) (objstore.Info, error) {
 	return r.Bucket.Head(ctx, key)
 }
 
-// TestJobSees: an upload that comes by name is what its key holds; one with an ETag
-// is the version that the event names, whatever the key holds now.
+// TestJobSees: an upload that comes by name is the version that its key holds. An
+// upload with an ETag is the version that the event names, whatever the key holds now.
 func TestJobSees(t *testing.T) {
 	t.Parallel()
 	in := memstore.New(memstore.Config{Versioned: true})
@@ -181,7 +182,7 @@ func TestJobSees(t *testing.T) {
 	}
 }
 
-// TestCheck: what is wrong with a handler is said at its start.
+// TestCheck: faults of a handler are told at its start.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	h := with(nil)
@@ -204,8 +205,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestReportTells: the place, the command where that helps, and that a report which
-// cannot be written brings the event back.
+// TestReportTells: a report tells the place, and the command that helps if there is
+// one. If a report cannot be written, the event comes back.
 func TestReportTells(t *testing.T) {
 	t.Parallel()
 	place := func(off int64, err error) error {
@@ -258,13 +259,13 @@ func (readOnly) Create(_ context.Context, key string, _ objstore.PutOptions) (ob
 	return nil, fmt.Errorf("%s: %w", key, objstore.ErrDenied)
 }
 
-// TestReportOfAnUnknownVersion: a report that stands is written over only by what is
-// known to be the newest version.
+// TestReportOfAnUnknownVersion: a report is overwritten only for a version that is
+// known to be the newest.
 func TestReportOfAnUnknownVersion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		etag    string
-		src     error // what the uploads' bucket says
+		src     error // answer of the uploads' bucket
 		replace bool
 	}{"no ETag": {"", nil, true}, "not current": {`"e"`, nil, false}, "no bucket": {`"e"`, objstore.ErrThrottled, false}} {
 		out := memstore.New(memstore.Config{})
@@ -272,7 +273,7 @@ func TestReportOfAnUnknownVersion(t *testing.T) {
 		h := with(func(context.Context, functions.Upload) ([]objstore.Info, error) { return nil, formats.ErrCorrupt })
 		asked := 0
 		h.Buckets = func(bucket string) (objstore.Bucket, error) {
-			if asked++; bucket == "uploads" && asked > 1 { // the job has had its own
+			if asked++; bucket == "uploads" && asked > 1 { // the job has had its bucket
 				if c.src != nil {
 					return nil, c.src
 				}
@@ -287,8 +288,8 @@ func TestReportOfAnUnknownVersion(t *testing.T) {
 	}
 }
 
-// TestReportInConflict: two writers at one report. What may replace it comes again;
-// what may not is told beside it.
+// TestReportInConflict: two writers write one report. An event whose report may
+// replace the other's comes again; else the failure is told in a report beside it.
 func TestReportInConflict(t *testing.T) {
 	t.Parallel()
 	in := memstore.New(memstore.Config{})
@@ -311,7 +312,7 @@ func TestReportInConflict(t *testing.T) {
 	}
 }
 
-// contested refuses the report under the upload's own name.
+// contested refuses to write the report under the upload's own name.
 type contested struct {
 	objstore.Bucket
 

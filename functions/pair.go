@@ -141,7 +141,8 @@ func (p Pair) look(ctx context.Context, u Upload) (standing, error) {
 	return st, g.Wait()
 }
 
-// lookAt says what stands under key; ErrTaken unless it is made of u's key.
+// lookAt looks at the object under key. It fails with ErrTaken unless the object is
+// made of u's key.
 func lookAt(ctx context.Context, b objstore.Bucket, key string, u Upload) (half, error) {
 	info, err := b.Head(ctx, key)
 	if errors.Is(err, objstore.ErrNotFound) {
@@ -160,7 +161,7 @@ func lookAt(ctx context.Context, b objstore.Bucket, key string, u Upload) (half,
 // decide says which version of the upload has to be made into the pair: nil for
 // none, usually u, and rarely a newer one whose data an older one overwrote.
 func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, error) {
-	made := st.whole() && sameVersion(st.meta.of, u) // whether u is the current one then makes no difference
+	made := st.whole() && sameVersion(st.meta.of, u) // then it makes no difference whether u is the current version
 	if u.Sequencer == "" && !made {
 		if is, err := c.isCurrent(ctx, u); err != nil || !is {
 			return nil, err
@@ -182,8 +183,8 @@ func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, erro
 	case meta >= same && st.whole():
 		return nil, nil
 	case data == newer && meta == newer:
-		// A half of a newer version, whose worker is still at it; or an older one's
-		// data over those of the index, as below.
+		// A half of a newer version, whose worker is still at it; or data of an older
+		// version over those of the index, see below.
 		if over, err := c.age(ctx, st.meta.of, st.data.of); err != nil || over != newer {
 			return nil, err
 		}
@@ -200,12 +201,13 @@ func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, erro
 	return &w, nil
 }
 
-// holds says that the data that stand are those that u gives, so that the index alone
-// has to be written: data that were made of this very event, and data of a whole pair
-// made of an earlier upload of the same bytes. In the second case the index records
-// the later sequencer and the data keep the earlier one. No decision suffers: while the
-// pair is whole the index decides, and a late worker that overwrites the data loses the
-// index, whose seal is of the later event, and has the pair to mend.
+// holds says that the standing data are the ones that u gives, so that only the index
+// has to be written. These are data that were made of this very event, and data of a
+// whole pair that was made of an earlier upload of the same bytes. In the second case
+// the index records the later sequencer and the data keep the earlier one. Decisions
+// stay right: while the pair is whole the index decides, and a late worker that
+// overwrites the data loses the index, whose seal is of the later event, and has to
+// mend the pair.
 func (p Pair) holds(st standing, u Upload) bool {
 	if !st.data.there || st.data.info.Meta[MetaLayout] != p.Layout {
 		return false
@@ -214,7 +216,7 @@ func (p Pair) holds(st standing, u Upload) bool {
 	return sameSource(of, u) || st.whole() && strong(u.ETag) && sameVersion(of, u)
 }
 
-// strong: an ETag that stands for bytes, not for what looks the same.
+// strong says that an ETag stands for bytes, not for content that looks the same.
 func strong(etag string) bool { return etag != "" && !strings.HasPrefix(etag, "W/") }
 
 // sameSource: the same version of the same upload, events' sizes aside.
@@ -223,8 +225,8 @@ func sameSource(a, b Upload) bool {
 	return a == b
 }
 
-// write makes data and index. With have set, the data is there already and only
-// the index is written.
+// write makes data and index. If have is set, the data are there already and only the
+// index is written.
 func (p Pair) write(ctx context.Context, u Upload, st standing, have half, run Maker) ([]objstore.Info, error) {
 	data, meta, err := p.writeData(ctx, u, st.data, have, run)
 	if err != nil {
@@ -250,7 +252,7 @@ func (p Pair) write(ctx context.Context, u Upload, st standing, have half, run M
 		return nil, output(err)
 	}
 	if now.ETag != data.ETag {
-		return nil, errLost // another's data came between: see again who is newer
+		return nil, errLost // another worker's data came between: look again whose version is newer
 	}
 	return []objstore.Info{data, index}, nil
 }
@@ -305,10 +307,10 @@ func lost(err error, matched bool) error {
 func output(err error) error { return fmt.Errorf("%w: %w", ErrOutput, err) }
 
 // seal is white space at the end of an index, different for every version of the
-// upload. ETags are hashes of content on S3: without the seal, a version with the
-// content of an earlier one would give the index an ETag that had been there before,
-// and a late worker that still waits to replace that earlier index would replace the
-// newer one.
+// upload. ETags are hashes of content on S3. Without the seal, a version with the
+// content of an earlier one would give the index an ETag that it had before. A late
+// worker that still waits to replace that earlier index would then replace the newer
+// one.
 func seal(u Upload) string {
 	sum := sealOf(u)
 	var s strings.Builder
@@ -342,7 +344,7 @@ func pause(ctx context.Context, n int) error {
 	}
 }
 
-// count stands for a data object of which only the length is wanted.
+// count stands for a data object of which only the length matters.
 type count int64
 
 func (c *count) Write(p []byte) (int, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// TestSameBytesAgain: the same bytes uploaded again cost the index alone, which
-// records the later sequencer; a late event of bytes between them changes nothing.
+// TestSameBytesAgain: if the same bytes are uploaded again only the index is written,
+// with the later sequencer. A late event of other bytes between them changes nothing.
 func TestSameBytesAgain(t *testing.T) {
 	t.Parallel()
 	in := &contentTags{b: memstore.New(memstore.Config{})}
@@ -30,7 +30,7 @@ func TestSameBytesAgain(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
-	data := func() string { // memory's own tags are new with every write
+	data := func() string { // memstore gives every write a new tag
 		t.Helper()
 		i, err := inner.Head(t.Context(), stormKey+".gulp")
 		if err != nil {
@@ -64,7 +64,7 @@ func TestSameBytesAgain(t *testing.T) {
 	checkNewest(t, in, out)
 }
 
-// TestOtherLayoutAgain: the same bytes laid out otherwise are other data.
+// TestOtherLayoutAgain: the same bytes in another layout are other data.
 func TestOtherLayoutAgain(t *testing.T) {
 	t.Parallel()
 	inner := memstore.New(memstore.Config{})
@@ -87,8 +87,9 @@ func TestOtherLayoutAgain(t *testing.T) {
 }
 
 // TestOlderDataUnderNewerIndex: a worker that mends the pair of a version may put that
-// one's data over those of a newer one, whose worker has seen its pair whole and gone,
-// where the bytes are the ones it had found. It sees so, and mends again.
+// version's data over those of a newer one, whose worker has seen its pair whole and
+// ended. That is possible if the data's ETag is again the one that the older worker
+// had found. The older worker sees the result and mends again.
 func TestOlderDataUnderNewerIndex(t *testing.T) {
 	t.Parallel()
 	version := func(etag, seq string) functions.Upload {
@@ -115,7 +116,7 @@ func TestOlderDataUnderNewerIndex(t *testing.T) {
 	}
 }
 
-// letters makes data that the upload's ETag decides.
+// letters makes data that depend on the upload's ETag.
 func letters(_ context.Context, u functions.Upload, data io.Writer) (func(io.Writer) error, error) {
 	if _, err := io.WriteString(data, strings.Repeat(u.ETag, 3)); err != nil {
 		return nil, err
@@ -126,9 +127,9 @@ func letters(_ context.Context, u functions.Upload, data io.Writer) (func(io.Wri
 	}, nil
 }
 
-// TestOrders: contents that come back under later sequencers, all of them to be
-// had for ever, given in any order to workers that meet. The highest sequencer
-// stands in the end, in a whole pair, whatever tags the store gives.
+// TestOrders: contents that come back under later sequencers, all of them still
+// readable, are given in any order to workers that meet. In the end the highest
+// sequencer stands, in a whole pair, whatever tags the store gives.
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	rounds := rounds(60)
@@ -149,7 +150,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// An ordered output is published in any order, and then looked at.
+// An ordered output is published in any order, and then checked.
 type ordered struct {
 	publish func(out objstore.Bucket, u functions.Upload) error
 	check   func(t *testing.T, out objstore.Bucket, newest functions.Upload)

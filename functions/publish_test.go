@@ -23,7 +23,7 @@ func set(t *testing.T, b objstore.Bucket, key, content string, meta map[string]s
 	return info
 }
 
-// making is a Maker of a text that the ETag decides, which counts its runs.
+// making is a Maker of a text that depends on the ETag. It records its runs.
 func making(runs *[]Upload) Maker {
 	return func(_ context.Context, u Upload, data io.Writer) (func(io.Writer) error, error) {
 		*runs = append(*runs, u)
@@ -42,7 +42,7 @@ func version(etag, seq string) Upload {
 // pairIn is an output of two objects.
 func pairIn(b objstore.Bucket) Pair { return Pair{Bucket: b, Data: "k.d", Meta: "k.m", Layout: "l"} }
 
-// stand puts the halves of two versions there; "" leaves one out.
+// stand puts the halves of two versions into b; a version "" is left out.
 func stand(t *testing.T, b objstore.Bucket, data, meta Upload) {
 	t.Helper()
 	var info objstore.Info
@@ -59,7 +59,8 @@ func stand(t *testing.T, b objstore.Bucket, data, meta Upload) {
 	}
 }
 
-// TestWhatIsMade: which version of an upload a worker makes, by what stands.
+// TestWhatIsMade: which version of an upload a worker makes, given the standing
+// halves.
 func TestWhatIsMade(t *testing.T) {
 	t.Parallel()
 	none, v1, v2, v3 := Upload{}, version(`"1"`, "01"), version(`"2"`, "02"), version(`"3"`, "03")
@@ -90,7 +91,8 @@ func TestWhatIsMade(t *testing.T) {
 	}
 }
 
-// TestNoSequencer: an upload by its name alone is made if it is what its key holds.
+// TestNoSequencer: an upload by its name alone is made if it is the version that its
+// key holds.
 func TestNoSequencer(t *testing.T) {
 	t.Parallel()
 	denied := func(string, string) error { return objstore.ErrDenied }
@@ -116,7 +118,8 @@ func TestNoSequencer(t *testing.T) {
 				t.Errorf("%s, %s: made %v, %v", name, c.what, made, err)
 			}
 		}
-		// What stands is of an upload that had no sequencer: the source is asked as well.
+		// The standing output is of an upload without a sequencer: the source is asked
+		// as well.
 		out := newHooked()
 		src.fail = nil
 		if made, err := publish(out, src, current); err != nil || !made {
@@ -150,8 +153,9 @@ func publishers() map[string]func(out, src objstore.Bucket, u Upload) (bool, err
 	}
 }
 
-// TestOutputFails: whatever the output's bucket refuses is an ErrOutput, ends the try
-// and leaves nothing half-written behind; a condition that is lost for ever is ErrBusy.
+// TestOutputFails: any failure of the output's bucket is an ErrOutput, ends the try
+// and leaves nothing half-written. A condition that is lost again and again is
+// ErrBusy.
 func TestOutputFails(t *testing.T) {
 	t.Parallel()
 	for name, publish := range publishers() {
@@ -203,7 +207,8 @@ func lastKey(ops []string) string {
 	return key
 }
 
-// TestTakenKeys: what is made of another upload, or by somebody else, is not touched.
+// TestTakenKeys: objects that are made of another upload, or by somebody else, are not
+// touched.
 func TestTakenKeys(t *testing.T) {
 	t.Parallel()
 	u := version(`"1"`, "01")
@@ -223,7 +228,7 @@ func TestTakenKeys(t *testing.T) {
 	}
 }
 
-// TestEndedContext: nothing is asked for on behalf of a worker that has to end.
+// TestEndedContext: a worker whose context has ended makes no request.
 func TestEndedContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -253,8 +258,9 @@ func TestEndedContext(t *testing.T) {
 	})
 }
 
-// TestMendGone: the version to mend a pair from is gone. A newer event follows, so
-// there is nothing to do; every other failure is told, and so is that of its own.
+// TestMendGone: the version from which to mend a pair is gone. A newer event follows,
+// so there is nothing to do. All other failures are returned, and so is "gone" of the
+// worker's own version.
 func TestMendGone(t *testing.T) {
 	t.Parallel()
 	gone := &objstore.Error{Op: "get", Key: "k", Code: "NoSuchKey", Err: objstore.ErrNotFound}
@@ -277,8 +283,8 @@ func TestMendGone(t *testing.T) {
 	}
 }
 
-// TestDataOfAnotherSize: data under this version's name that are not what it writes
-// are written again, and so are those of the same bytes under an index that does not
+// TestDataOfAnotherSize: data under this version's name that have another size than it
+// writes are written again. So are data of the same bytes under an index that does not
 // name them.
 func TestDataOfAnotherSize(t *testing.T) {
 	t.Parallel()
@@ -311,8 +317,8 @@ func TestDataOfAnotherSize(t *testing.T) {
 	})
 }
 
-// TestDataReplacedMeanwhile: the last look finds another's data under the index that
-// was just written, or none. The pair is made again.
+// TestDataReplacedMeanwhile: the last look finds other data under the index that was
+// just written, or none. The pair is made again.
 func TestDataReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, deleted := range []bool{false, true} {
@@ -344,7 +350,7 @@ func TestDataReplacedMeanwhile(t *testing.T) {
 			}
 		})
 	}
-	// It fails itself: that is told, though the next one would not.
+	// The look itself fails: that is returned, though the next one would not fail.
 	out, wrote, asked := newHooked(), false, false
 	out.fail = func(op, key string) error {
 		wrote = wrote || op == "commit" && key == "k.m"
@@ -371,7 +377,7 @@ func TestIndexFails(t *testing.T) {
 	if _, head := b.Head(t.Context(), "k.m"); !errors.Is(err, bad) || !errors.Is(head, objstore.ErrNotFound) {
 		t.Errorf("%v, %v", err, head)
 	}
-	// The seal is the last that is written.
+	// The seal is the last write.
 	out, n := newHooked(), 0
 	out.fail = func(op, key string) error {
 		if op == "write" && key == "k.m" {
@@ -385,7 +391,7 @@ func TestIndexFails(t *testing.T) {
 	if _, err := pairIn(out).Publish(t.Context(), nil, version(`"1"`, "01"), making(&runs)); !errors.Is(err, objstore.ErrThrottled) {
 		t.Errorf("the seal is not written: %v", err)
 	}
-	// With data that stand, a Maker that fails, too.
+	// A Maker that fails, over data that stand.
 	stand(t, b, version(`"1"`, "01"), Upload{})
 	tries := 0
 	_, err = pairIn(b).Publish(t.Context(), nil, version(`"1"`, "01"), func(context.Context, Upload, io.Writer) (func(io.Writer) error, error) {
@@ -397,7 +403,7 @@ func TestIndexFails(t *testing.T) {
 	}
 }
 
-// TestIndexNamesItsData: by ETag, and where the bucket keeps versions by that, too.
+// TestIndexNamesItsData: by ETag, and if the bucket keeps versions also by version.
 func TestIndexNamesItsData(t *testing.T) {
 	t.Parallel()
 	for _, versioned := range []bool{false, true} {
@@ -417,8 +423,8 @@ func TestIndexNamesItsData(t *testing.T) {
 	}
 }
 
-// TestSeal: 256 bits would be too long a tail; these are 64 of them, each another
-// white space, between two ends of lines.
+// TestSeal: all 256 bits would make the tail too long. It has 64 of them, each a blank
+// or a tab, between two line ends.
 func TestSeal(t *testing.T) {
 	t.Parallel()
 	u := version(`"1"`, "01")
@@ -433,7 +439,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestLost: which refusals mean that another was quicker.
+// TestLost: the refusals that mean that another worker was quicker.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -449,7 +455,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestHalves: what is not there is no half of a whole, whatever ETags say.
+// TestHalves: a missing object makes no pair whole, whatever ETags say.
 func TestHalves(t *testing.T) {
 	t.Parallel()
 	named := half{there: true, info: objstore.Info{Meta: map[string]string{MetaDataETag: `"d"`}}}
@@ -469,7 +475,7 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// TestSingleSays: type and layout of an output, and when another layout is written.
+// TestSingleSays: type and layout of an output, and that another layout is written.
 func TestSingleSays(t *testing.T) {
 	t.Parallel()
 	b := memstore.New(memstore.Config{})

@@ -2,5 +2,6 @@
 
 package functions_test
 
-// raceEnabled: all is slow, and many rounds tell no more of races than some.
+// raceEnabled: the race detector makes all slow, and many rounds find no more races
+// than a few.
 const raceEnabled = true

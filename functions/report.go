@@ -70,9 +70,9 @@ func (h *Handler) report(ctx context.Context, rule Rule, u Upload, cause error) 
 	return key, err
 }
 
-// replaced says that u is not known to be what its key holds now: then the report
-// that stands may be of a newer version, which workers have no right to read, and is
-// not written over.
+// replaced says that u is not known to be the version that its key holds now. Then the
+// report that stands may be of a newer version, which workers have no right to read,
+// and it is not overwritten.
 func (h *Handler) replaced(ctx context.Context, u Upload) bool {
 	if u.ETag == "" {
 		return false

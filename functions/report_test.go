@@ -15,9 +15,9 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// TestReportsOfVersions: versions of an upload that fail each in their own way are
-// all told of, and the report under the upload's own name is that of the newest one,
-// in whatever order their events come, and how often.
+// TestReportsOfVersions: versions of an upload fail, each in its own way. All are
+// told, and the report under the upload's own name is that of the newest version, for
+// any order and number of events.
 func TestReportsOfVersions(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -56,7 +56,7 @@ func TestReportsOfVersions(t *testing.T) {
 	}
 }
 
-// failing is a job that tells its uploads apart by how it fails on them.
+// failing is a job that fails on each upload in another way.
 func failing() map[string]functions.JobMaker {
 	return map[string]functions.JobMaker{"pack": func(functions.Rule, objstore.Bucket) (functions.Job, error) {
 		return jobFunc(func(_ context.Context, u functions.Upload) ([]objstore.Info, error) {

@@ -97,8 +97,8 @@ func (r Retirement) Replaced(ctx context.Context, src objstore.Bucket, u Upload)
 	return errors.Join(errs...)
 }
 
-// judge says which of others are older than u, and which version one of them is made
-// of that is newer.
+// judge says which of others are older than u, and from which newer version one of
+// them is made, if any.
 func (r Retirement) judge(ctx context.Context, c *clock, others []Output, u Upload) (newest *Upload, gone []Output, err error) {
 	seen := make([][]stood, len(others))
 	g, gctx := errgroup.WithContext(ctx)
@@ -127,13 +127,13 @@ func (r Retirement) judge(ctx context.Context, c *clock, others []Output, u Uplo
 	return newest, gone, nil
 }
 
-// stood is an object of an output, as it was looked at.
+// stood is an object of an output, as it stood when it was looked at.
 type stood struct {
 	key string
 	half
 }
 
-// look says what there is of an output that was made of u's key.
+// look finds the objects of an output that were made of u's key.
 func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, error) {
 	keys := o.Keys
 	if len(o.Keys) == 0 {
@@ -147,10 +147,10 @@ func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, erro
 		}
 	}
 	var all []stood
-	for _, key := range slices.Backward(keys) { // of a pair the data first
+	for _, key := range slices.Backward(keys) { // of a pair the data come first
 		h, err := lookAt(ctx, r.Bucket, key, u)
 		if errors.Is(err, ErrTaken) {
-			continue // somebody else's
+			continue // somebody else's object
 		}
 		if err != nil {
 			return nil, err
@@ -158,15 +158,16 @@ func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, erro
 		if h.there {
 			all = append(all, stood{key, h})
 		} else if len(o.Keys) > 0 {
-			break // nothing of it
+			break // the output has no object
 		}
 	}
 	return all, nil
 }
 
-// verdict says how an output stands to u: newer if readers find a newer version there,
-// older if all of it is (of a row: some of it), else it is not to be touched. Of a
-// pair the index decides: data may be those of an earlier version of the same bytes.
+// verdict compares an output with u. It is newer if readers find a newer version
+// there, and older if all of it is older (of a row: some of it); else it must not be
+// touched. Of a pair the index decides: its data may be those of an earlier version of
+// the same bytes.
 func (r Retirement) verdict(ctx context.Context, c *clock, o Output, all []stood, u Upload) (is age, by *Upload, err error) {
 	olds := 0
 	for _, s := range all {
@@ -187,7 +188,8 @@ func (r Retirement) verdict(ctx context.Context, c *clock, o Output, all []stood
 	return same, nil, nil
 }
 
-// stands is surely of an object of the output, with what Same says.
+// stands compares an object of the output with u as surely does, and asks Same if the
+// two count as the same.
 func (o Output) stands(ctx context.Context, c *clock, of, u Upload) (age, error) {
 	a, err := c.surely(ctx, of, u)
 	if err != nil || a != same || o.Same == nil || !sameVersion(of, u) {
@@ -197,8 +199,8 @@ func (o Output) stands(ctx context.Context, c *clock, of, u Upload) (age, error)
 	return age(max(-1, min(1, n))), err
 }
 
-// remove deletes the objects of an output that were made before the version by. What
-// is not older ends it: that belongs to somebody else's work.
+// remove deletes the objects of an output that were made before the version by. It
+// ends at an object that is not older: that belongs to somebody else's work.
 func (r Retirement) remove(ctx context.Context, src objstore.Bucket, o Output, by Upload) error {
 	keys := o.Keys
 	if len(keys) == 0 {
@@ -234,7 +236,8 @@ func (r Retirement) removeOne(ctx context.Context, src objstore.Bucket, o Output
 		if err != nil {
 			return true, err
 		}
-		// Which one is current is asked after that look, or it might be out of date.
+		// The current version is asked for after that look, or it might be out of
+		// date.
 		if a, err := o.stands(ctx, &clock{src: src}, h.of, by); err != nil || a != older {
 			return true, err
 		}
@@ -250,8 +253,9 @@ func (r Retirement) removeOne(ctx context.Context, src objstore.Bucket, o Output
 	return true, fmt.Errorf("%s: %d tries: %w", key, maxTries, ErrBusy)
 }
 
-// surely is age without a guess: older or newer only if sequencers say so, or if one
-// of the two is what the key holds now. Else they count as the same.
+// surely is age without a guess. It returns older or newer only if sequencers say so,
+// or if one of the two is the version that the key holds now. Else the two count as
+// the same.
 func (c *clock) surely(ctx context.Context, a, b Upload) (age, error) {
 	if sameVersion(a, b) && (a.Sequencer == b.Sequencer || a.Sequencer == "" || b.Sequencer == "") {
 		return same, nil

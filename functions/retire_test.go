@@ -23,7 +23,7 @@ const mixedKey = "any/a b+c.bin"
 // mixed is the play of an upload whose content changes its kind.
 func mixed() play { return play{mixedKey, "", anything, checkMixed} }
 
-// anything is an upload of a kind that n decides.
+// anything is an upload of a kind that depends on n.
 func anything(tb testing.TB, n int) []byte {
 	tb.Helper()
 	switch n % 3 {
@@ -35,14 +35,14 @@ func anything(tb testing.TB, n int) []byte {
 	return bytes.Repeat([]byte{0, byte(n)}, 50)
 }
 
-// either is a tar or bytes. Arrays are left out where time is virtual: encoders of
+// either is a tar or bytes. It makes no arrays, for tests in virtual time: encoders of
 // zstd have channels that are shared with other tests.
 func either(tb testing.TB, n int) []byte {
 	tb.Helper()
 	return anything(tb, []int{3, 2}[n%2])
 }
 
-// checkMixed: there is one output, of the kind of the newest upload, made of that.
+// checkMixed: there is one output, of the kind of the newest upload and made of it.
 func checkMixed(t *testing.T, in, out objstore.Bucket) {
 	t.Helper()
 	data := body(t, in, mixedKey)
@@ -109,8 +109,8 @@ func npz(tb testing.TB, names string, seed int) []byte {
 	return b.Bytes()
 }
 
-// TestKinds: what stands after a row of uploads under one key, and what else lies in
-// the bucket and must stay.
+// TestKinds: the outputs after a row of uploads under one key, and the other objects
+// in the bucket, which must stay.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -144,7 +144,7 @@ func TestKinds(t *testing.T) {
 				t.Parallel()
 				in := &contentTags{b: memstore.New(memstore.Config{Name: "mem://uploads", Versioned: versioned})}
 				out := &contentTags{b: memstore.New(memstore.Config{Name: "mem://datasets", Versioned: versioned})}
-				// Somebody else's, and those of other uploads.
+				// Objects of somebody else, and of other uploads.
 				put(t, out, c.key+".other", []byte("theirs"), nil)
 				put(t, out, c.key+"/deep/theirs.b2nd", []byte("theirs"), nil)
 				neighbour := map[string]string{functions.MetaMarker: "1", functions.MetaSource: "uploads", functions.MetaKey: c.key + "%2Fz", functions.MetaETag: `"0"`, functions.MetaSequencer: "000000"}
@@ -196,8 +196,8 @@ func zips(names ...string) (all []func(testing.TB) []byte) {
 }
 
 // TestRetireWithout: a worker that may not delete, or that is killed before it does,
-// has packed the upload all the same. The first leaves the other output and says so;
-// after the second the event that comes again ends it.
+// has packed the upload all the same. The first leaves the other output and says so.
+// After the second the event comes again, and that worker ends the work.
 func TestRetireWithout(t *testing.T) {
 	t.Parallel()
 	in, out := memstore.New(memstore.Config{Name: "mem://uploads"}), memstore.New(memstore.Config{Name: "mem://datasets"})
@@ -221,7 +221,7 @@ func TestRetireWithout(t *testing.T) {
 	if !strings.HasPrefix(warned, mixedKey+": ") || !strings.Contains(warned, mixedKey+".b2nd") || !strings.Contains(warned, "access denied") {
 		t.Errorf("warned: %q", warned)
 	}
-	h.Jobs["pack"] = pack.New(pack.Options{}) // nobody wants to be told
+	h.Jobs["pack"] = pack.New(pack.Options{}) // no callback takes the remark
 	if r, err := h.Handle(t.Context(), second); err != nil || r.Unchanged != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}

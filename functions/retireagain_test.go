@@ -12,9 +12,9 @@ import (
 	"github.com/farread/farread/objstore/simstore"
 )
 
-// TestRetireByName: a backfill that ended between its output and the delete ends what
-// it began when it goes on, though the output is unchanged by then. So does a queue that
-// delivers names. Others do not look: most runs find nothing but what is done.
+// TestRetireByName: a backfill that ended between its output and the delete does the
+// delete when it goes on, though the output is unchanged by then. So does a queue that
+// delivers names. Other runs do not look, since most of them find only finished work.
 func TestRetireByName(t *testing.T) {
 	t.Parallel()
 	in, out := memstore.New(memstore.Config{Name: "mem://uploads"}), memstore.New(memstore.Config{Name: "mem://datasets"})
@@ -58,9 +58,9 @@ func TestRetireByName(t *testing.T) {
 	}
 }
 
-// TestRetireReplaced: a late worker of a version that is gone by now was killed before
-// it looked at the output of the newer one. Its event comes again and finds nothing to
-// read, but what was left.
+// TestRetireReplaced: a late worker, whose version is gone by now, was killed before
+// it looked at the output of the newer version. Its event comes again. The worker has
+// nothing to read, but finds the output that was left.
 func TestRetireReplaced(t *testing.T) {
 	t.Parallel()
 	for first, left := range map[int][]string{1: {".b2nd"}, 2: {".blp"}, 3: {".gmeta", ".gulp"}} {
@@ -94,8 +94,9 @@ func TestRetireReplaced(t *testing.T) {
 	}
 }
 
-// TestRetireNoted: raw data are packed as bytes until their note comes; then their
-// array is the one output, whoever writes last. Without the note nothing is deleted.
+// TestRetireNoted: raw data are packed as bytes until their note comes. Then their
+// array is the one output, whichever worker writes last. Without the note nothing is
+// deleted.
 func TestRetireNoted(t *testing.T) {
 	t.Parallel()
 	const key, note = "x.raw", "x.raw.json"
@@ -148,9 +149,9 @@ func TestRetireNoted(t *testing.T) {
 	}
 }
 
-// TestRetireNotedAgain: the worker of a note that ended before the bytes went, or could
-// not see whether the note still lies there, is called again and ends it. One that has
-// only the note's name does not look again, unless it is told to.
+// TestRetireNotedAgain: the worker of a note ended before the bytes were deleted, or
+// could not see whether the note is still there. It is called again and ends the work.
+// A worker that has only the note's name does not look again, unless it is told to.
 func TestRetireNotedAgain(t *testing.T) {
 	t.Parallel()
 	const key, note = "x.raw", "x.raw.json"
@@ -161,7 +162,7 @@ func TestRetireNotedAgain(t *testing.T) {
 		want     []string
 	}{
 		"no delete":             {src: simstore.Rule{Op: "none"}, out: simstore.Rule{Op: "delete"}, want: array},
-		"no answer at the look": {src: simstore.Rule{Op: "head", Key: note, From: 2}, out: simstore.Rule{Op: "none"}, want: array}, // the first is the writer's
+		"no answer at the look": {src: simstore.Rule{Op: "head", Key: note, From: 2}, out: simstore.Rule{Op: "none"}, want: array}, // the first HEAD is the writer's
 		"none at the delete":    {src: simstore.Rule{Op: "head", Key: note, From: 3}, out: simstore.Rule{Op: "none"}, want: array},
 		"no delete, by name":    {src: simstore.Rule{Op: "none"}, out: simstore.Rule{Op: "delete"}, named: true, want: both},
 	} {
@@ -181,7 +182,7 @@ func TestRetireNotedAgain(t *testing.T) {
 	}
 }
 
-// handled is an event that a handler packs, under a rule without a format.
+// handled gives an event to a handler that packs, under a rule without a format.
 func handled(t *testing.T, in, out objstore.Bucket, event []byte) {
 	t.Helper()
 	h := handler(in, out)

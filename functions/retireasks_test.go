@@ -12,7 +12,7 @@ import (
 	"github.com/farread/farread/objstore/simstore"
 )
 
-// asked is a bucket and, sorted, what it is asked for.
+// asked is a bucket, and a list of the requests to it, sorted.
 func asked(b objstore.Bucket) (objstore.Bucket, func() string) {
 	var mu sync.Mutex
 	var calls []string
@@ -28,9 +28,9 @@ func asked(b objstore.Bucket) (objstore.Bucket, func() string) {
 	}
 }
 
-// TestRetireLooks: which outputs of other kinds are asked for besides an upload's own.
-// A rule that names a format leaves one kind. Members take a listing: they are looked
-// for where there are some, and where the name says that there may have been.
+// TestRetireLooks: which outputs of other kinds are looked for besides an upload's
+// own. A rule that names a format leaves one kind. Members take a listing: they are
+// looked for if the upload has some, or if its name says that it may have had some.
 func TestRetireLooks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -65,8 +65,8 @@ func TestRetireLooks(t *testing.T) {
 	}
 }
 
-// TestReplacedLooks: for a version that is gone two kinds of output are compared, so
-// nothing is asked for if a rule leaves one.
+// TestReplacedLooks: for a version that is gone, outputs of two kinds are compared. If
+// a rule leaves only one kind, nothing is looked for.
 func TestReplacedLooks(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

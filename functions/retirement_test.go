@@ -8,7 +8,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// ownKey is what the worker of these tests has made, beside a pair, a single and a row.
+// ownKey is the output of these tests' worker, beside a pair, a single and a row.
 const ownKey = "k.own"
 
 func pairOut() Output          { return Output{Keys: []string{"k.m", "k.d"}} }
@@ -19,7 +19,8 @@ func retirement(out objstore.Bucket, others ...Output) Retirement {
 	return Retirement{Bucket: out, Own: oneOut(ownKey), Others: others}
 }
 
-// objects are keys and what they are made of; of nothing is somebody else's.
+// objects are keys and the uploads that they are made of; an empty upload marks an
+// object of somebody else.
 type objects map[string]Upload
 
 func (o objects) put(t *testing.T, b objstore.Bucket) {
@@ -51,15 +52,15 @@ func says(n int) func(context.Context) (int, error) {
 	return func(context.Context) (int, error) { return n, nil }
 }
 
-// TestWhatGoes: which outputs of an upload go, by the versions that their objects are
-// made of. Sequencers decide: nobody asks the source.
+// TestWhatGoes: which outputs of an upload are deleted, by the versions of their
+// objects. Sequencers decide: the source is not asked.
 func TestWhatGoes(t *testing.T) {
 	t.Parallel()
 	v1, v2, v3 := version(`"1"`, "01"), version(`"2"`, "02"), version(`"3"`, "03")
 	bytes1, bytes3 := version(`"2"`, "01"), version(`"2"`, "03") // the bytes of v2, uploaded before and after
 	for name, c := range map[string]struct {
 		there objects
-		same  int // what is said of k.s
+		same  int // answer of Same about k.s
 		want  string
 	}{
 		"an older pair":                    {objects{"k.m": v1, "k.d": v1}, 0, "k.own"},
@@ -94,8 +95,9 @@ func TestWhatGoes(t *testing.T) {
 	}
 }
 
-// TestWhatIsSure: without sequencers that differ an output goes only if its version or
-// the worker's is the one that the source holds, which is asked only then.
+// TestWhatIsSure: without sequencers that differ, an output is deleted only if its
+// version or the worker's is the one that the source holds. Only then is the source
+// asked.
 func TestWhatIsSure(t *testing.T) {
 	t.Parallel()
 	src := newHooked()
@@ -106,7 +108,7 @@ func TestWhatIsSure(t *testing.T) {
 		of, u Upload
 		want  string
 	}{
-		// k.t is of an older version than any that has a sequencer, or is current.
+		// k.t is of a version older than any with a sequencer, or it is current.
 		"one event":                  {current("02"), current("02"), "k.own k.s"},
 		"one version, it has none":   {current(""), current("02"), "k.own k.s"},
 		"one version, this has none": {current("02"), current(""), "k.own k.s"},
@@ -133,8 +135,8 @@ func TestWhatIsSure(t *testing.T) {
 	}
 }
 
-// TestWhatReplacedLeaves: a worker whose version is gone takes away what is older than
-// the newest output, its own or another's, and nothing as long as there is no newer one.
+// TestWhatReplacedLeaves: a worker whose version is gone deletes outputs older than
+// the newest one, its own or another's, and nothing if there is no newer one.
 func TestWhatReplacedLeaves(t *testing.T) {
 	t.Parallel()
 	v1, v2, v3 := version(`"1"`, "01"), version(`"2"`, "02"), version(`"3"`, "03")
@@ -158,9 +160,9 @@ func TestWhatReplacedLeaves(t *testing.T) {
 	}
 }
 
-// TestRetirementAsks: a look costs one request for an output that is not there, and one
-// for each object of another. The upload's own members are left out as long as it is
-// the current one; later they may be another's.
+// TestRetirementAsks: looking costs one request for an output that is not there, and
+// one for each object of another. The upload's own members are left out as long as it
+// is the current version; later they may belong to another version.
 func TestRetirementAsks(t *testing.T) {
 	t.Parallel()
 	src := newHooked()

@@ -11,16 +11,16 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// retiring is a worker that has outputs of every kind to take away, and buckets in
-// which they are.
+// retiring is a worker that has outputs of every kind to delete, and the buckets that
+// hold them.
 type retiring struct {
 	src, out *hooked
 	run      func(context.Context) error
-	want     string // is left in the end
+	want     string // keys that are left in the end
 }
 
-// retirings: the version of one is current, that of the other is gone. Neither has a
-// sequencer, so that the source is asked.
+// retirings: the version of one worker is current, that of the other is gone. Neither
+// has a sequencer, so the source is asked.
 func retirings(t *testing.T) map[string]retiring {
 	t.Helper()
 	all := map[string]retiring{}
@@ -47,7 +47,7 @@ func retirings(t *testing.T) map[string]retiring {
 	return all
 }
 
-// nth is a hook that does what it is told before the n-th call of op, from 0.
+// nth is a hook that calls do before the n-th call of op, from 0.
 func nth(n int, op string, do func() error) func(op, key string) error {
 	return func(o, key string) error {
 		if o+" "+key != op {
@@ -60,8 +60,8 @@ func nth(n int, op string, do func() error) func(op, key string) error {
 	}
 }
 
-// TestRetirementFails: whichever request fails, the worker says so, and the next one
-// ends what was begun.
+// TestRetirementFails: if any request fails, the worker says so, and the next one ends
+// the work.
 func TestRetirementFails(t *testing.T) {
 	t.Parallel()
 	for name, sound := range retirings(t) {
@@ -96,7 +96,7 @@ func TestRetirementFails(t *testing.T) {
 }
 
 // TestRetirementLeaves: without the right to delete, or without conditions, the output
-// is left and nothing else is tried.
+// stays and nothing else is tried.
 func TestRetirementLeaves(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []error{objstore.ErrDenied, objstore.ErrInvalid} {
@@ -118,8 +118,7 @@ func TestRetirementLeaves(t *testing.T) {
 	}
 }
 
-// TestRetirementMeets: what becomes of objects that somebody else changes between a
-// look and the delete.
+// TestRetirementMeets: somebody else changes objects between a look and the delete.
 func TestRetirementMeets(t *testing.T) {
 	t.Parallel()
 	v0, v1, v2, v3 := version(`"0"`, "00"), version(`"1"`, "01"), version(`"2"`, "02"), version(`"3"`, "03")
@@ -163,8 +162,8 @@ func TestRetirementMeets(t *testing.T) {
 	}
 }
 
-// TestRetirementBusy: an object that changes before every delete is ErrBusy, and no try
-// is begun after the context's end.
+// TestRetirementBusy: if an object changes before every delete, the result is ErrBusy.
+// No try begins after the context's end.
 func TestRetirementBusy(t *testing.T) {
 	t.Parallel()
 	for _, ends := range []bool{false, true} {

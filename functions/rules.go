@@ -51,7 +51,7 @@ func shapes() []string {
 	return []string{"", "s3", "sqs", "sns-sqs", "eventbridge", "eventbridge-sqs"}
 }
 
-// zoomJob makes one format, whose codecs are types of samples.
+// zoomJob makes one format only; its codecs are types of samples.
 const zoomJob = "zoom"
 
 // maxOutPrefix leaves most of a key's 1024 bytes to the upload's own name.
@@ -140,7 +140,7 @@ func (rs Rules) Validate(more ...string) error {
 	return errors.Join(errs...)
 }
 
-// badPack says what makes no sense in a rule of a job of farread.
+// badPack tells the contradictions in a rule of a job of farread.
 func (r Rule) badPack(bad func(format string, a ...any)) {
 	if !slices.Contains(outputs(), r.Format) {
 		bad("format %q is not one of %q", r.Format, outputs())
@@ -158,7 +158,7 @@ func (r Rule) badPack(bad func(format string, a ...any)) {
 	}
 }
 
-// badZoom says what makes no sense in a rule of this job.
+// badZoom tells the contradictions in a rule of the job zoom.
 func (r Rule) badZoom(bad func(format string, a ...any)) {
 	if r.Format != "" || r.Chunk > 0 {
 		bad("format and chunk say nothing about job %q", r.Job)
@@ -169,16 +169,16 @@ func (r Rule) badZoom(bad func(format string, a ...any)) {
 }
 
 // meets says that uploads of the two rules could have the same output. Outputs keep
-// the whole key of the upload, so within one bucket and output prefix they differ.
+// the whole key of the upload, so two outputs in one bucket and output prefix differ.
 func (r Rule) meets(o Rule) bool {
 	return r.Out.Bucket == o.Out.Bucket && overlap(r.Out.Prefix, o.Out.Prefix) &&
 		(r.Bucket != o.Bucket || r.Out.Prefix != o.Out.Prefix)
 }
 
-// overlap: a key can begin with both.
+// overlap says that a key can begin with both a and b.
 func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// jobs are those that the rules name, each once.
+// jobs are the jobs that the rules name, each once.
 func (rs Rules) jobs() []string {
 	var names []string
 	for _, r := range rs {

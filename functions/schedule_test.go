@@ -17,9 +17,9 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// A conductor lets actors reach their stores one request at a time, in an order that
-// a path decides. All of it runs on virtual time: when every actor waits for its turn
-// or for its next try, one of those that wait is let go on.
+// A conductor lets actors reach their stores one request at a time, in an order that a
+// path decides. All of it runs in virtual time: when every actor waits for its turn or
+// for its next try, one of the waiting actors gets its turn.
 type conductor struct {
 	path *path
 	mu   sync.Mutex
@@ -28,14 +28,14 @@ type conductor struct {
 	log  []string
 }
 
-// A turn is a request that waits to be made.
+// A turn is a request that waits for its turn.
 type turn struct {
 	actor int
 	what  string
 	now   chan struct{}
 }
 
-// turn waits for one.
+// turn waits for the actor's turn.
 func (c *conductor) turn(ctx context.Context, actor int, what string) error {
 	t := &turn{actor, what, make(chan struct{})}
 	c.mu.Lock()
@@ -52,11 +52,11 @@ func (c *conductor) turn(ctx context.Context, actor int, what string) error {
 	}
 }
 
-// conduct gives turns until every actor is done. after is called behind each, when
-// the actor has come to its next one.
+// conduct gives turns until every actor is done. It calls after behind each turn, when
+// the actor waits again.
 func (c *conductor) conduct(done <-chan struct{}, after func()) {
 	for {
-		time.Sleep(time.Second) // nobody's pause before another try is longer
+		time.Sleep(time.Second) // no pause before another try is longer
 		synctest.Wait()
 		after()
 		select {
@@ -70,8 +70,8 @@ func (c *conductor) conduct(done <-chan struct{}, after func()) {
 	}
 }
 
-// next takes the turn that the path chooses. The first choice is to go on with the
-// actor that had the last one.
+// next takes the turn that the path chooses. The first choice is the actor that had
+// the last turn.
 func (c *conductor) next() *turn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,14 +109,14 @@ func cmpTurns(a, b *turn, last int) int {
 	return strings.Compare(a.what, b.what)
 }
 
-// A path is a sequence of choices. With rng they are drawn; without, next tries all
-// sequences that leave an actor which could go on at most twice.
+// A path is a sequence of choices. With rng they are random. Without it, next tries
+// all sequences that leave an actor that could go on at most twice.
 type path struct {
 	rng     *rand.Rand
 	taken   []int // so far, in this run
 	sizes   []int
-	plan    []int // the first of them are given
-	left    int   // how often an actor may yet be left
+	plan    []int // the first choices are given
+	left    int   // how often an actor may still be left
 	started bool
 }
 
@@ -222,8 +222,8 @@ func (w conductedWriter) Commit(ctx context.Context) (objstore.Info, error) {
 	return w.Writer.Commit(ctx)
 }
 
-// TestConductor: the paths of two actors are all there are, and the stores see them
-// one after the other.
+// TestConductor: the paths of two actors are complete, and the stores see them one
+// after the other.
 func TestConductor(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

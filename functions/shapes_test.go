@@ -44,7 +44,7 @@ func TestDecodeTellsApart(t *testing.T) {
 	}
 }
 
-// TestDecodeSaysWhy: what is refused, and what is said of it. An event that is half
+// TestDecodeSaysWhy: events that are refused, and the errors. An event that is half
 // understood must not be acknowledged.
 func TestDecodeSaysWhy(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestDecodeSaysWhy(t *testing.T) {
 	}
 }
 
-// TestDecodeBounds: how many records an event has at most, and how deep they lie.
+// TestDecodeBounds: how many records an event may have, and how deep they may lie.
 func TestDecodeBounds(t *testing.T) {
 	t.Parallel()
 	one := `{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"k"}}}`

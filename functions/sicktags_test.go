@@ -19,8 +19,8 @@ func (mute) Tags(ctx context.Context, key, _ string) (map[string]string, error) 
 	return nil, &objstore.Error{Op: "tags", Key: key, Err: ctx.Err()}
 }
 
-// TestSickTags: to wait for the tags of an upload is waiting, too, and says nothing
-// about its size, though all of it was read before.
+// TestSickTags: waiting for the tags of an upload is waiting, too, and says nothing
+// about its size, though all of the upload was read before.
 func TestSickTags(t *testing.T) {
 	t.Parallel()
 	in, out := memstore.New(memstore.Config{Name: "mem://uploads"}), memstore.New(memstore.Config{Name: "mem://datasets"})

@@ -63,7 +63,7 @@ func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill
 // wanted says that the object has to be made: there is none, or it is of an older
 // version or another layout, and u is not itself out of date as far as can be told.
 func (s Single) wanted(ctx context.Context, c *clock, u Upload, old half) (bool, error) {
-	made := old.there && sameVersion(old.of, u) && old.info.Meta[MetaLayout] == s.Layout // whether u is the current one then makes no difference
+	made := old.there && sameVersion(old.of, u) && old.info.Meta[MetaLayout] == s.Layout // then it makes no difference whether u is the current version
 	if u.Sequencer == "" && !made {
 		if is, err := c.isCurrent(ctx, u); err != nil || !is {
 			return false, err

@@ -29,8 +29,8 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// contentTags is a memory bucket whose ETags are hashes of content alone, as
-// S3's are: the same bytes written again have the ETag they had before.
+// contentTags is a memory bucket whose ETags are hashes of content alone, as S3's are:
+// if the same bytes are written again they have the same ETag.
 type contentTags struct {
 	b  *memstore.Bucket
 	mu sync.Mutex
@@ -43,7 +43,8 @@ func cutTag(i objstore.Info) objstore.Info {
 	return i
 }
 
-// inner is the inner ETag of key, if its content still is what tag says.
+// inner is the ETag of the memory bucket for key, if the content still has the ETag
+// tag.
 func (c *contentTags) inner(ctx context.Context, key, version, tag string) (string, error) {
 	if tag == "" || version != "" {
 		return "", nil
@@ -131,8 +132,8 @@ func (w *tagWriter) Commit(ctx context.Context) (objstore.Info, error) {
 	return cutTag(i), err
 }
 
-// jittery takes its time before and after every call, so that workers meet at
-// every place where they can.
+// jittery takes some time before and after every call, so that workers meet at every
+// place where they can.
 type jittery struct{ objstore.Bucket }
 
 func tarry() {
@@ -163,7 +164,7 @@ func (j jitteryWriter) Commit(ctx context.Context) (objstore.Info, error) {
 	return j.Writer.Commit(ctx)
 }
 
-// upload is a tar of a few frames whose content seed decides.
+// upload is a tar of a few frames whose content depends on seed.
 func upload(tb testing.TB, seed int) []byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -182,8 +183,7 @@ func upload(tb testing.TB, seed int) []byte {
 		}
 		w.Write(p.Bytes())
 	}
-	// The label differs where the frames do not: an index of its own over the
-	// same data.
+	// The label differs even if the frames do not: another index over the same data.
 	label := fmt.Sprintf("id,label\nc,%d\n", seed%7)
 	if err := w.WriteHeader(&tar.Header{Name: "labels.csv", Mode: 0o644, Size: int64(len(label))}); err != nil {
 		tb.Fatal(err)
@@ -235,9 +235,9 @@ func handler(in, out objstore.Bucket) *functions.Handler {
 	}
 }
 
-// TestStorm is proof E1: one event 100 times, shuffled with those of 20
-// overwrites, for 32 workers, while the overwrites go on. In the end there is
-// one output, whole and made of the newest upload, and no message was lost.
+// TestStorm is proof E1: one event 100 times, shuffled with those of 20 overwrites,
+// for 32 workers, while the overwrites go on. In the end there is one output, whole
+// and made of the newest upload, and no message was lost.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	rounds := rounds(40)
@@ -268,9 +268,9 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// rounds is how often a test tries its luck: n times, a tenth of that with
-// -short, a quarter under the race detector, which needs no luck to see what it is
-// there for, or what FARREAD_STORM_ROUNDS says.
+// rounds is how often a test tries its luck: n times; a tenth of that with -short; a
+// quarter under the race detector, which finds races without luck; or the number in
+// FARREAD_STORM_ROUNDS.
 func rounds(n int) int {
 	if v, err := strconv.Atoi(os.Getenv("FARREAD_STORM_ROUNDS")); err == nil {
 		return v
@@ -286,7 +286,7 @@ func rounds(n int) int {
 
 const stormKey = "clips/a b+c.tar"
 
-// A play is what the uploads of a storm are, and what they have to become.
+// A play is a kind of upload for a storm, with its output and a check.
 type play struct {
 	key, format string
 	upload      func(tb testing.TB, n int) []byte
@@ -369,7 +369,7 @@ func storm(t *testing.T, play play, in, out objstore.Bucket, seed uint64) {
 	play.check(t, in, out)
 }
 
-// checkNewest: one whole pair, made of what the source holds now.
+// checkNewest: there is one whole pair, made of the version that the source holds now.
 func checkNewest(t *testing.T, in, out objstore.Bucket) {
 	t.Helper()
 	ctx := context.Background()

@@ -38,7 +38,7 @@ const (
 )
 
 // defaultMemory leaves room below 256 MiB of resident memory for the program itself,
-// which the runtime's limit does not count, and for what passes a soft limit.
+// which the runtime's limit does not count, and for memory above a soft limit.
 const defaultMemory = 200
 
 // Config is a function's configuration.
@@ -196,8 +196,8 @@ func Run(jobs func(*slog.Logger) map[string]functions.JobMaker, command func(fun
 	}
 	h.Command = command
 	debug.SetMemoryLimit(c.MaxMemory)
-	// Buffers of 8 MiB come and go: with the usual target of 100 % the heap
-	// would grow to twice what is in use.
+	// Buffers of 8 MiB come and go: with the usual target of 100 % the heap would grow
+	// to twice the memory in use.
 	debug.SetGCPercent(50)
 	m := &Metrics{Function: c.Function, Log: h.Log}
 	if c.Metrics {

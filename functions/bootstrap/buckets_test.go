@@ -8,7 +8,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// TestBuckets: a name has one bucket and one counter, whoever asks for it when.
+// TestBuckets: a name has one bucket and one counter for all callers.
 func TestBuckets(t *testing.T) {
 	t.Setenv("AWS_REGION", "us-east-1")
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")

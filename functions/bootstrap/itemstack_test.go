@@ -14,8 +14,8 @@ import (
 	"github.com/farread/farread/objstore/s3store"
 )
 
-// TestItemsOnS3 packs more lines than the first part of an upload has room for
-// the table of, and reads them back.
+// TestItemsOnS3 packs so many lines that the first part of an upload has no room for
+// their table, and reads them back.
 func TestItemsOnS3(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

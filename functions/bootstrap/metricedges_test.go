@@ -16,8 +16,8 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// TestMetricsOfNoJob: what belongs to no job is counted as well, without durations;
-// an invocation that brought nothing has no line.
+// TestMetricsOfNoJob: counts that belong to no job are written, too, without
+// durations. An invocation without messages has no line.
 func TestMetricsOfNoJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -51,7 +51,7 @@ func TestMetricsOfNoJob(t *testing.T) {
 	}
 }
 
-// TestLeastMemory: the bounds of what a function may be given.
+// TestLeastMemory: the bounds of the memory that a function may be given.
 func TestLeastMemory(t *testing.T) {
 	t.Parallel()
 	rules := `[{"bucket":"uploads","job":"pack","out":{"bucket":"datasets"}}]`

@@ -47,10 +47,10 @@ type emfDirective struct {
 	Metrics    []emfMetric `json:"Metrics"`
 }
 
-// tally is what the metrics of one set of dimensions add up to.
+// tally is the sum of the metrics of one set of dimensions.
 type tally struct {
 	job                                      string // "": none
-	whole                                    bool   // it is that of the function
+	whole                                    bool   // it is the sum of the whole function
 	done, skipped, failed, retried, ignored  int
 	requests, retries, bytesRead, bytesWrote int64
 	durations                                []float64
@@ -89,8 +89,8 @@ func tallies(r functions.Result) []tally {
 		}
 		t.add(d)
 	}
-	// Messages that name no upload, uploads without a rule and those that no time
-	// was left for belong to no job.
+	// Messages that name no upload, uploads without a rule and uploads for which no
+	// time was left belong to no job.
 	all.retried = r.Retry
 	all.ignored = r.Ignored + r.Unmatched + r.Elsewhere
 	all.whole = true
@@ -134,8 +134,8 @@ func (m *Metrics) Write(r functions.Result, request string) {
 	}
 }
 
-// line appends one line: the counts of t, unless another line had them, and some
-// of its durations.
+// line appends one line: some durations of t, and the counts of t unless another line
+// has them.
 func (m *Metrics) line(b *bytes.Buffer, at int64, request string, t tally, durations []float64, counts bool) {
 	line := map[string]any{"function": m.Function}
 	if m.Function == "" {

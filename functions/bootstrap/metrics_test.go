@@ -19,7 +19,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// emfLine is a line by the rules of the specification, and what it says.
+// emfLine is a line that keeps the rules of the specification, with its content.
 type emfLine struct {
 	dimensions []string // "function=a job=b"
 	values     map[string][]float64
@@ -33,7 +33,7 @@ var units = strings.Fields(`Seconds Microseconds Milliseconds Bytes Kilobytes Me
 	Megabits Gigabits Terabits Percent Count Bytes/Second Kilobytes/Second Megabytes/Second Gigabytes/Second Terabytes/Second
 	Bits/Second Kilobits/Second Megabits/Second Gigabits/Second Terabits/Second Count/Second None`)
 
-// parseEMF holds a line against the specification and its JSON schema:
+// parseEMF checks a line against the specification and its JSON schema:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 func parseEMF(line []byte) (emfLine, error) {
 	out := emfLine{values: map[string][]float64{}, units: map[string]string{}}
@@ -53,7 +53,7 @@ func parseEMF(line []byte) (emfLine, error) {
 		}
 	}
 	d := json.NewDecoder(bytes.NewReader(root["_aws"]))
-	d.DisallowUnknownFields() // of this object the specification lists every member
+	d.DisallowUnknownFields() // the specification lists every member of this object
 	if err := d.Decode(&aws); err != nil {
 		return out, fmt.Errorf("_aws: %w", err)
 	}
@@ -90,7 +90,7 @@ func parseEMF(line []byte) (emfLine, error) {
 			if err := json.Unmarshal(v, &n); err != nil || len(n) < 1 || len(n) > 100 {
 				return out, fmt.Errorf("metric %s: %s, %w", x.Name, root[x.Name], err)
 			}
-			for _, f := range n { // what CloudWatch takes
+			for _, f := range n { // the largest number that CloudWatch takes
 				if math.IsNaN(f) || math.Abs(f) > math.Pow(2, 360) {
 					return out, fmt.Errorf("metric %s: %v", x.Name, f)
 				}
@@ -126,8 +126,7 @@ func linesOf(t *testing.T, b []byte) []emfLine {
 	return out
 }
 
-// TestMetrics: what stands in the lines is what was done, once for the function
-// and once for each job.
+// TestMetrics: lines tell what was done, once for the function and once for each job.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	var r functions.Result
@@ -206,7 +205,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestEMFRules: the check of this file is not blind.
+// TestEMFRules: parseEMF finds wrong lines.
 func TestEMFRules(t *testing.T) {
 	t.Parallel()
 	const good = `{"_aws":{"Timestamp":1,"CloudWatchMetrics":[{"Namespace":"n","Dimensions":[["f"]],"Metrics":[{"Name":"A","Unit":"Count"}]}]},"f":"x","A":1}`

@@ -21,9 +21,9 @@ func text(t *testing.T, file string) string {
 	return string(b)
 }
 
-// TestOperations holds docs/operations.md to what there is: every alarm of the
-// Terraform module with what to do, every metric, every variable of the
-// environment; and the alarms to the metrics that are written.
+// TestOperations compares docs/operations.md with the project: it has every alarm of
+// the Terraform module and what to do, every metric, and every variable of the
+// environment. Alarms are compared with the metrics that are written.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	doc := text(t, "../../docs/operations.md")

@@ -14,8 +14,8 @@ import (
 	"github.com/farread/farread/objstore/s3store"
 )
 
-// TestSeriesOnS3 makes a file of more than a part of an upload, of a WAV and of a
-// smaller version that follows it, and reads it back.
+// TestSeriesOnS3 makes a file longer than a part of an upload from a WAV, and then one
+// from a smaller version of it, and reads both back.
 func TestSeriesOnS3(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -168,8 +168,8 @@ func onS3(t *testing.T, open func(string) (objstore.Bucket, error)) {
 	}
 }
 
-// keepsEvents: a wrong key of access and a bucket that is not there are answered
-// 404, as an object is that was deleted. Only that one's event is dropped.
+// keepsEvents: a wrong access key and a missing bucket are answered 404, as a deleted
+// object is. Only the event of the deleted object is dropped.
 func keepsEvents(t *testing.T, s *teststack.Stack) {
 	t.Helper()
 	for name, c := range map[string]struct {

@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	memory  = 512 << 20 // that a worker is given
-	maxPeak = 256 << 20 // that it may take
-	perGet  = 8 << 20   // bytes that a request has to bring
+	memory  = 512 << 20 // memory of a worker
+	maxPeak = 256 << 20 // memory that a worker may use
+	perGet  = 8 << 20   // least bytes of a request
 )
 
-// noDisk makes every write to a file fail, and names a folder for temporary
-// files that is not there.
+// noDisk makes every write to a file fail, and names a folder for temporary files that
+// does not exist.
 const noDisk = "ulimit -f 0\nexport TMPDIR=/nonexistent"
 
-// cage puts processes into a control group of 512 MB, where this process may
-// make one; how says what limits them.
+// cage puts processes into a control group of 512 MB, if this process may make one.
+// how says how they are limited.
 func cage(t *testing.T) (lines, how string) {
 	t.Helper()
 	for _, v := range []struct{ root, limit string }{
@@ -57,7 +57,7 @@ func startCaged(t *testing.T) (c *cloud, how string) {
 	return start(t, options{tries: 2, concurrency: 1, shape: "s3", wrap: lines + noDisk, args: []string{"--memory", fmt.Sprint(memory >> 20), "--timeout", "15m"}}), how
 }
 
-// highest is the most memory that any function of the cloud has had.
+// highest is the most memory that any function of the cloud has used.
 func (c *cloud) highest(t *testing.T) int64 {
 	t.Helper()
 	var most int64
@@ -158,8 +158,8 @@ func TestHugeArchive(t *testing.T) {
 		t.Errorf("%d MiB of memory", most>>20)
 	}
 	gets, bytes := counts[uploads+" GET"], read[uploads]
-	// Opening costs three more: the first bytes, the end of the archive and its
-	// directory; they weigh in small ones.
+	// Opening costs three more requests: the first bytes, the end of the archive and
+	// its directory. They count in small archives.
 	if gets > bytes/perGet+3+1 {
 		t.Errorf("%d GETs for %d bytes", gets, bytes)
 	}
@@ -228,8 +228,8 @@ func central(p []byte, at int, v uint32) []byte {
 	return p
 }
 
-// TestHostileArchives: what is meant to hurt ends in a report that says what is
-// wrong, costs no more memory than others, and leaves nothing else.
+// TestHostileArchives: a hostile archive ends in a report that tells what is wrong. It
+// costs no more memory than others and leaves nothing else.
 func TestHostileArchives(t *testing.T) {
 	apart(t)
 	c, _ := startCaged(t)

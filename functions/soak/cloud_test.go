@@ -38,7 +38,7 @@ func scale(small, large int) int {
 	return small
 }
 
-// apart lets a test run by itself where its figures count, and else beside others.
+// apart lets a test run by itself if its figures count, and else beside others.
 func apart(t *testing.T) {
 	t.Helper()
 	if !full() {
@@ -46,9 +46,10 @@ func apart(t *testing.T) {
 	}
 }
 
-// figure writes down what a test measured, for the table of docs/reliability.md:
-// a line of JSON in the file that FARREAD_SOAK names. A miss of the goal that is
-// no fault of the program (a slow machine) is written down, not failed.
+// figure writes down the result of a test, for the table of docs/reliability.md: a
+// line of JSON in the file that FARREAD_SOAK names. If the goal is missed without a
+// fault of the program (a slow machine), that is written down, and the test does not
+// fail.
 func figure(t *testing.T, id, what, got, goal string, hit bool) {
 	t.Helper()
 	t.Logf("%s: %s: %s (goal: %s; hit: %t)", id, what, got, goal, hit)
@@ -69,7 +70,7 @@ func figure(t *testing.T, id, what, got, goal string, hit bool) {
 	}
 }
 
-// TestMain removes what built has built.
+// TestMain removes the folder that built has made.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if dir := builtIn.Load(); dir != nil {
@@ -111,7 +112,7 @@ type options struct {
 	concurrency int
 	shape       string // of events; "": sqs
 	codec       string // of Bloscpack
-	wrap        string // lines of shell before the function starts
+	wrap        string // shell commands to run before the function starts
 	args        []string
 }
 
@@ -129,7 +130,7 @@ type cloud struct {
 	over bool
 }
 
-// run is what became of one upload in one invocation.
+// run is the result of one upload in one invocation.
 type run struct {
 	failed, dead bool
 	err          string
@@ -172,8 +173,8 @@ func start(t *testing.T, o options) *cloud {
 	return c
 }
 
-// wrapped is a folder with scripts in the place of the functions, which do what
-// lines say and then become the function.
+// wrapped is a folder of scripts in place of the functions. They run lines and then
+// become the function.
 func wrapped(t *testing.T, bins, lines string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -211,7 +212,7 @@ func (c *cloud) bucket(t *testing.T, name string) *s3store.Bucket {
 	return b
 }
 
-// follow keeps what the cloud says about invocations.
+// follow keeps what the cloud reports about invocations.
 func (c *cloud) follow() {
 	for line := range c.Lines {
 		var i struct {
@@ -253,12 +254,12 @@ func (c *cloud) wait(key string, n int) (run, error) {
 	return c.runs[key][n-1], nil
 }
 
-// after is closed once the n-th run of key is over, or the cloud.
+// after is closed when the n-th run of key is over, or the cloud is.
 func (c *cloud) after(key string, n int) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = c.wait(key, n) // who waits for it asks again
+		_, _ = c.wait(key, n) // the caller asks again
 	}()
 	return done
 }
@@ -322,7 +323,7 @@ func (c *cloud) ask(t *testing.T, method, path string, out any) {
 	}
 }
 
-// pids are the processes of a function of this cloud that live now.
+// pids are the running processes of a function of this cloud.
 func (c *cloud) pids(name string) []int {
 	var out []int
 	exes, _ := filepath.Glob("/proc/[0-9]*/exe")
@@ -343,8 +344,8 @@ func (c *cloud) pids(name string) []int {
 	return out
 }
 
-// kill is SIGKILL for every process of a function of this cloud; false when
-// there was none.
+// kill sends SIGKILL to every process of a function of this cloud; false if there was
+// none.
 func (c *cloud) kill(name string) bool {
 	killed := false
 	for _, pid := range c.pids(name) {
@@ -353,7 +354,7 @@ func (c *cloud) kill(name string) bool {
 	return killed
 }
 
-// peak is the most memory that a process has had, in bytes.
+// peak is the most memory that a process has used, in bytes.
 func peak(pid int) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -368,7 +369,7 @@ func peak(pid int) (int64, error) {
 	return 0, errors.New("no VmHWM")
 }
 
-// keys are what a bucket holds below a prefix.
+// keys are the keys in a bucket below a prefix.
 func keys(ctx context.Context, t *testing.T, b objstore.Bucket, prefix string) []string {
 	t.Helper()
 	var out []string

@@ -24,8 +24,8 @@ func ListPrices() Prices {
 		Invocation: 0.20 / 1e6, Queue: 0.40 / 1e6, EventBridge: 1.00 / 1e6, LogGB: 0.50, Metric: 0.30}
 }
 
-// What is assumed about a worker in the cloud. Requests are measured; times on
-// one machine say nothing about another.
+// Assumptions about a worker in the cloud. Requests are measured; times on one machine
+// say nothing about another.
 const (
 	WorkerGB    = 0.5    // memory of a function
 	RoundTrip   = 0.030  // seconds of a request to S3, one after the other

@@ -11,7 +11,7 @@ import (
 
 const operations = "../../docs/operations.md"
 
-// use is what the functions asked of S3 for one upload.
+// use is the use of S3 by the functions for one upload.
 func use(counts map[string]int64, size int) soak.Use {
 	u := soak.Use{Bytes: float64(size)}
 	for name, n := range counts {
@@ -27,8 +27,8 @@ func use(counts map[string]int64, size int) soak.Use {
 	return u
 }
 
-// TestCosts holds the table of costs in docs/operations.md to the requests that
-// the functions make. `make soak` writes it; elsewhere the lines of small uploads
+// TestCosts compares the table of costs in docs/operations.md with the requests that
+// the functions make. `make soak` writes the table; else the lines of small uploads
 // are compared.
 func TestCosts(t *testing.T) {
 	apart(t)

@@ -7,8 +7,8 @@ import (
 )
 
 // TestFaultyStore is proof E6: the store fails 20 % of all calls, in each of five
-// ways, and every upload ends packed, or in the dead letters once the store is
-// worse than the retries can bear; from there it comes back.
+// ways. Every upload is packed, or ends in the dead letters if the store is worse than
+// the retries can bear, and is packed from there later.
 func TestFaultyStore(t *testing.T) {
 	t.Parallel()
 	shape := "s3" // one by one, all at a time
@@ -69,14 +69,14 @@ func TestFaultyStore(t *testing.T) {
 		"all packed or dead letters", lost == 0)
 }
 
-// TestDeadLetters: when the store fails nearly always, uploads become dead
-// letters, none is lost, and delivered again to a sound store they are packed.
+// TestDeadLetters: if the store fails nearly always, uploads become dead letters and
+// none is lost. They are packed when they are delivered again to a sound store.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	c := start(t, options{seed: 66, tries: 2, concurrency: 8, shape: "s3", args: []string{"--timeout", "15s"}})
 	share := 0.8
 	if !full() {
-		share = 0.9 // of the few uploads, some have to become dead letters: of 0.8 now and then none does
+		share = 0.9 // some of the few uploads have to become dead letters: at 0.8 none does now and then
 	}
 	c.proxy.fail(share)
 	count := scale(2, 25)

@@ -9,7 +9,7 @@ import (
 	"github.com/farread/farread/functions/soak"
 )
 
-// TestTable: figures replace those of the same proof and test, and leave others.
+// TestTable: figures replace those of the same proof and test, and keep the others.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	f := func(id, test, got string, hit bool) soak.Figure {

@@ -17,10 +17,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// TestKilled is proof E5: the function is killed at random moments of its work,
-// in each format. Readers that look all the time see no output or the whole one;
-// the next try finishes it; and what the dead left of multipart uploads lies
-// where the lifecycle rule looks.
+// TestKilled is proof E5: the function is killed at random moments of its work, in
+// each format. Readers that look all the time see no output or the whole one. The next
+// try finishes it. Multipart uploads that the killed function leaves lie below the
+// prefix of the lifecycle rule.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	c := start(t, options{seed: 5, tries: 20, retryDelay: 30 * time.Millisecond, concurrency: 1})
@@ -31,7 +31,7 @@ func TestKilled(t *testing.T) {
 	total := 0
 	data, span := map[string][]byte{}, map[string]float64{}
 	for _, k := range kinds() {
-		// Undisturbed, to know how long it takes.
+		// Undisturbed, to measure how long it takes.
 		data[k.name] = k.data(t, 1, size)
 		for n := range 2 { // the first starts the process
 			c.put(t, k.key(-1-n), data[k.name])
@@ -51,7 +51,7 @@ func TestKilled(t *testing.T) {
 		for tries := 1; ; tries++ {
 			select {
 			case <-begins:
-			case <-c.after(key, tries): // the one before was killed between its output and its answer: there is nothing to read
+			case <-c.after(key, tries): // the one before was killed between its output and its answer: there is nothing left to do
 			}
 			time.Sleep(time.Duration(rng.Float64() * span[k.name]))
 			begins = c.proxy.begins(key) // of the next try
@@ -61,8 +61,8 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !r.failed {
-				late++              // it had answered
-				span[k.name] *= 0.8 // the machine was slower when it was measured
+				late++              // it had answered before the kill
+				span[k.name] *= 0.8 // the machine was slower during the measurement
 				break
 			}
 			if !strings.Contains(r.err, "signal: killed") {
@@ -97,8 +97,8 @@ func TestKilled(t *testing.T) {
 		"no partial output, all finished", !t.Failed())
 }
 
-// watch looks at the output of key all the time until the returned function is
-// called, which says how often it looked.
+// watch looks at the output of key all the time until the returned function is called,
+// which returns the number of looks.
 func watch(t *testing.T, c *cloud, k kind, key string, data []byte) func() int {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -150,7 +150,7 @@ func unfinished(t *testing.T, c *cloud) []string {
 			left = append(left, *u.Key)
 		}
 	}
-	for _, b := range []string{uploads} { // the functions write to the other alone
+	for _, b := range []string{uploads} { // the functions write only to the other bucket
 		out, err := api.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &b})
 		if err != nil || len(out.Uploads) > 0 {
 			t.Errorf("uploads left in %s: %v, %v", b, out.Uploads, err)
@@ -160,8 +160,8 @@ func unfinished(t *testing.T, c *cloud) []string {
 	return left
 }
 
-// lifecycle is the prefix of the keys that the rule of the Terraform module looks
-// at which drops unfinished uploads.
+// lifecycle is the prefix of the rule of the Terraform module that drops unfinished
+// uploads.
 func lifecycle(t *testing.T) string {
 	t.Helper()
 	const file = "../../terraform/modules/pipeline/buckets.tf"

@@ -74,14 +74,14 @@ func line(n int) []byte {
 	return fmt.Appendf(nil, "{\"n\":%d,\"x\":\"%x\"}\n", n, noise(uint64(n), 1000))
 }
 
-// TestLargeUploads is proof E4 for what is no archive: an array, lines and a
+// TestLargeUploads is proof E4 for uploads that are no archives: an array, lines and a
 // series that are larger than the memory of the worker.
 func TestLargeUploads(t *testing.T) {
 	apart(t)
 	size := int64(scale(32<<20, 1<<30))
 	for _, u := range []struct {
 		key   string
-		per   int64 // bytes that a request has to bring
+		per   int64 // least bytes of a request
 		data  func() io.Reader
 		check func(t *testing.T, c *cloud, key string)
 	}{

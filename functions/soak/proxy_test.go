@@ -34,7 +34,7 @@ type proxy struct {
 	begun  map[string]chan struct{} // closed at the first request for a path
 }
 
-// begins is closed when a function next asks for an upload: its work begins.
+// begins is closed when a function next asks for an upload: then its work begins.
 func (p *proxy) begins(key string) <-chan struct{} {
 	c := make(chan struct{})
 	p.mu.Lock()
@@ -68,7 +68,7 @@ func newProxy(tb testing.TB, seed uint64) *proxy {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			r.SetURL(p.target)
-			r.Out.Host = r.In.Host // the signature covers it
+			r.Out.Host = r.In.Host // the signature covers the host
 		},
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
 		FlushInterval: -1,
@@ -101,14 +101,15 @@ func (p *proxy) fail(share float64) {
 	p.share, p.ill = share, ""
 }
 
-// failGets lets that share of GETs fail so.
+// failGets lets that share of GETs fail with f.
 func (p *proxy) failGets(share float64, f fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.share, p.ill = share, f
 }
 
-// call is what S3 bills a request as, or the part of a multipart upload it is.
+// call is the kind of request that S3 bills, or the part of a multipart upload that it
+// is.
 func call(r *http.Request) string {
 	q := r.URL.Query()
 	switch {
@@ -175,7 +176,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 		}
 	case lost:
-		// The function may go away; what it asked for is done all the same.
+		// The function may go away; its request is done all the same.
 		p.next.ServeHTTP(&dropped{head: http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
 		refuse(w, internal)
 	case cut:
@@ -226,7 +227,7 @@ func (d *dropped) Header() http.Header         { return d.head }
 func (d *dropped) Write(p []byte) (int, error) { return len(p), nil }
 func (d *dropped) WriteHeader(int)             {}
 
-// seen is what was counted since the last call.
+// seen are the counts since the last call of seen.
 func (p *proxy) seen() (counts, faults, read map[string]int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

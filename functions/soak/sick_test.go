@@ -12,13 +12,13 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// invocation is as short as the reserve and the margin of a function leave room for:
-// its jobs have six seconds.
+// invocation is as short as the reserve and the margin of a function allow: its jobs
+// have six seconds.
 const invocation = 9 * time.Second
 
 // TestSickStore: GETs are answered 503, or not at all, for three deliveries of every
-// upload; then the store is well. Nothing is lost and nothing is reported, whatever
-// share of the requests it was.
+// upload; then the store is well. Nothing is lost and nothing is reported, for any
+// share of the requests.
 func TestSickStore(t *testing.T) {
 	t.Parallel()
 	shares := []float64{0.45, 1}
@@ -80,14 +80,14 @@ func TestSickStore(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what is too much work for an invocation, by a store that is well, is
-// reported at its second delivery. It is given the slowest codec and bytes that are
-// dear to it, on one processor.
+// TestTooLarge: an upload that is too much work for an invocation, with a store that
+// is well, is reported at its second delivery. It has the slowest codec, bytes that
+// are costly for it, and one processor.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	c := start(t, options{tries: 10, wrap: "export GOMAXPROCS=1", args: []string{"--timeout", invocation.String()}, codec: "zlib-9"})
 	const key = "items/genes.bin"
-	data := bytes.Clone(noise(1, 80<<20)) // below what is refused for its size alone
+	data := bytes.Clone(noise(1, 80<<20)) // below the size that is refused at once
 	for i, b := range data {
 		data[i] = "ACGT"[b%4]
 	}

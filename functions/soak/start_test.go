@@ -22,9 +22,9 @@ const (
 	maxStart  = 10 * time.Millisecond
 )
 
-// TestColdStart is proof E3 for each function: what it weighs, what it takes when
-// it is idle and how long it takes from exec to its first request for work. The
-// time is a figure; machines differ too much to hold anybody to it.
+// TestColdStart is proof E3 for each function: the size of its archive, its memory
+// when idle, and the time from exec to its first request for work. The time is only a
+// figure; machines differ too much for a bound.
 func TestColdStart(t *testing.T) {
 	apart(t)
 	if testing.Short() {
@@ -75,8 +75,8 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// firstNext starts a function with a Runtime API of its own and says when it
-// asked for work, and how much memory it had then.
+// firstNext starts a function with a Runtime API of its own. It tells when the
+// function asked for work, and how much memory it had then.
 func firstNext(t *testing.T, bin, rules string) (took time.Duration, rss int64) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -110,7 +110,7 @@ func firstNext(t *testing.T, bin, rules string) (took time.Duration, rss int64) 
 	case text := <-ended:
 		t.Fatal(text)
 	}
-	// Idle is what it has when it waits: its most so far is no less.
+	// The memory of the waiting function, by its peak so far, which is no less.
 	if rss, err = peak(cmd.Process.Pid); err != nil {
 		t.Error(err)
 	}

@@ -22,12 +22,11 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// A kind is a sort of upload, what becomes of it, and how to tell that the
-// output is whole.
+// A kind is a sort of upload and its output, with a check that the output is whole.
 type kind struct {
 	name, function, suffix string
 	data                   func(t testing.TB, seed uint64, size int) []byte
-	// check reads the whole output of the upload back; false: it is not there.
+	// check reads the whole output of the upload back; false if it is not there.
 	check func(ctx context.Context, out objstore.Bucket, key string, data []byte) (bool, error)
 }
 
@@ -62,8 +61,8 @@ func head(tb testing.TB) []byte {
 	return b.Bytes()
 }
 
-// photo is a JPEG of n bytes that seed decides: a real one and a tail, as cameras
-// append.
+// photo is a JPEG of n bytes that depends on seed: a real one and a tail, such as
+// cameras append.
 func photo(head []byte, seed uint64, n int) []byte {
 	return append(bytes.Clone(head), noise(seed, max(n-len(head), 0))...)
 }
@@ -235,7 +234,7 @@ func checkWave(ctx context.Context, out objstore.Bucket, key string, data []byte
 	return true, err
 }
 
-// TestChecks: the checks of this file see what is wrong.
+// TestChecks: the checks of this file find faults.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	c := start(t, options{concurrency: 1})
