@@ -18,7 +18,7 @@ func (a *app) window() int64 {
 	return min(max(int64(a.flags.maxMemory)/8, minWindow), maxAtATime)
 }
 
-// ahead reads piece after piece while the one before is written, in order.
+// ahead reads each piece while the one before it is written, in order.
 func ahead[T any](ctx context.Context, pieces iter.Seq[T], size func(T) int64,
 	read func(ctx context.Context, piece T, p []byte) error, write func(p []byte) error,
 ) error {

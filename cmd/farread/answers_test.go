@@ -14,7 +14,7 @@ import (
 	"github.com/farread/farread/internal/flawedtest"
 )
 
-// noise are bytes that no codec makes smaller.
+// noise are bytes that no codec can compress.
 func noise(n, seed int) []byte {
 	p := make([]byte, n)
 	x := uint32(seed)*2654435761 + 1
@@ -27,8 +27,8 @@ func noise(n, seed int) []byte {
 	return p
 }
 
-// everyFormat writes a dataset of each format, of about kib KiB, into dir, and says
-// what get is asked of each.
+// everyFormat writes a dataset of each format, of about kib KiB, into dir. It returns
+// the arguments of get for each.
 func everyFormat(t *testing.T, dir string, kib int) map[string][]string {
 	t.Helper()
 	var data, meta bytes.Buffer
@@ -55,8 +55,8 @@ func everyFormat(t *testing.T, dir string, kib int) map[string][]string {
 	return map[string][]string{"x.gulp": {"--id", "id"}, "x.b2nd": nil, "x.b2frame": nil, "x.blp": nil, "x.zoom": {"--track", "1"}}
 }
 
-// TestAnswers: whatever is wrong with the server's answers, get writes what it
-// would from the local file, or nothing and one line, over HTTP and over S3.
+// TestAnswers: if a server's answers are wrong in any way, get writes the same as from
+// the local file, or nothing and one line, over HTTP and over S3.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,15 +119,16 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNoRange: of a server that ignores Range, what fits into the first answer is
-// read as from any other; of what is longer, the error says what to do.
+// TestNoRange: if a server ignores Range, an object that fits into the first answer is
+// read as usual. For a longer one the error says what to do.
 func TestNoRange(t *testing.T) {
 	t.Parallel()
 	for _, kib := range []int{4, 400} {
 		dir := t.TempDir()
 		selectors := everyFormat(t, dir, kib)
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// As Python's http.server answers: no ETag, a date, and all of it.
+			// Python's http.server answers like this: no ETag, a date, and the whole
+			// object.
 			r.Header.Del("Range")
 			http.ServeFile(w, r, filepath.Join(dir, filepath.Base(r.URL.Path)))
 		}))
@@ -158,13 +159,13 @@ func TestNoRange(t *testing.T) {
 	}
 }
 
-// serve serves the files of dir, well at first.
+// serve serves the files of dir, without faults at first.
 func serve(t *testing.T, dir string) *flawedtest.Server {
 	t.Helper()
 	return flawedtest.New(t, func(name string, _ int) []byte {
 		p, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
-			return nil // an index beside the file, which is not there
+			return nil // an index beside the file, which does not exist
 		}
 		return p
 	}, nil)

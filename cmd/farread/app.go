@@ -25,8 +25,8 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(string) string
-	terminal       bool // stderr is one
-	screen         bool // stdout is one
+	terminal       bool // stderr is a terminal
+	screen         bool // stdout is a terminal
 
 	flags   globals
 	running bool // the command line was understood
@@ -64,7 +64,7 @@ func (g *globals) register(f *pflag.FlagSet) {
 	f.BoolVarP(&g.verbose, "verbose", "v", false, "debug log on stderr")
 }
 
-// silence is the limit of the flag as libraries spell it.
+// silence is the flag --timeout in the libraries' spelling.
 func (g *globals) silence() time.Duration {
 	if g.timeout == 0 {
 		return -1
@@ -149,9 +149,9 @@ func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// main runs one command line and returns the exit code. After an interrupt the
-// command has grace to stop by itself; then what it left half done is removed
-// and it is abandoned, since some system calls cannot be cancelled.
+// main runs one command line and returns the exit code. After an interrupt the command
+// has grace to stop by itself. Then its temporary files are removed and it is
+// abandoned, since some system calls cannot be cancelled.
 func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Duration) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -171,8 +171,8 @@ func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Durati
 	return a.report(ctx, err)
 }
 
-// wind waits for a command that was interrupted. One whose output is appearing
-// is not abandoned half-way, but for a second interrupt.
+// wind waits for a command that was interrupted. A command whose output is just
+// appearing is abandoned only after a second interrupt.
 func (a *app) wind(done <-chan error, interrupts <-chan os.Signal, grace time.Duration) error {
 	select {
 	case err := <-done:
@@ -198,7 +198,7 @@ func (a *app) run(ctx context.Context, args []string) error {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	mendCompletion(root) // which takes the streams as they are now
+	mendCompletion(root) // its commands take the streams as they are now
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		return outside(cmd, a.running, err)
@@ -206,7 +206,7 @@ func (a *app) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// report prints the one line that an error gets, or the statistics.
+// report prints the statistics, or the one line of an error.
 func (a *app) report(ctx context.Context, err error) int {
 	if err != nil {
 		if ctx.Err() != nil {

@@ -21,12 +21,12 @@ type itemSelection struct {
 	t     *frameContent
 	box   b2nd.Box
 	field *dtype.Field
-	dtype dtype.DType // of what comes out
-	shape []int64     // of what comes out
-	// fortran: all of the array comes out with the first axis running fastest.
+	dtype dtype.DType // of the selected items
+	shape []int64     // of the selected items
+	// fortran: the whole array is written with the first axis running fastest.
 	fortran bool
 	file    func(dtype.DType, []int64) (encoder, error)
-	screen  bool // somebody reads it as it comes
+	screen  bool // a person reads it as it comes
 	s       selector
 }
 
@@ -39,7 +39,7 @@ func (t *frameContent) items(s selector) (*itemSelection, error) {
 		return nil, err
 	}
 	x := &itemSelection{t: t, box: box, dtype: t.arr.DType(), shape: slices.Clone(box.OutShape), s: s}
-	// Items without members may get them from --dtype; else it is about the member.
+	// --dtype may give members to items that have none; else it is about the member.
 	first := s.has("dtype") && x.dtype.Kind() != dtype.Struct
 	if first {
 		if err := x.view(); err != nil {
@@ -95,7 +95,7 @@ func (x *itemSelection) size(box b2nd.Box) int64 {
 
 func (x *itemSelection) total() int64 { return x.size(x.box) }
 
-// sink makes the file OUT, whose name or --format says how it is written.
+// sink makes the file OUT. Its name or --format gives the format.
 func (x *itemSelection) sink(out string) (sink, error) {
 	if !x.s.slicing {
 		if err := notArrayNamed(out); err != nil {
@@ -116,7 +116,7 @@ func (x *itemSelection) sink(out string) (sink, error) {
 	return x.t.a.byteSink(out)
 }
 
-// slabs cuts the box into what is read at a time.
+// slabs cuts the box into the parts that are read at a time.
 func (x *itemSelection) slabs() iter.Seq[b2nd.Box] {
 	if x.fortran {
 		return columns(x.shape, x.t.arr.Meta().ChunkShape, x.itemSize(), x.t.a.window())
@@ -124,16 +124,16 @@ func (x *itemSelection) slabs() iter.Seq[b2nd.Box] {
 	return x.t.arr.Slabs(x.box, x.slab())
 }
 
-// slab is how many bytes of items are read at a time: as much as of anything, or
-// more where blocks lie so far across the order of the items that each would be
-// read again for every part, and memory holds what that takes.
+// slab is how many bytes of items are read at a time. Usually that is a window. It is
+// more if blocks lie so far across the order of the items that every part would read
+// each block again, and memory has room for more.
 func (x *itemSelection) slab() int64 {
 	most, window := int64(x.t.a.flags.maxMemory), x.t.a.window()
 	need := x.row()
 	switch all := x.all(); {
 	case need <= window:
 		return window
-	case need <= most/4: // and another is written meanwhile
+	case need <= most/4: // another one is written meanwhile
 		return need
 	case all <= most/2:
 		return all
@@ -141,8 +141,8 @@ func (x *itemSelection) slab() int64 {
 	return window
 }
 
-// row is the bytes of items, along the first axis on which a block has several of
-// those selected and all axes after it, that no block has a part of.
+// row is the smallest run of whole rows, in bytes, that cuts no block: smaller reads
+// would decode blocks twice.
 func (x *itemSelection) row() int64 {
 	counts := x.box.Counts()
 	row := int64(x.t.arr.ItemSize())
@@ -158,7 +158,7 @@ func (x *itemSelection) row() int64 {
 	return need
 }
 
-// times multiplies sizes; beyond int64 is all that int64 holds.
+// times multiplies sizes. Products beyond int64 become the largest int64.
 func times(a, b int64) int64 {
 	if a > math.MaxInt64/b {
 		return math.MaxInt64
@@ -166,7 +166,7 @@ func times(a, b int64) int64 {
 	return a * b
 }
 
-// all is the bytes of the items selected, whatever is taken of each.
+// all is the bytes of the selected items, with all of their members.
 func (x *itemSelection) all() int64 {
 	n, err := x.box.Items()
 	if err != nil {
@@ -223,8 +223,8 @@ func (x *itemSelection) plan(context.Context) error {
 	return nil
 }
 
-// formatOf is how the items are to be written: as --format says, else by the
-// suffix of OUT. get writes plain bytes into anything but a .npy.
+// formatOf is the format of the items: that of --format, else that of OUT's suffix.
+// get writes plain bytes into every file but a .npy.
 func formatOf(out string, s selector) (string, error) {
 	ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(out)), ".")
 	switch {
@@ -243,7 +243,7 @@ func formatOf(out string, s selector) (string, error) {
 	return "", usagef("-o %s: want a name that ends in .%s, or --format", printable(out), strings.Join(sliceFormats(), ", ."))
 }
 
-// sliceFormats are the suffixes that slice knows; and text, for people.
+// sliceFormats are the suffixes that slice knows. It also writes text, for people.
 func sliceFormats() []string { return []string{"npy", "raw", "json", "csv", "png"} }
 
 // An encoder turns items, which come in C order, into a file.
@@ -253,7 +253,7 @@ type encoder interface {
 	end(w io.Writer) error
 }
 
-// newEncoder says how a format is made of x.
+// newEncoder returns the maker of an encoder for a format of x.
 func newEncoder(format string, x *itemSelection) (func(dtype.DType, []int64) (encoder, error), error) {
 	switch format {
 	case "npy":

@@ -9,7 +9,7 @@ import (
 	"github.com/farread/farread/formats/npy"
 )
 
-// rawFile is the items as they are.
+// rawFile is the items without any change.
 type rawFile struct{ head []byte }
 
 func newRaw(dtype.DType, []int64) (encoder, error) { return &rawFile{}, nil }
@@ -43,7 +43,7 @@ func newCounter(shape []int64) counter {
 	return counter{shape: shape, at: make([]int64, len(shape)), done: slices.Contains(shape, 0)}
 }
 
-// next goes to the next index. It returns how many axes, from the last, went
+// next goes to the next index. It returns how many axes, counted from the last, went
 // back to 0.
 func (c *counter) next() (carried int) {
 	for i := len(c.at) - 1; i >= 0; i-- {
@@ -76,7 +76,7 @@ func (f *jsonFile) begin(w io.Writer) error {
 	return err
 }
 
-// empty writes lists down to the axis that has nothing.
+// empty writes nested lists down to the axis without items.
 func (f *jsonFile) empty(w io.Writer, axis int) error {
 	if _, err := io.WriteString(w, "["); err != nil {
 		return err
@@ -129,8 +129,8 @@ func (f *jsonFile) end(w io.Writer) error {
 	return err
 }
 
-// csvFile has a line for each row of the last axis, or, where items have
-// members, a line for each item under a line of their names.
+// csvFile has a line for each row of the last axis. If items have members it has a
+// line for each item, under a line of their names.
 type csvFile struct {
 	d   dtype.DType
 	c   counter
@@ -155,7 +155,7 @@ func (f *csvFile) items(w io.Writer, p []byte) error {
 	for item := range slices.Chunk(p, f.d.ItemSize()) {
 		n := len(f.buf)
 		if f.buf = f.d.AppendCSV(f.buf, item); alone && len(f.buf) == n {
-			f.buf = append(f.buf, `""`...) // readers of CSV pass over empty lines
+			f.buf = append(f.buf, `""`...) // readers of CSV skip empty lines
 		}
 		if f.c.next() > 0 || f.c.done || len(f.c.shape) == 1 || f.d.Kind() == dtype.Struct {
 			f.buf = append(f.buf, '\n')

@@ -10,8 +10,8 @@ import (
 	"github.com/farread/farread/internal/nd"
 )
 
-// likeSource takes an array's items as its source had them, by the notes that pack
-// made: in Fortran order, with gaps between their members.
+// likeSource takes an array's items as its source had them, in Fortran order and with
+// gaps between members, if the notes that pack made say so.
 func (x *itemSelection) likeSource(ctx context.Context) error {
 	layers, err := x.t.f.VLMetalayers(ctx)
 	for _, l := range layers {
@@ -23,9 +23,9 @@ func (x *itemSelection) likeSource(ctx context.Context) error {
 	return err
 }
 
-// columns cuts an array into boxes that follow each other in Fortran order, each
-// of at most that many bytes, but at least an item. They end with a row of chunks
-// where that fits.
+// columns cuts an array into boxes that follow each other in Fortran order. Each has
+// at most most bytes, but at least one item. Boxes end with a row of chunks if that
+// fits.
 func columns(shape []int64, chunk []int, item, most int64) iter.Seq[b2nd.Box] {
 	return func(yield func(b2nd.Box) bool) {
 		start, stop := make([]int64, len(shape)), slices.Clone(shape)
@@ -33,7 +33,8 @@ func columns(shape []int64, chunk []int, item, most int64) iter.Seq[b2nd.Box] {
 	}
 }
 
-// cutColumns goes along an axis; those after it are fixed, those before are whole.
+// cutColumns cuts along an axis. The axes after it are fixed, those before it are
+// whole.
 func cutColumns(start, stop []int64, chunk []int, axis int, item, most int64, yield func(b2nd.Box) bool) bool {
 	if axis < 0 {
 		return yield(b2nd.Sub(slices.Clone(start), slices.Clone(stop)))

@@ -18,8 +18,8 @@ import (
 	"github.com/farread/farread/internal/teststack"
 )
 
-// TestThereAndBackArrays: what pack takes unpack gives back, byte by byte, and
-// the shapes are those that were asked for.
+// TestThereAndBackArrays: unpack gives back what pack took, byte by byte, and shapes
+// are those that were asked for.
 func TestThereAndBackArrays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -110,8 +110,8 @@ func TestHelpersOfShapes(t *testing.T) {
 	}
 }
 
-// TestInterruptArrays: whatever waits for an array that does not come leaves
-// nothing behind.
+// TestInterruptArrays: an interrupted command that waits for an array leaves nothing
+// behind.
 func TestInterruptArrays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -139,8 +139,8 @@ func TestInterruptArrays(t *testing.T) {
 	}
 }
 
-// TestArraysInS3: the way of an array through a real S3 server: packed there, by
-// the job of a worker where that would write the same object, read by slices.
+// TestArraysInS3 takes an array through a real S3 server. It is packed there, by the
+// job of a worker if that would write the same object, and read by slices.
 func TestArraysInS3(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "arrays"}})
 	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
@@ -194,8 +194,8 @@ func TestArraysInS3(t *testing.T) {
 	}
 }
 
-// TestFortranOrder: an array of the other order is the same array, and comes
-// back as the bytes that it was.
+// TestFortranOrder: an array in Fortran order has the same items, and comes back with
+// the same bytes.
 func TestFortranOrder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -240,7 +240,7 @@ func TestFortranOrder(t *testing.T) {
 			t.Errorf("%s: other bytes back, note %q", src, after["back."+src+".json"])
 		}
 	}
-	// The boxes are the array, once, in order, whatever fits.
+	// For each size of boxes, they make the array, once, in order.
 	for _, most := range []int64{1, 2, 50, 60, 61, 5100, 10200, 1 << 40} {
 		next := int64(0)
 		for box := range columns(shape, []int{7, 170, 40}, 2, most) {

@@ -12,11 +12,11 @@ import (
 	"github.com/farread/farread/formats/dtype"
 )
 
-// maxText is how many items are shown as text: some pages.
+// maxText is how many items are shown as text at most: some pages.
 const maxText = 10_000
 
-// How a terminal shows items, as NumPy prints them: in lines of so many columns, and
-// of more items than a page has the first and last few along each axis.
+// A terminal shows items as NumPy prints them: in lines of so many columns, and of
+// more items than a page has only the first and last few along each axis.
 const (
 	screenColumns = 75
 	screenItems   = 1000
@@ -25,8 +25,8 @@ const (
 
 const ellipsis = "..."
 
-// textFile is a table for people, a plane of the last two axes at a time; of
-// items with members a row for each item.
+// textFile is a table for people, a plane of the last two axes at a time. Items with
+// members get a row each.
 type textFile struct {
 	d       dtype.DType
 	c       counter
@@ -36,10 +36,10 @@ type textFile struct {
 	plane   [][]string
 	index   string // of the plane
 	some    bool   // a plane was written
-	passed  bool   // planes are being passed over
+	passed  bool   // planes are being skipped
 }
 
-// newText makes one, for a terminal or for what keeps all of it.
+// newText makes a textFile, for a terminal or for a file that keeps all items.
 func newText(d dtype.DType, shape []int64, screen bool) *textFile {
 	f := &textFile{d: d, c: newCounter(shape)}
 	if screen {
@@ -79,7 +79,7 @@ func cellsOf(line []byte) []string {
 	return cells
 }
 
-// hidden is the first axis along which the next item lies between those shown, or -1.
+// hidden is the first axis along which the next item is not shown, or -1.
 func (f *textFile) hidden() int {
 	if !f.short {
 		return -1
@@ -152,7 +152,8 @@ func (f *textFile) show(w io.Writer) error {
 	return err
 }
 
-// widths are those of the columns; all the same for one row that takes several lines.
+// widths are the widths of the columns; all the same for a single row that takes
+// several lines.
 func (f *textFile) widths() []int {
 	var width []int
 	most, all := 0, 0
@@ -176,11 +177,11 @@ func (f *textFile) widths() []int {
 	return width
 }
 
-// gap is what stands between columns.
+// gap stands between columns.
 const gap = "  "
 
-// line writes a row, in several lines where one has no room for it. Where there are
-// several rows these are set in.
+// line writes a row, in several lines if it is too long for one. If there are several
+// rows, the further lines are indented.
 func (f *textFile) line(b *strings.Builder, row []string, width []int) {
 	at, indent := 0, ""
 	if len(f.plane) > 1 {

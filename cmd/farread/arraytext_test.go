@@ -10,7 +10,7 @@ import (
 )
 
 // TestScreen: a terminal gets lines of 75 columns, and of many items the first and the
-// last; a pipe gets a line for each row, and all of it.
+// last. A pipe gets a line for each row, and all items.
 func TestScreen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

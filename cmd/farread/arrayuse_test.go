@@ -17,8 +17,8 @@ import (
 	"github.com/farread/farread/internal/teststack"
 )
 
-// TestPackNonsense: an option that cannot be meant is refused, in words that say
-// what is wanted, and nothing is made.
+// TestPackNonsense: an option that makes no sense is refused with words that say what
+// is wanted, and nothing is made.
 func TestPackNonsense(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func TestSliceIsNamedOnce(t *testing.T) {
 	}
 }
 
-// TestSliceAsJSON: --json is for programs, also where a table is shown to people.
+// TestSliceAsJSON: --json is for programs, also if people would be shown a table.
 func TestSliceAsJSON(t *testing.T) {
 	t.Parallel()
 	var rows [][]int
@@ -84,8 +84,8 @@ func TestMembersByDType(t *testing.T) {
 	}
 }
 
-// TestSparseOverHTTP: the folder of a sparse frame is named with its slash or
-// without, whatever a server says of folders.
+// TestSparseOverHTTP: the folder of a sparse frame may be named with its slash or
+// without, for all answers of a server about folders.
 func TestSparseOverHTTP(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestSparseOverHTTP(t *testing.T) {
 	}
 }
 
-// TestPackNamesOutput: an error about DST tells where that is.
+// TestPackNamesOutput: an error about DST names the place of DST.
 func TestPackNamesOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -133,8 +133,8 @@ func TestPackNamesOutput(t *testing.T) {
 	}
 }
 
-// TestPackMemberInS3: DST is where the only member of a .npz goes, also where a
-// worker's output of that upload would begin with the same name.
+// TestPackMemberInS3: the only member of a .npz goes to DST, also if the name of a
+// worker's output of that upload would begin like DST.
 func TestPackMemberInS3(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "arrays"}})
 	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
@@ -169,8 +169,8 @@ func TestPackMemberInS3(t *testing.T) {
 	}
 }
 
-// TestGapsBetweenMembers: items of C structs come back as they were, padding and
-// the type with its gaps.
+// TestGapsBetweenMembers: items of C structs come back unchanged, with their padding,
+// and so does the type with its gaps.
 func TestGapsBetweenMembers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

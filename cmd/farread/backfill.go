@@ -74,7 +74,7 @@ const maxJobs = 256
 
 type backfillOptions struct {
 	since      time.Time
-	age        string // what it was counted from, if not a time
+	age        string // the age it was counted from, if it is not a time
 	dryRun     bool
 	jobs       int
 	checkpoint string
@@ -110,8 +110,8 @@ func parseTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// A backfillReport is what became of the objects of a prefix, those of earlier runs
-// with the same checkpoint included.
+// A backfillReport counts the objects of a prefix by their outcome, with those of
+// earlier runs with the same checkpoint.
 type backfillReport struct {
 	Prefix    string            `json:"prefix"`
 	DryRun    bool              `json:"dry_run"`
@@ -122,12 +122,12 @@ type backfillReport struct {
 	Unchanged int64             `json:"unchanged"`
 	Unmatched int64             `json:"unmatched"` // no rule
 	Older     int64             `json:"older"`     // than --since
-	Ignored   int64             `json:"ignored"`   // folders, files that wait for their marker, not meant for the job
+	Ignored   int64             `json:"ignored"`   // folders, files that wait for their marker, files that the job does not pack
 	Own       int64             `json:"own"`       // our own outputs
 	Dropped   int64             `json:"dropped"`   // gone or replaced meanwhile
 	Failed    int64             `json:"failed"`    // for good, reported under errors/
 	Retry     int64             `json:"retry"`     // failed for now
-	Failures  []backfillFailure `json:"failures"`  // the first hundred of both
+	Failures  []backfillFailure `json:"failures"`  // the first hundred of failed and retry
 }
 
 type backfillFailure struct {
@@ -139,7 +139,7 @@ type backfillFailure struct {
 // maxFailures bounds the report.
 const maxFailures = 100
 
-// count files the outcome of one object.
+// count counts the outcome of one object.
 func (r *backfillReport) count(o functions.Outcome) {
 	switch o {
 	case functions.Packed:
@@ -163,7 +163,7 @@ func (r *backfillReport) count(o functions.Outcome) {
 	r.Skipped++
 }
 
-// pass counts what the listing gave and nobody works on.
+// pass counts listed objects that nobody works on.
 func (r *backfillReport) pass(p passed) {
 	r.Listed += p.unmatched + p.older
 	r.Skipped += p.unmatched + p.older
@@ -177,7 +177,7 @@ func (r *backfillReport) fail(key string, err error, retry bool) {
 	}
 }
 
-// err is what the command ends with.
+// err is the error of the command.
 func (r *backfillReport) err() error {
 	switch {
 	case r.Retry > 0:
@@ -197,13 +197,13 @@ func (r *backfillReport) first(retry bool) string {
 	return "see the report of an earlier run"
 }
 
-// errFailed: some objects cannot be packed, however often one tries.
+// errFailed: some objects cannot be packed, after any number of tries.
 var errFailed = errors.New("failed for good")
 
 func (r *backfillReport) tell(w io.Writer) error {
 	verb, bad := "packed", "failed for good (see errors/)"
 	if r.DryRun {
-		verb, bad = "would be packed", "would fail for good" // and nothing is reported
+		verb, bad = "would be packed", "would fail for good" // nothing is reported
 	}
 	parts := []string{plural(r.Listed, "object"), fmt.Sprintf("%d %s", r.Done, verb)}
 	for _, p := range []struct {
@@ -249,7 +249,7 @@ func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfillOpt
 		return err
 	}
 	if o.jobs > 1 {
-		f.handler.Counter = nil // one for all of them would tell of each what the others cost
+		f.handler.Counter = nil // with one counter for all, each would count the requests of the others
 	}
 	if !f.anyRule() {
 		return usagef("no rule is for uploads below %s", printable(uri))
@@ -285,29 +285,29 @@ func (a *app) endBackfill(f *filler, err error) error {
 	return err
 }
 
-// A dryBucket is read as it is, and refuses what would be written.
+// A dryBucket can be read, and refuses to be written to.
 type dryBucket struct{ objstore.Bucket }
 
 // Unwrap lets optional interfaces be found.
 func (b dryBucket) Unwrap() objstore.Bucket { return b.Bucket }
 
-// Create says what would have been written.
+// Create refuses, with the name of the output.
 func (b dryBucket) Create(_ context.Context, key string, _ objstore.PutOptions) (objstore.Writer, error) {
 	return nil, &dryError{b.Name(), key}
 }
 
-// Delete says so, too.
+// Delete refuses as well.
 func (b dryBucket) Delete(_ context.Context, key string) error { return &dryError{b.Name(), key} }
 
-// DeleteIf deletes nothing: a job that comes so far has written its output, or found it
-// unchanged, which is what a dry run tells.
+// DeleteIf deletes nothing and succeeds: a job that calls it has written its output,
+// or found it unchanged, and a dry run tells that.
 func (dryBucket) DeleteIf(context.Context, string, string) error { return nil }
 
 type dryError struct{ bucket, key string }
 
 func (e *dryError) Error() string { return e.bucket + "/" + e.key + " would be written" }
 
-// tellDry says what would become of an object, in a line.
+// tellDry says in a line what would be made of an object.
 func (f *filler) tellDry(key, job, output string) error {
 	if f.json {
 		return writeJSON(f.out, struct {

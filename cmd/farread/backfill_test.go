@@ -74,12 +74,12 @@ func fillReport(t *testing.T, r result) backfillReport {
 	return rep
 }
 
-// mostToSkip is what an object that is packed already costs: what it is now, its
-// first bytes, and what stands of each object of its output.
+// mostToSkip is the cost of an object that is packed already: a HEAD of it, its first
+// bytes, and a HEAD of each object of its output.
 const mostToSkip = 4
 
-// TestBackfill: what is there already becomes what its event would have made of it,
-// once; a dry run tells so and writes nothing.
+// TestBackfill: objects that are there already are packed as their events would pack
+// them, once. A dry run tells the same and writes nothing.
 func TestBackfill(t *testing.T) {
 	stackEnv(t, teststack.Options{Buckets: []string{"uploads", "datasets"}, Versioning: true})
 	rules := filepath.Join(t.TempDir(), "rules.json")
@@ -115,7 +115,7 @@ func TestBackfill(t *testing.T) {
 	if r = fill(); !cmp.Equal(want, fillReport(t, r)) {
 		t.Errorf("again: exit %d %s: %s", r.code, r.stderr, cmp.Diff(want, fillReport(t, r)))
 	}
-	// One is replaced; others are older than that.
+	// One object is replaced; the others are older than that.
 	upload(t, "s3://uploads/clips/a b+%3.tar", photosTar(t))
 	want.Done, want.Unchanged, want.Skipped = 1, 7, 9
 	if r = fill("--since", "1d"); !cmp.Equal(want, fillReport(t, r)) {
@@ -133,8 +133,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// TestBackfillFailures: what is broken is reported once and for all and leaves the
-// others alone.
+// TestBackfillFailures: a broken object is reported once, and the others are packed.
 func TestBackfillFailures(t *testing.T) {
 	stackEnv(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
 	rules := filepath.Join(t.TempDir(), "rules.json")
@@ -149,7 +148,7 @@ func TestBackfillFailures(t *testing.T) {
 		r := runner{}.run(t, args...)
 		rep := fillReport(t, r)
 		listing := runner{}.run(t, "ls", "s3://datasets/", "--objects").stdout
-		if dry { // which does not read to the end
+		if dry { // a dry run does not read to the end
 			if r.code != 0 || rep.Done != 2 || listing != "" {
 				t.Errorf("dry run: exit %d %s %+v %s", r.code, r.stderr, rep, listing)
 			}
@@ -177,8 +176,8 @@ func TestBackfillFailures(t *testing.T) {
 	}
 }
 
-// TestBackfillResume: killed or interrupted again and again, at any request, a
-// backfill gets to its end, and lists what it had listed no second time.
+// TestBackfillResume: a backfill that is killed or interrupted again and again, at any
+// request, gets to its end, and lists no key a second time.
 func TestBackfillResume(t *testing.T) {
 	s := stackEnv(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
 	dir := t.TempDir()
@@ -249,7 +248,7 @@ func TestBackfillResume(t *testing.T) {
 	if !slices.ContainsFunc(afters, func(a string) bool { return a > "clips/30" }) || !slices.IsSorted(afters) {
 		t.Errorf("listings began behind %q", afters)
 	}
-	// Another run's checkpoint is none of this one's.
+	// The checkpoint of another run is refused.
 	write(t, mark, []byte(`{"version":1,"run":"x","after":"","again":[],"report":{}}`))
 	for _, text := range []string{"", "null", `{"version":2}`, `{"version":1,"run":"x"}`, `{"version":1,"more":1}`} {
 		write(t, mark, []byte(text))
@@ -259,8 +258,8 @@ func TestBackfillResume(t *testing.T) {
 	}
 }
 
-// A gate passes requests on and calls pull at one of them. It remembers behind what
-// keys listings began.
+// A gate passes requests on and calls pull at one of them. It remembers the keys after
+// which listings began.
 type gate struct {
 	to    *url.URL
 	mu    sync.Mutex
@@ -282,12 +281,12 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host = g.to.Scheme, g.to.Host
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the signature covers the host
 	}}).ServeHTTP(w, r)
 }
 
-// TestBackfillOutage: a store that fails ends the run early, and the next one tries
-// again what failed.
+// TestBackfillOutage: if a store fails, the run ends early, and the next run tries the
+// failed objects again.
 func TestBackfillOutage(t *testing.T) {
 	stackEnv(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
 	dir := t.TempDir()

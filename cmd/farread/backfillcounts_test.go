@@ -16,7 +16,7 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// An aged bucket says of all its objects that they were changed at one time.
+// An aged bucket reports one time of change for all of its objects.
 type aged struct {
 	endless
 
@@ -40,9 +40,9 @@ func (h hangJob) Run(ctx context.Context, _ objstore.Bucket, u functions.Upload)
 	return nil, h(ctx, u.Key)
 }
 
-// TestBackfillCounts: interrupted while one object hangs that others have overtaken,
-// the run that gets to the end reports each object once, and a --since that is an
-// age stays what it was in the first run, past midnight, too.
+// TestBackfillCounts: a run is interrupted while one object hangs and later ones are
+// done. The run that gets to the end reports each object once. A --since that is an
+// age keeps the time of the first run, past midnight, too.
 func TestBackfillCounts(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "mark.json")
@@ -55,7 +55,7 @@ func TestBackfillCounts(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			job := hangJob(func(ctx context.Context, key string) error {
 				if key == hangs {
-					time.Sleep(time.Minute) // in which the others are done
+					time.Sleep(time.Minute) // meanwhile the others are done
 					cancel()
 					return ctx.Err()
 				}
@@ -74,7 +74,7 @@ func TestBackfillCounts(t *testing.T) {
 			}
 			cancel()
 			want := backfillReport{Listed: n, Skipped: n, Unchanged: n / 5, Unmatched: n - n/5, Failures: []backfillFailure{}}
-			if hangs != "" { // all but that one
+			if hangs != "" { // all but the object that hangs
 				want.Skipped, want.Unchanged = n-1, n/5-1
 			}
 			if d := cmp.Diff(want, f.report); d != "" {
@@ -85,8 +85,9 @@ func TestBackfillCounts(t *testing.T) {
 	})
 }
 
-// TestBackfillAgain: jobs hear of objects that an earlier try, or the run that the
-// checkpoint is of, may have left in the middle; of a first run's objects they do not.
+// TestBackfillAgain: jobs are told of objects that an earlier try, or the run of the
+// checkpoint, may have left in the middle. They are not told so of a first run's
+// objects.
 func TestBackfillAgain(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "mark.json")

@@ -15,28 +15,28 @@ import (
 	"time"
 )
 
-// A checkpoint says how far a backfill got. It is one small file, replaced as a
-// whole.
+// A checkpoint says how far a backfill got. It is one small file, which is always
+// replaced as a whole.
 type checkpoint struct {
 	Version int            `json:"version"`
-	Run     string         `json:"run"`            // what decides which objects are worked on, and how: prefix, since, rules
-	Since   time.Time      `json:"since,omitzero"` // of the first run, for which an age was counted
+	Run     string         `json:"run"`            // prefix, since and rules: they decide which objects are worked on, and how
+	Since   time.Time      `json:"since,omitzero"` // of the first run, from which an age was counted
 	After   string         `json:"after"`          // every object up to this key was looked at
-	Again   []string       `json:"again"`          // but these have to be tried again
+	Again   []string       `json:"again"`          // except these, which have to be tried again
 	Report  backfillReport `json:"report"`         // of those objects
 }
 
 const (
 	checkpointVersion = 2
-	// maxCheckpoint is more than fillAhead keys of a kilobyte take.
+	// maxCheckpoint is more than the fillAhead keys need, of a kilobyte each.
 	maxCheckpoint = 64 << 20
 )
 
-// identity is another one for every other run. A since that is an age is another
-// time in every run, and counts by its text.
+// identity differs between runs of other arguments. A since that is an age gives
+// another time in every run, so its text counts.
 func (f *filler) identity() string {
 	rules, err := json.Marshal(f.rules)
-	if err != nil { // they were parsed
+	if err != nil { // they were parsed before
 		panic(err)
 	}
 	since := f.o.age
@@ -59,7 +59,7 @@ func (f *filler) resume() error {
 	}
 	b, err := os.ReadFile(f.o.checkpoint)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f.save(false) // now, so that a place that cannot be written is found at once
+		return f.save(false) // now, to find at once whether the place can be written to
 	}
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (f *filler) resume() error {
 	for _, key := range c.Again {
 		f.again[key], f.retry[key] = true, true
 	}
-	// What failed for now is tried again, and counted again.
+	// Objects that failed for now are tried again, and counted again.
 	f.report.Retry = 0
 	kept := []backfillFailure{}
 	for _, x := range c.Report.Failures {
@@ -94,8 +94,8 @@ func (f *filler) resume() error {
 	return nil
 }
 
-// save writes the checkpoint, or removes it when nothing is left to do. f.mu is held
-// or nobody else is there yet.
+// save writes the checkpoint, or removes it if nothing is left to do. The caller holds
+// f.mu, unless no other goroutine runs yet.
 func (f *filler) save(complete bool) error {
 	if f.o.checkpoint == "" {
 		return nil
@@ -128,7 +128,7 @@ func (f *filler) save(complete bool) error {
 		err = os.Rename(t.Name(), f.o.checkpoint)
 	}
 	if err != nil {
-		_ = os.Remove(t.Name()) // it is of no use
+		_ = os.Remove(t.Name()) // it is useless
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// endless is a bucket of n keys that are nowhere kept.
+// endless is a bucket of n keys that are stored nowhere.
 type endless struct {
 	objstore.Bucket
 	n int
@@ -42,8 +42,8 @@ func (f fillJob) Run(_ context.Context, _ objstore.Bucket, u functions.Upload) (
 	return nil, nil
 }
 
-// TestBackfillAhead: while one object takes its time, others are begun, but no more of
-// them than can be remembered; and everything is done in the end, once.
+// TestBackfillAhead: while one object takes its time others are begun, but no more
+// than can be remembered. In the end every object is done once.
 func TestBackfillAhead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestBackfillAhead(t *testing.T) {
 		}
 		done := make(chan error)
 		go func() { done <- f.run(t.Context()) }()
-		time.Sleep(time.Minute) // until nobody can go on
+		time.Sleep(time.Minute) // until no worker can go on
 		mu.Lock()
 		if want := 5 + fillAhead; begun != want {
 			t.Errorf("%d begun behind one that hangs, want %d", begun, want)

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// fillTries is how often an object is tried that fails for now, as often as a
-	// queue of the local cloud does.
+	// fillTries is how often an object that fails for now is tried, as often as by a
+	// queue of the local cloud.
 	fillTries = 3
-	// fillPause is before the second try, and doubles.
+	// fillPause is the pause before the second try. It doubles.
 	fillPause = 200 * time.Millisecond
 	// fillAhead bounds how far behind the first unfinished object others are begun,
-	// and so what is remembered of them: 10 000 keys are at most 10 MB.
+	// and so the memory for them: 10 000 keys are at most 10 MB.
 	fillAhead = 10_000
-	// fillGiveUp ends the run after so many objects in a row that failed for now:
-	// then it is not the objects.
+	// fillGiveUp is how many objects in a row may fail for now before the run ends:
+	// then the objects are not the cause.
 	fillGiveUp = 100
 	// fillSave is how many finished objects, and fillAge how much time, lie between
 	// two checkpoints at most.
@@ -47,9 +47,9 @@ type filler struct {
 	json         bool
 
 	mu     sync.Mutex
-	moved  *sync.Cond      // first moved on, or the end has come
+	moved  *sync.Cond      // first moved on, or the run ends
 	report backfillReport  // of all objects so far
-	mark   checkpoint      // what is on disk, or will be; its report is of the objects up to its key
+	mark   checkpoint      // the checkpoint that is on disk, or will be; its report is of the objects up to its key
 	again  map[string]bool // keys that failed for now, in this run or the one before
 	retry  map[string]bool // those of them that the checkpoint has to name
 	first  int64           // the first object that is not finished
@@ -76,16 +76,16 @@ func (f *filler) anyRule() bool {
 	return false
 }
 
-// passed counts what the listing gave and nobody works on.
+// passed counts listed objects that nobody works on.
 type passed struct{ unmatched, older int64 }
 
-// A spot is where an object stands in the listing.
+// A spot is the place of an object in the listing.
 type spot struct {
 	key    string
 	before passed // between the object begun before and this one
 }
 
-// A fate is what became of an object.
+// A fate is the outcome of an object.
 type fate struct {
 	key     string
 	outcome functions.Outcome
@@ -98,7 +98,7 @@ type item struct {
 	key string
 }
 
-// run works until all is done, something is wrong, or ctx ends.
+// run works until all is done, an error ends it, or ctx ends.
 func (f *filler) run(ctx context.Context) error {
 	f.moved = sync.NewCond(&f.mu)
 	f.keys, f.ended = map[int64]spot{}, map[int64]fate{}
@@ -127,7 +127,7 @@ func (f *filler) run(ctx context.Context) error {
 	return errors.Join(err, f.save(err == nil))
 }
 
-// halt begins no more objects.
+// halt lets no more objects begin.
 func (f *filler) halt(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +137,7 @@ func (f *filler) halt(err error) {
 	f.moved.Broadcast()
 }
 
-// list gives the workers what failed last time, then what the listing says.
+// list gives the workers the objects that failed last time, then the listed ones.
 func (f *filler) list(ctx context.Context, items chan<- item) error {
 	for _, key := range f.mark.Again {
 		if err := f.begin(ctx, items, key, false); err != nil {
@@ -155,7 +155,7 @@ func (f *filler) list(ctx context.Context, items chan<- item) error {
 	return nil
 }
 
-// see counts a listed object, and has it worked on if a rule is for it.
+// see counts a listed object, and hands it to a worker if a rule matches it.
 func (f *filler) see(ctx context.Context, items chan<- item, info objstore.Info) error {
 	_, matched := f.rules.Match(f.name, info.Key)
 	older := info.ModTime.Before(f.o.since)
@@ -204,11 +204,11 @@ func (f *filler) begin(ctx context.Context, items chan<- item, key string, liste
 	}
 }
 
-// work packs one object and files what became of it. Its error ends the run.
+// work packs one object and enters its outcome. Its error ends the run.
 func (f *filler) work(ctx context.Context, i item) error {
 	d := f.try(ctx, i.key)
 	if ctx.Err() != nil && d.Outcome == functions.Retried {
-		return context.Cause(ctx) // given up, and to be done again
+		return context.Cause(ctx) // interrupted: the object has to be done again
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -239,7 +239,8 @@ func (f *filler) work(ctx context.Context, i item) error {
 	return nil
 }
 
-// file counts it in r, and says in again whether the object is to be tried again.
+// file counts the outcome in r, and enters in again whether the object has to be tried
+// again.
 func (e fate) file(r *backfillReport, again map[string]bool) {
 	r.count(e.outcome)
 	if e.outcome == functions.Retried {
@@ -253,8 +254,8 @@ func (e fate) file(r *backfillReport, again map[string]bool) {
 	}
 }
 
-// finish moves first on over all that is finished. What lies behind it will not be
-// listed again, so the checkpoint counts that and no more.
+// finish moves first on over all objects that are finished. These will not be listed
+// again, so the checkpoint counts them and no others.
 func (f *filler) finish(n int64, e fate) {
 	f.ended[n] = e
 	for {
@@ -275,7 +276,7 @@ func (f *filler) finish(n int64, e fate) {
 	f.moved.Broadcast()
 }
 
-// try runs the handler until the object is done, or is not for now.
+// try runs the handler until the object is done, or fails for now too often.
 func (f *filler) try(ctx context.Context, key string) functions.Done {
 	event := byName(f.name, key)
 	for n := 1; ; n++ {

@@ -21,7 +21,7 @@ import (
 
 const bloscDir = "testdata/blosc"
 
-// A fixture is a file that a reference library wrote, and what is in it; see
+// A fixture is a file that a reference library wrote, with its content; see
 // testdata/blosc/MANIFEST.
 type fixture struct {
 	File         string            `json:"file"`
@@ -165,8 +165,8 @@ func (x fixture) checkInfo(t *testing.T, text string) {
 	}
 }
 
-// TestChunkSelectors: parts of a frame are parts of its payload, also where
-// chunks vary in size.
+// TestChunkSelectors: parts of a frame are parts of its payload, also if chunks vary
+// in size.
 func TestChunkSelectors(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"metalayers.b2frame", "varchunks-lz4-3.0.0.b2frame", "vlblocks-lz4-fixed-3.0.0.b2frame", "sparse_plain.b2dir", "nd2.b2nd"} {
@@ -260,7 +260,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestBloscErrors: exit codes and one line, and nothing is left.
+// TestBloscErrors: exit codes and one line, and no output is left.
 func TestBloscErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -324,8 +324,8 @@ func TestBloscErrors(t *testing.T) {
 	}
 }
 
-// TestNegativeArguments: a slice may begin with a minus, values of flags stay
-// what they are.
+// TestNegativeArguments: a slice may begin with a minus, and values of flags stay
+// unchanged.
 func TestNegativeArguments(t *testing.T) {
 	t.Parallel()
 	root := newRoot(&app{})
@@ -344,7 +344,7 @@ func TestNegativeArguments(t *testing.T) {
 	}
 }
 
-// TestExplainFrames: the plan is what get and slice do, where no block's place
+// TestExplainFrames: the plan has the requests of get and slice, if no block's place
 // has to be guessed.
 func TestExplainFrames(t *testing.T) {
 	t.Parallel()

@@ -23,13 +23,13 @@ type blpContent struct {
 	scan bool  // info looks at each chunk
 	meta blpMeta
 	arr  *bloscpack.Array // nil: no array of numpy's
-	// arrErr is why the metadata of an array of numpy's cannot be used.
+	// arrErr is the reason if the metadata of NumPy's array cannot be used.
 	arrErr error
 }
 
 var _ content = (*blpContent)(nil)
 
-// newBlp takes an open file for what its metadata say that it is.
+// newBlp makes a content of an open file, by its metadata.
 func (a *app) newBlp(t target, f *farread.Bloscpack, how aim) (content, error) {
 	c := &blpContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, meta: parseBlpMeta(f.Metadata(), mostItems(f))}
 	arr, ok, err := f.Array()
@@ -39,7 +39,7 @@ func (a *app) newBlp(t target, f *farread.Bloscpack, how aim) (content, error) {
 	return c, nil
 }
 
-// readable says whether there is anything to read: not in a file whose writing
+// readable returns an error if there is nothing to read: if the writing of the file
 // did not end.
 func (t *blpContent) readable(ctx context.Context) error {
 	if !t.f.Aborted() {
@@ -48,7 +48,7 @@ func (t *blpContent) readable(ctx context.Context) error {
 	return t.f.Each(ctx, 0, 0, nil)
 }
 
-// Kinds of files by the metadata that pack writes: what their items were cut from.
+// Kinds of files in the metadata that pack writes: how their items were made.
 const (
 	kindLines   = "lines"
 	kindJSONL   = "jsonl"
@@ -56,14 +56,14 @@ const (
 	kindRecords = "records"
 )
 
-// A blpMeta is what metadata say of where the items came from; they are free to
-// hold anything else.
+// A blpMeta is the part of the metadata that tells where the items came from. Metadata
+// may hold anything else.
 type blpMeta struct {
 	Container string
-	Names     []string // of files
+	Names     []string // if the items are files
 	Sizes     []int64
-	Prefix    string // of records
-	// FinalNewline says whether the last line had one.
+	Prefix    string // if the items are records
+	// FinalNewline says whether the last line had a line end.
 	FinalNewline *bool
 }
 
@@ -75,8 +75,8 @@ func mostItems(f *farread.Bloscpack) int64 {
 	return f.Object.Size() / blosc.HeaderLen1
 }
 
-// parseBlpMeta reads metadata. Of names and sizes it takes one more than there can
-// be items: 60 MB of them, each empty, would take a gigabyte.
+// parseBlpMeta reads metadata. It takes at most one more name or size than there can
+// be items: 60 MB of empty names would take a gigabyte.
 func parseBlpMeta(text json.RawMessage, most int64) blpMeta {
 	raw := parsed[struct {
 		Container    string          `json:"container"`
@@ -89,7 +89,7 @@ func parseBlpMeta(text json.RawMessage, most int64) blpMeta {
 		Prefix: raw.Prefix, FinalNewline: raw.FinalNewline}
 }
 
-// atMost is the beginning of a list in JSON, nil where it is none.
+// atMost is the beginning of a list in JSON, nil if text is no list.
 func atMost[T any](text json.RawMessage, most int64) (list []T) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
@@ -105,7 +105,7 @@ func atMost[T any](text json.RawMessage, most int64) (list []T) {
 	return list
 }
 
-// names are those of the items of a container of files; nil: they have none.
+// names are the names of the items of a container of files; nil if they have none.
 func (t *blpContent) names() []string {
 	if t.meta.Container != kindFiles || !t.f.Header().Variable || int64(len(t.meta.Names)) != t.f.Len() {
 		return nil
@@ -131,11 +131,11 @@ type blpInfo struct {
 	Variable  bool            `json:"variable_length"`
 	Aborted   bool            `json:"aborted"`
 	Metadata  json.RawMessage `json:"metadata"`
-	NBytes    *int64          `json:"nbytes"` // null: only the chunks tell, see --scan
+	NBytes    *int64          `json:"nbytes"` // null: only the chunks tell, with --scan
 	*blpArrayInfo
 }
 
-// blpArrayInfo is what `info` adds for arrays of numpy's.
+// blpArrayInfo are the additional members of `info` for arrays of NumPy.
 type blpArrayInfo struct {
 	Shape []int64 `json:"shape"`
 	DType string  `json:"dtype"`
@@ -166,7 +166,7 @@ func (t *blpContent) info(ctx context.Context) (description, error) {
 	return description{i, i.table(t.meta)}, nil
 }
 
-// known is the number of decoded bytes where the header tells it, else -1.
+// known is the number of decoded bytes if the header tells it, else -1.
 func (t *blpContent) known() int64 {
 	h := t.f.Header()
 	switch {
@@ -252,7 +252,7 @@ func (t *blpContent) ls(ctx context.Context, l *listing) error {
 		head = append(head, "NAME")
 	}
 	l.head(head...)
-	// What was opened whole costs nothing more.
+	// A file that was opened whole costs no further request.
 	scan := l.scan || isLocal(t.bucket) || t.f.Object.Size() <= t.a.openFor(t.target, aim{}).Head
 	return t.f.Entries(ctx, 0, t.f.Len(), scan, func(i int64, e bloscpack.Entry) error {
 		line := blpLine{chunkLine: t.line(i, e)}
@@ -265,7 +265,7 @@ func (t *blpContent) ls(ctx context.Context, l *listing) error {
 	})
 }
 
-// line is what is known of a chunk.
+// line is a chunk's line, from its entry.
 func (t *blpContent) line(i int64, e bloscpack.Entry) chunkLine {
 	l := chunkLine{Chunk: int(i)}
 	if e.Missing() {
@@ -286,7 +286,7 @@ func (t *blpContent) line(i int64, e bloscpack.Entry) chunkLine {
 	return l
 }
 
-// itemOf is the number of the item that has a name in a container of files.
+// itemOf is the number of the item of that name in a container of files.
 func (t *blpContent) itemOf(name string) (int64, error) {
 	names := t.names()
 	if names == nil {

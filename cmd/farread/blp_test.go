@@ -17,8 +17,8 @@ import (
 
 const blpDir = "testdata/bloscpack"
 
-// A blpFixture is a Bloscpack file by the reference tool, or for the proposal by
-// an independent writer, and what is in it.
+// A blpFixture is a Bloscpack file with its content. It was written by the reference
+// tool, or for the proposal by an independent writer.
 type blpFixture struct {
 	File      string   `json:"file"`
 	Kind      string   `json:"kind"`
@@ -36,7 +36,7 @@ type blpFixture struct {
 	Shape     []int64  `json:"shape"`
 	DType     string   `json:"dtype"`
 	SHA256    string   `json:"sha256"`
-	NpySHA256 string   `json:"npy_sha256"` // of what numpy.save makes of the array
+	NpySHA256 string   `json:"npy_sha256"` // of the file that numpy.save makes of the array
 	Lengths   []int64  `json:"lengths"`    // of chunks or items, -1: never written
 	Items     []string `json:"items"`      // SHA-256 of each
 	Rule      string   `json:"rule"`       // of malformed files
@@ -69,7 +69,8 @@ func served(t *testing.T, dir string) string {
 	return srv.URL
 }
 
-// TestBlpFiles: every command on files by others, on this machine and over HTTP.
+// TestBlpFiles: every command on files of other writers, on this machine and over
+// HTTP.
 func TestBlpFiles(t *testing.T) {
 	t.Parallel()
 	srv := served(t, blpDir)
@@ -205,7 +206,7 @@ func (x blpFixture) checkGet(t *testing.T, uri string) {
 	}
 }
 
-// TestBlpArrays: arrays come out as numpy.save wrote them, and as items with a note.
+// TestBlpArrays: arrays come out as the files of numpy.save, and as items with a note.
 func TestBlpArrays(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -243,7 +244,7 @@ func TestBlpArrays(t *testing.T) {
 	}
 }
 
-// TestBlpMalformed: errors name place and reason, or the bytes are right.
+// TestBlpMalformed: errors name place and reason, or else the bytes are right.
 func TestBlpMalformed(t *testing.T) {
 	t.Parallel()
 	for _, x := range blpFixtures(t, "malformed") {
@@ -268,7 +269,7 @@ func TestBlpMalformed(t *testing.T) {
 	}
 }
 
-// TestBlpInside: a file inside another, under no telling name.
+// TestBlpInside: a file inside another one, whose name tells nothing.
 func TestBlpInside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -296,7 +297,7 @@ func TestBlpInside(t *testing.T) {
 	}
 }
 
-// TestBlpErrors: exit codes and one line, and nothing is left.
+// TestBlpErrors: exit codes and one line, and no output is left.
 func TestBlpErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -345,7 +346,7 @@ func TestBlpErrors(t *testing.T) {
 	}
 }
 
-// TestBlpNoVerify: --no-verify reads past a wrong checksum, and nothing else does.
+// TestBlpNoVerify: only --no-verify reads past a wrong checksum.
 func TestBlpNoVerify(t *testing.T) {
 	t.Parallel()
 	uri, dst := blpDir+"/bad_digest_flip.blp", filepath.Join(t.TempDir(), "x")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBlpMutations: damaged files end every command with one of three codes and one
-// line, and what repair makes of them is well.
+// TestBlpMutations: on damaged files every command ends with one of three codes and
+// one line, and repair makes good files of them.
 func TestBlpMutations(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(blpDir + "/*.blp")
@@ -36,7 +36,7 @@ func TestBlpMutations(t *testing.T) {
 			got := runner{}.run(t, args...)
 			switch got.code {
 			case exitOK:
-			case exitUsage, exitNotFound, exitCorrupt: // usage: what was cut off may have said what a file it is
+			case exitUsage, exitNotFound, exitCorrupt: // usage: the format may have been told by the bytes that were cut off
 				if strings.Count(got.stderr, "\n") != 1 {
 					t.Errorf("%s mutated, %v: %q", name, args, got.stderr)
 				}
@@ -50,7 +50,7 @@ func TestBlpMutations(t *testing.T) {
 	}
 }
 
-// mutate damages p in one of the ways in which files are: cut, flipped, overwritten.
+// mutate damages p as files get damaged: cut, flipped, overwritten.
 func mutate(r *rand.Rand, p []byte) []byte {
 	if len(p) == 0 {
 		return p

@@ -17,9 +17,9 @@ type blpSelection struct {
 	t        *blpContent
 	from, to int64
 	n        int64  // decoded bytes, -1: nobody knows
-	all      bool   // they were not selected by number or name
-	head     []byte // written before them: of a .npy
-	want     int64  // bytes that this says; -1: it says nothing
+	all      bool   // items were not selected by number or name
+	head     []byte // written before the items: the header of a .npy
+	want     int64  // bytes that head announces; -1: none
 }
 
 var _ selection = (*blpSelection)(nil)
@@ -67,8 +67,8 @@ func (t *blpContent) pick(ctx context.Context, s selector) (selection, error) {
 	return x, nil
 }
 
-// index resolves a number against how many there are; negative ones count from
-// the end.
+// index resolves a number against the number of items; negative ones count from the
+// end.
 func (s selector) index(what string, i, n int64) (int64, error) {
 	at := i
 	if at < 0 {
@@ -82,11 +82,11 @@ func (s selector) index(what string, i, n int64) (int64, error) {
 
 func (x *blpSelection) total() int64 { return x.n }
 
-// sink makes the file OUT. All of an array goes behind a header into a .npy, in
-// the order in which its chunks hold it.
+// sink makes the file OUT. A whole array goes behind a header into a .npy, in the
+// order of its chunks.
 func (x *blpSelection) sink(out string) (sink, error) {
 	var err error
-	switch { // other items may be anything
+	switch { // other items may have any type
 	case x.t.arr != nil:
 		err = notArrayNamed(out)
 	case x.t.meta.Container == kindLines, x.t.meta.Container == kindJSONL:
@@ -115,7 +115,7 @@ func (x *blpSelection) asNpy() (err error) {
 	return err
 }
 
-// npyHeader is what the header of an array's .npy says.
+// npyHeader is the header of the array's .npy.
 func (t *blpContent) npyHeader() npy.Header {
 	return npy.Header{DType: t.arr.DType, Shape: t.arr.Shape, Fortran: t.arr.Fortran}
 }
@@ -161,7 +161,7 @@ func (x *blpSelection) each(ctx context.Context, fn func(i int64, p []byte) erro
 	return fn(x.from, p)
 }
 
-// plan notes the requests that copy would make, after what was really read.
+// plan notes the requests that copy would make, behind those that were really made.
 func (x *blpSelection) plan(ctx context.Context) error {
 	rows, err := x.t.f.Explain(ctx, x.from, x.to)
 	if err != nil {

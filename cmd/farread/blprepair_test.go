@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBlpRepair: what is whole is saved in a file of the same kind.
+// TestBlpRepair: the whole chunks are saved in a file of the same kind.
 func TestBlpRepair(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -90,7 +90,7 @@ func TestBlpRepair(t *testing.T) {
 	}
 }
 
-// TestBlpRepairNames: a file keeps its name only where it is sure to be its own.
+// TestBlpRepairNames: a file keeps its name only if the name is surely its own.
 func TestBlpRepairNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -113,7 +113,7 @@ func TestBlpRepairNames(t *testing.T) {
 		binary.LittleEndian.PutUint64(p[16:], ^uint64(0))
 		return p
 	}
-	untold := uncounted(whole) // nor does the table tell where they lie
+	untold := uncounted(whole) // the table does not tell where the chunks lie either
 	for i := *rows[0].Offset - 8*20; i < *rows[0].Offset; i++ {
 		untold[i] = 0xff
 	}
@@ -169,8 +169,8 @@ func sizesOf(items []string) string {
 	return string(text)
 }
 
-// TestBlpRepairFixtures: whatever state a file is in, repair makes a good one of
-// it, or says why not and leaves nothing.
+// TestBlpRepairFixtures: repair makes a good file of a file in any state, or says why
+// not and leaves nothing.
 func TestBlpRepairFixtures(t *testing.T) {
 	t.Parallel()
 	for _, x := range append(blpFixtures(t, "bloscpack"), blpFixtures(t, "malformed")...) {
@@ -204,8 +204,8 @@ func TestBlpRepairFixtures(t *testing.T) {
 	}
 }
 
-// TestBlpRepairArray: an array without all of its chunks is none, and what it was
-// stays readable.
+// TestBlpRepairArray: an array without all of its chunks is no array any more, and its
+// old metadata stay readable.
 func TestBlpRepairArray(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -22,7 +22,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// unpack writes what the file was made of, as its metadata tell.
+// unpack writes the source of the file, as its metadata tell it.
 func (t *blpContent) unpack(ctx context.Context, dst string, force bool) error {
 	if err := t.readable(ctx); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (t *blpContent) unpack(ctx context.Context, dst string, force bool) error {
 
 func isNpy(name string) bool { return strings.EqualFold(filepath.Ext(name), ".npy") }
 
-// unpackItems writes the items of an array as they are, and a note beside them.
+// unpackItems writes the items of an array unchanged, and a note beside them.
 func (t *blpContent) unpackItems(ctx context.Context, x *blpSelection, dst string, force bool) error {
 	if err := t.a.fresh(dst+npy.NoteSuffix, force); err != nil {
 		return err
@@ -71,14 +71,15 @@ func (t *blpContent) unpackItems(ctx context.Context, x *blpSelection, dst strin
 	return t.a.writeFile(dst+npy.NoteSuffix, note)
 }
 
-// A framedSelection is all items in one file, with something around each.
+// A framedSelection is all items in one file, with some bytes around each.
 type framedSelection struct {
 	*blpSelection
 
 	frame framing
 }
 
-// A framing appends what stands before item i in the file, and after it.
+// A framing appends the bytes that stand before item i in the file, and returns those
+// after it.
 type framing func(dst []byte, i int64, p []byte) (before, after []byte, err error)
 
 func (x *framedSelection) copy(ctx context.Context, to sink, b bar) error {
@@ -107,7 +108,7 @@ func (x *framedSelection) copy(ctx context.Context, to sink, b bar) error {
 	return w.Flush()
 }
 
-// lines puts each item on a line. The last has an end where end says so.
+// lines puts each item on a line. The last line has an end if end is true.
 func (t *blpContent) lines(end bool) framing {
 	newline, last := []byte{'\n'}, t.f.Len()-1
 	return func(_ []byte, i int64, p []byte) (before, after []byte, err error) {
@@ -121,12 +122,12 @@ func (t *blpContent) lines(end bool) framing {
 	}
 }
 
-// itemError says which item is wrong.
+// itemError names the item of an error.
 func (t *blpContent) itemError(i int64, err error) error {
 	return &formats.Error{Format: bloscpack.Format, Part: t.f.Header().Part(i), Off: -1, Err: err}
 }
 
-// prefixOf is how records tell their lengths.
+// prefixOf is the framing of records with lengths in front.
 func prefixOf(name string) (framing, error) {
 	by := pack.Records(name)
 	if !slices.Contains([]pack.Records{pack.U32LE, pack.U32BE, pack.U64LE, pack.U64BE, pack.Varint}, by) {
@@ -134,7 +135,7 @@ func prefixOf(name string) (framing, error) {
 			Err: fmt.Errorf("records with the prefix %q: %w", name, formats.ErrUnsupported)}
 	}
 	return func(dst []byte, _ int64, p []byte) (before, after []byte, err error) {
-		return by.AppendPrefix(dst, len(p)), nil, nil // a chunk is shorter than any prefix can say
+		return by.AppendPrefix(dst, len(p)), nil, nil // a chunk's length fits into any prefix
 	}, nil
 }
 
@@ -149,7 +150,7 @@ func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst strin
 		return &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
 			Err: fmt.Errorf("%s of %s: %w", have, plural(t.f.Len(), "file"), formats.ErrCorrupt)}
 	}
-	for i, name := range names { // all of them before anything is read
+	for i, name := range names { // all names are checked before anything is read
 		if why := unsafeName(name); why != "" {
 			return t.itemError(int64(i), fmt.Errorf("file %q: no safe file name: %s: %w", name, why, formats.ErrCorrupt))
 		}
@@ -160,9 +161,9 @@ func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst strin
 // maxName is the longest name in a folder on all common file systems.
 const maxName = 255
 
-// unsafeName says why no file below a folder can have a name; "" where one can.
-// What only some systems refuse, devices of Windows, is refused there: an archive
-// may hold aux.c.
+// unsafeName says why no file below a folder can have a name; "" if one can. Names
+// that only some systems refuse, devices of Windows, are refused on those systems: an
+// archive may hold aux.c.
 func unsafeName(name string) string {
 	switch {
 	case name == "" || strings.HasSuffix(name, "/"):
@@ -205,7 +206,7 @@ func (t *blpContent) unpackFolder(ctx context.Context, x *blpSelection, dst stri
 	defer b.clear()
 	var total int64
 	err = x.each(ctx, func(i int64, p []byte) error {
-		if ctx.Err() != nil { // small items come from memory, where nothing else looks
+		if ctx.Err() != nil { // small items come from memory, where nothing else looks at ctx
 			return context.Cause(ctx)
 		}
 		total += int64(len(p))
@@ -222,8 +223,7 @@ func (t *blpContent) unpackFolder(ctx context.Context, x *blpSelection, dst stri
 	return nil
 }
 
-// freshFolder refuses to write into a folder that has files already unless force
-// says so.
+// freshFolder refuses to write into a folder that has files, unless force says so.
 func freshFolder(dst string, force bool) error {
 	if names, err := os.ReadDir(dst); err == nil && len(names) > 0 && !force {
 		return fmt.Errorf("%s has files already (--force writes into it): %w", printable(dst), objstore.ErrExists)

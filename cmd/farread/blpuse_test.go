@@ -64,7 +64,7 @@ func writeBlp(t *testing.T, name string, o bloscpack.WriteOptions, fill func(w *
 	return name
 }
 
-// TestBlpUnpack: each kind of container becomes what it was made of.
+// TestBlpUnpack: each kind of container becomes its source again.
 func TestBlpUnpack(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("7 bytes", 100_000)
@@ -72,7 +72,7 @@ func TestBlpUnpack(t *testing.T) {
 		metadata string
 		items    []string
 		dst      string
-		want     map[string]string // below dst; "" where dst is a file
+		want     map[string]string // below dst; "" if dst is a file
 	}{
 		{`{"container":"lines","final_newline":true}`, []string{"a", "", "b\r", long}, "x.log", map[string]string{"": "a\n\nb\r\n" + long + "\n"}},
 		{`{"container":"lines","final_newline":false}`, []string{"a", "b"}, "x", map[string]string{"": "a\nb"}},
@@ -140,8 +140,8 @@ func TestBlpFilesByName(t *testing.T) {
 	}
 }
 
-// TestBlpHostile: names and items that cannot be what the metadata say, and
-// nothing is left of them.
+// TestBlpHostile: names and items that contradict the metadata; none of them is
+// written.
 func TestBlpHostile(t *testing.T) {
 	t.Parallel()
 	for i, tc := range []struct {
@@ -188,8 +188,8 @@ func TestBlpHostile(t *testing.T) {
 	}
 }
 
-// TestBlpNames: files are called as they were, also what another system has no
-// room for.
+// TestBlpNames: files keep their names, also names for which another system has no
+// room.
 func TestBlpNames(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -204,7 +204,7 @@ func TestBlpNames(t *testing.T) {
 		}
 		write(t, name, []byte(p))
 	}
-	delete(want, "a:b") // a drive of Windows, to whoever packs it
+	delete(want, "a:b") // on Windows, the one who packs it sees a drive
 	blp, to := filepath.Join(dir, "x.blp"), filepath.Join(dir, "to")
 	if r := (runner{}).run(t, "pack", filepath.Join(dir, "from"), blp); r.code != exitCorrupt || !strings.Contains(r.stderr, "drive letter") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
@@ -225,7 +225,7 @@ func TestBlpNames(t *testing.T) {
 	}
 }
 
-// TestBlpMetaMemory: metadata that only look like names take no memory for them.
+// TestBlpMetaMemory: metadata that only look like names take no memory of names.
 func TestBlpMetaMemory(t *testing.T) {
 	names := json.RawMessage(`{"container":"files","names":[""` + strings.Repeat(`,""`, 100_000) + `],"sizes":[1` + strings.Repeat(`,1`, 100_000) + `]}`)
 	m := parseBlpMeta(names, 3)
@@ -271,7 +271,7 @@ func wideBlp(t *testing.T, dir string, n int64, items ...int64) {
 	}
 }
 
-// TestBlpItemFromAfar: an item of ten million is two phases, whatever its number.
+// TestBlpItemFromAfar: an item of ten million takes two phases, whatever its number.
 func TestBlpItemFromAfar(t *testing.T) {
 	t.Parallel()
 	const n = 10_000_000
@@ -298,12 +298,13 @@ func TestBlpItemFromAfar(t *testing.T) {
 	if s := stats(t, "get", uri, "--chunks", "9_000_000:9_000_001", "-o", out); s.Phases != 2 || s.Requests != 3 {
 		t.Errorf("a range: %+v", s)
 	}
-	if s := stats(t, "get", uri, "--item", "-1", "-o", out); s.Phases != 3 { // counted from the end, which nobody knows at first
+	if s := stats(t, "get", uri, "--item", "-1", "-o", out); s.Phases != 3 { // counted from the end: the number of items has to be read first
 		t.Errorf("the last: %+v", s)
 	}
 }
 
-// TestBlpLeft: what a killed writer left is aborted, once it has a name to read it by.
+// TestBlpLeft: a file that a killed writer left is reported as aborted, once it has a
+// name by which it can be read.
 func TestBlpLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -356,7 +357,7 @@ func TestBlpLeft(t *testing.T) {
 	}
 }
 
-// TestBlpExplain: the plan is what get does.
+// TestBlpExplain: the plan has the requests of get.
 func TestBlpExplain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

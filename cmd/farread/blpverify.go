@@ -23,16 +23,16 @@ type blpReport struct {
 	NBytes   int64  `json:"nbytes"` // decoded
 	CBytes   int64  `json:"cbytes"` // of the chunks, without checksums
 	Checksum string `json:"checksum"`
-	Dead     int64  `json:"dead_bytes"` // between chunks, of none
+	Dead     int64  `json:"dead_bytes"` // between chunks, in none of them
 	After    int64  `json:"bytes_after"`
 	// OtherTypeSize counts chunks whose item size is not the header's.
 	OtherTypeSize int64 `json:"other_typesize"`
-	// WrongOffsets says that the table contradicts the chunks, which follow each
-	// other all the same.
+	// WrongOffsets says that the table contradicts the chunks, although they follow
+	// each other.
 	WrongOffsets bool `json:"wrong_offsets"`
 }
 
-// verify reads every chunk that was written, and then says which were not.
+// verify reads every chunk that was written, and then tells which were not.
 func (t *blpContent) verify(ctx context.Context) (any, string, error) {
 	h := t.f.Header()
 	b := t.a.newBar("verify", t.f.Object.Size()-t.off-t.f.Body())
@@ -79,8 +79,7 @@ func (v *blpReport) noun() string {
 
 // A repairer is a content that can be saved from damage.
 type repairer interface {
-	// repair writes what is whole of it to w. Nothing may be left of w where it
-	// fails.
+	// repair writes the whole parts of it to w. If it fails, it leaves nothing in w.
 	repair(ctx context.Context, w objstore.Writer) (repaired, error)
 }
 
@@ -92,7 +91,7 @@ type repaired struct {
 	Saved  int64  `json:"saved"`
 	Lost   *int64 `json:"lost"` // null: the file does not tell how many there should be
 	NBytes int64  `json:"nbytes"`
-	Wrong  string `json:"wrong,omitempty"` // what was, first
+	Wrong  string `json:"wrong,omitempty"` // the first fault
 	noun   string
 }
 
@@ -145,7 +144,7 @@ func (t *blpContent) repair(ctx context.Context, out objstore.Writer) (repaired,
 	if s.Stop != nil {
 		rep.Wrong = s.Stop.Error()
 	}
-	if err := t.readable(ctx); err != nil && rep.Wrong == err.Error() { // which says what is being done
+	if err := t.readable(ctx); err != nil && rep.Wrong == err.Error() { // the error of readable says what rep.Wrong says
 		rep.Wrong = "aborted: its writing did not end"
 	}
 	return rep, nil
@@ -203,7 +202,7 @@ func (r *blpRepair) add(i int64, chunk, p []byte) error {
 	return err
 }
 
-// finish says in the metadata what the new file holds.
+// finish writes the content of the new file into its metadata.
 func (r *blpRepair) finish(s bloscpack.Salvaged) error {
 	if err := r.begin(0); err != nil {
 		return err
@@ -220,9 +219,9 @@ func (r *blpRepair) finish(s bloscpack.Salvaged) error {
 	return r.w.Close()
 }
 
-// metadata are those of the damaged file, with the numbers and names of what was
-// saved. An array that lost chunks is none any more, and files whose names are
-// not sure are items: what the metadata were is kept under another name.
+// metadata are those of the damaged file, with the numbers and names of the saved
+// items. An array that lost chunks is no array any more, and files whose names are not
+// sure become items: then the old metadata are kept under another name.
 func (r *blpRepair) metadata(raw json.RawMessage, s bloscpack.Salvaged) (json.RawMessage, error) {
 	m := parsed[map[string]json.RawMessage](raw)
 	if m == nil {
@@ -265,8 +264,8 @@ func (r *blpRepair) metadata(raw json.RawMessage, s bloscpack.Salvaged) (json.Ra
 	return json.Marshal(m)
 }
 
-// numbered are the names that the numbers of what was saved belong to. ok is
-// false where a number may be that of another file.
+// numbered are the names of the saved items, by their numbers. ok is false if a number
+// may be that of another file.
 func (r *blpRepair) numbered(s bloscpack.Salvaged) (names []string, ok bool) {
 	names = r.t.meta.Names
 	if h := r.t.f.Header(); h.Chunks >= 0 && h.Chunks != int64(len(names)) || s.Guessed {
@@ -275,7 +274,7 @@ func (r *blpRepair) numbered(s bloscpack.Salvaged) (names []string, ok bool) {
 	return names, !slices.ContainsFunc(r.files, func(i int64) bool { return i >= int64(len(names)) })
 }
 
-// parsed is what text means as a T, the zero T where it is none.
+// parsed is text as a T, the zero T if it is none.
 func parsed[T any](text json.RawMessage) (v T) {
 	if json.Unmarshal(text, &v) != nil {
 		var zero T

@@ -40,7 +40,7 @@ type chunkInfo struct {
 	Codec     string   `json:"codec"`
 	Filters   []string `json:"filters"`
 	Special   *string  `json:"special"`
-	Stored    bool     `json:"stored"` // the data follow the header as they are
+	Stored    bool     `json:"stored"` // the data follow the header uncompressed
 	Blocks    int      `json:"blocks"`
 }
 
@@ -131,7 +131,7 @@ func (x *chunkSelection) copy(ctx context.Context, to sink, b bar) error {
 	})
 }
 
-// plan notes the requests that copy would make, after what was really read.
+// plan notes the requests that copy would make, behind those that were really made.
 func (x *chunkSelection) plan(ctx context.Context) error {
 	if x.none {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/farread/farread/internal/pages"
 )
 
-// understood says whether the command line takes these words, but does not run it.
-// Of a part of one arguments may be missing.
+// understood says whether the command line takes these words, without running it. If
+// they are only a part of a command line, arguments may be missing.
 func understood(words []string, part bool) error {
 	root := newRoot(&app{})
 	root.InitDefaultHelpCmd()
@@ -49,8 +49,8 @@ func understood(words []string, part bool) error {
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// calls are the words behind each farread in a line of shell, wherever the program lies
-// and with whatever environment it is called.
+// calls are the words behind each farread in a line of shell, with any path of the
+// program and any environment in front.
 func calls(line string) [][]string {
 	var out [][]string
 	for _, words := range pages.Calls(line) {
@@ -69,8 +69,8 @@ func calls(line string) [][]string {
 
 var assignment = regexp.MustCompile(`^[A-Z_]+=`)
 
-// TestUnderstood: a command, a topic or a shell that does not exist is found, however the
-// program is called.
+// TestUnderstood: a command, a topic or a shell that does not exist is found, for all
+// ways of calling the program.
 func TestUnderstood(t *testing.T) {
 	for line, want := range map[string]string{
 		"farread index x.zoom":                     "",
@@ -112,8 +112,8 @@ func each(c *cobra.Command, f func(*cobra.Command)) {
 // named are commands in the prose of help, which has no marks of code.
 var named = regexp.MustCompile(`\b(?:see: )?(farread help [a-z-]+)|\bsee: (farread [a-z-]+)`)
 
-// TestDocumentedCommands: each command line in the project's pages and in the help of
-// each command is one that the program understands, also where no test runs it.
+// TestDocumentedCommands: the program understands each command line in the project's
+// pages and in the help of each command, also if no test runs it.
 func TestDocumentedCommands(t *testing.T) {
 	list, err := pages.All(scenario.Root(t))
 	if err != nil {
@@ -129,7 +129,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	for _, p := range list {
-		if p.Name == "CHANGELOG.md" { // tells of the past
+		if p.Name == "CHANGELOG.md" { // history: old command lines may be gone
 			continue
 		}
 		for _, b := range p.Blocks {
@@ -165,8 +165,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// TestDocumentedFlags: a flag that a page names is one of some command, of make's
-// tools, or of a program that the line names.
+// TestDocumentedFlags: a flag in a page is a flag of some command, of make's tools, or
+// of a program that the line names.
 func TestDocumentedFlags(t *testing.T) {
 	root := newRoot(&app{})
 	has := map[string]bool{"help": true}

@@ -192,8 +192,8 @@ func TestChangedOnce(t *testing.T) {
 	}
 }
 
-// TestInterrupt: a real process that waits for a server that says nothing more
-// ends with 130, one line, and nothing left behind.
+// TestInterrupt: a real process that waits for a silent server ends with 130 and one
+// line, and leaves nothing behind.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -213,7 +213,7 @@ func interrupted(t *testing.T, dir string, sig os.Signal, out string) {
 	}
 	cutShort(t, dir, sig, func(srv string) []string { return []string{"get", srv + "/x.gulp", "-o", filepath.Join(work, out)} })
 	left, err := os.ReadDir(filepath.Join(work, filepath.Dir(out)))
-	if err != nil || len(left) != 1 { // "there", or the folder in it
+	if err != nil || len(left) != 1 { // "there", or the folder that lies in it
 		t.Errorf("%v left %v %v", sig, left, err)
 	}
 	if f := files(t, work); len(f) != 0 {
@@ -221,8 +221,8 @@ func interrupted(t *testing.T, dir string, sig os.Signal, out string) {
 	}
 }
 
-// cutShort runs a command on a server of the files in dir that says nothing more
-// once an object is open, and interrupts it.
+// cutShort runs a command on a server of the files in dir that falls silent once an
+// object is open, and interrupts the command.
 func cutShort(t *testing.T, dir string, sig os.Signal, args func(srv string) []string) {
 	t.Helper()
 	reading, over := make(chan struct{}, 64), make(chan struct{})

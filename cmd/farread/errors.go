@@ -42,7 +42,7 @@ func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, a ...any) error { return &usageError{fmt.Sprintf(format, a...)} }
 
-// exitCode is what the process ends with.
+// exitCode is the process's exit code for an error.
 func exitCode(err error) int {
 	is := func(targets ...error) bool {
 		for _, t := range targets {
@@ -62,7 +62,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case is(functions.ErrTaken): // before ErrUnsupported, which it matches for workers
 		return exitChanged
-	case is(functions.ErrSkip): // of a worker's job; one's own outputs among them
+	case is(functions.ErrSkip): // of a worker's job; its own outputs are among them
 		return exitCorrupt
 	case is(errRetry):
 		return exitUnavailable
@@ -99,11 +99,11 @@ func outside(cmd *cobra.Command, running bool, err error) error {
 	return fmt.Errorf("%s %w", name, err)
 }
 
-// at puts the URI in front of an error. Where the error is the store's about
-// that very object, its own place would only say it twice.
+// at puts the URI in front of an error. If the error is the store's about that very
+// object, the error's own place is left out.
 func at(uri string, err error) error { return atPart(uri, "", err) }
 
-// atPart is at for what was asked of a URI: a slice.
+// atPart is at for a part of a URI: a slice.
 func atPart(uri, part string, err error) error {
 	if err == nil {
 		return nil
@@ -118,8 +118,8 @@ func atPart(uri, part string, err error) error {
 	return fmt.Errorf("%s: %w", printable(uri+part), err)
 }
 
-// A shortError is the store's error without the place that the URI named
-// already, or with the last part of another's name only.
+// A shortError is the store's error without its place, which the URI names already, or
+// with only the last part of another object's name.
 type shortError struct {
 	e     *objstore.Error
 	named bool
@@ -136,7 +136,7 @@ func (e *shortError) Error() string {
 
 func (e *shortError) Unwrap() error { return e.e }
 
-// plain drops what the system adds to "not found" and the like.
+// plain drops the text that the system adds to "not found" and the like.
 func plain(err error) error {
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		for _, sentinel := range []error{objstore.ErrNotFound, objstore.ErrDenied} {
@@ -156,7 +156,7 @@ func oneLine(err error) string {
 	var b strings.Builder
 	space := false
 	text := err.Error()
-	if errors.Is(err, syscall.ENOSPC) { // a disk is no service, and what it lacks is all there is to say
+	if errors.Is(err, syscall.ENOSPC) { // for a disk without room that is all there is to say
 		text = strings.ReplaceAll(text, objstore.ErrUnavailable.Error()+": ", "")
 	}
 	for _, r := range strings.TrimSpace(text) {

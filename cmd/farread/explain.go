@@ -57,7 +57,7 @@ an index, which may end early. A negative offset counts from the end.`,
 	return c
 }
 
-// A trace is what went over the wire so far, and in `explain` what would go.
+// A trace is the requests so far, and in `explain` also those that would follow.
 type trace struct {
 	mu   sync.Mutex
 	rows []traceRow
@@ -69,8 +69,8 @@ type traceRow struct {
 	Off    int64  `json:"off"`
 	Len    int64  `json:"len"`
 	Why    string `json:"why"`
-	// Estimated says that Off and Len are guesses: of what is planned from bytes
-	// that were not read.
+	// Estimated says that Off and Len are guesses: they were planned from bytes that
+	// were not read.
 	Estimated bool `json:"estimated,omitempty"`
 
 	made   bool // the request was sent
@@ -83,7 +83,7 @@ func (t *trace) add(r traceRow) {
 	t.rows = append(t.rows, r)
 }
 
-// watch notes what passes through a bucket.
+// watch notes the requests to a bucket.
 func (t *trace) watch(c *objstore.Counter) objstore.Middleware {
 	return func(b objstore.Bucket) objstore.Bucket {
 		return objstore.Trace(func(e objstore.Event) {
@@ -114,8 +114,8 @@ func join(bucket, key string) string {
 	return strings.TrimSuffix(bucket, "/") + "/" + key
 }
 
-// planned puts the requests of a plan behind what was really read. place says where
-// one lies: the key in the bucket, and its offset there.
+// planned puts the requests of a plan behind those that were really made. place says
+// where a request lies: the key in the bucket, and its offset there.
 func (a *app) planned(t target, plan []rangeio.Planned, place func(rangeio.Planned) (key string, off int64)) {
 	phases := a.counter.Stats().Phases
 	for _, r := range plan {
@@ -146,7 +146,7 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 	if err := x.plan(ctx); err != nil {
 		return err
 	}
-	spent := a.counter.Stats() // what listing and index really took
+	spent := a.counter.Stats() // the cost of listing and index
 	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: spent.Phases}
 	for _, r := range p.Requests {
 		if p.Phases = max(p.Phases, r.Phase); !r.made {
@@ -163,8 +163,8 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 	return a.tellPlan(p)
 }
 
-// unnamed gives listings, or else what has failed, the bytes that nothing else
-// accounts for: a trace sees their objects, and no answer.
+// unnamed gives the bytes of answers that a trace does not see to the first listing,
+// or else to the first failed request.
 func unnamed(rows []traceRow, bytes int64) {
 	first := -1
 	for i, r := range rows {

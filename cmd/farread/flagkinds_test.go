@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestFlagsOfKinds holds each flag that is about some kinds of objects against all kinds:
-// those that it is about take it, the others refuse it in one line. None is passed over in
-// silence.
+// TestFlagsOfKinds holds each flag that is about some kinds of objects against all
+// kinds: those kinds take the flag, the others refuse it in one line. No kind ignores
+// a flag in silence.
 func TestFlagsOfKinds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func TestFlagsOfKinds(t *testing.T) {
 				if r.code != exitOK {
 					t.Errorf("%s of %s: exit %d, %q", flag, kind, r.code, r.stderr)
 				}
-			case kind == "plain" && r.code == exitCorrupt && !strings.HasPrefix(flag, "ls"): // nothing of it can be had at all
+			case kind == "plain" && r.code == exitCorrupt && !strings.HasPrefix(flag, "ls"): // nothing can be read from it at all
 			case r.code != exitUsage || r.stdout != "" || strings.Count(r.stderr, "\n") != 1:
 				t.Errorf("%s of %s: exit %d, %q; want it refused", flag, kind, r.code, r.stderr)
 			}
@@ -67,7 +67,8 @@ func TestFlagsOfKinds(t *testing.T) {
 			}
 		}
 	}
-	// What is true of an object anyway is no mistake: its index tells all, it has no checksums.
+	// A flag that asks for something that is so anyway is no mistake: an index that
+	// tells all, no checksums.
 	for kind, uri := range kinds {
 		for _, args := range [][]string{{"ls", uri, "--scan"}, {"info", uri, "--scan"}} {
 			if r := (runner{}).run(t, args...); r.code != exitOK {
@@ -83,7 +84,8 @@ func TestFlagsOfKinds(t *testing.T) {
 	}
 }
 
-// TestPackFlagsOfSources: flags about what only some SRC have are refused of all others.
+// TestPackFlagsOfSources: flags that only some kinds of SRC need are refused for all
+// others.
 func TestPackFlagsOfSources(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// errNothingThere is the answer for a folder without objects: in an object
-// store that is no folder at all.
+// errNothingThere is the answer for a folder without objects: in an object store such
+// a folder does not exist.
 var errNothingThere = fmt.Errorf("nothing there: %w", objstore.ErrNotFound)
 
 var errNoDataset = fmt.Errorf("a folder without gulp chunks (data_0.gulp, meta_0.gmeta …), and no sparse frame: %w", formats.ErrUnsupported)
@@ -56,7 +56,7 @@ func (t *folderContent) info(ctx context.Context) (description, error) {
 type objectLine struct {
 	URI    string    `json:"uri"`
 	Size   int64     `json:"size"`
-	Format *string   `json:"format"` // by name; null: none that is known
+	Format *string   `json:"format"` // by name; null: of no known format
 	Time   time.Time `json:"modified,omitzero"`
 }
 
@@ -94,7 +94,7 @@ func (t *folderContent) verify(ctx context.Context) (any, string, error) {
 
 func (t *folderContent) unpack(ctx context.Context, _ string, _ bool) error { return t.noDataset(ctx) }
 
-// noDataset tells a folder that is something else from one that is not there.
+// noDataset tells apart a folder that is something else and one that does not exist.
 func (t *folderContent) noDataset(ctx context.Context) error {
 	for _, err := range t.bucket.List(ctx, t.key) {
 		if err != nil {

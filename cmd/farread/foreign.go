@@ -12,8 +12,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// fileKind names the kind of file that a name promises, where payload alone is none;
-// "" for any other name.
+// fileKind names the kind of file that a name promises, if plain payload is no such
+// file; "" for any other name.
 func fileKind(name string) string {
 	name = strings.TrimRight(filepath.ToSlash(name), "/")
 	if kind := all.Foreign(name); kind != "" {
@@ -37,8 +37,8 @@ func fileKind(name string) string {
 	return ""
 }
 
-// notNamed refuses a name that promises another kind of file than what goes there;
-// instead says what that is.
+// notNamed refuses a name that promises another kind of file than the one to be
+// written, which instead names.
 func notNamed(out, instead string) error {
 	if kind := fileKind(out); kind != "" {
 		return usagef("%s names %s, which is not written here: %s", printable(out), kind, instead)
@@ -46,8 +46,8 @@ func notNamed(out, instead string) error {
 	return nil
 }
 
-// notArrayNamed refuses a name for an array, or for some of its bytes: of a file of
-// another kind, or of text or pictures, which they are not either.
+// notArrayNamed refuses names for an array, or for bytes of one, that promise a file
+// of another kind, text or a picture.
 func notArrayNamed(out string) error {
 	switch ext := strings.ToLower(filepath.Ext(out)); ext {
 	case ".csv", ".tsv", ".json", ".jsonl", ".ndjson":
@@ -58,7 +58,7 @@ func notArrayNamed(out string) error {
 	return notNamed(out, arrayGoes)
 }
 
-// What goes where.
+// The kinds of output, for messages.
 const (
 	arrayGoes  = "an array becomes a .npy, or its items alone under a name such as .raw"
 	linesGo    = "lines become a text file, such as .jsonl or .txt"
@@ -67,8 +67,8 @@ const (
 )
 
 // notFolder refuses the name of a file for a folder. A slash at its end says that a
-// folder is meant, but for formats of others, some of which are folders. A folder may
-// have the name of the dataset that it comes from.
+// folder is meant. Names of formats of others are refused even so, since some of these
+// are folders. A folder may have the name of the dataset that it comes from.
 func notFolder(out string) error {
 	slash := filepath.ToSlash(out)
 	if all.ByName(slash) != "" || os.IsPathSeparator(out[len(out)-1]) && all.Foreign(slash) == "" {
@@ -77,7 +77,7 @@ func notFolder(out string) error {
 	return notNamed(out, folderGoes)
 }
 
-// notRead says of a source that was not understood which format of others it is.
+// notRead adds to an error about SRC which format of others SRC has.
 func notRead(srcs []string, err error) error {
 	if !errors.Is(err, formats.ErrUnsupported) && !errors.Is(err, objstore.ErrInvalid) {
 		return err

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestForeignNames: what is written has no name of another format, and the error says
-// what can be written. Bytes that may be such a file keep its name.
+// TestForeignNames: no output gets a name of another format, and the error says what
+// can be written. Bytes that may be such a file keep its name.
 func TestForeignNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

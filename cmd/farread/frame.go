@@ -25,7 +25,7 @@ type frameContent struct {
 
 var _ content = (*frameContent)(nil)
 
-// newFrame takes an open frame for what it is.
+// newFrame makes a content of an open frame.
 func (a *app) newFrame(t target, f *farread.Frame, off int64) (content, error) {
 	c := &frameContent{target: t, a: a, f: f, off: off}
 	var err error
@@ -61,14 +61,14 @@ type frameInfo struct {
 	*arrayInfo
 }
 
-// arrayInfo is what `info` adds for arrays.
+// arrayInfo are the additional members of `info` for arrays.
 type arrayInfo struct {
 	Shape      []int64 `json:"shape"`
 	ChunkShape []int   `json:"chunkshape"`
 	BlockShape []int   `json:"blockshape"`
 	DType      string  `json:"dtype"`
-	// ItemType is how the items are read: another text where the one stored is
-	// none, or does not fit the size of an item.
+	// ItemType is the type by which items are read. It differs from the stored text if
+	// that is no type, or does not fit the size of an item.
 	ItemType string `json:"item_dtype"`
 }
 
@@ -179,8 +179,8 @@ func sizeOrVaries(n int) string {
 	return humanSize(int64(n))
 }
 
-// chunkLine is a line of `ls --json` of a frame. What only the chunk itself tells
-// is null where it was not read.
+// chunkLine is a line of `ls --json` of a frame. Values that only the chunk tells are
+// null if the chunk was not read.
 type chunkLine struct {
 	Chunk   int     `json:"chunk"`
 	Offset  *int64  `json:"offset"` // in the object; of a sparse frame the number of its file; null: not stored
@@ -217,7 +217,7 @@ func (t *frameContent) ls(ctx context.Context, l *listing) error {
 	return nil
 }
 
-// line is what the index tells of a chunk.
+// line is a chunk's line, from the index.
 func (t *frameContent) line(i int) chunkLine {
 	c := t.f.Chunk(i)
 	l := chunkLine{Chunk: i}
@@ -236,7 +236,7 @@ func (t *frameContent) line(i int) chunkLine {
 	return l
 }
 
-// fill adds what the chunk's own header tells.
+// fill adds the values of the chunk's own header.
 func (l *chunkLine) fill(h blosc.Header) {
 	n := int64(h.CBytes)
 	l.NBytes = &h.NBytes

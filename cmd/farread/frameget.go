@@ -41,7 +41,7 @@ type byteSelection struct {
 	off, n   int64 // decoded bytes
 }
 
-// bytes finds the decoded bytes of the chunks that s selects; all without.
+// bytes finds the decoded bytes of the chunks that s selects, or of all chunks.
 func (t *frameContent) bytes(ctx context.Context, s selector) (*byteSelection, error) {
 	x := &byteSelection{t: t, to: t.f.Chunks(), n: t.f.Info().NBytes}
 	if !s.has("chunk") && !s.has("chunks") {
@@ -75,8 +75,8 @@ func (t *frameContent) bytes(ctx context.Context, s selector) (*byteSelection, e
 	return x, nil
 }
 
-// chunkRange resolves --chunk or --chunks against a number of chunks. A single
-// one must exist; a range is cut as in Python.
+// chunkRange resolves --chunk or --chunks against a number of chunks. A single chunk
+// must exist; a range is cut as in Python.
 func (s selector) chunkRange(n int) (from, to int, err error) {
 	if !s.has("chunks") {
 		i := s.chunk
@@ -102,7 +102,7 @@ func (s selector) chunkRange(n int) (from, to int, err error) {
 func (x *byteSelection) total() int64 { return x.n }
 
 func (x *byteSelection) sink(out string) (sink, error) {
-	if x.t.arr != nil { // the bytes of another frame may be anything
+	if x.t.arr != nil { // the bytes of a frame that is no array may be anything
 		if err := notArrayNamed(out); err != nil {
 			return nil, err
 		}
@@ -113,8 +113,8 @@ func (x *byteSelection) sink(out string) (sink, error) {
 // A span is decoded bytes of a frame.
 type span struct{ off, n int64 }
 
-// runs cuts the selection into what is read at a time: whole chunks, or blocks
-// of chunks that are too long.
+// runs cuts the selection into the parts that are read at a time: whole chunks, or
+// blocks of chunks that are too long.
 func (x *byteSelection) runs() iter.Seq[span] {
 	window, in := x.t.a.window(), x.t.f.Info()
 	unit := int64(max(in.ChunkSize, 0))
@@ -213,7 +213,7 @@ func (t *frameContent) verify(ctx context.Context) (any, string, error) {
 	if err := t.f.Refused(); err != nil {
 		return nil, "", err
 	}
-	var coded []span // what is to be decoded: special chunks have nothing behind their headers that could be wrong
+	var coded []span // the spans to decode: special chunks have nothing behind their headers that could be wrong
 	var total int64
 	for from := 0; from < t.f.Chunks(); from += scanBatch {
 		headers, err := t.f.ChunkHeaders(ctx, from, min(from+scanBatch, t.f.Chunks()))
@@ -255,7 +255,8 @@ func (t *frameContent) verify(ctx context.Context) (any, string, error) {
 	return v, v.text(), nil
 }
 
-// extend appends a span, or makes the last one longer where it goes on from there.
+// extend appends a span. If s goes on where the last one ends, it makes that one
+// longer.
 func extend(spans []span, s span) []span {
 	if k := len(spans) - 1; k >= 0 && spans[k].off+spans[k].n == s.off {
 		spans[k].n += s.n
@@ -289,7 +290,8 @@ func (v *frameReport) text() string {
 
 var _ selection = (*byteSelection)(nil)
 
-// boxOf resolves the text of a slice against an array; without one it is all.
+// boxOf resolves the text of a slice against an array. Without a slice it is the whole
+// array.
 func boxOf(s *b2nd.Slice, shape []int64) (b2nd.Box, error) {
 	if s == nil {
 		return b2nd.Whole(shape), nil

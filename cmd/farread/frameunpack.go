@@ -10,9 +10,9 @@ import (
 	"github.com/farread/farread/formats/npy"
 )
 
-// unpack writes an array to a .npy, or to a file of its items with a note of
-// what they are beside it, in the order that its source had; the bytes of any
-// other frame to one file.
+// unpack writes an array to a .npy, or to a file of its items with a note about them
+// beside it, in the order of its source. It writes the bytes of any other frame to one
+// file.
 func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error {
 	if t.arr == nil {
 		x, err := t.pick(ctx, selector{})

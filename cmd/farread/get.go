@@ -108,14 +108,14 @@ type selector struct {
 	fromTime, toTime *zoomcache.Moment // nil: no bound
 	stamps           bool
 	bignum           bool // integers of any length
-	bits             int  // of a waveform
+	bits             int  // of a number of a waveform
 	viewing          bool // the command is view
 	level            int  // of summaries
 	width            int  // points of a view
 
 	slice        *b2nd.Slice // of an array; nil: all of it
 	sliceText    string
-	field, dtype string // of its items
+	field, dtype string // member and type of its items
 	slicing      bool   // the command is slice: OUT's suffix is a format
 	format       string // of OUT; "": by its suffix
 	picture      pictureFlags
@@ -153,8 +153,8 @@ func (f *sliceFlag) Set(text string) (err error) {
 	return err
 }
 
-// parse takes what the flags do not keep by themselves; slice holds the text of
-// one, or nothing.
+// parse takes values that the flags do not keep by themselves. slice holds the text of
+// a slice, or nothing.
 func (s *selector) parse(cmd *cobra.Command, slice []string) (err error) {
 	s.knows = func(name string) bool { return cmd.Flags().Lookup(name) != nil }
 	for _, name := range []string{"id", "frames", "chunk", "chunks", "item", "field", "dtype", "track", "from", "to", "stamps", "bignum", "level", "width", "bits", "resync"} {
@@ -206,8 +206,8 @@ func (s *selector) parseTimes() error {
 	return nil
 }
 
-// wanted is the item that will be read, by its number; 0: none that is known, or
-// the first, which no file keeps far away.
+// wanted is the number of the item that will be read, for opening. 0 means that it is
+// not known, or is the first, which is near in every file.
 func (s selector) wanted() int64 {
 	switch {
 	case s.has("item"):
@@ -215,8 +215,8 @@ func (s selector) wanted() int64 {
 	case s.has("chunk"):
 		return int64(max(s.chunk, 0))
 	case s.has("chunks"):
-		// Of any number of chunks; a range that is counted from the end begins behind
-		// all that there can be.
+		// For any number of chunks: a range that is counted from the end resolves to a
+		// start beyond all that there can be.
 		const many = math.MaxInt32
 		if box, err := s.chunks.Resolve([]int64{2 * many}); err == nil && box.Start[0] < many {
 			return box.Start[0]
@@ -242,8 +242,8 @@ func (s selector) only(format string, names ...string) error {
 	return nil
 }
 
-// instead says which flags select of a format that takes names, and which command
-// has them if this one does not.
+// instead says which flags select parts of a format that takes names. If this command
+// has none of them, it names the command that has.
 func (s selector) instead(names []string) string {
 	for _, of := range []struct {
 		what, flags string
@@ -266,7 +266,7 @@ func (s selector) instead(names []string) string {
 	return ""
 }
 
-// command is the one that selects, as the bar shows it.
+// command is the name of the command that selects, for the progress bar.
 func (s *selector) command() string {
 	switch {
 	case s.slicing:
@@ -280,7 +280,7 @@ func (s *selector) command() string {
 // get writes what sel selects to out.
 func (a *app) get(ctx context.Context, uri string, sel selector, out string, how aim) error {
 	var stream *streamSink
-	var late error // bytes that went to stdout cannot be taken back: no second try
+	var late error // bytes that went to stdout cannot be taken back, so there is no second try
 	err := objstore.Again(ctx, func() error {
 		c, err := a.open(ctx, uri, how)
 		if err != nil {

@@ -39,7 +39,7 @@ func (t *gulpContent) chunks(ctx context.Context, fn func(c *gulp.Chunk, k int) 
 	return nil
 }
 
-// inChunk names the chunk of a dataset that an error comes from.
+// inChunk names the chunk of a dataset in an error.
 func (t *gulpContent) inChunk(k int, err error) error {
 	if err == nil || t.set == nil {
 		return err
@@ -60,8 +60,8 @@ func (t *gulpContent) find(ctx context.Context, id string) (c *gulp.Chunk, data 
 	return c, t.set.Pair(k).Data, nil
 }
 
-// dataKey is where the data of a chunk lie: of the pair, or of the one of a dataset
-// that has this name.
+// dataKey is the key of a chunk's data: that of the pair, or of the data of that name
+// in a dataset.
 func (t *gulpContent) dataKey(name string) string {
 	if t.pair != nil {
 		return t.pair.Data.Info().Key
@@ -92,7 +92,7 @@ func (t *gulpContent) totals(ctx context.Context) (sum gulp.Totals, err error) {
 type gulpInfo struct {
 	Format    string `json:"format"`
 	URI       string `json:"uri"`
-	Size      int64  `json:"size"` // of the object that the URI names; of all of them for a dataset
+	Size      int64  `json:"size"` // of the object that the URI names; for a dataset of all objects
 	ETag      string `json:"etag,omitempty"`
 	IDs       int64  `json:"ids"`
 	Frames    int64  `json:"frames"`
@@ -169,7 +169,7 @@ type idLine struct {
 }
 
 func (t *gulpContent) ls(ctx context.Context, l *listing) error {
-	if t.set != nil && noIDs(ctx, t) { // all that there is to see of an empty dataset are its objects
+	if t.set != nil && noIDs(ctx, t) { // an empty dataset has nothing to list but its objects
 		return (&folderContent{a: t.a, target: t.target}).ls(ctx, l)
 	}
 	head := []string{"ID", ">FRAMES", ">SIZE", "META_DATA"}
@@ -202,7 +202,7 @@ func noIDs(ctx context.Context, t *gulpContent) bool {
 	return err == nil && n.IDs == 0
 }
 
-// metaText is meta_data for a table: without the list around a single value.
+// metaText is meta_data for a table: a list of a single value becomes that value.
 func metaText(raw []byte) string {
 	if list, err := gulp.MetaList(raw); err == nil && len(list) == 1 {
 		raw = list[0]
@@ -213,7 +213,7 @@ func metaText(raw []byte) string {
 	return ""
 }
 
-// labelsFile is where `pack` looks for meta_data in a folder.
+// labelsFile is the file of a folder in which `pack` finds meta_data.
 const labelsFile = "labels.json"
 
 func (t *gulpContent) unpack(ctx context.Context, dst string, force bool) error {
@@ -254,7 +254,7 @@ func ids(ctx context.Context, t *gulpContent) int64 {
 	return n.IDs
 }
 
-// labelsOf is the JSON of labels.json: an object of id: list of meta_data, a
+// labelsOf is the JSON of labels.json: an object from id to its list of meta_data, a
 // line each, in file order.
 func labelsOf(ctx context.Context, t *gulpContent) ([]byte, error) {
 	var b bytes.Buffer
@@ -263,7 +263,7 @@ func labelsOf(ctx context.Context, t *gulpContent) ([]byte, error) {
 		for it := range c.Items() {
 			list, err := gulp.MetaList(it.MetaData)
 			if err != nil || len(list) == 0 {
-				continue // no list: nothing that pack could take
+				continue // no list: pack could not take it
 			}
 			id, err := json.Marshal(it.ID)
 			if err != nil {

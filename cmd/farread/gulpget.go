@@ -66,7 +66,7 @@ func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, er
 
 func (x gulpSelection) total() int64 { return x.bytes }
 
-// plan notes the requests that copy would make, after what was really read.
+// plan notes the requests that copy would make, behind those that were really made.
 func (x gulpSelection) plan(ctx context.Context) (err error) {
 	var plan []rangeio.Planned
 	switch {
@@ -109,7 +109,7 @@ func (x gulpSelection) copy(ctx context.Context, to sink, b bar) error {
 		}
 	}
 	return x.each(ctx, func(id string, i int, p []byte) error {
-		if ctx.Err() != nil { // small frames come from memory, where nothing else looks
+		if ctx.Err() != nil { // small frames come from memory, where nothing else looks at ctx
 			return context.Cause(ctx)
 		}
 		b.add(int64(len(p)))
@@ -139,7 +139,7 @@ func (s *folderSink) emptyIDs(ctx context.Context, t *gulpContent) error {
 	})
 }
 
-// sink decides what OUT is: see getLong.
+// sink decides whether OUT is a file or a folder: see getLong.
 func (x gulpSelection) sink(out string) (sink, error) {
 	if out == "-" {
 		return &streamSink{w: x.t.a.stdout}, nil

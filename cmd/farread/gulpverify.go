@@ -21,9 +21,9 @@ type verifyReport struct {
 	Other       int64    `json:"other"`   // frames that are no JPEG
 	FirstOther  string   `json:"first_other,omitempty"`
 	Unclaimed   int64    `json:"unclaimed_bytes"`
-	Unsafe      int64    `json:"unsafe_ids"` // unpack refuses them: no path inside a folder
+	Unsafe      int64    `json:"unsafe_ids"` // ids that unpack refuses: no path inside a folder
 	FirstUnsafe string   `json:"first_unsafe,omitempty"`
-	Unfinished  []string `json:"unfinished,omitempty"` // data objects without an index: no part of the dataset
+	Unfinished  []string `json:"unfinished,omitempty"` // data objects without an index: they do not belong to the dataset
 }
 
 func (t *gulpContent) verify(ctx context.Context) (any, string, error) {

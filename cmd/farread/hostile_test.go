@@ -18,15 +18,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hostileKeys are what a store may list, to climb out of a folder or to write on
-// a terminal.
+// hostileKeys are keys in a store that try to climb out of a folder or to control a
+// terminal.
 var hostileKeys = []string{
 	"../../up.jpg", "../up.gulp", "/etc/abs.jpg", "a/../../../up.jpg", "a//b.jpg", "./dot.jpg", "%2e%2e/%2e%2e/up.jpg", `..\..\up.jpg`, `C:\up.jpg`, "C:/up.jpg",
 	"nul\x00.jpg", "\x1b]0;title\x07\x1b[2J.jpg", "line\nend.jpg", "back\r\x08.jpg", "\u202egpj.exe", "c1\u009b31m.jpg", "tab\t.jpg", "zero\u200bwidth.jpg", "CON.jpg", "end ", "ok.jpg",
 }
 
-// listsHostile is an S3 whose every bucket lists these keys, and has a JPEG under
-// each.
+// listsHostile is an S3 whose every bucket has these keys, with a JPEG under each.
 func listsHostile(t *testing.T) (endpoint string) {
 	t.Helper()
 	jpeg := photo(t, 1)
@@ -68,7 +67,7 @@ func listsHostile(t *testing.T) (endpoint string) {
 	return s.URL
 }
 
-// printableOnly fails the test where text would do more on a terminal than show itself.
+// printableOnly fails the test if text has characters that control a terminal.
 func printableOnly(t *testing.T, what, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -79,8 +78,8 @@ func printableOnly(t *testing.T, what, text string) {
 	}
 }
 
-// TestHostileKeys: what a store lists is shown so that it only shows itself, is
-// exact in JSON, and no file is written but the one that was asked for.
+// TestHostileKeys: keys of a store are shown without control characters and are exact
+// in JSON, and only the file that was asked for is written.
 func TestHostileKeys(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--endpoint-url", listsHostile(t), "--no-sign-request", "--path-style", "--region", "us-east-1"}
@@ -128,8 +127,8 @@ func TestHostileKeys(t *testing.T) {
 		t.Errorf("files (-before +after):\n%s", d)
 	}
 
-	// Packed, they are ids and names of files: those that a file may have, and others as
-	// one error.
+	// Packed, keys become ids and names of files. Names that no file may have are one
+	// error.
 	r = with("pack", "s3://f/", filepath.Join(dir, "x.gulp"))
 	printableOnly(t, "pack to gulp", r.stdout+r.stderr)
 	for name := range files(t, root) {
@@ -145,8 +144,8 @@ func TestHostileKeys(t *testing.T) {
 	}
 }
 
-// TestHostileNames: ids and names in files are shown as keys are, and unpack joins
-// none that leads elsewhere.
+// TestHostileNames: ids and names in files are shown like keys, and unpack joins no
+// path that leads elsewhere.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range hostileKeys {

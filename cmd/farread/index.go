@@ -41,7 +41,7 @@ writes have an index inside.`,
 // indexReport is the JSON of index.
 type indexReport struct {
 	URI   string `json:"uri"`
-	Index string `json:"index"` // "" where it lies inside the file
+	Index string `json:"index"` // "" if it lies inside the file
 	Size  int64  `json:"size"`
 	File  int64  `json:"file_size"`
 	New   bool   `json:"written"`
@@ -81,10 +81,11 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 	return a.indexed(r)
 }
 
-// maxIndex is what an index may take in memory: it is held twice in the end.
+// maxIndex is how much memory an index may take: at the end it is held twice.
 func (a *app) maxIndex() int64 { return 256 << 20 }
 
-// putIndex writes the index, and replaces only the one that it has seen.
+// putIndex writes the index. It replaces an index only if that is still the one that
+// it has seen.
 func putIndex(ctx context.Context, t *zoomContent, p []byte) error {
 	o := objstore.PutOptions{ContentType: "application/octet-stream", IfAbsent: true}
 	_, err := objstore.Put(ctx, t.bucket, t.key+index.Suffix, bytes.NewReader(p), o)

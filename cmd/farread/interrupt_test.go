@@ -23,8 +23,8 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// A tripwire stands between a process and S3 and calls pull after the n-th PUT
-// arrived there, before it is answered. With mute that one is never answered.
+// A tripwire stands between a process and S3. When the n-th PUT has arrived there,
+// before it is answered, it calls pull. With mute that PUT is never answered.
 type tripwire struct {
 	to   *url.URL
 	mu   sync.Mutex
@@ -37,10 +37,10 @@ type tripwire struct {
 func (p *tripwire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host = p.to.Scheme, p.to.Host
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the signature covers the host
 	}}
 	out := httptest.NewRecorder()
-	// The request arrives even if the process goes away meanwhile.
+	// The request arrives even if the process ends meanwhile.
 	proxy.ServeHTTP(out, r.WithContext(context.WithoutCancel(r.Context())))
 	if r.Method == http.MethodPut {
 		p.mu.Lock()
@@ -62,8 +62,8 @@ func (p *tripwire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out.Body.Bytes()) // the process may be gone
 }
 
-// TestPackInterrupted: whenever an interrupt comes, a dataset that is appended to
-// stays whole.
+// TestPackInterrupted: a dataset that is appended to stays whole, whenever an
+// interrupt comes.
 func TestPackInterrupted(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"sets"}})
 	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
@@ -83,7 +83,7 @@ func TestPackInterrupted(t *testing.T) {
 	for _, put := range []int{1, 15, chunks, chunks + 1, chunks + 2, chunks + 17, 2 * chunks} {
 		for _, mute := range []bool{false, true} {
 			t.Run(fmt.Sprintf("put %d of %d, mute %v", put, 2*chunks, mute), func(t *testing.T) {
-				t.Parallel() // most of the time they wait
+				t.Parallel() // the tests mostly wait
 				set := fmt.Sprintf("s3://sets/%d-%v/", put, mute)
 				run(t, "pack", filepath.Join(dir, "old"), set, "--format", "gulp")
 				want := contents(t, set)
@@ -120,8 +120,8 @@ func packInterrupted(t *testing.T, p *tripwire, src, set string) {
 	c.interrupted(t, set)
 }
 
-// A flawed bucket publishes an object and then says that it did not, or does not
-// and says so.
+// A flawed bucket publishes an object and then reports that it did not, or really does
+// not publish it.
 type flawed struct {
 	objstore.Bucket
 
@@ -163,7 +163,7 @@ func status(err error) int {
 	return 0
 }
 
-// TestOutputInDoubt: what is left where nobody knows whether a Commit worked.
+// TestOutputInDoubt: the objects that stay if nobody knows whether a Commit worked.
 func TestOutputInDoubt(t *testing.T) {
 	t.Parallel()
 	whole := []string{"data_0.gulp", "meta_0.gmeta"}
@@ -180,7 +180,7 @@ func TestOutputInDoubt(t *testing.T) {
 		{"meta_0.gmeta", true, context.Canceled, true, whole},
 		{"meta_0.gmeta", false, objstore.ErrDenied, false, nil},
 		{"meta_0.gmeta", false, objstore.ErrThrottled, false, nil},
-		// It may still arrive, so its data must be there.
+		// The index may still arrive, so its data must be there.
 		{"meta_0.gmeta", false, objstore.ErrUnavailable, false, whole[:1]},
 		{"meta_0.gmeta", false, context.Canceled, false, whole[:1]},
 	} {

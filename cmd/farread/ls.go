@@ -45,22 +45,22 @@ With --json each line is one object.`,
 	return c
 }
 
-// A listing is what ls prints: for each thing a line of JSON, or a row of a table.
+// A listing is the output of ls: a line of JSON, or a row of a table, for each entry.
 type listing struct {
 	w    io.Writer
 	json bool
-	scan bool // look at each thing itself where the index does not tell all
+	scan bool // look at each entry itself if the index does not tell all
 	t    *table
 }
 
 // head names the columns of the table.
 func (l *listing) head(cells ...string) { l.t = newTable(cells...) }
 
-// longTable is how many rows the widths of columns are taken from. Longer tables
-// are written in parts, so that they need not be held.
+// longTable is how many rows decide the widths of columns. Longer tables are written
+// in parts, so that they need not be held in memory.
 const longTable = 20_000
 
-// add lists one thing: v as JSON, cells for people.
+// add lists one entry: v as JSON, cells for people.
 func (l *listing) add(v any, cells ...string) error {
 	if l.json {
 		return writeJSON(l.w, v)

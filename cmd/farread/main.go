@@ -18,7 +18,7 @@ import (
 const grace = 700 * time.Millisecond
 
 func main() {
-	log.SetOutput(io.Discard) // of net/http, which quotes strange answers; errors say what is wrong
+	log.SetOutput(io.Discard) // the logger of net/http, which quotes strange answers; errors tell the faults
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv,
 		terminal: term.IsTerminal(int(os.Stderr.Fd())), screen: term.IsTerminal(int(os.Stdout.Fd())),

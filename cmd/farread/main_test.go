@@ -160,7 +160,7 @@ func write(t *testing.T, name string, p []byte) {
 	}
 }
 
-// files are the files below dir and what is in them.
+// files are the files below dir, by name, with their content.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

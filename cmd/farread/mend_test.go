@@ -20,7 +20,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// TestVerifyRemarks: what is odd but no fault is told, with exit code 0.
+// TestVerifyRemarks: oddities that are no faults are told, with exit code 0.
 func TestVerifyRemarks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ func TestVerifyRemarks(t *testing.T) {
 	}
 }
 
-// TestInterruptSmall: frames so small that they come from memory, written into
-// a folder when the interrupt comes; nothing of it stays.
+// TestInterruptSmall: an interrupt comes while frames so small that they come from
+// memory are written into a folder. Nothing of the folder stays.
 func TestInterruptSmall(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -121,7 +121,7 @@ func TestPackInPlace(t *testing.T) {
 	}
 	for _, dst := range []string{dir, filepath.Join(dir, "out")} {
 		run(t, "pack", dir, dst, "--format", "gulp")
-		// The second time its own chunks lie in the way; only the id does not fit.
+		// The second time its own chunks are in the way, but only the id is refused.
 		if r := (runner{}).run(t, "pack", dir, dst, "--format", "gulp"); r.code != exitChanged || !strings.Contains(r.stderr, "id a is in the dataset already") {
 			t.Errorf("exit %d %q", r.code, r.stderr)
 		}
@@ -131,15 +131,15 @@ func TestPackInPlace(t *testing.T) {
 			}
 		}
 	}
-	// Others' files are no JPEGs, here as anywhere.
+	// Other files of that name are no JPEGs, here as elsewhere.
 	write(t, filepath.Join(dir, "a", "data_0.gulp"), []byte("x"))
 	if r := (runner{}).run(t, "pack", dir, filepath.Join(dir, "set.gulp")); r.code != exitCorrupt || !strings.Contains(r.stderr, "a/data_0.gulp") {
 		t.Errorf("exit %d %q", r.code, r.stderr)
 	}
 }
 
-// TestUnpackLeavesNothing: parents of DST that a failed run made go again, those
-// that were there stay.
+// TestUnpackLeavesNothing: parents of DST that a failed run has made are removed,
+// older ones stay.
 func TestUnpackLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
@@ -155,11 +155,12 @@ func TestUnpackLeavesNothing(t *testing.T) {
 			t.Errorf("%s left %v %v", id, left, err)
 		}
 	}
-	// Only unpack writes labels: get has no use for the name.
+	// Only unpack writes labels; for get the name is like any other.
 	run(t, "get", hostile(t, dir, "labels.json"), "-o", filepath.Join(work, "frames"))
 }
 
-// TestDiskErrors: what a disk says is told in its own words, by its exit code.
+// TestDiskErrors: errors of a disk are told in the disk's words, with the right exit
+// code.
 func TestDiskErrors(t *testing.T) {
 	t.Parallel()
 	full := &objstore.Error{Op: "put", Bucket: "file:///d", Key: "x.gulp",

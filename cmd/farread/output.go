@@ -28,12 +28,12 @@ func writeJSON(w io.Writer, v any) error {
 type table struct {
 	head  []string
 	rows  [][]string
-	width []int // of what was written before
+	width []int // widths of the columns that were written before
 }
 
 func newTable(head ...string) *table { return &table{head: head} }
 
-// add adds a row. Whatever a file, a key or a server put into a cell is printable there.
+// add adds a row. Text from files, keys or servers is made printable there.
 func (t *table) add(cells ...string) {
 	for i, c := range cells {
 		cells[i] = printable(c)
@@ -41,8 +41,8 @@ func (t *table) add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-// write prints the table; without a head only its rows. Rows that are added later
-// are printed by another call, in columns at least as wide.
+// write prints the table, without a head only its rows. Rows that are added later are
+// printed by another call, in columns at least as wide.
 func (t *table) write(w io.Writer) error {
 	begun := t.width != nil
 	if !begun {
@@ -107,8 +107,8 @@ func plural(n int64, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
-// printable is text from a file or a key as a terminal may show it: quoted when
-// it has characters that do more than show themselves.
+// printable is text from a file or a key in a form that is safe on a terminal: quoted
+// if it has characters that do more than show themselves.
 func printable(s string) string {
 	for _, r := range s {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -118,8 +118,8 @@ func printable(s string) string {
 	return s
 }
 
-// shown is text of several lines as a terminal may show it: names of others are
-// part of it, not all of them quoted.
+// shown is text of several lines in a form that is safe on a terminal. Names of others
+// are part of it, and not all of them are quoted.
 func shown(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -132,7 +132,7 @@ func shown(s string) string {
 	return b.String()
 }
 
-// spell writes a character, or its number where it does more than show itself.
+// spell writes a character, or its number if it does more than show itself.
 func spell(b *strings.Builder, r rune) {
 	if unicode.IsPrint(r) {
 		b.WriteRune(r)
@@ -175,10 +175,10 @@ func shorten(s string, most int) string {
 	return string([]rune(s)[:most-1]) + "…"
 }
 
-// A bar shows the progress of long work, when somebody is looking.
+// A bar shows the progress of long work, if somebody is looking.
 type bar struct{ b *progressbar.ProgressBar }
 
-// newBar makes a bar of total bytes; total -1 where nobody knows.
+// newBar makes a bar of total bytes; total is -1 if nobody knows.
 func (a *app) newBar(what string, total int64) bar {
 	if !a.terminal || a.flags.quiet || a.flags.verbose {
 		return bar{}
@@ -192,7 +192,7 @@ func (a *app) newBar(what string, total int64) bar {
 	)}
 }
 
-// newCounter is a bar of things whose number nobody knows.
+// newCounter is a bar for a number of things that nobody knows.
 func (a *app) newCounter(what string) bar {
 	if !a.terminal || a.flags.quiet || a.flags.verbose {
 		return bar{}
@@ -225,7 +225,7 @@ func (b bar) clear() {
 	}
 }
 
-// remark tells people something on stderr that is neither result nor error.
+// remark tells people something on stderr that is neither a result nor an error.
 func (a *app) remark(format string, args ...any) {
 	if a.terminal && !a.flags.quiet && !a.flags.json {
 		fmt.Fprintln(a.stderr, shown(fmt.Sprintf(format, args...)))

@@ -92,7 +92,7 @@ type packFlags struct {
 type packer struct {
 	format   string
 	suffixes []string // of DST
-	flags    []string // that other packers have not got
+	flags    []string // flags that other packers do not have
 	pack     func(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error
 }
 
@@ -176,7 +176,7 @@ func newPack(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&f.format, "format", "", "what to make where DST's name does not say: gulp, b2nd, b2frame, bloscpack, zoomcache")
 	c.Flags().Var(&f.chunk, "chunk", "a chunk of a gulp dataset ends with the id that reaches this size (256MiB); chunks of a .b2frame (4MiB) and of a .blp without items (1MiB) have it")
-	c.Flags().Lookup("chunk").DefValue = "0" // shown as none: it depends on the format
+	c.Flags().Lookup("chunk").DefValue = "0" // shown as none, since the default depends on the format
 	c.Flags().BoolVar(&f.force, "force", false, "replace a DST that exists")
 	f.array.register(c)
 	f.blosc.register(c)
@@ -186,8 +186,8 @@ func newPack(a *app) *cobra.Command {
 	return c
 }
 
-// newFolder returns what removes the local folder of a bucket again, and those on
-// the way to it, where they are not there yet and nothing comes to lie in them.
+// newFolder returns a function that removes the local folder of a bucket again, and
+// its parents, as far as they do not exist yet and are empty then.
 func newFolder(b objstore.Bucket) func() {
 	dir, local := strings.CutPrefix(b.Name(), "file://")
 	if !local {
@@ -196,7 +196,7 @@ func newFolder(b objstore.Bucket) func() {
 	made := missing(filepath.FromSlash(dir))
 	return func() {
 		for _, dir := range made {
-			_ = os.Remove(dir) // fails where there is something in it
+			_ = os.Remove(dir) // fails if the folder is not empty
 		}
 	}
 }

@@ -36,8 +36,8 @@ func contents(t *testing.T, uri string, flags ...string) map[string]string {
 	return all
 }
 
-// TestThereAndBack: what unpack writes, pack makes into the same frames and
-// meta_data again, as a chunk and as a dataset.
+// TestThereAndBack: pack makes the same frames and meta_data again of the files that
+// unpack writes, as a chunk and as a dataset.
 func TestThereAndBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -107,7 +107,7 @@ func TestPackFiles(t *testing.T) {
 	}
 }
 
-// TestPackRefuses: exit codes, and nothing new is visible after a refusal.
+// TestPackRefuses: exit codes, and no new file after a refusal.
 func TestPackRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -135,7 +135,7 @@ func TestPackRefuses(t *testing.T) {
 		{7, []string{a, filepath.Join(dir, "x"), "--format", "b2nd"}, "neither .npy nor .npz"},
 	} {
 		r := runner{}.run(t, append([]string{"pack"}, tc.args...)...)
-		if tc.say == "already" { // the first id is there, whatever follows
+		if tc.say == "already" { // the first id exists already, the others do not matter
 			tc.code = 5
 		}
 		if r.code != tc.code || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, tc.say) {
@@ -149,8 +149,8 @@ func TestPackRefuses(t *testing.T) {
 	run(t, "verify", out)
 }
 
-// TestPackDatasetFailsWhole: chunks that were written before the failure are
-// taken back, data without an index too.
+// TestPackDatasetFailsWhole: chunks that were written before the failure are taken
+// back, also data without an index.
 func TestPackDatasetFailsWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -167,7 +167,7 @@ func TestPackDatasetFailsWhole(t *testing.T) {
 	}
 }
 
-// TestUnpackRefuses: a folder with files stays as it is unless forced.
+// TestUnpackForce: a folder with files stays unchanged unless it is forced.
 func TestUnpackForce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -227,7 +227,7 @@ func TestS3(t *testing.T) {
 	if d := cmp.Diff(contents(t, dst), contents(t, "s3://datasets/train")); d != "" {
 		t.Errorf("dataset (-chunk +dataset):\n%s", d)
 	}
-	// Where DST is what a worker would make, pack and worker agree on it.
+	// If DST is the output of a worker, pack and worker agree on it.
 	for i, p := range clips(t)["three 3"] {
 		upload(t, fmt.Sprintf("s3://uploads/day/c1/%d.jpg", i), p)
 	}

@@ -65,7 +65,7 @@ func (s *shapeFlag) Set(text string) error {
 	return nil
 }
 
-// ints is the shape for n axes, as whoever writes chunks takes it.
+// ints is the shape for n axes, as the writers of chunks take it.
 func (s shapeFlag) ints(name string, n int) ([]int, error) {
 	if len(s) != n {
 		return nil, usagef("--%s has %s, the array %d", name, plural(int64(len(s)), "length"), n)
@@ -79,8 +79,8 @@ func (s shapeFlag) ints(name string, n int) ([]int, error) {
 	return out, nil
 }
 
-// cut is how an array is cut into chunks and blocks; nil: as the library does it.
-// The shape that was not given follows from the other.
+// cut is the shape of chunks and blocks; nil: the library chooses. If only one of the
+// two is given, the other follows from it.
 func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
 	if f.chunkShape != nil {
 		if chunk, err = f.chunkShape.ints("chunk-shape", len(arr.Shape)); err != nil {
@@ -113,7 +113,7 @@ func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
 	return chunk, block, nil
 }
 
-// note is what the flags say of a raw SRC, nil if nothing.
+// note is the note about a raw SRC that the flags make, nil if none was given.
 func (f *arrayFlags) note() (*npy.Note, error) {
 	if f.dtype == "" && f.shape == nil && f.order == "" {
 		return nil, nil //nolint:nilnil // there is none
@@ -199,7 +199,7 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	return rep.tell(a)
 }
 
-// member is where an array goes in a folder.
+// member is the target of an array in a folder.
 func (t target) member(arr pack.Array, ob *objstore.Object) target {
 	name := arr.Name
 	if name == "" {
@@ -213,7 +213,7 @@ func (t target) member(arr pack.Array, ob *objstore.Object) target {
 	return t
 }
 
-// arrays opens SRC and finds what arrays it holds.
+// arrays opens SRC and finds the arrays in it.
 func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Array, *objstore.Object, error) {
 	ob, err := a.client.Open(ctx, src)
 	if err != nil {
@@ -240,7 +240,7 @@ func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Arra
 	return nil, nil, fmt.Errorf("member %s: %w", printable(f.array.member), formats.ErrNoEntry)
 }
 
-// noteOf reads the note beside a raw SRC; nil where there is none.
+// noteOf reads the note beside a raw SRC; nil if there is none.
 func (a *app) noteOf(ctx context.Context, src string) (*npy.Note, error) {
 	if ext := path.Ext(src); ext == ".npy" || ext == ".npz" || strings.ContainsAny(src, "?#") && strings.Contains(src, "://") {
 		return nil, nil //nolint:nilnil // there is none
@@ -278,7 +278,7 @@ func (a *app) packArray(ctx context.Context, arr pack.Array, to target, w pack.A
 	return nil
 }
 
-// packObject publishes what fill writes as one object, or nothing of it.
+// packObject publishes the bytes that fill writes as one object, or nothing.
 func (a *app) packObject(ctx context.Context, to target, force bool, fill func(context.Context, objstore.Writer) error) (objstore.Info, error) {
 	name := join(to.bucket.Name(), to.key)
 	if !force {
@@ -301,9 +301,9 @@ func (a *app) packObject(ctx context.Context, to target, force bool, fill func(c
 	return info, at(name, err)
 }
 
-// arrayJob is the job that a worker runs for the object, if DST is what that
-// would write: then the two must agree on who made it. Of a .npz a worker writes
-// a folder of members.
+// arrayJob is the job that a worker runs for the object, if DST is the output of that
+// job: then command and worker must agree on who made it. Of a .npz a worker writes a
+// folder of members.
 func (a *app) arrayJob(ob *objstore.Object, arrays []pack.Array, dst target, f *packFlags) (*pack.Job, functions.Upload) {
 	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
 	key := ob.Info().Key

@@ -48,8 +48,8 @@ func checksumNames() []string {
 type itemsReport struct {
 	arrayReport
 
-	Records string `json:"records"` // how items were told apart
-	Items   int64  `json:"items"`   // or chunks
+	Records string `json:"records"` // how items are told apart
+	Items   int64  `json:"items"`   // or number of chunks
 }
 
 func (r *itemsReport) tell(a *app) error {
@@ -120,7 +120,7 @@ func packItems(ctx context.Context, a *app, srcs []string, dst target, f *packFl
 	return rep.tell(a)
 }
 
-// itemWrite is what the flags say of how items are written.
+// itemWrite are the options for writing items, from the flags.
 func (a *app) itemWrite(dst target, f *packFlags) (pack.ItemWrite, error) {
 	o := pack.ItemWrite{Chunk: int64(f.chunk)}
 	sum, err := pack.ParseChecksum(f.blp.checksum)
@@ -144,7 +144,7 @@ func (a *app) itemWrite(dst target, f *packFlags) (pack.ItemWrite, error) {
 	return o, nil
 }
 
-// encodeItems is how the items are compressed, nil: as they are by default.
+// encodeItems are the options for compressing items, nil: the defaults.
 func (f *bloscFlags) encodeItems(by pack.Records) (*blosc.EncodeOptions, error) {
 	o, err := f.options()
 	if err != nil {
@@ -167,7 +167,7 @@ func (f *bloscFlags) encodeItems(by pack.Records) (*blosc.EncodeOptions, error) 
 	return &o, nil
 }
 
-// An itemInput is what pack makes a Bloscpack file of.
+// An itemInput is the source of a Bloscpack file.
 type itemInput struct {
 	items  pack.Items
 	obj    *objstore.Object // nil: several, or a folder
@@ -175,7 +175,7 @@ type itemInput struct {
 	folder string
 }
 
-// itemLimits follow the memory that may be taken.
+// itemLimits follow from the memory that may be taken.
 func (a *app) itemLimits() pack.Limits {
 	l, most := pack.DefaultLimits(), int64(a.flags.maxMemory)
 	l.Item = max(l.Item, most/16)
@@ -184,7 +184,7 @@ func (a *app) itemLimits() pack.Limits {
 	return l
 }
 
-// itemInput opens what SRC names.
+// itemInput opens all SRC.
 func (a *app) itemInput(ctx context.Context, srcs []string, dst target, by pack.Records) (*itemInput, error) {
 	dstPlace := place(dst.bucket.Name(), dst.key)
 	own := func(p string) bool { return p == dstPlace }
@@ -252,8 +252,8 @@ type oneSource struct {
 	key    string
 }
 
-// sources are several SRC as one: objects by the last part of their names, the
-// files of folders below the folder's.
+// sources are several SRC as one: objects by the last part of their names, the files
+// of folders below the folder's name.
 type sources struct {
 	list []oneSource
 	size int64
@@ -303,8 +303,9 @@ func (s *oneSource) each(ctx context.Context, f func(pack.File, io.Reader) error
 	return f(e, r)
 }
 
-// asJob is the job that a worker runs for SRC, if DST is what that would write:
-// then the two must agree on who made it. Of a folder it is that of its marker.
+// asJob is the job that a worker runs for SRC, if DST is the output of that job: then
+// command and worker must agree on who made it. For a folder it is the job of its
+// marker.
 func (in *itemInput) asJob(ctx context.Context, dst target) (*pack.Job, functions.Upload, error) {
 	prefixFor := func(key string) (string, bool) {
 		prefix, ok := strings.CutSuffix(dst.key, functions.OutputKey("", key, bloscpack.Suffix))

@@ -23,7 +23,7 @@ func logLines(n int) string {
 	return b.String()
 }
 
-// blpInputs are files in a folder, and what --records has to say of them.
+// blpInputs are files in a folder, with the --records that each needs.
 func blpInputs(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	var sized, short []byte
@@ -41,7 +41,7 @@ func blpInputs(t *testing.T, dir string) map[string]string {
 	return map[string]string{"a.jsonl": "", "b.txt": "", "c.csv": "", "d.bin": "", "e.json": "", "f.rec": "u64be", "g.rec": "varint", "h.npy": ""}
 }
 
-// TestBlpThereAndBack: what pack makes a .blp of, unpack gives back byte by byte.
+// TestBlpThereAndBack: unpack gives back byte by byte what pack made a .blp of.
 func TestBlpThereAndBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -110,12 +110,12 @@ func TestBlpOfFiles(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	run(t, "pack", at("photos.tar"), at("photos.blp")) // the suffix decides, not what is in it
+	run(t, "pack", at("photos.tar"), at("photos.blp")) // the suffix decides, not the content
 	run(t, "unpack", at("photos.blp"), at("photos"))
 	if got := files(t, at("photos")); len(got) < 15 {
 		t.Errorf("%d files", len(got))
 	}
-	// Into the folder that is packed: again and again the same.
+	// Into the folder that is packed: each time the same.
 	run(t, "pack", at("in"), at("in/all.blp"))
 	run(t, "pack", at("in"), at("in/all.blp"), "--force")
 	run(t, "unpack", at("in/all.blp"), at("again"))
@@ -124,7 +124,7 @@ func TestBlpOfFiles(t *testing.T) {
 	}
 }
 
-// TestBlpFlags: what is asked for is what is there.
+// TestBlpFlags: the file has the properties that the flags ask for.
 func TestBlpFlags(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -154,7 +154,7 @@ func TestBlpFlags(t *testing.T) {
 	}
 }
 
-// TestBlpRefuses: exit codes, and nothing new is there after a refusal.
+// TestBlpRefuses: exit codes, and no new file after a refusal.
 func TestBlpRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -202,7 +202,7 @@ func TestBlpRefuses(t *testing.T) {
 	}
 }
 
-// TestInterruptItems: whatever waits for bytes that do not come leaves nothing.
+// TestInterruptItems: an interrupted command that waits for bytes leaves nothing.
 func TestInterruptItems(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -222,8 +222,8 @@ func TestInterruptItems(t *testing.T) {
 	}
 }
 
-// TestBlpInS3: the way of records through a real S3 server: packed there, by the
-// job of a worker where that would write the same object.
+// TestBlpInS3 takes records through a real S3 server: packed there, by the job of a
+// worker if that would write the same object.
 func TestBlpInS3(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "logs"}})
 	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,

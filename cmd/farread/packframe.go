@@ -35,7 +35,7 @@ func (f *bloscFlags) register(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"shuffle", "bitshuffle", "delta", "bytedelta", "trunc_prec:", "none"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 }
 
-// A levelFlag is a level of compression, where one was given.
+// A levelFlag is a level of compression, if one was given.
 type levelFlag struct {
 	given bool
 	to    int // as the encoder takes it
@@ -54,7 +54,7 @@ func (f *levelFlag) Set(text string) error {
 	return nil
 }
 
-// plain says that nothing but the codec was chosen.
+// plain says that only the codec was chosen.
 func (f *bloscFlags) plain() bool { return len(f.filters) == 0 }
 
 // options are the flags as the encoder takes them.
@@ -111,7 +111,7 @@ func parseFilter(text string) (blosc.Filter, error) {
 	return f, nil
 }
 
-// defaultFrameChunk is decoded bytes of a chunk, as of an array.
+// defaultFrameChunk is the decoded bytes of a chunk, as in arrays.
 const defaultFrameChunk = 4 << 20
 
 // packBytes packs the bytes of SRC into a frame.
@@ -142,7 +142,7 @@ func packBytes(ctx context.Context, a *app, srcs []string, dst target, f *packFl
 
 const (
 	maxSideBySide = 16      // chunks that are encoded at a time
-	maxFrameChunk = 1 << 30 // decoded; half of what the format can
+	maxFrameChunk = 1 << 30 // decoded; half of the format's limit
 	maxItem       = 1 << 20
 )
 

@@ -149,8 +149,8 @@ func taken(b objstore.Bucket, key string) error {
 	return fmt.Errorf("%s exists (--force replaces it): %w", printable(join(b.Name(), key)), objstore.ErrExists)
 }
 
-// asWorker finds the job that a worker runs for an input, if its output has the
-// name of DST: then the two must agree on who made it, whoever comes first.
+// asWorker finds the job that a worker runs for an input, if DST is the output of that
+// job: then command and worker must agree on who made it, whichever comes first.
 func asWorker(ctx context.Context, in *input, b objstore.Bucket, pair gulp.Pair) error {
 	prefixFor := func(key string) (string, bool) {
 		prefix, ok := strings.CutSuffix(pair.Data, functions.OutputKey("", key, gulp.DataSuffix))

@@ -26,13 +26,13 @@ type input struct {
 	uri    string
 	source pack.Source
 	bucket objstore.Bucket
-	key    string            // or prefix
-	upload *functions.Upload // an object of S3, pinned to what was opened; of a folder its marker
-	job    *pack.Job         // what a worker would run for upload, if that writes to the same DST
+	key    string            // or a prefix
+	upload *functions.Upload // an object of S3, pinned to the version that was opened; for a folder its marker
+	job    *pack.Job         // the job that a worker would run for upload, if its output is DST
 }
 
-// inputs opens every SRC; local JPEG files that follow each other are one. own
-// says which objects are not to be packed.
+// inputs opens every SRC. Local JPEG files that follow each other are one input. own
+// says which objects must not be packed.
 func (a *app) inputs(ctx context.Context, srcs []string, own func(place string) bool) ([]input, error) {
 	var out []input
 	for i := 0; i < len(srcs); {
@@ -95,8 +95,8 @@ func isPrefix(ctx context.Context, b objstore.Bucket, folder string) bool {
 	return false
 }
 
-// ownFiles tells the objects that pack writes for DST, by their places: they may
-// lie in SRC.
+// ownFiles tells the objects that pack writes for DST, by their places: DST may lie in
+// SRC.
 func ownFiles(b objstore.Bucket, key string, pair gulp.Pair, isPair bool) func(place string) bool {
 	if isPair {
 		data, meta := place(b.Name(), pair.Data), place(b.Name(), pair.Meta)
@@ -110,7 +110,7 @@ func ownFiles(b objstore.Bucket, key string, pair gulp.Pair, isPair bool) func(p
 	}
 }
 
-// place is one name for an object, wherever it is.
+// place is one name for an object in any bucket.
 func place(bucket, key string) string { return strings.TrimSuffix(bucket, "/") + "/" + key }
 
 // An ownlessBucket is a bucket without the objects of DST.
@@ -134,8 +134,8 @@ func (b ownlessBucket) List(ctx context.Context, prefix string) iter.Seq2[objsto
 	}
 }
 
-// An ownless is a folder of this machine without the files that farread itself
-// is writing, or has written, there.
+// An ownless is a folder of this machine without the files that farread is writing, or
+// has written, there.
 type ownless struct {
 	fs.FS
 
@@ -240,7 +240,7 @@ func one(name string, f func(pack.File, io.Reader) error) error {
 	return f(pack.File{Name: filepath.Base(name), Size: info.Size(), Off: -1}, io.LimitReader(r, info.Size()))
 }
 
-// A guard keeps two inputs from writing the same id, which would mix frames.
+// A guard keeps two inputs from writing the same id, since that would mix frames.
 type guard struct {
 	w           pack.Frames
 	before, now map[string]bool
@@ -267,8 +267,7 @@ func (g *guard) WriteFrame(id string, payload []byte) error {
 // AddMeta implements pack.Frames.
 func (g *guard) AddMeta(id string, meta json.RawMessage) error { return g.w.AddMeta(id, meta) }
 
-// Reorder hands on what a writer can do that lists frames in another order
-// than they were written.
+// Reorder is for writers that can list frames in another order than they were written.
 func (g *guard) Reorder(id string, order []int) error {
 	if w, ok := g.w.(reorderer); ok {
 		return w.Reorder(id, order)

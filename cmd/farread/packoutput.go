@@ -19,13 +19,13 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// An output is a row of gulp chunks that are being written. Data objects are
-// published as they end, indexes together at the end, when labels are known;
-// without an index data are not part of anything.
+// An output is a row of gulp chunks that are being written. Data objects are published
+// as they end, indexes together at the end, when labels are known. Without an index,
+// data belong to nothing.
 //
-// An interrupt must never leave an index without its data. So a Commit that has
-// begun is not cut off at once, and data whose index may be there, or may still
-// arrive, are never deleted.
+// An interrupt must never leave an index without its data. So a Commit that has begun
+// is not cut off at once. Data are never deleted if their index may be there, or may
+// still arrive.
 type output struct {
 	b         objstore.Bucket
 	force     bool
@@ -37,10 +37,10 @@ type outChunk struct {
 	pair   gulp.Pair
 	w      *gulp.Writer
 	data   objstore.Writer
-	mark   string // in the metadata of the data: tells them from another writer's
+	mark   string // in the metadata of the data: tells them from data of another writer
 	hold   func() bool
 	cancel context.CancelFunc
-	info   objstore.Info // of the data, once there
+	info   objstore.Info // of the data, once they are published
 	tried  bool          // Commit of the data was called
 	done   bool          // data are published
 	atRisk bool          // the index may be there, or may still arrive
@@ -55,9 +55,8 @@ const (
 	sideBySide = 16
 )
 
-// patient is ctx, but it ends only d after ctx does: what must not be torn apart
-// may end by itself. The parts of grace that are given away here add up to less
-// than all of it.
+// patient is ctx, but ends only d after ctx does: work that must not be torn apart may
+// end by itself. All such times together are less than grace.
 func patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
@@ -102,9 +101,9 @@ func (o *output) end(ctx context.Context) (err error) {
 	return err
 }
 
-// finish publishes what is left, indexes last. Interrupted before the first
-// index, it publishes none; later, it goes on for a moment, which is enough for
-// hundreds of chunks. Those that are whole stay in any case.
+// finish publishes the rest, indexes last. If it is interrupted before the first
+// index, it publishes none. If it is interrupted later, it goes on for a moment, which
+// is enough for hundreds of chunks. Whole chunks stay in any case.
 func (o *output) finish(ctx context.Context) error {
 	if len(o.chunks) == 0 {
 		return nil
@@ -112,7 +111,7 @@ func (o *output) finish(ctx context.Context) error {
 	if err := o.end(ctx); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil && !o.force { // by force the old data are gone: their index must follow
+	if err := ctx.Err(); err != nil && !o.force { // with force the old data are gone: their index must follow
 		return context.Cause(ctx)
 	}
 	late, cancel := patient(ctx, grace/2)
@@ -167,10 +166,10 @@ func (o *output) index(ctx context.Context, c *outChunk) error {
 	return err
 }
 
-// settle finds out what became of an index whose Commit returned err: nil when
-// it is there after all. Otherwise the chunk stays at risk unless the index is
-// known to be gone for good: refused, or deleted while no request for it can be
-// on its way any more.
+// settle finds out the state of an index whose Commit returned err: nil if the index
+// is there after all. Otherwise the chunk stays at risk, unless the index is known to
+// be gone for good: refused, or deleted while no request for it can be on its way any
+// more.
 func (o *output) settle(ctx context.Context, c *outChunk, err error) error {
 	if !c.atRisk {
 		return err
@@ -193,8 +192,8 @@ func (o *output) settle(ctx context.Context, c *outChunk, err error) error {
 
 func isLocal(b objstore.Bucket) bool { return strings.HasPrefix(b.Name(), "file://") }
 
-// abort removes data that got no index. A chunk that was replaced by force
-// keeps its new data: the old are gone.
+// abort removes data that got no index. A chunk that was replaced by force keeps its
+// new data: the old ones are gone.
 func (o *output) abort(ctx context.Context) {
 	ctx, cancel := patient(ctx, grace/4)
 	defer cancel()
@@ -206,28 +205,29 @@ func (o *output) abort(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = g.Wait() // of nil
+	_ = g.Wait() // its functions return nil
 	o.chunks = nil
 }
 
-// takeBack drops one chunk. What it leaves is not part of the dataset.
+// takeBack drops one chunk. If anything of it stays, it does not belong to the
+// dataset.
 func (o *output) takeBack(ctx context.Context, c *outChunk) {
 	c.data.Abort() // harmless after Commit
 	c.cancel()
 	if !c.tried || c.atRisk || o.force {
 		return
 	}
-	if !c.done { // published though the answer was lost, or another writer's?
+	if !c.done { // was it published though the answer was lost, or is it another writer's?
 		info, err := o.b.Head(ctx, c.pair.Data)
 		if err != nil || info.Meta[metaMark] != c.mark {
 			return
 		}
 	}
-	_ = o.b.Delete(ctx, c.pair.Data) // nothing better can be done
+	_ = o.b.Delete(ctx, c.pair.Data) // there is nothing better to do
 }
 
-// A roller writes a dataset: it begins another chunk when one is full and a new
-// id comes.
+// A roller writes a dataset. If a chunk is full when a new id comes, it begins another
+// chunk.
 type roller struct {
 	ctx   context.Context //nolint:containedctx // pack.Frames has no room for it; lives as long as one command
 	out   *output
@@ -281,7 +281,7 @@ func (r *roller) Reorder(id string, order []int) error {
 	return (&guard{w: r.at[id]}).Reorder(id, order)
 }
 
-// packDataset writes new chunks into a dataset, which may be there already.
+// packDataset writes new chunks into a dataset, which may exist already.
 func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk int64, rep *packReport) error {
 	if !strings.HasSuffix(dst, "/") {
 		dst += "/"

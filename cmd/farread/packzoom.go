@@ -17,7 +17,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// zoomFlags say how a series is stored, and what its source does not say.
+// zoomFlags say how a series is stored, and tell facts that its source does not tell.
 type zoomFlags struct {
 	rate, origin string
 	times        zoom.Times
@@ -39,7 +39,7 @@ func (f *zoomFlags) register(c *cobra.Command) {
 	c.Flags().BoolVar(&f.delta, "delta", false, "store differences in a .zoom, of signed integers; with --zlib, slow signals get small")
 }
 
-// zoomOptions are the flags as the writer takes them.
+// zoomOptions are the options of the writer, from the flags.
 func (f *packFlags) zoomOptions() (zoom.WriteOptions, error) {
 	z := f.zoom
 	o := zoom.WriteOptions{Zlib: z.zlib, Delta: z.delta, Watermark: z.watermark}
@@ -93,7 +93,7 @@ func (r *seriesReport) tell(a *app) error {
 	return r.arrayReport.tell(a)
 }
 
-// packSeries packs the series that one SRC holds.
+// packSeries packs the series in one SRC.
 func packSeries(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
 	if len(srcs) != 1 {
 		return usagef("%d SRC: a .zoom is made of one", len(srcs))
@@ -152,7 +152,7 @@ func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst
 	return err
 }
 
-// onlyCSV refuses the flags about a column of times where SRC has none.
+// onlyCSV refuses the flags about a column of times if SRC is no CSV.
 func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 	name := "times"
 	switch {
@@ -175,8 +175,8 @@ func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 	return nil
 }
 
-// zoomNote is what the flags, or a note beside SRC, say of raw samples. nil: SRC
-// says itself what it is.
+// zoomNote is the note about raw samples, from the flags or from the file beside SRC;
+// nil if SRC needs none.
 func (a *app) zoomNote(ctx context.Context, src string, f *packFlags) (*zoom.Note, error) {
 	if n, err := f.array.note(); err != nil || n != nil {
 		if err != nil {
@@ -203,8 +203,8 @@ func (a *app) zoomNote(ctx context.Context, src string, f *packFlags) (*zoom.Not
 	return &n, err
 }
 
-// zoomJob is the job that a worker runs for the object, if DST is what that would
-// write: then the two must agree on who made it.
+// zoomJob is the job that a worker runs for the object, if DST is the output of that
+// job: then command and worker must agree on who made it.
 func zoomJob(ob *objstore.Object, dst target, f *packFlags, o zoom.WriteOptions) (*zoom.Job, functions.Upload) {
 	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
 	in := ob.Info()

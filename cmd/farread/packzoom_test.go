@@ -24,7 +24,7 @@ func tideWAV(n int) []byte {
 	return p
 }
 
-// TestPackZoom: each source, with the flags that it takes, and what get says then.
+// TestPackZoom: each source, with its flags, and the samples that get then writes.
 func TestPackZoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,7 +75,8 @@ func TestPackZoom(t *testing.T) {
 	}
 }
 
-// TestPackZoomErrors: what cannot be made says why, and leaves nothing.
+// TestPackZoomErrors: refused sources and flags are told with the reason, and nothing
+// is left.
 func TestPackZoomErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -137,8 +138,8 @@ func TestPackZoomErrors(t *testing.T) {
 	}
 }
 
-// TestPackZoomDates: what the numbers of a CSV's times were taken for is said, or it is
-// refused with the flag that says what they are.
+// TestPackZoomDates: either the unit that was assumed for a CSV's times is told, or
+// the file is refused with the flag that tells the unit.
 func TestPackZoomDates(t *testing.T) {
 	t.Parallel()
 	for text, c := range map[string]struct {
@@ -169,8 +170,8 @@ func TestPackZoomDates(t *testing.T) {
 	}
 }
 
-// TestPackZoomOnS3: from S3 to S3 it is the worker's job: the same version again is
-// nothing to do.
+// TestPackZoomOnS3: from S3 to S3 the worker's job runs: packing the same version
+// again does nothing.
 func TestPackZoomOnS3(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the local cloud")

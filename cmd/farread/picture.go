@@ -29,7 +29,7 @@ func registerPicture(c *cobra.Command, s *selector) {
 	_ = c.RegisterFlagCompletionFunc("colors", cobra.FixedCompletions([]string{"viridis", "gray"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 }
 
-// parsePicture notes which of them were given.
+// parsePicture notes which of the flags of pictures were given.
 func (s *selector) parsePicture(cmd *cobra.Command) error {
 	for _, name := range []string{"colors", "range", "robust"} {
 		if cmd.Flags().Changed(name) {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A process is a farread of its own, for what only a real one shows: signals.
+// A process is a separate farread process, for things that only a process shows:
+// signals.
 type process struct {
 	cmd     *exec.Cmd
 	errs    bytes.Buffer
@@ -25,7 +26,8 @@ func newProcess(t *testing.T, args ...string) *process {
 	return p
 }
 
-// start runs it, with more arguments if any: a server that interrupts it is there after it.
+// start runs it, with more arguments if there are any. The server that interrupts it
+// is known only then.
 func (p *process) start(t *testing.T, more ...string) *process {
 	t.Helper()
 	p.cmd.Args = append(p.cmd.Args, more...)
@@ -40,7 +42,8 @@ func (p *process) start(t *testing.T, more ...string) *process {
 	return p
 }
 
-// signal interrupts it once it has started; that the signal arrived shows in the exit code.
+// signal interrupts it once it has started. Its exit code shows whether the signal
+// arrived.
 func (p *process) signal(s os.Signal) {
 	<-p.started
 	_ = p.cmd.Process.Signal(s)
@@ -62,7 +65,8 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// interrupted waits for its end, which is that of an interrupt: one word and its exit code.
+// interrupted waits for its end, which must be that of an interrupt: one word and its
+// exit code.
 func (p *process) interrupted(t *testing.T, what string) {
 	t.Helper()
 	if code := p.wait(); code != exitInterrupted || p.errs.String() != "interrupted\n" {

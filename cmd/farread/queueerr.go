@@ -23,8 +23,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// A noQueue error is an answer that SQS would not give: there is something else at
-// this place.
+// A noQueue error is an answer that SQS would not give: something else listens there.
 type noQueue struct {
 	host, op, kind string
 	status         int
@@ -40,7 +39,7 @@ func (e *noQueue) Error() string {
 	return text + ", as SQS does not: check the URL of the queue, and --endpoint-url or AWS_ENDPOINT_URL if one is set (of a local cloud: --local)"
 }
 
-// RetryableError tells the AWS SDK whether there is use in another try.
+// RetryableError tells the AWS SDK whether another try may help.
 func (e *noQueue) RetryableError() bool {
 	return e.status >= http.StatusInternalServerError || e.status == http.StatusTooManyRequests
 }
@@ -48,7 +47,7 @@ func (e *noQueue) RetryableError() bool {
 // HTTPResponse lets the SDK's client wait as long as the answer asks for.
 func (e *noQueue) HTTPResponse() *smithyhttp.Response { return &smithyhttp.Response{Response: e.resp} }
 
-// Unwrap says what the exit code is made of.
+// Unwrap gives the sentinel that decides the exit code.
 func (e *noQueue) Unwrap() error {
 	switch {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
@@ -59,8 +58,8 @@ func (e *noQueue) Unwrap() error {
 	return objstore.ErrInvalid
 }
 
-// ofQueues lets through what SQS may have answered. Of other JSON or HTML the SDK
-// makes an answer without messages, or an error that tells of its decoder.
+// ofQueues lets answers through that may be of SQS. From other JSON or HTML the SDK
+// would make an answer without messages, or an error about its decoder.
 type ofQueues struct{ d sdkhttp.Doer }
 
 // Do implements sdkhttp.Doer.
@@ -86,8 +85,8 @@ func (o ofQueues) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// saysQueue says whether JSON that is not marked as that of SQS is an answer of a store
-// of queues all the same: of those that speak its protocol some mark it as any JSON.
+// saysQueue says whether JSON without the media type of SQS is nevertheless the answer
+// of a queue: some stores that speak SQS's protocol mark their answers as plain JSON.
 func saysQueue(status int, body []byte) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || members == nil {
@@ -107,8 +106,8 @@ func saysQueue(status int, body []byte) bool {
 	return false
 }
 
-// queueErr files an error of SQS under the sentinels that exit codes are made of,
-// without what the SDK puts around it.
+// queueErr wraps an error of SQS in a sentinel that gives an exit code, without the text
+// that the SDK puts around it.
 func queueErr(err error) error {
 	if err == nil {
 		return nil
@@ -153,7 +152,7 @@ func apiSentinel(api smithy.APIError) error {
 	return objstore.ErrUnavailable
 }
 
-// said is an error in the words of SQS.
+// said is an error with the text of SQS.
 func said(sentinel, err error, api smithy.APIError) error {
 	text := api.ErrorCode()
 	if m := api.ErrorMessage(); m != "" && m != text {
@@ -166,7 +165,7 @@ func said(sentinel, err error, api smithy.APIError) error {
 	return fmt.Errorf("%w: %s%s", sentinel, operation(err), text)
 }
 
-// operation is the name of what was asked, and a colon.
+// operation is the name of the request, and a colon.
 func operation(err error) string {
 	if op := (*smithy.OperationError)(nil); errors.As(err, &op) {
 		return op.OperationName + ": "
@@ -174,8 +173,8 @@ func operation(err error) string {
 	return ""
 }
 
-// unavailable files an error of a request without an answer, without what its client
-// puts around it.
+// unavailable turns an error of a request without an answer into ErrUnavailable,
+// without the text that its client puts around it.
 func unavailable(err error) error {
 	var quiet *silence.Error
 	var out *httplimit.Unreachable

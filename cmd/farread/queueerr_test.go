@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReplayElsewhere: whatever answers in the place of a queue, one line says where that
-// is, in no words of the SDK; what SQS itself says is told as it is.
+// TestReplayElsewhere: if something else answers in place of a queue, one line says
+// where, without words of the SDK. Errors of SQS itself are told unchanged.
 func TestReplayElsewhere(t *testing.T) {
 	newQueueServer(t)
 	const aws = "application/x-amz-json-1.0"
@@ -18,7 +18,7 @@ func TestReplayElsewhere(t *testing.T) {
 		status     int
 		kind, body string
 		code       int
-		say        string // "": that it is no SQS
+		say        string // "": the error says that it is no SQS
 	}{
 		"a page":               {200, "text/html", "<html>hi</html>", exitUsage, ""},
 		"other JSON":           {200, "application/json", `{"status":"ok"}`, exitUsage, ""},
@@ -74,7 +74,8 @@ func TestReplayElsewhere(t *testing.T) {
 	}
 }
 
-// TestReplayAnyJSON: stores of queues that mark their answers as any JSON are taken.
+// TestReplayAnyJSON: stores of queues that mark their answers as plain JSON are
+// accepted.
 func TestReplayAnyJSON(t *testing.T) {
 	q := newQueueServer(t, deadEvents(3)...)
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +94,7 @@ func TestReplayAnyJSON(t *testing.T) {
 	}
 }
 
-// TestReplayNoCredentials: that there are none is said as of S3.
+// TestReplayNoCredentials: missing credentials are told as for S3.
 func TestReplayNoCredentials(t *testing.T) {
 	q := newQueueServer(t)
 	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": "true"} {
@@ -104,7 +105,7 @@ func TestReplayNoCredentials(t *testing.T) {
 	}
 }
 
-// TestNoLocal: what is no local cloud is named so, whatever it answers.
+// TestNoLocal: a server that is no local cloud is called so, for all of its answers.
 func TestNoLocal(t *testing.T) {
 	for _, status := range []int{200, 400, 403, 404, 405} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -86,7 +86,7 @@ func (a *app) localClient(e *stack.Process, n *objstore.Counter) (*farread.Clien
 	return farread.New(c), nil
 }
 
-// calledAs is what a shell has to be told to run this program again.
+// calledAs is the command by which a shell runs this program again.
 func calledAs(program, arg string) string {
 	same := func(path string) bool {
 		x, err1 := os.Stat(path)

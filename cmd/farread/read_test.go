@@ -56,7 +56,7 @@ func TestInfoAndLs(t *testing.T) {
 	}
 }
 
-// TestTablesAreSafeToShow: what a file calls its ids must not move the cursor.
+// TestTablesAreSafeToShow: ids in a file must not move the cursor.
 func TestTablesAreSafeToShow(t *testing.T) {
 	t.Parallel()
 	name := hostile(t, t.TempDir(), "\x1b[2Jgone", "right\u202eleft")
@@ -121,7 +121,7 @@ func TestGetEverything(t *testing.T) {
 	if d := cmp.Diff(want, files(t, out)); d != "" {
 		t.Error(d)
 	}
-	// Into a folder that is there: files of the same names are replaced.
+	// Into a folder that exists: files of the same names are replaced.
 	write(t, filepath.Join(out, "mine.txt"), []byte("stays"))
 	write(t, filepath.Join(out, "one", "0000.jpg"), []byte("goes"))
 	run(t, "get", name, "-o", out)
@@ -147,7 +147,7 @@ func TestHostileIDs(t *testing.T) {
 		if d := cmp.Diff(before, files(t, dir)); d != "" {
 			t.Errorf("%q left files (-before +after):\n%s", id, d)
 		}
-		// By a selector the name of OUT is the user's.
+		// With a selector, the user chooses the name of OUT.
 		if got := run(t, "get", name, "--id="+id, "--frames", "0", "-o", filepath.Join(dir, "f.jpg")); got != "" {
 			t.Errorf("%q: %q", id, got)
 		}
@@ -194,7 +194,7 @@ func TestExplainIsWhatGetDoes(t *testing.T) {
 	}
 }
 
-// explained compares what explain says with what get does.
+// explained compares the plan of explain with the requests of get.
 func explained(t *testing.T, args ...string) {
 	t.Helper()
 	var p plan
@@ -218,7 +218,7 @@ func explained(t *testing.T, args ...string) {
 	}
 }
 
-// TestExplainReadsNoPayload: what it costs itself is opening.
+// TestExplainReadsNoPayload: explain costs no more than opening.
 func TestExplainReadsNoPayload(t *testing.T) {
 	t.Parallel()
 	name := big(t, t.TempDir())
@@ -232,7 +232,8 @@ func TestExplainReadsNoPayload(t *testing.T) {
 	}
 }
 
-// TestOneFrameOverHTTP: bound A12 through the whole program.
+// TestOneFrameOverHTTP: requests, phases and bytes of one frame through the whole
+// program.
 func TestOneFrameOverHTTP(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

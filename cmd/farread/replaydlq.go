@@ -91,22 +91,22 @@ type replayReport struct {
 	To     string `json:"to"` // "": the handler of this command
 	DryRun bool   `json:"dry_run"`
 	Moved  int    `json:"moved"`  // in a dry run: would be
-	Failed int    `json:"failed"` // and are where they were
+	Failed int    `json:"failed"` // letters that stay where they were
 }
 
-// A letter is a dead letter as it is told.
+// A letter is a dead letter in the report.
 type letter struct {
 	ID      string   `json:"id"`
-	Objects []string `json:"objects"` // what it is about, bucket/key
+	Objects []string `json:"objects"` // the objects of its event, bucket/key
 	Error   string   `json:"error,omitempty"`
 }
 
-// A replayer hands letters back, and tells of each.
+// A replayer hands letters back, and reports each.
 type replayer struct {
 	a      *app
 	o      replayOptions
 	report replayReport
-	why    error // of the first that failed
+	why    error // error of the first letter that failed
 }
 
 func (a *app) replay(ctx context.Context, o replayOptions) error {
@@ -143,7 +143,7 @@ func (r *replayer) tellReport() error {
 	switch {
 	case to != "":
 	case r.o.queue != "":
-		to = "no queue" // that one was not found
+		to = "no queue" // the queue was not found
 	default:
 		to = "the handler"
 	}
@@ -155,7 +155,7 @@ func (r *replayer) tellReport() error {
 	return err
 }
 
-// tell tells of a letter that was handed back, or why it was not.
+// tell reports a letter that was handed back, or why it was not.
 func (r *replayer) tell(l letter, failed error) error {
 	if failed != nil {
 		r.report.Failed++
@@ -180,7 +180,7 @@ func (r *replayer) tell(l letter, failed error) error {
 	return err
 }
 
-// letterOf is what an event is about, as far as it can be understood.
+// letterOf names the objects of an event, as far as it can be understood.
 func letterOf(id string, event []byte) letter {
 	l := letter{ID: id, Objects: []string{}}
 	b, err := functions.Decode(event)
@@ -204,8 +204,8 @@ func (r *replayer) full() bool {
 	return r.o.most > 0 && r.report.Moved+r.report.Failed >= r.o.most
 }
 
-// maxLetter is the longest line of a file: a message of SQS is at most 1 MiB, and
-// quoting may make more of it.
+// maxLetter is the longest line of a file: a message of SQS has at most 1 MiB, and
+// quoting may make it longer.
 const maxLetter = 8 << 20
 
 // fromFile reads letters and sends each on, or handles it here.
@@ -241,7 +241,7 @@ func (r *replayer) fromFile(ctx context.Context) error {
 	return nil
 }
 
-// giver is what is done with an event of a file.
+// giver is the function that takes the events of a file.
 func (r *replayer) giver(ctx context.Context) (func(event []byte) error, error) {
 	if r.o.to != "" {
 		q, err := r.a.queues(ctx, r.o.to)
@@ -274,8 +274,8 @@ func (r *replayer) giver(ctx context.Context) (func(event []byte) error, error) 
 	}, nil
 }
 
-// bodiesOf is what a queue has to hold for a function to get event: the bodies of the
-// messages, if it came from a queue itself.
+// bodiesOf are the bodies of messages from which a function gets event: those of its
+// messages, if the event came from a queue itself.
 func bodiesOf(event []byte) []string {
 	var e struct {
 		Records []struct {
@@ -304,8 +304,8 @@ type fileLine struct {
 	err  error
 }
 
-// event is the event of a line: its record, if it is a letter of the local cloud,
-// which holds one record of a notification; else the line itself.
+// event is the event of a line. A letter of the local cloud holds one record of a
+// notification, which is the event; any other line is an event itself.
 func (l fileLine) event() ([]byte, error) {
 	var own struct {
 		Function string          `json:"function"`
@@ -328,7 +328,7 @@ func (a *app) openIn(name string) (io.ReadCloser, error) {
 	return openFile(name)
 }
 
-// localStatus is what a local cloud says of itself.
+// localStatus is the status that a local cloud reports.
 type localStatus struct {
 	DeadLetters *int `json:"dead_letters"`
 	Redriven    *int `json:"redriven"`

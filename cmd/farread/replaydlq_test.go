@@ -19,8 +19,8 @@ import (
 	"github.com/farread/farread/internal/teststack"
 )
 
-// queueServer speaks as much of SQS as moving messages needs, to hold the order of
-// sending and deleting to account. The real one is asked in e2e.
+// queueServer speaks as much of SQS as moving messages needs. It checks the order of
+// sending and deleting. The real SQS is asked in e2e.
 type queueServer struct {
 	t        *testing.T
 	url      string
@@ -30,10 +30,10 @@ type queueServer struct {
 	requests []string
 	next     int
 	refuse   string          // the body that cannot be sent
-	silent   string          // the body that is not sent, and of which the answer says nothing
-	noDelete bool            // no request to delete gets an answer
+	silent   string          // the body that is not sent, without a word in the answer
+	noDelete bool            // requests to delete get no answer
 	sent     func(m *queued) // called for each message that was sent
-	bodies   map[string]bool // that must be in some queue
+	bodies   map[string]bool // bodies that must be in some queue at any time
 }
 
 type queued struct {
@@ -210,8 +210,8 @@ func lastReport(t *testing.T, r result) (rep replayReport) {
 	return rep
 }
 
-// TestReplayQueue: every message reaches the queue it came from, none is ever in no
-// queue, and what goes wrong leaves it where it was.
+// TestReplayQueue: every message reaches the queue that it came from. It is always in
+// some queue, and if anything fails it stays where it was.
 func TestReplayQueue(t *testing.T) {
 	letters := append(deadEvents(23), "no event", `{"pad":"`+strings.Repeat("x", 200<<10)+`"}`, `{"pad":"`+strings.Repeat("y", 200<<10)+`"}`)
 	slices.Sort(letters)
@@ -238,8 +238,8 @@ func TestReplayQueue(t *testing.T) {
 	}
 }
 
-// TestReplayQueueTroubles: a message that cannot be sent stays; one that cannot be
-// deleted is there twice; one that fails again ends the run.
+// TestReplayQueueTroubles: a message that cannot be sent stays. One that cannot be
+// deleted is there twice. One that fails again ends the run.
 func TestReplayQueueTroubles(t *testing.T) {
 	letters := deadEvents(5)
 	q := newQueueServer(t, letters...)
@@ -260,7 +260,7 @@ func TestReplayQueueTroubles(t *testing.T) {
 		t.Errorf("no delete: exit %d %s", r.code, r.stderr)
 	}
 	q = newQueueServer(t, letters...)
-	q.sent = func(m *queued) { // it fails again, and comes back under its name
+	q.sent = func(m *queued) { // it fails again, and comes back under its id
 		q.queues["work"] = q.queues["work"][:len(q.queues["work"])-1]
 		q.queues["dlq"] = append(q.queues["dlq"], m)
 	}
@@ -328,8 +328,8 @@ func TestReplayFile(t *testing.T) {
 	run(t, "verify", "s3://datasets/made/clips/a b.tar.gulp")
 }
 
-// TestReplayRecorded: an event of any recorded shape, as it is in its file or in a
-// line, is a letter: a queue gets of it what a function then understands.
+// TestReplayRecorded: an event of any recorded shape, in a file of its own or in a
+// line, is a letter: a queue gets messages that a function understands.
 func TestReplayRecorded(t *testing.T) {
 	files, err := filepath.Glob("../../functions/testdata/events/*.json")
 	if err != nil || len(files) < 20 {
@@ -361,7 +361,7 @@ func TestReplayRecorded(t *testing.T) {
 	}
 }
 
-// saidOf is what a function makes of messages with these bodies, sorted.
+// saidOf are the objects that a function finds in messages with these bodies, sorted.
 func saidOf(t *testing.T, bodies ...string) []string {
 	t.Helper()
 	type record struct {
@@ -380,7 +380,7 @@ func saidOf(t *testing.T, bodies ...string) []string {
 	return saidBy(t, event, 1)
 }
 
-// saidBy is what a function makes of an event that comes n times, sorted.
+// saidBy are the objects that a function finds in an event that comes n times, sorted.
 func saidBy(t *testing.T, event []byte, n int) (out []string) {
 	t.Helper()
 	b, err := functions.Decode(event)
@@ -402,7 +402,7 @@ func saidBy(t *testing.T, event []byte, n int) (out []string) {
 	return out
 }
 
-// TestReplayLocal: a local cloud that runs delivers its dead letters again.
+// TestReplayLocal: a running local cloud delivers its dead letters again.
 func TestReplayLocal(t *testing.T) {
 	dir := t.TempDir()
 	rules := filepath.Join(dir, "rules.json")

@@ -19,12 +19,12 @@ import (
 	"github.com/farread/farread/objstore/httpstore"
 )
 
-// errNoLocal: something answers, but not as a local cloud does.
+// errNoLocal: something answers, but it is no local cloud.
 var errNoLocal = fmt.Errorf("is no local cloud: %w", objstore.ErrInvalid)
 
 const maxAnswer = 1 << 20
 
-// askLocal calls one of the pages that a local cloud has for whoever runs it.
+// askLocal calls one of the pages that a local cloud has for people who run it.
 func askLocal(ctx context.Context, limit time.Duration, method, url string) (s localStatus, err error) {
 	clock := silence.With(ctx, 2*limit) // there is a single try, which gets half of it
 	defer clock.Stop()
@@ -55,8 +55,8 @@ func askLocal(ctx context.Context, limit time.Duration, method, url string) (s l
 
 func openFile(name string) (io.ReadCloser, error) { return os.Open(name) }
 
-// lettersIn are the lines of r that are not empty, with their numbers from 1; or r as
-// a whole, where that is one event which was written over several lines.
+// lettersIn are the lines of r that are not empty, with their numbers from 1. If r is
+// one event that was written over several lines, it is r as a whole.
 func lettersIn(r io.Reader) iter.Seq2[int, fileLine] {
 	return func(yield func(int, fileLine) bool) {
 		in := bufio.NewScanner(r)
@@ -82,8 +82,9 @@ func lettersIn(r io.Reader) iter.Seq2[int, fileLine] {
 	}
 }
 
-// heldLines reads the first line that is not empty; if that is no JSON by itself, all
-// lines from there on, as long as they may be one letter. It counts lines in n.
+// heldLines reads the first line that is not empty. If that is no JSON by itself it
+// also reads the lines after it, as long as they may be one letter. It counts lines in
+// n.
 func heldLines(in *bufio.Scanner, n *int) (held [][]byte, from int) {
 	size := 0
 	for size <= maxLetter && in.Scan() {

@@ -29,18 +29,18 @@ import (
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 const (
 	batchMessages = 10
-	batchBytes    = 256 << 10 // of one request; more is allowed where messages may be longer
-	hideSeconds   = 60        // that a message is hidden while it is moved; then it comes again
+	batchBytes    = 256 << 10 // of one request; SQS allows more if messages may be longer
+	hideSeconds   = 60        // how long a message is hidden while it is moved; then it comes again
 	waitSeconds   = 2         // a long poll asks all servers of the queue
 	dryMost       = 1000      // messages that a dry run looks at
-	maxReceived   = 64 << 20  // an answer: ten messages of 1 MiB, of which JSON makes six times as much at most
+	maxReceived   = 64 << 20  // an answer: ten messages of 1 MiB, which JSON makes six times as long at most
 )
 
 // regionIn finds the region in the host of a queue of AWS.
 var regionIn = regexp.MustCompile(`^sqs\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
 
-// queues is a client for the queue at a URL: in the region, and at the endpoint, that
-// the flags, the environment, or else the URL itself name.
+// queues is a client for the queue at a URL. Flags, the environment, or else the URL
+// itself name its region and endpoint.
 func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
 	u, err := url.Parse(queue)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -56,7 +56,7 @@ func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
 		return nil, fmt.Errorf("aws configuration: %w: %w", objstore.ErrInvalid, err)
 	}
 	if cfg.Region == "" {
-		cfg.Region = "us-east-1" // queues elsewhere than in AWS have none
+		cfg.Region = "us-east-1" // queues outside of AWS have no region
 	}
 	cfg.Credentials = sdkhttp.Credentials(cfg.Credentials)
 	own, ok := cfg.HTTPClient.(*awshttp.BuildableClient) // with AWS_CA_BUNDLE
@@ -90,10 +90,11 @@ func send(ctx context.Context, c *sqs.Client, queue, body string) error {
 type mover struct {
 	*replayer
 	c    *sqs.Client
-	sent map[string]bool // ids that messages got in the queue they went to
+	sent map[string]bool // ids that messages got in the queue to which they went
 }
 
-// fromQueue moves messages until none is left, or those come that it has moved.
+// fromQueue moves messages until none is left, or until messages come that it has
+// moved.
 func (r *replayer) fromQueue(ctx context.Context) error {
 	c, err := r.a.queues(ctx, r.o.queue)
 	if err != nil {
@@ -120,7 +121,7 @@ func (r *replayer) fromQueue(ctx context.Context) error {
 	return nil
 }
 
-// source is the one queue whose dead letters these are.
+// source is the one queue whose dead letters lie in this queue.
 func (m *mover) source(ctx context.Context) (string, error) {
 	out, err := m.c.ListDeadLetterSourceQueues(ctx, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &m.o.queue})
 	switch {
@@ -151,7 +152,7 @@ func (m *mover) receive(ctx context.Context) ([]types.Message, error) {
 	return out.Messages, nil
 }
 
-// move sends messages on, as many in a request as fit. It says whether one of them
+// move sends messages on, as many in a request as fit. It returns true if one of them
 // came again.
 func (m *mover) move(ctx context.Context, got []types.Message) (again bool, err error) {
 	var batch, back []types.Message
@@ -181,7 +182,7 @@ func (m *mover) move(ctx context.Context, got []types.Message) (again bool, err 
 	return again, errors.Join(flush(), m.show(ctx, back))
 }
 
-// moveBatch sends, then deletes what was sent.
+// moveBatch sends messages, then deletes those that were sent.
 func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
 	fifo := strings.HasSuffix(m.report.To, ".fifo")
 	in := &sqs.SendMessageBatchInput{QueueUrl: &m.report.To}
@@ -199,7 +200,7 @@ func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
 	if err != nil {
 		return errors.Join(queueErr(err), m.show(ctx, batch))
 	}
-	failed := map[string]error{} // what no answer says was sent is not deleted
+	failed := map[string]error{} // a message is deleted only if the answer says that it was sent
 	for i := range batch {
 		failed[strconv.Itoa(i)] = fmt.Errorf("no answer says that it was sent: %w", objstore.ErrUnavailable)
 	}
@@ -229,8 +230,8 @@ func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
 	return m.forget(ctx, del)
 }
 
-// brief is how long the queue may take to take note of what was done, though the
-// command is interrupted, or the queue has been silent.
+// brief is how long the queue may take to delete or show messages, even if the command
+// is interrupted or the queue has been silent.
 func (m *mover) brief() time.Duration {
 	if d := m.a.flags.timeout; d > 0 {
 		return min(10*time.Second, d/2)
@@ -238,7 +239,7 @@ func (m *mover) brief() time.Duration {
 	return 10 * time.Second
 }
 
-// forget deletes what was sent, also when the command is interrupted.
+// forget deletes the sent messages, also if the command is interrupted.
 func (m *mover) forget(ctx context.Context, del *sqs.DeleteMessageBatchInput) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.brief())
 	defer cancel()
@@ -246,7 +247,7 @@ func (m *mover) forget(ctx context.Context, del *sqs.DeleteMessageBatchInput) er
 	if err != nil {
 		return fmt.Errorf("sent, but not deleted: %w", queueErr(err))
 	}
-	if len(out.Failed) > 0 { // it is there twice
+	if len(out.Failed) > 0 { // such a message is there twice
 		return fmt.Errorf("%d sent, but not deleted: %s: %w", len(out.Failed), aws.ToString(out.Failed[0].Message), objstore.ErrUnavailable)
 	}
 	return nil
@@ -262,14 +263,14 @@ func (m *mover) show(ctx context.Context, batch []types.Message) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.brief())
 		_, err := m.c.ChangeMessageVisibilityBatch(ctx, in)
 		cancel()
-		if err != nil { // they come by themselves, a minute later
+		if err != nil { // they become visible by themselves, a minute later
 			return queueErr(err)
 		}
 	}
 	return nil
 }
 
-// look tells of the messages and leaves them there.
+// look reports the messages and leaves them there.
 func (m *mover) look(ctx context.Context) error {
 	var seen []types.Message
 	if m.o.most == 0 || m.o.most > dryMost {
@@ -291,7 +292,7 @@ func (m *mover) look(ctx context.Context) error {
 	return errors.Join(err, m.show(ctx, seen))
 }
 
-// letterIn is what a message is about.
+// letterIn is the letter of a message.
 func letterIn(msg types.Message) letter {
 	id := aws.ToString(msg.MessageId)
 	event, err := json.Marshal(map[string]any{"Records": []any{map[string]string{

@@ -30,7 +30,7 @@ func newRoot(a *app) *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, TraverseChildren: false,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setup() },
 		Args:              cobra.ArbitraryArgs,
-		// A letter left out, doubled or swapped.
+		// For a letter that is left out, doubled or swapped.
 		SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -65,7 +65,7 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// newHelp is cobra's help, but for an unknown name it is an error.
+// newHelp is cobra's help, except that an unknown name is an error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [command or topic]", Short: "Help about a command or topic",
@@ -92,8 +92,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// mendCompletion gives cobra's own command what all others have: an example, and
-// an error for a shell it does not know.
+// mendCompletion gives cobra's own command what all others have: an example, and an
+// error for an unknown shell.
 func mendCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

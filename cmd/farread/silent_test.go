@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// mute accepts connections, takes what comes, and never says anything.
+// mute accepts connections, reads everything, and never answers.
 func mute(t *testing.T) (url string, accepted <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,13 +52,13 @@ func mute(t *testing.T) (url string, accepted <-chan struct{}) {
 	return "http://" + l.Addr().String(), seen
 }
 
-// silentCommands are command lines that reach for a server at %s, or for buckets there.
+// silentCommands are command lines that call a server at %s, or buckets there.
 func silentCommands(t *testing.T) map[string][]string {
 	t.Helper()
 	dir := t.TempDir()
 	file := func(name string, n int, text string) string {
 		p := make([]byte, n)
-		_, _ = rand.NewChaCha8([32]byte{}).Read(p) // which never fails; nothing makes it shorter
+		_, _ = rand.NewChaCha8([32]byte{}).Read(p) // it never fails; noise does not compress
 		write(t, filepath.Join(dir, name), append([]byte(text), p...))
 		return filepath.Join(dir, name)
 	}
@@ -104,8 +104,8 @@ func reaching(url string, args []string) []string {
 	return append(out, "--endpoint-url", url)
 }
 
-// TestSilentServer: whatever waits for a server that never answers ends, with one line
-// that says who was silent, and the option.
+// TestSilentServer: commands that wait for a server that never answers end, with one
+// line that names the silent server and the option.
 func TestSilentServer(t *testing.T) {
 	silentEnv(t)
 	for name, args := range silentCommands(t) {
@@ -140,8 +140,8 @@ func TestSilentInterrupt(t *testing.T) {
 	}
 }
 
-// TestStalledListing: a listing that stops in the middle of a page, and one that never
-// ends, end.
+// TestStalledListing: a listing that stops in the middle of a page ends, and so does
+// one without an end.
 func TestStalledListing(t *testing.T) {
 	silentEnv(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -159,8 +159,8 @@ func TestStalledListing(t *testing.T) {
 	}
 }
 
-// TestSickListing: a store whose listing is no answer is not asked what else a folder may
-// be.
+// TestSickListing: if the answer to a listing makes no sense, the store is not asked
+// what else a folder may be.
 func TestSickListing(t *testing.T) {
 	silentEnv(t)
 	var listings, others atomic.Int32
@@ -170,7 +170,7 @@ func TestSickListing(t *testing.T) {
 		} else {
 			others.Add(1)
 		}
-		_, _ = io.WriteString(w, "<!DOCTYPE html>") // which is not tried again
+		_, _ = io.WriteString(w, "<!DOCTYPE html>") // such an answer is not tried again
 	}))
 	defer srv.Close()
 	r := runner{}.run(t, "ls", "s3://uploads/p/", "--endpoint-url", srv.URL)

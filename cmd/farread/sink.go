@@ -37,7 +37,7 @@ const filePerm, dirPerm = 0o666, 0o777 // cut by the umask, as for any tool that
 
 const tempPrefix, tempSuffix = ".farread-", ".tmp" // as filestore's: both are hidden from readers
 
-// tempName is a name in dir for what appears under another one, if at all.
+// tempName is a temporary name in dir, for a file that may appear under another name.
 func tempName(dir string) string {
 	return filepath.Join(dir, tempPrefix+rand.Text()+tempSuffix)
 }
@@ -72,8 +72,8 @@ func (a *app) byteSink(out string) (sink, error) {
 	return a.newFileSink(out)
 }
 
-// newFileSink writes to a temporary file beside name, which commit renames to
-// it. What is there and no regular file (a pipe, a device) is written directly.
+// newFileSink writes to a temporary file beside name, which commit renames to name. If
+// name exists and is no regular file (a pipe, a device), it is written directly.
 func (a *app) newFileSink(name string) (sink, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
@@ -106,7 +106,7 @@ type fileSink struct {
 	streamSink
 	a          *app
 	f          *os.File
-	temp, name string // "" for what is written directly
+	temp, name string // "" if the file is written directly
 	done       bool
 }
 
@@ -129,7 +129,7 @@ func (s *fileSink) commit() error {
 func (s *fileSink) abort() {
 	if !s.done {
 		s.done = true
-		_ = s.f.Close() // what was written is thrown away
+		_ = s.f.Close() // the written bytes are thrown away
 		s.remove()
 	}
 }
@@ -140,14 +140,14 @@ func (s *fileSink) remove() {
 	}
 }
 
-// A folderSink collects files in a temporary folder. Commit renames it, or,
-// where the target is there already, moves its files into it one by one: files
-// of the same names are replaced, others stay.
+// A folderSink collects files in a temporary folder. Commit renames it. If the target
+// exists already, Commit moves the files into it one by one: files of the same names
+// are replaced, others stay.
 type folderSink struct {
 	a    *app
 	out  string
-	temp string   // beside out, or in it
-	into *os.Root // out, if it is there
+	temp string   // beside out, or inside it
+	into *os.Root // out, if it exists
 	root *os.Root // temp
 	nest bool     // files lie in folders named by id
 	what string   // the files are named after; "": ids
@@ -189,7 +189,7 @@ func (a *app) newFolderSink(out string, nest bool) (*folderSink, error) {
 	return s, nil
 }
 
-// missing are the folders on the way to dir that are not there, innermost first.
+// missing are the folders on the way to dir that do not exist, innermost first.
 func missing(dir string) (out []string) {
 	for {
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
@@ -239,8 +239,9 @@ func (s *folderSink) folder(name string) error {
 	return nil
 }
 
-// clash: the temporary folder was empty, so what is in the way came from the
-// same source: ids that differ in case only, or an id that is a frame's name.
+// clash explains an error for a name that is in the way. The temporary folder was
+// empty, so both files came from the same source: ids that differ only in case, or an
+// id that is also a frame's name.
 func (s *folderSink) clash(name string, err error) error {
 	info := errors.Is(err, fs.ErrExist)
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !info {
@@ -271,10 +272,10 @@ func (s *folderSink) commit() error {
 		return nil
 	}
 	defer s.abort()
-	return s.a.trash.publish("", s.move) // what is left of temp goes with abort
+	return s.a.trash.publish("", s.move) // abort removes the rest of temp
 }
 
-// move moves the files into the folder that was there.
+// move moves the files into the folder that existed.
 func (s *folderSink) move() error {
 	prefix := filepath.Base(s.temp)
 	return fs.WalkDir(s.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {

@@ -62,8 +62,8 @@ array, as in NumPy.`,
 	return c
 }
 
-// shown is OUT of a command that shows what it reads where there is none. --json is
-// about what is shown, and --format is more exact.
+// shown is OUT of a command that shows its result if no OUT is given. --json is about
+// the shown result, and --format is more exact.
 func (a *app) shown(s *selector, out string) string {
 	if out == "" {
 		out = "-"
@@ -74,7 +74,7 @@ func (a *app) shown(s *selector, out string) string {
 	return out
 }
 
-// registerView adds the flags that say which part of an item is meant, and as what.
+// registerView adds the flags that select a part of an item, or give it another type.
 func registerView(c *cobra.Command, s *selector) {
 	c.Flags().StringVar(&s.field, "field", "", "only the member `NAME` of items that have members")
 	c.Flags().StringVar(&s.dtype, "dtype", "", "take items as `TYPE` of the same size: '<f4', '>i2', …")

@@ -32,8 +32,8 @@ func npyFile(t *testing.T, name, text string, shape []int64, fortran bool, items
 	write(t, name, append(p, items...))
 }
 
-// TestCSVOfEmptyTexts: a line of one empty cell is no empty line, which readers of
-// CSV pass over.
+// TestCSVOfEmptyTexts: a line of one empty cell is not written as an empty line, which
+// readers of CSV skip.
 func TestCSVOfEmptyTexts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,8 +62,7 @@ func TestCSVOfEmptyTexts(t *testing.T) {
 	}
 }
 
-// TestErrorsOfSlice: what is wrong with the command line is said as such, and no
-// name twice.
+// TestErrorsOfSlice: faults of the command line are told as such, with each name once.
 func TestErrorsOfSlice(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
@@ -77,8 +76,8 @@ func TestErrorsOfSlice(t *testing.T) {
 	}
 }
 
-// TestFlagsThatDoNothing: flags that exclude each other, and flags that say nothing about
-// what is written, are refused.
+// TestFlagsThatDoNothing: flags that exclude each other, and flags that change nothing
+// in the output, are refused.
 func TestFlagsThatDoNothing(t *testing.T) {
 	t.Parallel()
 	array, zoom, dir := bloscDir+"/nd2.b2nd", spiky(t, 1000, 5, false), t.TempDir()
@@ -116,7 +115,7 @@ func TestWholeArraysAreReadOnce(t *testing.T) {
 	dir := t.TempDir()
 	srv := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer srv.Close()
-	const memory = 16 << 20 // the least: 2 MiB are read at a time where nothing asks for more
+	const memory = 16 << 20 // the least memory: with it 2 MiB are read at a time unless more is needed
 	for columns, most := range map[int64]float64{512: 1.1, 1024: 1.1, 1536: 9} {
 		name := fmt.Sprintf("%d.b2nd", columns)
 		src, obj := filepath.Join(dir, name+".npy"), filepath.Join(dir, name)
@@ -155,8 +154,8 @@ func TestWholeArraysAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestExplainSparse: what the index of a sparse frame does not tell is taken to be
-// usual: where all chunks are of one length, nothing else is read.
+// TestExplainSparse: sizes that the index of a sparse frame does not tell are taken to
+// be the usual ones. If all chunks have one length, nothing else is read.
 func TestExplainSparse(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1 << 10, 1 << 16, 1 << 18} {
@@ -188,7 +187,8 @@ func TestExplainSparse(t *testing.T) {
 	}
 }
 
-// TestExplainField: what picks items of an array in get and slice does so here.
+// TestExplainField: explain takes the flags by which get and slice pick items of an
+// array.
 func TestExplainField(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

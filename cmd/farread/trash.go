@@ -17,8 +17,8 @@ type trash struct {
 	published bool     // an output has appeared
 }
 
-// make registers a path and makes what it names. Both are one step: were the path
-// made later, when the run is over, nobody would remove it any more.
+// make registers a path and then calls create. Both are one step: if the file were
+// made later, after the run is over, nobody would remove it.
 func (t *trash) make(path string, create func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,8 +32,8 @@ func (t *trash) make(path string, create func() error) error {
 	return err
 }
 
-// publish lets an output appear, by a move of path or of what lies in it. Once the
-// run was interrupted none appears: who hears that it was finds no output.
+// publish lets an output appear, by a move of path or of the files in it. After an
+// interrupt no output appears: whoever hears of the interrupt finds none.
 func (t *trash) publish(path string, move func() error) error {
 	t.mu.Lock()
 	if t.closed {
@@ -81,7 +81,7 @@ func (t *trash) add(path string) error {
 	return t.register(path)
 }
 
-// register is add for who holds the lock.
+// register is add for a caller that holds the lock.
 func (t *trash) register(path string) error {
 	if t.closed {
 		return errInterrupted
@@ -93,8 +93,8 @@ func (t *trash) register(path string) error {
 	return nil
 }
 
-// makeParents makes dir and the folders on the way to it. Those that were not there
-// stay only if something lies in them at the end of the run.
+// makeParents makes dir and its parents. Folders that did not exist stay only if they
+// are not empty at the end of the run.
 func (t *trash) makeParents(dir string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,12 +111,12 @@ func (t *trash) keep(path string) {
 	delete(t.paths, path)
 }
 
-// sweepTime is what a run may spend on removing again what a command that was
-// abandoned is still writing; with grace it fits into a second.
+// sweepTime is how long a run may go on removing files that an abandoned command still
+// writes. Together with grace it is less than a second.
 const sweepTime = 250 * time.Millisecond
 
-// empty removes everything. A command that was abandoned may write into a folder
-// while it is being removed, which then fails; once it is gone, so is the way
+// empty removes everything. An abandoned command may write into a folder while it is
+// being removed; then removing fails. Once the folder is gone, the command cannot get
 // back into it.
 func (t *trash) empty() {
 	t.mu.Lock()
@@ -129,7 +129,7 @@ func (t *trash) empty() {
 		}
 	}
 	for _, dir := range t.parents {
-		_ = os.Remove(dir) // fails where something lies in it
+		_ = os.Remove(dir) // fails if the folder is not empty
 	}
 	t.paths, t.parents = nil, nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An output is made in these steps, for which a file and a folder differ only in
-// what is made and where it appears.
+// The steps of making an output. Files and folders differ only in the object that is
+// made and in the place where it appears.
 var outputSteps = map[string]func(a *app, dir string) (steps []func() error, s *sink){
 	"file": func(a *app, dir string) ([]func() error, *sink) {
 		s := new(sink)
@@ -49,9 +49,9 @@ func folderSteps(a *app, out string) ([]func() error, *sink) {
 	}, s
 }
 
-// TestInterruptAnywhere: between any two steps of an output the interrupt comes, and
-// the run ends at once, or the command goes on until it notices. Either way what is
-// left is all of the output or nothing, and which of them the run can say.
+// TestInterruptAnywhere: an interrupt comes between any two steps of an output. The
+// run ends at once, or the command goes on until it notices. Either way the whole
+// output is left or nothing, and the run can say which.
 func TestInterruptAnywhere(t *testing.T) {
 	t.Parallel()
 	for name, make := range outputSteps {
@@ -67,7 +67,7 @@ func TestInterruptAnywhere(t *testing.T) {
 				for k, step := range steps {
 					if k == at {
 						a.trash.shut()
-						if abandoned { // the process ends here; what it still does must leave nothing
+						if abandoned { // the process ends here; the abandoned command must leave nothing
 							a.trash.empty()
 						}
 					}
@@ -104,8 +104,8 @@ func TestInterruptAnywhere(t *testing.T) {
 	}
 }
 
-// TestInterruptGet: get of a frame is interrupted hundreds of times, at any moment
-// of its run: exit 130 leaves nothing, and exit 0 the whole output.
+// TestInterruptGet: get of a frame is interrupted hundreds of times, at any moment of
+// its run. Exit 130 leaves nothing, and exit 0 the whole output.
 func TestInterruptGet(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

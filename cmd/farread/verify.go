@@ -85,7 +85,7 @@ func (a *app) verify(ctx context.Context, uri string, how aim) error {
 	return err
 }
 
-// repair saves what is whole of a damaged file.
+// repair saves the whole parts of a damaged file.
 func (a *app) repair(ctx context.Context, uri, out string, force bool, how aim) error {
 	b, key, err := a.client.Bucket(ctx, out)
 	if err != nil {

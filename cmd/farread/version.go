@@ -37,10 +37,10 @@ func newVersion(a *app) *cobra.Command {
 	}
 }
 
-// describedCommit finds the commit in what `git describe --always` prints.
+// describedCommit finds the commit in the output of `git describe --always`.
 var describedCommit = regexp.MustCompile(`(?:^|-g|^devel-)([0-9a-f]{7,40})(?:-dirty)?$`)
 
-// commit is what the Go tool recorded, else what the version names.
+// commit is the commit that the Go tool recorded, else the one in the version.
 func commit(v string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -11,7 +11,7 @@ import (
 	"github.com/farread/farread/internal/picture"
 )
 
-// peakRate is the rate of a track in whole samples a second, which peaks.js needs.
+// peakRate is the rate of a track in samples a second. peaks.js needs a whole number.
 func (x *wideView) peakRate() (int64, error) {
 	r := x.k.Rate
 	if r.Den == 0 || x.k.Variable {
@@ -24,7 +24,7 @@ func (x *wideView) peakRate() (int64, error) {
 	return int64(n), nil
 }
 
-// peakScale turns values into those of 16 bits.
+// peakScale turns values into numbers of 16 bits.
 func peakScale(k zoomcache.Kind) (scale, shift float64) {
 	switch k {
 	case zoomcache.F32, zoomcache.F64:
@@ -72,8 +72,8 @@ func (g grid) holds(points []zoomindex.Point) bool {
 	return true
 }
 
-// gridOf divides what points tell of into at most width pixels of a multiple of step
-// samples.
+// gridOf divides the samples of points into at most width pixels. A pixel has a
+// multiple of step samples.
 func (x *wideView) gridOf(points []zoomindex.Point, step int64) grid {
 	g := grid{first: points[0].Entry, last: points[len(points)-1].Exit}
 	if step == 1 { // points of samples may be cut anywhere
@@ -84,17 +84,17 @@ func (x *wideView) gridOf(points []zoomindex.Point, step int64) grid {
 	return g
 }
 
-// How many samples a waveform takes one by one: where the view was of samples,
-// and where it was of bins, which begin anew with each packet and fit no pixels.
+// How many samples a waveform takes one by one: if the view was made of samples, and
+// if it was made of bins, which begin anew with each packet and fit no pixels.
 const (
 	maxSamples = 1 << 19
 	maxBinned  = 1 << 17
 )
 
-// align finds pixels of one length that each have their own points. Where the spans of
-// a view lie across such pixels it is made anew: of each span by itself, in pixels
-// of whole spans, or else of each sample, or in pixels of whole samples. Where that
-// would be too many, and where spans have lengths of all kinds, points stay as they are.
+// align finds pixels of one length that each have their own points. If the spans of a
+// view lie across such pixels, it makes the view anew: of single spans, in pixels of
+// whole spans; or else of single samples, or in pixels of whole samples. Points stay
+// as they are if that would be too many, or if spans have lengths of all kinds.
 func (x *wideView) align(ctx context.Context, v *zoomindex.View) (grid, []zoomindex.Point, error) {
 	old := x.gridOf(v.Points, 1)
 	if old.holds(v.Points) {
@@ -136,7 +136,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// peaks makes a waveform of pixels of one length: each has the bounds of every
+// peaks makes a waveform of pixels of one length. Each pixel has the bounds of every
 // point that touches it, so that none is lost.
 func (x *wideView) peaks(ctx context.Context, v *zoomindex.View) ([]byte, error) {
 	rate, err := x.peakRate()
@@ -168,8 +168,8 @@ func (x *wideView) peaks(ctx context.Context, v *zoomindex.View) ([]byte, error)
 	return w.binary()
 }
 
-// binary is the .dat of a waveform: six numbers of 32 bits, of which the second says
-// that there are 8 bits, then least and greatest of each channel, pixel by pixel.
+// binary is the .dat of a waveform: six numbers of 32 bits, the second of which says
+// whether there are 8 bits, then least and greatest of each channel, pixel by pixel.
 func (w *waveform) binary() ([]byte, error) {
 	if w.Samples > math.MaxInt32 {
 		return nil, usagef("%d samples a pixel: a .dat has room for %d; take --format %s, or more points", w.Samples, math.MaxInt32, viewPeaks)

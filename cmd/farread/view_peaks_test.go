@@ -14,8 +14,8 @@ import (
 	"github.com/farread/farread/formats/zoomindex"
 )
 
-// TestPixels: the pixels of a waveform have the bounds of their samples, no less and,
-// but where bins of more samples than are read one by one serve them, no more.
+// TestPixels: the pixels of a waveform have the bounds of their samples, never less.
+// They have more only if bins serve more samples than are read one by one.
 func TestPixels(t *testing.T) {
 	t.Parallel()
 	for _, inside := range []bool{false, true} {
@@ -58,7 +58,7 @@ func checkPixels(t *testing.T, where string, w waveform, v []int16, exact bool) 
 	}
 }
 
-// sound is a file of n samples of noise at 1 kHz, and these.
+// sound is a file of n samples of noise at 1 kHz, with the samples.
 func sound(t *testing.T, n int, inside bool) (name string, v []int16) {
 	t.Helper()
 	var b bytes.Buffer

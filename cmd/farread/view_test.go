@@ -16,7 +16,7 @@ import (
 )
 
 // spiky is a file of n samples of i16 at 1 kHz, a sawtooth with one spike, with an
-// index inside or without.
+// index inside or without one.
 func spiky(t *testing.T, n, spike int, indexed bool) string {
 	t.Helper()
 	tracks := []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I16}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Name: "saw"}}
@@ -94,8 +94,8 @@ func TestViewWidth(t *testing.T) {
 	}
 }
 
-// TestIndex: a file without an index gets one beside it, which is used until the
-// file changes.
+// TestIndex: a file without an index gets one beside it, which is used until the file
+// changes.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	name := spiky(t, 300_000, 5, false)

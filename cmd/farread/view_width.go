@@ -30,7 +30,7 @@ type wideView struct {
 	zoomView
 	width int
 	bits  int  // of a waveform
-	told  bool // that many
+	told  bool // --bits was given
 }
 
 var _ selection = (*wideView)(nil)
@@ -112,7 +112,8 @@ func (x *wideView) copy(ctx context.Context, to sink, _ bar) error {
 	return err
 }
 
-// plan notes the requests that copy would make; without an index at most.
+// plan notes the requests that copy would make. Without an index that is an upper
+// bound.
 func (x *wideView) plan(ctx context.Context) error {
 	plan, err := x.t.f.ExplainView(ctx, x.k.Number, x.first, x.last, x.width)
 	x.t.planned(plan)
@@ -138,7 +139,7 @@ func (x *wideView) write(s byteSink, v *zoomindex.View) error {
 	return w.Flush()
 }
 
-// npy makes an array of the numbers of points.
+// npy makes an array of the numbers in points.
 func (x *wideView) npy(points []zoomindex.Point) ([]byte, error) {
 	d, err := dtype.Parse("<f8")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 const rulesVariable = "FARREAD_RULES"
 
-// maxEvent is more than any queue or store hands over: 256 KiB a message, ten
-// of them, with room.
+// maxEvent is more than any queue or store delivers: 256 KiB a message, ten of them,
+// with room to spare.
 const maxEvent = 16 << 20
 
 func newWorker(a *app) *cobra.Command {
@@ -63,15 +63,15 @@ mends are reported under errors/ in the output bucket and acknowledged.`,
 	return c
 }
 
-// warn tells of an upload that was read although something in it is wrong, or with
-// which something was left undone.
+// warn tells of an upload that was read although a part of it is wrong, or that left
+// some work undone.
 func (a *app) warn(key, text string) {
 	if !a.flags.quiet {
 		fmt.Fprintf(a.stderr, "%s: %s\n", printable(key), shown(text))
 	}
 }
 
-// commandOf names the command that does a rule's job here.
+// commandOf names the command that does the job of a rule on this machine.
 func commandOf(r functions.Rule, u functions.Upload) string {
 	if r.Job == "zoom" {
 		return zoom.Command(r, u)
@@ -96,7 +96,7 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 	if errors.Is(err, functions.ErrEvent) {
 		return usagef("%s: %s", event, err)
 	}
-	if a.flags.json { // before any failure: what was done is done
+	if a.flags.json { // before any failure: it tells what was done
 		if r.Failures == nil {
 			r.Failures = []string{}
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // TestWorkerCosts: the requests that docs/operations.md names for uploads that are
-// packed already, counted once, in the log as in --stats.
+// packed already. They are counted once, in the log as in --stats.
 func TestWorkerCosts(t *testing.T) {
 	stackEnv(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
 	rules := filepath.Join(t.TempDir(), "rules.json")
@@ -30,7 +30,7 @@ func TestWorkerCosts(t *testing.T) {
 	for _, c := range []struct {
 		key      string
 		data     []byte
-		requests int64 // of a worker that is given its name
+		requests int64 // of a worker that gets the object's name
 	}{
 		{"clip/a.tar", photosTar(t), 4},
 		{"grid/a.npy", []byte(src), 3},
@@ -56,7 +56,7 @@ func TestWorkerCosts(t *testing.T) {
 		if logged[1] != strconv.FormatInt(stats.Requests, 10) || logged[2] != strconv.FormatInt(stats.Bytes, 10) || stats.Requests != c.requests {
 			t.Errorf("%s: the log says %s requests and %s bytes, --stats %+v, want %d requests", c.key, logged[1], logged[2], stats, c.requests)
 		}
-		// A backfill lists besides.
+		// A backfill makes listings as well.
 		folder, _, _ := strings.Cut(c.key, "/")
 		r = runner{}.run(t, "backfill", "s3://uploads/"+folder+"/", "--rules", rules, "--stats")
 		last = strings.TrimSpace(r.stderr)
@@ -64,15 +64,16 @@ func TestWorkerCosts(t *testing.T) {
 			t.Errorf("%s: backfill: %v, %s", c.key, err, r.stderr)
 		}
 	}
-	// Objects that are worked on side by side share a counter: their lines say nothing of it.
+	// Objects that are worked on at the same time share a counter: their log lines
+	// tell no requests.
 	r := runner{}.run(t, "backfill", "s3://uploads/", "--rules", rules, "-v", "--jobs", "3")
 	if !strings.Contains(r.stderr, "msg=unchanged") || regexp.MustCompile(`msg=unchanged .*requests=`).MatchString(r.stderr) {
 		t.Error(r.stderr)
 	}
 }
 
-// TestDryRunReportsNothing: a dry run does not send anybody to reports that it has
-// not written.
+// TestDryRunReportsNothing: a dry run refers nobody to reports that it has not
+// written.
 func TestDryRunReportsNothing(t *testing.T) {
 	stackEnv(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
 	rules := filepath.Join(t.TempDir(), "rules.json")

@@ -18,8 +18,8 @@ func (m *frameBuffer) Patch(off int64, p []byte) error {
 	return nil
 }
 
-// TestVerifyNothing: chunks that are not stored are not made to be looked at, or
-// 100 TiB of zeros, a file of 200 bytes, would keep verify busy for hours.
+// TestVerifyNothing: verify does not decode chunks that are not stored. Else 100 TiB
+// of zeros, a file of 200 bytes, would keep it busy for hours.
 func TestVerifyNothing(t *testing.T) {
 	t.Parallel()
 	const size, n = 1 << 30, 100_000

@@ -23,18 +23,18 @@ type zoomContent struct {
 	f    *farread.Zoom
 	off  int64 // of the file in its object
 	scan bool  // info goes through the file
-	plan bool  // nothing of its payload is read
+	plan bool  // its payload is not read
 }
 
 var _ content = (*zoomContent)(nil)
 
-// newZoom takes an open file for what the command wants of it.
+// newZoom makes a content of an open file.
 func (a *app) newZoom(t target, f *farread.Zoom, how aim) content {
 	return &zoomContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, plan: how.plan}
 }
 
-// zoomOptions are how a zoom-cache file is opened. Damage that is passed over is
-// told one by one.
+// zoomOptions are the options for opening a zoom-cache file. With --resync each
+// skipped part is told.
 func (a *app) zoomOptions(how aim) farread.ZoomOptions {
 	o := farread.ZoomOptions{Offset: how.offset}
 	if how.resync {
@@ -68,7 +68,7 @@ type zoomInfo struct {
 	Damaged string `json:"damaged,omitempty"`
 }
 
-// zoomIndex is what info tells of an index.
+// zoomIndex is the part of info about an index.
 type zoomIndex struct {
 	Bytes  int64 `json:"bytes"`
 	Inside bool  `json:"inside"` // or beside the file, under its name and .fri
@@ -98,7 +98,7 @@ func (x *zoomIndex) text(file int64) string {
 	return fmt.Sprintf("%s, %s, %s of the file", where, humanSize(x.Bytes), share(x.Bytes, file))
 }
 
-// share is a part of a whole in percent, with two digits that say something.
+// share is a part of a whole in percent, with as many digits as matter.
 func share(part, whole int64) string {
 	f := 100 * float64(part) / float64(max(whole, 1))
 	digits := 0
@@ -111,8 +111,8 @@ func share(part, whole int64) string {
 	return strconv.FormatFloat(f, 'f', digits, 64) + " %"
 }
 
-// zoomTrack is a track in `info` and a line of `ls --json`. The last fields are
-// there where they are known without a full scan.
+// zoomTrack is a track in `info` and a line of `ls --json`. It has the last fields
+// only if they are known without a full scan.
 type zoomTrack struct {
 	Track    int32    `json:"track"`
 	Codec    string   `json:"codec"`
@@ -125,12 +125,12 @@ type zoomTrack struct {
 	Packets  *int64   `json:"packets,omitempty"`
 	Samples  *int64   `json:"samples,omitempty"`
 	Levels   *int     `json:"levels,omitempty"`
-	Entry    *int64   `json:"entry,omitempty"` // the first offset, where there is a sample or a summary
+	Entry    *int64   `json:"entry,omitempty"` // the first offset, if there is a sample or a summary
 	Exit     *int64   `json:"exit,omitempty"`
 }
 
-// tracks describes the tracks, with counts where a scan was asked for or costs no
-// requests. Damage found on the way is an error of the former alone.
+// tracks describes the tracks, with counts if a scan was asked for or costs no
+// requests. Damage that is found on the way is an error only if a scan was asked for.
 func (t *zoomContent) tracks(ctx context.Context, scan bool) (list []zoomTrack, damaged string, err error) {
 	h := t.f.Header()
 	list = make([]zoomTrack, 0, len(h.Tracks))
@@ -158,7 +158,7 @@ func (t *zoomContent) tracks(ctx context.Context, scan bool) (list []zoomTrack, 
 	return list, "", nil
 }
 
-// counts says what the tracks hold: by the index, or by a pass over the file where
+// counts counts the samples of tracks: by the index, or by a pass over the file if
 // that was asked for or costs no requests.
 func (t *zoomContent) counts(ctx context.Context, scan bool) (list []zoomcache.TrackCount, ok bool, err error) {
 	if !scan {
@@ -189,7 +189,7 @@ func (t *zoomContent) info(ctx context.Context) (description, error) {
 	return description{i, i.table(h)}, nil
 }
 
-// fewTracks are shown one by one by `info`; of more, `ls` has the list.
+// fewTracks are shown one by one by `info`; if there are more, `ls` lists them.
 const fewTracks = 16
 
 func (i *zoomInfo) table(h *zoomcache.Header) *table {
@@ -270,8 +270,9 @@ func rateText(k *zoomcache.Track) string {
 // timeText is a number of seconds for people.
 func timeText(s float64) string { return nineDigits(s) + " s" }
 
-// nineDigits writes a number as short as they allow. More of them stand before the point
-// of centuries in seconds, and of ticks of a nanosecond: these have no exponent either.
+// nineDigits writes a number in at most nine digits, if that is possible. Centuries in
+// seconds, and ticks of a nanosecond, have more digits before the point: they have no
+// exponent either.
 func nineDigits(f float64) string {
 	if a := math.Abs(f); a >= 1e9 && a < 1e15 {
 		return strconv.FormatFloat(f, 'f', 0, 64)

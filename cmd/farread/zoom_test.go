@@ -29,7 +29,7 @@ const (
 	zoomFiles = zoomDir + "/original"
 )
 
-// A zoomFixture is a file by the original library, and what is in it.
+// A zoomFixture is a file by the original library, with its content.
 type zoomFixture struct {
 	File    string   `json:"file"`
 	Version string   `json:"version"`
@@ -61,7 +61,7 @@ func zoomFixtures(t *testing.T) (files, malformed []zoomFixture) {
 	if err := json.Unmarshal(p, &m); err != nil {
 		t.Fatal(err)
 	}
-	m.Files = slices.DeleteFunc(m.Files, func(x zoomFixture) bool { return x.File == "p-million-i16.zoom" }) // is not here
+	m.Files = slices.DeleteFunc(m.Files, func(x zoomFixture) bool { return x.File == "p-million-i16.zoom" }) // the file is not in this folder
 	if len(m.Files) < 70 || len(m.Malformed) < 40 {
 		t.Fatalf("%d files, %d malformed", len(m.Files), len(m.Malformed))
 	}
@@ -207,7 +207,7 @@ func wideSum(values []string) string {
 			if err != nil && !errors.Is(err, strconv.ErrRange) {
 				return err.Error()
 			}
-			if text == "nan" { // the bits that the original makes are lost in text
+			if text == "nan" { // text does not keep the bits of the original's NaN
 				f = math.Float64frombits(0x7ff8 << 48)
 			}
 			p = binary.LittleEndian.AppendUint64(p, math.Float64bits(f))
@@ -238,8 +238,8 @@ func checkCSV(t *testing.T, text, codec string, stamps, values []string, width i
 	}
 }
 
-// TestZoomMalformed: errors name place and reason in one line, whatever is asked
-// of the file; verify always finds them.
+// TestZoomMalformed: errors name place and reason in one line, for every command on
+// the file; verify always finds the fault.
 func TestZoomMalformed(t *testing.T) {
 	t.Parallel()
 	_, list := zoomFixtures(t)
@@ -256,8 +256,8 @@ func TestZoomMalformed(t *testing.T) {
 	}
 }
 
-// makeZoom writes a file of two tracks of 10 000 samples: 0, 1, 2 … at 1 kHz from
-// an origin on, and events that nothing is known of.
+// makeZoom writes a file of two tracks of 10 000 samples: 0, 1, 2 … at 1 kHz from an
+// origin on, and events without values.
 func makeZoom(t *testing.T, name string, origin time.Time) {
 	t.Helper()
 	var b bytes.Buffer

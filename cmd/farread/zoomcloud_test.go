@@ -19,7 +19,7 @@ import (
 	"github.com/farread/farread/internal/teststack"
 )
 
-// indexed is what index says of a file.
+// indexed is the report of index about a file.
 func indexed(t *testing.T, args ...string) (r indexReport) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(run(t, append([]string{"index", "--json"}, args...)...)), &r); err != nil {
@@ -28,7 +28,7 @@ func indexed(t *testing.T, args ...string) (r indexReport) {
 	return r
 }
 
-// informed is what info says of a zoom-cache file.
+// informed is the JSON of info about a zoom-cache file.
 func informed(t *testing.T, args ...string) (i zoomInfo) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(run(t, append([]string{"info", "--json"}, args...)...)), &i); err != nil {
@@ -37,8 +37,8 @@ func informed(t *testing.T, args ...string) (i zoomInfo) {
 	return i
 }
 
-// TestIndexInS3: a foreign file in S3 gets an index beside it, which makes views
-// cheap, tells counts without a scan, and is ignored once the file is another.
+// TestIndexInS3: a foreign file in S3 gets an index beside it. The index makes views
+// cheap, tells counts without a scan, and is ignored once the file changes.
 func TestIndexInS3(t *testing.T) {
 	stackEnv(t, teststack.Options{Buckets: []string{"series"}})
 	const uri, n = "s3://series/f.zoom", 3_000_000
@@ -69,7 +69,7 @@ func TestIndexInS3(t *testing.T) {
 	if i.Index == nil || i.Index.Inside || i.Index.Bytes != r.Size || i.Tracks[0].Samples == nil || *i.Tracks[0].Samples != n || *i.Tracks[0].Packets != n/1024+2 {
 		t.Errorf("after: %+v, %d packets, %+v", i, *i.Tracks[0].Packets, i.Index)
 	}
-	// Another file under the same name: nothing of the index is believed.
+	// Another file under the same name: the index is not used at all.
 	upload(t, uri, testFile(t, spiky(t, n, 2_000_000, false)))
 	if i := informed(t, uri); i.Index != nil {
 		t.Errorf("of another file: %+v", i.Index)
@@ -100,9 +100,9 @@ func highest(v viewed) (most json.Number) {
 	return most
 }
 
-// TestViewOpensLikeTheLibrary: a file is opened by the requests of Client.OpenZoom. After
-// one file of a folder had its index beside it, that of the next is opened side by side
-// with the head, and the end of the file is left alone.
+// TestViewOpensLikeTheLibrary: a file is opened by the requests of Client.OpenZoom. If
+// the last file of a folder had its index beside it, the index of the next one is
+// opened side by side with the head, and the end of the file is not read.
 func TestViewOpensLikeTheLibrary(t *testing.T) {
 	t.Parallel()
 	name := spiky(t, 200_000, 700, false)
@@ -135,8 +135,8 @@ func TestViewOpensLikeTheLibrary(t *testing.T) {
 	}
 }
 
-// TestIndexInterrupted: an interrupt while the file is read ends it, and there is no
-// index.
+// TestIndexInterrupted: an interrupt while the file is read ends the command, and
+// there is no index.
 func TestIndexInterrupted(t *testing.T) {
 	s := stackEnv(t, teststack.Options{Buckets: []string{"series"}})
 	upload(t, "s3://series/f.zoom", testFile(t, spiky(t, 6_000_000, 5, false)))
@@ -146,7 +146,7 @@ func TestIndexInterrupted(t *testing.T) {
 	}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the signature covers the host
 	}}
 	var left atomic.Int64
 	left.Store(4) // head and end, the place of an index, the first of the blocks
@@ -184,7 +184,7 @@ func TestExplainViews(t *testing.T) {
 			{"--from", "1000", "--to", "1003"}, {"--from", "2500"},
 		} {
 			place := srv
-			if name == "by" { // an index is about an ETag, and the server has others
+			if name == "by" { // an index belongs to an ETag, and the server has other ones
 				place = dir
 			}
 			args := append([]string{place + "/" + name + ".zoom"}, c...)
@@ -215,8 +215,8 @@ func TestExplainViews(t *testing.T) {
 	}
 }
 
-// TestVerifyAnew: a summary or an index that tells of other samples is damage, though
-// nothing is wrong with its form.
+// TestVerifyAnew: a summary or an index that belongs to other samples is damage, even
+// if its form is right.
 func TestVerifyAnew(t *testing.T) {
 	t.Parallel()
 	name, other := spiky(t, 50_000, 700, false), spiky(t, 50_000, 9999, false)
@@ -229,7 +229,7 @@ func TestVerifyAnew(t *testing.T) {
 	if err := json.Unmarshal([]byte(run(t, "verify", "--json", name)), &v); err != nil || !v.OK || v.Spans < 90 {
 		t.Errorf("with an index: %+v, %v", v, err)
 	}
-	// An index that was made of other samples and says that it is about these.
+	// An index that was made of other samples and claims to be about these.
 	a := ready(t)
 	z, err := a.client.OpenZoom(t.Context(), other, farread.ZoomOptions{})
 	if err != nil {

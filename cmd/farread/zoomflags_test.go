@@ -17,7 +17,7 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// bignums are the integers that a file of the original library was made of.
+// bignums are the integers from which a file of the original library was made.
 func bignums(t *testing.T, name string) (list []string) {
 	t.Helper()
 	f, err := os.Open(filepath.Clean(zoomDir + "/inputs/" + name + ".txt.gz"))
@@ -82,7 +82,7 @@ func TestBignums(t *testing.T) {
 	}
 }
 
-// stereo is a file of n samples of two channels at 1 kHz, and these.
+// stereo is a file of n samples of two channels at 1 kHz, with the samples.
 func stereo(t *testing.T, n int) (name string, v []int16) {
 	t.Helper()
 	var b bytes.Buffer
@@ -105,8 +105,8 @@ func stereo(t *testing.T, n int) (name string, v []int16) {
 	return name, v
 }
 
-// TestWaveforms: a .dat and its JSON are what the format's description says, of both
-// widths, and every pixel has the samples that it stands for within its bounds.
+// TestWaveforms: a .dat and its JSON follow the format's description, for both widths,
+// and the bounds of every pixel enclose its samples.
 func TestWaveforms(t *testing.T) {
 	t.Parallel()
 	name, v := stereo(t, 10_007)
@@ -169,8 +169,8 @@ func TestWaveforms(t *testing.T) {
 	}
 }
 
-// TestViewResync: a view of a damaged file is an error, or with --resync one of what
-// is whole.
+// TestViewResync: a view of a damaged file is an error, or with --resync a view of its
+// whole parts.
 func TestViewResync(t *testing.T) {
 	t.Parallel()
 	name := spiky(t, 50_000, 100, false)

@@ -90,8 +90,8 @@ func (x *zoomSelection) copy(ctx context.Context, to sink, b bar) error {
 	return w.Flush()
 }
 
-// samples reads them. Where there are none because the time lies beside the track,
-// that is an error.
+// samples reads the samples. If there are none because the time lies outside of the
+// track, that is an error.
 func (x *zoomSelection) samples(ctx context.Context, fn func(p *zoomcache.Packet) error) error {
 	some := false
 	err := x.t.f.EachPacket(ctx, x.k.Number, x.first, x.last, func(p *zoomcache.Packet) error {
@@ -104,7 +104,7 @@ func (x *zoomSelection) samples(ctx context.Context, fn func(p *zoomcache.Packet
 	return err
 }
 
-// dtype is that of the .npy.
+// dtype is the type of the items of the .npy.
 func (x *zoomSelection) dtype() (dtype.DType, error) {
 	name := "<i8"
 	if !x.stamps {
@@ -141,8 +141,8 @@ func zoomDType(k zoomcache.Kind) string {
 	}
 }
 
-// header is that of the .npy of n samples. Its length is the same for every n:
-// as numpy.save's, it leaves room for the first axis to grow.
+// header is the header of a .npy of n samples. Its length is the same for every n:
+// like numpy.save's, it leaves room for the first axis to grow.
 func (x *zoomSelection) header(n int64) ([]byte, error) {
 	d, err := x.dtype()
 	if err != nil {
@@ -155,8 +155,8 @@ func (x *zoomSelection) header(n int64) ([]byte, error) {
 	return npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape})
 }
 
-// copyNpy writes a .npy. How many samples there are is only known in the end: in
-// a file the header is written again, for a stream they are counted first.
+// copyNpy writes a .npy. The number of samples is known only at the end: in a file the
+// header is written again, for a stream the samples are counted first.
 func (x *zoomSelection) copyNpy(ctx context.Context, s byteSink, b bar) error {
 	file, again := s.(*fileSink)
 	again = again && file.temp != ""
@@ -346,15 +346,15 @@ func (c *zoomCSV) write(w io.Writer, p *zoomcache.Packet) error {
 	return err
 }
 
-// plan notes the requests that copy would make. Without an index that is at most: a
-// pass ends behind the last packet of the range.
+// plan notes the requests that copy would make. Without an index that is an upper
+// bound: a pass ends behind the last packet of the range.
 func (x *zoomSelection) plan(ctx context.Context) error {
 	plan, err := x.t.f.ExplainPackets(ctx, x.k.Number, x.first, x.last)
 	x.t.planned(plan)
 	return err
 }
 
-// planned notes what a plan tells of the file and of the index beside it.
+// planned notes a plan of the file and of the index beside it.
 func (t *zoomContent) planned(plan []rangeio.Planned) {
 	t.a.planned(t.target, plan, func(r rangeio.Planned) (string, int64) {
 		if r.Object != "" {

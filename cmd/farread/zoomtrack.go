@@ -13,7 +13,7 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// track is the one that a selector names, or the only one.
+// track is the track that a selector names, or the only one.
 func (t *zoomContent) track(s selector) (*zoomcache.Track, error) {
 	k, err := t.named(s)
 	if err != nil || !s.bignum {
@@ -39,8 +39,8 @@ func (t *zoomContent) named(s selector) (*zoomcache.Track, error) {
 	return nil, usagef("which of %s? --track %s", plural(int64(len(tracks)), "track"), listTracks(tracks))
 }
 
-// called finds a track by its number, or else by its name: as it is, as info shows it,
-// or in other capitals.
+// called finds a track by its number, or else by its name: the exact name, the name as
+// info shows it, or the name in other capitals.
 func (t *zoomContent) called(text string) (*zoomcache.Track, error) {
 	tracks := t.f.Header().Tracks
 	if n, err := strconv.ParseInt(text, 0, 32); err == nil {
@@ -73,7 +73,7 @@ func (t *zoomContent) called(text string) (*zoomcache.Track, error) {
 	return nil, noTrack("track "+printable(text), listTracks(tracks))
 }
 
-// noTrack says that there is none, and which there are.
+// noTrack is the error for a missing track. It lists those that exist.
 func noTrack(part, list string) error {
 	err := formats.ErrNoEntry
 	if list != "" {
@@ -85,7 +85,7 @@ func noTrack(part, list string) error {
 // shownName is the name of a track for people.
 func shownName(name string) string { return printable(shorten(name, 60)) }
 
-// listTracks tells the numbers of tracks, and the names that they have.
+// listTracks lists the numbers of tracks, with their names if they have any.
 func listTracks(tracks []zoomcache.Track) string {
 	var list []string
 	for i := range tracks {
@@ -102,15 +102,15 @@ func listTracks(tracks []zoomcache.Track) string {
 	return strings.Join(list, ", ")
 }
 
-// A timeRange is what --from and --to select of a track.
+// A timeRange is the part of a track that --from and --to select.
 type timeRange struct {
-	first, last int64    // offsets; none where last is below first
-	bounds      []string // the flags that were given, with what they say
+	first, last int64    // offsets; the range is empty if last is below first
+	bounds      []string // the flags that were given, with their values
 }
 
-// within turns --from and --to into offsets. A time that lies beside all that there is
-// of the track is a mistake; so far it is told where an index tells what there is,
-// else once nothing was found, by beside.
+// within turns --from and --to into offsets. A time that lies outside of the whole
+// track is a mistake. within reports it if an index tells the extent of the track;
+// else beside does, once nothing was found.
 func (t *zoomContent) within(ctx context.Context, k *zoomcache.Track, s selector) (r timeRange, err error) {
 	if r.first, r.last, err = t.f.Header().Offsets(k, s.fromTime, s.toTime); err != nil {
 		return r, usagef("--from and --to: %s", err)
@@ -125,7 +125,8 @@ func (t *zoomContent) within(ctx context.Context, k *zoomcache.Track, s selector
 			return r, t.backwards(ctx, k, r)
 		}
 	}
-	// Stamps of a variable rate may lie elsewhere than headers say: reading tells.
+	// Samples of a variable rate may lie elsewhere than headers say: only reading
+	// tells.
 	if len(r.bounds) == 0 || k.Variable && !t.plan {
 		return r, nil
 	}
@@ -136,8 +137,8 @@ func (t *zoomContent) within(ctx context.Context, k *zoomcache.Track, s selector
 	return r, t.outside(k, r, list)
 }
 
-// backwards says that a time ends before it begins, and what there is where that costs
-// no pass over an object far away.
+// backwards is the error for a time that ends before it begins. It tells the extent of
+// the track, unless that costs a pass over a far object.
 func (t *zoomContent) backwards(ctx context.Context, k *zoomcache.Track, r timeRange) error {
 	text := strings.Join(r.bounds, " is not before ")
 	list, ok, err := t.counts(ctx, false)
@@ -147,8 +148,8 @@ func (t *zoomContent) backwards(ctx context.Context, k *zoomcache.Track, r timeR
 	return usagef("%s%s", text, t.extent(k, list))
 }
 
-// beside says that a time in which nothing was found lies beside all that there is of
-// the track; nil where it lies in a gap.
+// beside is the error for a time without samples that lies outside of the whole track;
+// nil if it lies in a gap.
 func (t *zoomContent) beside(ctx context.Context, k *zoomcache.Track, r timeRange) error {
 	if len(r.bounds) == 0 {
 		return nil
@@ -160,7 +161,7 @@ func (t *zoomContent) beside(ctx context.Context, k *zoomcache.Track, r timeRang
 	return t.outside(k, r, list)
 }
 
-// known is what the tracks hold, whatever it costs to know that.
+// known counts the samples of all tracks, at any cost.
 func (t *zoomContent) known(ctx context.Context) ([]zoomcache.TrackCount, error) {
 	list, ok, err := t.counts(ctx, false)
 	if err == nil && !ok {
@@ -169,7 +170,7 @@ func (t *zoomContent) known(ctx context.Context) ([]zoomcache.TrackCount, error)
 	return list, err
 }
 
-// outside is an error for a time before or after all that was counted of a track. At a
+// outside is the error for a time before or after all counted samples of a track. At a
 // constant rate a sample ends the time that it is for.
 func (t *zoomContent) outside(k *zoomcache.Track, r timeRange, list []zoomcache.TrackCount) error {
 	if len(r.bounds) == 0 {
@@ -199,7 +200,7 @@ func (t *zoomContent) outside(k *zoomcache.Track, r timeRange, list []zoomcache.
 	return usagef("%s%s%s", bound, where, t.extent(k, list))
 }
 
-// countOf is what was counted of a track; false where nothing is known to be there.
+// countOf is the count of a track; false if it is not known to have samples.
 func countOf(k *zoomcache.Track, list []zoomcache.TrackCount) (zoomcache.TrackCount, bool) {
 	i := slices.IndexFunc(list, func(c zoomcache.TrackCount) bool { return c.Track == k.Number })
 	if i < 0 || list[i].Entry > list[i].Exit {
@@ -208,7 +209,7 @@ func countOf(k *zoomcache.Track, list []zoomcache.TrackCount) (zoomcache.TrackCo
 	return list[i], true
 }
 
-// extent tells from when to when there are samples of a track.
+// extent tells the times of the first and the last sample of a track.
 func (t *zoomContent) extent(k *zoomcache.Track, list []zoomcache.TrackCount) string {
 	c, ok := countOf(k, list)
 	if !ok {
@@ -222,7 +223,7 @@ func (t *zoomContent) extent(k *zoomcache.Track, list []zoomcache.TrackCount) st
 	return text
 }
 
-// stamp is the time some seconds after another.
+// stamp is the time s seconds after t.
 func stamp(t time.Time, s float64) string {
 	whole := math.Floor(s)
 	return time.Unix(t.Unix()+int64(whole), int64(t.Nanosecond())+int64(math.Round((s-whole)*1e9))).UTC().Format(time.RFC3339Nano)

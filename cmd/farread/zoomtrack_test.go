@@ -12,8 +12,8 @@ import (
 	"github.com/farread/farread/formats/zoomindex"
 )
 
-// namedZoom writes tracks of the names, each of two samples a second from 0 to 10 s
-// and from 100 s on to 110 s, and a track 9 without any.
+// namedZoom writes a track for each name, with two samples a second from 0 to 10 s and
+// from 100 s to 110 s, and a track 9 without samples.
 func namedZoom(t *testing.T, indexed bool, names ...string) string {
 	t.Helper()
 	var tracks []zoomcache.Track
@@ -49,7 +49,7 @@ func namedZoom(t *testing.T, indexed bool, names ...string) string {
 	return name
 }
 
-// TestTrackNames: a track goes by its number and by its name, wherever one is chosen.
+// TestTrackNames: every command that takes a track takes its number and its name.
 func TestTrackNames(t *testing.T) {
 	t.Parallel()
 	name := namedZoom(t, true, "temp_C", "Temp_c", "pump", "pump", "7", "left\tright", strings.Repeat("long", 30))
@@ -87,8 +87,9 @@ func TestTrackNames(t *testing.T) {
 	}
 }
 
-// TestTimesBesideAll: a time before, behind or turned round is refused with what the
-// track has, before anything is written; one in a gap, or over an end, is not.
+// TestTimesBesideAll: a time before or behind the track, or turned round, is refused
+// with the extent of the track, before anything is written. A time in a gap, or over
+// an end, is not refused.
 func TestTimesBesideAll(t *testing.T) {
 	t.Parallel()
 	const has = "track 1 has samples from 0.5 s to 110 s, which is 2024-05-01T00:00:00.5Z to 2024-05-01T00:01:50Z"
@@ -132,7 +133,7 @@ func TestTimesBesideAll(t *testing.T) {
 					continue
 				}
 				if command[0] == "explain" && !indexed && !strings.Contains(c.want, "not before") {
-					continue // nobody knows, without reading
+					continue // it is not known without reading
 				}
 				if r.code != exitUsage || !strings.Contains(r.stderr, c.want) || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {
 					t.Errorf("index %v, %v: exit %d, %q, %q; want %q", indexed, args, r.code, r.stdout, r.stderr, c.want)

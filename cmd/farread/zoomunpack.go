@@ -11,8 +11,8 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// A zoomColumns is all samples of a file whose tracks are in step: what was made of
-// a WAV of several channels, or of an array of two axes.
+// A zoomColumns is all samples of a file whose tracks are in step: its source was a
+// WAV of several channels, or an array of two axes.
 type zoomColumns struct {
 	t    *zoomContent
 	rows int64
@@ -21,7 +21,7 @@ type zoomColumns struct {
 
 var _ selection = (*zoomColumns)(nil)
 
-// unpack writes the samples of the only track, or those of tracks in step as the
+// unpack writes the samples of the only track, or the samples of tracks in step as the
 // columns of a .npy.
 func (t *zoomContent) unpack(ctx context.Context, dst string, force bool) error {
 	if len(t.f.Header().Tracks) > 1 {
@@ -38,8 +38,8 @@ func (t *zoomContent) unpack(ctx context.Context, dst string, force bool) error 
 	return t.a.unpackBytes(ctx, x, dst, force)
 }
 
-// columns says whether the tracks can be columns: one type, no stamps, and as many
-// samples each.
+// columns says whether the tracks can be columns: of one type, without stamps, and of
+// as many samples each.
 func (t *zoomContent) columns(ctx context.Context, dst string) (*zoomColumns, error) {
 	tracks := t.f.Header().Tracks
 	alone := func(why string) (*zoomColumns, error) {
@@ -89,8 +89,8 @@ func (x *zoomColumns) sink(out string) (sink, error) { return x.t.a.byteSink(out
 
 func (x *zoomColumns) plan(context.Context) error { return nil }
 
-// copy goes once over the file. Samples wait for those of the other tracks: a
-// packet of each where the tracks were written in step.
+// copy goes once over the file. Samples wait for those of the other tracks: a packet
+// of each if the tracks were written in step.
 func (x *zoomColumns) copy(ctx context.Context, to sink, b bar) error {
 	s, ok := to.(byteSink)
 	if !ok {
@@ -140,7 +140,7 @@ type joiner struct {
 	rows  int64
 }
 
-// add takes the samples of a packet, and writes all rows that are whole.
+// add takes the samples of a packet, and writes all complete rows.
 func (j *joiner) add(track int32, p *zoomcache.Packet) error {
 	i := j.place[track]
 	before := len(j.wait[i])

@@ -12,8 +12,8 @@ import (
 	"github.com/farread/farread/formats/npy"
 )
 
-// TestUnpackColumns: the tracks of an array come back as its columns, and tracks that
-// are none are refused with the command that takes them.
+// TestUnpackColumns: the tracks of an array come back as its columns. Tracks that
+// cannot be columns are refused, with the command that takes them.
 func TestUnpackColumns(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -20,12 +20,12 @@ type zoomReport struct {
 	// Undeclared blocks belong to no track of the header: an index, for one.
 	Undeclared      int64 `json:"undeclared"`
 	UndeclaredBytes int64 `json:"undeclared_bytes"`
-	// Backward counts stamps that go back, WrongSpans headers of packets that name
-	// other ends than their samples have.
+	// Backward counts stamps that go back. WrongSpans counts headers of packets whose
+	// ends are not those of their samples.
 	Backward   int64 `json:"backward_stamps"`
 	WrongSpans int64 `json:"wrong_spans"`
-	// Compared are summaries, and Spans of the index, that were made anew from the
-	// samples; Skipped could not be.
+	// Compared counts summaries, and Spans entries of the index, that were made anew
+	// from the samples; Skipped could not be made.
 	Compared int64 `json:"compared"`
 	Skipped  int64 `json:"skipped"`
 	Spans    int64 `json:"index_spans"`
@@ -51,8 +51,8 @@ func (t *zoomContent) verify(ctx context.Context) (any, string, error) {
 	return v, v.text(), err
 }
 
-// recompute compares summaries and index with the samples. What says something else
-// than they do is damage: a bit that has flipped shows nowhere else.
+// recompute compares summaries and index with the samples. A difference is damage: a
+// flipped bit may show nowhere else.
 func (t *zoomContent) recompute(ctx context.Context, v *zoomReport, progress formats.Progress) error {
 	r, err := t.f.Recompute(ctx, progress)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// The forms of what view writes.
+// The formats that view writes.
 const (
 	viewJSON = "json"
 	viewCSV  = "csv"
 	viewText = "text"
 )
 
-// viewFormats are the forms that stored summaries, or points of some width, have.
+// viewFormats are the formats for points of some width, or for stored summaries.
 func viewFormats(width bool) []string {
 	list := []string{viewJSON, viewCSV, viewText}
 	if width {
@@ -102,8 +102,9 @@ func (x *zoomView) copy(ctx context.Context, to sink, b bar) error {
 	return w.Flush()
 }
 
-// nothing says why there is no summary: the track has none of that level, or none in that
-// time; nil where it has no samples either, or the time lies in a gap.
+// nothing is the error for a view without summaries: the track has none of that level,
+// or none in that time. It is nil if the track has no samples either, or the time lies
+// in a gap.
 func (x *zoomView) nothing(ctx context.Context) error {
 	list, err := x.t.known(ctx)
 	if err != nil {
@@ -130,22 +131,22 @@ func (x *zoomView) nothing(ctx context.Context) error {
 	return usagef("--level %d: track %d has none; its levels: %s", x.level, x.k.Number, strings.Join(levels, ", "))
 }
 
-// plan notes the requests that copy would make, at most: stored summaries lie all over
-// the file.
+// plan notes the requests that copy would make, as an upper bound: stored summaries
+// lie all over the file.
 func (x *zoomView) plan(ctx context.Context) error {
 	plan, err := x.t.f.ExplainSummaries(ctx, x.k.Number, x.level, x.first, x.last)
 	x.t.planned(plan)
 	return err
 }
 
-// A viewPoint is what is told of a span of samples.
+// A viewPoint is the output for a span of samples.
 type viewPoint struct {
 	entry, exit int64
-	count       int64 // of samples, -1 where nobody knows
+	count       int64 // of samples, -1 if nobody knows
 	channels    []zoomcache.Stats
 }
 
-// A pointWriter writes points in one of the forms.
+// A pointWriter writes points in one of the formats.
 type pointWriter struct {
 	w     *bufio.Writer
 	form  string
@@ -160,7 +161,7 @@ func newPointWriter(w *bufio.Writer, form string, k *zoomcache.Track, level int)
 	return &pointWriter{w: w, form: form, k: k, level: level}
 }
 
-// pointColumns are the numbers of a point or of a channel of one.
+// pointColumns are the columns of a point, or of one of its channels.
 func pointColumns() []string {
 	return []string{"min", "max", "mean", "rms", "first", "last", "count"}
 }
@@ -272,7 +273,7 @@ func (p *pointWriter) fields(v viewPoint, c int) {
 	}
 }
 
-// numbers are those of pointColumns, as JSON.
+// numbers are the values of pointColumns, as JSON.
 func (p *pointWriter) numbers(v viewPoint, c int) [7]string {
 	s := &v.channels[c]
 	mean, rms, n := "null", "null", "null"
@@ -312,9 +313,9 @@ func jsonFloat(f float64) string {
 	return plainFloat(f)
 }
 
-// plainFloat is the shortest decimal that reads back as the same float64. Where
-// whole numbers are no longer exact it has an exponent: some readers of JSON take
-// digits alone for an integer, which filled up with zeros is another number.
+// plainFloat is the shortest decimal that reads back as the same float64. If whole
+// numbers are no longer exact it has an exponent: some readers of JSON take a number
+// of digits alone for an integer, and that integer is another number.
 func plainFloat(f float64) string {
 	format := byte('f')
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1<<53) {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A storedView is what the manifest says of the summaries of a level.
+// A storedView is the manifest's entry for the summaries of a level.
 type storedView struct {
 	Count       int
 	First, Last struct {
@@ -123,7 +123,7 @@ func wantText(s string, ok bool, field string) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// TestZoomResync: what is whole of a damaged file, on request.
+// TestZoomResync: --resync gives the whole parts of a damaged file.
 func TestZoomResync(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "x.zoom")
@@ -145,8 +145,9 @@ func TestZoomResync(t *testing.T) {
 	}
 }
 
-// TestZoomViewLargeNumbers: floats beyond 2^53 are not spelled as integers, which
-// some readers of JSON would take them for, of another value; integers are whole.
+// TestZoomViewLargeNumbers: floats beyond 2^53 are not spelled as integers: some
+// readers of JSON would take them for integers of another value. Integers are written
+// in full.
 func TestZoomViewLargeNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -163,8 +164,9 @@ func TestZoomViewLargeNumbers(t *testing.T) {
 	}
 }
 
-// TestZoomViewNoLevel: a level that the track has not got is refused with those that it
-// has, an index or none; a track without samples has none, and that is no mistake.
+// TestZoomViewNoLevel: a level that the track does not have is refused with a list of
+// its levels, with an index or without. A track without samples has none, and that is
+// no mistake.
 func TestZoomViewNoLevel(t *testing.T) {
 	t.Parallel()
 	single := filepath.Join(t.TempDir(), "single.zoom")
@@ -194,7 +196,7 @@ func TestZoomViewNoLevel(t *testing.T) {
 	}
 }
 
-// TestZoomViewForms: windows of time, tables and files, and what is refused.
+// TestZoomViewForms: windows of time, tables and files, and refused arguments.
 func TestZoomViewForms(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -57,7 +57,7 @@ func (p *page) onceDone(command string, pictures []string) {
 	p.line("Everything came back as it went in. To stay up and try it: %s quickstart", command)
 }
 
-// drawn says where what was read lies as pictures.
+// drawn says where the pictures of the reads lie.
 func (p *page) drawn(pictures []string) {
 	if len(pictures) == 0 {
 		return
@@ -67,7 +67,7 @@ func (p *page) drawn(pictures []string) {
 	p.line("  %s", strings.ReplaceAll(strings.Join(pictures, ", "), folder+string(filepath.Separator), ""))
 }
 
-// invite says how to go on in another terminal.
+// invite tells the commands to try in another terminal.
 func (p *page) invite(t *tour) {
 	c, farread, out := t.cloud, t.o.Command, t.report.Outputs
 	s3 := "aws --endpoint-url " + c.Endpoint + " s3"
@@ -110,7 +110,7 @@ func (p *page) event(i invocation, r record, o Output, err error) {
 	p.line("%s  %s %s → %s %s ms → %s %s", at, printable(source), size(r.Size), i.Function, duration(i.MS), printable(o.URI), size(o.Size))
 }
 
-// printable is text from a key as a terminal may show it.
+// printable is text from a key in a form that is safe on a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -122,7 +122,7 @@ func printable(s string) string {
 
 func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
-// duration is milliseconds with as many digits as say something.
+// duration is milliseconds with as many digits as matter.
 func duration(ms float64) string {
 	if ms < 10 {
 		return fmt.Sprintf("%.1f", ms)

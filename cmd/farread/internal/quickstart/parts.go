@@ -16,8 +16,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// A part is a program that the local cloud is made of: its place in the folder of
-// binaries, and how go build makes it.
+// A part is a program of the local cloud: its place in the folder of binaries, and how
+// go build makes it.
 type part struct {
 	name, module string
 	args         []string
@@ -38,7 +38,7 @@ func exe() string {
 	return ""
 }
 
-// missing are the parts that are not in a folder.
+// missing are the parts that a folder lacks.
 func missing(dir string) (names []string) {
 	for _, p := range parts() {
 		fi, err := os.Stat(filepath.Join(dir, p.name))
@@ -49,8 +49,8 @@ func missing(dir string) (names []string) {
 	return names
 }
 
-// findParts is the folder with all parts: that of the program, or else the one that
-// they are built into from a checkout.
+// findParts is the folder with all parts: the program's own, or else the one into
+// which they are built from a checkout.
 func findParts(ctx context.Context, o Options, errw io.Writer) (string, error) {
 	program := o.Program
 	if path, err := filepath.EvalSymlinks(program); err == nil {
@@ -78,14 +78,14 @@ func findParts(ctx context.Context, o Options, errw io.Writer) (string, error) {
 // module is the first line of the go.mod of a checkout.
 const module = "module github.com/farread/farread"
 
-// checkout is the root of the checkout that dir lies in, or "".
+// checkout is the root of the checkout in which dir lies, or "".
 func checkout(dir string) string {
 	dir, err := filepath.Abs(dir)
 	for err == nil {
 		b, _ := os.ReadFile(filepath.Join(dir, "go.mod")) // most folders have none
 		first, _, _ := bytes.Cut(b, []byte("\n"))
 		_, whole := os.Stat(filepath.Join(dir, "localcloud", "go.mod"))
-		if strings.TrimSpace(string(first)) == module && whole == nil { // not a go.mod that was left somewhere
+		if strings.TrimSpace(string(first)) == module && whole == nil { // not a go.mod that somebody left there
 			return dir
 		}
 		if dir == filepath.Dir(dir) {
@@ -97,7 +97,7 @@ func checkout(dir string) string {
 }
 
 // build makes the programs in the checkout's bin folder, as its Makefile does.
-// What is up to date costs a moment.
+// Programs that are up to date take a moment.
 func build(ctx context.Context, root string, errw io.Writer, live bool) (string, error) {
 	bin := filepath.Join(root, "bin")
 	what := "building localcloud and fn-pack, fn-zoom in " + bin
@@ -108,7 +108,7 @@ func build(ctx context.Context, root string, errw io.Writer, live bool) (string,
 	switch {
 	case live:
 		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(errw), progressbar.OptionSetDescription(what),
-			progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true)) // else it is first drawn when it ends
+			progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true)) // else the bar is first drawn when it ends
 		defer bar.Finish() //nolint:errcheck // a remark
 	case first:
 		fmt.Fprintln(errw, what)
@@ -118,7 +118,7 @@ func build(ctx context.Context, root string, errw io.Writer, live bool) (string,
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir = filepath.Join(root, p.module)
 		cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-		cmd.WaitDelay = time.Second // compilers of a build that was ended end by themselves
+		cmd.WaitDelay = time.Second // the compilers of a build that was stopped end by themselves
 		text, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {
 			return "", ctx.Err()

@@ -26,8 +26,8 @@ import (
 const (
 	// startLimit is far above the 0.3 s that a start takes, for slow machines.
 	startLimit = 30 * time.Second
-	// grace fits twice into the second in which Ctrl-C is answered: the cloud ends by
-	// itself within some 10 ms unless requests hang.
+	// grace fits twice into the second in which Ctrl-C is answered. The cloud ends by
+	// itself within about 10 ms unless requests hang.
 	grace = 400 * time.Millisecond
 )
 
@@ -93,8 +93,7 @@ type Read struct {
 	OK       bool    `json:"ok"` // equal to the source
 }
 
-// A problem says what is wrong in words of its own and matches a sentinel that
-// says what to do about it.
+// A problem has a text of its own and matches a sentinel, which gives the exit code.
 type problem struct {
 	text string
 	is   error
@@ -140,7 +139,7 @@ func Run(ctx context.Context, o Options, out, errw io.Writer) error {
 	err = t.serve(ctx, out)
 	select {
 	case <-t.cloud.Ended:
-		if ctx.Err() == nil { // whatever it broke in the tour, this is why
+		if ctx.Err() == nil { // whatever failed in the tour, this is the reason
 			err = unavailable("localcloud ended: %s", t.cloud.LastWords())
 		}
 	default:
@@ -163,7 +162,7 @@ func begin(ctx context.Context, o Options, bin string) (_ *tour, err error) {
 		return nil, err
 	}
 	t.report.Endpoint, t.report.StartMS = t.cloud.Endpoint, ms(time.Since(start))
-	if !o.Once || o.Kept { // else nobody could look at it
+	if !o.Once || o.Kept { // else nobody could look at the pictures
 		t.slices = filepath.Join(o.Dir, slicesFolder)
 	}
 	if t.writer, err = o.Client(t.cloud, o.Counter); err != nil {
@@ -174,7 +173,7 @@ func begin(ctx context.Context, o Options, bin string) (_ *tour, err error) {
 
 func (t *tour) end() {
 	t.writer.CloseIdleConnections()
-	_ = t.cloud.Stop(grace) // what it died of is said elsewhere
+	_ = t.cloud.Stop(grace) // the reason of its end is told elsewhere
 }
 
 // serve is the tour and the time after it.
@@ -217,14 +216,14 @@ func (t *tour) serve(ctx context.Context, out io.Writer) error {
 	return t.watch(ctx)
 }
 
-// portFree fails when another program has the port.
+// portFree fails if another program has the port.
 func portFree(ctx context.Context, port int) error {
 	if port < 0 || port > 65535 {
 		return &problem{fmt.Sprintf("--port %d is not in 1 to 65535", port), objstore.ErrInvalid}
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address(port))
 	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
-		err = sys.Err // the flag has named the address
+		err = sys.Err // the message names the port already
 	}
 	if err != nil {
 		return unavailable("--port %d: %v (0 takes a free one)", port, err)

@@ -21,8 +21,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// TestProgram is the real program: once for scripts, and then until a Ctrl-C or the end
-// of its cloud.
+// TestProgram runs the real program: once for scripts, and then until a Ctrl-C or the
+// end of its cloud.
 func TestProgram(t *testing.T) {
 	o, _ := options(t)
 	out, err := exec.Command(o.Program, "quickstart", "--once", "--json").Output()
@@ -40,7 +40,8 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// ends interrupts one of the program's processes once it stays up: all have to end.
+// ends interrupts one of the program's processes after the tour: then all processes
+// have to end.
 func ends(t *testing.T, program string, victim func(pid int) int, code int, says string) {
 	t.Helper()
 	cmd := exec.Command(program, "quickstart")
@@ -71,7 +72,7 @@ func ends(t *testing.T, program string, victim func(pid int) int, code int, says
 	}
 	deadline := time.Now().Add(time.Minute) // it takes that long only if it hangs
 	for _, pid := range running {
-		for alive(pid) { // an orphan is gone once its new parent has looked
+		for alive(pid) { // an orphan is gone once its new parent has collected it
 			if time.Now().After(deadline) {
 				t.Fatalf("process %d is left", pid)
 			}
@@ -80,9 +81,9 @@ func ends(t *testing.T, program string, victim func(pid int) int, code int, says
 	}
 }
 
-// offspring are the processes that pid has started, theirs included.
+// offspring are the processes that pid has started, and those that they have started.
 func offspring(pid int) (all []int) {
-	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output() // none: the caller misses some
+	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output() // on an error there are none, and the caller misses some
 	children := map[int][]int{}
 	for line := range strings.Lines(string(out)) {
 		var child, parent int
@@ -97,15 +98,15 @@ func offspring(pid int) (all []int) {
 	return all
 }
 
-// alive says whether a process runs. One that has ended and waits for its
-// parent to look does not.
+// alive says whether a process runs. One that has ended but was not yet collected does
+// not.
 func alive(pid int) bool {
-	out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output() // an error: there is none
+	out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output() // an error: there is no such process
 	s := strings.TrimSpace(string(out))
 	return s != "" && s[0] != 'Z'
 }
 
-// TestRefuses: what cannot work is said before anything runs.
+// TestRefuses: faults are told before anything runs.
 func TestRefuses(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 	day       = 24 * 60 * 60 // seconds
 	heartRate = 50           // samples a second of the recording
 	tideStep  = 10           // seconds between two lines of the table
-	// viewWidth is how many points a view has, about those of a screen, and drawWidth
+	// viewWidth is how many points a view has, about as many as a screen. drawWidth is
 	// how many pixels wide it is drawn.
 	viewWidth = 2000
 	drawWidth = 1200
@@ -111,8 +111,8 @@ func tideStory(v []int64) story {
 	}
 }
 
-// view reads points of [from, to]. What each says, extremes and count, has to be that of
-// the samples since the point before, picked one by one. It is drawn as name.png.
+// view reads points of [from, to]. Extremes and count of each point have to be those
+// of the samples since the point before, picked one by one. It is drawn as name.png.
 func view(what, name string, number func(offset int64) (float64, bool), from, to int64) step {
 	var drawing picture.Series
 	s := reading(what, (*farread.Client).OpenZoom, farread.ZoomOptions{}, func(ctx context.Context, z *farread.Zoom) (got, want [][]byte, err error) {

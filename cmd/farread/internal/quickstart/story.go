@@ -38,9 +38,9 @@ const (
 	seriesPrefix = "series/"
 )
 
-// rules send what the stories upload, and archives, arrays and records that people try,
-// to the pack job. Loose images of a folder match none, nor do its labels: its closing
-// marker does.
+// rules send the uploads of the stories, and archives, arrays and records that people
+// try, to the pack job. Loose images of a folder match no rule, nor do its labels: the
+// marker that closes the folder does.
 func rules() (r functions.Rules) {
 	for _, f := range []struct{ job, prefix, format, suffixes string }{
 		{"pack", "", "", ".tar .tar.gz .tgz .tar.zst .zip"}, // images, or other files
@@ -57,7 +57,7 @@ func rules() (r functions.Rules) {
 }
 
 // formatOf is the format of a dataset, by the name of the object that holds its data;
-// "" of all others.
+// "" of all other objects.
 func formatOf(key string) string {
 	for suffix, format := range map[string]string{gulp.DataSuffix: gulp.Format, pack.ArraySuffix: b2nd.Format,
 		bloscpack.Suffix: bloscpack.Format, zoomcache.Suffix: zoomcache.Format} {
@@ -68,7 +68,7 @@ func formatOf(key string) string {
 	return ""
 }
 
-// A story is one upload and what is read back of what became of it.
+// A story is one upload and the reads of its output.
 type story struct {
 	what  string // "sunrise: 40 JPEGs in a tar"
 	files []file // the last starts the function
@@ -80,10 +80,10 @@ type file struct {
 	data []byte
 }
 
-// trigger is the key that the event is about.
+// trigger is the key that the event names.
 func (s story) trigger() string { return s.files[len(s.files)-1].name }
 
-// name is the key that people would say was uploaded: of a folder the folder.
+// name is the key that people would name as the upload: of a folder the folder.
 func (s story) name() string {
 	if folder, _, ok := functions.Closing(s.trigger()); ok {
 		return folder
@@ -91,23 +91,23 @@ func (s story) name() string {
 	return s.trigger()
 }
 
-// A step is one read. If its words end in "warm", it goes on with what the step before
-// has opened; else everything is new.
+// A step is one read. If its words end in "warm" it goes on with the dataset that the
+// step before has opened; else everything is new.
 type step struct {
 	what string
-	// read returns what it read and what it should have.
+	// read returns the bytes that it read and those that it should have read.
 	read func(ctx context.Context, s *session, uri string) (got, want [][]byte, err error)
-	// drawn is what was read, as files for people to look at; nil: nothing.
+	// drawn makes files of the bytes, for people to look at; nil: none.
 	drawn func(got [][]byte) ([]file, error)
 }
 
-// A session is what steps share until one starts anew.
+// A session holds the client and dataset that steps share until one starts anew.
 type session struct {
 	client *farread.Client
 	open   any
 }
 
-// reading is a step over what a Client opens.
+// reading is a step that opens a dataset with a Client and reads from it.
 func reading[T, O any](what string, open func(*farread.Client, context.Context, string, O) (T, error), o O, read func(context.Context, T) (got, want [][]byte, err error)) step {
 	return step{what: what, read: func(ctx context.Context, s *session, uri string) (got, want [][]byte, err error) {
 		v, ok := s.open.(T)
@@ -135,8 +135,8 @@ func stories(clips []sample.Clip, storm sample.Volume) ([]story, error) {
 	return append(list, array, recordStory(requestLog(60_000)), wavStory(heartbeat()), tideStory(tide())), err
 }
 
-// clipStory uploads a clip with its labels as a tar, of which one frame is read, a zip,
-// of which every fourth is, or a folder.
+// clipStory uploads a clip with its labels as a tar, of which one frame is read, as a
+// zip, of which every fourth frame is, or as a folder.
 func clipStory(c sample.Clip, kind string) (s story, err error) {
 	n := len(c.Frames)
 	files := make([]file, 0, n+2)
@@ -167,8 +167,8 @@ func clipStory(c sample.Clip, kind string) (s story, err error) {
 	return s, err
 }
 
-// archive is a tar, or a zip that stores, since JPEG does not get smaller. The same files
-// give the same bytes.
+// archive is a tar, or a zip that stores its files, since JPEGs do not compress. The
+// same files give the same bytes.
 func archive(kind string, files []file) ([]byte, error) {
 	var b bytes.Buffer
 	made := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -195,7 +195,7 @@ func archive(kind string, files []file) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// frames reads frames of the clip's id and compares what the dataset says of the clip.
+// frames reads frames of the clip's id and compares the dataset's index with the clip.
 func frames(c sample.Clip, what string, from, to, by int) step {
 	return reading(what, (*farread.Client).OpenGulp, farread.GulpOptions{}, func(ctx context.Context, g *farread.Gulp) (got, want [][]byte, err error) {
 		it, err := g.Item(c.ID)
@@ -213,7 +213,7 @@ func frames(c sample.Clip, what string, from, to, by int) step {
 	})
 }
 
-// shownSlice is the one that is drawn, as the command line spells it.
+// shownSlice is the slice that is drawn, in the spelling of the command line.
 const shownSlice = "30, :, :"
 
 // arrayStory: a plane, cold and warm, a cube, and a column through all planes.
@@ -262,8 +262,8 @@ func cut(v sample.Volume, text, what string) step {
 	})
 }
 
-// items are those of a box with steps of one, little-endian, picked one by one:
-// not by the code that they are to check.
+// items are the items of a box with steps of one, little-endian. They are picked one
+// by one, not by the code that they check.
 func items(v sample.Volume, box b2nd.Box) (p []byte) {
 	for z := box.Start[0]; z < box.Stop[0]; z++ {
 		for y := box.Start[1]; y < box.Stop[1]; y++ {
@@ -275,7 +275,7 @@ func items(v sample.Volume, box b2nd.Box) (p []byte) {
 	return p
 }
 
-// shownRecord is one whose place stands far behind the head of the dataset.
+// shownRecord is a record that lies far behind the head of the dataset.
 const shownRecord = 41_234
 
 // recordStory: one record of a log, cold and warm, and a hundred neighbours.

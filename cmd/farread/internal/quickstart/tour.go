@@ -36,7 +36,7 @@ type tour struct {
 	cloud  *stack.Process
 	page   page
 	writer *farread.Client // uploads, and looks for outputs
-	slices string          // folder that shown slices are written to; "": none
+	slices string          // folder for shown slices; "": none
 	report Report
 }
 
@@ -79,7 +79,7 @@ func (t *tour) run(ctx context.Context, list []story) error {
 	return nil
 }
 
-// publish uploads and waits for what becomes of it.
+// publish uploads a story's files and waits for their output.
 func (t *tour) publish(ctx context.Context, s story) (out Output, err error) {
 	b, _, err := t.writer.Bucket(ctx, "s3://"+uploads+"/")
 	if err != nil {
@@ -128,13 +128,13 @@ func (t *tour) publish(ctx context.Context, s story) (out Output, err error) {
 	return out, err
 }
 
-// next is the next invocation; ok is false when the cloud has ended.
+// next is the next invocation; ok is false if the cloud has ended.
 func (t *tour) next(ctx context.Context) (i invocation, ok bool, err error) {
 	for {
 		i = invocation{}
 		select {
 		case line, ok := <-t.cloud.Lines:
-			if !ok || json.Unmarshal([]byte(line), &i) == nil && i.Event == "invocation" { // others are of later versions
+			if !ok || json.Unmarshal([]byte(line), &i) == nil && i.Event == "invocation" { // other events are of later versions
 				return i, ok, nil
 			}
 		case <-ctx.Done():
@@ -161,7 +161,7 @@ func (t *tour) await(ctx context.Context, key string) (invocation, error) {
 	}
 }
 
-// ofKey says whether the invocation was the last of the upload called key.
+// ofKey says whether the invocation was the last one of the upload called key.
 func ofKey(i invocation, key string) (done bool, err error) {
 	for _, r := range i.Records {
 		if r.Bucket != uploads || r.Key != key {
@@ -182,9 +182,9 @@ var (
 	errRefused error = &problem{"the upload was refused", formats.ErrUnsupported}
 )
 
-// made lists what the upload called key became: a .npz one array for each member; raw
-// data and their note one together, once both are there. It must be made of the version
-// that etag names, if that is given.
+// made lists the outputs of the upload called key: of a .npz one array for each
+// member; of raw data and their note one array together, once both are there. If etag
+// is given, they must be made of the version that it names.
 func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err error) {
 	b, _, err := t.writer.Bucket(ctx, "s3://"+datasets+"/")
 	if err != nil {
@@ -200,7 +200,7 @@ func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err e
 	if !closing {
 		stem = source
 	}
-	// An output's key begins as its upload's does, unless that is very long.
+	// An output's key begins like its upload's, unless that is very long.
 	for i, err := range b.List(ctx, strings.ToValidUTF8(stem[:min(len(stem), 512)], "")) {
 		if err != nil {
 			return nil, err
@@ -210,7 +210,7 @@ func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err e
 			continue
 		}
 		info, err := b.Head(ctx, i.Key)
-		if err != nil && !errors.Is(err, objstore.ErrNotFound) { // replaced while it was looked at
+		if err != nil && !errors.Is(err, objstore.ErrNotFound) { // replaced in between
 			return nil, err
 		}
 		if of, ok := functions.SourceOf(info.Meta); ok && of.Bucket == uploads && of.Key == source && (etag == "" || bare(of.ETag) == bare(etag)) {
@@ -225,7 +225,7 @@ func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err e
 	return list, err
 }
 
-// refused is the report that a function left instead of a dataset.
+// refused is the report that a function wrote instead of a dataset.
 func refused(ctx context.Context, b objstore.Bucket, key string) error {
 	r, _, err := b.Get(ctx, functions.ErrorKey(key), objstore.GetOptions{})
 	if err != nil {
@@ -242,7 +242,7 @@ func refused(ctx context.Context, b objstore.Bucket, key string) error {
 // bare is an ETag without quotes, as events carry it.
 func bare(etag string) string { return strings.Trim(etag, `"`) }
 
-// readBack runs the steps of a story and counts what each costs.
+// readBack runs the steps of a story and counts the cost of each.
 func (t *tour) readBack(ctx context.Context, s story, uri string) (err error) {
 	var ses session
 	for _, st := range s.steps {
@@ -272,7 +272,7 @@ func (t *tour) readBack(ctx context.Context, s story, uri string) (err error) {
 	return nil
 }
 
-// draw writes what was read, for people to look at.
+// draw writes the bytes of a read as files for people to look at.
 func (t *tour) draw(s step, got [][]byte) error {
 	if s.drawn == nil || t.slices == "" {
 		return nil
@@ -293,7 +293,7 @@ func (t *tour) draw(s step, got [][]byte) error {
 	return nil
 }
 
-// watch shows what becomes of further uploads until ctx ends.
+// watch shows the outputs of further uploads until ctx ends.
 func (t *tour) watch(ctx context.Context) error {
 	for {
 		i, ok, err := t.next(ctx)
@@ -301,7 +301,7 @@ func (t *tour) watch(ctx context.Context) error {
 			return err
 		}
 		if !ok {
-			<-t.cloud.Ended // the caller says why
+			<-t.cloud.Ended // the caller tells the reason
 			return nil
 		}
 		for _, r := range i.Records {

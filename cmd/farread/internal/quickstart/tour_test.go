@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// options runs binaries of this checkout, as `make build` leaves them, with temporary
-// folders of the test. All that runs the whole cloud is left out of -short.
+// options runs binaries of this checkout, which `make build` makes, with temporary
+// folders of the test. Tests that run the whole cloud are left out of -short.
 func options(t *testing.T) (o Options, bin string) {
 	t.Helper()
 	if testing.Short() {
@@ -45,12 +45,12 @@ func options(t *testing.T) (o Options, bin string) {
 	return Options{Program: filepath.Join(bin, "farread"), Client: client, Counter: &objstore.Counter{}}, bin
 }
 
-// client is what the command gives to Run.
+// client makes the client that the command gives to Run.
 func client(p *stack.Process, n *objstore.Counter) (*farread.Client, error) {
 	return farread.New(farread.Config{Endpoint: p.Endpoint, Region: p.Region, AccessKey: p.AccessKey, SecretKey: p.SecretKey, PathStyle: true, Counter: n}), nil
 }
 
-// TestTour tells all stories to a cloud that stays up, and then asks it for more.
+// TestTour tells all stories to a cloud that stays up, and then uploads more.
 func TestTour(t *testing.T) {
 	o, bin := options(t)
 	o.Dir, o.Kept = t.TempDir(), true
@@ -115,7 +115,7 @@ func told(t *testing.T, tr *tour, page string) {
 		t.Error(d)
 	}
 	for i, r := range r.Reads {
-		points := strings.HasSuffix(r.URI, ".zoom") // which take less in an index than they do here
+		points := strings.HasSuffix(r.URI, ".zoom") // points take less in an index than they do here
 		if !r.OK || r.Payload <= 0 || r.Requests <= 0 || r.Phases > 2 || r.Bytes < r.Payload && i > 0 && !points {
 			t.Errorf("%+v", r)
 		}
@@ -134,7 +134,7 @@ func told(t *testing.T, tr *tour, page string) {
 	}
 }
 
-// mismatches: whatever differs from the source by a little is seen, if it is read.
+// mismatches: small differences from the source are found by the reads that meet them.
 func mismatches(t *testing.T, tr *tour, c sample.Clip, v sample.Volume) {
 	t.Helper()
 	label, frame := c, c
@@ -178,7 +178,7 @@ func mismatches(t *testing.T, tr *tour, c sample.Clip, v sample.Volume) {
 	}
 }
 
-// others: what people upload while it is up is found, whatever it becomes.
+// others: uploads of people to the running cloud are found, with any output.
 func others(t *testing.T, tr *tour) {
 	t.Helper()
 	array := "\x93NUMPY\x01\x00\x76\x00" + fmt.Sprintf("%-117s\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }") + strings.Repeat("\x00", 24)

@@ -54,9 +54,9 @@ func (r ramp) at(x float64) rgb {
 // A shader is the light at a place of a picture, in pixels.
 type shader func(x, y float64) rgb
 
-// paint asks the shader for the middle of each pixel, and for four places around it
-// if the pixel is on an edge. A fixed pattern below one step hides the bands that
-// eight bits leave in smooth skies.
+// paint asks the shader for the middle of each pixel, and for four places around it if
+// the pixel is on an edge. A fixed pattern below one step hides the bands that eight
+// bits would make in smooth skies.
 func (f shader) paint() *image.RGBA {
 	p := make([]rgb, Width*Height)
 	for i := range p {
@@ -77,7 +77,7 @@ func (f shader) paint() *image.RGBA {
 	return img
 }
 
-// differs says whether there is an edge between two neighbours.
+// differs says whether two neighbours have an edge between them.
 func (c rgb) differs(d rgb) bool {
 	return math.Abs(c.r-d.r)+math.Abs(c.g-d.g)+math.Abs(c.b-d.b) > 0.005+0.1*(c.r+c.g+c.b)
 }
@@ -131,7 +131,8 @@ func noise(x, y float64, period int32, seed uint32) float64 {
 // never is a period beyond every picture.
 const never = 1 << 20
 
-// A texture is clouds: octaves of noise on top of each other, made once and looked up.
+// A texture is clouds: octaves of noise on top of each other, which are made once and
+// looked up.
 type texture [side * side]float32
 
 const side = 512
@@ -177,7 +178,7 @@ func stars(x, y float64) rgb {
 	return hex(0xc4d6ff).mix(hex(0xffdcb0), hash(i, j, 34)).times((0.1 + 1.3*light) * math.Exp(-d))
 }
 
-// trees is how far firs stand out of the ground.
+// trees is how far firs rise above the ground.
 func trees(x float64) (best float64) {
 	const gap = 7.0
 	for n := int32(math.Floor(x/gap)) - 1; float64(n) <= x/gap+1; n++ {

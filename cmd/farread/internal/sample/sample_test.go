@@ -59,7 +59,8 @@ func TestPictures(t *testing.T) {
 	golden(t, "storm.png", plane(stormPlanes/2), plane(0))
 }
 
-// golden compares a picture with that of testdata; other is one that has to differ.
+// golden compares a picture with that of testdata; other is a picture that has to
+// differ.
 func golden(t *testing.T, name string, got, other []byte) {
 	t.Helper()
 	name = filepath.Join("testdata", name)
@@ -80,7 +81,7 @@ func golden(t *testing.T, name string, got, other []byte) {
 	}
 }
 
-// difference is the mean over all pixels of green.
+// difference is the mean difference of green over all pixels.
 func difference(t *testing.T, a, b []byte) (sum float64) {
 	t.Helper()
 	x, _, err := image.Decode(bytes.NewReader(a))

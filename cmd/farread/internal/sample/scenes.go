@@ -69,7 +69,8 @@ func (a vec) plus(b vec, times float64) vec {
 }
 func (a vec) length() float64 { return math.Sqrt(a.dot(a)) }
 
-// onBall is the place on a ball of that radius that is seen at (x, y) from its middle.
+// onBall is the place on a ball of that radius that the eye sees at (x, y) from the
+// ball's middle.
 func onBall(x, y, radius float64) (at vec, ok bool) {
 	z := radius*radius - x*x - y*y
 	return vec{x, y, math.Sqrt(max(z, 0))}, z > 0
@@ -241,11 +242,12 @@ func (air *texture) ground(u, v float64) float64 {
 	return lerp(5+2.5*grain, 19+12*grain+9*clamp(height*2), step(-0.004, 0.012, height))
 }
 
-// shield is how much of the ground the storm hides at a place seen from its eye.
+// shield is how much of the ground the storm hides, at a place seen from the storm's
+// eye.
 func (air *texture) shield(x, y, t float64) float64 {
 	r := math.Hypot(x, y)
 	sin, cos := math.Sincos(-3.1 * math.Log(r+0.06))
-	a, b := x*cos-y*sin, x*sin+y*cos   // where it was before it was wound up
+	a, b := x*cos-y*sin, x*sin+y*cos   // the place before it was wound up
 	arms := (a*a - b*b) / (r*r + 1e-9) // two, by the double angle
 	rough := air.at(a*0.55+0.5, b*0.55+0.5+0.04*t) - 0.5
 	fine := air.at(a*1.7+0.1+0.05*t, b*1.7+0.2)*0.6 + 0.4*air.at(x*3+0.3, y*3+0.1*t) - 0.5
