@@ -1,0 +1,79 @@
+package cframe
+
+import (
+	"context"
+	"sync"
+
+	"github.com/farread/farread/formats/blosc"
+)
+
+// A Report is what Verify has found.
+type Report struct {
+	Chunks int
+	NBytes int64 // decoded
+	CBytes int64 // of the chunks that are stored, as their headers say
+	// Dead bytes lie between chunks and belong to none; 0 in a sparse frame.
+	Dead int64
+	// Special counts chunks without content by kind, stored or not.
+	Special      map[blosc.Special]int64
+	VLMetalayers int
+}
+
+// scanBatch is how many chunks' headers are read together.
+const scanBatch = 1 << 12
+
+// Verify reads everything: header, offsets and metalayers against each other and the
+// object, and the header, the blocks and the decoded size of every chunk. Blosc stores
+// no checksums, so a flipped bit that decodes to something else goes unseen. progress,
+// if not nil, is told the decoded bytes so far and in all, one call at a time, from any
+// goroutine; special chunks have none. It costs what ChunkHeaders costs, and then what
+// Read costs for all chunks.
+func (f *Frame) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
+	vl, err := f.VLMetalayers(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := f.Refused(); err != nil {
+		return Report{}, err
+	}
+	r := Report{Chunks: f.Chunks(), Special: map[blosc.Special]int64{}, VLMetalayers: len(vl)}
+	var coded []Want // special chunks have nothing behind their headers that could be wrong
+	var total int64
+	for from := 0; from < f.Chunks(); from += scanBatch {
+		headers, err := f.ChunkHeaders(ctx, from, min(from+scanBatch, f.Chunks()))
+		if err != nil {
+			return r, err
+		}
+		for i, h := range headers {
+			if r.count(h, f.Chunk(from+i).Special == blosc.None); h.Special == blosc.None {
+				coded, total = append(coded, Want{Chunk: from + i}), total+int64(h.NBytes)
+			}
+		}
+	}
+	if r.NBytes != f.info.NBytes {
+		return r, corrupt("header", 0, "%d decoded bytes, the chunks have %d", f.info.NBytes, r.NBytes)
+	}
+	if f.info.NBytes > 0 && !f.info.Sparse {
+		r.Dead = f.info.CBytes - r.CBytes
+	}
+	var mu sync.Mutex
+	var done int64
+	return r, f.Read(ctx, coded, func(_, _ int, p []byte) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if done += int64(len(p)); progress != nil {
+			progress(done, total)
+		}
+		return nil
+	})
+}
+
+func (r *Report) count(h blosc.Header, stored bool) {
+	r.NBytes += int64(h.NBytes)
+	if stored {
+		r.CBytes += int64(h.CBytes)
+	}
+	if h.Special != blosc.None {
+		r.Special[h.Special]++
+	}
+}
