@@ -9,6 +9,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 )
@@ -253,7 +254,7 @@ func (t *blpContent) ls(ctx context.Context, l *listing) error {
 	}
 	l.head(head...)
 	// A file that was opened whole costs no further request.
-	scan := l.scan || isLocal(t.bucket) || t.f.Object.Size() <= t.a.openFor(t.target, aim{}).Head
+	scan := l.scan || isLocal(t.bucket) || t.f.Object.Size() <= headOf(t)
 	return t.f.Entries(ctx, 0, t.f.Len(), scan, func(i int64, e bloscpack.Entry) error {
 		line := blpLine{chunkLine: t.line(i, e)}
 		cells := line.cells()
@@ -263,6 +264,14 @@ func (t *blpContent) ls(ctx context.Context, l *listing) error {
 		}
 		return l.add(line, cells...)
 	})
+}
+
+// headOf is how much of the file was fetched when it was opened.
+func headOf(t *blpContent) int64 {
+	if all.ByName(t.key) == all.Bloscpack {
+		return t.a.client.OpenForItem(0, 0).Head
+	}
+	return t.a.client.OpenFor(all.ByName(t.key)).Head
 }
 
 // line is a chunk's line, from its entry.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/all"
-	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 )
@@ -24,18 +23,6 @@ type frameContent struct {
 }
 
 var _ content = (*frameContent)(nil)
-
-// newFrame makes a content of an open frame.
-func (a *app) newFrame(t target, f *farread.Frame, off int64) (content, error) {
-	c := &frameContent{target: t, a: a, f: f, off: off}
-	var err error
-	if refused := f.Refused() != nil; !refused && b2nd.IsArray(f.Frame) {
-		if c.arr, err = farread.ArrayOf(f); err == nil {
-			c.f = c.arr.Source
-		}
-	}
-	return c, err
-}
 
 // frameInfo is the JSON of `info` for frames, and with the last fields for arrays.
 type frameInfo struct {

@@ -203,76 +203,18 @@ type frameReport struct {
 }
 
 func (t *frameContent) verify(ctx context.Context) (any, string, error) {
-	in := t.f.Info()
-	v := &frameReport{Format: t.format(), URI: t.uri, OK: true, Chunks: t.f.Chunks(), Special: map[string]int64{}}
-	vl, err := t.f.VLMetalayers(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	v.VLMetalayers = len(vl)
-	if err := t.f.Refused(); err != nil {
-		return nil, "", err
-	}
-	var coded []span // the spans to decode: special chunks have nothing behind their headers that could be wrong
-	var total int64
-	for from := 0; from < t.f.Chunks(); from += scanBatch {
-		headers, err := t.f.ChunkHeaders(ctx, from, min(from+scanBatch, t.f.Chunks()))
-		if err != nil {
-			return nil, "", err
-		}
-		for i, h := range headers {
-			if s := (span{v.NBytes, int64(h.NBytes)}); h.Special == blosc.None {
-				coded, total = extend(coded, s), total+s.n
-			}
-			v.count(h, t.f.Chunk(from+i).Special == blosc.None)
-		}
-	}
-	if v.NBytes != in.NBytes {
-		return nil, "", &formats.Error{Format: cframe.Format, Part: "header", Off: t.off,
-			Err: fmt.Errorf("%d decoded bytes, the chunks have %d: %w", in.NBytes, v.NBytes, formats.ErrCorrupt)}
-	}
-	if in.NBytes > 0 && !in.Sparse {
-		v.Dead = in.CBytes - v.CBytes
-	}
-	b := t.a.newBar("verify", total)
+	b := t.a.newBar("verify", t.f.Info().NBytes)
 	defer b.clear()
-	runs := func(yield func(span) bool) {
-		for _, s := range coded {
-			for r := range (&byteSelection{t: t, off: s.off, n: s.n}).runs() {
-				if !yield(r) {
-					return
-				}
-			}
-		}
-	}
-	err = t.read(ctx, runs, func(p []byte) error {
-		b.add(int64(len(p)))
-		return nil
-	})
+	r, err := t.f.Verify(ctx, func(done, _ int64) { b.set(done) })
 	if err != nil {
 		return nil, "", err
+	}
+	v := &frameReport{Format: t.format(), URI: t.uri, OK: true, Chunks: r.Chunks, NBytes: r.NBytes, CBytes: r.CBytes,
+		Dead: r.Dead, Special: map[string]int64{}, VLMetalayers: r.VLMetalayers}
+	for kind, n := range r.Special {
+		v.Special[kind.String()] = n
 	}
 	return v, v.text(), nil
-}
-
-// extend appends a span. If s goes on where the last one ends, it makes that one
-// longer.
-func extend(spans []span, s span) []span {
-	if k := len(spans) - 1; k >= 0 && spans[k].off+spans[k].n == s.off {
-		spans[k].n += s.n
-		return spans
-	}
-	return append(spans, s)
-}
-
-func (v *frameReport) count(h blosc.Header, stored bool) {
-	v.NBytes += int64(h.NBytes)
-	if stored {
-		v.CBytes += int64(h.CBytes)
-	}
-	if h.Special != blosc.None {
-		v.Special[h.Special.String()]++
-	}
 }
 
 func (v *frameReport) text() string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 )
 
@@ -28,7 +29,7 @@ const scanBatch = 1 << 12
 // if not nil, is told the decoded bytes so far and in all, one call at a time, from any
 // goroutine; special chunks have none. It costs what ChunkHeaders costs, and then what
 // Read costs for all chunks.
-func (f *Frame) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
+func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	vl, err := f.VLMetalayers(ctx)
 	if err != nil {
 		return Report{}, err
@@ -61,9 +62,8 @@ func (f *Frame) Verify(ctx context.Context, progress func(done, total int64)) (R
 	return r, f.Read(ctx, coded, func(_, _ int, p []byte) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if done += int64(len(p)); progress != nil {
-			progress(done, total)
-		}
+		done += int64(len(p))
+		progress.Tell(done, total)
 		return nil
 	})
 }
