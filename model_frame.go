@@ -69,7 +69,7 @@ func newFrame(at Place, f *Frame, cache *formats.Cache) (Dataset, error) {
 	if f.Info().Sparse {
 		core.name = all.SFrame
 	}
-	bytes, chunks, one := ranges{f.Object}, frameChunks{x}, f.Folder == ""
+	bytes, chunks, one := ranges{f.Object}, frameChunks{x}, !f.Info().Sparse
 	in := f.Info()
 	switch {
 	case f.Refused() != nil:
@@ -109,7 +109,7 @@ func (x *frameData) array() (err error) {
 // frame can be replaced one by one, so its index does not.
 func (x *frameData) cacheName() string {
 	id := versionOf(x.ob)
-	if id == "" || x.f.Folder != "" {
+	if id == "" || x.f.Info().Sparse {
 		return ""
 	}
 	return hashed(id, cursor(x.off))

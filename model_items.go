@@ -68,12 +68,11 @@ func noItem(format, what string) error {
 	return &formats.Error{Format: format, Part: "item " + what, Off: -1, Err: formats.ErrNoEntry}
 }
 
-// wants finds the items [i, j).
-func (t *frameItems) wants(ctx context.Context, i, j int64) ([]cframe.Want, error) {
-	starts := []int64(nil)
+// within makes sure that there are the items [i, j), and gives the table if items are
+// blocks.
+func (t *frameItems) within(ctx context.Context, i, j int64) (starts []int64, err error) {
 	n := int64(t.x.f.Chunks())
 	if t.blocks() {
-		var err error
 		if starts, err = t.table(ctx); err != nil {
 			return nil, err
 		}
@@ -81,6 +80,15 @@ func (t *frameItems) wants(ctx context.Context, i, j int64) ([]cframe.Want, erro
 	}
 	if i < 0 || i > j || j > n {
 		return nil, noItem(cframe.Format, fmt.Sprintf("%d to %d of %d", i, j, n))
+	}
+	return starts, nil
+}
+
+// wants finds the items [i, j).
+func (t *frameItems) wants(ctx context.Context, i, j int64) ([]cframe.Want, error) {
+	starts, err := t.within(ctx, i, j)
+	if err != nil {
+		return nil, err
 	}
 	var wants []cframe.Want
 	for at := i; at < j; {
@@ -134,8 +142,7 @@ func (t *frameItems) batch(i, j int64) int64 {
 }
 
 func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
-	if i > j {
-		_, err := t.wants(ctx, i, j)
+	if _, err := t.within(ctx, i, j); err != nil {
 		return err
 	}
 	for from, to := i, i; from < j; from = to {

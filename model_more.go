@@ -86,7 +86,7 @@ func (x *npyData) Verify(ctx context.Context, progress formats.Progress) (Report
 		}
 		progress.Tell(off+int64(len(p)), n)
 	}
-	return Report{NBytes: n, CBytes: n}, nil
+	return Report{NBytes: n, CBytes: n}, ctx.Err()
 }
 
 func (x *npyData) Handle() any { return x.a }

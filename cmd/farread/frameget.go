@@ -205,7 +205,7 @@ type frameReport struct {
 func (t *frameContent) verify(ctx context.Context) (any, string, error) {
 	b := t.a.newBar("verify", t.f.Info().NBytes)
 	defer b.clear()
-	r, err := t.f.Verify(ctx, func(done, _ int64) { b.set(done) })
+	r, err := t.f.Verify(ctx, b.set)
 	if err != nil {
 		return nil, "", err
 	}
