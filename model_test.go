@@ -353,10 +353,10 @@ func TestViewers(t *testing.T) {
 			}
 			return 0, err
 		})
-		plan, err = v.ExplainSamples(t.Context(), track, 50_000, 60_000)
+		plan, err = v.ExplainPackets(t.Context(), track, 50_000, 60_000)
 		samples := 0
 		costs(t, c, "samples", plan, err, func() (int, error) {
-			return 0, v.Samples(t.Context(), track, 50_000, 60_000, func(*zoomcache.Packet) error { samples++; return nil })
+			return 0, v.EachPacket(t.Context(), track, 50_000, 60_000, func(*zoomcache.Packet) error { samples++; return nil })
 		})
 		if samples == 0 {
 			t.Error("no packets")

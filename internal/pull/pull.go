@@ -23,6 +23,8 @@ type Part[T any] struct {
 	Off, Len int64
 	More     int64 // bytes that its taking needs besides, within Window and Memory
 	For      T     // what the bytes are, for whoever takes them
+
+	own bool // From is that of the Pull
 }
 
 func (p *Part[T]) end() int64 { return p.Off + p.Len }

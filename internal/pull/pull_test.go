@@ -403,3 +403,49 @@ func TestDry(t *testing.T) {
 		}
 	})
 }
+
+// odd is a reader that cannot be compared, as a caller's may be.
+type odd struct {
+	*store
+	_ []int
+}
+
+// TestReaders: parts of one reader share a window, also if it cannot be compared; parts
+// that name such a reader have windows of their own.
+func TestReaders(t *testing.T) {
+	data := object(1000)
+	for _, c := range []struct {
+		named bool
+		reads int64
+	}{{false, 1}, {true, 5}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &store{data: data}
+			r := odd{store: s}
+			p := pull.Pull[int]{From: r, Window: 1000, Parts: func(_ context.Context, add func(pull.Part[int]) error) error {
+				for i := range 5 {
+					part := pull.Part[int]{Off: int64(200 * i), Len: 100, For: i}
+					if c.named {
+						part.From = r
+					}
+					if err := add(part); err != nil {
+						return err
+					}
+				}
+				return nil
+			}}
+			for w, err := range p.Windows(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, part := range w.Parts {
+					if !bytes.Equal(w.Bytes(i), data[part.Off:part.Off+part.Len]) {
+						t.Errorf("part %d: other bytes", part.For)
+					}
+				}
+			}
+			if n := s.reads.Load(); n != c.reads {
+				t.Errorf("%d reads, want %d", n, c.reads)
+			}
+		})
+	}
+}

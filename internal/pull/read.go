@@ -103,7 +103,7 @@ func (c *cutter[T]) parts() error { return c.p.Parts(c.index, c.add) }
 
 func (c *cutter[T]) add(p Part[T]) error {
 	if p.From == nil {
-		p.From = c.p.From
+		p.From, p.own = c.p.From, true
 	}
 	if c.now != nil && !c.now.fits(&p, c.size, c.p.most()) {
 		w := c.end()

@@ -3,6 +3,7 @@ package pull
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/farread/farread/internal/bufpool"
@@ -60,7 +61,16 @@ func (w *Window[T]) reset(room int, near int64) {
 // fits tells whether a window of so many bytes and parts may have one more.
 func (w *Window[T]) fits(p *Part[T], limit int64, most int) bool {
 	n := len(w.Parts)
-	return n == 0 || n < most && w.Parts[0].From == p.From && w.cost+w.between(p)+p.Len+p.More <= limit
+	return n == 0 || n < most && w.Parts[0].with(p) && w.cost+w.between(p)+p.Len+p.More <= limit
+}
+
+// with tells whether two parts lie in one reader. Readers that cannot be compared, as a
+// caller's may be, count as two if parts name them.
+func (p *Part[T]) with(q *Part[T]) bool {
+	if p.own && q.own {
+		return true
+	}
+	return reflect.ValueOf(p.From).Comparable() && reflect.ValueOf(q.From).Comparable() && p.From == q.From
 }
 
 // between is how many bytes are dropped between the last part and p, if they share a
