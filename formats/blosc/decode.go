@@ -210,7 +210,7 @@ func (h *Header) vlBlock(chunk []byte, i, dict int) (src []byte, n int, err erro
 	if err != nil {
 		return nil, 0, err
 	}
-	end := int32(h.CBytes) //nolint:gosec // checked by ParseHeader
+	end := int32(h.CBytes)
 	if i+1 < h.Blocks() {
 		if end, err = h.start(chunk, i+1, dict); err != nil {
 			return nil, 0, err

@@ -116,7 +116,7 @@ func (e *encoding) appendOne(dst, src, body []byte) ([]byte, error) {
 	if e.h.bodyStart(0)+n >= e.h.Len()+len(src) {
 		return e.appendStored(dst, src), nil
 	}
-	lens := [1]int32{int32(n)} //nolint:gosec // not above a block's limit
+	lens := [1]int32{int32(n)}
 	return e.h.appendChunk(dst, body[:n], false, lens[:], nil), nil
 }
 
@@ -145,7 +145,7 @@ func (e *encoding) each(body []byte, lens []int32, place func(int) (from, n int)
 			if err != nil {
 				return 0, err
 			}
-			lens[i] = int32(n) //nolint:gosec // not above a block's limit
+			lens[i] = int32(n)
 			at += n
 		}
 		return at, nil
@@ -155,7 +155,7 @@ func (e *encoding) each(body []byte, lens []int32, place func(int) (from, n int)
 		defer w.release()
 		from, room := place(i)
 		n, err := encode(w, body[from:from+room], i)
-		lens[i] = int32(n) //nolint:gosec // not above a block's limit
+		lens[i] = int32(n)
 		return err
 	})
 	for i, n := range lens {
@@ -179,13 +179,13 @@ func (h *Header) appendChunk(dst, body []byte, lent bool, lens []int32, dict []b
 // appendIndex appends header, block starts and dictionary.
 func (h *Header) appendIndex(dst []byte, lens []int32, dict []byte) []byte {
 	dst = h.appendTo(dst)
-	at := int32(h.bodyStart(len(dict))) //nolint:gosec // less than CBytes
+	at := int32(h.bodyStart(len(dict)))
 	for _, n := range lens {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(at)) //nolint:gosec // positive
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(at))
 		at += n
 	}
 	if len(dict) > 0 {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(dict))) //nolint:gosec // at most MaxDict
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(dict)))
 		dst = append(dst, dict...)
 	}
 	return dst
@@ -227,7 +227,7 @@ func (e *encoding) stream(w *encWorker, out, p, dict []byte) (int, error) {
 	if n == 0 {
 		n = copy(out[4:], p)
 	}
-	binary.LittleEndian.PutUint32(out, uint32(n)) //nolint:gosec // at most a block
+	binary.LittleEndian.PutUint32(out, uint32(n))
 	return 4 + n, nil
 }
 
@@ -254,9 +254,9 @@ func (e *encoding) filtered(w *encWorker, block, first []byte, isFirst bool) ([]
 		case ByteDelta:
 			filter.ByteDelta(to, block, s.width)
 		case TruncPrec:
-			ok = filter.TruncPrec(to, block, s.width, int8(s.cell)) //nolint:gosec // the meta is a signed byte
+			ok = filter.TruncPrec(to, block, s.width, int8(s.cell))
 		case IntTrunc:
-			ok = filter.IntTrunc(to, block, s.width, int8(s.cell)) //nolint:gosec // the meta is a signed byte
+			ok = filter.IntTrunc(to, block, s.width, int8(s.cell))
 		case NDCell:
 			ok = filter.NDCell(to, block, s.width, e.shape, s.cell)
 		case NoFilter, NDMean, ByteDeltaBuggy: // setFilters refuses these
@@ -342,6 +342,6 @@ func (e *encoding) vlBlock(w *encWorker, out, block []byte) (int, error) {
 	if n == 0 {
 		n = copy(out[4:], p)
 	}
-	binary.LittleEndian.PutUint32(out, uint32(len(p))) //nolint:gosec // at most a block
+	binary.LittleEndian.PutUint32(out, uint32(len(p)))
 	return 4 + n, nil
 }

@@ -59,10 +59,10 @@ func (e *encoding) appendStored(dst, src []byte) []byte {
 
 // appendTo appends the header as it is written.
 func (h *Header) appendTo(dst []byte) []byte {
-	dst = append(dst, h.Version, h.VersionLZ, h.Flags, uint8(h.TypeSize)) //nolint:gosec // newEncoding limits all four numbers
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.NBytes))         //nolint:gosec // as above
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.BlockSize))      //nolint:gosec // as above
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.CBytes))         //nolint:gosec // as above
+	dst = append(dst, h.Version, h.VersionLZ, h.Flags, uint8(h.TypeSize))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.NBytes))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.BlockSize))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.CBytes))
 	if !h.Extended {
 		return dst
 	}

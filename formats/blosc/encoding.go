@@ -97,7 +97,7 @@ func (e *encoding) setFilters(filters []Filter) error {
 		case TruncPrec, IntTrunc:
 		case ByteDelta:
 			if f.Meta == 0 {
-				f.Meta = uint8(e.h.TypeSize) //nolint:gosec // at most 255
+				f.Meta = uint8(e.h.TypeSize)
 			}
 			s.width = int(f.Meta)
 		case NDCell:

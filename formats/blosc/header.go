@@ -85,7 +85,7 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-func le32(b []byte) int { return int(int32(binary.LittleEndian.Uint32(b))) } //nolint:gosec // signed on purpose: negative numbers are found and refused
+func le32(b []byte) int { return int(int32(binary.LittleEndian.Uint32(b))) } // signed on purpose: negative numbers are found and refused
 
 // implied fills the fields that a header of 16 bytes tells by its flags.
 func (h *Header) implied() {

@@ -52,7 +52,7 @@ func ParseIndex(head []byte) (*Index, error) {
 			return nil, err
 		}
 		sorted, last = sorted && s >= last, s
-		x.starts[i] = int32(s) //nolint:gosec // it was read as an int32
+		x.starts[i] = int32(s)
 	}
 	x.sorted = x.starts
 	if !sorted {
@@ -91,7 +91,7 @@ func (h *Header) start(b []byte, i, dict int) (int32, error) {
 	if s < h.bodyStart(dict) || s > h.CBytes-4 {
 		return 0, corrupt("index", int64(off), "block %d starts at %d of %d", i, s, h.CBytes)
 	}
-	return int32(s), nil //nolint:gosec // it was read as an int32
+	return int32(s), nil
 }
 
 // checkVL demands ascending starts of a VL chunk: its lengths depend on them.

@@ -364,9 +364,9 @@ func (e *Editor) grow(h *Header) error {
 		}
 	}
 	entries := make([]byte, 0, entryLen*(1+len(e.offs)))
-	entries = binary.LittleEndian.AppendUint64(entries, uint64(e.lastOff)) //nolint:gosec // never negative
+	entries = binary.LittleEndian.AppendUint64(entries, uint64(e.lastOff))
 	for _, off := range e.offs {
-		entries = binary.LittleEndian.AppendUint64(entries, uint64(off)) //nolint:gosec // never negative
+		entries = binary.LittleEndian.AppendUint64(entries, uint64(off))
 	}
 	if err := e.overwrite("offsets", entries, e.table+(h.Chunks-1)*entryLen); err != nil {
 		return err
@@ -394,7 +394,7 @@ func (e *Editor) replaceLast() error {
 	if err := e.sync(); err != nil {
 		return err
 	}
-	entry := binary.LittleEndian.AppendUint64(nil, uint64(spot)) //nolint:gosec // never negative
+	entry := binary.LittleEndian.AppendUint64(nil, uint64(spot))
 	if err := e.overwrite("offsets", entry, e.table+(e.h.Chunks-1)*entryLen); err != nil {
 		return err
 	}

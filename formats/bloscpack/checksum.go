@@ -2,8 +2,8 @@ package bloscpack
 
 import (
 	"bytes"
-	"crypto/md5"  //nolint:gosec // the format's choice: against accidents, not against forgers
-	"crypto/sha1" //nolint:gosec // the same
+	"crypto/md5" // the format's choice: against accidents, not against forgers
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
@@ -85,10 +85,10 @@ func (c Checksum) AppendSum(dst, p []byte) []byte {
 	case CRC32:
 		return binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(p))
 	case MD5:
-		d := md5.Sum(p) //nolint:gosec // the format's choice
+		d := md5.Sum(p)
 		return append(dst, d[:]...)
 	case SHA1:
-		d := sha1.Sum(p) //nolint:gosec // the format's choice
+		d := sha1.Sum(p)
 		return append(dst, d[:]...)
 	case SHA224:
 		d := sha256.Sum224(p)

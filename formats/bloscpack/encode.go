@@ -120,7 +120,7 @@ func (b *batch) encode(p []byte, o blosc.EncodeOptions, sum Checksum) error {
 // digest.
 func (b *batch) finish(out []byte, at int, sum Checksum) {
 	b.out = sum.AppendSum(out, out[at:])
-	b.lens = append(b.lens, uint32(len(b.out)-at)) //nolint:gosec // at most MaxChunk, 16 and a digest
+	b.lens = append(b.lens, uint32(len(b.out)-at))
 }
 
 // flush hands on the encoded chunks of the current batch.

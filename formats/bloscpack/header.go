@@ -81,9 +81,9 @@ func ParseHeader(b []byte) (Header, error) {
 		Version:   int(b[atVersion]),
 		Checksum:  Checksum(b[atChecksum]),
 		TypeSize:  int(b[atTypeSize]),
-		ChunkSize: int64(int32(binary.LittleEndian.Uint32(b[atChunkSize:]))), //nolint:gosec // signed in the file
-		LastChunk: int64(int32(binary.LittleEndian.Uint32(b[atLastChunk:]))), //nolint:gosec // signed in the file
-		Chunks:    int64(binary.LittleEndian.Uint64(b[atChunks:])),           //nolint:gosec // signed in the file
+		ChunkSize: int64(int32(binary.LittleEndian.Uint32(b[atChunkSize:]))),
+		LastChunk: int64(int32(binary.LittleEndian.Uint32(b[atLastChunk:]))),
+		Chunks:    int64(binary.LittleEndian.Uint64(b[atChunks:])),
 	}
 	opt := b[atOptions]
 	h.Offsets, h.Meta, h.Variable = opt&optOffsets != 0, opt&optMeta != 0, opt&optVariable != 0
@@ -92,7 +92,7 @@ func ParseHeader(b []byte) (Header, error) {
 		if opt > optOffsets|optMeta {
 			return Header{}, corrupt(part, atOptions, "options %#x in version 3", opt)
 		}
-		h.MaxAppend = int64(binary.LittleEndian.Uint64(b[atMaxAppend:])) //nolint:gosec // signed in the file
+		h.MaxAppend = int64(binary.LittleEndian.Uint64(b[atMaxAppend:]))
 	case Version4:
 		if opt > optOffsets|optMeta|optVariable {
 			return Header{}, corrupt(part, atOptions, "options %#x", opt)
@@ -176,7 +176,7 @@ func (h Header) AppendBinary(dst []byte) ([]byte, error) {
 	}
 	var b [HeaderLen]byte
 	copy(b[:], magic)
-	b[atVersion], b[atChecksum] = byte(h.Version), byte(h.Checksum) //nolint:gosec // 3 or 4
+	b[atVersion], b[atChecksum] = byte(h.Version), byte(h.Checksum)
 	for _, o := range []struct {
 		set bool
 		bit byte
@@ -185,14 +185,14 @@ func (h Header) AppendBinary(dst []byte) ([]byte, error) {
 			b[atOptions] |= o.bit
 		}
 	}
-	b[atTypeSize] = byte(h.TypeSize)                                    //nolint:gosec // checked
-	binary.LittleEndian.PutUint32(b[atChunkSize:], uint32(h.ChunkSize)) //nolint:gosec // checked, or without meaning
-	binary.LittleEndian.PutUint32(b[atLastChunk:], uint32(h.LastChunk)) //nolint:gosec // checked, or without meaning
-	binary.LittleEndian.PutUint64(b[atChunks:], uint64(h.Chunks))       //nolint:gosec // signed in the file
+	b[atTypeSize] = byte(h.TypeSize)
+	binary.LittleEndian.PutUint32(b[atChunkSize:], uint32(h.ChunkSize))
+	binary.LittleEndian.PutUint32(b[atLastChunk:], uint32(h.LastChunk))
+	binary.LittleEndian.PutUint64(b[atChunks:], uint64(h.Chunks))
 	if h.Version == Version3 {
-		binary.LittleEndian.PutUint64(b[atMaxAppend:], uint64(h.MaxAppend)) //nolint:gosec // checked
+		binary.LittleEndian.PutUint64(b[atMaxAppend:], uint64(h.MaxAppend))
 	} else {
-		binary.LittleEndian.PutUint32(b[atMetaSize:], uint32(h.MetaSize)) //nolint:gosec // checked by the writer's limit
+		binary.LittleEndian.PutUint32(b[atMetaSize:], uint32(h.MetaSize))
 	}
 	return append(dst, b[:]...), nil
 }

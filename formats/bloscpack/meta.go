@@ -87,10 +87,10 @@ func parseMetaHeader(b []byte, off int64) (MetaHeader, error) {
 func (m MetaHeader) append(dst []byte) []byte {
 	var b [metaHeaderLen]byte
 	copy(b[:], metaFormat)
-	b[atMetaChecksum], b[atMetaCodec], b[atMetaLevel] = byte(m.Checksum), byte(m.Codec), byte(m.Level) //nolint:gosec // one of ten
-	binary.LittleEndian.PutUint32(b[atMetaLen:], uint32(m.Size))                                       //nolint:gosec // at most MaxMetadata
-	binary.LittleEndian.PutUint32(b[atMetaRoom:], uint32(m.Room))                                      //nolint:gosec // chosen by the writer
-	binary.LittleEndian.PutUint32(b[atMetaStored:], uint32(m.Stored))                                  //nolint:gosec // at most MaxMetadata
+	b[atMetaChecksum], b[atMetaCodec], b[atMetaLevel] = byte(m.Checksum), byte(m.Codec), byte(m.Level)
+	binary.LittleEndian.PutUint32(b[atMetaLen:], uint32(m.Size))
+	binary.LittleEndian.PutUint32(b[atMetaRoom:], uint32(m.Room))
+	binary.LittleEndian.PutUint32(b[atMetaStored:], uint32(m.Stored))
 	return append(dst, b[:]...)
 }
 

@@ -109,7 +109,7 @@ func (t *table) follows(body, least int64) bool {
 	from, b := t.whole(t.ends[0])
 	next := body
 	for k := int64(0); from == 0 && len(b) >= entryLen; k, b = k+1, b[entryLen:] {
-		off := int64(binary.LittleEndian.Uint64(b)) //nolint:gosec // signed in the file
+		off := int64(binary.LittleEndian.Uint64(b))
 		if off < next || k == 0 && off != body {
 			return false
 		}
@@ -132,7 +132,7 @@ func (t *table) whole(e rangeio.Span) (from int64, b []byte) {
 func ascends(b []byte) bool {
 	last := int64(missing)
 	for ; len(b) >= entryLen; b = b[entryLen:] {
-		off := int64(binary.LittleEndian.Uint64(b)) //nolint:gosec // signed in the file
+		off := int64(binary.LittleEndian.Uint64(b))
 		if off != missing && off < last {
 			return false
 		}
@@ -208,7 +208,7 @@ func within(s rangeio.Span, off, n int64) []byte {
 // decode reads entries from b; the first is number i.
 func (t *table) decode(out []int64, b []byte, i int64) error {
 	for k := range out {
-		v := int64(binary.LittleEndian.Uint64(b[k*entryLen:])) //nolint:gosec // signed in the file
+		v := int64(binary.LittleEndian.Uint64(b[k*entryLen:]))
 		if v < -1 {
 			return corrupt("offsets", t.off+(i+int64(k))*entryLen, "entry %d is %d", i+int64(k), v)
 		}

@@ -84,7 +84,7 @@ func (s *salvage) begin(ctx context.Context) error {
 	if err != nil || len(b) < entryLen {
 		return err
 	}
-	first := int64(binary.LittleEndian.Uint64(b)) //nolint:gosec // signed in the file
+	first := int64(binary.LittleEndian.Uint64(b))
 	if first > start && first < f.size && (first-start)%entryLen == 0 {
 		ok, err := s.plausible(ctx, first)
 		if err != nil {

@@ -38,9 +38,9 @@ func (l *lengths) table(b []byte, off int64) {
 		for len(block) > 0 {
 			n, k := binary.Uvarint(block)
 			block = block[k:]
-			binary.LittleEndian.PutUint64(b, uint64(off)) //nolint:gosec // never negative
+			binary.LittleEndian.PutUint64(b, uint64(off))
 			b = b[entryLen:]
-			off += int64(n) //nolint:gosec // 32 bits once
+			off += int64(n)
 		}
 		l.blocks[i] = nil
 	}

@@ -122,7 +122,7 @@ func (f *File) walked(ctx context.Context, i, j int64) ([]place, error) {
 			k.lens, k.marks = append(k.lens, nil), append(k.marks, p.off)
 		}
 		last := len(k.lens) - 1
-		k.lens[last] = append(k.lens[last], uint32(n)) //nolint:gosec // a chunk's int32 and 64 bytes
+		k.lens[last] = append(k.lens[last], uint32(n))
 	}
 	out := make([]place, 0, j-i)
 	off := int64(0)

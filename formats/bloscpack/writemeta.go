@@ -153,7 +153,7 @@ func escaped(text []byte) []byte {
 		r, n := utf8.DecodeRune(text)
 		switch {
 		case r < utf8.RuneSelf:
-			out = append(out, byte(r)) //nolint:gosec // below 0x80
+			out = append(out, byte(r))
 		case r > 0xffff:
 			a, b := utf16.EncodeRune(r)
 			out = fmt.Appendf(out, `\u%04x\u%04x`, a, b)

@@ -69,11 +69,11 @@ func (d DType) appendTime(dst []byte, v int64) []byte {
 // mul multiplies by a positive number and tells whether it fits.
 func mul(v, k int64) (int64, bool) {
 	neg := v < 0
-	u := uint64(v) //nolint:gosec // made positive below
+	u := uint64(v)
 	if neg {
 		u = -u
 	}
-	hi, lo := bits.Mul64(u, uint64(k)) //nolint:gosec // k is positive
+	hi, lo := bits.Mul64(u, uint64(k))
 	if hi != 0 || lo > math.MaxInt64 {
 		return 0, false
 	}

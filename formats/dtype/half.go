@@ -45,5 +45,5 @@ func roundHalf(h, cut, half uint32) uint16 {
 	if cut > half || cut == half && h&1 == 1 {
 		h++
 	}
-	return uint16(h) //nolint:gosec // at most 0x7c00
+	return uint16(h)
 }

@@ -35,16 +35,16 @@ func (d DType) uint(p []byte) uint64 {
 // int reads a signed integer of 1, 2, 4 or 8 bytes.
 func (d DType) int(p []byte) int64 {
 	shift := 64 - 8*d.size
-	return int64(d.uint(p)<<shift) >> shift //nolint:gosec // the bits of the item
+	return int64(d.uint(p)<<shift) >> shift // the bits of the item
 }
 
 // float reads a float of 2, 4 or 8 bytes.
 func (d DType) float(p []byte) float64 {
 	switch bits := d.uint(p); d.size {
 	case 2:
-		return float64(HalfToFloat(uint16(bits))) //nolint:gosec // 2 bytes
+		return float64(HalfToFloat(uint16(bits)))
 	case 4:
-		return float64(math.Float32frombits(uint32(bits))) //nolint:gosec // 4 bytes
+		return float64(math.Float32frombits(uint32(bits)))
 	default:
 		return math.Float64frombits(bits)
 	}

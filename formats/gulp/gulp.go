@@ -82,7 +82,7 @@ type frame struct {
 }
 
 func newFrame(off, pad, total int64) frame {
-	return frame{off, uint64(total)<<2 | uint64(pad)} //nolint:gosec // both were checked to be >= 0
+	return frame{off, uint64(total)<<2 | uint64(pad)}
 }
 
 func (f frame) pad() int64     { return int64(f.lp & 3) }

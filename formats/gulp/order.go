@@ -90,8 +90,8 @@ func (d *Dataset) Order(ctx context.Context, o OrderOptions) (*Order, error) {
 		w.starts = append(w.starts, w.starts[k]+t.IDs)
 		fmt.Fprintf(sum, "%q %d %d %d\n", l.pair.Data, t.DataBytes, t.IDs, t.Frames)
 	}
-	w.digest = fmt.Sprintf("%x", sum.Sum(nil)[:16])            // 128 bits rule out chance; nobody forges them
-	w.p = newPermutation(uint64(w.samples()), o.Seed, o.Epoch) //nolint:gosec // a sum of counts
+	w.digest = fmt.Sprintf("%x", sum.Sum(nil)[:16]) // 128 bits rule out chance; nobody forges them
+	w.p = newPermutation(uint64(w.samples()), o.Seed, o.Epoch)
 	return w, nil
 }
 
@@ -145,7 +145,7 @@ func (w *Order) Next() (Sample, bool) {
 	n := w.next*int64(w.o.World) + int64(w.o.Rank)
 	w.next++
 	if !w.o.Sequential {
-		n = int64(w.p.at(uint64(n))) //nolint:gosec // both are below samples
+		n = int64(w.p.at(uint64(n)))
 	}
 	k := sort.Search(len(w.starts)-1, func(k int) bool { return w.starts[k+1] > n })
 	c := w.d.chunks[k].c

@@ -56,7 +56,7 @@ func (w *Writer) Reorder(id string, order []int) error {
 	before := len(e.frames)
 	e.frames, e.end = e.frames[:0:0], 0
 	for _, k := range order {
-		p, v := old[k], uint64(old[k].size)<<1 //nolint:gosec // a length
+		p, v := old[k], uint64(old[k].size)<<1
 		hole := p.off - e.end
 		if hole != 0 {
 			v |= 1

@@ -155,7 +155,7 @@ func (w *Writer) finish(e *entry, size int64) error {
 	}
 	before := len(e.frames)
 	hole := w.totals.DataBytes - e.end
-	v := uint64(size) << 1 //nolint:gosec // a length
+	v := uint64(size) << 1
 	if hole != 0 {
 		v |= 1
 	}
@@ -360,7 +360,7 @@ func appendASCII(dst, text []byte) []byte {
 		r, n := utf8.DecodeRune(text)
 		text = text[n:]
 		if r < utf8.RuneSelf {
-			dst = append(dst, byte(r)) //nolint:gosec // below 0x80
+			dst = append(dst, byte(r))
 			continue
 		}
 		dst = appendRune(dst, r)

@@ -174,8 +174,8 @@ func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) 
 		n = copy(packed, dir)
 	}
 	end := packed[:n]
-	end = binary.LittleEndian.AppendUint32(end, uint32(n))        //nolint:gosec // checked above
-	end = binary.LittleEndian.AppendUint32(end, uint32(len(dir))) //nolint:gosec // checked above
+	end = binary.LittleEndian.AppendUint32(end, uint32(n))
+	end = binary.LittleEndian.AppendUint32(end, uint32(len(dir)))
 	end = binary.LittleEndian.AppendUint32(end, crcOf(end))
 	out.Pieces = append(out.Pieces, end)
 	h := b.sum
@@ -217,7 +217,7 @@ func Beside(ix Built, plain int64) []byte {
 // column, which is what compresses, and where those lie that were spilled.
 func directory(sections []*SectionBuilder, bind Binding, meta []byte) []byte {
 	var d []byte
-	d = binary.AppendUvarint(d, uint64(bind.Size)) //nolint:gosec // not negative
+	d = binary.AppendUvarint(d, uint64(bind.Size))
 	d = appendBytes(d, []byte(bind.ETag))
 	d = appendBytes(d, meta)
 	d = binary.AppendUvarint(d, uint64(len(sections)))
@@ -244,8 +244,8 @@ func directory(sections []*SectionBuilder, bind Binding, meta []byte) []byte {
 			length = p.len
 		}
 		for _, e := range s.spilled {
-			d = binary.AppendUvarint(d, uint64(e.pages)) //nolint:gosec // not negative
-			d = binary.AppendUvarint(d, uint64(e.off))   //nolint:gosec // not negative
+			d = binary.AppendUvarint(d, uint64(e.pages))
+			d = binary.AppendUvarint(d, uint64(e.off))
 		}
 	}
 	return d

@@ -82,7 +82,7 @@ type Trailer struct {
 func (t *Trailer) Append(dst []byte) []byte {
 	dst = append(dst, tag...)
 	for _, v := range [...]int64{t.Off, t.Len, t.Plain} {
-		dst = binary.BigEndian.AppendUint64(dst, uint64(v)) //nolint:gosec // not negative
+		dst = binary.BigEndian.AppendUint64(dst, uint64(v))
 	}
 	return append(dst, t.SHA256[:]...)
 }
@@ -96,7 +96,7 @@ func ParseTrailer(p []byte, size, gap int64) (Trailer, error) {
 	}
 	p = p[len(tag):]
 	for i, v := range [...]*int64{&t.Off, &t.Len, &t.Plain} {
-		*v = int64(binary.BigEndian.Uint64(p[8*i:])) //nolint:gosec // checked below
+		*v = int64(binary.BigEndian.Uint64(p[8*i:]))
 	}
 	copy(t.SHA256[:], p[24:])
 	room := size - TrailerLen - gap
@@ -122,7 +122,7 @@ type Binding struct {
 func sum(n Name, page int, p []byte) uint32 {
 	var head [32]byte
 	for i, v := range [...]int64{n.Kind, n.Of, n.Level, int64(page)} {
-		binary.LittleEndian.PutUint64(head[8*i:], uint64(v)) //nolint:gosec // bits
+		binary.LittleEndian.PutUint64(head[8*i:], uint64(v))
 	}
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return crc32.Update(crc32.Checksum(head[:], table), table, p)
@@ -130,6 +130,6 @@ func sum(n Name, page int, p []byte) uint32 {
 
 func crcOf(p []byte) uint32 { return crc32.Checksum(p, crc32.MakeTable(crc32.Castagnoli)) }
 
-func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) } //nolint:gosec // bits
+func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
 
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }

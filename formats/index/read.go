@@ -147,11 +147,11 @@ func (d *parser) int() int64 { return unzigzag(d.uint()) }
 // count reads how many things follow, each of at least size bytes.
 func (d *parser) count(size int) int {
 	n := d.uint()
-	if n > uint64(len(d.p)/size) { //nolint:gosec // not negative
+	if n > uint64(len(d.p)/size) {
 		d.bad, d.p = true, nil
 		return 0
 	}
-	return int(n) //nolint:gosec // bounded by what is left
+	return int(n)
 }
 
 func (d *parser) bytes() []byte {
@@ -166,7 +166,7 @@ func (ix *Index) parse(dir []byte, bind Binding) error {
 	size := d.uint()
 	etag := string(d.bytes())
 	ix.Meta = d.bytes()
-	if !d.bad && (size != uint64(bind.Size) || etag != bind.ETag) { //nolint:gosec // not negative
+	if !d.bad && (size != uint64(bind.Size) || etag != bind.ETag) {
 		return unusable("it is about another version of the file, of %d bytes", size)
 	}
 	off := int64(len(magic))
@@ -225,10 +225,10 @@ func (ix *Index) lay(d *parser, pages []Page, seams int, off int64) int64 {
 	front := int64(0)
 	for range seams {
 		n, at := d.uint(), d.uint()
-		if n > uint64(len(pages)) || at < uint64(front) || at > uint64(ix.Trailer.Off) { //nolint:gosec // not negative
+		if n > uint64(len(pages)) || at < uint64(front) || at > uint64(ix.Trailer.Off) {
 			return -1
 		}
-		if front = layPages(pages[:n], int64(at), ix.Trailer.Off); front < 0 { //nolint:gosec // bounded above
+		if front = layPages(pages[:n], int64(at), ix.Trailer.Off); front < 0 {
 			return -1
 		}
 		pages = pages[n:]

@@ -188,9 +188,9 @@ func AppendHeader(dst []byte, h Header) ([]byte, error) {
 	spaces := pad()
 	dst = append(append(dst, magic...), version, 0)
 	if size == 2 {
-		dst = binary.LittleEndian.AppendUint16(dst, uint16(n)) //nolint:gosec // checked above
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
 	} else {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // at most maxHeader
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	}
 	dst = append(dst, text...)
 	dst = append(dst, bytes.Repeat([]byte{' '}, spaces)...)
@@ -204,7 +204,7 @@ func latin1(text []byte) ([]byte, bool) {
 		if r > 0xff {
 			return nil, false
 		}
-		out = append(out, byte(r)) //nolint:gosec // checked above
+		out = append(out, byte(r))
 	}
 	return out, true
 }
