@@ -82,7 +82,7 @@ type passed struct{ unmatched, older int64 }
 // A spot is the place of an object in the listing.
 type spot struct {
 	key    string
-	before passed // between the object begun before and this one
+	before passed // objects in the listing between the one begun before and this one
 }
 
 // A fate is the outcome of an object.

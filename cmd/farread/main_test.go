@@ -234,7 +234,7 @@ func TestHelp(t *testing.T) {
 	root := newRoot(&app{})
 	for _, c := range append(root.Commands(), root) {
 		if n := c.Name(); n == "completion" || n == "help" || n == "quickstart" {
-			continue // cobra's own text; the other is tested with its command
+			continue // the first two have cobra's own text; quickstart is tested with its command
 		}
 		args := append(strings.Fields(c.CommandPath())[1:], "--help")
 		got := run(t, args...)

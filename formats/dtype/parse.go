@@ -83,7 +83,8 @@ func FromLiteral(v pylit.Value) (DType, error) {
 	return d, nil
 }
 
-// build makes a type of a literal; shape is not nil for ('<i4', (2,)).
+// build makes a type of a literal. shape is nil unless the literal is a sub-array, such
+// as ('<i4', (2,)).
 func build(v pylit.Value, depth int, left *int) (d DType, shape []int, err error) {
 	if depth > maxDepth {
 		return DType{}, nil, fail(errLimit, "%d levels", depth)

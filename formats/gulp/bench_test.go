@@ -21,7 +21,7 @@ type sized struct {
 func (s sized) Size() int64 { return s.size }
 
 func BenchmarkOpen(b *testing.B) {
-	for _, window := range []int64{4 << 20, 32 << 20} { // of the package and of a Client
+	for _, window := range []int64{4 << 20, 32 << 20} { // the defaults of the package and of a Client
 		for _, frames := range []int{200, 25, 1} {
 			b.Run(fmt.Sprintf("size=20MiB/window=%dMiB/frames=%d", window>>20, frames), func(b *testing.B) {
 				meta, size := bigIndex(20<<20, frames)

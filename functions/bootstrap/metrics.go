@@ -50,7 +50,7 @@ type emfDirective struct {
 // tally is the sum of the metrics of one set of dimensions.
 type tally struct {
 	job                                      string // "": none
-	whole                                    bool   // it is the sum of the whole function
+	whole                                    bool   // it is the sum of the whole function, not of one job
 	done, skipped, failed, retried, ignored  int
 	requests, retries, bytesRead, bytesWrote int64
 	durations                                []float64

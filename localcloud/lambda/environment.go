@@ -168,7 +168,7 @@ func (e *environment) handOver(ctx context.Context, v *invocation) error {
 	}
 }
 
-// firstOf is the message of an error document, or the start of a body that is none.
+// firstOf is the message of an error document. Of any other body it is the start.
 func firstOf(body []byte) string {
 	var d struct {
 		Type    string `json:"errorType"`
