@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/functions/pack"
-	"github.com/farread/farread/internal/nd"
 )
 
 // likeSource takes an array's items as its source had them, in Fortran order and with

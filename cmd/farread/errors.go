@@ -13,8 +13,8 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/functions"
-	"github.com/farread/farread/internal/nd"
 	"github.com/farread/farread/objstore"
 )
 

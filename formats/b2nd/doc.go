@@ -19,7 +19,7 @@ import (
 	"fmt"
 
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 )
 
 // Format is the name of this format in errors.
@@ -29,11 +29,11 @@ const Format = "b2nd"
 const MaxDims = 16
 
 // A Box selects items of an array; see [ParseSlice], [Whole] and [Sub]. Its
-// method Counts gives the number of items along each axis of the array; OutShape
-// is the same without the axes that an integer took away.
+// methods are those of [nd.Box]: Counts gives the number of items along each axis of
+// the array; OutShape is the same without the axes that an integer took away.
 type Box = nd.Box
 
-// A Slice is the parsed text of a selection, for arrays of any shape.
+// A Slice is the parsed text of a selection, for arrays of any shape; see [nd.Slice].
 type Slice = nd.Slice
 
 // ParseSlice reads NumPy's spelling of a selection: "0:10, 5, ::-2, ...".

@@ -10,7 +10,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 )
 
 // EditOptions tune Edit. The zero value is right for most.

@@ -13,7 +13,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/formattest"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 )
 
 // emptied are the arrays of python-blosc2 that hold no items, in chunks of none

@@ -12,7 +12,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/rangeio"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 )
 
 // maxChunk is the most bytes that c-blosc2 puts into a chunk: an int32 less the

@@ -7,7 +7,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 )
 
 // An output is the frame of an array that is being written, and the pipeline

@@ -9,7 +9,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 )
 
 // A batch bounds what a plan takes: so many chunks, or blocks of them, are asked

@@ -19,7 +19,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 )
 
 // A memory is an Output in memory.

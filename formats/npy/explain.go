@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/rangeio"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 )
 
 // NoteSuffix is added to the name of raw data for the name of its note:

@@ -14,7 +14,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/dtype/pylit"
-	"github.com/farread/farread/internal/nd"
+	"github.com/farread/farread/formats/nd"
 )
 
 // A Header tells how the bytes after it are to be read.

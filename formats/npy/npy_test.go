@@ -19,8 +19,8 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/formats/npy"
-	"github.com/farread/farread/internal/nd"
 	"github.com/farread/farread/rangeio"
 )
 

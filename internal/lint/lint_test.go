@@ -132,7 +132,12 @@ func layers() []layer {
 		{
 			file:  "formats/b2nd/x.go",
 			deny:  map[string]string{"/formats/bloscpack": "formats-over-cframe", "/formats/all": "formats-over-cframe", "/objstore": "formats-pure"},
-			allow: []string{"/formats/cframe", "/formats/blosc", "/internal/nd"},
+			allow: []string{"/formats/cframe", "/formats/blosc", "/formats/nd"},
+		},
+		{
+			file:  "formats/nd/x.go",
+			deny:  map[string]string{"/formats": "formats-nd-leaf", "/rangeio": "formats-nd-leaf"},
+			allow: []string{"errors", "iter"},
 		},
 		{
 			file:  "formats/all/x.go",

@@ -1,6 +1,7 @@
 // Package nd holds the geometry of n-dimensional arrays in row-major order:
-// NumPy's slice text, the cells (chunks, blocks) of a grid that a selection
-// meets, and the copies between them. It does no I/O and knows no item types.
+// NumPy's slice text ([Slice]), what it selects ([Box]), the cells (chunks, blocks) of
+// a grid that a selection meets, and the copies between them. It does no I/O and knows
+// no item types, and needs nothing but the standard library.
 package nd
 
 import (
