@@ -1,0 +1,88 @@
+package cframe
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/rangeio"
+)
+
+// TestAppendStoredOfAnyFrame: of each frame of the reference tools the stored chunks are
+// those that ReadChunk decodes, a plan is one request for each that is stored, and Verify
+// finds them. Malformed frames, cut ones and flipped ones give an error of this package,
+// or bytes with a right header.
+func TestAppendStoredOfAnyFrame(t *testing.T) {
+	t.Parallel()
+	chunks := 0
+	err := filepath.WalkDir("testdata/fixtures", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".b2frame") || strings.Contains(name, "dir/") {
+			return err
+		}
+		p, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		chunks += storedOf(t, name, p)
+		for i := 97; i < len(p); i += 1 + len(p)/20 {
+			flipped := bytes.Clone(p)
+			flipped[i] ^= 0x10
+			storedOf(t, "malformed", flipped)
+			storedOf(t, "malformed", p[:i])
+		}
+		return nil
+	})
+	if err != nil || chunks < 50 {
+		t.Errorf("%d chunks, %v", chunks, err)
+	}
+}
+
+// storedOf reads all stored chunks of a frame, which is well unless its name says
+// otherwise.
+func storedOf(t *testing.T, name string, p []byte) (n int) {
+	t.Helper()
+	well := !strings.Contains(name, "malformed")
+	f, err := Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), Options{})
+	if err != nil || f.Refused() != nil {
+		return 0
+	}
+	for i := range f.Chunks() {
+		stored, err := f.AppendStored(t.Context(), nil, i)
+		if err != nil {
+			var e *formats.Error
+			if well || !errors.As(err, &e) {
+				t.Errorf("%s: chunk %d: %v", name, i, err)
+			}
+			continue
+		}
+		if h, err := blosc.ParseHeader(stored); err != nil || h.CBytes != len(stored) {
+			t.Fatalf("%s: chunk %d: %d bytes, %+v, %v", name, i, len(stored), h, err)
+		}
+		if !well {
+			continue
+		}
+		n++
+		want, err := f.ReadChunk(t.Context(), nil, i)
+		if err != nil {
+			continue // a codec or a filter that is not read
+		}
+		got, err := blosc.DecodeOptions{TypeSize: f.Info().TypeSize}.AppendDecoded(nil, stored)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: chunk %d decodes to others, %v", name, i, err)
+		}
+		plan, err := f.ExplainStored(t.Context(), i)
+		if err != nil || len(plan) > 1 || len(plan) == 0 && f.Chunk(i).Special == blosc.None {
+			t.Errorf("%s: chunk %d: plan %v, %v", name, i, plan, err)
+		}
+	}
+	if r, err := f.Verify(t.Context(), nil); well && (err != nil || r.Chunks != f.Chunks() || r.NBytes != f.Info().NBytes) {
+		t.Errorf("%s: verify %+v, %v", name, r, err)
+	}
+	return n
+}
