@@ -65,6 +65,23 @@ func (k *Chunk) Each(ctx context.Context, fn func(p []byte) error) error {
 	return k.each(ctx, k.r, fn)
 }
 
+// Verify decodes the chunk and tells how many bytes it has, which must be as many as its
+// header says. progress, if not nil, is told the decoded bytes so far and in all, by the
+// calling goroutine. It costs what Each costs.
+func (k *Chunk) Verify(ctx context.Context, progress formats.Progress) (n int64, err error) {
+	total := int64(k.h.NBytes)
+	err = k.Each(ctx, func(p []byte) error {
+		if n += int64(len(p)); progress != nil {
+			progress(n, total)
+		}
+		return ctx.Err()
+	})
+	if err == nil && n != total {
+		err = &formats.Error{Format: "blosc", Part: "header", Off: 4, Err: fmt.Errorf("%d decoded bytes, the blocks have %d: %w", total, n, formats.ErrCorrupt)}
+	}
+	return n, err
+}
+
 // Explain lists the requests that Each would make, without making them. The block
 // starts are read for it, unless the chunk is read as a whole.
 func (k *Chunk) Explain(ctx context.Context) ([]rangeio.Planned, error) {

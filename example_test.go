@@ -42,6 +42,42 @@ func ExampleOpen() {
 	// Output: hello from afar <nil>
 }
 
+// What a URI names is found out, and then asked for what it is able to: the URI could as
+// well be that of an array, a series or a Blosc2 frame.
+func ExampleOpenAny() {
+	ctx := context.Background()
+	dir := sampleGulp()
+	defer os.RemoveAll(dir)
+
+	d, err := farread.OpenAny(ctx, filepath.Join(dir, "clips.gulp"))
+	if err != nil {
+		panic(err)
+	}
+	in, err := d.Describe(ctx)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(in.Format, in.Entries, in.Can)
+	images, ok := d.(farread.Imager)
+	if !ok {
+		panic("no images")
+	}
+	for e, err := range d.Entries(ctx, "") {
+		if err != nil {
+			panic(err)
+		}
+		plan, err := images.ExplainImages(ctx, e.Name, 0, e.Images)
+		fmt.Println(e.Name, e.Images, plan.Size, plan.Cost().Requests, err)
+	}
+	p, media, err := images.AppendImage(ctx, nil, "sunrise", 2)
+	fmt.Printf("%s %s %v\n", p, media, err)
+	// Output:
+	// gulp 2 [images]
+	// sunrise 3 48 0 <nil>
+	// aurora 3 45 0 <nil>
+	// sunrise, frame 2 application/octet-stream <nil>
+}
+
 // One frame by id: two requests side by side, then one.
 func ExampleClient_OpenGulp() {
 	ctx := context.Background()

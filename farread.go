@@ -6,6 +6,12 @@
 // A URI is s3://bucket/key, https://host/path, file:///path or a local path. One
 // that ends in a slash names a prefix or folder.
 //
+// [OpenAny] finds out what a URI names and gives a [Dataset]: what it is, what is inside,
+// whether it is sound, and by the interfaces that it implements what can be read of it
+// ([Slicer], [Imager], [Itemer], [Viewer], [Chunker], [Ranger]), each with its plan and
+// its cost beforehand. Who knows the format opens by name ([OpenArray], [OpenGulp], …),
+// and has all that the format can do.
+//
 // Programs that read more than one object make a [Client], so that all reads
 // share connections, one limit of requests in flight, one cache, one measured
 // pace and one [objstore.Counter].

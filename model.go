@@ -34,8 +34,9 @@ type Dataset interface {
 	// Source identifies the bytes that were opened. It costs nothing, but that a gulp
 	// dataset opens all of its chunks for it, once.
 	Source(ctx context.Context) (Source, error)
-	// Current says whether the place still holds what was opened. It costs one HEAD, of
-	// a gulp dataset a listing, of a folder nothing: that is always current.
+	// Current says whether the place still holds what was opened. It costs one HEAD, two
+	// of a gulp chunk, two listings of a gulp dataset, and nothing of a folder, which is
+	// always current. Of a sparse frame the index alone is looked at.
 	Current(ctx context.Context) (bool, error)
 	// Describe tells what headers and indexes say. It costs nothing but what Open left
 	// of them: a trailer of metalayers, the directory of a series' index, the chunks of
@@ -47,8 +48,8 @@ type Dataset interface {
 	// cursor that no entry has had is objstore.ErrInvalid. An error ends the sequence.
 	Entries(ctx context.Context, after string) iter.Seq2[Entry, error]
 	// Verify reads all of it and checks what can be checked; the first fault is the
-	// error. progress, if not nil, is told from the calling goroutine how much is done
-	// of about how much, in a unit of its own. Of a folder it is formats.ErrUnsupported.
+	// error. progress, if not nil, is told, one call at a time, how much is done of about
+	// how much, in a unit of its own. Of a folder it is formats.ErrUnsupported.
 	Verify(ctx context.Context, progress formats.Progress) (Report, error)
 	// Handle is the dataset with all that its format can do: a *Array, *Frame, *Chunk,
 	// *Bloscpack, *Gulp, *GulpDataset, *Zoom, *Npy or *Folder.

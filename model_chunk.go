@@ -44,17 +44,8 @@ func (x *chunkData) Entries(_ context.Context, after string) iter.Seq2[Entry, er
 }
 
 func (x *chunkData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
-	h := x.k.Header()
-	r := Report{Entries: 1, CBytes: int64(h.CBytes)}
-	err := x.k.Each(ctx, func(p []byte) error {
-		r.NBytes += int64(len(p))
-		progress.Tell(r.NBytes, int64(h.NBytes))
-		return ctx.Err()
-	})
-	if err == nil && r.NBytes != int64(h.NBytes) {
-		err = &formats.Error{Format: all.Blosc, Part: "header", Off: 4, Err: fmt.Errorf("%d decoded bytes, the blocks have %d: %w", h.NBytes, r.NBytes, formats.ErrCorrupt)}
-	}
-	return r, err
+	n, err := x.k.Verify(ctx, progress)
+	return Report{Entries: 1, NBytes: n, CBytes: int64(x.k.Header().CBytes)}, err
 }
 
 func (x *chunkData) Handle() any { return x.k }

@@ -16,6 +16,7 @@ import (
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -161,7 +162,7 @@ func (x *blpData) Entries(ctx context.Context, after string) iter.Seq2[Entry, er
 	return func(yield func(Entry, error) bool) {
 		from, err := resume(after)
 		if err == nil && from > max(x.f.Len(), 0) {
-			err = fmt.Errorf("cursor %q of %d entries: %w", after, x.f.Len(), formats.ErrNoEntry)
+			err = fmt.Errorf("cursor %q of %d entries: %w", after, x.f.Len(), objstore.ErrInvalid)
 		}
 		if err != nil {
 			yield(Entry{}, err)

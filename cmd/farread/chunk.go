@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/objstore"
@@ -158,14 +157,8 @@ func (t *chunkContent) verify(ctx context.Context) (any, string, error) {
 	v := chunkReport{Format: all.Blosc, URI: t.uri, OK: true, CBytes: int64(h.CBytes), After: t.k.Object.Size() - t.off - int64(h.CBytes)}
 	b := t.a.newBar("verify", int64(h.NBytes))
 	defer b.clear()
-	err := t.k.Each(ctx, func(p []byte) error {
-		v.NBytes += int64(len(p))
-		b.add(int64(len(p)))
-		return ctx.Err()
-	})
-	if err == nil && v.NBytes != int64(h.NBytes) {
-		err = &formats.Error{Format: all.Blosc, Part: "header", Off: 4, Err: fmt.Errorf("%d decoded bytes, the blocks have %d: %w", h.NBytes, v.NBytes, formats.ErrCorrupt)}
-	}
+	var err error
+	v.NBytes, err = t.k.Verify(ctx, b.set)
 	text := fmt.Sprintf("ok: a chunk of %s decoded from %s", humanSize(v.NBytes), humanSize(v.CBytes))
 	if v.After > 0 {
 		text += fmt.Sprintf("; %s behind it are not part of it", plural(v.After, "byte"))
