@@ -266,7 +266,7 @@ func (p *prefix) parts(_ context.Context, add func(pull.Part[*remote]) error) er
 			return kit.Fail("folder", fmt.Sprintf("%q", m.name), -1, kit.TooLarge("%d bytes", n))
 		}
 		const least = prefixBytes / prefixAhead // so that there are no more
-		if err := add(pull.Part[*remote]{From: listed{p.b, &m.info}, Len: n, More: max(least-n, 0), For: m}); err != nil {
+		if err := add(pull.Part[*remote]{From: &listed{p.b, &m.info}, Len: n, More: max(least-n, 0), For: m}); err != nil {
 			return err
 		}
 	}
@@ -279,9 +279,9 @@ type listed struct {
 	info *objstore.Info
 }
 
-func (r listed) Size() int64 { return r.info.Size }
+func (r *listed) Size() int64 { return r.info.Size }
 
-func (r listed) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+func (r *listed) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 	obj, err := objstore.Open(ctx, r.b, r.info.Key, objstore.OpenOptions{Head: max(r.info.Size, 1), IfMatch: r.info.ETag})
 	if err == nil {
 		err = obj.ReadRanges(ctx, spans)
@@ -294,7 +294,7 @@ func (r listed) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 }
 
 // ReadEach is there for the interface.
-func (r listed) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i int) error) error {
+func (r *listed) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i int) error) error {
 	if err := r.ReadRanges(ctx, spans); err != nil {
 		return err
 	}
