@@ -39,13 +39,14 @@ type Dataset interface {
 	// always current. Of a sparse frame the index alone is looked at.
 	Current(ctx context.Context) (bool, error)
 	// Describe tells what headers and indexes say. It costs nothing but what Open left
-	// of them: a trailer of metalayers, the directory of a series' index, the chunks of
-	// a gulp dataset; of a folder it is a listing of one level.
+	// of them: a trailer of metalayers, the chunks of a gulp dataset; of a folder it is a
+	// listing of one level.
 	Describe(ctx context.Context) (Description, error)
 	// Entries yields what is inside, in its order: stored chunks, items, ids of images,
 	// tracks, objects and folders. It goes on behind the entry whose Cursor is after;
 	// "" begins at the first. It reads no payload, a batch of the index at a time. A
-	// cursor that no entry has had is objstore.ErrInvalid. An error ends the sequence.
+	// cursor that no entry can have is objstore.ErrInvalid; of a folder any name is one.
+	// An error ends the sequence.
 	Entries(ctx context.Context, after string) iter.Seq2[Entry, error]
 	// Verify reads all of it and checks what can be checked; the first fault is the
 	// error. progress, if not nil, is told, one call at a time, how much is done of about
