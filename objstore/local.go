@@ -40,6 +40,13 @@ func filler(b Bucket) (Filler, []*Counter) {
 // no middleware but Count stands before its bucket. See rangeio.Local.
 func (o *Object) Local() bool { return o.fill != nil }
 
+// Slow tells whether reads wait for a slow disk at present, as the Filler says if it has
+// a method Slow. See rangeio.Slow.
+func (o *Object) Slow() bool {
+	f, ok := o.fill.(interface{ Slow() bool })
+	return ok && f.Slow()
+}
+
 // mostFilled is how many bytes of one call a single goroutine reads: copying them
 // out of memory takes about as long as starting some more.
 const mostFilled = 1 << 20

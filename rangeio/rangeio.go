@@ -58,9 +58,20 @@ func Check(spans []Span, size int64) error {
 
 // FromReaderAt serves a local file or a byte slice as a Reader. Each span is
 // one ReadAt, in order; nothing is joined, since local reads have no round
-// trip. size must not exceed the bytes that r has: a short read is
+// trip. Once reads turn out to wait, as those of a slow disk do, 64 are made at a
+// time; see Disk. size must not exceed the bytes that r has: a short read is
 // io.ErrUnexpectedEOF.
-func FromReaderAt(r io.ReaderAt, size int64) Reader { return readerAt{r, size} }
+func FromReaderAt(r io.ReaderAt, size int64) Reader {
+	return &readerAt{size, NewDisk(), func(s Span) error {
+		if n, err := r.ReadAt(s.P, s.Off); n < len(s.P) {
+			if err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("read [%d, +%d): %w", s.Off, len(s.P), err)
+		}
+		return nil
+	}}
+}
 
 // Local tells whether r reads memory or a file of this machine. A request then
 // costs a system call and no round trip, and reads of many places gain nothing from
@@ -71,39 +82,32 @@ func Local(r Reader) bool {
 	return ok && l.Local()
 }
 
-type readerAt struct {
-	r    io.ReaderAt
-	size int64
+// Slow tells whether the reads of a local r wait for a disk at present: then they are
+// best made side by side all the same. A Reader says so by a method Slow() bool.
+func Slow(r Reader) bool {
+	l, ok := r.(interface{ Slow() bool })
+	return ok && l.Slow()
 }
 
-func (r readerAt) Size() int64 { return r.size }
-func (readerAt) Local() bool   { return true }
+type readerAt struct {
+	size int64
+	disk *Disk
+	read func(Span) error
+}
 
-func (r readerAt) ReadRanges(ctx context.Context, spans []Span) error {
+func (r *readerAt) Size() int64 { return r.size }
+func (*readerAt) Local() bool   { return true }
+func (r *readerAt) Slow() bool  { return r.disk.Slow() }
+
+func (r *readerAt) ReadRanges(ctx context.Context, spans []Span) error {
 	return r.ReadEach(ctx, spans, nil)
 }
 
-func (r readerAt) ReadEach(ctx context.Context, spans []Span, done func(int) error) error {
+func (r *readerAt) ReadEach(ctx context.Context, spans []Span, done func(int) error) error {
 	if err := Check(spans, r.size); err != nil {
 		return err
 	}
-	for i, s := range spans {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if n, err := r.r.ReadAt(s.P, s.Off); n < len(s.P) {
-			if err == nil || err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return fmt.Errorf("read [%d, +%d): %w", s.Off, len(s.P), err)
-		}
-		if done != nil {
-			if err := done(i); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return r.disk.Read(ctx, spans, r.read, done)
 }
 
 // Section is the part of r in [off, off+n): a chunk, or a frame inside a
@@ -122,6 +126,7 @@ type section struct {
 
 func (s section) Size() int64 { return s.n }
 func (s section) Local() bool { return Local(s.r) }
+func (s section) Slow() bool  { return Slow(s.r) }
 
 func (s section) ReadRanges(ctx context.Context, spans []Span) error {
 	moved, err := s.move(spans)

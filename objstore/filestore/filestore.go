@@ -36,6 +36,7 @@ import (
 
 	"github.com/farread/farread/internal/lru"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // Config describes a bucket.
@@ -55,6 +56,7 @@ type Config struct {
 type Bucket struct {
 	c    Config
 	kept keeper
+	disk *rangeio.Disk
 
 	mu    sync.Mutex // held from the check of a condition to the rename
 	stamp time.Time  // of the last commit
@@ -74,7 +76,7 @@ func New(c Config) (*Bucket, error) {
 	if c.Name == "" {
 		c.Name = "file:///" + strings.TrimPrefix(filepath.ToSlash(dir), "/")
 	}
-	return &Bucket{c: c, kept: keeper{open: lru.Cache[string, *kept]{Max: keepFiles, Gone: gone}}}, nil
+	return &Bucket{c: c, disk: rangeio.NewDisk(), kept: keeper{open: lru.Cache[string, *kept]{Max: keepFiles, Gone: gone}}}, nil
 }
 
 // Locate splits the path of a file, which may be missing, into a folder to serve and

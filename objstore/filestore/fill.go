@@ -5,20 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
-)
-
-// A read that takes longer than slowRead and the time that its bytes need at
-// slowRate did not come out of memory, or the processor went to somebody else
-// meanwhile: it takes some of them, and a share of all, to be sure.
-const (
-	slowRead  = 300 * time.Microsecond
-	slowRate  = 1 << 30 // bytes a second
-	slowReads = 3
-	slowShare = 4 // one in so many
 )
 
 // Fill implements objstore.Filler. It looks at the file once before and once after
@@ -38,34 +27,22 @@ func (b *Bucket) fill(ctx context.Context, key string, spans []rangeio.Span, o o
 		return 0, info, err
 	}
 	defer func() { _ = r.Close() }() // only read from
-	n, err := r.fill(spans)
+	err = r.fill(ctx, spans)
 	if err == nil {
 		err = r.check() // after the reads, so that no changed byte passes
 	}
-	return n, info, err
+	return len(spans), info, err
 }
 
-// fill reads spans until reading turns out to be slow.
-func (r *body) fill(spans []rangeio.Span) (int, error) {
-	last, slow := time.Now(), 0
-	for i, s := range spans {
-		if err := r.ended(); err != nil {
-			return 0, err
-		}
+// Slow tells whether reads wait for the disk at present: then Fill makes many at a time.
+func (b *Bucket) Slow() bool { return b.disk.Slow() }
+
+func (r *body) fill(ctx context.Context, spans []rangeio.Span) error {
+	return r.b.disk.Read(ctx, spans, func(s rangeio.Span) error {
 		n, err := r.k.f.ReadAt(s.P, s.Off)
 		if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("the file ends at %d: %w", s.Off+int64(n), objstore.ErrChanged)
 		}
-		if err != nil {
-			return 0, err
-		}
-		now := time.Now()
-		if now.Sub(last) > slowRead+time.Duration(int64(len(s.P))*int64(time.Second)/slowRate) {
-			if slow++; slow >= slowReads && slow*slowShare > i {
-				return i + 1, nil
-			}
-		}
-		last = now
-	}
-	return len(spans), nil
+		return err
+	}, nil)
 }
