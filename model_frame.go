@@ -256,11 +256,11 @@ func (s frameSlices) ReadSlice(ctx context.Context, dst []byte, box b2nd.Box) er
 	return s.x.a.ReadSlice(ctx, dst, box)
 }
 
-func (s frameSlices) ExplainSlice(_ context.Context, box b2nd.Box) (Plan, error) {
+func (s frameSlices) ExplainSlice(ctx context.Context, box b2nd.Box) (Plan, error) {
 	n, err := s.SizeOf(box)
 	if err != nil {
 		return Plan{}, err
 	}
-	requests, err := s.x.a.Explain(box)
+	requests, err := s.x.a.Explain(ctx, box)
 	return s.x.plan(n, requests, err)
 }

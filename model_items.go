@@ -199,6 +199,6 @@ func (t *frameItems) ExplainItems(ctx context.Context, i, j int64) (Plan, error)
 	if err != nil {
 		return Plan{}, err
 	}
-	requests, err := t.x.f.Explain(wants)
+	requests, err := t.x.f.Explain(ctx, wants)
 	return t.x.plan(-1, requests, err)
 }

@@ -191,8 +191,7 @@ func TestPhases(t *testing.T) {
 		}, 2},
 		{"a chain", func(ctx context.Context, p *rangeio.Phases) {
 			p.Begin(ctx)()
-			starts := rangeio.OnePhase(ctx)
-			blocks := rangeio.NextPhase(starts)
+			starts, blocks := rangeio.Steps(ctx)
 			for range 3 {
 				p.Begin(starts)()
 				p.Begin(blocks)()
@@ -200,8 +199,7 @@ func TestPhases(t *testing.T) {
 		}, 3},
 		{"a chain that one needs the end of only", func(ctx context.Context, p *rangeio.Phases) {
 			p.Begin(ctx)()
-			starts := rangeio.OnePhase(ctx)
-			blocks := rangeio.NextPhase(starts)
+			starts, blocks := rangeio.Steps(ctx)
 			p.Begin(blocks)()
 			p.Begin(starts)()
 			p.Begin(blocks)()
@@ -209,15 +207,36 @@ func TestPhases(t *testing.T) {
 		}, 3},
 		{"a chain whose first link asks for nothing", func(ctx context.Context, p *rangeio.Phases) {
 			p.Begin(ctx)()
-			blocks := rangeio.NextPhase(rangeio.NextPhase(rangeio.OnePhase(ctx)))
+			_, rest := rangeio.Steps(ctx)
+			_, blocks := rangeio.Steps(rest)
 			p.Begin(blocks)()
 			p.Begin(blocks)()
 		}, 2},
 		{"a chain of no beginning", func(ctx context.Context, p *rangeio.Phases) {
-			one := rangeio.NextPhase(ctx)
+			_, one := rangeio.Steps(ctx)
 			p.Begin(one)()
 			p.Begin(one)()
 		}, 1},
+		{"steps within a step", func(ctx context.Context, p *rangeio.Phases) {
+			for range 2 {
+				p.Begin(ctx)()
+				before, blocks := rangeio.Steps(ctx)
+				open, starts := rangeio.Steps(before)
+				for range 3 {
+					p.Begin(open)()
+					p.Begin(starts)()
+					p.Begin(blocks)()
+				}
+			}
+		}, 8},
+		{"steps of two reads in one phase", func(ctx context.Context, p *rangeio.Phases) {
+			one := rangeio.OnePhase(ctx)
+			for range 3 {
+				starts, blocks := rangeio.Steps(one)
+				p.Begin(starts)()
+				p.Begin(blocks)()
+			}
+		}, 2},
 	} {
 		var p, other rangeio.Phases
 		c.run(t.Context(), &p)

@@ -53,28 +53,34 @@ func (p *Phases) Depth() int64 {
 // run them one after the other: all calls under the returned context count as one
 // phase.
 func OnePhase(ctx context.Context) context.Context {
-	return context.WithValue(ctx, phaseKey{}, phaseGroup{&phaseChain{}, 0})
+	return context.WithValue(ctx, phaseKey{}, phaseGroup{&phaseChain{}, 0, maxLinks})
 }
 
-// NextPhase returns a context for calls that are planned from bytes of calls under
-// one, a context of OnePhase or NextPhase. A call under the returned context counts
-// one phase deeper than the calls made so far under one and the contexts that one
-// was made from, however many of either there are. If one is any other context,
-// NextPhase is OnePhase.
-func NextPhase(one context.Context) context.Context {
-	g, ok := one.Value(phaseKey{}).(phaseGroup)
+// Steps returns contexts for the two steps of a read: calls under data are planned from
+// bytes of calls under index. A call under data counts one phase deeper than the calls
+// made so far under index, however many of either there are. Steps may be nested: those
+// of a context of OnePhase or Steps are steps within it, so that reads that are marked
+// by one context share their phases, those of indexes and those of data.
+func Steps(ctx context.Context) (index, data context.Context) {
+	g, ok := ctx.Value(phaseKey{}).(phaseGroup)
 	if !ok {
-		return OnePhase(one)
+		g = phaseGroup{&phaseChain{}, 0, maxLinks}
 	}
-	return context.WithValue(one, phaseKey{}, phaseGroup{g.chain, g.at + 1})
+	half := g.links / 2
+	return context.WithValue(ctx, phaseKey{}, phaseGroup{g.chain, g.at, max(half, 1)}),
+		context.WithValue(ctx, phaseKey{}, phaseGroup{g.chain, g.at + half, max(half, 1)})
 }
 
 type phaseKey struct{}
 
-// A phaseGroup is a link of a chain of phases.
+// maxLinks allows Steps that are nested four deep; deeper ones count as one phase.
+const maxLinks = 16
+
+// A phaseGroup is a link of a chain of phases, with the free ones behind it that are
+// for steps within it.
 type phaseGroup struct {
-	chain *phaseChain
-	at    int
+	chain     *phaseChain
+	at, links int
 }
 
 type phaseChain struct {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
-	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/rangeio"
 )
 
 // An itemSelection is a box of an array, or one member of its items.
@@ -188,7 +188,7 @@ func (x *itemSelection) copy(ctx context.Context, to sink, b bar) error {
 		return err
 	}
 	if x.total() > 0 {
-		err = ahead(cframe.Together(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
+		err = ahead(rangeio.OnePhase(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
 			b.add(int64(len(p)))
 			return e.items(w, p)
 		})
@@ -209,12 +209,12 @@ func (x *itemSelection) read(ctx context.Context, box b2nd.Box, p []byte) error 
 	return x.t.arr.ReadSlice(ctx, p, box)
 }
 
-func (x *itemSelection) plan(context.Context) error {
+func (x *itemSelection) plan(ctx context.Context) error {
 	if x.total() == 0 {
 		return nil
 	}
 	for box := range x.slabs() {
-		rows, err := x.t.arr.Explain(box)
+		rows, err := x.t.arr.Explain(ctx, box)
 		if err != nil {
 			return err
 		}

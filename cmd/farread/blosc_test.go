@@ -371,7 +371,7 @@ func TestExplainFrames(t *testing.T) {
 	if err := json.Unmarshal([]byte(run(t, "explain", array, "1, 5, 7", "--policy", "lean", "--json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if last := got.Requests[len(got.Requests)-1]; got.Phases != 3 || !last.Estimated || !strings.Contains(last.Why, "chunk 4") {
+	if last := got.Requests[len(got.Requests)-1]; got.Phases != 3 || last.Estimated || !strings.Contains(last.Why, "chunk 4") {
 		t.Errorf("%+v", got)
 	}
 	s := stats(t, "slice", array, "1, 5, 7", "--policy", "lean", "-o", filepath.Join(dir, "x.raw"))

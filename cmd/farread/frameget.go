@@ -150,27 +150,18 @@ func (x *byteSelection) copy(ctx context.Context, to sink, b bar) error {
 
 // read gives the bytes of runs in order, reading ahead.
 func (t *frameContent) read(ctx context.Context, runs iter.Seq[span], to func(p []byte) error) error {
-	return ahead(cframe.Together(ctx), runs, func(r span) int64 { return r.n },
+	return ahead(rangeio.OnePhase(ctx), runs, func(r span) int64 { return r.n },
 		func(ctx context.Context, r span, p []byte) error { return t.f.ReadBytes(ctx, p, r.off) }, to)
 }
 
 var errNoBytes = fmt.Errorf("bytes into a folder: %w", errors.ErrUnsupported)
 
-func (x *byteSelection) plan(context.Context) error {
+func (x *byteSelection) plan(ctx context.Context) error {
 	if x.n == 0 {
 		return nil
 	}
-	if x.t.f.Info().ChunkSize <= 0 {
-		var wants []cframe.Want
-		for i := x.from; i < x.to; i++ {
-			wants = append(wants, cframe.Want{Chunk: i})
-		}
-		rows, err := x.t.f.Explain(wants)
-		x.t.noted(rows)
-		return err
-	}
 	for r := range x.runs() {
-		rows, err := x.t.f.ExplainBytes(r.off, r.n)
+		rows, err := x.t.f.ExplainBytes(ctx, r.off, r.n)
 		if err != nil {
 			return err
 		}

@@ -1,30 +1,25 @@
 package b2nd
 
-import "github.com/farread/farread/rangeio"
+import (
+	"context"
 
-// Explain lists the requests that ReadSlice would make for a box, without making
-// any; places inside of chunks are estimated. A cache counts as empty. See
-// cframe.Frame.Explain.
-func (a *Array) Explain(box Box) ([]rangeio.Planned, error) {
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/rangeio"
+)
+
+// Explain lists the requests that ReadSlice would make for a box, by the same code,
+// without those for the places of blocks, which it makes itself. A cache counts as empty.
+// See cframe.Frame.Explain.
+func (a *Array) Explain(ctx context.Context, box Box) ([]rangeio.Planned, error) {
 	n, err := a.SizeOf(box)
 	if err != nil || n == 0 {
 		return nil, err
 	}
 	var out []rangeio.Planned
-	phase := 0
-	r := newReading(a, nil, box, 0, a.g.item)
-	for wants := range r.batches(func() bool { return false }) {
-		reqs, err := a.f.Explain(wants)
-		if err != nil {
-			return nil, err
-		}
-		last := phase
-		for _, q := range reqs {
-			q.Phase += phase
-			last = max(last, q.Phase)
-			out = append(out, q)
-		}
-		phase = last
-	}
-	return out, nil
+	err = newReading(a, nil, box, 0, a.g.item).each(ctx, func(ctx context.Context, wants []cframe.Want) error {
+		list, err := a.f.Explain(ctx, wants)
+		out = append(out, list...)
+		return err
+	})
+	return out, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/nd"
+	"github.com/farread/farread/rangeio"
 )
 
 // A batch bounds what a plan takes: so many chunks, or blocks of them, are asked
@@ -65,13 +66,19 @@ func (a *Array) read(ctx context.Context, dst []byte, box Box, off, size int) er
 		return nil
 	}
 	r := newReading(a, dst, box, off, size)
-	for wants := range r.batches(func() bool { return ctx.Err() != nil }) {
+	return r.each(ctx, func(ctx context.Context, wants []cframe.Want) error {
 		if wants = r.cached(wants); len(wants) == 0 {
-			continue
+			return nil
 		}
-		if err := a.f.Read(ctx, wants, func(want, block int, p []byte) error {
-			return r.done(&wants[want], block, p)
-		}); err != nil {
+		return a.f.Read(ctx, wants, func(want, block int, p []byte) error { return r.done(&wants[want], block, p) })
+	})
+}
+
+// each calls read with batch after batch, which are one read.
+func (r *reading) each(ctx context.Context, read func(ctx context.Context, wants []cframe.Want) error) error {
+	_, one := rangeio.Steps(ctx)
+	for wants := range r.batches(func() bool { return ctx.Err() != nil }) {
+		if err := read(one, wants); err != nil {
 			return err
 		}
 	}

@@ -110,6 +110,9 @@ func (x *Index) checkVL() error {
 // Header is the chunk's header.
 func (x *Index) Header() Header { return x.h }
 
+// BlockBytes is the decoded length of every block but the last, as the header says.
+func (x *Index) BlockBytes() int { return x.h.BlockBytes() }
+
 // Starts gives the offset of each block in the chunk, in block order. The caller
 // must not change it. It is nil for memcpyed and special chunks.
 func (x *Index) Starts() []int32 { return x.starts }

@@ -1,97 +1,220 @@
 package cframe
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
-// starts reads the block starts of a chunk and then the blocks, or the rest of
-// the chunk where that is to be had whole.
-func (r *reading) starts(ctx context.Context, j *job) error {
-	src, phase := r.f.r, 0
-	if r.f.info.Sparse {
-		var err error
-		if src, err = r.f.set.Open(r.phase(ctx, 0), chunkFile(j.off)); err != nil {
-			return r.f.inChunk(j, err)
-		}
-		j, phase = r.f.sparseJob(j, src), 1
-	}
-	return r.f.inChunk(j, r.startsOf(ctx, j, src, phase))
+// A begun chunk is one whose block starts are known, or which is to be read to its end.
+type begun struct {
+	j   *job
+	x   *blosc.Index // nil: all of the chunk is wanted
+	sel []int        // blocks; nil: all
+
+	front   []byte // of block frontOf, which came with the block starts
+	frontOf int
+
+	// If blocks are decoded together, or some of their bytes came with the block starts:
+	buf   []byte // parts, one after the other; else nil
+	parts parts
+	need  []part       // what is still to be read; off and n in the chunk, at in buf
+	left  atomic.Int32 // how many of them
 }
 
-func (r *reading) startsOf(ctx context.Context, j *job, src rangeio.Reader, phase int) error {
-	most := j.most
-	if most < minChunkHeader {
-		return fmt.Errorf("a chunk of %d bytes: %w", most, formats.ErrCorrupt)
+// starts reads the block starts of chunks and adds the blocks that are wanted, or the
+// rest of a chunk that is to be had whole.
+func (r *reading) starts(ctx context.Context, jobs []job) error {
+	if len(jobs) == 0 {
+		return nil
 	}
-	held, err := r.held.take(ctx, int(j.headSize(most)))
-	if err != nil {
+	var mu sync.Mutex
+	var short []job
+	p := pull.Pull[*job]{From: r.f.r, Index: true, Window: headMemory, Parallel: r.f.o.Parallel, Near: 1,
+		Failed: func(parts []pull.Part[*job], err error) error { return r.f.inChunk(parts[0].For, err) },
+		Parts: func(ctx context.Context, add func(pull.Part[*job]) error) error {
+			if r.f.info.Sparse {
+				return r.open(ctx, jobs, add)
+			}
+			for i := range jobs {
+				j := &jobs[i]
+				if j.most < minChunkHeader {
+					return r.f.inChunk(j, fmt.Errorf("a chunk of %d bytes: %w", j.most, formats.ErrCorrupt))
+				}
+				if err := add(j.headPart(nil)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+	err := p.Each(ctx, func(p pull.Part[*job], b []byte) error {
+		j := p.For
+		if j.head != nil {
+			b = append(j.head, b...)
+		}
+		enough, err := r.begin(j, p.From, b)
+		if !enough && err == nil {
+			mu.Lock()
+			short = append(short, *j)
+			mu.Unlock()
+		}
+		return r.f.inChunk(j, err)
+	})
+	if err != nil || len(short) == 0 {
 		return err
 	}
-	defer func() { r.held.give(held) }()
-	head, h, err := r.head(ctx, j, src, phase)
-	defer func() { bufpool.Put(head) }()
+	_, next := rangeio.Steps(ctx)
+	return r.starts(next, short)
+}
+
+// headPart is what is read for the block starts.
+func (j *job) headPart(from rangeio.Reader) pull.Part[*job] {
+	n := int64(len(j.head))
+	return pull.Part[*job]{From: from, Off: j.off + n, Len: j.headSize(j.most) - n, Ends: from != nil, For: j}
+}
+
+// begin adds what is to be read of a chunk whose first bytes are b. It returns false if
+// these do not hold all block starts.
+func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err error) {
+	h, err := r.header(j, b, j.most)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if r.wanting(j, &h, head) {
-		r.held.give(held)
-		if held, err = r.held.take(ctx, h.CBytes); err != nil {
+	c := &begun{j: j}
+	if r.wanting(j, &h, b) {
+		c.parts = parts{{n: h.CBytes}}
+		return true, r.addGathered(c, from, b, h.CBytes)
+	}
+	if h.IndexLen() > len(b) {
+		j.head = bytes.Clone(b)
+		return false, nil
+	}
+	if c.x, err = blosc.ParseIndex(b); err != nil {
+		return false, err
+	}
+	if c.sel, err = j.pick(&h); err != nil {
+		return false, err
+	}
+	if _, n := c.x.Dict(); n > 0 || h.VL || c.x.NeedsFirst() || !c.behind(b) {
+		total := 0
+		c.parts, total = partsOf(c.x, c.sel)
+		return true, r.addGathered(c, from, b, total)
+	}
+	more := int64(len(c.x.Starts()))*offsetOfStart + int64(len(c.front))
+	far := !rangeio.Local(from) || rangeio.Slow(from)
+	for k, i := range c.sel {
+		off, n := c.x.Block(i)
+		have := max(len(b)-off, 0)
+		if err := r.add(pull.Part[piece]{From: from, Off: j.off + int64(off+have), Len: int64(n - have), More: more,
+			Ends: far && k == len(c.sel)-1, For: piece{j, c, i}}); err != nil {
+			return false, err
+		}
+		more = 0
+	}
+	return true, nil
+}
+
+// behind says that each block that is wanted goes beyond head, the first bytes of the
+// chunk. It keeps what these have of a block.
+func (c *begun) behind(head []byte) bool {
+	for _, i := range c.sel {
+		off, n := c.x.Block(i)
+		if off+n <= len(head) {
+			return false
+		}
+		if off < len(head) {
+			if c.front != nil {
+				return false
+			}
+			c.front = bytes.Clone(head[off:])
+			c.frontOf = i
+		}
+	}
+	return true
+}
+
+// addGathered adds what head, the first bytes of the chunk, does not hold of c.parts:
+// they are decoded once all are there.
+func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, total int) error {
+	c.buf = r.lend(c, total)
+	for _, p := range c.parts {
+		have := 0
+		if p.off < len(head) {
+			have = copy(c.buf[p.at:p.at+p.n], head[p.off:])
+		}
+		if have < p.n {
+			c.need = append(c.need, part{p.off + have, p.n - have, p.at + have})
+		}
+	}
+	if len(c.need) == 0 {
+		c.need = []part{{}} // to be decoded all the same
+	}
+	c.left.Store(int32(len(c.need))) //nolint:gosec // a block each
+	far := !rangeio.Local(from) || rangeio.Slow(from)
+	for k, p := range c.need {
+		if err := r.add(pull.Part[piece]{From: from, Off: c.j.off + int64(p.off), Len: int64(p.n), More: int64(p.n),
+			Ends: far && k == len(c.need)-1, For: piece{c.j, c, k}}); err != nil {
 			return err
 		}
-		b := bufpool.Get(h.CBytes)
-		defer bufpool.Put(b)
-		n := copy(b, head)
-		if err := r.fetch(ctx, phase+1, src, []rangeio.Span{{Off: j.off + int64(n), P: b[n:]}}); err != nil {
-			return err
+	}
+	return nil
+}
+
+// gather keeps what was read. It returns true once all is there.
+func (c *begun) gather(k int, b []byte) bool {
+	copy(c.buf[c.need[k].at:], b)
+	return c.left.Add(-1) == 0
+}
+
+// lend lends a buffer for the parts of c.
+func (r *reading) lend(c *begun, n int) []byte {
+	r.lending.Lock()
+	defer r.lending.Unlock()
+	if r.lent == nil {
+		r.lent = map[*begun][]byte{}
+	}
+	r.lent[c] = bufpool.Get(n)
+	return r.lent[c]
+}
+
+// giveBack gives back the buffer of c.
+func (r *reading) giveBack(c *begun) {
+	r.lending.Lock()
+	defer r.lending.Unlock()
+	bufpool.Put(r.lent[c])
+	delete(r.lent, c)
+}
+
+// gathered decodes a chunk, or blocks of it, all of whose bytes are there.
+func (r *reading) gathered(c *begun) error {
+	defer r.giveBack(c)
+	if c.x == nil {
+		return r.chunk(c.j, c.buf)
+	}
+	off, _ := c.x.Dict()
+	return r.decodeBlocks(c, c.parts.find(c.buf, off), func(i int) []byte {
+		off, n := c.x.Block(i)
+		if n == 0 {
+			return nil
 		}
-		return r.chunk(ctx, j, b)
-	}
-	x, err := blosc.ParseIndex(head)
-	if err != nil {
-		return err
-	}
-	sel, err := j.pick(&h)
-	if err != nil {
-		return err
-	}
-	parts, total := partsOf(x, sel)
-	r.held.give(held) // before the next is taken: nobody waits with bytes in hand
-	if held, err = r.held.take(ctx, total); err != nil {
-		return err
-	}
-	buf := bufpool.Get(total)
-	defer bufpool.Put(buf)
-	if err := r.fetch(ctx, phase+1, src, parts.spans(nil, j.off, buf, head)); err != nil {
-		return err
-	}
-	return r.decodeParts(ctx, j, x, sel, parts, buf)
+		return c.parts.find(c.buf, off)
+	})
 }
 
 // wanting says that all of a chunk is to be read, whose first bytes are head.
 func (r *reading) wanting(j *job, h *blosc.Header, head []byte) bool {
 	return j.all() || !j.fits(h) || h.VL && j.to > 0 || h.CBytes <= len(head) || r.wholeNow(j, h)
-}
-
-// decodeParts decodes the blocks sel of a chunk out of what was read of it.
-func (r *reading) decodeParts(ctx context.Context, j *job, x *blosc.Index, sel []int, parts parts, buf []byte) error {
-	off, _ := x.Dict()
-	dict := parts.find(buf, off)
-	return r.decodeBlocks(ctx, j, x, sel, dict, func(i int) []byte {
-		off, n := x.Block(i)
-		if n == 0 {
-			return nil
-		}
-		return parts.find(buf, off)
-	})
 }
 
 const minChunkHeader = blosc.HeaderLen1
@@ -104,32 +227,6 @@ func (r *reading) wholeNow(j *job, h *blosc.Header) bool {
 	}
 	k.nbytes = h.NBytes
 	return wholeAnyway(k.group(int64(h.CBytes)), r.f.o.Policy)
-}
-
-// read reads spans, dropping empty ones.
-func read(ctx context.Context, src rangeio.Reader, spans []rangeio.Span) error {
-	spans = slices.DeleteFunc(spans, func(s rangeio.Span) bool { return len(s.P) == 0 })
-	if len(spans) == 0 {
-		return nil
-	}
-	return src.ReadRanges(ctx, spans)
-}
-
-// head reads a chunk's header and as many bytes as its block starts take. The
-// buffer is on loan, also with an error.
-func (r *reading) head(ctx context.Context, j *job, src rangeio.Reader, phase int) ([]byte, blosc.Header, error) {
-	b := bufpool.Get(int(j.headSize(j.most)))
-	if err := r.fetch(ctx, phase, src, []rangeio.Span{{Off: j.off, P: b}}); err != nil {
-		return b, blosc.Header{}, err
-	}
-	h, err := r.header(j, b, j.most)
-	if err != nil || h.IndexLen() <= len(b) || j.all() || !j.fits(&h) {
-		return b, h, err
-	}
-	more := bufpool.Get(h.IndexLen())
-	n := copy(more, b)
-	bufpool.Put(b)
-	return more, h, r.fetch(ctx, phase+1, src, []rangeio.Span{{Off: j.off + int64(n), P: more[n:]}})
 }
 
 // parts are ranges of a chunk, ascending and without overlap, and where each
@@ -172,37 +269,20 @@ func (p parts) find(buf []byte, off int) []byte {
 	return buf[p[k].at : p[k].at+p[k].n : p[k].at+p[k].n]
 }
 
-// spans appends what is to be read of a chunk at off to out; what is in head, the
-// chunk's first bytes, is copied.
-func (p parts) spans(out []rangeio.Span, off int64, buf, head []byte) []rangeio.Span {
-	out = slices.Grow(out, len(p))
-	for _, x := range p {
-		b := buf[x.at : x.at+x.n]
-		n := 0
-		if x.off < len(head) {
-			n = copy(b, head[x.off:])
-		}
-		out = append(out, rangeio.Span{Off: off + int64(x.off+n), P: b[n:]})
-	}
-	return out
-}
-
 // fill makes what is wanted of a chunk that is not stored.
-func (r *reading) fill(ctx context.Context, j *job) error {
+func (r *reading) fill(j *job) error {
 	kind, _ := special(r.f.table.at(j.chunk))
 	if int64(j.nbytes) > r.f.o.Limits.MaxDecoded {
 		return tooLarge(chunkName(j.chunk), -1, "%d decoded bytes, %d allowed", j.nbytes, r.f.o.Limits.MaxDecoded)
 	}
 	give := func(block, at, n int) error {
-		return r.decoding(ctx, func() error {
-			p := j.dst
-			if p == nil {
-				p = bufpool.Get(n)
-				defer bufpool.Put(p)
-			}
-			fill(p[:n], kind, r.f.info.TypeSize)
-			return r.give(j, block, at, p[:n])
-		})
+		p := j.dst
+		if p == nil {
+			p = bufpool.Get(n)
+			defer bufpool.Put(p)
+		}
+		fill(p[:n], kind, r.f.info.TypeSize)
+		return r.give(j, block, at, p[:n])
 	}
 	size := j.bsize
 	count := int(j.blockCount())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -87,7 +88,7 @@ type Frame struct {
 	index rangeio.Reader // of header, offsets and trailer
 	o     Options
 	info  Info
-	local bool // chunks are read without a round trip
+	dry   *pull.Plan // nil: chunks are read, and not only planned to be
 
 	layers     []Metalayer
 	table      table
@@ -129,7 +130,7 @@ func (f *Frame) WithBlockShape(shape []int) *Frame {
 // ErrUnsupported for versions of the format that are not known; ErrTooLarge if a
 // limit is passed. Errors of r keep their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
-	f := &Frame{r: r, index: r, o: o.withDefaults(r), local: rangeio.Local(r), sizes: &chunkStarts{}}
+	f := &Frame{r: r, index: r, o: o.withDefaults(r), sizes: &chunkStarts{}}
 	if err := f.open(ctx, false); err != nil {
 		return nil, err
 	}

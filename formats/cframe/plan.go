@@ -2,8 +2,11 @@ package cframe
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -73,11 +76,12 @@ type job struct {
 	from, to    int   // decoded bytes of the chunk; 0, 0: not by bytes
 	bsize       int   // what blocks count in; 0: each chunk's own
 	dst         []byte
-	nbytes      int   // decoded length of the chunk, -1: not known
-	off         int64 // in the object, or its number
-	most        int64 // bytes that the chunk may take; -1: not known
-	n           int64 // bytes of the whole chunk to read; 0: not known before its header
-	kept        int64 // decoded bytes that the caller keeps
+	nbytes      int    // decoded length of the chunk, -1: not known
+	off         int64  // in the object, or its number
+	most        int64  // bytes that the chunk may take; -1: not known
+	n           int64  // bytes of the whole chunk to read; 0: not known before its header
+	kept        int64  // decoded bytes that the caller keeps
+	head        []byte // its first bytes, if they were too few for the block starts
 }
 
 // all says that everything of the chunk is wanted.
@@ -102,6 +106,11 @@ const (
 
 // headSize is how much of a chunk of n bytes is read for its block starts.
 func (j *job) headSize(n int64) int64 {
+	if j.head != nil {
+		if h, err := blosc.ParseHeader(j.head); err == nil {
+			return int64(h.IndexLen())
+		}
+	}
 	if b := j.blockCount(); b > 0 {
 		return min(n, minChunkLen+offsetOfStart*b+startsRoom)
 	}
@@ -133,15 +142,13 @@ func (j *job) group(n int64) group {
 	return g
 }
 
-// A plan is what a read does: jobs without I/O, windows of chunks that are read
-// whole together, and jobs whose block starts are read first.
+// A plan is what a read does: chunks that are not stored, those that are read whole, by
+// offset, and those whose block starts are read first.
 type plan struct {
-	local   []job
-	windows [][]job
-	whole   int64 // bytes of all windows, of each chunk at most what the caller keeps
-	bytes   int64 // of everything, by estimate
-	starts  []job
-	batches [][]job // of starts, in a local frame
+	unstored, whole, starts []job
+
+	kept  int64 // bytes of whole chunks, of each at most what the caller keeps
+	bytes int64 // of everything, by estimate
 }
 
 // plan decides for every job how it is read.
@@ -151,7 +158,7 @@ func (f *Frame) plan(jobs []job) plan {
 	for _, j := range jobs {
 		switch kind, _ := special(f.table.at(j.chunk)); {
 		case kind != 0 || j.nbytes == 0:
-			p.local = append(p.local, j)
+			p.unstored = append(p.unstored, j)
 		case f.info.Sparse || j.n == 0:
 			p.starts = append(p.starts, j)
 		default:
@@ -164,28 +171,52 @@ func (f *Frame) plan(jobs []job) plan {
 		groups[i] = stored[i].group(stored[i].n)
 	}
 	whole := choose(groups, f.o.Policy)
-	if p.starts == nil {
+	if !slices.Contains(whole, false) {
+		p.whole = stored
+	} else if p.starts == nil {
 		p.starts = stored[:0] // the same memory: what is written was read
 	}
-	var window []job
-	var size int64
 	for i, j := range stored {
 		if !whole[i] {
 			p.bytes += groups[i].blocks
 			p.starts = append(p.starts, j)
 			continue
 		}
-		p.bytes += groups[i].whole
-		if size+j.n > f.window() && len(window) > 0 {
-			p.windows = append(p.windows, window)
-			window, size = nil, 0
+		if len(p.whole) < len(stored) {
+			p.whole = append(p.whole, j)
 		}
-		window = append(window, j)
-		size += j.n
-		p.whole += min(j.n, j.kept)
-	}
-	if len(window) > 0 {
-		p.windows = append(p.windows, window)
+		p.bytes += groups[i].whole
+		p.kept += min(j.n, j.kept)
 	}
 	return p
+}
+
+// why names the chunks of a request.
+func why(parts []pull.Part[piece]) (string, bool) {
+	first, last, chunks, whole := parts[0].For.j.chunk, 0, 0, 0
+	var j *job
+	for i := range parts {
+		q := &parts[i].For
+		if q.j != j {
+			chunks++
+		}
+		j, last = q.j, q.j.chunk
+		if q.c == nil {
+			whole++
+		}
+	}
+	switch n := len(parts); {
+	case chunks > 1 && whole == n:
+		return fmt.Sprintf("all of %d chunks, %d to %d", chunks, first, last), false
+	case chunks > 1:
+		return fmt.Sprintf("blocks of %d chunks, %d to %d", chunks, first, last), false
+	case whole > 0:
+		return "all of " + chunkName(first), false
+	case parts[0].For.c.x == nil:
+		return "the rest of " + chunkName(first), false
+	case n == 1:
+		return "a block of " + chunkName(first), false
+	default:
+		return fmt.Sprintf("%d blocks of %s", n, chunkName(first)), false
+	}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync/atomic"
+	"sync"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/internal/bufpool"
 	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -56,7 +56,10 @@ func (f *Frame) Read(ctx context.Context, wants []Want, done func(want, block in
 	if f.refused != nil {
 		return f.refused
 	}
-	r := f.newReading(ctx, func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) })
+	if len(wants) > batch { // one read, in parts
+		_, ctx = rangeio.Steps(ctx)
+	}
+	r := &reading{f: f, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
 	for at := 0; at < len(wants); at += batch {
 		jobs := make([]job, 0, min(batch, len(wants)-at))
 		for i := at; i < min(at+batch, len(wants)); i++ {
@@ -127,33 +130,29 @@ func chunkName(i int) string { return fmt.Sprintf("chunk %d", i) }
 type reading struct {
 	f       *Frame
 	deliver func(j *job, block, at int, p []byte) error // at: the block's first byte in the chunk
-	phases  *phaseSet                                   // of this call, or of those that it belongs to
-	sem     chan struct{}                               // decoders at work; nil: no more goroutines run than may decode
-	held    budget                                      // of encoded bytes
 	inside  int                                         // goroutines that decode one chunk
-	reads   atomic.Int64                                // local ones
-	slow    atomic.Int64                                // of these
-	waits   atomic.Bool                                 // they turned out to be
+
+	adding gate
+	put    func(pull.Part[piece]) error // adds what is to be read; may go ahead and decode
+
+	lending sync.Mutex
+	lent    map[*begun][]byte // to those that are gathered
+}
+
+// A piece is what a part of a frame is.
+type piece struct {
+	j *job
+	c *begun // nil: all of the chunk, or nothing if it is not stored
+	k int    // number of the block, or of the part of c
 }
 
 const (
-	smallFlight = 64        // requests for block starts and blocks, and windows, as in objstore
+	openFlight  = 64        // objects of a sparse frame that are opened at a time
 	largestScan = 192 << 20 // that a call holds by default, however much it reads
+	headMemory  = 1 << 20   // of block starts, for one of the two windows that are under way
+	// localGap is how many bytes are copied out of memory in the time of a system call.
+	localGap = 8 << 10
 )
-
-// window is how many bytes of whole chunks are read together: one of the longest
-// requests of the policy, so that each is decoded as it comes while the others
-// are under way.
-func (f *Frame) window() int64 {
-	n := f.o.Policy.MaxLen
-	switch {
-	case f.local:
-		n = localWindow
-	case n <= 0:
-		n = rangeio.Fast().MaxLen
-	}
-	return min(n, f.memory(0)/7)
-}
 
 // memory is what may be held of encoded bytes in a call that reads so many of
 // whole chunks, counted up to what the caller keeps of each.
@@ -164,37 +163,43 @@ func (f *Frame) memory(whole int64) int64 {
 	return max(defaultMemory, min(whole/4*3, largestScan))
 }
 
-func (f *Frame) newReading(ctx context.Context, deliver func(*job, int, int, []byte) error) *reading {
-	return &reading{f: f, deliver: deliver, phases: phasesOf(ctx), inside: 1}
-}
-
-// phase gives ctx the k-th phase of the call: all chunks go through the same
-// ones, each at its own time.
-func (r *reading) phase(ctx context.Context, k int) context.Context {
-	return under{ctx, r.phases[min(k, len(r.phases)-1)]}
-}
-
-// under gives ctx the phase of another context.
-type under struct {
-	context.Context //nolint:containedctx // ends the call, with the values of phase
-	phase           context.Context
-}
-
-func (u under) Value(key any) any { return u.phase.Value(key) }
-
+// run reads jobs: one Pull of whole chunks and of blocks, and within it another of the
+// block starts that tell where the blocks are.
 func (r *reading) run(ctx context.Context, jobs []job) error {
-	p := r.f.plan(jobs)
-	r.inside = max(1, r.f.o.Parallel/max(len(jobs), 1))
-	r.held.reset(r.f.memory(p.whole))
-	r.sem = nil
-	var err error
-	if r.f.local {
-		err = r.runLocal(ctx, &p)
-	} else {
-		err = r.runFar(ctx, &p)
+	f, p := r.f, r.f.plan(jobs)
+	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why,
+		Window: min(pull.WindowOf(f.r, f.o.Policy), f.memory(0)/7), Memory: f.memory(p.kept)}
+	r.inside = max(1, f.o.Parallel/max(len(jobs), 1))
+	if rangeio.Local(f.r) {
+		r.inside = min(r.inside, 1+int(p.bytes/pull.WorthGoroutine))
+		if most := all.Window; p.bytes <= most {
+			all.Window += most / 8 // a single one, though it is an estimate
+		} else if len(p.starts) > 0 {
+			all.First = most / 8
+		}
 	}
-	if err == nil {
-		return nil
+	if len(p.starts) > 0 {
+		all.Memory -= 2 * headMemory
+	}
+	all.Parts = func(ctx context.Context, add func(pull.Part[piece]) error) error {
+		r.put, r.adding = add, newGate()
+		for i := range p.unstored {
+			j := &p.unstored[i]
+			if err := add(pull.Part[piece]{More: min(int64(j.nbytes), all.Window), Ends: i == len(p.unstored)-1, For: piece{j: j}}); err != nil {
+				return err
+			}
+		}
+		for i := range p.whole {
+			j := &p.whole[i]
+			if err := add(pull.Part[piece]{Off: j.off, Len: j.n, Ends: i == len(p.whole)-1 && len(p.starts) > 0, For: piece{j: j}}); err != nil {
+				return err
+			}
+		}
+		return r.starts(ctx, p.starts)
+	}
+	err := all.Each(ctx, r.take)
+	for c := range r.lent { // what an error has left
+		r.giveBack(c)
 	}
 	if e, ok := errors.AsType[callerError](err); ok {
 		return e.error
@@ -202,78 +207,51 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 	return err
 }
 
-// runFar has as many requests in flight as there may be, each of which waits.
-func (r *reading) runFar(ctx context.Context, p *plan) error {
-	r.sem = make(chan struct{}, r.f.o.Parallel)
-	parts := []func(context.Context) error{
-		func(ctx context.Context) error {
-			return par.Do(ctx, len(p.windows), smallFlight, func(ctx context.Context, i int) error { return r.window(ctx, p.windows[i]) })
-		},
-		func(ctx context.Context) error {
-			return par.Do(ctx, len(p.starts), smallFlight, func(ctx context.Context, i int) error { return r.starts(ctx, &p.starts[i]) })
-		},
-		func(ctx context.Context) error {
-			return par.Do(ctx, len(p.local), r.f.o.Parallel, func(ctx context.Context, i int) error { return r.fill(ctx, &p.local[i]) })
-		},
-	}
-	return par.Do(ctx, len(parts), len(parts), func(ctx context.Context, i int) error { return parts[i](ctx) })
+// add adds a part, whoever else does.
+func (r *reading) add(p pull.Part[piece]) error {
+	r.adding <- struct{}{}
+	defer func() { <-r.adding }()
+	return r.put(p)
 }
 
-// decoding runs fn as one of the goroutines that decode.
-func (r *reading) decoding(ctx context.Context, fn func() error) error {
-	if r.sem == nil {
-		return fn()
+// A gate lets one goroutine in at a time, which may wait for reads meanwhile.
+type gate chan struct{}
+
+func newGate() gate { return make(gate, 1) }
+
+// take decodes what has come of a chunk.
+func (r *reading) take(p pull.Part[piece], b []byte) error {
+	j, c := p.For.j, p.For.c
+	var err error
+	switch {
+	case c == nil && p.Len == 0:
+		err = r.fill(j)
+	case c == nil:
+		err = r.chunk(j, b)
+	case c.buf == nil && c.front != nil && c.frontOf == p.For.k:
+		err = r.joined(c, b)
+	case c.buf == nil:
+		err = r.block(c, p.For.k, 0, b, nil, nil)
+	case c.gather(p.For.k, b):
+		err = r.gathered(c)
 	}
-	select {
-	case r.sem <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() { <-r.sem }()
-	return fn()
+	return r.f.inChunk(j, err)
 }
 
-// window reads whole chunks together.
-func (r *reading) window(ctx context.Context, jobs []job) error {
-	var total int
-	for i := range jobs {
-		total += int(jobs[i].n)
-	}
-	held, err := r.held.take(ctx, total)
-	if err != nil {
-		return err
-	}
-	defer r.held.give(held)
-	buf := bufpool.Get(total)
-	defer bufpool.Put(buf)
-	spans, free := make([]rangeio.Span, len(jobs)), buf
-	for i := range jobs {
-		n := jobs[i].n
-		spans[i] = rangeio.Span{Off: jobs[i].off, P: free[:n]}
-		free = free[n:]
-	}
-	decode := func(i int) error { return r.f.inChunk(&jobs[i], r.chunk(ctx, &jobs[i], spans[i].P)) }
-	if !r.f.local {
-		return wrapRead(r.f.r.ReadEach(r.phase(ctx, 0), spans, decode))
-	}
-	if err := r.fetch(ctx, 0, r.f.r, slices.Clone(spans)); err != nil {
-		return wrapRead(err)
-	}
-	for i := range jobs {
-		if err := decode(i); err != nil {
-			return wrapRead(err)
-		}
-	}
-	return nil
+// joined decodes the block whose front came with the block starts.
+func (r *reading) joined(c *begun, b []byte) error {
+	n := len(c.front)
+	p := bufpool.Get(n + len(b))
+	defer bufpool.Put(p)
+	copy(p, c.front)
+	copy(p[n:], b)
+	return r.block(c, c.frontOf, 0, p, nil, nil)
 }
 
-// wrapRead names this package in an error that does not yet.
-func wrapRead(err error) error {
-	if err == nil {
-		return nil
-	}
-	if e, ok := errors.AsType[callerError](err); ok {
-		return e
+// failed names the chunk in the error of a read of one.
+func (f *Frame) failed(parts []pull.Part[piece], err error) error {
+	if j := parts[0].For.j; j == parts[len(parts)-1].For.j {
+		return f.inChunk(j, err)
 	}
 	return wrap("chunks", -1, err)
 }
@@ -317,14 +295,14 @@ func (r *reading) header(j *job, b []byte, most int64) (blosc.Header, error) {
 
 // chunk decodes what is wanted of a chunk that is all in b, b being as long as
 // the chunk can be.
-func (r *reading) chunk(ctx context.Context, j *job, b []byte) error {
+func (r *reading) chunk(j *job, b []byte) error {
 	h, err := r.header(j, b, int64(len(b)))
 	if err != nil {
 		return err
 	}
 	b = b[:h.CBytes]
 	if j.dst != nil || !j.fits(&h) {
-		return r.decoding(ctx, func() error { return r.decodeWhole(j, &h, b) })
+		return r.decodeWhole(j, &h, b)
 	}
 	x, err := blosc.ParseIndex(b)
 	if err != nil {
@@ -334,9 +312,11 @@ func (r *reading) chunk(ctx context.Context, j *job, b []byte) error {
 	if err != nil {
 		return err
 	}
-	src := func(i int) []byte { off, n := x.Block(i); return b[off : off+n] }
 	off, n := x.Dict()
-	return r.decodeBlocks(ctx, j, x, sel, b[off:off+n], src)
+	return r.decodeBlocks(&begun{j: j, x: x, sel: sel}, b[off:off+n], func(i int) []byte {
+		off, n := x.Block(i)
+		return b[off : off+n]
+	})
 }
 
 // fits says whether the blocks of a chunk are those that the job counts in.
@@ -389,64 +369,70 @@ func (r *reading) give(j *job, block, at int, p []byte) error {
 	return nil
 }
 
-// decodeBlocks decodes the blocks sel, nil for all, of the chunk that x indexes.
-// src gives the bytes of a block.
-func (r *reading) decodeBlocks(ctx context.Context, j *job, x *blosc.Index, sel []int, dict []byte, src func(i int) []byte) error {
-	h := x.Header()
-	count := len(sel)
-	if sel == nil {
+// decodeBlocks decodes the blocks that are wanted of a chunk. src gives the bytes of a
+// block.
+func (r *reading) decodeBlocks(c *begun, dict []byte, src func(i int) []byte) error {
+	h, count := c.x.Header(), len(c.sel)
+	if c.sel == nil {
 		count = h.Blocks()
 	}
+	number := func(k int) int {
+		if c.sel == nil {
+			return k
+		}
+		return c.sel[k]
+	}
+	if h.VL {
+		end := 0 // decoded bytes of the blocks so far
+		for k := range count {
+			n, err := c.x.VLBlockLen(src(number(k)))
+			if err != nil {
+				return err
+			}
+			if end += n; end > h.NBytes || c.sel == nil && k == count-1 && end != h.NBytes {
+				return fmt.Errorf("blocks of %d bytes in a chunk of %d: %w", end, h.NBytes, formats.ErrCorrupt)
+			}
+			if err := r.block(c, number(k), end-n, src(number(k)), nil, dict); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	var first []byte
-	if x.NeedsFirst() && count > 0 {
-		first = bufpool.Get(x.BlockLen(0))
+	if c.x.NeedsFirst() && count > 0 {
+		first = bufpool.Get(c.x.BlockLen(0))
 		defer bufpool.Put(first)
-		err := r.decoding(ctx, func() error { return r.f.decodeOptions(1).DecodeBlock(first, x, 0, src(0), nil, dict) })
-		if err != nil {
+		if err := r.f.decodeOptions(1).DecodeBlock(first, c.x, 0, src(0), nil, dict); err != nil {
 			return err
 		}
 	}
-	var vlEnd int // decoded bytes of VL blocks before the present one, when all are wanted in order
-	inside := r.inside
-	if h.VL {
-		inside = 1
-	}
-	block := func(ctx context.Context, k int) error {
-		i := k
-		if sel != nil {
-			i = sel[k]
-		}
-		return r.decoding(ctx, func() error {
-			p := src(i)
-			n, at := x.BlockLen(i), i*h.BlockBytes()
-			if h.VL {
-				var err error
-				if n, err = x.VLBlockLen(p); err != nil {
-					return err
-				}
-				at = vlEnd
-				if vlEnd += n; vlEnd > h.NBytes || sel == nil && k == count-1 && vlEnd != h.NBytes {
-					return fmt.Errorf("blocks of %d bytes in a chunk of %d: %w", vlEnd, h.NBytes, formats.ErrCorrupt)
-				}
-			}
-			dst := bufpool.Get(n)
-			defer bufpool.Put(dst)
-			if err := r.f.decodeOptions(1).DecodeBlock(dst, x, i, p, first, dict); err != nil {
-				return err
-			}
-			return r.give(j, i, at, dst)
-		})
-	}
-	if min(inside, count) > 1 {
-		return par.Do(ctx, count, inside, block)
+	block := func(k int) error { return r.block(c, number(k), 0, src(number(k)), first, dict) }
+	if min(r.inside, count) > 1 {
+		return par.Each(count, r.inside, block)
 	}
 	for k := range count {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := block(ctx, k); err != nil {
+		if err := block(k); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// block decodes block i out of p. at is where it begins in a VL chunk.
+func (r *reading) block(c *begun, i, at int, p, first, dict []byte) error {
+	n := c.x.BlockLen(i)
+	if n >= 0 {
+		at = i * c.x.BlockBytes()
+	} else {
+		var err error
+		if n, err = c.x.VLBlockLen(p); err != nil {
+			return err
+		}
+	}
+	dst := bufpool.Get(n)
+	defer bufpool.Put(dst)
+	if err := r.f.decodeOptions(1).DecodeBlock(dst, c.x, i, p, first, dict); err != nil {
+		return err
+	}
+	return r.give(c.j, i, at, dst)
 }

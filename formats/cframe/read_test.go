@@ -242,7 +242,7 @@ func TestReadErrors(t *testing.T) {
 		if err := f.Read(t.Context(), []cframe.Want{tc.want}, never); !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
-		if _, err := f.Explain([]cframe.Want{tc.want}); !errors.Is(err, tc.err) {
+		if _, err := f.Explain(t.Context(), []cframe.Want{tc.want}); !errors.Is(err, tc.err) {
 			t.Errorf("%s explained: %v", tc.name, err)
 		}
 	}
@@ -319,8 +319,8 @@ func TestRefusedStores(t *testing.T) {
 		}
 		_, chunkErr := f.ReadChunk(t.Context(), nil, 0)
 		_, headersErr := f.ChunkHeaders(t.Context(), 0, 1)
-		_, explainErr := f.Explain([]cframe.Want{{}})
-		_, bytesErr := f.ExplainBytes(0, 1)
+		_, explainErr := f.Explain(t.Context(), []cframe.Want{{}})
+		_, bytesErr := f.ExplainBytes(t.Context(), 0, 1)
 		for i, err := range []error{f.Refused(), chunkErr, headersErr, explainErr, bytesErr, f.ReadBytes(t.Context(), make([]byte, 1), 0),
 			f.Read(t.Context(), []cframe.Want{{}}, func(int, int, []byte) error { return nil })} {
 			if !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), name) {
@@ -348,7 +348,7 @@ func TestSparse(t *testing.T) {
 			t.Errorf("%s was opened %d times, want %d", i, s.opened[i], n)
 		}
 	}
-	q, err := f.ExplainBytes(3990, 8100)
+	q, err := f.ExplainBytes(t.Context(), 3990, 8100)
 	if err != nil || len(q) != 4 || q[3].Object != "00000003.chunk" {
 		t.Errorf("%+v, %v", q, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -47,26 +48,69 @@ func (f *Frame) sparseJob(j *job, r rangeio.Reader) *job {
 	return &k
 }
 
-// sparseHeaders reads the header of each chunk from its own object.
-func (r *reading) sparseHeaders(ctx context.Context, from int, out []blosc.Header) error {
-	return par.Do(ctx, len(out), smallFlight, func(ctx context.Context, k int) error {
-		j := r.f.jobOf(from + k)
-		if kind := r.f.Chunk(j.chunk).Special; kind != blosc.None {
-			out[k] = specialHeader(&r.f.info, j.nbytes, kind)
-			return nil
+// open opens the objects of chunks. It adds the chunks that are best read whole, and
+// to add the block starts of the others.
+func (r *reading) open(ctx context.Context, jobs []job, add func(pull.Part[*job]) error) error {
+	if r.f.dry != nil {
+		r.f.noteOpens(ctx, jobs)
+		return nil
+	}
+	one := newGate()
+	return r.f.opened(ctx, jobs, func(j *job, src rangeio.Reader) error {
+		if j.n <= unknownMax && (j.all() || wholeAnyway(j.group(j.n), r.f.o.Policy)) {
+			return r.add(pull.Part[piece]{From: src, Len: j.n, Ends: true, For: piece{j: j}})
 		}
-		src, err := r.f.set.Open(r.phase(ctx, 0), chunkFile(j.off))
-		if err != nil {
-			return r.f.inChunk(&j, err)
-		}
-		s := r.f.sparseJob(&j, src)
-		b := make([]byte, min(s.most, minChunkLen))
-		if err := read(r.phase(ctx, 1), src, []rangeio.Span{{P: b}}); err != nil {
-			return r.f.inChunk(&j, err)
-		}
-		out[k], err = r.header(s, b, s.most)
-		return r.f.inChunk(&j, err)
+		one <- struct{}{}
+		defer func() { <-one }()
+		return add(j.headPart(src))
 	})
+}
+
+// opened opens the objects of chunks side by side and calls fn with each.
+func (f *Frame) opened(ctx context.Context, jobs []job, fn func(j *job, src rangeio.Reader) error) error {
+	return par.Do(ctx, len(jobs), openFlight, func(ctx context.Context, i int) error {
+		j := &jobs[i]
+		src, err := f.set.Open(ctx, chunkFile(j.off))
+		if err != nil {
+			return f.inChunk(j, err)
+		}
+		if j = f.sparseJob(j, src); j.most < minChunkHeader {
+			return f.inChunk(j, fmt.Errorf("a chunk of %d bytes: %w", j.most, formats.ErrCorrupt))
+		}
+		return fn(j, src)
+	})
+}
+
+// openHead is what an object keeps of its own opening, unless it was opened
+// otherwise.
+const openHead = 64 << 10
+
+// noteOpens notes what opening the objects of chunks, and reading what they do not keep
+// of it, would take. An index does not tell how long they are: it is the mean.
+func (f *Frame) noteOpens(ctx context.Context, jobs []job) {
+	stored := int64(0)
+	for i := range f.table.n {
+		if kind, _ := special(f.table.at(i)); kind == 0 {
+			stored++
+		}
+	}
+	open, data := rangeio.Steps(ctx)
+	for i := range jobs {
+		j := &jobs[i]
+		n := f.info.CBytes / max(stored, 1)
+		if j.most >= 0 {
+			n = min(n, j.most)
+		}
+		q := rangeio.Planned{Object: chunkFile(j.off), Len: min(n, openHead), Why: "open " + chunkName(j.chunk), Estimated: true}
+		f.dry.Note(open, q)
+		if g := j.group(n); !wholeAnyway(g, f.o.Policy) {
+			n = min(n, openHead+g.blocks-j.headSize(n))
+		}
+		if n > openHead {
+			q.Off, q.Len, q.Why = openHead, n-openHead, "what is wanted of "+chunkName(j.chunk)
+			f.dry.Note(data, q)
+		}
+	}
 }
 
 // specialHeader is what the header of a chunk that is not stored would say.

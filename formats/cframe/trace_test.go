@@ -43,11 +43,12 @@ func TestTraces(t *testing.T) {
 				all = append(all, got[[2]int{i, k}]...)
 			}
 		}
-		q, err := f.Explain(wants)
+		tr.Step(what, fmt.Sprintf("%d blocks, sha256 %.16s", len(got), digest(all)))
+		q, err := f.Explain(t.Context(), wants)
 		if err != nil {
 			t.Fatal(err)
 		}
-		notes := []string{fmt.Sprintf("%d blocks, sha256 %.16s", len(got), digest(all))}
+		var notes []string
 		for _, r := range q {
 			about := ""
 			if r.Estimated {
@@ -55,7 +56,7 @@ func TestTraces(t *testing.T) {
 			}
 			notes = append(notes, fmt.Sprintf("explained: phase %d, %s%d+%d, %s", r.Phase, about, r.Off, r.Len, r.Why))
 		}
-		tr.Step(what, notes...)
+		tr.Step("the same explained", notes...)
 	}
 
 	f := traced("a small frame", load(t, "cframe/metalayers.b2frame"), cframe.Options{})

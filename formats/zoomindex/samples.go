@@ -66,7 +66,8 @@ func (v *indexView) samples(ctx context.Context, l *runLister, fn func(p *zoomca
 	x := &packetTaker{v: v, fn: fn, next: v.f.Body()}
 	done, err := false, error(nil)
 	if r := l.byPlaces(ctx); r != nil && r.short(v.f) {
-		done, err = v.placed(rangeio.NextPhase(ctx), r, x)
+		_, data := rangeio.Steps(ctx)
+		done, err = v.placed(data, r, x)
 	}
 	if !done {
 		err = v.eachPacket(ctx, l, x)

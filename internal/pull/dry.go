@@ -41,6 +41,31 @@ func (p *Plan) Over(r rangeio.Reader, object string) *Dry {
 	return &Dry{Reader: r, plan: p, object: object}
 }
 
+// Local tells whether the reader behind it is local: then it is read in other windows.
+func (d *Dry) Local() bool { return rangeio.Local(d.Reader) }
+
+// Slow tells whether the reader behind it is slow.
+func (d *Dry) Slow() bool { return rangeio.Slow(d.Reader) }
+
+// Note adds a request that is no Pull's, in the phase of a call under ctx.
+func (p *Plan) Note(ctx context.Context, q rangeio.Planned) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.add(ctx, q)
+}
+
+// add notes requests of one call under ctx.
+func (p *Plan) add(ctx context.Context, list ...rangeio.Planned) {
+	if len(list) == 0 {
+		return
+	}
+	defer p.phases.Begin(ctx)()
+	for _, q := range list {
+		q.Phase = int(p.phases.Depth())
+		p.list = append(p.list, q)
+	}
+}
+
 // note plans the reading of a window under ctx.
 func note[T any](ctx context.Context, d *Dry, w *Window[T], why func([]Part[T]) (string, bool)) {
 	p := d.plan
@@ -53,21 +78,17 @@ func note[T any](ctx context.Context, d *Dry, w *Window[T], why func([]Part[T]) 
 		return p.memory[:n]
 	})
 	w.buf = nil // nothing to give back
-	requests := rangeio.PlanOf(d.Reader, w.spans)
-	if len(requests) == 0 {
-		return
-	}
-	defer p.phases.Begin(ctx)()
-	phase := int(p.phases.Depth())
 	parts := slices.Clone(w.Parts)
 	slices.SortStableFunc(parts, func(a, b Part[T]) int { return cmp.Compare(a.Off, b.Off) })
-	for _, r := range requests {
-		q := rangeio.Planned{Phase: phase, Object: d.object, Off: r.Off, Len: r.Len}
+	var list []rangeio.Planned
+	for _, r := range rangeio.PlanOf(d.Reader, w.spans) {
+		q := rangeio.Planned{Object: d.object, Off: r.Off, Len: r.Len}
 		if why != nil {
 			q.Why, q.Estimated = why(within(parts, r.Off, r.Off+r.Len))
 		}
-		p.list = append(p.list, q)
+		list = append(list, q)
 	}
+	p.add(ctx, list...)
 }
 
 // within gives those of the sorted parts that may have bytes in [from, to): parts that

@@ -22,6 +22,7 @@ type Part[T any] struct {
 	From     rangeio.Reader // nil: the one of the Pull
 	Off, Len int64
 	More     int64 // bytes that its taking needs besides, within Window and Memory
+	Ends     bool  // its window, which is read at once: the parts after it may take a while to be known
 	For      T     // what the bytes are, for whoever takes them
 
 	own bool // From is that of the Pull
@@ -104,6 +105,27 @@ func (p *Pull[T]) parallel() int {
 		return p.Parallel
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// localWindow is how many bytes of a file are read at once: more would not stay in a
+// processor's own cache until it is taken.
+const localWindow = 256 << 10
+
+// WorthGoroutine is how many bytes of a file make a goroutine that takes them worth its
+// start: decoding them takes a hundred times as long.
+const WorthGoroutine = 128 << 10
+
+// WindowOf is how many bytes of r are read together as a rule: one of the longest requests
+// of a policy, so that each is taken as it comes while the others are under way; less
+// of a reader without a round trip.
+func WindowOf(r rangeio.Reader, p rangeio.Policy) int64 {
+	switch {
+	case rangeio.Local(r):
+		return localWindow
+	case p.MaxLen <= 0:
+		return rangeio.Fast().MaxLen
+	}
+	return p.MaxLen
 }
 
 // Of gives parts that are known beforehand.

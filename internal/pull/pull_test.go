@@ -449,3 +449,76 @@ func TestReaders(t *testing.T) {
 		})
 	}
 }
+
+// TestPartEnds: a part that ends its window is read while the parts after it are not known.
+func TestPartEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{data: object(1000)}
+		took := make(map[int]time.Duration)
+		var mu sync.Mutex
+		start := time.Now()
+		p := pull.Pull[int]{From: s, Window: 500, Parts: func(_ context.Context, add func(pull.Part[int]) error) error {
+			if err := add(pull.Part[int]{Len: 10, Ends: true}); err != nil {
+				return err
+			}
+			time.Sleep(5 * time.Second)
+			return add(pull.Part[int]{Off: 10, Len: 10, For: 1})
+		}}
+		if err := p.Each(t.Context(), func(p pull.Part[int], _ []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			took[p.For] = time.Since(start)
+			return nil
+		}); err != nil || took[0] != time.Second || took[1] != 6*time.Second {
+			t.Errorf("%v, %v, want 1 s and 6 s", took, err)
+		}
+	})
+}
+
+// TestEmptyParts: parts without bytes come, and nothing is read for them.
+func TestEmptyParts(t *testing.T) {
+	t.Parallel()
+	s := &store{data: object(10)}
+	n := 0
+	p := pull.Pull[int]{From: s, Window: 10, Parallel: 1, Parts: pull.Of(pull.Part[int]{}, pull.Part[int]{Ends: true}, pull.Part[int]{})}
+	if err := p.Each(t.Context(), func(pull.Part[int], []byte) error { n++; return nil }); err != nil || n != 3 || s.reads.Load() != 0 {
+		t.Errorf("%d parts by %d reads, %v", n, s.reads.Load(), err)
+	}
+}
+
+// TestWithin: a Pull that finds the parts of another is the phase before it, and adds
+// parts from whichever goroutine takes its own.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	for _, local := range []bool{false, true} {
+		s := &store{data: object(1000)}
+		var from rangeio.Reader = s
+		if local {
+			from = rangeio.FromReaderAt(bytes.NewReader(s.data), 1000)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			var now, most, n atomic.Int64
+			p := pull.Pull[int]{From: from, Window: 50, Memory: 200, Parallel: 3, Parts: func(ctx context.Context, add func(pull.Part[int]) error) error {
+				heads := pull.Pull[int]{From: from, Window: 40, Memory: 40, Parallel: 1, Parts: pull.Of(lengths(slices.Repeat([]int64{20}, 20)...)...)}
+				return heads.Each(ctx, func(h pull.Part[int], _ []byte) error {
+					return add(pull.Part[int]{Off: int64(h.For) * 50, Len: 50, For: h.For})
+				})
+			}}
+			if err := p.Each(t.Context(), func(p pull.Part[int], b []byte) error {
+				most.Store(max(most.Load(), now.Add(1)))
+				defer now.Add(-1)
+				if n.Add(1); !bytes.Equal(b, s.data[p.Off:][:50]) {
+					return errors.New("other bytes")
+				}
+				time.Sleep(time.Second)
+				return nil
+			}); err != nil || n.Load() != 20 || most.Load() > 3 {
+				t.Errorf("local %t: %d parts, %d at a time, %v", local, n.Load(), most.Load(), err)
+			}
+		})
+		if !local && s.phases.Depth() != 2 {
+			t.Errorf("%d phases, want 2", s.phases.Depth())
+		}
+	}
+}

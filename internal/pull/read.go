@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -55,17 +56,22 @@ func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 // have come: in any order, from several goroutines, Parallel at a time. The first
 // error ends it; that of take is returned as it is. All calls have ended when Each
 // returns. A single window is read and taken by the caller's goroutine, but for what
-// its reader does side by side.
+// its reader does side by side. Windows of a local reader, which have no round trip to
+// hide, are read by the Parallel goroutines that take them: by the caller's alone if
+// Parallel is 1.
 func (p *Pull[T]) Each(ctx context.Context, take func(p Part[T], b []byte) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(flight)
 	s := spread[T]{g: g, take: take, hands: make(chan struct{}, p.parallel()),
 		budget: semaphore.NewWeighted(p.memory()), limit: p.memory()}
 	s.cutter = p.cutter(gctx, s.emit)
-	err := s.parts()
-	if err == nil {
-		err = s.last()
-	}
-	if werr := g.Wait(); werr != nil {
+	err := s.end(s.parts())
+	if first := err != nil && gctx.Err() == nil; first {
+		cancel()
+		_ = g.Wait() // whose errors come of it
+	} else if werr := g.Wait(); werr != nil {
 		err = werr // what made the adding of parts end
 	}
 	if t, ok := errors.AsType[taken](err); ok {
@@ -73,6 +79,10 @@ func (p *Pull[T]) Each(ctx context.Context, take func(p Part[T], b []byte) error
 	}
 	return err
 }
+
+// flight is how many windows are under way at most, each of one request or more: as
+// many as keep a client busy.
+const flight = 64
 
 // A taken error is one of take, which goes back as it came.
 type taken struct{ error }
@@ -90,8 +100,8 @@ type cutter[T any] struct {
 }
 
 func (p *Pull[T]) cutter(ctx context.Context, emit func(*Window[T]) error) cutter[T] {
-	c := cutter[T]{p: p, emit: emit, index: rangeio.OnePhase(ctx), size: p.window()}
-	c.data = rangeio.NextPhase(c.index)
+	c := cutter[T]{p: p, emit: emit, size: p.window()}
+	c.index, c.data = rangeio.Steps(ctx)
 	if p.First > 0 {
 		c.size = min(p.First, c.size)
 	}
@@ -106,10 +116,7 @@ func (c *cutter[T]) add(p Part[T]) error {
 		p.From, p.own = c.p.From, true
 	}
 	if c.now != nil && !c.now.fits(&p, c.size, c.p.most()) {
-		w := c.end()
-		c.usual = len(w.Parts)
-		c.size = min(2*c.size, c.p.window())
-		if err := c.emit(w); err != nil {
+		if err := c.cut(); err != nil {
 			return err
 		}
 	}
@@ -117,7 +124,18 @@ func (c *cutter[T]) add(p Part[T]) error {
 		c.now = c.fresh()
 	}
 	c.now.add(p)
+	if p.Ends {
+		return c.cut()
+	}
 	return nil
+}
+
+// cut emits the window that was being filled.
+func (c *cutter[T]) cut() error {
+	w := c.end()
+	c.usual = len(w.Parts)
+	c.size = min(2*c.size, c.p.window())
+	return c.emit(w)
 }
 
 // end gives the window that was being filled, nil if there is none.
@@ -263,15 +281,21 @@ type spread[T any] struct {
 	cutter[T]
 	g      *errgroup.Group
 	take   func(Part[T], []byte) error
-	hands  chan struct{} // one for each call of take
+	hands  chan struct{} // one for each call of take, or for each window of a local reader
 	budget *semaphore.Weighted
 	limit  int64
 	begun  bool // another goroutine reads
+
+	queue   chan *Window[T] // of local readers, for workers; nil: none yet
+	workers int
 }
 
 func (s *spread[T]) emit(w *Window[T]) error {
 	if s.noted(w) {
 		return context.Cause(s.data)
+	}
+	if w.quick() {
+		return s.enqueue(w)
 	}
 	n := min(w.held(), s.limit)
 	if err := s.budget.Acquire(s.data, n); err != nil {
@@ -285,35 +309,130 @@ func (s *spread[T]) emit(w *Window[T]) error {
 	return nil
 }
 
-// last reads what is left.
+// enqueue gives a window to workers, of which there are as many as there may be besides
+// this goroutine; if they have enough to do, or there are none, it goes ahead here.
+func (s *spread[T]) enqueue(w *Window[T]) error {
+	if s.p.parallel() == 1 {
+		return s.here(w, false)
+	}
+	if s.queue == nil {
+		s.queue = make(chan *Window[T], s.p.parallel()) // windows of short parts are long lists
+	}
+	if s.workers < s.p.parallel()-1 {
+		s.workers++
+		s.begun = true
+		s.g.Go(s.work)
+	}
+	select {
+	case s.queue <- w:
+		return nil
+	default:
+		return s.here(w, false)
+	}
+}
+
+// work reads and takes windows until there will be no more.
+func (s *spread[T]) work() error {
+	for w := range s.queue {
+		if err := s.here(w, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end reads what is left, unless the parts have ended with an error.
+func (s *spread[T]) end(err error) error {
+	if s.queue != nil {
+		close(s.queue)
+	}
+	if err == nil {
+		err = s.last()
+	}
+	if err == nil && s.queue != nil {
+		err = s.work()
+	}
+	return err
+}
+
+// enter waits for a hand that is free.
+func (s *spread[T]) enter() error {
+	select {
+	case s.hands <- struct{}{}:
+		return nil
+	case <-s.data.Done():
+		return context.Cause(s.data)
+	}
+}
+
+func (s *spread[T]) leave() { <-s.hands }
+
+// last reads the last window.
 func (s *spread[T]) last() error {
-	w := s.end()
+	w := s.cutter.end()
 	switch {
 	case w == nil || s.noted(w):
 		return context.Cause(s.data)
+	case w.quick():
+		return s.here(w, !s.begun)
 	case s.begun:
 		return s.emit(w)
 	}
 	return s.all(w)
 }
 
-// all reads a window and takes its parts.
+// here reads and takes a window in this goroutine, or the only one with others.
+func (s *spread[T]) here(w *Window[T], only bool) error {
+	n := min(w.held(), s.limit)
+	if err := s.budget.Acquire(s.data, n); err != nil {
+		return context.Cause(s.data)
+	}
+	defer s.budget.Release(n)
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	defer w.release()
+	err := w.read(s.data, nil)
+	if err != nil {
+		return s.failed(w, err)
+	}
+	if only {
+		return s.split(w)
+	}
+	return w.each(func(i int) error { return s.one(w, i) })
+}
+
+// one takes a part.
+func (s *spread[T]) one(w *Window[T], i int) error {
+	if err := s.take(w.Parts[i], w.Bytes(i)); err != nil {
+		return taken{err}
+	}
+	return nil
+}
+
+// all reads a window and takes its parts as they come, with as many hands as are free.
 func (s *spread[T]) all(w *Window[T]) error {
 	defer w.release()
 	err := w.read(s.data, func(i int) error {
-		select {
-		case s.hands <- struct{}{}:
-		case <-s.data.Done():
-			return context.Cause(s.data)
+		if err := s.enter(); err != nil {
+			return err
 		}
-		defer func() { <-s.hands }()
-		if err := s.take(w.Parts[i], w.Bytes(i)); err != nil {
-			return taken{err}
-		}
-		return nil
+		defer s.leave()
+		return s.one(w, i)
 	})
 	if _, ok := errors.AsType[taken](err); ok {
 		return err
 	}
 	return s.failed(w, err)
+}
+
+// worthParts is how many parts make a goroutine worth its start, however short they are.
+const worthParts = 32
+
+// split takes the parts of the only window, which is there, with as many goroutines as
+// are worth it.
+func (s *spread[T]) split(w *Window[T]) error {
+	worth := max(int(w.cost/WorthGoroutine), len(w.Parts)/worthParts)
+	return par.Each(len(w.Parts), min(s.p.parallel(), 1+worth), func(k int) error { return s.one(w, w.nth(k)) })
 }

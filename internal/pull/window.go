@@ -47,6 +47,9 @@ func (w *Window[T]) Room(n int) []byte { return w.buf[w.room-n:] }
 // reader is where all of its parts lie.
 func (w *Window[T]) reader() rangeio.Reader { return w.Parts[0].From }
 
+// quick says that there is nothing to wait for when it is read.
+func (w *Window[T]) quick() bool { return rangeio.Local(w.reader()) && !rangeio.Slow(w.reader()) }
+
 // books is about what each part takes besides its bytes.
 const books = 128
 
@@ -61,7 +64,7 @@ func (w *Window[T]) reset(room int, near int64) {
 // fits tells whether a window of so many bytes and parts may have one more.
 func (w *Window[T]) fits(p *Part[T], limit int64, most int) bool {
 	n := len(w.Parts)
-	return n == 0 || n < most && w.Parts[0].with(p) && w.cost+w.between(p)+p.Len+p.More <= limit
+	return n == 0 || n < most && !w.Parts[n-1].Ends && w.Parts[0].with(p) && w.cost+w.between(p)+p.Len+p.More <= limit
 }
 
 // with tells whether two parts lie in one reader. Readers that cannot be compared, as a
@@ -160,11 +163,26 @@ func (w *Window[T]) release() {
 	}
 }
 
+// each calls took for each part.
+func (w *Window[T]) each(took func(i int) error) error {
+	for k := range w.Parts {
+		if err := took(w.nth(k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // read fills it, and calls took, if given, for each part once its bytes are there.
 func (w *Window[T]) read(ctx context.Context, took func(i int) error) error {
 	w.lend(bufpool.Get)
-	if took == nil {
+	switch {
+	case w.size > w.room && took == nil:
 		return w.reader().ReadRanges(ctx, w.spans)
+	case took == nil: // nothing to read
+		return nil
+	case w.size == w.room:
+		return w.each(took)
 	}
 	return w.reader().ReadEach(ctx, w.spans, func(k int) error {
 		end := len(w.Parts)
