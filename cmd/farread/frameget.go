@@ -9,7 +9,6 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
-	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/rangeio"
 )
 
