@@ -169,7 +169,7 @@ func (t *frameItems) read(ctx context.Context, wants []cframe.Want, from, to int
 	items := make([][]byte, to-from)
 	if !t.blocks() {
 		err := par.Do(rangeio.OnePhase(ctx), len(wants), itemFlight, func(ctx context.Context, k int) (err error) {
-			items[k], err = t.x.f.ReadChunk(ctx, nil, wants[k].Chunk)
+			items[k], err = t.x.f.AppendChunk(ctx, nil, wants[k].Chunk)
 			return err
 		})
 		return items, err
@@ -181,7 +181,7 @@ func (t *frameItems) read(ctx context.Context, wants []cframe.Want, from, to int
 		n += int64(len(w.Blocks))
 	}
 	var mu sync.Mutex
-	err := t.x.f.Read(ctx, wants, func(want, block int, p []byte) error {
+	err := t.x.f.Each(ctx, wants, func(want, block int, p []byte) error {
 		if block < 0 {
 			return &formats.Error{Format: cframe.Format, Part: fmt.Sprintf("chunk %d", wants[want].Chunk), Off: -1,
 				Err: fmt.Errorf("no blocks of various lengths: %w", formats.ErrCorrupt)}

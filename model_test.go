@@ -156,7 +156,7 @@ func TestChunkers(t *testing.T) {
 				stored, err = d.AppendStored(t.Context(), []byte("before"), i)
 				return 0, err
 			})
-			want, err := f.ReadChunk(t.Context(), nil, int(i))
+			want, err := f.AppendChunk(t.Context(), nil, int(i))
 			if err != nil {
 				t.Fatal(err)
 			}

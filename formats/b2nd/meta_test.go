@@ -175,7 +175,7 @@ func TestForeignBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range good.Frame().Chunks() {
-		p, err := good.Frame().ReadChunk(t.Context(), nil, i)
+		p, err := good.Frame().AppendChunk(t.Context(), nil, i)
 		if err = errors.Join(err, w.WriteChunk(p)); err != nil {
 			t.Fatal(err)
 		}

@@ -11,12 +11,12 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// ReadChunk appends the decoded chunk i to dst and returns the longer slice, or
+// AppendChunk appends the decoded chunk i to dst and returns the longer slice, or
 // dst with an error. It makes one read, of the whole chunk; two if the length of
 // the chunk is not known and the next chunk is more than 8 MiB away. In a sparse
 // frame it opens the chunk's object first. A chunk that is not there is
 // ErrNoEntry.
-func (f *Frame) ReadChunk(ctx context.Context, dst []byte, i int) ([]byte, error) {
+func (f *Frame) AppendChunk(ctx context.Context, dst []byte, i int) ([]byte, error) {
 	if i < 0 || i >= f.table.n {
 		return dst, fail(chunkName(i), -1, formats.ErrNoEntry, "there are %d", f.table.n)
 	}
@@ -49,7 +49,7 @@ func (f *Frame) dense(j *job) bool {
 }
 
 // ReadBytes fills dst with the decoded bytes of the frame from off on, as if all
-// chunks lay one after the other. It costs what Read costs for the blocks that
+// chunks lay one after the other. It costs what Each costs for the blocks that
 // hold them. In a frame whose chunks vary in size the first call also reads the
 // header of every chunk, as ChunkHeaders does, and keeps 8 bytes for each. Bytes
 // beyond Info.NBytes are ErrNoEntry, and then nothing is read.
@@ -200,7 +200,7 @@ func (f *Frame) dried(p *pull.Plan) *Frame {
 // It refuses the wants that Read refuses.
 func (f *Frame) Explain(ctx context.Context, wants []Want) ([]rangeio.Planned, error) {
 	var p pull.Plan
-	err := f.dried(&p).Read(ctx, wants, nil)
+	err := f.dried(&p).Each(ctx, wants, nil)
 	return p.Requests(), err
 }
 

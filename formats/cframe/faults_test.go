@@ -57,7 +57,7 @@ var faultyReads = map[string]flawedtest.Reading[*cframe.Frame]{
 	"blocks": func(ctx context.Context, f *cframe.Frame) (map[int][]byte, error) {
 		var mu sync.Mutex
 		got := map[int][]byte{}
-		err := f.Read(ctx, []cframe.Want{{Chunk: 4, Blocks: []int{1, 5}}, {Chunk: 6, Blocks: []int{2}}}, func(want, block int, p []byte) error {
+		err := f.Each(ctx, []cframe.Want{{Chunk: 4, Blocks: []int{1, 5}}, {Chunk: 6, Blocks: []int{2}}}, func(want, block int, p []byte) error {
 			mu.Lock()
 			defer mu.Unlock()
 			got[(4+2*want)*faultyChunk+block*faultyBlock] = bytes.Clone(p)
@@ -66,7 +66,7 @@ var faultyReads = map[string]flawedtest.Reading[*cframe.Frame]{
 		return got, err
 	},
 	"chunk": func(ctx context.Context, f *cframe.Frame) (map[int][]byte, error) {
-		p, err := f.ReadChunk(ctx, nil, 4)
+		p, err := f.AppendChunk(ctx, nil, 4)
 		return map[int][]byte{4 * faultyChunk: p}, err
 	},
 	"bytes": func(ctx context.Context, f *cframe.Frame) (map[int][]byte, error) {

@@ -255,7 +255,7 @@ func checkChunks(t *testing.T, f *cframe.Frame, e *expect) {
 		if in.Special == blosc.None && (h.CBytes != c.CBytes || h.Version != c.Version || in.MaxLen >= 0 && in.MaxLen < int64(c.CBytes)) {
 			t.Errorf("chunk %d: %+v, %+v, want %+v", c.I, in, h, c)
 		}
-		p, err := f.ReadChunk(t.Context(), []byte("x"), c.I)
+		p, err := f.AppendChunk(t.Context(), []byte("x"), c.I)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +326,7 @@ func readAll(ctx context.Context, r rangeio.Reader) ([]byte, error) {
 	}
 	var out []byte
 	for i := range f.Chunks() {
-		if out, err = f.ReadChunk(ctx, out, i); err != nil {
+		if out, err = f.AppendChunk(ctx, out, i); err != nil {
 			return nil, err
 		}
 	}

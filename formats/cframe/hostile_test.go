@@ -286,12 +286,12 @@ func everything(ctx context.Context, f *cframe.Frame) ([]byte, error) {
 		out = fmt.Appendf(out, "%q %x\n", m.Name, m.Data)
 	}
 	for i := range f.Chunks() {
-		if out, err = f.ReadChunk(ctx, out, i); err != nil {
+		if out, err = f.AppendChunk(ctx, out, i); err != nil {
 			return nil, err
 		}
 	}
 	// The same by blocks, which go another way.
-	err = f.Read(ctx, []cframe.Want{{Chunk: 0, Blocks: []int{0}}}[:min(1, f.Chunks())], func(int, int, []byte) error { return nil })
+	err = f.Each(ctx, []cframe.Want{{Chunk: 0, Blocks: []int{0}}}[:min(1, f.Chunks())], func(int, int, []byte) error { return nil })
 	return out, err
 }
 

@@ -109,7 +109,7 @@ func contentOf(ctx context.Context, f *Frame) (content, error) {
 	c := content{Chunks: make([][]byte, f.Chunks()), Meta: f.Metalayers()}
 	var err error
 	for i := range c.Chunks {
-		if c.Chunks[i], err = f.ReadChunk(ctx, nil, i); err != nil {
+		if c.Chunks[i], err = f.AppendChunk(ctx, nil, i); err != nil {
 			return c, err
 		}
 	}

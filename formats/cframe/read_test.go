@@ -34,7 +34,7 @@ type collected struct {
 
 func collect(ctx context.Context, f *cframe.Frame, wants []cframe.Want) (map[[2]int][]byte, error) {
 	c := collected{blocks: map[[2]int][]byte{}}
-	err := f.Read(ctx, wants, func(want, block int, p []byte) error {
+	err := f.Each(ctx, wants, func(want, block int, p []byte) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		k := [2]int{want, block}
@@ -120,7 +120,7 @@ func readBlocks(t *testing.T, f *cframe.Frame) {
 		t.Fatal(err)
 	}
 	for i, w := range wants {
-		chunk, err := f.ReadChunk(t.Context(), nil, w.Chunk)
+		chunk, err := f.AppendChunk(t.Context(), nil, w.Chunk)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func readRanges(t *testing.T, f *cframe.Frame) {
 	all := make([]byte, 0, n)
 	for i := range f.Chunks() {
 		var err error
-		if all, err = f.ReadChunk(t.Context(), all, i); err != nil {
+		if all, err = f.AppendChunk(t.Context(), all, i); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -212,7 +212,7 @@ func TestOtherBlocks(t *testing.T) {
 		got, err := collect(t.Context(), f, []cframe.Want{
 			{Chunk: 0, Blocks: []int{1, 2}, BlockSize: 1000}, {Chunk: 1, Blocks: []int{0, 4}}, {Chunk: 1, BlockSize: 1000},
 		})
-		chunk, _ := f.ReadChunk(t.Context(), nil, 1)
+		chunk, _ := f.AppendChunk(t.Context(), nil, 1)
 		if err != nil || len(got) != 4 || len(got[[2]int{0, -1}]) != 5000 || !bytes.Equal(got[[2]int{2, -1}], chunk) ||
 			!bytes.Equal(got[[2]int{1, 0}], chunk[:1036]) || !bytes.Equal(got[[2]int{1, 4}], chunk[4*1036:]) {
 			t.Errorf("%d blocks, %v", len(got), err)
@@ -239,14 +239,14 @@ func TestReadErrors(t *testing.T) {
 		{"descending", cframe.Want{Blocks: []int{1, 0}}, formats.ErrNoEntry},
 		{"short buffer", cframe.Want{Dst: make([]byte, 4999)}, formats.ErrTooLarge},
 	} {
-		if err := f.Read(t.Context(), []cframe.Want{tc.want}, never); !errors.Is(err, tc.err) {
+		if err := f.Each(t.Context(), []cframe.Want{tc.want}, never); !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 		if _, err := f.Explain(t.Context(), []cframe.Want{tc.want}); !errors.Is(err, tc.err) {
 			t.Errorf("%s explained: %v", tc.name, err)
 		}
 	}
-	if _, err := f.ReadChunk(t.Context(), nil, f.Chunks()); !errors.Is(err, formats.ErrNoEntry) {
+	if _, err := f.AppendChunk(t.Context(), nil, f.Chunks()); !errors.Is(err, formats.ErrNoEntry) {
 		t.Error(err)
 	}
 	if _, err := f.ChunkHeaders(t.Context(), 0, f.Chunks()+1); !errors.Is(err, formats.ErrNoEntry) {
@@ -254,10 +254,10 @@ func TestReadErrors(t *testing.T) {
 	}
 	// Where only the chunk tells how many blocks it has.
 	g := open(t, "cframe/plain_lz4.b2frame", cframe.Options{Policy: starts})
-	if err := g.Read(t.Context(), []cframe.Want{{Blocks: []int{99}}}, never); !errors.Is(err, formats.ErrNoEntry) {
+	if err := g.Each(t.Context(), []cframe.Want{{Blocks: []int{99}}}, never); !errors.Is(err, formats.ErrNoEntry) {
 		t.Error(err)
 	}
-	if err := f.Read(t.Context(), nil, never); err != nil {
+	if err := f.Each(t.Context(), nil, never); err != nil {
 		t.Error(err)
 	}
 }
@@ -270,7 +270,7 @@ func TestErrorOfDone(t *testing.T) {
 		for _, policy := range []rangeio.Policy{starts, whole} {
 			f := open(t, name, cframe.Options{Policy: policy})
 			wants := []cframe.Want{{Chunk: 0}, {Chunk: 1, Blocks: []int{0}}}
-			if err := f.Read(t.Context(), wants, func(int, int, []byte) error { return stop }); err != stop { // the very same
+			if err := f.Each(t.Context(), wants, func(int, int, []byte) error { return stop }); err != stop { // the very same
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -285,11 +285,11 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wants := []cframe.Want{{Chunk: 0}, {Chunk: 1, Blocks: []int{2}}}
-	if err := f.Read(ctx, wants, func(int, int, []byte) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := f.Each(ctx, wants, func(int, int, []byte) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	err := f.Read(ctx, wants, func(int, int, []byte) error { cancel(); return nil })
+	err := f.Each(ctx, wants, func(int, int, []byte) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -317,12 +317,12 @@ func TestRefusedStores(t *testing.T) {
 		if _, err := f.VLMetalayers(t.Context()); err != nil {
 			t.Error(err)
 		}
-		_, chunkErr := f.ReadChunk(t.Context(), nil, 0)
+		_, chunkErr := f.AppendChunk(t.Context(), nil, 0)
 		_, headersErr := f.ChunkHeaders(t.Context(), 0, 1)
 		_, explainErr := f.Explain(t.Context(), []cframe.Want{{}})
 		_, bytesErr := f.ExplainBytes(t.Context(), 0, 1)
 		for i, err := range []error{f.Refused(), chunkErr, headersErr, explainErr, bytesErr, f.ReadBytes(t.Context(), make([]byte, 1), 0),
-			f.Read(t.Context(), []cframe.Want{{}}, func(int, int, []byte) error { return nil })} {
+			f.Each(t.Context(), []cframe.Want{{}}, func(int, int, []byte) error { return nil })} {
 			if !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s, call %d: %v", name, i, err)
 			}
@@ -353,16 +353,16 @@ func TestSparse(t *testing.T) {
 		t.Errorf("%+v, %v", q, err)
 	}
 	delete(s.files, "00000002.chunk")
-	_, err = f.ReadChunk(t.Context(), nil, 2)
+	_, err = f.AppendChunk(t.Context(), nil, 2)
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "chunk 2") {
 		t.Errorf("a missing chunk: %v", err)
 	}
 	s.files["00000002.chunk"] = s.files["00000001.chunk"][:5]
-	if _, err = f.ReadChunk(t.Context(), nil, 2); !errors.Is(err, formats.ErrCorrupt) {
+	if _, err = f.AppendChunk(t.Context(), nil, 2); !errors.Is(err, formats.ErrCorrupt) {
 		t.Errorf("a cut chunk: %v", err)
 	}
 	s.files["00000002.chunk"] = append(bytes.Clone(s.files["00000001.chunk"]), make([]byte, 1<<20)...)
-	if _, err = f.ReadChunk(t.Context(), nil, 2); err != nil {
+	if _, err = f.AppendChunk(t.Context(), nil, 2); err != nil {
 		t.Errorf("bytes after a chunk: %v", err)
 	}
 	if _, err := cframe.OpenSet(t.Context(), &memSet{}, cframe.Options{}); !errors.Is(err, fs.ErrNotExist) {

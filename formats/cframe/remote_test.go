@@ -135,7 +135,7 @@ func (f *far) read(ctx context.Context, t *testing.T, fr *cframe.Frame, wants []
 	t.Helper()
 	var mu sync.Mutex
 	seen := map[[2]int]int{}
-	err := fr.Read(ctx, wants, func(want, block int, p []byte) error {
+	err := fr.Each(ctx, wants, func(want, block int, p []byte) error {
 		mu.Lock()
 		seen[[2]int{want, block}]++
 		mu.Unlock()
@@ -305,7 +305,7 @@ func TestColumnMemory(t *testing.T) {
 		var before, now runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var most, calls atomic.Int64
-		err = fr.Read(t.Context(), wants, func(int, int, []byte) error {
+		err = fr.Each(t.Context(), wants, func(int, int, []byte) error {
 			if calls.Add(1)%200 == 100 {
 				var m runtime.MemStats
 				runtime.GC() // what is held, not what was

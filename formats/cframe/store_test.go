@@ -109,7 +109,7 @@ func TestStores(t *testing.T) {
 			}
 			for _, f := range []*cframe.Frame{whole, set} {
 				for i := range 20 {
-					if p, err := f.ReadChunk(ctx, nil, i); err != nil || !bytes.Equal(p, chunk(i)) {
+					if p, err := f.AppendChunk(ctx, nil, i); err != nil || !bytes.Equal(p, chunk(i)) {
 						t.Errorf("chunk %d: %v", i, err)
 					}
 				}
@@ -249,7 +249,7 @@ func example(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := f.ReadChunk(ctx, nil, 2)
+	p, err := f.AppendChunk(ctx, nil, 2)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // TestAppendStoredOfAnyFrame: of each frame of the reference tools the stored chunks are
-// those that ReadChunk decodes, a plan is one request for each that is stored, and Verify
+// those that AppendChunk decodes, a plan is one request for each that is stored, and Verify
 // finds them. Malformed frames, cut ones and flipped ones give an error of this package,
 // or bytes with a right header.
 func TestAppendStoredOfAnyFrame(t *testing.T) {
@@ -68,7 +68,7 @@ func storedOf(t *testing.T, name string, p []byte) (n int) {
 			continue
 		}
 		n++
-		want, err := f.ReadChunk(t.Context(), nil, i)
+		want, err := f.AppendChunk(t.Context(), nil, i)
 		if err != nil {
 			continue // a codec or a filter that is not read
 		}

@@ -28,7 +28,7 @@ const scanBatch = 1 << 12
 // no checksums, so a flipped bit that decodes to something else goes unseen. progress,
 // if not nil, is told the decoded bytes so far and in all, one call at a time, from any
 // goroutine; special chunks have none. It costs what ChunkHeaders costs, and then what
-// Read costs for all chunks.
+// Each costs for all chunks.
 func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	vl, err := f.VLMetalayers(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	}
 	var mu sync.Mutex
 	var done int64
-	return r, f.Read(ctx, coded, func(_, _ int, p []byte) error {
+	return r, f.Each(ctx, coded, func(_, _ int, p []byte) error {
 		mu.Lock()
 		defer mu.Unlock()
 		done += int64(len(p))
