@@ -145,8 +145,8 @@ func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, 
 	if _, err := t.within(ctx, i, j); err != nil {
 		return err
 	}
-	for from, to := i, i; from < j; from = to {
-		to = t.batch(from, j)
+	for from := i; from < j; {
+		to := t.batch(from, j)
 		wants, err := t.wants(ctx, from, to)
 		if err != nil {
 			return err
@@ -160,6 +160,7 @@ func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, 
 				return err
 			}
 		}
+		from = to
 	}
 	return nil
 }

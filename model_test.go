@@ -322,7 +322,7 @@ func TestItemers(t *testing.T) {
 			}
 		}
 		stop := errors.New("stop")
-		if err := d.EachItem(t.Context(), 0, n, func(int64, []byte) error { return stop }); err != stop { //nolint:errorlint // as it is
+		if err := d.EachItem(t.Context(), 0, n, func(int64, []byte) error { return stop }); err != stop { // the very same
 			t.Errorf("%s: %v", key, err)
 		}
 		if _, err := d.ItemNumber(t.Context(), "none"); !errors.Is(err, formats.ErrNoEntry) {

@@ -10,8 +10,8 @@ import (
 func TestCacheIsOneBudget(t *testing.T) {
 	t.Parallel()
 	c := NewCache(10)
-	if c.NewName() == c.NewName() {
-		t.Error("one name twice")
+	if one, other := c.NewName(), c.NewName(); one == other {
+		t.Errorf("%q twice", one)
 	}
 	a, b, big := CacheKey{File: "a"}, CacheKey{File: "b"}, CacheKey{File: "big"}
 	p := []byte("aaaa")

@@ -37,14 +37,6 @@ func (b *buffer) Rehead(n int64, p []byte) error {
 	return nil
 }
 
-// outFile is a file as a writer of one frame sees it.
-type outFile struct{ *os.File }
-
-func (o outFile) Patch(off int64, p []byte) error {
-	_, err := o.WriteAt(p, off)
-	return err
-}
-
 // metalayers are msgpack texts under names of their own.
 func (r random) metalayers(most int) []cframe.Metalayer {
 	var out []cframe.Metalayer

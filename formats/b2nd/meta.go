@@ -138,7 +138,7 @@ func (p *metaParser) shape(d int) []int64 {
 			p.err = corrupt("metalayer", "shape of axis %d", i)
 			return nil
 		}
-		out[i] = int64(binary.BigEndian.Uint64(e[1:])) //nolint:gosec // signed on purpose: negative lengths are refused
+		out[i] = int64(binary.BigEndian.Uint64(e[1:]))
 		if out[i] < 0 {
 			p.err = corrupt("metalayer", "axis %d has %d items", i, out[i])
 		}
@@ -157,7 +157,7 @@ func (p *metaParser) lengths(d int, what string) []int {
 			p.err = corrupt("metalayer", "%s of axis %d", what, i)
 			return nil
 		}
-		out[i] = int(int32(binary.BigEndian.Uint32(e[1:]))) //nolint:gosec // signed on purpose: negative lengths are refused
+		out[i] = int(int32(binary.BigEndian.Uint32(e[1:])))
 		if out[i] < 0 {
 			p.err = corrupt("metalayer", "%s of axis %d is %d", what, i, out[i])
 		}
@@ -181,7 +181,7 @@ func AppendMeta(dst []byte, m Meta) ([]byte, error) {
 	dst = append(dst, markParts, 0, byte(d), markArray+byte(d))
 	for _, n := range m.Shape {
 		dst = append(dst, markInt64)
-		dst = binary.BigEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // lengths are not negative
+		dst = binary.BigEndian.AppendUint64(dst, uint64(n))
 	}
 	for _, shape := range [][]int{m.ChunkShape, m.BlockShape} {
 		dst = append(dst, markArray+byte(d))
@@ -194,7 +194,7 @@ func AppendMeta(dst []byte, m Meta) ([]byte, error) {
 		}
 	}
 	dst = append(dst, m.DTypeFormat, markText)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(m.DType))) //nolint:gosec // checked above
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(m.DType)))
 	return append(dst, m.DType...), nil
 }
 

@@ -160,7 +160,7 @@ func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, total 
 	if len(c.need) == 0 {
 		c.need = []part{{}} // to be decoded all the same
 	}
-	c.left.Store(int32(len(c.need))) //nolint:gosec // a block each
+	c.left.Store(int32(len(c.need)))
 	far := !rangeio.Local(from) || rangeio.Slow(from)
 	for k, p := range c.need {
 		if err := r.add(pull.Part[piece]{From: from, Off: c.j.off + int64(p.off), Len: int64(p.n), More: int64(p.n),

@@ -69,13 +69,13 @@ func layersLen(layers []Metalayer) int64 {
 // The distance to the contents counts from the first byte in a header, from the
 // second in a trailer: skip is 0 or 1.
 func appendLayers(b []byte, base int, layers []Metalayer, skip int) []byte {
-	n := uint16(len(layers)) //nolint:gosec // at most maxVLMetalayers
+	n := uint16(len(layers))
 	at := len(b)
 	b = append(b, 0x93, 0xcd, 0, 0, 0xde)
 	b = binary.BigEndian.AppendUint16(b, n)
 	offs := make([]int, len(layers))
 	for i, m := range layers {
-		b = append(b, 0xa0|byte(len(m.Name))) //nolint:gosec // at most maxNameLen
+		b = append(b, 0xa0|byte(len(m.Name)))
 		b = append(b, m.Name...)
 		b = append(b, 0xd2, 0, 0, 0, 0)
 		offs[i] = len(b) - 4
@@ -85,9 +85,9 @@ func appendLayers(b []byte, base int, layers []Metalayer, skip int) []byte {
 	b = append(b, 0xdc)
 	b = binary.BigEndian.AppendUint16(b, n)
 	for i, m := range layers {
-		binary.BigEndian.PutUint32(b[offs[i]:], uint32(len(b)-base)) //nolint:gosec // checked by the callers
+		binary.BigEndian.PutUint32(b[offs[i]:], uint32(len(b)-base))
 		b = append(b, 0xc6)
-		b = binary.BigEndian.AppendUint32(b, uint32(len(m.Data))) //nolint:gosec // checked by checkLayer
+		b = binary.BigEndian.AppendUint32(b, uint32(len(m.Data)))
 		b = append(b, m.Data...)
 	}
 	return b
@@ -110,7 +110,7 @@ func appendHeader(b []byte, in *Info, layers []Metalayer) []byte {
 		h[atFrameType] = typeSparse
 	}
 	h[atCodec], h[atUDCodec], h[atCodecMeta] = min(byte(in.Codec), pluginCodec), byte(in.Codec), in.CodecMeta
-	h[atCodec] |= byte(in.Level << 4) //nolint:gosec // 0 to 9
+	h[atCodec] |= byte(in.Level << 4)
 	h[atOther] = byte(in.SplitMode-1) & 3
 	if in.UseDict {
 		h[atOther2] = flagUseDict
@@ -118,20 +118,20 @@ func appendHeader(b []byte, in *Info, layers []Metalayer) []byte {
 	for i, f := range in.Filters {
 		h[atFilters+i], h[atFilterMeta+i] = byte(f.ID), f.Meta
 	}
-	binary.BigEndian.PutUint32(h[atTypeSize:], uint32(in.TypeSize)) //nolint:gosec // an int32, checked
+	binary.BigEndian.PutUint32(h[atTypeSize:], uint32(in.TypeSize))
 	putTotals(h, in)
 	return appendLayers(b, base, layers, 0)
 }
 
 // putTotals writes what an edit changes into the fixed part of a header.
 func putTotals(h []byte, in *Info) {
-	binary.BigEndian.PutUint32(h[atHeaderLen:], uint32(in.HeaderLen)) //nolint:gosec // at most maxHeader
-	binary.BigEndian.PutUint64(h[atFrameLen:], uint64(in.FrameLen))   //nolint:gosec // not negative
-	binary.BigEndian.PutUint64(h[atNBytes:], uint64(in.NBytes))       //nolint:gosec // not negative
-	binary.BigEndian.PutUint64(h[atCBytes:], uint64(in.CBytes))       //nolint:gosec // not negative
-	binary.BigEndian.PutUint32(h[atBlockSize:], uint32(in.BlockSize)) //nolint:gosec // an int32, checked
-	binary.BigEndian.PutUint32(h[atChunkSize:], uint32(in.ChunkSize)) //nolint:gosec // an int32; -1 is written as such
-	flags := byte(in.Version) | offsets64<<4                          //nolint:gosec // 1 to 3
+	binary.BigEndian.PutUint32(h[atHeaderLen:], uint32(in.HeaderLen))
+	binary.BigEndian.PutUint64(h[atFrameLen:], uint64(in.FrameLen))
+	binary.BigEndian.PutUint64(h[atNBytes:], uint64(in.NBytes))
+	binary.BigEndian.PutUint64(h[atCBytes:], uint64(in.CBytes))
+	binary.BigEndian.PutUint32(h[atBlockSize:], uint32(in.BlockSize))
+	binary.BigEndian.PutUint32(h[atChunkSize:], uint32(in.ChunkSize))
+	flags := byte(in.Version) | offsets64<<4
 	if in.VariableChunks {
 		flags |= flagVariable
 	}
@@ -160,7 +160,7 @@ func appendTrailer(b []byte, layers []Metalayer) []byte {
 	b = appendLayers(b, base, layers, 1)
 	n := len(b) - base + trailerTail
 	b = append(b, 0xce)
-	b = binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // checked by checkTrailer
+	b = binary.BigEndian.AppendUint32(b, uint32(n))
 	b = append(b, 0xd8, 0)
 	return append(b, make([]byte, 16)...)
 }

@@ -82,7 +82,7 @@ func plainChunk(special []byte, most int64) ([]byte, error) {
 	}
 	o := blosc.EncodeOptions{Codec: blosc.LZ4, Filters: []blosc.Filter{}} // items of one byte: nothing is found to be repeated
 	if width <= blosc.MaxTypeSize {
-		o.Filters = []blosc.Filter{{ID: blosc.Shuffle, Meta: uint8(width)}} //nolint:gosec // at most 255
+		o.Filters = []blosc.Filter{{ID: blosc.Shuffle, Meta: uint8(width)}}
 	}
 	return blosc.AppendEncoded(nil, p, o)
 }
@@ -96,13 +96,13 @@ func runChunk(v byte, n int) []byte {
 		run = append(run, 1)
 	}
 	le := binary.LittleEndian
-	b := []byte{5, 1, 0x15, 1}                                           // extended header, not split, BloscLZ
-	b = le.AppendUint32(b, uint32(n))                                    //nolint:gosec // an int32
-	b = le.AppendUint32(b, uint32(block))                                //nolint:gosec // at most n
-	b = le.AppendUint32(b, uint32(blosc.HeaderLen2+blocks*(4+len(run)))) //nolint:gosec // 4 blocks and a bit at most
+	b := []byte{5, 1, 0x15, 1} // extended header, not split, BloscLZ
+	b = le.AppendUint32(b, uint32(n))
+	b = le.AppendUint32(b, uint32(block))
+	b = le.AppendUint32(b, uint32(blosc.HeaderLen2+blocks*(4+len(run))))
 	b = append(b, make([]byte, 16)...)
 	for i := range blocks {
-		b = le.AppendUint32(b, uint32(blosc.HeaderLen2+4*blocks+i*len(run))) //nolint:gosec // inside the chunk
+		b = le.AppendUint32(b, uint32(blosc.HeaderLen2+4*blocks+i*len(run)))
 	}
 	return append(b, bytes.Repeat(run, blocks)...)
 }
@@ -113,12 +113,12 @@ func appendOffsets(b []byte, offs []int64) ([]byte, error) {
 		return b, nil
 	}
 	if n := len(offs); n > 1 && offs[0] < 0 && !slices.ContainsFunc(offs, func(off int64) bool { return off != offs[0] }) {
-		value := binary.LittleEndian.AppendUint64(nil, uint64(offs[0])) //nolint:gosec // the sign bit marks special chunks
+		value := binary.LittleEndian.AppendUint64(nil, uint64(offs[0]))
 		return blosc.AppendSpecial(b, blosc.Value, 8*n, 8, 8*n, value)
 	}
 	raw := make([]byte, 8*len(offs))
 	for i, off := range offs {
-		binary.LittleEndian.PutUint64(raw[8*i:], uint64(off)) //nolint:gosec // the sign bit marks special chunks
+		binary.LittleEndian.PutUint64(raw[8*i:], uint64(off))
 	}
 	b, err := blosc.AppendEncoded(b, raw, blosc.EncodeOptions{Codec: blosc.BloscLZ, TypeSize: 8, BlockSize: offsetsBlock, Split: blosc.SplitNever})
 	if err != nil {

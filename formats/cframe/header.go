@@ -87,8 +87,8 @@ var markers = [...]struct {
 // are enough.
 func Sniff(b []byte) bool { return bytes.HasPrefix(b, magic) }
 
-func be32(b []byte) int64 { return int64(int32(binary.BigEndian.Uint32(b))) } //nolint:gosec // signed on purpose
-func be64(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) }        //nolint:gosec // signed on purpose: negative numbers are refused
+func be32(b []byte) int64 { return int64(int32(binary.BigEndian.Uint32(b))) }
+func be64(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) }
 
 // parseHeader reads the fixed part from the first fixedLen bytes, or more, of a
 // frame and checks its numbers against each other.

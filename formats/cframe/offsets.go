@@ -37,7 +37,7 @@ func (t *table) at(i int) int64 {
 	if t.le == nil {
 		return t.same
 	}
-	return int64(binary.LittleEndian.Uint64(t.le[i*offsetLen:])) //nolint:gosec // special offsets are negative
+	return int64(binary.LittleEndian.Uint64(t.le[i*offsetLen:]))
 }
 
 // room is how many bytes there are from the offset of a stored chunk to the
@@ -63,7 +63,7 @@ func special(off int64) (blosc.Special, bool) {
 	if off >= 0 {
 		return blosc.None, true
 	}
-	switch uint64(off) { //nolint:gosec // as bits
+	switch uint64(off) {
 	case 0x81 << specialShift:
 		return blosc.Zeros, true
 	case 0x82 << specialShift:
@@ -114,7 +114,7 @@ func (in *Info) parseTable(b []byte, n int64, l formats.Limits) (table, error) {
 	}
 	t := table{n: int(n), end: in.CBytes}
 	if v := b[h.Len():]; h.Special == blosc.Value && h.CBytes == h.Len()+offsetLen && len(v) >= offsetLen {
-		t.same = int64(binary.LittleEndian.Uint64(v)) //nolint:gosec // special offsets are negative
+		t.same = int64(binary.LittleEndian.Uint64(v))
 	} else if h.Special != blosc.Zeros {
 		if t.le, err = decodeOffsets(b, &h, off, l); err != nil {
 			return table{}, err
@@ -173,7 +173,7 @@ func (in *Info) checkOffset(i int, off int64) error {
 	kind, ok := special(off)
 	switch {
 	case !ok:
-		return corrupt("offsets", in.indexOff(), "chunk %d at %#x", i, uint64(off)) //nolint:gosec // as bits
+		return corrupt("offsets", in.indexOff(), "chunk %d at %#x", i, uint64(off))
 	case kind != blosc.None && in.ChunkSize <= 0:
 		return corrupt("offsets", in.indexOff(), "chunk %d is %s, of no known size", i, kind)
 	case kind == blosc.NaN && in.TypeSize != 4 && in.TypeSize != 8:

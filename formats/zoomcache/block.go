@@ -55,17 +55,17 @@ func ParseBlock(p []byte, off int64, lim formats.Limits) (Block, error) {
 		return b, cut("block", off+int64(len(p)))
 	}
 	lim = lim.WithDefaults()
-	b.Track = int32(binary.BigEndian.Uint32(p[8:])) //nolint:gosec // an i32 field
+	b.Track = int32(binary.BigEndian.Uint32(p[8:]))
 	at := 12
 	if b.Summary {
-		b.Level = int32(binary.BigEndian.Uint32(p[12:])) //nolint:gosec // an i32 field
+		b.Level = int32(binary.BigEndian.Uint32(p[12:]))
 		at = 16
 	} else {
-		b.Count = int32(binary.BigEndian.Uint32(p[28:])) //nolint:gosec // an i32 field
+		b.Count = int32(binary.BigEndian.Uint32(p[28:]))
 	}
-	b.Entry = int64(binary.BigEndian.Uint64(p[at:]))      //nolint:gosec // an i64 field
-	b.Exit = int64(binary.BigEndian.Uint64(p[at+8:]))     //nolint:gosec // an i64 field
-	b.Len = int64(int32(binary.BigEndian.Uint32(p[32:]))) //nolint:gosec // an i32 field
+	b.Entry = int64(binary.BigEndian.Uint64(p[at:]))
+	b.Exit = int64(binary.BigEndian.Uint64(p[at+8:]))
+	b.Len = int64(int32(binary.BigEndian.Uint32(p[32:])))
 	switch {
 	case b.Count < 0:
 		return b, corrupt(b.part(), off+28, "%d values", b.Count)
@@ -86,22 +86,22 @@ func (b *Block) append(dst []byte) []byte {
 	} else {
 		dst = append(dst, MarkerPacket...)
 	}
-	dst = binary.BigEndian.AppendUint32(dst, uint32(b.Track)) //nolint:gosec // bits
+	dst = binary.BigEndian.AppendUint32(dst, uint32(b.Track))
 	if b.Summary {
-		dst = binary.BigEndian.AppendUint32(dst, uint32(b.Level)) //nolint:gosec // bits
+		dst = binary.BigEndian.AppendUint32(dst, uint32(b.Level))
 	}
-	dst = binary.BigEndian.AppendUint64(dst, uint64(b.Entry)) //nolint:gosec // bits
-	dst = binary.BigEndian.AppendUint64(dst, uint64(b.Exit))  //nolint:gosec // bits
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.Entry))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.Exit))
 	if !b.Summary {
-		dst = binary.BigEndian.AppendUint32(dst, uint32(b.Count)) //nolint:gosec // bits
+		dst = binary.BigEndian.AppendUint32(dst, uint32(b.Count))
 	}
-	return binary.BigEndian.AppendUint32(dst, uint32(b.Len)) //nolint:gosec // checked by the caller
+	return binary.BigEndian.AppendUint32(dst, uint32(b.Len))
 }
 
 // putLen writes the length of what follows into a header at dst[at:] whose
 // content ends with dst.
 func putLen(dst []byte, at int) {
-	binary.BigEndian.PutUint32(dst[at+32:], uint32(len(dst)-at-BlockHeaderLen)) //nolint:gosec // checked by the caller
+	binary.BigEndian.PutUint32(dst[at+32:], uint32(len(dst)-at-BlockHeaderLen))
 }
 
 // Stats are one channel of a summary, or of a Point. In a summary numeric codecs
@@ -174,7 +174,7 @@ func (c Codec) readStats(p []byte) (s Stats, n int) {
 		if len(p) < 4 {
 			return s, 0
 		}
-		s.Count = int32(binary.BigEndian.Uint32(p)) //nolint:gosec // an i32 field
+		s.Count = int32(binary.BigEndian.Uint32(p))
 		return s, 4
 	case Bool:
 		if len(p) < 8 {
@@ -220,9 +220,9 @@ func (c Codec) readNumber(p []byte) (v Number, n int) {
 	case Int, Word:
 		if size < 0 {
 			x, k := readVLC(p)
-			return Number{kind: c.Kind, bits: uint64(x)}, k //nolint:gosec // bits
+			return Number{kind: c.Kind, bits: uint64(x)}, k
 		}
-		return signedNumber(Int, int64(int32(binary.BigEndian.Uint32(p)))), size //nolint:gosec // an i32 field
+		return signedNumber(Int, int64(int32(binary.BigEndian.Uint32(p)))), size
 	case F32:
 		return floatNumber(F32, float64(math.Float32frombits(binary.BigEndian.Uint32(p)))), size
 	case F64:
@@ -235,7 +235,7 @@ func (c Codec) readNumber(p []byte) (v Number, n int) {
 	}
 	if c.Kind.Signed() {
 		shift := 64 - 8*size
-		x = uint64(int64(x<<shift) >> shift) //nolint:gosec // extends the sign
+		x = uint64(int64(x<<shift) >> shift)
 	}
 	return Number{kind: c.Kind, bits: x}, size
 }
@@ -255,7 +255,7 @@ func (t *Track) AppendSummary(dst []byte, s *Summary) ([]byte, error) {
 		c := &s.Channels[i]
 		switch t.Codec.Kind {
 		case Unit:
-			dst = binary.BigEndian.AppendUint32(dst, uint32(c.Count)) //nolint:gosec // bits
+			dst = binary.BigEndian.AppendUint32(dst, uint32(c.Count))
 			continue
 		case Bool:
 			dst = appendF64(dst, c.Expected)
@@ -295,10 +295,10 @@ func (c Codec) appendNumber(dst []byte, v Number) []byte {
 	default:
 	}
 	if size < 0 {
-		return appendVLC(dst, int64(v.bits)) //nolint:gosec // bits of a signed value
+		return appendVLC(dst, int64(v.bits))
 	}
 	for i := size - 1; i >= 0; i-- {
-		dst = append(dst, byte(v.bits>>(8*i))) //nolint:gosec // bits
+		dst = append(dst, byte(v.bits>>(8*i)))
 	}
 	return dst
 }

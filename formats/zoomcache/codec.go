@@ -156,8 +156,8 @@ func (c Codec) Ident() string {
 	}
 	if c.Channels > 0 {
 		dst := []byte(multiIdent)
-		dst = binary.BigEndian.AppendUint32(dst, uint32(c.Channels)) //nolint:gosec // at most MaxChannels
-		dst = binary.BigEndian.AppendUint32(dst, uint32(len(one)))   //nolint:gosec // 8
+		dst = binary.BigEndian.AppendUint32(dst, uint32(c.Channels))
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(one)))
 		one = string(dst) + one
 	}
 	return one
@@ -167,7 +167,7 @@ func (c Codec) Ident() string {
 func parseIdent(part string, p []byte, off int64) (Codec, error) {
 	channels := 0
 	if len(p) >= multiIdentLen && string(p[:8]) == multiIdent {
-		n, sub := int32(binary.BigEndian.Uint32(p[8:])), int32(binary.BigEndian.Uint32(p[12:])) //nolint:gosec // i32 fields
+		n, sub := int32(binary.BigEndian.Uint32(p[8:])), int32(binary.BigEndian.Uint32(p[12:]))
 		if n < 1 || n > MaxChannels {
 			return Codec{}, corrupt(part, off+8, "%d channels", n)
 		}

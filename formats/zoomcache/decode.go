@@ -45,12 +45,12 @@ func (v *Values) decodeFixed(c Codec, p []byte) {
 	case Int: // of PCM
 		v.I64 = slices.Grow(v.I64, len(p)/4)
 		for ; len(p) >= 4; p = p[4:] {
-			v.I64 = append(v.I64, int64(int32(binary.BigEndian.Uint32(p)))) //nolint:gosec // an i32 value
+			v.I64 = append(v.I64, int64(int32(binary.BigEndian.Uint32(p))))
 		}
 	case I8:
 		v.I8 = slices.Grow(v.I8, len(p))
 		for _, b := range p {
-			v.I8 = append(v.I8, int8(b)) //nolint:gosec // bits
+			v.I8 = append(v.I8, int8(b))
 		}
 	case U8:
 		v.U8 = append(v.U8, p...)
@@ -82,7 +82,7 @@ func (v *Values) decodeVar(p []byte, n int) int {
 		case Word:
 			x, m := readVLC(p[at:])
 			k = m
-			v.U64 = append(v.U64, uint64(x)) //nolint:gosec // bits
+			v.U64 = append(v.U64, uint64(x))
 		default:
 			x, m := readVLC(p[at:])
 			k = m

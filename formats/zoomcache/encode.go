@@ -234,7 +234,7 @@ func encodePCMInt(dst []byte, v []int64, delta bool) []byte {
 	dst, out := room(dst, 4*len(v))
 	last := int64(0)
 	for i, x := range v {
-		binary.BigEndian.PutUint32(out[4*i:4*i+4], uint32(x-last)) //nolint:gosec // cut on purpose
+		binary.BigEndian.PutUint32(out[4*i:4*i+4], uint32(x-last))
 		if delta {
 			last = x
 		}

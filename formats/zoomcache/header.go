@@ -144,11 +144,11 @@ func ParseHeader(p []byte, lim formats.Limits) (*Header, int64, error) {
 	if len(p) < globalLen {
 		return nil, 0, cut(part, int64(len(p)))
 	}
-	h := &Header{Major: int16(binary.BigEndian.Uint16(p[8:])), Minor: int16(binary.BigEndian.Uint16(p[10:]))} //nolint:gosec // i16 fields
+	h := &Header{Major: int16(binary.BigEndian.Uint16(p[8:])), Minor: int16(binary.BigEndian.Uint16(p[10:]))}
 	if h.Major != versionMajor || h.Minor < 0 {
 		return nil, 0, unsupported(part, 8, "version %d.%d, where 3.0 and later 3.x are known", h.Major, h.Minor)
 	}
-	n := int32(binary.BigEndian.Uint32(p[12:])) //nolint:gosec // an i32 field
+	n := int32(binary.BigEndian.Uint32(p[12:]))
 	if n < 0 {
 		return nil, 0, corrupt(part, 12, "%d tracks", n)
 	}
@@ -209,15 +209,15 @@ func parseTrack(p []byte, at int) (Track, int, error) {
 		return Track{}, 0, cut("track header", int64(len(p)))
 	}
 	q := p[at:]
-	t := Track{Number: int32(binary.BigEndian.Uint32(q[8:]))} //nolint:gosec // an i32 field
+	t := Track{Number: int32(binary.BigEndian.Uint32(q[8:]))}
 	flags := binary.BigEndian.Uint16(q[12:])
 	t.Variable, t.Delta, t.Zlib = flags&flagVariable != 0, flags&flagDelta != 0, flags&flagZlib != 0
-	t.Rate = Rate{int64(binary.BigEndian.Uint64(q[14:])), int64(binary.BigEndian.Uint64(q[22:]))} //nolint:gosec // i64 fields
+	t.Rate = Rate{int64(binary.BigEndian.Uint64(q[14:])), int64(binary.BigEndian.Uint64(q[22:]))}
 	if t.Rate.Den == 0 {
 		t.Rate = Rate{0, 1}
 	}
 	part := fmt.Sprintf("header of track %d", t.Number)
-	n := int32(binary.BigEndian.Uint32(q[30:])) //nolint:gosec // an i32 field
+	n := int32(binary.BigEndian.Uint32(q[30:]))
 	if n < 0 || n > maxIdent {
 		return t, 0, corrupt(part, off+30, "a codec identifier of %d bytes", n)
 	}
@@ -230,7 +230,7 @@ func parseTrack(p []byte, at int) (Track, int, error) {
 	if t.Codec, err = parseIdent(part, q[id:id+int(n)], off+trackLen); err != nil {
 		return t, 0, err
 	}
-	m := int32(binary.BigEndian.Uint32(q[name-4:])) //nolint:gosec // an i32 field
+	m := int32(binary.BigEndian.Uint32(q[name-4:]))
 	if m < 0 || m > maxName {
 		return t, 0, corrupt(part, off+int64(name)-4, "a name of %d bytes", m)
 	}
@@ -248,9 +248,9 @@ func AppendHeader(dst []byte, h *Header) ([]byte, error) {
 		return dst, tooLarge("global header", -1, "%d tracks, at most %d", len(h.Tracks), maxTracks)
 	}
 	dst = append(dst, MarkerGlobal...)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(h.Major))       //nolint:gosec // bits
-	dst = binary.BigEndian.AppendUint16(dst, uint16(h.Minor))       //nolint:gosec // bits
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(h.Tracks))) //nolint:gosec // at most maxTracks
+	dst = binary.BigEndian.AppendUint16(dst, uint16(h.Major))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(h.Minor))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(h.Tracks)))
 	dst = appendVLC(dst, h.Origin.Day)
 	dst = appendVLC(dst, h.Origin.Num)
 	dst = appendVLC(dst, h.Origin.Den)
@@ -283,13 +283,13 @@ func (t *Track) append(dst []byte) []byte {
 		}
 	}
 	dst = append(dst, MarkerTrack...)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(t.Number)) //nolint:gosec // bits
+	dst = binary.BigEndian.AppendUint32(dst, uint32(t.Number))
 	dst = binary.BigEndian.AppendUint16(dst, flags)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Rate.Num)) //nolint:gosec // bits
-	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Rate.Den)) //nolint:gosec // bits
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Rate.Num))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Rate.Den))
 	id := t.Codec.Ident()
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(id))) //nolint:gosec // 8 or 24
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(id)))
 	dst = append(dst, id...)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(t.Name))) //nolint:gosec // at most maxName
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(t.Name)))
 	return append(dst, t.Name...)
 }

@@ -315,11 +315,11 @@ func mergeBool(a, b *acc[bool], da, db int64) acc[bool] {
 func bodyBool(dst []byte, a *acc[bool]) []byte { return appendF64(dst, a.mean) }
 
 func windowUnit(v []struct{}, _ []int64, _ int64) acc[struct{}] {
-	return acc[struct{}]{n: int32(len(v))} //nolint:gosec // at most maxWindow
+	return acc[struct{}]{n: int32(len(v))}
 }
 
 func mergeUnit(a, b *acc[struct{}], _, _ int64) acc[struct{}] { return acc[struct{}]{n: a.n + b.n} }
 
 func bodyUnit(dst []byte, a *acc[struct{}]) []byte {
-	return binary.BigEndian.AppendUint32(dst, uint32(a.n)) //nolint:gosec // bits
+	return binary.BigEndian.AppendUint32(dst, uint32(a.n))
 }

@@ -19,7 +19,7 @@ func signedNumber(k Kind, v int64) Number {
 	if k == Integer {
 		return Number{kind: k, big: big.NewInt(v)}
 	}
-	return Number{kind: k, bits: uint64(v)} //nolint:gosec // bits
+	return Number{kind: k, bits: uint64(v)}
 }
 
 func unsignedNumber(k Kind, v uint64) Number { return Number{kind: k, bits: v} }
@@ -55,7 +55,7 @@ func (n Number) Float() float64 {
 	case n.kind.Unsigned():
 		return float64(n.bits)
 	default:
-		return float64(int64(n.bits)) //nolint:gosec // bits of a signed value
+		return float64(int64(n.bits))
 	}
 }
 
@@ -72,9 +72,9 @@ func (n Number) Int() (int64, bool) {
 	case n.kind == Integer && n.big != nil:
 		return n.big.Int64(), n.big.IsInt64()
 	case n.kind.Signed():
-		return int64(n.bits), true //nolint:gosec // bits of a signed value
+		return int64(n.bits), true
 	case n.kind.Unsigned():
-		return int64(n.bits), n.bits <= math.MaxInt64 //nolint:gosec // the second result says so
+		return int64(n.bits), n.bits <= math.MaxInt64
 	default:
 		return 0, false
 	}
@@ -90,7 +90,7 @@ func (n Number) Uint() (uint64, bool) {
 		return n.bits, true
 	default:
 		v, ok := n.Int()
-		return uint64(v), ok && v >= 0 //nolint:gosec // the second result says so
+		return uint64(v), ok && v >= 0
 	}
 }
 
@@ -101,7 +101,7 @@ func (n Number) Big() *big.Int {
 	case n.kind == Integer && n.big != nil:
 		return new(big.Int).Set(n.big)
 	case n.kind.Signed():
-		return big.NewInt(int64(n.bits)) //nolint:gosec // bits of a signed value
+		return big.NewInt(int64(n.bits))
 	case n.kind.Unsigned():
 		return new(big.Int).SetUint64(n.bits)
 	default:

@@ -88,12 +88,12 @@ func pairF32(v, u []float32, dur int64) (a, b acc[float32]) {
 // branches, which noise makes costly. Zeros and NaN, whose order is another,
 // are for the caller to look at again.
 func key64(x float64) int64 {
-	i := int64(math.Float64bits(x)) //nolint:gosec // bits
+	i := int64(math.Float64bits(x))
 	return i ^ i>>63&math.MaxInt64
 }
 
 func unkey64(i int64) float64 {
-	return math.Float64frombits(uint64(i ^ i>>63&math.MaxInt64)) //nolint:gosec // bits
+	return math.Float64frombits(uint64(i ^ i>>63&math.MaxInt64))
 }
 
 func bounds64(x float64) (lo, hi int64) {
@@ -105,12 +105,12 @@ func bounds64(x float64) (lo, hi int64) {
 // branches, which noise makes costly. Zeros and NaN, whose order is another,
 // are for the caller to look at again.
 func key32(x float32) int32 {
-	i := int32(math.Float32bits(x)) //nolint:gosec // bits
+	i := int32(math.Float32bits(x))
 	return i ^ i>>31&math.MaxInt32
 }
 
 func unkey32(i int32) float32 {
-	return math.Float32frombits(uint32(i ^ i>>31&math.MaxInt32)) //nolint:gosec // bits
+	return math.Float32frombits(uint32(i ^ i>>31&math.MaxInt32))
 }
 
 func bounds32(x float32) (lo, hi int32) {

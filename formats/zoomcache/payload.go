@@ -164,7 +164,7 @@ func (t *Track) AppendPacket(dst []byte, p *Packet) ([]byte, error) {
 	if p.Values.Kind != t.Codec.Kind || p.Values.held() != p.Values.N || n*w != p.Values.N || n > math.MaxInt32 || t.Variable && len(p.Stamps) != n {
 		return dst, fail(b.part(), -1, formats.ErrUnsupported, "%d values of %s and %d stamps do not fit the track", p.Values.N, p.Values.Kind, len(p.Stamps))
 	}
-	b.Count = int32(n) //nolint:gosec // checked
+	b.Count = int32(n)
 	dst = b.append(dst)
 	body := len(dst)
 	dst = p.Values.encode(dst, t.Codec, t.deltas())

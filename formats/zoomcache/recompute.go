@@ -306,7 +306,7 @@ func (l *typedLane[T]) load(v *Values, stamps []int64) {
 func (v *Values) cut() *Values {
 	c := &Values{Kind: Int, N: v.N, I64: slices.Clone(v.I64)}
 	for i, x := range v.I64 {
-		c.I64[i] = int64(int32(x)) //nolint:gosec // that is what it is for
+		c.I64[i] = int64(int32(x))
 	}
 	return c
 }
@@ -330,7 +330,7 @@ func (v *Values) slice(p any) {
 		if *p = v.I32; v.Kind == Int { // pcm, of 32 bits
 			*p = make([]int32, len(v.I64))
 			for i, x := range v.I64 {
-				(*p)[i] = int32(x) //nolint:gosec // it was one
+				(*p)[i] = int32(x)
 			}
 		}
 	case *[]int64:

@@ -13,7 +13,7 @@ const maxVLC = 4096
 // 6 bits in the first byte, then 7 a byte, low bits first.
 func appendVLC(dst []byte, v int64) []byte {
 	if v < 0 {
-		return appendMagnitude(dst, -uint64(v), 1) //nolint:gosec // the magnitude
+		return appendMagnitude(dst, -uint64(v), 1)
 	}
 	return appendMagnitude(dst, uint64(v), 0)
 }
@@ -23,10 +23,10 @@ func appendMagnitude(dst []byte, m uint64, sign byte) []byte {
 	if m < 64 {
 		return append(dst, byte(m<<1)|sign)
 	}
-	dst = append(dst, byte(m<<1)&0x7e|sign|0x80) //nolint:gosec // the low bits
+	dst = append(dst, byte(m<<1)&0x7e|sign|0x80)
 	m >>= 6
 	for ; m >= 128; m >>= 7 {
-		dst = append(dst, byte(m)|0x80) //nolint:gosec // the low bits
+		dst = append(dst, byte(m)|0x80)
 	}
 	return append(dst, byte(m))
 }
@@ -43,7 +43,7 @@ func appendBig(dst []byte, v *big.Int) []byte {
 	}
 	word := func(from, width int) (b byte) {
 		for i := range width {
-			b |= byte(bigBit(v, from+i)) << i //nolint:gosec // one bit
+			b |= byte(bigBit(v, from+i)) << i
 		}
 		return b
 	}

@@ -390,7 +390,7 @@ func (w *Writer) packets() error {
 
 func (w *Writer) packet(t *TrackWriter) error {
 	at := len(w.buf)
-	b := Block{Off: w.Offset(), Track: t.t.Number, Entry: t.entry, Exit: t.exit, Count: int32(t.lane.count())} //nolint:gosec // at most maxWindow
+	b := Block{Off: w.Offset(), Track: t.t.Number, Entry: t.entry, Exit: t.exit, Count: int32(t.lane.count())}
 	w.buf = b.append(w.buf)
 	var err error
 	if w.buf, err = t.lane.payload(w.buf); err != nil {
@@ -414,7 +414,7 @@ func (w *Writer) summaries() error {
 	top := int32(0)
 	for _, t := range w.tracks {
 		if m := t.lane.made(); len(m.ends) > 0 {
-			top = max(top, m.first+int32(len(m.ends))-1) //nolint:gosec // at most MaxLevel
+			top = max(top, m.first+int32(len(m.ends))-1)
 		}
 	}
 	for level := int32(1); level <= top; level++ {

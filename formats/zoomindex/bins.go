@@ -59,12 +59,12 @@ func eachBin[T any](dst []stat, v []T, size int, f func([]T, *stat)) {
 
 // key64 turns a float into an integer of the same order; its opposite is itself.
 func key64(x float64) int64 {
-	i := int64(math.Float64bits(x)) //nolint:gosec // bits
+	i := int64(math.Float64bits(x))
 	return i ^ i>>63&math.MaxInt64
 }
 
 func key32(x float32) int32 {
-	i := int32(math.Float32bits(x)) //nolint:gosec // bits
+	i := int32(math.Float32bits(x))
 	return i ^ i>>31&math.MaxInt32
 }
 

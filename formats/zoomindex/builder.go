@@ -215,7 +215,7 @@ func (t *trackIndex) plain(v *zoomcache.Values, decoded bool) *zoomcache.Values 
 		}
 	case c.PCM && v.Kind == zoomcache.Int: // stored in 32 bits
 		for _, i := range v.I64 {
-			if int64(int32(i)) != i { //nolint:gosec // that is what it finds out
+			if int64(int32(i)) != i {
 				return nil
 			}
 		}

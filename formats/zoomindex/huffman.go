@@ -106,7 +106,7 @@ func codeLengths(weight []uint32, length []uint8, most int) {
 	for len(node) < n-1 {
 		a, u := take()
 		b, v := take()
-		parent[a], parent[b] = uint16(n+len(node)), uint16(n+len(node)) //nolint:gosec // below 2 symbols
+		parent[a], parent[b] = uint16(n+len(node)), uint16(n+len(node))
 		node = append(node, u+v)
 	}
 	var have [64]int
@@ -126,7 +126,7 @@ func codeLengths(weight []uint32, length []uint8, most int) {
 	k := 0
 	for d := most; d > 0; d-- {
 		for range have[d] {
-			length[leaves[k]&(1<<low-1)] = uint8(d) //nolint:gosec // at most 15
+			length[leaves[k]&(1<<low-1)] = uint8(d)
 			k++
 		}
 	}
@@ -204,9 +204,9 @@ func (c *code) header() {
 	assign(length[:], codes[:])
 	h := &c.head
 	h.bits(blockDynamic, 3)
-	h.bits(uint64(c.n-literals), 5) //nolint:gosec // positive
-	h.bits(1, 5)                    // two distances
-	h.bits(lengths-4, 4)            // all lengths
+	h.bits(uint64(c.n-literals), 5)
+	h.bits(1, 5)         // two distances
+	h.bits(lengths-4, 4) // all lengths
 	for _, s := range order {
 		h.bits(uint64(length[s]), 3)
 	}
@@ -287,7 +287,7 @@ func copySymbol(n int) (symbol int, more uint64, extra uint) {
 		return literals + n, 0, 0
 	}
 	extra = uint(bits.Len(uint(n))) - 3
-	return literals + 4 + 4*int(extra) + n>>extra - 4, uint64(n & (1<<extra - 1)), extra //nolint:gosec // small
+	return literals + 4 + 4*int(extra) + n>>extra - 4, uint64(n & (1<<extra - 1)), extra
 }
 
 // same appends a block of n bytes b: the first and copies of it.
@@ -323,9 +323,9 @@ func (w *bitWriter) literal(b byte) {
 func (w *bitWriter) copies(n int) {
 	symbol, more, extra := copySymbol(n)
 	if symbol < 280 {
-		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7) //nolint:gosec // at most 279
+		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7)
 	} else {
-		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8) //nolint:gosec // at most 285
+		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8)
 	}
 	w.bits(more, extra)
 	w.bits(0, 5) // a distance of 1

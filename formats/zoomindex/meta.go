@@ -52,10 +52,10 @@ func (x *Builder) meta() []byte {
 		m = append(m, flags)
 		c := &t.count
 		for _, n := range [...]int64{c.Packets, c.Empty, c.Samples, int64(len(c.Levels))} {
-			m = binary.AppendUvarint(m, uint64(n)) //nolint:gosec // not negative
+			m = binary.AppendUvarint(m, uint64(n))
 		}
 		for _, n := range c.Levels {
-			m = binary.AppendUvarint(m, uint64(n)) //nolint:gosec // not negative
+			m = binary.AppendUvarint(m, uint64(n))
 		}
 		m = binary.AppendVarint(m, c.Entry)
 		m = binary.AppendVarint(m, c.Exit)
@@ -117,7 +117,7 @@ func parseMeta(p []byte) (map[int32]*trackMeta, bool) {
 			m.variable, m.part, m.gaps = flags[0]&metaVariable != 0, flags[0]&metaPart != 0, flags[0]&metaGaps != 0
 		}
 		c := &m.count
-		c.Track, c.Packets, c.Empty, c.Samples = int32(number), d.uint(), d.uint(), d.uint() //nolint:gosec // checked below
+		c.Track, c.Packets, c.Empty, c.Samples = int32(number), d.uint(), d.uint(), d.uint()
 		levels := d.uint()
 		d.bad = d.bad || levels > zoomcache.MaxLevel || number != int64(c.Track) || c.Empty > c.Packets
 		if d.bad {

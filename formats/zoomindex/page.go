@@ -29,8 +29,8 @@ const (
 // fold is zigzag for differences of w bytes, which wrap.
 func fold(d uint64, w int) uint64 {
 	shift := 64 - 8*w
-	s := int64(d<<shift) >> shift                      //nolint:gosec // extends the sign
-	return (uint64(s)<<1 ^ uint64(s>>63)) & keyMask(w) //nolint:gosec // bits
+	s := int64(d<<shift) >> shift
+	return (uint64(s)<<1 ^ uint64(s>>63)) & keyMask(w)
 }
 
 func unfold(u uint64, w int) uint64 {
@@ -91,7 +91,7 @@ func damagedIndex() error { return index.ErrUnusable }
 // open decompresses a page.
 func (u *unpacker) open(p []byte) error {
 	n, k := binary.Uvarint(p)
-	if k <= 0 || n > maxPage || uint64(len(p)-k) > n { //nolint:gosec // not negative
+	if k <= 0 || n > maxPage || uint64(len(p)-k) > n {
 		return damagedIndex()
 	}
 	p = p[k:]
@@ -205,10 +205,10 @@ func (u *unpacker) channel(l layout, c *cells, at, ch int) bool {
 			continue
 		}
 		nan, ok := u.uint()
-		if !ok || nan > uint64(s.n) { //nolint:gosec // positive
+		if !ok || nan > uint64(s.n) {
 			return false
 		}
-		s.valid -= int64(nan) //nolint:gosec // at most n
+		s.valid -= int64(nan)
 	}
 	last := uint64(0)
 	ok := u.column(w, n, func(i int, x uint64) {
@@ -230,13 +230,13 @@ func (u *unpacker) channel(l layout, c *cells, at, ch int) bool {
 	}
 	return u.column(4, n, func(i int, x uint64) {
 		s := &c.at(at + i)[ch]
-		s.sum = l.single(s, float64(math.Float32frombits(uint32(x)))) * float64(s.valid) //nolint:gosec // of 4 bytes
+		s.sum = l.single(s, float64(math.Float32frombits(uint32(x)))) * float64(s.valid)
 		if s.valid == 0 {
 			s.sum = 0
 		}
 	}) && u.column(4, n, func(i int, x uint64) {
 		s := &c.at(at + i)[ch]
-		rms := float64(math.Float32frombits(uint32(x))) //nolint:gosec // of 4 bytes
+		rms := float64(math.Float32frombits(uint32(x)))
 		if s.sq = rms * rms * float64(s.valid); s.valid == 0 {
 			s.sq = 0
 		}

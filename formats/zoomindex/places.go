@@ -38,18 +38,18 @@ type stretch struct {
 // line says where the line from a to c is at x, rounded down.
 func line(a, c *stretch, x int64) int64 {
 	x = min(max(x, a.entry), c.entry)
-	span := uint64(c.entry) - uint64(a.entry) //nolint:gosec // wraps to what it is
+	span := uint64(c.entry) - uint64(a.entry)
 	if span == 0 {
 		return a.off
 	}
-	hi, lo := bits.Mul64(uint64(x)-uint64(a.entry), uint64(c.off-a.off)) //nolint:gosec // wraps to what it is
-	q, _ := bits.Div64(hi, lo, span)                                     // x is at most span from a
-	return a.off + int64(q)                                              //nolint:gosec // at most c.off
+	hi, lo := bits.Mul64(uint64(x)-uint64(a.entry), uint64(c.off-a.off))
+	q, _ := bits.Div64(hi, lo, span) // x is at most span from a
+	return a.off + int64(q)
 }
 
 // gap is from one entry to a later one.
 func gap(from, to int64) int64 {
-	return int64(min(uint64(to)-uint64(from), math.MaxInt64)) //nolint:gosec // wraps to what it is
+	return int64(min(uint64(to)-uint64(from), math.MaxInt64))
 }
 
 // join makes one stretch of a and b, which c follows. The line bends by what b is

@@ -202,7 +202,7 @@ func (c *checker) end() error {
 		if s.Kind < sectionLevel || s.Kind > sectionPlace || len(s.Pages) == 0 {
 			continue
 		}
-		if t := c.x.track(int32(s.Of)); t != nil && t.onlySummaries() && s.Kind < sectionRuns { //nolint:gosec // as the builder was given it
+		if t := c.x.track(int32(s.Of)); t != nil && t.onlySummaries() && s.Kind < sectionRuns {
 			continue
 		}
 		k := slices.IndexFunc(c.w.cursors, func(c *cursor) bool { return c.s == s })
@@ -217,7 +217,7 @@ func (c *checker) end() error {
 func (t *trackIndex) onlySummaries() bool { return t.count.Samples == 0 && len(t.count.Levels) > 0 }
 
 func mismatchOf(s *index.Section) zoomcache.Mismatch {
-	m := zoomcache.Mismatch{Off: -1, Track: int32(s.Of)} //nolint:gosec // as the builder was given it
+	m := zoomcache.Mismatch{Off: -1, Track: int32(s.Of)}
 	switch s.Kind {
 	case sectionLevel, sectionEnds:
 		m.Level = int(s.Level)

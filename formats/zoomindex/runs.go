@@ -36,7 +36,7 @@ const (
 type spacing struct{ base, each int64 }
 
 func (s spacing) after(k int64) int64 {
-	return s.base + s.each*int64(bits.TrailingZeros64(uint64(k))+1) //nolint:gosec // positive
+	return s.base + s.each*int64(bits.TrailingZeros64(uint64(k))+1)
 }
 
 // fit takes the spacing that the first packets have. at counts them.
@@ -44,7 +44,7 @@ func fit(runs []packetRun, at int64) spacing {
 	var odd, even int64
 	for i := 0; i+1 < len(runs) && i < 4; i++ {
 		gap := runs[i+1].off - runs[i].end()
-		switch bits.TrailingZeros64(uint64(at + int64(i))) { //nolint:gosec // positive
+		switch bits.TrailingZeros64(uint64(at + int64(i))) {
 		case 0:
 			odd = gap
 		case 1:

@@ -45,7 +45,7 @@ func (s *sheet) add(entry, exit, n int64, st []stat) {
 	}
 	s.n++
 	s.gap = binary.AppendVarint(s.gap, entry-s.last-1)
-	s.span = binary.AppendUvarint(s.span, uint64(exit-entry)) //nolint:gosec // not negative
+	s.span = binary.AppendUvarint(s.span, uint64(exit-entry))
 	s.short = binary.AppendVarint(s.short, exit-entry+1-n)
 	s.last = exit
 	if s.l.kind == zoomcache.Unit {
@@ -68,7 +68,7 @@ func (s *sheet) addBins(entry int64, size, n int, st []stat) {
 	rest := st[width : whole*width]
 	for range whole - 1 {
 		s.gap = append(s.gap, 0)
-		s.span = binary.AppendUvarint(s.span, uint64(size-1)) //nolint:gosec // positive
+		s.span = binary.AppendUvarint(s.span, uint64(size-1))
 		s.short = append(s.short, 0)
 	}
 	s.n += whole - 1
@@ -94,7 +94,7 @@ func (c *sheetChannel) addBins(l layout, w int, st []stat, i, width int) {
 	n := (len(st) - i + width - 1) / width
 	if l.kind.Float() {
 		for k := i; k < len(st); k += width {
-			c.nan = binary.AppendUvarint(c.nan, uint64(st[k].n-st[k].valid)) //nolint:gosec // not negative
+			c.nan = binary.AppendUvarint(c.nan, uint64(st[k].n-st[k].valid))
 		}
 	}
 	lows, bands := appendRoom(&c.min, n*w), appendRoom(&c.max, n*w)
@@ -176,7 +176,7 @@ func (s *sheet) begin() {
 
 func (c *sheetChannel) add(l layout, w int, x *stat, ends bool) {
 	if l.kind.Float() {
-		c.nan = binary.AppendUvarint(c.nan, uint64(x.n-x.valid)) //nolint:gosec // not negative
+		c.nan = binary.AppendUvarint(c.nan, uint64(x.n-x.valid))
 	}
 	low, band := uint64(0), uint64(0)
 	if x.valid > 0 {
@@ -206,9 +206,9 @@ func appendKey(dst []byte, x uint64, w int) []byte {
 	case 1:
 		return append(dst, byte(x&math.MaxUint8))
 	case 2:
-		return binary.LittleEndian.AppendUint16(dst, uint16(x)) //nolint:gosec // cut
+		return binary.LittleEndian.AppendUint16(dst, uint16(x))
 	case 4:
-		return binary.LittleEndian.AppendUint32(dst, uint32(x)) //nolint:gosec // cut
+		return binary.LittleEndian.AppendUint32(dst, uint32(x))
 	default:
 		return binary.LittleEndian.AppendUint64(dst, x)
 	}

@@ -87,12 +87,12 @@ func number(k zoomcache.Kind, key uint64) zoomcache.Number {
 		if key == nanKey {
 			return zoomcache.NewFloat(zoomcache.F32, math.NaN())
 		}
-		return zoomcache.NewFloat(zoomcache.F32, float64(math.Float32frombits(uint32(unorder(key, 1<<31))))) //nolint:gosec // of 32 bits
+		return zoomcache.NewFloat(zoomcache.F32, float64(math.Float32frombits(uint32(unorder(key, 1<<31)))))
 	case k == zoomcache.Bool:
 		return zoomcache.NewUint(zoomcache.U8, key)
 	case k.Signed():
 		shift := 64 - 8*w
-		return zoomcache.NewInt(k, int64((key^signBit(w))<<shift)>>shift) //nolint:gosec // extends the sign
+		return zoomcache.NewInt(k, int64((key^signBit(w))<<shift)>>shift)
 	default:
 		return zoomcache.NewUint(k, key)
 	}
@@ -107,11 +107,11 @@ func keyFloat(k zoomcache.Kind, key uint64) float64 {
 		}
 		return math.Float64frombits(unorder(key, 1<<63))
 	case zoomcache.I16:
-		return float64(int16(key ^ 1<<15)) //nolint:gosec // bits
+		return float64(int16(key ^ 1<<15))
 	case zoomcache.I32:
-		return float64(int32(key ^ 1<<31)) //nolint:gosec // bits
+		return float64(int32(key ^ 1<<31))
 	case zoomcache.I64, zoomcache.Int:
-		return float64(int64(key ^ 1<<63)) //nolint:gosec // bits
+		return float64(int64(key ^ 1<<63))
 	default:
 		return number(k, key).Float()
 	}

@@ -100,22 +100,22 @@ type parts struct {
 // of says in which part an offset is; what lies outside is in the first or last.
 func (p parts) of(off int64) int {
 	off = min(max(off, p.a), p.b)
-	hi, lo := bits.Mul64(uint64(off-p.a), p.width) //nolint:gosec // wraps to what it is
-	span := uint64(p.b-p.a) + 1                    //nolint:gosec // wraps to what it is
+	hi, lo := bits.Mul64(uint64(off-p.a), p.width)
+	span := uint64(p.b-p.a) + 1
 	if span == 0 {
-		return int(hi) //nolint:gosec // below width
+		return int(hi)
 	}
 	q, _ := bits.Div64(hi, lo, span)
-	return int(q) //nolint:gosec // below width
+	return int(q)
 }
 
 // until is the last offset of the part that off is in.
 func (p parts) until(off int64) int64 {
-	k := uint64(p.of(off)) + 1 //nolint:gosec // at most width
+	k := uint64(p.of(off)) + 1
 	if k == p.width {
 		return p.b
 	}
-	span := uint64(p.b-p.a) + 1 //nolint:gosec // wraps to what it is
+	span := uint64(p.b-p.a) + 1
 	hi, lo := bits.Mul64(k, span)
 	if span == 0 {
 		hi, lo = k, 0
@@ -124,7 +124,7 @@ func (p parts) until(off int64) int64 {
 	if rest > 0 {
 		q++
 	}
-	return p.a + int64(q) - 1 //nolint:gosec // wraps to what it is
+	return p.a + int64(q) - 1
 }
 
 // viewSamples makes a view of samples that are read in one pass.
@@ -189,7 +189,7 @@ type group struct {
 }
 
 func newSampleGroups(t *zoomcache.Track, from, to int64, width int) *sampleGroups {
-	return &sampleGroups{t: t, parts: parts{from, to, uint64(width)}, of: make(map[int]*group)} //nolint:gosec // positive
+	return &sampleGroups{t: t, parts: parts{from, to, uint64(width)}, of: make(map[int]*group)}
 }
 
 // add takes the samples of a packet, which lie in the range.
@@ -251,7 +251,7 @@ func (s *stat) stats(k zoomcache.Kind, ends bool) zoomcache.Stats {
 	var o zoomcache.Stats
 	switch {
 	case k == zoomcache.Unit:
-		o.Count = int32(min(s.n, math.MaxInt32)) //nolint:gosec // cut
+		o.Count = int32(min(s.n, math.MaxInt32))
 		return o
 	case k == zoomcache.Bool:
 		o.Mean, o.RMS = s.means()
@@ -308,7 +308,7 @@ func (f *File) viewSummaries(ctx context.Context, t *zoomcache.Track, from, to i
 	if err != nil || level == 0 {
 		return View{}, err
 	}
-	g := &spanGroups{t: t, parts: parts{from, to, uint64(width)}} //nolint:gosec // positive
+	g := &spanGroups{t: t, parts: parts{from, to, uint64(width)}}
 	err = f.EachSummary(ctx, t.Number, level, from, to, func(s *zoomcache.Summary) error {
 		x := group{entry: s.Entry, exit: max(s.Entry, s.Exit), n: s.Exit - s.Entry + 1}
 		for i := range s.Channels {

@@ -122,7 +122,7 @@ func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
 	if err != nil {
 		return out, v.wrap(err)
 	}
-	g := &spanGroups{t: v.t, parts: parts{v.from, v.to, uint64(v.width)}} //nolint:gosec // positive
+	g := &spanGroups{t: v.t, parts: parts{v.from, v.to, uint64(v.width)}}
 	lo, hi, err := v.inside(c)
 	long := longColumns * v.column()
 	for i := lo; i < hi; i++ {

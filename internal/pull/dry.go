@@ -80,8 +80,9 @@ func note[T any](ctx context.Context, d *Dry, w *Window[T], why func([]Part[T]) 
 	w.buf = nil // nothing to give back
 	parts := slices.Clone(w.Parts)
 	slices.SortStableFunc(parts, func(a, b Part[T]) int { return cmp.Compare(a.Off, b.Off) })
-	var list []rangeio.Planned
-	for _, r := range rangeio.PlanOf(d.Reader, w.spans) {
+	plan := rangeio.PlanOf(d.Reader, w.spans)
+	list := make([]rangeio.Planned, 0, len(plan))
+	for _, r := range plan {
 		q := rangeio.Planned{Object: d.object, Off: r.Off, Len: r.Len}
 		if why != nil {
 			q.Why, q.Estimated = why(within(parts, r.Off, r.Off+r.Len))

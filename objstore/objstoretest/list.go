@@ -151,7 +151,10 @@ func listFolder(t *testing.T, b objstore.Bucket, keys []string) {
 			}
 		}
 	}
-	for range objstore.ListFolder(t.Context(), b, "list/", "") {
+	for _, err := range objstore.ListFolder(t.Context(), b, "list/", "") {
+		if err != nil {
+			t.Error(err)
+		}
 		break // a caller may stop
 	}
 }
