@@ -171,7 +171,8 @@ func (h *Handler) Check() error {
 // Handle runs the jobs of one event. If the event came from a queue, the error is nil
 // and Result.Failures says which messages to deliver again. Without a queue there
 // is one message, and its error is returned, so that the caller delivers the
-// whole event again; what was done is not done twice. If the payload cannot be
+// whole event again; what was done is not done twice. A job that has failed for good
+// is no error: Result.Failed counts it, and its Done has the reason. If the payload cannot be
 // understood, the error matches ErrEvent. A panic of a job gives back its message
 // only.
 func (h *Handler) Handle(ctx context.Context, payload []byte) (Result, error) {

@@ -94,7 +94,12 @@ func ParseRules(b []byte, more ...string) (Rules, error) {
 // are wrong, too. Jobs are those of farread and more. Whether a job takes a rule, its
 // JobMaker says; of jobs in more it alone judges format, codec, records and chunk.
 func (rs Rules) Validate(more ...string) error {
-	known := append(jobs(), more...)
+	known := jobs()
+	for _, name := range more {
+		if !slices.Contains(known, name) {
+			known = append(known, name)
+		}
+	}
 	var errs []error
 	if len(rs) == 0 {
 		errs = append(errs, errors.New("rules: empty"))

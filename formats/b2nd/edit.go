@@ -360,7 +360,7 @@ func (e *Editor) clearPadding(k int, origin, hi []int64) error {
 
 // load decodes a chunk into e.chunk; zero tells that it is one of zeros.
 func (e *Editor) load(k int) (chunk []byte, zero bool, err error) {
-	if e.stored, err = e.ed.AppendChunk(e.stored[:0], k); err != nil {
+	if e.stored, err = e.ed.AppendStored(e.stored[:0], k); err != nil {
 		return nil, false, err
 	}
 	h, err := blosc.ParseHeader(e.stored)

@@ -194,10 +194,10 @@ func (f *Frame) dried(p *pull.Plan) *Frame {
 	return &g
 }
 
-// Explain lists the requests that Read would make for wants now, by the same code. The
+// Explain lists the requests that Each would make for wants now, by the same code. The
 // block starts that tell where blocks are it reads itself, and does not list. Of a
 // sparse frame Explain opens no chunk: how much of each is read is then an estimate.
-// It refuses the wants that Read refuses.
+// It refuses the wants that Each refuses.
 func (f *Frame) Explain(ctx context.Context, wants []Want) ([]rangeio.Planned, error) {
 	var p pull.Plan
 	err := f.dried(&p).Each(ctx, wants, nil)

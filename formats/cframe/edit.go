@@ -244,10 +244,10 @@ func (e *Editor) sizeAt(i int) (int, error) {
 	return h.NBytes, err
 }
 
-// AppendChunk appends chunk i to dst, encoded as it is stored; if the frame has no
+// AppendStored appends chunk i to dst, encoded as it is stored; if the frame has no
 // more than an offset of it, that is a special chunk. It sees changes that are not
 // committed.
-func (e *Editor) AppendChunk(dst []byte, i int) ([]byte, error) {
+func (e *Editor) AppendStored(dst []byte, i int) ([]byte, error) {
 	if err := e.check(i, len(e.offs)); err != nil {
 		return dst, err
 	}

@@ -115,7 +115,7 @@ func (e *Editor) plainFirst() error {
 	if err != nil || h.Special == blosc.None {
 		return err
 	}
-	chunk, err := e.AppendChunk(nil, 0)
+	chunk, err := e.AppendStored(nil, 0)
 	if err != nil {
 		return err
 	}

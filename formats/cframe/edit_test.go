@@ -437,7 +437,7 @@ func TestEditRefused(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		_, err = e.AppendChunk(nil, 6)
+		_, err = e.AppendStored(nil, 6)
 		for name, err := range map[string]error{
 			"update": e.Update(6, ramp(400, 0)), "delete": e.Delete(-1), "insert": e.Insert(7, ramp(400, 0)), "chunk": err,
 			"metalayer": e.SetMetalayer("o", nil), "vlmetalayer": e.DeleteVLMetalayer("o"),
@@ -507,7 +507,7 @@ func TestEditFixtures(t *testing.T) {
 					want.Chunks = slices.Insert(want.Chunks, 0, chunk)
 				}
 				for i := range want.Chunks { // all are there before the commit
-					p, err := e.AppendChunk(nil, i)
+					p, err := e.AppendStored(nil, i)
 					must(t, err)
 					if p, err = (blosc.DecodeOptions{TypeSize: info.TypeSize}).AppendDecoded(nil, p); err != nil || !bytes.Equal(p, want.Chunks[i]) {
 						t.Errorf("chunk %d: %v", i, err)

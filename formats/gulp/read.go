@@ -69,8 +69,8 @@ func (c *Chunk) ReadFrames(ctx context.Context, b *Buffer, id string, from, to, 
 // AppendFrame appends frame i of id, without its padding, to dst, and returns the
 // longer slice. The frame is one span. If the capacity of dst is enough, nothing is
 // allocated; else a frame larger than Limits.MaxDecoded is ErrTooLarge. If there is no
-// such id or frame, the error is that of Frame. With an error the result is nil, and
-// what dst has beyond its length is undefined.
+// such id or frame, the error is that of Frame. With an error the result is dst, and
+// what it has beyond its length is undefined.
 func (c *Chunk) AppendFrame(ctx context.Context, dst []byte, id string, i int) ([]byte, error) {
 	f, err := c.frame(id, i)
 	if err != nil {

@@ -12,9 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,13 +54,13 @@ type Config struct {
 
 // Load reads and validates the configuration; the error has every fault. getenv is
 // os.Getenv, dir the folder of the program, for rules.json. Nothing but a file of
-// rules is read.
-func Load(getenv func(string) string, dir string) (Config, error) {
+// rules is read. more are names of jobs that rules may name besides those of farread.
+func Load(getenv func(string) string, dir string, more ...string) (Config, error) {
 	c := Config{MaxMemory: defaultMemory << 20, Metrics: true, Function: getenv("AWS_LAMBDA_FUNCTION_NAME")}
 	var errs []error
 	text, err := rulesText(getenv, dir)
 	if err == nil {
-		c.Rules, err = functions.ParseRules(text)
+		c.Rules, err = functions.ParseRules(text, more...)
 	}
 	errs = append(errs, err)
 	if v := getenv(EnvMaxMemory); v != "" {
@@ -185,12 +187,15 @@ func Run(jobs func(*slog.Logger) map[string]functions.JobMaker, command func(fun
 	if exe, err := os.Executable(); err == nil {
 		dir = filepath.Dir(exe)
 	}
-	c, err := Load(os.Getenv, dir)
+	var level slog.LevelVar
+	l := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: &level}))
+	makers := jobs(l)
+	c, err := Load(os.Getenv, dir, slices.Collect(maps.Keys(makers))...)
 	if err != nil {
 		return err
 	}
-	l := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.Level}))
-	h, err := Handler(c, l, jobs(l))
+	level.Set(c.Level)
+	h, err := Handler(c, l, makers)
 	if err != nil {
 		return err
 	}

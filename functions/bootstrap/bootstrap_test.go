@@ -70,6 +70,25 @@ func TestHandlerChecks(t *testing.T) {
 	}
 }
 
+// TestOwnJob: a function may have jobs that farread lacks.
+func TestOwnJob(t *testing.T) {
+	t.Parallel()
+	env := func(k string) string {
+		return map[string]string{bootstrap.EnvRules: `[{"bucket": "incoming", "job": "upper", "out": {"bucket": "outgoing"}}]`}[k]
+	}
+	if _, err := bootstrap.Load(env, ""); err == nil || !strings.Contains(err.Error(), `"upper"`) {
+		t.Errorf("a job that nobody has: %v", err)
+	}
+	c, err := bootstrap.Load(env, "", "upper", "pack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := func(functions.Rule, objstore.Bucket) (functions.Job, error) { return nil, nil }
+	if _, err := bootstrap.Handler(c, slog.New(slog.DiscardHandler), map[string]functions.JobMaker{"upper": job, "pack": job}); err != nil {
+		t.Error(err)
+	}
+}
+
 // build makes the real function as it is deployed.
 func build(tb testing.TB) string {
 	tb.Helper()
