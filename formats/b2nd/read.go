@@ -82,7 +82,7 @@ func (r *reading) each(ctx context.Context, read func(ctx context.Context, wants
 			return err
 		}
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // A reading is one slice on its way into dst. It may be used by several

@@ -23,14 +23,16 @@ type begun struct {
 	x   *blosc.Index // nil: all of the chunk is wanted
 	sel []int        // blocks; nil: all
 
-	front   []byte // of block frontOf, which came with the block starts
+	front   []byte // of block frontOf, which came with the block starts; if parts are gathered, of the chunk
 	frontOf int
 
 	// If blocks are decoded together, or some of their bytes came with the block starts:
-	buf   []byte // parts, one after the other; else nil
-	parts parts
-	need  []part       // what is still to be read; off and n in the chunk, at in buf
-	left  atomic.Int32 // how many of them
+	gathered bool
+	parts    parts
+	need     []part       // what is still to be read; off and n in the chunk, at in buf
+	left     atomic.Int32 // how many of them
+	total    int          // bytes of parts
+	buf      []byte       // parts, one after the other, once the first has come
 }
 
 // starts reads the block starts of chunks and adds the blocks that are wanted, or the
@@ -42,7 +44,12 @@ func (r *reading) starts(ctx context.Context, jobs []job) error {
 	var mu sync.Mutex
 	var short []job
 	p := pull.Pull[*job]{From: r.f.r, Index: true, Window: headMemory, Parallel: r.f.o.Parallel, Near: 1,
-		Failed: func(parts []pull.Part[*job], err error) error { return r.f.inChunk(parts[0].For, err) },
+		Failed: func(parts []pull.Part[*job], err error) error {
+			if len(parts) > 1 {
+				return wrap("block starts", -1, err)
+			}
+			return r.f.inChunk(parts[0].For, err)
+		},
 		Parts: func(ctx context.Context, add func(pull.Part[*job]) error) error {
 			if r.f.info.Sparse {
 				return r.open(ctx, jobs, add)
@@ -147,12 +154,12 @@ func (c *begun) behind(head []byte) bool {
 // addGathered adds what head, the first bytes of the chunk, does not hold of c.parts:
 // they are decoded once all are there.
 func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, total int) error {
-	c.buf = r.lend(c, total)
+	c.gathered, c.total = true, total
+	if len(c.parts) > 0 && c.parts[0].off < len(head) {
+		c.front = bytes.Clone(head)
+	}
 	for _, p := range c.parts {
-		have := 0
-		if p.off < len(head) {
-			have = copy(c.buf[p.at:p.at+p.n], head[p.off:])
-		}
+		have := min(max(len(head)-p.off, 0), p.n)
 		if have < p.n {
 			c.need = append(c.need, part{p.off + have, p.n - have, p.at + have})
 		}
@@ -171,21 +178,31 @@ func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, total 
 	return nil
 }
 
-// gather keeps what was read. It returns true once all is there.
-func (c *begun) gather(k int, b []byte) bool {
+// gather keeps part k of c, which was read. It returns true once all are there.
+func (r *reading) gather(c *begun, k int, b []byte) bool {
+	r.lend(c)
 	copy(c.buf[c.need[k].at:], b)
 	return c.left.Add(-1) == 0
 }
 
-// lend lends a buffer for the parts of c.
-func (r *reading) lend(c *begun, n int) []byte {
+// lend lends a buffer for the parts of c, if c has none: not before one of them has come,
+// since what comes is counted.
+func (r *reading) lend(c *begun) {
 	r.lending.Lock()
 	defer r.lending.Unlock()
+	if c.buf != nil {
+		return
+	}
+	c.buf = bufpool.Get(c.total)
+	for _, p := range c.parts {
+		if p.off < len(c.front) {
+			copy(c.buf[p.at:p.at+p.n], c.front[p.off:])
+		}
+	}
 	if r.lent == nil {
 		r.lent = map[*begun][]byte{}
 	}
-	r.lent[c] = bufpool.Get(n)
-	return r.lent[c]
+	r.lent[c] = c.buf
 }
 
 // giveBack gives back the buffer of c.

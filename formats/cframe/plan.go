@@ -76,12 +76,13 @@ type job struct {
 	from, to    int   // decoded bytes of the chunk; 0, 0: not by bytes
 	bsize       int   // what blocks count in; 0: each chunk's own
 	dst         []byte
-	nbytes      int    // decoded length of the chunk, -1: not known
-	off         int64  // in the object, or its number
-	most        int64  // bytes that the chunk may take; -1: not known
-	n           int64  // bytes of the whole chunk to read; 0: not known before its header
-	kept        int64  // decoded bytes that the caller keeps
-	head        []byte // its first bytes, if they were too few for the block starts
+	nbytes      int            // decoded length of the chunk, -1: not known
+	off         int64          // in the object, or its number
+	most        int64          // bytes that the chunk may take; -1: not known
+	n           int64          // bytes of the whole chunk to read; 0: not known before its header
+	kept        int64          // decoded bytes that the caller keeps
+	head        []byte         // its first bytes, if they were too few for the block starts
+	src         rangeio.Reader // of a sparse frame: its object, once that is open
 }
 
 // all says that everything of the chunk is wanted.

@@ -75,7 +75,7 @@ func (f *Frame) Each(ctx context.Context, wants []Want, done func(want, block in
 			return err
 		}
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // batch is how many wants are planned together: some MiB of jobs.
@@ -87,6 +87,9 @@ func (f *Frame) newJob(i int, w *Want) (job, error) {
 		return job{}, fail(chunkName(w.Chunk), -1, formats.ErrNoEntry, "there are %d", f.table.n)
 	}
 	j := f.jobOf(w.Chunk)
+	if int64(j.nbytes) > f.o.Limits.MaxDecoded {
+		return job{}, tooLarge(chunkName(j.chunk), -1, "%d decoded bytes, %d allowed", j.nbytes, f.o.Limits.MaxDecoded)
+	}
 	j.want, j.blocks, j.bsize = i, w.Blocks, w.BlockSize
 	if j.bsize <= 0 {
 		j.bsize = f.info.BlockSize
@@ -184,6 +187,9 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 	all.Parts = func(ctx context.Context, add func(pull.Part[piece]) error) error {
 		r.put, r.adding = add, newGate()
 		for i := range p.unstored {
+			if f.dry != nil { // they cost no request
+				break
+			}
 			j := &p.unstored[i]
 			if err := add(pull.Part[piece]{More: min(int64(j.nbytes), all.Window), Ends: i == len(p.unstored)-1, For: piece{j: j}}); err != nil {
 				return err
@@ -228,12 +234,14 @@ func (r *reading) take(p pull.Part[piece], b []byte) error {
 		err = r.fill(j)
 	case c == nil:
 		err = r.chunk(j, b)
-	case c.buf == nil && c.front != nil && c.frontOf == p.For.k:
+	case c.gathered:
+		if r.gather(c, p.For.k, b) {
+			err = r.gathered(c)
+		}
+	case c.front != nil && c.frontOf == p.For.k:
 		err = r.joined(c, b)
-	case c.buf == nil:
+	default:
 		err = r.block(c, p.For.k, 0, b, nil, nil)
-	case c.gather(p.For.k, b):
-		err = r.gathered(c)
 	}
 	return r.f.inChunk(j, err)
 }

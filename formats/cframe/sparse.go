@@ -39,7 +39,7 @@ func OpenSet(ctx context.Context, s formats.Set, o Options) (*Frame, error) {
 // sparseJob is the job of a chunk whose object is open: all of r.
 func (f *Frame) sparseJob(j *job, r rangeio.Reader) *job {
 	k := *j
-	k.off, k.most, k.n = 0, r.Size(), r.Size()
+	k.src, k.off, k.most, k.n = r, 0, r.Size(), r.Size()
 	if k.nbytes >= 0 {
 		if most := f.longest(k.nbytes); most >= 0 {
 			k.most = min(k.most, most) // what comes after the chunk is nobody's
@@ -53,6 +53,14 @@ func (f *Frame) sparseJob(j *job, r rangeio.Reader) *job {
 func (r *reading) open(ctx context.Context, jobs []job, add func(pull.Part[*job]) error) error {
 	if r.f.dry != nil {
 		r.f.noteOpens(ctx, jobs)
+		return nil
+	}
+	if jobs[0].src != nil { // their objects are open: the first bytes were too few
+		for i := range jobs {
+			if err := add(jobs[i].headPart(jobs[i].src)); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	one := newGate()

@@ -18,11 +18,19 @@ type Plan struct {
 	memory []byte // of all spans that are only planned; never touched, hence never paged in
 }
 
-// Requests are those that were noted, by phase and offset.
+// Requests are those that were noted, by phase, object and offset.
 func (p *Plan) Requests() []rangeio.Planned {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	slices.SortStableFunc(p.list, func(a, b rangeio.Planned) int { return cmp.Compare(a.Phase, b.Phase) })
+	place := map[string]int{} // of objects, as they were noted
+	for _, q := range p.list {
+		if _, ok := place[q.Object]; !ok {
+			place[q.Object] = len(place)
+		}
+	}
+	slices.SortStableFunc(p.list, func(a, b rangeio.Planned) int {
+		return cmp.Or(cmp.Compare(a.Phase, b.Phase), cmp.Compare(place[a.Object], place[b.Object]), cmp.Compare(a.Off, b.Off))
+	})
 	return p.list
 }
 
@@ -102,6 +110,10 @@ func within[T any](parts []Part[T], from, to int64) []Part[T] {
 	j := i
 	for j < len(parts) && parts[j].Off < to {
 		j++
+	}
+	if i == j { // bytes between two parts, which share a span
+		i = max(i-1, 0)
+		j = min(i+1, len(parts))
 	}
 	return parts[i:j]
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -522,3 +523,45 @@ func TestWithin(t *testing.T) {
 		}
 	}
 }
+
+// TestManyHands: more goroutines than windows may be under way take no place from one
+// another.
+func TestManyHands(t *testing.T) {
+	t.Parallel()
+	data := object(4000)
+	var parts []pull.Part[int]
+	for i := range 400 {
+		parts = append(parts, pull.Part[int]{Off: int64(10 * i), Len: 10})
+	}
+	for _, from := range []rangeio.Reader{rangeio.FromReaderAt(bytes.NewReader(data), 4000), &store{data: data}} {
+		synctest.Test(t, func(t *testing.T) {
+			var n atomic.Int64
+			p := pull.Pull[int]{From: from, Window: 10, Memory: 1 << 20, Parallel: 70, Near: 1, Parts: pull.Of(parts...)}
+			if err := p.Each(t.Context(), func(pull.Part[int], []byte) error { n.Add(1); return nil }); err != nil || n.Load() != 400 {
+				t.Errorf("%d parts, %v", n.Load(), err)
+			}
+		})
+	}
+}
+
+// TestWhyOfGap: a request for nothing but the bytes between two parts is named by the one
+// before it.
+func TestWhyOfGap(t *testing.T) {
+	t.Parallel()
+	var plan pull.Plan
+	kept := planner{rangeio.FromReaderAt(bytes.NewReader(object(300)), 300)}
+	p := pull.Pull[int]{From: plan.Over(kept, ""), Window: 300,
+		Parts: pull.Of(pull.Part[int]{Len: 100, For: 1}, pull.Part[int]{Off: 140, Len: 160, For: 2}),
+		Why:   func(parts []pull.Part[int]) (string, bool) { return strconv.Itoa(parts[0].For), false }}
+	if err := p.Each(t.Context(), func(pull.Part[int], []byte) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if q := plan.Requests(); len(q) != 1 || q[0].Why != "1" || q[0].Off != 100 || q[0].Len != 40 {
+		t.Errorf("%+v", q)
+	}
+}
+
+// A planner has kept all but the bytes [100, 140).
+type planner struct{ rangeio.Reader }
+
+func (planner) Plan([]rangeio.Span) []rangeio.Request { return []rangeio.Request{{Off: 100, Len: 40}} }

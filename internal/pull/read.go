@@ -60,19 +60,14 @@ func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 // hide, are read by the Parallel goroutines that take them: by the caller's alone if
 // Parallel is 1.
 func (p *Pull[T]) Each(ctx context.Context, take func(p Part[T], b []byte) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(flight)
-	s := spread[T]{g: g, take: take, hands: make(chan struct{}, p.parallel()),
-		budget: semaphore.NewWeighted(p.memory()), limit: p.memory()}
-	s.cutter = p.cutter(gctx, s.emit)
+	s := spread[T]{take: take, hands: make(chan struct{}, p.parallel()), budget: semaphore.NewWeighted(p.memory()), limit: p.memory()}
+	if !quick(p.From) { // reads that wait end with the first error
+		ctx = s.share(ctx)
+	}
+	s.cutter = p.cutter(ctx, s.emit)
 	err := s.end(s.parts())
-	if first := err != nil && gctx.Err() == nil; first {
-		cancel()
-		_ = g.Wait() // whose errors come of it
-	} else if werr := g.Wait(); werr != nil {
-		err = werr // what made the adding of parts end
+	if s.g != nil {
+		err = s.wait(err)
 	}
 	if t, ok := errors.AsType[taken](err); ok {
 		return t.error
@@ -279,7 +274,10 @@ func (q *queue[T]) inherit(w *Window[T]) {
 // A spread is one call of Each: windows that are read and taken side by side.
 type spread[T any] struct {
 	cutter[T]
-	g      *errgroup.Group
+	g      *errgroup.Group // of goroutines besides the caller's; nil: there are none
+	flying chan struct{}   // one for each window that waits for its reader
+	ctx    context.Context //nolint:containedctx // of the group, for the length of a call
+	cancel context.CancelFunc
 	take   func(Part[T], []byte) error
 	hands  chan struct{} // one for each call of take, or for each window of a local reader
 	budget *semaphore.Weighted
@@ -290,6 +288,28 @@ type spread[T any] struct {
 	workers int
 }
 
+// share makes a group, whose context ends with the first error.
+func (s *spread[T]) share(ctx context.Context) context.Context {
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.g, s.ctx = errgroup.WithContext(ctx)
+	s.flying = make(chan struct{}, flight)
+	return s.ctx
+}
+
+// wait ends the group, and gives the first error: err is that of the caller's goroutine.
+func (s *spread[T]) wait(err error) error {
+	defer s.cancel()
+	if err != nil && s.ctx.Err() == nil {
+		s.cancel()
+		_ = s.g.Wait() // whose errors come of it
+		return err
+	}
+	if werr := s.g.Wait(); werr != nil {
+		return werr // what made the adding of parts end
+	}
+	return err
+}
+
 func (s *spread[T]) emit(w *Window[T]) error {
 	if s.noted(w) {
 		return context.Cause(s.data)
@@ -297,13 +317,25 @@ func (s *spread[T]) emit(w *Window[T]) error {
 	if w.quick() {
 		return s.enqueue(w)
 	}
+	if s.g == nil {
+		s.data = s.share(s.data)
+	}
+	select {
+	case s.flying <- struct{}{}:
+	case <-s.data.Done():
+		return context.Cause(s.data)
+	}
 	n := min(w.held(), s.limit)
 	if err := s.budget.Acquire(s.data, n); err != nil {
+		<-s.flying
 		return context.Cause(s.data)
 	}
 	s.begun = true
 	s.g.Go(func() error {
-		defer s.budget.Release(n)
+		defer func() {
+			s.budget.Release(n)
+			<-s.flying
+		}()
 		return s.all(w)
 	})
 	return nil
@@ -321,6 +353,9 @@ func (s *spread[T]) enqueue(w *Window[T]) error {
 	if s.workers < s.p.parallel()-1 {
 		s.workers++
 		s.begun = true
+		if s.g == nil {
+			s.data = s.share(s.data)
+		}
 		s.g.Go(s.work)
 	}
 	select {
@@ -434,5 +469,8 @@ const worthParts = 32
 // are worth it.
 func (s *spread[T]) split(w *Window[T]) error {
 	worth := max(int(w.cost/WorthGoroutine), len(w.Parts)/worthParts)
+	if worth == 0 {
+		return w.each(func(i int) error { return s.one(w, i) })
+	}
 	return par.Each(len(w.Parts), min(s.p.parallel(), 1+worth), func(k int) error { return s.one(w, w.nth(k)) })
 }

@@ -48,7 +48,9 @@ func (w *Window[T]) Room(n int) []byte { return w.buf[w.room-n:] }
 func (w *Window[T]) reader() rangeio.Reader { return w.Parts[0].From }
 
 // quick says that there is nothing to wait for when it is read.
-func (w *Window[T]) quick() bool { return rangeio.Local(w.reader()) && !rangeio.Slow(w.reader()) }
+func (w *Window[T]) quick() bool { return quick(w.reader()) }
+
+func quick(r rangeio.Reader) bool { return rangeio.Local(r) && !rangeio.Slow(r) }
 
 // books is about what each part takes besides its bytes.
 const books = 128
