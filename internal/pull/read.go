@@ -276,8 +276,6 @@ type spread[T any] struct {
 	cutter[T]
 	g      *errgroup.Group // of goroutines besides the caller's; nil: there are none
 	flying chan struct{}   // one for each window that waits for its reader
-	ctx    context.Context //nolint:containedctx // of the group, for the length of a call
-	cancel context.CancelFunc
 	take   func(Part[T], []byte) error
 	hands  chan struct{} // one for each call of take, or for each window of a local reader
 	budget *semaphore.Weighted
@@ -290,24 +288,17 @@ type spread[T any] struct {
 
 // share makes a group, whose context ends with the first error.
 func (s *spread[T]) share(ctx context.Context) context.Context {
-	ctx, s.cancel = context.WithCancel(ctx)
-	s.g, s.ctx = errgroup.WithContext(ctx)
+	s.g, ctx = errgroup.WithContext(ctx)
 	s.flying = make(chan struct{}, flight)
-	return s.ctx
+	return ctx
 }
 
 // wait ends the group, and gives the first error: err is that of the caller's goroutine.
 func (s *spread[T]) wait(err error) error {
-	defer s.cancel()
-	if err != nil && s.ctx.Err() == nil {
-		s.cancel()
-		_ = s.g.Wait() // whose errors come of it
-		return err
+	if err != nil {
+		s.g.Go(func() error { return err }) // ends the others, if it is the first
 	}
-	if werr := s.g.Wait(); werr != nil {
-		return werr // what made the adding of parts end
-	}
-	return err
+	return s.g.Wait()
 }
 
 func (s *spread[T]) emit(w *Window[T]) error {
