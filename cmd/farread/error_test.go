@@ -59,6 +59,8 @@ func TestErrors(t *testing.T) {
 	text := filepath.Join(dir, "notes.txt")
 	write(t, text, []byte("nothing special"))
 	write(t, filepath.Join(dir, "index.json"), []byte(`{"a": {"meta_data": [], "frame_info": []}}`))
+	array := filepath.Join(t.TempDir(), "x.npy")
+	npyFile(t, array, "<i4", []int64{2}, false, make([]byte, 8))
 	out := filepath.Join(dir, "out")
 	denied := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	defer denied.Close()
@@ -99,6 +101,7 @@ func TestErrors(t *testing.T) {
 		{5, "get|" + name + "|-o|" + text, "is a file"},
 		{6, "info|http://127.0.0.1:1/x.gulp", "connection refused"},
 		{7, "info|" + text, "no format that this version knows"},
+		{7, "info|" + array, "a .npy, which farread pack makes an array of"},
 		{7, "info|" + dir + "/index.json", "its name does not end in .gmeta"},
 		{7, "get|" + dir + "|-o|" + out, "a folder without gulp chunks"},
 		{7, "pack|" + text + "|" + out + ".gulp", "neither an archive"},

@@ -106,8 +106,10 @@ func (a *app) take(ctx context.Context, d farread.Dataset, how aim) (content, er
 		return &chunkContent{a: a, target: t, k: h, off: how.offset}, nil
 	case *farread.Folder:
 		return &folderContent{a: a, target: t}, nil
+	case *farread.Npy:
+		return nil, fmt.Errorf("a .npy, which farread pack makes an array of: %w", formats.ErrUnsupported)
 	}
-	return nil, fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported) // a .npy is what pack takes
+	return nil, fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
 }
 
 // unlisted says of a server that has no listings what a URI must name there.
