@@ -29,6 +29,9 @@ type (
 		*data
 		ranges
 	}
+	refusedSparse struct {
+		*data
+	}
 	sparseChunks struct {
 		*data
 		frameChunks
@@ -72,6 +75,8 @@ func newFrame(at Place, f *Frame, cache *formats.Cache) (Dataset, error) {
 	bytes, chunks, one := ranges{f.Object}, frameChunks{x}, !f.Info().Sparse
 	in := f.Info()
 	switch {
+	case f.Refused() != nil && !one:
+		return enabled(&refusedSparse{core}, core), nil //nolint:nilerr // as below
 	case f.Refused() != nil:
 		return enabled(&refusedFrame{core, bytes}, core), nil //nolint:nilerr // its headers can be read, and say why the rest cannot
 	case b2nd.IsArray(f.Frame):
