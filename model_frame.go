@@ -89,9 +89,9 @@ func newFrame(at Place, f *Frame, cache *formats.Cache) (Dataset, error) {
 		return enabled(&sparseArray{core, chunks, frameSlices{x}}, core), nil
 	case in.VLBlocks || in.ChunkSize <= 0 && f.Chunks() > 0:
 		if one {
-			return enabled(&oneItems{core, chunks, &frameItems{x: x}, bytes}, core), nil
+			return enabled(&oneItems{core, chunks, newItems(x), bytes}, core), nil
 		}
-		return enabled(&sparseItems{core, chunks, &frameItems{x: x}}, core), nil
+		return enabled(&sparseItems{core, chunks, newItems(x)}, core), nil
 	case one:
 		return enabled(&oneFrame{core, chunks, bytes}, core), nil
 	}

@@ -3,12 +3,13 @@ package farread
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/cframe"
-	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -17,8 +18,20 @@ import (
 type frameItems struct {
 	x *frameData
 
-	mu     sync.Mutex
-	starts []int64 // of chunks, in items, and one more; nil: not known yet
+	counting chan struct{} // held while headers are read; a context can end the wait for it
+	counted  atomic.Pointer[itemTable]
+}
+
+// An itemTable says which blocks a frame's chunks have.
+type itemTable struct {
+	starts []int64 // of chunks, in items, and one more
+	sizes  []int64 // decoded bytes of chunks
+}
+
+func (t *itemTable) len() int64 { return t.starts[len(t.starts)-1] }
+
+func newItems(x *frameData) *frameItems {
+	return &frameItems{x: x, counting: make(chan struct{}, 1)}
 }
 
 // blocks says that items are blocks.
@@ -28,35 +41,41 @@ func (t *frameItems) Items() int64 {
 	if !t.blocks() {
 		return int64(t.x.f.Chunks())
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.starts == nil {
-		return -1
+	if table := t.counted.Load(); table != nil {
+		return table.len()
 	}
-	return t.starts[len(t.starts)-1]
+	return -1
 }
 
 // table counts the items of each chunk, by their headers, once.
-func (t *frameItems) table(ctx context.Context) ([]int64, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.starts != nil {
-		return t.starts, nil
+func (t *frameItems) table(ctx context.Context) (*itemTable, error) {
+	if table := t.counted.Load(); table != nil {
+		return table, nil
+	}
+	select {
+	case t.counting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-t.counting }()
+	if table := t.counted.Load(); table != nil { // another call was first
+		return table, nil
 	}
 	const together = 1 << 12
 	n := t.x.f.Chunks()
-	starts := make([]int64, 1, n+1)
+	table := &itemTable{starts: make([]int64, 1, n+1), sizes: make([]int64, 0, n)}
 	for from := 0; from < n; from += together {
 		headers, err := t.x.f.ChunkHeaders(ctx, from, min(from+together, n))
 		if err != nil {
 			return nil, err
 		}
 		for _, h := range headers {
-			starts = append(starts, starts[len(starts)-1]+int64(h.Blocks()))
+			table.starts = append(table.starts, table.len()+int64(h.Blocks()))
+			table.sizes = append(table.sizes, int64(h.NBytes))
 		}
 	}
-	t.starts = starts
-	return starts, nil
+	t.counted.Store(table)
+	return table, nil
 }
 
 // ItemNumber: items of frames have no names.
@@ -70,41 +89,72 @@ func noItem(format, what string) error {
 
 // within makes sure that there are the items [i, j), and gives the table if items are
 // blocks.
-func (t *frameItems) within(ctx context.Context, i, j int64) (starts []int64, err error) {
+func (t *frameItems) within(ctx context.Context, i, j int64) (table *itemTable, err error) {
 	n := int64(t.x.f.Chunks())
 	if t.blocks() {
-		if starts, err = t.table(ctx); err != nil {
+		if table, err = t.table(ctx); err != nil {
 			return nil, err
 		}
-		n = starts[len(starts)-1]
+		n = table.len()
 	}
 	if i < 0 || i > j || j > n {
 		return nil, noItem(cframe.Format, fmt.Sprintf("%d to %d of %d", i, j, n))
 	}
-	return starts, nil
+	return table, nil
 }
 
-// wants finds the items [i, j).
-func (t *frameItems) wants(ctx context.Context, i, j int64) ([]cframe.Want, error) {
-	starts, err := t.within(ctx, i, j)
+const (
+	itemBlocks = 256     // blocks of a chunk that are held, if not the whole chunk is decoded
+	itemBytes  = 4 << 20 // decoded bytes of them by the mean, unless it is one block
+)
+
+// A stretch of items is chunks, of which all is read, or some blocks of one.
+type stretch struct {
+	from, to int // chunks
+	blocks   []int
+	first    int64 // item that chunk from begins with, or the first of blocks
+}
+
+// stretches calls fn for the stretches that make the items [i, j). Each chunk is in one
+// of them only, hence read once.
+func (t *frameItems) stretches(ctx context.Context, i, j int64, fn func(s stretch) error) error {
+	table, err := t.within(ctx, i, j)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var wants []cframe.Want
-	for at := i; at < j; {
-		if starts == nil {
-			wants = append(wants, cframe.Want{Chunk: int(at)})
-			at++
-			continue
-		}
-		k := sort.Search(len(starts), func(k int) bool { return starts[k] > at }) - 1
-		w := cframe.Want{Chunk: k}
-		for ; at < min(j, starts[k+1]); at++ {
-			w.Blocks = append(w.Blocks, int(at-starts[k]))
-		}
-		wants = append(wants, w)
+	if table == nil {
+		return fn(stretch{from: int(i), to: int(j), first: i})
 	}
-	return wants, nil
+	for i < j {
+		k := sort.Search(len(table.starts), func(k int) bool { return table.starts[k] > i }) - 1
+		s := stretch{from: k, to: k, first: table.starts[k]}
+		for s.to < len(table.sizes) && table.starts[s.to] < j && table.whole(s.to, i, j) {
+			s.to++
+		}
+		if s.to == k {
+			s.to, s.first = k+1, i
+			for at := i; at < min(j, table.starts[s.to]); at++ {
+				s.blocks = append(s.blocks, int(at-table.starts[k]))
+			}
+		}
+		if err := fn(s); err != nil {
+			return err
+		}
+		i = table.starts[s.to]
+	}
+	return nil
+}
+
+// whole says that all of chunk k is decoded for what it has of the items [i, j), since
+// most of them are wanted, or more than are held.
+func (t *itemTable) whole(k int, i, j int64) bool {
+	from, to := t.starts[k], t.starts[k+1]
+	all, n := to-from, min(j, to)-max(i, from)
+	if n <= 1 {
+		return n == all
+	}
+	mean := max(t.sizes[k]/all, 1)
+	return 2*n >= all || n > min(itemBlocks, itemBytes/mean)
 }
 
 func (t *frameItems) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, error) {
@@ -119,87 +169,70 @@ func (t *frameItems) AppendItem(ctx context.Context, dst []byte, i int64) ([]byt
 	return out, nil
 }
 
-const (
-	itemBatch  = 256     // items that are read together
-	itemBytes  = 4 << 20 // stored bytes of them, unless one takes more
-	itemFlight = 16      // chunks that are read side by side
-)
-
-// batch is the end of what is read together from item i on.
-func (t *frameItems) batch(i, j int64) int64 {
-	j = min(i+itemBatch, j)
-	if t.blocks() {
-		return j
-	}
-	n := int64(0)
-	for k := i; k < min(j, int64(t.x.f.Chunks())); k++ {
-		c := t.x.f.Chunk(int(k))
-		if n += max(c.MaxLen, 0); k > i && (n > itemBytes || c.MaxLen < 0) {
-			return k
-		}
-	}
-	return j
-}
-
 func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
-	if _, err := t.within(ctx, i, j); err != nil {
-		return err
-	}
-	for from := i; from < j; {
-		to := t.batch(from, j)
-		wants, err := t.wants(ctx, from, to)
-		if err != nil {
-			return err
+	_, data := rangeio.Steps(ctx) // one read, in parts
+	return t.stretches(ctx, i, j, func(s stretch) error {
+		if s.blocks != nil {
+			return t.someBlocks(data, s, fn)
 		}
-		items, err := t.read(ctx, wants, from, to)
-		if err != nil {
-			return err
-		}
-		for k, p := range items {
-			if err := fn(from+int64(k), p); err != nil {
-				return err
+		at := s.first
+		err := t.x.f.InOrder(data, s.from, s.to, func(_, _ int, p []byte) error {
+			n := at
+			at++
+			switch {
+			case n < i: // of a chunk that is read for others
+				return nil
+			case n >= j:
+				return errStop
 			}
+			return fn(n, p)
+		})
+		if err == errStop { //nolint:errorlint // fn has no way to it
+			return nil
 		}
-		from = to
-	}
-	return nil
+		return err
+	})
 }
 
-// read gives a batch of items, in memory of their own.
-func (t *frameItems) read(ctx context.Context, wants []cframe.Want, from, to int64) ([][]byte, error) {
-	items := make([][]byte, to-from)
-	if !t.blocks() {
-		err := par.Do(rangeio.OnePhase(ctx), len(wants), itemFlight, func(ctx context.Context, k int) (err error) {
-			items[k], err = t.x.f.AppendChunk(ctx, nil, wants[k].Chunk)
-			return err
-		})
-		return items, err
-	}
-	first := make([]int64, len(wants)) // item of each want's first block, in items
-	n := int64(0)
-	for k, w := range wants {
-		first[k] = n - int64(w.Blocks[0])
-		n += int64(len(w.Blocks))
-	}
+// someBlocks reads some blocks of a chunk into memory of their own, and hands them on.
+func (t *frameItems) someBlocks(ctx context.Context, s stretch, fn func(i int64, p []byte) error) error {
+	items := make([][]byte, len(s.blocks))
 	var mu sync.Mutex
-	err := t.x.f.Each(ctx, wants, func(want, block int, p []byte) error {
+	err := t.x.f.Each(ctx, []cframe.Want{{Chunk: s.from, Blocks: s.blocks}}, func(_, block int, p []byte) error {
 		if block < 0 {
-			return &formats.Error{Format: cframe.Format, Part: fmt.Sprintf("chunk %d", wants[want].Chunk), Off: -1,
+			return &formats.Error{Format: cframe.Format, Part: fmt.Sprintf("chunk %d", s.from), Off: -1,
 				Err: fmt.Errorf("no blocks of various lengths: %w", formats.ErrCorrupt)}
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		items[first[want]+int64(block)] = append([]byte{}, p...)
+		items[block-s.blocks[0]] = append([]byte{}, p...)
 		return nil
 	})
-	return items, err
+	if err != nil {
+		return err
+	}
+	for k, p := range items {
+		if err := fn(s.first+int64(k), p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
+// ExplainItems plans the stretches of EachItem.
 func (t *frameItems) ExplainItems(ctx context.Context, i, j int64) (Plan, error) {
-	wants, err := t.wants(ctx, i, j)
-	if err != nil {
-		return Plan{}, err
-	}
-	requests, err := t.x.f.Explain(ctx, wants)
-	return t.x.plan(-1, requests, err)
+	var all []rangeio.Planned
+	err := t.stretches(ctx, i, j, func(s stretch) error {
+		var part []rangeio.Planned
+		var err error
+		if s.blocks != nil {
+			part, err = t.x.f.Explain(ctx, []cframe.Want{{Chunk: s.from, Blocks: s.blocks}})
+		} else {
+			part, err = t.x.f.ExplainInOrder(ctx, s.from, s.to)
+		}
+		all = append(all, part...)
+		return err
+	})
+	slices.SortStableFunc(all, func(a, b rangeio.Planned) int { return a.Phase - b.Phase })
+	return t.x.plan(-1, all, err)
 }

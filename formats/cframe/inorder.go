@@ -1,0 +1,258 @@
+package cframe
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/internal/pull"
+	"github.com/farread/farread/rangeio"
+)
+
+const (
+	orderStored  = 4 << 20 // stored bytes that InOrder reads together, unless a chunk has more
+	orderDecoded = 4 << 20 // decoded bytes that it makes at a time, likewise
+	orderChunks  = 1 << 12 // chunks that it reads together
+	orderFlight  = 16      // chunks that need reads of their own, side by side
+	blockBook    = 16      // bytes that a decoded block takes besides
+)
+
+// InOrder calls fn for the chunks [from, to), in order, one call at a time and from the
+// goroutine of the caller: with block -1 and the decoded chunk, or in a frame of VL
+// blocks with each block of the chunk. p is valid during the call. An error of fn ends
+// InOrder and is returned as it is. Chunks that the frame does not have are ErrNoEntry.
+//
+// Each chunk is read once, and whole: some MiB of stored chunks by one planned read. A
+// chunk whose length is not known, and whose next is more than 8 MiB away, takes a read
+// of its header before. InOrder holds these stored bytes and some MiB of decoded ones;
+// more only if a single chunk has more. Of such a chunk of VL blocks it holds a block.
+func (f *Frame) InOrder(ctx context.Context, from, to int, fn func(chunk, block int, p []byte) error) error {
+	if from < 0 || to > f.table.n || from > to {
+		return fail("chunks", -1, formats.ErrNoEntry, "chunks %d to %d of %d", from, to, f.table.n)
+	}
+	if f.refused != nil {
+		return f.refused
+	}
+	_, ctx = rangeio.Steps(ctx) // one read, in parts
+	o := inOrder{f: f, fn: fn}
+	for from < to {
+		end := f.together(from, to)
+		chunks, err := o.read(ctx, from, end)
+		if err == nil && f.dry == nil {
+			err = o.hand(ctx, from, chunks)
+		}
+		if err != nil {
+			return err
+		}
+		from = end
+	}
+	return ctx.Err()
+}
+
+// ExplainInOrder lists the requests that InOrder would make now, by the same code.
+// Headers that tell the length of a chunk it reads itself, and does not list. Of a
+// sparse frame it opens no chunk: how much of each is read is then an estimate.
+func (f *Frame) ExplainInOrder(ctx context.Context, from, to int) ([]rangeio.Planned, error) {
+	var p pull.Plan
+	err := f.dried(&p).InOrder(ctx, from, to, nil)
+	return p.Requests(), err
+}
+
+// together is the end of the chunks that are read together from chunk from on.
+func (f *Frame) together(from, to int) int {
+	to = min(to, from+orderChunks)
+	n := int64(0)
+	for i := from; i < to; i++ {
+		c := f.Chunk(i)
+		if c.MaxLen < 0 { // nobody knows
+			return max(i, from+1)
+		}
+		if n += c.MaxLen; i > from && n > orderStored {
+			return i
+		}
+	}
+	return to
+}
+
+// inOrder is one call of InOrder.
+type inOrder struct {
+	f  *Frame
+	fn func(chunk, block int, p []byte) error
+}
+
+// read gives the chunks [from, to) as they are stored.
+func (o *inOrder) read(ctx context.Context, from, to int) ([][]byte, error) {
+	f := o.f
+	chunks := make([][]byte, to-from)
+	var parts []pull.Part[piece]
+	var alone []job // that need a read of their own
+	for k := range chunks {
+		j := f.jobOf(from + k)
+		j.want = k
+		c := f.Chunk(j.chunk)
+		switch {
+		case c.Special != blosc.None && f.info.VLBlocks:
+			return nil, fail(chunkName(j.chunk), -1, formats.ErrCorrupt, "%s, not of blocks of various lengths", c.Special)
+		case c.Special != blosc.None:
+			var err error
+			if chunks[k], err = specialChunk(j.chunk, c.Special, c.NBytes, f.info.TypeSize, max(f.info.BlockSize, 0)); err != nil {
+				return nil, err
+			}
+		case f.info.Sparse || j.n == 0:
+			alone = append(alone, j)
+		default:
+			parts = append(parts, pull.Part[piece]{Off: j.off, Len: j.n, For: piece{j: &j}})
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b pull.Part[piece]) int { return cmp.Compare(a.Off, b.Off) })
+	if err := o.pull(ctx, parts, chunks); err != nil {
+		return nil, err
+	}
+	if f.dry != nil && f.info.Sparse {
+		f.noteOpens(ctx, alone)
+		return chunks, nil
+	}
+	return chunks, par.Do(ctx, len(alone), orderFlight, func(ctx context.Context, i int) (err error) {
+		j := &alone[i]
+		chunks[j.want], err = f.AppendStored(ctx, nil, j.chunk)
+		return err
+	})
+}
+
+// pull reads parts, which are chunks, by one planned read.
+func (o *inOrder) pull(ctx context.Context, parts []pull.Part[piece], chunks [][]byte) error {
+	f := o.f
+	if len(parts) == 0 {
+		return nil
+	}
+	p := pull.Pull[piece]{From: f.r, Parts: pull.Of(parts...), Parallel: f.o.Parallel, Failed: f.failed, Why: why,
+		Window: min(pull.WindowOf(f.r, f.o.Policy), f.memory(0)/7), Memory: f.memory(0)}
+	return p.Each(ctx, func(p pull.Part[piece], b []byte) error {
+		j := p.For.j
+		h, err := (&reading{f: f}).header(j, b, int64(len(b)))
+		if err == nil {
+			chunks[j.want] = bytes.Clone(b[:h.CBytes]) // each to a place of its own
+		}
+		return f.inChunk(j, err)
+	})
+}
+
+// hand decodes stored chunks, from chunk from on, and hands them on.
+func (o *inOrder) hand(ctx context.Context, from int, chunks [][]byte) error {
+	for k := 0; k < len(chunks); {
+		n, size := 0, 0
+		for ; k+n < len(chunks); n++ {
+			more := weight(chunks[k+n])
+			if n > 0 && size+more > orderDecoded {
+				break
+			}
+			size += more
+		}
+		var err error
+		if n == 1 && size > orderDecoded && o.f.info.VLBlocks {
+			err = o.stream(ctx, from+k, chunks[k])
+		} else {
+			err = o.group(ctx, from+k, chunks[k:k+n])
+		}
+		if err != nil {
+			return err
+		}
+		clear(chunks[k : k+n])
+		k += n
+	}
+	return nil
+}
+
+// weight is about what a chunk takes decoded.
+func weight(chunk []byte) int {
+	h, err := blosc.ParseHeader(chunk)
+	if err != nil {
+		return 0 // it will not be decoded
+	}
+	return min(h.NBytes+blockBook*h.Blocks(), math.MaxInt/2)
+}
+
+// stream decodes a chunk and hands on block by block.
+func (o *inOrder) stream(ctx context.Context, chunk int, b []byte) error {
+	j := o.f.jobOf(chunk)
+	r := &reading{f: o.f, deliver: func(_ *job, block, _ int, p []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return o.fn(chunk, block, p)
+	}}
+	err := o.f.inChunk(&j, r.chunk(&j, b))
+	if e, ok := errors.AsType[callerError](err); ok {
+		return e.error
+	}
+	return err
+}
+
+// A decodedChunk is one with the ends of its blocks; nil: it is handed on as one.
+type decodedChunk struct {
+	p    []byte // lent
+	ends []int
+}
+
+// group decodes chunks side by side, and hands them on.
+func (o *inOrder) group(ctx context.Context, from int, chunks [][]byte) error {
+	out := make([]decodedChunk, len(chunks))
+	defer func() {
+		for _, d := range out {
+			if d.p != nil {
+				bufpool.Put(d.p)
+			}
+		}
+	}()
+	inside := max(1, o.f.o.Parallel/len(chunks))
+	err := par.Do(ctx, len(chunks), o.f.o.Parallel, func(_ context.Context, k int) error {
+		j := o.f.jobOf(from + k)
+		return o.f.inChunk(&j, o.f.decodeStored(&j, chunks[k], inside, &out[k]))
+	})
+	if err != nil {
+		return err
+	}
+	for k, d := range out {
+		if !o.f.info.VLBlocks {
+			if err := o.fn(from+k, -1, d.p); err != nil {
+				return err
+			}
+			continue
+		}
+		at := 0
+		for i, end := range d.ends {
+			if err := o.fn(from+k, i, d.p[at:end:end]); err != nil {
+				return err
+			}
+			at = end
+		}
+	}
+	return nil
+}
+
+// decodeStored decodes a chunk into memory that is lent.
+func (f *Frame) decodeStored(j *job, b []byte, inside int, d *decodedChunk) error {
+	h, err := (&reading{f: f}).header(j, b, int64(len(b)))
+	if err != nil {
+		return err
+	}
+	d.p = bufpool.Get(h.NBytes)
+	r := &reading{f: f, inside: inside, deliver: func(*job, int, int, []byte) error { return nil }}
+	if !f.info.VLBlocks {
+		j.dst = d.p
+		return r.chunk(j, b)
+	}
+	r.inside = 1 // blocks in order
+	r.deliver = func(_ *job, _, at int, p []byte) error {
+		d.ends = append(d.ends, at+copy(d.p[at:], p))
+		return nil
+	}
+	return r.chunk(j, b)
+}
