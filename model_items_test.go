@@ -203,6 +203,50 @@ func TestLargeChunksOfItems(t *testing.T) {
 	}
 }
 
+// TestItemsOfSparseFrames: items are the same if each chunk is an object.
+func TestItemsOfSparseFrames(t *testing.T) {
+	t.Parallel()
+	c, _ := remote(Config{})
+	items := append(cut(noise(40*9000), 9000), noise(10))
+	for key, fill := range map[string]func(w chunkWriter) error{
+		"chunks/": func(w chunkWriter) error {
+			var err error
+			for i := 0; i < len(items) && err == nil; i++ {
+				err = w.WriteChunk(items[i])
+			}
+			return err
+		},
+		"blocks/": func(w chunkWriter) error { return errors.Join(w.WriteBlocks(items[:30]), w.WriteBlocks(items[30:])) },
+	} {
+		out, err := c.Output(t.Context(), "s3://b/"+key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := cframe.NewSetWriter(t.Context(), out, raw())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(fill(w), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		d := opened[Itemer](t, c, key, AnyOptions{})
+		for _, r := range [][2]int64{{0, 41}, {3, 4}, {25, 35}} {
+			next := r[0]
+			err := d.EachItem(t.Context(), r[0], r[1], func(i int64, p []byte) error {
+				if i != next || !bytes.Equal(p, items[i]) {
+					t.Errorf("%s: item %d after %d: %d bytes", key, i, next-1, len(p))
+				}
+				next++
+				return nil
+			})
+			plan, eerr := d.ExplainItems(t.Context(), r[0], r[1])
+			if err != nil || eerr != nil || next != r[1] || len(plan.Requests) == 0 || !plan.Cost().Estimated {
+				t.Errorf("%s: %v: up to %d, planned %+v, %v, %v", key, r, next, plan.Cost(), err, eerr)
+			}
+		}
+	}
+}
+
 // TestItemsInBoundedMemory: items are not held that have not their turn yet, however
 // little is stored of them. It is alone: it measures the heap.
 func TestItemsInBoundedMemory(t *testing.T) { //nolint:paralleltest // see above

@@ -322,7 +322,7 @@ func TestRefusedStores(t *testing.T) {
 		_, explainErr := f.Explain(t.Context(), []cframe.Want{{}})
 		_, bytesErr := f.ExplainBytes(t.Context(), 0, 1)
 		for i, err := range []error{f.Refused(), chunkErr, headersErr, explainErr, bytesErr, f.ReadBytes(t.Context(), make([]byte, 1), 0),
-			f.Each(t.Context(), []cframe.Want{{}}, func(int, int, []byte) error { return nil })} {
+			f.Each(t.Context(), []cframe.Want{{}}, ignore), f.InOrder(t.Context(), 0, 1, ignore)} {
 			if !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s, call %d: %v", name, i, err)
 			}
