@@ -223,14 +223,16 @@ type Imager interface {
 type Itemer interface {
 	Dataset
 	// Items is how many there are, -1 if only a pass over the chunks tells; then the
-	// first of the other methods makes that pass, over their headers.
+	// first of the other methods makes that pass, over their headers. Items does not
+	// wait for the pass.
 	Items() int64
 	// ItemNumber finds an item by name; formats.ErrNoEntry if none has it.
 	ItemNumber(ctx context.Context, name string) (int64, error)
 	// AppendItem appends item i, decoded, to dst. With an error the result is dst.
 	AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, error)
 	// EachItem calls fn for the items [i, j), in order and one call at a time; p is
-	// valid during the call. An error of fn is returned as it is.
+	// valid during the call. An error of fn is returned as it is. Some MiB of items
+	// are held, stored and decoded; more only if a single chunk has more.
 	EachItem(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error
 	// ExplainItems plans EachItem, and AppendItem if j is i+1.
 	ExplainItems(ctx context.Context, i, j int64) (Plan, error)
