@@ -76,7 +76,7 @@ func newFrame(at Place, f *Frame, cache *formats.Cache) (Dataset, error) {
 	in := f.Info()
 	switch {
 	case f.Refused() != nil && !one:
-		return enabled(&refusedSparse{core}, core), nil //nolint:nilerr // as below
+		return enabled(&refusedSparse{core}, core), nil
 	case f.Refused() != nil:
 		return enabled(&refusedFrame{core, bytes}, core), nil //nolint:nilerr // its headers can be read, and say why the rest cannot
 	case b2nd.IsArray(f.Frame):

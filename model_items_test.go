@@ -197,7 +197,7 @@ func TestLargeChunksOfItems(t *testing.T) {
 			t.Errorf("%s: items %d to %d: up to %d, %d bytes, %v", tc.key, tc.i, tc.j, next, n, err)
 		}
 		stop := errors.New("stop")
-		if err := d.EachItem(t.Context(), tc.i, tc.j, func(int64, []byte) error { return stop }); err != stop { //nolint:errorlint // the very same
+		if err := d.EachItem(t.Context(), tc.i, tc.j, func(int64, []byte) error { return stop }); err != stop { // the very same
 			t.Errorf("%s: %v", tc.key, err)
 		}
 	}

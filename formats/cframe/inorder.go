@@ -188,7 +188,7 @@ func (o *inOrder) stream(ctx context.Context, chunk int, b []byte) error {
 		}
 		return o.fn(chunk, block, p)
 	}}
-	err := o.f.inChunk(&j, r.chunk(&j, b))
+	err := o.f.inChunk(&j, r.chunk(&j, b)) //nolint:contextcheck // it decodes what is there, and waits for nothing
 	if e, ok := errors.AsType[callerError](err); ok {
 		return e.error
 	}
@@ -214,7 +214,7 @@ func (o *inOrder) group(ctx context.Context, from int, chunks [][]byte) error {
 	inside := max(1, o.f.o.Parallel/len(chunks))
 	err := par.Do(ctx, len(chunks), o.f.o.Parallel, func(_ context.Context, k int) error {
 		j := o.f.jobOf(from + k)
-		return o.f.inChunk(&j, o.f.decodeStored(&j, chunks[k], inside, &out[k]))
+		return o.f.inChunk(&j, o.f.decodeStored(&j, chunks[k], inside, &out[k])) //nolint:contextcheck // likewise
 	})
 	if err != nil {
 		return err

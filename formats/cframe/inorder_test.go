@@ -90,7 +90,7 @@ func TestInOrderEnds(t *testing.T) {
 		}
 	}
 	stop := errors.New("stop")
-	if err := f.InOrder(t.Context(), 0, f.Chunks(), func(int, int, []byte) error { return stop }); err != stop { //nolint:errorlint // the very same
+	if err := f.InOrder(t.Context(), 0, f.Chunks(), func(int, int, []byte) error { return stop }); err != stop { // the very same
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

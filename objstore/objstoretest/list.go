@@ -79,7 +79,7 @@ func list(t *testing.T, b objstore.Bucket, f Features) {
 	if !f.NoAfter {
 		listAfter(t, b, keys)
 	}
-	listFolder(t, b, keys)
+	listFolder(t, b, keys, f.NoAfter)
 	cancelledList(t, b)
 	if f.ManyKeys > 0 {
 		t.Run("ManyKeys", func(t *testing.T) { manyKeys(t, b, f.ManyKeys) })
@@ -118,8 +118,9 @@ func listAfter(t *testing.T, b objstore.Bucket, keys []string) {
 }
 
 // listFolder lists folders one by one, from each entry on, and the same by a bucket
-// that hides what it is able to.
-func listFolder(t *testing.T, b objstore.Bucket, keys []string) {
+// that hides what it is able to; from the first one alone if noAfter says that the store
+// begins elsewhere.
+func listFolder(t *testing.T, b objstore.Bucket, keys []string, noAfter bool) {
 	t.Helper()
 	for _, prefix := range []string{"list/", "list/a/", "list/a/b-c/", "list/none/"} {
 		var want []string
@@ -135,6 +136,9 @@ func listFolder(t *testing.T, b objstore.Bucket, keys []string) {
 		want = slices.Compact(want)
 		for name, b := range map[string]objstore.Bucket{"own": b, "folded": struct{ objstore.Bucket }{b}} {
 			for i, after := range append([]string{""}, want...) {
+				if noAfter && after != "" && name == "own" {
+					break
+				}
 				var got []string
 				for e, err := range objstore.ListFolder(t.Context(), b, prefix, after) {
 					if err != nil {
