@@ -43,7 +43,11 @@ func (r *reading) starts(ctx context.Context, jobs []job) error {
 	}
 	var mu sync.Mutex
 	var short []job
-	p := pull.Pull[*job]{From: r.f.r, Index: true, Window: headMemory, Parallel: r.f.o.Parallel, Near: 1,
+	hands := r.f.o.Parallel
+	if rangeio.Local(r.f.r) { // block starts are quickly looked at
+		hands = 1
+	}
+	p := pull.Pull[*job]{From: r.f.r, Index: true, Window: headMemory, Parallel: hands, Near: 1,
 		Failed: func(parts []pull.Part[*job], err error) error {
 			if len(parts) > 1 {
 				return wrap("block starts", -1, err)
