@@ -140,6 +140,11 @@ func (s *Server) Good(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	v := s.version
 	s.mu.Unlock()
+	s.good(v, w, r)
+}
+
+// good answers with a version of the object.
+func (s *Server) good(v int, w http.ResponseWriter, r *http.Request) {
 	name := path.Base(r.URL.Path)
 	etag := s.tag(v)
 	if etag != "" {
@@ -298,8 +303,12 @@ func isSuffix(r *http.Request) bool { return strings.HasPrefix(r.Header.Get("Ran
 
 // Unconditional ignores conditions, which is what some servers do.
 func Unconditional(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
-	r.Header.Del("If-Match")
-	r.Header.Del("If-Unmodified-Since")
+	unconditional(r)
 	s.Good(w, r)
 	return true
+}
+
+func unconditional(r *http.Request) {
+	r.Header.Del("If-Match")
+	r.Header.Del("If-Unmodified-Since")
 }
