@@ -29,7 +29,7 @@ type ZoomOptions struct {
 	// a folder, while there was one beside the file that it read last there.
 	Beside bool
 
-	early *earlySide // of BeginZoom
+	early *earlySide // of beginZoom
 }
 
 // A Zoom is an open zoom-cache file with the object it lies in.
@@ -53,24 +53,20 @@ func (z *Zoom) Beside() *objstore.Object { return z.beside.Load() }
 //	f, err := client.OpenZoom(ctx, "s3://bucket/x.zoom", farread.ZoomOptions{})
 //	err = f.EachPacket(ctx, 1, 60_000, 119_999, func(p *zoomcache.Packet) error { … })
 func (c *Client) OpenZoom(ctx context.Context, uri string, o ZoomOptions) (*Zoom, error) {
-	ob, o, err := c.BeginZoom(ctx, uri, o)
+	b, key, err := c.Bucket(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	ob, o, err := c.beginZoom(ctx, b, key, o)
 	if err != nil {
 		return nil, err
 	}
 	return c.ZoomIn(ctx, ob, o)
 }
 
-// BeginZoom is the first half of OpenZoom, for objects that may be something else: it
+// beginZoom is the first half of OpenZoom, for objects that may be something else: it
 // makes all its requests. If the object proves to be a zoom-cache file, ZoomIn with the
-// options that BeginZoom gives, for this object only, is the other half.
-func (c *Client) BeginZoom(ctx context.Context, uri string, o ZoomOptions) (*objstore.Object, ZoomOptions, error) {
-	b, key, err := c.Bucket(ctx, uri)
-	if err != nil {
-		return nil, o, err
-	}
-	return c.beginZoom(ctx, b, key, o)
-}
-
+// options that beginZoom gives, for this object only, is the other half.
 func (c *Client) beginZoom(ctx context.Context, b objstore.Bucket, key string, o ZoomOptions) (*objstore.Object, ZoomOptions, error) {
 	if o.Offset != 0 || !o.Beside && !c.expectBeside(b, key) {
 		ob, err := c.OpenObject(ctx, b, key, c.OpenFor(all.Zoomcache))

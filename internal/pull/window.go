@@ -63,10 +63,10 @@ func (w *Window[T]) reset(room int, near int64) {
 	*w = Window[T]{Parts: w.Parts[:0], Note: w.Note, buf: w.buf, at: w.at[:0], room: room, near: near, spans: w.spans[:0], first: w.first[:0]}
 }
 
-// fits tells whether a window of so many bytes and parts may have one more.
+// fits tells whether a window of so many bytes and parts, one or more, may have another.
 func (w *Window[T]) fits(p *Part[T], limit int64, most int) bool {
 	n := len(w.Parts)
-	return n == 0 || n < most && !w.Parts[n-1].Ends && w.Parts[0].with(p) && w.cost+w.between(p)+p.Len+p.More <= limit
+	return n < most && w.Parts[0].with(p) && w.cost+w.between(p)+p.Len+p.More <= limit
 }
 
 // with tells whether two parts lie in one reader. Readers that cannot be compared, as a
