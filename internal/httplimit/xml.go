@@ -110,16 +110,17 @@ func (x *nesting) ends() bool {
 
 // tag counts a tag that has ended.
 func (x *nesting) tag() {
-	switch {
-	case x.first == '/':
+	if x.first == '/' {
 		x.depth--
 		return
-	case x.last != '/':
-		x.depth++
 	}
+	x.depth++
 	x.elements++
 	if x.depth > maxDepth {
 		x.err = badAnswer("elements nest deeper than %d", maxDepth)
+	}
+	if x.last == '/' { // <a/> is open and closed at once
+		x.depth--
 	}
 	if x.elements > maxElements {
 		x.err = badAnswer("more than %d elements", maxElements)

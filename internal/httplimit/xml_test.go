@@ -45,9 +45,11 @@ func TestNesting(t *testing.T) {
 	deep := strings.Repeat("<a>", maxDepth+1)
 	for text, bad := range map[string]bool{
 		"": false, "no XML": false, "<": false, "<>": false, "<a": false,
-		strings.Repeat("<a>", maxDepth):   false,
-		deep:                              true,
-		strings.Repeat("<a>\n</a>", 1000): false,
+		strings.Repeat("<a>", maxDepth):          false,
+		deep:                                     true,
+		strings.Repeat("<a>", maxDepth) + "<b/>": true,
+		strings.Repeat("<a>", maxDepth-1) + "<b/><b/>":         false,
+		strings.Repeat("<a>\n</a>", 1000):                      false,
 		strings.Repeat("<a x='>' y=\"'>\"/>", 1000):            false,
 		"<!-- " + deep + " -->":                                false,
 		"<!-- -- > -->" + deep:                                 true,

@@ -90,8 +90,7 @@ func TestAnyTicks(t *testing.T) {
 			t.Fatalf("%g to %g: %d ticks", lo, hi, len(list))
 		}
 		for i, x := range list {
-			room := (hi - lo) * 1e-6
-			if !(x.Value >= lo-room && x.Value <= hi+room) || x.Label == "" || strings.Contains(x.Label, "NaN") {
+			if !(x.Value >= lo && x.Value <= hi) || x.Label == "" || strings.Contains(x.Label, "NaN") {
 				t.Fatalf("%g to %g: tick %g %q", lo, hi, x.Value, x.Label)
 			}
 			if i > 0 && (x.Value <= list[i-1].Value || distinct && x.Label == list[i-1].Label) {

@@ -48,6 +48,12 @@ func place(k, step float64) float64 {
 	return k * step
 }
 
+// tick is a tick at v between lo and hi. A multiple of a step is rounded, and may lie
+// beyond an end by that much, where no tick is drawn.
+func tick(v, lo, hi float64, text string) plot.Tick {
+	return plot.Tick{Value: min(max(v, lo), hi), Label: text}
+}
+
 // values are the axis of values.
 type values struct {
 	low, high float64 // of the axis, divided by unit
@@ -95,7 +101,7 @@ func newValues(lo, hi float64) values {
 	scale := v.unit * math.Pow(10, -float64(e))
 	digits := decimals(step * scale)
 	for _, k := range multiples(v.low, v.high, step) {
-		v.ticks = append(v.ticks, plot.Tick{Value: place(k, step), Label: label(k*(step*scale), digits)})
+		v.ticks = append(v.ticks, tick(place(k, step), v.low, v.high, label(k*(step*scale), digits)))
 	}
 	return v
 }

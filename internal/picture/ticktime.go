@@ -125,7 +125,7 @@ func counts(from, to float64, pixels int) times {
 	for step := range niceSteps(max(r.step(), 1)) {
 		t.ticks = nil
 		for _, k := range multiples(from, to, step) {
-			t.ticks = append(t.ticks, plot.Tick{Value: k * step, Label: label(k*step, 0)})
+			t.ticks = append(t.ticks, tick(k*step, from, to, label(k*step, 0)))
 		}
 		if r.holds(t.ticks) {
 			break
@@ -146,7 +146,7 @@ func elapsed(from, to float64, r room) times {
 	for days := range niceSteps(max(least/day, 1)) {
 		t.ticks = nil
 		for _, k := range multiples(from, to, days*day) {
-			t.ticks = append(t.ticks, plot.Tick{Value: k * days * day, Label: label(k*days, 0)})
+			t.ticks = append(t.ticks, tick(k*days*day, from, to, label(k*days, 0)))
 		}
 		if r.holds(t.ticks) {
 			break
@@ -172,7 +172,7 @@ func clockTimes(from, to, step float64) times {
 		default:
 			t.name, text = "h:min:s", sexagesimal(s, true, step)
 		}
-		t.ticks = append(t.ticks, plot.Tick{Value: s, Label: text})
+		t.ticks = append(t.ticks, tick(s, from, to, text))
 	}
 	return t
 }
