@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/nd"
@@ -168,7 +169,7 @@ func oneLine(err error) string {
 			b.WriteByte(' ')
 			space = false
 		}
-		spell(&b, r)
+		human.Spell(&b, r)
 	}
 	return b.String()
 }

@@ -66,7 +66,7 @@ func (l *listing) add(v any, cells ...string) error {
 		return writeJSON(l.w, v)
 	}
 	l.t.add(cells...)
-	if len(l.t.rows) < longTable {
+	if l.t.Len() < longTable {
 		return nil
 	}
 	return l.t.write(l.w)

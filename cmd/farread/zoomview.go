@@ -222,7 +222,7 @@ func (p *pointWriter) point(v viewPoint) error {
 			p.buf = append(append(p.buf, strings.Join(line, ",")...), '\n')
 			continue
 		}
-		if p.t.add(line...); len(p.t.rows) >= longTable {
+		if p.t.add(line...); p.t.Len() >= longTable {
 			if err := p.t.write(p.w); err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package main
+package human
 
 import (
 	"io"
@@ -8,11 +8,11 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	x := newTable(">N", "NAME")
-	x.add("1", "one")
-	x.add("100", "")
+	x := NewTable(">N", "NAME")
+	x.Add("1", "one")
+	x.Add("100", "")
 	var b strings.Builder
-	if err := x.write(&b); err != nil {
+	if err := x.Print(&b); err != nil {
 		t.Fatal(err)
 	}
 	if want := "  N  NAME\n  1  one\n100\n"; b.String() != want {
@@ -23,13 +23,13 @@ func TestTable(t *testing.T) {
 // TestLongTable counts bytes: a table must not cost the square of its rows.
 func TestLongTable(t *testing.T) {
 	allocated := func(rows int) uint64 {
-		x := newTable(">CHUNK", ">OFFSET", "SPECIAL")
+		x := NewTable(">CHUNK", ">OFFSET", "SPECIAL")
 		for range rows {
-			x.add("12,345", "1,234,567", "zeros")
+			x.Add("12,345", "1,234,567", "zeros")
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := x.write(io.Discard); err != nil {
+		if err := x.Print(io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
@@ -45,12 +45,12 @@ func TestLongTable(t *testing.T) {
 func TestTableInParts(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	x := newTable(">N", "NAME")
+	x := NewTable(">N", "NAME")
 	for _, part := range [][][]string{{{"1", "a"}, {"22", "b"}}, {{"3", "c"}}, nil, {{"444", "d"}, {"5", "e"}}} {
 		for _, row := range part {
-			x.add(row...)
+			x.Add(row...)
 		}
-		if err := x.write(&b); err != nil {
+		if err := x.Print(&b); err != nil {
 			t.Fatal(err)
 		}
 	}
