@@ -62,11 +62,18 @@ func OpenAny(ctx context.Context, uri string) (Dataset, error) {
 // Bytes of no known format are formats.ErrUnsupported, an offset that is none is an
 // *OffsetError, and all else fails as in the opener of the format.
 func (c *Client) OpenAny(ctx context.Context, uri string, o AnyOptions) (Dataset, error) {
-	b, key, err := c.Bucket(ctx, uri)
+	at, err := c.Place(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	return c.openAny(ctx, Place{URI: uri, Bucket: b, Key: key, Offset: o.Offset}, o)
+	at.Offset = o.Offset
+	return c.OpenPlace(ctx, at, o)
+}
+
+// Place is where uri points, as Client.Bucket finds it: no request.
+func (c *Client) Place(ctx context.Context, uri string) (Place, error) {
+	b, key, err := c.Bucket(ctx, uri)
+	return Place{URI: uri, Bucket: b, Key: key}, err
 }
 
 // OpenKey is OpenAny for a key, or a prefix with its slash, of a bucket, which is one
@@ -74,7 +81,7 @@ func (c *Client) OpenAny(ctx context.Context, uri string, o AnyOptions) (Dataset
 // in a URI, and a folder of this machine as a bucket refuses keys that lead out of it,
 // by dots or by links.
 func (c *Client) OpenKey(ctx context.Context, b objstore.Bucket, key string, o AnyOptions) (Dataset, error) {
-	return c.openAny(ctx, Place{URI: strings.TrimSuffix(b.Name(), "/") + "/" + key, Bucket: b, Key: key, Offset: o.Offset}, o)
+	return c.OpenPlace(ctx, Place{URI: strings.TrimSuffix(b.Name(), "/") + "/" + key, Bucket: b, Key: key, Offset: o.Offset}, o)
 }
 
 // An opening is one call of OpenAny.
@@ -85,7 +92,11 @@ type opening struct {
 	o AnyOptions
 }
 
-func (c *Client) openAny(ctx context.Context, at Place, o AnyOptions) (Dataset, error) {
+// OpenPlace is OpenAny for a place that is known: that of Client.Place, or of a Dataset
+// that was open before. Its Offset counts, not that of o; its URI is taken for the name
+// alone, and is what the Dataset tells.
+func (c *Client) OpenPlace(ctx context.Context, at Place, o AnyOptions) (Dataset, error) {
+	o.Offset = at.Offset
 	p := opening{at, c, o}
 	switch {
 	case o.Offset < 0:

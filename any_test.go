@@ -195,6 +195,10 @@ func TestOpenAny(t *testing.T) {
 				if d.Format() != byKey.Format() {
 					t.Errorf("by key: %s", byKey.Format())
 				}
+				again, err := c.OpenPlace(t.Context(), d.Place(), AnyOptions{Offset: 3})
+				if err != nil || again.Place() != d.Place() || again.Format() != d.Format() {
+					t.Errorf("by place: %+v, %v", again, err)
+				}
 				checkDataset(t, byKey)
 			})
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/npy"
@@ -174,6 +173,6 @@ func (x *blpSelection) plan(ctx context.Context) error {
 }
 
 // blpOptions are how a Bloscpack file is opened.
-func blpOptions(how aim) farread.BloscpackOptions {
-	return farread.BloscpackOptions{Offset: how.offset, Options: bloscpack.Options{NoVerify: how.noVerify, Item: how.item}}
+func blpOptions(how aim) bloscpack.Options {
+	return bloscpack.Options{NoVerify: how.noVerify, Item: how.item}
 }

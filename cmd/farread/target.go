@@ -66,16 +66,15 @@ type aim struct {
 
 // open finds out what uri names and opens it.
 func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
-	b, key, err := a.client.Bucket(ctx, uri)
+	at, err := a.client.Place(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	if name := path.Base(key); isLocal(b) && strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix) {
+	if name := path.Base(at.Key); isLocal(at.Bucket) && strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix) {
 		return nil, usagef("%s is what an interrupted writer left; give it another name to read it", printable(uri))
 	}
-	zoom := a.zoomOptions(how)
-	blp := blpOptions(how)
-	d, err := a.client.OpenAny(ctx, uri, farread.AnyOptions{Offset: how.offset, AsFolder: how.raw, Bloscpack: blp.Options, Zoom: zoom.Options})
+	at.Offset = how.offset
+	d, err := a.client.OpenPlace(ctx, at, farread.AnyOptions{AsFolder: how.raw, Bloscpack: blpOptions(how), Zoom: a.zoomOptions(how)})
 	if e, ok := errors.AsType[*farread.OffsetError](err); ok {
 		return nil, usagef("--%s", printable(e.Error()))
 	}

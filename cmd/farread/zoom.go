@@ -35,8 +35,7 @@ func (a *app) newZoom(t target, f *farread.Zoom, how aim) content {
 
 // zoomOptions are the options for opening a zoom-cache file. With --resync each
 // skipped part is told.
-func (a *app) zoomOptions(how aim) farread.ZoomOptions {
-	o := farread.ZoomOptions{Offset: how.offset}
+func (a *app) zoomOptions(how aim) (o zoomcache.Options) {
 	if how.resync {
 		o.Resync = true
 		o.Damaged = func(d zoomcache.Damage) {
