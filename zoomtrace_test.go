@@ -32,7 +32,7 @@ func tracksOf(t *testing.T, n int, indexed bool, step int, zlib bool) []byte {
 		{Number: 2, Codec: zoomcache.Codec{Kind: zoomcache.F64}, Rate: rate, Name: "right", Zlib: zlib},
 	}}
 	if indexed {
-		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{})
+		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.WriteOptions{})
 	}
 	var out bytes.Buffer
 	w, err := zoomcache.NewWriter(&out, o)
@@ -162,7 +162,7 @@ func TestZoomTraces(t *testing.T) {
 				if in, err := b.Head(t.Context(), "x.zoom"); err == nil && etag == "same" {
 					etag = in.ETag
 				}
-				p, err := f.BuildIndex(t.Context(), etag, zoomindex.BuildOptions{})
+				p, err := f.BuildIndex(t.Context(), etag, zoomindex.WriteOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -188,7 +188,7 @@ func TestIndexBesideReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	side, err := f.BuildIndex(t.Context(), in.ETag, zoomindex.BuildOptions{})
+	side, err := f.BuildIndex(t.Context(), in.ETag, zoomindex.WriteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestBesideLearnt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"a/1.zoom", "a/2.zoom", "a/5.zoom", "b/1.zoom"} {
-		side, err := f.BuildIndex(t.Context(), put(t, b, key, plain, nil).ETag, zoomindex.BuildOptions{})
+		side, err := f.BuildIndex(t.Context(), put(t, b, key, plain, nil).ETag, zoomindex.WriteOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,7 @@ func (s *longSignal) write(t *testing.T) diskBucket {
 		o.Tracks = append(o.Tracks, zoomcache.Track{Number: int32(1 + k), Codec: zoomcache.Codec{Kind: s.kind}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Zlib: s.zlib})
 	}
 	if !s.beside {
-		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{MaxMemory: 10 << 20}) // as functions/zoom does
+		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.WriteOptions{MaxMemory: 10 << 20}) // as functions/zoom does
 	}
 	w, err := zoomcache.NewWriter(f, o)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *longSignal) write(t *testing.T) diskBucket {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := z.BuildIndex(t.Context(), z.Object.Info().ETag, zoomindex.BuildOptions{MaxMemory: 256 << 20})
+		p, err := z.BuildIndex(t.Context(), z.Object.Info().ETag, zoomindex.WriteOptions{MaxMemory: 256 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func zoomRow[T zoomcache.Value](ctx context.Context, b *bench, p *python, kind z
 	})
 	indexed := onCPU(func(context.Context) error {
 		for range reps {
-			if err := zoomAll(track, v, zoomindex.NewBuilder([]zoomcache.Track{track}, zoomindex.BuildOptions{})); err != nil { //nolint:contextcheck // as above
+			if err := zoomAll(track, v, zoomindex.NewBuilder([]zoomcache.Track{track}, zoomindex.WriteOptions{})); err != nil { //nolint:contextcheck // as above
 				return err
 			}
 		}

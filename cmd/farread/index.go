@@ -69,7 +69,7 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 	}
 	b := a.newBar("index", t.f.Size())
 	defer b.clear()
-	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomindex.BuildOptions{MaxMemory: a.maxIndex(), Progress: b.set})
+	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomindex.WriteOptions{MaxMemory: a.maxIndex(), Progress: b.set})
 	b.clear()
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func sound(t *testing.T, n int, inside bool) (name string, v []int16) {
 	var b bytes.Buffer
 	o := zoomcache.WriteOptions{Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I16}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}}}
 	if inside {
-		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{})
+		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.WriteOptions{})
 	}
 	w, err := zoomcache.NewWriter(&b, o)
 	if err != nil {

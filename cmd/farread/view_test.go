@@ -22,7 +22,7 @@ func spiky(t *testing.T, n, spike int, indexed bool) string {
 	tracks := []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I16}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Name: "saw"}}
 	o := zoomcache.WriteOptions{Tracks: tracks}
 	if indexed {
-		o.Sink = zoomindex.NewBuilder(tracks, zoomindex.BuildOptions{})
+		o.Sink = zoomindex.NewBuilder(tracks, zoomindex.WriteOptions{})
 	}
 	var b bytes.Buffer
 	w, err := zoomcache.NewWriter(&b, o)

@@ -239,7 +239,7 @@ func TestVerifyAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix, err := z.BuildIndex(t.Context(), o.Object.Info().ETag, zoomindex.BuildOptions{})
+	ix, err := z.BuildIndex(t.Context(), o.Object.Info().ETag, zoomindex.WriteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

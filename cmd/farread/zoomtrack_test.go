@@ -23,7 +23,7 @@ func namedZoom(t *testing.T, indexed bool, names ...string) string {
 	tracks[len(names)].Number, tracks[len(names)].Variable = 9, false
 	o := zoomcache.WriteOptions{Origin: zoomcache.OriginOf(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)), Tracks: tracks, Watermark: 8}
 	if indexed {
-		o.Sink = zoomindex.NewBuilder(tracks, zoomindex.BuildOptions{})
+		o.Sink = zoomindex.NewBuilder(tracks, zoomindex.WriteOptions{})
 	}
 	var b bytes.Buffer
 	w, err := zoomcache.NewWriter(&b, o)

@@ -268,7 +268,7 @@ func zoomWrite(t *testing.T, path string, codecs []zoomcache.Codec, i int, noRaw
 	}
 	o.Watermark, o.NoRaw, o.Parallel = []int{-1, 0, 1, 3, 64}[r.IntN(5)], noRaw, r.IntN(3)
 	if r.IntN(2) == 0 {
-		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{NoBins: r.IntN(2) == 0})
+		o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.WriteOptions{NoBins: r.IntN(2) == 0})
 	}
 	var b bytes.Buffer
 	w, err := zoomcache.NewWriter(&b, o)

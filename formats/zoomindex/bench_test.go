@@ -22,7 +22,7 @@ func benchIndexed[T zoomcache.Value](b *testing.B, codec zoomcache.Codec, parall
 	start, best := cpu(b), time.Hour
 	for b.Loop() {
 		before := cpu(b)
-		w, err := zoomcache.NewWriter(io.Discard, zoomcache.WriteOptions{Tracks: tracks, Parallel: parallel, Sink: NewBuilder(tracks, BuildOptions{})})
+		w, err := zoomcache.NewWriter(io.Discard, zoomcache.WriteOptions{Tracks: tracks, Parallel: parallel, Sink: NewBuilder(tracks, WriteOptions{})})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 // BuildIndex makes the index of a file from one pass over it like EachBlock, to be stored
 // beside it under its name and index.Suffix. etag is that of the file. Damage is an
 // error as in EachBlock. The result is the caller's.
-func (f *File) BuildIndex(ctx context.Context, etag string, o BuildOptions) ([]byte, error) {
+func (f *File) BuildIndex(ctx context.Context, etag string, o WriteOptions) ([]byte, error) {
 	x := NewBuilder(f.Header().Tracks, o)
 	x.decoded = true
 	end, err := f.Watch(ctx, x, o.Progress)

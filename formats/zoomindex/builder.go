@@ -38,8 +38,8 @@ const (
 	leastExtent = 32 << 10
 )
 
-// BuildOptions tune a Builder. The zero value is right for most.
-type BuildOptions struct {
+// WriteOptions tune a Builder and BuildIndex. The zero value is right for most.
+type WriteOptions struct {
 	// MaxMemory bounds the pages that are held. If they are more, a Writer puts the
 	// longest sections into the file between its blocks. If that is not enough, and
 	// in BuildIndex, the finest bins or levels of all tracks are given up, one after
@@ -62,7 +62,7 @@ const defaultIndexMemory = 24 << 20
 // 64 bits (32 bits for PCM), and tracks with packets whose header names other ends
 // than their samples have.
 type Builder struct {
-	o       BuildOptions
+	o       WriteOptions
 	b       index.Builder
 	k       packer
 	tracks  []*trackIndex // ascending numbers
@@ -105,7 +105,7 @@ type trackIndex struct {
 
 // NewBuilder makes a Builder for a file with these tracks, those of its
 // WriteOptions.
-func NewBuilder(tracks []zoomcache.Track, o BuildOptions) *Builder {
+func NewBuilder(tracks []zoomcache.Track, o WriteOptions) *Builder {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = defaultIndexMemory
 	}

@@ -30,7 +30,7 @@ func TestPlans(t *testing.T) {
 	c.n = 800_000 // of which the index is longer than what is read to open it
 	a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 	a.Number = 5
-	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 	plain, _ := c.write(t, nil)
 	whys := map[string]int{}
 	for name, f := range map[string]*File{"inside": openView(t, file), "beside": beside(t, plain), "none": openView(t, plain)} {

@@ -34,7 +34,7 @@ func faultyFile(tb testing.TB, version int) (plain, inside, content []byte) {
 	for _, indexed := range []bool{false, true} {
 		o := zoomcache.WriteOptions{Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.U8}, Rate: zoomcache.Rate{Num: 1, Den: 1}}}}
 		if indexed {
-			o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{})
+			o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.WriteOptions{})
 		}
 		var b bytes.Buffer
 		w, err := zoomcache.NewWriter(&b, o)
@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if side[v], err = f.BuildIndex(t.Context(), fmt.Sprintf(`"v%d"`, v), zoomindex.BuildOptions{}); err != nil {
+		if side[v], err = f.BuildIndex(t.Context(), fmt.Sprintf(`"v%d"`, v), zoomindex.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		side[v] = slices.Clip(side[v])

@@ -24,7 +24,7 @@ func FuzzIndexed(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	side, err := file.BuildIndex(f.Context(), "e", BuildOptions{})
+	side, err := file.BuildIndex(f.Context(), "e", WriteOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}

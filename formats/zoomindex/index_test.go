@@ -24,7 +24,7 @@ func TestIndexInside(t *testing.T) {
 	for _, c := range viewCases() {
 		a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 		a.Number = 5
-		file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+		file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 		plain, _ := c.write(t, nil)
 		tr, err := index.ParseTrailer(file[len(file)-index.TrailerLen:], int64(len(file)), zoomcache.BlockHeaderLen)
 		if err != nil || !bytes.Equal(file[:tr.Plain], plain) {
@@ -56,7 +56,7 @@ func TestDamagedIndex(t *testing.T) {
 		c.n = 6000
 		a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 		a.Number = 5
-		file, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+		file, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 		plain, _ := c.write(t, nil)
 		r := rand.New(rand.NewPCG(7, uint64(k)))
 		lo, hi := s.off[0], s.off[len(s.off)-1]
@@ -89,7 +89,7 @@ func TestStaleSidecar(t *testing.T) {
 	c := viewCases()[4]
 	c.n = 9000
 	plain, _ := c.write(t, nil)
-	side, err := openView(t, plain).BuildIndex(t.Context(), `"1"`, BuildOptions{})
+	side, err := openView(t, plain).BuildIndex(t.Context(), `"1"`, WriteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +119,8 @@ func TestCoarseIndex(t *testing.T) {
 	c := viewCases()[4]
 	a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 	a.Number = 5
-	whole, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
-	small, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{MaxMemory: 4000}))
+	whole, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
+	small, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{MaxMemory: 4000}))
 	if len(small) >= len(whole)-4000 {
 		t.Errorf("%d bytes, %d with all bins", len(small), len(whole))
 	}
@@ -139,7 +139,7 @@ func TestViewBignums(t *testing.T) {
 	t.Parallel()
 	tracks := []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.Integer}, Rate: zoomcache.Rate{Num: 1, Den: 1}}}
 	var out bytes.Buffer
-	w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Sink: NewBuilder(tracks, BuildOptions{}), Watermark: 10})
+	w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Sink: NewBuilder(tracks, WriteOptions{}), Watermark: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

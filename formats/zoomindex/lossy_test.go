@@ -62,8 +62,8 @@ func TestLossyDeltas(t *testing.T) {
 				}
 				return out.Bytes()
 			}
-			plain, inside := write(nil), write(NewBuilder(tracks, BuildOptions{}))
-			side, err := openView(t, plain).BuildIndex(t.Context(), `"1"`, BuildOptions{})
+			plain, inside := write(nil), write(NewBuilder(tracks, WriteOptions{}))
+			side, err := openView(t, plain).BuildIndex(t.Context(), `"1"`, WriteOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func TestRecomputeOfSummaries(t *testing.T) {
 		c := viewCases()[k]
 		a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 		a.Number = 5
-		file, _ := c.writeAs(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}), true)
+		file, _ := c.writeAs(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}), true)
 		r, err := recompute(t, file, nil)
 		if err != nil || r.Wrong != 0 || !r.Indexed || r.Skipped == 0 {
 			t.Errorf("%s: %+v, %v", c.name, r, err)
@@ -131,7 +131,7 @@ func TestRecomputeOfWideDifferences(t *testing.T) {
 		v[i] = int64(r.Uint64())
 	}
 	var out bytes.Buffer
-	w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Sink: NewBuilder(tracks, BuildOptions{})})
+	w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Sink: NewBuilder(tracks, WriteOptions{})})
 	if err := errors.Join(err, zoomcache.WriteSamples(w.Track(1), v), w.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestMeanOfHugeNumbers(t *testing.T) {
 		}
 		tracks := []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.F64}, Rate: zoomcache.Rate{Num: 1, Den: 1}}}
 		var out bytes.Buffer
-		w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Sink: NewBuilder(tracks, BuildOptions{NoBins: true}), Watermark: 100})
+		w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Sink: NewBuilder(tracks, WriteOptions{NoBins: true}), Watermark: 100})
 		if err := errors.Join(err, zoomcache.WriteSamples(w.Track(1), v), w.Close()); err != nil {
 			t.Fatal(err)
 		}

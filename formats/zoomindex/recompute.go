@@ -72,7 +72,7 @@ type checker struct {
 func (c *checker) begin(ctx context.Context, ix *openIndex) {
 	c.told = ix.tracks
 	c.w = &against{r: c.r, ix: ix.Index, plain: ix.Trailer.Plain, read: func(p index.Parts) ([][]byte, error) { return ix.Read(ctx, p) }}
-	c.x = NewBuilder(c.f.Header().Tracks, BuildOptions{MaxMemory: math.MaxInt64 / 2})
+	c.x = NewBuilder(c.f.Header().Tracks, WriteOptions{MaxMemory: math.MaxInt64 / 2})
 	c.x.against, c.x.decoded = c.w, true
 	for _, t := range c.x.tracks {
 		if told := ix.tracks[t.t.Number]; told != nil && told.part {

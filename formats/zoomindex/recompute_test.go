@@ -32,7 +32,7 @@ func TestRecompute(t *testing.T) {
 	for _, c := range viewCases() {
 		a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 		a.Number = 5
-		for _, o := range []BuildOptions{{}, {NoBins: true}, {MaxMemory: 5000}} {
+		for _, o := range []WriteOptions{{}, {NoBins: true}, {MaxMemory: 5000}} {
 			x := NewBuilder([]zoomcache.Track{a, b}, o)
 			file, s := c.write(t, x)
 			r, err := recompute(t, file, nil)
@@ -41,7 +41,7 @@ func TestRecompute(t *testing.T) {
 			}
 		}
 		plain, _ := c.write(t, nil)
-		side, err := openView(t, plain).BuildIndex(t.Context(), `"1"`, BuildOptions{})
+		side, err := openView(t, plain).BuildIndex(t.Context(), `"1"`, WriteOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestRecomputeFinds(t *testing.T) {
 	c.values = func(r *rand.Rand, _ int) zoomcache.Number { return zoomcache.NewInt(zoomcache.I16, r.Int64N(300)-150) } // whose squares do not wrap
 	a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 	a.Number = 5
-	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 	tr, err := index.ParseTrailer(file[len(file)-index.TrailerLen:], int64(len(file)), zoomcache.BlockHeaderLen)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestRecomputeFindsIndex(t *testing.T) {
 	plain, _ := c.write(t, nil)
 	c.seed++
 	other, _ := c.write(t, nil)
-	side, err := openView(t, other).BuildIndex(t.Context(), `"1"`, BuildOptions{})
+	side, err := openView(t, other).BuildIndex(t.Context(), `"1"`, WriteOptions{})
 	if err != nil || len(other) != len(plain) {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestPlain(t *testing.T) {
 		a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 		a.Number = 5
 		plain, _ := c.write(t, nil)
-		file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+		file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 		for _, p := range [][]byte{plain, file} {
 			var got bytes.Buffer
 			if err := openView(t, p).Plain(t.Context(), &got); err != nil || !bytes.Equal(got.Bytes(), plain) {
@@ -156,10 +156,10 @@ func TestLongIndex(t *testing.T) {
 	}
 	// Pages that are not full take most of less, so that finest bins are given up, some of
 	// which lie in the file already.
-	scarce := write(NewBuilder(tracks, BuildOptions{MaxMemory: 200 << 10}), 1)
-	x := NewBuilder(tracks, BuildOptions{MaxMemory: 400 << 10})
+	scarce := write(NewBuilder(tracks, WriteOptions{MaxMemory: 200 << 10}), 1)
+	x := NewBuilder(tracks, WriteOptions{MaxMemory: 400 << 10})
 	file, plain := write(x, 1), write(nil, 1)
-	if again := write(NewBuilder(tracks, BuildOptions{MaxMemory: 400 << 10}), 4); !bytes.Equal(again, file) {
+	if again := write(NewBuilder(tracks, WriteOptions{MaxMemory: 400 << 10}), 4); !bytes.Equal(again, file) {
 		t.Error("several goroutines make another file")
 	}
 	f := openView(t, file)

@@ -20,7 +20,7 @@ import (
 // in no more than most stretches.
 func placing(t zoomcache.Track, most int) *Builder {
 	t.Number = 5
-	x := NewBuilder([]zoomcache.Track{t, {Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}}, BuildOptions{})
+	x := NewBuilder([]zoomcache.Track{t, {Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}}, WriteOptions{})
 	x.long = -1
 	for _, t := range x.tracks {
 		t.at.most = most
@@ -360,7 +360,7 @@ func TestPlacesWrong(t *testing.T) {
 	_, list, pg := placesOf(t, openView(t, file))
 	bare := openView(t, plain)
 	side := func(list []stretch) []byte {
-		whole, err := openView(t, plain).BuildIndex(t.Context(), `"1"`, BuildOptions{})
+		whole, err := openView(t, plain).BuildIndex(t.Context(), `"1"`, WriteOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func samplesText(t *testing.T, f *File, from, to int64) string {
 // beside is a File of plain bytes with its index beside it.
 func beside(t *testing.T, plain []byte) *File {
 	t.Helper()
-	side, err := openView(t, plain).BuildIndex(t.Context(), `"e"`, BuildOptions{})
+	side, err := openView(t, plain).BuildIndex(t.Context(), `"e"`, WriteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestSamplesByIndex(t *testing.T) {
 			t.Parallel()
 			a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 			a.Number = 5
-			file, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+			file, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 			plain, _ := c.write(t, nil)
 			bare, side, inside := openView(t, plain), beside(t, plain), openView(t, file)
 			r := rand.New(rand.NewPCG(c.seed, 3))
@@ -103,7 +103,7 @@ func TestSamplesOfDamage(t *testing.T) {
 	c.n = 30_000
 	a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 	a.Number = 5
-	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 	plain, _ := c.write(t, nil)
 	var blocks []zoomcache.Block
 	err := openView(t, plain).EachBlock(t.Context(), func(b zoomcache.Block, _ *zoomcache.Track, _ []byte) error {
@@ -157,7 +157,7 @@ func TestCallersError(t *testing.T) {
 	c := viewCases()[4]
 	a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 	a.Number = 5
-	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+	file, _ := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 	f := openView(t, file)
 	for _, want := range []error{errors.New("enough"), index.ErrUnusable} {
 		n := 0

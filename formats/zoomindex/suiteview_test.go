@@ -28,7 +28,7 @@ func sawFile(tb testing.TB, n int) (plain, inside, side []byte) {
 		o := zoomcache.WriteOptions{Watermark: 200, Tracks: []zoomcache.Track{
 			{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I32}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}}}
 		if indexed {
-			o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.BuildOptions{})
+			o.Sink = zoomindex.NewBuilder(o.Tracks, zoomindex.WriteOptions{})
 		}
 		var b bytes.Buffer
 		w, err := zoomcache.NewWriter(&b, o)
@@ -48,7 +48,7 @@ func sawFile(tb testing.TB, n int) (plain, inside, side []byte) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if side, err = f.BuildIndex(tb.Context(), `"1"`, zoomindex.BuildOptions{}); err != nil {
+	if side, err = f.BuildIndex(tb.Context(), `"1"`, zoomindex.WriteOptions{}); err != nil {
 		tb.Fatal(err)
 	}
 	return plain, inside, side

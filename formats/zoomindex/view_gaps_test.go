@@ -82,7 +82,7 @@ func TestViewGaps(t *testing.T) {
 				return zoomcache.NewFloat(zoomcache.F64, float64(i)+r.Float64())
 			}
 		}
-		x := NewBuilder([]zoomcache.Track{{Number: 5, Codec: c.track.Codec, Variable: true}, {Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}}, BuildOptions{NoBins: rapid.IntRange(0, 4).Draw(rt, "no bins") == 0})
+		x := NewBuilder([]zoomcache.Track{{Number: 5, Codec: c.track.Codec, Variable: true}, {Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}}, WriteOptions{NoBins: rapid.IntRange(0, 4).Draw(rt, "no bins") == 0})
 		file, s := c.write(t, x)
 		f := openView(t, file)
 		r, err := f.Recompute(t.Context(), nil)
@@ -124,7 +124,7 @@ func TestViewAround(t *testing.T) {
 		}
 		return last + 1
 	}
-	x := NewBuilder([]zoomcache.Track{{Number: 5, Codec: c.track.Codec, Variable: true}, {Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}}, BuildOptions{})
+	x := NewBuilder([]zoomcache.Track{{Number: 5, Codec: c.track.Codec, Variable: true}, {Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}}, WriteOptions{})
 	file, s := c.write(t, x)
 	f := openView(t, file)
 	for _, width := range []int{300, 1200, 5000, 20_000} {
@@ -161,7 +161,7 @@ func TestIndexOfBefore(t *testing.T) {
 		if !c.track.Variable || c.name == "backward" {
 			continue
 		}
-		x := NewBuilder([]zoomcache.Track{{Number: 5, Codec: c.track.Codec, Variable: true}, {Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}}, BuildOptions{})
+		x := NewBuilder([]zoomcache.Track{{Number: 5, Codec: c.track.Codec, Variable: true}, {Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}}, WriteOptions{})
 		for _, k := range x.tracks {
 			k.gaps = false
 		}

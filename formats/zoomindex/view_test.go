@@ -372,13 +372,13 @@ func TestViewBruteForce(t *testing.T) {
 			t.Parallel()
 			a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 			a.Number = 5
-			inside, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+			inside, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 			plain, _ := c.write(t, nil)
 			if !bytes.Equal(inside[:len(plain)], plain) {
 				t.Fatal("the file with an index does not begin as the one without")
 			}
 			bare := openView(t, plain)
-			side, err := bare.BuildIndex(t.Context(), `"e"`, BuildOptions{})
+			side, err := bare.BuildIndex(t.Context(), `"e"`, WriteOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,8 +51,8 @@ func day[T zoomcache.Value](t *testing.T, kind zoomcache.Kind, hours float64, as
 	pieces := make([]byte, 0, int(hours*3600*1000*8.5)*int(unsafe.Sizeof(*new(T)))/8+1<<20)
 	tracks := []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: kind}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}}
 	out := bytes.NewBuffer(pieces)
-	sink := &endSink{Builder: zoomindex.NewBuilder(tracks, zoomindex.BuildOptions{MaxMemory: 256 << 20}),
-		few: zoomindex.NewBuilder(tracks, zoomindex.BuildOptions{NoBins: true})}
+	sink := &endSink{Builder: zoomindex.NewBuilder(tracks, zoomindex.WriteOptions{MaxMemory: 256 << 20}),
+		few: zoomindex.NewBuilder(tracks, zoomindex.WriteOptions{NoBins: true})}
 	w, err := zoomcache.NewWriter(out, zoomcache.WriteOptions{Tracks: tracks, Sink: sink})
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func TestViewResync(t *testing.T) {
 	c := viewCases()[1] // compressed: all damage shows
 	a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 	a.Number = 5
-	file, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}))
+	file, s := c.write(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}))
 	plain, _ := c.write(t, nil)
 	var packets []zoomcache.Block
 	err := openView(t, plain).EachBlock(t.Context(), func(b zoomcache.Block, _ *zoomcache.Track, _ []byte) error {
@@ -95,7 +95,7 @@ func TestViewOfSummaries(t *testing.T) {
 		c := cases[k]
 		a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 		a.Number = 5
-		file, s := c.writeAs(t, NewBuilder([]zoomcache.Track{a, b}, BuildOptions{}), true)
+		file, s := c.writeAs(t, NewBuilder([]zoomcache.Track{a, b}, WriteOptions{}), true)
 		f := openView(t, file)
 		r := rand.New(rand.NewPCG(c.seed, 7))
 		lo, hi := s.off[0], s.off[len(s.off)-1]

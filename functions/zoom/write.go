@@ -251,7 +251,7 @@ func newIndex(o WriteOptions, list []zoomcache.Track) *zoomindex.Builder {
 	if o.NoIndex || len(list) > maxIndexed {
 		return nil
 	}
-	return zoomindex.NewBuilder(list, zoomindex.BuildOptions{MaxMemory: indexMemory, NoBins: len(list) > maxBinned})
+	return zoomindex.NewBuilder(list, zoomindex.WriteOptions{MaxMemory: indexMemory, NoBins: len(list) > maxBinned})
 }
 
 const (
