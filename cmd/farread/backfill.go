@@ -2,23 +2,21 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/farread/farread/functions"
-	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/cmd/farread/internal/backfill"
 )
 
 func newBackfill(a *app) *cobra.Command {
 	var rules, since string
-	var o backfillOptions
+	var o backfill.Options
 	c := &cobra.Command{
 		Use: "backfill s3://BUCKET/PREFIX", Short: "The event path over objects that are already there",
 		Long: `Run every object below a prefix through the handler of the cloud functions, as if it
@@ -49,36 +47,28 @@ it.`,
 		Args: exactly("PREFIX"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
-			if o.since, err = parseSince(since, time.Now()); err != nil {
+			if o.Since, err = parseSince(since, time.Now()); err != nil {
 				return err
 			}
 			if _, fixed := parseTime(since); !fixed {
-				o.age = since
+				o.Age = since
 			}
-			if o.jobs < 1 || o.jobs > maxJobs {
-				return usagef("--jobs %d: want 1 to %d", o.jobs, maxJobs)
+			if o.Jobs < 1 || o.Jobs > maxJobs {
+				return usagef("--jobs %d: want 1 to %d", o.Jobs, maxJobs)
 			}
 			return a.backfill(cmd.Context(), args[0], rules, o)
 		},
 	}
 	c.Flags().StringVar(&rules, "rules", "", "`FILE` with the rules")
 	c.Flags().StringVar(&since, "since", "", "only objects changed at or after `TIME`: 2026-11-02, 2026-11-02T10:00:00Z, or an age: 36h, 7d")
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "tell what would be packed, write nothing")
-	c.Flags().IntVar(&o.jobs, "jobs", 4, "objects to work on at a time")
-	c.Flags().StringVar(&o.checkpoint, "checkpoint", "", "`FILE` that says how far it got; made, read and removed")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "tell what would be packed, write nothing")
+	c.Flags().IntVar(&o.Jobs, "jobs", 4, "objects to work on at a time")
+	c.Flags().StringVar(&o.Mark, "checkpoint", "", "`FILE` that says how far it got; made, read and removed")
 	return c
 }
 
 // maxJobs bounds memory: a job may take 256 MiB.
 const maxJobs = 256
-
-type backfillOptions struct {
-	since      time.Time
-	age        string // the age it was counted from, if it is not a time
-	dryRun     bool
-	jobs       int
-	checkpoint string
-}
 
 // parseSince reads a time, a day, or an age.
 func parseSince(text string, now time.Time) (time.Time, error) {
@@ -110,124 +100,8 @@ func parseTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// A backfillReport counts the objects of a prefix by their outcome, with those of
-// earlier runs with the same checkpoint.
-type backfillReport struct {
-	Prefix    string            `json:"prefix"`
-	DryRun    bool              `json:"dry_run"`
-	Complete  bool              `json:"complete"` // everything was looked at
-	Listed    int64             `json:"listed"`   // objects
-	Done      int64             `json:"done"`     // packed; in a dry run: would be
-	Skipped   int64             `json:"skipped"`  // the sum of the reasons below
-	Unchanged int64             `json:"unchanged"`
-	Unmatched int64             `json:"unmatched"` // no rule
-	Older     int64             `json:"older"`     // than --since
-	Ignored   int64             `json:"ignored"`   // folders, files that wait for their marker, files that the job does not pack
-	Own       int64             `json:"own"`       // our own outputs
-	Dropped   int64             `json:"dropped"`   // gone or replaced meanwhile
-	Failed    int64             `json:"failed"`    // for good, reported under errors/
-	Retry     int64             `json:"retry"`     // failed for now
-	Failures  []backfillFailure `json:"failures"`  // the first hundred of failed and retry
-}
-
-type backfillFailure struct {
-	Key   string `json:"key"`
-	Error string `json:"error"`
-	Retry bool   `json:"retry"`
-}
-
-// maxFailures bounds the report.
-const maxFailures = 100
-
-// count counts the outcome of one object.
-func (r *backfillReport) count(o functions.Outcome) {
-	switch o {
-	case functions.Packed:
-		r.Done++
-		return
-	case functions.Failed:
-		r.Failed++
-		return
-	case functions.Retried:
-		r.Retry++
-		return
-	case functions.Unchanged:
-		r.Unchanged++
-	case functions.Own:
-		r.Own++
-	case functions.Dropped:
-		r.Dropped++
-	default:
-		r.Ignored++
-	}
-	r.Skipped++
-}
-
-// pass counts listed objects that nobody works on.
-func (r *backfillReport) pass(p passed) {
-	r.Listed += p.unmatched + p.older
-	r.Skipped += p.unmatched + p.older
-	r.Unmatched += p.unmatched
-	r.Older += p.older
-}
-
-func (r *backfillReport) fail(key string, err error, retry bool) {
-	if len(r.Failures) < maxFailures {
-		r.Failures = append(r.Failures, backfillFailure{key, oneLine(err), retry})
-	}
-}
-
-// err is the error of the command.
-func (r *backfillReport) err() error {
-	switch {
-	case r.Retry > 0:
-		return fmt.Errorf("%s %w: %s", plural(r.Retry, "object"), errRetry, r.first(true))
-	case r.Failed > 0:
-		return fmt.Errorf("%s %w: %s", plural(r.Failed, "object"), errFailed, r.first(false))
-	}
-	return nil
-}
-
-func (r *backfillReport) first(retry bool) string {
-	for _, f := range r.Failures {
-		if f.Retry == retry {
-			return f.Key + ": " + f.Error
-		}
-	}
-	return "see the report of an earlier run"
-}
-
-// errFailed: some objects cannot be packed, after any number of tries.
-var errFailed = errors.New("failed for good")
-
-func (r *backfillReport) tell(w io.Writer) error {
-	verb, bad := "packed", "failed for good (see errors/)"
-	if r.DryRun {
-		verb, bad = "would be packed", "would fail for good" // nothing is reported
-	}
-	parts := []string{plural(r.Listed, "object"), fmt.Sprintf("%d %s", r.Done, verb)}
-	for _, p := range []struct {
-		n    int64
-		what string
-	}{{r.Unchanged, "unchanged"}, {r.Unmatched, "without a rule"}, {r.Older, "older"}, {r.Ignored, "ignored"}, {r.Own, "our own"},
-		{r.Dropped, "gone or replaced"}, {r.Failed, bad}, {r.Retry, "failed for now"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	text := strings.Join(parts, ", ")
-	if !r.Complete {
-		text += "; not all was looked at"
-	}
-	for _, f := range r.Failures {
-		text += fmt.Sprintf("\n  %s: %s", printable(f.Key), f.Error)
-	}
-	_, err := fmt.Fprintln(w, text)
-	return err
-}
-
 // backfill lists, works, and reports; also when it was interrupted.
-func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfillOptions) error {
+func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfill.Options) error {
 	rules, err := a.rules(rulesFile)
 	if err != nil {
 		return err
@@ -236,48 +110,29 @@ func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfillOpt
 	if !ok {
 		return usagef("%s: only objects of S3 keep the metadata by which an output is known; for files there is farread pack", printable(uri))
 	}
-	name, prefix, _ := strings.Cut(rest, "/")
-	f := &filler{o: o, name: name, prefix: prefix, rules: rules, report: backfillReport{Prefix: uri, DryRun: o.dryRun, Failures: []backfillFailure{}}}
-	f.handler, err = a.handler(rules, func(name string) (objstore.Bucket, error) {
-		b, err := a.bucket(ctx, name)
-		if err == nil && o.dryRun {
-			b = dryBucket{b}
-		}
-		return b, err
-	})
+	o.URI = uri
+	o.Name, o.Prefix, _ = strings.Cut(rest, "/")
+	if o.Handler, err = a.handler(rules, a.buckets(ctx)); err != nil {
+		return err
+	}
+	if !backfill.AnyRule(rules, o.Name, o.Prefix) {
+		return usagef("no rule is for uploads below %s", printable(uri))
+	}
+	if o.Bucket, err = a.bucket(ctx, o.Name); err != nil {
+		return at(uri, err)
+	}
+	bar := a.newCounter("backfill")
+	o.Done, o.Text, o.Would = func() { bar.add(1) }, oneLine, a.tellDry
+	f, err := newFiller(o)
 	if err != nil {
 		return err
 	}
-	if o.jobs > 1 {
-		f.handler.Counter = nil // with one counter for all, each would count the requests of the others
-	}
-	if !f.anyRule() {
-		return usagef("no rule is for uploads below %s", printable(uri))
-	}
-	if f.bucket, err = a.bucket(ctx, name); err != nil {
-		return at(uri, err)
-	}
-	if err := f.resume(); err != nil {
-		return err
-	}
-	f.bar = a.newCounter("backfill")
-	f.out, f.json = a.stdout, a.flags.json
-	err = f.run(ctx)
-	f.bar.clear()
-	return a.endBackfill(f, at(uri, err))
-}
-
-func (a *app) endBackfill(f *filler, err error) error {
-	r := &f.report
-	r.Complete = err == nil
-	var terr error
-	if a.flags.json {
-		terr = writeJSON(a.stdout, r)
-	} else {
-		terr = r.tell(a.stdout)
-	}
+	r, err := f.Run(ctx)
+	bar.clear()
+	err = at(uri, err)
+	terr := a.tellFilled(r)
 	if err == nil {
-		err = r.err()
+		err = fillError(r)
 	}
 	if err == nil {
 		err = terr
@@ -285,46 +140,77 @@ func (a *app) endBackfill(f *filler, err error) error {
 	return err
 }
 
-// A dryBucket can be read, and refuses to be written to.
-type dryBucket struct{ objstore.Bucket }
-
-// Unwrap lets optional interfaces be found.
-func (b dryBucket) Unwrap() objstore.Bucket { return b.Bucket }
-
-// Create refuses, with the name of the output.
-func (b dryBucket) Create(_ context.Context, key string, _ objstore.PutOptions) (objstore.Writer, error) {
-	return nil, &dryError{b.Name(), key}
+// newFiller spells errors about the checkpoint with the flag.
+func newFiller(o backfill.Options) (*backfill.Filler, error) {
+	if o.Mark != "" && o.DryRun {
+		return nil, usagef("--checkpoint: a dry run gets nowhere")
+	}
+	f, err := backfill.New(o)
+	switch {
+	case errors.Is(err, backfill.ErrMark):
+		err = usagef("--checkpoint %s: is none of this command", o.Mark)
+	case errors.Is(err, backfill.ErrOther):
+		err = usagef("--checkpoint %s: is of another prefix, --since or rules; give another file", o.Mark)
+	}
+	return f, err
 }
 
-// Delete refuses as well.
-func (b dryBucket) Delete(_ context.Context, key string) error { return &dryError{b.Name(), key} }
+// errFailed: some objects cannot be packed, after any number of tries.
+var errFailed = errors.New("failed for good")
 
-// DeleteIf deletes nothing and succeeds: a job that calls it has written its output,
-// or found it unchanged, and a dry run tells that.
-func (dryBucket) DeleteIf(context.Context, string, string) error { return nil }
+// fillError is the error of the command if some objects failed.
+func fillError(r backfill.Report) error {
+	n, sentinel := r.Retry, errRetry
+	if n == 0 {
+		n, sentinel = r.Failed, errFailed
+	}
+	if n == 0 {
+		return nil
+	}
+	first := "see the report of an earlier run"
+	if i := slices.IndexFunc(r.Failures, func(f backfill.Failure) bool { return f.Retry == (r.Retry > 0) }); i >= 0 {
+		first = r.Failures[i].Key + ": " + r.Failures[i].Error
+	}
+	return fmt.Errorf("%s %w: %s", plural(n, "object"), sentinel, first)
+}
 
-type dryError struct{ bucket, key string }
-
-func (e *dryError) Error() string { return e.bucket + "/" + e.key + " would be written" }
+func (a *app) tellFilled(r backfill.Report) error {
+	if a.flags.json {
+		return writeJSON(a.stdout, r)
+	}
+	verb, bad := "packed", "failed for good (see errors/)"
+	if r.DryRun {
+		verb, bad = "would be packed", "would fail for good" // nothing is reported
+	}
+	text := fmt.Sprintf("%s, %d %s", plural(r.Listed, "object"), r.Done, verb)
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{{r.Unchanged, "unchanged"}, {r.Unmatched, "without a rule"}, {r.Older, "older"}, {r.Ignored, "ignored"}, {r.Own, "our own"},
+		{r.Dropped, "gone or replaced"}, {r.Failed, bad}, {r.Retry, "failed for now"}} {
+		if p.n > 0 {
+			text += fmt.Sprintf(", %d %s", p.n, p.what)
+		}
+	}
+	if !r.Complete {
+		text += "; not all was looked at"
+	}
+	for _, f := range r.Failures {
+		text += fmt.Sprintf("\n  %s: %s", printable(f.Key), f.Error)
+	}
+	_, err := fmt.Fprintln(a.stdout, text)
+	return err
+}
 
 // tellDry says in a line what would be made of an object.
-func (f *filler) tellDry(key, job, output string) error {
-	if f.json {
-		return writeJSON(f.out, struct {
+func (a *app) tellDry(key, job, output string) error {
+	if a.flags.json {
+		return writeJSON(a.stdout, struct {
 			Key    string `json:"key"`
 			Job    string `json:"job"`
 			Output string `json:"output"`
 		}{key, job, output})
 	}
-	_, err := fmt.Fprintf(f.out, "%s  %s → %s\n", job, printable(key), printable(output))
+	_, err := fmt.Fprintf(a.stdout, "%s  %s → %s\n", job, printable(key), printable(output))
 	return err
-}
-
-// byName is the event that names an object.
-func byName(bucket, key string) []byte {
-	b, err := json.Marshal(map[string]string{"bucket": bucket, "key": key})
-	if err != nil { // strings always encode
-		panic(err)
-	}
-	return b
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/farread/farread/cmd/farread/internal/backfill"
 	"github.com/farread/farread/internal/teststack"
 	"github.com/farread/farread/objstore"
 )
@@ -64,10 +65,10 @@ const fillRules = `[{"bucket":"uploads","prefix":"clips/","suffix":".tar","job":
 	{"bucket":"uploads","prefix":"bad/","job":"pack","format":"gulp","out":{"bucket":"datasets","prefix":"made/"}}]`
 
 // fillReport is the last line of a command's output.
-func fillReport(t *testing.T, r result) backfillReport {
+func fillReport(t *testing.T, r result) backfill.Report {
 	t.Helper()
 	all := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	var rep backfillReport
+	var rep backfill.Report
 	if err := json.Unmarshal([]byte(all[len(all)-1]), &rep); err != nil {
 		t.Fatalf("exit %d: %v: %q %q", r.code, err, r.stdout, r.stderr)
 	}
@@ -94,7 +95,7 @@ func TestBackfill(t *testing.T) {
 	fill := func(args ...string) result {
 		return runner{}.run(t, append([]string{"backfill", "s3://uploads/clips/", "--rules", rules, "--json"}, args...)...)
 	}
-	want := backfillReport{Prefix: "s3://uploads/clips/", DryRun: true, Complete: true, Listed: 10, Done: 8, Skipped: 2, Unmatched: 2, Failures: []backfillFailure{}}
+	want := backfill.Report{Prefix: "s3://uploads/clips/", DryRun: true, Complete: true, Listed: 10, Done: 8, Skipped: 2, Unmatched: 2, Failures: []backfill.Failure{}}
 	r := fill("--dry-run")
 	if d := cmp.Diff(want, fillReport(t, r)); d != "" || r.code != 0 {
 		t.Errorf("dry run: exit %d %s %s", r.code, r.stderr, d)
@@ -303,30 +304,32 @@ func TestBackfillOutage(t *testing.T) {
 	}
 	broken := map[string]bool{"clips/01.tar": true, "clips/04.tar": true}
 	for round := range 2 {
-		f := &filler{o: backfillOptions{jobs: 2, checkpoint: mark}, name: "uploads", prefix: "clips/", report: backfillReport{Failures: []backfillFailure{}}}
-		var err error
-		if f.rules, err = a.rules(rules); err != nil {
+		o := backfill.Options{Name: "uploads", Prefix: "clips/", Jobs: 2, Mark: mark}
+		rules, err := a.rules(rules)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if f.bucket, err = a.bucket(t.Context(), "uploads"); err != nil {
+		if o.Bucket, err = a.bucket(t.Context(), "uploads"); err != nil {
 			t.Fatal(err)
 		}
-		f.handler, err = a.handler(f.rules, func(name string) (objstore.Bucket, error) {
+		o.Handler, err = a.handler(rules, func(name string) (objstore.Bucket, error) {
 			b, err := a.bucket(t.Context(), name)
 			return flaky{b, broken}, err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.resume(); err != nil {
+		f, err := backfill.New(o)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.run(t.Context()); err != nil {
+		got, err := f.Run(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
-		want := []backfillReport{{Listed: 5, Done: 3, Retry: 2}, {Listed: 5, Done: 5}}[round]
-		if f.report.Done != want.Done || f.report.Retry != want.Retry || f.report.Listed != want.Listed {
-			t.Errorf("run %d: %+v", round, f.report)
+		want := []backfill.Report{{Listed: 5, Done: 3, Retry: 2}, {Listed: 5, Done: 5}}[round]
+		if got.Done != want.Done || got.Retry != want.Retry || got.Listed != want.Listed {
+			t.Errorf("run %d: %+v", round, got)
 		}
 		if _, err := os.Stat(mark); (err == nil) != (round == 0) {
 			t.Errorf("run %d: checkpoint: %v", round, err)

@@ -1,8 +1,7 @@
-package main
+package backfill
 
 import (
 	"context"
-	"io"
 	"iter"
 	"path/filepath"
 	"testing"
@@ -34,16 +33,10 @@ func (a aged) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, 
 	}
 }
 
-type hangJob func(ctx context.Context, key string) error
-
-func (h hangJob) Run(ctx context.Context, _ objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
-	return nil, h(ctx, u.Key)
-}
-
-// TestBackfillCounts: a run is interrupted while one object hangs and later ones are
+// TestCounts: a run is interrupted while one object hangs and later ones are
 // done. The run that gets to the end reports each object once. A --since that is an
 // age keeps the time of the first run, past midnight, too.
-func TestBackfillCounts(t *testing.T) {
+func TestCounts(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "mark.json")
 	synctest.Test(t, func(t *testing.T) {
@@ -53,31 +46,28 @@ func TestBackfillCounts(t *testing.T) {
 		b := aged{endless{memstore.New(memstore.Config{}), n}, time.Now()}
 		for _, hangs := range []string{"00000020.tar", "00000055.tar", ""} {
 			ctx, cancel := context.WithCancel(t.Context())
-			job := hangJob(func(ctx context.Context, key string) error {
+			job := func(ctx context.Context, key string) error {
 				if key == hangs {
 					time.Sleep(time.Minute) // meanwhile the others are done
 					cancel()
 					return ctx.Err()
 				}
 				return nil
-			})
-			o := backfillOptions{jobs: 3, checkpoint: mark, since: time.Now().Add(-36 * time.Hour), age: "36h"}
-			f := &filler{o: o, name: "uploads", rules: rules, bucket: b, out: io.Discard, report: backfillReport{Failures: []backfillFailure{}}, handler: &functions.Handler{
-				Rules: rules, Buckets: func(string) (objstore.Bucket, error) { return b, nil },
-				Jobs: map[string]functions.JobMaker{"pack": func(functions.Rule, objstore.Bucket) (functions.Job, error) { return job, nil }},
-			}}
-			if err := f.resume(); err != nil {
+			}
+			f, err := New(Options{Name: "uploads", Bucket: b, Jobs: 3, Mark: mark, Since: time.Now().Add(-36 * time.Hour), Age: "36h", Handler: handlerOf(b, rules, job)})
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.run(ctx); (err == nil) != (hangs == "") {
+			got, err := f.Run(ctx)
+			if (err == nil) != (hangs == "") {
 				t.Errorf("%q hangs: %v", hangs, err)
 			}
 			cancel()
-			want := backfillReport{Listed: n, Skipped: n, Unchanged: n / 5, Unmatched: n - n/5, Failures: []backfillFailure{}}
+			want := Report{Complete: hangs == "", Listed: n, Skipped: n, Unchanged: n / 5, Unmatched: n - n/5, Failures: []Failure{}}
 			if hangs != "" { // all but the object that hangs
 				want.Skipped, want.Unchanged = n-1, n/5-1
 			}
-			if d := cmp.Diff(want, f.report); d != "" {
+			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%q hangs: %s", hangs, d)
 			}
 			time.Sleep(20 * time.Hour)
@@ -85,33 +75,29 @@ func TestBackfillCounts(t *testing.T) {
 	})
 }
 
-// TestBackfillAgain: jobs are told of objects that an earlier try, or the run of the
+// TestAgain: jobs are told of objects that an earlier try, or the run of the
 // checkpoint, may have left in the middle. They are not told so of a first run's
 // objects.
-func TestBackfillAgain(t *testing.T) {
+func TestAgain(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "mark.json")
 	synctest.Test(t, func(t *testing.T) {
-		rules := functions.Rules{{Bucket: "uploads", Job: "pack", Out: functions.Out{Bucket: "datasets"}}}
 		b := endless{memstore.New(memstore.Config{}), 2}
 		var heard []bool
 		for _, want := range [][]bool{{false, false, true, true}, {true}} {
 			heard = nil
-			job := hangJob(func(ctx context.Context, key string) error {
+			job := func(ctx context.Context, key string) error {
 				heard = append(heard, functions.IsAgain(ctx))
 				if key == "00000001.tar" && len(want) > 1 {
 					return objstore.ErrUnavailable
 				}
 				return nil
-			})
-			f := &filler{o: backfillOptions{jobs: 1, checkpoint: mark}, name: "uploads", rules: rules, bucket: b, out: io.Discard, handler: &functions.Handler{
-				Rules: rules, Buckets: func(string) (objstore.Bucket, error) { return b, nil },
-				Jobs: map[string]functions.JobMaker{"pack": func(functions.Rule, objstore.Bucket) (functions.Job, error) { return job, nil }},
-			}}
-			if err := f.resume(); err != nil {
+			}
+			f, err := New(Options{Name: "uploads", Bucket: b, Jobs: 1, Mark: mark, Handler: handlerOf(b, functions.Rules{everything()}, job)})
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.run(t.Context()); err != nil {
+			if _, err := f.Run(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if d := cmp.Diff(want, heard); d != "" {

@@ -1,9 +1,8 @@
-package main
+package backfill
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"sync"
 	"testing"
@@ -35,44 +34,57 @@ func (e endless) Head(_ context.Context, key string) (objstore.Info, error) {
 	return objstore.Info{Key: key, ETag: `"e"`, Size: 1}, nil
 }
 
-type fillJob func(key string)
+// A testJob writes nothing.
+type testJob func(ctx context.Context, key string) error
 
-func (f fillJob) Run(_ context.Context, _ objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
-	f(u.Key)
-	return nil, nil
+func (j testJob) Run(ctx context.Context, _ objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
+	return nil, j(ctx, u.Key)
 }
 
-// TestBackfillAhead: while one object takes its time others are begun, but no more
+// everything is a rule for all uploads.
+func everything() functions.Rule {
+	return functions.Rule{Bucket: "uploads", Job: "pack", Out: functions.Out{Bucket: "datasets"}}
+}
+
+// handlerOf runs one job for all uploads that rules match.
+func handlerOf(b objstore.Bucket, rules functions.Rules, job testJob) *functions.Handler {
+	return &functions.Handler{
+		Rules: rules, Buckets: func(string) (objstore.Bucket, error) { return b, nil },
+		Jobs: map[string]functions.JobMaker{"pack": func(functions.Rule, objstore.Bucket) (functions.Job, error) { return job, nil }},
+	}
+}
+
+// TestAhead: while one object takes its time others are begun, but no more
 // than can be remembered. In the end every object is done once.
-func TestBackfillAhead(t *testing.T) {
+func TestAhead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const n = 3 * fillAhead
+		const n = 3 * maxAhead
 		var mu sync.Mutex
 		begun := 0
 		slow := make(chan struct{})
-		job := fillJob(func(key string) {
+		job := func(_ context.Context, key string) error {
 			mu.Lock()
 			begun++
 			mu.Unlock()
 			if key == "00000005.tar" {
 				<-slow
 			}
-		})
+			return nil
+		}
 		b := endless{memstore.New(memstore.Config{}), n}
-		rules := functions.Rules{{Bucket: "uploads", Job: "pack", Out: functions.Out{Bucket: "datasets"}}}
-		f := &filler{o: backfillOptions{jobs: 3}, name: "uploads", rules: rules, bucket: b, out: io.Discard, handler: &functions.Handler{
-			Rules: rules, Buckets: func(string) (objstore.Bucket, error) { return b, nil },
-			Jobs: map[string]functions.JobMaker{"pack": func(functions.Rule, objstore.Bucket) (functions.Job, error) { return job, nil }},
-		}}
-		if err := f.resume(); err != nil {
+		f, err := New(Options{Name: "uploads", Bucket: b, Jobs: 3, Handler: handlerOf(b, functions.Rules{everything()}, job)})
+		if err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error)
-		go func() { done <- f.run(t.Context()) }()
+		go func() {
+			_, err := f.Run(t.Context())
+			done <- err
+		}()
 		time.Sleep(time.Minute) // until no worker can go on
 		mu.Lock()
-		if want := 5 + fillAhead; begun != want {
+		if want := 5 + maxAhead; begun != want {
 			t.Errorf("%d begun behind one that hangs, want %d", begun, want)
 		}
 		mu.Unlock()

@@ -1,12 +1,11 @@
-package main
+package backfill
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,40 +14,34 @@ import (
 )
 
 const (
-	// fillTries is how often an object that fails for now is tried, as often as by a
+	// tries is how often an object that fails for now is tried, as often as by a
 	// queue of the local cloud.
-	fillTries = 3
-	// fillPause is the pause before the second try. It doubles.
-	fillPause = 200 * time.Millisecond
-	// fillAhead bounds how far behind the first unfinished object others are begun,
+	tries = 3
+	// firstPause is the pause before the second try. It doubles.
+	firstPause = 200 * time.Millisecond
+	// maxAhead bounds how far behind the first unfinished object others are begun,
 	// and so the memory for them: 10 000 keys are at most 10 MB.
-	fillAhead = 10_000
-	// fillGiveUp is how many objects in a row may fail for now before the run ends:
+	maxAhead = 10_000
+	// giveUp is how many objects in a row may fail for now before the run ends:
 	// then the objects are not the cause.
-	fillGiveUp = 100
-	// fillSave is how many finished objects, and fillAge how much time, lie between
+	giveUp = 100
+	// saveEach is how many finished objects, and saveAge how much time, lie between
 	// two checkpoints at most.
-	fillSave = 500
-	fillAge  = 5 * time.Second
+	saveEach = 500
+	saveAge  = 5 * time.Second
 )
 
 // errGiveUp: the store, or the way to it, is broken.
 var errGiveUp = errors.New("too many objects in a row failed")
 
-// A filler runs one backfill.
-type filler struct {
-	o            backfillOptions
-	name, prefix string // of the bucket
-	rules        functions.Rules
-	bucket       objstore.Bucket
-	handler      *functions.Handler
-	bar          bar
-	out          io.Writer
-	json         bool
+// A Filler runs one backfill.
+type Filler struct {
+	o       Options
+	resumed bool // an earlier run was ended, maybe in the middle of an object
 
 	mu     sync.Mutex
-	moved  *sync.Cond      // first moved on, or the run ends
-	report backfillReport  // of all objects so far
+	moved  sync.Cond       // first moved on, or the run ends
+	report Report          // of all objects so far
 	mark   checkpoint      // the checkpoint that is on disk, or will be; its report is of the objects up to its key
 	again  map[string]bool // keys that failed for now, in this run or the one before
 	retry  map[string]bool // those of them that the checkpoint has to name
@@ -62,34 +55,39 @@ type filler struct {
 	unsave int             // finished since the last checkpoint
 	saved  time.Time       // when that was
 	stop   error           // why no more objects are begun
-
-	resumed bool // an earlier run was ended, maybe in the middle of an object
 }
 
-// anyRule: some rule is for this bucket, and for keys that begin like the prefix.
-func (f *filler) anyRule() bool {
-	for _, r := range f.rules {
-		if r.Bucket == f.name && (strings.HasPrefix(f.prefix, r.Prefix) || strings.HasPrefix(r.Prefix, f.prefix)) {
-			return true
+// New makes a Filler, and reads its checkpoint if there is one.
+func New(o Options) (*Filler, error) {
+	h := *o.Handler
+	o.Handler = &h
+	if o.Jobs > 1 {
+		h.Counter = nil // with one counter for all, each would count the requests of the others
+	}
+	if buckets := h.Buckets; o.DryRun {
+		h.Buckets = func(name string) (objstore.Bucket, error) {
+			b, err := buckets(name)
+			return dryBucket{b}, err
 		}
 	}
-	return false
+	if o.Done == nil {
+		o.Done = func() {}
+	}
+	if o.Text == nil {
+		o.Text = error.Error
+	}
+	f := &Filler{
+		o: o, report: Report{Prefix: o.URI, DryRun: o.DryRun, Failures: []Failure{}},
+		again: map[string]bool{}, retry: map[string]bool{}, keys: map[int64]spot{}, ended: map[int64]fate{},
+	}
+	f.moved.L = &f.mu
+	return f, f.resume()
 }
-
-// passed counts listed objects that nobody works on.
-type passed struct{ unmatched, older int64 }
 
 // A spot is the place of an object in the listing.
 type spot struct {
 	key    string
 	before passed // objects in the listing between the one begun before and this one
-}
-
-// A fate is the outcome of an object.
-type fate struct {
-	key     string
-	outcome functions.Outcome
-	err     error
 }
 
 // item is an object to work on.
@@ -98,16 +96,15 @@ type item struct {
 	key string
 }
 
-// run works until all is done, an error ends it, or ctx ends.
-func (f *filler) run(ctx context.Context) error {
-	f.moved = sync.NewCond(&f.mu)
-	f.keys, f.ended = map[int64]spot{}, map[int64]fate{}
+// Run works until all is done, an error ends it, or ctx ends. The report is of what was
+// looked at, also with an error. Run is called once.
+func (f *Filler) Run(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { f.halt(context.Cause(ctx)) })()
 	items := make(chan item)
 	var workers sync.WaitGroup
-	for range f.o.jobs {
+	for range f.o.Jobs {
 		workers.Go(func() {
 			for i := range items {
 				if err := f.work(ctx, i); err != nil {
@@ -124,11 +121,13 @@ func (f *filler) run(ctx context.Context) error {
 	if err == nil {
 		err = f.stop
 	}
-	return errors.Join(err, f.save(err == nil))
+	err = errors.Join(err, f.save(err == nil))
+	f.report.Complete = err == nil
+	return f.report, err
 }
 
 // halt lets no more objects begin.
-func (f *filler) halt(err error) {
+func (f *Filler) halt(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stop == nil {
@@ -138,13 +137,13 @@ func (f *filler) halt(err error) {
 }
 
 // list gives the workers the objects that failed last time, then the listed ones.
-func (f *filler) list(ctx context.Context, items chan<- item) error {
+func (f *Filler) list(ctx context.Context, items chan<- item) error {
 	for _, key := range f.mark.Again {
 		if err := f.begin(ctx, items, key, false); err != nil {
 			return err
 		}
 	}
-	for info, err := range objstore.ListAfter(ctx, f.bucket, f.prefix, f.mark.After) {
+	for info, err := range objstore.ListAfter(ctx, f.o.Bucket, f.o.Prefix, f.mark.After) {
 		if err != nil {
 			return err
 		}
@@ -156,9 +155,9 @@ func (f *filler) list(ctx context.Context, items chan<- item) error {
 }
 
 // see counts a listed object, and hands it to a worker if a rule matches it.
-func (f *filler) see(ctx context.Context, items chan<- item, info objstore.Info) error {
-	_, matched := f.rules.Match(f.name, info.Key)
-	older := info.ModTime.Before(f.o.since)
+func (f *Filler) see(ctx context.Context, items chan<- item, info objstore.Info) error {
+	_, matched := f.o.Handler.Rules.Match(f.o.Name, info.Key)
+	older := info.ModTime.Before(f.o.Since)
 	f.mu.Lock()
 	if matched && !older {
 		f.report.Listed++
@@ -179,9 +178,9 @@ func (f *filler) see(ctx context.Context, items chan<- item, info objstore.Info)
 }
 
 // begin hands an object to a worker. listed says that it comes from the listing.
-func (f *filler) begin(ctx context.Context, items chan<- item, key string, listed bool) error {
+func (f *Filler) begin(ctx context.Context, items chan<- item, key string, listed bool) error {
 	f.mu.Lock()
-	for f.stop == nil && f.next-f.first >= fillAhead {
+	for f.stop == nil && f.next-f.first >= maxAhead {
 		f.moved.Wait()
 	}
 	if f.stop != nil {
@@ -205,7 +204,7 @@ func (f *filler) begin(ctx context.Context, items chan<- item, key string, liste
 }
 
 // work packs one object and enters its outcome. Its error ends the run.
-func (f *filler) work(ctx context.Context, i item) error {
+func (f *Filler) work(ctx context.Context, i item) error {
 	d := f.try(ctx, i.key)
 	if ctx.Err() != nil && d.Outcome == functions.Retried {
 		return context.Cause(ctx) // interrupted: the object has to be done again
@@ -214,11 +213,11 @@ func (f *filler) work(ctx context.Context, i item) error {
 	defer f.mu.Unlock()
 	var dry *dryError
 	switch {
-	case f.o.dryRun && errors.As(d.NotReported, &dry):
+	case f.o.DryRun && errors.As(d.NotReported, &dry):
 		d.Outcome = functions.Failed
-	case f.o.dryRun && errors.As(d.Err, &dry):
+	case f.o.DryRun && errors.As(d.Err, &dry):
 		d.Outcome = functions.Packed
-		if err := f.tellDry(i.key, d.Rule.Job, dry.bucket+"/"+dry.key); err != nil {
+		if err := f.o.Would(i.key, d.Rule.Job, dry.bucket+"/"+dry.key); err != nil {
 			return err
 		}
 	}
@@ -226,37 +225,25 @@ func (f *filler) work(ctx context.Context, i item) error {
 	if d.Outcome != functions.Retried {
 		f.inRow = 0
 	}
-	end := fate{i.key, d.Outcome, d.Err}
+	end := fate{key: i.key, outcome: d.Outcome}
+	if d.Err != nil {
+		end.text = f.o.Text(d.Err)
+	}
 	end.file(&f.report, f.again)
 	f.finish(i.n, end)
-	f.bar.add(1)
-	if f.inRow >= fillGiveUp || len(f.again) > fillAhead {
+	f.o.Done()
+	if f.inRow >= giveUp || len(f.again) > maxAhead {
 		return fmt.Errorf("%w: %w", errGiveUp, d.Err)
 	}
-	if f.unsave++; f.unsave >= fillSave || time.Since(f.saved) > fillAge {
+	if f.unsave++; f.unsave >= saveEach || time.Since(f.saved) > saveAge {
 		return f.save(false)
 	}
 	return nil
 }
 
-// file counts the outcome in r, and enters in again whether the object has to be tried
-// again.
-func (e fate) file(r *backfillReport, again map[string]bool) {
-	r.count(e.outcome)
-	if e.outcome == functions.Retried {
-		again[e.key] = true
-		r.fail(e.key, e.err, true)
-		return
-	}
-	delete(again, e.key)
-	if e.outcome == functions.Failed {
-		r.fail(e.key, e.err, false)
-	}
-}
-
 // finish moves first on over all objects that are finished. These will not be listed
 // again, so the checkpoint counts them and no others.
-func (f *filler) finish(n int64, e fate) {
+func (f *Filler) finish(n int64, e fate) {
 	f.ended[n] = e
 	for {
 		e, ok := f.ended[f.first]
@@ -277,13 +264,16 @@ func (f *filler) finish(n int64, e fate) {
 }
 
 // try runs the handler until the object is done, or fails for now too often.
-func (f *filler) try(ctx context.Context, key string) functions.Done {
-	event := byName(f.name, key)
+func (f *Filler) try(ctx context.Context, key string) functions.Done {
+	event, err := json.Marshal(map[string]string{"bucket": f.o.Name, "key": key})
+	if err != nil { // strings always encode
+		panic(err)
+	}
 	for n := 1; ; n++ {
 		if f.resumed || n > 1 {
 			ctx = functions.Again(ctx)
 		}
-		r, err := f.handler.Handle(ctx, event)
+		r, err := f.o.Handler.Handle(ctx, event)
 		d := functions.Done{Outcome: functions.Ignored, Err: err}
 		if len(r.Done) > 0 {
 			d = r.Done[0]
@@ -291,10 +281,10 @@ func (f *filler) try(ctx context.Context, key string) functions.Done {
 			d.Outcome = functions.Retried
 		}
 		var dry *dryError
-		if d.Outcome != functions.Retried || n == fillTries || ctx.Err() != nil || errors.As(d.Err, &dry) || errors.As(d.NotReported, &dry) {
+		if d.Outcome != functions.Retried || n == tries || ctx.Err() != nil || errors.As(d.Err, &dry) || errors.As(d.NotReported, &dry) {
 			return d
 		}
-		pause := fillPause << (n - 1)
+		pause := firstPause << (n - 1)
 		t := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // jitter needs no secrecy
 		select {
 		case <-t.C:
