@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/deadletters"
 	"github.com/farread/farread/functions"
 )
 
@@ -120,8 +121,13 @@ func (a *app) replay(ctx context.Context, o replayOptions) error {
 		r.report.From = o.file
 		err = r.fromFile(ctx)
 	default:
-		r.report.From = o.local
-		err = r.fromLocal(ctx)
+		r.report.From, r.report.To = o.local, "its functions"
+		r.report.Moved, err = deadletters.Local(ctx, o.local, a.flags.silence(), o.dryRun)
+	}
+	if bad := (*deadletters.ArgumentError)(nil); errors.As(err, &bad) {
+		if err = usagef("%s", bad); o.local != "" {
+			err = usagef("--local: %s", bad)
+		}
 	}
 	if terr := r.tellReport(); err == nil {
 		err = terr
@@ -156,34 +162,37 @@ func (r *replayer) tellReport() error {
 }
 
 // tell reports a letter that was handed back, or why it was not.
-func (r *replayer) tell(l letter, failed error) error {
-	if failed != nil {
+func (r *replayer) tell(l deadletters.Letter) error {
+	line := letterOf(l)
+	if l.Err != nil {
 		r.report.Failed++
-		l.Error = oneLine(failed)
 		if r.why == nil {
-			r.why = failed
+			r.why = l.Err
 		}
 	} else {
 		r.report.Moved++
 	}
 	if r.a.flags.json {
-		return writeJSON(r.a.stdout, l)
+		return writeJSON(r.a.stdout, line)
 	}
-	text := printable(l.ID)
-	for _, o := range l.Objects {
+	text := printable(line.ID)
+	for _, o := range line.Objects {
 		text += "  " + printable(o)
 	}
-	if l.Error != "" {
-		text += ": " + l.Error
+	if line.Error != "" {
+		text += ": " + line.Error
 	}
 	_, err := fmt.Fprintln(r.a.stdout, text)
 	return err
 }
 
-// letterOf names the objects of an event, as far as it can be understood.
-func letterOf(id string, event []byte) letter {
-	l := letter{ID: id, Objects: []string{}}
-	b, err := functions.Decode(event)
+// letterOf names the objects of a letter's event, as far as it can be understood.
+func letterOf(of deadletters.Letter) letter {
+	l := letter{ID: of.ID, Objects: []string{}}
+	if of.Err != nil {
+		l.Error = oneLine(of.Err)
+	}
+	b, err := functions.Decode(of.Event)
 	if err != nil {
 		l.Objects = append(l.Objects, "("+oneLine(err)+")")
 		return l
@@ -199,63 +208,64 @@ func letterOf(id string, event []byte) letter {
 	return l
 }
 
-// full says that --max is reached.
-func (r *replayer) full() bool {
-	return r.o.most > 0 && r.report.Moved+r.report.Failed >= r.o.most
+func (r *replayer) options() deadletters.Options {
+	return deadletters.Options{Most: r.o.most, DryRun: r.o.dryRun, Tell: r.tell}
 }
 
-// maxLetter is the longest line of a file: a message of SQS has at most 1 MiB, and
-// quoting may make it longer.
-const maxLetter = 8 << 20
+// openQueue opens a queue with what the flags say.
+func (r *replayer) openQueue(ctx context.Context, url string) (*deadletters.Queue, error) {
+	f := &r.a.flags
+	return deadletters.OpenQueue(ctx, url, deadletters.QueueOptions{
+		Region: f.region, Profile: f.profile, Endpoint: f.endpoint, Silence: f.silence(),
+		Advice: "check the URL of the queue, and --endpoint-url or AWS_ENDPOINT_URL if one is set (of a local cloud: --local)",
+	})
+}
 
-// fromFile reads letters and sends each on, or handles it here.
+func (r *replayer) fromQueue(ctx context.Context) error {
+	q, err := r.openQueue(ctx, r.o.queue)
+	if err != nil {
+		return err
+	}
+	if r.report.To == "" {
+		to, err := q.Sources(ctx)
+		switch {
+		case err != nil:
+			return err
+		case len(to) == 0:
+			return usagef("%s is the dead-letter queue of none; give --to", r.o.queue)
+		case len(to) > 1:
+			return usagef("%s is the dead-letter queue of %s; give one of them as --to", r.o.queue, strings.Join(to, " and "))
+		}
+		r.report.To = to[0]
+	}
+	return q.Move(ctx, r.report.To, r.options())
+}
+
 func (r *replayer) fromFile(ctx context.Context) error {
 	give, err := r.giver(ctx)
 	if err != nil {
 		return err
 	}
-	in, err := r.a.openIn(r.o.file)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	for n, line := range lettersIn(in) {
-		if line.err != nil {
-			return line.err
-		}
-		if r.full() {
-			return nil
-		}
-		event, err := line.event()
-		l := letterOf(fmt.Sprintf("line %d", n), event)
-		if err == nil && !r.o.dryRun {
-			err = give(event)
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := r.tell(l, err); err != nil {
+	in := r.a.stdin
+	if r.o.file != "-" {
+		f, err := os.Open(r.o.file)
+		if err != nil {
 			return err
 		}
+		defer f.Close() //nolint:errcheck // only read
+		in = f
 	}
-	return nil
+	return deadletters.Read(ctx, in, give, r.options())
 }
 
 // giver is the function that takes the events of a file.
 func (r *replayer) giver(ctx context.Context) (func(event []byte) error, error) {
 	if r.o.to != "" {
-		q, err := r.a.queues(ctx, r.o.to)
+		q, err := r.openQueue(ctx, r.o.to)
 		if err != nil {
 			return nil, err
 		}
-		return func(event []byte) error {
-			for _, body := range bodiesOf(event) {
-				if err := send(ctx, q, r.o.to, body); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, nil
+		return func(event []byte) error { return q.Give(ctx, event) }, nil
 	}
 	rules, err := r.a.rules(r.o.rules)
 	if err != nil {
@@ -272,88 +282,4 @@ func (r *replayer) giver(ctx context.Context) (func(event []byte) error, error) 
 		}
 		return err
 	}, nil
-}
-
-// bodiesOf are the bodies of messages from which a function gets event: those of its
-// messages, if the event came from a queue itself.
-func bodiesOf(event []byte) []string {
-	var e struct {
-		Records []struct {
-			Source string  `json:"eventSource"`
-			Body   *string `json:"body"`
-		} `json:"Records"`
-	}
-	if json.Unmarshal(event, &e) != nil {
-		return []string{string(event)}
-	}
-	var bodies []string
-	for _, r := range e.Records {
-		if r.Source == "aws:sqs" && r.Body != nil {
-			bodies = append(bodies, *r.Body)
-		}
-	}
-	if len(bodies) == 0 || len(bodies) != len(e.Records) {
-		return []string{string(event)}
-	}
-	return bodies
-}
-
-// A fileLine is a line of a file of dead letters.
-type fileLine struct {
-	text []byte
-	err  error
-}
-
-// event is the event of a line. A letter of the local cloud holds one record of a
-// notification, which is the event; any other line is an event itself.
-func (l fileLine) event() ([]byte, error) {
-	var own struct {
-		Function string          `json:"function"`
-		Record   json.RawMessage `json:"record"`
-	}
-	if err := json.Unmarshal(l.text, &own); err != nil {
-		return l.text, fmt.Errorf("%w: %w", functions.ErrEvent, err)
-	}
-	if own.Function == "" || own.Record == nil {
-		return l.text, nil
-	}
-	return json.Marshal(map[string]any{"Records": []json.RawMessage{own.Record}})
-}
-
-// openIn opens a file to read, or stdin.
-func (a *app) openIn(name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return io.NopCloser(a.stdin), nil
-	}
-	return openFile(name)
-}
-
-// localStatus is the status that a local cloud reports.
-type localStatus struct {
-	DeadLetters *int `json:"dead_letters"`
-	Redriven    *int `json:"redriven"`
-}
-
-// fromLocal asks a local cloud to deliver its dead letters again.
-func (r *replayer) fromLocal(ctx context.Context) error {
-	base := strings.TrimSuffix(r.o.local, "/") + "/_localcloud/"
-	r.report.To = "its functions"
-	if r.o.dryRun {
-		s, err := askLocal(ctx, r.a.flags.silence(), "GET", base+"status")
-		if err == nil && s.DeadLetters == nil {
-			err = errNoLocal
-		}
-		if err == nil {
-			r.report.Moved = *s.DeadLetters
-		}
-		return err
-	}
-	s, err := askLocal(ctx, r.a.flags.silence(), "POST", base+"redrive")
-	if err == nil && s.Redriven == nil {
-		err = errNoLocal
-	}
-	if err == nil {
-		r.report.Moved = *s.Redriven
-	}
-	return err
 }

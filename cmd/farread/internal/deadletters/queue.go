@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 import (
 	"context"
@@ -39,19 +39,32 @@ const (
 // regionIn finds the region in the host of a queue of AWS.
 var regionIn = regexp.MustCompile(`^sqs\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
 
-// queues is a client for the queue at a URL. Flags, the environment, or else the URL
-// itself name its region and endpoint.
-func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
+// QueueOptions say how queues are reached. What they leave open the environment and the
+// configuration files of AWS say, and the URL of a queue last.
+type QueueOptions struct {
+	Region, Profile, Endpoint string
+	Silence                   time.Duration // how long a queue may be silent, as package silence has it
+	Advice                    string        // ends the error about an answer that is not of SQS: what to check
+}
+
+// A Queue is a queue of SQS.
+type Queue struct {
+	c     *sqs.Client
+	url   string
+	brief time.Duration // for requests that delete or show messages, even if ctx ended or the queue has been silent
+}
+
+// OpenQueue makes a client of the queue at a URL. It asks nothing yet.
+func OpenQueue(ctx context.Context, queue string, o QueueOptions) (*Queue, error) {
 	u, err := url.Parse(queue)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, usagef("%q is no URL of a queue", queue)
+		return nil, &ArgumentError{fmt.Sprintf("%q is no URL of a queue", queue)}
 	}
-	region := a.flags.region
 	m := regionIn.FindStringSubmatch(u.Host)
-	if region == "" && m != nil {
-		region = m[1]
+	if o.Region == "" && m != nil {
+		o.Region = m[1]
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(region), config.WithSharedConfigProfile(a.flags.profile))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(o.Region), config.WithSharedConfigProfile(o.Profile))
 	if err != nil {
 		return nil, fmt.Errorf("aws configuration: %w: %w", objstore.ErrInvalid, err)
 	}
@@ -67,49 +80,84 @@ func (a *app) queues(ctx context.Context, queue string) (*sqs.Client, error) {
 		Transport:     httplimit.New(own.GetTransport(), httplimit.Options{MaxAnswer: maxReceived, Roots: "AWS_CA_BUNDLE", Place: "queue's URL"}),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
-		o.HTTPClient = ofQueues{sdkhttp.Guard(c)}
-		o.APIOptions = append(o.APIOptions, sdkhttp.Within(a.flags.silence()))
-		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.Backoff = sdkhttp.Backoff(httplimit.MaxWait(a.flags.silence())) })
+	q := &Queue{url: queue, brief: 10 * time.Second}
+	if o.Silence > 0 {
+		q.brief = min(q.brief, o.Silence/2)
+	}
+	q.c = sqs.NewFromConfig(cfg, func(so *sqs.Options) {
+		so.HTTPClient = ofQueues{sdkhttp.Guard(c), o.Advice}
+		so.APIOptions = append(so.APIOptions, sdkhttp.Within(o.Silence))
+		so.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.Backoff = sdkhttp.Backoff(httplimit.MaxWait(o.Silence)) })
 		switch {
-		case a.flags.endpoint != "":
-			o.BaseEndpoint = &a.flags.endpoint
-		case o.BaseEndpoint == nil && m == nil:
-			o.BaseEndpoint = aws.String(u.Scheme + "://" + u.Host)
+		case o.Endpoint != "":
+			so.BaseEndpoint = &o.Endpoint
+		case so.BaseEndpoint == nil && m == nil:
+			so.BaseEndpoint = aws.String(u.Scheme + "://" + u.Host)
 		}
-	}), nil
+	})
+	return q, nil
 }
 
-// send puts one event into a queue.
-func send(ctx context.Context, c *sqs.Client, queue, body string) error {
-	_, err := c.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body})
-	return queueErr(err)
+// Sources are the URLs of the queues whose dead letters lie in this queue.
+func (q *Queue) Sources(ctx context.Context) ([]string, error) {
+	out, err := q.c.ListDeadLetterSourceQueues(ctx, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.url})
+	if err != nil {
+		return nil, queueErr(err)
+	}
+	return out.QueueUrls, nil
+}
+
+// Give puts an event into the queue: if it came from a queue itself, each of its messages.
+func (q *Queue) Give(ctx context.Context, event []byte) error {
+	for _, body := range bodiesOf(event) {
+		if _, err := q.c.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body}); err != nil {
+			return queueErr(err)
+		}
+	}
+	return nil
+}
+
+// bodiesOf are the bodies of messages from which a function gets event: those of its
+// messages, if the event came from a queue itself.
+func bodiesOf(event []byte) []string {
+	var e struct {
+		Records []struct {
+			Source string  `json:"eventSource"`
+			Body   *string `json:"body"`
+		} `json:"Records"`
+	}
+	if json.Unmarshal(event, &e) != nil {
+		return []string{string(event)}
+	}
+	var bodies []string
+	for _, r := range e.Records {
+		if r.Source == "aws:sqs" && r.Body != nil {
+			bodies = append(bodies, *r.Body)
+		}
+	}
+	if len(bodies) == 0 || len(bodies) != len(e.Records) {
+		return []string{string(event)}
+	}
+	return bodies
 }
 
 // A mover moves the messages of a queue.
 type mover struct {
-	*replayer
-	c    *sqs.Client
+	*Queue
+	teller
+
+	to   string
 	sent map[string]bool // ids that messages got in the queue to which they went
 }
 
-// fromQueue moves messages until none is left, or until messages come that it has
-// moved.
-func (r *replayer) fromQueue(ctx context.Context) error {
-	c, err := r.a.queues(ctx, r.o.queue)
-	if err != nil {
-		return err
-	}
-	m := &mover{r, c, map[string]bool{}}
-	if r.report.To == "" {
-		if r.report.To, err = m.source(ctx); err != nil {
-			return err
-		}
-	}
-	if r.o.dryRun {
+// Move hands the messages of the queue to the one at the URL to, until none is left, or
+// until messages come that it has moved.
+func (q *Queue) Move(ctx context.Context, to string, o Options) error {
+	m := &mover{q, teller{Options: o}, to, map[string]bool{}}
+	if o.DryRun {
 		return m.look(ctx)
 	}
-	for !r.full() {
+	for !m.full() {
 		got, err := m.receive(ctx)
 		if err != nil || len(got) == 0 {
 			return err
@@ -121,29 +169,15 @@ func (r *replayer) fromQueue(ctx context.Context) error {
 	return nil
 }
 
-// source is the one queue whose dead letters lie in this queue.
-func (m *mover) source(ctx context.Context) (string, error) {
-	out, err := m.c.ListDeadLetterSourceQueues(ctx, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &m.o.queue})
-	switch {
-	case err != nil:
-		return "", queueErr(err)
-	case len(out.QueueUrls) == 0:
-		return "", usagef("%s is the dead-letter queue of none; give --to", m.o.queue)
-	case len(out.QueueUrls) > 1:
-		return "", usagef("%s is the dead-letter queue of %s; give one of them as --to", m.o.queue, strings.Join(out.QueueUrls, " and "))
-	}
-	return out.QueueUrls[0], nil
-}
-
 // receive takes some messages, none if there are none.
 func (m *mover) receive(ctx context.Context) ([]types.Message, error) {
 	n := batchMessages
-	if m.o.most > 0 {
-		n = min(n, m.o.most-m.report.Moved-m.report.Failed)
+	if m.Most > 0 {
+		n = min(n, m.Most-m.told)
 	}
 	ctx = silence.More(ctx, waitSeconds*time.Second, false)
 	out, err := m.c.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-		QueueUrl: &m.o.queue, MaxNumberOfMessages: int32(n), WaitTimeSeconds: waitSeconds, VisibilityTimeout: hideSeconds,
+		QueueUrl: &m.url, MaxNumberOfMessages: int32(n), WaitTimeSeconds: waitSeconds, VisibilityTimeout: hideSeconds,
 		MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	})
 	if err != nil {
@@ -184,8 +218,8 @@ func (m *mover) move(ctx context.Context, got []types.Message) (again bool, err 
 
 // moveBatch sends messages, then deletes those that were sent.
 func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
-	fifo := strings.HasSuffix(m.report.To, ".fifo")
-	in := &sqs.SendMessageBatchInput{QueueUrl: &m.report.To}
+	fifo := strings.HasSuffix(m.to, ".fifo")
+	in := &sqs.SendMessageBatchInput{QueueUrl: &m.to}
 	for i, msg := range batch {
 		e := types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: msg.Body, MessageAttributes: msg.MessageAttributes}
 		if fifo {
@@ -211,7 +245,7 @@ func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
 		m.sent[aws.ToString(s.MessageId)] = true
 		delete(failed, aws.ToString(s.Id))
 	}
-	del := &sqs.DeleteMessageBatchInput{QueueUrl: &m.o.queue}
+	del := &sqs.DeleteMessageBatchInput{QueueUrl: &m.url}
 	var stay []types.Message
 	for i, msg := range batch {
 		id := strconv.Itoa(i)
@@ -220,28 +254,19 @@ func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
 		} else {
 			stay = append(stay, msg)
 		}
-		if err := m.tell(letterIn(msg), failed[id]); err != nil {
+		if err := m.tell(letterIn(msg, failed[id])); err != nil {
 			return err
 		}
 	}
 	if len(del.Entries) == 0 {
-		return errors.Join(fmt.Errorf("no message could be sent to %s: %w", m.report.To, m.why), m.show(ctx, stay))
+		return errors.Join(fmt.Errorf("no message could be sent to %s: %w", m.to, m.why), m.show(ctx, stay))
 	}
 	return m.forget(ctx, del)
 }
 
-// brief is how long the queue may take to delete or show messages, even if the command
-// is interrupted or the queue has been silent.
-func (m *mover) brief() time.Duration {
-	if d := m.a.flags.timeout; d > 0 {
-		return min(10*time.Second, d/2)
-	}
-	return 10 * time.Second
-}
-
 // forget deletes the sent messages, also if the command is interrupted.
 func (m *mover) forget(ctx context.Context, del *sqs.DeleteMessageBatchInput) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.brief())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.brief)
 	defer cancel()
 	out, err := m.c.DeleteMessageBatch(ctx, del)
 	if err != nil {
@@ -256,11 +281,11 @@ func (m *mover) forget(ctx context.Context, del *sqs.DeleteMessageBatchInput) er
 // show makes messages visible again at once.
 func (m *mover) show(ctx context.Context, batch []types.Message) error {
 	for start := 0; start < len(batch); start += batchMessages {
-		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &m.o.queue}
+		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &m.url}
 		for i, msg := range batch[start:min(len(batch), start+batchMessages)] {
 			in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: msg.ReceiptHandle})
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.brief())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.brief)
 		_, err := m.c.ChangeMessageVisibilityBatch(ctx, in)
 		cancel()
 		if err != nil { // they become visible by themselves, a minute later
@@ -273,8 +298,8 @@ func (m *mover) show(ctx context.Context, batch []types.Message) error {
 // look reports the messages and leaves them there.
 func (m *mover) look(ctx context.Context) error {
 	var seen []types.Message
-	if m.o.most == 0 || m.o.most > dryMost {
-		m.o.most = dryMost
+	if m.Most == 0 || m.Most > dryMost {
+		m.Most = dryMost
 	}
 	var err error
 	for err == nil && !m.full() {
@@ -285,7 +310,7 @@ func (m *mover) look(ctx context.Context) error {
 		for _, msg := range got {
 			seen = append(seen, msg)
 			if err == nil {
-				err = m.tell(letterIn(msg), nil)
+				err = m.tell(letterIn(msg, nil))
 			}
 		}
 	}
@@ -293,12 +318,12 @@ func (m *mover) look(ctx context.Context) error {
 }
 
 // letterIn is the letter of a message.
-func letterIn(msg types.Message) letter {
+func letterIn(msg types.Message, why error) Letter {
 	id := aws.ToString(msg.MessageId)
 	event, err := json.Marshal(map[string]any{"Records": []any{map[string]string{
 		"eventSource": "aws:sqs", "messageId": id, "body": aws.ToString(msg.Body)}}})
 	if err != nil { // strings always encode
 		panic(err)
 	}
-	return letterOf(id, event)
+	return Letter{id, event, why}
 }

@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 import (
 	"bytes"
@@ -28,6 +28,7 @@ type noQueue struct {
 	host, op, kind string
 	status         int
 	resp           *http.Response // for its header
+	advice         string
 }
 
 // Error implements error.
@@ -36,7 +37,7 @@ func (e *noQueue) Error() string {
 	if e.kind != "" {
 		text += " and " + e.kind
 	}
-	return text + ", as SQS does not: check the URL of the queue, and --endpoint-url or AWS_ENDPOINT_URL if one is set (of a local cloud: --local)"
+	return text + ", as SQS does not: " + e.advice
 }
 
 // RetryableError tells the AWS SDK whether another try may help.
@@ -60,7 +61,10 @@ func (e *noQueue) Unwrap() error {
 
 // ofQueues lets answers through that may be of SQS. From other JSON or HTML the SDK
 // would make an answer without messages, or an error about its decoder.
-type ofQueues struct{ d sdkhttp.Doer }
+type ofQueues struct {
+	d      sdkhttp.Doer
+	advice string
+}
 
 // Do implements sdkhttp.Doer.
 func (o ofQueues) Do(r *http.Request) (*http.Response, error) {
@@ -79,7 +83,7 @@ func (o ofQueues) Do(r *http.Request) (*http.Response, error) {
 	}
 	if !saysQueue(resp.StatusCode, body) {
 		op := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
-		return nil, &noQueue{r.URL.Host, op, kind, resp.StatusCode, resp}
+		return nil, &noQueue{r.URL.Host, op, kind, resp.StatusCode, resp, o.advice}
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
