@@ -112,7 +112,7 @@ func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfill.Op
 	}
 	o.URI = uri
 	o.Name, o.Prefix, _ = strings.Cut(rest, "/")
-	if o.Handler, err = a.handler(rules, a.buckets(ctx)); err != nil {
+	if o.Handler, err = a.handler(ctx, rules); err != nil {
 		return err
 	}
 	if !backfill.AnyRule(rules, o.Name, o.Prefix) {
@@ -182,16 +182,9 @@ func (a *app) tellFilled(r backfill.Report) error {
 	if r.DryRun {
 		verb, bad = "would be packed", "would fail for good" // nothing is reported
 	}
-	text := fmt.Sprintf("%s, %d %s", plural(r.Listed, "object"), r.Done, verb)
-	for _, p := range []struct {
-		n    int64
-		what string
-	}{{r.Unchanged, "unchanged"}, {r.Unmatched, "without a rule"}, {r.Older, "older"}, {r.Ignored, "ignored"}, {r.Own, "our own"},
-		{r.Dropped, "gone or replaced"}, {r.Failed, bad}, {r.Retry, "failed for now"}} {
-		if p.n > 0 {
-			text += fmt.Sprintf(", %d %s", p.n, p.what)
-		}
-	}
+	text := fmt.Sprintf("%s, %d %s", plural(r.Listed, "object"), r.Done, verb) + tallies(tally{r.Unchanged, "unchanged"},
+		tally{r.Unmatched, "without a rule"}, tally{r.Older, "older"}, tally{r.Ignored, "ignored"}, tally{r.Own, "our own"},
+		tally{r.Dropped, "gone or replaced"}, tally{r.Failed, bad}, tally{r.Retry, "failed for now"})
 	if !r.Complete {
 		text += "; not all was looked at"
 	}

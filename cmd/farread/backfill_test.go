@@ -312,12 +312,12 @@ func TestBackfillOutage(t *testing.T) {
 		if o.Bucket, err = a.bucket(t.Context(), "uploads"); err != nil {
 			t.Fatal(err)
 		}
-		o.Handler, err = a.handler(rules, func(name string) (objstore.Bucket, error) {
+		if o.Handler, err = a.handler(t.Context(), rules); err != nil {
+			t.Fatal(err)
+		}
+		o.Handler.Buckets = func(name string) (objstore.Bucket, error) {
 			b, err := a.bucket(t.Context(), name)
 			return flaky{b, broken}, err
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 		f, err := backfill.New(o)
 		if err != nil {

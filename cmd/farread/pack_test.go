@@ -261,10 +261,10 @@ func TestS3(t *testing.T) {
 			t.Errorf("%s: exit %d %q", uri, r.code, r.stderr)
 		}
 	}
-	worker(t, dir)
+	runWorker(t, dir)
 }
 
-func worker(t *testing.T, dir string) {
+func runWorker(t *testing.T, dir string) {
 	t.Helper()
 	rules := `[{"bucket":"uploads","suffix":".tar","job":"pack","out":{"bucket":"datasets","prefix":"made/"}},
 		{"bucket":"uploads","suffix":"_SUCCESS","job":"pack","out":{"bucket":"datasets","prefix":"made/"}}]`

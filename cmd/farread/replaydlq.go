@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread/cmd/farread/internal/deadletters"
+	"github.com/farread/farread/cmd/farread/internal/worker"
 	"github.com/farread/farread/functions"
 )
 
@@ -271,15 +272,9 @@ func (r *replayer) giver(ctx context.Context) (func(event []byte) error, error) 
 	if err != nil {
 		return nil, err
 	}
-	h, err := r.a.handler(rules, r.a.buckets(ctx))
+	h, err := r.a.handler(ctx, rules)
 	if err != nil {
 		return nil, err
 	}
-	return func(event []byte) error {
-		res, err := h.Handle(ctx, event)
-		if err == nil {
-			err = res.Err
-		}
-		return err
-	}, nil
+	return func(event []byte) error { return worker.Give(ctx, h, event) }, nil
 }

@@ -10,9 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/worker"
 	"github.com/farread/farread/functions"
-	"github.com/farread/farread/functions/pack"
-	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
 )
 
@@ -71,14 +70,6 @@ func (a *app) warn(key, text string) {
 	}
 }
 
-// commandOf names the command that does the job of a rule on this machine.
-func commandOf(r functions.Rule, u functions.Upload) string {
-	if r.Job == "zoom" {
-		return zoom.Command(r, u)
-	}
-	return pack.Command(r, u)
-}
-
 func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 	rules, err := a.rules(rulesFile)
 	if err != nil {
@@ -88,7 +79,7 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 	if err != nil {
 		return err
 	}
-	h, err := a.handler(rules, a.buckets(ctx))
+	h, err := a.handler(ctx, rules)
 	if err != nil {
 		return err
 	}
@@ -100,7 +91,11 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 		if r.Failures == nil {
 			r.Failures = []string{}
 		}
-		if err := writeJSON(a.stdout, workerReport{r, outputsOf(r)}); err != nil {
+		keys := make([]string, 0, len(r.Outputs))
+		for _, o := range r.Outputs {
+			keys = append(keys, o.Key)
+		}
+		if err := writeJSON(a.stdout, workerReport{r, keys}); err != nil {
 			return err
 		}
 	}
@@ -117,23 +112,17 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 }
 
 // handler is that of the cloud functions, with the jobs of all of them.
-func (a *app) handler(rules functions.Rules, buckets func(string) (objstore.Bucket, error)) (*functions.Handler, error) {
-	h := &functions.Handler{
-		Rules: rules, Jobs: map[string]functions.JobMaker{"pack": pack.New(pack.Options{Warn: a.warn}), "zoom": zoom.New(zoom.WriteOptions{}, a.warn)},
-		Buckets: buckets, Counter: func(string) *objstore.Counter { return &a.counter }, Command: commandOf,
-	}
+func (a *app) handler(ctx context.Context, rules functions.Rules) (*functions.Handler, error) {
+	buckets := func(name string) (objstore.Bucket, error) { return a.bucket(ctx, name) }
+	o := worker.Options{Rules: rules, Buckets: buckets, Counter: &a.counter, Warn: a.warn}
 	if a.flags.verbose {
-		h.Log = a.logger()
+		o.Log = a.logger()
 	}
-	if err := h.Check(); err != nil {
+	h, err := worker.New(o)
+	if err != nil {
 		return nil, usagef("%s", err)
 	}
 	return h, nil
-}
-
-// buckets opens buckets of S3 by their names.
-func (a *app) buckets(ctx context.Context) func(string) (objstore.Bucket, error) {
-	return func(name string) (objstore.Bucket, error) { return a.bucket(ctx, name) }
 }
 
 // bucket is the bucket of S3 called name.
@@ -149,26 +138,27 @@ type workerReport struct {
 	Outputs []string `json:"outputs"`
 }
 
-func outputsOf(r functions.Result) []string {
-	keys := make([]string, 0, len(r.Outputs))
-	for _, o := range r.Outputs {
-		keys = append(keys, o.Key)
+// A tally is how many uploads had an outcome.
+type tally struct {
+	n    int64
+	what string
+}
+
+// tallies is text about those that are not zero.
+func tallies(all ...tally) string {
+	text := ""
+	for _, t := range all {
+		if t.n > 0 {
+			text += fmt.Sprintf(", %d %s", t.n, t.what)
+		}
 	}
-	return keys
+	return text
 }
 
 func (a *app) tellWorked(r functions.Result) error {
-	parts := []string{plural(int64(r.Uploads), "upload")}
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{r.Packed, "packed"}, {r.Unchanged, "unchanged"}, {r.Ignored, "ignored"}, {r.Own, "our own"}, {r.Unmatched, "without a rule"},
-		{r.Dropped, "gone or replaced"}, {r.Failed, "failed for good (see errors/)"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	text := strings.Join(parts, ", ")
+	text := plural(int64(r.Uploads), "upload") + tallies(tally{int64(r.Packed), "packed"}, tally{int64(r.Unchanged), "unchanged"},
+		tally{int64(r.Ignored), "ignored"}, tally{int64(r.Own), "our own"}, tally{int64(r.Unmatched), "without a rule"},
+		tally{int64(r.Dropped), "gone or replaced"}, tally{int64(r.Failed), "failed for good (see errors/)"})
 	for _, o := range r.Outputs {
 		text += fmt.Sprintf("\n  %s  %s", printable(o.Key), humanSize(o.Size))
 	}
