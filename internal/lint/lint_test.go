@@ -211,8 +211,23 @@ func layers() []layer {
 		},
 		{
 			file:  "cmd/farread/x.go",
-			deny:  map[string]string{"/localcloud": "localcloud-apart", "github.com/versity/versitygw/embedgw": "localcloud-apart", "testing": "test-kits-in-tests"},
-			allow: []string{"/cmd/farread/internal/quickstart", aws, "/objstore/s3store", "/functions", cobra, "github.com/schollz/progressbar/v3", "os"},
+			deny:  map[string]string{"/localcloud": "localcloud-apart", "github.com/versity/versitygw/embedgw": "localcloud-apart", "testing": "test-kits-in-tests", aws: "sdk-in-driver"},
+			allow: []string{"/cmd/farread/internal/quickstart", "/objstore/s3store", "/functions", cobra, "github.com/schollz/progressbar/v3", "os"},
+		},
+		{
+			file:  "cmd/farread/internal/backfill/x.go",
+			deny:  map[string]string{cobra: "below-commands", "github.com/spf13/pflag": "below-commands", "flag": "below-commands", "github.com/schollz/progressbar/v3": "progress-is-told", aws: "sdk-in-driver"},
+			allow: []string{"/functions", "/objstore", "os"},
+		},
+		{
+			file:  "cmd/farread/internal/deadletters/x.go",
+			deny:  map[string]string{cobra: "below-commands"},
+			allow: []string{aws, "github.com/aws/smithy-go", "/internal/sdkhttp"},
+		},
+		{
+			file:  "cmd/farread/internal/quickstart/x.go",
+			deny:  map[string]string{cobra: "below-commands"},
+			allow: []string{"", "github.com/schollz/progressbar/v3"},
 		},
 		{
 			file:  "scripts/tool/x.go",
@@ -338,6 +353,7 @@ func TestCode(t *testing.T) {
 		{"rangeio/x.go", nil},
 		{"formats/gulp/x.go", nil},
 		{"cmd/farread/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
+		{"cmd/farread/internal/backfill/x.go", nil},
 		{"scripts/tool/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
 		{"localcloud/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
 		{"functions/bootstrap/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
