@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
@@ -34,7 +35,7 @@ type app struct {
 	counter objstore.Counter
 	client  *farread.Client
 	trace   trace
-	trash   trash
+	trash   sink.Trash
 }
 
 // globals are the flags that every command takes.
@@ -161,13 +162,13 @@ func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Durati
 	select {
 	case err = <-done:
 	case <-interrupts:
-		a.trash.shut() // from here on no output appears
+		a.trash.Shut() // from here on no output appears
 		cancel(errInterrupted)
-		if err = a.wind(done, interrupts, grace); err == nil && !a.trash.settled() {
+		if err = a.wind(done, interrupts, grace); err == nil && !a.trash.Settled() {
 			err = errInterrupted
 		}
 	}
-	a.trash.empty()
+	a.trash.Empty()
 	return a.report(ctx, err)
 }
 
@@ -179,7 +180,7 @@ func (a *app) wind(done <-chan error, interrupts <-chan os.Signal, grace time.Du
 		return err
 	case <-time.After(grace):
 	}
-	if !a.trash.appearing() {
+	if !a.trash.Appearing() {
 		return errInterrupted
 	}
 	select {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/dtype"
@@ -96,7 +97,7 @@ func (x *itemSelection) size(box b2nd.Box) int64 {
 func (x *itemSelection) total() int64 { return x.size(x.box) }
 
 // sink makes the file OUT. Its name or --format gives the format.
-func (x *itemSelection) sink(out string) (sink, error) {
+func (x *itemSelection) sink(out string) (sink.Sink, error) {
 	if !x.s.slicing {
 		if err := notArrayNamed(out); err != nil {
 			return nil, err
@@ -175,11 +176,7 @@ func (x *itemSelection) all() int64 {
 	return times(int64(x.t.arr.ItemSize()), max(n, 1))
 }
 
-func (x *itemSelection) copy(ctx context.Context, to sink, b bar) error {
-	w, ok := to.(byteSink)
-	if !ok {
-		return errNoBytes
-	}
+func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 	e, err := x.file(x.dtype, x.shape)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/npy"
@@ -83,7 +84,7 @@ func (x *blpSelection) total() int64 { return x.n }
 
 // sink makes the file OUT. A whole array goes behind a header into a .npy, in the
 // order of its chunks.
-func (x *blpSelection) sink(out string) (sink, error) {
+func (x *blpSelection) sink(out string) (sink.Sink, error) {
 	var err error
 	switch { // other items may have any type
 	case x.t.arr != nil:
@@ -121,11 +122,7 @@ func (t *blpContent) npyHeader() npy.Header {
 
 const fileBuffer = 256 << 10 // items may be short
 
-func (x *blpSelection) copy(ctx context.Context, to sink, b bar) error {
-	s, ok := to.(byteSink)
-	if !ok {
-		return errNoBytes
-	}
+func (x *blpSelection) copy(ctx context.Context, s sink.Sink, b bar) error {
 	w := bufio.NewWriterSize(s, fileBuffer)
 	if _, err := w.Write(x.head); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/npy"
@@ -68,7 +69,7 @@ func (t *blpContent) unpackItems(ctx context.Context, x *blpSelection, dst strin
 	if err := t.a.unpackBytes(ctx, x, dst, force); err != nil {
 		return err
 	}
-	return t.a.writeFile(dst+npy.NoteSuffix, note)
+	return sink.WriteFile(&t.a.trash, dst+npy.NoteSuffix, note)
 }
 
 // A framedSelection is all items in one file, with some bytes around each.
@@ -82,11 +83,7 @@ type framedSelection struct {
 // after it.
 type framing func(dst []byte, i int64, p []byte) (before, after []byte, err error)
 
-func (x *framedSelection) copy(ctx context.Context, to sink, b bar) error {
-	s, ok := to.(byteSink)
-	if !ok {
-		return errNoBytes
-	}
+func (x *framedSelection) copy(ctx context.Context, s sink.Sink, b bar) error {
 	w := bufio.NewWriterSize(s, fileBuffer)
 	var buf [16]byte
 	err := x.each(ctx, func(i int64, p []byte) error {
@@ -196,12 +193,11 @@ func (t *blpContent) unpackFolder(ctx context.Context, x *blpSelection, dst stri
 	if err := freshFolder(dst, force); err != nil {
 		return err
 	}
-	s, err := t.a.newFolderSink(dst, true)
+	s, err := t.a.folderSink(dst, sameFile)
 	if err != nil {
 		return err
 	}
-	defer s.abort()
-	s.what = "files"
+	defer s.Abort()
 	b := t.a.newBar("unpack", x.n)
 	defer b.clear()
 	var total int64
@@ -211,16 +207,21 @@ func (t *blpContent) unpackFolder(ctx context.Context, x *blpSelection, dst stri
 		}
 		total += int64(len(p))
 		b.add(int64(len(p)))
-		return s.file(name(i), p)
+		return s.File(name(i), p)
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.commit(); err != nil {
+	if err := s.Commit(); err != nil {
 		return err
 	}
 	t.a.remark("%s, %s, in %s", plural(x.to-x.from, "file"), humanSize(total), dst)
 	return nil
+}
+
+// sameFile is the error for two items of one name.
+func sameFile(name string) error {
+	return fmt.Errorf("two files want the name %s: %w", printable(name), formats.ErrUnsupported)
 }
 
 // freshFolder refuses to write into a folder that has files, unless force says so.

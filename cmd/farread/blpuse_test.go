@@ -333,7 +333,7 @@ func TestBlpLeft(t *testing.T) {
 		}
 	}
 	w.Abort() // its process ends here, and the file stays
-	left, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*"))
+	left, err := filepath.Glob(filepath.Join(dir, ".farread-*"))
 	if err != nil || len(left) != 1 {
 		t.Fatal(left, err)
 	}

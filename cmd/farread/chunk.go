@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/objstore"
@@ -113,13 +114,9 @@ func (x *chunkSelection) total() int64 {
 	return int64(x.t.k.Header().NBytes)
 }
 
-func (x *chunkSelection) sink(out string) (sink, error) { return x.t.a.byteSink(out) }
+func (x *chunkSelection) sink(out string) (sink.Sink, error) { return x.t.a.byteSink(out) }
 
-func (x *chunkSelection) copy(ctx context.Context, to sink, b bar) error {
-	w, ok := to.(byteSink)
-	if !ok {
-		return errNoBytes
-	}
+func (x *chunkSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 	if x.none {
 		return nil
 	}
@@ -180,11 +177,11 @@ func (a *app) unpackBytes(ctx context.Context, x selection, dst string, force bo
 	if err != nil {
 		return err
 	}
-	defer s.abort()
+	defer s.Abort()
 	if err := a.copy(ctx, x, s, "unpack"); err != nil {
 		return err
 	}
-	return s.commit()
+	return s.Commit()
 }
 
 var errTaken = fmt.Errorf("it is there already (--force replaces a file): %w", objstore.ErrExists)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread/cmd/farread/internal/human"
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/nd"
@@ -32,7 +33,7 @@ const (
 )
 
 var (
-	errInterrupted = errors.New("interrupted")
+	errInterrupted = sink.ErrInterrupted
 	errRetry       = errors.New("to be retried") // worker: some records
 )
 

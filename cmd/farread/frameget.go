@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
@@ -100,7 +100,7 @@ func (s selector) chunkRange(n int) (from, to int, err error) {
 
 func (x *byteSelection) total() int64 { return x.n }
 
-func (x *byteSelection) sink(out string) (sink, error) {
+func (x *byteSelection) sink(out string) (sink.Sink, error) {
 	if x.t.arr != nil { // the bytes of a frame that is no array may be anything
 		if err := notArrayNamed(out); err != nil {
 			return nil, err
@@ -135,11 +135,7 @@ func (x *byteSelection) runs() iter.Seq[span] {
 	}
 }
 
-func (x *byteSelection) copy(ctx context.Context, to sink, b bar) error {
-	w, ok := to.(byteSink)
-	if !ok {
-		return errNoBytes
-	}
+func (x *byteSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 	return x.t.read(ctx, x.runs(), func(p []byte) error {
 		b.add(int64(len(p)))
 		_, err := w.Write(p)
@@ -152,8 +148,6 @@ func (t *frameContent) read(ctx context.Context, runs iter.Seq[span], to func(p 
 	return ahead(rangeio.OnePhase(ctx), runs, func(r span) int64 { return r.n },
 		func(ctx context.Context, r span, p []byte) error { return t.f.ReadBytes(ctx, p, r.off) }, to)
 }
-
-var errNoBytes = fmt.Errorf("bytes into a folder: %w", errors.ErrUnsupported)
 
 func (x *byteSelection) plan(ctx context.Context) error {
 	if x.n == 0 {

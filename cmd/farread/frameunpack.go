@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/npy"
 )
 
@@ -41,7 +42,7 @@ func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error
 	if err != nil {
 		return err
 	}
-	return t.a.writeFile(dst+npy.NoteSuffix, note)
+	return sink.WriteFile(&t.a.trash, dst+npy.NoteSuffix, note)
 }
 
 // fresh refuses to replace a file unless force says so.
@@ -50,19 +51,4 @@ func (a *app) fresh(dst string, force bool) error {
 		return fmt.Errorf("%s: %w", printable(dst), errTaken)
 	}
 	return nil
-}
-
-// writeFile publishes a small file whole.
-func (a *app) writeFile(name string, p []byte) error {
-	s, err := a.newFileSink(name)
-	if err != nil {
-		return err
-	}
-	defer s.abort()
-	if w, ok := s.(byteSink); ok {
-		if _, err := w.Write(p); err != nil {
-			return err
-		}
-	}
-	return s.commit()
 }

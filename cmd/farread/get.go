@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/zoomcache"
@@ -279,7 +281,7 @@ func (s *selector) command() string {
 
 // get writes what sel selects to out.
 func (a *app) get(ctx context.Context, uri string, sel selector, out string, how aim) error {
-	var stream *streamSink
+	var stream *sink.Stream
 	var late error // bytes that went to stdout cannot be taken back, so there is no second try
 	err := objstore.Again(ctx, func() error {
 		c, err := a.open(ctx, uri, how)
@@ -294,12 +296,12 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 		if err != nil {
 			return err
 		}
-		defer s.abort()
-		stream, _ = s.(*streamSink)
+		defer s.Abort()
+		stream, _ = s.(*sink.Stream)
 		if err = a.copy(ctx, x, s, sel.command()); err == nil {
-			err = s.commit()
+			err = s.Commit()
 		}
-		if err != nil && stream != nil && stream.wrote {
+		if err != nil && stream != nil && stream.Wrote() {
 			late = err
 			return nil
 		}
@@ -312,8 +314,30 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 }
 
 // copy moves a selection into s under a progress bar.
-func (a *app) copy(ctx context.Context, x selection, s sink, what string) error {
+func (a *app) copy(ctx context.Context, x selection, s sink.Sink, what string) error {
 	b := a.newBar(what, x.total())
 	defer b.clear()
 	return x.copy(ctx, s, b)
+}
+
+// byteSink decides what OUT is for bytes: stdout or a file.
+func (a *app) byteSink(out string) (sink.Sink, error) {
+	if out == "-" {
+		return sink.NewStream(a.stdout), nil
+	}
+	if info, err := os.Stat(out); os.IsPathSeparator(out[len(out)-1]) || err == nil && info.IsDir() {
+		return nil, usagef("%s is a folder; name a file", printable(out))
+	}
+	return sink.NewFile(&a.trash, out)
+}
+
+// folderSink makes the folder OUT; see sink.NewFolder for clash.
+func (a *app) folderSink(out string, clash func(name string) error) (*sink.Folder, error) {
+	if out == "-" {
+		return nil, usagef("files go to a folder, not to stdout (./- is a folder of that name)")
+	}
+	if err := notFolder(out); err != nil {
+		return nil, err
+	}
+	return sink.NewFolder(&a.trash, out, clash)
 }

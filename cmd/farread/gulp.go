@@ -224,22 +224,22 @@ func (t *gulpContent) unpack(ctx context.Context, dst string, force bool) error 
 	if err != nil {
 		return err
 	}
-	s, err := t.a.newFolderSink(dst, true)
+	s, err := t.a.folderSink(dst, sameFrame)
 	if err != nil {
 		return err
 	}
-	defer s.abort()
+	defer s.Abort()
 	labels, err := labelsOf(ctx, t)
 	if err != nil {
 		return err
 	}
-	if err := s.file(labelsFile, labels); err != nil {
+	if err := s.File(labelsFile, labels); err != nil {
 		return err
 	}
 	if err := t.a.copy(ctx, x, s, "unpack"); err != nil {
 		return err
 	}
-	if err := s.commit(); err != nil {
+	if err := s.Commit(); err != nil {
 		return err
 	}
 	t.a.remark("%s of %s, %s, in %s", plural(int64(x.frames), "frame"), plural(ids(ctx, t), "id"), humanSize(x.bytes), dst)

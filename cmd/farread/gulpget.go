@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/rangeio"
 )
@@ -97,29 +99,54 @@ func (x gulpSelection) each(ctx context.Context, fn func(id string, i int, p []b
 	return x.chunk.EachFrame(ctx, x.id, x.from, x.to, x.step, func(i int, p []byte) error { return fn(x.id, i, p) })
 }
 
-// copy writes the selected frames into s.
-func (x gulpSelection) copy(ctx context.Context, to sink, b bar) error {
-	s, ok := to.(frameSink)
-	if !ok {
-		return fmt.Errorf("frames into a %T: %w", to, errors.ErrUnsupported)
+// copy writes the selected frames, back to back or as files.
+func (x gulpSelection) copy(ctx context.Context, to sink.Sink, b bar) error {
+	put := func(_ string, _ int, p []byte) error {
+		_, err := to.Write(p)
+		return err
 	}
-	if f, ok := s.(*folderSink); ok && x.whole {
-		if err := f.emptyIDs(ctx, x.t); err != nil {
-			return err
+	if f, ok := to.(*sink.Folder); ok {
+		if x.whole {
+			if err := emptyIDs(ctx, x.t, f); err != nil {
+				return err
+			}
 		}
+		put = func(id string, i int, p []byte) error { return x.file(f, id, i, p) }
 	}
 	return x.each(ctx, func(id string, i int, p []byte) error {
 		if ctx.Err() != nil { // small frames come from memory, where nothing else looks at ctx
 			return context.Cause(ctx)
 		}
 		b.add(int64(len(p)))
-		return s.frame(id, i, p)
+		return put(id, i, p)
 	})
 }
 
-// emptyIDs makes the folders of ids without frames, and refuses hostile ids
-// before anything is read.
-func (s *folderSink) emptyIDs(ctx context.Context, t *gulpContent) error {
+// file writes a frame under its index. If every id is written, each has a folder.
+func (x gulpSelection) file(f *sink.Folder, id string, i int, p []byte) error {
+	name := fmt.Sprintf("%04d.jpg", i)
+	if x.whole {
+		dir, err := gulp.SafePath(id)
+		if err != nil {
+			return err
+		}
+		name = path.Join(dir, name)
+	}
+	return f.File(name, p)
+}
+
+// sameFrame is the error for two ids that want the same file: they differ only in
+// case, or one of them is also a frame's name, or labelsFile.
+func sameFrame(name string) error {
+	if name == labelsFile || strings.HasPrefix(name, labelsFile+"/") {
+		return fmt.Errorf("an id has the name of the file that labels go to, %s: %w", labelsFile, formats.ErrUnsupported)
+	}
+	return fmt.Errorf("two ids want the file %s: %w", printable(name), formats.ErrUnsupported)
+}
+
+// emptyIDs makes the folders of ids without frames, and refuses hostile ids before
+// anything is read.
+func emptyIDs(ctx context.Context, t *gulpContent, f *sink.Folder) error {
 	return t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
 		for it := range c.Items() {
 			if ctx.Err() != nil {
@@ -130,7 +157,7 @@ func (s *folderSink) emptyIDs(ctx context.Context, t *gulpContent) error {
 				return err
 			}
 			if it.Frames == 0 {
-				if err := s.folder(dir); err != nil {
+				if err := f.Dir(dir); err != nil {
 					return err
 				}
 			}
@@ -140,9 +167,9 @@ func (s *folderSink) emptyIDs(ctx context.Context, t *gulpContent) error {
 }
 
 // sink decides whether OUT is a file or a folder: see getLong.
-func (x gulpSelection) sink(out string) (sink, error) {
+func (x gulpSelection) sink(out string) (sink.Sink, error) {
 	if out == "-" {
-		return &streamSink{w: x.t.a.stdout}, nil
+		return sink.NewStream(x.t.a.stdout), nil
 	}
 	asFile := x.single
 	if !asFile && !x.whole && x.frames == 1 {
@@ -158,9 +185,9 @@ func (x gulpSelection) sink(out string) (sink, error) {
 		if err := notNamed(out, frameGoes); err != nil {
 			return nil, err
 		}
-		return x.t.a.newFileSink(out)
+		return sink.NewFile(&x.t.a.trash, out)
 	}
-	return x.t.a.newFolderSink(out, x.whole)
+	return x.t.a.folderSink(out, sameFrame)
 }
 
 // why names the selection in `explain`.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,13 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/internal/teststack"
-	"github.com/farread/farread/objstore"
-	"github.com/farread/farread/objstore/memstore"
 )
 
 // A tripwire stands between a process and S3. When the n-th PUT has arrived there,
@@ -120,129 +117,56 @@ func packInterrupted(t *testing.T, p *tripwire, src, set string) {
 	c.interrupted(t, set)
 }
 
-// A flawed bucket publishes an object and then reports that it did not, or really does
-// not publish it.
-type flawed struct {
-	objstore.Bucket
-
-	key   string
-	lands bool
-	err   error
-}
-
-func (b *flawed) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
-	w, err := b.Bucket.Create(ctx, key, o)
-	if err != nil || key != b.key {
-		return w, err
-	}
-	return &flawedWriter{w, b}, nil
-}
-
-type flawedWriter struct {
-	objstore.Writer
-
-	b *flawed
-}
-
-func (w *flawedWriter) Commit(ctx context.Context) (objstore.Info, error) {
-	if w.b.lands {
-		if _, err := w.Writer.Commit(ctx); err != nil {
-			return objstore.Info{}, err
-		}
-	}
-	return objstore.Info{}, &objstore.Error{Op: "put", Key: w.b.key, Status: status(w.b.err), Err: w.b.err}
-}
-
-func status(err error) int {
-	switch {
-	case errors.Is(err, objstore.ErrDenied):
-		return http.StatusForbidden
-	case errors.Is(err, objstore.ErrThrottled):
-		return http.StatusServiceUnavailable
-	}
-	return 0
-}
-
-// TestOutputInDoubt: the objects that stay if nobody knows whether a Commit worked.
-func TestOutputInDoubt(t *testing.T) {
+// TestInterruptGet: get of a frame is interrupted hundreds of times, at any moment of
+// its run. Exit 130 leaves nothing, and exit 0 the whole output.
+func TestInterruptGet(t *testing.T) {
 	t.Parallel()
-	whole := []string{"data_0.gulp", "meta_0.gmeta"}
-	for _, tc := range []struct {
-		key   string
-		lands bool
-		err   error
-		ok    bool
-		want  []string
-	}{
-		{"data_0.gulp", true, objstore.ErrUnavailable, false, nil},
-		{"data_0.gulp", false, objstore.ErrUnavailable, false, nil},
-		{"meta_0.gmeta", true, objstore.ErrUnavailable, true, whole},
-		{"meta_0.gmeta", true, context.Canceled, true, whole},
-		{"meta_0.gmeta", false, objstore.ErrDenied, false, nil},
-		{"meta_0.gmeta", false, objstore.ErrThrottled, false, nil},
-		// The index may still arrive, so its data must be there.
-		{"meta_0.gmeta", false, objstore.ErrUnavailable, false, whole[:1]},
-		{"meta_0.gmeta", false, context.Canceled, false, whole[:1]},
-	} {
-		b := memstore.New(memstore.Config{})
-		o := &output{b: &flawed{b, tc.key, tc.lands, tc.err}}
-		w, err := o.begin(t.Context(), gulp.ChunkPair(0))
-		if err != nil {
-			t.Fatal(err)
+	dir := t.TempDir()
+	selectors := everyFormat(t, dir, 64)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"v"`)
+		http.ServeFile(w, r, filepath.Join(dir, filepath.Base(r.URL.Path)))
+	}))
+	t.Cleanup(s.Close)
+	want := map[string]map[string]string{}
+	var took time.Duration
+	for file, sel := range selectors {
+		out := t.TempDir()
+		start := time.Now()
+		if r := getFrom(t, s.URL+"/"+file, out, sel, nil); r.code != 0 {
+			t.Fatal(r.stderr)
 		}
-		if err := w.WriteFrame("a", photo(t, 1)); err != nil {
-			t.Fatal(err)
-		}
-		err = o.finish(t.Context())
-		o.abort(t.Context())
-		if (err == nil) != tc.ok || err != nil && !errors.Is(err, tc.err) {
-			t.Errorf("%+v: %v", tc, err)
-		}
-		if d := cmp.Diff(tc.want, keys(t, b)); d != "" {
-			t.Errorf("%+v left (-want +got):\n%s", tc, d)
-		}
+		took = max(took, time.Since(start))
+		want[file] = files(t, out)
 	}
-}
-
-// TestOutputLeavesOthers: another writer's objects under the same names stay.
-func TestOutputLeavesOthers(t *testing.T) {
-	t.Parallel()
-	for _, key := range []string{"data_0.gulp", "meta_0.gmeta"} {
-		b := memstore.New(memstore.Config{})
-		if _, err := objstore.Put(t.Context(), b, key, strings.NewReader("theirs"), objstore.PutOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		for _, flaw := range []error{nil, objstore.ErrUnavailable} {
-			o := &output{b: b}
-			if flaw != nil {
-				o.b = &flawed{b, key, false, flaw}
+	rounds := 100 // of five formats
+	if testing.Short() {
+		rounds = 10
+	}
+	ends := map[int]int{}
+	for round := range rounds {
+		for file, sel := range selectors {
+			out := t.TempDir()
+			var errs strings.Builder
+			a := &app{stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &errs, env: func(string) string { return "" }}
+			interrupts := make(chan os.Signal, 1)
+			if round == 0 {
+				interrupts <- os.Interrupt
+			} else {
+				time.AfterFunc(took*time.Duration(round)/time.Duration(2*rounds), func() { interrupts <- os.Interrupt })
 			}
-			w, err := o.begin(t.Context(), gulp.ChunkPair(0))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.WriteFrame("a", photo(t, 1)); err != nil {
-				t.Fatal(err)
-			}
-			if err := o.finish(t.Context()); err == nil {
-				t.Errorf("%s: no error", key)
-			}
-			o.abort(t.Context())
-			in, err := b.Head(t.Context(), key)
-			if err != nil || in.Size != int64(len("theirs")) {
-				t.Errorf("%s: %v %+v", key, err, in)
+			code := a.main(append([]string{"get", s.URL + "/" + file, "-o", filepath.Join(out, "out")}, sel...), interrupts, time.Hour)
+			ends[code]++
+			left := files(t, out)
+			switch d := cmp.Diff(want[file], left); {
+			case code == exitInterrupted && len(left) == 0 && errs.String() == "interrupted\n":
+			case code == exitOK && d == "" && errs.String() == "":
+			default:
+				t.Fatalf("%s, round %d: exit %d %q, left %d files", file, round, code, errs.String(), len(left))
 			}
 		}
 	}
-}
-
-func keys(t *testing.T, b objstore.Bucket) (out []string) {
-	t.Helper()
-	for in, err := range b.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, in.Key)
+	if ends[exitInterrupted] == 0 {
+		t.Errorf("no run was interrupted: %v", ends)
 	}
-	return out
 }

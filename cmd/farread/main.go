@@ -8,14 +8,11 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/term"
-)
 
-// grace is how long a command may take to stop after Ctrl-C before it is cut
-// short; with the clean-up it stays within the second that the manual promises.
-const grace = 700 * time.Millisecond
+	"github.com/farread/farread/cmd/farread/internal/sink"
+)
 
 func main() {
 	log.SetOutput(io.Discard) // the logger of net/http, which quotes strange answers; errors tell the faults
@@ -25,5 +22,5 @@ func main() {
 	}
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	os.Exit(a.main(os.Args[1:], interrupts, grace))
+	os.Exit(a.main(os.Args[1:], interrupts, sink.Grace))
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/objstore"
 )
@@ -51,7 +52,7 @@ func (r runner) run(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{stdin: strings.NewReader(r.stdin), stdout: &out, stderr: &errs, env: func(k string) string { return r.env[k] }, screen: r.screen}
-	code := a.main(args, nil, grace)
+	code := a.main(args, nil, sink.Grace)
 	return result{code, out.String(), errs.String()}
 }
 

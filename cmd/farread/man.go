@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/farread/farread/cmd/farread/internal/sink"
 )
 
 // newMan writes the manual pages; packagers call it.
@@ -26,7 +28,7 @@ func newMan() *cobra.Command {
 
 func writeMan(c *cobra.Command, dir string) error {
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
-	if err := os.WriteFile(filepath.Join(dir, name+".1"), manPage(c), filePerm); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".1"), manPage(c), sink.FilePerm); err != nil {
 		return err
 	}
 	for _, sub := range c.Commands() {

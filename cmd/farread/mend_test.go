@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -76,27 +75,6 @@ func TestInterruptSmall(t *testing.T) {
 		if left, err := os.ReadDir(work); err != nil || len(left) != 0 {
 			t.Errorf("%s left %v %v, %d files", command, left, err, len(files(t, work)))
 		}
-	}
-}
-
-func TestTrash(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	var bin trash
-	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	for _, name := range []string{a, b} {
-		if err := bin.add(name); err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(name, "f"), nil)
-	}
-	bin.keep(b)
-	bin.empty()
-	if got := files(t, dir); len(got) != 1 {
-		t.Errorf("left %v", got)
-	}
-	if err := bin.add(a); !errors.Is(err, errInterrupted) {
-		t.Errorf("a new file after the end: %v", err)
 	}
 }
 

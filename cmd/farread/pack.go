@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/pack"
-	"github.com/farread/farread/objstore"
 )
 
 const packLong = `Pack uploads into a dataset. DST decides what is made:
@@ -170,7 +167,7 @@ func newPack(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer newFolder(b)()
+			defer sink.NewFolders(b)()
 			return notRead(args[:last], p.pack(cmd.Context(), a, args[:last], dst, &f))
 		},
 	}
@@ -184,19 +181,4 @@ func newPack(a *app) *cobra.Command {
 	f.zoom.register(c)
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format, all.B2ND, "b2frame", bloscpack.Format, zoomcache.Format}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c
-}
-
-// newFolder returns a function that removes the local folder of a bucket again, and
-// its parents, as far as they do not exist yet and are empty then.
-func newFolder(b objstore.Bucket) func() {
-	dir, local := strings.CutPrefix(b.Name(), "file://")
-	if !local {
-		return func() {}
-	}
-	made := missing(filepath.FromSlash(dir))
-	return func() {
-		for _, dir := range made {
-			_ = os.Remove(dir) // fails if the folder is not empty
-		}
-	}
 }

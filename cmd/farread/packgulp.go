@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
@@ -129,19 +130,19 @@ func (a *app) packPair(ctx context.Context, inputs []input, b objstore.Bucket, p
 			}
 		}
 	}
-	o := output{b: b, force: force}
-	w, err := o.begin(ctx, pair)
+	o := sink.NewChunks(b, force)
+	w, err := o.Begin(ctx, pair)
 	if err != nil {
 		return err
 	}
-	defer o.abort(ctx)
+	defer o.Abort(ctx)
 	if err := a.stream(ctx, inputs, w, rep); err != nil {
 		return err
 	}
-	if err := o.finish(ctx); err != nil {
+	if err := o.Finish(ctx); err != nil {
 		return err
 	}
-	rep.Outputs = o.published
+	rep.Outputs = published(o, b)
 	return nil
 }
 

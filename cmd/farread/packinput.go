@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
@@ -148,8 +149,7 @@ func (f ownless) ReadDir(name string) ([]fs.DirEntry, error) {
 	list, err := fs.ReadDir(f.FS, name)
 	return slices.DeleteFunc(list, func(e fs.DirEntry) bool {
 		n := e.Name()
-		return strings.HasPrefix(n, tempPrefix) && strings.HasSuffix(n, tempSuffix) ||
-			f.own(place(f.dir, path.Join(name, n)))
+		return sink.IsTemp(n) || f.own(place(f.dir, path.Join(name, n)))
 	}), err
 }
 

@@ -48,7 +48,7 @@ read matched its source.`,
 			if o.Kept = o.Dir != ""; !o.Kept {
 				dir, err := os.MkdirTemp("", "farread-quickstart-")
 				if err == nil {
-					err = a.trash.add(dir)
+					err = a.trash.Add(dir)
 				}
 				if err != nil {
 					return errors.Join(err, os.RemoveAll(dir))

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/objstore"
 )
@@ -39,9 +39,9 @@ type selection interface {
 	// total is the number of bytes that copy will write, -1 where nobody knows.
 	total() int64
 	// sink decides what OUT is, a file or a folder, and makes it.
-	sink(out string) (sink, error)
+	sink(out string) (sink.Sink, error)
 	// copy reads the payload into s, in bounded memory.
-	copy(ctx context.Context, s sink, b bar) error
+	copy(ctx context.Context, s sink.Sink, b bar) error
 	// plan goes the way of copy, but its reads are noted instead of made; see aim.
 	plan(ctx context.Context) error
 }
@@ -70,7 +70,7 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := path.Base(at.Key); isLocal(at.Bucket) && strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix) {
+	if name := path.Base(at.Key); isLocal(at.Bucket) && sink.IsTemp(name) {
 		return nil, usagef("%s is what an interrupted writer left; give it another name to read it", printable(uri))
 	}
 	at.Offset = how.offset

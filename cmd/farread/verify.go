@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/objstore"
 )
 
@@ -102,7 +103,7 @@ func (a *app) repair(ctx context.Context, uri, out string, force bool, how aim) 
 	if !ok {
 		return usagef("--repair is for Bloscpack files")
 	}
-	defer newFolder(b)()
+	defer sink.NewFolders(b)()
 	var rep repaired
 	_, err = a.packObject(ctx, target{uri: out, bucket: b, key: key}, force, func(ctx context.Context, w objstore.Writer) (err error) {
 		rep, err = r.repair(ctx, w)

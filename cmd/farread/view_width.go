@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
@@ -55,7 +56,7 @@ func (t *zoomContent) pickWidth(ctx context.Context, s selector) (selection, err
 	return x, err
 }
 
-func (x *wideView) sink(out string) (sink, error) {
+func (x *wideView) sink(out string) (sink.Sink, error) {
 	if x.format == "" && out != "-" {
 		x.format = strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
 		if !slices.Contains(viewFormats(true), x.format) {
@@ -82,11 +83,7 @@ func (x *wideView) sink(out string) (sink, error) {
 	return x.t.a.byteSink(out)
 }
 
-func (x *wideView) copy(ctx context.Context, to sink, _ bar) error {
-	s, ok := to.(byteSink)
-	if !ok {
-		return errNoBytes
-	}
+func (x *wideView) copy(ctx context.Context, s sink.Sink, _ bar) error {
 	v, err := x.t.f.View(ctx, x.k.Number, x.first, x.last, x.width)
 	if err == nil && len(v.Points) == 0 {
 		err = x.t.beside(ctx, x.k, x.timeRange)
@@ -121,7 +118,7 @@ func (x *wideView) plan(ctx context.Context) error {
 }
 
 // write writes points as JSON, CSV or a table.
-func (x *wideView) write(s byteSink, v *zoomindex.View) error {
+func (x *wideView) write(s sink.Sink, v *zoomindex.View) error {
 	w := bufio.NewWriterSize(s, fileBuffer)
 	p := newPointWriter(w, x.format, x.k, v.Level)
 	if err := p.begin(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
@@ -53,7 +54,7 @@ func (t *zoomContent) pick(ctx context.Context, s selector) (selection, error) {
 func (x *zoomSelection) total() int64 { return -1 }
 
 // sink makes the file OUT: a .npy, or CSV.
-func (x *zoomSelection) sink(out string) (sink, error) {
+func (x *zoomSelection) sink(out string) (sink.Sink, error) {
 	switch ext := strings.ToLower(filepath.Ext(out)); {
 	case x.format == "npy" || x.format == "" && isNpy(out):
 		x.npy = true
@@ -70,11 +71,7 @@ func (x *zoomSelection) sink(out string) (sink, error) {
 }
 
 // copy writes the samples packet by packet.
-func (x *zoomSelection) copy(ctx context.Context, to sink, b bar) error {
-	s, ok := to.(byteSink)
-	if !ok {
-		return errNoBytes
-	}
+func (x *zoomSelection) copy(ctx context.Context, s sink.Sink, b bar) error {
 	if x.npy {
 		return x.copyNpy(ctx, s, b)
 	}
@@ -157,11 +154,13 @@ func (x *zoomSelection) header(n int64) ([]byte, error) {
 
 // copyNpy writes a .npy. The number of samples is known only at the end: in a file the
 // header is written again, for a stream the samples are counted first.
-func (x *zoomSelection) copyNpy(ctx context.Context, s byteSink, b bar) error {
-	file, again := s.(*fileSink)
-	again = again && file.temp != ""
+func (x *zoomSelection) copyNpy(ctx context.Context, s sink.Sink, b bar) error {
+	var again io.WriterAt
+	if f, ok := s.(*sink.File); ok {
+		again = f.Again()
+	}
 	var n int64
-	if !again {
+	if again == nil {
 		err := x.samples(ctx, func(p *zoomcache.Packet) error {
 			n += int64(p.Count)
 			return nil
@@ -193,7 +192,7 @@ func (x *zoomSelection) copyNpy(ctx context.Context, s byteSink, b bar) error {
 	if err == nil {
 		err = w.Flush()
 	}
-	if err != nil || !again {
+	if err != nil || again == nil {
 		return err
 	}
 	final, err := x.header(n)
@@ -201,7 +200,7 @@ func (x *zoomSelection) copyNpy(ctx context.Context, s byteSink, b bar) error {
 		err = fmt.Errorf("header of %d bytes where %d were left: %w", len(final), len(head), io.ErrShortWrite)
 	}
 	if err == nil {
-		_, err = file.f.WriteAt(final, 0)
+		_, err = again.WriteAt(final, 0)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
@@ -85,17 +86,13 @@ func (x *zoomColumns) shape() []int64 {
 
 func (x *zoomColumns) total() int64 { return -1 }
 
-func (x *zoomColumns) sink(out string) (sink, error) { return x.t.a.byteSink(out) }
+func (x *zoomColumns) sink(out string) (sink.Sink, error) { return x.t.a.byteSink(out) }
 
 func (x *zoomColumns) plan(context.Context) error { return nil }
 
 // copy goes once over the file. Samples wait for those of the other tracks: a packet
 // of each if the tracks were written in step.
-func (x *zoomColumns) copy(ctx context.Context, to sink, b bar) error {
-	s, ok := to.(byteSink)
-	if !ok {
-		return errNoBytes
-	}
+func (x *zoomColumns) copy(ctx context.Context, s sink.Sink, b bar) error {
 	head, err := npy.AppendHeader(nil, npy.Header{DType: x.d, Shape: x.shape()})
 	if err != nil {
 		return err

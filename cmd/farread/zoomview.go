@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
@@ -63,7 +64,7 @@ func (t *zoomContent) pickView(ctx context.Context, s selector) (selection, erro
 
 func (x *zoomView) total() int64 { return -1 }
 
-func (x *zoomView) sink(out string) (sink, error) {
+func (x *zoomView) sink(out string) (sink.Sink, error) {
 	if x.format == "" {
 		x.format = viewText
 		if out != "-" {
@@ -76,11 +77,7 @@ func (x *zoomView) sink(out string) (sink, error) {
 	return x.t.a.byteSink(out)
 }
 
-func (x *zoomView) copy(ctx context.Context, to sink, b bar) error {
-	s, ok := to.(byteSink)
-	if !ok {
-		return errNoBytes
-	}
+func (x *zoomView) copy(ctx context.Context, s sink.Sink, b bar) error {
 	w := bufio.NewWriterSize(s, fileBuffer)
 	p := newPointWriter(w, x.format, x.k, x.level)
 	if err := p.begin(); err != nil {

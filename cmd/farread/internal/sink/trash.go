@@ -1,14 +1,22 @@
-package main
+package sink
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"sync"
 	"time"
 )
 
-// A trash knows the temporary files and folders that must not outlive the run.
-type trash struct {
+// ErrInterrupted is the end of a run, and of all that it would still have made.
+var ErrInterrupted = errors.New("interrupted")
+
+// Grace is how long a command may take to stop after an interrupt before it is cut
+// short; with the clean-up it stays within the second that the manual promises.
+const Grace = 700 * time.Millisecond
+
+// A Trash knows the temporary files and folders that must not outlive the run.
+type Trash struct {
 	mu        sync.Mutex
 	paths     map[string]bool
 	parents   []string // folders made on the way to an output
@@ -19,7 +27,7 @@ type trash struct {
 
 // make registers a path and then calls create. Both are one step: if the file were
 // made later, after the run is over, nobody would remove it.
-func (t *trash) make(path string, create func() error) error {
+func (t *Trash) make(path string, create func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.register(path); err != nil {
@@ -34,11 +42,11 @@ func (t *trash) make(path string, create func() error) error {
 
 // publish lets an output appear, by a move of path or of the files in it. After an
 // interrupt no output appears: whoever hears of the interrupt finds none.
-func (t *trash) publish(path string, move func() error) error {
+func (t *Trash) publish(path string, move func() error) error {
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
-		return errInterrupted
+		return ErrInterrupted
 	}
 	t.moving++
 	t.mu.Unlock()
@@ -53,38 +61,39 @@ func (t *trash) publish(path string, move func() error) error {
 	return err
 }
 
-// shut says that the run was interrupted.
-func (t *trash) shut() {
+// Shut says that the run was interrupted.
+func (t *Trash) Shut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
 }
 
-// appearing says whether an output is on its way; settled, whether one is there.
-func (t *trash) appearing() bool {
+// Appearing says whether an output is on its way.
+func (t *Trash) Appearing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.moving > 0
 }
 
-func (t *trash) settled() bool {
+// Settled says whether an output has appeared.
+func (t *Trash) Settled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.published
 }
 
-// add registers a path before it is made; once the run is over, none may be
-// made any more. keep forgets it, once it is removed.
-func (t *trash) add(path string) error {
+// Add registers a path before it is made; once the run is over, none may be made any
+// more.
+func (t *Trash) Add(path string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.register(path)
 }
 
-// register is add for a caller that holds the lock.
-func (t *trash) register(path string) error {
+// register is Add for a caller that holds the lock.
+func (t *Trash) register(path string) error {
 	if t.closed {
-		return errInterrupted
+		return ErrInterrupted
 	}
 	if t.paths == nil {
 		t.paths = map[string]bool{}
@@ -95,30 +104,31 @@ func (t *trash) register(path string) error {
 
 // makeParents makes dir and its parents. Folders that did not exist stay only if they
 // are not empty at the end of the run.
-func (t *trash) makeParents(dir string) error {
+func (t *Trash) makeParents(dir string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return errInterrupted
+		return ErrInterrupted
 	}
 	t.parents = append(t.parents, missing(dir)...)
 	return os.MkdirAll(dir, dirPerm)
 }
 
-func (t *trash) keep(path string) {
+// keep forgets a path, once it is removed.
+func (t *Trash) keep(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.paths, path)
 }
 
 // sweepTime is how long a run may go on removing files that an abandoned command still
-// writes. Together with grace it is less than a second.
+// writes. Together with Grace it is less than a second.
 const sweepTime = 250 * time.Millisecond
 
-// empty removes everything. An abandoned command may write into a folder while it is
+// Empty removes everything. An abandoned command may write into a folder while it is
 // being removed; then removing fails. Once the folder is gone, the command cannot get
 // back into it.
-func (t *trash) empty() {
+func (t *Trash) Empty() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true

@@ -1,0 +1,152 @@
+// Package sink puts results in place so that nobody sees a part of them: files and
+// folders of this machine appear by a rename, the chunks of a gulp dataset by their
+// index. A Trash knows what is under way; it decides whether an output still appears
+// after an interrupt, and removes what must not stay.
+package sink
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A Sink takes bytes and shows them only when they are committed.
+type Sink interface {
+	io.Writer
+
+	Commit() error
+	Abort() // harmless after Commit
+}
+
+// FilePerm is the mode of new files. It is cut by the umask, as for any tool that
+// makes files.
+const FilePerm = 0o666
+
+const dirPerm = 0o777
+
+const tempPrefix, tempSuffix = ".farread-", ".tmp" // as filestore's: both are hidden from readers
+
+// IsTemp says whether a file or folder of that name is an output that has not appeared.
+func IsTemp(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+}
+
+// tempName is a temporary name in dir, for a file that may appear under another name.
+func tempName(dir string) string {
+	return filepath.Join(dir, tempPrefix+rand.Text()+tempSuffix)
+}
+
+// asNamed puts the name that the user knows into an error of the system.
+func asNamed(err error, name string) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return &fs.PathError{Op: "write", Path: name, Err: pe.Err}
+	}
+	return err
+}
+
+// A Stream hands on what it gets at once.
+type Stream struct {
+	w     io.Writer
+	wrote bool
+}
+
+// NewStream is a Stream to w.
+func NewStream(w io.Writer) *Stream { return &Stream{w: w} }
+
+// Write implements io.Writer.
+func (s *Stream) Write(p []byte) (int, error) {
+	s.wrote = true
+	return s.w.Write(p)
+}
+
+// Wrote says whether anything was written: it cannot be taken back.
+func (s *Stream) Wrote() bool { return s.wrote }
+
+// Commit does nothing.
+func (s *Stream) Commit() error { return nil }
+
+// Abort does nothing.
+func (s *Stream) Abort() {}
+
+// A File is a temporary file, which Commit renames.
+type File struct {
+	bin        *Trash
+	f          *os.File
+	temp, name string // "" if the file is written directly
+	done       bool
+}
+
+// NewFile makes a temporary file beside name. If name exists and is no regular file (a
+// pipe, a device), it is written directly.
+func NewFile(bin *Trash, name string) (*File, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		return &File{bin: bin, f: f}, err
+	}
+	s := &File{bin: bin, temp: tempName(filepath.Dir(name)), name: name}
+	err := bin.make(s.temp, func() (err error) {
+		s.f, err = os.OpenFile(s.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, FilePerm)
+		return err
+	})
+	return s, asNamed(err, name)
+}
+
+// WriteFile publishes a small file whole.
+func WriteFile(bin *Trash, name string, p []byte) error {
+	s, err := NewFile(bin, name)
+	if err != nil {
+		return err
+	}
+	defer s.Abort()
+	if _, err := s.Write(p); err != nil {
+		return err
+	}
+	return s.Commit()
+}
+
+// Write implements io.Writer.
+func (s *File) Write(p []byte) (int, error) { return s.f.Write(p) }
+
+// Again is how bytes may be written once more before Commit; nil if they are gone
+// already, into a pipe.
+func (s *File) Again() io.WriterAt {
+	if s.temp == "" {
+		return nil
+	}
+	return s.f
+}
+
+// Commit closes the file and lets it appear.
+func (s *File) Commit() error {
+	s.done = true
+	err := s.f.Close()
+	if s.temp == "" {
+		return err
+	}
+	if err == nil {
+		err = s.bin.publish(s.temp, func() error { return os.Rename(s.temp, s.name) })
+	}
+	if err != nil {
+		s.remove()
+	}
+	return asNamed(err, s.name)
+}
+
+// Abort throws away what was written.
+func (s *File) Abort() {
+	if !s.done {
+		s.done = true
+		_ = s.f.Close() // the written bytes are thrown away
+		s.remove()
+	}
+}
+
+func (s *File) remove() {
+	if s.temp != "" && os.Remove(s.temp) == nil {
+		s.bin.keep(s.temp)
+	}
+}
