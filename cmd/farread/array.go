@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
@@ -26,8 +26,8 @@ type itemSelection struct {
 	shape []int64     // of the selected items
 	// fortran: the whole array is written with the first axis running fastest.
 	fortran bool
-	file    func(dtype.DType, []int64) (encoder, error)
-	screen  bool // a person reads it as it comes
+	format  string // of the file
+	screen  bool   // a person reads it as it comes
 	s       selector
 }
 
@@ -103,24 +103,24 @@ func (x *itemSelection) sink(out string) (sink.Sink, error) {
 			return nil, err
 		}
 	}
-	name, err := formatOf(out, x.s)
-	if err != nil {
+	var err error
+	if x.format, err = formatOf(out, x.s); err != nil {
 		return nil, err
 	}
-	if len(x.s.pictured) > 0 && name != "png" {
+	if len(x.s.pictured) > 0 && x.format != emit.PNG {
 		return nil, usagef("--%s goes with .png and --format png", x.s.pictured[0])
 	}
-	x.screen = out == "-" && x.t.a.screen
-	if x.file, err = newEncoder(name, x); err != nil {
-		return nil, err
+	if n, err := x.box.Items(); x.format == emit.Text && (err != nil || n > emit.MaxText) {
+		return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", count(n))
 	}
+	x.screen = out == "-" && x.t.a.screen
 	return x.t.a.byteSink(out)
 }
 
 // slabs cuts the box into the parts that are read at a time.
 func (x *itemSelection) slabs() iter.Seq[b2nd.Box] {
 	if x.fortran {
-		return columns(x.shape, x.t.arr.Meta().ChunkShape, x.itemSize(), x.t.a.window())
+		return emit.Columns(x.shape, x.t.arr.Meta().ChunkShape, x.itemSize(), x.t.a.window())
 	}
 	return x.t.arr.Slabs(x.box, x.slab())
 }
@@ -177,28 +177,21 @@ func (x *itemSelection) all() int64 {
 }
 
 func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
-	e, err := x.file(x.dtype, x.shape)
-	if err != nil {
-		return err
-	}
-	if err := e.begin(w); err != nil {
-		return err
-	}
-	if x.total() > 0 {
-		err = ahead(rangeio.OnePhase(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
+	o := emit.ArrayOptions{Format: x.format, Fortran: x.fortran, Screen: x.screen, Picture: x.s.picture.options(), Memory: int64(x.t.a.flags.maxMemory) / 4}
+	return emit.Array(w, x.dtype, x.shape, o, func(put func(p []byte) error) error {
+		if x.total() <= 0 {
+			return nil
+		}
+		return ahead(rangeio.OnePhase(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
 			b.add(int64(len(p)))
-			return e.items(w, p)
+			return put(p)
 		})
-	}
-	if err != nil {
-		return err
-	}
-	return e.end(w)
+	})
 }
 
 func (x *itemSelection) read(ctx context.Context, box b2nd.Box, p []byte) error {
 	if x.fortran {
-		return x.turned(ctx, box, p)
+		return emit.ReadColumns(ctx, x.t.arr.Array, box, p)
 	}
 	if x.field != nil {
 		return x.t.arr.ReadField(ctx, p, box, *x.field)
@@ -228,48 +221,14 @@ func formatOf(out string, s selector) (string, error) {
 	case s.format != "":
 		return s.format, nil
 	case !s.slicing:
-		if ext == "npy" {
+		if ext == emit.Npy {
 			return ext, nil
 		}
-		return "raw", nil
+		return emit.Raw, nil
 	case out == "-":
-		return "text", nil
-	case slices.Contains(sliceFormats(), ext):
+		return emit.Text, nil
+	case slices.Contains(emit.Arrays(), ext):
 		return ext, nil
 	}
-	return "", usagef("-o %s: want a name that ends in .%s, or --format", printable(out), strings.Join(sliceFormats(), ", ."))
-}
-
-// sliceFormats are the suffixes that slice knows. It also writes text, for people.
-func sliceFormats() []string { return []string{"npy", "raw", "json", "csv", "png"} }
-
-// An encoder turns items, which come in C order, into a file.
-type encoder interface {
-	begin(w io.Writer) error
-	items(w io.Writer, p []byte) error // any number of whole items
-	end(w io.Writer) error
-}
-
-// newEncoder returns the maker of an encoder for a format of x.
-func newEncoder(format string, x *itemSelection) (func(dtype.DType, []int64) (encoder, error), error) {
-	switch format {
-	case "npy":
-		return func(d dtype.DType, shape []int64) (encoder, error) { return newNpy(d, shape, x.fortran) }, nil
-	case "raw":
-		return newRaw, nil
-	case "json":
-		return newJSON, nil
-	case "csv":
-		return newCSV, nil
-	case "text":
-		if n, err := x.box.Items(); err != nil || n > maxText {
-			return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", count(n))
-		}
-		return func(d dtype.DType, shape []int64) (encoder, error) { return newText(d, shape, x.screen), nil }, nil
-	case "png":
-		return func(d dtype.DType, shape []int64) (encoder, error) {
-			return newPicture(d, shape, x.s.picture, int64(x.t.a.flags.maxMemory)/4)
-		}, nil
-	}
-	return nil, fmt.Errorf("format %q: %w", format, formats.ErrUnsupported)
+	return "", usagef("-o %s: want a name that ends in .%s, or --format", printable(out), strings.Join(emit.Arrays(), ", ."))
 }

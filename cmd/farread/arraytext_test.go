@@ -56,7 +56,7 @@ func TestScreen(t *testing.T) {
 			t.Errorf("%s %s:\n%s, want\n%s", c.name, c.slice, got.stdout, c.want)
 		}
 		for l := range strings.SplitSeq(got.stdout, "\n") {
-			if utf8.RuneCountInString(l) > screenColumns {
+			if utf8.RuneCountInString(l) > 75 {
 				t.Errorf("%s: a line of %d columns", c.name, len(l))
 			}
 		}

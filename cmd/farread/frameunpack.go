@@ -9,6 +9,7 @@ import (
 
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/functions/pack"
 )
 
 // unpack writes an array to a .npy, or to a file of its items with a note about them
@@ -43,6 +44,19 @@ func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error
 		return err
 	}
 	return sink.WriteFile(&t.a.trash, dst+npy.NoteSuffix, note)
+}
+
+// likeSource takes an array's items as its source had them, in Fortran order and with
+// gaps between members, if the notes that pack made say so.
+func (x *itemSelection) likeSource(ctx context.Context) error {
+	layers, err := x.t.f.VLMetalayers(ctx)
+	for _, l := range layers {
+		if l.Name == pack.OrderLayer && string(l.Data) == "\xa1F" {
+			x.fortran = true
+		}
+	}
+	x.dtype = pack.SourceType(layers, x.dtype)
+	return err
 }
 
 // fresh refuses to replace a file unless force says so.

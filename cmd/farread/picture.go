@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farread/farread/formats"
-	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/internal/picture"
 )
 
@@ -72,32 +69,7 @@ func (f *rangeFlag) Set(text string) error {
 	return nil
 }
 
-// pictureFile gathers the items and draws them at the end.
-type pictureFile struct {
-	d     dtype.DType
-	shape []int64
-	o     picture.Options
-	p     []byte
-}
-
-// newPicture draws an array whose items take most bytes at most.
-func newPicture(d dtype.DType, shape []int64, f pictureFlags, most int64) (encoder, error) {
-	size := int64(d.ItemSize())
-	for _, n := range shape {
-		if size *= n; size > most {
-			return nil, fmt.Errorf("a picture of shape %s: take a slice with steps: %w", shapeText(shape), formats.ErrTooLarge)
-		}
-	}
-	return &pictureFile{d: d, shape: shape, o: picture.Options{Map: f.colors.m, Robust: f.robust, Low: f.scale.low, High: f.scale.high}}, nil
-}
-
-func (f *pictureFile) begin(io.Writer) error { return nil }
-
-func (f *pictureFile) items(_ io.Writer, p []byte) error {
-	f.p = append(f.p, p...)
-	return nil
-}
-
-func (f *pictureFile) end(w io.Writer) error {
-	return picture.Encode(w, f.d, f.shape, f.p, f.o)
+// options are the flags in the library's spelling.
+func (f *pictureFlags) options() picture.Options {
+	return picture.Options{Map: f.colors.m, Robust: f.robust, Low: f.scale.low, High: f.scale.high}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/formats/b2nd"
 )
 
@@ -41,7 +42,7 @@ array, as in NumPy.`,
 		Args: exactly("URI", "SLICE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel.slicing = true
-			if f := sliceFormats(); sel.format != "" && sel.format != "text" && !slices.Contains(f, sel.format) {
+			if f := emit.Arrays(); sel.format != "" && sel.format != emit.Text && !slices.Contains(f, sel.format) {
 				return usagef("--format %q: want %s or text", sel.format, strings.Join(f, ", "))
 			}
 			if err := sel.parse(cmd, args[1:]); err != nil {
@@ -69,7 +70,7 @@ func (a *app) shown(s *selector, out string) string {
 		out = "-"
 	}
 	if out == "-" && a.flags.json && s.format == "" {
-		s.format = "json"
+		s.format = emit.JSON
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package main
+package emit
 
 import (
 	"bytes"
@@ -9,11 +9,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/dtype"
 )
 
-// maxText is how many items are shown as text at most: some pages.
-const maxText = 10_000
+// MaxText is how many items are shown as text at most: some pages.
+const MaxText = 10_000
 
 // A terminal shows items as NumPy prints them: in lines of so many columns, and of
 // more items than a page has only the first and last few along each axis.
@@ -45,7 +46,7 @@ func newText(d dtype.DType, shape []int64, screen bool) *textFile {
 	if screen {
 		n := int64(1)
 		for _, k := range shape {
-			n *= k // at most maxText
+			n *= k // at most MaxText
 		}
 		f.columns, f.short = screenColumns, n > screenItems
 	}
@@ -61,7 +62,7 @@ func (f *textFile) begin(w io.Writer) error {
 	if !f.c.done {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "nothing selected: shape %s\n", shapeText(f.c.shape))
+	_, err := fmt.Fprintf(w, "nothing selected: shape %s\n", human.Shape(f.c.shape))
 	return err
 }
 
@@ -74,7 +75,7 @@ func cellsOf(line []byte) []string {
 		cells = []string{string(line)}
 	}
 	for i, c := range cells {
-		cells[i] = printable(c)
+		cells[i] = human.Printable(c)
 	}
 	return cells
 }

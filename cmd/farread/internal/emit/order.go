@@ -1,4 +1,4 @@
-package main
+package emit
 
 import (
 	"context"
@@ -7,26 +7,12 @@ import (
 
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/nd"
-	"github.com/farread/farread/functions/pack"
 )
 
-// likeSource takes an array's items as its source had them, in Fortran order and with
-// gaps between members, if the notes that pack made say so.
-func (x *itemSelection) likeSource(ctx context.Context) error {
-	layers, err := x.t.f.VLMetalayers(ctx)
-	for _, l := range layers {
-		if l.Name == pack.OrderLayer && string(l.Data) == "\xa1F" {
-			x.fortran = true
-		}
-	}
-	x.dtype = pack.SourceType(layers, x.dtype)
-	return err
-}
-
-// columns cuts an array into boxes that follow each other in Fortran order. Each has
+// Columns cuts an array into boxes that follow each other in Fortran order. Each has
 // at most most bytes, but at least one item. Boxes end with a row of chunks if that
 // fits.
-func columns(shape []int64, chunk []int, item, most int64) iter.Seq[b2nd.Box] {
+func Columns(shape []int64, chunk []int, item, most int64) iter.Seq[b2nd.Box] {
 	return func(yield func(b2nd.Box) bool) {
 		start, stop := make([]int64, len(shape)), slices.Clone(shape)
 		cutColumns(start, stop, chunk, len(shape)-1, item, most, yield)
@@ -62,13 +48,13 @@ func cutColumns(start, stop []int64, chunk []int, axis int, item, most int64, yi
 	return true
 }
 
-// turned reads a box into p in Fortran order.
-func (x *itemSelection) turned(ctx context.Context, box b2nd.Box, p []byte) error {
+// ReadColumns reads a box of an array into p in Fortran order.
+func ReadColumns(ctx context.Context, a *b2nd.Array, box b2nd.Box, p []byte) error {
 	rows := make([]byte, len(p))
-	if err := x.t.arr.ReadSlice(ctx, rows, box); err != nil {
+	if err := a.ReadSlice(ctx, rows, box); err != nil {
 		return err
 	}
-	n, item := box.Counts(), x.t.arr.ItemSize()
+	n, item := box.Counts(), a.ItemSize()
 	nd.Copy(p, 0, nd.StridesF(n, item), rows, 0, nd.Strides(n, item), n, item)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package emit
 
 import (
 	"io"
@@ -6,19 +6,10 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats/dtype"
-	"github.com/farread/farread/formats/npy"
 )
 
-// rawFile is the items without any change.
+// rawFile is the items without any change, behind a header of a .npy if there is one.
 type rawFile struct{ head []byte }
-
-func newRaw(dtype.DType, []int64) (encoder, error) { return &rawFile{}, nil }
-
-// newNpy is the items behind the header that numpy.save writes.
-func newNpy(d dtype.DType, shape []int64, fortran bool) (encoder, error) {
-	head, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape, Fortran: fortran})
-	return &rawFile{head}, err
-}
 
 func (f *rawFile) begin(w io.Writer) error {
 	_, err := w.Write(f.head)
@@ -62,10 +53,6 @@ type jsonFile struct {
 	d   dtype.DType
 	c   counter
 	buf []byte
-}
-
-func newJSON(d dtype.DType, shape []int64) (encoder, error) {
-	return &jsonFile{d: d, c: newCounter(shape)}, nil
 }
 
 func (f *jsonFile) begin(w io.Writer) error {
@@ -135,10 +122,6 @@ type csvFile struct {
 	d   dtype.DType
 	c   counter
 	buf []byte
-}
-
-func newCSV(d dtype.DType, shape []int64) (encoder, error) {
-	return &csvFile{d: d, c: newCounter(shape)}, nil
 }
 
 func (f *csvFile) begin(w io.Writer) error {

@@ -1,0 +1,113 @@
+// Package emit turns payload into the bytes of a file: arrays into .npy, raw, JSON,
+// CSV, tables and pictures, samples of a track into CSV and .npy, and points of a view
+// into all of these, plots and the peaks of a waveform. An encoder takes plain values
+// and an io.Writer; where the bytes go, and which flag asked for them, it does not know.
+package emit
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/farread/farread/cmd/farread/internal/human"
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/internal/picture"
+)
+
+// The names of formats.
+const (
+	Npy   = "npy"
+	Raw   = "raw"
+	JSON  = "json"
+	CSV   = "csv"
+	PNG   = "png"
+	SVG   = "svg"
+	Text  = "text"
+	Dat   = "dat"
+	Peaks = "peaks"
+)
+
+// Arrays are the suffixes of files that Array writes. It also writes Text, for people.
+func Arrays() []string { return []string{Npy, Raw, JSON, CSV, PNG} }
+
+// ArrayOptions say how an array is written.
+type ArrayOptions struct {
+	Format  string
+	Fortran bool            // of a .npy: items come with the first axis running fastest
+	Screen  bool            // of text: as NumPy prints it, not all of many items
+	Picture picture.Options // of a .png
+	Memory  int64           // how many bytes of items a .png may take
+}
+
+// Array writes an array. items hands over its items in C order, any number of whole
+// ones at a time.
+func Array(w io.Writer, d dtype.DType, shape []int64, o ArrayOptions, items func(put func(p []byte) error) error) error {
+	e, err := newEncoder(d, shape, o)
+	if err != nil {
+		return err
+	}
+	if err := e.begin(w); err != nil {
+		return err
+	}
+	if err := items(func(p []byte) error { return e.items(w, p) }); err != nil {
+		return err
+	}
+	return e.end(w)
+}
+
+// An encoder turns items into a file.
+type encoder interface {
+	begin(w io.Writer) error
+	items(w io.Writer, p []byte) error
+	end(w io.Writer) error
+}
+
+func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
+	switch o.Format {
+	case Npy:
+		head, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape, Fortran: o.Fortran})
+		return &rawFile{head}, err
+	case Raw:
+		return &rawFile{}, nil
+	case JSON:
+		return &jsonFile{d: d, c: newCounter(shape)}, nil
+	case CSV:
+		return &csvFile{d: d, c: newCounter(shape)}, nil
+	case Text:
+		return newText(d, shape, o.Screen), nil
+	case PNG:
+		return newPicture(d, shape, o.Picture, o.Memory)
+	}
+	return nil, fmt.Errorf("format %q: %w", o.Format, formats.ErrUnsupported)
+}
+
+// pictureFile gathers the items and draws them at the end.
+type pictureFile struct {
+	d     dtype.DType
+	shape []int64
+	o     picture.Options
+	p     []byte
+}
+
+// newPicture draws an array whose items take most bytes at most.
+func newPicture(d dtype.DType, shape []int64, o picture.Options, most int64) (encoder, error) {
+	size := int64(d.ItemSize())
+	for _, n := range shape {
+		if size *= n; size > most {
+			return nil, fmt.Errorf("a picture of shape %s: take a slice with steps: %w", human.Shape(shape), formats.ErrTooLarge)
+		}
+	}
+	return &pictureFile{d: d, shape: shape, o: o}, nil
+}
+
+func (f *pictureFile) begin(io.Writer) error { return nil }
+
+func (f *pictureFile) items(_ io.Writer, p []byte) error {
+	f.p = append(f.p, p...)
+	return nil
+}
+
+func (f *pictureFile) end(w io.Writer) error {
+	return picture.Encode(w, f.d, f.shape, f.p, f.o)
+}
