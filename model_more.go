@@ -168,7 +168,7 @@ func (x *blpData) Entries(ctx context.Context, after string) iter.Seq2[Entry, er
 			yield(Entry{}, err)
 			return
 		}
-		names := itemNames(x.f)
+		names := x.f.Names()
 		const batch = 1 << 12
 		more := true
 		for ; from < x.f.Len() && more; from += batch {
@@ -213,24 +213,10 @@ type blpItems struct {
 func (t blpItems) Items() int64 { return t.f.Header().Chunks }
 
 func (t blpItems) ItemNumber(_ context.Context, name string) (int64, error) {
-	if i := slices.Index(itemNames(t.f), name); i >= 0 {
+	if i := slices.Index(t.f.Names(), name); i >= 0 {
 		return int64(i), nil
 	}
 	return 0, noItem(bloscpack.Format, fmt.Sprintf("%q", name))
-}
-
-// itemNames are those of the items of a file that pack has made of files; nil: they
-// have none.
-func itemNames(f *Bloscpack) []string {
-	var m struct {
-		Container string   `json:"container"`
-		Names     []string `json:"names"`
-	}
-	if f.Metadata() == nil || !f.Header().Variable || json.Unmarshal(f.Metadata(), &m) != nil ||
-		m.Container != "files" || int64(len(m.Names)) != f.Len() {
-		return nil
-	}
-	return m.Names
 }
 
 func (t blpItems) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, error) {

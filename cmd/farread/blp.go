@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
-	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 )
 
@@ -20,9 +18,8 @@ type blpContent struct {
 
 	a    *app
 	f    *farread.Bloscpack
-	off  int64 // of the file in its object
-	scan bool  // info looks at each chunk
-	meta blpMeta
+	off  int64            // of the file in its object
+	scan bool             // info looks at each chunk
 	arr  *bloscpack.Array // nil: no array of numpy's
 	// arrErr is the reason if the metadata of NumPy's array cannot be used.
 	arrErr error
@@ -32,7 +29,7 @@ var _ content = (*blpContent)(nil)
 
 // newBlp makes a content of an open file, by its metadata.
 func (a *app) newBlp(t target, f *farread.Bloscpack, how aim) (content, error) {
-	c := &blpContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, meta: parseBlpMeta(f.Metadata(), mostItems(f))}
+	c := &blpContent{target: t, a: a, f: f, off: how.offset, scan: how.scan}
 	arr, ok, err := f.Array()
 	if c.arrErr = err; ok && err == nil {
 		c.arr = &arr
@@ -47,71 +44,6 @@ func (t *blpContent) readable(ctx context.Context) error {
 		return nil
 	}
 	return t.f.Each(ctx, 0, 0, nil)
-}
-
-// Kinds of files in the metadata that pack writes: how their items were made.
-const (
-	kindLines   = "lines"
-	kindJSONL   = "jsonl"
-	kindFiles   = "files"
-	kindRecords = "records"
-)
-
-// A blpMeta is the part of the metadata that tells where the items came from. Metadata
-// may hold anything else.
-type blpMeta struct {
-	Container string
-	Names     []string // if the items are files
-	Sizes     []int64
-	Prefix    string // if the items are records
-	// FinalNewline says whether the last line had a line end.
-	FinalNewline *bool
-}
-
-// mostItems is how many items a file can have.
-func mostItems(f *farread.Bloscpack) int64 {
-	if n := f.Header().Chunks; n >= 0 {
-		return n
-	}
-	return f.Object.Size() / blosc.HeaderLen1
-}
-
-// parseBlpMeta reads metadata. It takes at most one more name or size than there can
-// be items: 60 MB of empty names would take a gigabyte.
-func parseBlpMeta(text json.RawMessage, most int64) blpMeta {
-	raw := parsed[struct {
-		Container    string          `json:"container"`
-		Names        json.RawMessage `json:"names"`
-		Sizes        json.RawMessage `json:"sizes"`
-		Prefix       string          `json:"prefix"`
-		FinalNewline *bool           `json:"final_newline"`
-	}](text)
-	return blpMeta{Container: raw.Container, Names: atMost[string](raw.Names, most+1), Sizes: atMost[int64](raw.Sizes, most+1),
-		Prefix: raw.Prefix, FinalNewline: raw.FinalNewline}
-}
-
-// atMost is the beginning of a list in JSON, nil if text is no list.
-func atMost[T any](text json.RawMessage, most int64) (list []T) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return nil
-	}
-	for d.More() && int64(len(list)) < most {
-		var v T
-		if d.Decode(&v) != nil {
-			return nil
-		}
-		list = append(list, v)
-	}
-	return list
-}
-
-// names are the names of the items of a container of files; nil if they have none.
-func (t *blpContent) names() []string {
-	if t.meta.Container != kindFiles || !t.f.Header().Variable || int64(len(t.meta.Names)) != t.f.Len() {
-		return nil
-	}
-	return t.meta.Names
 }
 
 // blpInfo is the JSON of `info` for Bloscpack files.
@@ -164,7 +96,7 @@ func (t *blpContent) info(ctx context.Context) (description, error) {
 			i.Order = "F"
 		}
 	}
-	return description{i, i.table(t.meta)}, nil
+	return description{i, i.table(t.f.Contents().Kind)}, nil
 }
 
 // known is the number of decoded bytes if the header tells it, else -1.
@@ -181,7 +113,7 @@ func (t *blpContent) known() int64 {
 	return h.ChunkSize*(h.Chunks-1) + h.LastChunk
 }
 
-func (i *blpInfo) table(m blpMeta) *table {
+func (i *blpInfo) table(kind string) *table {
 	t := newTable("", "")
 	t.add("uri", printable(i.URI))
 	t.add("format", fmt.Sprintf("%s, version %d", i.Format, i.Version))
@@ -195,8 +127,8 @@ func (i *blpInfo) table(m blpMeta) *table {
 	}
 	if i.Variable {
 		items := counted(i.NChunks)
-		if m.Container != "" {
-			items += ", " + printable(shorten(m.Container, 60))
+		if kind != "" {
+			items += ", " + printable(shorten(kind, 60))
 		}
 		t.add("items", items)
 	} else {
@@ -244,7 +176,7 @@ type blpLine struct {
 }
 
 func (t *blpContent) ls(ctx context.Context, l *listing) error {
-	names := t.names()
+	names := t.f.Names()
 	head := []string{">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL"}
 	if t.f.Header().Variable {
 		head[0] = ">ITEM"
@@ -297,7 +229,7 @@ func (t *blpContent) line(i int64, e bloscpack.Entry) chunkLine {
 
 // itemOf is the number of the item of that name in a container of files.
 func (t *blpContent) itemOf(name string) (int64, error) {
-	names := t.names()
+	names := t.f.Names()
 	if names == nil {
 		return 0, usagef("--id %q: only containers of files have names; select items with --item", name)
 	}

@@ -86,10 +86,10 @@ func (x *blpSelection) total() int64 { return x.n }
 // order of its chunks.
 func (x *blpSelection) sink(out string) (sink.Sink, error) {
 	var err error
-	switch { // other items may have any type
+	switch kind := x.t.f.Contents().Kind; { // other items may have any type
 	case x.t.arr != nil:
 		err = notArrayNamed(out)
-	case x.t.meta.Container == kindLines, x.t.meta.Container == kindJSONL:
+	case kind == bloscpack.KindLines, kind == bloscpack.KindJSONL:
 		err = notNamed(out, linesGo)
 	}
 	if err != nil {

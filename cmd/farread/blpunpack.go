@@ -35,17 +35,17 @@ func (t *blpContent) unpack(ctx context.Context, dst string, force bool) error {
 	case !t.f.Header().Variable:
 		return t.a.unpackBytes(ctx, x, dst, force)
 	}
-	switch t.meta.Container {
-	case kindFiles:
+	switch from := t.f.Contents(); from.Kind {
+	case bloscpack.KindFiles:
 		return t.unpackFiles(ctx, x, dst, force)
-	case kindRecords:
-		prefix, err := prefixOf(t.meta.Prefix)
+	case bloscpack.KindRecords:
+		prefix, err := prefixOf(from.Prefix)
 		if err != nil {
 			return err
 		}
 		return t.a.unpackBytes(ctx, &framedSelection{x, prefix}, dst, force)
-	case kindLines, kindJSONL:
-		end := t.meta.FinalNewline == nil || *t.meta.FinalNewline
+	case bloscpack.KindLines, bloscpack.KindJSONL:
+		end := from.FinalNewline == nil || *from.FinalNewline
 		return t.a.unpackBytes(ctx, &framedSelection{x, t.lines(end)}, dst, force)
 	}
 	switch strings.ToLower(filepath.Ext(dst)) {
@@ -138,10 +138,11 @@ func prefixOf(name string) (framing, error) {
 
 // unpackFiles writes each item to the file of its name.
 func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst string, force bool) error {
-	names := t.names()
+	names := t.f.Names()
 	if names == nil {
-		have := plural(int64(len(t.meta.Names)), "name")
-		if int64(len(t.meta.Names)) > t.f.Len() {
+		n := int64(len(t.f.Contents().Names))
+		have := plural(n, "name")
+		if n > t.f.Len() {
 			have = "more names"
 		}
 		return &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,

@@ -225,18 +225,6 @@ func TestBlpNames(t *testing.T) {
 	}
 }
 
-// TestBlpMetaMemory: metadata that only look like names take no memory of names.
-func TestBlpMetaMemory(t *testing.T) {
-	names := json.RawMessage(`{"container":"files","names":[""` + strings.Repeat(`,""`, 100_000) + `],"sizes":[1` + strings.Repeat(`,1`, 100_000) + `]}`)
-	m := parseBlpMeta(names, 3)
-	if len(m.Names) != 4 || len(m.Sizes) != 4 || cap(m.Names) > 100 || m.Container != kindFiles {
-		t.Errorf("%d names, %d sizes, %q", len(m.Names), len(m.Sizes), m.Container)
-	}
-	if m := parseBlpMeta(names, 1<<40); len(m.Names) != 100_001 {
-		t.Errorf("%d names", len(m.Names))
-	}
-}
-
 // wideBlp writes a file of n items, of which only some were written, into a sparse
 // file: item i is its number.
 func wideBlp(t *testing.T, dir string, n int64, items ...int64) {

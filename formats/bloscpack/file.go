@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"runtime"
+	"sync"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -83,10 +84,11 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 	return o
 }
 
-// A File is an open Bloscpack file. It holds header, metadata, the bytes that
-// Open read, and at most 4 MiB more of the table; of a file without a table, or
-// with a wrong one, 4 bytes for each chunk up to the last one read. All methods
-// are safe for concurrent use; the Reader stays in use as long as the File.
+// A File is an open Bloscpack file. It holds header, metadata (and their names, once
+// Contents was asked), the bytes that Open read, and at most 4 MiB more of the table;
+// of a file without a table, or with a wrong one, 4 bytes for each chunk up to the last
+// one read. All methods are safe for concurrent use; the Reader stays in use as long as
+// the File.
 type File struct {
 	r    rangeio.Reader
 	o    Options
@@ -101,6 +103,7 @@ type File struct {
 	aborted  bool
 	distrust bool // of the table: version 3, and the first entries cannot be right
 	walk     walk
+	contents func() Contents // parsed at the first call
 }
 
 // Open reads header, metadata and the first page of the table of a file that
@@ -116,6 +119,7 @@ type File struct {
 // ErrTooLarge if a limit is passed. Errors of r keep their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
 	f := &File{r: r, o: o.withDefaults(r), size: r.Size(), walk: walk{mu: make(chan struct{}, 1)}}
+	f.contents = sync.OnceValue(func() Contents { return parseContents(f.meta, f.mostItems()) })
 	k := &known{r: r}
 	if err := f.open(ctx, k); err != nil {
 		return nil, err

@@ -18,6 +18,9 @@ type Array struct {
 	Fortran bool // the first axis runs fastest in the chunks
 }
 
+// NBytes is how many bytes the items take together.
+func (a Array) NBytes() int64 { return int64(a.DType.ItemSize()) * product(a.Shape) }
+
 // maxDims is NumPy's own limit.
 const maxDims = 64
 
