@@ -49,7 +49,8 @@ type Dataset interface {
 	// An error ends the sequence.
 	Entries(ctx context.Context, after string) iter.Seq2[Entry, error]
 	// Verify reads all of it and checks what can be checked; the first fault is the
-	// error. progress, if not nil, is told, one call at a time, how much is done of about
+	// error. An item that was never written is formats.ErrNoEntry, once all others were
+	// read. progress, if not nil, is told, one call at a time, how much is done of about
 	// how much, in a unit of its own. Of a folder it is formats.ErrUnsupported.
 	Verify(ctx context.Context, progress formats.Progress) (Report, error)
 	// Handle is the dataset with all that its format can do: a *Array, *Frame, *Chunk,
@@ -150,8 +151,8 @@ type Report struct {
 	Entries int64 `json:"entries"` // chunks, items, ids or tracks
 	NBytes  int64 `json:"nbytes"`  // decoded
 	CBytes  int64 `json:"cbytes"`  // stored
-	// Detail is what the format's own Verify tells: a cframe.Report, gulp.Report,
-	// bloscpack.Report or zoomcache.Report; else nil.
+	// Detail is what the format's own Verify tells, remarks among it that are no faults:
+	// a cframe.Report, gulp.Report, bloscpack.Report or ZoomReport; else nil.
 	Detail any `json:"detail,omitempty"`
 }
 

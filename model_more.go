@@ -197,11 +197,6 @@ func (x *blpData) Entries(ctx context.Context, after string) iter.Seq2[Entry, er
 // errStop ends a walk whose caller has enough.
 var errStop = fmt.Errorf("enough: %w", context.Canceled)
 
-func (x *blpData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
-	r, err := x.f.Verify(ctx, progress)
-	return Report{Entries: r.Chunks, NBytes: r.NBytes, CBytes: r.CBytes, Detail: r}, err
-}
-
 func (x *blpData) Handle() any { return x.f }
 
 // blpItems is the Itemer part.
@@ -262,26 +257,6 @@ func (x *zoomData) Entries(_ context.Context, after string) iter.Seq2[Entry, err
 	return numbered(after, int64(len(tracks)), func(i int64) Entry {
 		return Entry{N: int64(tracks[i].Number), Name: tracks[i].Name, Size: -1, Stored: -1}
 	})
-}
-
-// Verify reads the file, and then makes its summaries and its index anew.
-func (x *zoomData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
-	size := x.f.Size()
-	r, err := x.f.Verify(ctx, func(done, _ int64) { progress.Tell(done, 2*size) })
-	out := Report{Entries: int64(len(r.Tracks)), NBytes: -1, CBytes: size, Detail: r}
-	if err != nil {
-		return out, err
-	}
-	again, err := x.f.Recompute(ctx, func(done, _ int64) { progress.Tell(size+done, 2*size) })
-	if err == nil && again.Wrong > 0 {
-		what := "summaries or index"
-		if len(again.First) > 0 {
-			what = again.First[0].Text
-		}
-		err = &formats.Error{Format: zoomcache.Format, Part: "summaries", Off: -1,
-			Err: fmt.Errorf("%d are not what the samples say: %s: %w", again.Wrong, what, formats.ErrCorrupt)}
-	}
-	return out, err
 }
 
 func (x *zoomData) Handle() any { return x.f }

@@ -14,9 +14,8 @@ import (
 
 // A blpContent is a Bloscpack file: chunks of one size, or items of any.
 type blpContent struct {
-	target
+	opened
 
-	a    *app
 	f    *farread.Bloscpack
 	off  int64            // of the file in its object
 	scan bool             // info looks at each chunk
@@ -28,13 +27,13 @@ type blpContent struct {
 var _ content = (*blpContent)(nil)
 
 // newBlp makes a content of an open file, by its metadata.
-func (a *app) newBlp(t target, f *farread.Bloscpack, how aim) (content, error) {
-	c := &blpContent{target: t, a: a, f: f, off: how.offset, scan: how.scan}
+func newBlp(o opened, f *farread.Bloscpack, how aim) *blpContent {
+	c := &blpContent{opened: o, f: f, off: how.offset, scan: how.scan}
 	arr, ok, err := f.Array()
 	if c.arrErr = err; ok && err == nil {
 		c.arr = &arr
 	}
-	return c, nil
+	return c
 }
 
 // readable returns an error if there is nothing to read: if the writing of the file

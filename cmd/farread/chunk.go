@@ -16,9 +16,8 @@ import (
 
 // A chunkContent is a bare Blosc chunk.
 type chunkContent struct {
-	target
+	opened
 
-	a   *app
 	k   *farread.Chunk
 	off int64 // of the chunk in its object
 }
@@ -137,30 +136,6 @@ func (x *chunkSelection) plan(ctx context.Context) error {
 		return x.t.k.Object.Info().Key, r.Off + x.t.off
 	})
 	return err
-}
-
-// chunkReport is the JSON of `verify` for a bare chunk.
-type chunkReport struct {
-	Format string `json:"format"`
-	URI    string `json:"uri"`
-	OK     bool   `json:"ok"`
-	NBytes int64  `json:"nbytes"`
-	CBytes int64  `json:"cbytes"`
-	After  int64  `json:"bytes_after"`
-}
-
-func (t *chunkContent) verify(ctx context.Context) (any, string, error) {
-	h := t.k.Header()
-	v := chunkReport{Format: all.Blosc, URI: t.uri, OK: true, CBytes: int64(h.CBytes), After: t.k.Object.Size() - t.off - int64(h.CBytes)}
-	b := t.a.newBar("verify", int64(h.NBytes))
-	defer b.clear()
-	var err error
-	v.NBytes, err = t.k.Verify(ctx, b.set)
-	text := fmt.Sprintf("ok: a chunk of %s decoded from %s", humanSize(v.NBytes), humanSize(v.CBytes))
-	if v.After > 0 {
-		text += fmt.Sprintf("; %s behind it are not part of it", plural(v.After, "byte"))
-	}
-	return v, text, err
 }
 
 // unpack writes the decoded bytes.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/objstore"
@@ -19,9 +20,7 @@ var errNoDataset = fmt.Errorf("a folder without gulp chunks (data_0.gulp, meta_0
 
 // A folderContent is a folder or prefix that is no dataset.
 type folderContent struct {
-	target
-
-	a *app
+	opened
 }
 
 var _ content = (*folderContent)(nil)
@@ -88,9 +87,8 @@ func (t *folderContent) pick(ctx context.Context, _ selector) (selection, error)
 	return nil, t.noDataset(ctx)
 }
 
-func (t *folderContent) verify(ctx context.Context) (any, string, error) {
-	return nil, "", t.noDataset(ctx)
-}
+// verified is never asked for: a folder cannot be verified.
+func (t *folderContent) verified(farread.Report) (any, string) { return nil, "" }
 
 func (t *folderContent) unpack(ctx context.Context, _ string, _ bool) error { return t.noDataset(ctx) }
 

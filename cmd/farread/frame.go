@@ -14,9 +14,8 @@ import (
 
 // A frameContent is a Blosc2 frame, contiguous or sparse, and maybe an array.
 type frameContent struct {
-	target
+	opened
 
-	a   *app
 	f   *farread.Frame
 	arr *farread.Array // nil: only chunks of bytes
 	off int64          // of the frame in its object

@@ -8,7 +8,6 @@ import (
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
-	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -171,48 +170,6 @@ func (t *frameContent) noted(plan []rangeio.Planned) {
 		}
 		return t.f.Object.Info().Key, r.Off + t.off
 	})
-}
-
-// frameReport is the JSON of `verify` for frames and arrays.
-type frameReport struct {
-	Format       string           `json:"format"`
-	URI          string           `json:"uri"`
-	OK           bool             `json:"ok"`
-	Chunks       int              `json:"chunks"`
-	NBytes       int64            `json:"nbytes"` // decoded
-	CBytes       int64            `json:"cbytes"` // of the chunks, as their headers say
-	Dead         int64            `json:"dead_bytes"`
-	Special      map[string]int64 `json:"special"` // chunks by kind
-	VLMetalayers int              `json:"vlmetalayers"`
-}
-
-func (t *frameContent) verify(ctx context.Context) (any, string, error) {
-	all := t.f.Info().NBytes
-	b := t.a.newBar("verify", all)
-	defer b.clear()
-	r, err := t.f.Verify(ctx, func(done, total int64) { b.set(all-total+done, all) }) // special chunks cost nothing
-	if err != nil {
-		return nil, "", err
-	}
-	v := &frameReport{Format: t.format(), URI: t.uri, OK: true, Chunks: r.Chunks, NBytes: r.NBytes, CBytes: r.CBytes,
-		Dead: r.Dead, Special: map[string]int64{}, VLMetalayers: r.VLMetalayers}
-	for kind, n := range r.Special {
-		v.Special[kind.String()] = n
-	}
-	return v, v.text(), nil
-}
-
-func (v *frameReport) text() string {
-	text := fmt.Sprintf("ok: %s, %s decoded from %s", plural(int64(v.Chunks), "chunk"), humanSize(v.NBytes), humanSize(v.CBytes))
-	for _, kind := range []blosc.Special{blosc.Zeros, blosc.NaN, blosc.Value, blosc.Uninit} {
-		if n := v.Special[kind.String()]; n > 0 {
-			text += fmt.Sprintf("; %s of %s", plural(n, "chunk"), kind)
-		}
-	}
-	if v.Dead > 0 {
-		text += fmt.Sprintf("; %s belong to no chunk", humanSize(v.Dead))
-	}
-	return text
 }
 
 var _ selection = (*byteSelection)(nil)

@@ -13,9 +13,8 @@ import (
 
 // A gulpContent is one gulp chunk, or a dataset of them.
 type gulpContent struct {
-	target
+	opened
 
-	a    *app
 	pair *farread.Gulp
 	set  *farread.GulpDataset
 }
@@ -170,7 +169,7 @@ type idLine struct {
 
 func (t *gulpContent) ls(ctx context.Context, l *listing) error {
 	if t.set != nil && noIDs(ctx, t) { // an empty dataset has nothing to list but its objects
-		return (&folderContent{a: t.a, target: t.target}).ls(ctx, l)
+		return (&folderContent{t.opened}).ls(ctx, l)
 	}
 	head := []string{"ID", ">FRAMES", ">SIZE", "META_DATA"}
 	if t.set != nil {

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/formats/gulp"
 )
 
@@ -26,45 +26,15 @@ type verifyReport struct {
 	Unfinished  []string `json:"unfinished,omitempty"` // data objects without an index: they do not belong to the dataset
 }
 
-func (t *gulpContent) verify(ctx context.Context) (any, string, error) {
-	sum, err := t.totals(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	v := &verifyReport{Format: gulp.Format, URI: t.uri, OK: true, IDs: sum.IDs, Frames: sum.Frames,
-		Bytes: sum.Bytes + sum.Padding, Unclaimed: sum.Unclaimed(), Chunks: 1}
+func (t *gulpContent) verified(found farread.Report) (any, string) {
+	r, _ := found.Detail.(gulp.Report)
+	v := &verifyReport{Format: gulp.Format, URI: t.uri, OK: true, Chunks: 1, IDs: r.IDs, Frames: r.Frames, Bytes: r.Bytes + r.Padding,
+		JPEG: r.JPEG, Unended: r.Unended, Other: r.Other, FirstOther: r.FirstOther, Unclaimed: r.Unclaimed(),
+		Unsafe: r.Unsafe, FirstUnsafe: r.FirstUnsafe}
 	if t.set != nil {
 		v.Chunks, v.Unfinished = t.set.Len(), t.set.Unfinished()
 	}
-	b := t.a.newBar("verify", v.Bytes)
-	defer b.clear()
-	var r gulp.Report
-	if t.pair != nil {
-		r, err = t.pair.Verify(ctx, b.set)
-	} else {
-		r, err = t.set.Verify(ctx, b.set)
-	}
-	if err != nil {
-		return v, v.text(), err
-	}
-	v.JPEG, v.Unended, v.Other, v.FirstOther = r.JPEG, r.Unended, r.Other, r.FirstOther
-	err = t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
-		v.unsafe(c)
-		return nil
-	})
-	return v, v.text(), err
-}
-
-// unsafe counts the ids of a chunk that unpack would refuse.
-func (v *verifyReport) unsafe(c *gulp.Chunk) {
-	for it := range c.Items() {
-		if _, err := gulp.SafePath(it.ID); err == nil {
-			continue
-		}
-		if v.Unsafe++; v.Unsafe == 1 {
-			v.FirstUnsafe = it.ID
-		}
-	}
+	return v, v.text()
 }
 
 func (v *verifyReport) text() string {

@@ -22,17 +22,29 @@ type target struct {
 // A content is what a target turned out to be, open. Each kind of dataset is one
 // implementation; the commands know nothing else of it.
 type content interface {
+	// dataset is what is open.
+	dataset() farread.Dataset
 	// info describes it from its headers and index alone.
 	info(ctx context.Context) (description, error)
 	// ls tells l what is inside.
 	ls(ctx context.Context, l *listing) error
 	// pick holds a selector against it. No payload is read.
 	pick(ctx context.Context, s selector) (selection, error)
-	// verify reads everything and returns what it found, as JSON and in words.
-	verify(ctx context.Context) (report any, text string, err error)
+	// verified tells what Dataset.Verify has found, as JSON and in words.
+	verified(r farread.Report) (report any, text string)
 	// unpack writes it to files under the local name dst.
 	unpack(ctx context.Context, dst string, force bool) error
 }
+
+// An opened is what all contents have.
+type opened struct {
+	target
+
+	a *app
+	d farread.Dataset
+}
+
+func (o *opened) dataset() farread.Dataset { return o.d }
 
 // A selection is what a selector selects: the payload that get writes.
 type selection interface {
@@ -87,24 +99,24 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 // take makes a content of an open dataset.
 func (a *app) take(ctx context.Context, d farread.Dataset, how aim) (content, error) {
 	at := d.Place()
-	t := target{uri: at.URI, bucket: at.Bucket, key: at.Key}
+	o := opened{target{at.URI, at.Bucket, at.Key}, a, d}
 	switch h := d.Handle().(type) {
 	case *farread.Array:
-		return &frameContent{target: t, a: a, f: h.Source, arr: h, off: how.offset}, nil
+		return &frameContent{opened: o, f: h.Source, arr: h, off: at.Offset}, nil
 	case *farread.Frame:
-		return &frameContent{target: t, a: a, f: h, off: how.offset}, nil
+		return &frameContent{opened: o, f: h, off: at.Offset}, nil
 	case *farread.Gulp:
-		return &gulpContent{a: a, target: t, pair: h}, nil
+		return &gulpContent{opened: o, pair: h}, nil
 	case *farread.GulpDataset:
-		return &gulpContent{a: a, target: t, set: h}, h.Load(ctx)
+		return &gulpContent{opened: o, set: h}, h.Load(ctx)
 	case *farread.Bloscpack:
-		return a.newBlp(t, h, how)
+		return newBlp(o, h, how), nil
 	case *farread.Zoom:
-		return a.newZoom(t, h, how), nil
+		return &zoomContent{opened: o, f: h, off: at.Offset, scan: how.scan, plan: how.plan}, nil
 	case *farread.Chunk:
-		return &chunkContent{a: a, target: t, k: h, off: how.offset}, nil
+		return &chunkContent{opened: o, k: h, off: at.Offset}, nil
 	case *farread.Folder:
-		return &folderContent{a: a, target: t}, nil
+		return &folderContent{o}, nil
 	case *farread.Npy:
 		return nil, fmt.Errorf("a .npy, which farread pack makes an array of: %w", formats.ErrUnsupported)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/objstore"
 )
@@ -75,15 +76,32 @@ func (a *app) verify(ctx context.Context, uri string, how aim) error {
 	if err != nil {
 		return err
 	}
-	report, text, err := c.verify(ctx)
+	if f, ok := c.(*folderContent); ok {
+		return f.noDataset(ctx)
+	}
+	r, err := a.verifying(ctx, c.dataset())
 	if err != nil {
 		return err
 	}
+	report, text := c.verified(r)
 	if a.flags.json {
 		return writeJSON(a.stdout, report)
 	}
 	_, err = fmt.Fprintln(a.stdout, shown(text))
 	return err
+}
+
+// verifying verifies a dataset under a bar, which shows once there is some progress.
+func (a *app) verifying(ctx context.Context, d farread.Dataset) (farread.Report, error) {
+	var b bar
+	defer func() { b.clear() }()
+	began := false
+	return d.Verify(ctx, func(done, total int64) {
+		if !began {
+			b, began = a.newBar("verify", total), true
+		}
+		b.set(done, total)
+	})
 }
 
 // repair saves the whole parts of a damaged file.

@@ -17,9 +17,8 @@ import (
 
 // A zoomContent is a zoom-cache file.
 type zoomContent struct {
-	target
+	opened
 
-	a    *app
 	f    *farread.Zoom
 	off  int64 // of the file in its object
 	scan bool  // info goes through the file
@@ -27,11 +26,6 @@ type zoomContent struct {
 }
 
 var _ content = (*zoomContent)(nil)
-
-// newZoom makes a content of an open file.
-func (a *app) newZoom(t target, f *farread.Zoom, how aim) content {
-	return &zoomContent{target: t, a: a, f: f, off: how.offset, scan: how.scan, plan: how.plan}
-}
 
 // zoomOptions are the options for opening a zoom-cache file. With --resync each
 // skipped part is told.

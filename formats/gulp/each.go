@@ -99,7 +99,13 @@ func (d *Dataset) Verify(ctx context.Context, progress formats.Progress) (Report
 	for _, l := range d.chunks {
 		t.add(l.c.totals)
 	}
-	return verify(ctx, d.reading(true), t, progress)
+	r, err := verify(ctx, d.reading(true), t, progress)
+	for _, l := range d.chunks {
+		if err == nil {
+			r.safe(l.c)
+		}
+	}
+	return r, err
 }
 
 func (d *Dataset) reading(padded bool) *pull.Pull[place] {
@@ -219,6 +225,10 @@ type Report struct {
 	// Other counts frames that are no JPEG, and FirstOther names the first.
 	Other      int64
 	FirstOther string
+	// Unsafe counts ids that are no path inside a folder, as SafePath has it, and
+	// FirstUnsafe is the first. They are counted once all frames were verified.
+	Unsafe      int64
+	FirstUnsafe string
 }
 
 // Verify reads every frame and every pad and checks what can be checked
@@ -230,7 +240,23 @@ type Report struct {
 // after each frame, by the calling goroutine. The cost is that of Each. With an
 // error the Report counts the frames before it.
 func (c *Chunk) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
-	return verify(ctx, c.reading(c.all, true), c.totals, progress)
+	r, err := verify(ctx, c.reading(c.all, true), c.totals, progress)
+	if err == nil {
+		r.safe(c)
+	}
+	return r, err
+}
+
+// safe counts the ids of c that are no path inside a folder.
+func (r *Report) safe(c *Chunk) {
+	for i := range c.items {
+		if _, err := SafePath(c.items[i].id); err == nil {
+			continue
+		}
+		if r.Unsafe++; r.Unsafe == 1 {
+			r.FirstUnsafe = c.items[i].id
+		}
+	}
 }
 
 // verify checks the frames of r, which are all frames of t.

@@ -51,6 +51,13 @@ func TestVerify(t *testing.T) {
 	if err != nil || rep.JPEG != 7 || rep.Other != 1 || rep.Unended != 1 || rep.FirstOther != `id "second" frame 0` {
 		t.Errorf("%+v, %v", rep, err)
 	}
+	if rep.Unsafe != 0 || rep.FirstUnsafe != "" {
+		t.Errorf("%+v", rep)
+	}
+	rep, err = verify(bytes.Replace(meta, []byte(`"second"`), []byte(`"../ond"`), 1), good)
+	if err != nil || rep.Unsafe != 1 || rep.FirstUnsafe != "../ond" {
+		t.Errorf("%+v, %v", rep, err)
+	}
 }
 
 func TestEachStops(t *testing.T) {

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+)
+
+// frameReport is the JSON of `verify` for frames and arrays.
+type frameReport struct {
+	Format       string           `json:"format"`
+	URI          string           `json:"uri"`
+	OK           bool             `json:"ok"`
+	Chunks       int              `json:"chunks"`
+	NBytes       int64            `json:"nbytes"` // decoded
+	CBytes       int64            `json:"cbytes"` // of the chunks, as their headers say
+	Dead         int64            `json:"dead_bytes"`
+	Special      map[string]int64 `json:"special"` // chunks by kind
+	VLMetalayers int              `json:"vlmetalayers"`
+}
+
+func (t *frameContent) verified(found farread.Report) (any, string) {
+	r, _ := found.Detail.(cframe.Report)
+	v := &frameReport{Format: t.format(), URI: t.uri, OK: true, Chunks: r.Chunks, NBytes: r.NBytes, CBytes: r.CBytes,
+		Dead: r.Dead, Special: map[string]int64{}, VLMetalayers: r.VLMetalayers}
+	for kind, n := range r.Special {
+		v.Special[kind.String()] = n
+	}
+	return v, v.text()
+}
+
+func (v *frameReport) text() string {
+	text := fmt.Sprintf("ok: %s, %s decoded from %s", plural(int64(v.Chunks), "chunk"), humanSize(v.NBytes), humanSize(v.CBytes))
+	for _, kind := range []blosc.Special{blosc.Zeros, blosc.NaN, blosc.Value, blosc.Uninit} {
+		if n := v.Special[kind.String()]; n > 0 {
+			text += fmt.Sprintf("; %s of %s", plural(n, "chunk"), kind)
+		}
+	}
+	if v.Dead > 0 {
+		text += fmt.Sprintf("; %s belong to no chunk", humanSize(v.Dead))
+	}
+	return text
+}
+
+// chunkReport is the JSON of `verify` for a bare chunk.
+type chunkReport struct {
+	Format string `json:"format"`
+	URI    string `json:"uri"`
+	OK     bool   `json:"ok"`
+	NBytes int64  `json:"nbytes"`
+	CBytes int64  `json:"cbytes"`
+	After  int64  `json:"bytes_after"`
+}
+
+func (t *chunkContent) verified(r farread.Report) (any, string) {
+	v := chunkReport{Format: all.Blosc, URI: t.uri, OK: true, NBytes: r.NBytes, CBytes: r.CBytes, After: t.k.Object.Size() - t.off - r.CBytes}
+	text := fmt.Sprintf("ok: a chunk of %s decoded from %s", humanSize(v.NBytes), humanSize(v.CBytes))
+	if v.After > 0 {
+		text += fmt.Sprintf("; %s behind it are not part of it", plural(v.After, "byte"))
+	}
+	return v, text
+}
