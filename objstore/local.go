@@ -3,6 +3,7 @@ package objstore
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -11,7 +12,8 @@ import (
 
 // A Filler is implemented by buckets whose objects are files of this machine. It
 // reads many small spans with the checks of a single Get. An Object uses it if no
-// middleware but Count stands before the bucket: any other sees each read as a Get.
+// middleware but those of Count and Trace stands before the bucket: any other sees
+// each read as a Get.
 type Filler interface {
 	// Fill fills spans in order and returns how many it filled. It may stop early,
 	// after at least one span, if reads wait for a slow disk; the caller reads the
@@ -21,23 +23,33 @@ type Filler interface {
 	Fill(ctx context.Context, key string, spans []rangeio.Span, o GetOptions) (n int, info Info, err error)
 }
 
-// filler is b as a Filler, nil if it is none, and what counts its reads. Any
-// other middleware sees each read as a Get.
-func filler(b Bucket) (Filler, []*Counter) {
-	var cs []*Counter
+// A watcher is a middleware that only watches: reads may go past it to a Filler if it
+// is told of them.
+type watcher interface {
+	Wrapper
+	// filled tells of what a Get would have brought: a planned request, under the
+	// conditions of o.
+	filled(key string, o GetOptions, start time.Time)
+}
+
+// filler is b as a Filler, nil if it is none, and who watches its reads. Any other
+// middleware sees each read as a Get.
+func filler(b Bucket) (Filler, []watcher) {
+	var ws []watcher
 	for {
-		c, ok := b.(*counted)
+		w, ok := b.(watcher)
 		if !ok {
 			break
 		}
-		b, cs = c.Bucket, append(cs, c.c)
+		b, ws = w.Unwrap(), append(ws, w)
 	}
 	f, _ := b.(Filler)
-	return f, cs
+	return f, ws
 }
 
 // Local tells whether reads use a Filler: the object is a file of this machine, and
-// no middleware but Count stands before its bucket. See rangeio.Local.
+// no middleware but those of Count and Trace stands before its bucket. See
+// rangeio.Local.
 func (o *Object) Local() bool { return o.fill != nil }
 
 // Slow tells whether reads wait for a slow disk at present, as the Filler says if it has
@@ -62,11 +74,12 @@ func (o *object) readFile(ctx context.Context, spans []rangeio.Span, p rangeio.P
 	if total > mostFilled {
 		return false
 	}
+	start := time.Now()
 	n, err := o.filled(ctx, spans)
 	if err != nil || n < len(spans) && o.fillApart(ctx, spans[n:]) != nil {
 		return false
 	}
-	o.countFilled(ctx, spans, p)
+	o.countFilled(ctx, spans, p, start)
 	return true
 }
 
@@ -91,26 +104,19 @@ func (o *object) fillApart(ctx context.Context, spans []rangeio.Span) error {
 	return g.Wait()
 }
 
-// countFilled counts reads as the requests that they would have been.
-func (o *object) countFilled(ctx context.Context, spans []rangeio.Span, p rangeio.Policy) {
-	requests := len(spans)
-	if requests > 1 {
-		requests = len(rangeio.Plan(spans, p))
-	}
+// countFilled counts reads as the requests that were planned for them, with the bytes
+// between spans that a request would have brought along: a plan then says what is
+// counted, of a file as of any object.
+func (o *object) countFilled(ctx context.Context, spans []rangeio.Span, p rangeio.Policy, start time.Time) {
 	var n int64
-	for i := range spans {
-		n += int64(len(spans[i].P))
-	}
-	for range requests {
+	for _, r := range rangeio.Plan(spans, p) {
 		o.count.AddRequest()
-		for _, c := range o.counters {
-			c.AddRequest()
+		n += r.Len
+		for _, w := range o.watchers {
+			w.filled(o.info.Key, o.pinned(Range{r.Off, r.Len}), start)
 		}
 	}
 	o.count.AddBytes(n)
-	for _, c := range o.counters {
-		c.AddBytes(n)
-	}
 	o.log(ctx, slog.LevelDebug, "get", o.info.Key, around(spans), n)
 }
 

@@ -75,6 +75,11 @@ func (b *counted) Get(ctx context.Context, key string, o GetOptions) (io.ReadClo
 	return &watchedBody{rc: r, read: func(n int) { b.c.AddBytes(int64(n)) }}, info, nil
 }
 
+func (b *counted) filled(_ string, o GetOptions, _ time.Time) {
+	b.c.AddRequest()
+	b.c.AddBytes(o.Range.Len)
+}
+
 func (b *counted) Create(ctx context.Context, key string, o PutOptions) (Writer, error) {
 	w, err := b.Bucket.Create(ctx, key, o)
 	if err != nil {
@@ -244,7 +249,8 @@ func (e Event) String() string {
 // Trace calls f once for each call that passes, after the call has ended, from the
 // goroutine that ended it: f must be safe for concurrent use. Its place in a Chain
 // decides what it sees: outside a Limit the time includes waiting. Calls that go past
-// middlewares do not pass: those of Tags, and of ListAfter on a Continuer.
+// middlewares do not pass: those of Tags, and of ListAfter on a Continuer. Reads of a
+// file by a [Filler] are reported as the requests that were planned for them.
 func Trace(f func(Event)) Middleware {
 	seq := new(atomic.Int64)
 	return func(b Bucket) Bucket { return &traced{b, f, seq} }
@@ -284,6 +290,11 @@ func (b *traced) Get(ctx context.Context, key string, o GetOptions) (io.ReadClos
 			b.end(e, err)
 		},
 	}, info, nil
+}
+
+func (b *traced) filled(key string, o GetOptions, start time.Time) {
+	b.f(Event{Seq: b.seq.Add(1), Op: "get", Key: key, Range: o.Range, IfMatch: o.IfMatch, VersionID: o.VersionID,
+		Bytes: o.Range.Len, Start: start, Duration: time.Since(start)})
 }
 
 func (b *traced) Create(ctx context.Context, key string, o PutOptions) (Writer, error) {

@@ -78,8 +78,8 @@ type object struct {
 	cache *Cache
 	count Counter // of this handle
 
-	fill     Filler     // nil: not a file of this machine
-	counters []*Counter // of what fill reads
+	fill     Filler    // nil: not a file of this machine
+	watchers []watcher // of what fill reads
 
 	noVersion atomic.Bool // reading by version id was denied: the ETag pins
 }
@@ -101,7 +101,7 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 	if o.Stall == 0 {
 		ob.o.Stall = silence.Limit(timeout(b))
 	}
-	ob.fill, ob.counters = filler(b)
+	ob.fill, ob.watchers = filler(b)
 	end := ob.begin(ctx)
 	defer end()
 	err := ob.open(ctx, key)
@@ -213,7 +213,8 @@ func (o *Object) Policy() rangeio.Policy { return o.o.Pace.adapt(o.o.Policy) }
 
 // Stats counts what this handle and its copies have cost so far, Open included:
 // requests and bytes as the Object asked for them, without the repetitions inside
-// a driver. Reads of a file count the requests that were planned for them.
+// a driver. Reads of a file count the requests that were planned for them, and their
+// bytes.
 func (o *Object) Stats() rangeio.Stats { return o.count.Stats() }
 
 // WithContext returns a copy whose ReadAt obeys ctx; the copies share bytes, cache

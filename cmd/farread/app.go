@@ -34,6 +34,7 @@ type app struct {
 	start   time.Time
 	counter objstore.Counter
 	client  *farread.Client
+	tracing bool // requests are noted in the trace
 	trace   trace
 	trash   sink.Trash
 }
@@ -130,7 +131,9 @@ func (a *app) setup() error {
 		Endpoint: a.flags.endpoint, Region: a.flags.region, Profile: a.flags.profile,
 		Anonymous: a.flags.anonymous, PathStyle: a.flags.pathStyle,
 		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter, Timeout: a.flags.silence(),
-		Middleware: []objstore.Middleware{a.trace.watch(&a.counter)},
+	}
+	if a.tracing {
+		c.Middleware = []objstore.Middleware{a.trace.watch(&a.counter)}
 	}
 	if a.flags.verbose {
 		c.Logger = a.logger()

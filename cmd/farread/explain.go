@@ -35,6 +35,10 @@ an index, which may end early. A negative offset counts from the end.`,
   farread explain s3://arrays/temperature.b2nd '0:10, 5, ::2'
   farread explain s3://series/day.zoom --track 1 --from 6h --to 7h --width 2000
   farread explain s3://frames/train/ --id 702766 --policy lean --json`,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			a.tracing = true // other commands keep no list of what they read
+			return a.setup()
+		},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil

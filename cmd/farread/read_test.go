@@ -197,14 +197,21 @@ func TestExplainIsWhatGetDoes(t *testing.T) {
 // explained compares the plan of explain with the requests of get.
 func explained(t *testing.T, args ...string) {
 	t.Helper()
+	explainedAs(t, []string{"get"}, args...)
+}
+
+// explainedAs compares the plan of explain with the requests of another command, which
+// takes -o.
+func explainedAs(t *testing.T, command []string, args ...string) {
+	t.Helper()
 	var p plan
 	if err := json.Unmarshal([]byte(run(t, append([]string{"explain", "--json"}, args...)...)), &p); err != nil {
 		t.Fatal(err)
 	}
-	s := stats(t, append([]string{"get", "-o", filepath.Join(t.TempDir(), "out")}, args...)...)
+	s := stats(t, slices.Concat(command, []string{"-o", filepath.Join(t.TempDir(), "out")}, args)...)
 	got := [3]int64{int64(len(p.Requests)), p.Bytes, p.Phases}
 	if want := [3]int64{s.Requests, s.Bytes, s.Phases}; got != want {
-		t.Errorf("%q: explained requests, bytes, phases %v; get made %v", args, got, want)
+		t.Errorf("%q: explained requests, bytes, phases %v; %s made %v", args, got, command[0], want)
 	}
 	var sum int64
 	for _, r := range p.Requests {

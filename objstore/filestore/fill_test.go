@@ -8,8 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/filestore"
@@ -74,38 +75,71 @@ func TestFillIsRead(t *testing.T) {
 	}
 }
 
-// TestFillCounts: handle and bucket count what Plan lists, a wrapper that wants to
-// see every Get does, and bytes between spans are not read.
+// blind is a middleware of somebody else, which wants to see every Get.
+type blind struct{ objstore.Bucket }
+
+func (b blind) Unwrap() objstore.Bucket { return b.Bucket }
+
+// TestFillCounts: handle, bucket and trace count what Plan lists, whether or not a
+// middleware keeps reads from the file itself. One that only watches does not.
 func TestFillCounts(t *testing.T) {
-	for _, traced := range []bool{false, true} {
-		var gets atomic.Int64
-		var m []objstore.Middleware
-		if traced {
-			m = append(m, objstore.Trace(func(objstore.Event) { gets.Add(1) }))
+	var mu sync.Mutex
+	var events []objstore.Event
+	trace := objstore.Trace(func(e objstore.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, e)
+	})
+	for _, c := range []struct {
+		name  string
+		m     []objstore.Middleware
+		local bool
+	}{
+		{"bare", nil, true},
+		{"traced", []objstore.Middleware{trace}, true},
+		{"blind", []objstore.Middleware{trace, func(b objstore.Bucket) objstore.Bucket { return blind{b} }}, false},
+	} {
+		events = nil
+		_, _, o, count := newFile(t, 1<<20, c.m...)
+		if rangeio.Local(o) != c.local {
+			t.Errorf("%s: local %t", c.name, !c.local)
 		}
-		_, _, o, c := newFile(t, 1<<20, m...)
 		spans := []rangeio.Span{{Off: 1000, P: make([]byte, 100)}, {Off: 1200, P: make([]byte, 100)}, {Off: 500_000, P: make([]byte, 100)}}
-		want := int64(len(o.Plan(spans)))
-		before, seen := o.Stats(), c.Stats()
-		if err := o.ReadRanges(t.Context(), spans); err != nil {
-			t.Fatal(err)
+		plan := o.Plan(spans)
+		before, seen := o.Stats(), count.Stats()
+		for range 2 {
+			if err := o.ReadRanges(t.Context(), spans); err != nil {
+				t.Fatal(err)
+			}
 		}
-		got, all := o.Stats(), c.Stats()
-		if n := got.Requests - before.Requests; want != 2 || n != want || all.Requests-seen.Requests != want || got.Phases != before.Phases+1 {
-			t.Errorf("traced %t: %d requests counted, %d by the bucket, %d planned, %d phases", traced, n, all.Requests-seen.Requests, want, got.Phases-before.Phases)
+		got, all := o.Stats(), count.Stats()
+		if n := got.Requests - before.Requests; n != 4 || all.Requests-seen.Requests != 4 || got.Phases != before.Phases+2 {
+			t.Errorf("%s: %d requests counted, %d by the bucket, %d phases", c.name, n, all.Requests-seen.Requests, got.Phases)
 		}
-		bytes := int64(300)
-		if traced {
-			bytes += 100 // the gap of one request
+		if n := got.Bytes - before.Bytes; n != 800 || all.Bytes-seen.Bytes != n {
+			t.Errorf("%s: %d bytes counted, %d by the bucket, want 800 with the gaps", c.name, n, all.Bytes-seen.Bytes)
 		}
-		if n := got.Bytes - before.Bytes; n != bytes || all.Bytes-seen.Bytes != n {
-			t.Errorf("traced %t: %d bytes counted, %d by the bucket, %d expected", traced, n, all.Bytes-seen.Bytes, bytes)
+		if c.m == nil {
+			continue
 		}
-		if traced && gets.Load() != 1+want {
-			t.Errorf("the trace has %d events", gets.Load())
+		if len(events) != 1+4 {
+			t.Fatalf("%s: the trace has %d events", c.name, len(events))
 		}
-		if rangeio.Local(o) == traced {
-			t.Errorf("traced %t, local %t", traced, rangeio.Local(o))
+		for _, r := range plan {
+			want := objstore.Event{Op: "get", Key: "x", Range: objstore.Range{Off: r.Off, Len: r.Len}, IfMatch: o.Info().ETag, Bytes: r.Len}
+			n := 0
+			for _, e := range events {
+				if e.Start.IsZero() || e.Seq < 1 {
+					t.Errorf("%s: place %d, time %v", c.name, e.Seq, e.Start)
+				}
+				e.Seq, e.Start, e.Duration = 0, time.Time{}, 0
+				if e == want {
+					n++
+				}
+			}
+			if n != 2 {
+				t.Errorf("%s: %d times %v, want 2, in %v", c.name, n, want, events)
+			}
 		}
 	}
 }
