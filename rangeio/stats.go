@@ -30,7 +30,7 @@ type Phases struct {
 func (p *Phases) Begin(ctx context.Context) (end func()) {
 	p.mu.Lock()
 	n := p.ended + 1
-	if g, ok := ctx.Value(phaseKey{}).(phaseGroup); ok {
+	if g, ok := ctx.Value(phaseKey{}).(*phaseGroup); ok {
 		n = g.number(p, n)
 	}
 	p.depth = max(p.depth, n)
@@ -53,7 +53,7 @@ func (p *Phases) Depth() int64 {
 // run them one after the other: all calls under the returned context count as one
 // phase.
 func OnePhase(ctx context.Context) context.Context {
-	return context.WithValue(ctx, phaseKey{}, phaseGroup{&phaseChain{}, 0, maxLinks})
+	return &phaseContext{ctx, phaseGroup{&phaseChain{}, 0, maxLinks}}
 }
 
 // Steps returns contexts for the two steps of a read: calls under data are planned from
@@ -62,13 +62,32 @@ func OnePhase(ctx context.Context) context.Context {
 // of a context of OnePhase or Steps are steps within it, so that reads that are marked
 // by one context share their phases, those of indexes and those of data.
 func Steps(ctx context.Context) (index, data context.Context) {
-	g, ok := ctx.Value(phaseKey{}).(phaseGroup)
+	var s struct { // one allocation: short reads take steps, too
+		index, data phaseContext
+		chain       phaseChain
+	}
+	g, ok := ctx.Value(phaseKey{}).(*phaseGroup)
 	if !ok {
-		g = phaseGroup{&phaseChain{}, 0, maxLinks}
+		g = &phaseGroup{&s.chain, 0, maxLinks}
 	}
 	half := g.links / 2
-	return context.WithValue(ctx, phaseKey{}, phaseGroup{g.chain, g.at, max(half, 1)}),
-		context.WithValue(ctx, phaseKey{}, phaseGroup{g.chain, g.at + half, max(half, 1)})
+	s.index = phaseContext{ctx, phaseGroup{g.chain, g.at, max(half, 1)}}
+	s.data = phaseContext{ctx, phaseGroup{g.chain, g.at + half, max(half, 1)}}
+	return &s.index, &s.data
+}
+
+// A phaseContext is a context with a phaseGroup.
+type phaseContext struct {
+	context.Context //nolint:containedctx // as context.WithValue has it
+	group           phaseGroup
+}
+
+// Value gives what is known under key.
+func (c *phaseContext) Value(key any) any {
+	if key == (phaseKey{}) {
+		return &c.group
+	}
+	return c.Context.Value(key)
 }
 
 type phaseKey struct{}
@@ -95,7 +114,7 @@ type chainNumbers struct {
 }
 
 // number is the phase of a call, next if it is the first one of the chain.
-func (g phaseGroup) number(p *Phases, next int64) int64 {
+func (g *phaseGroup) number(p *Phases, next int64) int64 {
 	g.chain.mu.Lock()
 	defer g.chain.mu.Unlock()
 	c, ok := g.chain.n[p]
