@@ -23,9 +23,8 @@ type Part[T any] struct {
 	Off, Len int64
 	More     int64 // bytes that its taking needs besides, within Window and Memory
 	Ends     bool  // its window, which is read at once: the parts after it may take a while to be known
+	own      bool  // From is that of the Pull
 	For      T     // what the bytes are, for whoever takes them
-
-	own bool // From is that of the Pull
 }
 
 func (p *Part[T]) end() int64 { return p.Off + p.Len }

@@ -21,7 +21,7 @@ func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 		ctx, cancel := context.WithCancel(ctx)
 		q := queue[T]{limit: p.memory(), ready: make(chan *Window[T], ready), empty: make(chan *Window[T], ready)}
 		q.budget = semaphore.NewWeighted(q.limit)
-		q.cutter = p.cutter(ctx, q.emit)
+		q.cutter = p.cutter(ctx, &q)
 		q.free = q.empty
 		go q.fill()
 		defer q.drain(cancel)
@@ -60,11 +60,11 @@ func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 // hide, are read by the Parallel goroutines that take them: by the caller's alone if
 // Parallel is 1.
 func (p *Pull[T]) Each(ctx context.Context, take func(p Part[T], b []byte) error) error {
-	s := spread[T]{take: take, hands: make(chan struct{}, p.parallel()), budget: semaphore.NewWeighted(p.memory()), limit: p.memory()}
+	s := spread[T]{take: take, limit: p.memory()}
 	if !quick(p.From) { // reads that wait end with the first error
-		ctx = s.share(ctx)
+		ctx = s.share(ctx, p.parallel())
 	}
-	s.cutter = p.cutter(ctx, s.emit)
+	s.cutter = p.cutter(ctx, &s)
 	err := s.end(s.parts())
 	if s.g != nil {
 		err = s.wait(err)
@@ -82,10 +82,13 @@ const flight = 64
 // A taken error is one of take, which goes back as it came.
 type taken struct{ error }
 
+// An emitter takes windows as they are cut.
+type emitter[T any] interface{ emit(w *Window[T]) error }
+
 // A cutter cuts parts into windows and emits these.
 type cutter[T any] struct {
 	p     *Pull[T]
-	emit  func(*Window[T]) error
+	to    emitter[T]
 	index context.Context //nolint:containedctx // of what is read to know parts, for the length of a call
 	data  context.Context //nolint:containedctx // of the parts
 	now   *Window[T]      // being filled
@@ -94,8 +97,8 @@ type cutter[T any] struct {
 	free  chan *Window[T] // to be used again
 }
 
-func (p *Pull[T]) cutter(ctx context.Context, emit func(*Window[T]) error) cutter[T] {
-	c := cutter[T]{p: p, emit: emit, size: p.window()}
+func (p *Pull[T]) cutter(ctx context.Context, to emitter[T]) cutter[T] {
+	c := cutter[T]{p: p, to: to, size: p.window()}
 	c.index, c.data = rangeio.Steps(ctx)
 	if p.First > 0 {
 		c.size = min(p.First, c.size)
@@ -130,7 +133,7 @@ func (c *cutter[T]) cut() error {
 	w := c.end()
 	c.usual = len(w.Parts)
 	c.size = min(2*c.size, c.p.window())
-	return c.emit(w)
+	return c.to.emit(w)
 }
 
 // end gives the window that was being filled, nil if there is none.
@@ -144,14 +147,13 @@ func (c *cutter[T]) end() *Window[T] {
 
 // fresh is an empty window.
 func (c *cutter[T]) fresh() *Window[T] {
-	var w *Window[T]
 	select {
-	case w = <-c.free:
+	case w := <-c.free:
+		w.reset()
+		return w
 	default:
-		w = &Window[T]{Parts: make([]Part[T], 0, c.usual)}
+		return newWindow[T](c.usual, c.p.Room, c.p.near())
 	}
-	w.reset(c.p.Room, c.p.near())
-	return w
 }
 
 func (c *cutter[T]) recycle(w *Window[T]) {
@@ -274,23 +276,34 @@ func (q *queue[T]) inherit(w *Window[T]) {
 // A spread is one call of Each: windows that are read and taken side by side.
 type spread[T any] struct {
 	cutter[T]
-	g      *errgroup.Group // of goroutines besides the caller's; nil: there are none
-	flying chan struct{}   // one for each window that waits for its reader
-	take   func(Part[T], []byte) error
+	take  func(Part[T], []byte) error
+	limit int64
+	begun bool // another goroutine reads
+
+	// Of goroutines besides the caller's; nil as long as there can be none.
+	g      *errgroup.Group
+	flying chan struct{} // one for each window that waits for its reader
 	hands  chan struct{} // one for each call of take, or for each window of a local reader
 	budget *semaphore.Weighted
-	limit  int64
-	begun  bool // another goroutine reads
 
 	queue   chan *Window[T] // of local readers, for workers; nil: none yet
 	workers int
 }
 
-// share makes a group, whose context ends with the first error.
-func (s *spread[T]) share(ctx context.Context) context.Context {
+// share makes a group, whose context ends with the first error, and what its goroutines
+// share.
+func (s *spread[T]) share(ctx context.Context, parallel int) context.Context {
 	s.g, ctx = errgroup.WithContext(ctx)
-	s.flying = make(chan struct{}, flight)
+	s.flying, s.hands = make(chan struct{}, flight), make(chan struct{}, parallel)
+	s.budget = semaphore.NewWeighted(s.limit)
 	return ctx
+}
+
+// shared makes a group if there is none.
+func (s *spread[T]) shared() {
+	if s.g == nil {
+		s.data = s.share(s.data, s.p.parallel())
+	}
 }
 
 // wait ends the group, and gives the first error: err is that of the caller's goroutine.
@@ -308,9 +321,7 @@ func (s *spread[T]) emit(w *Window[T]) error {
 	if w.quick() {
 		return s.enqueue(w)
 	}
-	if s.g == nil {
-		s.data = s.share(s.data)
-	}
+	s.shared()
 	select {
 	case s.flying <- struct{}{}:
 	case <-s.data.Done():
@@ -344,9 +355,7 @@ func (s *spread[T]) enqueue(w *Window[T]) error {
 	if s.workers < s.p.parallel()-1 {
 		s.workers++
 		s.begun = true
-		if s.g == nil {
-			s.data = s.share(s.data)
-		}
+		s.shared()
 		s.g.Go(s.work)
 	}
 	select {
@@ -404,20 +413,26 @@ func (s *spread[T]) last() error {
 	case s.begun:
 		return s.emit(w)
 	}
+	s.shared()
 	return s.all(w)
 }
 
 // here reads and takes a window in this goroutine, or the only one with others.
 func (s *spread[T]) here(w *Window[T], only bool) error {
-	n := min(w.held(), s.limit)
-	if err := s.budget.Acquire(s.data, n); err != nil {
+	switch {
+	case s.g == nil && s.data.Err() != nil:
 		return context.Cause(s.data)
+	case s.g != nil:
+		n := min(w.held(), s.limit)
+		if err := s.budget.Acquire(s.data, n); err != nil {
+			return context.Cause(s.data)
+		}
+		defer s.budget.Release(n)
+		if err := s.enter(); err != nil {
+			return err
+		}
+		defer s.leave()
 	}
-	defer s.budget.Release(n)
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
 	defer w.release()
 	err := w.read(s.data, nil)
 	if err != nil {

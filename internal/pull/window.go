@@ -31,6 +31,27 @@ type Window[T any] struct {
 	err   error         // of the read, once it has ended
 	done  chan struct{} // closed when it has; nil: it was not begun
 	share int64         // of the budget
+
+	few few[T] // what a window of few parts needs
+}
+
+// few is room for the lists of a window, so that a short read allocates but one.
+type few[T any] struct {
+	parts     [fewParts]Part[T]
+	at, first [fewParts]int
+	spans     [fewParts]rangeio.Span
+}
+
+const fewParts = 16
+
+// newWindow is an empty window, which will have about so many parts.
+func newWindow[T any](parts, room int, near int64) *Window[T] {
+	w := &Window[T]{room: room, near: near}
+	if w.Parts = w.few.parts[:0]; parts > fewParts {
+		w.Parts = make([]Part[T], 0, parts)
+	}
+	w.at, w.first, w.spans = w.few.at[:0], w.few.first[:0], w.few.spans[:0]
+	return w
 }
 
 // Bytes are those of part i.
@@ -58,9 +79,11 @@ const books = 128
 // held is what it counts for in Memory.
 func (w *Window[T]) held() int64 { return w.cost + int64(len(w.Parts)-1)*books }
 
-func (w *Window[T]) reset(room int, near int64) {
+// reset makes it an empty one, with the memory that it has.
+func (w *Window[T]) reset() {
 	clear(w.Parts)
-	*w = Window[T]{Parts: w.Parts[:0], Note: w.Note, buf: w.buf, at: w.at[:0], room: room, near: near, spans: w.spans[:0], first: w.first[:0]}
+	w.Parts, w.at, w.order, w.spans, w.first = w.Parts[:0], w.at[:0], nil, w.spans[:0], w.first[:0]
+	w.cost, w.size, w.err, w.done, w.share = 0, 0, nil, nil, 0
 }
 
 // fits tells whether a window of so many bytes and parts, one or more, may have another.
@@ -148,6 +171,7 @@ func (w *Window[T]) lend(get func(n int) []byte) {
 		w.buf = get(w.size)
 	}
 	w.buf = w.buf[:w.size]
+	w.spans = slices.Grow(w.spans, len(w.first))
 	for k, first := range w.first {
 		i, end := w.nth(first), w.size
 		if k+1 < len(w.first) {
