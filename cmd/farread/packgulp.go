@@ -108,7 +108,7 @@ func (a *app) stream(ctx context.Context, inputs []input, w pack.Frames, rep *pa
 	g := &guard{w: w, before: map[string]bool{}, now: map[string]bool{}}
 	var done int64
 	for _, in := range inputs {
-		res, err := pack.Stream(ctx, in.source, g, pack.Options{Progress: func(p pack.Progress) { bar.set(done+p.Read, p.Total) }})
+		res, err := pack.Stream(ctx, in.source, g, pack.Options{Progress: func(read, total int64) { bar.set(done+read, total) }})
 		if err != nil {
 			return at(in.uri, err)
 		}
@@ -190,7 +190,7 @@ func asWorker(ctx context.Context, in *input, b objstore.Bucket, pair gulp.Pair)
 // publish runs the job of the pack function on one upload.
 func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gulp.Pair, force bool, rep *packReport) error {
 	if in.job != nil {
-		in.job.Options.Progress = func(p pack.Progress) { rep.IDs, rep.Frames = p.IDs, p.Frames }
+		in.job.Options.Done = func(r pack.Result) { rep.IDs, rep.Frames = r.IDs, r.Frames }
 	}
 	p := functions.Pair{Bucket: b, Data: pair.Data, Meta: pair.Meta, Layout: "cli"}
 	run := func() ([]objstore.Info, error) {

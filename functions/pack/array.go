@@ -59,9 +59,8 @@ type ArrayWrite struct {
 	// ChunkShape and BlockShape; nil: b2nd.DefaultShapes, of the axes in reverse
 	// if the source is in Fortran order, so that a chunk is one piece of it.
 	ChunkShape, BlockShape []int
-	// Progress is called from the goroutines that read, several at a time, with bytes of
-	// items. nil: nobody asks.
-	Progress func(done, total int64)
+	// Progress is told of bytes of items, from the goroutines that read, several at a time.
+	Progress formats.Progress
 }
 
 // Arrays finds the arrays of an object by its content, or by o.Note alone. It costs
@@ -263,9 +262,7 @@ func (a Array) Write(ctx context.Context, w formats.Output, o ArrayWrite) error 
 	}
 	var done atomic.Int64
 	progress := func(n int) {
-		if o.Progress != nil {
-			o.Progress(done.Add(int64(n)), a.NBytes)
-		}
+		o.Progress.Tell(done.Add(int64(n)), a.NBytes)
 	}
 	switch {
 	case a.r != nil:

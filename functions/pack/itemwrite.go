@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/functions/internal/kit"
@@ -23,8 +24,8 @@ type ItemWrite struct {
 	Parallel   int    // chunks that are encoded at a time; 0: one
 	Seal       []byte // tells one version of an upload from another; see functions.Filler. nil: none
 	// Progress is told of bytes of the upload (of an archive or a folder: of its files) and
-	// of Items.Size. nil: nobody asks.
-	Progress func(done, total int64)
+	// of Items.Size.
+	Progress formats.Progress
 	Done     func(Written) // called when all is written, and not yet published. nil: nobody asks
 }
 

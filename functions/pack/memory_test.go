@@ -204,8 +204,9 @@ func TestMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &sink{infos: map[string]objstore.Info{}}
 			m := heaptest.Start()
-			o := pack.Options{Progress: func(p pack.Progress) {
-				if p.Frames%2000 == 1 || v.size/int64(len(v.pieces)) > 1<<20 {
+			frames := 0
+			o := pack.Options{Progress: func(int64, int64) {
+				if frames++; frames%2000 == 1 || v.size/int64(len(v.pieces)) > 1<<20 {
 					m.Look()
 				}
 			}}

@@ -35,6 +35,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions/internal/kit"
 )
@@ -70,22 +71,19 @@ type About struct {
 
 // Options tune Stream, the sources and a Job. The zero value is right for most.
 type Options struct {
-	Limits   Limits
-	Gulp     gulp.WriteOptions // of a Job
-	Progress func(Progress)    // Stream calls it after each frame, from its own goroutine; nil: nobody asks
+	Limits Limits
+	Gulp   gulp.WriteOptions // of a Job
+	// Progress is told by Stream, after each frame, the bytes of the files so far,
+	// unpacked (of a compressed archive they pass the total), and About.Size.
+	Progress formats.Progress
+	// Done is called by Stream when all is written, and not yet published: of a Job
+	// again if it begins anew. nil: nobody asks.
+	Done func(Result)
 	// AllFiles makes Prefix yield files that a folder of images passes over
 	// (.gitignore, the markers of folders in it), too.
 	AllFiles bool
 	// Warn is told what a Job left undone without failing; nil: nobody.
 	Warn func(key, text string)
-}
-
-// Progress is how far Stream is.
-type Progress struct {
-	Read        int64  // bytes of the files so far, unpacked: of a compressed archive they pass Total
-	Total       int64  // About.Size
-	Frames, IDs int64  // written so far
-	ID          string // of the frame just written
 }
 
 // Result is what Stream did.
@@ -130,6 +128,9 @@ func Stream(ctx context.Context, src Source, w Frames, o Options) (Result, error
 	}
 	if err == nil {
 		err = s.finish()
+	}
+	if err == nil && o.Done != nil {
+		o.Done(s.res)
 	}
 	return s.res, err
 }
@@ -230,9 +231,7 @@ func (s *stream) frame(e File, r io.Reader) error {
 	}
 	s.res.Frames++
 	s.res.Bytes += e.Size
-	if s.o.Progress != nil {
-		s.o.Progress(Progress{Read: s.read, Total: s.about.Size, Frames: s.res.Frames, IDs: s.res.IDs, ID: id})
-	}
+	s.o.Progress.Tell(s.read, s.about.Size)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/functions/internal/kit"
@@ -37,9 +38,8 @@ type WriteOptions struct {
 	// index lie between the blocks of the plain file. Files of more than 512 tracks never
 	// have one.
 	NoIndex bool
-	// Progress is told how many bytes of the source are read, of About.Bytes. nil: nobody
-	// asks.
-	Progress func(done, total int64)
+	// Progress is told how many bytes of the source are read, of About.Bytes.
+	Progress formats.Progress
 }
 
 // Written says what was written.
@@ -92,9 +92,7 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 		if err := p.block(b); err != nil { //nolint:contextcheck // the writer computes; its goroutines end before it returns
 			return err
 		}
-		if o.Progress != nil {
-			o.Progress(b.Done, about.Bytes)
-		}
+		o.Progress.Tell(b.Done, about.Bytes)
 		return nil
 	})
 	if err != nil {
