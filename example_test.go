@@ -171,7 +171,7 @@ func ExampleClient_Bucket_array() {
 	if err != nil {
 		panic(err)
 	}
-	values, err := b2nd.Read[float32](ctx, ramp.Array, b2nd.Sub([]int64{30, 996}, []int64{31, 1000}))
+	values, err := b2nd.Values[float32](ctx, ramp.Array, b2nd.Sub([]int64{30, 996}, []int64{31, 1000}))
 	fmt.Println(ramp.Shape(), values, err)
 	// Output: [100 1000] [30996 30997 30998 30999] <nil>
 }

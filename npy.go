@@ -32,13 +32,13 @@ func (c *Client) OpenNpy(ctx context.Context, uri string) (*Npy, error) {
 
 // NpyIn opens the .npy file that begins at offset in an object that is open already. A
 // header that the object has kept costs nothing. A file that ends before its array does
-// is formats.ErrCorrupt, as are the errors of npy.ReadHeader.
+// is formats.ErrCorrupt, as are the errors of npy.ParseHeader.
 func (c *Client) NpyIn(ctx context.Context, ob *objstore.Object, offset int64) (*Npy, error) {
 	r, err := section(ob, FrameOptions{Offset: offset})
 	if err != nil {
 		return nil, err
 	}
-	h, n, err := npy.ReadHeader(io.NewSectionReader(rangeio.WithContext(ctx, r), 0, r.Size()))
+	h, n, err := npy.ParseHeader(io.NewSectionReader(rangeio.WithContext(ctx, r), 0, r.Size()))
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func checkArray(t *testing.T, in, out objstore.Bucket) {
 		t.Fatal(err)
 	}
 	file := body(t, in, arrayKey)
-	h, n, err := npy.ReadHeader(bytes.NewReader(file))
+	h, n, err := npy.ParseHeader(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -227,7 +227,7 @@ func TestSliceForms(t *testing.T) {
 			t.Errorf("%s: %.20q, %v", suffix, p, err)
 		}
 	}
-	h, n, err := npy.ReadHeader(strings.NewReader(run(t, "slice", a, ":, 0", "-o", "-", "--format", "npy")))
+	h, n, err := npy.ParseHeader(strings.NewReader(run(t, "slice", a, ":, 0", "-o", "-", "--format", "npy")))
 	if err != nil || fmt.Sprint(h.Shape, h.DType, h.Fortran, n) != "[2 3] <i2 false 128" {
 		t.Errorf("npy: %v %v", h, err)
 	}
@@ -248,7 +248,7 @@ func TestFields(t *testing.T) {
 	if got := run(t, "get", uri, "--field", "id", "-o", "-"); got != ids.String() {
 		t.Error("field id: other bytes")
 	}
-	h, _, err := npy.ReadHeader(strings.NewReader(run(t, "slice", uri, "0", "--field", "xy", "-o", "-", "--format", "npy")))
+	h, _, err := npy.ParseHeader(strings.NewReader(run(t, "slice", uri, "0", "--field", "xy", "-o", "-", "--format", "npy")))
 	if err != nil || fmt.Sprint(h.Shape, h.DType) != "[21 2] <f8" {
 		t.Errorf("field xy: %v %v", h, err)
 	}

@@ -160,7 +160,7 @@ func npyValues(t *testing.T, name string, n, channels int64) (out []string) {
 		t.Fatal(err)
 	}
 	r := bytes.NewReader(p)
-	h, at, err := npy.ReadHeader(r)
+	h, at, err := npy.ParseHeader(r)
 	if err != nil {
 		t.Fatal(err)
 	}

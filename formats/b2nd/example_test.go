@@ -32,7 +32,7 @@ func ExampleRead() {
 	if err != nil {
 		panic(err)
 	}
-	items, err := b2nd.Read[float32](ctx, a, box)
+	items, err := b2nd.Values[float32](ctx, a, box)
 	if err != nil {
 		panic(err)
 	}

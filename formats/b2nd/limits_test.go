@@ -33,10 +33,10 @@ func TestLimitsOfFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b2nd.Read[uint32](t.Context(), a, b2nd.Sub([]int64{0}, []int64{250})); err != nil {
+	if _, err := b2nd.Values[uint32](t.Context(), a, b2nd.Sub([]int64{0}, []int64{250})); err != nil {
 		t.Error(err)
 	}
-	if _, err := b2nd.Read[uint32](t.Context(), a, b2nd.Sub([]int64{0}, []int64{251})); !errors.Is(err, formats.ErrTooLarge) {
+	if _, err := b2nd.Values[uint32](t.Context(), a, b2nd.Sub([]int64{0}, []int64{251})); !errors.Is(err, formats.ErrTooLarge) {
 		t.Errorf("a slice above the limit: %v", err)
 	}
 }

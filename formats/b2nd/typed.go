@@ -30,12 +30,12 @@ func kindOf[T Number]() dtype.Kind {
 	return dtype.Complex
 }
 
-// Read gives the items of a box as a new slice of T, in row-major order of the
+// Values gives the items of a box as a new slice of T, in row-major order of the
 // shape box.OutShape. The items must be of the kind and size of T, in either byte
 // order; int64 also takes dates and durations, which are counts of their unit.
 // Anything else is formats.ErrUnsupported, and more bytes than Limits.MaxDecoded
-// are formats.ErrTooLarge. Read costs what ReadSlice costs.
-func Read[T Number](ctx context.Context, a *Array, box Box) ([]T, error) {
+// are formats.ErrTooLarge. Values costs what ReadSlice costs.
+func Values[T Number](ctx context.Context, a *Array, box Box) ([]T, error) {
 	var zero T
 	kind, size := kindOf[T](), int(unsafe.Sizeof(zero))
 	has := a.dtype.Kind()

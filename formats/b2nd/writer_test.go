@@ -257,18 +257,18 @@ func TestTyped(t *testing.T) {
 		big = binary.BigEndian.AppendUint64(big, uint64(i*1000))
 	}
 	a := open(t, build(t, b2nd.Meta{Shape: []int64{3, 4}, ChunkShape: []int{2, 2}, BlockShape: []int{2, 1}, DType: ">i8"}, big, b2nd.WriteOptions{}))
-	got, err := b2nd.Read[int64](t.Context(), a, b2nd.Sub([]int64{1, 1}, []int64{3, 3}))
+	got, err := b2nd.Values[int64](t.Context(), a, b2nd.Sub([]int64{1, 1}, []int64{3, 3}))
 	if err != nil || !slices.Equal(got, []int64{5000, 6000, 9000, 10000}) {
 		t.Error(got, err)
 	}
-	if _, err := b2nd.Read[uint64](t.Context(), a, b2nd.Whole(a.Shape())); !errors.Is(err, formats.ErrUnsupported) {
+	if _, err := b2nd.Values[uint64](t.Context(), a, b2nd.Whole(a.Shape())); !errors.Is(err, formats.ErrUnsupported) {
 		t.Error(err)
 	}
-	if _, err := b2nd.Read[int32](t.Context(), a, b2nd.Whole(a.Shape())); !errors.Is(err, formats.ErrUnsupported) {
+	if _, err := b2nd.Values[int32](t.Context(), a, b2nd.Whole(a.Shape())); !errors.Is(err, formats.ErrUnsupported) {
 		t.Error(err)
 	}
 	bools := open(t, build(t, b2nd.Meta{Shape: []int64{4}, DType: "|b1"}, []byte{0, 1, 7, 0}, b2nd.WriteOptions{}))
-	if got, err := b2nd.Read[bool](t.Context(), bools, b2nd.Whole(bools.Shape())); err != nil || !slices.Equal(got, []bool{false, true, true, false}) {
+	if got, err := b2nd.Values[bool](t.Context(), bools, b2nd.Whole(bools.Shape())); err != nil || !slices.Equal(got, []bool{false, true, true, false}) {
 		t.Error(got, err)
 	}
 	for size, text := range map[int]string{2: ">u2", 4: ">f4", 16: ">c16"} {
@@ -291,7 +291,7 @@ func TestTyped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b2nd.Read[uint8](t.Context(), limited, b2nd.Whole(limited.Shape())); !errors.Is(err, formats.ErrTooLarge) {
+	if _, err := b2nd.Values[uint8](t.Context(), limited, b2nd.Whole(limited.Shape())); !errors.Is(err, formats.ErrTooLarge) {
 		t.Error(err)
 	}
 }
@@ -300,7 +300,7 @@ func TestTyped(t *testing.T) {
 // byte first.
 func bigEndian[T b2nd.Number](t *testing.T, a *b2nd.Array, _ []T) []byte {
 	t.Helper()
-	got, err := b2nd.Read[T](t.Context(), a, b2nd.Whole(a.Shape()))
+	got, err := b2nd.Values[T](t.Context(), a, b2nd.Whole(a.Shape()))
 	if err != nil {
 		t.Fatal(err)
 	}

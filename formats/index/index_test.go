@@ -50,7 +50,7 @@ func readAll(tb testing.TB, p []byte, o Options) (*Index, [][]byte, error) {
 	for i := range ix.Sections {
 		parts = append(parts, Parts{&ix.Sections[i], 0, len(ix.Sections[i].Pages)})
 	}
-	got, err := ix.Read(tb.Context(), parts...)
+	got, err := ix.Pages(tb.Context(), parts...)
 	return ix, got, err
 }
 

@@ -272,7 +272,7 @@ func (s *Section) Over(from, to int64) (i, j int) {
 	return i, j
 }
 
-// Held says whether Open has read all pages [i, j) of s, so that Read makes no
+// Held says whether Open has read all pages [i, j) of s, so that Pages makes no
 // request for them.
 func (ix *Index) Held(s *Section, i, j int) bool {
 	return i >= j || s.Pages[i].off >= ix.at
@@ -340,10 +340,10 @@ func (s *Section) checked(k int, stored []byte) ([]byte, error) {
 	return page, nil
 }
 
-// Read gives the pages, those of each part in turn, in one planned read of the
+// Pages gives the pages, those of each part in turn, in one planned read of the
 // pages that Open has not read. The bytes may be memory of the Index and must not
 // be changed. A page with a wrong checksum is ErrUnusable.
-func (ix *Index) Read(ctx context.Context, parts ...Parts) ([][]byte, error) {
+func (ix *Index) Pages(ctx context.Context, parts ...Parts) ([][]byte, error) {
 	var out [][]byte
 	var spans []rangeio.Span
 	for _, part := range parts {

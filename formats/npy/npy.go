@@ -49,12 +49,12 @@ func fail(part string, cause error) error {
 	return &formats.Error{Format: "npy", Part: part, Off: -1, Err: cause}
 }
 
-// ReadHeader reads a header, and not a byte more, and tells its length: where the
+// ParseHeader reads a header from r, and not a byte more, and tells its length: where the
 // array begins. Errors are *formats.Error with Format "npy" (which wraps that of
 // package dtype for a bad type), and those of r, except that its end is
 // ErrCorrupt. A header above 1 MiB and 4 KiB, more than 64 axes and an array
 // whose size is beyond int64 are ErrTooLarge.
-func ReadHeader(r io.Reader) (h Header, n int64, err error) {
+func ParseHeader(r io.Reader) (h Header, n int64, err error) {
 	var pre [12]byte
 	if err := readFull(r, pre[:8]); err != nil {
 		return Header{}, 0, err
@@ -149,7 +149,7 @@ func (h Header) NBytes() (int64, error) {
 
 // AppendHeader appends the header that numpy.save writes for the same array, in
 // the oldest version that can hold it. A type without a descr is ErrUnsupported,
-// a header that ReadHeader would not take for its length ErrTooLarge. With an
+// a header that ParseHeader would not take for its length ErrTooLarge. With an
 // error the result is dst.
 func AppendHeader(dst []byte, h Header) ([]byte, error) {
 	text := []byte("{'descr': ")

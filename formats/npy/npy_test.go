@@ -98,7 +98,7 @@ func TestHeadersAreNumPys(t *testing.T) {
 			t.Errorf("%s %v:\n%.2000q\nwant %.2000q", name, g.Shape, got, g.Header)
 		}
 		versions[got[6]]++
-		h, n, err := npy.ReadHeader(iotest.OneByteReader(io.MultiReader(bytes.NewReader(got), strings.NewReader("items"))))
+		h, n, err := npy.ParseHeader(iotest.OneByteReader(io.MultiReader(bytes.NewReader(got), strings.NewReader("items"))))
 		if err != nil || n != int64(len(got)) || !h.DType.Equal(want.DType) || !slices.Equal(h.Shape, want.Shape) || h.Fortran != want.Fortran {
 			t.Errorf("%s: read %v of %d bytes, %v", name, h, n, err)
 		}
@@ -114,7 +114,7 @@ func TestBoxesAreNumPys(t *testing.T) {
 		if g.File == nil {
 			continue
 		}
-		h, base, err := npy.ReadHeader(bytes.NewReader(g.File))
+		h, base, err := npy.ParseHeader(bytes.NewReader(g.File))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestReadHeaderTakes(t *testing.T) {
 		"{'descr':'<i4','fortran_order':False,'shape':(2,3)}\x00",
 		"{\n 'descr': \"i4\", 'fortran_order': False, 'shape': (2, 3), } \n",
 	} {
-		h, _, err := npy.ReadHeader(strings.NewReader(file(1, text)))
+		h, _, err := npy.ParseHeader(strings.NewReader(file(1, text)))
 		if err != nil || h.DType.String() != "<i4" || !slices.Equal(h.Shape, []int64{2, 3}) {
 			t.Errorf("%q: %v, %v", text, h, err)
 		}
@@ -276,7 +276,7 @@ func TestReadHeaderTakes(t *testing.T) {
 
 func TestReadHeaderRefuses(t *testing.T) {
 	good := "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3)}"
-	if _, _, err := npy.ReadHeader(strings.NewReader(file(2, good))); err != nil {
+	if _, _, err := npy.ParseHeader(strings.NewReader(file(2, good))); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -306,14 +306,14 @@ func TestReadHeaderRefuses(t *testing.T) {
 		{file(1, strings.Repeat("(", 4000)), formats.ErrTooLarge},
 		{file(1, ""), formats.ErrCorrupt},
 	} {
-		_, _, err := npy.ReadHeader(strings.NewReader(c.file))
+		_, _, err := npy.ParseHeader(strings.NewReader(c.file))
 		var e *formats.Error
 		if !errors.Is(err, c.want) || !errors.As(err, &e) || e.Format != "npy" {
 			t.Errorf("%.80q: %v, want %v", c.file, err, c.want)
 		}
 	}
 	broken := errors.New("broken")
-	if _, _, err := npy.ReadHeader(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+	if _, _, err := npy.ParseHeader(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Errorf("error of the reader: %v", err)
 	}
 }
@@ -326,7 +326,7 @@ func FuzzNPYHeader(f *testing.F) {
 	}
 	f.Add([]byte(file(1, "{'descr': [('', 'V2')], 'fortran_order': True, 'shape': (0,)}")))
 	f.Fuzz(func(t *testing.T, p []byte) {
-		h, n, err := npy.ReadHeader(bytes.NewReader(p))
+		h, n, err := npy.ParseHeader(bytes.NewReader(p))
 		if err != nil {
 			return
 		}
@@ -340,7 +340,7 @@ func FuzzNPYHeader(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h2, n2, err := npy.ReadHeader(bytes.NewReader(again))
+		h2, n2, err := npy.ParseHeader(bytes.NewReader(again))
 		if err != nil || n2 != int64(len(again)) || n2%64 != 0 || !h2.DType.Equal(h.DType) || !slices.Equal(h2.Shape, h.Shape) || h2.Fortran != h.Fortran {
 			t.Fatalf("%v read back as %v, %v", h, h2, err)
 		}

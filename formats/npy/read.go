@@ -81,7 +81,7 @@ func (h Header) fileOrder() []int {
 }
 
 // ReadBox fills dst with the items of a box in C order, whichever the order of
-// the file. The array's bytes begin at byte base of r, the length that ReadHeader
+// the file. The array's bytes begin at byte base of r, the length that ParseHeader
 // returns. dst has box.Items() times the item size; any other length is
 // ErrTooLarge. Unless the order is C and the steps are 1, ReadBox allocates memory
 // for all items between the bounds of the box, at most 2 GiB; more is

@@ -35,7 +35,7 @@ func FuzzIndexed(f *testing.F) {
 	page := func(kind int64) []byte {
 		for i := range ix.Sections {
 			if x := &ix.Sections[i]; x.Kind == kind && x.Of == 5 {
-				p, err := ix.Read(f.Context(), index.Parts{Section: x, I: 0, J: 1})
+				p, err := ix.Pages(f.Context(), index.Parts{Section: x, I: 0, J: 1})
 				if err != nil {
 					f.Fatal(err)
 				}

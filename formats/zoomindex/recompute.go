@@ -71,7 +71,7 @@ type checker struct {
 // begin begins to compare an index.
 func (c *checker) begin(ctx context.Context, ix *openIndex) {
 	c.told = ix.tracks
-	c.w = &against{r: c.r, ix: ix.Index, plain: ix.Trailer.Plain, read: func(p index.Parts) ([][]byte, error) { return ix.Read(ctx, p) }}
+	c.w = &against{r: c.r, ix: ix.Index, plain: ix.Trailer.Plain, read: func(p index.Parts) ([][]byte, error) { return ix.Pages(ctx, p) }}
 	c.x = NewBuilder(c.f.Header().Tracks, WriteOptions{MaxMemory: math.MaxInt64 / 2})
 	c.x.against, c.x.decoded = c.w, true
 	for _, t := range c.x.tracks {

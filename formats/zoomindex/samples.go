@@ -212,7 +212,7 @@ func (l *runLister) below(ctx context.Context, limit int64) (bool, error) {
 // more reads some further pages.
 func (l *runLister) more(ctx context.Context) error {
 	v, end := l.v, min(l.i+runPages, l.j)
-	pages, err := v.ix.Read(ctx, index.Parts{Section: l.s, I: l.i, J: end})
+	pages, err := v.ix.Pages(ctx, index.Parts{Section: l.s, I: l.i, J: end})
 	if err != nil {
 		return v.wrap(err)
 	}

@@ -40,7 +40,7 @@ func (l *runLister) byPlaces(ctx context.Context) *placedRead {
 	if l.i >= l.j || v.ix.Held(l.s, l.i, l.j) || s == nil || len(s.Pages) != 1 || !v.ix.Held(s, 0, 1) {
 		return nil
 	}
-	pages, err := v.ix.Read(ctx, index.Parts{Section: s, I: 0, J: 1})
+	pages, err := v.ix.Pages(ctx, index.Parts{Section: s, I: 0, J: 1})
 	if err != nil {
 		return nil
 	}

@@ -39,7 +39,7 @@ func placesOf(tb testing.TB, f *File) (*openIndex, []stretch, *index.Page) {
 	if s == nil {
 		return ix, nil, nil
 	}
-	pages, err := ix.Read(tb.Context(), index.Parts{Section: s, I: 0, J: 1})
+	pages, err := ix.Pages(tb.Context(), index.Parts{Section: s, I: 0, J: 1})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestPlacesWrong(t *testing.T) {
 		var all []*index.SectionBuilder
 		for i := range ix.Sections {
 			s := &ix.Sections[i]
-			pages, err := ix.Read(t.Context(), index.Parts{Section: s, I: 0, J: len(s.Pages)})
+			pages, err := ix.Pages(t.Context(), index.Parts{Section: s, I: 0, J: len(s.Pages)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -103,7 +103,7 @@ func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
 		why = fmt.Sprintf("pages of level %d", s.Level)
 		if e := v.section(sectionEnds, s.Level); e != nil && len(e.Pages) == len(s.Pages) && v.ix.Held(e, i, j) {
 			var err error
-			if ends, err = v.ix.Read(ctx, index.Parts{Section: e, I: i, J: j}); err != nil {
+			if ends, err = v.ix.Pages(ctx, index.Parts{Section: e, I: i, J: j}); err != nil {
 				return out, err
 			}
 		}

@@ -109,7 +109,7 @@ func rawArray(obj *objstore.Object, n npy.Note) (Array, error) {
 
 func npyArray(ctx context.Context, obj *objstore.Object) (Array, error) {
 	// The header lies in the head that Open has kept, unless its type is a long one.
-	h, n, err := npy.ReadHeader(bufio.NewReader(io.NewSectionReader(obj.WithContext(ctx), 0, obj.Size())))
+	h, n, err := npy.ParseHeader(bufio.NewReader(io.NewSectionReader(obj.WithContext(ctx), 0, obj.Size())))
 	if err != nil {
 		return Array{}, err
 	}
@@ -179,7 +179,7 @@ func members(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array
 // array is member i, whose header r begins with.
 func (z *zipped) array(obj *objstore.Object, i int, e File, name string, r io.Reader) (Array, error) {
 	bad := func(err error) (Array, error) { return Array{}, kit.Fail("npz", fmt.Sprintf("%q", e.Name), e.Off, err) }
-	h, n, err := npy.ReadHeader(r)
+	h, n, err := npy.ParseHeader(r)
 	if err != nil {
 		return bad(err)
 	}

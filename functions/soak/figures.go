@@ -21,8 +21,8 @@ type Figure struct {
 	Date string `json:"date"` // 2026-11-02
 }
 
-// ReadFigures reads lines of JSON, a Figure each, to the end.
-func ReadFigures(r io.Reader) ([]Figure, error) {
+// ParseFigures parses lines of JSON, a Figure each, to the end.
+func ParseFigures(r io.Reader) ([]Figure, error) {
 	var out []Figure
 	for d := json.NewDecoder(r); ; {
 		var f Figure

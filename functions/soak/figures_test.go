@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 	if _, err := soak.Insert("no markers", "figures", ""); err == nil {
 		t.Error("no markers: taken")
 	}
-	if _, err := soak.ReadFigures(strings.NewReader(`{"id":"E1"}{"id":`)); err == nil {
+	if _, err := soak.ParseFigures(strings.NewReader(`{"id":"E1"}{"id":`)); err == nil {
 		t.Error("half a line: taken")
 	}
 }

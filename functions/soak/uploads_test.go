@@ -153,7 +153,7 @@ func checkGrid(ctx context.Context, out objstore.Bucket, key string, data []byte
 	if err != nil {
 		return true, err
 	}
-	_, n, err := npy.ReadHeader(bytes.NewReader(data))
+	_, n, err := npy.ParseHeader(bytes.NewReader(data))
 	if err != nil {
 		return true, err
 	}

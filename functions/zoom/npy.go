@@ -24,7 +24,7 @@ import (
 // openNPY takes the columns of a .npy for tracks of one sample a second, unless
 // somebody knows the rate.
 func openNPY(ctx context.Context, obj *objstore.Object) (Series, error) {
-	h, n, err := npy.ReadHeader(bufio.NewReader(io.NewSectionReader(obj.WithContext(ctx), 0, obj.Size())))
+	h, n, err := npy.ParseHeader(bufio.NewReader(io.NewSectionReader(obj.WithContext(ctx), 0, obj.Size())))
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func run(figures, document string) error {
 	if err != nil {
 		return err
 	}
-	fs, err := soak.ReadFigures(bytes.NewReader(b))
+	fs, err := soak.ParseFigures(bytes.NewReader(b))
 	if err != nil {
 		return err
 	}
