@@ -205,6 +205,7 @@ func (b *limited) DeleteIf(ctx context.Context, key, etag string) error {
 type Event struct {
 	Seq       int64  // place in the order in which calls began, from 1; sort by it for a stable trace
 	Op        string // "get", "head", "list", "put", "abort", "delete"
+	Bucket    string // its Name
 	Key       string // or the prefix of a list
 	Range     Range  // of a get
 	IfMatch   string // of a get, a write or a delete
@@ -218,7 +219,7 @@ type Event struct {
 }
 
 // String is the event as in golden traces: "get a/b [0+65536] 1234 bytes".
-// Times, versions and ETags are left out, since they differ from run to run;
+// The bucket, times, versions and ETags are left out, since they differ from run to run;
 // "if-match" and "version" say that there was one. The text of Err may have some.
 func (e Event) String() string {
 	var s strings.Builder
@@ -265,7 +266,7 @@ type traced struct {
 func (b *traced) Unwrap() Bucket { return b.Bucket }
 
 func (b *traced) begin(op, key string) Event {
-	return Event{Seq: b.seq.Add(1), Op: op, Key: key, Start: time.Now()}
+	return Event{Seq: b.seq.Add(1), Op: op, Bucket: b.Name(), Key: key, Start: time.Now()}
 }
 
 func (b *traced) end(e Event, err error) {

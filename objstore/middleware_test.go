@@ -327,6 +327,11 @@ func TestTrace(t *testing.T) {
 			"list a/ 1 objects",
 			"delete a/n",
 		}
+		for _, e := range events {
+			if e.Bucket != mem.Name() {
+				t.Errorf("%s: bucket %q", e, e.Bucket)
+			}
+		}
 		if d := cmp.Diff(want, lines); d != "" {
 			t.Error(d)
 		}
