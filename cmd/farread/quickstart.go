@@ -12,8 +12,6 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/quickstart"
-	"github.com/farread/farread/internal/stack"
-	"github.com/farread/farread/objstore"
 )
 
 // newQuickstart is the command that shows the whole job on this machine.
@@ -43,8 +41,11 @@ read matched its source.`,
   farread quickstart --dir ~/farread-cloud --port 9000`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.JSON, o.Counter, o.Terminal = a.flags.json, &a.counter, a.terminal
-			o.Client = a.localClient
+			o.JSON, o.Terminal = a.flags.json, a.terminal
+			o.Config = farread.Config{Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter}
+			if a.flags.verbose {
+				o.Config.Logger = a.logger()
+			}
 			if o.Kept = o.Dir != ""; !o.Kept {
 				dir, err := os.MkdirTemp("", "farread-quickstart-")
 				if err == nil {
@@ -74,16 +75,6 @@ read matched its source.`,
 	f.StringVar(&o.Dir, "dir", "", "`folder` of buckets and events, kept (default: a temporary one, removed at the end)")
 	f.IntVar(&o.Port, "port", 0, "of the local S3; 0: any free one")
 	return c
-}
-
-// localClient is a client of the local S3.
-func (a *app) localClient(e *stack.Process, n *objstore.Counter) (*farread.Client, error) {
-	c := farread.Config{Endpoint: e.Endpoint, Region: e.Region, PathStyle: true, AccessKey: e.AccessKey, SecretKey: e.SecretKey,
-		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: n}
-	if a.flags.verbose {
-		c.Logger = a.logger()
-	}
-	return farread.New(c), nil
 }
 
 // calledAs is the command by which a shell runs this program again.

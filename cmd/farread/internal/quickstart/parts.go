@@ -1,7 +1,6 @@
 package quickstart
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -68,7 +67,8 @@ func findParts(ctx context.Context, o Options, errw io.Writer) (string, error) {
 	why := "there is no checkout of farread here to build from (run this in one, or `make build` there)"
 	if root != "" {
 		if _, err := exec.LookPath("go"); err == nil {
-			return build(ctx, root, errw, o.Terminal)
+			bin := filepath.Join(root, "bin")
+			return bin, build(ctx, root, bin, parts(), errw, o.Terminal)
 		}
 		why = "Go, to build from " + root + ", is not installed (https://go.dev/dl)"
 	}
@@ -81,25 +81,20 @@ const module = "module github.com/farread/farread"
 // checkout is the root of the checkout in which dir lies, or "".
 func checkout(dir string) string {
 	dir, err := filepath.Abs(dir)
-	for err == nil {
+	for up := ""; err == nil && dir != up; dir, up = filepath.Dir(dir), dir {
 		b, _ := os.ReadFile(filepath.Join(dir, "go.mod")) // most folders have none
-		first, _, _ := bytes.Cut(b, []byte("\n"))
+		first, _, _ := strings.Cut(string(b), "\n")
 		_, whole := os.Stat(filepath.Join(dir, "localcloud", "go.mod"))
-		if strings.TrimSpace(string(first)) == module && whole == nil { // not a go.mod that somebody left there
+		if strings.TrimSpace(first) == module && whole == nil { // not a go.mod that somebody left there
 			return dir
 		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-		dir = filepath.Dir(dir)
 	}
 	return ""
 }
 
-// build makes the programs in the checkout's bin folder, as its Makefile does.
-// Programs that are up to date take a moment.
-func build(ctx context.Context, root string, errw io.Writer, live bool) (string, error) {
-	bin := filepath.Join(root, "bin")
+// build makes the programs of a checkout as its Makefile does. Programs that are up to
+// date take a moment.
+func build(ctx context.Context, root, bin string, list []part, errw io.Writer, live bool) error {
 	what := "building localcloud and fn-pack, fn-zoom in " + bin
 	first := len(missing(bin)) > 0
 	if first {
@@ -113,7 +108,7 @@ func build(ctx context.Context, root string, errw io.Writer, live bool) (string,
 	case first:
 		fmt.Fprintln(errw, what)
 	}
-	for _, p := range parts() {
+	for _, p := range list {
 		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", filepath.Join(bin, p.name)}, p.args...)
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir = filepath.Join(root, p.module)
@@ -121,12 +116,12 @@ func build(ctx context.Context, root string, errw io.Writer, live bool) (string,
 		cmd.WaitDelay = time.Second // the compilers of a build that was stopped end by themselves
 		text, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {
-			return "", ctx.Err()
+			return ctx.Err()
 		}
 		if err != nil {
 			said := strings.TrimSpace(string(text))
-			return "", fmt.Errorf("build %s: %w: %s", p.name, err, said[strings.LastIndexByte(said, '\n')+1:])
+			return fmt.Errorf("build %s: %w: %s", p.name, err, said[strings.LastIndexByte(said, '\n')+1:])
 		}
 	}
-	return bin, nil
+	return nil
 }

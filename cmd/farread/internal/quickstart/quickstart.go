@@ -31,7 +31,7 @@ const (
 	grace = 400 * time.Millisecond
 )
 
-// Options say what to run. Client and Counter must be set.
+// Options say what to run. Config.Counter must be set.
 type Options struct {
 	Once bool   // end after the tour instead of staying up
 	JSON bool   // the report as one JSON document on out, nothing else there
@@ -45,10 +45,9 @@ type Options struct {
 	Program, Work string
 	Command       string // how people call farread in their shell
 	Terminal      bool   // errw is one: remarks may be overwritten
-	// Client makes a client that reads and writes the cloud and counts
-	// there. Each call makes another one, without connections or caches.
-	Client  func(*stack.Process, *objstore.Counter) (*farread.Client, error)
-	Counter *objstore.Counter // of the whole tour
+	// Config is that of all clients, with its Counter; the tour adds the place and the
+	// keys of its cloud.
+	Config farread.Config
 }
 
 // A Report is the outcome of the tour, as --json prints it.
@@ -113,9 +112,9 @@ func unavailable(format string, a ...any) error {
 
 // Run makes the tour and, unless o.Once, stays up until ctx ends. It leaves
 // nothing running, and files in o.Dir alone. Results go to out, remarks about a build to
-// errw. An error ends it: that a part is missing matches
-// fs.ErrNotExist, a folder without permission fs.ErrPermission, a cloud that
-// does not run objstore.ErrUnavailable, wrong bytes ErrMismatch.
+// errw. The error matches fs.ErrNotExist if a part is missing, fs.ErrPermission if a
+// folder must not be written, objstore.ErrUnavailable if the cloud does not run, and
+// ErrMismatch if bytes are wrong.
 func Run(ctx context.Context, o Options, out, errw io.Writer) error {
 	if err := portFree(ctx, o.Port); err != nil {
 		return err
@@ -132,17 +131,21 @@ func Run(ctx context.Context, o Options, out, errw io.Writer) error {
 		return err
 	}
 	defer t.end()
-	t.page.w = out
-	if o.JSON {
-		t.page.w = io.Discard
+	if !o.JSON {
+		t.page.w = out
 	}
-	err = t.serve(ctx, out)
-	select {
-	case <-t.cloud.Ended:
-		if ctx.Err() == nil { // whatever failed in the tour, this is the reason
-			err = unavailable("localcloud ended: %s", t.cloud.LastWords())
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-t.cloud.Ended:
+			cancel(unavailable("localcloud ended: %s", t.cloud.LastWords()))
+		case <-ctx.Done():
 		}
-	default:
+	}()
+	err = t.serve(ctx, out)
+	if cause := context.Cause(ctx); cause != nil { // the reason of whatever else failed
+		return cause
 	}
 	return err
 }
@@ -165,8 +168,15 @@ func begin(ctx context.Context, o Options, bin string) (_ *tour, err error) {
 	if !o.Once || o.Kept { // else nobody could look at the pictures
 		t.slices = filepath.Join(o.Dir, slicesFolder)
 	}
-	if t.writer, err = o.Client(t.cloud, o.Counter); err != nil {
-		return nil, errors.Join(err, t.cloud.Stop(grace))
+	c := &t.o.Config
+	c.Endpoint, c.Region, c.AccessKey, c.SecretKey, c.PathStyle = t.cloud.Endpoint, t.cloud.Region, t.cloud.AccessKey, t.cloud.SecretKey, true
+	t.writer = farread.New(*c)
+	if t.uploads, _, err = t.writer.Bucket(ctx, "s3://"+uploads+"/"); err == nil {
+		t.datasets, _, err = t.writer.Bucket(ctx, "s3://"+datasets+"/")
+	}
+	if err != nil {
+		t.end()
+		return nil, err
 	}
 	return t, nil
 }
@@ -178,19 +188,9 @@ func (t *tour) end() {
 
 // serve is the tour and the time after it.
 func (t *tour) serve(ctx context.Context, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		defer cancel()
-		select {
-		case <-t.cloud.Ended:
-		case <-ctx.Done():
-		}
-	}()
 	t.page.started(t.report)
-	clips, err := sample.Clips(ctx)
-	storm, err2 := sample.Storm(ctx)
-	if err = errors.Join(err, err2); err != nil {
+	clips, storm, err := sample.Draw(ctx)
+	if err != nil {
 		return err
 	}
 	list, err := stories(clips, storm)

@@ -12,12 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/farread/farread/internal/stack"
 	"github.com/farread/farread/objstore"
 )
 
@@ -72,7 +72,7 @@ func ends(t *testing.T, program string, victim func(pid int) int, code int, says
 	}
 	deadline := time.Now().Add(time.Minute) // it takes that long only if it hangs
 	for _, pid := range running {
-		for alive(pid) { // an orphan is gone once its new parent has collected it
+		for _, alive := processes()[pid]; alive; _, alive = processes()[pid] { // an orphan is gone once its new parent has collected it
 			if time.Now().After(deadline) {
 				t.Fatalf("process %d is left", pid)
 			}
@@ -81,29 +81,29 @@ func ends(t *testing.T, program string, victim func(pid int) int, code int, says
 	}
 }
 
-// offspring are the processes that pid has started, and those that they have started.
-func offspring(pid int) (all []int) {
-	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output() // on an error there are none, and the caller misses some
-	children := map[int][]int{}
+// processes are those that run, with their parents. One that has ended but was not yet
+// collected does not run.
+func processes() map[int]int {
+	parents := map[int]int{}
+	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=,stat=").Output() // on an error there are none, and the caller misses some
 	for line := range strings.Lines(string(out)) {
-		var child, parent int
-		if _, err := fmt.Sscan(line, &child, &parent); err == nil {
-			children[parent] = append(children[parent], child)
+		var pid, parent int
+		var state string
+		if _, err := fmt.Sscan(line, &pid, &parent, &state); err == nil && state[0] != 'Z' {
+			parents[pid] = parent
 		}
 	}
-	for todo := []int{pid}; len(todo) > 0; todo = todo[1:] {
-		all = append(all, children[todo[0]]...)
-		todo = append(todo, children[todo[0]]...)
-	}
-	return all
+	return parents
 }
 
-// alive says whether a process runs. One that has ended but was not yet collected does
-// not.
-func alive(pid int) bool {
-	out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output() // an error: there is no such process
-	s := strings.TrimSpace(string(out))
-	return s != "" && s[0] != 'Z'
+// offspring are the processes that pid has started, and those that they have started.
+func offspring(pid int) (all []int) {
+	for child, parent := range processes() {
+		if parent == pid {
+			all = append(append(all, child), offspring(child)...)
+		}
+	}
+	return all
 }
 
 // TestRefuses: faults are told before anything runs.
@@ -160,21 +160,21 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-func TestOfKey(t *testing.T) {
-	for _, tt := range []struct {
-		ok   bool
-		r    record
-		done bool
-		err  error
-	}{
-		{true, record{Bucket: uploads, Key: "a"}, true, nil},
-		{true, record{Bucket: uploads, Key: "b"}, false, nil},
-		{true, record{Bucket: datasets, Key: "a"}, false, nil},
-		{false, record{Bucket: uploads, Key: "a", Failed: true}, false, nil},
-		{false, record{Bucket: uploads, Key: "a", Failed: true, Dead: true}, true, objstore.ErrUnavailable},
+// TestAwait: an upload is done after its last try, whatever else happens.
+func TestAwait(t *testing.T) {
+	for last, want := range map[string]error{
+		`"ok":true,"records":[{"bucket":"uploads"},{"bucket":"uploads","key":"a"}]`:                            nil,
+		`"ok":false,"records":[{"bucket":"uploads"},{"bucket":"uploads","key":"a","failed":true,"dead":true}]`: objstore.ErrUnavailable,
 	} {
-		if done, err := ofKey(invocation{OK: tt.ok, Records: []record{{Bucket: uploads}, tt.r}}, "a"); done != tt.done || !errors.Is(err, tt.err) {
-			t.Errorf("%+v: %v %v", tt.r, done, err)
+		lines := make(chan string, 6)
+		for i, s := range []string{`"ok":true,"records":[{"bucket":"uploads","key":"b"}]`, `"ok":true,"records":[{"bucket":"datasets","key":"a"}]`,
+			`"ok":false,"records":[{"bucket":"uploads","key":"a","failed":true}]`, last} {
+			lines <- fmt.Sprintf(`{"event":"invocation","ms":%d,%s}`, i, s)
+		}
+		lines <- `{"event":"invocation","ms":9,` + last + `}`
+		tr := &tour{cloud: &stack.Process{Lines: lines}}
+		if i, err := tr.await(t.Context(), "a"); i.MS != 3 || !errors.Is(err, want) {
+			t.Errorf("%s: %+v %v", last, i, err)
 		}
 	}
 }

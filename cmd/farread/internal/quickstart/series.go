@@ -115,7 +115,7 @@ func tideStory(v []int64) story {
 // of the samples since the point before, picked one by one. It is drawn as name.png.
 func view(what, name string, number func(offset int64) (float64, bool), from, to int64) step {
 	var drawing picture.Series
-	s := reading(what, (*farread.Client).OpenZoom, farread.ZoomOptions{}, func(ctx context.Context, z *farread.Zoom) (got, want [][]byte, err error) {
+	s := reading(what, func(ctx context.Context, z *farread.Zoom) (got, want [][]byte, err error) {
 		v, err := z.View(ctx, 1, from, to, viewWidth)
 		if err != nil {
 			return nil, nil, err

@@ -24,9 +24,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/npy"
-	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
-	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/internal/picture"
 )
 
@@ -56,18 +54,6 @@ func rules() (r functions.Rules) {
 	return r
 }
 
-// formatOf is the format of a dataset, by the name of the object that holds its data;
-// "" of all other objects.
-func formatOf(key string) string {
-	for suffix, format := range map[string]string{gulp.DataSuffix: gulp.Format, pack.ArraySuffix: b2nd.Format,
-		bloscpack.Suffix: bloscpack.Format, zoomcache.Suffix: zoomcache.Format} {
-		if strings.HasSuffix(key, suffix) {
-			return format
-		}
-	}
-	return ""
-}
-
 // A story is one upload and the reads of its output.
 type story struct {
 	what  string // "sunrise: 40 JPEGs in a tar"
@@ -84,38 +70,25 @@ type file struct {
 func (s story) trigger() string { return s.files[len(s.files)-1].name }
 
 // name is the key that people would name as the upload: of a folder the folder.
-func (s story) name() string {
-	if folder, _, ok := functions.Closing(s.trigger()); ok {
-		return folder
-	}
-	return s.trigger()
-}
+func (s story) name() string { return strings.TrimSuffix(s.trigger(), "_SUCCESS") }
 
 // A step is one read. If its words end in "warm" it goes on with the dataset that the
 // step before has opened; else everything is new.
 type step struct {
 	what string
+	item int64 // that will be read, of a list of items
 	// read returns the bytes that it read and those that it should have read.
-	read func(ctx context.Context, s *session, uri string) (got, want [][]byte, err error)
+	read func(ctx context.Context, d farread.Dataset) (got, want [][]byte, err error)
 	// drawn makes files of the bytes, for people to look at; nil: none.
 	drawn func(got [][]byte) ([]file, error)
 }
 
-// A session holds the client and dataset that steps share until one starts anew.
-type session struct {
-	client *farread.Client
-	open   any
-}
-
-// reading is a step that opens a dataset with a Client and reads from it.
-func reading[T, O any](what string, open func(*farread.Client, context.Context, string, O) (T, error), o O, read func(context.Context, T) (got, want [][]byte, err error)) step {
-	return step{what: what, read: func(ctx context.Context, s *session, uri string) (got, want [][]byte, err error) {
-		v, ok := s.open.(T)
+// reading is a step that reads from a dataset of a known kind.
+func reading[T any](what string, read func(context.Context, T) (got, want [][]byte, err error)) step {
+	return step{what: what, read: func(ctx context.Context, d farread.Dataset) (got, want [][]byte, err error) {
+		v, ok := d.Handle().(T)
 		if !ok {
-			if v, err = open(s.client, ctx, uri, o); err != nil {
-				return nil, nil, err
-			}
-			s.open = v
+			return nil, nil, fmt.Errorf("a %s: %w", d.Format(), ErrMismatch)
 		}
 		return read(ctx, v)
 	}}
@@ -197,7 +170,7 @@ func archive(kind string, files []file) ([]byte, error) {
 
 // frames reads frames of the clip's id and compares the dataset's index with the clip.
 func frames(c sample.Clip, what string, from, to, by int) step {
-	return reading(what, (*farread.Client).OpenGulp, farread.GulpOptions{}, func(ctx context.Context, g *farread.Gulp) (got, want [][]byte, err error) {
+	return reading(what, func(ctx context.Context, g *farread.Gulp) (got, want [][]byte, err error) {
 		it, err := g.Item(c.ID)
 		if err != nil {
 			return nil, nil, err
@@ -244,7 +217,7 @@ func arrayStory(v sample.Volume) (s story, err error) {
 
 // cut reads a slice.
 func cut(v sample.Volume, text, what string) step {
-	return reading(what, (*farread.Client).OpenArray, farread.FrameOptions{}, func(ctx context.Context, a *farread.Array) (got, want [][]byte, err error) {
+	return reading(what, func(ctx context.Context, a *farread.Array) (got, want [][]byte, err error) {
 		if m := a.Meta(); m.DType != "<f4" || !slices.Equal(m.Shape, v.Shape) {
 			return nil, nil, fmt.Errorf("%s of shape %v: %w", m.DType, m.Shape, ErrMismatch)
 		}
@@ -294,13 +267,13 @@ func recordStory(log []byte) story {
 
 // records reads the records [i, j).
 func records(lines [][]byte, what string, i, j int) step {
-	var o farread.BloscpackOptions
-	o.Item = int64(i)
-	return reading(what, (*farread.Client).OpenBloscpack, o, func(ctx context.Context, f *farread.Bloscpack) (got, want [][]byte, err error) {
+	s := reading(what, func(ctx context.Context, f *farread.Bloscpack) (got, want [][]byte, err error) {
 		if n := f.Len(); n != int64(len(lines)) {
 			return nil, nil, fmt.Errorf("%d records, not %d: %w", n, len(lines), ErrMismatch)
 		}
 		got, err = f.Items(ctx, int64(i), int64(j))
 		return got, lines[i:j], err
 	})
+	s.item = int64(i)
+	return s
 }

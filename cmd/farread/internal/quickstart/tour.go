@@ -15,8 +15,10 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/npy"
-	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/internal/stack"
@@ -32,12 +34,14 @@ const slicesFolder = "slices"
 
 // tour tells the stories.
 type tour struct {
-	o      Options
+	o      Options // its Config is that of the cloud's clients
 	cloud  *stack.Process
 	page   page
 	writer *farread.Client // uploads, and looks for outputs
-	slices string          // folder for shown slices; "": none
-	report Report
+	// Buckets of the writer.
+	uploads, datasets objstore.Bucket
+	slices            string // folder for shown slices; "": none
+	report            Report
 }
 
 // An invocation is a line that localcloud prints when a function has ended.
@@ -81,23 +85,15 @@ func (t *tour) run(ctx context.Context, list []story) error {
 
 // publish uploads a story's files and waits for their output.
 func (t *tour) publish(ctx context.Context, s story) (out Output, err error) {
-	b, _, err := t.writer.Bucket(ctx, "s3://"+uploads+"/")
-	if err != nil {
-		return out, err
-	}
-	start := time.Now()
-	put := func(ctx context.Context, f file) (objstore.Info, error) {
-		return objstore.Put(ctx, b, f.name, bytes.NewReader(f.data), objstore.PutOptions{})
-	}
-	n := len(s.files) - 1
-	err = par.Do(ctx, n, 8, func(ctx context.Context, i int) error { // enough to hide a loopback's round trip
-		_, err := put(ctx, s.files[i])
+	infos := make([]objstore.Info, len(s.files))
+	put := func(ctx context.Context, i int) (err error) {
+		infos[i], err = objstore.Put(ctx, t.uploads, s.files[i].name, bytes.NewReader(s.files[i].data), objstore.PutOptions{})
 		return err
-	})
-	if err != nil {
-		return out, err
 	}
-	last, err := put(ctx, s.files[n])
+	start, last := time.Now(), len(s.files)-1
+	if err = par.Do(ctx, last, 8, put); err == nil { // 8 are enough to hide a loopback's round trip
+		err = put(ctx, last)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -106,7 +102,7 @@ func (t *tour) publish(ctx context.Context, s story) (out Output, err error) {
 	if err != nil {
 		return out, err
 	}
-	made, err := t.made(ctx, s.trigger(), last.ETag)
+	made, err := t.made(ctx, s.trigger(), infos[last].ETag)
 	if err != nil {
 		return out, err
 	}
@@ -117,62 +113,62 @@ func (t *tour) publish(ctx context.Context, s story) (out Output, err error) {
 	}
 	out.MS, out.UploadMS = ms(time.Since(sent)), ms(sent.Sub(start))
 	out.Function, out.FunctionMS, out.Cold = inv.Function, inv.MS, inv.Cold
-	if out.Format != zoomcache.Format {
-		return out, nil
-	}
-	z, err := t.writer.OpenZoom(ctx, out.URI, farread.ZoomOptions{})
-	if err != nil {
+	if out.Format == all.Zoomcache {
+		z, err := t.writer.OpenZoom(ctx, out.URI, farread.ZoomOptions{})
+		if err != nil {
+			return out, err
+		}
+		out.IndexSize, _, _, err = z.HasIndex(ctx)
 		return out, err
 	}
-	out.IndexSize, _, _, err = z.HasIndex(ctx)
-	return out, err
+	return out, nil
 }
 
-// next is the next invocation; ok is false if the cloud has ended.
-func (t *tour) next(ctx context.Context) (i invocation, ok bool, err error) {
+// next is the next invocation.
+func (t *tour) next(ctx context.Context) (i invocation, err error) {
+	lines := t.cloud.Lines
 	for {
-		i = invocation{}
 		select {
-		case line, ok := <-t.cloud.Lines:
-			if !ok || json.Unmarshal([]byte(line), &i) == nil && i.Event == "invocation" { // other events are of later versions
-				return i, ok, nil
+		case line, ok := <-lines:
+			if !ok {
+				lines = nil // the cloud has ended, and so will ctx
+			}
+			i = invocation{}
+			if ok && json.Unmarshal([]byte(line), &i) == nil && i.Event == "invocation" { // other events are of later versions
+				return i, nil
 			}
 		case <-ctx.Done():
-			return i, true, context.Cause(ctx)
+			return i, context.Cause(ctx)
 		}
 	}
 }
 
-// await waits for the end of the function that key has started.
+// await waits for the last invocation for the upload called key.
 func (t *tour) await(ctx context.Context, key string) (invocation, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, functionLimit, unavailable("no function has run after %s", functionLimit))
 	defer cancel()
 	for {
-		i, ok, err := t.next(ctx)
-		if !ok {
-			err = unavailable("localcloud ended")
-		}
+		i, err := t.next(ctx)
 		if err != nil {
 			return i, err
 		}
-		if done, err := ofKey(i, key); done {
-			return i, err
+		for _, r := range i.Records {
+			if done, err := i.outcome(r); done && r.Bucket == uploads && r.Key == key {
+				return i, err
+			}
 		}
 	}
 }
 
-// ofKey says whether the invocation was the last one of the upload called key.
-func ofKey(i invocation, key string) (done bool, err error) {
-	for _, r := range i.Records {
-		if r.Bucket != uploads || r.Key != key {
-			continue
-		}
-		if r.Dead {
-			return true, unavailable("%s gave up: %s", i.Function, i.Error)
-		}
-		return !r.Failed && i.OK, nil
+// outcome tells how a record fared. It is not done if the record comes again.
+func (i invocation) outcome(r record) (done bool, err error) {
+	switch {
+	case r.Dead:
+		return true, unavailable("%s gave up: %s", i.Function, i.Error)
+	case r.Failed:
+		return false, errors.New("failed, to be tried again")
 	}
-	return false, nil
+	return i.OK, nil
 }
 
 var (
@@ -186,14 +182,8 @@ var (
 // member; of raw data and their note one array together, once both are there. If etag
 // is given, they must be made of the version that it names.
 func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err error) {
-	b, _, err := t.writer.Bucket(ctx, "s3://"+datasets+"/")
-	if err != nil {
-		return nil, err
-	}
 	source := key
-	data := strings.TrimSuffix(key, npy.NoteSuffix)
-	raw := strings.HasSuffix(data, rawSuffix)
-	if raw {
+	if data := strings.TrimSuffix(key, npy.NoteSuffix); strings.HasSuffix(data, rawSuffix) {
 		source = data
 	}
 	stem, _, closing := functions.Closing(source)
@@ -201,15 +191,15 @@ func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err e
 		stem = source
 	}
 	// An output's key begins like its upload's, unless that is very long.
-	for i, err := range b.List(ctx, strings.ToValidUTF8(stem[:min(len(stem), 512)], "")) {
+	for i, err := range t.datasets.List(ctx, strings.ToValidUTF8(stem[:min(len(stem), 512)], "")) {
 		if err != nil {
 			return nil, err
 		}
-		format := formatOf(i.Key)
-		if format == "" {
+		format := all.ByName(i.Key)
+		if format == "" || strings.HasSuffix(i.Key, gulp.MetaSuffix) { // a pair counts once
 			continue
 		}
-		info, err := b.Head(ctx, i.Key)
+		info, err := t.datasets.Head(ctx, i.Key)
 		if err != nil && !errors.Is(err, objstore.ErrNotFound) { // replaced in between
 			return nil, err
 		}
@@ -218,7 +208,7 @@ func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err e
 		}
 	}
 	if len(list) == 0 {
-		if err = refused(ctx, b, key); raw && errors.Is(err, objstore.ErrNotFound) {
+		if err = t.refused(ctx, key); errors.Is(err, objstore.ErrNotFound) && strings.HasSuffix(source, rawSuffix) {
 			err = errWaits
 		}
 	}
@@ -226,8 +216,8 @@ func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err e
 }
 
 // refused is the report that a function wrote instead of a dataset.
-func refused(ctx context.Context, b objstore.Bucket, key string) error {
-	r, _, err := b.Get(ctx, functions.ErrorKey(key), objstore.GetOptions{})
+func (t *tour) refused(ctx context.Context, key string) error {
+	r, _, err := t.datasets.Get(ctx, functions.ErrorKey(key), objstore.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("neither a dataset nor a report of an error: %w", err)
 	}
@@ -244,25 +234,26 @@ func bare(etag string) string { return strings.Trim(etag, `"`) }
 
 // readBack runs the steps of a story and counts the cost of each.
 func (t *tour) readBack(ctx context.Context, s story, uri string) (err error) {
-	var ses session
+	counter := t.o.Config.Counter
+	var d farread.Dataset
 	for _, st := range s.steps {
+		before, start := counter.Stats(), time.Now()
 		if !strings.HasSuffix(st.what, "warm") {
-			client, err := t.o.Client(t.cloud, t.o.Counter)
-			if err != nil {
-				return err
-			}
+			client := farread.New(t.o.Config)   // without connections or caches
 			defer client.CloseIdleConnections() //nolint:revive // once or twice a story
-			ses = session{client: client}
+			d, err = client.OpenAny(ctx, uri, farread.AnyOptions{Bloscpack: bloscpack.Options{Item: st.item}})
 		}
-		before, start := t.o.Counter.Stats(), time.Now()
-		got, want, err := st.read(ctx, &ses, uri)
+		var got, want [][]byte
+		if err == nil {
+			got, want, err = st.read(ctx, d)
+		}
 		if err == nil && (len(got) == 0 || !slices.EqualFunc(got, want, bytes.Equal)) {
 			err = fmt.Errorf("%s: %w", uri, ErrMismatch)
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", st.what, err)
 		}
-		took, after := time.Since(start), t.o.Counter.Stats()
+		took, after := time.Since(start), counter.Stats()
 		t.report.Reads = append(t.report.Reads, Read{What: st.what, Requests: after.Requests - before.Requests,
 			Bytes: after.Bytes - before.Bytes, Phases: after.Phases - before.Phases, MS: ms(took), Payload: int64(len(bytes.Join(got, nil))), URI: uri, OK: true})
 		if err := t.draw(st, got); err != nil {
@@ -296,20 +287,13 @@ func (t *tour) draw(s step, got [][]byte) error {
 // watch shows the outputs of further uploads until ctx ends.
 func (t *tour) watch(ctx context.Context) error {
 	for {
-		i, ok, err := t.next(ctx)
+		i, err := t.next(ctx)
 		if err != nil {
 			return err
 		}
-		if !ok {
-			<-t.cloud.Ended // the caller tells the reason
-			return nil
-		}
 		for _, r := range i.Records {
-			done, err := ofKey(i, r.Key)
-			if !done && r.Failed {
-				err = errors.New("failed, to be tried again")
-			}
 			var list []Output
+			done, err := i.outcome(r)
 			if done && err == nil {
 				list, err = t.made(ctx, r.Key, "")
 			}

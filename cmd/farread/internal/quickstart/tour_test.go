@@ -1,13 +1,12 @@
 package quickstart
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sample"
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/internal/stack"
 	"github.com/farread/farread/objstore"
 )
 
@@ -33,21 +31,12 @@ func options(t *testing.T) (o Options, bin string) {
 		t.Skip("builds and runs the local cloud")
 	}
 	bin = t.TempDir()
-	for _, p := range append(parts(), part{"farread", ".", []string{"./cmd/farread"}}) {
-		cmd := exec.Command("go", append([]string{"build", "-o", filepath.Join(bin, p.name)}, p.args...)...)
-		cmd.Dir = filepath.Join("..", "..", "..", "..", p.module)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", p.name, err, text)
-		}
+	all := append(parts(), part{"farread", ".", []string{"./cmd/farread"}})
+	if err := build(t.Context(), filepath.Join("..", "..", "..", ".."), bin, all, io.Discard, false); err != nil {
+		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	return Options{Program: filepath.Join(bin, "farread"), Client: client, Counter: &objstore.Counter{}}, bin
-}
-
-// client makes the client that the command gives to Run.
-func client(p *stack.Process, n *objstore.Counter) (*farread.Client, error) {
-	return farread.New(farread.Config{Endpoint: p.Endpoint, Region: p.Region, AccessKey: p.AccessKey, SecretKey: p.SecretKey, PathStyle: true, Counter: n}), nil
+	return Options{Program: filepath.Join(bin, "farread"), Config: farread.Config{Counter: &objstore.Counter{}}}, bin
 }
 
 // TestTour tells all stories to a cloud that stays up, and then uploads more.
@@ -62,9 +51,8 @@ func TestTour(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.end()
-	clips, err := sample.Clips(t.Context())
-	storm, err2 := sample.Storm(t.Context())
-	if err = errors.Join(err, err2); err != nil {
+	clips, storm, err := sample.Draw(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
 	list, err := stories(clips, storm)
@@ -182,26 +170,14 @@ func mismatches(t *testing.T, tr *tour, c sample.Clip, v sample.Volume) {
 func others(t *testing.T, tr *tour) {
 	t.Helper()
 	array := "\x93NUMPY\x01\x00\x76\x00" + fmt.Sprintf("%-117s\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }") + strings.Repeat("\x00", 24)
-	archive := func(data, a, b string) string {
-		var p bytes.Buffer
-		z := zip.NewWriter(&p)
-		for _, name := range []string{a, b} {
-			if w, err := z.Create(name); err != nil {
-				t.Fatal(err)
-			} else if _, err := w.Write([]byte(data)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := z.Close(); err != nil {
+	files := func(data, a, b string) string {
+		p, err := archive(".zip", []file{{a, []byte(data)}, {b, []byte(data)}})
+		if err != nil {
 			t.Fatal(err)
 		}
-		return p.String()
+		return string(p)
 	}
-	arrays := archive(array, "a.npy", "b.npy")
-	b, _, err := tr.writer.Bucket(t.Context(), "s3://"+uploads+"/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := files(array, "a.npy", "b.npy")
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := make(events, 100)
 	tr.page.w = seen
@@ -221,11 +197,11 @@ func others(t *testing.T, tr *tour) {
 		{"bad\u202e.npy", "no array", []string{"bad·.npy"}},
 		{"l/my.jsonl", "{}\n", []string{"/l/my.jsonl.blp "}},
 		{"files.zip", arrays, []string{"/files.zip/a.b2nd ", "/files.zip/b.b2nd "}}, // it is a .npz
-		{"texts.zip", archive("text", "a.txt", "b.txt"), []string{"/texts.zip.blp "}},
+		{"texts.zip", files("text", "a.txt", "b.txt"), []string{"/texts.zip.blp "}},
 		{strings.Repeat("long/", 160) + "a.npy", array, []string{".b2nd "}},
 		{"bad.npz", "no archive", []string{errRefused.Error()}},
 	} {
-		if _, err := objstore.Put(t.Context(), b, tt.key, strings.NewReader(tt.data), objstore.PutOptions{}); err != nil {
+		if _, err := objstore.Put(t.Context(), tr.uploads, tt.key, strings.NewReader(tt.data), objstore.PutOptions{}); err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
 		for _, want := range tt.want {

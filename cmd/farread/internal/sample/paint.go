@@ -17,8 +17,21 @@ const (
 // quality keeps the skies free of visible blocks at about 12 KB a frame.
 const quality = 88
 
-// rgb is light of three colours, linear, where 1 is paper white.
-type rgb struct{ r, g, b float64 }
+// vec is a place: x to the right, y down, z towards the eye, which is far away.
+type vec struct{ x, y, z float64 }
+
+func (a vec) plus(b vec) vec      { return vec{a.x + b.x, a.y + b.y, a.z + b.z} }
+func (a vec) times(k float64) vec { return vec{a.x * k, a.y * k, a.z * k} }
+func (a vec) dot(b vec) float64   { return a.x*b.x + a.y*b.y + a.z*b.z }
+func (a vec) length() float64     { return math.Sqrt(a.dot(a)) }
+
+// mix goes from a at 0 to b at 1.
+func (a vec) mix(b vec, k float64) vec {
+	return vec{lerp(a.x, b.x, k), lerp(a.y, b.y, k), lerp(a.z, b.z, k)}
+}
+
+// rgb is light: red, green and blue, linear, where 1 is paper white.
+type rgb = vec
 
 // hex is a colour as screens write it.
 func hex(v uint32) rgb {
@@ -26,21 +39,12 @@ func hex(v uint32) rgb {
 	return rgb{lin(v >> 16), lin(v >> 8), lin(v)}
 }
 
-func (c rgb) times(k float64) rgb { return rgb{c.r * k, c.g * k, c.b * k} }
-func (c rgb) plus(d rgb) rgb      { return rgb{c.r + d.r, c.g + d.g, c.b + d.b} }
-
-// mix goes from c at 0 to d at 1.
-func (c rgb) mix(d rgb, k float64) rgb {
-	return rgb{lerp(c.r, d.r, k), lerp(c.g, d.g, k), lerp(c.b, d.b, k)}
-}
-
 // ramp is colours at equal steps from 0 to 1.
 type ramp []rgb
 
-func hexes(v ...uint32) ramp {
-	r := make(ramp, len(v))
-	for i := range v {
-		r[i] = hex(v[i])
+func hexes(v ...uint32) (r ramp) {
+	for _, c := range v {
+		r = append(r, hex(c))
 	}
 	return r
 }
@@ -65,21 +69,21 @@ func (f shader) paint() *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, Width, Height))
 	for i, c := range p {
 		x, y := i%Width, i/Width
-		if c.differs(p[max(i-1, 0)]) || c.differs(p[min(i+1, len(p)-1)]) || c.differs(p[max(i-Width, 0)]) || c.differs(p[min(i+Width, len(p)-1)]) {
+		if differ(c, p[max(i-1, 0)]) || differ(c, p[min(i+1, len(p)-1)]) || differ(c, p[max(i-Width, 0)]) || differ(c, p[min(i+Width, len(p)-1)]) {
 			l, t, r, b := float64(x)+0.25, float64(y)+0.25, float64(x)+0.75, float64(y)+0.75
 			c = f(l, t).plus(f(r, t)).plus(f(l, b)).plus(f(r, b)).times(0.25)
 		}
 		d := float64(dither[y&3][x&3])/16 + 1.0/32
-		for k, v := range [...]float64{tone(c.r) + d, tone(c.g) + d, tone(c.b) + d, 255} {
+		for k, v := range [...]float64{tone(c.x) + d, tone(c.y) + d, tone(c.z) + d, 255} {
 			img.Pix[4*i+k] = uint8(min(v, 255))
 		}
 	}
 	return img
 }
 
-// differs says whether two neighbours have an edge between them.
-func (c rgb) differs(d rgb) bool {
-	return math.Abs(c.r-d.r)+math.Abs(c.g-d.g)+math.Abs(c.b-d.b) > 0.005+0.1*(c.r+c.g+c.b)
+// differ says whether two neighbours have an edge between them.
+func differ(c, d rgb) bool {
+	return math.Abs(c.x-d.x)+math.Abs(c.y-d.y)+math.Abs(c.z-d.z) > 0.005+0.1*(c.x+c.y+c.z)
 }
 
 // dither is the ordered pattern of Bayer.
@@ -118,14 +122,19 @@ func hash(x, y int32, seed uint32) float64 {
 	return float64(h^h>>15) / (1 << 32)
 }
 
-// noise is smooth and about 0.5 on average. It repeats every period steps of both
-// axes; period is a power of two.
-func noise(x, y float64, period int32, seed uint32) float64 {
+// between is the value at (x, y) of a function that is known at whole numbers and
+// repeats every period, a power of two. ease bends the way from one to the next.
+func between(at func(x, y int32) float64, x, y float64, period int32, ease func(float64) float64) float64 {
 	fx, fy := math.Floor(x), math.Floor(y)
-	u, v := step(0, 1, x-fx), step(0, 1, y-fy)
+	u, v := ease(x-fx), ease(y-fy)
 	x0, y0 := int32(fx)&(period-1), int32(fy)&(period-1)
 	x1, y1 := (x0+1)&(period-1), (y0+1)&(period-1)
-	return lerp(lerp(hash(x0, y0, seed), hash(x1, y0, seed), u), lerp(hash(x0, y1, seed), hash(x1, y1, seed), u), v)
+	return lerp(lerp(at(x0, y0), at(x1, y0), u), lerp(at(x0, y1), at(x1, y1), u), v)
+}
+
+// noise is smooth and about 0.5 on average.
+func noise(x, y float64, period int32, seed uint32) float64 {
+	return between(func(i, j int32) float64 { return hash(i, j, seed) }, x, y, period, func(k float64) float64 { return step(0, 1, k) })
 }
 
 // never is a period beyond every picture.
@@ -153,15 +162,10 @@ func newTexture() *texture {
 	return t
 }
 
-// at is the value between four entries. The texture has side 1 and repeats; its
-// coarsest clouds are 1/8 wide.
+// at looks up a place. The texture has side 1 and repeats; its coarsest clouds are 1/8
+// wide.
 func (t *texture) at(u, v float64) float64 {
-	u, v = u*side, v*side
-	fu, fv := math.Floor(u), math.Floor(v)
-	i, j := int(fu)&(side-1), int(fv)&(side-1)
-	i1, j1 := (i+1)&(side-1), (j+1)&(side-1)
-	get := func(i, j int) float64 { return float64(t[j*side+i]) }
-	return lerp(lerp(get(i, j), get(i1, j), u-fu), lerp(get(i, j1), get(i1, j1), u-fu), v-fv)
+	return between(func(i, j int32) float64 { return float64(t[j*side+i]) }, u*side, v*side, side, func(k float64) float64 { return k })
 }
 
 // stars are one in most squares of ten pixels, few of them bright.

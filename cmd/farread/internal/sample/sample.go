@@ -27,43 +27,6 @@ type Volume struct {
 	Values []float32
 }
 
-// A film is a clip that is not drawn yet.
-type film struct {
-	Clip
-
-	frames int
-	at     func(t float64) shader // the picture of time t in [0, 1)
-}
-
-func films() []film {
-	air := newTexture()
-	return []film{
-		{Clip{ID: "sunrise", Label: "day", Title: "the sun rises behind hills"}, 40, air.sunrise},
-		{Clip{ID: "planet", Label: "space", Title: "a planet with rings turns, its moons pass"}, 48, air.planet},
-		{Clip{ID: "aurora", Label: "night", Title: "northern lights over a lake"}, 36, air.aurora},
-	}
-}
-
-// Clips draws and encodes the three clips, on all cores: sunrise, planet,
-// aurora. It takes about two seconds of one core. On one machine and one release
-// of Go the bytes are always the same; another processor may round a pixel
-// differently, and another image/jpeg may encode differently.
-func Clips(ctx context.Context) ([]Clip, error) {
-	var out []Clip
-	for _, f := range films() {
-		f.Frames = make([][]byte, f.frames)
-		err := par.Do(ctx, f.frames, 0, func(_ context.Context, i int) (err error) {
-			f.Frames[i], err = f.at(float64(i) / float64(f.frames)).jpeg()
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("clip %s: %w", f.ID, err)
-		}
-		out = append(out, f.Clip)
-	}
-	return out, nil
-}
-
 // The storm: a picture every half hour of a day, three to four.
 const (
 	stormPlanes = 48
@@ -71,14 +34,33 @@ const (
 	stormCols   = 320
 )
 
-// Storm draws a day of satellite pictures: a hurricane comes in over a coast,
-// turning. Values are brightness in percent, in steps of 1/16 as of an instrument. It
-// takes about a second of one core; see Clips for how equal two runs are.
-func Storm(ctx context.Context) (Volume, error) {
-	v := Volume{ID: "storm", Shape: []int64{stormPlanes, stormRows, stormCols}, Values: make([]float32, stormPlanes*stormRows*stormCols)}
+// Draw draws and encodes the three clips, sunrise, planet and aurora, and a day of
+// satellite pictures: a hurricane comes in over a coast, turning. The values of the storm
+// are brightness in percent, in steps of 1/16 as of an instrument. All of it takes about
+// three seconds of one core, and all cores help. On one machine and one release of Go the
+// bytes are always the same; another processor may round a pixel differently, and another
+// image/jpeg may encode differently.
+func Draw(ctx context.Context) (clips []Clip, storm Volume, err error) {
 	air := newTexture()
-	return v, par.Do(ctx, stormPlanes, 0, func(_ context.Context, k int) error {
-		air.storm(v.Values[k*stormRows*stormCols:][:stormRows*stormCols], float64(k)/stormPlanes)
+	clips = []Clip{
+		{ID: "sunrise", Label: "day", Title: "the sun rises behind hills", Frames: make([][]byte, 40)},
+		{ID: "planet", Label: "space", Title: "a planet with rings turns, its moons pass", Frames: make([][]byte, 48)},
+		{ID: "aurora", Label: "night", Title: "northern lights over a lake", Frames: make([][]byte, 36)},
+	}
+	for k, scene := range []func(t float64) shader{air.sunrise, air.planet, air.aurora} {
+		list := clips[k].Frames
+		err := par.Do(ctx, len(list), 0, func(_ context.Context, i int) (err error) {
+			list[i], err = scene(float64(i) / float64(len(list))).jpeg()
+			return err
+		})
+		if err != nil {
+			return nil, storm, fmt.Errorf("clip %s: %w", clips[k].ID, err)
+		}
+	}
+	const plane = stormRows * stormCols
+	storm = Volume{ID: "storm", Shape: []int64{stormPlanes, stormRows, stormCols}, Values: make([]float32, stormPlanes*plane)}
+	return clips, storm, par.Do(ctx, stormPlanes, 0, func(_ context.Context, k int) error {
+		air.storm(storm.Values[k*plane:][:plane], float64(k)/stormPlanes)
 		return nil
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"image/png"
 	"math"
 	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -24,28 +23,23 @@ func TestPictures(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Clips(ctx); !errors.Is(err, context.Canceled) {
+	if _, _, err := Draw(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	list, err := Clips(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	clips, storm, err := Draw(t.Context())
+	if err != nil || len(clips) != 3 {
+		t.Fatalf("%d clips, %v", len(clips), err)
 	}
-	for i, f := range films() {
-		c := list[i]
-		if c.ID != f.ID || c.Label == "" || c.Title == "" || len(c.Frames) != f.frames {
-			t.Fatalf("%q %q %q: %d frames, want %d of %s", c.ID, c.Label, c.Title, len(c.Frames), f.frames, f.ID)
+	for _, c := range clips {
+		if c.Label == "" || c.Title == "" || len(c.Frames) < 36 {
+			t.Errorf("%q %q %q: %d frames", c.ID, c.Label, c.Title, len(c.Frames))
 		}
-		golden(t, c.ID+".jpg", c.Frames[f.frames/2], c.Frames[0])
-	}
-	v, err := Storm(t.Context())
-	if err != nil {
-		t.Fatal(err)
+		golden(t, c.ID+".jpg", c.Frames[len(c.Frames)/2], c.Frames[0])
 	}
 	plane := func(k int) []byte {
 		img := image.NewGray(image.Rect(0, 0, stormCols, stormRows))
 		for i := range img.Pix {
-			x := v.Values[k*len(img.Pix)+i]
+			x := storm.Values[k*len(img.Pix)+i]
 			if img.Pix[i] = uint8(x * 2.55); x < 0 || x > 100 || float64(x)*16 != math.Trunc(float64(x)*16) {
 				t.Fatalf("item %d of plane %d is %v", i, k, x)
 			}
@@ -63,7 +57,7 @@ func TestPictures(t *testing.T) {
 // differ.
 func golden(t *testing.T, name string, got, other []byte) {
 	t.Helper()
-	name = filepath.Join("testdata", name)
+	name = "testdata/" + name
 	if *update {
 		if err := os.WriteFile(name, got, 0o600); err != nil {
 			t.Fatal(err)
@@ -73,11 +67,9 @@ func golden(t *testing.T, name string, got, other []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := difference(t, got, want); d > 0.3 {
-		t.Errorf("%.2f of 255 away from %s on average", d, name)
-	}
-	if d := difference(t, other, want); d < 1 { // the measure sees changes
-		t.Errorf("another picture is only %.2f away from %s", d, name)
+	same, change := difference(t, got, want), difference(t, other, want)
+	if same > 0.3 || change < 1 { // the measure sees changes
+		t.Errorf("%s: %.2f of 255 away on average, and another picture %.2f", name, same, change)
 	}
 }
 

@@ -60,15 +60,6 @@ func (air *texture) sunrise(t float64) shader {
 	}
 }
 
-// vec is a place: x to the right, y down, z towards the eye, which is far away.
-type vec struct{ x, y, z float64 }
-
-func (a vec) dot(b vec) float64 { return a.x*b.x + a.y*b.y + a.z*b.z }
-func (a vec) plus(b vec, times float64) vec {
-	return vec{a.x + b.x*times, a.y + b.y*times, a.z + b.z*times}
-}
-func (a vec) length() float64 { return math.Sqrt(a.dot(a)) }
-
 // onBall is the place on a ball of that radius that the eye sees at (x, y) from the
 // ball's middle.
 func onBall(x, y, radius float64) (at vec, ok bool) {
@@ -92,7 +83,7 @@ func (air *texture) planet(t float64) shader {
 	}
 	for i, m := range moons {
 		sin, cos := math.Sincos(m.phase + 2*math.Pi*m.turns*t)
-		moons[i].at = vec{}.plus(east, radius*m.orbit*cos).plus(south, radius*m.orbit*sin)
+		moons[i].at = east.times(radius * m.orbit * cos).plus(south.times(radius * m.orbit * sin))
 	}
 
 	ring := func(at vec) (colour rgb, alpha float64) {
@@ -107,12 +98,12 @@ func (air *texture) planet(t float64) shader {
 		alpha *= 1 - 0.80*step(0.905, 0.912, x)*(1-step(0.922, 0.930, x)) // the narrow one
 		colour = hex(0xcbb08c).mix(hex(0xf3e6cd), fine)
 		if along := at.dot(sun); along < 0 { // the shadow of the globe
-			colour = colour.times(lerp(0.1, 1, step(radius-6, radius+3, at.plus(sun, -along).length())))
+			colour = colour.times(lerp(0.1, 1, step(radius-6, radius+3, at.plus(sun.times(-along)).length())))
 		}
 		return colour, min(alpha, 0.96)
 	}
 	surface := func(q vec) rgb {
-		n := vec{}.plus(q, 1/radius)
+		n := q.times(1 / radius)
 		lat, long := -n.dot(axis), math.Atan2(n.dot(south), n.dot(east))/(2*math.Pi)+t*0.30
 		wave := (air.at(3*long, lat*1.1) - 0.5) * (1 - lat*lat)
 		x := lat*0.5 + 0.5 + 0.06*wave
@@ -122,7 +113,7 @@ func (air *texture) planet(t float64) shader {
 		colour = colour.mix(hex(0xc0562f), 0.8*spot*spot)
 		day := step(-0.10, 0.42, n.dot(sun)) * (0.25 + 0.95*max(n.dot(sun), 0))
 		if h := -q.dot(axis) / sun.dot(axis); h > 0 { // the shadow of the rings
-			_, alpha := ring(q.plus(sun, h))
+			_, alpha := ring(q.plus(sun.times(h)))
 			day *= 1 - 0.78*alpha
 		}
 		edge := (1 - n.z) * (1 - n.z) * (1 - n.z)
@@ -213,7 +204,7 @@ func (air *texture) aurora(t float64) shader {
 		ripple := noise(x*0.08*far-3*t, far*17+7*t, never, 28) - 0.5
 		p := sky(max(0, min(x+(wave*10+ripple*5)*near, Width-0.01)), max(0, min(shore-1-d*1.45+(wave*15+ripple*9)*near, shore-1)))
 		shine := 0.62 - 0.22*near + 0.10*ripple
-		return rgb{p.r * shine * 0.82, p.g * shine * 0.97, p.b * shine * 1.04}.plus(hex(0x06121e).times(0.6))
+		return rgb{p.x * shine * 0.82, p.y * shine * 0.97, p.z * shine * 1.04}.plus(hex(0x06121e).times(0.6))
 	}
 }
 
