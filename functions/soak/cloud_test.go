@@ -214,18 +214,7 @@ func (c *cloud) bucket(t *testing.T, name string) *s3store.Bucket {
 
 // follow keeps what the cloud reports about invocations.
 func (c *cloud) follow() {
-	for line := range c.Lines {
-		var i struct {
-			Error   string
-			MS      float64
-			Records []struct {
-				Key          string
-				Failed, Dead bool
-			}
-		}
-		if json.Unmarshal([]byte(line), &i) != nil {
-			continue
-		}
+	for i := range c.Invocations {
 		c.mu.Lock()
 		for _, r := range i.Records {
 			c.runs[r.Key] = append(c.runs[r.Key], run{r.Failed, r.Dead, i.Error, i.MS})

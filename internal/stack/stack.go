@@ -26,10 +26,9 @@ type Process struct {
 	Region    string   `json:"region"`
 	Buckets   []string `json:"buckets"`
 
-	// Lines are what localcloud prints after its first line, one JSON object
-	// for each finished invocation. The channel is closed at its end; lines
-	// that nobody takes are dropped once 4096 wait.
-	Lines <-chan string `json:"-"`
+	// Invocations are the runs of functions that have ended. The channel is closed when
+	// the process ends; runs that nobody takes are dropped once 4096 wait.
+	Invocations <-chan Invocation `json:"-"`
 	// Ended is closed when the process has ended.
 	Ended <-chan struct{} `json:"-"`
 
@@ -38,6 +37,26 @@ type Process struct {
 	log   tail
 	once  sync.Once
 	err   error // of its end, valid after Ended
+}
+
+// An Invocation is a line that localcloud prints when a function has ended.
+type Invocation struct {
+	Event    string   `json:"event"` // "invocation"
+	Function string   `json:"function"`
+	Records  []Record `json:"records"`
+	MS       float64  `json:"ms"`
+	Cold     bool     `json:"cold"`
+	OK       bool     `json:"ok"`
+	Error    string   `json:"error"`
+}
+
+// A Record is an upload that an invocation was told of.
+type Record struct {
+	Bucket string `json:"bucket"`
+	Key    string `json:"key"`
+	Size   int64  `json:"size"`
+	Failed bool   `json:"failed"`
+	Dead   bool   `json:"dead"` // there will be no other try
 }
 
 // Start starts the program with those flags and returns when it answers. Call Stop;
@@ -60,11 +79,11 @@ func Start(ctx context.Context, program string, args ...string) (*Process, error
 		return nil, fmt.Errorf("localcloud: %w", err)
 	}
 	p.stdin = in
-	lines, ended, first := make(chan string, 4096), make(chan struct{}), make(chan error, 1)
-	p.Lines, p.Ended = lines, ended
+	runs, ended, first := make(chan Invocation, 4096), make(chan struct{}), make(chan error, 1)
+	p.Invocations, p.Ended = runs, ended
 	go func() {
 		defer close(ended)
-		p.read(out, first, lines)
+		p.read(out, first, runs)
 		p.err = p.cmd.Wait()
 	}()
 	select {
@@ -84,19 +103,21 @@ func Start(ctx context.Context, program string, args ...string) (*Process, error
 	return p, nil
 }
 
-func (p *Process) read(out io.Reader, first chan<- error, lines chan<- string) {
-	defer close(lines)
+func (p *Process) read(out io.Reader, first chan<- error, runs chan<- Invocation) {
+	defer close(runs)
 	r := bufio.NewReader(out)
 	line, err := r.ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, p)
 	}
 	for first <- err; err == nil; {
-		if line, err = r.ReadBytes('\n'); err == nil {
-			select {
-			case lines <- string(line):
-			default:
-			}
+		var i Invocation
+		if line, err = r.ReadBytes('\n'); err != nil || json.Unmarshal(line, &i) != nil || i.Event != "invocation" { // other events are of later versions
+			continue
+		}
+		select {
+		case runs <- i:
+		default:
 		}
 	}
 	_, _ = io.Copy(io.Discard, r) // so that the child never blocks

@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/farread/farread/internal/stack"
 )
 
 // page prints for people: 100 columns, one screen.
@@ -50,10 +52,10 @@ func (p *page) reads(list []Read) {
 
 func (p *page) onceDone(command string, pictures []string) {
 	p.line("")
+	p.drawn(pictures)
 	if len(pictures) == 0 {
 		p.line("To see what was read as pictures: %s quickstart --once --dir FOLDER", command)
 	}
-	p.drawn(pictures)
 	p.line("Everything came back as it went in. To stay up and try it: %s quickstart", command)
 }
 
@@ -100,7 +102,7 @@ func (p *page) invite(t *tour) {
 }
 
 // event is one line for an upload of somebody else.
-func (p *page) event(i invocation, r record, o Output, err error) {
+func (p *page) event(i stack.Invocation, r stack.Record, o Output, err error) {
 	at := time.Now().Format("15:04:05")
 	source := "s3://" + r.Bucket + "/" + r.Key
 	if err != nil {

@@ -162,19 +162,18 @@ func TestRefuses(t *testing.T) {
 
 // TestAwait: an upload is done after its last try, whatever else happens.
 func TestAwait(t *testing.T) {
-	for last, want := range map[string]error{
-		`"ok":true,"records":[{"bucket":"uploads"},{"bucket":"uploads","key":"a"}]`:                            nil,
-		`"ok":false,"records":[{"bucket":"uploads"},{"bucket":"uploads","key":"a","failed":true,"dead":true}]`: objstore.ErrUnavailable,
-	} {
-		lines := make(chan string, 6)
-		for i, s := range []string{`"ok":true,"records":[{"bucket":"uploads","key":"b"}]`, `"ok":true,"records":[{"bucket":"datasets","key":"a"}]`,
-			`"ok":false,"records":[{"bucket":"uploads","key":"a","failed":true}]`, last} {
-			lines <- fmt.Sprintf(`{"event":"invocation","ms":%d,%s}`, i, s)
+	run := func(bucket, key string, failed, dead bool) stack.Invocation {
+		return stack.Invocation{OK: !failed, Records: []stack.Record{{Bucket: uploads}, {Bucket: bucket, Key: key, Failed: failed, Dead: dead}}}
+	}
+	for dead, want := range map[bool]error{false: nil, true: objstore.ErrUnavailable} {
+		runs := make(chan stack.Invocation, 5)
+		for n, i := range []stack.Invocation{run(uploads, "b", false, false), run(datasets, "a", false, false), run(uploads, "a", true, false), run(uploads, "a", dead, dead), {}} {
+			i.MS = float64(n)
+			runs <- i
 		}
-		lines <- `{"event":"invocation","ms":9,` + last + `}`
-		tr := &tour{cloud: &stack.Process{Lines: lines}}
+		tr := &tour{cloud: &stack.Process{Invocations: runs}}
 		if i, err := tr.await(t.Context(), "a"); i.MS != 3 || !errors.Is(err, want) {
-			t.Errorf("%s: %+v %v", last, i, err)
+			t.Errorf("%v: %+v %v", dead, i, err)
 		}
 	}
 }

@@ -146,23 +146,22 @@ func archive(kind string, files []file) ([]byte, error) {
 	var b bytes.Buffer
 	made := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	t, z := tar.NewWriter(&b), zip.NewWriter(&b)
+	add, end := func(f file) (io.Writer, error) {
+		return z.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Store, Modified: made})
+	}, z.Close
+	if kind == ".tar" {
+		add, end = func(f file) (io.Writer, error) {
+			return t, t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o644, ModTime: made})
+		}, t.Close
+	}
 	for _, f := range files {
-		w, err := io.Writer(t), error(nil)
-		if kind == ".tar" {
-			err = t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o644, ModTime: made})
-		} else {
-			w, err = z.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Store, Modified: made})
+		w, err := add(f)
+		if err == nil {
+			_, err = w.Write(f.data)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if _, err := w.Write(f.data); err != nil {
-			return nil, err
-		}
-	}
-	end := z.Close
-	if kind == ".tar" {
-		end = t.Close
 	}
 	err := end()
 	return b.Bytes(), err

@@ -44,25 +44,6 @@ type tour struct {
 	report            Report
 }
 
-// An invocation is a line that localcloud prints when a function has ended.
-type invocation struct {
-	Event    string   `json:"event"`
-	Function string   `json:"function"`
-	Records  []record `json:"records"`
-	MS       float64  `json:"ms"`
-	Cold     bool     `json:"cold"`
-	OK       bool     `json:"ok"`
-	Error    string   `json:"error"`
-}
-
-type record struct {
-	Bucket string `json:"bucket"`
-	Key    string `json:"key"`
-	Size   int64  `json:"size"`
-	Failed bool   `json:"failed"`
-	Dead   bool   `json:"dead"` // there will be no other try
-}
-
 func (t *tour) run(ctx context.Context, list []story) error {
 	for _, s := range list {
 		out, err := t.publish(ctx, s)
@@ -125,26 +106,20 @@ func (t *tour) publish(ctx context.Context, s story) (out Output, err error) {
 }
 
 // next is the next invocation.
-func (t *tour) next(ctx context.Context) (i invocation, err error) {
-	lines := t.cloud.Lines
-	for {
-		select {
-		case line, ok := <-lines:
-			if !ok {
-				lines = nil // the cloud has ended, and so will ctx
-			}
-			i = invocation{}
-			if ok && json.Unmarshal([]byte(line), &i) == nil && i.Event == "invocation" { // other events are of later versions
-				return i, nil
-			}
-		case <-ctx.Done():
-			return i, context.Cause(ctx)
+func (t *tour) next(ctx context.Context) (i stack.Invocation, err error) {
+	select {
+	case i, ok := <-t.cloud.Invocations:
+		if ok {
+			return i, nil
 		}
+		<-ctx.Done() // it ends with the cloud
+	case <-ctx.Done():
 	}
+	return i, context.Cause(ctx)
 }
 
 // await waits for the last invocation for the upload called key.
-func (t *tour) await(ctx context.Context, key string) (invocation, error) {
+func (t *tour) await(ctx context.Context, key string) (stack.Invocation, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, functionLimit, unavailable("no function has run after %s", functionLimit))
 	defer cancel()
 	for {
@@ -153,7 +128,7 @@ func (t *tour) await(ctx context.Context, key string) (invocation, error) {
 			return i, err
 		}
 		for _, r := range i.Records {
-			if done, err := i.outcome(r); done && r.Bucket == uploads && r.Key == key {
+			if done, err := outcome(i, r); done && r.Bucket == uploads && r.Key == key {
 				return i, err
 			}
 		}
@@ -161,7 +136,7 @@ func (t *tour) await(ctx context.Context, key string) (invocation, error) {
 }
 
 // outcome tells how a record fared. It is not done if the record comes again.
-func (i invocation) outcome(r record) (done bool, err error) {
+func outcome(i stack.Invocation, r stack.Record) (done bool, err error) {
 	switch {
 	case r.Dead:
 		return true, unavailable("%s gave up: %s", i.Function, i.Error)
@@ -293,7 +268,7 @@ func (t *tour) watch(ctx context.Context) error {
 		}
 		for _, r := range i.Records {
 			var list []Output
-			done, err := i.outcome(r)
+			done, err := outcome(i, r)
 			if done && err == nil {
 				list, err = t.made(ctx, r.Key, "")
 			}
