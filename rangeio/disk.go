@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A read that takes longer than slowRead and the time that its bytes need at
-// slowRate did not come out of memory: it waits for a disk or another machine. As
-// the processor may have gone to somebody else meanwhile, it takes three of them in
-// a row, or more than one in five.
+// If a read takes longer than slowRead plus the time of its bytes at slowRate, the
+// bytes did not come from memory: the read waited for a disk or another machine. A
+// single slow read proves nothing, since another process may have had the processor; it
+// takes three in a row, or more than one in five.
 const (
 	slowRead  = 300 * time.Microsecond
 	slowRate  = 1 << 30 // bytes a second
@@ -61,7 +61,7 @@ func (d *Disk) Read(ctx context.Context, spans []Span, read func(Span) error, do
 	return nil
 }
 
-// apart reads the spans from the given one on side by side.
+// apart reads the spans side by side, beginning with number from.
 func (d *Disk) apart(ctx context.Context, spans []Span, from int, read func(Span) error, done func(i int) error) error {
 	if done != nil && from > 0 {
 		first := done
@@ -81,7 +81,7 @@ func (d *Disk) apart(ctx context.Context, spans []Span, from int, read func(Span
 	}, done)
 }
 
-// note looks at how long a read of n bytes took, which ends now.
+// note judges a read of n bytes that began at start and ends now.
 func (d *Disk) note(start time.Time, n int) (now time.Time) {
 	now = time.Now()
 	switch slow := now.Sub(start) > slowRead+time.Duration(int64(n)*int64(time.Second)/slowRate); {

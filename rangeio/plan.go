@@ -117,7 +117,7 @@ type Planned struct {
 	Estimated bool
 }
 
-// piece is a span, or a part of one, with the place of that span in the list.
+// A piece is a span, or a part of one. It knows the number of its span in the list.
 type piece struct {
 	Span
 	index int
@@ -159,7 +159,8 @@ func choose(work []piece, p Policy) []bool {
 		}
 		return i
 	}
-	// join bridges piece i to its left neighbour unless the result is too long.
+	// join bridges the gap between piece i and its left neighbour, unless the request
+	// would become too long.
 	join := func(i int, most int64) bool {
 		a, b := root(i-1), i
 		e := max(end[a], end[b])
@@ -203,8 +204,8 @@ func choose(work []piece, p Policy) []bool {
 	if p.Parallel <= 0 {
 		return bridge
 	}
-	// First with a cap that makes the requests about equally long, since the
-	// longest is the last to end; then, if there are still too many, without.
+	// The first pass caps the length, so that the requests are about equally long: the
+	// longest one ends last. If too many requests remain, the second pass has no cap.
 	even := (reach - work[0].Off) / int64(p.Parallel)
 	even += even / 8
 	if p.MaxLen > 0 {

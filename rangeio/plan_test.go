@@ -215,8 +215,8 @@ func (b *brokenReader) Read(p []byte) (int, error) {
 
 var errBroken = errors.New("connection lost")
 
-// runPlan runs Do over bodies that break wherever breakAt says, and checks every
-// byte at the moment when done is called.
+// runPlan runs Do over bodies that break at the places that breakAt gives, and checks
+// every byte when done is called.
 func runPlan(t interface{ Fatalf(string, ...any) }, data []byte, spans []rangeio.Span, p rangeio.Policy, limit int, breakAt func() int) {
 	fetch := func(_ context.Context, r *rangeio.Request) error {
 		var n int64
@@ -351,7 +351,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// TestScatterOfShortBody: a body that ends where no one expects it is no success.
+// TestScatterOfShortBody: a body that ends too early is an error.
 func TestScatterOfShortBody(t *testing.T) {
 	t.Parallel()
 	data := object(100)

@@ -92,11 +92,12 @@ func (c *phaseContext) Value(key any) any {
 
 type phaseKey struct{}
 
-// maxLinks allows Steps that are nested four deep; deeper ones count as one phase.
+// maxLinks allows Steps that are nested four deep; steps nested deeper count as one
+// phase.
 const maxLinks = 16
 
-// A phaseGroup is a link of a chain of phases, with the free ones behind it that are
-// for steps within it.
+// A phaseGroup is one link of a chain of phases. It owns the links that follow it and
+// are not in use yet: nested Steps take them.
 type phaseGroup struct {
 	chain     *phaseChain
 	at, links int
@@ -107,13 +108,14 @@ type phaseChain struct {
 	n  map[*Phases]*chainNumbers
 }
 
-// chainNumbers are the phases of a chain as one Phases counts them.
+// chainNumbers are the numbers that one Phases gave to the phases of a chain.
 type chainNumbers struct {
 	first int64   // of whichever link had the first call
 	of    []int64 // each link, 0 where it had none
 }
 
-// number is the phase of a call, next if it is the first one of the chain.
+// number is the phase of a call. If the call is the first one of the chain, the phase
+// is next.
 func (g *phaseGroup) number(p *Phases, next int64) int64 {
 	g.chain.mu.Lock()
 	defer g.chain.mu.Unlock()
