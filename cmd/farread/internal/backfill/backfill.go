@@ -72,12 +72,6 @@ func (r *Report) pass(p passed) {
 	r.Older += p.older
 }
 
-func (r *Report) fail(e fate, retry bool) {
-	if len(r.Failures) < maxFailures {
-		r.Failures = append(r.Failures, Failure{e.key, e.text, retry})
-	}
-}
-
 // A fate is the outcome of an object.
 type fate struct {
 	key     string
@@ -85,22 +79,22 @@ type fate struct {
 	text    string // of its error
 }
 
-// file counts the outcome in r, and enters in again whether the object has to be tried
-// again.
-func (e fate) file(r *Report, again map[string]bool) {
-	delete(again, e.key)
+// count counts the outcome of one object.
+func (r *Report) count(e fate) {
 	switch e.outcome {
 	case functions.Packed:
 		r.Done++
 		return
-	case functions.Failed:
-		r.Failed++
-		r.fail(e, false)
-		return
-	case functions.Retried:
-		r.Retry++
-		r.fail(e, true)
-		again[e.key] = true
+	case functions.Failed, functions.Retried:
+		retry := e.outcome == functions.Retried
+		if retry {
+			r.Retry++
+		} else {
+			r.Failed++
+		}
+		if len(r.Failures) < maxFailures {
+			r.Failures = append(r.Failures, Failure{e.key, e.text, retry})
+		}
 		return
 	case functions.Unchanged:
 		r.Unchanged++

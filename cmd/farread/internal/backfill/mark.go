@@ -28,7 +28,7 @@ type checkpoint struct {
 
 const (
 	checkpointVersion = 2
-	// maxCheckpoint is more than the maxAhead keys need, of a kilobyte each.
+	// maxCheckpoint is more than twice maxAhead keys need, of a kilobyte each.
 	maxCheckpoint = 64 << 20
 )
 
@@ -78,7 +78,7 @@ func (f *Filler) resume() error {
 	}
 	f.resumed = true
 	for _, key := range c.Again {
-		f.again[key], f.retry[key] = true, true
+		f.retry[key] = true
 	}
 	// Objects that failed for now are tried again, and counted again.
 	c.Report.Prefix, c.Report.Retry = f.report.Prefix, 0
@@ -100,7 +100,7 @@ func (f *Filler) save(complete bool) error {
 		f.mark.Report.pass(f.passed)
 		f.passed = passed{}
 	}
-	if complete && len(f.again) == 0 {
+	if complete && len(f.retry) == 0 {
 		err := os.Remove(f.o.Mark)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

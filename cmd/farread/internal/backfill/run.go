@@ -43,8 +43,7 @@ type Filler struct {
 	moved  sync.Cond       // first moved on, or the run ends
 	report Report          // of all objects so far
 	mark   checkpoint      // the checkpoint that is on disk, or will be; its report is of the objects up to its key
-	again  map[string]bool // keys that failed for now, in this run or the one before
-	retry  map[string]bool // those of them that the checkpoint has to name
+	retry  map[string]bool // keys up to that of the checkpoint that failed for now, in this run or the one before
 	first  int64           // the first object that is not finished
 	next   int64           // the number of the next one to begin
 	keys   map[int64]spot  // where objects stand in the listing, from first on
@@ -78,7 +77,7 @@ func New(o Options) (*Filler, error) {
 	}
 	f := &Filler{
 		o: o, report: Report{Prefix: o.URI, DryRun: o.DryRun, Failures: []Failure{}},
-		again: map[string]bool{}, retry: map[string]bool{}, keys: map[int64]spot{}, ended: map[int64]fate{},
+		retry: map[string]bool{}, keys: map[int64]spot{}, ended: map[int64]fate{},
 	}
 	f.moved.L = &f.mu
 	return f, f.resume()
@@ -229,10 +228,10 @@ func (f *Filler) work(ctx context.Context, i item) error {
 	if d.Err != nil {
 		end.text = f.o.Text(d.Err)
 	}
-	end.file(&f.report, f.again)
+	f.report.count(end)
 	f.finish(i.n, end)
 	f.o.Done()
-	if f.inRow >= giveUp || len(f.again) > maxAhead {
+	if f.inRow >= giveUp || len(f.retry) > maxAhead {
 		return fmt.Errorf("%w: %w", errGiveUp, d.Err)
 	}
 	if f.unsave++; f.unsave >= saveEach || time.Since(f.saved) > saveAge {
@@ -255,7 +254,10 @@ func (f *Filler) finish(n int64, e fate) {
 			f.mark.Report.Listed++
 			f.mark.After = p.key
 		}
-		e.file(&f.mark.Report, f.retry)
+		f.mark.Report.count(e)
+		if delete(f.retry, e.key); e.outcome == functions.Retried {
+			f.retry[e.key] = true
+		}
 		delete(f.ended, f.first)
 		delete(f.keys, f.first)
 		f.first++
