@@ -26,13 +26,17 @@ type begun struct {
 	front   []byte // of block frontOf, which came with the block starts; if parts are gathered, of the chunk
 	frontOf int
 
-	// If blocks are decoded together, or some of their bytes came with the block starts:
-	gathered bool
-	parts    parts
-	need     []part       // what is still to be read; off and n in the chunk, at in buf
-	left     atomic.Int32 // how many of them
-	total    int          // bytes of parts
-	buf      []byte       // parts, one after the other, once the first has come
+	gathered *gathered // nil: each block is decoded as it comes
+}
+
+// A gathered chunk is one whose blocks are decoded together, or of which some bytes of
+// several blocks came with the block starts.
+type gathered struct {
+	parts parts
+	need  []part       // what is still to be read; off and n in the chunk, at in buf
+	left  atomic.Int32 // how many of them
+	total int          // bytes of parts
+	buf   []byte       // parts, one after the other, once the first has come
 }
 
 // starts reads the block starts of chunks and adds the blocks that are wanted, or the
@@ -104,8 +108,7 @@ func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err
 	}
 	c := &begun{j: j}
 	if r.wanting(j, &h, b) {
-		c.parts = parts{{n: h.CBytes}}
-		return true, r.addGathered(c, from, b, h.CBytes)
+		return true, r.addGathered(c, from, b, &gathered{parts: parts{{n: h.CBytes}}, total: h.CBytes})
 	}
 	if h.IndexLen() > len(b) {
 		j.head = bytes.Clone(b)
@@ -118,12 +121,12 @@ func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err
 		return false, err
 	}
 	if _, n := c.x.Dict(); n > 0 || h.VL || c.x.NeedsFirst() || !c.behind(b) {
-		total := 0
-		c.parts, total = partsOf(c.x, c.sel)
-		return true, r.addGathered(c, from, b, total)
+		g := &gathered{}
+		g.parts, g.total = partsOf(c.x, c.sel)
+		return true, r.addGathered(c, from, b, g)
 	}
 	more := int64(len(c.x.Starts()))*offsetOfStart + int64(len(c.front))
-	far := !rangeio.Local(from) || rangeio.Slow(from)
+	from, far := r.source(from)
 	for k, i := range c.sel {
 		off, n := c.x.Block(i)
 		have := max(len(b)-off, 0)
@@ -134,6 +137,16 @@ func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err
 		more = 0
 	}
 	return true, nil
+}
+
+// source is what a part names as its reader: nil for that of the Pull. far says that
+// its reads wait.
+func (r *reading) source(from rangeio.Reader) (named rangeio.Reader, far bool) {
+	far = !rangeio.Local(from) || rangeio.Slow(from)
+	if !r.f.info.Sparse {
+		return nil, far
+	}
+	return from, far
 }
 
 // behind says that each block that is wanted goes beyond head, the first bytes of the
@@ -155,27 +168,27 @@ func (c *begun) behind(head []byte) bool {
 	return true
 }
 
-// addGathered adds what head, the first bytes of the chunk, does not hold of c.parts:
+// addGathered adds what head, the first bytes of the chunk, does not hold of g.parts:
 // they are decoded once all are there.
-func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, total int) error {
-	c.gathered, c.total = true, total
-	if len(c.parts) > 0 && c.parts[0].off < len(head) {
+func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, g *gathered) error {
+	c.gathered = g
+	if len(g.parts) > 0 && g.parts[0].off < len(head) {
 		c.front = bytes.Clone(head)
 	}
-	for _, p := range c.parts {
+	for _, p := range g.parts {
 		have := min(max(len(head)-p.off, 0), p.n)
 		if have < p.n {
-			c.need = append(c.need, part{p.off + have, p.n - have, p.at + have})
+			g.need = append(g.need, part{p.off + have, p.n - have, p.at + have})
 		}
 	}
-	if len(c.need) == 0 {
-		c.need = []part{{}} // to be decoded all the same
+	if len(g.need) == 0 {
+		g.need = []part{{}} // to be decoded all the same
 	}
-	c.left.Store(int32(len(c.need)))
-	far := !rangeio.Local(from) || rangeio.Slow(from)
-	for k, p := range c.need {
+	g.left.Store(int32(len(g.need)))
+	from, far := r.source(from)
+	for k, p := range g.need {
 		if err := r.add(pull.Part[piece]{From: from, Off: c.j.off + int64(p.off), Len: int64(p.n), More: int64(p.n),
-			Ends: far && k == len(c.need)-1, For: piece{c.j, c, k}}); err != nil {
+			Ends: far && k == len(g.need)-1, For: piece{c.j, c, k}}); err != nil {
 			return err
 		}
 	}
@@ -185,28 +198,30 @@ func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, total 
 // gather keeps part k of c, which was read. It returns true once all are there.
 func (r *reading) gather(c *begun, k int, b []byte) bool {
 	r.lend(c)
-	copy(c.buf[c.need[k].at:], b)
-	return c.left.Add(-1) == 0
+	g := c.gathered
+	copy(g.buf[g.need[k].at:], b)
+	return g.left.Add(-1) == 0
 }
 
 // lend lends a buffer for the parts of c, if c has none: not before one of them has come,
 // since what comes is counted.
 func (r *reading) lend(c *begun) {
+	g := c.gathered
 	r.lending.Lock()
 	defer r.lending.Unlock()
-	if c.buf != nil {
+	if g.buf != nil {
 		return
 	}
-	c.buf = bufpool.Get(c.total)
-	for _, p := range c.parts {
+	g.buf = bufpool.Get(g.total)
+	for _, p := range g.parts {
 		if p.off < len(c.front) {
-			copy(c.buf[p.at:p.at+p.n], c.front[p.off:])
+			copy(g.buf[p.at:p.at+p.n], c.front[p.off:])
 		}
 	}
 	if r.lent == nil {
 		r.lent = map[*begun][]byte{}
 	}
-	r.lent[c] = c.buf
+	r.lent[c] = g.buf
 }
 
 // giveBack gives back the buffer of c.
@@ -220,16 +235,17 @@ func (r *reading) giveBack(c *begun) {
 // gathered decodes a chunk, or blocks of it, all of whose bytes are there.
 func (r *reading) gathered(c *begun) error {
 	defer r.giveBack(c)
+	g := c.gathered
 	if c.x == nil {
-		return r.chunk(c.j, c.buf)
+		return r.chunk(c.j, g.buf)
 	}
 	off, _ := c.x.Dict()
-	return r.decodeBlocks(c, c.parts.find(c.buf, off), func(i int) []byte {
+	return r.decodeBlocks(c, g.parts.find(g.buf, off), func(i int) []byte {
 		off, n := c.x.Block(i)
 		if n == 0 {
 			return nil
 		}
-		return c.parts.find(c.buf, off)
+		return g.parts.find(g.buf, off)
 	})
 }
 
@@ -247,7 +263,11 @@ func (r *reading) wholeNow(j *job, h *blosc.Header) bool {
 		k.bsize = h.BlockBytes()
 	}
 	k.nbytes = h.NBytes
-	return wholeAnyway(k.group(int64(h.CBytes)), r.f.o.Policy)
+	if g := k.group(int64(h.CBytes)); !h.VL || h.Blocks() == 0 {
+		return wholeAnyway(g, r.f.o.Policy)
+	}
+	share := int64(h.CBytes) * int64(len(j.blocks)) / int64(h.Blocks()) // of blocks as long as others
+	return wholeAnyway(group{whole: int64(h.CBytes), blocks: min(int64(h.IndexLen())+share, int64(h.CBytes))}, r.f.o.Policy)
 }
 
 // parts are ranges of a chunk, ascending and without overlap, and where each

@@ -102,7 +102,9 @@ const (
 	usualBlock = 64 << 10 // decoded
 	unknownMax = 8 << 20  // a chunk of unknown length is read whole up to this
 	headGuess  = 4 << 10  // block starts of 1000 blocks
-	startsRoom = 4        // the length of a dictionary follows the starts
+	// Of a longer chunk whose blocks nobody knows: starts of blocks of 256 bytes.
+	usualStarts, mostStarts = 64, 64 << 10
+	startsRoom              = 4 // the length of a dictionary follows the starts
 )
 
 // headSize is how much of a chunk of n bytes is read for its block starts.
@@ -115,7 +117,7 @@ func (j *job) headSize(n int64) int64 {
 	if b := j.blockCount(); b > 0 {
 		return min(n, minChunkLen+offsetOfStart*b+startsRoom)
 	}
-	return min(n, headGuess)
+	return min(n, max(headGuess, min(n/usualStarts, mostStarts)))
 }
 
 const offsetOfStart = 4
@@ -123,7 +125,7 @@ const offsetOfStart = 4
 // group estimates the cost of a job whose chunk takes n bytes at most.
 func (j *job) group(n int64) group {
 	g := group{whole: n, blocks: n}
-	if j.all() || j.nbytes <= 0 {
+	if j.all() || j.nbytes == 0 || j.nbytes < 0 && j.to > 0 {
 		return g
 	}
 	var bytes int64 // decoded
@@ -135,8 +137,9 @@ func (j *job) group(n int64) group {
 		bytes = int64(j.to-j.from) + usualBlock
 	case b > 0:
 		bytes = int64(len(j.blocks)) * int64(j.bsize)
-	default:
-		return g // blocks of unknown size
+	default: // blocks of unknown size
+		g.blocks = min(n, j.headSize(n)+int64(len(j.blocks))*usualBlock)
+		return g
 	}
 	share := min(float64(bytes)/float64(j.nbytes), 1)
 	g.blocks = min(n, j.headSize(n)+int64(share*float64(n)))

@@ -234,7 +234,7 @@ func (r *reading) take(p pull.Part[piece], b []byte) error {
 		err = r.fill(j)
 	case c == nil:
 		err = r.chunk(j, b)
-	case c.gathered:
+	case c.gathered != nil:
 		if r.gather(c, p.For.k, b) {
 			err = r.gathered(c)
 		}
@@ -285,18 +285,27 @@ type callerError struct{ error }
 // header reads and checks the header of a chunk whose first bytes are b and that
 // has room for most.
 func (r *reading) header(j *job, b []byte, most int64) (blosc.Header, error) {
+	h, err := r.f.header(b, most, j.nbytes)
+	if err == nil && j.dst != nil && h.NBytes > len(j.dst) {
+		err = fmt.Errorf("%d decoded bytes for a buffer of %d: %w", h.NBytes, len(j.dst), formats.ErrTooLarge)
+	}
+	return h, err
+}
+
+// header reads the header of a chunk whose first bytes are b, and checks it against the
+// room that the chunk has, its decoded length by the frame (-1: not known) and the
+// limits.
+func (f *Frame) header(b []byte, most int64, nbytes int) (blosc.Header, error) {
 	h, err := blosc.ParseHeader(b)
 	switch {
 	case err != nil:
 		return h, err
 	case int64(h.CBytes) > most:
 		return h, fmt.Errorf("%d bytes where %d are: %w", h.CBytes, most, formats.ErrCorrupt)
-	case j.nbytes >= 0 && h.NBytes != j.nbytes:
-		return h, fmt.Errorf("%d decoded bytes, the frame says %d: %w", h.NBytes, j.nbytes, formats.ErrCorrupt)
-	case int64(h.NBytes) > r.f.o.Limits.MaxDecoded:
-		return h, fmt.Errorf("%d decoded bytes, %d allowed: %w", h.NBytes, r.f.o.Limits.MaxDecoded, formats.ErrTooLarge)
-	case j.dst != nil && h.NBytes > len(j.dst):
-		return h, fmt.Errorf("%d decoded bytes for a buffer of %d: %w", h.NBytes, len(j.dst), formats.ErrTooLarge)
+	case nbytes >= 0 && h.NBytes != nbytes:
+		return h, fmt.Errorf("%d decoded bytes, the frame says %d: %w", h.NBytes, nbytes, formats.ErrCorrupt)
+	case int64(h.NBytes) > f.o.Limits.MaxDecoded:
+		return h, fmt.Errorf("%d decoded bytes, %d allowed: %w", h.NBytes, f.o.Limits.MaxDecoded, formats.ErrTooLarge)
 	}
 	return h, nil
 }

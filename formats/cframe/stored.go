@@ -142,17 +142,9 @@ func (s *storedChunk) pull(ctx context.Context, n int64, index bool, take func(b
 
 // header checks the header of the chunk, which has room for most bytes.
 func (s *storedChunk) header(b []byte, most int64) (blosc.Header, error) {
-	h, err := blosc.ParseHeader(b)
-	limit := s.f.o.Limits.MaxDecoded
-	switch {
-	case err != nil:
-		return h, err
-	case int64(h.CBytes) > most:
-		return h, fmt.Errorf("%d bytes where %d are: %w", h.CBytes, most, formats.ErrCorrupt)
-	case s.c.NBytes >= 0 && h.NBytes != s.c.NBytes:
-		return h, fmt.Errorf("%d decoded bytes, the frame says %d: %w", h.NBytes, s.c.NBytes, formats.ErrCorrupt)
-	case int64(h.NBytes) > limit || int64(h.CBytes) > limit:
-		return h, fmt.Errorf("%d bytes, %d decoded, %d allowed: %w", h.CBytes, h.NBytes, limit, formats.ErrTooLarge)
+	h, err := s.f.header(b, most, s.c.NBytes)
+	if limit := s.f.o.Limits.MaxDecoded; err == nil && int64(h.CBytes) > limit {
+		err = fmt.Errorf("%d bytes, %d allowed: %w", h.CBytes, limit, formats.ErrTooLarge)
 	}
-	return h, nil
+	return h, err
 }
