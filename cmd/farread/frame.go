@@ -175,29 +175,20 @@ type chunkLine struct {
 	Special *string `json:"special"`
 }
 
-// scanBatch is how many chunks' headers are read together.
-const scanBatch = 1 << 12
-
 func (t *frameContent) ls(ctx context.Context, l *listing) error {
 	l.head(">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL")
 	scan := (l.scan || isLocal(t.bucket)) && t.f.Refused() == nil
-	for from := 0; from < t.f.Chunks(); from += scanBatch {
-		to := min(from+scanBatch, t.f.Chunks())
-		var headers []blosc.Header
-		if scan {
-			var err error
-			if headers, err = t.f.ChunkHeaders(ctx, from, to); err != nil {
-				return err
-			}
-		}
-		for i := from; i < to; i++ {
+	if scan {
+		return t.f.EachHeader(ctx, 0, t.f.Chunks(), func(i int, h blosc.Header) error {
 			line := t.line(i)
-			if scan {
-				line.fill(headers[i-from])
-			}
-			if err := l.add(line, line.cells()...); err != nil {
-				return err
-			}
+			line.fill(h)
+			return l.add(line, line.cells()...)
+		})
+	}
+	for i := range t.f.Chunks() {
+		line := t.line(i)
+		if err := l.add(line, line.cells()...); err != nil {
+			return err
 		}
 	}
 	return nil

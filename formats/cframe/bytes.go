@@ -111,24 +111,71 @@ func (f *Frame) starts(ctx context.Context) (func(i int) int64, error) {
 	if c := int64(f.info.ChunkSize); c > 0 {
 		return func(i int) int64 { return min(int64(i)*c, f.info.NBytes) }, nil
 	}
-	f.sizes.mu.Lock()
-	defer f.sizes.mu.Unlock()
-	if f.sizes.offs == nil {
-		hs, err := f.ChunkHeaders(ctx, 0, f.table.n)
-		if err != nil {
-			return nil, err
-		}
-		offs := make([]int64, f.table.n+1)
-		for i, h := range hs {
-			offs[i+1] = offs[i] + int64(h.NBytes)
-		}
-		if n := offs[f.table.n]; n != f.info.NBytes {
-			return nil, corrupt("header", atNBytes, "%d decoded bytes, the chunks have %d", f.info.NBytes, n)
-		}
-		f.sizes.offs = offs
+	offs, err := f.sizes.get(ctx, f)
+	return func(i int) int64 { return offs[i] }, err
+}
+
+// get gives the starts of the chunks of f. The first caller reads them; the others wait
+// for that as long as their own contexts allow.
+func (s *chunkStarts) get(ctx context.Context, f *Frame) ([]int64, error) {
+	if offs := s.offs.Load(); offs != nil {
+		return *offs, nil
 	}
-	offs := f.sizes.offs
-	return func(i int) int64 { return offs[i] }, nil
+	select {
+	case s.finding <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-s.finding }()
+	if offs := s.offs.Load(); offs != nil {
+		return *offs, nil
+	}
+	hs, err := f.ChunkHeaders(ctx, 0, f.table.n)
+	if err != nil {
+		return nil, err
+	}
+	offs := make([]int64, f.table.n+1)
+	for i, h := range hs {
+		offs[i+1] = offs[i] + int64(h.NBytes)
+	}
+	if n := offs[f.table.n]; n != f.info.NBytes {
+		return nil, corrupt("header", atNBytes, "%d decoded bytes, the chunks have %d", f.info.NBytes, n)
+	}
+	s.offs.Store(&offs)
+	return offs, nil
+}
+
+// scanBatch is how many chunks' headers are read together.
+const scanBatch = 1 << 12
+
+// EachHeader calls fn with the headers of the chunks [from, to), in order, some thousands
+// of which are read and held together. It costs what ChunkHeaders costs. An error of fn
+// ends it and is returned as it is.
+func (f *Frame) EachHeader(ctx context.Context, from, to int, fn func(i int, h blosc.Header) error) error {
+	if err := f.hasRange(from, to); err != nil {
+		return err
+	}
+	for from < to {
+		headers, err := f.ChunkHeaders(ctx, from, min(to, from+scanBatch))
+		if err != nil {
+			return err
+		}
+		for k, h := range headers {
+			if err := fn(from+k, h); err != nil {
+				return err
+			}
+		}
+		from += len(headers)
+	}
+	return nil
+}
+
+// hasRange tells whether the chunks [from, to) are there and may be read.
+func (f *Frame) hasRange(from, to int) error {
+	if from < 0 || to > f.table.n || from > to {
+		return fail("chunks", -1, formats.ErrNoEntry, "chunks %d to %d of %d", from, to, f.table.n)
+	}
+	return f.refused
 }
 
 // ChunkHeaders reads the headers of the chunks [from, to): one planned read for
@@ -136,11 +183,8 @@ func (f *Frame) starts(ctx context.Context) (func(i int) int64, error) {
 // is not stored gets the header of a special chunk. Chunks that the frame does
 // not have are ErrNoEntry.
 func (f *Frame) ChunkHeaders(ctx context.Context, from, to int) ([]blosc.Header, error) {
-	if from < 0 || to > f.table.n || from > to {
-		return nil, fail("chunks", -1, formats.ErrNoEntry, "chunks %d to %d of %d", from, to, f.table.n)
-	}
-	if f.refused != nil {
-		return nil, f.refused
+	if err := f.hasRange(from, to); err != nil {
+		return nil, err
 	}
 	out := make([]blosc.Header, to-from)
 	var jobs []job

@@ -8,7 +8,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -103,9 +103,11 @@ type Frame struct {
 
 // chunkStarts are the decoded offsets of chunks that vary, once they are known.
 type chunkStarts struct {
-	mu   sync.Mutex
-	offs []int64 // one more than chunks
+	finding gate
+	offs    atomic.Pointer[[]int64] // one more than chunks
 }
+
+func newChunkStarts() *chunkStarts { return &chunkStarts{finding: newGate()} }
 
 // WithBlockShape returns a frame that decodes filters which depend on the shape
 // of a block (NDCell, NDMean). The shape counts items and is copied; the format
@@ -130,7 +132,7 @@ func (f *Frame) WithBlockShape(shape []int) *Frame {
 // ErrUnsupported for versions of the format that are not known; ErrTooLarge if a
 // limit is passed. Errors of r keep their identity.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
-	f := &Frame{r: r, index: r, o: o.withDefaults(r), sizes: &chunkStarts{}}
+	f := &Frame{r: r, index: r, o: o.withDefaults(r), sizes: newChunkStarts()}
 	if err := f.open(ctx, false); err != nil {
 		return nil, err
 	}

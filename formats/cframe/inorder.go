@@ -34,11 +34,8 @@ const (
 // of its header before. InOrder holds these stored bytes and some MiB of decoded ones;
 // more only if a single chunk has more. Of such a chunk of VL blocks it holds a block.
 func (f *Frame) InOrder(ctx context.Context, from, to int, fn func(chunk, block int, p []byte) error) error {
-	if from < 0 || to > f.table.n || from > to {
-		return fail("chunks", -1, formats.ErrNoEntry, "chunks %d to %d of %d", from, to, f.table.n)
-	}
-	if f.refused != nil {
-		return f.refused
+	if err := f.hasRange(from, to); err != nil {
+		return err
 	}
 	_, ctx = rangeio.Steps(ctx) // one read, in parts
 	o := inOrder{f: f, fn: fn}

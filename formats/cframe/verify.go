@@ -20,9 +20,6 @@ type Report struct {
 	VLMetalayers int
 }
 
-// scanBatch is how many chunks' headers are read together.
-const scanBatch = 1 << 12
-
 // Verify reads everything: header, offsets and metalayers against each other and the
 // object, and the header, the blocks and the decoded size of every chunk. Blosc stores
 // no checksums, so a flipped bit that decodes to something else goes unseen. progress,
@@ -40,16 +37,14 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	r := Report{Chunks: f.Chunks(), Special: map[blosc.Special]int64{}, VLMetalayers: len(vl)}
 	var coded []Want // special chunks have nothing behind their headers that could be wrong
 	var total int64
-	for from := 0; from < f.Chunks(); from += scanBatch {
-		headers, err := f.ChunkHeaders(ctx, from, min(from+scanBatch, f.Chunks()))
-		if err != nil {
-			return r, err
+	err = f.EachHeader(ctx, 0, f.Chunks(), func(i int, h blosc.Header) error {
+		if r.count(h, f.Chunk(i).Special == blosc.None); h.Special == blosc.None {
+			coded, total = append(coded, Want{Chunk: i}), total+int64(h.NBytes)
 		}
-		for i, h := range headers {
-			if r.count(h, f.Chunk(from+i).Special == blosc.None); h.Special == blosc.None {
-				coded, total = append(coded, Want{Chunk: from + i}), total+int64(h.NBytes)
-			}
-		}
+		return nil
+	})
+	if err != nil {
+		return r, err
 	}
 	if r.NBytes != f.info.NBytes {
 		return r, corrupt("header", 0, "%d decoded bytes, the chunks have %d", f.info.NBytes, r.NBytes)
