@@ -9,7 +9,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// TestCheckAnswer: which answers are what was asked, and which part of their body is.
+// TestCheckAnswer: which answers match the range that was asked for, and which part of
+// the body is that range.
 func TestCheckAnswer(t *testing.T) {
 	t.Parallel()
 	whole, from, tail := objstore.Range{}, func(off, n int64) objstore.Range { return objstore.Range{Off: off, Len: n} }, objstore.Range{Off: -10}

@@ -13,11 +13,11 @@ import (
 // or two of them.
 const DefaultBlock = 64 << 10
 
-// privateCache bounds the cache of an Object that was given none.
+// privateCache is the size of an Object's cache if the caller gave none.
 const privateCache = 4 << 20
 
-// wholeBlocks is how many blocks one ReadAt may have and still go through the
-// cache: longer reads are bulk, and would drive out what is read again.
+// wholeBlocks is the number of blocks up to which a ReadAt goes through the cache. A
+// longer read is bulk: it would drive out the blocks that are read again.
 const wholeBlocks = 4
 
 // A Cache holds the last blocks that Object.ReadAt read, within a byte budget, and
@@ -39,7 +39,7 @@ type blockKey struct {
 	i  int64
 }
 
-// A promise is a block that a reader loads.
+// A promise is a block that a reader is loading.
 type promise struct {
 	key   blockKey
 	data  []byte        // nil if the loader gave up
@@ -62,8 +62,8 @@ func (c *Cache) Size() int64 {
 	return c.blocks.Cost()
 }
 
-// lookup copies the range into p when all of its blocks are here (with fill
-// false: only looks), and returns their number, else 0.
+// lookup copies the range into p and returns the number of its blocks. If a block is
+// missing it returns 0. If fill is false it copies nothing.
 func (c *Cache) lookup(id string, off int64, p []byte, fill bool) int64 {
 	if len(p) == 0 || int64(len(p)) > wholeBlocks*c.block {
 		return 0
@@ -84,13 +84,12 @@ func (c *Cache) lookup(id string, off int64, p []byte, fill bool) int64 {
 	return b - a + 1
 }
 
-// held are the blocks of one read while it goes on: what a reader holds stays
-// readable, whatever the cache drops meanwhile.
+// held are the blocks of a read that is going on. They stay readable if the cache drops
+// them meanwhile.
 type held [wholeBlocks + 1][]byte
 
-// claim looks for the blocks [a, b] that are not held yet. It holds those that
-// are here, and says which of the others the caller must load now; the rest are
-// promises of other readers.
+// claim looks for the blocks [a, b] that h does not hold yet, and holds the cached
+// ones. The caller must load those in mine; other readers are loading those in others.
 func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*promise) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +111,7 @@ func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*promise) 
 	return mine, others
 }
 
-// settle publishes loaded blocks, or withdraws the promises when data is nil.
+// settle publishes the loaded blocks. If data is nil it withdraws the promises.
 func (c *Cache) settle(mine []*promise, data [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +149,7 @@ func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
 	return o.readBlocks(ctx, p, off)
 }
 
-// copyKept copies from head or tail what begins at off.
+// copyKept copies bytes from off on out of the head or the tail, and returns how many.
 func (o *object) copyKept(p []byte, off int64) int64 {
 	if off < int64(len(o.head)) {
 		return int64(copy(p, o.head[off:]))
@@ -161,8 +160,9 @@ func (o *object) copyKept(p []byte, off int64) int64 {
 	return 0
 }
 
-// readBlocks fetches the blocks of p that nobody has or loads yet, waits for
-// those of others, and copies. Where another reader gave up, this one loads.
+// readBlocks fetches the blocks of p that nobody has or loads yet, waits for those that
+// other readers load, and copies. If another reader gave up a block, this one loads the
+// block.
 func (o *object) readBlocks(ctx context.Context, p []byte, off int64) error {
 	c := o.cache
 	a, b := off/c.block, (off+int64(len(p))-1)/c.block
@@ -199,8 +199,8 @@ func (o *object) readBlocks(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// loadMine fills the claimed blocks in one planned call. It keeps or withdraws
-// the promises, whatever happens on the way.
+// loadMine fills the claimed blocks in one planned call. It keeps or withdraws the
+// promises also if it fails or panics.
 func (o *object) loadMine(ctx context.Context, mine []*promise) error {
 	if len(mine) == 0 {
 		return nil

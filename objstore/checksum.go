@@ -17,11 +17,12 @@ type Checksum struct {
 	Sum  string // the bytes of the sum, most significant first; neither hex nor base64
 }
 
-// nvme is the polynomial of CRC-64/NVME in the bit order of hash/crc64; S3 gives
-// this sum to objects that were uploaded without one.
+// nvme is the polynomial of CRC-64/NVME, in the bit order of hash/crc64. S3 computes
+// this sum for objects that were uploaded without one.
 const nvme = 0x9a6c9329ac4bc9b5
 
-// start begins the sum of an object, or is nil where nothing could be compared.
+// start begins the sum of an object. It returns nil if there is nothing to compare the
+// sum with.
 func (c Checksum) start() hash.Hash {
 	var h hash.Hash
 	switch c.Name {
@@ -44,7 +45,7 @@ func (c Checksum) start() hash.Hash {
 	return h
 }
 
-// compare holds the sum of all bytes that came against that of the store.
+// compare compares the sum of all received bytes with the sum that the store gave.
 func (c Checksum) compare(h hash.Hash) error {
 	if got := h.Sum(nil); !bytes.Equal(got, []byte(c.Sum)) {
 		return fmt.Errorf("%s of the bytes is %x, the store says %x: %w", c.Name, got, c.Sum, ErrCorrupt)

@@ -46,9 +46,9 @@ func with(size int, header func(whole bool) http.Header, f func(*httptest.Respon
 
 func base(p []byte) string { return base64.StdEncoding.EncodeToString(p) }
 
-// TestChecksum: bytes that are not those of the checksum which came with them are an
-// error, also in formats without checksums; one that heals is asked for again, and
-// what does not belong to the whole object is not compared.
+// TestChecksum: if bytes do not match the checksum that came with them, that is an
+// error, also in formats without checksums. If a second answer is right, the read
+// succeeds. A checksum of less than the whole object is not compared.
 func TestChecksum(t *testing.T) {
 	t.Parallel()
 	small, large := flawedtest.Content("k", 0)[:50_000], flawedtest.Content("k", 0)

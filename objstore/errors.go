@@ -59,8 +59,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// printable quotes a key that has characters which do more than show themselves:
-// keys are anybody's text, and errors end in logs and on terminals.
+// printable quotes a key if it has characters that a terminal would obey. Anybody may
+// choose keys, and errors end in logs and on terminals.
 func printable(key string) string {
 	for _, r := range key {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {

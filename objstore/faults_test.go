@@ -190,8 +190,8 @@ func TestEmptyOverHTTP(t *testing.T) {
 	}
 }
 
-// TestCancelEverywhere: a caller who leaves is told so at every point where a
-// read waits, and spoils nothing for the next one.
+// TestCancelEverywhere: a caller who leaves gets the error of the context, at whatever
+// point the read waits, and the next caller is not affected.
 func TestCancelEverywhere(t *testing.T) {
 	points := map[string]func(leave func()) flawedtest.Flaw{
 		"before the answer": func(leave func()) flawedtest.Flaw {

@@ -68,7 +68,8 @@ func (o *object) fetchOnce(ctx context.Context, clock *silence.Clock, r *rangeio
 	return body.end(ctx, r.Scatter(body, done))
 }
 
-// a part is a range of an object that is being opened: head, tail or besides.
+// A part is a range of an object that is being opened: the head, the tail or
+// OpenOptions.Also.
 type part struct {
 	b    []byte
 	info Info
@@ -117,10 +118,10 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 	}
 }
 
-// again waits until a request may go on after its n-th failure, and returns nil:
-// the failure is a broken body that is worth continuing, or bytes that may have
-// changed on the way. Else it returns what to report: of a caller who has left,
-// that, however the body ended.
+// again decides what follows the n-th failure of a request. It waits and returns nil if
+// the request may go on: the body broke and is worth continuing, or its bytes may have
+// changed on the way. Otherwise it returns the error to report; if the caller has left,
+// that is the error of ctx.
 func (o *object) again(ctx context.Context, clock *silence.Clock, err error, n int) error {
 	broken := errors.Is(err, errBroken)
 	if broken && ctx.Err() != nil {
@@ -134,7 +135,7 @@ func (o *object) again(ctx context.Context, clock *silence.Clock, err error, n i
 	return pause(ctx, n+1)
 }
 
-// errBroken marks what a resumed body can mend; it is never seen outside.
+// errBroken marks a failure that a continued body can mend. Callers never see it.
 var errBroken = errors.New("body ended early")
 
 // pinned asks for a range of the version that was opened. Versions do not
@@ -153,10 +154,10 @@ func (o *object) pinned(r Range) GetOptions {
 	return g
 }
 
-// strong says whether an ETag stands for the very bytes.
+// strong says whether an ETag names exact bytes.
 func strong(etag string) bool { return etag != "" && !strings.HasPrefix(etag, "W/") }
 
-// same holds an answer against the pin: not every server obeys the conditions.
+// same compares an answer with the pin, since not every server obeys the conditions.
 func (o *object) same(in Info) error {
 	pin := o.info
 	switch {
@@ -174,8 +175,8 @@ func (o *object) same(in Info) error {
 	return nil
 }
 
-// classified says that a driver or middleware has named the failure of a body,
-// and that it is not one that going on could mend.
+// classified says whether a driver or a middleware gave err a sentinel, and one that a
+// continued body cannot mend.
 func classified(err error) bool {
 	for _, s := range []error{ErrNotFound, ErrChanged, ErrExists, ErrDenied, ErrThrottled, ErrBadRange, ErrCorrupt, ErrInvalid} {
 		if errors.Is(err, s) {
@@ -185,7 +186,8 @@ func classified(err error) bool {
 	return false
 }
 
-// get is one call of the driver, watched for silence, timed and counted.
+// get makes one call of the driver. It watches the call for silence, times it and
+// counts it.
 func (o *object) get(ctx context.Context, clock *silence.Clock, key string, g GetOptions) (*body, Info, error) {
 	gctx, cancel := context.WithCancel(clock.Context())
 	w := &body{o: o, key: key, rng: g.Range, clock: clock, cancel: cancel, start: time.Now()}
@@ -205,7 +207,7 @@ func (o *object) get(ctx context.Context, clock *silence.Clock, key string, g Ge
 	return w, in, nil
 }
 
-// A body reads one answer. Only while it is read does the clock run.
+// A body reads one answer. The clock runs only during Read.
 type body struct {
 	o      *object
 	key    string
@@ -232,7 +234,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end turns the failure of reading the body into one that says whether to go on.
+// end turns an error of reading the body into one that says whether to continue.
 func (b *body) end(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -256,8 +258,8 @@ func (b *body) close(ctx context.Context) {
 		return
 	}
 	b.closed = true
-	// The body must go before its context: cancelling first would cost a
-	// connection that has been read to its end.
+	// Close the body before cancelling its context: the other order would cost the
+	// connection even if the body was read to its end.
 	_ = b.rc.Close() // all that matters was read
 	b.try.End(nil)
 	b.cancel()

@@ -143,7 +143,7 @@ type limited struct {
 
 func (b *limited) Unwrap() Bucket { return b.Bucket }
 
-// enter waits for a place and returns what gives it back, once.
+// enter waits for a free place. leave frees it; a second call of leave does nothing.
 func (b *limited) enter(ctx context.Context, op, key string, r Range) (leave func(), err error) {
 	err = ctx.Err() // a free place must not win against a context that has ended
 	if err == nil {
@@ -386,8 +386,9 @@ func (w *tracedWriter) Abort() {
 	}
 }
 
-// watchedBody tells what happens to a body: read after each Read that gave
-// bytes, end once, with the error that ended it or nil for its end or a Close.
+// watchedBody reports what happens to a body. read is called after each Read that gave
+// bytes. end is called once: with nil at the end of the body or at Close, otherwise
+// with the error.
 type watchedBody struct {
 	rc     io.ReadCloser
 	read   func(n int)

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestMiddlewaresConform: each of them alone and all together leave a bucket
-// what it is, and every body is closed once.
+// TestMiddlewaresConform: with each middleware, and with all together, a bucket behaves
+// as before, and every body is closed once.
 func TestMiddlewaresConform(t *testing.T) {
 	t.Parallel()
 	quiet := objstore.Trace(func(objstore.Event) {})

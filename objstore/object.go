@@ -115,8 +115,8 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 	ob.id = fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%d\x00%d\x00%s", b.Name(), in.Key, in.ETag, in.VersionID, in.Size, in.ModTime.UnixNano(), in.ContentEncoding)
 	ob.cache = o.Cache
 	if ob.cache == nil || in.VersionID == "" && !strong(in.ETag) {
-		// Where nothing names the bytes for certain, what one handle read is not
-		// what another would get.
+		// Without a version or a strong ETag, two handles may read different bytes
+		// under one name, so they must not share a cache.
 		ob.cache = NewCache(privateCache, DefaultBlock)
 	}
 	if in.ETag == "" && in.VersionID == "" && in.ModTime.IsZero() {
@@ -125,7 +125,7 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 	return &Object{object: ob}, nil
 }
 
-// open fetches head and tail, and what else was asked for.
+// open fetches the head, the tail and OpenOptions.Also.
 func (o *object) open(ctx context.Context, key string) error {
 	var head, tail, also part
 	g, gctx := errgroup.WithContext(ctx)
@@ -190,7 +190,7 @@ func (o *object) open(ctx context.Context, key string) error {
 	return nil
 }
 
-// pinner stands in for the head of an object that is opened by its tail alone.
+// pinner gives what the head would tell if an object is opened by its tail alone.
 func (o *object) pinner(ctx context.Context, key string, tail part) (part, error) {
 	if tail.b != nil {
 		return part{info: tail.info}, nil
@@ -278,7 +278,7 @@ func (o *Object) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i
 	return o.read(ctx, rest, call)
 }
 
-// read plans and fetches spans that are not kept: one phase.
+// read plans and fetches the spans that are not kept, as one phase.
 func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
 	end := o.begin(ctx)
 	defer end()
@@ -305,11 +305,11 @@ func (o *Object) Plan(spans []rangeio.Span) []rangeio.Request {
 	return rangeio.Plan(rest, p)
 }
 
-// Reads of large spans: 16 requests fill a machine's link to the store (S3 gives
-// one connection 80-100 MB/s), where many small ones hide the round trip. At that
-// rate 8 MiB take 100 ms, so that a round trip of 30 ms before each is a quarter
-// of the time; after 2 MiB it would be more than half. Both sizes and more were
-// measured: docs/performance.md.
+// Limits for large spans. One connection to S3 carries 80-100 MB/s, so 16 requests fill
+// a machine's link; many small requests hide the round trip instead. At that rate 8 MiB
+// take 100 ms, so a round trip of 30 ms before each request is a quarter of the time;
+// with 2 MiB the round trip would be more than half. docs/performance.md has the
+// measurements of these and other sizes.
 const (
 	largeSpan   = 1 << 20
 	largeFlight = 16
@@ -317,9 +317,9 @@ const (
 	largePart   = 8 << 20
 )
 
-// plan is how spans are read now: the policy, and how many requests of one call
-// run side by side. A large read that would keep every connection busy several
-// times over is cut into longer requests than the policy's.
+// plan chooses the policy for spans and how many requests of the call run side by side.
+// If a large read would keep every connection busy several times over, plan makes the
+// requests longer than the policy does.
 func (o *object) plan(spans []rangeio.Span) (p rangeio.Policy, flight int) {
 	p = o.o.Pace.adapt(o.o.Policy)
 	var n int64
@@ -335,19 +335,19 @@ func (o *object) plan(spans []rangeio.Span) (p rangeio.Policy, flight int) {
 	return p, largeFlight
 }
 
-// begin enters a planned call in both counters.
+// begin starts a planned call in the counter of the object and in that of the client.
 func (o *object) begin(ctx context.Context) func() {
 	a, b := o.count.Begin(ctx), o.o.Counter.Begin(ctx)
 	return func() { a(); b() }
 }
 
-// kept copies what head, tail, also and cache hold and returns the rest of the spans
-// with their places in the list.
+// kept copies what head, tail, Also and cache hold. It returns the other spans and
+// their places in the list.
 func (o *object) kept(spans []rangeio.Span) (rest []rangeio.Span, index []int) {
 	return o.sift(spans, true)
 }
 
-// missing is kept without copying.
+// missing returns what kept would return, and copies nothing.
 func (o *object) missing(spans []rangeio.Span) (rest []rangeio.Span, index []int) {
 	return o.sift(spans, false)
 }
@@ -383,7 +383,7 @@ func (o *object) sift(spans []rangeio.Span, fill bool) (rest []rangeio.Span, ind
 	return rest, index
 }
 
-// besides takes off a span what o.also holds of its beginning or its end.
+// besides cuts off the beginning or the end of a span that o.also holds.
 func (o *object) besides(s rangeio.Span, fill bool) rangeio.Span {
 	from := max(s.Off, o.o.Also.Off)
 	to := min(s.End(), o.o.Also.Off+int64(len(o.also)))
@@ -400,7 +400,7 @@ func (o *object) besides(s rangeio.Span, fill bool) rangeio.Span {
 	return s
 }
 
-// finishKept calls done for the spans that are not in index, which is sorted.
+// finishKept calls done for each span whose number is not in index, which is sorted.
 func finishKept(n int, index []int, done func(int) error) error {
 	for i := range n {
 		if len(index) > 0 && index[0] == i {

@@ -216,8 +216,8 @@ func TestOpenIfMatch(t *testing.T) {
 	}
 }
 
-// TestPlainReaders: bound A8, scattered small reads by readers that know only
-// io.ReaderAt.
+// TestPlainReaders bounds the requests of scattered small reads by readers that know
+// only io.ReaderAt.
 func TestPlainReaders(t *testing.T) {
 	check := func(t *testing.T, data []byte, read func(r io.ReaderAt, size int64) int) {
 		t.Helper()

@@ -84,8 +84,8 @@ func TestRefusedIsTraced(t *testing.T) {
 	}
 }
 
-// TestReadsAtTheEnd: what a read beyond the end gives, that its end is said once, and
-// that an ended context is told with its place.
+// TestReadsAtTheEnd: reads beyond the end give what is there, report the end once, and
+// report an ended context with its place.
 func TestReadsAtTheEnd(t *testing.T) {
 	t.Parallel()
 	data := randomBytes(300_000)
@@ -114,15 +114,15 @@ func TestReadsAtTheEnd(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !errors.As(err, &e) || e.Key != "k" {
 		t.Errorf("%v", err)
 	}
-	// What the caller says, he is told as he said it.
+	// An error of the caller's own is returned unchanged.
 	own := errors.New("enough")
 	if err := obj.ReadEach(t.Context(), []rangeio.Span{{Off: 100_000, P: make([]byte, 10)}}, func(int) error { return own }); !errors.Is(err, own) || errors.As(err, &e) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestTailByOffset: where ranges from the end are refused the end is asked for by its
-// offset, and kept as well.
+// TestTailByOffset: if a server refuses ranges from the end, the tail is fetched by its
+// offset, and is kept as well.
 func TestTailByOffset(t *testing.T) {
 	t.Parallel()
 	data := randomBytes(300_000)

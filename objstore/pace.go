@@ -24,7 +24,7 @@ const (
 	paceMinBody = 128 << 10 // shorter bodies arrive with their first packets and tell no bandwidth
 )
 
-// note takes in one finished body.
+// note records one finished body.
 func (p *Pace) note(first time.Duration, n int64, took time.Duration) {
 	if p == nil {
 		return
@@ -59,7 +59,7 @@ func (p *Pace) Estimate() (first time.Duration, bytesPerSecond float64) {
 	return p.first, p.bps
 }
 
-// adapt bounds the gaps of a policy by what was measured.
+// adapt limits the gaps of a policy to what pays off at the measured pace.
 func (p *Pace) adapt(q rangeio.Policy) rangeio.Policy {
 	first, bps := p.Estimate()
 	if first == 0 || bps == 0 {

@@ -63,8 +63,8 @@ func short(rc io.ReadCloser, n int64) io.ReadCloser {
 	}{io.MultiReader(io.LimitReader(rc, n), failing{io.ErrUnexpectedEOF}), rc}
 }
 
-// TestPinHolds: an answer of another version is refused, also by who ignores what
-// was asked: when reading, and when the first body is continued.
+// TestPinHolds: an answer of another version is refused, also if the server ignores the
+// condition, in a read and in the continuation of a body.
 func TestPinHolds(t *testing.T) {
 	t.Parallel()
 	data := randomBytes(300_000)
@@ -223,8 +223,9 @@ func TestGetsAreLogged(t *testing.T) {
 	})
 }
 
-// TestDeniedVersion: who may not read versions reads what the ETag pins; without one
-// nothing would pin, and the refusal is told. A driver's error is told as it is.
+// TestDeniedVersion: without the permission to read versions, the ETag pins. If there
+// is no ETag, nothing would pin, and the refusal is returned. A driver's error is
+// returned unchanged.
 func TestDeniedVersion(t *testing.T) {
 	t.Parallel()
 	for etag, gets := range map[string]int{`"e"`: 2, "": 1} {

@@ -14,14 +14,14 @@ import (
 // module need not. Without an Object behind ctx it does nothing.
 func Alive(ctx context.Context) { silence.From(ctx).Alive() }
 
-// resting stops the clock behind ctx while a middleware makes a call wait.
+// resting stops the clock of ctx while a middleware delays a call.
 func resting(ctx context.Context) (awake func()) {
 	c := silence.From(ctx)
 	c.Rest()
 	return c.Run
 }
 
-// silent files the end that a clock made of a call.
+// silent makes the error of a call that a clock has ended.
 func silent(err error) error { return fmt.Errorf("%w: %w", err, ErrUnavailable) }
 
 // A Patient is implemented by buckets that say how long they bear the silence of their
@@ -30,7 +30,7 @@ type Patient interface {
 	Timeout() time.Duration
 }
 
-// timeout is how long a driver behind b bears the silence of its store, 0 if the driver
+// timeout is how long a driver behind b waits for a silent store. It is 0 if the driver
 // does not say.
 func timeout(b Bucket) time.Duration {
 	if t, ok := As[Patient](b); ok {

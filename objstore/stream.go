@@ -58,7 +58,8 @@ func (o *Object) NewReader(ctx context.Context, r ReadOptions) io.ReadCloser {
 	return s
 }
 
-// A single reader reads each call's spans as one request, but for what Open kept.
+// A single reader makes one request for the spans of a call. What Open kept costs no
+// request.
 type single struct{ *object }
 
 func (r single) Size() int64 { return r.info.Size }
@@ -82,7 +83,7 @@ func (r single) ReadEach(ctx context.Context, spans []rangeio.Span, done func(in
 	return nil
 }
 
-// A stream is the parts of an object as an io.Reader.
+// A stream gives the parts of an object as an io.Reader.
 type stream struct {
 	o      *Object
 	cancel context.CancelFunc

@@ -14,9 +14,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// TestTailAlone: an object of which only the end is wanted is opened by one
-// request, which pins it; where a server knows no such ranges, by its first byte
-// and then the end.
+// TestTailAlone: if only the end is wanted, one request opens and pins the object. If
+// the server knows no ranges from the end, the first byte is fetched, and then the end.
 func TestTailAlone(t *testing.T) {
 	var log tracetest.Log
 	data := randomBytes(1 << 20)

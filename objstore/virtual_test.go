@@ -16,9 +16,9 @@ import (
 
 const rtt = 30 * time.Millisecond
 
-// The layouts and the model (30 ms to the first byte, 90 MB/s a connection) are
-// those by which the policies were chosen. The clock is virtual: what is held
-// here is the number of round trips and the bytes, to the millisecond.
+// The policies were chosen by these layouts and this model (30 ms to the first byte, 90
+// MB/s a connection). The clock is virtual, so the test compares the number of round
+// trips and the bytes, to the millisecond.
 func TestPoliciesInVirtualTime(t *testing.T) {
 	data := randomBytes(48 << 20)
 	layout := func(n, length, stride int) (spans []rangeio.Span) {

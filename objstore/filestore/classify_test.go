@@ -13,7 +13,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// TestClassify: what the system says is one of our sentinels, and still itself.
+// TestClassify: an error of the system matches one of the sentinels, and still itself.
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]error{
@@ -46,8 +46,8 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// TestWriteIsSwept: somebody who removes hidden files also removes what is being
-// written. The commit says so, and nothing is published.
+// TestWriteIsSwept: if another process removes hidden files, it also removes a file
+// that is being written. Then Commit returns an error, and nothing is published.
 func TestWriteIsSwept(t *testing.T) {
 	t.Parallel()
 	for _, absent := range []bool{false, true} {

@@ -115,7 +115,7 @@ func local(key string) (string, error) {
 	return name, nil
 }
 
-// fail says where a call failed, and turns the system's error into ours.
+// fail adds the place of the call and turns the system's error into a sentinel.
 func (b *Bucket) fail(op, key string, err error) error {
 	return &objstore.Error{Op: op, Bucket: b.c.Name, Key: key, Err: classify(err)}
 }
@@ -225,8 +225,8 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// prune removes the folders above name as far as they are empty. The slash at
-// the end keeps it from a file that comes in a folder's place meanwhile.
+// prune removes the folders above name that are empty. The slash at the end of the path
+// protects a file that replaces a folder meanwhile.
 func prune(root *os.Root, name string) {
 	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
 		if i, err := root.Lstat(dir); err != nil || !i.IsDir() {
@@ -238,5 +238,5 @@ func prune(root *os.Root, name string) {
 	}
 }
 
-// isMissing: there is nothing of this name.
+// isMissing says whether there is nothing of this name.
 func isMissing(err error) bool { return errors.Is(err, objstore.ErrNotFound) }

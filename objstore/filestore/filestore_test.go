@@ -143,7 +143,7 @@ func list(t *testing.T, b objstore.Bucket, prefix string) []string {
 	return keys
 }
 
-// TestLinksStayInside: what lies outside is neither read, written nor listed.
+// TestLinksStayInside: files outside the folder are not read, written or listed.
 func TestLinksStayInside(t *testing.T) {
 	t.Parallel()
 	outside, dir := t.TempDir(), t.TempDir()

@@ -50,8 +50,8 @@ func spread(n, length, size int) []rangeio.Span {
 	return spans
 }
 
-// TestFillIsRead: spans of a file hold what the file holds, few or many, also those
-// that are too many bytes for one goroutine, and each is reported once.
+// TestFillIsRead: spans get the bytes of the file, whether they are few, many, or too
+// many bytes for one goroutine, and each span is reported once.
 func TestFillIsRead(t *testing.T) {
 	_, data, o, _ := newFile(t, 5<<20)
 	if !rangeio.Local(o) {

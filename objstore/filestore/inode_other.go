@@ -4,8 +4,8 @@ package filestore
 
 import "io/fs"
 
-// keeps: an open file would stand in the way of its removal.
+// keeps is false: a file that is open cannot be removed.
 const keeps = false
 
-// inode is not known here: size and time must do.
+// inode is 0: size and time must identify the file.
 func inode(fs.FileInfo) uint64 { return 0 }

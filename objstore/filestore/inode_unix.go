@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// keeps: a file can be renamed over and removed while it is open.
+// keeps is true: a file that is open can be replaced and removed.
 const keeps = true
 
-// inode tells a file from the one that was renamed over it.
+// inode tells a file from another one that was renamed over it.
 func inode(i fs.FileInfo) uint64 {
 	if s, ok := i.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Ino) //nolint:unconvert // 32 bits on some systems

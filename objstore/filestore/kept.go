@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// keepFiles is how many files a bucket keeps open at most: the chunks that a
-	// reader of one dataset goes to and fro between, and few beside the 256 open
-	// files that macOS gives a process.
+	// keepFiles is how many files a bucket keeps open at most. A reader that alternates
+	// between the chunks of one dataset needs about so many; macOS allows a process 256
+	// open files.
 	keepFiles = 16
-	// keepPeriod: a file that no Get asks for is closed after one to two of them.
-	// Until then the disk does not get back the space of one that was removed by
-	// another process.
+	// keepPeriod is how long a file stays open without a Get; it is closed after one to
+	// two periods. If another process removes the file, the disk gets the space back
+	// only then.
 	keepPeriod = 5 * time.Second
 )
 
@@ -49,14 +49,14 @@ type keeper struct {
 	timer *time.Timer
 }
 
-// gone gives back, for the list, a file that left it. The caller holds mu.
+// gone releases a file that left the list. The caller holds mu.
 func gone(_ string, k *kept) {
 	if k.refs--; k.refs == 0 {
 		_ = k.f.Close() // only read from
 	}
 }
 
-// take lends the file of key to a body; nil: it is not kept.
+// take lends the file of key to a body. It returns nil if the file is not kept.
 func (s *keeper) take(key string) *kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,13 +67,13 @@ func (s *keeper) take(key string) *kept {
 	return k
 }
 
-// lend counts one more who has the file. The caller holds keeper.mu.
+// lend counts one more user of the file. The caller holds keeper.mu.
 func (k *kept) lend() {
 	k.refs++
 	k.fresh = true
 }
 
-// release gives a file back, and closes it if that was the last one.
+// release gives a file back. The last release closes the file.
 func (s *keeper) release(k *kept) error {
 	s.mu.Lock()
 	k.refs--
@@ -85,8 +85,8 @@ func (s *keeper) release(k *kept) error {
 	return nil
 }
 
-// put keeps the file of key in place of an earlier one, and of the one that was
-// not used for longest.
+// put keeps the file of key. An earlier file of that key leaves the list, and, if the
+// list is full, the file that was used least recently.
 func (s *keeper) put(key string, k *kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *keeper) put(key string, k *kept) {
 	}
 }
 
-// forget takes key off the list. The caller holds mu.
+// forget removes key from the list. The caller holds mu.
 func (s *keeper) forget(key string) {
 	s.open.Remove(key)
 	if s.open.Len() == 0 && s.timer != nil {
@@ -106,8 +106,7 @@ func (s *keeper) forget(key string) {
 	}
 }
 
-// drop takes key off the list, as long as it stands for k; nil: whatever it
-// stands for.
+// drop removes key from the list if the file of key is k, or if k is nil.
 func (s *keeper) drop(key string, k *kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +115,7 @@ func (s *keeper) drop(key string, k *kept) {
 	}
 }
 
-// sweep drops what no Get asked for since the last sweep.
+// sweep drops the files that no Get asked for since the last sweep.
 func (s *keeper) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +152,8 @@ func (b *Bucket) keep(key, name string, k *kept) {
 	}
 }
 
-// paths are what must be looked at to see that name still leads to the same
-// file without a link.
+// paths are the places to check: name still leads to the same file if none of them has
+// become a link.
 func (b *Bucket) paths(name string) []string {
 	var all []string
 	p := b.c.Dir
@@ -165,10 +164,10 @@ func (b *Bucket) paths(name string) []string {
 	return all
 }
 
-// look is what the key leads to now, if that is this very file: the same inode,
-// which nothing else can have while it is open, reached through folders only,
-// and with the permissions that it was opened under. A key that leads through a
-// link is never kept, so that os.Root judges each time where the link goes.
+// look describes the file that the key leads to now. ok is false if that is not the
+// open file: it must have the same inode, which no other file can have while this one
+// is open, lie in plain folders, and have the same permissions. A key that leads
+// through a link is never kept, so that os.Root judges each time where the link goes.
 func (k *kept) look() (fs.FileInfo, bool) {
 	last := len(k.paths) - 1
 	for _, p := range k.paths[:last] {
@@ -180,7 +179,7 @@ func (k *kept) look() (fs.FileInfo, bool) {
 	return i, err == nil && i.Mode() == k.info.Mode() && os.SameFile(i, k.info)
 }
 
-// tag is the ETag of the file as i describes it.
+// tag is the ETag of the file that i describes.
 func (k *kept) tag(i fs.FileInfo) string {
 	if unchanged(i, k.info) {
 		return k.etag
@@ -188,7 +187,7 @@ func (k *kept) tag(i fs.FileInfo) string {
 	return etag(i)
 }
 
-// unchanged says whether two looks at one inode give one ETag.
+// unchanged says whether a and b, two descriptions of one inode, give the same ETag.
 func unchanged(a, b fs.FileInfo) bool {
 	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

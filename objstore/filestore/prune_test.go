@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestPruneTakesEmptyFoldersOnly: not a file or a link that stands where a
-// folder was, and not, which is what its slash is for, when that comes between
-// the look and the removal.
+// TestPruneTakesEmptyFoldersOnly: prune leaves a file or a link in the place of a
+// folder, also if it comes between the look and the removal; the slash in the path is
+// for that.
 func TestPruneTakesEmptyFoldersOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

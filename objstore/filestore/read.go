@@ -59,7 +59,7 @@ func (b *Bucket) get(ctx context.Context, key string, o objstore.GetOptions) (*b
 	return r, describe(key, i, tag), nil
 }
 
-// file is the file of key and what it is like now. The caller releases it.
+// file opens the file of key and describes it as it is now. The caller releases it.
 func (b *Bucket) file(ctx context.Context, key string, o objstore.GetOptions) (*kept, fs.FileInfo, error) {
 	if o.VersionID == "" {
 		if k := b.kept.take(key); k != nil {
@@ -122,7 +122,7 @@ func regular(i fs.FileInfo) error {
 	return nil
 }
 
-// refuse is why the opened file is not what o asks for.
+// refuse is the error if the opened file does not meet the conditions of o.
 func refuse(i fs.FileInfo, tag string, o objstore.GetOptions) error {
 	switch {
 	case o.IfMatch != "" && o.IfMatch != tag:

@@ -17,7 +17,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// bufferSize: writers of formats write headers and paddings of a few bytes.
+// bufferSize joins the headers and paddings of a few bytes that writers of formats
+// write.
 const bufferSize = 64 << 10
 
 // Create makes the folders of key and starts a temporary file beside the object.
@@ -58,7 +59,8 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	return w, nil
 }
 
-// blocked: a file where the key needs a folder, or the reverse.
+// blocked marks an error that says that a file stands where the key needs a folder, or
+// the reverse.
 func blocked(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("a file and a folder of one name: %w: %w", objstore.ErrInvalid, err)
@@ -84,9 +86,8 @@ type writer struct {
 	err   error // why nothing can be written any more
 }
 
-// open makes the folders and the temporary file. A Delete may remove a folder
-// that is still empty before the file is in it, hence the repetition, at last
-// with the lock that Delete takes.
+// open makes the folders and the temporary file. A Delete may remove a folder that is
+// still empty, so open tries again; the last try holds the lock that Delete takes.
 func (w *writer) open() error {
 	err := w.tryOpen()
 	if lost(err) {
@@ -125,12 +126,11 @@ func (w *writer) openTemp() (*os.File, string, error) {
 	return f, name, err
 }
 
-// lost says whether a folder may have gone between two looks: MkdirAll says
-// ErrExist where it met the folder that then went, as it does of a file.
+// lost says whether a folder may have been removed meanwhile. MkdirAll returns ErrExist
+// both for a folder that then went and for a file.
 func lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) }
 
-// drop removes the temporary file and keeps err for later calls. The caller
-// holds mu.
+// drop removes the temporary file. Later calls return err. The caller holds mu.
 func (w *writer) drop(err error) error {
 	if w.err == nil {
 		w.err = w.b.fail("put", w.key, err)
@@ -151,7 +151,7 @@ func (w *writer) close() {
 	}
 }
 
-// begin locks and says whether the call can go on.
+// begin takes the lock and says whether the call may go on.
 func (w *writer) begin() error {
 	w.mu.Lock()
 	if w.err != nil {
@@ -196,7 +196,7 @@ func (w *writer) Patch(off int64, p []byte) error {
 	return nil
 }
 
-// head is how many of the first bytes may be changed.
+// head is how many bytes at the beginning may still be changed.
 func (w *writer) head() int64 { return min(w.size-w.grown, objstore.HeadSize) + w.grown }
 
 // copyPiece is how much is copied between two looks at the context.
@@ -231,7 +231,7 @@ func (w *writer) Rehead(n int64, p []byte) error {
 	return nil
 }
 
-// shift changes to a file that begins with p in the place of n bytes.
+// shift replaces the first n bytes by p, in a new temporary file.
 func (w *writer) shift(n int64, p []byte) error {
 	f, temp, err := w.openTemp()
 	if err != nil {
@@ -251,7 +251,7 @@ func (w *writer) shift(n int64, p []byte) error {
 	return w.root.Remove(oldTemp)
 }
 
-// copyTo appends to f what was written from n on.
+// copyTo appends to f what was written from byte n on.
 func (w *writer) copyTo(f *os.File, n int64) error {
 	if _, err := w.f.Seek(n, io.SeekStart); err != nil {
 		return err
@@ -299,7 +299,7 @@ func (w *writer) Commit(ctx context.Context) (objstore.Info, error) {
 	return info, nil
 }
 
-// settle brings all bytes to the disk.
+// settle flushes all bytes to the disk.
 func (w *writer) settle() error {
 	if err := w.buf.Flush(); err != nil {
 		return err
@@ -314,9 +314,9 @@ func (w *writer) settle() error {
 func (w *writer) publish() (objstore.Info, error) {
 	w.b.mu.Lock()
 	defer w.b.mu.Unlock()
-	// A clock of its own: that of file systems ticks every few milliseconds,
-	// and an inode number is soon used again, so that the ETag of two objects
-	// written in one tick could be the same.
+	// The time is this process's own. The clock of file systems ticks every few
+	// milliseconds and inode numbers are soon used again, so two objects written in one
+	// tick could get the same ETag.
 	now := time.Now()
 	if !now.After(w.b.stamp) {
 		now = w.b.stamp.Add(time.Nanosecond)
@@ -369,8 +369,8 @@ func (w *writer) rename() error {
 	return blocked(w.root.Rename(w.temp, w.name))
 }
 
-// syncFolder makes the new name last. An error is no longer the object's: it is
-// visible, and systems that cannot sync a folder say so here.
+// syncFolder makes the new name survive a crash. Its errors are ignored: the object is
+// visible already, and some systems cannot sync a folder.
 func (w *writer) syncFolder() {
 	if w.b.c.NoSync {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/farread/farread/objstore/internal/wire"
 )
 
-// maxErrorBody is how much of an error's body is looked at for the code that S3
-// and its like put there; theirs are below 1 KiB.
+// maxErrorBody is how much of an error's body is searched for the code that S3 and
+// similar stores put there; theirs are below 1 KiB.
 const maxErrorBody = 64 << 10
 
 // Get opens a range of key: one request, or two if a server refuses a range from 0
@@ -59,8 +59,8 @@ func conditions(o objstore.GetOptions) http.Header {
 	return h
 }
 
-// answer makes a body of exactly the asked bytes, or an error; it closes
-// resp.Body only where it returns another body without an error.
+// answer makes a body of exactly the asked bytes, or an error. It closes resp.Body only
+// if it returns another body and no error.
 func (b *Bucket) answer(ctx context.Context, key string, o objstore.GetOptions, resp *http.Response, at *objstore.Error) (io.ReadCloser, objstore.Info, error) {
 	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && o.Range.Off <= 0 {
 		return b.noBytes(ctx, key, o, resp, at)
@@ -91,8 +91,8 @@ func (b *Bucket) answer(ctx context.Context, key string, o objstore.GetOptions, 
 	return body, info, nil
 }
 
-// noBytes settles a 416 for a range that every object with bytes can answer:
-// the object is empty, or the server is wrong.
+// noBytes handles a 416 for a range that every object with bytes could answer: the
+// object is empty, or the server is wrong.
 func (b *Bucket) noBytes(ctx context.Context, key string, o objstore.GetOptions, resp *http.Response, at *objstore.Error) (io.ReadCloser, objstore.Info, error) {
 	info := infoOf(key, resp.Header)
 	total := strings.TrimSpace(resp.Header.Get("Content-Range"))
@@ -112,8 +112,8 @@ func (b *Bucket) noBytes(ctx context.Context, key string, o objstore.GetOptions,
 	return http.NoBody, info, nil
 }
 
-// moved compares an answer with the conditions that it was asked under: not
-// every server obeys them.
+// moved compares an answer with the conditions of its request, since not every server
+// obeys them.
 func moved(o objstore.GetOptions, in objstore.Info) error {
 	switch {
 	case o.IfMatch != "" && in.ETag != "" && in.ETag != o.IfMatch:
@@ -165,7 +165,7 @@ func (b *Bucket) head(ctx context.Context, key string) (objstore.Info, error) {
 	return info, nil
 }
 
-// refused classifies an answer that has no object in it.
+// refused classifies an answer that brings no object.
 func (b *Bucket) refused(ctx context.Context, resp *http.Response, at *objstore.Error) error {
 	var said struct {
 		Code      string
@@ -176,7 +176,7 @@ func (b *Bucket) refused(ctx context.Context, resp *http.Response, at *objstore.
 		at.Err = ctx.Err()
 		return at
 	}
-	// Anything else than S3's XML says no more than the status does.
+	// Only S3's XML says more than the status.
 	if xml.Unmarshal(text, &said) == nil {
 		at.Code, at.RequestID = said.Code, said.RequestID
 	}
@@ -187,7 +187,8 @@ func (b *Bucket) refused(ctx context.Context, resp *http.Response, at *objstore.
 	return at
 }
 
-// infoOf reads what an answer's header says about the object, except its size.
+// infoOf reads from the header of an answer what it says about the object, except the
+// size.
 func infoOf(key string, h http.Header) objstore.Info {
 	in := objstore.Info{Key: key, ETag: h.Get("ETag"), ContentType: h.Get("Content-Type"), ContentEncoding: wire.Encoding(h.Values("Content-Encoding")...),
 		Checksum: wire.HTTPChecksum(h)}

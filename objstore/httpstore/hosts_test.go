@@ -87,8 +87,8 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 	}
 }
 
-// TestQueriesAreApart: what the query, or who asks, decides is not taken out of
-// another's cache, and no name gives it away.
+// TestQueriesAreApart: objects of different queries or credentials share no cache, and
+// the bucket's name discloses neither.
 func TestQueriesAreApart(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -125,9 +125,9 @@ func NewTransport(n int) *http.Transport {
 	return t
 }
 
-// nameOf is the URL without credentials and query, which may be secret. They
-// may also decide what the server answers, so that buckets that differ in them
-// differ in a digest.
+// nameOf is the URL without credentials and query, since these may be secret. They may
+// decide what the server answers, so the name has a digest of them: buckets that differ
+// in them have different names.
 func nameOf(base *url.URL) string {
 	name := base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/")
 	if base.RawQuery == "" && base.User == nil {
@@ -144,8 +144,8 @@ func nameOf(base *url.URL) string {
 // maxRedirects is that of net/http, whose text go-retryablehttp knows.
 const maxRedirects = 10
 
-// redirect keeps what is for the configured host from others. Referer would
-// carry a signature there.
+// redirect removes the headers meant for the configured host if the redirect leads to
+// another one. Referer is removed because it would carry a signature.
 func (b *Bucket) redirect(req *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return fmt.Errorf("stopped after %d redirects", maxRedirects)
@@ -197,8 +197,7 @@ func (b *Bucket) Timeout() time.Duration { return b.cfg.Timeout }
 // request uses. The bucket stays usable.
 func (b *Bucket) CloseIdleConnections() { b.http.CloseIdleConnections() }
 
-// url is the URL of key, or ErrInvalid for a key that a server would read as
-// another path.
+// url is the URL of key. A key that a server would read as another path is ErrInvalid.
 func (b *Bucket) url(key string) (string, error) {
 	if key == "" {
 		return "", fmt.Errorf("empty key: %w", objstore.ErrInvalid)
@@ -221,8 +220,8 @@ func (b *Bucket) url(key string) (string, error) {
 	return u.String(), nil
 }
 
-// do sends one request, repeated as the configuration says. The answer has
-// whatever status the last try brought; its body is the caller's to close.
+// do sends one request and repeats it as the configuration says. It returns the answer
+// of the last try, whatever its status; the caller closes the body.
 func (b *Bucket) do(ctx context.Context, method, key string, h http.Header) (*http.Response, error) {
 	u, err := b.url(key)
 	if err != nil {
@@ -282,7 +281,8 @@ func (b *Bucket) debug(ctx context.Context, msg string, more ...any) {
 	}
 }
 
-// retryable repeats what may pass: answers that say so, and lost connections.
+// retryable says whether a failure may pass: the answer says so, or the connection was
+// lost.
 func retryable(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()

@@ -88,7 +88,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestUnreachable: what waiting does not mend is tried twice at most.
+// TestUnreachable: if waiting cannot help, there are two tries at most.
 func TestUnreachable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

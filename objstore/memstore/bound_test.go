@@ -8,8 +8,8 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// TestMaxObjectByAndBy: the bound holds for all that is written, and for a head that
-// grows, to the byte.
+// TestMaxObjectByAndBy: the bound counts all bytes written and a head that grows, to
+// the byte.
 func TestMaxObjectByAndBy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -84,7 +84,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// find is the version of key that a read means. The caller holds mu.
+// find is the version of key that a read asks for. The caller holds mu.
 func (b *Bucket) find(key, versionID string) (version, error) {
 	vs := b.keys[key]
 	if versionID == "" {
@@ -274,8 +274,8 @@ func cloned(i objstore.Info) objstore.Info {
 	return i
 }
 
-// lower copies m with the names in lower case, as they come back from HTTP. The
-// copy is never nil: nil means a listing, which tells nothing of metadata.
+// lower copies m with its names in lower case, as HTTP returns them. The copy is never
+// nil, since nil means that a listing tells nothing of metadata.
 func lower(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
 	for k, v := range m {

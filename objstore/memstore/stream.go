@@ -74,7 +74,7 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	return &writer{b: b, key: key, o: o, ended: ctx.Err}, nil
 }
 
-// check is why a call cannot go on, or nil.
+// check is the reason why a call cannot go on, or nil.
 func (w *writer) check() error {
 	if w.err != nil {
 		return w.err
@@ -85,7 +85,7 @@ func (w *writer) check() error {
 	return nil
 }
 
-// stop drops everything and keeps err for later calls.
+// stop drops everything. Later calls return err.
 func (w *writer) stop(err error) error {
 	w.data, w.err = nil, w.b.fail("put", w.key, err)
 	return w.err
@@ -114,7 +114,7 @@ func (w *writer) Patch(off int64, p []byte) error {
 	return nil
 }
 
-// head is how many bytes of data may be changed.
+// head is how many bytes at the beginning may still be changed.
 func (w *writer) head() int { return min(len(w.data)-w.grown, objstore.HeadSize) + w.grown }
 
 func (w *writer) Rehead(n int64, p []byte) error {

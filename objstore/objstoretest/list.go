@@ -26,9 +26,9 @@ func keysOf(t *testing.T, b objstore.Bucket, prefix string) []string {
 }
 
 func list(t *testing.T, b objstore.Bucket, f Features) {
-	// Names that an order by folders would place differently: '-' and '.' sort
-	// before '/', '0' behind it. No key is a folder of another: in a file system
-	// it cannot be both.
+	// Orders by folders would place these names differently: '-' and '.' sort before
+	// '/', '0' behind it. No key is the folder of another one, since a file system
+	// cannot have both.
 	keys := []string{"a-b/c", "a.b", "a/b", "a/b.c", "a/b-c/d", "a0", "aa/b", "ab", "B", "é", "z z", "日"}
 	slices.Sort(keys)
 	for i, k := range keys {
@@ -86,7 +86,7 @@ func list(t *testing.T, b objstore.Bucket, f Features) {
 	}
 }
 
-// listAll is the check for buckets that were filled from outside.
+// listAll checks a bucket that was filled from outside.
 func listAll(t *testing.T, b objstore.Bucket, objects map[string][]byte) {
 	want := slices.Sorted(maps.Keys(objects))
 	if got := keysOf(t, b, ""); !slices.Equal(got, want) {
@@ -95,7 +95,7 @@ func listAll(t *testing.T, b objstore.Bucket, objects map[string][]byte) {
 	cancelledList(t, b)
 }
 
-// listAfter begins listings behind each key, and behind what is none.
+// listAfter lists from behind each key, and from behind names that are not keys.
 func listAfter(t *testing.T, b objstore.Bucket, keys []string) {
 	t.Helper()
 	for _, after := range append([]string{"", "!", "a", "a/b.", "zzzz", "日本"}, keys...) {
@@ -117,9 +117,9 @@ func listAfter(t *testing.T, b objstore.Bucket, keys []string) {
 	}
 }
 
-// listFolder lists folders one by one, from each entry on, and the same by a bucket
-// that hides what it is able to; from the first one alone if noAfter says that the store
-// begins elsewhere.
+// listFolder lists folders from each entry on. It does the same with a bucket that
+// hides its own ways to list. If noAfter says that the store cannot begin at a key, it
+// lists from the first entry only.
 func listFolder(t *testing.T, b objstore.Bucket, keys []string, noAfter bool) {
 	t.Helper()
 	for _, prefix := range []string{"list/", "list/a/", "list/a/b-c/", "list/none/"} {
@@ -177,7 +177,7 @@ func cancelledList(t *testing.T, b objstore.Bucket) {
 	wantCanceled(t, "list under an ended context", last)
 }
 
-// manyKeys lists more than one page of S3 holds.
+// manyKeys lists more keys than a page of S3 has.
 func manyKeys(t *testing.T, b objstore.Bucket, n int) {
 	want := make([]string, n)
 	var wg sync.WaitGroup
@@ -236,8 +236,8 @@ func deletes(t *testing.T, b objstore.Bucket) {
 	wantObject(t, b, "delete/a/c", []byte("y"))
 }
 
-// deletesIf: a bucket that knows the condition holds to it, and the others say so and
-// delete nothing.
+// deletesIf: a bucket that knows conditional deletes obeys the condition; another one
+// says that it does not, and deletes nothing.
 func deletesIf(t *testing.T, b objstore.Bucket) {
 	first := put(t, b, "delete/if/a", []byte("first"), objstore.PutOptions{})
 	second := put(t, b, "delete/if/a", []byte("second"), objstore.PutOptions{})

@@ -65,7 +65,7 @@ func RunRead(t *testing.T, open func(t *testing.T, objects map[string][]byte) ob
 	t.Run("BadKeys", func(t *testing.T) { badKeys(t, b, f, true) })
 }
 
-// sentinels are those of which an error matches exactly one.
+// sentinels: each error must match exactly one of them.
 func sentinels() []error {
 	return []error{
 		objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied, objstore.ErrThrottled,

@@ -14,8 +14,8 @@ import (
 
 const mib = 1 << 20
 
-// readSet are the objects of the reading tests: sizes around the least part of
-// a multipart upload and above two parts, and keys that need escaping.
+// readSet are the objects of the reading tests. Their sizes lie around the least part
+// of a multipart upload and above two parts; some keys need escaping.
 func readSet() map[string][]byte {
 	set := map[string][]byte{
 		"read/0":     {},
@@ -172,8 +172,8 @@ func cancelledRead(t *testing.T, b objstore.Bucket) {
 	}
 }
 
-// wantCanceled leaves out what wantError asks of errors of bodies, which a
-// reader wraps itself.
+// wantCanceled does not check what wantError checks in errors of bodies, since a reader
+// wraps those itself.
 func wantCanceled(t *testing.T, what string, err error) {
 	t.Helper()
 	var also []error

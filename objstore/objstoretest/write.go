@@ -59,7 +59,8 @@ func write(t *testing.T, w objstore.Writer, p []byte) {
 	}
 }
 
-// commit: nothing is visible before, all after, and the answer describes it.
+// commit: before Commit nothing is visible, afterwards everything is, and the answer
+// describes the object.
 func commit(t *testing.T, b objstore.Bucket) {
 	for _, size := range []int{0, 10, 6 * mib} {
 		key := fmt.Sprintf("commit/%d", size)
@@ -187,7 +188,7 @@ func putIfMatch(t *testing.T, b objstore.Bucket) {
 	wantAbsent(t, b, "match/absent")
 }
 
-// oneWins: of several conditional writes at once exactly one is published.
+// oneWins: if several conditional writes run at once, exactly one is published.
 func oneWins(t *testing.T, b objstore.Bucket) {
 	const writers = 8
 	seed := uint64(1000) // other bytes in each race: equal ones would keep an ETag made of them
@@ -222,7 +223,7 @@ func oneWins(t *testing.T, b objstore.Bucket) {
 	}
 	for i := range 5 {
 		key := fmt.Sprintf("race/%d", i)
-		// S3 answers 409 to one that meets another under way.
+		// S3 answers 409 if another conditional write is under way.
 		race(key, objstore.PutOptions{IfAbsent: true}, objstore.ErrExists, objstore.ErrChanged)
 		info, err := b.Head(t.Context(), key)
 		if err != nil {
@@ -266,8 +267,7 @@ func patch(t *testing.T, b objstore.Bucket) {
 	}
 }
 
-// rehead: the beginning becomes longer, whatever was written before and comes
-// after.
+// rehead: the beginning may become longer, before and after other writes.
 func rehead(t *testing.T, b objstore.Bucket) {
 	for _, c := range []struct{ before, taken, lead, after int }{
 		{0, 0, 10, 0},
@@ -330,7 +330,7 @@ func rehead(t *testing.T, b objstore.Bucket) {
 	}
 }
 
-// reheadCancelled: the end of the context ends it, too.
+// reheadCancelled: Rehead ends with its context.
 func reheadCancelled(t *testing.T, b objstore.Bucket) {
 	for _, size := range []int{40, 13 * mib} {
 		key := fmt.Sprintf("rehead/cancelled-%d", size)
@@ -345,7 +345,7 @@ func reheadCancelled(t *testing.T, b objstore.Bucket) {
 	}
 }
 
-// reheadBad: what is refused changes nothing.
+// reheadBad: a refused Rehead changes nothing.
 func reheadBad(t *testing.T, w objstore.Writer, head int) {
 	t.Helper()
 	for _, c := range []struct{ n, p int }{{-1, 0}, {-1, 5}, {head + 1, head + 1}, {head, head - 1}} {
@@ -375,7 +375,7 @@ func meta(t *testing.T, b objstore.Bucket) {
 	}
 }
 
-// boundedMemory: a writer holds a few parts, never the object.
+// boundedMemory: a writer holds a few parts, never the whole object.
 func boundedMemory(t *testing.T, b objstore.Bucket, most uint64) {
 	heap := func() uint64 {
 		var m runtime.MemStats

@@ -23,8 +23,8 @@ import (
 	"github.com/farread/farread/objstore/s3store"
 )
 
-// TestChecksumOfStore: a real server says the checksum of what it sends whole, and a
-// bit that flips between it and the reader is noticed, at no request more.
+// TestChecksumOfStore: a real server sends the checksum of a whole object, without
+// another request, and a bit that flips on the way is noticed.
 func TestChecksumOfStore(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"one"}})
 	data := bytes.Repeat([]byte("sixteen bytes..\n"), 1000)
@@ -108,8 +108,8 @@ func TestChecksumOfRange(t *testing.T) {
 	}
 }
 
-// TestChecksumModes: only Always sends checksums, in headers; and in both the SDK does
-// not look for those of answers, so that it has no word for each that has none.
+// TestChecksumModes: only mode Always sends checksums, in headers. In neither mode does
+// the SDK look for checksums in answers, so it logs nothing if there is none.
 func TestChecksumModes(t *testing.T) {
 	var mu sync.Mutex
 	sent := map[string]string{}

@@ -78,13 +78,13 @@ func (w *writer) put(ctx context.Context, info *objstore.Info) error {
 	})
 }
 
-// pieces are the object, where it is put in one.
+// pieces are the bytes of an object that is sent by one PUT.
 func (w *writer) pieces() pieces { return pieces{w.lead, w.head, w.part} }
 
 func (w *writer) whole() io.ReadSeeker { return w.pieces().reader() }
 
-// joinTime is how long the joining of parts may take beside what their size explains,
-// while the store says that it goes on.
+// joinTime limits the joining of parts if the store says that it goes on. The time that
+// the object's size explains comes on top.
 const joinTime = 15 * time.Minute
 
 // complete sends the last part and the head, then joins the parts.
@@ -107,7 +107,8 @@ func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	if w.o.IfAbsent {
 		in.IfNoneMatch = aws.String("*")
 	}
-	// To join the parts may take minutes: S3 sends white space meanwhile, others nothing.
+	// Joining the parts may take minutes. S3 sends white space meanwhile, other stores
+	// send nothing.
 	ctx, cancel := context.WithTimeout(ctx, joinTime+httplimit.Work(w.size))
 	defer cancel()
 	ctx = silence.More(ctx, httplimit.Work(w.size), true)
@@ -122,7 +123,7 @@ func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	})
 }
 
-// lost gives the failures of a conditional write their own meaning.
+// lost gives the failures of a conditional write their sentinels.
 func (w *writer) lost(err error) error {
 	var e *objstore.Error
 	if !errors.As(err, &e) {
@@ -140,12 +141,12 @@ func (w *writer) lost(err error) error {
 	return err
 }
 
-// settle finds out what became of a Commit whose answer was lost: nil when it
-// did publish after all. Where nothing is in doubt it makes no request. The
-// object must have the size, metadata and ETag that this writer would have given
-// it; where ETags are not made of MD5 (SSE-KMS) that cannot be known, and the
-// error stands. A store that refuses a conditional write may also hang up before
-// the body was sent; then the condition is compared here.
+// settle finds out whether a Commit published although its answer was lost; it returns
+// nil if so. It makes no request if nothing is in doubt. The object must have the size,
+// the metadata and the ETag that this writer gives. If ETags are not made of MD5
+// (SSE-KMS) that cannot be known, and the error stands. A store that refuses a
+// conditional write may hang up before the body was sent; then settle compares the
+// condition itself.
 func (w *writer) settle(ctx context.Context, tries int, err error, info *objstore.Info) error {
 	var e *objstore.Error
 	if !errors.As(err, &e) || ctx.Err() != nil || tries == 0 {
@@ -184,7 +185,8 @@ func (w *writer) mine(in objstore.Info) bool {
 		(w.o.ContentType == "" || in.ContentType == w.o.ContentType)
 }
 
-// etag is what S3 calls these bytes: the MD5 of them, or of the MD5s of all parts.
+// etag is the ETag that S3 gives these bytes: their MD5, or the MD5 of the MD5s of all
+// parts.
 func (w *writer) etag() string {
 	h := md5.New() //nolint:gosec // see the import
 	if w.upload == nil {
@@ -201,7 +203,8 @@ func (w *writer) etag() string {
 	return fmt.Sprintf(`"%x-%d"`, h.Sum(nil), len(w.parts))
 }
 
-// checkMeta refuses names that are no header's, or come back as others.
+// checkMeta refuses names that are not valid in a header, or that come back under
+// another name.
 func checkMeta(meta map[string]string) error {
 	for k := range meta {
 		if k == "" || strings.Trim(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
@@ -211,8 +214,7 @@ func checkMeta(meta map[string]string) error {
 	return nil
 }
 
-// encodeMeta makes values fit for a header, as S3 itself does with those that
-// are not (RFC 2047).
+// encodeMeta encodes values that a header cannot hold, as S3 itself does (RFC 2047).
 func encodeMeta(meta map[string]string) map[string]string {
 	if len(meta) == 0 {
 		return nil

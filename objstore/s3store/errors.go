@@ -19,7 +19,7 @@ import (
 	"github.com/farread/farread/objstore/internal/wire"
 )
 
-// fail says where a call failed and which sentinel its error is.
+// fail adds to err the place of the call and a sentinel.
 func (b *Bucket) fail(ctx context.Context, op, key string, r objstore.Range, err error) error {
 	if err == nil {
 		return nil
@@ -69,7 +69,7 @@ func (b *Bucket) cause(ctx context.Context, status int, code string, ae smithy.A
 	return s
 }
 
-// sentinel is the one that err matches already, or nil.
+// sentinel is the sentinel that err matches already, or nil.
 func sentinel(err error) error {
 	for _, s := range []error{objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrExists, objstore.ErrDenied,
 		objstore.ErrThrottled, objstore.ErrUnavailable, objstore.ErrBadRange, objstore.ErrCorrupt, objstore.ErrInvalid} {
@@ -80,8 +80,8 @@ func sentinel(err error) error {
 	return nil
 }
 
-// errUnnamed is a good answer without what S3 puts into each: some proxy's page, say.
-// Nothing was stored, as far as it tells.
+// errUnnamed is for a successful answer that lacks what S3 puts into each one, such as
+// the page of a proxy. Nothing was stored, as far as the answer tells.
 var errUnnamed = fmt.Errorf("is no answer of S3: %w", objstore.ErrUnavailable)
 
 // named is the name in an answer, or errUnnamed.
@@ -92,8 +92,8 @@ func named(name *string, what string) (string, error) {
 	return *name, nil
 }
 
-// last is the cause of a failure before any answer: the SDK's wrapping repeats
-// operation, endpoint and count of tries.
+// last is the cause of a failure that came before any answer. The SDK wraps it in the
+// operation, the endpoint and the number of tries, which the error says already.
 func last(err error) error {
 	var send *smithyhttp.RequestSendError
 	if errors.As(err, &send) {
@@ -106,7 +106,7 @@ func last(err error) error {
 	return err
 }
 
-// byCode are the codes whose status alone would mislead.
+// byCode lists the codes whose HTTP status alone would mislead.
 var byCode = map[string]error{ //nolint:gochecknoglobals // a constant table
 	"NoSuchKey": objstore.ErrNotFound, "NoSuchBucket": objstore.ErrNotFound, "NoSuchVersion": objstore.ErrNotFound,
 	"NoSuchUpload": objstore.ErrNotFound, "NotFound": objstore.ErrNotFound, "MethodNotAllowed": objstore.ErrNotFound, // a delete marker, asked for by version
@@ -120,9 +120,9 @@ var byCode = map[string]error{ //nolint:gochecknoglobals // a constant table
 	"IncompleteBody": objstore.ErrUnavailable, "BadDigest": objstore.ErrUnavailable,
 }
 
-// call runs one operation in the bucket's region, as long as the store is not silent.
-// When the answer names another region, the bucket moves there for good and the
-// operation runs once more.
+// call runs one operation in the bucket's region and ends it if the store falls silent.
+// If the answer names another region, the bucket moves there for good and the operation
+// runs once more.
 func (b *Bucket) call(ctx context.Context, run func(ctx context.Context, in func(*s3.Options)) error) error { //nolint:contextcheck // the clock made it of ours
 	clock, own := silence.Join(ctx, b.cfg.Timeout)
 	if own {
@@ -132,7 +132,8 @@ func (b *Bucket) call(ctx context.Context, run func(ctx context.Context, in func
 	return b.within(ctx, clock, run)
 }
 
-// within is call under a clock that goes on, for the body of an answer.
+// within does what call does, under a clock of the caller, which goes on for the body
+// of the answer.
 func (b *Bucket) within(ctx context.Context, clock *silence.Clock, run func(ctx context.Context, in func(*s3.Options)) error) error {
 	clock.Run() // to find credentials may take requests, too
 	err := b.moving(ctx, run)
@@ -172,8 +173,8 @@ const regionHeader = "X-Amz-Bucket-Region"
 // expecting is how S3 words a signature for the wrong region.
 var expecting = regexp.MustCompile(`expecting '([a-z0-9-]+)'`)
 
-// elsewhere reads from an error where the bucket is, and asks once when the
-// error says only that it is not here.
+// elsewhere reads the bucket's region from an error. If the error says only that the
+// bucket is not here, it asks once.
 func (b *Bucket) elsewhere(ctx context.Context, region string, err error) string {
 	var re *awshttp.ResponseError
 	if !errors.As(err, &re) || re.Response == nil {

@@ -369,7 +369,8 @@ func TestNew(t *testing.T) {
 	})
 }
 
-// TestCancel: a caller who leaves is told so, wherever the request is.
+// TestCancel: a caller who leaves gets the error of the context, at whatever point the
+// request is.
 func TestCancel(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"no answer":       func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },

@@ -68,7 +68,8 @@ func page(next string, keys ...string) string {
 	return b.String() + "</ListBucketResult>"
 }
 
-// TestBadListings: what no listing is ends with an error, soon and in little memory.
+// TestBadListings: an answer that is not a listing ends with an error, soon and in
+// little memory.
 func TestBadListings(t *testing.T) {
 	xml := func(text string) http.HandlerFunc { return says(200, text, "Content-Type", "application/xml") }
 	pages := func(f func(n int) string) http.HandlerFunc {
@@ -140,7 +141,7 @@ func TestGoodListings(t *testing.T) {
 	}
 }
 
-// TestRedirects: an endpoint that sends everybody elsewhere is none.
+// TestRedirects: an endpoint that only redirects is an error.
 func TestRedirects(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		var n objstore.Counter
@@ -153,7 +154,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestUnreachable: what waiting does not mend is tried twice at most.
+// TestUnreachable: if waiting cannot help, there are two tries at most.
 func TestUnreachable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -49,8 +49,8 @@ func (b *Bucket) ListFolder(ctx context.Context, prefix, after string) iter.Seq2
 	}
 }
 
-// behind is what a listing starts after so that a folder that was seen is not looked
-// into again: a key that sorts behind all that lie in it, but for odd ones.
+// behind is the key after which a listing goes on. For a folder it sorts behind almost
+// all keys in the folder, so that the store does not list them again.
 func behind(after string) string {
 	if strings.HasSuffix(after, "/") {
 		return after + "\U0010FFFF"
@@ -58,8 +58,8 @@ func behind(after string) string {
 	return after
 }
 
-// folded is a page in one order. S3 lists objects and folders side by side, and both
-// of a page lie behind both of the page before.
+// folded merges the objects and the folders of a page into one order. S3 lists them
+// apart, and every entry of a page sorts behind all entries of the page before.
 func folded(page *s3.ListObjectsV2Output) ([]objstore.FolderEntry, error) {
 	entries := make([]objstore.FolderEntry, 0, len(page.Contents)+len(page.CommonPrefixes))
 	for _, o := range page.Contents {

@@ -9,8 +9,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// maxEmpty is how many pages without a key may follow each other: some stores look
-// through what was deleted, or is not below the prefix, a page at a time.
+// maxEmpty is how many pages without a key may follow each other. Some stores page
+// through keys that were deleted or lie outside the prefix.
 const maxEmpty = 1000
 
 // loops notices a listing that goes round in circles. It remembers one page, the first

@@ -22,9 +22,9 @@ type tamper struct {
 	f func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 }
 
-// RoundTrip sends parts and the request for an upload to their end, whoever leaves
-// meanwhile: what the store makes of one that is cut off shows in TestPartCutOff, and
-// on a busy machine any may be.
+// RoundTrip lets parts and requests for an upload finish, even if the caller leaves.
+// TestPartCutOff covers a request that is cut off; on a busy machine any request could
+// be.
 func (t *tamper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.f(r, func() (*http.Response, error) {
 		if q := r.URL.Query(); r.Context().Err() == nil && (q.Has("partNumber") || q.Has("uploads")) {

@@ -37,7 +37,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestTooManyParts: what lies behind the last part is refused without a request.
+// TestTooManyParts: bytes behind the last possible part are refused without a request.
 func TestTooManyParts(t *testing.T) {
 	b, err := New(t.Context(), Config{Bucket: "one", Region: "us-east-1", AccessKey: "AK", SecretKey: "SK", Endpoint: "http://127.0.0.1:9", Attempts: 1})
 	if err != nil {

@@ -90,21 +90,21 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 	return body, info, nil
 }
 
-// withChecksum asks for the checksum of what is sent. Of a range it is that of a
-// part of the upload, of nothing, or in some stores of the whole object: the SDK
-// would hold the range against it, so it is not the SDK that is told.
+// withChecksum asks the store for the checksum of what it sends. The SDK is not told:
+// for a range some stores send the checksum of an upload's part or of the whole object,
+// and the SDK would compare the range with it.
 func withChecksum(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Amz-Checksum-Mode", string(types.ChecksumModeEnabled)))
 }
 
-// said is the answer in so many words: the SDK hides the status.
+// said is the status and the range of the answer; the SDK hides the status.
 func said(out *s3.GetObjectOutput) wire.Said {
 	r := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response) // as each of its operations over HTTP leaves it
 	return wire.Said{Status: r.StatusCode, Header: r.Header, Length: r.ContentLength, Body: out.Body}
 }
 
-// noBytes settles a refusal of a range that every object with bytes can answer:
-// the object is empty, which only a HEAD tells together with its ETag.
+// noBytes handles the refusal of a range that every object with bytes could answer. The
+// object is empty, or the server is wrong; a HEAD tells, with the ETag.
 func (b *Bucket) noBytes(ctx context.Context, key string, o objstore.GetOptions, refusal error) (io.ReadCloser, objstore.Info, error) {
 	info, err := b.head(ctx, key, o)
 	if err != nil {
@@ -207,7 +207,7 @@ func listed(o types.Object, enc types.EncodingType) (objstore.Info, error) {
 	return objstore.Info{Key: key, Size: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag), ModTime: aws.ToTime(o.LastModified)}, nil
 }
 
-// plainKey is a key of a listing as it is outside of it.
+// plainKey decodes a key of a listing.
 func plainKey(key string, enc types.EncodingType) (string, error) {
 	if enc != types.EncodingTypeUrl {
 		return key, nil
@@ -239,7 +239,7 @@ func (b *Bucket) delete(ctx context.Context, key, etag string) error {
 			if err != nil {
 				return err
 			}
-			// S3 answers 204. Of other stores a plain 200 will do, but no page.
+			// S3 answers 204. Other stores may answer a plain 200, but not with a page.
 			if r, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response); ok && r.StatusCode == http.StatusOK && r.ContentLength > 0 {
 				return fmt.Errorf("an answer of %d bytes to a request to delete %w", r.ContentLength, errUnnamed)
 			}
@@ -275,8 +275,8 @@ func (b *Bucket) Tags(ctx context.Context, key, versionID string) (map[string]st
 			case e.Code == "NoSuchTagSet":
 				return tags, nil
 			case e.Status == http.StatusMethodNotAllowed, e.Status == http.StatusNotImplemented:
-				// Of an object this says that a delete marker is there: of its tags,
-				// that the server has none.
+				// For an object these statuses mean a delete marker; for its tags they
+				// mean that the server has no tags.
 				e.Err = fmt.Errorf("no tags here: %w", objstore.ErrInvalid)
 			}
 		}
@@ -288,7 +288,7 @@ func (b *Bucket) Tags(ctx context.Context, key, versionID string) (map[string]st
 	return tags, nil
 }
 
-// opt is a pointer to s, or nil for what is not sent.
+// opt is a pointer to s, or nil if s is empty, so that the field is not sent.
 func opt(s string) *string {
 	if s == "" {
 		return nil
@@ -296,7 +296,7 @@ func opt(s string) *string {
 	return &s
 }
 
-// version leaves out the name that S3 gives objects from before versioning.
+// version drops the name "null", which S3 gives to objects from before versioning.
 func version(v *string) string {
 	if s := aws.ToString(v); s != "null" {
 		return s

@@ -171,8 +171,8 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 			o.UsePathStyle = near || c.PathStyle
 		}
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-		// The SDK compares at the end of a body only, which nobody reads, and takes the
-		// checksum of an object for that of a range.
+		// The SDK would compare only at the end of a body, which is often not read, and
+		// would take the checksum of an object for that of a range.
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts, r.MaxBackoff = c.Attempts, c.MaxWait
@@ -186,7 +186,7 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 	return b, nil
 }
 
-// load is the SDK's configuration, with credentials whose absence can be told
+// load makes the SDK's configuration. Missing credentials give an error that differs
 // from other errors.
 func load(ctx context.Context, c Config) (aws.Config, error) {
 	var with []func(*config.LoadOptions) error
@@ -214,8 +214,8 @@ func load(ctx context.Context, c Config) (aws.Config, error) {
 	}
 	ac, err := config.LoadDefaultConfig(ctx, with...)
 	if e := (config.SharedConfigProfileNotExistError{}); c.AccessKey != "" && c.Profile == "" && errors.As(err, &e) {
-		// With a key given, the environment's profile has no say, even less one
-		// that is not there. This leaves out the shared files alone.
+		// If a key is given, the profile of the environment does not count, and need
+		// not exist. Only the shared files are left out here.
 		own := config.LoadOptions{}
 		for _, f := range with {
 			if err := f(&own); err != nil {
@@ -240,11 +240,11 @@ func load(ctx context.Context, c Config) (aws.Config, error) {
 	return ac, nil
 }
 
-// caBundle is the variable by which the SDK finds CAs of one's own.
+// caBundle is the variable that names additional CAs for the SDK.
 const caBundle = "AWS_CA_BUNDLE"
 
-// client is the SDK's own HTTP client (with AWS_CA_BUNDLE, if set), tuned, and
-// counted where requests leave.
+// client is the SDK's own HTTP client (with AWS_CA_BUNDLE, if set), tuned. It counts
+// requests as they leave.
 func client(ac aws.Config, c Config) *http.Client {
 	t := c.Transport
 	if t == nil {
@@ -263,8 +263,8 @@ func client(ac aws.Config, c Config) *http.Client {
 	}
 }
 
-// redirect follows only what keeps the method (new buckets answer 307), and
-// takes no session token to another host.
+// redirect follows only redirects that keep the method (new buckets answer 307), and
+// sends no session token to another host.
 func redirect(r *http.Request, via []*http.Request) error {
 	s := r.Response.StatusCode
 	if s != http.StatusTemporaryRedirect && s != http.StatusPermanentRedirect || len(via) > 5 {
@@ -276,9 +276,9 @@ func redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// local says whether an endpoint is on an IP address or a host without a dot, as
-// localhost, where names such as bucket.127.0.0.1 cannot be looked up. What is no
-// endpoint is ErrInvalid.
+// local says whether the host of an endpoint is an IP address or a name without a dot,
+// such as localhost. Names such as bucket.127.0.0.1 cannot be looked up. Text that is
+// not an endpoint is ErrInvalid.
 func local(endpoint string) (bool, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -305,8 +305,8 @@ func repeated(r *http.Request) bool {
 	return h != "" && !strings.HasPrefix(h, "attempt=1;") && h != "attempt=1"
 }
 
-// attempts counts the tries of a call for the call itself: a write that was
-// tried twice may have lost against itself.
+// attempts counts the tries of a call, and tells the call: a write that was tried twice
+// may have lost against itself.
 type attempts struct{ t http.RoundTripper }
 
 type attemptsKey struct{}
@@ -318,7 +318,7 @@ func (a attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.t.RoundTrip(r)
 }
 
-// CloseIdleConnections lets http.Client reach the transport.
+// CloseIdleConnections lets http.Client reach the transport inside.
 func (a attempts) CloseIdleConnections() {
 	if c, ok := a.t.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

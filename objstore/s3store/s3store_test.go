@@ -190,7 +190,8 @@ func TestOddMeta(t *testing.T) {
 	}
 }
 
-// TestCounts: what is counted is what was sent, and the bytes of bodies.
+// TestCounts: the counter has the requests that were sent and the bytes of their
+// bodies.
 func TestCounts(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"one"}})
 	var n objstore.Counter
@@ -258,8 +259,8 @@ func TestSameETag(t *testing.T) {
 	}
 }
 
-// TestNoTags: what servers without tags answer is told from an object that is
-// gone, and is not asked for again.
+// TestNoTags: an answer of a server without tags differs from that of a missing object,
+// and is not asked for again.
 func TestNoTags(t *testing.T) {
 	for _, c := range []struct {
 		name string

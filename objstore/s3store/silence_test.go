@@ -157,7 +157,7 @@ func TestSilentInside(t *testing.T) {
 	}
 }
 
-// TestSlowStore: what makes progress is never cut, however long it takes.
+// TestSlowStore: a request that makes progress is never cut, however long it takes.
 func TestSlowStore(t *testing.T) {
 	page := listing(3000)
 	for name, c := range map[string]struct {

@@ -84,8 +84,8 @@ func TestUnnamedParts(t *testing.T) {
 	}
 }
 
-// TestLostETag: where the object is stored and the answer alone lost its ETag on the way,
-// a HEAD tells.
+// TestLostETag: if the object was stored and only its ETag was lost on the way, a HEAD
+// tells.
 func TestLostETag(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"one"}})
 	for _, size := range []int{1000, 14 << 20} {

@@ -19,8 +19,7 @@ import (
 	"github.com/farread/farread/objstore/s3store"
 )
 
-// TestPathStyle: the bucket is a part of the host's name where such a name can be
-// looked up.
+// TestPathStyle: the bucket is part of the host's name if such a name can be looked up.
 func TestPathStyle(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"http://s3.example.com":      "one.s3.example.com/k",
@@ -80,7 +79,7 @@ func TestCloseIdleConnections(t *testing.T) {
 	}
 }
 
-// TestLogger: what the SDK has to say is told.
+// TestLogger: messages of the SDK go to the logger.
 func TestLogger(t *testing.T) {
 	var log bytes.Buffer
 	b := fake(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -44,18 +44,17 @@ func partSize(n int32) int { return firstPart << min(int(n-2)/perSize, doublings
 // abortTime is how long dropping an upload may take after its context has ended.
 const abortTime = 15 * time.Second
 
-// brief is how long a store that has been silent may take to answer about what became
-// of an upload.
+// brief is how long a store that was silent may take to tell what became of an upload.
 func (b *Bucket) brief() time.Duration { return max(b.cfg.Timeout/4, 0) }
 
-// grace is how long a part that is under way may take to end by itself when the
-// upload is dropped: 8 MiB at 20 MB/s.
+// grace is how long a part may take to finish if the upload is dropped: the time of 8
+// MiB at 20 MB/s.
 const grace = 400 * time.Millisecond
 
-// A writer sends one object. Up to 13 MiB, the head and one part, it is a
-// single PUT at Commit; beyond, a multipart upload whose first part goes last.
+// A writer sends one object. Up to 13 MiB (the head and one part) it sends a single PUT
+// at Commit; beyond, a multipart upload whose first part goes last.
 //
-// The lock is there for the end of ctx alone, which aborts from outside.
+// The lock exists only because the end of ctx aborts from another goroutine.
 type writer struct {
 	b   *Bucket
 	key string
@@ -63,7 +62,8 @@ type writer struct {
 
 	ctx  context.Context //nolint:containedctx // that of Create: io.Writer has no room for one
 	stop func() bool
-	// Parts are sent under a context of their own, which ends a moment later.
+	// Parts are sent under a context of their own, which ends a moment after the
+	// caller's.
 	sending context.Context //nolint:containedctx // of the writer's goroutines
 	cut     context.CancelFunc
 
@@ -84,7 +84,7 @@ type writer struct {
 	spare   []byte
 }
 
-// sent is a part that has left, or not.
+// sent is the result of sending a part.
 type sent struct {
 	part types.CompletedPart
 	buf  []byte
@@ -119,8 +119,8 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	return w, nil
 }
 
-// Write takes p; it blocks while two parts, or one of 32 MiB or more, are on their
-// way and another is full.
+// Write takes p. It blocks while two parts are being sent (one, from 32 MiB on) and
+// another one is full.
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,8 +168,8 @@ func (w *writer) fail(err error) error {
 	return w.b.fail(w.ctx, "put", w.key, objstore.Range{}, err)
 }
 
-// buffer is an empty one for part n. A spare one of the right size is used
-// again; others go, so that never more are held than the limits say.
+// buffer is an empty buffer for part n. It reuses a spare one of the right size and
+// drops the others, so that the writer never holds more than its limits say.
 func (w *writer) buffer() []byte {
 	s, size := w.spare, partSize(w.n)
 	w.spare = nil
@@ -179,7 +179,7 @@ func (w *writer) buffer() []byte {
 	return make([]byte, 0, size)
 }
 
-// flush sends the part in the background, starting the upload if need be.
+// flush sends the part in the background. If there is no upload yet, it starts one.
 func (w *writer) flush(ctx context.Context) error {
 	if w.n > maxParts {
 		return fmt.Errorf("more than %d parts: %w", maxParts, objstore.ErrInvalid)
@@ -205,7 +205,7 @@ func (w *writer) flush(ctx context.Context) error {
 	return nil
 }
 
-// start sends a part: buf, and what goes before it.
+// start sends a part: the bytes of before, then buf.
 func (w *writer) start(n int32, buf, before []byte) {
 	w.running++
 	go func() {
@@ -220,7 +220,7 @@ func (w *writer) begin(ctx context.Context) error {
 	if w.b.cfg.Checksum == Always {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32
 	}
-	// Cut off at once, it could leave an upload whose name nobody knows.
+	// If ctx cut off the request, an upload could remain whose name nobody knows.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(w.ctx, func() { time.AfterFunc(grace, cancel) })() //nolint:contextcheck // its end is what is looked for
@@ -237,7 +237,7 @@ func (w *writer) begin(ctx context.Context) error {
 	})
 }
 
-// wait returns once at most n parts are on their way.
+// wait returns once at most n parts are being sent.
 func (w *writer) wait(ctx context.Context, n int) error {
 	for w.running > n {
 		select {
@@ -272,8 +272,8 @@ func (w *writer) send(ctx context.Context, n int32, part pieces) (types.Complete
 	return p, err
 }
 
-// checksum is the CRC-32 of what is sent, in mode Always. It goes into a header:
-// known beforehand, it needs none of the trailers that not every store takes.
+// checksum is the CRC-32 of what is sent, in mode Always. It is known before the body,
+// so a header holds it, and not a trailer, which some stores refuse.
 func (b *Bucket) checksum(bufs pieces) *string {
 	if b.cfg.Checksum != Always {
 		return nil
@@ -305,14 +305,14 @@ func (w *writer) Patch(off int64, p []byte) error {
 	return nil
 }
 
-// Rehead puts p in the place of the first n bytes. It goes out with part 1.
+// Rehead replaces the first n bytes by p, which is sent with part 1.
 func (w *writer) Rehead(n int64, p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.usable(); err != nil {
 		return err
 	}
-	// Not shorter, or part 1 could be too short for a part.
+	// p must not be shorter, or part 1 could become shorter than the least part.
 	if w.re || n < 0 || n > int64(len(w.head)) || int64(len(p)) < n || int64(len(p)) > maxPart-objstore.HeadSize {
 		return w.fail(fmt.Errorf("%d bytes for the first %d of a head of %d: %w", len(p), n, len(w.head), objstore.ErrInvalid))
 	}
@@ -332,9 +332,9 @@ func (w *writer) Abort() {
 	w.drop(err)
 }
 
-// drop closes the writer for the reason err and aborts the upload. Parts on
-// their way may end first: a store that has all of a part keeps it, though the
-// upload is gone, and bills it.
+// drop closes the writer for the reason err and aborts the upload. It lets parts that
+// are being sent finish: a store keeps, and bills, a part that it has in full even if
+// the upload is gone.
 func (w *writer) drop(err error) {
 	if w.closed {
 		return
@@ -359,8 +359,8 @@ func (w *writer) drop(err error) {
 	}
 }
 
-// abort removes the upload, and looks whether a part that was cut off brought it
-// back.
+// abort removes the upload. It then checks whether a part that was cut off has brought
+// the upload back.
 func (w *writer) abort(ctx context.Context) error {
 	for pause := 20 * time.Millisecond; ; pause *= 3 {
 		err := w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
@@ -398,7 +398,7 @@ func (w *writer) close(err error) {
 	w.lead, w.head, w.part, w.spare = nil, nil, nil, nil
 }
 
-// pieces are read as one.
+// pieces are slices that are read one after another.
 type pieces [][]byte
 
 func (s pieces) reader() io.ReadSeeker { return io.NewSectionReader(s, 0, s.size()) }

@@ -38,7 +38,7 @@ func (r Rule) fits(c Call) bool {
 	return (r.Op == "" || r.Op == c.Op) && (r.Key == "" || r.Key == c.Key)
 }
 
-// fails says whether the n-th call that fits fails.
+// fails says whether the n-th call that matches the rule fails.
 func (r Rule) fails(n int64) bool {
 	from := max(r.From, 1)
 	return n >= from && (r.Times == 0 || n < from+r.Times) && (n-from)%max(r.Every, 1) == 0
@@ -99,7 +99,7 @@ func Replace(hook func(context.Context, Call) error) objstore.Middleware {
 	return before(hook)
 }
 
-// before calls f before each call, and fails the call with its error.
+// before calls f before each call. If f returns an error, the call fails with it.
 func before(f func(context.Context, Call) error) objstore.Middleware {
 	n := new(atomic.Int64)
 	return func(b objstore.Bucket) objstore.Bucket {
@@ -184,7 +184,7 @@ type hookedWriter struct {
 	key string
 }
 
-// Commit that fails by the hook drops what was written.
+// If the hook fails a Commit, Commit drops what was written.
 func (w *hookedWriter) Commit(ctx context.Context) (objstore.Info, error) {
 	if err := w.b.f(ctx, "put", w.key, objstore.Range{}); err != nil {
 		w.Abort()

@@ -17,7 +17,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// wait is a sleep that ends with ctx.
+// wait sleeps for d, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -151,7 +151,7 @@ func Stall(every, n int64) objstore.Middleware {
 	})
 }
 
-// atCut ends a body with err unless it is at its end anyway.
+// atCut ends a body with err, unless the body is at its end.
 func atCut(rc io.Reader, err error) (int, error) {
 	var one [1]byte
 	for {
@@ -165,7 +165,7 @@ func atCut(rc io.Reader, err error) (int, error) {
 	}
 }
 
-// pause is wait for the life of one body, which keeps no context.
+// pause makes a sleep for the body of one Get; a body has no context of its own.
 func pause(ctx context.Context) func(time.Duration) error {
 	return func(d time.Duration) error { return wait(ctx, d) }
 }
@@ -177,7 +177,7 @@ func bodies(wrap func(context.Context, io.ReadCloser) io.ReadCloser) objstore.Mi
 	return nthBody(1, wrap)
 }
 
-// nthBody wraps each every-th body, counted from 1.
+// nthBody wraps every n-th body: number every, 2*every and so on.
 func nthBody(every int64, wrap func(context.Context, io.ReadCloser) io.ReadCloser) objstore.Middleware {
 	if every <= 0 {
 		return same

@@ -21,8 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestConformance: settings that only slow down or count leave a bucket what it
-// is.
+// TestConformance: a bucket that is only slowed down or counted behaves as before.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string][]objstore.Middleware{
