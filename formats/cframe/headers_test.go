@@ -68,7 +68,7 @@ func TestEachHeader(t *testing.T) {
 		t.Errorf("ended at %d of %d", next, n)
 	}
 	stop := errors.New("stop")
-	if err := f.EachHeader(t.Context(), 0, n, func(int, blosc.Header) error { return stop }); err != stop { //nolint:errorlint // as it is
+	if err := f.EachHeader(t.Context(), 0, n, func(int, blosc.Header) error { return stop }); err != stop {
 		t.Errorf("%v", err)
 	}
 	for _, r := range [][2]int{{0, n + 1}, {-1, 1}, {2, 1}} {
