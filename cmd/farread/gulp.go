@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/formats/gulp"
 )
 
@@ -228,7 +228,9 @@ func (t *gulpContent) unpack(ctx context.Context, dst string, force bool) error 
 		return err
 	}
 	defer s.Abort()
-	labels, err := labelsOf(ctx, t)
+	labels, err := emit.Labels(func(each func(c *gulp.Chunk) error) error {
+		return t.chunks(ctx, func(c *gulp.Chunk, _ int) error { return each(c) })
+	})
 	if err != nil {
 		return err
 	}
@@ -251,34 +253,4 @@ func ids(ctx context.Context, t *gulpContent) int64 {
 		return 0
 	}
 	return n.IDs
-}
-
-// labelsOf is the JSON of labels.json: an object from id to its list of meta_data, a
-// line each, in file order.
-func labelsOf(ctx context.Context, t *gulpContent) ([]byte, error) {
-	var b bytes.Buffer
-	sep := "{\n"
-	err := t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
-		for it := range c.Items() {
-			list, err := gulp.MetaList(it.MetaData)
-			if err != nil || len(list) == 0 {
-				continue // no list: pack could not take it
-			}
-			id, err := json.Marshal(it.ID)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&b, "%s%s: ", sep, id)
-			if err := json.Compact(&b, gulp.PlainJSON(it.MetaData)); err != nil {
-				return err
-			}
-			sep = ",\n"
-		}
-		return nil
-	})
-	if b.Len() == 0 {
-		b.WriteString("{")
-	}
-	b.WriteString("\n}\n")
-	return b.Bytes(), err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 
@@ -56,17 +57,13 @@ type listing struct {
 // head names the columns of the table.
 func (l *listing) head(cells ...string) { l.t = newTable(cells...) }
 
-// longTable is how many rows decide the widths of columns. Longer tables are written
-// in parts, so that they need not be held in memory.
-const longTable = 20_000
-
 // add lists one entry: v as JSON, cells for people.
 func (l *listing) add(v any, cells ...string) error {
 	if l.json {
 		return writeJSON(l.w, v)
 	}
 	l.t.add(cells...)
-	if l.t.Len() < longTable {
+	if l.t.Len() < human.LongTable {
 		return nil
 	}
 	return l.t.write(l.w)

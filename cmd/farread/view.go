@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/farread/farread/cmd/farread/internal/emit"
 )
 
 const viewLong = `Look at a track of a zoom-cache file from afar, in [--from, --to). --track takes its
@@ -53,7 +55,11 @@ func newView(a *app) *cobra.Command {
   farread view s3://series/day.zoom --track 1 --level 3 --from 6h --to 7h -o hour.csv`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f := viewFormats(sel.width != 0); sel.format != "" && !slices.Contains(f, sel.format) {
+			f := emit.Views()
+			if sel.width == 0 {
+				f = emit.Summaries()
+			}
+			if sel.format != "" && !slices.Contains(f, sel.format) {
 				return usagef("--format %q: want %s", sel.format, strings.Join(f, ", "))
 			}
 			if err := sel.parse(cmd, nil); err != nil {
@@ -68,11 +74,11 @@ func newView(a *app) *cobra.Command {
 	}
 	registerTrack(c, &sel)
 	registerWidth(c, &sel)
-	c.Flags().StringVar(&sel.format, "format", "", strings.Join(viewFormats(true), ", ")+", whatever OUT is called")
+	c.Flags().StringVar(&sel.format, "format", "", strings.Join(emit.Views(), ", ")+", whatever OUT is called")
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &how.offset)
 	resyncFlag(c, &how.resync)
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(viewFormats(true), cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(emit.Views(), cobra.ShellCompDirectiveNoFileComp))      // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("bits", cobra.FixedCompletions([]string{"8", "16"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c
 }

@@ -1,29 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
-	"math"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/sink"
-	"github.com/farread/farread/formats/dtype"
-	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
-	"github.com/farread/farread/internal/picture"
-)
-
-// Further forms of points of some width.
-const (
-	viewNpy   = "npy"
-	viewDat   = "dat"
-	viewPeaks = "peaks"
-	viewPNG   = "png"
-	viewSVG   = "svg"
 )
 
 // A wideView is about width points of a track.
@@ -59,23 +46,23 @@ func (t *zoomContent) pickWidth(ctx context.Context, s selector) (selection, err
 func (x *wideView) sink(out string) (sink.Sink, error) {
 	if x.format == "" && out != "-" {
 		x.format = strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
-		if !slices.Contains(viewFormats(true), x.format) {
-			return nil, usagef("%s: want a name in .json, .csv, .npy, .dat, .png or .svg, or --format %s", printable(out), strings.Join(viewFormats(true), ", "))
+		if !slices.Contains(emit.Views(), x.format) {
+			return nil, usagef("%s: want a name in .json, .csv, .npy, .dat, .png or .svg, or --format %s", printable(out), strings.Join(emit.Views(), ", "))
 		}
 	}
 	if x.format == "" {
-		x.format = viewText
+		x.format = emit.Text
 	}
-	if x.told && x.format != viewDat && x.format != viewPeaks {
-		return nil, usagef("--bits goes with .dat and --format %s", viewPeaks)
+	if x.told && x.format != emit.Dat && x.format != emit.Peaks {
+		return nil, usagef("--bits goes with .dat and --format %s", emit.Peaks)
 	}
 	switch x.format {
-	case viewDat, viewPeaks:
-		if _, err := x.peakRate(); err != nil {
-			return nil, err
+	case emit.Dat, emit.Peaks:
+		if _, err := emit.PeakRate(x.k); err != nil {
+			return nil, usagef("%s", err)
 		}
 		fallthrough
-	case viewPNG, viewSVG, viewNpy:
+	case emit.PNG, emit.SVG, emit.Npy:
 		if k := x.k.Codec.Kind; k == zoomcache.Unit {
 			return nil, usagef("track %d has events without values: they are written as .json or .csv", x.k.Number)
 		}
@@ -91,21 +78,10 @@ func (x *wideView) copy(ctx context.Context, s sink.Sink, _ bar) error {
 	if err != nil {
 		return err
 	}
-	var p []byte
-	switch x.format {
-	case viewNpy:
-		p, err = x.npy(v.Points)
-	case viewDat, viewPeaks:
-		p, err = x.peaks(ctx, &v)
-	case viewPNG, viewSVG:
-		p, err = x.plot(&v)
-	default:
-		return x.write(s, &v)
+	err = emit.View(ctx, s, x.t.f.File, &v, emit.ViewOptions{Format: x.format, Track: x.k, First: x.first, Last: x.last, Width: x.width, Bits: x.bits})
+	if room, ok := errors.AsType[*emit.RoomError](err); ok {
+		return usagef("%s; take --format %s, or more points", room, emit.Peaks)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = s.Write(p)
 	return err
 }
 
@@ -115,51 +91,4 @@ func (x *wideView) plan(ctx context.Context) error {
 	plan, err := x.t.f.ExplainView(ctx, x.k.Number, x.first, x.last, x.width)
 	x.t.planned(plan)
 	return err
-}
-
-// write writes points as JSON, CSV or a table.
-func (x *wideView) write(s sink.Sink, v *zoomindex.View) error {
-	w := bufio.NewWriterSize(s, fileBuffer)
-	p := newPointWriter(w, x.format, x.k, v.Level)
-	if err := p.begin(); err != nil {
-		return err
-	}
-	for i := range v.Points {
-		o := &v.Points[i]
-		if err := p.point(viewPoint{o.Entry, o.Exit, o.Count, o.Channels}); err != nil {
-			return err
-		}
-	}
-	if err := p.end(); err != nil {
-		return err
-	}
-	return w.Flush()
-}
-
-// npy makes an array of the numbers in points.
-func (x *wideView) npy(points []zoomindex.Point) ([]byte, error) {
-	d, err := dtype.Parse("<f8")
-	if err != nil {
-		return nil, err
-	}
-	const columns = 8
-	shape := []int64{int64(len(points)), columns}
-	if n := x.k.Codec.Channels; n > 0 {
-		shape = []int64{int64(len(points)), int64(n), columns}
-	}
-	p, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape})
-	if err != nil {
-		return nil, err
-	}
-	for i := range points {
-		o := &points[i]
-		for c := range o.Channels {
-			s := &o.Channels[c]
-			lo, hi := picture.Bounds(s)
-			for _, f := range [columns]float64{x.k.Rate.Seconds(o.Entry), x.k.Rate.Seconds(o.Exit), lo, hi, s.Mean, s.RMS, float64(o.Entry), float64(o.Exit)} {
-				p = binary.LittleEndian.AppendUint64(p, math.Float64bits(f))
-			}
-		}
-	}
-	return p, nil
 }

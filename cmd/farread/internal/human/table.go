@@ -14,6 +14,10 @@ type Table struct {
 	width []int // widths of the columns that were printed before
 }
 
+// LongTable is how many rows decide the widths of columns. Longer tables are printed in
+// parts, so that they need not be held in memory.
+const LongTable = 20_000
+
 // NewTable is a table with columns named head.
 func NewTable(head ...string) *Table { return &Table{head: head} }
 

@@ -1,9 +1,10 @@
-package main
+package emit
 
 import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/farread/farread/formats/zoomcache"
@@ -11,17 +12,24 @@ import (
 	"github.com/farread/farread/internal/picture"
 )
 
-// peakRate is the rate of a track in samples a second. peaks.js needs a whole number.
-func (x *wideView) peakRate() (int64, error) {
-	r := x.k.Rate
-	if r.Den == 0 || x.k.Variable {
-		return 0, usagef("track %d has no constant rate: peaks of sound have one", x.k.Number)
+// PeakRate is the rate of a track in samples a second. peaks.js needs a whole number.
+func PeakRate(k *zoomcache.Track) (int64, error) {
+	r := k.Rate
+	if r.Den == 0 || k.Variable {
+		return 0, fmt.Errorf("track %d has no constant rate: peaks of sound have one", k.Number)
 	}
 	n := math.Round(float64(r.Num) / float64(r.Den))
 	if n < 1 || n > math.MaxInt32 {
-		return 0, usagef("track %d: a rate of %g Hz is none of sound", x.k.Number, float64(r.Num)/float64(r.Den))
+		return 0, fmt.Errorf("track %d: a rate of %g Hz is none of sound", k.Number, float64(r.Num)/float64(r.Den))
 	}
 	return int64(n), nil
+}
+
+// A RoomError says that a .dat has no room for so many samples a pixel.
+type RoomError struct{ Samples int64 }
+
+func (e *RoomError) Error() string {
+	return fmt.Sprintf("%d samples a pixel: a .dat has room for %d", e.Samples, math.MaxInt32)
 }
 
 // peakScale turns values into numbers of 16 bits.
@@ -44,8 +52,8 @@ func peakScale(k zoomcache.Kind) (scale, shift float64) {
 	}
 }
 
-// waveform is the JSON of audiowaveform, version 2.
-type waveform struct {
+// Waveform is the JSON of audiowaveform, version 2.
+type Waveform struct {
 	Version  int     `json:"version"`
 	Channels int     `json:"channels"`
 	Rate     int64   `json:"sample_rate"`
@@ -74,12 +82,12 @@ func (g grid) holds(points []zoomindex.Point) bool {
 
 // gridOf divides the samples of points into at most width pixels. A pixel has a
 // multiple of step samples.
-func (x *wideView) gridOf(points []zoomindex.Point, step int64) grid {
+func (o *ViewOptions) gridOf(points []zoomindex.Point, step int64) grid {
 	g := grid{first: points[0].Entry, last: points[len(points)-1].Exit}
 	if step == 1 { // points of samples may be cut anywhere
-		g.first, g.last = max(x.first, g.first), min(x.last, g.last)
+		g.first, g.last = max(o.First, g.first), min(o.Last, g.last)
 	}
-	g.span = (g.last-g.first)/int64(x.width) + 1
+	g.span = (g.last-g.first)/int64(o.Width) + 1
 	g.span += (step - g.span%step) % step
 	return g
 }
@@ -95,8 +103,8 @@ const (
 // view lie across such pixels, it makes the view anew: of single spans, in pixels of
 // whole spans; or else of single samples, or in pixels of whole samples. Points stay
 // as they are if that would be too many, or if spans have lengths of all kinds.
-func (x *wideView) align(ctx context.Context, v *zoomindex.View) (grid, []zoomindex.Point, error) {
-	old := x.gridOf(v.Points, 1)
+func (o *ViewOptions) align(ctx context.Context, f *zoomindex.File, v *zoomindex.View) (grid, []zoomindex.Point, error) {
+	old := o.gridOf(v.Points, 1)
 	if old.holds(v.Points) {
 		return old, v.Points, nil
 	}
@@ -107,8 +115,8 @@ func (x *wideView) align(ctx context.Context, v *zoomindex.View) (grid, []zoomin
 		return old, v.Points, nil
 	case v.Level > 0:
 		step = 0
-		for _, o := range v.Points[:len(v.Points)-1] {
-			step = gcd(step, o.Exit-o.Entry+1)
+		for _, p := range v.Points[:len(v.Points)-1] {
+			step = gcd(step, p.Exit-p.Entry+1)
 		}
 		from, to = v.Points[0].Entry, v.Points[len(v.Points)-1].Exit
 		width = (to-from)/max(step, 1) + 1
@@ -119,11 +127,11 @@ func (x *wideView) align(ctx context.Context, v *zoomindex.View) (grid, []zoomin
 	if step < 1 || width > maxSamples {
 		return old, v.Points, nil
 	}
-	again, err := x.t.f.View(ctx, x.k.Number, from, to, int(width))
+	again, err := f.View(ctx, o.Track.Number, from, to, int(width))
 	if err != nil || len(again.Points) == 0 {
 		return old, v.Points, err
 	}
-	if g := x.gridOf(again.Points, step); g.holds(again.Points) {
+	if g := o.gridOf(again.Points, step); g.holds(again.Points) {
 		return g, again.Points, nil
 	}
 	return old, v.Points, nil
@@ -138,14 +146,14 @@ func gcd(a, b int64) int64 {
 
 // peaks makes a waveform of pixels of one length. Each pixel has the bounds of every
 // point that touches it, so that none is lost.
-func (x *wideView) peaks(ctx context.Context, v *zoomindex.View) ([]byte, error) {
-	rate, err := x.peakRate()
+func (o *ViewOptions) peaks(ctx context.Context, f *zoomindex.File, v *zoomindex.View) ([]byte, error) {
+	rate, err := PeakRate(o.Track)
 	if err != nil {
 		return nil, err
 	}
-	w := waveform{Version: 2, Channels: max(x.k.Codec.Channels, 1), Rate: rate, Samples: 1, Bits: x.bits, Data: []int16{}}
+	w := Waveform{Version: 2, Channels: max(o.Track.Codec.Channels, 1), Rate: rate, Samples: 1, Bits: o.Bits, Data: []int16{}}
 	if len(v.Points) > 0 {
-		g, points, err := x.align(ctx, v)
+		g, points, err := o.align(ctx, f, v)
 		if err != nil {
 			return nil, err
 		}
@@ -154,14 +162,14 @@ func (x *wideView) peaks(ctx context.Context, v *zoomindex.View) ([]byte, error)
 		w.Data = make([]int16, 2*w.Length*w.Channels)
 		seen := make([]bool, w.Length)
 		for i := range points {
-			o := &points[i]
-			for k := g.pixel(o.Entry); k <= g.pixel(o.Exit); k++ {
-				w.add(int(k), o.Channels, x.k.Codec.Kind, seen[k])
+			p := &points[i]
+			for k := g.pixel(p.Entry); k <= g.pixel(p.Exit); k++ {
+				w.add(int(k), p.Channels, o.Track.Codec.Kind, seen[k])
 				seen[k] = true
 			}
 		}
 	}
-	if x.format == viewPeaks {
+	if o.Format == Peaks {
 		p, err := json.Marshal(w)
 		return append(p, '\n'), err
 	}
@@ -170,9 +178,9 @@ func (x *wideView) peaks(ctx context.Context, v *zoomindex.View) ([]byte, error)
 
 // binary is the .dat of a waveform: six numbers of 32 bits, the second of which says
 // whether there are 8 bits, then least and greatest of each channel, pixel by pixel.
-func (w *waveform) binary() ([]byte, error) {
+func (w *Waveform) binary() ([]byte, error) {
 	if w.Samples > math.MaxInt32 {
-		return nil, usagef("%d samples a pixel: a .dat has room for %d; take --format %s, or more points", w.Samples, math.MaxInt32, viewPeaks)
+		return nil, &RoomError{w.Samples}
 	}
 	flags := uint32(0)
 	if w.Bits == 8 {
@@ -191,7 +199,7 @@ func (w *waveform) binary() ([]byte, error) {
 }
 
 // add widens pixel k by the bounds of a point.
-func (w *waveform) add(k int, channels []zoomcache.Stats, kind zoomcache.Kind, seen bool) {
+func (w *Waveform) add(k int, channels []zoomcache.Stats, kind zoomcache.Kind, seen bool) {
 	scale, shift := peakScale(kind)
 	for c := range channels {
 		lo, hi := picture.Bounds(&channels[c])

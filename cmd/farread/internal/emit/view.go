@@ -1,0 +1,105 @@
+package emit
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/farread/farread/cmd/farread/internal/human"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/picture"
+)
+
+// Views are the formats that View writes.
+func Views() []string { return append(Summaries(), Npy, Peaks, Dat, PNG, SVG) }
+
+// ViewOptions say how a view is written.
+type ViewOptions struct {
+	Format      string
+	Track       *zoomcache.Track
+	First, Last int64 // offsets that were asked for
+	Width       int   // points that were asked for
+	Bits        int   // of the numbers of peaks: 8 or 16
+}
+
+// View writes a view of a track of f. Peaks may need another view of the same samples.
+func View(ctx context.Context, w io.Writer, f *zoomindex.File, v *zoomindex.View, o ViewOptions) error {
+	switch o.Format {
+	case PNG, SVG:
+		return o.plot(w, f, v)
+	case Npy, Dat, Peaks:
+	default:
+		return Points(w, o.Track, v.Level, o.Format, func(put func(p *zoomindex.Point) error) error {
+			for i := range v.Points {
+				if err := put(&v.Points[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	var p []byte
+	var err error
+	if o.Format == Npy {
+		p, err = o.npy(v.Points)
+	} else {
+		p, err = o.peaks(ctx, f, v)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(p)
+	return err
+}
+
+// plot draws points: the band of each channel, and the line of its means.
+func (o *ViewOptions) plot(w io.Writer, f *zoomindex.File, v *zoomindex.View) error {
+	s := picture.OfView(f.Header(), o.Track, v.Points, o.First, o.Last, o.Width)
+	if s.Title = human.Printable(human.Shorten(s.Title, 60)); s.Title == "" {
+		s.Title = fmt.Sprintf("track %d", o.Track.Number)
+	}
+	var b bytes.Buffer // a plot that fails leaves nothing
+	draw := s.PNG
+	if o.Format == SVG {
+		draw = s.SVG
+	}
+	if err := draw(&b); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// npy makes an array of the numbers in points.
+func (o *ViewOptions) npy(points []zoomindex.Point) ([]byte, error) {
+	d, err := dtype.Parse("<f8")
+	if err != nil {
+		return nil, err
+	}
+	const columns = 8
+	shape := []int64{int64(len(points)), columns}
+	if n := o.Track.Codec.Channels; n > 0 {
+		shape = []int64{int64(len(points)), int64(n), columns}
+	}
+	p, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape})
+	if err != nil {
+		return nil, err
+	}
+	for i := range points {
+		at := &points[i]
+		for c := range at.Channels {
+			s := &at.Channels[c]
+			lo, hi := picture.Bounds(s)
+			for _, f := range [columns]float64{o.Track.Rate.Seconds(at.Entry), o.Track.Rate.Seconds(at.Exit), lo, hi, s.Mean, s.RMS, float64(at.Entry), float64(at.Exit)} {
+				p = binary.LittleEndian.AppendUint64(p, math.Float64bits(f))
+			}
+		}
+	}
+	return p, nil
+}
