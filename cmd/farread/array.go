@@ -98,7 +98,7 @@ func (x *itemSelection) total() int64 { return x.size(x.box) }
 
 // sink makes the file OUT. Its name or --format gives the format.
 func (x *itemSelection) sink(out string) (sink.Sink, error) {
-	if !x.s.slicing {
+	if x.s.slice == nil {
 		if err := notArrayNamed(out); err != nil {
 			return nil, err
 		}
@@ -107,8 +107,8 @@ func (x *itemSelection) sink(out string) (sink.Sink, error) {
 	if x.format, err = formatOf(out, x.s); err != nil {
 		return nil, err
 	}
-	if len(x.s.pictured) > 0 && x.format != emit.PNG {
-		return nil, usagef("--%s goes with .png and --format png", x.s.pictured[0])
+	if given := changed(x.s.picture.flags); len(given) > 0 && x.format != emit.PNG {
+		return nil, usagef("--%s goes with .png and --format png", given[0])
 	}
 	if n, err := x.box.Items(); x.format == emit.Text && (err != nil || n > emit.MaxText) {
 		return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", count(n))
@@ -220,7 +220,7 @@ func formatOf(out string, s selector) (string, error) {
 	switch {
 	case s.format != "":
 		return s.format, nil
-	case !s.slicing:
+	case s.slice == nil:
 		if ext == emit.Npy {
 			return ext, nil
 		}

@@ -32,8 +32,9 @@ func (t *blpContent) pick(ctx context.Context, s selector) (selection, error) {
 	if err := s.only(bloscpack.Format, "item", "chunk", "chunks", "id"); err != nil {
 		return nil, err
 	}
-	if len(s.given) > 1 {
-		return nil, usagef("--%s and --%s: only one of them", s.given[0], s.given[1])
+	given := s.given()
+	if len(given) > 1 {
+		return nil, usagef("--%s and --%s: only one of them", given[0], given[1])
 	}
 	if err := t.readable(ctx); err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func (t *blpContent) pick(ctx context.Context, s selector) (selection, error) {
 	x := &blpSelection{t: t, to: t.f.Len(), n: -1, want: -1}
 	var err error
 	switch {
-	case len(s.given) == 0:
+	case len(given) == 0:
 		x.n, x.all = t.known(), true
 		return x, nil
 	case s.has("id"):

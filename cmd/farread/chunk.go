@@ -92,7 +92,7 @@ func (t *chunkContent) pick(_ context.Context, s selector) (selection, error) {
 	if err := s.only("Blosc chunk", "chunk", "chunks"); err != nil {
 		return nil, err
 	}
-	if len(s.given) > 0 {
+	if len(s.given()) > 0 {
 		if from, to, err := s.chunkRange(1); err != nil || from == to {
 			return &chunkSelection{t: t, none: true}, err
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/index"
@@ -46,17 +47,14 @@ an index, which may end early. A negative offset counts from the end.`,
 			return exactly("URI")(nil, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := sel.parse(cmd, args[1:]); err != nil {
+			if err := sel.parse(args[1:]); err != nil {
 				return err
 			}
 			how.item = sel.wanted()
-			sel.viewing = sel.has("width") || sel.has("level")
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
 		},
 	}
-	sel.register(c)
-	registerView(c, &sel)
-	registerWidth(c, &sel)
+	sel.register(c, []func(*pflag.FlagSet){sel.ofFrames, sel.ofChunks, sel.ofItems, sel.ofTrack, sel.ofSamples, sel.ofView})
 	offsetFlag(c, &how.offset)
 	return c
 }

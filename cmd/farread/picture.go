@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/farread/farread/internal/picture"
 )
@@ -17,23 +18,21 @@ type pictureFlags struct {
 	colors mapFlag
 	scale  rangeFlag
 	robust bool
+	flags  *pflag.FlagSet
 }
 
-func registerPicture(c *cobra.Command, s *selector) {
-	c.Flags().Var(&s.picture.colors, "colors", "colour map of a .png: viridis or gray")
-	c.Flags().Var(&s.picture.scale, "range", "numbers of a .png that get the first and the last colour (default: the least and the greatest)")
-	c.Flags().BoolVar(&s.picture.robust, "robust", false, "a .png's colours from the 2nd to the 98th percentile")
+func (f *pictureFlags) register(c *cobra.Command) {
+	f.flags = newFlags()
+	f.flags.Var(&f.colors, "colors", "colour map of a .png: viridis or gray")
+	f.flags.Var(&f.scale, "range", "numbers of a .png that get the first and the last colour (default: the least and the greatest)")
+	f.flags.BoolVar(&f.robust, "robust", false, "a .png's colours from the 2nd to the 98th percentile")
+	c.Flags().AddFlagSet(f.flags)
 	_ = c.RegisterFlagCompletionFunc("colors", cobra.FixedCompletions([]string{"viridis", "gray"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 }
 
-// parsePicture notes which of the flags of pictures were given.
-func (s *selector) parsePicture(cmd *cobra.Command) error {
-	for _, name := range []string{"colors", "range", "robust"} {
-		if cmd.Flags().Changed(name) {
-			s.pictured = append(s.pictured, name)
-		}
-	}
-	if s.picture.robust && slices.Contains(s.pictured, "range") {
+// check refuses flags that exclude each other.
+func (f *pictureFlags) check() error {
+	if f.robust && slices.Contains(changed(f.flags), "range") {
 		return usagef("--range and --robust: only one of them")
 	}
 	return nil

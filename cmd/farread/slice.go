@@ -41,23 +41,22 @@ array, as in NumPy.`,
   farread slice https://host/events.b2nd ':100' --field energy -o - --format csv`,
 		Args: exactly("URI", "SLICE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel.slicing = true
 			if f := emit.Arrays(); sel.format != "" && sel.format != emit.Text && !slices.Contains(f, sel.format) {
 				return usagef("--format %q: want %s or text", sel.format, strings.Join(f, ", "))
 			}
-			if err := sel.parse(cmd, args[1:]); err != nil {
+			if err := sel.parse(args[1:]); err != nil {
 				return err
 			}
-			if err := sel.parsePicture(cmd); err != nil {
+			if err := sel.picture.check(); err != nil {
 				return err
 			}
 			out = a.shown(&sel, out)
 			return inSlice(args[0], args[1], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}
-	registerView(c, &sel)
+	sel.register(c, []func(*pflag.FlagSet){sel.ofItems})
 	c.Flags().StringVar(&sel.format, "format", "", "npy, raw, json, csv, png or text, whatever OUT is called")
-	registerPicture(c, &sel)
+	sel.picture.register(c)
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &how.offset)
 	return c
@@ -73,12 +72,6 @@ func (a *app) shown(s *selector, out string) string {
 		s.format = emit.JSON
 	}
 	return out
-}
-
-// registerView adds the flags that select a part of an item, or give it another type.
-func registerView(c *cobra.Command, s *selector) {
-	c.Flags().StringVar(&s.field, "field", "", "only the member `NAME` of items that have members")
-	c.Flags().StringVar(&s.dtype, "dtype", "", "take items as `TYPE` of the same size: '<f4', '>i2', …")
 }
 
 // inSlice puts URI and slice in front of an error.

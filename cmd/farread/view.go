@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/farread/farread/cmd/farread/internal/emit"
 )
@@ -40,8 +41,8 @@ Without -o a table is shown, with --json that JSON. Of a damaged file --resync t
 what is whole, and tells on stderr what was passed over.`
 
 func newView(a *app) *cobra.Command {
-	sel := selector{viewing: true}
 	var (
+		sel selector
 		how aim
 		out string
 	)
@@ -62,30 +63,22 @@ func newView(a *app) *cobra.Command {
 			if sel.format != "" && !slices.Contains(f, sel.format) {
 				return usagef("--format %q: want %s", sel.format, strings.Join(f, ", "))
 			}
-			if err := sel.parse(cmd, nil); err != nil {
+			if err := sel.parse(nil); err != nil {
 				return err
 			}
-			if !sel.has("level") && !sel.has("width") {
+			if !sel.viewing() {
 				return usagef("missing --width W, how many points, or --level L, stored summaries")
 			}
 			out = a.shown(&sel, out)
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}
-	registerTrack(c, &sel)
-	registerWidth(c, &sel)
 	c.Flags().StringVar(&sel.format, "format", "", strings.Join(emit.Views(), ", ")+", whatever OUT is called")
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &how.offset)
 	resyncFlag(c, &how.resync)
+	sel.register(c, []func(*pflag.FlagSet){sel.ofTrack, sel.ofView}, "resync", "format")
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(emit.Views(), cobra.ShellCompDirectiveNoFileComp))      // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("bits", cobra.FixedCompletions([]string{"8", "16"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c
-}
-
-// registerWidth adds the flags that say what a view shows.
-func registerWidth(c *cobra.Command, s *selector) {
-	c.Flags().IntVar(&s.level, "level", 0, "the stored summaries of level `L`; 1 is the finest")
-	c.Flags().IntVar(&s.width, "width", 0, "about `W` points, each with the least and the greatest of its samples")
-	c.Flags().IntVar(&s.bits, "bits", 16, "8 or 16 bits for each number of a .dat or of peaks: `N`")
 }

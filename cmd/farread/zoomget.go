@@ -26,7 +26,7 @@ var _ selection = (*zoomSelection)(nil)
 
 // pick selects a track and a time.
 func (t *zoomContent) pick(ctx context.Context, s selector) (selection, error) {
-	if s.viewing {
+	if s.viewing() {
 		return t.pickView(ctx, s)
 	}
 	if err := s.only(zoomcache.Format, "track", "from", "to", "stamps", "bignum", "format", "resync"); err != nil {
