@@ -209,7 +209,7 @@ func TestOpenAny(t *testing.T) {
 func checkDataset(t *testing.T, d Dataset) {
 	t.Helper()
 	ctx := t.Context()
-	in, err := d.Describe(ctx)
+	in, err := d.Describe(ctx, DescribeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestOpenKeyParsesNothing(t *testing.T) {
 	for _, key := range []string{"link.npy", "../secret.npy", "/etc/passwd", "../"} {
 		d, err := c.OpenKey(t.Context(), b, prefix+key, AnyOptions{})
 		if err == nil {
-			_, err = d.Describe(t.Context()) // a folder is not looked into before
+			_, err = d.Describe(t.Context(), DescribeOptions{}) // a folder is not looked into before
 		}
 		if err == nil {
 			t.Errorf("%q is opened", key)

@@ -53,7 +53,7 @@ func ExampleOpenAny() {
 	if err != nil {
 		panic(err)
 	}
-	in, err := d.Describe(ctx)
+	in, err := d.Describe(ctx, farread.DescribeOptions{})
 	if err != nil {
 		panic(err)
 	}

@@ -39,9 +39,10 @@ type Dataset interface {
 	// always current. Of a sparse frame the index alone is looked at.
 	Current(ctx context.Context) (bool, error)
 	// Describe tells what headers and indexes say. It costs nothing but what Open left
-	// of them: a trailer of metalayers, the chunks of a gulp dataset; of a folder it is a
-	// listing of one level.
-	Describe(ctx context.Context) (Description, error)
+	// of them: a trailer of metalayers, the chunks of a gulp dataset, the index of a
+	// series, as the first View finds it; of a folder it is a listing of one level.
+	// DescribeOptions.Scan costs more.
+	Describe(ctx context.Context, o DescribeOptions) (Description, error)
 	// Entries yields what is inside, in its order: stored chunks, items, ids of images,
 	// tracks, objects and folders. It goes on behind the entry whose Cursor is after;
 	// "" begins at the first. It reads no payload, a batch of the index at a time. A
@@ -117,6 +118,12 @@ type Description struct {
 
 	// Refused says why the payload cannot be read.
 	Refused string `json:"refused,omitempty"`
+
+	// Detail is what its format alone has to tell, with metadata as they are stored: a
+	// FrameDetail, GulpDetail, BloscpackDetail or ZoomDetail, the blosc.Header of a
+	// chunk, the npy.Header of a .npy; nil of a folder. It has no bound but those of
+	// Open, so it is not in the JSON.
+	Detail any `json:"-"`
 }
 
 // meta adds a piece of metadata.

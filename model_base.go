@@ -34,20 +34,20 @@ type driver interface {
 	Verify(ctx context.Context, progress formats.Progress) (Report, error)
 	Handle() any
 	// describe adds what the format has to tell.
-	describe(ctx context.Context, out *Description) error
+	describe(ctx context.Context, o DescribeOptions, out *Description) error
 }
 
 func (d *data) Format() string { return d.name }
 
 func (d *data) Place() Place { return d.place }
 
-func (d *data) Describe(ctx context.Context) (Description, error) {
+func (d *data) Describe(ctx context.Context, o DescribeOptions) (Description, error) {
 	out := Description{Format: d.name, Place: d.place, Can: slices.Clone(d.can), Entries: -1, NBytes: -1, CBytes: -1}
 	var err error
 	if out.Source, err = d.Source(ctx); err != nil {
 		return out, err
 	}
-	return out, d.describe(ctx, &out)
+	return out, d.describe(ctx, o, &out)
 }
 
 // enabled notes what the whole of d is able to.

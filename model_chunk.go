@@ -24,10 +24,10 @@ func newChunk(at Place, k *Chunk) Dataset {
 	return enabled(&oneChunk{core, bareChunk{k, at.Offset}, ranges{k.Object}}, core)
 }
 
-func (x *chunkData) describe(_ context.Context, out *Description) error {
+func (x *chunkData) describe(_ context.Context, _ DescribeOptions, out *Description) error {
 	h := x.k.Header()
 	out.Entries, out.NBytes, out.CBytes = 1, int64(h.NBytes), int64(h.CBytes)
-	out.TypeSize, out.ChunkSize, out.BlockSize = h.TypeSize, int64(h.NBytes), int64(h.BlockSize)
+	out.TypeSize, out.ChunkSize, out.BlockSize, out.Detail = h.TypeSize, int64(h.NBytes), int64(h.BlockSize), h
 	out.Codec, out.Filters = h.Codec.String(), filterNames(h.Filters)
 	return nil
 }
@@ -98,20 +98,40 @@ func (x *folderData) Source(context.Context) (Source, error) { return Source{}, 
 
 func (x *folderData) Current(context.Context) (bool, error) { return true, nil }
 
-// describe counts one level.
-func (x *folderData) describe(ctx context.Context, out *Description) error {
-	out.Entries, out.CBytes = 0, 0
-	for e, err := range objstore.ListFolder(ctx, x.f.Bucket, x.f.Prefix, "") {
+// describe counts one level, or all levels. Entries and CBytes are known once the
+// listing has ended.
+func (x *folderData) describe(ctx context.Context, o DescribeOptions, out *Description) error {
+	var n, size int64
+	for e, err := range x.list(ctx, o.Scan) {
 		if err != nil {
 			return err
 		}
-		out.Entries++
-		out.CBytes += e.Size
+		n++
+		size += e
 	}
-	if out.Entries == 0 {
+	if out.Entries, out.CBytes = n, size; n == 0 {
 		return x.nothing()
 	}
 	return nil
+}
+
+// list gives the sizes of what is there.
+func (x *folderData) list(ctx context.Context, all bool) iter.Seq2[int64, error] {
+	return func(yield func(int64, error) bool) {
+		if all {
+			for in, err := range x.f.Bucket.List(ctx, x.f.Prefix) {
+				if !yield(in.Size, err) {
+					return
+				}
+			}
+			return
+		}
+		for e, err := range objstore.ListFolder(ctx, x.f.Bucket, x.f.Prefix, "") {
+			if !yield(e.Size, err) {
+				return
+			}
+		}
+	}
 }
 
 func (x *folderData) nothing() error {

@@ -3,6 +3,7 @@ package farread
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
@@ -128,7 +129,7 @@ func (x *frameData) Source(context.Context) (Source, error) {
 	return s, nil
 }
 
-func (x *frameData) describe(ctx context.Context, out *Description) error {
+func (x *frameData) describe(ctx context.Context, _ DescribeOptions, out *Description) error {
 	in := x.f.Info()
 	out.Entries, out.NBytes, out.CBytes = int64(x.f.Chunks()), in.NBytes, in.CBytes
 	out.TypeSize, out.ChunkSize, out.BlockSize = in.TypeSize, max(int64(in.ChunkSize), 0), max(int64(in.BlockSize), 0)
@@ -145,7 +146,12 @@ func (x *frameData) describe(ctx context.Context, out *Description) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range append(x.f.Metalayers(), vl...) {
+	detail := FrameDetail{Info: in, Metalayers: x.f.Metalayers(), VLMetalayers: vl}
+	if x.a != nil {
+		detail.DType = x.a.Meta().DType
+	}
+	out.Detail = detail
+	for _, l := range slices.Concat(detail.Metalayers, vl) {
 		text, err := l.JSON(cframe.JSONLimits{})
 		if err != nil {
 			out.Opaque = append(out.Opaque, l.Name)

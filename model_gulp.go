@@ -122,13 +122,17 @@ func (x *pairData) Current(ctx context.Context) (bool, error) {
 	return x.g.Data.Current(ctx)
 }
 
-func (x *pairData) describe(_ context.Context, out *Description) error {
-	out.images(x.g.Totals())
+func (x *pairData) describe(_ context.Context, _ DescribeOptions, out *Description) error {
+	named := x.g.Data.Info()
+	if strings.HasSuffix(out.Place.Key, gulp.MetaSuffix) {
+		named = x.g.Meta.Info()
+	}
+	out.images(GulpDetail{Totals: x.g.Totals(), Chunks: 1, MetaBytes: x.g.Meta.Size(), Named: named})
 	return nil
 }
 
-func (d *Description) images(n gulp.Totals) {
-	d.Entries, d.Images, d.NBytes, d.CBytes = n.IDs, n.Frames, n.Bytes, n.DataBytes
+func (d *Description) images(n GulpDetail) {
+	d.Entries, d.Images, d.NBytes, d.CBytes, d.Detail = n.IDs, n.Frames, n.Bytes, n.DataBytes, n
 }
 
 func (x *pairData) Entries(_ context.Context, after string) iter.Seq2[Entry, error] {
@@ -219,15 +223,14 @@ func (x *setData) Current(ctx context.Context) (bool, error) {
 	return len(want) == 0, nil
 }
 
-func (x *setData) describe(ctx context.Context, out *Description) error {
-	var n gulp.Totals
+func (x *setData) describe(ctx context.Context, _ DescribeOptions, out *Description) (err error) {
+	n := GulpDetail{Chunks: x.set.Len(), Unfinished: x.set.Unfinished()}
+	if n.Totals, err = x.set.Totals(ctx); err != nil {
+		return err
+	}
 	for k := range x.set.Len() {
-		c, err := x.set.Chunk(ctx, k)
-		if err != nil {
-			return err
-		}
-		t := c.Totals()
-		n.IDs, n.Frames, n.Bytes, n.DataBytes = n.IDs+t.IDs, n.Frames+t.Frames, n.Bytes+t.Bytes, n.DataBytes+t.DataBytes
+		meta, _ := x.set.Objects(k)
+		n.MetaBytes += meta.Size()
 	}
 	out.images(n)
 	return nil

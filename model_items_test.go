@@ -37,7 +37,7 @@ func TestRefusedFrames(t *testing.T) {
 	}
 	for key, want := range map[string]bool{"one.b2frame": true, "set/": false} {
 		d := opened[Dataset](t, c, key, AnyOptions{})
-		in, err := d.Describe(t.Context())
+		in, err := d.Describe(t.Context(), DescribeOptions{})
 		if _, ok := d.(Ranger); ok != want || err != nil || in.Refused == "" {
 			t.Errorf("%s: a Ranger: %t, refused: %q, %v", key, ok, in.Refused, err)
 		}

@@ -57,7 +57,8 @@ func newNpy(at Place, a *Npy) Dataset {
 	return enabled(&npyFile{core, npySlices{a}, ranges{a.Object}}, core)
 }
 
-func (x *npyData) describe(_ context.Context, out *Description) error {
+func (x *npyData) describe(_ context.Context, _ DescribeOptions, out *Description) error {
+	out.Detail = x.a.h
 	out.Entries, out.Shape, out.DType, out.Order = 0, x.a.Shape(), x.a.h.DType.String(), "C"
 	if x.a.h.Fortran {
 		out.Order = "F"
@@ -130,13 +131,15 @@ func newBloscpack(at Place, f *Bloscpack) Dataset {
 	return enabled(&blpFile{core, blpItems{f, at.Offset}, ranges{f.Object}}, core)
 }
 
-func (x *blpData) describe(_ context.Context, out *Description) error {
+func (x *blpData) describe(ctx context.Context, o DescribeOptions, out *Description) (err error) {
 	h := x.f.Header()
-	out.Entries, out.TypeSize = h.Chunks, h.TypeSize
+	out.Entries, out.TypeSize, out.NBytes = h.Chunks, h.TypeSize, x.nbytes()
 	if !h.Variable && h.ChunkSize > 0 {
 		out.ChunkSize = h.ChunkSize
-		if h.Chunks > 0 && h.LastChunk >= 0 {
-			out.NBytes = h.ChunkSize*(h.Chunks-1) + h.LastChunk
+	}
+	if out.NBytes < 0 && o.Scan && !x.f.Aborted() {
+		if out.NBytes, err = x.f.Size(ctx); err != nil {
+			return err
 		}
 	}
 	if a, ok, err := x.f.Array(); ok && err == nil {
@@ -145,7 +148,8 @@ func (x *blpData) describe(_ context.Context, out *Description) error {
 			out.Order = "F"
 		}
 	}
-	switch m := x.f.Metadata(); {
+	m := x.f.Metadata()
+	switch {
 	case m == nil:
 	case json.Valid(m):
 		out.meta("", m)
@@ -155,7 +159,22 @@ func (x *blpData) describe(_ context.Context, out *Description) error {
 	if x.f.Aborted() {
 		out.Refused = "its writing did not end"
 	}
+	out.Detail = BloscpackDetail{h, x.f.Aborted(), m, x.f.Contents()}
 	return nil
+}
+
+// nbytes is the number of decoded bytes if the header tells it, else -1.
+func (x *blpData) nbytes() int64 {
+	h := x.f.Header()
+	switch {
+	case h.Variable || x.f.Aborted() || h.Chunks < 0:
+		return -1
+	case h.Chunks == 0:
+		return 0
+	case h.LastChunk < 0 || h.ChunkSize < 0 && h.Chunks > 1:
+		return -1
+	}
+	return h.ChunkSize*(h.Chunks-1) + h.LastChunk
 }
 
 func (x *blpData) Entries(ctx context.Context, after string) iter.Seq2[Entry, error] {
@@ -243,13 +262,15 @@ func newZoom(at Place, f *Zoom) Dataset {
 	return enabled(&zoomFile{core, zoomView{f, at.Offset}, ranges{f.Object}}, core)
 }
 
-func (x *zoomData) describe(_ context.Context, out *Description) error {
+func (x *zoomData) describe(ctx context.Context, o DescribeOptions, out *Description) error {
 	h := x.f.Header()
 	out.Entries, out.CBytes, out.Tracks = int64(len(h.Tracks)), x.f.Size(), slices.Clone(h.Tracks)
 	if utc, ok := h.Origin.UTC(); ok {
 		out.Origin = utc.Format(time.RFC3339Nano)
 	}
-	return nil
+	d, err := x.detail(ctx, o)
+	out.Detail = d
+	return err
 }
 
 func (x *zoomData) Entries(_ context.Context, after string) iter.Seq2[Entry, error] {

@@ -312,7 +312,7 @@ func TestItemers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		in, err := d.Describe(t.Context())
+		in, err := d.Describe(t.Context(), DescribeOptions{})
 		if err != nil || n < 2 || next != n || !bytes.Equal(one, all) || int64(len(all)) != in.NBytes {
 			t.Errorf("%s: %d items of %d, %d and %d bytes, %d said, %v", key, next, n, len(all), len(one), in.NBytes, err)
 		}
@@ -337,7 +337,7 @@ func TestViewers(t *testing.T) {
 		c, b := remote(Config{})
 		put(t, b, "a/x.zoom", twoTracks(t, 200_000, indexed), nil)
 		v := opened[Viewer](t, c, "a/x.zoom", AnyOptions{})
-		in, err := v.Describe(t.Context())
+		in, err := v.Describe(t.Context(), DescribeOptions{})
 		if err != nil || len(in.Tracks) != 2 {
 			t.Fatal(in, err)
 		}
@@ -410,7 +410,7 @@ func TestFolderEntries(t *testing.T) {
 		}
 	}
 	none := opened[Dataset](t, c, "none/", AnyOptions{})
-	if _, err := none.Describe(t.Context()); !errors.Is(err, objstore.ErrNotFound) {
+	if _, err := none.Describe(t.Context(), DescribeOptions{}); !errors.Is(err, objstore.ErrNotFound) {
 		t.Error(err)
 	}
 	if err := firstError(t.Context(), none, ""); !errors.Is(err, objstore.ErrNotFound) {

@@ -75,27 +75,21 @@ type blpArrayInfo struct {
 }
 
 func (t *blpContent) info(ctx context.Context) (description, error) {
-	h, ob := t.f.Header(), t.f.Object
-	i := &blpInfo{Format: bloscpack.Format, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.off,
-		Version: h.Version, Checksum: h.Checksum.String(), TypeSize: h.TypeSize, ChunkSize: h.ChunkSize, LastChunk: h.LastChunk,
-		NChunks: h.Chunks, MaxAppend: h.MaxAppend, Offsets: h.Offsets, Variable: h.Variable, Aborted: t.f.Aborted(), Metadata: t.f.Metadata()}
-	n := t.known()
-	if n < 0 && t.scan && !i.Aborted {
-		var err error
-		if n, err = t.f.Size(ctx); err != nil {
-			return description{}, err
-		}
+	in, err := t.d.Describe(ctx, farread.DescribeOptions{Scan: t.scan})
+	if err != nil {
+		return description{}, err
 	}
-	if n >= 0 {
-		i.NBytes = &n
+	h, _ := in.Detail.(farread.BloscpackDetail)
+	i := &blpInfo{Format: in.Format, URI: t.uri, Size: in.Source.Size, ETag: in.Source.ETag, Offset: t.off,
+		Version: h.Version, Checksum: h.Checksum.String(), TypeSize: h.TypeSize, ChunkSize: h.ChunkSize, LastChunk: h.LastChunk,
+		NChunks: h.Chunks, MaxAppend: h.MaxAppend, Offsets: h.Offsets, Variable: h.Variable, Aborted: h.Aborted, Metadata: h.Metadata}
+	if in.NBytes >= 0 {
+		i.NBytes = &in.NBytes
 	}
 	if t.arr != nil {
-		i.blpArrayInfo = &blpArrayInfo{t.arr.Shape, t.arr.DType.String(), "C"}
-		if t.arr.Fortran {
-			i.Order = "F"
-		}
+		i.blpArrayInfo = &blpArrayInfo{in.Shape, in.DType, in.Order}
 	}
-	return description{i, i.table(t.f.Contents().Kind)}, nil
+	return description{i, i.table(h.Contents.Kind)}, nil
 }
 
 // known is the number of decoded bytes if the header tells it, else -1.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sink"
-	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
@@ -43,10 +42,14 @@ type chunkInfo struct {
 	Blocks    int      `json:"blocks"`
 }
 
-func (t *chunkContent) info(context.Context) (description, error) {
-	h, ob := t.k.Header(), t.k.Object
-	i := chunkInfo{Format: all.Blosc, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.off, Version: int(h.Version),
-		NBytes: h.NBytes, CBytes: h.CBytes, BlockSize: h.BlockSize, TypeSize: h.TypeSize, Codec: h.Codec.String(), Filters: filterNames(h.Filters),
+func (t *chunkContent) info(ctx context.Context) (description, error) {
+	in, err := t.d.Describe(ctx, farread.DescribeOptions{})
+	if err != nil {
+		return description{}, err
+	}
+	h, _ := in.Detail.(blosc.Header)
+	i := chunkInfo{Format: in.Format, URI: t.uri, Size: in.Source.Size, ETag: in.Source.ETag, Offset: t.off, Version: int(h.Version),
+		NBytes: h.NBytes, CBytes: h.CBytes, BlockSize: h.BlockSize, TypeSize: h.TypeSize, Codec: in.Codec, Filters: listed(in.Filters),
 		Special: specialName(h.Special), Stored: h.Memcpyed, Blocks: h.Blocks()}
 	out := newTable("", "")
 	out.add("uri", printable(i.URI))

@@ -33,17 +33,14 @@ type folderInfo struct {
 }
 
 func (t *folderContent) info(ctx context.Context) (description, error) {
-	f := folderInfo{URI: t.uri}
-	for in, err := range t.bucket.List(ctx, t.key) {
-		if err != nil {
-			return description{}, unlisted(err)
-		}
-		f.Objects++
-		f.Size += in.Size
-	}
-	if f.Objects == 0 {
+	in, err := t.d.Describe(ctx, farread.DescribeOptions{Scan: true})
+	switch {
+	case err != nil && in.Entries == 0:
 		return description{}, errNothingThere
+	case err != nil:
+		return description{}, unlisted(err)
 	}
+	f := folderInfo{URI: t.uri, Size: in.CBytes, Objects: in.Entries}
 	out := newTable("", "")
 	out.add("uri", printable(f.URI))
 	out.add("objects", count(f.Objects))

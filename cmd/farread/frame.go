@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 )
@@ -58,45 +57,26 @@ type arrayInfo struct {
 	ItemType string `json:"item_dtype"`
 }
 
-func (t *frameContent) format() string {
-	switch {
-	case t.arr != nil:
-		return all.B2ND
-	case t.f.Info().Sparse:
-		return all.SFrame
-	}
-	return all.CFrame
-}
-
 func (t *frameContent) info(ctx context.Context) (description, error) {
-	in := t.f.Info()
-	i := &frameInfo{Format: t.format(), URI: t.uri, Size: t.f.Object.Size(), ETag: t.f.Object.Info().ETag, Offset: t.off,
-		FrameLen: in.FrameLen, Version: in.Version, NBytes: in.NBytes, CBytes: in.CBytes, NChunks: t.f.Chunks(), ChunkSize: in.ChunkSize,
-		BlockSize: in.BlockSize, TypeSize: in.TypeSize, Codec: in.Codec.String(), Level: in.Level, Filters: filterNames(in.Filters)}
-	if in.Sparse {
-		i.Size += in.CBytes
-	}
-	vl, err := t.f.VLMetalayers(ctx)
+	in, err := t.d.Describe(ctx, farread.DescribeOptions{})
 	if err != nil {
 		return description{}, err
 	}
-	i.Metalayers, i.VLMetalayers = layerMap(t.f.Metalayers()), layerMap(vl)
-	if err := t.f.Refused(); err != nil {
-		i.Refused = err.Error()
-	}
+	f, _ := in.Detail.(farread.FrameDetail)
+	i := &frameInfo{Format: in.Format, URI: t.uri, Size: in.Source.Size, ETag: in.Source.ETag, Offset: t.off,
+		FrameLen: f.FrameLen, Version: f.Version, NBytes: f.NBytes, CBytes: f.CBytes, NChunks: int(in.Entries), ChunkSize: f.ChunkSize,
+		BlockSize: f.BlockSize, TypeSize: f.TypeSize, Codec: in.Codec, Level: in.Level, Filters: listed(in.Filters),
+		Metalayers: layerMap(f.Metalayers), VLMetalayers: layerMap(f.VLMetalayers), Refused: in.Refused}
 	if t.arr != nil {
-		m := t.arr.Meta()
-		i.arrayInfo = &arrayInfo{m.Shape, m.ChunkShape, m.BlockShape, m.DType, t.arr.DType().String()}
+		i.arrayInfo = &arrayInfo{in.Shape, in.ChunkShape, in.BlockShape, f.DType, in.DType}
 	}
 	return description{i, i.table()}, nil
 }
 
-func filterNames(filters [6]blosc.Filter) []string {
-	names := []string{}
-	for _, f := range filters {
-		if f.ID != blosc.NoFilter {
-			names = append(names, f.ID.String())
-		}
+// listed is a list that is no null in JSON.
+func listed(names []string) []string {
+	if names == nil {
+		return []string{}
 	}
 	return names
 }

@@ -13,7 +13,7 @@ import (
 
 // pick selects the items of an array, or decoded bytes of any frame.
 func (t *frameContent) pick(ctx context.Context, s selector) (selection, error) {
-	if err := s.only(t.format(), "chunk", "chunks", "slice", "field", "dtype"); err != nil {
+	if err := s.only(t.d.Format(), "chunk", "chunks", "slice", "field", "dtype"); err != nil {
 		return nil, err
 	}
 	if err := t.f.Refused(); err != nil {

@@ -24,7 +24,7 @@ type frameReport struct {
 
 func (t *frameContent) verified(found farread.Report) (any, string) {
 	r, _ := found.Detail.(cframe.Report)
-	v := &frameReport{Format: t.format(), URI: t.uri, OK: true, Chunks: r.Chunks, NBytes: r.NBytes, CBytes: r.CBytes,
+	v := &frameReport{Format: t.d.Format(), URI: t.uri, OK: true, Chunks: r.Chunks, NBytes: r.NBytes, CBytes: r.CBytes,
 		Dead: r.Dead, Special: map[string]int64{}, VLMetalayers: r.VLMetalayers}
 	for kind, n := range r.Special {
 		v.Special[kind.String()] = n

@@ -74,17 +74,11 @@ func (t *gulpContent) dataKey(name string) string {
 }
 
 // totals sums up all chunks.
-func (t *gulpContent) totals(ctx context.Context) (sum gulp.Totals, err error) {
-	err = t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
-		n := c.Totals()
-		sum.IDs += n.IDs
-		sum.Frames += n.Frames
-		sum.Bytes += n.Bytes
-		sum.Padding += n.Padding
-		sum.DataBytes += n.DataBytes
-		return nil
-	})
-	return sum, err
+func (t *gulpContent) totals(ctx context.Context) (gulp.Totals, error) {
+	if t.pair != nil {
+		return t.pair.Totals(), nil
+	}
+	return t.set.Totals(ctx)
 }
 
 // gulpInfo is the JSON of `info` for gulp chunks and datasets of them.
@@ -105,27 +99,16 @@ type gulpInfo struct {
 }
 
 func (t *gulpContent) info(ctx context.Context) (description, error) {
-	n, err := t.totals(ctx)
+	in, err := t.d.Describe(ctx, farread.DescribeOptions{})
 	if err != nil {
 		return description{}, err
 	}
-	g := &gulpInfo{Format: gulp.Format, URI: t.uri, IDs: n.IDs, Frames: n.Frames, DataBytes: n.DataBytes,
-		Payload: n.Bytes, Unclaimed: n.Unclaimed(), Chunks: 1}
+	n, _ := in.Detail.(farread.GulpDetail)
+	g := &gulpInfo{Format: in.Format, URI: t.uri, Size: in.Source.Size, IDs: n.IDs, Frames: n.Frames, DataBytes: n.DataBytes,
+		MetaBytes: n.MetaBytes, Payload: n.Bytes, Unclaimed: n.Unclaimed(), Chunks: n.Chunks, Unfinished: n.Unfinished}
 	if t.pair != nil {
-		g.MetaBytes = t.pair.Meta.Size()
-		named := t.pair.Data.Info()
-		if strings.HasSuffix(t.key, gulp.MetaSuffix) {
-			named = t.pair.Meta.Info()
-		}
-		g.Size, g.ETag = named.Size, named.ETag
-		return description{g, g.table()}, nil
+		g.Size, g.ETag = n.Named.Size, n.Named.ETag
 	}
-	for k := range t.set.Len() {
-		meta, data := t.set.Objects(k)
-		g.MetaBytes += meta.Size()
-		g.Size += meta.Size() + data.Size()
-	}
-	g.Chunks, g.Unfinished = t.set.Len(), t.set.Unfinished()
 	return description{g, g.table()}, nil
 }
 

@@ -57,7 +57,7 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 		return fmt.Errorf("only zoom-cache files have such an index: %w", formats.ErrUnsupported)
 	}
 	r := indexReport{URI: uri, Index: uri + index.Suffix, File: t.f.Size()}
-	have, err := t.index(ctx)
+	have, err := t.f.UsedIndex(ctx)
 	if err != nil {
 		return err
 	}

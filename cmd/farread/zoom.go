@@ -6,12 +6,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
@@ -56,31 +54,14 @@ type zoomInfo struct {
 	Version [2]int      `json:"version"`
 	Origin  *string     `json:"utc_origin"` // null: unknown
 	Tracks  []zoomTrack `json:"tracks"`
-	Index   *zoomIndex  `json:"index"` // null: none that can be used
+	// Index is null if there is none that can be used.
+	Index *farread.ZoomIndex `json:"index"`
 	// Damaged says why the blocks of a local file could not be counted.
 	Damaged string `json:"damaged,omitempty"`
 }
 
-// zoomIndex is the part of info about an index.
-type zoomIndex struct {
-	Bytes  int64 `json:"bytes"`
-	Inside bool  `json:"inside"` // or beside the file, under its name and .fri
-}
-
-// index looks for the index of the file, inside of it and beside it.
-func (t *zoomContent) index(ctx context.Context) (*zoomIndex, error) {
-	size, inside, ok, err := t.f.HasIndex(ctx)
-	if err != nil || !ok {
-		return nil, err
-	}
-	if !inside {
-		size += index.TrailerLen // the whole object
-	}
-	return &zoomIndex{size, inside}, nil
-}
-
-// text describes an index of a file.
-func (x *zoomIndex) text(file int64) string {
+// indexText describes the index of a file.
+func indexText(x *farread.ZoomIndex, file int64) string {
 	if x == nil {
 		return "none; farread index writes one"
 	}
@@ -122,33 +103,45 @@ type zoomTrack struct {
 	Exit     *int64   `json:"exit,omitempty"`
 }
 
-// tracks describes the tracks, with counts if a scan was asked for or costs no
-// requests. Damage that is found on the way is an error only if a scan was asked for.
-func (t *zoomContent) tracks(ctx context.Context, scan bool) (list []zoomTrack, damaged string, err error) {
+// tracks describes the tracks, with their counts if these are known.
+func (t *zoomContent) tracks(counts []zoomcache.TrackCount) []zoomTrack {
 	h := t.f.Header()
-	list = make([]zoomTrack, 0, len(h.Tracks))
-	for _, k := range h.Tracks {
-		list = append(list, zoomTrack{Track: k.Number, Codec: k.Codec.String(), Channels: k.Codec.Channels, Name: k.Name,
-			Rate: [2]int64{k.Rate.Num, k.Rate.Den}, Variable: k.Variable, Delta: k.Delta, Zlib: k.Zlib})
-	}
-	counts, ok, err := t.counts(ctx, scan)
-	switch {
-	case err != nil && !scan && exitCode(err) == exitCorrupt:
-		return list, err.Error(), nil
-	case err != nil:
-		return nil, "", err
-	case !ok:
-		return list, "", nil
-	}
-	for i := range list {
-		c, l := &counts[i], &list[i]
-		levels := len(c.Levels)
-		l.Packets, l.Samples, l.Levels = &c.Packets, &c.Samples, &levels
-		if c.Entry <= c.Exit {
-			l.Entry, l.Exit = &c.Entry, &c.Exit
+	list := make([]zoomTrack, 0, len(h.Tracks))
+	for i, k := range h.Tracks {
+		l := zoomTrack{Track: k.Number, Codec: k.Codec.String(), Channels: k.Codec.Channels, Name: k.Name,
+			Rate: [2]int64{k.Rate.Num, k.Rate.Den}, Variable: k.Variable, Delta: k.Delta, Zlib: k.Zlib}
+		if len(counts) == len(h.Tracks) {
+			c := counts[i]
+			levels := len(c.Levels)
+			l.Packets, l.Samples, l.Levels = &c.Packets, &c.Samples, &levels
+			if c.Entry <= c.Exit {
+				l.Entry, l.Exit = &c.Entry, &c.Exit
+			}
 		}
+		list = append(list, l)
 	}
-	return list, "", nil
+	return list
+}
+
+// describe describes the file, with counts if a scan was asked for or costs no
+// requests. Damage that is found on the way is an error only if a scan was asked for.
+func (t *zoomContent) describe(ctx context.Context, scan bool) (in farread.Description, d farread.ZoomDetail, damaged string, err error) {
+	if in, err = t.d.Describe(ctx, farread.DescribeOptions{Scan: scan}); err != nil {
+		return in, d, "", err
+	}
+	d, _ = in.Detail.(farread.ZoomDetail)
+	if scan || d.Counts != nil || !isLocal(t.bucket) {
+		return in, d, "", nil
+	}
+	all, err := t.d.Describe(ctx, farread.DescribeOptions{Scan: true})
+	switch {
+	case err != nil && exitCode(err) == exitCorrupt:
+		return in, d, err.Error(), nil
+	case err != nil:
+		return in, d, "", err
+	}
+	d, _ = all.Detail.(farread.ZoomDetail)
+	return all, d, "", nil
 }
 
 // counts counts the samples of tracks: by the index, or by a pass over the file if
@@ -164,22 +157,16 @@ func (t *zoomContent) counts(ctx context.Context, scan bool) (list []zoomcache.T
 }
 
 func (t *zoomContent) info(ctx context.Context) (description, error) {
-	tracks, damaged, err := t.tracks(ctx, t.scan)
+	in, d, damaged, err := t.describe(ctx, t.scan)
 	if err != nil {
 		return description{}, err
 	}
-	ix, err := t.index(ctx)
-	if err != nil {
-		return description{}, err
+	i := &zoomInfo{Index: d.Index, Format: in.Format, URI: t.uri, Size: in.Source.Size, ETag: in.Source.ETag, Offset: t.off,
+		Version: [2]int{d.Major, d.Minor}, Tracks: t.tracks(d.Counts), Damaged: damaged}
+	if in.Origin != "" {
+		i.Origin = &in.Origin
 	}
-	h, ob := t.f.Header(), t.f.Object
-	i := &zoomInfo{Index: ix, Format: zoomcache.Format, URI: t.uri, Size: ob.Size(), ETag: ob.Info().ETag, Offset: t.off,
-		Version: [2]int{int(h.Major), int(h.Minor)}, Tracks: tracks, Damaged: damaged}
-	if utc, ok := h.Origin.UTC(); ok {
-		text := utc.Format(time.RFC3339Nano)
-		i.Origin = &text
-	}
-	return description{i, i.table(h)}, nil
+	return description{i, i.table(t.f.Header())}, nil
 }
 
 // fewTracks are shown one by one by `info`; if there are more, `ls` lists them.
@@ -199,7 +186,7 @@ func (i *zoomInfo) table(h *zoomcache.Header) *table {
 	if i.Origin != nil {
 		t.add("begins", *i.Origin)
 	}
-	t.add("index", i.Index.text(i.Size))
+	t.add("index", indexText(i.Index, i.Size))
 	if i.Damaged != "" {
 		t.add("damaged", printable(i.Damaged))
 	}
@@ -274,10 +261,11 @@ func nineDigits(f float64) string {
 }
 
 func (t *zoomContent) ls(ctx context.Context, l *listing) error {
-	tracks, damaged, err := t.tracks(ctx, l.scan)
+	_, d, damaged, err := t.describe(ctx, l.scan)
 	if err != nil {
 		return err
 	}
+	tracks := t.tracks(d.Counts)
 	l.head(">TRACK", "CODEC", ">CHANNELS", "RATE", "STORED", ">PACKETS", ">SAMPLES", ">LEVELS", "NAME")
 	for i := range tracks {
 		z := &tracks[i]

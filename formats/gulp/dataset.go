@@ -131,6 +131,17 @@ func (d *Dataset) Len() int { return len(d.chunks) }
 // if k is not in [0, Len), as indexing does.
 func (d *Dataset) Pair(k int) Pair { return d.chunks[k].pair }
 
+// Totals are the sums over all chunks, which are opened by Load.
+func (d *Dataset) Totals(ctx context.Context) (t Totals, err error) {
+	if err := d.Load(ctx); err != nil {
+		return t, err
+	}
+	for _, l := range d.chunks {
+		t.add(l.c.totals)
+	}
+	return t, nil
+}
+
 // Unfinished names the data objects without an index: chunks whose writer was
 // interrupted. They are not part of the dataset.
 func (d *Dataset) Unfinished() []string { return slices.Clone(d.orphans) }

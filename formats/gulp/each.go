@@ -92,12 +92,9 @@ func (d *Dataset) ExplainEach(ctx context.Context) ([]rangeio.Planned, error) {
 
 // Verify is Chunk.Verify for all chunks, which it loads. The report has the sums.
 func (d *Dataset) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
-	if err := d.Load(ctx); err != nil {
+	t, err := d.Totals(ctx)
+	if err != nil {
 		return Report{}, err
-	}
-	var t Totals
-	for _, l := range d.chunks {
-		t.add(l.c.totals)
 	}
 	r, err := verify(ctx, d.reading(true), t, progress)
 	for _, l := range d.chunks {
