@@ -75,8 +75,8 @@ type part struct {
 	info Info
 }
 
-// openPart fetches a range of an object of unknown size.
-func (o *object) openPart(ctx context.Context, key string, rng Range) (part, error) {
+// openPart fetches a range of an object of unknown size, into buf if that holds it.
+func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte) (part, error) {
 	clock := silence.With(ctx, o.o.Stall)
 	defer clock.Stop()
 	var p part
@@ -93,7 +93,11 @@ func (o *object) openPart(ctx context.Context, key string, rng Range) (part, err
 			if p.b == nil {
 				var to int64
 				from, to = rng.Resolve(in.Size)
-				p.info, p.b = in, make([]byte, to-from)
+				p.info = in
+				if p.b = buf; buf == nil || to-from > int64(len(buf)) {
+					p.b = make([]byte, to-from)
+				}
+				p.b = p.b[:to-from]
 			} else if err := (&object{info: p.info}).same(in); err != nil {
 				body.close(ctx)
 				return part{}, o.fail(key, rng, err)

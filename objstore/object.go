@@ -19,6 +19,7 @@ import (
 type OpenOptions struct {
 	Head   int64          // bytes fetched on open and kept; 0: DefaultHead, negative: none if there is a Tail, else DefaultHead
 	Tail   int64          // bytes at the end fetched on open, in parallel, and kept; 0: none
+	Buf    []byte         // memory for the head, taken if it holds all of it: it must not change while the Object is read; nil: new memory
 	Also   Range          // bytes from an offset on fetched on open, in parallel, and kept; Len 0: none. An object may end before
 	Policy rangeio.Policy // zero: rangeio.Fast()
 
@@ -131,13 +132,13 @@ func (o *object) open(ctx context.Context, key string) error {
 	g, gctx := errgroup.WithContext(ctx)
 	if o.o.Head > 0 {
 		g.Go(func() (err error) {
-			head, err = o.openPart(gctx, key, Range{0, o.o.Head})
+			head, err = o.openPart(gctx, key, Range{0, o.o.Head}, o.o.Buf)
 			return err
 		})
 	}
 	if o.o.Tail > 0 {
 		g.Go(func() (err error) {
-			tail, err = o.openPart(gctx, key, Range{Off: -o.o.Tail})
+			tail, err = o.openPart(gctx, key, Range{Off: -o.o.Tail}, nil)
 			if errors.Is(err, ErrBadRange) { // no suffix ranges here: asked for by offset below
 				tail, err = part{}, nil
 			}
@@ -146,7 +147,7 @@ func (o *object) open(ctx context.Context, key string) error {
 	}
 	if o.o.Also.Len > 0 && o.o.Also.Off >= 0 {
 		g.Go(func() (err error) {
-			also, err = o.openPart(gctx, key, o.o.Also)
+			also, err = o.openPart(gctx, key, o.o.Also, nil)
 			if errors.Is(err, ErrBadRange) { // the object ends before
 				also, err = part{}, nil
 			}
@@ -195,7 +196,7 @@ func (o *object) pinner(ctx context.Context, key string, tail part) (part, error
 	if tail.b != nil {
 		return part{info: tail.info}, nil
 	}
-	return o.openPart(ctx, key, Range{0, 1})
+	return o.openPart(ctx, key, Range{0, 1}, nil)
 }
 
 // Info describes the object as Open saw it. Its Meta is shared: do not change it.

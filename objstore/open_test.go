@@ -1,6 +1,7 @@
 package objstore_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -50,6 +51,43 @@ func TestOpenAsks(t *testing.T) {
 			if err := obj.ReadRanges(t.Context(), []rangeio.Span{{Off: 0, P: make([]byte, 1000)}}); err != nil || len(a.ask) != c.gets || obj.Stats().Phases != before.Phases {
 				t.Errorf("%s: the head is asked for again: %v, %+v, was %+v", name, err, obj.Stats(), before)
 			}
+		}
+	}
+}
+
+// TestOpenBuf: the head lies in memory of the caller if that holds it, also if a body
+// broke, and reads of it cost nothing.
+func TestOpenBuf(t *testing.T) {
+	t.Parallel()
+	mem := memstore.New(memstore.Config{})
+	data := randomBytes(3000)
+	put(t, mem, "k", data)
+	a := &altered{Bucket: mem}
+	a.get = func(n int, _ objstore.GetOptions, rc io.ReadCloser, in objstore.Info) (io.ReadCloser, objstore.Info, error) {
+		if n%2 == 1 {
+			return struct {
+				io.Reader
+				io.Closer
+			}{io.LimitReader(rc, 500), rc}, in, nil
+		}
+		return rc, in, nil
+	}
+	for _, c := range []struct {
+		buf, head int64
+		taken     bool
+	}{{3000, 3000, true}, {5000, 4000, true}, {2000, 2000, true}, {2999, 3000, false}, {0, 100, false}} {
+		buf := make([]byte, c.buf)
+		obj, err := objstore.Open(t.Context(), a, "k", objstore.OpenOptions{Head: c.head, Buf: buf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, asked := min(c.head, 3000), len(a.ask)
+		if taken := c.buf > 0 && bytes.Equal(buf[:min(n, c.buf)], data[:min(n, c.buf)]); taken != c.taken {
+			t.Errorf("%+v: the head lies in it: %t", c, taken)
+		}
+		p := make([]byte, n)
+		if err := obj.ReadRanges(t.Context(), []rangeio.Span{{P: p}}); err != nil || !bytes.Equal(p, data[:n]) || len(a.ask) != asked {
+			t.Errorf("%+v: %v, or other bytes, or another request", c, err)
 		}
 	}
 }

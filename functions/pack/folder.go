@@ -282,7 +282,11 @@ type listed struct {
 func (r *listed) Size() int64 { return r.info.Size }
 
 func (r *listed) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
-	obj, err := objstore.Open(ctx, r.b, r.info.Key, objstore.OpenOptions{Head: max(r.info.Size, 1), IfMatch: r.info.ETag})
+	o := objstore.OpenOptions{Head: max(r.info.Size, 1), IfMatch: r.info.ETag}
+	if len(spans) == 1 && spans[0].Off == 0 && int64(len(spans[0].P)) == r.info.Size {
+		o.Buf = spans[0].P // the head is all of it, and there already
+	}
+	obj, err := objstore.Open(ctx, r.b, r.info.Key, o)
 	if err == nil {
 		err = obj.ReadRanges(ctx, spans)
 	}

@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 	"iter"
+	"runtime"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -223,6 +224,38 @@ func TestMemory(t *testing.T) {
 				t.Errorf("%d requests for %d bytes, over %d", v.gets.Load(), v.size, most)
 			}
 		})
+	}
+}
+
+// TestFolderMemory: an object of a folder is held once while it is read.
+func TestFolderMemory(t *testing.T) { // alone: it counts what the process allocates
+	if raceEnabled {
+		t.Skip("pools drop buffers")
+	}
+	in, _ := stores()
+	const n, size = 100, 1 << 20
+	want := map[string][]byte{}
+	for i := range n {
+		name := fmt.Sprintf("f/%d.jpg", i)
+		want[name] = noise(size, i)
+		put(t, in, name, want[name], nil)
+	}
+	src, err := pack.Prefix(t.Context(), in, "f/", pack.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	same := make([]byte, size)
+	err = src.Each(t.Context(), func(f pack.File, r io.Reader) error {
+		if _, err := io.ReadFull(r, same); err != nil || !bytes.Equal(same, want["f/"+f.Name]) {
+			t.Errorf("%s: %v, or other bytes", f.Name, err)
+		}
+		return nil
+	})
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; err != nil || got > n*size/2 {
+		t.Errorf("%v, %d MiB were allocated to read %d", err, got>>20, n*size>>20)
 	}
 }
 
