@@ -115,6 +115,17 @@ func (s *sizeFlag) Set(text string) error {
 	return nil
 }
 
+const (
+	minWindow  = 1 << 20
+	maxAtATime = 64 << 20 // 16 requests of 4 MiB keep a link busy
+)
+
+// window is how many decoded bytes are read at a time; two such windows are
+// held, besides what the reader needs.
+func (a *app) window() int64 {
+	return min(max(int64(a.flags.maxMemory)/8, minWindow), maxAtATime)
+}
+
 const minMemory = 16 << 20 // two windows of a read, the index and the program itself
 
 // setup runs once the command line is understood.

@@ -14,6 +14,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -182,7 +183,7 @@ func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 		if x.total() <= 0 {
 			return nil
 		}
-		return ahead(rangeio.OnePhase(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
+		return pull.Ahead(rangeio.OnePhase(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
 			b.add(int64(len(p)))
 			return put(p)
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -144,7 +145,7 @@ func (x *byteSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 
 // read gives the bytes of runs in order, reading ahead.
 func (t *frameContent) read(ctx context.Context, runs iter.Seq[span], to func(p []byte) error) error {
-	return ahead(rangeio.OnePhase(ctx), runs, func(r span) int64 { return r.n },
+	return pull.Ahead(rangeio.OnePhase(ctx), runs, func(r span) int64 { return r.n },
 		func(ctx context.Context, r span, p []byte) error { return t.f.ReadBytes(ctx, p, r.off) }, to)
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/objstore"
-	"github.com/farread/farread/rangeio"
 )
 
 // bloscFlags say how chunks are compressed.
@@ -176,28 +176,18 @@ func (a *app) writeBytes(ctx context.Context, w objstore.Writer, ob *objstore.Ob
 	defer b.clear()
 	chunk := int64(o.ChunkSize)
 	window := max(a.window()/chunk, 1) * chunk
-	pieces := func(yield func(span) bool) {
-		for off := int64(0); off < ob.Size(); off += window {
-			if !yield(span{off, min(window, ob.Size()-off)}) {
-				return
+	p := pull.Pull[struct{}]{From: ob, Window: window}
+	p.Stretch(0, ob.Size(), window)
+	for w, err := range p.Windows(ctx) {
+		if err != nil {
+			return err
+		}
+		b.add(w.Parts[0].Len)
+		for part := range slices.Chunk(w.Bytes(0), o.ChunkSize) {
+			if err := fw.WriteChunk(part); err != nil {
+				return err
 			}
 		}
-	}
-	err = ahead(rangeio.OnePhase(ctx), pieces, func(s span) int64 { return s.n },
-		func(ctx context.Context, s span, p []byte) error {
-			return ob.ReadRanges(ctx, []rangeio.Span{{Off: s.off, P: p}})
-		},
-		func(p []byte) error {
-			b.add(int64(len(p)))
-			for part := range slices.Chunk(p, o.ChunkSize) {
-				if err := fw.WriteChunk(part); err != nil {
-					return err
-				}
-			}
-			return ctx.Err()
-		})
-	if err != nil {
-		return err
 	}
 	return fw.Close()
 }

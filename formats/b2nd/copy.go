@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/pull"
 )
 
 const (
@@ -34,59 +35,21 @@ func (a *Array) CopyTo(ctx context.Context, w io.Writer, box Box, memory int64) 
 	if memory/2 < int64(a.g.item) {
 		return 0, fail("copy", formats.ErrTooLarge, "%d bytes of memory for two items of %d", memory, a.g.item)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	ahead := make(chan slab)
-	back := make(chan []byte, 2)
-	back <- nil
-	back <- nil
-	go a.slabs(ctx, box, memory/2, back, ahead)
-	defer func() {
-		cancel()
-		for range ahead { // until the goroutine has ended
-		}
-	}()
 	written := int64(0)
-	for s := range ahead {
-		if s.err != nil {
-			return written, s.err
-		}
-		n, err := w.Write(s.p)
-		written += int64(n)
-		if err != nil {
-			return written, err
-		}
-		back <- s.p
-	}
-	return written, ctx.Err()
+	err := pull.Ahead(ctx, a.Slabs(box, memory/2), a.slabSize,
+		func(ctx context.Context, part Box, p []byte) error { return a.ReadSlice(ctx, p, part) },
+		func(p []byte) error {
+			n, err := w.Write(p)
+			written += int64(n)
+			return err
+		})
+	return written, err
 }
 
-type slab struct {
-	p   []byte
-	err error
-}
-
-// slabs reads the slabs of a box, each into a buffer from back.
-func (a *Array) slabs(ctx context.Context, box Box, most int64, back <-chan []byte, out chan<- slab) {
-	defer close(out)
-	for part := range a.Slabs(box, most) {
-		p := <-back
-		n, err := a.SizeOf(part)
-		if err == nil {
-			if int64(cap(p)) < n {
-				p = make([]byte, n)
-			}
-			p = p[:n]
-			err = a.ReadSlice(ctx, p, part)
-		}
-		select {
-		case out <- slab{p, err}:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
+// slabSize is the bytes of a slab, which lies inside the array.
+func (a *Array) slabSize(part Box) int64 {
+	n, _ := a.SizeOf(part)
+	return n
 }
 
 // Slabs cuts a box, which must lie inside the array, into boxes that follow each
