@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/farread/farread/rangeio"
 )
 
@@ -15,12 +13,11 @@ import (
 // middleware but those of Count and Trace stands before the bucket: any other sees
 // each read as a Get.
 type Filler interface {
-	// Fill fills spans in order and returns how many it filled. It may stop early,
-	// after at least one span, if reads wait for a slow disk; the caller reads the
-	// rest concurrently. Spans must lie inside the object. The conditions of o hold
-	// as for Get; its Range is ignored. After an error no buffer may be used. The
-	// Info is that of the object.
-	Fill(ctx context.Context, key string, spans []rangeio.Span, o GetOptions) (n int, info Info, err error)
+	// Fill fills all spans, side by side if reads wait for a slow disk (see
+	// rangeio.Disk). Spans must lie inside the object. The conditions of o hold as for
+	// Get; its Range is ignored. After an error no buffer may be used. The Info is that
+	// of the object.
+	Fill(ctx context.Context, key string, spans []rangeio.Span, o GetOptions) (Info, error)
 }
 
 // A watcher is a middleware that only watches: reads may go past it to a Filler if it
@@ -75,33 +72,12 @@ func (o *object) readFile(ctx context.Context, spans []rangeio.Span, p rangeio.P
 		return false
 	}
 	start := time.Now()
-	n, err := o.filled(ctx, spans)
-	if err != nil || n < len(spans) && o.fillApart(ctx, spans[n:]) != nil {
+	in, err := o.fill.Fill(ctx, o.info.Key, spans, o.pinned(Range{}))
+	if err != nil || o.same(in) != nil {
 		return false
 	}
 	o.countFilled(ctx, spans, p, start)
 	return true
-}
-
-func (o *object) filled(ctx context.Context, spans []rangeio.Span) (int, error) {
-	n, in, err := o.fill.Fill(ctx, o.info.Key, spans, o.pinned(Range{}))
-	if err != nil {
-		return 0, err
-	}
-	return n, o.same(in)
-}
-
-// fillApart fills each span on its own, so that the disk has many to do.
-func (o *object) fillApart(ctx context.Context, spans []rangeio.Span) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(smallFlight)
-	for i := range spans {
-		g.Go(func() error {
-			_, err := o.filled(ctx, spans[i:i+1])
-			return err
-		})
-	}
-	return g.Wait()
 }
 
 // countFilled counts reads as the requests that were planned for them, with the bytes

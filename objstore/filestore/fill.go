@@ -12,26 +12,26 @@ import (
 
 // Fill implements objstore.Filler. It looks at the file once before and once after
 // all reads, by the rules of Get and of its body.
-func (b *Bucket) Fill(ctx context.Context, key string, spans []rangeio.Span, o objstore.GetOptions) (int, objstore.Info, error) {
-	n, info, err := b.fill(ctx, key, spans, o)
+func (b *Bucket) Fill(ctx context.Context, key string, spans []rangeio.Span, o objstore.GetOptions) (objstore.Info, error) {
+	info, err := b.fill(ctx, key, spans, o)
 	if err != nil {
-		return 0, objstore.Info{}, b.failGet(key, objstore.Range{}, err)
+		return objstore.Info{}, b.failGet(key, objstore.Range{}, err)
 	}
-	return n, info, nil
+	return info, nil
 }
 
-func (b *Bucket) fill(ctx context.Context, key string, spans []rangeio.Span, o objstore.GetOptions) (int, objstore.Info, error) {
+func (b *Bucket) fill(ctx context.Context, key string, spans []rangeio.Span, o objstore.GetOptions) (objstore.Info, error) {
 	o.Range = objstore.Range{}
 	r, info, err := b.get(ctx, key, o)
 	if err != nil {
-		return 0, info, err
+		return info, err
 	}
 	defer func() { _ = r.Close() }() // only read from
 	err = r.fill(ctx, spans)
 	if err == nil {
 		err = r.check() // after the reads, so that no changed byte passes
 	}
-	return len(spans), info, err
+	return info, err
 }
 
 // Slow tells whether reads wait for the disk at present: then Fill makes many at a time.
