@@ -23,10 +23,24 @@ func (o DecodeOptions) DecodeInto(dst, chunk []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return o.into(dst, chunk, &h)
+}
+
+// DecodeParsed is DecodeInto of a chunk whose header was looked at: h is what ParseHeader
+// gave of its first bytes, which have not changed since. Small chunks are half header.
+func (o DecodeOptions) DecodeParsed(dst, chunk []byte, h *Header) (int, error) {
+	if err := h.wholeIn(chunk); err != nil {
+		return 0, err
+	}
+	return o.into(dst, chunk, h)
+}
+
+// into decodes a whole chunk to the front of dst.
+func (o *DecodeOptions) into(dst, chunk []byte, h *Header) (int, error) {
 	if h.NBytes > len(dst) {
 		return 0, fail("chunk", -1, formats.ErrTooLarge, "%d decoded bytes for a buffer of %d", h.NBytes, len(dst))
 	}
-	return h.NBytes, o.decode(dst[:h.NBytes:h.NBytes], chunk[:h.CBytes], &h)
+	return h.NBytes, o.decode(dst[:h.NBytes:h.NBytes], chunk[:h.CBytes], h)
 }
 
 // AppendDecoded appends the decoded chunk to dst. A chunk that is longer than
@@ -71,10 +85,15 @@ func whole(chunk []byte) (Header, error) {
 	if err != nil {
 		return h, err
 	}
+	return h, h.wholeIn(chunk)
+}
+
+// wholeIn tells whether all bytes of a chunk are there and it can be decoded.
+func (h *Header) wholeIn(chunk []byte) error {
 	if len(chunk) < h.CBytes {
-		return h, corrupt("chunk", int64(len(chunk)), "%d bytes of %d", len(chunk), h.CBytes)
+		return corrupt("chunk", int64(len(chunk)), "%d bytes of %d", len(chunk), h.CBytes)
 	}
-	return h, h.Supported()
+	return h.Supported()
 }
 
 // decode fills dst, which has the chunk's decoded length and capacity.

@@ -1,6 +1,7 @@
 package blosc_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -110,5 +111,45 @@ func TestNames(t *testing.T) {
 		"none,zeros,nan,value,uninit,special 5,"
 	if b.String() != want {
 		t.Errorf("%s", b.String())
+	}
+}
+
+// TestDecodeParsed: a header that was parsed before gives what DecodeInto gives, and one
+// of another chunk an error or other bytes.
+func TestDecodeParsed(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789abcdef"), 2000)
+	var chunks [][]byte
+	for _, n := range []int{0, 1, 40, 5000, len(data)} {
+		for _, o := range []blosc.EncodeOptions{{Codec: blosc.LZ4, TypeSize: 4, BlockSize: 4096}, {Codec: blosc.Zstd, TypeSize: 1}, {Level: blosc.LevelStore}} {
+			chunk, err := blosc.AppendEncoded(nil, data[:n], o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			chunks = append(chunks, chunk)
+		}
+	}
+	dst := make([]byte, len(data))
+	for i, c := range chunks {
+		h, err := blosc.ParseHeader(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := (blosc.DecodeOptions{}).DecodeParsed(dst, c, &h); err != nil || !bytes.Equal(dst[:n], data[:h.NBytes]) {
+			t.Errorf("chunk %d: %d bytes, %v", i, n, err)
+		}
+		if _, err := (blosc.DecodeOptions{}).DecodeParsed(dst, c[:len(c)-1], &h); !errors.Is(err, formats.ErrCorrupt) {
+			t.Errorf("chunk %d, cut: %v", i, err)
+		}
+		if h.NBytes > 0 {
+			if _, err := (blosc.DecodeOptions{}).DecodeParsed(dst[:h.NBytes-1], c, &h); !errors.Is(err, formats.ErrTooLarge) {
+				t.Errorf("chunk %d, into too little: %v", i, err)
+			}
+		}
+		for _, other := range chunks {
+			n, err := (blosc.DecodeOptions{}).DecodeParsed(dst, other, &h)
+			if err == nil && n != h.NBytes {
+				t.Errorf("chunk %d: %d bytes of another", i, n)
+			}
+		}
 	}
 }

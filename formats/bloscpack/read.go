@@ -249,7 +249,7 @@ func (f *File) decodePiece(dst []byte, p *piece, parallel int) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.decoder(parallel).DecodeInto(dst, chunk)
+	_, err = f.decoder(parallel).DecodeParsed(dst, chunk, &p.h)
 	return f.inChunk(p.place, err)
 }
 

@@ -373,7 +373,7 @@ func (r *reading) decodeWhole(j *job, h *blosc.Header, b []byte) error {
 		defer bufpool.Put(dst)
 	}
 	o := r.f.decodeOptions(r.inside)
-	if _, err := o.DecodeInto(dst[:h.NBytes], b); err != nil {
+	if _, err := o.DecodeParsed(dst[:h.NBytes], b, h); err != nil {
 		return err
 	}
 	return r.give(j, -1, 0, dst[:h.NBytes])
