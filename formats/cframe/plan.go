@@ -81,6 +81,7 @@ type job struct {
 	most        int64          // bytes that the chunk may take; -1: not known
 	n           int64          // bytes of the whole chunk to read; 0: not known before its header
 	kept        int64          // decoded bytes that the caller keeps
+	near        bool           // it lies in a local frame
 	head        []byte         // its first bytes, if they were too few for the block starts
 	src         rangeio.Reader // of a sparse frame: its object, once that is open
 }
@@ -137,8 +138,10 @@ func (j *job) group(n int64) group {
 		bytes = int64(j.to-j.from) + usualBlock
 	case b > 0:
 		bytes = int64(len(j.blocks)) * int64(j.bsize)
-	default: // blocks of unknown size
+	case j.near: // of unknown size; another look at the chunk costs no round trip
 		g.blocks = min(n, j.headSize(n)+int64(len(j.blocks))*usualBlock)
+		return g
+	default:
 		return g
 	}
 	share := min(float64(bytes)/float64(j.nbytes), 1)

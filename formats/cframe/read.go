@@ -94,7 +94,7 @@ func (f *Frame) newJob(i int, w *Want) (job, error) {
 	if j.bsize <= 0 {
 		j.bsize = f.info.BlockSize
 	}
-	j.kept = int64(w.Kept)
+	j.kept, j.near = int64(w.Kept), rangeio.Local(f.r)
 	if j.blocks == nil {
 		if j.dst = w.Dst; j.dst != nil {
 			j.kept = int64(j.nbytes)
