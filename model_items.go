@@ -176,7 +176,7 @@ func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, 
 			return t.someBlocks(data, s, fn)
 		}
 		at := s.first
-		err := t.x.f.InOrder(data, s.from, s.to, func(_, _ int, p []byte) error {
+		err := t.x.f.Each(data, s.from, s.to, func(_, _ int, p []byte) error {
 			n := at
 			at++
 			switch {
@@ -198,7 +198,7 @@ func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, 
 func (t *frameItems) someBlocks(ctx context.Context, s stretch, fn func(i int64, p []byte) error) error {
 	items := make([][]byte, len(s.blocks))
 	var mu sync.Mutex
-	err := t.x.f.Each(ctx, []cframe.Want{{Chunk: s.from, Blocks: s.blocks}}, func(_, block int, p []byte) error {
+	err := t.x.f.EachConcurrent(ctx, []cframe.Want{{Chunk: s.from, Blocks: s.blocks}}, func(_, block int, p []byte) error {
 		if block < 0 {
 			return &formats.Error{Format: cframe.Format, Part: fmt.Sprintf("chunk %d", s.from), Off: -1,
 				Err: fmt.Errorf("no blocks of various lengths: %w", formats.ErrCorrupt)}
@@ -226,9 +226,9 @@ func (t *frameItems) ExplainItems(ctx context.Context, i, j int64) (Plan, error)
 		var part []rangeio.Planned
 		var err error
 		if s.blocks != nil {
-			part, err = t.x.f.Explain(ctx, []cframe.Want{{Chunk: s.from, Blocks: s.blocks}})
+			part, err = t.x.f.ExplainConcurrent(ctx, []cframe.Want{{Chunk: s.from, Blocks: s.blocks}})
 		} else {
-			part, err = t.x.f.ExplainInOrder(ctx, s.from, s.to)
+			part, err = t.x.f.ExplainEach(ctx, s.from, s.to)
 		}
 		all = append(all, part...)
 		return err

@@ -25,10 +25,10 @@ const (
 // of a big-endian type stay big endian.
 //
 // Only chunks, and blocks of chunks, that hold selected items are read, in the
-// phases of cframe.Frame.Each; chunks that are not stored cost no request. A slice
+// phases of cframe.Frame.EachConcurrent; chunks that are not stored cost no request. A slice
 // of more than 16384 chunks, or of 262144 blocks, is read in parts, one after the
 // other. Blocks are decoded side by side, chunks that fill whole rows of dst
-// straight into it. Memory is that of cframe.Frame.Each and a few bytes for each
+// straight into it. Memory is that of cframe.Frame.EachConcurrent and a few bytes for each
 // block. After an error the content of dst is undefined.
 func (a *Array) ReadSlice(ctx context.Context, dst []byte, box Box) error {
 	return a.read(ctx, dst, box, 0, a.g.item)
@@ -70,7 +70,7 @@ func (a *Array) read(ctx context.Context, dst []byte, box Box, off, size int) er
 		if wants = r.cached(wants); len(wants) == 0 {
 			return nil
 		}
-		return a.f.Each(ctx, wants, func(want, block int, p []byte) error { return r.done(&wants[want], block, p) })
+		return a.f.EachConcurrent(ctx, wants, func(want, block int, p []byte) error { return r.done(&wants[want], block, p) })
 	})
 }
 

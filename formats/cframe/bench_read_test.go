@@ -37,7 +37,7 @@ func BenchmarkPoints(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := f.Each(b.Context(), wants, func(int, int, []byte) error { return nil }); err != nil {
+		if err := f.EachConcurrent(b.Context(), wants, func(int, int, []byte) error { return nil }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -49,7 +49,7 @@ func (f *Frame) dense(j *job) bool {
 }
 
 // ReadBytes fills dst with the decoded bytes of the frame from off on, as if all
-// chunks lay one after the other. It costs what Each costs for the blocks that
+// chunks lay one after the other. It costs what EachConcurrent costs for the blocks that
 // hold them. In a frame whose chunks vary in size the first call also reads the
 // header of every chunk, as ChunkHeaders does, and keeps 8 bytes for each. Bytes
 // beyond Info.NBytes are ErrNoEntry, and then nothing is read.
@@ -238,18 +238,18 @@ func (f *Frame) dried(p *pull.Plan) *Frame {
 	return &g
 }
 
-// Explain lists the requests that Each would make for wants now, by the same code. The
-// block starts that tell where blocks are it reads itself, and does not list. Of a
-// sparse frame Explain opens no chunk: how much of each is read is then an estimate.
-// It refuses the wants that Each refuses.
-func (f *Frame) Explain(ctx context.Context, wants []Want) ([]rangeio.Planned, error) {
+// ExplainConcurrent lists the requests that EachConcurrent would make for wants now, by
+// the same code. The block starts that tell where blocks are it reads itself, and does
+// not list. Of a sparse frame it opens no chunk: how much of each is read is then an
+// estimate. It refuses the wants that EachConcurrent refuses.
+func (f *Frame) ExplainConcurrent(ctx context.Context, wants []Want) ([]rangeio.Planned, error) {
 	var p pull.Plan
-	err := f.dried(&p).Each(ctx, wants, nil)
+	err := f.dried(&p).EachConcurrent(ctx, wants, nil)
 	return p.Requests(), err
 }
 
-// ExplainBytes is Explain for ReadBytes of n bytes from off on. If chunks vary in
-// size it reads their headers, as ReadBytes does.
+// ExplainBytes is ExplainConcurrent for ReadBytes of n bytes from off on. If chunks vary
+// in size it reads their headers, as ReadBytes does.
 func (f *Frame) ExplainBytes(ctx context.Context, off, n int64) ([]rangeio.Planned, error) {
 	var p pull.Plan
 	err := f.dried(&p).readBytes(ctx, nil, off, n)

@@ -57,7 +57,7 @@ var faultyReads = map[string]flawedtest.Reading[*cframe.Frame]{
 	"blocks": func(ctx context.Context, f *cframe.Frame) (map[int][]byte, error) {
 		var mu sync.Mutex
 		got := map[int][]byte{}
-		err := f.Each(ctx, []cframe.Want{{Chunk: 4, Blocks: []int{1, 5}}, {Chunk: 6, Blocks: []int{2}}}, func(want, block int, p []byte) error {
+		err := f.EachConcurrent(ctx, []cframe.Want{{Chunk: 4, Blocks: []int{1, 5}}, {Chunk: 6, Blocks: []int{2}}}, func(want, block int, p []byte) error {
 			mu.Lock()
 			defer mu.Unlock()
 			got[(4+2*want)*faultyChunk+block*faultyBlock] = bytes.Clone(p)

@@ -34,7 +34,7 @@ type Options struct {
 	// 64 KiB, which hold the offsets of 20 000 chunks or more. An object
 	// that was opened with as much of a tail has them already.
 	Tail int64
-	// Memory bounds the encoded bytes that one Each holds, and with them the
+	// Memory bounds the encoded bytes that one EachConcurrent holds, and with them the
 	// requests in flight; less than 7 MiB counts as 7 MiB. 0 means 40 MiB, or, if
 	// that is more, three quarters of the whole chunks that a call reads for a
 	// caller that keeps them, up to 192 MiB: a scan into memory takes a little

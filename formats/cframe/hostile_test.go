@@ -291,7 +291,7 @@ func everything(ctx context.Context, f *cframe.Frame) ([]byte, error) {
 		}
 	}
 	// The same by blocks, which go another way.
-	err = f.Each(ctx, []cframe.Want{{Chunk: 0, Blocks: []int{0}}}[:min(1, f.Chunks())], func(int, int, []byte) error { return nil })
+	err = f.EachConcurrent(ctx, []cframe.Want{{Chunk: 0, Blocks: []int{0}}}[:min(1, f.Chunks())], func(int, int, []byte) error { return nil })
 	return out, err
 }
 

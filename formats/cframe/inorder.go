@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	orderStored  = 4 << 20 // stored bytes that InOrder reads together, unless a chunk has more
+	orderStored  = 4 << 20 // stored bytes that Each reads together, unless a chunk has more
 	orderDecoded = 4 << 20 // decoded bytes that it makes at a time, likewise
 	orderChunks  = 1 << 12 // chunks that it reads together
 	orderFlight  = 16      // chunks that need reads of their own, side by side
 	blockBook    = 16      // bytes that a decoded block takes besides
 )
 
-// InOrder calls fn for the chunks [from, to), in order, one call at a time and from the
+// Each calls fn for the chunks [from, to), in order, one call at a time and from the
 // goroutine of the caller: with block -1 and the decoded chunk, or in a frame of VL
 // blocks with each block of the chunk. p is valid during the call. An error of fn ends
-// InOrder and is returned as it is. Chunks that the frame does not have are ErrNoEntry.
+// Each and is returned as it is. Chunks that the frame does not have are ErrNoEntry.
 //
 // Each chunk is read once, and whole: some MiB of stored chunks by one planned read. A
 // chunk whose length is not known, and whose next is more than 8 MiB away, takes a read
-// of its header before. InOrder holds these stored bytes and some MiB of decoded ones;
+// of its header before. Each holds these stored bytes and some MiB of decoded ones;
 // more only if a single chunk has more. Of such a chunk of VL blocks it holds a block.
-func (f *Frame) InOrder(ctx context.Context, from, to int, fn func(chunk, block int, p []byte) error) error {
+func (f *Frame) Each(ctx context.Context, from, to int, fn func(chunk, block int, p []byte) error) error {
 	if err := f.hasRange(from, to); err != nil {
 		return err
 	}
@@ -53,12 +53,12 @@ func (f *Frame) InOrder(ctx context.Context, from, to int, fn func(chunk, block 
 	return ctx.Err()
 }
 
-// ExplainInOrder lists the requests that InOrder would make now, by the same code.
+// ExplainEach lists the requests that Each would make now, by the same code.
 // Headers that tell the length of a chunk it reads itself, and does not list. Of a
 // sparse frame it opens no chunk: how much of each is read is then an estimate.
-func (f *Frame) ExplainInOrder(ctx context.Context, from, to int) ([]rangeio.Planned, error) {
+func (f *Frame) ExplainEach(ctx context.Context, from, to int) ([]rangeio.Planned, error) {
 	var p pull.Plan
-	err := f.dried(&p).InOrder(ctx, from, to, nil)
+	err := f.dried(&p).Each(ctx, from, to, nil)
 	return p.Requests(), err
 }
 
@@ -78,7 +78,7 @@ func (f *Frame) together(from, to int) int {
 	return to
 }
 
-// inOrder is one call of InOrder.
+// inOrder is one call of Each.
 type inOrder struct {
 	f  *Frame
 	fn func(chunk, block int, p []byte) error

@@ -11,9 +11,9 @@ import (
 	"github.com/farread/farread/internal/bufpool"
 )
 
-// TestInOrder: each frame of the reference tools comes chunk by chunk, or block by block,
+// TestEach: each frame of the reference tools comes chunk by chunk, or block by block,
 // as AppendChunk gives it. Bad bytes in it are an error of this package, or other data.
-func TestInOrder(t *testing.T) { //nolint:paralleltest // it counts the buffers of the process
+func TestEach(t *testing.T) { //nolint:paralleltest // it counts the buffers of the process
 	loans, chunks := bufpool.Loans(), 0
 	for _, x := range manifest(t) {
 		f, err := openFixture(t, &x, cframe.Options{})
@@ -22,7 +22,7 @@ func TestInOrder(t *testing.T) { //nolint:paralleltest // it counts the buffers 
 		}
 		if x.Kind != "malformed" {
 			chunks += inOrder(t, x.File, f)
-		} else if err := f.InOrder(t.Context(), 0, f.Chunks(), ignore); err != nil {
+		} else if err := f.Each(t.Context(), 0, f.Chunks(), ignore); err != nil {
 			ours(t, x.File, err)
 		}
 		if x.Kind == "sframe" {
@@ -33,7 +33,7 @@ func TestInOrder(t *testing.T) { //nolint:paralleltest // it counts the buffers 
 			flipped := bytes.Clone(p)
 			flipped[i] ^= 0x10
 			if f, err := cframe.Open(t.Context(), reader(flipped), cframe.Options{}); err == nil {
-				ours(t, x.File, f.InOrder(t.Context(), 0, f.Chunks(), ignore))
+				ours(t, x.File, f.Each(t.Context(), 0, f.Chunks(), ignore))
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func ours(t *testing.T, name string, err error) {
 func inOrder(t *testing.T, name string, f *cframe.Frame) int {
 	t.Helper()
 	got, last, lastBlock := make([][]byte, f.Chunks()), -1, -1
-	err := f.InOrder(t.Context(), 0, f.Chunks(), func(chunk, block int, p []byte) error {
+	err := f.Each(t.Context(), 0, f.Chunks(), func(chunk, block int, p []byte) error {
 		switch {
 		case !f.Info().VLBlocks && (block != -1 || chunk != last+1),
 			f.Info().VLBlocks && (chunk != last || block != lastBlock+1) && (chunk != last+1 || block != 0):
@@ -74,7 +74,7 @@ func inOrder(t *testing.T, name string, f *cframe.Frame) int {
 			t.Errorf("%s: chunk %d: %d bytes, %d wanted, %v", name, i, len(p), len(want), err)
 		}
 	}
-	if plan, err := f.ExplainInOrder(t.Context(), 0, f.Chunks()); err != nil || len(plan) > f.Chunks()*2 {
+	if plan, err := f.ExplainEach(t.Context(), 0, f.Chunks()); err != nil || len(plan) > f.Chunks()*2 {
 		t.Errorf("%s: %d requests planned for %d chunks, %v", name, len(plan), f.Chunks(), err)
 	}
 	return len(got)
@@ -84,18 +84,18 @@ func TestInOrderEnds(t *testing.T) {
 	t.Parallel()
 	f := open(t, "cframe/delta_multi.b2frame", cframe.Options{})
 	for _, r := range [][2]int{{-1, 1}, {0, f.Chunks() + 1}, {1, 0}} {
-		_, explainErr := f.ExplainInOrder(t.Context(), r[0], r[1])
-		if err := f.InOrder(t.Context(), r[0], r[1], ignore); !errors.Is(err, formats.ErrNoEntry) || !errors.Is(explainErr, formats.ErrNoEntry) {
+		_, explainErr := f.ExplainEach(t.Context(), r[0], r[1])
+		if err := f.Each(t.Context(), r[0], r[1], ignore); !errors.Is(err, formats.ErrNoEntry) || !errors.Is(explainErr, formats.ErrNoEntry) {
 			t.Errorf("%v: %v, %v", r, err, explainErr)
 		}
 	}
 	stop := errors.New("stop")
-	if err := f.InOrder(t.Context(), 0, f.Chunks(), func(int, int, []byte) error { return stop }); err != stop { // the very same
+	if err := f.Each(t.Context(), 0, f.Chunks(), func(int, int, []byte) error { return stop }); err != stop { // the very same
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := f.InOrder(ctx, 0, f.Chunks(), ignore); !errors.Is(err, context.Canceled) {
+	if err := f.Each(ctx, 0, f.Chunks(), ignore); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -70,7 +70,7 @@ func TestLocalStartsNothing(t *testing.T) {
 		for range 20 {
 			var seen int
 			before, loans := started(t), bufpool.Loans()
-			if err := f.Each(t.Context(), wants, func(want, block int, p []byte) error {
+			if err := f.EachConcurrent(t.Context(), wants, func(want, block int, p []byte) error {
 				if block != wants[want].Blocks[0] {
 					t.Errorf("%s: block %d of chunk %d", name, block, want)
 				}
@@ -132,7 +132,7 @@ func TestSlowDisk(t *testing.T) {
 				var seen atomic.Int64
 				d.most.Store(0)
 				start := time.Now()
-				if err := f.Each(t.Context(), pointsOf(f, 64), func(int, int, []byte) error { seen.Add(1); return nil }); err != nil {
+				if err := f.EachConcurrent(t.Context(), pointsOf(f, 64), func(int, int, []byte) error { seen.Add(1); return nil }); err != nil {
 					t.Fatal(err)
 				}
 				took := time.Since(start)
@@ -197,7 +197,7 @@ type hidden struct{ rangeio.Reader }
 func gathered(ctx context.Context, f *cframe.Frame, wants []cframe.Want) ([]byte, error) {
 	size, chunk := f.Info().BlockSize, f.Info().ChunkSize
 	out := make([]byte, len(wants)*chunk)
-	err := f.Each(ctx, wants, func(want, block int, p []byte) error {
+	err := f.EachConcurrent(ctx, wants, func(want, block int, p []byte) error {
 		copy(out[want*chunk+max(block, 0)*size:], p)
 		return nil
 	})

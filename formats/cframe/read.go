@@ -25,34 +25,35 @@ type Want struct {
 	// are.
 	BlockSize int
 	// Dst, with Blocks nil, takes the decoded chunk and must be long enough, else
-	// Each fails with ErrTooLarge. It must not overlap another want's.
+	// EachConcurrent fails with ErrTooLarge. It must not overlap another want's.
 	Dst []byte
 	// Kept is how many bytes of the chunk the caller keeps, without Dst; see
 	// Options.Memory.
 	Kept int
 }
 
-// Each reads wants, in any order, and calls done with each decoded block: the
-// place of the want in the list, the number of the block, and its bytes, which
-// are valid during the call only and may be overwritten by it. If Dst is set,
+// EachConcurrent reads wants, in any order, and calls done with each decoded block, from
+// several goroutines at a time: the place of the want in the list, the number of the
+// block, and its bytes, which are valid during the call only and may be overwritten by
+// it. (Each gives chunks in order, from the goroutine of the caller.) If Dst is set,
 // the whole chunk is decoded there, and done is called once with block -1 and
 // those bytes, which stay valid. If a chunk turns out to have blocks of another
 // size than the want counts in, or if a chunk that is not stored has no known
-// blocks, done is called once with block -1 and the whole chunk. Calls come from
-// several goroutines at a time. The first error, of done or of a read, ends Each;
-// an error of done is returned as it is. No call is made after Each has returned.
+// blocks, done is called once with block -1 and the whole chunk. The first error, of
+// done or of a read, ends EachConcurrent; an error of done is returned as it is. No
+// call is made after EachConcurrent has returned.
 //
 // Chunks are read whole, in one phase, or their block starts first and the
 // blocks next, in two: Options.Policy decides by their sizes. In a sparse frame
 // the opening of chunks comes before. Chunks that are not stored need no bytes.
-// Decoding begins as requests end. Each holds Options.Memory of encoded bytes, or
+// Decoding begins as requests end. EachConcurrent holds Options.Memory of encoded bytes, or
 // one chunk if that is larger, and for each of Options.Parallel a decoded block,
 // or a chunk if that has to be decoded whole.
 //
 // A chunk's own header is checked against the frame: its decoded length, and its
 // encoded length against the place that it has. A chunk or block that the frame
 // does not have is ErrNoEntry.
-func (f *Frame) Each(ctx context.Context, wants []Want, done func(want, block int, p []byte) error) error {
+func (f *Frame) EachConcurrent(ctx context.Context, wants []Want, done func(want, block int, p []byte) error) error {
 	if f.refused != nil {
 		return f.refused
 	}
@@ -129,7 +130,7 @@ func (f *Frame) jobOf(chunk int) job {
 
 func chunkName(i int) string { return fmt.Sprintf("chunk %d", i) }
 
-// A reading is one call of Each or a method like it.
+// A reading is one call of EachConcurrent or a method like it.
 type reading struct {
 	f       *Frame
 	deliver func(j *job, block, at int, p []byte) error // at: the block's first byte in the chunk

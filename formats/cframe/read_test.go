@@ -34,7 +34,7 @@ type collected struct {
 
 func collect(ctx context.Context, f *cframe.Frame, wants []cframe.Want) (map[[2]int][]byte, error) {
 	c := collected{blocks: map[[2]int][]byte{}}
-	err := f.Each(ctx, wants, func(want, block int, p []byte) error {
+	err := f.EachConcurrent(ctx, wants, func(want, block int, p []byte) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		k := [2]int{want, block}
@@ -239,10 +239,10 @@ func TestReadErrors(t *testing.T) {
 		{"descending", cframe.Want{Blocks: []int{1, 0}}, formats.ErrNoEntry},
 		{"short buffer", cframe.Want{Dst: make([]byte, 4999)}, formats.ErrTooLarge},
 	} {
-		if err := f.Each(t.Context(), []cframe.Want{tc.want}, never); !errors.Is(err, tc.err) {
+		if err := f.EachConcurrent(t.Context(), []cframe.Want{tc.want}, never); !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
-		if _, err := f.Explain(t.Context(), []cframe.Want{tc.want}); !errors.Is(err, tc.err) {
+		if _, err := f.ExplainConcurrent(t.Context(), []cframe.Want{tc.want}); !errors.Is(err, tc.err) {
 			t.Errorf("%s explained: %v", tc.name, err)
 		}
 	}
@@ -254,10 +254,10 @@ func TestReadErrors(t *testing.T) {
 	}
 	// Where only the chunk tells how many blocks it has.
 	g := open(t, "cframe/plain_lz4.b2frame", cframe.Options{Policy: starts})
-	if err := g.Each(t.Context(), []cframe.Want{{Blocks: []int{99}}}, never); !errors.Is(err, formats.ErrNoEntry) {
+	if err := g.EachConcurrent(t.Context(), []cframe.Want{{Blocks: []int{99}}}, never); !errors.Is(err, formats.ErrNoEntry) {
 		t.Error(err)
 	}
-	if err := f.Each(t.Context(), nil, never); err != nil {
+	if err := f.EachConcurrent(t.Context(), nil, never); err != nil {
 		t.Error(err)
 	}
 }
@@ -270,7 +270,7 @@ func TestErrorOfDone(t *testing.T) {
 		for _, policy := range []rangeio.Policy{starts, whole} {
 			f := open(t, name, cframe.Options{Policy: policy})
 			wants := []cframe.Want{{Chunk: 0}, {Chunk: 1, Blocks: []int{0}}}
-			if err := f.Each(t.Context(), wants, func(int, int, []byte) error { return stop }); err != stop { // the very same
+			if err := f.EachConcurrent(t.Context(), wants, func(int, int, []byte) error { return stop }); err != stop { // the very same
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -285,11 +285,11 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wants := []cframe.Want{{Chunk: 0}, {Chunk: 1, Blocks: []int{2}}}
-	if err := f.Each(ctx, wants, func(int, int, []byte) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := f.EachConcurrent(ctx, wants, func(int, int, []byte) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	err := f.Each(ctx, wants, func(int, int, []byte) error { cancel(); return nil })
+	err := f.EachConcurrent(ctx, wants, func(int, int, []byte) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -319,10 +319,10 @@ func TestRefusedStores(t *testing.T) {
 		}
 		_, chunkErr := f.AppendChunk(t.Context(), nil, 0)
 		_, headersErr := f.ChunkHeaders(t.Context(), 0, 1)
-		_, explainErr := f.Explain(t.Context(), []cframe.Want{{}})
+		_, explainErr := f.ExplainConcurrent(t.Context(), []cframe.Want{{}})
 		_, bytesErr := f.ExplainBytes(t.Context(), 0, 1)
 		for i, err := range []error{f.Refused(), chunkErr, headersErr, explainErr, bytesErr, f.ReadBytes(t.Context(), make([]byte, 1), 0),
-			f.Each(t.Context(), []cframe.Want{{}}, ignore), f.InOrder(t.Context(), 0, 1, ignore)} {
+			f.EachConcurrent(t.Context(), []cframe.Want{{}}, ignore), f.Each(t.Context(), 0, 1, ignore)} {
 			if !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s, call %d: %v", name, i, err)
 			}

@@ -135,7 +135,7 @@ func (f *far) read(ctx context.Context, t *testing.T, fr *cframe.Frame, wants []
 	t.Helper()
 	var mu sync.Mutex
 	seen := map[[2]int]int{}
-	err := fr.Each(ctx, wants, func(want, block int, p []byte) error {
+	err := fr.EachConcurrent(ctx, wants, func(want, block int, p []byte) error {
 		mu.Lock()
 		seen[[2]int{want, block}]++
 		mu.Unlock()
@@ -262,7 +262,7 @@ func (f *far) open(t *testing.T, o objstore.OpenOptions, count *objstore.Counter
 func (f *far) explain(t *testing.T, o objstore.OpenOptions, wants []cframe.Want) ([]rangeio.Planned, rangeio.Stats) {
 	t.Helper()
 	var count objstore.Counter
-	q, err := f.open(t, o, &count).Explain(t.Context(), wants)
+	q, err := f.open(t, o, &count).ExplainConcurrent(t.Context(), wants)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestColumnMemory(t *testing.T) {
 		var before, now runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var most, calls atomic.Int64
-		err = fr.Each(t.Context(), wants, func(int, int, []byte) error {
+		err = fr.EachConcurrent(t.Context(), wants, func(int, int, []byte) error {
 			if calls.Add(1)%200 == 100 {
 				var m runtime.MemStats
 				runtime.GC() // what is held, not what was

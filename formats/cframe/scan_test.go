@@ -52,7 +52,7 @@ func TestScan(t *testing.T) {
 				for i := range wants {
 					wants[i] = cframe.Want{Chunk: i, Kept: tc.chunk}
 				}
-				if err := fr.Each(t.Context(), wants, func(int, int, []byte) error { return nil }); err != nil {
+				if err := fr.EachConcurrent(t.Context(), wants, func(int, int, []byte) error { return nil }); err != nil {
 					t.Fatal(err)
 				}
 				took := time.Since(start)

@@ -21,7 +21,7 @@ func chunkFile(number int64) string { return fmt.Sprintf("%08X.chunk", number) }
 
 // OpenSet reads the index of a sparse frame, the object IndexName of s. The index
 // is checked as by Open, with the same errors, and costs one open and the reads
-// of Open. Each chunk that is read later is opened in s, the chunks of one Each
+// of Open. Each chunk that is read later is opened in s, the chunks of one EachConcurrent
 // side by side, in one phase; bytes that the opening of an object keeps need no
 // second request. Errors of s keep their identity.
 func OpenSet(ctx context.Context, s formats.Set, o Options) (*Frame, error) {

@@ -90,7 +90,7 @@ func TestExplainUnstored(t *testing.T) {
 		}
 		must(t, err)
 		for _, wants := range [][]Want{{{Chunk: 0}, {Chunk: 2}}, {{Chunk: 3, Blocks: []int{1}}}} {
-			if q, err := f.Explain(t.Context(), wants); err != nil || len(q) > 0 {
+			if q, err := f.ExplainConcurrent(t.Context(), wants); err != nil || len(q) > 0 {
 				t.Errorf("sparse %t, %v: %v, %v", sparse, wants, q, err)
 			}
 		}

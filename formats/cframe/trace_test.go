@@ -44,7 +44,7 @@ func TestTraces(t *testing.T) {
 			}
 		}
 		tr.Step(what, fmt.Sprintf("%d blocks, sha256 %.16s", len(got), digest(all)))
-		q, err := f.Explain(t.Context(), wants)
+		q, err := f.ExplainConcurrent(t.Context(), wants)
 		if err != nil {
 			t.Fatal(err)
 		}

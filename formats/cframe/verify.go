@@ -25,7 +25,7 @@ type Report struct {
 // no checksums, so a flipped bit that decodes to something else goes unseen. progress,
 // if not nil, is told the decoded bytes so far and in all, one call at a time, from any
 // goroutine; special chunks have none. It costs what ChunkHeaders costs, and then what
-// Each costs for all chunks.
+// EachConcurrent costs for all chunks.
 func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	vl, err := f.VLMetalayers(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	}
 	var mu sync.Mutex
 	var done int64
-	return r, f.Each(ctx, coded, func(_, _ int, p []byte) error {
+	return r, f.EachConcurrent(ctx, coded, func(_, _ int, p []byte) error {
 		mu.Lock()
 		defer mu.Unlock()
 		done += int64(len(p))
