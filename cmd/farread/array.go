@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
@@ -204,12 +205,16 @@ func (x *itemSelection) plan(ctx context.Context) error {
 	if x.total() == 0 {
 		return nil
 	}
+	s, err := able[farread.Slicer](&x.t.opened)
+	if err != nil {
+		return err
+	}
 	for box := range x.slabs() {
-		rows, err := x.t.arr.Explain(ctx, box)
+		p, err := s.ExplainSlice(ctx, box)
 		if err != nil {
 			return err
 		}
-		x.t.noted(rows)
+		x.t.follow(p)
 	}
 	return nil
 }

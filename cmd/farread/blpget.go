@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/npy"
-	"github.com/farread/farread/rangeio"
 )
 
 // A blpSelection is a run of chunks or items of a Bloscpack file.
@@ -160,14 +160,13 @@ func (x *blpSelection) each(ctx context.Context, fn func(i int64, p []byte) erro
 
 // plan notes the requests that copy would make, behind those that were really made.
 func (x *blpSelection) plan(ctx context.Context) error {
-	rows, err := x.t.f.Explain(ctx, x.from, x.to)
+	items, err := able[farread.Itemer](&x.t.opened)
 	if err != nil {
 		return err
 	}
-	x.t.a.planned(x.t.target, rows, func(r rangeio.Planned) (string, int64) {
-		return x.t.f.Object.Info().Key, r.Off + x.t.off
-	})
-	return nil
+	p, err := items.ExplainItems(ctx, x.from, x.to)
+	x.t.follow(p)
+	return err
 }
 
 // blpOptions are how a Bloscpack file is opened.

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/objstore"
@@ -125,6 +127,21 @@ func (a *app) planned(t target, plan []rangeio.Planned, place func(rangeio.Plann
 		a.trace.add(traceRow{Phase: phases + int64(r.Phase), Object: join(t.bucket.Name(), key), Off: off, Len: r.Len,
 			Why: r.Why, Estimated: r.Estimated})
 	}
+}
+
+// follow puts a plan of the model, which has keys of the bucket, behind those that
+// were really made.
+func (o *opened) follow(p farread.Plan) {
+	o.a.planned(o.target, p.Requests, func(r rangeio.Planned) (string, int64) { return r.Object, r.Off })
+}
+
+// able is the dataset as the interface T of what it is able to.
+func able[T farread.Dataset](o *opened) (T, error) {
+	x, ok := o.d.(T)
+	if !ok {
+		return x, fmt.Errorf("%s is no %T: %w", o.d.Format(), &x, formats.ErrUnsupported)
+	}
+	return x, nil
 }
 
 // plan is the JSON of `explain`.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
@@ -88,7 +89,11 @@ func (x *wideView) copy(ctx context.Context, s sink.Sink, _ bar) error {
 // plan notes the requests that copy would make. Without an index that is an upper
 // bound.
 func (x *wideView) plan(ctx context.Context) error {
-	plan, err := x.t.f.ExplainView(ctx, x.k.Number, x.first, x.last, x.width)
-	x.t.planned(plan)
+	v, err := able[farread.Viewer](&x.t.opened)
+	if err != nil {
+		return err
+	}
+	p, err := v.ExplainView(ctx, x.k.Number, x.first, x.last, x.width)
+	x.t.follow(p)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
@@ -89,8 +90,12 @@ func (x *zoomSelection) samples(ctx context.Context, fn func(p *zoomcache.Packet
 // plan notes the requests that copy would make. Without an index that is an upper
 // bound: a pass ends behind the last packet of the range.
 func (x *zoomSelection) plan(ctx context.Context) error {
-	plan, err := x.t.f.ExplainPackets(ctx, x.k.Number, x.first, x.last)
-	x.t.planned(plan)
+	v, err := able[farread.Viewer](&x.t.opened)
+	if err != nil {
+		return err
+	}
+	p, err := v.ExplainPackets(ctx, x.k.Number, x.first, x.last)
+	x.t.follow(p)
 	return err
 }
 
