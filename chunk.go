@@ -82,9 +82,9 @@ func (k *Chunk) Verify(ctx context.Context, progress formats.Progress) (n int64,
 	return n, err
 }
 
-// Explain lists the requests that Each would make, without making them. The block
+// ExplainEach lists the requests that Each would make, without making them. The block
 // starts are read for it, unless the chunk is read as a whole.
-func (k *Chunk) Explain(ctx context.Context) ([]rangeio.Planned, error) {
+func (k *Chunk) ExplainEach(ctx context.Context) ([]rangeio.Planned, error) {
 	var plan pull.Plan
 	err := k.each(ctx, plan.Over(k.r, ""), nil)
 	return plan.Requests(), err

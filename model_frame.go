@@ -272,6 +272,6 @@ func (s frameSlices) ExplainSlice(ctx context.Context, box b2nd.Box) (Plan, erro
 	if err != nil {
 		return Plan{}, err
 	}
-	requests, err := s.x.a.Explain(ctx, box)
+	requests, err := s.x.a.ExplainSlice(ctx, box)
 	return s.x.plan(n, requests, err)
 }

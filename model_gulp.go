@@ -79,7 +79,7 @@ func (m gulpImages) ExplainImages(ctx context.Context, id string, from, to int) 
 	}
 	var p Plan
 	var requests []rangeio.Planned
-	if requests, err = c.Explain(ctx, id, from, to, 1); err != nil {
+	if requests, err = c.ExplainFrames(ctx, id, from, to, 1); err != nil {
 		return Plan{}, err
 	}
 	for i := from; i < to; i++ {

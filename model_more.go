@@ -111,7 +111,7 @@ func (s npySlices) ExplainSlice(ctx context.Context, box b2nd.Box) (Plan, error)
 	if err != nil {
 		return Plan{}, err
 	}
-	requests, err := s.a.Explain(ctx, box)
+	requests, err := s.a.ExplainSlice(ctx, box)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -242,7 +242,7 @@ func (t blpItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, p [
 }
 
 func (t blpItems) ExplainItems(ctx context.Context, i, j int64) (Plan, error) {
-	requests, err := t.f.Explain(ctx, i, j)
+	requests, err := t.f.ExplainItems(ctx, i, j)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -89,8 +89,8 @@ func (a *Npy) ReadSlice(ctx context.Context, dst []byte, box b2nd.Box) error {
 	return a.h.ReadBox(ctx, a.Object, a.base, dst, box)
 }
 
-// Explain lists the requests that ReadSlice would make for a box, without making any.
-func (a *Npy) Explain(ctx context.Context, box b2nd.Box) ([]rangeio.Planned, error) {
+// ExplainSlice lists the requests that ReadSlice would make for a box, without making any.
+func (a *Npy) ExplainSlice(ctx context.Context, box b2nd.Box) ([]rangeio.Planned, error) {
 	if _, err := a.SizeOf(box); err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (x *chunkSelection) plan(ctx context.Context) error {
 	if x.none {
 		return nil
 	}
-	plan, err := x.t.k.Explain(ctx)
+	plan, err := x.t.k.ExplainEach(ctx)
 	x.t.a.planned(x.t.target, plan, func(r rangeio.Planned) (string, int64) {
 		return x.t.k.Object.Info().Key, r.Off + x.t.off
 	})

@@ -73,7 +73,7 @@ func (x gulpSelection) plan(ctx context.Context) (err error) {
 	var plan []rangeio.Planned
 	switch {
 	case !x.whole:
-		plan, err = x.chunk.Explain(ctx, x.id, x.from, x.to, x.step)
+		plan, err = x.chunk.ExplainFrames(ctx, x.id, x.from, x.to, x.step)
 	case x.t.set != nil:
 		plan, err = x.t.set.ExplainEach(ctx)
 	default:

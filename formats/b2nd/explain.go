@@ -7,10 +7,10 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Explain lists the requests that ReadSlice would make for a box, by the same code,
+// ExplainSlice lists the requests that ReadSlice would make for a box, by the same code,
 // without those for the places of blocks, which it makes itself. A cache counts as empty.
 // See cframe.Frame.ExplainConcurrent.
-func (a *Array) Explain(ctx context.Context, box Box) ([]rangeio.Planned, error) {
+func (a *Array) ExplainSlice(ctx context.Context, box Box) ([]rangeio.Planned, error) {
 	n, err := a.SizeOf(box)
 	if err != nil || n == 0 {
 		return nil, err

@@ -107,7 +107,7 @@ func TestTraces(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := slice(t, a, box)
-			plan, err := a.Explain(t.Context(), box)
+			plan, err := a.ExplainSlice(t.Context(), box)
 			if err != nil {
 				t.Fatal(err)
 			}

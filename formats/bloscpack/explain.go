@@ -7,10 +7,10 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Explain lists the requests that reading the chunks [i, j) would make, with
+// ExplainItems lists the requests that reading the chunks [i, j) would make, with
 // AppendItem or Each. It reads what it needs of the table, and nothing else. A request
 // is Estimated if the chunks decide: there may be more of them, or less of it.
-func (f *File) Explain(ctx context.Context, i, j int64) ([]rangeio.Planned, error) {
+func (f *File) ExplainItems(ctx context.Context, i, j int64) ([]rangeio.Planned, error) {
 	if err := f.checkRange(i, j); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (f *File) why(parts []pull.Part[place]) (string, bool) {
 	return why, unsure
 }
 
-// explainFollowed is Explain for some chunks of a file without a table. Nobody knows
+// explainFollowed is ExplainItems for some chunks of a file without a table. Nobody knows
 // how far apart they lie before they are followed.
 func (f *File) explainFollowed(i, j int64) []rangeio.Planned {
 	if i >= j {

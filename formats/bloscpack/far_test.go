@@ -351,7 +351,7 @@ func TestScanFromAfar(t *testing.T) {
 				t.Errorf("entries, scan %t: %+v, before %+v", scan, s, before)
 			}
 		}
-		plan, err := f.Explain(t.Context(), 0, f.Len())
+		plan, err := f.ExplainItems(t.Context(), 0, f.Len())
 		if err != nil || len(plan) < 9 {
 			t.Errorf("%d requests explained, %v", len(plan), err)
 		}

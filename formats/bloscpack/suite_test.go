@@ -120,7 +120,7 @@ func TestTraces(t *testing.T) {
 		}
 		all := bytes.Join(items, nil)
 		tr.Step(what, fmt.Sprintf("%d items, sha256 %.16s", len(items), digest(all)))
-		plan, err := f.Explain(t.Context(), i, j)
+		plan, err := f.ExplainItems(t.Context(), i, j)
 		if err != nil {
 			t.Fatal(err)
 		}

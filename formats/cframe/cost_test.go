@@ -67,7 +67,7 @@ func TestBlockOfLong(t *testing.T) {
 			before := g.n.Load()
 			for _, i := range []int{0, 17, count - 1} {
 				var got []byte
-				must(t, f.Each(t.Context(), []Want{{Blocks: []int{i}}}, func(_, block int, p []byte) error {
+				must(t, f.EachConcurrent(t.Context(), []Want{{Blocks: []int{i}}}, func(_, block int, p []byte) error {
 					if block != i {
 						t.Errorf("block %d", block)
 					}
@@ -84,7 +84,7 @@ func TestBlockOfLong(t *testing.T) {
 		}
 		x, err := Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(b), int64(len(b))), Options{})
 		must(t, err)
-		if err := x.Each(t.Context(), []Want{{Blocks: []int{count}}}, nil); !errors.Is(err, formats.ErrNoEntry) {
+		if err := x.EachConcurrent(t.Context(), []Want{{Blocks: []int{count}}}, nil); !errors.Is(err, formats.ErrNoEntry) {
 			t.Errorf("block %d: %v", count, err)
 		}
 	}

@@ -220,7 +220,7 @@ func (f *Frame) chunkLen(i int) int {
 
 // Refused says why the data of the frame are not given although its index is
 // well: nil, or an error that matches formats.ErrUnsupported and names what the
-// frame is. Every read of data, and Explain, then returns that error.
+// frame is. Every read of data, and every plan, then returns that error.
 func (f *Frame) Refused() error { return f.refused }
 
 // refusals are metalayers of python-blosc2 that make the chunks something else

@@ -269,7 +269,7 @@ func (f *far) explain(t *testing.T, o objstore.OpenOptions, wants []cframe.Want)
 	return q, count.Stats()
 }
 
-// checkExplained holds what Explain said, and what it read to say so, against what was
+// checkExplained holds what ExplainX said, and what it read to say so, against what was
 // counted: they are the same.
 func checkExplained(t *testing.T, q []rangeio.Planned, planning, s rangeio.Stats) {
 	t.Helper()

@@ -42,10 +42,10 @@ func (c *Chunk) EachFrame(ctx context.Context, id string, from, to, step int, fn
 	return walk(ctx, c.reading(frames, false), func(p place, b []byte) error { return fn(p.frame, b) })
 }
 
-// Explain lists the requests that EachFrame would make, without making them.
+// ExplainFrames lists the requests that EachFrame would make, without making them.
 // AppendFrames makes the same ones, but for more than a window of frames, which it
 // plans as one read.
-func (c *Chunk) Explain(ctx context.Context, id string, from, to, step int) ([]rangeio.Planned, error) {
+func (c *Chunk) ExplainFrames(ctx context.Context, id string, from, to, step int) ([]rangeio.Planned, error) {
 	frames, err := c.some(id, from, to, step)
 	if err != nil {
 		return nil, err

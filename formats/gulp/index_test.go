@@ -120,7 +120,7 @@ func TestLimits(t *testing.T) {
 	if err := c.Each(t.Context(), func(string, int, []byte) error { return nil }); !errors.Is(err, formats.ErrTooLarge) {
 		t.Error(err)
 	}
-	if _, err := c.Explain(t.Context(), "first", 0, 6, 1); !errors.Is(err, formats.ErrTooLarge) {
+	if _, err := c.ExplainFrames(t.Context(), "first", 0, 6, 1); !errors.Is(err, formats.ErrTooLarge) {
 		t.Error(err)
 	}
 }

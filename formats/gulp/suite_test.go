@@ -142,7 +142,7 @@ func TestTraces(t *testing.T) {
 		}
 		tr.Step(fmt.Sprintf("frames %s of %q", sel.frames, sel.id), fmt.Sprintf("%d frames, sha256 %.16s", len(frames), digest(bytes.Join(frames, nil))))
 
-		plan, err := c.Explain(t.Context(), sel.id, from, to, step)
+		plan, err := c.ExplainFrames(t.Context(), sel.id, from, to, step)
 		if err != nil {
 			t.Fatal(err)
 		}
