@@ -33,6 +33,10 @@ type EditOptions struct {
 // it at the end of the file. One thing is not safe: a crash of the machine while
 // the header itself is written, if the disk writes half of a sector.
 //
+// Unlike the editors of cframe and b2nd it has no Commit: it changes chunks and table in
+// their places, and keeps what Abort needs since Edit. So one Editor makes one change
+// valid, by Close; Edit again for the next.
+//
 // An Editor is for one goroutine, and for one process at a time: it takes no
 // lock. ErrRefused, and ErrTooLarge of SetMetadata, leave the Editor as it was.
 // After any other error every later call returns that error, but for Abort, which
