@@ -218,7 +218,7 @@ func (p opening) object(ctx context.Context) (Dataset, error) {
 	}
 	format := p.detect(head, rest)
 	if format == all.CFrame || format == all.B2ND {
-		f, err := p.c.FrameIn(ctx, ob, FrameOptions{p.o.Frame, p.o.Offset})
+		f, err := p.c.FrameOf(ctx, ob, FrameOptions{p.o.Frame, p.o.Offset})
 		if err != nil {
 			return p.sparseOverHTTP(ctx, err)
 		}
@@ -231,25 +231,25 @@ func (p opening) object(ctx context.Context) (Dataset, error) {
 func (p opening) in(ctx context.Context, ob *objstore.Object, format string, zoom ZoomOptions) (Dataset, error) {
 	switch format {
 	case all.Bloscpack:
-		f, err := p.c.BloscpackIn(ctx, ob, BloscpackOptions{p.o.Bloscpack, p.o.Offset})
+		f, err := p.c.BloscpackOf(ctx, ob, BloscpackOptions{p.o.Bloscpack, p.o.Offset})
 		if err != nil {
 			return nil, err
 		}
 		return newBloscpack(p.Place, f), nil
 	case all.Zoomcache:
-		f, err := p.c.ZoomIn(ctx, ob, zoom)
+		f, err := p.c.ZoomOf(ctx, ob, zoom)
 		if err != nil {
 			return nil, err
 		}
 		return newZoom(p.Place, f), nil
 	case all.Blosc:
-		k, err := p.c.ChunkIn(ctx, ob, FrameOptions{p.o.Frame, p.o.Offset})
+		k, err := p.c.ChunkOf(ctx, ob, FrameOptions{p.o.Frame, p.o.Offset})
 		if err != nil {
 			return nil, err
 		}
 		return newChunk(p.Place, k), nil
 	case npy.Format:
-		a, err := p.c.NpyIn(ctx, ob, p.o.Offset)
+		a, err := p.c.NpyOf(ctx, ob, p.o.Offset)
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +269,7 @@ func (p opening) in(ctx context.Context, ob *objstore.Object, format string, zoo
 var errNoFormat = fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
 
 // bytes opens an object by the requests that its name lets expect. What is called a
-// zoom-cache file is opened as Client.OpenZoom does; zoom is then for ZoomIn.
+// zoom-cache file is opened as Client.OpenZoom does; zoom is then for ZoomOf.
 func (p opening) bytes(ctx context.Context, zoom *ZoomOptions) (ob *objstore.Object, err error) {
 	switch format, item := all.ByName(p.Key), p.o.Bloscpack.Item; {
 	case format == all.Zoomcache:

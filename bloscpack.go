@@ -35,7 +35,7 @@ func (c *Client) OpenBloscpack(ctx context.Context, uri string, o BloscpackOptio
 	if err != nil {
 		return nil, err
 	}
-	return c.BloscpackIn(ctx, ob, o)
+	return c.BloscpackOf(ctx, ob, o)
 }
 
 // OpenForItem are the options by which OpenWith opens an object for the sake of
@@ -61,9 +61,9 @@ func far(item, head int64) int64 {
 	return item
 }
 
-// BloscpackIn opens the Bloscpack file in an object that is open already, at
+// BloscpackOf opens the Bloscpack file in an object that is open already, at
 // o.Offset. What the object has kept of its opening costs nothing.
-func (c *Client) BloscpackIn(ctx context.Context, ob *objstore.Object, o BloscpackOptions) (*Bloscpack, error) {
+func (c *Client) BloscpackOf(ctx context.Context, ob *objstore.Object, o BloscpackOptions) (*Bloscpack, error) {
 	r, err := section(ob, FrameOptions{Offset: o.Offset})
 	if err != nil {
 		return nil, err

@@ -29,12 +29,12 @@ func (c *Client) OpenChunk(ctx context.Context, uri string, o FrameOptions) (*Ch
 	if err != nil {
 		return nil, err
 	}
-	return c.ChunkIn(ctx, ob, o)
+	return c.ChunkOf(ctx, ob, o)
 }
 
-// ChunkIn opens the chunk in an object that is open already, at o.Offset.
+// ChunkOf opens the chunk in an object that is open already, at o.Offset.
 // Bytes behind the chunk are not part of it.
-func (c *Client) ChunkIn(ctx context.Context, ob *objstore.Object, o FrameOptions) (*Chunk, error) {
+func (c *Client) ChunkOf(ctx context.Context, ob *objstore.Object, o FrameOptions) (*Chunk, error) {
 	r, err := section(ob, o)
 	if err != nil {
 		return nil, err

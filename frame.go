@@ -81,12 +81,12 @@ func (c *Client) OpenFrame(ctx context.Context, uri string, o FrameOptions) (*Fr
 	if err != nil {
 		return nil, err
 	}
-	return c.FrameIn(ctx, ob, o)
+	return c.FrameOf(ctx, ob, o)
 }
 
-// FrameIn opens the frame in an object that is open already, at o.Offset. Head
+// FrameOf opens the frame in an object that is open already, at o.Offset. Head
 // and tail that the object has kept cost nothing.
-func (c *Client) FrameIn(ctx context.Context, ob *objstore.Object, o FrameOptions) (*Frame, error) {
+func (c *Client) FrameOf(ctx context.Context, ob *objstore.Object, o FrameOptions) (*Frame, error) {
 	if dir, base := path.Split(ob.Info().Key); base == cframe.IndexName && o.Offset == 0 {
 		return c.openSparse(ctx, ob.Bucket(), dir, o)
 	}

@@ -27,13 +27,13 @@ func (c *Client) OpenNpy(ctx context.Context, uri string) (*Npy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.NpyIn(ctx, ob, 0)
+	return c.NpyOf(ctx, ob, 0)
 }
 
-// NpyIn opens the .npy file that begins at offset in an object that is open already. A
+// NpyOf opens the .npy file that begins at offset in an object that is open already. A
 // header that the object has kept costs nothing. A file that ends before its array does
 // is formats.ErrCorrupt, as are the errors of npy.ParseHeader.
-func (c *Client) NpyIn(ctx context.Context, ob *objstore.Object, offset int64) (*Npy, error) {
+func (c *Client) NpyOf(ctx context.Context, ob *objstore.Object, offset int64) (*Npy, error) {
 	r, err := section(ob, FrameOptions{Offset: offset})
 	if err != nil {
 		return nil, err

@@ -61,11 +61,11 @@ func (c *Client) OpenZoom(ctx context.Context, uri string, o ZoomOptions) (*Zoom
 	if err != nil {
 		return nil, err
 	}
-	return c.ZoomIn(ctx, ob, o)
+	return c.ZoomOf(ctx, ob, o)
 }
 
 // beginZoom is the first half of OpenZoom, for objects that may be something else: it
-// makes all its requests. If the object proves to be a zoom-cache file, ZoomIn with the
+// makes all its requests. If the object proves to be a zoom-cache file, ZoomOf with the
 // options that beginZoom gives, for this object only, is the other half.
 func (c *Client) beginZoom(ctx context.Context, b objstore.Bucket, key string, o ZoomOptions) (*objstore.Object, ZoomOptions, error) {
 	if o.Offset != 0 || !o.Beside && !c.expectBeside(b, key) {
@@ -99,9 +99,9 @@ type earlySide struct {
 	used   atomic.Bool
 }
 
-// ZoomIn opens the zoom-cache file in an object that is open already, at
+// ZoomOf opens the zoom-cache file in an object that is open already, at
 // o.Offset. What the object has kept of its opening costs nothing.
-func (c *Client) ZoomIn(ctx context.Context, ob *objstore.Object, o ZoomOptions) (*Zoom, error) {
+func (c *Client) ZoomOf(ctx context.Context, ob *objstore.Object, o ZoomOptions) (*Zoom, error) {
 	r, err := section(ob, FrameOptions{Offset: o.Offset})
 	if err != nil {
 		return nil, err
