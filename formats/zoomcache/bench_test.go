@@ -78,8 +78,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// cpu is the time that this process had on processors: what counts per core
-// where others use the machine too.
+// cpu is the processor time of this process. Other programs may use the machine too, so
+// only this time tells the speed of a core.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

@@ -98,8 +98,8 @@ func (b *Block) append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(b.Len))
 }
 
-// putLen writes the length of what follows into a header at dst[at:] whose
-// content ends with dst.
+// putLen writes a length into the header at dst[at:]: that of the content, which
+// follows the header and ends with dst.
 func putLen(dst []byte, at int) {
 	binary.BigEndian.PutUint32(dst[at+32:], uint32(len(dst)-at-BlockHeaderLen))
 }
@@ -167,7 +167,7 @@ func (c Codec) minBody() int {
 	return 4*n + 16
 }
 
-// readStats reads one channel of a summary; n is 0 or less where p is no such.
+// readStats reads one channel of a summary. If p does not hold one, n is 0 or less.
 func (c Codec) readStats(p []byte) (s Stats, n int) {
 	switch c.Kind {
 	case Unit:
@@ -204,7 +204,7 @@ func (c Codec) readStats(p []byte) (s Stats, n int) {
 	return s, n + 16
 }
 
-// readNumber reads one raw value; n is 0 or less where p does not hold it.
+// readNumber reads one raw value. If p does not hold one, n is 0 or less.
 func (c Codec) readNumber(p []byte) (v Number, n int) {
 	size := c.Size()
 	if len(p) < size {

@@ -12,9 +12,9 @@ import (
 // Kind is the type of one value.
 type Kind uint8
 
-// The kinds of the format. Int and Integer are variable-length integers of 64
-// bits and of any size, which share an identifier: a file that is read gives
-// Int, or Integer with Options.Integers. Word is the unsigned one of 64 bits.
+// The kinds of the format. Int and Integer are variable-length integers, of 64 bits and
+// of any size. They share an identifier: a reader makes it Int, or Integer with
+// Options.Integers. Word is an unsigned variable-length integer of 64 bits.
 const (
 	Unit Kind = iota // an event without a value
 	Bool
@@ -35,8 +35,8 @@ const (
 
 const kinds = U64 + 1
 
-// A kindInfo is what tables know of a kind: its name, the last five bytes of its
-// identifier, and the bytes of a raw value (-1: they vary).
+// A kindInfo is what the tables hold of a kind: its name, the last five bytes of its
+// identifier, and the number of bytes of a raw value (-1: it varies).
 type kindInfo struct {
 	name, ident string
 	size        int
@@ -181,8 +181,8 @@ func parseIdent(part string, p []byte, off int64) (Codec, error) {
 		for k := range kinds {
 			pcm := string(p[:4]) == "ZPCM"
 			c := Codec{Kind: k, PCM: pcm, Channels: channels}
-			// Integer and PCM I32 share the identifiers of the wider Int types,
-			// which are taken for them.
+			// Integer and PCM I32 share their identifiers with the wider Int types, so
+			// those identifiers give the Int types.
 			if k != Integer && (!pcm || k != I32) && c.valid() && c.plain().Ident() == string(p) {
 				return c, nil
 			}

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// decode reads n raw values from the start of p, which holds enough of them
-// where their size is fixed, and says how many bytes they took; -1 where p ends
-// inside one or one is too long.
+// decode reads n raw values from the start of p and returns how many bytes they took.
+// If their size is fixed, p must hold enough of them. If p ends inside a value, or a
+// value is too long, it returns -1.
 func (v *Values) decode(c Codec, p []byte, n int, delta bool) int {
 	v.reset(c.Kind)
 	v.N = n
@@ -120,7 +120,7 @@ func decode64[T int64 | uint64](dst []T, p []byte) []T {
 	return dst
 }
 
-// undelta sums up differences in the codec's own arithmetic.
+// undelta turns differences into values, in the codec's own arithmetic.
 func (v *Values) undelta() {
 	undelta(v.F32)
 	undelta(v.F64)

@@ -52,8 +52,8 @@ func tooLarge(part string, off int64, text string, args ...any) error {
 	return fail(part, off, formats.ErrTooLarge, text, args...)
 }
 
-// cut says that bytes end inside something. It matches io.ErrUnexpectedEOF too,
-// so that a caller who holds only a part of the file knows to fetch more.
+// cut makes the error for bytes that end inside a part. It matches io.ErrUnexpectedEOF
+// too, so a caller who holds only the beginning of the file knows to fetch more.
 func cut(part string, off int64) error {
 	return &formats.Error{Format: Format, Part: part, Off: off, Err: fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, formats.ErrCorrupt)}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// An encodeFunc appends raw values, as differences where delta is set. It only
-// reads v.
+// An encodeFunc appends raw values, as differences if delta is set. It does not change
+// v.
 type encodeFunc[T any] func(dst []byte, v []T, delta bool) []byte
 
 // encoderOf gives the function for a codec whose values have type T.
@@ -54,7 +54,7 @@ func encoderOf[T any](c Codec) encodeFunc[T] {
 	return g
 }
 
-// room makes dst longer by n bytes and gives those as well.
+// room makes dst longer by n bytes. It returns all of it, and the new bytes alone.
 func room(dst []byte, n int) (all, tail []byte) {
 	dst = slices.Grow(dst, n)
 	all = dst[:len(dst)+n]
@@ -253,7 +253,8 @@ func encodeInteger(dst []byte, v []*big.Int, delta bool) []byte {
 	return dst
 }
 
-// encodeStamps appends stamps as wrapping differences, the first of them as it is.
+// encodeStamps appends the first stamp, then the differences between stamps, which
+// wrap.
 func encodeStamps(dst []byte, stamps []int64) []byte { return encode64(dst, stamps, true) }
 
 // encode appends the values in their raw form.

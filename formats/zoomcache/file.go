@@ -45,7 +45,7 @@ const (
 	minHead       = 4 << 10
 	defaultWindow = 8 << 20
 	minWindow     = 4 << 10
-	// firstWindow is what a scan begins with: it may end soon. Windows double up
+	// firstWindow is the first window of a scan, which may end soon. Windows double up
 	// to Options.Window.
 	firstWindow = 1 << 20
 )
@@ -122,7 +122,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
 	return f, nil
 }
 
-// readHead makes the first n bytes known.
+// readHead reads the first n bytes, unless they are known already.
 func (f *File) readHead(ctx context.Context, n int64) error {
 	at := int64(len(f.first))
 	p := make([]byte, n)
@@ -161,7 +161,7 @@ func (f *File) Track(number int32) (*Track, error) {
 	return t, nil
 }
 
-// wrapRead says where a read failed.
+// wrapRead adds the offset to the error of a read.
 func wrapRead(off int64, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

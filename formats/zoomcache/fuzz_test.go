@@ -12,7 +12,7 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// small keeps what fuzzing may allocate small.
+// small bounds the memory of fuzzing.
 func small() formats.Limits {
 	return formats.Limits{MaxDecoded: 1 << 20, MaxEntries: 1 << 16, MaxMeta: 1 << 20}
 }

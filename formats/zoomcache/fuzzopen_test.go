@@ -8,9 +8,9 @@ import (
 	"github.com/farread/farread/internal/bufpool"
 )
 
-// FuzzOpen: a file of any bytes gives samples and summaries that agree with what
-// Verify counts, or an error; with Resync none once it is open, and blocks and
-// damage make up all of it.
+// FuzzOpen: a file of any bytes gives samples and summaries that agree with the counts
+// of Verify, or an error. With Resync an open file gives no error, and blocks and
+// damage together cover the file.
 func FuzzOpen(f *testing.F) {
 	addOriginals(f, func(p []byte) {
 		if len(p) < 4000 {

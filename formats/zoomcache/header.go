@@ -9,14 +9,14 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// What a reader believes of a header. Real files have a handful of tracks with
-// short names.
+// Limits for the fields of a header. Real files have a handful of tracks with short
+// names.
 const (
 	maxTracks = 65536
 	maxName   = 65536
 )
 
-// version is what files carry that this package writes.
+// versionMajor and versionMinor are the version of the files that this package writes.
 const versionMajor, versionMinor = 3, 0
 
 // A Rate counts samples per second. A denominator of 0 is read as the rate 0.
@@ -27,7 +27,8 @@ func (r Rate) Seconds(offset int64) float64 {
 	if r.Num == 0 || r.Den == 0 {
 		return 0
 	}
-	// Two integers that are exact as floats are divided right by one division.
+	// Integers up to exact are exact as floats, so one division of two of them rounds
+	// correctly.
 	const exact = 1 << 53
 	if d := offset * r.Den; d != 0 && d > -exact && d < exact && d/r.Den == offset && r.Num > -exact && r.Num < exact {
 		return float64(d) / float64(r.Num)
@@ -95,7 +96,8 @@ type Track struct {
 	Zlib     bool   // payloads of packets are compressed
 }
 
-// deltas says whether values are really stored as differences.
+// deltas says whether the values are stored as differences: not every codec does so
+// when asked.
 func (t *Track) deltas() bool { return t.Delta && t.Codec.Deltas() }
 
 // A Header is the beginning of a file.
@@ -196,7 +198,7 @@ func parseTracks(h *Header, p []byte, at, n int, lim formats.Limits) (*Header, i
 	return h, int64(at), nil
 }
 
-// parseTrack reads one track header at p[at:] and says where it ends.
+// parseTrack reads the track header at p[at:] and returns where it ends.
 func parseTrack(p []byte, at int) (Track, int, error) {
 	off := int64(at)
 	if len(p) < at+markerLen {

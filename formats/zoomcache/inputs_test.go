@@ -17,7 +17,8 @@ import (
 	"testing"
 )
 
-// A script is a parsed file of testdata/inputs: what the original was told.
+// A script is a parsed file of testdata/inputs: the calls that were made of the
+// original.
 type script struct {
 	o   WriteOptions
 	ops []op
@@ -206,7 +207,8 @@ func appendParsed[T Value](t *TrackWriter, ops []op, parse func(string) T) error
 	return WriteSamples(t, v)
 }
 
-// compareFiles wants the same bytes, after inflating where a track is compressed.
+// compareFiles compares the bytes. If a track is compressed, it compares the inflated
+// ones.
 func compareFiles(t *testing.T, got, want []byte) {
 	t.Helper()
 	if bytes.Equal(got, want) {

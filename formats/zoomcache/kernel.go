@@ -6,8 +6,8 @@ import (
 	"math/big"
 )
 
-// An acc is one channel of a summary in the type of the track. Bool keeps its
-// share in mean, Unit its count in n.
+// An acc is one channel of a summary, in the type of the track. For Bool, mean is the
+// share of true values; for Unit, n is the count.
 type acc[T any] struct {
 	first, last, min, max T
 	mean, rms             float64
@@ -17,15 +17,15 @@ type acc[T any] struct {
 // A kernel is the arithmetic of one codec.
 type kernel[T any] struct {
 	encode encodeFunc[T]
-	// window summarises the values of one channel in one flush. stamps is nil
-	// at constant rate; dur is exit - entry. There is at least one value.
+	// window summarises one channel's values of one flush, of which there is at least
+	// one. stamps is nil at constant rate; dur is exit - entry.
 	window func(v []T, stamps []int64, dur int64) acc[T]
-	// pair is window of two windows of one length at constant rate; nil where
-	// that is no faster.
+	// pair does window for two windows of the same length at constant rate. It is nil
+	// if that is not faster.
 	pair func(v, u []T, dur int64) (a, b acc[T])
-	// merge joins two summaries, a before b, with their durations.
+	// merge joins two summaries, a before b, whose durations are da and db.
 	merge func(a, b *acc[T], da, db int64) acc[T]
-	// body appends what a summary block holds of one channel; nil for numbers.
+	// body appends the bytes of one channel in a summary block. It is nil for numbers.
 	body func(dst []byte, a *acc[T]) []byte
 }
 
@@ -105,8 +105,8 @@ func (a *acc[T]) finish(sum, squares float64, dur int64) {
 	a.mean, a.rms = div(sum, float64(dur)), sqrt(div(squares, float64(dur)))
 }
 
-// exactSums is the most values of 32 bits whose sum is below 2^53, where every
-// partial sum of floats is exact and so does not depend on the order.
+// exactSums is how many values of 32 bits have a sum below 2^53. Up to it every partial
+// sum of floats is exact, so the order does not matter.
 const exactSums = 1 << 21
 
 // windowSmall sums integers of at most 32 bits at constant rate as integers.
@@ -203,7 +203,7 @@ func boundsF64(v []float64, lo, hi float64) (float64, float64) {
 	return lo, hi
 }
 
-// weight is that of value i: what passed since the value before.
+// weight is the weight of value i: the time since the value before.
 func weight(stamps []int64, i int) int64 {
 	switch {
 	case i == 0:
@@ -215,7 +215,7 @@ func weight(stamps []int64, i int) int64 {
 	}
 }
 
-// carefulF64 sums where a NaN comes up.
+// carefulF64 makes the sums again if a NaN came up.
 func carefulF64(v []float64, stamps []int64) (sum, squares float64) {
 	for i, x := range v {
 		w := float64(weight(stamps, i))
@@ -283,8 +283,8 @@ func carefulF32(v []float32, stamps []int64) (sum, squares float64) {
 	return sum, squares
 }
 
-// windowBig rounds exact products once each. Minimum and maximum stay at the
-// first value: so does the original.
+// windowBig rounds each exact product once. Minimum and maximum stay at the first
+// value, as in the original.
 func windowBig(v []*big.Int, stamps []int64, dur int64) acc[*big.Int] {
 	a := acc[*big.Int]{first: v[0], last: v[len(v)-1], min: v[0], max: v[0]}
 	var sum, squares float64

@@ -67,7 +67,7 @@ func startMax[T integer | float32 | float64]() T {
 	}
 }
 
-// same compares summaries; all NaN are alike, the zeros are not.
+// same compares summaries. It takes all NaN as equal, and the two zeros as different.
 func same[T integer | float32 | float64](a, b acc[T]) bool {
 	eq := func(x, y float64) bool {
 		return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
@@ -160,8 +160,8 @@ func TestZeros(t *testing.T) {
 	}
 }
 
-// Integers of any size sum like those of 64 bits where these do not overflow,
-// and minimum and maximum stay at the first.
+// Integers of any size have the sums of 64-bit ones if these do not overflow. Minimum
+// and maximum stay at the first value.
 func TestWindowOfIntegers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := rapid.SliceOfN(rapid.Int64Range(-1e6, 1e6), 1, 30).Draw(t, "values")

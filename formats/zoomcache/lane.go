@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A lane is what a track gathers, whatever the type of its values.
+// A lane gathers the values of a track, of whatever type.
 type lane interface {
 	count() int                         // values of each channel gathered
 	show(w *Window)                     // lends them
@@ -50,7 +50,7 @@ func newLane(t *TrackWriter) lane {
 	}
 }
 
-// A slot keeps the summary of one level that waits for its partner.
+// A slot keeps one level's summary until the second of its pair comes.
 type slot[T any] struct {
 	full        bool
 	entry, exit int64
@@ -93,7 +93,7 @@ func (l *typedLane[T]) show(w *Window) {
 	w.Stamps = l.curAt
 }
 
-// put takes values and flushes as often as they reach the watermark.
+// put takes values and flushes whenever they reach the watermark.
 func (l *typedLane[T]) put(v []T, stamps []int64) error {
 	t := l.tw
 	for len(v) > 0 {
@@ -134,8 +134,8 @@ func (l *typedLane[T]) put(v []T, stamps []int64) error {
 	return nil
 }
 
-// take makes v the end of the window, without a copy where it is all of it and
-// flushed at once.
+// take appends v to the window. If v is the whole window and is flushed at once, take
+// does not copy.
 func (l *typedLane[T]) take(v []T, stamps []int64, whole bool) {
 	if whole && len(l.keep) == 0 {
 		l.cur, l.curAt = v, stamps
@@ -170,8 +170,8 @@ func (l *typedLane[T]) encode(dst []byte, v []T, stamps []int64, p *piece) ([]by
 	return p.z.deflate(dst, p.plain)
 }
 
-// summarise makes the level-1 summary of a window, one acc for each channel. It
-// works in one and gives it back.
+// summarise makes the level-1 summary of a window: one acc for each channel. one is
+// scratch memory for the values of a channel; summarise returns it.
 func (l *typedLane[T]) summarise(accs []acc[T], v []T, stamps []int64, dur int64, one []T) []T {
 	if l.width == 1 {
 		accs[0] = l.k.window(v, stamps, dur)
@@ -187,7 +187,7 @@ func (l *typedLane[T]) summarise(accs []acc[T], v []T, stamps []int64, dur int64
 	return one
 }
 
-// push makes the level-1 summary of the window and joins pairs upwards.
+// push makes the level-1 summary of the window and joins pairs into higher levels.
 func (l *typedLane[T]) push() {
 	if len(l.cur) == 0 {
 		return
@@ -216,8 +216,8 @@ func (l *typedLane[T]) push() {
 	}
 }
 
-// join merges what waits in s with the accs, which come later, into the accs,
-// and empties s.
+// join merges the summary that waits in s into the accs, which are later, and empties
+// s.
 func (l *typedLane[T]) join(s *slot[T], entry, exit int64) {
 	for c := range l.accs {
 		l.accs[c] = l.k.merge(&s.accs[c], &l.accs[c], s.exit-s.entry, exit-entry)
@@ -225,8 +225,8 @@ func (l *typedLane[T]) join(s *slot[T], entry, exit int64) {
 	s.full = false
 }
 
-// finish empties the slots from the lowest up: each is joined with what comes
-// from below and written one level higher.
+// finish empties the slots, lowest level first. It joins each one with the summary from
+// below and writes the result one level higher.
 func (l *typedLane[T]) finish() {
 	var entry, exit int64
 	rising := false
@@ -263,7 +263,7 @@ func (l *typedLane[T]) block(level int32, entry, exit int64) {
 	l.out.ends = append(l.out.ends, len(l.out.p))
 }
 
-// body appends what a summary block holds of one channel.
+// body appends the bytes of one channel in a summary block.
 func (l *typedLane[T]) body(dst []byte, a *acc[T]) []byte {
 	if l.k.body != nil {
 		return l.k.body(dst, a)

@@ -25,7 +25,7 @@ var (
 	ErrNoRate   = errors.New("the track has no rate")            // and so no times
 )
 
-// maxSeconds bounds moments: no offset of any rate is beyond.
+// maxSeconds bounds moments: at any rate, no offset lies beyond it.
 const maxSeconds = 1e30
 
 // ParseMoment reads seconds ("12.5"), a duration ("1h30m", "2d", "250ms", "-5s")
@@ -56,7 +56,7 @@ func ParseMoment(text string) (Moment, error) {
 // MomentOf is a moment in UTC.
 func MomentOf(t time.Time) Moment { return Moment{utc: t, abs: true} }
 
-// parseDuration reads a duration of Go's with days in front of it.
+// parseDuration reads a duration as Go writes it, with days allowed in front.
 func parseDuration(text string) (*big.Rat, bool) {
 	rest, negative := strings.CutPrefix(text, "-")
 	sec := new(big.Rat)

@@ -2,12 +2,11 @@ package zoomcache
 
 import "math"
 
-// The sums of summaries are those of the original on x86-64, NaN bits included:
-// an operation without a result gives the NaN with the sign set, and of NaN
-// operands the first one passes through, made quiet. Other processors have
-// other rules, so whatever comes out as NaN is worked out again here, by rules
-// that are the same everywhere. A conversion around each product keeps the
-// compiler from fusing it with the addition behind.
+// Summaries must have the sums of the original on x86-64, down to the bits of NaN.
+// There an invalid operation gives the NaN with the sign set, and of NaN operands the
+// first one is returned, made quiet. Other processors have other rules, so if a result
+// is NaN it is made again here, by rules that hold everywhere. A conversion around each
+// product keeps the compiler from fusing it with the following addition.
 
 const (
 	defaultNaN   = 0xfff8 << 48
@@ -16,7 +15,7 @@ const (
 	quiet32      = 1 << 22
 )
 
-// firstNaN is the result of an operation on a and b that is no number.
+// firstNaN is the result of an operation on a and b that gives NaN.
 func firstNaN(a, b float64) float64 {
 	for _, x := range [...]float64{a, b} {
 		if x != x {

@@ -14,7 +14,7 @@ type Number struct {
 	big  *big.Int
 }
 
-// Signed makes the number of a track of signed integers, floats or bignums.
+// signedNumber makes the number of a track of signed integers, floats or bignums.
 func signedNumber(k Kind, v int64) Number {
 	if k == Integer {
 		return Number{kind: k, big: big.NewInt(v)}
@@ -59,7 +59,7 @@ func (n Number) Float() float64 {
 	}
 }
 
-// bigFloat rounds to nearest, ties to even, as one conversion does.
+// bigFloat rounds to nearest, ties to even, as a single conversion does.
 func bigFloat(v *big.Int) float64 {
 	f, _ := v.Float64()
 	return f

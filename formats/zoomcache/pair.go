@@ -2,11 +2,10 @@ package zoomcache
 
 import "math"
 
-// Sums in order are a chain in which each addition waits for the one before, so
-// one window leaves a processor idle most of the time. Two windows side by side
-// are twice the chains in the same time.
+// In a sum each addition waits for the one before, so one window leaves a processor
+// idle most of the time. Two windows side by side take about the time of one.
 
-// pairF64 is windowF64 of two windows of one length at constant rate.
+// pairF64 does windowF64 for two windows of the same length at constant rate.
 func pairF64(v, u []float64, dur int64) (a, b acc[float64]) {
 	u = u[:len(v)]
 	a, b = acc[float64]{first: v[0], last: v[len(v)-1]}, acc[float64]{first: u[0], last: u[len(v)-1]}
@@ -45,7 +44,7 @@ func pairF64(v, u []float64, dur int64) (a, b acc[float64]) {
 	return a, b
 }
 
-// pairF32 is windowF32 of two windows of one length at constant rate.
+// pairF32 does windowF32 for two windows of the same length at constant rate.
 func pairF32(v, u []float32, dur int64) (a, b acc[float32]) {
 	u = u[:len(v)]
 	a, b = acc[float32]{first: v[0], last: v[len(v)-1]}, acc[float32]{first: u[0], last: u[len(v)-1]}
@@ -85,8 +84,8 @@ func pairF32(v, u []float32, dur int64) (a, b acc[float32]) {
 }
 
 // key64 gives an integer that orders like x, so that minimum and maximum need no
-// branches, which noise makes costly. Zeros and NaN, whose order is another,
-// are for the caller to look at again.
+// branches, which are slow on noise. Zeros and NaN order differently: the caller must
+// check for them.
 func key64(x float64) int64 {
 	i := int64(math.Float64bits(x))
 	return i ^ i>>63&math.MaxInt64
@@ -102,8 +101,8 @@ func bounds64(x float64) (lo, hi int64) {
 }
 
 // key32 gives an integer that orders like x, so that minimum and maximum need no
-// branches, which noise makes costly. Zeros and NaN, whose order is another,
-// are for the caller to look at again.
+// branches, which are slow on noise. Zeros and NaN order differently: the caller must
+// check for them.
 func key32(x float32) int32 {
 	i := int32(math.Float32bits(x))
 	return i ^ i>>31&math.MaxInt32

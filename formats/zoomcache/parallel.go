@@ -6,8 +6,8 @@ import (
 	"github.com/farread/farread/internal/par"
 )
 
-// A piece is what one goroutine makes of a run of windows of one track. They
-// belong to the Writer, for only one track is at work at a time.
+// A piece is the result of one goroutine for a run of windows of one track. The Writer
+// owns the pieces, since it works on one track at a time.
 type piece struct {
 	payload []byte
 	ends    []int  // of each window's payload
@@ -16,18 +16,17 @@ type piece struct {
 }
 
 const (
-	// pieceValues is how many values make it worth to start a goroutine: some
-	// 100 us of work.
+	// pieceValues is how many values are worth a goroutine: some 100 us of work.
 	pieceValues = 64 << 10
-	// slowValue is how much more work a value is that is compressed or of
-	// variable length: three times to twenty times.
+	// slowValue is the work of a value that is compressed or of variable length, in
+	// plain values: it takes three to twenty times as long.
 	slowValue = 16
-	// batchPieces is how many pieces each goroutine gets, so that none waits
-	// long for the last.
+	// batchPieces is how many pieces each goroutine gets, so that no goroutine waits
+	// long for the last one.
 	batchPieces = 2
 )
 
-// A batch says which windows are made already.
+// A batch holds the windows that were made ahead.
 type batch[T Value] struct {
 	next, until int // of the windows
 	per         int // windows in a piece; 0: only the summaries are made
@@ -43,9 +42,9 @@ func (w *Writer) goroutines() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// prepare makes payloads and level-1 summaries of windows of n values at the
-// start of v on several goroutines, where v holds enough of them: payload and
-// push then take what is made. What it makes is what they would have made.
+// prepare makes payloads and level-1 summaries ahead, on several goroutines, if v
+// begins with enough windows of n values. payload and push then take what prepare made,
+// which is what they would have made themselves.
 func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	w := l.tw.w
 	limit := w.goroutines()
@@ -104,7 +103,7 @@ func (l *typedLane[T]) pairs(stamps []int64) bool {
 	return l.k.pair != nil && l.width == 1 && stamps == nil
 }
 
-// preparePair summarises the next two windows where v holds them.
+// preparePair summarises the next two windows if v holds both.
 func (l *typedLane[T]) preparePair(v []T, stamps []int64, n int) {
 	if !l.pairs(stamps) || len(v) < 2*n {
 		return
@@ -117,7 +116,7 @@ func (l *typedLane[T]) preparePair(v []T, stamps []int64, n int) {
 	b.next, b.until, b.per = 0, 2, 0
 }
 
-// ready gives the payload of the window that is next, where it is made already.
+// ready gives the payload of the next window if prepare has made it.
 func (l *typedLane[T]) ready() ([]byte, bool) {
 	b := &l.batch
 	if b.next >= b.until || b.per == 0 {
@@ -131,8 +130,8 @@ func (l *typedLane[T]) ready() ([]byte, bool) {
 	return p.payload[start:p.ends[k]], true
 }
 
-// squeeze compresses the payloads of a group of tracks that flush together on
-// as many goroutines, where several have enough to compress.
+// squeeze compresses the payloads of a group of tracks that flush together. It takes a
+// goroutine for each if several have enough to compress.
 func (w *Writer) squeeze(group []*TrackWriter) error {
 	busy := 0
 	for _, t := range group {
@@ -154,8 +153,7 @@ func (w *Writer) squeeze(group []*TrackWriter) error {
 	})
 }
 
-// squeezes says whether there are more than so many values that zlib has not
-// seen.
+// squeezes says whether more than that many values are not compressed yet.
 func (l *typedLane[T]) squeezes(values int) bool {
 	return l.tw.t.Zlib && len(l.cur) > values && l.batch.next >= l.batch.until
 }

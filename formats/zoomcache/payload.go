@@ -34,7 +34,7 @@ func (p *Packet) Offset(i int) int64 {
 	return p.Entry + int64(i)
 }
 
-// deflateRatio is the most that deflate can expand by: 258 bytes from 2 bits.
+// deflateRatio is the greatest ratio of deflate: 258 bytes from 2 bits.
 const deflateRatio = 1032
 
 // DecodePacket decodes the payload of the packet b of this track into dst, which
@@ -91,8 +91,8 @@ func (t *Track) DecodePacket(dst *Packet, b Block, payload []byte, lim formats.L
 	return nil
 }
 
-// payloadSize is the least length of count values with their stamps, and whether
-// it is the only one.
+// payloadSize is the least length of count values with their stamps. exact says that
+// there is no other length.
 func (t *Track) payloadSize(count int64) (least int64, exact bool) {
 	size := t.Codec.Size()
 	least = count * int64(t.Codec.Width()) // below 2^31 * 2^16
@@ -112,8 +112,8 @@ var (
 
 func badStream(err error) error { return fmt.Errorf("zlib: %w: %w", err, formats.ErrCorrupt) }
 
-// inflate undoes zlib into memory of its own. The stream must end where src does
-// and give at most limit bytes.
+// inflate decompresses a zlib stream into memory of its own. The stream must end where
+// src ends and give at most limit bytes.
 func (p *Packet) inflate(src []byte, limit int64) ([]byte, error) {
 	p.in.Reset(src)
 	if p.z == nil {

@@ -176,8 +176,8 @@ func checkSummary(t *testing.T, what string, s *Summary, want fixtureSummary) {
 	}
 }
 
-// Every malformed file ends with an error of a known class that says where, at
-// the latest when all of it is read.
+// Every malformed file gives an error of a known class with its place, at the latest
+// when the whole file is read.
 func TestMalformedFiles(t *testing.T) {
 	_, list := manifest(t)
 	for _, f := range list {
@@ -216,8 +216,8 @@ func verifyBytes(ctx context.Context, p []byte, o Options) error {
 	return err
 }
 
-// A file that is cut anywhere delivers everything before the cut, then an error;
-// at a block's end there is none.
+// If a file is cut inside a block, everything before the block is delivered, then an
+// error. If it is cut at the end of a block there is no error.
 func TestCutFiles(t *testing.T) {
 	for _, name := range []string{"p-multitrack.zoom", "p-codec-i16-vbr-d-z.zoom"} {
 		whole := original(t, name)

@@ -32,7 +32,7 @@ type Mismatch struct {
 	Text  string
 }
 
-// maxMismatches bounds the list.
+// maxMismatches bounds the list of mismatches.
 const maxMismatches = 100
 
 // RecomputeSummaries makes all summaries anew from the samples, as a Writer does,
@@ -83,7 +83,7 @@ func (r *Recomputed) wrong(x Mismatch, format string, a ...any) {
 	r.Add(x)
 }
 
-// A remaker makes summaries anew.
+// A remaker makes the summaries of a file anew.
 type remaker struct {
 	f         *File
 	r         *Recomputed
@@ -136,7 +136,7 @@ func newRemade(t *Track) *remade {
 	return m
 }
 
-// packet takes the samples of a packet.
+// packet takes in the samples of a packet.
 func (m *remaker) packet(b *Block, t *Track, content []byte) (bad, err error) {
 	if m.summaries || m.any && b.Track <= m.last {
 		m.endGroup()
@@ -167,7 +167,7 @@ func (m *remaker) packet(b *Block, t *Track, content []byte) (bad, err error) {
 	return nil, p.showTo(m.watch, t, &m.win)
 }
 
-// summary compares a summary with what was made.
+// summary compares a stored summary with the one made anew.
 func (m *remaker) summary(b *Block, t *Track, content []byte) (bad, err error) {
 	m.summaries = true
 	if m.watch != nil {
@@ -212,8 +212,8 @@ func (m *remaker) summary(b *Block, t *Track, content []byte) (bad, err error) {
 	return nil, nil
 }
 
-// compare says what in the stored summary is not what was made; part says that some
-// of it cannot be compared.
+// compare describes how the stored summary differs from the one made anew. part says
+// that some of it cannot be compared.
 func (m *remaker) compare(w *TrackWriter, b *Block) (text string, part bool, err error) {
 	p := w.lane.made().at(b.Level)
 	if p == nil {
@@ -240,8 +240,8 @@ func (m *remaker) compare(w *TrackWriter, b *Block) (text string, part bool, err
 	return "", part, nil
 }
 
-// differs names the first difference of two summaries; vague says that there is one
-// in means that are no numbers, of floats.
+// differs names the first difference of two summaries. vague says that two means of
+// floats differ and are not numbers.
 func differs(floats bool, a, b *Stats) (text string, vague bool) {
 	for _, x := range [...]struct {
 		name string
@@ -285,7 +285,7 @@ func (m *remaker) endGroup() {
 	m.any, m.summaries = false, false
 }
 
-// ends looks whether the last summaries came.
+// ends checks whether the last summaries came.
 func (x *remade) ends(r *Recomputed) {
 	if x.finished || x.samples == 0 || x.lossy {
 		return
@@ -296,7 +296,7 @@ func (x *remade) ends(r *Recomputed) {
 	}
 }
 
-// load makes values those of the window.
+// load makes v the values of the window.
 func (l *typedLane[T]) load(v *Values, stamps []int64) {
 	v.slice(&l.cur)
 	l.curAt = stamps

@@ -15,7 +15,7 @@ func recompute(t *testing.T, file []byte) (Recomputed, error) {
 	return r, err
 }
 
-// TestRecomputeFixtures: what the original has written agrees with its samples.
+// TestRecomputeFixtures: the summaries that the original wrote agree with the samples.
 func TestRecomputeFixtures(t *testing.T) {
 	t.Parallel()
 	summaries, skipped := int64(0), int64(0)

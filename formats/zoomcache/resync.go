@@ -2,11 +2,11 @@ package zoomcache
 
 import "bytes"
 
-// markerStart is what markers of packets and summaries have in common.
+// markerStart begins the markers of packets and of summaries.
 var markerStart = []byte("\xe5ZX") //nolint:gochecknoglobals // a constant
 
-// search looks for the next block behind damage, or says that more bytes are
-// needed. Markers may be data, too, so that a block must also look like one.
+// search looks for the next block after damage. more says that it needs more bytes.
+// Data may contain a marker, so the bytes must also look like a block.
 func (w *walker) search() (more bool) {
 	p, last := w.rest()
 	for i := 0; ; i++ {
@@ -34,13 +34,13 @@ func (w *walker) search() (more bool) {
 	return false
 }
 
-// found tells of the damage that ends at w.pos.
+// found reports the damage that ends at w.pos.
 func (w *walker) found() {
 	w.tell(Damage{w.lost, w.pos, w.cause})
 	w.cause = nil
 }
 
-// follows says whether what lies at pos, behind a block, bears out its length:
+// follows says whether the bytes behind a block confirm its length: at pos there is
 // another block, or the end of the file.
 func (f *File) follows(p []byte, pos int64) bool {
 	if pos >= f.size {

@@ -101,8 +101,8 @@ func resynced(t *testing.T, p []byte) (out []string, damage int) {
 	return out, damage
 }
 
-// Damage is told by Verify, too, and what was damaged in its content alone is
-// passed over alone.
+// Verify reports damage, too. If only the content of a block is damaged, only that
+// block is passed over.
 func TestVerifyDamage(t *testing.T) {
 	p := bytes.Clone(original(t, "p-codec-i16-vbr-d-z.zoom"))
 	f := openBytes(t, p, Options{})

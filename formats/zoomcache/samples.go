@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The least and the greatest offset: as a range they take in every sample.
+// The least and the greatest offset. As a range they cover every sample.
 const (
 	FirstOffset = math.MinInt64
 	LastOffset  = math.MaxInt64
@@ -141,7 +141,8 @@ func (p *Packet) Cut(width int, from, to int64) {
 	}
 }
 
-// keep drops all values but those of some runs, of kept samples together.
+// keep drops all values except those of the runs, which have that many samples
+// together.
 func (v *Values) keep(runs []run, width, kept int) {
 	v.N = kept * width
 	switch v.Kind {
@@ -173,7 +174,7 @@ func (v *Values) keep(runs []run, width, kept int) {
 	}
 }
 
-// squeeze moves what the runs say to the front.
+// squeeze moves the values of the runs to the front.
 func squeeze[T any](v []T, runs []run, width int) []T {
 	n := 0
 	for _, r := range runs {

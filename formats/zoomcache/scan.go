@@ -31,13 +31,13 @@ func all(*Block, *Track) bool { return true }
 // errStop ends a walk early, without an error.
 var errStop = errors.New("enough")
 
-// A visit takes a block. bad says that its content breaks the rules of the
-// format, which Resync forgives; err ends the walk, with errStop quietly.
+// A visit takes a block. bad says that its content breaks the rules of the format;
+// Resync tolerates that. err ends the walk; errStop ends it without an error.
 type visit func(b Block, t *Track, content []byte) (bad, err error)
 
-// walk goes over the blocks from w.pos on. Blocks of declared tracks that w.want
-// turns down are passed to w.fn with no content, as are those of other tracks,
-// whose t is nil; w.want is not asked about these.
+// walk visits the blocks from w.pos on. If w.want refuses a block of a declared track,
+// w.fn gets it without its content. w.fn also gets blocks of other tracks without
+// content, with t nil; w.want is not asked about these.
 func (f *File) walk(ctx context.Context, w *walker) error {
 	w.f = f
 	for {
@@ -53,11 +53,11 @@ func (f *File) walk(ctx context.Context, w *walker) error {
 	}
 }
 
-// errJump says that what comes next is too long to be read through.
+// errJump says that the next block is too long to be read through.
 var errJump = errors.New("jump")
 
-// windows reads from w.pos to the end of the file and takes blocks from what it
-// reads; first from what Open has read.
+// windows takes blocks from w.pos to the end of the file: first from the bytes that
+// Open has read, then window by window.
 func (w *walker) windows(ctx context.Context) error {
 	f, at := w.f, w.pos
 	if head := int64(len(f.first)); at < head {
@@ -81,8 +81,8 @@ func (w *walker) windows(ctx context.Context) error {
 	return nil
 }
 
-// over takes blocks from bytes of the file that begin at off, and keeps the rest of
-// them as the tail.
+// over takes blocks from b, which lies at off in the file. The bytes of an incomplete
+// block become the tail.
 func (w *walker) over(ctx context.Context, b []byte, off int64) error {
 	w.buf, w.at = b, off
 	if err := w.steps(ctx); err != nil {
@@ -108,5 +108,6 @@ func (w *walker) behindTail(win *pull.Window[struct{}]) []byte {
 	return w.joined
 }
 
-// headroom takes the rest of most blocks.
+// headroom is the space in front of a window. The tail of the window before fits in it
+// for most blocks.
 const headroom = 16 << 10

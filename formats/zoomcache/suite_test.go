@@ -216,8 +216,8 @@ func (c cutting) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 	return c.Reader.ReadRanges(ctx, spans)
 }
 
-// TestReadersErrors keep their identity, whichever read they end, and nothing is
-// taken for damage that is none.
+// TestReadersErrors: the error of a Reader keeps its identity, whichever read it ends,
+// and is not taken for damage.
 func TestReadersErrors(t *testing.T) {
 	p := series(t, 4000)
 	failed := 0

@@ -294,7 +294,7 @@ func TestAppendPacketMisuse(t *testing.T) {
 	}
 }
 
-// A header that is cut anywhere asks for more, and the whole one says its length.
+// A header that is cut anywhere asks for more bytes; a whole header tells its length.
 func TestHeaderCuts(t *testing.T) {
 	h := &Header{Major: 3, Origin: Origin{55870, 43200000000001234, 1e12}, Tracks: []Track{
 		{Number: -5, Codec: Codec{Kind: F64, Channels: 3}, Name: "täglich", Rate: Rate{44100, 1}, Delta: true, Zlib: true},

@@ -66,7 +66,7 @@ func (v *Values) Float(i int) float64 {
 	return v.Number(i).Float()
 }
 
-// held is the length of the field that Kind names.
+// held is the length of the field for the Kind of v.
 func (v *Values) held() int {
 	switch v.Kind {
 	case Bool:
@@ -98,7 +98,7 @@ func (v *Values) held() int {
 	}
 }
 
-// reset empties v for n values of a kind, keeping memory.
+// reset empties v for n values of a kind, and reuses its memory.
 func (v *Values) reset(k Kind) {
 	v.Kind, v.N = k, 0
 	v.Bool, v.F32, v.F64 = v.Bool[:0], v.F32[:0], v.F64[:0]

@@ -38,7 +38,7 @@ type Report struct {
 	WrongSpans int64
 }
 
-// maxDamage bounds the list of a Report.
+// maxDamage bounds the list of damage in a Report.
 const maxDamage = 1000
 
 // Count counts the blocks of a file, by their headers alone: one pass like EachBlock.
@@ -124,7 +124,7 @@ func (c *TrackCount) Add(b *Block) {
 	c.Entry, c.Exit = min(c.Entry, b.Entry, b.Exit), max(c.Exit, b.Entry, b.Exit)
 }
 
-// decode decodes a block and looks at its stamps.
+// decode decodes a block and checks its stamps.
 func (v *verifier) decode(b *Block, t *Track, content []byte) error {
 	if b.Summary {
 		return t.DecodeSummary(&v.s, *b, content)

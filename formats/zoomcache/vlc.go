@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// maxVLC bounds the bytes of one variable-length integer: 28 678 bits of
-// magnitude, above anything that measures something.
+// maxVLC bounds the bytes of one variable-length integer: 28 678 bits of magnitude,
+// more than any measurement needs.
 const maxVLC = 4096
 
 // appendVLC appends the shortest form of a signed integer: sign and magnitude,
@@ -67,7 +67,7 @@ func bigMagnitude(v *big.Int) uint64 {
 	return m
 }
 
-// bigBit is bit i of |v|, where big.Int.Bit is of the two's complement.
+// bigBit is bit i of |v|. (big.Int.Bit is a bit of the two's complement.)
 func bigBit(v *big.Int, i int) uint {
 	words := v.Bits()
 	if i/bits.UintSize >= len(words) {
@@ -76,10 +76,9 @@ func bigBit(v *big.Int, i int) uint {
 	return uint(words[i/bits.UintSize]>>(i%bits.UintSize)) & 1
 }
 
-// readVLC decodes the integer at the start of p to its low 64 bits in two's
-// complement, which is what the original keeps. n is its length: 0 where p ends
-// inside it, -1 where it is longer than maxVLC. The bits of unsigned integers
-// are those of uint64(v).
+// readVLC decodes the integer at the start of p. Like the original it keeps the low 64
+// bits in two's complement; for unsigned integers take uint64(v). n is the length: 0 if
+// p ends inside the integer, -1 if the integer is longer than maxVLC.
 func readVLC(p []byte) (v int64, n int) {
 	if len(p) == 0 {
 		return 0, 0

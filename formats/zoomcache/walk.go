@@ -7,7 +7,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A walker takes blocks from bytes of the file that come in pieces.
+// A walker takes blocks from bytes of the file, which come piece by piece.
 type walker struct {
 	f    *File
 	want func(*Block, *Track) bool
@@ -22,15 +22,16 @@ type walker struct {
 	tail   []byte // of the windows before, from pos on
 	joined []byte // a window behind a tail that it has no room for
 
-	// After damage, with Resync: where it began, what it was, and that the next
-	// block is looked for.
+	// After damage, with Resync: where the damage began, its cause, and whether the
+	// next block is being looked for.
 	lost  int64
 	cause error
 	p     Packet // memory of decode
 	s     Summary
 }
 
-// rest is what is known from the next block on, and whether that is all there is.
+// rest is the known bytes from the next block on. last says that the file ends with
+// them.
 func (w *walker) rest() (p []byte, last bool) {
 	end := w.at + int64(len(w.buf))
 	if w.pos >= end {
@@ -39,7 +40,7 @@ func (w *walker) rest() (p []byte, last bool) {
 	return w.buf[w.pos-w.at:], end == w.f.size
 }
 
-// steps takes the blocks of which enough is known.
+// steps takes the blocks that are known completely.
 func (w *walker) steps(ctx context.Context) error {
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -57,8 +58,8 @@ func (w *walker) steps(ctx context.Context) error {
 	}
 }
 
-// step takes the next block, or says that more bytes are needed; at the end of
-// the file none will come.
+// step takes the next block. more says that it needs more bytes, of which there are
+// none at the end of the file.
 func (w *walker) step(ctx context.Context) (more bool, err error) {
 	p, last := w.rest()
 	if len(p) == 0 || len(p) < BlockHeaderLen && !last {
@@ -107,9 +108,9 @@ func (w *walker) step(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// doubt says why the length of a block may be damaged. One that another block
-// follows is believed, others if no other block begins inside them and they can be
-// decoded, in this order, so that nothing is decoded twice.
+// doubt says why the length of a block may be damaged. A block that another block
+// follows is believed. Otherwise no block may begin inside it, and it must decode. The
+// checks come in this order, so that nothing is decoded twice.
 func (w *walker) doubt(ctx context.Context, b Block, t *Track, p []byte) (bad, err error) {
 	end := w.pos + b.Size()
 	if int64(len(p)) < min(b.Size()+BlockHeaderLen, w.f.size-w.pos) {
@@ -162,7 +163,8 @@ func (f *File) ParseBlock(p []byte, pos int64) (Block, error) {
 	return b, err
 }
 
-// damage ends the walk, or looks for the next block from skip bytes on.
+// damage ends the walk. With Resync it looks for the next block instead, from skip
+// bytes on.
 func (w *walker) damage(cause error, skip int64) error {
 	if !w.f.o.Resync {
 		return cause

@@ -42,7 +42,7 @@ func (f *File) Watch(ctx context.Context, w Watcher, progress formats.Progress) 
 	return end, err
 }
 
-// showTo shows a header.
+// showTo gives a header to a Watcher.
 func (b *Block) showTo(w Watcher) error {
 	if b.Summary {
 		return w.SummaryBlock(b)
@@ -50,7 +50,7 @@ func (b *Block) showTo(w Watcher) error {
 	return w.Packet(b)
 }
 
-// showTo shows a packet with its samples. win is memory for its window.
+// showTo gives a packet with its samples to a Watcher. win is memory for the window.
 func (p *Packet) showTo(w Watcher, t *Track, win *Window) error {
 	if n := int(p.Count); n > 0 && p.Offset(0) == p.Entry && p.Offset(n-1) == p.Exit {
 		*win = Window{Track: t, Entry: p.Entry, Exit: p.Exit, Values: p.Values, Stamps: p.Stamps}

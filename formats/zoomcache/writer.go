@@ -14,11 +14,12 @@ import (
 const DefaultWatermark = 1024
 
 const (
-	// maxWindow and maxPayload bound a packet by what readers take
-	// (formats.DefaultLimits) and by the i32 fields.
+	// maxWindow and maxPayload bound a packet. Readers take no more
+	// (formats.DefaultLimits), and the fields are i32.
 	maxWindow  = 1 << 28
 	maxPayload = 1 << 30
-	// drainAt is how many bytes are collected before the output gets them.
+	// drainAt is how many bytes the Writer collects before it writes them to the
+	// output.
 	drainAt = 256 << 10
 )
 
@@ -293,7 +294,7 @@ func (w *Writer) addPacket(track int32, payload ...[]byte) (int64, error) {
 	return off, nil
 }
 
-// give gives the output bytes.
+// give writes bytes to the output.
 func (w *Writer) give(p []byte) error {
 	n, err := w.out.Write(p)
 	if err == nil && n < len(p) {
@@ -303,7 +304,7 @@ func (w *Writer) give(p []byte) error {
 	return err
 }
 
-// drain gives the output everything collected.
+// drain writes all collected bytes to the output.
 func (w *Writer) drain() error {
 	if len(w.buf) == 0 {
 		return nil
@@ -316,7 +317,7 @@ func (w *Writer) drain() error {
 	return err
 }
 
-// flush writes the blocks of what the tracks gathered and empties them.
+// flush writes the blocks of all tracks' windows and empties the windows.
 func (w *Writer) flush() error {
 	if w.o.Sink != nil {
 		if err := w.showWindows(); err != nil {
@@ -342,7 +343,7 @@ func (w *Writer) flush() error {
 	return w.between.Between(w.addPacket)
 }
 
-// drainFull gives the output what was collected, where it is enough.
+// drainFull writes the collected bytes to the output if they are many enough.
 func (w *Writer) drainFull() error {
 	if len(w.buf) < drainAt {
 		return nil
@@ -364,7 +365,7 @@ func (w *Writer) showWindows() error {
 	return nil
 }
 
-// packets writes one packet for every track, empty or not.
+// packets writes one packet for every track, also if it is empty.
 func (w *Writer) packets() error {
 	if w.o.NoRaw {
 		return nil
@@ -408,8 +409,7 @@ func (w *Writer) packet(t *TrackWriter) error {
 	return w.o.Sink.Packet(&w.sinkOut)
 }
 
-// summaries writes what the tracks made in this flush, by level and then by
-// track.
+// summaries writes the summaries of this flush, ordered by level and then by track.
 func (w *Writer) summaries() error {
 	top := int32(0)
 	for _, t := range w.tracks {
@@ -456,8 +456,7 @@ func (w *Writer) showSummary(t *TrackWriter, p []byte, off int64) error {
 	return w.o.Sink.Summary(&w.sum)
 }
 
-// A cascade is the summary blocks that one track makes in one flush: of levels
-// without a gap.
+// A cascade is the summary blocks of one track in one flush. Their levels have no gap.
 type cascade struct {
 	p     []byte
 	first int32 // the level of the first

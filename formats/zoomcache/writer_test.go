@@ -180,8 +180,8 @@ func (p *plan) play(tb testing.TB, parallel, piece int, sink Sink) []byte {
 	return out.Bytes()
 }
 
-// What several goroutines make in runs of windows is, byte for byte, what one
-// makes value by value.
+// Several goroutines that make runs of windows write the same bytes as one that takes
+// value by value.
 func TestParallelIsSerial(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPlan(rt)
@@ -241,7 +241,7 @@ func TestCompressedTracksTogether(t *testing.T) {
 	}
 }
 
-// A recorder keeps what a Sink is told.
+// A recorder keeps what a Sink gets.
 type recorder struct {
 	blocks []Block
 	sums   []string
@@ -289,8 +289,8 @@ func (r *recorder) Finish(end int64, add func(int32, ...[]byte) (int64, error)) 
 	return err
 }
 
-// A Sink is told exactly what the file then holds, a reader finds the values
-// that were appended, and what the Sink adds comes off again.
+// A Sink gets exactly what the file then holds, a reader finds the values that were
+// appended, and what the Sink adds can be removed again.
 func TestSink(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPlan(rt)
