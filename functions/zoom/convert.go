@@ -8,8 +8,9 @@ import (
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// converts says whether values of a kind can be stored as another: floats take all
-// numbers, integers only integers that fit, which the values themselves show.
+// converts says whether values of one kind can be stored as another. Floats take all
+// numbers. Integers take only integers that fit; whether they fit, the values
+// themselves show.
 func converts(from, to zoomcache.Kind) bool {
 	switch {
 	case from == to:
@@ -20,11 +21,11 @@ func converts(from, to zoomcache.Kind) bool {
 	return to.Float() || !from.Float()
 }
 
-// narrow says whether a codec cuts what it stores, values and differences, to 32
-// bits: pcm-int counts with 64.
+// narrow says whether a codec cuts values and differences to 32 bits, as pcm-int does
+// although its values have 64.
 func narrow(c zoomcache.Codec) bool { return c.PCM && c.Kind == zoomcache.Int }
 
-// errRange is what does not fit into the codec that was asked for.
+// errRange is for values that do not fit into the codec that was asked for.
 var errRange = fmt.Errorf("does not fit into the codec that was asked for: %w", formats.ErrUnsupported)
 
 // A converter keeps memory between blocks.
@@ -32,7 +33,7 @@ type converter struct {
 	out zoomcache.Values
 }
 
-// to gives the same values as another codec has them.
+// to gives the same values in the kind of another codec.
 func (c *converter) to(v *zoomcache.Values, codec zoomcache.Codec) (*zoomcache.Values, error) {
 	k := codec.Kind
 	if v.Kind == k {
@@ -73,7 +74,7 @@ func (c *converter) to(v *zoomcache.Values, codec zoomcache.Codec) (*zoomcache.V
 	}
 }
 
-// integers narrows or widens integers that stay the same by it.
+// integers narrows or widens integers, if their values do not change.
 func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v *zoomcache.Values, dst *[]T) error {
 	*dst = sized(*dst, v.N)
 	d := *dst
@@ -86,7 +87,8 @@ func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64]
 	}, nil)
 }
 
-// each hands on all values by their class, until one is refused.
+// each calls the function for the class of the values with each value, until one is
+// refused.
 func each(v *zoomcache.Values, signed func(int, int64) bool, unsigned func(int, uint64) bool, float func(int, float64)) error {
 	switch v.Kind {
 	case zoomcache.F32:

@@ -19,11 +19,12 @@ const (
 	formatCSV = "csv"
 	// maxLine bounds a line: MaxTracks numbers of 200 digits.
 	maxLine = 1 << 20
-	// csvTick is how many rows are checked before the context is asked again.
+	// csvTick is how many rows are read between two looks at the context.
 	csvTick = 1024
 )
 
-// isCSVName: text has no marks of its own.
+// isCSVName says whether a name is that of a CSV. The name must tell, since text begins
+// with no signature.
 func isCSVName(key string) bool {
 	key = strings.ToLower(key)
 	for _, packed := range packedSuffixes() {
@@ -39,8 +40,8 @@ func isCSVName(key string) bool {
 	return false
 }
 
-// timeNames are the names of columns that hold stamps, best first. The first
-// column is taken where there is none of them.
+// timeNames are the names of columns that hold stamps, best first. If no column has one
+// of them, the first column holds the stamps.
 func timeNames() []string {
 	return slices.Concat([]string{"time", "timestamp", "datetime", "date_time", "utc", "date", "t", "ts", "seconds", "sec", "time_s", "t_s", "time_sec", "time_seconds", "epoch", "unix",
 		"time_ms", "timestamp_ms", "ts_ms", "t_ms", "epoch_ms", "unix_ms", "ms", "milliseconds", "time_us", "timestamp_us", "ts_us", "t_us", "epoch_us", "us",
@@ -77,8 +78,8 @@ type table struct {
 // About implements Series.
 func (t *table) About() About { return t.about }
 
-// openCSV reads all of it once: whether a column's values are whole, and how fine
-// the stamps are, may turn out on the last line.
+// openCSV reads the whole text once. The last line may still decide whether a column's
+// values are whole and how fine the stamps are.
 func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say Times) (Series, error) {
 	t := &table{obj: obj, packed: packed, about: About{Format: formatCSV, Bytes: obj.Size()}}
 	var names []string
@@ -114,7 +115,7 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say Time
 	return t, nil
 }
 
-// csvSpan is what the stamps tell.
+// csvSpan is what the first reading learns from the stamps.
 type csvSpan struct {
 	low, high int64
 	digits    int
@@ -122,7 +123,7 @@ type csvSpan struct {
 	last      stamp
 }
 
-// header finds the columns and the one of the stamps.
+// header finds the columns, and among them the column of the stamps.
 func (t *table) header(n int64, line string, say Times) ([]string, error) {
 	if line == "" {
 		return nil, nil
@@ -158,7 +159,8 @@ func (t *table) header(n int64, line string, say Times) ([]string, error) {
 	return slices.Delete(slices.Clone(cells), t.time, t.time+1), nil
 }
 
-// isValue says whether a cell of the header is none: a number, a stamp or nothing.
+// isValue says whether a cell of the first line is a number, a stamp or empty, and so
+// not the name of a column.
 func (t *table) isValue(cell string) bool {
 	if _, err := strconv.ParseFloat(t.plain(cell), 64); err == nil || isMissing(cell) {
 		return true
@@ -167,7 +169,7 @@ func (t *table) isValue(cell string) bool {
 	return iso
 }
 
-// plain writes a decimal comma as a point, where commas do not separate cells.
+// plain replaces a decimal comma by a point, if commas do not separate cells.
 func (t *table) plain(cell string) string {
 	if t.comma == ',' || strings.IndexByte(cell, '.') >= 0 {
 		return cell
@@ -178,7 +180,7 @@ func (t *table) plain(cell string) string {
 	return cell
 }
 
-// learn looks at one line of values.
+// learn takes in one line of values.
 func (t *table) learn(room *[]string, n int64, line string, names []string, cols []csvColumn, span *csvSpan) error {
 	if t.blank(line) {
 		return nil
@@ -211,7 +213,8 @@ func (t *table) learn(room *[]string, n int64, line string, names []string, cols
 	return err
 }
 
-// blank: spreadsheets end tables with lines of empty cells.
+// blank says whether all cells of a line are empty: spreadsheets end tables with such
+// lines.
 func (t *table) blank(line string) bool {
 	for i := range len(line) {
 		if line[i] != t.comma && line[i] != ' ' {
@@ -221,7 +224,7 @@ func (t *table) blank(line string) bool {
 	return true
 }
 
-// stamp reads a stamp. The first line says of which kind they all are.
+// stamp reads a stamp. The stamp of the first line decides how all others are read.
 func (t *table) stamp(text string) (s stamp, err error) {
 	if t.about.Rows == 0 && !t.iso {
 		if s, t.iso = parseISO(text); t.iso && (!t.sure || t.read.form == formDay) {
@@ -246,8 +249,9 @@ func (t *table) stamp(text string) (s stamp, err error) {
 	return s, nil
 }
 
-// guessUnit: whole numbers so large are no seconds. They are counts since 1970, as
-// other programs write them. It says whether they are.
+// guessUnit recognises whole numbers that are too large for seconds: other programs
+// write counts since 1970 in parts of a second. It returns whether the number is such a
+// count.
 func (t *table) guessUnit(text string) bool {
 	digits := strings.TrimLeft(whole(t.plain(text)), "0")
 	if t.read.shift != 0 || !allDigits(digits) || len(digits) < 12 || len(digits) > 19 {
@@ -267,8 +271,8 @@ func (t *table) guessUnit(text string) bool {
 	return true
 }
 
-// cells takes a line apart: its stamp, and the cells that are not missing. It works
-// in room.
+// cells takes a line apart: it calls at with the stamp and value with each cell that is
+// not missing. room is its memory.
 func (t *table) cells(room *[]string, line string, at func(stamp), value func(i int, cell string) error) error {
 	cells, err := t.split((*room)[:0], line)
 	if err != nil {
@@ -301,7 +305,7 @@ func (t *table) cells(room *[]string, line string, at func(stamp), value func(i 
 	return nil
 }
 
-// isMissing: nothing, or one of the words that stand for it. "nan" is a value.
+// isMissing says whether a cell is empty or has a word that means so. "nan" is a value.
 func isMissing(cell string) bool {
 	if len(cell) > 4 {
 		return false
@@ -313,7 +317,7 @@ func isMissing(cell string) bool {
 	return false
 }
 
-// parseFloat takes numbers too large for infinite, as everybody else does.
+// parseFloat takes numbers that are too large as infinite, as other programs do.
 func parseFloat(cell string) (float64, error) {
 	f, err := strconv.ParseFloat(cell, 64)
 	if errors.Is(err, strconv.ErrRange) {
@@ -400,7 +404,7 @@ func (t *table) Each(ctx context.Context, window int, f func(*Block) error) erro
 	return send(t.about.Bytes)
 }
 
-// put appends a value, of which the first reading knows the kind.
+// put appends a value. The first reading has found its kind.
 func (c *Column) put(cell string) (err error) {
 	v := &c.Values
 	v.N++
@@ -427,5 +431,6 @@ func (c *Column) put(cell string) (err error) {
 	return nil
 }
 
-// errChanged: the object is pinned to its version, so this is a store's fault.
+// errChanged is the fault of a store: the object is pinned to its version, so its text
+// cannot change.
 var errChanged = fmt.Errorf("other text than at the first reading: %w", objstore.ErrUnavailable)

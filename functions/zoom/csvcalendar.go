@@ -21,14 +21,14 @@ type Times struct {
 	Unit string
 }
 
-// A reading is how the number of a stamp is read.
+// A reading says how to read the number of a stamp.
 type reading struct {
 	shift int   // it counts 10^-shift of a second
 	scale int64 // or so many seconds, where there is no shift
 	form  form
 }
 
-// A form is how digits make a date; none: they count.
+// A form is the order of digits in a date. formCount is for numbers that count.
 type form int
 
 const (
@@ -49,11 +49,12 @@ func (f form) String() string {
 // digits is how many digits a form has.
 func (f form) digits() int { return [...]int{0, 8, 6, 4, 10, 12, 14}[f] }
 
-// clock says whether numbers of a form have so many digits that they would be
-// milliseconds of another century, if not seconds beyond all time.
+// clock says whether the form has a time of day. Numbers of so many digits are not
+// seconds: they would be beyond all time, or milliseconds of another century.
 func (f form) clock() bool { return f == formMinute || f == formSecond }
 
-// units are what Times.Unit may be; "date" is any form but formYear, as the first is.
+// units are the values of Times.Unit. "date" is any form except formYear; the first
+// stamp decides.
 func units() map[string]reading {
 	return map[string]reading{"s": {}, "ms": {shift: 3}, "us": {shift: 6}, "ns": {shift: 9},
 		"min": {scale: 60}, "h": {scale: 3600}, "d": {scale: 86400}, "date": {form: formDay}, "year": {form: formYear}}
@@ -68,17 +69,17 @@ func ParseUnit(text string) (string, error) {
 	return "", fmt.Errorf("%.60q is no unit of times: want s, ms, us, ns, min, h, d, date (19580329, 195803, 20240501120000) or year (1958, 1958.2027): %w", text, formats.ErrUnsupported)
 }
 
-// sayTimes is how the user says what stamps are.
+// sayTimes names the ways in which users say what stamps are.
 const sayTimes = "--times UNIT, or the metadata times of an upload,"
 
-// sayColumn is how the user says where they are.
+// sayColumn names the ways in which users say which column has the stamps.
 const sayColumn = "--time-column, or the metadata time-column of an upload,"
 
-// Names of columns of a calendar.
+// yearNames are the names of columns that hold years.
 func yearNames() []string { return append(decimalNames(), "year", "years", "yr", "yyyy") }
 
-// decimalNames are of columns of years with fractions, beside which another may have the
-// year alone.
+// decimalNames are the names of columns of years with fractions. Another column beside
+// such a one may have the year alone.
 func decimalNames() []string {
 	return []string{"decimal date", "decimal_date", "decimaldate", "decimal year", "decimal_year", "decimalyear", "year_decimal", "fractional year", "fractional_year", "year_fraction", "yearfrac"}
 }
@@ -87,23 +88,24 @@ func dateNames() []string {
 	return []string{"date", "dates", "datum", "datetime", "date_time", "ymd", "yyyymmdd", "yearmonth", "year_month", "yyyymm", "period"}
 }
 
-// partNames are of columns that may count, or tell a part of a date that others tell
-// the rest of.
+// partNames are the names of columns that may be counts, or parts of a date whose rest
+// is in other columns.
 func partNames() []string {
 	return []string{"month", "months", "quarter", "quarters", "week", "weeks", "day", "days", "hour", "hours", "hr", "hrs", "minute", "minutes"}
 }
 
-// secondNames are of columns whose numbers are seconds, whatever they look like.
+// secondNames are the names of columns whose numbers are seconds, whatever they look
+// like.
 func secondNames() []string {
 	return []string{"seconds", "sec", "secs", "s", "time_s", "t_s", "time_sec", "time_seconds"}
 }
 
-// epochNames are of columns that count from 1970: numbers there that look like dates are
-// told.
+// epochNames are the names of columns that count from 1970. If their numbers look like
+// dates, a remark says so.
 func epochNames() []string { return []string{"epoch", "unix", "unixtime", "unix_time"} }
 
-// clockNames are of columns whose numbers may be dates with a time of day. Of dates alone,
-// these names say too little.
+// clockNames are the names of columns whose numbers may be dates with a time of day.
+// For dates without one these names say too little.
 func clockNames() []string { return []string{"time", "times", "timestamp", "ts", "utc"} }
 
 // unitSuffix finds units at the end of names such as "time (h)" and "t_min".
@@ -122,8 +124,8 @@ func unitSuffix(name string) (unit string) {
 	return ""
 }
 
-// whole writes a number that is whole as its digits alone: +1958, 1958.0 and 1.958e3 are
-// 1958. All else stays.
+// whole writes a whole number as its digits alone: +1958, 1958.0 and 1.958e3 become
+// 1958. Other text stays.
 func whole(text string) string {
 	s := strings.TrimPrefix(text, "+")
 	if strings.ContainsAny(s, "eE") && strings.Trim(s, "+-.0123456789eE") == "" {
@@ -140,8 +142,8 @@ func whole(text string) string {
 	return s
 }
 
-// calendar reads a number as a form of dates has it. A point without digits behind is
-// none of a date.
+// calendar reads a number as a date of the form. A point without digits behind it is
+// not part of a date.
 func (f form) calendar(text string) (stamp, bool) {
 	if strings.HasSuffix(text, ".") {
 		return stamp{}, false
@@ -172,8 +174,8 @@ func (f form) calendar(text string) (stamp, bool) {
 	return out, true
 }
 
-// partOfYear is where a fraction lies within the length of its year, which may have a leap
-// day, to the nearest second: seven digits of it are 3 s.
+// partOfYear is the time of a fraction of a year, to the nearest second; the year may
+// have a leap day. Seven digits of a fraction are 3 s.
 func partOfYear(year, part string) (stamp, bool) {
 	at, ok := formYear.calendar(year)
 	if !ok || part == "" || !allDigits(part) {
@@ -186,7 +188,7 @@ func partOfYear(year, part string) (stamp, bool) {
 	return at, true
 }
 
-// likely says whether a number is a date that people write as digits, and not just any.
+// likely says whether a number looks like a date that people write as digits.
 func (f form) likely(text string) bool {
 	first, last := "1700", "2100"
 	switch f {
@@ -203,7 +205,7 @@ func (f form) likely(text string) bool {
 	return ok && text[:4] >= first && text[:4] <= last
 }
 
-// likelyForm is the form of dates that a number looks like.
+// likelyForm is the form of date that a number looks like.
 func likelyForm(text string) form {
 	for _, f := range []form{formDay, formMonth, formYear, formHour, formMinute, formSecond} {
 		if f.likely(text) {
@@ -213,12 +215,12 @@ func likelyForm(text string) form {
 	return formCount
 }
 
-// called says whether a name is one of a list, in any case.
+// called says whether a name is in a list, in any case of letters.
 func called(name string, list []string) bool {
 	return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// told takes what the user says of the unit.
+// told takes the unit that the user names.
 func (t *table) told(unit string) error {
 	if _, err := ParseUnit(unit); err != nil {
 		return err
@@ -229,9 +231,9 @@ func (t *table) told(unit string) error {
 	return nil
 }
 
-// guess finds out by the name of the column and by its first stamp, which is no ISO 8601,
-// what its numbers are. What may be several things is refused, and what is taken for
-// more than seconds is told.
+// guess finds out what the numbers of the stamps are, by the name of the column and the
+// first stamp, which is not ISO 8601. It refuses what may be several things. If it
+// takes them for anything but seconds, a remark says so.
 func (t *table) guess(text string) error {
 	f := likelyForm(t.plain(text))
 	switch {
@@ -270,8 +272,8 @@ func (t *table) guess(text string) error {
 	return nil
 }
 
-// guessForm says which form of dates the stamps have, if any, by the name of their column
-// and by what the first looks like, f.
+// guessForm chooses the form of dates of the stamps, if they have one, by the name of
+// their column and by f, the form that the first one looks like.
 func (t *table) guessForm(text string, f form, count bool) (form, error) {
 	dated := func(name string) bool { return called(name, yearNames()) || called(name, dateNames()) }
 	switch {
@@ -317,16 +319,16 @@ func (t *table) refuse(text, why string) error {
 	return kit.Unsupported("column %.60q: %.60q %s: %s says what it is, or --time-column which other column to take", t.name, text, why, sayTimes)
 }
 
-// doubt remembers whether all stamps of a column that says nothing look like dates.
+// doubt notes whether all stamps look like dates, in a column whose name says nothing.
 func (t *table) doubt(text string) {
 	if t.maybe != formCount && !t.maybe.likely(t.plain(text)) {
 		t.maybe = formCount
 	}
 }
 
-// doubtful refuses numbers that are all dates to the eye, in a column that has no name of
-// such: nobody could tell from the file that they were taken for seconds. If the name says
-// that they count from 1970, they are, and that is told.
+// doubtful refuses numbers that all look like dates, in a column whose name does not
+// say so: nobody could see in the file that they were taken for seconds. If the name
+// says that they count from 1970, they are taken for counts, and a remark says so.
 func (t *table) doubtful() error {
 	if t.maybe == formCount {
 		return nil
@@ -344,7 +346,7 @@ func (t *table) doubtful() error {
 		t.name, t.firstStamp, t.maybe, unit[0], sayTimes, date, unit[1]))
 }
 
-// number reads a stamp that is no ISO 8601.
+// number reads a stamp that is not ISO 8601.
 func (t *table) number(text string) (stamp, bool) {
 	if t.read.form != formCount {
 		return t.read.form.calendar(t.plain(text))
@@ -356,7 +358,7 @@ func (t *table) number(text string) (stamp, bool) {
 	return s.times(t.read.scale)
 }
 
-// times is a stamp of which each unit has n seconds, at most a day.
+// times turns a stamp in a unit of n seconds, at most a day, into seconds.
 func (s stamp) times(n int64) (stamp, bool) {
 	if abs(s.sec) > maxSeconds/n {
 		return stamp{}, false
@@ -367,7 +369,7 @@ func (s stamp) times(n int64) (stamp, bool) {
 	return s, true
 }
 
-// wrong says what a stamp is not.
+// wrong says for an error what is wrong with a stamp.
 func (t *table) wrong() string {
 	switch {
 	case t.iso:
@@ -382,8 +384,8 @@ func (t *table) wrong() string {
 	return "no time in seconds"
 }
 
-// fractions tells that numbers which may be parts of years, as 1959.25 is, were taken for
-// seconds: of a column of which only the user can know.
+// fractions adds a remark if numbers that may be years with fractions, such as 1959.25,
+// were taken for seconds. Only the user can know what such a column is.
 func (t *table) fractions(span *csvSpan) {
 	const first, last = 1700, 2100
 	if t.iso || t.sure || t.unnamed && !t.epoch || t.read != (reading{}) || called(t.name, secondNames()) || span.digits == 0 || span.low < first || span.high >= last {
@@ -392,8 +394,8 @@ func (t *table) fractions(span *csvSpan) {
 	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for seconds; --times year says that they are years", t.name, t.firstStamp))
 }
 
-// again refuses a year that two rows one behind the other have: something else says which
-// part of it is meant.
+// again refuses the same year in two successive rows: another column must say which
+// part of the year each row means.
 func (t *table) again() error {
 	if t.sure || t.iso || t.read.form != formYear {
 		return nil
@@ -401,7 +403,7 @@ func (t *table) again() error {
 	return kit.Unsupported("column %.60q: the same year as in the line before, so that it alone is no time: write one column of times, such as 1958-04-01 or 1958.25, or say --times year", t.name)
 }
 
-// orMeta takes what the metadata of an upload say, where nobody said it.
+// orMeta takes from the metadata of an upload what t does not say.
 func (t Times) orMeta(meta map[string]string) Times {
 	if t.Column == "" {
 		t.Column = strings.TrimSpace(meta[MetaTimeColumn])

@@ -11,8 +11,8 @@ import (
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// textValues is how many values of a column say whether it is of text: where none of so
-// many is a number it is, whatever follows, and where one is, each has to be.
+// textValues is how many values decide whether a column is text. If none of the first
+// textValues is a number, the column is text; if one is, every value must be a number.
 const textValues = 100
 
 // A csvColumn is what a CSV's first reading found in one column.
@@ -48,7 +48,7 @@ func (c *csvColumn) learn(name string, line int64, cell string) error {
 	return nil
 }
 
-// look notes what kind of value a cell is, and says whether it is any.
+// look notes the kind of value in a cell. It returns false if the cell has no value.
 func (c *csvColumn) look(cell string) bool {
 	c.values++
 	digits := cell
@@ -87,8 +87,8 @@ func (c *csvColumn) whole(cell, digits string) {
 	c.beyond = c.beyond || err != nil || cell[0] == '-'
 }
 
-// codec is the narrowest type that keeps every value as it is written: whole
-// numbers stay so where all are.
+// codec is the narrowest type that keeps every value as it is written. If all values
+// are whole numbers it is a type of integers.
 func (c *csvColumn) codec() (zoomcache.Codec, bool) {
 	switch {
 	case c.word && (c.float || c.integer):
@@ -122,8 +122,8 @@ func truth(cell string) (value, is bool) {
 	return false, false
 }
 
-// find finds the column of the stamps: the one that the user names, else the one with
-// the best name, else the first.
+// find finds the column of the stamps: the one that the user names, otherwise the one
+// with the best name, otherwise the first.
 func (t *table) find(cells []string, told string) error {
 	at := func(name string) int {
 		return slices.IndexFunc(cells, func(c string) bool { return strings.EqualFold(c, name) })
@@ -152,7 +152,7 @@ func (t *table) find(cells []string, told string) error {
 	return nil
 }
 
-// listed are some names.
+// listed joins names for people.
 func listed(names []string) string {
 	const most = 8
 	list := make([]string, 0, most)
@@ -165,7 +165,8 @@ func listed(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// choose makes tracks of the columns of numbers, and tells which are passed over.
+// choose makes tracks of the columns of numbers. A remark names the columns that it
+// passes over.
 func (t *table) choose(names []string, cols []csvColumn) error {
 	var texts, kept []string
 	t.tracks = make([]int, len(cols))

@@ -10,7 +10,7 @@ import (
 // that are rounded down.
 const nanoDigits = 9
 
-// A stamp is a time in seconds, from 1970 or from wherever the file counts.
+// A stamp is a time in seconds, counted from 1970 or from a time 0 of the file's own.
 type stamp struct {
 	sec   int64 // rounded down
 	nano  int32 // from there, never negative
@@ -53,11 +53,11 @@ func parseSeconds(text string) (stamp, bool) {
 	return out, true
 }
 
-// oldest is the first second of 2001: counts since 1970 below it may be anything.
+// oldest is the first second of 2001. A number below it need not be a count since 1970.
 const oldest = 978_307_200
 
-// unitOf says by the name of a column which part of a second, 10^-shift, its stamps
-// count, and whether they count from 1970.
+// unitOf tells by a column's name in which unit its stamps count (10^-shift seconds),
+// and whether they count from 1970.
 func unitOf(name string) (shift int, epoch bool) {
 	name = strings.ToLower(name)
 	for _, u := range []struct {
@@ -73,7 +73,7 @@ func unitOf(name string) (shift int, epoch bool) {
 	return shift, called(name, epochNames()) || called(name, []string{"timestamp", "ts", "utc", "date", "datetime"})
 }
 
-// parseShifted reads a number of parts of a second, 10^-shift each.
+// parseShifted reads a number whose unit is 10^-shift seconds.
 func parseShifted(text string, shift int) (stamp, bool) {
 	if shift == 0 {
 		return parseSeconds(text)
@@ -103,7 +103,7 @@ func parseShifted(text string, shift int) (stamp, bool) {
 // before says whether a stamp is earlier than another.
 func (s stamp) before(o stamp) bool { return s.sec < o.sec || s.sec == o.sec && s.nano < o.nano }
 
-// exponent reads a number as 1.5e3, by way of its shortest decimal text.
+// exponent reads a number such as 1.5e3. It goes by way of the shortest decimal text.
 func exponent(text string, c byte) (stamp, bool) {
 	if c != 'e' && c != 'E' {
 		return stamp{}, false
@@ -115,7 +115,8 @@ func exponent(text string, c byte) (stamp, bool) {
 	return parseSeconds(strconv.FormatFloat(f, 'f', -1, 64))
 }
 
-// negate keeps the fraction counting upwards. What is finer is rounded down, too.
+// negate keeps the fraction counting upwards. Digits finer than that are rounded down,
+// too.
 func (s stamp) negate() stamp {
 	s.sec = -s.sec
 	up := s.nano
@@ -130,7 +131,7 @@ func (s stamp) negate() stamp {
 	return s
 }
 
-// fraction reads digits after a point and says how many there are.
+// fraction reads the n digits behind a point.
 func fraction(s string) (nano int32, finer bool, n int) {
 	for ; n < len(s) && isDigit(s[n]); n++ {
 		if n < nanoDigits {
@@ -145,7 +146,7 @@ func fraction(s string) (nano int32, finer bool, n int) {
 	return nano, finer, n
 }
 
-// digits is how many digits of the fraction are needed to say the stamp.
+// digits is how many digits of a second's fraction the stamp needs.
 func (s stamp) digits() int {
 	if s.nano == 0 {
 		return 0
@@ -158,13 +159,14 @@ func (s stamp) digits() int {
 	return d
 }
 
-// ticks counts 10^digits a second from a whole second on, rounded down.
+// ticks is the time from a whole second on, in ticks of 10^-digits seconds, rounded
+// down.
 func (s stamp) ticks(from int64, digits int) int64 {
 	return (s.sec-from)*pow10(digits) + int64(s.nano)/pow10(nanoDigits-digits)
 }
 
-// maxDigits is the finest resolution at which stamps as far from time 0 as span
-// seconds fit into 62 bits.
+// maxDigits is the finest resolution whose stamps fit into 62 bits, if they lie up to
+// span seconds from time 0.
 func maxDigits(span int64) int {
 	d := nanoDigits
 	for d > 0 && span >= 1<<62/pow10(d) {
@@ -235,7 +237,7 @@ func parseISO(text string) (stamp, bool) {
 	return out, true
 }
 
-// marked gives a date and a time their marks, where a T is all that they have.
+// marked inserts the marks of a date and a time that have only a T.
 func marked(text string) string {
 	const date = len("20260501")
 	if len(text) <= date || text[date] != 'T' && text[date] != 't' || !allDigits(text[:date]) {
@@ -256,7 +258,7 @@ func marked(text string) string {
 	return text
 }
 
-// offset reads what stands for the zone, in seconds.
+// offset reads the zone of a time, in seconds.
 func offset(s string) (int64, bool) {
 	s = strings.TrimPrefix(s, " ")
 	switch {
@@ -285,7 +287,7 @@ func offset(s string) (int64, bool) {
 	return n, true
 }
 
-// number takes n digits off s.
+// number cuts n digits off s and returns their value.
 func number(s *string, n int) (int, bool) {
 	t := *s
 	if len(t) < n {
@@ -302,7 +304,7 @@ func number(s *string, n int) (int, bool) {
 	return v, true
 }
 
-// after takes a mark and two digits off s.
+// after cuts a mark and two digits off s and returns their value.
 func after(s *string, c byte) (int, bool) {
 	if *s == "" || (*s)[0] != c {
 		return 0, false

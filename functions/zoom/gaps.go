@@ -6,16 +6,17 @@ import (
 )
 
 const (
-	// gapSteps is how many usual steps without a sample are a gap. No packet goes over
-	// one, so that no summary of one packet tells of a time without samples.
+	// gapSteps is how many usual steps without a sample make a gap. No packet spans a
+	// gap, so no summary of a packet covers a time without samples.
 	gapSteps = 10
-	// rowsAGap is how many rows a packet has at least, on average, where gaps end many:
-	// the longest gaps do, for each packet takes some 200 bytes beside its values.
+	// rowsAGap is how many rows a packet has at least, on average. If there are too
+	// many gaps, only the longest ones end packets, since each packet takes some 200
+	// bytes beside its values.
 	rowsAGap = 128
 )
 
-// cuts finds the gaps in stamps of a block, which do not go back: the stamps behind them,
-// in order, at most one for each rowsAGap rows.
+// cuts lists the first stamps behind the gaps of a block, in order, at most one for
+// each rowsAGap rows. The stamps of the block do not go back.
 func cuts(columns []Column, rows int) []int64 {
 	type gap struct{ long, behind int64 }
 	var all []gap

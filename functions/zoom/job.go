@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// layoutVersion changes when the same upload would give other bytes.
+	// layoutVersion must change if the same upload would give other bytes.
 	layoutVersion = "zoom-1"
-	// layoutCSV is that of a CSV: dates are read, and packets end at gaps.
+	// layoutCSV is the layoutVersion for a CSV: dates are read, and packets end at
+	// gaps.
 	layoutCSV = "zoom-2"
-	// slowest is the rate below which a job should not be begun in a worker: a
-	// function of 512 MB reads a CSV twice at that.
+	// slowest is the rate by which a job's time is estimated before it begins: a
+	// function of 512 MB reads a CSV twice at that rate.
 	slowest = 10 << 20
 )
 
-// Names of the user metadata of an upload that say what its bytes do not. Rate and
-// origin do not change what a WAV, stamps or a note say, nor WriteOptions.
+// Names in the user metadata of an upload, for what its bytes do not say. Rate and
+// origin never override a WAV, stamps, a note or WriteOptions.
 const (
 	MetaRate       = "rate"        // samples a second: "1000", "30000/1001"
 	MetaOrigin     = "origin"      // UTC of time 0, as ParseOrigin reads it
@@ -105,8 +106,8 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	return j.publish(ctx, src, u, obj, &note, beside.Info().ETag)
 }
 
-// noted makes the series of a note whose event came. The output is made of the
-// data's current version: that is the upload that it stands for.
+// noted makes the series of a note whose event came. The output belongs to the current
+// version of the data: that version counts as the upload.
 func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note Note, tag string) ([]objstore.Info, error) {
 	obj, of, err := kit.OpenNoted(ctx, src, u, key)
 	if err != nil {
@@ -175,8 +176,8 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 	})
 }
 
-// told adds what the metadata of an upload say of its samples, if neither the options
-// nor a note, a WAV or stamps say it.
+// told adds from the metadata of an upload what neither the options nor a note, a WAV
+// or stamps say of its samples.
 func (o WriteOptions) told(about About, meta map[string]string, note *Note) (WriteOptions, error) {
 	mute := about.Format == "npy" || note != nil && note.Rate.Num == 0
 	if text := strings.TrimSpace(meta[MetaRate]); text != "" && mute && o.Rate.Num == 0 {
@@ -195,7 +196,7 @@ func (o WriteOptions) told(about About, meta map[string]string, note *Note) (Wri
 	return o, nil
 }
 
-// layout is what besides the upload's bytes decides the file.
+// layout names everything besides the upload's bytes that decides the file.
 func (o WriteOptions) layout(format string, times Times, noteTag string) string {
 	var s strings.Builder
 	add := func(format string, a ...any) { fmt.Fprintf(&s, " "+format, a...) }

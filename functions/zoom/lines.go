@@ -16,9 +16,9 @@ import (
 
 func (s stamp) time() time.Time { return time.Unix(s.sec, int64(s.nano)).UTC() }
 
-// lines hands on each line after the first skip, without its end, and tells its
-// number and how many bytes of the object are read by then. A line whose quotes are
-// not closed goes on with the next one. Errors about the bytes name the line.
+// lines calls f with each line after the first skip lines, without its end. n is the
+// line's number, read how many bytes of the object are read by then. A line whose
+// quotes are not closed includes the next one. Errors about the bytes name the line.
 func (t *table) lines(ctx context.Context, skip int64, f func(n int64, line string, read int64) error) error {
 	in, err := t.open(ctx)
 	if err != nil {
@@ -58,8 +58,8 @@ func (t *table) blame(in *unpacking, n, off int64, err error) error {
 	return err
 }
 
-// line reads one line, or as many as its quotes take. The header is one, whatever
-// blanks and remarks stand before it.
+// line reads one line, or several if quotes join them. The header may have blank lines
+// and remarks before it.
 func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, last bool, err error) {
 	var long strings.Builder
 	quoted := false
@@ -112,16 +112,18 @@ func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, 
 // errOpen is told of the line where the quote is.
 var errOpen = kit.Corrupt("a quote that is not closed")
 
-// isHeader: remarks and blanks may stand before it.
+// isHeader says whether a line is the header. Remarks and blank lines may come before
+// it.
 func isHeader(line string) bool {
 	line = strings.TrimSpace(line)
 	return line != "" && line[0] != '#'
 }
 
-// anySeparator are those that tables have.
+// anySeparator are the separators that tables use.
 const anySeparator = ",;\t"
 
-// separators are what may end a cell: while the header is read, any.
+// separators are the characters that may end a cell. While the header is read, each of
+// anySeparator may.
 func (t *table) separators() string {
 	if t.comma == 0 {
 		return anySeparator
@@ -129,8 +131,7 @@ func (t *table) separators() string {
 	return string(rune(t.comma))
 }
 
-// separator is what separates the cells of a header: the most frequent outside of
-// quotes.
+// separator is the separator that occurs most often in a header, outside of quotes.
 func separator(line string) byte {
 	counts := map[byte]int{}
 	for quoted := false; line != ""; line = line[1:] {
@@ -150,7 +151,7 @@ func separator(line string) byte {
 	return best
 }
 
-// begins takes the mark off that a text may begin with.
+// begins removes the byte order mark, with which a text may begin.
 func begins(p []byte) ([]byte, error) {
 	if len(p) >= 2 && (p[0] == 0xff && p[1] == 0xfe || p[0] == 0xfe && p[1] == 0xff) {
 		return nil, kit.Unsupported("text in UTF-16: save it as UTF-8")
@@ -158,7 +159,7 @@ func begins(p []byte) ([]byte, error) {
 	return bytes.TrimPrefix(p, []byte("\ufeff")), nil
 }
 
-// scan says whether a line, which begins inside quotes or not, ends inside.
+// scan says whether a line ends inside quotes; quoted says that it begins inside them.
 func scan(line string, quoted bool, separators string) bool {
 	for {
 		if !quoted {
@@ -193,13 +194,13 @@ func scan(line string, quoted bool, separators string) bool {
 	}
 }
 
-// unplaced: err is about the text, and says no place yet.
+// unplaced says that err is about the text and has no place yet.
 func unplaced(err error) bool {
 	var e *formats.Error
 	return !errors.As(err, &e) && kit.IsFormat(err)
 }
 
-// split cuts a line into cells at the commas that are in no quotes.
+// split cuts a line into cells at the separators outside of quotes.
 func (t *table) split(cells []string, line string) ([]string, error) {
 	if strings.IndexByte(line, '"') < 0 {
 		for {
@@ -236,7 +237,7 @@ func (t *table) split(cells []string, line string) ([]string, error) {
 	}
 }
 
-// quoted reads up to the closing quote; two of them stand for one.
+// quoted reads up to the closing quote. Two quotes stand for one.
 func quoted(s string) (cell, rest string, err error) {
 	var b strings.Builder
 	for {

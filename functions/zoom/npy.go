@@ -21,8 +21,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// openNPY takes the columns of a .npy for tracks of one sample a second, unless
-// somebody knows the rate.
+// openNPY makes a track of each column of a .npy. If nobody knows the rate, it is one
+// sample a second.
 func openNPY(ctx context.Context, obj *objstore.Object) (Series, error) {
 	h, n, err := npy.ParseHeader(bufio.NewReader(io.NewSectionReader(obj.WithContext(ctx), 0, obj.Size())))
 	if err != nil {
@@ -32,14 +32,14 @@ func openNPY(ctx context.Context, obj *objstore.Object) (Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	// As NumPy does, more bytes than the array needs are left alone.
+	// As in NumPy, bytes behind the array are ignored.
 	if have := obj.Size() - n; have < r.about.Bytes {
 		return nil, kit.Fail("npy", obj.Info().Key, n, kit.Corrupt("truncated: %d bytes of items, the header says %d", have, r.about.Bytes))
 	}
 	return r, nil
 }
 
-// openRaw takes an object for what a note says of it.
+// openRaw reads an object as its note describes it.
 func openRaw(obj *objstore.Object, note *Note) (Series, error) {
 	r, err := array(obj, "raw", note.Header(), note.Offset, note.Names)
 	if err != nil {

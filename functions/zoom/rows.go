@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// blockBytes is how much a block takes, of all tracks together, if not more than
-	// blockValues: of one track enough for two goroutines to summarise it side by side,
-	// of several tracks half of that, for they end their packets together.
+	// blockBytes is the size of a block, all tracks together, if that is not more than
+	// blockValues values. For one track two goroutines have enough to do; several
+	// tracks get half of that, since they end their packets together.
 	blockBytes  = 1 << 20
 	blockValues = 256 << 10
-	// readPart and readAhead bound what is read ahead: 16 MiB, in requests of 8. What
-	// is held counts one and a half times, for the collector runs by then.
+	// readPart and readAhead bound the reading ahead: 16 MiB, in requests of 8. Memory
+	// in use counts one and a half times, since the collector lets it grow so far.
 	readPart, readAhead = 8 << 20, 1
 )
 
@@ -59,8 +59,8 @@ func itemOf(d dtype.DType) (item, error) {
 	return it, nil
 }
 
-// decode makes n values of the items at p[0], p[stride], … in dst, whose memory it
-// uses again.
+// decode puts n values, which are the items at p[0], p[stride] and so on, into dst. It
+// reuses the memory of dst.
 func (it item) decode(dst *zoomcache.Values, p []byte, stride, n int) {
 	dst.Kind, dst.N = it.kind, n
 	switch it.kind {
@@ -192,8 +192,7 @@ func bytes8[T int64 | uint64](dst []T, p []byte, stride int, big bool) {
 	}
 }
 
-// rows is a series of items of one type: one row after another, or one column
-// after another.
+// rows is a series of items of one type, stored row by row or column by column.
 type rows struct {
 	about   About
 	obj     *objstore.Object
@@ -205,7 +204,7 @@ type rows struct {
 
 func (r *rows) About() About { return r.about }
 
-// block is how many rows a block has.
+// block is the number of rows in a block.
 func (r *rows) block() int {
 	n := min(blockValues, blockBytes/r.item.size)
 	if len(r.about.Tracks) > 1 {
@@ -249,8 +248,8 @@ func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 }
 
 const (
-	// columnMemory is for the pieces of all columns that are read together; twice
-	// as much is held, for the next ones are read meanwhile.
+	// columnMemory is for the pieces of all columns that are read together. Twice as
+	// much is in use, since the next pieces are read meanwhile.
 	columnMemory = 10 << 20
 )
 
@@ -260,8 +259,7 @@ type piece struct {
 	rows   int64
 }
 
-// eachColumns reads a piece of every column at a time, and the next pieces
-// meanwhile.
+// eachColumns reads a piece of every column at a time, and meanwhile the next pieces.
 func (r *rows) eachColumns(ctx context.Context, b *Block, f func(*Block) error) error {
 	size, columns := int64(r.item.size), len(b.Columns)
 	per := min(max(columnMemory/size/int64(columns), 1), r.about.Rows)
@@ -289,10 +287,10 @@ func (r *rows) eachColumns(ctx context.Context, b *Block, f func(*Block) error) 
 	return nil
 }
 
-// rowsOf hands on the rows of a window, which has a piece of every column.
+// rowsOf passes on the rows of a window, which has a piece of every column.
 func (r *rows) rowsOf(w *pull.Window[piece], b *Block, f func(*Block) error) error {
 	size, rows := int64(r.item.size), w.Parts[0].For.rows
-	// In blocks: values are decoded into memory of their own.
+	// Block by block, since decoded values take memory of their own.
 	for at, most := int64(0), int64(r.block()); at < rows; at += most {
 		n := min(most, rows-at)
 		for i := range w.Parts {

@@ -64,11 +64,11 @@ type Options struct {
 	Times Times // of a CSV
 }
 
-// errNoSeries: nothing says what the samples are.
+// errNoSeries is returned if nothing says what the samples are.
 var errNoSeries = fmt.Errorf("neither WAV, .npy nor .csv, and no note says what the bytes are: %w", formats.ErrUnsupported)
 
-// errPacked: samples are read from where they lie, and in what is packed they lie
-// nowhere.
+// errPacked: samples are read at their places, and a compressed object has no such
+// places.
 var errPacked = fmt.Errorf("packed by gzip or zstd, and called neither .csv.gz nor .csv.zst: unpack it first: %w", formats.ErrUnsupported)
 
 // sniff is how much of an object tells what it is.
@@ -120,8 +120,8 @@ const (
 	kindCSV
 )
 
-// kindOf looks at the first bytes, which opening has kept, and then at the name.
-// Only text is unpacked.
+// kindOf looks at the first bytes, which Open has kept, and then at the name. Only text
+// is decompressed.
 func kindOf(ctx context.Context, obj *objstore.Object) (kind, packing, error) {
 	head, err := kit.Head(ctx, obj, sniff)
 	if err != nil {
@@ -142,7 +142,7 @@ func kindOf(ctx context.Context, obj *objstore.Object) (kind, packing, error) {
 	}
 }
 
-// tracks makes n of them that are alike but for their names.
+// tracks makes n tracks that differ only in their names.
 func tracks(n int, c zoomcache.Codec, rate zoomcache.Rate, names []string, other string) []zoomcache.Track {
 	list := make([]zoomcache.Track, n)
 	for i := range list {

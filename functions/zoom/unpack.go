@@ -15,7 +15,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// A packing is how a text is packed.
+// A packing is the compression of a text.
 type packing int
 
 const (
@@ -24,7 +24,7 @@ const (
 	zstdText
 )
 
-// packedSuffixes are what packing adds to a name.
+// packedSuffixes are the suffixes of compressed files.
 func packedSuffixes() []string { return []string{".gz", ".zst", ".zstd"} }
 
 func packingOf(head []byte) packing {
@@ -38,11 +38,11 @@ func packingOf(head []byte) packing {
 }
 
 const (
-	// unpackWindow is the largest zstd window that is taken: what "zstd --long" makes
-	// is one of 128 MiB, more than a worker may hold.
+	// unpackWindow is the largest zstd window that is accepted. "zstd --long" makes
+	// windows of 128 MiB, more than a worker may hold.
 	unpackWindow = 8 << 20
-	// Text that unpacks to more than maxRatio times what is stored, beyond the first
-	// freeText, is no table of numbers.
+	// If text decompresses to more than maxRatio times its size, beyond the first
+	// freeText bytes, it is not a table of numbers.
 	maxRatio = 200
 	freeText = 64 << 20
 )
@@ -90,7 +90,7 @@ func (u *unpacking) close() {
 // read is how many bytes of the object were read.
 func (u *unpacking) read() int64 { return u.n }
 
-// blame is err, unless reading the object failed first. What a decompressor says is
+// blame is err, unless reading the object failed first. An error of a decompressor is
 // about the bytes.
 func (u *unpacking) blame(err error) error {
 	switch {
@@ -108,7 +108,7 @@ func (u *unpacking) blame(err error) error {
 	return err
 }
 
-// tapped counts what comes from the object and keeps its error.
+// tapped counts the bytes of the object and keeps its error.
 type tapped struct{ u *unpacking }
 
 func (t tapped) Read(p []byte) (int, error) {
@@ -120,10 +120,10 @@ func (t tapped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errUnpack marks what a decompressor says.
+// errUnpack marks errors of a decompressor.
 var errUnpack = errors.New("unpacking")
 
-// guarded bounds what comes out of a decompressor.
+// guarded bounds the output of a decompressor.
 type guarded struct {
 	u *unpacking
 	r io.Reader

@@ -23,19 +23,21 @@ const (
 const (
 	wavHeader = 12 // RIFF, size, WAVE
 	wavChunk  = 8  // name, size
-	// maxChunks bounds what a chain of empty chunks may cost.
+	// maxChunks bounds the cost of a chain of empty chunks.
 	maxChunks = 4096
-	// maxFmt is the longest "fmt " that is read: WAVE_FORMAT_EXTENSIBLE has 40.
+	// maxFmt is the longest "fmt " chunk that is accepted: that of
+	// WAVE_FORMAT_EXTENSIBLE has 40 bytes.
 	maxFmt = 40
-	// unknown32 stands for a size that is in ds64, or that nobody knew.
+	// unknown32 stands for a size that is in ds64, or that the writer did not know.
 	unknown32 = 0xFFFFFFFF
 )
 
-// wavGUID ends the sub-formats of WAVE_FORMAT_EXTENSIBLE that are tags of the old
-// kind; these take its first two bytes.
+// wavGUID ends those sub-formats of WAVE_FORMAT_EXTENSIBLE that have a tag of the old
+// kind, in their first two bytes.
 const wavGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// isWAV: RF64 and BW64 are for more than 4 GiB, RIFX has its numbers big-endian.
+// isWAV says whether an object is a WAV. RF64 and BW64 are for more than 4 GiB; RIFX
+// has big-endian numbers.
 func isWAV(head []byte) bool {
 	if len(head) < wavHeader || string(head[8:12]) != "WAVE" {
 		return false
@@ -47,7 +49,7 @@ func isWAV(head []byte) bool {
 	return false
 }
 
-// A wav is what the chunks of a file have told so far.
+// A wav holds what the chunks of a file have said so far.
 type wav struct {
 	obj   *objstore.Object
 	order binary.ByteOrder
@@ -63,8 +65,8 @@ type wavFmt struct {
 	rate                       uint32
 }
 
-// openWAV reads the chunks up to the data. Headers that say too much are not
-// believed; what is really there is read, and About.Warnings says so.
+// openWAV reads the chunks up to the data. If a header claims more than the file has,
+// the file counts, and About.Warnings says so.
 func openWAV(ctx context.Context, obj *objstore.Object) (Series, error) {
 	w := &wav{obj: obj, order: binary.LittleEndian, long: -1}
 	head := make([]byte, wavHeader)
@@ -84,8 +86,8 @@ func (w *wav) read(ctx context.Context, p []byte, off int64) error {
 	if off+int64(len(p)) > w.obj.Size() {
 		return kit.Fail("wav", w.obj.Info().Key, off, kit.Corrupt("truncated: %d bytes, and there are %d", len(p), max(w.obj.Size()-off, 0)))
 	}
-	// Chunks before the data are few and short: the head that opening has kept
-	// mostly holds them.
+	// Chunks before the data are few and short, so the head that Open has kept mostly
+	// holds them.
 	_, err := io.ReadFull(io.NewSectionReader(w.obj.WithContext(ctx), off, int64(len(p))), p)
 	return err
 }
@@ -121,7 +123,8 @@ func (w *wav) chunks(ctx context.Context) error {
 	return nil
 }
 
-// chunk reads one chunk and says where the next begins: chunks have an even length.
+// chunk reads one chunk and returns where the next one begins: the length of a chunk is
+// rounded up to an even number.
 func (w *wav) chunk(ctx context.Context, name string, at, size int64) (next int64, err error) {
 	switch name {
 	case "ds64":
@@ -153,7 +156,7 @@ func (w *wav) chunk(ctx context.Context, name string, at, size int64) (next int6
 	return at + size + size&1, nil
 }
 
-// found settles how many bytes of samples there are.
+// found decides how many bytes of samples there are.
 func (w *wav) found(ctx context.Context, at, size int64) error {
 	rest := w.obj.Size() - at
 	w.data = at
@@ -195,11 +198,11 @@ func (w *wav) found(ctx context.Context, at, size int64) error {
 
 const errNoLength = "the header does not say how long the samples are, as one written to a pipe: read to the end of the file"
 
-// knownChunks are those that programs write behind the samples.
+// knownChunks are the chunks that programs write behind the samples.
 const knownChunks = "LIST fact cue  PEAK bext id3  ID3  iXML JUNK junk PAD  smpl inst plst DISP _PMX afsp acid strc axml chna umid minf elm1 regn FLLR levl fmt "
 
-// ends says whether the samples end at off: a chunk follows that fits into the
-// file, or a tag as players append it.
+// ends says whether the samples end at off: a chunk that fits into the file follows, or
+// a tag as players append it.
 func (w *wav) ends(ctx context.Context, off int64) (bool, error) {
 	var head [wavChunk]byte
 	n := min(w.obj.Size()-off, wavChunk)
@@ -219,14 +222,14 @@ func (w *wav) ends(ctx context.Context, off int64) (bool, error) {
 			return false, nil
 		}
 	}
-	// A file that was cut ends inside of a chunk.
+	// The end of a file that was cut lies inside a chunk.
 	if strings.Contains(knownChunks, string(head[:4])) {
 		return true, nil
 	}
 	return int64(w.order.Uint32(head[4:])) <= w.obj.Size()-off-wavChunk, nil
 }
 
-// known says whether a chunk that programs write behind the samples is at off.
+// known says whether one of knownChunks is at off.
 func (w *wav) known(ctx context.Context, off int64) (bool, error) {
 	var name [4]byte
 	if off+int64(len(name)) > w.obj.Size() {
@@ -262,8 +265,8 @@ func (w *wav) parseFmt(p []byte, at int64) (*wavFmt, error) {
 	return f, nil
 }
 
-// item says how a sample is stored. The bytes of a frame decide; fewer bits than
-// they hold are left-justified in them, and stay so.
+// item says how a sample is stored. The bytes of a frame decide. Fewer bits than the
+// bytes hold are left-justified in them, and stay so.
 func (f *wavFmt) item() (item, int, error) {
 	size := (f.bits + 7) / 8
 	if f.align/f.channels > size {
@@ -285,9 +288,9 @@ func (f *wavFmt) item() (item, int, error) {
 	return it, size * f.channels, nil
 }
 
-// wavCodec is what the original's tools for audio write, PCM, whose summaries do
-// without the first and the last value. There is none of U8, and that of 32 bits
-// cannot be told from another.
+// wavCodec is a PCM codec, as the original's tools for audio use: its summaries have no
+// first and last values. There is none for U8, and that for 32 bits has the identifier
+// of another codec.
 func wavCodec(k zoomcache.Kind) zoomcache.Codec {
 	return zoomcache.Codec{Kind: k, PCM: k != zoomcache.U8 && k != zoomcache.I32}
 }

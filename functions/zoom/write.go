@@ -109,16 +109,16 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 }
 
 const (
-	// minWindow, maxWindow and windowBytes bound a packet: what all tracks gather
-	// together has to fit into memory a few times, and a packet of very few values
-	// costs more for its header and its summaries than for them.
+	// minWindow, maxWindow and windowBytes bound a packet. The values that all tracks
+	// gather together must fit into memory a few times. The header and the summaries of
+	// a packet take more than very few values do.
 	minWindow   = 64
 	maxWindow   = 1 << 22
 	windowBytes = 2 << 20
 	valueBytes  = 8 // at most
 )
 
-// window is how many rows make a packet of each track.
+// window is the number of rows in a packet, for every track.
 func (o WriteOptions) window(tracks int) int {
 	if o.Watermark > 0 {
 		return o.Watermark
@@ -126,7 +126,7 @@ func (o WriteOptions) window(tracks int) int {
 	return min(zoomcache.DefaultWatermark, max(windowBytes/valueBytes/max(tracks, 1), minWindow))
 }
 
-// tracks are those of the file.
+// tracks are the tracks of the file.
 func (o WriteOptions) tracks(about About) ([]zoomcache.Track, error) {
 	list := make([]zoomcache.Track, len(about.Tracks))
 	for i, t := range about.Tracks {
@@ -207,7 +207,8 @@ func (p *pump) block(b *Block) error {
 	return nil
 }
 
-// appendValues appends values from to to, each with its stamp where there are any.
+// appendValues appends the values from from to to, each with its stamp if there are
+// stamps.
 func appendValues(t *zoomcache.TrackWriter, v *zoomcache.Values, stamps []int64, from, to int) error {
 	switch v.Kind {
 	case zoomcache.Bool:
@@ -244,7 +245,8 @@ func add[T zoomcache.Value](t *zoomcache.TrackWriter, v []T, stamps []int64, fro
 	return zoomcache.WriteSamples(t, v[from:to])
 }
 
-// newIndex is what makes the index in the same pass; nil: there is none.
+// newIndex makes the Builder of the index, which sees the same pass; nil: the file gets
+// no index.
 func newIndex(o WriteOptions, list []zoomcache.Track) *zoomindex.Builder {
 	if o.NoIndex || len(list) > maxIndexed {
 		return nil
@@ -253,13 +255,14 @@ func newIndex(o WriteOptions, list []zoomcache.Track) *zoomindex.Builder {
 }
 
 const (
-	// indexMemory is what the index may hold before parts of it go into the file.
+	// indexMemory is how much the index may hold before parts of it are written into
+	// the file.
 	indexMemory = 6 << 20
-	// maxBinned is how many tracks have bins finer than level 1 in the index: with more,
-	// pages are so short that directories get long.
+	// maxBinned is how many tracks may have bins finer than level 1 in the index. With
+	// more tracks the pages would be so short that directories get long.
 	maxBinned = 64
-	// maxIndexed is how many tracks a file with an index has: each level of each track
-	// takes some 2 KiB, though its pages be short.
+	// maxIndexed is how many tracks a file with an index may have: each level of each
+	// track takes some 2 KiB, even if its pages are short.
 	maxIndexed = 512
 )
 
@@ -305,8 +308,8 @@ func (s *sealSink) Between(add func(track int32, payload ...[]byte) (int64, erro
 	return s.index.Between(add)
 }
 
-// Finish implements zoomcache.Sink. Whoever cuts the file where the plain one ends
-// cuts the seal off, too.
+// Finish implements zoomcache.Sink. If the file is cut at the end of the plain file,
+// the seal is cut off, too.
 func (s *sealSink) Finish(end int64, add func(track int32, payload ...[]byte) (int64, error)) error {
 	s.plain = end
 	if s.index != nil {
