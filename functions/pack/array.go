@@ -36,13 +36,14 @@ type Array struct {
 
 	header npy.Header
 	source dtype.DType // the type as the source spells it
-	// Where the items can be read in any order: from byte base of r.
+	// If the items can be read in any order: they begin at byte base of r.
 	r    rangeio.Reader
 	base int64
-	// Else each opens them from front to end, and checks them against the archive's CRC.
+	// Otherwise each opens them from front to end, and checks them against the
+	// archive's CRC.
 	each func(ctx context.Context, f func(items io.Reader) error) error
-	// stored is the archive of a member that is not compressed, base where its
-	// items begin there.
+	// stored is the archive, if the member is not compressed; base is where its items
+	// begin.
 	stored rangeio.Reader
 }
 
@@ -108,7 +109,7 @@ func rawArray(obj *objstore.Object, n npy.Note) (Array, error) {
 }
 
 func npyArray(ctx context.Context, obj *objstore.Object) (Array, error) {
-	// The header lies in the head that Open has kept, unless its type is a long one.
+	// The head that Open has kept holds the header, unless its type is very long.
 	h, n, err := npy.ParseHeader(bufio.NewReader(io.NewSectionReader(obj.WithContext(ctx), 0, obj.Size())))
 	if err != nil {
 		return Array{}, err
@@ -117,7 +118,7 @@ func npyArray(ctx context.Context, obj *objstore.Object) (Array, error) {
 	if err != nil {
 		return Array{}, err
 	}
-	// As NumPy does, more bytes than the array needs are left alone.
+	// As in NumPy, bytes behind the array are ignored.
 	if have := obj.Size() - n; have < a.NBytes {
 		return Array{}, kit.Fail("npy", obj.Info().Key, n, kit.Corrupt("truncated: %d bytes of items, the header says %d", have, a.NBytes))
 	}
@@ -135,11 +136,12 @@ func newArray(name string, h npy.Header) (Array, error) {
 	return Array{Name: name, DType: h.DType, Shape: h.Shape, NBytes: n, header: h, source: source}, nil
 }
 
-// npzRatio is above deflate's most, 1032 to one: arrays of zeros are honest.
+// npzRatio is above the greatest ratio of deflate, 1032 to one: an array of zeros is
+// not an attack.
 const npzRatio = 1100
 
-// members reads the headers of a .npz. Names are checked as those of any archive;
-// members that are no arrays make it one that is no .npz.
+// members reads the headers of a .npz. Names are checked as in any archive. If a member
+// is not an array, the archive is not a .npz.
 func members(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array, error) {
 	l := o.Limits.WithDefaults()
 	l.Ratio = max(l.Ratio, npzRatio)
@@ -176,7 +178,7 @@ func members(ctx context.Context, obj *objstore.Object, o ArrayOptions) ([]Array
 	return out, err
 }
 
-// array is member i, whose header r begins with.
+// array describes member i. r begins with its header.
 func (z *zipped) array(obj *objstore.Object, i int, e File, name string, r io.Reader) (Array, error) {
 	bad := func(err error) (Array, error) { return Array{}, kit.Fail("npz", fmt.Sprintf("%q", e.Name), e.Off, err) }
 	h, n, err := npy.ParseHeader(r)
@@ -213,10 +215,10 @@ const OrderLayer = "farread-order"
 // them. The layer holds the type with the gaps, as msgpack text.
 const TypeLayer = "farread-dtype"
 
-// text32 begins a msgpack text that has its length in four bytes.
+// text32 begins a msgpack text whose length takes four bytes.
 const text32 = 0xdb
 
-// typeLayer is the layer of a type.
+// typeLayer is the metalayer that tells the type.
 func typeLayer(d dtype.DType) cframe.Metalayer {
 	text := d.String()
 	p := binary.BigEndian.AppendUint32([]byte{text32}, uint32(len(text)))
@@ -283,7 +285,7 @@ func (a Array) writeBoxes(ctx context.Context, w formats.Output, m b2nd.Meta, o 
 	return b2nd.WriteFrom(ctx, w, m, read, o)
 }
 
-// writeStream takes the items as they come.
+// writeStream takes the items in the order of the stream.
 func (a Array) writeStream(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
 	b, err := b2nd.NewWriter(w, m, o)
 	if err != nil {
@@ -300,12 +302,12 @@ func (a Array) writeStream(ctx context.Context, w formats.Output, m b2nd.Meta, o
 	return b.Close()
 }
 
-// heldShare is the part of the memory that a member in Fortran order may take
-// while it is turned: the writer needs the rest.
+// heldShare is the divisor of the memory that a member in Fortran order may take while
+// it is transposed: the writer needs the rest.
 const heldShare = 2
 
-// writeHeld turns a member in Fortran order in memory: compressed, it can neither
-// be read in another order nor be written in its own.
+// writeHeld transposes a member in Fortran order in memory. Since it is compressed, it
+// cannot be read in another order, and the writer cannot write in its order.
 func (a Array) writeHeld(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
 	most := o.MaxMemory
 	if most == 0 {

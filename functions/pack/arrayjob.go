@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	// arrayLayout changes when the same upload would give another array.
+	// arrayLayout must change if the same upload would give another array.
 	arrayLayout = "b2nd-1"
-	// arrayMemory is what a worker may take for buffers. With its other half for
-	// codecs, requests and the runtime it stays below 256 MiB.
+	// arrayMemory is how much a worker may take for buffers. Codecs, requests and the
+	// runtime take as much again, so the worker stays below 256 MiB.
 	arrayMemory = 128 << 20
 	// ArraySuffix is that of the objects that hold arrays.
 	ArraySuffix = ".b2nd"
@@ -71,9 +71,8 @@ func ParseCodec(text string) (blosc.EncodeOptions, error) {
 	return o, nil
 }
 
-// arrays packs an upload that holds arrays, or raw data or the note that belongs
-// to them. ok is false for anything else. Under a rule that makes arrays alone,
-// raw data may begin like an archive.
+// arrays packs an upload that holds arrays, or raw data with their note. ok is false
+// for anything else. Under a rule for arrays only, raw data may begin like an archive.
 func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Upload, f *found) (infos []objstore.Info, ok bool, err error) {
 	if err := f.empty(); err != nil {
 		return nil, false, err
@@ -88,17 +87,17 @@ func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Uploa
 	return nil, false, nil
 }
 
-// mayBeRaw: what is called text, and what is called like a note beside it, needs no
-// request to be told from raw data.
+// mayBeRaw says whether an object of that name may be raw data. If the name is one of
+// text, or of a note beside text, the answer costs no request.
 func mayBeRaw(key string) bool {
 	return textName(strings.TrimSuffix(key, npy.NoteSuffix)) == ByContent
 }
 
-// isArrays: the object says itself what arrays it holds.
+// isArrays says whether the object is an array or a .npz by its own bytes.
 func (f *found) isArrays() bool { return f.kind == kindNPY || f.kind == kindZip && f.isNPZ() }
 
-// isNPZ: a zip whose first file is a .npy, whatever it is called; Arrays then
-// insists on all of them. Most zips are told from it without another request.
+// isNPZ says whether a zip's first file is a .npy, whatever the name of the zip; Arrays
+// then insists that all files are. It rarely needs a request.
 func (f *found) isNPZ() bool {
 	if len(f.head) < zipLocalLen || binary.LittleEndian.Uint32(f.head) != zipLocalSig {
 		return strings.HasSuffix(f.obj.Info().Key, npzSuffix)
@@ -137,13 +136,14 @@ func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, 
 	return infos, true, err
 }
 
-// isArrayName: what is called so is no raw data, whatever it holds.
+// isArrayName says whether the name is that of an array: such an object is not raw
+// data, whatever it holds.
 func isArrayName(key string) bool {
 	return strings.HasSuffix(key, npySuffix) || strings.HasSuffix(key, npzSuffix)
 }
 
-// noted packs the data of a note whose event came. The output is made of the
-// data's current version: that is the upload that it stands for.
+// noted packs the data of a note whose event came. The output belongs to the current
+// version of the data: that version counts as the upload.
 func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload, key string, note npy.Note, tag string) ([]objstore.Info, bool, error) {
 	obj, of, err := kit.OpenNoted(ctx, src, u, key)
 	if err != nil {
@@ -166,8 +166,8 @@ func (j *Job) noted(ctx context.Context, src objstore.Bucket, u functions.Upload
 	return infos, true, err
 }
 
-// readNote reads an object that may be a note. What is none is formats.ErrCorrupt,
-// or too large to be one.
+// readNote reads an object that may be a note. If it is not, the error is
+// formats.ErrCorrupt or formats.ErrTooLarge.
 func readNote(ctx context.Context, obj *objstore.Object) (npy.Note, error) {
 	if obj.Size() > npy.MaxNote {
 		return npy.Note{}, kit.TooLarge("a note of %d bytes", obj.Size())
@@ -179,8 +179,8 @@ func readNote(ctx context.Context, obj *objstore.Object) (npy.Note, error) {
 	return npy.ParseNote(p)
 }
 
-// publishArrays makes one object of every array of u, which was found; of raw data by
-// their note, which has the ETag tag.
+// publishArrays makes one object of every array of u. For raw data, tag is the ETag of
+// their note.
 func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u functions.Upload, f *found, note *npy.Note, tag string) ([]objstore.Info, error) {
 	if j.Format != "" && j.Format != b2nd.Format {
 		return nil, kit.Fail("upload", u.Key, -1, kit.Unsupported("arrays, and the rule makes %s", j.Format))
@@ -238,7 +238,7 @@ func (j *Job) codecLayout() string {
 	return fmt.Sprintf(" %s-%d", j.Encode.Codec, j.Encode.Level)
 }
 
-// sealLayer tells the version of the upload by its seal.
+// sealLayer is the metalayer that names the version of the upload by its seal.
 func sealLayer(seal []byte) (cframe.Metalayer, error) {
 	return cframe.NewMetalayer(sealName, map[string]string{"source": hex.EncodeToString(seal)})
 }

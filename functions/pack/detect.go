@@ -24,8 +24,8 @@ func (k kind) String() string {
 	return [...]string{"upload", "tar", "tar.gz", "tar.zst", "zip", "jpeg", "npy"}[k]
 }
 
-// detect says what an upload is by its first bytes, and where these say
-// nothing, by its key. A wrong suffix over known content changes nothing.
+// detect tells what an upload is, by its first bytes. If they say nothing the key
+// decides. A wrong suffix does not matter if the content is known.
 func detect(head []byte, key string) kind {
 	switch {
 	case isJPEG(head):
@@ -56,8 +56,8 @@ func detect(head []byte, key string) kind {
 	return kindNone
 }
 
-// isTar checks the checksum of a first header, which also the oldest tars have:
-// the sum of its bytes, with those of the checksum itself as spaces.
+// isTar checks the checksum of a first header, which even the oldest tars have. It is
+// the sum of the header's bytes, with spaces in the place of the checksum.
 func isTar(head []byte) bool {
 	const at, n = 148, 8
 	if len(head) < tarBlock {

@@ -16,7 +16,8 @@ import (
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// A roll holds bytes in pieces of one size: it grows without a copy of all of it.
+// A roll holds bytes in pieces of one size, so that it grows without copying
+// everything.
 type roll struct {
 	pieces [][]byte
 	n      int64
@@ -41,7 +42,7 @@ func (r *roll) append(p ...byte) {
 	}
 }
 
-// drainTo appends all of it to dst and forgets it.
+// drainTo appends the bytes to dst and empties the roll.
 func (r *roll) drainTo(dst []byte) []byte {
 	for i, p := range r.pieces {
 		dst = append(dst, p...)
@@ -51,7 +52,7 @@ func (r *roll) drainTo(dst []byte) []byte {
 	return dst
 }
 
-// nameSum tells names apart, in less memory than the names take.
+// nameSum stands for a name, in less memory.
 type nameSum [16]byte
 
 func sumOf(name string) nameSum {
@@ -59,7 +60,7 @@ func sumOf(name string) nameSum {
 	return nameSum(sum[:16])
 }
 
-// names are what the files of an upload are called: two lists in JSON.
+// names are the names of an upload's files, in two JSON lists.
 type names struct {
 	names, sizes roll
 	most         int64            // bytes of both
@@ -75,8 +76,8 @@ func newNames(most int64) *names {
 	return n
 }
 
-// add notes a file. Two of one name, and a file that is another's folder, could
-// not both be unpacked.
+// add notes a file. It refuses two files of one name, and a file that is the folder of
+// another: they could not both be unpacked.
 func (n *names) add(name string, size int64) error {
 	if _, ok := n.seen[sumOf(name)]; ok {
 		return kit.Corrupt("twice in the upload, or a folder there, too")
@@ -122,8 +123,8 @@ func (n *names) into(text []byte) []byte {
 	return append(out, "]}"...)
 }
 
-// isClutter: what desktops leave about. Whoever packs files wants the others,
-// also those that mean something to a folder of images.
+// isClutter says whether a desktop has left the file. All other files are packed, also
+// those that have a meaning in a folder of images.
 func isClutter(name string) bool {
 	base := path.Base(name)
 	switch strings.ToLower(base) {
@@ -133,13 +134,13 @@ func isClutter(name string) bool {
 	return strings.HasPrefix(base, "._") || strings.HasPrefix(name, "__MACOSX/") || strings.Contains(name, "/__MACOSX/")
 }
 
-// isMarker: the object that closes the folder that is packed.
+// isMarker says whether the object is the marker that closes the folder.
 func isMarker(name string) bool {
 	dir, _, is := functions.Closing(name)
 	return is && dir == ""
 }
 
-// files hands on the files of src, and returns their names. Errors name the file.
+// files passes on the files of src and returns their names. Errors name the file.
 func (c *cutter) files(ctx context.Context, src Source, l Limits) (*names, error) {
 	list := newNames(l.Meta)
 	var buf []byte

@@ -14,21 +14,21 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// itemLayout changes when the same upload would give another Bloscpack file.
+// itemLayout must change if the same upload would give another Bloscpack file.
 const itemLayout = "blp-1"
 
-// forced: the rule makes Bloscpack of everything.
+// forced says that the rule makes Bloscpack of everything.
 func (j *Job) forced() bool { return j.Format == bloscpack.Format }
 
-// takesEmpty: an upload without bytes is one without records.
+// takesEmpty says whether an upload without bytes counts as one without records.
 func (j *Job) takesEmpty(key string) bool {
 	return j.forced() || j.Format == "" && textName(key) != ByContent
 }
 
-// items says what an upload becomes in a Bloscpack file; nil where it is to be
-// packed as images, which first then holds if it was opened already. Under a rule
-// for files, those that lie by themselves wait for the marker of their folder;
-// under other rules for Bloscpack a marker has nothing to close.
+// items tells what an upload becomes in a Bloscpack file. It is nil if the upload is to
+// be packed as images; then first holds the source if it is open already. Under a rule
+// for files, single files wait for the marker of their folder. Under other rules for
+// Bloscpack a marker closes nothing.
 func (j *Job) items(ctx context.Context, src objstore.Bucket, f *found, closing bool) (it *Items, first Source, err error) {
 	switch {
 	case j.Format != "" && !j.forced(), closing && !j.forced():
@@ -87,7 +87,7 @@ func (j *Job) publishItems(ctx context.Context, src objstore.Bucket, u functions
 	return infos, j.retire(ctx, src, u, oneBloscpack, infos, nil)
 }
 
-// itemLayout is what besides the upload's bytes decides the file.
+// itemLayout names everything besides the upload's bytes that decides the file.
 func (j *Job) itemLayout(it *Items) string {
 	text := itemLayout + " " + it.By.String()
 	if it.src != nil && it.src.About().Layout != "" {
@@ -114,8 +114,7 @@ func (j *Job) itemLayout(it *Items) string {
 	return text
 }
 
-// commandSuffix is that of what a rule makes of an upload, as far as its name
-// tells.
+// commandSuffix is the suffix of a rule's output, as far as the upload's name tells.
 func commandSuffix(r functions.Rule, u functions.Upload) string {
 	_, _, closing := functions.Closing(u.Key)
 	ext := strings.ToLower(path.Ext(u.Key))
@@ -132,7 +131,7 @@ func commandSuffix(r functions.Rule, u functions.Upload) string {
 	return bloscpack.Suffix
 }
 
-// commandFlags are those without which the command would make another file.
+// commandFlags are the flags without which the command would make another file.
 func commandFlags(r functions.Rule) string {
 	text := ""
 	if r.Records != "" {

@@ -28,7 +28,7 @@ type Items struct {
 	obj    *objstore.Object
 	packed kind // what obj has to be unpacked from: gzip, zstd, or nothing
 	src    Source
-	// Of a .npy: the items begin at base.
+	// Of a .npy, whose items begin at base.
 	header npy.Header
 	base   int64
 }
@@ -81,15 +81,16 @@ func ItemsOf(src Source, l Limits) Items {
 	return Items{By: Files, Size: src.About().Size, limits: l.WithDefaults(), src: src}
 }
 
-// archiveOptions: what is held in memory is an item.
+// archiveOptions limits a file of an archive to the size of an item, since memory holds
+// each.
 func (s *Items) archiveOptions() Options {
 	l := s.limits
 	l.Frame, l.Text = l.Item, l.Item
 	return Options{Limits: l}
 }
 
-// wrapping is the compression that is taken off an object whose records are told
-// apart in a way that was named.
+// wrapping is the compression around an object if the user named the way to tell its
+// records apart.
 func wrapping(key string, by Records, k kind) kind {
 	if k != kindGzip && k != kindZstd {
 		return kindNone
@@ -103,8 +104,8 @@ func wrapping(key string, by Records, k kind) kind {
 
 func wrapSuffixes() []string { return []string{".gz", ".zst", ".zstd"} }
 
-// textName is how the records of a file are told apart that is called so, ByContent
-// where its name does not say.
+// textName tells by a file's name how to tell its records apart, or ByContent if the
+// name does not say.
 func textName(key string) Records {
 	switch path.Ext(strings.ToLower(key)) {
 	case ".jsonl", ".ndjson":
@@ -115,16 +116,16 @@ func textName(key string) Records {
 	return ByContent
 }
 
-// promises: the name is that of an archive or an array. What is called so and is
-// none was meant to be one.
+// promises says whether the name is that of an archive or an array. Such an object is
+// taken for a damaged one if its bytes are something else.
 func promises(key string) bool {
 	name := strings.ToLower(key)
 	return slices.ContainsFunc(append(archiveSuffixes(), append(wrapSuffixes(), npySuffix, npzSuffix)...),
 		func(s string) bool { return strings.HasSuffix(name, s) })
 }
 
-// noText are suffixes of what is not read by lines, even where it looks like text
-// at first: documents that are one piece, and whatever programs keep in bytes.
+// noText are the suffixes of files that are not read by lines, even if they begin like
+// text: documents, which are one piece, and binary files.
 func noText() []string {
 	return []string{
 		".json", ".geojson", ".ipynb", ".svg", ".pdf", ".ps", ".eps", ".rtf",
@@ -135,10 +136,11 @@ func noText() []string {
 	}
 }
 
-// textSniff is how much of an upload tells whether it is text.
+// textSniff is how many bytes of an upload decide whether it is text.
 const textSniff = 4 << 10
 
-// isText: UTF-8 without NUL, as far as p goes; the last rune may be cut.
+// isText says whether p is UTF-8 without NUL. If cut is set, the last rune may be
+// incomplete.
 func isText(p []byte, cut bool) bool {
 	if len(p) == 0 || bytes.IndexByte(p, 0) >= 0 {
 		return false
@@ -154,8 +156,8 @@ func isText(p []byte, cut bool) bool {
 	return utf8.Valid(p)
 }
 
-// records says by content and then by name how an object is cut, and what it has to
-// be unpacked from first.
+// records decides how an object is cut, by its content and then by its name, and from
+// what it must be decompressed first.
 func (f *found) records(ctx context.Context, l Limits) (by Records, packed kind, err error) {
 	key := f.obj.Info().Key
 	switch f.kind {
@@ -185,7 +187,8 @@ func (f *found) records(ctx context.Context, l Limits) (by Records, packed kind,
 	return Chunks, kindNone, err
 }
 
-// wrapped is records for what is compressed as a whole: a tar, text, or else.
+// wrapped does records for an object that is compressed as a whole: a tar, text, or
+// something else.
 func (f *found) wrapped(ctx context.Context, l Limits) (Records, kind, error) {
 	key := strings.ToLower(f.obj.Info().Key)
 	if stemOf(key) != path.Base(key) { // called a tar
@@ -212,8 +215,8 @@ func (f *found) wrapped(ctx context.Context, l Limits) (Records, kind, error) {
 	return Chunks, kindNone, nil
 }
 
-// innerHead is what a tar's first header would be. It costs no request, unless more
-// than what Open has kept of the object unpacks to it.
+// innerHead gives the bytes that would be a tar's first header. It costs no request,
+// unless Open has kept too little of the object.
 func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]byte, error) {
 	body := glance(ctx, obj, 0, obj.Size())
 	defer body.Close()
@@ -231,9 +234,9 @@ func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]b
 	return head[:n], in.blame(err)
 }
 
-// ofImages says whether a source is one of JPEGs: its first file is one that is
-// neither left about nor a labels file. So is one without any such file, of which
-// the packing of images says what it lacks.
+// ofImages says whether a source is one of JPEGs. Its first file decides, apart from
+// clutter and labels files. A source without such a file counts as images: their
+// packing says what is missing.
 func ofImages(ctx context.Context, src Source) (bool, error) {
 	is := true
 	look := func(e File, r io.Reader) error {
@@ -263,10 +266,10 @@ func ofImages(ctx context.Context, src Source) (bool, error) {
 	return is, err
 }
 
-// errSeen ends the reading of an archive: unlike errEnough, that of all files.
+// errSeen ends the reading of all files of an archive; errEnough ends only one file.
 var errSeen = errors.New("seen")
 
-// npy reads the header of a .npy, and checks that the items are there.
+// npy reads the header of a .npy, and checks that the object has all items.
 func (s *Items) npy(ctx context.Context) error {
 	a, err := npyArray(ctx, s.obj)
 	if err != nil {
@@ -277,8 +280,8 @@ func (s *Items) npy(ctx context.Context) error {
 	return nil
 }
 
-// open is the stream that records are cut from, and how long it is if that is
-// known. blame puts its errors down to the upload or to the store.
+// open gives the stream that records are cut from, and its length if that is known.
+// blame decides whether an error is the upload's or the store's.
 func (s *Items) open(ctx context.Context, progress func(int)) (r io.Reader, size int64, done func(), err error) {
 	body := s.obj.NewReader(ctx, objstore.ReadOptions{Off: s.base, Len: max(s.Size, 0)})
 	if s.Size == 0 {
@@ -306,7 +309,8 @@ func (s *Items) fail(off int64, err error) error {
 	return kit.Fail(strings.TrimPrefix(s.packed.String(), "tar."), s.obj.Info().Key, off, err) // there is no tar in it
 }
 
-// chunkSize is that of pieces of one size: of whole items where there are any.
+// chunkSize is the size of pieces of one size. It is a multiple of the item size, if
+// there are items.
 func (s *Items) chunkSize(o ItemWrite) int64 {
 	want, item := o.Chunk, int64(max(o.TypeSize, 1))
 	if want == 0 {
@@ -322,7 +326,7 @@ func (s *Items) chunkSize(o ItemWrite) int64 {
 // as the bloscpack tool takes.
 const DefaultItemChunk = 1 << 20
 
-// maxItemChunk is what the format has room for, less what Blosc adds.
+// maxItemChunk is the greatest chunk of the format, less what Blosc adds.
 const maxItemChunk = math.MaxInt32 - 16
 
 // ParseChecksum reads the checksum that a flag names; "" is adler32, as the

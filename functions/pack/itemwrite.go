@@ -43,7 +43,8 @@ func ItemEncode(by Records) blosc.EncodeOptions {
 // Variable) were written, and how many bytes these have before they are encoded.
 type Written struct{ Items, Bytes int64 }
 
-// variableMeta is the metadata of a file of items. Field order is that of the JSON.
+// variableMeta is the metadata of a file of items. The JSON has the fields in this
+// order.
 type variableMeta struct {
 	Container    string  `json:"container"`
 	Prefix       string  `json:"prefix,omitempty"`
@@ -53,7 +54,7 @@ type variableMeta struct {
 	Made         *madeOf `json:"farread,omitempty"`
 }
 
-// arrayMeta is what the bloscpack tool stores of an array, and the seal.
+// arrayMeta is what the bloscpack tool stores of an array, and our seal.
 type arrayMeta struct {
 	DType     string  `json:"dtype"`
 	Shape     []int64 `json:"shape"`
@@ -107,7 +108,7 @@ func (s *Items) Write(ctx context.Context, w bloscpack.Reheader, o ItemWrite) (W
 	return n, err
 }
 
-// meter is what is told of progress.
+// meter is the function that gets the progress.
 func (s *Items) meter(o ItemWrite) func(int) {
 	if o.Progress == nil {
 		return nil
@@ -119,7 +120,7 @@ func (s *Items) meter(o ItemWrite) func(int) {
 	}
 }
 
-// writeItems writes one chunk an item.
+// writeItems writes each item as a chunk.
 func (s *Items) writeItems(ctx context.Context, w bloscpack.Reheader, wo bloscpack.WriteOptions, o ItemWrite) (Written, error) {
 	bw, err := bloscpack.NewWriter(w, wo)
 	if err != nil {
@@ -166,7 +167,7 @@ func (s *Items) cut(ctx context.Context, c *cutter, progress func(int)) error {
 	return c.lines(r)
 }
 
-// meta is the metadata of the items that c has handed on.
+// meta is the metadata of the items that c has cut.
 func (s *Items) meta(c *cutter, list *names, made *madeOf) (json.RawMessage, error) {
 	m := variableMeta{Container: c.by.String(), DType: "bytes", Shape: []int64{c.n}, Made: made}
 	switch {
@@ -186,7 +187,7 @@ func (s *Items) meta(c *cutter, list *names, made *madeOf) (json.RawMessage, err
 	return list.into(text), nil
 }
 
-// writeChunks writes pieces of one size.
+// writeChunks writes chunks of one size.
 func (s *Items) writeChunks(ctx context.Context, w bloscpack.Reheader, wo bloscpack.WriteOptions, o ItemWrite) (Written, error) {
 	size := s.chunkSize(o)
 	if size > maxItemChunk {
@@ -223,7 +224,7 @@ func (s *Items) writeChunks(ctx context.Context, w bloscpack.Reheader, wo bloscp
 
 const copyBuffer = 256 << 10
 
-// chunkMeta is the metadata of chunks; nil: none.
+// chunkMeta is the metadata of chunks; nil if there is none.
 func (s *Items) chunkMeta(made *madeOf) ([]byte, error) {
 	if s.By != array {
 		if made == nil {
@@ -246,7 +247,7 @@ func (s *Items) chunkMeta(made *madeOf) ([]byte, error) {
 	return marshalPlain(m)
 }
 
-// marshalPlain leaves "<" in types as it is: people read them.
+// marshalPlain does not escape "<", which types have: people read them.
 func marshalPlain(m any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -16,7 +16,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// layoutVersion changes when the same upload would give other bytes.
+// layoutVersion must change if the same upload would give other bytes.
 const layoutVersion = "gulp-1"
 
 // slowest is the rate by which a job's time is estimated before it is begun: a
@@ -193,8 +193,8 @@ func (j *Job) folder(ctx context.Context, src objstore.Bucket, marker *objstore.
 	return s, err
 }
 
-// labelled takes the metadata and the tags of an upload for labels. Whoever may not
-// read tags has none, and so has a store that knows none.
+// labelled takes labels from the metadata and the tags of an upload. A worker without
+// the permission to read tags, and a store without tags, give none.
 func (a *About) labelled(obj *objstore.Object) {
 	info := obj.Info()
 	a.Labels = []map[string]string{info.Meta}

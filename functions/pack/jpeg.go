@@ -25,11 +25,10 @@ const (
 // isJPEG says whether p begins as a JPEG does: SOI and the next marker.
 func isJPEG(p []byte) bool { return len(p) >= 3 && p[0] == 0xFF && p[1] == markSOI && p[2] == 0xFF }
 
-// checkJPEG walks the markers of a JPEG from SOI to EOI without decoding: every
-// segment must lie inside p, there must be a frame header and a scan, and the
-// last scan must end in EOI. Bytes after EOI are allowed, since cameras put
-// previews there. What is no JPEG at all is ErrUnsupported, a broken one
-// ErrCorrupt.
+// checkJPEG walks the markers of a JPEG from SOI to EOI without decoding. Every segment
+// must lie inside p, there must be a frame header and a scan, and the last scan must
+// end in EOI. Bytes after EOI are allowed, since cameras put previews there. Bytes that
+// are not a JPEG at all are ErrUnsupported, a broken JPEG is ErrCorrupt.
 func checkJPEG(p []byte) error {
 	if !isJPEG(p) {
 		return kit.Unsupported("not a JPEG")
@@ -82,8 +81,8 @@ func checkJPEG(p []byte) error {
 	}
 }
 
-// scanEnd is where the entropy-coded data that begins at i ends: at the first
-// marker that is neither a stuffed zero nor a restart, or at the end of p.
+// scanEnd is where the entropy-coded data that begin at i end: at the first marker that
+// is neither a stuffed zero nor a restart, or at the end of p.
 func scanEnd(p []byte, i int) int {
 	for i < len(p) {
 		k := bytes.IndexByte(p[i:], 0xFF)

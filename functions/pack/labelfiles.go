@@ -9,8 +9,8 @@ import (
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// labelNames are the columns that say what a line of labels is about, best first: an id,
-// or a file that belongs to one.
+// labelNames are the columns that name the subject of a line of labels, best first: an
+// id, or a file of an id.
 func labelNames() []string { return []string{"id", "file", "filename", "path"} }
 
 // anyLabelName lists them for people.
@@ -20,9 +20,10 @@ func anyLabelName() string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// fileLabels are lines of labels about files. An id has those that are called as it is,
-// with a suffix or without; else those of its own files; else, where only one id ends so,
-// those of files in the last folder of it.
+// fileLabels are lines of labels about files. An id gets the lines whose file has its
+// name, with or without a suffix. Otherwise it gets those of its own files. Otherwise,
+// if only one id has that last folder, it gets those of the files in a folder of that
+// name.
 type fileLabels struct {
 	upload string // the upload's own name, which is the id of files in no folder
 	rows   []fileRow
@@ -73,8 +74,8 @@ func (t *fileLabels) add(dir, column, name string, f fields) error {
 	return nil
 }
 
-// find gives the meta_data of an id: one object where all lines about it say the same,
-// else one for each, with its file.
+// find gives the meta_data of an id. If all lines about the id agree it is one object,
+// otherwise one for each line, with its file.
 func (t *fileLabels) find(id string, alone bool) []fields {
 	base := path.Base(id)
 	rows := t.by[0][id]
@@ -132,7 +133,7 @@ func (t *fileLabels) unused() (n int) {
 	return n
 }
 
-// about finds what an object of a list of labels is about.
+// about finds the subject of an object in a list of labels.
 func about(f fields) (column, name string, ok bool) {
 	for _, column := range labelNames() {
 		raw, has := f[column]
@@ -146,7 +147,7 @@ func about(f fields) (column, name string, ok bool) {
 	return "", "", false
 }
 
-// put adds a label about an id or a file.
+// put adds a label of an id or a file.
 func (t *labels) put(dir, column, name string, f fields) error {
 	if column == labelNames()[0] {
 		return t.add(name, []fields{f})

@@ -19,9 +19,8 @@ import (
 // fields is one meta_data object. Values keep their text.
 type fields = map[string]json.RawMessage
 
-// labels gathers what is known of ids besides their frames. Precedence: a
-// labels file in the upload, then the upload's metadata, its tags, and last the
-// folder's name.
+// labels gathers the labels of ids. A labels file in the upload comes first, then the
+// upload's metadata, its tags, and last the folder's name.
 type labels struct {
 	byID   map[string][]fields
 	used   map[string]bool
@@ -36,7 +35,7 @@ func newLabels(upload string, l Limits) *labels {
 }
 
 // object takes the label of an upload from its metadata or tags: "label", and
-// "label-NAME" for a field called NAME. What is known already stays.
+// "label-NAME" for a field called NAME. It does not replace fields that are set.
 func (t *labels) object(meta map[string]string) {
 	for name, v := range meta {
 		name = strings.ToLower(name)
@@ -217,8 +216,8 @@ func asFields(id string, raw json.RawMessage) ([]fields, error) {
 	return nil, kit.Corrupt("label of %.80q is neither text nor an object", id)
 }
 
-// of is the meta_data of an id, as a list of objects. Labels are found by the
-// whole id, or by its last part where no other id ends like it.
+// of is the meta_data of an id, as a list of objects. Labels belong to the whole id, or
+// to its last part if no other id ends in the same part.
 func (t *labels) of(id string, alone bool) ([]json.RawMessage, error) {
 	found, key := t.byID[id], id
 	if found == nil && alone {
@@ -260,7 +259,7 @@ func (t *labels) of(id string, alone bool) ([]json.RawMessage, error) {
 // serves several archives.
 func (t *labels) unused() int { return len(t.byID) - len(t.used) + t.files.unused() }
 
-// quotedList shows some names.
+// quotedList quotes and joins names for people.
 func quotedList(names []string) string {
 	const most = 8
 	var list []string

@@ -38,8 +38,8 @@ func DefaultLimits() Limits {
 		Item: 32 << 20, Items: 1 << 24, Meta: 64 << 20}
 }
 
-// ratioSlack is how much a stream may unpack to before its ratio counts: small
-// archives of small files are mostly headers, which compress very well.
+// ratioSlack is how many bytes a stream may decompress to before its ratio counts:
+// small archives of small files are mostly headers, which compress very well.
 const ratioSlack = 8 << 20
 
 // WithDefaults fills zero fields from DefaultLimits.
@@ -67,8 +67,8 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// tap counts what passes and keeps the error of the reader below: an archive
-// reader that gets a network error must not be believed to have met bad bytes.
+// tap counts bytes and keeps the error of the reader below. If an archive reader gets a
+// network error, it may report corrupt bytes, and must not be believed.
 type tap struct {
 	r   io.Reader
 	n   int64
@@ -88,8 +88,8 @@ func (t *tap) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blame is err, unless the reader below failed first: then it is that failure.
-// What is left is about the bytes and matches a sentinel of formats.
+// blame is the failure of the reader below if that came first. Otherwise it is err,
+// which is about the bytes and matches a sentinel of formats.
 func (t *tap) blame(err error) error {
 	switch {
 	case err == nil:
@@ -107,7 +107,7 @@ func (t *tap) blame(err error) error {
 	}
 }
 
-// member is the part of an archive that is one file, with blamed errors.
+// member is one file of an archive. Its errors go through blame.
 type member struct {
 	r     io.Reader
 	blame func(error) error
@@ -121,7 +121,7 @@ func (m member) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bomb guards a decompressor: it fails when out has outgrown in.
+// bomb guards a decompressor: it fails if out is too large for in.
 type bomb struct {
 	r     io.Reader
 	out   int64

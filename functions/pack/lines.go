@@ -11,7 +11,7 @@ import (
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// A cutter hands on the items of a stream, one at a time and in order.
+// A cutter passes on the items of a stream, one at a time and in order.
 type cutter struct {
 	by    Records
 	limit int64 // bytes of one item: it is held in memory
@@ -22,7 +22,7 @@ type cutter struct {
 	n     int64 // items so far
 	bytes int64 // of them
 	text  bool  // all of them are UTF-8; the empty row is
-	// open: what follows the last newline is an item, too.
+	// open says that the bytes after the last newline are an item, too.
 	open bool
 }
 
@@ -30,7 +30,7 @@ func newCutter(by Records, l Limits, emit func([]byte) error) *cutter {
 	return &cutter{by: by, limit: min(l.Item, math.MaxInt32-16), most: l.Items, emit: emit, text: true}
 }
 
-// item hands on the next item.
+// item passes on the next item.
 func (c *cutter) item(p []byte) error {
 	switch {
 	case int64(len(p)) > c.limit:
@@ -47,12 +47,12 @@ func (c *cutter) item(p []byte) error {
 // lineBuffer holds many lines, and stays in the processor's cache.
 const lineBuffer = 256 << 10
 
-// maxEmpty is how many reads in a row may bring nothing.
+// maxEmpty is how many reads in a row may give no bytes.
 const maxEmpty = 100
 
-// lines cuts r at every newline. An item is a line without its newline; what
-// comes before it, a carriage return too, stays. Errors name the line, as editors
-// count them, and where it begins.
+// lines cuts r at every newline. An item is a line without its newline, but with a
+// carriage return before it. Errors give the number of the line, as editors count, and
+// where it begins.
 func (c *cutter) lines(r io.Reader) error {
 	var (
 		buf  = make([]byte, min(lineBuffer, c.limit+1))

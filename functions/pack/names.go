@@ -44,8 +44,8 @@ func cleanName(name string, l Limits) (string, error) {
 	return clean, nil
 }
 
-// isJunk: files that desktops and version control leave about, and the markers
-// of folders.
+// isJunk says whether a file was left by a desktop or by version control, or is the
+// marker of a folder.
 func isJunk(name string) bool {
 	base := path.Base(name)
 	switch strings.ToLower(base) {
@@ -55,7 +55,7 @@ func isJunk(name string) bool {
 	return strings.HasPrefix(base, "._") || strings.HasPrefix(name, "__MACOSX/") || strings.Contains(name, "/__MACOSX/")
 }
 
-// isLabels: the two names that labels are looked for under, in any folder.
+// isLabels says whether a file has one of the two names of labels files, in any folder.
 func isLabels(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	return base == "labels.csv" || base == "labels.json"
@@ -119,8 +119,8 @@ func idOf(name, upload string) string {
 	return upload
 }
 
-// labelOf is the label that a folder layout of label/id/frame gives an id, ""
-// where the id's folder lies in no other.
+// labelOf is the label of an id in the folder layout label/id/frame. It is "" if the
+// id's folder lies in no other.
 func labelOf(id string) string {
 	dir := path.Dir(id)
 	if dir == "." || dir == "/" {
@@ -154,10 +154,10 @@ const highCP437 = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥�
 	"└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀" +
 	"αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0"
 
-// zipName is the name of a zip's member as text. Without the UTF-8 flag it is in
-// code page 437 by the format (APPNOTE, appendix D), but many programs write
-// UTF-8 all the same: what reads as that is taken for it. Names in other code
-// pages are not told apart; they come out odd, yet each as one of its own.
+// zipName is the name of a zip's member as text. Without the UTF-8 flag the format says
+// code page 437 (APPNOTE, appendix D), but many programs write UTF-8 anyway, so a name
+// that is valid UTF-8 is taken as such. Names in other code pages come out odd, but
+// stay different.
 func zipName(raw []byte, flags uint16) string {
 	if flags&zipUTF8 != 0 || utf8.Valid(raw) {
 		return string(raw)

@@ -10,7 +10,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// sniff is how much of an upload tells what it is: a tar's first header.
+// sniff is how much of an upload decides what it is: a tar's first header.
 const sniff = tarBlock
 
 // Open opens the object called key as a source: an archive, by its content and
@@ -84,8 +84,8 @@ func readFull(ctx context.Context, r rangeio.Reader, p []byte, off int64) error 
 	return r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}})
 }
 
-// glance reads from off to end for who may need only the first bytes: what Open has
-// kept, or else one part, and what follows once it is asked for.
+// glance reads from off to end for a caller who may need only the first bytes. It gives
+// what Open has kept, or one part; the rest is fetched only when it is read.
 func glance(ctx context.Context, obj *objstore.Object, off, end int64) io.ReadCloser {
 	n := int64(zipPeek)
 	if off < objstore.DefaultHead {

@@ -103,8 +103,8 @@ type Frames interface {
 	AddMeta(id string, meta json.RawMessage) error
 }
 
-// reorderer is a writer whose index can list the frames of an id in another
-// order than they were written: the k-th is the one written as order[k].
+// A reorderer is a writer whose index can list the frames of an id in another order
+// than that of writing: frame k is the one written as order[k].
 type reorderer interface {
 	Reorder(id string, order []int) error
 }
@@ -135,7 +135,7 @@ func Stream(ctx context.Context, src Source, w Frames, o Options) (Result, error
 	return s.res, err
 }
 
-// named puts the file's name into errors about the upload.
+// named adds the file's name to errors about the upload.
 func (s *stream) named(f func(File, io.Reader) error) func(File, io.Reader) error {
 	return func(e File, r io.Reader) error {
 		err := f(e, r)
@@ -146,7 +146,7 @@ func (s *stream) named(f func(File, io.Reader) error) func(File, io.Reader) erro
 	}
 }
 
-// A series is what is kept of an id.
+// A series is the state of an id.
 type series struct {
 	id     string
 	names  []string // of its frames, as they came, without the folder
@@ -176,7 +176,7 @@ func newStream(src Source, w Frames, o Options) *stream {
 	return s
 }
 
-// tags asks for the tags of the upload, if it may have some.
+// tags asks for the tags of the upload, if it may have tags.
 func (s *stream) tags(ctx context.Context) error {
 	if s.about.Tags == nil {
 		return nil
@@ -259,7 +259,7 @@ func (s *stream) enter(id, name string) error {
 	return nil
 }
 
-// finish puts frames into order and writes what is known of each id.
+// finish orders the frames and writes the meta_data of each id.
 func (s *stream) finish() error {
 	if s.res.Frames == 0 {
 		return kit.Fail(s.about.Format, "", -1, kit.Unsupported("no JPEG in it"))

@@ -28,8 +28,8 @@ const (
 	Chunks    Records = "chunks" // there are none: pieces of one size
 )
 
-// array is the way of a .npy under a rule for Bloscpack: chunks of items with the
-// metadata that the bloscpack tool gives arrays.
+// array is for a .npy under a rule for Bloscpack: chunks of items, with the metadata
+// that the bloscpack tool gives arrays.
 const array Records = "numpy"
 
 // AllRecords lists the ways that a rule or a flag may name, all but ByContent.
@@ -52,10 +52,11 @@ func (r Records) String() string {
 	return string(r)
 }
 
-// prefixed: each record follows its length.
+// prefixed says that the length of a record comes before it.
 func (r Records) prefixed() bool { return r.width() > 0 || r == Varint }
 
-// width is how many bytes a length takes; 0 where it varies, or there is none.
+// width is how many bytes a length takes. It is 0 if that varies, or if there are no
+// lengths.
 func (r Records) width() int {
 	switch r {
 	case U32LE, U32BE:
@@ -86,7 +87,7 @@ func (r Records) AppendPrefix(dst []byte, n int) []byte {
 	return dst
 }
 
-// recordBuffer is what shorter records are handed on from without a copy.
+// recordBuffer is the buffer from which shorter records are passed on without a copy.
 const recordBuffer = 256 << 10
 
 // A recorder cuts a stream by the lengths in it.
@@ -118,7 +119,7 @@ func (c *cutter) records(r io.Reader, size int64) error {
 	}
 }
 
-// next hands on a record; errEnough at the end.
+// next passes on a record. It returns errEnough at the end.
 func (x *recorder) next() error {
 	n, err := x.length()
 	switch {
@@ -146,8 +147,8 @@ func (x *recorder) next() error {
 	return nil
 }
 
-// long hands on a record that is larger than the buffer. Without knowing that so
-// many bytes follow it takes memory for no more than twice what came.
+// long passes on a record that is larger than the buffer. If it does not know that so
+// many bytes follow, its memory is at most twice the bytes that came.
 func (x *recorder) long(k int) error {
 	have := 0
 	for have < k {
@@ -183,7 +184,7 @@ func (x *recorder) short(err error, have, k int) error {
 	return err
 }
 
-// length reads the length of the next record; errEnough at the end.
+// length reads the length of the next record. It returns errEnough at the end.
 func (x *recorder) length() (uint64, error) {
 	if x.by == Varint {
 		return x.varint()
@@ -214,8 +215,8 @@ func (x *recorder) length() (uint64, error) {
 	return n, nil
 }
 
-// varint reads a length of 7 bits a byte. One that is longer than need be could
-// not be given back as it was, and is refused.
+// varint reads a length of 7 bits a byte. It refuses a length that takes more bytes
+// than needed, since it could not be written back as it was.
 func (x *recorder) varint() (uint64, error) {
 	var n uint64
 	for i := range binary.MaxVarintLen64 {

@@ -25,7 +25,7 @@ const (
 )
 
 // output names the objects of u's output of a kind. Raw data that came before their
-// note were packed as bytes; src is asked for the note where the array stands as well.
+// note were packed as bytes; if the array exists as well, src is asked for the note.
 func (j *Job) output(src objstore.Bucket, u functions.Upload, kind result) functions.Output {
 	key := func(suffix string) string { return functions.OutputKey(j.Prefix, u.Key, suffix) }
 	switch kind {
@@ -40,7 +40,7 @@ func (j *Job) output(src objstore.Bucket, u functions.Upload, kind result) funct
 	}
 }
 
-// ifNoted is n where a note lies beside u, else 0.
+// ifNoted is n if a note lies beside u, otherwise 0.
 func ifNoted(src objstore.Bucket, u functions.Upload, n int) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		switch _, err := src.Head(ctx, u.Key+npy.NoteSuffix); {
@@ -54,9 +54,9 @@ func ifNoted(src objstore.Bucket, u functions.Upload, n int) func(context.Contex
 	}
 }
 
-// others are the kinds that versions of u may have been made into, besides kind.
-// Rules that name a format leave one. Members are looked for, by a listing, where
-// the upload holds some, or is called like an archive that does.
+// others are the other kinds that versions of u may have become. A rule that names a
+// format leaves one kind. A listing looks for members, if the upload holds some or has
+// the name of an archive that does.
 func (j *Job) others(src objstore.Bucket, u functions.Upload, kind result, members map[string]bool) []functions.Output {
 	var all []functions.Output
 	for _, k := range []result{oneGulp, oneArray, oneBloscpack} {
@@ -74,9 +74,9 @@ func (j *Job) others(src objstore.Bucket, u functions.Upload, kind result, membe
 	return all
 }
 
-// retire deletes what older versions of u were made into otherwise, once that of kind
-// stands. Where an output was there already, it is looked at again only for an event, and
-// for what comes again: an earlier worker may have ended in between.
+// retire deletes the outputs of other kinds that older versions of u became, once the
+// output of this kind exists. If the output existed before, it does so only for an
+// event or a repeated message: an earlier worker may have ended in between.
 func (j *Job) retire(ctx context.Context, src objstore.Bucket, u functions.Upload, kind result, infos []objstore.Info, members map[string]bool) error {
 	if len(infos) == 0 && u.Sequencer == "" && !functions.IsAgain(ctx) {
 		return nil
@@ -85,8 +85,8 @@ func (j *Job) retire(ctx context.Context, src objstore.Bucket, u functions.Uploa
 	return j.left(u, r.After(ctx, src, u))
 }
 
-// replaced does so for a version of u that was replaced, whose kind is not known any
-// more: an earlier try may have written its output and ended before it looked.
+// replaced does what retire does for a version of u that was replaced and whose kind is
+// no longer known: an earlier try may have written its output and ended before retire.
 func (j *Job) replaced(ctx context.Context, src objstore.Bucket, u functions.Upload) error {
 	others := j.others(src, u, noResult, nil)
 	if len(others) < 2 {
@@ -95,7 +95,7 @@ func (j *Job) replaced(ctx context.Context, src objstore.Bucket, u functions.Upl
 	return j.left(u, functions.Retirement{Bucket: j.Out, Others: others}.Replaced(ctx, src, u))
 }
 
-// left tells of what could not be deleted, which is no failure of the job.
+// left reports an output that could not be deleted. That is not a failure of the job.
 func (j *Job) left(u functions.Upload, err error) error {
 	if errors.Is(err, functions.ErrLeft) {
 		if j.Options.Warn != nil {

@@ -18,8 +18,8 @@ import (
 
 const (
 	tarBlock = 512
-	// maxWindow is the largest zstd window that is taken: what "zstd --long"
-	// uses at most without asking the reader, halved to fit a small worker.
+	// maxWindow is the largest zstd window that is accepted: half of the largest one
+	// that "zstd --long" makes unless told otherwise, so that it fits a small worker.
 	maxWindow = 64 << 20
 )
 
@@ -37,7 +37,7 @@ func (t *tarball) Each(ctx context.Context, f func(File, io.Reader) error) error
 	return t.read(ctx, t.obj.NewReader(ctx, objstore.ReadOptions{}), f)
 }
 
-// peek is Each for who wants the first files only.
+// peek does what Each does, for a caller who needs only the first files.
 func (t *tarball) peek(ctx context.Context, f func(File, io.Reader) error) error {
 	return t.read(ctx, glance(ctx, t.obj, 0, t.obj.Size()), f)
 }
@@ -80,7 +80,7 @@ func (t *tarball) each(ctx context.Context, in *tap, plain io.Reader, f func(Fil
 	data := &tap{r: plain}
 	blame := in.blame
 	tr := tar.NewReader(data)
-	// Holes are bytes that the archive does not hold: they count as unpacked.
+	// Holes are bytes that the archive does not store; they count as decompressed.
 	files := &bomb{r: tr, in: func() int64 { return in.n }, ratio: t.l.Ratio, max: t.l.Bytes}
 	var total int64
 	for n := int64(0); ; n++ {
@@ -122,7 +122,7 @@ func (t *tarball) each(ctx context.Context, in *tap, plain io.Reader, f func(Fil
 	}
 }
 
-// member is the file of a header; false for what holds no bytes of its own.
+// member is the file of a header. ok is false if the header has no bytes of its own.
 func (t *tarball) member(h *tar.Header, off int64) (File, bool, error) {
 	name, err := cleanName(h.Name, t.l)
 	switch h.Typeflag {
@@ -142,8 +142,9 @@ func (t *tarball) member(h *tar.Header, off int64) (File, bool, error) {
 	}
 }
 
-// drain reads what follows the end of the archive: zeros that fill a tape
-// block, and the checksum of the compression. Anything else would be lost.
+// drain reads the bytes behind the end of the archive: zeros that fill a tape block,
+// and the checksum of the compression. Other bytes are an error, since they would be
+// lost.
 func (t *tarball) drain(data *tap, blame func(error) error) error {
 	buf := make([]byte, 32<<10)
 	for {

@@ -43,15 +43,15 @@ const (
 	zipStored  = 0
 	zipDeflate = 8
 
-	// zipPart is how much of the archive one request reads: so a large archive costs
-	// less than one request for each 8 MiB, those that open it included.
+	// zipPart is how many bytes of the archive one request reads. With it a large
+	// archive costs less than one request for each 8 MiB, including those that open it.
 	zipPart = 9 << 20
-	// zipPeek is that where only the beginnings of files are wanted.
+	// zipPeek is zipPart for a caller who needs only the beginnings of files.
 	zipPeek = 64 << 10
 )
 
-// errEnough is returned for a file of which no more is wanted. What was not read
-// is neither fetched nor checked.
+// errEnough is returned for a file of which no more is needed. The rest is neither
+// fetched nor checked.
 var errEnough = errors.New("enough")
 
 // zipMember is one line of the central directory.
@@ -64,8 +64,8 @@ type zipMember struct {
 	named         uint16 // length of the name as stored
 }
 
-// zipped reads a zip by its central directory, and its files in the order in
-// which they lie, through few large requests.
+// zipped reads a zip by its central directory. It reads the files in the order of their
+// places, in few large requests.
 type zipped struct {
 	obj     *objstore.Object
 	about   About
@@ -145,8 +145,8 @@ func (z *zipped) end(ctx context.Context) (zipEnd, error) {
 	case d.count > d.len/zipCentralLen:
 		return zipEnd{}, kit.Corrupt("%d entries in a directory of %d bytes", d.count, d.len)
 	case d.off+d.len != endAt:
-		// Bytes before the archive (a self-extracting one) shift every offset:
-		// not guessed at.
+		// Bytes before the archive (a self-extracting one) would shift every offset.
+		// They are refused.
 		return zipEnd{}, kit.Unsupported("%d bytes that belong to no part of the archive", endAt-d.off-d.len)
 	}
 	return d, nil
@@ -191,7 +191,7 @@ func (z *zipped) directory(ctx context.Context, d zipEnd) error {
 	return nil
 }
 
-// line reads one entry; false for folders.
+// line reads one entry. ok is false for a folder.
 func (z *zipped) line(r io.Reader) (zipMember, bool, error) {
 	var h [zipCentralLen]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
@@ -236,7 +236,7 @@ func (z *zipped) line(r io.Reader) (zipMember, bool, error) {
 	return m, true, nil
 }
 
-// zip64 takes the sizes that did not fit 32 bits from the extra fields.
+// zip64 takes from the extra fields the sizes that did not fit into 32 bits.
 func (m *zipMember) zip64(extra []byte, disk *uint32) error {
 	le := binary.LittleEndian
 	for len(extra) >= 4 {
@@ -270,17 +270,18 @@ func (m *zipMember) zip64(extra []byte, disk *uint32) error {
 	return nil
 }
 
-// Each reads the files in the order in which they lie.
+// Each reads the files in the order of their places.
 func (z *zipped) Each(ctx context.Context, f func(File, io.Reader) error) error {
 	return z.some(ctx, 0, len(z.members), zipPart, f)
 }
 
-// peek is Each for who wants the first bytes of the first files only.
+// peek does what Each does, for a caller who needs only the first bytes of the first
+// files.
 func (z *zipped) peek(ctx context.Context, f func(File, io.Reader) error) error {
 	return z.some(ctx, 0, len(z.members), zipPeek, f)
 }
 
-// some reads the files from one to before another, through requests of part bytes.
+// some reads the files [from, to), in requests of part bytes.
 func (z *zipped) some(ctx context.Context, from, to int, part int64, f func(File, io.Reader) error) error {
 	w := &window{ctx: ctx, obj: z.obj, end: z.dir, part: part}
 	if to < len(z.members) {
@@ -403,9 +404,8 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A window reads an object front to end in large requests, and starts anew
-// where the next wanted byte lies far ahead: beyond what one part would bring
-// anyway.
+// A window reads an object from front to end in large requests. If the next byte lies
+// further ahead than one part, it skips the bytes between.
 type window struct {
 	ctx context.Context //nolint:containedctx // io.Reader has no room for one; lives as long as one Each
 	obj *objstore.Object
