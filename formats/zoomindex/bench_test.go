@@ -67,8 +67,8 @@ const benchSamples = 1 << 20
 
 func wave(i int) float64 { return 12000*math.Sin(float64(i)/3000) + 300*math.Sin(float64(i)*1.7) }
 
-// cpu is the time that this process had on processors: what counts per core
-// where others use the machine too.
+// cpu is the processor time of this process. Other programs may use the machine too, so
+// only this time tells the speed of a core.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

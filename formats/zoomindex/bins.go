@@ -6,8 +6,8 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// gatherBins looks at n samples of channels that are interleaved, size of them for
-// each bin: dst has one stat for each bin and channel.
+// gatherBins sums up n interleaved samples, size of them in each bin. dst has one stat
+// for each bin and channel.
 func gatherBins(dst []stat, v *zoomcache.Values, width, size, n int) {
 	if width == 1 {
 		switch v.Kind {
@@ -53,11 +53,12 @@ func eachBin[T any](dst []stat, v []T, size int, f func([]T, *stat)) {
 	}
 }
 
-// Two sums side by side need half of the time that one takes, for each addition
-// waits for the one before. The sums of an index have
-// no order to keep; products are rounded, so that every processor makes the same.
+// Two sums side by side take half the time of one, since each addition waits for the
+// one before. The order of an index's sums is free. Products are rounded first, so that
+// every processor gets the same sums.
 
-// key64 turns a float into an integer of the same order; its opposite is itself.
+// key64 turns a float into an integer that orders like it. Applied twice it gives the
+// float back.
 func key64(x float64) int64 {
 	i := int64(math.Float64bits(x))
 	return i ^ i>>63&math.MaxInt64
@@ -68,7 +69,7 @@ func key32(x float32) int32 {
 	return i ^ i>>31&math.MaxInt32
 }
 
-// binF64 is gatherFloats of float64 that follow each other.
+// binF64 does gatherFloats for float64 values that follow each other.
 func binF64(v []float64, s *stat) {
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	lo2, hi2 := lo, hi
@@ -100,7 +101,7 @@ func binF64(v []float64, s *stat) {
 		first: f64Key(v[0]), last: f64Key(v[len(v)-1]), sum: sum, sq: aa + bb}
 }
 
-// binF32 is gatherFloats of float32 that follow each other.
+// binF32 does gatherFloats for float32 values that follow each other.
 func binF32(v []float32, s *stat) {
 	lo, hi := int32(math.MaxInt32), int32(math.MinInt32)
 	lo2, hi2 := lo, hi

@@ -14,27 +14,28 @@ const (
 	// lies on; if the header declares it, the next number that is free.
 	TrackNumber = 0x7A696478
 
-	// What the sections of an index are about: their kind. Of is the track; Level
-	// is that of the summaries, or how many samples a bin has.
+	// The kinds of sections. In their names, Of is the track, and Level is the level of
+	// the summaries or the number of samples in a bin.
 	sectionLevel = 1 // spans with minimum, maximum, mean and rms
 	sectionEnds  = 2 // their first and last values
 	sectionBins  = 3 // spans finer than a packet
 	sectionRuns  = 4 // packets
 	sectionPlace = 5 // about where packets lie, for those with long lists of them
 
-	// rawView is how many bytes of samples a view of 2000 points may take for each
-	// of its points: a bin holds as many samples, so that fewer of them are better
-	// read than summed up.
+	// rawView is how many bytes of samples a view of 2000 points may read for each
+	// point. A bin has as many bytes of samples: for fewer samples it is better to read
+	// them than to sum them up.
 	rawView    = 200
 	stampBytes = 8 // of a sample of variable rate
-	// pageSpans is how many spans make a page, half of it for wide values, so that a
-	// page is a few KiB; fewer, down to leastSpans, where there are many channels, so
-	// that the pages of one level that are not full take rowBytes at most.
+	// pageSpans is the number of spans in a page, so that a page is a few KiB; for wide
+	// values it is half. If there are many channels a page has fewer spans, down to
+	// leastSpans, so that the unfinished pages of one level take at most rowBytes.
 	pageSpans  = 1024
 	leastSpans = 16
 	rowBytes   = 512 << 10
 	tailOfRuns = 8 << 10
-	// leastExtent is the least that is worth a packet in the middle of the file.
+	// leastExtent is the least size of a part of the index that is worth a packet in
+	// the middle of the file.
 	leastExtent = 32 << 10
 )
 
@@ -76,7 +77,7 @@ type Builder struct {
 	fine    []stat        // of its bins
 }
 
-// A trackIndex gathers what is known of one track.
+// A trackIndex gathers the index of one track.
 type trackIndex struct {
 	t     *zoomcache.Track
 	out   bool // it has no part
@@ -180,7 +181,7 @@ func (x *Builder) Window(w *zoomcache.Window) error {
 	return x.push(t, w.Entry, w.Exit, int64(n), x.whole)
 }
 
-// follows says whether the window lies behind those before it, in order.
+// follows says whether the window lies behind those before it and is in order.
 func (t *trackIndex) follows(w *zoomcache.Window) bool {
 	last, ok := t.last, t.any
 	if w.Stamps == nil {
@@ -195,8 +196,8 @@ func (t *trackIndex) follows(w *zoomcache.Window) bool {
 	return true
 }
 
-// plain gives the values as those of the kind that the index has for them, or nil
-// where the file holds others. Decoded ones are those of the file already.
+// plain gives the values in the kind that the index uses for them, or nil if the file
+// holds values of another kind. decoded says that they have the file's kind already.
 func (t *trackIndex) plain(v *zoomcache.Values, decoded bool) *zoomcache.Values {
 	c := t.t.Codec
 	switch {
@@ -231,7 +232,7 @@ func (t *trackIndex) plain(v *zoomcache.Values, decoded bool) *zoomcache.Values 
 	return &zoomcache.Values{Kind: zoomcache.Int, N: v.N, I64: t.ints}
 }
 
-// indexKind is the kind of the values that an index has of a track.
+// indexKind is the kind that the index uses for the values of a track.
 func indexKind(c zoomcache.Codec) zoomcache.Kind {
 	if c.Kind == zoomcache.Integer || c.PCM && c.Kind == zoomcache.I32 {
 		return zoomcache.Int
@@ -239,7 +240,7 @@ func indexKind(c zoomcache.Codec) zoomcache.Kind {
 	return c.Kind
 }
 
-// drop lets a track go.
+// drop leaves a track out of the index.
 func (x *Builder) drop(t *trackIndex) {
 	t.out = true
 	for _, l := range slices.Concat(t.bins, t.level) {
@@ -251,7 +252,7 @@ func (x *Builder) drop(t *trackIndex) {
 	t.bins, t.level, t.run, t.at.list = nil, nil, nil, nil
 }
 
-// plan chooses bins for windows of n samples.
+// plan chooses the sizes of bins for windows of n samples.
 func (x *Builder) plan(t *trackIndex, n int) {
 	name := index.Name{Kind: sectionRuns, Of: int64(t.t.Number)}
 	t.runs = x.b.Section(name)
@@ -298,7 +299,7 @@ func (x *Builder) Packet(b *zoomcache.Block) error {
 	return nil
 }
 
-// fullRuns is how many packets make a page.
+// fullRuns is how many packets fill a page.
 func (t *trackIndex) fullRuns() int {
 	if t.check != nil {
 		return t.check.full()
@@ -369,7 +370,7 @@ func (x *Builder) finish(bind index.Binding) (index.Built, error) {
 		}
 		top = max(top, len(t.bins)+len(t.level))
 	}
-	// What is fine lies in front, the tracks of one level beside each other.
+	// Finer levels lie in front; the tracks of one level lie beside each other.
 	for i := range top {
 		for _, t := range x.tracks {
 			all := slices.Concat(t.bins, t.level)
@@ -385,7 +386,7 @@ func (x *Builder) finish(bind index.Binding) (index.Built, error) {
 	return x.b.Finish(slices.Concat(runs, ends, levels, small, coarse), bind, x.meta())
 }
 
-// place makes the section of about where the packets of a track lie.
+// place makes the section that tells roughly where the packets of a track lie.
 func (x *Builder) place(t *trackIndex, to *[]*index.SectionBuilder) error {
 	if len(t.at.list) == 0 {
 		return nil
@@ -401,7 +402,7 @@ func (x *Builder) place(t *trackIndex, to *[]*index.SectionBuilder) error {
 	return nil
 }
 
-// last makes the pages that are not full.
+// last makes the pages that are not full at the end.
 func (x *Builder) last(t *trackIndex) error {
 	if err := x.rise(t); err != nil {
 		return err
@@ -415,7 +416,7 @@ func (x *Builder) last(t *trackIndex) error {
 	return x.flushRuns(t)
 }
 
-// indexTrack is the number of the track that the index lies on.
+// indexTrack is the number of the track that holds the index.
 func (x *Builder) indexTrack() int32 {
 	number := int32(TrackNumber)
 	for x.track(number) != nil {
@@ -447,7 +448,7 @@ func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error
 	return nil
 }
 
-// longest gives the section of which most is in memory.
+// longest is the section that holds the most memory.
 func (x *Builder) longest() *index.SectionBuilder {
 	var most *index.SectionBuilder
 	see := func(s *index.SectionBuilder) {

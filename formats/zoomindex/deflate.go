@@ -13,12 +13,12 @@ import (
 
 // A packer makes pages. It is not for concurrent use.
 //
-// Half of a page is bytes without a pattern: the low bytes of noise. To look for one
-// in them, and to make a code for each page, takes more time than all else about an
-// index. So parts that seem to be noise go into stored blocks of the zlib stream,
-// others into blocks of a code that serves many pages, those with long runs of one byte
-// into such that have copies too, and only what repeats itself otherwise is left to a
-// deflater.
+// Half of a page is bytes without a pattern: the low bytes of noise. Looking for
+// patterns in them, and making a code for each page, would take more time than
+// everything else about an index. So parts that look like noise go into stored blocks
+// of the zlib stream. Other parts go into blocks with a code that serves many pages; if
+// they have long runs of one byte, the code has copies, too. Only parts that repeat
+// themselves in other ways go to a deflater.
 type packer struct {
 	raw   []byte
 	parts []int // where the parts of raw end
@@ -30,8 +30,8 @@ type packer struct {
 	trial bytes.Buffer
 }
 
-// A guess says how to pack the parts of the pages of one section. Pages of a section
-// are alike, so it is made anew only now and then.
+// A guess says how to pack each part of the pages of one section. The pages of a
+// section are alike, so a new guess is made only now and then.
 type guess struct {
 	parts []guessPart
 	age   int
@@ -45,35 +45,39 @@ type guessPart struct {
 }
 
 const (
-	// guessAge is for how many pages a guess holds, as long as each of them comes down to
-	// little more than worse times the share that the first one did.
+	// guessAge is how many pages use a guess. It ends earlier if a page shrinks less
+	// than the first one did: if its share of the original size is more than worse
+	// times as large.
 	guessAge = 192
 	leastAge = 48 // for a look takes longer than it saves
 	worse    = 1.05
-	// deflateLevel is that of parts that repeat themselves.
+	// deflateLevel is the level for parts that repeat themselves.
 	deflateLevel = 1
-	// worth is what share of its bytes a part must come down to to have a code, and
-	// one of saves bytes what the deflater must save beside it, or come down to, for it
-	// is slow.
+	// A part gets a code if the code shrinks it to less than this share, worth. The
+	// deflater is slow, so it must do better than the code: by one byte in saves of the
+	// part, or to one in saves of what the code takes.
 	worth = 0.97
 	saves = 8
-	// codeHead is what the head of a block takes that has a code of its own, in
-	// bytes, about, and runsHead the share of one that serves several parts.
+	// codeHead is about how many bytes the head of a block with a code of its own
+	// takes; runsHead is a part's share in the head of a block for several parts.
 	codeHead = 50
 	runsHead = 12
-	// few is what share of its bytes a part comes down to, at most, that has runs to
-	// speak of.
+	// few: a part counts as one with many runs if it shrinks to one of few bytes or
+	// less.
 	few = 4
-	// smallPage is what has no parts: to look at each takes longer than to deflate all.
+	// smallPage is the size below which a page is deflated as a whole: to look at its
+	// parts would take longer.
 	smallPage = 2 << 10
-	// repeatTable is of hashes of four bytes, by which repeats are looked for.
+	// repeatTable is the size of the table of hashes, each of four bytes, that finds
+	// repeats.
 	repeatTable = 512
 	maxStored   = math.MaxUint16
 	zlibHeader  = "\x78\x01"
 )
 
-// pack compresses what was collected: its length, then a zlib stream, or the bytes
-// where that is no shorter. What it gives is good until the next call.
+// pack compresses the collected bytes. It gives their length and a zlib stream, or the
+// bytes themselves if the stream is not shorter. The result is valid until the next
+// call.
 func (k *packer) pack(g *guess) ([]byte, error) {
 	k.out.out = binary.AppendUvarint(k.out.out[:0], uint64(len(k.raw)))
 	at := len(k.out.out)
@@ -122,7 +126,8 @@ func (k *packer) pack(g *guess) ([]byte, error) {
 	return out, nil
 }
 
-// end ends the stream that begins at at, or puts the bytes in its place.
+// end ends the stream that begins at at. If the stream is not shorter than the bytes,
+// it puts the bytes in its place.
 func (k *packer) end(at int) []byte {
 	k.out.bits(1|blockFixed, 3) // an empty block is the last one
 	k.out.bits(0, 7)
@@ -135,10 +140,10 @@ func (k *packer) end(at int) []byte {
 	return out
 }
 
-// constant says whether p is one byte over and over, or next to nothing.
+// constant says whether all bytes of p are the same.
 func constant(p []byte) bool { return len(p) == 0 || bytes.Equal(p[1:], p[:len(p)-1]) }
 
-// look makes a guess, where the last one is old.
+// look makes a new guess if the last one is old.
 func (k *packer) look(g *guess) (fresh bool, err error) {
 	if g.age > 0 && len(g.parts) == len(k.parts) {
 		g.age--
@@ -172,7 +177,7 @@ func (k *packer) look(g *guess) (fresh bool, err error) {
 	return true, nil
 }
 
-// guess says what to do with parts like p.
+// guess decides how to pack parts like p.
 func (k *packer) guess(p []byte) (guessPart, error) {
 	if constant(p) {
 		return guessPart{runs: true}, nil
@@ -204,7 +209,8 @@ func (k *packer) guess(p []byte) (guessPart, error) {
 	}
 }
 
-// countRuns counts the symbols of p with runs as copies, and the bits beside them.
+// countRuns counts the symbols of p if runs are copies. extra is the number of bits
+// that copies need besides their symbols.
 func (k *packer) countRuns(p []byte) (extra float64) {
 	clear(k.count[:])
 	eachRun(p, func(b byte) { k.count[b]++ }, func(n int) {
@@ -215,8 +221,8 @@ func (k *packer) countRuns(p []byte) (extra float64) {
 	return extra
 }
 
-// repeats says whether enough of p has been there before, other than as runs, that a
-// deflater might find it.
+// repeats says whether enough of p repeats earlier bytes, other than as runs, for a
+// deflater to be worth trying.
 func (k *packer) repeats(p []byte) bool {
 	clear(k.seen[:])
 	found := 0
@@ -234,8 +240,7 @@ func (k *packer) repeats(p []byte) bool {
 	return found > len(p)/16
 }
 
-// entropy says how many bytes the first n of the symbols that were counted take in
-// their best code, about.
+// entropy is about how many bytes the counted symbols below n take in their best code.
 func (k *packer) entropy(n int) float64 {
 	total := uint32(0)
 	for _, c := range k.count[:n] {

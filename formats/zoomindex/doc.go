@@ -25,7 +25,7 @@ func fail(part string, cause error, text string, args ...any) error {
 	return &formats.Error{Format: zoomcache.Format, Part: part, Off: -1, Err: fmt.Errorf("%s: %w", fmt.Sprintf(text, args...), cause)}
 }
 
-// wrapRead says where a read failed.
+// wrapRead adds the offset to the error of a read.
 func wrapRead(off int64, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

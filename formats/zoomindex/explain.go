@@ -8,7 +8,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// dry is the file for a plan. It shares the index with f.
+// dry is a copy of the file that plans reads without making them. It shares the index
+// with f.
 func (f *File) dry() *File {
 	plan := &pull.Plan{}
 	r := plan.Over(f.r, "")

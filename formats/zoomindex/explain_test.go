@@ -23,7 +23,7 @@ func (r notedReader) ReadRanges(ctx context.Context, spans []rangeio.Span) error
 	return r.Reader.ReadRanges(ctx, spans)
 }
 
-// TestPlans: what is planned is what is read then, and is not read for the plan.
+// TestPlans: a plan lists the reads that are then made, and makes none of them itself.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	c := viewCases()[4]
@@ -98,8 +98,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestPlansOfPasses: without an index a range without bounds is gone over twice, as
-// the plan says; what may be left out of a plan is estimated.
+// TestPlansOfPasses: without an index a range without bounds takes two passes, as the
+// plan says. Reads that may turn out to be unneeded are marked as estimated.
 func TestPlansOfPasses(t *testing.T) {
 	t.Parallel()
 	for _, c := range viewCases()[4:8] {

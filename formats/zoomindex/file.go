@@ -43,7 +43,7 @@ type finder struct {
 	side  func(ctx context.Context) (r rangeio.Reader, etag string, err error)
 }
 
-// An openIndex is an index with what it says of tracks.
+// An openIndex is an index and its list of tracks.
 type openIndex struct {
 	*index.Index
 	r      rangeio.Reader
@@ -51,7 +51,8 @@ type openIndex struct {
 	beside bool
 }
 
-// about is what the index says of a track, or nil where it means another.
+// about is the index's entry for a track. It is nil if the entry describes another
+// track.
 func (x *openIndex) about(t *zoomcache.Track) *trackMeta {
 	if x == nil {
 		return nil
@@ -94,7 +95,8 @@ func (f *File) HasIndex(ctx context.Context) (size int64, inside, ok bool, err e
 	return ix.Trailer.Len, ix.Trailer.Off > 0, true, nil
 }
 
-// open gives the index, or nil. Errors are those of reading, and not kept.
+// open gives the index, or nil if there is none. An error comes from reading; the next
+// call tries again.
 func (x *finder) open(ctx context.Context, f *File) (*openIndex, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -160,11 +162,11 @@ func (x *finder) outside(ctx context.Context, f *File) (*openIndex, error) {
 	return &openIndex{Index: ix, r: r, beside: true}, nil
 }
 
-// maxAgain is how often an index beside the file is looked for again.
+// maxAgain is how many times an index beside the file is looked for again.
 const maxAgain = 3
 
-// drop forgets an index that has proved to be wrong. One beside the file may have
-// been replaced, and is looked for again.
+// drop forgets an index that proved to be wrong. An index beside the file may have been
+// replaced, so it is looked for again.
 func (x *finder) drop(ix *openIndex) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// FuzzIndexed: an index whose checksums are right, whatever its pages and what it
-// says of tracks, makes no reading of the file hang, panic or fail; nor does it tell of samples
-// that the file has not got.
+// FuzzIndexed: the checksums of the index are right, but its pages and its entries may
+// be anything. No read of the file hangs, panics or fails, or gives samples that the
+// file does not have.
 func FuzzIndexed(f *testing.F) {
 	c := viewCases()[0]
 	c.n = 2000

@@ -17,7 +17,7 @@ func readerOf(p []byte) rangeio.Reader {
 	return rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p)))
 }
 
-// small keeps what fuzzing may allocate small.
+// small bounds the memory of fuzzing.
 func small() formats.Limits {
 	return formats.Limits{MaxDecoded: 1 << 20, MaxEntries: 1 << 16, MaxMeta: 1 << 20}
 }

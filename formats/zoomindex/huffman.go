@@ -33,7 +33,7 @@ func (w *bitWriter) align() {
 }
 
 const (
-	// The kinds of blocks, in the three bits that begin one which is not the last.
+	// The kinds of blocks: the three bits that begin a block which is not the last one.
 	blockStored  = 0
 	blockFixed   = 1 << 1
 	blockDynamic = 2 << 1
@@ -47,9 +47,9 @@ const (
 	mostCopy   = 258
 )
 
-// A code is a Huffman code for bytes, whatever their share, and for copies of the byte
-// before if it is made for runs: those that were not there when it was made have long
-// codes. It may serve many pages.
+// A code is a Huffman code for all bytes, and, if it is made for runs, for copies of
+// the byte before. Symbols that did not occur when it was made have long codes. A code
+// may serve many pages.
 type code struct {
 	code [symbols]uint16
 	len  [symbols]uint8
@@ -57,7 +57,7 @@ type code struct {
 	head bitWriter // what begins a block of this code
 }
 
-// makeCode makes the code of n symbols that come so often.
+// makeCode makes the code of n symbols with those counts.
 func makeCode(count []uint32, n int) *code {
 	var weight [symbols]uint32
 	for i, n := range count[:n] {
@@ -71,8 +71,8 @@ func makeCode(count []uint32, n int) *code {
 	return c
 }
 
-// codeLengths makes the lengths of a Huffman code of at most most bits, for symbols
-// with a weight below 2^32.
+// codeLengths makes the lengths of a Huffman code, none above most bits. The weights
+// are below 2^32.
 func codeLengths(weight []uint32, length []uint8, most int) {
 	const low = 9 // bits of a symbol
 	var memory [symbols]uint64
@@ -90,7 +90,8 @@ func codeLengths(weight []uint32, length []uint8, most int) {
 		}
 		return
 	}
-	// The two lightest nodes are joined until one is left; joined ones come in order.
+	// Join the two lightest nodes until one is left. Joined nodes are made in the order
+	// of their weights.
 	var nodes [symbols]uint64
 	node := nodes[:0]
 	var parent, depth [2 * symbols]uint16
@@ -122,7 +123,7 @@ func codeLengths(weight []uint32, length []uint8, most int) {
 		have[min(int(depth[k]), most)]++
 	}
 	balance(have[:most+1], over)
-	// The lightest have the longest codes.
+	// The lightest symbols have the longest codes.
 	k := 0
 	for d := most; d > 0; d-- {
 		for range have[d] {
@@ -132,8 +133,8 @@ func codeLengths(weight []uint32, length []uint8, most int) {
 	}
 }
 
-// balance makes room for the codes that were cut to the longest length: too many
-// have it, so shorter ones are split.
+// balance makes a valid code after codes were cut to the longest length. Too many codes
+// have that length then, so it splits shorter ones.
 func balance(have []int, over int) {
 	if over == 0 {
 		return
@@ -155,7 +156,7 @@ func balance(have []int, over int) {
 	}
 }
 
-// assign gives the codes of lengths, in the order of their bits.
+// assign numbers the codes of those lengths, in the bit order of deflate.
 func assign(length []uint8, codes []uint16) {
 	var next [maxCode + 2]uint16
 	var have [maxCode + 1]uint16
@@ -174,7 +175,8 @@ func assign(length []uint8, codes []uint16) {
 	}
 }
 
-// header makes what begins a block: the lengths of the codes, in a code of their own.
+// header makes the beginning of a block: the lengths of the codes, in a code of their
+// own.
 func (c *code) header() {
 	const lengths, repeat = 19, 16
 	order := [lengths]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
@@ -242,7 +244,8 @@ func (w *bitWriter) begin(c *code) {
 	w.bits(c.head.acc, c.head.n)
 }
 
-// runs appends a block of p, with runs of one byte as copies of their first.
+// runs appends a block of p. It writes a run of one byte as copies of the run's first
+// byte.
 func (w *bitWriter) runs(c *code, p []byte) {
 	w.begin(c)
 	eachRun(p, func(b byte) {
@@ -277,7 +280,7 @@ func eachRun(p []byte, literal func(byte), copies func(int)) {
 	}
 }
 
-// copySymbol is the symbol of so many copies, with the bits that follow it.
+// copySymbol is the symbol for n copies, with the extra bits that follow it.
 func copySymbol(n int) (symbol int, more uint64, extra uint) {
 	if n == mostCopy {
 		return symbols - 1, 0, 0
@@ -290,7 +293,7 @@ func copySymbol(n int) (symbol int, more uint64, extra uint) {
 	return literals + 4 + 4*int(extra) + n>>extra - 4, uint64(n & (1<<extra - 1)), extra
 }
 
-// same appends a block of n bytes b: the first and copies of it.
+// same appends a block of n times b: the byte, then copies of it.
 func (w *bitWriter) same(b byte, n int) {
 	w.bits(blockFixed, 3)
 	w.literal(b)

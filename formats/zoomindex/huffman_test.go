@@ -86,7 +86,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestMakeCode: the codes of any bytes are whole, and none is too long.
+// TestMakeCode: a code for any counts is complete and has no code that is too long.
 func TestMakeCode(t *testing.T) {
 	t.Parallel()
 	for n := range 400 {

@@ -47,8 +47,8 @@ func TestIndexInside(t *testing.T) {
 	}
 }
 
-// TestDamagedIndex: a view of a file whose index is damaged anywhere is that of
-// the file.
+// TestDamagedIndex: if the index of a file is damaged anywhere, a view is the same as
+// without an index.
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	for _, k := range []int{0, 4, 13} {
@@ -83,7 +83,7 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// TestStaleSidecar: an index of another version of the file is as none.
+// TestStaleSidecar: an index of another version of the file is ignored.
 func TestStaleSidecar(t *testing.T) {
 	t.Parallel()
 	c := viewCases()[4]
@@ -112,8 +112,8 @@ func TestStaleSidecar(t *testing.T) {
 	}
 }
 
-// TestCoarseIndex: an index that may take little memory gives up what is finest,
-// and tells the same from what is left.
+// TestCoarseIndex: if an index may take little memory it gives up the finest levels,
+// and the remaining ones give the same views.
 func TestCoarseIndex(t *testing.T) {
 	t.Parallel()
 	c := viewCases()[4]

@@ -7,7 +7,7 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// A levelIndex gathers the spans of one level or of one size of bins.
+// A levelIndex gathers the spans of one level, or of one size of bins.
 type levelIndex struct {
 	l         layout
 	core      *index.SectionBuilder
@@ -20,7 +20,7 @@ type levelIndex struct {
 	given     bool  // up
 	check     *cursor
 	checkEnds *cursor
-	// The first of a pair.
+	// The first summary of a pair, which waits for the second.
 	carry       []stat
 	full        bool
 	entry, exit int64
@@ -30,7 +30,7 @@ type levelIndex struct {
 // levelName is the name of level[i] of a track.
 func levelName(i int) index.Name { return index.Name{Kind: sectionLevel, Level: int64(i + 1)} }
 
-// newLevel begins what the name says of a track.
+// newLevel begins the section of that name for a track.
 func (x *Builder) newLevel(t *trackIndex, name index.Name) *levelIndex {
 	c := t.t.Codec
 	name.Of = int64(t.t.Number)
@@ -59,7 +59,7 @@ func (x *Builder) newLevel(t *trackIndex, name index.Name) *levelIndex {
 	return l
 }
 
-// finest is the finest size of bins that is not given up.
+// finest is the finest size of bins that was not given up.
 func (t *trackIndex) finest() *levelIndex {
 	for _, l := range t.bins {
 		if !l.given {
@@ -69,10 +69,10 @@ func (t *trackIndex) finest() *levelIndex {
 	return nil
 }
 
-// binSizes says how many samples the bins have in windows of n: in the finest ones as
-// many as rawView bytes, in each other twice as many, or four times where a span takes
-// so little that a view may read four for each of its points. At variable rate, where
-// stamps take more than most values, it is always four times.
+// binSizes lists how many samples the bins have in windows of n. The finest bins have
+// rawView bytes of samples. Each further size is twice the one before, or four times if
+// spans are so small that a view may read four for each point. At variable rate it is
+// always four times, since stamps take more than most values.
 func binSizes(t *zoomcache.Track, n int) []int64 {
 	c := t.Codec
 	size, step := int64(c.Size()), int64(2)
@@ -96,7 +96,7 @@ func binSizes(t *zoomcache.Track, n int) []int64 {
 	return out
 }
 
-// bin adds the bins of a window, and sums it up as a whole.
+// bin adds the bins of a window and the summary of the whole window.
 func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache.Values, n int) error {
 	width, size := fine.l.width, int(fine.size)
 	x.fine = slices.Grow(x.fine[:0], (n+size-1)/size*width)[:(n+size-1)/size*width]
@@ -108,7 +108,7 @@ func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache
 		}
 		st = joinBins(st, width, int(l.size)/size)
 		size = int(l.size)
-		// As many at a time as the page has room for.
+		// Add as many at a time as the page has room for.
 		for at := 0; at < n; {
 			if err := x.room(t, l); err != nil {
 				return err
@@ -130,7 +130,7 @@ func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache
 	return nil
 }
 
-// joinBins makes one of each step of bins, in place.
+// joinBins joins every step bins into one, in place.
 func joinBins(st []stat, width, step int) []stat {
 	if step <= 1 {
 		return st
@@ -150,8 +150,8 @@ func joinBins(st []stat, width, step int) []stat {
 	return st[:n*width]
 }
 
-// room makes a page where there are enough spans for one, and gives up what is
-// finest where the memory is not there: a quarter more than what is spilled.
+// room makes a page if there are enough spans for one. If the memory is used up it
+// gives up the finest level; it allows a quarter more than the size at which it spills.
 func (x *Builder) room(t *trackIndex, l *levelIndex) error {
 	if s := l.sheet; s.n >= s.next && !l.given { // it has grown
 		x.sheets -= s.held
@@ -170,7 +170,7 @@ func (x *Builder) room(t *trackIndex, l *levelIndex) error {
 	return nil
 }
 
-// spans is how many of them make a page.
+// spans is how many spans fill a page.
 func (l *levelIndex) spans(t *trackIndex) int {
 	if l.check != nil {
 		return l.check.full()
@@ -216,7 +216,7 @@ func (x *Builder) compare(l *levelIndex) error {
 	return nil
 }
 
-// coarsen gives up what is finest, and says whether anything was left.
+// coarsen gives up the finest level. It returns false if there was none left.
 func (x *Builder) coarsen() bool {
 	left := false
 	for _, t := range x.tracks {
@@ -232,7 +232,7 @@ func (x *Builder) coarsen() bool {
 	return left
 }
 
-// give gives a level up.
+// give gives a level up: it frees its memory and leaves it out of the index.
 func (x *Builder) give(l *levelIndex) {
 	l.given = true
 	l.core.Drop()

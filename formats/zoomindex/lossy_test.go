@@ -47,8 +47,8 @@ func lossyFiles() []lossyFile {
 	}
 }
 
-// TestLossyDeltas: where differences lose bits, an index tells of the samples that
-// readers of the file get, inside it and beside it, and all of it agrees.
+// TestLossyDeltas: if differences lose bits, the index describes the samples that
+// readers of the file get, inside the file and beside it.
 func TestLossyDeltas(t *testing.T) {
 	t.Parallel()
 	for i, c := range lossyFiles() {
@@ -104,8 +104,7 @@ func sameViews(t *testing.T, what string, samples, indexed *File, n int64) {
 	}
 }
 
-// TestRecomputeOfSummaries: where no samples are written there is nothing that an
-// index could be compared with.
+// TestRecomputeOfSummaries: without samples there is nothing to compare an index with.
 func TestRecomputeOfSummaries(t *testing.T) {
 	t.Parallel()
 	for _, k := range []int{0, 4, 10, 13} {
@@ -141,9 +140,8 @@ func TestRecomputeOfWideDifferences(t *testing.T) {
 	}
 }
 
-// TestMeanOfHugeNumbers: a mean that is beyond what an index can hold is near the middle
-// of its band, and not at its end, and takes no other mean with it; an rms is not
-// infinite, and not 0.
+// TestMeanOfHugeNumbers: if a mean is too large for an index, it becomes the middle of
+// its band, and no other mean changes. An rms is neither infinite nor 0.
 func TestMeanOfHugeNumbers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ scale, rest float64 }{{1e60, 1}, {1e300, 1}, {1e-60, 1}, {1e-60, 1e58}} {

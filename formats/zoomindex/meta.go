@@ -7,11 +7,11 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// metaVersion is that of what an index says of the tracks beside its sections.
+// metaVersion is the version of the list of tracks in an index.
 const metaVersion = 2
 
-// A trackMeta is what an index says of a track: what it must be to be the one that
-// is meant, whether sections are about it, and how much of it the file holds.
+// A trackMeta is the index's entry for a track: the properties by which the track is
+// recognised, whether there are sections for it, and its totals in the file.
 type trackMeta struct {
 	ident    string
 	variable bool
@@ -20,7 +20,7 @@ type trackMeta struct {
 	count    zoomcache.TrackCount
 }
 
-// is says whether the index means this track.
+// is says whether the entry describes this track.
 func (m *trackMeta) is(t *zoomcache.Track) bool {
 	return m.ident == t.Codec.Ident() && m.variable == t.Variable
 }
@@ -99,7 +99,7 @@ func (d *metaParser) bytes(n int64) []byte {
 	return p
 }
 
-// parseMeta reads what meta has written, by the numbers of the tracks.
+// parseMeta reads the bytes of meta into a map by track number.
 func parseMeta(p []byte) (map[int32]*trackMeta, bool) {
 	d := &metaParser{p: p}
 	if d.uint() != metaVersion {

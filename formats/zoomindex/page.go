@@ -10,7 +10,7 @@ import (
 	"github.com/farread/farread/internal/filter"
 )
 
-// A layout says what the pages of a level hold of each span beside minimum and
+// A layout says what the pages of a level hold for each span besides minimum and
 // maximum.
 type layout struct {
 	kind  zoomcache.Kind
@@ -19,10 +19,11 @@ type layout struct {
 }
 
 const (
-	// quantum is the finest part of a band; noQuantum says that there is none.
+	// quantum is the number of steps into which a band is divided; noQuantum stands for
+	// no value.
 	quantum   = 65534
 	noQuantum = 65535
-	// maxPage bounds what a page decodes to.
+	// maxPage bounds the decoded size of a page.
 	maxPage = 64 << 20
 )
 
@@ -37,7 +38,7 @@ func unfold(u uint64, w int) uint64 {
 	return (u>>1 ^ -(u & 1)) & keyMask(w)
 }
 
-// parts are mean and deviation of a bin as parts of its band.
+// parts gives the mean and the deviation of a bin as fractions of its band.
 func (l layout) parts(s *stat) (mean, dev uint16) {
 	if s.valid == 0 {
 		return noQuantum, noQuantum
@@ -49,8 +50,8 @@ func (l layout) parts(s *stat) (mean, dev uint16) {
 	return partsOf(keyFloat(l.kind, s.min), keyFloat(l.kind, s.max), s.sum*each, s.sq*each)
 }
 
-// partsOf are mean and deviation as parts of the band from lo to hi, by the means of
-// the values and of their squares.
+// partsOf gives the mean and the deviation as fractions of the band from lo to hi. m is
+// the mean of the values, sq that of their squares.
 func partsOf(lo, hi, m, sq float64) (mean, dev uint16) {
 	band := hi - lo
 	if !(m >= lo-band && m <= hi+band && band <= math.MaxFloat64 && sq <= math.MaxFloat64) {
@@ -67,7 +68,8 @@ func partsOf(lo, hi, m, sq float64) (mean, dev uint16) {
 	return part(a), part(b)
 }
 
-// part is a part of a band, which rounding may bring out of it, as one of the quanta.
+// part turns a fraction of a band, which rounding may have moved outside of [0, 1],
+// into a number of quanta.
 func part(x float64) uint16 {
 	if x >= 1 {
 		return quantum
@@ -159,7 +161,8 @@ func (u *unpacker) page(l layout, p []byte, pg *index.Page, c *cells) error {
 	return nil
 }
 
-// spans reads where the n spans of a page lie: in order, inside the page's.
+// spans reads the places of the n spans of a page. They are in order and inside the
+// page's range.
 func (u *unpacker) spans(pg *index.Page, c *cells, n int) error {
 	at := c.len()
 	if int64(n)*int64(c.width) > int64(len(u.p)) { // a channel takes more than a byte
@@ -243,8 +246,8 @@ func (u *unpacker) channel(l layout, c *cells, at, ch int) bool {
 	})
 }
 
-// single is the mean of a span that is stored as a float32, or the middle of the band
-// where samples are too large or too small for one.
+// single is the mean of a span that stores it as a float32. If the samples are too
+// large or too small for a float32, it is the middle of the band.
 func (l layout) single(s *stat, x float64) float64 {
 	if l.kind != zoomcache.F64 || s.valid == 0 {
 		return x
@@ -258,7 +261,8 @@ func (l layout) single(s *stat, x float64) float64 {
 	return x
 }
 
-// restore makes the sums of a bin, whose mean lies in sum as a part of its band.
+// restore makes the sums of a bin. On entry sum holds the mean as a fraction of the
+// band.
 func (l layout) restore(s *stat, dev float64) {
 	part := s.sum
 	if s.sum = 0; s.valid == 0 {
@@ -276,7 +280,7 @@ func (l layout) restore(s *stat, dev float64) {
 	s.sq = (mean*mean + d*d) * float64(s.valid)
 }
 
-// ends reads a page of first and last values of the last n spans of c.
+// ends reads a page with the first and the last values of the last n spans of c.
 func (u *unpacker) ends(l layout, p []byte, c *cells, n int) error {
 	if err := u.open(p); err != nil {
 		return err

@@ -10,14 +10,14 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// maxPlaces is how many stretches an index tells of, all tracks together: some 3 KB.
-// With fewer than leastPlaces a track has none.
+// maxPlaces is how many stretches an index has, all tracks together: some 3 KB. A track
+// that would get fewer than leastPlaces has none.
 const (
 	maxPlaces   = 256
 	leastPlaces = 4
 )
 
-// mostPlaces is how many stretches a track has, of so many tracks; 0: none.
+// mostPlaces is how many stretches each of so many tracks may have; 0: none.
 func mostPlaces(tracks int) int {
 	if n := maxPlaces / tracks; n >= leastPlaces {
 		return n
@@ -25,9 +25,9 @@ func mostPlaces(tracks int) int {
 	return 0
 }
 
-// A stretch is some packets of a track, one behind another. It says where they lie but
-// for a few bytes: a packet with the first offset x begins near the line from the first
-// packet of the stretch, at (entry, off), to that of the next stretch.
+// A stretch is a run of packets of a track. It tells their places to within a few
+// bytes: a packet whose first offset is x begins near a line. The line goes from the
+// first packet of this stretch, at (entry, off), to the first packet of the next one.
 type stretch struct {
 	entry, off int64
 	down, up   int64 // the farthest that a packet begins in front of the line, and behind it
@@ -35,7 +35,7 @@ type stretch struct {
 	own        int64 // bytes of the packets
 }
 
-// line says where the line from a to c is at x, rounded down.
+// line is the value at x of the line from a to c, rounded down.
 func line(a, c *stretch, x int64) int64 {
 	x = min(max(x, a.entry), c.entry)
 	span := uint64(c.entry) - uint64(a.entry)
@@ -47,13 +47,13 @@ func line(a, c *stretch, x int64) int64 {
 	return a.off + int64(q)
 }
 
-// gap is from one entry to a later one.
+// gap is the distance from one entry to a later one.
 func gap(from, to int64) int64 {
 	return int64(min(uint64(to)-uint64(from), math.MaxInt64))
 }
 
-// join makes one stretch of a and b, which c follows. The line bends by what b is
-// beside the new one, which adds to how far packets may be from it.
+// join makes one stretch of a and b, which c follows. The distance of b from the new
+// line widens the band in which packets may lie.
 func join(a, b, c *stretch) stretch {
 	d := b.off - line(a, c, b.entry) // rounded up
 	most := c.off - a.off
@@ -64,8 +64,8 @@ func join(a, b, c *stretch) stretch {
 	}
 }
 
-// loose is how many bytes more than it has to a reader takes that knows no more than
-// the stretch, which c follows.
+// loose is how many unneeded bytes a reader reads if it knows only this stretch, which
+// c follows.
 func (s *stretch) loose(c *stretch) int64 {
 	step := c.entry
 	if s.step < gap(s.entry, c.entry) {
@@ -74,8 +74,8 @@ func (s *stretch) loose(c *stretch) int64 {
 	return s.down + s.up + line(s, c, step) - s.off
 }
 
-// places gathers stretches of packets, of which it keeps few: those are joined that
-// have most to gain by it.
+// places gathers stretches of packets and keeps only a few: it joins those whose
+// joining costs readers least.
 type places struct {
 	list []stretch // the last one is that of the last packet
 	most int
@@ -92,8 +92,8 @@ func (p *places) add(r *packetRun) {
 	}
 }
 
-// end gives the stretches, and behind them one that has no packets and begins where
-// the last packet, which is r, ends.
+// end gives the stretches, and one more that has no packets: it begins where r, the
+// last packet, ends.
 func (p *places) end(r *packetRun) []stretch {
 	last := stretch{entry: r.exit, off: r.end()}
 	if r.exit < math.MaxInt64 {
@@ -105,7 +105,7 @@ func (p *places) end(r *packetRun) []stretch {
 	return p.list
 }
 
-// thin joins stretches until there are no more than most. The last one stays.
+// thin joins stretches until at most that many are left. The last one stays as it is.
 func (p *places) thin(most int) {
 	for most = max(most, 2); len(p.list) > most; {
 		l := p.list

@@ -55,8 +55,8 @@ func (f *File) Recompute(ctx context.Context, progress formats.Progress) (Recomp
 	return r, err
 }
 
-// A checker sees the blocks of a file and compares an index, if there is one, with
-// what a Builder makes of the samples.
+// A checker sees the blocks of a file. It compares the index, if there is one, with the
+// one that a Builder makes of the samples.
 type checker struct {
 	f     *File
 	r     *Recomputed
@@ -68,7 +68,7 @@ type checker struct {
 	low  []int64
 }
 
-// begin begins to compare an index.
+// begin starts the comparison with an index.
 func (c *checker) begin(ctx context.Context, ix *openIndex) {
 	c.told = ix.tracks
 	c.w = &against{r: c.r, ix: ix.Index, plain: ix.Trailer.Plain, read: func(p index.Parts) ([][]byte, error) { return ix.Pages(ctx, p) }}
@@ -87,7 +87,7 @@ func (c *checker) Window(w *zoomcache.Window) error {
 		return nil
 	}
 	if told := c.told[w.Track.Number]; told != nil && told.part && w.Values.Kind == zoomcache.Integer && w.Track.Codec.Kind == zoomcache.Int {
-		// The index is of integers of 64 bits, the differences of which may have wrapped.
+		// The index has integers of 64 bits, and their differences may have wrapped.
 		c.low = c.low[:0]
 		for _, v := range w.Values.Big {
 			c.low = append(c.low, v.Int64())
@@ -113,7 +113,7 @@ func (c *checker) SummaryBlock(b *zoomcache.Block) error {
 	return c.x.SummaryBlock(b)
 }
 
-// undeclared notes a block of a track that the header has not got.
+// undeclared notes a block of a track that the header does not declare.
 func (c *checker) undeclared(b *zoomcache.Block) bool {
 	_, err := c.f.Track(b.Track)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *checker) undeclared(b *zoomcache.Block) bool {
 	return err != nil
 }
 
-// hash holds the whole index to the hash in its trailer.
+// hash compares the whole index with the hash in its trailer.
 func (c *checker) hash(ctx context.Context, ix *index.Index) error {
 	err := ix.Verify(ctx)
 	switch {
@@ -134,8 +134,8 @@ func (c *checker) hash(ctx context.Context, ix *index.Index) error {
 	return nil
 }
 
-// spoilt finds an index in the file that readings pass over since it is damaged: the
-// last packets of no track of the header are it and its trailer.
+// spoilt finds an index in the file that reads ignore because it is damaged: the last
+// packets, of a track that is not in the header, are the index and its trailer.
 func (c *checker) spoilt(ctx context.Context) error {
 	for _, b := range c.extra {
 		const enough = 8
@@ -155,8 +155,8 @@ func (c *checker) spoilt(ctx context.Context) error {
 	return nil
 }
 
-// against is the index that the pages of a Builder are compared with, in place of
-// being kept.
+// against is an index to compare with. A Builder's pages are compared with it instead
+// of being kept.
 type against struct {
 	r       *Recomputed
 	ix      *index.Index
@@ -178,7 +178,7 @@ type cursor struct {
 // cursorPages is how many pages are read at a time.
 const cursorPages = 64
 
-// end compares what is left.
+// end compares the rest.
 func (c *checker) end() error {
 	for _, t := range c.x.tracks {
 		if t.out || !t.any {
@@ -227,7 +227,7 @@ func mismatchOf(s *index.Section) zoomcache.Mismatch {
 	return m
 }
 
-// cursor begins with a section; nil: there is none.
+// cursor begins at a section's first page. It is nil if there is no such section.
 func (w *against) cursor(n index.Name) *cursor {
 	s := w.ix.Section(n)
 	if s == nil || len(s.Pages) == 0 {
@@ -256,7 +256,7 @@ func (w *against) bins(track int32) []int64 {
 	return out
 }
 
-// full says how many things the next page has.
+// full is how many entries the next page has.
 func (c *cursor) full() int {
 	if c.next >= len(c.s.Pages) {
 		return math.MaxInt
@@ -264,8 +264,8 @@ func (c *cursor) full() int {
 	return int(max(c.s.Pages[c.next].Count, 1))
 }
 
-// take gives the next page and its content, or nil where there is none that is of
-// [first, last] and of n things.
+// take gives the next page and its content. They are nil if the page does not cover
+// [first, last] with n entries.
 func (w *against) take(c *cursor, first, last int64, n int) (*index.Page, []byte, error) {
 	if c.done {
 		return nil, nil, nil
@@ -297,7 +297,7 @@ func (w *against) tell(c *cursor, format string, a ...any) {
 	w.r.wrong(mismatchOf(c.s), format, a...)
 }
 
-// damaged tells of damage, which is no error of reading.
+// damaged reports damage, which is not an error of reading.
 func (w *against) damaged(c *cursor, err error) error {
 	if errors.Is(err, index.ErrUnusable) {
 		w.tell(c, "a page of the index is damaged")
@@ -306,7 +306,7 @@ func (w *against) damaged(c *cursor, err error) error {
 	return wrapRead(-1, err)
 }
 
-// sheet compares the page that a sheet would become.
+// sheet compares a page with the one that a sheet would become.
 func (w *against) sheet(c *cursor, k *packer, s *sheet, ends bool) error {
 	pg, theirs, err := w.take(c, s.first, s.last, s.n)
 	if theirs == nil || err != nil {
@@ -350,7 +350,7 @@ func (w *against) sheet(c *cursor, k *packer, s *sheet, ends bool) error {
 	return nil
 }
 
-// near says whether two stats are the same but for the rounding of their sums.
+// near says whether two stats are equal, apart from the rounding of their sums.
 func (s *stat) near(t *stat) bool {
 	if s.n != t.n || s.valid != t.valid || s.min != t.min || s.max != t.max || s.first != t.first || s.last != t.last {
 		return false

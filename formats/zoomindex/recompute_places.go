@@ -4,8 +4,7 @@ import (
 	"github.com/farread/farread/formats/index"
 )
 
-// A placeCheck holds the packets of a track to what an index says of about where
-// they lie.
+// A placeCheck compares the packets of a track with the rough places in an index.
 type placeCheck struct {
 	c    *cursor
 	list []stretch // nil: not read so far
@@ -14,7 +13,7 @@ type placeCheck struct {
 	own  int64 // of the packets of the stretch so far
 }
 
-// placeCheck begins with the section of a track; nil: there is none.
+// placeCheck begins with a track's section. It is nil if there is none.
 func (w *against) placeCheck(track int32) *placeCheck {
 	c := w.cursor(index.Name{Kind: sectionPlace, Of: int64(track)})
 	if c == nil {
@@ -52,7 +51,7 @@ func (w *against) places(p *placeCheck, runs []packetRun) error {
 	return nil
 }
 
-// next says whether a packet lies where it may.
+// next says whether a packet lies within its stretch.
 func (p *placeCheck) next(r *packetRun) bool {
 	n := len(p.list) - 1
 	if p.at >= 0 && gap(p.last.entry, r.entry) > p.list[p.at].step {
@@ -73,7 +72,7 @@ func (p *placeCheck) next(r *packetRun) bool {
 	return r.entry <= behind.entry && r.off >= at-s.down && r.off <= at+1+s.up
 }
 
-// placesEnd holds the end of the list to the last packet.
+// placesEnd compares the end of the list with the last packet.
 func (w *against) placesEnd(p *placeCheck) {
 	if p == nil || p.c.done || p.list == nil {
 		return

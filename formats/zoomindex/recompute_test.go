@@ -25,8 +25,8 @@ func recompute(t *testing.T, file, side []byte) (Recomputed, error) {
 	return f.Recompute(t.Context(), nil)
 }
 
-// TestRecompute: what the Writer and the Builder make agrees with the samples, at any
-// size of pages and bins; and so does an index beside the file.
+// TestRecompute: the output of Writer and Builder agrees with the samples, for any size
+// of pages and bins. The same holds for an index beside the file.
 func TestRecompute(t *testing.T) {
 	t.Parallel()
 	for _, c := range viewCases() {
@@ -135,8 +135,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestLongIndex: where little memory may be held, parts of the index lie between the
-// blocks, and nothing of it is given up; the file without them is the plain one.
+// TestLongIndex: if little memory is allowed, parts of the index lie between the
+// blocks, and no level is given up. Without these parts the file is the plain one.
 func TestLongIndex(t *testing.T) {
 	t.Parallel()
 	const n = 600_000

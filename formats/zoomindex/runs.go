@@ -19,9 +19,9 @@ type packetRun struct {
 func (r *packetRun) end() int64 { return r.off + zoomcache.BlockHeaderLen + r.len }
 
 const (
-	// runsPage is how many packets a page of runs holds, of few tracks; of more, as many
-	// as take rowBytes of all tracks together until the pages are made, but leastRuns.
-	// Packets of one size take next to nothing.
+	// runsPage is how many packets a page of runs holds if there are few tracks. If
+	// there are many, it holds fewer, down to leastRuns, so that the unfinished pages
+	// of all tracks take at most rowBytes. Packets of one size take almost nothing.
 	runsPage  = 4096
 	leastRuns = 64
 	runBytes  = 40 // of a packetRun
@@ -30,16 +30,16 @@ const (
 	maxPayload = 1 << 30
 )
 
-// A spacing foretells how many bytes lie between a packet and the next one of its
-// track: after packet k, counted from 1, there is a summary for each power of two
-// that divides k, and one more.
+// A spacing predicts the distance from a packet to the next one of its track. After
+// packet k, counted from 1, there is one summary, and another one for each power of two
+// that divides k.
 type spacing struct{ base, each int64 }
 
 func (s spacing) after(k int64) int64 {
 	return s.base + s.each*int64(bits.TrailingZeros64(uint64(k))+1)
 }
 
-// fit takes the spacing that the first packets have. at counts them.
+// fit takes the spacing of the first packets. The first one is number at.
 func fit(runs []packetRun, at int64) spacing {
 	var odd, even int64
 	for i := 0; i+1 < len(runs) && i < 4; i++ {
@@ -57,7 +57,7 @@ func fit(runs []packetRun, at int64) spacing {
 	return spacing{base: 2*odd - even, each: even - odd}
 }
 
-// runs makes a page of packets, the first of which is number at, from 1.
+// runs makes a page of packets. The first one is number at, counted from 1.
 func (k *packer) runs(runs []packetRun, at int64, g *guess) ([]byte, error) {
 	s := fit(runs, at)
 	k.begin()
@@ -93,7 +93,7 @@ func (k *packer) runs(runs []packetRun, at int64, g *guess) ([]byte, error) {
 	return k.pack(g)
 }
 
-// runs reads a page of packets, which lie in front of end.
+// runs reads a page of packets, which must end before end.
 func (u *unpacker) runs(p []byte, pg *index.Page, end int64) ([]packetRun, error) {
 	if err := u.open(p); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// firstWindow is what the first read of many packets is about: it may be enough. Reads
+// firstWindow is the size of the first read of many packets, which may be enough. Reads
 // double up to Options.Window.
 const firstWindow = 1 << 20
 
@@ -35,9 +35,9 @@ func (f *File) EachPacket(ctx context.Context, track int32, from, to int64, fn f
 	return f.File.EachPacket(ctx, track, from, to, fn)
 }
 
-// packetsByIndex gives the view that finds the packets of a track in [from, to],
-// or nil where a pass over the file is the way: there is no index of the track, all
-// of it is wanted, or what Open has read tells all of the range.
+// packetsByIndex gives the view that finds the packets of a track in [from, to]. It is
+// nil if a pass over the file is better: there is no index of the track, the whole
+// track is wanted, or Open has read the whole range.
 func (f *File) packetsByIndex(ctx context.Context, t *zoomcache.Track, from, to int64) (*indexView, error) {
 	if from == zoomcache.FirstOffset && to == zoomcache.LastOffset || f.HeadHolds(t, to) {
 		return nil, nil
@@ -56,12 +56,12 @@ func (f *File) packetsByIndex(ctx context.Context, t *zoomcache.Track, from, to 
 	return v, nil
 }
 
-// size is that of the whole packet.
+// size is the size of the whole packet.
 func (r *packetRun) size() int64 { return r.end() - r.off }
 
-// samples calls fn with the samples in the range, packet by packet, by what the
-// index says of where they lie. Where that proves to be wrong, or the file is
-// damaged, it goes on with a pass over the file, which tells one from the other.
+// samples calls fn with the samples in the range, packet by packet, at the places in
+// the index. If a place is wrong or the file is damaged, samples continues with a pass
+// over the file, which tells which of the two it is.
 func (v *indexView) samples(ctx context.Context, l *runLister, fn func(p *zoomcache.Packet) error) error {
 	x := &packetTaker{v: v, fn: fn, next: v.f.Body()}
 	done, err := false, error(nil)
@@ -83,8 +83,8 @@ func (v *indexView) samples(ctx context.Context, l *runLister, fn func(p *zoomca
 	return v.f.SamplesFrom(ctx, x.next, v.t.Number, v.from, v.to, fn)
 }
 
-// A packetTaker calls fn with the samples of packets in the range, up to the first
-// packet that is not what the index says.
+// A packetTaker calls fn with the samples of packets in the range. It ends at the first
+// packet that differs from the index.
 type packetTaker struct {
 	v    *indexView
 	fn   func(p *zoomcache.Packet) error
@@ -121,7 +121,7 @@ func (v *indexView) eachPacket(ctx context.Context, l *runLister, x *packetTaker
 	return nil
 }
 
-// reading is the pull of the packets of a list.
+// reading is the pull.Pull for the packets of a list.
 func (v *indexView) reading(l *runLister) *pull.Pull[packetRun] {
 	return &pull.Pull[packetRun]{From: v.f.r, Window: v.f.Window(), First: firstWindow, Ahead: 1,
 		Parts: func(ctx context.Context, add func(pull.Part[packetRun]) error) error {
@@ -146,12 +146,12 @@ func failedPackets[T any](parts []pull.Part[T], err error) error { return wrapRe
 
 func whyPackets[T any]([]pull.Part[T]) (string, bool) { return "packets", false }
 
-// A callerError is one of the function that takes packets.
+// A callerError is an error of the caller's function, which takes packets.
 type callerError struct{ error }
 
 func (e callerError) Unwrap() error { return e.error }
 
-// decode decodes the packet that the index says is at r, and says whether it is.
+// decode decodes the packet that should be at r, and says whether it is.
 func (v *indexView) decode(p *zoomcache.Packet, r packetRun, raw []byte) bool {
 	b, err := zoomcache.ParseBlock(raw, r.off, v.f.Limits())
 	if err != nil || b.Summary || b.Track != v.t.Number || b.Entry != r.entry || b.Exit != r.exit || int64(b.Count) != r.count || b.Len != r.len {
@@ -178,7 +178,7 @@ func (v *indexView) lister() *runLister {
 	return l
 }
 
-// next gives the packets of some further pages; none at the end.
+// next gives the packets of some more pages, and none at the end.
 func (l *runLister) next(ctx context.Context) ([]packetRun, error) {
 	for len(l.runs) == 0 && l.i < l.j {
 		if err := l.more(ctx); err != nil {
@@ -209,7 +209,7 @@ func (l *runLister) below(ctx context.Context, limit int64) (bool, error) {
 	}
 }
 
-// more reads some further pages.
+// more reads some more pages.
 func (l *runLister) more(ctx context.Context) error {
 	v, end := l.v, min(l.i+runPages, l.j)
 	pages, err := v.ix.Pages(ctx, index.Parts{Section: l.s, I: l.i, J: end})
@@ -231,8 +231,8 @@ func (l *runLister) more(ctx context.Context) error {
 	return nil
 }
 
-// extent says how many bytes the packets of the range lie in, or 0 where that is not
-// known without a request.
+// extent is the number of bytes from the first packet of the range to the last. It is 0
+// if only a request could tell.
 func (l *runLister) extent(ctx context.Context) (int64, error) {
 	if !l.v.ix.Held(l.s, l.i, l.j) {
 		if r := l.byPlaces(ctx); r != nil {

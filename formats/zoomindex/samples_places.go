@@ -13,16 +13,19 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// mostByPlaces is how many bytes are read where it is not known which of them belong
-// to the track: more are worth the request that says where its packets lie.
+// mostByPlaces is how many bytes are read if it is not known which of them belong to
+// the track. If there would be more, a request for the places of the track's packets
+// pays off.
 const mostByPlaces = 1 << 20
 
-// A placedRead is bytes in which all packets of a range lie, though not where.
+// A placedRead is a stretch of bytes that has all packets of a range, at places that
+// are not known yet.
 type placedRead struct {
 	pieces []pull.Part[struct{}] // between parts of the index
 	total  int64
-	// A packet of the track begins at first.off, or, where that is not known, the last
-	// one with an entry below from and not below least begins at or before latest.
+	// first is set if a packet of the track begins at first.off. Otherwise the first
+	// packet to find is the last one whose entry is below from; its entry is at least
+	// least, and it begins at or before latest.
 	first  *stretch
 	least  int64
 	latest int64
@@ -31,9 +34,9 @@ type placedRead struct {
 	own    int64 // bytes of packets of the range, about
 }
 
-// byPlaces says what to read for the range of the lister where the list of packets was
-// not read with the directory, but about where they lie was; else, and where that is of
-// no use, nil. It reads nothing.
+// byPlaces says what to read for the range of the lister, by the rough places of
+// packets. It is nil if that is of no use: the exact list was read with the directory,
+// or the rough places were not. It reads nothing.
 func (l *runLister) byPlaces(ctx context.Context) *placedRead {
 	v := l.v
 	s := v.section(sectionPlace, 0)
@@ -51,11 +54,11 @@ func (l *runLister) byPlaces(ctx context.Context) *placedRead {
 	return v.around(list, s.Pages[0].Last)
 }
 
-// short says whether it is little enough to be read.
+// short says whether the read is small enough to be made.
 func (r *placedRead) short(f *File) bool { return r.total <= min(mostByPlaces, f.Window()) }
 
-// around says where the packets of the range lie between, or nil where that cannot be
-// said. exit is that of the last packet.
+// around says between which bytes the packets of the range lie, or nil if that is not
+// known. exit is the exit of the track's last packet.
 func (v *indexView) around(list []stretch, exit int64) *placedRead {
 	n := len(list) - 1
 	if v.from >= list[n].entry || v.to < list[0].entry {
@@ -98,7 +101,7 @@ func (v *indexView) around(list []stretch, exit int64) *placedRead {
 	return r
 }
 
-// cut makes pieces of [lo, hi), between the parts of the index that lie there.
+// cut makes pieces of [lo, hi), leaving out the parts of the index in it.
 func (r *placedRead) cut(lo, hi int64, parts []index.Extent) bool {
 	at := int64(0)
 	for _, e := range parts {
@@ -157,7 +160,7 @@ type placedPacket struct {
 	raw []byte
 }
 
-// starts lists where what looks like the last packet in front of the range begins.
+// starts lists the places that look like the start of the last packet before the range.
 func (v *indexView) starts(r *placedRead, spans []rangeio.Span) (list []int64) {
 	const most = 1 << 10 // of packets so short, a list is better
 	for _, s := range spans {
@@ -178,7 +181,8 @@ func (v *indexView) starts(r *placedRead, spans []rangeio.Span) (list []int64) {
 	return list
 }
 
-// A packetChain goes from block to block, past all of must.
+// A packetChain follows the blocks, one after another, and must meet a block at each
+// place in must.
 type packetChain struct {
 	v    *indexView
 	r    *placedRead
@@ -188,9 +192,9 @@ type packetChain struct {
 	exit int64 // of the last packet
 }
 
-// follow goes through the blocks of a piece, the first of which begins where the first
-// of must is, or with the piece. more: it ends with the last of them; else it
-// is over, well or not.
+// follow goes through the blocks of a piece. The first block begins at the first place
+// in must, or with the piece. more says that the chain goes on behind the piece;
+// otherwise it has ended, and ok says whether it ended well.
 func (c *packetChain) follow(s *rangeio.Span) (more, ok bool) {
 	v, at := c.v, 0
 	if !c.any && len(c.must) > 0 {
@@ -232,10 +236,9 @@ func (c *packetChain) follow(s *rangeio.Span) (more, ok bool) {
 	return true, false
 }
 
-// placed gives x the packets of the range, where one read of little more than these
-// brings them and what was read to open the index says which. done: it did, or
-// failed. None is found where bytes look like two different packets, or the file is
-// not as the index says.
+// placed gives x the packets of the range if one read, little larger than these, brings
+// them and the index has said what to read. done says that it did, or failed. It finds
+// none if bytes look like two different packets, or if the file differs from the index.
 func (v *indexView) placed(ctx context.Context, r *placedRead, x *packetTaker) (done bool, err error) {
 	last := &r.pieces[len(r.pieces)-1]
 	p := pull.Pull[struct{}]{From: v.f.r, Window: last.Off + last.Len - r.pieces[0].Off, // all at once

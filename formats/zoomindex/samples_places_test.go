@@ -78,9 +78,8 @@ func placedText(tb testing.TB, f *File, ix *openIndex, list []stretch, exit, fro
 	return b.String(), r.total, done
 }
 
-// TestPlaces: samples that are read by about where their packets lie are those that a
-// pass over the file finds, however few stretches there are, and Recompute agrees with
-// every stretch.
+// TestPlaces: reads by rough places give the samples that a pass over the file gives,
+// even with very few stretches, and Recompute agrees with every stretch.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	for _, c := range viewCases() {
@@ -137,8 +136,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPlacesNarrow: of packets that differ in size at random, what is read beside the
-// range stays below a few packets, with far fewer stretches than packets.
+// TestPlacesNarrow: if packets have random sizes, a read takes at most a few packets
+// too many, although there are far fewer stretches than packets.
 func TestPlacesNarrow(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
@@ -188,7 +187,7 @@ func header(b *zoomcache.Block) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(p, uint32(b.Count)), uint32(b.Len))
 }
 
-// TestPlacesTrap: samples that look like packets of the track are not taken for them.
+// TestPlacesTrap: samples that look like packets of the track are not read as packets.
 func TestPlacesTrap(t *testing.T) {
 	t.Parallel()
 	track := zoomcache.Track{Number: 5, Codec: zoomcache.Codec{Kind: zoomcache.U8}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}
@@ -305,8 +304,8 @@ func TestPlacesLimits(t *testing.T) {
 	}
 }
 
-// FuzzPlaces: whatever an index says of about where packets lie, as long as their first
-// and last offset are right, a reading by it gives the samples of the range or none.
+// FuzzPlaces: the rough places in an index may be anything, as long as their first and
+// last offset are right. A read gives the samples of the range, or none.
 func FuzzPlaces(f *testing.F) {
 	c := viewCases()[1]
 	c.n = 9000
@@ -350,8 +349,8 @@ func FuzzPlaces(f *testing.F) {
 	})
 }
 
-// TestPlacesWrong: an index that is wrong of about where packets lie makes no other
-// samples, and Recompute finds it.
+// TestPlacesWrong: wrong rough places do not change the samples, and Recompute finds
+// them.
 func TestPlacesWrong(t *testing.T) {
 	t.Parallel()
 	c := viewCases()[1]

@@ -94,9 +94,9 @@ func TestSamplesByIndex(t *testing.T) {
 	}
 }
 
-// TestSamplesOfDamage: packets that are not what the index says are read as if
-// there were none: damage is told with its place, or passed over where that is asked
-// for, and an index of other packets does no harm.
+// TestSamplesOfDamage: if packets differ from the index, they are read as without one.
+// Damage is reported with its place, or passed over with Resync. An index of other
+// packets does no harm.
 func TestSamplesOfDamage(t *testing.T) {
 	t.Parallel()
 	c := viewCases()[1] // compressed: all damage shows
@@ -150,7 +150,7 @@ func TestSamplesOfDamage(t *testing.T) {
 	}
 }
 
-// TestCallersError: what the function says that takes packets is returned as it is,
+// TestCallersError: an error of the function that takes packets is returned unchanged,
 // whatever it is.
 func TestCallersError(t *testing.T) {
 	t.Parallel()

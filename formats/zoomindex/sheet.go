@@ -9,9 +9,9 @@ import (
 	"github.com/farread/farread/internal/filter"
 )
 
-// A sheet gathers the spans of one level until they make a page, in the form that
-// they have there but for the order of their bytes: so they take little memory
-// while they wait, and little time.
+// A sheet gathers the spans of one level until they fill a page. They have the form of
+// the page, except for the order of their bytes, so that they take little memory and
+// little time.
 type sheet struct {
 	l                layout
 	withEnds         bool
@@ -35,7 +35,7 @@ func newSheet(l layout, withEnds bool) *sheet {
 	return &sheet{l: l, withEnds: withEnds, w: keyWidth(l.kind), ch: make([]sheetChannel, l.width)}
 }
 
-// add adds a span of n samples, with what is known of each channel.
+// add adds a span of n samples, with a stat for each channel.
 func (s *sheet) add(entry, exit, n int64, st []stat) {
 	if s.n == 0 {
 		s.first, s.last = entry, entry-1
@@ -56,8 +56,8 @@ func (s *sheet) add(entry, exit, n int64, st []stat) {
 	}
 }
 
-// addBins adds bins of size samples side by side, of n samples together, at constant
-// rate: what add does of each, a column at a time.
+// addBins adds successive bins at constant rate. Each has size samples, and all
+// together have n. It does what add would do for each bin, but a column at a time.
 func (s *sheet) addBins(entry int64, size, n int, st []stat) {
 	width, whole := len(s.ch), n/size
 	if whole < 2 || s.l.kind == zoomcache.Unit {
@@ -89,7 +89,7 @@ func (s *sheet) addEach(entry int64, size, n int, st []stat) {
 	}
 }
 
-// addBins adds each width-th stat from i on.
+// addBins adds the stats i, i+width, i+2*width and so on.
 func (c *sheetChannel) addBins(l layout, w int, st []stat, i, width int) {
 	n := (len(st) - i + width - 1) / width
 	if l.kind.Float() {
@@ -126,15 +126,15 @@ func (c *sheetChannel) addBins(l layout, w int, st []stat, i, width int) {
 	}
 }
 
-// appendRoom makes p longer by n bytes, and gives these.
+// appendRoom makes p longer by n bytes and returns the new ones.
 func appendRoom(p *[]byte, n int) []byte {
 	at := len(*p)
 	*p = slices.Grow(*p, n)[:at+n]
 	return (*p)[at:]
 }
 
-// firstSpans is for how many spans a sheet has room in one piece, if a page is not
-// shorter: most levels of most tracks never have more.
+// firstSpans is how many spans a new sheet has room for, unless a page is shorter: most
+// levels of most tracks never have more.
 const firstSpans = 16
 
 // begin makes room for the first spans.
@@ -234,7 +234,7 @@ func (s *sheet) size() int64 {
 	return int64(n)
 }
 
-// page makes the page of the spans of a sheet.
+// page makes the page of a sheet's spans.
 func (k *packer) page(s *sheet, g *guess) ([]byte, error) {
 	k.begin()
 	k.bytes(s.gap)
@@ -257,7 +257,7 @@ func (k *packer) page(s *sheet, g *guess) ([]byte, error) {
 	return k.pack(g)
 }
 
-// ends makes the page of first and last values.
+// ends makes the page of the first and last values.
 func (k *packer) ends(s *sheet, g *guess) ([]byte, error) {
 	k.begin()
 	for i := range s.ch {
@@ -267,23 +267,24 @@ func (k *packer) ends(s *sheet, g *guess) ([]byte, error) {
 	return k.pack(g)
 }
 
-// begin empties what was collected.
+// begin empties the collected bytes.
 func (k *packer) begin() { k.raw, k.parts = k.raw[:0], k.parts[:0] }
 
-// bytes appends bytes of one nature.
+// bytes appends bytes that form one part.
 func (k *packer) bytes(p []byte) {
 	k.raw = append(k.raw, p...)
 	k.mark()
 }
 
-// mark ends a part of what was collected.
+// mark ends a part of the collected bytes.
 func (k *packer) mark() {
 	if n := len(k.parts); len(k.raw) > 0 && (n == 0 || k.parts[n-1] < len(k.raw)) {
 		k.parts = append(k.parts, len(k.raw))
 	}
 }
 
-// column appends numbers of w bytes, all first bytes before all second ones.
+// column appends numbers of w bytes: the first bytes of all, then the second bytes of
+// all, and so on.
 func (k *packer) column(p []byte, w int) {
 	at := len(k.raw)
 	k.raw = append(k.raw, p...)

@@ -6,24 +6,26 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// A pace is how far spans of one size usually go, from the end of one to the end of the
-// next. What lies between two samples for longer is a gap, and no span goes across it.
-// Many gaps become usual, so that spans stay about as long as they should be.
+// A pace is the usual distance from the end of one span to the end of the next, for
+// spans of one size. A longer distance between two samples is a gap, and no span goes
+// across a gap. If there are many gaps they become usual, so that spans do not get too
+// short.
 type pace struct{ usual float64 } // offsets; 0: not known
 
 const (
-	// paceUp and paceDown are which part of a change a pace follows at once. A single
-	// gap counts no more than paceMost times what was usual, so that a thousandfold rate
-	// is usual after some twenty spans, and one gap does not hide the next.
+	// A pace moves by the paceUp-th or the paceDown-th part of a change. A single gap
+	// counts as at most paceMost times the usual distance. So a rate that drops to a
+	// thousandth becomes usual after some twenty spans, and one gap does not hide the
+	// next.
 	paceUp   = 8
 	paceDown = 2
 	paceMost = 4
 )
 
-// gap says whether so many offsets between two samples are a gap.
+// gap says whether a distance between two samples is a gap.
 func (p pace) gap(offsets float64) bool { return p.usual > 0 && offsets > p.usual }
 
-// seen tells how far a span went.
+// seen takes in the length of a span.
 func (p *pace) seen(offsets float64) {
 	if p.usual <= 0 {
 		return
@@ -37,8 +39,9 @@ func (p *pace) seen(offsets float64) {
 	p.usual = max(p.usual, 1)
 }
 
-// A joiner makes spans of one size of shorter ones, or of samples, of a track of variable
-// rate: of at most size samples, in one window and not across a gap.
+// A joiner joins samples, or shorter spans, of a track of variable rate into spans of
+// one size. A span has at most size samples, lies in one window, and does not go across
+// a gap.
 type joiner struct {
 	l           *levelIndex // bins; nil: level 1, which has whole windows but for their gaps
 	size        int64       // samples
@@ -50,7 +53,8 @@ type joiner struct {
 	any         bool  // there was one
 }
 
-// joiners are those of a track: of bins, fine first, and of level 1.
+// joiners makes the joiners of a track: one for each size of bins, the finest first,
+// and one for level 1.
 func (t *trackIndex) joiners() {
 	width := t.t.Codec.Width()
 	for _, l := range t.bins {
@@ -59,11 +63,11 @@ func (t *trackIndex) joiners() {
 	t.joins = append(t.joins, &joiner{st: make([]stat, width)})
 }
 
-// full says whether n samples more are too many.
+// full says whether the span has no room for n more samples.
 func (j *joiner) full(n int64) bool { return j.l != nil && j.n+n > j.size }
 
-// pace is what a gap is for joiner k: for those behind it, too, for bins may be longer than
-// windows are.
+// pace is the least pace of joiner k and those after it, since bins may be longer than
+// windows.
 func (t *trackIndex) pace(k int) pace {
 	p := t.joins[k].pace
 	for _, j := range t.joins[k+1:] {
@@ -90,10 +94,12 @@ func (t *trackIndex) begin(stamps []int64) {
 	}
 }
 
-// steps is how many steps of a window tell what is usual.
+// steps is how many distances between stamps of a window decide which distance is
+// usual.
 const steps = 1 << 10
 
-// usualStep is the median of the steps between stamps that are not one, or 0.
+// usualStep is the median of the positive distances between stamps. It is 0 if there
+// are none.
 func usualStep(stamps []int64) float64 {
 	var list []float64
 	for i, every := 1, len(stamps)/steps+1; i < len(stamps); i += every {
@@ -140,7 +146,7 @@ func (x *Builder) cut(t *trackIndex, stamps []int64, v *zoomcache.Values, n int)
 	return nil
 }
 
-// joined gives on the span that joiner k has: to its level, and to the next joiner.
+// joined passes on the span of joiner k, to its level and to the next joiner.
 func (x *Builder) joined(t *trackIndex, k int) error {
 	j := t.joins[k]
 	if j.any {
@@ -177,8 +183,8 @@ func (x *Builder) joined(t *trackIndex, k int) error {
 	return nil
 }
 
-// same gives bins up that are those of the next size, or of level 1, once more: windows
-// are that short.
+// same gives up bins that have as many spans as the next size, or as level 1: windows
+// are too short for both.
 func (x *Builder) same(t *trackIndex) {
 	if !t.gaps {
 		return
@@ -195,8 +201,8 @@ func (x *Builder) same(t *trackIndex) {
 	}
 }
 
-// far says whether a gap lies between two spans of levels[i] that begins behind exit: it
-// takes longer than spans of the level above do.
+// far says whether there is a gap between two spans of levels[i], the first of which
+// ends at exit: the distance is longer than spans of the level above.
 func (t *trackIndex) far(i int, exit, entry int64) bool {
 	if len(t.joins) == 0 || i >= zoomcache.MaxLevel-2 {
 		return false
@@ -208,13 +214,13 @@ func (t *trackIndex) far(i int, exit, entry int64) bool {
 	return p.gap(float64(entry) - float64(exit))
 }
 
-// push adds a span of level 1, and joins pairs upwards. Of a pair with a gap between,
-// the first goes up alone.
+// push adds a span of level 1 and joins pairs into higher levels. If a gap lies between
+// the two of a pair, the first goes up alone.
 func (x *Builder) push(t *trackIndex, entry, exit, n int64, st []stat) error {
 	return x.pushAt(t, 0, entry, exit, n, st, true)
 }
 
-// pushAt adds a span to level[i] of a track. grow: there may be another level.
+// pushAt adds a span to level[i] of a track. grow allows a new level above.
 func (x *Builder) pushAt(t *trackIndex, i int, entry, exit, n int64, st []stat, grow bool) error {
 	for ; ; i++ {
 		if i == len(t.level) {
@@ -253,7 +259,7 @@ func (x *Builder) pushAt(t *trackIndex, i int, entry, exit, n int64, st []stat, 
 	}
 }
 
-// addLevel begins one level more.
+// addLevel begins one more level.
 func (x *Builder) addLevel(t *trackIndex) {
 	i := len(t.level)
 	t.level = append(t.level, x.newLevel(t, levelName(i)))
@@ -262,8 +268,8 @@ func (x *Builder) addLevel(t *trackIndex) {
 	}
 }
 
-// rise adds what waits for a partner to the levels above, so that each level has
-// all samples.
+// rise adds the spans that wait for a partner to the levels above, so that each level
+// covers all samples.
 func (x *Builder) rise(t *trackIndex) error {
 	for i, l := range t.level {
 		if !l.full {

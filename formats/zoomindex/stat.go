@@ -7,9 +7,8 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// A stat is what an index knows of the samples of one channel in a span. Values
-// are keys: unsigned integers in the order of the values, of as many bytes as a
-// value takes. What is NaN does not count but in n.
+// A stat sums up the samples of one channel in a span. Values are keys: unsigned
+// integers that order like the values and take as many bytes. NaN counts only in n.
 type stat struct {
 	n, valid    int64
 	min, max    uint64 // where valid > 0
@@ -20,10 +19,10 @@ type stat struct {
 
 type bigStat struct{ min, max, first, last *big.Int }
 
-// nanKey is that of no number: it would be of a NaN with a sign.
+// nanKey is not the key of any number: it would belong to a NaN with its sign set.
 const nanKey = 0
 
-// keyWidth is how many bytes a key takes; 0: there are no values.
+// keyWidth is how many bytes a key takes. It is 0 if the kind has no values.
 func keyWidth(k zoomcache.Kind) int {
 	switch k {
 	case zoomcache.Unit:
@@ -65,8 +64,8 @@ func f32Key(x float32) uint64 {
 	return orderBits(uint64(math.Float32bits(x)), 1<<31) & math.MaxUint32
 }
 
-// orderBits turns the bits of floats into integers of the same order, and back
-// if sign is set in what comes in as it is in what went out.
+// orderBits turns the bits of floats into integers that order like the floats. To turn
+// them back, it needs the sign bit reversed.
 func orderBits(u, sign uint64) uint64 {
 	if u&sign != 0 {
 		return ^u
@@ -117,7 +116,7 @@ func keyFloat(k zoomcache.Kind, key uint64) float64 {
 	}
 }
 
-// infinite says whether a key is that of no finite number.
+// infinite says whether a key stands for an infinity or NaN.
 func infinite(k zoomcache.Kind, key uint64) bool {
 	if !k.Float() {
 		return false
@@ -133,7 +132,7 @@ func unorder(key, sign uint64) uint64 {
 	return ^key & (sign<<1 - 1)
 }
 
-// join adds what comes later.
+// join adds the stat of a later span.
 func (s *stat) join(t *stat) {
 	switch {
 	case t.n == 0:
@@ -169,7 +168,8 @@ func (s *stat) join(t *stat) {
 	}
 }
 
-// gather looks at samples [i, j) of channel c of values that are interleaved.
+// gather sums up the samples [i, j) of channel c, whose values are interleaved with
+// those of other channels.
 func gather(v *zoomcache.Values, c, width, i, j int) stat {
 	i, j = i*width+c, (j-1)*width+c+1
 	switch v.Kind {
@@ -297,7 +297,7 @@ func gatherBig(v []*big.Int, i, j, step int) stat {
 	return s
 }
 
-// means gives mean and root mean square, NaN where nothing counts.
+// means gives the mean and the root mean square. They are NaN if no value counts.
 func (s *stat) means() (mean, rms float64) {
 	if s.valid == 0 {
 		return math.NaN(), math.NaN()
@@ -305,7 +305,7 @@ func (s *stat) means() (mean, rms float64) {
 	return s.sum / float64(s.valid), math.Sqrt(s.sq / float64(s.valid))
 }
 
-// A cells is spans that follow each other, with a stat for each channel.
+// cells are successive spans, with a stat for each channel.
 type cells struct {
 	width       int
 	entry, exit []int64
@@ -317,7 +317,7 @@ func (c *cells) len() int { return len(c.entry) }
 
 func (c *cells) at(i int) []stat { return c.st[i*c.width : (i+1)*c.width] }
 
-// add appends a span of which nothing is known.
+// add appends a span whose stats are empty.
 func (c *cells) add(entry, exit, n int64) {
 	c.entry, c.exit, c.n = append(c.entry, entry), append(c.exit, exit), append(c.n, n)
 	for range c.width {

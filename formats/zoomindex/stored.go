@@ -6,15 +6,15 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// loses says whether differences give readers other samples than they were made of:
-// floats are rounded, and the integers of PCM are cut to 32 bits.
+// loses says whether samples change if they are stored as differences: floats are
+// rounded, and PCM integers are cut to 32 bits.
 func loses(t *zoomcache.Track) bool {
 	c := t.Codec
 	return t.Delta && c.Deltas() && (c.Kind.Float() || c.PCM && (c.Kind == zoomcache.Int || c.Kind == zoomcache.I32))
 }
 
-// stored gives the values that readers of a packet get. They are good until the next
-// call.
+// stored gives the values as a reader of the packet gets them. They are valid until the
+// next call.
 func (t *trackIndex) stored(v *zoomcache.Values) *zoomcache.Values {
 	switch v.Kind {
 	case zoomcache.F32:
@@ -31,7 +31,7 @@ func (t *trackIndex) stored(v *zoomcache.Values) *zoomcache.Values {
 	return &zoomcache.Values{Kind: zoomcache.Int, N: v.N, I64: t.ints}
 }
 
-// redelta makes differences of v, and of these the values again.
+// redelta turns v into differences and these into values again.
 func redelta[T float32 | float64](dst, v []T) []T {
 	dst = append(dst[:0], v...)
 	for i := len(dst) - 1; i > 0; i-- {
@@ -43,7 +43,8 @@ func redelta[T float32 | float64](dst, v []T) []T {
 	return dst
 }
 
-// redeltaPCM does so with integers that are read as Int and lie in 32 bits.
+// redeltaPCM does what redelta does, for integers that are read as Int and fit into 32
+// bits.
 func redeltaPCM[T int32 | int64](dst []int64, v []T) []int64 {
 	dst = slices.Grow(dst[:0], len(v))
 	var last T

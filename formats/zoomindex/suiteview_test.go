@@ -94,9 +94,9 @@ func sawViews(ctx context.Context, f *zoomindex.File, n int64) ([]byte, error) {
 	return fmt.Appendf(out, "samples %d of %d\n", got, n/2-n/3+1), err
 }
 
-// TestSuiteViews: whatever is cut off or damaged, of a file with its index, what
-// views and samples by the index tell is true; and of a whole file all of it,
-// whatever is the matter with its index.
+// TestSuiteViews: if any part of a file with an index is cut off or damaged, the views
+// and samples by the index are right. If the file is whole, they are complete, even if
+// its index is damaged.
 func TestSuiteViews(t *testing.T) {
 	const n = 5000
 	plain, inside, side := sawFile(t, n)

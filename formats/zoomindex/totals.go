@@ -28,8 +28,8 @@ func (f *File) Totals(ctx context.Context) (list []zoomcache.TrackCount, ok bool
 	return list, true, nil
 }
 
-// total is what an index or, where there is none, a pass over the file tells of
-// one track.
+// total gives the totals of one track, from the index. Without an index it makes a pass
+// over the file.
 func (f *File) total(ctx context.Context, t *zoomcache.Track) (zoomcache.TrackCount, error) {
 	list, ok, err := f.Totals(ctx)
 	if err == nil && !ok {

@@ -40,9 +40,9 @@ type View struct {
 // MaxWidth bounds the width of a View.
 const MaxWidth = 1 << 20
 
-// mostRaw is how many bytes of the file a view at constant rate reads where spans give
-// it three quarters of its points: with both ends of the file and that of an index beside
-// it, half a MiB.
+// mostRaw is how many bytes of the file a view at constant rate reads if spans would
+// give it three quarters of its points. With both ends of the file, and the end of an
+// index beside it, that is half a MiB.
 const mostRaw = 440 << 10
 
 // View sums up the samples of a track with offsets in [from, to] in about width
@@ -97,7 +97,8 @@ type parts struct {
 	width uint64
 }
 
-// of says in which part an offset is; what lies outside is in the first or last.
+// of is the part that has an offset. An offset outside of [a, b] is in the first or the
+// last part.
 func (p parts) of(off int64) int {
 	off = min(max(off, p.a), p.b)
 	hi, lo := bits.Mul64(uint64(off-p.a), p.width)
@@ -109,7 +110,7 @@ func (p parts) of(off int64) int {
 	return int(q)
 }
 
-// until is the last offset of the part that off is in.
+// until is the last offset of the part that has off.
 func (p parts) until(off int64) int64 {
 	k := uint64(p.of(off)) + 1
 	if k == p.width {
@@ -127,7 +128,7 @@ func (p parts) until(off int64) int64 {
 	return p.a + int64(q) - 1
 }
 
-// viewSamples makes a view of samples that are read in one pass.
+// viewSamples makes a view of samples, which it reads in one pass.
 func (f *File) viewSamples(ctx context.Context, t *zoomcache.Track, from, to int64, width int) (View, error) {
 	if from == zoomcache.FirstOffset || to == zoomcache.LastOffset {
 		entry, exit, err := f.bounds(ctx, t)
@@ -159,7 +160,7 @@ func (f *File) viewSamples(ctx context.Context, t *zoomcache.Track, from, to int
 	return f.viewSummaries(ctx, t, from, to, width)
 }
 
-// bounds are the least and the greatest offset of what there is of a track.
+// bounds are the least and the greatest offset of a track.
 func (f *File) bounds(ctx context.Context, t *zoomcache.Track) (entry, exit int64, err error) {
 	if t.Variable { // stamps may go back inside a packet, whose header says nothing of that
 		entry, exit = math.MaxInt64, math.MinInt64
@@ -192,7 +193,7 @@ func newSampleGroups(t *zoomcache.Track, from, to int64, width int) *sampleGroup
 	return &sampleGroups{t: t, parts: parts{from, to, uint64(width)}, of: make(map[int]*group)}
 }
 
-// add takes the samples of a packet, which lie in the range.
+// add takes in the samples of a packet. All of them lie in the range.
 func (g *sampleGroups) add(p *zoomcache.Packet) {
 	for i := 0; i < int(p.Count); {
 		off := p.Offset(i)
@@ -227,7 +228,7 @@ func (g *sampleGroups) gather(k int, lo, hi int64, v *zoomcache.Values, i, j int
 	}
 }
 
-// points gives what was gathered, in order.
+// points gives the points in order.
 func (g *sampleGroups) points() []Point {
 	out := make([]Point, 0, len(g.of))
 	for k := 0; len(out) < len(g.of); k++ {
@@ -238,7 +239,7 @@ func (g *sampleGroups) points() []Point {
 	return out
 }
 
-// point makes a point of what was gathered of a track of some kind.
+// point makes a point of a group, for a track of that kind.
 func point(k zoomcache.Kind, x *group, ends bool) Point {
 	p := Point{Entry: x.entry, Exit: x.exit, Count: x.n, Channels: make([]zoomcache.Stats, len(x.st))}
 	for c := range x.st {
@@ -320,7 +321,7 @@ func (f *File) viewSummaries(ctx context.Context, t *zoomcache.Track, from, to i
 	return View{Points: g.points(!t.Codec.PCM), Level: level}, err
 }
 
-// storedStat takes a summary of the file for what it says.
+// storedStat makes a stat of a summary in the file.
 func storedStat(c zoomcache.Codec, s *zoomcache.Stats, n int64) stat {
 	x := stat{n: max(n, 1), valid: max(n, 1)}
 	switch c.Kind {
@@ -341,7 +342,7 @@ func storedStat(c zoomcache.Codec, s *zoomcache.Stats, n int64) stat {
 	return x
 }
 
-// key is the opposite of number.
+// keyOf is the opposite of number.
 func keyOf(k zoomcache.Kind, v zoomcache.Number) uint64 {
 	switch k {
 	case zoomcache.F64:
@@ -366,7 +367,8 @@ type spanGroups struct {
 	part  int
 }
 
-// add takes a span: what begins in one part is one point, as is what touches.
+// add takes in a span. Spans that begin in the same part, or touch each other, become
+// one point.
 func (g *spanGroups) add(x *group) {
 	k := g.parts.of(x.entry)
 	if n := len(g.list); n > 0 {

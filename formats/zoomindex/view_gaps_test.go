@@ -64,8 +64,8 @@ func (s *series) hole(p *Point, column float64) (at int64, ok bool) {
 	return 0, false
 }
 
-// TestViewGaps: whatever the rates and gaps, each point tells exactly of the samples
-// between its ends, and none goes over a gap that is wider than its column.
+// TestViewGaps: for any rates and gaps, each point sums up exactly the samples between
+// its ends, and no point goes across a gap that is wider than its column.
 func TestViewGaps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -111,8 +111,8 @@ func TestViewGaps(t *testing.T) {
 	})
 }
 
-// TestViewAround: about as many points as were asked for, whatever the rate: one where
-// the samples are in each column, and those with none have none.
+// TestViewAround: there are about as many points as asked for, at any rate: one in each
+// column that has samples, and none in others.
 func TestViewAround(t *testing.T) {
 	t.Parallel()
 	c := viewCase{track: zoomcache.Track{Codec: zoomcache.Codec{Kind: zoomcache.F64}, Rate: zoomcache.Rate{Num: 1, Den: 1}, Variable: true}, n: 160_000, mark: 1024}
@@ -153,8 +153,8 @@ func TestViewAround(t *testing.T) {
 	}
 }
 
-// TestIndexOfBefore: an index whose spans go over gaps, as they all did, is read and
-// verified as what it is.
+// TestIndexOfBefore: older indexes have spans that go across gaps. Such an index is
+// read and verified.
 func TestIndexOfBefore(t *testing.T) {
 	t.Parallel()
 	for _, c := range viewCases() {

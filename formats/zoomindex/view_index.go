@@ -32,7 +32,7 @@ func (v *indexView) view(ctx context.Context) (View, error) {
 	if len(levels) == 0 {
 		return View{}, index.ErrUnusable
 	}
-	// The range is cut to what there is.
+	// Cut the range to the offsets of the track.
 	top := levels[0].Pages
 	v.from, v.to = max(v.from, top[0].First), min(v.to, top[len(top)-1].Last)
 	if v.from > v.to {
@@ -52,7 +52,7 @@ func (v *indexView) view(ctx context.Context) (View, error) {
 	return v.packets(ctx, levels[len(levels)-1])
 }
 
-// levels lists what there is of the track, coarse first.
+// levels lists the sections of the track, the coarsest first.
 func (v *indexView) levels() []*index.Section {
 	var out []*index.Section
 	for level := int64(zoomcache.MaxLevel); level >= 1; level-- {
@@ -80,7 +80,7 @@ func (v *indexView) levels() []*index.Section {
 	return out
 }
 
-// estimate says about how many spans of a section lie in the range.
+// estimate is about how many spans of a section lie in the range.
 func (v *indexView) estimate(s *index.Section) float64 {
 	i, j := s.Over(v.from, v.to)
 	n := 0.0
@@ -133,7 +133,7 @@ func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
 	return out, err
 }
 
-// payload is what pages of spans are read from.
+// payload is the Reader for pages of spans.
 func (v *indexView) payload() rangeio.Reader {
 	switch {
 	case v.f.plan == nil:
@@ -144,8 +144,8 @@ func (v *indexView) payload() rangeio.Reader {
 	return v.f.plan.Over(v.ix.r, "")
 }
 
-// over gives the pages of the spans that touch the range, with those that share an
-// offset with these.
+// over gives the pages with spans that touch the range, and the pages with spans that
+// share an offset with those.
 func (v *indexView) over(s *index.Section) (i, j int) {
 	i, j = s.Over(v.from, v.to)
 	for i > 0 && i < j && s.Pages[i-1].Last >= s.Pages[i].First {
@@ -157,8 +157,8 @@ func (v *indexView) over(s *index.Section) (i, j int) {
 	return i, j
 }
 
-// inside gives the spans [lo, hi) that touch the range, with those that share an
-// offset with these: what a point tells of an offset is all there is.
+// inside gives the spans [lo, hi) that touch the range, and the spans that share an
+// offset with those: a point must cover all samples of its offsets.
 func (v *indexView) inside(c *cells) (lo, hi int, err error) {
 	for i := 1; i < c.len(); i++ {
 		if c.entry[i] < c.exit[i-1] {
@@ -193,8 +193,8 @@ func (v *indexView) wrap(err error) error {
 	return wrapRead(-1, err)
 }
 
-// packets makes a view of the samples in the range; or of the finest spans, where
-// samples would be too many bytes and there are nearly as many spans as points.
+// packets makes a view of the samples in the range. If the samples would be too many
+// bytes, and the finest spans are nearly as many as the points, it takes the spans.
 func (v *indexView) packets(ctx context.Context, finest *index.Section) (View, error) {
 	pages, l := rangeio.OnePhase(ctx), v.lister()
 	if v.estimate(finest) >= float64(v.width)*3/4 {

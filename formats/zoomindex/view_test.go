@@ -120,7 +120,7 @@ func (c *viewCase) write(tb testing.TB, sink zoomcache.Sink) (file []byte, s ser
 	return c.writeAs(tb, sink, false)
 }
 
-// writeAs is write, of summaries only where noRaw says so.
+// writeAs does what write does. If noRaw is set, the file has only summaries.
 func (c *viewCase) writeAs(tb testing.TB, sink zoomcache.Sink, noRaw bool) (file []byte, s series) {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(c.seed, 1))

@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// rawLimit is how many bytes of spans or of packets of variable rate a view reads
-	// before it is content with fewer points than asked for; rawView for each of its
-	// points, where that is more.
+	// rawLimit is how many bytes of spans or packets of variable rate a view reads
+	// before it gives fewer points than asked for. If rawView bytes for each point are
+	// more, they are the limit.
 	rawLimit = 384 << 10
-	// rawUnbinned is how many bytes of samples are read where the index has nothing finer
-	// than level 1, as those of before had.
+	// rawUnbinned is the limit for samples if the index has nothing finer than level 1,
+	// as older ones have.
 	rawUnbinned = 4 << 20
-	// enough is which part of its points a level must serve: the rest lies where pages
-	// meet, or in gaps between them.
+	// enough is the share of the points for which a level must have spans. Other points
+	// may lie where pages meet, or in gaps.
 	enough = 0.95
-	// longColumns is how many points a span may go over before something finer is looked
-	// at: so long are those of few samples between others of many.
+	// longColumns is how many points a span may cover before a finer level is tried.
+	// Spans get so long if they have few samples and others have many.
 	longColumns = 3
 )
 
-// uneven makes a view of a track of variable rate: of the coarsest level, or bins, with a
-// span for each of its points, wherever in the range they lie. Where there is none that
-// takes few enough bytes it is of samples, or where these are too many, too, of the
-// finest that does. Whether the spans lie so is known once they are read: where they do
-// not, those that are at hand are tried, and then it is the samples or the finest, by
-// one request more.
+// uneven makes a view of a track of variable rate. It takes the coarsest level, or
+// bins, whose spans begin in each of the view's points. If each such level takes too
+// many bytes, it takes samples, and if these are too many, too, the finest level that
+// is small enough. Where spans begin is known only once they are read. If they leave
+// points empty, uneven tries the levels that it has already, and then makes one more
+// request, for samples or the finest level.
 func (v *indexView) uneven(ctx context.Context, levels []*index.Section) (View, error) {
 	limit := max(rawLimit, int64(v.width)*rawView)
 	best, bins := levels[0], false
@@ -73,8 +73,8 @@ func (v *indexView) uneven(ctx context.Context, levels []*index.Section) (View, 
 	return v.gathered(pages, l)
 }
 
-// columns says in about how many of the points of a view spans of a section begin: of
-// those of one page at most in as many as it goes over.
+// columns estimates in how many points of a view spans of a section begin. The spans of
+// a page count for no more points than the page covers.
 func (v *indexView) columns(s *index.Section) float64 {
 	i, j := s.Over(v.from, v.to)
 	each := v.column()
@@ -87,7 +87,7 @@ func (v *indexView) columns(s *index.Section) float64 {
 	return n
 }
 
-// column is how many offsets a point has.
+// column is the width of a point in offsets.
 func (v *indexView) column() float64 {
 	return (float64(v.to) - float64(v.from) + 1) / float64(v.width)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// TestViewResync: of a file with a damaged packet, views of what lies elsewhere are
-// as ever; those that need it fail with its place or, with Resync, tell of all samples
-// but its own. What levels and bins of an index say of it stays true.
+// TestViewResync: if a packet is damaged, views of other stretches do not change. Views
+// that need the packet fail with its place or, with Resync, leave out its samples.
+// Levels and bins of the index, which have these samples, stay true.
 func TestViewResync(t *testing.T) {
 	t.Parallel()
 	c := viewCases()[1] // compressed: all damage shows
@@ -86,8 +86,8 @@ func TestViewResync(t *testing.T) {
 	}
 }
 
-// TestViewOfSummaries: of a file that holds no samples, the index still tells of all
-// of them what is true, in the finest spans it has.
+// TestViewOfSummaries: if a file has no samples, views by the index are right, in the
+// finest spans that the index has.
 func TestViewOfSummaries(t *testing.T) {
 	t.Parallel()
 	cases := viewCases()
