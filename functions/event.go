@@ -158,8 +158,8 @@ func (u Upload) check() error {
 	return nil
 }
 
-// folderMarker: consoles and sync tools make empty objects with a slash at the end of
-// their key, to show a folder.
+// folderMarker says whether u is an empty object with a slash at the end of its key.
+// Consoles and sync tools make them to show a folder.
 func folderMarker(u Upload) bool { return u.Size == 0 && strings.HasSuffix(u.Key, "/") }
 
 // quoted is the ETag in HTTP's spelling; events leave the quotes out.

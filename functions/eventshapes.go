@@ -40,7 +40,7 @@ func (m *Message) open(body string, depth int) error {
 	return nil
 }
 
-// decodeTest: S3 sends one such message when a notification is set up.
+// decodeTest ignores the message that S3 sends when a notification is set up.
 func decodeTest([]byte, int) (Batch, error) { return one(Message{Ignored: 1}), nil }
 
 // s3Event is the notification of S3, versions 2.x:

@@ -42,8 +42,8 @@ func keys(b objstore.Bucket, prefix string) []string {
 	return ks
 }
 
-// TestNastyKeys is proof E2: odd keys, objects that are no uploads, and one poison
-// message among ten.
+// TestNastyKeys (docs/reliability.md, E2): odd keys, objects that are not uploads, and
+// one poison message among ten.
 func TestNastyKeys(t *testing.T) {
 	t.Parallel()
 	in, out := memstore.New(memstore.Config{}), memstore.New(memstore.Config{})

@@ -338,8 +338,8 @@ func TestMeteredMany(t *testing.T) {
 	})
 }
 
-// TestMeteredEnds: bodies and writes that fail in the middle are told at once, and
-// only once. The end of a body is no failure.
+// TestMeteredEnds: bodies and writes that fail in the middle are reported at once, and
+// only once. The end of a body is not a failure.
 func TestMeteredEnds(t *testing.T) {
 	t.Parallel()
 	const each = 10 * time.Second

@@ -27,8 +27,8 @@ func compareSequencers(a, b string) age {
 	return age(strings.Compare(pad(a), pad(b)))
 }
 
-// sameVersion: the same bytes in the same version of the object. Without a
-// version id the ETag alone decides.
+// sameVersion says whether a and b are the same bytes in the same version of the
+// object. Without a version id the ETag alone decides.
 func sameVersion(a, b Upload) bool { return a.ETag == b.ETag && a.VersionID == b.VersionID }
 
 // A clock orders versions of one upload. If sequencers cannot, it asks the source

@@ -23,8 +23,8 @@ import (
 	"github.com/farread/farread/objstore/simstore"
 )
 
-// TestNotUnderstood: a payload that is no event comes again, is logged, and is never
-// acknowledged. Without a queue there is no list of failures to answer with.
+// TestNotUnderstood: a payload that is not an event comes again, is logged, and is
+// never acknowledged. Without a queue the answer has no list of failures.
 func TestNotUnderstood(t *testing.T) {
 	t.Parallel()
 	h := with(func(context.Context, functions.Upload) ([]objstore.Info, error) { return nil, objstore.ErrThrottled })

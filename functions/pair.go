@@ -81,7 +81,7 @@ type half struct {
 
 type standing struct{ data, meta half }
 
-// whole: the index names the data that is there.
+// whole says whether the index names the data that is there.
 func (s standing) whole() bool {
 	return s.data.there && s.meta.there && s.meta.info.Meta[MetaDataETag] == s.data.info.ETag
 }
@@ -219,7 +219,8 @@ func (p Pair) holds(st standing, u Upload) bool {
 // strong says that an ETag stands for bytes, not for content that looks the same.
 func strong(etag string) bool { return etag != "" && !strings.HasPrefix(etag, "W/") }
 
-// sameSource: the same version of the same upload, events' sizes aside.
+// sameSource says whether a and b are the same version of the same upload. The sizes in
+// their events do not count.
 func sameSource(a, b Upload) bool {
 	a.Size, b.Size = 0, 0
 	return a == b

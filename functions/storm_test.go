@@ -133,7 +133,7 @@ func (w *tagWriter) Commit(ctx context.Context) (objstore.Info, error) {
 }
 
 // jittery takes some time before and after every call, so that workers meet at every
-// place where they can.
+// possible point.
 type jittery struct{ objstore.Bucket }
 
 func tarry() {
@@ -235,9 +235,9 @@ func handler(in, out objstore.Bucket) *functions.Handler {
 	}
 }
 
-// TestStorm is proof E1: one event 100 times, shuffled with those of 20 overwrites,
-// for 32 workers, while the overwrites go on. In the end there is one output, whole
-// and made of the newest upload, and no message was lost.
+// TestStorm (docs/reliability.md, E1): one event 100 times, shuffled with those of 20
+// overwrites, for 32 workers, while the overwrites go on. In the end there is one
+// output, whole and made of the newest upload, and no message was lost.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	rounds := rounds(40)

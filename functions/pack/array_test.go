@@ -198,8 +198,8 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// TestRawWithNote: data and note make an array once both are there, in either
-// order, and another note makes another one.
+// TestRawWithNote: data and note make an array once both exist, in either order.
+// Another note makes another array.
 func TestRawWithNote(t *testing.T) {
 	t.Parallel()
 	x := newCube(t, 20, 30)
@@ -242,8 +242,8 @@ func TestRawWithNote(t *testing.T) {
 	}
 }
 
-// TestNoteReplaced: a worker that read a note which is no longer the current one
-// does not write by it.
+// TestNoteReplaced: if a note was replaced after a worker read it, the worker writes
+// nothing.
 func TestNoteReplaced(t *testing.T) {
 	t.Parallel()
 	x := newCube(t, 20, 30)
@@ -281,7 +281,7 @@ func (b *onHead) Head(ctx context.Context, key string) (objstore.Info, error) {
 	return b.Bucket.Head(ctx, key)
 }
 
-// TestBadArrays: what is wrong with an upload is said, and nothing is published.
+// TestBadArrays: the error says what is wrong with an upload, and nothing is published.
 func TestBadArrays(t *testing.T) {
 	t.Parallel()
 	x := newCube(t, 5, 6)

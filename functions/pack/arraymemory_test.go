@@ -115,8 +115,8 @@ func vastNPZ(tb testing.TB, n int64, fortran bool) *vast {
 	return v
 }
 
-// TestArrayMemory packs arrays of a gigabyte in every order and watches the heap,
-// as TestMemory does. What is read is read once, a chunk or 8 MiB a request.
+// TestArrayMemory packs arrays of a gigabyte in every order and watches the heap, as
+// TestMemory does. Each byte is read once, in requests of a chunk or 8 MiB.
 func TestArrayMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs three gigabytes")

@@ -141,7 +141,8 @@ func TestCutErrors(t *testing.T) {
 
 var errStore = errors.New("the store is away")
 
-// TestCutStoreErrors: an error of the reader stays what it is, wherever it comes.
+// TestCutStoreErrors: an error of the reader is returned unchanged, at whatever place
+// it comes.
 func TestCutStoreErrors(t *testing.T) {
 	t.Parallel()
 	in := "\x03\x00\x00\x00a\nb\x01\x00\x00\x00\n"

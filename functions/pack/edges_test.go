@@ -55,8 +55,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestLabelsByID: ids may be numbers, and the last part of an id finds a label only
-// where it is the only one.
+// TestLabelsByID: ids may be numbers. The last part of an id finds a label only if no
+// other id has that part.
 func TestLabelsByID(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{`702766`: "702766", `"a"`: "a", `-1.5`: "-1.5", `true`: "", `{}`: "", `null`: "", `[1]`: ""} {
@@ -76,8 +76,8 @@ func TestLabelsByID(t *testing.T) {
 	}
 }
 
-// TestFolderMembers: markers of folders are no files, and an object that goes while
-// its folder is packed is no reason to drop the event of the folder.
+// TestFolderMembers: the marker of a folder is not one of its files. If an object goes
+// while its folder is packed, the event of the folder is not dropped.
 func TestFolderMembers(t *testing.T) {
 	t.Parallel()
 	b := memstore.New(memstore.Config{})

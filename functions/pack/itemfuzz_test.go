@@ -62,8 +62,8 @@ func isSentinel(err error) bool {
 	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrTooLarge) || errors.Is(err, functions.ErrSkip)
 }
 
-// rewritten: by its first bytes the upload is gzip or zstd, which is unpacked on the
-// way, or a .npy, whose header is written anew and what follows the items is not.
+// rewritten says whether the packed bytes differ from the upload: gzip and zstd are
+// decompressed, and a .npy gets a new header and loses what follows its items.
 func rewritten(p []byte) bool {
 	for _, magic := range []string{"\x1f\x8b", "\x28\xb5\x2f\xfd", "\x93NUMPY"} {
 		if bytes.HasPrefix(p, []byte(magic)) {

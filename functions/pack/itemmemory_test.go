@@ -61,8 +61,8 @@ func vastFiles(tb testing.TB, n int) *vast {
 	return v
 }
 
-// TestItemMemory packs a gigabyte of everything and watches the heap, as
-// TestMemory does. What is read is read once, 8 MiB a request.
+// TestItemMemory packs a gigabyte of everything and watches the heap, as TestMemory
+// does. Each byte is read once, in requests of 8 MiB.
 func TestItemMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs gigabytes")

@@ -250,7 +250,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestBadItems: what is wrong with an upload is said, and nothing is published.
+// TestBadItems: the error says what is wrong with an upload, and nothing is published.
 func TestBadItems(t *testing.T) {
 	t.Parallel()
 	text := bytes.Repeat([]byte("a line that repeats itself\n"), 1000)
@@ -358,7 +358,7 @@ func TestFolderOfFiles(t *testing.T) {
 	}
 }
 
-// TestItemWrite: what a rule says of codec, chunk and records is done.
+// TestItemWrite: the file has the codec, the chunks and the records of the rule.
 func TestItemWrite(t *testing.T) {
 	t.Parallel()
 	a := newArrayJob()
@@ -445,8 +445,8 @@ func TestRecordsOfRules(t *testing.T) {
 	}
 }
 
-// TestTextHasNoNote: what is called text is packed without a look for a note, and
-// what is called like a note of it is none.
+// TestTextHasNoNote: an object with a name of text is packed without a look for a note.
+// An object with the name of such a note is not a note.
 func TestTextHasNoNote(t *testing.T) {
 	t.Parallel()
 	a := newArrayJob()
@@ -499,7 +499,7 @@ func TestItemCommand(t *testing.T) {
 	}
 }
 
-// TestItemStoreErrors: what the store cannot give is no corrupt upload.
+// TestItemStoreErrors: an upload is not corrupt because the store fails.
 func TestItemStoreErrors(t *testing.T) {
 	t.Parallel()
 	lines := bytes.Repeat(append(noise(99, 1), '\n'), 100_000)

@@ -52,7 +52,7 @@ func TestManyItems(t *testing.T) {
 			}
 			got := unpacked(t, a.out, infos[0].Key)
 			if len(c.want) == 1 {
-				// A difference of strings this long is no use to anybody.
+				// A diff of such long strings helps nobody.
 				if a, b := []byte(got[""]), []byte(c.want[""]); !bytes.Equal(a, b) {
 					n := 0
 					for n < min(len(a), len(b)) && a[n] == b[n] {

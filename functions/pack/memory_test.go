@@ -273,7 +273,7 @@ func (f *failing) Get(ctx context.Context, key string, o objstore.GetOptions) (i
 	return f.Bucket.Get(ctx, key, o)
 }
 
-// TestStoreErrorsStay: what the store cannot give is no corrupt upload, in any
+// TestStoreErrorsStay: an upload is not corrupt because the store fails, in any
 // container.
 func TestStoreErrorsStay(t *testing.T) {
 	t.Parallel()

@@ -8,8 +8,8 @@ import (
 	"github.com/farread/farread/functions/pack"
 )
 
-// TestSourceType: a note of a type is believed only where it says what the array
-// says, and gaps besides.
+// TestSourceType: a note of a type is believed only if it differs from the array's type
+// in gaps alone.
 func TestSourceType(t *testing.T) {
 	t.Parallel()
 	parse := func(text string) dtype.DType {

@@ -17,8 +17,8 @@ import (
 )
 
 // gnuMember is a member as GNU tar writes it, of a type that archive/tar does not
-// write. Pairs of offset and length say where the stored bytes of a sparse file
-// (whole bytes, holes and all) lie.
+// write. whole is the size of a sparse file with its holes; pairs are the offset and
+// length of each stored piece.
 func gnuMember(name string, kind byte, stored []byte, whole int64, pairs ...int64) []byte {
 	h := make([]byte, 512, 1024+len(stored))
 	copy(h, name)
@@ -49,7 +49,7 @@ func gnuMember(name string, kind byte, stored []byte, whole int64, pairs ...int6
 	return append(h, make([]byte, tarPad(len(stored)))...)
 }
 
-// holed is a JPEG with a long comment of zeros, and where these begin and end.
+// holed is a JPEG with a long comment of zeros, which lies at [from, to).
 func holed(t *testing.T, n int) (p []byte, from, to int64) {
 	t.Helper()
 	j := picture(t, 3)

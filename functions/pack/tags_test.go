@@ -25,8 +25,8 @@ func (b tagged) Tags(_ context.Context, key, _ string) (map[string]string, error
 	return b.tags, nil
 }
 
-// TestTags: labels come from tags; a store that has none or hides them has none,
-// and a failure that may pass is not taken for that.
+// TestTags: labels come from tags. A store without tags, or one that hides them, gives
+// none. A failure that may pass does not count as a store without tags.
 func TestTags(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

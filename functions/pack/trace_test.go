@@ -11,8 +11,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// TestTraces pins what uploads of each kind cost: no byte of them is asked for twice,
-// whatever looks at what an upload is.
+// TestTraces pins the cost of each kind of upload: no byte is requested twice, however
+// many functions look at it.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	x := newCube(t, 20_000)

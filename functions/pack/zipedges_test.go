@@ -45,8 +45,8 @@ func TestZipOfUnix(t *testing.T) {
 	}
 }
 
-// TestStoredFortran: a stored member in Fortran order that is too large to be turned
-// in memory is read where it lies in the archive.
+// TestStoredFortran: if a stored member in Fortran order is too large to be transposed
+// in memory, it is read at its place in the archive.
 func TestStoredFortran(t *testing.T) {
 	t.Parallel()
 	x := newCube(t, 30, 40, 50)
@@ -85,7 +85,8 @@ func (u unreadable) Get(ctx context.Context, key string, o objstore.GetOptions) 
 	return u.Bucket.Get(ctx, key, o)
 }
 
-// TestManifestNotRead: a manifest that could not be read is no bad manifest.
+// TestManifestNotRead: if a manifest could not be read, the error does not say that the
+// manifest is bad.
 func TestManifestNotRead(t *testing.T) {
 	t.Parallel()
 	a := newArrayJob()

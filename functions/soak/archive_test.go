@@ -128,8 +128,8 @@ func eachFrame(t *testing.T, c *cloud, key string, f func(i int, p []byte) error
 	return n
 }
 
-// TestHugeArchive is proof E4: a zip of 10 000 JPEGs and 2 GB in 512 MB and no
-// disk.
+// TestHugeArchive (docs/reliability.md, E4): a zip of 10 000 JPEGs and 2 GB, in 512 MB
+// and without a disk.
 func TestHugeArchive(t *testing.T) {
 	apart(t)
 	c, how := startCaged(t)

@@ -333,8 +333,8 @@ func (c *cloud) pids(name string) []int {
 	return out
 }
 
-// kill sends SIGKILL to every process of a function of this cloud; false if there was
-// none.
+// kill sends SIGKILL to every process of a function of this cloud. It returns false if
+// there was none.
 func (c *cloud) kill(name string) bool {
 	killed := false
 	for _, pid := range c.pids(name) {

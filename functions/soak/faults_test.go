@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestFaultyStore is proof E6: the store fails 20 % of all calls, in each of five
-// ways. Every upload is packed, or ends in the dead letters if the store is worse than
-// the retries can bear, and is packed from there later.
+// TestFaultyStore (docs/reliability.md, E6): the store fails 20 % of all calls, in each
+// of five ways. Every upload is packed. If the store is worse than the retries can
+// bear, the upload ends in the dead letters and is packed from there later.
 func TestFaultyStore(t *testing.T) {
 	t.Parallel()
 	shape := "s3" // one by one, all at a time

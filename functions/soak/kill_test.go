@@ -17,10 +17,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// TestKilled is proof E5: the function is killed at random moments of its work, in
-// each format. Readers that look all the time see no output or the whole one. The next
-// try finishes it. Multipart uploads that the killed function leaves lie below the
-// prefix of the lifecycle rule.
+// TestKilled (docs/reliability.md, E5): the function is killed at random moments of its
+// work, in each format. Readers that look all the time see no output or the whole one.
+// The next try finishes it. Multipart uploads that the killed function leaves lie below
+// the prefix of the lifecycle rule.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	c := start(t, options{seed: 5, tries: 20, retryDelay: 30 * time.Millisecond, concurrency: 1})

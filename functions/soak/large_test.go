@@ -74,8 +74,8 @@ func line(n int) []byte {
 	return fmt.Appendf(nil, "{\"n\":%d,\"x\":\"%x\"}\n", n, noise(uint64(n), 1000))
 }
 
-// TestLargeUploads is proof E4 for uploads that are no archives: an array, lines and a
-// series that are larger than the memory of the worker.
+// TestLargeUploads (docs/reliability.md, E4): uploads that are not archives. An array,
+// lines and a series are larger than the memory of the worker.
 func TestLargeUploads(t *testing.T) {
 	apart(t)
 	size := int64(scale(32<<20, 1<<30))

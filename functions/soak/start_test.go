@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// The goals of E3.
+// The goals of E3 in docs/reliability.md.
 const (
 	maxBinary = 14_000_000
 	maxIdle   = 20 << 20
 	maxStart  = 10 * time.Millisecond
 )
 
-// TestColdStart is proof E3 for each function: the size of its archive, its memory
-// when idle, and the time from exec to its first request for work. The time is only a
-// figure; machines differ too much for a bound.
+// TestColdStart (docs/reliability.md, E3) measures for each function the size of its
+// archive, its memory when idle, and the time from exec to its first request for work.
+// The time is only a figure; machines differ too much for a bound.
 func TestColdStart(t *testing.T) {
 	apart(t)
 	if testing.Short() {
@@ -110,7 +110,7 @@ func firstNext(t *testing.T, bin, rules string) (took time.Duration, rss int64) 
 	case text := <-ended:
 		t.Fatal(text)
 	}
-	// The memory of the waiting function, by its peak so far, which is no less.
+	// The peak so far bounds the memory of the waiting function.
 	if rss, err = peak(cmd.Process.Pid); err != nil {
 		t.Error(err)
 	}

@@ -198,7 +198,8 @@ func TestStampsExact(t *testing.T) {
 		_, tracks := written(t, s, zoom.WriteOptions{})
 		tick := int64(1e9) / about.Tracks[0].Rate.Num
 		for i, at := range tracks[0].Stamps {
-			// Times as far apart as 2^63 ns may have to be rounded; then it says so.
+			// Times that are 2^63 ns apart or more may have to be rounded; then there
+			// is a warning.
 			if got := zero + at*tick; got != list[i] && len(about.Warnings) == 0 {
 				rt.Fatalf("stamp %d: %d ns, want %d", i, got, list[i])
 			}

@@ -18,8 +18,8 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// timesOf reads a CSV and gives the times of its first track, as UTC where the file has
-// an origin and as seconds else.
+// timesOf reads a CSV and gives the times of its first track: in UTC if the file has an
+// origin, otherwise in seconds.
 func timesOf(t *testing.T, text string, say zoom.Times) (times string, s zoom.Series, err error) {
 	t.Helper()
 	obj := stored(t, memstore.New(memstore.Config{}), "x.csv", []byte(text))
@@ -40,9 +40,10 @@ func timesOf(t *testing.T, text string, say zoom.Times) (times string, s zoom.Se
 	return strings.Join(out, " "), s, nil
 }
 
-// TestDates: numbers that are dates are read as such where column and name say so, and
-// are never taken for seconds in silence. The shapes are those of tables that people
-// have; what was taken is told, in one line with the way out.
+// TestDates: numbers that are dates are read as dates if their column and name say so,
+// and are never silently taken for seconds. The tables look like those that people
+// have. A warning of one line says what the numbers were taken for, and how to change
+// that.
 func TestDates(t *testing.T) {
 	t.Parallel()
 	checkDates(t, map[string]dates{
@@ -111,7 +112,7 @@ func TestDates(t *testing.T) {
 	})
 }
 
-// dates is a CSV, what its user says of it, and what is to be made of it.
+// dates is a CSV, what its user says of it, and the expected times.
 type dates struct {
 	text string
 	say  zoom.Times
@@ -220,8 +221,9 @@ func TestEpochDates(t *testing.T) {
 	checkDates(t, cases)
 }
 
-// TestClockDates: numbers of twelve and of fourteen digits that are all a date with a time
-// are no milliseconds of another century, and those of ten no seconds in silence.
+// TestClockDates: if all numbers of a column have twelve or fourteen digits and are
+// dates with a time, they are not taken for milliseconds of another century. Numbers of
+// ten digits are not silently taken for seconds.
 func TestClockDates(t *testing.T) {
 	t.Parallel()
 	cases := map[string]dates{
@@ -316,8 +318,8 @@ func TestTextColumns(t *testing.T) {
 	}
 }
 
-// TestTimesOfMetadata: the metadata of an upload say what its stamps are, and the log is
-// told what was taken.
+// TestTimesOfMetadata: the metadata of an upload say what its stamps are, and the log
+// says what they were taken for.
 func TestTimesOfMetadata(t *testing.T) {
 	t.Parallel()
 	w := newWorks()

@@ -35,9 +35,9 @@ func packTable(tb testing.TB, text string, o zoom.WriteOptions) (*zoomindex.File
 	return f, done
 }
 
-// TestPacketsEndAtGaps: no packet goes over a time without samples, so that the stored
-// summaries of one packet do not, either; where there are gaps everywhere, packets stay
-// long enough.
+// TestPacketsEndAtGaps: no packet goes across a time without samples, so neither do the
+// stored summaries of one packet. If there are gaps everywhere, packets are still long
+// enough.
 func TestPacketsEndAtGaps(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -135,8 +135,8 @@ func whole(t *testing.T, b objstore.Bucket, key string) []byte {
 	return p
 }
 
-// TestNotes: raw samples and their note make a file once both are there, in either
-// order; another note makes another one.
+// TestNotes: raw samples and their note make a file once both exist, in either order.
+// Another note makes another file.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	raw := append(make([]byte, 5), packed(binary.BigEndian, []int16{1, 2, 3, 4, 5, 6})...)

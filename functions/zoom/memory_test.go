@@ -36,7 +36,7 @@ type vast struct {
 	watch      func()
 }
 
-// keepEnd is how much of what is written is kept: more than a directory takes.
+// keepEnd is how many of the written bytes are kept: more than a directory takes.
 const keepEnd = 512 << 10
 
 func (v *vast) Name() string { return "mem://vast" }
@@ -102,10 +102,10 @@ func (d drop) Commit(context.Context) (objstore.Info, error) {
 	return objstore.Info{Key: "out", Size: d.v.wrote}, nil
 }
 
-// TestMemory makes files of more than a gigabyte, and one of an RF64 of more than
-// four, and watches the heap, which may grow to one and a half of what lives
-// (heaptest): 64 MiB is the bound, with the index and without. What is
-// read is read once, 8 MiB a request; a CSV twice.
+// TestMemory makes files of more than a gigabyte, and one of an RF64 of more than four,
+// and watches the heap, which may grow to one and a half times the live memory
+// (heaptest). The bound is 64 MiB, with the index and without. Each byte is read once,
+// in requests of 8 MiB; a CSV is read twice.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads gigabytes")

@@ -40,8 +40,8 @@ func zstandard(t *testing.T, p []byte, o ...zstd.EOption) []byte {
 	return w.EncodeAll(p, nil)
 }
 
-// TestPackedCSV: a table gives the same tracks packed and plain, also in several
-// members, and what is cut or is too much is an error.
+// TestPackedCSV: a table gives the same tracks compressed and plain, also in several
+// members. Compressed data that are cut or too large are an error.
 func TestPackedCSV(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -14,7 +14,7 @@ import (
 	"github.com/farread/farread/functions/zoom"
 )
 
-// TestCodec: samples as another type, where they fit.
+// TestCodec: samples are stored as another type if they fit.
 func TestCodec(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
