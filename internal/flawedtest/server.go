@@ -253,7 +253,7 @@ func shorten(a *httptest.ResponseRecorder, k int) {
 	a.Header().Set("Content-Length", strconv.Itoa(a.Body.Len()))
 }
 
-// squeeze replaces the bytes of an answer by as many other bytes.
+// squeeze replaces the bytes of an answer by other bytes, as many as before.
 func squeeze(a *httptest.ResponseRecorder) {
 	for p, i := a.Body.Bytes(), 0; i < len(p); i++ {
 		p[i] ^= 0x5a

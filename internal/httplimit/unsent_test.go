@@ -101,7 +101,7 @@ func TestSlowUpload(t *testing.T) {
 	})
 }
 
-// TestPlain: a connection that has none of the system below it has no plain
+// TestPlain: if a connection does not lie on one of the system, it has no plain
 // connection.
 func TestPlain(t *testing.T) {
 	a, b := net.Pipe()

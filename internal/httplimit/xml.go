@@ -10,8 +10,8 @@ const (
 )
 
 // nesting counts the elements of XML while its bytes pass, before any decoder sees
-// them: a decoder holds a record of each open element. Text that is no XML at all is
-// left to the decoders.
+// them: a decoder holds a record of each open element. If the text is not XML, the
+// decoders will say so.
 type nesting struct {
 	state    byte // see below
 	quote    byte

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// depthOf is how deep encoding/xml sees elements nest, and how many there are, up to
-// where it reads.
+// depthOf is how deep elements nest as encoding/xml sees them, and how many there are,
+// up to the place where it stops.
 func depthOf(text string) (depth, elements int) {
 	d := xml.NewDecoder(strings.NewReader(text))
 	now := 0

@@ -87,7 +87,7 @@ type chart struct {
 
 func grey(y uint8) color.Color { return color.Gray{Y: y} }
 
-// colours can be told apart also by people who see red and green alike.
+// colours differ also for people who cannot tell red from green.
 func colours() []color.NRGBA {
 	return []color.NRGBA{{0x1f, 0x6f, 0xb4, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x1b, 0x93, 0x77, 255}, {0x75, 0x50, 0xa8, 255},
 		{0xc0, 0x33, 0x6b, 255}, {0x8a, 0x6d, 0x1d, 255}, {0x4a, 0x4a, 0x4a, 255}, {0x2a, 0x9d, 0xc4, 255}}
@@ -180,7 +180,7 @@ func (s *Series) axes(p *plot.Plot, y values) {
 	p.Y.Label.Text, p.Y.Tick.Marker = y.name, plot.ConstantTicks(y.ticks)
 }
 
-// times are the labels of the axis of time.
+// times is the axis of time.
 func (s *Series) times() times {
 	if s.Untimed {
 		return counts(s.From, s.To, s.pixels())

@@ -47,7 +47,7 @@ type view struct {
 	pixel  float64        // how long a pixel is, on that axis
 }
 
-// note says how much is shown.
+// note tells how much of the series is shown.
 func (v view) note() string {
 	n := int64(0)
 	for i := range v.points {

@@ -21,7 +21,7 @@ func String() string {
 // UserAgent is the product token for HTTP requests: "farread/v1.2.3".
 func UserAgent() string { return "farread/" + String() }
 
-// from picks the best of what is known.
+// from picks the best of the known versions.
 func from(stamp string, info *debug.BuildInfo) string {
 	if stamp != "" {
 		return stamp
