@@ -80,8 +80,8 @@ func TestMetaNamesAreTheJobs(t *testing.T) {
 	}
 }
 
-// TestOneFrameFromAfar: bound A12, two phases for one frame by id, and one
-// request once the chunk is open.
+// TestOneFrameFromAfar: one frame by its id takes two phases, and one request once the
+// chunk is open.
 func TestOneFrameFromAfar(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]rangeio.Policy{"fast": rangeio.Fast(), "few": rangeio.Few(), "lean": rangeio.Lean()} {

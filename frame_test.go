@@ -55,8 +55,8 @@ func array(t *testing.T, b objstore.Bucket, key string) []byte {
 	return p
 }
 
-// TestOpenArray: opening is one phase, a slice one or two more, by each policy;
-// bounds A1 and A2 of a cold point.
+// TestOpenArray: opening is one phase, a slice one or two more, by each policy. It
+// bounds the requests and the bytes of a cold point.
 func TestOpenArray(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -246,8 +246,8 @@ func (s *longSignal) check(t *testing.T, v *zoomindex.View, from, to int64) {
 	}
 }
 
-// TestViewFromAfar: bound A13. Any window of a day at 1 kHz, through the client, at
-// a round trip of 30 ms.
+// TestViewFromAfar bounds the cost of any window of a day at 1 kHz, through the client,
+// at a round trip of 30 ms.
 func TestViewFromAfar(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

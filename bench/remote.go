@@ -104,7 +104,7 @@ func (b *bench) uploadPair(ctx context.Context) (*farread.Gulp, int64, error) {
 	return local, info.Size(), err
 }
 
-// frameByID is A12: a frame by its id, out of an index of up to 256 KiB, with a
+// frameByID reads a frame by its id, out of an index of up to 256 KiB, with a
 // client and connections of its own each time; then another frame.
 func frameByID(ctx context.Context, b *bench) ([]row, error) {
 	local, index, err := b.uploadPair(ctx)

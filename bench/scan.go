@@ -20,7 +20,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// fullScan is A7: all of an array from afar, decoded, against a bare client that
+// fullScan reads an array from afar, decodes it, and compares that with a bare client that
 // only fetches the bytes of the same object in ranges side by side, and against
 // one that decodes them afterwards.
 func fullScan(ctx context.Context, b *bench) ([]row, error) {
