@@ -183,8 +183,9 @@ func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, erro
 	case meta >= same && st.whole():
 		return nil, nil
 	case data == newer && meta == newer:
-		// A half of a newer version, whose worker is still at it; or data of an older
-		// version over those of the index, see below.
+		// Either another worker is still making a half of a newer version. Or the data
+		// are of an older version than the index: then the pair has to be made again,
+		// see below.
 		if over, err := c.age(ctx, st.meta.of, st.data.of); err != nil || over != newer {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func (c Checksum) compare(h hash.Hash) error {
 	return nil
 }
 
-// whole compares the bytes of an object that came in one piece.
+// whole compares the sum of an object that came in one piece.
 func (c Checksum) whole(p []byte) error {
 	h := c.start()
 	if h == nil {

@@ -25,7 +25,7 @@ func flip(a *httptest.ResponseRecorder) {
 	}
 }
 
-// summed is a server whose answers say checksums of the object: of stores that do.
+// summed is a server whose answers bring checksums of the object, as some stores do.
 func summed(t *testing.T, data []byte, header func(whole bool) http.Header) *flawedtest.Server {
 	t.Helper()
 	s := flawedtest.New(t, func(string, int) []byte { return data }, nil)

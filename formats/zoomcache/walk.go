@@ -58,8 +58,8 @@ func (w *walker) steps(ctx context.Context) error {
 	}
 }
 
-// step takes the next block. more says that it needs more bytes, of which there are
-// none at the end of the file.
+// step takes the next block. more says that it needs more bytes; at the end of the file
+// there are none.
 func (w *walker) step(ctx context.Context) (more bool, err error) {
 	p, last := w.rest()
 	if len(p) == 0 || len(p) < BlockHeaderLen && !last {

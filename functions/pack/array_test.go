@@ -383,7 +383,8 @@ func TestArrayProgress(t *testing.T) {
 	}
 }
 
-// TestNoteOfArray: a note does not say better than a .npy what that holds.
+// TestNoteOfArray: a note beside a .npy is ignored, since the .npy itself tells its
+// type and shape.
 func TestNoteOfArray(t *testing.T) {
 	t.Parallel()
 	x := newCube(t, 5, 6)

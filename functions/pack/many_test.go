@@ -13,9 +13,9 @@ import (
 	"github.com/farread/farread/functions/pack"
 )
 
-// TestManyItems: uploads of thousands of items, no two alike, larger than the buffers
-// that they are cut in, are given back whole. What is wrong with one item of many
-// shows nowhere else in the quick tests.
+// TestManyItems: uploads of thousands of items, all different and together larger than
+// the buffers, are given back whole. No other quick test would find a fault that only
+// many items cause.
 func TestManyItems(t *testing.T) {
 	t.Parallel()
 	var text, le, varint strings.Builder

@@ -206,8 +206,8 @@ func TestSpike(t *testing.T) {
 	}
 }
 
-// TestNoSeams: at any width, points of variable rate that follow each other leave no
-// column of pixels between them without a band. Missing samples do.
+// TestNoSeams: at any width, if points of variable rate follow each other, every column
+// of pixels between them has a band. If samples are missing, some columns have none.
 func TestNoSeams(t *testing.T) {
 	t.Parallel()
 	k := &zoomcache.Track{Variable: true, Rate: zoomcache.Rate{Num: 1, Den: 1}}

@@ -21,7 +21,7 @@ func style(size float64, weight font.Weight, c color.Color) text.Style {
 	return text.Style{Color: c, Font: f, Handler: lettering{Plain: text.Plain{Fonts: plot.DefaultTextHandler.Cache()}}}
 }
 
-// tightly is the handler of text after which the line goes on.
+// tightly is the handler for text that more text follows on the same line.
 func tightly(sty text.Style) text.Handler {
 	return lettering{Plain: text.Plain{Fonts: sty.Handler.Cache()}, tight: true}
 }

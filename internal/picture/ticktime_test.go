@@ -62,7 +62,7 @@ func TestCalendar(t *testing.T) {
 	}
 }
 
-// layouts are how labels are read, from the finest on; of each, what is 0 in them.
+// layouts are the layouts by which the tests read labels, the finest first.
 func layouts() []string {
 	return []string{"15:04:05.999999999", "15:04:05", "15:04", "Jan 2", "Jan", "2006"}
 }
