@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/farread/farread/internal/stack"
 )
 
 // Programs are what a pipeline is made of, built from this checkout.
@@ -41,18 +43,11 @@ func Build(t *testing.T) *Programs {
 // Root is the root of the checkout.
 func Root(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
+	root := stack.Checkout(".")
+	if root == "" {
+		t.Fatal("not in a checkout of farread")
 	}
-	for up := ""; up != dir; dir, up = filepath.Dir(dir), dir {
-		b, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if first, _, _ := strings.Cut(string(b), "\n"); err == nil && first == "module github.com/farread/farread" {
-			return dir
-		}
-	}
-	t.Fatal("not in a checkout of farread")
-	return ""
+	return root
 }
 
 // cli runs the command line against the pipeline and returns its standard output.

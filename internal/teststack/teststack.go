@@ -149,19 +149,9 @@ func plain(r rune) rune {
 
 // source is the folder localcloud of the checkout that the test runs in.
 func source() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
+	root := stack.Checkout(".")
+	if root == "" {
+		return "", fmt.Errorf("no localcloud/go.mod above the test: set %s to its binary", binaryEnv)
 	}
-	for {
-		src := filepath.Join(dir, "localcloud")
-		if _, err := os.Stat(filepath.Join(src, "go.mod")); err == nil {
-			return src, nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", fmt.Errorf("no localcloud/go.mod above the test: set %s to its binary", binaryEnv)
-		}
-		dir = up
-	}
+	return filepath.Join(root, "localcloud"), nil
 }

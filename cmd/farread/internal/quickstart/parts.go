@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/farread/farread/internal/stack"
 )
 
 // A part is a program of the local cloud: its place in the folder of binaries, and how
@@ -60,9 +62,9 @@ func findParts(ctx context.Context, o Options, errw io.Writer) (string, error) {
 	if len(names) == 0 {
 		return beside, nil
 	}
-	root := checkout(o.Work)
+	root := stack.Checkout(o.Work)
 	if root == "" {
-		root = checkout(beside)
+		root = stack.Checkout(beside)
 	}
 	why := "there is no checkout of farread here to build from (run this in one, or `make build` there)"
 	if root != "" {
@@ -73,23 +75,6 @@ func findParts(ctx context.Context, o Options, errw io.Writer) (string, error) {
 		why = "Go, to build from " + root + ", is not installed (https://go.dev/dl)"
 	}
 	return "", &problem{fmt.Sprintf("%s not found beside %s, and %s", strings.Join(names, " and "), program, why), fs.ErrNotExist}
-}
-
-// module is the first line of the go.mod of a checkout.
-const module = "module github.com/farread/farread"
-
-// checkout is the root of the checkout in which dir lies, or "".
-func checkout(dir string) string {
-	dir, err := filepath.Abs(dir)
-	for up := ""; err == nil && dir != up; dir, up = filepath.Dir(dir), dir {
-		b, _ := os.ReadFile(filepath.Join(dir, "go.mod")) // most folders have none
-		first, _, _ := strings.Cut(string(b), "\n")
-		_, whole := os.Stat(filepath.Join(dir, "localcloud", "go.mod"))
-		if strings.TrimSpace(first) == module && whole == nil { // not a go.mod that somebody left there
-			return dir
-		}
-	}
-	return ""
 }
 
 // build makes the programs of a checkout as its Makefile does. Programs that are up to

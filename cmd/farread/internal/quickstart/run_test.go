@@ -116,7 +116,7 @@ func TestRefuses(t *testing.T) {
 	taken := l.Addr().(*net.TCPAddr).Port
 	dir, other, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")
 	for name, text := range map[string]string{
-		file: "", dir + "/go.mod": module + "\n\ngo 1.26\n", dir + "/localcloud/go.mod": module + "/localcloud\n\ngo 1.26\n", dir + "/deep/down/note": "",
+		file: "", dir + "/go.mod": stack.Module + "\n\ngo 1.26\n", dir + "/localcloud/go.mod": stack.Module + "/localcloud\n\ngo 1.26\n", dir + "/deep/down/note": "",
 		dir + "/cmd/fn-pack/main.go": "package main\n\nfunc main() {}\n", dir + "/cmd/fn-zoom/main.go": "package main\n\nfunc main() {}\n",
 		dir + "/localcloud/main.go": "package main\n\nimport \"os\"\n\nfunc main() {\n\tprintln(\"localcloud: not today\")\n\tos.Exit(1)\n}\n",
 	} {
