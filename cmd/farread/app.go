@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
@@ -104,7 +105,7 @@ func (p policyFlag) policy() rangeio.Policy {
 // sizeFlag is a number of bytes, with or without a unit.
 type sizeFlag int64
 
-func (s *sizeFlag) String() string { return humanSize(int64(*s)) }
+func (s *sizeFlag) String() string { return human.Size(int64(*s)) }
 func (s *sizeFlag) Type() string   { return "size" }
 func (s *sizeFlag) Set(text string) error {
 	n, err := humanize.ParseBytes(text)
@@ -132,7 +133,7 @@ const minMemory = 16 << 20 // two windows of a read, the index and the program i
 func (a *app) setup() error {
 	a.running = true
 	if a.flags.maxMemory < minMemory {
-		return usagef("--max-memory %s: at least %s is needed", &a.flags.maxMemory, humanSize(minMemory))
+		return usagef("--max-memory %s: at least %s is needed", &a.flags.maxMemory, human.Size(minMemory))
 	}
 	if a.flags.timeout < 0 {
 		return usagef("--timeout %s is negative", a.flags.timeout)

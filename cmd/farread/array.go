@@ -11,6 +11,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
@@ -113,7 +114,7 @@ func (x *itemSelection) sink(out string) (sink.Sink, error) {
 		return nil, usagef("--%s goes with .png and --format png", given[0])
 	}
 	if n, err := x.box.Items(); x.format == emit.Text && (err != nil || n > emit.MaxText) {
-		return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", count(n))
+		return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", human.Count(n))
 	}
 	x.screen = out == "-" && x.t.a.screen
 	return x.t.a.byteSink(out)
@@ -236,5 +237,5 @@ func formatOf(out string, s selector) (string, error) {
 	case slices.Contains(emit.Arrays(), ext):
 		return ext, nil
 	}
-	return "", usagef("-o %s: want a name that ends in .%s, or --format", printable(out), strings.Join(emit.Arrays(), ", ."))
+	return "", usagef("-o %s: want a name that ends in .%s, or --format", human.Printable(out), strings.Join(emit.Arrays(), ", ."))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
@@ -94,7 +95,7 @@ func TestHelpersOfShapes(t *testing.T) {
 		}
 	}
 	for want, shape := range map[string][]int{"()": {}, "(3,)": {3}, "(2, 3)": {2, 3}} {
-		if got := shapeText(shape); got != want {
+		if got := human.Shape(shape); got != want {
 			t.Errorf("%v: %s", shape, got)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread/cmd/farread/internal/backfill"
+	"github.com/farread/farread/cmd/farread/internal/human"
 )
 
 func newBackfill(a *app) *cobra.Command {
@@ -108,7 +109,7 @@ func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfill.Op
 	}
 	rest, ok := strings.CutPrefix(uri, "s3://")
 	if !ok {
-		return usagef("%s: only objects of S3 keep the metadata by which an output is known; for files there is farread pack", printable(uri))
+		return usagef("%s: only objects of S3 keep the metadata by which an output is known; for files there is farread pack", human.Printable(uri))
 	}
 	o.URI = uri
 	o.Name, o.Prefix, _ = strings.Cut(rest, "/")
@@ -116,7 +117,7 @@ func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfill.Op
 		return err
 	}
 	if !backfill.AnyRule(rules, o.Name, o.Prefix) {
-		return usagef("no rule is for uploads below %s", printable(uri))
+		return usagef("no rule is for uploads below %s", human.Printable(uri))
 	}
 	if o.Bucket, err = a.bucket(ctx, o.Name); err != nil {
 		return at(uri, err)
@@ -171,7 +172,7 @@ func fillError(r backfill.Report) error {
 	if i := slices.IndexFunc(r.Failures, func(f backfill.Failure) bool { return f.Retry == (r.Retry > 0) }); i >= 0 {
 		first = r.Failures[i].Key + ": " + r.Failures[i].Error
 	}
-	return fmt.Errorf("%s %w: %s", plural(n, "object"), sentinel, first)
+	return fmt.Errorf("%s %w: %s", human.Plural(n, "object"), sentinel, first)
 }
 
 func (a *app) tellFilled(r backfill.Report) error {
@@ -182,14 +183,14 @@ func (a *app) tellFilled(r backfill.Report) error {
 	if r.DryRun {
 		verb, bad = "would be packed", "would fail for good" // nothing is reported
 	}
-	text := fmt.Sprintf("%s, %d %s", plural(r.Listed, "object"), r.Done, verb) + tallies(tally{r.Unchanged, "unchanged"},
+	text := fmt.Sprintf("%s, %d %s", human.Plural(r.Listed, "object"), r.Done, verb) + tallies(tally{r.Unchanged, "unchanged"},
 		tally{r.Unmatched, "without a rule"}, tally{r.Older, "older"}, tally{r.Ignored, "ignored"}, tally{r.Own, "our own"},
 		tally{r.Dropped, "gone or replaced"}, tally{r.Failed, bad}, tally{r.Retry, "failed for now"})
 	if !r.Complete {
 		text += "; not all was looked at"
 	}
 	for _, f := range r.Failures {
-		text += fmt.Sprintf("\n  %s: %s", printable(f.Key), f.Error)
+		text += fmt.Sprintf("\n  %s: %s", human.Printable(f.Key), f.Error)
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err
@@ -204,6 +205,6 @@ func (a *app) tellDry(key, job, output string) error {
 			Output string `json:"output"`
 		}{key, job, output})
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s  %s → %s\n", job, printable(key), printable(output))
+	_, err := fmt.Fprintf(a.stdout, "%s  %s → %s\n", job, human.Printable(key), human.Printable(output))
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/bloscpack"
@@ -106,42 +107,42 @@ func (t *blpContent) known() int64 {
 	return h.ChunkSize*(h.Chunks-1) + h.LastChunk
 }
 
-func (i *blpInfo) table(kind string) *table {
-	t := newTable("", "")
-	t.add("uri", printable(i.URI))
-	t.add("format", fmt.Sprintf("%s, version %d", i.Format, i.Version))
+func (i *blpInfo) table(kind string) *human.Table {
+	t := human.NewTable("", "")
+	t.Add("uri", human.Printable(i.URI))
+	t.Add("format", fmt.Sprintf("%s, version %d", i.Format, i.Version))
 	if i.Aborted {
-		t.add("aborted", "its writing did not end; farread verify --repair saves the chunks that are there")
+		t.Add("aborted", "its writing did not end; farread verify --repair saves the chunks that are there")
 	}
 	if a := i.blpArrayInfo; a != nil {
-		t.add("shape", shapeText(a.Shape))
-		t.add("dtype", printable(a.DType))
-		t.add("order", a.Order)
+		t.Add("shape", human.Shape(a.Shape))
+		t.Add("dtype", human.Printable(a.DType))
+		t.Add("order", a.Order)
 	}
 	if i.Variable {
 		items := counted(i.NChunks)
 		if kind != "" {
-			items += ", " + printable(shorten(kind, 60))
+			items += ", " + human.Printable(human.Shorten(kind, 60))
 		}
-		t.add("items", items)
+		t.Add("items", items)
 	} else {
-		t.add("chunks", counted(i.NChunks))
-		t.add("chunk size", sizeOrUnknown(i.ChunkSize))
+		t.Add("chunks", counted(i.NChunks))
+		t.Add("chunk size", sizeOrUnknown(i.ChunkSize))
 	}
-	t.add("item size", strconv.Itoa(i.TypeSize))
+	t.Add("item size", strconv.Itoa(i.TypeSize))
 	if i.NBytes != nil {
-		t.add("decoded", humanSize(*i.NBytes))
+		t.Add("decoded", human.Size(*i.NBytes))
 	}
-	t.add("checksum", i.Checksum)
-	t.add("size", humanSize(i.Size))
+	t.Add("checksum", i.Checksum)
+	t.Add("size", human.Size(i.Size))
 	if i.Offset > 0 {
-		t.add("offset", count(i.Offset))
+		t.Add("offset", human.Count(i.Offset))
 	}
 	if i.ETag != "" {
-		t.add("etag", i.ETag)
+		t.Add("etag", i.ETag)
 	}
 	if i.Metadata != nil {
-		t.add("metadata", shorten(printable(string(i.Metadata[:min(len(i.Metadata), 1000)])), 200))
+		t.Add("metadata", human.Shorten(human.Printable(string(i.Metadata[:min(len(i.Metadata), 1000)])), 200))
 	}
 	return t
 }
@@ -150,14 +151,14 @@ func counted(n int64) string {
 	if n < 0 {
 		return "unknown"
 	}
-	return count(n)
+	return human.Count(n)
 }
 
 func sizeOrUnknown(n int64) string {
 	if n < 0 {
 		return "unknown"
 	}
-	return humanSize(n)
+	return human.Size(n)
 }
 
 // blpLine is a line of `ls --json` of a Bloscpack file. An item that was never
@@ -185,7 +186,7 @@ func (t *blpContent) ls(ctx context.Context, l *listing) error {
 		cells := line.cells()
 		if names != nil {
 			line.Name = &names[i]
-			cells = append(cells, printable(names[i]))
+			cells = append(cells, human.Printable(names[i]))
 		}
 		return l.add(line, cells...)
 	})

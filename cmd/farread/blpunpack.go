@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/bloscpack"
@@ -141,12 +142,12 @@ func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst strin
 	names := t.f.Names()
 	if names == nil {
 		n := int64(len(t.f.Contents().Names))
-		have := plural(n, "name")
+		have := human.Plural(n, "name")
 		if n > t.f.Len() {
 			have = "more names"
 		}
 		return &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
-			Err: fmt.Errorf("%s of %s: %w", have, plural(t.f.Len(), "file"), formats.ErrCorrupt)}
+			Err: fmt.Errorf("%s of %s: %w", have, human.Plural(t.f.Len(), "file"), formats.ErrCorrupt)}
 	}
 	for i, name := range names { // all names are checked before anything is read
 		if why := unsafeName(name); why != "" {
@@ -216,21 +217,21 @@ func (t *blpContent) unpackFolder(ctx context.Context, x *blpSelection, dst stri
 	if err := s.Commit(); err != nil {
 		return err
 	}
-	t.a.remark("%s, %s, in %s", plural(x.to-x.from, "file"), humanSize(total), dst)
+	t.a.remark("%s, %s, in %s", human.Plural(x.to-x.from, "file"), human.Size(total), dst)
 	return nil
 }
 
 // sameFile is the error for two items of one name.
 func sameFile(name string) error {
-	return fmt.Errorf("two files want the name %s: %w", printable(name), formats.ErrUnsupported)
+	return fmt.Errorf("two files want the name %s: %w", human.Printable(name), formats.ErrUnsupported)
 }
 
 // freshFolder refuses to write into a folder that has files, unless force says so.
 func freshFolder(dst string, force bool) error {
 	if names, err := os.ReadDir(dst); err == nil && len(names) > 0 && !force {
-		return fmt.Errorf("%s has files already (--force writes into it): %w", printable(dst), objstore.ErrExists)
+		return fmt.Errorf("%s has files already (--force writes into it): %w", human.Printable(dst), objstore.ErrExists)
 	} else if err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("%s is no folder: %w", printable(dst), fs.ErrExist)
+		return fmt.Errorf("%s is no folder: %w", human.Printable(dst), fs.ErrExist)
 	}
 	return nil
 }

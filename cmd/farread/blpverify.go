@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/objstore"
 )
@@ -41,15 +42,15 @@ func (v *blpReport) text() string {
 	if v.Checksum != bloscpack.None.String() {
 		sums = "every " + v.Checksum + " is right"
 	}
-	text := fmt.Sprintf("ok: %s, %s decoded from %s, %s", plural(v.Chunks, v.noun()), humanSize(v.NBytes), humanSize(v.CBytes), sums)
+	text := fmt.Sprintf("ok: %s, %s decoded from %s, %s", human.Plural(v.Chunks, v.noun()), human.Size(v.NBytes), human.Size(v.CBytes), sums)
 	if v.Dead > 0 {
-		text += fmt.Sprintf("; %s between them belong to none", humanSize(v.Dead))
+		text += fmt.Sprintf("; %s between them belong to none", human.Size(v.Dead))
 	}
 	if v.After > 0 {
-		text += fmt.Sprintf("; %s behind the last one belong to none", humanSize(v.After))
+		text += fmt.Sprintf("; %s behind the last one belong to none", human.Size(v.After))
 	}
 	if v.OtherTypeSize > 0 {
-		text += fmt.Sprintf("; the item size of %s is not that of the header", plural(v.OtherTypeSize, v.noun()))
+		text += fmt.Sprintf("; the item size of %s is not that of the header", human.Plural(v.OtherTypeSize, v.noun()))
 	}
 	if v.WrongOffsets {
 		text += "; the table of offsets is wrong, and was not needed"
@@ -83,12 +84,12 @@ type repaired struct {
 }
 
 func (r *repaired) text() string {
-	text := fmt.Sprintf("saved %s, %s decoded, in %s", plural(r.Saved, r.noun), humanSize(r.NBytes), printable(r.Output))
+	text := fmt.Sprintf("saved %s, %s decoded, in %s", human.Plural(r.Saved, r.noun), human.Size(r.NBytes), human.Printable(r.Output))
 	switch {
 	case r.Lost == nil:
 		text += "; how many there should have been is not known"
 	case *r.Lost > 0:
-		text += "; lost " + count(*r.Lost)
+		text += "; lost " + human.Count(*r.Lost)
 	default:
 		text += "; lost none"
 	}

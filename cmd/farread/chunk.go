@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/objstore"
@@ -51,13 +52,13 @@ func (t *chunkContent) info(ctx context.Context) (description, error) {
 	i := chunkInfo{Format: in.Format, URI: t.uri, Size: in.Source.Size, ETag: in.Source.ETag, Offset: t.off, Version: int(h.Version),
 		NBytes: h.NBytes, CBytes: h.CBytes, BlockSize: h.BlockSize, TypeSize: h.TypeSize, Codec: in.Codec, Filters: listed(in.Filters),
 		Special: specialName(h.Special), Stored: h.Memcpyed, Blocks: h.Blocks()}
-	out := newTable("", "")
-	out.add("uri", printable(i.URI))
-	out.add("format", fmt.Sprintf("%s, version %d", i.Format, i.Version))
-	out.add("decoded", humanSize(int64(i.NBytes)))
-	out.add("stored", humanSize(int64(i.CBytes)))
-	out.add("item size", strconv.Itoa(i.TypeSize))
-	out.add("blocks", fmt.Sprintf("%s of %s", count(int64(i.Blocks)), humanSize(int64(i.BlockSize))))
+	out := human.NewTable("", "")
+	out.Add("uri", human.Printable(i.URI))
+	out.Add("format", fmt.Sprintf("%s, version %d", i.Format, i.Version))
+	out.Add("decoded", human.Size(int64(i.NBytes)))
+	out.Add("stored", human.Size(int64(i.CBytes)))
+	out.Add("item size", strconv.Itoa(i.TypeSize))
+	out.Add("blocks", fmt.Sprintf("%s of %s", human.Count(int64(i.Blocks)), human.Size(int64(i.BlockSize))))
 	codec := append([]string{i.Codec}, i.Filters...)
 	switch {
 	case i.Special != nil:
@@ -65,9 +66,9 @@ func (t *chunkContent) info(ctx context.Context) (description, error) {
 	case i.Stored:
 		codec = []string{"none: the bytes as they are"}
 	}
-	out.add("codec", strings.Join(codec, ", "))
+	out.Add("codec", strings.Join(codec, ", "))
 	if i.ETag != "" {
-		out.add("etag", i.ETag)
+		out.Add("etag", i.ETag)
 	}
 	return description{i, out}, nil
 }

@@ -117,7 +117,7 @@ func atPart(uri, part string, err error) error {
 	if e, ok := err.(*objstore.Error); ok { //nolint:errorlint // only the outermost error may lose its place
 		err = &shortError{e, strings.HasSuffix(uri, lastElement(e.Key))}
 	}
-	return fmt.Errorf("%s: %w", printable(uri+part), err)
+	return fmt.Errorf("%s: %w", human.Printable(uri+part), err)
 }
 
 // A shortError is the store's error without its place, which the URI names already, or
@@ -131,7 +131,7 @@ func (e *shortError) Error() string {
 	c := objstore.Error{Status: e.e.Status, Code: e.e.Code, RequestID: e.e.RequestID, Err: plain(e.e.Err)}
 	text := strings.TrimPrefix(c.Error(), " : ")
 	if !e.named {
-		text = printable(lastElement(e.e.Key)) + ": " + text
+		text = human.Printable(lastElement(e.e.Key)) + ": " + text
 	}
 	return text
 }

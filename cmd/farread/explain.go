@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/index"
@@ -201,18 +202,18 @@ func unnamed(rows []traceRow, bytes int64) {
 }
 
 func (a *app) tellPlan(p plan) error {
-	out := newTable(">PHASE", ">OFFSET", ">LENGTH", "OBJECT", "WHY")
+	out := human.NewTable(">PHASE", ">OFFSET", ">LENGTH", "OBJECT", "WHY")
 	for _, r := range p.Requests {
 		guess := ""
 		if r.Estimated {
 			guess = "~"
 		}
-		out.add(fmt.Sprint(r.Phase), guess+count(r.Off), guess+count(r.Len), printable(r.Object), printable(r.Why))
+		out.Add(fmt.Sprint(r.Phase), guess+human.Count(r.Off), guess+human.Count(r.Len), human.Printable(r.Object), human.Printable(r.Why))
 	}
-	if err := out.write(a.stdout); err != nil {
+	if err := out.Print(a.stdout); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s in %s, %s, policy %s\n", plural(int64(len(p.Requests)), "request"),
-		plural(p.Phases, "phase"), humanSize(p.Bytes), p.Policy)
+	_, err := fmt.Fprintf(a.stdout, "%s in %s, %s, policy %s\n", human.Plural(int64(len(p.Requests)), "request"),
+		human.Plural(p.Phases, "phase"), human.Size(p.Bytes), p.Policy)
 	return err
 }

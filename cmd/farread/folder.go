@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/objstore"
@@ -41,10 +42,10 @@ func (t *folderContent) info(ctx context.Context) (description, error) {
 		return description{}, unlisted(err)
 	}
 	f := folderInfo{URI: t.uri, Size: in.CBytes, Objects: in.Entries}
-	out := newTable("", "")
-	out.add("uri", printable(f.URI))
-	out.add("objects", count(f.Objects))
-	out.add("size", humanSize(f.Size))
+	out := human.NewTable("", "")
+	out.Add("uri", human.Printable(f.URI))
+	out.Add("objects", human.Count(f.Objects))
+	out.Add("size", human.Size(f.Size))
 	return description{f, out}, nil
 }
 
@@ -70,7 +71,7 @@ func (t *folderContent) ls(ctx context.Context, l *listing) error {
 		if format != "" {
 			o.Format = &format
 		}
-		if err := l.add(o, humanSize(o.Size), o.Time.Local().Format("2006-01-02 15:04"), format, printable(o.URI)); err != nil {
+		if err := l.add(o, human.Size(o.Size), o.Time.Local().Format("2006-01-02 15:04"), format, human.Printable(o.URI)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/objstore"
@@ -41,7 +42,7 @@ func fileKind(name string) string {
 // written, which instead names.
 func notNamed(out, instead string) error {
 	if kind := fileKind(out); kind != "" {
-		return usagef("%s names %s, which is not written here: %s", printable(out), kind, instead)
+		return usagef("%s names %s, which is not written here: %s", human.Printable(out), kind, instead)
 	}
 	return nil
 }
@@ -51,9 +52,9 @@ func notNamed(out, instead string) error {
 func notArrayNamed(out string) error {
 	switch ext := strings.ToLower(filepath.Ext(out)); ext {
 	case ".csv", ".tsv", ".json", ".jsonl", ".ndjson":
-		return usagef("%s names text, which is not written here: %s; farread slice writes .csv and .json", printable(out), arrayGoes)
+		return usagef("%s names text, which is not written here: %s; farread slice writes .csv and .json", human.Printable(out), arrayGoes)
 	case ".jpg", ".jpeg", ".svg":
-		return usagef("%s names a picture, which is not written here: %s; farread slice writes .png", printable(out), arrayGoes)
+		return usagef("%s names a picture, which is not written here: %s; farread slice writes .png", human.Printable(out), arrayGoes)
 	}
 	return notNamed(out, arrayGoes)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 )
@@ -93,47 +94,47 @@ func layerMap(layers []cframe.Metalayer) map[string][]byte {
 	return m
 }
 
-func (i *frameInfo) table() *table {
-	t := newTable("", "")
-	t.add("uri", printable(i.URI))
-	t.add("format", i.Format)
+func (i *frameInfo) table() *human.Table {
+	t := human.NewTable("", "")
+	t.Add("uri", human.Printable(i.URI))
+	t.Add("format", i.Format)
 	if a := i.arrayInfo; a != nil {
-		t.add("shape", shapeText(a.Shape))
-		t.add("dtype", printable(a.ItemType))
-		t.add("chunks", fmt.Sprintf("%s of %s", count(int64(i.NChunks)), shapeText(a.ChunkShape)))
-		t.add("blocks", shapeText(a.BlockShape))
+		t.Add("shape", human.Shape(a.Shape))
+		t.Add("dtype", human.Printable(a.ItemType))
+		t.Add("chunks", fmt.Sprintf("%s of %s", human.Count(int64(i.NChunks)), human.Shape(a.ChunkShape)))
+		t.Add("blocks", human.Shape(a.BlockShape))
 	} else {
-		t.add("chunks", count(int64(i.NChunks)))
-		t.add("chunk size", sizeOrVaries(i.ChunkSize))
-		t.add("item size", strconv.Itoa(i.TypeSize))
+		t.Add("chunks", human.Count(int64(i.NChunks)))
+		t.Add("chunk size", sizeOrVaries(i.ChunkSize))
+		t.Add("item size", strconv.Itoa(i.TypeSize))
 	}
-	t.add("decoded", humanSize(i.NBytes))
-	stored := humanSize(i.CBytes)
+	t.Add("decoded", human.Size(i.NBytes))
+	stored := human.Size(i.CBytes)
 	if i.CBytes > 0 {
 		stored += fmt.Sprintf(", 1/%.1f", float64(i.NBytes)/float64(i.CBytes))
 	}
-	t.add("stored", stored)
+	t.Add("stored", stored)
 	codec := fmt.Sprintf("%s, level %d", i.Codec, i.Level)
 	if len(i.Filters) > 0 {
 		codec += ", " + strings.Join(i.Filters, ", ")
 	}
-	t.add("codec", codec)
-	t.add("size", humanSize(i.Size))
+	t.Add("codec", codec)
+	t.Add("size", human.Size(i.Size))
 	if i.Offset > 0 {
-		t.add("offset", count(i.Offset))
+		t.Add("offset", human.Count(i.Offset))
 	}
 	if i.ETag != "" {
-		t.add("etag", i.ETag)
+		t.Add("etag", i.ETag)
 	}
 	layers := func(name string, m map[string][]byte) {
 		if len(m) > 0 {
-			t.add(name, layerText(m))
+			t.Add(name, layerText(m))
 		}
 	}
 	layers("metalayers", i.Metalayers)
 	layers("vlmetalayers", i.VLMetalayers)
 	if i.Refused != "" {
-		t.add("refused", printable(i.Refused))
+		t.Add("refused", human.Printable(i.Refused))
 	}
 	return t
 }
@@ -142,7 +143,7 @@ func sizeOrVaries(n int) string {
 	if n <= 0 {
 		return "varies"
 	}
-	return humanSize(int64(n))
+	return human.Size(int64(n))
 }
 
 // chunkLine is a line of `ls --json` of a frame. Values that only the chunk tells are
@@ -205,15 +206,15 @@ func (l *chunkLine) fill(h blosc.Header) {
 }
 
 func (l *chunkLine) cells() []string {
-	row := []string{count(int64(l.Chunk)), "", "", "", ""}
+	row := []string{human.Count(int64(l.Chunk)), "", "", "", ""}
 	if l.Offset != nil {
-		row[1] = count(*l.Offset)
+		row[1] = human.Count(*l.Offset)
 	}
 	if l.CBytes != nil {
-		row[2] = count(*l.CBytes)
+		row[2] = human.Count(*l.CBytes)
 	}
 	if l.NBytes != nil {
-		row[3] = count(int64(*l.NBytes))
+		row[3] = human.Count(int64(*l.NBytes))
 	}
 	if l.Special != nil {
 		row[4] = *l.Special

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions/pack"
@@ -62,7 +63,7 @@ func (x *itemSelection) likeSource(ctx context.Context) error {
 // fresh refuses to replace a file unless force says so.
 func (a *app) fresh(dst string, force bool) error {
 	if info, err := os.Stat(dst); err == nil && (info.IsDir() || !force) {
-		return fmt.Errorf("%s: %w", printable(dst), errTaken)
+		return fmt.Errorf("%s: %w", human.Printable(dst), errTaken)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
@@ -33,14 +34,14 @@ func (t *frameContent) verified(found farread.Report) (any, string) {
 }
 
 func (v *frameReport) text() string {
-	text := fmt.Sprintf("ok: %s, %s decoded from %s", plural(int64(v.Chunks), "chunk"), humanSize(v.NBytes), humanSize(v.CBytes))
+	text := fmt.Sprintf("ok: %s, %s decoded from %s", human.Plural(int64(v.Chunks), "chunk"), human.Size(v.NBytes), human.Size(v.CBytes))
 	for _, kind := range []blosc.Special{blosc.Zeros, blosc.NaN, blosc.Value, blosc.Uninit} {
 		if n := v.Special[kind.String()]; n > 0 {
-			text += fmt.Sprintf("; %s of %s", plural(n, "chunk"), kind)
+			text += fmt.Sprintf("; %s of %s", human.Plural(n, "chunk"), kind)
 		}
 	}
 	if v.Dead > 0 {
-		text += fmt.Sprintf("; %s belong to no chunk", humanSize(v.Dead))
+		text += fmt.Sprintf("; %s belong to no chunk", human.Size(v.Dead))
 	}
 	return text
 }
@@ -57,9 +58,9 @@ type chunkReport struct {
 
 func (t *chunkContent) verified(r farread.Report) (any, string) {
 	v := chunkReport{Format: all.Blosc, URI: t.uri, OK: true, NBytes: r.NBytes, CBytes: r.CBytes, After: t.k.Object.Size() - t.off - r.CBytes}
-	text := fmt.Sprintf("ok: a chunk of %s decoded from %s", humanSize(v.NBytes), humanSize(v.CBytes))
+	text := fmt.Sprintf("ok: a chunk of %s decoded from %s", human.Size(v.NBytes), human.Size(v.CBytes))
 	if v.After > 0 {
-		text += fmt.Sprintf("; %s behind it are not part of it", plural(v.After, "byte"))
+		text += fmt.Sprintf("; %s behind it are not part of it", human.Plural(v.After, "byte"))
 	}
 	return v, text
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/objstore"
 )
@@ -136,7 +137,7 @@ func (a *app) byteSink(out string) (sink.Sink, error) {
 		return sink.NewStream(a.stdout), nil
 	}
 	if info, err := os.Stat(out); os.IsPathSeparator(out[len(out)-1]) || err == nil && info.IsDir() {
-		return nil, usagef("%s is a folder; name a file", printable(out))
+		return nil, usagef("%s is a folder; name a file", human.Printable(out))
 	}
 	return sink.NewFile(&a.trash, out)
 }

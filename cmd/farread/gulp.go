@@ -8,6 +8,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/gulp"
 )
 
@@ -112,31 +113,31 @@ func (t *gulpContent) info(ctx context.Context) (description, error) {
 	return description{g, g.table()}, nil
 }
 
-func (g *gulpInfo) table() *table {
-	t := newTable("", "")
-	t.add("uri", printable(g.URI))
+func (g *gulpInfo) table() *human.Table {
+	t := human.NewTable("", "")
+	t.Add("uri", human.Printable(g.URI))
 	if g.Chunks == 1 {
-		t.add("format", g.Format)
+		t.Add("format", g.Format)
 	} else {
-		t.add("format", fmt.Sprintf("%s, %s", g.Format, plural(int64(g.Chunks), "chunk")))
+		t.Add("format", fmt.Sprintf("%s, %s", g.Format, human.Plural(int64(g.Chunks), "chunk")))
 	}
-	t.add("ids", count(g.IDs))
-	t.add("frames", count(g.Frames))
-	images := humanSize(g.Payload)
+	t.Add("ids", human.Count(g.IDs))
+	t.Add("frames", human.Count(g.Frames))
+	images := human.Size(g.Payload)
 	if g.Frames > 0 {
-		images += fmt.Sprintf(", %s a frame", humanSize(g.Payload/g.Frames))
+		images += fmt.Sprintf(", %s a frame", human.Size(g.Payload/g.Frames))
 	}
-	t.add("images", images)
-	t.add("data", humanSize(g.DataBytes))
-	t.add("index", humanSize(g.MetaBytes))
+	t.Add("images", images)
+	t.Add("data", human.Size(g.DataBytes))
+	t.Add("index", human.Size(g.MetaBytes))
 	if g.Unclaimed > 0 {
-		t.add("unclaimed", humanSize(g.Unclaimed)+" of the data belong to no frame")
+		t.Add("unclaimed", human.Size(g.Unclaimed)+" of the data belong to no frame")
 	}
 	if g.ETag != "" {
-		t.add("etag", g.ETag)
+		t.Add("etag", g.ETag)
 	}
 	if len(g.Unfinished) > 0 {
-		t.add("unfinished", strings.Join(g.Unfinished, ", "))
+		t.Add("unfinished", strings.Join(g.Unfinished, ", "))
 	}
 	return t
 }
@@ -166,10 +167,10 @@ func (t *gulpContent) ls(ctx context.Context, l *listing) error {
 				meta = []byte("null")
 			}
 			line := idLine{ID: it.ID, Frames: it.Frames, Bytes: it.Bytes, MetaData: meta}
-			row := []string{printable(line.ID), count(int64(line.Frames)), humanSize(line.Bytes), shorten(printable(metaText(meta)), 60)}
+			row := []string{human.Printable(line.ID), human.Count(int64(line.Frames)), human.Size(line.Bytes), human.Shorten(human.Printable(metaText(meta)), 60)}
 			if t.set != nil {
 				line.Chunk = t.set.Pair(k).Data
-				row = append(row, printable(line.Chunk))
+				row = append(row, human.Printable(line.Chunk))
 			}
 			if err := l.add(line, row...); err != nil {
 				return err
@@ -226,7 +227,7 @@ func (t *gulpContent) unpack(ctx context.Context, dst string, force bool) error 
 	if err := s.Commit(); err != nil {
 		return err
 	}
-	t.a.remark("%s of %s, %s, in %s", plural(int64(x.frames), "frame"), plural(ids(ctx, t), "id"), humanSize(x.bytes), dst)
+	t.a.remark("%s of %s, %s, in %s", human.Plural(int64(x.frames), "frame"), human.Plural(ids(ctx, t), "id"), human.Size(x.bytes), dst)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
@@ -53,7 +54,7 @@ func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, er
 	}
 	x.chunk, x.data = c, data
 	if x.from, x.to, x.step, err = s.frameRange.Resolve(n); err != nil {
-		return x, fmt.Errorf("id %s: %w", printable(s.id), err)
+		return x, fmt.Errorf("id %s: %w", human.Printable(s.id), err)
 	}
 	for i := x.from; x.step > 0 && i < x.to || x.step < 0 && i > x.to; i += x.step {
 		f, err := c.Frame(s.id, i)
@@ -141,7 +142,7 @@ func sameFrame(name string) error {
 	if name == labelsFile || strings.HasPrefix(name, labelsFile+"/") {
 		return fmt.Errorf("an id has the name of the file that labels go to, %s: %w", labelsFile, formats.ErrUnsupported)
 	}
-	return fmt.Errorf("two ids want the file %s: %w", printable(name), formats.ErrUnsupported)
+	return fmt.Errorf("two ids want the file %s: %w", human.Printable(name), formats.ErrUnsupported)
 }
 
 // emptyIDs makes the folders of ids without frames, and refuses hostile ids before

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/gulp"
 )
 
@@ -38,24 +39,24 @@ func (t *gulpContent) verified(found farread.Report) (any, string) {
 }
 
 func (v *verifyReport) text() string {
-	text := fmt.Sprintf("ok: %s, %s, %s", plural(v.IDs, "id"), plural(v.Frames, "frame"), humanSize(v.Bytes))
+	text := fmt.Sprintf("ok: %s, %s, %s", human.Plural(v.IDs, "id"), human.Plural(v.Frames, "frame"), human.Size(v.Bytes))
 	if v.Chunks > 1 {
-		text = fmt.Sprintf("ok: %s, %s, %s, %s", plural(int64(v.Chunks), "chunk"), plural(v.IDs, "id"), plural(v.Frames, "frame"), humanSize(v.Bytes))
+		text = fmt.Sprintf("ok: %s, %s, %s, %s", human.Plural(int64(v.Chunks), "chunk"), human.Plural(v.IDs, "id"), human.Plural(v.Frames, "frame"), human.Size(v.Bytes))
 	}
 	if v.Other > 0 {
 		text += fmt.Sprintf("; %s no JPEG, the first is %s", verb(v.Other), v.FirstOther)
 	}
 	if v.Unended > 0 {
-		text += fmt.Sprintf("; %s without JPEG's end marker", plural(v.Unended, "frame"))
+		text += fmt.Sprintf("; %s without JPEG's end marker", human.Plural(v.Unended, "frame"))
 	}
 	if v.Unclaimed > 0 {
-		text += fmt.Sprintf("; %s of the data belong to no frame", humanSize(v.Unclaimed))
+		text += fmt.Sprintf("; %s of the data belong to no frame", human.Size(v.Unclaimed))
 	}
 	if v.Unsafe > 0 {
-		text += fmt.Sprintf("; %s that unpack refuses, the first is %q", plural(v.Unsafe, "id"), v.FirstUnsafe)
+		text += fmt.Sprintf("; %s that unpack refuses, the first is %q", human.Plural(v.Unsafe, "id"), v.FirstUnsafe)
 	}
 	for _, name := range v.Unfinished {
-		text += "\n  unfinished: " + printable(name)
+		text += "\n  unfinished: " + human.Printable(name)
 	}
 	return text
 }
@@ -64,5 +65,5 @@ func verb(n int64) string {
 	if n == 1 {
 		return "1 frame is"
 	}
-	return count(n) + " frames are"
+	return human.Count(n) + " frames are"
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomindex"
@@ -105,15 +106,15 @@ func (a *app) indexed(r indexReport) error {
 	if a.flags.json {
 		return writeJSON(a.stdout, r)
 	}
-	size := fmt.Sprintf("%s, %s of the file", humanSize(r.Size), share(r.Size, r.File))
+	size := fmt.Sprintf("%s, %s of the file", human.Size(r.Size), share(r.Size, r.File))
 	var text string
 	switch {
 	case r.Index == "":
-		text = fmt.Sprintf("%s has an index inside, %s", printable(r.URI), size)
+		text = fmt.Sprintf("%s has an index inside, %s", human.Printable(r.URI), size)
 	case r.New:
-		text = fmt.Sprintf("%s: %s", printable(r.Index), size)
+		text = fmt.Sprintf("%s: %s", human.Printable(r.Index), size)
 	default:
-		text = fmt.Sprintf("%s is up to date, %s", printable(r.Index), size)
+		text = fmt.Sprintf("%s is up to date, %s", human.Printable(r.Index), size)
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err

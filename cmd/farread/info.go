@@ -44,5 +44,5 @@ func (a *app) info(ctx context.Context, uri string, how aim) error {
 	if a.flags.json {
 		return writeJSON(a.stdout, d.json)
 	}
-	return d.table.write(a.stdout)
+	return d.table.Print(a.stdout)
 }

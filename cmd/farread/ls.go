@@ -51,22 +51,22 @@ type listing struct {
 	w    io.Writer
 	json bool
 	scan bool // look at each entry itself if the index does not tell all
-	t    *table
+	t    *human.Table
 }
 
 // head names the columns of the table.
-func (l *listing) head(cells ...string) { l.t = newTable(cells...) }
+func (l *listing) head(cells ...string) { l.t = human.NewTable(cells...) }
 
 // add lists one entry: v as JSON, cells for people.
 func (l *listing) add(v any, cells ...string) error {
 	if l.json {
 		return writeJSON(l.w, v)
 	}
-	l.t.add(cells...)
+	l.t.Add(cells...)
 	if l.t.Len() < human.LongTable {
 		return nil
 	}
-	return l.t.write(l.w)
+	return l.t.Print(l.w)
 }
 
 func (a *app) ls(ctx context.Context, uri string, how aim, scan bool) error {
@@ -75,13 +75,13 @@ func (a *app) ls(ctx context.Context, uri string, how aim, scan bool) error {
 		return err
 	}
 	if _, folder := c.(*folderContent); how.raw && !folder {
-		return usagef("--objects lists a folder, and %s is none", printable(uri))
+		return usagef("--objects lists a folder, and %s is none", human.Printable(uri))
 	}
 	w := bufio.NewWriterSize(a.stdout, fileBuffer)
 	l := &listing{w: w, json: a.flags.json, scan: scan}
 	err = c.ls(ctx, l)
 	if err == nil && !l.json {
-		err = l.t.write(w)
+		err = l.t.Print(w)
 	}
 	if ferr := w.Flush(); err == nil { // the lines before an error, too
 		err = ferr

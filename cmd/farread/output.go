@@ -21,27 +21,11 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// A table is aligned text for people.
-type table struct{ *human.Table }
-
-func newTable(head ...string) *table { return &table{human.NewTable(head...)} }
-
-func (t *table) add(cells ...string)     { t.Add(cells...) }
-func (t *table) write(w io.Writer) error { return t.Print(w) }
-
-func humanSize(n int64) string                  { return human.Size(n) }
-func count(n int64) string                      { return human.Count(n) }
-func plural(n int64, noun string) string        { return human.Plural(n, noun) }
-func shown(s string) string                     { return human.Lines(s) }
-func printable(s string) string                 { return human.Printable(s) }
-func shorten(s string, most int) string         { return human.Shorten(s, most) }
-func shapeText[T int | int64](shape []T) string { return human.Shape(shape) }
-
 // layerText names metalayers with their sizes.
 func layerText(m map[string][]byte) string {
 	parts := make([]string, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, fmt.Sprintf("%s (%s)", printable(name), plural(int64(len(m[name])), "byte")))
+		parts = append(parts, fmt.Sprintf("%s (%s)", human.Printable(name), human.Plural(int64(len(m[name])), "byte")))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -99,6 +83,6 @@ func (b bar) clear() {
 // remark tells people something on stderr that is neither a result nor an error.
 func (a *app) remark(format string, args ...any) {
 	if a.terminal && !a.flags.quiet && !a.flags.json {
-		fmt.Fprintln(a.stderr, shown(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(a.stderr, human.Lines(fmt.Sprintf(format, args...)))
 	}
 }

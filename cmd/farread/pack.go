@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
@@ -120,7 +121,7 @@ func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
 	case i < 0 && f.format != "":
 		return nil, fmt.Errorf("format %q: want one of gulp, b2nd, b2frame, bloscpack, zoomcache: %w", f.format, formats.ErrUnsupported)
 	case i < 0 && path.Ext(dst.key) != "":
-		return nil, fmt.Errorf("%s: want a name that ends in one of %v: %w", printable(dst.uri), known, formats.ErrUnsupported)
+		return nil, fmt.Errorf("%s: want a name that ends in one of %v: %w", human.Printable(dst.uri), known, formats.ErrUnsupported)
 	case i < 0:
 		return nil, usagef("DST %q names no format: end it in one of %v, or add --format for a folder", dst.uri, known)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/b2nd"
@@ -68,7 +69,7 @@ func (s *shapeFlag) Set(text string) error {
 // ints is the shape for n axes, as the writers of chunks take it.
 func (s shapeFlag) ints(name string, n int) ([]int, error) {
 	if len(s) != n {
-		return nil, usagef("--%s has %s, the array %d", name, plural(int64(len(s)), "length"), n)
+		return nil, usagef("--%s has %s, the array %d", name, human.Plural(int64(len(s)), "length"), n)
 	}
 	out := make([]int, n)
 	for i, k := range s {
@@ -104,10 +105,10 @@ func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
 	size := int64(arr.DType.ItemSize())
 	for i := range chunk {
 		if block[i] > chunk[i] {
-			return nil, nil, usagef("blocks of %s are larger than chunks of %s", shapeText(block), shapeText(chunk))
+			return nil, nil, usagef("blocks of %s are larger than chunks of %s", human.Shape(block), human.Shape(chunk))
 		}
 		if size *= int64(chunk[i]); size > maxFrameChunk {
-			return nil, nil, usagef("chunks of %s are larger than %s", shapeText(chunk), humanSize(maxFrameChunk))
+			return nil, nil, usagef("chunks of %s are larger than %s", human.Shape(chunk), human.Size(maxFrameChunk))
 		}
 	}
 	return chunk, block, nil
@@ -144,12 +145,12 @@ func (r *arrayReport) tell(a *app) error {
 	if a.flags.json {
 		return writeJSON(a.stdout, r)
 	}
-	text := fmt.Sprintf("%s stored in %s", humanSize(r.Bytes), humanSize(r.Stored))
+	text := fmt.Sprintf("%s stored in %s", human.Size(r.Bytes), human.Size(r.Stored))
 	if r.Unchanged {
 		text = "unchanged: this version was packed already"
 	}
 	for _, o := range r.Outputs {
-		text += "\n  " + printable(o)
+		text += "\n  " + human.Printable(o)
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err
@@ -173,7 +174,7 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	}
 	into := strings.HasSuffix(dst.key, "/") || dst.key == "" || path.Ext(dst.key) != pack.ArraySuffix
 	if len(arrays) > 1 && !into {
-		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", srcs[0], plural(int64(len(arrays)), "array"))
+		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", srcs[0], human.Plural(int64(len(arrays)), "array"))
 	}
 	rep := &arrayReport{Format: all.B2ND}
 	if job, u := a.arrayJob(ob, arrays, dst, f); job != nil {
@@ -237,7 +238,7 @@ func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Arra
 			return []pack.Array{arr}, ob, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("member %s: %w", printable(f.array.member), formats.ErrNoEntry)
+	return nil, nil, fmt.Errorf("member %s: %w", human.Printable(f.array.member), formats.ErrNoEntry)
 }
 
 // noteOf reads the note beside a raw SRC; nil if there is none.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/functions"
@@ -61,7 +62,7 @@ func (r *itemsReport) tell(a *app) error {
 		if noun == "" {
 			noun = "record"
 		}
-		if _, err := fmt.Fprint(a.stdout, plural(r.Items, noun)+", "); err != nil {
+		if _, err := fmt.Fprint(a.stdout, human.Plural(r.Items, noun)+", "); err != nil {
 			return err
 		}
 	}

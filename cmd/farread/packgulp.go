@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
@@ -76,18 +77,18 @@ func packGulp(ctx context.Context, a *app, srcs []string, dst target, f *packFla
 
 func (a *app) tellPacked(r packReport) error {
 	if r.Unchanged {
-		_, err := fmt.Fprintf(a.stdout, "unchanged: %s holds this version already\n", printable(r.Outputs[0]))
+		_, err := fmt.Fprintf(a.stdout, "unchanged: %s holds this version already\n", human.Printable(r.Outputs[0]))
 		return err
 	}
-	text := fmt.Sprintf("%s of %s, %s", plural(r.Frames, "frame"), plural(r.IDs, "id"), humanSize(r.Bytes))
+	text := fmt.Sprintf("%s of %s, %s", human.Plural(r.Frames, "frame"), human.Plural(r.IDs, "id"), human.Size(r.Bytes))
 	if r.Skipped > 0 {
-		text += fmt.Sprintf("; %s passed over", plural(r.Skipped, "other file"))
+		text += fmt.Sprintf("; %s passed over", human.Plural(r.Skipped, "other file"))
 	}
 	if r.Unlabelled > 0 {
-		text += fmt.Sprintf("; %s without frames", plural(r.Unlabelled, "label"))
+		text += fmt.Sprintf("; %s without frames", human.Plural(r.Unlabelled, "label"))
 	}
 	for _, o := range r.Outputs {
-		text += "\n  " + printable(o)
+		text += "\n  " + human.Printable(o)
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err
@@ -147,7 +148,7 @@ func (a *app) packPair(ctx context.Context, inputs []input, b objstore.Bucket, p
 }
 
 func taken(b objstore.Bucket, key string) error {
-	return fmt.Errorf("%s exists (--force replaces it): %w", printable(join(b.Name(), key)), objstore.ErrExists)
+	return fmt.Errorf("%s exists (--force replaces it): %w", human.Printable(join(b.Name(), key)), objstore.ErrExists)
 }
 
 // asWorker finds the job that a worker runs for an input, if DST is the output of that

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
@@ -202,7 +203,7 @@ func newImages(paths []string) (*images, error) {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s: not a file: %w", printable(p), formats.ErrUnsupported)
+			return nil, fmt.Errorf("%s: not a file: %w", human.Printable(p), formats.ErrUnsupported)
 		}
 		s.size += info.Size()
 	}
@@ -257,7 +258,7 @@ func (g *guard) next() {
 func (g *guard) WriteFrame(id string, payload []byte) error {
 	if !g.now[id] {
 		if g.before[id] {
-			return fmt.Errorf("id %s is in an earlier SRC too: %w", printable(id), objstore.ErrExists)
+			return fmt.Errorf("id %s is in an earlier SRC too: %w", human.Printable(id), objstore.ErrExists)
 		}
 		g.now[id] = true
 	}
@@ -272,7 +273,7 @@ func (g *guard) Reorder(id string, order []int) error {
 	if w, ok := g.w.(reorderer); ok {
 		return w.Reorder(id, order)
 	}
-	return fmt.Errorf("id %s: frames out of the order of their names: %w", printable(id), formats.ErrUnsupported)
+	return fmt.Errorf("id %s: frames out of the order of their names: %w", human.Printable(id), formats.ErrUnsupported)
 }
 
 type reorderer interface {

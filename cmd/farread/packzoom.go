@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
@@ -86,7 +87,7 @@ func (r *seriesReport) tell(a *app) error {
 		return writeJSON(a.stdout, r)
 	}
 	if !r.Unchanged {
-		if _, err := fmt.Fprintf(a.stdout, "%s of %s, ", plural(r.Samples, "sample"), plural(int64(r.Tracks), "track")); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, "%s of %s, ", human.Plural(r.Samples, "sample"), human.Plural(int64(r.Tracks), "track")); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread/cmd/farread/internal/deadletters"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/worker"
 	"github.com/farread/farread/functions"
 )
@@ -134,7 +135,7 @@ func (a *app) replay(ctx context.Context, o replayOptions) error {
 		err = terr
 	}
 	if err == nil && r.report.Failed > 0 {
-		err = fmt.Errorf("%s %w: %w", plural(int64(r.report.Failed), "letter"), errRetry, r.why)
+		err = fmt.Errorf("%s %w: %w", human.Plural(int64(r.report.Failed), "letter"), errRetry, r.why)
 	}
 	return at(r.report.From, err)
 }
@@ -154,7 +155,7 @@ func (r *replayer) tellReport() error {
 	default:
 		to = "the handler"
 	}
-	text := fmt.Sprintf("%s %s, to %s", plural(int64(r.report.Moved), "letter"), verb, printable(to))
+	text := fmt.Sprintf("%s %s, to %s", human.Plural(int64(r.report.Moved), "letter"), verb, human.Printable(to))
 	if r.report.Failed > 0 {
 		text += fmt.Sprintf("; %d failed and stay", r.report.Failed)
 	}
@@ -176,9 +177,9 @@ func (r *replayer) tell(l deadletters.Letter) error {
 	if r.a.flags.json {
 		return writeJSON(r.a.stdout, line)
 	}
-	text := printable(line.ID)
+	text := human.Printable(line.ID)
 	for _, o := range line.Objects {
-		text += "  " + printable(o)
+		text += "  " + human.Printable(o)
 	}
 	if line.Error != "" {
 		text += ": " + line.Error

@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/objstore"
@@ -61,7 +62,7 @@ type selection interface {
 // A description is what info tells: as JSON, and for people.
 type description struct {
 	json  any
-	table *table
+	table *human.Table
 }
 
 // aim says how a command looks at a URI.
@@ -83,12 +84,12 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 		return nil, err
 	}
 	if name := path.Base(at.Key); isLocal(at.Bucket) && sink.IsTemp(name) {
-		return nil, usagef("%s is what an interrupted writer left; give it another name to read it", printable(uri))
+		return nil, usagef("%s is what an interrupted writer left; give it another name to read it", human.Printable(uri))
 	}
 	at.Offset = how.offset
 	d, err := a.client.OpenPlace(ctx, at, farread.AnyOptions{AsFolder: how.raw, Bloscpack: blpOptions(how), Zoom: a.zoomOptions(how)})
 	if e, ok := errors.AsType[*farread.OffsetError](err); ok {
-		return nil, usagef("--%s", printable(e.Error()))
+		return nil, usagef("--%s", human.Printable(e.Error()))
 	}
 	if err != nil {
 		return nil, unlisted(err)

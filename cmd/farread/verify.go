@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/objstore"
 )
@@ -87,7 +88,7 @@ func (a *app) verify(ctx context.Context, uri string, how aim) error {
 	if a.flags.json {
 		return writeJSON(a.stdout, report)
 	}
-	_, err = fmt.Fprintln(a.stdout, shown(text))
+	_, err = fmt.Fprintln(a.stdout, human.Lines(text))
 	return err
 }
 
@@ -134,6 +135,6 @@ func (a *app) repair(ctx context.Context, uri, out string, force bool, how aim) 
 	if a.flags.json {
 		return writeJSON(a.stdout, rep)
 	}
-	_, err = fmt.Fprintln(a.stdout, shown(rep.text()))
+	_, err = fmt.Fprintln(a.stdout, human.Lines(rep.text()))
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
@@ -48,7 +49,7 @@ func (x *wideView) sink(out string) (sink.Sink, error) {
 	if x.format == "" && out != "-" {
 		x.format = strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
 		if !slices.Contains(emit.Views(), x.format) {
-			return nil, usagef("%s: want a name in .json, .csv, .npy, .dat, .png or .svg, or --format %s", printable(out), strings.Join(emit.Views(), ", "))
+			return nil, usagef("%s: want a name in .json, .csv, .npy, .dat, .png or .svg, or --format %s", human.Printable(out), strings.Join(emit.Views(), ", "))
 		}
 	}
 	if x.format == "" {

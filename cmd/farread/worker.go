@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/worker"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
@@ -66,7 +67,7 @@ mends are reported under errors/ in the output bucket and acknowledged.`,
 // some work undone.
 func (a *app) warn(key, text string) {
 	if !a.flags.quiet {
-		fmt.Fprintf(a.stderr, "%s: %s\n", printable(key), shown(text))
+		fmt.Fprintf(a.stderr, "%s: %s\n", human.Printable(key), human.Lines(text))
 	}
 }
 
@@ -103,7 +104,7 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 		if err == nil {
 			err = r.Err
 		}
-		return fmt.Errorf("%s %w: %w", plural(int64(max(r.Retry, 1)), "record"), errRetry, err)
+		return fmt.Errorf("%s %w: %w", human.Plural(int64(max(r.Retry, 1)), "record"), errRetry, err)
 	}
 	if a.flags.json {
 		return nil
@@ -156,11 +157,11 @@ func tallies(all ...tally) string {
 }
 
 func (a *app) tellWorked(r functions.Result) error {
-	text := plural(int64(r.Uploads), "upload") + tallies(tally{int64(r.Packed), "packed"}, tally{int64(r.Unchanged), "unchanged"},
+	text := human.Plural(int64(r.Uploads), "upload") + tallies(tally{int64(r.Packed), "packed"}, tally{int64(r.Unchanged), "unchanged"},
 		tally{int64(r.Ignored), "ignored"}, tally{int64(r.Own), "our own"}, tally{int64(r.Unmatched), "without a rule"},
 		tally{int64(r.Dropped), "gone or replaced"}, tally{int64(r.Failed), "failed for good (see errors/)"})
 	for _, o := range r.Outputs {
-		text += fmt.Sprintf("\n  %s  %s", printable(o.Key), humanSize(o.Size))
+		text += fmt.Sprintf("\n  %s  %s", human.Printable(o.Key), human.Size(o.Size))
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err
@@ -207,7 +208,7 @@ func (a *app) readEvent(name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(b) > maxEvent {
-		return nil, usagef("%s: more than %s of event", name, humanSize(maxEvent))
+		return nil, usagef("%s: more than %s of event", name, human.Size(maxEvent))
 	}
 	return b, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
@@ -69,7 +70,7 @@ func indexText(x *farread.ZoomIndex, file int64) string {
 	if x.Inside {
 		where = "inside"
 	}
-	return fmt.Sprintf("%s, %s, %s of the file", where, humanSize(x.Bytes), share(x.Bytes, file))
+	return fmt.Sprintf("%s, %s, %s of the file", where, human.Size(x.Bytes), share(x.Bytes, file))
 }
 
 // share is a part of a whole in percent, with as many digits as matter.
@@ -172,30 +173,30 @@ func (t *zoomContent) info(ctx context.Context) (description, error) {
 // fewTracks are shown one by one by `info`; if there are more, `ls` lists them.
 const fewTracks = 16
 
-func (i *zoomInfo) table(h *zoomcache.Header) *table {
-	t := newTable("", "")
-	t.add("uri", printable(i.URI))
-	t.add("format", fmt.Sprintf("%s, version %d.%d", i.Format, i.Version[0], i.Version[1]))
-	t.add("size", humanSize(i.Size))
+func (i *zoomInfo) table(h *zoomcache.Header) *human.Table {
+	t := human.NewTable("", "")
+	t.Add("uri", human.Printable(i.URI))
+	t.Add("format", fmt.Sprintf("%s, version %d.%d", i.Format, i.Version[0], i.Version[1]))
+	t.Add("size", human.Size(i.Size))
 	if i.Offset > 0 {
-		t.add("offset", count(i.Offset))
+		t.Add("offset", human.Count(i.Offset))
 	}
 	if i.ETag != "" {
-		t.add("etag", i.ETag)
+		t.Add("etag", i.ETag)
 	}
 	if i.Origin != nil {
-		t.add("begins", *i.Origin)
+		t.Add("begins", *i.Origin)
 	}
-	t.add("index", indexText(i.Index, i.Size))
+	t.Add("index", indexText(i.Index, i.Size))
 	if i.Damaged != "" {
-		t.add("damaged", printable(i.Damaged))
+		t.Add("damaged", human.Printable(i.Damaged))
 	}
 	if len(i.Tracks) > fewTracks {
-		t.add("tracks", count(int64(len(i.Tracks)))+", see: farread ls")
+		t.Add("tracks", human.Count(int64(len(i.Tracks)))+", see: farread ls")
 		return t
 	}
 	for k := range i.Tracks {
-		t.add("track "+strconv.Itoa(int(i.Tracks[k].Track)), i.Tracks[k].text(&h.Tracks[k]))
+		t.Add("track "+strconv.Itoa(int(i.Tracks[k].Track)), i.Tracks[k].text(&h.Tracks[k]))
 	}
 	return t
 }
@@ -207,14 +208,14 @@ func (z *zoomTrack) text(k *zoomcache.Track) string {
 		parts = parts[1:]
 	}
 	if z.Channels > 0 {
-		parts[len(parts)-1] += " x " + plural(int64(z.Channels), "channel")
+		parts[len(parts)-1] += " x " + human.Plural(int64(z.Channels), "channel")
 	}
 	parts = append(parts, rateText(k))
 	if flags := z.flags(); flags != "" {
 		parts = append(parts, flags)
 	}
 	if z.Samples != nil {
-		parts = append(parts, plural(*z.Samples, "sample"), plural(int64(*z.Levels), "level"))
+		parts = append(parts, human.Plural(*z.Samples, "sample"), human.Plural(int64(*z.Levels), "level"))
 	}
 	if z.Entry != nil && k.Rate.Num != 0 {
 		parts = append(parts, fmt.Sprintf("%s to %s", timeText(k.Rate.Seconds(*z.Entry)), timeText(k.Rate.Seconds(*z.Exit))))
@@ -274,15 +275,15 @@ func (t *zoomContent) ls(ctx context.Context, l *listing) error {
 			channels = strconv.Itoa(z.Channels)
 		}
 		if z.Samples != nil {
-			packets, samples, levels = count(*z.Packets), count(*z.Samples), strconv.Itoa(*z.Levels)
+			packets, samples, levels = human.Count(*z.Packets), human.Count(*z.Samples), strconv.Itoa(*z.Levels)
 		}
-		err := l.add(z, strconv.Itoa(int(z.Track)), z.Codec, channels, rateText(&t.f.Header().Tracks[i]), z.flags(), packets, samples, levels, printable(z.Name))
+		err := l.add(z, strconv.Itoa(int(z.Track)), z.Codec, channels, rateText(&t.f.Header().Tracks[i]), z.flags(), packets, samples, levels, human.Printable(z.Name))
 		if err != nil {
 			return err
 		}
 	}
 	if damaged != "" {
-		t.a.remark("its blocks could not be counted: %s", printable(damaged))
+		t.a.remark("its blocks could not be counted: %s", human.Printable(damaged))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/rangeio"
@@ -59,7 +60,7 @@ func (x *zoomSelection) sink(out string) (sink.Sink, error) {
 			return nil, usagef("integers of any length have no place in a .npy: take .csv, or leave --bignum out")
 		}
 	case x.format == "" && out != "-" && ext != ".csv" && ext != ".txt" && ext != "":
-		return nil, usagef("samples are written as .csv or .npy, not as %s", printable(ext))
+		return nil, usagef("samples are written as .csv or .npy, not as %s", human.Printable(ext))
 	}
 	return x.t.a.byteSink(out)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
 )
@@ -36,7 +37,7 @@ func (t *zoomContent) named(s selector) (*zoomcache.Track, error) {
 	case len(tracks) == 0:
 		return nil, noTrack("any track", "")
 	}
-	return nil, usagef("which of %s? --track %s", plural(int64(len(tracks)), "track"), listTracks(tracks))
+	return nil, usagef("which of %s? --track %s", human.Plural(int64(len(tracks)), "track"), listTracks(tracks))
 }
 
 // called finds a track by its number, or else by its name: the exact name, the name as
@@ -67,10 +68,10 @@ func (t *zoomContent) called(text string) (*zoomcache.Track, error) {
 		case 1:
 			return t.f.Track(list[0].Number)
 		default:
-			return nil, usagef("--track %s: %s are called so: take one by its number, %s", printable(text), plural(int64(len(list)), "track"), listTracks(list))
+			return nil, usagef("--track %s: %s are called so: take one by its number, %s", human.Printable(text), human.Plural(int64(len(list)), "track"), listTracks(list))
 		}
 	}
-	return nil, noTrack("track "+printable(text), listTracks(tracks))
+	return nil, noTrack("track "+human.Printable(text), listTracks(tracks))
 }
 
 // noTrack is the error for a missing track. It lists those that exist.
@@ -83,7 +84,7 @@ func noTrack(part, list string) error {
 }
 
 // shownName is the name of a track for people.
-func shownName(name string) string { return printable(shorten(name, 60)) }
+func shownName(name string) string { return human.Printable(human.Shorten(name, 60)) }
 
 // listTracks lists the numbers of tracks, with their names if they have any.
 func listTracks(tracks []zoomcache.Track) string {
@@ -117,7 +118,7 @@ func (t *zoomContent) within(ctx context.Context, k *zoomcache.Track, s selector
 	}
 	for _, b := range []struct{ flag, text string }{{"from", s.from}, {"to", s.to}} {
 		if s.has(b.flag) {
-			r.bounds = append(r.bounds, "--"+b.flag+" "+printable(b.text))
+			r.bounds = append(r.bounds, "--"+b.flag+" "+human.Printable(b.text))
 		}
 	}
 	if s.fromTime != nil && s.toTime != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
@@ -46,23 +47,23 @@ func (t *zoomContent) verified(found farread.Report) (any, string) {
 }
 
 func (v *zoomReport) text() string {
-	text := fmt.Sprintf("ok: %s, %s in %s, %s", plural(int64(v.Tracks), "track"), plural(v.Samples, "sample"), plural(v.Packets, "packet"),
-		count(v.Summaries)+" summaries")
+	text := fmt.Sprintf("ok: %s, %s in %s, %s", human.Plural(int64(v.Tracks), "track"), human.Plural(v.Samples, "sample"), human.Plural(v.Packets, "packet"),
+		human.Count(v.Summaries)+" summaries")
 	if v.Undeclared > 0 {
-		text += fmt.Sprintf("; %s of no track, %s", plural(v.Undeclared, "block"), humanSize(v.UndeclaredBytes))
+		text += fmt.Sprintf("; %s of no track, %s", human.Plural(v.Undeclared, "block"), human.Size(v.UndeclaredBytes))
 	}
 	if v.Backward > 0 {
-		text += fmt.Sprintf("; %s back", plural(v.Backward, "stamp")+" going")
+		text += fmt.Sprintf("; %s back", human.Plural(v.Backward, "stamp")+" going")
 	}
 	if v.WrongSpans > 0 {
-		text += fmt.Sprintf("; %s other ends than the samples have", plural(v.WrongSpans, "packet")+" naming")
+		text += fmt.Sprintf("; %s other ends than the samples have", human.Plural(v.WrongSpans, "packet")+" naming")
 	}
-	text += fmt.Sprintf("; %s made anew", count(v.Compared))
+	text += fmt.Sprintf("; %s made anew", human.Count(v.Compared))
 	if v.Spans > 0 {
-		text += fmt.Sprintf(", and %s of the index", plural(v.Spans, "span"))
+		text += fmt.Sprintf(", and %s of the index", human.Plural(v.Spans, "span"))
 	}
 	if v.Skipped > 0 {
-		text += fmt.Sprintf(", %s not", count(v.Skipped))
+		text += fmt.Sprintf(", %s not", human.Count(v.Skipped))
 	}
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/cmd/farread/internal/emit"
+	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
@@ -54,7 +55,7 @@ func (x *zoomView) sink(out string) (sink.Sink, error) {
 			x.format = strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
 		}
 		if !slices.Contains(emit.Summaries(), x.format) {
-			return nil, usagef("%s: want a name in .json or .csv, or --format %s", printable(out), strings.Join(emit.Summaries(), ", "))
+			return nil, usagef("%s: want a name in .json or .csv, or --format %s", human.Printable(out), strings.Join(emit.Summaries(), ", "))
 		}
 	}
 	return x.t.a.byteSink(out)
