@@ -207,12 +207,7 @@ func explainedAs(t *testing.T, command []string, args ...string) {
 	t.Helper()
 	const tries = 10
 	for try := range tries {
-		var p plan
-		if err := json.Unmarshal([]byte(run(t, append([]string{"explain", "--json"}, args...)...)), &p); err != nil {
-			t.Fatal(err)
-		}
-		p.check(t)
-		s := stats(t, slices.Concat(command, []string{"-o", filepath.Join(t.TempDir(), "out")}, args)...)
+		p, s := planAndRead(t, command, args...)
 		got, want := [3]int64{int64(len(p.Requests)), p.Bytes, p.Phases}, [3]int64{s.Requests, s.Bytes, s.Phases}
 		if got == want {
 			return
@@ -221,6 +216,16 @@ func explainedAs(t *testing.T, command []string, args ...string) {
 			t.Errorf("%q: explained requests, bytes, phases %v; %s made %v", args, got, command[0], want)
 		}
 	}
+}
+
+// planAndRead gives a plan of explain, and what another command then counts.
+func planAndRead(t *testing.T, command []string, args ...string) (p plan, s struct{ Requests, Bytes, Phases int64 }) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(run(t, append([]string{"explain", "--json"}, args...)...)), &p); err != nil {
+		t.Fatal(err)
+	}
+	p.check(t)
+	return p, stats(t, slices.Concat(command, []string{"-o", filepath.Join(t.TempDir(), "out")}, args)...)
 }
 
 // check compares the sums of a plan with its rows.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -188,21 +189,13 @@ func TestExplainViews(t *testing.T) {
 				place = dir
 			}
 			args := append([]string{place + "/" + name + ".zoom"}, c...)
-			command := []string{"view", "-o", filepath.Join(t.TempDir(), "x.json")}
+			command := []string{"view", "--format", "json"}
 			if c[0] == "--from" {
-				command = []string{"get", "-o", filepath.Join(t.TempDir(), "x.csv")}
+				command = []string{"get", "--format", "csv"}
 			}
-			var p plan
-			if err := json.Unmarshal([]byte(run(t, append([]string{"explain", "--json"}, args...)...)), &p); err != nil {
-				t.Fatal(err)
-			}
-			s := stats(t, append(command, args...)...)
-			early := false
-			for _, r := range p.Requests {
-				early = early || r.Estimated
-			}
-			if got := [3]int64{int64(len(p.Requests)), p.Bytes, p.Phases}; got != [3]int64{s.Requests, s.Bytes, s.Phases} && !early {
-				t.Errorf("%s %v: explained requests, bytes, phases %v; %s made %+v\n%+v", name, c, got, command[0], s, p.Requests)
+			p, _ := planAndRead(t, command, args...)
+			if !slices.ContainsFunc(p.Requests, func(r traceRow) bool { return r.Estimated }) { // a pass may end early
+				explainedAs(t, command, args...)
 			}
 		}
 	}
