@@ -97,7 +97,7 @@ func TestBloscpackIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range []*Bloscpack{in, here} {
-		items, err := f.Items(t.Context(), 490, f.Len())
+		items, err := f.AppendItems(t.Context(), nil, 490, f.Len())
 		if err != nil || len(items) != 10 || !bytes.Equal(items[9], record(499)) || f.Object == nil {
 			t.Errorf("%d items, %v", len(items), err)
 		}

@@ -179,7 +179,7 @@ func readIDs(c *gulp.Chunk, w *work) side {
 	return timed(func(ctx context.Context) error {
 		*w = work{}
 		var buf gulp.Buffer
-		for it := range c.Items() {
+		for it := range c.All() {
 			frames, err := c.ReadFrames(ctx, &buf, it.ID, 0, it.Frames, 1)
 			if err != nil {
 				return err

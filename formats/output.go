@@ -6,7 +6,10 @@ import (
 )
 
 // An Output takes a file that a format writes: bytes in order, and at the end a change
-// of its first ones. Every objstore.Writer is an Output; the caller commits it.
+// of its first ones. Every objstore.Writer is an Output. The Close of a format's writer
+// ends the file; the caller then commits the Output, or aborts it, and nothing of it is
+// seen before. A writer of a SetOutput makes its objects itself, and its Close commits
+// them, the index last.
 type Output interface {
 	io.Writer
 	// Patch overwrites bytes that were written, within the first bytes that the

@@ -111,7 +111,7 @@ func readItems(t *testing.T, b objstore.Bucket, key string) ([]string, itemMeta)
 	if err := json.Unmarshal(f.Metadata(), &m); err != nil {
 		t.Fatal(err)
 	}
-	list, err := f.Items(ctx, 0, f.Len())
+	list, err := f.AppendItems(ctx, nil, 0, f.Len())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func (t *gulpContent) ls(ctx context.Context, l *listing) error {
 	}
 	l.head(head...)
 	return t.chunks(ctx, func(c *gulp.Chunk, k int) error {
-		for it := range c.Items() {
+		for it := range c.All() {
 			meta := gulp.PlainJSON(it.MetaData)
 			if meta == nil {
 				meta = []byte("null")

@@ -149,7 +149,7 @@ func sameFrame(name string) error {
 // anything is read.
 func emptyIDs(ctx context.Context, t *gulpContent, f *sink.Folder) error {
 	return t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
-		for it := range c.Items() {
+		for it := range c.All() {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

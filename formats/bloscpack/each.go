@@ -200,14 +200,15 @@ func (f *File) ReadChunks(ctx context.Context, dst []byte, i, j int64) (int, err
 	return n, err
 }
 
-// Items gives the decoded chunks [i, j), each in memory of its own. More than
-// Limits.MaxDecoded bytes together are ErrTooLarge. Chunks are read as by Each;
-// neighbours share requests, and a few small ones are one request.
-func (f *File) Items(ctx context.Context, i, j int64) ([][]byte, error) {
+// AppendItems appends the decoded chunks [i, j) to dst, each in memory of its own. With
+// an error dst is returned as it was. More than Limits.MaxDecoded bytes together are
+// ErrTooLarge. Chunks are read as by Each; neighbours share requests, and a few small
+// ones are one request.
+func (f *File) AppendItems(ctx context.Context, dst [][]byte, i, j int64) ([][]byte, error) {
 	if err := f.checkRange(i, j); err != nil {
-		return nil, err
+		return dst, err
 	}
-	var out [][]byte
+	out := dst
 	left := f.o.Limits.MaxDecoded
 	err := f.Each(ctx, i, j, func(k int64, p []byte) error {
 		if left -= int64(len(p)); left < 0 {
@@ -219,7 +220,7 @@ func (f *File) Items(ctx context.Context, i, j int64) ([][]byte, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
 	return out, nil
 }

@@ -271,7 +271,7 @@ func TestNeighbours(t *testing.T) {
 	if err != nil || r.reads != 1 {
 		t.Fatal(r.reads, err)
 	}
-	items, err := f.Items(t.Context(), 1000, 1100)
+	items, err := f.AppendItems(t.Context(), nil, 1000, 1100)
 	if err != nil || len(items) != 100 || !bytes.Equal(items[99], hugeText(1099)) || r.reads != 2 || r.bytes != 64<<10+100*hugeItem {
 		t.Errorf("%d items, %d reads, %d bytes, %v", len(items), r.reads, r.bytes, err)
 	}

@@ -44,7 +44,7 @@ var faultyReads = map[string]flawedtest.Reading[*bloscpack.File]{
 		return map[int][]byte{4 * faultyItem: p}, err
 	},
 	"items": func(ctx context.Context, f *bloscpack.File) (map[int][]byte, error) {
-		items, err := f.Items(ctx, 5, 8)
+		items, err := f.AppendItems(ctx, nil, 5, 8)
 		return map[int][]byte{5 * faultyItem: bytes.Join(items, nil)}, err
 	},
 	"chunks": func(ctx context.Context, f *bloscpack.File) (map[int][]byte, error) {

@@ -236,7 +236,7 @@ func checkItems(t *testing.T, x *fixture, f *bloscpack.File) {
 			if !errors.Is(err, formats.ErrNoEntry) || !strings.Contains(err.Error(), f.Header().Part(i)) {
 				t.Errorf("item %d, which was never written: %v", i, err)
 			}
-			if _, err := f.Items(t.Context(), 0, f.Len()); !errors.Is(err, formats.ErrNoEntry) {
+			if _, err := f.AppendItems(t.Context(), nil, 0, f.Len()); !errors.Is(err, formats.ErrNoEntry) {
 				t.Errorf("all items: %v", err)
 			}
 			continue
@@ -278,7 +278,7 @@ func checkItems(t *testing.T, x *fixture, f *bloscpack.File) {
 				t.Errorf("chunks %v, a byte short of room: %v", r, err)
 			}
 		}
-		items, err := f.Items(t.Context(), r[0], r[1])
+		items, err := f.AppendItems(t.Context(), nil, r[0], r[1])
 		if err != nil || int64(len(items)) != r[1]-r[0] || !bytes.Equal(bytes.Join(items, nil), whole[from:to]) {
 			t.Errorf("items %v: %d, %v", r, len(items), err)
 		}

@@ -112,7 +112,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	for _, r := range [][2]int64{{-1, 0}, {0, 6}, {5, 6}, {3, 2}, {6, 6}, {-5, -5}} {
-		if _, err := f.Items(t.Context(), r[0], r[1]); !errors.Is(err, formats.ErrNoEntry) {
+		if _, err := f.AppendItems(t.Context(), nil, r[0], r[1]); !errors.Is(err, formats.ErrNoEntry) {
 			t.Errorf("items %v: %v", r, err)
 		}
 	}
@@ -265,8 +265,8 @@ func TestWrongFarTable(t *testing.T) {
 						continue
 					}
 					f := open(t, file, bloscpack.Options{Head: 4 << 10}) // knows nothing of earlier reads
-					want := data[i*size : j*size]
-					got, err := f.Items(t.Context(), i, j)
+					want := data[:j*size]
+					got, err := f.AppendItems(t.Context(), [][]byte{data[:i*size]}, i, j)
 					if err != nil || !bytes.Equal(bytes.Join(got, nil), want) {
 						t.Errorf("%s, %d bytes after: items %d to %d: %d bytes, %v", name, after, i, j, len(got), err)
 					}

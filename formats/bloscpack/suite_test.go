@@ -114,7 +114,7 @@ func TestTraces(t *testing.T) {
 		return f
 	}
 	read := func(what string, f *bloscpack.File, i, j int64) {
-		items, err := f.Items(t.Context(), i, j)
+		items, err := f.AppendItems(t.Context(), nil, i, j)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -178,7 +178,7 @@ func copyChunk(ctx context.Context, w *gulp.Writer, c *gulp.Chunk) error {
 		i  int
 	}
 	byOff := map[int64]at{}
-	for it := range c.Items() {
+	for it := range c.All() {
 		values, err := gulp.MetaList(it.MetaData)
 		if err != nil {
 			return err

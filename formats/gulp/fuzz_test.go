@@ -45,7 +45,7 @@ func FuzzOpen(f *testing.F) {
 		if err := json.Unmarshal(plain, &top); err != nil || len(top) != c.Len() {
 			t.Fatalf("%d ids, encoding/json has %d, %v", c.Len(), len(top), err)
 		}
-		for it := range c.Items() {
+		for it := range c.All() {
 			if top[it.ID] == nil {
 				t.Fatalf("id %q is not what encoding/json has", it.ID)
 			}

@@ -198,8 +198,8 @@ func (c *Chunk) IDs() iter.Seq[string] {
 	}
 }
 
-// Items yields what the index says of each id, in file order.
-func (c *Chunk) Items() iter.Seq[Item] {
+// All yields what the index says of each id, in file order.
+func (c *Chunk) All() iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		for i := range c.items {
 			if !yield(c.items[i].public()) {

@@ -19,7 +19,7 @@ var _ = flag.Bool("update", false, "rewrite golden traces")
 // everything is the content of a chunk: ids, meta_data and payloads, in file order.
 func everything(ctx context.Context, c *gulp.Chunk) ([]byte, error) {
 	var out []byte
-	for it := range c.Items() {
+	for it := range c.All() {
 		out = fmt.Appendf(out, "%q %d %d %s\n", it.ID, it.Frames, it.Bytes, it.MetaData)
 	}
 	err := c.Each(ctx, func(id string, i int, frame []byte) error {
@@ -110,7 +110,7 @@ func outcome(ctx context.Context, meta, data []byte, window int64) string {
 		return err.Error()
 	}
 	var out strings.Builder
-	for it := range c.Items() {
+	for it := range c.All() {
 		fmt.Fprintf(&out, "%q %d %d %s\n", it.ID, it.Frames, it.Bytes, it.MetaData)
 	}
 	return out.String()

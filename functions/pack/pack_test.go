@@ -198,7 +198,7 @@ func read(tb testing.TB, out objstore.Bucket, key string) dataset {
 	tb.Helper()
 	c, data := openPair(tb, out, key+".gulp", key+".gmeta")
 	d := dataset{Frames: map[string][][]byte{}, Meta: map[string]string{}}
-	for it := range c.Items() {
+	for it := range c.All() {
 		d.IDs = append(d.IDs, it.ID)
 		d.Meta[it.ID] = string(it.MetaData)
 		for i := range it.Frames {

@@ -14,7 +14,7 @@ func Labels(chunks func(each func(c *gulp.Chunk) error) error) ([]byte, error) {
 	var b bytes.Buffer
 	sep := "{\n"
 	err := chunks(func(c *gulp.Chunk) error {
-		for it := range c.Items() {
+		for it := range c.All() {
 			list, err := gulp.MetaList(it.MetaData)
 			if err != nil || len(list) == 0 {
 				continue // no list: pack could not take it

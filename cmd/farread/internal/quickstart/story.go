@@ -270,7 +270,7 @@ func records(lines [][]byte, what string, i, j int) step {
 		if n := f.Len(); n != int64(len(lines)) {
 			return nil, nil, fmt.Errorf("%d records, not %d: %w", n, len(lines), ErrMismatch)
 		}
-		got, err = f.Items(ctx, int64(i), int64(j))
+		got, err = f.AppendItems(ctx, nil, int64(i), int64(j))
 		return got, lines[i:j], err
 	})
 	s.item = int64(i)
