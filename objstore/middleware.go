@@ -294,7 +294,7 @@ func (b *traced) Get(ctx context.Context, key string, o GetOptions) (io.ReadClos
 }
 
 func (b *traced) filled(key string, o GetOptions, start time.Time) {
-	b.f(Event{Seq: b.seq.Add(1), Op: "get", Key: key, Range: o.Range, IfMatch: o.IfMatch, VersionID: o.VersionID,
+	b.f(Event{Seq: b.seq.Add(1), Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, IfMatch: o.IfMatch, VersionID: o.VersionID,
 		Bytes: o.Range.Len, Start: start, Duration: time.Since(start)})
 }
 

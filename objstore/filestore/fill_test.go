@@ -100,7 +100,7 @@ func TestFillCounts(t *testing.T) {
 		{"blind", []objstore.Middleware{trace, func(b objstore.Bucket) objstore.Bucket { return blind{b} }}, false},
 	} {
 		events = nil
-		_, _, o, count := newFile(t, 1<<20, c.m...)
+		path, _, o, count := newFile(t, 1<<20, c.m...)
 		if rangeio.Local(o) != c.local {
 			t.Errorf("%s: local %t", c.name, !c.local)
 		}
@@ -126,7 +126,7 @@ func TestFillCounts(t *testing.T) {
 			t.Fatalf("%s: the trace has %d events", c.name, len(events))
 		}
 		for _, r := range plan {
-			want := objstore.Event{Op: "get", Key: "x", Range: objstore.Range{Off: r.Off, Len: r.Len}, IfMatch: o.Info().ETag, Bytes: r.Len}
+			want := objstore.Event{Op: "get", Bucket: "file://" + filepath.ToSlash(filepath.Dir(path)), Key: "x", Range: objstore.Range{Off: r.Off, Len: r.Len}, IfMatch: o.Info().ETag, Bytes: r.Len}
 			n := 0
 			for _, e := range events {
 				if e.Start.IsZero() || e.Seq < 1 {
