@@ -71,16 +71,20 @@ type JobMaker func(r Rule, out objstore.Bucket) (Job, error)
 // worker's memory bound is that of one job. Set the fields before the first
 // call. Handle is safe for concurrent use if what they hold is.
 type Handler struct {
-	Rules   Rules
-	Jobs    map[string]JobMaker                        // by Rule.Job
-	Buckets func(name string) (objstore.Bucket, error) // a bucket by its bare name
-	Counter func(name string) *objstore.Counter        // what a bucket of Buckets counts in, for Done.Stats and logs; several may share one; nil: not counted
-	Command func(r Rule, u Upload) string              // the command that does what does not fit here, for reports of ErrTooLong; nil: none is named
-	Request func(context.Context) string               // id of the invocation; nil: none
-	Log     *slog.Logger                               // nil: silent
-	Now     func() time.Time                           // nil: time.Now
-	Reserve time.Duration                              // kept before the deadline to answer and report; 0: 3 s
-	Margin  time.Duration                              // no job starts with less than this left before Reserve; 0: 5 s
+	Rules Rules
+	Jobs  map[string]JobMaker // by Rule.Job
+	// Buckets gives a bucket by its bare name. A bucket of outputs has to keep metadata
+	// (objstore.PutOptions.Meta) and to obey conditions, as S3 does: the metadata say of
+	// which version of an upload an output was made. filestore does not keep them, so a
+	// handler would take its own output in a folder for somebody else's (ErrTaken).
+	Buckets func(name string) (objstore.Bucket, error)
+	Counter func(name string) *objstore.Counter // what a bucket of Buckets counts in, for Done.Stats and logs; several may share one; nil: not counted
+	Command func(r Rule, u Upload) string       // the command that does what does not fit here, for reports of ErrTooLong; nil: none is named
+	Request func(context.Context) string        // id of the invocation; nil: none
+	Log     *slog.Logger                        // nil: silent
+	Now     func() time.Time                    // nil: time.Now
+	Reserve time.Duration                       // kept before the deadline to answer and report; 0: 3 s
+	Margin  time.Duration                       // no job starts with less than this left before Reserve; 0: 5 s
 }
 
 // A Result is what became of a batch.
