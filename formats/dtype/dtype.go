@@ -1,6 +1,6 @@
 // Package dtype describes the items of arrays as NumPy does: it reads and writes
 // the two texts that files hold (NumPy's str of a dtype in b2nd, its descr in
-// .npy), and turns items into JSON and CSV.
+// .npy), turns items into JSON and CSV, and converts numbers of one type to another.
 //
 // Errors are *formats.Error with Format "dtype"; they wrap ErrCorrupt for text
 // that is no type, ErrUnsupported for types that are not handled (objects, for
