@@ -57,6 +57,8 @@ type repair struct {
 	out     Reheader
 	w       *Writer // nil before the first chunk
 	files   []int64 // of a file of files: the numbers that were saved
+	next    int64   // number of the next chunk if none is lost
+	moved   bool    // a chunk was lost, and others came after it
 	arr     Array
 	isArray bool // or its metadata are those of one that cannot be used
 	arrErr  error
@@ -94,6 +96,7 @@ func (r *repair) begin(size int) (err error) {
 }
 
 func (r *repair) add(i int64, chunk, p []byte) error {
+	r.moved, r.next = r.moved || i != r.next, i+1
 	if err := r.begin(len(p)); err != nil {
 		return err
 	}
@@ -139,7 +142,7 @@ func (r *repair) metadata(raw json.RawMessage, s Salvaged) (json.RawMessage, err
 	}
 	salvaged := func() (json.RawMessage, error) { return json.Marshal(map[string]json.RawMessage{"salvaged": raw}) }
 	if r.isArray || r.arrErr != nil {
-		if r.arrErr == nil && r.arr.NBytes() == s.Bytes {
+		if r.arrErr == nil && r.arr.NBytes() == s.Bytes && !r.moved && !s.Guessed {
 			return raw, nil
 		}
 		return salvaged()
@@ -148,7 +151,7 @@ func (r *repair) metadata(raw json.RawMessage, s Salvaged) (json.RawMessage, err
 		return raw, nil
 	}
 	c := r.f.contents()
-	if c.Kind == KindFiles && int64(len(c.Names)) != s.Chunks {
+	if c.Kind == KindFiles && (int64(len(c.Names)) != s.Chunks || r.moved || s.Guessed) {
 		names, ok := r.named(s)
 		if !ok {
 			return salvaged()

@@ -2,9 +2,11 @@ package bloscpack_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +92,43 @@ func TestRepair(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", g.Metadata(), d)
 				}
 			}
+		}
+	}
+}
+
+// TestRepairOfWhatMoved: names and shapes that fit the saved chunks by chance alone are
+// not taken for theirs.
+func TestRepairOfWhatMoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    bloscpack.WriteOptions
+		lost int64
+	}{
+		"an item without a name": {bloscpack.WriteOptions{Variable: true,
+			Metadata: json.RawMessage(`{"container":"files","names":["a","b","c","d","e"]}`)}, 2},
+		"an append that did not end": {bloscpack.WriteOptions{Version: 3, ChunkSize: 100, MaxAppend: bloscpack.NoAppend,
+			Metadata: json.RawMessage(`{"container":"numpy","dtype":"'|u1'","shape":[980],"order":"C"}`)}, 1},
+	} {
+		items := records(6)
+		if !c.o.Variable {
+			items = records(4)
+		}
+		file := write(t, c.o, items)
+		e, err := open(t, file, bloscpack.Options{}).Entry(t.Context(), c.lost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file[e.Off+e.CBytes] ^= 1 // its checksum
+		if !c.o.Variable {
+			binary.LittleEndian.PutUint64(file[16:], math.MaxUint64) // the number of chunks is not known
+		}
+		var out output
+		r, err := open(t, file, bloscpack.Options{}).Repair(t.Context(), &out, nil)
+		if err != nil || r.Lost == 0 {
+			t.Fatalf("%s: %+v, %v", name, r, err)
+		}
+		g := open(t, out.b, bloscpack.Options{})
+		if _, is, err := g.Array(); is || err != nil || g.Names() != nil || !bytes.Contains(g.Metadata(), []byte(`"salvaged"`)) {
+			t.Errorf("%s: %s, names %q, an array: %t, %v", name, g.Metadata(), g.Names(), is, err)
 		}
 	}
 }
