@@ -111,7 +111,7 @@ func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err
 		return true, r.addGathered(c, from, b, &gathered{parts: parts{{n: h.CBytes}}, total: h.CBytes})
 	}
 	if h.IndexLen() > len(b) {
-		j.head = bytes.Clone(b)
+		j.head = bytes.Clone(b[:min(len(b), headGuess)])
 		return false, nil
 	}
 	if c.x, err = blosc.ParseIndex(b); err != nil {
@@ -186,11 +186,16 @@ func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, g *gat
 	}
 	g.left.Store(int32(len(g.need)))
 	from, far := r.source(from)
+	more := int64(len(c.front))
+	if c.x != nil {
+		more += int64(len(c.x.Starts())) * offsetOfStart
+	}
 	for k, p := range g.need {
-		if err := r.add(pull.Part[piece]{From: from, Off: c.j.off + int64(p.off), Len: int64(p.n), More: int64(p.n),
+		if err := r.add(pull.Part[piece]{From: from, Off: c.j.off + int64(p.off), Len: int64(p.n), More: int64(p.n) + more,
 			Ends: far && k == len(g.need)-1, For: piece{c.j, c, k}}); err != nil {
 			return err
 		}
+		more = 0
 	}
 	return nil
 }
