@@ -40,7 +40,8 @@ type Dataset interface {
 	Current(ctx context.Context) (bool, error)
 	// Describe tells what headers and indexes say. It costs nothing but what Open left
 	// of them: a trailer of metalayers, the chunks of a gulp dataset, the index of a
-	// series, as the first View finds it; of a folder it is a listing of one level.
+	// series, as the first View finds it; of a folder it is a listing of one level. A
+	// gulp dataset is checked as by Load: one id in two chunks is formats.ErrCorrupt.
 	// DescribeOptions.Scan costs more.
 	Describe(ctx context.Context, o DescribeOptions) (Description, error)
 	// Entries yields what is inside, in its order: stored chunks, items, ids of images,
