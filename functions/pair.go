@@ -62,6 +62,9 @@ type Pair struct {
 	// a later event of the same version only if their layout is the same. A whole pair of
 	// the very upload stays, whatever its layout.
 	Layout string
+	// Replace takes objects that are made of something else for older ones; else they are
+	// ErrTaken. They stay as they are until the new ones are complete.
+	Replace bool
 }
 
 // A Maker streams the data made of u and returns what writes the index, which is
@@ -77,6 +80,7 @@ type half struct {
 	there bool
 	info  objstore.Info
 	of    Upload
+	other bool // made of something else: of says nothing
 }
 
 type standing struct{ data, meta half }
@@ -134,15 +138,25 @@ func (p Pair) look(ctx context.Context, u Upload) (standing, error) {
 	for key, h := range map[string]*half{p.Data: &st.data, p.Meta: &st.meta} {
 		g.Go(func() error {
 			var err error
-			*h, err = lookAt(gctx, p.Bucket, key, u)
+			*h, err = lookOver(gctx, p.Bucket, key, u, p.Replace)
 			return err
 		})
 	}
 	return st, g.Wait()
 }
 
-// lookAt looks at the object under key. It fails with ErrTaken unless the object is
-// made of u's key.
+// lookOver is lookAt. If replace is set, an object that is made of something else is no
+// error.
+func lookOver(ctx context.Context, b objstore.Bucket, key string, u Upload, replace bool) (half, error) {
+	h, err := lookAt(ctx, b, key, u)
+	if replace && errors.Is(err, ErrTaken) {
+		return half{there: true, info: h.info, other: true}, nil
+	}
+	return h, err
+}
+
+// lookAt looks at the object under key. It fails with ErrTaken, and tells what is there,
+// unless the object is made of u's key.
 func lookAt(ctx context.Context, b objstore.Bucket, key string, u Upload) (half, error) {
 	info, err := b.Head(ctx, key)
 	if errors.Is(err, objstore.ErrNotFound) {
@@ -153,7 +167,7 @@ func lookAt(ctx context.Context, b objstore.Bucket, key string, u Upload) (half,
 	}
 	of, ok := SourceOf(info.Meta)
 	if !ok || of.Bucket != u.Bucket || of.Key != u.Key {
-		return half{}, fmt.Errorf("%s is not made of %s/%s: %w: %w", key, u.Bucket, u.Key, ErrTaken, formats.ErrUnsupported)
+		return half{info: info}, fmt.Errorf("%s is not made of %s/%s: %w: %w", key, u.Bucket, u.Key, ErrTaken, formats.ErrUnsupported)
 	}
 	return half{there: true, info: info, of: of}, nil
 }
@@ -169,12 +183,12 @@ func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, erro
 	}
 	meta, data := older, older
 	var err error
-	if st.meta.there {
+	if st.meta.there && !st.meta.other {
 		if meta, err = c.age(ctx, st.meta.of, u); err != nil {
 			return nil, err
 		}
 	}
-	if st.data.there {
+	if st.data.there && !st.data.other {
 		if data, err = c.age(ctx, st.data.of, u); err != nil {
 			return nil, err
 		}

@@ -228,6 +228,48 @@ func TestTakenKeys(t *testing.T) {
 	}
 }
 
+// TestReplace: with Replace such objects are replaced, once the new ones are complete.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	u := version(`"1"`, "01")
+	for _, fails := range []bool{true, false} {
+		out := memstore.New(memstore.Config{})
+		for _, k := range []string{"k.s", "k.d", "k.m"} {
+			set(t, out, k, "theirs", nil)
+		}
+		broken := errors.New("broken")
+		fill := func(w io.Writer) error {
+			if _, err := io.WriteString(w, "ours"); err != nil || !fails {
+				return err
+			}
+			return broken
+		}
+		p := pairIn(out)
+		p.Replace = true
+		_, err := p.Publish(t.Context(), nil, u, func(_ context.Context, _ Upload, data io.Writer) (func(io.Writer) error, error) {
+			return fill, fill(data)
+		})
+		_, err2 := Single{Bucket: out, Key: "k.s", Replace: true}.Publish(t.Context(), nil, u, func(_ context.Context, _ Upload, w objstore.Writer, _ []byte) error { return fill(w) })
+		want, cause := "ours", error(nil)
+		if fails {
+			want, cause = "theirs", broken
+		}
+		if !errors.Is(err, cause) || !errors.Is(err2, cause) {
+			t.Errorf("failing %t: %v, %v", fails, err, err2)
+		}
+		for _, k := range []string{"k.s", "k.d", "k.m"} {
+			o, err := objstore.Open(t.Context(), out, k, objstore.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := make([]byte, o.Size())
+			if _, err := o.ReadAt(text, 0); err != nil && !errors.Is(err, io.EOF) || !strings.HasPrefix(string(text), want) {
+				t.Errorf("failing %t: %s holds %q, %v", fails, k, text, err)
+			}
+		}
+	}
+}
+
 // TestEndedContext: a worker whose context has ended makes no request.
 func TestEndedContext(t *testing.T) {
 	t.Parallel()

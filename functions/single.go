@@ -18,6 +18,9 @@ type Single struct {
 	// the same version and another layout is replaced.
 	Layout      string
 	ContentType string // "": application/octet-stream
+	// Replace takes an object that is made of something else for an older one; else it is
+	// ErrTaken. It stays as it is until the new one is complete.
+	Replace bool
 }
 
 // A Filler streams the object made of u into w and leaves the commit to the
@@ -42,7 +45,7 @@ func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill
 		if err := pause(ctx, try); err != nil {
 			return nil, err
 		}
-		old, err := lookAt(ctx, s.Bucket, s.Key, u)
+		old, err := lookOver(ctx, s.Bucket, s.Key, u, s.Replace)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +72,7 @@ func (s Single) wanted(ctx context.Context, c *clock, u Upload, old half) (bool,
 			return false, err
 		}
 	}
-	if !old.there {
+	if !old.there || old.other {
 		return true, nil
 	}
 	a, err := c.age(ctx, old.of, u)

@@ -319,15 +319,10 @@ func (a *app) arrayJob(ob *objstore.Object, arrays []pack.Array, dst target, f *
 }
 
 func (a *app) runArrayJob(ctx context.Context, job *pack.Job, ob *objstore.Object, u functions.Upload, dst target, force bool, rep *arrayReport) error {
+	job.Replace = force
 	infos, err := job.Run(ctx, ob.Bucket(), u)
 	if errors.Is(err, functions.ErrTaken) {
-		if !force {
-			return taken(dst.bucket, dst.key)
-		}
-		if err := dst.bucket.Delete(ctx, dst.key); err != nil {
-			return err
-		}
-		infos, err = job.Run(ctx, ob.Bucket(), u)
+		return taken(dst.bucket, dst.key)
 	}
 	for _, in := range infos {
 		rep.Stored += in.Size

@@ -344,15 +344,10 @@ func (a *app) runItemJob(ctx context.Context, job *pack.Job, in *itemInput, u fu
 	if in.obj != nil {
 		src = in.obj.Bucket()
 	}
+	job.Replace = force
 	infos, err := job.Run(ctx, src, u)
 	if errors.Is(err, functions.ErrTaken) {
-		if !force {
-			return taken(dst.bucket, dst.key)
-		}
-		if err := dst.bucket.Delete(ctx, dst.key); err != nil {
-			return err
-		}
-		infos, err = job.Run(ctx, src, u)
+		return taken(dst.bucket, dst.key)
 	}
 	for _, in := range infos {
 		rep.Stored += in.Size

@@ -191,9 +191,10 @@ func asWorker(ctx context.Context, in *input, b objstore.Bucket, pair gulp.Pair)
 // publish runs the job of the pack function on one upload.
 func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gulp.Pair, force bool, rep *packReport) error {
 	if in.job != nil {
+		in.job.Replace = force
 		in.job.Options.Done = func(r pack.Result) { rep.IDs, rep.Frames = r.IDs, r.Frames }
 	}
-	p := functions.Pair{Bucket: b, Data: pair.Data, Meta: pair.Meta, Layout: "cli"}
+	p := functions.Pair{Bucket: b, Data: pair.Data, Meta: pair.Meta, Layout: "cli", Replace: force}
 	run := func() ([]objstore.Info, error) {
 		if in.job != nil {
 			return in.job.Run(ctx, in.bucket, *in.upload)
@@ -216,15 +217,7 @@ func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gul
 	}
 	infos, err := run()
 	if errors.Is(err, functions.ErrTaken) {
-		if !force {
-			return taken(b, pair.Data)
-		}
-		for _, key := range []string{pair.Meta, pair.Data} {
-			if err := b.Delete(ctx, key); err != nil {
-				return err
-			}
-		}
-		infos, err = run()
+		return taken(b, pair.Data)
 	}
 	rep.Unchanged = len(infos) == 0
 	if in.job != nil && len(infos) > 0 {

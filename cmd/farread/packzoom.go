@@ -218,15 +218,10 @@ func zoomJob(ob *objstore.Object, dst target, f *packFlags, o zoom.WriteOptions)
 }
 
 func (a *app) runZoomJob(ctx context.Context, job *zoom.Job, ob *objstore.Object, u functions.Upload, dst target, force bool, rep *seriesReport) error {
+	job.Replace = force
 	infos, err := job.Run(ctx, ob.Bucket(), u)
 	if errors.Is(err, functions.ErrTaken) {
-		if !force {
-			return taken(dst.bucket, dst.key)
-		}
-		if err := dst.bucket.Delete(ctx, dst.key); err != nil {
-			return err
-		}
-		infos, err = job.Run(ctx, ob.Bucket(), u)
+		return taken(dst.bucket, dst.key)
 	}
 	for _, in := range infos {
 		rep.Stored += in.Size

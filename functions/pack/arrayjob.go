@@ -209,7 +209,7 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 		} else {
 			kind = oneArray
 		}
-		s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, key, ArraySuffix), Layout: layout}
+		s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, key, ArraySuffix), Layout: layout, Replace: j.Replace}
 		is, err := s.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
 			if note != nil {
 				if err := kit.StillNoted(ctx, src, u.Key, tag); err != nil {

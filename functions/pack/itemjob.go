@@ -63,7 +63,7 @@ func (j *Job) publishItems(ctx context.Context, src objstore.Bucket, u functions
 	if err := kit.Fits(ctx, max(it.Size, u.Size), slowest); err != nil {
 		return nil, err
 	}
-	s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, bloscpack.Suffix), Layout: j.itemLayout(it)}
+	s := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, bloscpack.Suffix), Layout: j.itemLayout(it), Replace: j.Replace}
 	_, _, closing := functions.Closing(u.Key)
 	infos, err := s.Publish(ctx, src, u, func(ctx context.Context, u functions.Upload, w objstore.Writer, seal []byte) error {
 		now := *it

@@ -68,6 +68,7 @@ type Job struct {
 	Records Records             // of "bloscpack": how records are told apart
 	Items   ItemWrite           // how Bloscpack is written; Seal and MaxAppend are the job's
 	Options Options
+	Replace bool // outputs that are made of something else are replaced, not functions.ErrTaken
 }
 
 // Run packs the upload u of src. An archive's key gets ".gulp" and ".gmeta"; a
@@ -118,7 +119,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	if err := kit.Fits(ctx, first.About().Size, slowest); err != nil {
 		return nil, err
 	}
-	pair := functions.Pair{Bucket: j.Out, Layout: layout(first),
+	pair := functions.Pair{Bucket: j.Out, Layout: layout(first), Replace: j.Replace,
 		Data: functions.OutputKey(j.Prefix, u.Key, gulp.DataSuffix), Meta: functions.OutputKey(j.Prefix, u.Key, gulp.MetaSuffix)}
 	infos, err := pair.Publish(ctx, src, u, func(ctx context.Context, v functions.Upload, data io.Writer) (func(io.Writer) error, error) {
 		s := first

@@ -59,8 +59,11 @@ func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 type Job struct {
 	Out    objstore.Bucket
 	Prefix string
-	Write  WriteOptions // how files are written; Seal is the job's
-	Times  Times        // of a CSV, in place of what its metadata say
+	// Replace: a file of this name that is made of something else is replaced, not
+	// functions.ErrTaken.
+	Replace bool
+	Write   WriteOptions // how files are written; Seal is the job's
+	Times   Times        // of a CSV, in place of what its metadata say
 	// About is told what the series is, Warn its Warnings, even if the output is there
 	// already; Done what was written, before it is committed. nil: nobody asks.
 	About func(About)
@@ -159,7 +162,7 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 			j.Warn(u.Key, text)
 		}
 	}
-	single := functions.Single{Bucket: j.Out, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(s.About().Format, times, noteTag)}
+	single := functions.Single{Bucket: j.Out, Replace: j.Replace, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(s.About().Format, times, noteTag)}
 	return single.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
 		if noteTag != "" {
 			if err := kit.StillNoted(ctx, src, u.Key, noteTag); err != nil {
