@@ -212,14 +212,32 @@ func (a *app) run(ctx context.Context, args []string) error {
 	root := newRoot(a) //nolint:contextcheck // commands get theirs from ExecuteContext
 	root.SetArgs(negative(root, args))
 	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
+	out := &firstError{w: a.stdout}
+	root.SetOut(out)
 	root.SetErr(a.stderr)
 	mendCompletion(root) // its commands take the streams as they are now
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		return outside(cmd, a.running, err)
 	}
+	if out.err != nil {
+		return outside(cmd, true, out.err)
+	}
 	return nil
+}
+
+// A firstError keeps the error of a writer for those who do not look, such as help.
+type firstError struct {
+	w   io.Writer
+	err error
+}
+
+func (f *firstError) Write(p []byte) (int, error) {
+	n, err := f.w.Write(p)
+	if f.err == nil {
+		f.err = err
+	}
+	return n, err
 }
 
 // report prints the statistics, or the one line of an error.

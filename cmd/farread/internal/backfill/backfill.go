@@ -24,7 +24,7 @@ type Options struct {
 	Since   time.Time          // only objects changed at or after; zero: all
 	Age     string             // the age that Since was counted from, if it was: a checkpoint then keeps the Since of the first run
 	DryRun  bool
-	Jobs    int    // objects to work on at a time
+	Jobs    int    // objects to work on at a time; 0: one
 	Mark    string // the file of the checkpoint, made, read and removed; "": none. A dry run has none
 
 	Would func(key, job, output string) error // a dry run: hears of each object that would be packed, one after the other

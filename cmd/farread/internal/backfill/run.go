@@ -69,6 +69,7 @@ func New(o Options) (*Filler, error) {
 			return dryBucket{b}, err
 		}
 	}
+	o.Jobs = max(o.Jobs, 1)
 	if o.Done == nil {
 		o.Done = func() {}
 	}

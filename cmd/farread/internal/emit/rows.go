@@ -20,7 +20,7 @@ type RowOptions struct {
 	Type   dtype.DType // of all values
 	Rows   int64
 	Memory int64         // bytes that may wait
-	Wrote  func(n int64) // is told how many bytes of values were written
+	Wrote  func(n int64) // is told how many bytes of values were written; nil: nobody asks
 }
 
 // Rows writes the samples of tracks in step as the columns of a .npy. each hands over
@@ -34,6 +34,9 @@ func Rows(out io.Writer, tracks []zoomcache.Track, o RowOptions, each func(put f
 	w := bufio.NewWriterSize(out, fileBuffer)
 	if _, err := w.Write(head); err != nil {
 		return err
+	}
+	if o.Wrote == nil {
+		o.Wrote = func(int64) {}
 	}
 	j := &joiner{w: w, wrote: o.Wrote, item: o.Type.ItemSize(), most: o.Memory, place: map[int32]int{}, wait: make([][]byte, len(tracks))}
 	for i := range tracks {

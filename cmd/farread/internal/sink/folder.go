@@ -75,7 +75,7 @@ func (s *Folder) File(name string, p []byte) error {
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	return err
+	return asNamed(err, filepath.Join(s.out, filepath.FromSlash(name)))
 }
 
 // Dir makes a folder under such a name.
@@ -124,10 +124,10 @@ func (s *Folder) move() error {
 		case err != nil:
 			return err
 		case d.IsDir():
-			return s.into.MkdirAll(filepath.FromSlash(name), dirPerm)
+			return asNamed(s.into.MkdirAll(filepath.FromSlash(name), dirPerm), filepath.Join(s.out, name))
 		}
 		name = filepath.FromSlash(name)
-		return s.into.Rename(filepath.Join(prefix, name), name)
+		return asNamed(s.into.Rename(filepath.Join(prefix, name), name), filepath.Join(s.out, name))
 	})
 }
 

@@ -45,6 +45,9 @@ func asNamed(err error, name string) error {
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		return &fs.PathError{Op: "write", Path: name, Err: pe.Err}
 	}
+	if le := (*os.LinkError)(nil); errors.As(err, &le) {
+		return &fs.PathError{Op: "write", Path: name, Err: le.Err}
+	}
 	return err
 }
 
@@ -109,7 +112,13 @@ func WriteFile(bin *Trash, name string, p []byte) error {
 }
 
 // Write implements io.Writer.
-func (s *File) Write(p []byte) (int, error) { return s.f.Write(p) }
+func (s *File) Write(p []byte) (int, error) {
+	n, err := s.f.Write(p)
+	if s.temp == "" {
+		return n, err
+	}
+	return n, asNamed(err, s.name)
+}
 
 // Again is how bytes may be written once more before Commit; nil if they are gone
 // already, into a pipe.
