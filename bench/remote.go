@@ -89,7 +89,7 @@ func (b *bench) uploadPair(ctx context.Context) (*farread.Gulp, int64, error) {
 		return nil, 0, err
 	}
 	if info.Size() > 256<<10 {
-		return nil, 0, fmt.Errorf("the index has %d bytes, more than A12 speaks of", info.Size())
+		return nil, 0, fmt.Errorf("the index has %d bytes, more than this row is about", info.Size())
 	}
 	for key, file := range map[string]string{"data_0.gulp": data, "meta_0.gmeta": meta} {
 		if err := b.uploadFile(ctx, key, file); err != nil {

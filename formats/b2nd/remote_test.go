@@ -249,7 +249,7 @@ func TestFarAway(t *testing.T) {
 				if st.Requests > x.requests || st.Phases > x.phases || st.Bytes > x.bytes || took > x.most {
 					t.Errorf("want at most %v, %d requests, %d phases, %d bytes", x.most, x.requests, x.phases, x.bytes)
 				}
-				// A10: the same again.
+				// The same again.
 				start = time.Now()
 				again := slice(t, arr, box)
 				if s := count.Stats(); s.Requests > st.Requests || time.Since(start) > 0 || !bytes.Equal(again, p) {

@@ -14,7 +14,7 @@ import (
 	"github.com/farread/farread/objstore/simstore"
 )
 
-// TestScan holds A7: all of a frame, opened and read, takes little longer than a
+// TestScan: all of a frame, opened and read, takes little longer than a
 // client that knows its size takes to fetch the bytes in ranges of 8 MiB side by
 // side, which has all of them in memory in the end. The time of decoding is none
 // here; bench/ has both.
