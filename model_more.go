@@ -133,7 +133,7 @@ func newBloscpack(at Place, f *Bloscpack) Dataset {
 
 func (x *blpData) describe(ctx context.Context, o DescribeOptions, out *Description) (err error) {
 	h := x.f.Header()
-	out.Entries, out.TypeSize, out.NBytes = h.Chunks, h.TypeSize, x.nbytes()
+	out.Entries, out.TypeSize, out.NBytes = h.Chunks, h.TypeSize, x.f.NBytes()
 	if !h.Variable && h.ChunkSize > 0 {
 		out.ChunkSize = h.ChunkSize
 	}
@@ -161,20 +161,6 @@ func (x *blpData) describe(ctx context.Context, o DescribeOptions, out *Descript
 	}
 	out.Detail = BloscpackDetail{h, x.f.Aborted(), m, x.f.Contents()}
 	return nil
-}
-
-// nbytes is the number of decoded bytes if the header tells it, else -1.
-func (x *blpData) nbytes() int64 {
-	h := x.f.Header()
-	switch {
-	case h.Variable || x.f.Aborted() || h.Chunks < 0:
-		return -1
-	case h.Chunks == 0:
-		return 0
-	case h.LastChunk < 0 || h.ChunkSize < 0 && h.Chunks > 1:
-		return -1
-	}
-	return h.ChunkSize*(h.Chunks-1) + h.LastChunk
 }
 
 func (x *blpData) Entries(ctx context.Context, after string) iter.Seq2[Entry, error] {

@@ -93,20 +93,6 @@ func (t *blpContent) info(ctx context.Context) (description, error) {
 	return description{i, i.table(h.Contents.Kind)}, nil
 }
 
-// known is the number of decoded bytes if the header tells it, else -1.
-func (t *blpContent) known() int64 {
-	h := t.f.Header()
-	switch {
-	case h.Variable || t.f.Aborted() || h.Chunks < 0:
-		return -1
-	case h.Chunks == 0:
-		return 0
-	case h.LastChunk < 0 || h.ChunkSize < 0 && h.Chunks > 1:
-		return -1
-	}
-	return h.ChunkSize*(h.Chunks-1) + h.LastChunk
-}
-
 func (i *blpInfo) table(kind string) *human.Table {
 	t := human.NewTable("", "")
 	t.Add("uri", human.Printable(i.URI))

@@ -44,7 +44,7 @@ func (t *blpContent) pick(ctx context.Context, s selector) (selection, error) {
 	var err error
 	switch {
 	case len(given) == 0:
-		x.n, x.all = t.known(), true
+		x.n, x.all = t.f.NBytes(), true
 		return x, nil
 	case s.has("id"):
 		x.from, err = t.itemOf(s.id)

@@ -29,7 +29,7 @@ func (t *blpContent) unpack(ctx context.Context, dst string, force bool) error {
 	if err := t.readable(ctx); err != nil {
 		return err
 	}
-	x := &blpSelection{t: t, to: t.f.Len(), n: t.known(), all: true, want: -1}
+	x := &blpSelection{t: t, to: t.f.Len(), n: t.f.NBytes(), all: true, want: -1}
 	switch {
 	case t.arr != nil && !isNpy(dst):
 		return t.unpackItems(ctx, x, dst, force)

@@ -324,6 +324,20 @@ func (f *File) Len() int64 { return max(f.h.Chunks, 0) }
 // finds the chunks.
 func (f *File) Aborted() bool { return f.aborted }
 
+// NBytes is the number of decoded bytes if the header tells it, else -1.
+func (f *File) NBytes() int64 {
+	h := f.Header()
+	switch {
+	case h.Variable || f.Aborted() || h.Chunks < 0:
+		return -1
+	case h.Chunks == 0:
+		return 0
+	case h.LastChunk < 0 || h.ChunkSize < 0 && h.Chunks > 1:
+		return -1
+	}
+	return h.ChunkSize*(h.Chunks-1) + h.LastChunk
+}
+
 // Metadata is the JSON text of the metadata, nil if there are none, or if they
 // are damaged in a file whose number of chunks is not known. It must not be
 // modified.
