@@ -179,7 +179,9 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	rep := &arrayReport{Format: all.B2ND}
 	if job, u := a.arrayJob(ob, arrays, dst, f); job != nil {
 		job.Encode, rep.Bytes = encode, arrays[0].NBytes
-		if err := a.runArrayJob(ctx, job, ob, u, dst, f.force, rep); err != nil {
+		job.Replace = f.force
+		rep.Outputs = []string{join(dst.bucket.Name(), dst.key)}
+		if rep.Stored, rep.Unchanged, err = runJob(ctx, job, ob.Bucket(), u, dst); err != nil {
 			return at(srcs[0], err)
 		}
 		return rep.tell(a)
@@ -318,16 +320,15 @@ func (a *app) arrayJob(ob *objstore.Object, arrays []pack.Array, dst target, f *
 		functions.Upload{Bucket: from, Key: key, ETag: in.ETag, VersionID: in.VersionID, Size: in.Size}
 }
 
-func (a *app) runArrayJob(ctx context.Context, job *pack.Job, ob *objstore.Object, u functions.Upload, dst target, force bool, rep *arrayReport) error {
-	job.Replace = force
-	infos, err := job.Run(ctx, ob.Bucket(), u)
+// runJob runs the job of a worker on an upload, and tells how many bytes were stored; none
+// if the output is there already.
+func runJob(ctx context.Context, job functions.Job, src objstore.Bucket, u functions.Upload, dst target) (stored int64, unchanged bool, err error) {
+	infos, err := job.Run(ctx, src, u)
 	if errors.Is(err, functions.ErrTaken) {
-		return taken(dst.bucket, dst.key)
+		return 0, false, taken(dst.bucket, dst.key)
 	}
 	for _, in := range infos {
-		rep.Stored += in.Size
+		stored += in.Size
 	}
-	rep.Unchanged = len(infos) == 0
-	rep.Outputs = []string{join(dst.bucket.Name(), dst.key)}
-	return err
+	return stored, len(infos) == 0, err
 }

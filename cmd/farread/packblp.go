@@ -102,10 +102,14 @@ func packItems(ctx context.Context, a *app, srcs []string, dst target, f *packFl
 	o.Done = func(n pack.Written) { rep.Items, rep.Bytes = n.Items, n.Bytes }
 	if job != nil {
 		job.Items, job.Records, job.Options.Limits = o, by, a.itemLimits()
-		if in.obj == nil {
+		from := in.bucket
+		if in.obj != nil {
+			from = in.obj.Bucket()
+		} else {
 			job.Records = pack.Files
 		}
-		err = a.runItemJob(ctx, job, in, u, dst, f.force, rep)
+		job.Replace = f.force
+		rep.Stored, rep.Unchanged, err = runJob(ctx, job, from, u, dst)
 	} else {
 		var info objstore.Info
 		info, err = a.packObject(ctx, dst, f.force, func(ctx context.Context, w objstore.Writer) error {
@@ -336,22 +340,4 @@ func (in *itemInput) asJob(ctx context.Context, dst target) (*pack.Job, function
 		return job, functions.Upload{Bucket: name, Key: key, ETag: info.ETag, VersionID: info.VersionID, Size: info.Size}, err
 	}
 	return nil, functions.Upload{}, nil
-}
-
-// runItemJob runs the job of the pack function.
-func (a *app) runItemJob(ctx context.Context, job *pack.Job, in *itemInput, u functions.Upload, dst target, force bool, rep *itemsReport) error {
-	src := in.bucket
-	if in.obj != nil {
-		src = in.obj.Bucket()
-	}
-	job.Replace = force
-	infos, err := job.Run(ctx, src, u)
-	if errors.Is(err, functions.ErrTaken) {
-		return taken(dst.bucket, dst.key)
-	}
-	for _, in := range infos {
-		rep.Stored += in.Size
-	}
-	rep.Unchanged = len(infos) == 0
-	return err
 }

@@ -132,7 +132,10 @@ func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst
 		job.Warn = func(_, text string) { rep.Warnings = append(rep.Warnings, text) }
 		job.About = func(x zoom.About) { rep.Tracks, rep.Bytes = len(x.Tracks), x.Bytes }
 		job.Done = func(w zoom.Written) { rep.Samples = w.Samples }
-		return a.runZoomJob(ctx, job, ob, u, dst, f.force, rep)
+		job.Replace = f.force
+		var err error
+		rep.Stored, rep.Unchanged, err = runJob(ctx, job, ob.Bucket(), u, dst)
+		return err
 	}
 	note, err := a.zoomNote(ctx, src, f)
 	if err != nil {
@@ -215,17 +218,4 @@ func zoomJob(ob *objstore.Object, dst target, f *packFlags, o zoom.WriteOptions)
 	}
 	return &zoom.Job{Out: dst.bucket, Prefix: prefix, Write: o, Times: f.zoom.times},
 		functions.Upload{Bucket: from, Key: in.Key, ETag: in.ETag, VersionID: in.VersionID, Size: in.Size}
-}
-
-func (a *app) runZoomJob(ctx context.Context, job *zoom.Job, ob *objstore.Object, u functions.Upload, dst target, force bool, rep *seriesReport) error {
-	job.Replace = force
-	infos, err := job.Run(ctx, ob.Bucket(), u)
-	if errors.Is(err, functions.ErrTaken) {
-		return taken(dst.bucket, dst.key)
-	}
-	for _, in := range infos {
-		rep.Stored += in.Size
-	}
-	rep.Unchanged = len(infos) == 0
-	return err
 }
