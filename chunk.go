@@ -23,7 +23,7 @@ type Chunk struct {
 	limit  int64
 }
 
-// OpenChunk opens the Blosc chunk that uri names: one request.
+// OpenChunk opens the Blosc chunk that uri names. It costs one request.
 func (c *Client) OpenChunk(ctx context.Context, uri string, o FrameOptions) (*Chunk, error) {
 	ob, err := c.Open(ctx, uri)
 	if err != nil {
@@ -32,8 +32,8 @@ func (c *Client) OpenChunk(ctx context.Context, uri string, o FrameOptions) (*Ch
 	return c.ChunkOf(ctx, ob, o)
 }
 
-// ChunkOf opens the chunk in an object that is open already, at o.Offset.
-// Bytes behind the chunk are not part of it.
+// ChunkOf opens the chunk that begins at o.Offset in an open object. Bytes behind the
+// chunk are not part of it.
 func (c *Client) ChunkOf(ctx context.Context, ob *objstore.Object, o FrameOptions) (*Chunk, error) {
 	r, err := section(ob, o)
 	if err != nil {
@@ -54,20 +54,19 @@ func (c *Client) ChunkOf(ctx context.Context, ob *objstore.Object, o FrameOption
 	return k, nil
 }
 
-// Header is what the chunk's first bytes say.
+// Header returns the header of the chunk.
 func (k *Chunk) Header() blosc.Header { return k.h }
 
-// Each decodes the chunk and calls fn with piece after piece, in order; a piece
-// is valid during the call. It is two phases at most, one if the block starts
-// lie in what Open kept, and holds some tens of MiB, or a block if that is
-// larger.
+// Each decodes the chunk and calls fn with its pieces, in order. A piece is valid
+// during the call. Each costs two phases at most, or one if Open has already read the
+// block starts. It holds some tens of MiB, or one block if a block is larger.
 func (k *Chunk) Each(ctx context.Context, fn func(p []byte) error) error {
 	return k.each(ctx, k.r, fn)
 }
 
-// Verify decodes the chunk and tells how many bytes it has, which must be as many as its
-// header says. progress, if not nil, is told the decoded bytes so far and in all, by the
-// calling goroutine. It costs what Each costs.
+// Verify decodes the chunk and returns the number of its bytes, which must be the
+// number in its header. If progress is not nil, the calling goroutine calls it with the
+// decoded bytes so far and in all. Verify costs as much as Each.
 func (k *Chunk) Verify(ctx context.Context, progress formats.Progress) (n int64, err error) {
 	total := int64(k.h.NBytes)
 	err = k.Each(ctx, func(p []byte) error {
@@ -82,8 +81,8 @@ func (k *Chunk) Verify(ctx context.Context, progress formats.Progress) (n int64,
 	return n, err
 }
 
-// ExplainEach lists the requests that Each would make, without making them. The block
-// starts are read for it, unless the chunk is read as a whole.
+// ExplainEach lists the requests that Each would make, and makes none of them. It reads
+// the block starts, unless Each reads the chunk as a whole.
 func (k *Chunk) ExplainEach(ctx context.Context) ([]rangeio.Planned, error) {
 	var plan pull.Plan
 	err := k.each(ctx, plan.Over(k.r, ""), nil)
@@ -121,10 +120,10 @@ func (k *Chunk) each(ctx context.Context, r rangeio.Reader, fn func(p []byte) er
 	return k.windows(ctx, &p, fn, func(ctx context.Context, w *pull.Window[int]) ([]byte, error) { return d.window(ctx, w) })
 }
 
-// dict stands for the dictionary among numbers of blocks.
+// dict stands for the dictionary in a list of block numbers.
 const dict = -1
 
-// windows decodes window after window and gives fn what comes of each.
+// windows decodes each window and calls fn with the decoded bytes.
 func (*Chunk) windows(ctx context.Context, p *pull.Pull[int], fn func([]byte) error,
 	decode func(context.Context, *pull.Window[int]) ([]byte, error),
 ) error {
@@ -143,7 +142,7 @@ func (*Chunk) windows(ctx context.Context, p *pull.Pull[int], fn func([]byte) er
 	return nil
 }
 
-// whole decodes all of the chunk at once.
+// whole decodes the whole chunk at once.
 func (k *Chunk) whole(_ context.Context, w *pull.Window[int]) ([]byte, error) {
 	return blosc.DecodeOptions{TypeSize: k.h.TypeSize, MaxDecoded: k.limit}.AppendDecoded(nil, w.Bytes(0))
 }
@@ -160,7 +159,7 @@ func (k *Chunk) index(ctx context.Context, r rangeio.Reader) (*blosc.Index, erro
 	return blosc.ParseIndex(head)
 }
 
-// A decoding is one call of Each.
+// A decoding is the state of one call of Each.
 type decoding struct {
 	k           *Chunk
 	x           *blosc.Index
@@ -169,8 +168,8 @@ type decoding struct {
 	out         []byte
 }
 
-// window decodes the blocks of a window side by side. The first window has what others
-// need: the dictionary and the first block.
+// window decodes the blocks of a window, several at the same time. The first window has
+// what the others need: the dictionary and the first block.
 func (d *decoding) window(ctx context.Context, w *pull.Window[int]) ([]byte, error) {
 	parts, at := w.Parts, 0
 	if parts[0].For == dict {

@@ -11,15 +11,15 @@ import (
 	"github.com/farread/farread/formats/zoomindex"
 )
 
-// A ZoomReport is the Report.Detail of a series: what its blocks are, and how its
-// summaries and its index compare with what the samples make.
+// A ZoomReport is the Report.Detail of a series. It counts blocks by kind, and says how
+// the summaries and the index differ from those that the samples make.
 type ZoomReport struct {
 	zoomcache.Report
 
 	Again zoomindex.Recomputed
 }
 
-// Verify reads the file, and then makes its summaries and its index anew.
+// Verify reads the file, and then computes its summaries and its index again.
 func (x *zoomData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	size := x.f.Size()
 	r, err := x.f.Verify(ctx, func(done, _ int64) { progress.Tell(done, 2*size) })
@@ -35,8 +35,8 @@ func (x *zoomData) Verify(ctx context.Context, progress formats.Progress) (Repor
 	return out, err
 }
 
-// mismatch is the error for summaries or an index that are not what the samples say: a
-// flipped bit may show nowhere else.
+// mismatch returns an error if a summary or the index differs from the samples. Nothing
+// else may reveal a flipped bit.
 func mismatch(r zoomindex.Recomputed) error {
 	if r.Wrong == 0 || len(r.First) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func mismatch(r zoomindex.Recomputed) error {
 	fail := func(part, text string) error {
 		return &formats.Error{Format: zoomcache.Format, Part: part, Off: m.Off, Err: fmt.Errorf("%s: %w", text, formats.ErrCorrupt)}
 	}
-	if m.Level == 0 && m.Off >= 0 { // the index as a whole
+	if m.Level == 0 && m.Off >= 0 { // the index as a whole is wrong
 		return fail("index", m.Text)
 	}
 	part := "index"
@@ -64,8 +64,8 @@ func mismatch(r zoomindex.Recomputed) error {
 	return fail(fmt.Sprintf("track %d, %s", m.Track, part), "not what the samples say: "+m.Text+more)
 }
 
-// Verify reads every chunk that was written. Metadata of an array that cannot be used,
-// and then items that were never written, are errors, too.
+// Verify reads every chunk that was written. If the metadata of an array cannot be
+// used, or an item was never written, it returns an error, too.
 func (x *blpData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	r, err := x.f.Verify(ctx, progress)
 	if err == nil {
@@ -78,7 +78,8 @@ func (x *blpData) Verify(ctx context.Context, progress formats.Progress) (Report
 	return Report{Entries: r.Chunks, NBytes: r.NBytes, CBytes: r.CBytes, Detail: r}, err
 }
 
-// grouped is a number that is not negative, with a comma for each three digits.
+// grouped returns a number that is not negative, with a comma between groups of three
+// digits.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {

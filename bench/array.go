@@ -31,7 +31,7 @@ type cube struct {
 	shape     []int64
 	nbytes    int64
 
-	chunk, block []int // that ours is written in; nil: its own
+	chunk, block []int // shapes for our file; nil: the peer's
 }
 
 // period is how many bytes of a cube are made before they are repeated: chunks
@@ -120,8 +120,9 @@ func (c *cube) packing(level int) side {
 	return onCPU(func(ctx context.Context) error { return c.pack(ctx, level, 1) })
 }
 
-// level4 is our first level whose frame is at most 2 % larger than theirs; where
-// there is none the one with the smallest, and equal is false.
+// level4 returns our first level whose frame is at most 2 % larger than theirs. If
+// there is no such level, it returns the level with the smallest frame, and equal is
+// false.
 func (c *cube) level4(ctx context.Context, theirs int64) (level int, size int64, equal bool, err error) {
 	size = math.MaxInt64
 	for l := 1; l <= 9; l++ {
@@ -152,7 +153,7 @@ func npyToB2nd(ctx context.Context, b *bench) ([]row, error) {
 	var rows []row
 	for _, name := range []string{"f32 sine", "f64 walk"} {
 		s := seriesOf(name)
-		const planes = 256 // of bytes: 64 MiB whatever the items
+		const planes = 256 // 64 MiB of bytes for any type
 		c, err := b.newCube("in", s, pick(b, []int64{int64(planes / s.typesize), 512, 512}, []int64{8, 64, 64})...)
 		if err != nil {
 			return nil, err
@@ -331,8 +332,8 @@ func (w *work) add(p []byte) {
 	w.sum = crc32.Update(w.sum, crc32.IEEETable, p)
 }
 
-// readSlices reads slices one after the other into the same memory; what they
-// hold is summed up apart, and not timed.
+// readSlices reads slices one after the other into the same memory. The sums of their
+// items are not part of the measured time.
 func readSlices(a *b2nd.Array, keys []string, w *work) side {
 	return func(ctx context.Context) (time.Duration, error) {
 		*w = work{}

@@ -24,7 +24,7 @@ type series struct {
 	item     func(i int) uint64
 }
 
-// seriesOf are the kinds of data in the table.
+// seriesOf makes the data of one kind in the table.
 func seriesOf(name string) series {
 	r := rand.New(rand.NewPCG(7, 11)) //nolint:gosec // data, no secrets
 	walk := 0.0
@@ -131,7 +131,7 @@ func (c coding) options(level, typesize int) blosc.EncodeOptions {
 	return blosc.EncodeOptions{Codec: codecNamed(c.codec), Level: level, TypeSize: typesize, Filters: []blosc.Filter{{ID: f}}}
 }
 
-// theirs has the peer encode the data into a chunk, and says how many bytes it is.
+// theirs lets the peer encode the data into a chunk, and returns its length.
 func (c coding) theirs(p *python, w *work, raw, chunk string, typesize, reps int) side {
 	return p.side(w, "encode", raw, chunk, c.codec, strconv.Itoa(c.level), c.filter, strconv.Itoa(typesize), strconv.Itoa(reps))
 }
@@ -264,8 +264,8 @@ func bloscEncode(ctx context.Context, b *bench) ([]row, error) {
 
 func ratio(data []byte, size int) float64 { return float64(len(data)) / float64(size) }
 
-// level4 is our first level whose chunk is at most 2 % larger than theirs; where
-// there is none the one with the best ratio, and equal is false.
+// level4 returns our first level whose chunk is at most 2 % larger than theirs. If
+// there is no such level, it returns the level with the best ratio, and equal is false.
 func (c coding) level4(data []byte, typesize, theirs int) (level, size int, equal bool, err error) {
 	size = math.MaxInt
 	for l := 1; l <= 9; l++ {

@@ -18,7 +18,7 @@ import (
 func packings() []coding {
 	const goal = 0.9
 	return []coding{
-		{"f32 sine", "blosclz", 7, "shuffle", goal, 0}, // its own choice
+		{"f32 sine", "blosclz", 7, "shuffle", goal, 0}, // the peer's own choice
 		{"i64 ramp", "blosclz", 7, "shuffle", goal, 0},
 		{"f32 sine", "lz4", 5, "shuffle", goal, 0},
 		{"f64 walk", "lz4", 5, "shuffle", goal, 0},

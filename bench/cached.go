@@ -11,7 +11,7 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// cachedRead: ReadAt of what the cache holds.
+// cachedRead measures ReadAt of bytes in the cache.
 //
 //nolint:contextcheck // io.ReaderAt has no context
 func cachedRead(ctx context.Context, _ *bench) ([]row, error) {

@@ -45,9 +45,9 @@ func (b *bench) random(n int) (string, []byte, error) {
 	return path, p, os.WriteFile(path, p, 0o600)
 }
 
-// bloscFilter: one thread undoes a filter on the same block again and again. The
-// peer's functions are called from Python; what a call costs there on no bytes
-// is taken off its time.
+// bloscFilter undoes a filter on the same block again and again, on one thread. The
+// peer's functions are called from Python; the time of such a call without bytes is
+// subtracted.
 func bloscFilter(ctx context.Context, b *bench) ([]row, error) {
 	p, err := b.blosc2(ctx)
 	if err != nil {

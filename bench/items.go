@@ -46,7 +46,7 @@ func (b *bench) uploadItems(ctx context.Context, key string, n int64) error {
 		return err
 	}
 	defer w.Abort()
-	const perItem = 16 // its length, and its place in the table
+	const perItem = 16 // bytes of an item's length, and of its entry in the table
 	p, err := bloscpack.NewWriter(w, bloscpack.WriteOptions{Variable: true, Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Filters: []blosc.Filter{}},
 		Metadata: map[string]any{"container": "lines", "dtype": "varchar", "shape": []int64{n}}, Limits: formats.Limits{MaxMeta: perItem*n + 1<<20}})
 	if err != nil {
@@ -98,8 +98,8 @@ func bloscpackItem(ctx context.Context, b *bench) ([]row, error) {
 	return append(rs, memory...), err
 }
 
-// itemMemory is what the command holds at its peak: for one item of very many, and
-// while it verifies all of them.
+// itemMemory measures the peak memory of the command: for one item of very many,
+// and while it verifies all of them.
 func (b *bench) itemMemory(ctx context.Context, key string, n int64) ([]row, error) {
 	if runtime.GOOS != "linux" {
 		return []row{{job: "peak resident memory", note: "not measured: told on Linux"}}, nil

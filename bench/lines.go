@@ -218,7 +218,7 @@ func sizeOf(text []byte, open func(io.Writer) (io.WriteCloser, error)) (int, err
 	return c.n, err
 }
 
-// counted counts what is written to it.
+// counted counts the bytes written to it.
 type counted struct{ n int }
 
 func (c *counted) Write(p []byte) (int, error) { c.n += len(p); return len(p), nil }

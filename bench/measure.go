@@ -15,7 +15,7 @@ import (
 	"github.com/farread/farread/internal/teststack"
 )
 
-// bench is what the jobs of one run share.
+// bench has the data that the jobs of one run share.
 type bench struct {
 	root, dir string
 	rounds    int
@@ -23,7 +23,7 @@ type bench struct {
 	log       io.Writer
 
 	stack *teststack.Stack
-	peers map[string]*python // by module
+	peers map[string]*python // peers by module
 }
 
 func (b *bench) close() {
@@ -54,17 +54,17 @@ func (b *bench) sub(name string) (string, error) {
 	return filepath.Clean(d), nil
 }
 
-// skipped says why a job cannot be done here.
+// skipped is the error of a job that cannot run on this machine.
 type skipped struct{ why string }
 
 func (s *skipped) Error() string { return s.why }
 
-// A side does a job once and says how long it took; what it measures itself is
-// what counts, so that start-up can be left out.
+// A side does a job once and returns the time that it took. It measures the
+// time itself, so that it can leave out start-up.
 type side func(ctx context.Context) (time.Duration, error)
 
-// onCPU is a side whose time is what the processor gave to this process. With
-// more than one goroutine at work it says what the job costs, not how long it took.
+// onCPU makes a side that measures the processor time of this process. With several
+// goroutines this is the cost of the job, not its duration.
 func onCPU(f func(ctx context.Context) error) side {
 	return func(ctx context.Context) (time.Duration, error) {
 		start := cpuTime()

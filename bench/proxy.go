@@ -15,7 +15,7 @@ type profile struct {
 	first time.Duration // before the first byte of each answer
 	rate  float64       // bytes a second of one connection; 0: as fast as it goes
 	slow  float64       // share of requests that are slower still
-	extra time.Duration // by so much
+	extra time.Duration // delay
 }
 
 // The profiles: "rtt30" is a quiet region away, "real" is the same on a real day.
@@ -152,7 +152,7 @@ func (x *proxy) answers(ctx context.Context, to, from net.Conn) {
 	}
 }
 
-// wait says whether d has passed before ctx ended.
+// wait reports whether d has passed before ctx ended.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -167,5 +167,5 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// hangUp closes a connection, which nobody waits for any more.
+// hangUp closes a connection; errors do not matter any more.
 func hangUp(c net.Conn) { _ = c.Close() }

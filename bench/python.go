@@ -107,7 +107,7 @@ func (p *python) answer(v any) error {
 
 func (p *python) close() {
 	p.in.Close()
-	_ = p.cmd.Wait() // it has nothing left to say
+	_ = p.cmd.Wait() // its result does not matter any more
 }
 
 // work is what a side has handled; both must agree. sum is a CRC-32 of the bytes

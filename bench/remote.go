@@ -242,7 +242,7 @@ func fillBlock(p []byte, off int) {
 	}
 }
 
-// checkLarge holds what was downloaded against what was uploaded.
+// checkLarge compares downloaded bytes with the uploaded ones.
 func checkLarge(got []byte) error {
 	want := make([]byte, 1<<20)
 	for off := 0; off < len(got); off += len(want) {
@@ -293,7 +293,7 @@ func (b *bench) downloads(ctx context.Context, dl *downloader, buf []byte) ([]ro
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range sides[:2] { // and the right bytes
+	for _, s := range sides[:2] { // check the bytes, too
 		clear(buf)
 		if _, err := s(ctx); err != nil {
 			return nil, err

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// A row is one line of the table.
+// A row is a line of the table.
 type row struct {
 	job        string
 	ours, peer string
-	ratio      float64 // ours to the peer's, larger is better; 0: there is no peer
+	ratio      float64 // our result divided by the peer's, larger is better; 0: no peer
 	goal       string
 	met        bool
-	judged     bool // there is a goal
+	judged     bool // the row has a goal
 	note       string
 }
 

@@ -21,8 +21,8 @@ type worker struct {
 	cmd    *exec.Cmd
 	srv    *http.Server
 	next   chan time.Time      // when it asked for work
-	event  chan []byte         // what it is given
-	answer chan invocationDone // what became of it
+	event  chan []byte         // events for the worker
+	answer chan invocationDone // result of an event
 }
 
 type invocationDone struct {
@@ -30,7 +30,8 @@ type invocationDone struct {
 	body []byte
 }
 
-// startWorker starts the binary; the time is that of the start of the process.
+// startWorker starts the binary, and returns the time at which the process
+// started.
 func startWorker(ctx context.Context, bin string, env ...string) (*worker, time.Time, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")

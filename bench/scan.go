@@ -102,7 +102,7 @@ func (b *bench) scan(ctx context.Context, c *cube, p profile, dst, raw []byte) (
 	return []row{r, then}, nil
 }
 
-// spent is the processor's time that each call of a side took.
+// spent is the processor time of each call of a side.
 type spent []time.Duration
 
 func (s *spent) timed(f func(ctx context.Context) error) side {
@@ -126,7 +126,7 @@ func (c *bare) fetchAndDecode(ctx context.Context, raw, dst []byte) error {
 	return a.ReadSlice(ctx, dst, b2nd.Whole(a.Meta().Shape))
 }
 
-// sameAs holds items against those of the .npy.
+// sameAs compares items with the items of the .npy.
 func (c *cube) sameAs(items []byte) error {
 	f, err := os.Open(c.npy())
 	if err != nil {

@@ -31,7 +31,7 @@ func (b *bench) numpy(ctx context.Context) (*python, error) {
 const (
 	zoomGoal      = 150e6
 	zoomNumpyGoal = 1.3
-	zoomBin       = 256 // of NumPy's bins
+	zoomBin       = 256 // samples in a bin of NumPy
 )
 
 // wave is a slow wave with a fast one on it.
@@ -129,7 +129,7 @@ func zoomAll[T zoomcache.Value](track zoomcache.Track, v []T, sink zoomcache.Sin
 	return w.Close()
 }
 
-// extremes are those of all summaries of a file.
+// extremes are the least and the greatest value in all summaries of a file.
 type extremes struct{ low, high float64 }
 
 func (*extremes) Window(*zoomcache.Window) error                            { return nil }

@@ -8,9 +8,9 @@ import (
 	"github.com/farread/farread/internal/lru"
 )
 
-// A Cache is one budget of bytes for what several open files keep of their data:
-// decoded blocks, stored chunks. What was used last stays. It is safe for concurrent
-// use.
+// A Cache holds data of several open files, such as decoded blocks and stored
+// chunks, within one budget of bytes. It evicts the data that were not used for the
+// longest time. It is safe for concurrent use.
 type Cache struct {
 	mu  sync.Mutex
 	all lru.Cache[CacheKey, []byte]
@@ -19,9 +19,9 @@ type Cache struct {
 
 // A CacheKey names bytes in a Cache.
 type CacheKey struct {
-	// File names the version of the bytes that everything else counts in: two files
-	// of the same name share what they keep, so a name says bucket, key, version and
-	// offset, or is one that nobody else has.
+	// File is a name for one version of a file. Two files of the same name share
+	// their data in the cache, so a name must have bucket, key, version and offset,
+	// or be unique.
 	File string
 	// Kind keeps apart what packages keep of one file.
 	Kind string
@@ -37,7 +37,8 @@ func NewCache(size int64) *Cache {
 	return &Cache{all: lru.Cache[CacheKey, []byte]{Max: size}}
 }
 
-// NewName gives a name for CacheKey.File that this cache has not given to anyone else.
+// NewName returns a name for CacheKey.File that this cache has not given to anyone
+// else.
 func (c *Cache) NewName() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +56,7 @@ func (c *Cache) Size() int64 {
 // Max is the most bytes that the cache holds.
 func (c *Cache) Max() int64 { return max(c.all.Max, 0) }
 
-// Get gives the bytes of a key, which nobody may change, or nil.
+// Get returns the bytes for key, or nil. Do not change them.
 func (c *Cache) Get(key CacheKey) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

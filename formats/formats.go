@@ -1,6 +1,6 @@
-// Package formats holds what the format packages share: the error taxonomy,
-// the limits that are checked before anything is allocated, and the interfaces
-// through which a format edits files in place or opens a set of objects.
+// Package formats has the parts that format packages share: the sentinels of
+// errors, the limits that are checked before memory is allocated, and the
+// interfaces through which formats edit files in place or open sets of objects.
 package formats
 
 import (
@@ -40,11 +40,11 @@ func (e *Error) Error() string {
 	return s + ": " + e.Err.Error()
 }
 
-// Unwrap gives errors.Is and errors.As the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Limits bound the memory that a reader allocates on the word of a file. Zero
-// fields mean those of DefaultLimits.
+// Limits bound the memory that a reader allocates because of numbers in a file.
+// A field of 0 means the value of DefaultLimits.
 type Limits struct {
 	MaxDecoded int64 // bytes of one decoded chunk, frame or record
 	MaxEntries int64 // ids, chunks, packets or frames of an index
@@ -80,9 +80,8 @@ type File interface {
 	Truncate(size int64) error
 }
 
-// A Syncer is a File whose changes last once Sync has returned, as those of *os.File
-// do. Editors sync a File that is a Syncer before and after they write what makes their
-// changes visible.
+// A Syncer is a File whose changes are on the disk when Sync returns, as with *os.File.
+// Editors sync a Syncer before and after the write that makes their changes visible.
 type Syncer interface {
 	File
 	Sync() error

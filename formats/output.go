@@ -5,20 +5,21 @@ import (
 	"io"
 )
 
-// An Output takes a file that a format writes: bytes in order, and at the end a change
-// of its first ones. Every objstore.Writer is an Output. The Close of a format's writer
-// ends the file; the caller then commits the Output, or aborts it, and nothing of it is
-// seen before. A writer of a SetOutput makes its objects itself, and its Close commits
-// them, the index last.
+// An Output receives the file that a format writes: bytes in order, and at the end a
+// change of the first bytes. Every objstore.Writer is an Output. The Close of a
+// format's writer ends the file. The caller then commits or aborts the Output; readers
+// see nothing before the commit. A writer to a SetOutput creates its objects itself,
+// and its Close commits them, the index last.
 type Output interface {
 	io.Writer
-	// Patch overwrites bytes that were written, within the first bytes that the
-	// format's writer names (cframe.MaxHeader, bloscpack.MaxHead).
+	// Patch overwrites bytes that are already written. They must lie within the first
+	// bytes of the output; each format has a constant for their number
+	// (cframe.MaxHeader, bloscpack.MaxHead).
 	Patch(off int64, p []byte) error
 }
 
-// A SetOutput makes the objects of a dataset of several: a folder, or a prefix of a
-// bucket. What it makes is read as a Set.
+// A SetOutput creates the objects of a dataset of several objects: in a folder, or
+// under a prefix of a bucket. A Set reads them.
 type SetOutput interface {
 	// Create starts the object of the given name, relative to the output, from several
 	// goroutines at a time. Nothing is visible before Commit. It should refuse a name
@@ -36,10 +37,10 @@ type Object interface {
 	Abort()
 }
 
-// Progress is told how much of long work is done, and how much it is in all, mostly in
-// bytes; the method that takes one says of what. A total of -1 is not known. It is
-// called by the goroutine that called the method, unless the method says otherwise.
-// A nil Progress is told nothing.
+// Progress is called during long work, with the amount that is done and the total,
+// mostly in bytes. The method that takes a Progress says what it counts. A total of -1
+// is unknown. The goroutine that called the method calls Progress, unless the method
+// says otherwise. A nil Progress is not called.
 type Progress func(done, total int64)
 
 // Tell calls p, unless it is nil.

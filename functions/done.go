@@ -19,27 +19,28 @@ const (
 	Unchanged Outcome = "unchanged" // they, or newer ones, were there
 	Ignored   Outcome = "ignored"   // not meant for the job, or waits for a marker
 	Own       Outcome = "own"       // an output of farread
-	Dropped   Outcome = "dropped"   // gone or replaced meanwhile
-	Failed    Outcome = "failed"    // for good; reported under errors/
-	Retried   Outcome = "again"     // has to come again
+	Dropped   Outcome = "dropped"   // the upload was deleted or replaced
+	Failed    Outcome = "failed"    // failed for good; reported under errors/
+	Retried   Outcome = "again"     // failed for now: the event has to come again
 )
 
-// A Done says what one run of a job did and what it took.
+// A Done describes one run of a job: its result and its costs.
 type Done struct {
 	Rule        Rule
 	Upload      Upload
 	Outcome     Outcome
-	Outputs     []objstore.Info // what the job returned, even if it then failed
-	Err         error           // of the job; nil if it did not fail
+	Outputs     []objstore.Info // result of the job, even if it then failed
+	Err         error           // error of the job; nil if it did not fail
 	Report      string          // key, in the rule's output bucket, of the report of a failure for good
 	NotReported error           // why a failure for good could not be reported
 	Took        time.Duration
-	// Stats has requests, bytes read and retries of the rule's buckets meanwhile, those
-	// of jobs that ran at the same time among them; zero without a Handler.Counter.
+	// Stats has the requests, bytes read and retries of the rule's buckets during the
+	// run, including the ones of jobs that ran at the same time. It is zero without a
+	// Handler.Counter.
 	Stats rangeio.Stats
 }
 
-// Written is how many bytes the outputs have together.
+// Written returns the number of bytes of all outputs together.
 func (d Done) Written() int64 {
 	var n int64
 	for i := range d.Outputs {

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrEvent is matched by every error about the shape of an event: a message
-// that is no JSON, names no object, or has a key that cannot be decoded.
+// that is not JSON, names no object, or has a key that cannot be decoded.
 var ErrEvent = errors.New("bad event")
 
 const (
@@ -22,8 +22,8 @@ const (
 
 // A Batch is what one invocation brought.
 type Batch struct {
-	// Queue says that the invocation came from a queue, which wants to hear
-	// which messages failed. Else there is one message.
+	// Queue tells that the invocation came from a queue, which needs the list
+	// of failed messages. If it is false, there is one message.
 	Queue    bool
 	Messages []Message
 }
@@ -32,9 +32,9 @@ type Batch struct {
 // queue, or the whole payload of an invocation without a queue.
 type Message struct {
 	ID       string // messageId; "" if it is not from a queue
-	Receives int    // how often the queue has delivered it, this time included; 0: unknown
+	Receives int    // number of deliveries by the queue, with this one; 0: unknown
 	Uploads  []Upload
-	Ignored  int   // how many test events, folder markers and deletes it tells of
+	Ignored  int   // number of test events, folder markers and deletes
 	Err      error // why the message cannot be understood; matches ErrEvent
 }
 
@@ -61,8 +61,8 @@ type probe struct {
 	Key        text            `json:"key"`
 }
 
-// text is a string of the probe. If the member is no string it may belong to another
-// shape, and counts as missing.
+// text is a string member of the probe. If the member is not a string, it may belong
+// to another shape, and counts as missing.
 type text string
 
 // UnmarshalJSON keeps strings and skips all other values.
@@ -158,8 +158,8 @@ func (u Upload) check() error {
 	return nil
 }
 
-// folderMarker says whether u is an empty object with a slash at the end of its key.
-// Consoles and sync tools make them to show a folder.
+// folderMarker reports whether u is an empty object with a slash at the end of its
+// key. Consoles and sync tools make them to show a folder.
 func folderMarker(u Upload) bool { return u.Size == 0 && strings.HasSuffix(u.Key, "/") }
 
 // quoted is the ETag in HTTP's spelling; events leave the quotes out.

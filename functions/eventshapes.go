@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// one is the batch of a payload that is one unit: if one of its uploads comes again,
-// all do.
+// one returns the batch of a payload with a single message: all of its uploads are
+// delivered again, or none.
 func one(m Message) Batch { return Batch{Messages: []Message{m}} }
 
 // add enters an upload that a message names, or counts it if there is nothing to do.
@@ -79,10 +79,10 @@ func decodeS3(payload []byte, _ int) (Batch, error) {
 	return one(m), nil
 }
 
-// addTo enters the object that a record tells of. Keys in notifications are
+// addTo adds the object of a record to m. Keys in notifications are
 // URL-encoded, with "+" for a space.
 func (r *s3Record) addTo(m *Message) error {
-	if r.EventName == "" { // it may have been an upload, so somebody has to see it
+	if r.EventName == "" { // it may have been an upload, so it must be reported
 		return fmt.Errorf("no eventName: %w", ErrEvent)
 	}
 	if !strings.HasPrefix(strings.TrimPrefix(r.EventName, "s3:"), "ObjectCreated:") {

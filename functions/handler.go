@@ -30,8 +30,8 @@ var ErrOwn = fmt.Errorf("made by farread: %w", ErrSkip)
 // formats.ErrTooLarge.
 var ErrTooLong = fmt.Errorf("too large for one invocation: %w", formats.ErrTooLarge)
 
-// ErrNoTime says that a job was not begun because too little is left of this
-// invocation: the upload is given back.
+// ErrNoTime means that a job was not started because too little time of this
+// invocation is left. The event is delivered again.
 var ErrNoTime = errors.New("no time left in this invocation")
 
 // errBucket is matched if the bucket of an upload cannot be had. Such a failure says
@@ -50,15 +50,15 @@ func Budget(ctx context.Context) time.Duration {
 
 type againKey struct{}
 
-// Again marks ctx as that of an upload which an earlier worker may have begun and not
-// finished: even if the output is there, jobs then do what that worker would have done
-// after it. Handle marks messages that come again. Jobs do the same for an
-// upload with a Sequencer.
+// Again marks ctx: an earlier worker may have started the upload and not finished it.
+// Even if the output exists, jobs then do the steps that this worker would have done
+// after it. Handle marks messages that come again. Jobs do the same for an upload with
+// a Sequencer.
 func Again(ctx context.Context) context.Context {
 	return context.WithValue(ctx, againKey{}, true)
 }
 
-// IsAgain says whether ctx is one of Again.
+// IsAgain reports whether ctx, or a parent of it, comes from Again.
 func IsAgain(ctx context.Context) bool { return ctx.Value(againKey{}) != nil }
 
 // A JobMaker builds the job of a rule, which writes to out. It is called for
@@ -67,24 +67,24 @@ func IsAgain(ctx context.Context) bool { return ctx.Value(againKey{}) != nil }
 // called concurrently.
 type JobMaker func(r Rule, out objstore.Bucket) (Job, error)
 
-// A Handler runs the jobs of a batch of events, one after the other, so that a
-// worker's memory bound is that of one job. Set the fields before the first
-// call. Handle is safe for concurrent use if what they hold is.
+// A Handler runs the jobs of a batch of events, one after another, so that a
+// worker needs the memory of one job. Set the fields before the first call.
+// Handle is safe for concurrent use if the values of the fields are.
 type Handler struct {
 	Rules Rules
-	Jobs  map[string]JobMaker // by Rule.Job
+	Jobs  map[string]JobMaker // makers of jobs by Rule.Job
 	// Buckets gives a bucket by its bare name. A bucket of outputs has to keep metadata
 	// (objstore.PutOptions.Meta) and to obey conditions, as S3 does: the metadata say of
 	// which version of an upload an output was made. filestore does not keep them, so a
 	// handler would take its own output in a folder for somebody else's (ErrTaken).
 	Buckets func(name string) (objstore.Bucket, error)
-	Counter func(name string) *objstore.Counter // what a bucket of Buckets counts in, for Done.Stats and logs; several may share one; nil: not counted
-	Command func(r Rule, u Upload) string       // the command that does what does not fit here, for reports of ErrTooLong; nil: none is named
+	Counter func(name string) *objstore.Counter // returns the counter of a bucket of Buckets, for Done.Stats and logs; buckets may share one; nil: not counted
+	Command func(r Rule, u Upload) string       // command for an upload that is too long for this function, named in reports of ErrTooLong; nil: none
 	Request func(context.Context) string        // id of the invocation; nil: none
 	Log     *slog.Logger                        // nil: silent
 	Now     func() time.Time                    // nil: time.Now
-	Reserve time.Duration                       // kept before the deadline to answer and report; 0: 3 s
-	Margin  time.Duration                       // no job starts with less than this left before Reserve; 0: 5 s
+	Reserve time.Duration                       // time that is kept before the deadline to answer and report; 0: 3 s
+	Margin  time.Duration                       // least time before Reserve to start a job; 0: 5 s
 }
 
 // A Result is what became of a batch.
@@ -97,13 +97,13 @@ type Result struct {
 	Unchanged int `json:"unchanged"` // the outputs of this version, or newer ones, were there
 	Ignored   int `json:"ignored"`   // test events, folder markers, deletes, uploads that a job skipped
 	Own       int `json:"own"`       // our own outputs
-	Unmatched int `json:"unmatched"` // no rule
+	Unmatched int `json:"unmatched"` // uploads that no rule matches
 	Elsewhere int `json:"elsewhere"` // the first rule that matches is for a job of another function
-	Dropped   int `json:"dropped"`   // gone or replaced meanwhile
+	Dropped   int `json:"dropped"`   // the upload was deleted or replaced
 	Failed    int `json:"failed"`    // permanent, reported under errors/
 	Retry     int `json:"retry"`     // uploads given back, and messages that cannot be understood
 
-	Outputs []objstore.Info `json:"-"` // of the uploads that count as packed
+	Outputs []objstore.Info `json:"-"` // outputs of the uploads that count as packed
 	Done    []Done          `json:"-"` // one for each upload whose job was run
 	Err     error           `json:"-"` // why uploads or messages are given back
 }
@@ -172,13 +172,12 @@ func (h *Handler) Check() error {
 	return errors.Join(errs...)
 }
 
-// Handle runs the jobs of one event. If the event came from a queue, the error is nil
-// and Result.Failures says which messages to deliver again. Without a queue there
-// is one message, and its error is returned, so that the caller delivers the
-// whole event again; what was done is not done twice. A job that has failed for good
-// is no error: Result.Failed counts it, and its Done has the reason. If the payload cannot be
-// understood, the error matches ErrEvent. A panic of a job gives back its message
-// only.
+// Handle runs the jobs of one event. If the event came from a queue, the error is nil and
+// Result.Failures says which messages to deliver again. Without a queue there is one
+// message, and its error is returned, so that the caller delivers the whole event again;
+// what was done is not done twice. A job that has failed for good is not an error:
+// Result.Failed counts it, and its Done has the reason. If the payload cannot be
+// understood, the error matches ErrEvent. A panic of a job gives back its message only.
 func (h *Handler) Handle(ctx context.Context, payload []byte) (Result, error) {
 	h = h.withDefaults()
 	b, err := Decode(payload)
@@ -376,8 +375,8 @@ const (
 	outcomeAgain
 )
 
-// classify sorts an error of the upload called key by what helps against it. Sentinels
-// of the formats come first: corrupt bytes stay corrupt, whatever else went wrong
+// classify decides what to do about an error of the upload called key. Sentinels of
+// the formats come first: corrupt bytes stay corrupt, even if something else failed
 // while the job ended.
 func classify(err error, key string) outcome {
 	is := func(targets ...error) bool {
@@ -405,9 +404,9 @@ func classify(err error, key string) outcome {
 	return outcomeAgain
 }
 
-// gone says whether err means for certain that the object of an event for key is no
-// longer there. Only then may the event be dropped. Stores also say "not found" of
-// buckets, access keys and missing routes, which may come back.
+// gone reports whether err proves that the object of an event for key does not
+// exist any more. Only then may the event be dropped. Stores also say "not found"
+// of buckets, access keys and missing routes, which may come back.
 func gone(err error, key string) bool {
 	var e *objstore.Error
 	switch {
@@ -422,7 +421,7 @@ func gone(err error, key string) bool {
 	case "NoSuchKey", "NoSuchVersion", "": // the empty code is for stores without codes
 		return true
 	case "NotFound":
-		return e.Op == "head" // a HEAD has no body to say more; another 404 without a code is a page of some proxy
+		return e.Op == "head" // the answer to a HEAD has no body with a code; any other 404 without a code may come from a proxy
 	}
 	return false
 }

@@ -16,12 +16,12 @@ import (
 const (
 	MetaMarker    = "farread-derived"        // "1": made by farread, so not to be packed itself
 	MetaSource    = "farread-source"         // bucket of the upload
-	MetaKey       = "farread-source-key"     // its key, percent-encoded
-	MetaKey64     = "farread-source-key-b64" // its key in base64url, in place of MetaKey if that would be over 1200 bytes
-	MetaETag      = "farread-source-etag"    // this and the next two are absent if the event did not say them
+	MetaKey       = "farread-source-key"     // key of the source, percent-encoded
+	MetaKey64     = "farread-source-key-b64" // key of the source in base64url, instead of MetaKey if that were over 1200 bytes
+	MetaETag      = "farread-source-etag"    // ETag of the upload; missing, like the next two, if the event did not have it
 	MetaVersion   = "farread-source-version"
 	MetaSequencer = "farread-source-sequencer"
-	MetaLayout    = "farread-layout" // what besides the source decides the bytes; "error" for a report
+	MetaLayout    = "farread-layout" // options and other inputs that decide the bytes; "error" for a report
 
 	// MetaDataETag and MetaDataVersion stand on a .gmeta and name the .gulp
 	// that it belongs to. A reader whose .gulp has another ETag has met a pair
@@ -51,10 +51,9 @@ const (
 // hashed matches names that end like cut ones.
 var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
 
-// Closing says whether key closes a folder of loose files, and which: the
-// objects whose keys begin with folder ("" or ending in a slash) are complete
-// once "_SUCCESS" or "manifest.json" lies beside them. manifest says which of the two
-// key is.
+// Closing reports whether key closes a folder of loose files, and which: the objects
+// whose keys begin with folder ("" or ending in a slash) are complete once "_SUCCESS"
+// or "manifest.json" lies beside them. manifest says which of the two key is.
 func Closing(key string) (folder string, manifest, ok bool) {
 	dir, base := path.Split(key)
 	switch base {
@@ -66,16 +65,16 @@ func Closing(key string) (folder string, manifest, ok bool) {
 	return "", false, false
 }
 
-// OutputKey is the key of what is made of the upload called key: prefix, the
-// whole key, suffix. clips/a.tar becomes clips/a.tar.gulp, so that a.zip beside
-// it has an output of its own; a folder closed by _SUCCESS or a manifest
-// becomes folder/frames.gulp or folder/manifest.gulp.
+// OutputKey returns the key of the output for the upload called key: prefix, the whole
+// key, suffix. clips/a.tar becomes clips/a.tar.gulp, so that a.zip beside it has an
+// output of its own; a folder closed by _SUCCESS or a manifest becomes
+// folder/frames.gulp or folder/manifest.gulp.
 //
-// Two keys never share an output of the same prefix and suffix. Before the suffix of a
-// name that could be taken twice stand "-" and 16 hex digits of SHA-256(key): of keys
-// that end in such digits themselves, of uploads that are called "frames" or "manifest",
-// and of outputs over 1024 bytes (of a pair: if one of its two is), which are cut on a
-// rune boundary.
+// Two keys never share an output of the same prefix and suffix. If two keys could get
+// the same name, "-" and 16 hex digits of SHA-256(key) are inserted before the suffix.
+// That is so if a key ends in such digits itself, if an upload is called "frames" or
+// "manifest", and if the key of the output (for a pair, of one of its two objects) would
+// exceed 1024 bytes, and is cut at a rune boundary.
 func OutputKey(prefix, key, suffix string) string {
 	stem := key
 	dir, base := path.Split(key)
@@ -175,5 +174,5 @@ func SourceOf(meta map[string]string) (Upload, bool) {
 	return u, true
 }
 
-// IsDerived says whether metadata marks an object as made by farread.
+// IsDerived reports whether metadata marks an object as made by farread.
 func IsDerived(meta map[string]string) bool { return strings.TrimSpace(meta[MetaMarker]) != "" }

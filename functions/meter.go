@@ -28,11 +28,11 @@ const (
 // not end in time ever can.
 type meter struct {
 	begun time.Time
-	key   string // of the upload
+	key   string // key of the upload
 
 	mu    sync.Mutex
-	size  int64  // of the upload; -1: not known
-	read  int64  // bytes of bodies, of all objects of the uploads' bucket
+	size  int64  // size of the upload; -1: unknown
+	read  int64  // bytes read of all objects of the uploads' bucket
 	waits []span // when calls waited beyond the usual time; spans may overlap
 }
 
@@ -69,8 +69,8 @@ func (m *meter) wait(s span) {
 	}
 }
 
-// outage says that a call failed because of the store's state, not because of the
-// request.
+// outage reports whether a call failed because of the store's state, not because
+// of the request.
 func outage(err error) bool {
 	return errors.Is(err, objstore.ErrUnavailable) || errors.Is(err, objstore.ErrThrottled) || errors.Is(err, objstore.ErrDenied)
 }
@@ -112,7 +112,7 @@ func (m *meter) judge(whole time.Duration, err error) error {
 	long := false
 	switch {
 	case m.read == 0 || work < whole/2:
-	case m.read >= m.size: // also if the size is not known
+	case m.read >= m.size: // true, too, if the size is unknown
 		long = work >= whole/10*9
 	default:
 		long = float64(work)*float64(m.size)/float64(m.read) > float64(whole)
@@ -124,7 +124,8 @@ func (m *meter) judge(whole time.Duration, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrTooLong, text, err)
 }
 
-// around is b with m measuring its calls. uploads says that b is the uploads' bucket.
+// around wraps b so that m measures its calls. uploads tells that b is the uploads'
+// bucket.
 func (m *meter) around(b objstore.Bucket, uploads bool) objstore.Bucket {
 	return &metered{Bucket: b, m: m, uploads: uploads, failed: map[string]time.Time{}}
 }

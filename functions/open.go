@@ -7,12 +7,12 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// Open opens the version of src's object that u names; o.IfMatch and o.VersionID are
-// set by it. If u has an ETag and a VersionID, Open first asks for what the key holds
-// now, on the condition that its ETag is u's: if a delete marker hides all
-// versions the error is objstore.ErrNotFound, though they could be read. A version
-// that was replaced is read all the same, by a second request. If u has no VersionID, a
-// replaced object is objstore.ErrChanged.
+// Open opens the version of src's object that u names. It sets o.IfMatch and
+// o.VersionID. If u has an ETag and a VersionID, Open first asks for the present object
+// of the key, on the condition that it has u's ETag. If a delete marker hides all
+// versions, the error is objstore.ErrNotFound, although the version could be read. If
+// the version was replaced, Open reads it by a second request. If u has no VersionID
+// and the object was replaced, the error is objstore.ErrChanged.
 func Open(ctx context.Context, src objstore.Bucket, u Upload, o objstore.OpenOptions) (*objstore.Object, error) {
 	o.IfMatch, o.VersionID = u.ETag, u.VersionID
 	if u.VersionID == "" || u.ETag == "" {

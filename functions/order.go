@@ -27,8 +27,8 @@ func compareSequencers(a, b string) age {
 	return age(strings.Compare(pad(a), pad(b)))
 }
 
-// sameVersion says whether a and b are the same bytes in the same version of the
-// object. Without a version id the ETag alone decides.
+// sameVersion reports whether a and b are the same bytes in the same version of
+// the object. Without a version id the ETag alone decides.
 func sameVersion(a, b Upload) bool { return a.ETag == b.ETag && a.VersionID == b.VersionID }
 
 // A clock orders versions of one upload. If sequencers cannot, it asks the source
@@ -39,8 +39,8 @@ type clock struct {
 	current objstore.Info // zero ETag: no such object now
 }
 
-// age says whether a is older or newer than b. Sequencers decide if they differ. Else
-// the object's current version is newer than any other; if neither is current, a
+// age reports whether a is older or newer than b. Sequencers decide if they differ.
+// Else the object's current version is newer than any other; if neither is current, a
 // counts as older.
 func (c *clock) age(ctx context.Context, a, b Upload) (age, error) {
 	if a.Sequencer != "" && b.Sequencer != "" {
@@ -63,7 +63,7 @@ func (c *clock) age(ctx context.Context, a, b Upload) (age, error) {
 	return older, nil
 }
 
-// isCurrent says whether u is the version that its key holds now.
+// isCurrent reports whether u is the version that its key holds now.
 func (c *clock) isCurrent(ctx context.Context, u Upload) (bool, error) {
 	if !c.asked {
 		info, err := c.src.Head(ctx, u.Key)

@@ -25,9 +25,10 @@ var ErrBusy = errors.New("other workers write the same output")
 // not help.
 var ErrTaken = errors.New("the output's key is taken")
 
-// ErrOutput is matched by failures of the bucket that is written to. Whatever
-// else they match, "not found" among it, they say nothing about the upload. Errors
-// that a Maker or a Filler returns are not marked, even if its writes failed.
+// ErrOutput is matched by failures of the bucket that is written to. Such an error
+// says nothing about the upload, even if it also matches objstore.ErrNotFound or
+// another sentinel. Errors that a Maker or a Filler returns are not marked, even
+// if its writes failed.
 var ErrOutput = errors.New("output")
 
 var (
@@ -57,13 +58,13 @@ const (
 type Pair struct {
 	Bucket     objstore.Bucket
 	Data, Meta string // keys
-	// Layout names what besides the upload's bytes decides the data: the
-	// writer's version, options, the members of a folder. Data that stand are kept for
-	// a later event of the same version only if their layout is the same. A whole pair of
-	// the very upload stays, whatever its layout.
+	// Layout names what besides the upload's bytes decides the data: the writer's
+	// version, options, the members of a folder. For a later event of the same version,
+	// existing data are kept only if their layout is the same. A complete pair of the
+	// same upload is kept in any case.
 	Layout string
-	// Replace takes objects that are made of something else for older ones; else they are
-	// ErrTaken. They stay as they are until the new ones are complete.
+	// Replace treats objects that were made from something else as older versions; if it
+	// is false, they are ErrTaken. They stay as they are until the new ones are complete.
 	Replace bool
 }
 
@@ -75,17 +76,17 @@ type Pair struct {
 // or objstore.ErrNotFound.
 type Maker func(ctx context.Context, u Upload, data io.Writer) (meta func(io.Writer) error, err error)
 
-// half is one object of the output as it stands now.
+// half is the present state of one object of the output.
 type half struct {
 	there bool
 	info  objstore.Info
 	of    Upload
-	other bool // made of something else: of says nothing
+	other bool // the object was made from something else; of has no meaning
 }
 
 type standing struct{ data, meta half }
 
-// whole says whether the index names the data that is there.
+// whole reports whether the index names the data that is there.
 func (s standing) whole() bool {
 	return s.data.there && s.meta.there && s.meta.info.Meta[MetaDataETag] == s.data.info.ETag
 }
@@ -145,8 +146,8 @@ func (p Pair) look(ctx context.Context, u Upload) (standing, error) {
 	return st, g.Wait()
 }
 
-// lookOver is lookAt. If replace is set, an object that is made of something else is no
-// error.
+// lookOver is lookAt. If replace is set, an object that is made of something else is
+// not an error.
 func lookOver(ctx context.Context, b objstore.Bucket, key string, u Upload, replace bool) (half, error) {
 	h, err := lookAt(ctx, b, key, u)
 	if replace && errors.Is(err, ErrTaken) {
@@ -155,8 +156,8 @@ func lookOver(ctx context.Context, b objstore.Bucket, key string, u Upload, repl
 	return h, err
 }
 
-// lookAt looks at the object under key. It fails with ErrTaken, and tells what is there,
-// unless the object is made of u's key.
+// lookAt returns the state of the object under key. If the object was not made from u's
+// key, it returns the state and ErrTaken.
 func lookAt(ctx context.Context, b objstore.Bucket, key string, u Upload) (half, error) {
 	info, err := b.Head(ctx, key)
 	if errors.Is(err, objstore.ErrNotFound) {
@@ -172,8 +173,9 @@ func lookAt(ctx context.Context, b objstore.Bucket, key string, u Upload) (half,
 	return half{there: true, info: info, of: of}, nil
 }
 
-// decide says which version of the upload has to be made into the pair: nil for
-// none, usually u, and rarely a newer one whose data an older one overwrote.
+// decide returns the version of the upload to make the pair from: usually u,
+// nil if nothing is to do, and rarely a newer version whose data an older one
+// overwrote.
 func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, error) {
 	made := st.whole() && sameVersion(st.meta.of, u) // then it makes no difference whether u is the current version
 	if u.Sequencer == "" && !made {
@@ -210,13 +212,13 @@ func decide(ctx context.Context, c *clock, u Upload, st standing) (*Upload, erro
 	}
 	// The index is newer than the data: an older worker overwrote the data, which is
 	// possible if two versions have equal ETags (S3 hashes content only). Make the pair
-	// again from the index's version. The data may still be newer than u, if a worker
-	// that mended a pair met the newest one.
+	// again from the index's version. The data may also be newer than u, if a worker
+	// that repaired a pair ran at the same time as the worker of the newest version.
 	w := st.meta.of
 	return &w, nil
 }
 
-// holds says that the standing data are the ones that u gives, so that only the index
+// holds reports whether the existing data are the data of u, so that only the index
 // has to be written. These are data that were made of this very event, and data of a
 // whole pair that was made of an earlier upload of the same bytes. In the second case
 // the index records the later sequencer and the data keep the earlier one. Decisions
@@ -231,11 +233,11 @@ func (p Pair) holds(st standing, u Upload) bool {
 	return sameSource(of, u) || st.whole() && strong(u.ETag) && sameVersion(of, u)
 }
 
-// strong says that an ETag stands for bytes, not for content that looks the same.
+// strong reports whether an ETag is strong: it identifies bytes.
 func strong(etag string) bool { return etag != "" && !strings.HasPrefix(etag, "W/") }
 
-// sameSource says whether a and b are the same version of the same upload. The sizes in
-// their events do not count.
+// sameSource reports whether a and b are the same version of the same upload. The sizes
+// in their events do not count.
 func sameSource(a, b Upload) bool {
 	a.Size, b.Size = 0, 0
 	return a == b
@@ -292,7 +294,7 @@ func (p Pair) writeData(ctx context.Context, u Upload, old, have half, run Maker
 }
 
 // put writes key on the condition that it is still as old says, else it fails with
-// errLost. Errors of fill keep their identity.
+// errLost. Errors of fill are wrapped, so that errors.Is finds them.
 func put(ctx context.Context, b objstore.Bucket, key string, old half, o objstore.PutOptions, fill func(objstore.Writer) error) (objstore.Info, error) {
 	o.IfAbsent = !old.there
 	o.IfMatch = old.info.ETag
@@ -360,7 +362,8 @@ func pause(ctx context.Context, n int) error {
 	}
 }
 
-// count stands for a data object of which only the length matters.
+// count is a writer that counts bytes, for a data object whose length alone
+// matters.
 type count int64
 
 func (c *count) Write(p []byte) (int, error) {

@@ -24,20 +24,20 @@ type Report struct {
 	VersionID string    `json:"version,omitempty"`
 	Sequencer string    `json:"sequencer,omitempty"`
 	Job       string    `json:"job"`
-	RequestID string    `json:"request,omitempty"` // of the invocation
+	RequestID string    `json:"request,omitempty"` // id of the invocation
 	Time      time.Time `json:"time"`
-	Command   string    `json:"command,omitempty"` // what to run instead, if the upload is too large for a function
+	Command   string    `json:"command,omitempty"` // command to run instead, if the upload is too large for a function
 }
 
 // Where is a place inside an upload.
 type Where struct {
 	Format string `json:"format"`
 	Part   string `json:"part,omitempty"`
-	Offset *int64 `json:"offset,omitempty"` // in bytes; nil: not known
+	Offset *int64 `json:"offset,omitempty"` // offset in bytes; nil: unknown
 }
 
-// report writes errors/KEY.json into the rule's output bucket, and says which key it took.
-// It runs in the time that jobs had to leave, so under the invocation's own context.
+// report writes errors/KEY.json to the rule's output bucket, and returns the key. It runs
+// in the time that jobs leave unused, under the invocation's own context.
 func (h *Handler) report(ctx context.Context, rule Rule, u Upload, cause error) (key string, err error) {
 	r := Report{What: cause.Error(), Kind: kindOf(cause), Bucket: u.Bucket, Key: u.Key, ETag: u.ETag, VersionID: u.VersionID, Sequencer: u.Sequencer,
 		Job: rule.Job, RequestID: h.request(ctx), Time: h.Now().UTC()}
@@ -70,9 +70,9 @@ func (h *Handler) report(ctx context.Context, rule Rule, u Upload, cause error) 
 	return key, err
 }
 
-// replaced says that u is not known to be the version that its key holds now. Then the
-// report that stands may be of a newer version, which workers have no right to read,
-// and it is not overwritten.
+// replaced reports whether u may not be the current version of its key. The existing
+// report may then be of a newer version. Workers have no right to read it, so they do
+// not overwrite it.
 func (h *Handler) replaced(ctx context.Context, u Upload) bool {
 	if u.ETag == "" {
 		return false

@@ -18,14 +18,14 @@ type Output struct {
 	// output, the last is there as long as any of them is: of a pair the index, then the
 	// data.
 	Keys []string
-	// Below and Suffix are used if there are no Keys: the output is all objects whose keys
-	// begin with Below and end in Suffix, such as those of an archive's members. They are
-	// listed. Objects in Keep are not looked at, as long as the upload is the current one.
+	// Below and Suffix are used if there are no Keys: the output is all objects whose
+	// keys begin with Below and end in Suffix, such as those of an archive's members.
+	// They are listed. Objects in Keep are skipped if the upload is the current one.
 	Below, Suffix string
 	Keep          map[string]bool
 	// Same decides between this output and one of another kind that was made of the same
-	// version of the upload: below 0 this output is deleted as an older one is, above 0
-	// the other one. At 0, and if Same is nil, both stay.
+	// version of the upload: if the result is below 0, this output is deleted like an
+	// older one; above 0 the other one is. If it is 0, or Same is nil, both stay.
 	Same func(context.Context) (int, error)
 }
 
@@ -41,12 +41,12 @@ type Output struct {
 // Replaced instead of After. Errors of Bucket match ErrOutput, ErrBusy or ErrLeft.
 type Retirement struct {
 	Bucket objstore.Bucket
-	Own    Output   // what the upload was made into
+	Own    Output   // the new output
 	Others []Output // all else that its versions may have been made into; for Replaced: all
 }
 
-// ErrLeft is matched if an output that should go could not be deleted, because a right
-// is missing or the store knows no conditional delete: it is left where it is.
+// ErrLeft is matched if an old output could not be deleted, because a right is missing
+// or the store has no conditional delete. The output stays.
 var ErrLeft = errors.New("an output of an older version is left")
 
 // After is called once the output of u stands. It looks at the other outputs and
@@ -58,7 +58,7 @@ func (r Retirement) After(ctx context.Context, src objstore.Bucket, u Upload) er
 		if others[i].Keep == nil {
 			continue
 		}
-		// If u was replaced meanwhile, objects in Keep may be of another version by now.
+		// If u has been replaced, objects in Keep may be of another version.
 		is, err := (&clock{src: src}).isCurrent(ctx, u)
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, erro
 		}
 	}
 	var all []stood
-	for _, key := range slices.Backward(keys) { // of a pair the data come first
+	for _, key := range slices.Backward(keys) { // for a pair, the data come first
 		h, err := lookAt(ctx, r.Bucket, key, u)
 		if errors.Is(err, ErrTaken) {
 			continue // somebody else's object
@@ -164,10 +164,10 @@ func (r Retirement) look(ctx context.Context, o Output, u Upload) ([]stood, erro
 	return all, nil
 }
 
-// verdict compares an output with u. It is newer if readers find a newer version
-// there, and older if all of it is older (of a row: some of it); else it must not be
-// touched. Of a pair the index decides: its data may be those of an earlier version of
-// the same bytes.
+// verdict compares an output with u. The output is newer if readers find a newer
+// version there. It is older if all of its objects are older; for a row, some of them
+// are enough. Otherwise it must not be touched. For a pair the index decides, since its
+// data may come from an earlier version with the same bytes.
 func (r Retirement) verdict(ctx context.Context, c *clock, o Output, all []stood, u Upload) (is age, by *Upload, err error) {
 	olds := 0
 	for _, s := range all {
@@ -188,8 +188,8 @@ func (r Retirement) verdict(ctx context.Context, c *clock, o Output, all []stood
 	return same, nil, nil
 }
 
-// stands compares an object of the output with u as surely does, and asks Same if the
-// two count as the same.
+// stands compares of, the version that an object of the output was made from, with
+// u, as clock.surely does. If the two count as the same, Same decides.
 func (o Output) stands(ctx context.Context, c *clock, of, u Upload) (age, error) {
 	a, err := c.surely(ctx, of, u)
 	if err != nil || a != same || o.Same == nil || !sameVersion(of, u) {

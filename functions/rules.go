@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// Rules say what becomes of an upload; the first rule that matches wins. One
-// JSON document (schema: RulesSchema) drives the workers, the local cloud, backfill
-// and Terraform.
+// Rules decide what is made of an upload; the first matching rule is used. One JSON
+// document (schema: RulesSchema) drives the workers, the local cloud, backfill and
+// Terraform.
 type Rules []Rule
 
 // A Rule sends uploads of one bucket, prefix and suffix to a job.
@@ -23,19 +23,19 @@ type Rule struct {
 	Bucket string `json:"bucket"`           // bucket of the uploads
 	Prefix string `json:"prefix,omitempty"` // keys begin with it; empty: all
 	Suffix string `json:"suffix,omitempty"` // keys end with it; empty: all
-	Job    string `json:"job"`              // "pack", "zoom" for zoom-cache files of series, or one that a handler has besides
+	Job    string `json:"job"`              // job: "pack", "zoom" for zoom-cache files of series, or another one of the handler
 	Format string `json:"format,omitempty"` // container that "pack" makes: "b2nd", "bloscpack", "gulp"; empty: by content
-	Codec  string `json:"codec,omitempty"`  // of formats that compress: "zstd", "lz4-9"; of zoom, what samples are stored as: "f32", "pcm-i16"
-	// Records says how bloscpack tells records apart: "lines", "jsonl", "files",
-	// "chunks" (there are none), or how the length before each is written: "u32le",
-	// "u32be", "u64le", "u64be", "varint"; empty: by content.
+	Codec  string `json:"codec,omitempty"`  // codec of formats that compress: "zstd", "lz4-9"; for zoom the type of stored samples: "f32", "pcm-i16"
+	// Records is how bloscpack cuts an upload into records: "lines", "jsonl",
+	// "files", "chunks" (there are none), or how the length before each is written:
+	// "u32le", "u32be", "u64le", "u64be", "varint"; empty: by content.
 	Records string `json:"records,omitempty"`
 	Chunk   int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
 	Out     Out    `json:"out"`
 	Shape   string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
 }
 
-// Out is where derived objects go.
+// Out is the place for derived objects.
 type Out struct {
 	Bucket string `json:"bucket"`
 	Prefix string `json:"prefix,omitempty"` // begins every output's key; at most 256 bytes
@@ -90,9 +90,10 @@ func ParseRules(b []byte, more ...string) (Rules, error) {
 	return r, r.Validate(more...)
 }
 
-// Validate reports everything that is wrong with the rules at once. No rules at all
-// are wrong, too. Jobs are those of farread and more. Whether a job takes a rule, its
-// JobMaker says; of jobs in more it alone judges format, codec, records and chunk.
+// Validate reports everything that is wrong with the rules at once. An empty list
+// of rules is wrong, too. Known jobs are the jobs of farread, and more. The
+// JobMaker of a job also checks its rules; for jobs in more it alone checks format,
+// codec, records and chunk.
 func (rs Rules) Validate(more ...string) error {
 	known := jobs()
 	for _, name := range more {
@@ -173,14 +174,15 @@ func (r Rule) badZoom(bad func(format string, a ...any)) {
 	}
 }
 
-// meets says that uploads of the two rules could have the same output. Outputs keep
-// the whole key of the upload, so two outputs in one bucket and output prefix differ.
+// meets reports whether uploads of the two rules could have the same output. Outputs
+// keep the whole key of the upload, so two outputs in one bucket and output prefix
+// differ.
 func (r Rule) meets(o Rule) bool {
 	return r.Out.Bucket == o.Out.Bucket && overlap(r.Out.Prefix, o.Out.Prefix) &&
 		(r.Bucket != o.Bucket || r.Out.Prefix != o.Out.Prefix)
 }
 
-// overlap says that a key can begin with both a and b.
+// overlap reports whether a key can begin with both a and b.
 func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
 // jobs are the jobs that the rules name, each once.

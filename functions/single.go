@@ -9,8 +9,8 @@ import (
 )
 
 // A Single is an output of one object. Publish commits it in one conditional
-// step, so that of all versions of the upload the newest stands in the end, in
-// any order of events.
+// step, so that in the end the newest version of the upload is there, in any
+// order of events.
 type Single struct {
 	Bucket objstore.Bucket
 	Key    string
@@ -18,16 +18,17 @@ type Single struct {
 	// the same version and another layout is replaced.
 	Layout      string
 	ContentType string // "": application/octet-stream
-	// Replace takes an object that is made of something else for an older one; else it is
-	// ErrTaken. It stays as it is until the new one is complete.
+	// If Replace is set, an object that was made from something else counts as an older
+	// one, and is replaced. It stays as it is until the new object is complete. If
+	// Replace is not set, the error is ErrTaken.
 	Replace bool
 }
 
-// A Filler streams the object made of u into w and leaves the commit to the
-// caller. It may run more than once. The seal, 32 bytes that differ for every version of
-// the upload and every layout, has to become part of the object's bytes and must not be
-// changed: ETags are hashes of content on S3, and without the seal a version with the
-// content of an earlier one would have that one's ETag, for a late worker to replace.
+// A Filler streams the object made of u into w and leaves the commit to the caller. It
+// may run more than once. The seal, 32 bytes that differ for every version of the upload
+// and every layout, has to become part of the object's bytes and must not be changed: on
+// S3, ETags are hashes of content. Without the seal, two versions of equal content would
+// give outputs with the same ETag, and a late worker could replace the newer one.
 type Filler func(ctx context.Context, u Upload, w objstore.Writer, seal []byte) error
 
 // Publish makes the object from u and returns it. If the object of u or of a newer
@@ -63,8 +64,8 @@ func (s Single) Publish(ctx context.Context, src objstore.Bucket, u Upload, fill
 	return nil, fmt.Errorf("%s: %d tries: %w", s.Key, maxTries, ErrBusy)
 }
 
-// wanted says that the object has to be made: there is none, or it is of an older
-// version or another layout, and u is not itself out of date as far as can be told.
+// wanted reports whether the object has to be made: it is missing, or of an older
+// version or another layout, and u is not known to be out of date.
 func (s Single) wanted(ctx context.Context, c *clock, u Upload, old half) (bool, error) {
 	made := old.there && sameVersion(old.of, u) && old.info.Meta[MetaLayout] == s.Layout // then it makes no difference whether u is the current version
 	if u.Sequencer == "" && !made {

@@ -151,7 +151,7 @@ func (c *cloud) run(ctx context.Context, redrive bool) error {
 	go func() { defer close(closed); c.close() }()
 	grace := time.NewTimer(stopGrace)
 	defer grace.Stop()
-	// A request in flight, or a report that nobody reads, may take for ever.
+	// A request in flight, or a report that is not read, may take for ever.
 	for range 2 {
 		select {
 		case <-closed:

@@ -55,8 +55,8 @@ func (f *folder) secret() (string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	key := make([]byte, 20) // as hex 40 characters, the length of AWS's
-	_, _ = rand.Read(key)   // it never fails
+	key := make([]byte, 20) // 40 characters in hex, as long as keys of AWS
+	_, _ = rand.Read(key)   // rand.Read never fails
 	s := hex.EncodeToString(key)
 	return s, os.WriteFile(name, []byte(s+"\n"), 0o600)
 }

@@ -42,7 +42,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer signal.Stop(pipe)
 	if o.exitWithStdin {
 		go func() {
-			_, _ = io.Copy(io.Discard, stdin) // its end is what matters
+			_, _ = io.Copy(io.Discard, stdin) // only the end of stdin matters
 			cancel()
 		}()
 	}

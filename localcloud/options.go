@@ -143,7 +143,7 @@ func (o *options) readRules() error {
 	return nil
 }
 
-// allBuckets are those of the rules and of --bucket, each once.
+// allBuckets returns the buckets of the rules and of --bucket, each once.
 func (o options) allBuckets() []string {
 	out := []string{}
 	add := func(b string) {

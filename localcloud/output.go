@@ -20,7 +20,7 @@ type ready struct {
 // concurrent use.
 type output struct {
 	w      io.Writer
-	broken func() // called when nobody reads any more
+	broken func() // called when the reader has closed the pipe
 
 	mu    sync.Mutex
 	ready bool

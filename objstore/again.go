@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// Again runs f, and once more if it failed with ErrChanged: an object was replaced
-// while f read it, and opened anew by f it is another one, whole. So f opens what it
-// reads, and what it has given out before must do no harm. A third object in the time
-// of one f is the error of the second run.
+// Again calls f. If f fails with ErrChanged, because an object was replaced while f
+// read it, Again calls f once more. f must open the objects that it reads, so that
+// the second call reads the new objects, and it must be safe to call f twice. If an
+// object is replaced again, Again returns the error of the second call.
 func Again(ctx context.Context, f func() error) error {
 	err := f()
 	if errors.Is(err, ErrChanged) && ctx.Err() == nil {
@@ -17,10 +17,10 @@ func Again(ctx context.Context, f func() error) error {
 	return err
 }
 
-// Current says whether the object is still the one that Open saw: the same version,
-// ETag, date and size, as far as the store tells them. An object that is gone is not
-// current, and that is no error. It costs one HEAD. What Current finds true may change
-// at once; reads are held against the pin by themselves.
+// Current reports whether the object is still the one that Open saw: the same version,
+// ETag, date and size, as far as the store tells them. A deleted object is not
+// current; that is not an error. It costs one HEAD. The object may be replaced right
+// after the call; reads check the pin themselves.
 func (o *Object) Current(ctx context.Context) (bool, error) {
 	in, err := o.b.Head(ctx, o.info.Key)
 	switch {

@@ -70,7 +70,7 @@ func (r Range) HTTP() string {
 		return ""
 	case r.Off < 0:
 		return fmt.Sprintf("bytes=%d", r.Off)
-	case r.Len <= 0 || r.Len > math.MaxInt64-r.Off: // to the end
+	case r.Len <= 0 || r.Len > math.MaxInt64-r.Off: // the range runs to the end
 		return fmt.Sprintf("bytes=%d-", r.Off)
 	default:
 		return fmt.Sprintf("bytes=%d-%d", r.Off, r.Off+r.Len-1)

@@ -42,7 +42,7 @@ type blockKey struct {
 // A promise is a block that a reader is loading.
 type promise struct {
 	key   blockKey
-	data  []byte        // nil if the loader gave up
+	data  []byte        // bytes of the block; nil if the loader gave up
 	ready chan struct{} // closed when data was set or the loader gave up
 }
 
@@ -84,8 +84,8 @@ func (c *Cache) lookup(id string, off int64, p []byte, fill bool) int64 {
 	return b - a + 1
 }
 
-// held are the blocks of a read that is going on. They stay readable if the cache drops
-// them meanwhile.
+// held has the blocks of a read in progress, so that the read can use them even if the
+// cache drops them.
 type held [wholeBlocks + 1][]byte
 
 // claim looks for the blocks [a, b] that h does not hold yet, and holds the cached
@@ -160,9 +160,9 @@ func (o *object) copyKept(p []byte, off int64) int64 {
 	return 0
 }
 
-// readBlocks fetches the blocks of p that nobody has or loads yet, waits for those that
-// other readers load, and copies. If another reader gave up a block, this one loads the
-// block.
+// readBlocks copies the blocks for p from the cache. It loads blocks that are missing,
+// and waits for blocks that other readers are loading. If another reader gives up a
+// block, it loads that block.
 func (o *object) readBlocks(ctx context.Context, p []byte, off int64) error {
 	c := o.cache
 	a, b := off/c.block, (off+int64(len(p))-1)/c.block
@@ -187,7 +187,7 @@ func (o *object) readBlocks(ctx context.Context, p []byte, off int64) error {
 			case <-ctx.Done():
 				return o.fail(o.info.Key, Range{off, int64(len(p))}, ctx.Err())
 			}
-			if e.data != nil { // else its loader gave up
+			if e.data != nil { // nil: its loader gave up
 				h[e.key.i-a] = e.data
 			}
 		}

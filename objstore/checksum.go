@@ -59,6 +59,6 @@ func (c Checksum) whole(p []byte) error {
 	if h == nil {
 		return nil
 	}
-	_, _ = h.Write(p) // of a hash: never an error
+	_, _ = h.Write(p) // a hash returns no error
 	return c.compare(h)
 }

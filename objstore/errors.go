@@ -13,30 +13,31 @@ import (
 // or an Object matches exactly one of them, or context.Canceled or
 // context.DeadlineExceeded. Match with errors.Is.
 var (
-	ErrNotFound    = errors.New("not found")           // no such bucket, key or version
-	ErrChanged     = errors.New("object changed")      // it is not the one that was pinned, or a conditional write lost
+	ErrNotFound    = errors.New("not found")           // the bucket, key or version does not exist
+	ErrChanged     = errors.New("object changed")      // the object is not the pinned one any more, or the condition of a write is not met
 	ErrExists      = errors.New("object exists")       // IfAbsent and the key is taken
 	ErrDenied      = errors.New("access denied")       // credentials or policy
 	ErrThrottled   = errors.New("slow down")           // after retries
-	ErrUnavailable = errors.New("service unavailable") // 5xx but 503, no answer, a silent store, or a body that ended early after all resumes
+	ErrUnavailable = errors.New("service unavailable") // a 5xx except 503, no answer, a silent store, or a body that ended early after all resumes
 	ErrBadRange    = errors.New("bad range answer")    // a range behind the end, or the server refused, ignored or mixed up the range
 	ErrCorrupt     = errors.New("corrupt data")        // the bytes do not match the store's checksum of them
 	ErrInvalid     = errors.New("invalid request")     // a key, an option or an operation that this store cannot take
 )
 
-// Error says where in the store a call failed.
+// Error is the error of a call, with the place in the store.
 type Error struct {
 	Op        string // "get", "put", "head", "list", "delete", "tags"; of memstore also "tag", of package farread also "open"
-	Bucket    string // its name
-	Key       string // or the prefix of a list
-	Range     Range  // of a get
+	Bucket    string // name of the bucket
+	Key       string // key, or the prefix of a list
+	Range     Range  // range of a get
 	Status    int    // HTTP status, or 0
 	Code      string // the service's own code, "NoSuchKey"
 	RequestID string
 	Err       error // wraps one of the sentinels, or is the reason why the context ended
 }
 
-// Error reads outside-in: operation, place, range, cause, and what the service said.
+// Error returns the text, outside-in: operation, place, range, cause, and the
+// message of the service.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", e.Op, e.Bucket)
@@ -70,7 +71,7 @@ func printable(key string) string {
 	return key
 }
 
-// Unwrap gives errors.Is and errors.As the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // StatusError is the sentinel for an HTTP status that is not a success.

@@ -9,23 +9,22 @@ import (
 )
 
 // A Filler is implemented by buckets whose objects are files of this machine. It
-// reads many small spans with the checks of a single Get. An Object uses it if no
-// middleware but those of Count and Trace stands before the bucket: any other sees
-// each read as a Get.
+// reads many small spans with the checks of a single Get. An Object uses it if the
+// bucket has no middlewares except Count and Trace. Any other middleware has to
+// see each read as a Get.
 type Filler interface {
-	// Fill fills all spans, side by side if reads wait for a slow disk (see
-	// rangeio.Disk). Spans must lie inside the object. The conditions of o hold as for
-	// Get; its Range is ignored. After an error no buffer may be used. The Info is that
-	// of the object.
+	// Fill fills all spans, in parallel if reads wait for a slow disk (see
+	// rangeio.Disk). Spans must lie inside the object. The conditions of o apply as for
+	// Get; its Range is ignored. After an error the content of the buffers is
+	// undefined. The Info describes the object.
 	Fill(ctx context.Context, key string, spans []rangeio.Span, o GetOptions) (Info, error)
 }
 
-// A watcher is a middleware that only watches: reads may go past it to a Filler if it
-// is told of them.
+// A watcher is a middleware that only observes calls. Reads may bypass it and use a
+// Filler if the watcher is told of them.
 type watcher interface {
 	Wrapper
-	// filled tells of what a Get would have brought: a planned request, under the
-	// conditions of o.
+	// filled is called for each planned request, as if a Get with o had read it.
 	filled(key string, o GetOptions, start time.Time)
 }
 
@@ -44,13 +43,12 @@ func filler(b Bucket) (Filler, []watcher) {
 	return f, ws
 }
 
-// Local tells whether reads use a Filler: the object is a file of this machine, and
-// no middleware but those of Count and Trace stands before its bucket. See
-// rangeio.Local.
+// Local reports whether reads use a Filler: the object is a file of this machine,
+// and its bucket has no middlewares except Count and Trace. See rangeio.Local.
 func (o *Object) Local() bool { return o.fill != nil }
 
-// Slow tells whether reads wait for a slow disk at present, as the Filler says if it has
-// a method Slow. See rangeio.Slow.
+// Slow reports whether reads wait for a slow disk at present, as the Filler says if it
+// has a method Slow. See rangeio.Slow.
 func (o *Object) Slow() bool {
 	f, ok := o.fill.(interface{ Slow() bool })
 	return ok && f.Slow()
@@ -80,9 +78,8 @@ func (o *object) readFile(ctx context.Context, spans []rangeio.Span, p rangeio.P
 	return true
 }
 
-// countFilled counts reads as the requests that were planned for them, with the bytes
-// between spans that a request would have brought along: a plan then says what is
-// counted, of a file as of any object.
+// countFilled counts reads of a file as the requests that were planned for them, with
+// the bytes between spans. So a plan agrees with the counters for files, too.
 func (o *object) countFilled(ctx context.Context, spans []rangeio.Span, p rangeio.Policy, start time.Time) {
 	var n int64
 	for _, r := range rangeio.Plan(spans, p) {

@@ -8,10 +8,10 @@ import (
 	"github.com/farread/farread/internal/silence"
 )
 
-// Alive tells the Object behind ctx that the store gave a sign of life: the silence
-// begins anew. A driver of your own calls it for an answer that makes the driver wait
-// and ask again, and once more after the wait if that is long; the drivers of this
-// module need not. Without an Object behind ctx it does nothing.
+// Alive tells the Object that made ctx that the store gave a sign of life: the time
+// of silence starts again. A driver outside this module calls it if an answer makes
+// it wait and try again, and once more after a long wait. The drivers of this module
+// need not. If no Object made ctx, Alive does nothing.
 func Alive(ctx context.Context) { silence.From(ctx).Alive() }
 
 // resting stops the clock of ctx while a middleware delays a call.
@@ -21,11 +21,10 @@ func resting(ctx context.Context) (awake func()) {
 	return c.Run
 }
 
-// silent makes the error of a call that a clock has ended.
+// silent returns the error of a call that a clock has ended.
 func silent(err error) error { return fmt.Errorf("%w: %w", err, ErrUnavailable) }
 
-// A Patient is implemented by buckets that say how long they bear the silence of their
-// store.
+// A Patient is a bucket that has a default limit for the silence of its store.
 type Patient interface {
 	Timeout() time.Duration
 }

@@ -17,7 +17,7 @@ import (
 // the caller, reported before any request is made.
 var ErrOutside = errors.New("span outside the object")
 
-// A Span asks for len(P) bytes at Off and says where they go.
+// A Span asks for len(P) bytes at Off, which are stored in P.
 type Span struct {
 	Off int64
 	P   []byte
@@ -56,11 +56,10 @@ func Check(spans []Span, size int64) error {
 	return nil
 }
 
-// FromReaderAt serves a local file or a byte slice as a Reader. Each span is
-// one ReadAt, in order; nothing is joined, since local reads have no round
-// trip. Once reads turn out to wait, as those of a slow disk do, 64 are made at a
-// time; see Disk. size must not exceed the bytes that r has: a short read is
-// io.ErrUnexpectedEOF.
+// FromReaderAt serves a local file or a byte slice as a Reader. Each span is one
+// ReadAt, in order; nothing is joined, since local reads have no round trip. If
+// reads turn out to wait for a slow disk, 64 are made at a time; see Disk. size
+// must not exceed the bytes that r has: a short read is io.ErrUnexpectedEOF.
 func FromReaderAt(r io.ReaderAt, size int64) Reader {
 	return &readerAt{size, NewDisk(), func(s Span) error {
 		if n, err := r.ReadAt(s.P, s.Off); n < len(s.P) {
@@ -73,17 +72,18 @@ func FromReaderAt(r io.ReaderAt, size int64) Reader {
 	}}
 }
 
-// Local tells whether r reads memory or a file of this machine. A request then
-// costs a system call and no round trip, and reads of many places gain nothing from
-// being made side by side. A Reader says that it is local by a method Local() bool:
-// those of FromReaderAt are, and so are sections of a local Reader.
+// Local reports whether r reads memory or a file of this machine. A request then
+// costs a system call and no round trip, so parallel reads are not faster. A Reader
+// tells that it is local by a method Local() bool. Readers of FromReaderAt, and
+// sections of local Readers, are local.
 func Local(r Reader) bool {
 	l, ok := r.(interface{ Local() bool })
 	return ok && l.Local()
 }
 
-// Slow tells whether the reads of a local r wait for a disk at present: then they are
-// best made side by side all the same. A Reader says so by a method Slow() bool.
+// Slow reports whether reads of a local r wait for a disk at present. Then parallel
+// reads are faster, as for a store. A Reader tells that it is slow by a method
+// Slow() bool.
 func Slow(r Reader) bool {
 	l, ok := r.(interface{ Slow() bool })
 	return ok && l.Slow()

@@ -101,7 +101,8 @@ func parseTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// backfill lists, works, and reports; also when it was interrupted.
+// backfill lists objects, processes them and reports. It also reports after an
+// interrupt.
 func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfill.Options) error {
 	rules, err := a.rules(rulesFile)
 	if err != nil {
@@ -141,7 +142,7 @@ func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfill.Op
 	return err
 }
 
-// newFiller spells errors about the checkpoint with the flag.
+// newFiller makes a Filler. Its errors about the checkpoint name the flag.
 func newFiller(o backfill.Options) (*backfill.Filler, error) {
 	if o.Mark != "" && o.DryRun {
 		return nil, usagef("--checkpoint: a dry run gets nowhere")
@@ -156,7 +157,7 @@ func newFiller(o backfill.Options) (*backfill.Filler, error) {
 	return f, err
 }
 
-// errFailed: some objects cannot be packed, after any number of tries.
+// errFailed says that some objects cannot be packed, however often they are tried.
 var errFailed = errors.New("failed for good")
 
 // fillError is the error of the command if some objects failed.
@@ -181,7 +182,7 @@ func (a *app) tellFilled(r backfill.Report) error {
 	}
 	verb, bad := "packed", "failed for good (see errors/)"
 	if r.DryRun {
-		verb, bad = "would be packed", "would fail for good" // nothing is reported
+		verb, bad = "would be packed", "would fail for good" // a dry run writes nothing to errors/
 	}
 	text := fmt.Sprintf("%s, %d %s", human.Plural(r.Listed, "object"), r.Done, verb) + tallies(tally{r.Unchanged, "unchanged"},
 		tally{r.Unmatched, "without a rule"}, tally{r.Older, "older"}, tally{r.Ignored, "ignored"}, tally{r.Own, "our own"},
@@ -196,7 +197,7 @@ func (a *app) tellFilled(r backfill.Report) error {
 	return err
 }
 
-// tellDry says in a line what would be made of an object.
+// tellDry prints a line that says which output an object would become.
 func (a *app) tellDry(key, job, output string) error {
 	if a.flags.json {
 		return writeJSON(a.stdout, struct {

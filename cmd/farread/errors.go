@@ -34,7 +34,7 @@ const (
 
 var (
 	errInterrupted = sink.ErrInterrupted
-	errRetry       = errors.New("to be retried") // worker: some records
+	errRetry       = errors.New("to be retried") // worker: some records are to be delivered again
 )
 
 // A usageError is a command line that makes no sense.
@@ -44,7 +44,7 @@ func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, a ...any) error { return &usageError{fmt.Sprintf(format, a...)} }
 
-// exitCode is the process's exit code for an error.
+// exitCode returns the exit code of the process for an error.
 func exitCode(err error) int {
 	is := func(targets ...error) bool {
 		for _, t := range targets {
@@ -62,9 +62,9 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &usage), is(gulp.ErrIndex, gulp.ErrSlice, nd.ErrIndex, nd.ErrSyntax):
 		return exitUsage
-	case is(functions.ErrTaken): // before ErrUnsupported, which it matches for workers
+	case is(functions.ErrTaken): // before ErrUnsupported, which ErrTaken matches for workers
 		return exitChanged
-	case is(functions.ErrSkip): // of a worker's job; its own outputs are among them
+	case is(functions.ErrSkip): // a worker's job skips the upload: it is an output of a job, for example
 		return exitCorrupt
 	case is(errRetry):
 		return exitUnavailable
@@ -87,10 +87,10 @@ func exitCode(err error) int {
 	case is(fs.ErrExist):
 		return exitChanged
 	}
-	return exitUnavailable // the local disk or the network: worth another try
+	return exitUnavailable // an error of the local disk or the network: worth another try
 }
 
-// outside puts the command in front of an error, and a hint behind a wrong
+// outside adds the name of the command before an error, and a hint after a wrong
 // command line.
 func outside(cmd *cobra.Command, running bool, err error) error {
 	name := strings.TrimPrefix(cmd.CommandPath(), "farread ")
@@ -101,11 +101,11 @@ func outside(cmd *cobra.Command, running bool, err error) error {
 	return fmt.Errorf("%s %w", name, err)
 }
 
-// at puts the URI in front of an error. If the error is the store's about that very
-// object, the error's own place is left out.
+// at adds the URI before an error. If the error is about the same object, its own place
+// is left out.
 func at(uri string, err error) error { return atPart(uri, "", err) }
 
-// atPart is at for a part of a URI: a slice.
+// atPart is at for a part of a URI, such as a slice.
 func atPart(uri, part string, err error) error {
 	if err == nil {
 		return nil
@@ -120,8 +120,9 @@ func atPart(uri, part string, err error) error {
 	return fmt.Errorf("%s: %w", human.Printable(uri+part), err)
 }
 
-// A shortError is the store's error without its place, which the URI names already, or
-// with only the last part of another object's name.
+// A shortError is a store's error with a shorter place. It has no place if the URI
+// already names the object, and only the last part of the name if it is about another
+// object.
 type shortError struct {
 	e     *objstore.Error
 	named bool
@@ -138,7 +139,7 @@ func (e *shortError) Error() string {
 
 func (e *shortError) Unwrap() error { return e.e }
 
-// plain drops the text that the system adds to "not found" and the like.
+// plain drops the text that the system adds to errors such as "not found".
 func plain(err error) error {
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		for _, sentinel := range []error{objstore.ErrNotFound, objstore.ErrDenied} {
@@ -152,13 +153,13 @@ func plain(err error) error {
 
 func lastElement(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
 
-// oneLine is the text of an error without line ends and other characters that
+// oneLine returns the text of an error without line ends and other characters that
 // would move a terminal's cursor.
 func oneLine(err error) string {
 	var b strings.Builder
 	space := false
 	text := err.Error()
-	if errors.Is(err, syscall.ENOSPC) { // for a disk without room that is all there is to say
+	if errors.Is(err, syscall.ENOSPC) { // nothing else needs to be said about a full disk
 		text = strings.ReplaceAll(text, objstore.ErrUnavailable.Error()+": ", "")
 	}
 	for _, r := range strings.TrimSpace(text) {

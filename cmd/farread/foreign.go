@@ -13,8 +13,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// fileKind names the kind of file that a name promises, if plain payload is no such
-// file; "" for any other name.
+// fileKind returns the kind of file that a name promises, if a plain payload is not
+// such a file. For other names it returns "".
 func fileKind(name string) string {
 	name = strings.TrimRight(filepath.ToSlash(name), "/")
 	if kind := all.Foreign(name); kind != "" {
@@ -38,8 +38,8 @@ func fileKind(name string) string {
 	return ""
 }
 
-// notNamed refuses a name that promises another kind of file than the one to be
-// written, which instead names.
+// notNamed refuses the name out if it promises a kind of file that is not written here.
+// instead says which file is written.
 func notNamed(out, instead string) error {
 	if kind := fileKind(out); kind != "" {
 		return usagef("%s names %s, which is not written here: %s", human.Printable(out), kind, instead)
@@ -47,8 +47,8 @@ func notNamed(out, instead string) error {
 	return nil
 }
 
-// notArrayNamed refuses names for an array, or for bytes of one, that promise a file
-// of another kind, text or a picture.
+// notArrayNamed refuses a name for an array, or for its bytes, if the name promises
+// another kind of file, text or a picture.
 func notArrayNamed(out string) error {
 	switch ext := strings.ToLower(filepath.Ext(out)); ext {
 	case ".csv", ".tsv", ".json", ".jsonl", ".ndjson":
@@ -59,7 +59,7 @@ func notArrayNamed(out string) error {
 	return notNamed(out, arrayGoes)
 }
 
-// The kinds of output, for messages.
+// Texts for messages: which output is written.
 const (
 	arrayGoes  = "an array becomes a .npy, or its items alone under a name such as .raw"
 	linesGo    = "lines become a text file, such as .jsonl or .txt"
@@ -67,9 +67,10 @@ const (
 	folderGoes = "what is here becomes a folder of files"
 )
 
-// notFolder refuses the name of a file for a folder. A slash at its end says that a
-// folder is meant. Names of formats of others are refused even so, since some of these
-// are folders. A folder may have the name of the dataset that it comes from.
+// notFolder refuses the name of a file for a folder. A slash at the end of a name says
+// that a folder is meant. Names of foreign formats are refused even with a slash, since
+// some of these formats are folders. A folder may have the name of the dataset that it
+// comes from.
 func notFolder(out string) error {
 	slash := filepath.ToSlash(out)
 	if all.ByName(slash) != "" || os.IsPathSeparator(out[len(out)-1]) && all.Foreign(slash) == "" {
@@ -78,7 +79,8 @@ func notFolder(out string) error {
 	return notNamed(out, folderGoes)
 }
 
-// notRead adds to an error about SRC which format of others SRC has.
+// notRead adds the format of SRC to an error about SRC, if this format is a foreign
+// one.
 func notRead(srcs []string, err error) error {
 	if !errors.Is(err, formats.ErrUnsupported) && !errors.Is(err, objstore.ErrInvalid) {
 		return err

@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // the logger of net/http, which quotes strange answers; errors tell the faults
+	log.SetOutput(io.Discard) // net/http logs strange answers; farread's own errors describe these faults
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv,
 		terminal: term.IsTerminal(int(os.Stderr.Fd())), screen: term.IsTerminal(int(os.Stdout.Fd())),

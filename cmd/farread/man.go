@@ -13,7 +13,7 @@ import (
 	"github.com/farread/farread/cmd/farread/internal/sink"
 )
 
-// newMan writes the manual pages; packagers call it.
+// newMan is the command that writes the manual pages, for packagers.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "Write the manual pages into a folder", Hidden: true,
@@ -42,7 +42,7 @@ func writeMan(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// manPage is the page of one command in man(7) macros.
+// manPage returns the page of one command in man(7) macros.
 func manPage(c *cobra.Command) []byte {
 	var b bytes.Buffer
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")

@@ -89,7 +89,7 @@ type packFlags struct {
 // A packer makes one format.
 type packer struct {
 	format   string
-	suffixes []string // of DST
+	suffixes []string // suffixes of DST
 	flags    []string // flags that other packers do not have
 	pack     func(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error
 }
@@ -104,7 +104,7 @@ func packers() []packer {
 	}
 }
 
-// packerOf finds the packer for DST, and refuses flags of others.
+// packerOf returns the packer for DST, and refuses the flags of other packers.
 func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
 	list := packers()
 	i := slices.IndexFunc(list, func(p packer) bool {
@@ -174,7 +174,7 @@ func newPack(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&f.format, "format", "", "what to make where DST's name does not say: gulp, b2nd, b2frame, bloscpack, zoomcache")
 	c.Flags().Var(&f.chunk, "chunk", "a chunk of a gulp dataset ends with the id that reaches this size (256MiB); chunks of a .b2frame (4MiB) and of a .blp without items (1MiB) have it")
-	c.Flags().Lookup("chunk").DefValue = "0" // shown as none, since the default depends on the format
+	c.Flags().Lookup("chunk").DefValue = "0" // help shows no default, since the default depends on the format
 	c.Flags().BoolVar(&f.force, "force", false, "replace a DST that exists")
 	f.array.register(c)
 	f.blosc.register(c)

@@ -49,8 +49,8 @@ func checksumNames() []string {
 type itemsReport struct {
 	arrayReport
 
-	Records string `json:"records"` // how items are told apart
-	Items   int64  `json:"items"`   // or number of chunks
+	Records string `json:"records"` // way in which the upload is cut into items
+	Items   int64  `json:"items"`   // number of items, or of chunks
 }
 
 func (r *itemsReport) tell(a *app) error {
@@ -69,7 +69,7 @@ func (r *itemsReport) tell(a *app) error {
 	return r.arrayReport.tell(a)
 }
 
-// packItems packs SRC, or several as files, into one Bloscpack file.
+// packItems packs SRC into one Bloscpack file. Several SRC are packed as files.
 func packItems(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
 	by, err := pack.ParseRecords(f.blp.records)
 	if err != nil {
@@ -125,7 +125,7 @@ func packItems(ctx context.Context, a *app, srcs []string, dst target, f *packFl
 	return rep.tell(a)
 }
 
-// itemWrite are the options for writing items, from the flags.
+// itemWrite returns the options for writing items, from the flags.
 func (a *app) itemWrite(dst target, f *packFlags) (pack.ItemWrite, error) {
 	o := pack.ItemWrite{Chunk: int64(f.chunk)}
 	sum, err := pack.ParseChecksum(f.blp.checksum)
@@ -144,12 +144,12 @@ func (a *app) itemWrite(dst target, f *packFlags) (pack.ItemWrite, error) {
 	room := int64(a.flags.maxMemory) / 8 / max(o.Chunk, pack.DefaultItemChunk)
 	o.Parallel = int(max(min(room, int64(runtime.GOMAXPROCS(0))), 1))
 	if !isLocal(dst.bucket) {
-		o.MaxAppend = bloscpack.NoAppend // objects do not grow
+		o.MaxAppend = bloscpack.NoAppend // objects in a store do not grow
 	}
 	return o, nil
 }
 
-// encodeItems are the options for compressing items, nil: the defaults.
+// encodeItems returns the options for compressing items. Nil means the defaults.
 func (f *bloscFlags) encodeItems(by pack.Records) (*blosc.EncodeOptions, error) {
 	o, err := f.options()
 	if err != nil {
@@ -175,21 +175,21 @@ func (f *bloscFlags) encodeItems(by pack.Records) (*blosc.EncodeOptions, error) 
 // An itemInput is the source of a Bloscpack file.
 type itemInput struct {
 	items  pack.Items
-	obj    *objstore.Object // nil: several, or a folder
-	bucket objstore.Bucket  // of a folder
+	obj    *objstore.Object // the object; nil: several SRC, or a folder
+	bucket objstore.Bucket  // bucket of the folder, if SRC is a folder
 	folder string
 }
 
-// itemLimits follow from the memory that may be taken.
+// itemLimits returns limits that depend on the memory that may be used.
 func (a *app) itemLimits() pack.Limits {
 	l, most := pack.DefaultLimits(), int64(a.flags.maxMemory)
 	l.Item = max(l.Item, most/16)
-	l.Items = max(l.Items, most/32) // 8 bytes each, and a copy of them
+	l.Items = max(l.Items, most/32) // an item takes 8 bytes, and there is a copy of these
 	l.Frame = max(l.Frame, l.Item)
 	return l
 }
 
-// itemInput opens all SRC.
+// itemInput opens every SRC.
 func (a *app) itemInput(ctx context.Context, srcs []string, dst target, by pack.Records) (*itemInput, error) {
 	dstPlace := place(dst.bucket.Name(), dst.key)
 	own := func(p string) bool { return p == dstPlace }
@@ -216,7 +216,7 @@ func (a *app) itemInput(ctx context.Context, srcs []string, dst target, by pack.
 		return nil, usagef("--records %s: %d SRC, and each would be an item", by, len(srcs))
 	case by != pack.ByContent && by != pack.Files:
 		return nil, usagef("--records %s: SRC is a folder, and each file in it would be an item", by)
-	case len(srcs) == 1 && first.obj == nil: // without the folder's own name
+	case len(srcs) == 1 && first.obj == nil: // the names of items are without the folder's own name
 		return &itemInput{items: pack.ItemsOf(first.source, o.Limits), bucket: first.bucket, folder: first.key}, nil
 	}
 	return &itemInput{items: pack.ItemsOf(list, o.Limits)}, nil
@@ -257,8 +257,8 @@ type oneSource struct {
 	key    string
 }
 
-// sources are several SRC as one: objects by the last part of their names, the files
-// of folders below the folder's name.
+// sources joins several SRC into one source. An object has the last part of its name. A
+// file of a folder has its name below the folder, after the folder's own name.
 type sources struct {
 	list []oneSource
 	size int64
@@ -308,9 +308,9 @@ func (s *oneSource) each(ctx context.Context, f func(pack.File, io.Reader) error
 	return f(e, r)
 }
 
-// asJob is the job that a worker runs for SRC, if DST is the output of that job: then
-// command and worker must agree on who made it. For a folder it is the job of its
-// marker.
+// asJob returns the job that a worker runs for SRC, if DST is the output of this job:
+// command and worker must then agree on who made DST. For a folder it is the job of the
+// folder's marker.
 func (in *itemInput) asJob(ctx context.Context, dst target) (*pack.Job, functions.Upload, error) {
 	prefixFor := func(key string) (string, bool) {
 		prefix, ok := strings.CutSuffix(dst.key, functions.OutputKey("", key, bloscpack.Suffix))

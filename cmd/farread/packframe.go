@@ -35,10 +35,10 @@ func (f *bloscFlags) register(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"shuffle", "bitshuffle", "delta", "bytedelta", "trunc_prec:", "none"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 }
 
-// A levelFlag is a level of compression, if one was given.
+// A levelFlag is a flag whose value is a level of compression.
 type levelFlag struct {
 	given bool
-	to    int // as the encoder takes it
+	to    int // level as the encoder takes it
 }
 
 func (f *levelFlag) String() string { return "" }
@@ -54,10 +54,10 @@ func (f *levelFlag) Set(text string) error {
 	return nil
 }
 
-// plain says that only the codec was chosen.
+// plain reports whether no filter was given.
 func (f *bloscFlags) plain() bool { return len(f.filters) == 0 }
 
-// options are the flags as the encoder takes them.
+// options returns the flags as the encoder takes them.
 func (f *bloscFlags) options() (blosc.EncodeOptions, error) {
 	o, err := pack.ParseCodec(f.codec)
 	switch {
@@ -85,7 +85,7 @@ func (f *bloscFlags) options() (blosc.EncodeOptions, error) {
 	return o, nil
 }
 
-// parseFilter reads a filter's name, and its number after a colon.
+// parseFilter reads the name of a filter, and the number after a colon.
 func parseFilter(text string) (blosc.Filter, error) {
 	name, meta, hasMeta := strings.Cut(text, ":")
 	known := []blosc.FilterID{blosc.Shuffle, blosc.BitShuffle, blosc.Delta, blosc.ByteDelta, blosc.TruncPrec, blosc.IntTrunc}
@@ -111,7 +111,7 @@ func parseFilter(text string) (blosc.Filter, error) {
 	return f, nil
 }
 
-// defaultFrameChunk is the decoded bytes of a chunk, as in arrays.
+// defaultFrameChunk is the number of decoded bytes of a chunk, as in arrays.
 const defaultFrameChunk = 4 << 20
 
 // packBytes packs the bytes of SRC into a frame.
@@ -141,12 +141,12 @@ func packBytes(ctx context.Context, a *app, srcs []string, dst target, f *packFl
 }
 
 const (
-	maxSideBySide = 16      // chunks that are encoded at a time
-	maxFrameChunk = 1 << 30 // decoded; half of the format's limit
+	maxSideBySide = 16      // most chunks that are encoded at the same time
+	maxFrameChunk = 1 << 30 // most decoded bytes of a chunk; half of the format's limit
 	maxItem       = 1 << 20
 )
 
-// frameOptions are the flags as the writer of frames takes them.
+// frameOptions returns the flags as the writer of frames takes them.
 func (f *packFlags) frameOptions() (cframe.WriteOptions, error) {
 	encode, err := f.blosc.options()
 	if err != nil {
@@ -165,7 +165,7 @@ func (f *packFlags) frameOptions() (cframe.WriteOptions, error) {
 	return cframe.WriteOptions{TypeSize: int(item), ChunkSize: int(size), Encode: encode}, nil
 }
 
-// writeBytes writes chunk after chunk, and reads ahead.
+// writeBytes writes one chunk after the other. It reads the next chunk meanwhile.
 func (a *app) writeBytes(ctx context.Context, w objstore.Writer, ob *objstore.Object, o cframe.WriteOptions) error {
 	fw, err := cframe.NewWriter(w, o)
 	if err != nil {

@@ -25,7 +25,7 @@ type packReport struct {
 	Skipped    int64    `json:"skipped"`
 	Unlabelled int64    `json:"labels_without_frames"`
 	Unordered  int64    `json:"ids_reordered"`
-	Unchanged  bool     `json:"unchanged"` // this version of the source was packed already
+	Unchanged  bool     `json:"unchanged"` // this version of the source was already packed
 }
 
 func (r *packReport) add(n pack.Result) {
@@ -151,8 +151,8 @@ func taken(b objstore.Bucket, key string) error {
 	return fmt.Errorf("%s exists (--force replaces it): %w", human.Printable(join(b.Name(), key)), objstore.ErrExists)
 }
 
-// asWorker finds the job that a worker runs for an input, if DST is the output of that
-// job: then command and worker must agree on who made it, whichever comes first.
+// asWorker sets the job that a worker runs for an input, if DST is the output of this
+// job: command and worker must then agree on who made DST, in whichever order they run.
 func asWorker(ctx context.Context, in *input, b objstore.Bucket, pair gulp.Pair) error {
 	prefixFor := func(key string) (string, bool) {
 		prefix, ok := strings.CutSuffix(pair.Data, functions.OutputKey("", key, gulp.DataSuffix))

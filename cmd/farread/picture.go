@@ -38,7 +38,7 @@ func (f *pictureFlags) check() error {
 	return nil
 }
 
-// mapFlag is a colour map.
+// mapFlag is a flag whose value is a colour map.
 type mapFlag struct{ m picture.Map }
 
 func (f *mapFlag) String() string { return f.m.String() }
@@ -52,7 +52,7 @@ func (f *mapFlag) Set(text string) error {
 	return nil
 }
 
-// rangeFlag is two numbers, LOW:HIGH.
+// rangeFlag is a flag whose value is two numbers, LOW:HIGH.
 type rangeFlag struct{ low, high float64 }
 
 func (f *rangeFlag) String() string { return "" }
@@ -68,7 +68,7 @@ func (f *rangeFlag) Set(text string) error {
 	return nil
 }
 
-// options are the flags in the library's spelling.
+// options returns the flags as the library takes them.
 func (f *pictureFlags) options() picture.Options {
 	return picture.Options{Map: f.colors.m, Robust: f.robust, Low: f.scale.low, High: f.scale.high}
 }

@@ -91,20 +91,20 @@ func (o replayOptions) check() error {
 // A replayReport is the last line of --json.
 type replayReport struct {
 	From   string `json:"from"`
-	To     string `json:"to"` // "": the handler of this command
+	To     string `json:"to"` // destination of the letters; "": the handler of this command
 	DryRun bool   `json:"dry_run"`
-	Moved  int    `json:"moved"`  // in a dry run: would be
-	Failed int    `json:"failed"` // letters that stay where they were
+	Moved  int    `json:"moved"`  // number of letters that were moved, or in a dry run would be
+	Failed int    `json:"failed"` // number of letters that stay where they were
 }
 
 // A letter is a dead letter in the report.
 type letter struct {
 	ID      string   `json:"id"`
-	Objects []string `json:"objects"` // the objects of its event, bucket/key
+	Objects []string `json:"objects"` // objects of its event, as bucket/key
 	Error   string   `json:"error,omitempty"`
 }
 
-// A replayer hands letters back, and reports each.
+// A replayer gives letters back, and reports each.
 type replayer struct {
 	a      *app
 	o      replayOptions
@@ -163,7 +163,7 @@ func (r *replayer) tellReport() error {
 	return err
 }
 
-// tell reports a letter that was handed back, or why it was not.
+// tell reports a letter that was given back, or says why it was not.
 func (r *replayer) tell(l deadletters.Letter) error {
 	line := letterOf(l)
 	if l.Err != nil {
@@ -188,7 +188,8 @@ func (r *replayer) tell(l deadletters.Letter) error {
 	return err
 }
 
-// letterOf names the objects of a letter's event, as far as it can be understood.
+// letterOf returns the line of a letter, with the objects of its event that can be
+// understood.
 func letterOf(of deadletters.Letter) letter {
 	l := letter{ID: of.ID, Objects: []string{}}
 	if of.Err != nil {
@@ -214,7 +215,7 @@ func (r *replayer) options() deadletters.Options {
 	return deadletters.Options{Most: r.o.most, DryRun: r.o.dryRun, Tell: r.tell}
 }
 
-// openQueue opens a queue with what the flags say.
+// openQueue opens a queue with the options of the flags.
 func (r *replayer) openQueue(ctx context.Context, url string) (*deadletters.Queue, error) {
 	f := &r.a.flags
 	return deadletters.OpenQueue(ctx, url, deadletters.QueueOptions{
@@ -260,7 +261,7 @@ func (r *replayer) fromFile(ctx context.Context) error {
 	return deadletters.Read(ctx, in, give, r.options())
 }
 
-// giver is the function that takes the events of a file.
+// giver returns the function that handles each event of a file.
 func (r *replayer) giver(ctx context.Context) (func(event []byte) error, error) {
 	if r.o.to != "" {
 		q, err := r.openQueue(ctx, r.o.to)

@@ -30,7 +30,7 @@ func newRoot(a *app) *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, TraverseChildren: false,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setup() },
 		Args:              cobra.ArbitraryArgs,
-		// For a letter that is left out, doubled or swapped.
+		// Suggest a command for a name with one letter missing, doubled or swapped.
 		SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -92,8 +92,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// mendCompletion gives cobra's own command what all others have: an example, and an
-// error for an unknown shell.
+// mendCompletion adds to cobra's own command an example, and an error for an unknown
+// shell, as other commands have them.
 func mendCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -124,7 +124,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usagef("%s", text)
 }
 
-// exactly is cobra.ExactArgs with the arguments' names.
+// exactly is cobra.ExactArgs with the names of the arguments.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {

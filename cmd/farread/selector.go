@@ -13,19 +13,19 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// A selector says which part of a payload is meant. Each format has parts of its own.
+// A selector says which part of a payload is meant. Each format has its own parts.
 type selector struct {
 	frameSelector
 	chunkSelector
 	itemSelector
 	trackSelector
 
-	format  string // of OUT; "": by its suffix
+	format  string // format of OUT; "": by its suffix
 	picture pictureFlags
-	flags   *pflag.FlagSet // those that select; nil: there is no command line
+	flags   *pflag.FlagSet // the flags that select; nil: there is no command line
 }
 
-// A frameSelector is frames of a gulp, or a file of a Bloscpack file.
+// A frameSelector selects frames of a gulp, or a file of a Bloscpack file.
 type frameSelector struct {
 	id, frames string
 	frameRange gulp.Slice
@@ -36,7 +36,7 @@ func (s *frameSelector) ofFrames(f *pflag.FlagSet) {
 	f.StringVar(&s.frames, "frames", "", "one frame of the id, or a range `A:B:STEP`")
 }
 
-// A chunkSelector is chunks of a frame, or chunks and items of a Bloscpack file.
+// A chunkSelector selects chunks of a frame, or chunks and items of a Bloscpack file.
 type chunkSelector struct {
 	chunk  int
 	chunks b2nd.Slice
@@ -49,11 +49,11 @@ func (s *chunkSelector) ofChunks(f *pflag.FlagSet) {
 	f.Int64Var(&s.item, "item", 0, "item `I` of a Bloscpack file, decoded")
 }
 
-// An itemSelector is items of an array.
+// An itemSelector selects items of an array.
 type itemSelector struct {
-	slice        *b2nd.Slice // nil: all of it, and the command is not slice
+	slice        *b2nd.Slice // nil: the whole array, and the command is not slice
 	sliceText    string
-	field, dtype string // member and type of its items
+	field, dtype string // name of a member of the items, and their type
 }
 
 func (s *itemSelector) ofItems(f *pflag.FlagSet) {
@@ -61,16 +61,16 @@ func (s *itemSelector) ofItems(f *pflag.FlagSet) {
 	f.StringVar(&s.dtype, "dtype", "", "take items as `TYPE` of the same size: '<f4', '>i2', …")
 }
 
-// A trackSelector is a part of a zoom-cache file.
+// A trackSelector selects a part of a zoom-cache file.
 type trackSelector struct {
-	track            string // its number or name
+	track            string // number or name of the track
 	from, to         string
-	fromTime, toTime *zoomcache.Moment // nil: no bound
-	bignum           bool              // integers of any length
+	fromTime, toTime *zoomcache.Moment // first and last time; nil: no bound
+	bignum           bool              // read integers of any length
 	stamps           bool
-	level            int // of summaries
-	width            int // points of a view
-	bits             int // of a number of a waveform
+	level            int // level of summaries
+	width            int // number of points of a view
+	bits             int // bits of a number of a waveform
 }
 
 func (s *trackSelector) ofTrack(f *pflag.FlagSet) {
@@ -91,8 +91,8 @@ func (s *trackSelector) ofView(f *pflag.FlagSet) {
 	f.IntVar(&s.bits, "bits", 16, "8 or 16 bits for each number of a .dat or of peaks: `N`")
 }
 
-// register gives a command flags that select: those of parts, and others that it has
-// already and that go with some formats only.
+// register gives a command flags that select: the flags of parts, and others, flags
+// that the command already has and that suit only some formats.
 func (s *selector) register(c *cobra.Command, parts []func(*pflag.FlagSet), others ...string) {
 	s.flags = newFlags()
 	for _, add := range parts {
@@ -104,14 +104,14 @@ func (s *selector) register(c *cobra.Command, parts []func(*pflag.FlagSet), othe
 	c.Flags().AddFlagSet(s.flags)
 }
 
-// newFlags is a set of flags that keeps their order.
+// newFlags returns a set of flags that keeps their order.
 func newFlags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.SortFlags = false
 	return f
 }
 
-// changed are the flags of a set that were given.
+// changed returns the flags of a set that were given.
 func changed(f *pflag.FlagSet) (names []string) {
 	if f != nil {
 		f.VisitAll(func(g *pflag.Flag) {
@@ -123,7 +123,7 @@ func changed(f *pflag.FlagSet) (names []string) {
 	return names
 }
 
-// A sliceFlag is a slice as a flag's value.
+// A sliceFlag is a flag whose value is a slice.
 type sliceFlag struct{ s *b2nd.Slice }
 
 func (f *sliceFlag) String() string { return "" }
@@ -133,8 +133,8 @@ func (f *sliceFlag) Set(text string) (err error) {
 	return err
 }
 
-// parse takes values that the flags do not keep by themselves. slice holds the text of
-// a slice, or nothing.
+// parse reads the values that the flags do not store by themselves. slice is empty or
+// holds the text of a slice.
 func (s *selector) parse(slice []string) (err error) {
 	if len(slice) > 0 {
 		s.sliceText = slice[0]
@@ -177,8 +177,8 @@ func (s *selector) parseTimes() error {
 	return nil
 }
 
-// wanted is the number of the item that will be read, for opening. 0 means that it is
-// not known, or is the first, which is near in every file.
+// wanted returns the number of the item that will be read, for the opener. 0 means that
+// the number is unknown or 0: item 0 is near the head of every file.
 func (s selector) wanted() int64 {
 	switch {
 	case s.has("item"):
@@ -186,8 +186,8 @@ func (s selector) wanted() int64 {
 	case s.has("chunk"):
 		return int64(max(s.chunk, 0))
 	case s.has("chunks"):
-		// For any number of chunks: a range that is counted from the end resolves to a
-		// start beyond all that there can be.
+		// This works for any number of chunks: a range that counts from the end has a
+		// start beyond every possible chunk.
 		const many = math.MaxInt32
 		if box, err := s.chunks.Resolve([]int64{2 * many}); err == nil && box.Start[0] < many {
 			return box.Start[0]
@@ -196,7 +196,7 @@ func (s selector) wanted() int64 {
 	return 0
 }
 
-// given are the flags that were given, and "slice".
+// given returns the flags that were given, and "slice" if there is a slice.
 func (s selector) given() []string {
 	names := slices.DeleteFunc(changed(s.flags), func(name string) bool { return name == "format" && s.format == "" })
 	if s.slice != nil {
@@ -205,10 +205,11 @@ func (s selector) given() []string {
 	return names
 }
 
-// has says whether a part of the selector was given: an id may be empty.
+// has reports whether a part of the selector was given. An empty value counts, since an
+// id may be empty.
 func (s selector) has(name string) bool { return slices.Contains(s.given(), name) }
 
-// viewing says that points or summaries are meant, not samples.
+// viewing reports whether points or summaries are meant, and not samples.
 func (s selector) viewing() bool { return s.has("width") || s.has("level") }
 
 // only refuses selectors of other formats.
@@ -225,8 +226,8 @@ func (s selector) only(format string, names ...string) error {
 	return nil
 }
 
-// instead says which flags select parts of a format that takes names. If this command
-// has none of them, it names the command that has.
+// instead says which flags select parts of a format; names are these flags. If this
+// command has none of them, it names the command that has them.
 func (s selector) instead(names []string) string {
 	for _, of := range []struct {
 		what, flags string
@@ -249,7 +250,7 @@ func (s selector) instead(names []string) string {
 	return ""
 }
 
-// command is the name of the command that selects, for the progress bar.
+// command returns the name of the command, for the progress bar.
 func (s *selector) command() string {
 	switch {
 	case s.slice != nil:

@@ -62,8 +62,8 @@ array, as in NumPy.`,
 	return c
 }
 
-// shown is OUT of a command that shows its result if no OUT is given. --json is about
-// the shown result, and --format is more exact.
+// shown returns OUT for a command that shows its result if no OUT is given. --json
+// describes the shown result; --format sets its exact form.
 func (a *app) shown(s *selector, out string) string {
 	if out == "" {
 		out = "-"
@@ -74,7 +74,7 @@ func (a *app) shown(s *selector, out string) string {
 	return out
 }
 
-// inSlice puts URI and slice in front of an error.
+// inSlice adds URI and slice before an error.
 func inSlice(uri, slice string, err error) error {
 	return atPart(uri, " ["+strings.TrimSpace(slice)+"]", err)
 }
@@ -88,9 +88,9 @@ func parseSlice(text string) (*b2nd.Slice, error) {
 	return &s, nil
 }
 
-// negative keeps a slice that begins with a minus, "-1, ...", from being taken
-// for a flag: it puts a space before such an argument of the commands that take
-// slices, unless that is the value of a flag.
+// negative finds slices that begin with a minus, such as "-1, ...", in the arguments of
+// the commands that take slices. It puts a space before such a slice, so that it is not
+// taken for a flag, unless it is the value of a flag.
 func negative(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil || cmd.Name() != "slice" && cmd.Name() != "explain" {
@@ -105,7 +105,7 @@ func negative(root *cobra.Command, args []string) []string {
 	return out
 }
 
-// takesValue says whether the argument after arg is the value of a flag.
+// takesValue reports whether the argument after arg is the value of a flag.
 func takesValue(cmd *cobra.Command, arg string) bool {
 	var f *pflag.Flag
 	switch {

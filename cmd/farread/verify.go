@@ -92,7 +92,7 @@ func (a *app) verify(ctx context.Context, uri string, how aim) error {
 	return err
 }
 
-// verifying verifies a dataset under a bar, which shows once there is some progress.
+// verifying verifies a dataset and shows a bar after the first progress.
 func (a *app) verifying(ctx context.Context, d farread.Dataset) (farread.Report, error) {
 	var b bar
 	defer func() { b.clear() }()

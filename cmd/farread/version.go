@@ -40,7 +40,8 @@ func newVersion(a *app) *cobra.Command {
 // describedCommit finds the commit in the output of `git describe --always`.
 var describedCommit = regexp.MustCompile(`(?:^|-g|^devel-)([0-9a-f]{7,40})(?:-dirty)?$`)
 
-// commit is the commit that the Go tool recorded, else the one in the version.
+// commit returns the commit that the Go tool recorded, or else the commit in the
+// version.
 func commit(v string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -18,8 +18,8 @@ import (
 
 const rulesVariable = "FARREAD_RULES"
 
-// maxEvent is more than any queue or store delivers: 256 KiB a message, ten of them,
-// with room to spare.
+// maxEvent is more than any queue or store delivers. A queue delivers at most ten
+// messages of 256 KiB.
 const maxEvent = 16 << 20
 
 func newWorker(a *app) *cobra.Command {
@@ -63,8 +63,8 @@ mends are reported under errors/ in the output bucket and acknowledged.`,
 	return c
 }
 
-// warn tells of an upload that was read although a part of it is wrong, or that left
-// some work undone.
+// warn reports an upload that was read although a part of it is wrong, or although some
+// work was left undone.
 func (a *app) warn(key, text string) {
 	if !a.flags.quiet {
 		fmt.Fprintf(a.stderr, "%s: %s\n", human.Printable(key), human.Lines(text))
@@ -88,7 +88,7 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 	if errors.Is(err, functions.ErrEvent) {
 		return usagef("%s: %s", event, err)
 	}
-	if a.flags.json { // before any failure: it tells what was done
+	if a.flags.json { // the report comes before any error: it tells what was done
 		if r.Failures == nil {
 			r.Failures = []string{}
 		}
@@ -112,7 +112,7 @@ func (a *app) worker(ctx context.Context, event, rulesFile string) error {
 	return a.tellWorked(r)
 }
 
-// handler is that of the cloud functions, with the jobs of all of them.
+// handler returns the handler of the cloud functions, with all their jobs.
 func (a *app) handler(ctx context.Context, rules functions.Rules) (*functions.Handler, error) {
 	buckets := func(name string) (objstore.Bucket, error) { return a.bucket(ctx, name) }
 	o := worker.Options{Rules: rules, Buckets: buckets, Counter: &a.counter, Warn: a.warn}
@@ -126,7 +126,7 @@ func (a *app) handler(ctx context.Context, rules functions.Rules) (*functions.Ha
 	return h, nil
 }
 
-// bucket is the bucket of S3 called name.
+// bucket returns the S3 bucket called name.
 func (a *app) bucket(ctx context.Context, name string) (objstore.Bucket, error) {
 	b, _, err := a.client.Bucket(ctx, "s3://"+name+"/")
 	return b, err
@@ -139,13 +139,13 @@ type workerReport struct {
 	Outputs []string `json:"outputs"`
 }
 
-// A tally is how many uploads had an outcome.
+// A tally is the number of uploads with one outcome.
 type tally struct {
 	n    int64
 	what string
 }
 
-// tallies is text about those that are not zero.
+// tallies returns a text about the tallies that are not zero.
 func tallies(all ...tally) string {
 	text := ""
 	for _, t := range all {

@@ -17,15 +17,15 @@ type zoomReport struct {
 	Packets   int64  `json:"packets"`
 	Samples   int64  `json:"samples"`
 	Summaries int64  `json:"summaries"`
-	// Undeclared blocks belong to no track of the header: an index, for one.
+	// Undeclared counts blocks that belong to no track of the header, such as an index.
 	Undeclared      int64 `json:"undeclared"`
 	UndeclaredBytes int64 `json:"undeclared_bytes"`
-	// Backward counts stamps that go back. WrongSpans counts headers of packets whose
-	// ends are not those of their samples.
+	// Backward counts stamps that go back. WrongSpans counts packets whose header has
+	// other first and last times than their samples.
 	Backward   int64 `json:"backward_stamps"`
 	WrongSpans int64 `json:"wrong_spans"`
-	// Compared counts summaries, and Spans entries of the index, that were made anew
-	// from the samples; Skipped could not be made.
+	// Compared counts summaries, and Spans counts entries of the index, that were
+	// computed again from the samples. Skipped counts those that could not be computed.
 	Compared int64 `json:"compared"`
 	Skipped  int64 `json:"skipped"`
 	Spans    int64 `json:"index_spans"`

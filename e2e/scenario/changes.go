@@ -34,7 +34,8 @@ func replaced(t *testing.T, r *session) {
 	}
 	last := ups[times-1]
 	r.made(t, r.datasets, last, pack.ArraySuffix)
-	// Events of the older ones may still come: whatever is behind this one has come.
+	// Events of the older uploads may still come. When the output of this upload is
+	// there, they have come.
 	after := r.put(t, "pack/after.npy", mustVolume(t, shape))
 	r.made(t, r.datasets, after, pack.ArraySuffix)
 	out := r.made(t, r.datasets, last, pack.ArraySuffix)
@@ -152,7 +153,7 @@ func backfilled(t *testing.T, r *session) {
 	}
 }
 
-// s3 is the SDK itself, for what the library has no business with.
+// s3 returns a client of the SDK, for calls that the library does not make.
 func (r *session) s3() *s3.Client {
 	return s3.New(s3.Options{BaseEndpoint: &r.Endpoint, Region: r.Region, UsePathStyle: true,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {

@@ -48,7 +48,7 @@ func (r *session) wantPart(t *testing.T, of objstore.Info, read func()) {
 	}
 }
 
-// uri is that of an object made of an upload.
+// uri returns the URI of an output of an upload.
 func (r *session) uri(of objstore.Info, suffix string) string {
 	return "s3://" + r.Datasets + "/" + of.Key + suffix
 }

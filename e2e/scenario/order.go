@@ -19,7 +19,7 @@ import (
 // the test.
 const latePrefix = "late/"
 
-// event is that of an upload with a sequencer of the test's own.
+// event returns the event of an upload, with a sequencer of the test.
 func (r *session) event(t *testing.T, up objstore.Info, sequencer string) []byte {
 	t.Helper()
 	b, err := json.Marshal(map[string]any{"Records": []any{map[string]any{"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": map[string]any{
@@ -123,8 +123,8 @@ func looped(t *testing.T, r *session) {
 	}
 }
 
-// turned: an upload whose content becomes of another kind has one dataset, of the
-// newest.
+// turned: if an upload is replaced by one of another kind, one dataset is left,
+// of the newest version.
 func turned(t *testing.T, r *session) {
 	t.Helper()
 	const key = "pack/turned.bin"

@@ -11,9 +11,9 @@ import (
 	"github.com/farread/farread/internal/stack"
 )
 
-// Programs are what a pipeline is made of, built from this checkout.
+// Programs are the programs of a pipeline, built from this checkout.
 type Programs struct {
-	Folder string // with fn-pack/bootstrap and fn-zoom/bootstrap
+	Folder string // folder with fn-pack/bootstrap and fn-zoom/bootstrap
 	CLI    string // farread
 }
 

@@ -31,22 +31,22 @@ const (
 // Paths are all ways of an event.
 func Paths() []string { return []string{Direct, Queue, Topic, Bus, BusToQueue} }
 
-// Queued says whether events of that path wait in a queue.
+// Queued reports whether events of that path wait in a queue.
 func Queued(path string) bool { return path != Direct && path != Bus }
 
 // A Cloud makes pipelines.
 type Cloud interface {
-	// Start makes a pipeline of its own for the test, which ends with it. Pipelines of
-	// tests that run side by side do not meet.
+	// Start makes a pipeline for the test alone, and removes it at the end of the
+	// test. Pipelines of tests that run at the same time do not affect each other.
 	Start(t *testing.T, o Options) *Pipeline
 }
 
-// Options say what pipeline a scenario needs.
+// Options are the properties of a pipeline that a scenario needs.
 type Options struct {
-	Path      string // of the events
+	Path      string // way of the events to the functions
 	Versioned bool   // both buckets keep versions
-	// Hasty gives up on an upload after few tries that follow soon, so that a test can
-	// wait for it; else the times are those of a pipeline in use.
+	// Hasty gives up on an upload after a few tries with short waits, so that a test
+	// can wait for it. If it is false, tries and waits are as in production.
 	Hasty bool
 }
 
@@ -68,13 +68,14 @@ type Pipeline struct {
 	Redrive   func(ctx context.Context) error
 }
 
-// Prefixes under which uploads are packed, by function. The last of fn-pack's is
-// that of keys that begin with a slash.
+// Prefixes returns the prefixes of uploads by function. The last one of fn-pack
+// is for keys that begin with a slash.
 func Prefixes() map[string][]string {
 	return map[string][]string{"fn-pack": {"pack/", "spare/", "/"}, "fn-zoom": {"zoom/"}}
 }
 
-// Rules are those of a pipeline with these buckets, for one function ("": for all).
+// Rules returns the rules of a pipeline with these buckets, for one function ("":
+// for all).
 func Rules(p *Pipeline, function, shape string) functions.Rules {
 	var rules functions.Rules
 	for _, name := range []string{"fn-pack", "fn-zoom"} {
@@ -125,11 +126,11 @@ func Run(t *testing.T, c Cloud, paths []string) {
 	}
 }
 
-// patience bounds each wait. Nothing takes this long unless it hangs; a loaded
-// machine that runs a cloud besides is given the benefit.
+// patience bounds each wait. It is long enough for a loaded machine that also runs a
+// cloud: only something that hangs takes longer.
 const patience = 5 * time.Minute
 
-// A session is a pipeline with what a scenario needs of it.
+// A session is a pipeline, with the clients and helpers of a scenario.
 type session struct {
 	*Pipeline
 	o        Options
@@ -147,7 +148,8 @@ func open(t *testing.T, c Cloud, o Options, programs *Programs) *session {
 	return r.reader(t)
 }
 
-// reader is the session with a client that counts for itself what it transfers.
+// reader returns the session with a client of its own, which counts its own
+// transfers.
 func (r *session) reader(t *testing.T) *session {
 	t.Helper()
 	own := *r
@@ -177,8 +179,8 @@ func (r *session) put(t *testing.T, key string, data []byte) objstore.Info {
 	return info
 }
 
-// until asks again and again, until ok, and fails the test when that never comes.
-// what says what was seen last.
+// until calls ok until it returns true, and fails the test if that takes too
+// long. what describes the last state.
 func until(t *testing.T, ok func() (done bool, what string, err error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

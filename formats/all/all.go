@@ -28,8 +28,8 @@ const (
 
 // A Format is one row of the table.
 type Format struct {
-	Name     string   // as in `farread info`: "gulp"
-	Suffixes []string // of names, with the dot
+	Name     string   // name in `farread info`: "gulp"
+	Suffixes []string // suffixes of names, with the dot
 	// Sniff says whether an object of size bytes that begins with head is of the
 	// format. Nil if the bytes tell nothing.
 	Sniff func(head []byte, size int64) bool
@@ -83,9 +83,9 @@ func gulpIndex(head []byte, _ int64) bool {
 	return bytes.Contains(rest, []byte(`"frame_info"`)) && bytes.Contains(rest, []byte("["))
 }
 
-// isArray recognises a frame with one of the metalayers that make it an array.
-// The names stand in the map behind the fixed part, each after its length and
-// before the marker of its position.
+// isArray reports whether a frame has a metalayer of an array. The names are in
+// the map after the fixed part, each between its length and the marker of its
+// position.
 func isArray(head []byte, _ int64) bool {
 	if !cframe.Sniff(head) {
 		return false
@@ -100,8 +100,9 @@ func isChunk(head []byte, size int64) bool {
 	return err == nil && int64(h.CBytes) == size && h.Supported() == nil
 }
 
-// Store describes, for people, what a name promises that is a bundle of frames of
-// python-blosc2 instead of one frame; "" for any other name.
+// Store describes, for people, the kind of bundle of python-blosc2 that a file
+// with this name is: several frames instead of one. It returns "" for any other
+// name.
 func Store(name string) string {
 	switch path.Ext(strings.TrimSuffix(name, "/")) {
 	case ".b2z":

@@ -1,18 +1,18 @@
 // Package b2nd reads and writes n-dimensional arrays that are stored as Blosc2
-// frames: any slice is read by fetching the frame's header and offsets, and then
-// only the chunks, or blocks of chunks, that hold selected items.
+// frames. To read a slice it fetches the frame's header and offsets, and then only
+// the chunks, or the blocks of chunks, that hold selected items.
 //
-// An array is cut into chunks of one shape, each stored full size and padded at
-// the far edges, and each chunk into blocks of one shape, stored one after the
-// other as dense row-major boxes. The metalayer "b2nd" of the frame holds these
-// shapes; see [Meta].
+// An array is cut into chunks of one shape. Each chunk is stored in full size,
+// with padding at the far edges of the array. Each chunk is cut into blocks of one
+// shape, which are stored one after another, each in row-major order. The
+// metalayer "b2nd" of the frame holds these shapes; see [Meta].
 //
 // An error about a file is a *formats.Error with Format "b2nd", "cframe" or
-// "blosc" that wraps a sentinel of package formats; errors of a reader or output
-// keep their identity. Shapes that cannot be written, and a change that an
-// [Editor] does not take, match cframe.ErrRefused. A box outside of the array or a
-// buffer of the wrong length, in reading, matches no sentinel: it is a mistake of
-// the caller.
+// "blosc", which wraps a sentinel of package formats. Errors of a reader or output
+// are wrapped, so that errors.Is finds them. Shapes that cannot be written, and
+// changes that an [Editor] refuses, match cframe.ErrRefused. A read with a box
+// outside of the array, or with a buffer of the wrong length, is a mistake of the
+// caller and matches no sentinel.
 package b2nd
 
 import (
@@ -22,29 +22,30 @@ import (
 	"github.com/farread/farread/formats/nd"
 )
 
-// Format is the name of this format in errors.
+// Format is formats.Error.Format in errors of this package.
 const Format = "b2nd"
 
-// MaxDims is the most axes of an array (B2ND_MAX_DIM of c-blosc2 3).
+// MaxDims is the largest number of axes (B2ND_MAX_DIM of c-blosc2 3).
 const MaxDims = 16
 
-// A Box selects items of an array; see [ParseSlice], [Whole] and [Sub]. Its
-// methods are those of [nd.Box]: Counts gives the number of items along each axis of
-// the array; OutShape is the same without the axes that an integer took away.
+// A Box selects items of an array; see [ParseSlice], [Whole] and [Sub]. It has the
+// methods of [nd.Box]. Counts returns the number of items along each axis of the
+// array; OutShape is the same without the axes that an integer index removes.
 type Box = nd.Box
 
-// A Slice is the parsed text of a selection, for arrays of any shape; see [nd.Slice].
+// A Slice is a parsed selection for arrays of any shape; see [nd.Slice].
 type Slice = nd.Slice
 
-// ParseSlice reads NumPy's spelling of a selection: "0:10, 5, ::-2, ...".
-// Slice.Resolve makes a Box of it for an array's shape, and fails for an integer
-// outside of its axis; ranges are clipped.
+// ParseSlice parses a selection as NumPy spells it: "0:10, 5, ::-2, ...".
+// Slice.Resolve makes a Box of it for the shape of an array: it clips ranges,
+// and fails for an integer outside of its axis.
 func ParseSlice(text string) (Slice, error) { return nd.ParseSlice(text) }
 
-// Whole selects every item of an array of the given shape.
+// Whole returns the box of all items of an array of the given shape.
 func Whole(shape []int64) Box { return nd.Whole(shape) }
 
-// Sub selects [start, stop) along every axis. The caller vouches for bounds.
+// Sub returns the box of the items [start[i], stop[i]) along each axis i. It
+// does not check bounds.
 func Sub(start, stop []int64) Box { return nd.Sub(start, stop) }
 
 func fail(part string, class error, format string, args ...any) error {

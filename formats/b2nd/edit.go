@@ -15,22 +15,22 @@ import (
 
 // EditOptions tune Edit. The zero value is right for most.
 type EditOptions struct {
-	// Encode is how changed chunks are made; nil: as the frame's header says.
-	// The editor sets TypeSize, BlockSize and BlockShape.
+	// Encode says how to encode changed chunks. Nil means as the frame's header
+	// says. The Editor sets TypeSize, BlockSize and BlockShape.
 	Encode *blosc.EncodeOptions
-	// Limits are those of Options.
+	// Limits are as in Options.
 	Limits formats.Limits
 }
 
-// An Editor changes an array in a local file: its shape, its items. It sees its
-// own changes; readers see them after Commit, all of them or none, as cframe.Editor
-// promises. Memory is a few chunks and the frame's index. An Editor is for one
-// goroutine.
+// An Editor changes the shape and the items of an array in a local file. It sees
+// its own changes at once. Readers see them after Commit, all or none, as
+// cframe.Editor promises. It holds a few chunks and the frame's index in memory. An
+// Editor is for one goroutine.
 //
 // An error that matches cframe.ErrRefused is a mistake of the caller and leaves the
-// Editor as it was. After any other error every later call but Abort returns that
-// error, and the file is as of the last Commit, with bytes behind it that Abort
-// cuts off.
+// Editor as it was. After any other error every later call except Abort returns
+// that error. The file then has the state of the last Commit, and extra bytes at
+// its end that Abort cuts off.
 type Editor struct {
 	ed     *cframe.Editor
 	layer  string // name of the metalayer
@@ -40,13 +40,13 @@ type Editor struct {
 	encode blosc.EncodeOptions
 	limits formats.Limits
 	stored []byte // reused
-	chunk  []byte // of chunkBytes, reused
+	chunk  []byte // decoded, reused
 	err    error
 }
 
-// Edit opens the array in the frame that begins at the first byte of f. See
-// cframe.Edit for bytes behind the frame, and for the methods of f that are used.
-// Errors are those of cframe.Edit and Open.
+// Edit opens the array in the frame that begins at the first byte of f.
+// cframe.Edit says what happens to bytes behind the frame, and which methods of f
+// are used. Errors are as from cframe.Edit and Open.
 func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	co := cframe.EditOptions{Limits: o.Limits}
 	ed, err := cframe.Edit(ctx, f, co)
@@ -60,7 +60,8 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	e.ed = ed
 	e.setEncode(ed.Info(), o.Encode)
 	if e.g.chunks.Total == 0 && e.g.chunkBytes > 0 {
-		// Only now is known how large its first chunk will be.
+		// An empty frame does not know the size of its chunks; the array's
+		// shapes tell it.
 		if err := ed.SetSizes(e.g.chunkBytes, e.g.blockBytes); err != nil {
 			return nil, errors.Join(fail("metalayer", formats.ErrUnsupported, "%v", err), ed.Abort())
 		}
@@ -68,7 +69,7 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	return e, nil
 }
 
-// read finds the array's shape.
+// read reads the metalayer and checks it against the frame.
 func (e *Editor) read(ed *cframe.Editor) (err error) {
 	layers := map[string][]byte{}
 	for _, m := range ed.Metalayers() {
@@ -114,20 +115,20 @@ func (e *Editor) setEncode(in cframe.Info, o *blosc.EncodeOptions) {
 	e.setBlocks()
 }
 
-// setBlocks tells encoder and decoder the shape of blocks.
+// setBlocks sets the shape of blocks in the options of encoder and decoder.
 func (e *Editor) setBlocks() {
 	e.encode.TypeSize, e.encode.BlockSize, e.encode.BlockShape = e.g.item, e.g.blockBytes, e.meta.BlockShape
 	e.decode = blosc.DecodeOptions{TypeSize: e.g.item, BlockShape: e.meta.BlockShape, MaxDecoded: e.limits.MaxDecoded}
 }
 
-// Meta is the content of the metalayer, as changed.
+// Meta returns the content of the metalayer with all changes.
 func (e *Editor) Meta() Meta { return e.meta.clone() }
 
-// Frame gives access to the frame, for other metalayers. To change chunks there
-// breaks the array.
+// Frame returns the editor of the frame, for changes to other metalayers.
+// Changes to its chunks break the array.
 func (e *Editor) Frame() *cframe.Editor { return e.ed }
 
-// Commit makes the changes those of the array, see cframe.Editor.Commit.
+// Commit makes the changes visible to readers; see cframe.Editor.Commit.
 func (e *Editor) Commit() error {
 	if e.err != nil {
 		return e.err
@@ -143,8 +144,8 @@ func (e *Editor) Close() error {
 	return e.fail(e.ed.Close())
 }
 
-// Abort gives up changes that were not committed and cuts their bytes off the
-// file. It is harmless after Close.
+// Abort drops changes that were not committed and cuts their bytes off the
+// file. It does nothing after Close.
 func (e *Editor) Abort() error { return e.ed.Abort() }
 
 func (e *Editor) fail(err error) error {
@@ -158,16 +159,16 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%s: %w: %s", Format, cframe.ErrRefused, fmt.Sprintf(format, args...))
 }
 
-// Resize changes the lengths of the axes. Added items read as zeros, also if an
-// earlier cut had dropped others there. Chunks are added as offsets without bytes
-// and dropped without reading them; only chunks at a former edge that now lies
-// inside are read, and written anew if their padding was not zero. Another number
-// of axes, a negative length, and more chunks than Limits.MaxEntries are
-// cframe.ErrRefused.
+// Resize changes the lengths of the axes. Added items are zeros, even where an
+// earlier Resize dropped items. New chunks are added as offsets without bytes,
+// and chunks are dropped without a read. Resize reads only chunks at a former
+// edge of the array that is now inside, and rewrites them if their padding is not
+// zero. It returns cframe.ErrRefused for another number of axes, a negative
+// length, and more chunks than Limits.MaxEntries.
 //
-// An empty array of python-blosc2 has axes of no items in chunks of no items. If
-// such an axis grows, chunks and blocks get the shapes that DefaultShapes has for
-// an array that is to grow along the first such axis.
+// An empty array of python-blosc2 has axes of length 0 in chunks of length 0. If
+// such an axis grows, chunks and blocks get new shapes: those of DefaultShapes
+// for an array that will grow along the first such axis.
 func (e *Editor) Resize(shape []int64) error {
 	if e.err != nil {
 		return e.err
@@ -219,12 +220,12 @@ func (e *Editor) Resize(shape []int64) error {
 	return e.fail(e.setShape(shape))
 }
 
-// resized is what the metalayer says of another shape; cut tells that chunks and
-// blocks change, too, because those there are hold no items.
+// resized returns the metalayer's content for a new shape. cut tells that chunks
+// and blocks get new shapes, because the present ones hold no items.
 func (e *Editor) resized(shape []int64) (to Meta, cut bool) {
 	to = e.meta.clone()
 	to.Shape = slices.Clone(shape)
-	long := slices.Clone(shape) // an axis of 0 counts as long
+	long := slices.Clone(shape) // DefaultShapes takes an axis of 0 for a long one
 	for i, n := range shape {
 		if n > 0 && e.g.chunk[i] == 0 {
 			if !cut {
@@ -239,7 +240,8 @@ func (e *Editor) resized(shape []int64) (to Meta, cut bool) {
 	return to, cut
 }
 
-// recut gives the array, which has no chunks, those of to.
+// recut gives the array the shapes of chunks and blocks of to. The array has no
+// chunks yet.
 func (e *Editor) recut(to Meta) error {
 	m := e.meta.clone()
 	m.ChunkShape, m.BlockShape = to.ChunkShape, to.BlockShape
@@ -258,7 +260,8 @@ func (e *Editor) recut(to Meta) error {
 	return nil
 }
 
-// setShape adds or drops chunks, but does not do both along different axes.
+// setShape adds or drops chunks for a new shape. The shape must not be longer
+// along one axis and shorter along another.
 func (e *Editor) setShape(shape []int64) error {
 	m := e.meta.clone()
 	m.Shape = slices.Clone(shape)
@@ -268,8 +271,8 @@ func (e *Editor) setShape(shape []int64) error {
 	}
 	old, d := e.g, len(shape)
 	grow := g.chunks.Total > old.chunks.Total
-	// New chunks are appended, old ones moved to the end: then the order is set
-	// at once, since inserting one by one would take the square of their number.
+	// New chunks are appended, and chunks to drop are moved to the end, by one
+	// Reorder: to insert or delete them one by one would take quadratic time.
 	for range g.chunks.Total - old.chunks.Total {
 		if err := e.ed.ExtendSpecial(blosc.Zeros, g.chunkBytes); err != nil {
 			return err
@@ -279,7 +282,7 @@ func (e *Editor) setShape(shape []int64) error {
 	if grow {
 		big, small = g, old
 	}
-	var inside, outside []int // chunks of the larger grid, in its order
+	var inside, outside []int // numbers of chunks in the larger grid, ascending
 	at := make([]int64, d)
 	for k := range big.chunks.Total {
 		big.origin(at, k)
@@ -294,7 +297,7 @@ func (e *Editor) setShape(shape []int64) error {
 		}
 	}
 	order := slices.Concat(inside, outside)
-	if grow { // the chunk at place k of the new grid is which of those that are there now?
+	if grow { // from[k] is the present number of the chunk that gets number k
 		from := make([]int, len(order))
 		for now, k := range order {
 			from[k] = now
@@ -315,13 +318,13 @@ func (e *Editor) setShape(shape []int64) error {
 	return nil
 }
 
-// clearEdges zeroes the padding that growing to a shape lets appear.
+// clearEdges zeroes padding that becomes items when the array grows to shape.
 func (e *Editor) clearEdges(shape []int64) error {
 	d := len(shape)
 	hi := make([]int64, d)
 	for i, n := range e.g.shape {
 		if shape[i] <= n || n == 0 || n%e.g.chunk[i] == 0 {
-			continue // nothing appears inside of chunks along this axis
+			continue // no padding along this axis becomes items
 		}
 		lo := make([]int64, d)
 		lo[i] = (n - 1) / e.g.chunk[i] * e.g.chunk[i]
@@ -336,7 +339,7 @@ func (e *Editor) clearEdges(shape []int64) error {
 	return nil
 }
 
-// clearPadding zeroes what is not item of a chunk that ends at hi.
+// clearPadding zeroes the padding of chunk k, whose items end at hi.
 func (e *Editor) clearPadding(k int, origin, hi []int64) error {
 	chunk, zero, err := e.load(k)
 	if err != nil || zero {
@@ -358,7 +361,8 @@ func (e *Editor) clearPadding(k int, origin, hi []int64) error {
 	return e.store(k, clean)
 }
 
-// load decodes a chunk into e.chunk; zero tells that it is one of zeros.
+// load decodes chunk k into e.chunk. zero tells that the chunk is stored as
+// zeros, without data.
 func (e *Editor) load(k int) (chunk []byte, zero bool, err error) {
 	if e.stored, err = e.ed.AppendStored(e.stored[:0], k); err != nil {
 		return nil, false, err
@@ -389,14 +393,15 @@ func (e *Editor) store(k int, chunk []byte) (err error) {
 	return e.ed.UpdateEncoded(k, e.stored)
 }
 
-// Extend adds rows along the first axis: p, which is not kept, holds a whole
-// number of them, in row-major order. See ExtendAxis.
+// Extend appends rows along the first axis. p holds a whole number of rows in
+// row-major order; it is not kept. See ExtendAxis.
 func (e *Editor) Extend(p []byte) error { return e.ExtendAxis(0, p) }
 
-// ExtendAxis adds items along one axis: p holds a whole number of layers, each as
-// long as the array is along all other axes, in row-major order of them all.
-// Anything else is cframe.ErrRefused. If another axis has no items there are no
-// items to add: change the length of the axis by Resize.
+// ExtendAxis appends items along one axis. p holds a whole number of layers:
+// boxes of length 1 along axis and of the array's full length along all other
+// axes. Together they are one box in row-major order. For any other length of p,
+// ExtendAxis returns cframe.ErrRefused. If another axis has length 0, there are
+// no items to append: use Resize.
 func (e *Editor) ExtendAxis(axis int, p []byte) error {
 	if e.err != nil {
 		return e.err
@@ -431,11 +436,11 @@ func (e *Editor) ExtendAxis(axis int, p []byte) error {
 	return e.WriteSlice(Sub(from, to), p)
 }
 
-// WriteSlice puts items into a box, in row-major order of the shape box.Counts().
-// p, which is not kept, is exactly as long as they are, else it is
-// cframe.ErrRefused, as is a box outside of the array. Each chunk that is met is
-// written anew, behind the end of the file; chunks that are not covered wholly are
-// read first.
+// WriteSlice writes the items p to a box, in row-major order of the shape
+// box.Counts(). It returns cframe.ErrRefused if p does not have exactly the length
+// of these items, or if the box is not inside the array. p is not kept. Each chunk
+// that has some of the items is encoded anew and written at the end of the file.
+// If the box covers only a part of a chunk, the chunk is read first.
 func (e *Editor) WriteSlice(box Box, p []byte) error {
 	if e.err != nil {
 		return e.err
@@ -479,7 +484,8 @@ func (e *Editor) WriteSlice(box Box, p []byte) error {
 	return nil
 }
 
-// merge puts what box selects of a chunk from p into its blocks.
+// merge copies the items that box selects of a decoded chunk from p into the
+// chunk's blocks.
 func (e *Editor) merge(chunk, p []byte, box Box, counts, origin, hi []int64) {
 	g, d := e.g, len(origin)
 	from, strides := nd.Strides(counts, g.item), nd.Strides(g.block, g.item)

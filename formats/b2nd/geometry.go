@@ -8,26 +8,26 @@ import (
 	"github.com/farread/farread/formats/nd"
 )
 
-// maxChunk is the most bytes that c-blosc2 puts into a chunk: an int32 less the
-// header.
+// maxChunk is the largest decoded length of a chunk in c-blosc2: an int32 less
+// the length of a header.
 const maxChunk = math.MaxInt32 - 32
 
-// A geometry is how an array lies in its chunks, checked so that no product of
-// lengths overflows.
+// A geometry has the shapes of an array, its chunks and its blocks, and numbers
+// derived from them. Products are checked for overflow.
 type geometry struct {
-	shape, chunk, block []int64 // as of Meta
-	ext                 []int64 // of a chunk with its padding: a multiple of block
-	item                int     // bytes of an item
-	items               int64   // of the array
-	chunks              nd.Grid // of the array
-	blocks              nd.Grid // of a chunk
+	shape, chunk, block []int64 // shapes as in Meta
+	ext                 []int64 // shape of a chunk with padding: multiples of block
+	item                int     // bytes per item
+	items               int64   // number of items of the array
+	chunks              nd.Grid // grid of the chunks in the array
+	blocks              nd.Grid // grid of the blocks in a chunk
 	blockBytes          int
-	chunkBytes          int  // with padding
-	rowMajor            bool // a chunk's blocks, one after the other, are ext in row-major order
+	chunkBytes          int  // bytes of a chunk with padding
+	rowMajor            bool // a chunk's blocks, one after another, are also its items in row-major order
 }
 
-// geometry checks the shapes of m against each other, for items of the given
-// size.
+// geometry checks that the shapes of m agree, and returns their geometry for
+// items of item bytes.
 func (m Meta) geometry(item int) (*geometry, error) {
 	d := len(m.Shape)
 	if d > MaxDims {
@@ -40,7 +40,7 @@ func (m Meta) geometry(item int) (*geometry, error) {
 		return nil, corrupt("metalayer", "items of %d bytes", item)
 	}
 	g := &geometry{shape: m.Shape, chunk: make([]int64, d), block: make([]int64, d), ext: make([]int64, d), item: item}
-	padded := make([]int64, d) // the array in whole chunks
+	padded := make([]int64, d) // shape of the array rounded up to whole chunks
 	for i := range d {
 		n, c, b := m.Shape[i], int64(m.ChunkShape[i]), int64(m.BlockShape[i])
 		if n < 0 || c < 0 || b < 0 || c > 0 && b == 0 || n > 0 && c == 0 {
@@ -61,7 +61,7 @@ func (m Meta) geometry(item int) (*geometry, error) {
 	return g, g.measure(padded)
 }
 
-// measure fills in the products.
+// measure sets the fields that are products of lengths.
 func (g *geometry) measure(padded []int64) error {
 	prod := func(shape []int64, item, most int64) int64 {
 		n, err := nd.Prod(shape)
@@ -92,9 +92,10 @@ func (g *geometry) measure(padded []int64) error {
 	return nil
 }
 
-// dense tells whether cells of one shape, one after the other, give the box that
-// they fill in row-major order: they are runs along one axis, of whole rows of
-// all axes after it, one at a time of all before.
+// dense reports whether the items of a box, cut into cells of one shape that are
+// stored one after another, are in row-major order. They are if a cell has
+// length 1 along the first axes, any length along the next axis, and the box's
+// full length along all axes after that.
 func dense(cell, box []int64) bool {
 	i := 0
 	for i < len(cell) && cell[i] == 1 {
@@ -108,14 +109,15 @@ func dense(cell, box []int64) bool {
 	return true
 }
 
-// end fills hi with where the items of a chunk end: its own end or the array's.
+// end sets hi to the end of the items of the chunk at origin: the end of the
+// chunk or of the array.
 func (g *geometry) end(hi, origin []int64) {
 	for i, o := range origin {
 		hi[i] = min(g.shape[i], o+g.chunk[i])
 	}
 }
 
-// origin fills at with the first item of chunk n.
+// origin sets at to the index of the first item of chunk n.
 func (g *geometry) origin(at []int64, n int64) {
 	for i := len(at) - 1; i >= 0; i-- {
 		k := g.chunks.Count[i]
@@ -124,8 +126,8 @@ func (g *geometry) origin(at []int64, n int64) {
 	}
 }
 
-// blockOrigin fills at with the first item of block n of the chunk that begins
-// at origin.
+// blockOrigin sets at to the index of the first item of block n in the chunk at
+// origin.
 func (g *geometry) blockOrigin(at, origin []int64, n int64) {
 	for i := len(at) - 1; i >= 0; i-- {
 		k := g.blocks.Count[i]
@@ -134,9 +136,9 @@ func (g *geometry) blockOrigin(at, origin []int64, n int64) {
 	}
 }
 
-// tile moves the first n items a side of a chunk from src, where they lie at index
-// at of an array of the given shape, into blocks one after the other. What n does
-// not reach becomes zeros.
+// tile copies the items of a chunk from src to chunk, block after block. src is an
+// array of the given shape. The chunk has n[i] items along axis i, from index at
+// on. Padding becomes zeros.
 func (g *geometry) tile(chunk, src []byte, shape, at, n []int64) {
 	if !slices.Equal(n, g.ext) {
 		clear(chunk)
@@ -152,7 +154,8 @@ func (g *geometry) tile(chunk, src []byte, shape, at, n []int64) {
 	})
 }
 
-// untile is the reverse of tile.
+// untile copies the first n items along each axis of a chunk to box, an array
+// of shape n.
 func (g *geometry) untile(box []byte, n []int64, chunk []byte) {
 	zero := make([]int64, len(n))
 	g.eachBlock(n, func(k int64, at, size []int64) {
@@ -161,8 +164,9 @@ func (g *geometry) untile(box []byte, n []int64, chunk []byte) {
 	})
 }
 
-// eachBlock visits the blocks of a chunk that hold some of its first n items a
-// side: where in the chunk they begin and how many of those they hold.
+// eachBlock calls f for each block that has some of the first n items along
+// each axis of a chunk. at is the block's place in the chunk, size the number
+// of those items in it.
 func (g *geometry) eachBlock(n []int64, f func(k int64, at, size []int64)) {
 	size := make([]int64, len(n))
 	for k, at := range g.blocks.Meet(nd.Whole(n), make([]int64, len(n)), n) {

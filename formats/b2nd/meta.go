@@ -11,51 +11,53 @@ import (
 	"github.com/farread/farread/formats/dtype"
 )
 
-// The metalayers that make an array of a frame.
+// Names of the metalayers of arrays.
 const (
 	layerName = "b2nd"
-	oldLayer  = "caterva" // before b2nd: the same without a type of items
+	oldLayer  = "caterva" // from before b2nd: the same without a type of items
 )
 
-// The markers of the metalayer's parts (msgpack). They are looked at, but never
-// used to find a part: the marker of an array of 16 reads 0xa0, which is none.
+// The msgpack markers of the parts of the metalayer. Parts are found by their
+// position, and then the marker is checked: the marker of 16 entries is 0xa0,
+// which in msgpack is not an array.
 const (
-	markParts   = 0x97 // an array of 7
-	markOld     = 0x95 // of 5, without a type
+	markParts   = 0x97 // an array of 7 parts
+	markOld     = 0x95 // 5 parts, without a type
 	markInt64   = 0xd3
 	markInt32   = 0xd2
 	markText    = 0xdb
 	markArray   = 0x90 // plus the number of axes
-	markArray16 = 0xdc // what a msgpack library would write for 16
-	numPy       = 0    // the only dtype_format there is
+	markArray16 = 0xdc // as a msgpack library writes 16 entries
+	numPy       = 0    // the only known dtype_format
 )
 
-// A Meta is the content of the metalayer of an array. ChunkShape may exceed Shape
-// (the chunk is padded), and its length along an axis may be 0 if that of Shape
-// is. Writers choose shapes of chunks and blocks that are nil.
+// A Meta is the content of the metalayer of an array. ChunkShape may exceed
+// Shape: then the chunk is padded. ChunkShape[i] may be 0 if Shape[i] is 0. For a
+// writer ChunkShape and BlockShape may be nil: the writer chooses them.
 type Meta struct {
 	Shape      []int64
 	ChunkShape []int
 	BlockShape []int
 
-	// DType is NumPy's text of the type, "<f4" or "[('a', '<i4')]"; empty if the
-	// array does not name a type. DTypeFormat is 0 for NumPy's text; other numbers
-	// mean that DType is of a kind unknown here.
+	// DType is the type of the items as NumPy spells it, for example "<f4" or
+	// "[('a', '<i4')]". It is empty if the array names no type. DTypeFormat is 0
+	// for NumPy's spelling. Other numbers mean that this package cannot parse
+	// DType.
 	DType       string
 	DTypeFormat uint8
 }
 
-// clone makes m independent of its maker.
+// clone returns m with copies of its slices.
 func (m Meta) clone() Meta {
 	m.Shape, m.ChunkShape, m.BlockShape = slices.Clone(m.Shape), slices.Clone(m.ChunkShape), slices.Clone(m.BlockShape)
 	return m
 }
 
-// ParseMeta reads a metalayer "b2nd", or "caterva", which ends early. Every part
-// is found by its position and its marker is checked; bytes after the last part
-// are ignored, as in C. Each length is checked for itself, not against the others.
-// Damage is formats.ErrCorrupt; another version, or more than MaxDims axes, is
-// formats.ErrUnsupported.
+// ParseMeta parses a metalayer "b2nd", or "caterva", which lacks the type. It
+// finds each part by its position and checks the part's marker. It ignores bytes
+// after the last part, as C does. It checks each length by itself; it does not
+// check that the lengths agree. Damage is formats.ErrCorrupt; another version, or
+// more than MaxDims axes, is formats.ErrUnsupported.
 func ParseMeta(b []byte) (Meta, error) {
 	p := metaParser{b: b}
 	head := p.take(3)
@@ -76,7 +78,7 @@ func ParseMeta(b []byte) (Meta, error) {
 		return Meta{}, p.err
 	}
 	if len(p.b) == 0 {
-		return m, nil // caterva
+		return m, nil // a metalayer "caterva"
 	}
 	if head := p.take(6); head == nil || head[1] != markText {
 		return Meta{}, corrupt("metalayer", "no text of a type")
@@ -94,7 +96,7 @@ func ParseMeta(b []byte) (Meta, error) {
 	return m, nil
 }
 
-// A metaParser takes parts from the front of b.
+// A metaParser cuts parts from the front of b.
 type metaParser struct {
 	b   []byte
 	err error
@@ -109,7 +111,7 @@ func (p *metaParser) take(n int) []byte {
 	return part
 }
 
-// array checks the marker of d entries.
+// array checks the marker of an array of d entries.
 func (p *metaParser) array(d int, what string) bool {
 	if p.err != nil {
 		return false
@@ -165,11 +167,12 @@ func (p *metaParser) lengths(d int, what string) []int {
 	return out
 }
 
-// AppendMeta appends the metalayer "b2nd" of m. The shapes of m must have the same
-// number of axes, up to MaxDims, and the lengths of chunks and blocks must fit
-// into int32: anything else is an error, which matches no sentinel. The bytes are
-// those of c-blosc2. Their number depends on the number of axes and the type only,
-// so that a resized array keeps its place.
+// AppendMeta appends the metalayer "b2nd" with the content m. The shapes of m must
+// have the same number of axes, up to MaxDims, and the lengths of chunks and
+// blocks must fit into int32. Else AppendMeta returns an error that matches no
+// sentinel. The bytes are the same as c-blosc2 writes. Their number depends only
+// on the type and the number of axes, so a resized array can overwrite its
+// metalayer in place.
 func AppendMeta(dst []byte, m Meta) ([]byte, error) {
 	d := len(m.Shape)
 	if d > MaxDims || len(m.ChunkShape) != d || len(m.BlockShape) != d {
@@ -198,11 +201,11 @@ func AppendMeta(dst []byte, m Meta) ([]byte, error) {
 	return append(dst, m.DType...), nil
 }
 
-// itemType is the type of items of size bytes in an array that says m.
+// itemType returns the type of the items. size is the frame's size of an item.
 //
-// What C programs write without a type of their own is "|u1", whatever the items
-// are: such items, and those of unknown types, are opaque. Any other text that
-// contradicts the size of items is damage.
+// C programs write "|u1" if they have no type, for items of any size. itemType
+// makes such items opaque, and items of unknown types, too. Any other type whose
+// size is not size is damage.
 func (m Meta) itemType(size int) (dtype.DType, error) {
 	if m.DType == "" || m.DTypeFormat != numPy {
 		return dtype.Opaque(size), nil

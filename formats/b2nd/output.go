@@ -10,8 +10,8 @@ import (
 	"github.com/farread/farread/formats/nd"
 )
 
-// An output is the frame of an array that is being written, and the pipeline
-// into it: chunks are made side by side and written in order.
+// An output writes the frame of an array. It encodes several chunks at a time,
+// and writes them in order.
 type output struct {
 	fw     *cframe.Writer
 	g      *geometry
@@ -21,15 +21,15 @@ type output struct {
 	queue  []*slot // oldest first
 }
 
-// A slot is a chunk on its way, with its buffers.
+// A slot is a chunk that is being encoded, with its buffers.
 type slot struct {
 	tile, raw, chunk []byte
 	err              error
 	done             chan struct{}
 }
 
-// newOutput begins the frame. buffers is how many of the size of a chunk each
-// chunk on its way takes, besides what it is encoded to.
+// newOutput begins the frame. buffers is the number of buffers of a chunk's
+// size that each slot needs, besides the one for the encoded chunk.
 func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output, error) {
 	o = o.withDefaults()
 	m, item, err := m.withDefaults(o.ItemSize)
@@ -54,7 +54,7 @@ func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output
 		Metalayers: append([]cframe.Metalayer{{Name: layerName, Data: layer}}, o.Metalayers...),
 	}
 	if g.chunkBytes == 0 {
-		wo.ChunkSize = cframe.VaryingSizes // what c-blosc2 makes of chunks of nothing
+		wo.ChunkSize = cframe.VaryingSizes // as c-blosc2 does for chunks of no bytes
 	}
 	if out.fw, err = cframe.NewWriter(w, wo); err != nil {
 		return nil, err
@@ -63,16 +63,16 @@ func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output
 	return out, nil
 }
 
-// slots sets how many chunks may be on their way.
+// slots makes up to n slots: so many chunks are encoded at the same time.
 func (out *output) slots(n int64) {
 	for range max(min(n, int64(out.o.Parallel), out.g.chunks.Total), 1) {
 		out.free = append(out.free, &slot{})
 	}
 }
 
-// push makes the next chunk: fill gives its bytes, as they lie in the chunk, in
-// a goroutine of its own unless Parallel is 1.
-// Then after is called, whatever came of it.
+// push encodes the next chunk, in a goroutine of its own unless Parallel is 1.
+// fill returns the bytes of the chunk, block after block. push calls after at
+// the end, even after an error.
 func (out *output) push(fill func(s *slot) ([]byte, error), after func()) error {
 	if len(out.free) == 0 {
 		if err := out.pop(); err != nil {
@@ -103,10 +103,10 @@ func (out *output) push(fill func(s *slot) ([]byte, error), after func()) error 
 	return nil
 }
 
-// encodedRoom is the capacity with which AppendEncoded makes a chunk in place:
-// each of its streams, one for each byte of an item at most, takes four bytes
-// more than its data. Where blocks are tiny the encoder had better use memory of
-// its own, which it lends from a pool and cuts to length.
+// encodedRoom returns the capacity that lets AppendEncoded encode a chunk in
+// place: each stream of a chunk takes four bytes more than its data, and a block
+// has at most one stream for each byte of an item. If blocks are tiny this is
+// too much; then the encoder uses memory of its own from a pool.
 func (g *geometry) encodedRoom() int64 {
 	n := int64(g.chunkBytes)
 	room := n + blosc.HeaderLen2 + 8 + g.blocks.Total*4*int64(1+min(g.item, blosc.MaxTypeSize))
@@ -116,13 +116,13 @@ func (g *geometry) encodedRoom() int64 {
 	return room
 }
 
-// chunkMemory is what a chunk on its way takes in so many buffers of its size,
-// and for what it is encoded to.
+// chunkMemory returns the memory of a slot: buffers of a chunk's size, and one
+// for the encoded chunk.
 func (g *geometry) chunkMemory(buffers int64) int64 {
 	return buffers*int64(g.chunkBytes) + g.encodedRoom()
 }
 
-// pop writes the oldest chunk.
+// pop waits for the oldest chunk and writes it.
 func (out *output) pop() error {
 	s := out.queue[0]
 	out.queue = out.queue[1:]
@@ -135,7 +135,7 @@ func (out *output) pop() error {
 	return err
 }
 
-// abort waits for what is on its way and drops it.
+// abort waits for chunks that are being encoded, and drops them.
 func (out *output) abort() {
 	for _, s := range out.queue {
 		<-s.done
@@ -144,7 +144,7 @@ func (out *output) abort() {
 	out.fw.Abort()
 }
 
-// close writes what is left.
+// close writes the remaining chunks, the trailer and the header.
 func (out *output) close() error {
 	for len(out.queue) > 0 {
 		if err := out.pop(); err != nil {
@@ -159,8 +159,10 @@ func (out *output) close() error {
 	return out.fw.Close()
 }
 
-// chunkOf gives the bytes of a chunk, whose first n items a side lie in src at
-// index at: src itself where they lie there as in the chunk, else tile.
+// chunkOf returns the bytes of a chunk, block after block. src is an array of
+// the given shape; the chunk has n[i] items along axis i, from index at on. The
+// result is a part of src if the bytes are in the same order there, else
+// s.tile.
 func (g *geometry) chunkOf(s *slot, src []byte, shape, at, n []int64) []byte {
 	if g.rowMajor && slices.Equal(n, g.ext) && dense(n, shape) {
 		off := int64(0)

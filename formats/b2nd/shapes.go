@@ -2,26 +2,26 @@ package b2nd
 
 import "math"
 
-// What DefaultShapes aims at. python-blosc2 takes the caches of the machine; these
-// are fixed, so that the same array is stored in the same way everywhere. A block
-// fits into a second-level cache beside its output; a chunk is as much as a
-// request for several blocks is worth.
+// The sizes that DefaultShapes aims at. python-blosc2 derives them from the caches
+// of the machine. These are fixed, so the same array gives the same file
+// everywhere. A block and its output fit into a second-level cache. A chunk is
+// long enough to be worth a request for some of its blocks.
 const (
 	DefaultBlockBytes = 64 << 10
 	DefaultChunkBytes = 4 << 20
 )
 
-// DefaultShapes chooses the shapes of chunks and blocks for an array of items of
-// the given size: blocks of about 64 KiB in chunks of about 4 MiB, both as long
-// as they can be along the last axis, then along the one before, as
-// python-blosc2 does. Lengths that divide the axis evenly are preferred, and so
+// DefaultShapes returns shapes of chunks and blocks for an array of items of
+// itemSize bytes. Blocks have about 64 KiB, chunks about 4 MiB. Both are as long
+// as possible along the last axis, then along the axis before it, and so on, as
+// in python-blosc2. Lengths that divide the axis evenly are preferred, so
 // padding is rare.
 //
-// Along each axis block <= chunk, the chunk is a multiple of the block unless it
-// spans the whole axis, and chunk <= shape. An axis of no items, which may grow
-// later, counts as a long one. A chunk spans all axes after the first one along
-// which it has more than one item, so that an array written from a stream is
-// buffered one chunk at a time.
+// Along each axis block <= chunk and chunk <= shape. The chunk is a multiple of
+// the block unless it spans the whole axis. An axis of length 0, which may grow
+// later, is treated as a long axis. After the first axis along which a chunk is
+// longer than 1, a chunk spans all axes: so a Writer of a stream buffers one
+// chunk at a time.
 func DefaultShapes(shape []int64, itemSize int) (chunk, block []int) {
 	dims := make([]int64, len(shape))
 	for i, n := range shape {
@@ -35,15 +35,17 @@ func DefaultShapes(shape []int64, itemSize int) (chunk, block []int) {
 	return ints(c), ints(b)
 }
 
-// partition gives the last axis as much of items as it can take, then the one
-// before of what remains. Lengths are multiples of least, or whole axes.
+// partition returns a shape of up to items items. It makes the last axis as
+// long as possible, then the axis before it, and so on. Lengths are multiples
+// of least, or whole axes.
 func partition(dims, least []int64, items int64) []int64 {
 	out := make([]int64, len(dims))
 	for _, n := range least {
 		items = max(items/n, 1)
 	}
 	for i := len(dims) - 1; i >= 0; i-- {
-		// In units of least, the last of which may be cut by the end of the axis.
+		// units counts lengths of least[i]; the end of the axis may cut the last
+		// one.
 		units := (dims[i]-1)/least[i] + 1
 		take := even(units, min(units, items))
 		items = max(items/take, 1)
@@ -52,8 +54,9 @@ func partition(dims, least []int64, items int64) []int64 {
 	return out
 }
 
-// even is a length up to most that leaves little over of n: the largest divisor
-// if it is not much less than most, else a share of n in equal parts.
+// even returns a length up to most that divides n with little rest: a divisor
+// of n if one is between three quarters of most and most, else the length of
+// equal parts of n.
 func even(n, most int64) int64 {
 	if most >= n {
 		return n

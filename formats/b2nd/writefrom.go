@@ -6,28 +6,29 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// A ReadBox fills dst with the items of a box of the source, in row-major order.
-// It is called from several goroutines at a time, each with a dst of its own, and
-// must not keep it.
+// A ReadBox reads the items of a box of the source into dst, in row-major order.
+// WriteFrom calls it from several goroutines at a time, each with its own dst. It
+// must not keep dst.
 type ReadBox func(ctx context.Context, box Box, dst []byte) error
 
-// WriteFrom writes an array whose items can be read in any order: a .npy file in
-// Fortran order, an array in other chunks. Each chunk's box is read once, several
-// side by side; chunks are written in their order. Any shape of chunks is written
-// in o.MaxMemory, as long as one chunk with its buffers fits, else WriteFrom fails
-// with formats.ErrTooLarge before anything is written. Shapes that m leaves out,
-// and the other errors, are as in NewWriter. If WriteFrom returns nil the frame is
-// complete, and the caller commits the Output. Errors of read are returned as they
-// are; no call of read goes on after WriteFrom has returned.
+// WriteFrom writes an array from a source that can be read in any order, for
+// example a .npy file in Fortran order or an array in other chunks. It reads the
+// box of each chunk once, several boxes at a time, and writes chunks in order. It
+// writes chunks of any shape within o.MaxMemory; if not even one chunk with its
+// buffers fits, it returns formats.ErrTooLarge before it writes anything.
+// NewWriter says what shapes are chosen if m has none, and which other errors
+// there are. If WriteFrom returns nil, the frame is complete, and the caller
+// commits the Output. Errors of read are returned as they are. No call of read
+// goes on after WriteFrom has returned.
 func WriteFrom(ctx context.Context, w formats.Output, m Meta, read ReadBox, o WriteOptions) error {
-	const buffers = 2 // the box and the tile
+	const buffers = 2 // one for the box, and one for slot.tile
 	out, err := newOutput(w, m, o, buffers)
 	if err != nil {
 		return err
 	}
 	defer out.abort()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // before abort waits for the reads
+	defer cancel() // deferred after abort, so that it runs first: abort waits for the reads
 	g := out.g
 	out.slots(out.o.MaxMemory / g.chunkMemory(buffers))
 	d := len(g.shape)

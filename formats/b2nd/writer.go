@@ -13,25 +13,27 @@ import (
 	"github.com/farread/farread/formats/dtype"
 )
 
-// DefaultMaxMemory is WriteOptions.MaxMemory if that is 0.
+// DefaultMaxMemory is used if WriteOptions.MaxMemory is 0.
 const DefaultMaxMemory = 256 << 20
 
-// WriteOptions say how an array is written. The zero value is right for most.
+// WriteOptions are the options of a new array. The zero value is right for
+// most.
 type WriteOptions struct {
-	// Encode is how chunks are made; the writer sets TypeSize, BlockSize,
+	// Encode says how to encode chunks. The writer sets TypeSize, BlockSize,
 	// BlockShape and Parallel.
 	Encode blosc.EncodeOptions
-	// Metalayers go into the header after that of the array, VLMetalayers into
-	// the trailer.
+	// Metalayers are stored in the header, after the metalayer of the array;
+	// VLMetalayers are stored in the trailer.
 	Metalayers, VLMetalayers []cframe.Metalayer
-	// Parallel is how many chunks are encoded at the same time; 0 means
-	// GOMAXPROCS. It is lowered to fit into MaxMemory. The bytes written do not
-	// depend on it.
+	// Parallel is the number of chunks that are encoded at the same time. 0
+	// means GOMAXPROCS. It is lowered if the buffers would exceed MaxMemory.
+	// The bytes written do not depend on it.
 	Parallel int
-	// MaxMemory bounds the buffers of items and chunks. 0 means DefaultMaxMemory.
+	// MaxMemory bounds the buffers of items and chunks, in bytes. 0 means
+	// DefaultMaxMemory.
 	MaxMemory int64
-	// ItemSize is the bytes of an item if DType does not tell; otherwise it is 0,
-	// or the size of that type.
+	// ItemSize is the size of an item in bytes, if Meta.DType does not tell it.
+	// If DType tells it, ItemSize must be 0 or the same.
 	ItemSize int
 	// Limits bound the number of chunks, as in cframe.WriteOptions.
 	Limits formats.Limits
@@ -48,7 +50,8 @@ func (o WriteOptions) withDefaults() WriteOptions {
 	return o
 }
 
-// withDefaults fills in what m leaves out, and finds the size of items.
+// withDefaults returns m with default shapes filled in, and the size of an
+// item.
 func (m Meta) withDefaults(itemSize int) (Meta, int, error) {
 	m = m.clone()
 	if m.DType != "" && m.DTypeFormat == numPy {
@@ -69,8 +72,8 @@ func (m Meta) withDefaults(itemSize int) (Meta, int, error) {
 	return m, itemSize, nil
 }
 
-// cut fills in the shapes that m leaves out; the one follows from the other. What
-// does not fit together is found later.
+// cut fills in the shapes of chunks and blocks that are nil; if one is set, the
+// other follows from it. geometry checks later whether the shapes agree.
 func (m *Meta) cut(itemSize int) {
 	chunk, block := m.ChunkShape, m.BlockShape
 	switch {
@@ -97,45 +100,45 @@ func wide(s []int) []int64 {
 }
 
 // A Writer writes an array from its items in row-major order. It buffers bands. A
-// band is all the chunks that the next items belong to: one chunk along the first
-// axis whose chunks are longer than 1, and the whole of the axes after that one.
-// With DefaultShapes a band is a single chunk.
+// band is a box of all the chunks that the next items belong to: one chunk long
+// along the first axis whose chunks are longer than 1, and the full length along
+// all axes after that. With DefaultShapes a band is a single chunk.
 //
-// A Writer is for one goroutine. After an error, but for an error of the reader
-// given to ReadFrom, every later call returns an error and the Output is of no use.
-// A Writer that is given up must be aborted.
+// A Writer is for one goroutine. If the reader given to ReadFrom fails, the Writer
+// can still be used. After any other error every later call returns an error, and
+// the Output is useless. Call Abort if you do not call Close.
 type Writer struct {
 	out   *output
 	err   error
-	axis  int     // of the band
-	shape []int64 // of a band, over all axes
-	bytes int64   // of a full band
-	cur   *band   // being filled; nil: none
+	axis  int     // the band has a part of this axis, and all of the axes after it
+	shape []int64 // shape of a band, for all axes
+	bytes int64   // bytes of a full band
+	cur   *band   // the band that Write fills; nil: none
 	free  chan *band
-	bands int64 // begun so far
+	bands int64 // number of bands begun
 	total int64
 	got   int64 // bytes
 }
 
-// A band is a buffer of items, to be reused once no chunk needs it.
+// A band is a buffer of items. It is reused when all its chunks are encoded.
 type band struct {
 	p    []byte
-	n    int64 // bytes of it that count
-	rows int64 // of the axis
+	n    int64 // bytes filled
+	rows int64 // length along Writer.axis
 	left atomic.Int64
 }
 
-// NewWriter begins an array and writes the header to w, which the caller commits
-// after Close. Shapes that m leaves out (nil) are those of DefaultShapes. If only
-// BlockShape is nil, blocks are the default for an array of the shape of the
-// chunk; if only ChunkShape is, chunks are the default in whole blocks. Shapes
-// that do not fit each other are cframe.ErrRefused. If neither DType nor
-// o.ItemSize tells the size of items the error is that of dtype.Parse, or
-// formats.ErrUnsupported if there is no DType.
+// NewWriter begins an array and writes its header to w. The caller commits w
+// after Close. If the shapes of chunks and blocks in m are nil, DefaultShapes
+// chooses them. If only BlockShape is nil, blocks are the default for an array of
+// the chunk's shape. If only ChunkShape is nil, chunks are the default, rounded
+// up to whole blocks. Shapes that contradict each other are cframe.ErrRefused. If
+// neither m.DType nor o.ItemSize tells the size of an item, the error is the one
+// of dtype.Parse, or formats.ErrUnsupported if there is no DType.
 //
-// If two bands exceed o.MaxMemory one is used, so that reading and encoding take
-// turns. If one band does, NewWriter fails with formats.ErrTooLarge before
-// anything is written: use WriteFrom, or chunks that span the inner axes.
+// If two bands exceed o.MaxMemory, the Writer uses one, so writes and encoding
+// take turns. If one band exceeds it, NewWriter returns formats.ErrTooLarge
+// before it writes anything: use WriteFrom, or chunks that span the inner axes.
 func NewWriter(w formats.Output, m Meta, o WriteOptions) (*Writer, error) {
 	o = o.withDefaults()
 	mm, item, err := m.withDefaults(o.ItemSize)
@@ -157,7 +160,8 @@ func NewWriter(w formats.Output, m Meta, o WriteOptions) (*Writer, error) {
 	if b.out, err = newOutput(w, mm, o, 1); err != nil {
 		return nil, err
 	}
-	// First a second band, then chunks side by side, then bands for those.
+	// Memory goes first to a second band, then to more slots, then to bands for
+	// these slots.
 	bands := int64(1)
 	if left >= b.bytes {
 		bands, left = 2, left-b.bytes
@@ -178,7 +182,7 @@ func NewWriter(w formats.Output, m Meta, o WriteOptions) (*Writer, error) {
 	return b, nil
 }
 
-// setBand finds the axis of the band and its shape.
+// setBand sets the axis and the shape of bands.
 func (b *Writer) setBand(g *geometry) {
 	d := len(g.shape)
 	b.shape = ones(d)
@@ -195,7 +199,7 @@ func (b *Writer) setBand(g *geometry) {
 	}
 }
 
-// count is the number of bands.
+// count returns the number of bands of the array.
 func (b *Writer) count(g *geometry) int64 {
 	n := int64(1)
 	for i := range min(b.axis+1, len(g.shape)) {
@@ -206,8 +210,8 @@ func (b *Writer) count(g *geometry) int64 {
 
 var errClosed = errors.New("b2nd: writer is closed")
 
-// Write takes the next bytes, of any number, and does not keep p. More bytes than
-// the array has are cframe.ErrRefused.
+// Write takes the next bytes of the array, any number of them. It does not keep
+// p. It returns cframe.ErrRefused for more bytes than the array has.
 func (b *Writer) Write(p []byte) (int, error) {
 	n := 0
 	for n < len(p) {
@@ -224,9 +228,10 @@ func (b *Writer) Write(p []byte) (int, error) {
 	return n, b.err
 }
 
-// ReadFrom takes bytes from r until r ends, straight into the band. If r fails, its
-// error is returned as it is, and writing can go on behind the bytes that came. More
-// bytes than the array has are cframe.ErrRefused.
+// ReadFrom takes the next bytes of the array from r, until r ends. It reads straight
+// into the band. If r fails, ReadFrom returns r's error as it is, and more bytes can
+// be written after the ones that r gave. It returns cframe.ErrRefused for more bytes
+// than the array has.
 func (b *Writer) ReadFrom(r io.Reader) (int64, error) {
 	n := int64(0)
 	for b.got < b.total {
@@ -257,7 +262,8 @@ func (b *Writer) ReadFrom(r io.Reader) (int64, error) {
 	return n, b.err
 }
 
-// room gives the unfilled part of the present band, which ends with the array.
+// room returns the unfilled part of the band. It takes a new band if there is
+// none, and fails if the array is full.
 func (b *Writer) room() ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -273,7 +279,7 @@ func (b *Writer) room() ([]byte, error) {
 	return b.cur.p[b.cur.n:b.size()], nil
 }
 
-// begin waits for a free band.
+// begin takes a free band. It writes chunks until one is free.
 func (b *Writer) begin() error {
 	for len(b.free) == 0 && len(b.out.queue) > 0 {
 		if err := b.out.pop(); err != nil {
@@ -292,7 +298,8 @@ func (b *Writer) begin() error {
 	return nil
 }
 
-// size is the length of the present band; the last of an axis may be shorter.
+// size returns the bytes of the band that Write fills. The last band along an
+// axis may be shorter than the others.
 func (b *Writer) size() int64 {
 	if len(b.shape) == 0 {
 		return b.bytes
@@ -300,7 +307,8 @@ func (b *Writer) size() int64 {
 	return b.bytes / b.shape[b.axis] * b.cur.rows
 }
 
-// took enters n bytes that were put into the room.
+// took counts n bytes that were put into room. If the band is full, it encodes
+// the band.
 func (b *Writer) took(n int) error {
 	b.cur.n += int64(n)
 	b.got += int64(n)
@@ -310,7 +318,7 @@ func (b *Writer) took(n int) error {
 	return b.fail(b.flush())
 }
 
-// flush sends the chunks of the present band on their way.
+// flush starts to encode the chunks of the band.
 func (b *Writer) flush() error {
 	g, cur := b.out.g, b.cur
 	d := len(g.shape)
@@ -330,7 +338,7 @@ func (b *Writer) flush() error {
 			for i, o := range at {
 				n[i] = min(g.chunk[i], g.shape[i]-o)
 				if i <= b.axis {
-					at[i] = 0 // the band begins there
+					at[i] = 0 // along these axes the band begins at the chunk
 				}
 			}
 			return g.chunkOf(s, cur.p[:cur.n], shape, at, n), nil
@@ -354,8 +362,8 @@ func (b *Writer) fail(err error) error {
 	return b.err
 }
 
-// Close writes the rest of the frame. Fewer bytes than the array has are
-// io.ErrUnexpectedEOF. The caller then commits the Output.
+// Close writes the rest of the frame. It returns io.ErrUnexpectedEOF if the
+// array has more bytes than were written. The caller then commits the Output.
 func (b *Writer) Close() error {
 	if b.err != nil {
 		return b.err
@@ -370,8 +378,8 @@ func (b *Writer) Close() error {
 	return nil
 }
 
-// Abort gives up, after chunks on their way have been encoded. It is harmless
-// after Close. The caller drops the Output.
+// Abort gives up the Writer. It waits for chunks that are being encoded. It
+// does nothing after Close. The caller aborts the Output.
 func (b *Writer) Abort() {
 	if b.err == nil {
 		_ = b.fail(errClosed)

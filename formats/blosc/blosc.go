@@ -17,11 +17,11 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// A Codec says how the streams of a chunk are compressed. The numbers are
+// A Codec is the method that compresses the streams of a chunk. The numbers are
 // Blosc2's internal ones, as in byte 22 of its headers and in frames.
 type Codec uint8
 
-// The codecs that this package reads and, but for Snappy, writes.
+// The codecs that this package reads and, except Snappy, writes.
 const (
 	BloscLZ Codec = 0
 	LZ4     Codec = 1
@@ -37,7 +37,8 @@ const (
 	codecInFrame  = 255 // format 7, never produced
 )
 
-// String gives the name that Blosc2 uses, "codec N" for a codec without a name.
+// String returns the name that Blosc2 uses, "codec N" for a codec without a
+// name.
 func (c Codec) String() string {
 	switch c {
 	case BloscLZ:
@@ -69,8 +70,8 @@ func pluginCodec(c Codec) string {
 	return ""
 }
 
-// A FilterID names a reversible (or deliberately lossy) change of a block that
-// makes it compress better.
+// A FilterID is the number of a filter: a reversible (or deliberately lossy)
+// change of a block that makes it compress better.
 type FilterID uint8
 
 // The filters of Blosc2 and their numbers.
@@ -82,13 +83,13 @@ const (
 	TruncPrec      FilterID = 4  // meta: signed count of mantissa bits
 	NDCell         FilterID = 32 // meta: edge of a cell
 	NDMean         FilterID = 33 // meta: edge of a cell; read only
-	ByteDeltaBuggy FilterID = 34 // as ByteDelta, with the fault of its first version; read only
+	ByteDeltaBuggy FilterID = 34 // ByteDelta with the bug of its first version; read only
 	ByteDelta      FilterID = 35 // meta: streams, 0 for the super-chunk's type size
 	IntTrunc       FilterID = 36 // meta: signed count of bits
 )
 
-// String gives Blosc2's name in small letters, "filter N" for a filter without
-// a name.
+// String returns Blosc2's name in small letters, "filter N" for a filter
+// without a name.
 func (f FilterID) String() string {
 	switch f {
 	case NoFilter:
@@ -115,26 +116,27 @@ func (f FilterID) String() string {
 	return "filter " + strconv.Itoa(int(f))
 }
 
-// A Filter is one slot of a pipeline. The constants of FilterID say what Meta
-// means to each filter.
+// A Filter is one slot of a pipeline of filters. The comments on the FilterID
+// constants tell what Meta means for each filter.
 type Filter struct {
 	ID   FilterID
 	Meta uint8
 }
 
-// Special is the kind of a chunk whose header stands for all of its content.
+// Special is the kind of a special chunk, which is a header that stands for all
+// its decoded bytes.
 type Special uint8
 
 // The kinds of special chunks and their numbers.
 const (
-	None   Special = 0 // a usual chunk
+	None   Special = 0 // not a special chunk
 	Zeros  Special = 1
 	NaN    Special = 2 // items of 4 or 8 bytes
 	Value  Special = 3 // one item, repeated
 	Uninit Special = 4 // content undefined; read as zeros
 )
 
-// String gives the kind in small letters.
+// String returns the kind in small letters.
 func (s Special) String() string {
 	names := [...]string{"none", "zeros", "nan", "value", "uninit"}
 	if int(s) < len(names) {
@@ -143,7 +145,7 @@ func (s Special) String() string {
 	return "special " + strconv.Itoa(int(s))
 }
 
-// fail makes the error that this package gives for a part of a chunk.
+// fail returns an error of this package about a part of a chunk.
 func fail(part string, off int64, class error, format string, args ...any) error {
 	return &formats.Error{Format: "blosc", Part: part, Off: off, Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), class)}
 }

@@ -17,7 +17,7 @@ import (
 // An encWorker encodes one block at a time.
 type encWorker struct {
 	enc codec.Encoder
-	buf [2][]byte // lent by bufpool
+	buf [2][]byte // memory from bufpool
 }
 
 // encWorkers keeps idle workers: their encoders hold large tables.
@@ -40,7 +40,7 @@ func (w *encWorker) release() {
 	encWorkers.Put(w)
 }
 
-// buffer gives one of two scratch buffers, of n bytes.
+// buffer returns one of two scratch buffers, of n bytes.
 func (w *encWorker) buffer(k, n int) []byte {
 	if cap(w.buf[k]) < n {
 		if w.buf[k] != nil {
@@ -51,8 +51,9 @@ func (w *encWorker) buffer(k, n int) []byte {
 	return w.buf[k][:n]
 }
 
-// appendBlocks appends a chunk of blocks, or a memcpyed one if that is not longer. It
-// uses a dictionary if one was asked for and makes the chunk shorter.
+// appendBlocks appends a chunk of encoded blocks, or a memcpyed chunk if that is not
+// longer. It uses a dictionary if the options ask for one and it makes the chunk
+// shorter.
 func (e *encoding) appendBlocks(dst, src []byte) ([]byte, error) {
 	before := len(dst)
 	dst, err := e.appendEncoded(dst, src, nil)
@@ -70,7 +71,8 @@ func (e *encoding) appendBlocks(dst, src []byte) ([]byte, error) {
 	return dst, err
 }
 
-// appendEncoded appends a chunk of blocks, or a memcpyed one.
+// appendEncoded appends a chunk of encoded blocks, or a memcpyed chunk if that
+// is not longer.
 func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 	h := e.h
 	h.Dict = len(dict) > 0
@@ -94,7 +96,8 @@ func (e *encoding) appendEncoded(dst, src, dict []byte) ([]byte, error) {
 	return h.appendChunk(dst, body[:n], lent, lens, dict), nil
 }
 
-// room is the place for a first block in dst, nil if dst is too short.
+// room returns the place of the first block in dst, or nil if the capacity of
+// dst is too small.
 func (e *encoding) room(dst []byte) []byte {
 	at, n := len(dst)+e.h.bodyStart(0), e.h.BlockBytes()+4*e.h.streams(0)
 	if cap(dst)-at < n {
@@ -120,9 +123,9 @@ func (e *encoding) appendOne(dst, src, body []byte) ([]byte, error) {
 	return e.h.appendChunk(dst, body[:n], false, lens[:], nil), nil
 }
 
-// places gives n bytes for blocks. If dst has room for them behind the off bytes of an
-// index, they lie there. Else they are lent, so that dst grows by the length of the
-// chunk only.
+// places returns n bytes for blocks. They are part of dst if it has room for them
+// behind the off bytes of an index. Else they come from bufpool, so that dst grows
+// only by the length of the chunk.
 func places(dst []byte, off, n int) (body []byte, lent bool) {
 	if at := len(dst) + off; cap(dst)-at >= n {
 		return dst[at : at+n : at+n], false
@@ -130,10 +133,9 @@ func places(dst []byte, off, n int) (body []byte, lent bool) {
 	return bufpool.Get(n), true
 }
 
-// each encodes all blocks into body, one after the other, and returns how many bytes
-// that makes; lens gets the length of each. Several goroutines encode each block at
-// its own place, which has room for the longest result. Then the blocks are moved
-// together.
+// each encodes all blocks into body, one after another, and returns their length;
+// lens gets the length of each. Several goroutines encode each block at its own
+// place, which has room for the longest result. Then the blocks are moved together.
 func (e *encoding) each(body []byte, lens []int32, place func(int) (from, n int), encode func(w *encWorker, out []byte, i int) (int, error)) (int, error) {
 	at := 0
 	if e.parallel <= 1 {
@@ -165,8 +167,8 @@ func (e *encoding) each(body []byte, lens []int32, place func(int) (from, n int)
 	return at, err
 }
 
-// appendChunk appends header, index and body. Unless body was lent it lies at its
-// place in dst already.
+// appendChunk appends header, index and body. If lent is false, body is already
+// at its place in dst.
 func (h *Header) appendChunk(dst, body []byte, lent bool, lens []int32, dict []byte) []byte {
 	h.CBytes = h.bodyStart(len(dict)) + len(body)
 	dst = h.appendIndex(grow(dst, h.CBytes), lens, dict)
@@ -231,7 +233,8 @@ func (e *encoding) stream(w *encWorker, out, p, dict []byte) (int, error) {
 	return 4 + n, nil
 }
 
-// errFilterShape says that a filter cannot work on such items or blocks.
+// errFilterShape means that a filter cannot work on items or blocks of this
+// size.
 var errFilterShape = errors.New("items or blocks of a wrong size")
 
 // filtered passes a block through the filters. The result is one of w's buffers, or
@@ -308,7 +311,7 @@ func (e *encoding) appendVL(dst []byte, blocks [][]byte) ([]byte, error) {
 	if int64(off)+4*int64(len(blocks))+int64(h.NBytes) > math.MaxInt32 {
 		return dst, fail("chunk", -1, formats.ErrTooLarge, "%d bytes in %d blocks", h.NBytes, len(blocks))
 	}
-	starts := make([]int, len(blocks)) // of the places
+	starts := make([]int, len(blocks)) // offsets of the places in body
 	size := 0
 	for i, b := range blocks {
 		starts[i] = size

@@ -6,18 +6,17 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// AppendEncoded appends one chunk that holds src to dst. The bytes depend on
-// src and on the options but for Parallel, not on the machine.
+// AppendEncoded encodes src as one chunk and appends it to dst. The bytes depend
+// only on src and on the options without Parallel, not on the machine. If src has
+// at least 32 bytes and consists of zeros, one NaN or another repeated item, the
+// result is a special chunk of Blosc2, unless Level is LevelStore. Data that do
+// not become smaller are stored as they are, so a chunk is at most a header
+// longer than src.
 //
-// At least 32 bytes of nothing but zeros, one NaN or another repeated item
-// become a special chunk of Blosc2, unless Level is LevelStore. Data that do not
-// become smaller are stored as they are, so that a chunk is never longer than
-// src and its header. Memory: two copies of a block for each goroutine, and room
-// for src: the spare capacity of dst, or else a lent buffer; with Dict that
-// again.
-//
-// Options that make no chunk are ErrUnsupported; more data than a chunk can hold,
-// 2 GiB less a header, are ErrTooLarge. With an error the result is dst.
+// The memory is two copies of a block for each goroutine, and room for src, which
+// is the spare capacity of dst or a buffer from a pool; Dict doubles the latter.
+// If the options are invalid, AppendEncoded returns ErrUnsupported; if src is
+// longer than 2 GiB less a header, ErrTooLarge. If it fails, it returns dst.
 func AppendEncoded(dst, src []byte, o EncodeOptions) ([]byte, error) {
 	e, err := newEncoding(len(src), &o)
 	if err != nil {
@@ -80,7 +79,7 @@ func (h *Header) appendTo(dst []byte) []byte {
 	return append(dst, h.Flags2, flags)
 }
 
-// findSpecial looks for data that are one item, repeated.
+// findSpecial checks whether src is one repeated item.
 func findSpecial(src []byte, item int) (Special, []byte) {
 	if isRepeated(src, 1) && src[0] == 0 {
 		return Zeros, nil
@@ -95,9 +94,9 @@ func findSpecial(src []byte, item int) (Special, []byte) {
 	return Value, value
 }
 
-// AppendSpecial appends a Blosc2 chunk that stands for nbytes bytes of one kind.
-// A typesize above 255 is recorded as 1. Readers of single items go by blocksize;
-// 0 takes the automatic one. value is the item of a Value chunk, whose length
+// AppendSpecial appends a special Blosc2 chunk of nbytes decoded bytes to dst. A
+// typesize above 255 is recorded as 1. Readers of single items use blocksize; 0
+// means an automatic size. value is the item of a Value chunk, whose length
 // divides nbytes. NaN needs a typesize of 4 or 8, and NaN and Uninit one that
 // divides nbytes. Other combinations, and None, are ErrUnsupported; with an error
 // the result is dst.

@@ -6,13 +6,13 @@ import (
 
 // An encoding is a checked EncodeOptions for data of one length.
 type encoding struct {
-	h        Header // as it will be written, apart from CBytes and values that depend on the data
+	h        Header // header as it will be written, except CBytes and values that depend on the data
 	itemSize int    // the true one, which may be above 255
 	level    int    // 1..9
 	store    bool
 	dict     bool
 	parallel int
-	steps    [6]step // in the order of encoding
+	steps    [6]step // steps in the order of encoding
 	n        int
 	shape    []int
 }
@@ -123,8 +123,8 @@ func (e *encoding) setFilters(filters []Filter) error {
 	return e.filters1()
 }
 
-// holdsCell says whether a block has the items of a whole cell. c-blosc2's filter
-// works on no smaller blocks, in either direction.
+// holdsCell reports whether a block has the items of a whole cell. c-blosc2's
+// filter works on no smaller blocks, in either direction.
 func holdsCell(shape []int, edge int) bool {
 	items := 1
 	for _, n := range shape {

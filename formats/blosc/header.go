@@ -33,21 +33,21 @@ const (
 	flagInstrumented = 0x80
 )
 
-// A Header is what the first bytes of a chunk say.
+// A Header is the content of a chunk's header.
 type Header struct {
 	Version    uint8 // 2 is Blosc1's, 3 to 6 are Blosc2's
 	VersionLZ  uint8
 	Flags      uint8 // byte 2
 	TypeSize   int   // 1..255; 1 stands for larger items, too
 	NBytes     int   // decoded
-	BlockSize  int   // as written: may exceed NBytes; the number of blocks in a VL chunk. See BlockBytes
+	BlockSize  int   // block size as stored: it may exceed NBytes; in a VL chunk it is the number of blocks. See BlockBytes
 	CBytes     int   // the whole chunk, header included
 	Codec      Codec
 	CodecMeta  uint8
 	Filters    [6]Filter // the first runs first when encoding, last when decoding
 	Special    Special
 	Memcpyed   bool  // the data follow the header as they are; filters do not apply
-	Split      bool  // full blocks are split into one stream for each byte of an item; in Blosc1 not those of large or few items
+	Split      bool  // full blocks are split into one stream for each byte of an item; in Blosc1 blocks of large or few items are not
 	Dict       bool  // a dictionary follows the block starts
 	VL         bool  // blocks of various lengths
 	Extended   bool  // 32 bytes long
@@ -55,10 +55,10 @@ type Header struct {
 	BloscFlags uint8 // byte 31 of an extended header
 }
 
-// ParseHeader reads a header and checks every number in it against the others,
-// but not the codec and the filters, which Supported checks. b holds the first 16
-// bytes of the chunk, 32 if that is the length of its header, or more. Errors
-// match ErrCorrupt, or ErrUnsupported for versions and flags that are unknown.
+// ParseHeader parses a header and checks that its fields are valid and agree. It
+// does not check codec and filters; Supported does. b holds the first 16 bytes of
+// the chunk, 32 if that is the length of its header, or more. Errors match
+// ErrCorrupt, or ErrUnsupported for versions and flags that are unknown.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) < HeaderLen1 {
 		return Header{}, corrupt("header", 0, "%d bytes, need %d", len(b), HeaderLen1)
@@ -175,7 +175,7 @@ func (h *Header) check() error {
 
 // checkSpecial applies the rules of chunks without streams.
 func (h *Header) checkSpecial() error {
-	size := h.CBytes - HeaderLen2 // of the repeated value
+	size := h.CBytes - HeaderLen2 // bytes of the repeated value
 	ok := size == 0
 	switch h.Special {
 	case Zeros:
@@ -214,9 +214,9 @@ func (h Header) Len() int {
 	return HeaderLen1
 }
 
-// BlockBytes is the decoded length of every block but the last, never more than
-// NBytes. It is 0 in a VL chunk, whose blocks tell their own lengths, and in an
-// empty one.
+// BlockBytes returns the decoded length of each block except the last; it is at
+// most NBytes. It is 0 for an empty chunk, and for a VL chunk, whose blocks
+// have their own lengths.
 func (h Header) BlockBytes() int {
 	if h.VL {
 		return 0
@@ -237,10 +237,11 @@ func (h Header) Blocks() int {
 	return (h.NBytes-1)/b + 1 // the usual sum might not fit into 32 bits
 }
 
-// plain says that the chunk has no block starts and no streams.
+// plain reports whether the chunk has neither block starts nor streams.
 func (h Header) plain() bool { return h.Memcpyed || h.Special != None }
 
-// bodyOff is where the block starts end: the dictionary or the first stream.
+// bodyOff returns the offset where the block starts end, and the dictionary or
+// the first stream begins.
 func (h Header) bodyOff() int {
 	if h.plain() {
 		return h.Len()
@@ -248,8 +249,9 @@ func (h Header) bodyOff() int {
 	return h.Len() + 4*h.Blocks()
 }
 
-// IndexLen is how many bytes from the start of the chunk ParseIndex needs: the
-// header, the block starts, the dictionary's length; of a Value chunk all bytes.
+// IndexLen returns the number of bytes at the start of the chunk that ParseIndex
+// needs: header, block starts and the dictionary's length, or all bytes of a
+// Value chunk.
 func (h Header) IndexLen() int {
 	switch {
 	case h.Special == Value:

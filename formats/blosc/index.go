@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// An Index says where each block of a chunk lies. It is immutable and takes 4
-// bytes a block, 8 if the blocks do not lie in their order, and none in memcpyed
+// An Index has the place of each block of a chunk. It is immutable. It takes 4
+// bytes for each block, 8 if the blocks are not in order, and none for memcpyed
 // and special chunks. Methods that take the number of a block do not check it:
 // it must be in [0, Header().Blocks()).
 type Index struct {
@@ -17,10 +17,9 @@ type Index struct {
 }
 
 // ParseIndex reads the index of a chunk. head holds the first IndexLen bytes of
-// the chunk or more, and is not kept. The block starts, and with a dictionary
-// its length, are checked against the length of the chunk; the streams are not
-// looked at. Errors match ErrCorrupt, or ErrUnsupported for a chunk that is not
-// Supported.
+// the chunk or more, and is not kept. ParseIndex checks that block starts and
+// dictionary lie inside the chunk. It does not check the streams. Errors match
+// ErrCorrupt, or ErrUnsupported for a chunk that is not Supported.
 func ParseIndex(head []byte) (*Index, error) {
 	h, err := ParseHeader(head)
 	if err != nil {
@@ -75,7 +74,7 @@ func (h *Header) dictLen(b []byte) (int, error) {
 	return n, nil
 }
 
-// bodyStart is the first place where a block may start.
+// bodyStart returns the lowest offset at which a block may start.
 func (h *Header) bodyStart(dict int) int {
 	if h.Dict {
 		return h.bodyOff() + 4 + dict
@@ -110,15 +109,16 @@ func (x *Index) checkVL() error {
 // Header is the chunk's header.
 func (x *Index) Header() Header { return x.h }
 
-// BlockBytes is the decoded length of every block but the last, as the header says.
+// BlockBytes returns Header.BlockBytes: the decoded length of each block except the
+// last.
 func (x *Index) BlockBytes() int { return x.h.BlockBytes() }
 
-// Starts gives the offset of each block in the chunk, in block order. The caller
-// must not change it. It is nil for memcpyed and special chunks.
+// Starts returns the offset of each block in the chunk, in block order. The
+// caller must not change it. It is nil for memcpyed and special chunks.
 func (x *Index) Starts() []int32 { return x.starts }
 
-// Block is the span of the bytes of block i inside the chunk, up to the next
-// block. n is 0 in special chunks, whose blocks need no bytes beside the index.
+// Block returns offset and length of block i in the chunk; a block ends where
+// the next one begins. n is 0 in special chunks.
 func (x *Index) Block(i int) (off, n int) {
 	switch {
 	case x.h.Special != None:
@@ -135,8 +135,8 @@ func (x *Index) Block(i int) (off, n int) {
 	return int(s), end - int(s)
 }
 
-// BlockLen is the decoded length of block i, -1 in a VL chunk, for which
-// VLBlockLen finds it in the block's first bytes.
+// BlockLen returns the decoded length of block i. It is -1 in a VL chunk: there
+// VLBlockLen reads it from the block's first bytes.
 func (x *Index) BlockLen(i int) int {
 	if x.h.VL {
 		return -1
@@ -144,8 +144,9 @@ func (x *Index) BlockLen(i int) int {
 	return x.h.blockLen(i)
 }
 
-// VLBlockLen is the decoded length of a block of a VL chunk, from its first four
-// bytes or more, checked against the length of the whole chunk.
+// VLBlockLen returns the decoded length of a block of a VL chunk. src has its
+// first four bytes or more. It checks that the length is at most that of the
+// decoded chunk.
 func (x *Index) VLBlockLen(src []byte) (int, error) {
 	if len(src) < 4 {
 		return 0, corrupt("block", 0, "%d bytes", len(src))
@@ -157,7 +158,8 @@ func (x *Index) VLBlockLen(src []byte) (int, error) {
 	return n, nil
 }
 
-// Dict is the span of the dictionary inside the chunk; n is 0 if there is none.
+// Dict returns offset and length of the dictionary in the chunk; n is 0 if
+// there is none.
 func (x *Index) Dict() (off, n int) {
 	if x.dict == 0 {
 		return 0, 0
@@ -165,8 +167,8 @@ func (x *Index) Dict() (off, n int) {
 	return x.h.bodyOff() + 4, x.dict
 }
 
-// NeedsFirst says that every block but the first can only be decoded together
-// with the decoded first block, to which the DELTA filter refers.
+// NeedsFirst reports whether all other blocks need the decoded first block to
+// be decoded. It is true for the DELTA filter.
 func (x *Index) NeedsFirst() bool { return x.h.needsFirst() }
 
 func (h *Header) needsFirst() bool {

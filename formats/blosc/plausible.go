@@ -1,9 +1,9 @@
 package blosc
 
-// maxExpansion is how many bytes one byte of a stream can become at most. LZ4, BloscLZ
-// and Snappy: a byte adds at most 255 (64 for three) to a match. Deflate: 258 bytes
-// for two bits at best. Zstd: a block of 128 KiB in three bytes of header and one of
-// data.
+// maxExpansion returns the largest number of bytes that one byte of a stream can
+// become. LZ4, BloscLZ and Snappy: a byte adds at most 255 (64 for three) to a match.
+// Deflate: 258 bytes for two bits at best. Zstd: a block of 128 KiB in three bytes of
+// header and one of data.
 func (c Codec) maxExpansion() int64 {
 	if c == Zlib {
 		return 1032
@@ -69,7 +69,8 @@ func (h *Header) plausibleBlock(src []byte, i int) error {
 	return nil
 }
 
-// tooFar says that no stream of n bytes can stand for size bytes.
+// tooFar reports whether a stream of n bytes is too short to decode to size
+// bytes.
 func (h *Header) tooFar(n, size int) bool {
 	return n != size && int64(size) > 64+int64(n)*h.Codec.maxExpansion()
 }

@@ -14,68 +14,69 @@ import (
 
 // EditOptions tune Edit. The zero value is right for most.
 type EditOptions struct {
-	// Encode is how new chunks are made, as in WriteOptions. Nil: with codec and
-	// filter of the last chunk, at the default level. Its TypeSize does not count:
-	// that of the file does.
+	// Encode says how to encode new chunks, as in WriteOptions. Nil means the
+	// codec and the filter of the last chunk, at the default level.
+	// Encode.TypeSize is ignored: the file's type size is used.
 	Encode *blosc.EncodeOptions
-	Limits formats.Limits // as in Options
+	Limits formats.Limits // limits as in Options
 }
 
-// An Editor changes a file in its place: it appends to files of version 3, within
-// the spare entries of their table, and puts other metadata into the room that
-// there is. The result is as the Python tool appends: the last chunk is filled up
-// in its place, new ones follow without a gap.
+// An Editor changes a file in place. It appends to files of version 3, as long as their
+// table has spare entries. It replaces the metadata if the new metadata fit into the
+// room of the old ones. The result has the layout that the Python tool makes: the last
+// chunk is filled up in its place, and new chunks follow it without a gap.
 //
-// The first new bytes that go into the file are a header that says that its
-// number of chunks is not known, the last ones are the true header. Whatever
-// happens in between, the file is recognised as aborted; and all chunks that it
-// had can be salvaged, since none is overwritten before the table names a copy of
-// it at the end of the file. One thing is not safe: a crash of the machine while
-// the header itself is written, if the disk writes half of a sector.
+// The Editor first marks the file as unfinished: it writes a header with an unknown
+// number of chunks. It writes the true header last. If the process stops in between,
+// File.Aborted tells so, and Salvage finds all chunks that the file had: an old chunk is
+// overwritten only after the table points to a copy of it at the end of the file. One
+// case is not safe: the machine crashes while the header is written, and the disk writes
+// half of a sector.
 //
-// Unlike the editors of cframe and b2nd it has no Commit: it changes chunks and table in
-// their places, and keeps what Abort needs since Edit. So one Editor makes one change
-// valid, by Close; Edit again for the next.
+// An Editor has no Commit, unlike the editors of cframe and b2nd: it changes chunks and
+// table in place, and keeps in memory what Abort needs. So one Editor makes one set of
+// changes, which Close makes valid. Call Edit again for more changes.
 //
-// An Editor is for one goroutine, and for one process at a time: it takes no
-// lock. ErrRefused, and ErrTooLarge of SetMetadata, leave the Editor as it was.
-// After any other error every later call returns that error, but for Abort, which
-// brings the file back to what it was. An Editor that is given up needs Abort.
+// An Editor is for one goroutine. It takes no lock: only one process may edit a file at
+// a time. ErrRefused, and ErrTooLarge from SetMetadata, leave the Editor as it was.
+// After any other error every later call returns that error, except Abort, which
+// restores the file. Call Abort if you do not call Close.
 type Editor struct {
 	f      formats.File
-	h      Header // as in the file
+	h      Header // the file's header
 	mh     MetaHeader
-	table  int64 // where it is
+	table  int64 // offset of the table in the file
 	encode blosc.EncodeOptions
 
-	size    int64  // of the file when it was opened
-	lastOff int64  // of its last chunk
-	lastLen int64  // with the digest
+	size    int64  // length of the file before any change
+	lastOff int64  // offset of the last chunk
+	lastLen int64  // length of the last chunk with its digest
 	noGrow  error  // why nothing can be appended
-	full    int64  // decoded length of a chunk
-	i       int64  // the chunk that is being filled
-	part    []byte // of it
-	grown   bool   // part is more than the file has of it
-	refill  []byte // the bytes that replace the last old chunk, with digest
-	end     int64  // where the next new chunk goes
+	full    int64  // decoded length of a full chunk
+	i       int64  // number of the chunk that Extend fills
+	part    []byte // decoded bytes of that chunk so far
+	grown   bool   // part has bytes that the file lacks
+	refill  []byte // new bytes of the last old chunk, with their digest
+	end     int64  // offset for the next new chunk
 	offs    []int64
 
-	meta   *metaSection // nil: as it is
+	meta   *metaSection // new metadata, nil: unchanged
 	undo   []undo
 	marked bool
 	err    error
 }
 
-// undo is a part of the file that was overwritten.
+// undo holds the old bytes of a part of the file that was overwritten.
 type undo struct {
 	off int64
 	old []byte
 }
 
-// Edit opens the file f, which has size bytes. A file that is aborted, or damaged
-// in its last chunk, is ErrCorrupt; Encode that makes no chunk is ErrRefused. A
-// file that has no room for more is opened, and Extend says why. If f is a
-// formats.Syncer, as *os.File is, it is synced after writes whose order matters.
+// Edit opens the file f of size bytes for changes. It fails with ErrCorrupt if
+// the file is aborted or its last chunk is damaged, and with ErrRefused if no
+// chunk can be encoded with o.Encode. Edit also opens a file that cannot grow;
+// then Extend returns the reason. If f is a formats.Syncer, as *os.File is, the
+// Editor syncs it between writes whose order matters.
 func Edit(ctx context.Context, f formats.File, size int64, o EditOptions) (*Editor, error) {
 	bf, err := Open(ctx, rangeio.FromReaderAt(f, size), Options{Limits: o.Limits, Parallel: 1})
 	if err != nil {
@@ -102,7 +103,8 @@ func Edit(ctx context.Context, f formats.File, size int64, o EditOptions) (*Edit
 	return e, nil
 }
 
-// begin finds and reads the last chunk.
+// begin reads the last chunk, so that Extend can fill it up. It sets noGrow if
+// the file cannot grow.
 func (e *Editor) begin(ctx context.Context, f *File, o EditOptions) error {
 	if err := e.findLast(ctx, f); err != nil || e.noGrow != nil {
 		return err
@@ -154,8 +156,8 @@ func (e *Editor) begin(ctx context.Context, f *File, o EditOptions) error {
 	return nil
 }
 
-// findLast checks that all chunks lie in the order of the table, so that none lies
-// behind the last one.
+// findLast sets lastOff. It sets noGrow if the table's offsets do not ascend: a
+// chunk could then lie behind the last one, and an append would overwrite it.
 func (e *Editor) findLast(ctx context.Context, f *File) error {
 	last := f.body - 1
 	for i := int64(0); i < e.h.Chunks; {
@@ -188,12 +190,13 @@ func readAt(f io.ReaderAt, b []byte, off int64) error {
 	return err
 }
 
-// Header is that of the file as it was, or, after Close, as it is.
+// Header returns the file's header before the changes, or the new one after
+// Close.
 func (e *Editor) Header() Header { return e.h }
 
-// Extend adds p, which it does not keep, behind the bytes of the file. If that
-// needs more chunks than the table has spare entries for, all of p is refused with
-// ErrRefused. The Editor keeps two chunks at the most in memory.
+// Extend appends p to the decoded bytes of the file. It does not keep p. If p
+// needs more chunks than the table has spare entries for, Extend takes nothing and
+// returns ErrRefused. The Editor holds at most two chunks in memory.
 func (e *Editor) Extend(p []byte) error {
 	switch {
 	case e.err != nil:
@@ -221,14 +224,16 @@ func (e *Editor) Extend(p []byte) error {
 	return nil
 }
 
-// emit encodes the chunk that is being filled.
+// emit encodes the chunk that Extend fills. A new chunk is written at once. The
+// last old chunk is kept in refill: replaceLast writes it later.
 func (e *Editor) emit(last bool) error {
 	rec, err := e.record(e.encode)
 	if err != nil {
 		return err
 	}
 	if e.i < e.h.Chunks {
-		// The chunks that follow must not overwrite the old chunk's place.
+		// New chunks follow at e.end. They must not overwrite the old chunk,
+		// which has to stay readable until Close.
 		if !last && int64(len(rec)) < e.lastLen {
 			o := e.encode
 			o.Level = blosc.LevelStore
@@ -264,10 +269,10 @@ func (e *Editor) record(o blosc.EncodeOptions) ([]byte, error) {
 	return e.h.Checksum.AppendSum(rec, rec), nil
 }
 
-// SetMetadata puts other metadata, as in WriteOptions, into the room of the
-// present ones. Metadata that do not fit, in version 4 longer ones, are
-// ErrRefused, as are any in a file that has none, and none in place of some.
-// Nothing is written before Close.
+// SetMetadata replaces the metadata within the room of the present ones; v is
+// as WriteOptions.Metadata. It returns ErrRefused if the new metadata are too
+// long (version 4 has no spare room), if the file has no metadata, or if v is
+// none. Close writes them.
 func (e *Editor) SetMetadata(v any) error {
 	if e.err != nil {
 		return e.err
@@ -299,7 +304,7 @@ func (e *Editor) SetMetadata(v any) error {
 	return nil
 }
 
-// Close writes what is left and makes the changes valid. If it fails, Abort can
+// Close writes the rest and makes the changes valid. If Close fails, Abort can
 // still undo them. The caller closes the file.
 func (e *Editor) Close() error {
 	if e.err != nil {
@@ -353,14 +358,14 @@ func (e *Editor) commit() error {
 	if !grown {
 		return nil
 	}
-	// The file is whole, and a rest behind it does no harm. If it were an error, a
-	// caller would append once more.
+	// The file is whole now, and bytes behind its end do no harm. An error here
+	// would make a caller append the same bytes again.
 	_ = e.f.Truncate(e.end)
 	return nil
 }
 
-// grow puts the last old chunk and the new entries in their places, and enters them in
-// h.
+// grow writes the last old chunk and the new entries of the table, and counts the new
+// chunks in h.
 func (e *Editor) grow(h *Header) error {
 	if e.refill != nil {
 		if err := e.replaceLast(); err != nil {
@@ -384,8 +389,9 @@ func (e *Editor) grow(h *Header) error {
 	return nil
 }
 
-// replaceLast overwrites the last old chunk, once a copy lies behind the end of all
-// chunks in the table.
+// replaceLast overwrites the last old chunk. Before that it copies the old chunk to
+// the end of the file and lets the table point to the copy, so that Salvage finds
+// the chunk if the process stops.
 func (e *Editor) replaceLast() error {
 	old := make([]byte, e.lastLen)
 	if err := readAt(e.f, old, e.lastOff); err != nil {
@@ -412,7 +418,7 @@ func (e *Editor) replaceLast() error {
 	return e.sync()
 }
 
-// mark notes in the file that it is not finished.
+// mark writes a header that says that the file is not finished.
 func (e *Editor) mark() error {
 	if e.marked {
 		return nil
@@ -430,7 +436,7 @@ func (e *Editor) mark() error {
 	return e.sync()
 }
 
-// overwrite changes bytes of the file and keeps the old ones.
+// overwrite writes p at off and keeps the old bytes for Abort.
 func (e *Editor) overwrite(part string, p []byte, off int64) error {
 	old := make([]byte, len(p))
 	if err := readAt(e.f, old, off); err != nil {
@@ -455,16 +461,16 @@ func (e *Editor) fail(err error) error {
 	return err
 }
 
-// Abort brings the file back to what it was before Edit. It does nothing after a
-// Close that succeeded, or if nothing was written. If Abort fails, or is not
-// called, a file that was written to stays recognised as aborted.
+// Abort restores the file as it was before Edit. It does nothing after a
+// successful Close, or if nothing was written. If Abort fails or is not called,
+// File.Aborted is true for a file that was written to.
 func (e *Editor) Abort() error {
 	if e.err == errClosed || !e.marked { //nolint:errorlint // our own, never wrapped
 		e.err = errClosed
 		return nil
 	}
 	e.err = errClosed
-	for i := len(e.undo) - 1; i >= 0; i-- { // the header last
+	for i := len(e.undo) - 1; i >= 0; i-- { // the header is restored last
 		if i == 0 {
 			if err := e.sync(); err != nil {
 				return err

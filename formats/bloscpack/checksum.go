@@ -14,8 +14,8 @@ import (
 	"github.com/farread/farread/internal/adler"
 )
 
-// A Checksum is the kind of digest that follows each chunk, and version 3's
-// metadata. The numbers are those of the files.
+// A Checksum is a kind of digest. A digest follows each chunk and, in version
+// 3, the metadata. The values are the numbers that files use.
 type Checksum uint8
 
 // The checksums of the format.
@@ -31,8 +31,9 @@ const (
 	SHA512
 )
 
-// checksums gives each checksum its name and the length of its digest. The
-// Python tool's documentation says 32 bytes for adler32; the files have 4.
+// checksums has the name of each checksum and the length of its digest in
+// bytes. The Python tool's documentation says 32 bytes for adler32; the files
+// have 4.
 var checksums = [...]struct {
 	name string
 	size int
@@ -41,11 +42,10 @@ var checksums = [...]struct {
 // maxDigest is the length of the longest digest.
 const maxDigest = sha512.Size
 
-// Valid tells whether the format has such a checksum.
+// Valid reports whether the format has the checksum c.
 func (c Checksum) Valid() bool { return int(c) < len(checksums) }
 
-// String is the checksum's name in small letters, "checksum N" if it is not
-// Valid.
+// String returns the name in lower case, or "checksum N" if c is not Valid.
 func (c Checksum) String() string {
 	if !c.Valid() {
 		return fmt.Sprintf("checksum %d", uint8(c))
@@ -53,7 +53,8 @@ func (c Checksum) String() string {
 	return checksums[c].name
 }
 
-// Size is the length of a digest in bytes; 0 for None and if c is not Valid.
+// Size returns the length of a digest in bytes. It is 0 for None, and if c is
+// not Valid.
 func (c Checksum) Size() int {
 	if !c.Valid() {
 		return 0
@@ -61,8 +62,9 @@ func (c Checksum) Size() int {
 	return checksums[c].size
 }
 
-// ParseChecksum finds a checksum by its name; the Python tool's "None" is taken,
-// too. The error matches formats.ErrUnsupported.
+// ParseChecksum returns the checksum with a name as String writes it. It also
+// takes "None", as the Python tool spells it. For any other name the error
+// matches formats.ErrUnsupported.
 func ParseChecksum(text string) (Checksum, error) {
 	if text == "None" {
 		return None, nil
@@ -75,9 +77,9 @@ func ParseChecksum(text string) (Checksum, error) {
 	return None, fmt.Errorf("checksum %q: %w", text, formats.ErrUnsupported)
 }
 
-// AppendSum appends the digest of p as files hold it: Adler32 and CRC32 as little
-// endian numbers, the others in their usual order. It appends nothing for None
-// and if c is not Valid.
+// AppendSum appends the digest of p to dst in the byte order of files: Adler32
+// and CRC32 are little-endian, the others have their usual order. It appends
+// nothing for None, and if c is not Valid.
 func (c Checksum) AppendSum(dst, p []byte) []byte {
 	switch c {
 	case Adler32:
@@ -114,6 +116,7 @@ func (c Checksum) verify(p, stored []byte) error {
 	if bytes.Equal(got, stored) {
 		return nil
 	}
-	// Clones, so that room stays on the stack if nothing is wrong.
+	// The clones keep room on the stack when digests agree, which is the usual
+	// case.
 	return fmt.Errorf("%s is %x, stored is %x: %w", c, bytes.Clone(got), bytes.Clone(stored), formats.ErrCorrupt)
 }

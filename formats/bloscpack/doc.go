@@ -1,12 +1,14 @@
-// Package bloscpack reads and writes Bloscpack files: Blosc chunks one after
-// another behind a header, metadata and a table of offsets, each followed by a
-// checksum. The Python tool writes version 3, with chunks of one size. Version 4
-// is a proposal that also holds items of uneven size, one chunk each, and then
-// always has the table; docs/formats/bloscpack.md says how its text is read here.
+// Package bloscpack reads and writes Bloscpack files. A file has a header,
+// metadata, a table of offsets, and Blosc chunks one after another. A checksum
+// follows each chunk. The Python tool writes version 3, in which all chunks but
+// the last have one decoded size. Version 4 is a proposal. It can also hold items
+// of any size, one chunk for each item; such a file always has the table.
+// docs/formats/bloscpack.md says how this package reads the text of the proposal.
 //
-// Reading goes through a [rangeio.Reader]: opening is one planned read, an item
-// one more. Nothing is allocated on the word of a file alone. An error about the
-// bytes of a file is a *formats.Error with Format "bloscpack".
+// Files are read through a [rangeio.Reader]: one planned read opens a file, one
+// more reads an item. Sizes in a file are checked before memory is allocated for
+// them. An error about the bytes of a file is a *formats.Error with Format
+// "bloscpack".
 package bloscpack
 
 import (
@@ -17,7 +19,7 @@ import (
 )
 
 const (
-	// Format is the name that errors of this package carry.
+	// Format is formats.Error.Format in errors of this package.
 	Format = "bloscpack"
 	// Suffix ends the names of Bloscpack files.
 	Suffix = ".blp"
@@ -39,8 +41,8 @@ func tooLarge(part string, off int64, text string, args ...any) error {
 	return fail(part, off, formats.ErrTooLarge, text, args...)
 }
 
-// wrap names the place in a file at which an error arose. The error keeps its
-// identity.
+// wrap adds the part of the file and the offset to err. errors.Is still finds
+// err. An error that names a place already stays as it is.
 func wrap(part string, off int64, err error) error {
 	if err == nil {
 		return nil

@@ -8,28 +8,30 @@ import (
 )
 
 const (
-	// maxBatch is how many decoded bytes are made at a time, unless a single chunk has
-	// more: enough work for several goroutines, and little beside a window.
+	// maxBatch bounds the decoded bytes of chunks that are decoded together. A longer
+	// chunk is decoded alone. 4 MiB is enough work for several goroutines, and small
+	// next to a window.
 	maxBatch = 4 << 20
-	// minShare is the least work that gets a goroutine of its own.
+	// minShare is the least number of bytes, encoded and decoded, that a
+	// goroutine is started for.
 	minShare = 64 << 10
 )
 
-// Each calls fn for the chunks [i, j), in order and one call at a time, with
-// their decoded bytes, which are valid during the call only. An error of fn ends
-// Each and is returned as it is. Chunks that the file does not have are
+// Each calls fn for each of the chunks [i, j), in order and one call at a time. p
+// is the decoded chunk and is valid during the call only. If fn returns an error,
+// Each returns the same error. If the file lacks one of the chunks, Each returns
 // ErrNoEntry.
 //
-// Chunks are read in windows of Options.Window, each one planned read and one
-// more if chunks lie in no order and some are long; the next window is read
-// while one is decoded. Two windows and some MiB of decoded bytes are held, more
-// only if a single chunk is longer.
+// Chunks are read in windows of Options.Window. A window is one planned read. It
+// is two if chunks are out of order and the end of a long chunk was not known.
+// The next window is read while one is decoded. Each holds two windows and some
+// MiB of decoded bytes; it holds more only if a single chunk is longer.
 //
-// An item that was never written ends Each with ErrNoEntry. Once all items are
-// read, those of version 4 whose bytes overlap are ErrCorrupt. (This is not
-// checked in a file of more than a million separate pieces, none of which touches
-// another.) In version 3 the chunks that lie one after another are right if the
-// table contradicts them, as for the Python tool.
+// If an item was never written, Each returns ErrNoEntry. If items of version 4
+// overlap, Each returns ErrCorrupt after it has read all of them. (This check is
+// left out if the chunks form more than a million separate pieces of the file.)
+// If the table of a version 3 file contradicts its chunks, Each follows the
+// chunks, as the Python tool does.
 func (f *File) Each(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
 	if err := f.checkRange(i, j); err != nil {
 		return err
@@ -48,9 +50,10 @@ func (f *File) each(ctx context.Context, s *source, fn func(i int64, p []byte) e
 	return err
 }
 
-// A decoding keeps the buffer of decoded chunks between groups.
+// A decoding decodes groups of chunks into one buffer, which it keeps from
+// group to group.
 type decoding struct {
-	buf []byte // lent
+	buf []byte // memory from bufpool
 	out [][]byte
 }
 
@@ -82,11 +85,11 @@ func (d *decoding) each(ctx context.Context, f *File, ps []piece, fn func(i int6
 	return nil
 }
 
-// decode decodes chunks of total bytes into d.out. It returns how many of them were
-// decoded before the first bad one.
+// decode decodes ps, which have total decoded bytes, into d.out. It returns the
+// number of chunks before the first bad one.
 func (d *decoding) decode(ctx context.Context, f *File, ps []piece, total int) (int, error) {
 	d.out = d.out[:0]
-	if total > maxBatch { // one chunk: the decoder looks at it before it allocates
+	if total > maxBatch { // a single chunk: the decoder checks it before it allocates
 		if cap(d.buf) < total {
 			d.release()
 			out, err := f.appendPiece(nil, &ps[0], f.o.Parallel)
@@ -110,8 +113,8 @@ func (d *decoding) decode(ctx context.Context, f *File, ps []piece, total int) (
 	return f.decodeAll(ctx, d.out, ps)
 }
 
-// decodeAll decodes chunks side by side, each to its place. It returns how many were
-// decoded before the first bad one.
+// decodeAll decodes the chunk ps[i] into out[i], several chunks at a time. It
+// returns the number of chunks before the first bad one.
 func (f *File) decodeAll(ctx context.Context, out [][]byte, ps []piece) (int, error) {
 	if len(ps) == 1 {
 		if err := f.decodePiece(out[0], &ps[0], f.o.Parallel); err != nil {
@@ -120,7 +123,7 @@ func (f *File) decodeAll(ctx context.Context, out [][]byte, ps []piece) (int, er
 		return 1, nil
 	}
 	shares := f.share(ps)
-	well := make([]int, len(shares)) // good chunks of each share, from its first on
+	well := make([]int, len(shares)) // number of good chunks at the start of each share
 	errs := make([]error, len(shares))
 	err := par.Do(ctx, len(shares), f.o.Parallel, func(_ context.Context, k int) error {
 		from, to := shares[k][0], shares[k][1]
@@ -129,7 +132,7 @@ func (f *File) decodeAll(ctx context.Context, out [][]byte, ps []piece) (int, er
 				well[k]++
 			}
 		}
-		return nil // another share may find an earlier one
+		return nil // errs has the error: the first bad chunk may be in another share
 	})
 	if err != nil {
 		return 0, err
@@ -142,7 +145,8 @@ func (f *File) decodeAll(ctx context.Context, out [][]byte, ps []piece) (int, er
 	return len(ps), nil
 }
 
-// share cuts chunks into runs of about equal work.
+// share cuts ps into runs [from, to) of about equal work, one run for each
+// goroutine's turn.
 func (f *File) share(ps []piece) [][2]int {
 	total := 0
 	for i := range ps {
@@ -166,10 +170,11 @@ func (f *File) share(ps []piece) [][2]int {
 	return out
 }
 
-// ReadChunks decodes the chunks [i, j) into dst, back to back, and tells how many
-// bytes they are. It fails with ErrTooLarge if dst is too short. Chunks are read
-// and checked as by Each, and decoded side by side, straight into dst. With an
-// error the first n bytes of dst are right, the others undefined.
+// ReadChunks decodes the chunks [i, j) into dst, one after another, and returns
+// the number of bytes. It fails with ErrTooLarge if dst is too short. It reads
+// and checks chunks as Each does, and decodes several at a time, straight into
+// dst. If it returns an error with n, the first n bytes of dst are right, and the
+// rest of dst is undefined.
 func (f *File) ReadChunks(ctx context.Context, dst []byte, i, j int64) (int, error) {
 	if err := f.checkRange(i, j); err != nil {
 		return 0, err
@@ -200,10 +205,10 @@ func (f *File) ReadChunks(ctx context.Context, dst []byte, i, j int64) (int, err
 	return n, err
 }
 
-// AppendItems appends the decoded chunks [i, j) to dst, each in memory of its own. With
-// an error dst is returned as it was. More than Limits.MaxDecoded bytes together are
-// ErrTooLarge. Chunks are read as by Each; neighbours share requests, and a few small
-// ones are one request.
+// AppendItems appends the decoded chunks [i, j) to dst, each in memory of its own. If
+// it fails, it returns dst as it was. It fails with ErrTooLarge if the chunks have more
+// than Limits.MaxDecoded bytes together. It reads chunks as Each does: neighbours share
+// requests, so a few small chunks are one request.
 func (f *File) AppendItems(ctx context.Context, dst [][]byte, i, j int64) ([][]byte, error) {
 	if err := f.checkRange(i, j); err != nil {
 		return dst, err

@@ -7,35 +7,37 @@ import (
 )
 
 const (
-	// batchLen is how many bytes go to a goroutine, or to the output, at a time: items
-	// of a hundred bytes would otherwise cost more to hand on than to encode.
+	// batchLen is the number of bytes that a goroutine encodes, or the output gets, at
+	// a time. Without batches, items of a hundred bytes would cost more to pass on
+	// than to encode.
 	batchLen = 256 << 10
-	// chunkSlack is how much longer than its data a chunk may be while it is encoded:
-	// its header, a length for each stream, the digest.
+	// chunkSlack is room for the parts of a chunk that are not data: its header, a
+	// length for each stream, the digest.
 	chunkSlack = 1 << 10
-	// bigChunk is the longest chunk that waits for a goroutine. Longer chunks are
-	// encoded in the call, their blocks side by side. So an encoder holds at most two
-	// buffers of bigChunk and batchLen for each batch, and the longest chunk once
-	// more. Buffers that grew longer are not kept.
+	// bigChunk is the longest chunk that goes into a batch. The blocks of a longer
+	// chunk are encoded in parallel, within the caller's call. So an encoder holds,
+	// for each batch, at most two buffers of bigChunk+batchLen bytes, and one buffer
+	// for the longest chunk. Longer buffers are not kept.
 	bigChunk = 2 << 20
 )
 
-// An encoder makes chunks and hands them on in order, many at a time.
+// An encoder encodes chunks in batches and passes the batches to put in order.
 type encoder struct {
 	o     blosc.EncodeOptions
 	sum   Checksum
-	limit int // batches that are encoded at the same time
+	limit int // batches encoded at the same time
 	put   func(b []byte, lens []uint32) error
 
-	cur  *batch   // being filled
-	jobs []*batch // on their way, oldest first
+	cur  *batch   // the batch that add fills
+	jobs []*batch // batches that goroutines encode, oldest first
 	free []*batch
 }
 
-// A batch is a number of chunks, before or after they are encoded.
+// A batch is a list of chunks, with src and ends before they are encoded, with
+// out and lens after that.
 type batch struct {
-	src  []byte // chunks, one after another
-	ends []int  // where each of them ends
+	src  []byte // decoded chunks, one after another
+	ends []int  // offset in src at which each chunk ends
 	out  []byte
 	lens []uint32
 	err  error
@@ -54,7 +56,7 @@ func (e *encoder) batch() *batch {
 	return e.cur
 }
 
-// add takes a chunk and does not keep it.
+// add takes the decoded chunk p. It does not keep p.
 func (e *encoder) add(p []byte) error {
 	if e.limit > 1 && len(p) > bigChunk {
 		return e.addBig(p)
@@ -77,7 +79,8 @@ func (e *encoder) add(p []byte) error {
 	return e.start()
 }
 
-// addBig encodes a chunk in several goroutines, with nothing else on its way.
+// addBig encodes one chunk with several goroutines, after all batches before it
+// are done.
 func (e *encoder) addBig(p []byte) error {
 	if err := e.drain(); err != nil {
 		return err
@@ -90,7 +93,7 @@ func (e *encoder) addBig(p []byte) error {
 	return e.flush()
 }
 
-// addEncoded takes a chunk that needs nothing but its digest.
+// addEncoded takes a chunk that is encoded already, and adds its digest.
 func (e *encoder) addEncoded(chunk []byte) error {
 	if e.limit > 1 {
 		if err := e.drain(); err != nil {
@@ -116,14 +119,14 @@ func (b *batch) encode(p []byte, o blosc.EncodeOptions, sum Checksum) error {
 	return nil
 }
 
-// finish makes out, in which a chunk begins at at, the output of b, with the chunk's
-// digest.
+// finish stores out as b.out. out ends with a new chunk that begins at index at;
+// finish appends the digest of the chunk and notes its length.
 func (b *batch) finish(out []byte, at int, sum Checksum) {
 	b.out = sum.AppendSum(out, out[at:])
 	b.lens = append(b.lens, uint32(len(b.out)-at))
 }
 
-// flush hands on the encoded chunks of the current batch.
+// flush passes the current batch, which is encoded, to put.
 func (e *encoder) flush() error {
 	b := e.cur
 	if b == nil {
@@ -133,8 +136,8 @@ func (e *encoder) flush() error {
 	return e.hand(b)
 }
 
-// start has the current batch encoded in the background, and hands on the oldest
-// one to make room.
+// start encodes the current batch in a goroutine. If too many batches are under
+// way, it first waits for the oldest one and passes it to put.
 func (e *encoder) start() error {
 	b := e.cur
 	if b == nil {
@@ -162,7 +165,7 @@ func (e *encoder) start() error {
 	return nil
 }
 
-// pop hands on the oldest batch.
+// pop waits for the oldest batch and passes it to put.
 func (e *encoder) pop() error {
 	b := e.jobs[0]
 	e.jobs[0] = nil
@@ -186,7 +189,8 @@ func (e *encoder) hand(b *batch) error {
 	return err
 }
 
-// drain hands on everything, up to the first error.
+// drain waits for all batches and passes them to put. It stops at the first
+// error.
 func (e *encoder) drain() error {
 	if e.limit > 1 {
 		if err := e.start(); err != nil {
@@ -202,7 +206,7 @@ func (e *encoder) drain() error {
 	return e.flush()
 }
 
-// drop waits for the goroutines and throws their results away.
+// drop waits for the goroutines and discards their results.
 func (e *encoder) drop() {
 	for _, b := range e.jobs {
 		<-b.done

@@ -7,9 +7,10 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// ExplainItems lists the requests that reading the chunks [i, j) would make, with
-// AppendItem or Each. It reads what it needs of the table, and nothing else. A request
-// is Estimated if the chunks decide: there may be more of them, or less of it.
+// ExplainItems lists the requests that AppendItem or Each would make for the chunks
+// [i, j). It reads the part of the table that it needs, and no chunks. A request is
+// Estimated if its length, or whether another one follows, depends on bytes of the
+// chunks.
 func (f *File) ExplainItems(ctx context.Context, i, j int64) ([]rangeio.Planned, error) {
 	if err := f.checkRange(i, j); err != nil {
 		return nil, err
@@ -24,7 +25,8 @@ func (f *File) ExplainItems(ctx context.Context, i, j int64) ([]rangeio.Planned,
 	return plan.Requests(), err
 }
 
-// why names the chunks of a request.
+// why names the chunks that a request fetches. The second result is true if the
+// request is an estimate.
 func (f *File) why(parts []pull.Part[place]) (string, bool) {
 	first, last, unsure := parts[0].For.i, parts[0].For.i, false
 	for _, p := range parts {
@@ -38,8 +40,9 @@ func (f *File) why(parts []pull.Part[place]) (string, bool) {
 	return why, unsure
 }
 
-// explainFollowed is ExplainItems for some chunks of a file without a table. Nobody knows
-// how far apart they lie before they are followed.
+// explainFollowed is ExplainItems for a file without a table. The places of chunks are
+// unknown until the chunks are read one after another, so it assumes that all chunks are
+// equally long.
 func (f *File) explainFollowed(i, j int64) []rangeio.Planned {
 	if i >= j {
 		return nil

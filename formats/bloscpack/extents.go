@@ -6,27 +6,29 @@ import (
 )
 
 const (
-	// maxExtents bounds the separate pieces of a file that are kept to find
-	// overlaps: 24 MiB. Chunks that lie side by side, in ascending or descending
-	// order, are one piece.
+	// maxExtents bounds the extents that are kept to find overlaps; they take 24
+	// MiB at most. Adjacent chunks that are added one after another, in
+	// ascending or descending order, are one extent.
 	maxExtents = 1 << 20
-	// newExtents are collected before they are sorted in.
+	// newExtents is how many new extents are collected before they are merged
+	// into the sorted list.
 	newExtents = 1 << 14
 )
 
-// An extent is bytes of a file that belong to chunks.
+// An extent is a range [from, to) of a file that chunks fill without a gap.
 type extent struct {
 	from, to int64
-	i        int64 // one of the chunks
+	i        int64 // number of one of the chunks
 }
 
-// extents finds chunks that overlap, once all were added.
+// extents collects the places of chunks; check then reports whether any
+// overlap.
 type extents struct {
-	run    extent   // grows as long as chunks are neighbours
-	fresh  []extent // in the order of adding
-	sorted []extent // by place, neighbours joined
+	run    extent   // the last extent: grows while new chunks touch it
+	fresh  []extent // not sorted yet
+	sorted []extent // sorted by from, touching extents joined
 	err    error
-	full   bool // too many pieces: no longer looked at
+	full   bool // more than maxExtents: the check is given up
 	bytes  int64
 	end    int64
 }
@@ -56,7 +58,7 @@ func (x *extents) push() {
 	}
 }
 
-// merge sorts the new extents into the known ones.
+// merge merges fresh into sorted, and sets err if two extents overlap.
 func (x *extents) merge() {
 	all := append(x.sorted, x.fresh...) //nolint:gocritic // sorted is what all becomes
 	x.fresh = x.fresh[:0]

@@ -13,8 +13,8 @@ const HeaderLen = 32
 
 // Versions of the format that are read and written.
 const (
-	Version3 = 3 // of the Python tool
-	Version4 = 4 // of the proposal
+	Version3 = 3 // version that the Python tool writes
+	Version4 = 4 // the proposal
 )
 
 const (
@@ -24,11 +24,12 @@ const (
 	optMeta     = 1 << 1
 	optVariable = 1 << 2 // version 4 only
 
-	// MaxChunk is the longest chunk, decoded: Blosc's 2^31-1 less its header.
+	// MaxChunk is the largest decoded length of a chunk: 2^31-1, Blosc's limit,
+	// less the length of a chunk's header.
 	MaxChunk = math.MaxInt32 - 16
-	// MaxMetadata is the longest metadata that are read or written, stored or
-	// decoded. Version 4 has the bound by the rules of docs/formats/bloscpack.md,
-	// the format of version 3 has none.
+	// MaxMetadata is the largest length of metadata, stored or decoded, that this
+	// package reads or writes. For version 4 docs/formats/bloscpack.md sets this
+	// limit; the format of version 3 has no limit.
 	MaxMetadata = 64 << 20
 
 	// positions in the header
@@ -48,27 +49,29 @@ const (
 type Header struct {
 	Version  int // 3 or 4
 	Checksum Checksum
-	TypeSize int // 0..255, as given to Blosc
-	// ChunkSize is the decoded length of all chunks but the last, LastChunk that
-	// of the last; -1: unknown. They mean nothing if Variable is set.
+	TypeSize int // item size from 0 to 255, as the header of a Blosc chunk has it
+	// ChunkSize is the decoded length of each chunk except the last; LastChunk
+	// is the decoded length of the last. -1 means unknown. Neither has a meaning
+	// if Variable is set.
 	ChunkSize, LastChunk int64
-	Chunks               int64 // -1: unknown, as in a file whose writing did not end
+	Chunks               int64 // -1: unknown, as in a file that is not finished
 	MaxAppend            int64 // version 3: spare entries of the table
-	Offsets, Meta        bool  // whether there are a table and metadata
+	Offsets, Meta        bool  // whether the file has a table, and metadata
 	Variable             bool  // version 4: each chunk is an item of its own length
 	MetaSize             int64 // version 4: bytes of metadata
 }
 
-// Sniff tells whether b, which holds the first HeaderLen bytes or more, begins as
-// a Bloscpack file of any version does.
+// Sniff reports whether b, the first HeaderLen bytes of a file or more, look like
+// the header of a Bloscpack file of any version.
 func Sniff(b []byte) bool {
-	// Options and checksum are checked, too, since four letters may be chance.
+	// The four letters alone may occur by chance, so options and checksum are
+	// checked, too.
 	return len(b) >= HeaderLen && string(b[:len(magic)]) == magic && b[atOptions] < 1<<3 && Checksum(b[atChecksum]).Valid()
 }
 
-// ParseHeader reads the header that b begins with and checks each number in it
-// against the others. Errors wrap formats.ErrCorrupt, or formats.ErrUnsupported
-// for versions other than 3 and 4.
+// ParseHeader parses the header at the start of b, and checks that its fields
+// are valid and agree. Errors wrap formats.ErrCorrupt, or
+// formats.ErrUnsupported for versions other than 3 and 4.
 func ParseHeader(b []byte) (Header, error) {
 	const part = "header"
 	if len(b) < HeaderLen {
@@ -110,7 +113,8 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// check looks at every number; off is the place of the wrong one.
+// check checks every field; off is the offset of the first wrong one in the
+// header.
 func (h Header) check() (off int64, err error) {
 	switch {
 	case !h.Checksum.Valid():
@@ -139,8 +143,8 @@ func (h Header) check() (off int64, err error) {
 	return 0, nil
 }
 
-// checkSizes looks at the two lengths of chunks. In a file of various lengths they
-// mean nothing.
+// checkSizes checks ChunkSize and LastChunk. The caller skips it if Variable is
+// set, since the two fields then have no meaning.
 func (h Header) checkSizes() (off int64, err error) {
 	switch {
 	case h.ChunkSize < -1 || h.ChunkSize > MaxChunk:
@@ -165,8 +169,8 @@ func (h Header) check3() (off int64, err error) {
 	return 0, nil
 }
 
-// AppendBinary appends the header as a file holds it. It fails with the errors that
-// ParseHeader would have for the result.
+// AppendBinary appends the header in its 32 bytes to dst. It fails with the errors
+// that ParseHeader would return for the result.
 func (h Header) AppendBinary(dst []byte) ([]byte, error) {
 	if h.Version != Version3 && h.Version != Version4 {
 		return dst, unsupported("header", atVersion, "version %d", h.Version)
@@ -197,7 +201,7 @@ func (h Header) AppendBinary(dst []byte) ([]byte, error) {
 	return append(dst, b[:]...), nil
 }
 
-// entries is the number of entries of the table, spare ones too.
+// entries returns the number of entries of the table, with the spare ones.
 func (h Header) entries() int64 {
 	if !h.Offsets || h.Chunks < 0 {
 		return 0
@@ -205,7 +209,8 @@ func (h Header) entries() int64 {
 	return h.Chunks + h.MaxAppend
 }
 
-// want is the decoded length of chunk i, -1 if only the chunk tells.
+// want returns the decoded length that the header gives for chunk i, or -1 if
+// only the chunk tells.
 func (h Header) want(i int64) int64 {
 	switch {
 	case h.Variable:
@@ -216,7 +221,8 @@ func (h Header) want(i int64) int64 {
 	return h.ChunkSize
 }
 
-// Part names chunk i as errors do: "item 5" if Variable is set, else "chunk 5".
+// Part returns the name of chunk i in errors: "item 5" if Variable is set, else
+// "chunk 5".
 func (h Header) Part(i int64) string {
 	if h.Variable {
 		return fmt.Sprintf("item %d", i)

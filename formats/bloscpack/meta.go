@@ -37,20 +37,21 @@ const (
 	atMetaStored   = 20
 )
 
-// A MetaHeader stands before the metadata of version 3.
+// A MetaHeader precedes the metadata of version 3.
 type MetaHeader struct {
-	Checksum Checksum // of the stored bytes
+	Checksum Checksum // digest of the stored bytes
 	Codec    MetaCodec
-	Level    int   // of zlib; says nothing if Codec is MetaPlain
-	Size     int64 // of the JSON text
-	Stored   int64 // bytes in the file
-	Room     int64 // bytes kept for them, Stored or more
+	Level    int   // level of zlib; has no meaning if Codec is MetaPlain
+	Size     int64 // bytes of the JSON text
+	Stored   int64 // bytes of the encoded text
+	Room     int64 // bytes reserved for the encoded text, at least Stored
 }
 
-// section is how many bytes header, room and digest take.
+// section returns the length of header, room and digest in bytes.
 func (m MetaHeader) section() int64 { return metaHeaderLen + m.Room + int64(m.Checksum.Size()) }
 
-// parseMetaHeader reads the header of metadata that begins at off in a file.
+// parseMetaHeader parses the header b of the metadata. off, its offset in the
+// file, is for errors.
 func parseMetaHeader(b []byte, off int64) (MetaHeader, error) {
 	const part = "metadata"
 	if len(b) < metaHeaderLen {
@@ -83,7 +84,7 @@ func parseMetaHeader(b []byte, off int64) (MetaHeader, error) {
 	return m, nil
 }
 
-// append appends the header as a file holds it.
+// append appends the header in its 32 bytes to dst.
 func (m MetaHeader) append(dst []byte) []byte {
 	var b [metaHeaderLen]byte
 	copy(b[:], metaFormat)
@@ -94,8 +95,8 @@ func (m MetaHeader) append(dst []byte) []byte {
 	return append(dst, b[:]...)
 }
 
-// text gives the JSON text of the stored bytes, which are checked against their
-// digest unless that is nil.
+// text decodes the stored bytes to JSON text. If digest is not nil, it checks
+// them first.
 func (m MetaHeader) text(stored, digest []byte, off int64) (json.RawMessage, error) {
 	const part = "metadata"
 	if digest != nil {
@@ -109,8 +110,8 @@ func (m MetaHeader) text(stored, digest []byte, off int64) (json.RawMessage, err
 		if err != nil {
 			return nil, corrupt(part, off, "zlib: %v", err)
 		}
-		// One byte more than announced shows that the text is longer. The limit bounds
-		// the memory.
+		// The limit bounds memory. One byte more than announced is enough to see that
+		// the text is too long.
 		text, err = io.ReadAll(io.LimitReader(z, m.Size+1))
 		if err != nil {
 			return nil, corrupt(part, off, "zlib: %v", err)
@@ -122,7 +123,7 @@ func (m MetaHeader) text(stored, digest []byte, off int64) (json.RawMessage, err
 	return checkJSON(text, off)
 }
 
-// checkJSON takes one strict JSON value in UTF-8, of any type.
+// checkJSON checks that text is UTF-8 and one JSON value, of any type.
 func checkJSON(text []byte, off int64) (json.RawMessage, error) {
 	if !utf8.Valid(text) {
 		return nil, corrupt("metadata", off, "no UTF-8")

@@ -15,18 +15,19 @@ import (
 type Array struct {
 	DType   dtype.DType
 	Shape   []int64
-	Fortran bool // the first axis runs fastest in the chunks
+	Fortran bool // the first axis varies fastest in the chunks
 }
 
-// NBytes is how many bytes the items take together.
+// NBytes returns the number of bytes of all items of the array.
 func (a Array) NBytes() int64 { return int64(a.DType.ItemSize()) * product(a.Shape) }
 
 // maxDims is NumPy's own limit.
 const maxDims = 64
 
-// Array describes the array that the chunks hold, if the metadata are those that
-// the Python tool writes for a NumPy array; ok is false if they are not. An error
-// says why such metadata cannot be used; the chunks can be read all the same.
+// Array describes the NumPy array in the chunks. ok is false if the metadata are
+// not those that the Python tool writes for a NumPy array. If ok is true and err
+// is not nil, err tells why the metadata cannot be used; the chunks can still be
+// read.
 func (f *File) Array() (a Array, ok bool, err error) {
 	var m struct {
 		Container string          `json:"container"`
@@ -86,13 +87,14 @@ func (f *File) Array() (a Array, ok bool, err error) {
 	return a, true, nil
 }
 
-// maxDType is far above any record's type: a parsed type takes 30 times the memory of
-// its text.
+// maxDType bounds the text of a type, far above the type of any record, since a
+// parsed type takes 30 times the memory of its text.
 const maxDType = 1 << 20
 
-// parseDType reads the type, which has three spellings. The usual one is a text that
-// is a Python literal. Before version 0.7.2 the tool wrote the bare type; and for a
-// structured type it wrote lists of JSON, in which Python's tuples became lists.
+// parseDType parses the type of an array. Files have three spellings. The usual one
+// is a JSON string that holds a Python literal. Before version 0.7.2 the tool wrote
+// the bare name of a type, and JSON lists for a structured type: JSON turned
+// Python's tuples into lists.
 func parseDType(raw json.RawMessage) (dtype.DType, error) {
 	if len(raw) > maxDType {
 		return dtype.DType{}, fmt.Errorf("dtype of %d bytes, %d are the most: %w", len(raw), maxDType, formats.ErrTooLarge)
@@ -120,8 +122,8 @@ func parseDType(raw json.RawMessage) (dtype.DType, error) {
 
 func short(b []byte) []byte { return b[:min(len(b), 60)] }
 
-// oldDType makes the literal of numpy's descr before JSON turned its tuples into
-// lists: a list of members, each a name, a type and perhaps a shape.
+// oldDType restores NumPy's descr from JSON lists: a list of members, each a
+// tuple of a name, a type and perhaps a shape.
 func oldDType(list []any, depth int) (pylit.Value, error) {
 	bad := fmt.Errorf("dtype of lists: %w", formats.ErrCorrupt)
 	if depth > 32 {

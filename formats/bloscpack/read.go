@@ -12,36 +12,39 @@ import (
 )
 
 const (
-	missing = -1 // entry of a chunk that was never written
+	missing = -1 // the entry of a chunk that was never written
 
-	// maxTrust is the longest distance to the next chunk that is read as a whole for
-	// one chunk, although it may contain a gap. For longer distances the chunk's
-	// header is read first, which costs little beside 64 MiB.
+	// maxTrust bounds how much is read for one chunk because the next chunk begins
+	// there. A gap may follow the chunk, so for a longer distance the chunk's header
+	// is read first; that request costs little next to 64 MiB.
 	maxTrust = 64 << 20
-	// The first guess for a chunk whose end no neighbour tells is twice the average,
-	// within these bounds. A second request fetches the rest.
+	// If no neighbour tells where a chunk ends, the first request fetches twice the
+	// average length, within these bounds. A second request fetches the rest.
 	minGuess, maxGuess = 512, 64 << 10
 )
 
-// A place is where a chunk lies by the table.
+// A place is the position of a chunk, by the table or by the headers of the
+// chunks before it.
 type place struct {
 	i    int64 // number of the chunk
 	off  int64
-	room int64 // bytes to the next chunk that is known, or to the end of the file
+	room int64 // bytes up to the next known chunk, or to the end of the file
 
-	bound bool // a chunk begins there
-	sure  bool // read all of it: room is most likely the chunk's length
+	bound bool // a chunk begins at off+room
+	sure  bool // room is most likely the chunk's length, so read all of it
 }
 
-// A piece is a chunk in memory, its header checked and its digest verified.
+// A piece is an encoded chunk in memory. Its header is checked; its digest is
+// checked when it is decoded.
 type piece struct {
 	place
 	h    blosc.Header
-	b    []byte // the encoded chunk, and its digest
-	next int64  // where the chunk's digest ends in the file
+	b    []byte // the encoded chunk and its digest
+	next int64  // offset of the end of the digest in the file
 }
 
-// notAborted is the error for all reads of a file whose writing did not end.
+// notAborted returns an error if the file is not finished. All reads of chunks
+// return it.
 func (f *File) notAborted() error {
 	if !f.aborted {
 		return nil
@@ -53,7 +56,7 @@ func (f *File) notAborted() error {
 	return corrupt("", -1, "aborted: %s, so the file was not finished; `farread verify --repair OUT` salvages its whole chunks", what)
 }
 
-// checkRange checks that [i, j) are chunks of a file that can be read.
+// checkRange checks that the file is finished and has the chunks [i, j).
 func (f *File) checkRange(i, j int64) error {
 	if err := f.notAborted(); err != nil {
 		return err
@@ -68,11 +71,12 @@ func (f *File) checkRange(i, j int64) error {
 	return nil
 }
 
-// run reads the table up to the entries of chunk j.
+// run returns a run for the chunks before j. It also reads the entry of chunk
+// j, which tells where chunk j-1 ends.
 func (f *File) run(j int64) *run { return &run{t: &f.t, end: min(j+1, f.h.Chunks)} }
 
-// places appends the places of the chunks [i, j) by the table. Entries of -1 are
-// places, too.
+// places appends the places of the chunks [i, j) to out. A chunk that was never
+// written has a place with off -1.
 func (f *File) places(ctx context.Context, r *run, out []place, i, j int64) ([]place, error) {
 	if !f.usesTable() {
 		walked, err := f.walked(ctx, i, j)
@@ -90,8 +94,8 @@ func (f *File) places(ctx context.Context, r *run, out []place, i, j int64) ([]p
 		case k+1 < len(offs) && offs[k+1] > p.off:
 			p.room, p.bound, p.sure = offs[k+1]-p.off, true, true
 		case k+1 < len(offs):
-			ordered = false // or the next one was never written
-		default: // the last number is also the last in the file
+			ordered = false // or the next chunk was never written
+		default: // the last chunk ends with the file
 			p.sure = p.i == f.h.Chunks-1
 		}
 		out = append(out, p)
@@ -102,8 +106,9 @@ func (f *File) places(ctx context.Context, r *run, out []place, i, j int64) ([]p
 	return out, nil
 }
 
-// narrow finds the bounds of chunks that do not lie in the order of their numbers, or
-// lack a neighbour: the next chunk in the file among those with known entries.
+// narrow sets room for chunks that are not in the order of their numbers, or whose
+// next chunk was never written: room then ends at the next chunk in the file, among
+// those whose entries are in memory.
 func (f *File) narrow(places []place, offs []int64, ordered bool) {
 	if len(places) == 1 {
 		if ordered && f.t.inOrder(places[0].i) {
@@ -111,7 +116,7 @@ func (f *File) narrow(places []place, offs []int64, ordered bool) {
 		}
 		near := f.t.around(places[0].i)
 		if next := offs[len(offs)-1]; len(near) > 0 && !slices.Contains(near, next) {
-			near = append(near, next) // its entry is on another page
+			near = append(near, next) // its entry is on the next page
 		}
 		if len(near) > 0 {
 			offs = near
@@ -131,8 +136,7 @@ func (f *File) narrow(places []place, offs []int64, ordered bool) {
 	}
 }
 
-// ascending tells whether chunks lie in the order of their numbers, apart from those
-// that were never written.
+// ascending reports whether offsets ascend. It skips chunks that were never written.
 func ascending(offs []int64) bool {
 	last := int64(missing)
 	for _, off := range offs {
@@ -144,7 +148,8 @@ func ascending(offs []int64) bool {
 	return true
 }
 
-// inFile checks that a chunk can lie at the place of its entry.
+// inFile checks that a chunk can begin at p.off. It returns ErrNoEntry for a
+// chunk that was never written.
 func (f *File) inFile(p place) error {
 	switch {
 	case p.off == missing:
@@ -157,12 +162,12 @@ func (f *File) inFile(p place) error {
 	return nil
 }
 
-// guess is how many bytes are read of a chunk at first.
+// guess returns how many bytes of a chunk the first request fetches.
 func (f *File) guess(p place) int64 {
 	most := min(p.room, f.size-p.off)
 	digest := int64(f.h.Checksum.Size())
 	if want := f.h.want(p.i); want >= 0 {
-		most = min(most, want+blosc.HeaderLen2+digest) // encoding never adds more than a header
+		most = min(most, want+blosc.HeaderLen2+digest) // an encoded chunk is longer than its data by at most a header
 	}
 	if p.sure && most <= maxTrust {
 		return most
@@ -171,7 +176,7 @@ func (f *File) guess(p place) int64 {
 	return min(most, max(minGuess, min(2*average, maxGuess)))
 }
 
-// wrapRead names chunks in an error of a read.
+// wrapRead adds the names of the chunks to an error of a read.
 func (f *File) wrapRead(err error, places ...place) error {
 	part := f.h.Part(places[0].i)
 	if n := len(places); n > 1 {
@@ -180,8 +185,8 @@ func (f *File) wrapRead(err error, places ...place) error {
 	return wrap(part, places[0].off, err)
 }
 
-// head checks the header of a chunk against the file. n is the length of chunk
-// and digest.
+// head parses the header of a chunk and checks it against the file. n is the
+// length of the chunk with its digest.
 func (f *File) head(p place, b []byte) (h blosc.Header, n int64, err error) {
 	h, err = blosc.ParseHeader(b)
 	if err != nil {
@@ -197,7 +202,7 @@ func (f *File) head(p place, b []byte) (h blosc.Header, n int64, err error) {
 		return h, 0, f.bad(p, formats.ErrCorrupt, "nothing, encoded in %d bytes", h.CBytes)
 	case want >= 0 && int64(h.NBytes) != want:
 		return h, 0, f.bad(p, formats.ErrCorrupt, "%d decoded bytes, the file's header says %d", h.NBytes, want)
-	case int64(int(n)) != n: // a chunk of 2 GiB and its checksum, where int has 32 bits
+	case int64(int(n)) != n: // a chunk of 2 GiB with its checksum, if int has 32 bits
 		return h, 0, f.bad(p, formats.ErrTooLarge, "%d bytes with its checksum", n)
 	case int64(h.NBytes) > f.o.Limits.MaxDecoded:
 		return h, 0, f.bad(p, formats.ErrTooLarge, "%d decoded bytes, %d allowed", h.NBytes, f.o.Limits.MaxDecoded)
@@ -205,7 +210,7 @@ func (f *File) head(p place, b []byte) (h blosc.Header, n int64, err error) {
 	return h, n, nil
 }
 
-// inChunk names the chunk in an error.
+// inChunk adds the name of the chunk to err.
 func (f *File) inChunk(p place, err error) error {
 	if err == nil {
 		return nil
@@ -217,7 +222,8 @@ func (f *File) bad(p place, cause error, text string, args ...any) error {
 	return fail(f.h.Part(p.i), p.off, cause, text, args...)
 }
 
-// check verifies the digest behind a chunk and gives the chunk without it.
+// check verifies the digest of a chunk, and returns the chunk without its
+// digest.
 func (f *File) check(p *piece) ([]byte, error) {
 	chunk := p.b[:p.h.CBytes:p.h.CBytes]
 	if f.o.NoVerify {
@@ -230,7 +236,7 @@ func (f *File) decoder(parallel int) blosc.DecodeOptions {
 	return blosc.DecodeOptions{TypeSize: f.h.TypeSize, MaxDecoded: f.o.Limits.MaxDecoded, Parallel: parallel}
 }
 
-// appendPiece decodes a chunk behind dst.
+// appendPiece appends the decoded chunk to dst.
 func (f *File) appendPiece(dst []byte, p *piece, parallel int) ([]byte, error) {
 	chunk, err := f.check(p)
 	if err != nil {
@@ -243,7 +249,7 @@ func (f *File) appendPiece(dst []byte, p *piece, parallel int) ([]byte, error) {
 	return out, nil
 }
 
-// decodePiece decodes a chunk into dst, which has its length.
+// decodePiece decodes a chunk into dst, which has the chunk's decoded length.
 func (f *File) decodePiece(dst []byte, p *piece, parallel int) error {
 	chunk, err := f.check(p)
 	if err != nil {
@@ -253,13 +259,13 @@ func (f *File) decodePiece(dst []byte, p *piece, parallel int) error {
 	return f.inChunk(p.place, err)
 }
 
-// AppendItem appends the decoded chunk i to dst. It is one planned read, one more
-// if its entry of the table is not known yet, and one more for a chunk whose end
-// no neighbour tells and that is longer than usual. Without a table, or if the
-// one of version 3 contradicts the chunks, the headers of the chunks before i are
-// followed, once for each File. An item that the file does not have, or that was
-// never written, is ErrNoEntry, a file whose writing did not end ErrCorrupt. With
-// an error the result is dst.
+// AppendItem appends the decoded chunk i to dst. It is one planned read. It is
+// one more if the table's entry is not in memory, and one more if the chunk is
+// long and no neighbour tells where it ends. If there is no table, or a version 3
+// table contradicts the chunks, it reads the headers of all chunks before i, once
+// for each File. It returns ErrNoEntry if the file does not have the item or
+// never wrote it, and ErrCorrupt if the file is not finished. If it fails, it
+// returns dst as it was.
 func (f *File) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, error) {
 	if err := f.checkRange(i, i+1); err != nil {
 		return dst, err
@@ -272,8 +278,9 @@ func (f *File) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, err
 	return f.appendPiece(dst, p, f.o.Parallel)
 }
 
-// one reads chunk i, into a lent buffer. The Python tool writes a table of version 3
-// but never reads it: if the table contradicts the chunks, the chunks are right.
+// one reads chunk i into a buffer from bufpool. If a table of version 3 contradicts
+// the chunks, the chunks are right: the Python tool writes the table but never reads
+// it.
 func (f *File) one(ctx context.Context, i int64) (*piece, error) {
 	places, err := f.places(ctx, f.run(i+1), nil, i, i+1)
 	if err != nil {
@@ -314,7 +321,7 @@ func (f *File) one(ctx context.Context, i int64) (*piece, error) {
 	return nil, err
 }
 
-// oneAt reads a chunk that lies in the file: first the guessed length, then the rest.
+// oneAt reads the chunk at p: first as many bytes as guess says, then the rest.
 func (f *File) oneAt(ctx context.Context, p place) (*piece, error) {
 	if err := f.inFile(p); err != nil {
 		return nil, err
@@ -348,8 +355,9 @@ func (f *File) pieceAt(ctx context.Context, p place, b *[]byte) (*piece, error) 
 	return &piece{place: p, h: h, next: p.off + n, b: (*b)[:n]}, nil
 }
 
-// chained tells whether a chunk that was found by a table of version 3 begins and ends
-// at the entries of its neighbours. n is its length with its digest.
+// chained reports whether the chunk at p, found by a table of version 3, fits between
+// its neighbours: it ends where the table says that the next one begins. n is the
+// chunk's length with its digest.
 func (f *File) chained(ctx context.Context, p place, n int64) (bool, error) {
 	switch {
 	case p.i < f.h.Chunks-1:
@@ -357,13 +365,13 @@ func (f *File) chained(ctx context.Context, p place, n int64) (bool, error) {
 	case p.i > 0 && p.off+n == f.size:
 		return true, nil
 	}
-	// An append of the Python tool may leave bytes behind the last chunk. Then the
-	// chunk before it must end where it begins.
+	// After an append by the Python tool, bytes may follow the last chunk. Then
+	// the chunk before it tells whether the last chunk begins at p.
 	return f.afterOther(ctx, p)
 }
 
-// afterOther reads the header of the chunk before p, and tells whether p begins where
-// that chunk ends.
+// afterOther reads the header of the chunk before p and reports whether that chunk
+// ends where p begins.
 func (f *File) afterOther(ctx context.Context, p place) (bool, error) {
 	if p.i == 0 {
 		return p.off == f.body, nil
@@ -380,7 +388,7 @@ func (f *File) afterOther(ctx context.Context, p place) (bool, error) {
 	return err == nil && before[0].off+n == p.off, nil
 }
 
-// notFormat is err, or nil if err is about the bytes of the file.
+// notFormat returns nil if err is about the bytes of the file, else err.
 func notFormat(err error) error {
 	if isFormat(err) {
 		return nil

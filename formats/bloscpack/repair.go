@@ -11,23 +11,24 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// Repaired is what Repair did.
+// Repaired is the result of Repair.
 type Repaired struct {
 	Salvaged
 
-	// Aborted says that Stop is only that the writing of the file did not end.
+	// Aborted tells that the file was not finished and had no other fault: Stop
+	// is only that error.
 	Aborted bool
 }
 
-// Repair writes the whole chunks of a file, as Salvage finds them, to w as a new file of
-// the same kind, with the same metadata. Chunks behind a lost one move up. Metadata that
-// count or name items are made those of the saved ones. An array that lost chunks is no
-// array any more, and files whose names are not sure become items: then the old metadata
-// stand in the new ones under "salvaged". progress is told the encoded bytes of saved
-// chunks, and the bytes behind header and table.
+// Repair writes the undamaged chunks of a file, as Salvage finds them, to w as a new
+// file of the same kind with the same metadata. If a chunk is lost, later chunks move
+// up. Repair corrects metadata that count or name the items. If an array lost chunks, or
+// the names of files are not certain, the new file is a plain list of chunks or items,
+// and the old metadata are kept under "salvaged". progress is told the encoded bytes of
+// saved chunks, and the number of bytes behind the table.
 //
-// A file without a whole chunk is the error that stopped Salvage. After an error w is
-// aborted.
+// If no chunk can be saved, Repair returns the error that stopped Salvage. After an
+// error the caller aborts w.
 func (f *File) Repair(ctx context.Context, w Reheader, progress formats.Progress) (Repaired, error) {
 	r := &repair{f: f, out: w}
 	r.arr, r.isArray, r.arrErr = f.Array()
@@ -51,16 +52,16 @@ func (f *File) Repair(ctx context.Context, w Reheader, progress formats.Progress
 	return Repaired{s, is != nil && s.Stop != nil && s.Stop.Error() == is.Error()}, nil
 }
 
-// A repair copies whole chunks as they are into a new file.
+// A repair copies undamaged chunks, still encoded, into a new file.
 type repair struct {
 	f       *File
 	out     Reheader
 	w       *Writer // nil before the first chunk
-	files   []int64 // of a file of files: the numbers that were saved
-	next    int64   // number of the next chunk if none is lost
-	moved   bool    // a chunk was lost, and others came after it
+	files   []int64 // numbers of the saved items, if the items are files
+	next    int64   // number of the next chunk if no chunk is lost
+	moved   bool    // a chunk was lost before a saved one
 	arr     Array
-	isArray bool // or its metadata are those of one that cannot be used
+	isArray bool // the metadata describe an array, perhaps one that cannot be used
 	arrErr  error
 }
 
@@ -70,7 +71,8 @@ func (r *repair) abort() {
 	}
 }
 
-// begin starts a file of the same kind whose chunks but the last have size bytes.
+// begin starts the new file, once, with the options of the old one. size is the
+// decoded length of its chunks if the old header does not tell.
 func (r *repair) begin(size int) (err error) {
 	if r.w != nil {
 		return nil
@@ -104,7 +106,7 @@ func (r *repair) add(i int64, chunk, p []byte) error {
 		r.files = append(r.files, i)
 	}
 	if len(p) == 0 && !r.f.h.Variable {
-		return nil // the one chunk of no bytes, which the writer makes itself
+		return nil // an empty file has one empty chunk, which the Writer makes itself
 	}
 	err := r.w.WriteEncoded(chunk)
 	switch {
@@ -113,11 +115,11 @@ func (r *repair) add(i int64, chunk, p []byte) error {
 	case r.f.h.Variable:
 		return r.w.WriteItem(p)
 	}
-	_, err = r.w.Write(p) // a chunk of another length: what follows moves up
+	_, err = r.w.Write(p) // a chunk of another length: the bytes after it move up
 	return err
 }
 
-// finish writes the content of the new file into its metadata.
+// finish corrects the metadata and closes the new file.
 func (r *repair) finish(s Salvaged) error {
 	if err := r.begin(0); err != nil {
 		return err
@@ -134,7 +136,8 @@ func (r *repair) finish(s Salvaged) error {
 	return r.w.Close()
 }
 
-// metadata are those of the damaged file, with the numbers and names of the saved items.
+// metadata returns the old metadata raw, with the number and the names of the saved
+// items.
 func (r *repair) metadata(raw json.RawMessage, s Salvaged) (json.RawMessage, error) {
 	m := parsed[map[string]json.RawMessage](raw)
 	if m == nil {
@@ -178,8 +181,8 @@ func putJSON(m map[string]json.RawMessage, name string, v any) (err error) {
 	return err
 }
 
-// named are the names of the saved items, by their numbers. ok is false if a number may
-// be that of another file.
+// named returns the old list of names. ok is false if the numbers of saved items may
+// not fit it, so that an item could get another file's name.
 func (r *repair) named(s Salvaged) (names []string, ok bool) {
 	names = r.f.contents().Names
 	if h := r.f.h; h.Chunks >= 0 && h.Chunks != int64(len(names)) || s.Guessed {

@@ -10,33 +10,34 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Salvaged is what Salvage found.
+// Salvaged is the result of Salvage.
 type Salvaged struct {
-	Chunks int64 // whole chunks
-	Bytes  int64 // of them, decoded
-	// Lost counts the chunks that the file should have and that are not whole; -1
-	// if the file does not tell how many it should have.
+	Chunks int64 // undamaged chunks
+	Bytes  int64 // decoded bytes of these chunks
+	// Lost is the number of chunks that are missing or damaged. It is -1 if the
+	// file does not tell how many chunks it should have.
 	Lost int64
-	// Guessed says that the numbers given to fn may be too low from some chunk on:
-	// that chunk was found by its checksum, and nothing tells how many chunks lay
-	// before it.
+	// Guessed tells that the numbers passed to fn may be too low from some chunk
+	// on: Salvage found that chunk by its checksum, and the number of lost chunks
+	// before it is unknown.
 	Guessed bool
-	// Stop is the first fault of the file; nil if there was none.
+	// Stop is the first fault in the file, or nil.
 	Stop error
 }
 
-// Salvage calls fn for each whole chunk of a file, whatever state the file is in:
-// its writing did not end, it was cut short, it has damaged chunks. It follows the
-// table if that tells where chunks lie, else the headers of chunks; in a finished
-// file of version 3 the headers come first. Behind a damaged chunk it goes on from
-// the table, the chunk's own length or, in a file with checksums, the next whole
-// chunk. i is the chunk's number, or the count of chunks before it if nothing
-// tells. chunk is the encoded chunk without its checksum, and p is chunk decoded;
-// both are valid during the call only.
+// Salvage calls fn for each undamaged chunk of a file, even if the file is not
+// finished, was cut short, or has damaged chunks. It finds chunks by the table if
+// the table tells their places, else by the headers of chunks. In a finished file
+// of version 3 it tries the headers first. After a damaged chunk it continues at
+// the table's next entry, at the end that the damaged chunk's header gives, or, if
+// the file has checksums, at the next bytes that are a chunk with a right
+// checksum. i is the number of the chunk; if the number is unknown, i counts the
+// chunks before it. chunk is the encoded chunk without its checksum, p the decoded
+// one. Both are valid during the call only.
 //
-// An error of fn, or of the reader, ends Salvage and is returned. A chunk that is
-// not whole is no error. The file is read in windows, most of it once; the search
-// for a chunk behind a damaged one may read bytes again.
+// If fn or the Reader fails, Salvage returns that error. A damaged chunk is not an
+// error of Salvage. The file is read in windows, most of it once; the search
+// behind a damaged chunk may read bytes again.
 func (f *File) Salvage(ctx context.Context, fn func(i int64, chunk, p []byte) error) (Salvaged, error) {
 	s := salvage{f: f, fn: fn, w: window{f: f}, patience: 4*f.size + 64<<20}
 	if err := s.begin(ctx); err != nil {
@@ -59,16 +60,16 @@ type salvage struct {
 	w   window
 	out Salvaged
 
-	t        table // may tell where chunks lie
-	pos      int64 // where the next chunk is expected
-	end      int64 // of the last whole chunk
+	t        table // table of places where chunks may be
+	pos      int64 // offset at which the next chunk is expected
+	end      int64 // end of the last undamaged chunk
 	buf      []byte
-	patience int64 // bytes of checksums that may turn out wrong while looking for a chunk
+	patience int64 // bytes that search may still check in vain
 }
 
-// begin finds where chunks begin. A file whose number of chunks is not known was left
-// in one of several states: without a table yet, with an empty table, or with the
-// table of the chunks before an append.
+// begin sets pos to the first chunk. A file whose number of chunks is unknown may
+// have no table yet, an empty table, or the table from before an append; begin finds
+// out which.
 func (s *salvage) begin(ctx context.Context) error {
 	f := s.f
 	s.t.r, s.t.off, s.t.n, s.pos = f.r, f.t.off, f.t.n, f.body
@@ -121,8 +122,8 @@ func (s *salvage) run(ctx context.Context) error {
 	return nil
 }
 
-// chunk looks for chunk i, at its entry in the table and at the end of the chunk
-// before it. more is false if nothing is left to look at.
+// chunk looks for chunk i at its entry in the table and at the end of the chunk
+// before it. more is false if the salvage ends here.
 func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
 	at, err := s.candidates(ctx, i)
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
 		}
 		damaged = max(damaged, next)
 	}
-	if damaged >= 0 { // its length tells where the next chunk begins, unless the length itself is damaged
+	if damaged >= 0 { // the chunk's length tells where the next one begins, unless the length itself is damaged
 		next := damaged == s.f.size || i+1 < s.t.n
 		if !next {
 			if next, err = s.plausible(ctx, damaged); err != nil {
@@ -152,16 +153,17 @@ func (s *salvage) chunk(ctx context.Context, i int64) (more bool, err error) {
 			return true, nil
 		}
 	}
-	if i+1 < s.t.n { // the table may tell
+	if i+1 < s.t.n { // the table has an entry for the next chunk
 		return true, nil
 	}
-	if s.byTable() { // all other bytes belong to other items
+	if s.byTable() { // all other bytes may belong to other items
 		return false, nil
 	}
 	return s.search(ctx, i)
 }
 
-// candidates are the places where chunk i may lie.
+// candidates returns the offsets at which chunk i may begin, the most likely
+// one first.
 func (s *salvage) candidates(ctx context.Context, i int64) (at []int64, err error) {
 	f := s.f
 	entry := int64(missing)
@@ -187,7 +189,8 @@ func (s *salvage) candidates(ctx context.Context, i int64) (at []int64, err erro
 		at = append(at, s.pos)
 	}
 	if f.h.Version == Version3 && f.h.Chunks >= 0 && len(at) == 2 {
-		// Chunks follow each other, whatever the table says, and none comes twice.
+		// Chunks lie one after another even if the table says otherwise, so pos
+		// comes first. An entry before the last end would give a chunk twice.
 		if at[0], at[1] = at[1], at[0]; at[1] < s.end {
 			at = at[:1]
 		}
@@ -198,7 +201,8 @@ func (s *salvage) candidates(ctx context.Context, i int64) (at []int64, err erro
 	return at, nil
 }
 
-// byTable: only the table tells the number of a chunk; chunks lie in any order.
+// byTable reports whether chunks may be in any order, so that only the table
+// tells their numbers.
 func (s *salvage) byTable() bool {
 	return s.f.h.Version == Version4 && s.f.t.n > 0 && !s.f.aborted
 }
@@ -209,8 +213,8 @@ func (s *salvage) stop(err error) {
 	}
 }
 
-// try gives out the chunk at off if it is whole. next is its end, or -1 if no chunk
-// that the file could hold begins at off.
+// try passes the chunk at off to fn if it is undamaged. next is the end of the
+// chunk by its header, or -1 if no chunk can begin at off.
 func (s *salvage) try(ctx context.Context, i, off int64) (whole bool, next int64, err error) {
 	h, n, err := s.header(ctx, i, off)
 	if err != nil {
@@ -239,13 +243,14 @@ func (s *salvage) try(ctx context.Context, i, off int64) (whole bool, next int64
 	return true, p.next, nil
 }
 
-// isFormat tells errors of bytes from errors of reading.
+// isFormat reports whether err is about the bytes of the file, not about
+// reading them.
 func isFormat(err error) bool {
 	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrTooLarge) || errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrNoEntry)
 }
 
-// header reads the header of a chunk at off; n is the chunk's length with its
-// checksum. The error tells why no chunk can begin there.
+// header reads the header of a chunk at off. n is the length of the chunk with
+// its checksum. If no chunk can begin at off, the error tells why.
 func (s *salvage) header(ctx context.Context, i, off int64) (h blosc.Header, n int64, err error) {
 	f := s.f
 	b, err := s.w.get(ctx, off, blosc.HeaderLen2)
@@ -267,7 +272,8 @@ func (s *salvage) header(ctx context.Context, i, off int64) (h blosc.Header, n i
 	return h, n, nil
 }
 
-// search goes on byte by byte to the next chunk with a right checksum.
+// search looks, byte by byte after pos, for the next chunk with a right
+// checksum.
 func (s *salvage) search(ctx context.Context, i int64) (more bool, err error) {
 	f := s.f
 	if f.h.Checksum == None {
@@ -288,7 +294,8 @@ func (s *salvage) search(ctx context.Context, i int64) (more bool, err error) {
 			}
 			return false, err
 		}
-		// Bytes that look like chunks must not make the search quadratic.
+		// Many bytes that look like headers of chunks would make the search
+		// quadratic.
 		if s.patience -= n; s.patience < 0 {
 			return false, nil
 		}
@@ -307,10 +314,11 @@ func (s *salvage) search(ctx context.Context, i int64) (more bool, err error) {
 	return false, nil
 }
 
-// maxBloscVersion is the highest version of a chunk's layout that is known.
+// maxBloscVersion is the highest known version in a chunk's header.
 const maxBloscVersion = 6
 
-// plausible tells whether a chunk that the file can hold may begin at off.
+// plausible reports whether the bytes at off can be the header of a chunk of
+// this file.
 func (s *salvage) plausible(ctx context.Context, off int64) (bool, error) {
 	_, _, err := s.header(ctx, 0, off)
 	if err != nil && !isFormat(err) {
@@ -319,7 +327,7 @@ func (s *salvage) plausible(ctx context.Context, off int64) (bool, error) {
 	return err == nil, nil
 }
 
-// A window is bytes of a file around the place that is looked at.
+// A window is a buffer of bytes of the file, which get refills.
 type window struct {
 	f   *File
 	at  int64
@@ -328,8 +336,8 @@ type window struct {
 
 const windowLen = 4 << 20
 
-// get gives n bytes at off, fewer at the end of the file. They are valid until the
-// next call.
+// get returns n bytes at off, or fewer at the end of the file. They are valid
+// until the next call.
 func (w *window) get(ctx context.Context, off, n int64) ([]byte, error) {
 	n = min(n, w.f.size-off)
 	if off >= w.at && off+n <= w.at+int64(len(w.buf)) {

@@ -11,29 +11,32 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// An Entry says where a chunk lies.
+// An Entry is the place and the lengths of a chunk.
 type Entry struct {
-	// Off is where the chunk begins, -1 if it was never written.
+	// Off is the offset of the chunk in the file, or -1 if the chunk was never
+	// written.
 	Off int64
-	// CBytes is its encoded length without the checksum, -1 if only the chunk
-	// tells.
+	// CBytes is the encoded length without the checksum, or -1 if the chunk's
+	// header was not read.
 	CBytes int64
-	// NBytes is its decoded length, -1 if only the chunk tells.
+	// NBytes is the decoded length, or -1 if the file's header does not tell it
+	// and the chunk's header was not read.
 	NBytes int64
-	// Chunk is the chunk's own header, nil if that was not read.
+	// Chunk is the chunk's own header, or nil if it was not read.
 	Chunk *blosc.Header
 }
 
-// Missing tells whether the chunk was never written.
+// Missing reports whether the chunk was never written.
 func (e Entry) Missing() bool { return e.Off == missing }
 
-// scanBatch is how many entries are looked at together.
+// scanBatch is the number of entries that are read from the table at a time.
 const scanBatch = 32 << 10
 
-// Entry says where chunk i lies and how long it is, from the chunk's own header:
-// one request, and one more if its entry of the table is not known yet. Without a
-// table the headers of all chunks before i are followed. A chunk that the file
-// does not have is ErrNoEntry; one that was never written is no error.
+// Entry returns the place and the lengths of chunk i, with the chunk's own
+// header. It costs one request, and one more if the table's entry is not in
+// memory. If there is no table, it reads the headers of all chunks before i. It
+// returns ErrNoEntry if the file does not have the chunk. A chunk that was never
+// written is not an error.
 func (f *File) Entry(ctx context.Context, i int64) (Entry, error) {
 	var out Entry
 	err := f.Entries(ctx, i, i+1, true, func(_ int64, e Entry) error {
@@ -47,13 +50,13 @@ func (f *File) Entry(ctx context.Context, i int64) (Entry, error) {
 	return out, err
 }
 
-// Entries calls fn with the places of the chunks [i, j), in order. With scan
-// their headers are read, thousands in one planned read, which is few requests
-// if chunks are small; without scan, lengths that only chunks tell are -1. If
-// there is no table, the headers of all chunks up to j are followed, scan or not:
-// read in windows if chunks are small, else jumped to. The header that
-// Entry.Chunk points to is valid during the call only. An error of fn ends
-// Entries and is returned as it is.
+// Entries calls fn with the entries of the chunks [i, j), in order. With scan it
+// reads the chunks' headers, thousands in one planned read; if chunks are small,
+// that is few requests. Without scan, lengths that only chunks tell are -1. If
+// there is no table, Entries reads the headers of all chunks up to j, with or
+// without scan: in windows if chunks are small, else one request for each. The
+// header that Entry.Chunk points to is valid during the call only. If fn returns
+// an error, Entries returns the same error.
 func (f *File) Entries(ctx context.Context, i, j int64, scan bool, fn func(i int64, e Entry) error) error {
 	if err := f.checkRange(i, j); err != nil {
 		return err
@@ -86,15 +89,15 @@ func (f *File) entriesPlain(ctx context.Context, i, j int64, fn func(i int64, e 
 	return ctx.Err()
 }
 
-// Headers of chunks share a span if they are near: reading the bytes between costs
-// less than another read.
+// nearHeaders is the largest gap between two headers that are read as one span: to
+// read the bytes between them costs less than another read.
 const nearHeaders = 4 << 10
 
-// entriesRead reads the headers of chunks, a window ahead. In version 3, chunks are
-// followed by their lengths from the first one that does not begin at the end of the
-// chunk before.
+// entriesRead reads the headers of chunks at their entries, one window ahead. In
+// version 3, if a chunk does not begin where the chunk before it ends, the table is
+// wrong: from there on, entriesFollowed takes over.
 func (f *File) entriesRead(ctx context.Context, i, j int64, fn func(i int64, e Entry) error) error {
-	off := int64(-1) // where the next chunk begins, if chunks must follow each other
+	off := int64(-1) // offset at which the next chunk must begin in version 3; -1: unknown
 	if i == 0 && f.h.Version == Version3 {
 		off = f.body
 	}
@@ -105,7 +108,7 @@ func (f *File) entriesRead(ctx context.Context, i, j int64, fn func(i int64, e E
 		}
 		e, n, err := f.entry(p, b)
 		if f.h.Version == Version3 {
-			if off < 0 { // in the midst of the file
+			if off < 0 { // no chunk before it was read
 				err = f.checkChained(ctx, p, n, err)
 			}
 			off = p.off + n
@@ -122,8 +125,8 @@ func (f *File) entriesRead(ctx context.Context, i, j int64, fn func(i int64, e E
 	return err
 }
 
-// eachHeader calls fn with the first bytes of chunks; with none if a chunk cannot lie
-// in the file.
+// eachHeader calls fn with the first bytes of each chunk, or without bytes if no
+// chunk can begin at its entry.
 func (f *File) eachHeader(ctx context.Context, i, j int64, fn func(p place, b []byte) error) error {
 	run := f.run(j)
 	p := pull.Pull[place]{From: f.r, Window: f.o.Window, Near: nearHeaders, Index: true,
@@ -163,8 +166,8 @@ func (f *File) eachHeader(ctx context.Context, i, j int64, fn func(p place, b []
 	return nil
 }
 
-// checkChained checks what chained tells. It returns errMisled if p is not chained,
-// and if it is no chunk.
+// checkChained returns errMisled if chained is false for p, or if p was not read as
+// a chunk (err).
 func (f *File) checkChained(ctx context.Context, p place, n int64, err error) error {
 	if err != nil || p.off == missing {
 		return errMisled
@@ -176,8 +179,8 @@ func (f *File) checkChained(ctx context.Context, p place, n int64, err error) er
 	return err
 }
 
-// entry makes an entry of the header of a chunk; n is the chunk's length with its
-// checksum.
+// entry makes the Entry of a chunk from the first bytes b of the chunk. n is the
+// length of the chunk with its checksum.
 func (f *File) entry(p place, b []byte) (e Entry, n int64, err error) {
 	if p.off == missing {
 		return Entry{Off: missing, CBytes: -1, NBytes: f.h.want(p.i)}, 0, nil
@@ -192,7 +195,8 @@ func (f *File) entry(p place, b []byte) (e Entry, n int64, err error) {
 	return Entry{Off: p.off, CBytes: int64(h.CBytes), NBytes: int64(h.NBytes), Chunk: &h}, n, nil
 }
 
-// entriesFollowed goes from chunk to chunk, from the first one on.
+// entriesFollowed goes from chunk to chunk by their headers, from the first
+// chunk on, and calls fn for the chunks [i, j).
 func (f *File) entriesFollowed(ctx context.Context, i, j int64, fn func(i int64, e Entry) error) error {
 	w := f.follow(0, f.body)
 	for w.i < j {
@@ -210,9 +214,9 @@ func (f *File) entriesFollowed(ctx context.Context, i, j int64, fn func(i int64,
 	return nil
 }
 
-// Size is the length of all decoded chunks. If the header tells, it costs nothing;
-// else it costs as much as Entries with scan. Items that were never written count
-// as nothing.
+// Size returns the number of decoded bytes of all chunks. If the header tells it,
+// Size makes no request; else it costs as much as Entries with scan. Items that
+// were never written count as 0.
 func (f *File) Size(ctx context.Context) (int64, error) {
 	if err := f.notAborted(); err != nil {
 		return 0, err
@@ -231,7 +235,8 @@ func (f *File) Size(ctx context.Context) (int64, error) {
 	return total, err
 }
 
-// knownSize is the length of all decoded chunks, if the header tells it.
+// knownSize returns the number of decoded bytes of all chunks, if the header
+// tells it.
 func (f *File) knownSize() (int64, bool) {
 	n := f.h.Chunks
 	if n == 0 {
@@ -247,32 +252,34 @@ func (f *File) knownSize() (int64, bool) {
 	return max(size, 0)*(n-1) + last, true
 }
 
-// A Report is what Verify found.
+// A Report is the result of Verify.
 type Report struct {
-	Chunks  int64 // chunks that are well
-	NBytes  int64 // of these, decoded
-	CBytes  int64 // of these, encoded, without checksums
+	Chunks  int64 // undamaged chunks
+	NBytes  int64 // decoded bytes of these chunks
+	CBytes  int64 // encoded bytes of these chunks, without checksums
 	Missing int64 // items that were never written
 	// FirstMissing is the number of the first missing item, -1 if there is none.
 	FirstMissing int64
-	// Gaps are bytes before the end of the last chunk that belong to no chunk:
-	// versions of items that were replaced, for instance.
+	// Gaps is the number of bytes before the end of the last chunk that belong
+	// to no chunk, for example old versions of items that were replaced.
 	Gaps int64
-	// After are bytes behind the last chunk; an append of the Python tool may leave
-	// some.
+	// After is the number of bytes after the last chunk. An append by the Python
+	// tool may leave some.
 	After int64
-	// OtherTypeSize counts chunks whose type size is not that of the header.
+	// OtherTypeSize is the number of chunks whose type size differs from the
+	// header's.
 	OtherTypeSize int64
-	// WrongOffsets tells that the table of version 3 contradicts the chunks, which
-	// lie one after another all the same. The Python tool never looks at it.
+	// WrongOffsets tells that a table of version 3 contradicts the chunks,
+	// although these lie one after another. The Python tool can read such a file:
+	// it never reads the table.
 	WrongOffsets bool
 }
 
-// Verify reads every chunk as Each does, passes over items that were never
-// written, and decodes and checks all others. progress is told the encoded bytes
-// checked so far, and the bytes behind header and table. The first chunk that is
-// not well ends Verify with its error and a report of the chunks before. A file
-// whose writing did not end is ErrCorrupt.
+// Verify reads every chunk as Each does, decodes it and checks it. It skips
+// items that were never written. progress is told the encoded bytes checked so
+// far, and the number of bytes behind the table. At the first damaged chunk
+// Verify returns the chunk's error, and a report of the chunks before it. If the
+// file is not finished, it returns ErrCorrupt.
 func (f *File) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	r := Report{FirstMissing: -1}
 	if err := f.notAborted(); err != nil {

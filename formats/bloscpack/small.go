@@ -2,18 +2,19 @@ package bloscpack
 
 import "encoding/binary"
 
-// Small objects: the lengths that a Writer keeps until Close, and the table made of
-// them.
+// This file has the lengths of chunks that a Writer keeps until Close, in little
+// memory, and the table that it makes of them.
 
-// lengths keeps the lengths of chunks as varints: one byte below 128, two below
-// 16 384, so that ten million records of a few hundred bytes take 20 MB.
+// lengths keeps the lengths of chunks as varints: a length below 128 takes one
+// byte, a length below 16384 takes two. So the lengths of ten million records
+// of a few hundred bytes take 20 MB.
 type lengths struct {
 	n      int64
 	blocks [][]byte // all but the last are full
 }
 
-// lengthsBlock is how many bytes are allocated at a time: lengths are never copied to
-// make room.
+// lengthsBlock is the number of bytes that are allocated at a time. Full blocks are
+// never copied.
 const lengthsBlock = 64 << 10
 
 func (l *lengths) add(lens []uint32) {
@@ -28,11 +29,11 @@ func (l *lengths) add(lens []uint32) {
 	l.n += int64(len(lens))
 }
 
-// memory is how many bytes l takes.
+// memory returns the number of bytes that l takes.
 func (l *lengths) memory() int64 { return int64(len(l.blocks)) * lengthsBlock }
 
-// table writes the offset of each chunk to b, the first of which is off, and -1 to the
-// remaining entries. It drops the lengths.
+// table writes the offset of each chunk to b, from off for the first chunk on, and -1
+// to the spare entries behind them. It frees the lengths.
 func (l *lengths) table(b []byte, off int64) {
 	for i, block := range l.blocks {
 		for len(block) > 0 {

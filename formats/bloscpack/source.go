@@ -12,39 +12,42 @@ import (
 )
 
 const (
-	// batchEntries is how many entries of the table are looked at together.
+	// batchEntries is the number of entries that are read from the table at a
+	// time.
 	batchEntries = 16 << 10
-	// maxGroup bounds the chunks of a group, whose books are 200 bytes each.
+	// maxGroup bounds the chunks of a group, since each takes 200 bytes besides
+	// its data.
 	maxGroup = 8 << 10
-	// firstWindow is how much is read at first if nothing tells how many chunks that
-	// makes.
+	// firstWindow is the length of the first read if the lengths of chunks are
+	// unknown.
 	firstWindow = 1 << 20
 )
 
-// A source gives the encoded chunks of a range in groups, in order.
+// A source reads the encoded chunks of a range, in order, and passes them on in
+// groups.
 type source struct {
 	f    *File
-	r    rangeio.Reader // of the chunks
-	i, j int64          // chunks that are left
+	r    rangeio.Reader // reads the chunks; a pull.Dry for plans
+	i, j int64          // the chunks still to read
 
-	lax   bool // skip chunks that were never written
-	chain bool // each chunk begins where the one before it ends
-	// off is where the next chunk of a chain begins, -1 if that is not known.
+	lax   bool // skip chunks that were never written, instead of an error
+	chain bool // each chunk must begin where the one before it ends
+	// off is where the next chunk begins if chain is set, -1: unknown.
 	off int64
 
 	used    extents
-	misled  bool  // the table was wrong
-	missing int64 // chunks that were skipped
-	first   int64 // of them
+	misled  bool  // the table is wrong
+	missing int64 // number of chunks that were skipped
+	first   int64 // number of the first of them
 
-	torn []piece // memory of groups that are followed
+	torn []piece // memory for the groups of cut
 }
 
-// A group is the chunks of a window. If the end of a chunk was guessed too early, its
-// last bytes are missing.
+// A group holds the chunks of a window. short tells that the guessed length of a
+// chunk was too small, so that its last bytes are missing.
 type group struct {
 	pieces []piece
-	failed error // of the chunk after them
+	failed error // error of the chunk after pieces
 	short  bool
 }
 
@@ -56,11 +59,13 @@ func (f *File) source(i, j int64) *source {
 	return s
 }
 
-// errMisled says that the table does not tell where the next chunk lies.
+// errMisled tells that the table is wrong about the next chunk, so the headers
+// of chunks have to be followed.
 var errMisled = errors.New("the chunks contradict the table")
 
-// each calls fn with group after group. An error comes after the chunks before it.
-// Encoded bytes are valid during the call.
+// each calls fn with one group after another. It returns the error of a chunk
+// after fn has got all chunks before it. The encoded bytes are valid during the
+// call only.
 func (s *source) each(ctx context.Context, fn func(group []piece) error) error {
 	if s.f.usesTable() || s.i > 0 || s.j < s.f.h.Chunks {
 		err := s.placed(ctx, fn)
@@ -71,8 +76,8 @@ func (s *source) each(ctx context.Context, fn func(group []piece) error) error {
 	return s.follow(ctx, fn)
 }
 
-// placed gives the chunks that lie at their entries; errMisled at the first chunk of a
-// chain that does not.
+// placed reads the chunks at their entries of the table. If chain is set, it returns
+// errMisled at the first chunk whose entry is wrong.
 func (s *source) placed(ctx context.Context, fn func(group []piece) error) error {
 	f := s.f
 	p := pull.Pull[place]{From: s.r, Window: f.o.Window, Parts: s.parts, Came: f.came,
@@ -98,14 +103,14 @@ func (s *source) placed(ctx context.Context, fn func(group []piece) error) error
 	return nil
 }
 
-// An outside error is about a chunk that cannot lie where the table says.
+// An outside error is about chunk i, which cannot begin where the table says.
 type outside struct {
 	i int64
 	error
 }
 
-// parts adds the places of chunks, with as many bytes of each as are worth reading at
-// once.
+// parts adds the places of chunks to a Pull, each with the number of bytes that guess
+// returns.
 func (s *source) parts(ctx context.Context, add func(pull.Part[place]) error) error {
 	f, run := s.f, s.f.run(s.j)
 	batch := make([]place, 0, min(batchEntries, s.j-s.i))
@@ -132,8 +137,8 @@ func (s *source) parts(ctx context.Context, add func(pull.Part[place]) error) er
 	return nil
 }
 
-// lost returns errMisled, after it has found where chunk i of a chain begins: the
-// table was wrong there. If that place cannot be found it returns cause, the fault of
+// lost handles a wrong entry for chunk i: it finds where the chunk begins, sets off,
+// and returns errMisled. If the place cannot be found, it returns cause, the error of
 // the chunk.
 func (s *source) lost(ctx context.Context, i int64, cause error) error {
 	s.misled = true
@@ -151,7 +156,8 @@ func (s *source) lost(ctx context.Context, i int64, cause error) error {
 	return cause
 }
 
-// came looks at the headers of the chunks of a window.
+// came parses the headers of the chunks of a window, while the window before it
+// is decoded.
 func (f *File) came(w *pull.Window[place]) {
 	g, ok := w.Note.(*group)
 	if !ok {
@@ -171,7 +177,7 @@ func (f *File) came(w *pull.Window[place]) {
 	}
 }
 
-// window gives the chunks of a window.
+// window passes the chunks of a window to fn.
 func (s *source) window(ctx context.Context, w *pull.Window[place], fn func([]piece) error) error {
 	g := w.Note.(*group) //nolint:forcetypeassert // came has made it
 	if g.short {
@@ -195,7 +201,8 @@ func (s *source) window(ctx context.Context, w *pull.Window[place], fn func([]pi
 	return s.give(g.pieces, g.failed, fn)
 }
 
-// complete reads the missing bytes of chunks, into lent buffers.
+// complete reads the missing bytes of chunks into buffers from bufpool, which
+// the caller returns.
 func (s *source) complete(ctx context.Context, group []piece) (lent [][]byte, err error) {
 	var rest []rangeio.Span
 	for k := range group {
@@ -211,7 +218,8 @@ func (s *source) complete(ctx context.Context, group []piece) (lent [][]byte, er
 	return lent, s.r.ReadRanges(ctx, rest)
 }
 
-// give hands a group on, and then gives the error of the chunk after it.
+// give passes a group to fn, and then returns failed, the error of the chunk
+// after the group.
 func (*source) give(group []piece, failed error, fn func([]piece) error) error {
 	if len(group) > 0 {
 		if err := fn(group); err != nil {
@@ -221,8 +229,9 @@ func (*source) give(group []piece, failed error, fn func([]piece) error) error {
 	return failed
 }
 
-// linked gives the chunks of a table of version 3, as long as they follow each other.
-// If the next one is bad, its place is first checked by following the chunks.
+// linked passes the chunks of a version 3 file to fn as long as each begins where the
+// one before it ends. If the chunk after them is bad, its entry may be wrong: then
+// linked returns errMisled, and follow reads the chunk where it must begin.
 func (s *source) linked(ctx context.Context, g *group, parts []pull.Part[place], fn func([]piece) error) error {
 	group := g.pieces
 	for k := range group {
@@ -251,7 +260,7 @@ func (s *source) linked(ctx context.Context, g *group, parts []pull.Part[place],
 	return errMisled
 }
 
-// follow finds chunks by their headers, from s.off on.
+// follow reads the file from s.off on and finds chunks by their headers.
 func (s *source) follow(ctx context.Context, fn func(group []piece) error) error {
 	f := s.f
 	p := pull.Pull[struct{}]{From: s.r, Window: f.o.Window,
@@ -259,7 +268,7 @@ func (s *source) follow(ctx context.Context, fn func(group []piece) error) error
 		Why:    func([]pull.Part[struct{}]) (string, bool) { return "chunks", true },
 	}
 	p.Stretch(s.off, f.size, min(firstWindow, f.o.Window))
-	var torn []byte // of a chunk that began in an earlier window
+	var torn []byte // first bytes of a chunk that began in an earlier window
 	if s.i < s.j {
 		for w, err := range p.Windows(ctx) {
 			if err != nil {
@@ -279,8 +288,9 @@ func (s *source) follow(ctx context.Context, fn func(group []piece) error) error
 	return nil
 }
 
-// cut cuts chunks from b, which continues torn. It leaves the beginning of an
-// incomplete last chunk in torn.
+// cut cuts b into chunks and passes them to fn. b continues torn, the first
+// bytes of a chunk. If the last chunk in b is incomplete, cut leaves its bytes
+// in torn.
 func (s *source) cut(b []byte, torn *[]byte, fn func([]piece) error) error {
 	group := s.torn[:0]
 	defer func() { clear(group); s.torn = group }()
@@ -307,8 +317,8 @@ func (s *source) cut(b []byte, torn *[]byte, fn func([]piece) error) error {
 	return s.give(group, nil, fn)
 }
 
-// next gives the bytes of the chunk at p, with its digest, and how many bytes of b
-// belong to it; nil if b ends before.
+// next returns the chunk at p with its digest; n is how many bytes of b belong to
+// it. whole is nil if b ends before the chunk does.
 func (s *source) next(p place, b []byte, torn *[]byte) (whole []byte, h blosc.Header, n int, err error) {
 	if len(*torn) == 0 {
 		if int64(len(b)) >= min(blosc.HeaderLen2, p.room) {

@@ -9,14 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// A metaSection is metadata as they lie in a file. The zero value is none.
+// A metaSection is the metadata in the encoding of the file. The zero value
+// means no metadata.
 type metaSection struct {
 	version int
 	head    MetaHeader // version 3
-	data    []byte     // version 3: as stored
+	data    []byte     // the encoded text
 }
 
-// len is how many bytes of the file the section takes.
+// len returns the length of the section in the file.
 func (m *metaSection) len() int64 {
 	switch m.version {
 	case Version3:
@@ -27,10 +28,11 @@ func (m *metaSection) len() int64 {
 	return 0
 }
 
-// room is what the section has for changes in place, 0 in version 4.
+// room returns the number of bytes that text may take when it is changed in
+// place, 0 in version 4.
 func (m *metaSection) room() int64 { return m.head.Room }
 
-// announce enters the section in a header.
+// announce sets the fields of h that describe the section.
 func (m *metaSection) announce(h *Header) {
 	h.Meta = m.version != 0
 	if h.Version == Version4 {
@@ -38,8 +40,8 @@ func (m *metaSection) announce(h *Header) {
 	}
 }
 
-// append appends the section: in version 3 header, text, zeros up to the room, and the
-// digest of the stored text behind them.
+// append appends the section to dst. In version 3 these are header, encoded text,
+// zeros up to the room, and the digest of the encoded text.
 func (m *metaSection) append(dst []byte) []byte {
 	if m.version != Version3 {
 		return append(dst, m.data...)
@@ -49,8 +51,8 @@ func (m *metaSection) append(dst []byte) []byte {
 	return m.head.Checksum.AppendSum(dst, m.data)
 }
 
-// pad makes the section n bytes long, if it is shorter: version 3 keeps more room,
-// version 4 ends in blanks, which JSON allows.
+// pad makes a shorter section n bytes long. In version 3 it adds room; in version
+// 4 it appends blanks, which JSON allows.
 func (m *metaSection) pad(n int64) {
 	more := n - m.len()
 	switch {
@@ -62,7 +64,7 @@ func (m *metaSection) pad(n int64) {
 	}
 }
 
-// newMeta makes a section of v. It keeps room if that is enough.
+// newMeta encodes v. The section gets the given room if v fits into it.
 func (w *Writer) newMeta(v any, room int64) (metaSection, error) {
 	return newMeta(v, w.h.Version, w.o.Meta, room)
 }
@@ -73,7 +75,7 @@ func newMeta(v any, version int, o MetaOptions, room int64) (metaSection, error)
 		return metaSection{}, err
 	}
 	if version == Version3 && string(text) == "null" {
-		return metaSection{}, nil // the Python tool takes null for no metadata, and forgets at an append that there is a section
+		return metaSection{}, nil // the Python tool reads null as no metadata, and an append by it would forget the section
 	}
 	if len(text) > MaxMetadata {
 		return metaSection{}, tooLarge("metadata", -1, "%d bytes, %d are the most", len(text), MaxMetadata)
@@ -95,7 +97,7 @@ func newMeta(v any, version int, o MetaOptions, room int64) (metaSection, error)
 		if err := z.Close(); err != nil {
 			return metaSection{}, err
 		}
-		if b.Len() <= len(text) { // the Python tool also keeps compressed text of the same length
+		if b.Len() <= len(text) { // also at equal length, as the Python tool does
 			m.data, m.head.Codec = b.Bytes(), MetaZlib
 		}
 	}
@@ -112,12 +114,12 @@ func newMeta(v any, version int, o MetaOptions, room int64) (metaSection, error)
 }
 
 const (
-	zlibLevel = 6  // the Python tool's
-	metaRoom  = 10 // times the text, as with that
+	zlibLevel = 6  // level that the Python tool uses
+	metaRoom  = 10 // times the length of the text, as the Python tool reserves
 )
 
-// metaText is v as compact JSON; nil if v is nil. With ascii it has only ASCII: the
-// Python tool counts letters as if they were bytes.
+// metaText returns v as compact JSON, or nil if v is nil. With ascii all characters
+// are ASCII, since the Python tool counts characters and takes them for bytes.
 func metaText(v any, ascii bool) ([]byte, error) {
 	raw, ok := v.(json.RawMessage)
 	if v == nil || ok && len(raw) == 0 {
@@ -145,8 +147,8 @@ func metaText(v any, ascii bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// escaped writes all letters beyond ASCII, which stand in strings only, as
-// escapes.
+// escaped replaces all characters beyond ASCII by \u escapes. In JSON they
+// occur only in strings, where escapes are allowed.
 func escaped(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// ErrRefused is matched by errors that are the caller's: the format cannot hold
-// such data or options, or the Writer or Editor is closed. It leaves a Writer or
-// an Editor as it was.
+// ErrRefused is matched by errors of the caller: the format cannot hold the data
+// or options, or the Writer or Editor is closed. The Writer or Editor stays as
+// it was.
 var ErrRefused = errors.New("cannot be written")
 
 func refuse(part, text string, args ...any) error {
@@ -19,91 +19,98 @@ func refuse(part, text string, args ...any) error {
 
 var errClosed = fmt.Errorf("%s: writer is closed: %w", Format, ErrRefused)
 
-// A Reheader is an Output that takes a longer beginning for the one that it has. Every
-// objstore.Writer is a Reheader, which the caller commits after Close.
+// A Reheader is an Output that can replace its first bytes by more bytes. Every
+// objstore.Writer is a Reheader; its caller commits it after Close.
 type Reheader interface {
 	formats.Output
-	// Rehead replaces the first n bytes, at most MaxHead, by p, which is not
-	// shorter and belongs to the Reheader from then on. It is called at most once.
+	// Rehead replaces the first n bytes by p. n is at most MaxHead, and p has at
+	// least n bytes. The Reheader owns p from then on. Rehead is called at most
+	// once.
 	Rehead(n int64, p []byte) error
 }
 
-// MaxHead is how much of the beginning an Output must be able to change: what
-// stores that upload in parts hold back.
+// MaxHead is the number of bytes at the start that a Reheader must be able to
+// replace. Stores that upload in parts hold back this many bytes.
 const MaxHead = 5 << 20
 
 const (
-	// DefaultChunkSize is that of the Python tool.
+	// DefaultChunkSize is the default of the Python tool.
 	DefaultChunkSize = 1 << 20
-	// NoAppend as WriteOptions.MaxAppend makes a table without spare entries.
+	// NoAppend is the WriteOptions.MaxAppend of a table without spare entries.
 	NoAppend = -1
-	// spare is how many spare entries each chunk gets by default, as with the tool.
+	// spare is the default number of spare entries for each chunk, as the Python
+	// tool makes them.
 	spare = 10
 )
 
-// WriteOptions say what a new file is like. The zero value makes a version 3
-// file of chunks of 1 MiB with a table and adler32, as the Python tool does.
+// WriteOptions are the options of a new file. The zero value means a version 3
+// file with a table, chunks of 1 MiB and adler32, which is the default of the
+// Python tool.
 type WriteOptions struct {
-	// Variable makes a version 4 file whose chunks are items of various lengths,
-	// for WriteItem. Without it the file is for Write.
+	// Variable makes a version 4 file in which each chunk is an item of its own
+	// length, written by WriteItem. If Variable is false, Write writes the file.
 	Variable bool
-	// Version is 3 or 4. 0: 4 if Variable is set, else 3.
+	// Version is 3 or 4. 0 means 4 if Variable is set, else 3.
 	Version int
 
-	// Checksum follows each chunk; None stands for Adler32, unless NoChecksum is
-	// set.
+	// Checksum is the digest of each chunk. None means Adler32, unless
+	// NoChecksum is set.
 	Checksum   Checksum
 	NoChecksum bool
 
-	// Encode is how chunks are made. They are always Blosc1 chunks; options that
-	// such chunks cannot have (more than one filter, say) are refused. Its
-	// Parallel counts goroutines inside one chunk.
+	// Encode says how to encode chunks. They are always Blosc1 chunks: options
+	// that these cannot have, for example more than one filter, are refused.
+	// Encode.Parallel is the number of goroutines inside one chunk.
 	Encode blosc.EncodeOptions
 
-	// ChunkSize is the decoded length of all chunks but the last. 0: 1 MiB, down
-	// to a multiple of Encode.TypeSize. It does not apply to Variable.
+	// ChunkSize is the decoded length of each chunk except the last. 0 means 1
+	// MiB, rounded down to a multiple of Encode.TypeSize. It has no effect if
+	// Variable is set.
 	ChunkSize int
-	// NoOffsets leaves the table out. Then nothing can be appended, and version 4
-	// must not be Variable.
+	// NoOffsets makes a file without a table. No Editor can append to such a
+	// file, and it cannot be Variable.
 	NoOffsets bool
-	// MaxAppend is how many chunks can be appended later, version 3 only. 0: ten
-	// times as many as the file has, as with the Python tool; NoAppend: none.
+	// MaxAppend is the number of chunks that can be appended later, in version 3
+	// only. 0 means ten times as many as the file has, as with the Python tool;
+	// NoAppend means none.
 	MaxAppend int64
 
-	// Metadata is any value that encoding/json takes, json.RawMessage included.
-	// Nil: none; so is JSON's null in version 3, as for the Python tool.
+	// Metadata is any value that encoding/json can marshal, or a
+	// json.RawMessage. Nil means no metadata; in version 3 JSON's null means
+	// the same, as for the Python tool.
 	Metadata any
 	Meta     MetaOptions
 
-	// Chunks is the number of chunks, or items, if it is known. It is a promise:
-	// more are refused, and so is Close after fewer. If the beginning fits into
-	// MaxHead, Close then needs no Rehead, for which an Output that is a file
-	// makes a copy. 0: not known.
+	// Chunks is the number of chunks, or items, if it is known; 0 means unknown.
+	// It is a promise: the Writer refuses more chunks, and Close refuses fewer.
+	// If the table then fits into MaxHead, Close needs no Rehead, which would
+	// copy a file on disk.
 	Chunks int64
 
-	// Parallel is how many goroutines encode at the same time. Up to 1 all work is
-	// done in the calls. The bytes written do not depend on it. Memory is up to 5
-	// MiB for each, and twice the longest chunk.
+	// Parallel is the number of goroutines that encode at the same time. If it is
+	// 1 or less, the calls themselves encode. The bytes written do not depend on
+	// it. Each goroutine takes up to 5 MiB of memory, and all together twice the
+	// longest chunk.
 	Parallel int
 
-	// Limits: MaxMeta bounds the memory that grows until Close ends: a byte or two
-	// a chunk for lengths, eight for each entry of the table, spare ones too, and
-	// the metadata; MaxEntries bounds the number of chunks. Passing them is
-	// formats.ErrTooLarge.
+	// Limits.MaxMeta bounds the memory that grows until Close: one or two bytes
+	// for the length of each chunk, eight for each entry of the table with the
+	// spare ones, and the metadata. Limits.MaxEntries bounds the number of chunks.
+	// The Writer returns formats.ErrTooLarge if a limit is exceeded.
 	Limits formats.Limits
 }
 
-// MetaOptions are for the metadata of version 3; those of version 4 are bare
-// JSON.
+// MetaOptions say how version 3 stores metadata. Version 4 stores plain JSON
+// and ignores them.
 type MetaOptions struct {
-	Checksum   Checksum // None stands for Adler32, unless NoChecksum is set
+	Checksum   Checksum // None means Adler32, unless NoChecksum is set
 	NoChecksum bool
-	Plain      bool // not compressed. Else zlib is tried, and kept unless it is longer
-	Room       int  // bytes for later changes in place; 0: ten times the text, as with the Python tool
+	Plain      bool // do not compress; else zlib is used unless its result is longer
+	Room       int  // bytes reserved for changes in place; 0: ten times the text, as with the Python tool
 }
 
-// header checks o, fills its open values, and returns the header of a file without
-// chunks yet.
+// header checks o, fills in its defaults, and returns the header of an unfinished
+// file without chunks.
 func (o *WriteOptions) header() (Header, error) {
 	if o.Version == 0 {
 		o.Version = Version3
@@ -137,8 +144,8 @@ func (o *WriteOptions) header() (Header, error) {
 	case o.Meta.Room < 0 || o.Meta.Room > MaxMetadata:
 		return Header{}, refuse("metadata", "room for %d bytes", o.Meta.Room)
 	}
-	// An encoding that Blosc1 does not have is refused now, not when the first chunk
-	// is full.
+	// Refuse an encoding that Blosc1 does not have now, not when the first chunk is
+	// full.
 	if _, err := blosc.AppendEncoded(nil, nil, *e); err != nil {
 		return Header{}, fmt.Errorf("%s: %w: %w", Format, ErrRefused, err)
 	}
@@ -152,12 +159,12 @@ func (o *WriteOptions) header() (Header, error) {
 	h := Header{Version: o.Version, Checksum: o.Checksum, TypeSize: e.TypeSize, ChunkSize: -1, LastChunk: -1, Chunks: -1,
 		Offsets: !o.NoOffsets, Variable: o.Variable}
 	if e.TypeSize > blosc.MaxTypeSize {
-		h.TypeSize = 1 // as in the chunks
+		h.TypeSize = 1 // chunks have type size 1, too
 	}
 	return h, nil
 }
 
-// spares is the number of spare entries for n chunks.
+// spares returns the number of spare entries for n chunks.
 func (o *WriteOptions) spares(n int64) int64 {
 	switch o.MaxAppend {
 	case 0:
@@ -168,36 +175,38 @@ func (o *WriteOptions) spares(n int64) int64 {
 	return o.MaxAppend
 }
 
-// A Writer writes one file in one pass: a header that says that the file is not
-// finished, chunks in order without gaps, and at the end header, metadata and
-// table. The bytes written depend only on the calls. A file whose writing did not
-// end is told from a finished one at any point: its number of chunks is -1.
+// A Writer writes one file in one pass: first a header that says that the file is
+// not finished, then chunks in order without gaps, and at the end the true
+// header, metadata and table. The bytes written depend only on the calls. A
+// reader recognises an unfinished file at any time: its number of chunks is -1.
 //
-// A Writer is for one goroutine. Once encoding or the Output failed, or Write or
-// Close met a limit, every later call returns that error, and the Output is of no
-// use. Any other error refuses only the call: ErrRefused, a limit of WriteItem or
-// SetMetadata, an encoded chunk that is none. A Writer that is given up needs no
-// call, but Abort waits for its goroutines and frees their memory.
+// A Writer is for one goroutine. If encoding or the Output fails, or Write or
+// Close exceeds a limit, every later call returns that error, and the Output is
+// useless. Other errors refuse only the one call: ErrRefused, a limit in
+// WriteItem or SetMetadata, and bytes for WriteEncoded that are not a chunk. Call
+// Abort if you do not call Close: it waits for the goroutines and frees their
+// memory.
 type Writer struct {
 	w     Reheader
 	o     WriteOptions
 	h     Header
 	meta  metaSection
-	head  int64   // bytes in front of the chunks, as written
-	given int64   // chunks given so far
-	sizes sizes   // of those
-	part  []byte  // of a chunk that is being filled
-	lens  lengths // of chunks written, digests included
+	head  int64   // length of the beginning, before the chunks, as written
+	given int64   // number of chunks taken so far
+	sizes sizes   // decoded lengths of these chunks
+	part  []byte  // first bytes of the next chunk, from Write
+	lens  lengths // encoded lengths with digests
 	enc   encoder
 	err   error
 }
 
-// sizes are the decoded lengths of chunks that must be alike, apart from the last.
+// sizes are the decoded lengths of the first and the last chunk. All chunks except
+// the last must have the length of the first.
 type sizes struct{ first, last int64 }
 
-// NewWriter checks o and writes a first header to w, metadata if there are any,
-// and room for the table if WriteOptions.Chunks is known. Options that make no
-// file are ErrRefused.
+// NewWriter checks o and writes a first header to w, then the metadata, if any,
+// and space for the table if WriteOptions.Chunks is set. It returns ErrRefused
+// if no file can have the options.
 func NewWriter(w Reheader, o WriteOptions) (*Writer, error) {
 	h, err := o.header()
 	if err != nil {
@@ -232,7 +241,8 @@ func NewWriter(w Reheader, o WriteOptions) (*Writer, error) {
 	return bw, nil
 }
 
-// beginning is a header, metadata, and room for slots entries.
+// beginning returns the encoded header and metadata, and space for slots
+// entries.
 func (w *Writer) beginning(h Header, meta metaSection, slots int64) ([]byte, error) {
 	b := make([]byte, 0, HeaderLen+meta.len()+slots*entryLen)
 	meta.announce(&h)
@@ -244,17 +254,18 @@ func (w *Writer) beginning(h Header, meta metaSection, slots int64) ([]byte, err
 	return b[:cap(b)], nil
 }
 
-// Header is the header as decided so far; its numbers are right once Close has
+// Header returns the header so far. Its numbers are right after Close has
 // succeeded.
 func (w *Writer) Header() Header { return w.h }
 
-// Len is how many chunks, or items, were given to the Writer. The last chunk of
-// Write counts once it is full, or with Close.
+// Len returns the number of chunks, or items, so far. A chunk of Write counts
+// when it is full; Close counts the last one.
 func (w *Writer) Len() int64 { return w.given }
 
-// Write adds bytes to a file of chunks of one size; in a file of items it is
-// ErrRefused. It does not keep p, but copies what is less than a chunk. If bytes
-// beyond WriteOptions.Chunks are refused, Close may be refused, too.
+// Write appends p to a file whose chunks have one size. It returns ErrRefused if
+// WriteOptions.Variable is set. It does not keep p: it copies bytes that do not
+// fill a chunk. If it refuses bytes beyond WriteOptions.Chunks, Close may be
+// refused, too.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -282,9 +293,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteItem writes p, which it does not keep, as the next item. If
-// WriteOptions.Variable is not set, or p is longer than MaxChunk, it is
-// ErrRefused.
+// WriteItem writes p as the next item. It does not keep p. It returns
+// ErrRefused if WriteOptions.Variable is not set, or if p is longer than
+// MaxChunk.
 func (w *Writer) WriteItem(p []byte) error {
 	switch {
 	case w.err != nil:
@@ -297,7 +308,7 @@ func (w *Writer) WriteItem(p []byte) error {
 	return w.add(p)
 }
 
-// add encodes a chunk.
+// add counts the decoded chunk p and passes it to the encoder.
 func (w *Writer) add(p []byte) error {
 	if err := w.admit(int64(len(p))); err != nil {
 		return err
@@ -305,10 +316,10 @@ func (w *Writer) add(p []byte) error {
 	return w.fail(w.enc.add(p))
 }
 
-// WriteEncoded writes a chunk that is encoded already, which it does not keep: as
-// the next item, or as the next chunk of a file of chunks of one size. Only the
-// chunk's header is checked: a chunk of another length than its header says, or
-// than the file allows, is ErrRefused.
+// WriteEncoded writes an encoded chunk as the next item, or as the next chunk of
+// a file whose chunks have one size. It does not keep chunk. It checks only the
+// chunk's header, and returns ErrRefused if the chunk has another length than its
+// header says, or than the file allows.
 func (w *Writer) WriteEncoded(chunk []byte) error {
 	if w.err != nil {
 		return w.err
@@ -328,7 +339,8 @@ func (w *Writer) WriteEncoded(chunk []byte) error {
 	return w.fail(w.enc.addEncoded(chunk))
 }
 
-// admit enters a chunk of n decoded bytes into the books.
+// admit counts a chunk of n decoded bytes, or returns an error if the file
+// cannot take it.
 func (w *Writer) admit(n int64) error {
 	part := "chunks"
 	switch s := w.sizes; {
@@ -348,7 +360,7 @@ func (w *Writer) admit(n int64) error {
 	return nil
 }
 
-// needs is the memory that n chunks take at the most until Close has ended.
+// needs returns an upper bound of the memory that n chunks take until Close.
 func (w *Writer) needs(n int64) int64 {
 	if !w.h.Offsets {
 		return 0
@@ -362,7 +374,7 @@ func (w *Writer) needs(n int64) int64 {
 	return w.lens.memory() + slots*entryLen + w.meta.len()
 }
 
-// put takes encoded chunks, in order, and their lengths.
+// put writes encoded chunks, which come in order, and keeps their lengths.
 func (w *Writer) put(b []byte, lens []uint32) error {
 	if w.h.Offsets {
 		w.lens.add(lens)
@@ -375,8 +387,8 @@ func (w *Writer) put(b []byte, lens []uint32) error {
 	return nil
 }
 
-// SetMetadata changes the metadata, at any time before Close. None in place of
-// some is ErrRefused.
+// SetMetadata replaces the metadata, at any time before Close. It returns
+// ErrRefused if v is none but the file has metadata.
 func (w *Writer) SetMetadata(v any) error {
 	if w.err != nil {
 		return w.err
@@ -400,7 +412,7 @@ func (w *Writer) fail(err error) error {
 	return err
 }
 
-// Abort gives the Writer up, and waits for its goroutines. It is harmless after
+// Abort gives up the Writer and waits for its goroutines. It does nothing after
 // Close. The caller aborts the Output.
 func (w *Writer) Abort() {
 	if w.err == nil {
@@ -409,8 +421,8 @@ func (w *Writer) Abort() {
 	}
 }
 
-// Close writes what is left: the last chunk, header, metadata and table. The
-// caller then publishes the Output. Every later call is ErrRefused.
+// Close writes the last chunk, the header, the metadata and the table. The
+// caller then commits the Output. Every later call returns ErrRefused.
 func (w *Writer) Close() error {
 	if w.err != nil {
 		return w.err
@@ -434,8 +446,8 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// finish writes the beginning. Its first 32 bytes go last, alone: until then they mark
-// the file as unfinished.
+// finish writes metadata and table, and then the header alone: until that last write
+// the header marks the file as unfinished.
 func (w *Writer) finish() error {
 	unfinished := w.h
 	w.h.Chunks = w.given

@@ -1,8 +1,8 @@
-// Package cframe reads and writes Blosc2 frames: super-chunks of Blosc chunks
-// with a header, an index of chunk offsets and a trailer. A contiguous frame is
-// one object, or a part of one; a sparse frame is a folder with one object for
-// each chunk.
+// Package cframe reads and writes Blosc2 frames. A frame has a header, Blosc
+// chunks, an index of the offsets of chunks, and a trailer. A contiguous frame
+// is one object, or a part of one. A sparse frame is a folder: it has one
+// object for each chunk, and one for the rest.
 package cframe
 
-// Format is the name that errors of this package carry.
+// Format is formats.Error.Format in errors of this package.
 const Format = "cframe"

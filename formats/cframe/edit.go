@@ -15,71 +15,75 @@ import (
 
 // EditOptions tune Edit. The zero value is right for most.
 type EditOptions struct {
-	// Encode is how new chunks are made; a TypeSize of 0 is that of the frame.
-	// Nil: as the header says, which is how the frame was begun.
+	// Encode says how to encode new chunks. Nil means as the header says, with
+	// the options that the frame was begun with. If Encode.TypeSize is 0, the
+	// frame's type size is used.
 	Encode *blosc.EncodeOptions
-	// Vary is WriteOptions.Vary.
+	// Vary is as WriteOptions.Vary.
 	Vary bool
-	// ChunkSize, when not 0, is the size of chunks for a frame that has no chunks
-	// and whose header leaves their size open. It is ignored for others.
+	// ChunkSize is the decoded size of chunks, for a frame that has no chunks and
+	// whose header does not tell their size. It is ignored if it is 0, and for
+	// other frames.
 	ChunkSize int
-	// Limits are those of Options.
+	// Limits are as in Options.
 	Limits formats.Limits
 }
 
 // An Editor changes a contiguous frame in a local file. Readers see the changes
-// after Commit, all of them or none.
+// after Commit, all or none.
 //
-// New bytes always go behind the end of the file: first chunks, then, by Commit,
-// the offsets and the trailer, and last the header in one write, which makes them
-// the frame. Until then the file is the old frame with bytes behind it, which
-// readers ignore; and a frame that somebody has open stays readable, as no byte
-// that it names is written again. The price is that what a commit replaces (the
-// old offsets and trailer, chunks updated or deleted) stays as dead bytes: several
-// changes for one Commit cost less than a Commit for each, and Compact makes a
-// frame without dead bytes.
+// New bytes go behind the end of the file: first chunks; then, in Commit, offsets
+// and trailer. At last Commit writes the header, in one write, which makes the new
+// bytes a part of the frame. Until then the file is the old frame with bytes behind
+// it, which readers ignore. A frame that somebody has open stays readable, since no
+// byte that its header names is overwritten. The price: bytes that a commit
+// replaces (the old offsets and trailer, chunks that were updated or deleted) stay
+// in the file as dead bytes. So several changes with one Commit cost less than a
+// Commit for each. Compact makes a frame without dead bytes.
 //
-// What is not safe: a crash while the header itself is written, if the disk
-// writes half of it. It takes one sector, unless a metalayer changed and
-// metalayers are long. Frames without chunks are special, see Commit.
+// One case is not safe: the machine crashes while the header is written, and the
+// disk writes half of it. The write is within one sector, unless metalayers are
+// long and one of them changed. Frames without chunks are a special case, see
+// Commit.
 //
-// An Editor is for one goroutine, and for one process at a time: it takes no lock.
-// It holds header, metalayers and offsets, and no chunks. After a failed write or
-// Commit every later call returns that error, and the file is as it was after the
-// last Commit, with bytes behind it that Abort cuts off. Other errors (ErrRefused,
-// ErrNoEntry, ErrTooLarge, a chunk that cannot be read or encoded) leave the Editor
-// as it was. After Close or Abort every call returns an error.
+// An Editor is for one goroutine. It takes no lock: only one process may edit a
+// file at a time. It holds header, metalayers and offsets in memory, and no chunks.
+// After a failed write or Commit every later call returns that error. The file then
+// has the state of the last Commit, and extra bytes at its end that Abort cuts off.
+// Other errors (ErrRefused, ErrNoEntry, ErrTooLarge, a chunk that cannot be read or
+// encoded) leave the Editor as it was. After Close or Abort every call returns an
+// error.
 type Editor struct {
 	f       formats.File
 	o       EditOptions
 	encode  blosc.EncodeOptions
 	in      Info
-	block   int // Info.BlockSize as changed
+	block   int // Info.BlockSize after the changes
 	header  []byte
-	metas   []Metalayer // their Data are parts of header
-	vl      []Metalayer // their Data are chunks
+	metas   []Metalayer // their Data alias header
+	vl      []Metalayer // their Data are encoded chunks
 	offs    []int64
-	oldOffs []int64     // as committed
-	oldVL   []Metalayer // likewise
+	oldOffs []int64     // last committed offsets
+	oldVL   []Metalayer // last committed vlmetalayers
 	sizes   sizeRule
 	kind    blocksKind
-	end     int64 // of the file: where the next byte goes
-	own     int64 // the length of the frame when it was opened
-	foreign bool  // and the file was longer
-	kept    int64 // what Abort leaves
+	end     int64 // end of the file: the next bytes go there
+	own     int64 // length of the frame when Edit opened it
+	foreign bool  // the file was longer than that
+	kept    int64 // length of the file after Abort
 	changed bool
 	meta    bool // a metalayer of the header changed
 	err     error
 }
 
-// Edit opens the frame that begins at the first byte of f. Bytes behind the
-// frame, most often the remains of a crash, are not overwritten: with the first
-// commit they become dead bytes inside the frame. If another frame lies there
-// Edit is ErrRefused. Other errors are those of Open.
+// Edit opens the frame that begins at the first byte of f. Bytes behind the frame,
+// usually the remains of a crash, are not overwritten: with the first commit they
+// become dead bytes of the frame. If another frame begins there, Edit returns
+// ErrRefused. Other errors are as from Open.
 //
-// If f is a formats.Syncer, as files are, it is synced before and after the header
-// is written. The length of f comes from its method Size or Stat; if it has
-// neither, single bytes are read to find its end. ctx is for Edit alone.
+// If f is a formats.Syncer, as *os.File is, it is synced before and after the
+// header is written. Edit gets the length of f from its method Size or Stat; if f
+// has neither, Edit reads single bytes to find the end. ctx is for Edit alone.
 func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	size, err := sizeOf(f)
 	if err != nil {
@@ -123,7 +127,7 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	return e, e.begin()
 }
 
-// begin fills what follows from the header and the first chunk.
+// begin sets the fields that follow from the header and the first chunk.
 func (e *Editor) begin() error {
 	e.sizes = sizeRule{chunk: e.in.ChunkSize, n: len(e.offs), nbytes: e.in.NBytes, mayVary: e.o.Vary || e.in.ChunkSize == 0}
 	e.block = e.in.BlockSize
@@ -153,7 +157,7 @@ func (e *Editor) begin() error {
 	return nil
 }
 
-// encodeOptions are what a header says about new chunks.
+// encodeOptions returns the options that the header has for new chunks.
 func (in *Info) encodeOptions() blosc.EncodeOptions {
 	o := blosc.EncodeOptions{Codec: in.Codec, CodecMeta: in.CodecMeta, Level: in.Level, TypeSize: in.TypeSize,
 		Filters: in.Filters[:], BlockSize: in.BlockSize, Split: in.SplitMode, Dict: in.UseDict}
@@ -163,10 +167,10 @@ func (in *Info) encodeOptions() blosc.EncodeOptions {
 	return o
 }
 
-// SetSizes says how many decoded bytes chunks and blocks will have in a frame that
-// has no chunks now, else it is ErrRefused; block 0: not fixed. The header says so
-// with the next change that is committed. If EditOptions.Encode is given, chunks
-// are still encoded with its BlockSize.
+// SetSizes sets the decoded sizes of chunks and blocks of a frame without chunks;
+// block 0 means that the block size is not fixed. It returns ErrRefused if the
+// frame has chunks. The next Commit of a change writes the sizes to the header. If
+// EditOptions.Encode is set, chunks are still encoded with its BlockSize.
 func (e *Editor) SetSizes(chunk, block int) error {
 	switch {
 	case e.err != nil:
@@ -199,14 +203,14 @@ func readAt(f formats.File, p []byte, off int64) error {
 	return wrap("file", off, err)
 }
 
-// Chunks is the number of chunks, as changed.
+// Chunks returns the number of chunks with all changes.
 func (e *Editor) Chunks() int { return len(e.offs) }
 
-// Info is the header; sizes and lengths as of the last Commit.
+// Info returns the header. Its sizes and lengths are of the last Commit.
 func (e *Editor) Info() Info { return e.in }
 
-// Metalayers gives the metalayers of the header, as changed. They must not be
-// modified.
+// Metalayers returns the metalayers of the header with all changes. Do not
+// change their Data.
 func (e *Editor) Metalayers() []Metalayer { return slices.Clone(e.metas) }
 
 // head reads the header of the stored chunk i.
@@ -235,7 +239,7 @@ func (e *Editor) check(i, n int) error {
 	return e.err
 }
 
-// sizeAt is the decoded length of chunk i.
+// sizeAt returns the decoded length of chunk i.
 func (e *Editor) sizeAt(i int) (int, error) {
 	if !e.sizes.varies() {
 		return e.sizes.at(i), nil
@@ -244,9 +248,9 @@ func (e *Editor) sizeAt(i int) (int, error) {
 	return h.NBytes, err
 }
 
-// AppendStored appends chunk i to dst, encoded as it is stored; if the frame has no
-// more than an offset of it, that is a special chunk. It sees changes that are not
-// committed.
+// AppendStored appends the encoded chunk i to dst, also if it is not committed yet.
+// For a special chunk without bytes in the frame it appends an equivalent special
+// chunk.
 func (e *Editor) AppendStored(dst []byte, i int) ([]byte, error) {
 	if err := e.check(i, len(e.offs)); err != nil {
 		return dst, err
@@ -258,7 +262,7 @@ func (e *Editor) AppendStored(dst []byte, i int) ([]byte, error) {
 	return e.appendAt(dst, i, e.offs[i])
 }
 
-// appendAt appends chunk i, which is stored at the given offset.
+// appendAt appends the encoded chunk i, which is at the given offset, to dst.
 func (e *Editor) appendAt(dst []byte, i int, off int64) ([]byte, error) {
 	h, err := e.headAt(i, off)
 	if err != nil {
@@ -269,30 +273,32 @@ func (e *Editor) appendAt(dst []byte, i int, off int64) ([]byte, error) {
 	return dst, readAt(e.f, dst[at:], e.in.HeaderLen+off)
 }
 
-// Extend encodes p as a new last chunk.
+// Extend encodes p as a new last chunk. It does not keep p.
 func (e *Editor) Extend(p []byte) error { return e.Insert(len(e.offs), p) }
 
-// ExtendEncoded appends a chunk that is encoded already, see Writer.WriteEncoded.
+// ExtendEncoded appends an encoded chunk to the frame; see Writer.WriteEncoded.
 func (e *Editor) ExtendEncoded(chunk []byte) error { return e.InsertEncoded(len(e.offs), chunk) }
 
-// ExtendSpecial appends a chunk without content, see Writer.WriteSpecial.
+// ExtendSpecial appends a special chunk of size decoded bytes to the frame; see
+// Writer.WriteSpecial.
 func (e *Editor) ExtendSpecial(kind blosc.Special, size int) error {
 	return e.InsertSpecial(len(e.offs), kind, size)
 }
 
-// Insert encodes p, which it does not keep, as a new chunk before chunk i, or as
-// the last if i is Chunks(). A size that the frame cannot have is ErrRefused, as
-// WriteOptions.Vary says, here and in all methods that change chunks.
+// Insert encodes p as a new chunk before chunk i, or as the last chunk if i is
+// Chunks(). It does not keep p. As all methods that change chunks, it returns
+// ErrRefused if a chunk would have a size that the frame does not allow; see
+// WriteOptions.Vary.
 func (e *Editor) Insert(i int, p []byte) error {
 	return e.make(i, len(e.offs)+1, p, e.InsertEncoded)
 }
 
-// Update encodes p in place of chunk i.
+// Update encodes p and replaces chunk i by it. It does not keep p.
 func (e *Editor) Update(i int, p []byte) error {
 	return e.make(i, len(e.offs), p, e.UpdateEncoded)
 }
 
-// make encodes p for f.
+// make checks and encodes p, and calls f with the result.
 func (e *Editor) make(i, n int, p []byte, f func(int, []byte) error) error {
 	if err := e.check(i, n); err != nil {
 		return err
@@ -307,7 +313,8 @@ func (e *Editor) make(i, n int, p []byte, f func(int, []byte) error) error {
 	return f(i, chunk)
 }
 
-// InsertSpecial inserts a chunk without content, see Writer.WriteSpecial.
+// InsertSpecial inserts a special chunk of size decoded bytes before chunk i;
+// see Writer.WriteSpecial.
 func (e *Editor) InsertSpecial(i int, kind blosc.Special, size int) error {
 	chunk, err := specialChunk(i, kind, size, e.in.TypeSize, e.block)
 	if err != nil {
@@ -316,7 +323,7 @@ func (e *Editor) InsertSpecial(i int, kind blosc.Special, size int) error {
 	return e.InsertEncoded(i, chunk)
 }
 
-// UpdateSpecial puts a chunk without content in place of chunk i.
+// UpdateSpecial replaces chunk i by a special chunk of size decoded bytes.
 func (e *Editor) UpdateSpecial(i int, kind blosc.Special, size int) error {
 	chunk, err := specialChunk(i, kind, size, e.in.TypeSize, e.block)
 	if err != nil {
@@ -325,7 +332,7 @@ func (e *Editor) UpdateSpecial(i int, kind blosc.Special, size int) error {
 	return e.UpdateEncoded(i, chunk)
 }
 
-// InsertEncoded inserts a chunk that is encoded already, see Writer.WriteEncoded.
+// InsertEncoded inserts an encoded chunk before chunk i; see Writer.WriteEncoded.
 func (e *Editor) InsertEncoded(i int, chunk []byte) error {
 	if err := e.check(i, len(e.offs)+1); err != nil {
 		return err
@@ -353,8 +360,7 @@ func (e *Editor) InsertEncoded(i int, chunk []byte) error {
 	return nil
 }
 
-// UpdateEncoded puts a chunk that is encoded already in place of chunk i, see
-// Writer.WriteEncoded.
+// UpdateEncoded replaces chunk i by an encoded chunk; see Writer.WriteEncoded.
 func (e *Editor) UpdateEncoded(i int, chunk []byte) error {
 	if err := e.check(i, len(e.offs)); err != nil {
 		return err
@@ -387,8 +393,9 @@ func (e *Editor) UpdateEncoded(i int, chunk []byte) error {
 	return nil
 }
 
-// put stores a chunk that is entered in e.sizes, and those that were known by
-// an offset alone when it makes sizes vary.
+// put stores a chunk, after e.sizes has counted it, and returns its offset. If
+// sizes vary from this chunk on, it also stores all special chunks that had no
+// bytes: an offset alone no longer tells their size.
 func (e *Editor) put(h *blosc.Header, chunk []byte, before sizeRule) (int64, error) {
 	e.changed = true
 	if e.sizes.varies() && !before.varies() {
@@ -421,7 +428,7 @@ func (e *Editor) put(h *blosc.Header, chunk []byte, before sizeRule) (int64, err
 	return e.write(len(e.offs), stored)
 }
 
-// write puts a chunk behind the end of the file.
+// write writes a chunk at the end of the file, and returns its offset.
 func (e *Editor) write(i int, chunk []byte) (int64, error) {
 	off := e.end
 	if off > math.MaxInt64/4 {
@@ -441,7 +448,7 @@ func (e *Editor) fail(err error) error {
 	return err
 }
 
-// Delete removes chunk i; its bytes stay in the file as dead ones.
+// Delete removes chunk i. Its bytes stay in the file as dead bytes.
 func (e *Editor) Delete(i int) error {
 	if err := e.check(i, len(e.offs)); err != nil {
 		return err
@@ -459,9 +466,9 @@ func (e *Editor) Delete(i int) error {
 	return nil
 }
 
-// Reorder makes chunk order[i] the new chunk i. If order does not hold every
-// number once, or if it moves a last chunk that is shorter than the others, it is
-// ErrRefused.
+// Reorder gives chunk order[i] the new number i. It returns ErrRefused if order
+// does not have every number exactly once, or if it moves a last chunk that is
+// shorter than the others.
 func (e *Editor) Reorder(order []int) error {
 	if e.err != nil {
 		return e.err
@@ -494,8 +501,8 @@ func (e *Editor) Close() error {
 	return nil
 }
 
-// Abort gives up what was not committed and cuts its bytes off the file. It is
-// harmless after Close.
+// Abort drops changes that were not committed and cuts their bytes off the
+// file. It does nothing after Close.
 func (e *Editor) Abort() error {
 	if e.err == errClosed { //nolint:errorlint // our own, never wrapped
 		return nil

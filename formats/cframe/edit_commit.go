@@ -11,19 +11,23 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// Commit makes the changes those of the frame. It writes offsets and trailer
-// behind the end of the file, then the header, after they have reached the disk,
-// and waits for the header, too. Without changes it does nothing.
+// Commit makes the changes visible to readers. It writes offsets and trailer
+// behind the end of the file and syncs, then writes the header and syncs again. If
+// nothing was changed, it does nothing.
 //
-// If no chunk is left, the C library looks for the trailer right behind the
-// header. So the chunks that lie there are first copied behind the end and
-// committed, as the frame that they were; then the trailer takes their place, the
-// header says that there are no chunks, and the file is cut off, unless Edit found
-// bytes behind the frame. A reader that had the frame open then finds those chunks
-// damaged, not changed. Two cases are weaker. If the frame had no chunk before
-// either, the C library reads damaged vlmetalayers, or fails, if a crash comes
-// while they are replaced. If the trailer is too long for its place because bytes
-// of others lie there, it stays behind them, where the C library does not find it.
+// A frame without chunks is a special case, since the C library then looks for the
+// trailer right behind the header. So Commit first copies the chunks that are
+// there to the end of the file, and commits the old frame with the copies. Then it
+// writes the trailer in their place and a header that says that there are no
+// chunks, and cuts the file off, unless Edit found bytes behind the frame. A
+// reader that had the frame open then finds those chunks damaged, and never takes
+// other bytes for them.
+//
+// Two cases are weaker. If the frame had no chunks before, either, and the machine
+// crashes while the vlmetalayers are replaced, the C library reads damaged
+// vlmetalayers or fails. If Edit found bytes behind the frame and the trailer is
+// too long for the space before them, the trailer is written behind them, and the
+// C library does not find it.
 func (e *Editor) Commit() error {
 	if e.err != nil || !e.changed {
 		return e.err
@@ -52,7 +56,7 @@ func (e *Editor) Commit() error {
 	return nil
 }
 
-// publishEmpty commits a frame without chunks.
+// publishEmpty commits a frame without chunks; see Commit.
 func (e *Editor) publishEmpty(in Info, trailer []byte) error {
 	n := int64(len(trailer))
 	fits := !e.foreign || in.HeaderLen+n <= e.own
@@ -61,7 +65,7 @@ func (e *Editor) publishEmpty(in Info, trailer []byte) error {
 		if err := e.vacate(n); err != nil {
 			return err
 		}
-	default: // the trailer that is read may stand in that place: to be found elsewhere first
+	default: // the old trailer may be in that place: first commit the new one elsewhere
 		if err := e.publish(in, trailer, max(e.end, in.HeaderLen+n), e.meta); err != nil || !fits {
 			return err
 		}
@@ -76,8 +80,8 @@ func (e *Editor) publishEmpty(in Info, trailer []byte) error {
 	return nil
 }
 
-// vacate moves the chunks of the committed frame out of its first n bytes behind
-// the header and commits it again.
+// vacate copies the chunks of the committed frame that lie in the n bytes behind
+// the header to the end of the file, and commits the frame with the copies.
 func (e *Editor) vacate(n int64) error {
 	offs := slices.Clone(e.oldOffs)
 	moved := false
@@ -95,7 +99,8 @@ func (e *Editor) vacate(n int64) error {
 		}
 		moved = true
 	}
-	// Offsets and trailer may lie there, too, when most chunks are not stored.
+	// If most chunks have no bytes, offsets and trailer may be in these n
+	// bytes, too.
 	if !moved && e.in.CBytes >= n {
 		return nil
 	}
@@ -106,7 +111,8 @@ func (e *Editor) vacate(n int64) error {
 	return e.publish(e.in, appendTrailer(tail, e.oldVL), e.end, false)
 }
 
-// plainFirst makes sure that C opens the frame, see asStored.
+// plainFirst replaces a special first chunk in a frame of varying sizes by a
+// plain one, which the C library can open; see asStored.
 func (e *Editor) plainFirst() error {
 	if len(e.offs) == 0 || !e.sizes.varies() {
 		return nil
@@ -126,8 +132,8 @@ func (e *Editor) plainFirst() error {
 	return err
 }
 
-// publish writes offsets and trailer at the given place and then the header, its
-// metalayers included or not.
+// publish writes tail, offsets and trailer, at the offset at, and then the
+// header, with its metalayers if metalayers is set.
 func (e *Editor) publish(in Info, tail []byte, at int64, metalayers bool) error {
 	in.CBytes = at - in.HeaderLen
 	in.FrameLen = at + int64(len(tail))
@@ -137,7 +143,8 @@ func (e *Editor) publish(in Info, tail []byte, at int64, metalayers bool) error 
 	if err := syncFile(e.f); err != nil {
 		return err
 	}
-	// From here on the header may name these bytes, whatever is reported.
+	// From here on the header may name these bytes, even if its write fails:
+	// Abort must keep them.
 	e.end = max(e.end, in.FrameLen)
 	e.kept = max(e.kept, in.FrameLen)
 	putTotals(e.header, &in)
@@ -159,7 +166,7 @@ func syncFile(f formats.File) error {
 	return nil
 }
 
-// sizeOf finds the length of a file.
+// sizeOf returns the length of a file.
 func sizeOf(f formats.File) (int64, error) {
 	switch s := f.(type) {
 	case interface{ Size() int64 }:
@@ -174,8 +181,8 @@ func sizeOf(f formats.File) (int64, error) {
 	return probeSize(f)
 }
 
-// probeSize finds the end by reading single bytes: twice the base-2 logarithm of
-// the length of them.
+// probeSize finds the end of a file by reads of single bytes. It makes about
+// twice the base-2 logarithm of the length of them.
 func probeSize(f formats.File) (int64, error) {
 	holds := func(off int64) (bool, error) {
 		var b [1]byte
@@ -185,7 +192,7 @@ func probeSize(f formats.File) (int64, error) {
 		}
 		return false, wrap("file", off, err)
 	}
-	low, high := int64(-1), int64(0) // low is held, high not yet tried
+	low, high := int64(-1), int64(0) // the file has the byte at low; high is not tried yet
 	for {
 		ok, err := holds(high)
 		if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// SetMetalayer changes a metalayer of the header. Data, which is copied, must be
-// as long as before, else it is ErrRefused; a name that the header does not have
-// is ErrNoEntry.
+// SetMetalayer replaces the data of a metalayer of the header. data is copied.
+// SetMetalayer returns ErrRefused if data is not exactly as long as before, and
+// ErrNoEntry if the header has no metalayer of this name.
 func (e *Editor) SetMetalayer(name string, data []byte) error {
 	if e.err != nil {
 		return e.err
@@ -20,15 +20,15 @@ func (e *Editor) SetMetalayer(name string, data []byte) error {
 		if len(m.Data) != len(data) {
 			return refuse("metalayers", "%q: %d bytes in place of %d", name, len(data), len(m.Data))
 		}
-		copy(m.Data, data) // a part of e.header
+		copy(m.Data, data) // aliases e.header
 		e.meta, e.changed = true, true
 		return nil
 	}
 	return fail("metalayers", -1, formats.ErrNoEntry, "%q", name)
 }
 
-// SetVLMetalayer adds a metalayer to the trailer, or replaces one. It encodes
-// data, which it does not keep.
+// SetVLMetalayer adds a metalayer to the trailer, or replaces the one of the
+// same name. It encodes data and does not keep it.
 func (e *Editor) SetVLMetalayer(name string, data []byte) error {
 	if e.err != nil {
 		return e.err
@@ -40,8 +40,8 @@ func (e *Editor) SetVLMetalayer(name string, data []byte) error {
 	return e.setVL(setLayer(slices.Clone(e.vl), m))
 }
 
-// DeleteVLMetalayer takes a metalayer out of the trailer; ErrNoEntry if it has
-// none of that name.
+// DeleteVLMetalayer removes a metalayer from the trailer. It returns ErrNoEntry
+// if the trailer has none of this name.
 func (e *Editor) DeleteVLMetalayer(name string) error {
 	if e.err != nil {
 		return e.err

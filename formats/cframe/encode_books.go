@@ -10,22 +10,22 @@ import (
 	"github.com/farread/farread/internal/bufpool"
 )
 
-// Books are the common part of the writers of contiguous and of sparse frames:
-// sizes and kind in the order of the calls, offs in the order of the chunks as
-// they were written.
+// books is the common part of Writer and SetWriter. The fields sizes and kind
+// count a chunk when it is given to the writer; the fields varies to last count
+// it when it is written.
 type books struct {
 	o       WriteOptions
 	in      Info
 	metas   []Metalayer
 	touched bool // a metalayer changed after the header was written
 	vl      []Metalayer
-	sizes   sizeRule // of the chunks given so far
+	sizes   sizeRule // sizes of the chunks given so far
 	kind    blocksKind
 	pipe    pipe
-	varies  bool    // as of the chunks written so far
-	offs    []int64 // of those
-	first   int     // size of the first of those
-	last    int     // and of the last
+	varies  bool    // sizes vary among the chunks written so far
+	offs    []int64 // offsets of the chunks written so far
+	first   int     // decoded size of the first chunk written
+	last    int     // decoded size of the last chunk written
 	err     error
 }
 
@@ -41,13 +41,14 @@ func newBooks(o WriteOptions) books {
 	return b
 }
 
-// Chunks is how many chunks were given to the writer.
+// Chunks returns the number of chunks given to the writer.
 func (w *books) Chunks() int { return w.sizes.n }
 
-// Info is the header; its sizes and lengths are right once the writer is closed.
+// Info returns the header. Its sizes and lengths are right after Close.
 func (w *books) Info() Info { return w.in }
 
-// admit enters a chunk of the given size into the books.
+// admit counts a chunk of size decoded bytes, or returns an error if the frame
+// cannot take it.
 func (w *books) admit(size int, vl bool) error {
 	if w.err != nil {
 		return w.err
@@ -66,12 +67,13 @@ func (w *books) admit(size int, vl bool) error {
 	return nil
 }
 
-// task is the one for a chunk that was admitted just now.
+// task returns the task for the chunk that was admitted last.
 func (w *books) task(size int, chunk []byte) *task {
 	return &task{size: size, chunk: chunk, varies: w.sizes.varies(), plain: w.sizes.n == 1 && w.sizes.mayVary}
 }
 
-// chunkJob is the task for WriteChunk, and the function that encodes.
+// chunkJob returns the task for WriteChunk, and the function that encodes the
+// chunk.
 func (w *books) chunkJob(p []byte) (*task, func(*task) error, error) {
 	if err := w.admit(len(p), false); err != nil {
 		return nil, nil, err
@@ -131,7 +133,8 @@ func (w *books) specialJob(kind blosc.Special, size int) (*task, error) {
 	return w.task(size, chunk), nil
 }
 
-// specialChunk is the chunk that stands for size bytes of a kind.
+// specialChunk returns the encoded special chunk of a kind for size decoded
+// bytes.
 func specialChunk(i int, kind blosc.Special, size, typesize, blocksize int) ([]byte, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err
@@ -149,9 +152,10 @@ func specialChunk(i int, kind blosc.Special, size, typesize, blocksize int) ([]b
 	return chunk, nil
 }
 
-// SetMetalayer changes a metalayer of the header, for content that is known only
-// at the end. Data, which is copied, must be as long as before, else it is
-// ErrRefused; a name that the header does not have is ErrNoEntry.
+// SetMetalayer replaces the data of a metalayer of the header, for data that are
+// known only at the end. data is copied. SetMetalayer returns ErrRefused if data
+// is not exactly as long as before, and ErrNoEntry if the header has no
+// metalayer of this name.
 func (w *books) SetMetalayer(name string, data []byte) error {
 	if w.err != nil {
 		return w.err
@@ -163,7 +167,8 @@ func (w *books) SetMetalayer(name string, data []byte) error {
 	return nil
 }
 
-// sameLength puts data into the layer of that name.
+// sameLength replaces the data of the layer with the given name by a copy of
+// data, which must have the same length.
 func sameLength(layers []Metalayer, name string, data []byte) error {
 	for i := range layers {
 		switch {
@@ -178,8 +183,8 @@ func sameLength(layers []Metalayer, name string, data []byte) error {
 	return fail("metalayers", -1, formats.ErrNoEntry, "%q", name)
 }
 
-// SetVLMetalayer adds a metalayer to the trailer, or replaces one. It encodes
-// data, which it does not keep.
+// SetVLMetalayer adds a metalayer to the trailer, or replaces the one of the
+// same name. It encodes data and does not keep it.
 func (w *books) SetVLMetalayer(name string, data []byte) error {
 	if w.err != nil {
 		return w.err
@@ -207,7 +212,7 @@ func (w *books) drain(next func(*task) error) error {
 	return w.fail(w.pipe.drain(next))
 }
 
-// fail keeps an error, after which the frame cannot be finished.
+// fail keeps err as the error of all later calls: the frame cannot be finished.
 func (w *books) fail(err error) error {
 	if err == nil || w.err != nil {
 		return w.err
@@ -217,8 +222,8 @@ func (w *books) fail(err error) error {
 	return err
 }
 
-// place checks encoded chunk i and says by which offset it is known, or that it
-// must be stored.
+// place checks the encoded chunk i. If the chunk needs no bytes in the frame,
+// place returns the offset that stands for it, else stored is true.
 func place(i int, j *task, o *WriteOptions) (off int64, stored bool, err error) {
 	h, err := checkEncoded(i, j.chunk)
 	switch {
@@ -238,7 +243,7 @@ func place(i int, j *task, o *WriteOptions) (off int64, stored bool, err error) 
 	return 0, true, err
 }
 
-// enter notes that a chunk was written.
+// enter notes the offset and the size of a chunk that was written.
 func (w *books) enter(j *task, off int64) {
 	if len(w.offs) == 0 {
 		w.first = j.size
@@ -247,8 +252,8 @@ func (w *books) enter(j *task, off int64) {
 	w.offs = append(w.offs, off)
 }
 
-// storeSpecials stores the special chunks written so far: once sizes vary,
-// nothing else tells how long they are.
+// storeSpecials stores the special chunks so far, which had no bytes: if sizes
+// vary, an offset alone does not tell their size.
 func (w *books) storeSpecials(store func(i int, chunk []byte) (int64, error)) error {
 	w.varies = true
 	for i, off := range w.offs {
@@ -276,7 +281,8 @@ func (w *books) storeSpecials(store func(i int, chunk []byte) (int64, error)) er
 
 var errClosed = errors.New("cframe: writer is closed")
 
-// tail completes the header but for its lengths and makes offsets and trailer.
+// tail sets the fields of the header except its lengths, and returns the
+// encoded offsets and trailer.
 func (w *books) tail() ([]byte, error) {
 	w.in.VLBlocks, w.in.HasVL = w.kind == kindVL, len(w.vl) > 0
 	w.sizes.put(&w.in)
@@ -287,8 +293,8 @@ func (w *books) tail() ([]byte, error) {
 	return appendTrailer(tail, w.vl), nil
 }
 
-// Abort waits for chunks on their way and drops what was not written. It is
-// harmless after Close. The caller drops the output.
+// Abort gives up the writer. It waits for chunks that are being encoded. It
+// does nothing after Close. The caller aborts the Output.
 func (w *books) Abort() {
 	if w.err == nil {
 		w.err = errClosed

@@ -10,17 +10,18 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// ErrRefused is matched by the error for something that the format cannot hold,
-// or that a writer's options forbid: a mistake of the caller. The call wrote
-// nothing, and the writer goes on.
+// ErrRefused is matched by errors of the caller: the format cannot hold the
+// data, or the options of a writer forbid it. The call wrote nothing, and the
+// writer can still be used.
 var ErrRefused = errors.New("cannot be written")
 
 func refuse(part, format string, args ...any) error {
 	return fail(part, -1, ErrRefused, format, args...)
 }
 
-// checkLayer refuses a name that the format cannot hold, or that no reader could
-// give back: C ends it at a zero byte, Python takes it for UTF-8.
+// checkLayer refuses a name that the format cannot hold, or that readers would
+// change: C ends a name at a zero byte, and Python decodes it as UTF-8. size is
+// the length of the layer's data.
 func checkLayer(part, name string, size int) error {
 	switch {
 	case len(name) > maxNameLen:
@@ -38,7 +39,8 @@ func checkLayer(part, name string, size int) error {
 	return nil
 }
 
-// checkLayers does so for all of a header or trailer.
+// checkLayers checks all layers of a header or trailer. most bounds their
+// number.
 func checkLayers(part string, layers []Metalayer, most int) error {
 	if len(layers) > most {
 		return refuse(part, "%d layers, at most %d", len(layers), most)
@@ -56,7 +58,7 @@ func checkLayers(part string, layers []Metalayer, most int) error {
 	return nil
 }
 
-// layersLen is the length of what appendLayers appends.
+// layersLen returns the number of bytes that appendLayers appends.
 func layersLen(layers []Metalayer) int64 {
 	n := int64(7 + 3)
 	for _, m := range layers {
@@ -65,9 +67,9 @@ func layersLen(layers []Metalayer) int64 {
 	return n
 }
 
-// appendLayers appends a section of metalayers; positions count from b[base].
-// The distance to the contents counts from the first byte in a header, from the
-// second in a trailer: skip is 0 or 1.
+// appendLayers appends a section of metalayers. Positions count from b[base].
+// The distance to the contents counts from the section's first byte in a header
+// (skip is 0), from its second byte in a trailer (skip is 1).
 func appendLayers(b []byte, base int, layers []Metalayer, skip int) []byte {
 	n := uint16(len(layers))
 	at := len(b)
@@ -80,7 +82,7 @@ func appendLayers(b []byte, base int, layers []Metalayer, skip int) []byte {
 		b = append(b, 0xd2, 0, 0, 0, 0)
 		offs[i] = len(b) - 4
 	}
-	// 8192 names of 31 bytes do not fit the distance; no reader looks at it.
+	// 8192 names of 31 bytes overflow the distance, but no reader uses it.
 	binary.BigEndian.PutUint16(b[at+2:], uint16((len(b)-at-skip)&0xffff))
 	b = append(b, 0xdc)
 	b = binary.BigEndian.AppendUint16(b, n)
@@ -93,8 +95,8 @@ func appendLayers(b []byte, base int, layers []Metalayer, skip int) []byte {
 	return b
 }
 
-// appendHeader appends the header of in with its metalayers. The caller has set
-// in.HeaderLen by headerLen.
+// appendHeader appends the header with the content in and its metalayers.
+// in.HeaderLen must be headerLen(layers).
 func appendHeader(b []byte, in *Info, layers []Metalayer) []byte {
 	base := len(b)
 	b = append(b, make([]byte, fixedLen)...)
@@ -104,7 +106,7 @@ func appendHeader(b []byte, in *Info, layers []Metalayer) []byte {
 		h[m.off] = m.b
 	}
 	h[atSlots] = filterSlots
-	h[atThreads+1], h[atThreads+4] = 1, 1 // the same on every machine
+	h[atThreads+1], h[atThreads+4] = 1, 1 // numbers of threads: 1, so that files are the same on every machine
 	h[atFrameType] = 0
 	if in.Sparse {
 		h[atFrameType] = typeSparse
@@ -123,7 +125,8 @@ func appendHeader(b []byte, in *Info, layers []Metalayer) []byte {
 	return appendLayers(b, base, layers, 0)
 }
 
-// putTotals writes what an edit changes into the fixed part of a header.
+// putTotals writes the fields that an edit may change to the fixed part h of a
+// header.
 func putTotals(h []byte, in *Info) {
 	binary.BigEndian.PutUint32(h[atHeaderLen:], uint32(in.HeaderLen))
 	binary.BigEndian.PutUint64(h[atFrameLen:], uint64(in.FrameLen))
@@ -145,15 +148,16 @@ func putTotals(h []byte, in *Info) {
 	}
 }
 
-// headerLen is the length of a header with these metalayers.
+// headerLen returns the length of a header with these metalayers.
 func headerLen(layers []Metalayer) int64 { return fixedLen + layersLen(layers) }
 
 const trailerTail = 23 // length, marker and 16 bytes of fingerprint
 
-// trailerLen is the length of a trailer. The Data of its layers are chunks.
+// trailerLen returns the length of a trailer. The Data of its layers are
+// encoded chunks.
 func trailerLen(layers []Metalayer) int64 { return 2 + layersLen(layers) + trailerTail }
 
-// appendTrailer appends the trailer. The Data of its layers are chunks.
+// appendTrailer appends the trailer. The Data of its layers are encoded chunks.
 func appendTrailer(b []byte, layers []Metalayer) []byte {
 	base := len(b)
 	b = append(b, 0x94, 0x01)
@@ -165,7 +169,7 @@ func appendTrailer(b []byte, layers []Metalayer) []byte {
 	return append(b, make([]byte, 16)...)
 }
 
-// checkTrailer refuses layers that no trailer can hold.
+// checkTrailer refuses layers that a trailer cannot hold.
 func checkTrailer(layers []Metalayer) error {
 	if err := checkLayers("vlmetalayers", layers, maxVLMetalayers); err != nil {
 		return err
@@ -176,7 +180,8 @@ func checkTrailer(layers []Metalayer) error {
 	return nil
 }
 
-// encodeVL is the chunk that holds a vlmetalayer, made as python-blosc2 does.
+// encodeVL encodes a vlmetalayer as a chunk, with the options that
+// python-blosc2 uses.
 func encodeVL(name string, data []byte) (Metalayer, error) {
 	if err := checkLayer("vlmetalayers", name, len(data)); err != nil {
 		return Metalayer{}, err
@@ -188,7 +193,7 @@ func encodeVL(name string, data []byte) (Metalayer, error) {
 	return Metalayer{Name: name, Data: chunk}, nil
 }
 
-// setLayer replaces a layer, or appends it.
+// setLayer replaces the layer of the same name by m, or appends m.
 func setLayer(layers []Metalayer, m Metalayer) []Metalayer {
 	for i := range layers {
 		if layers[i].Name == m.Name {

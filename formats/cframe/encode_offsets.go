@@ -10,16 +10,18 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// mostChunks is how many offsets fit into one chunk, whose sizes are int32.
+// mostChunks is the number of offsets that fit into one chunk, whose size is an
+// int32.
 const mostChunks = 1<<28 - 1
 
 // offsetsBlock is the block size that C gives the offsets chunk.
 const offsetsBlock = 16384
 
-// specialOff is the offset that stands for a chunk of the kind.
+// specialOff returns the offset that stands for a special chunk of the kind.
 func specialOff(kind blosc.Special) int64 { return math.MinInt64 | int64(kind)<<56 }
 
-// specialOf is the kind that an offset stands for; None where it is a position.
+// specialOf returns the kind of special chunk that an offset stands for, or
+// None if the offset is a position.
 func specialOf(off int64) blosc.Special {
 	if off >= 0 {
 		return blosc.None
@@ -27,9 +29,9 @@ func specialOf(off int64) blosc.Special {
 	return blosc.Special(off >> 56 & 0x7f)
 }
 
-// canBeOffset says whether a chunk of this kind and size need not be stored in a
-// frame of fixed chunk sizes with items of typesize bytes. C makes such a chunk
-// anew when it is asked for, and then wants whole items.
+// canBeOffset reports whether an offset can stand for a special chunk of this
+// kind and size, in a frame of fixed chunk sizes with items of typesize bytes. C
+// makes the chunk when it is read, and needs whole items for that.
 func canBeOffset(kind blosc.Special, size, typesize int) bool {
 	switch kind {
 	case blosc.Zeros, blosc.Uninit:
@@ -41,7 +43,8 @@ func canBeOffset(kind blosc.Special, size, typesize int) bool {
 	return false
 }
 
-// asOffset is the offset that takes the place of a chunk, if one can.
+// asOffset returns the offset that stands for the chunk with header h. The
+// second result is false if none can.
 func asOffset(h *blosc.Header, typesize int) (int64, bool) {
 	if h.Special == blosc.NaN && h.TypeSize != typesize || !canBeOffset(h.Special, h.NBytes, typesize) {
 		return 0, false
@@ -49,9 +52,9 @@ func asOffset(h *blosc.Header, typesize int) (int64, bool) {
 	return specialOff(h.Special), true
 }
 
-// asStored is the chunk to store where no offset stands for it. C does not open
-// a frame of varying sizes whose first chunk is a special one, nor one whose first
-// chunk is nothing but a header, so that plain says that such a chunk must not be.
+// asStored returns the chunk to store if no offset stands for it. With plain it
+// replaces any special chunk: C opens no frame of varying sizes whose first chunk
+// is special, or is a header alone.
 func asStored(h *blosc.Header, chunk []byte, plain bool, most int64) ([]byte, error) {
 	if h.Special == blosc.None || h.Special == blosc.Value && !plain {
 		return chunk, nil
@@ -59,13 +62,13 @@ func asStored(h *blosc.Header, chunk []byte, plain bool, most int64) ([]byte, er
 	return plainChunk(chunk, most)
 }
 
-// plainChunk is a chunk of the same data as a special one, encoded in blocks.
+// plainChunk returns a chunk with the data of a special one, encoded in blocks.
 func plainChunk(special []byte, most int64) ([]byte, error) {
 	h, err := blosc.ParseHeader(special)
 	if err != nil {
 		return nil, err
 	}
-	width := h.CBytes - blosc.HeaderLen2 // of the repeated value
+	width := h.CBytes - blosc.HeaderLen2 // length of the repeated value
 	switch h.Special {
 	case blosc.Zeros, blosc.Uninit:
 		return runChunk(0, h.NBytes), nil
@@ -80,14 +83,14 @@ func plainChunk(special []byte, most int64) ([]byte, error) {
 	if bytes.Count(p, p[:1]) == len(p) {
 		return runChunk(p[0], len(p)), nil
 	}
-	o := blosc.EncodeOptions{Codec: blosc.LZ4, Filters: []blosc.Filter{}} // items of one byte: nothing is found to be repeated
+	o := blosc.EncodeOptions{Codec: blosc.LZ4, Filters: []blosc.Filter{}} // type size 1: the encoder does not make a special chunk again
 	if width <= blosc.MaxTypeSize {
 		o.Filters = []blosc.Filter{{ID: blosc.Shuffle, Meta: uint8(width)}}
 	}
 	return blosc.AppendEncoded(nil, p, o)
 }
 
-// runChunk is a chunk whose blocks, as few as can be, say that n bytes are v.
+// runChunk returns a chunk of n bytes v, in as few blocks as possible.
 func runChunk(v byte, n int) []byte {
 	block := min(n, blosc.MaxBlockSize)
 	blocks := (n + block - 1) / block
@@ -96,7 +99,7 @@ func runChunk(v byte, n int) []byte {
 		run = append(run, 1)
 	}
 	le := binary.LittleEndian
-	b := []byte{5, 1, 0x15, 1} // extended header, not split, BloscLZ
+	b := []byte{5, 1, 0x15, 1} // versions, and flags: extended header, not split, BloscLZ; type size 1
 	b = le.AppendUint32(b, uint32(n))
 	b = le.AppendUint32(b, uint32(block))
 	b = le.AppendUint32(b, uint32(blosc.HeaderLen2+blocks*(4+len(run))))
@@ -107,7 +110,8 @@ func runChunk(v byte, n int) []byte {
 	return append(b, bytes.Repeat(run, blocks)...)
 }
 
-// appendOffsets appends the offsets chunk; without offsets there is none.
+// appendOffsets appends the offsets chunk. If there are no offsets, it appends
+// nothing.
 func appendOffsets(b []byte, offs []int64) ([]byte, error) {
 	if len(offs) == 0 {
 		return b, nil
@@ -127,19 +131,19 @@ func appendOffsets(b []byte, offs []int64) ([]byte, error) {
 	return b, nil
 }
 
-// A sizeRule keeps the rule of chunk sizes: all chunks decode to the same length but
-// the last, which may be shorter, or the frame is one of varying sizes.
+// A sizeRule keeps the rule of chunk sizes: either all chunks have the same decoded
+// size, and the last may be shorter, or sizes vary.
 type sizeRule struct {
-	chunk   int // as Info.ChunkSize
+	chunk   int // chunk size as in Info.ChunkSize: 0 if sizes vary
 	n       int
 	nbytes  int64
 	mayVary bool
 }
 
-// last is the size of the last chunk of a frame of fixed sizes.
+// last returns the size of the last chunk, in a frame of fixed sizes.
 func (s *sizeRule) last() int { return int(s.nbytes - int64(s.n-1)*int64(s.chunk)) }
 
-// at is the size of chunk i of a frame of fixed sizes.
+// at returns the size of chunk i, in a frame of fixed sizes.
 func (s *sizeRule) at(i int) int {
 	if i == s.n-1 {
 		return s.last()
@@ -147,7 +151,7 @@ func (s *sizeRule) at(i int) int {
 	return s.chunk
 }
 
-// varies says that the frame holds chunks of various sizes.
+// varies reports whether chunk sizes vary in the frame.
 func (s *sizeRule) varies() bool { return s.chunk == 0 }
 
 func checkSize(size int) error {
@@ -157,7 +161,8 @@ func checkSize(size int) error {
 	return nil
 }
 
-// vary makes the frame one of varying sizes, if it may.
+// vary lets sizes vary from now on, or returns ErrRefused if they must not. i
+// and size are for the error.
 func (s *sizeRule) vary(i, size int) error {
 	if s.chunk == 0 {
 		return nil
@@ -169,7 +174,7 @@ func (s *sizeRule) vary(i, size int) error {
 	return nil
 }
 
-// insert enters a chunk before chunk i; i may be s.n.
+// insert counts a new chunk before chunk i, or at the end if i is s.n.
 func (s *sizeRule) insert(i, size int) error {
 	if err := checkSize(size); err != nil {
 		return err
@@ -194,7 +199,7 @@ func (s *sizeRule) insert(i, size int) error {
 	return nil
 }
 
-// replace changes the size of chunk i from old.
+// replace counts a change of the size of chunk i from old to size.
 func (s *sizeRule) replace(i, old, size int) error {
 	if err := checkSize(size); err != nil {
 		return err
@@ -208,14 +213,14 @@ func (s *sizeRule) replace(i, old, size int) error {
 	return nil
 }
 
-// remove takes chunk i, of the given size, away. A frame of varying sizes stays
-// one.
+// remove counts the deletion of a chunk of size old. If sizes vary, they still
+// vary after it.
 func (s *sizeRule) remove(old int) {
 	s.n--
 	s.nbytes -= int64(old)
 }
 
-// put writes the sizes into a header's numbers.
+// put sets the sizes and the version in a header.
 func (s *sizeRule) put(in *Info) {
 	in.NBytes, in.ChunkSize, in.VariableChunks = s.nbytes, s.chunk, s.chunk == 0
 	in.Version = 2
@@ -226,8 +231,8 @@ func (s *sizeRule) put(in *Info) {
 
 func partOf(i int) string { return fmt.Sprintf("chunk %d", i) }
 
-// blocksKind remembers whether the chunks of a frame have blocks of variable
-// length: all have, or none.
+// blocksKind tells whether the chunks of a frame have blocks of variable
+// length. Either all chunks have them, or none.
 type blocksKind uint8
 
 const (
@@ -248,7 +253,8 @@ func (k *blocksKind) admit(i int, vl bool) error {
 	return nil
 }
 
-// checkEncoded parses the header of a chunk that is to be stored as it is.
+// checkEncoded parses and checks the header of an encoded chunk from the
+// caller.
 func checkEncoded(i int, chunk []byte) (blosc.Header, error) {
 	h, err := blosc.ParseHeader(chunk)
 	switch {

@@ -2,17 +2,17 @@ package cframe
 
 import "github.com/farread/farread/internal/bufpool"
 
-// A task is one chunk on its way: what it is made of, then what came of it.
+// A task is a chunk that a writer encodes and writes.
 type task struct {
-	src    []byte // lent by bufpool
-	chunk  []byte // lent by bufpool where pooled
+	src    []byte // decoded bytes, from bufpool
+	chunk  []byte // encoded chunk; its memory is from bufpool if pooled is set
 	pooled bool
 	size   int
-	off    int64 // of a sparse frame, once published
-	varies bool  // the frame is one of varying sizes from this chunk on
-	plain  bool  // it must not be a special chunk, if it is stored
+	off    int64 // offset; in a sparse frame, set when the chunk is published
+	varies bool  // sizes vary in the frame as of this chunk
+	plain  bool  // if it is stored, it must not be a special chunk
 	err    error
-	done   chan struct{} // nil: the job is done
+	done   chan struct{} // closed when the task is done; nil: it is done
 }
 
 func (j *task) release() {
@@ -36,16 +36,17 @@ func (j *task) run(f func(*task) error) {
 	}
 }
 
-// A pipe runs jobs in goroutines, at most limit at a time, and hands them on in
-// the order in which they came. The goroutines end by themselves: whoever drops
-// a pipe leaks nothing but the buffers of the jobs in it.
+// A pipe runs tasks in goroutines, at most limit at a time, and passes them on
+// in the order of push. The goroutines end by themselves, so a pipe that is no
+// longer used leaks only buffers.
 type pipe struct {
 	limit int
 	jobs  []*task // oldest first
 }
 
-// push starts f for j, or runs it, and calls next for the jobs that must go
-// first to make room.
+// push runs f for j: in a goroutine if limit is above 1, else at once. If too
+// many tasks are under way, it first waits for the oldest one and passes it to
+// next.
 func (p *pipe) push(j *task, f func(*task) error, next func(*task) error) error {
 	if p.limit <= 1 {
 		j.run(f)
@@ -65,7 +66,7 @@ func (p *pipe) push(j *task, f func(*task) error, next func(*task) error) error 
 	return nil
 }
 
-// pop hands on the oldest job.
+// pop waits for the oldest task and passes it to next.
 func (p *pipe) pop(next func(*task) error) error {
 	j := p.jobs[0]
 	p.jobs[0] = nil
@@ -85,7 +86,8 @@ func (*pipe) hand(j *task, next func(*task) error) error {
 	return err
 }
 
-// drain hands on all jobs, up to the first error.
+// drain waits for all tasks and passes them to next. It stops at the first
+// error.
 func (p *pipe) drain(next func(*task) error) error {
 	for len(p.jobs) > 0 {
 		if err := p.pop(next); err != nil {
@@ -95,7 +97,7 @@ func (p *pipe) drain(next func(*task) error) error {
 	return nil
 }
 
-// drop waits for all jobs and throws away what came of them.
+// drop waits for all tasks and discards their results.
 func (p *pipe) drop() {
 	for _, j := range p.jobs {
 		if j.done != nil {

@@ -11,19 +11,18 @@ import (
 )
 
 // Info is the content of a frame's header. Codec, level, filters and split mode
-// are those that the next chunk would be written with: every chunk states its
-// own.
+// are for new chunks; each existing chunk states its own.
 type Info struct {
-	Version   int   // 1 beta, 2, or 3 if chunks vary in size or have VL blocks
+	Version   int   // 1: beta; 2; 3: chunks vary in size or have VL blocks
 	Sparse    bool  // a folder with one object for each chunk
-	HeaderLen int64 // fixed part and metalayers
-	FrameLen  int64 // of a sparse frame: of its index object
-	NBytes    int64 // decoded, of all chunks
-	CBytes    int64 // of the section of chunks, dead bytes included; means nothing if NBytes is 0
+	HeaderLen int64 // length of fixed part and metalayers
+	FrameLen  int64 // length of the frame; in a sparse frame, length of its index object
+	NBytes    int64 // decoded bytes of all chunks
+	CBytes    int64 // length of the section of chunks, with dead bytes; no meaning if NBytes is 0
 
-	TypeSize  int // of an item; chunks of larger items than 255 record 1
-	BlockSize int // 0: not fixed, ask the chunks
-	ChunkSize int // decoded; 0: chunks vary, -1: not known yet, in an empty frame
+	TypeSize  int // size of an item; chunks record 1 for items larger than 255 bytes
+	BlockSize int // 0: not fixed, see the headers of chunks
+	ChunkSize int // decoded size; 0: chunks vary, -1: unknown, the frame is empty
 
 	Codec     blosc.Codec
 	CodecMeta uint8
@@ -32,15 +31,15 @@ type Info struct {
 	SplitMode blosc.SplitMode
 	UseDict   bool
 
-	VariableChunks bool // as flagged; what counts is ChunkSize
-	VLBlocks       bool // as flagged; what counts is each chunk's header
-	HasVL          bool // as flagged; what counts is VLMetalayers
+	VariableChunks bool // the flag; ChunkSize decides
+	VLBlocks       bool // the flag; each chunk's header decides
+	HasVL          bool // the flag; Frame.VLMetalayers decides
 }
 
-// The fixed part of the header, by offset. Integers are msgpack's: big endian,
-// each after its marker.
+// Offsets of the fields in the fixed part of the header. Integers are
+// msgpack's: big-endian, each after its marker.
 const (
-	fixedLen     = 87 // and then the metalayers
+	fixedLen     = 87 // the metalayers follow
 	atHeaderLen  = 11
 	atFrameLen   = 16
 	atFlags      = 25
@@ -62,20 +61,20 @@ const (
 	atOther2     = 85
 
 	maxVersion    = 3
-	offsets64     = 1 // the only width of chunk offsets
+	offsets64     = 1 // the only supported width of chunk offsets
 	flagVariable  = 0x40
 	flagVLBlocks  = 0x80
 	typeSparse    = 1
-	pluginCodec   = 6 // in the codec's nibble: the id stands at atUDCodec
+	pluginCodec   = 6 // in the codec's nibble: the codec's number is at atUDCodec
 	flagUseDict   = 0x01
 	filterSlots   = 6
-	minTrailerLen = 25 // what C reads at least; an empty one has 35
+	minTrailerLen = 25 // the shortest that C reads; an empty trailer has 35
 )
 
 var magic = []byte("\x9e\xa8b2frame\x00")
 
-// markers are the msgpack types in the fixed part. Readers go by position, but
-// another type there means that the bytes are no frame, or damaged ones.
+// markers are the msgpack markers in the fixed part. Fields are found by
+// position; a wrong marker means that the bytes are damaged or not a frame.
 var markers = [...]struct {
 	off int
 	b   byte
@@ -83,15 +82,15 @@ var markers = [...]struct {
 	{10, 0xd2}, {15, 0xcf}, {24, 0xa4}, {29, 0xd3}, {38, 0xd3}, {47, 0xd2}, {52, 0xd2}, {57, 0xd2}, {62, 0xd1}, {65, 0xd1}, {69, 0xd8},
 }
 
-// Sniff says whether b, the beginning of an object, is that of a frame. 10 bytes
+// Sniff reports whether b, the first bytes of an object, begin a frame. 10 bytes
 // are enough.
 func Sniff(b []byte) bool { return bytes.HasPrefix(b, magic) }
 
 func be32(b []byte) int64 { return int64(int32(binary.BigEndian.Uint32(b))) }
 func be64(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) }
 
-// parseHeader reads the fixed part from the first fixedLen bytes, or more, of a
-// frame and checks its numbers against each other.
+// parseHeader parses the fixed part of the header, the first fixedLen bytes of
+// b, and checks that its fields agree.
 func parseHeader(b []byte) (Info, error) {
 	if !Sniff(b) {
 		return Info{}, corrupt("header", 0, "no frame begins here")
@@ -136,8 +135,8 @@ func parseHeader(b []byte) (Info, error) {
 	return in, in.check()
 }
 
-// check holds the numbers of a header against each other. Where the trailer
-// begins is not known yet.
+// check checks that the fields of a header are valid and agree. The place of
+// the trailer is not known yet.
 func (in *Info) check() error {
 	switch {
 	case in.FrameLen < fixedLen+minTrailerLen || in.FrameLen > math.MaxInt64/2:
@@ -160,7 +159,8 @@ func (in *Info) check() error {
 	return nil
 }
 
-// indexOff is where the offsets chunk begins, which a frame without data lacks.
+// indexOff returns the offset of the offsets chunk. A frame without data has no
+// offsets chunk.
 func (in *Info) indexOff() int64 {
 	if in.Sparse || in.NBytes == 0 {
 		return in.HeaderLen

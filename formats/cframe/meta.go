@@ -7,8 +7,8 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// A Metalayer is a named piece of metadata. Data is most often msgpack, see
-// NewMetalayer; this package does not interpret it.
+// A Metalayer is metadata with a name. Data are usually msgpack, see
+// NewMetalayer and AppendJSON.
 type Metalayer struct {
 	Name string
 	Data []byte
@@ -21,13 +21,14 @@ const (
 	maxNameLen      = 31
 )
 
-// parseLayers reads a section of metalayers that begins at b[at]: the marker of
-// an array of three, a number that is ignored, the map of names to positions and
-// the array of contents. Positions count from b[0]; what they name is b2. The
-// same layout serves header and trailer. Contents alias b.
+// parseLayers parses a section of metalayers that begins at b[at]: the marker of
+// an array of three, a number that is ignored, a map of names to positions, and
+// an array of contents. Positions count from b[0]. Header and trailer have this
+// same layout. part is for errors, and most bounds the number of metalayers.
+// Contents alias b.
 //
-// The first of two layers of one name wins, as in C. Contents may not overlap,
-// so that they never hold more than b does.
+// If two layers have the same name, the first one is kept, as in C. Contents
+// must not be longer together than b, so overlapping contents are refused.
 func parseLayers(part string, b []byte, at, most int) ([]Metalayer, error) {
 	bad := func(off int, format string, args ...any) ([]Metalayer, error) {
 		return nil, corrupt(part, int64(off), format, args...)
@@ -80,7 +81,8 @@ func parseLayers(part string, b []byte, at, most int) ([]Metalayer, error) {
 	return out, nil
 }
 
-// checkMeta refuses what a header announces before it is allocated.
+// checkMeta refuses n bytes of metadata above the limit. It is called before
+// memory is allocated for them.
 func checkMeta(part string, n int64, l formats.Limits) error {
 	if n > l.MaxMeta || n > math.MaxInt {
 		return tooLarge(part, -1, "%d bytes of metadata, %d allowed", n, l.MaxMeta)

@@ -12,12 +12,11 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// JSONLimits bound what AppendJSON makes of bytes from outside. Zero fields mean the
-// defaults.
+// JSONLimits bound the result of AppendJSON. A field of 0 means its default.
 type JSONLimits struct {
-	Depth  int // lists and maps in each other; 0: 32
-	Values int // of all kinds, keys included; 0: 65 536
-	Bytes  int // of JSON; 0: 1 MiB
+	Depth  int // nesting of lists and maps; 0: 32
+	Values int // number of values and keys; 0: 65 536
+	Bytes  int // length of the JSON; 0: 1 MiB
 }
 
 func (l JSONLimits) withDefaults() JSONLimits {
@@ -32,18 +31,19 @@ func (l JSONLimits) withDefaults() JSONLimits {
 	return l
 }
 
-// JSON is the value of a metalayer as JSON; see AppendJSON.
+// JSON returns the value of a metalayer as JSON; see AppendJSON.
 func (m Metalayer) JSON(l JSONLimits) (json.RawMessage, error) { return AppendJSON(nil, m.Data, l) }
 
-// AppendJSON appends the one msgpack value that data is, as JSON, to dst and returns
-// the longer slice, or dst with an error. It is the opposite of NewMetalayer for bytes
-// that nobody vouches for: memory is that of the result, whatever counts the data hold.
+// AppendJSON decodes data, one msgpack value, and appends it to dst as JSON. If it
+// fails, it returns dst as it was. It decodes the values that NewMetalayer encodes, and
+// is safe for data from strangers: its memory is proportional to the result, not to
+// counts in the data.
 //
 // Binary strings become base64, numbers their shortest decimal text, NaN and infinities
-// null. Keys of maps that are integers, floats or booleans become their text. A key that
-// occurs twice is formats.ErrCorrupt, as are strings that are no
-// UTF-8, bytes behind the value, and ends in its middle. Extensions of msgpack and other
-// keys are formats.ErrUnsupported, and what passes a limit formats.ErrTooLarge.
+// null. Keys that are integers, floats or booleans become text. AppendJSON returns
+// formats.ErrCorrupt if a key occurs twice, if a string is not UTF-8, if bytes follow
+// the value, or if data ends inside it; formats.ErrUnsupported for extensions of msgpack
+// and for other keys; and formats.ErrTooLarge if a limit is exceeded.
 func AppendJSON(dst, data []byte, l JSONLimits) ([]byte, error) {
 	d := unpacker{in: data, limits: l.withDefaults(), out: dst, at: len(dst)}
 	err := d.value(0)
@@ -56,16 +56,16 @@ func AppendJSON(dst, data []byte, l JSONLimits) ([]byte, error) {
 	return d.out, nil
 }
 
-// An unpacker turns the beginning of in into JSON at the end of out.
+// An unpacker decodes msgpack from the front of in and appends JSON to out.
 type unpacker struct {
 	in     []byte
 	limits JSONLimits
 	values int
 	out    []byte
-	at     int // where the JSON begins in out
+	at     int // index in out where the JSON begins
 }
 
-// take cuts n bytes off the input.
+// take removes n bytes from the front of in and returns them.
 func (d *unpacker) take(n int) ([]byte, error) {
 	if n > len(d.in) {
 		return nil, fmt.Errorf("%d bytes where %d are: %w", n, len(d.in), formats.ErrCorrupt)
@@ -75,7 +75,7 @@ func (d *unpacker) take(n int) ([]byte, error) {
 	return p, nil
 }
 
-// number takes a big-endian number of n bytes.
+// number takes n bytes, a big-endian number.
 func (d *unpacker) number(n int) (uint64, error) {
 	p, err := d.take(n)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *unpacker) number(n int) (uint64, error) {
 	return binary.BigEndian.Uint64(b[:]), nil
 }
 
-// add appends text.
+// add appends text to the JSON.
 func (d *unpacker) add(text ...byte) error {
 	if len(d.out)-d.at+len(text) > d.limits.Bytes {
 		return fmt.Errorf("more than %d bytes of JSON: %w", d.limits.Bytes, formats.ErrTooLarge)
@@ -95,7 +95,7 @@ func (d *unpacker) add(text ...byte) error {
 	return nil
 }
 
-// A kind is a family of markers.
+// A kind is a group of markers for values of one kind.
 type kind uint8
 
 const (
@@ -111,13 +111,14 @@ const (
 	kindOther
 )
 
-// A head is a marker with what follows it: a number, or the length of the rest.
+// A head is a decoded marker and the number after it: a value, or the length of
+// the value that follows.
 type head struct {
 	kind kind
-	n    uint64 // of kindFloat its bits as a float64
+	n    uint64 // for kindFloat the bits of a float64
 }
 
-// head takes a marker.
+// head takes a marker and its number.
 func (d *unpacker) head() (head, error) {
 	if d.values++; d.values > d.limits.Values {
 		return head{}, fmt.Errorf("more than %d values: %w", d.limits.Values, formats.ErrTooLarge)
@@ -142,7 +143,7 @@ func (d *unpacker) head() (head, error) {
 	}
 }
 
-// long takes what follows a marker from 0xc0 to 0xdf.
+// long takes the number after a marker from 0xc0 to 0xdf.
 func (d *unpacker) long(m byte) (h head, err error) {
 	size := func(n int) { h.n, err = d.number(n) }
 	switch m {
@@ -178,7 +179,7 @@ func (d *unpacker) long(m byte) (h head, err error) {
 	case 0xde, 0xdf:
 		h.kind = kindMap
 		size(2 << (m - 0xde))
-	default: // extensions, and 0xc1, which is nothing
+	default: // extensions, and 0xc1, which is not used
 		return head{kind: kindOther}, fmt.Errorf("msgpack marker %#x: %w", m, formats.ErrUnsupported)
 	}
 	return h, err
@@ -225,7 +226,7 @@ func (d *unpacker) float(f float64) error {
 	return d.add(text...)
 }
 
-// length turns a count of bytes of the input into an int.
+// length checks that the input has at least n bytes, and returns n.
 func (d *unpacker) length(n uint64) (int, error) {
 	if n > uint64(len(d.in)) {
 		return 0, fmt.Errorf("%d bytes or values where %d bytes are: %w", n, len(d.in), formats.ErrCorrupt)
@@ -233,7 +234,7 @@ func (d *unpacker) length(n uint64) (int, error) {
 	return int(n), nil
 }
 
-// text adds a string of n bytes, and returns it as JSON.
+// text takes a string of n bytes, adds it as JSON, and returns the JSON.
 func (d *unpacker) text(n uint64) ([]byte, error) {
 	k, err := d.length(n)
 	if err != nil {
@@ -271,7 +272,8 @@ func (d *unpacker) binary(n uint64) error {
 	return d.add(strconv.AppendQuote(nil, base64.StdEncoding.EncodeToString(p))...)
 }
 
-// inside checks a list or map of n elements, each of which takes a byte or more.
+// inside checks the depth and the length n of a list or map. Each element takes
+// at least a byte of the input.
 func (d *unpacker) inside(n uint64, depth int) error {
 	if depth > d.limits.Depth {
 		return fmt.Errorf("more than %d levels: %w", d.limits.Depth, formats.ErrTooLarge)
@@ -332,7 +334,7 @@ func (d *unpacker) fields(n uint64, depth int) error {
 	return d.add('}')
 }
 
-// key adds the key of a map, as a string.
+// key takes the key of a map entry, adds it as a JSON string, and returns that.
 func (d *unpacker) key() (string, error) {
 	h, err := d.head()
 	if err != nil {

@@ -12,25 +12,26 @@ import (
 
 const (
 	offsetLen    = 8
-	maxChunks    = 1<<28 - 1 // their offsets are one chunk, of int32 bytes
-	minChunkLen  = 32        // what C insists on
-	overhead     = 32        // of a chunk that does not compress (BLOSC2_MAX_OVERHEAD)
+	maxChunks    = 1<<28 - 1 // all offsets are one chunk, whose length is an int32
+	minChunkLen  = 32        // C reads no shorter chunk
+	overhead     = 32        // a chunk is at most this longer than its data (BLOSC2_MAX_OVERHEAD)
 	specialShift = 56
 
 	// A block of equal offsets shrinks to a few bytes. C's blocks of 16 to 512
-	// KiB give ratios up to 15000; what claims more only wants memory.
+	// KiB give ratios up to 15000. A higher ratio is an attempt to make a
+	// reader allocate memory.
 	maxOffsetsRatio = 1 << 14
 	freeOffsets     = 1 << 20
 )
 
-// A table holds the offsets of all chunks: 8 bytes each as they came out of the
-// offsets chunk, or one number where all are equal.
+// A table holds the offsets of all chunks: 8 bytes for each, as decoded from
+// the offsets chunk, or one number if all are equal.
 type table struct {
 	n      int
-	same   int64   // of all chunks, where le is nil
-	le     []byte  // little endian
-	sorted []int64 // those of stored chunks, where le is not in order
-	end    int64   // of the section of chunks
+	same   int64   // the offset of every chunk, if le is nil
+	le     []byte  // offsets, little-endian
+	sorted []int64 // offsets of stored chunks, if le is not ascending
+	end    int64   // end of the section of chunks
 }
 
 func (t *table) at(i int) int64 {
@@ -40,8 +41,8 @@ func (t *table) at(i int) int64 {
 	return int64(binary.LittleEndian.Uint64(t.le[i*offsetLen:]))
 }
 
-// room is how many bytes there are from the offset of a stored chunk to the
-// next one, which is the most that the chunk can take.
+// room returns the distance from the offset of a stored chunk to the next
+// chunk, or to the end of all chunks: an upper bound of the chunk's length.
 func (t *table) room(off int64) int64 {
 	if t.le == nil {
 		return t.end - off
@@ -58,7 +59,9 @@ func (t *table) room(off int64) int64 {
 	return t.end - off
 }
 
-// special gives the kind of a chunk that is not stored, by its offset.
+// special returns the kind of special chunk that an offset stands for, None for
+// an offset of a stored chunk. The second result is false if the offset is
+// invalid.
 func special(off int64) (blosc.Special, bool) {
 	if off >= 0 {
 		return blosc.None, true
@@ -74,8 +77,8 @@ func special(off int64) (blosc.Special, bool) {
 	return blosc.None, false
 }
 
-// chunks is how many chunks the header implies, -1 where only the offsets
-// chunk tells.
+// chunks returns the number of chunks by the header, or -1 if only the offsets
+// chunk tells it.
 func (in *Info) chunks(l formats.Limits) (int64, error) {
 	if in.NBytes == 0 {
 		return 0, nil
@@ -96,8 +99,8 @@ func checkChunks(n int64, l formats.Limits) (int64, error) {
 	return n, nil
 }
 
-// parseTable decodes the offsets chunk, all of whose bytes are in b, and checks
-// each offset. n is what chunks gave.
+// parseTable decodes the offsets chunk b and checks each offset. n is the
+// result of chunks.
 func (in *Info) parseTable(b []byte, n int64, l formats.Limits) (table, error) {
 	off := in.indexOff()
 	h, err := blosc.ParseHeader(b)
@@ -138,7 +141,8 @@ func decodeOffsets(b []byte, h *blosc.Header, off int64, l formats.Limits) ([]by
 	return le, nil
 }
 
-// checkTable checks every offset and sorts them where they are not in order.
+// checkTable checks every offset, and sets t.sorted if the offsets do not
+// ascend.
 func (in *Info) checkTable(t *table) error {
 	ordered, last, stored := true, int64(-1), 0
 	count := t.n

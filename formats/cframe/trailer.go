@@ -10,23 +10,25 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// The fixed end of a trailer: a marker and the trailer's length, a marker and
-// the kind of a fingerprint that nobody computes, and its 16 bytes.
+// A trailer ends with endLen fixed bytes: a marker and the trailer's length, a
+// marker and the kind of a fingerprint, and 16 bytes for the fingerprint, which
+// no program computes.
 const (
 	endLen          = 23
 	emptyTrailerLen = 35
-	atLayers        = 2 // from the trailer's start: an array marker, a version
+	atLayers        = 2 // in the trailer: after the marker of an array and a version
 	maxTrailerVer   = 1
 )
 
-// parseEnd finds the trailer's length in the last endLen bytes of a frame.
+// parseEnd returns the trailer's length from b, the last endLen bytes of a
+// frame.
 func (in *Info) parseEnd(b []byte) (int64, error) {
 	off := in.FrameLen - endLen
 	if b[0] != 0xce {
 		return 0, corrupt("trailer", off, "marker %#02x, want 0xce", b[0])
 	}
 	n := int64(binary.BigEndian.Uint32(b[1:]))
-	body := in.FrameLen - in.indexOff() // of offsets chunk and trailer
+	body := in.FrameLen - in.indexOff() // length of offsets chunk and trailer
 	if in.NBytes > 0 {
 		body -= blosc.HeaderLen1
 	}
@@ -36,10 +38,11 @@ func (in *Info) parseEnd(b []byte) (int64, error) {
 	return n, nil
 }
 
-// VLMetalayers gives the metalayers of the trailer, decoded anew in each call and
-// the caller's. They cost no request if Open found the trailer in the bytes that
-// it read, else one read. A frame may have them although Info.HasVL, a hint, says
-// no. If they are longer than Limits.MaxMeta in all it is ErrTooLarge.
+// VLMetalayers returns the metalayers of the trailer. Each call decodes them
+// anew, and the caller owns them. It costs no request if Open has read the
+// trailer, else one read. A frame may have vlmetalayers even if Info.HasVL, a
+// hint, is false. If they have more than Limits.MaxMeta bytes together,
+// VLMetalayers returns ErrTooLarge.
 func (f *Frame) VLMetalayers(ctx context.Context) ([]Metalayer, error) {
 	b, err := f.readTrailer(ctx)
 	if err != nil {
@@ -62,7 +65,7 @@ func (f *Frame) VLMetalayers(ctx context.Context) ([]Metalayer, error) {
 	return layers, nil
 }
 
-// readTrailer gives the bytes of the trailer.
+// readTrailer returns the bytes of the trailer. It reads them unless Open has.
 func (f *Frame) readTrailer(ctx context.Context) ([]byte, error) {
 	if f.trailer != nil {
 		return f.trailer, nil
@@ -77,13 +80,13 @@ func (f *Frame) readTrailer(ctx context.Context) ([]byte, error) {
 	return b, nil
 }
 
-// parseTrailer finds the vlmetalayers, still encoded, in a trailer that begins
-// at off.
+// parseTrailer returns the vlmetalayers of a trailer, still encoded. off is the
+// trailer's offset, for errors.
 func parseTrailer(b []byte, off int64) ([]Metalayer, error) {
 	if len(b) < atLayers || b[0] != 0x94 || b[1] > maxTrailerVer {
 		return nil, corrupt("trailer", off, "no trailer begins here")
 	}
-	// The fixed end belongs to no content.
+	// The fixed end is not part of the contents.
 	layers, err := parseLayers("trailer", b[:max(len(b)-endLen, 0)], atLayers, maxVLMetalayers)
 	if err != nil {
 		return nil, err

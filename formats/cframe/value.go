@@ -7,15 +7,16 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// NewMetalayer makes a metalayer of a Go value, in msgpack, as python-blosc2
-// stores values that are assigned to meta and vlmeta. Maps of the types
-// map[string]any, map[string]string and map[string]bool are written in the order
-// of their keys, so that equal values are equal bytes; the order of other maps
-// is random. A value that msgpack cannot hold is ErrRefused. The name is checked
-// by the writer.
+// NewMetalayer encodes a Go value in msgpack as a metalayer. python-blosc2
+// encodes values that are assigned to meta and vlmeta in the same way. Maps of
+// the types map[string]any, map[string]string and map[string]bool are written in
+// the order of their keys, so equal values give equal bytes; the order of other
+// maps is random. NewMetalayer returns ErrRefused if msgpack cannot encode the
+// value. It does not check the name; the writer does.
 //
-// There is no counterpart that decodes: the msgpack library allocates as much as
-// counts in the data ask for, and the data come from outside.
+// This package has no function that decodes into Go values: the msgpack library
+// allocates as much memory as counts in the data claim, and the data may come
+// from strangers. See AppendJSON.
 func NewMetalayer(name string, value any) (Metalayer, error) {
 	var b bytes.Buffer
 	e := msgpack.NewEncoder(&b)

@@ -8,24 +8,26 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// A Report is what Verify has found.
+// A Report is the result of Verify.
 type Report struct {
 	Chunks int
-	NBytes int64 // decoded
-	CBytes int64 // of the chunks that are stored, as their headers say
-	// Dead bytes lie between chunks and belong to none; 0 in a sparse frame.
+	NBytes int64 // decoded bytes of all chunks
+	CBytes int64 // encoded bytes of the stored chunks, by their headers
+	// Dead is the number of bytes that belong to no chunk although they are in
+	// the section of chunks. It is 0 in a sparse frame.
 	Dead int64
-	// Special counts chunks without content by kind, stored or not.
+	// Special counts special chunks by kind, whether they have bytes in the
+	// frame or not.
 	Special      map[blosc.Special]int64
 	VLMetalayers int
 }
 
-// Verify reads everything: header, offsets and metalayers against each other and the
-// object, and the header, the blocks and the decoded size of every chunk. Blosc stores
-// no checksums, so a flipped bit that decodes to something else goes unseen. progress,
-// if not nil, is told the decoded bytes so far and in all, one call at a time, from any
-// goroutine; special chunks have none. It costs what ChunkHeaders costs, and then what
-// EachConcurrent costs for all chunks.
+// Verify reads the whole frame. It checks that header, offsets and metalayers agree
+// with each other and with the object, and it checks the header, the blocks and the
+// decoded size of every chunk. Blosc stores no checksums, so Verify cannot see a
+// flipped bit that changes only decoded bytes. If progress is not nil, it is told the
+// decoded bytes so far and in all, without special chunks, one call at a time, from any
+// goroutine. Verify costs as much as ChunkHeaders plus EachConcurrent for all chunks.
 func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	vl, err := f.VLMetalayers(ctx)
 	if err != nil {
@@ -35,7 +37,7 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 		return Report{}, err
 	}
 	r := Report{Chunks: f.Chunks(), Special: map[blosc.Special]int64{}, VLMetalayers: len(vl)}
-	var coded []Want // special chunks have nothing behind their headers that could be wrong
+	var coded []Want // not the special chunks, which are headers alone
 	var total int64
 	err = f.EachHeader(ctx, 0, f.Chunks(), func(i int, h blosc.Header) error {
 		if r.count(h, f.Chunk(i).Special == blosc.None); h.Special == blosc.None {

@@ -8,48 +8,50 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// MaxHeader bounds the header that a Writer makes. It is objstore.HeadSize: stores
-// that upload in parts hold back so much of an object's beginning.
+// MaxHeader is the largest length of a header that a Writer makes. It equals
+// objstore.HeadSize: stores that upload in parts hold back this many bytes at the
+// start of an object.
 const MaxHeader = 5 << 20
 
-// VaryingSizes as WriteOptions.ChunkSize makes a frame of chunks of various
-// sizes from the start.
+// VaryingSizes is the WriteOptions.ChunkSize of a frame whose chunks vary in
+// size from the start.
 const VaryingSizes = -1
 
-// WriteOptions say what a new frame is like. The zero value makes a frame of
-// bytes, in chunks as long as the first.
+// WriteOptions are the options of a new frame. The zero value makes a frame of
+// bytes, in chunks of the size of the first one.
 type WriteOptions struct {
-	TypeSize  int // of an item; 0 means 1
-	ChunkSize int // decoded bytes of a chunk, a multiple of TypeSize; 0: that of the first chunk; VaryingSizes
-	BlockSize int // goes into the header, for readers that want to know; 0: not fixed
+	TypeSize  int // size of an item in bytes; 0 means 1
+	ChunkSize int // decoded size of a chunk, a multiple of TypeSize; 0: size of the first chunk; or VaryingSizes
+	BlockSize int // decoded size of a block, for the header; 0: not fixed
 
-	// Vary allows chunks of various sizes: when one comes that does not fit the
-	// rule (all alike, the last may be shorter), the frame turns to version 3,
-	// which needs c-blosc2 3.0 to be read. Otherwise such a chunk is ErrRefused.
+	// Vary allows chunks of different sizes. Normally all chunks have one size,
+	// and the last may be shorter. If a chunk breaks this rule and Vary is set,
+	// the frame gets version 3, which needs c-blosc2 3.0 to be read. If Vary is
+	// not set, such a chunk is ErrRefused.
 	Vary bool
 
-	// Encode is how WriteChunk and WriteBlocks make chunks. It goes into the
-	// header, too, for later appends. Its TypeSize, when 0, is that of the frame;
-	// its BlockSize likewise; its Parallel counts goroutines inside one chunk.
-	// Chunks of Blosc1 are refused.
+	// Encode says how WriteChunk and WriteBlocks encode chunks. The header stores
+	// it, too, for later appends. If its TypeSize or BlockSize is 0, the frame's
+	// is used. Encode.Parallel is the number of goroutines inside one chunk.
+	// Blosc1 chunks are refused.
 	Encode blosc.EncodeOptions
 
-	// Metalayers, 16 at most, stand in the header and are copied. Their lengths
-	// are fixed from now on. The metalayer that makes a frame a b2nd goes here.
+	// Metalayers are stored in the header, 16 at most. They are copied. Their
+	// lengths can never change. The metalayer of a b2nd array is one of them.
 	Metalayers []Metalayer
 
-	// Parallel is how many chunks WriteChunk encodes at the same time, which takes
-	// the memory of twice as many. Up to 1, each chunk is encoded inside its call.
-	// The bytes written do not depend on Parallel.
+	// Parallel is the number of chunks that WriteChunk encodes at the same time.
+	// The memory is twice that many chunks. If it is 1 or less, each call encodes
+	// its chunk before it returns. The bytes written do not depend on Parallel.
 	Parallel int
 
-	// Limits bound the number of chunks, by MaxEntries and by MaxMeta at 8 bytes a
-	// chunk, which are kept until Close. One chunk more is ErrTooLarge, and the
-	// frame can still be closed.
+	// Limits bound the number of chunks: MaxEntries directly, and MaxMeta with 8
+	// bytes for each chunk, which are kept until Close. A chunk more is
+	// ErrTooLarge; the frame can still be closed.
 	Limits formats.Limits
 }
 
-// check finds what no header can say.
+// check refuses options that a header cannot hold.
 func (o *WriteOptions) check() error {
 	e := &o.Encode
 	switch {
@@ -79,7 +81,7 @@ func (o *WriteOptions) check() error {
 	return nil
 }
 
-// info is the header of the empty frame, and completes o.
+// info fills in the defaults of o, and returns the header of the empty frame.
 func (o *WriteOptions) info() Info {
 	e := &o.Encode
 	o.TypeSize = max(o.TypeSize, 1)
@@ -117,23 +119,22 @@ func (o *WriteOptions) info() Info {
 }
 
 // A Writer writes one contiguous frame in one pass: header, chunks in order,
-// offsets, trailer, and then the totals in the header. What it writes depends
-// only on what it is given.
+// offsets and trailer. At the end it overwrites the header with the totals. The
+// bytes written depend only on options and calls.
 //
-// A Writer is for one goroutine. A chunk or metalayer that it does not take
-// (ErrRefused, ErrTooLarge for one chunk more than Limits allow, ErrCorrupt for
-// the header of an encoded chunk, ErrNoEntry) leaves it as it was. After any other
-// error, and after Close, every later call returns an error; after an error the
-// Output is of no use. A Writer that is given up needs no call, but Abort gives its
-// buffers back.
+// A Writer is for one goroutine. If it refuses a chunk or metalayer, it stays as it
+// was: ErrRefused, ErrTooLarge for a chunk beyond Limits, ErrCorrupt for the header
+// of an encoded chunk, ErrNoEntry. After any other error, and after Close, every
+// later call returns an error. After an error the Output is useless. Call Abort if
+// you do not call Close, so that buffers are returned.
 type Writer struct {
 	books
 	w formats.Output
 }
 
-// NewWriter checks o and writes the header to w. Options that the format cannot
-// hold are ErrRefused, and then nothing is written. Errors of w keep their
-// identity, here and in later calls.
+// NewWriter checks o and writes the header to w. If the format cannot hold the
+// options, it returns ErrRefused and writes nothing. Errors of w are wrapped,
+// here and in later calls, so that errors.Is finds them.
 func NewWriter(w formats.Output, o WriteOptions) (*Writer, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func NewWriter(w formats.Output, o WriteOptions) (*Writer, error) {
 	return fw, nil
 }
 
-// WriteChunk encodes p, which it does not keep, as the next chunk.
+// WriteChunk encodes p as the next chunk. It does not keep p.
 func (w *Writer) WriteChunk(p []byte) error {
 	j, encode, err := w.chunkJob(p)
 	if err != nil {
@@ -154,8 +155,9 @@ func (w *Writer) WriteChunk(p []byte) error {
 	return w.push(j, encode, w.put)
 }
 
-// WriteBlocks encodes a chunk of variable-length blocks, which it does not keep.
-// All chunks of a frame are of that kind, or none: else it is ErrRefused.
+// WriteBlocks encodes a chunk of variable-length blocks. It does not keep them.
+// Either all chunks of a frame have such blocks, or none: else WriteBlocks
+// returns ErrRefused.
 func (w *Writer) WriteBlocks(blocks [][]byte) error {
 	j, err := w.blocksJob(blocks)
 	if err != nil {
@@ -164,24 +166,24 @@ func (w *Writer) WriteBlocks(blocks [][]byte) error {
 	return w.push(j, nil, w.put)
 }
 
-// WriteEncoded writes a chunk that is encoded already, which it does not keep:
-// one with 32 bytes of header, of exactly the length that it states. Its blocks
-// are not decoded; a special chunk becomes an offset, or what WriteSpecial makes
-// of it.
+// WriteEncoded writes an encoded chunk. It does not keep chunk. The chunk must
+// have a header of 32 bytes and exactly the length that the header states. Its
+// blocks are not checked. A special chunk is written as WriteSpecial does.
 func (w *Writer) WriteEncoded(chunk []byte) error {
 	j, err := w.encodedJob(chunk)
 	if err != nil {
 		return err
 	}
-	if err := w.drain(w.put); err != nil { // chunk is used before the call ends
+	if err := w.drain(w.put); err != nil { // the caller may reuse chunk after the call
 		return err
 	}
 	return w.fail(w.put(j))
 }
 
-// WriteSpecial writes a chunk of size bytes without content: zeros, NaN (items
-// of 4 or 8 bytes), or uninitialised, which is read as zeros. It takes no room
-// but an offset, unless the frame is one of various sizes: then it is stored.
+// WriteSpecial writes a special chunk of size decoded bytes: zeros, NaN (for
+// items of 4 or 8 bytes), or uninitialised, which is read as zeros. It takes
+// only an offset in the frame, unless chunk sizes vary: then the chunk is
+// stored.
 func (w *Writer) WriteSpecial(kind blosc.Special, size int) error {
 	j, err := w.specialJob(kind, size)
 	if err != nil {
@@ -190,7 +192,7 @@ func (w *Writer) WriteSpecial(kind blosc.Special, size int) error {
 	return w.push(j, nil, w.put)
 }
 
-// put writes a chunk, in order.
+// put writes an encoded chunk. It is called in the order of chunks.
 func (w *Writer) put(j *task) error {
 	off, stored, err := place(len(w.offs), j, &w.o)
 	if err != nil {
@@ -210,7 +212,8 @@ func (w *Writer) put(j *task) error {
 	return nil
 }
 
-// write appends a chunk to the output; its offset counts from the header's end.
+// write appends a chunk to the Output, and returns its offset, which counts
+// from the end of the header.
 func (w *Writer) write(i int, chunk []byte) (int64, error) {
 	if _, err := w.w.Write(chunk); err != nil {
 		return 0, fmt.Errorf("%s: %s: %w", Format, partOf(i), err)
@@ -220,8 +223,8 @@ func (w *Writer) write(i int, chunk []byte) (int64, error) {
 	return off, nil
 }
 
-// Close writes the rest: chunks on their way, offsets, trailer, totals. The caller
-// then publishes the Output. A second Close is an error.
+// Close writes the remaining chunks, offsets, trailer and totals. The caller then
+// commits the Output. A second Close returns an error.
 func (w *Writer) Close() error {
 	if err := w.drain(w.put); err != nil {
 		return err

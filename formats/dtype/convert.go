@@ -13,19 +13,21 @@ var (
 	errFit     = fmt.Errorf("a number that the type does not have: %w", formats.ErrUnsupported)
 )
 
-// CanConvert tells whether Convert makes items of d into items of to. It does if the
-// types are Equal or differ in byte order alone, and among numbers if to is of the same
-// kind or a later one of Bool, integers, Float, Complex. No float becomes an integer,
-// since nobody said how to round; nothing else becomes a Bool.
+// CanConvert reports whether Convert can convert items of d to items of to. It can if
+// the types are Equal or differ only in byte order. It can convert numbers if the kind
+// of to is the same or a later one in the order Bool, integers, Float, Complex. It does
+// not convert floats to integers, since the rounding is not defined, and nothing to a
+// Bool.
 func (d DType) CanConvert(to DType) bool {
 	return d.Equal(to) || d.swaps(to) || d.rank() > 0 && to.rank() > 1 && d.rank() <= to.rank()
 }
 
 // Convert fills dst with the items of src as items of to, as NumPy's astype does: numbers
-// become the nearest float, ties to even, and infinity beyond the largest one. An integer
-// that to does not have is an error that names the item; NumPy would wrap it. Types that
-// CanConvert denies, and a dst that has not as many items as src, are errors, too. All
-// of them match ErrUnsupported, and leave dst undefined. dst and src must not overlap.
+// become the nearest float, ties to even, and infinity beyond the largest one. If an
+// integer does not fit into to, the error names the item; NumPy would wrap it. It is also
+// an error if CanConvert is false, or if dst and src have different numbers of items. All
+// these errors match ErrUnsupported and leave dst undefined. dst and src must not
+// overlap.
 func (d DType) Convert(dst []byte, to DType, src []byte) error {
 	if !d.CanConvert(to) {
 		return fail(errConvert, "%s to %s", d, to)
@@ -73,7 +75,7 @@ func (d DType) rank() int {
 	return 0
 }
 
-// swaps tells whether d and to differ in their byte order alone.
+// swaps reports whether d and to differ only in byte order.
 func (d DType) swaps(to DType) bool {
 	if d.bigEndian == to.bigEndian || d.kind == Struct || d.Opaque() {
 		return false
@@ -82,7 +84,7 @@ func (d DType) swaps(to DType) bool {
 	return d.Equal(to)
 }
 
-// wordSize is the size of what has a byte order in an item.
+// wordSize returns the size of the units of an item that have a byte order.
 func (d DType) wordSize() int {
 	switch d.kind {
 	case Complex:
@@ -139,7 +141,7 @@ func (d DType) numbers(dst []byte, to DType, src []byte) error {
 	return nil
 }
 
-// whole reads an item as a number without a sign; any byte but 0 of a Bool is 1.
+// whole reads an item as an unsigned integer. A Bool is 1 if its byte is not 0.
 func (d DType) whole(p []byte) uint64 {
 	v := d.uint(p)
 	if d.kind == Bool {
@@ -148,14 +150,15 @@ func (d DType) whole(p []byte) uint64 {
 	return v
 }
 
-// putNearest writes an integer that is rounded to both kinds of floats.
+// putNearest writes an integer as a float; v and single are the integer rounded
+// to a float64 and a float32.
 func (d DType) putNearest(p []byte, v float64, single float32) {
 	switch d.size {
 	case 8:
 		d.put(p, math.Float64bits(v))
 	case 4:
 		d.put(p, uint64(math.Float32bits(single)))
-	default: // whatever float32 rounds is beyond the largest half
+	default: // an integer that float32 rounds is above the largest half float
 		d.put(p, uint64(FloatToHalf(single)))
 	}
 }
@@ -169,8 +172,9 @@ func (d DType) putFloat(p []byte, v float64) {
 	d.putNearest(p, v, single)
 }
 
-// odd is v cut to a float32 whose last bit is set, given the nearest one to v, which is
-// not v itself. Rounded once more, it is what v is rounded to at once.
+// odd rounds v to odd: of the two float32 values around v it returns the one whose last
+// bit is set. nearest is the float32 nearest to v and differs from v. If the result is
+// rounded again, to a half float, it gives the same half float as v itself.
 func odd(nearest float32, v float64) float32 {
 	bits := math.Float32bits(nearest)
 	if math.Abs(float64(nearest)) > math.Abs(v) {

@@ -66,7 +66,8 @@ func (d DType) appendTime(dst []byte, v int64) []byte {
 	return appendPadded(append(dst, '.'), frac, digits)
 }
 
-// mul multiplies by a positive number and tells whether it fits.
+// mul multiplies by a positive number, and reports whether the result fits into
+// int64.
 func mul(v, k int64) (int64, bool) {
 	neg := v < 0
 	u := uint64(v)

@@ -1,10 +1,10 @@
-// Package dtype describes the items of arrays as NumPy does: it reads and writes
-// the two texts that files hold (NumPy's str of a dtype in b2nd, its descr in
-// .npy), turns items into JSON and CSV, and converts numbers of one type to another.
+// Package dtype describes the items of arrays as NumPy does: it reads and writes the
+// two texts that files hold (NumPy's str of a dtype in b2nd, its descr in .npy),
+// turns items into JSON and CSV, and converts numbers of one type to another.
 //
-// Errors are *formats.Error with Format "dtype"; they wrap ErrCorrupt for text
-// that is no type, ErrUnsupported for types that are not handled (objects, for
-// one), and ErrTooLarge for text and types beyond a limit of this package.
+// Errors are *formats.Error with Format "dtype"; they wrap ErrCorrupt for text that
+// is not a type, ErrUnsupported for types that are not handled (objects, for one),
+// and ErrTooLarge for text and types beyond a limit of this package.
 package dtype
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// Kind is the class of a type, by NumPy's letter if there is one.
+// Kind is the class of a type. Its value is NumPy's letter, if there is one.
 type Kind byte
 
 // The kinds of types.
@@ -30,8 +30,8 @@ const (
 	Struct   Kind = '{' // fields; NumPy's letter is V, too
 )
 
-// A DType is the type of an item. The zero value is no type. Values are not
-// changed once made and may be used concurrently.
+// A DType is the type of an item. The zero value is not a type. A DType is
+// immutable and safe for concurrent use.
 type DType struct {
 	kind      Kind
 	bigEndian bool
@@ -39,16 +39,16 @@ type DType struct {
 	unit      string // DateTime, Duration: "" for the generic unit
 	count     int    // units in one step, at least 1
 	fields    []Field
-	cells     int64 // values of an item; values of no bytes count, too. 0 means 1
+	cells     int64 // number of values in an item, with values of no bytes; 0 means 1
 }
 
 // A Field is a member of a structured type.
 type Field struct {
 	Name  string
 	Title string // a second name, mostly empty
-	Off   int    // from the start of the item
+	Off   int    // offset from the start of the item
 	Type  DType
-	Shape []int // of a sub-array in C order; nil for a single value
+	Shape []int // shape of a sub-array in C order; nil for a single value
 }
 
 // Size is the number of bytes that the field takes, all items of its sub-array
@@ -70,7 +70,7 @@ func (d DType) Kind() Kind { return d.kind }
 // ItemSize is the number of bytes of an item.
 func (d DType) ItemSize() int { return d.size }
 
-// BigEndian tells whether numbers (for Text, code points) have their most
+// BigEndian reports whether numbers (for Text, code points) have their most
 // significant byte first. It is false for types without an order.
 func (d DType) BigEndian() bool { return d.bigEndian }
 
@@ -78,17 +78,17 @@ func (d DType) BigEndian() bool { return d.bigEndian }
 // "ns", 1. The unit is empty for NumPy's generic one. Other kinds have "", 0.
 func (d DType) Unit() (unit string, count int) { return d.unit, d.count }
 
-// IsZero tells whether d is the zero value.
+// IsZero reports whether d is the zero value.
 func (d DType) IsZero() bool { return d.kind == 0 }
 
-// Opaque tells whether items are bytes without a meaning: Raw, and the long
+// Opaque reports whether items are bytes without a meaning: Raw, and the long
 // double types, whose layout depends on the machine that wrote them.
 func (d DType) Opaque() bool {
 	return d.kind == Raw || d.kind == Float && d.size > 8 || d.kind == Complex && d.size > 16
 }
 
-// Fields gives the members of a structured type in their order; nil for others.
-// The caller must not change them.
+// Fields returns the members of a structured type in their order; nil for
+// others. The caller must not change them.
 func (d DType) Fields() []Field { return d.fields }
 
 // Field looks a member of a structured type up by name or by title.
@@ -106,7 +106,7 @@ func (d DType) Field(name string) (Field, bool) {
 	return Field{}, false
 }
 
-// Equal tells whether two types are the same, byte order, names, titles and
+// Equal reports whether two types are the same, byte order, names, titles and
 // offsets of members included.
 func (d DType) Equal(o DType) bool {
 	return d.kind == o.kind && d.bigEndian == o.bigEndian && d.size == o.size && d.unit == o.unit && d.count == o.count &&
@@ -118,8 +118,8 @@ func (d DType) Equal(o DType) bool {
 // Opaque is the type of items of n bytes of no known meaning, "|V<n>".
 func Opaque(n int) DType { return DType{kind: Raw, size: n} }
 
-// View returns as, the type by which items of d are to be read, if it has the size
-// of d; else the error matches ErrUnsupported.
+// View returns as, a type to use for items of d instead of d. If as has not the
+// size of d, the error matches ErrUnsupported.
 func (d DType) View(as DType) (DType, error) {
 	if d.size != as.size {
 		return DType{}, fail(errSize, "%s has %d bytes, %s has %d", d, d.size, as, as.size)
@@ -127,7 +127,7 @@ func (d DType) View(as DType) (DType, error) {
 	return as, nil
 }
 
-// letter is the order character of NumPy's str.
+// letter returns the byte order character of NumPy's dtype.str.
 func (d DType) letter() byte {
 	switch d.kind {
 	case Bool, Bytes, Raw, Struct:

@@ -20,8 +20,8 @@ const (
 	maxFields = 1 << 16
 	maxDepth  = 32
 	maxAxes   = 64
-	// maxExtra is how many more values than bytes an item may have: values of no size,
-	// and members that overlap, take a reader's time all the same.
+	// maxExtra bounds the number of values in an item beyond its number of bytes:
+	// values of no size, and overlapping members, also take a reader's time.
 	maxExtra = 1 << 16
 )
 
@@ -34,7 +34,7 @@ var (
 	errLimit   = fmt.Errorf("dtype: %w", formats.ErrTooLarge)
 )
 
-// fail makes the error of this package; the text tells the part and is cut.
+// fail returns an error of this package. It cuts off long text.
 func fail(cause error, format string, args ...any) error {
 	part := fmt.Sprintf(format, args...)
 	if len(part) > 120 {
@@ -69,8 +69,8 @@ func Parse(text string) (DType, error) {
 	return FromLiteral(v)
 }
 
-// FromLiteral is Parse for a literal that was read already, such as the descr of
-// a .npy header.
+// FromLiteral is Parse for a literal that is parsed already, such as the descr
+// of a .npy header.
 func FromLiteral(v pylit.Value) (DType, error) {
 	fields := maxFields
 	d, shape, err := build(v, 0, &fields)
@@ -235,7 +235,7 @@ func (f Field) cells() int64 {
 	return n
 }
 
-// check looks at a structured type once its members are known.
+// check checks a structured type after its members are set.
 func (d DType) check() error {
 	if d.cells > int64(d.size)+maxExtra {
 		return fail(errLimit, "%d values in %d bytes", d.cells, d.size)

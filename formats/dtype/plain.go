@@ -14,13 +14,13 @@ func units() []string {
 	return []string{"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"}
 }
 
-// named gives the types that NumPy also has words for.
+// named returns the types that NumPy also has words for.
 func named(name string) (DType, bool) {
 	switch name {
 	case "bool", "bool_", "?":
 		return DType{kind: Bool, size: 1}, true
 	case "bytes", "str":
-		return DType{}, false // without a length
+		return DType{}, false // the name needs a length
 	}
 	name = sized(name)
 	for _, k := range []struct {
@@ -40,8 +40,8 @@ func named(name string) (DType, bool) {
 	return DType{}, false
 }
 
-// sized gives a size to NumPy's words for types without one (of its version 2), if
-// they mean the same on every machine.
+// sized maps NumPy's names for types without a size (those of its version 2) to
+// names with a size, if they mean the same on every machine.
 func sized(name string) string {
 	switch name {
 	case "half":
@@ -74,9 +74,8 @@ func sized(name string) string {
 	return name
 }
 
-// code turns one of NumPy's letters for a whole type into the text that dtype.str has
-// for it. Other text stays as it is, letters whose meaning differs between machines
-// among it.
+// code maps one of NumPy's letters for a type to the text of dtype.str. Other text
+// stays as it is, and so do letters whose meaning differs between machines.
 func code(letter string) string {
 	const letters = "bBhHiIqQefdFDc"
 	if i := strings.Index(letters, letter); len(letter) == 1 && i >= 0 {
@@ -85,7 +84,8 @@ func code(letter string) string {
 	return letter
 }
 
-// sizeFits tells whether NumPy has a number of that many bytes on any machine.
+// sizeFits reports whether NumPy has a number of that many bytes on any
+// machine.
 func sizeFits(k Kind, n int) bool {
 	switch k {
 	case Bool:

@@ -18,7 +18,8 @@ func (d DType) String() string {
 	return string(d.appendStr(nil, false))
 }
 
-// appendStr appends the text; quoted, as a member of another one.
+// appendStr appends the text of String. quoted is set for a member of another
+// type.
 func (d DType) appendStr(dst []byte, quoted bool) []byte {
 	switch {
 	case d.kind == Struct && d.packed():
@@ -85,7 +86,7 @@ func (f Field) appendTuple(dst []byte, typ func(DType, []byte) []byte) []byte {
 	return append(dst, ')')
 }
 
-// appendDict appends the form that tells offsets.
+// appendDict appends the form with offsets.
 func (d DType) appendDict(dst []byte) []byte {
 	list := func(name string, each func(dst []byte, f Field) []byte) {
 		dst = append(dst, name...)
@@ -123,7 +124,7 @@ func (d DType) appendDict(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// packed tells whether the members follow each other without a gap.
+// packed reports whether the members are adjacent, without gaps.
 func (d DType) packed() bool {
 	off := 0
 	for _, f := range d.fields {
@@ -135,10 +136,10 @@ func (d DType) packed() bool {
 	return off == d.size
 }
 
-// Packed gives the type with every gap made a raw member named f<index> (with
-// underscores if the name is taken), as NumPy and python-blosc2 do with the
-// padding of an array; the bytes of items stay where they are. A type whose
-// members overlap or lie out of order is returned as it is.
+// Packed returns a type of the same bytes without gaps: each gap becomes a raw
+// member named f<index> (with underscores if the name is taken), as NumPy and
+// python-blosc2 name padding. If members overlap or are out of order, Packed
+// returns d.
 func (d DType) Packed() DType {
 	if d.kind != Struct || !d.ordered() {
 		return d
@@ -170,7 +171,8 @@ func (d DType) Packed() DType {
 	return p
 }
 
-// ordered tells whether the members, and theirs, lie in order without overlap.
+// ordered reports whether the members, and the members in them, are in order
+// and do not overlap.
 func (d DType) ordered() bool {
 	off := 0
 	for _, f := range d.fields {
@@ -184,8 +186,8 @@ func (d DType) ordered() bool {
 
 // AppendDescr appends what numpy.save writes for the type: the str of a plain
 // type in quotes, and dtype.descr of a structured one, where gaps are members
-// without a name. Members that overlap or lie out of order have no descr; that is
-// ErrUnsupported.
+// without a name. If members overlap or are out of order, there is no descr, and
+// AppendDescr returns ErrUnsupported.
 func (d DType) AppendDescr(dst []byte) ([]byte, error) {
 	if !d.ordered() {
 		return dst, fail(errNoDescr, "%s", d)

@@ -35,7 +35,7 @@ func (d DType) uint(p []byte) uint64 {
 // int reads a signed integer of 1, 2, 4 or 8 bytes.
 func (d DType) int(p []byte) int64 {
 	shift := 64 - 8*d.size
-	return int64(d.uint(p)<<shift) >> shift // the bits of the item
+	return int64(d.uint(p)<<shift) >> shift // extend the sign of the item
 }
 
 // float reads a float of 2, 4 or 8 bytes.
@@ -50,14 +50,15 @@ func (d DType) float(p []byte) float64 {
 	}
 }
 
-// complexParts is the type of the two halves of a Complex.
+// complexParts returns the type of the real and the imaginary part of a
+// Complex.
 func (d DType) complexParts() DType {
 	return DType{kind: Float, bigEndian: d.bigEndian, size: d.size / 2}
 }
 
-// Float gives a Bool, Int, Uint or Float as a float64 (int64 and uint64 beyond
-// 2^53 are rounded); false for opaque types and every other kind. The item has
-// ItemSize bytes.
+// Float returns a Bool, Int, Uint or Float as a float64 (int64 and uint64
+// beyond 2^53 are rounded); false for opaque types and every other kind. The
+// item has ItemSize bytes.
 func (d DType) Float(item []byte) (float64, bool) {
 	switch d.kind {
 	case Bool:
@@ -78,8 +79,8 @@ func (d DType) Float(item []byte) (float64, bool) {
 	return 0, false
 }
 
-// Text gives a Bytes or Text item without the NULs at its end. Bytes that are no
-// UTF-8 are taken for Latin-1, and code points that are no characters become
+// Text returns a Bytes or Text item without the NULs at its end. Bytes that are
+// not UTF-8 are taken for Latin-1, and code points that are no characters become
 // U+FFFD. False for every other kind. The item has ItemSize bytes.
 func (d DType) Text(item []byte) (string, bool) {
 	switch d.kind {

@@ -45,17 +45,17 @@ type Suite struct {
 	// damaged input. 0 means 1 MiB and 16 times the size of the good input. Under
 	// the race detector the bound is twice that.
 	MaxAlloc int64
-	// Check judges the result of damaged input that is no error, and must accept
-	// that of the good input. Nil demands the result of the good input, which
-	// only formats with checksums can keep. Without checksums a flipped digit may
-	// well make another good file: check what can be checked.
+	// Check judges the result of damaged input that is not an error, and must
+	// accept that of the good input. Nil demands the result of the good input,
+	// which only formats with checksums can keep. Without checksums a flipped
+	// digit may well make another good file: check what can be checked.
 	Check func(got []byte) error
 	// Stride tests only every n-th truncated length and every n-th bit. Lengths
 	// below 64 and the longest are always tested. 0 means 1.
 	Stride int
 }
 
-// Allowed says whether err is one that damaged input may give: it matches a
+// Allowed reports whether err is one that damaged input may give: it matches a
 // sentinel of package formats.
 func Allowed(err error) bool {
 	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrTooLarge) ||

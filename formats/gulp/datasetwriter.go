@@ -15,7 +15,7 @@ import (
 type DatasetOptions struct {
 	// First is the number of the first chunk. Extend sets it.
 	First int
-	// A chunk is full once its data object has MaxBytes bytes, or its index
+	// A chunk is full when its data object has MaxBytes bytes, or its index has
 	// MaxIDs ids. An id is never split, so a data object may be longer than
 	// MaxBytes by less than one id. MaxBytes 0 means 256 MiB: little for a
 	// failed upload to repeat, and few objects for a large dataset. MaxIDs 0 is
@@ -24,7 +24,7 @@ type DatasetOptions struct {
 	MaxIDs   int64
 	// Writer tunes each chunk.
 	Writer WriteOptions
-	// Taken, if not nil, says which ids exist already. Extend sets it.
+	// Taken, if not nil, reports whether an id exists already. Extend sets it.
 	Taken func(id string) bool
 }
 
@@ -37,21 +37,21 @@ func (o DatasetOptions) withDefaults() DatasetOptions {
 	return o
 }
 
-// A DatasetWriter writes ids, one after the other, into chunks data_N.gulp and
-// meta_N.gmeta. A full chunk is published when the next id begins, the last one
-// by Close: its data object is committed first, then its index is created,
-// written and committed, so that an index never names bytes that are not there,
-// and an Output may tie the index to the data object's version. Memory is that
-// of one Writer and the ids so far. A DatasetWriter is for one goroutine.
+// A DatasetWriter writes ids, one after another, into chunks data_N.gulp and
+// meta_N.gmeta. It publishes a full chunk when the next id begins, and the last
+// chunk in Close. It commits the data object first, and then creates, writes
+// and commits the index. So an index never names missing bytes, and an Output
+// can bind the index to the version of the data object. Its memory is that of
+// one Writer, and the ids so far. A DatasetWriter is for one goroutine.
 type DatasetWriter struct {
 	ctx  context.Context //nolint:containedctx // of the whole dataset
 	out  formats.SetOutput
 	o    DatasetOptions
-	n    int // number of the chunk being written, or of the next
+	n    int // number of the chunk being written, or of the next one
 	w    *Writer
 	data formats.Object
-	id   string // id of the frames to come
-	open bool   // id was begun
+	id   string // id of the next frames
+	open bool   // the id has been begun
 	ids  map[string]struct{}
 	done []Pair
 	err  error
@@ -65,9 +65,9 @@ func NewDatasetWriter(ctx context.Context, out formats.SetOutput, o DatasetOptio
 }
 
 // Extend starts new chunks behind those of d, from the number Next on; First and
-// Taken of o are ignored. It loads d: Begin refuses ids that are there already,
-// as no reader could tell the two apart. d does not see the new chunks. ctx ends the
-// writing, too.
+// Taken of o are ignored. It loads d, since Begin refuses ids that d already has: a
+// reader could not tell the two apart. d does not see the new chunks. ctx is also
+// for the writing of all chunks.
 func (d *Dataset) Extend(ctx context.Context, out formats.SetOutput, o DatasetOptions) (*DatasetWriter, error) {
 	if err := d.Load(ctx); err != nil {
 		return nil, err
@@ -77,12 +77,12 @@ func (d *Dataset) Extend(ctx context.Context, out formats.SetOutput, o DatasetOp
 	return NewDatasetWriter(ctx, out, o), nil
 }
 
-// Begin starts an id with its meta_data objects, of which copies are kept; the
-// frames that follow are those of the id. If the chunk is full, Begin publishes
-// it first. An id that was there before, one that is no UTF-8, and meta_data
-// that are no JSON object are ErrCorrupt; then no id is begun, frames are
-// refused, and Begin may be called again. Any other error stays: the chunk being
-// written is dropped, and every later call returns the error.
+// Begin starts an id with copies of its meta_data objects. The next frames
+// belong to this id. If the chunk is full, Begin publishes it first. Begin
+// returns ErrCorrupt if the id exists already or is not UTF-8, or if meta_data
+// are not JSON objects; then no id is open, frames are refused, and Begin may be
+// called again. After any other error the chunk being written is dropped, and
+// every later call returns that error.
 func (w *DatasetWriter) Begin(id string, meta ...json.RawMessage) error {
 	w.open = false
 	if w.err != nil {
@@ -115,7 +115,7 @@ func (w *DatasetWriter) Begin(id string, meta ...json.RawMessage) error {
 	return nil
 }
 
-// check finds the faults of a new id before anything is written for it.
+// check checks a new id and its meta_data before anything is written for them.
 func (w *DatasetWriter) check(id string, meta []json.RawMessage) ([]json.RawMessage, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (w *DatasetWriter) check(id string, meta []json.RawMessage) ([]json.RawMess
 
 var errNoID = errors.New("gulp: a frame without an id: none was begun, or the last one was refused")
 
-// WriteFrame is Writer.WriteFrame for the id begun last.
+// WriteFrame is Writer.WriteFrame for the id of the last Begin.
 func (w *DatasetWriter) WriteFrame(payload []byte) error {
 	if err := w.ready(); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (w *DatasetWriter) WriteFrame(payload []byte) error {
 	return w.w.WriteFrame(w.id, payload)
 }
 
-// CopyFrame is Writer.CopyFrame for the id begun last.
+// CopyFrame is Writer.CopyFrame for the id of the last Begin.
 func (w *DatasetWriter) CopyFrame(r io.Reader) (int64, error) {
 	if err := w.ready(); err != nil {
 		return 0, err
@@ -194,9 +194,9 @@ func (w *DatasetWriter) fail(err error) error {
 
 var errClosed = errors.New("gulp: dataset writer is closed")
 
-// Close publishes the last chunk and names all chunks that were published, also
-// with an error. If no id was begun, there is none. Every call after Close
-// fails, but Abort.
+// Close publishes the last chunk and returns the names of all published chunks,
+// even if it fails. If there was no Begin, there is no chunk. After Close every
+// call except Abort fails.
 func (w *DatasetWriter) Close() ([]Pair, error) {
 	if w.err != nil {
 		return w.done, w.err
@@ -210,8 +210,8 @@ func (w *DatasetWriter) Close() ([]Pair, error) {
 	return w.done, nil
 }
 
-// Abort drops the chunk being written; published ones stay. Every later call
-// fails. Abort is harmless after Close.
+// Abort drops the chunk being written. Published chunks stay. Every later call
+// fails. Abort does nothing after Close.
 func (w *DatasetWriter) Abort() {
 	if w.data != nil {
 		w.data.Abort()

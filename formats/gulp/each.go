@@ -18,13 +18,13 @@ type place struct {
 
 func (p place) at() frame { return p.c.items[p.item].frames[p.frame] }
 
-// A frameSource names frames, one after the other. If take fails, it ends with that
-// error.
+// A frameSource calls take for one frame after another. If take fails, it stops and
+// returns that error.
 type frameSource func(ctx context.Context, take func(place) error) error
 
 // Each calls fn for every frame of every id, in file order, with its payload,
-// one call at a time. The bytes are valid during the call only. Frames are read
-// in windows of Options.Window, each one planned read; the next window is read
+// one call at a time. frame is valid during the call only. Frames are read in
+// windows of Options.Window, each one planned read; the next window is read
 // while fn runs, so at most two windows, or two larger frames, are held. A frame
 // larger than Limits.MaxDecoded is ErrTooLarge. An error of fn ends Each and is
 // returned as it is.
@@ -43,8 +43,8 @@ func (c *Chunk) EachFrame(ctx context.Context, id string, from, to, step int, fn
 }
 
 // ExplainFrames lists the requests that EachFrame would make, without making them.
-// AppendFrames makes the same ones, but for more than a window of frames, which it
-// plans as one read.
+// AppendFrames makes the same requests, unless the frames exceed a window: it
+// plans all of them as one read.
 func (c *Chunk) ExplainFrames(ctx context.Context, id string, from, to, step int) ([]rangeio.Planned, error) {
 	frames, err := c.some(id, from, to, step)
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *Chunk) explain(ctx context.Context, frames frameSource) ([]rangeio.Plan
 	return plan.Requests(), err
 }
 
-// Each is Chunk.Each for all chunks, in dataset order: it loads the dataset, then reads
-// on across their ends.
+// Each is Chunk.Each for all chunks, in dataset order. It loads the dataset first, and
+// then reads across the ends of chunks without a pause.
 func (d *Dataset) Each(ctx context.Context, fn func(id string, i int, frame []byte) error) error {
 	if err := d.Load(ctx); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (d *Dataset) Each(ctx context.Context, fn func(id string, i int, frame []by
 	return walk(ctx, d.reading(false), func(p place, b []byte) error { return fn(p.c.items[p.item].id, p.frame, b) })
 }
 
-// ExplainEach lists the requests that Each would make once the dataset is loaded,
-// which it does. Objects are named as by Pair.
+// ExplainEach lists the requests that Each would make after it has loaded the
+// dataset. ExplainEach loads the dataset, too. Objects have the names of Pair.
 func (d *Dataset) ExplainEach(ctx context.Context) ([]rangeio.Planned, error) {
 	if err := d.Load(ctx); err != nil {
 		return nil, err
@@ -90,7 +90,8 @@ func (d *Dataset) ExplainEach(ctx context.Context) ([]rangeio.Planned, error) {
 	return plan.Requests(), err
 }
 
-// Verify is Chunk.Verify for all chunks, which it loads. The report has the sums.
+// Verify is Chunk.Verify for all chunks. It loads the dataset. The report has the
+// sums.
 func (d *Dataset) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	t, err := d.Totals(ctx)
 	if err != nil {
@@ -123,7 +124,7 @@ func (d *Dataset) readingFrom(from func(place) rangeio.Reader, padded bool) *pul
 	return r
 }
 
-// inChunk names the chunk that an error comes from.
+// inChunk adds the name of the chunk to err.
 func (d *Dataset) inChunk(c *Chunk, err error) error {
 	for _, l := range d.chunks {
 		if l.c == c {
@@ -133,7 +134,7 @@ func (d *Dataset) inChunk(c *Chunk, err error) error {
 	return err
 }
 
-// all names every frame in file order.
+// all calls take for every frame in file order.
 func (c *Chunk) all(_ context.Context, take func(place) error) error {
 	for k := range c.items {
 		for i := range c.items[k].frames {
@@ -145,7 +146,7 @@ func (c *Chunk) all(_ context.Context, take func(place) error) error {
 	return nil
 }
 
-// some names the frames from, from+step, … of id.
+// some returns a source of the frames from, from+step, … of id.
 func (c *Chunk) some(id string, from, to, step int) (frameSource, error) {
 	it, err := c.find(id)
 	if err != nil {
@@ -166,13 +167,13 @@ func (c *Chunk) some(id string, from, to, step int) (frameSource, error) {
 	}, nil
 }
 
-// reading is the pull of frames, with their padding if that is wanted.
+// reading returns a Pull of frames, with their padding if padded is set.
 func (c *Chunk) reading(frames frameSource, padded bool) *pull.Pull[place] {
 	return reading(c.o, func(place) rangeio.Reader { return nil }, frames, padded, c.data)
 }
 
-// reading is the pull of frames of one chunk or of several. from gives the reader of
-// each frame; if it is nil, all frames come from data.
+// reading returns a Pull of frames of one or several chunks. from returns the reader
+// of a frame; if from is nil, all frames come from data.
 func reading(o Options, from func(place) rangeio.Reader, frames frameSource, padded bool, data rangeio.Reader) *pull.Pull[place] {
 	return &pull.Pull[place]{
 		From:   data,
@@ -197,7 +198,7 @@ func reading(o Options, from func(place) rangeio.Reader, frames frameSource, pad
 	}
 }
 
-// walk hands the frames of r to fn, in order.
+// walk passes the frames of r to fn, in order.
 func walk(ctx context.Context, r *pull.Pull[place], fn func(p place, b []byte) error) error {
 	for w, err := range r.Windows(ctx) {
 		if err != nil {
@@ -212,30 +213,30 @@ func walk(ctx context.Context, r *pull.Pull[place], fn func(p place, b []byte) e
 	return nil
 }
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
 	Totals       // the totals of the index, whether the frames were verified or not
 	JPEG   int64 // frames that begin as JPEG does (FF D8 FF)
 	// Unended counts JPEG frames without an end marker (FF D9) at their end.
-	// Some encoders append bytes after the marker, so this is no error.
+	// Some encoders append bytes after the marker, so this is not an error.
 	Unended int64
-	// Other counts frames that are no JPEG, and FirstOther names the first.
+	// Other counts frames that are not JPEG, and FirstOther names the first.
 	Other      int64
 	FirstOther string
-	// Unsafe counts ids that are no path inside a folder, as SafePath has it, and
-	// FirstUnsafe is the first. They are counted once all frames were verified.
+	// Unsafe counts ids that SafePath refuses, and FirstUnsafe is the first of
+	// them. They are counted after all frames are verified.
 	Unsafe      int64
 	FirstUnsafe string
 }
 
-// Verify reads every frame and every pad and checks what can be checked
-// without decoding: GulpIO stores no checksums. All bytes that the index claims
-// must be readable and all padding zero, as GulpIO writes it; other padding
-// means that an entry is wrong and a payload cut short, and is ErrCorrupt.
-// Payloads may be of any image format, so Verify only reports whether they look
-// like JPEG. Progress, if not nil, is told the bytes checked so far and in all,
-// after each frame, by the calling goroutine. The cost is that of Each. With an
-// error the Report counts the frames before it.
+// Verify reads every frame and its padding, and checks them as far as that is
+// possible without decoding: GulpIO stores no checksums. All bytes that the
+// index names must be readable, and all padding must be zero, as GulpIO writes
+// it. Other padding is ErrCorrupt: it means that an entry is wrong and cuts a
+// payload short. Payloads may be of any image format, so Verify only reports
+// whether they look like JPEG. Progress, if not nil, is told the bytes checked
+// so far and in all, after each frame, by the calling goroutine. The cost is
+// that of Each. With an error the Report counts the frames before it.
 func (c *Chunk) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	r, err := verify(ctx, c.reading(c.all, true), c.totals, progress)
 	if err == nil {
@@ -244,7 +245,7 @@ func (c *Chunk) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	return r, err
 }
 
-// safe counts the ids of c that are no path inside a folder.
+// safe counts the ids of c that SafePath refuses.
 func (r *Report) safe(c *Chunk) {
 	for i := range c.items {
 		if _, err := SafePath(c.items[i].id); err == nil {
@@ -256,7 +257,7 @@ func (r *Report) safe(c *Chunk) {
 	}
 }
 
-// verify checks the frames of r, which are all frames of t.
+// verify checks the frames of r. t are their totals.
 func verify(ctx context.Context, r *pull.Pull[place], t Totals, progress formats.Progress) (Report, error) {
 	rep := Report{Totals: t}
 	var done int64

@@ -13,7 +13,7 @@ import (
 // A builder turns the text of a .gmeta into items, checking as it goes.
 type builder struct {
 	s      scanner
-	size   int64 // of the text
+	size   int64 // length of the text
 	data   int64 // size of the data object
 	limits formats.Limits
 
@@ -37,7 +37,7 @@ type builder struct {
 // sorting the runs instead of the frames.
 type run struct {
 	off, end    int64
-	item, frame int // of its first frame
+	item, frame int // number of its first frame: id and index
 }
 
 // Rough memory of one entry, for the count against Limits.MaxMeta.
@@ -295,8 +295,8 @@ func (b *builder) claimant(r run, off int64) (id string, n int) {
 	}
 }
 
-// A slab hands out exact copies from large blocks: no spare room behind each,
-// and no garbage from growing.
+// A slab cuts exact pieces from large blocks of memory. So there is no spare room
+// behind a piece, and a growing list leaves no garbage.
 type slab[T any] struct {
 	free  []T
 	block int

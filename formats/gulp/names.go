@@ -18,10 +18,10 @@ const (
 // A Pair names the two objects of a gulp chunk.
 type Pair struct{ Data, Meta string }
 
-// Pairs gives the pairs that the object called name may be half of, the likely
-// one first; none if name ends in neither suffix. Name may be a path with
-// slashes, whose folder is kept. GulpIO names its chunks data_0.gulp and
-// meta_0.gmeta; any other x.gulp goes with x.gmeta. A name that begins like
+// Pairs returns the pairs that an object with this name may belong to, the most
+// likely pair first. It returns none if name has neither suffix. Name may be a
+// path with slashes, whose folder is kept. GulpIO names its chunks data_0.gulp
+// and meta_0.gmeta; any other x.gulp goes with x.gmeta. A name that begins like
 // GulpIO's has both readings; if it goes on without a number ("dataset.gulp"),
 // dataset.gmeta is the likely one.
 func Pairs(name string) []Pair {
@@ -75,12 +75,12 @@ const (
 
 // SafePath turns an id into a relative path with slashes that stays below the
 // folder it is joined to, on every system: a slash in the id makes a sub-folder.
-// Ids come from whoever made the file, so everything that could mean another
-// place is refused: empty, "." and ".." elements, an absolute path, drive
-// letters, backslashes, control characters, the device names of Windows, names
-// that end in a dot or space, which Windows drops, text that is no UTF-8, and
-// names too long to be created (255 bytes an element, 1024 in all). The error
-// is a *formats.Error that names the id and matches ErrCorrupt.
+// Ids may come from strangers, so everything that could mean another place is
+// refused: empty, "." and ".." elements, an absolute path, drive letters,
+// backslashes, control characters, the device names of Windows, names that end
+// in a dot or space, which Windows drops, text that is not UTF-8, and names too
+// long to be created (255 bytes an element, 1024 in all). The error is a
+// *formats.Error that names the id and matches ErrCorrupt.
 func SafePath(id string) (string, error) {
 	if why := unsafePath(id); why != "" {
 		return "", &formats.Error{Format: Format, Part: partOf(id), Off: -1,
@@ -136,7 +136,8 @@ func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z'
 }
 
-// device says whether Windows takes the name for a device, whatever its suffix.
+// device reports whether Windows treats the name as a device. Suffixes do not
+// matter for that.
 func device(e string) bool {
 	stem, _, _ := strings.Cut(e, ".")
 	stem, _, _ = strings.Cut(stem, ":")

@@ -11,17 +11,17 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// ErrIndex is matched, beside formats.ErrNoEntry, if an id exists but the frame
-// asked for does not. It is also matched by the error of Writer.Reorder for an
-// order that is no permutation.
+// ErrIndex is matched, together with formats.ErrNoEntry, by errors for a frame
+// that an existing id does not have. The error of Writer.Reorder for an order
+// that is not a permutation also matches it.
 var ErrIndex = errors.New("index out of bounds")
 
 // errNoFrame matches ErrIndex and formats.ErrNoEntry.
 var errNoFrame = fmt.Errorf("%w: %w", ErrIndex, formats.ErrNoEntry)
 
-// A Buffer holds the result of ReadFrames and is used again by the next call, so
-// that steady reading allocates nothing. The zero value is ready. Two calls must
-// not use a Buffer at the same time.
+// A Buffer is memory for the result of ReadFrames. Later calls use it again, so
+// that they allocate nothing. The zero value is ready to use. Two calls must not
+// use a Buffer at the same time.
 type Buffer struct {
 	data   []byte
 	frames [][]byte
@@ -29,15 +29,15 @@ type Buffer struct {
 	spans  []rangeio.Span
 }
 
-// AppendFrames appends the encoded frames from, from+step, … of id, up to but
-// without to, to dst and returns the longer slice. Padding is cut off. Step may
-// be negative, and to may then be -1, to end with frame 0; Slice.Resolve turns
-// a Python slice into the three. The frames share one fresh buffer: keeping one
-// keeps all of the call.
+// AppendFrames appends the encoded frames from, from+step, … of id to dst. Frame
+// to itself is not included. Padding is cut off. step may be negative; then to
+// may be -1, so that frame 0 is the last one. Slice.Resolve computes the three
+// from a Python slice. The frames share one new buffer: to keep one frame keeps
+// the memory of all.
 //
 // It is one planned read, hence one phase: frames that follow each other in the
-// data object make one span, the pads between them included; the others one
-// span each. If from or to lies beyond the frames of id, or step is 0, the error
+// data object make one span, the pads between them included; the others one span
+// each. If from or to lies beyond the frames of id, or step is 0, the error
 // matches ErrIndex and formats.ErrNoEntry; an unknown id matches the latter
 // only. More bytes than Limits.MaxDecoded are formats.ErrTooLarge; EachFrame
 // reads any amount. Dst is not changed on error.
@@ -50,9 +50,9 @@ func (c *Chunk) AppendFrames(ctx context.Context, dst [][]byte, id string, from,
 	return append(dst, frames...), nil
 }
 
-// ReadFrames is AppendFrames into the memory of b, which grows as needed. The
-// result is valid until b is used again. Once b has grown, ReadFrames allocates
-// nothing of its own.
+// ReadFrames is AppendFrames with the memory of b, which grows as needed. The
+// result is valid until b is used again. When b is large enough, ReadFrames
+// allocates nothing.
 func (c *Chunk) ReadFrames(ctx context.Context, b *Buffer, id string, from, to, step int) ([][]byte, error) {
 	if err := c.choose(b, id, from, to, step); err != nil {
 		return nil, err
@@ -66,11 +66,11 @@ func (c *Chunk) ReadFrames(ctx context.Context, b *Buffer, id string, from, to, 
 	return b.frames, nil
 }
 
-// AppendFrame appends frame i of id, without its padding, to dst, and returns the
-// longer slice. The frame is one span. If the capacity of dst is enough, nothing is
-// allocated; else a frame larger than Limits.MaxDecoded is ErrTooLarge. If there is no
-// such id or frame, the error is that of Frame. With an error the result is dst, and
-// what it has beyond its length is undefined.
+// AppendFrame appends frame i of id, without its padding, to dst. The frame is one
+// span. If the capacity of dst is large enough, nothing is allocated; if not, a frame
+// larger than Limits.MaxDecoded is ErrTooLarge. For a missing id or frame the error is
+// as from Frame. If AppendFrame fails, it returns dst; the bytes between its length
+// and its capacity are then undefined.
 func (c *Chunk) AppendFrame(ctx context.Context, dst []byte, id string, i int) ([]byte, error) {
 	f, err := c.frame(id, i)
 	if err != nil {
@@ -123,7 +123,8 @@ func (c *Chunk) choose(b *Buffer, id string, from, to, step int) error {
 	return nil
 }
 
-// selected counts from, from+step, … before to, all of which must be in [0, n).
+// selected returns the number of the frames from, from+step, … before to. All
+// of them must be in [0, n).
 func selected(n, from, to, step int) (int, error) {
 	switch {
 	case step > 0 && 0 <= from && from <= n && 0 <= to && to <= n:
@@ -142,8 +143,9 @@ func selected(n, from, to, step int) (int, error) {
 	return 0, fmt.Errorf("frames %d:%d:%d of %d: %w", from, to, step, n, errNoFrame)
 }
 
-// stretch counts the frames sel[0], sel[1], … that follow each other in the data
-// object; size is the bytes from the first to the end of the last.
+// stretch returns how many frames from sel[0] on are adjacent in the data
+// object. size is the number of bytes from the first to the end of the last of
+// them.
 func stretch(sel []frame) (n int, size int64) {
 	for n = 1; n < len(sel) && sel[n].off == sel[n-1].end(); n++ {
 	}
@@ -163,7 +165,7 @@ func (b *Buffer) read(ctx context.Context, r rangeio.Reader, limit int64) error 
 	}
 	if have := int64(cap(b.data)); have < total {
 		grown := total
-		if have > 0 { // b is used again: the next read may be a little longer still
+		if have > 0 { // b is used again: leave room for a slightly longer read
 			grown = min(total+total/8, limit, math.MaxInt)
 		}
 		b.data = make([]byte, grown)
@@ -192,7 +194,7 @@ func tooLarge(id string, n, limit int64) error {
 		Err: fmt.Errorf("%d bytes in one read, %d allowed: %w", n, limit, formats.ErrTooLarge)}
 }
 
-// wrap names the id in an error of a read and keeps the error's identity.
+// wrap adds the id to an error of a read. errors.Is still finds err.
 func wrap(id string, err error) error {
 	return &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: err}
 }

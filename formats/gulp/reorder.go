@@ -24,11 +24,11 @@ func each(p []byte, f func(off, size int64)) {
 	}
 }
 
-// Reorder lists the frames of id in another order than they were written: the
-// new frame k is the present frame order[k]. Their bytes stay where they are;
-// readers of GulpIO follow the list. It is for archives whose entries come in
-// no order. If order is no permutation of the frames, the error matches
-// ErrIndex; if id is unknown, formats.ErrNoEntry. Then nothing is changed.
+// Reorder changes the order in which the index lists the frames of id: the
+// present frame order[k] becomes frame k. Their bytes do not move; readers of
+// GulpIO follow the list. It is for archives with unsorted entries. If order is
+// not a permutation of the frames, the error matches ErrIndex; if id is
+// unknown, it matches formats.ErrNoEntry. After an error nothing is changed.
 func (w *Writer) Reorder(id string, order []int) error {
 	if w.err != nil {
 		return w.err

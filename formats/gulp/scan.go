@@ -22,12 +22,12 @@ const maxDepth = 512
 // It accepts what RFC 8259 does, UTF-8 only. If number words are allowed it also
 // accepts NaN, Infinity and -Infinity, which Python's json writes.
 type scanner struct {
-	more  func() ([]byte, error) // next window, errEnd at the end
-	where func() string          // Part of an error
+	more  func() ([]byte, error) // returns the next window; at the end it returns errEnd
+	where func() string          // returns the Part of an error
 	buf   []byte                 // the current window
 	pos   int                    // next byte in buf
 	base  int64                  // offset of buf[0] in the object
-	mark  int                    // start in buf of what is captured, -1 when nothing is
+	mark  int                    // index in buf where the captured text starts; -1: no capture
 	held  []byte                 // captured bytes of earlier windows
 	split []byte                 // rune cut by the end of the last window
 	words bool                   // accept NaN, Infinity, -Infinity
@@ -128,7 +128,7 @@ func (s *scanner) peek() (byte, error) {
 	return s.buf[s.pos], nil
 }
 
-// token is the next byte that is no white space. token does not consume it.
+// token is the next byte that is not white space. token does not consume it.
 func (s *scanner) token() (byte, error) {
 	for {
 		for s.pos < len(s.buf) {
@@ -225,7 +225,8 @@ func (s *scanner) captured() []byte {
 	return p
 }
 
-// skipString consumes a string, which is next, and says whether it has escapes.
+// skipString consumes the string that comes next, and reports whether it has
+// escapes.
 func (s *scanner) skipString() (escaped bool, err error) {
 	if err := s.expect('"', "a string"); err != nil {
 		return false, err
@@ -408,8 +409,8 @@ func (s *scanner) skipNumber(c byte) error {
 	return nil
 }
 
-// soft is peek without its error, which the next other read repeats: only a number may
-// end with the text.
+// soft is peek without its error, since a number may end where the text ends. The next
+// read returns the error again.
 func (s *scanner) soft() (byte, bool) {
 	if s.pos < len(s.buf) {
 		return s.buf[s.pos], true
@@ -454,7 +455,7 @@ func hex(c byte) rune {
 	return -1
 }
 
-// unescape gives the value of a string body that skipString accepted; false
+// unescape returns the value of a string body that skipString accepted; false
 // for half a surrogate pair, which no Go string can hold.
 func unescape(raw []byte) (string, bool) {
 	out := make([]byte, 0, len(raw))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ErrSlice is matched by errors for text that is no slice of frames.
+// ErrSlice is matched by errors for text that is not a slice of frames.
 var ErrSlice = errors.New("want A:B:STEP or one index")
 
 // A Slice selects frames as Python does: start:stop:step, each part optional
@@ -51,9 +51,9 @@ func ParseSlice(text string) (Slice, error) {
 	return s, nil
 }
 
-// Resolve gives from, to and step of AppendFrames for an id of n frames. Bounds
-// clip as in Python; a single index outside of [-n, n) is an error that matches
-// ErrIndex and formats.ErrNoEntry.
+// Resolve returns the arguments from, to and step of AppendFrames for an id of
+// n frames. Bounds are clipped as in Python. If a single index is outside of
+// [-n, n), the error matches ErrIndex and formats.ErrNoEntry.
 func (s Slice) Resolve(n int) (from, to, step int, err error) {
 	if s.Single {
 		i := 0

@@ -15,22 +15,23 @@ import (
 
 // WriteOptions tune a Writer. The zero value is right for most.
 type WriteOptions struct {
-	// Limits: MaxMeta bounds the memory kept for the .gmeta, MaxEntries ids and
-	// frames together. Passing one is ErrTooLarge, which stays.
+	// Limits.MaxMeta bounds the memory for the .gmeta, Limits.MaxEntries the
+	// number of ids and frames together. If one is exceeded, this and every
+	// later call returns ErrTooLarge.
 	Limits formats.Limits
 }
 
-// A Writer streams one gulp chunk: payloads go to the data object as they come,
-// each followed by zeros up to a multiple of four bytes, as GulpIO pads; the
-// index is kept in memory, 2 to 10 bytes a frame and about 150 an id plus its
-// text, and written by WriteMeta. Frames of several ids may come interleaved.
-// A Writer is for one goroutine. After an error of the data stream, or of a
-// limit, nothing more can be written: WriteMeta returns that error. A Writer
-// needs no Close.
+// A Writer streams one gulp chunk. It writes each payload to the data object at
+// once, padded with zeros to a multiple of four bytes, as GulpIO does. It keeps
+// the index in memory, 2 to 10 bytes for each frame, and about 150 bytes and
+// the text for each id; WriteMeta writes it. Frames of several ids may be
+// interleaved. A Writer is for one goroutine. After an error of the data
+// stream, or of a limit, nothing more can be written: WriteMeta returns that
+// error. A Writer needs no Close.
 type Writer struct {
 	w      io.Writer
 	l      formats.Limits
-	ids    []*entry // in order of first mention
+	ids    []*entry // ids in the order of their first mention
 	byID   map[string]*entry
 	totals Totals
 	kept   int64
@@ -38,14 +39,14 @@ type Writer struct {
 	err    error
 }
 
-// An entry is the index of one id, compact. For each frame it has the payload size
+// An entry is the compact index of one id. For each frame it has the payload size
 // shifted left by one, as a uvarint. If the low bit is set a varint follows: the hole
 // between the frame before and this one, negative if Reorder put a frame behind one
 // that was written later.
 type entry struct {
 	id     string
 	frames []byte
-	end    int64 // of the last frame
+	end    int64 // end of the last frame in the data object
 	meta   []json.RawMessage
 }
 
@@ -57,12 +58,12 @@ func NewWriter(w io.Writer, o WriteOptions) *Writer {
 	return &Writer{w: w, l: o.Limits.WithDefaults(), byID: map[string]*entry{}}
 }
 
-// AddMeta appends a copy of a JSON object to the meta_data list of id, which it
-// enters into the index if it is new. The text stays as it is, except that
-// characters outside ASCII are escaped: GulpIO opens its index in the locale's
-// encoding. An id without any meta_data gets one empty object, since GulpIO
-// fails on an empty list. Text that is no object in strict JSON, and an id that
-// is no UTF-8, are ErrCorrupt, which leaves the Writer as it was.
+// AddMeta appends a copy of a JSON object to the meta_data list of id. A new id
+// is added to the index. The text stays as it is, except that characters
+// outside ASCII are escaped: GulpIO opens its index in the locale's encoding.
+// An id without any meta_data gets one empty object, since GulpIO fails on an
+// empty list. AddMeta returns ErrCorrupt if meta is not an object in strict
+// JSON, or if id is not UTF-8; the Writer then stays as it was.
 func (w *Writer) AddMeta(id string, meta json.RawMessage) error {
 	text, err := metaOf(id, meta)
 	if err != nil {
@@ -71,7 +72,8 @@ func (w *Writer) AddMeta(id string, meta json.RawMessage) error {
 	return w.enter(id, text)
 }
 
-// enter appends checked texts to the meta_data of id, new or not.
+// enter appends checked texts to the meta_data of id. A new id is added to the
+// index.
 func (w *Writer) enter(id string, texts ...json.RawMessage) error {
 	e, err := w.entry(id)
 	for _, text := range texts {
@@ -84,7 +86,7 @@ func (w *Writer) enter(id string, texts ...json.RawMessage) error {
 	return err
 }
 
-// metaOf checks one of the meta_data of id.
+// metaOf checks one JSON object of the meta_data of id.
 func metaOf(id string, meta json.RawMessage) (json.RawMessage, error) {
 	text, err := checkMeta(meta)
 	if err != nil {
@@ -101,9 +103,10 @@ func checkID(id string) error {
 	return nil
 }
 
-// WriteFrame appends one payload to id, which it enters into the index if it is
-// new. The payload is not kept. An empty payload, which nothing could read back,
-// and an id that is no UTF-8 are ErrCorrupt, which leaves the Writer as it was.
+// WriteFrame appends a frame with the given payload to id. A new id is added to
+// the index. WriteFrame does not keep payload. It returns ErrCorrupt if payload
+// is empty, since GulpIO cannot read it back, or if id is not UTF-8; the Writer
+// then stays as it was.
 func (w *Writer) WriteFrame(id string, payload []byte) error {
 	if len(payload) == 0 {
 		return w.empty(id)
@@ -119,10 +122,10 @@ func (w *Writer) WriteFrame(id string, payload []byte) error {
 	return w.finish(e, int64(len(payload)))
 }
 
-// CopyFrame is WriteFrame from a stream of any length; it returns that length.
+// CopyFrame is WriteFrame with the bytes of a stream; it returns their number.
 // An empty stream is ErrCorrupt, but id is then in the index. If r fails, the
-// data object may hold half a frame, so the error stays: the chunk cannot be
-// finished.
+// data object may have a part of a frame: every later call returns the error,
+// since the chunk cannot be finished.
 func (w *Writer) CopyFrame(id string, r io.Reader) (int64, error) {
 	e, err := w.entry(id)
 	if err != nil {
@@ -144,7 +147,7 @@ func (w *Writer) empty(id string) error {
 		Err: fmt.Errorf("%w: %w", errEmptyFrame, formats.ErrCorrupt)}
 }
 
-// finish pads the frame just written and enters it.
+// finish pads the last frame and adds it to the index.
 func (w *Writer) finish(e *entry, size int64) error {
 	pad := -size & 3
 	if pad > 0 {
@@ -199,15 +202,15 @@ func (w *Writer) count(memory int) error {
 	return w.err
 }
 
-// Has says whether id is in the index.
+// Has reports whether id is in the index.
 func (w *Writer) Has(id string) bool { return w.byID[id] != nil }
 
-// Totals are the sums so far.
+// Totals returns the sums so far.
 func (w *Writer) Totals() Totals { return w.totals }
 
-// WriteMeta writes the .gmeta, streamed, spelled as GulpIO would: ids in the
-// order of their first mention, one line, Python's spacing. Only the meta_data
-// texts keep the spacing that they came with.
+// WriteMeta streams the .gmeta to out, in the spelling of GulpIO: ids in the
+// order of their first use, one line, Python's spacing. Only the texts of
+// meta_data keep their own spacing.
 func (w *Writer) WriteMeta(out io.Writer) error {
 	if w.err != nil {
 		return w.err
@@ -241,8 +244,8 @@ func (w *Writer) WriteMeta(out io.Writer) error {
 	return nil
 }
 
-// textBlock is how much text is gathered for one write: large enough that the cost of
-// the call does not count, small beside the index itself.
+// textBlock is the number of bytes that are gathered for one write: enough to make
+// the cost of a call negligible, and little compared with the index.
 const textBlock = 64 << 10
 
 // A text gathers small pieces for w and keeps the first error.
@@ -279,7 +282,7 @@ func (t *text) frames(p []byte) {
 	})
 }
 
-// checkMeta checks that p is one strict JSON object and returns it in ASCII.
+// checkMeta checks that p is an object in strict JSON, and returns it in ASCII.
 func checkMeta(p []byte) (json.RawMessage, error) {
 	s := scanText(p)
 	c, err := s.token()
@@ -312,8 +315,8 @@ func scanText(p []byte) *scanner {
 }
 
 // MetaList splits a meta_data list, as Chunk.MetaData returns it, into its
-// values, which share its memory. Text that is no JSON list is ErrCorrupt, nil
-// too.
+// values. The values share its memory. Text that is not a JSON list, and nil,
+// are ErrCorrupt.
 func MetaList(raw json.RawMessage) ([]json.RawMessage, error) {
 	s := scanText(raw)
 	s.words = true

@@ -18,9 +18,9 @@ import (
 type Builder struct {
 	held int64
 	enc  codec.Encoder
-	sum  hash.Hash // of what was spilled
+	sum  hash.Hash // hash of the spilled bytes
 	free [][]byte  // pieces that were, for further pages
-	dead []seam    // what was spilled of sections that were dropped since
+	dead []seam    // spilled pages of dropped sections
 }
 
 // A SectionBuilder takes the pages of one section.
@@ -28,20 +28,20 @@ type SectionBuilder struct {
 	b       *Builder
 	name    Name
 	pages   []Page
-	data    [][]byte // pieces, so that none of them grows much
-	len     int64    // of data
+	data    [][]byte // data in pieces, so that growth copies little
+	len     int64    // bytes of data
 	spilled []seam
 	before  int64 // bytes that were spilled
 }
 
-// A seam says that so many pages of a section lie at off in the object, and how many
-// bytes they take.
+// A seam is a run of pages of a section that were spilled: their number, their
+// offset in the object, and their bytes.
 type seam struct {
 	pages    int
 	off, len int64
 }
 
-// lost is the name of a section of bytes that no section has any more.
+// lost returns the name of the section for bytes of dropped sections.
 func lost() Name { return Name{Kind: -1} }
 
 // Section begins a section, which lies in the index where Finish puts it.
@@ -49,14 +49,14 @@ func (b *Builder) Section(n Name) *SectionBuilder {
 	return &SectionBuilder{b: b, name: n}
 }
 
-// Held is how many bytes of memory the added pages take, and the list of those
-// that were spilled.
+// Held returns the bytes of memory of the added pages, and of the list of spilled
+// pages.
 func (b *Builder) Held() int64 { return b.held }
 
 const pageSize = int64(unsafe.Sizeof(Page{}))
 
-// Add adds a page behind the others of the section. First must not be below that
-// of the page before, nor above last. p is copied.
+// Add adds a page at the end of the section. first must be at least the first of
+// the page before, and at most last. p is copied.
 func (s *SectionBuilder) Add(first, last, count int64, p []byte) {
 	s.b.held -= pageSize * int64(cap(s.pages))
 	s.pages = append(s.pages, Page{First: first, Last: last, Count: count, len: int64(len(p))})
@@ -72,7 +72,7 @@ func (s *SectionBuilder) Add(first, last, count int64, p []byte) {
 	s.len += int64(need)
 }
 
-// piece gives room for size bytes: once much was spilled, that of it.
+// piece returns memory for size bytes. It reuses the memory of spilled pages.
 func (b *Builder) piece(size int) []byte {
 	if n := len(b.free); size == maxPiece && n > 0 {
 		p := b.free[n-1]
@@ -85,10 +85,10 @@ func (b *Builder) piece(size int) []byte {
 // maxPiece is the most that is set aside for further pages.
 const maxPiece = 64 << 10
 
-// Len is how many bytes the pages take, with their checksums, spilled or not.
+// Len returns the number of bytes of the pages with their checksums, spilled or not.
 func (s *SectionBuilder) Len() int64 { return s.before + s.len }
 
-// Waiting is how many bytes of pages are in memory and would be spilled.
+// Waiting returns the number of bytes of the pages in memory, which would be spilled.
 func (s *SectionBuilder) Waiting() int64 { return s.len }
 
 // Drop forgets the pages. Bytes that were spilled stay in the object, and Finish
@@ -108,11 +108,11 @@ func (s *SectionBuilder) release() {
 	s.data, s.len = nil, 0
 }
 
-// Spill writes the pages that are in memory now, one behind another, in front of
-// the index: write puts the pieces, which it must not keep, into the object and
-// returns the offset of the first. Then the pages take no more memory than their
-// entries in the directory. If no page is in memory, write is not called. An error
-// is that of write; the pages then stay in memory.
+// Spill writes the pages in memory, one after another, to a place before the
+// index. write writes the pieces to the object and returns the offset of the
+// first; it must not keep them. After that the pages take only the memory of their
+// entries in the directory. If no page is in memory, write is not called. If write
+// fails, Spill returns its error, and the pages stay in memory.
 func (s *SectionBuilder) Spill(write func(pieces ...[]byte) (off int64, err error)) error {
 	if s.len == 0 {
 		return nil
@@ -145,14 +145,14 @@ func (s *SectionBuilder) Spill(write func(pieces ...[]byte) (off int64, err erro
 // Built is a finished index.
 type Built struct {
 	Pieces [][]byte          // the bytes of the index, one piece behind another
-	Len    int64             // of all pieces
-	SHA256 [sha256.Size]byte // of all that was spilled, then of the pieces: for the trailer
+	Len    int64             // bytes of all pieces
+	SHA256 [sha256.Size]byte // hash of the spilled pages and then the pieces, for the trailer
 }
 
-// Finish makes the index of these sections, in this order: the section that
-// readers need first should be the last, next to the directory. Sections that have
-// spilled must be listed or dropped. meta is put into the directory. Builder and
-// sections must not be used any more; Pieces may be their memory.
+// Finish makes an index of these sections, in this order. The section that readers
+// need first should be the last, next to the directory. Sections that have spilled
+// must be listed or dropped. The directory holds meta. Do not use Builder and
+// sections after Finish: Built.Pieces may share their memory.
 func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) (Built, error) {
 	if len(b.dead) > 0 {
 		sections = append([]*SectionBuilder{b.lost()}, sections...)
@@ -190,8 +190,8 @@ func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) 
 	return out, nil
 }
 
-// lost lists what was spilled of dropped sections: it is hashed, and whoever wants
-// the object without its index must find it.
+// lost returns a section of the spilled pages of dropped sections. They are part
+// of the hash, and a copy of the object without its index has to leave them out.
 func (b *Builder) lost() *SectionBuilder {
 	slices.SortFunc(b.dead, func(x, y seam) int { return cmp.Compare(x.off, y.off) })
 	s := b.Section(lost())
@@ -202,8 +202,8 @@ func (b *Builder) lost() *SectionBuilder {
 	return s
 }
 
-// Beside makes an object of its own, with a trailer, of an index of which nothing
-// was spilled. plain is Trailer.Plain.
+// Beside returns the bytes of an index, with a trailer, for an object beside the
+// file. Nothing of the index may have been spilled. plain is Trailer.Plain.
 func Beside(ix Built, plain int64) []byte {
 	out := make([]byte, 0, ix.Len+TrailerLen)
 	for _, p := range ix.Pieces {

@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	// Format is the name that errors of this package carry.
+	// Format is formats.Error.Format in errors of this package.
 	Format = "index"
-	// Suffix is added to the name of a file for that of the index beside it.
+	// Suffix is appended to the name of a file to get the name of the index
+	// beside it.
 	Suffix = ".fri"
 	// TrailerLen is the length of the trailer, which ends the object that holds an
 	// index.
@@ -36,7 +37,7 @@ const (
 )
 
 // ErrUnusable is matched by errors about an index that is damaged, too large, or
-// about another version of the file. The file itself is read without the index.
+// of another version of the file. Readers then read the file without the index.
 var ErrUnusable = errors.New("unusable index")
 
 func unusable(text string, args ...any) error {
@@ -50,13 +51,13 @@ type Name struct {
 	Of, Level int64
 }
 
-// A Page is a part of a section. First and Last bound the positions that it is
-// about, both included, and Count is how many things it tells of.
+// A Page is a part of a section. First and Last are the first and the last
+// position that it covers, and Count is its number of entries.
 type Page struct {
 	First, Last int64
 	Count       int64
 
-	off, len int64 // in the object, without checksum
+	off, len int64 // place in the object, without the checksum
 }
 
 // Len is how many bytes the page takes in the object, with its checksum.
@@ -69,13 +70,13 @@ type Section struct {
 	Pages []Page
 }
 
-// A Trailer says where an index lies.
+// A Trailer has the place of an index.
 type Trailer struct {
-	Off, Len int64 // in the object that ends with the trailer
-	// Plain is where the indexed file ends, before the index, seals and the like.
-	// Pages that were spilled lie before Plain.
+	Off, Len int64 // offset and length in the object that ends with the trailer
+	// Plain is the offset at which the indexed file ends. The index, seals and similar
+	// parts lie behind it; spilled pages lie before it.
 	Plain  int64
-	SHA256 [sha256.Size]byte // of the pages that lie in front of the index, then of the index
+	SHA256 [sha256.Size]byte // hash of the pages before the index, followed by the index
 }
 
 // Append appends the trailer, TrailerLen bytes.
@@ -106,7 +107,7 @@ func ParseTrailer(p []byte, size, gap int64) (Trailer, error) {
 	return t, nil
 }
 
-// Begins says whether p begins like an index or a trailer, usable or not.
+// Begins reports whether p begins like an index or a trailer, usable or not.
 func Begins(p []byte) bool {
 	return bytes.HasPrefix(p, []byte(magic)) || bytes.HasPrefix(p, []byte(tag))
 }

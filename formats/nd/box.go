@@ -2,13 +2,13 @@ package nd
 
 import "slices"
 
-// A Box selects items of an array: along axis i those at Start[i], Start[i] +
-// Step[i], and so on, before Stop[i]. It lies inside the array that it was
-// resolved against. Steps may be negative; Stop is then -1 where the selection
-// runs down to item 0. OutShape is the shape of the result: Box's own counts
-// without the axes that an integer took away.
+// A Box selects items of an array: along axis i the items Start[i], Start[i] +
+// Step[i], and so on, before Stop[i]. It is inside the array that it was
+// resolved for. Steps may be negative; Stop is then -1 if item 0 is included.
+// OutShape is the shape of the result: Counts without the axes that an integer
+// index removes.
 //
-// A Box is read only once made; its methods may be called concurrently.
+// A Box must not be changed. Its methods may be called concurrently.
 type Box struct {
 	Start, Stop, Step []int64
 	OutShape          []int64
@@ -23,7 +23,8 @@ func Whole(shape []int64) Box {
 	return b
 }
 
-// Sub selects [start, stop) along every axis. The caller vouches for bounds.
+// Sub returns the box of the items [start[i], stop[i]) along each axis i. It
+// does not check bounds.
 func Sub(start, stop []int64) Box {
 	b := Box{Start: slices.Clone(start), Stop: slices.Clone(stop), Step: make([]int64, len(start)), OutShape: make([]int64, len(start))}
 	for i := range b.Step {
@@ -49,8 +50,8 @@ func (b Box) Count(i int) int64 {
 	return 0
 }
 
-// Counts gives Count of every axis: OutShape with the axes that were taken away
-// kept as 1. Results are stored in this shape.
+// Counts returns Count of every axis: OutShape with the axes that were taken
+// away kept as 1. Results are stored in this shape.
 func (b Box) Counts() []int64 {
 	n := make([]int64, len(b.Start))
 	for i := range n {
@@ -62,11 +63,11 @@ func (b Box) Counts() []int64 {
 // Items is the number of selected items; it matches ErrOverflow beyond int64.
 func (b Box) Items() (int64, error) { return Prod(b.OutShape) }
 
-// Empty tells whether nothing is selected.
+// Empty reports whether nothing is selected.
 func (b Box) Empty() bool { return slices.Contains(b.OutShape, 0) }
 
-// Unit tells whether every step that matters is 1, so that the result is a dense
-// box of the array.
+// Unit reports whether every step that matters is 1, so that the result is a
+// dense box of the array.
 func (b Box) Unit() bool {
 	for i, step := range b.Step {
 		if step != 1 && b.Count(i) > 1 {
@@ -76,8 +77,8 @@ func (b Box) Unit() bool {
 	return true
 }
 
-// Cover gives the smallest interval of axis i that holds what is selected;
-// lo == hi when that is nothing.
+// Cover returns the smallest interval [lo, hi) of axis i that has all selected
+// items. lo == hi if nothing is selected.
 func (b Box) Cover(i int) (lo, hi int64) {
 	first, step, n := b.ascending(i)
 	if n == 0 {
@@ -86,7 +87,8 @@ func (b Box) Cover(i int) (lo, hi int64) {
 	return first, first + (n-1)*step + 1
 }
 
-// CoverBox is the dense box around what is selected.
+// CoverBox returns the smallest box with steps of 1 that has all selected
+// items.
 func (b Box) CoverBox() Box {
 	lo, hi := make([]int64, len(b.Start)), make([]int64, len(b.Start))
 	for i := range lo {
@@ -109,9 +111,9 @@ func (b Box) ascending(i int) (first, step, n int64) {
 	return first, step, n
 }
 
-// A Part is the meeting of a Box and a cell: along axis i, N items, the first of
-// which is item At of the cell and item Out of the result. Both advance in the
-// direction of the Box's step.
+// A Part is the overlap of a Box and a cell. Along axis i it has N[i] items; the
+// first one is item At[i] of the cell, and item Out[i] of the result. In the
+// cell, the next items follow by the Box's step.
 type Part struct {
 	Out, At, N []int64
 }

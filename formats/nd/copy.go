@@ -76,8 +76,8 @@ func Copy(dst []byte, dOff int64, ds []int64, src []byte, sOff int64, ss, n []in
 	c.copy(0, dOff, sOff)
 }
 
-// A copier holds what the recursion over axes shares: (count, dst stride, src
-// stride) of each axis.
+// A copier has the data that the recursion over axes shares: count, dst stride
+// and src stride of each axis.
 type copier struct {
 	dst, src []byte
 	axes     []int64

@@ -34,13 +34,13 @@ func NewGrid(region, cell []int64) (Grid, error) {
 	return g, err
 }
 
-// Meet yields, in ascending order, the number and the origin (in the
-// coordinates of b) of each cell that holds an item of b, where the grid's first
-// cell begins at lo and only items before hi count. For the chunks of an array
-// lo is all zeros and hi the shape; for the blocks of a chunk lo is the chunk's
-// origin, and hi its end or the array's, whichever is less. The origin is
-// overwritten by the next step. Cells between the steps of b are left out. The
-// cost is one step for each cell that is met.
+// Meet yields, in ascending order, the number and the origin (in the coordinates
+// of b) of each cell that has an item of b. The first cell of the grid begins at
+// lo; items from hi on do not count. For the chunks of an array lo is all zeros
+// and hi the shape; for the blocks of a chunk lo is the chunk's origin, and hi
+// its end or the array's, whichever is less. The origin is overwritten by the
+// next step. Cells between the steps of b are left out. The cost is one step for
+// each cell that is met.
 func (g Grid) Meet(b Box, lo, hi []int64) iter.Seq2[int64, []int64] {
 	return func(yield func(int64, []int64) bool) {
 		d := len(g.Cell)

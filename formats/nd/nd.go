@@ -1,7 +1,7 @@
-// Package nd holds the geometry of n-dimensional arrays in row-major order:
-// NumPy's slice text ([Slice]), what it selects ([Box]), the cells (chunks, blocks) of
-// a grid that a selection meets, and the copies between them. It does no I/O and knows
-// no item types, and needs nothing but the standard library.
+// Package nd has the geometry of n-dimensional arrays in row-major order: NumPy's
+// slice syntax ([Slice]), selections of items ([Box]), the cells of a grid (chunks,
+// blocks) that have selected items, and copies between them. It does no I/O, does not
+// know the types of items, and imports only the standard library.
 package nd
 
 import (
@@ -16,8 +16,8 @@ const MaxDims = 64
 
 // The sentinels of this package. Match with errors.Is.
 var (
-	// ErrSyntax is matched by errors for text that is no slice, or asks for more
-	// axes than the array has.
+	// ErrSyntax is matched by errors for text that is not a slice, or asks for
+	// more axes than the array has.
 	ErrSyntax = errors.New("want a slice such as 0:10, 5, ::2, ..., -1")
 	// ErrIndex is matched by errors for an integer outside of its axis. Slices
 	// clip instead, as in NumPy.
@@ -49,7 +49,7 @@ func Prod(shape []int64) (int64, error) {
 	return p, nil
 }
 
-// Strides gives the distance in bytes between neighbours along each axis of a
+// Strides returns the distance in bytes between neighbours along each axis of a
 // row-major array. The caller has checked with Prod that the array's bytes fit.
 func Strides(shape []int64, item int) []int64 {
 	s := make([]int64, len(shape))
@@ -61,8 +61,8 @@ func Strides(shape []int64, item int) []int64 {
 	return s
 }
 
-// StridesF is Strides of an array in Fortran order: the first axis is the one
-// whose neighbours touch.
+// StridesF is Strides for an array in Fortran order: neighbours along the first
+// axis are adjacent.
 func StridesF(shape []int64, item int) []int64 {
 	s := make([]int64, len(shape))
 	step := int64(item)

@@ -109,8 +109,8 @@ func parseAxis(p string) (axis, error) {
 	return axis{start: v[0], stop: v[1], step: v[2]}, nil
 }
 
-// parseInt reads a Python integer in decimal. Integers beyond int64 become the nearest
-// int64: no axis is that long, so they clip or miss all the same.
+// parseInt parses a decimal integer of Python. An integer beyond int64 becomes the
+// nearest int64: no axis is that long, so the result is the same.
 func parseInt(f string) (int64, error) {
 	digits := strings.TrimLeft(f, "+-")
 	if len(f)-len(digits) > 1 || digits == "" || strings.HasPrefix(digits, "_") || strings.HasSuffix(digits, "_") || strings.Contains(digits, "__") {
@@ -128,9 +128,9 @@ func parseInt(f string) (int64, error) {
 	return n, nil
 }
 
-// Resolve fits the selection to an array. Axes that are not named are taken
-// whole; an integer outside of its axis matches ErrIndex, and more axes than the
-// array has match ErrSyntax.
+// Resolve fits the selection to an array. Axes without a part of the text are
+// selected whole. If an integer is outside of its axis, the error matches
+// ErrIndex; if the text has more axes than the array, it matches ErrSyntax.
 func (s Slice) Resolve(shape []int64) (Box, error) {
 	named := 0
 	for _, a := range s.axes {

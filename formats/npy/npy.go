@@ -17,7 +17,7 @@ import (
 	"github.com/farread/farread/formats/nd"
 )
 
-// A Header tells how the bytes after it are to be read.
+// A Header says how to read the bytes after it.
 type Header struct {
 	DType   dtype.DType
 	Fortran bool // the first axis runs fastest

@@ -18,13 +18,13 @@ const MaxLevel = 65
 
 // A Block is the header of a packet or of a summary.
 type Block struct {
-	Off         int64 // where it lies in the file
-	Summary     bool  // else it is a packet
-	Track       int32 // may be one that the header does not declare
-	Level       int32 // of a summary: 1 and up
-	Count       int32 // of a packet: how many values of each channel
+	Off         int64 // offset of the header in the file
+	Summary     bool  // false: a packet
+	Track       int32 // number of the track, which the header may not declare
+	Level       int32 // level of a summary, from 1
+	Count       int32 // in a packet: number of values of each channel
 	Entry, Exit int64 // offsets of the first and the last sample
-	Len         int64 // bytes that follow: payload or body
+	Len         int64 // bytes after the header: payload or body
 }
 
 // Size is the length of header and content together.
@@ -98,8 +98,8 @@ func (b *Block) append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(b.Len))
 }
 
-// putLen writes a length into the header at dst[at:]: that of the content, which
-// follows the header and ends with dst.
+// putLen writes the length of the content into the header at dst[at:]. The
+// content is the rest of dst.
 func putLen(dst []byte, at int) {
 	binary.BigEndian.PutUint32(dst[at+32:], uint32(len(dst)-at-BlockHeaderLen))
 }
@@ -113,13 +113,13 @@ type Stats struct {
 	Min, Max    Number
 	Mean, RMS   float64 // NaN if the span has no duration
 	Expected    float64 // the share of the time that was true
-	Count       int32   // of events; wraps at 32 bits
+	Count       int32   // number of events; wraps at 32 bits
 }
 
 // A Summary is a decoded summary block.
 type Summary struct {
 	Block
-	Channels []Stats // one, or those of a multichannel track
+	Channels []Stats // one for each channel
 }
 
 // DecodeSummary decodes the body of the summary b of this track into dst, whose
@@ -240,9 +240,9 @@ func (c Codec) readNumber(p []byte) (v Number, n int) {
 	return Number{kind: c.Kind, bits: x}, size
 }
 
-// AppendSummary appends a whole summary block. The numbers of s must be of the
-// track's kind; Len and Off are not looked at. A level or a number of channels
-// that does not fit is formats.ErrUnsupported.
+// AppendSummary appends a whole summary block. The numbers of s must have the
+// track's kind; Len and Off are ignored. A level or a number of channels that
+// does not fit is formats.ErrUnsupported.
 func (t *Track) AppendSummary(dst []byte, s *Summary) ([]byte, error) {
 	at := len(dst)
 	b := s.Block

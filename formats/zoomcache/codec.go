@@ -35,8 +35,8 @@ const (
 
 const kinds = U64 + 1
 
-// A kindInfo is what the tables hold of a kind: its name, the last five bytes of its
-// identifier, and the number of bytes of a raw value (-1: it varies).
+// A kindInfo has the properties of a kind: its name, the last five bytes of its
+// identifier, and the bytes of a raw value (-1: they vary).
 type kindInfo struct {
 	name, ident string
 	size        int
@@ -55,26 +55,26 @@ func (k Kind) info() kindInfo {
 	}[k]
 }
 
-// String gives the name of the kind: "f64", "integer".
+// String returns the name of the kind: "f64", "integer".
 func (k Kind) String() string { return k.info().name }
 
-// Float says whether values are IEEE floats.
+// Float reports whether values are IEEE floats.
 func (k Kind) Float() bool { return k == F32 || k == F64 }
 
-// Signed says whether values are integers that may be negative.
+// Signed reports whether values are integers that may be negative.
 func (k Kind) Signed() bool { return k == Int || k == Integer || k >= I8 && k <= I64 }
 
-// Unsigned says whether values are integers that are never negative.
+// Unsigned reports whether values are integers that are never negative.
 func (k Kind) Unsigned() bool { return k == Word || k >= U8 && k <= U64 }
 
-// Numeric says whether summaries hold minimum, maximum, mean and rms.
+// Numeric reports whether summaries hold minimum, maximum, mean and rms.
 func (k Kind) Numeric() bool { return k >= F32 && k < kinds }
 
-// A Codec says how the values of a track are stored.
+// A Codec is the encoding of the values of a track.
 type Codec struct {
 	Kind     Kind
 	PCM      bool // summaries hold no first and last value
-	Channels int  // values at each offset in a multichannel track; 0: it is not one
+	Channels int  // number of channels of a multichannel track; 0: not multichannel
 }
 
 // MaxChannels bounds the channels of one track, in reading and writing: more than
@@ -87,7 +87,7 @@ const (
 	maxIdent      = 4096          // far above multiIdentLen + 8, the longest that is known
 )
 
-// valid says whether the format has such a codec.
+// valid reports whether the format has such a codec.
 func (c Codec) valid() bool {
 	if c.Kind >= kinds || c.Channels < 0 || c.Channels > MaxChannels {
 		return false
@@ -118,14 +118,15 @@ func (c Codec) Size() int {
 	return c.Kind.info().size
 }
 
-// Deltas says whether the delta flag of a track has any effect on this codec:
-// unsigned, bool, unit and multichannel values are stored plain all the same.
+// Deltas reports whether the delta flag of a track has an effect with this
+// codec. Unsigned, bool, unit and multichannel values are never stored as
+// differences.
 func (c Codec) Deltas() bool {
 	return c.Channels == 0 && (c.Kind.Float() || c.Kind.Signed())
 }
 
-// String gives the name of the codec: "f64", "pcm-i16". Channels are not part of
-// it.
+// String returns the name of the codec: "f64", "pcm-i16". Channels are not part
+// of it.
 func (c Codec) String() string {
 	if c.PCM {
 		return "pcm-" + c.Kind.String()
@@ -133,7 +134,7 @@ func (c Codec) String() string {
 	return c.Kind.String()
 }
 
-// ParseCodec is the opposite of String. A name that no codec has is
+// ParseCodec is the inverse of String. An unknown name is
 // formats.ErrUnsupported.
 func ParseCodec(name string) (Codec, error) {
 	kind, pcm := strings.CutPrefix(name, "pcm-")

@@ -42,7 +42,7 @@ func (v *Values) decodeFixed(c Codec, p []byte) {
 		for ; len(p) >= 8; p = p[8:] {
 			v.F64 = append(v.F64, math.Float64frombits(binary.BigEndian.Uint64(p)))
 		}
-	case Int: // of PCM
+	case Int: // only PCM has raw Int values
 		v.I64 = slices.Grow(v.I64, len(p)/4)
 		for ; len(p) >= 4; p = p[4:] {
 			v.I64 = append(v.I64, int64(int32(binary.BigEndian.Uint32(p))))

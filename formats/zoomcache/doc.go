@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Format is the name that errors of this package carry.
+	// Format is formats.Error.Format in errors of this package.
 	Format = "zoomcache"
 	// Suffix ends the names of zoom-cache files.
 	Suffix = ".zoom"

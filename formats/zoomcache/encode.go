@@ -11,7 +11,7 @@ import (
 // v.
 type encodeFunc[T any] func(dst []byte, v []T, delta bool) []byte
 
-// encoderOf gives the function for a codec whose values have type T.
+// encoderOf returns the function for a codec whose values have type T.
 func encoderOf[T any](c Codec) encodeFunc[T] {
 	var f any
 	switch c.Kind {

@@ -37,7 +37,7 @@ func (r Rate) Seconds(offset int64) float64 {
 	return f
 }
 
-// lowest gives the rate as the original writes it: in lowest terms, with a
+// lowest returns the rate as the original writes it: in lowest terms, with a
 // positive denominator.
 func (r Rate) lowest() (Rate, bool) {
 	if r.Num == 0 || r.Den == 0 {
@@ -55,10 +55,10 @@ const (
 	unixDay = 40587        // the Modified Julian Day of 1970-01-01
 	pico    = 1e12         // the denominator that the original writes
 	day     = 24 * 60 * 60 // seconds
-	maxDays = 1 << 24      // of origins that are taken for times: beyond the year 9999
+	maxDays = 1 << 24      // bound of days that UTC accepts, beyond the year 9999
 )
 
-// OriginOf gives the origin of a time as the original writes it.
+// OriginOf returns the origin of a time as the original writes it.
 func OriginOf(t time.Time) Origin {
 	s := t.Unix()
 	d := s / day
@@ -89,22 +89,22 @@ func (o Origin) UTC() (time.Time, bool) {
 type Track struct {
 	Number   int32
 	Codec    Codec
-	Name     string // UTF-8 by the letter; any bytes are kept
-	Rate     Rate   // also scales the stamps of a track of variable rate
+	Name     string // should be UTF-8; other bytes are kept
+	Rate     Rate   // rate of the samples; it also scales the stamps of a track of variable rate
 	Variable bool   // every value has a stamp of its own
 	Delta    bool   // values are stored as differences, if Codec.Deltas
 	Zlib     bool   // payloads of packets are compressed
 }
 
-// deltas says whether the values are stored as differences: not every codec does so
-// when asked.
+// deltas reports whether the values are stored as differences: some codecs ignore
+// the flag.
 func (t *Track) deltas() bool { return t.Delta && t.Codec.Deltas() }
 
 // A Header is the beginning of a file.
 type Header struct {
 	Major, Minor int16
 	Origin       Origin
-	Tracks       []Track // in the file's order; the original writes ascending numbers
+	Tracks       []Track // tracks in the file's order; the original library writes ascending numbers
 }
 
 // Track finds a track by its number.
@@ -129,11 +129,11 @@ const (
 	trackLen  = 34 // marker to the length of the codec identifier
 )
 
-// ParseHeader reads global header and track headers from the beginning of a
-// file, and says how long they are. If p ends inside them the error matches
-// io.ErrUnexpectedEOF as well as formats.ErrCorrupt: give more of the file.
-// MaxMeta bounds the length, MaxEntries the tracks. Other errors are those of
-// Open. The Header does not keep p.
+// ParseHeader parses the global header and the track headers at the beginning
+// of a file, and returns their length. If p ends inside them, the error matches
+// io.ErrUnexpectedEOF as well as formats.ErrCorrupt: call ParseHeader with more
+// of the file. MaxMeta bounds the length, MaxEntries the tracks. Other errors
+// are those of Open. The Header does not keep p.
 func ParseHeader(p []byte, lim formats.Limits) (*Header, int64, error) {
 	const part = "global header"
 	lim = lim.WithDefaults()
@@ -243,8 +243,9 @@ func parseTrack(p []byte, at int) (Track, int, error) {
 	return t, at + name + int(m), nil
 }
 
-// AppendHeader appends global header and track headers in the order given. What
-// the format cannot hold is formats.ErrUnsupported or formats.ErrTooLarge.
+// AppendHeader appends global header and track headers in the order given. A
+// header that the format cannot hold is formats.ErrUnsupported or
+// formats.ErrTooLarge.
 func AppendHeader(dst []byte, h *Header) ([]byte, error) {
 	if len(h.Tracks) > maxTracks {
 		return dst, tooLarge("global header", -1, "%d tracks, at most %d", len(h.Tracks), maxTracks)

@@ -115,7 +115,7 @@ func windowSmall[T int8 | int16 | int32 | uint8 | uint16 | uint32](v []T, stamps
 	if stamps != nil || len(v) > exactSums {
 		return windowInts(v, stamps, dur)
 	}
-	x := v[0] // weighs nothing
+	x := v[0] // has no weight
 	a := acc[T]{first: x, last: v[len(v)-1]}
 	lo, hi := x, x
 	var sum, squares int64
@@ -144,7 +144,7 @@ func windowInts[T integer](v []T, stamps []int64, dur int64) acc[T] {
 		last := stamps[0]
 		for i, x := range v {
 			lo, hi = min(lo, x), max(hi, x)
-			w := T(stamps[i] - last) // wraps, as the original's does
+			w := T(stamps[i] - last) // wraps, as in the original
 			last = stamps[i]
 			sum += float64(x * w)
 			squares += float64(x * x * w)
@@ -159,7 +159,7 @@ func windowF64(v []float64, stamps []int64, dur int64) acc[float64] {
 	a := acc[float64]{first: v[0], last: v[len(v)-1]}
 	a.min, a.max = boundsF64(v[:1], math.MaxFloat64, -math.MaxFloat64)
 	sum := 0.0
-	sum += float64(v[0] * 0) // NaN where it is infinite or NaN, and never -0
+	sum += float64(v[0] * 0) // adds NaN if v[0] is infinite or NaN, else 0
 	squares := float64(v[0]*v[0]) * 0
 	if stamps == nil {
 		lo, hi := a.min, a.max

@@ -8,15 +8,15 @@ import (
 // A lane gathers the values of a track, of whatever type.
 type lane interface {
 	count() int                         // values of each channel gathered
-	show(w *Window)                     // lends them
-	payload(dst []byte) ([]byte, error) // appends the payload of their packet
-	squeezes(values int) bool           // says whether their payload is worth a goroutine
-	squeeze(p *piece) error             // makes it beforehand, in p
-	push()                              // summarises them
+	show(w *Window)                     // lends the gathered values to w
+	payload(dst []byte) ([]byte, error) // appends the payload of the packet of these values
+	squeezes(values int) bool           // reports whether compressing the payload is worth a goroutine
+	squeeze(p *piece) error             // makes the payload in p, before payload is called
+	push()                              // makes the summaries of the values
 	finish()                            // makes the last summaries
-	made() *cascade                     // what push or finish made
-	clear()                             // forgets them
-	load(v *Values, stamps []int64)     // makes values that stay the caller's what is gathered
+	made() *cascade                     // the summary blocks that push or finish made
+	clear()                             // drops the gathered values
+	load(v *Values, stamps []int64)     // replaces the gathered values by v, without a copy
 }
 
 func newLane(t *TrackWriter) lane {
@@ -54,7 +54,7 @@ func newLane(t *TrackWriter) lane {
 type slot[T any] struct {
 	full        bool
 	entry, exit int64
-	accs        []acc[T] // of each channel
+	accs        []acc[T] // an acc for each channel
 }
 
 type typedLane[T Value] struct {
@@ -63,13 +63,13 @@ type typedLane[T Value] struct {
 	width    int
 	keep     []T     // values of an unfinished window
 	keepAt   []int64 // their stamps
-	cur      []T     // what count, payload and push are about: keep, or the caller's
+	cur      []T     // the gathered values: keep, or the caller's slice
 	curAt    []int64 // nil at constant rate
 	one      []T     // see summarise
 	batch    batch[T]
-	raw      [4]T // of one summary
+	raw      [4]T // memory for the accs of one summary
 	accs     []acc[T]
-	slots    []slot[T] // by level, from 1
+	slots    []slot[T] // slot of each level, from 1
 	squeezed *piece
 	out      cascade
 }
@@ -83,7 +83,7 @@ func (l *typedLane[T]) count() int     { return len(l.cur) / l.width }
 func (l *typedLane[T]) made() *cascade { return &l.out }
 
 func (l *typedLane[T]) clear() {
-	clear(l.keep) // big integers are let go
+	clear(l.keep) // frees big integers
 	l.keep, l.keepAt = l.keep[:0], l.keepAt[:0]
 	l.cur, l.curAt = nil, nil
 }

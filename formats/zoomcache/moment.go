@@ -15,14 +15,14 @@ import (
 type Moment struct {
 	sec *big.Rat // nil: 0
 	utc time.Time
-	abs bool // it is utc
+	abs bool // utc is set, else sec
 }
 
 // The sentinels for moments. Match with errors.Is.
 var (
-	ErrMoment   = errors.New("no moment")                        // text that names none
-	ErrNoOrigin = errors.New("the file does not say its origin") // UTC cannot be found in it
-	ErrNoRate   = errors.New("the track has no rate")            // and so no times
+	ErrMoment   = errors.New("no moment")                        // the text is not a moment
+	ErrNoOrigin = errors.New("the file does not say its origin") // a moment in UTC needs an origin
+	ErrNoRate   = errors.New("the track has no rate")            // without a rate there are no times
 )
 
 // maxSeconds bounds moments: at any rate, no offset lies beyond it.
@@ -120,8 +120,8 @@ func (m Moment) seconds(h *Header) (*big.Rat, error) {
 	return x, nil
 }
 
-// Before says whether the moment comes before another in a file. It fails with
-// ErrNoOrigin if one of them is UTC and the file has no origin.
+// Before reports whether the moment comes before another in a file. It fails
+// with ErrNoOrigin if one of them is UTC and the file has no origin.
 func (m Moment) Before(h *Header, other Moment) (bool, error) {
 	x, err := m.seconds(h)
 	if err != nil {
@@ -147,9 +147,9 @@ func (o Origin) unix() *big.Rat {
 	return s.Add(s, big.NewRat(o.Num, o.Den))
 }
 
-// Offsets gives the sample offsets [first, last] of a track whose times lie in
-// [from, to); nil is no bound. If none do, last is below first. It fails as
-// Moment.Offset does.
+// Offsets returns the first and the last sample offset of a track with a time
+// in [from, to); nil means no bound. If there is none, last is below first. It
+// fails as Moment.Offset does.
 func (h *Header) Offsets(t *Track, from, to *Moment) (first, last int64, err error) {
 	first, last = FirstOffset, LastOffset
 	if from != nil {

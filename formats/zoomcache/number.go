@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// A Number is one value of a numeric track, exact. The zero value is absent: it
-// stands for a field that a summary does not have.
+// A Number is the exact value of a sample or field. The zero value is absent: a
+// field that a summary does not have.
 type Number struct {
 	kind Kind
 	bits uint64
@@ -26,10 +26,10 @@ func unsignedNumber(k Kind, v uint64) Number { return Number{kind: k, bits: v} }
 
 func floatNumber(k Kind, v float64) Number { return Number{kind: k, bits: math.Float64bits(v)} }
 
-// NewInt makes a number of a kind of signed integers.
+// NewInt makes a number of k, a kind of signed integers.
 func NewInt(k Kind, v int64) Number { return signedNumber(k, v) }
 
-// NewUint makes a number of a kind of unsigned integers.
+// NewUint makes a number of k, a kind of unsigned integers.
 func NewUint(k Kind, v uint64) Number { return unsignedNumber(k, v) }
 
 // NewFloat makes a number of kind F32 or F64.
@@ -41,11 +41,11 @@ func NewBig(v *big.Int) Number { return Number{kind: Integer, big: v} }
 // Kind is the type of the number, Unit if it is absent.
 func (n Number) Kind() Kind { return n.kind }
 
-// Present says whether there is a number.
+// Present reports whether there is a number.
 func (n Number) Present() bool { return n.kind != Unit }
 
-// Float gives the nearest float64: an infinity beyond its range, 0 if the number
-// is absent.
+// Float returns the nearest float64: an infinity beyond its range, 0 if the
+// number is absent.
 func (n Number) Float() float64 {
 	switch {
 	case n.kind.Float():
@@ -65,8 +65,8 @@ func bigFloat(v *big.Int) float64 {
 	return f
 }
 
-// Int gives a signed integer, or false if the number is a float, absent, or too
-// large.
+// Int returns a signed integer, or false if the number is a float, absent, or
+// too large.
 func (n Number) Int() (int64, bool) {
 	switch {
 	case n.kind == Integer && n.big != nil:
@@ -80,8 +80,8 @@ func (n Number) Int() (int64, bool) {
 	}
 }
 
-// Uint gives an integer that is not negative, or false if the number is a float,
-// absent, negative or too large.
+// Uint returns an integer that is not negative, or false if the number is a
+// float, absent, negative or too large.
 func (n Number) Uint() (uint64, bool) {
 	switch {
 	case n.kind == Integer && n.big != nil:
@@ -94,8 +94,8 @@ func (n Number) Uint() (uint64, bool) {
 	}
 }
 
-// Big gives an integer of any size as a new value, nil if the number is a float
-// or absent.
+// Big returns an integer of any size as a new value, nil if the number is a
+// float or absent.
 func (n Number) Big() *big.Int {
 	switch {
 	case n.kind == Integer && n.big != nil:

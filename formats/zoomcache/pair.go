@@ -83,7 +83,7 @@ func pairF32(v, u []float32, dur int64) (a, b acc[float32]) {
 	return a, b
 }
 
-// key64 gives an integer that orders like x, so that minimum and maximum need no
+// key64 returns an integer that orders like x, so that minimum and maximum need no
 // branches, which are slow on noise. Zeros and NaN order differently: the caller must
 // check for them.
 func key64(x float64) int64 {
@@ -100,7 +100,7 @@ func bounds64(x float64) (lo, hi int64) {
 	return min(key64(math.MaxFloat64), k), max(key64(-math.MaxFloat64), k)
 }
 
-// key32 gives an integer that orders like x, so that minimum and maximum need no
+// key32 returns an integer that orders like x, so that minimum and maximum need no
 // branches, which are slow on noise. Zeros and NaN order differently: the caller must
 // check for them.
 func key32(x float32) int32 {

@@ -10,31 +10,32 @@ import (
 // owns the pieces, since it works on one track at a time.
 type piece struct {
 	payload []byte
-	ends    []int  // of each window's payload
+	ends    []int  // end of each window's payload
 	plain   []byte // a payload before it is compressed
 	z       deflater
 }
 
 const (
-	// pieceValues is how many values are worth a goroutine: some 100 us of work.
+	// pieceValues is the number of values that are worth a goroutine: about 100
+	// us of work.
 	pieceValues = 64 << 10
-	// slowValue is the work of a value that is compressed or of variable length, in
-	// plain values: it takes three to twenty times as long.
+	// slowValue is the work for a value that is compressed or of variable length,
+	// in units of plain values. It takes three to twenty times as long.
 	slowValue = 16
-	// batchPieces is how many pieces each goroutine gets, so that no goroutine waits
-	// long for the last one.
+	// batchPieces is the number of pieces for each goroutine. With more than one,
+	// goroutines wait less for the slowest one.
 	batchPieces = 2
 )
 
 // A batch holds the windows that were made ahead.
 type batch[T Value] struct {
-	next, until int // of the windows
+	next, until int // first window not taken, and end of the windows
 	per         int // windows in a piece; 0: only the summaries are made
 	accs        []acc[T]
-	one         [][]T // of each piece, see summarise
+	one         [][]T // scratch memory of each piece, see summarise
 }
 
-// goroutines is how many may work at a time.
+// goroutines returns how many goroutines may work at a time.
 func (w *Writer) goroutines() int {
 	if w.o.Parallel > 0 {
 		return w.o.Parallel
@@ -43,8 +44,8 @@ func (w *Writer) goroutines() int {
 }
 
 // prepare makes payloads and level-1 summaries ahead, on several goroutines, if v
-// begins with enough windows of n values. payload and push then take what prepare made,
-// which is what they would have made themselves.
+// begins with enough windows of n values. payload and push then use these results
+// instead of making the same ones.
 func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	w := l.tw.w
 	limit := w.goroutines()
@@ -98,7 +99,7 @@ func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	})
 }
 
-// pairs says whether windows can be summarised two at a time.
+// pairs reports whether windows can be summarised two at a time.
 func (l *typedLane[T]) pairs(stamps []int64) bool {
 	return l.k.pair != nil && l.width == 1 && stamps == nil
 }
@@ -116,7 +117,7 @@ func (l *typedLane[T]) preparePair(v []T, stamps []int64, n int) {
 	b.next, b.until, b.per = 0, 2, 0
 }
 
-// ready gives the payload of the next window if prepare has made it.
+// ready returns the payload of the next window if prepare has made it.
 func (l *typedLane[T]) ready() ([]byte, bool) {
 	b := &l.batch
 	if b.next >= b.until || b.per == 0 {
@@ -153,7 +154,7 @@ func (w *Writer) squeeze(group []*TrackWriter) error {
 	})
 }
 
-// squeezes says whether more than that many values are not compressed yet.
+// squeezes reports whether more than that many values are not compressed yet.
 func (l *typedLane[T]) squeezes(values int) bool {
 	return l.tw.t.Zlib && len(l.cur) > values && l.batch.next >= l.batch.until
 }

@@ -21,9 +21,9 @@ type Packet struct {
 
 	stamps []int64 // memory of Stamps
 	raw    []byte  // memory of inflate
-	runs   []run   // memory of Cut
+	runs   []run   // memory that Cut reuses
 	in     bytes.Reader
-	z      io.ReadCloser // of zlib
+	z      io.ReadCloser // decompressor
 }
 
 // Offset is the sample offset of value i (of each channel).
@@ -91,8 +91,8 @@ func (t *Track) DecodePacket(dst *Packet, b Block, payload []byte, lim formats.L
 	return nil
 }
 
-// payloadSize is the least length of count values with their stamps. exact says that
-// there is no other length.
+// payloadSize returns the least length of count values with their stamps. exact
+// tells that they always have this length.
 func (t *Track) payloadSize(count int64) (least int64, exact bool) {
 	size := t.Codec.Size()
 	least = count * int64(t.Codec.Width()) // below 2^31 * 2^16
@@ -152,9 +152,10 @@ func (p *Packet) inflate(src []byte, limit int64) ([]byte, error) {
 	return p.raw, nil
 }
 
-// AppendPacket appends a whole packet block with the values and stamps of p. Their
-// number is written, whatever p.Count says; values that do not fit the track are
-// formats.ErrUnsupported. For a track with Zlib each call makes a new compressor.
+// AppendPacket appends a whole packet block with the values and stamps of p. It
+// ignores p.Count and writes the number of values. Values that do not fit the
+// track are formats.ErrUnsupported. For a track with Zlib each call makes a new
+// compressor.
 func (t *Track) AppendPacket(dst []byte, p *Packet) ([]byte, error) {
 	at := len(dst)
 	b := p.Block
@@ -203,7 +204,7 @@ func (s *sliceWriter) Write(p []byte) (int, error) {
 func (d *deflater) deflate(dst, src []byte) ([]byte, error) {
 	d.out.p = dst
 	if d.w == nil {
-		w, err := zlib.NewWriterLevel(&d.out, 6) // what zlib itself takes for its default
+		w, err := zlib.NewWriterLevel(&d.out, 6) // the default level of zlib itself
 		if err != nil {
 			return dst, err
 		}

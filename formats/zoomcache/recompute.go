@@ -9,14 +9,14 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// Recomputed is what RecomputeSummaries found.
+// Recomputed is the result of RecomputeSummaries.
 type Recomputed struct {
-	Samples   int64 // at one offset the values of all channels are one
-	Summaries int64 // that were compared
-	// Skipped counts summaries that were compared in part or not at all: those of
-	// tracks without packets, those of floats that were stored as differences, which
-	// loses bits, and means that are not finite, on which builds of the original do
-	// not agree.
+	Samples   int64 // the values of all channels at one offset are one sample
+	Summaries int64 // number of summaries compared
+	// Skipped counts summaries that were compared only in part or not at all: of
+	// tracks without packets; of floats that are stored as differences, which loses
+	// bits; and with means that are not finite, since builds of the original differ
+	// in them.
 	Skipped int64
 	// Wrong counts the mismatches; First are the first 100 of them.
 	Wrong int64
@@ -25,9 +25,9 @@ type Recomputed struct {
 
 // A Mismatch is a summary, or a part of an index, that contradicts the samples.
 type Mismatch struct {
-	Off   int64 // of the summary, or of an index that is wrong as a whole; -1: it is in the index, or missing
+	Off   int64 // offset of a summary, or of an index that is wrong as a whole; -1: a part of an index is wrong, or a summary is missing
 	Track int32
-	Level int   // of the summary or span; 0: bins or packets are wrong
+	Level int   // level of the summary or span; 0: bins or packets
 	Bin   int64 // samples of a bin
 	Text  string
 }
@@ -35,12 +35,13 @@ type Mismatch struct {
 // maxMismatches bounds the list of mismatches.
 const maxMismatches = 100
 
-// RecomputeSummaries makes all summaries anew from the samples, as a Writer does,
-// compares, and adds what it finds to r: a file that Verify finds well may still have
-// summaries of other samples. A mismatch is no error; damage is one, whatever
-// Options.Resync says. w, if not nil, is shown the blocks, as Watch does, but with
-// Integer values of tracks that show as Int; what it finds wrong it may add to r.
-// progress is told the bytes of the file that were gone through so far. Cost: one pass like EachBlock.
+// RecomputeSummaries computes all summaries again from the samples, as a Writer does.
+// It compares them with those of the file, since a file without damage may still have
+// summaries of other samples, and adds the result to r. A mismatch is not an error.
+// Damage is an error, even with Options.Resync. If w is not nil, it gets the blocks as
+// in Watch, but with Integer values for tracks that show as Int; it may add mismatches
+// to r. progress is called with the number of bytes of the file that were read.
+// RecomputeSummaries makes one pass like EachBlock.
 func (f *File) RecomputeSummaries(ctx context.Context, r *Recomputed, w Watcher, progress formats.Progress) error {
 	m := &remaker{f: f, r: r, watch: w, tracks: map[int32]*remade{}}
 	for i := range f.h.Tracks {
@@ -87,11 +88,11 @@ func (r *Recomputed) wrong(x Mismatch, format string, a ...any) {
 type remaker struct {
 	f         *File
 	r         *Recomputed
-	watch     Watcher // nil: there is none
+	watch     Watcher // nil: no Watcher
 	tracks    map[int32]*remade
 	last      int32 // the track of the last packet of this flush
-	any       bool  // there was one
-	summaries bool  // there were
+	any       bool  // last is set
+	summaries bool  // this flush has summaries
 	p         Packet
 	win       Window
 	stored    Summary
@@ -101,9 +102,9 @@ type remaker struct {
 // remade is a track whose summaries are made anew.
 type remade struct {
 	t        *Track
-	as       Track          // what its packets are read as
-	tries    []*TrackWriter // what it may have been, for headers do not tell all codecs apart
-	cut      *TrackWriter   // the one of tries that had no more than 32 bits, whatever its differences give
+	as       Track          // the track as its packets are decoded
+	tries    []*TrackWriter // one writer for each codec that the track may have had, since headers do not distinguish all codecs
+	cut      *TrackWriter   // the one of tries whose values are cut to 32 bits
 	lossy    bool
 	samples  int64
 	here     int  // samples in this flush
@@ -136,7 +137,7 @@ func newRemade(t *Track) *remade {
 	return m
 }
 
-// packet takes in the samples of a packet.
+// packet adds the samples of a packet.
 func (m *remaker) packet(b *Block, t *Track, content []byte) (bad, err error) {
 	if m.summaries || m.any && b.Track <= m.last {
 		m.endGroup()
@@ -212,8 +213,8 @@ func (m *remaker) summary(b *Block, t *Track, content []byte) (bad, err error) {
 	return nil, nil
 }
 
-// compare describes how the stored summary differs from the one made anew. part says
-// that some of it cannot be compared.
+// compare describes how the stored summary differs from the recomputed one. part
+// tells that some fields cannot be compared.
 func (m *remaker) compare(w *TrackWriter, b *Block) (text string, part bool, err error) {
 	p := w.lane.made().at(b.Level)
 	if p == nil {
@@ -240,8 +241,8 @@ func (m *remaker) compare(w *TrackWriter, b *Block) (text string, part bool, err
 	return "", part, nil
 }
 
-// differs names the first difference of two summaries. vague says that two means of
-// floats differ and are not numbers.
+// differs describes the first difference of two summaries. vague tells that two
+// means of floats differ and are not finite, so they cannot be compared.
 func differs(floats bool, a, b *Stats) (text string, vague bool) {
 	for _, x := range [...]struct {
 		name string
@@ -285,7 +286,7 @@ func (m *remaker) endGroup() {
 	m.any, m.summaries = false, false
 }
 
-// ends checks whether the last summaries came.
+// ends checks that the last summaries of the track are in the file.
 func (x *remade) ends(r *Recomputed) {
 	if x.finished || x.samples == 0 || x.lossy {
 		return
@@ -296,13 +297,13 @@ func (x *remade) ends(r *Recomputed) {
 	}
 }
 
-// load makes v the values of the window.
+// load replaces the values of the window by v.
 func (l *typedLane[T]) load(v *Values, stamps []int64) {
 	v.slice(&l.cur)
 	l.curAt = stamps
 }
 
-// cut gives the low 32 bits of Int.
+// cut returns the low 32 bits of Int.
 func (v *Values) cut() *Values {
 	c := &Values{Kind: Int, N: v.N, I64: slices.Clone(v.I64)}
 	for i, x := range v.I64 {
@@ -311,7 +312,7 @@ func (v *Values) cut() *Values {
 	return c
 }
 
-// slice is the opposite of lend: p points to the slice of values to set.
+// slice sets *p, a slice, to the values of v. It is the inverse of lend.
 func (v *Values) slice(p any) {
 	switch p := p.(type) {
 	case *[]struct{}:
@@ -327,7 +328,7 @@ func (v *Values) slice(p any) {
 	case *[]int16:
 		*p = v.I16
 	case *[]int32:
-		if *p = v.I32; v.Kind == Int { // pcm, of 32 bits
+		if *p = v.I32; v.Kind == Int { // PCM of 32 bits
 			*p = make([]int32, len(v.I64))
 			for i, x := range v.I64 {
 				(*p)[i] = int32(x)

@@ -40,8 +40,8 @@ func (w *walker) found() {
 	w.cause = nil
 }
 
-// follows says whether the bytes behind a block confirm its length: at pos there is
-// another block, or the end of the file.
+// follows reports whether the bytes behind a block confirm its length: at pos there
+// is another block, or the end of the file.
 func (f *File) follows(p []byte, pos int64) bool {
 	if pos >= f.size {
 		return true
@@ -50,8 +50,8 @@ func (f *File) follows(p []byte, pos int64) bool {
 	return err == nil
 }
 
-// plausible says whether a block of a declared track may begin with p, which lies
-// at pos.
+// plausible reports whether a block of a declared track may begin with p, which
+// lies at pos.
 func (f *File) plausible(p []byte, pos int64) bool {
 	b, err := f.ParseBlock(p, pos)
 	if err != nil {
@@ -61,10 +61,10 @@ func (f *File) plausible(p []byte, pos int64) bool {
 	switch {
 	case t == nil:
 		return false
-	case b.Summary: // of a level that ParseBlock has checked
+	case b.Summary: // ParseBlock has checked the level
 		return b.Len >= int64(t.Codec.Width())*int64(t.Codec.minBody())
 	case t.Zlib:
-		return b.Len >= 8 // the shortest stream
+		return b.Len >= 8 // length of the shortest zlib stream
 	}
 	least, exact := t.payloadSize(int64(b.Count))
 	return b.Len == least || b.Len > least && !exact

@@ -28,8 +28,8 @@ func (f *File) EachPacket(ctx context.Context, track int32, from, to int64, fn f
 	return f.SamplesFrom(ctx, f.body, track, from, to, fn)
 }
 
-// SamplesFrom is EachPacket by a pass from byte off of the file on, which is where a
-// block begins.
+// SamplesFrom is EachPacket by a pass that begins at byte off of the file, where a
+// block must begin.
 func (f *File) SamplesFrom(ctx context.Context, off int64, track int32, from, to int64, fn func(p *Packet) error) error {
 	t, err := f.Track(track)
 	if err != nil || from > to {
@@ -66,8 +66,9 @@ func (f *File) SamplesFrom(ctx context.Context, off int64, track int32, from, to
 	}})
 }
 
-// HeadHolds says whether what Open has read tells of all samples of a track up to an
-// offset, so that EachPacket of them reads nothing. It never does at variable rate.
+// HeadHolds reports whether Open has read all samples of a track up to an offset, so
+// that EachPacket for them makes no request. It is false for tracks of variable
+// rate.
 func (f *File) HeadHolds(t *Track, to int64) bool {
 	for pos := f.body; pos < int64(len(f.first)); {
 		b, err := f.ParseBlock(f.first[pos:], pos)
@@ -93,8 +94,8 @@ func (b *Block) last() int64 {
 // A run is the samples [i, j) of a packet.
 type run struct{ i, j int }
 
-// Cut keeps the samples with offsets in [from, to], as EachPacket gives them. width is
-// that of the track's codec.
+// Cut drops all samples whose offsets are not in [from, to]. width is Codec.Width of
+// the track.
 func (p *Packet) Cut(width int, from, to int64) {
 	n := int(p.Count)
 	p.runs = p.runs[:0]
@@ -103,7 +104,7 @@ func (p *Packet) Cut(width int, from, to int64) {
 		if n > 0 && p.Entry <= to && p.last() >= from {
 			r := run{0, n}
 			if from > p.Entry {
-				r.i = int(from - p.Entry) // below n
+				r.i = int(from - p.Entry) // below n: cannot overflow
 			}
 			if to < p.last() {
 				r.j = int(to-p.Entry) + 1
@@ -141,7 +142,7 @@ func (p *Packet) Cut(width int, from, to int64) {
 	}
 }
 
-// keep drops all values except those of the runs, which have that many samples
+// keep drops all values except the ones of runs, which have kept samples
 // together.
 func (v *Values) keep(runs []run, width, kept int) {
 	v.N = kept * width

@@ -7,19 +7,20 @@ import (
 	"github.com/farread/farread/internal/pull"
 )
 
-// EachBlock goes once over all blocks of the file, in its order, and calls fn with
-// each header and its content as stored, which is valid during the call only.
-// Track.DecodePacket and Track.DecodeSummary decode it. Blocks of tracks that the
-// header does not declare come with t and content nil: nothing is known of them
-// but their length. An error of fn ends it and is returned as it is.
+// EachBlock makes one pass over the blocks of the file, in the order of the file. It
+// calls fn with each header and its content as stored. The content is valid during the
+// call only; Track.DecodePacket and Track.DecodeSummary decode it. If the header does
+// not declare the track of a block, t and content are nil: only the length of such a
+// block is known. An error of fn ends EachBlock and is returned as it is.
 //
-// The file is read in windows of up to Options.Window, the next one while one is
-// gone through: one planned read each, all of one phase. A block of an undeclared
-// track that is longer than two windows is jumped, which begins another phase.
+// EachBlock reads the file in windows of up to Options.Window, each by one planned
+// read. It reads the next window while fn gets the blocks of a window. All reads are
+// one phase. If a block of an undeclared track is longer than two windows, EachBlock
+// jumps over it and begins another phase.
 //
-// Bytes that are no block, and a block that ends behind the file, end it with
-// ErrCorrupt after all blocks before them, a block beyond the limits with
-// ErrTooLarge; Options.Resync passes over them.
+// If bytes are no block, or a block ends behind the end of the file, EachBlock returns
+// ErrCorrupt after all blocks before them. If a block is beyond the limits, it returns
+// ErrTooLarge. With Options.Resync it skips such bytes and blocks.
 func (f *File) EachBlock(ctx context.Context, fn func(b Block, t *Track, content []byte) error) error {
 	return f.walk(ctx, &walker{pos: f.body, want: all, fn: func(b Block, t *Track, content []byte) (bad, err error) {
 		return nil, fn(b, t, content)
@@ -28,11 +29,12 @@ func (f *File) EachBlock(ctx context.Context, fn func(b Block, t *Track, content
 
 func all(*Block, *Track) bool { return true }
 
-// errStop ends a walk early, without an error.
+// errStop ends a walk early. The walk then returns no error.
 var errStop = errors.New("enough")
 
-// A visit takes a block. bad says that its content breaks the rules of the format;
-// Resync tolerates that. err ends the walk; errStop ends it without an error.
+// A visit is called for each block. It returns bad if the content of the block
+// breaks the rules of the format; Resync tolerates that. err ends the walk;
+// errStop ends it without an error.
 type visit func(b Block, t *Track, content []byte) (bad, err error)
 
 // walk visits the blocks from w.pos on. If w.want refuses a block of a declared track,
@@ -81,8 +83,8 @@ func (w *walker) windows(ctx context.Context) error {
 	return nil
 }
 
-// over takes blocks from b, which lies at off in the file. The bytes of an incomplete
-// block become the tail.
+// over visits the blocks in b, which are the bytes of the file from off on. The bytes
+// of an incomplete last block become the tail.
 func (w *walker) over(ctx context.Context, b []byte, off int64) error {
 	w.buf, w.at = b, off
 	if err := w.steps(ctx); err != nil {
@@ -97,7 +99,7 @@ func (w *walker) over(ctx context.Context, b []byte, off int64) error {
 	return nil
 }
 
-// behindTail is the bytes of a window with the tail before them.
+// behindTail returns the tail and the bytes of a window in one slice.
 func (w *walker) behindTail(win *pull.Window[struct{}]) []byte {
 	if n := len(w.tail); n <= headroom {
 		b := win.Room(n)

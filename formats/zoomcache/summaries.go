@@ -42,8 +42,8 @@ func (f *File) EachSummary(ctx context.Context, track int32, level int, from, to
 	}})
 }
 
-// touches says whether a block has an offset in [from, to]. At variable rate Entry may
-// be greater than Exit.
+// touches reports whether a block has an offset in [from, to]. At variable rate Entry
+// may be greater than Exit.
 func (b *Block) touches(from, to int64) bool {
 	return min(b.Entry, b.Exit) <= to && max(b.Entry, b.Exit) >= from
 }

@@ -7,7 +7,7 @@ import "math/big"
 // track are interleaved. Int and I64 share a field, as do Word and U64.
 type Values struct {
 	Kind Kind
-	N    int // how many, of all channels together
+	N    int // number of values of all channels together
 
 	Bool []bool
 	F32  []float32
@@ -23,7 +23,7 @@ type Values struct {
 	Big  []*big.Int // Integer; the integers are never changed in place
 }
 
-// Number gives value i, absent for Unit; a Bool is the Number 0 or 1 of U8.
+// Number returns value i, absent for Unit; a Bool is the Number 0 or 1 of U8.
 func (v *Values) Number(i int) Number {
 	switch v.Kind {
 	case Bool:
@@ -58,7 +58,7 @@ func (v *Values) Number(i int) Number {
 	}
 }
 
-// Float gives value i as the nearest float64: 0 or 1 for Bool, 1 for Unit.
+// Float returns value i as the nearest float64: 0 or 1 for Bool, 1 for Unit.
 func (v *Values) Float(i int) float64 {
 	if v.Kind == Unit {
 		return 1
@@ -66,7 +66,7 @@ func (v *Values) Float(i int) float64 {
 	return v.Number(i).Float()
 }
 
-// held is the length of the field for the Kind of v.
+// held returns the length of the slice that holds the values.
 func (v *Values) held() int {
 	switch v.Kind {
 	case Bool:
@@ -107,7 +107,7 @@ func (v *Values) reset(k Kind) {
 	v.Big = v.Big[:0]
 }
 
-// lend makes v show the slice that p points to.
+// lend sets the values of v to the slice *p, without a copy.
 func (v *Values) lend(k Kind, p any) {
 	*v = Values{Kind: k}
 	switch s := p.(type) {

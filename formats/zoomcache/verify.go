@@ -11,48 +11,49 @@ import (
 type TrackCount struct {
 	Track   int32
 	Packets int64
-	Empty   int64   // packets without a sample, among them
-	Samples int64   // at one offset the values of all channels are one
-	Levels  []int64 // how many summaries there are of level 1, 2 …
-	// Entry and Exit are the least and the greatest offset that headers of packets
-	// with samples and of summaries name; 0 and -1 if there are none.
+	Empty   int64   // how many of Packets have no sample
+	Samples int64   // the values of all channels at one offset are one sample
+	Levels  []int64 // number of summaries of level 1, 2 …
+	// Entry and Exit are the least and the greatest offset in the headers of
+	// summaries and of packets with samples. They are 0 and -1 if there are none.
 	Entry, Exit int64
 }
 
 // A Report is the result of Count or Verify.
 type Report struct {
-	Tracks []TrackCount // as the header lists them
+	Tracks []TrackCount // counts in the order of the tracks in the header
 	// Undeclared blocks belong to tracks that the header does not list, as the
 	// index of a file does. UndeclaredBytes is their length.
 	Undeclared, UndeclaredBytes int64
-	// Damage lists the stretches that Options.Resync has passed over, the first
-	// 1000 of them; DamagedBytes is the length of all.
+	// Damage lists the first 1000 stretches that Options.Resync has skipped;
+	// DamagedBytes is the length of all of them.
 	Damage       []Damage
 	DamagedBytes int64
 
 	// Backward counts stamps that are smaller than the one before them. Only
-	// Verify counts them; they are no error.
+	// Verify counts them; they are not errors.
 	Backward int64
-	// WrongSpans counts packets whose header names other ends than their samples
-	// have. Only Verify counts them; they are no error.
+	// WrongSpans counts packets whose header has other first and last offsets
+	// than their samples. Only Verify counts them; they are not errors.
 	WrongSpans int64
 }
 
 // maxDamage bounds the list of damage in a Report.
 const maxDamage = 1000
 
-// Count counts the blocks of a file, by their headers alone: one pass like EachBlock.
-// Damage ends it as it ends EachBlock, with the report of the blocks before.
+// Count counts the blocks of a file by their headers alone, in one pass like
+// EachBlock. Damage is an error as in EachBlock; Count then returns it with the
+// report of the blocks before.
 func (f *File) Count(ctx context.Context) (Report, error) {
 	return f.report(ctx, false, nil)
 }
 
-// Verify reads everything: the header of every block against the file, and every
-// packet and summary of a declared track, decoded, against its codec, its count
-// and its checksum if it is compressed. progress is told the bytes of the file that
-// were gone through so far. The first damaged
-// block ends it, with the report of the blocks before; with Options.Resync it is
-// listed instead, and is no error.
+// Verify reads everything. It checks the header of every block against the file. It
+// decodes every packet and summary of a declared track, and checks it against its
+// codec, its count, and its checksum if it is compressed. It calls progress with the
+// number of bytes of the file that it has read. The first damaged block ends Verify,
+// which then returns the report of the blocks before. With Options.Resync, the report
+// lists damaged blocks instead, and they are no error.
 func (f *File) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	return f.report(ctx, true, progress)
 }
@@ -62,7 +63,7 @@ type verifier struct {
 	f      *File
 	r      Report
 	counts map[int32]*TrackCount
-	last   map[int32]int64 // stamps
+	last   map[int32]int64 // last stamp of each track
 	p      Packet
 	s      Summary
 }
@@ -75,7 +76,7 @@ func (f *File) report(ctx context.Context, decode bool, progress formats.Progres
 		v.r.Tracks[i] = TrackCount{Track: n, Exit: -1}
 		v.counts[n] = &v.r.Tracks[i]
 	}
-	noting := *f // which notes damage in the report, too
+	noting := *f // a copy whose Damaged also adds to the report
 	noting.o.Damaged = func(d Damage) {
 		if v.r.DamagedBytes += d.To - d.From; len(v.r.Damage) < maxDamage {
 			v.r.Damage = append(v.r.Damage, d)

@@ -58,7 +58,7 @@ func appendBig(dst []byte, v *big.Int) []byte {
 	return dst
 }
 
-// bigMagnitude is |v| of at most 64 bits.
+// bigMagnitude returns |v|, which has at most 64 bits.
 func bigMagnitude(v *big.Int) uint64 {
 	m := uint64(0)
 	for i, w := range v.Bits() {
@@ -67,7 +67,8 @@ func bigMagnitude(v *big.Int) uint64 {
 	return m
 }
 
-// bigBit is bit i of |v|. (big.Int.Bit is a bit of the two's complement.)
+// bigBit returns bit i of |v|, unlike big.Int.Bit, which uses the two's
+// complement.
 func bigBit(v *big.Int, i int) uint {
 	words := v.Bits()
 	if i/bits.UintSize >= len(words) {

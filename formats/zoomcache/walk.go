@@ -7,20 +7,21 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A walker takes blocks from bytes of the file, which come piece by piece.
+// A walker visits the blocks of the file. It gets the bytes of the file piece
+// by piece.
 type walker struct {
 	f    *File
 	want func(*Block, *Track) bool
 	fn   visit
-	// early says that fn may end the walk before the file ends.
+	// early tells that fn may end the walk before the end of the file.
 	early bool
 
-	pos int64  // of the next block; it may lie behind what is known
-	buf []byte // known bytes, from at on; those of a window
+	pos int64  // offset of the next block, perhaps behind buf
+	buf []byte // bytes of the file from at on: a window
 	at  int64
 
-	tail   []byte // of the windows before, from pos on
-	joined []byte // a window behind a tail that it has no room for
+	tail   []byte // bytes of earlier windows, from pos on
+	joined []byte // tail and window, if the window has no room for the tail
 
 	// After damage, with Resync: where the damage began, its cause, and whether the
 	// next block is being looked for.
@@ -30,8 +31,8 @@ type walker struct {
 	s     Summary
 }
 
-// rest is the known bytes from the next block on. last says that the file ends with
-// them.
+// rest returns the known bytes from the next block on. last tells that the file
+// ends with them.
 func (w *walker) rest() (p []byte, last bool) {
 	end := w.at + int64(len(w.buf))
 	if w.pos >= end {
@@ -40,7 +41,7 @@ func (w *walker) rest() (p []byte, last bool) {
 	return w.buf[w.pos-w.at:], end == w.f.size
 }
 
-// steps takes the blocks that are known completely.
+// steps visits the blocks whose bytes are all known.
 func (w *walker) steps(ctx context.Context) error {
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -58,8 +59,8 @@ func (w *walker) steps(ctx context.Context) error {
 	}
 }
 
-// step takes the next block. more says that it needs more bytes; at the end of the file
-// there are none.
+// step visits the next block. more tells that it needs more bytes, or that the file has
+// ended.
 func (w *walker) step(ctx context.Context) (more bool, err error) {
 	p, last := w.rest()
 	if len(p) == 0 || len(p) < BlockHeaderLen && !last {
@@ -73,8 +74,8 @@ func (w *walker) step(ctx context.Context) (more bool, err error) {
 	wanted := t != nil && w.want(&b, t)
 	need := int64(0)
 	switch {
-	case t == nil && b.Size() > w.f.o.Window: // it is not held
-	case w.f.o.Resync: // what follows is looked at, too
+	case t == nil && b.Size() > w.f.o.Window: // too long to be held in memory
+	case w.f.o.Resync: // the bytes after the block are needed, too
 		need = min(b.Size()+BlockHeaderLen, w.f.size-w.pos)
 	case wanted:
 		need = b.Size()
@@ -108,9 +109,10 @@ func (w *walker) step(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// doubt says why the length of a block may be damaged. A block that another block
-// follows is believed. Otherwise no block may begin inside it, and it must decode. The
-// checks come in this order, so that nothing is decoded twice.
+// doubt returns an error if the length of a block may be damaged. If another block
+// follows the block, its length is right. Otherwise no block may begin inside the
+// block, and the block must decode. The checks come in this order, so that nothing is
+// decoded twice.
 func (w *walker) doubt(ctx context.Context, b Block, t *Track, p []byte) (bad, err error) {
 	end := w.pos + b.Size()
 	if int64(len(p)) < min(b.Size()+BlockHeaderLen, w.f.size-w.pos) {
@@ -141,7 +143,7 @@ func (w *walker) doubt(ctx context.Context, b Block, t *Track, p []byte) (bad, e
 	}
 }
 
-// decode says whether a block can be decoded.
+// decode returns an error if a block cannot be decoded.
 func (w *walker) decode(b Block, t *Track, content []byte) error {
 	if b.Summary {
 		return t.DecodeSummary(&w.s, b, content)
@@ -149,7 +151,7 @@ func (w *walker) decode(b Block, t *Track, content []byte) error {
 	return t.DecodePacket(&w.p, b, content, w.f.o.Limits)
 }
 
-// ParseBlock is the function ParseBlock for a header that lies at pos in this file,
+// ParseBlock is the function ParseBlock for a header at offset pos of this file,
 // with the limits of Options. It also checks the level, and that the file is long
 // enough for the block.
 func (f *File) ParseBlock(p []byte, pos int64) (Block, error) {

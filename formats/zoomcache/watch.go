@@ -6,11 +6,12 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// A Watcher is shown what a file holds in one pass over it, as a Sink is told of
-// what a Writer makes: of each packet the window of its samples, if there are any,
-// and then its header; of summaries the header. Blocks of tracks that no header
-// declares are among them. A packet whose header names other ends than its samples
-// have comes without a window. Arguments are valid until the call returns. An error
+// A Watcher is called for the blocks of a file in one pass over it, as a Sink is
+// called for the blocks that a Writer makes. For each packet it gets the window of
+// its samples, if there are any, and then its header; for each summary it gets the
+// header. It also gets blocks of tracks that the header does not declare. If the
+// header of a packet has other first and last offsets than its samples, the packet
+// comes without a window. Arguments are valid until the call returns. An error
 // ends the pass.
 type Watcher interface {
 	Window(w *Window) error
@@ -18,9 +19,9 @@ type Watcher interface {
 	SummaryBlock(b *Block) error
 }
 
-// Watch shows w the blocks of the file in one pass like EachBlock, with damage as in
-// EachBlock, and gives where the last block of a declared track ends. progress is
-// told the bytes of the file that were gone through so far.
+// Watch calls w for the blocks of the file, in one pass like EachBlock, with damage
+// as in EachBlock. It returns the end of the last block of a declared track.
+// progress is told the bytes of the file that are done.
 func (f *File) Watch(ctx context.Context, w Watcher, progress formats.Progress) (end int64, err error) {
 	var p Packet
 	var win Window
@@ -42,7 +43,7 @@ func (f *File) Watch(ctx context.Context, w Watcher, progress formats.Progress) 
 	return end, err
 }
 
-// showTo gives a header to a Watcher.
+// showTo passes a header to a Watcher.
 func (b *Block) showTo(w Watcher) error {
 	if b.Summary {
 		return w.SummaryBlock(b)
@@ -50,7 +51,8 @@ func (b *Block) showTo(w Watcher) error {
 	return w.Packet(b)
 }
 
-// showTo gives a packet with its samples to a Watcher. win is memory for the window.
+// showTo passes a packet with its samples to a Watcher. win is memory for the
+// window.
 func (p *Packet) showTo(w Watcher, t *Track, win *Window) error {
 	if n := int(p.Count); n > 0 && p.Offset(0) == p.Entry && p.Offset(n-1) == p.Exit {
 		*win = Window{Track: t, Entry: p.Entry, Exit: p.Exit, Values: p.Values, Stamps: p.Stamps}

@@ -10,7 +10,8 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// DefaultWatermark is how many values of a track make a packet: the original's.
+// DefaultWatermark is the number of values of a track in a packet, as in the
+// original program.
 const DefaultWatermark = 1024
 
 const (
@@ -18,24 +19,25 @@ const (
 	// (formats.DefaultLimits), and the fields are i32.
 	maxWindow  = 1 << 28
 	maxPayload = 1 << 30
-	// drainAt is how many bytes the Writer collects before it writes them to the
-	// output.
+	// drainAt is the number of bytes that the Writer collects before it writes
+	// them to the output.
 	drainAt = 256 << 10
 )
 
-// WriteOptions tell a Writer what to write. The zero value is an empty file.
+// WriteOptions are the options of a Writer. The zero value is for a file
+// without tracks.
 type WriteOptions struct {
 	Origin Origin  // UTC of time 0; the zero value is unknown
-	Tracks []Track // in any order, no number twice
-	// Watermark is how many values of one track (of each channel) end a packet
-	// of every track. 0 means DefaultWatermark; below 0 only Flush ends packets.
-	// SetWatermark changes it for one track.
+	Tracks []Track // tracks in any order; a number may occur only once
+	// Watermark is the number of values of one track (of each channel) that ends
+	// the packets of all tracks. 0 means DefaultWatermark; below 0 only Flush
+	// ends packets. SetWatermark changes it for one track.
 	Watermark int
-	NoRaw     bool // summaries only
-	// Parallel is how many goroutines summarise and encode if one call brings many
-	// windows: 0 means GOMAXPROCS. The bytes are the same.
+	NoRaw     bool // write summaries only, no packets
+	// Parallel is the number of goroutines that summarise and encode if one call
+	// has many windows. 0 means GOMAXPROCS. The bytes written do not depend on it.
 	Parallel int
-	// Sink, if not nil, is told of everything that is written.
+	// Sink, if not nil, is called for everything that is written.
 	Sink Sink
 }
 
@@ -43,23 +45,23 @@ type WriteOptions struct {
 // come one at a time, in the order of the file, from the goroutine that appends;
 // their arguments are valid until they return. An error ends the writing.
 type Sink interface {
-	// Window is told of the values of each track in each flush, before any
-	// block of that flush. Tracks without new values are left out.
+	// Window is called for the values of each track in each flush, before the
+	// blocks of that flush. It is not called for tracks without new values.
 	Window(w *Window) error
-	// Packet and Summary are told of each block, empty packets too. Off and
-	// Len say where it lies.
+	// Packet and Summary are called for each block, with empty packets. Off and
+	// Len are the place of the block.
 	Packet(b *Block) error
 	Summary(s *Summary) error
-	// Finish is told where the plain file ends. It may add packets of tracks
-	// that no header declares; readers skip them by their length. add writes
-	// payload piece by piece, without a copy, and gives the offset of the packet's
-	// header.
+	// Finish is called at the end of the plain file, with its length. It may add
+	// packets of tracks that the header does not declare; readers skip them. add
+	// writes payload piece by piece, without a copy, and returns the offset of the
+	// packet's header.
 	Finish(end int64, add func(track int32, payload ...[]byte) (off int64, err error)) error
 }
 
-// An Interleaver is a Sink that may add packets of tracks that no header declares
-// between the blocks of the file, too, so that it need not hold until the end data
-// that grow with the file. Between is called after each flush.
+// An Interleaver is a Sink that may also add such packets between the blocks of
+// the file, so that it does not have to hold data that grow with the file until
+// the end. Between is called after each flush.
 type Interleaver interface {
 	Sink
 	Between(add func(track int32, payload ...[]byte) (off int64, err error)) error
@@ -82,9 +84,9 @@ type Window struct {
 
 // A Writer makes a zoom-cache file from front to back, byte for byte as the
 // original library makes it from the same calls (zlib streams apart, which inflate
-// to the same). It holds one window of values of each track, one summary of each
-// level, and up to 256 KiB that the output has not got yet, however long the
-// series. A Writer and its TrackWriters are for one goroutine at a time.
+// to the same). It holds one window of values for each track, one summary for each
+// level, and up to 256 KiB that are not written yet; the length of the series does
+// not matter. A Writer and its TrackWriters are for one goroutine at a time.
 //
 // Values that do not fit their track are formats.ErrUnsupported and leave the
 // Writer as it was, as do calls after Close. After any other error every call
@@ -94,17 +96,17 @@ type Writer struct {
 	o        WriteOptions
 	tracks   []*TrackWriter // ascending numbers
 	buf      []byte
-	off      int64 // of buf in the file
+	off      int64 // offset of buf in the file
 	err      error
 	finished bool
-	pieces   []piece // at least one
+	pieces   []piece // pieces of the values; there is at least one
 	pieceAt  int     // pieceValues, less in tests
-	squeezed []piece // what squeeze made, of one group of tracks
-	win      Window  // what Sink sees
+	squeezed []piece // payloads that squeeze made, for one group of tracks
+	win      Window  // memory for Sink.Window
 	sum      Summary
 	sinkOut  Block
-	between  Interleaver // the Sink, where it is one
-	blocks   BlockSink   // as well
+	between  Interleaver // Sink as an Interleaver, nil if it is not one
+	blocks   BlockSink   // Sink as a BlockSink, nil if it is not one
 }
 
 // A TrackWriter takes the values of one track; see WriteSamples and WriteSamplesAt.
@@ -118,8 +120,9 @@ type TrackWriter struct {
 
 // NewWriter begins a file with the headers, tracks in ascending order and rates in
 // lowest terms. Tracks that the format cannot hold are errors as in AppendHeader.
-// w gets nothing before 256 KiB are collected, or Close. Errors of w keep their
-// identity. The caller closes w, if need be.
+// NewWriter writes nothing to w until 256 KiB are collected, or until Close.
+// Errors of w are wrapped, so that errors.Is finds them. The caller closes w, if
+// need be.
 func NewWriter(w io.Writer, o WriteOptions) (*Writer, error) {
 	o.Tracks = slices.Clone(o.Tracks)
 	slices.SortStableFunc(o.Tracks, func(a, b Track) int { return cmp.Compare(a.Number, b.Number) })
@@ -149,7 +152,7 @@ func NewWriter(w io.Writer, o WriteOptions) (*Writer, error) {
 	return z, nil
 }
 
-// Track gives the writer of a track, or nil if no track has this number.
+// Track returns the writer of a track, or nil if no track has this number.
 func (w *Writer) Track(number int32) *TrackWriter {
 	i, ok := slices.BinarySearchFunc(w.tracks, number, func(t *TrackWriter, n int32) int { return cmp.Compare(t.t.Number, n) })
 	if !ok {
@@ -163,7 +166,7 @@ func (w *Writer) Track(number int32) *TrackWriter {
 // Writer holds all values until then.
 func (t *TrackWriter) SetWatermark(n int) {
 	if n == 0 {
-		n = 1 // as in the original, where every value is enough
+		n = 1 // as in the original: every value ends a packet
 	}
 	t.watermark = n
 }
@@ -178,10 +181,10 @@ type Value interface {
 }
 
 // WriteSamples appends values to a track of constant rate, the channels of a
-// multichannel track interleaved. The file is the same however the values are
-// divided among calls. v stays the caller's, but for big integers, which must not
-// change any more. Packets of all tracks are written when one of them reaches its
-// watermark. A wrong type or number of values is formats.ErrUnsupported.
+// multichannel track interleaved. How values are divided among calls does not
+// change the file. The caller may reuse v, but must not change big integers in
+// it. Packets of all tracks are written when one of them reaches its watermark. A
+// wrong type or number of values is formats.ErrUnsupported.
 func WriteSamples[T Value](t *TrackWriter, v []T) error { return appendValues(t, v, nil) }
 
 // WriteSamplesAt is WriteSamples for a track of variable rate: stamps hold the offset of each
@@ -222,8 +225,9 @@ func (w *Writer) usable() error {
 	return w.err
 }
 
-// Flush ends the packets of all tracks and makes their summaries: an empty packet
-// for each track that has nothing new. The output need not get them before Close.
+// Flush ends the packets of all tracks and makes their summaries. A track without
+// new values gets an empty packet. The output may get these bytes as late as in
+// Close.
 func (w *Writer) Flush() error {
 	if err := w.usable(); err != nil {
 		return err
@@ -286,7 +290,7 @@ func (w *Writer) addPacket(track int32, payload ...[]byte) (int64, error) {
 	if err := w.drain(); err != nil {
 		return 0, err
 	}
-	for _, p := range payload { // an index is long: it is not copied
+	for _, p := range payload { // an index is long: do not copy it
 		if err := w.give(p); err != nil {
 			return 0, err
 		}
@@ -294,7 +298,7 @@ func (w *Writer) addPacket(track int32, payload ...[]byte) (int64, error) {
 	return off, nil
 }
 
-// give writes bytes to the output.
+// give writes p to the output.
 func (w *Writer) give(p []byte) error {
 	n, err := w.out.Write(p)
 	if err == nil && n < len(p) {
@@ -312,7 +316,7 @@ func (w *Writer) drain() error {
 	err := w.give(w.buf)
 	w.buf = w.buf[:0]
 	if cap(w.buf) > 4*drainAt {
-		w.buf = nil // one large window must not stay
+		w.buf = nil // free the memory of a large window
 	}
 	return err
 }
@@ -343,7 +347,8 @@ func (w *Writer) flush() error {
 	return w.between.Between(w.addPacket)
 }
 
-// drainFull writes the collected bytes to the output if they are many enough.
+// drainFull writes the collected bytes to the output if they are at least
+// drainAt.
 func (w *Writer) drainFull() error {
 	if len(w.buf) < drainAt {
 		return nil
@@ -365,7 +370,7 @@ func (w *Writer) showWindows() error {
 	return nil
 }
 
-// packets writes one packet for every track, also if it is empty.
+// packets writes one packet for every track, even an empty one.
 func (w *Writer) packets() error {
 	if w.o.NoRaw {
 		return nil
@@ -459,8 +464,8 @@ func (w *Writer) showSummary(t *TrackWriter, p []byte, off int64) error {
 // A cascade is the summary blocks of one track in one flush. Their levels have no gap.
 type cascade struct {
 	p     []byte
-	first int32 // the level of the first
-	ends  []int // of each block in p
+	first int32 // level of the first block
+	ends  []int // end of each block in p
 }
 
 func (c *cascade) reset() { c.p, c.ends = c.p[:0], c.ends[:0] }

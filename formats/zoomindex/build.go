@@ -6,9 +6,10 @@ import (
 	"github.com/farread/farread/formats/index"
 )
 
-// BuildIndex makes the index of a file from one pass over it like EachBlock, to be stored
-// beside it under its name and index.Suffix. etag is that of the file. Damage is an
-// error as in EachBlock. The result is the caller's.
+// BuildIndex makes the index of a file by one pass over the file, like EachBlock. The
+// caller stores the index beside the file, under the file's name and index.Suffix. etag
+// is the ETag of the file. Damage is an error as in EachBlock. The result belongs to
+// the caller.
 func (f *File) BuildIndex(ctx context.Context, etag string, o WriteOptions) ([]byte, error) {
 	x := NewBuilder(f.Header().Tracks, o)
 	x.decoded = true

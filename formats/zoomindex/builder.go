@@ -26,7 +26,7 @@ const (
 	// point. A bin has as many bytes of samples: for fewer samples it is better to read
 	// them than to sum them up.
 	rawView    = 200
-	stampBytes = 8 // of a sample of variable rate
+	stampBytes = 8 // bytes of the stamp of a sample at variable rate
 	// pageSpans is the number of spans in a page, so that a page is a few KiB; for wide
 	// values it is half. If there are many channels a page has fewer spans, down to
 	// leastSpans, so that the unfinished pages of one level take at most rowBytes.
@@ -46,62 +46,61 @@ type WriteOptions struct {
 	// in BuildIndex, the finest bins or levels of all tracks are given up, one after
 	// another. 0 means 24 MiB, which is enough for some 300 MB of samples.
 	MaxMemory int64
-	NoBins    bool // nothing finer than level 1
-	// Progress is told by BuildIndex how many bytes of the file were gone through.
+	NoBins    bool // no level finer than level 1
+	// Progress is called by BuildIndex with the number of bytes of the file that it has
+	// read.
 	Progress formats.Progress
 }
 
 const defaultIndexMemory = 24 << 20
 
-// A Builder makes the index of a file from the windows and blocks of a Writer,
-// whose Sink it is, or from a scan (File.BuildIndex). Minima, maxima, means and rms
-// are those of the samples that readers get, even if the summaries of the file have
-// others, but NaN do not count. A Builder is for one file, and not for concurrent
-// use.
-//
-// Left out are tracks whose stamps go backwards, tracks with integers of more than
-// 64 bits (32 bits for PCM), and tracks with packets whose header names other ends
-// than their samples have.
+// A Builder makes the index of a file. It gets the windows and blocks from a Writer,
+// whose Sink it is, or from a scan (File.BuildIndex). It computes minima, maxima, means
+// and rms from the samples that readers get, even if the summaries of the file have
+// other values; NaN do not count. A Builder is for one file, and not for concurrent
+// use. It leaves out tracks whose stamps go backwards, tracks with integers of more
+// than 64 bits (32 bits for PCM), and tracks with packets whose headers have other
+// first or last offsets than their samples.
 type Builder struct {
 	o       WriteOptions
 	b       index.Builder
 	k       packer
 	tracks  []*trackIndex // ascending numbers
-	coarse  int           // how many of the finest bins and levels are given up
-	sheets  int64         // memory of pages that are not full
-	decoded bool          // windows have the samples that readers of the file get
-	spilled int64         // bytes of packets that were
-	against *against      // with which pages are compared, in place of being kept
-	long    int64         // bytes of a list of packets beyond which it is long
-	whole   []stat        // of a window
-	fine    []stat        // of its bins
+	coarse  int           // number of finest bins and levels that were given up
+	sheets  int64         // memory of unfinished pages
+	decoded bool          // windows already have the samples as readers of the file get them
+	spilled int64         // bytes of index packets written so far
+	against *against      // an index to compare pages with, instead of keeping them
+	long    int64         // size from which a list of packets is long
+	whole   []stat        // stats of a window
+	fine    []stat        // stats of its bins
 }
 
 // A trackIndex gathers the index of one track.
 type trackIndex struct {
 	t     *zoomcache.Track
-	out   bool // it has no part
+	out   bool // the track has no section in the index
 	any   bool
-	shown bool  // the window of the packet that is next
+	shown bool  // the window of the next packet
 	last  int64 // offset so far
-	gaps  bool  // spans end at gaps: all of variable rate, but in indexes of before
+	gaps  bool  // spans end at gaps: true at variable rate, except in older indexes
 	joins []*joiner
 	bins  []*levelIndex
-	level []*levelIndex // from 1
+	level []*levelIndex // levels from 1 on
 	runs  *index.SectionBuilder
-	check *cursor // of runs
+	check *cursor // compares runs with an existing index
 	place *placeCheck
 	guess guess
 	run   []packetRun
-	at    places    // of all packets
-	end   packetRun // the last of them
+	at    places    // stretches of all packets
+	end   packetRun // the last packet
 	seen  int64     // packets in pages
-	page  int       // spans in a page
-	full  int       // packets in a page
+	page  int       // number of spans in a page
+	full  int       // number of packets in a page
 	ints  []int64
 	f32   []float32
 	f64   []float64
-	count zoomcache.TrackCount // of all blocks
+	count zoomcache.TrackCount // totals of all blocks
 }
 
 // NewBuilder makes a Builder for a file with these tracks, those of its
@@ -130,7 +129,7 @@ func NewBuilder(tracks []zoomcache.Track, o WriteOptions) *Builder {
 }
 
 const (
-	spanBytes = 4 // where a span lies, at best
+	spanBytes = 4 // least bytes of the place of a span
 	meanBytes = 8 // mean and rms
 )
 
@@ -181,7 +180,8 @@ func (x *Builder) Window(w *zoomcache.Window) error {
 	return x.push(t, w.Entry, w.Exit, int64(n), x.whole)
 }
 
-// follows says whether the window lies behind those before it and is in order.
+// follows reports whether the window lies behind those before it and is in
+// order.
 func (t *trackIndex) follows(w *zoomcache.Window) bool {
 	last, ok := t.last, t.any
 	if w.Stamps == nil {
@@ -196,8 +196,9 @@ func (t *trackIndex) follows(w *zoomcache.Window) bool {
 	return true
 }
 
-// plain gives the values in the kind that the index uses for them, or nil if the file
-// holds values of another kind. decoded says that they have the file's kind already.
+// plain returns the values in the kind that the index uses for them, or nil if the
+// file holds values of another kind. decoded says that they have the file's kind
+// already.
 func (t *trackIndex) plain(v *zoomcache.Values, decoded bool) *zoomcache.Values {
 	c := t.t.Codec
 	switch {
@@ -214,14 +215,14 @@ func (t *trackIndex) plain(v *zoomcache.Values, decoded bool) *zoomcache.Values 
 			}
 			t.ints = append(t.ints, b.Int64())
 		}
-	case c.PCM && v.Kind == zoomcache.Int: // stored in 32 bits
+	case c.PCM && v.Kind == zoomcache.Int: // a codec that stores 32 bits
 		for _, i := range v.I64 {
 			if int64(int32(i)) != i {
 				return nil
 			}
 		}
 		return v
-	case c.PCM && v.Kind == zoomcache.I32: // told by no reader from PCM Int
+	case c.PCM && v.Kind == zoomcache.I32: // readers cannot distinguish it from PCM Int
 		t.ints = t.ints[:0]
 		for _, i := range v.I32 {
 			t.ints = append(t.ints, int64(i))
@@ -268,7 +269,7 @@ func (x *Builder) plan(t *trackIndex, n int) {
 	}
 	for _, size := range sizes(t.t, n) {
 		l := x.newLevel(t, index.Name{Kind: sectionBins, Level: size})
-		if t.bins = append(t.bins, l); x.o.NoBins { // level 1 is made of them all the same
+		if t.bins = append(t.bins, l); x.o.NoBins { // level 1 is still made of them
 			x.give(l)
 		}
 	}
@@ -379,7 +380,7 @@ func (x *Builder) finish(bind index.Binding) (index.Built, error) {
 			}
 			levels = append(levels, all[i].core)
 			if all[i].ends != nil {
-				ends = append(ends, all[i].ends) // asked for last
+				ends = append(ends, all[i].ends) // readers need it last
 			}
 		}
 	}
@@ -425,11 +426,11 @@ func (x *Builder) indexTrack() int32 {
 	return number
 }
 
-// held is how much memory the pages take.
+// held returns the memory of the pages.
 func (x *Builder) held() int64 { return x.b.Held() + x.sheets }
 
-// Between implements zoomcache.Interleaver: if too much memory is held, the longest sections
-// go into the file.
+// Between implements zoomcache.Interleaver. If the pages take too much memory, it
+// writes the longest sections into the file.
 func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
 	for x.held() > x.o.MaxMemory {
 		s := x.longest()
@@ -468,8 +469,8 @@ func (x *Builder) longest() *index.SectionBuilder {
 	return most
 }
 
-// Spilled is how many bytes of the file are packets of the index that lie between
-// its blocks, headers included.
+// Spilled returns the number of bytes of index packets that lie between the blocks of
+// the file, with their headers.
 func (x *Builder) Spilled() int64 { return x.spilled }
 
 // Finish implements zoomcache.Sink: it appends the index and its trailer, each in a packet

@@ -21,7 +21,7 @@ import (
 // themselves in other ways go to a deflater.
 type packer struct {
 	raw   []byte
-	parts []int // where the parts of raw end
+	parts []int // ends of the parts of raw
 	out   bitWriter
 	w     *flate.Writer
 	count [symbols]uint32
@@ -35,12 +35,12 @@ type packer struct {
 type guess struct {
 	parts []guessPart
 	age   int
-	share float64 // of its bytes that the first page came down to
+	share float64 // size of the first page divided by its original size
 }
 
 type guessPart struct {
-	code  *code // nil: none is worth it
-	runs  bool  // by copies; parts side by side share a block
+	code  *code // nil: no code is worth it
+	runs  bool  // parts with copies; adjacent parts share a block
 	noise bool
 }
 
@@ -82,7 +82,7 @@ func (k *packer) pack(g *guess) ([]byte, error) {
 	k.out.out = binary.AppendUvarint(k.out.out[:0], uint64(len(k.raw)))
 	at := len(k.out.out)
 	k.out.out = append(k.out.out, zlibHeader...)
-	if len(k.raw) <= smallPage { // of a code that serves it alone
+	if len(k.raw) <= smallPage { // see smallPage
 		if err := k.deflate(k.raw); err != nil {
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func (k *packer) pack(g *guess) ([]byte, error) {
 // end ends the stream that begins at at. If the stream is not shorter than the bytes,
 // it puts the bytes in its place.
 func (k *packer) end(at int) []byte {
-	k.out.bits(1|blockFixed, 3) // an empty block is the last one
+	k.out.bits(1|blockFixed, 3) // the last block is empty
 	k.out.bits(0, 7)
 	k.out.align()
 	out := binary.BigEndian.AppendUint32(k.out.out, adler.Sum(k.raw))
@@ -140,7 +140,7 @@ func (k *packer) end(at int) []byte {
 	return out
 }
 
-// constant says whether all bytes of p are the same.
+// constant reports whether all bytes of p are the same.
 func constant(p []byte) bool { return len(p) == 0 || bytes.Equal(p[1:], p[:len(p)-1]) }
 
 // look makes a new guess if the last one is old.
@@ -221,8 +221,8 @@ func (k *packer) countRuns(p []byte) (extra float64) {
 	return extra
 }
 
-// repeats says whether enough of p repeats earlier bytes, other than as runs, for a
-// deflater to be worth trying.
+// repeats reports whether enough of p repeats earlier bytes, other than as runs,
+// for a deflater to be worth trying.
 func (k *packer) repeats(p []byte) bool {
 	clear(k.seen[:])
 	found := 0

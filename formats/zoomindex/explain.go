@@ -16,11 +16,11 @@ func (f *File) dry() *File {
 	return &File{File: f.With(r), r: r, ix: f.ix, plan: plan}
 }
 
-// ExplainView lists the requests that View would make, without making them. What is
-// needed to know them is read: the directory of the index, and lists of packets.
-// Requests for the index beside the file have index.Suffix for an Object. Without an
-// index it lists one pass over the whole file or, if the range has no bounds, two;
-// requests are Estimated if View may do without them.
+// ExplainView lists the requests that View would make. It makes none of them, but reads
+// what it needs to know them: the directory of the index, and lists of packets.
+// Requests for the index beside the file have index.Suffix as their Object. Without an
+// index it lists one pass over the whole file, or two if the range has no bounds. A
+// request is Estimated if View may do without it.
 func (f *File) ExplainView(ctx context.Context, track int32, from, to int64, width int) ([]rangeio.Planned, error) {
 	dry := f.dry()
 	_, err := dry.View(ctx, track, from, to, width)

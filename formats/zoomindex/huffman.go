@@ -39,10 +39,10 @@ const (
 	blockDynamic = 2 << 1
 
 	endOfBlock = 256
-	literals   = 257 // and the end of a block
-	symbols    = 286 // and the lengths of copies
+	literals   = 257 // bytes, and the end of a block
+	symbols    = 286 // also the lengths of copies
 	maxCode    = 15  // bits
-	maxCodeLen = 7   // of a code for lengths
+	maxCodeLen = 7   // longest code for lengths
 	leastCopy  = 3   // bytes
 	mostCopy   = 258
 )
@@ -53,8 +53,8 @@ const (
 type code struct {
 	code [symbols]uint16
 	len  [symbols]uint8
-	n    int       // how many symbols it has
-	head bitWriter // what begins a block of this code
+	n    int       // number of symbols
+	head bitWriter // first bits of a block with this code
 }
 
 // makeCode makes the code of n symbols with those counts.
@@ -140,7 +140,7 @@ func balance(have []int, over int) {
 		return
 	}
 	most := len(have) - 1
-	used := 0 // in parts of the longest length
+	used := 0 // counted in codes of the longest length
 	for d := 1; d <= most; d++ {
 		used += have[d] << (most - d)
 	}
@@ -181,7 +181,7 @@ func (c *code) header() {
 	const lengths, repeat = 19, 16
 	order := [lengths]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 	var memory [symbols + 2]uint8
-	list := append(append(memory[:0], c.len[:c.n]...), 1, 1) // and two distances
+	list := append(append(memory[:0], c.len[:c.n]...), 1, 1) // lengths for two distances
 	type token struct{ symbol, extra uint8 }
 	var room [symbols + 2]token
 	tokens := room[:0]
@@ -253,7 +253,7 @@ func (w *bitWriter) runs(c *code, p []byte) {
 	}, func(n int) {
 		symbol, more, extra := copySymbol(n)
 		w.bits(uint64(c.code[symbol]), uint(c.len[symbol]))
-		w.bits(more, extra+1) // and 0, a distance of 1
+		w.bits(more, extra+1) // the code 0: a distance of 1
 	})
 	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
 }
@@ -310,7 +310,7 @@ func (w *bitWriter) same(b byte, n int) {
 		w.copies(k)
 		n -= k
 	}
-	w.bits(0, 7) // the end
+	w.bits(0, 7) // end of the block
 }
 
 // literal appends a byte in the fixed code.

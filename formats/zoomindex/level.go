@@ -15,9 +15,9 @@ type levelIndex struct {
 	sheet     *sheet
 	guess     guess
 	guessEnds guess
-	size      int64 // of bins
+	size      int64 // size of bins
 	total     int64 // spans
-	given     bool  // up
+	given     bool  // the level was given up
 	check     *cursor
 	checkEnds *cursor
 	// The first summary of a pair, which waits for the second.
@@ -84,7 +84,7 @@ func binSizes(t *zoomcache.Track, n int) []int64 {
 	}
 	if t.Variable {
 		size += stampBytes
-		n = max(n, zoomcache.DefaultWatermark) * 5 / 8 // the first may end early, at a gap
+		n = max(n, zoomcache.DefaultWatermark) * 5 / 8 // the first bin may end early, at a gap
 	}
 	var out []int64
 	for b := rawView / max(size, 1); b > 0 && b <= int64(n)*4/5; b *= step {
@@ -113,7 +113,7 @@ func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache
 			if err := x.room(t, l); err != nil {
 				return err
 			}
-			if l.given { // just now
+			if l.given { // room has just given it up
 				break
 			}
 			m := n - at
@@ -153,7 +153,7 @@ func joinBins(st []stat, width, step int) []stat {
 // room makes a page if there are enough spans for one. If the memory is used up it
 // gives up the finest level; it allows a quarter more than the size at which it spills.
 func (x *Builder) room(t *trackIndex, l *levelIndex) error {
-	if s := l.sheet; s.n >= s.next && !l.given { // it has grown
+	if s := l.sheet; s.n >= s.next && !l.given { // the page has grown
 		x.sheets -= s.held
 		s.held, s.next = s.size(), 2*s.n
 		x.sheets += s.held
@@ -221,7 +221,7 @@ func (x *Builder) coarsen() bool {
 	left := false
 	for _, t := range x.tracks {
 		all := slices.Concat(t.bins, t.level)
-		if x.coarse+1 < len(all) { // the coarsest stays
+		if x.coarse+1 < len(all) { // keep the coarsest level
 			x.give(all[x.coarse])
 			left = true
 		}
@@ -232,7 +232,8 @@ func (x *Builder) coarsen() bool {
 	return left
 }
 
-// give gives a level up: it frees its memory and leaves it out of the index.
+// give drops a level: it frees the memory of the level and leaves it out of the
+// index.
 func (x *Builder) give(l *levelIndex) {
 	l.given = true
 	l.core.Drop()

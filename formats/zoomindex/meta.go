@@ -20,7 +20,7 @@ type trackMeta struct {
 	count    zoomcache.TrackCount
 }
 
-// is says whether the entry describes this track.
+// is reports whether the entry describes this track.
 func (m *trackMeta) is(t *zoomcache.Track) bool {
 	return m.ident == t.Codec.Ident() && m.variable == t.Variable
 }

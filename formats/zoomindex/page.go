@@ -38,7 +38,7 @@ func unfold(u uint64, w int) uint64 {
 	return (u>>1 ^ -(u & 1)) & keyMask(w)
 }
 
-// parts gives the mean and the deviation of a bin as fractions of its band.
+// parts returns the mean and the deviation of a bin as fractions of its band.
 func (l layout) parts(s *stat) (mean, dev uint16) {
 	if s.valid == 0 {
 		return noQuantum, noQuantum
@@ -50,14 +50,14 @@ func (l layout) parts(s *stat) (mean, dev uint16) {
 	return partsOf(keyFloat(l.kind, s.min), keyFloat(l.kind, s.max), s.sum*each, s.sq*each)
 }
 
-// partsOf gives the mean and the deviation as fractions of the band from lo to hi. m is
-// the mean of the values, sq that of their squares.
+// partsOf returns the mean and the deviation as fractions of the band from lo to hi. m
+// is the mean of the values, sq that of their squares.
 func partsOf(lo, hi, m, sq float64) (mean, dev uint16) {
 	band := hi - lo
 	if !(m >= lo-band && m <= hi+band && band <= math.MaxFloat64 && sq <= math.MaxFloat64) {
 		return noQuantum, noQuantum
 	}
-	if band == 0 { // integers that are one float
+	if band == 0 { // integers that round to the same float
 		return 0, 0
 	}
 	each := 1 / band
@@ -74,7 +74,7 @@ func part(x float64) uint16 {
 	if x >= 1 {
 		return quantum
 	}
-	if x > 0 { // and a number
+	if x > 0 { // false for NaN
 		return uint16(float64(x*quantum) + 0.5)
 	}
 	return 0
@@ -84,7 +84,7 @@ func part(x float64) uint16 {
 type unpacker struct {
 	dec   codec.Decoder
 	raw   []byte
-	p     []byte // what is left of raw
+	p     []byte // rest of raw
 	plane []byte
 }
 

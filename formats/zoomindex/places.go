@@ -30,9 +30,9 @@ func mostPlaces(tracks int) int {
 // first packet of this stretch, at (entry, off), to the first packet of the next one.
 type stretch struct {
 	entry, off int64
-	down, up   int64 // the farthest that a packet begins in front of the line, and behind it
-	step       int64 // the most from the entry of a packet to that of the next one; MaxInt64: or more
-	own        int64 // bytes of the packets
+	down, up   int64 // greatest distance of a packet's start before and after the line
+	step       int64 // greatest distance between the entries of successive packets; MaxInt64: that or more
+	own        int64 // total bytes of the packets
 }
 
 // line is the value at x of the line from a to c, rounded down.
@@ -77,7 +77,7 @@ func (s *stretch) loose(c *stretch) int64 {
 // places gathers stretches of packets and keeps only a few: it joins those whose
 // joining costs readers least.
 type places struct {
-	list []stretch // the last one is that of the last packet
+	list []stretch // the last stretch is the last packet
 	most int
 	cost []int64
 }
@@ -92,8 +92,8 @@ func (p *places) add(r *packetRun) {
 	}
 }
 
-// end gives the stretches, and one more that has no packets: it begins where r, the
-// last packet, ends.
+// end returns the stretches, and one more that has no packets: it begins where r,
+// the last packet, ends.
 func (p *places) end(r *packetRun) []stretch {
 	last := stretch{entry: r.exit, off: r.end()}
 	if r.exit < math.MaxInt64 {
@@ -162,7 +162,7 @@ func (u *unpacker) places(p []byte, pg *index.Page, end int64) ([]stretch, error
 	if err := u.open(p); err != nil {
 		return nil, err
 	}
-	if pg.Count < 1 || pg.Count > int64(len(u.p)/6) { // six numbers of each
+	if pg.Count < 1 || pg.Count > int64(len(u.p)/6) { // six numbers for each stretch
 		return nil, damagedIndex()
 	}
 	n := int(pg.Count)
@@ -174,7 +174,7 @@ func (u *unpacker) places(p []byte, pg *index.Page, end int64) ([]stretch, error
 			d, good := u.int()
 			ok = ok && good
 			if order > 1 {
-				step += d // wraps, as it did
+				step += d // wraps, as in the file
 				d = step
 			}
 			last += d

@@ -12,11 +12,11 @@ import (
 )
 
 // Plain writes the file without the index inside it: the bytes that the original
-// library would have written. Most indexes are a tail that is cut off; of long
-// ones there are parts between the blocks, too. A file without an index is written
-// as it is. Errors of w are returned as they are. Cost: the reads that look for the
-// index, and then every byte of the plain file once, 1 MiB at a time, one read
-// after the other.
+// library would have written. Most indexes lie behind the plain file; a long index also
+// has parts between its blocks. If the file has no index, Plain writes it as it is.
+// Errors of w are returned as they are. Plain makes the reads that look for the index.
+// It then reads every byte of the plain file once, 1 MiB at a time, one read after the
+// other.
 func (f *File) Plain(ctx context.Context, w io.Writer) error {
 	ix, err := index.Open(ctx, f.r, index.Options{Gap: zoomcache.BlockHeaderLen, Limits: f.Limits()})
 	end, parts := f.Size(), []index.Extent(nil)
@@ -36,7 +36,7 @@ func (f *File) Plain(ctx context.Context, w io.Writer) error {
 	return f.copyTo(ctx, w, at, end)
 }
 
-// around says whether the file can be that of the index inside it.
+// around reports whether the file can be that of the index inside it.
 func (f *File) around(ix *index.Index) bool {
 	if ix.Trailer.Plain < f.Body() || ix.Trailer.Plain > ix.Trailer.Off-zoomcache.BlockHeaderLen {
 		return false

@@ -16,8 +16,8 @@ import (
 // Recomputed is the result of Recompute.
 type Recomputed struct {
 	zoomcache.Recomputed
-	Indexed bool  // there is an index
-	Spans   int64 // of the index that were compared, and packets that it lists
+	Indexed bool  // the file has an index
+	Spans   int64 // number of compared spans of the index, and of packets that it lists
 }
 
 func (r *Recomputed) wrong(x zoomcache.Mismatch, format string, a ...any) {
@@ -25,11 +25,12 @@ func (r *Recomputed) wrong(x zoomcache.Mismatch, format string, a ...any) {
 	r.Add(x)
 }
 
-// Recompute makes all summaries anew from the samples, as a Writer does, and the
-// index if there is one, and compares: a file that Verify finds well may still have
-// summaries of other samples. A mismatch is no error; damage is one, whatever
-// Options.Resync says. Cost: one pass like EachBlock, and each byte of the index twice.
-// progress is told the bytes of the file that were gone through so far.
+// Recompute computes all summaries again from the samples, as a Writer does, and the
+// index if there is one. It compares them with those of the file, since a file without
+// damage may still have summaries of other samples. A mismatch is not an error. Damage
+// is an error, even with Options.Resync. Recompute makes one pass like EachBlock, and
+// reads each byte of the index twice. It calls progress with the number of bytes of the
+// file that it has read.
 func (f *File) Recompute(ctx context.Context, progress formats.Progress) (Recomputed, error) {
 	var r Recomputed
 	ix, err := f.ix.open(ctx, f)
@@ -60,7 +61,7 @@ func (f *File) Recompute(ctx context.Context, progress formats.Progress) (Recomp
 type checker struct {
 	f     *File
 	r     *Recomputed
-	extra [2]zoomcache.Block // the last of tracks that the header has not got
+	extra [2]zoomcache.Block // the last two blocks of undeclared tracks
 
 	x    *Builder // nil: there is no index
 	w    *against
@@ -170,9 +171,9 @@ type against struct {
 type cursor struct {
 	s    *index.Section
 	next int
-	from int // pages are the ones from it on
+	from int // number of the first page in pages
 	page [][]byte
-	done bool // what is wrong is told once
+	done bool // a mismatch was reported
 }
 
 // cursorPages is how many pages are read at a time.
@@ -191,7 +192,7 @@ func (c *checker) end() error {
 	}
 	for _, t := range c.x.tracks {
 		if told := c.told[t.t.Number]; told != nil && t.onlySummaries() {
-			t.any, t.out = told.part, false // there is nothing to compare it with
+			t.any, t.out = told.part, false // there is no section to compare with
 		}
 	}
 	if !bytes.Equal(c.x.meta(), c.w.ix.Meta) {
@@ -213,7 +214,8 @@ func (c *checker) end() error {
 	return nil
 }
 
-// onlySummaries says whether the file has summaries of a track and no samples.
+// onlySummaries reports whether the file has summaries of a track and no
+// samples.
 func (t *trackIndex) onlySummaries() bool { return t.count.Samples == 0 && len(t.count.Levels) > 0 }
 
 func mismatchOf(s *index.Section) zoomcache.Mismatch {
@@ -264,8 +266,8 @@ func (c *cursor) full() int {
 	return int(max(c.s.Pages[c.next].Count, 1))
 }
 
-// take gives the next page and its content. They are nil if the page does not cover
-// [first, last] with n entries.
+// take returns the next page and its content. They are nil if the page does not
+// cover [first, last] with n entries.
 func (w *against) take(c *cursor, first, last int64, n int) (*index.Page, []byte, error) {
 	if c.done {
 		return nil, nil, nil
@@ -350,7 +352,8 @@ func (w *against) sheet(c *cursor, k *packer, s *sheet, ends bool) error {
 	return nil
 }
 
-// near says whether two stats are equal, apart from the rounding of their sums.
+// near reports whether two stats are equal, apart from the rounding of their
+// sums.
 func (s *stat) near(t *stat) bool {
 	if s.n != t.n || s.valid != t.valid || s.min != t.min || s.max != t.max || s.first != t.first || s.last != t.last {
 		return false

@@ -7,10 +7,10 @@ import (
 // A placeCheck compares the packets of a track with the rough places in an index.
 type placeCheck struct {
 	c    *cursor
-	list []stretch // nil: not read so far
+	list []stretch // nil: not read yet
 	at   int       // the stretch of the last packet
 	last packetRun
-	own  int64 // of the packets of the stretch so far
+	own  int64 // bytes of the packets of the stretch so far
 }
 
 // placeCheck begins with a track's section. It is nil if there is none.
@@ -51,7 +51,7 @@ func (w *against) places(p *placeCheck, runs []packetRun) error {
 	return nil
 }
 
-// next says whether a packet lies within its stretch.
+// next reports whether a packet lies within its stretch.
 func (p *placeCheck) next(r *packetRun) bool {
 	n := len(p.list) - 1
 	if p.at >= 0 && gap(p.last.entry, r.entry) > p.list[p.at].step {

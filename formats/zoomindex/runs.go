@@ -13,7 +13,7 @@ import (
 type packetRun struct {
 	entry, exit int64
 	count       int64
-	off, len    int64 // of its payload; off is that of the header
+	off, len    int64 // offset of the header, length of the payload
 }
 
 func (r *packetRun) end() int64 { return r.off + zoomcache.BlockHeaderLen + r.len }
@@ -24,7 +24,7 @@ const (
 	// of all tracks take at most rowBytes. Packets of one size take almost nothing.
 	runsPage  = 4096
 	leastRuns = 64
-	runBytes  = 40 // of a packetRun
+	runBytes  = 40 // memory of a packetRun
 	// maxWindow and maxPayload bound a packet: no writer makes a longer one.
 	maxWindow  = 1 << 28
 	maxPayload = 1 << 30

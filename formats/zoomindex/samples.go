@@ -14,12 +14,13 @@ import (
 // double up to Options.Window.
 const firstWindow = 1 << 20
 
-// EachPacket is that of zoomcache.File, but reads less if an index knows the track and
-// not all of the track is wanted: only packets in the range, with a little between
-// them, in one phase of windows of up to Options.Window, and one phase before it if
-// the list of packets, or a rough one, was not part of the read that found the index.
-// To find the index costs what it costs the first View. If the index proves to be
-// wrong, or a packet damaged, EachPacket goes on from there with a pass over the file.
+// EachPacket is EachPacket of zoomcache.File, but reads less if an index knows the
+// track and the range is not the whole track. Then it reads only the packets in the
+// range, and short gaps between them, in one phase of windows of up to Options.Window.
+// This takes one phase more if the read that found the index did not read the list of
+// packets, or a rough list. To find the index costs as much as for the first View. If
+// the index proves to be wrong, or a packet is damaged, EachPacket continues from there
+// by a pass over the file.
 func (f *File) EachPacket(ctx context.Context, track int32, from, to int64, fn func(p *zoomcache.Packet) error) error {
 	t, err := f.Track(track)
 	if err != nil || from > to {
@@ -35,8 +36,8 @@ func (f *File) EachPacket(ctx context.Context, track int32, from, to int64, fn f
 	return f.File.EachPacket(ctx, track, from, to, fn)
 }
 
-// packetsByIndex gives the view that finds the packets of a track in [from, to]. It is
-// nil if a pass over the file is better: there is no index of the track, the whole
+// packetsByIndex returns the view that finds the packets of a track in [from, to]. It
+// is nil if a pass over the file is better: there is no index of the track, the whole
 // track is wanted, or Open has read the whole range.
 func (f *File) packetsByIndex(ctx context.Context, t *zoomcache.Track, from, to int64) (*indexView, error) {
 	if from == zoomcache.FirstOffset && to == zoomcache.LastOffset || f.HeadHolds(t, to) {
@@ -89,7 +90,7 @@ type packetTaker struct {
 	v    *indexView
 	fn   func(p *zoomcache.Packet) error
 	p    zoomcache.Packet
-	next int64 // the end of the last packet that was well
+	next int64 // end of the last good packet
 }
 
 func (x *packetTaker) take(r packetRun, raw []byte) error {
@@ -168,7 +169,7 @@ const runPages = 8
 type runLister struct {
 	v    *indexView
 	s    *index.Section
-	i, j int // pages that are left
+	i, j int // pages left to read
 	runs []packetRun
 }
 
@@ -178,7 +179,7 @@ func (v *indexView) lister() *runLister {
 	return l
 }
 
-// next gives the packets of some more pages, and none at the end.
+// next returns the packets of some more pages, and none at the end.
 func (l *runLister) next(ctx context.Context) ([]packetRun, error) {
 	for len(l.runs) == 0 && l.i < l.j {
 		if err := l.more(ctx); err != nil {
@@ -190,8 +191,8 @@ func (l *runLister) next(ctx context.Context) ([]packetRun, error) {
 	return runs, nil
 }
 
-// below says whether all packets together take at most limit bytes. It reads no
-// more than it needs to tell.
+// below reports whether all packets together take at most limit bytes. It reads
+// no more than it needs to tell.
 func (l *runLister) below(ctx context.Context, limit int64) (bool, error) {
 	total := int64(0)
 	for i := 0; ; i++ {

@@ -21,7 +21,7 @@ const mostByPlaces = 1 << 20
 // A placedRead is a stretch of bytes that has all packets of a range, at places that
 // are not known yet.
 type placedRead struct {
-	pieces []pull.Part[struct{}] // between parts of the index
+	pieces []pull.Part[struct{}] // ranges of bytes between parts of the index
 	total  int64
 	// first is set if a packet of the track begins at first.off. Otherwise the first
 	// packet to find is the last one whose entry is below from; its entry is at least
@@ -29,9 +29,9 @@ type placedRead struct {
 	first  *stretch
 	least  int64
 	latest int64
-	last   bool  // it goes to the end of the last packet
-	exit   int64 // of that
-	own    int64 // bytes of packets of the range, about
+	last   bool  // the range includes the last packet
+	exit   int64 // exit of the last packet
+	own    int64 // estimated bytes of the range's packets
 }
 
 // byPlaces says what to read for the range of the lister, by the rough places of
@@ -54,7 +54,7 @@ func (l *runLister) byPlaces(ctx context.Context) *placedRead {
 	return v.around(list, s.Pages[0].Last)
 }
 
-// short says whether the read is small enough to be made.
+// short reports whether the read is small enough to be made.
 func (r *placedRead) short(f *File) bool { return r.total <= min(mostByPlaces, f.Window()) }
 
 // around says between which bytes the packets of the range lie, or nil if that is not
@@ -89,7 +89,7 @@ func (v *indexView) around(list []stretch, exit int64) *placedRead {
 	}
 	hi := min(line(s, next, after)+1+s.up, next.off)
 	if r.last = k == n-1 && hi == list[n].off; !r.last {
-		hi += zoomcache.BlockHeaderLen // so that it is seen
+		hi += zoomcache.BlockHeaderLen // include the header of the next packet
 	}
 	for m := i; m <= k; m++ {
 		a, c := max(lo, list[m].off), min(hi, list[m+1].off)
@@ -162,7 +162,7 @@ type placedPacket struct {
 
 // starts lists the places that look like the start of the last packet before the range.
 func (v *indexView) starts(r *placedRead, spans []rangeio.Span) (list []int64) {
-	const most = 1 << 10 // of packets so short, a list is better
+	const most = 1 << 10 // beyond this number, packets are so short that the list is better
 	for _, s := range spans {
 		for at := 0; ; at++ {
 			k := bytes.Index(s.P[at:], []byte(zoomcache.MarkerPacket))
@@ -186,10 +186,10 @@ func (v *indexView) starts(r *placedRead, spans []rangeio.Span) (list []int64) {
 type packetChain struct {
 	v    *indexView
 	r    *placedRead
-	list []placedPacket // of the range
+	list []placedPacket // packets of the range
 	must []int64
 	any  bool
-	exit int64 // of the last packet
+	exit int64 // exit of the last packet
 }
 
 // follow goes through the blocks of a piece. The first block begins at the first place
@@ -229,19 +229,20 @@ func (c *packetChain) follow(s *rangeio.Span) (more, ok bool) {
 					packetRun{entry: k.Entry, exit: k.Exit, count: int64(k.Count), off: off, len: k.Len}, s.P[at : at+int(size) : at+int(size)]})
 			}
 		} else if !c.any {
-			return false, false // it begins with a packet of the track
+			return false, false // the piece begins with a packet of the track
 		}
 		at += int(size)
 	}
 	return true, false
 }
 
-// placed gives x the packets of the range if one read, little larger than these, brings
-// them and the index has said what to read. done says that it did, or failed. It finds
-// none if bytes look like two different packets, or if the file differs from the index.
+// placed passes the packets of the range to x, if the index allows to read them in one
+// read that is little larger than they are. done tells that placed has passed all of
+// them, or failed. It passes none if the bytes look like two different packets, or if
+// the file differs from the index.
 func (v *indexView) placed(ctx context.Context, r *placedRead, x *packetTaker) (done bool, err error) {
 	last := &r.pieces[len(r.pieces)-1]
-	p := pull.Pull[struct{}]{From: v.f.r, Window: last.Off + last.Len - r.pieces[0].Off, // all at once
+	p := pull.Pull[struct{}]{From: v.f.r, Window: last.Off + last.Len - r.pieces[0].Off, // one read of all pieces
 		Parts: pull.Of(r.pieces...), Failed: failedPackets[struct{}], Why: whyPackets[struct{}]}
 	for w, err := range p.Windows(ctx) {
 		if err != nil {

@@ -17,16 +17,16 @@ type sheet struct {
 	withEnds         bool
 	w                int // bytes of a value
 	n                int
-	first, last      int64  // offsets where they begin and end
+	first, last      int64  // offsets at which the spans of the page begin and end
 	gap, span, short []byte // varints: from the last span, offsets but one, offsets without a sample
 	ch               []sheetChannel
-	held             int64 // bytes of memory, as last counted
-	next             int   // of how many spans they are counted again
+	held             int64 // memory in bytes, when last counted
+	next             int   // number of spans at which memory is counted again
 }
 
 type sheetChannel struct {
-	nan                 []byte // varints, of floats
-	min, max, mean, rms []byte // numbers of one width each
+	nan                 []byte // varints of floats
+	min, max, mean, rms []byte // columns of numbers of one width
 	first, end          []byte
 	lastMin, lastEnd    uint64
 }
@@ -64,7 +64,7 @@ func (s *sheet) addBins(entry int64, size, n int, st []stat) {
 		s.addEach(entry, size, n, st)
 		return
 	}
-	s.add(entry, entry+int64(size)-1, int64(size), st[:width]) // its place may be anywhere
+	s.add(entry, entry+int64(size)-1, int64(size), st[:width]) // a gap may precede the first span; the others are adjacent
 	rest := st[width : whole*width]
 	for range whole - 1 {
 		s.gap = append(s.gap, 0)
@@ -150,7 +150,7 @@ func (s *sheet) begin() {
 	if s.l.kind.Float() {
 		nan = 1
 	}
-	row := [...]int{1, 2, 1} // of most spans
+	row := [...]int{1, 2, 1} // bytes of gap, span and short for most spans
 	each := [...]int{nan, s.w, s.w, means, means, ends, ends}
 	total := 0
 	for _, n := range row {

@@ -22,7 +22,7 @@ const (
 	paceMost = 4
 )
 
-// gap says whether a distance between two samples is a gap.
+// gap reports whether a distance between two samples is a gap.
 func (p pace) gap(offsets float64) bool { return p.usual > 0 && offsets > p.usual }
 
 // seen takes in the length of a span.
@@ -43,14 +43,14 @@ func (p *pace) seen(offsets float64) {
 // one size. A span has at most size samples, lies in one window, and does not go across
 // a gap.
 type joiner struct {
-	l           *levelIndex // bins; nil: level 1, which has whole windows but for their gaps
+	l           *levelIndex // level of the bins; nil: level 1, which has whole windows, cut at gaps
 	size        int64       // samples
 	pace        pace
 	entry, exit int64
-	n           int64 // samples so far
+	n           int64 // number of samples so far
 	st          []stat
-	last        int64 // where the span before ended
-	any         bool  // there was one
+	last        int64 // end of the previous span
+	any         bool  // there was a previous span
 }
 
 // joiners makes the joiners of a track: one for each size of bins, the finest first,
@@ -63,7 +63,7 @@ func (t *trackIndex) joiners() {
 	t.joins = append(t.joins, &joiner{st: make([]stat, width)})
 }
 
-// full says whether the span has no room for n more samples.
+// full reports whether the span has no room for n more samples.
 func (j *joiner) full(n int64) bool { return j.l != nil && j.n+n > j.size }
 
 // pace is the least pace of joiner k and those after it, since bins may be longer than
@@ -201,8 +201,8 @@ func (x *Builder) same(t *trackIndex) {
 	}
 }
 
-// far says whether there is a gap between two spans of levels[i], the first of which
-// ends at exit: the distance is longer than spans of the level above.
+// far reports whether there is a gap between two spans of levels[i], the first of
+// which ends at exit: the distance is longer than spans of the level above.
 func (t *trackIndex) far(i int, exit, entry int64) bool {
 	if len(t.joins) == 0 || i >= zoomcache.MaxLevel-2 {
 		return false

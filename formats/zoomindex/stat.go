@@ -11,10 +11,10 @@ import (
 // integers that order like the values and take as many bytes. NaN counts only in n.
 type stat struct {
 	n, valid    int64
-	min, max    uint64 // where valid > 0
-	first, last uint64 // nanKey: NaN
+	min, max    uint64 // set if valid > 0
+	first, last uint64 // nanKey means NaN
 	sum, sq     float64
-	big         *bigStat // of Integer, in place of the keys
+	big         *bigStat // numbers of Integer values; the keys are then not used
 }
 
 type bigStat struct{ min, max, first, last *big.Int }
@@ -116,7 +116,7 @@ func keyFloat(k zoomcache.Kind, key uint64) float64 {
 	}
 }
 
-// infinite says whether a key stands for an infinity or NaN.
+// infinite reports whether a key stands for an infinity or NaN.
 func infinite(k zoomcache.Kind, key uint64) bool {
 	if !k.Float() {
 		return false
@@ -297,7 +297,8 @@ func gatherBig(v []*big.Int, i, j, step int) stat {
 	return s
 }
 
-// means gives the mean and the root mean square. They are NaN if no value counts.
+// means returns the mean and the root mean square. They are NaN if no value
+// counts.
 func (s *stat) means() (mean, rms float64) {
 	if s.valid == 0 {
 		return math.NaN(), math.NaN()

@@ -6,15 +6,15 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// loses says whether samples change if they are stored as differences: floats are
-// rounded, and PCM integers are cut to 32 bits.
+// loses reports whether samples change if they are stored as differences: floats
+// are rounded, and PCM integers are cut to 32 bits.
 func loses(t *zoomcache.Track) bool {
 	c := t.Codec
 	return t.Delta && c.Deltas() && (c.Kind.Float() || c.PCM && (c.Kind == zoomcache.Int || c.Kind == zoomcache.I32))
 }
 
-// stored gives the values as a reader of the packet gets them. They are valid until the
-// next call.
+// stored returns the values as a reader of the packet gets them. They are valid until
+// the next call.
 func (t *trackIndex) stored(v *zoomcache.Values) *zoomcache.Values {
 	switch v.Kind {
 	case zoomcache.F32:

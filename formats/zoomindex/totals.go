@@ -7,10 +7,10 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// Totals gives the counts of each track, as Count does, from the index of the
-// file: those that the maker of the index found. ok is false if there is no index,
-// or one of other tracks. To find the index costs what it costs the first View,
-// and nothing after that. The list is the caller's.
+// Totals returns the counts of each track, as Count does, from the index of the file.
+// They are the counts that the maker of the index found. ok is false if there is no
+// index, or the index is about other tracks. To find the index costs as much as for the
+// first View, and nothing after that. The list belongs to the caller.
 func (f *File) Totals(ctx context.Context) (list []zoomcache.TrackCount, ok bool, err error) {
 	ix, err := f.ix.open(ctx, f)
 	if err != nil || ix == nil || len(ix.tracks) != len(f.Header().Tracks) {
@@ -28,8 +28,8 @@ func (f *File) Totals(ctx context.Context) (list []zoomcache.TrackCount, ok bool
 	return list, true, nil
 }
 
-// total gives the totals of one track, from the index. Without an index it makes a pass
-// over the file.
+// total returns the totals of one track, from the index. Without an index it makes a
+// pass over the file.
 func (f *File) total(ctx context.Context, t *zoomcache.Track) (zoomcache.TrackCount, error) {
 	list, ok, err := f.Totals(ctx)
 	if err == nil && !ok {

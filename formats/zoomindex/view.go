@@ -17,20 +17,21 @@ import (
 type Point struct {
 	Entry, Exit int64 // offsets of the first and the last sample
 	Count       int64 // samples of each channel
-	// Channels have Min and Max of the samples, exactly; Mean and RMS of them,
-	// rounded if they come from an index; First and Last if they are known. NaN do
-	// not count. An index has no mean and no RMS of numbers beyond float32: Mean is
-	// then the middle between Min and Max, and RMS is NaN. Bool has Expected and
-	// Mean, the share of true ones, and RMS. Unit has a count only. In a file
-	// without packets these numbers are those of its summaries.
+	// Channels have Min and Max of the samples, exactly; Mean and RMS, rounded if they
+	// come from an index; and First and Last if they are known. NaN do not count. An
+	// index has no mean and no RMS of numbers beyond float32: then Mean is the middle
+	// between Min and Max, and RMS is NaN. For Bool, the numbers are Expected, Mean
+	// (the share of true values) and RMS. Unit has only a count. If the file has no
+	// packets, the numbers are those of its summaries.
 	Channels []zoomcache.Stats
 }
 
 // A View shows a track from afar, in a few points.
 type View struct {
 	Points []Point
-	// Level is that of the spans or summaries that served it. 0: samples did, or,
-	// if Bin is not 0, bins of so many samples.
+	// Level is the level of the spans or summaries from which the View was made. 0
+	// means that it was made from samples, or, if Bin is not 0, from bins of Bin
+	// samples.
 	Level int
 	Bin   int64
 	// Indexed says that an index was used.
@@ -45,22 +46,23 @@ const MaxWidth = 1 << 20
 // index beside it, that is half a MiB.
 const mostRaw = 440 << 10
 
-// View sums up the samples of a track with offsets in [from, to] in about width
-// points: each of the width equal parts of the range is one point, made of the
-// spans that begin in it, so that a point may begin before from or end behind to.
-// No sample in the range is left out and none counts twice. Parts that no span
-// begins in, and gaps of variable rate, have no point. FirstOffset to LastOffset
-// are all samples. The View is the caller's.
+// View sums up the samples of a track with offsets in [from, to] in about width points.
+// It divides the range into width equal parts. The spans that begin in a part make one
+// point, so a point may begin before from or end behind to. No sample in the range is
+// left out, and none counts twice. If no span begins in a part, or the part lies in a
+// gap of variable rate, it has no point. The range from FirstOffset to LastOffset has
+// all samples. The View belongs to the caller.
 //
-// With an index View reads the coarsest level of at least width spans, else bins
-// finer than packets, else packets themselves: after Open, one planned read of the
-// end of the file for the first View, and at most one, rarely two, for each.
-// Without an index the packets of the track are read, as EachPacket reads them, with
-// another pass before if the range has no bounds; of a file without packets, the
-// stored summaries. An index that proves to be wrong counts as none.
+// With an index, View reads the coarsest level of at least width spans. If there is
+// none, it reads bins finer than packets, and if these are too few, packets. After
+// Open, the first View costs one planned read of the end of the file; each View costs
+// at most one more, rarely two. Without an index, View reads the packets of the track
+// as EachPacket does; if the range has no bounds, it makes another pass before. For a
+// file without packets it reads the stored summaries. An index that proves to be wrong
+// counts as none.
 //
-// A track that is not there is ErrNoEntry, and a width below 1 or above MaxWidth is
-// ErrUnsupported. Damage is an error as in EachBlock.
+// If there is no such track, the error is ErrNoEntry. If width is below 1 or above
+// MaxWidth, it is ErrUnsupported. Damage is an error as in EachBlock.
 func (f *File) View(ctx context.Context, track int32, from, to int64, width int) (View, error) {
 	t, err := f.Track(track)
 	if err != nil {
@@ -154,7 +156,7 @@ func (f *File) viewSamples(ctx context.Context, t *zoomcache.Track, from, to int
 		return View{Points: points}, nil
 	}
 	c, err := f.total(ctx, t)
-	if err != nil || c.Samples > 0 { // they lie elsewhere
+	if err != nil || c.Samples > 0 { // the samples are outside of the range
 		return View{}, err
 	}
 	return f.viewSummaries(ctx, t, from, to, width)
@@ -162,7 +164,7 @@ func (f *File) viewSamples(ctx context.Context, t *zoomcache.Track, from, to int
 
 // bounds are the least and the greatest offset of a track.
 func (f *File) bounds(ctx context.Context, t *zoomcache.Track) (entry, exit int64, err error) {
-	if t.Variable { // stamps may go back inside a packet, whose header says nothing of that
+	if t.Variable { // stamps may go back inside a packet; its header does not tell
 		entry, exit = math.MaxInt64, math.MinInt64
 		err := f.EachPacket(ctx, t.Number, zoomcache.FirstOffset, zoomcache.LastOffset, func(p *zoomcache.Packet) error {
 			entry, exit = min(entry, slices.Min(p.Stamps)), max(exit, slices.Max(p.Stamps))
@@ -228,7 +230,7 @@ func (g *sampleGroups) gather(k int, lo, hi int64, v *zoomcache.Values, i, j int
 	}
 }
 
-// points gives the points in order.
+// points returns the points in order.
 func (g *sampleGroups) points() []Point {
 	out := make([]Point, 0, len(g.of))
 	for k := 0; len(out) < len(g.of); k++ {
@@ -278,10 +280,10 @@ func (s *stat) stats(k zoomcache.Kind, ends bool) zoomcache.Stats {
 			o.Mean = lo/2 + hi/2
 		}
 	default:
-		o.Mean = min(max(o.Mean, lo), hi) // rounding
+		o.Mean = min(max(o.Mean, lo), hi) // rounding may move it outside
 	}
 	if size := max(math.Abs(lo), math.Abs(hi)); o.RMS == 0 && o.Mean != 0 || math.IsInf(o.RMS, 0) && !math.IsInf(size, 0) {
-		o.RMS = math.NaN() // of numbers that have no squares
+		o.RMS = math.NaN() // the squares are beyond the range of floats
 	}
 	return o
 }

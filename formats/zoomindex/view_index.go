@@ -19,7 +19,7 @@ type indexView struct {
 	ix       *openIndex
 	from, to int64
 	width    int
-	long     bool // a span goes over several points
+	long     bool // a span covers several points
 	u        unpacker
 }
 
@@ -28,7 +28,7 @@ func (v *indexView) section(kind, level int64) *index.Section {
 }
 
 func (v *indexView) view(ctx context.Context) (View, error) {
-	levels := v.levels() // coarse first
+	levels := v.levels() // coarsest first
 	if len(levels) == 0 {
 		return View{}, index.ErrUnusable
 	}
@@ -144,8 +144,8 @@ func (v *indexView) payload() rangeio.Reader {
 	return v.f.plan.Over(v.ix.r, "")
 }
 
-// over gives the pages with spans that touch the range, and the pages with spans that
-// share an offset with those.
+// over returns the pages with spans that touch the range, and the pages with spans
+// that share an offset with those.
 func (v *indexView) over(s *index.Section) (i, j int) {
 	i, j = s.Over(v.from, v.to)
 	for i > 0 && i < j && s.Pages[i-1].Last >= s.Pages[i].First {
@@ -157,8 +157,8 @@ func (v *indexView) over(s *index.Section) (i, j int) {
 	return i, j
 }
 
-// inside gives the spans [lo, hi) that touch the range, and the spans that share an
-// offset with those: a point must cover all samples of its offsets.
+// inside returns the spans [lo, hi) that touch the range, and the spans that share
+// an offset with those: a point must cover all samples of its offsets.
 func (v *indexView) inside(c *cells) (lo, hi int, err error) {
 	for i := 1; i < c.len(); i++ {
 		if c.entry[i] < c.exit[i-1] {

@@ -92,7 +92,7 @@ func (v *indexView) column() float64 {
 	return (float64(v.to) - float64(v.from) + 1) / float64(v.width)
 }
 
-// few says whether the packets of the range take at most limit bytes.
+// few reports whether the packets of the range take at most limit bytes.
 func (v *indexView) few(ctx context.Context, l *runLister, limit int64) (bool, error) {
 	if r := l.byPlaces(ctx); r != nil {
 		return r.own <= limit, nil

@@ -47,14 +47,15 @@ const defaultMemory = 200
 type Config struct {
 	Rules     functions.Rules
 	MaxMemory int64      // soft limit of the Go runtime's memory, in bytes
-	Level     slog.Level // of the log
+	Level     slog.Level // level of the log
 	Metrics   bool       // write them
-	Function  string     // its name in metrics: AWS_LAMBDA_FUNCTION_NAME
+	Function  string     // name of the function in metrics: AWS_LAMBDA_FUNCTION_NAME
 }
 
 // Load reads and validates the configuration; the error has every fault. getenv is
-// os.Getenv, dir the folder of the program, for rules.json. Nothing but a file of
-// rules is read. more are names of jobs that rules may name besides those of farread.
+// os.Getenv, dir the folder of the program, for rules.json. Load reads no file except
+// the one of rules. more are names of further jobs that rules may have, besides the
+// jobs of farread.
 func Load(getenv func(string) string, dir string, more ...string) (Config, error) {
 	c := Config{MaxMemory: defaultMemory << 20, Metrics: true, Function: getenv("AWS_LAMBDA_FUNCTION_NAME")}
 	var errs []error
@@ -107,15 +108,16 @@ func rulesText(getenv func(string) string, dir string) ([]byte, error) {
 // Buckets makes and keeps one S3 bucket for each name. The zero value is ready, and its
 // methods are safe for concurrent use.
 type Buckets struct {
-	Log *slog.Logger // of the buckets, set before the first is opened; nil: silent
+	Log *slog.Logger // log of the buckets; set it before the first Open; nil: no log
 
 	mu       sync.Mutex
 	buckets  map[string]objstore.Bucket
 	counters map[string]*objstore.Counter
 }
 
-// Open is the bucket called name, the same one each time. Making it sends no request to
-// the store; it reads the SDK's configuration, and its error is that of reading.
+// Open returns the bucket called name; every call returns the same one. The first call
+// reads the SDK's configuration, and may fail with an error of that. It sends no
+// request to the store.
 func (b *Buckets) Open(name string) (objstore.Bucket, error) {
 	c := b.Counter(name)
 	b.mu.Lock()
@@ -135,7 +137,8 @@ func (b *Buckets) Open(name string) (objstore.Bucket, error) {
 	return s, nil
 }
 
-// Counter is what the bucket called name counts its requests in, opened or not yet.
+// Counter returns the counter of the requests of the bucket called name, even if
+// the bucket is not open yet.
 func (b *Buckets) Counter(name string) *objstore.Counter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,7 +151,8 @@ func (b *Buckets) Counter(name string) *objstore.Counter {
 	return b.counters[name]
 }
 
-// Handler wires a handler for the given jobs. The error is that of its Check.
+// Handler makes a handler for the given jobs. It returns the error of the
+// handler's Check.
 func Handler(c Config, log *slog.Logger, jobs map[string]functions.JobMaker) (*functions.Handler, error) {
 	b := &Buckets{Log: log}
 	h := &functions.Handler{Rules: c.Rules, Jobs: jobs, Buckets: b.Open, Counter: b.Counter, Log: log, Request: requestID}

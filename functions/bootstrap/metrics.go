@@ -31,7 +31,7 @@ const maxValues = 100
 type Metrics struct {
 	Function string           // the dimension; "": farread
 	Out      io.Writer        // nil: nothing is written
-	Log      *slog.Logger     // hears of writes that fail; nil: nobody
+	Log      *slog.Logger     // logs writes that fail; nil: not logged
 	Now      func() time.Time // nil: time.Now
 }
 
@@ -50,7 +50,7 @@ type emfDirective struct {
 // tally is the sum of the metrics of one set of dimensions.
 type tally struct {
 	job                                      string // "": none
-	whole                                    bool   // it is the sum of the whole function, not of one job
+	whole                                    bool   // a sum over the whole function, not over one job
 	done, skipped, failed, retried, ignored  int
 	requests, retries, bytesRead, bytesWrote int64
 	durations                                []float64

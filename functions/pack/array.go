@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	npySuffix = ".npy" // of the members of a .npz, too
+	npySuffix = ".npy" // also the suffix of the members of a .npz
 	npzSuffix = ".npz"
 )
 
 // An Array is an n-d array of an upload: a .npy, a member of a .npz, or raw bytes
-// with a note that says what they are.
+// with a note that describes them.
 type Array struct {
-	Name   string      // of the member, without .npy; "" if the upload is one array
-	DType  dtype.DType // as it is written: gaps between members are members, too (see TypeLayer)
+	Name   string      // name of the member, without .npy; "" if the upload is one array
+	DType  dtype.DType // type of the written items: gaps between members become members (see TypeLayer)
 	Shape  []int64
-	NBytes int64 // of its items
+	NBytes int64 // bytes of its items
 
 	header npy.Header
 	source dtype.DType // the type as the source spells it
@@ -42,25 +42,27 @@ type Array struct {
 	// Otherwise each opens them from front to end, and checks them against the
 	// archive's CRC.
 	each func(ctx context.Context, f func(items io.Reader) error) error
-	// stored is the archive, if the member is not compressed; base is where its items
-	// begin.
+	// reader of the archive, if the member is not compressed; base is the offset of its
+	// items
 	stored rangeio.Reader
 }
 
 // ArrayOptions tune Arrays. The zero value is right for .npy and .npz.
 type ArrayOptions struct {
 	Limits Limits
-	// Note says what the object's bytes are; nil: they say it themselves.
+	// Note describes raw bytes; nil: the content decides.
 	Note *npy.Note
 }
 
-// ArrayWrite says how an array is written. The zero value is right for most.
+// ArrayWrite has the options of Array.Write. The zero value is right for most.
 type ArrayWrite struct {
 	Write b2nd.WriteOptions
-	// ChunkShape and BlockShape; nil: b2nd.DefaultShapes, of the axes in reverse
-	// if the source is in Fortran order, so that a chunk is one piece of it.
+	// ChunkShape and BlockShape are the shapes of the b2nd. Nil means
+	// b2nd.DefaultShapes; for a source in Fortran order, they are computed with
+	// the axes reversed, so that a chunk is one piece of the source.
 	ChunkShape, BlockShape []int
-	// Progress is told of bytes of items, from the goroutines that read, several at a time.
+	// Progress is told the bytes of items. Several goroutines, the ones that read, call
+	// it at the same time.
 	Progress formats.Progress
 }
 
@@ -225,9 +227,9 @@ func typeLayer(d dtype.DType) cframe.Metalayer {
 	return cframe.Metalayer{Name: TypeLayer, Data: append(p, text...)}
 }
 
-// SourceType is the type of an array's items with the gaps that the source had
-// between their members, by the layers of its frame. It is d, the array's own type, if
-// the layers tell of no gaps, or of those of another type.
+// SourceType returns the type of an array's items in the source, with gaps between
+// members, which a layer of its frame stores. It returns d, the type in the array, if
+// the layers store no such type, or one that does not fit d.
 func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
 	for _, l := range layers {
 		if l.Name != TypeLayer || len(l.Data) < 5 || l.Data[0] != text32 || int64(binary.BigEndian.Uint32(l.Data[1:])) != int64(len(l.Data)-5) {
@@ -240,13 +242,13 @@ func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
 	return d
 }
 
-// Write writes the array as a b2nd frame into w, which is then to be committed.
-// Memory is bounded by o.Write.MaxMemory, whatever the size and the order of the
-// items; a compressed member in Fortran order has to fit into half of it, else
-// the error is formats.ErrTooLarge. Cost: each byte of the source is read once, in
-// requests of a chunk, or of 9 MiB from a .npz. Members of a .npz are checked
-// against its CRC, unless they are stored ones in Fortran order that are larger than
-// that half. Write may be called more than once.
+// Write writes the array as a b2nd frame into w. The caller then commits w.
+// o.Write.MaxMemory bounds the memory, for any size and order of the items. A
+// compressed member in Fortran order must fit into half of it; otherwise the error is
+// formats.ErrTooLarge. Write reads each byte of the source once, in requests of a
+// chunk, or of 9 MiB from a .npz. It checks members of a .npz against their CRC, except
+// stored members in Fortran order that are larger than half of the memory. Write may be
+// called more than once.
 func (a Array) Write(ctx context.Context, w formats.Output, o ArrayWrite) error {
 	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
 	if a.header.Fortran && m.ChunkShape == nil && m.BlockShape == nil {

@@ -28,7 +28,7 @@ const (
 	// arrayMemory is how much a worker may take for buffers. Codecs, requests and the
 	// runtime take as much again, so the worker stays below 256 MiB.
 	arrayMemory = 128 << 20
-	// ArraySuffix is that of the objects that hold arrays.
+	// ArraySuffix ends the keys of outputs with arrays.
 	ArraySuffix = ".b2nd"
 	// sealName is the vlmetalayer that tells one version of an upload from another
 	// of the same content: {"source": 64 hex digits}.
@@ -87,17 +87,17 @@ func (j *Job) arrays(ctx context.Context, src objstore.Bucket, u functions.Uploa
 	return nil, false, nil
 }
 
-// mayBeRaw says whether an object of that name may be raw data. If the name is one of
-// text, or of a note beside text, the answer costs no request.
+// mayBeRaw reports whether an object of that name may be raw data. If the name is one
+// of text, or of a note beside text, the answer costs no request.
 func mayBeRaw(key string) bool {
 	return textName(strings.TrimSuffix(key, npy.NoteSuffix)) == ByContent
 }
 
-// isArrays says whether the object is an array or a .npz by its own bytes.
+// isArrays reports whether the object is an array or a .npz by its own bytes.
 func (f *found) isArrays() bool { return f.kind == kindNPY || f.kind == kindZip && f.isNPZ() }
 
-// isNPZ says whether a zip's first file is a .npy, whatever the name of the zip; Arrays
-// then insists that all files are. It rarely needs a request.
+// isNPZ reports whether the first file of a zip is a .npy; the name of the zip does
+// not matter. Arrays then requires that all files are. It rarely needs a request.
 func (f *found) isNPZ() bool {
 	if len(f.head) < zipLocalLen || binary.LittleEndian.Uint32(f.head) != zipLocalSig {
 		return strings.HasSuffix(f.obj.Info().Key, npzSuffix)
@@ -114,7 +114,7 @@ func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, 
 		if err == nil {
 			return j.noted(ctx, src, u, data, note, f.obj.Info().ETag)
 		}
-		if j.Format == b2nd.Format { // what else would it be
+		if j.Format == b2nd.Format { // the rule asks for arrays, so it must be raw data
 			return nil, true, err
 		}
 	}
@@ -136,8 +136,8 @@ func (j *Job) raw(ctx context.Context, src objstore.Bucket, u functions.Upload, 
 	return infos, true, err
 }
 
-// isArrayName says whether the name is that of an array: such an object is not raw
-// data, whatever it holds.
+// isArrayName reports whether the name is a name of an array. Such an object is
+// never treated as raw data.
 func isArrayName(key string) bool {
 	return strings.HasSuffix(key, npySuffix) || strings.HasSuffix(key, npzSuffix)
 }
@@ -179,8 +179,8 @@ func readNote(ctx context.Context, obj *objstore.Object) (npy.Note, error) {
 	return npy.ParseNote(p)
 }
 
-// publishArrays makes one object of every array of u. For raw data, tag is the ETag of
-// their note.
+// publishArrays writes an object for every array of u. For raw data, tag is the ETag
+// of their note.
 func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u functions.Upload, f *found, note *npy.Note, tag string) ([]objstore.Info, error) {
 	if j.Format != "" && j.Format != b2nd.Format {
 		return nil, kit.Fail("upload", u.Key, -1, kit.Unsupported("arrays, and the rule makes %s", j.Format))
@@ -197,7 +197,7 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 		return nil, err
 	}
 	layout := arrayLayout + j.codecLayout()
-	if note != nil { // another one makes another array of the same data
+	if note != nil { // another note makes another array of the same data
 		layout = arrayLayout + " note " + tag + j.codecLayout()
 	}
 	var infos []objstore.Info

@@ -34,8 +34,8 @@ func detect(head []byte, key string) kind {
 		return kindNPY
 	case bytes.HasPrefix(head, []byte{0x1F, 0x8B}):
 		return kindGzip
-	case bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}), // a frame
-		len(head) >= 4 && head[0]&0xF0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2A, 0x4D, 0x18}): // a skippable one
+	case bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}), // a zstd frame
+		len(head) >= 4 && head[0]&0xF0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2A, 0x4D, 0x18}): // a skippable zstd frame
 		return kindZstd
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")), bytes.HasPrefix(head, []byte("PK\x07\x08")):
 		return kindZip

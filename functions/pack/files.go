@@ -52,7 +52,7 @@ func (r *roll) drainTo(dst []byte) []byte {
 	return dst
 }
 
-// nameSum stands for a name, in less memory.
+// nameSum is a hash of a name, which takes less memory than the name.
 type nameSum [16]byte
 
 func sumOf(name string) nameSum {
@@ -89,7 +89,7 @@ func (n *names) add(name string, size int64) error {
 			return kit.Corrupt("%.200q is a file and a folder", dir)
 		}
 		if ok {
-			break // and so are those above it
+			break // the folders above it are noted already
 		}
 		n.seen[sumOf(dir)] = false
 	}
@@ -123,8 +123,8 @@ func (n *names) into(text []byte) []byte {
 	return append(out, "]}"...)
 }
 
-// isClutter says whether a desktop has left the file. All other files are packed, also
-// those that have a meaning in a folder of images.
+// isClutter reports whether a desktop has left the file. All other files are packed,
+// also those that have a meaning in a folder of images.
 func isClutter(name string) bool {
 	base := path.Base(name)
 	switch strings.ToLower(base) {
@@ -134,7 +134,7 @@ func isClutter(name string) bool {
 	return strings.HasPrefix(base, "._") || strings.HasPrefix(name, "__MACOSX/") || strings.Contains(name, "/__MACOSX/")
 }
 
-// isMarker says whether the object is the marker that closes the folder.
+// isMarker reports whether the object is the marker that closes the folder.
 func isMarker(name string) bool {
 	dir, _, is := functions.Closing(name)
 	return is && dir == ""

@@ -157,7 +157,7 @@ func newPrefix(b objstore.Bucket, folder string, o Options) *prefix {
 func (p *prefix) add(folder string, info objstore.Info) error {
 	rel := strings.TrimPrefix(info.Key, folder)
 	if rel == "" || strings.HasSuffix(rel, "/") && info.Size == 0 {
-		return nil // a folder marker
+		return nil // skip a folder marker
 	}
 	name, err := cleanName(rel, p.l)
 	switch {
@@ -243,9 +243,9 @@ const (
 	prefixBytes = 64 << 20
 )
 
-// Each reads objects ahead, side by side, and hands them on in order.
+// Each reads several objects ahead at the same time, and calls f with them in order.
 func (p *prefix) Each(ctx context.Context, f func(File, io.Reader) error) error {
-	q := pull.Pull[*remote]{Memory: prefixBytes, Parts: p.parts} // a window each, as each has a reader
+	q := pull.Pull[*remote]{Memory: prefixBytes, Parts: p.parts} // each object has its own reader, and so its own window
 	for w, err := range q.Windows(ctx) {
 		if err != nil {
 			return err
@@ -265,7 +265,7 @@ func (p *prefix) parts(_ context.Context, add func(pull.Part[*remote]) error) er
 		if n > max(p.l.Frame, p.l.Text) {
 			return kit.Fail("folder", fmt.Sprintf("%q", m.name), -1, kit.TooLarge("%d bytes", n))
 		}
-		const least = prefixBytes / prefixAhead // so that there are no more
+		const least = prefixBytes / prefixAhead // so many parts fill the memory
 		if err := add(pull.Part[*remote]{From: &listed{p.b, &m.info}, Len: n, More: max(least-n, 0), For: m}); err != nil {
 			return err
 		}

@@ -17,10 +17,11 @@ import (
 // itemLayout must change if the same upload would give another Bloscpack file.
 const itemLayout = "blp-1"
 
-// forced says that the rule makes Bloscpack of everything.
+// forced reports whether the rule makes Bloscpack files of all uploads.
 func (j *Job) forced() bool { return j.Format == bloscpack.Format }
 
-// takesEmpty says whether an upload without bytes counts as one without records.
+// takesEmpty reports whether an upload without bytes counts as one without
+// records.
 func (j *Job) takesEmpty(key string) bool {
 	return j.forced() || j.Format == "" && textName(key) != ByContent
 }
@@ -43,7 +44,7 @@ func (j *Job) items(ctx context.Context, src objstore.Bucket, f *found, closing 
 		all := ItemsOf(s, j.Options.Limits)
 		return &all, nil, nil
 	case f.kind == kindJPEG && !j.forced():
-		return nil, nil, nil // it waits
+		return nil, nil, nil // it waits for its folder's marker
 	case j.Records == Files && (f.kind == kindNone || f.kind == kindJPEG || f.kind == kindNPY):
 		return nil, nil, fmt.Errorf("a file waits for the marker of its folder: %w", functions.ErrSkip)
 	}
@@ -58,7 +59,7 @@ func (j *Job) items(ctx context.Context, src objstore.Bucket, f *found, closing 
 	return &all, nil, nil
 }
 
-// publishItems makes one object of the items of u.
+// publishItems writes an object with the items of u.
 func (j *Job) publishItems(ctx context.Context, src objstore.Bucket, u functions.Upload, it *Items) ([]objstore.Info, error) {
 	if err := kit.Fits(ctx, max(it.Size, u.Size), slowest); err != nil {
 		return nil, err

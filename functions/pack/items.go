@@ -21,14 +21,14 @@ import (
 // Items is an upload as a Bloscpack file holds it: records, files, or pieces of
 // one size.
 type Items struct {
-	By   Records // how they are told apart; "numpy" for the chunks of a .npy
+	By   Records // how the items are cut; "numpy" for the chunks of a .npy
 	Size int64   // bytes of the upload as it is stored (of a .npy: of its items), for progress; -1: unknown
 
 	limits Limits
 	obj    *objstore.Object
-	packed kind // what obj has to be unpacked from: gzip, zstd, or nothing
+	packed kind // compression of obj: gzip, zstd, or none
 	src    Source
-	// Of a .npy, whose items begin at base.
+	// Header of a .npy, and the offset of its items.
 	header npy.Header
 	base   int64
 }
@@ -39,13 +39,13 @@ type ItemOptions struct {
 	Records Records
 }
 
-// FindItems says what an object becomes in a Bloscpack file. Unless o.Records says
-// it, content decides, then the name: an archive's files; a .npy as the bloscpack tool
-// stores arrays; the lines of text; else chunks. Lines and records in a .gz or .zst
-// are unpacked. It costs the request that opened the object and those of a zip's
-// directory. If an object is named
-// like an archive or an array and is none, the error is formats.ErrUnsupported, unless
-// o.Records says how to read it. Items read from obj when they are written.
+// FindItems decides how an object is cut into items of a Bloscpack file: by o.Records,
+// else by its content, then by its name: an archive's files; a .npy as the bloscpack
+// tool stores arrays; the lines of text; else chunks. Lines and records in a .gz or
+// .zst are unpacked. It costs the request that opened the object and those of a zip's
+// directory. If an object is named like an archive or an array and is none, the error
+// is formats.ErrUnsupported, unless o.Records says how to read it. Items read from obj
+// when they are written.
 func FindItems(ctx context.Context, obj *objstore.Object, o ItemOptions) (Items, error) {
 	f, err := look(ctx, obj)
 	if err != nil {
@@ -73,7 +73,8 @@ func (f *found) items(ctx context.Context, o ItemOptions) (it Items, err error) 
 	return it, nil
 }
 
-// Variable says that each item is a chunk of its own length: a record or a file.
+// Variable reports whether each item is a chunk of its own length: a record or a
+// file.
 func (s *Items) Variable() bool { return s.By != Chunks && s.By != array }
 
 // ItemsOf are the files of a source, one item each.
@@ -116,8 +117,8 @@ func textName(key string) Records {
 	return ByContent
 }
 
-// promises says whether the name is that of an archive or an array. Such an object is
-// taken for a damaged one if its bytes are something else.
+// promises reports whether the name is a name of an archive or an array. If the bytes
+// of such an object are something else, it counts as damaged.
 func promises(key string) bool {
 	name := strings.ToLower(key)
 	return slices.ContainsFunc(append(archiveSuffixes(), append(wrapSuffixes(), npySuffix, npzSuffix)...),
@@ -139,8 +140,8 @@ func noText() []string {
 // textSniff is how many bytes of an upload decide whether it is text.
 const textSniff = 4 << 10
 
-// isText says whether p is UTF-8 without NUL. If cut is set, the last rune may be
-// incomplete.
+// isText reports whether p is UTF-8 without NUL. If cut is set, the last rune may
+// be incomplete.
 func isText(p []byte, cut bool) bool {
 	if len(p) == 0 || bytes.IndexByte(p, 0) >= 0 {
 		return false
@@ -208,15 +209,15 @@ func (f *found) wrapped(ctx context.Context, l Limits) (Records, kind, error) {
 	case by != ByContent:
 		return by, f.kind, nil
 	case err != nil && promises(key):
-		return Files, kindNone, nil // it says what is wrong with it
+		return Files, kindNone, nil // Each will return the error
 	case isText(inner, true) && !slices.Contains(noText(), path.Ext(stem)):
 		return Lines, f.kind, nil
 	}
 	return Chunks, kindNone, nil
 }
 
-// innerHead gives the bytes that would be a tar's first header. It costs no request,
-// unless Open has kept too little of the object.
+// innerHead returns the bytes that would be a tar's first header. It costs no
+// request, unless Open has kept too little of the object.
 func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]byte, error) {
 	body := glance(ctx, obj, 0, obj.Size())
 	defer body.Close()
@@ -234,9 +235,9 @@ func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]b
 	return head[:n], in.blame(err)
 }
 
-// ofImages says whether a source is one of JPEGs. Its first file decides, apart from
-// clutter and labels files. A source without such a file counts as images: their
-// packing says what is missing.
+// ofImages reports whether a source is one of JPEGs. Its first file decides, apart
+// from clutter and labels files. A source without such a file counts as images:
+// their packing says what is missing.
 func ofImages(ctx context.Context, src Source) (bool, error) {
 	is := true
 	look := func(e File, r io.Reader) error {
@@ -280,8 +281,8 @@ func (s *Items) npy(ctx context.Context) error {
 	return nil
 }
 
-// open gives the stream that records are cut from, and its length if that is known.
-// blame decides whether an error is the upload's or the store's.
+// open returns the stream that records are cut from, and its length if that is
+// known. blame decides whether an error is the upload's or the store's.
 func (s *Items) open(ctx context.Context, progress func(int)) (r io.Reader, size int64, done func(), err error) {
 	body := s.obj.NewReader(ctx, objstore.ReadOptions{Off: s.base, Len: max(s.Size, 0)})
 	if s.Size == 0 {
@@ -306,7 +307,7 @@ func (s *Items) fail(off int64, err error) error {
 	if !kit.IsFormat(err) {
 		return err
 	}
-	return kit.Fail(strings.TrimPrefix(s.packed.String(), "tar."), s.obj.Info().Key, off, err) // there is no tar in it
+	return kit.Fail(strings.TrimPrefix(s.packed.String(), "tar."), s.obj.Info().Key, off, err) // the compressed data are not a tar
 }
 
 // chunkSize is the size of pieces of one size. It is a multiple of the item size, if
@@ -322,8 +323,8 @@ func (s *Items) chunkSize(o ItemWrite) int64 {
 	return max(want/item, 1) * item
 }
 
-// DefaultItemChunk is how many bytes a chunk holds if there are no records: as many
-// as the bloscpack tool takes.
+// DefaultItemChunk is the size of chunks if there are no records, as in the
+// bloscpack tool.
 const DefaultItemChunk = 1 << 20
 
 // maxItemChunk is the greatest chunk of the format, less what Blosc adds.

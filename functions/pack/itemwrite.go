@@ -13,20 +13,20 @@ import (
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// ItemWrite says how items are written. The zero value is right for most.
+// ItemWrite has the options of Items.Write. The zero value is right for most.
 type ItemWrite struct {
 	Encode     *blosc.EncodeOptions // nil: ItemEncode of the items; its TypeSize does not count
 	Checksum   bloscpack.Checksum
-	NoChecksum bool   // else Checksum None means adler32
+	NoChecksum bool   // no checksums; false: Checksum None means adler32
 	Chunk      int64  // bytes of a chunk of items that are not Variable, cut to whole items; 0: DefaultItemChunk
-	TypeSize   int    // for the filters; 0: 1, of a .npy that of its items
-	MaxAppend  int64  // as in bloscpack.WriteOptions, of items that are not Variable
+	TypeSize   int    // type size for the filters; 0: 1, or the item size of a .npy
+	MaxAppend  int64  // room for appended chunks, as in bloscpack.WriteOptions; for items that are not Variable
 	Parallel   int    // chunks that are encoded at a time; 0: one
 	Seal       []byte // tells one version of an upload from another; see functions.Filler. nil: none
-	// Progress is told of bytes of the upload (of an archive or a folder: of its files) and
-	// of Items.Size.
+	// Progress is called with the bytes of the upload that are done (for an archive or a
+	// folder, of its files), and with Items.Size.
 	Progress formats.Progress
-	Done     func(Written) // called when all is written, and not yet published. nil: nobody asks
+	Done     func(Written) // called when all is written and not yet published; nil: not called
 }
 
 // ItemEncode is how items are stored unless somebody says otherwise: single ones,
@@ -39,8 +39,8 @@ func ItemEncode(by Records) blosc.EncodeOptions {
 	return blosc.EncodeOptions{Codec: blosc.LZ4}
 }
 
-// Written is what became of Items: how many items (or chunks, if they are not
-// Variable) were written, and how many bytes these have before they are encoded.
+// Written is the result of a write of Items: the number of items, or of chunks if the
+// items are not Variable, and their bytes before they are encoded.
 type Written struct{ Items, Bytes int64 }
 
 // variableMeta is the metadata of a file of items. The JSON has the fields in this
@@ -54,7 +54,8 @@ type variableMeta struct {
 	Made         *madeOf `json:"farread,omitempty"`
 }
 
-// arrayMeta is what the bloscpack tool stores of an array, and our seal.
+// arrayMeta is the metadata that the bloscpack tool stores for an array, and
+// our seal.
 type arrayMeta struct {
 	DType     string  `json:"dtype"`
 	Shape     []int64 `json:"shape"`
@@ -94,7 +95,7 @@ func (s *Items) Write(ctx context.Context, w bloscpack.Reheader, o ItemWrite) (W
 		enc.TypeSize = max(item, 1)
 	}
 	if enc.TypeSize == 1 && enc.Filters == nil {
-		enc.Filters = []blosc.Filter{} // there is nothing to shuffle
+		enc.Filters = []blosc.Filter{} // items of one byte: shuffle has no effect
 	}
 	wo := bloscpack.WriteOptions{Checksum: o.Checksum, NoChecksum: o.NoChecksum, Encode: enc, Parallel: o.Parallel}
 	write := s.writeChunks
@@ -228,7 +229,7 @@ const copyBuffer = 256 << 10
 func (s *Items) chunkMeta(made *madeOf) ([]byte, error) {
 	if s.By != array {
 		if made == nil {
-			return nil, nil // there is none
+			return nil, nil // there is no note
 		}
 		return json.Marshal(sealMeta{made})
 	}

@@ -63,12 +63,12 @@ const maxRuleChunk = 32 << 20
 type Job struct {
 	Out     objstore.Bucket
 	Prefix  string
-	Format  string              // what to make of uploads: "gulp", "b2nd", "bloscpack"; "": by content
-	Encode  blosc.EncodeOptions // of arrays; New sets DefaultEncode unless the rule names a codec
-	Records Records             // of "bloscpack": how records are told apart
-	Items   ItemWrite           // how Bloscpack is written; Seal and MaxAppend are the job's
+	Format  string              // format of outputs: "gulp", "b2nd", "bloscpack"; "": by content
+	Encode  blosc.EncodeOptions // encoding of arrays; New sets DefaultEncode unless the rule has a codec
+	Records Records             // for "bloscpack": says how the upload is cut into records
+	Items   ItemWrite           // options of Bloscpack files; the job sets Seal and MaxAppend
 	Options Options
-	Replace bool // outputs that are made of something else are replaced, not functions.ErrTaken
+	Replace bool // replace outputs that were made from something else, instead of functions.ErrTaken
 }
 
 // Run packs the upload u of src. An archive's key gets ".gulp" and ".gmeta"; a
@@ -123,7 +123,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 		Data: functions.OutputKey(j.Prefix, u.Key, gulp.DataSuffix), Meta: functions.OutputKey(j.Prefix, u.Key, gulp.MetaSuffix)}
 	infos, err := pair.Publish(ctx, src, u, func(ctx context.Context, v functions.Upload, data io.Writer) (func(io.Writer) error, error) {
 		s := first
-		if v != u || closing { // a folder is listed again: what lies there now counts
+		if v != u || closing { // a folder is listed again: its present content counts
 			if s, err = j.again(ctx, src, v); err != nil {
 				return nil, err
 			}
@@ -137,7 +137,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 		}
 		return w.WriteMeta, nil
 	})
-	if err != nil || closing { // of a folder nothing else is made
+	if err != nil || closing { // a folder has no other kind of output
 		return infos, err
 	}
 	return infos, j.retire(ctx, src, u, oneGulp, infos, nil)

@@ -22,7 +22,7 @@ const (
 	markTEM  = 0x01
 )
 
-// isJPEG says whether p begins as a JPEG does: SOI and the next marker.
+// isJPEG reports whether p begins as a JPEG does: SOI and the next marker.
 func isJPEG(p []byte) bool { return len(p) >= 3 && p[0] == 0xFF && p[1] == markSOI && p[2] == 0xFF }
 
 // checkJPEG walks the markers of a JPEG from SOI to EOI without decoding. Every segment
@@ -81,8 +81,8 @@ func checkJPEG(p []byte) error {
 	}
 }
 
-// scanEnd is where the entropy-coded data that begin at i end: at the first marker that
-// is neither a stuffed zero nor a restart, or at the end of p.
+// scanEnd returns the end of the entropy-coded data that begin at i: the first marker
+// except stuffed zeros and restarts, or the end of p.
 func scanEnd(p []byte, i int) int {
 	for i < len(p) {
 		k := bytes.IndexByte(p[i:], 0xFF)

@@ -13,7 +13,7 @@ import (
 // id, or a file of an id.
 func labelNames() []string { return []string{"id", "file", "filename", "path"} }
 
-// anyLabelName lists them for people.
+// anyLabelName returns a list of labelNames for people.
 func anyLabelName() string {
 	names := labelNames()
 	last := len(names) - 1
@@ -27,7 +27,7 @@ func anyLabelName() string {
 type fileLabels struct {
 	upload string // the upload's own name, which is the id of files in no folder
 	rows   []fileRow
-	by     [3]map[string][]int // rows by what they are about, nearest first
+	by     [3]map[string][]int // rows by name, one map for each of these three ways
 	seen   map[string]bool
 }
 
@@ -74,8 +74,8 @@ func (t *fileLabels) add(dir, column, name string, f fields) error {
 	return nil
 }
 
-// find gives the meta_data of an id. If all lines about the id agree it is one object,
-// otherwise one for each line, with its file.
+// find returns the meta_data of an id. If all lines about the id agree it is one
+// object, otherwise one for each line, with its file.
 func (t *fileLabels) find(id string, alone bool) []fields {
 	base := path.Base(id)
 	rows := t.by[0][id]
@@ -88,7 +88,7 @@ func (t *fileLabels) find(id string, alone bool) []fields {
 	if rows == nil && alone {
 		if rows = t.by[2][base]; len(rows) > 0 {
 			for _, n := range rows {
-				if t.rows[n].of != t.rows[rows[0]].of { // of several folders
+				if t.rows[n].of != t.rows[rows[0]].of { // rows of several folders
 					return nil
 				}
 			}
@@ -158,7 +158,7 @@ func (t *labels) put(dir, column, name string, f fields) error {
 	return t.files.add(dir, column, name, f)
 }
 
-// without is f without one field.
+// without returns a copy of f without one field.
 func without(f fields, name string) fields {
 	out := make(map[string]json.RawMessage, len(f))
 	for k, v := range f {

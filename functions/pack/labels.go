@@ -25,7 +25,7 @@ type labels struct {
 	byID   map[string][]fields
 	used   map[string]bool
 	files  fileLabels
-	common fields // of the whole upload
+	common fields // fields for the whole upload
 	l      Limits
 	size   int64
 }
@@ -126,7 +126,7 @@ func (t *labels) csv(dir string, b []byte) error {
 		for i, v := range row {
 			switch _, twice := f[head[i]]; {
 			case i == column, twice && v == "":
-			case twice && string(f[""]) != `""`: // only what has no name may be there twice
+			case twice && string(f[""]) != `""`: // only unnamed columns may occur twice
 				return kit.Corrupt("labels with two columns without a name")
 			default:
 				f[head[i]] = text(v)
@@ -216,8 +216,8 @@ func asFields(id string, raw json.RawMessage) ([]fields, error) {
 	return nil, kit.Corrupt("label of %.80q is neither text nor an object", id)
 }
 
-// of is the meta_data of an id, as a list of objects. Labels belong to the whole id, or
-// to its last part if no other id ends in the same part.
+// of returns the meta_data of an id, as a list of objects. Labels belong to the whole
+// id, or to its last part if no other id ends in the same part.
 func (t *labels) of(id string, alone bool) ([]json.RawMessage, error) {
 	found, key := t.byID[id], id
 	if found == nil && alone {

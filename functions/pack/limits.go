@@ -15,7 +15,7 @@ import (
 // defaults of DefaultLimits.
 type Limits struct {
 	Entries int64 // members of an archive, objects of a folder
-	Bytes   int64 // of all members together, unpacked
+	Bytes   int64 // unpacked bytes of all members together
 	Ratio   int64 // unpacked to packed bytes, once 8 MiB are unpacked
 	Frame   int64 // bytes of one image: it is held in memory while it is checked
 	Text    int64 // bytes of all labels files together, or of a manifest
@@ -72,7 +72,7 @@ func (l Limits) WithDefaults() Limits {
 type tap struct {
 	r   io.Reader
 	n   int64
-	err error // of r, but io.EOF
+	err error // error of r, except io.EOF
 	on  func(n int)
 }
 
@@ -107,7 +107,7 @@ func (t *tap) blame(err error) error {
 	}
 }
 
-// member is one file of an archive. Its errors go through blame.
+// member reads one file of an archive. Its errors pass through blame.
 type member struct {
 	r     io.Reader
 	blame func(error) error

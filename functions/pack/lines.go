@@ -14,15 +14,15 @@ import (
 // A cutter passes on the items of a stream, one at a time and in order.
 type cutter struct {
 	by    Records
-	limit int64 // bytes of one item: it is held in memory
+	limit int64 // bound of an item's bytes: an item is held in memory
 	most  int64 // items
 	// emit gets each item, which is valid until it returns.
 	emit func(p []byte) error
 
 	n     int64 // items so far
-	bytes int64 // of them
+	bytes int64 // bytes of the items
 	text  bool  // all of them are UTF-8; the empty row is
-	// open says that the bytes after the last newline are an item, too.
+	// open tells that the bytes after the last newline are an item, too.
 	open bool
 }
 
@@ -47,7 +47,7 @@ func (c *cutter) item(p []byte) error {
 // lineBuffer holds many lines, and stays in the processor's cache.
 const lineBuffer = 256 << 10
 
-// maxEmpty is how many reads in a row may give no bytes.
+// maxEmpty is the number of successive reads that may return no bytes.
 const maxEmpty = 100
 
 // lines cuts r at every newline. An item is a line without its newline, but with a
@@ -56,10 +56,10 @@ const maxEmpty = 100
 func (c *cutter) lines(r io.Reader) error {
 	var (
 		buf  = make([]byte, min(lineBuffer, c.limit+1))
-		line int   // where the line that has no end yet begins in buf
-		seen int   // no newline from there up to here
-		end  int   // of what is read
-		off  int64 // of buf in r
+		line int   // start of the incomplete line in buf
+		seen int   // buf has no newline from line up to seen
+		end  int   // end of the bytes in buf
+		off  int64 // offset of buf in r
 		idle int   // reads that brought nothing
 	)
 	bad := func(err error) error {

@@ -44,8 +44,8 @@ func cleanName(name string, l Limits) (string, error) {
 	return clean, nil
 }
 
-// isJunk says whether a file was left by a desktop or by version control, or is the
-// marker of a folder.
+// isJunk reports whether a file was left by a desktop or by version control, or is
+// the marker of a folder.
 func isJunk(name string) bool {
 	base := path.Base(name)
 	switch strings.ToLower(base) {
@@ -55,7 +55,8 @@ func isJunk(name string) bool {
 	return strings.HasPrefix(base, "._") || strings.HasPrefix(name, "__MACOSX/") || strings.Contains(name, "/__MACOSX/")
 }
 
-// isLabels says whether a file has one of the two names of labels files, in any folder.
+// isLabels reports whether a file has one of the two names of labels files, in any
+// folder.
 func isLabels(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	return base == "labels.csv" || base == "labels.json"

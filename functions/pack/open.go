@@ -10,13 +10,15 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// sniff is how much of an upload decides what it is: a tar's first header.
+// sniff is the number of bytes that decide what an upload is: the length of a
+// tar's first header.
 const sniff = tarBlock
 
-// Open opens the object called key as a source: an archive, by its content and
-// then by its suffix. It costs one request, and for a zip those of its
-// directory. If the object is no archive, the error is formats.ErrUnsupported; if it
-// is empty, formats.ErrCorrupt. Whether a .gz or .zst holds a tar, only Each finds out.
+// Open opens the object called key as a source. It recognizes an archive by its
+// content, or else by its suffix. It costs one request; a zip also costs the requests
+// for its directory. If the object is not an archive, the error is
+// formats.ErrUnsupported. If the object is empty, the error is formats.ErrCorrupt. Open
+// does not find out whether a .gz or .zst holds a tar; Each does.
 func Open(ctx context.Context, b objstore.Bucket, key string, o Options) (Source, error) {
 	obj, err := objstore.Open(ctx, b, key, objstore.OpenOptions{})
 	if err != nil {
@@ -56,11 +58,11 @@ func (f *found) archive(ctx context.Context, o Options) (Source, error) {
 	return &tarball{obj: f.obj, kind: f.kind, about: about, l: l}, nil
 }
 
-// found is an object and what it is.
+// found is an object and its detected kind.
 type found struct {
 	obj  *objstore.Object
 	kind kind
-	head []byte // its first bytes, sniff at most
+	head []byte // first bytes of the object, at most sniff
 }
 
 // look finds what an object is by its first bytes, which Open has kept, and its key.
@@ -84,8 +86,9 @@ func readFull(ctx context.Context, r rangeio.Reader, p []byte, off int64) error 
 	return r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}})
 }
 
-// glance reads from off to end for a caller who may need only the first bytes. It gives
-// what Open has kept, or one part; the rest is fetched only when it is read.
+// glance reads from off to end for a caller who may need only the first bytes. It
+// returns the bytes that Open has kept, or one part; the rest is fetched when it is
+// read.
 func glance(ctx context.Context, obj *objstore.Object, off, end int64) io.ReadCloser {
 	n := int64(zipPeek)
 	if off < objstore.DefaultHead {

@@ -44,15 +44,15 @@ import (
 type File struct {
 	Name string // clean relative path
 	Size int64
-	Off  int64 // where its bytes begin in the upload, for errors; in a compressed tar: in the tar; -1: it is an object or a file by itself
+	Off  int64 // offset of its bytes in the upload, for errors; for a compressed tar the offset in the tar; -1: the file is a whole object or local file
 }
 
 // A Source is an upload as a row of files. It can be read more than once, by
 // one goroutine at a time.
 type Source interface {
-	// Each calls f for each file, in order. r holds Size bytes (fewer if a local
-	// file was cut meanwhile) and is valid until f returns; bytes that f leaves are
-	// skipped. An error of f ends Each, which returns it.
+	// Each calls f for each file, in order. r has Size bytes (fewer if a local file
+	// was cut short since) and is valid until f returns. Each skips bytes that f
+	// does not read. If f returns an error, Each returns the same error.
 	Each(ctx context.Context, f func(e File, r io.Reader) error) error
 	// About describes the upload.
 	About() About
@@ -61,32 +61,33 @@ type Source interface {
 // About describes a Source.
 type About struct {
 	Format string              // "tar", "tar.gz", "tar.zst", "zip", "folder": for errors
-	Name   string              // of the upload, which is the id of files that have none
+	Name   string              // name of the upload: the id of files without one
 	Size   int64               // bytes of the upload as it is stored, for progress; -1: unknown
 	Labels []map[string]string // metadata: "label" and "label-NAME" count
 	// Tags asks for tags, which are labels, too; it takes a request. nil: there are none.
 	Tags   func(context.Context) (map[string]string, error)
-	Layout string // what besides the bytes of the object decides the result; "": nothing
+	Layout string // inputs besides the bytes of the object that decide the result; "": none
 }
 
 // Options tune Stream, the sources and a Job. The zero value is right for most.
 type Options struct {
 	Limits Limits
-	Gulp   gulp.WriteOptions // of a Job
+	Gulp   gulp.WriteOptions // options of a Job's gulps
 	// Progress is told by Stream, after each frame, the bytes of the files so far,
 	// unpacked (of a compressed archive they pass the total), and About.Size.
 	Progress formats.Progress
-	// Done is called by Stream when all is written, and not yet published: of a Job
-	// again if it begins anew. nil: nobody asks.
+	// Done is called by Stream when all is written and not yet published. A Job
+	// that starts again calls it again. Nil means no call.
 	Done func(Result)
-	// AllFiles makes Prefix yield files that a folder of images passes over
-	// (.gitignore, the markers of folders in it), too.
+	// AllFiles makes Prefix also yield files that a folder of images skips
+	// (.gitignore, markers of sub-folders).
 	AllFiles bool
-	// Warn is told what a Job left undone without failing; nil: nobody.
+	// Warn is called if a Job leaves something undone without failing. Nil
+	// means no call.
 	Warn func(key, text string)
 }
 
-// Result is what Stream did.
+// Result is the result of Stream.
 type Result struct {
 	Frames, IDs, Bytes int64 // Bytes: of the frames
 	Skipped            int64 // files that desktops leave about, and markers, if the source yields them
@@ -94,32 +95,33 @@ type Result struct {
 	Unordered          int64 // ids whose frames did not come in natural order
 }
 
-// Frames is where Stream writes: a gulp.Writer, or a writer of several chunks. A
-// payload is valid until WriteFrame returns. AddMeta is called after all frames. If there
-// is a method Reorder as gulp.Writer has it, Stream calls it for each id whose frames did
-// not come in natural order; else they stay as they came.
+// Frames receives the frames of Stream: it is a gulp.Writer, or a writer of several
+// chunks. A payload is valid until WriteFrame returns. Stream calls AddMeta after all
+// frames. If there is a method Reorder as in gulp.Writer, Stream calls it for each id
+// whose frames did not come in natural order. Otherwise these frames stay in the order
+// in which they came.
 type Frames interface {
 	WriteFrame(id string, payload []byte) error
 	AddMeta(id string, meta json.RawMessage) error
 }
 
-// A reorderer is a writer whose index can list the frames of an id in another order
-// than that of writing: frame k is the one written as order[k].
+// A reorderer is a writer that can change the order of an id's frames in the index:
+// the frame that was written as number order[k] becomes frame k.
 type reorderer interface {
 	Reorder(id string, order []int) error
 }
 
-// Stream packs src into w. It holds one image at a time, and the names of all
-// others. Labels are read from files called labels.csv and labels.json in any
-// folder: a CSV has a header with a column "id", "file", "filename" or "path"; a JSON
-// is an object of id: fields, or a list of objects with one of these each. An id is
-// given whole or, if only one id ends so, by its last part. A file is one of an id's
-// files, by its path, or is called as the id, with a suffix or without. Labels may come
-// after frames.
+// Stream packs src into w. It holds one image at a time, and the names of all others.
+// It reads labels from files called labels.csv and labels.json in any folder. A CSV has
+// a header with a column "id", "file", "filename" or "path". A JSON is an object of id:
+// fields, or a list of objects, each with one of these members. A label may name an id
+// by the whole id, or by its last part if no other id ends in the same part. It may
+// also name a file: by the path of a file of the id, or by a name that is the id, with
+// or without a suffix. Labels may come after frames.
 //
-// If the upload is at fault, the error names the file and matches a sentinel of formats;
-// an upload without a JPEG is formats.ErrUnsupported. Errors of the store and of w keep
-// their identity. After an error what w wrote is of no use.
+// If the upload is at fault, the error names the file and matches a sentinel of
+// formats. If the upload has no JPEG, it matches formats.ErrUnsupported. Errors of the
+// store and of w keep their identity. After an error the output in w is of no use.
 func Stream(ctx context.Context, src Source, w Frames, o Options) (Result, error) {
 	s := newStream(src, w, o)
 	err := s.tags(ctx)
@@ -149,7 +151,7 @@ func (s *stream) named(f func(File, io.Reader) error) func(File, io.Reader) erro
 // A series is the state of an id.
 type series struct {
 	id     string
-	names  []string // of its frames, as they came, without the folder
+	names  []string // names of its frames without the folder, in the order of the source
 	sorted bool
 }
 
@@ -159,7 +161,7 @@ type stream struct {
 	l       Limits
 	about   About
 	labels  *labels
-	order   []*series // as they came
+	order   []*series // series in the order of the source
 	ids     map[string]*series
 	buf     []byte
 	entries int64

@@ -11,19 +11,19 @@ import (
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// Records says how the records of an upload are told apart.
+// Records is the way in which an upload is cut into records.
 type Records string
 
 // The ways of Records.
 const (
-	ByContent Records = ""       // content and name decide; never for a length before each record
+	ByContent Records = ""       // content and name decide; they never choose records with lengths in front
 	Lines     Records = "lines"  // a line is a record
-	JSONL     Records = "jsonl"  // the same, and the file says that each line is JSON, which is not checked
+	JSONL     Records = "jsonl"  // lines, and the metadata say that each is JSON, which is not checked
 	Files     Records = "files"  // a file of an archive, or of a folder, is a record
-	U32LE     Records = "u32le"  // before each record its length, 4 bytes
-	U32BE     Records = "u32be"  // 4 bytes, the highest first
-	U64LE     Records = "u64le"  // 8 bytes
-	U64BE     Records = "u64be"  // 8 bytes, the highest first
+	U32LE     Records = "u32le"  // the length of each record is before it, in 4 bytes, the lowest first
+	U32BE     Records = "u32be"  // as U32LE, with the highest byte first
+	U64LE     Records = "u64le"  // as U32LE, in 8 bytes
+	U64BE     Records = "u64be"  // as U32BE, in 8 bytes
 	Varint    Records = "varint" // 7 bits a byte, the lowest first, as protobuf's delimited messages have it
 	Chunks    Records = "chunks" // there are none: pieces of one size
 )
@@ -52,10 +52,10 @@ func (r Records) String() string {
 	return string(r)
 }
 
-// prefixed says that the length of a record comes before it.
+// prefixed reports whether each record has its length in front.
 func (r Records) prefixed() bool { return r.width() > 0 || r == Varint }
 
-// width is how many bytes a length takes. It is 0 if that varies, or if there are no
+// width returns the bytes of a length. It is 0 if they vary, or if there are no
 // lengths.
 func (r Records) width() int {
 	switch r {
@@ -95,9 +95,9 @@ type recorder struct {
 	*cutter
 
 	r    *bufio.Reader
-	at   int64  // how far r was read
-	left int64  // what r still holds; -1: unknown
-	buf  []byte // a record that is larger than r's buffer
+	at   int64  // bytes of r that were read
+	left int64  // bytes left in r; -1: unknown
+	buf  []byte // memory for a record that is larger than r's buffer
 }
 
 // records cuts r, of size bytes (-1: unknown), by the length before each record.
@@ -147,8 +147,8 @@ func (x *recorder) next() error {
 	return nil
 }
 
-// long passes on a record that is larger than the buffer. If it does not know that so
-// many bytes follow, its memory is at most twice the bytes that came.
+// long passes on a record of k bytes, more than the buffer. If r may have fewer
+// bytes, its memory is at most twice the bytes that it has read.
 func (x *recorder) long(k int) error {
 	have := 0
 	for have < k {

@@ -20,12 +20,13 @@ const (
 	noResult result = iota
 	oneGulp
 	oneArray
-	memberArrays // of a .npz
+	memberArrays // arrays of the members of a .npz
 	oneBloscpack
 )
 
-// output names the objects of u's output of a kind. Raw data that came before their
-// note were packed as bytes; if the array exists as well, src is asked for the note.
+// output returns the names of the objects of u's output of a kind. Raw data that
+// came before their note were packed as bytes; if the array exists as well, src is
+// asked for the note.
 func (j *Job) output(src objstore.Bucket, u functions.Upload, kind result) functions.Output {
 	key := func(suffix string) string { return functions.OutputKey(j.Prefix, u.Key, suffix) }
 	switch kind {

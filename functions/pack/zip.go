@@ -50,14 +50,14 @@ const (
 	zipPeek = 64 << 10
 )
 
-// errEnough is returned for a file of which no more is needed. The rest is neither
+// errEnough ends the reading of a file early. The rest of the file is neither
 // fetched nor checked.
 var errEnough = errors.New("enough")
 
-// zipMember is one line of the central directory.
+// zipMember is an entry of the central directory.
 type zipMember struct {
 	name          string // clean
-	off           int64  // of the local header
+	off           int64  // offset of the local header
 	packed, size  int64
 	crc           uint32
 	method, flags uint16
@@ -70,8 +70,8 @@ type zipped struct {
 	obj     *objstore.Object
 	about   About
 	l       Limits
-	members []zipMember // in order of offset
-	dir     int64       // where the directory begins: files end before it
+	members []zipMember // members in the order of their offsets
+	dir     int64       // offset of the directory: files end before it
 }
 
 func (z *zipped) About() About { return z.about }
@@ -353,7 +353,7 @@ func (z *zipped) member(w *window, m *zipMember, end int64, fl io.ReadCloser, f 
 	case err != nil:
 		return err
 	}
-	if _, err := io.Copy(io.Discard, c); err != nil { // what f left, to the checksum
+	if _, err := io.Copy(io.Discard, c); err != nil { // read the bytes that f left, for the checksum
 		return bad(w.blame(err))
 	}
 	return nil

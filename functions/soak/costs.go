@@ -4,21 +4,21 @@ import "fmt"
 
 // Prices are list prices in dollars, without free tiers and discounts.
 type Prices struct {
-	Region, Date string // of the lists, for people
+	Region, Date string // region and date of the price lists, for people
 
 	Put         float64 // S3 Standard: a PUT, POST or LIST
 	Get         float64 // a GET, HEAD or any other
 	Storage     float64 // a GB and month
-	GBSecond    float64 // Lambda, arm64
-	Invocation  float64 // Lambda
+	GBSecond    float64 // Lambda, arm64: a GB and second
+	Invocation  float64 // Lambda: one invocation
 	Queue       float64 // SQS, standard: a request
 	EventBridge float64 // an event that S3 was told to send
 	LogGB       float64 // CloudWatch Logs: a GB taken in
 	Metric      float64 // CloudWatch: a metric and month
 }
 
-// ListPrices are those of us-east-1, from the pricing pages of S3, Lambda (arm64),
-// SQS, EventBridge (opt-in service events) and CloudWatch.
+// ListPrices returns the prices of us-east-1, from the pricing pages of S3, Lambda
+// (arm64), SQS, EventBridge (opt-in service events) and CloudWatch.
 func ListPrices() Prices {
 	return Prices{Region: "us-east-1", Date: "mid-2025", Put: 0.005 / 1000, Get: 0.0004 / 1000, Storage: 0.023, GBSecond: 0.0000133334,
 		Invocation: 0.20 / 1e6, Queue: 0.40 / 1e6, EventBridge: 1.00 / 1e6, LogGB: 0.50, Metric: 0.30}
@@ -30,14 +30,14 @@ const (
 	WorkerGB    = 0.5    // memory of a function
 	RoundTrip   = 0.030  // seconds of a request to S3, one after the other
 	BytesPerSec = 50e6   // read and packed by a function of that size
-	LogBytes    = 2500.0 // of an upload: its line, its metrics, those of Lambda
+	LogBytes    = 2500.0 // bytes of logs for an upload: its line, its metrics, Lambda's lines
 	QueueCalls  = 3      // sent, received, deleted; batches of one
 )
 
 // A Use is what packing one upload takes.
 type Use struct {
 	Puts, Gets int64   // requests at the price of Prices.Put and of Prices.Get
-	Bytes      float64 // of the upload
+	Bytes      float64 // bytes of the upload
 }
 
 // A Cost is in dollars.
@@ -56,7 +56,8 @@ func (u Use) Seconds() float64 {
 	return float64(u.Puts+u.Gets)*RoundTrip + u.Bytes/BytesPerSec
 }
 
-// Cost is what the upload costs from its event on. Uploading and storage are not in it.
+// Cost returns the cost of an upload from its event on, without the upload itself and
+// storage.
 func (u Use) Cost(p Prices) Cost {
 	return Cost{
 		Requests: float64(u.Puts)*p.Put + float64(u.Gets)*p.Get,

@@ -12,8 +12,8 @@ import (
 // A Figure is one line of the table of docs/reliability.md. Tests write them as
 // lines of JSON.
 type Figure struct {
-	ID   string `json:"id"`   // of the proof
-	What string `json:"what"` // was done
+	ID   string `json:"id"`   // id of the proof
+	What string `json:"what"` // what was done
 	Got  string `json:"got"`
 	Goal string `json:"goal"`
 	Hit  bool   `json:"hit"`

@@ -8,8 +8,8 @@ import (
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// converts says whether values of one kind can be stored as another. Floats take all
-// numbers. Integers take only integers that fit; whether they fit, the values
+// converts reports whether values of one kind can be stored as another. Floats take
+// all numbers. Integers take only integers that fit; whether they fit, the values
 // themselves show.
 func converts(from, to zoomcache.Kind) bool {
 	switch {
@@ -21,8 +21,8 @@ func converts(from, to zoomcache.Kind) bool {
 	return to.Float() || !from.Float()
 }
 
-// narrow says whether a codec cuts values and differences to 32 bits, as pcm-int does
-// although its values have 64.
+// narrow reports whether a codec cuts values and differences to 32 bits, as pcm-int
+// does although its values have 64.
 func narrow(c zoomcache.Codec) bool { return c.PCM && c.Kind == zoomcache.Int }
 
 // errRange is for values that do not fit into the codec that was asked for.
@@ -33,7 +33,7 @@ type converter struct {
 	out zoomcache.Values
 }
 
-// to gives the same values in the kind of another codec.
+// to converts values to the kind of another codec.
 func (c *converter) to(v *zoomcache.Values, codec zoomcache.Codec) (*zoomcache.Values, error) {
 	k := codec.Kind
 	if v.Kind == k {

@@ -23,8 +23,8 @@ const (
 	csvTick = 1024
 )
 
-// isCSVName says whether a name is that of a CSV. The name must tell, since text begins
-// with no signature.
+// isCSVName reports whether a name is a name of a CSV. The name has to decide,
+// since text has no signature.
 func isCSVName(key string) bool {
 	key = strings.ToLower(key)
 	for _, packed := range packedSuffixes() {
@@ -54,20 +54,20 @@ type table struct {
 	obj        *objstore.Object
 	about      About
 	comma      byte
-	width      int // columns, with that of the stamps
+	width      int // number of columns, with the column of stamps
 	time       int // the column of the stamps
 	name       string
 	packed     packing
 	iso        bool
 	read       reading
 	sure       bool     // the user said so
-	unnamed    bool     // no column has the name of one of stamps
+	unnamed    bool     // no column has a name for stamps
 	others     []string // columns that have such a name, too
-	maybe      form     // what all stamps so far look like, though nothing says that they are
-	epoch      bool     // they count from 1970
-	since      bool     // so much was told of them
-	tracks     []int    // of each column, -1: none
-	firstLine  int64    // of values
+	maybe      form     // the form that all stamps so far could have
+	epoch      bool     // the stamps count from 1970
+	since      bool     // a warning tells that they count from 1970
+	tracks     []int    // track of each column, -1: none
+	firstLine  int64    // line number of the first values
 	firstStamp string
 	from       int64 // the second that is time 0
 	digits     int   // ticks are 10^-digits of a second
@@ -115,7 +115,7 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say Time
 	return t, nil
 }
 
-// csvSpan is what the first reading learns from the stamps.
+// csvSpan is the result of the first reading of the stamps.
 type csvSpan struct {
 	low, high int64
 	digits    int
@@ -159,8 +159,8 @@ func (t *table) header(n int64, line string, say Times) ([]string, error) {
 	return slices.Delete(slices.Clone(cells), t.time, t.time+1), nil
 }
 
-// isValue says whether a cell of the first line is a number, a stamp or empty, and so
-// not the name of a column.
+// isValue reports whether a cell of the first line is a number, a stamp or empty, and
+// so not the name of a column.
 func (t *table) isValue(cell string) bool {
 	if _, err := strconv.ParseFloat(t.plain(cell), 64); err == nil || isMissing(cell) {
 		return true
@@ -213,8 +213,8 @@ func (t *table) learn(room *[]string, n int64, line string, names []string, cols
 	return err
 }
 
-// blank says whether all cells of a line are empty: spreadsheets end tables with such
-// lines.
+// blank reports whether all cells of a line are empty: spreadsheets end tables with
+// such lines.
 func (t *table) blank(line string) bool {
 	for i := range len(line) {
 		if line[i] != t.comma && line[i] != ' ' {
@@ -305,7 +305,8 @@ func (t *table) cells(room *[]string, line string, at func(stamp), value func(i 
 	return nil
 }
 
-// isMissing says whether a cell is empty or has a word that means so. "nan" is a value.
+// isMissing reports whether a cell is empty or has a word that means so. "nan" is a
+// value.
 func isMissing(cell string) bool {
 	if len(cell) > 4 {
 		return false
@@ -329,7 +330,7 @@ func parseFloat(cell string) (float64, error) {
 // settle chooses time 0 and the ticks: the coarsest power of ten of a second in which
 // every stamp is exact.
 func (t *table) settle(span *csvSpan) {
-	if t.epoch && t.from < oldest && !t.iso && !t.since { // a clock that nobody has set, or no such count
+	if t.epoch && t.from < oldest && !t.iso && !t.since { // an unset clock, or another kind of number
 		t.epoch = false
 	}
 	t.epoch = t.epoch || t.sure && t.read.shift > 0 && t.from >= oldest

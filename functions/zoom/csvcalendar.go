@@ -11,20 +11,20 @@ import (
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// Times say which column of a CSV has the times, and what they count, if names and
-// values of the columns do not tell. With the zero value they have to.
+// Times tell which column of a CSV has the times, and their unit. With the zero
+// value, names and values of the columns decide.
 type Times struct {
-	Column string // its name, in upper or lower case; "": found by its name, else the first
+	Column string // name of the column, in upper or lower case; "": a column with a usual name, else the first
 	// Unit is what a number there is: "s", "ms", "us", "ns", "min", "h", "d"; "date" for
 	// 19580329 or 195803, with a time (195803291200) or none, "year" for 1958 and for 1958.2027, so much of that year in UTC;
 	// "": found out. Stamps in ISO 8601 need none.
 	Unit string
 }
 
-// A reading says how to read the number of a stamp.
+// A reading is a way to read the number of a stamp.
 type reading struct {
-	shift int   // it counts 10^-shift of a second
-	scale int64 // or so many seconds, where there is no shift
+	shift int   // the number counts units of 10^-shift seconds
+	scale int64 // if shift is 0: the number counts units of scale seconds
 	form  form
 }
 
@@ -49,8 +49,9 @@ func (f form) String() string {
 // digits is how many digits a form has.
 func (f form) digits() int { return [...]int{0, 8, 6, 4, 10, 12, 14}[f] }
 
-// clock says whether the form has a time of day. Numbers of so many digits are not
-// seconds: they would be beyond all time, or milliseconds of another century.
+// clock reports whether the form has a time of day. Numbers with as many digits
+// are not seconds: the time would be absurd, or they would be milliseconds of
+// another century.
 func (f form) clock() bool { return f == formMinute || f == formSecond }
 
 // units are the values of Times.Unit. "date" is any form except formYear; the first
@@ -69,7 +70,7 @@ func ParseUnit(text string) (string, error) {
 	return "", fmt.Errorf("%.60q is no unit of times: want s, ms, us, ns, min, h, d, date (19580329, 195803, 20240501120000) or year (1958, 1958.2027): %w", text, formats.ErrUnsupported)
 }
 
-// sayTimes names the ways in which users say what stamps are.
+// sayTimes names the ways to specify stamps, for errors.
 const sayTimes = "--times UNIT, or the metadata times of an upload,"
 
 // sayColumn names the ways in which users say which column has the stamps.
@@ -183,12 +184,13 @@ func partOfYear(year, part string) (stamp, bool) {
 	}
 	n, _ := strconv.Atoi(year)
 	length := time.Date(n+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - at.sec
-	nano, _, _ := fraction(part) // of the year, and beyond these nine digits nothing is a second
+	nano, _, _ := fraction(part) // fraction of the year; more than nine digits change less than a second
 	at.sec += (int64(nano)*length + 5e8) / 1e9
 	return at, true
 }
 
-// likely says whether a number looks like a date that people write as digits.
+// likely reports whether a number looks like a date that people write as
+// digits.
 func (f form) likely(text string) bool {
 	first, last := "1700", "2100"
 	switch f {
@@ -215,7 +217,7 @@ func likelyForm(text string) form {
 	return formCount
 }
 
-// called says whether a name is in a list, in any case of letters.
+// called reports whether a name is in a list, in any case of letters.
 func called(name string, list []string) bool {
 	return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(n, name) })
 }
@@ -237,19 +239,19 @@ func (t *table) told(unit string) error {
 func (t *table) guess(text string) error {
 	f := likelyForm(t.plain(text))
 	switch {
-	case t.sure: // its user says so
+	case t.sure: // the user has specified it
 		if t.read.form == formDay && f != formCount && f != formYear {
 			t.read.form = f
 		}
 		return nil
-	case t.read.shift != 0: // its name does
+	case t.read.shift != 0: // the name of the column tells it
 		if f.clock() {
 			t.maybe = f
 		}
 		return nil
 	}
 	first, ok := parseSeconds(t.plain(text))
-	if !ok { // no number, or of nanoseconds, for which an exponent has too few digits
+	if !ok { // not a number, or nanoseconds in a form with too few digits
 		if !strings.ContainsAny(text, "eE") {
 			t.guessUnit(text)
 		}
@@ -369,7 +371,7 @@ func (s stamp) times(n int64) (stamp, bool) {
 	return s, true
 }
 
-// wrong says for an error what is wrong with a stamp.
+// wrong returns the text of an error about a stamp.
 func (t *table) wrong() string {
 	switch {
 	case t.iso:

@@ -15,14 +15,14 @@ import (
 // textValues is a number, the column is text; if one is, every value must be a number.
 const textValues = 100
 
-// A csvColumn is what a CSV's first reading found in one column.
+// A csvColumn is the result of a CSV's first reading for one column.
 type csvColumn struct {
 	values                  int64
 	float, integer, word    bool // a number with a fraction; a whole one; true or false
 	negative, large, beyond bool // whole numbers below 0, above int64, above uint64
-	number                  bool // any of them, but for nan
+	number                  bool // a float, integer or word, except nan
 	text                    string
-	line                    int64 // of the first text; 0: there is none
+	line                    int64 // line of the first text; 0: none
 }
 
 // learn notes a value of a column. A text among numbers is an error.
@@ -31,7 +31,7 @@ func (c *csvColumn) learn(name string, line int64, cell string) error {
 	case c.line > 0 && c.values >= textValues:
 		return nil
 	case !c.look(cell):
-		if c.number || c.values > textValues || c.float { // of nan alone is no text, either
+		if c.number || c.values > textValues || c.float { // a column of nan alone is not text, either
 			return kit.Corrupt("column %.60q: %.60q is no number", name, cell)
 		}
 		if c.line == 0 {
@@ -165,8 +165,8 @@ func listed(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// choose makes tracks of the columns of numbers. A remark names the columns that it
-// passes over.
+// choose makes a track of each column of numbers. A remark names the columns that
+// it skips.
 func (t *table) choose(names []string, cols []csvColumn) error {
 	var texts, kept []string
 	t.tracks = make([]int, len(cols))

@@ -13,7 +13,7 @@ const nanoDigits = 9
 // A stamp is a time in seconds, counted from 1970 or from a time 0 of the file's own.
 type stamp struct {
 	sec   int64 // rounded down
-	nano  int32 // from there, never negative
+	nano  int32 // nanoseconds after sec, never negative
 	finer bool  // the text has digits beyond that are not 0
 }
 
@@ -100,7 +100,7 @@ func parseShifted(text string, shift int) (stamp, bool) {
 	return parseSeconds(sign + whole[:k] + "." + whole[k:] + rest)
 }
 
-// before says whether a stamp is earlier than another.
+// before reports whether a stamp is earlier than another.
 func (s stamp) before(o stamp) bool { return s.sec < o.sec || s.sec == o.sec && s.nano < o.nano }
 
 // exponent reads a number such as 1.5e3. It goes by way of the shortest decimal text.
@@ -115,8 +115,8 @@ func exponent(text string, c byte) (stamp, bool) {
 	return parseSeconds(strconv.FormatFloat(f, 'f', -1, 64))
 }
 
-// negate keeps the fraction counting upwards. Digits finer than that are rounded down,
-// too.
+// negate returns the negative stamp. Its nanoseconds still count upwards from sec, and
+// finer digits are still rounded down.
 func (s stamp) negate() stamp {
 	s.sec = -s.sec
 	up := s.nano
@@ -192,7 +192,7 @@ func parseISO(text string) (stamp, bool) {
 	s := marked(text)
 	year, ok1 := number(&s, 4)
 	mark := byte('-')
-	if strings.HasPrefix(s, "/") { // 2026/05/01: the year in front says how to read it
+	if strings.HasPrefix(s, "/") { // 2026/05/01: with the year first the order is clear
 		mark = '/'
 	}
 	month, _ := after(&s, mark) // 0 if there is none
@@ -215,7 +215,7 @@ func parseISO(text string) (stamp, bool) {
 		sec = int64(hour)*3600 + int64(minute)*60
 		if strings.HasPrefix(s, ":") {
 			second, ok := after(&s, ':')
-			if !ok || second > 60 { // a leap second counts as the one after
+			if !ok || second > 60 { // a leap second counts as the next second
 				return stamp{}, false
 			}
 			sec += int64(second)

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// gapSteps is how many usual steps without a sample make a gap. No packet spans a
-	// gap, so no summary of a packet covers a time without samples.
+	// gapSteps is the number of usual steps without a sample that make a gap. No
+	// packet spans a gap, so no summary of a packet covers a time without samples.
 	gapSteps = 10
 	// rowsAGap is how many rows a packet has at least, on average. If there are too
 	// many gaps, only the longest ones end packets, since each packet takes some 200

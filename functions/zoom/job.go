@@ -30,13 +30,13 @@ const (
 const (
 	MetaRate       = "rate"        // samples a second: "1000", "30000/1001"
 	MetaOrigin     = "origin"      // UTC of time 0, as ParseOrigin reads it
-	MetaTimes      = "times"       // of a CSV: Times.Unit
-	MetaTimeColumn = "time-column" // of a CSV: Times.Column
+	MetaTimes      = "times"       // for a CSV: the value of Times.Unit
+	MetaTimeColumn = "time-column" // for a CSV: the value of Times.Column
 )
 
-// New is the functions.JobMaker of zoom-cache files. warn, if not nil, is told the
-// About.Warnings of each upload. The maker refuses rules whose fields would have no
-// effect.
+// New returns the functions.JobMaker of zoom-cache files. warn, if not nil, is
+// called with the About.Warnings of each upload. The maker refuses rules whose
+// fields would have no effect.
 func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
 		if r.Chunk > 0 || r.Records != "" || r.Format != "" && r.Format != zoomcache.Format {
@@ -59,13 +59,14 @@ func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 type Job struct {
 	Out    objstore.Bucket
 	Prefix string
-	// Replace: a file of this name that is made of something else is replaced, not
-	// functions.ErrTaken.
+	// Replace says that a file that was made from something else is replaced. If it is
+	// not set, the error for such a file is functions.ErrTaken.
 	Replace bool
-	Write   WriteOptions // how files are written; Seal is the job's
-	Times   Times        // of a CSV, in place of what its metadata say
-	// About is told what the series is, Warn its Warnings, even if the output is there
-	// already; Done what was written, before it is committed. nil: nobody asks.
+	Write   WriteOptions // options of files; the job sets Seal
+	Times   Times        // for a CSV, times that are used instead of those in its metadata
+	// About is called with the description of the series, and Warn with its Warnings,
+	// even if the output exists already. Done is called with the result before it is
+	// committed. Nil means no call.
 	About func(About)
 	Warn  func(key, text string)
 	Done  func(Written)
@@ -137,7 +138,7 @@ func readNote(ctx context.Context, obj *objstore.Object) (Note, error) {
 	return ParseNote(p)
 }
 
-// publish makes the file of a series.
+// publish makes and publishes the file of a series.
 func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Upload, obj *objstore.Object, note *Note, noteTag string) ([]objstore.Info, error) {
 	if err := kit.Fits(ctx, obj.Size(), slowest); err != nil {
 		return nil, err
@@ -179,8 +180,8 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 	})
 }
 
-// told adds from the metadata of an upload what neither the options nor a note, a WAV
-// or stamps say of its samples.
+// told adds properties of the samples from the metadata of an upload, if neither the
+// options nor a note, a WAV or stamps tell them.
 func (o WriteOptions) told(about About, meta map[string]string, note *Note) (WriteOptions, error) {
 	mute := about.Format == "npy" || note != nil && note.Rate.Num == 0
 	if text := strings.TrimSpace(meta[MetaRate]); text != "" && mute && o.Rate.Num == 0 {
@@ -237,7 +238,8 @@ func (o WriteOptions) layout(format string, times Times, noteTag string) string 
 	return s.String()
 }
 
-// Command is the command line that makes the file of u elsewhere, if a function cannot.
+// Command returns the command line that makes the file of u on another machine, if a
+// function cannot.
 func Command(r functions.Rule, u functions.Upload) string {
 	text := kit.Command(r, u, u.Key, zoomcache.Suffix)
 	if r.Codec != "" {

@@ -50,7 +50,7 @@ func (t *table) lines(ctx context.Context, skip int64, f func(n int64, line stri
 	}
 }
 
-// blame adds the place to what is wrong with the text.
+// blame adds the place in the text to err.
 func (t *table) blame(in *unpacking, n, off int64, err error) error {
 	if err = in.blame(err); unplaced(err) {
 		return kit.Fail("csv", fmt.Sprintf("line %d", n), off, err)
@@ -109,11 +109,11 @@ func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, 
 	}
 }
 
-// errOpen is told of the line where the quote is.
+// errOpen is the error for the line where the open quote is.
 var errOpen = kit.Corrupt("a quote that is not closed")
 
-// isHeader says whether a line is the header. Remarks and blank lines may come before
-// it.
+// isHeader reports whether a line is the header. Remarks and blank lines may come
+// before it.
 func isHeader(line string) bool {
 	line = strings.TrimSpace(line)
 	return line != "" && line[0] != '#'
@@ -159,7 +159,8 @@ func begins(p []byte) ([]byte, error) {
 	return bytes.TrimPrefix(p, []byte("\ufeff")), nil
 }
 
-// scan says whether a line ends inside quotes; quoted says that it begins inside them.
+// scan reports whether a line ends inside quotes; quoted says that it begins inside
+// them.
 func scan(line string, quoted bool, separators string) bool {
 	for {
 		if !quoted {
@@ -194,7 +195,7 @@ func scan(line string, quoted bool, separators string) bool {
 	}
 }
 
-// unplaced says that err is about the text and has no place yet.
+// unplaced reports whether err is about the text and has no place yet.
 func unplaced(err error) bool {
 	var e *formats.Error
 	return !errors.As(err, &e) && kit.IsFormat(err)

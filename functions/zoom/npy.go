@@ -21,7 +21,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// openNPY makes a track of each column of a .npy. If nobody knows the rate, it is one
+// openNPY makes a track of each column of a .npy. If the rate is unknown, it is one
 // sample a second.
 func openNPY(ctx context.Context, obj *objstore.Object) (Series, error) {
 	h, n, err := npy.ParseHeader(bufio.NewReader(io.NewSectionReader(obj.WithContext(ctx), 0, obj.Size())))
@@ -97,8 +97,8 @@ type Note struct {
 	npy.Note
 
 	Rate  zoomcache.Rate   // zero: not said
-	UTC   zoomcache.Origin // of time 0; zero: not said
-	Names []string         // of the columns; nil: not said
+	UTC   zoomcache.Origin // UTC of time 0; zero: unknown
+	Names []string         // names of the columns; nil: unknown
 }
 
 // ParseNote reads a note. If p is none, the error is formats.ErrCorrupt; if it is longer
@@ -157,7 +157,7 @@ func ParseRate(text string) (zoomcache.Rate, error) {
 	bad := func() (zoomcache.Rate, error) {
 		return zoomcache.Rate{}, fmt.Errorf("rate %.40q: %w: %w", text, errRate, formats.ErrCorrupt)
 	}
-	if strings.ContainsAny(text, "eE") { // by its shortest decimal text
+	if strings.ContainsAny(text, "eE") { // convert it to its shortest decimal text
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || f < 1e-18 || f > math.MaxInt64 {
 			return bad()

@@ -21,14 +21,15 @@ const (
 	// tracks get half of that, since they end their packets together.
 	blockBytes  = 1 << 20
 	blockValues = 256 << 10
-	// readPart and readAhead bound the reading ahead: 16 MiB, in requests of 8. Memory
-	// in use counts one and a half times, since the collector lets it grow so far.
+	// readPart and readAhead bound the reading ahead: 16 MiB, in requests of 8. They
+	// may take one and a half times that, since the collector runs only when the heap
+	// has grown.
 	readPart, readAhead = 8 << 20, 1
 )
 
-// An item says how one sample is stored.
+// An item is the encoding of one sample.
 type item struct {
-	kind zoomcache.Kind // that it becomes
+	kind zoomcache.Kind // kind of value that it becomes
 	size int            // bytes
 	big  bool           // most significant byte first
 	half bool           // binary16, which becomes F32
@@ -198,8 +199,8 @@ type rows struct {
 	obj     *objstore.Object
 	base    int64 // byte of the first item
 	item    item
-	frame   int  // bytes of a row; more than its items where a frame is padded
-	columns bool // one column after another
+	frame   int  // bytes of a row; more than its items if frames are padded
+	columns bool // stored column by column
 }
 
 func (r *rows) About() About { return r.about }
@@ -230,7 +231,7 @@ func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 		n := int(min(left, int64(per)))
 		p := buf[:n*r.frame]
 		if _, err := io.ReadFull(in, p); err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a reader that ends before its length
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the reader has ended early
 				err = kit.Corrupt("truncated")
 			}
 			return err

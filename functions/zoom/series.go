@@ -22,56 +22,55 @@ const MaxTracks = 2048
 // A Series is tracks of samples that can be read from front to end, as often as
 // need be. Its methods are safe for concurrent use.
 type Series interface {
-	// About tells what the series is. The caller must not change it.
+	// About returns the description of the series. Do not change it.
 	About() About
-	// Each hands on all samples in blocks, which are valid until f returns. At
-	// variable rate a block has at most window rows; at constant rate any number.
-	// An error of f ends Each, which returns it.
+	// Each calls f with all samples, in blocks. A block is valid until f returns.
+	// At variable rate a block has at most window rows; at constant rate any
+	// number. An error of f ends Each, which returns it.
 	Each(ctx context.Context, window int, f func(*Block) error) error
 }
 
-// About is what is known of a series before its samples are read.
+// About describes a series, as far as it is known before the samples are read.
 type About struct {
 	Format string // "wav", "npy", "csv", "raw"
 	// Tracks are numbered from 1. All are of constant rate, or all of variable.
 	Tracks   []zoomcache.Track
 	Origin   zoomcache.Origin // UTC of time 0; zero: unknown
 	Rows     int64            // samples of each track; of a CSV its lines of values
-	Bytes    int64            // of the samples, as the source holds them; of a CSV its size as stored
-	Warnings []string         // for people: what was guessed, left out, or not as its header says
+	Bytes    int64            // bytes of the samples in the source; for a CSV its stored size
+	Warnings []string         // texts for people: what was guessed, left out, or differs from its header
 }
 
 // A Block is some rows of a series: the values of each track. At constant rate all
 // tracks have as many; at variable rate a track has none for an empty cell.
 type Block struct {
-	Columns []Column // in the order of the tracks
+	Columns []Column // columns in the order of the tracks
 	Done    int64    // bytes of the source that are read so far, of About.Bytes
 }
 
 // A Column is the values of one track.
 type Column struct {
 	Values zoomcache.Values
-	Stamps []int64 // of each value, in ticks of the track's rate since time 0; nil at constant rate
+	Stamps []int64 // stamp of each value, in ticks of the track's rate since time 0; nil at constant rate
 }
 
-// Options say how an object is to be read. With the zero value its content and its
+// Options decide how an object is read. With the zero value its content and its
 // name decide.
 type Options struct {
-	Note *Note // what the bytes are: they are taken for raw samples; nil: they say it themselves
-	// CSV takes the object for a CSV whatever its name is, unless its content is that of
-	// a WAV or .npy.
+	Note *Note // describes raw samples; nil: content and name decide
+	// CSV reads the object as a CSV, with any name, unless its content is a WAV or .npy.
 	CSV   bool
-	Times Times // of a CSV
+	Times Times // options for a CSV
 }
 
-// errNoSeries is returned if nothing says what the samples are.
+// errNoSeries is returned if the kind of samples is unknown.
 var errNoSeries = fmt.Errorf("neither WAV, .npy nor .csv, and no note says what the bytes are: %w", formats.ErrUnsupported)
 
 // errPacked: samples are read at their places, and a compressed object has no such
 // places.
 var errPacked = fmt.Errorf("packed by gzip or zstd, and called neither .csv.gz nor .csv.zst: unpack it first: %w", formats.ErrUnsupported)
 
-// sniff is how much of an object tells what it is.
+// sniff is the number of bytes that decide what an object is.
 const sniff = 12
 
 // Open finds the series that an object holds, by its content and then by its name
@@ -101,8 +100,8 @@ func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) 
 	return nil, kit.Fail("upload", obj.Info().Key, -1, errNoSeries)
 }
 
-// IsCSV says whether Open takes an object for a CSV, the only source that has times in a
-// column: by its first bytes, and then by its name.
+// IsCSV reports whether Open takes an object for a CSV, the only source that has times
+// in a column: by its first bytes, and then by its name.
 func IsCSV(ctx context.Context, obj *objstore.Object, o Options) (bool, error) {
 	if o.Note != nil {
 		return false, nil

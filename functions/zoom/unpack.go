@@ -53,7 +53,7 @@ type unpacking struct {
 	in    io.ReadCloser
 	n     int64 // bytes of the object that were read
 	out   int64
-	err   error // of the object
+	err   error // error of the object
 	free  func()
 }
 
@@ -68,7 +68,7 @@ func (t *table) open(ctx context.Context) (*unpacking, error) {
 			u.close()
 			return nil, kit.Fail("csv", t.obj.Info().Key, 0, u.blame(err))
 		}
-		u.plain, u.free = guarded{u, z}, func() { _ = z.Close() } // it has nothing to tell
+		u.plain, u.free = guarded{u, z}, func() { _ = z.Close() } // Close of a zstd decoder returns no error
 	case zstdText:
 		z, err := zstd.NewReader(below, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(unpackWindow))
 		if err != nil {
@@ -84,7 +84,7 @@ func (t *table) open(ctx context.Context) (*unpacking, error) {
 
 func (u *unpacking) close() {
 	u.free()
-	_ = u.in.Close() // it was read, or is given up
+	_ = u.in.Close() // errors of Close do not matter after reading
 }
 
 // read is how many bytes of the object were read.

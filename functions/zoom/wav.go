@@ -25,7 +25,7 @@ const (
 	wavChunk  = 8  // name, size
 	// maxChunks bounds the cost of a chain of empty chunks.
 	maxChunks = 4096
-	// maxFmt is the longest "fmt " chunk that is accepted: that of
+	// maxFmt is the longest "fmt " chunk that is accepted. The one of
 	// WAVE_FORMAT_EXTENSIBLE has 40 bytes.
 	maxFmt = 40
 	// unknown32 stands for a size that is in ds64, or that the writer did not know.
@@ -36,8 +36,8 @@ const (
 // kind, in their first two bytes.
 const wavGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// isWAV says whether an object is a WAV. RF64 and BW64 are for more than 4 GiB; RIFX
-// has big-endian numbers.
+// isWAV reports whether an object is a WAV. RF64 and BW64 are for more than 4 GiB;
+// RIFX has big-endian numbers.
 func isWAV(head []byte) bool {
 	if len(head) < wavHeader || string(head[8:12]) != "WAVE" {
 		return false
@@ -49,14 +49,14 @@ func isWAV(head []byte) bool {
 	return false
 }
 
-// A wav holds what the chunks of a file have said so far.
+// A wav has the content of the chunks of a file so far.
 type wav struct {
 	obj   *objstore.Object
 	order binary.ByteOrder
-	long  int64 // of the data, by ds64; -1: not said
+	long  int64 // length of the data by ds64; -1: unknown
 	fmt   *wavFmt
 	data  int64 // byte where the data begin; 0: not found
-	size  int64 // of the data
+	size  int64 // length of the data
 	warn  []string
 }
 
@@ -135,7 +135,7 @@ func (w *wav) chunk(ctx context.Context, name string, at, size int64) (next int6
 		if n := w.order.Uint64(p[8:]); n <= uint64(w.obj.Size()) {
 			w.long = int64(n)
 		} else {
-			w.long = w.obj.Size() + 1 // too much, whatever it is
+			w.long = w.obj.Size() + 1 // more than the file can have
 		}
 	case "fmt ":
 		p := make([]byte, min(size, maxFmt))
@@ -201,8 +201,8 @@ const errNoLength = "the header does not say how long the samples are, as one wr
 // knownChunks are the chunks that programs write behind the samples.
 const knownChunks = "LIST fact cue  PEAK bext id3  ID3  iXML JUNK junk PAD  smpl inst plst DISP _PMX afsp acid strc axml chna umid minf elm1 regn FLLR levl fmt "
 
-// ends says whether the samples end at off: a chunk that fits into the file follows, or
-// a tag as players append it.
+// ends reports whether the samples end at off: a chunk that fits into the file follows,
+// or a tag as players append it.
 func (w *wav) ends(ctx context.Context, off int64) (bool, error) {
 	var head [wavChunk]byte
 	n := min(w.obj.Size()-off, wavChunk)
@@ -214,7 +214,7 @@ func (w *wav) ends(ctx context.Context, off int64) (bool, error) {
 			return true, nil
 		}
 	}
-	if n < wavChunk { // not even a chunk: what some editors leave, or was cut
+	if n < wavChunk { // less than a chunk: padding of some editors, or a cut
 		return len(bytes.Trim(head[:n], "\x00")) == 0 || strings.Contains(knownChunks, string(head[:min(n, 4)])), nil
 	}
 	for _, c := range head[:4] {
@@ -229,7 +229,7 @@ func (w *wav) ends(ctx context.Context, off int64) (bool, error) {
 	return int64(w.order.Uint32(head[4:])) <= w.obj.Size()-off-wavChunk, nil
 }
 
-// known says whether one of knownChunks is at off.
+// known reports whether one of knownChunks is at off.
 func (w *wav) known(ctx context.Context, off int64) (bool, error) {
 	var name [4]byte
 	if off+int64(len(name)) > w.obj.Size() {
@@ -265,8 +265,8 @@ func (w *wav) parseFmt(p []byte, at int64) (*wavFmt, error) {
 	return f, nil
 }
 
-// item says how a sample is stored. The bytes of a frame decide. Fewer bits than the
-// bytes hold are left-justified in them, and stay so.
+// item returns the encoding of a sample. The bytes of a frame decide. If samples
+// have fewer bits than these bytes, they are left-justified in them, and stay so.
 func (f *wavFmt) item() (item, int, error) {
 	size := (f.bits + 7) / 8
 	if f.align/f.channels > size {

@@ -19,43 +19,45 @@ const SealTrack = 0x73656C61
 
 const sealTag = "frseal\x00\x01"
 
-// WriteOptions say how a series is written. The zero value is right for most.
+// WriteOptions are the options of Write. The zero value is right for most.
 type WriteOptions struct {
-	Rate   zoomcache.Rate   // in place of the source's; zero: the source's
-	Origin zoomcache.Origin // UTC of time 0, in place of the source's; zero: the source's
-	// Codec is that of all tracks; nil: that of each in the source. A value that it
-	// cannot hold is formats.ErrUnsupported, at the latest when it is met.
+	Rate   zoomcache.Rate   // rate that replaces the source's; zero: the source's rate
+	Origin zoomcache.Origin // UTC of time 0, which replaces the source's; zero: the source's
+	// Codec is the codec of all tracks; nil means the codec of each track in the
+	// source. A value that it cannot hold is formats.ErrUnsupported, at the latest
+	// when it is met.
 	Codec *zoomcache.Codec
 	Zlib  bool // packets are compressed
 	Delta bool // packets hold differences, if that loses nothing: it has no effect on floats and pcm-int
-	// Watermark is how many samples of a track make a packet; 0: 1024, fewer with more
-	// than 256 tracks, but at least 64. At variable rate packets also end at gaps. Of all
-	// tracks together a packet each has at most 4 Mi samples, else formats.ErrTooLarge.
+	// Watermark is the number of samples of a track in a packet. 0 means 1024, or fewer
+	// with more than 256 tracks, but at least 64. At variable rate, packets also end at
+	// gaps. One packet of each track may together have at most 4 Mi samples; otherwise
+	// the error is formats.ErrTooLarge.
 	Watermark int
 	Parallel  int    // goroutines; 0: GOMAXPROCS. The bytes do not depend on it
 	Seal      []byte // becomes a packet of SealTrack; nil: none
-	// NoIndex leaves the index out. Else it follows the plain file, and parts of a long
-	// index lie between the blocks of the plain file. Files of more than 512 tracks never
-	// have one.
+	// NoIndex makes a file without an index. An index follows the plain file; parts of
+	// a long index lie between the blocks of the plain file. Files of more than 512
+	// tracks never have an index.
 	NoIndex bool
 	// Progress is told how many bytes of the source are read, of About.Bytes.
 	Progress formats.Progress
 }
 
-// Written says what was written.
+// Written is the result of Write.
 type Written struct {
-	Samples int64 // of all tracks together
+	Samples int64 // samples of all tracks together
 	Plain   int64 // bytes of the plain file, without seal and index
 	Size    int64 // bytes of the whole file
 }
 
-// Write writes a series as a zoom-cache file with all levels of summaries into w,
-// which is then to be committed. Memory is bounded whatever the length: 16 MiB of the
-// source that are read ahead (20 of an array in Fortran order), a window of each track,
-// and 6 MiB of the index, the rest of which goes into the file as it comes. Cost: each
-// byte of the source is read once, in requests of 8 MiB; of an array in Fortran order
-// in one request of each column for 10 MiB of all columns. If o asks for another rate or
-// origin than stamps say, the error is formats.ErrUnsupported.
+// Write writes a series as a zoom-cache file with all levels of summaries into w. The
+// caller then commits w. Memory does not depend on the length of the series: 16 MiB of
+// the source that are read ahead (20 MiB for an array in Fortran order), a window of
+// each track, and 6 MiB of the index; more of the index is written into the file at
+// once. Write reads each byte of the source once, in requests of 8 MiB. For an array in
+// Fortran order it makes one request of each column for 10 MiB of all columns. If o has
+// another rate or origin than the stamps tell, the error is formats.ErrUnsupported.
 func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written, error) {
 	about := s.About()
 	list, err := o.tracks(about)
@@ -115,7 +117,7 @@ const (
 	minWindow   = 64
 	maxWindow   = 1 << 22
 	windowBytes = 2 << 20
-	valueBytes  = 8 // at most
+	valueBytes  = 8 // most bytes of a value
 )
 
 // window is the number of rows in a packet, for every track.
@@ -245,8 +247,8 @@ func add[T zoomcache.Value](t *zoomcache.TrackWriter, v []T, stamps []int64, fro
 	return zoomcache.WriteSamples(t, v[from:to])
 }
 
-// newIndex makes the Builder of the index, which sees the same pass; nil: the file gets
-// no index.
+// newIndex returns the Builder of an index, which is made in the same pass. Nil means
+// that the file gets no index.
 func newIndex(o WriteOptions, list []zoomcache.Track) *zoomindex.Builder {
 	if o.NoIndex || len(list) > maxIndexed {
 		return nil

@@ -1,6 +1,6 @@
-// Package adler makes Adler-32 checksums, those of hash/adler32, several times as
-// fast where the processor has AVX2: Bloscpack puts one behind each chunk, and
-// decoders are fast enough to wait for it.
+// Package adler computes Adler-32 checksums, as hash/adler32 does, but several
+// times as fast if the processor has AVX2. Each chunk of a Bloscpack file has
+// one, and without AVX2 decoding would wait for it.
 package adler
 
 import "hash/adler32"

@@ -10,7 +10,7 @@ import (
 
 const (
 	minBits = 10 // below 1 KiB a buffer costs less than its bookkeeping
-	maxBits = 31 // no Blosc chunk is larger
+	maxBits = 31 // a Blosc chunk is not larger
 	steps   = 4  // sizes from one power of two to the next
 	classes = (maxBits-minBits)*steps + 1
 )
@@ -22,8 +22,8 @@ type Pool struct {
 	loans   atomic.Int64
 }
 
-// shared serves Get and Put: buffers are all alike, so the packages of a
-// process share what they keep.
+// shared is the pool of Get and Put. All packages of a process share it, since
+// buffers are all alike.
 var shared Pool
 
 // Get lends a buffer of length n from the pool that the process shares. Its
@@ -31,11 +31,12 @@ var shared Pool
 // 1 KiB).
 func Get(n int) []byte { return shared.Get(n) }
 
-// Put gives back what Get lent, resliced or not. Nobody may use p after that.
+// Put returns a buffer of Get to the pool. p may be resliced. Do not use p
+// after Put.
 func Put(p []byte) { shared.Put(p) }
 
-// Loans is how many buffers of the shared pool are lent at this moment, for
-// tests that look for buffers that never come back.
+// Loans returns the number of buffers that are in use. Tests use it to find
+// buffers that are never returned.
 func Loans() int64 { return shared.loans.Load() }
 
 // Get lends a buffer of length n.

@@ -5,13 +5,14 @@ package codec
 // distance begin in it. The first byte has a marker in its upper bits and is
 // always a literal run.
 const (
-	blzMaxNear = 8191         // largest distance that fits 13 bits, the escape apart
-	blzMaxFar  = 65535 + 8192 // with the two bytes behind the escape
+	blzMaxNear = 8191         // largest distance that fits 13 bits without the escape
+	blzMaxFar  = 65535 + 8192 // farthest match with the two bytes after the escape
 	blzEscape  = 0x1fff
 )
 
-// decodeBloscLZ fills dst, or says that src is not a stream of that size. It may
-// overwrite a few bytes between the length and the capacity of dst.
+// decodeBloscLZ decodes src into dst. It returns false if src is not a stream of
+// exactly that size. It may overwrite a few bytes between the length and the
+// capacity of dst.
 func decodeBloscLZ(dst, src []byte) bool {
 	if len(src) == 0 {
 		return false

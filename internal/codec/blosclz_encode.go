@@ -21,7 +21,7 @@ type bloscLZEncoder struct {
 // the hash, which keeps the table in the first-level cache.
 func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 	if len(src) == 0 {
-		return 0 // no stream decodes to nothing: the first byte is a literal run
+		return 0 // a stream cannot be empty: its first byte is a literal run
 	}
 	patience := uint(2 + level/2)
 	hashLog := min(11+level/2, blzHashLog)
@@ -37,7 +37,7 @@ func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 	for p < len(src)-12 {
 		v := binary.LittleEndian.Uint32(src[p:])
 		slot := &table[v*2654435761>>(shift&31)&mask]
-		ref := 0 // an empty place is taken for the first byte
+		ref := 0 // an empty entry refers to the first byte
 		if at := *slot; at > base {
 			ref = int(at - base)
 		}
@@ -48,7 +48,8 @@ func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 			p += 1 + missed>>patience
 			continue
 		}
-		// A match as long as its own code is no gain; the last byte is a literal.
+		// A match that is as long as its code saves nothing. The last byte must
+		// be a literal.
 		n := 4 + matchLen(src, p+4, ref+4, len(src)-1)
 		if dist > blzMaxNear && n < 6 {
 			p++

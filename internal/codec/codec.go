@@ -28,7 +28,7 @@ const (
 	Zstd    ID = 5
 )
 
-// String gives the name that Blosc uses, or the number of an unknown codec.
+// String returns the name that Blosc uses, or the number of an unknown codec.
 func (id ID) String() string {
 	switch id {
 	case BloscLZ:
@@ -47,13 +47,13 @@ func (id ID) String() string {
 	return fmt.Sprintf("codec(%d)", uint8(id))
 }
 
-// ErrCorrupt says that a stream is not what its codec writes, or that it does
-// not decode to exactly the size that was asked for. Every error of
-// [Decoder.Decode] wraps it, save those that wrap [ErrUnsupported].
+// ErrCorrupt means that a stream is invalid for its codec, or does not decode
+// to exactly the requested size. Every error of [Decoder.Decode] wraps
+// ErrCorrupt or [ErrUnsupported].
 var ErrCorrupt = errors.New("corrupt stream")
 
-// ErrUnsupported says that the codec is unknown, that it cannot be written
-// (Snappy), or that it takes no dictionary.
+// ErrUnsupported means that the codec is unknown, cannot be written (Snappy),
+// or has no dictionaries.
 var ErrUnsupported = errors.New("unsupported codec")
 
 // Slack is how many bytes of spare capacity behind a destination make decoding

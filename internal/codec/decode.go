@@ -18,9 +18,9 @@ type Decoder struct {
 	zstd zstdDecoder
 }
 
-// Decode fills dst with what the stream src decodes to. The stream must give
-// exactly len(dst) bytes, or the result is an error that wraps [ErrCorrupt];
-// what dst holds then is undefined.
+// Decode decodes the stream src into dst. If the stream does not decode to
+// exactly len(dst) bytes, the error wraps [ErrCorrupt], and the content of dst
+// is undefined.
 //
 // Nothing is written behind cap(dst). The bytes dst[len(dst):cap(dst)] may be
 // overwritten with anything, and Decode is faster when there are [Slack] of

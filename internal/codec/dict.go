@@ -24,7 +24,7 @@ func TrainDict(samples [][]byte, maxLen int) (d []byte) {
 			d = nil
 		}
 	}()
-	const tables = 1024 // what entropy tables and header take, at most
+	const tables = 1024 // bound of the bytes of entropy tables and header
 	if maxLen <= tables {
 		return nil
 	}

@@ -72,7 +72,7 @@ func (e *Encoder) encodeLZ4(id ID, level int, dst, src, dict []byte) (n int, err
 	case len(src) <= lz4SmallMax:
 		return e.lz4small.encode(10-level, dst, src), nil
 	}
-	e.lz4.Acceleration = 10 - level // as c-blosc2 does
+	e.lz4.Acceleration = 10 - level // as in c-blosc2
 	n, err = e.lz4.CompressBlock(src, dst)
 	if errors.Is(err, lz4.ErrInvalidSourceShortBuffer) {
 		return 0, nil

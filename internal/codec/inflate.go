@@ -12,17 +12,17 @@ type inflater struct {
 	src []byte
 	pos int    // next byte of src for the bit buffer; may run past its end, see refill
 	bb  uint64 // bits not used yet, the next one lowest
-	nb  uint   // how many of them are counted
+	nb  uint   // number of valid bits
 
 	lit  [1<<litBits + 144<<(maxCode-litBits)]uint32
 	dist [1<<distBits + 15<<(maxCode-distBits)]uint32
 	lens [286 + 30]uint8
 }
 
-// Codes of up to litBits or distBits bits are found by one look into the table;
-// longer ones by a second, in a part of the table that shares their first bits.
-// A complete code has two or more codes for each such part, which bounds the
-// tables: at most 288 symbols, and 30.
+// The decoder finds a code of up to litBits or distBits bits by one look into the
+// table. A longer code takes a second look, in a part of the table for all codes with
+// the same first bits. A complete code has two or more codes for each such part. This
+// bounds the tables: they have at most 288 and 30 symbols.
 const (
 	litBits  = 11
 	distBits = 8
@@ -35,15 +35,16 @@ const (
 const (
 	entExtra   = 4
 	entValue   = 8
-	entMask    = 1<<15 - 1 // of a value
+	entMask    = 1<<15 - 1 // mask of a value
 	entLiteral = 1 << 31
 	entOther   = 1 << 30 // end of block, second look or no code
 	entEnd     = 1 << 29
 	entSecond  = 1 << 28
 )
 
-// decode says whether src begins with a complete zlib stream that makes exactly
-// len(dst) bytes. It may overwrite bytes between length and capacity of dst.
+// decode decodes src into dst. It reports whether src begins with a complete
+// zlib stream of exactly len(dst) decoded bytes. It may overwrite bytes between
+// length and capacity of dst.
 func (f *inflater) decode(dst, src []byte) bool {
 	// Method 8, a window of at most 32 KiB, a checksum of the two bytes, no
 	// preset dictionary.
@@ -87,8 +88,8 @@ func (f *inflater) decode(dst, src []byte) bool {
 	return binary.BigEndian.Uint32(src[f.pos:]) == adler(dst)
 }
 
-// refill makes at least 56 bits available. Behind the end of src it makes
-// zeros; overrun tells when such were used.
+// refill makes at least 56 bits available. After the end of src the bits are
+// zeros; overrun reports whether such bits were used.
 func (f *inflater) refill() {
 	if len(f.src)-f.pos >= 8 {
 		f.bb |= binary.LittleEndian.Uint64(f.src[f.pos:]) << (f.nb & 63)
@@ -287,13 +288,13 @@ func (f *inflater) readCodes() bool {
 		}
 	}
 	if lens[256] == 0 {
-		return false // no block ends without its end
+		return false // a block must have an end symbol
 	}
 	return buildTable(f.lit[:], litBits, lens[:nlit], litEntry) &&
 		buildTable(f.dist[:], distBits, lens[nlit:], distEntry)
 }
 
-// fixedCodes makes the tables of the code that the format defines.
+// fixedCodes makes the tables of the fixed code of the format.
 func (f *inflater) fixedCodes() bool {
 	var lens [288]uint8
 	for i := range lens {

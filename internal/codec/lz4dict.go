@@ -9,7 +9,7 @@ const (
 	lz4MaxDist  = 65535
 	lz4MinMatch = 4
 	lz4LastLits = 5  // the last bytes of a block are literals,
-	lz4MinTail  = 12 // and its last match begins this far before the end
+	lz4MinTail  = 12 // the last match begins at least this far before the end
 )
 
 // lz4DictEncoder encodes blocks with a dictionary, which the library cannot. It

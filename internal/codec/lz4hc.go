@@ -10,9 +10,9 @@ const worth = 5
 // the last 64 KiB in chains of those with the same hash, walks them for the
 // longest match, and puts a match off where the next byte begins a longer one.
 type lz4HCEncoder struct {
-	buf   []byte                 // dictionary and block side by side
+	buf   []byte                 // dictionary, and the block after it
 	head  [1 << lz4HashLog]int32 // last position of a hash plus one; 0: none
-	chain [1 << 16]uint16        // how far before a position the one before it in its chain is
+	chain [1 << 16]uint16        // distance of a position to the previous one in its chain
 	next  int                    // the first position that is in no chain yet
 }
 

@@ -17,7 +17,7 @@ const (
 // memory.
 const maxWindow = 1 << 31
 
-// trained says whether dict has an identifier and entropy tables in front of
+// trained reports whether dict has an identifier and entropy tables in front of
 // its content.
 func trained(dict []byte) bool {
 	return len(dict) >= 8 && binary.LittleEndian.Uint32(dict) == zstdDictMagic

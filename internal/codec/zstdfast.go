@@ -40,12 +40,12 @@ const (
 
 	litRaw  = 0
 	litRLE  = 1
-	litHuff = 2 // with a table; above: with the last one
+	litHuff = 2 // Huffman code with a table; above: with the previous table
 )
 
 // zstdFrame is the header of a frame.
 type zstdFrame struct {
-	size   uint64 // of the content
+	size   uint64 // decoded size of the frame
 	window uint64
 	head   int // length of the header
 }
@@ -195,7 +195,8 @@ func (f *zstdFast) decode(dst, src []byte) bool {
 	}
 }
 
-// block decodes a compressed block to dst[o:end] and returns where it ended.
+// block decodes a compressed block to dst[o:end] and returns the end of the
+// decoded bytes.
 func (f *zstdFast) block(dst []byte, o, end int, in []byte, window int) (int, bool) {
 	lit, in, ok := f.literals(in)
 	if !ok || len(lit) > end-o {

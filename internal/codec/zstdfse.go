@@ -48,8 +48,8 @@ type fseConsts struct {
 
 var fseDefined = sync.OnceValue(func() *fseConsts {
 	c := &fseConsts{}
-	// Each code begins where the values of the one before it end; the first
-	// ones stand for a single value each.
+	// Each code begins where the values of the previous code end. The first
+	// codes stand for a single value each.
 	ramp := func(kind int, base uint32, single int, extra []uint8) {
 		for _, x := range append(make([]uint8, single), extra...) {
 			c.codes[kind] = append(c.codes[kind], fseCode{base, x})
@@ -107,7 +107,7 @@ func (f *zstdFast) tables(in []byte) ([]byte, bool) {
 	return in, true
 }
 
-// single makes the table of one code, which takes no bits.
+// single makes a table of a single code, which takes no bits.
 func (t *fseTable) single(c fseCode) {
 	t.log, t.states = 0, t.buf[:1]
 	t.buf[0] = fseState{base: c.base, extra: c.extra}
@@ -116,7 +116,7 @@ func (t *fseTable) single(c fseCode) {
 // read builds the table from its description at the start of in and returns
 // how long that is, or 0 if it is wrong.
 func (t *fseTable) read(c *fseConsts, kind int, in []byte) int {
-	var buf [128]byte // a description is shorter; zeros follow it
+	var buf [128]byte // longer than a description; zeros follow it
 	have := 8 * copy(buf[:len(buf)-8], in)
 	pos := 0
 	peek := func(n int) int {

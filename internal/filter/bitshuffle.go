@@ -38,9 +38,9 @@ func (e engine) bitUnshuffle(dst, src []byte, width int) {
 	}
 }
 
-// bitUnshuffleBy makes byte planes of some columns of the bit rows, for some of
-// the planes at a time, and merges them into elements while they are in the
-// cache.
+// bitUnshuffleBy works on some columns of the bit rows at a time: it makes the
+// byte planes of a group of planes, and merges them into elements while they
+// are in the cache.
 func (e engine) bitUnshuffleBy(scratch, dst, src []byte, width, m int) {
 	for next := 0; next < width; {
 		planes := groupLen(width, next)

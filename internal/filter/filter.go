@@ -41,7 +41,7 @@ const (
 	portable engine = iota
 	sse2
 	avx2
-	gfni // and AVX-512 with the Galois field instructions
+	gfni // avx2, and AVX-512 with the Galois field instructions
 )
 
 // vector is the number of bytes that the engine handles at once.

@@ -88,7 +88,7 @@ func (c *cells) next() bool {
 	return false
 }
 
-// rows gives the offset and the length of each row of the present cell.
+// rows returns the offset and the length of each row of the present cell.
 func (c *cells) rows() func(yield func(off, n int) bool) {
 	return func(yield func(off, n int) bool) {
 		var row [MaxCellDims]int

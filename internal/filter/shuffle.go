@@ -22,8 +22,8 @@ func (e engine) unshuffle(dst, src []byte, width int) {
 	copy(dst[q*width:], src[q*width:])
 }
 
-// prepare checks the lengths and does what is a plain copy for both
-// directions; q is the number of elements.
+// prepare checks the lengths and makes the copies that both directions need. q
+// is the number of elements. done tells that nothing is left to do.
 func prepare(dst, src []byte, width int) (q int, done bool) {
 	same(dst, src)
 	if width > 1 {
@@ -84,9 +84,9 @@ func groupLen(planes, next int) int {
 	return min(planes, 8)
 }
 
-// overlapping is the first plane of the group that has plane next. If the number of
-// planes is no multiple of the group's, the last group overlaps the one before and
-// writes its bytes again: that is faster than smaller groups.
+// overlapping returns the first plane of the group that has plane next. If the
+// number of planes is not a multiple of group, the last group overlaps the one
+// before and writes some bytes twice, which is faster than a smaller group.
 func overlapping(next, planes, group int) int { return min(next, planes-group) }
 
 func merge8(dst []byte, width int, src []byte, stride, from, to int) {
@@ -223,7 +223,7 @@ func unzip3(dst []byte, stride int, src []byte, from, to int) {
 	for ; i+8 <= to; i += 8 {
 		in := src[i*3 : i*3+24]
 		x, y, z := le.Uint64(in), le.Uint64(in[8:]), le.Uint64(in[16:])
-		// As in zip3; what is in the fourth bytes goes into d.
+		// As in zip3; the fourth bytes go into d.
 		a, b, c, _ := transpose4(x&low32|y&^low32, x>>24&low32|(y>>56|z<<8)<<32,
 			(x>>48|y<<16)&low32|z>>16<<32, y>>8&low32|z>>40<<32)
 		le.PutUint64(dst[i:], a)
@@ -251,9 +251,9 @@ const (
 	low32 = 0x00000000ffffffff
 )
 
-// exchange swaps the upper halves of the lanes of a with the lower halves of those of
-// b. Matrix transpositions are made of this step. The lanes have 2*shift bits and mask
-// picks their lower halves.
+// exchange swaps the upper halves of the lanes of a with the lower halves of the lanes
+// of b. Matrix transpositions consist of such steps. The lanes have 2*shift bits and
+// mask picks their lower halves.
 func exchange(a, b uint64, shift uint, mask uint64) (uint64, uint64) {
 	x := (a>>(shift&63) ^ b) & mask
 	return a ^ x<<(shift&63), b ^ x
@@ -274,7 +274,7 @@ func gather2(x uint64) uint64 {
 }
 
 // transpose4 transposes two 4x4 byte matrices: the low halves of its arguments
-// are the rows of one, the high halves those of the other.
+// are the rows of one matrix, the high halves are the rows of the other.
 func transpose4(a, b, c, d uint64) (uint64, uint64, uint64, uint64) {
 	a, c = exchange(a, c, 16, low16)
 	b, d = exchange(b, d, 16, low16)

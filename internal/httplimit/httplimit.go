@@ -25,22 +25,22 @@ import (
 
 // Limits of bodies.
 const (
-	// MaxError is how much of the body of an error is read: those of S3 and its
-	// like are below 1 KiB.
+	// MaxError is the number of bytes that are read of the body of an error.
+	// Errors of S3 and similar stores are below 1 KiB.
 	MaxError = 64 << 10
-	// ErrorTime is how long that may take.
+	// ErrorTime is the time limit for the read of the body of an error.
 	ErrorTime = 5 * time.Second
 	// MaxAnswer is the longest answer that is not a payload: a page of a listing
 	// has 1000 keys of up to 3 KiB, escaped, and about as much around them.
 	MaxAnswer = 8 << 20
 )
 
-// Options say what answers look like, and what helps where none came.
+// Options describe answers, and which failures may be repeated.
 type Options struct {
-	XML       bool   // those that are no payload
-	MaxAnswer int64  // of them; 0: MaxAnswer
+	XML       bool   // answers without payload are XML
+	MaxAnswer int64  // bound of their bytes; 0: MaxAnswer
 	Roots     string // the variable that names CAs of one's own
-	Place     string // what names the host: "endpoint"
+	Place     string // the option that sets the host: "endpoint"
 }
 
 // New puts limits around t.
@@ -58,14 +58,15 @@ type transport struct {
 
 type payloadKey struct{}
 
-// Payload says that the body of a good answer is handed on as it comes, however long.
+// Payload marks a request whose good answer has payload as its body: it is passed on
+// as it comes, and its length is not limited.
 func Payload(ctx context.Context) context.Context { return context.WithValue(ctx, payloadKey{}, true) }
 
-// workRate is how fast a store works, at least, on the bytes that it was sent, in
-// bytes a second.
+// workRate is the least speed, in bytes a second, at which a store processes
+// bytes that it has received.
 const workRate = 64 << 20
 
-// Work is how long a store may work on n bytes without a word.
+// Work returns how long a store may process n bytes without an answer.
 func Work(n int64) time.Duration {
 	return time.Duration(float64(max(n, 0)) / workRate * float64(time.Second))
 }
@@ -260,7 +261,7 @@ type BadAnswer struct{ text string }
 // Error implements error.
 func (e *BadAnswer) Error() string { return "bad answer: " + e.text }
 
-// RetryableError tells the AWS SDK that there is no use in another try.
+// RetryableError tells the AWS SDK not to try again.
 func (*BadAnswer) RetryableError() bool { return false }
 
 func badAnswer(format string, a ...any) *BadAnswer { return &BadAnswer{fmt.Sprintf(format, a...)} }

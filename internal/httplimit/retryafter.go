@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// MaxWait is the most that a driver waits before a repetition, unless it is told
-// otherwise: 5 s, or a quarter of its timeout if that is less. Drivers repeat a request
+// MaxWait returns the longest time that a driver waits before it repeats a request, by
+// default: 5 s, or a quarter of its timeout if that is less. Drivers repeat a request
 // four times, so all waits together stay within the timeout.
 func MaxWait(timeout time.Duration) time.Duration {
 	const usual = 5 * time.Second // four of them fit into a function's minute
@@ -18,8 +18,9 @@ func MaxWait(timeout time.Duration) time.Duration {
 	return usual
 }
 
-// Pause is how long to wait before a request is repeated: own, or longer where the
-// answer asks for more, but never longer than most. A nil answer asks for nothing.
+// Pause returns the time to wait before a request is repeated. It is own, or the time
+// that the answer asks for if that is longer, but never more than most. A nil answer
+// asks for no time.
 func Pause(resp *http.Response, own, most time.Duration) time.Duration {
 	if resp != nil && (resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable) {
 		own = max(own, retryAfter(resp.Header.Get("Retry-After"), most))

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// An Unreachable error says that there was no connection, for a reason that waiting
-// does not mend: a refusal, an unknown host, a certificate that is not trusted.
+// An Unreachable error tells that there was no connection, for a reason that does
+// not pass: a refusal, an unknown host, an untrusted certificate.
 type Unreachable struct {
 	text  string
 	again bool
@@ -20,7 +20,7 @@ type Unreachable struct {
 // Error implements error.
 func (e *Unreachable) Error() string { return e.text }
 
-// RetryableError tells whether there may be another try.
+// RetryableError reports whether there may be another try.
 func (e *Unreachable) RetryableError() bool { return e.again }
 
 // unreachable turns errors of a server that cannot be reached into an Unreachable, and
@@ -52,7 +52,7 @@ func (o Options) unreachable(host string, err error, first bool) error {
 	return err
 }
 
-// untrusted says whether a certificate was looked at and refused.
+// untrusted reports whether a certificate was looked at and refused.
 func untrusted(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
@@ -61,7 +61,7 @@ func untrusted(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &name) || errors.As(err, &invalid)
 }
 
-// noTLS says whether the two sides could not agree on TLS.
+// noTLS reports whether the two sides could not agree on TLS.
 func noTLS(err error) bool {
 	var record tls.RecordHeaderError
 	var alert tls.AlertError

@@ -4,5 +4,5 @@ package httplimit
 
 import "syscall"
 
-// unsent is told on Linux only.
+// unsent works on Linux only.
 func unsent(syscall.Conn) (int64, bool) { return 0, false }

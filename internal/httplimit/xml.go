@@ -9,14 +9,14 @@ const (
 	maxElements = 1 << 17
 )
 
-// nesting counts the elements of XML while its bytes pass, before any decoder sees
-// them: a decoder holds a record of each open element. If the text is not XML, the
-// decoders will say so.
+// nesting counts the open elements of XML while its bytes pass, before a decoder
+// sees them, since a decoder keeps a record of each open element. If the text is
+// not XML, the decoder returns an error.
 type nesting struct {
 	state    byte // see below
 	quote    byte
-	first    byte // behind the <
-	last     byte // before the >
+	first    byte // byte after the <
+	last     byte // last byte before the >
 	tail     [2]byte
 	depth    int
 	elements int
@@ -26,11 +26,11 @@ type nesting struct {
 // The states of nesting.
 const (
 	inText    = iota
-	inTag     // behind <, before its >
-	inBang    // behind <!, whose kind is not known
-	inComment // behind <!--
-	inData    // behind <![
-	inNote    // behind <?
+	inTag     // after <, before its >
+	inBang    // after <!, before the bytes that tell its kind
+	inComment // after <!--
+	inData    // after <![
+	inNote    // after <?
 )
 
 // feed looks at the next bytes.
@@ -60,7 +60,7 @@ func (x *nesting) step(c byte) {
 			x.state = inComment
 		case '[':
 			x.state = inData
-		default: // no store sends a document type, and its end is hard to find
+		default: // a document type, whose end is hard to find; stores do not send any
 			x.err = badAnswer("XML with a document type, or no XML")
 		}
 		x.tail = [2]byte{}
@@ -97,7 +97,7 @@ func (x *nesting) step(c byte) {
 	x.last = c
 }
 
-// ends says whether a > ends a comment, CDATA or a processing instruction.
+// ends reports whether a > ends a comment, CDATA or a processing instruction.
 func (x *nesting) ends() bool {
 	switch x.state {
 	case inComment:

@@ -1,14 +1,14 @@
-// Package lru has a map that forgets what was not used for longest. It knows
-// nothing but the standard library.
+// Package lru has a map that evicts the values that were not used for the
+// longest time.
 package lru
 
 import "iter"
 
-// A Cache holds values by key, up to a sum of costs. Max and Gone are set before
-// its first use and not changed; else its zero value is ready. It may not be copied
-// after its first use. The owner holds a lock around each call, under which the
-// owner usually changes more than the cache. No call but Put allocates, and Put no
-// more than one entry and what the map needs.
+// A Cache holds values by key, up to a sum of costs. Set Max and Gone before the first
+// use, and do not change them later. Otherwise the zero value is ready to use. Do not
+// copy a Cache after its first use. The owner holds a lock around each call, since it
+// usually changes other things together with the cache. Only Put allocates: at most one
+// entry, and the memory of the map.
 type Cache[K comparable, V any] struct {
 	// Max bounds the sum of costs: bytes, or values if each costs 1. Nothing is kept
 	// if Max is below 0.
@@ -20,7 +20,7 @@ type Cache[K comparable, V any] struct {
 
 	cost int64
 	m    map[K]*entry[K, V] // nil before the first Put
-	ring entry[K, V]        // no value: older than it is the newest, newer the oldest
+	ring entry[K, V]        // sentinel of the ring: its older neighbour is the newest entry, its newer neighbour the oldest
 }
 
 type entry[K comparable, V any] struct {
@@ -36,7 +36,7 @@ func (c *Cache[K, V]) Len() int { return len(c.m) }
 // Cost is the sum of the costs of all values: at most Max, or 0.
 func (c *Cache[K, V]) Cost() int64 { return c.cost }
 
-// Get gives the value of a key, and makes it the one used last.
+// Get returns the value of a key, and makes it the one used last.
 func (c *Cache[K, V]) Get(key K) (v V, ok bool) {
 	e := c.m[key]
 	if e == nil {
@@ -47,7 +47,7 @@ func (c *Cache[K, V]) Get(key K) (v V, ok bool) {
 	return e.value, true
 }
 
-// Peek gives the value of a key, and leaves the order as it is.
+// Peek returns the value of a key, and leaves the order as it is.
 func (c *Cache[K, V]) Peek(key K) (v V, ok bool) {
 	e := c.m[key]
 	if e == nil {

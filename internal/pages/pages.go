@@ -25,9 +25,9 @@ import (
 
 // A Page is one Markdown file.
 type Page struct {
-	Name   string // from the root of the checkout, with slashes
+	Name   string // path from the root of the checkout, with slashes
 	Blocks []Block
-	Lines  []Line // what lies outside of blocks
+	Lines  []Line // lines outside of blocks
 }
 
 // A Line is a line of a page, by its number from 1.
@@ -38,11 +38,11 @@ type Line struct {
 
 // A Block is what stands between two fences.
 type Block struct {
-	Line  int    // of the fence, from 1
-	Info  string // behind the fence
+	Line  int    // line of the fence, from 1
+	Info  string // info string: the text after the opening fence
 	Lines []string
 	NotRun, IsText,
-	Masked string // of the comment before it
+	Masked string // text of the comment before it
 }
 
 // Where names a block for people.
@@ -116,7 +116,8 @@ func (b *Block) note(line string) {
 	}
 }
 
-// Classified says whether it is known what is to be done with a block.
+// Classified returns an error if the page does not tell what to do with a
+// block.
 func (b *Block) Classified() error {
 	switch {
 	case b.IsText != "":

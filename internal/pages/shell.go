@@ -9,7 +9,7 @@ func Calls(line string) [][]string {
 	var out [][]string
 	var words []string
 	var word strings.Builder
-	in, skip := false, false // in a word; the word is a redirection's
+	in, skip := false, false // in: inside a word; skip: the word belongs to a redirection
 	end := func() {
 		if in && !skip {
 			words = append(words, word.String())

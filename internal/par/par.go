@@ -22,7 +22,7 @@ func (p *Panic) String() string {
 	return fmt.Sprintf("%v\n\nin a goroutine of par.Do:\n%s", p.Value, p.Stack)
 }
 
-// Unwrap gives the panic's value if it was an error.
+// Unwrap returns the panic's value if it was an error.
 func (p *Panic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
@@ -86,7 +86,7 @@ func inline(ctx context.Context, n int, f func(context.Context, int) error) erro
 	return nil
 }
 
-// A run is what the workers of one Do share.
+// A run has the data that the workers of one Do share.
 type run struct {
 	n      int64
 	next   atomic.Int64

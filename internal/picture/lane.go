@@ -12,11 +12,11 @@ import (
 // A lane draws a channel.
 type lane struct {
 	spans     []Span
-	low, high float64 // of finite values; Inf and -Inf if there are none
-	drawn     bool    // there is something to see
+	low, high float64 // least and greatest finite value; Inf and -Inf if there are none
+	drawn     bool    // the lane has something to draw
 	line      color.NRGBA
 	band      color.NRGBA
-	unit      float64 // values are divided by it
+	unit      float64 // all values are divided by unit
 	from, to  float64
 }
 
@@ -50,7 +50,7 @@ func (l *lane) Plot(c draw.Canvas, p *plot.Plot) {
 	l.lines(c, p)
 }
 
-// A column is what is drawn in one column of pixels.
+// A column is the content of one column of pixels.
 type column struct {
 	low, high vg.Length
 	used      bool
@@ -167,7 +167,7 @@ func (l *lane) lines(c draw.Canvas, p *plot.Plot) {
 		switch a, b := tx(s.T0), tx(s.T1); {
 		case s.Single:
 			run = append(run, vg.Point{X: a, Y: y})
-		case b-a > dotRoom*pixel: // so wide that the line shows a step
+		case b-a > dotRoom*pixel: // wide enough for a visible step of the line
 			run = append(run, vg.Point{X: a, Y: y}, vg.Point{X: b, Y: y})
 		default:
 			run = append(run, vg.Point{X: (a + b) / 2, Y: y})

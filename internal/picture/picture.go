@@ -16,8 +16,8 @@ import (
 	"github.com/farread/farread/formats/dtype"
 )
 
-// Options say how numbers become colours. The zero value scales from the least
-// to the greatest finite value through Viridis.
+// Options map numbers to colours. The zero value scales from the least to the
+// greatest finite value through Viridis.
 type Options struct {
 	Map Map
 	// Robust scales from the 2nd to the 98th percentile, so that a few outliers
@@ -27,20 +27,22 @@ type Options struct {
 	Low, High float64
 	// MaxPixels bounds the picture; 0 means 1<<26.
 	MaxPixels int64
-	// MinSide is what the longer side of a small array is enlarged to, in whole
-	// steps; 0 means 256, and 1 leaves every array as it is.
+	// MinSide is the least length of the longer side of a picture: smaller
+	// arrays are enlarged in whole steps. 0 means 256; 1 means that no array is
+	// enlarged.
 	MinSide int
 }
 
 const (
 	defaultPixels = 1 << 26 // 64 MiB of palette indexes
 	defaultSide   = 256
-	rowHeight     = 32      // of an array of one axis
+	rowHeight     = 32      // height of a stripe for an array of one axis
 	sampleSize    = 1 << 18 // values looked at for percentiles
 )
 
-// ErrRefused is matched by errors for arrays that make no picture: the type is
-// no number, or not two axes are left. It wraps formats.ErrUnsupported.
+// ErrRefused is matched by errors for arrays that cannot be drawn: the type is
+// not a number, or there are more than two axes. It wraps
+// formats.ErrUnsupported.
 var ErrRefused = fmt.Errorf("no picture: %w", formats.ErrUnsupported)
 
 var errBytes = errors.New("picture: items do not fill the shape")
@@ -221,7 +223,7 @@ func level(v, low, high float64) uint8 {
 	return 1 + uint8(math.Round(t*(levels-1)))
 }
 
-// scale gives the values that the ends of the map stand for.
+// scale returns the values for the two ends of the colour map.
 func scale(items []byte, d dtype.DType, o Options) (low, high float64) {
 	if o.Low != o.High {
 		return min(o.Low, o.High), max(o.Low, o.High)
@@ -243,8 +245,8 @@ func scale(items []byte, d dtype.DType, o Options) (low, high float64) {
 	return low, high
 }
 
-// percentiles gives the 2nd and the 98th, of evenly spread samples if there are many
-// values; false if the two are the same.
+// percentiles returns the 2nd and the 98th, of evenly spread samples if there are
+// many values; false if the two are the same.
 func percentiles(items []byte, d dtype.DType) (low, high float64, ok bool) {
 	size := d.ItemSize()
 	n := len(items) / size

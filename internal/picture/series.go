@@ -19,12 +19,12 @@ import (
 type Series struct {
 	Title string // over the picture, on its left
 	Note  string // over the picture, on its right
-	// From and To are the seconds at the left and the right edge; the same, or the
-	// wrong way round: those of the spans.
+	// From and To are the seconds at the left and the right edge. If To is not
+	// after From, the spans decide.
 	From, To float64
 	Origin   time.Time // UTC of second 0; zero: seconds count from the start of the series
-	// Untimed says that nobody knows how many samples a second has: all times are
-	// offsets of samples.
+	// Untimed tells that the rate of samples is unknown: all times are offsets of
+	// samples.
 	Untimed bool
 	// Width and Height are pixels of the area of the data: axes and titles come on
 	// top. 0: 800 and 320; outside of 400 to 8000 and 80 to 4000 they are cut.
@@ -34,11 +34,11 @@ type Series struct {
 
 // A Channel is one line of a picture.
 type Channel struct {
-	Name  string // told where there are several
-	Spans []Span // by time
+	Name  string // shown if there are several channels
+	Spans []Span // spans in the order of time
 }
 
-// A Span is what is drawn of the samples between two times. Where Low or High is NaN
+// A Span is the drawing of the samples between two times. If Low or High is NaN,
 // nothing is drawn; infinities reach to the edge of the picture.
 type Span struct {
 	T0, T1, Low, High, Mean float64
@@ -134,7 +134,7 @@ func (s *Series) empty() bool {
 	return true
 }
 
-// edges settles what the left and right edge are.
+// edges sets the times at the left and the right edge.
 func (s *Series) edges() {
 	if s.From < s.To {
 		return
@@ -195,8 +195,8 @@ func (s *Series) pixels() int {
 	return min(max(s.Width, minWidth), maxWidth)
 }
 
-// size is that of the whole picture: the area of the data gets the pixels that
-// were asked for, in whole numbers.
+// size returns the size of the whole picture, so that the area of the data gets
+// exactly the requested number of pixels.
 func (s *Series) size(p *plot.Plot, _ *chart) (width, height vg.Length) {
 	h := s.Height
 	if h <= 0 {
@@ -264,7 +264,7 @@ func (s *Series) head(c, area draw.Canvas) {
 	end := area.Max.X
 	note := style(9, font.WeightNormal, grey(0x60))
 	note.XAlign = draw.XRight
-	if w := note.Width(s.Note); end-w >= x { // else there is no room for it
+	if w := note.Width(s.Note); end-w >= x { // leave the note out if there is no room
 		c.FillText(note, vg.Point{X: end, Y: y}, s.Note)
 		end -= w
 	}

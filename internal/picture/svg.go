@@ -59,11 +59,11 @@ func (s *sheet) write(h lettering, line string, sty text.Style, pt vg.Point, up 
 	for _, r := range runs(line) {
 		up, size := r.shift(sty.Font.Size)
 		if r.level == 0 && up == at {
-			_ = xml.EscapeText(b, []byte(r.text)) // a buffer takes all
+			_ = xml.EscapeText(b, []byte(r.text)) // a write to a buffer cannot fail
 			continue
 		}
 		fmt.Fprintf(b, `<tspan font-size="%.4g" dy="%.4g">`, size.Points(), (at - up).Points())
-		_ = xml.EscapeText(b, []byte(r.text)) // a buffer takes all
+		_ = xml.EscapeText(b, []byte(r.text)) // a write to a buffer cannot fail
 		b.WriteString("</tspan>")
 		at = up
 	}
@@ -85,7 +85,7 @@ func hex(c color.Color) string {
 	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
 }
 
-// writeTo writes the document: what was drawn, and above it the text.
+// writeTo writes the document: the drawing, and the text over it.
 func (s *sheet) writeTo(w io.Writer) error {
 	var b bytes.Buffer
 	if _, err := s.WriteTo(&b); err != nil {

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// style is that of all text.
+// style returns the style of text; all text uses it.
 func style(size float64, weight font.Weight, c color.Color) text.Style {
 	f := plotfont.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight, Size: vg.Points(size)}
 	return text.Style{Color: c, Font: f, Handler: lettering{Plain: text.Plain{Fonts: plot.DefaultTextHandler.Cache()}}}
@@ -33,8 +33,8 @@ func tightly(sty text.Style) text.Handler {
 type lettering struct {
 	text.Plain
 
-	// tight says that more text follows on the line: an SVG asks viewers with other
-	// fonts to make it no wider than it is here.
+	// tight tells that more text follows on the line: the SVG then fixes the width
+	// of the text for viewers with other fonts.
 	tight bool
 }
 
@@ -43,7 +43,7 @@ var _ text.Handler = lettering{}
 const (
 	missing   = "□"  // drawn for a rune that the font lacks
 	smaller   = 0.75 // the size of raised and lowered text
-	raisedBy  = 0.34 // of the size of the line
+	raisedBy  = 0.34 // as a share of the size of the line
 	loweredBy = 0.14
 )
 
@@ -181,7 +181,7 @@ func fit(s string, sty text.Style, room vg.Length) string {
 	if sty.Width(s) <= room {
 		return s
 	}
-	const most = 1 << 10 // more than the widest picture has room for
+	const most = 1 << 10 // wider than any picture
 	list := []rune(s)
 	list = list[:min(len(list), most)]
 	for len(list) > 0 {
@@ -201,7 +201,7 @@ func sheetOf(c vg.Canvas) *sheet {
 			return d
 		case *draw.Canvas:
 			c = d.Canvas
-		case draw.Canvas: // a part of another
+		case draw.Canvas: // a part of another canvas
 			c = d.Canvas
 		default:
 			return nil

@@ -39,8 +39,8 @@ func multiples(lo, hi, step float64) []float64 {
 	return out
 }
 
-// place is the k-th multiple of a step, as close as float64 has it: a step below 1 is
-// one divided by a whole number, and seldom a float64.
+// place returns the k-th multiple of a step, correctly rounded: a step below 1 is 1
+// divided by a whole number, which a float64 seldom holds exactly.
 func place(k, step float64) float64 {
 	if parts := math.Round(1 / step); step < 1 && parts*step > 1-1e-12 && parts*step < 1+1e-12 {
 		return k / parts
@@ -48,21 +48,22 @@ func place(k, step float64) float64 {
 	return k * step
 }
 
-// tick is a tick at v between lo and hi. A multiple of a step is rounded, and may lie
-// beyond an end by that much, where no tick is drawn.
+// tick returns a tick at v, moved into [lo, hi]: a rounded multiple of a step may lie
+// slightly beyond an end, where it would not be drawn.
 func tick(v, lo, hi float64, text string) plot.Tick {
 	return plot.Tick{Value: min(max(v, lo), hi), Label: text}
 }
 
 // values are the axis of values.
 type values struct {
-	low, high float64 // of the axis, divided by unit
+	low, high float64 // ends of the axis, divided by unit
 	unit      float64
 	name      string
 	ticks     []plot.Tick
 }
 
-// leastExponent is that of the greatest power of ten by which floats are multiplied.
+// leastExponent is the least exponent of an axis: floats are multiplied by powers of
+// ten up to 10^306.
 const leastExponent = -306
 
 // valueTicks is about how many labels the axis of values has.
@@ -77,7 +78,7 @@ func newValues(lo, hi float64) values {
 		return v
 	}
 	if math.IsInf(hi-lo, 0) || max(math.Abs(lo), math.Abs(hi)) > math.MaxFloat64/4 {
-		v.unit = 16 // so that differences stay finite
+		v.unit = 16 // keeps differences finite
 		lo, hi = lo/v.unit, hi/v.unit
 	}
 	room := (hi - lo) * 0.05

@@ -22,7 +22,7 @@ const (
 	minute  = 60
 	hour    = 60 * minute
 	day     = 24 * hour
-	farTime = 1e11 // seconds, beyond which there are no dates
+	farTime = 1e11 // bound of seconds that have a date
 )
 
 // tickStyle is the style of the labels of ticks and of the names of axes.
@@ -35,8 +35,8 @@ type room struct {
 	least     float64 // pixels from one to the next, on average
 }
 
-// newRoom is the room for ticks on so many pixels: about ten ticks, or fewer if they
-// would be crowded.
+// newRoom returns the room for ticks on an axis of the given pixels: about ten
+// ticks, or fewer if they would be crowded.
 func newRoom(from, to float64, pixels int) room {
 	const tight, wide = 44, 72
 	return room{from, float64(pixels) / (to - from), min(max(float64(pixels)/11, tight), wide)}
@@ -45,7 +45,7 @@ func newRoom(from, to float64, pixels int) room {
 // step is the least distance of ticks in seconds.
 func (r room) step() float64 { return r.least / r.perSecond }
 
-// holds says whether no label touches the next.
+// holds reports whether no label touches the next.
 func (r room) holds(list []plot.Tick) bool {
 	const air = 14 // pixels, also for fonts that are wider than ours
 	sty := tickStyle()
@@ -60,7 +60,8 @@ func (r room) holds(list []plot.Tick) bool {
 	return true
 }
 
-// niceSteps gives 1, 2, 5, 10 … of powers of ten, from the first that is not below v.
+// niceSteps returns 1, 2, 5, 10 … of powers of ten, from the first that is not below
+// v.
 func niceSteps(v float64) iter.Seq[float64] {
 	return func(yield func(float64) bool) {
 		for range maxTicks {
@@ -78,8 +79,8 @@ func clockSteps() []float64 {
 		hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour}
 }
 
-// clock gives steps of at least s seconds that are round: decimals of a second, then
-// those of a clock.
+// clock yields round steps of at least s seconds: decimals of a second, then
+// minutes, hours and so on.
 func clock(s float64) iter.Seq[float64] {
 	return func(yield func(float64) bool) {
 		for v := range niceSteps(s) {
@@ -98,7 +99,7 @@ func clock(s float64) iter.Seq[float64] {
 	}
 }
 
-// newTimes is the axis of time over so many pixels. It takes the first round step
+// newTimes returns a time axis of the given pixels, with the first round step
 // whose labels have room.
 func newTimes(from, to float64, origin time.Time, pixels int) times {
 	r := newRoom(from, to, pixels)

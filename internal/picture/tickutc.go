@@ -23,7 +23,7 @@ func (b beat) about() float64 {
 	return float64(b.years)*year + float64(b.months)*year/12 + float64(b.days)*day + float64(b.nanos)/1e9
 }
 
-// beats gives the beats of at least some seconds, the shortest first.
+// beats returns the beats of at least some seconds, the shortest first.
 func beats(least float64) iter.Seq[beat] {
 	return func(yield func(beat) bool) {
 		for s := range clock(max(least, 1e-9)) {
@@ -85,7 +85,7 @@ func since(origin, t time.Time) float64 {
 
 func sameDay(a, b time.Time) bool { return a.Year() == b.Year() && a.YearDay() == b.YearDay() }
 
-// between gives the ticks from first to last.
+// between returns the ticks from first to last.
 func (b beat) between(first, last time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		for t := b.from(first); !t.After(last); t = b.next(t) {
@@ -96,7 +96,7 @@ func (b beat) between(first, last time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// from is a tick at or before t.
+// from returns a tick at or before t.
 func (b beat) from(t time.Time) time.Time {
 	switch {
 	case b.years > 0:

@@ -31,8 +31,8 @@ func OfView(h *zoomcache.Header, k *zoomcache.Track, points []zoomindex.Point, f
 	return s
 }
 
-// Bounds are the least and the greatest value of a channel; of Bool, where it was
-// never or always true.
+// Bounds returns the least and the greatest value of a channel. For Bool they are
+// 0 and 1, unless the channel was never or always true.
 func Bounds(s *zoomcache.Stats) (lo, hi float64) {
 	if !s.Min.Present() {
 		return math.Floor(s.Mean), math.Ceil(s.Mean)
@@ -43,8 +43,8 @@ func Bounds(s *zoomcache.Stats) (lo, hi float64) {
 type view struct {
 	k      *zoomcache.Track
 	points []zoomindex.Point
-	rate   zoomcache.Rate // of what the axis shows
-	pixel  float64        // how long a pixel is, on that axis
+	rate   zoomcache.Rate // rate of the samples
+	pixel  float64        // width of a pixel on the axis
 }
 
 // note tells how much of the series is shown.
@@ -76,7 +76,7 @@ func (v view) edges(first, last int64) (from, to float64) {
 	if n := len(v.points); n > 0 {
 		if first == zoomcache.FirstOffset {
 			if first = v.points[0].Entry; !v.k.Variable && (n > 1 || v.points[0].Count > 1) {
-				first-- // a sample ends the time that it is for: the first is at 1
+				first-- // a sample is at the end of its time: the first one has offset 1
 			}
 		}
 		if last == zoomcache.LastOffset {
@@ -112,7 +112,7 @@ func (v view) spans(c int) []Span {
 	return out
 }
 
-// apart says whether samples are missing between a point and the one before it. At
+// apart reports whether samples are missing between a point and the one before it. At
 // variable rate they are missing if the pause is several times the usual one and wide
 // enough to be seen: samples that come by chance always have some long pauses.
 func (v view) apart(i int) bool {

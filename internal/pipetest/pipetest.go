@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// A Server answers on pipes. Its Transport reaches it, whatever the host is.
+// A Server answers HTTP on pipes. Its Transport sends all requests to it, for
+// any host.
 type Server struct {
 	Transport *http.Transport
 
@@ -23,7 +24,7 @@ type Server struct {
 	closed chan struct{}
 	once   sync.Once
 	srv    http.Server
-	end    context.CancelFunc // of the handlers' contexts: a handler that reads nothing does not see that a client has gone
+	end    context.CancelFunc // cancels the contexts of handlers: a handler that reads nothing does not notice that its client has gone
 }
 
 // New starts a server. It ends with the test; Close ends it before a bubble does.
@@ -52,8 +53,8 @@ func New(t testing.TB, h http.Handler) *Server {
 	return s
 }
 
-// Virtual runs f with a server that is h, in virtual time, and returns what that took.
-// f closes the idle connections of what it opens.
+// Virtual runs f with a server for h, in virtual time, and returns the time that f
+// took. f must close its idle connections.
 func Virtual(t *testing.T, h http.Handler, f func(t *testing.T, s *Server) error) (took time.Duration, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +101,7 @@ func Endless(status int, head, text string) http.HandlerFunc {
 func (s *Server) Close() {
 	s.once.Do(func() { close(s.closed) })
 	s.end()
-	_ = s.srv.Close() // of a listener that is closed
+	_ = s.srv.Close() // the listener is closed: the error does not matter
 	s.Transport.CloseIdleConnections()
 }
 

@@ -5,14 +5,16 @@ import (
 	"iter"
 )
 
-// Ahead reads each piece while the one before it is written, in order, with two buffers.
-// It is for pieces of what is decoded, such as slabs of an array: each is a read of its
-// own, of one Pull or several, which hide their round trips themselves; Ahead hides the
-// writing. The bytes of an object are read ahead by a Pull.
+// Ahead reads pieces in order and writes each of them. It has two buffers: it reads a
+// piece into one of them while it writes the piece before from the other. Ahead is for
+// pieces of decoded data, such as slabs of an array. Each piece is a read by one Pull or
+// several, and these hide their round trips themselves; Ahead hides the time of the
+// writing. For the bytes of an object, a Pull reads ahead by itself.
 //
-// size is how many bytes read fills. write is called in the goroutine of the caller, and
-// its error is returned as it is; that of read is returned once what was read before is
-// written. No read is under way any more when Ahead returns.
+// size returns how many bytes read fills for a piece. Ahead calls write in the goroutine
+// of the caller, and returns its error as it is. If read fails, Ahead first writes the
+// pieces that were read before, and then returns the error of read. No read is under way
+// any more when Ahead returns.
 func Ahead[T any](ctx context.Context, pieces iter.Seq[T], size func(T) int64,
 	read func(ctx context.Context, piece T, p []byte) error, write func(p []byte) error,
 ) error {

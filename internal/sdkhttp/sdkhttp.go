@@ -39,7 +39,7 @@ type guard struct{ d Doer }
 // Do implements Doer. The request stays as it is.
 func (g guard) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.Body != http.NoBody {
-		r = r.WithContext(r.Context()) // a copy
+		r = r.WithContext(r.Context()) // a shallow copy of the request
 		r.Body = struct{ io.ReadCloser }{r.Body}
 	}
 	return g.d.Do(r)
@@ -86,8 +86,8 @@ func Within(limit time.Duration) func(*middleware.Stack) error {
 // SetCredentials is what helps if there are none.
 const SetCredentials = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 
-// Credentials is p with errors that can be told from others: NoCredentials. Of nil, which
-// stands for none, it makes nil.
+// Credentials wraps p so that its errors are NoCredentials errors, which callers can
+// recognise. If p is nil, the result is nil.
 func Credentials(p aws.CredentialsProvider) aws.CredentialsProvider {
 	if p == nil {
 		return nil
@@ -105,11 +105,12 @@ func (n named) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, nil
 }
 
-// A NoCredentials error says that credentials could not be found, or not be had.
+// A NoCredentials error tells that credentials were not found, or could not be
+// loaded.
 type NoCredentials struct{ err error }
 
 // Error implements error.
 func (e *NoCredentials) Error() string { return e.err.Error() }
 
-// Unwrap is why.
+// Unwrap returns the cause.
 func (e *NoCredentials) Unwrap() error { return e.err }

@@ -16,7 +16,7 @@ func Checkout(dir string) string {
 		b, _ := os.ReadFile(filepath.Join(dir, "go.mod")) // most folders have none
 		first, _, _ := strings.Cut(string(b), "\n")
 		_, whole := os.Stat(filepath.Join(dir, "localcloud", "go.mod"))
-		if strings.TrimSpace(first) == Module && whole == nil { // not a go.mod that somebody left there
+		if strings.TrimSpace(first) == Module && whole == nil { // the go.mod is this project's
 			return dir
 		}
 	}

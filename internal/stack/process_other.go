@@ -9,4 +9,4 @@ func apart(*exec.Cmd) {}
 // terminate does nothing: the end of its standard input ends the child.
 func terminate(*exec.Cmd) {}
 
-func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() } // it may be gone
+func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() } // the process may have ended

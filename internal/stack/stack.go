@@ -26,8 +26,8 @@ type Process struct {
 	Region    string   `json:"region"`
 	Buckets   []string `json:"buckets"`
 
-	// Invocations are the runs of functions that have ended. The channel is closed when
-	// the process ends; runs that nobody takes are dropped once 4096 wait.
+	// Invocations has the runs of functions that have ended. The channel is closed when
+	// the process ends. If 4096 runs wait in it, further ones are dropped.
 	Invocations <-chan Invocation `json:"-"`
 	// Ended is closed when the process has ended.
 	Ended <-chan struct{} `json:"-"`
@@ -36,7 +36,7 @@ type Process struct {
 	stdin io.Closer
 	log   tail
 	once  sync.Once
-	err   error // of its end, valid after Ended
+	err   error // error of the process; valid after Ended
 }
 
 // An Invocation is a line that localcloud prints when a function has ended.
@@ -89,7 +89,7 @@ func Start(ctx context.Context, program string, args ...string) (*Process, error
 	select {
 	case err = <-first:
 		if err != nil {
-			p.stdin.Close() // not a line of localcloud: end the child
+			p.stdin.Close() // the line is not from localcloud: end the child
 			<-ended
 			err = fmt.Errorf("localcloud did not start: %s", p.LastWords())
 		}
@@ -140,13 +140,13 @@ func (p *Process) LastWords() string {
 	return "without a word"
 }
 
-// Stop ends localcloud and all that it started, and returns when it is gone. What does
-// not end by itself within the grace is killed, which is no error. Stop may be called
-// again.
+// Stop ends localcloud and all that it started, and returns when it is gone. If a
+// process does not end by itself within grace, it is killed, which is not an error.
+// Stop may be called again.
 func (p *Process) Stop(grace time.Duration) error {
 	var killed atomic.Bool
 	p.once.Do(func() {
-		p.stdin.Close() // it may be gone
+		p.stdin.Close() // the child may have ended
 		terminate(p.cmd)
 		t := time.AfterFunc(grace, func() { killed.Store(true); kill(p.cmd) })
 		defer t.Stop()

@@ -25,11 +25,12 @@ import (
 // binaryEnv names a localcloud that is built already.
 const binaryEnv = "FARREAD_LOCALCLOUD"
 
-// Options say what to start. The zero value is an S3 server without buckets.
+// Options are the parts to start. The zero value means an S3 server without
+// buckets.
 type Options struct {
-	Buckets    []string // made at the start
+	Buckets    []string // names of buckets that are made at the start
 	Versioning bool     // buckets keep versions
-	Dir        string   // where it keeps its data; "": a temporary folder, removed by Stop
+	Dir        string   // folder of the data; "": a temporary folder, which Stop removes
 	Args       []string // more flags of localcloud: --rules, --functions …
 }
 

@@ -7,9 +7,9 @@ import "runtime/debug"
 // takes it from git. It is constant in a running program.
 var stamp string
 
-// String is the version of the running program: what the Makefile stamped, else
-// the module's version ("go install …@v1.2.3"), else the commit that the Go tool
-// recorded, with "-dirty" when files had changed, else "devel".
+// String returns the version of the running program: the version that the Makefile
+// stamped, else the module's version ("go install …@v1.2.3"), else the commit that the
+// Go tool recorded, with "-dirty" if files had changed, else "devel".
 func String() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

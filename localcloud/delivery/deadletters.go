@@ -17,9 +17,9 @@ import (
 type Letter struct {
 	Function  string        `json:"function"`
 	Shape     string        `json:"shape"`
-	RequestID string        `json:"request_id"` // of the last try
+	RequestID string        `json:"request_id"` // request id of the last try
 	Tries     int           `json:"tries"`
-	Error     string        `json:"error"` // of the last try
+	Error     string        `json:"error"` // error of the last try
 	Time      time.Time     `json:"time"`
 	Record    notify.Record `json:"record"`
 }

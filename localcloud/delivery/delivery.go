@@ -34,7 +34,7 @@ type Config struct {
 	Spool       *spool.Spool
 	DeadLetters string // path of the file
 
-	Tries       int           // of one event before it is a dead letter; default 3
+	Tries       int           // tries of an event before it is a dead letter; default 3
 	RetryDelay  time.Duration // before the second try, doubled for each more, up to 1024 times as long; default 1 s
 	BatchWindow time.Duration // for shapes with a queue: how long a first message waits for others, 10 at most; default 100 ms
 	Concurrency int           // invocations at a time for each function and event shape; default 4
@@ -77,7 +77,7 @@ type Invocation struct {
 	Event     string   `json:"event"` // "invocation"
 	Function  string   `json:"function"`
 	RequestID string   `json:"request_id"`
-	Shape     string   `json:"shape"` // of the event, as in the rules
+	Shape     string   `json:"shape"` // shape of the event, as in the rules
 	Records   []Object `json:"records"`
 	MS        float64  `json:"ms"`
 	Cold      bool     `json:"cold"`
@@ -91,25 +91,25 @@ type Object struct {
 	Bucket string `json:"bucket"`
 	Key    string `json:"key"`
 	Size   int64  `json:"size"`
-	Try    int    `json:"try"`              // from 1
-	Failed bool   `json:"failed,omitempty"` // in this try
-	Dead   bool   `json:"dead,omitempty"`   // it failed in its last try
+	Try    int    `json:"try"`              // number of the try, from 1
+	Failed bool   `json:"failed,omitempty"` // the record failed in this try
+	Dead   bool   `json:"dead,omitempty"`   // the last try has failed
 }
 
 // Status counts events since the start.
 type Status struct {
-	Pending     int64 `json:"pending"`      // not done yet: queued, in flight, or waiting for the next try
+	Pending     int64 `json:"pending"`      // events not done yet: queued, in flight, or waiting for the next try
 	Delivered   int64 `json:"delivered"`    // done by a function
 	Ignored     int64 `json:"ignored"`      // matched by no rule, or not of a new object
 	Dead        int64 `json:"dead"`         // became dead letters
 	Invocations int64 `json:"invocations"`  // runs of functions, failed ones included
-	DeadLetters int   `json:"dead_letters"` // in the file now
+	DeadLetters int   `json:"dead_letters"` // letters that the file has now
 }
 
 // A Delivery is running from New to Close. It is safe for concurrent use.
 type Delivery struct {
 	cfg    Config
-	queues map[string]*queue // by function and shape
+	queues map[string]*queue // queues by function and shape
 	dead   *deadLetters
 	wg     sync.WaitGroup
 
@@ -291,7 +291,7 @@ func (d *Delivery) done(m *message, count *atomic.Int64) {
 	d.pending.Add(-1)
 }
 
-// message is an event on its way.
+// message is an event that is being delivered.
 type message struct {
 	spool.Entry
 	key   string
@@ -302,7 +302,7 @@ func (m *message) id() string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", m.ID>>48, m.ID&(1<<48-1))
 }
 
-// notification is that of one message.
+// notification returns the notification of one message.
 func (m *message) notification() notify.Notification {
 	return notify.Notification{Records: []notify.Record{m.Record}}
 }

@@ -13,7 +13,7 @@ type queue struct {
 	filled *sync.Cond
 	items  []*message
 	closed bool
-	timers map[*time.Timer]struct{} // of messages that are not visible yet
+	timers map[*time.Timer]struct{} // timers of messages that are not visible yet
 }
 
 func newQueue() *queue {
@@ -72,7 +72,7 @@ func (q *queue) take(most int, window time.Duration) []*message {
 			return nil
 		}
 		if len(q.items) == 0 {
-			continue // another worker took them meanwhile
+			continue // another worker has taken them
 		}
 		n := min(most, len(q.items))
 		batch := q.items[:n:n]

@@ -35,8 +35,8 @@ const (
 	shapeBridgeSQS = "eventbridge-sqs" // S3 to EventBridge to a queue
 )
 
-// queued says whether events of a shape come through a queue: in batches, answered by
-// partial batch responses.
+// queued reports whether events of a shape come through a queue: in batches, answered
+// by partial batch responses.
 func queued(shape string) bool {
 	return shape == shapeSQS || shape == shapeSNSQueue || shape == shapeBridgeSQS
 }

@@ -14,11 +14,11 @@ import (
 // Sizes of the Runtime API.
 const (
 	maxResponse = 6 << 20   // Lambda's limit of a synchronous answer, in bytes
-	maxError    = 256 << 10 // of an error document; more is cut
+	maxError    = 256 << 10 // longest error document; longer ones are cut
 	prefix      = "/2018-06-01/runtime"
 )
 
-// invocation is one event on its way through a process.
+// invocation is an event that a process works on.
 type invocation struct {
 	id      string
 	payload []byte
@@ -38,7 +38,7 @@ func newInvocation(payload []byte) *invocation {
 // requestID is a random UUID (RFC 9562, version 4).
 func requestID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // rand.Read never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
@@ -108,7 +108,7 @@ func (e *environment) initError(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, maxError))
 	select {
 	case e.initFailed <- fmt.Errorf("%w: %s", ErrInit, firstOf(body)):
-	default: // an outcome was told before
+	default: // an outcome was sent already
 	}
 	e.answer(w, true, true)
 }

@@ -18,7 +18,7 @@ import (
 // How long to wait.
 const (
 	memoryCheck = 20 * time.Millisecond  // between two looks at a process's memory
-	pipeGrace   = 200 * time.Millisecond // for output after the end, held open by a grandchild
+	pipeGrace   = 200 * time.Millisecond // wait for output after the end: a grandchild may hold the pipe open
 )
 
 // environment is one process and its Runtime API. It works on one invocation at a
@@ -73,7 +73,7 @@ func start(ctx context.Context, cfg Config, sp *spawner) (*environment, error) {
 // wait collects the process.
 func (e *environment) wait() {
 	err := e.cmd.Wait()
-	killGroup(e.cmd) // what the process may have left; as long as something is left, nothing else gets the group's number
+	killGroup(e.cmd) // kill processes that it may have left; as long as one is left, the group's number is not reused
 	e.out.flush()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		err = errors.New(e.cmd.ProcessState.String())
@@ -102,8 +102,8 @@ func (e *environment) gone() bool {
 	}
 }
 
-// errNotTaken is a warm process that ended before it had the event: another one
-// can have it.
+// errNotTaken means that a warm process ended before it got the event: another
+// process can take it.
 var errNotTaken = errors.New("the process had ended")
 
 // invoke hands an event over and waits for its outcome. After an error other
@@ -122,7 +122,7 @@ func (e *environment) invoke(ctx context.Context, v *invocation) ([]byte, error)
 			return o.body, o.err
 		case <-e.exited:
 			select {
-			case o := <-v.done: // it answered and then ended
+			case o := <-v.done: // the process answered and then ended
 				return o.body, o.err
 			default:
 			}

@@ -27,18 +27,19 @@ var (
 	ErrExit = errors.New("runtime exited")
 )
 
-// Config is one function. Name and Path must be set; zero fields mean the defaults.
+// Config is the configuration of a function. Name and Path must be set; other
+// fields have defaults.
 type Config struct {
 	Name string
 	Path string   // the bootstrap binary, absolute
 	Env  []string // K=V, in place of or besides those that Lambda itself sets; nothing of this process's own is passed on
 
-	Timeout     time.Duration // of one invocation; default 60 s
+	Timeout     time.Duration // time limit of an invocation; default 60 s
 	InitTimeout time.Duration // from start to the first request for work; default 10 s, as in Lambda
 	Memory      int64         // bytes of resident memory, looked at on Linux alone; default 512 MiB
 	Concurrency int           // processes at a time; default 4
 	Region      string        // default us-east-1
-	Log         *slog.Logger  // gets what the function writes; nil drops it
+	Log         *slog.Logger  // logs the output of the function; nil: dropped
 }
 
 func (c Config) withDefaults() Config {
@@ -63,7 +64,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check reports what is wrong with a configuration.
+// check returns an error if the configuration is invalid.
 func (c Config) check() error {
 	fi, err := os.Stat(c.Path)
 	switch {
@@ -106,5 +107,5 @@ type Result struct {
 	RequestID string
 	Body      []byte        // the function's answer; with ErrFunction, its error document; the caller's
 	Cold      bool          // the process was started for it
-	Took      time.Duration // without the wait for one of Concurrency places
+	Took      time.Duration // duration, without the wait for a free process
 }

@@ -23,8 +23,8 @@ type Pool struct {
 // ErrClosed is what Invoke answers after Close.
 var ErrClosed = errors.New("the pool is closed")
 
-// NewPool checks the configuration. No process starts before it is needed; the pool
-// needs Close all the same.
+// NewPool checks the configuration. It starts no process; processes start when they
+// are needed. The pool must be closed.
 func NewPool(cfg Config) (*Pool, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -33,10 +33,10 @@ func NewPool(cfg Config) (*Pool, error) {
 	return &Pool{cfg: cfg, sp: newSpawner(), slots: make(chan struct{}, cfg.Concurrency), all: map[*environment]bool{}}, nil
 }
 
-// Invoke runs the function on an event and waits for it, and before that for one of
-// Concurrency places. If the invocation fails, the error matches one of ErrFunction to
-// ErrExit. The end of ctx kills the process. The Result is filled in as far as things
-// went, also with an error.
+// Invoke waits until fewer than Concurrency processes are busy, runs the function on
+// an event, and waits for its end. If the invocation fails, the error matches one of
+// ErrFunction to ErrExit. The end of ctx kills the process. With an error the Result
+// has the fields that are known.
 func (p *Pool) Invoke(ctx context.Context, payload []byte) (Result, error) {
 	select {
 	case p.slots <- struct{}{}:

@@ -9,5 +9,5 @@ import (
 
 // killGroup kills the process and all that it started and that stayed in its group.
 func killGroup(cmd *exec.Cmd) {
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may be gone
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the process may have ended
 }

@@ -25,7 +25,7 @@ type BridgeEvent struct {
 	Detail     BridgeDetail `json:"detail"`
 }
 
-// BridgeDetail says what happened.
+// BridgeDetail is the detail of an EventBridge event.
 type BridgeDetail struct {
 	Version      string       `json:"version"`
 	Bucket       BridgeBucket `json:"bucket"`

@@ -22,9 +22,9 @@ const (
 type Change struct {
 	Event, Bucket, Key string
 
-	ETag      string // with quotes or without; a record has none
+	ETag      string // ETag with quotes or without; a record has no quotes
 	VersionID string // empty without versioning
-	Size      int64  // of a created object
+	Size      int64  // bytes of a created object
 }
 
 // A Record is one entry of a notification's Records:

@@ -15,7 +15,7 @@ import (
 const (
 	maxKey     = 1024      // S3's
 	maxSegment = 255       // NAME_MAX of the file systems that this runs on
-	tempDir    = ".sgwtmp" // where the backend keeps its parts and temporary files
+	tempDir    = ".sgwtmp" // folder for the backend's parts and temporary files
 )
 
 // refuse is the error of a key that the store cannot hold.
@@ -24,9 +24,9 @@ func refuse(code, format string, a ...any) error {
 		Description: "This local store cannot hold the key: " + fmt.Sprintf(format, a...) + "."}
 }
 
-// checkKey says why the store cannot hold a key. Keys are paths of files here. A key
-// that a file system would read as another path, or not at all, is refused rather than
-// stored under another name.
+// checkKey returns an error if the store cannot hold a key. Keys are paths of files
+// here. A key that a file system would read as another path, or not at all, is refused
+// rather than stored under another name.
 func checkKey(key string) error {
 	if key == "" {
 		return refuse("InvalidArgument", "it is empty")

@@ -24,7 +24,8 @@ import (
 	"github.com/farread/farread/localcloud/notify"
 )
 
-// Config is what a server needs. Dir, Addr, the keys, Region and Emit must be set.
+// Config is the configuration of a server. Dir, Addr, the keys, Region and Emit
+// must be set.
 type Config struct {
 	Dir        string // absolute; the server makes its folders in it
 	Addr       string // host:port on loopback; FreeAddr finds a port
@@ -60,7 +61,7 @@ type Server struct {
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	opts := posix.PosixOpts{
 		CopyObjectThreshold: 5 << 30, // S3's limit; 0 would refuse UploadPartCopy
-		ForceNoObjLockFile:  true,    // this process alone writes here
+		ForceNoObjLockFile:  true,    // only this process writes to the folder
 	}
 	root := filepath.Join(cfg.Dir, "buckets")
 	dirs := []string{root}
@@ -203,7 +204,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	return embedgw.RunVersityGW(ctx, s.be, &embedgw.Config{
 		RootUserAccess: s.cfg.AccessKey, RootUserSecret: s.cfg.SecretKey, Region: s.cfg.Region,
 		Ports: []string{s.cfg.Addr}, Quiet: true,
-		KeepAlive:      true,                                                             // or every request pays for a connection
+		KeepAlive:      true,                                                             // without it every request needs a new connection
 		MaxConnections: maxRequests, MaxRequests: maxRequests, MultipartMaxParts: 10_000, // S3's limit of parts
 		S3Options: opts,
 	})

@@ -59,7 +59,7 @@ type Bucket struct {
 	disk *rangeio.Disk
 
 	mu    sync.Mutex // held from the check of a condition to the rename
-	stamp time.Time  // of the last commit
+	stamp time.Time  // time of the last commit
 }
 
 // New returns the bucket in c.Dir, which may be missing. It touches nothing on the
@@ -80,8 +80,8 @@ func New(c Config) (*Bucket, error) {
 }
 
 // Locate splits the path of a file, which may be missing, into a folder to serve and
-// a key in it. The key is "" if the path is that of a folder on the disk, or ends in
-// a slash.
+// a key in it. The key is "" if the path names an existing folder, or ends in a
+// slash.
 func Locate(name string) (dir, key string) {
 	if name == "" {
 		return ".", ""
@@ -207,7 +207,7 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			if i, err := root.Lstat(name); err != nil || i.IsDir() {
-				return err // a folder is no object
+				return err // a folder is not an object
 			}
 			if err := root.Remove(name); err != nil {
 				return err
@@ -226,17 +226,17 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 }
 
 // prune removes the folders above name that are empty. The slash at the end of the path
-// protects a file that replaces a folder meanwhile.
+// protects a file that has just replaced a folder.
 func prune(root *os.Root, name string) {
 	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
 		if i, err := root.Lstat(dir); err != nil || !i.IsDir() {
 			return
 		}
-		if root.Remove(dir+string(filepath.Separator)) != nil { // there is something in it
+		if root.Remove(dir+string(filepath.Separator)) != nil { // the folder is not empty
 			return
 		}
 	}
 }
 
-// isMissing says whether there is nothing of this name.
+// isMissing reports whether there is nothing of this name.
 func isMissing(err error) bool { return errors.Is(err, objstore.ErrNotFound) }

@@ -34,7 +34,8 @@ func (b *Bucket) fill(ctx context.Context, key string, spans []rangeio.Span, o o
 	return info, err
 }
 
-// Slow tells whether reads wait for the disk at present: then Fill makes many at a time.
+// Slow reports whether reads wait for the disk at present: then Fill makes many at a
+// time.
 func (b *Bucket) Slow() bool { return b.disk.Slow() }
 
 func (r *body) fill(ctx context.Context, spans []rangeio.Span) error {

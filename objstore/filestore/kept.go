@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// keepFiles is how many files a bucket keeps open at most. A reader that alternates
-	// between the chunks of one dataset needs about so many; macOS allows a process 256
+	// keepFiles bounds the files that a bucket keeps open. A reader that alternates
+	// between the chunks of one dataset needs about as many; macOS allows a process 256
 	// open files.
 	keepFiles = 16
 	// keepPeriod is how long a file stays open without a Get; it is closed after one to
@@ -26,8 +26,8 @@ const (
 // bodies have given it back.
 type kept struct {
 	f     *os.File
-	info  fs.FileInfo // as it was when it was opened
-	etag  string      // of info
+	info  fs.FileInfo // the file's state when it was opened
+	etag  string      // ETag for info
 	paths []string    // the folders below the bucket's that lead to it, and the file
 
 	// Guarded by keeper.mu.
@@ -45,7 +45,7 @@ type kept struct {
 // 2 to 6 µs.
 type keeper struct {
 	mu    sync.Mutex
-	open  lru.Cache[string, *kept] // by key; New sets its bound
+	open  lru.Cache[string, *kept] // kept files by key; New sets Max
 	timer *time.Timer
 }
 
@@ -187,7 +187,8 @@ func (k *kept) tag(i fs.FileInfo) string {
 	return etag(i)
 }
 
-// unchanged says whether a and b, two descriptions of one inode, give the same ETag.
+// unchanged reports whether a and b, two descriptions of one inode, give the same
+// ETag.
 func unchanged(a, b fs.FileInfo) bool {
 	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

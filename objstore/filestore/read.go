@@ -19,10 +19,10 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// Get opens a range of a file. The body reads the file that was opened, also
-// after another was renamed over it. Each Read checks afterwards that size and
-// time of modification are still those of the ETag: a file that is written in place
-// or cut short meanwhile is ErrChanged.
+// Get opens a range of a file. The body reads the opened file, even if another file
+// is renamed over it. After each Read it checks that size and time of modification
+// still match the ETag: if the file was written in place or cut short, Read returns
+// ErrChanged.
 //
 // A file that an earlier Get opened may still be open. Get then looks at each folder
 // in the key and at the file, and opens the key anew unless it is the same file.
@@ -142,7 +142,7 @@ type body struct {
 	key      string
 	rng      objstore.Range
 	k        *kept
-	info     fs.FileInfo // what the file must still be like
+	info     fs.FileInfo // expected state of the file
 	pos, end int64
 	ended    func() error // the context's Err
 	closed   atomic.Bool
@@ -220,7 +220,7 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[objstore.Inf
 }
 
 // ListFolder implements objstore.FolderLister: it reads one folder of the disk. A
-// folder may be empty, or hold nothing but what is being written.
+// folder may be empty, or have only files that are being written.
 func (b *Bucket) ListFolder(ctx context.Context, prefix, after string) iter.Seq2[objstore.FolderEntry, error] {
 	return func(yield func(objstore.FolderEntry, error) bool) {
 		if prefix != "" && (!strings.HasSuffix(prefix, "/") || !fs.ValidPath(strings.TrimSuffix(prefix, "/"))) {
@@ -261,7 +261,7 @@ func (l lister) folder(dir string) (more bool, err error) {
 	names, err := l.names(dir)
 	if err != nil {
 		if isMissing(classify(err)) {
-			return true, nil // it went meanwhile, or is none
+			return true, nil // it was removed, or is not a folder
 		}
 		return false, err
 	}
@@ -293,7 +293,7 @@ func (l lister) folder(dir string) (more bool, err error) {
 func (l lister) file(key string) (more bool) {
 	info, err := stat(l.root, key, filepath.FromSlash(key))
 	if err != nil {
-		return true // it went meanwhile, or is a link to nowhere, to a folder or to outside
+		return true // it was removed, or is a dead link, or a link to a folder or to a place outside
 	}
 	return l.yield(info, nil)
 }

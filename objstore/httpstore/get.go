@@ -187,8 +187,7 @@ func (b *Bucket) refused(ctx context.Context, resp *http.Response, at *objstore.
 	return at
 }
 
-// infoOf reads from the header of an answer what it says about the object, except the
-// size.
+// infoOf returns the Info in the header of an answer, without the size.
 func infoOf(key string, h http.Header) objstore.Info {
 	in := objstore.Info{Key: key, ETag: h.Get("ETag"), ContentType: h.Get("Content-Type"), ContentEncoding: wire.Encoding(h.Values("Content-Encoding")...),
 		Checksum: wire.HTTPChecksum(h)}

@@ -55,9 +55,9 @@ type writer struct {
 	o     objstore.PutOptions
 	ended func() error // Err of Create's context
 	data  []byte
-	grown int   // by how much Rehead made the head longer
+	grown int   // number of bytes that Rehead added to the head
 	re    bool  // Rehead was called
-	err   error // why nothing can be written any more
+	err   error // the error of all later calls
 }
 
 // Create starts an object. The Writer keeps all of it in memory until Commit, which

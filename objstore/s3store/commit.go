@@ -47,7 +47,7 @@ func (w *writer) Commit(ctx context.Context) (objstore.Info, error) { //nolint:c
 	err := publish(ctx, &info)
 	if err != nil {
 		if w.ctx.Err() != nil {
-			ctx = w.ctx // its end reaches the other a moment later
+			ctx = w.ctx // the end of w.ctx reaches the derived context a moment later
 		}
 		err = w.lost(w.b.fail(ctx, "put", w.key, objstore.Range{}, err))
 		if err = w.settle(ctx, tries, err, &info); err != nil {
@@ -83,8 +83,8 @@ func (w *writer) pieces() pieces { return pieces{w.lead, w.head, w.part} }
 
 func (w *writer) whole() io.ReadSeeker { return w.pieces().reader() }
 
-// joinTime limits the joining of parts if the store says that it goes on. The time that
-// the object's size explains comes on top.
+// joinTime limits the joining of parts while the store sends signs of life. The time
+// for the size of the object is added.
 const joinTime = 15 * time.Minute
 
 // complete sends the last part and the head, then joins the parts.
@@ -107,8 +107,8 @@ func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	if w.o.IfAbsent {
 		in.IfNoneMatch = aws.String("*")
 	}
-	// Joining the parts may take minutes. S3 sends white space meanwhile, other stores
-	// send nothing.
+	// Joining the parts may take minutes. S3 sends white space during that time, other
+	// stores send nothing.
 	ctx, cancel := context.WithTimeout(ctx, joinTime+httplimit.Work(w.size))
 	defer cancel()
 	ctx = silence.More(ctx, httplimit.Work(w.size), true)
@@ -123,7 +123,7 @@ func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	})
 }
 
-// lost gives the failures of a conditional write their sentinels.
+// lost adds its sentinel to the error of a conditional write.
 func (w *writer) lost(err error) error {
 	var e *objstore.Error
 	if !errors.As(err, &e) {
@@ -142,9 +142,9 @@ func (w *writer) lost(err error) error {
 }
 
 // settle finds out whether a Commit published although its answer was lost; it returns
-// nil if so. It makes no request if nothing is in doubt. The object must have the size,
-// the metadata and the ETag that this writer gives. If ETags are not made of MD5
-// (SSE-KMS) that cannot be known, and the error stands. A store that refuses a
+// nil if so. It makes no request if the result is certain. The object must have the
+// size, the metadata and the ETag that this writer would produce. If ETags are not MD5
+// (SSE-KMS), settle cannot tell and returns the error. A store that refuses a
 // conditional write may hang up before the body was sent; then settle compares the
 // condition itself.
 func (w *writer) settle(ctx context.Context, tries int, err error, info *objstore.Info) error {
@@ -169,7 +169,7 @@ func (w *writer) settle(ctx context.Context, tries int, err error, info *objstor
 	case herr == nil && w.mine(there):
 		*info = there
 		return nil
-	case errors.Is(err, errUnnamed): // who knows whose answer to the HEAD that was
+	case errors.Is(err, errUnnamed): // the answer to the HEAD may be about an object of another writer
 	case !unanswered || herr != nil && !absent:
 	case w.o.IfAbsent && !absent:
 		e.Err = objstore.ErrExists

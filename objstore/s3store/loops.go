@@ -17,14 +17,14 @@ const maxEmpty = 1000
 // of 1, 2, 4, 8 … pages (Brent's algorithm): a circle of n pages is found within 3n, in
 // memory that does not grow with the listing.
 type loops struct {
-	token string // where the page that is remembered said that it goes on
-	last  string // its last key, which no other page of a sound listing has
+	token string // the continuation token of the remembered page
+	last  string // last key of the page; no other page of a correct listing has it
 	seen  int    // pages since
-	most  int    // of them, before another is remembered
+	most  int    // number of pages after which another one is remembered
 	empty int
 }
 
-// next looks at a page that says that more follow.
+// next checks a page that is not the last one.
 func (l *loops) next(page *s3.ListObjectsV2Output) error {
 	token := aws.ToString(page.NextContinuationToken)
 	if token == "" {

@@ -77,7 +77,7 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 		return &objstore.Error{Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, Err: wire.Failure(ctx, err)}
 	})
 	if err == nil && o.IfMatch != "" && info.ETag != "" && info.ETag != o.IfMatch {
-		err = fmt.Errorf("ETag %s, was %s: %w", info.ETag, o.IfMatch, objstore.ErrChanged) // not every store obeys If-Match
+		err = fmt.Errorf("ETag %s, was %s: %w", info.ETag, o.IfMatch, objstore.ErrChanged) // some stores ignore If-Match
 	}
 	if err != nil {
 		out.Body.Close()
@@ -90,16 +90,16 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 	return body, info, nil
 }
 
-// withChecksum asks the store for the checksum of what it sends. The SDK is not told:
-// for a range some stores send the checksum of an upload's part or of the whole object,
-// and the SDK would compare the range with it.
+// withChecksum asks the store for the checksum of an object. It hides this from the
+// SDK: for a range some stores send the checksum of a part or of the whole object, and
+// the SDK would compare the range with it.
 func withChecksum(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Amz-Checksum-Mode", string(types.ChecksumModeEnabled)))
 }
 
 // said is the status and the range of the answer; the SDK hides the status.
 func said(out *s3.GetObjectOutput) wire.Said {
-	r := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response) // as each of its operations over HTTP leaves it
+	r := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response) // every operation of the SDK over HTTP stores it
 	return wire.Said{Status: r.StatusCode, Header: r.Header, Length: r.ContentLength, Body: out.Body}
 }
 
@@ -194,7 +194,7 @@ func (b *Bucket) page(ctx context.Context, prefix, delimiter, after string, toke
 		return err
 	})
 	if err == nil && out.Name == nil && out.KeyCount == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
-		err = fmt.Errorf("answer is no listing: %w", objstore.ErrUnavailable) // some proxy's page
+		err = fmt.Errorf("answer is no listing: %w", objstore.ErrUnavailable) // a page of a proxy
 	}
 	return out, err
 }
@@ -212,7 +212,7 @@ func plainKey(key string, enc types.EncodingType) (string, error) {
 	if enc != types.EncodingTypeUrl {
 		return key, nil
 	}
-	k, err := url.QueryUnescape(key) // as S3 does it: a space is "+"
+	k, err := url.QueryUnescape(key) // S3 encodes a space as "+"
 	if err != nil {
 		return "", fmt.Errorf("listed key %q: %w", key, objstore.ErrUnavailable)
 	}
@@ -223,7 +223,8 @@ func plainKey(key string, enc types.EncodingType) (string, error) {
 func (b *Bucket) Delete(ctx context.Context, key string) error { return b.delete(ctx, key, "") }
 
 // DeleteIf implements objstore.ConditionalDeleter: one request. A server that does not
-// know the condition either says so, which is ErrInvalid, or deletes the object.
+// support the condition either refuses it, which is ErrInvalid, or ignores it and
+// deletes the object.
 func (b *Bucket) DeleteIf(ctx context.Context, key, etag string) error {
 	if etag == "" {
 		return b.fail(ctx, "delete", key, objstore.Range{}, fmt.Errorf("no ETag to match: %w", objstore.ErrInvalid))
@@ -249,7 +250,7 @@ func (b *Bucket) delete(ctx context.Context, key, etag string) error {
 	err = b.fail(ctx, "delete", key, objstore.Range{}, err)
 	var e *objstore.Error
 	if errors.As(err, &e) && errors.Is(err, objstore.ErrNotFound) && e.Code != "NoSuchBucket" {
-		return nil // S3 itself does not mind; some of its like do
+		return nil // S3 itself gives no error for a missing key; some other stores do
 	}
 	return err
 }

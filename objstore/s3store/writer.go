@@ -70,15 +70,15 @@ type writer struct {
 	mu      sync.Mutex
 	closed  bool
 	err     error  // why it closed
-	lead    []byte // what Rehead put in front of head
-	re      bool   // it was called
-	head    []byte // what is left of the first HeadSize bytes
-	taken   int    // how many of them Rehead took
+	lead    []byte // bytes that Rehead put in front of head
+	re      bool   // Rehead was called
+	head    []byte // the rest of the first HeadSize bytes
+	taken   int    // how many bytes of head Rehead has replaced
 	part    []byte // being filled
-	n       int32  // its number
+	n       int32  // number of the part
 	size    int64
 	upload  *string
-	parts   []types.CompletedPart // from part 2
+	parts   []types.CompletedPart // parts from number 2 on
 	running int
 	done    chan sent
 	spare   []byte
@@ -119,8 +119,8 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	return w, nil
 }
 
-// Write takes p. It blocks while two parts are being sent (one, from 32 MiB on) and
-// another one is full.
+// Write takes p. If a part is full and two parts are being sent (one if parts have
+// 32 MiB or more), it waits.
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -220,7 +220,7 @@ func (w *writer) begin(ctx context.Context) error {
 	if w.b.cfg.Checksum == Always {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32
 	}
-	// If ctx cut off the request, an upload could remain whose name nobody knows.
+	// If ctx cut off the request, an upload with an unknown id could remain.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(w.ctx, func() { time.AfterFunc(grace, cancel) })() //nolint:contextcheck // its end is what is looked for
@@ -321,7 +321,7 @@ func (w *writer) Rehead(n int64, p []byte) error {
 	return nil
 }
 
-// Abort drops what was sent and waits until that is done.
+// Abort aborts the upload, and waits until that is done.
 func (w *writer) Abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -377,9 +377,9 @@ func (w *writer) abort(ctx context.Context) error {
 		}
 		switch err = w.b.fail(ctx, "abort", w.key, objstore.Range{}, err); {
 		case errors.Is(err, objstore.ErrNotFound):
-			return nil // as it should be
+			return nil // no parts are left, as expected
 		case errors.Is(err, objstore.ErrDenied):
-			return err // to list parts is a permission of its own
+			return err // listing parts needs its own permission
 		}
 		t := time.NewTimer(pause)
 		select {

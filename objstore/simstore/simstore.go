@@ -1,10 +1,10 @@
-// Package simstore has middlewares that make a bucket slow or faulty, for tests
-// of code that reads and writes buckets, users' own tests too.
+// Package simstore has middlewares that make a bucket slow or faulty, for tests of
+// code that reads and writes buckets, users' own tests too.
 //
 // All waiting is done with timers and obeys the context, so that in a bubble of
 // testing/synctest it takes no real time. A middleware with its zero settings is
 // the bucket itself. A middleware counts calls and bodies over all buckets that it
-// wraps. Tags, and ListAfter on an objstore.Continuer, go past all of them.
+// wraps.
 package simstore
 
 import (
@@ -42,7 +42,7 @@ func (w wrapper) fail(op, key string, r objstore.Range, err error) error {
 	return &objstore.Error{Op: op, Bucket: w.Name(), Key: key, Range: r, Err: err}
 }
 
-// Latency delays every call by d before the bucket sees it: a Get, Head, Delete,
+// Latency delays every call by d before the bucket sees it: a Get, Head, Tags, Delete,
 // DeleteIf and Commit, and the beginning of a List.
 func Latency(d time.Duration) objstore.Middleware {
 	if d <= 0 {
@@ -61,7 +61,7 @@ func Bandwidth(bytesPerSecond int64) objstore.Middleware {
 	return bodies(func(ctx context.Context, rc io.ReadCloser) io.ReadCloser {
 		sleep := pause(ctx)
 		var total int64
-		var paid time.Duration // of the whole, so that rounding does not add up
+		var paid time.Duration // total wait so far, so that rounding errors do not add up
 		return &filter{ReadCloser: rc, read: func(p []byte) (int, error) {
 			n, err := rc.Read(p)
 			if n == 0 {
@@ -78,8 +78,8 @@ func Bandwidth(bytesPerSecond int64) objstore.Middleware {
 	})
 }
 
-// Trickle gives at most n bytes to each Read of a body, after waiting d: a slow
-// and uneven server. An n below 1 is no limit.
+// Trickle lets each Read of a body return at most n bytes, after a wait of d,
+// like a slow and uneven server. An n below 1 means no limit.
 func Trickle(n int, d time.Duration) objstore.Middleware {
 	if n <= 0 && d <= 0 {
 		return same
@@ -124,8 +124,9 @@ func cut(every, n int64, end error) objstore.Middleware {
 	})
 }
 
-// Stall keeps each every-th body from going on after n bytes, also from io.EOF, until
-// its context ends or it is closed. every 1 stalls all of them, 0 none.
+// Stall stops each every-th body after n bytes: a Read then brings neither bytes nor
+// io.EOF until the context ends or the body is closed. If every is 1, all bodies stall;
+// if it is 0, no body does.
 func Stall(every, n int64) objstore.Middleware {
 	return nthBody(every, func(ctx context.Context, rc io.ReadCloser) io.ReadCloser {
 		left := n
@@ -140,7 +141,7 @@ func Stall(every, n int64) objstore.Middleware {
 					case <-done:
 						return 0, cause()
 					case <-closed:
-						return rc.Read(p) // tells that it is closed
+						return rc.Read(p) // the inner body returns the error for a closed body
 					}
 				}
 				k, err := rc.Read(p[:min(int64(len(p)), left)])
@@ -165,7 +166,8 @@ func atCut(rc io.Reader, err error) (int, error) {
 	}
 }
 
-// pause makes a sleep for the body of one Get; a body has no context of its own.
+// pause returns a sleep function for the body of a Get, since a body has no
+// context of its own.
 func pause(ctx context.Context) func(time.Duration) error {
 	return func(d time.Duration) error { return wait(ctx, d) }
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A Counter counts what the limits bound. A Reader of this package is one, and so
-// are an objstore.Object and an objstore.Counter.
+// A Counter counts the quantities that Limits bound. A Reader of this package is
+// a Counter, and so are objstore.Object and objstore.Counter.
 type Counter interface {
 	Stats() rangeio.Stats
 }

@@ -33,7 +33,7 @@ func New(data []byte, p rangeio.Policy) *Reader {
 // Size is the length of the data.
 func (r *Reader) Size() int64 { return int64(len(r.data)) }
 
-// Stats counts what was read since New: the requests that a store would send, their
+// Stats returns the counts since New: the requests that a store would send, their
 // bytes, and phases. There are no retries and no cache hits.
 func (r *Reader) Stats() rangeio.Stats {
 	return rangeio.Stats{Requests: r.requests.Load(), Bytes: r.bytes.Load(), Phases: r.phases.Depth()}

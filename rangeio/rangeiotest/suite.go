@@ -15,9 +15,9 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Test holds r, a reader of an object with the bytes want, against the contract
-// of rangeio.Reader. If r is a [Counter], it also checks that wrong spans send no
-// request. It reads want some thirty times over: a few hundred KiB are enough.
+// Test checks that r keeps the contract of rangeio.Reader. r is a reader of an object
+// with the bytes want. If r is a [Counter], Test also checks that wrong spans send no
+// request. It reads want some thirty times: a few hundred KiB are enough.
 func Test(t *testing.T, r rangeio.Reader, want []byte) {
 	t.Helper()
 	s := suite{r, want}

@@ -60,7 +60,7 @@ func write(w io.Writer, src io.Reader) error {
 		return flate.NewWriter(w, flate.BestCompression)
 	})
 	h := &zip.FileHeader{
-		Name:   "bootstrap", // what provided.al2023 starts
+		Name:   "bootstrap", // provided.al2023 starts the program of this name
 		Method: zip.Deflate,
 		// The first time that a zip can hold.
 		Modified: time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC),

@@ -27,9 +27,9 @@ type mutant struct {
 	file  string // below the module
 	line  int
 	where string // function
-	text  string // what is changed
+	text  string // the changed text
 	to    string // into what
-	nth   int    // of those that are the same but for their place
+	nth   int    // number among mutants that differ only in their place
 	bad   bool   // does not compile
 	edits []edit
 }
@@ -113,7 +113,7 @@ func load(ctx context.Context, pkg string, files *regexp.Regexp) (*program, erro
 		return nil, fmt.Errorf("%s: not one package of this module", pkg)
 	}
 	t := targets[0]
-	deps, err := list(ctx, "-export", "-deps", pkg, "cmp", "os", "strconv", "sync") // and what the helper needs
+	deps, err := list(ctx, "-export", "-deps", pkg, "cmp", "os", "strconv", "sync") // also the packages that the helper needs
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +280,7 @@ func (v *visitor) binary(n *ast.BinaryExpr) {
 	case token.LAND, token.LOR:
 		for _, e := range []ast.Expr{n.X, n.Y} {
 			if b, ok := e.(*ast.BinaryExpr); ok && b.Op == n.Op || v.constant(e) {
-				continue // its operands are looked at
+				continue // its operands are visited instead
 			}
 			if n.Op == token.LAND {
 				v.add(e, "true", "(mutantOn(%d) || (", "))")
@@ -315,7 +315,8 @@ func (v *visitor) operator(n *ast.BinaryExpr, to, call string) {
 	m.edits = nil
 }
 
-// returned makes errors nil, and yes of no.
+// returned makes mutants of a return: errors become nil, and booleans are
+// negated.
 func (v *visitor) returned(n *ast.ReturnStmt) {
 	if len(n.Results) == 0 {
 		return
@@ -324,7 +325,7 @@ func (v *visitor) returned(n *ast.ReturnStmt) {
 		t := v.p.info.Types[e]
 		last := n.Results[len(n.Results)-1]
 		if v.basic(e)&types.IsBoolean != 0 && last != e && v.text(last) != "nil" && isError(v.p.info.Types[last].Type) {
-			continue // nobody looks at it
+			continue // the result is not used
 		}
 		if t.Type == nil || t.Value != nil {
 			if v.basic(e)&types.IsBoolean != 0 && v.boolean(n, e) {
@@ -347,7 +348,7 @@ func isError(t types.Type) bool {
 	return t != nil && types.Identical(t, types.Universe.Lookup("error").Type())
 }
 
-// boolean says whether e is returned as a plain bool.
+// boolean reports whether e is returned as a plain bool.
 func (v *visitor) boolean(n *ast.ReturnStmt, e ast.Expr) bool {
 	i := 0
 	for _, f := range v.results.List {

@@ -227,7 +227,7 @@ type reached struct {
 	test string
 	took time.Duration
 	ids  map[int]bool
-	all  bool // it comes by any of them, perhaps
+	all  bool // any of them may reach it
 }
 
 // run runs tests of the binary and says whether they pass.
@@ -317,7 +317,7 @@ func (m *mutant) judge(ctx context.Context, reach []reached, o options) (by stri
 	return "", len(reach)
 }
 
-// why is the first line of a test's output that says what failed.
+// why returns the first line of a test's output that tells what failed.
 func why(out []byte) string {
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSpace(line)

@@ -65,7 +65,7 @@ func processor() string {
 	return "processor unknown"
 }
 
-// load says how busy the machine was; times are worse when others work on it, too.
+// load returns the load of the machine, since times are worse on a busy machine.
 func load() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	f := strings.Fields(string(b))

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Account, Region and Partition are where modules are evaluated.
+// Account, Region and Partition describe the place in which modules are evaluated.
 const (
 	Account   = "123456789012"
 	Region    = "eu-west-1"
@@ -100,7 +100,7 @@ func (in *Instance) Check() error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return err // as Terraform: a plan ends there
+		return err // Terraform's plan ends here, too
 	}
 	for name, b := range in.m.Resources {
 		errs = append(errs, in.preconditions(name, b))
@@ -149,7 +149,8 @@ func eachValue(key string, v cty.Value) map[string]cty.Value {
 	return map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(key), "value": v})}
 }
 
-// each is what for_each or count makes of a resource; nil: it is one.
+// each returns the instances of a resource with for_each or count; nil: a
+// single instance.
 func (in *Instance) each(b *hclsyntax.Block) (map[string]cty.Value, error) {
 	if a := b.Body.Attributes["count"]; a != nil {
 		n, err := in.eval(a.Expr, nil)
@@ -182,7 +183,7 @@ func (in *Instance) each(b *hclsyntax.Block) (map[string]cty.Value, error) {
 	return out, nil
 }
 
-// eval evaluates e and first what it refers to.
+// eval evaluates e. Before that it evaluates the values that e refers to.
 func (in *Instance) eval(e hclsyntax.Expression, more map[string]cty.Value) (cty.Value, error) {
 	vars := map[string]map[string]cty.Value{}
 	put := func(root, name string, v cty.Value) {

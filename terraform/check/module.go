@@ -24,7 +24,7 @@ type Variable struct {
 	Name        string
 	Description string
 	Default     cty.Value
-	DefaultText string // as it is written; "": the variable has to be given
+	DefaultText string // text of the default; "": the variable is required
 
 	typ         cty.Type
 	typeExpr    hclsyntax.Expression
@@ -32,15 +32,15 @@ type Variable struct {
 	validations []*hclsyntax.Block
 }
 
-// An Output is what a module tells.
+// An Output is an output of the module.
 type Output struct{ Name, Description string }
 
 // A Module is the files of a folder. It does not change once it is loaded.
 type Module struct {
 	Dir       string
-	Variables []*Variable                 // by name
-	Outputs   []Output                    // by name
-	Resources map[string]*hclsyntax.Block // by "type.name"
+	Variables []*Variable                 // variables, sorted by name
+	Outputs   []Output                    // outputs, sorted by name
+	Resources map[string]*hclsyntax.Block // resources by "type.name"
 
 	locals  map[string]hclsyntax.Expression
 	sources map[string][]byte
@@ -149,7 +149,7 @@ func (m *Module) variable(b *hclsyntax.Block) (*Variable, error) {
 	return v, nil
 }
 
-// convert is what the variable holds when it is given v.
+// convert converts in to the type of the variable.
 func (v *Variable) convert(in cty.Value) (cty.Value, error) {
 	if v.defaults != nil && !in.IsNull() {
 		in = v.defaults.Apply(in)

@@ -29,13 +29,15 @@ import (
 	"github.com/farread/farread/e2e/scenario"
 )
 
-// Config says where to deploy. Credentials and region come from the environment;
-// where it has none they are "test" and us-east-1, which LocalStack takes.
+// Config is the place to deploy to. Credentials and region come from the
+// environment; where it has none they are "test" and us-east-1, which LocalStack
+// takes.
 type Config struct {
-	Endpoint         string // of all services
-	FunctionEndpoint string // as functions see it; "": the cloud tells them itself
+	Endpoint         string // endpoint of all services
+	FunctionEndpoint string // endpoint for functions; "": the cloud sets it
 	Role             string // ARN; "": one that LocalStack takes
-	// Archive is the archive of each function; nil: those of `make zip`.
+	// Archive returns the archive of a function; nil: the archives of `make
+	// zip`.
 	Archive func(t *testing.T, function string) []byte
 }
 
@@ -54,7 +56,8 @@ type Cloud struct {
 	Lambda *lambda.Client
 }
 
-// New is a cloud at an endpoint. It sends one request, to tell what it is.
+// New returns a cloud at an endpoint. It sends one request, to find out whether
+// it is LocalStack.
 func New(ctx context.Context, c Config) (*Cloud, error) {
 	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"} {
 		if os.Getenv(name) == "" && os.Getenv("AWS_PROFILE") == "" {
@@ -118,7 +121,8 @@ func (c *Cloud) Quoted(path, key string) string {
 	return b.String()
 }
 
-// id tells the resources of one test from those of others.
+// id returns a random name, which separates the resources of one test from
+// others.
 func id() string {
 	var b [5]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -22,8 +22,8 @@ import (
 
 // settings are the numbers of a pipeline.
 type settings struct {
-	timeout  time.Duration // of an invocation; messages stay hidden as long
-	receives int           // of a message before it is a dead letter
+	timeout  time.Duration // time limit of an invocation; messages stay hidden for as long
+	receives int           // deliveries of a message before it is a dead letter
 }
 
 func settingsOf(o scenario.Options) settings {
@@ -41,7 +41,7 @@ type pipeline struct {
 	set settings
 
 	notifications s3types.NotificationConfiguration
-	dead          map[string]queue  // of dead letters, by function
+	dead          map[string]queue  // queues of dead letters by function
 	functions     map[string]string // ARN by name
 }
 
@@ -171,7 +171,7 @@ func (p *pipeline) makeFunction(t *testing.T, name string) {
 }
 
 // Deploy deploys an archive as a function and waits until it can be called; dead is
-// where events go that nobody but Lambda holds.
+// the queue for events that only Lambda holds.
 func (c *Cloud) Deploy(t *testing.T, name string, zip []byte, env map[string]string, timeout time.Duration, dead string) (arn string) {
 	t.Helper()
 	if c.Config.FunctionEndpoint != "" {

@@ -51,7 +51,7 @@ const (
 
 // The sentinels of this package.
 var (
-	// ErrSyntax is matched by errors for text that is no literal.
+	// ErrSyntax is matched by errors for text that is not a literal.
 	ErrSyntax = errors.New("not a Python literal")
 	// ErrLimit is matched by errors for text that nests deeper than 64 levels or
 	// has more than 1<<20 values.

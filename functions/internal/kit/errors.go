@@ -1,5 +1,6 @@
-// Package kit is what jobs share: how they open uploads and the notes beside them,
-// whether an upload fits an invocation, what they say of one that is wrong.
+// Package kit has functions that jobs share: they open uploads and the notes
+// beside them, check whether an upload fits an invocation, and make the errors
+// about bad uploads.
 package kit
 
 import (
@@ -33,7 +34,8 @@ func TooLarge(why string, a ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(why, a...), formats.ErrTooLarge)
 }
 
-// IsFormat says whether err is about bytes: it matches a sentinel of formats.
+// IsFormat reports whether err is about bytes: it matches a sentinel of
+// formats.
 func IsFormat(err error) bool {
 	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrUnsupported) ||
 		errors.Is(err, formats.ErrTooLarge) || errors.Is(err, formats.ErrNoEntry)

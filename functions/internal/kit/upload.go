@@ -42,14 +42,15 @@ func Head(ctx context.Context, obj *objstore.Object, n int64) ([]byte, error) {
 	return head, obj.ReadRanges(ctx, []rangeio.Span{{P: head}})
 }
 
-// NoteOf tells whether a key is that of a note, and of which data.
+// NoteOf reports whether key is the key of a note, and returns the key of its
+// data.
 func NoteOf(key string) (data string, ok bool) {
 	data, ok = strings.CutSuffix(key, npy.NoteSuffix)
 	return data, ok && data != ""
 }
 
-// OpenNoted opens the data of a note whose event u came. What is made of them is of
-// their current version: that is the upload that OpenNoted gives.
+// OpenNoted opens the data of a note; u is the event of the note. The output is
+// made from the current version of the data: OpenNoted returns it as the upload.
 func OpenNoted(ctx context.Context, src objstore.Bucket, u functions.Upload, data string) (*objstore.Object, functions.Upload, error) {
 	obj, of, err := Open(ctx, src, functions.Upload{Bucket: u.Bucket, Key: data})
 	if errors.Is(err, objstore.ErrNotFound) {
@@ -63,8 +64,9 @@ func SaysItself(data string) error {
 	return fmt.Errorf("%s says itself what it is: %w", path.Base(data), functions.ErrSkip)
 }
 
-// StillNoted gives the event of data back if their note is not the one with the ETag
-// any more. The worker that wrote by the newer note must not be followed by this one.
+// StillNoted returns an error that gives the event back if the note of the data does
+// not have the ETag any more: this worker must not overwrite an output that was made
+// with a newer note.
 func StillNoted(ctx context.Context, src objstore.Bucket, data, etag string) error {
 	now, err := src.Head(ctx, data+npy.NoteSuffix)
 	if err != nil {
@@ -76,9 +78,10 @@ func StillNoted(ctx context.Context, src objstore.Bucket, data, etag string) err
 	return nil
 }
 
-// Fits compares the time that size bytes take at least, at so many a second, with what
-// the invocation has: more than a whole one is functions.ErrTooLong, more than what is
-// left is functions.ErrNoTime. A negative size is not known.
+// Fits checks whether size bytes, at rate bytes a second, fit into the time of the
+// invocation. It returns functions.ErrTooLong if they need more than a whole
+// invocation, and functions.ErrNoTime if they need more than the time that is left. A
+// negative size is unknown.
 func Fits(ctx context.Context, size, rate int64) error {
 	end, ok := ctx.Deadline()
 	if !ok || size < 0 {
@@ -95,8 +98,8 @@ func Fits(ctx context.Context, size, rate int64) error {
 	return fmt.Errorf("%d bytes need about %v: %w", size, need.Round(time.Second), functions.ErrTooLong)
 }
 
-// Command is the command line that packs from, the key of u or its folder, into what a
-// rule makes of u, whose key ends in suffix.
+// Command returns the command line that packs from, which is the key of u or its
+// folder, into the output of rule r for u. suffix is the end of the output's key.
 func Command(r functions.Rule, u functions.Upload, from, suffix string) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	return "farread pack " + quote("s3://"+u.Bucket+"/"+from) + " " + quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, suffix))

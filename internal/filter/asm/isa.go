@@ -47,7 +47,7 @@ func (v isa) loadLanes(base reg.Register, disp, apart int) reg.VecVirtual {
 		return v.load(at(base, disp))
 	}
 	r := YMM()
-	VBROADCASTI128(at(base, disp), r) // a plain load would seem to use the old upper lane
+	VBROADCASTI128(at(base, disp), r) // a plain load would depend on the old upper lane
 	VINSERTI128(operand.Imm(1), at(base, disp+apart), r, r)
 	return r
 }
@@ -57,7 +57,7 @@ type (
 	op3 func(b, a, result operand.Op)
 )
 
-// do gives a op b.
+// do returns a op b.
 func (v isa) do(sse op2, avx op3, a, b reg.VecVirtual) reg.VecVirtual {
 	r := v.reg()
 	if v.avx() {
@@ -78,7 +78,7 @@ func (v isa) set(sse op2, avx op3, a, b reg.VecVirtual) {
 	}
 }
 
-// imm gives a op n.
+// imm returns a op n.
 func (v isa) imm(sse op2, avx op3, a reg.VecVirtual, n int) reg.VecVirtual {
 	r := v.reg()
 	if v.avx() {

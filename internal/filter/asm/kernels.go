@@ -360,7 +360,7 @@ func (v isa) sums() {
 			v.set(PADDB, three(VPADDB), x, v.imm(PSLLO, VPSLLDQ, x, d))
 		}
 		if v.avx() {
-			total, below := YMM(), YMM() // of each lane; of the lane below
+			total, below := YMM(), YMM() // sums of each lane, and of the lane below it
 			VPSHUFB(last, x, total)
 			VPERM2I128(operand.Imm(0x08), total, total, below)
 			VPADDB(below, x, x)

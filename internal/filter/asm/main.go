@@ -2,9 +2,10 @@
 // its own, so that programs that import farread need not know the generator's
 // dependencies. `go generate ./internal/filter` runs it.
 //
-// There are two of each kernel. SSE2 ones run on every amd64 processor and
-// handle 16 elements (or columns) at a time, AVX2 ones 32. Those that transpose
-// bits are there once more, with the instruction for it of newer processors.
+// Each kernel has two versions. The SSE2 version runs on every amd64 processor
+// and handles 16 elements (or columns) at a time; the AVX2 version handles 32.
+// Kernels that transpose bits have a third version, with a special instruction
+// of newer processors.
 package main
 
 import (

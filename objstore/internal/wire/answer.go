@@ -19,10 +19,10 @@ type Said struct {
 	Body   io.ReadCloser
 }
 
-// Answer holds s against the range that was asked, and returns a body of exactly the
-// bytes of that range, and the size of the whole object. A body that ends before, even
-// if the answer says that it will, is io.ErrUnexpectedEOF; its errors pass through
-// fail, as those of Body do. After an error s.Body is the caller's to close.
+// Answer compares s with the range that was asked for. It returns a body of exactly
+// the bytes of that range, and the size of the whole object. If the body ends early,
+// even if the answer announces that, the error is io.ErrUnexpectedEOF. All errors of
+// the body pass through fail. After an error s.Body is the caller's to close.
 func Answer(ctx context.Context, asked objstore.Range, s Said, fail func(error) error) (io.ReadCloser, int64, error) {
 	if t, _, err := mime.ParseMediaType(s.Header.Get("Content-Type")); err == nil && s.Status == http.StatusPartialContent && t == "multipart/byteranges" {
 		return nil, 0, fmt.Errorf("parts of several ranges (%s) instead of the range %s: %w", t, asked, objstore.ErrBadRange)
@@ -35,7 +35,7 @@ func Answer(ctx context.Context, asked objstore.Range, s Said, fail func(error) 
 	return Body(ctx, cut{io.LimitReader(s.Body, n), s.Body}, to-from, fail), size, nil
 }
 
-// cut reads no more of a body than the answer says that it holds.
+// cut reads at most the announced number of bytes of a body.
 type cut struct {
 	io.Reader
 	io.Closer

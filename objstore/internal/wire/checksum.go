@@ -23,12 +23,12 @@ func S3Checksum(h http.Header) objstore.Checksum {
 	return objstore.Checksum{}
 }
 
-// HTTPChecksum is the checksum of a whole object that comes with any part of it:
-// Repr-Digest (RFC 9530) or that of Google's store; the zero value if there is none, or
-// the bytes have a Content-Encoding.
+// HTTPChecksum returns the checksum of a whole object from the header of an answer with
+// any part of it: Repr-Digest (RFC 9530), or the header of Google's store. It is zero
+// if there is none, or if the bytes have a Content-Encoding.
 func HTTPChecksum(h http.Header) objstore.Checksum {
 	if Encoding(append(h.Values("Content-Encoding"), h.Values("X-Goog-Stored-Content-Encoding")...)...) != "" {
-		return objstore.Checksum{} // of the bytes before, or behind: stores differ
+		return objstore.Checksum{} // before or after the encoding: stores differ
 	}
 	for _, d := range members(h.Values("Repr-Digest")) {
 		name, sum, _ := strings.Cut(d, "=")
@@ -54,7 +54,7 @@ func members(values []string) (out []string) {
 	return out
 }
 
-// checksum is one in base64; the zero value where there is none.
+// checksum decodes a checksum in base64. It is zero if text is empty.
 func checksum(name, text string) objstore.Checksum {
 	sum, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(sum) == 0 {

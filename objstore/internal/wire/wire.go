@@ -18,13 +18,13 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// Idle is the least number of idle connections that are kept: as many as small
-// ranges are read side by side.
+// Idle is the least number of idle connections that are kept. As many small
+// ranges are read at the same time.
 const Idle = 64
 
-// Tune prepares t for many ranged GETs against one host: connections are kept
-// for n requests in flight (at least Idle), those of HTTP/2 are probed, and nothing is
-// decompressed behind the reader's back, which would move every offset.
+// Tune prepares t for many ranged GETs against one host: connections are kept for n
+// requests in flight (at least Idle), HTTP/2 connections are probed, and bodies are
+// not decompressed automatically, which would move every offset.
 func Tune(t *http.Transport, n int) {
 	n = max(n, Idle)
 	t.MaxIdleConnsPerHost = n
@@ -84,8 +84,9 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CheckRange refuses a range of negative length with ErrInvalid, and drops a length
-// that means nothing: of a range from the end, or beyond any offset.
+// CheckRange refuses a range of negative length with ErrInvalid. It sets the length to
+// 0 if it has no meaning: for a range from the end, or if the range ends beyond any
+// offset.
 func CheckRange(r objstore.Range) (objstore.Range, error) {
 	if r.Len < 0 {
 		return r, fmt.Errorf("range of length %d: %w", r.Len, objstore.ErrInvalid)
@@ -138,8 +139,8 @@ func (b *exact) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Limited says whether err tells of silence, of a host that cannot be reached, or of an
-// answer that is too long or nests too deep.
+// Limited reports whether err tells of silence, of a host that cannot be reached, or of
+// an answer that is too long or nests too deep.
 func Limited(err error) bool {
 	var out *httplimit.Unreachable
 	var bad *httplimit.BadAnswer
@@ -159,10 +160,11 @@ func (b *ending) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// Failure classifies an error that carries no answer: the end of ctx as that of the
-// caller, anything else as objstore.ErrUnavailable. The cause stays in the text only,
-// so that a time-out below is not taken for the caller's, unless the cause is Limited or
-// io.ErrUnexpectedEOF. Of a URL, which may carry a signature, nothing stays.
+// Failure classifies an error of a request without an answer. If ctx has ended, the
+// error is the caller's; else it is objstore.ErrUnavailable. The cause is in the text
+// only, so that a time-out below does not look like the caller's; causes that are
+// Limited or io.ErrUnexpectedEOF stay in the chain. URLs are removed, since they may
+// have a signature.
 func Failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -170,7 +172,7 @@ func Failure(ctx context.Context, err error) error {
 	for u := (*url.Error)(nil); errors.As(err, &u); {
 		err = u.Err
 	}
-	var quiet *silence.Error // of no other kind, and callers may ask
+	var quiet *silence.Error // callers may look for this kind
 	var out *httplimit.Unreachable
 	var bad *httplimit.BadAnswer
 	switch {

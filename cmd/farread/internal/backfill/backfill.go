@@ -14,10 +14,10 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// Options are what a backfill works on, and how.
+// Options are the options of a backfill.
 type Options struct {
-	URI     string // what Name and Prefix mean, for the report
-	Name    string // of the bucket, as rules and events have it
+	URI     string // URI of Name and Prefix, for the report
+	Name    string // name of the bucket in rules and events
 	Prefix  string
 	Bucket  objstore.Bucket    // the one called Name, to list
 	Handler *functions.Handler // Run takes a copy: without Counter if Jobs run at a time, with buckets that are only read in a dry run
@@ -28,8 +28,8 @@ type Options struct {
 	Mark    string // the file of the checkpoint, made, read and removed; "": none. A dry run has none
 
 	Would func(key, job, output string) error // a dry run: hears of each object that would be packed, one after the other
-	Done  func()                              // hears of each object that is finished, one after the other; nil: nobody does
-	Text  func(error) string                  // how the report tells an error; nil: by its own text
+	Done  func()                              // called after each finished object, one call at a time; nil: not called
+	Text  func(error) string                  // text of an error in the report; nil: its own text
 }
 
 // A Report counts the objects of a prefix by their outcome, with those of earlier runs
@@ -42,13 +42,13 @@ type Report struct {
 	Done      int64     `json:"done"`     // packed; in a dry run: would be
 	Skipped   int64     `json:"skipped"`  // the sum of the reasons below
 	Unchanged int64     `json:"unchanged"`
-	Unmatched int64     `json:"unmatched"` // no rule
-	Older     int64     `json:"older"`     // than Options.Since
+	Unmatched int64     `json:"unmatched"` // objects that no rule matches
+	Older     int64     `json:"older"`     // objects older than Options.Since
 	Ignored   int64     `json:"ignored"`   // folders, files that wait for their marker, files that the job does not pack
 	Own       int64     `json:"own"`       // our own outputs
-	Dropped   int64     `json:"dropped"`   // gone or replaced meanwhile
-	Failed    int64     `json:"failed"`    // for good, reported under errors/
-	Retry     int64     `json:"retry"`     // failed for now
+	Dropped   int64     `json:"dropped"`   // the object was deleted or replaced
+	Failed    int64     `json:"failed"`    // objects that failed for good, reported under errors/
+	Retry     int64     `json:"retry"`     // objects that failed for now
 	Failures  []Failure `json:"failures"`  // the first hundred of failed and retry
 }
 
@@ -56,13 +56,13 @@ type Report struct {
 type Failure struct {
 	Key   string `json:"key"`
 	Error string `json:"error"`
-	Retry bool   `json:"retry"` // for now
+	Retry bool   `json:"retry"` // the object failed for now: a later run tries it again
 }
 
 // maxFailures bounds the report.
 const maxFailures = 100
 
-// passed counts listed objects that nobody works on.
+// passed counts listed objects that are skipped.
 type passed struct{ unmatched, older int64 }
 
 func (r *Report) pass(p passed) {
@@ -76,7 +76,7 @@ func (r *Report) pass(p passed) {
 type fate struct {
 	key     string
 	outcome functions.Outcome
-	text    string // of its error
+	text    string // text of the error
 }
 
 // count counts the outcome of one object.
@@ -108,7 +108,8 @@ func (r *Report) count(e fate) {
 	r.Skipped++
 }
 
-// AnyRule says whether some rule is for a bucket and for keys that begin like prefix.
+// AnyRule reports whether some rule is for a bucket and for keys that begin like
+// prefix.
 func AnyRule(rules functions.Rules, bucket, prefix string) bool {
 	return slices.ContainsFunc(rules, func(r functions.Rule) bool {
 		return r.Bucket == bucket && (strings.HasPrefix(prefix, r.Prefix) || strings.HasPrefix(r.Prefix, prefix))

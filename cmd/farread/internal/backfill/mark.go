@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// A checkpoint says how far a backfill got. It is one small file, which is always
+// A checkpoint is the progress of a backfill. It is a small file, which is always
 // replaced as a whole.
 type checkpoint struct {
 	Version int       `json:"version"`
 	Run     string    `json:"run"`            // prefix, since and rules: they decide which objects are worked on, and how
-	Since   time.Time `json:"since,omitzero"` // of the first run, from which an age was counted
+	Since   time.Time `json:"since,omitzero"` // start of the first run, for --since with an age
 	After   string    `json:"after"`          // every object up to this key was looked at
 	Again   []string  `json:"again"`          // except these, which have to be tried again
-	Report  Report    `json:"report"`         // of those objects
+	Report  Report    `json:"report"`         // report of those objects
 }
 
 const (
@@ -33,9 +33,11 @@ const (
 )
 
 var (
-	// ErrMark says that the file of Options.Mark is not what a backfill wrote.
+	// ErrMark means that the file of Options.Mark was not written by a
+	// backfill.
 	ErrMark = errors.New("is no checkpoint of a backfill")
-	// ErrOther says that the checkpoint is of another prefix, Since or rules.
+	// ErrOther means that the checkpoint belongs to another prefix, Since or
+	// rules.
 	ErrOther = errors.New("is the checkpoint of another backfill")
 )
 
@@ -43,7 +45,7 @@ var (
 // another time in every run, so its text counts.
 func (f *Filler) identity() string {
 	rules, err := json.Marshal(f.o.Handler.Rules)
-	if err != nil { // they were parsed before
+	if err != nil { // the rules were parsed before, so this cannot fail
 		panic(err)
 	}
 	since := f.o.Age
@@ -122,7 +124,7 @@ func (f *Filler) save(complete bool) error {
 		err = os.Rename(t.Name(), f.o.Mark)
 	}
 	if err != nil {
-		_ = os.Remove(t.Name()) // it is useless
+		_ = os.Remove(t.Name()) // the temporary file is useless
 	}
 	return err
 }

@@ -37,23 +37,23 @@ var errGiveUp = errors.New("too many objects in a row failed")
 // A Filler runs one backfill.
 type Filler struct {
 	o       Options
-	resumed bool // an earlier run was ended, maybe in the middle of an object
+	resumed bool // an earlier run ended early, perhaps while it worked on an object
 
 	mu     sync.Mutex
-	moved  sync.Cond       // first moved on, or the run ends
-	report Report          // of all objects so far
+	moved  sync.Cond       // signals that first has moved on, or that the run ends
+	report Report          // report of all objects so far
 	mark   checkpoint      // the checkpoint that is on disk, or will be; its report is of the objects up to its key
-	retry  map[string]bool // keys up to that of the checkpoint that failed for now, in this run or the one before
-	first  int64           // the first object that is not finished
+	retry  map[string]bool // keys up to the checkpoint's that failed for now, in this run or the previous one
+	first  int64           // number of the next object to begin
 	next   int64           // the number of the next one to begin
-	keys   map[int64]spot  // where objects stand in the listing, from first on
+	keys   map[int64]spot  // outcomes of finished objects by their number, from first on
 	ended  map[int64]fate  // finished, from first on
 	listed string          // the last key that the listing gave
-	passed passed          // since the last object that was begun
+	passed passed          // objects passed since the last object that was begun
 	inRow  int             // failures for now since the last success
-	unsave int             // finished since the last checkpoint
-	saved  time.Time       // when that was
-	stop   error           // why no more objects are begun
+	unsave int             // objects finished since the last checkpoint
+	saved  time.Time       // time of the last checkpoint
+	stop   error           // reason why no more objects are begun
 }
 
 // New makes a Filler, and reads its checkpoint if there is one.
@@ -61,7 +61,7 @@ func New(o Options) (*Filler, error) {
 	h := *o.Handler
 	o.Handler = &h
 	if o.Jobs > 1 {
-		h.Counter = nil // with one counter for all, each would count the requests of the others
+		h.Counter = nil // jobs run at the same time: a shared counter would mix their requests
 	}
 	if buckets := h.Buckets; o.DryRun {
 		h.Buckets = func(name string) (objstore.Bucket, error) {
@@ -96,8 +96,8 @@ type item struct {
 	key string
 }
 
-// Run works until all is done, an error ends it, or ctx ends. The report is of what was
-// looked at, also with an error. Run is called once.
+// Run works until everything is done, an error occurs, or ctx ends. Even with an error
+// it returns the report of the objects so far. Call Run once.
 func (f *Filler) Run(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -154,7 +154,7 @@ func (f *Filler) list(ctx context.Context, items chan<- item) error {
 	return nil
 }
 
-// see counts a listed object, and hands it to a worker if a rule matches it.
+// see counts a listed object, and passes it to a worker if a rule matches it.
 func (f *Filler) see(ctx context.Context, items chan<- item, info objstore.Info) error {
 	_, matched := f.o.Handler.Rules.Match(f.o.Name, info.Key)
 	older := info.ModTime.Before(f.o.Since)
@@ -177,7 +177,8 @@ func (f *Filler) see(ctx context.Context, items chan<- item, info objstore.Info)
 	return f.stop
 }
 
-// begin hands an object to a worker. listed says that it comes from the listing.
+// begin passes an object to a worker. listed tells that the object comes from
+// the listing.
 func (f *Filler) begin(ctx context.Context, items chan<- item, key string, listed bool) error {
 	f.mu.Lock()
 	for f.stop == nil && f.next-f.first >= maxAhead {

@@ -1,25 +1,25 @@
-// Package deadletters hands back what was given up after all of its tries: messages of a
-// dead-letter queue of SQS to the queue that they came from, events of a file to a queue
-// or to a handler, and those of a local cloud that runs to its own functions. Each letter
-// is told to the caller. None is lost: a message is deleted only after an answer says
-// that it was sent, and is visible again if it was not.
+// Package deadletters gives events back after all of their tries have failed: messages
+// of a dead-letter queue of SQS to the queue that they came from, events of a file to a
+// queue or to a handler, and events of a running local cloud to its own functions. It
+// reports each letter to the caller. No letter is lost: a message is deleted only after
+// an answer says that it was sent; otherwise it becomes visible again.
 package deadletters
 
-// A Letter is a dead letter that was handed back, or was not.
+// A Letter is a dead letter that was given back, or could not be given back.
 type Letter struct {
-	ID    string // of the message, or "line 3" of a file
-	Event []byte // as a function gets it
-	Err   error  // why the letter stays where it is
+	ID    string // id of the message, or "line 3" of a file
+	Event []byte // the event as a function gets it
+	Err   error  // reason why the letter was not given back; nil: it was
 }
 
 // Options bound a replay.
 type Options struct {
-	Most   int                // letters; 0: all
-	DryRun bool               // only tell what there is
-	Tell   func(Letter) error // hears of each letter, one after the other; its error ends the replay
+	Most   int                // most letters to give back; 0: all
+	DryRun bool               // report the letters, but give none back
+	Tell   func(Letter) error // called with each letter, one after the other; its error ends the replay
 }
 
-// An ArgumentError is about what the caller gave: a URL, or a line of a file.
+// An ArgumentError is about input of the caller: a URL, or a line of a file.
 type ArgumentError struct{ Text string }
 
 // Error implements error.
@@ -30,7 +30,7 @@ type teller struct {
 	Options
 
 	told int
-	why  error // of the first letter that was not handed back
+	why  error // error of the first letter that was not moved
 }
 
 func (t *teller) tell(l Letter) error {
@@ -41,5 +41,5 @@ func (t *teller) tell(l Letter) error {
 	return t.Tell(l)
 }
 
-// full says that no more letters are wanted.
+// full reports whether Most letters are done.
 func (t *teller) full() bool { return t.Most > 0 && t.told >= t.Most }

@@ -16,7 +16,7 @@ import (
 	"github.com/farread/farread/objstore/httpstore"
 )
 
-// errNoLocal: something answers, but it is no local cloud.
+// errNoLocal means that a server answers, but that it is not a local cloud.
 var errNoLocal = fmt.Errorf("is no local cloud: %w", objstore.ErrInvalid)
 
 const maxAnswer = 1 << 20
@@ -45,7 +45,7 @@ func Local(ctx context.Context, url string, limit time.Duration, dryRun bool) (i
 
 // ask calls one of the pages that a local cloud has for people who run it.
 func ask(ctx context.Context, limit time.Duration, method, url string) ([]byte, error) {
-	clock := silence.With(ctx, 2*limit) // there is a single try, which gets half of it
+	clock := silence.With(ctx, 2*limit) // the single try gets half of the limit
 	defer clock.Stop()
 	ctx = clock.Context()
 	req, err := http.NewRequestWithContext(ctx, method, url, nil) //nolint:contextcheck // the clock made it of ours

@@ -29,8 +29,8 @@ import (
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 const (
 	batchMessages = 10
-	batchBytes    = 256 << 10 // of one request; SQS allows more if messages may be longer
-	hideSeconds   = 60        // how long a message is hidden while it is moved; then it comes again
+	batchBytes    = 256 << 10 // bytes of one request; SQS allows more if messages may be longer
+	hideSeconds   = 60        // time for which a message is hidden while it is moved; after it the message is visible again
 	waitSeconds   = 2         // a long poll asks all servers of the queue
 	dryMost       = 1000      // messages that a dry run looks at
 	maxReceived   = 64 << 20  // an answer: ten messages of 1 MiB, which JSON makes six times as long at most
@@ -39,11 +39,11 @@ const (
 // regionIn finds the region in the host of a queue of AWS.
 var regionIn = regexp.MustCompile(`^sqs\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
 
-// QueueOptions say how queues are reached. What they leave open the environment and the
-// configuration files of AWS say, and the URL of a queue last.
+// QueueOptions are options for requests to queues. The environment, the configuration
+// files of AWS, and at last the URL of the queue fill in empty fields.
 type QueueOptions struct {
 	Region, Profile, Endpoint string
-	Silence                   time.Duration // how long a queue may be silent, as package silence has it
+	Silence                   time.Duration // limit for the silence of a queue; see package silence
 	Advice                    string        // ends the error about an answer that is not of SQS: what to check
 }
 
@@ -51,10 +51,10 @@ type QueueOptions struct {
 type Queue struct {
 	c     *sqs.Client
 	url   string
-	brief time.Duration // for requests that delete or show messages, even if ctx ended or the queue has been silent
+	brief time.Duration // time for requests that delete messages or make them visible, even after ctx has ended or the queue was silent
 }
 
-// OpenQueue makes a client of the queue at a URL. It asks nothing yet.
+// OpenQueue makes a client for the queue at a URL. It sends no request.
 func OpenQueue(ctx context.Context, queue string, o QueueOptions) (*Queue, error) {
 	u, err := url.Parse(queue)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -72,7 +72,7 @@ func OpenQueue(ctx context.Context, queue string, o QueueOptions) (*Queue, error
 		cfg.Region = "us-east-1" // queues outside of AWS have no region
 	}
 	cfg.Credentials = sdkhttp.Credentials(cfg.Credentials)
-	own, ok := cfg.HTTPClient.(*awshttp.BuildableClient) // with AWS_CA_BUNDLE
+	own, ok := cfg.HTTPClient.(*awshttp.BuildableClient) // the SDK makes such a client for AWS_CA_BUNDLE
 	if !ok {
 		own = awshttp.NewBuildableClient()
 	}
@@ -107,7 +107,8 @@ func (q *Queue) Sources(ctx context.Context) ([]string, error) {
 	return out.QueueUrls, nil
 }
 
-// Give puts an event into the queue: if it came from a queue itself, each of its messages.
+// Give puts an event into the queue. If the event itself came from a queue, Give puts
+// each of its messages into the queue instead.
 func (q *Queue) Give(ctx context.Context, event []byte) error {
 	for _, body := range bodiesOf(event) {
 		if _, err := q.c.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body}); err != nil {
@@ -117,8 +118,8 @@ func (q *Queue) Give(ctx context.Context, event []byte) error {
 	return nil
 }
 
-// bodiesOf are the bodies of messages from which a function gets event: those of its
-// messages, if the event came from a queue itself.
+// bodiesOf returns bodies of messages that make a function get event. If event came
+// from a queue, they are the bodies of its messages.
 func bodiesOf(event []byte) []string {
 	var e struct {
 		Records []struct {
@@ -150,8 +151,8 @@ type mover struct {
 	sent map[string]bool // ids that messages got in the queue to which they went
 }
 
-// Move hands the messages of the queue to the one at the URL to, until none is left, or
-// until messages come that it has moved.
+// Move sends the messages of the queue to the queue at the URL to. It stops if no
+// message is left, or if messages come that it has already moved.
 func (q *Queue) Move(ctx context.Context, to string, o Options) error {
 	m := &mover{q, teller{Options: o}, to, map[string]bool{}}
 	if o.DryRun {
@@ -234,7 +235,7 @@ func (m *mover) moveBatch(ctx context.Context, batch []types.Message) error {
 	if err != nil {
 		return errors.Join(queueErr(err), m.show(ctx, batch))
 	}
-	failed := map[string]error{} // a message is deleted only if the answer says that it was sent
+	failed := map[string]error{} // delete a message only if the answer confirms that it was sent
 	for i := range batch {
 		failed[strconv.Itoa(i)] = fmt.Errorf("no answer says that it was sent: %w", objstore.ErrUnavailable)
 	}
@@ -288,7 +289,7 @@ func (m *mover) show(ctx context.Context, batch []types.Message) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.brief)
 		_, err := m.c.ChangeMessageVisibilityBatch(ctx, in)
 		cancel()
-		if err != nil { // they become visible by themselves, a minute later
+		if err != nil { // they become visible without this, a minute later
 			return queueErr(err)
 		}
 	}

@@ -89,8 +89,9 @@ func (o ofQueues) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// saysQueue says whether JSON without the media type of SQS is nevertheless the answer
-// of a queue: some stores that speak SQS's protocol mark their answers as plain JSON.
+// saysQueue reports whether JSON without the media type of SQS is nevertheless the
+// answer of a queue: some stores that speak SQS's protocol mark their answers as plain
+// JSON.
 func saysQueue(status int, body []byte) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || members == nil {

@@ -19,8 +19,8 @@ import (
 // quoting may make it longer.
 const maxLetter = 8 << 20
 
-// Read hands each event of in to give: JSON objects one a line, of which a letter of the
-// local cloud is one, or a single event on several lines.
+// Read calls give for each event of in: JSON objects, one on each line (also letters of
+// the local cloud), or a single event on several lines.
 func Read(ctx context.Context, in io.Reader, give func(event []byte) error, o Options) error {
 	t := teller{Options: o}
 	for l, err := range linesIn(in) {
@@ -60,14 +60,14 @@ func eventOf(line []byte) ([]byte, error) {
 	return json.Marshal(map[string]any{"Records": []json.RawMessage{own.Record}})
 }
 
-// A line is one of a file, or all of its lines.
+// A line is a line of a file, or all of its lines if they are one event.
 type line struct {
-	n    int // from 1
+	n    int // number of the line, from 1
 	text []byte
 }
 
-// linesIn are the lines of r that are not empty, with their numbers from 1. If r is
-// one event that was written over several lines, it is r as a whole.
+// linesIn yields the lines of r that are not empty, with their numbers from 1. If r
+// is one event on several lines, it yields r as a whole.
 func linesIn(r io.Reader) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		in := bufio.NewScanner(r)
@@ -115,7 +115,7 @@ func heldLines(in *bufio.Scanner, n *int) (held [][]byte, from int) {
 	return held, from
 }
 
-// yieldLines gives those lines that are not empty, the first one as line n.
+// yieldLines returns those lines that are not empty, the first one as line n.
 func yieldLines(lines [][]byte, n int, yield func(line, error) bool) bool {
 	for i, text := range lines {
 		if text = bytes.TrimSpace(text); len(text) > 0 && !yield(line{n + i, bytes.Clone(text)}, nil) {

@@ -2,6 +2,8 @@
 // CSV, tables and pictures, samples of a track into CSV and .npy, and points of a view
 // into all of these, plots and the peaks of a waveform. An encoder takes plain values
 // and an io.Writer; where the bytes go, and which flag asked for them, it does not know.
+// Two read for themselves, because how a file is cut decides what is read: View makes
+// another view where peaks need one, and ReadColumns reads the boxes of Columns.
 package emit
 
 import (
@@ -31,17 +33,17 @@ const (
 // Arrays are the suffixes of files that Array writes. It also writes Text, for people.
 func Arrays() []string { return []string{Npy, Raw, JSON, CSV, PNG} }
 
-// ArrayOptions say how an array is written.
+// ArrayOptions are options for writing an array.
 type ArrayOptions struct {
 	Format  string
-	Fortran bool            // of a .npy: items come with the first axis running fastest
-	Screen  bool            // of text: as NumPy prints it, not all of many items
-	Picture picture.Options // of a .png
-	Memory  int64           // how many bytes of items a .png may take
+	Fortran bool            // for a .npy: items are in Fortran order
+	Screen  bool            // for text: print as NumPy does, with only some of many items
+	Picture picture.Options // options of a .png
+	Memory  int64           // bound of the bytes of items for a .png
 }
 
-// Array writes an array. items hands over its items in C order, any number of whole
-// ones at a time.
+// Array writes an array. items passes its items to put in C order, any number of
+// whole items at a time.
 func Array(w io.Writer, d dtype.DType, shape []int64, o ArrayOptions, items func(put func(p []byte) error) error) error {
 	e, err := newEncoder(d, shape, o)
 	if err != nil {

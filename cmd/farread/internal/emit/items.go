@@ -8,7 +8,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 )
 
-// rawFile is the items without any change, behind a header of a .npy if there is one.
+// rawFile writes the items unchanged, after the header of a .npy if head is set.
 type rawFile struct{ head []byte }
 
 func (f *rawFile) begin(w io.Writer) error {
@@ -134,7 +134,7 @@ func (f *csvFile) begin(w io.Writer) error {
 
 func (f *csvFile) items(w io.Writer, p []byte) error {
 	axes := f.c.shape
-	alone := len(axes) <= 1 || axes[len(axes)-1] == 1 || f.d.Kind() == dtype.Struct // in its line
+	alone := len(axes) <= 1 || axes[len(axes)-1] == 1 || f.d.Kind() == dtype.Struct // one item on each line
 	for item := range slices.Chunk(p, f.d.ItemSize()) {
 		n := len(f.buf)
 		if f.buf = f.d.AppendCSV(f.buf, item); alone && len(f.buf) == n {

@@ -31,12 +31,12 @@ const ellipsis = "..."
 type textFile struct {
 	d       dtype.DType
 	c       counter
-	columns int  // of a line; 0: any number
-	short   bool // not all items are shown
+	columns int  // columns of a line; 0: any number
+	short   bool // only some items are shown
 	row     []string
 	plane   [][]string
-	index   string // of the plane
-	some    bool   // a plane was written
+	index   string // index of the present plane
+	some    bool   // some plane was written
 	passed  bool   // planes are being skipped
 }
 

@@ -83,7 +83,7 @@ func Shape[T int | int64](shape []T) string {
 	return b.String()
 }
 
-// Shorten cuts text to at most most characters.
+// Shorten cuts text so that it has no more than most characters.
 func Shorten(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s

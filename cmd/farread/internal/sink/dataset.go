@@ -22,11 +22,11 @@ type Dataset struct {
 	now *gulp.Writer
 }
 
-// DatasetOptions say how a dataset goes on.
+// DatasetOptions are the options of a Dataset.
 type DatasetOptions struct {
-	Prefix string               // of all keys
+	Prefix string               // prefix of all keys
 	Next   int                  // number of the next chunk
-	Full   int64                // a chunk of so many bytes is full
+	Full   int64                // a chunk is full when it has Full bytes
 	Taken  func(id string) bool // whether an older chunk has an id
 }
 

@@ -25,8 +25,8 @@ type Trash struct {
 	published bool     // an output has appeared
 }
 
-// make registers a path and then calls create. Both are one step: if the file were
-// made later, after the run is over, nobody would remove it.
+// make registers a path and calls create, in one step: a file that is made after
+// the end of the run would not be removed.
 func (t *Trash) make(path string, create func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,7 +41,7 @@ func (t *Trash) make(path string, create func() error) error {
 }
 
 // publish lets an output appear, by a move of path or of the files in it. After an
-// interrupt no output appears: whoever hears of the interrupt finds none.
+// interrupt no output appears any more.
 func (t *Trash) publish(path string, move func() error) error {
 	t.mu.Lock()
 	if t.closed {
@@ -61,29 +61,28 @@ func (t *Trash) publish(path string, move func() error) error {
 	return err
 }
 
-// Shut says that the run was interrupted.
+// Shut notes that the run was interrupted.
 func (t *Trash) Shut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
 }
 
-// Appearing says whether an output is on its way.
+// Appearing reports whether an output is being moved to its place.
 func (t *Trash) Appearing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.moving > 0
 }
 
-// Settled says whether an output has appeared.
+// Settled reports whether an output has appeared.
 func (t *Trash) Settled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.published
 }
 
-// Add registers a path before it is made; once the run is over, none may be made any
-// more.
+// Add registers a path before it is made. It fails after the end of the run.
 func (t *Trash) Add(path string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// Options are what a worker stands on.
+// Options are the options of a worker.
 type Options struct {
 	Rules   functions.Rules
 	Buckets func(name string) (objstore.Bucket, error) // a bucket by its bare name
-	Counter *objstore.Counter                          // in which all buckets count
-	Warn    func(key, text string)                     // hears of an upload that was read although a part of it is wrong, or that left some work undone
-	Log     *slog.Logger                               // nil: silent
+	Counter *objstore.Counter                          // counter of the requests to all buckets
+	Warn    func(key, text string)                     // called with an upload's key and a text if a part of it is wrong, or some work is left
+	Log     *slog.Logger                               // receives the lines of the log; nil: no log
 }
 
 // New makes a handler, and refuses rules that a job does not take.
@@ -38,7 +38,8 @@ func New(o Options) (*functions.Handler, error) {
 	return h, h.Check()
 }
 
-// Give runs one event. Its error says why a queue would deliver the event again.
+// Give runs one event. If a queue would have to deliver the event again, it
+// returns the reason.
 func Give(ctx context.Context, h *functions.Handler, event []byte) error {
 	r, err := h.Handle(ctx, event)
 	if err == nil {
