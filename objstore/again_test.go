@@ -12,17 +12,17 @@ import (
 // continued, is told that he left.
 func TestAgainAfterLeaving(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
-	clock := silence.With(ctx, 0)
-	defer clock.Stop()
+	c := call{clock: silence.With(ctx, 0)}
+	defer c.clock.Stop()
 	o := &object{o: OpenOptions{Resumes: 3}}
-	if err := o.again(ctx, clock, errBroken, 0); err != nil {
+	if err := o.again(ctx, &c, errBroken); err != nil {
 		t.Fatalf("a first broken body: %v", err)
 	}
 	leave()
-	if err := o.again(ctx, clock, errBroken, 1); !errors.Is(err, context.Canceled) || errors.Is(err, errBroken) {
+	if err := o.again(ctx, &c, errBroken); !errors.Is(err, context.Canceled) || errors.Is(err, errBroken) {
 		t.Errorf("after leaving: %v", err)
 	}
-	if err := o.again(ctx, clock, ErrDenied, 1); !errors.Is(err, ErrDenied) {
+	if err := o.again(ctx, &c, ErrDenied); !errors.Is(err, ErrDenied) {
 		t.Errorf("an answer that came before: %v", err)
 	}
 }

@@ -23,13 +23,13 @@ type Bucket interface {
 	// Name says which bucket this is, for errors, caches and URIs:
 	// "s3://frames", "https://host/data", "file:///data".
 	Name() string
-	// Get opens the range of key. The Info is that of the whole object. The
-	// body holds exactly the asked range cut to the object's end, or fails:
-	// a driver must compare the answer's range with what was asked and report
-	// ErrBadRange. The caller closes the body; closing it twice is safe. Reads of
-	// the body fail once ctx has ended. A range that begins at the end or past it
-	// is ErrBadRange, but an empty object answers a range from 0, or from its end,
-	// with an empty body.
+	// Get opens the range of key. The Info describes the whole object. The body
+	// has exactly the requested range, cut at the object's end, or fails: a driver
+	// must compare the answer's range with what was asked and report ErrBadRange.
+	// The caller closes the body; closing it twice is safe. Reads of the body fail
+	// once ctx has ended. A range that begins at the end or past it is
+	// ErrBadRange. For an empty object, a range from 0 or from its end gives an
+	// empty body.
 	Get(ctx context.Context, key string, o GetOptions) (io.ReadCloser, Info, error)
 	// Create starts an object of unknown size; nothing is visible before Commit.
 	// Cancelling ctx aborts it.
@@ -50,18 +50,19 @@ type Bucket interface {
 // Commit or Abort. A Writer is not safe for concurrent use.
 type Writer interface {
 	io.Writer
-	// Patch overwrites bytes of the head that were written: totals, offset tables.
-	// The head is the first HeadSize bytes. Other bytes are ErrInvalid; then
-	// nothing changes, and the Writer goes on.
+	// Patch overwrites bytes of the head that are already written, such as totals or
+	// tables of offsets. The head is the first HeadSize bytes. If other bytes are
+	// meant, the error is ErrInvalid; then nothing changes, and the Writer can still be
+	// used.
 	Patch(off int64, p []byte) error
-	// Rehead replaces the first n bytes, which must have been written and lie in
-	// the head, by p: a table whose length was not known before. p is not
-	// shorter than n, and may be longer than the head. From now on the head is
-	// longer by len(p)-n, for Patch, too. Rehead succeeds once; a second call, an n
-	// outside the head or a shorter p is ErrInvalid and changes nothing. p belongs
-	// to the Writer after the call, whether there is an error or not. Memory is
-	// that of p, but drivers for files need room on the disk for a second copy
-	// while the call lasts.
+	// Rehead replaces the first n bytes by p, for example by a table whose length
+	// was unknown before. The n bytes must be written already and be part of the
+	// head. p is not shorter than n, and may be longer than the head. From now on
+	// the head is longer by len(p)-n, for Patch, too. Rehead succeeds once; a
+	// second call, an n outside the head or a shorter p is ErrInvalid and changes
+	// nothing. p belongs to the Writer after the call, whether there is an error or
+	// not. Memory is that of p, but drivers for files need room on the disk for a
+	// second copy while the call lasts.
 	Rehead(n int64, p []byte) error
 	// Commit publishes in one atomic, conditional step, also an object of no bytes.
 	// After an error nothing was published, or, if the answer was lost, the whole
@@ -77,8 +78,9 @@ type Writer interface {
 const HeadSize = 5 << 20
 
 // Range is a byte range. Len 0 means to the end. A negative Off counts from the
-// end, and the range runs to the end, whatever Len is; if it reaches before the
-// beginning, it is the whole object. Get refuses a negative Len with ErrInvalid.
+// end; the range then runs to the end, and Len is ignored. If it begins before
+// the beginning, it is the whole object. Get refuses a negative Len with
+// ErrInvalid.
 type Range struct{ Off, Len int64 }
 
 // String is the range as in traces: "0+65536", "-65536", "4096+".
@@ -115,39 +117,22 @@ type PutOptions struct {
 type Info struct {
 	Key         string
 	Size        int64
-	ETag        string // as sent, quotes included; opaque
+	ETag        string // ETag as the store sent it, with quotes; opaque
 	VersionID   string // "" if the bucket keeps no versions, and in listings of S3
 	ModTime     time.Time
 	ContentType string            // "" in listings
 	Meta        map[string]string // nil in listings
 
-	// ContentEncoding is that of the answer, "" for none or "identity"; not in
-	// listings. The bytes are read as they come, so an Object refuses an answer with
-	// another ContentEncoding than its first answer had.
+	// ContentEncoding is the encoding of the answer; "" means none or "identity".
+	// Listings do not have it. Bodies are not decoded, so an Object refuses an
+	// answer whose ContentEncoding differs from the one of its first answer.
 	ContentEncoding string
 
-	// Checksum is that of the whole object, if the answer says it: HTTP servers
-	// may, and S3 does if Get asked for the whole object. Open compares it with the
-	// bytes if the head or tail is the whole object, and the reader of
+	// Checksum is the checksum of the whole object, if the answer has it. HTTP
+	// servers may send it; S3 does if Get asks for the whole object. Open compares
+	// it with the bytes if the head or tail is the whole object, and the reader of
 	// Object.NewReader does if it reads the whole object.
 	Checksum Checksum
-}
-
-// Tagger is implemented by buckets that keep tags on objects (S3). Ask through
-// the function Tags, which looks behind middlewares.
-type Tagger interface {
-	// Tags are the tags of key, or of one version of it if versionID is not "".
-	// The map is the caller's; it is empty, not nil, if there are none.
-	Tags(ctx context.Context, key, versionID string) (map[string]string, error)
-}
-
-// Tags are the tags of key, or of one version of it if versionID is not "": nil,
-// without a request, if the bucket is no Tagger. Middlewares do not see the call.
-func Tags(ctx context.Context, b Bucket, key, versionID string) (map[string]string, error) {
-	if t, ok := As[Tagger](b); ok {
-		return t.Tags(ctx, key, versionID)
-	}
-	return nil, nil
 }
 
 // A ConditionalDeleter is implemented by buckets that can delete an object on the
@@ -159,8 +144,8 @@ type ConditionalDeleter interface {
 	DeleteIf(ctx context.Context, key, etag string) error
 }
 
-// DeleteIf removes key if its ETag is etag, else it fails with ErrChanged. Deleting
-// an absent key is not an error. If the bucket is no ConditionalDeleter, or etag is "",
+// DeleteIf removes key if its ETag is etag, else it fails with ErrChanged. Deleting an
+// absent key is not an error. If the bucket is not a ConditionalDeleter, or etag is "",
 // DeleteIf sends no request and fails with ErrInvalid.
 func DeleteIf(ctx context.Context, b Bucket, key, etag string) error {
 	if d, ok := As[ConditionalDeleter](b); ok {

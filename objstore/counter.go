@@ -9,12 +9,12 @@ import (
 
 // A Counter counts the cost of a process, a command or a test. Drivers that speak
 // HTTP count every request they send, repeated ones included; [Count] counts the
-// calls of drivers that do not. Objects add phases, resumed bodies and cache
-// hits. The zero value is ready; a nil Counter counts nothing. It is safe for
+// calls of drivers that do not. Objects add phases, resumed bodies, hedges and
+// cache hits. The zero value is ready; a nil Counter counts nothing. It is safe for
 // concurrent use.
 type Counter struct {
-	requests, bytes, retries, hits atomic.Int64
-	phases                         rangeio.Phases
+	requests, bytes, retries, hedged, hits atomic.Int64
+	phases                                 rangeio.Phases
 }
 
 // Stats returns the counts so far.
@@ -23,7 +23,7 @@ func (c *Counter) Stats() rangeio.Stats {
 		return rangeio.Stats{}
 	}
 	return rangeio.Stats{Requests: c.requests.Load(), Bytes: c.bytes.Load(), Phases: c.phases.Depth(),
-		Retries: c.retries.Load(), CacheHits: c.hits.Load()}
+		Retries: c.retries.Load(), Hedged: c.hedged.Load(), CacheHits: c.hits.Load()}
 }
 
 // AddRequest counts one request sent.
@@ -44,6 +44,14 @@ func (c *Counter) AddBytes(n int64) {
 func (c *Counter) AddRetry() {
 	if c != nil {
 		c.retries.Add(1)
+	}
+}
+
+// AddHedge counts a request made because another one is slow, which AddRequest counts
+// besides.
+func (c *Counter) AddHedge() {
+	if c != nil {
+		c.hedged.Add(1)
 	}
 }
 

@@ -83,7 +83,7 @@ func faultMatrix(t *testing.T, overS3 bool) {
 		if overS3 && c.HTTP {
 			continue
 		}
-		options := objstore.OpenOptions{Head: 1000, Tail: 500, Stall: c.Stall, Resumes: 3}
+		options := objstore.OpenOptions{Head: 1000, Tail: 500, Stall: c.Stall, Resumes: 3, Hedge: true}
 		if c.Stall > 0 && c.Read != nil {
 			options.Resumes = 1
 		}
@@ -105,7 +105,10 @@ func faultMatrix(t *testing.T, overS3 bool) {
 				}
 				data := s.Current("k")
 				c.Spoil(s)
-				switch got, err := read(t.Context(), obj); {
+				start := time.Now()
+				got, err := read(t.Context(), obj)
+				c.Quick(t, start)
+				switch {
 				case err == nil && (c.Read == nil || c.Read == flawedtest.ErrEither):
 					for off, p := range got {
 						if !bytes.Equal(p, data[off:off+int64(len(p))]) {
@@ -129,7 +132,9 @@ func faultMatrix(t *testing.T, overS3 bool) {
 			t.Parallel()
 			s, b, o := start(t)
 			c.Spoil(s)
+			began := time.Now()
 			obj, err := objstore.Open(t.Context(), b, "k", o)
+			c.Quick(t, began)
 			if c.Open != nil {
 				if err == nil {
 					t.Fatalf("opened, want %v", c.Open)

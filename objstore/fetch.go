@@ -29,34 +29,42 @@ func pause(ctx context.Context, n int) error {
 	}
 }
 
-// fetch runs one planned request. With openPart it is the only reader of
-// bodies: a body that breaks or stalls is continued from the last byte, a few
-// times, under the same pin. Drivers repeat requests that got no answer; fetch
-// does not, so that retries never multiply.
+// fetch runs one planned request. Only fetch and openPart read bodies. If a body breaks
+// or stalls, fetch continues it from the last byte, a few times, under the same pin.
+// Drivers repeat requests that got no answer; fetch does not repeat these, so retries
+// never multiply. If a request is slow, fetch makes a second one at the same time,
+// within the budget of usual.
 func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
-	clock := silence.With(ctx, o.o.Stall)
-	defer clock.Stop()
+	c := call{clock: silence.With(ctx, o.o.Stall)}
+	defer c.clock.Stop()
 	var done int64
-	for n := 0; ; n++ {
-		err := o.fetchOnce(ctx, clock, r, &done)
+	for {
+		err := o.fetchOnce(ctx, &c, r, &done)
 		if err == nil {
 			return nil
 		}
-		if err := o.again(ctx, clock, err, n); err != nil {
+		if err := o.again(ctx, &c, err); err != nil {
 			return o.fail(o.info.Key, Range{r.Off, r.Len}, err)
 		}
 	}
 }
 
-func (o *object) fetchOnce(ctx context.Context, clock *silence.Clock, r *rangeio.Request, done *int64) error {
+// A call is one planned request with its repetitions.
+type call struct {
+	clock  *silence.Clock
+	fails  int // number of repetitions
+	stalls int // bodies that were continued before the clock would have ended them
+}
+
+func (o *object) fetchOnce(ctx context.Context, c *call, r *rangeio.Request, done *int64) error {
 	rng := Range{r.Off + *done, r.Len - *done}
 	ask := o.pinned(rng)
-	body, in, err := o.get(ctx, clock, o.info.Key, ask)
+	body, in, err := o.get(ctx, c, o.info.Key, ask)
 	if errors.Is(err, ErrDenied) && ask.VersionID != "" && o.info.ETag != "" {
 		// To read a version needs a permission of its own. Without it the ETag
 		// pins as well; a replaced object is then ErrChanged.
 		o.noVersion.Store(true)
-		body, in, err = o.get(ctx, clock, o.info.Key, o.pinned(rng))
+		body, in, err = o.get(ctx, c, o.info.Key, o.pinned(rng))
 	}
 	if err != nil {
 		return err
@@ -77,18 +85,18 @@ type part struct {
 
 // openPart fetches a range of an object of unknown size, into buf if that holds it.
 func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte) (part, error) {
-	clock := silence.With(ctx, o.o.Stall)
-	defer clock.Stop()
+	c := call{clock: silence.With(ctx, o.o.Stall)}
+	defer c.clock.Stop()
 	var p part
 	var from, done int64
-	for n := 0; ; n++ {
+	for {
 		ask := GetOptions{Range: rng, IfMatch: o.o.IfMatch, VersionID: o.o.VersionID}
 		if p.b != nil {
 			pin := object{info: p.info}
 			pin.noVersion.Store(o.o.VersionID == "") // the ETag pins as well, without a permission of its own
 			ask = pin.pinned(Range{from + done, int64(len(p.b)) - done})
 		}
-		body, in, err := o.get(ctx, clock, key, ask)
+		body, in, err := o.get(ctx, &c, key, ask)
 		if err == nil {
 			if p.b == nil {
 				var to int64
@@ -116,31 +124,42 @@ func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte
 				return p, nil
 			}
 		}
-		if err := o.again(ctx, clock, err, n); err != nil {
+		if err := o.again(ctx, &c, err); err != nil {
 			return part{}, o.fail(key, rng, err)
 		}
 	}
 }
 
-// again decides what follows the n-th failure of a request. It waits and returns nil if
-// the request may go on: the body broke and is worth continuing, or its bytes may have
-// changed on the way. Otherwise it returns the error to report; if the caller has left,
-// that is the error of ctx.
-func (o *object) again(ctx context.Context, clock *silence.Clock, err error, n int) error {
+// again decides what follows a failure of a request. It waits and returns nil if the
+// request may go on: the body broke and is worth continuing, or its bytes may have
+// changed on the way. A body that stalled goes on at once. Otherwise again returns the
+// error to report; if the caller has left, that is the error of ctx.
+func (o *object) again(ctx context.Context, c *call, err error) error {
 	broken := errors.Is(err, errBroken)
 	if broken && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if clock.Over() || n >= o.o.Resumes || !broken && !errors.Is(err, ErrCorrupt) {
+	stalled := errors.Is(err, errStalled)
+	if c.clock.Over() || !stalled && (c.fails >= o.o.Resumes || !broken && !errors.Is(err, ErrCorrupt)) {
 		return err
 	}
 	o.count.AddRetry()
 	o.o.Counter.AddRetry()
-	return pause(ctx, n+1)
+	if stalled {
+		o.hedged() // not in Slow: the call may be over before that goroutine goes on
+		c.stalls++
+		return nil
+	}
+	c.fails++
+	return pause(ctx, c.fails)
 }
 
 // errBroken marks a failure that a continued body can mend. Callers never see it.
 var errBroken = errors.New("body ended early")
+
+// errStalled marks one of a body that was given up since it brought nothing for longer
+// than is usual.
+var errStalled = errors.New("body stalled")
 
 // pinned asks for a range of the version that was opened. Versions do not
 // change, so they need no condition. A weak ETag cannot be sent in If-Match
@@ -158,7 +177,7 @@ func (o *object) pinned(r Range) GetOptions {
 	return g
 }
 
-// strong says whether an ETag names exact bytes.
+// strong reports whether an ETag names exact bytes.
 func strong(etag string) bool { return etag != "" && !strings.HasPrefix(etag, "W/") }
 
 // same compares an answer with the pin, since not every server obeys the conditions.
@@ -179,8 +198,8 @@ func (o *object) same(in Info) error {
 	return nil
 }
 
-// classified says whether a driver or a middleware gave err a sentinel, and one that a
-// continued body cannot mend.
+// classified reports whether a driver or a middleware gave err a sentinel, and one
+// that a continued body cannot mend.
 func classified(err error) bool {
 	for _, s := range []error{ErrNotFound, ErrChanged, ErrExists, ErrDenied, ErrThrottled, ErrBadRange, ErrCorrupt, ErrInvalid} {
 		if errors.Is(err, s) {
@@ -190,40 +209,72 @@ func classified(err error) bool {
 	return false
 }
 
-// get makes one call of the driver. It watches the call for silence, times it and
-// counts it.
-func (o *object) get(ctx context.Context, clock *silence.Clock, key string, g GetOptions) (*body, Info, error) {
-	gctx, cancel := context.WithCancel(clock.Context())
-	w := &body{o: o, key: key, rng: g.Range, clock: clock, cancel: cancel, start: time.Now()}
+// get makes one call of the driver, or a second one at the same time if the first is
+// slow. It watches the call for silence, and counts its time and its cost.
+func (o *object) get(ctx context.Context, c *call, key string, g GetOptions) (*body, Info, error) {
+	gctx, cancel := context.WithCancel(c.clock.Context())
+	w := &body{o: o, ask: asking{o: o, clock: c.clock, key: key, g: g, cancel: cancel}, start: time.Now()}
 	o.count.AddRequest()
-	clock.Run()
+	o.usual.asked()
+	c.clock.Watch(o.usual.slow(o.o.Stall), &w.ask)
+	ran := c.clock.Ran()
+	c.clock.Run()
 	rc, in, err := o.b.Get(gctx, key, g) //nolint:contextcheck // the clock made it of ours
+	rc, in, w.cancel, err = w.ask.settle(rc, in, err)
 	if err != nil {
-		cancel()
-		if clock.Over() && ctx.Err() == nil {
-			err = silent(clock.Err())
+		if c.clock.Over() && ctx.Err() == nil {
+			err = silent(c.clock.Err())
 		}
 		o.log(ctx, slog.LevelDebug, "get failed", key, g.Range, 0, "err", err)
 		return nil, in, err
 	}
-	w.try = clock.Body(cancel)
-	w.rc, w.first = rc, time.Now()
+	w.rc, w.first, w.served = rc, time.Now(), c.clock.Ran()-ran
+	w.watch(c.stalls)
 	return w, in, nil
 }
 
 // A body reads one answer. The clock runs only during Read.
 type body struct {
-	o      *object
-	key    string
-	rng    Range
-	rc     io.ReadCloser
-	clock  *silence.Clock
-	try    *silence.Try
-	cancel context.CancelFunc
-	n      int64
-	start  time.Time
-	first  time.Time
-	closed bool
+	o       *object
+	ask     asking
+	rc      io.ReadCloser
+	try     *silence.Try
+	patient time.Duration // time that a body may bring nothing; 0: the clock decides
+	cancel  context.CancelFunc
+	n       int64
+	start   time.Time
+	first   time.Time
+	served  time.Duration // time from start to first, without waits in a Limit
+	closed  bool
+}
+
+// watch begins the time of the body, in which Slow ends it if it stalls. stalls is how
+// many bodies of the same request did.
+func (b *body) watch(stalls int) {
+	clock := b.ask.clock
+	if b.o.usual == nil {
+		b.try = clock.Body(b.cancel)
+		return
+	}
+	if waited, _ := clock.Waited(); !b.ask.won { // what the first Get would have taken is unknown
+		b.o.usual.answered(waited)
+	}
+	b.try = clock.Body(b.cancel)
+	if b.o.o.Resumes > 0 {
+		b.patient = b.o.usual.stalled(b.o.o.Stall, stalls)
+	}
+	clock.Watch(b.patient, b)
+}
+
+// Slow implements silence.Watcher: the body is continued on another connection.
+func (b *body) Slow() {
+	u := b.o.usual
+	if !u.spend() {
+		return
+	}
+	if !b.try.Cut(b.patient) {
+		u.save() // a byte came after all
+	}
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -242,15 +293,17 @@ func (b *body) Read(p []byte) (int, error) {
 func (b *body) end(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
-		b.o.o.Pace.note(b.first.Sub(b.start), b.n, time.Since(b.first))
+		b.o.o.Pace.note(b.served, b.n, time.Since(b.first))
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case b.clock.Over():
-		return silent(b.clock.Err())
+	case b.ask.clock.Over():
+		return silent(b.ask.clock.Err())
+	case b.try.IsCut():
+		return fmt.Errorf("%w: %w: %w", b.try.Err(), errStalled, errBroken)
 	case b.try.Err() != nil:
 		return fmt.Errorf("after %d bytes: %w: %w: %w", b.n, b.try.Err(), errBroken, ErrUnavailable)
-	case classified(err): // by a driver that knew more; ErrUnavailable is worth going on after
+	case classified(err): // the driver has classified it; after ErrUnavailable another try may help
 		return err
 	default:
 		return fmt.Errorf("after %d bytes: %w: %w: %w", b.n, err, errBroken, ErrUnavailable)
@@ -262,12 +315,16 @@ func (b *body) close(ctx context.Context) {
 		return
 	}
 	b.closed = true
+	if b.o.usual != nil && b.n > 0 {
+		now, longest := b.ask.clock.Waited()
+		b.o.usual.read(max(now, longest))
+	}
 	// Close the body before cancelling its context: the other order would cost the
 	// connection even if the body was read to its end.
 	_ = b.rc.Close() // all that matters was read
 	b.try.End(nil)
 	b.cancel()
-	b.o.log(ctx, slog.LevelDebug, "get", b.key, b.rng, b.n, "first_ms", ms(b.first.Sub(b.start)), "ms", ms(time.Since(b.start)))
+	b.o.log(ctx, slog.LevelDebug, "get", b.ask.key, b.ask.g.Range, b.n, "first_ms", ms(b.first.Sub(b.start)), "ms", ms(time.Since(b.start)))
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

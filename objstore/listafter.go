@@ -7,6 +7,8 @@ import (
 
 // Continuer is implemented by buckets that can begin a listing in its middle
 // (S3). Ask through the function ListAfter, which looks behind middlewares.
+// Middlewares that count, watch or delay listings implement it, too, and pass it on by
+// that function.
 type Continuer interface {
 	// ListAfter is List without the keys up to and including after.
 	ListAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error]
@@ -14,8 +16,7 @@ type Continuer interface {
 
 // ListAfter yields the objects under prefix whose keys come behind after, in key
 // order: the rest of a long listing that ended there. A bucket that is no Continuer
-// lists everything, and keys up to after are passed over. Middlewares do not see
-// the call if the bucket is a Continuer and after is not "".
+// lists everything, and keys up to after are passed over.
 func ListAfter(ctx context.Context, b Bucket, prefix, after string) iter.Seq2[Info, error] {
 	if after == "" {
 		return b.List(ctx, prefix)
@@ -29,6 +30,34 @@ func ListAfter(ctx context.Context, b Bucket, prefix, after string) iter.Seq2[In
 				continue
 			}
 			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+func (b *counted) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		b.c.AddRequest()
+		ListAfter(ctx, b.Bucket, prefix, after)(yield)
+	}
+}
+
+func (b *traced) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error] {
+	return trace(b, prefix, ListAfter(ctx, b.Bucket, prefix, after))
+}
+
+// trace reports a listing when it has ended.
+func trace[T any](b *traced, prefix string, list iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		e := b.begin("list", prefix)
+		var last error
+		defer func() { b.end(e, last) }()
+		for entry, err := range list {
+			if last = err; err == nil {
+				e.Objects++
+			}
+			if !yield(entry, err) {
 				return
 			}
 		}

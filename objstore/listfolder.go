@@ -22,14 +22,14 @@ type FolderLister interface {
 	ListFolder(ctx context.Context, prefix, after string) iter.Seq2[FolderEntry, error]
 }
 
-// ListFolder yields what lies in prefix itself, which is "" or ends in "/": objects,
-// and folders, which are the beginnings up to the next "/" of longer keys. Both come in
-// one order, bytewise by key. What is not behind after is left out: the Key of the last
-// entry that was seen goes on from there, and costs no request for those before it. An
-// object whose key is the prefix is not listed. After an error the sequence ends.
+// ListFolder yields the entries of the folder prefix, which is "" or ends in "/". They
+// are objects, and folders: keys cut after the next "/". Both come in one order,
+// bytewise by key. Entries up to after are left out: to continue a listing, pass the
+// Key of the last entry; entries before it cost no request. An object whose key is the
+// prefix is not listed. After an error the sequence ends.
 //
-// A bucket that is a FolderLister needs a request for 1 000 entries at most. Of any
-// other everything below prefix is listed, and passed over.
+// If the bucket is a FolderLister, a request yields up to 1 000 entries. For any other
+// bucket ListFolder lists everything below prefix, and skips what is in sub-folders.
 func ListFolder(ctx context.Context, b Bucket, prefix, after string) iter.Seq2[FolderEntry, error] {
 	if f, ok := As[FolderLister](b); ok {
 		return f.ListFolder(ctx, prefix, after)
@@ -37,8 +37,8 @@ func ListFolder(ctx context.Context, b Bucket, prefix, after string) iter.Seq2[F
 	return Fold(b.List(ctx, prefix), prefix, after)
 }
 
-// Fold makes the listing of a folder from one of everything below it, in key order: it
-// is for drivers whose listings cost nothing.
+// Fold turns a listing of everything below a folder, in key order, into the listing of
+// the folder. It is for drivers whose listings cost nothing.
 func Fold(list iter.Seq2[Info, error], prefix, after string) iter.Seq2[FolderEntry, error] {
 	return func(yield func(FolderEntry, error) bool) {
 		last := ""
@@ -70,17 +70,5 @@ func (b *counted) ListFolder(ctx context.Context, prefix, after string) iter.Seq
 }
 
 func (b *traced) ListFolder(ctx context.Context, prefix, after string) iter.Seq2[FolderEntry, error] {
-	return func(yield func(FolderEntry, error) bool) {
-		e := b.begin("list", prefix)
-		var last error
-		defer func() { b.end(e, last) }()
-		for entry, err := range ListFolder(ctx, b.Bucket, prefix, after) {
-			if last = err; err == nil {
-				e.Objects++
-			}
-			if !yield(entry, err) {
-				return
-			}
-		}
-	}
+	return trace(b, prefix, ListFolder(ctx, b.Bucket, prefix, after))
 }

@@ -12,20 +12,24 @@ import (
 	"time"
 )
 
-// A Middleware wraps a Bucket. What it makes is a Wrapper, and passes on the calls that
-// it does not change. A body that it wraps is closed once, however often Close is
-// called, and offers only Read and Close.
+// A Middleware wraps a Bucket. The result is a Wrapper, and passes on the calls that
+// the Middleware does not change. If a Middleware has to see every request, its Wrapper
+// also implements Continuer, FolderLister and ConditionalDeleter, and around a Tagger
+// also Tagger. It passes these calls on by the functions ListAfter, ListFolder,
+// DeleteIf and Tags, which ask the outermost bucket with the method. A wrapped body is
+// closed once, however often Close is called, and has only the methods Read and Close.
 type Middleware func(Bucket) Bucket
 
-// A Wrapper is a Bucket around another one, as Middlewares make it.
+// A Wrapper is a Bucket that wraps another Bucket. Middlewares return Wrappers.
 type Wrapper interface {
 	Bucket
-	// Unwrap is the Bucket inside, so that what it can do besides is found by As.
+	// Unwrap returns the inner Bucket. As uses it to find further methods of the
+	// inner Bucket.
 	Unwrap() Bucket
 }
 
-// As finds what a bucket can do besides, such as [Tagger]: b itself, or the outermost
-// bucket behind b's wrappers that is a T.
+// As returns b as a T, for example as a [Tagger], or the first bucket inside b's
+// wrappers that is a T.
 func As[T any](b Bucket) (t T, ok bool) {
 	for b != nil {
 		if t, ok = b.(T); ok {
@@ -41,8 +45,8 @@ func As[T any](b Bucket) (t T, ok bool) {
 }
 
 // Chain applies m so that the first listed sees a call first: with
-// Chain(driver, Trace(f), Limit(16), Count(c)) the counter sees only what the
-// limit let through.
+// Chain(driver, Trace(f), Limit(16), Count(c)) the counter sees only the calls
+// that the limit has let through.
 func Chain(b Bucket, m ...Middleware) Bucket {
 	for _, wrap := range slices.Backward(m) {
 		b = wrap(b)
@@ -51,18 +55,49 @@ func Chain(b Bucket, m ...Middleware) Bucket {
 }
 
 // Count adds the calls and the bytes of bodies read that pass to c. Every Get, Head,
-// List, Delete, DeleteIf and Commit is one request, failed ones too. It is for
+// List, Tags, Delete, DeleteIf and Commit is one request, failed ones too. It is for
 // drivers that send no requests of their own (memstore, filestore) and belongs next
 // to them; drivers that speak HTTP count the requests that they send, which Count
-// would count again. A nil c counts nothing.
+// would count again. If c is nil, nothing is counted.
 func Count(c *Counter) Middleware {
-	return func(b Bucket) Bucket { return &counted{b, c} }
+	return func(b Bucket) Bucket {
+		w := &counted{b, c}
+		if hasTags(b) {
+			return countedTags{w}
+		}
+		return w
+	}
 }
 
 type counted struct {
 	Bucket
 	c *Counter
 }
+
+// Counting is implemented by buckets that count the requests to them: the drivers that
+// speak HTTP, and the buckets of Count. Ask through the function Counted.
+type Counting interface {
+	// Counter returns the counter of the bucket, or nil if the bucket counts nothing.
+	Counter() *Counter
+}
+
+// Counted says whether c gets the requests of b, by b itself or by any bucket behind
+// b's wrappers, so that Count would count them again.
+func Counted(b Bucket, c *Counter) bool {
+	for b != nil {
+		if k, ok := b.(Counting); ok && k.Counter() == c {
+			return true
+		}
+		w, ok := b.(Wrapper)
+		if !ok {
+			break
+		}
+		b = w.Unwrap()
+	}
+	return false
+}
+
+func (b *counted) Counter() *Counter { return b.c }
 
 func (b *counted) Unwrap() Bucket { return b.Bucket }
 
@@ -120,20 +155,27 @@ func (w *countedWriter) Commit(ctx context.Context) (Info, error) {
 	return w.Writer.Commit(ctx)
 }
 
-// Limit lets at most n calls of Get, Head, Delete and DeleteIf run at once, over
+// Limit lets at most n calls of Get, Head, Tags, Delete and DeleteIf run at once, over
 // every bucket that the returned Middleware wraps and every Object opened on them. A
 // Get holds its place until its body is closed, has ended or has failed. Waiting
-// ends when ctx does. An n below 1 is no limit.
+// ends when ctx does. An n below 1 means no limit.
 //
 // Writers and listings hold no place: both stay open while their caller does
 // other things, and a job that reads through the same limit while it writes
-// would wait for itself.
+// would wait for itself. A bucket that is wrapped twice takes one place for a call, if
+// what lies between passes the context on.
 func Limit(n int) Middleware {
 	if n < 1 {
 		return func(b Bucket) Bucket { return b }
 	}
 	slots := make(chan struct{}, n)
-	return func(b Bucket) Bucket { return &limited{b, slots} }
+	return func(b Bucket) Bucket {
+		w := &limited{b, slots}
+		if hasTags(b) {
+			return limitedTags{w}
+		}
+		return w
+	}
 }
 
 type limited struct {
@@ -141,25 +183,32 @@ type limited struct {
 	slots chan struct{}
 }
 
+// holds is the key of a context under which a call of a Limit holds its place.
+type holds struct{ slots chan struct{} }
+
 func (b *limited) Unwrap() Bucket { return b.Bucket }
 
-// enter waits for a free place. leave frees it; a second call of leave does nothing.
-func (b *limited) enter(ctx context.Context, op, key string, r Range) (leave func(), err error) {
+// enter waits for a free place, and gives the context of the call that holds it. leave
+// frees it; a second call of leave does nothing.
+func (b *limited) enter(ctx context.Context, op, key string, r Range) (in context.Context, leave func(), err error) {
 	err = ctx.Err() // a free place must not win against a context that has ended
 	if err == nil {
+		if ctx.Value(holds{b.slots}) != nil {
+			return ctx, func() {}, nil
+		}
 		defer resting(ctx)()
 		select {
 		case b.slots <- struct{}{}:
-			return sync.OnceFunc(func() { <-b.slots }), nil
+			return context.WithValue(ctx, holds{b.slots}, true), sync.OnceFunc(func() { <-b.slots }), nil
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
 	}
-	return nil, &Error{Op: op, Bucket: b.Name(), Key: key, Range: r, Err: err}
+	return nil, nil, &Error{Op: op, Bucket: b.Name(), Key: key, Range: r, Err: err}
 }
 
 func (b *limited) Get(ctx context.Context, key string, o GetOptions) (io.ReadCloser, Info, error) {
-	leave, err := b.enter(ctx, "get", key, o.Range)
+	ctx, leave, err := b.enter(ctx, "get", key, o.Range)
 	if err != nil {
 		return nil, Info{}, err
 	}
@@ -172,7 +221,7 @@ func (b *limited) Get(ctx context.Context, key string, o GetOptions) (io.ReadClo
 }
 
 func (b *limited) Head(ctx context.Context, key string) (Info, error) {
-	leave, err := b.enter(ctx, "head", key, Range{})
+	ctx, leave, err := b.enter(ctx, "head", key, Range{})
 	if err != nil {
 		return Info{}, err
 	}
@@ -181,7 +230,7 @@ func (b *limited) Head(ctx context.Context, key string) (Info, error) {
 }
 
 func (b *limited) Delete(ctx context.Context, key string) error {
-	leave, err := b.enter(ctx, "delete", key, Range{})
+	ctx, leave, err := b.enter(ctx, "delete", key, Range{})
 	if err != nil {
 		return err
 	}
@@ -190,7 +239,7 @@ func (b *limited) Delete(ctx context.Context, key string) error {
 }
 
 func (b *limited) DeleteIf(ctx context.Context, key, etag string) error {
-	leave, err := b.enter(ctx, "delete", key, Range{})
+	ctx, leave, err := b.enter(ctx, "delete", key, Range{})
 	if err != nil {
 		return err
 	}
@@ -198,28 +247,28 @@ func (b *limited) DeleteIf(ctx context.Context, key, etag string) error {
 	return DeleteIf(ctx, b.Bucket, key, etag)
 }
 
-// An Event is one call that Trace saw, reported when it has ended: a Get when
-// its body was closed, read to its end or failed; a write when it was committed
-// or aborted, and a Create at once if it failed; a List when it ended or the caller
-// stopped.
+// An Event is a call that has ended, as Trace reports it. A Get ends when its body
+// is closed, is read to the end or fails. A write ends when it is committed or
+// aborted; a failed Create ends at once. A List ends with its last entry, or when
+// the caller stops.
 type Event struct {
 	Seq       int64  // place in the order in which calls began, from 1; sort by it for a stable trace
-	Op        string // "get", "head", "list", "put", "abort", "delete"
-	Bucket    string // its Name
-	Key       string // or the prefix of a list
-	Range     Range  // of a get
-	IfMatch   string // of a get, a write or a delete
-	VersionID string // of a get
-	IfAbsent  bool   // of a write
-	Bytes     int64  // of the body, read or written so far
+	Op        string // "get", "head", "list", "tags", "put", "abort", "delete"
+	Bucket    string // name of the bucket
+	Key       string // key, or the prefix of a list
+	Range     Range  // range of a get
+	IfMatch   string // condition of a get, a write or a delete
+	VersionID string // version of a get or tags
+	IfAbsent  bool   // condition of a write
+	Bytes     int64  // bytes of the body that are read or written so far
 	Objects   int    // listed
 	Err       error
 	Start     time.Time
 	Duration  time.Duration
 }
 
-// String is the event as in golden traces: "get a/b [0+65536] 1234 bytes".
-// The bucket, times, versions and ETags are left out, since they differ from run to run;
+// String returns the event as golden traces have it: "get a/b [0+65536] 1234 bytes". The
+// bucket, times, versions and ETags are left out, since they differ from run to run;
 // "if-match" and "version" say that there was one. The text of Err may have some.
 func (e Event) String() string {
 	var s strings.Builder
@@ -249,12 +298,17 @@ func (e Event) String() string {
 
 // Trace calls f once for each call that passes, after the call has ended, from the
 // goroutine that ended it: f must be safe for concurrent use. Its place in a Chain
-// decides what it sees: outside a Limit the time includes waiting. Calls that go past
-// middlewares do not pass: those of Tags, and of ListAfter on a Continuer. Reads of a
-// file by a [Filler] are reported as the requests that were planned for them.
+// decides what it sees: outside a Limit the time includes waiting. Reads of a file by a
+// [Filler] are reported as the requests that were planned for them.
 func Trace(f func(Event)) Middleware {
 	seq := new(atomic.Int64)
-	return func(b Bucket) Bucket { return &traced{b, f, seq} }
+	return func(b Bucket) Bucket {
+		w := &traced{b, f, seq}
+		if hasTags(b) {
+			return tracedTags{w}
+		}
+		return w
+	}
 }
 
 type traced struct {
@@ -317,19 +371,7 @@ func (b *traced) Head(ctx context.Context, key string) (Info, error) {
 }
 
 func (b *traced) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
-	return func(yield func(Info, error) bool) {
-		e := b.begin("list", prefix)
-		var last error
-		defer func() { b.end(e, last) }()
-		for info, err := range b.Bucket.List(ctx, prefix) {
-			if last = err; err == nil {
-				e.Objects++
-			}
-			if !yield(info, err) {
-				return
-			}
-		}
-	}
+	return trace(b, prefix, b.Bucket.List(ctx, prefix))
 }
 
 func (b *traced) Delete(ctx context.Context, key string) error {

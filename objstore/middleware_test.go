@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -355,5 +356,94 @@ func TestTraceOfBrokenBody(t *testing.T) {
 	}
 	if len(events) != 1 || events[0].Bytes != 6 || !errors.Is(events[0].Err, io.ErrUnexpectedEOF) {
 		t.Errorf("events: %+v", events)
+	}
+}
+
+// starting is a bucket that can begin a listing in its middle.
+type starting struct {
+	*memstore.Bucket
+	after int // listings that did
+}
+
+func (b *starting) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
+	b.after++
+	return objstore.ListAfter(ctx, b.Bucket, prefix, after)
+}
+
+// TestMiddlewaresSeeAll: calls that only some buckets know pass through every
+// middleware of a chain, and are sent once.
+func TestMiddlewaresSeeAll(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	driver := &starting{Bucket: memory(t, map[string]string{"a/b": "1", "a/c": "2", "a/d": "3"})}
+	if err := driver.SetTags("a/b", map[string]string{"kind": "clip"}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := driver.Head(ctx, "a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(b objstore.Bucket) {
+		n := 0
+		for in, err := range objstore.ListAfter(ctx, b, "a/", "a/b") {
+			if n++; err != nil || in.Key <= "a/b" {
+				t.Errorf("%v, %v", in, err)
+			}
+		}
+		for _, err := range objstore.ListFolder(ctx, b, "a/", "a/c") {
+			if n++; err != nil {
+				t.Error(err)
+			}
+		}
+		if n != 3 {
+			t.Errorf("%d objects", n)
+		}
+		if tags, err := objstore.Tags(ctx, b, "a/b", ""); err != nil || tags != nil && tags["kind"] != "clip" {
+			t.Errorf("%v, %v", tags, err)
+		}
+		if err := objstore.DeleteIf(ctx, b, "a/b", info.ETag); err != nil && !errors.Is(err, objstore.ErrInvalid) {
+			t.Error(err)
+		}
+	}
+	for _, tt := range []struct {
+		driver   objstore.Bucket
+		want     []string // events
+		requests int64
+		after    int
+	}{
+		{struct{ objstore.Bucket }{driver}, []string{"list a/ 2 objects", "list a/ 1 objects", "delete a/b if-match: delete mem://bucket/a/b: this store deletes without conditions only: invalid request"}, 3, 0},
+		{driver, []string{"list a/ 2 objects", "list a/ 1 objects", "tags a/b", "delete a/b if-match"}, 4, 1},
+	} {
+		var c objstore.Counter
+		var events, hooked, want []string
+		hook := simstore.Replace(func(_ context.Context, c simstore.Call) error {
+			hooked = append(hooked, c.Op)
+			return nil
+		})
+		trace := objstore.Trace(func(e objstore.Event) { events = append(events, e.String()) })
+		call(objstore.Chain(tt.driver, trace, objstore.Limit(1), hook, objstore.Count(&c)))
+		if d := cmp.Diff(tt.want, events); d != "" {
+			t.Error(d)
+		}
+		for _, e := range events {
+			op, _, _ := strings.Cut(e, " ")
+			want = append(want, op)
+		}
+		if d := cmp.Diff(want, hooked); d != "" || c.Stats().Requests != tt.requests || driver.after != tt.after {
+			t.Errorf("%d requests, %d listings from a key on, and of simstore:\n%s", c.Stats().Requests, driver.after, d)
+		}
+	}
+
+	// A Limit has no place for tags while a body is open, and the wait ends with ctx.
+	b := objstore.Limit(1)(driver)
+	rc, _, err := b.Get(ctx, "a/c", objstore.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	short, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := objstore.Tags(short, b, "a/c", ""); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -19,9 +19,9 @@ import (
 type OpenOptions struct {
 	Head   int64          // bytes fetched on open and kept; 0: DefaultHead, negative: none if there is a Tail, else DefaultHead
 	Tail   int64          // bytes at the end fetched on open, in parallel, and kept; 0: none
-	Buf    []byte         // memory for the head, taken if it holds all of it: it must not change while the Object is read; nil: new memory
-	Also   Range          // bytes from an offset on fetched on open, in parallel, and kept; Len 0: none. An object may end before
-	Policy rangeio.Policy // zero: rangeio.Fast()
+	Buf    []byte         // memory for the head, used if it has room for the whole head; do not change it while the Object is read; nil: new memory
+	Also   Range          // bytes from an offset on that are fetched on open, in parallel, and kept; Len 0: none. The object may end before the range
+	Policy rangeio.Policy // policy of the reads; zero: rangeio.Fast()
 
 	Resumes int // times one request continues a broken body; 0: 5, negative: never
 	// Stall bounds the silence of the store: a read ends if one of its planned
@@ -31,18 +31,26 @@ type OpenOptions struct {
 	// again, does not count. 0: the Timeout of the bucket, or 20 s if it has none;
 	// negative: for ever.
 	Stall time.Duration
+	// Hedge asks a slow store twice. A request that waits for its answer longer than is
+	// usual (see Pace; 1 s at first) is made once more beside it, and the answer that
+	// comes first wins. A body that brings nothing for longer than is usual, and at least
+	// 1 s, is continued on another connection. Two such requests may be made at first,
+	// then one for 20 requests of all Objects with the same Pace. They need a Stall that
+	// is not negative. Files of a Filler are never hedged.
+	Hedge bool
 
 	IfMatch   string // open only the object with this ETag, else ErrChanged
 	VersionID string // open this version instead of the newest
 
-	Cache   *Cache       // of ReadAt; nil, or for an object without a strong ETag or version: one of 4 MiB of its own
-	Pace    *Pace        // measures round trip and bandwidth, which bound the policy's gaps; nil: the policy as it is
-	Counter *Counter     // gets phases, resumed bodies and cache hits; nil: none
+	Cache   *Cache       // cache for ReadAt; an Object gets its own one of 4 MiB if this is nil, or if it has no strong ETag or version
+	Pace    *Pace        // measures round trip, bandwidth and usual times of answers; nil: gaps as in the policy, times of this Object only
+	Counter *Counter     // gets phases, resumed bodies, hedges and cache hits; nil: none
 	Logger  *slog.Logger // a debug line for each Get, or each read of a file, and a warning if only the size pins; nil: none
 }
 
-// DefaultHead is how much Open fetches when OpenOptions.Head is 0: the headers
-// of every format but those with long metalayers, in the time of one round trip.
+// DefaultHead is the number of bytes that Open reads if OpenOptions.Head is 0. They
+// hold the headers of every format, except long metalayers, and arrive in about one
+// round trip.
 const DefaultHead = 64 << 10
 
 func (o OpenOptions) withDefaults() OpenOptions {
@@ -58,29 +66,30 @@ func (o OpenOptions) withDefaults() OpenOptions {
 	return o
 }
 
-// An Object is a pinned, open object: it returns only bytes of the one version
-// that Open saw, as far as the store names versions. It implements [rangeio.Reader]
-// and [io.ReaderAt], is safe for concurrent use, holds no connection and needs no
-// Close. Its errors are an [*Error], but for io.EOF of ReadAt and errors of done.
+// An Object is a pinned, open object: it returns only bytes of the one version that
+// Open saw, as far as the store names versions. It implements [rangeio.Reader] and
+// [io.ReaderAt], is safe for concurrent use, holds no connection and needs no
+// Close. Its errors are an [*Error], except io.EOF of ReadAt and errors of done.
 type Object struct {
 	*object
 	ctx context.Context //nolint:containedctx // only on the copies that WithContext makes, as http.Request does
 }
 
-// object is what the copies of an Object share.
+// object has the fields that the copies of an Object share.
 type object struct {
 	b     Bucket
 	info  Info
-	id    string // of this version, in caches
+	id    string // name of this version in caches
 	o     OpenOptions
 	head  []byte
 	tail  []byte
 	also  []byte
 	cache *Cache
-	count Counter // of this handle
+	count Counter // counts this handle
 
 	fill     Filler    // nil: not a file of this machine
-	watchers []watcher // of what fill reads
+	watchers []watcher // told of the reads of fill
+	usual    *usual    // nil: nothing is hedged
 
 	noVersion atomic.Bool // reading by version id was denied: the ETag pins
 }
@@ -92,7 +101,7 @@ type object struct {
 // weak ETag pin, and without these only the size.
 //
 // Open costs one round trip: one request, and one more in parallel for each of
-// o.Tail and o.Also; there is no HEAD, but for empty objects of servers that refuse
+// o.Tail and o.Also; there is no HEAD, except for empty objects of servers that refuse
 // any range of them. Without a head the tail pins. If a server refuses ranges from
 // the end, the tail costs a second round trip, and without a head a third for a byte
 // at the start, which pins. If the object is replaced between these requests, Open
@@ -103,6 +112,7 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 		ob.o.Stall = silence.Limit(timeout(b))
 	}
 	ob.fill, ob.watchers = filler(b)
+	ob.hedging()
 	end := ob.begin(ctx)
 	defer end()
 	err := ob.open(ctx, key)
@@ -139,7 +149,7 @@ func (o *object) open(ctx context.Context, key string) error {
 	if o.o.Tail > 0 {
 		g.Go(func() (err error) {
 			tail, err = o.openPart(gctx, key, Range{Off: -o.o.Tail}, nil)
-			if errors.Is(err, ErrBadRange) { // no suffix ranges here: asked for by offset below
+			if errors.Is(err, ErrBadRange) { // the server has no suffix ranges: ask by offset below
 				tail, err = part{}, nil
 			}
 			return err
@@ -191,7 +201,7 @@ func (o *object) open(ctx context.Context, key string) error {
 	return nil
 }
 
-// pinner gives what the head would tell if an object is opened by its tail alone.
+// pinner returns the part that pins an object that is opened by its tail alone.
 func (o *object) pinner(ctx context.Context, key string, tail part) (part, error) {
 	if tail.b != nil {
 		return part{info: tail.info}, nil
@@ -208,7 +218,7 @@ func (o *Object) Bucket() Bucket { return o.b }
 // Size is the length of the object in bytes.
 func (o *Object) Size() int64 { return o.info.Size }
 
-// Policy is the policy that reads are planned with now: that of OpenOptions, its
+// Policy returns the policy for the next read: the one of OpenOptions, with its
 // MaxGap bounded by the Pace. Reads of large spans use longer requests.
 func (o *Object) Policy() rangeio.Policy { return o.o.Pace.adapt(o.o.Policy) }
 
@@ -283,7 +293,7 @@ func (o *Object) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i
 func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
 	end := o.begin(ctx)
 	defer end()
-	p, flight := o.plan(spans)
+	p, flight := o.policyFor(spans)
 	if o.fill != nil && o.readFile(ctx, spans, p) {
 		for i := 0; done != nil && i < len(spans); i++ {
 			if err := done(i); err != nil {
@@ -302,7 +312,7 @@ func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) 
 // Plan lists the requests that ReadRanges would make for spans now. It makes none.
 func (o *Object) Plan(spans []rangeio.Span) []rangeio.Request {
 	rest, _ := o.missing(spans)
-	p, _ := o.plan(rest)
+	p, _ := o.policyFor(rest)
 	return rangeio.Plan(rest, p)
 }
 
@@ -318,10 +328,10 @@ const (
 	largePart   = 8 << 20
 )
 
-// plan chooses the policy for spans and how many requests of the call run side by side.
-// If a large read would keep every connection busy several times over, plan makes the
+// policyFor chooses the policy for spans and how many requests of the call run side by side.
+// If a large read would keep every connection busy several times over, policyFor makes the
 // requests longer than the policy does.
-func (o *object) plan(spans []rangeio.Span) (p rangeio.Policy, flight int) {
+func (o *object) policyFor(spans []rangeio.Span) (p rangeio.Policy, flight int) {
 	p = o.o.Pace.adapt(o.o.Policy)
 	var n int64
 	for _, s := range spans {
@@ -336,7 +346,7 @@ func (o *object) plan(spans []rangeio.Span) (p rangeio.Policy, flight int) {
 	return p, largeFlight
 }
 
-// begin starts a planned call in the counter of the object and in that of the client.
+// begin starts a planned call in the counters of the object and of the client.
 func (o *object) begin(ctx context.Context) func() {
 	a, b := o.count.Begin(ctx), o.o.Counter.Begin(ctx)
 	return func() { a(); b() }
@@ -415,7 +425,39 @@ func finishKept(n int, index []int, done func(int) error) error {
 	return nil
 }
 
+// hedging finds what the Object knows of its store, if it may hedge requests.
+func (o *object) hedging() {
+	if _, local := As[Filler](o.b); local || !o.o.Hedge || o.o.Stall < 0 {
+		return
+	}
+	if o.o.Pace != nil {
+		o.usual = &o.o.Pace.usual
+		return
+	}
+	o.usual = &usual{}
+}
+
+func (o *object) hedged() {
+	o.count.AddHedge()
+	o.o.Counter.AddHedge()
+}
+
 func (o *object) hit(n int64) {
 	o.count.AddHits(n)
 	o.o.Counter.AddHits(n)
+}
+
+// HeldBytes returns about how many bytes of memory the Object keeps: the bytes of its
+// opening, its metadata, and a cache of its own. It does not count the Cache of
+// OpenOptions, which has one bound for all Objects.
+func (o *Object) HeldBytes() int64 {
+	const fixed = 2 << 10 // the structs, and their texts
+	n := int64(fixed + cap(o.head) + cap(o.tail) + cap(o.also))
+	for k, v := range o.info.Meta {
+		n += int64(len(k) + len(v))
+	}
+	if o.cache != nil && o.cache != o.o.Cache {
+		n += o.cache.Size()
+	}
+	return n
 }

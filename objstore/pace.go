@@ -13,14 +13,20 @@ import (
 // lowers a policy's MaxGap, at most down to Free. The zero value is ready and
 // changes nothing until both were measured, the bandwidth by a body of 128 KiB or
 // more. A nil Pace measures nothing. It is safe for concurrent use.
+//
+// A Pace also learns how long answers and stalls of bodies are as a rule, and counts
+// what was spent on requests that take longer: see OpenOptions.Hedge. So there is one
+// Pace for each store.
 type Pace struct {
 	mu    sync.Mutex
-	first time.Duration // to the first byte
+	first time.Duration // time to the first byte
 	bps   float64       // bytes a second of one body
+
+	usual usual
 }
 
 const (
-	paceWeight  = 0.2       // of a new measurement: about the last ten count
+	paceWeight  = 0.2       // weight of a new measurement: the average is over about the last ten
 	paceMinBody = 128 << 10 // shorter bodies arrive with their first packets and tell no bandwidth
 )
 
@@ -47,9 +53,9 @@ func (p *Pace) note(first time.Duration, n int64, took time.Duration) {
 	}
 }
 
-// Estimate is the present round trip, from a Get to its answer, waiting in a Limit
-// included, and the bandwidth of a connection in bytes a second. Each is 0 until it
-// was measured.
+// Estimate is the present round trip, from a Get to its answer, and the bandwidth of a
+// connection in bytes a second. Each is 0 until it was measured. Waiting in a Limit is
+// no part of the round trip: one request more costs its own, however long the queue is.
 func (p *Pace) Estimate() (first time.Duration, bytesPerSecond float64) {
 	if p == nil {
 		return 0, 0

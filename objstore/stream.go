@@ -45,7 +45,7 @@ func (o *Object) NewReader(ctx context.Context, r ReadOptions) io.ReadCloser {
 	}
 	from, to := Range{r.Off, r.Len}.Resolve(o.info.Size)
 	ctx, cancel := context.WithCancel(ctx)
-	p := pull.Pull[struct{}]{From: single{o.object}, Window: r.Part, Memory: r.Part * int64(r.Ahead+1)}
+	p := pull.Pull[struct{}]{From: oneRequest{o.object}, Window: r.Part, Memory: r.Part * int64(r.Ahead+1)}
 	p.Stretch(from, to, r.Part)
 	s := &stream{o: o, cancel: cancel}
 	s.next, s.stop = iter.Pull2(p.Windows(ctx))
@@ -58,17 +58,17 @@ func (o *Object) NewReader(ctx context.Context, r ReadOptions) io.ReadCloser {
 	return s
 }
 
-// A single reader makes one request for the spans of a call. What Open kept costs no
-// request.
-type single struct{ *object }
+// A oneRequest reader makes one request for all spans of a call, and none for bytes that
+// Open has kept.
+type oneRequest struct{ *object }
 
-func (r single) Size() int64 { return r.info.Size }
+func (r oneRequest) Size() int64 { return r.info.Size }
 
-func (r single) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+func (r oneRequest) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 	return r.ReadEach(ctx, spans, nil)
 }
 
-func (r single) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
+func (r oneRequest) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
 	if rest, _ := r.kept(spans); len(rest) > 0 {
 		defer r.begin(ctx)()
 		if err := rangeio.Do(ctx, rest, rangeio.Policy{}, 1, r.fetch, nil); err != nil {
@@ -89,8 +89,8 @@ type stream struct {
 	cancel context.CancelFunc
 	next   func() (*pull.Window[struct{}], error, bool)
 	stop   func()
-	now    []byte    // what is left of the part that is being consumed
-	sum    hash.Hash // of the parts so far, if it can be compared in the end; else nil
+	now    []byte    // rest of the current part
+	sum    hash.Hash // hash of the parts so far; nil: cannot be compared at the end
 	err    error
 }
 
@@ -118,7 +118,7 @@ func (s *stream) turn() error {
 	}
 	s.now = w.Bytes(0)
 	if s.sum != nil {
-		_, _ = s.sum.Write(s.now) // of a hash: never an error
+		_, _ = s.sum.Write(s.now) // a hash returns no error
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 	}
 }
 
-// Close ends what is in flight and waits for it.
+// Close cancels the requests in flight and waits for them.
 func (s *stream) Close() error {
 	s.cancel()
 	s.stop()

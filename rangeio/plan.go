@@ -17,7 +17,7 @@ import (
 type Policy struct {
 	Free     int64   // gaps up to this are read and dropped, if MaxLen allows; 0 joins touching spans, unless Parallel is 0, too
 	MaxGap   int64   // largest gap worth dropping to avoid a queued request
-	MaxLen   int64   // longer spans are split and fetched side by side, and no joined request is longer; 0: no limit
+	MaxLen   int64   // most bytes of a request: longer spans are split and their parts fetched at the same time; 0: no limit
 	OverRead float64 // most bytes of gaps read and dropped, as a share of those wanted; Free gaps count, but are never refused
 	Parallel int     // requests in flight before joining is preferred; 0: join only Free gaps
 }
@@ -34,18 +34,19 @@ func Few() Policy {
 	return Policy{Free: 1 << 20, MaxGap: 4 << 20, MaxLen: 16 << 20, OverRead: 4, Parallel: 1}
 }
 
-// Lean spends requests to save bytes: 4 KiB is about what a request and its
-// answer's headers weigh.
+// Lean makes more requests to save bytes: 4 KiB is about the size of a request
+// and the headers of its answer.
 func Lean() Policy {
 	return Policy{Free: 4 << 10, MaxGap: 64 << 10, MaxLen: 2 << 20, OverRead: 0.25, Parallel: 64}
 }
 
-// A Request is one contiguous range and the spans it feeds, sorted by offset.
+// A Request is one contiguous range, and the spans that it fills, sorted by
+// offset.
 type Request struct {
 	Off, Len int64
 	Spans    []Span
 
-	index   []int // of each span in the list that was planned
+	index   []int // index of each span in the list that was planned
 	overlap bool  // two of its spans share bytes of the object
 	buf     []byte
 }
@@ -62,12 +63,12 @@ type Request struct {
 // then the others. So joining costs no more than the queued round trip that it
 // saves, if p.MaxGap takes no longer.
 func Plan(spans []Span, p Policy) []Request {
-	if len(spans) == 1 { // by far the most frequent plan
+	if len(spans) == 1 { // the most frequent case by far
 		if n := int64(len(spans[0].P)); n > 0 && (p.MaxLen <= 0 || n <= p.MaxLen) {
 			return []Request{{Off: spans[0].Off, Len: n, Spans: spans[:1:1], index: []int{0}}}
 		}
 	}
-	work := pieces(spans, p.MaxLen)
+	work := subspans(spans, p.MaxLen)
 	if len(work) == 0 {
 		return nil
 	}
@@ -89,8 +90,8 @@ func Plan(spans []Span, p Policy) []Request {
 	return out
 }
 
-// A Planner is a Reader that tells how it would read spans now, for example one that
-// keeps some bytes of its object, or knows its store's pace.
+// A Planner is a Reader that tells by which requests it would now read spans. For
+// example, it keeps some bytes of its object, or it knows the pace of its store.
 type Planner interface {
 	Reader
 	// Plan lists the requests that ReadRanges would make, without making them.
@@ -106,26 +107,27 @@ func PlanOf(r Reader, spans []Span) []Request {
 	return Plan(spans, Policy{})
 }
 
-// A Planned request is one that a read would make, for people to look at.
+// A Planned is a request that a read would make. Explain methods return it for
+// people to look at.
 type Planned struct {
-	Phase    int    // from 1, after what was read to plan; all of one phase go out side by side
-	Object   string // the name of the object where there are several, else ""
+	Phase    int    // number of the phase, from 1; requests of one phase are sent at the same time
+	Object   string // name of the object if there are several, else ""
 	Off, Len int64
-	Why      string // what the bytes are
-	// Estimated says that Off and Len are guesses: what stands in bytes that were not
-	// read decides.
+	Why      string // describes the bytes
+	// Estimated tells that Off and Len are guesses, because they depend on bytes that
+	// were not read.
 	Estimated bool
 }
 
-// A piece is a span, or a part of one. It knows the number of its span in the list.
-type piece struct {
+// A subspan is a span, or a part of one. It knows the number of its span in the list.
+type subspan struct {
 	Span
 	index int
 }
 
-// pieces splits long spans evenly, drops empty ones and sorts by offset.
-func pieces(spans []Span, maxLen int64) []piece {
-	work := make([]piece, 0, len(spans))
+// subspans splits long spans evenly, drops empty ones and sorts by offset.
+func subspans(spans []Span, maxLen int64) []subspan {
+	work := make([]subspan, 0, len(spans))
 	for i, s := range spans {
 		n := int64(len(s.P))
 		if n == 0 {
@@ -137,18 +139,18 @@ func pieces(spans []Span, maxLen int64) []piece {
 		}
 		for j := range k {
 			a, b := n/k*j+min(j, n%k), n/k*(j+1)+min(j+1, n%k)
-			work = append(work, piece{Span{s.Off + a, s.P[a:b:b]}, i})
+			work = append(work, subspan{Span{s.Off + a, s.P[a:b:b]}, i})
 		}
 	}
-	slices.SortStableFunc(work, func(a, b piece) int { return cmp.Compare(a.Off, b.Off) })
+	slices.SortStableFunc(work, func(a, b subspan) int { return cmp.Compare(a.Off, b.Off) })
 	return work
 }
 
-// choose marks each piece that shares a request with the piece before it.
-func choose(work []piece, p Policy) []bool {
+// choose marks each subspan that shares a request with the one before it.
+func choose(work []subspan, p Policy) []bool {
 	bridge := make([]bool, len(work))
-	first := make([]int, len(work)) // union-find towards the first piece of a request
-	end := make([]int64, len(work)) // byte end of the request that begins at piece i
+	first := make([]int, len(work)) // union-find towards the first subspan of a request
+	end := make([]int64, len(work)) // byte end of the request that begins at subspan i
 	for i, w := range work {
 		first[i], end[i] = i, w.End()
 	}
@@ -159,7 +161,7 @@ func choose(work []piece, p Policy) []bool {
 		}
 		return i
 	}
-	// join bridges the gap between piece i and its left neighbour, unless the request
+	// join bridges the gap between subspan i and its left neighbour, unless the request
 	// would become too long.
 	join := func(i int, most int64) bool {
 		a, b := root(i-1), i
@@ -178,7 +180,7 @@ func choose(work []piece, p Policy) []bool {
 	var gaps []gap
 	var wanted, dropped int64
 	requests := len(work)
-	reach := int64(0) // end of everything so far: a piece inside it leaves no gap
+	reach := int64(0) // end of everything so far: a subspan inside it leaves no gap
 	for i, w := range work {
 		n := w.Off - reach
 		if i > 0 {
@@ -342,7 +344,7 @@ func Do(ctx context.Context, spans []Span, p Policy, limit int, fetch func(conte
 	return first
 }
 
-// pending counts the pieces of each span and reports empty spans as done.
+// pending counts the subspans of each span and reports empty spans as done.
 func pending(spans []Span, reqs []Request, done func(int) error) ([]int32, error) {
 	if done == nil {
 		return nil, nil

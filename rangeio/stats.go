@@ -8,9 +8,10 @@ import (
 // Stats count what reads cost.
 type Stats struct {
 	Requests  int64 `json:"requests"`   // sent
-	Bytes     int64 `json:"bytes"`      // of bodies, received
+	Bytes     int64 `json:"bytes"`      // bytes received in bodies
 	Phases    int64 `json:"phases"`     // depth of dependence: see Phases
 	Retries   int64 `json:"retries"`    // requests sent again, and bodies continued
+	Hedged    int64 `json:"hedged"`     // requests made because another one was slow: beside it, or in place of a body that stalled
 	CacheHits int64 `json:"cache_hits"` // blocks that needed no request
 }
 
@@ -58,11 +59,11 @@ func OnePhase(ctx context.Context) context.Context {
 
 // Steps returns contexts for the two steps of a read: calls under data are planned from
 // bytes of calls under index. A call under data counts one phase deeper than the calls
-// made so far under index, however many of either there are. Steps may be nested: those
-// of a context of OnePhase or Steps are steps within it, so that reads that are marked
-// by one context share their phases, those of indexes and those of data.
+// made so far under index; their numbers do not matter. Steps may be nested: if ctx
+// comes from OnePhase or Steps, the new steps are inside it. So reads under one such
+// context share the phases of their indexes, and of their data.
 func Steps(ctx context.Context) (index, data context.Context) {
-	var s struct { // one allocation: short reads take steps, too
+	var s struct { // a single allocation, since short reads use steps, too
 		index, data phaseContext
 		chain       phaseChain
 	}
@@ -82,7 +83,7 @@ type phaseContext struct {
 	group           phaseGroup
 }
 
-// Value gives what is known under key.
+// Value returns the value for key.
 func (c *phaseContext) Value(key any) any {
 	if key == (phaseKey{}) {
 		return &c.group
@@ -96,8 +97,8 @@ type phaseKey struct{}
 // phase.
 const maxLinks = 16
 
-// A phaseGroup is one link of a chain of phases. It owns the links that follow it and
-// are not in use yet: nested Steps take them.
+// A phaseGroup is a link of a chain of phases. It owns the unused links after it,
+// which nested Steps take.
 type phaseGroup struct {
 	chain     *phaseChain
 	at, links int
@@ -110,11 +111,11 @@ type phaseChain struct {
 
 // chainNumbers are the numbers that one Phases gave to the phases of a chain.
 type chainNumbers struct {
-	first int64   // of whichever link had the first call
-	of    []int64 // each link, 0 where it had none
+	first int64   // depth of the first call in any link
+	of    []int64 // depth of each link; 0: no call
 }
 
-// number is the phase of a call. If the call is the first one of the chain, the phase
+// number returns the phase of a call. If the call is the first of the chain, its phase
 // is next.
 func (g *phaseGroup) number(p *Phases, next int64) int64 {
 	g.chain.mu.Lock()

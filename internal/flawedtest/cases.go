@@ -20,12 +20,16 @@ type Case struct {
 	Name       string
 	Set        func(s *Server) // before the first read, for good
 	Flaw       Flaw
-	Replaced   bool  // by version 1 while the flaw is on
-	Open, Read error // of Open, of ReadAt and ReadRanges
-	Pinned     bool  // what is opened by an answer with the flaw is pinned to it: once the server is well, it is another one
-	Stall      time.Duration
-	HTTP       bool // S3 has another answer to it: the flaw is not tried over S3
+	Replaced   bool          // by version 1 while the flaw is on
+	Open, Read error         // of Open, of ReadAt and ReadRanges
+	Pinned     bool          // what is opened by an answer with the flaw is pinned to it: once the server is well, it is another one
+	Stall      time.Duration // the patience of the reader; 0: it is not asked for
+	HTTP       bool          // S3 has another answer to it: the flaw is not tried over S3
 }
+
+// patience is long, so that reads which a second try makes quick can be told from those
+// that wait for half of it. Such reads take a second for each stall.
+const patience = 20 * time.Second
 
 // ErrEither stands in Case.Read: the right bytes or ErrChanged, depending on how
 // many requests the read takes.
@@ -197,8 +201,11 @@ func Cases() []Case {
 		{Name: "503, never good", Flaw: Page(503, "Retry-After", "1"), Open: objstore.ErrThrottled, Read: objstore.ErrThrottled},
 		{Name: "500 three times", Flaw: First(3, Page(500))},
 		{Name: "500 always", Flaw: Page(500), Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
-		{Name: "stalls before the answer, once", Flaw: First(1, Hang), Stall: 4 * time.Second},
-		{Name: "stalls in the body, once", Flaw: First(1, HangInBody), Stall: 4 * time.Second},
+		{Name: "stalls before the answer, once", Flaw: First(1, Hang), Stall: patience},
+		{Name: "stalls in the body, once", Flaw: First(1, HangInBody), Stall: patience},
+		{Name: "stalls before the answer and in the body, once each", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			return n == 1 && Hang(s, n, w, r) || n == 2 && HangInBody(s, n, w, r)
+		}, Stall: patience},
 		{Name: "stalls always", Flaw: Hang, Stall: time.Second, Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
 		{Name: "Content-Encoding gzip", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Set("Content-Encoding", "gzip") }),
 			Read: objstore.ErrBadRange, Pinned: true},

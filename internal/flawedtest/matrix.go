@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/objstore"
@@ -77,7 +78,7 @@ func (m *Matrix[T]) start(t *testing.T, k *Case, overS3 bool) (*Server, func() (
 	s := New(t, func(name string, version int) []byte { return m.Object(name, version%versions) }, nil)
 	k.Start(s)
 	b := s.Open(t, overS3)
-	o := objstore.OpenOptions{Stall: k.Stall, Resumes: 3}
+	o := objstore.OpenOptions{Stall: k.Stall, Resumes: 3, Hedge: true}
 	if k.Stall > 0 && k.Read != nil {
 		o.Resumes = 1
 	}
@@ -94,7 +95,9 @@ func (m *Matrix[T]) read(t *testing.T, k *Case, read Reading[T], overS3 bool) {
 	}
 	first := map[int][]byte{0: m.Content[0]}
 	k.Spoil(s)
+	start := time.Now()
 	got, err := read(t.Context(), f)
+	k.Quick(t, start)
 	switch {
 	case err == nil && (k.Read == nil || errors.Is(k.Read, ErrEither)):
 		RightBytes(t, "flawed", got, first)
@@ -121,7 +124,9 @@ func (m *Matrix[T]) open(t *testing.T, k *Case, overS3 bool) {
 	t.Helper()
 	s, open := m.start(t, k, overS3)
 	k.Spoil(s)
+	start := time.Now()
 	f, err := open()
+	k.Quick(t, start)
 	s.Set(nil)
 	if err != nil && k.Open == nil || m.Tail && err == nil && k.Open != nil {
 		t.Errorf("open: %v, want %v", err, k.Open)
@@ -143,6 +148,15 @@ func (m *Matrix[T]) open(t *testing.T, k *Case, overS3 bool) {
 		default:
 			RightBytes(t, name, got, m.Content)
 		}
+	}
+}
+
+// Quick fails the test if a stall that is over with another try took half of the
+// reader's patience.
+func (c *Case) Quick(t testing.TB, start time.Time) {
+	t.Helper()
+	if took := time.Since(start); c.Stall > 0 && c.Read == nil && took > c.Stall/2-c.Stall/8 {
+		t.Errorf("it took %v", took)
 	}
 }
 

@@ -25,8 +25,8 @@ type Meter struct {
 	looks  int
 }
 
-// Start begins to measure. What the pools of other tests hold is let go first, which
-// takes two collections.
+// Start begins to measure. It first runs the collector twice, which frees the memory
+// of pools that other tests filled.
 func Start() *Meter {
 	runtime.GC()
 	before := live()
@@ -41,6 +41,26 @@ func live() int64 {
 	return int64(m.HeapInuse + m.StackInuse)
 }
 
+// Kept is how many bytes of objects live because of what makes returns: without the room
+// between objects that garbage has left, which others will fill. Pools, and what lived
+// before, do not count.
+func Kept(makes func() any) int64 {
+	before := objects()
+	v := makes()
+	n := objects() - before
+	runtime.KeepAlive(v)
+	return n
+}
+
+// objects is the bytes of objects that live, pools let go.
+func objects() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 // Look collects and looks, which takes milliseconds, and stops nobody for long.
 func (m *Meter) Look() {
 	m.mu.Lock()
@@ -49,15 +69,16 @@ func (m *Meter) Look() {
 	m.most = max(m.most, live())
 }
 
-// Live is the most bytes that lived at a look, above those at the start.
+// Live returns the largest live heap of all Looks, in bytes, less the live heap
+// at Start.
 func (m *Meter) Live() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.most - m.before
 }
 
-// Heap is the size that the collector lets Live grow to before it runs again, at
-// Percent: what a process takes that does nothing else.
+// Heap returns the size to which the collector lets the heap grow before it runs
+// again, with GOGC at Percent: the memory of a process that does nothing else.
 func (m *Meter) Heap() int64 { return m.Live() * (100 + Percent) / 100 }
 
 // Looks counts the looks.

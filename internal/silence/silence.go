@@ -1,39 +1,42 @@
-// Package silence measures how long somebody far away, a store or a queue, has brought
-// and taken nothing, and ends the call that waits for it.
+// Package silence measures how long the other side of a call, a store or a queue, has
+// sent and received nothing, and ends a call that waits too long.
 //
-// A [Clock] belongs to one call, all its repetitions together, so that their limits do
-// not multiply. It runs while the call waits for the other side, and rests while the
-// call waits for something else: for a place in a queue of ours, for the time that a
-// server asked for, for a reader that does other things.
+// A [Clock] belongs to one call with all its repetitions, so that their limits do not
+// add up. It runs while the call waits for the other side. It rests while the call
+// waits for something else: for a place in a local queue, for the time that a server
+// asked for, or for a slow reader.
 //
-// Two limits hold. A whole call ends when the other side has not brought or taken a
-// [Unit] for the clock's limit: a rate below that is silence, too. A single [Try] of it,
-// a request or the body of an answer, ends after half the limit in which not one byte
-// moved: then there is time for one more, on another connection.
+// There are two limits. The whole call ends if the other side has not moved a [Unit] of
+// bytes within the clock's limit: a lower rate counts as silence, too. A single [Try],
+// which is a request or the body of an answer, ends after half the limit in which no
+// byte moved. Then there is time for one more try, on another connection.
+//
+// If a call wants to act before these limits, it uses [Clock.Watch].
 package silence
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
 
 const (
-	// Default is the limit where none is given. Healthy stores answer within a
-	// second; those that restart, or move a request to another of their servers,
-	// within five or ten.
+	// Default is the limit if none is given. A healthy store answers within a second. A
+	// store that restarts, or moves a request to another of its servers, answers within
+	// five or ten.
 	Default = 20 * time.Second
-	// Unit is how many bytes have to move within the limit: less than any link
-	// that is of use, and more than what keeps a connection open.
+	// Unit is the number of bytes that must move within the limit. It is less than any
+	// useful link moves, and more than the bytes that only keep a connection open.
 	Unit = 1 << 10
-	// looks is how often within the limit a try asks how much is unsent: so no try
-	// ends late by more than a twentieth of the limit.
+	// looks is how often within the limit a try asks how much is unsent. So a try ends
+	// late by at most a twentieth of the limit.
 	looks = 20
 )
 
-// Limit is d, or Default where it is 0. Below 0 there is no limit.
+// Limit returns d, or Default if d is 0. A negative limit means no limit.
 func Limit(d time.Duration) time.Duration {
 	if d == 0 {
 		return Default
@@ -41,34 +44,44 @@ func Limit(d time.Duration) time.Duration {
 	return d
 }
 
-// A Clock measures the silence of one call. Its methods are safe for concurrent use;
-// those of a nil Clock do nothing.
+// A Clock measures the silence of one call. Its methods are safe for concurrent use. On
+// a nil Clock they do nothing.
 type Clock struct {
 	limit time.Duration
-	more  time.Duration   // allowed beyond it, by the last try; under mu
+	more  time.Duration   // time beyond limit that the last try allows; guarded by mu
 	ctx   context.Context //nolint:containedctx // of the one call that the clock belongs to
 	end   context.CancelFunc
 
 	mu     sync.Mutex
 	timer  *time.Timer
 	armed  bool
-	since  time.Time     // it runs; zero: it rests
-	silent time.Duration // up to since
-	bytes  int64         // towards the next Unit
-	sent   int64         // of a request's body, in the try that got furthest
-	taken  int64         // of these, how many the other side has, likewise
-	got    int64         // of an answer's body, likewise
+	due    time.Time     // when the timer should fire
+	since  time.Time     // time from which the clock runs; zero: it rests
+	silent time.Duration // silence until since
+	ran    time.Duration // time that the clock has run until since
+	bytes  int64         // bytes moved since the last full Unit
+	sent   int64         // bytes sent of the request's body, in the try that sent most
+	taken  int64         // bytes that the other side has received, in the best try
+	got    int64         // bytes received of the answer's body, in the best try
 	try    *Try
-	host   string // of the last try
-	last   error  // why the last try failed
-	fails  int    // tries that did
+	host   string // host of the last try
+	last   error  // error of the last try that failed
+	fails  int    // number of failed tries
 	over   bool
+
+	waited  time.Duration // time since Watch, or since the other side last gave a sign of life
+	longest time.Duration // longest value of waited since Watch at which a byte came
+	patient time.Duration // value of waited at which watcher is told
+	watcher Watcher       // nil: no watcher, or it has been told
+	between bool          // a try has failed and no other has begun: waited rests
+	aside   bool
 }
 
 type key struct{}
 
-// With makes the clock of a call. limit <= 0 is none: the clock then never ends the
-// call, nor does one that something below would make. The caller stops the clock.
+// With makes the clock of a call. If limit is 0 or less, the clock never ends the call,
+// and functions that the call uses make no clock of their own. The caller must stop the
+// clock.
 func With(ctx context.Context, limit time.Duration) *Clock {
 	c := &Clock{limit: limit}
 	ctx, c.end = context.WithCancel(ctx)
@@ -76,7 +89,7 @@ func With(ctx context.Context, limit time.Duration) *Clock {
 	return c
 }
 
-// Join is the clock that ctx has, and otherwise a new one, which own says.
+// Join returns the clock of ctx. If there is none, it makes one, and own is true.
 func Join(ctx context.Context, limit time.Duration) (c *Clock, own bool) {
 	if c := From(ctx); c != nil {
 		return c, false
@@ -84,13 +97,14 @@ func Join(ctx context.Context, limit time.Duration) (c *Clock, own bool) {
 	return With(ctx, limit), true
 }
 
-// From is the clock of the call behind ctx, or nil.
+// From returns the clock of the call behind ctx, or nil.
 func From(ctx context.Context) *Clock {
 	c, _ := ctx.Value(key{}).(*Clock)
 	return c
 }
 
-// Context ends with the clock, or with the context that the clock was made with.
+// Context returns a context that ends with the clock, or with the context that the
+// clock was made with.
 func (c *Clock) Context() context.Context { return c.ctx }
 
 // Stop ends the call's context.
@@ -104,7 +118,7 @@ func (c *Clock) Stop() {
 	c.end()
 }
 
-// Run lets the clock run on.
+// Run makes the clock run.
 func (c *Clock) Run() {
 	if c == nil {
 		return
@@ -114,7 +128,7 @@ func (c *Clock) Run() {
 	c.run()
 }
 
-// Rest stops it until Run.
+// Rest stops the clock until Run is called.
 func (c *Clock) Rest() {
 	if c == nil {
 		return
@@ -124,7 +138,7 @@ func (c *Clock) Rest() {
 	c.rest()
 }
 
-// Alive says that the other side gave a sign of life: the silence is broken.
+// Alive notes a sign of life of the other side. The silence begins again.
 func (c *Clock) Alive() {
 	if c == nil {
 		return
@@ -132,13 +146,13 @@ func (c *Clock) Alive() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tick()
-	c.silent, c.bytes = 0, 0
+	c.spoke()
 	if c.try != nil {
 		c.try.silent = 0
 	}
 }
 
-// Limit is what the clock was made with; 0: none.
+// Limit returns the limit of the clock; 0 means no limit.
 func (c *Clock) Limit() time.Duration {
 	if c == nil {
 		return 0
@@ -146,7 +160,19 @@ func (c *Clock) Limit() time.Duration {
 	return max(c.limit, 0)
 }
 
-// Failures is how many tries have failed without an answer.
+// Ran returns how long the clock has run so far: how long the call has waited for the
+// other side.
+func (c *Clock) Ran() time.Duration {
+	if c == nil {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tick()
+	return c.ran
+}
+
+// Failures returns the number of tries that failed without an answer.
 func (c *Clock) Failures() int {
 	if c == nil {
 		return 0
@@ -156,7 +182,7 @@ func (c *Clock) Failures() int {
 	return c.fails
 }
 
-// Err is why the clock ended the call, an *Error, or nil if it did not.
+// Err returns an *Error if the clock ended the call, and nil otherwise.
 func (c *Clock) Err() error {
 	if c == nil {
 		return nil
@@ -173,7 +199,7 @@ func (c *Clock) err() error {
 	return &Error{Host: c.host, For: c.limit + c.more, Sent: c.sent, Got: c.got, Last: c.last}
 }
 
-// Over says whether the clock ended the call.
+// Over reports whether the clock ended the call.
 func (c *Clock) Over() bool { return c.Err() != nil }
 
 func (c *Clock) run() {
@@ -188,27 +214,30 @@ func (c *Clock) rest() {
 	c.since = time.Time{}
 }
 
-// tick adds the time since it was last called.
+// tick adds the time since the last tick.
 func (c *Clock) tick() {
 	if c.since.IsZero() {
 		return
 	}
 	now := time.Now()
 	d := now.Sub(c.since)
-	c.since, c.silent = now, c.silent+d
+	c.since, c.silent, c.ran = now, c.silent+d, c.ran+d
+	if !c.between {
+		c.waited += d
+	}
 	if c.try != nil {
 		c.try.silent += d
 	}
 }
 
 // arm sets the timer for the next limit. Bytes do not move the timer, so it may fire
-// early. again says that the timer may be late now, and sets it anew.
+// early. If again is set, arm replaces a timer that is set, since that may be too late.
 func (c *Clock) arm(again bool) {
-	if c.limit <= 0 || c.since.IsZero() || c.over || c.armed && !again {
+	if c.limit <= 0 && c.watcher == nil || c.since.IsZero() || c.over || c.armed && !again {
 		return
 	}
 	d := c.left()
-	c.armed = true
+	c.armed, c.due = true, time.Now().Add(d)
 	if c.timer == nil {
 		c.timer = time.AfterFunc(d, c.fire)
 		return
@@ -216,9 +245,16 @@ func (c *Clock) arm(again bool) {
 	c.timer.Reset(d)
 }
 
-// left is the time until the next limit.
+// left returns the time until the next limit, or until the watcher is told.
 func (c *Clock) left() time.Duration {
-	d := c.limit + c.more - c.silent
+	watch := time.Duration(math.MaxInt64)
+	if c.watcher != nil && !c.between {
+		watch = max(c.patient-c.waited, 0)
+	}
+	if c.limit <= 0 {
+		return watch
+	}
+	d := min(c.limit+c.more-c.silent, watch)
 	if t := c.try; t != nil && !t.over {
 		d = min(d, c.limit/2+c.more-t.silent)
 		if t.unsent != nil {
@@ -236,39 +272,47 @@ func (c *Clock) fire() {
 		return
 	}
 	c.tick()
+	c.pardon(time.Since(c.due))
 	t := c.try
 	t.look()
+	if w := c.watcher; w != nil && c.waited >= c.patient {
+		c.watcher = nil
+		go w.Slow()
+	}
 	switch {
+	case c.limit <= 0:
 	case c.silent >= c.limit+c.more:
 		c.over = true
 		c.since = time.Time{}
 		c.end()
 		return
 	case t != nil && !t.over && t.silent >= c.limit/2+c.more:
-		t.over = true
+		t.over, t.after = true, c.limit/2+c.more
 		t.cancel()
 	}
 	c.arm(false)
 }
 
-// A Try is one request, or the reading of one body. Its methods do nothing on a nil
-// Try, and on one that another has followed.
+// A Try is one request, or one read of a body. Its methods do nothing on a nil Try, or
+// after a later Try of the same call has begun.
 type Try struct {
 	c      *Clock
 	cancel context.CancelFunc
 	unit   int64
 	silent time.Duration
 	sent   int64
-	piece  int64 // the last of what was sent
-	taken  int64 // of all that; see Unsent
+	piece  int64 // length of the last piece that was sent
+	taken  int64 // bytes that the other side has received; see Unsent
 	got    int64
 	over   bool
+	cut    bool
+	after  time.Duration // time of silence after which the try was ended
 	unsent func() (int64, bool)
 }
 
-// Begin starts a try with host, which cancel ends, and lets the clock run. The body that
-// it brings begins where those of the tries before began: what they had brought is not
-// brought again. ctx may allow more time: see More.
+// Begin starts a try with host, and starts the clock. cancel ends the try. The try's
+// body begins at the same byte as the bodies of earlier tries, so bytes that an earlier
+// try has moved do not count as progress. ctx may allow more time: see More.
 func (c *Clock) Begin(ctx context.Context, host string, cancel context.CancelFunc) *Try {
 	if c == nil {
 		return nil
@@ -281,13 +325,14 @@ func (c *Clock) Begin(ctx context.Context, host string, cancel context.CancelFun
 	if m, ok := ctx.Value(moreKey{}).(more); ok {
 		c.more, t.unit = m.d, m.unit
 	}
-	c.try, c.host = t, host
+	c.try, c.host, c.between = t, host, false
 	c.run()
 	c.arm(true)
 	return t
 }
 
-// Body starts a try that reads a body, every byte of which is new, and rests.
+// Body starts a try that reads a body, and stops the clock. Every byte of the body is
+// new.
 func (c *Clock) Body(cancel context.CancelFunc) *Try {
 	if c == nil {
 		return nil
@@ -297,7 +342,7 @@ func (c *Clock) Body(cancel context.CancelFunc) *Try {
 	c.rest()
 	c.armed = false // the timer is set for later than the limit of this try
 	c.try = &Try{c: c, cancel: cancel, unit: Unit}
-	c.got = 0
+	c.got, c.between = 0, false
 	return c.try
 }
 
@@ -308,9 +353,9 @@ type more struct {
 	unit int64
 }
 
-// More allows the tries of a call d beyond both limits, for work that the other side
-// does without a word. With any, every single byte counts as much as a Unit: those that
-// are sent only to say that the work goes on.
+// More allows the tries of a call the time d beyond both limits, while the other side
+// works in silence. If anyByte is set, a single byte counts as much as a Unit. This is
+// for servers that send bytes only to show that they still work.
 func More(ctx context.Context, d time.Duration, anyByte bool) context.Context {
 	m := more{d, Unit}
 	if anyByte {
@@ -319,7 +364,7 @@ func More(ctx context.Context, d time.Duration, anyByte bool) context.Context {
 	return context.WithValue(ctx, moreKey{}, m)
 }
 
-// do runs f while t is the try under way.
+// do runs f if t is the current try.
 func (t *Try) do(f func(c *Clock)) {
 	if t == nil {
 		return
@@ -332,27 +377,27 @@ func (t *Try) do(f func(c *Clock)) {
 	}
 }
 
-// Run lets the clock run on.
+// Run makes the clock run.
 func (t *Try) Run() { t.do((*Clock).run) }
 
-// Rest stops it.
+// Rest stops the clock.
 func (t *Try) Rest() { t.do((*Clock).rest) }
 
-// Answered says that the head of an answer came. One that refuses is all of an answer:
-// it breaks the silence.
+// Answered notes that the head of an answer came. If refused is set, the head refuses
+// the request: it is a complete answer, and the silence begins again.
 func (t *Try) Answered(refused bool) {
 	t.do(func(c *Clock) {
 		t.silent = 0
 		if refused {
-			c.silent, c.bytes = 0, 0
+			c.spoke()
 		}
 		c.rest()
 	})
 }
 
-// Unsent says how to ask how many bytes of what was sent are still on this machine. The
-// operating system takes some hundred KiB at once, which a slow link takes a while to
-// carry: as long as they become fewer, there is no silence. f must not block.
+// Unsent sets a function that returns how many of the sent bytes are still on this
+// machine. The operating system accepts some hundred KiB at once, and a slow link needs
+// time to carry them. While their number falls, there is no silence. f must not block.
 func (t *Try) Unsent(f func() (int64, bool)) {
 	t.do(func(c *Clock) {
 		t.unsent = f
@@ -360,8 +405,8 @@ func (t *Try) Unsent(f func() (int64, bool)) {
 	})
 }
 
-// look asks how many of the sent bytes the other side has. The last piece may not be
-// on its way yet.
+// look updates how many of the sent bytes the other side has received. It assumes that
+// the last piece is not sent yet.
 func (t *Try) look() {
 	if t == nil || t.unsent == nil {
 		return
@@ -376,7 +421,7 @@ func (t *Try) look() {
 	t.c.moved(t, int(k), at, &t.c.taken)
 }
 
-// Sent says that n bytes of the request's body were taken.
+// Sent notes that n bytes of the request's body were sent.
 func (t *Try) Sent(n int) {
 	t.do(func(c *Clock) {
 		t.sent, t.piece = t.sent+int64(n), int64(n)
@@ -384,7 +429,7 @@ func (t *Try) Sent(n int) {
 	})
 }
 
-// Got says that n bytes of the answer's body came.
+// Got notes that n bytes of the answer's body came.
 func (t *Try) Got(n int) {
 	t.do(func(c *Clock) {
 		t.got += int64(n)
@@ -392,15 +437,16 @@ func (t *Try) Got(n int) {
 	})
 }
 
-// Rewind says that the request's body is sent once more from its start.
+// Rewind notes that the request's body is sent again from its start.
 func (t *Try) Rewind() { t.do(func(*Clock) { t.sent, t.piece, t.taken = 0, 0, 0 }) }
 
-// moved counts bytes that no try before has moved.
+// moved counts bytes that no earlier try has moved.
 func (c *Clock) moved(t *Try, n int, at int64, most *int64) {
 	if n <= 0 {
 		return
 	}
 	t.silent = 0
+	c.longest, c.waited = max(c.longest, c.waited), 0
 	if at <= *most {
 		return
 	}
@@ -411,22 +457,23 @@ func (c *Clock) moved(t *Try, n int, at int64, most *int64) {
 	}
 }
 
-// End says that the try has ended, by err if it failed. The clock goes on as it is: it
-// runs on after a failure, since there was no answer yet.
+// End notes that the try has ended, with err if it failed. It does not stop the clock:
+// after a failure there is still no answer.
 func (t *Try) End(err error) {
 	t.do(func(c *Clock) {
 		c.try = nil
-		if err != nil && !t.over && !c.over {
-			c.last = err
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, context.Canceled) { // such an error is our own: another answer came first
+			if !t.over && !c.over {
+				c.last = err
+			}
 			c.fails++
+			c.waited, c.between = 0, true
 		}
 		c.arm(true)
 	})
 }
 
-// Err is why the try, or the whole call, was ended, an *Error, or nil if it was not.
+// Err returns an *Error if the try, or the whole call, was ended, and nil otherwise.
 func (t *Try) Err() error {
 	if t == nil {
 		return nil
@@ -436,16 +483,16 @@ func (t *Try) Err() error {
 	if t.c.over || !t.over {
 		return t.c.err()
 	}
-	return &Error{Host: t.c.host, For: t.c.limit/2 + t.c.more, Sent: t.sent, Got: t.got, again: true}
+	return &Error{Host: t.c.host, For: t.after, Sent: t.sent, Got: t.got, again: true}
 }
 
-// An Error says who was silent, and for how long. It is not the caller's own end: it
-// matches no error of package context.
+// An Error says which host was silent, and for how long. It matches no error of package
+// context, since the caller did not end the call.
 type Error struct {
 	Host      string
 	For       time.Duration
-	Sent, Got int64 // bytes of bodies until then
-	Last      error // of a try before; nil: none
+	Sent, Got int64 // bytes of bodies sent and received before the end
+	Last      error // error of an earlier try; nil: none
 	again     bool
 }
 
@@ -469,13 +516,13 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Timeout makes it a time-out for package net's users.
+// Timeout reports true, so that users of package net take the Error for a time-out.
 func (e *Error) Timeout() bool { return true }
 
-// RetryableError tells the AWS SDK whether there may be another try.
+// RetryableError tells the AWS SDK whether it may try again.
 func (e *Error) RetryableError() bool { return e.again }
 
-// Is says whether err tells of silence.
+// Is reports whether err is the error of a clock.
 func Is(err error) bool {
 	var e *Error
 	return errors.As(err, &e)

@@ -70,11 +70,53 @@ func TestWriteIsSwept(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, entries[0].Name())); err != nil {
 			t.Fatal(err)
 		}
-		if info, err := w.Commit(t.Context()); err == nil {
-			t.Errorf("absent %v: %+v", absent, info)
+		if info, err := w.Commit(t.Context()); err == nil || strings.Contains(err.Error(), tempPrefix) {
+			t.Errorf("absent %v: %+v, %v", absent, info, err)
 		}
 		if _, err := b.Head(t.Context(), "k"); !errors.Is(err, objstore.ErrNotFound) {
 			t.Errorf("absent %v: %v", absent, err)
 		}
+	}
+}
+
+// TestNamesInErrors: an error of a write has the name of the object, not that of a
+// temporary file, whatever fails: here the folder of the object is gone.
+func TestNamesInErrors(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(w objstore.Writer) error{
+		"commit": func(w objstore.Writer) error { _, err := w.Commit(t.Context()); return err },
+		"rehead": func(w objstore.Writer) error { return w.Rehead(0, []byte("before")) },
+	} {
+		for _, absent := range []bool{false, true} {
+			dir := t.TempDir()
+			b, err := New(Config{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := b.Create(t.Context(), "sub/k", objstore.PutOptions{IfAbsent: absent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write([]byte("text")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(filepath.Join(dir, "sub")); err != nil {
+				t.Fatal(err)
+			}
+			var pe *fs.PathError
+			if err := fail(w); !errors.As(err, &pe) || pe.Path != filepath.Join("sub", "k") || strings.Contains(err.Error(), tempPrefix) || !errors.Is(err, objstore.ErrNotFound) {
+				t.Errorf("%s, absent %v: %v", name, absent, err)
+			}
+			w.Abort()
+		}
+	}
+	// Rename and link have two names, and wrap what they say.
+	w := &writer{name: "k"}
+	if err := w.named(&os.LinkError{Op: "renameat", Old: tempPrefix + "A" + tempSuffix, New: "k", Err: syscall.EISDIR}); err.Error() != "renameat k: is a directory" {
+		t.Error(err)
+	}
+	other := &fs.PathError{Op: "mkdirat", Path: "sub", Err: syscall.ENOTDIR}
+	if err := w.named(other); err != error(other) || w.named(nil) != nil {
+		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -23,7 +24,7 @@ const bufferSize = 64 << 10
 
 // Create makes the folders of key and starts a temporary file beside the object.
 // Abort, the end of ctx and any error remove the file, and the folders if they are
-// empty; but a Patch or Rehead that is ErrInvalid changes nothing.
+// empty. A Patch or Rehead that returns ErrInvalid changes nothing.
 func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
 	name, err := local(key)
 	if err == nil && o.IfAbsent && o.IfMatch != "" {
@@ -59,8 +60,8 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	return w, nil
 }
 
-// blocked marks an error that says that a file stands where the key needs a folder, or
-// the reverse.
+// blocked adds ErrInvalid to an error if a file is in a place where the key needs a
+// folder, or the reverse.
 func blocked(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("a file and a folder of one name: %w: %w", objstore.ErrInvalid, err)
@@ -73,7 +74,7 @@ type writer struct {
 	key, name string
 	o         objstore.PutOptions
 	ended     func() error // Err of Create's context
-	stop      func() bool  // no longer watches that context
+	stop      func() bool  // stops watching the context
 
 	mu    sync.Mutex // the end of the context may come at any time
 	root  *os.Root
@@ -81,9 +82,9 @@ type writer struct {
 	f     *os.File
 	buf   *bufio.Writer
 	size  int64
-	grown int64 // by how much Rehead made the head longer
-	re    bool  // it was called
-	err   error // why nothing can be written any more
+	grown int64 // number of bytes that Rehead added to the head
+	re    bool  // Rehead was called
+	err   error // the error of all later calls
 }
 
 // open makes the folders and the temporary file. A Delete may remove a folder that is
@@ -123,17 +124,32 @@ func (w *writer) tryOpen() error {
 func (w *writer) openTemp() (*os.File, string, error) {
 	name := filepath.Join(filepath.Dir(w.name), tempPrefix+rand.Text()+tempSuffix)
 	f, err := w.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	return f, name, err
+	return f, name, w.named(err)
 }
 
-// lost says whether a folder may have been removed meanwhile. MkdirAll returns ErrExist
-// both for a folder that then went and for a file.
+// named puts the name of the object into an error of the system about a temporary file:
+// that one means nothing to anybody, and is gone when the error is read.
+func (w *writer) named(err error) error {
+	switch e := err.(type) { //nolint:errorlint // errors of the system, before anything wraps them
+	case *fs.PathError:
+		if base := filepath.Base(e.Path); strings.HasPrefix(base, tempPrefix) {
+			return &fs.PathError{Op: e.Op, Path: w.name, Err: e.Err}
+		}
+	case *os.LinkError:
+		return &fs.PathError{Op: e.Op, Path: w.name, Err: e.Err}
+	}
+	return err
+}
+
+// lost reports whether a folder may have been removed during the call. MkdirAll
+// returns ErrExist for a file, and for a folder that was removed after MkdirAll
+// found it.
 func lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) }
 
 // drop removes the temporary file. Later calls return err. The caller holds mu.
 func (w *writer) drop(err error) error {
 	if w.err == nil {
-		w.err = w.b.fail("put", w.key, err)
+		w.err = w.b.fail("put", w.key, w.named(err))
 		_ = w.f.Close() // it goes anyway
 		if w.root.Remove(w.temp) == nil {
 			prune(w.root, w.name)
@@ -144,7 +160,7 @@ func (w *writer) drop(err error) error {
 }
 
 func (w *writer) close() {
-	_ = w.root.Close() // a folder, only read
+	_ = w.root.Close() // only read from, so errors do not matter
 	w.buf = nil
 	if w.stop != nil {
 		w.stop()
@@ -199,7 +215,7 @@ func (w *writer) Patch(off int64, p []byte) error {
 // head is how many bytes at the beginning may still be changed.
 func (w *writer) head() int64 { return min(w.size-w.grown, objstore.HeadSize) + w.grown }
 
-// copyPiece is how much is copied between two looks at the context.
+// copyPiece is the number of bytes that are copied between two looks at the context.
 const copyPiece = 64 << 20
 
 // Rehead writes a second temporary file: p, and the rest of the first one, which
@@ -242,16 +258,16 @@ func (w *writer) shift(n int64, p []byte) error {
 	}
 	if err != nil {
 		_ = f.Close() // it goes anyway
-		return errors.Join(err, w.root.Remove(temp))
+		return errors.Join(w.named(err), w.named(w.root.Remove(temp)))
 	}
 	old, oldTemp := w.f, w.temp
 	w.f, w.temp = f, temp
 	w.buf.Reset(f)
-	_ = old.Close() // nothing of it is needed any more
+	_ = old.Close() // the old file is removed
 	return w.root.Remove(oldTemp)
 }
 
-// copyTo appends to f what was written from byte n on.
+// copyTo appends the bytes written from byte n on to f.
 func (w *writer) copyTo(f *os.File, n int64) error {
 	if _, err := w.f.Seek(n, io.SeekStart); err != nil {
 		return err
@@ -335,7 +351,7 @@ func (w *writer) publish() (objstore.Info, error) {
 	if err := w.rename(); err != nil {
 		return objstore.Info{}, err
 	}
-	w.b.kept.drop(w.key, nil) // else the disk keeps the bytes of the object before
+	w.b.kept.drop(w.key, nil) // an open file would keep the old bytes on the disk
 	w.syncFolder()
 	return describe(w.key, i, etag(i)), nil
 }
@@ -357,7 +373,7 @@ func (w *writer) rename() error {
 		return fmt.Errorf("ETag %s, not %s: %w", old.ETag, w.o.IfMatch, objstore.ErrChanged)
 	}
 	if w.o.IfAbsent {
-		err := w.root.Link(w.temp, w.name)
+		err := w.named(w.root.Link(w.temp, w.name))
 		switch {
 		case err == nil:
 			w.root.Remove(w.temp) //nolint:errcheck // the object is there; a second name of it is never listed
@@ -366,7 +382,7 @@ func (w *writer) rename() error {
 			return fmt.Errorf("%w: %w", objstore.ErrExists, err)
 		} // else: no links here
 	}
-	return blocked(w.root.Rename(w.temp, w.name))
+	return blocked(w.named(w.root.Rename(w.temp, w.name)))
 }
 
 // syncFolder makes the new name survive a crash. Its errors are ignored: the object is

@@ -30,11 +30,12 @@ import (
 	"github.com/farread/farread/objstore/internal/wire"
 )
 
-// Config says where a bucket is and how to talk to it. Only Base is needed.
+// Config has the address of a bucket, and options for requests. Only Base is
+// required.
 type Config struct {
-	// Base is the URL that stands for the bucket; keys are paths below it.
-	// Its query, such as a signature, goes with every request. Split makes a
-	// Base and a key of the URL of one object.
+	// Base is the URL that stands for the bucket; keys are paths below it. Its
+	// query, such as a signature, is added to every request. Split returns Base
+	// and key for the URL of an object.
 	Base string
 	// Transport carries the requests; nil: a transport of the bucket's own. One
 	// that is given must not decompress. NewTransport makes one for several
@@ -44,10 +45,10 @@ type Config struct {
 	Retries     int           // repetitions of a request without a usable answer; 0: 4; -1: none
 	MinWait     time.Duration // before the first repetition, then doubled; 0: 100 ms
 	MaxWait     time.Duration // most before any repetition, also if the server asks for more; 0: 5 s, or a quarter of Timeout
-	// Timeout bounds the silence of the server: a call, all its tries together, ends
-	// when the server has not brought 1 KiB for so long. A single try without any
-	// byte ends after half of it. The Stall of an Object takes its place. 0: 20 s,
-	// negative: never.
+	// Timeout bounds the silence of the server. A call, with all its tries, ends if the
+	// server has not brought 1 KiB for this time. A single try ends after half of it if
+	// not a byte came. The Stall of an Object replaces Timeout. 0 means 20 s, a
+	// negative value no limit.
 	Timeout time.Duration
 	// Header goes with every request to the host of Base: Authorization, for
 	// one. A redirect to another host, or away from https, goes without it. New
@@ -59,7 +60,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Retries == 0 {
-		c.Retries = 4 // with the waits below 1.5 s in all, enough for a server that restarts
+		c.Retries = 4 // the waits take 1.5 s together, enough for a server that restarts
 	}
 	if c.MinWait <= 0 {
 		c.MinWait = 100 * time.Millisecond
@@ -125,9 +126,9 @@ func NewTransport(n int) *http.Transport {
 	return t
 }
 
-// nameOf is the URL without credentials and query, since these may be secret. They may
-// decide what the server answers, so the name has a digest of them: buckets that differ
-// in them have different names.
+// nameOf returns the URL without credentials and query, which may be secret. The
+// server's answer may depend on them, so the name has a digest of them: buckets with
+// different credentials have different names.
 func nameOf(base *url.URL) string {
 	name := base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/")
 	if base.RawQuery == "" && base.User == nil {
@@ -138,14 +139,15 @@ func nameOf(base *url.URL) string {
 		secret = base.User.String() + secret
 	}
 	sum := sha256.Sum256([]byte(secret))
-	return name + "?" + hex.EncodeToString(sum[:8]) // 64 bits: nobody picks queries to collide in his own cache
+	return name + "?" + hex.EncodeToString(sum[:8]) // 64 bits are enough: there is no attacker
 }
 
-// maxRedirects is that of net/http, whose text go-retryablehttp knows.
+// maxRedirects is the limit of net/http. go-retryablehttp recognises the text
+// of its error.
 const maxRedirects = 10
 
-// redirect removes the headers meant for the configured host if the redirect leads to
-// another one. Referer is removed because it would carry a signature.
+// redirect removes the headers for the configured host if the redirect leads to
+// another host. Referer is removed because it would carry a signature.
 func (b *Bucket) redirect(req *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return fmt.Errorf("stopped after %d redirects", maxRedirects)
@@ -186,12 +188,15 @@ func Split(rawURL string) (base, key string, err error) {
 }
 
 // Name is the base URL without credentials and query. If the URL has any, Name ends
-// in a digest of them, and differs from that of the same URL with others.
+// in a digest of them, so names differ if credentials or queries differ.
 func (b *Bucket) Name() string { return b.name }
 
-// Timeout is that of the configuration, 20 s if that was 0: the Stall of Objects that
-// are opened on the bucket without one.
+// Timeout returns Config.Timeout, or 20 s if that is 0. An Object that is opened
+// without a Stall uses it.
 func (b *Bucket) Timeout() time.Duration { return b.cfg.Timeout }
+
+// Counter is Config.Counter.
+func (b *Bucket) Counter() *objstore.Counter { return b.cfg.Counter }
 
 // CloseIdleConnections closes the connections of the bucket's transport that no
 // request uses. The bucket stays usable.
@@ -244,11 +249,15 @@ func (b *Bucket) do(ctx context.Context, method, key string, h http.Header) (*ht
 		req.Header[k] = v
 	}
 	req.Header.Set("Accept-Encoding", "identity")
+	repeats := max(b.cfg.Retries, 0)
+	if clock.OnlyTry() {
+		repeats = 0
+	}
 	c := retryablehttp.Client{
 		HTTPClient:   b.http,
 		RetryWaitMin: b.cfg.MinWait,
 		RetryWaitMax: b.cfg.MaxWait,
-		RetryMax:     max(b.cfg.Retries, 0),
+		RetryMax:     repeats,
 		CheckRetry:   retryable,
 		Backoff:      backoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
@@ -281,8 +290,8 @@ func (b *Bucket) debug(ctx context.Context, msg string, more ...any) {
 	}
 }
 
-// retryable says whether a failure may pass: the answer says so, or the connection was
-// lost.
+// retryable reports whether a failure may pass: the answer says so, or the connection
+// was lost.
 func retryable(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -315,7 +324,7 @@ func (b *Bucket) Create(_ context.Context, key string, _ objstore.PutOptions) (o
 // Delete always fails, as Create does.
 func (b *Bucket) Delete(_ context.Context, key string) error { return b.readOnly("delete", key) }
 
-// List yields one error, that of Create: HTTP has no listing.
+// List yields one error, as Create does: HTTP has no listing.
 func (b *Bucket) List(_ context.Context, prefix string) iter.Seq2[objstore.Info, error] {
 	return func(yield func(objstore.Info, error) bool) {
 		yield(objstore.Info{}, b.readOnly("list", prefix))

@@ -80,8 +80,8 @@ func sentinel(err error) error {
 	return nil
 }
 
-// errUnnamed is for a successful answer that lacks what S3 puts into each one, such as
-// the page of a proxy. Nothing was stored, as far as the answer tells.
+// errUnnamed is the error for a successful answer without the headers that S3 always
+// sends, for example a page of a proxy. It does not tell that anything was stored.
 var errUnnamed = fmt.Errorf("is no answer of S3: %w", objstore.ErrUnavailable)
 
 // named is the name in an answer, or errUnnamed.
@@ -109,7 +109,7 @@ func last(err error) error {
 // byCode lists the codes whose HTTP status alone would mislead.
 var byCode = map[string]error{ //nolint:gochecknoglobals // a constant table
 	"NoSuchKey": objstore.ErrNotFound, "NoSuchBucket": objstore.ErrNotFound, "NoSuchVersion": objstore.ErrNotFound,
-	"NoSuchUpload": objstore.ErrNotFound, "NotFound": objstore.ErrNotFound, "MethodNotAllowed": objstore.ErrNotFound, // a delete marker, asked for by version
+	"NoSuchUpload": objstore.ErrNotFound, "NotFound": objstore.ErrNotFound, "MethodNotAllowed": objstore.ErrNotFound, // the version is a delete marker
 	"PreconditionFailed": objstore.ErrChanged, "ConditionalRequestConflict": objstore.ErrChanged, "OperationAborted": objstore.ErrChanged,
 	"InvalidRange": objstore.ErrBadRange, "NotImplemented": objstore.ErrInvalid,
 	"SlowDown": objstore.ErrThrottled, "RequestLimitExceeded": objstore.ErrThrottled, "Throttling": objstore.ErrThrottled,
@@ -135,7 +135,10 @@ func (b *Bucket) call(ctx context.Context, run func(ctx context.Context, in func
 // within does what call does, under a clock of the caller, which goes on for the body
 // of the answer.
 func (b *Bucket) within(ctx context.Context, clock *silence.Clock, run func(ctx context.Context, in func(*s3.Options)) error) error {
-	clock.Run() // to find credentials may take requests, too
+	clock.Run() // looking for credentials may take requests, too
+	if clock.OnlyTry() {
+		run = once(run)
+	}
 	err := b.moving(ctx, run)
 	if err == nil || !clock.Over() {
 		return err
@@ -144,6 +147,16 @@ func (b *Bucket) within(ctx context.Context, clock *silence.Clock, run func(ctx 
 		return fmt.Errorf("the source of the credentials did not answer for %v: %w", b.cfg.Timeout, objstore.ErrUnavailable)
 	}
 	return clock.Err()
+}
+
+// once is run without repetitions by the SDK.
+func once(run func(context.Context, func(*s3.Options)) error) func(context.Context, func(*s3.Options)) error {
+	return func(ctx context.Context, in func(*s3.Options)) error {
+		return run(ctx, func(o *s3.Options) {
+			in(o)
+			o.RetryMaxAttempts = 1
+		})
+	}
 }
 
 func (b *Bucket) moving(ctx context.Context, run func(ctx context.Context, in func(*s3.Options)) error) error {

@@ -37,13 +37,13 @@ import (
 	"github.com/farread/farread/objstore/internal/wire"
 )
 
-// Checksum says when checksums beyond those of transport and signature go with
-// uploads.
+// Checksum decides when uploads have a checksum, besides the ones of transport
+// and signature.
 type Checksum string
 
-// The modes. In both, TLS protects the bytes of uploads on their way, and without
-// TLS a SHA-256 in the signature does. In both, Get asks for the checksum of an object
-// that is sent whole, for objstore.Object to compare.
+// The modes. In both modes, TLS protects the bytes of uploads in transit; without TLS,
+// a SHA-256 in the signature does. In both modes, Get asks for the checksum of an
+// object that is sent whole, which objstore.Object compares.
 const (
 	// WhenRequired is the default: only for operations that S3 refuses without.
 	WhenRequired Checksum = "required"
@@ -57,21 +57,22 @@ type Config struct {
 	// Endpoint is the URL of another store than AWS; "": AWS_ENDPOINT_URL and
 	// its like, else AWS.
 	Endpoint string
-	// Region "" is that of the environment or profile, or us-east-1. Whichever it is,
-	// the bucket's own is learned from the first answer that names another.
+	// Region "" means the region of the environment or profile, or else us-east-1. If
+	// an answer names another region for the bucket, that one is used from then on.
 	Region        string
-	Profile       string        // of the shared files; "": AWS_PROFILE
+	Profile       string        // profile of the shared files; "": AWS_PROFILE
 	PathStyle     bool          // bucket in the path; always for endpoints on an IP address or a host without a dot, as localhost
-	Anonymous     bool          // no credentials: public buckets
+	Anonymous     bool          // send no credentials, for public buckets
 	RequesterPays bool          // agree to be billed
 	Checksum      Checksum      // "": WhenRequired
 	Concurrency   int           // requests in flight that connections are kept for, without a Transport; below 64: 64
 	Attempts      int           // tries of one request; 0: 5
 	MaxWait       time.Duration // most between two tries, also when the store asks for more; 0: 5 s, or a quarter of Timeout
-	// Timeout bounds the silence of the store: a call, all its tries together, ends
-	// when the store has neither brought nor taken 1 KiB for so long. A single try
-	// without any byte ends after half of it. Work on what was sent is granted more.
-	// The Stall of an Object takes its place. 0: 20 s, negative: never.
+	// Timeout bounds the silence of the store. A call, with all its tries, ends if
+	// the store has neither sent nor received 1 KiB for this time. A single try ends
+	// after half of it if not a byte was transferred. The store gets more time to
+	// process what it has received. The Stall of an Object replaces Timeout. 0 means
+	// 20 s, a negative value no limit.
 	Timeout time.Duration
 	Counter *objstore.Counter // gets requests, repetitions and bytes received; nil: none
 	Logger  *slog.Logger      // the SDK's messages at debug, uploads that could not be aborted at warn; nil: none
@@ -130,7 +131,7 @@ type Bucket struct {
 	payer  types.RequestPayer
 
 	mu     sync.Mutex
-	region string // as configured, or as learned
+	region string // configured, or learned from an answer
 }
 
 var (
@@ -138,8 +139,9 @@ var (
 	_ objstore.Tagger = (*Bucket)(nil)
 )
 
-// New reads the SDK's configuration; a wrong one is ErrInvalid. It makes no request to
-// the store; some sources of credentials make their own later, with the first one.
+// New reads the SDK's configuration; if that is wrong, it returns ErrInvalid. It makes
+// no request to the store. Some sources of credentials make requests of their own
+// before the first request.
 func New(ctx context.Context, c Config) (*Bucket, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -171,8 +173,8 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 			o.UsePathStyle = near || c.PathStyle
 		}
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-		// The SDK would compare only at the end of a body, which is often not read, and
-		// would take the checksum of an object for that of a range.
+		// The SDK compares only at the end of a body, which is often not read, and
+		// confuses the checksum of an object with one of a range.
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts, r.MaxBackoff = c.Attempts, c.MaxWait
@@ -276,9 +278,9 @@ func redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// local says whether the host of an endpoint is an IP address or a name without a dot,
-// such as localhost. Names such as bucket.127.0.0.1 cannot be looked up. Text that is
-// not an endpoint is ErrInvalid.
+// local reports whether the host of an endpoint is an IP address or a name without a
+// dot, such as localhost. Names such as bucket.127.0.0.1 cannot be looked up. Text
+// that is not an endpoint is ErrInvalid.
 func local(endpoint string) (bool, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -291,9 +293,12 @@ func local(endpoint string) (bool, error) {
 // Name is "s3://" and the bucket's name.
 func (b *Bucket) Name() string { return "s3://" + b.cfg.Bucket }
 
-// Timeout is that of the configuration, 20 s if that was 0: the Stall of Objects that
-// are opened on the bucket without one.
+// Timeout returns Config.Timeout, or 20 s if that is 0. An Object that is opened
+// without a Stall uses it.
 func (b *Bucket) Timeout() time.Duration { return b.cfg.Timeout }
+
+// Counter is Config.Counter.
+func (b *Bucket) Counter() *objstore.Counter { return b.cfg.Counter }
 
 // CloseIdleConnections closes the connections of the bucket's transport that no
 // request uses. The bucket stays usable.
@@ -313,7 +318,7 @@ type attemptsKey struct{}
 
 func (a attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 	if n, ok := r.Context().Value(attemptsKey{}).(*int); ok {
-		*n++ // one call tries one after the other
+		*n++ // the tries of a call do not overlap
 	}
 	return a.t.RoundTrip(r)
 }

@@ -14,19 +14,20 @@ import (
 // A Call describes a call that is about to be made.
 type Call struct {
 	N     int64          // place among the calls of this middleware, from 1
-	Op    string         // "get", "head", "list", "put" (the commit of a write) or "delete"
-	Key   string         // or the prefix of a list
-	Range objstore.Range // of a get
+	Op    string         // "get", "head", "list", "tags", "put" (the commit of a write) or "delete"
+	Key   string         // key, or the prefix of a list
+	Range objstore.Range // range of a get
 }
 
-// A Rule lets some calls fail. Each rule counts the calls that fit its Op and Key
-// for itself. If several rules let a call fail, its error is that of the first.
+// A Rule lets some calls fail. Each rule counts the calls that match its Op and
+// Key separately. If several rules let a call fail, the first one's error is
+// returned.
 type Rule struct {
 	Op    string // "" fits every operation; see Call
 	Key   string // "" fits every key
 	From  int64  // first call to fail, from 1; 0 is 1
 	Times int64  // calls from there on that the rule is about; 0: all
-	Every int64  // of those, each Every-th fails: 2 fails the first, the third …; 0 is 1
+	Every int64  // every Every-th matching call fails: 2 fails the first, the third …; 0 means 1
 	// Status is an HTTP status, classified by objstore.StatusError. Err, if set,
 	// is the cause instead, and should match a sentinel of objstore. A rule with
 	// neither is objstore.ErrUnavailable.
@@ -38,7 +39,7 @@ func (r Rule) fits(c Call) bool {
 	return (r.Op == "" || r.Op == c.Op) && (r.Key == "" || r.Key == c.Key)
 }
 
-// fails says whether the n-th call that matches the rule fails.
+// fails reports whether the n-th call that matches the rule fails.
 func (r Rule) fails(n int64) bool {
 	from := max(r.From, 1)
 	return n >= from && (r.Times == 0 || n < from+r.Times) && (n-from)%max(r.Every, 1) == 0
@@ -104,7 +105,7 @@ func before(f func(context.Context, Call) error) objstore.Middleware {
 	n := new(atomic.Int64)
 	return func(b objstore.Bucket) objstore.Bucket {
 		w := wrapper{b}
-		return &hooked{w, func(ctx context.Context, op, key string, r objstore.Range) error {
+		h := &hooked{w, func(ctx context.Context, op, key string, r objstore.Range) error {
 			err := f(ctx, Call{N: n.Add(1), Op: op, Key: key, Range: r})
 			if err == nil {
 				return nil
@@ -114,6 +115,10 @@ func before(f func(context.Context, Call) error) objstore.Middleware {
 			}
 			return w.fail(op, key, r, err)
 		}}
+		if _, ok := objstore.As[objstore.Tagger](b); ok {
+			return hookedTags{h}
+		}
+		return h
 	}
 }
 
@@ -137,23 +142,37 @@ func (b *hooked) Head(ctx context.Context, key string) (objstore.Info, error) {
 }
 
 func (b *hooked) List(ctx context.Context, prefix string) iter.Seq2[objstore.Info, error] {
-	return func(yield func(objstore.Info, error) bool) {
-		if err := b.f(ctx, "list", prefix, objstore.Range{}); err != nil {
-			yield(objstore.Info{}, err)
-			return
-		}
-		b.Bucket.List(ctx, prefix)(yield)
-	}
+	return listed(ctx, b, prefix, b.Bucket.List(ctx, prefix))
+}
+
+func (b *hooked) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
+	return listed(ctx, b, prefix, objstore.ListAfter(ctx, b.Bucket, prefix, after))
 }
 
 func (b *hooked) ListFolder(ctx context.Context, prefix, after string) iter.Seq2[objstore.FolderEntry, error] {
-	return func(yield func(objstore.FolderEntry, error) bool) {
+	return listed(ctx, b, prefix, objstore.ListFolder(ctx, b.Bucket, prefix, after))
+}
+
+// listed is a listing behind the hook.
+func listed[T any](ctx context.Context, b *hooked, prefix string, list iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		if err := b.f(ctx, "list", prefix, objstore.Range{}); err != nil {
-			yield(objstore.FolderEntry{}, err)
+			var none T
+			yield(none, err)
 			return
 		}
-		objstore.ListFolder(ctx, b.Bucket, prefix, after)(yield)
+		list(yield)
 	}
+}
+
+// hookedTags is hooked around a bucket with tags.
+type hookedTags struct{ *hooked }
+
+func (b hookedTags) Tags(ctx context.Context, key, versionID string) (map[string]string, error) {
+	if err := b.f(ctx, "tags", key, objstore.Range{}); err != nil {
+		return nil, err
+	}
+	return objstore.Tags(ctx, b.Bucket, key, versionID)
 }
 
 func (b *hooked) DeleteIf(ctx context.Context, key, etag string) error {
