@@ -13,13 +13,13 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Options tune Open; they are those of the frame. The zero value is right for
-// most.
+// Options tune Open, as cframe.Options tune the opening of a frame. The zero
+// value is right for most.
 type Options = cframe.Options
 
-// An Array is an open array: the index of its frame, and no data but those of
-// WithCache. Its methods are safe for concurrent use. It needs no Close; the
-// reader or set stays in use as long as the Array.
+// An Array is an open array. It holds the index of its frame in memory, and no
+// items unless WithCache keeps some. Its methods are safe for concurrent use.
+// It needs no Close. The Array uses its reader or set until the last call.
 type Array struct {
 	f       *cframe.Frame
 	meta    Meta
@@ -27,12 +27,13 @@ type Array struct {
 	g       *geometry
 	limits  formats.Limits
 	scratch sync.Pool // *scratch
-	cache   *cache    // nil: none
+	cache   *cache    // nil: no cache
 }
 
 // Open opens the array in the frame that begins at the first byte of r. It costs
-// what cframe.Open costs. Its errors are those of cframe.Open and FromFrame, and
-// formats.ErrTooLarge if chunks are longer than Limits.MaxDecoded.
+// the same requests as cframe.Open, and returns the errors of cframe.Open and
+// FromFrame. It returns formats.ErrTooLarge if chunks are longer than
+// Limits.MaxDecoded.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Array, error) {
 	f, err := cframe.Open(ctx, r, o)
 	if err != nil {
@@ -41,8 +42,8 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Array, error) {
 	return within(FromFrame(f))
 }
 
-// OpenSet opens the array in a sparse frame. It costs what cframe.OpenSet costs;
-// its errors are like those of Open.
+// OpenSet opens the array in a sparse frame. It costs the same requests as
+// cframe.OpenSet. Its errors are like those of Open.
 func OpenSet(ctx context.Context, s formats.Set, o Options) (*Array, error) {
 	f, err := cframe.OpenSet(ctx, s, o)
 	if err != nil {
@@ -51,7 +52,7 @@ func OpenSet(ctx context.Context, s formats.Set, o Options) (*Array, error) {
 	return within(FromFrame(f))
 }
 
-// within refuses an array none of whose chunks could be decoded.
+// within refuses an array whose chunks are all too long to be decoded.
 func within(a *Array, err error) (*Array, error) {
 	if err == nil && int64(a.g.chunkBytes) > a.limits.MaxDecoded {
 		return nil, fail("metalayer", formats.ErrTooLarge, "chunks of %d bytes, %d allowed", a.g.chunkBytes, a.limits.MaxDecoded)
@@ -59,7 +60,7 @@ func within(a *Array, err error) (*Array, error) {
 	return a, err
 }
 
-// IsArray tells whether a frame says that it holds an array.
+// IsArray reports whether a frame has the metalayer of an array.
 func IsArray(f *cframe.Frame) bool {
 	_, ok := layer(f)
 	return ok
@@ -74,14 +75,15 @@ func layer(f *cframe.Frame) ([]byte, bool) {
 	return nil, false
 }
 
-// FromFrame makes an array of a frame, without a request. A frame without the
-// metalayer, or whose data are something else than they seem (a stored expression
-// of python-blosc2, say), is formats.ErrUnsupported, as is one of more than
-// MaxDims axes; shapes and types that contradict each other or the frame are
-// formats.ErrCorrupt.
+// FromFrame returns the array in a frame. It makes no request. It returns
+// formats.ErrUnsupported if the frame has no metalayer of an array, if the
+// frame's data are not items (for example a stored expression of python-blosc2),
+// or if the array has more than MaxDims axes. It returns formats.ErrCorrupt if
+// shapes and type contradict each other or the frame.
 //
-// The array has the limits of the frame. Chunks above Limits.MaxDecoded are
-// formats.ErrTooLarge when they are read; Open refuses such an array at once.
+// The array has the limits of the frame. Chunks longer than Limits.MaxDecoded
+// return formats.ErrTooLarge when they are read; Open refuses such an array at
+// once.
 func FromFrame(f *cframe.Frame) (*Array, error) {
 	if err := f.Refused(); err != nil {
 		return nil, err
@@ -110,8 +112,8 @@ func FromFrame(f *cframe.Frame) (*Array, error) {
 	return a, nil
 }
 
-// matches holds the frame's own numbers against the shapes. The blocks of each
-// chunk are looked at when it is read: those of foreign files may differ.
+// matches checks that the frame's numbers agree with the shapes. Blocks are
+// checked when a chunk is read, since other programs may write other blocks.
 func (g *geometry) matches(in cframe.Info, chunks int) error {
 	switch {
 	case int64(chunks) != g.chunks.Total:
@@ -124,30 +126,30 @@ func (g *geometry) matches(in cframe.Info, chunks int) error {
 	return nil
 }
 
-// Meta is the content of the metalayer, as a copy.
+// Meta returns a copy of the content of the metalayer.
 func (a *Array) Meta() Meta { return a.meta.clone() }
 
-// Shape is the number of items along each axis, as a copy.
+// Shape returns the number of items along each axis, in a new slice.
 func (a *Array) Shape() []int64 { return slices.Clone(a.g.shape) }
 
-// DType is the type of the items; dtype.Opaque if the array does not name it, or
-// names one that is not known here.
+// DType returns the type of the items. It is dtype.Opaque if the array names no
+// type, or one that package dtype does not know.
 func (a *Array) DType() dtype.DType { return a.dtype }
 
-// ItemSize is the number of bytes of an item.
+// ItemSize returns the number of bytes of an item.
 func (a *Array) ItemSize() int { return a.g.item }
 
-// Items is the number of items of the whole array.
+// Items returns the number of items of the array.
 func (a *Array) Items() int64 { return a.g.items }
 
-// Frame is the frame that holds the array, with the shape of its blocks set.
+// Frame returns the frame of the array, with the shape of blocks set.
 func (a *Array) Frame() *cframe.Frame { return a.f }
 
-// SizeOf is how many bytes ReadSlice needs for a box. A box that does not lie
-// inside the array is an error.
+// SizeOf returns the number of bytes that ReadSlice needs for a box. It returns
+// an error if the box is not inside the array.
 func (a *Array) SizeOf(box Box) (int64, error) { return a.sizeOf(box, a.g.item) }
 
-// sizeOf checks that a box lies inside the array and counts its bytes.
+// sizeOf is SizeOf for items, or members of items, of item bytes.
 func (a *Array) sizeOf(box Box, item int) (int64, error) {
 	d := len(a.g.shape)
 	if len(box.Start) != d || len(box.Stop) != d || len(box.Step) != d {
@@ -162,10 +164,20 @@ func (a *Array) sizeOf(box Box, item int) (int64, error) {
 		if lo, hi := box.Cover(i); k > 0 && (lo < 0 || hi > a.g.shape[i]) {
 			return 0, fmt.Errorf("%s: axis %d: items %d to %d of %d", Format, i, lo, hi, a.g.shape[i])
 		}
-		n *= k // no more than the array's items, as it lies inside
+		n *= k // cannot overflow: the box is inside the array
 	}
 	if n > math.MaxInt64/int64(item) {
 		return 0, fail("slice", formats.ErrTooLarge, "%d items of %d bytes", n, item)
 	}
 	return n * int64(item), nil
 }
+
+// HeldBytes returns about how many bytes of memory the Array keeps: the memory of its
+// frame, and its shapes. It does not count a cache, which has a bound of its own.
+func (a *Array) HeldBytes() int64 {
+	const fixed = 2 << 10 // the structs, and shapes of up to 16 axes
+	return a.f.HeldBytes() + fixed
+}
+
+// Limits are the limits of Options, with defaults filled in.
+func (a *Array) Limits() formats.Limits { return a.limits }

@@ -13,30 +13,33 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A batch bounds what a plan takes: so many chunks, or blocks of them, are asked
-// for in one planned read. Both are far above what one read can keep in flight.
+// A batch is the chunks of one planned read, at most so many chunks or blocks.
+// The limits bound the memory of a plan; both are far above what one read can
+// keep in flight.
 const (
 	batchChunks = 1 << 14
 	batchBlocks = 1 << 18
 )
 
-// ReadSlice fills dst with the items of a box in row-major order, of the shape
-// box.Counts(). dst has exactly SizeOf(box) bytes. Items are as stored: numbers
-// of a big-endian type stay big endian.
+// ReadSlice reads the items of a box into dst in row-major order of the shape
+// box.Counts(). dst must have exactly SizeOf(box) bytes. Items keep their stored byte
+// order: numbers of a big-endian type stay big-endian.
 //
-// Only chunks, and blocks of chunks, that hold selected items are read, in the
-// phases of cframe.Frame.EachConcurrent; chunks that are not stored cost no request. A slice
-// of more than 16384 chunks, or of 262144 blocks, is read in parts, one after the
-// other. Blocks are decoded side by side, chunks that fill whole rows of dst
-// straight into it. Memory is that of cframe.Frame.EachConcurrent and a few bytes for each
-// block. After an error the content of dst is undefined.
+// ReadSlice reads only chunks, and blocks of chunks, that hold selected items, in the
+// phases of cframe.Frame.EachConcurrent. Chunks of zeros, which have no bytes in the
+// frame, cost no request. A slice of more than 16384 chunks, or of 262144 blocks, is read
+// in parts, one after another. Blocks are decoded in parallel. A chunk whose items are
+// one run of dst is decoded straight into dst. The memory is that of
+// cframe.Frame.EachConcurrent, and a few bytes for each block. After an error the content
+// of dst is undefined.
 func (a *Array) ReadSlice(ctx context.Context, dst []byte, box Box) error {
 	return a.read(ctx, dst, box, 0, a.g.item)
 }
 
-// ReadField is ReadSlice of one member of structured items, see Field. dst has
-// exactly f.Size() bytes for each item of the box. ReadField costs as much as
-// ReadSlice: members are stored together.
+// ReadField reads one member of structured items, as ReadSlice reads whole
+// items; see Field. dst must have exactly f.Size() bytes for each item of the
+// box. ReadField costs the same requests as ReadSlice, since the members of an
+// item are stored together.
 func (a *Array) ReadField(ctx context.Context, dst []byte, box Box, f dtype.Field) error {
 	if size := f.Size(); f.Off < 0 || size < 1 || f.Off > a.g.item-size {
 		return fmt.Errorf("%s: a member of %d bytes at %d of items of %d", Format, f.Size(), f.Off, a.g.item)
@@ -44,8 +47,8 @@ func (a *Array) ReadField(ctx context.Context, dst []byte, box Box, f dtype.Fiel
 	return a.read(ctx, dst, box, f.Off, f.Size())
 }
 
-// Field finds a member by name. If there is none of that name the error matches
-// formats.ErrNoEntry.
+// Field returns the member of a structured type with the given name. If there
+// is no such member, the error matches formats.ErrNoEntry.
 func (a *Array) Field(name string) (dtype.Field, error) {
 	f, ok := a.dtype.Field(name)
 	if !ok {
@@ -65,7 +68,7 @@ func (a *Array) read(ctx context.Context, dst []byte, box Box, off, size int) er
 	if n == 0 {
 		return nil
 	}
-	r := newReading(a, dst, box, off, size)
+	r := newSliceRead(a, dst, box, off, size)
 	return r.each(ctx, func(ctx context.Context, wants []cframe.Want) error {
 		if wants = r.cached(wants); len(wants) == 0 {
 			return nil
@@ -74,8 +77,9 @@ func (a *Array) read(ctx context.Context, dst []byte, box Box, off, size int) er
 	})
 }
 
-// each calls read with batch after batch, which are one read.
-func (r *reading) each(ctx context.Context, read func(ctx context.Context, wants []cframe.Want) error) error {
+// each calls read with one batch after another. All batches count as one step
+// of phases.
+func (r *sliceRead) each(ctx context.Context, read func(ctx context.Context, wants []cframe.Want) error) error {
 	_, one := rangeio.Steps(ctx)
 	for wants := range r.batches(func() bool { return ctx.Err() != nil }) {
 		if err := read(one, wants); err != nil {
@@ -85,21 +89,21 @@ func (r *reading) each(ctx context.Context, read func(ctx context.Context, wants
 	return context.Cause(ctx)
 }
 
-// A reading is one slice on its way into dst. It may be used by several
-// goroutines: each block has its own place in dst.
-type reading struct {
+// A sliceRead is one call of ReadSlice or ReadField. Several goroutines may use
+// it: each block has its own part of dst.
+type sliceRead struct {
 	a       *Array
 	dst     []byte
 	box     Box
 	counts  []int64 // shape of dst
-	strides []int64 // of dst
-	off     int     // of the wanted bytes in an item
+	strides []int64 // strides of dst in bytes
+	off     int     // offset of the wanted bytes in an item
 	size    int
-	unit    bool // items follow each other along every axis
+	unit    bool // whole items, and step 1 along every axis
 }
 
-func newReading(a *Array, dst []byte, box Box, off, size int) *reading {
-	r := &reading{a: a, dst: dst, box: box, counts: box.Counts(), off: off, size: size}
+func newSliceRead(a *Array, dst []byte, box Box, off, size int) *sliceRead {
+	r := &sliceRead{a: a, dst: dst, box: box, counts: box.Counts(), off: off, size: size}
 	r.strides = nd.Strides(r.counts, size)
 	r.unit = size == a.g.item
 	for i := range box.Step {
@@ -108,9 +112,9 @@ func newReading(a *Array, dst []byte, box Box, off, size int) *reading {
 	return r
 }
 
-// batches yields what to read. A batch is valid until the next; chunks without
-// content are dealt with on the way, in the memory that r fills, if any.
-func (r *reading) batches(stopped func() bool) func(yield func([]cframe.Want) bool) {
+// batches yields batches of chunks to read. Chunks of zeros are not in a batch:
+// batches zeroes their part of dst.
+func (r *sliceRead) batches(stopped func() bool) func(yield func([]cframe.Want) bool) {
 	return func(yield func([]cframe.Want) bool) {
 		g := r.a.g
 		d := len(g.shape)
@@ -123,7 +127,7 @@ func (r *reading) batches(stopped func() bool) func(yield func([]cframe.Want) bo
 				if !yield(wants) {
 					return
 				}
-				wants, blocks = nil, nil // what was yielded may still be in use
+				wants, blocks = nil, nil // the last batch may still be in use
 			}
 			g.end(hi, origin)
 			r.box.Part(&part, origin, hi)
@@ -161,9 +165,9 @@ func (r *reading) batches(stopped func() bool) func(yield func([]cframe.Want) bo
 	}
 }
 
-// direct gives the part of dst that a whole chunk is to be decoded into, nil
-// where its bytes would not lie there as they lie in the chunk.
-func (r *reading) direct(p *nd.Part) []byte {
+// direct returns the part of dst to decode a whole chunk into. It is nil if the
+// bytes of the chunk are in another order there, or only partly wanted.
+func (r *sliceRead) direct(p *nd.Part) []byte {
 	g := r.a.g
 	if !r.unit || !g.rowMajor || len(r.dst) == 0 || !slices.Equal(p.N, g.ext) || !dense(p.N, r.counts) {
 		return nil
@@ -175,7 +179,7 @@ func (r *reading) direct(p *nd.Part) []byte {
 	return r.dst[at : at+int64(g.chunkBytes) : at+int64(g.chunkBytes)]
 }
 
-// A scratch is what placing a block needs, reused.
+// A scratch has the slices that place needs. It is reused.
 type scratch struct {
 	part           nd.Part
 	origin, lo, hi []int64
@@ -187,8 +191,8 @@ func newScratch(d int) *scratch {
 	return &scratch{origin: s[:d], lo: s[d : 2*d], hi: s[2*d : 3*d], srcStep: s[3*d:]}
 }
 
-// done takes a decoded block, or whole chunk, of a want.
-func (r *reading) done(w *cframe.Want, block int, p []byte) error {
+// done takes a decoded block, or a whole decoded chunk if block is negative.
+func (r *sliceRead) done(w *cframe.Want, block int, p []byte) error {
 	g := r.a.g
 	if w.Dst != nil {
 		if len(p) != g.chunkBytes {
@@ -196,7 +200,7 @@ func (r *reading) done(w *cframe.Want, block int, p []byte) error {
 		}
 		return nil
 	}
-	s := r.a.scratch.Get().(*scratch) // the pool makes nothing else
+	s := r.a.scratch.Get().(*scratch) // the pool has only *scratch
 	defer r.a.scratch.Put(s)
 	g.origin(s.origin, int64(w.Chunk))
 	if block >= 0 {
@@ -226,8 +230,8 @@ func (r *reading) done(w *cframe.Want, block int, p []byte) error {
 	return nil
 }
 
-// place copies what is selected of block k, of the chunk at s.origin.
-func (r *reading) place(s *scratch, k int, p []byte) {
+// place copies the selected items of block k, in the chunk at s.origin, to dst.
+func (r *sliceRead) place(s *scratch, k int, p []byte) {
 	g := r.a.g
 	g.blockOrigin(s.lo, s.origin, int64(k))
 	for i, lo := range s.lo {
@@ -249,13 +253,13 @@ func (r *reading) place(s *scratch, k int, p []byte) {
 	nd.Copy(r.dst, dst, r.strides, p, src, s.srcStep, s.part.N, r.size)
 }
 
-// clearPart zeroes a part of dst, an array of the shape counts.
+// clearPart zeroes the part p of dst, an array of the shape counts.
 func clearPart(dst []byte, counts []int64, p *nd.Part, size int) {
 	if len(dst) == 0 {
 		return
 	}
 	d := len(counts)
-	run, k := int64(size), d // axes from k on are one run
+	run, k := int64(size), d // the items along the axes from k on are adjacent
 	for k > 0 {
 		k--
 		run *= p.N[k]

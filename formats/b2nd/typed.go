@@ -3,18 +3,21 @@ package b2nd
 import (
 	"context"
 	"encoding/binary"
+	"math"
+	"strconv"
 	"unsafe"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 )
 
-// Number lists the Go types of the items that Read returns.
+// Number lists the Go types of the items that Values returns and WriteValues writes.
 type Number interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex64 | complex128
 }
 
-// kindOf is the kind of items that a Go type stands for.
+// kindOf returns the kind of items that T holds.
 func kindOf[T Number]() dtype.Kind {
 	var zero T
 	switch any(zero).(type) {
@@ -30,11 +33,12 @@ func kindOf[T Number]() dtype.Kind {
 	return dtype.Complex
 }
 
-// Values gives the items of a box as a new slice of T, in row-major order of the
-// shape box.OutShape. The items must be of the kind and size of T, in either byte
-// order; int64 also takes dates and durations, which are counts of their unit.
-// Anything else is formats.ErrUnsupported, and more bytes than Limits.MaxDecoded
-// are formats.ErrTooLarge. Values costs what ReadSlice costs.
+// Values returns the items of a box as a new slice of T, in row-major order of
+// the shape box.OutShape. The items must have the kind and size of T; their byte
+// order does not matter. int64 is also right for dates and durations, which are
+// counts of their unit. For any other type Values returns formats.ErrUnsupported.
+// If the items take more than Limits.MaxDecoded bytes, it returns
+// formats.ErrTooLarge. Values costs the same requests as ReadSlice.
 func Values[T Number](ctx context.Context, a *Array, box Box) ([]T, error) {
 	var zero T
 	kind, size := kindOf[T](), int(unsafe.Sizeof(zero))
@@ -62,7 +66,7 @@ func Values[T Number](ctx context.Context, a *Array, box Box) ([]T, error) {
 	}
 	switch {
 	case kind == dtype.Bool:
-		for i, b := range p { // a Go bool must be 0 or 1, whatever the file holds
+		for i, b := range p { // a Go bool must be 0 or 1, but the file may hold other bytes
 			if b > 1 {
 				p[i] = 1
 			}
@@ -78,7 +82,7 @@ func Values[T Number](ctx context.Context, a *Array, box Box) ([]T, error) {
 
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// swap turns every number of size bytes around.
+// swap reverses the bytes of every number of size bytes.
 func swap(p []byte, size int) {
 	switch size {
 	case 2:
@@ -94,4 +98,47 @@ func swap(p []byte, size int) {
 			binary.LittleEndian.PutUint64(p, binary.BigEndian.Uint64(p))
 		}
 	}
+}
+
+// TypeOf is NumPy's text of the type of T, in the byte order of this machine.
+func TypeOf[T Number]() string {
+	var zero T
+	letter := map[dtype.Kind]string{dtype.Bool: "b", dtype.Int: "i", dtype.Uint: "u", dtype.Float: "f", dtype.Complex: "c"}[kindOf[T]()]
+	size, order := int(unsafe.Sizeof(zero)), "<"
+	switch {
+	case size == 1:
+		order = "|"
+	case !littleEndian():
+		order = ">"
+	}
+	return order + letter + strconv.Itoa(size)
+}
+
+// WriteValues writes an array. Its items in row-major order are values. It calls
+// NewWriter with the type of T, Write and Close; the caller commits w. If the number of
+// values differs from the number of items of the shape, it writes nothing and returns
+// cframe.ErrRefused. Other errors are those of NewWriter and Writer.
+func WriteValues[T Number](w formats.Output, shape []int64, values []T, o WriteOptions) error {
+	items := int64(1)
+	for _, n := range shape {
+		if n < 0 || n > 0 && items > math.MaxInt64/n {
+			return fail("shape", cframe.ErrRefused, "%v", shape)
+		}
+		items *= n
+	}
+	if items != int64(len(values)) {
+		return fail("shape", cframe.ErrRefused, "%d values for %v", len(values), shape)
+	}
+	a, err := NewWriter(w, Meta{Shape: shape, DType: TypeOf[T]()}, o)
+	if err != nil {
+		return err
+	}
+	defer a.Abort()
+	if items > 0 {
+		p := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(values[0]))) //nolint:gosec // the memory of numbers as bytes, of exactly their length
+		if _, err := a.Write(p); err != nil {
+			return err
+		}
+	}
+	return a.Close()
 }

@@ -296,6 +296,36 @@ func TestTyped(t *testing.T) {
 	}
 }
 
+// TestWriteValues: every type of numbers comes back, of any shape; a wrong number of
+// values is refused before anything is written.
+func TestWriteValues(t *testing.T) {
+	writeRead(t, []int64{2, 3}, []float32{1, -2, 3, 4, 5, 6.5})
+	writeRead(t, []int64{3}, []bool{true, false, true})
+	writeRead(t, []int64{1, 2}, []complex128{1 + 2i, -3})
+	writeRead(t, []int64{2}, []int8{-1, 2})
+	writeRead(t, nil, []uint16{65535})
+	writeRead(t, []int64{4, 0}, []int64{})
+	for _, shape := range [][]int64{{2}, {-1}, {4}, nil, {1 << 40, 1 << 40}} {
+		out := &memory{}
+		if err := b2nd.WriteValues(out, shape, []int64{1, 2, 3}, b2nd.WriteOptions{}); !errors.Is(err, cframe.ErrRefused) || out.Len() > 0 {
+			t.Errorf("%v: %v, %d bytes", shape, err, out.Len())
+		}
+	}
+}
+
+func writeRead[T b2nd.Number](t *testing.T, shape []int64, values []T) {
+	t.Helper()
+	out := &memory{}
+	if err := b2nd.WriteValues(out, shape, values, b2nd.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	a := open(t, out.Bytes())
+	got, err := b2nd.Values[T](t.Context(), a, b2nd.Whole(shape))
+	if err != nil || !slices.Equal(got, values) || a.Meta().DType != b2nd.TypeOf[T]() {
+		t.Errorf("%v of %s, %v, want %v", got, a.DType(), err, values)
+	}
+}
+
 // bigEndian reads an array as numbers and writes them down, most significant
 // byte first.
 func bigEndian[T b2nd.Number](t *testing.T, a *b2nd.Array, _ []T) []byte {

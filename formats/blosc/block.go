@@ -13,22 +13,22 @@ import (
 	"github.com/farread/farread/internal/filter"
 )
 
-// A step is a filter of a pipeline with its parameters worked out.
+// A step is a filter of a pipeline with its parameters.
 type step struct {
 	id    FilterID
-	width int // of an item; the streams of ByteDelta
+	width int // bytes of an item; for ByteDelta the number of streams
 	cell  int // the edge of a cell
 }
 
-// moves says that a step cannot work in place.
+// moves reports whether a step needs a second buffer.
 func (s *step) moves() bool {
 	return s.id == Shuffle || s.id == BitShuffle || s.id == NDCell
 }
 
-// A plan holds what is the same for all blocks of a chunk.
-type plan struct {
+// A pipeline has the data that all blocks of a chunk share: header and filters.
+type pipeline struct {
 	h     Header
-	steps [6]step // in the order of decoding
+	steps [6]step // steps in the order of decoding
 	n     int
 	moves int // steps that need a second buffer
 	dict  []byte
@@ -38,7 +38,7 @@ type plan struct {
 // history is the dictionary for a codec that uses one. In chunks of VL blocks C stores
 // a dictionary with any codec that it was asked to make one for, but BloscLZ and zlib
 // do not use it.
-func (p *plan) history() []byte {
+func (p *pipeline) history() []byte {
 	switch p.h.Codec {
 	case LZ4, LZ4HC, Zstd:
 		return p.dict
@@ -47,9 +47,9 @@ func (p *plan) history() []byte {
 	}
 }
 
-// newPlan works out how the filters of h are undone.
-func newPlan(h *Header, o *DecodeOptions) (plan, error) {
-	p := plan{h: *h, shape: o.BlockShape}
+// newPipeline computes the steps that undo the filters of h.
+func newPipeline(h *Header, o *DecodeOptions) (pipeline, error) {
+	p := pipeline{h: *h, shape: o.BlockShape}
 	for i := len(h.Filters) - 1; i >= 0; i-- {
 		f := h.Filters[i]
 		s := step{id: f.ID, width: h.TypeSize, cell: int(f.Meta)}
@@ -92,7 +92,7 @@ func newPlan(h *Header, o *DecodeOptions) (plan, error) {
 // A worker decodes one block at a time.
 type worker struct {
 	dec     codec.Decoder
-	scratch []byte // lent by bufpool
+	scratch []byte // memory from bufpool
 }
 
 // workers keeps idle workers: their decoders hold tables that are costly to make.
@@ -116,7 +116,7 @@ func (w *worker) release() {
 // spare is the room behind a buffer that lets decoders copy in wide steps.
 const spare = 64
 
-// buffer gives scratch memory for n bytes with spare capacity.
+// buffer returns scratch memory for n bytes with spare capacity.
 func (w *worker) buffer(n int) []byte {
 	if cap(w.scratch) < n+spare {
 		if w.scratch != nil {
@@ -130,7 +130,7 @@ func (w *worker) buffer(n int) []byte {
 // block decodes block i from the bytes that start with its first stream. dst has the
 // block's length and capacity. first is the decoded first block of the chunk, for
 // DELTA.
-func (w *worker) block(dst, src, first []byte, p *plan, i int) error {
+func (w *worker) block(dst, src, first []byte, p *pipeline, i int) error {
 	at := w.target(dst, p)
 	streams := p.h.streams(i)
 	size := len(dst) / streams
@@ -147,17 +147,18 @@ func (w *worker) block(dst, src, first []byte, p *plan, i int) error {
 	return p.undo(dst, at, w, first, i == 0)
 }
 
-// target is where the codec shall write so that the undone filters end in dst. Zstd is
-// so much faster with spare capacity that a copy at the end pays.
-func (w *worker) target(dst []byte, p *plan) []byte {
+// target returns the buffer for the codec's output, chosen so that the last filter
+// ends in dst. Zstd is much faster if its buffer has spare capacity: that is worth a
+// copy at the end.
+func (w *worker) target(dst []byte, p *pipeline) []byte {
 	if p.moves%2 == 1 || p.moves == 0 && p.h.Codec == Zstd {
 		return w.buffer(len(dst))
 	}
 	return dst
 }
 
-// The faults of streams. They are values, so that a decoder that meets many of them
-// allocates nothing before the chunk is given up.
+// The errors of streams. They are values, so that a decoder that meets many of them
+// allocates nothing.
 var (
 	errNoStream  = errors.New("block of less than a byte a stream")
 	errCut       = errors.New("stream ends behind the chunk")
@@ -169,9 +170,9 @@ var (
 )
 
 // stream decodes the stream that src starts with into dst and returns its length in
-// src. The codec may use the capacity of dst: the bytes there are decoded later, or
-// spare.
-func (w *worker) stream(dst, src []byte, p *plan) (int, error) {
+// src. The codec may overwrite dst up to its capacity: the bytes there are spare,
+// or will be decoded later.
+func (w *worker) stream(dst, src []byte, p *pipeline) (int, error) {
 	if len(src) < 4 {
 		return 0, errCut
 	}
@@ -193,8 +194,8 @@ func (w *worker) stream(dst, src []byte, p *plan) (int, error) {
 	return 4 + size, nil
 }
 
-// run fills dst with the byte for which a length of zero or less stands, and returns
-// how many bytes of src that took.
+// run fills dst with one repeated byte, which a stream with a length of zero or less
+// stands for. It returns the number of bytes of src that it used.
 func run(dst, src []byte, size int, extended bool) (int, error) {
 	switch {
 	case !extended:
@@ -213,8 +214,8 @@ func run(dst, src []byte, size int, extended bool) (int, error) {
 	return 1, nil
 }
 
-// vlBlock decodes a block of a VL chunk: one stream, whose length is that of src.
-func (w *worker) vlBlock(dst, src []byte, p *plan) error {
+// vlBlock decodes a block of a VL chunk: one stream, as long as src.
+func (w *worker) vlBlock(dst, src []byte, p *pipeline) error {
 	at := w.target(dst, p)
 	src = src[4:]
 	if len(src) == len(dst) {
@@ -227,7 +228,7 @@ func (w *worker) vlBlock(dst, src []byte, p *plan) error {
 
 // undo undoes the filters. from, which is dst or w's scratch, holds the decoded
 // streams; the result is in dst.
-func (p *plan) undo(dst, from []byte, w *worker, first []byte, isFirst bool) error {
+func (p *pipeline) undo(dst, from []byte, w *worker, first []byte, isFirst bool) error {
 	to := dst
 	if p.moves > 0 && p.moves%2 == 0 {
 		to = w.buffer(len(dst))
@@ -247,7 +248,7 @@ func (p *plan) undo(dst, from []byte, w *worker, first []byte, isFirst bool) err
 			filter.DeltaDecode(from, first, s.width, isFirst)
 		case ByteDelta, ByteDeltaBuggy:
 			filter.ByteUndelta(from, s.width, s.id == ByteDeltaBuggy)
-		case NoFilter, TruncPrec, IntTrunc, NDMean: // newPlan makes no step of these
+		case NoFilter, TruncPrec, IntTrunc, NDMean: // newPipeline makes no step of these
 		}
 		if s.moves() {
 			from, to = to, from
@@ -259,8 +260,9 @@ func (p *plan) undo(dst, from []byte, w *worker, first []byte, isFirst bool) err
 	return nil
 }
 
-// bitUnshuffle heeds that Blosc1 transposes either all items or none.
-func (p *plan) bitUnshuffle(dst, src []byte, width int) {
+// bitUnshuffle is the inverse of bit-shuffle. In Blosc1 it transposes all items
+// or none.
+func (p *pipeline) bitUnshuffle(dst, src []byte, width int) {
 	if p.h.Version == 2 && len(src)/width%8 != 0 {
 		copy(dst, src)
 		return
@@ -268,7 +270,7 @@ func (p *plan) bitUnshuffle(dst, src []byte, width int) {
 	filter.BitUnshuffle(dst, src, width)
 }
 
-// inBlock says in which block an error occurred, and gives the error a class.
+// inBlock adds the number of the block to err, and a sentinel if it has none.
 func inBlock(err error, i int, off int64) error {
 	if err == nil {
 		return nil
@@ -286,7 +288,8 @@ const (
 	nan64 = 0x7ff8000000000000
 )
 
-// fillSpecial fills dst with the content of a special chunk from byte off on.
+// fillSpecial fills dst with the decoded bytes of a special chunk from byte off
+// on.
 func fillSpecial(dst []byte, kind Special, typeSize int, value []byte, off int) {
 	switch kind {
 	case NaN:
@@ -331,5 +334,5 @@ func fill(dst, value []byte) {
 	}
 }
 
-// isRepeated says whether p consists of repetitions of its first n bytes.
+// isRepeated reports whether p consists of repetitions of its first n bytes.
 func isRepeated(p []byte, n int) bool { return bytes.Equal(p[n:], p[:len(p)-n]) }

@@ -13,11 +13,11 @@ func AppendDecoded(dst, chunk []byte) ([]byte, error) {
 	return DecodeOptions{}.AppendDecoded(dst, chunk)
 }
 
-// DecodeInto decodes a whole chunk into dst and returns how many bytes that were.
-// A chunk that is longer than dst when decoded is ErrTooLarge. Bytes behind the
-// chunk's own end are not looked at. On an error the content of dst is undefined;
-// beyond the decoded length dst is never written. In steady state nothing is
-// allocated unless Parallel is above 1.
+// DecodeInto decodes a whole chunk into dst and returns the number of decoded
+// bytes. If they do not fit into dst, it returns ErrTooLarge. It ignores bytes
+// after the end of the chunk. After an error the content of dst is undefined. It
+// never writes to dst behind the decoded length. It allocates nothing after the
+// first calls, unless Parallel is above 1.
 func (o DecodeOptions) DecodeInto(dst, chunk []byte) (int, error) {
 	h, err := whole(chunk)
 	if err != nil {
@@ -26,8 +26,8 @@ func (o DecodeOptions) DecodeInto(dst, chunk []byte) (int, error) {
 	return o.into(dst, chunk, &h)
 }
 
-// DecodeParsed is DecodeInto of a chunk whose header was looked at: h is what ParseHeader
-// gave of its first bytes, which have not changed since. Small chunks are half header.
+// DecodeParsed is DecodeInto for a chunk whose header has been parsed already: h must be
+// the result of ParseHeader for its first bytes. That saves time if chunks are small.
 func (o DecodeOptions) DecodeParsed(dst, chunk []byte, h *Header) (int, error) {
 	if err := h.wholeIn(chunk); err != nil {
 		return 0, err
@@ -43,11 +43,11 @@ func (o *DecodeOptions) into(dst, chunk []byte, h *Header) (int, error) {
 	return h.NBytes, o.decode(dst[:h.NBytes:h.NBytes], chunk[:h.CBytes], h)
 }
 
-// AppendDecoded appends the decoded chunk to dst. A chunk that is longer than
-// MaxDecoded when decoded is ErrTooLarge. If a chunk claims to expand far,
-// AppendDecoded checks that its streams could before it allocates. If the
-// capacity of dst is enough, nothing is allocated for the result. With an error
-// the result is dst.
+// AppendDecoded appends the decoded chunk to dst. If it has more than
+// MaxDecoded bytes, AppendDecoded returns ErrTooLarge. If a chunk claims a high
+// ratio, it checks that the streams can have it before it allocates memory. If
+// the capacity of dst is large enough, it allocates nothing for the result. If
+// it fails, it returns dst.
 func (o DecodeOptions) AppendDecoded(dst, chunk []byte) ([]byte, error) {
 	h, err := whole(chunk)
 	if err != nil {
@@ -79,7 +79,7 @@ func grow(p []byte, n int) []byte {
 	return q
 }
 
-// whole reads the header of a chunk of which all bytes are there.
+// whole parses the header of a chunk, and checks that chunk has all its bytes.
 func whole(chunk []byte) (Header, error) {
 	h, err := ParseHeader(chunk)
 	if err != nil {
@@ -88,7 +88,8 @@ func whole(chunk []byte) (Header, error) {
 	return h, h.wholeIn(chunk)
 }
 
-// wholeIn tells whether all bytes of a chunk are there and it can be decoded.
+// wholeIn returns an error if chunk lacks bytes, or cannot be decoded by this
+// package.
 func (h *Header) wholeIn(chunk []byte) error {
 	if len(chunk) < h.CBytes {
 		return corrupt("chunk", int64(len(chunk)), "%d bytes of %d", len(chunk), h.CBytes)
@@ -110,7 +111,7 @@ func (o *DecodeOptions) decode(dst, chunk []byte, h *Header) error {
 	if err != nil {
 		return err
 	}
-	p, err := newPlan(h, o)
+	p, err := newPipeline(h, o)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (o *DecodeOptions) decode(dst, chunk []byte, h *Header) error {
 	return o.decodeBlocks(dst, chunk, &p)
 }
 
-func (o *DecodeOptions) decodeBlocks(dst, chunk []byte, p *plan) error {
+func (o *DecodeOptions) decodeBlocks(dst, chunk []byte, p *pipeline) error {
 	from, blocks := 0, p.h.Blocks()
 	if o.Parallel > 1 && blocks > 1 {
 		if p.h.needsFirst() {
@@ -137,16 +138,16 @@ func (o *DecodeOptions) decodeBlocks(dst, chunk []byte, p *plan) error {
 	return decodeRun(dst, chunk, p, from, blocks)
 }
 
-// parallel decodes blocks in several goroutines. The plan comes by value so
+// parallel decodes blocks in several goroutines. The pipeline comes by value so
 // that only this path moves it to the heap.
-func parallel(dst, chunk []byte, p plan, limit, from, blocks int) error {
+func parallel(dst, chunk []byte, p pipeline, limit, from, blocks int) error {
 	return par.Each(blocks-from, limit, func(i int) error {
 		return decodeRun(dst, chunk, &p, from+i, from+i+1)
 	})
 }
 
 // decodeRun decodes the blocks [from, to) with one worker.
-func decodeRun(dst, chunk []byte, p *plan, from, to int) error {
+func decodeRun(dst, chunk []byte, p *pipeline, from, to int) error {
 	w := getWorker()
 	defer w.release()
 	bs := p.h.BlockBytes()
@@ -165,10 +166,10 @@ func decodeRun(dst, chunk []byte, p *plan, from, to int) error {
 }
 
 // decodeVL decodes a chunk of variable-length blocks.
-func (o *DecodeOptions) decodeVL(dst, chunk []byte, p *plan) error {
+func (o *DecodeOptions) decodeVL(dst, chunk []byte, p *pipeline) error {
 	blocks := p.h.Blocks()
 	if o.Parallel > 1 && blocks > 1 {
-		ends := make([]int, blocks) // where each block ends in dst
+		ends := make([]int, blocks) // offset in dst at which each block ends
 		for i := range blocks {
 			_, n, err := p.h.vlBlock(chunk, i, len(p.dict))
 			if err != nil {
@@ -190,7 +191,7 @@ func (o *DecodeOptions) decodeVL(dst, chunk []byte, p *plan) error {
 	return decodeRunVL(dst, chunk, p, 0, blocks)
 }
 
-func parallelVL(dst, chunk []byte, p plan, limit int, ends []int) error {
+func parallelVL(dst, chunk []byte, p pipeline, limit int, ends []int) error {
 	return par.Each(len(ends), limit, func(i int) error {
 		from := 0
 		if i > 0 {
@@ -201,7 +202,7 @@ func parallelVL(dst, chunk []byte, p plan, limit int, ends []int) error {
 }
 
 // decodeRunVL decodes the blocks [from, to) of a VL chunk, which fill dst.
-func decodeRunVL(dst, chunk []byte, p *plan, from, to int) error {
+func decodeRunVL(dst, chunk []byte, p *pipeline, from, to int) error {
 	w := getWorker()
 	defer w.release()
 	for i := from; i < to; i++ {
@@ -245,12 +246,13 @@ func (h *Header) vlBlock(chunk []byte, i, dict int) (src []byte, n int, err erro
 	return src, n, nil
 }
 
-// DecodeBlock decodes block i of the chunk that x indexes. dst has the block's
-// decoded length (x.BlockLen, or x.VLBlockLen of src), src is exactly the bytes
-// of x.Block(i). first is the decoded first block, needed if x.NeedsFirst and
-// i > 0; dict is the bytes of x.Dict, nil if there are none. In steady state
-// nothing is allocated. On an error the content of dst is undefined. A block
-// that the chunk does not have is ErrNoEntry, buffers of other lengths are
+// DecodeBlock decodes block i of the chunk that x indexes. dst must have the
+// block's decoded length (x.BlockLen, or x.VLBlockLen of src), and src must be
+// exactly the bytes of x.Block(i). first is the decoded first block, needed if
+// x.NeedsFirst and i > 0; dict is the bytes of x.Dict, nil if there are none.
+// DecodeBlock allocates nothing after the first calls. After an error the
+// content of dst is undefined. If the chunk does not have the block,
+// DecodeBlock returns ErrNoEntry; for buffers of a wrong length it returns
 // ErrCorrupt.
 func (o DecodeOptions) DecodeBlock(dst []byte, x *Index, i int, src, first, dict []byte) error {
 	h := &x.h
@@ -269,7 +271,7 @@ func (o DecodeOptions) DecodeBlock(dst []byte, x *Index, i int, src, first, dict
 		copy(dst, src)
 		return nil
 	}
-	p, err := newPlan(h, &o)
+	p, err := newPipeline(h, &o)
 	if err != nil {
 		return err
 	}

@@ -7,34 +7,36 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// Kinds of contents, as Contents.Kind: how the items of a file were made.
+// Values of Contents.Kind: where the items of a file come from.
 const (
-	KindLines   = "lines"   // of a text
-	KindJSONL   = "jsonl"   // lines, each of which is JSON
-	KindFiles   = "files"   // of a folder or an archive
-	KindRecords = "records" // with their lengths in front
+	KindLines   = "lines"   // the lines of a text
+	KindJSONL   = "jsonl"   // lines of JSON
+	KindFiles   = "files"   // the files of a folder or an archive
+	KindRecords = "records" // records with their lengths in front
 )
 
-// Contents is what the metadata tell of the source of items, if farread wrote them.
-// Metadata may hold anything else; then the fields are empty, or hold what happened to
-// have the same name.
+// Contents describes the source of the items of a file that farread packed. It is read
+// from the metadata. In a file of another program the fields may be empty, or hold
+// values that mean something else under the same names.
 type Contents struct {
-	Kind  string   // one of those above, "numpy", or any other text
-	Names []string // of files
-	Sizes []int64  // of files
-	// Prefix names the lengths in front of records, as package functions/pack does.
+	Kind  string   // a constant above, "numpy", or any other text
+	Names []string // names of the files, one for each item
+	Sizes []int64  // sizes of the files, one for each item
+	// Prefix is the type of the lengths in front of records, for example "u32le",
+	// as in package functions/pack.
 	Prefix string
-	// FinalNewline says whether the last line had a line end; nil: unknown.
+	// FinalNewline tells whether a line end followed the last line. Nil means
+	// unknown.
 	FinalNewline *bool
 }
 
-// Contents is what the metadata tell of the source of the items. It is the File's own,
-// which keeps it: do not change the lists. Of names and sizes it has at most one more
-// than there can be items: 60 MB of empty names would take a gigabyte.
+// Contents returns the source of the items, as the metadata tell it. The File owns the
+// lists: do not change them. Each list is cut after one entry more than the file can
+// have items, since a list in damaged metadata could take a gigabyte of memory.
 func (f *File) Contents() Contents { return f.contents() }
 
-// Names are the names of all items, if they are files and each has one, else nil. They
-// are the File's own.
+// Names returns the names of all items if the items are files and each has a name,
+// else nil. The File owns the list: do not change it.
 func (f *File) Names() []string {
 	c := f.contents()
 	if c.Kind != KindFiles || !f.h.Variable || int64(len(c.Names)) != f.Len() {
@@ -43,7 +45,7 @@ func (f *File) Names() []string {
 	return c.Names
 }
 
-// mostItems is how many items the file can have.
+// mostItems returns an upper bound of the number of items.
 func (f *File) mostItems() int64 {
 	if n := f.h.Chunks; n >= 0 {
 		return n
@@ -51,7 +53,7 @@ func (f *File) mostItems() int64 {
 	return f.size / blosc.HeaderLen1
 }
 
-// parseContents reads metadata of a file of at most so many items.
+// parseContents parses the metadata of a file with at most most items.
 func parseContents(text json.RawMessage, most int64) Contents {
 	raw := parsed[struct {
 		Container    string          `json:"container"`
@@ -64,7 +66,8 @@ func parseContents(text json.RawMessage, most int64) Contents {
 		Prefix: raw.Prefix, FinalNewline: raw.FinalNewline}
 }
 
-// atMost is the beginning of a list in JSON, nil if text is no list.
+// atMost returns the first most elements of a JSON list, or nil if text is not
+// a list of T.
 func atMost[T any](text json.RawMessage, most int64) (list []T) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
@@ -80,11 +83,21 @@ func atMost[T any](text json.RawMessage, most int64) (list []T) {
 	return list
 }
 
-// parsed is text as a T, the zero T if it is none.
+// parsed returns text unmarshalled into a T, or the zero T if that fails.
 func parsed[T any](text json.RawMessage) (v T) {
 	if json.Unmarshal(text, &v) != nil {
 		var zero T
 		return zero
 	}
 	return v
+}
+
+// heldBytes is about how much memory the lists take.
+func (c *Contents) heldBytes() int64 {
+	const text = 16 // bytes that a string takes besides its content
+	n := int64(text*cap(c.Names) + 8*cap(c.Sizes))
+	for _, name := range c.Names {
+		n += int64(len(name))
+	}
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -14,29 +15,31 @@ import (
 
 // Options tune Open. The zero value is right for most.
 type Options struct {
-	// Limits are checked before anything is allocated: MaxDecoded against a chunk
-	// and all items of Items, MaxEntries against the number of chunks, MaxMeta
-	// against metadata.
+	// Limits are checked before memory is allocated. MaxDecoded bounds the
+	// decoded bytes of a chunk, and of all items of one AppendItems; MaxEntries
+	// the number of chunks; MaxMeta the bytes of metadata.
 	Limits formats.Limits
-	// Parallel is how many goroutines decode at a time. 0 means GOMAXPROCS.
+	// Parallel is the number of goroutines that decode at a time. 0 means
+	// GOMAXPROCS.
 	Parallel int
-	// NoVerify skips the checksums of chunks and of metadata, in Verify, too.
+	// NoVerify turns off the checks of checksums, of chunks and of metadata,
+	// even in Verify.
 	NoVerify bool
-	// Head is how many bytes at the start Open reads. 0 means 64 KiB, less than 4
-	// KiB means 4 KiB. If an object was opened with a head of this length, Open
-	// sends no request for it.
+	// Head is the number of bytes that Open reads at the start of the file. 0
+	// means 64 KiB; values below 4 KiB mean 4 KiB. If the Reader already holds a
+	// head of this length, Open sends no request for it.
 	Head int64
-	// Item is one that will be wanted: the part of the table that tells where it
-	// lies is read along with the head, so that the item is one more request
-	// however long the table is. See Hint.
+	// Item is the number of an item that the caller will read. Open reads its
+	// entry of the table along with the head, so AppendItem then needs one more
+	// request, even if the table is long. See Hint.
 	Item int64
-	// Policy decides whether chunks that are only passed are read or jumped. Zero:
-	// that of the reader, if it has a method Policy as an objstore.Object does,
-	// else rangeio.Fast.
+	// Policy decides whether chunks that are not wanted are read through or jumped
+	// over. Zero means the Policy of the Reader if it has a method Policy, as an
+	// objstore.Object has, else rangeio.Fast.
 	Policy rangeio.Policy
-	// Window bounds the encoded bytes that a scan reads at a time; two windows, or
-	// two chunks if these are longer, are held. 0 means 8 MiB, less than 64 KiB
-	// means 64 KiB.
+	// Window bounds the encoded bytes that a scan reads at a time. A scan holds
+	// two windows, or two chunks if these are longer. 0 means 8 MiB; values below
+	// 64 KiB mean 64 KiB.
 	Window int64
 }
 
@@ -45,16 +48,16 @@ const (
 	minHead       = 4 << 10
 	defaultWindow = 8 << 20
 	minWindow     = 64 << 10
-	// hintLen is the number of bytes that Hint asks for. Longer metadata are unusual,
-	// and cost one phase more.
+	// hintLen is the length of the range of Hint. It is wrong for longer metadata,
+	// which are unusual: then the entry costs one phase more.
 	hintLen = 16 << 10
 )
 
-// Hint is the range of a file that holds the table's entry of an item in nearly
-// every file: in all whose metadata, with the room kept for changes, take less
-// than 16 KiB. A caller that opens an object for the sake of one item fetches the
-// range along with the head (objstore.OpenOptions.Also) and sets Options.Item.
-// The length is 0 for item 0, whose entry is in the head.
+// Hint returns a range of a file that holds the table's entry of an item in
+// nearly every file: in all files whose metadata, with the room for changes, take
+// less than 16 KiB. A caller that opens an object to read one item fetches the
+// range along with the head (objstore.OpenOptions.Also) and sets Options.Item. n
+// is 0 for item 0: the head has its entry.
 func Hint(item int64) (off, n int64) {
 	if item <= 0 || item > math.MaxInt64/16 {
 		return 0, 0
@@ -84,42 +87,48 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 	return o
 }
 
-// A File is an open Bloscpack file. It holds header, metadata (and their names, once
-// Contents was asked), the bytes that Open read, and at most 4 MiB more of the table;
-// of a file without a table, or with a wrong one, 4 bytes for each chunk up to the last
-// one read. All methods are safe for concurrent use; the Reader stays in use as long as
-// the File.
+// A File is an open Bloscpack file. It holds in memory the header, the metadata (and
+// names, after a call of Contents or Names), the bytes that Open read, and at most 4
+// MiB more of the table. If the file has no table or a wrong one, it holds 4 bytes for
+// each chunk up to the last one read. All methods are safe for concurrent use. The File
+// uses the Reader until the last call.
 type File struct {
 	r    rangeio.Reader
 	o    Options
 	h    Header
-	size int64 // of the object
+	size int64 // length of the file
 	mh   MetaHeader
 	meta json.RawMessage
-	body int64 // where chunks may begin
+	body int64 // see Body
 	t    table
 
-	first    []byte // bytes that Open read at the start
+	first    []byte // the head, as Open read it
 	aborted  bool
-	distrust bool // of the table: version 3, and the first entries cannot be right
+	distrust bool // the table is not used: version 3, and its first entries cannot be right
 	walk     walk
-	contents func() Contents // parsed at the first call
+	contents func() Contents // parses the metadata at its first call
+	parsed   atomic.Int64    // bytes of memory that contents takes
 }
 
-// Open reads header, metadata and the first page of the table of a file that
-// begins at the first byte of r. A file inside another is opened through
+// Open reads the header, the metadata and the first page of the table of a file
+// that begins at the first byte of r. To open a file inside another file, pass a
 // rangeio.Section.
 //
-// It is one planned read if these lie in the first Options.Head bytes, without a
-// request if r has kept them from its own opening; long metadata cost one phase
-// more. Files whose writing did not end are opened, too: see Aborted. If the
-// first entries of the table are all -1, Open reads on to the first that is not.
-// Open fails with ErrCorrupt if header, metadata or the table's place break the
-// format's rules, with ErrUnsupported for versions other than 3 and 4, with
-// ErrTooLarge if a limit is passed. Errors of r keep their identity.
+// Open is one planned read if these parts lie in the first Options.Head bytes.
+// It sends no request if r already holds those bytes. Long metadata cost one
+// phase more. Open also opens files that are not finished: see Aborted. If the
+// first entries of the table are all -1, Open reads on until it finds another
+// entry. Open fails with ErrCorrupt if the header, the metadata or the place of
+// the table break the rules of the format, with ErrUnsupported for versions
+// other than 3 and 4, and with ErrTooLarge if a limit is exceeded. Errors of r
+// are wrapped, so that errors.Is finds them.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
 	f := &File{r: r, o: o.withDefaults(r), size: r.Size(), walk: walk{mu: make(chan struct{}, 1)}}
-	f.contents = sync.OnceValue(func() Contents { return parseContents(f.meta, f.mostItems()) })
+	f.contents = sync.OnceValue(func() Contents {
+		c := parseContents(f.meta, f.mostItems())
+		f.parsed.Store(c.heldBytes())
+		return c
+	})
 	k := &known{r: r}
 	if err := f.open(ctx, k); err != nil {
 		return nil, err
@@ -158,7 +167,8 @@ func (f *File) open(ctx context.Context, k *known) error {
 	return f.placeTable(k)
 }
 
-// loadMeta reads metadata and finds where they end.
+// loadMeta reads the metadata and sets t.off, where they end and the table
+// begins.
 func (f *File) loadMeta(ctx context.Context, k *known) error {
 	f.t.off = HeaderLen
 	if !f.h.Meta {
@@ -184,7 +194,7 @@ func (f *File) loadMeta(ctx context.Context, k *known) error {
 		return err
 	}
 	digest := int64(f.mh.Checksum.Size())
-	// The digest lies behind the room, in front of the table.
+	// The digest follows the room and precedes the table.
 	_, ok = k.get(end, f.mh.Stored)
 	_, also := k.get(f.t.off-digest, digest)
 	if !ok || !also {
@@ -198,7 +208,7 @@ func (f *File) loadMeta(ctx context.Context, k *known) error {
 		sum, _ = k.get(f.t.off-digest, digest)
 	}
 	if f.meta, err = f.mh.text(stored, sum, end); f.h.Chunks < 0 && isFormat(err) {
-		return nil // an Editor may have been stopped while it changed them
+		return nil // an Editor may have stopped while it wrote them
 	}
 	return err
 }
@@ -235,8 +245,8 @@ func (f *File) checkMeta(n int64) error {
 	return nil
 }
 
-// tableHead is where the first page of the table ends. The page is read along with
-// metadata that do not lie in the head.
+// tableHead returns where the first page of the table ends. That page is read
+// along with metadata that the head does not hold.
 func (f *File) tableHead() int64 {
 	if f.h.entries() == 0 || f.size-f.t.off < entryLen {
 		return f.t.off
@@ -244,9 +254,9 @@ func (f *File) tableHead() int64 {
 	return f.t.off + min(pageLen, (f.size-f.t.off)/entryLen*entryLen, f.h.Chunks*entryLen)
 }
 
-// wantedEntry is the place of the entry of Options.Item and of the next one, if they
-// lie behind the first page. If metadata moved the entries away from the hint, they
-// are read along with the metadata.
+// wantedEntry returns the range of the table's entry of Options.Item and of the
+// entry after it, or an empty range if the first page has both. Open reads the range
+// along with long metadata, which moved the entries away from the range of Hint.
 func (f *File) wantedEntry() [2]int64 {
 	if f.o.Item <= 0 || f.o.Item >= f.h.entries() || f.o.Item > (f.size-f.t.off)/entryLen {
 		return [2]int64{}
@@ -258,8 +268,8 @@ func (f *File) wantedEntry() [2]int64 {
 	return [2]int64{at, min(at+2*entryLen, f.size)}
 }
 
-// placeTable checks that the table lies in the file, and gives it the bytes that were
-// read.
+// placeTable checks that the table fits into the file, and hands it the bytes that
+// Open has read.
 func (f *File) placeTable(k *known) error {
 	f.body = f.t.off
 	if n := f.h.entries(); n > 0 {
@@ -271,15 +281,16 @@ func (f *File) placeTable(k *known) error {
 		f.t.open(k.pieces)
 		f.distrust = f.h.Version == Version3 && !f.t.follows(f.body, blosc.HeaderLen1+int64(f.h.Checksum.Size()))
 	}
-	// Every chunk takes a header at least, wherever it lies.
+	// Every chunk takes at least 16 bytes, its header.
 	if !f.h.Offsets && f.h.Chunks > (f.size-f.body)/16 {
 		return corrupt("header", atChunks, "%d chunks in %d bytes", f.h.Chunks, f.size-f.body)
 	}
 	return nil
 }
 
-// findAborted looks whether every entry of the table is -1. In nearly every file that
-// ends at the first page.
+// findAborted sets aborted if the file is not finished: if the number of chunks is
+// unknown, or every entry of the table is -1. It stops at the first other entry,
+// which is nearly always on the first page.
 func (f *File) findAborted(ctx context.Context) error {
 	if f.h.Chunks < 0 {
 		f.aborted = true
@@ -289,7 +300,7 @@ func (f *File) findAborted(ctx context.Context) error {
 		return nil
 	}
 	const step = 64 * pageEntries                                         // 1 MiB
-	n := min(max((int64(len(f.first))-f.t.off)/entryLen, 1), pageEntries) // in the head
+	n := min(max((int64(len(f.first))-f.t.off)/entryLen, 1), pageEntries) // number of entries that the head holds
 	for i := int64(0); i < f.t.n; {
 		n = min(n, f.t.n-i)
 		list, err := f.t.read(ctx, i, i+n)
@@ -307,24 +318,24 @@ func (f *File) findAborted(ctx context.Context) error {
 	return nil
 }
 
-// Header says what the header holds.
+// Header returns the header of the file.
 func (f *File) Header() Header { return f.h }
 
-// MetaHeader says how the metadata of version 3 are stored; zero if there are
-// none, and in version 4.
+// MetaHeader tells how version 3 stores the metadata. It is zero in version 4,
+// and if there are no metadata.
 func (f *File) MetaHeader() MetaHeader { return f.mh }
 
-// Len is the number of chunks, which are items if Header.Variable is set; 0 if
-// it is not known.
+// Len returns the number of chunks. If Header.Variable is set, each chunk is an
+// item. Len is 0 if the number is unknown.
 func (f *File) Len() int64 { return max(f.h.Chunks, 0) }
 
-// Aborted tells whether the writing of the file did not end: the number of
-// chunks is not known, or the table says of no chunk where it lies. Then every
-// read of chunks is ErrCorrupt. Metadata can be read all the same, and Salvage
-// finds the chunks.
+// Aborted reports whether the file is not finished: its number of chunks is
+// unknown, or every entry of its table is -1. Then reads of chunks return
+// ErrCorrupt. The metadata can still be read, and Salvage finds the chunks.
 func (f *File) Aborted() bool { return f.aborted }
 
-// NBytes is the number of decoded bytes if the header tells it, else -1.
+// NBytes returns the number of decoded bytes of all chunks, or -1 if the header
+// does not tell.
 func (f *File) NBytes() int64 {
 	h := f.Header()
 	switch {
@@ -338,34 +349,34 @@ func (f *File) NBytes() int64 {
 	return h.ChunkSize*(h.Chunks-1) + h.LastChunk
 }
 
-// Metadata is the JSON text of the metadata, nil if there are none, or if they
-// are damaged in a file whose number of chunks is not known. It must not be
-// modified.
+// Metadata returns the JSON text of the metadata. It is nil if there are none,
+// or if the file is not finished and they are damaged. Do not change it.
 func (f *File) Metadata() json.RawMessage { return f.meta }
 
-// Body is where chunks may begin: the first byte after header, metadata and
-// table.
+// Body returns the offset of the first byte after header, metadata and table.
+// No chunk begins before it.
 func (f *File) Body() int64 { return f.body }
 
-// Limits are those that the file was opened with, defaults filled in.
+// Limits returns the limits that the file was opened with, with defaults filled
+// in.
 func (f *File) Limits() formats.Limits { return f.o.Limits }
 
-// usesTable tells whether chunks are found by the table.
+// usesTable reports whether reads find chunks by the table.
 func (f *File) usesTable() bool { return f.h.Offsets && !f.distrust }
 
-// known are the bytes of an object that were read, in a few pieces.
+// known holds bytes of the file that Open has read.
 type known struct {
 	r      rangeio.Reader
 	pieces []rangeio.Span
 }
 
-// fetch reads the parts of some ranges [from, to) that no piece holds: one planned
-// read, or none.
+// fetch reads those parts of the ranges [from, to) that k does not hold yet, in
+// one planned read. If k holds all of them, it reads nothing.
 func (k *known) fetch(ctx context.Context, part string, ranges ...[2]int64) error {
 	var spans []rangeio.Span
 	for _, r := range ranges {
 		from, to := r[0], r[1]
-		for _, s := range k.pieces { // the head, then perhaps the hint
+		for _, s := range k.pieces { // in order: the head, then the range of Hint if it was read
 			if s.Off <= from && from < s.End() {
 				from = s.End()
 			}
@@ -384,8 +395,8 @@ func (k *known) fetch(ctx context.Context, part string, ranges ...[2]int64) erro
 	return nil
 }
 
-// get gives n known bytes at off: a part of a piece, or a copy if they lie in several.
-// ok is false if some of them are not known.
+// get returns n bytes at off without a read. ok is false if k does not hold all of
+// them. The result is a copy if the bytes are in several pieces.
 func (k *known) get(off, n int64) (b []byte, ok bool) {
 	var out []byte
 	for pos, end := off, off+n; pos < end; {

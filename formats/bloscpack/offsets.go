@@ -12,23 +12,24 @@ import (
 
 const (
 	entryLen = 8
-	// pageLen is how much of the table is read at a time: 2 048 entries, 0.2 ms at
-	// the 80 MB/s of one connection to S3.
+	// pageLen is the number of bytes of the table that are read at a time: 2048
+	// entries, which one connection to S3 transfers in 0.2 ms (at 80 MB/s).
 	pageLen     = 16 << 10
 	pageEntries = pageLen / entryLen
-	// maxPages bounds the pages that stay in memory: 4 MiB, half a million items.
+	// maxPages bounds the pages in memory: 4 MiB, the entries of half a million
+	// items.
 	maxPages = 256
 )
 
-// A table is the offsets section. Its pages are read when they are needed, and some of
-// them stay in memory. It is safe for concurrent use.
+// A table is the table of offsets of a file. It reads pages when they are needed and
+// keeps the last maxPages of them. It is safe for concurrent use.
 type table struct {
 	r    rangeio.Reader
-	off  int64          // of the first entry in the file
-	n    int64          // entries that count
-	ends []rangeio.Span // bytes that Open read: the head, and those at the hint
+	off  int64          // offset of the first entry in the file
+	n    int64          // number of entries, without the spare ones
+	ends []rangeio.Span // bytes that Open has read: the head, and the range of Hint
 
-	ascend []bool // whether the entries in each of ends do
+	ascend []bool // for each element of ends: whether its entries ascend
 
 	mu    sync.Mutex
 	pages lru.Cache[int64, page]
@@ -39,8 +40,9 @@ type page struct {
 	ascends bool
 }
 
-// read gives the entries [i, j), which must be few, and checks that each is -1 or
-// more. Unknown entries cost one planned read.
+// read returns the entries [i, j) and checks that each is -1 or more. It holds
+// all their pages, so callers ask for few entries at a time. Entries that are not
+// in memory cost one planned read.
 func (t *table) read(ctx context.Context, i, j int64) ([]int64, error) {
 	if i >= j {
 		return nil, nil
@@ -81,7 +83,7 @@ func (t *table) read(ctx context.Context, i, j int64) ([]int64, error) {
 	return out, nil
 }
 
-// inOrder tells whether the known entries near entry i ascend.
+// inOrder reports whether the entries in memory around entry i ascend.
 func (t *table) inOrder(i int64) bool {
 	for k, e := range t.ends {
 		if within(e, t.off+i*entryLen, entryLen) != nil {
@@ -94,7 +96,7 @@ func (t *table) inOrder(i int64) bool {
 	return ok && p.ascends
 }
 
-// open takes over the bytes that Open has read.
+// open takes the bytes that Open has read.
 func (t *table) open(ends []rangeio.Span) {
 	t.ends = ends
 	for _, e := range ends {
@@ -103,8 +105,8 @@ func (t *table) open(ends []rangeio.Span) {
 	}
 }
 
-// follows tells whether the entries that Open read are those of chunks that follow
-// each other, each of at least least bytes, the first one at body.
+// follows reports whether the entries that Open has read can be right for chunks
+// that lie one after another: the first at body, each at least least bytes long.
 func (t *table) follows(body, least int64) bool {
 	from, b := t.whole(t.ends[0])
 	next := body
@@ -118,7 +120,8 @@ func (t *table) follows(body, least int64) bool {
 	return true
 }
 
-// whole gives the entries that lie completely in e; from is the number of the first.
+// whole returns the entries that e holds completely; from is the number of the
+// first.
 func (t *table) whole(e rangeio.Span) (from int64, b []byte) {
 	from = (max(e.Off-t.off, 0) + entryLen - 1) / entryLen
 	to := min(max(e.End()-t.off, 0)/entryLen, t.n)
@@ -128,7 +131,7 @@ func (t *table) whole(e rangeio.Span) (from int64, b []byte) {
 	return from, within(e, t.off+from*entryLen, (to-from)*entryLen)
 }
 
-// ascends tells whether entries ascend, apart from those that are -1.
+// ascends reports whether the entries in b ascend. It skips entries of -1.
 func ascends(b []byte) bool {
 	last := int64(missing)
 	for ; len(b) >= entryLen; b = b[entryLen:] {
@@ -141,8 +144,8 @@ func ascends(b []byte) bool {
 	return true
 }
 
-// around gives the known entries near entry i: those of its page, or those that Open
-// read. It reads nothing.
+// around returns the entries in memory around entry i: its page, or the part that
+// Open has read. It makes no read.
 func (t *table) around(i int64) []int64 {
 	from := i / pageEntries * pageEntries
 	b := t.held(i / pageEntries)
@@ -153,31 +156,31 @@ func (t *table) around(i int64) []int64 {
 	}
 	out := make([]int64, len(b)/entryLen)
 	if t.decode(out, b, from) != nil {
-		return nil // a bad entry is an error for reads of that entry
+		return nil // a bad entry is an error only when that entry is read
 	}
 	return out
 }
 
-// A run reads a table from front to back, in pieces long enough to keep a
-// connection busy.
+// A run reads a table from front to back in long reads, which use a connection
+// well.
 type run struct {
 	t    *table
-	end  int64 // no entry from here on is wanted
-	from int64 // of offs in the table
+	end  int64 // entries from end on are not wanted
+	from int64 // number of the entry offs[0]
 	offs []int64
 	raw  []byte
 }
 
-// runEntries is how many entries are read together: 2 MiB of them.
+// runEntries is the number of entries of one read: 2 MiB.
 const runEntries = 256 << 10
 
-// read is table.read for a run. The result is valid until the next call.
+// read returns the entries [i, j). The result is valid until the next call.
 func (r *run) read(ctx context.Context, i, j int64) ([]int64, error) {
 	if i >= r.from && j <= r.from+int64(len(r.offs)) {
 		return r.offs[i-r.from : j-r.from], nil
 	}
 	end := max(r.end, j)
-	if end-i <= 2*pageEntries { // few: others may want their pages, too
+	if end-i <= 2*pageEntries { // few: read them as pages, which the table keeps for other readers
 		return r.t.read(ctx, i, j)
 	}
 	n := min(max(runEntries, j-i), end-i)
@@ -197,7 +200,7 @@ func (r *run) read(ctx context.Context, i, j int64) ([]int64, error) {
 	return r.offs[:j-i], nil
 }
 
-// within gives n bytes at off of a span, nil if the span does not hold them all.
+// within returns n bytes at off from s, or nil if s does not hold all of them.
 func within(s rangeio.Span, off, n int64) []byte {
 	if off < s.Off || n > s.End()-off {
 		return nil
@@ -205,7 +208,7 @@ func within(s rangeio.Span, off, n int64) []byte {
 	return s.P[off-s.Off:][:n]
 }
 
-// decode reads entries from b; the first is number i.
+// decode decodes entries from b into out; i is the number of the first.
 func (t *table) decode(out []int64, b []byte, i int64) error {
 	for k := range out {
 		v := int64(binary.LittleEndian.Uint64(b[k*entryLen:]))
@@ -226,7 +229,7 @@ func (t *table) held(no int64) []byte {
 
 func (t *table) keep(numbers []int64, spans []rangeio.Span) {
 	if len(numbers) > maxPages/4 {
-		return // a scan does not push out pages that others use
+		return // a scan must not evict pages that others use
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -237,3 +240,25 @@ func (t *table) keep(numbers []int64, spans []rangeio.Span) {
 		}
 	}
 }
+
+// HeldBytes returns about how many bytes of memory the File keeps: the bytes that Open
+// read, metadata and the names in them, pages of the table, and places that were found
+// by following headers. It does not wait for other calls.
+func (f *File) HeldBytes() int64 {
+	const fixed = 1 << 10 // the structs
+	n := fixed + int64(cap(f.meta)) + f.parsed.Load() + f.walk.kept.Load()
+	first := true // one of the pieces is f.first
+	for _, e := range f.t.ends {
+		n += int64(cap(e.P))
+		first = first && (len(e.P) == 0 || len(f.first) == 0 || &e.P[0] != &f.first[0])
+	}
+	if first {
+		n += int64(cap(f.first))
+	}
+	f.t.mu.Lock()
+	defer f.t.mu.Unlock()
+	return n + int64(f.t.pages.Len())*(pageLen+pageCost)
+}
+
+// pageCost is what a page takes besides its bytes.
+const pageCost = 128

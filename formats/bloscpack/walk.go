@@ -2,36 +2,38 @@ package bloscpack
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/rangeio"
 )
 
 const (
-	// Headers of chunks are looked for in windows. These begin small and grow as long
-	// as chunks are small enough to be read through.
+	// A follower reads windows of the file. Windows begin with minAhead and double up
+	// to maxAhead while chunks are small.
 	minAhead, maxAhead = 64 << 10, 4 << 20
-	// jumpAhead is how many bytes are read at a chunk's start if chunks are so long
-	// that they are jumped over: more than its header, and still one packet.
+	// jumpAhead is the number of bytes that are read of each chunk if chunks are
+	// long: more than a header, and still one network packet.
 	jumpAhead = 512
 )
 
-// A follower goes from chunk to chunk by their headers. It reads ahead if chunks are
-// short.
+// A follower goes from chunk to chunk by their headers. It reads short chunks
+// through, and jumps over long ones.
 type follower struct {
 	f    *File
 	i    int64 // number of the next chunk
-	off  int64 // where it begins
-	from int64 // where the follower began
+	off  int64 // offset of the next chunk
+	from int64 // offset of the first chunk
 
-	at    int64 // of buf in the file
+	at    int64 // offset of buf in the file
 	buf   []byte
 	ahead int64
-	most  int64 // chunks up to this, on average, are read through
+	most  int64 // chunks are read through if their average length is at most this
 }
 
 func (f *File) follow(i, off int64) *follower {
-	// A jump takes as long as Policy.MaxGap bytes, but bytes cost something, too.
+	// A jump takes as long as reading Policy.MaxGap bytes. A quarter of that is
+	// the limit, since bytes cost money, too.
 	w := &follower{f: f, i: i, off: off, from: off, ahead: minAhead, most: max(f.o.Policy.Free, f.o.Policy.MaxGap/4)}
 	if b := f.head0(off); len(b) > 0 {
 		w.at, w.buf = off, b
@@ -39,7 +41,7 @@ func (f *File) follow(i, off int64) *follower {
 	return w
 }
 
-// head0 gives the bytes from off on that Open has read.
+// head0 returns the bytes from off on that Open has read.
 func (f *File) head0(off int64) []byte {
 	if off >= int64(len(f.first)) {
 		return nil
@@ -47,7 +49,8 @@ func (f *File) head0(off int64) []byte {
 	return f.first[off:]
 }
 
-// next gives the next chunk: its place, header, and length with its digest.
+// next returns the place and the header of the next chunk; n is its length with
+// its digest.
 func (w *follower) next(ctx context.Context) (p place, h blosc.Header, n int64, err error) {
 	p = place{i: w.i, off: w.off, room: w.f.size - w.off}
 	if err := w.f.inFile(p); err != nil {
@@ -66,7 +69,8 @@ func (w *follower) next(ctx context.Context) (p place, h blosc.Header, n int64, 
 	return p, h, n, nil
 }
 
-// bytes gives the bytes at the next chunk, enough for its header unless the file ends.
+// bytes returns bytes from the start of the next chunk on: at least its header, unless
+// the file ends before.
 func (w *follower) bytes(ctx context.Context) ([]byte, error) {
 	need := min(blosc.HeaderLen2, w.f.size-w.off)
 	if have := w.at + int64(len(w.buf)) - w.off; have >= need {
@@ -78,7 +82,7 @@ func (w *follower) bytes(ctx context.Context) ([]byte, error) {
 		w.ahead = min(2*w.ahead, maxAhead)
 	}
 	n = min(n, w.f.size-w.off)
-	if int64(cap(w.buf)) < n || w.at < int64(len(w.f.first)) { // the buffer that Open filled is not ours to write to
+	if int64(cap(w.buf)) < n || w.at < int64(len(w.f.first)) { // buf is File.first, which others read
 		w.buf = make([]byte, n)
 	}
 	w.at, w.buf = w.off, w.buf[:n]
@@ -89,19 +93,23 @@ func (w *follower) bytes(ctx context.Context) ([]byte, error) {
 	return w.buf, nil
 }
 
-const lensPage = 4096
+const (
+	lensPage = 4096
+	markCost = 32 // bytes that a page takes besides its lengths
+)
 
-// walk keeps the places of chunks that were found by following headers, in a file
-// without a table or with a wrong one: 4 bytes a chunk.
+// walk keeps the lengths of chunks that were found by their headers, 4 bytes for
+// each chunk, if a file has no table or a wrong one.
 type walk struct {
-	mu    chan struct{} // held while reading; a context can end the wait for it
-	lens  [][]uint32    // of chunks with their digests, lensPage in each but the last
-	marks []int64       // where the first chunk of each page begins
+	mu    chan struct{} // a lock that a context can stop waiting for
+	lens  [][]uint32    // lengths of chunks with their digests, in pages of lensPage
+	marks []int64       // offset of the first chunk of each page
 	w     *follower
+	kept  atomic.Int64 // memory of all this
 }
 
-// walked gives the places of the chunks [i, j), following headers as far as
-// needed.
+// walked returns the places of the chunks [i, j). It reads headers of chunks
+// from the last known one on.
 func (f *File) walked(ctx context.Context, i, j int64) ([]place, error) {
 	k := &f.walk
 	select {
@@ -123,6 +131,7 @@ func (f *File) walked(ctx context.Context, i, j int64) ([]place, error) {
 		}
 		last := len(k.lens) - 1
 		k.lens[last] = append(k.lens[last], uint32(n))
+		k.kept.Store(int64(last)*(4*lensPage+markCost) + int64(4*cap(k.lens[last])+cap(k.w.buf)))
 	}
 	out := make([]place, 0, j-i)
 	off := int64(0)

@@ -17,30 +17,32 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A begun chunk is one whose block starts are known, or which is to be read to its end.
+// A begun chunk is a chunk whose first bytes have been read: its block starts are
+// known, or the rest of it will be read whole.
 type begun struct {
 	j   *job
-	x   *blosc.Index // nil: all of the chunk is wanted
-	sel []int        // blocks; nil: all
+	x   *blosc.Index // nil: the whole chunk is read
+	sel []int        // numbers of the wanted blocks; nil: all
 
-	front   []byte // of block frontOf, which came with the block starts; if parts are gathered, of the chunk
+	front   []byte // bytes that came with the block starts: the start of block frontOf, or of the chunk if gathered is set
 	frontOf int
 
-	gathered *gathered // nil: each block is decoded as it comes
+	gathered *gathered // nil: each block is decoded alone, as soon as it is read
 }
 
-// A gathered chunk is one whose blocks are decoded together, or of which some bytes of
-// several blocks came with the block starts.
+// A gathered chunk is decoded when all its fragments are read: because its blocks
+// depend on each other, or because bytes of several blocks came with the block
+// starts.
 type gathered struct {
-	parts parts
-	need  []part       // what is still to be read; off and n in the chunk, at in buf
-	left  atomic.Int32 // how many of them
-	total int          // bytes of parts
-	buf   []byte       // parts, one after the other, once the first has come
+	fragments fragments
+	need      []fragment   // fragments still to be read: off and n in the chunk, at in buf
+	left      atomic.Int32 // how many of need are not read yet
+	total     int          // bytes of all fragments
+	buf       []byte       // fragments, one after another; made when the first fragment is read
 }
 
-// starts reads the block starts of chunks and adds the blocks that are wanted, or the
-// rest of a chunk that is to be had whole.
+// starts reads the block starts of chunks. Then it adds the wanted blocks of each
+// chunk to the Pull of run, or the rest of the chunk if that is read whole.
 func (r *reading) starts(ctx context.Context, jobs []job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -48,7 +50,7 @@ func (r *reading) starts(ctx context.Context, jobs []job) error {
 	var mu sync.Mutex
 	var short []job
 	hands := r.f.o.Parallel
-	if rangeio.Local(r.f.r) { // block starts are quickly looked at
+	if rangeio.Local(r.f.r) { // parsing takes less time than another goroutine
 		hands = 1
 	}
 	p := pull.Pull[*job]{From: r.f.r, Index: true, Window: headMemory, Parallel: hands, Near: 1,
@@ -93,14 +95,15 @@ func (r *reading) starts(ctx context.Context, jobs []job) error {
 	return r.starts(next, short)
 }
 
-// headPart is what is read for the block starts.
+// headPart returns the part of the chunk that is read for its block starts.
+// from is the reader of the chunk, nil for the frame's.
 func (j *job) headPart(from rangeio.Reader) pull.Part[*job] {
 	n := int64(len(j.head))
 	return pull.Part[*job]{From: from, Off: j.off + n, Len: j.headSize(j.most) - n, Ends: from != nil, For: j}
 }
 
-// begin adds what is to be read of a chunk whose first bytes are b. It returns false if
-// these do not hold all block starts.
+// begin adds the parts of a chunk that are still to be read; b holds the first bytes of
+// the chunk. It returns false if b does not have all block starts.
 func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err error) {
 	h, err := r.header(j, b, j.most)
 	if err != nil {
@@ -108,7 +111,7 @@ func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err
 	}
 	c := &begun{j: j}
 	if r.wanting(j, &h, b) {
-		return true, r.addGathered(c, from, b, &gathered{parts: parts{{n: h.CBytes}}, total: h.CBytes})
+		return true, r.addGathered(c, from, b, &gathered{fragments: fragments{{n: h.CBytes}}, total: h.CBytes})
 	}
 	if h.IndexLen() > len(b) {
 		j.head = bytes.Clone(b[:min(len(b), headGuess)])
@@ -122,7 +125,7 @@ func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err
 	}
 	if _, n := c.x.Dict(); n > 0 || h.VL || c.x.NeedsFirst() || !c.behind(b) {
 		g := &gathered{}
-		g.parts, g.total = partsOf(c.x, c.sel)
+		g.fragments, g.total = fragmentsOf(c.x, c.sel)
 		return true, r.addGathered(c, from, b, g)
 	}
 	more := int64(len(c.x.Starts()))*offsetOfStart + int64(len(c.front))
@@ -139,8 +142,9 @@ func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err
 	return true, nil
 }
 
-// source is what a part names as its reader: nil for that of the Pull. far says that
-// its reads wait.
+// source returns the reader to set in a part: nil, which means the reader of the
+// Pull, in a contiguous frame. far tells that its reads wait for a network or a slow
+// disk.
 func (r *reading) source(from rangeio.Reader) (named rangeio.Reader, far bool) {
 	far = !rangeio.Local(from) || rangeio.Slow(from)
 	if !r.f.info.Sparse {
@@ -149,8 +153,8 @@ func (r *reading) source(from rangeio.Reader) (named rangeio.Reader, far bool) {
 	return from, far
 }
 
-// behind says that each block that is wanted goes beyond head, the first bytes of the
-// chunk. It keeps what these have of a block.
+// behind reports whether no wanted block is complete in head, the first bytes of the
+// chunk, and at most one begins there. It keeps the bytes of that block in front.
 func (c *begun) behind(head []byte) bool {
 	for _, i := range c.sel {
 		off, n := c.x.Block(i)
@@ -168,21 +172,21 @@ func (c *begun) behind(head []byte) bool {
 	return true
 }
 
-// addGathered adds what head, the first bytes of the chunk, does not hold of g.parts:
-// they are decoded once all are there.
+// addGathered adds the bytes of g.fragments that head, the first bytes of the chunk, does
+// not have. The chunk is decoded when all of them are read.
 func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, g *gathered) error {
 	c.gathered = g
-	if len(g.parts) > 0 && g.parts[0].off < len(head) {
+	if len(g.fragments) > 0 && g.fragments[0].off < len(head) {
 		c.front = bytes.Clone(head)
 	}
-	for _, p := range g.parts {
+	for _, p := range g.fragments {
 		have := min(max(len(head)-p.off, 0), p.n)
 		if have < p.n {
-			g.need = append(g.need, part{p.off + have, p.n - have, p.at + have})
+			g.need = append(g.need, fragment{p.off + have, p.n - have, p.at + have})
 		}
 	}
 	if len(g.need) == 0 {
-		g.need = []part{{}} // to be decoded all the same
+		g.need = []fragment{{}} // an empty fragment, so that take is called and decodes the chunk
 	}
 	g.left.Store(int32(len(g.need)))
 	from, far := r.source(from)
@@ -200,7 +204,8 @@ func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, g *gat
 	return nil
 }
 
-// gather keeps part k of c, which was read. It returns true once all are there.
+// gather copies fragment k of c to the buffer of c. It returns true if this was
+// the last fragment.
 func (r *reading) gather(c *begun, k int, b []byte) bool {
 	r.lend(c)
 	g := c.gathered
@@ -208,8 +213,9 @@ func (r *reading) gather(c *begun, k int, b []byte) bool {
 	return g.left.Add(-1) == 0
 }
 
-// lend lends a buffer for the parts of c, if c has none: not before one of them has come,
-// since what comes is counted.
+// lend takes a buffer for the fragments of c from bufpool, if c has none yet. It is
+// called when the first fragment is read, not earlier, since only bytes that are read
+// count for the limit of memory.
 func (r *reading) lend(c *begun) {
 	g := c.gathered
 	r.lending.Lock()
@@ -218,7 +224,7 @@ func (r *reading) lend(c *begun) {
 		return
 	}
 	g.buf = bufpool.Get(g.total)
-	for _, p := range g.parts {
+	for _, p := range g.fragments {
 		if p.off < len(c.front) {
 			copy(g.buf[p.at:p.at+p.n], c.front[p.off:])
 		}
@@ -229,7 +235,7 @@ func (r *reading) lend(c *begun) {
 	r.lent[c] = g.buf
 }
 
-// giveBack gives back the buffer of c.
+// giveBack returns the buffer of c to bufpool.
 func (r *reading) giveBack(c *begun) {
 	r.lending.Lock()
 	defer r.lending.Unlock()
@@ -237,7 +243,8 @@ func (r *reading) giveBack(c *begun) {
 	delete(r.lent, c)
 }
 
-// gathered decodes a chunk, or blocks of it, all of whose bytes are there.
+// gathered decodes a chunk, or the wanted blocks of it, after its last fragment
+// is read.
 func (r *reading) gathered(c *begun) error {
 	defer r.giveBack(c)
 	g := c.gathered
@@ -245,60 +252,61 @@ func (r *reading) gathered(c *begun) error {
 		return r.chunk(c.j, g.buf)
 	}
 	off, _ := c.x.Dict()
-	return r.decodeBlocks(c, g.parts.find(g.buf, off), func(i int) []byte {
+	return r.decodeBlocks(c, g.fragments.find(g.buf, off), func(i int) []byte {
 		off, n := c.x.Block(i)
 		if n == 0 {
 			return nil
 		}
-		return g.parts.find(g.buf, off)
+		return g.fragments.find(g.buf, off)
 	})
 }
 
-// wanting says that all of a chunk is to be read, whose first bytes are head.
+// wanting reports whether the whole chunk is read. head has its first bytes.
 func (r *reading) wanting(j *job, h *blosc.Header, head []byte) bool {
 	return j.all() || !j.fits(h) || h.VL && j.to > 0 || h.CBytes <= len(head) || r.wholeNow(j, h)
 }
 
 const minChunkHeader = blosc.HeaderLen1
 
-// wholeNow decides again when the chunk's own length and blocks are known.
+// wholeNow decides again, now from the chunk's own length and blocks, whether
+// the whole chunk is read.
 func (r *reading) wholeNow(j *job, h *blosc.Header) bool {
 	k := *j
 	if k.bsize <= 0 || k.to > 0 {
 		k.bsize = h.BlockBytes()
 	}
 	k.nbytes = h.NBytes
-	if g := k.group(int64(h.CBytes)); !h.VL || h.Blocks() == 0 {
+	if g := k.cost(int64(h.CBytes)); !h.VL || h.Blocks() == 0 {
 		return wholeAnyway(g, r.f.o.Policy)
 	}
-	share := int64(h.CBytes) * int64(len(j.blocks)) / int64(h.Blocks()) // of blocks as long as others
-	return wholeAnyway(group{whole: int64(h.CBytes), blocks: min(int64(h.IndexLen())+share, int64(h.CBytes))}, r.f.o.Policy)
+	share := int64(h.CBytes) * int64(len(j.blocks)) / int64(h.Blocks()) // estimate: as if all blocks were equally long
+	return wholeAnyway(readCost{whole: int64(h.CBytes), blocks: min(int64(h.IndexLen())+share, int64(h.CBytes))}, r.f.o.Policy)
 }
 
-// parts are ranges of a chunk, ascending and without overlap, and where each
-// begins in a buffer that holds them one after the other.
-type parts []part
+// fragments are ranges of a chunk, ascending and without overlap. at is the
+// place of a fragment in a buffer that has all fragments one after another.
+type fragments []fragment
 
-type part struct{ off, n, at int }
+type fragment struct{ off, n, at int }
 
-// partsOf lists what is read of a chunk: its dictionary, the blocks sel, and the
-// first block where others are decoded with it.
-func partsOf(x *blosc.Index, sel []int) (p parts, total int) {
+// fragmentsOf lists the fragments of a chunk to read: its dictionary, the blocks
+// sel, and the first block if the others need it to be decoded.
+func fragmentsOf(x *blosc.Index, sel []int) (p fragments, total int) {
 	if off, n := x.Dict(); n > 0 {
-		p = append(p, part{off: off, n: n})
+		p = append(p, fragment{off: off, n: n})
 	}
 	if x.NeedsFirst() && (len(sel) == 0 || sel[0] != 0) {
 		off, n := x.Block(0)
-		p = append(p, part{off: off, n: n})
+		p = append(p, fragment{off: off, n: n})
 	}
 	for _, i := range sel {
 		if off, n := x.Block(i); n > 0 {
-			p = append(p, part{off: off, n: n})
+			p = append(p, fragment{off: off, n: n})
 		}
 	}
-	slices.SortFunc(p, func(a, b part) int { return cmp.Compare(a.off, b.off) })
-	// Blocks may share their bytes, and then have the same end.
-	p = slices.CompactFunc(p, func(a, b part) bool { return a.off == b.off })
+	slices.SortFunc(p, func(a, b fragment) int { return cmp.Compare(a.off, b.off) })
+	// Blocks may share their bytes: then begin and end are the same.
+	p = slices.CompactFunc(p, func(a, b fragment) bool { return a.off == b.off })
 	for i := range p {
 		p[i].at = total
 		total += p[i].n
@@ -306,16 +314,17 @@ func partsOf(x *blosc.Index, sel []int) (p parts, total int) {
 	return p, total
 }
 
-// find gives the bytes of the part at off.
-func (p parts) find(buf []byte, off int) []byte {
-	k, ok := slices.BinarySearchFunc(p, off, func(a part, off int) int { return cmp.Compare(a.off, off) })
+// find returns the bytes of the fragment that begins at off in the chunk.
+func (p fragments) find(buf []byte, off int) []byte {
+	k, ok := slices.BinarySearchFunc(p, off, func(a fragment, off int) int { return cmp.Compare(a.off, off) })
 	if !ok {
 		return nil
 	}
 	return buf[p[k].at : p[k].at+p[k].n : p[k].at+p[k].n]
 }
 
-// fill makes what is wanted of a chunk that is not stored.
+// fill makes the wanted bytes of a special chunk that has no bytes in the
+// frame.
 func (r *reading) fill(j *job) error {
 	kind, _ := special(r.f.table.at(j.chunk))
 	if int64(j.nbytes) > r.f.o.Limits.MaxDecoded {
@@ -332,7 +341,7 @@ func (r *reading) fill(j *job) error {
 	}
 	size := j.bsize
 	count := int(j.blockCount())
-	if j.to > 0 { // by bytes: in pieces that cost little memory
+	if j.to > 0 { // a range of bytes: made in small pieces, to save memory
 		size = usualBlock - usualBlock%8
 		for at := j.from / 8 * 8; at < j.to; at += size {
 			if err := give(-1, at, min(size, j.nbytes-at)); err != nil {
@@ -359,7 +368,7 @@ func (r *reading) fill(j *job) error {
 	return nil
 }
 
-// fill writes what a special chunk holds. p begins with an item.
+// fill writes the items of a special chunk to p, which begins with an item.
 func fill(p []byte, kind blosc.Special, typeSize int) {
 	clear(p)
 	if kind != blosc.NaN {

@@ -11,11 +11,11 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// AppendChunk appends the decoded chunk i to dst and returns the longer slice, or
-// dst with an error. It makes one read, of the whole chunk; two if the length of
-// the chunk is not known and the next chunk is more than 8 MiB away. In a sparse
-// frame it opens the chunk's object first. A chunk that is not there is
-// ErrNoEntry.
+// AppendChunk appends the decoded chunk i to dst. If it fails, it returns dst as
+// it was. It makes one read, of the whole chunk. It makes two if the length of
+// the chunk is unknown and the next chunk is more than 8 MiB away. In a sparse
+// frame it opens the chunk's object first. If the frame does not have the chunk,
+// it returns ErrNoEntry.
 func (f *Frame) AppendChunk(ctx context.Context, dst []byte, i int) ([]byte, error) {
 	if i < 0 || i >= f.table.n {
 		return dst, fail(chunkName(i), -1, formats.ErrNoEntry, "there are %d", f.table.n)
@@ -25,11 +25,11 @@ func (f *Frame) AppendChunk(ctx context.Context, dst []byte, i int) ([]byte, err
 	}
 	out := dst
 	r := &reading{f: f, deliver: func(_ *job, _, _ int, p []byte) error {
-		out = append(out, p...) // one call, or one for each VL block in order
+		out = append(out, p...) // called once, or for each VL block in order
 		return nil
 	}}
 	j := f.jobOf(i)
-	j.bsize = math.MaxInt // no chunk has such blocks: all of it at once
+	j.bsize = math.MaxInt // longer than any block, so that the chunk is decoded at once
 	if n := j.nbytes; n > 0 && int64(n) <= f.o.Limits.MaxDecoded && f.dense(&j) {
 		out = append(dst, make([]byte, n)...)
 		j.dst = out[len(dst):]
@@ -41,23 +41,24 @@ func (f *Frame) AppendChunk(ctx context.Context, dst []byte, i int) ([]byte, err
 	return out, nil
 }
 
-// dense says that a chunk decodes to no more than what its bytes could hold by
-// any usual ratio, or is small: then a buffer is made before it was looked at.
+// dense reports whether the decoded chunk is small, or has a usual ratio to the
+// encoded one. Then the buffer may be allocated before the chunk is checked.
 func (f *Frame) dense(j *job) bool {
 	const ratio, small = 1 << 10, 1 << 20
 	return j.nbytes <= small || int64(j.nbytes)/ratio <= j.n
 }
 
-// ReadBytes fills dst with the decoded bytes of the frame from off on, as if all
-// chunks lay one after the other. It costs what EachConcurrent costs for the blocks that
-// hold them. In a frame whose chunks vary in size the first call also reads the
-// header of every chunk, as ChunkHeaders does, and keeps 8 bytes for each. Bytes
-// beyond Info.NBytes are ErrNoEntry, and then nothing is read.
+// ReadBytes reads the decoded bytes of the frame from off on into dst, as if all decoded
+// chunks were one sequence. It costs as much as EachConcurrent for the blocks that hold
+// these bytes. In a frame whose chunks vary in size, the first call also reads the
+// header of every chunk, as ChunkHeaders does, and keeps 8 bytes for each. If the range
+// ends after Info.NBytes, ReadBytes returns ErrNoEntry and reads nothing.
 func (f *Frame) ReadBytes(ctx context.Context, dst []byte, off int64) error {
 	return f.readBytes(ctx, dst, off, int64(len(dst)))
 }
 
-// readBytes is ReadBytes of n bytes. Only a dry Frame may have no dst.
+// readBytes is ReadBytes of n bytes. dst may be nil if the Frame is dry, for a
+// plan.
 func (f *Frame) readBytes(ctx context.Context, dst []byte, off, n int64) error {
 	if f.refused != nil {
 		return f.refused
@@ -80,7 +81,7 @@ func (f *Frame) readBytes(ctx context.Context, dst []byte, off, n int64) error {
 		}
 		return nil
 	}}
-	_, ctx = rangeio.Steps(ctx) // one read, in parts
+	_, ctx = rangeio.Steps(ctx) // all batches count as one step of phases
 	for i := sort.Search(f.table.n, func(i int) bool { return start(i+1) > off }); i < f.table.n && start(i) < end; {
 		jobs := make([]job, 0, min(batch, f.table.n-i))
 		for ; i < f.table.n && start(i) < end && len(jobs) < batch; i++ {
@@ -105,8 +106,8 @@ func (f *Frame) readBytes(ctx context.Context, dst []byte, off, n int64) error {
 	return nil
 }
 
-// starts gives a function from a chunk to its first decoded byte; chunk
-// f.table.n stands for the end.
+// starts returns a function that maps the number of a chunk to the offset of
+// its first decoded byte, and f.table.n to the end.
 func (f *Frame) starts(ctx context.Context) (func(i int) int64, error) {
 	if c := int64(f.info.ChunkSize); c > 0 {
 		return func(i int) int64 { return min(int64(i)*c, f.info.NBytes) }, nil
@@ -115,8 +116,31 @@ func (f *Frame) starts(ctx context.Context) (func(i int) int64, error) {
 	return func(i int) int64 { return offs[i] }, err
 }
 
-// get gives the starts of the chunks of f. The first caller reads them; the others wait
-// for that as long as their own contexts allow.
+// ChunkBytes returns the offset of the decoded bytes of the chunks [from, to) in the
+// decoded bytes of all chunks, and their number. For no chunks it returns 0, 0. If a
+// chunk does not exist, the error is ErrNoEntry. ChunkBytes costs nothing if all chunks
+// have the same size, or if all chunks are meant. Otherwise the first call of
+// ChunkBytes or ReadBytes reads the sizes, at the cost of the first ReadBytes.
+func (f *Frame) ChunkBytes(ctx context.Context, from, to int) (off, n int64, err error) {
+	switch {
+	case from < 0 || from > to || to > f.table.n:
+		return 0, 0, fail("chunks", -1, formats.ErrNoEntry, "%d to %d of %d", from, to, f.table.n)
+	case f.refused != nil:
+		return 0, 0, f.refused
+	case from == to:
+		return 0, 0, nil
+	case from == 0 && to == f.table.n:
+		return 0, f.info.NBytes, nil
+	}
+	start, err := f.starts(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	return start(from), start(to) - start(from), nil
+}
+
+// get returns the decoded offsets of the chunks of f. The first caller reads them.
+// Other callers wait for it, until their own contexts end.
 func (s *chunkStarts) get(ctx context.Context, f *Frame) ([]int64, error) {
 	if offs := s.offs.Load(); offs != nil {
 		return *offs, nil
@@ -145,12 +169,12 @@ func (s *chunkStarts) get(ctx context.Context, f *Frame) ([]int64, error) {
 	return offs, nil
 }
 
-// scanBatch is how many chunks' headers are read together.
+// scanBatch is the number of chunks whose headers EachHeader reads at a time.
 const scanBatch = 1 << 12
 
-// EachHeader calls fn with the headers of the chunks [from, to), in order, some thousands
-// of which are read and held together. It costs what ChunkHeaders costs. An error of fn
-// ends it and is returned as it is.
+// EachHeader calls fn with the headers of the chunks [from, to), in order. It reads and
+// holds some thousands of headers at a time, and costs as much as ChunkHeaders. If fn
+// returns an error, EachHeader returns the same error.
 func (f *Frame) EachHeader(ctx context.Context, from, to int, fn func(i int, h blosc.Header) error) error {
 	if err := f.hasRange(from, to); err != nil {
 		return err
@@ -170,7 +194,8 @@ func (f *Frame) EachHeader(ctx context.Context, from, to int, fn func(i int, h b
 	return nil
 }
 
-// hasRange tells whether the chunks [from, to) are there and may be read.
+// hasRange returns an error if the frame lacks some of the chunks [from, to),
+// or refuses reads of data.
 func (f *Frame) hasRange(from, to int) error {
 	if from < 0 || to > f.table.n || from > to {
 		return fail("chunks", -1, formats.ErrNoEntry, "chunks %d to %d of %d", from, to, f.table.n)
@@ -178,10 +203,10 @@ func (f *Frame) hasRange(from, to int) error {
 	return f.refused
 }
 
-// ChunkHeaders reads the headers of the chunks [from, to): one planned read for
-// each few thousand of them, in a sparse frame one open for each. A chunk that
-// is not stored gets the header of a special chunk. Chunks that the frame does
-// not have are ErrNoEntry.
+// ChunkHeaders reads the headers of the chunks [from, to). It makes one planned
+// read for every few thousand of them; in a sparse frame it opens the object of
+// each chunk. For a chunk without bytes in the frame it returns the header of a
+// special chunk. If the frame lacks one of the chunks, it returns ErrNoEntry.
 func (f *Frame) ChunkHeaders(ctx context.Context, from, to int) ([]blosc.Header, error) {
 	if err := f.hasRange(from, to); err != nil {
 		return nil, err
@@ -200,7 +225,8 @@ func (f *Frame) ChunkHeaders(ctx context.Context, from, to int) ([]blosc.Header,
 	return out, f.headers(ctx, jobs, out)
 }
 
-// headers reads the headers of stored chunks.
+// headers reads the headers of the chunks of jobs, which have bytes in the
+// frame.
 func (f *Frame) headers(ctx context.Context, jobs []job, out []blosc.Header) error {
 	r := &reading{f: f}
 	p := pull.Pull[*job]{From: f.r, Index: true, Window: headMemory, Most: batch / 4, Parallel: 1, Near: 1,
@@ -229,7 +255,8 @@ func (f *Frame) headers(ctx context.Context, jobs []job, out []blosc.Header) err
 	})
 }
 
-// dried is f over a reader that notes in p what is read of chunks.
+// dried returns f with a reader that does not read chunks, but notes in p the
+// requests for them.
 func (f *Frame) dried(p *pull.Plan) *Frame {
 	g := *f
 	if g.dry = p; g.r != nil {
@@ -238,18 +265,20 @@ func (f *Frame) dried(p *pull.Plan) *Frame {
 	return &g
 }
 
-// ExplainConcurrent lists the requests that EachConcurrent would make for wants now, by
-// the same code. The block starts that tell where blocks are it reads itself, and does
-// not list. Of a sparse frame it opens no chunk: how much of each is read is then an
-// estimate. It refuses the wants that EachConcurrent refuses.
+// ExplainConcurrent lists the requests that EachConcurrent would make for wants now. It
+// runs the code of EachConcurrent. It reads the block starts, which tell where blocks
+// are, and does not list these requests. In a sparse frame it opens no chunk, so how
+// much of each is read is an estimate. It returns the errors of EachConcurrent for
+// wrong wants.
 func (f *Frame) ExplainConcurrent(ctx context.Context, wants []Want) ([]rangeio.Planned, error) {
 	var p pull.Plan
 	err := f.dried(&p).EachConcurrent(ctx, wants, nil)
 	return p.Requests(), err
 }
 
-// ExplainBytes is ExplainConcurrent for ReadBytes of n bytes from off on. If chunks vary
-// in size it reads their headers, as ReadBytes does.
+// ExplainBytes lists the requests that ReadBytes would make for n bytes from off on, as
+// ExplainConcurrent does. If chunks vary in size, it reads their headers, as ReadBytes
+// does.
 func (f *Frame) ExplainBytes(ctx context.Context, off, n int64) ([]rangeio.Planned, error) {
 	var p pull.Plan
 	err := f.dried(&p).readBytes(ctx, nil, off, n)

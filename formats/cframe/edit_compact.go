@@ -9,19 +9,19 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// compactWindow is how many bytes of chunks Compact reads at a time.
+// compactWindow is the number of encoded bytes that Compact reads at a time.
 const compactWindow = 8 << 20
 
-// Compact writes the frame f anew, as a contiguous frame without dead bytes: its
-// chunks, as they are, in their order, and its metalayers. Blocks are not decoded,
-// so the codecs and filters of the chunks do not matter. It makes a contiguous
-// frame of a sparse one, too. The caller publishes w. A chunk that a Writer does
-// not take, such as one of Blosc1, is ErrRefused; after any error w is of no use.
+// Compact writes a copy of the frame f to w, as a contiguous frame without dead
+// bytes. It copies the encoded chunks in order, and the metalayers. It does not
+// decode blocks, so codecs and filters do not matter. f may be sparse. The caller
+// commits w. If a Writer refuses a chunk, for example one of Blosc1, Compact
+// returns ErrRefused. After any error w is useless.
 //
-// Memory is 8 MiB or the largest chunk, and 8 bytes a chunk. Chunks are read
-// window by window: one planned read for up to 1024 headers, the next for the
-// chunks. A sparse frame opens each chunk for its header and again for its bytes,
-// the latter one after the other.
+// Compact holds 8 MiB of chunks, or the longest chunk, and 8 bytes for each chunk.
+// It reads a contiguous frame in windows: one planned read for up to 1024 headers,
+// the next for the chunks. In a sparse frame it opens each chunk's object twice:
+// for the header, and then, one object after another, for the chunk.
 func Compact(ctx context.Context, w formats.Output, f *Frame) error {
 	in := f.Info()
 	o := WriteOptions{TypeSize: in.TypeSize, ChunkSize: max(in.ChunkSize, 0), BlockSize: in.BlockSize,
@@ -30,7 +30,7 @@ func Compact(ctx context.Context, w formats.Output, f *Frame) error {
 		o.ChunkSize = VaryingSizes
 	}
 	if o.ChunkSize > 0 && o.ChunkSize%in.TypeSize != 0 {
-		o.ChunkSize = 0 // old writers made such; the first chunk says the same
+		o.ChunkSize = 0 // old writers made such frames; the first chunk sets the same size
 	}
 	fw, err := NewWriter(w, o)
 	if err != nil {
@@ -51,9 +51,10 @@ func Compact(ctx context.Context, w formats.Output, f *Frame) error {
 	return fw.Close()
 }
 
-// copyWindow copies chunks from i on and says where to go on.
+// copyWindow copies some chunks from chunk i on, and returns the number of the
+// next one.
 func (f *Frame) copyWindow(ctx context.Context, w *Writer, i int) (int, error) {
-	const most = 1024 // headers
+	const most = 1024 // headers at a time
 	to := min(i+most, f.Chunks())
 	headers, err := f.ChunkHeaders(ctx, i, to)
 	if err != nil {
@@ -83,8 +84,8 @@ func (f *Frame) copyWindow(ctx context.Context, w *Writer, i int) (int, error) {
 	return i + len(chunks), nil
 }
 
-// encoded reads chunks from i on, whose headers are known; nil where a chunk is
-// not stored.
+// encoded reads the encoded chunks from chunk i on, one for each of headers.
+// The result is nil for a chunk without bytes in the frame.
 func (f *Frame) encoded(ctx context.Context, i int, headers []blosc.Header) ([][]byte, error) {
 	chunks := make([][]byte, len(headers))
 	var spans []rangeio.Span
@@ -98,7 +99,7 @@ func (f *Frame) encoded(ctx context.Context, i int, headers []blosc.Header) ([][
 			spans = append(spans, rangeio.Span{Off: c.Off, P: chunks[k]})
 			continue
 		}
-		name := chunkFile(c.Off)
+		name := ChunkFile(c.Off)
 		r, err := f.set.Open(ctx, name)
 		if err != nil {
 			return nil, wrap(name, -1, err)

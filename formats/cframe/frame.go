@@ -18,27 +18,30 @@ import (
 
 // Options tune Open. The zero value is right for most.
 type Options struct {
-	// Limits are checked before anything is allocated: MaxMeta against header,
-	// offsets and trailer, MaxEntries against the number of chunks, MaxDecoded
-	// against a chunk.
+	// Limits are checked before memory is allocated. MaxMeta bounds header,
+	// offsets and trailer, each; MaxEntries the number of chunks; MaxDecoded
+	// the decoded bytes of a chunk.
 	Limits formats.Limits
-	// Parallel is how many goroutines decode at a time. 0 means GOMAXPROCS.
+	// Parallel is the number of goroutines that decode at a time. 0 means
+	// GOMAXPROCS.
 	Parallel int
-	// Policy decides between reading a chunk whole and reading its block starts
-	// first. Zero: that of the reader, if it has a method Policy as an
-	// objstore.Object does, else rangeio.Fast. How requests are joined and cut
-	// is the reader's own affair. For a local reader (rangeio.Local) Free and
-	// MaxGap count as 8 KiB at most: to copy more costs more than a system call.
+	// Policy decides whether a chunk is read whole, or its block starts first
+	// and then its blocks. Zero means the Policy of the reader if it has a
+	// method Policy, as an objstore.Object has, else rangeio.Fast. The reader
+	// itself decides how requests are joined and cut. For a local reader
+	// (rangeio.Local) Free and MaxGap are 8 KiB at most, since to copy more
+	// takes longer than a system call.
 	Policy rangeio.Policy
-	// Tail is how many bytes at the end Open reads beside the header. 0 means
-	// 64 KiB, which hold the offsets of 20 000 chunks or more. An object
-	// that was opened with as much of a tail has them already.
+	// Tail is the number of bytes that Open reads at the end of the object,
+	// along with the header. 0 means 64 KiB, enough for the offsets of 20 000
+	// chunks or more. If the reader already holds as long a tail, Open sends no
+	// request for it.
 	Tail int64
-	// Memory bounds the encoded bytes that one EachConcurrent holds, and with them the
-	// requests in flight; less than 7 MiB counts as 7 MiB. 0 means 40 MiB, or, if
-	// that is more, three quarters of the whole chunks that a call reads for a
-	// caller that keeps them, up to 192 MiB: a scan into memory takes a little
-	// more beside its result, and is as fast as its requests are many.
+	// Memory bounds the encoded bytes that one EachConcurrent holds, and so the number
+	// of requests in flight. Values below 7 MiB mean 7 MiB. 0 means 40 MiB; if a
+	// caller keeps the chunks it reads whole, 0 means three quarters of their bytes,
+	// within 40 and 192 MiB. So a scan into memory has many requests in flight, and
+	// takes little memory besides its result.
 	Memory int64
 }
 
@@ -46,9 +49,9 @@ const (
 	defaultMemory = 40 << 20
 	minMemory     = 7 << 20
 
-	headLen     = 8 << 10  // more than the header of any usual frame
-	defaultTail = 64 << 10 // 20 000 offsets of random distances, 58 000 of equal ones
-	usualOffset = 4        // bytes of an encoded offset where chunks are not equal: more is one phase more
+	headLen     = 8 << 10  // longer than the header of any usual frame
+	defaultTail = 64 << 10 // 20 000 offsets at random distances, 58 000 at equal ones
+	usualOffset = 4        // encoded bytes of an offset if chunks differ in length; longer offsets cost one phase more
 )
 
 func (o Options) withDefaults(r rangeio.Reader) Options {
@@ -74,63 +77,67 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 	return o
 }
 
-// A Frame is an open frame. It holds header, metalayers, the trailer if Open met
-// it, and offsets: 8 bytes a chunk, up to 16 if chunks do not lie in order or
-// some are not stored. It holds no data and needs no Close. All methods are safe
-// for concurrent use; the Reader or Set stays in use as long as the Frame.
+// A Frame is an open frame. It holds in memory the header, the metalayers, the
+// trailer if Open has read it, and the offsets: 8 bytes for each chunk, or up to
+// 16 if chunks are not in order or some have no bytes in the frame. It holds no
+// data and needs no Close. All methods are safe for concurrent use. The Frame
+// uses the Reader or Set until the last call.
 //
-// What Frame holds belongs to the bytes that Open saw. A reader that is pinned
-// to one version of an object, as objstore's are, makes sure that chunks are of
-// the same version.
+// Header and offsets are the ones that Open has read. If the object is replaced
+// later, they are wrong for the new bytes. A reader that is pinned to one
+// version of an object, as the readers of objstore are, prevents this.
 type Frame struct {
-	r     rangeio.Reader // of the chunks of a contiguous frame
-	set   formats.Set    // of the chunks of a sparse one
-	index rangeio.Reader // of header, offsets and trailer
+	r     rangeio.Reader // chunks of a contiguous frame
+	set   formats.Set    // chunks of a sparse frame
+	index rangeio.Reader // header, offsets and trailer
 	o     Options
 	info  Info
-	dry   *pull.Plan // nil: chunks are read, and not only planned to be
+	dry   *pull.Plan // for Explain: the plan that notes requests; nil: chunks are read
 
 	layers     []Metalayer
 	table      table
 	trailerOff int64
 	trailerLen int64
-	trailer    []byte // nil: not kept
-	refused    error  // why data are not given
+	trailer    []byte // nil: not in memory
+	refused    error  // see Refused
 
-	blockShape []int // what some filters need to know
+	blockShape []int // some filters need it
 	sizes      *chunkStarts
 }
 
-// chunkStarts are the decoded offsets of chunks that vary, once they are known.
+// chunkStarts holds the decoded offsets of chunks that vary in size. They are
+// read when they are first needed.
 type chunkStarts struct {
 	finding gate
-	offs    atomic.Pointer[[]int64] // one more than chunks
+	offs    atomic.Pointer[[]int64] // one for each chunk, and the end
 }
 
 func newChunkStarts() *chunkStarts { return &chunkStarts{finding: newGate()} }
 
-// WithBlockShape returns a frame that decodes filters which depend on the shape
-// of a block (NDCell, NDMean). The shape counts items and is copied; the format
-// above knows it. Everything else is shared with f.
+// WithBlockShape returns f with the shape of blocks set, in items. Some filters
+// (NDCell, NDMean) need it to decode; the frame does not store it, but a format
+// on top of frames, as b2nd, does. shape is copied. The new Frame shares
+// everything else with f.
 func (f *Frame) WithBlockShape(shape []int) *Frame {
 	g := *f
 	g.blockShape = slices.Clone(shape)
 	return &g
 }
 
-// Open reads the index of a contiguous frame that begins at the first byte of r.
-// Bytes after the frame are ignored. A frame inside another file is opened
-// through rangeio.Section.
+// Open reads the header, the offsets and the end of a contiguous frame that
+// begins at the first byte of r. It ignores bytes after the frame. To open a
+// frame inside another file, pass a rangeio.Section.
 //
-// Head and tail of r are one planned read, hence one phase, and none if r has
-// kept them from its own opening. Header, offsets and the frame's end cost one
-// phase more if they are not wholly in these bytes, as when the frame does not
-// end with r, and offsets of more than 64 KiB and 4 bytes a chunk a third.
+// Open reads head and tail of r in one planned read, so in one phase. It sends
+// no request if r already holds them. If header, offsets and end of the frame
+// are not completely in these bytes, for example because the frame ends before r
+// does, they cost one phase more. Offsets of more than 64 KiB, and of more than
+// 4 bytes a chunk, cost a third.
 //
-// Errors match those of package formats: ErrCorrupt if header, offsets or the
-// trailer's frame break the format's rules, or if the frame is a sparse one;
-// ErrUnsupported for versions of the format that are not known; ErrTooLarge if a
-// limit is passed. Errors of r keep their identity.
+// Errors match the sentinels of package formats: ErrCorrupt if header, offsets
+// or the end of the trailer break the rules of the format, or if the frame is
+// sparse; ErrUnsupported for unknown versions of the format; ErrTooLarge if a
+// limit is exceeded. Errors of r are wrapped, so that errors.Is finds them.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
 	f := &Frame{r: r, index: r, o: o.withDefaults(r), sizes: newChunkStarts()}
 	if err := f.open(ctx, false); err != nil {
@@ -139,20 +146,21 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
 	return f, nil
 }
 
-// Info says what the header holds.
+// Info returns the content of the header.
 func (f *Frame) Info() Info { return f.info }
 
-// Limits are the limits of Options, with defaults filled in.
+// Limits returns Options.Limits with defaults filled in.
 func (f *Frame) Limits() formats.Limits { return f.o.Limits }
 
-// Chunks is the number of chunks.
+// Chunks returns the number of chunks.
 func (f *Frame) Chunks() int { return f.table.n }
 
-// Metalayers gives the metalayers of the header, in order. They must not be
-// modified.
+// Metalayers returns the metalayers of the header, in order. Do not change
+// their Data.
 func (f *Frame) Metalayers() []Metalayer { return slices.Clone(f.layers) }
 
-// Metalayer gives one metalayer of the header, which must not be modified.
+// Metalayer returns the data of the metalayer of the header with the given
+// name. Do not change them. The second result is false if there is none.
 func (f *Frame) Metalayer(name string) ([]byte, bool) {
 	for _, m := range f.layers {
 		if m.Name == name {
@@ -162,23 +170,25 @@ func (f *Frame) Metalayer(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// ChunkInfo says where a chunk lies.
+// ChunkInfo is the place and the lengths of a chunk, as far as the index tells
+// them.
 type ChunkInfo struct {
-	// Off is the chunk's place in the object; of a sparse frame the number of
-	// its object. It means nothing if Special is set.
+	// Off is the offset of the chunk in the object; in a sparse frame it is the
+	// number of the chunk's object. It has no meaning if Special is set.
 	Off int64
-	// MaxLen is the most that the chunk may take, 0 if Special is set: what lies
-	// between it and the next may be longer than the chunk itself. -1 if only the
-	// chunk tells.
+	// MaxLen is an upper bound of the chunk's encoded length; dead bytes may
+	// follow the chunk. It is 0 if Special is set, and -1 if nothing is known
+	// before the chunk is read.
 	MaxLen int64
-	// NBytes is its decoded length, -1 if only the chunk tells.
+	// NBytes is the decoded length, or -1 if only the chunk tells.
 	NBytes int
-	// Special is the kind of a chunk that is not stored at all. A stored chunk
-	// may still be special by its own header.
+	// Special is the kind of a special chunk that has no bytes in the frame,
+	// else None. A chunk that is stored may still be special by its own header.
 	Special blosc.Special
 }
 
-// Chunk says where chunk i lies. It panics if there is none, as indexing does.
+// Chunk returns the place and the lengths of chunk i. It panics if the frame
+// does not have the chunk, as indexing a slice does.
 func (f *Frame) Chunk(i int) ChunkInfo {
 	if i < 0 || i >= f.table.n {
 		panic(fmt.Sprintf("cframe: chunk %d of %d", i, f.table.n))
@@ -201,8 +211,8 @@ func (f *Frame) Chunk(i int) ChunkInfo {
 	return c
 }
 
-// longest is the most bytes that a chunk of n decoded bytes can take, -1 if that
-// is not known.
+// longest returns an upper bound of the encoded length of a chunk of n decoded
+// bytes, or -1 if there is none.
 func (f *Frame) longest(n int) int64 {
 	if n < 0 || f.info.VLBlocks {
 		return -1
@@ -210,7 +220,8 @@ func (f *Frame) longest(n int) int64 {
 	return int64(n) + overhead
 }
 
-// chunkLen is the decoded length of chunk i, -1 if only the chunk tells.
+// chunkLen returns the decoded length of chunk i, or -1 if only the chunk
+// tells.
 func (f *Frame) chunkLen(i int) int {
 	if f.info.ChunkSize <= 0 {
 		return -1
@@ -218,13 +229,14 @@ func (f *Frame) chunkLen(i int) int {
 	return int(min(int64(f.info.ChunkSize), f.info.NBytes-int64(i)*int64(f.info.ChunkSize)))
 }
 
-// Refused says why the data of the frame are not given although its index is
-// well: nil, or an error that matches formats.ErrUnsupported and names what the
-// frame is. Every read of data, and every plan, then returns that error.
+// Refused returns an error if the chunks of the frame are not data, although
+// its index is right: for example a stored expression of python-blosc2. The
+// error matches formats.ErrUnsupported, and every read of data and every plan
+// returns it. Refused returns nil for all other frames.
 func (f *Frame) Refused() error { return f.refused }
 
-// refusals are metalayers of python-blosc2 that make the chunks something else
-// than the data they seem to be.
+// refusals lists metalayers of python-blosc2 that mark a frame whose chunks are
+// not plain data.
 var refusals = []struct{ name, why string }{
 	{"proxy-source", "a partial cache of another dataset"},
 	{"b2o", "a stored expression, not data"},
@@ -242,7 +254,7 @@ func (f *Frame) refuse() {
 	}
 }
 
-// open fills f from f.index.
+// open reads the index of the frame from f.index.
 func (f *Frame) open(ctx context.Context, sparse bool) error {
 	size := f.index.Size()
 	k := &known{r: f.index}
@@ -271,7 +283,7 @@ func (f *Frame) open(ctx context.Context, sparse bool) error {
 	return nil
 }
 
-// load reads what is not known yet of header, offsets and the trailer's end.
+// load reads the rest of header, offsets and trailer's end, and parses them.
 func (f *Frame) load(ctx context.Context, k *known) error {
 	in := &f.info
 	n, err := in.chunks(f.o.Limits)
@@ -290,7 +302,8 @@ func (f *Frame) load(ctx context.Context, k *known) error {
 		need = append(need, [2]int64{max(in.FrameLen-f.o.Tail, in.HeaderLen), in.FrameLen})
 	}
 	if in.NBytes > 0 {
-		// The offsets chunk ends where the trailer begins, if that is known.
+		// The offsets chunk ends before the trailer, or before the frame's end
+		// if the trailer's length is not known yet.
 		end := in.FrameLen - f.trailerLen
 		most := min(max(n*usualOffset, defaultTail), f.o.Limits.MaxMeta)
 		need = append(need, [2]int64{in.indexOff(), min(end, in.indexOff()+most)})
@@ -323,7 +336,8 @@ func (f *Frame) setTrailer(b []byte) (err error) {
 	return err
 }
 
-// loadTable decodes the offsets chunk, whose first bytes are known.
+// loadTable decodes the offsets chunk. k has its first bytes; loadTable reads
+// the rest if needed.
 func (f *Frame) loadTable(ctx context.Context, k *known, n int64) error {
 	in := &f.info
 	if in.NBytes == 0 {
@@ -353,14 +367,14 @@ func (f *Frame) loadTable(ctx context.Context, k *known, n int64) error {
 	return err
 }
 
-// known is what has been read of an object.
+// known holds bytes of the object that Open has read.
 type known struct {
 	r      rangeio.Reader
 	pieces []rangeio.Span
 }
 
-// fetch reads what is not known yet of some ranges [from, to): one planned read,
-// or none.
+// fetch reads those parts of the ranges [from, to) that k does not hold yet, in
+// one planned read. If k holds all of them, it reads nothing.
 func (k *known) fetch(ctx context.Context, ranges ...[2]int64) error {
 	var spans []rangeio.Span
 	for _, r := range ranges {
@@ -393,8 +407,8 @@ func (k *known) fetch(ctx context.Context, ranges ...[2]int64) error {
 	return nil
 }
 
-// get gives n known bytes at off: a part of what was read, or a copy where they
-// were read in pieces. ok is false where not all of them are known.
+// get returns n bytes at off without a read. ok is false if k does not hold all
+// of them. The result is a copy if the bytes are in several pieces.
 func (k *known) get(off, n int64) (b []byte, ok bool) {
 	var out []byte
 	for pos, end := off, off+n; pos < end; {
@@ -419,11 +433,27 @@ func (k *known) get(off, n int64) (b []byte, ok bool) {
 	return out, true
 }
 
-// wrap says where in a frame an error arose, whose identity stays.
+// wrap adds the part of the frame and the offset to err. errors.Is still finds
+// err. An error that names a place already stays as it is.
 func wrap(part string, off int64, err error) error {
 	var e *formats.Error
 	if errors.As(err, &e) && e.Format == Format {
 		return err
 	}
 	return &formats.Error{Format: Format, Part: part, Off: off, Err: err}
+}
+
+// HeldBytes returns about how many bytes of memory the Frame keeps: offsets,
+// metalayers, the trailer, and the sizes of chunks after they were looked up. It does
+// not count the memory of Readers.
+func (f *Frame) HeldBytes() int64 {
+	const fixed = 1 << 10 // the structs
+	n := int64(fixed+cap(f.table.le)+cap(f.trailer)) + int64(cap(f.table.sorted))*offsetLen
+	if len(f.layers) > 0 {
+		n += f.info.HeaderLen
+	}
+	if offs := f.sizes.offs.Load(); offs != nil {
+		n += int64(cap(*offs)) * offsetLen
+	}
+	return n
 }

@@ -17,27 +17,29 @@ import (
 )
 
 const (
-	orderStored  = 4 << 20 // stored bytes that Each reads together, unless a chunk has more
-	orderDecoded = 4 << 20 // decoded bytes that it makes at a time, likewise
-	orderChunks  = 1 << 12 // chunks that it reads together
-	orderFlight  = 16      // chunks that need reads of their own, side by side
-	blockBook    = 16      // bytes that a decoded block takes besides
+	orderStored  = 4 << 20 // encoded bytes that Each reads at a time; a longer chunk is read alone
+	orderDecoded = 4 << 20 // decoded bytes that it decodes at a time; a longer chunk is decoded alone
+	orderChunks  = 1 << 12 // chunks that it reads at a time
+	orderFlight  = 16      // chunks with reads of their own that it reads at a time
+	blockBook    = 16      // bytes that a decoded block takes besides its data
 )
 
-// Each calls fn for the chunks [from, to), in order, one call at a time and from the
-// goroutine of the caller: with block -1 and the decoded chunk, or in a frame of VL
-// blocks with each block of the chunk. p is valid during the call. An error of fn ends
-// Each and is returned as it is. Chunks that the frame does not have are ErrNoEntry.
+// Each calls fn for each of the chunks [from, to), in order, one call at a time and
+// from the goroutine of the caller. block is -1 and p is the decoded chunk. In a frame
+// of VL blocks fn is called for each block of a chunk instead. p is valid during the
+// call only. If fn returns an error, Each returns the same error. If the frame lacks
+// one of the chunks, Each returns ErrNoEntry.
 //
-// Each chunk is read once, and whole: some MiB of stored chunks by one planned read. A
-// chunk whose length is not known, and whose next is more than 8 MiB away, takes a read
-// of its header before. Each holds these stored bytes and some MiB of decoded ones;
-// more only if a single chunk has more. Of such a chunk of VL blocks it holds a block.
+// Each reads each chunk once, and whole: some MiB of chunks by one planned read. If the
+// length of a chunk is unknown and the next chunk is more than 8 MiB away, it reads the
+// chunk's header first. It holds these encoded bytes and some MiB of decoded bytes; it
+// holds more only if a single chunk is longer. If such a chunk has VL blocks, it holds
+// one decoded block at a time.
 func (f *Frame) Each(ctx context.Context, from, to int, fn func(chunk, block int, p []byte) error) error {
 	if err := f.hasRange(from, to); err != nil {
 		return err
 	}
-	_, ctx = rangeio.Steps(ctx) // one read, in parts
+	_, ctx = rangeio.Steps(ctx) // all reads count as one step of phases
 	o := inOrder{f: f, fn: fn}
 	for from < to {
 		end := f.together(from, to)
@@ -53,22 +55,24 @@ func (f *Frame) Each(ctx context.Context, from, to int, fn func(chunk, block int
 	return ctx.Err()
 }
 
-// ExplainEach lists the requests that Each would make now, by the same code.
-// Headers that tell the length of a chunk it reads itself, and does not list. Of a
-// sparse frame it opens no chunk: how much of each is read is then an estimate.
+// ExplainEach lists the requests that Each would make now. It runs the code of
+// Each. It reads headers of chunks that tell lengths, and does not list these
+// requests. In a sparse frame it opens no chunk, so how much of each is read is an
+// estimate.
 func (f *Frame) ExplainEach(ctx context.Context, from, to int) ([]rangeio.Planned, error) {
 	var p pull.Plan
 	err := f.dried(&p).Each(ctx, from, to, nil)
 	return p.Requests(), err
 }
 
-// together is the end of the chunks that are read together from chunk from on.
+// together returns the end of the chunks that are read at once from chunk from
+// on.
 func (f *Frame) together(from, to int) int {
 	to = min(to, from+orderChunks)
 	n := int64(0)
 	for i := from; i < to; i++ {
 		c := f.Chunk(i)
-		if c.MaxLen < 0 { // nobody knows
+		if c.MaxLen < 0 { // unknown length
 			return max(i, from+1)
 		}
 		if n += c.MaxLen; i > from && n > orderStored {
@@ -84,12 +88,12 @@ type inOrder struct {
 	fn func(chunk, block int, p []byte) error
 }
 
-// read gives the chunks [from, to) as they are stored.
+// read returns the chunks [from, to), still encoded.
 func (o *inOrder) read(ctx context.Context, from, to int) ([][]byte, error) {
 	f := o.f
 	chunks := make([][]byte, to-from)
 	var parts []pull.Part[piece]
-	var alone []job // that need a read of their own
+	var alone []job // chunks that need a read of their own
 	for k := range chunks {
 		j := f.jobOf(from + k)
 		j.want = k
@@ -123,7 +127,7 @@ func (o *inOrder) read(ctx context.Context, from, to int) ([][]byte, error) {
 	})
 }
 
-// pull reads parts, which are chunks, by one planned read.
+// pull reads whole chunks in one planned read.
 func (o *inOrder) pull(ctx context.Context, parts []pull.Part[piece], chunks [][]byte) error {
 	f := o.f
 	if len(parts) == 0 {
@@ -135,13 +139,14 @@ func (o *inOrder) pull(ctx context.Context, parts []pull.Part[piece], chunks [][
 		j := p.For.j
 		h, err := (&reading{f: f}).header(j, b, int64(len(b)))
 		if err == nil {
-			chunks[j.want] = bytes.Clone(b[:h.CBytes]) // each to a place of its own
+			chunks[j.want] = bytes.Clone(b[:h.CBytes]) // a copy: b is valid during the call only
 		}
 		return f.inChunk(j, err)
 	})
 }
 
-// hand decodes stored chunks, from chunk from on, and hands them on.
+// hand decodes encoded chunks and passes them to fn. from is the number of the
+// first.
 func (o *inOrder) hand(ctx context.Context, from int, chunks [][]byte) error {
 	for k := 0; k < len(chunks); {
 		n, size := 0, 0
@@ -156,7 +161,7 @@ func (o *inOrder) hand(ctx context.Context, from int, chunks [][]byte) error {
 		if n == 1 && size > orderDecoded && o.f.info.VLBlocks {
 			err = o.stream(ctx, from+k, chunks[k])
 		} else {
-			err = o.group(ctx, from+k, chunks[k:k+n])
+			err = o.decodeGroup(ctx, from+k, chunks[k:k+n])
 		}
 		if err != nil {
 			return err
@@ -167,16 +172,16 @@ func (o *inOrder) hand(ctx context.Context, from int, chunks [][]byte) error {
 	return nil
 }
 
-// weight is about what a chunk takes decoded.
+// weight estimates the memory of a decoded chunk.
 func weight(chunk []byte) int {
 	h, err := blosc.ParseHeader(chunk)
 	if err != nil {
-		return 0 // it will not be decoded
+		return 0 // its decoding will fail
 	}
 	return min(h.NBytes+blockBook*h.Blocks(), math.MaxInt/2)
 }
 
-// stream decodes a chunk and hands on block by block.
+// stream decodes a chunk and passes its blocks to fn one by one.
 func (o *inOrder) stream(ctx context.Context, chunk int, b []byte) error {
 	j := o.f.jobOf(chunk)
 	r := &reading{f: o.f, deliver: func(_ *job, block, _ int, p []byte) error {
@@ -192,14 +197,15 @@ func (o *inOrder) stream(ctx context.Context, chunk int, b []byte) error {
 	return err
 }
 
-// A decodedChunk is one with the ends of its blocks; nil: it is handed on as one.
+// A decodedChunk is a decoded chunk with the ends of its VL blocks. ends is nil
+// if fn gets the whole chunk.
 type decodedChunk struct {
-	p    []byte // lent
+	p    []byte // memory from bufpool
 	ends []int
 }
 
-// group decodes chunks side by side, and hands them on.
-func (o *inOrder) group(ctx context.Context, from int, chunks [][]byte) error {
+// decodeGroup decodes chunks in parallel, and then passes them to fn in order.
+func (o *inOrder) decodeGroup(ctx context.Context, from int, chunks [][]byte) error {
 	out := make([]decodedChunk, len(chunks))
 	defer func() {
 		for _, d := range out {
@@ -234,7 +240,7 @@ func (o *inOrder) group(ctx context.Context, from int, chunks [][]byte) error {
 	return nil
 }
 
-// decodeStored decodes a chunk into memory that is lent.
+// decodeStored decodes a chunk into memory from bufpool.
 func (f *Frame) decodeStored(j *job, b []byte, inside int, d *decodedChunk) error {
 	h, err := (&reading{f: f}).header(j, b, int64(len(b)))
 	if err != nil {
@@ -246,7 +252,7 @@ func (f *Frame) decodeStored(j *job, b []byte, inside int, d *decodedChunk) erro
 		j.dst = d.p
 		return r.chunk(j, b)
 	}
-	r.inside = 1 // blocks in order
+	r.inside = 1 // one goroutine: blocks come in order
 	r.deliver = func(_ *job, _, at int, p []byte) error {
 		d.ends = append(d.ends, at+copy(d.p[at:], p))
 		return nil

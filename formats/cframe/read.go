@@ -17,47 +17,48 @@ import (
 // A Want asks for a chunk or some blocks of it.
 type Want struct {
 	Chunk int
-	// Blocks are ascending, without repeats; nil means all, and empty none.
+	// Blocks are the numbers of blocks, ascending and each at most once. Nil
+	// means all blocks, an empty slice none.
 	Blocks []int
-	// BlockSize is the unit of Blocks: the decoded bytes of every block but the
-	// last. 0 means Info.BlockSize, or each chunk's own blocks if that is 0, too.
-	// It counts for chunks of fixed blocks only; VL blocks are counted as they
-	// are.
+	// BlockSize is the block size that the numbers in Blocks refer to: the
+	// decoded bytes of each block except the last. 0 means Info.BlockSize; if
+	// that is 0, too, the chunk's own block size. For a chunk of VL blocks it has
+	// no effect.
 	BlockSize int
-	// Dst, with Blocks nil, takes the decoded chunk and must be long enough, else
-	// EachConcurrent fails with ErrTooLarge. It must not overlap another want's.
+	// Dst is memory for the decoded chunk, if Blocks is nil. EachConcurrent
+	// returns ErrTooLarge if Dst is too short. It must not overlap the Dst of
+	// another Want.
 	Dst []byte
-	// Kept is how many bytes of the chunk the caller keeps, without Dst; see
-	// Options.Memory.
+	// Kept is the number of decoded bytes that the caller copies and keeps, if
+	// Dst is nil; see Options.Memory.
 	Kept int
 }
 
 // EachConcurrent reads wants, in any order, and calls done with each decoded block, from
-// several goroutines at a time: the place of the want in the list, the number of the
-// block, and its bytes, which are valid during the call only and may be overwritten by
-// it. (Each gives chunks in order, from the goroutine of the caller.) If Dst is set,
-// the whole chunk is decoded there, and done is called once with block -1 and
-// those bytes, which stay valid. If a chunk turns out to have blocks of another
-// size than the want counts in, or if a chunk that is not stored has no known
-// blocks, done is called once with block -1 and the whole chunk. The first error, of
-// done or of a read, ends EachConcurrent; an error of done is returned as it is. No
-// call is made after EachConcurrent has returned.
+// several goroutines at a time. want is the index in wants, block the number of the
+// block, and p its decoded bytes. p is valid during the call only, and done may overwrite
+// it. (Each passes chunks in order, from the goroutine of the caller.) If Dst is set, the
+// whole chunk is decoded into it, and done is called once with block -1 and those bytes,
+// which stay valid. done is also called once, with block -1 and the whole chunk, if the
+// chunk has another block size than the Want, or if it is a special chunk and its blocks
+// are unknown. EachConcurrent ends at the first error of done or of a read, and returns
+// an error of done as it is. It does not call done after it has returned.
 //
-// Chunks are read whole, in one phase, or their block starts first and the
-// blocks next, in two: Options.Policy decides by their sizes. In a sparse frame
-// the opening of chunks comes before. Chunks that are not stored need no bytes.
-// Decoding begins as requests end. EachConcurrent holds Options.Memory of encoded bytes, or
-// one chunk if that is larger, and for each of Options.Parallel a decoded block,
-// or a chunk if that has to be decoded whole.
+// A chunk is read whole, in one phase, or its block starts first and then its blocks, in
+// two: Options.Policy decides by their sizes. In a sparse frame the objects of chunks are
+// opened in a phase before. Special chunks without bytes in the frame cost no request.
+// Decoding begins when the first requests end. EachConcurrent holds Options.Memory of
+// encoded bytes, or one chunk if that is longer. For each of Options.Parallel goroutines
+// it also holds a decoded block, or a decoded chunk if the chunk has to be decoded whole.
 //
-// A chunk's own header is checked against the frame: its decoded length, and its
-// encoded length against the place that it has. A chunk or block that the frame
-// does not have is ErrNoEntry.
+// The header of a chunk is checked against the frame: its decoded length, and that its
+// encoded length fits its place. If the frame lacks a chunk or block, EachConcurrent
+// returns ErrNoEntry.
 func (f *Frame) EachConcurrent(ctx context.Context, wants []Want, done func(want, block int, p []byte) error) error {
 	if f.refused != nil {
 		return f.refused
 	}
-	if len(wants) > batch { // one read, in parts
+	if len(wants) > batch { // all batches count as one step of phases
 		_, ctx = rangeio.Steps(ctx)
 	}
 	r := &reading{f: f, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
@@ -79,10 +80,11 @@ func (f *Frame) EachConcurrent(ctx context.Context, wants []Want, done func(want
 	return context.Cause(ctx)
 }
 
-// batch is how many wants are planned together: some MiB of jobs.
+// batch is the number of wants that are planned at a time; their jobs take some
+// MiB.
 const batch = 1 << 14
 
-// newJob checks a want.
+// newJob checks a want and makes a job of it.
 func (f *Frame) newJob(i int, w *Want) (job, error) {
 	if w.Chunk < 0 || w.Chunk >= f.table.n {
 		return job{}, fail(chunkName(w.Chunk), -1, formats.ErrNoEntry, "there are %d", f.table.n)
@@ -118,12 +120,12 @@ func (f *Frame) newJob(i int, w *Want) (job, error) {
 	return j, nil
 }
 
-// jobOf is a job for all of a chunk.
+// jobOf returns a job for a whole chunk.
 func (f *Frame) jobOf(chunk int) job {
 	c := f.Chunk(chunk)
 	j := job{chunk: chunk, nbytes: c.NBytes, off: c.Off, most: c.MaxLen, n: max(c.MaxLen, 0)}
 	if c.NBytes < 0 && j.n > unknownMax {
-		j.n = 0 // dead bytes may follow it
+		j.n = 0 // dead bytes may follow the chunk
 	}
 	return j
 }
@@ -133,33 +135,34 @@ func chunkName(i int) string { return fmt.Sprintf("chunk %d", i) }
 // A reading is one call of EachConcurrent or a method like it.
 type reading struct {
 	f       *Frame
-	deliver func(j *job, block, at int, p []byte) error // at: the block's first byte in the chunk
-	inside  int                                         // goroutines that decode one chunk
+	deliver func(j *job, block, at int, p []byte) error // at: offset of the block in the decoded chunk
+	inside  int                                         // number of goroutines that decode one chunk
 
 	adding gate
-	put    func(pull.Part[piece]) error // adds what is to be read; may go ahead and decode
+	put    func(pull.Part[piece]) error // adds a part to the Pull; may take parts and decode them meanwhile
 
 	lending sync.Mutex
-	lent    map[*begun][]byte // to those that are gathered
+	lent    map[*begun][]byte // buffers of gathered chunks
 }
 
-// A piece is what a part of a frame is.
+// A piece says what a part of a Pull is: a chunk, a block, or a fragment of a
+// gathered chunk.
 type piece struct {
 	j *job
-	c *begun // nil: all of the chunk, or nothing if it is not stored
-	k int    // number of the block, or of the part of c
+	c *begun // nil: the whole chunk, or no bytes if the chunk has none in the frame
+	k int    // number of the block, or index in c.gathered.need
 }
 
 const (
-	openFlight  = 64        // objects of a sparse frame that are opened at a time
-	largestScan = 192 << 20 // that a call holds by default, however much it reads
-	headMemory  = 1 << 20   // of block starts, for one of the two windows that are under way
-	// localGap is how many bytes are copied out of memory in the time of a system call.
+	openFlight  = 64        // objects of a sparse frame that are opened at the same time
+	largestScan = 192 << 20 // most bytes that a call holds by default
+	headMemory  = 1 << 20   // bytes of block starts in one of two windows in flight
+	// localGap is the number of bytes that can be copied in the time of a system call.
 	localGap = 8 << 10
 )
 
-// memory is what may be held of encoded bytes in a call that reads so many of
-// whole chunks, counted up to what the caller keeps of each.
+// memory returns how many encoded bytes a call may hold. whole is the encoded
+// bytes of chunks that are read whole, as strategy.kept counts them.
 func (f *Frame) memory(whole int64) int64 {
 	if f.o.Memory > 0 {
 		return f.o.Memory
@@ -167,19 +170,19 @@ func (f *Frame) memory(whole int64) int64 {
 	return max(defaultMemory, min(whole/4*3, largestScan))
 }
 
-// run reads jobs: one Pull of whole chunks and of blocks, and within it another of the
-// block starts that tell where the blocks are.
+// run reads jobs by one Pull of whole chunks and blocks. Within its Parts a second
+// Pull reads the block starts, which tell where the blocks are.
 func (r *reading) run(ctx context.Context, jobs []job) error {
-	f, p := r.f, r.f.plan(jobs)
+	f, p := r.f, r.f.strategy(jobs)
 	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why,
 		Window: min(pull.WindowOf(f.r, f.o.Policy), f.memory(0)/7), Memory: f.memory(p.kept)}
 	r.inside = max(1, f.o.Parallel/max(len(jobs), 1))
 	if rangeio.Local(f.r) {
 		r.inside = min(r.inside, 1+int(p.bytes/pull.WorthGoroutine))
 		if most := all.Window; p.bytes <= most {
-			all.Window += most / 8 // a single one, though it is an estimate
+			all.Window += most / 8 // p.bytes is an estimate: with some reserve everything fits one window
 		} else if len(p.starts) > 0 {
-			all.First = most / 8
+			all.First, all.Window = most/8, most/2 // so that goroutines begin soon and end together
 		}
 	}
 	if len(p.starts) > 0 {
@@ -188,7 +191,7 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 	all.Parts = func(ctx context.Context, add func(pull.Part[piece]) error) error {
 		r.put, r.adding = add, newGate()
 		for i := range p.unstored {
-			if f.dry != nil { // they cost no request
+			if f.dry != nil { // special chunks cost no request
 				break
 			}
 			j := &p.unstored[i]
@@ -205,7 +208,7 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 		return r.starts(ctx, p.starts)
 	}
 	err := all.Each(ctx, r.take)
-	for c := range r.lent { // what an error has left
+	for c := range r.lent { // buffers that are left after an error
 		r.giveBack(c)
 	}
 	if e, ok := errors.AsType[callerError](err); ok {
@@ -214,19 +217,19 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 	return err
 }
 
-// add adds a part, whoever else does.
+// add adds a part to the Pull. Several goroutines may call it at a time.
 func (r *reading) add(p pull.Part[piece]) error {
 	r.adding <- struct{}{}
 	defer func() { <-r.adding }()
 	return r.put(p)
 }
 
-// A gate lets one goroutine in at a time, which may wait for reads meanwhile.
+// A gate is a lock that a goroutine may hold while it waits for reads.
 type gate chan struct{}
 
 func newGate() gate { return make(gate, 1) }
 
-// take decodes what has come of a chunk.
+// take decodes a part of a chunk that has been read.
 func (r *reading) take(p pull.Part[piece], b []byte) error {
 	j, c := p.For.j, p.For.c
 	var err error
@@ -247,7 +250,8 @@ func (r *reading) take(p pull.Part[piece], b []byte) error {
 	return r.f.inChunk(j, err)
 }
 
-// joined decodes the block whose front came with the block starts.
+// joined decodes the block whose first bytes came with the block starts; b has
+// the rest.
 func (r *reading) joined(c *begun, b []byte) error {
 	n := len(c.front)
 	p := bufpool.Get(n + len(b))
@@ -257,7 +261,8 @@ func (r *reading) joined(c *begun, b []byte) error {
 	return r.block(c, c.frontOf, 0, p, nil, nil)
 }
 
-// failed names the chunk in the error of a read of one.
+// failed adds the name of the chunk to the error of a read, if the read was for
+// a single chunk.
 func (f *Frame) failed(parts []pull.Part[piece], err error) error {
 	if j := parts[0].For.j; j == parts[len(parts)-1].For.j {
 		return f.inChunk(j, err)
@@ -265,7 +270,7 @@ func (f *Frame) failed(parts []pull.Part[piece], err error) error {
 	return wrap("chunks", -1, err)
 }
 
-// inChunk names the chunk in an error; one of done stays as it is.
+// inChunk adds the name of the chunk to an error. A callerError stays as it is.
 func (f *Frame) inChunk(j *job, err error) error {
 	if err == nil {
 		return nil
@@ -280,11 +285,11 @@ func (f *Frame) inChunk(j *job, err error) error {
 	return wrap(chunkName(j.chunk), off, err)
 }
 
-// callerError is an error of done, which goes back as it came.
+// callerError marks an error of done, which is returned to the caller as it is.
 type callerError struct{ error }
 
-// header reads and checks the header of a chunk whose first bytes are b and that
-// has room for most.
+// header parses and checks the header of a chunk. b has its first bytes; most
+// bounds its encoded length.
 func (r *reading) header(j *job, b []byte, most int64) (blosc.Header, error) {
 	h, err := r.f.header(b, most, j.nbytes)
 	if err == nil && j.dst != nil && h.NBytes > len(j.dst) {
@@ -293,9 +298,8 @@ func (r *reading) header(j *job, b []byte, most int64) (blosc.Header, error) {
 	return h, err
 }
 
-// header reads the header of a chunk whose first bytes are b, and checks it against the
-// room that the chunk has, its decoded length by the frame (-1: not known) and the
-// limits.
+// header parses the header of a chunk from its first bytes b. It checks the encoded
+// length against most, the decoded length against nbytes (-1: unknown), and the limits.
 func (f *Frame) header(b []byte, most int64, nbytes int) (blosc.Header, error) {
 	h, err := blosc.ParseHeader(b)
 	switch {
@@ -311,8 +315,8 @@ func (f *Frame) header(b []byte, most int64, nbytes int) (blosc.Header, error) {
 	return h, nil
 }
 
-// chunk decodes what is wanted of a chunk that is all in b, b being as long as
-// the chunk can be.
+// chunk decodes the wanted blocks of a chunk, or all of it. b holds the whole
+// chunk, and perhaps bytes behind it.
 func (r *reading) chunk(j *job, b []byte) error {
 	h, err := r.header(j, b, int64(len(b)))
 	if err != nil {
@@ -337,12 +341,13 @@ func (r *reading) chunk(j *job, b []byte) error {
 	})
 }
 
-// fits says whether the blocks of a chunk are those that the job counts in.
+// fits reports whether the chunk has the block size that the job's block
+// numbers refer to.
 func (j *job) fits(h *blosc.Header) bool {
 	return h.VL || j.bsize <= 0 || j.to > 0 || h.NBytes == 0 || h.BlockBytes() == min(j.bsize, h.NBytes)
 }
 
-// pick gives the numbers of the blocks that are wanted, nil for all.
+// pick returns the numbers of the wanted blocks, nil for all.
 func (j *job) pick(h *blosc.Header) ([]int, error) {
 	n := h.Blocks()
 	if j.to > 0 && !h.VL && h.BlockBytes() > 0 {
@@ -366,7 +371,7 @@ func (f *Frame) decodeOptions(parallel int) blosc.DecodeOptions {
 	return blosc.DecodeOptions{TypeSize: f.info.TypeSize, BlockShape: f.blockShape, MaxDecoded: f.o.Limits.MaxDecoded, Parallel: parallel}
 }
 
-// decodeWhole decodes a whole chunk, into the job's buffer where it has one.
+// decodeWhole decodes a whole chunk into j.dst, or into a buffer from bufpool.
 func (r *reading) decodeWhole(j *job, h *blosc.Header, b []byte) error {
 	dst := j.dst
 	if dst == nil {
@@ -387,8 +392,8 @@ func (r *reading) give(j *job, block, at int, p []byte) error {
 	return nil
 }
 
-// decodeBlocks decodes the blocks that are wanted of a chunk. src gives the bytes of a
-// block.
+// decodeBlocks decodes the wanted blocks of a chunk. src returns the encoded bytes of
+// a block.
 func (r *reading) decodeBlocks(c *begun, dict []byte, src func(i int) []byte) error {
 	h, count := c.x.Header(), len(c.sel)
 	if c.sel == nil {
@@ -401,7 +406,7 @@ func (r *reading) decodeBlocks(c *begun, dict []byte, src func(i int) []byte) er
 		return c.sel[k]
 	}
 	if h.VL {
-		end := 0 // decoded bytes of the blocks so far
+		end := 0 // decoded bytes so far
 		for k := range count {
 			n, err := c.x.VLBlockLen(src(number(k)))
 			if err != nil {
@@ -436,7 +441,8 @@ func (r *reading) decodeBlocks(c *begun, dict []byte, src func(i int) []byte) er
 	return nil
 }
 
-// block decodes block i out of p. at is where it begins in a VL chunk.
+// block decodes block i from p. at is its offset in the decoded chunk; it is
+// used for VL blocks only.
 func (r *reading) block(c *begun, i, at int, p, first, dict []byte) error {
 	n := c.x.BlockLen(i)
 	if n >= 0 {

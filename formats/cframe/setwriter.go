@@ -8,21 +8,22 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// A SetWriter writes a sparse frame: each chunk that takes room as an object of
-// its own, published at once, and by Close the index. So a frame without an index
-// is an unfinished one. It has the methods of Writer, and the same rules; Parallel
-// counts chunks that are encoded and published at the same time.
+// A SetWriter writes a sparse frame. It publishes each chunk that needs bytes as
+// an object of its own at once, and the index in Close. So a folder without an
+// index is an unfinished frame. A SetWriter has the methods and the rules of
+// Writer. WriteOptions.Parallel is the number of chunks that are encoded and
+// published at the same time.
 //
-// Chunks that were published stay if the frame is given up. The caller removes
-// them, who knows whether others lie in the folder.
+// If the frame is given up, published chunks stay. The caller has to remove them,
+// since a SetWriter does not know whether the folder has other objects.
 type SetWriter struct {
 	books
-	ctx context.Context //nolint:containedctx // of the whole frame: publishing goes on after the call that began it
+	ctx context.Context //nolint:containedctx // for the whole frame: a chunk may be published after its call has returned
 	out formats.SetOutput
 }
 
-// NewSetWriter checks o, as NewWriter does. It creates nothing. ctx ends the writing of
-// the frame.
+// NewSetWriter checks o as NewWriter does. It creates no object. ctx is for the whole
+// frame: if it ends, later calls fail.
 func NewSetWriter(ctx context.Context, out formats.SetOutput, o WriteOptions) (*SetWriter, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -32,9 +33,10 @@ func NewSetWriter(ctx context.Context, out formats.SetOutput, o WriteOptions) (*
 	return w, nil
 }
 
-// WriteChunk encodes p, which it does not keep, as the next chunk. With
-// Parallel it may return before the chunk is published, as the other methods
-// may, and the errors of a chunk come from a later call. Errors of the SetOutput keep their identity.
+// WriteChunk encodes p as the next chunk. It does not keep p. If WriteOptions.Parallel is
+// above 1, this and the other methods may return before the chunk is published; then a
+// later call returns the chunk's error. Errors of the SetOutput are wrapped, so that
+// errors.Is finds them.
 func (w *SetWriter) WriteChunk(p []byte) error {
 	j, encode, err := w.chunkJob(p)
 	if err != nil {
@@ -49,7 +51,7 @@ func (w *SetWriter) WriteChunk(p []byte) error {
 	}, w.put)
 }
 
-// WriteBlocks is Writer.WriteBlocks.
+// WriteBlocks is as Writer.WriteBlocks.
 func (w *SetWriter) WriteBlocks(blocks [][]byte) error {
 	j, err := w.blocksJob(blocks)
 	if err != nil {
@@ -58,19 +60,19 @@ func (w *SetWriter) WriteBlocks(blocks [][]byte) error {
 	return w.later(j)
 }
 
-// WriteEncoded is Writer.WriteEncoded.
+// WriteEncoded is as Writer.WriteEncoded.
 func (w *SetWriter) WriteEncoded(chunk []byte) error {
 	j, err := w.encodedJob(chunk)
 	if err != nil {
 		return err
 	}
-	if w.pipe.limit > 1 { // the chunk outlives the call
+	if w.pipe.limit > 1 { // the chunk is used after the call
 		j.chunk = append([]byte(nil), chunk...)
 	}
 	return w.later(j)
 }
 
-// WriteSpecial is Writer.WriteSpecial.
+// WriteSpecial is as Writer.WriteSpecial.
 func (w *SetWriter) WriteSpecial(kind blosc.Special, size int) error {
 	j, err := w.specialJob(kind, size)
 	if err != nil {
@@ -79,14 +81,14 @@ func (w *SetWriter) WriteSpecial(kind blosc.Special, size int) error {
 	return w.later(j)
 }
 
-// later publishes a chunk that is encoded.
+// later publishes an encoded chunk, perhaps after the call.
 func (w *SetWriter) later(j *task) error {
 	i := w.sizes.n - 1
 	return w.push(j, func(j *task) error { return w.publish(i, j) }, w.put)
 }
 
-// publish stores chunk i, unless an offset says it all. It runs beside other
-// calls and touches nothing but j.
+// publish stores chunk i, unless an offset stands for it. It runs concurrently
+// with other calls and changes only j.
 func (w *SetWriter) publish(i int, j *task) error {
 	off, stored, err := place(i, j, &w.o)
 	if err != nil {
@@ -94,7 +96,7 @@ func (w *SetWriter) publish(i int, j *task) error {
 	}
 	if j.off = off; stored {
 		j.off = int64(i)
-		err = w.store(chunkFile(j.off), j.chunk)
+		err = w.store(ChunkFile(j.off), j.chunk)
 	}
 	return err
 }
@@ -114,12 +116,12 @@ func (w *SetWriter) store(name string, p []byte) error {
 	return nil
 }
 
-// put enters a chunk that was published, in order.
+// put counts a published chunk. It is called in the order of chunks.
 func (w *SetWriter) put(j *task) error {
 	if j.varies && !w.varies {
 		err := w.storeSpecials(func(i int, chunk []byte) (int64, error) {
 			w.in.CBytes += int64(len(chunk))
-			return int64(i), w.store(chunkFile(int64(i)), chunk)
+			return int64(i), w.store(ChunkFile(int64(i)), chunk)
 		})
 		if err != nil {
 			return err
@@ -132,8 +134,8 @@ func (w *SetWriter) put(j *task) error {
 	return nil
 }
 
-// Close waits for all chunks, then publishes the index. A second Close is an
-// error.
+// Close waits for all chunks and then publishes the index. A second Close
+// returns an error.
 func (w *SetWriter) Close() error {
 	if err := w.drain(w.put); err != nil {
 		return err

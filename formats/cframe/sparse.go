@@ -11,19 +11,19 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// IndexName is the object of a sparse frame that holds header, offsets and
-// trailer.
+// IndexName is the name of the object in a sparse frame that holds header,
+// offsets and trailer.
 const IndexName = "chunks.b2frame"
 
-// chunkFile names the object of a chunk of a sparse frame. No name is ever
-// taken from a file.
-func chunkFile(number int64) string { return fmt.Sprintf("%08X.chunk", number) }
+// ChunkFile returns the name of a chunk's object in a sparse frame. number is
+// ChunkInfo.Off. Names never come from the data.
+func ChunkFile(number int64) string { return fmt.Sprintf("%08X.chunk", number) }
 
-// OpenSet reads the index of a sparse frame, the object IndexName of s. The index
-// is checked as by Open, with the same errors, and costs one open and the reads
-// of Open. Each chunk that is read later is opened in s, the chunks of one EachConcurrent
-// side by side, in one phase; bytes that the opening of an object keeps need no
-// second request. Errors of s keep their identity.
+// OpenSet reads the index of a sparse frame, which is the object IndexName of s. It
+// checks the index as Open does, with the same errors. It costs one open and the reads of
+// Open. Later reads open the objects of chunks in s; one EachConcurrent opens several at
+// a time, in one phase. Bytes that an object holds from its opening need no second
+// request. Errors of s are wrapped, so that errors.Is finds them.
 func OpenSet(ctx context.Context, s formats.Set, o Options) (*Frame, error) {
 	r, err := s.Open(ctx, IndexName)
 	if err != nil {
@@ -36,26 +36,26 @@ func OpenSet(ctx context.Context, s formats.Set, o Options) (*Frame, error) {
 	return f, nil
 }
 
-// sparseJob is the job of a chunk whose object is open: all of r.
+// sparseJob returns the job of a chunk whose object r is open.
 func (f *Frame) sparseJob(j *job, r rangeio.Reader) *job {
 	k := *j
 	k.src, k.off, k.most, k.n = r, 0, r.Size(), r.Size()
 	if k.nbytes >= 0 {
 		if most := f.longest(k.nbytes); most >= 0 {
-			k.most = min(k.most, most) // what comes after the chunk is nobody's
+			k.most = min(k.most, most) // bytes after the chunk have no meaning
 		}
 	}
 	return &k
 }
 
-// open opens the objects of chunks. It adds the chunks that are best read whole, and
-// to add the block starts of the others.
+// open opens the objects of chunks. It adds chunks that are best read whole to the
+// Pull of run, and for all others it passes the part with the block starts to add.
 func (r *reading) open(ctx context.Context, jobs []job, add func(pull.Part[*job]) error) error {
 	if r.f.dry != nil {
 		r.f.noteOpens(ctx, jobs)
 		return nil
 	}
-	if jobs[0].src != nil { // their objects are open: the first bytes were too few
+	if jobs[0].src != nil { // the objects are open already: the first read did not get all block starts
 		for i := range jobs {
 			if err := add(jobs[i].headPart(jobs[i].src)); err != nil {
 				return err
@@ -65,7 +65,7 @@ func (r *reading) open(ctx context.Context, jobs []job, add func(pull.Part[*job]
 	}
 	one := newGate()
 	return r.f.opened(ctx, jobs, func(j *job, src rangeio.Reader) error {
-		if j.n <= unknownMax && (j.all() || wholeAnyway(j.group(j.n), r.f.o.Policy)) {
+		if j.n <= unknownMax && (j.all() || wholeAnyway(j.cost(j.n), r.f.o.Policy)) {
 			return r.add(pull.Part[piece]{From: src, Len: j.n, Ends: true, For: piece{j: j}})
 		}
 		one <- struct{}{}
@@ -74,11 +74,11 @@ func (r *reading) open(ctx context.Context, jobs []job, add func(pull.Part[*job]
 	})
 }
 
-// opened opens the objects of chunks side by side and calls fn with each.
+// opened opens the objects of chunks in parallel and calls fn with each.
 func (f *Frame) opened(ctx context.Context, jobs []job, fn func(j *job, src rangeio.Reader) error) error {
 	return par.Do(ctx, len(jobs), openFlight, func(ctx context.Context, i int) error {
 		j := &jobs[i]
-		src, err := f.set.Open(ctx, chunkFile(j.off))
+		src, err := f.set.Open(ctx, ChunkFile(j.off))
 		if err != nil {
 			return f.inChunk(j, err)
 		}
@@ -89,12 +89,13 @@ func (f *Frame) opened(ctx context.Context, jobs []job, fn func(j *job, src rang
 	})
 }
 
-// openHead is what an object keeps of its own opening, unless it was opened
-// otherwise.
+// openHead is the number of bytes that an object holds from its opening, by
+// default.
 const openHead = 64 << 10
 
-// noteOpens notes what opening the objects of chunks, and reading what they do not keep
-// of it, would take. An index does not tell how long they are: it is the mean.
+// noteOpens notes in a plan the requests to open the objects of chunks, and to read the
+// bytes that they do not hold from their opening. The index does not tell the lengths
+// of chunks, so it assumes the mean.
 func (f *Frame) noteOpens(ctx context.Context, jobs []job) {
 	stored := int64(0)
 	for i := range f.table.n {
@@ -109,9 +110,9 @@ func (f *Frame) noteOpens(ctx context.Context, jobs []job) {
 		if j.most >= 0 {
 			n = min(n, j.most)
 		}
-		q := rangeio.Planned{Object: chunkFile(j.off), Len: min(n, openHead), Why: "open " + chunkName(j.chunk), Estimated: true}
+		q := rangeio.Planned{Object: ChunkFile(j.off), Len: min(n, openHead), Why: "open " + chunkName(j.chunk), Estimated: true}
 		f.dry.Note(open, q)
-		if g := j.group(n); !wholeAnyway(g, f.o.Policy) {
+		if g := j.cost(n); !wholeAnyway(g, f.o.Policy) {
 			n = min(n, openHead+g.blocks-j.headSize(n))
 		}
 		if n > openHead {
@@ -121,7 +122,8 @@ func (f *Frame) noteOpens(ctx context.Context, jobs []job) {
 	}
 }
 
-// specialHeader is what the header of a chunk that is not stored would say.
+// specialHeader returns the header that a special chunk without bytes in the
+// frame would have.
 func specialHeader(in *Info, nbytes int, kind blosc.Special) blosc.Header {
 	size := in.BlockSize
 	if size <= 0 {

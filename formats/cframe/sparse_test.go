@@ -53,7 +53,7 @@ func TestSparseLongStarts(t *testing.T) {
 	if !bytes.Equal(p, data[off:][:len(p)]) {
 		t.Error("other bytes")
 	}
-	if want := map[string]int{chunkFile(1): 1, chunkFile(2): 1}; !maps.Equal(set.n, want) {
+	if want := map[string]int{ChunkFile(1): 1, ChunkFile(2): 1}; !maps.Equal(set.n, want) {
 		t.Errorf("opened: %v, want %v", set.n, want)
 	}
 }

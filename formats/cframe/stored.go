@@ -10,19 +10,19 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// AppendStored appends chunk i to dst, encoded as it is stored, and returns the longer
-// slice, or dst with an error. Of a chunk that is not stored it appends the special
-// chunk that stands for it. The chunk's header is checked against the frame and the
-// limits; its blocks are not looked at. It makes one read, two if the length of the
-// chunk is not known; in a sparse frame it opens the chunk's object first. A chunk that
-// is not there is ErrNoEntry.
+// AppendStored appends the encoded chunk i to dst. If it fails, it returns dst as it
+// was. For a special chunk without bytes in the frame it appends an equivalent special
+// chunk. It checks the chunk's header against the frame and the limits, but not the
+// chunk's blocks. It makes one read, or two if the length of the chunk is unknown. In a
+// sparse frame it opens the chunk's object first. If the frame does not have the chunk,
+// it returns ErrNoEntry.
 func (f *Frame) AppendStored(ctx context.Context, dst []byte, i int) ([]byte, error) {
 	return f.appendStored(ctx, dst, i, func(r rangeio.Reader) rangeio.Reader { return r })
 }
 
-// ExplainStored lists the requests that AppendStored would make; the object of a chunk
-// in a sparse frame, which is named, is not opened for it. A length that only the chunk
-// tells is an estimate.
+// ExplainStored lists the requests that AppendStored would make. In a sparse frame a
+// request names the chunk's object, which ExplainStored does not open. A length that
+// only the chunk tells is an estimate.
 func (f *Frame) ExplainStored(ctx context.Context, i int) ([]rangeio.Planned, error) {
 	if f.info.Sparse {
 		return f.explainSparse(i)
@@ -40,9 +40,9 @@ func (f *Frame) explainSparse(i int) ([]rangeio.Planned, error) {
 	if c.Special != blosc.None {
 		return nil, nil
 	}
-	p := rangeio.Planned{Phase: 1, Object: chunkFile(c.Off), Len: c.MaxLen, Why: chunkName(i), Estimated: true}
+	p := rangeio.Planned{Phase: 1, Object: ChunkFile(c.Off), Len: c.MaxLen, Why: chunkName(i), Estimated: true}
 	if p.Len < 0 {
-		p.Len = 0 // nothing is known of it
+		p.Len = 0 // the length is unknown
 	}
 	return []rangeio.Planned{p}, nil
 }
@@ -57,7 +57,8 @@ func (f *Frame) has(i int) error {
 	return nil
 }
 
-// appendStored reads by what over makes of the reader.
+// appendStored is AppendStored with the reader that over returns, which may be
+// one for a plan.
 func (f *Frame) appendStored(ctx context.Context, dst []byte, i int, over func(rangeio.Reader) rangeio.Reader) ([]byte, error) {
 	if err := f.has(i); err != nil {
 		return dst, err
@@ -69,13 +70,13 @@ func (f *Frame) appendStored(ctx context.Context, dst []byte, i int, over func(r
 	}
 	s := storedChunk{f: f, c: c, i: i, r: f.r, off: c.Off, most: c.MaxLen}
 	if f.info.Sparse {
-		r, err := f.set.Open(ctx, chunkFile(c.Off))
+		r, err := f.set.Open(ctx, ChunkFile(c.Off))
 		if err != nil {
 			return dst, s.fail(err)
 		}
 		s.r, s.off, s.most = r, 0, r.Size()
 		if c.MaxLen >= 0 {
-			s.most = min(s.most, c.MaxLen) // what comes after the chunk is nobody's
+			s.most = min(s.most, c.MaxLen) // bytes after the chunk have no meaning
 		}
 	}
 	s.r = over(s.r)
@@ -86,13 +87,13 @@ func (f *Frame) appendStored(ctx context.Context, dst []byte, i int, over func(r
 	return out, nil
 }
 
-// A storedChunk is one that is to be read.
+// A storedChunk is a chunk to be read for AppendStored.
 type storedChunk struct {
 	f         *Frame
 	c         ChunkInfo
 	i         int
 	r         rangeio.Reader
-	off, most int64 // most: -1 if only the chunk tells
+	off, most int64 // offset, and most bytes of the chunk; most is -1 if only the chunk tells
 }
 
 func (s *storedChunk) fail(err error) error {
@@ -102,11 +103,11 @@ func (s *storedChunk) fail(err error) error {
 	return wrap(chunkName(s.i), s.c.Off, err)
 }
 
-// append reads all that the chunk can be, if that is known and little, else its header
-// first.
+// append reads the chunk at once if an upper bound of its length is known and small,
+// else its header first.
 func (s *storedChunk) append(ctx context.Context, dst []byte) ([]byte, error) {
 	n := s.most
-	if s.c.NBytes < 0 && (n < 0 || n > unknownMax) { // dead bytes may follow it
+	if s.c.NBytes < 0 && (n < 0 || n > unknownMax) { // dead bytes may follow the chunk
 		h, err := s.head(ctx)
 		if err != nil {
 			return nil, err
@@ -124,7 +125,7 @@ func (s *storedChunk) append(ctx context.Context, dst []byte) ([]byte, error) {
 	return out, err
 }
 
-// head reads the header alone. A plan needs it, too.
+// head reads the header alone. A plan reads it, too.
 func (s *storedChunk) head(ctx context.Context) (h blosc.Header, err error) {
 	room := s.r.Size() - s.off
 	err = s.pull(ctx, min(room, minChunkLen), true, func(b []byte) (err error) {
@@ -140,7 +141,8 @@ func (s *storedChunk) pull(ctx context.Context, n int64, index bool, take func(b
 	return p.Each(ctx, func(_ pull.Part[int], b []byte) error { return take(b) })
 }
 
-// header checks the header of the chunk, which has room for most bytes.
+// header parses and checks the header of the chunk. most bounds its encoded
+// length.
 func (s *storedChunk) header(b []byte, most int64) (blosc.Header, error) {
 	h, err := s.f.header(b, most, s.c.NBytes)
 	if limit := s.f.o.Limits.MaxDecoded; err == nil && int64(h.CBytes) > limit {

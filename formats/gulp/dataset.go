@@ -9,17 +9,18 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/rangeio"
 )
 
-// A Dataset is a folder or prefix of gulp chunks, data….gulp beside
-// meta….gmeta, in the order of the first number in their names. A chunk is
-// opened at its first use and stays open as long as the Dataset is in use:
-// memory grows to the indexes of all chunks. Methods are safe for concurrent
-// use.
+// A Dataset is a folder or prefix of gulp chunks, each a pair of objects
+// data….gulp and meta….gmeta. Chunks are in the order of the first number in
+// their names. A Dataset opens a chunk at its first use and keeps it open, so
+// its memory may grow to the indexes of all chunks. Methods are safe for
+// concurrent use.
 type Dataset struct {
 	set     formats.Set
 	o       Options
@@ -30,16 +31,18 @@ type Dataset struct {
 	gate   chan struct{} // guards loaded, byID
 	loaded bool
 	byID   map[string]int
+
+	kept atomic.Int64 // memory of the names, of open chunks and of byID
 }
 
-// A ChunkOpener is a formats.Set that opens chunks itself, because it can tell
-// whether two objects belong together. A Dataset calls OpenChunk for every
-// chunk, instead of opening index and data by name.
+// A ChunkOpener is a formats.Set that opens chunks itself, because it can check
+// that two objects belong together. If its Set is a ChunkOpener, a Dataset
+// calls OpenChunk for every chunk and does not open index and data by name.
 type ChunkOpener interface {
 	formats.Set
-	// OpenChunk opens both objects, makes sure that p.Meta is the index of
-	// p.Data, and returns what Open makes of them with o. It may be called for
-	// several chunks at a time, but not twice at a time for one.
+	// OpenChunk opens both objects, checks that p.Meta is the index of p.Data,
+	// and returns the result of Open with o. It may be called for several
+	// chunks at the same time, but only once at a time for each chunk.
 	OpenChunk(ctx context.Context, p Pair, o Options) (*Chunk, error)
 }
 
@@ -52,10 +55,10 @@ type lazyChunk struct {
 	c    *Chunk
 }
 
-// OpenDataset lists the set and pairs its names; nothing is read. Only names
-// of GulpIO's pattern that have a number count; those in sub-folders do not.
-// Data without its index is no error: the index is published last, so such a
-// chunk is unfinished, see Unfinished. An index without data is ErrCorrupt,
+// OpenDataset lists the set and pairs its names. It reads no object. It uses
+// only names of GulpIO's pattern with a number, and none in sub-folders. Data
+// without an index are not an error: the index is published last, so such a
+// chunk is unfinished; see Unfinished. An index without data is ErrCorrupt, and
 // more chunks than Limits.MaxEntries are ErrTooLarge. An empty set is an empty
 // dataset.
 func OpenDataset(ctx context.Context, set formats.Set, o Options) (*Dataset, error) {
@@ -89,17 +92,29 @@ func OpenDataset(ctx context.Context, set formats.Set, o Options) (*Dataset, err
 	if int64(len(d.chunks)) > d.o.Limits.MaxEntries {
 		return nil, fmt.Errorf("%s: %d chunks: %w", Format, len(d.chunks), formats.ErrTooLarge)
 	}
+	d.kept.Add(int64(len(names)) * nameCost)
 	slices.SortFunc(d.chunks, func(x, y *lazyChunk) int {
 		return cmp.Or(cmp.Compare(len(x.num), len(y.num)), cmp.Compare(x.num, y.num), cmp.Compare(x.pair.Data, y.pair.Data))
 	})
 	return d, nil
 }
 
+// Rough memory of an entry of Dataset.byID, and of a name that was listed.
+const (
+	entryCost = 48
+	nameCost  = 192
+)
+
+// HeldBytes returns about how many bytes of memory the Dataset keeps: the indexes of
+// the chunks opened so far, and the table of ids after it is loaded. It does not count
+// the memory of Readers.
+func (d *Dataset) HeldBytes() int64 { return d.kept.Load() }
+
 // maxChunk keeps a hostile name from pushing new numbers to the end of int;
 // no dataset has a billion chunks.
 const maxChunk = 1 << 30
 
-// chunkName reads a name of GulpIO's pattern.
+// chunkName parses a name of GulpIO's pattern.
 func chunkName(name string) (pair Pair, num string, ok bool) {
 	if strings.Contains(name, "/") || !strings.HasPrefix(name, "data") && !strings.HasPrefix(name, "meta") {
 		return Pair{}, "", false
@@ -124,14 +139,14 @@ func chunkName(name string) (pair Pair, num string, ok bool) {
 	return pair, num, true
 }
 
-// Len is the number of chunks.
+// Len returns the number of chunks.
 func (d *Dataset) Len() int { return len(d.chunks) }
 
-// Pair names the objects of chunk k, counted from 0 in dataset order. It panics
-// if k is not in [0, Len), as indexing does.
+// Pair returns the names of the objects of chunk k. Chunks count from 0 in
+// dataset order. Pair panics if k is not in [0, Len), as indexing a slice does.
 func (d *Dataset) Pair(k int) Pair { return d.chunks[k].pair }
 
-// Totals are the sums over all chunks, which are opened by Load.
+// Totals returns the sums over all chunks. It calls Load, which opens them.
 func (d *Dataset) Totals(ctx context.Context) (t Totals, err error) {
 	if err := d.Load(ctx); err != nil {
 		return t, err
@@ -142,18 +157,19 @@ func (d *Dataset) Totals(ctx context.Context) (t Totals, err error) {
 	return t, nil
 }
 
-// Unfinished names the data objects without an index: chunks whose writer was
-// interrupted. They are not part of the dataset.
+// Unfinished returns the names of data objects without an index. Their writers
+// were interrupted; the dataset does not include them.
 func (d *Dataset) Unfinished() []string { return slices.Clone(d.orphans) }
 
-// Next is the first number above those of all chunks, unfinished ones included:
-// where appending goes on.
+// Next returns the number for the next new chunk: the first one above the
+// numbers of all chunks, with the unfinished ones.
 func (d *Dataset) Next() int { return d.next }
 
 // Chunk opens chunk k, counted from 0 in dataset order, or returns it if it is
-// open. Unless the set is a ChunkOpener, the two objects are opened side by
-// side. Callers that want the same chunk wait for the first; a failure is not
-// remembered. Chunk panics if k is not in [0, Len), as indexing does.
+// open. Unless the set is a ChunkOpener, it opens the two objects at the same
+// time. Callers of the same chunk wait for the first of them; after a failure
+// the next call tries again. Chunk panics if k is not in [0, Len), as indexing
+// a slice does.
 func (d *Dataset) Chunk(ctx context.Context, k int) (*Chunk, error) {
 	l := d.chunks[k]
 	if err := enter(ctx, l.gate); err != nil {
@@ -168,10 +184,11 @@ func (d *Dataset) Chunk(ctx context.Context, k int) (*Chunk, error) {
 		return nil, fmt.Errorf("%s: %w", l.pair.Meta, err)
 	}
 	l.c = c
+	d.kept.Add(c.HeldBytes())
 	return c, nil
 }
 
-// open opens every chunk of a dataset.
+// open opens a chunk, by OpenChunk if the set is a ChunkOpener.
 func (d *Dataset) open(ctx context.Context, p Pair) (*Chunk, error) {
 	if s, ok := d.set.(ChunkOpener); ok {
 		return s.OpenChunk(ctx, p, d.o)
@@ -215,7 +232,7 @@ func (d *Dataset) Load(ctx context.Context) error {
 	}
 	var mu sync.Mutex
 	var kept int64
-	err := par.Do(ctx, len(d.chunks), d.o.Parallel, func(ctx context.Context, k int) error {
+	err := par.Do(rangeio.OnePhase(ctx), len(d.chunks), d.o.Parallel, func(ctx context.Context, k int) error {
 		c, err := d.Chunk(ctx, k)
 		if err != nil {
 			return err
@@ -241,6 +258,7 @@ func (d *Dataset) Load(ctx context.Context) error {
 		}
 	}
 	d.byID, d.loaded = byID, true
+	d.kept.Add(int64(len(byID)) * entryCost)
 	return nil
 }
 
@@ -257,19 +275,21 @@ func (d *Dataset) Find(ctx context.Context, id string) (*Chunk, int, error) {
 	return d.chunks[k].c, k, nil
 }
 
-// A Sample is one id of a dataset.
+// A Sample is one id of a dataset, or one frame of an id (OrderOptions.Frames).
 type Sample struct {
 	ID    string
-	Chunk *Chunk // where its frames are read
+	Chunk *Chunk // the chunk with its frames
 	K     int    // position of the chunk in the dataset
 	N     int64  // position of the sample in dataset order
+	Frame int    // number of the frame in its id, if samples are frames; otherwise 0
 }
 
-// Samples yields every id in dataset order, opening chunk after chunk. It does
-// not load the dataset, so an id that occurs in two chunks comes twice. An error
-// comes with a zero Sample and ends the sequence.
+// Samples yields every id in dataset order. It opens one chunk after another and
+// does not load the dataset, so it yields an id twice if two chunks have it. An
+// error comes with a zero Sample and ends the sequence.
 func (d *Dataset) Samples(ctx context.Context) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
+		ctx := rangeio.OnePhase(ctx) // no chunk is opened because of another
 		var n int64
 		for k := range d.chunks {
 			c, err := d.Chunk(ctx, k)
@@ -278,7 +298,7 @@ func (d *Dataset) Samples(ctx context.Context) iter.Seq2[Sample, error] {
 				return
 			}
 			for id := range c.IDs() {
-				if !yield(Sample{id, c, k, n}, nil) {
+				if !yield(Sample{ID: id, Chunk: c, K: k, N: n}, nil) {
 					return
 				}
 				n++

@@ -303,6 +303,72 @@ func TestOrder(t *testing.T) {
 	})
 }
 
+// TestOrderByFrame: over all ranks each frame comes once, under its id and number, also
+// behind ids without frames; a cursor goes on in the midst of an id, and is none of an
+// order by id.
+func TestOrderByFrame(t *testing.T) {
+	f := newFolder()
+	var all []string
+	for k, counts := range [][]int{{2, 0, 3}, {0}, {1, 4, 0}} {
+		meta, data := "", []byte{}
+		for i, n := range counts {
+			id, frames := fmt.Sprintf("%d-%d", k, i), []string{}
+			for j := range n {
+				frames = append(frames, fmt.Sprintf("[%d,0,1]", len(data)))
+				data = append(data, byte(len(all)))
+				all = append(all, fmt.Sprintf("%s/%d", id, j))
+			}
+			meta += fmt.Sprintf(`,"%s":{"meta_data":[{}],"frame_info":[%s]}`, id, strings.Join(frames, ","))
+		}
+		p := gulp.ChunkPair(k)
+		f.objects[p.Data], f.objects[p.Meta] = data, []byte("{"+meta[1:]+"}")
+	}
+	d, err := gulp.OpenDataset(t.Context(), f, gulp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []gulp.OrderOptions{{Sequential: true}, {Seed: 5}, {Seed: 6, World: 3}} {
+		o.Frames = true
+		var got []string
+		for o.Rank = range max(o.World, 1) {
+			w, err := d.Order(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := w.Len(); n > 0; n-- {
+				if w, err = d.Resume(t.Context(), w.Cursor()); err != nil {
+					t.Fatal(err)
+				}
+				s, ok := w.Next()
+				p, err := s.Chunk.AppendFrame(t.Context(), nil, s.ID, s.Frame)
+				if name := fmt.Sprintf("%s/%d", s.ID, s.Frame); !ok || err != nil || all[s.N] != name || int64(p[0]) != s.N {
+					t.Errorf("%+v: %s, want %s, %v", o, name, all[s.N], err)
+				}
+				got = append(got, all[s.N])
+			}
+			if s, ok := w.Next(); ok {
+				t.Errorf("one more: %+v", s)
+			}
+		}
+		if o.Sequential != slices.Equal(got, all) {
+			t.Errorf("%+v: in the order of the dataset: %v", o, got)
+		}
+		slices.Sort(got)
+		if want := slices.Sorted(slices.Values(all)); !slices.Equal(got, want) {
+			t.Errorf("%+v: %v, want %v", o, got, want)
+		}
+	}
+	w, err := d.Order(t.Context(), gulp.OrderOptions{Frames: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := w.Cursor()
+	c.Frames = false
+	if _, err := d.Resume(t.Context(), c); !errors.Is(err, gulp.ErrCursor) {
+		t.Errorf("a cursor of frames for ids: %v", err)
+	}
+}
+
 // TestOrderPinned pins the order itself: another order breaks the cursors that people
 // keep, and needs another Cursor.Version.
 func TestOrderPinned(t *testing.T) {

@@ -19,15 +19,15 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Format is the name that errors of this package carry.
+// Format is formats.Error.Format in errors of this package.
 const Format = "gulp"
 
 // Options tune Open and OpenDataset. The zero value is right for most.
 type Options struct {
-	// Limits: MaxMeta bounds the size of the .gmeta and what is kept of it,
-	// for a loaded Dataset the sum of what is kept of all chunks; MaxEntries
-	// bounds ids and frames together, and the chunks of a Dataset; MaxDecoded
-	// bounds what one read call allocates.
+	// Limits bound the memory. MaxMeta bounds the size of a .gmeta, and the memory of
+	// its index; for a loaded Dataset it bounds the memory of all indexes together.
+	// MaxEntries bounds ids and frames together, and the chunks of a Dataset.
+	// MaxDecoded bounds the memory that one call allocates to read.
 	Limits formats.Limits
 	// Window is the most that Each, EachFrame and Verify read at once, unless
 	// one frame is larger, and the size of the pieces in which a large .gmeta
@@ -55,16 +55,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// A Chunk is one open gulp chunk. It holds the whole index and no image. All
-// methods are safe for concurrent use. The Reader of the data stays in use as
-// long as the Chunk is; that of the index is not used after Open.
+// A Chunk is an open gulp chunk. It holds the whole index in memory, and no
+// image. All methods are safe for concurrent use. The Chunk uses the Reader of
+// the data until the last call; it does not use the Reader of the index after
+// Open.
 type Chunk struct {
 	data   rangeio.Reader
 	o      Options
 	items  []item
 	byID   map[string]int
 	totals Totals
-	kept   int64     // rough memory of the index
+	kept   int64     // estimated memory of the index in bytes
 	spans  sync.Pool // *[1]rangeio.Span, so that AppendFrame allocates nothing
 }
 
@@ -96,7 +97,7 @@ type Totals struct {
 	IDs, Frames int64
 	Bytes       int64 // payload, without padding
 	Padding     int64
-	DataBytes   int64 // size of the data object, of a Writer's so far
+	DataBytes   int64 // size of the data object; for a Writer the size so far
 }
 
 func (t *Totals) add(o Totals) {
@@ -111,14 +112,14 @@ func (t *Totals) add(o Totals) {
 // holes, or the frames of an append that never wrote its index.
 func (t Totals) Unclaimed() int64 { return t.DataBytes - t.Bytes - t.Padding }
 
-// FrameInfo says where a frame lies in the data object.
+// FrameInfo is the place of a frame in the data object.
 type FrameInfo struct {
 	Off  int64
 	Pad  int   // bytes after the payload, 0 to 3; zeros, which only Verify checks
 	Size int64 // payload bytes, without padding
 }
 
-// Item is what the index says of one id.
+// Item is the entry of one id in the index.
 type Item struct {
 	ID     string
 	Frames int
@@ -133,7 +134,7 @@ type Item struct {
 // window read ahead. The Chunk keeps about 16 bytes a frame, 130 an id, the ids
 // and the meta_data text.
 //
-// Open fails with ErrCorrupt if the text is no UTF-8 JSON of the right shape,
+// Open fails with ErrCorrupt if the text is not UTF-8 JSON of the right shape,
 // an entry lies outside data, two entries claim the same byte, padding is not 0
 // to 3 or leaves no payload, or an id occurs twice; with ErrTooLarge if a limit
 // is passed; with ErrUnsupported if an id has half of a surrogate pair. Such an
@@ -159,8 +160,8 @@ func Open(ctx context.Context, meta, data rangeio.Reader, o Options) (*Chunk, er
 	return c, nil
 }
 
-// windows gives the text of an index window by window, each valid until the next call,
-// and errEnd at the end. stop ends reads that are under way.
+// windows returns the text of an index window by window, each valid until the next
+// call, and errEnd at the end. stop ends reads that are under way.
 func windows(ctx context.Context, meta rangeio.Reader, size int64) (next func() ([]byte, error), stop func()) {
 	if meta.Size() <= 2*size { // the memory is the same, and nothing is read twice in a row
 		size = meta.Size()
@@ -178,6 +179,13 @@ func windows(ctx context.Context, meta rangeio.Reader, size int64) (next func() 
 		}
 		return w.Bytes(0), nil
 	}, stop
+}
+
+// HeldBytes returns about how many bytes of memory the index takes, as Limits.MaxMeta
+// counts it.
+func (c *Chunk) HeldBytes() int64 {
+	const fixed = 1 << 10 // the struct
+	return c.kept + fixed
 }
 
 // Len is the number of ids.
@@ -198,7 +206,7 @@ func (c *Chunk) IDs() iter.Seq[string] {
 	}
 }
 
-// All yields what the index says of each id, in file order.
+// All yields the entries of the index, in file order.
 func (c *Chunk) All() iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		for i := range c.items {
@@ -209,7 +217,7 @@ func (c *Chunk) All() iter.Seq[Item] {
 	}
 }
 
-// Item is what the index says of id, or ErrNoEntry.
+// Item returns the entry of id in the index, or ErrNoEntry.
 func (c *Chunk) Item(id string) (Item, error) {
 	it, err := c.find(id)
 	if err != nil {
@@ -218,7 +226,7 @@ func (c *Chunk) Item(id string) (Item, error) {
 	return it.public(), nil
 }
 
-// Has says whether id is in the index.
+// Has reports whether id is in the index.
 func (c *Chunk) Has(id string) bool {
 	_, ok := c.byID[id]
 	return ok
@@ -234,8 +242,9 @@ func (c *Chunk) Frames(id string) (int, error) {
 	return len(it.frames), nil
 }
 
-// Frame says where frame i of id lies. If there is no such id or frame, the
-// error matches ErrNoEntry; for a frame also ErrIndex.
+// Frame returns the place of frame i of id. If there is no such id, the error
+// matches formats.ErrNoEntry. If the id has no such frame, the error also
+// matches ErrIndex.
 func (c *Chunk) Frame(id string, i int) (FrameInfo, error) {
 	f, err := c.frame(id, i)
 	if err != nil {
@@ -257,7 +266,7 @@ func (c *Chunk) MetaData(id string) (json.RawMessage, error) {
 	return it.meta, nil
 }
 
-// Totals are the sums over all ids.
+// Totals returns the sums over all ids.
 func (c *Chunk) Totals() Totals { return c.totals }
 
 func (it *item) public() Item {

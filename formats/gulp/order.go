@@ -17,8 +17,8 @@ var ErrCursor = errors.New("cursor does not fit")
 // OrderOptions say which samples of a dataset are visited, and in which order.
 // The zero value visits all of them, shuffled with seed 0.
 type OrderOptions struct {
-	Seed  uint64 // of the shuffle
-	Epoch uint64 // each epoch of a seed has an order of its own
+	Seed  uint64 // seed of the shuffle
+	Epoch uint64 // each epoch of a seed has its own order
 	// Rank of World takes its share of the order: positions Rank, Rank+World,
 	// and so on. Over all ranks each sample comes exactly once; shares differ
 	// by one sample at most. World 0 means 1. A Rank outside [0, World) is an
@@ -26,6 +26,10 @@ type OrderOptions struct {
 	Rank, World int
 	// Sequential keeps dataset order instead of shuffling.
 	Sequential bool
+	// Frames makes each frame a sample of its own, Sample.Frame of its id, instead of
+	// all frames of an id: the order is one of frames, across ids and chunks. It takes
+	// 8 bytes an id.
+	Frames bool
 }
 
 func (o OrderOptions) withDefaults() OrderOptions {
@@ -50,9 +54,10 @@ type Cursor struct {
 	Rank       int    `json:"rank"`
 	World      int    `json:"world"`
 	Sequential bool   `json:"sequential"`
-	Next       int64  `json:"next"`    // samples of this rank already given out
-	Samples    int64  `json:"samples"` // in the whole dataset
-	Dataset    string `json:"dataset"` // digest of names, sizes and counts
+	Next       int64  `json:"next"`             // samples of this rank already given out
+	Samples    int64  `json:"samples"`          // number of samples in the whole dataset
+	Dataset    string `json:"dataset"`          // digest of names, sizes and counts
+	Frames     bool   `json:"frames,omitempty"` // samples are frames
 }
 
 const cursorVersion = 1
@@ -63,7 +68,8 @@ type Order struct {
 	d      *Dataset
 	o      OrderOptions
 	p      permutation
-	starts []int64 // samples before each chunk, and in all
+	starts []int64   // number of samples before each chunk, and at the end of all samples
+	frames [][]int64 // if samples are frames: for each chunk, the number of frames up to the end of each id
 	next   int64
 	digest string
 }
@@ -87,23 +93,28 @@ func (d *Dataset) Order(ctx context.Context, o OrderOptions) (*Order, error) {
 	sum := sha256.New()
 	for k, l := range d.chunks {
 		t := l.c.Totals()
-		w.starts = append(w.starts, w.starts[k]+t.IDs)
+		n := t.IDs
+		if o.Frames {
+			n = t.Frames
+			w.frames = append(w.frames, l.c.frameEnds())
+		}
+		w.starts = append(w.starts, w.starts[k]+n)
 		fmt.Fprintf(sum, "%q %d %d %d\n", l.pair.Data, t.DataBytes, t.IDs, t.Frames)
 	}
-	w.digest = fmt.Sprintf("%x", sum.Sum(nil)[:16]) // 128 bits rule out chance; nobody forges them
+	w.digest = fmt.Sprintf("%x", sum.Sum(nil)[:16]) // 128 bits are enough against accidents; there is no attacker
 	w.p = newPermutation(uint64(w.samples()), o.Seed, o.Epoch)
 	return w, nil
 }
 
-// Resume is Order at the place of a cursor: it gives exactly the samples that
-// the Order that made the cursor had not given yet. If the dataset is not the
-// same, in chunk names, sizes or counts, or the cursor has impossible numbers or
-// another version, the error matches ErrCursor.
+// Resume returns the Order that made the cursor, at the place of the cursor: it
+// yields exactly the samples that were left. The error matches ErrCursor if
+// chunk names, sizes or counts of the dataset have changed, or if the cursor has
+// impossible numbers or another version.
 func (d *Dataset) Resume(ctx context.Context, c Cursor) (*Order, error) {
 	if c.Version != cursorVersion {
 		return nil, fmt.Errorf("%s: cursor version %d: %w", Format, c.Version, ErrCursor)
 	}
-	o := OrderOptions{Seed: c.Seed, Epoch: c.Epoch, Rank: c.Rank, World: c.World, Sequential: c.Sequential}
+	o := OrderOptions{Seed: c.Seed, Epoch: c.Epoch, Rank: c.Rank, World: c.World, Sequential: c.Sequential, Frames: c.Frames}
 	if err := o.withDefaults().validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, ErrCursor)
 	}
@@ -123,7 +134,7 @@ func (d *Dataset) Resume(ctx context.Context, c Cursor) (*Order, error) {
 
 func (w *Order) samples() int64 { return w.starts[len(w.starts)-1] }
 
-// Len is how many samples this rank visits in all.
+// Len returns the number of samples that this rank visits in all.
 func (w *Order) Len() int64 {
 	n, rank, world := w.samples(), int64(w.o.Rank), int64(w.o.World)
 	if rank >= n {
@@ -132,12 +143,13 @@ func (w *Order) Len() int64 {
 	return (n-rank-1)/world + 1
 }
 
-// Cursor is the present place: the samples that Next has given out are done.
+// Cursor returns the present place: it counts the samples that Next has
+// returned as done.
 func (w *Order) Cursor() Cursor {
-	return Cursor{cursorVersion, w.o.Seed, w.o.Epoch, w.o.Rank, w.o.World, w.o.Sequential, w.next, w.samples(), w.digest}
+	return Cursor{cursorVersion, w.o.Seed, w.o.Epoch, w.o.Rank, w.o.World, w.o.Sequential, w.next, w.samples(), w.digest, w.o.Frames}
 }
 
-// Next gives the next sample; false at the end. It makes no request.
+// Next returns the next sample; false at the end. It makes no request.
 func (w *Order) Next() (Sample, bool) {
 	if w.next >= w.Len() {
 		return Sample{}, false
@@ -149,11 +161,32 @@ func (w *Order) Next() (Sample, bool) {
 	}
 	k := sort.Search(len(w.starts)-1, func(k int) bool { return w.starts[k+1] > n })
 	c := w.d.chunks[k].c
-	return Sample{c.ID(int(n - w.starts[k])), c, k, n}, true
+	s := Sample{Chunk: c, K: k, N: n}
+	i := int(n - w.starts[k])
+	if w.o.Frames {
+		ends, at := w.frames[k], n-w.starts[k]
+		i = sort.Search(len(ends), func(i int) bool { return ends[i] > at })
+		s.Frame = int(at)
+		if i > 0 {
+			s.Frame = int(at - ends[i-1])
+		}
+	}
+	s.ID = c.ID(i)
+	return s, true
 }
 
-// All yields the remaining samples. A Cursor taken in the loop's body counts
-// the sample at hand as done.
+// frameEnds are the numbers of frames up to the end of each id.
+func (c *Chunk) frameEnds() []int64 {
+	ends, n := make([]int64, len(c.items)), int64(0)
+	for i := range c.items {
+		n += int64(len(c.items[i].frames))
+		ends[i] = n
+	}
+	return ends
+}
+
+// All yields the remaining samples. A Cursor that is taken in the body of the
+// loop counts the current sample as done.
 func (w *Order) All() iter.Seq[Sample] {
 	return func(yield func(Sample) bool) {
 		for s, ok := w.Next(); ok; s, ok = w.Next() {

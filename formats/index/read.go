@@ -42,23 +42,25 @@ const (
 	maxPageLen = 1 << 40
 )
 
-// An Index is an open index. It holds the directory and the end of the object
-// that was read with it; the Reader stays in use as long as the Index. It is safe
-// for concurrent use as long as nobody changes its fields.
+// An Index is an open index. It holds in memory the directory and the other bytes
+// that Open has read. It uses the Reader until the last call. It is safe for
+// concurrent use if its fields are not changed.
 type Index struct {
 	Trailer  Trailer
-	Meta     []byte // as given to Finish
+	Meta     []byte // the meta of Finish
 	Sections []Section
 
 	r    rangeio.Reader
 	tail []byte // the last bytes of the object, from at on
 	at   int64
-	dir  int64 // where the directory begins, in the index
+	dir  int64 // offset of the directory in the index
+
+	unpacked int64 // bytes of the directory, of which Meta is a part; 0 if they lie in tail
 }
 
 // Open reads the directory of the index at the end of r: one planned read of
 // Options.Tail bytes, and one more if the directory takes more. Errors about the
-// index match ErrUnusable; other errors are those of reading.
+// index match ErrUnusable; other errors come from reads.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 	if o.Tail <= 0 {
 		o.Tail = Tail
@@ -99,6 +101,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 		if err := dec.Decode(codec.Zlib, dir, foot[:n], nil); err != nil {
 			return nil, unusable("the directory: %s", err)
 		}
+		ix.unpacked = raw
 	}
 	ix.dir = start - ix.Trailer.Off
 	return ix, ix.parse(dir, o.Bind)
@@ -118,7 +121,7 @@ func (ix *Index) reach(ctx context.Context, off int64) error {
 	return nil
 }
 
-// known gives bytes of the object, or nil where they were not read.
+// known returns n bytes of the object at off, or nil if Open has not read them.
 func (ix *Index) known(off, n int64) []byte {
 	if off < ix.at {
 		return nil
@@ -193,7 +196,7 @@ func (ix *Index) parse(dir []byte, bind Binding) error {
 func (d *parser) pages(pages []Page) bool {
 	var last, count, length int64
 	for i := range pages {
-		pages[i].First = d.int() // from the last of the page before
+		pages[i].First = d.int() // counts from Last of the page before
 	}
 	for i := range pages {
 		p := &pages[i]
@@ -218,9 +221,9 @@ func (d *parser) pages(pages []Page) bool {
 	return !d.bad
 }
 
-// lay says where pages lie: those that were spilled in front of the index, one
-// seam behind the other, the rest at off in it. It gives where they end in the
-// index, or -1.
+// lay sets the places of pages. Spilled pages are before the index, seam after
+// seam; the other pages are at off in the index. It returns where they end in
+// the index, or -1 on an error.
 func (ix *Index) lay(d *parser, pages []Page, seams int, off int64) int64 {
 	front := int64(0)
 	for range seams {
@@ -240,8 +243,8 @@ func (ix *Index) lay(d *parser, pages []Page, seams int, off int64) int64 {
 	return end - ix.Trailer.Off
 }
 
-// layPages lays pages from off on, and gives where they end, which must not be behind
-// end; else -1.
+// layPages sets the places of pages from off on. It returns where they end, or -1 if
+// that is behind end.
 func layPages(pages []Page, off, end int64) int64 {
 	for i := range pages {
 		p := &pages[i]
@@ -254,7 +257,7 @@ func layPages(pages []Page, off, end int64) int64 {
 	return off
 }
 
-// Section gives the section with the name, or nil.
+// Section returns the section with the name, or nil.
 func (ix *Index) Section(n Name) *Section {
 	for i := range ix.Sections {
 		if ix.Sections[i].Name == n {
@@ -264,16 +267,16 @@ func (ix *Index) Section(n Name) *Section {
 	return nil
 }
 
-// Over gives the pages [i, j) of the section that may tell of the positions from
-// to to, both included.
+// Over returns the range [i, j) of pages that may cover positions in [from,
+// to].
 func (s *Section) Over(from, to int64) (i, j int) {
 	i = sort.Search(len(s.Pages), func(k int) bool { return s.Pages[k].Last >= from })
 	j = i + sort.Search(len(s.Pages)-i, func(k int) bool { return s.Pages[i+k].First > to })
 	return i, j
 }
 
-// Held says whether Open has read all pages [i, j) of s, so that Pages makes no
-// request for them.
+// Held reports whether Open has read all pages [i, j) of s, so that Pages makes
+// no request for them.
 func (ix *Index) Held(s *Section, i, j int) bool {
 	return i >= j || s.Pages[i].off >= ix.at
 }
@@ -284,11 +287,11 @@ type Parts struct {
 	I, J int
 }
 
-// Each calls fn with each page, in turn, after one planned read from r of those that
-// Open has not read. The bytes are valid during the call and must not be changed. An
-// error of fn ends it and is returned as it is; a page with a wrong checksum is
-// ErrUnusable. r is the Reader of Open, or one for plans of the same bytes, of which
-// nothing comes; why is then what the bytes are.
+// Each calls fn for each page, in order. Pages that Open has not read are read from
+// r in one planned read. The bytes are valid during the call only and must not be
+// changed. If fn returns an error, Each returns the same error. A page with a wrong
+// checksum is ErrUnusable. r is the Reader of Open, or a pull.Dry over it for plans,
+// which reads nothing; why then describes the bytes.
 func (ix *Index) Each(ctx context.Context, r rangeio.Reader, p Parts, why string, fn func(k int, page []byte) error) error {
 	held := p.I + sort.Search(p.J-p.I, func(n int) bool { return p.Pages[p.I+n].off >= ix.at })
 	give := func(k int, stored []byte) error {
@@ -298,7 +301,7 @@ func (ix *Index) Each(ctx context.Context, r rangeio.Reader, p Parts, why string
 		}
 		return fn(k, page)
 	}
-	q := pull.Pull[struct{}]{From: r, Window: math.MaxInt64 / 4, Most: p.J - p.I, // a single one
+	q := pull.Pull[struct{}]{From: r, Window: math.MaxInt64 / 4, Most: p.J - p.I, // a single window
 		Parts: func(_ context.Context, add func(pull.Part[struct{}]) error) error {
 			for k := p.I; k < held; k++ {
 				if err := add(pull.Part[struct{}]{Off: p.Pages[k].off, Len: p.Pages[k].Len()}); err != nil {
@@ -321,7 +324,7 @@ func (ix *Index) Each(ctx context.Context, r rangeio.Reader, p Parts, why string
 		}
 	}
 	if came < held {
-		return nil // it was only planned
+		return nil // a plan: there are no bytes
 	}
 	for k := held; k < p.J; k++ {
 		if err := give(k, ix.known(p.Pages[k].off, p.Pages[k].Len())); err != nil {
@@ -331,7 +334,7 @@ func (ix *Index) Each(ctx context.Context, r rangeio.Reader, p Parts, why string
 	return nil
 }
 
-// checked gives page k of what is stored of it.
+// checked checks the checksum of the stored page k, and returns the page.
 func (s *Section) checked(k int, stored []byte) ([]byte, error) {
 	page := stored[:len(stored)-crcLen]
 	if binary.LittleEndian.Uint32(stored[len(page):]) != sum(s.Name, k, page) {
@@ -340,9 +343,9 @@ func (s *Section) checked(k int, stored []byte) ([]byte, error) {
 	return page, nil
 }
 
-// Pages gives the pages, those of each part in turn, in one planned read of the
-// pages that Open has not read. The bytes may be memory of the Index and must not
-// be changed. A page with a wrong checksum is ErrUnusable.
+// Pages returns the pages of all parts, in order. It makes one planned read for
+// the pages that Open has not read. The bytes may be memory of the Index and must
+// not be changed. A page with a wrong checksum is ErrUnusable.
 func (ix *Index) Pages(ctx context.Context, parts ...Parts) ([][]byte, error) {
 	var out [][]byte
 	var spans []rangeio.Span
@@ -431,5 +434,20 @@ func (ix *Index) Verify(ctx context.Context) error {
 	return nil
 }
 
-// Unusable says whether err matches ErrUnusable, and is not about reading.
+// Unusable reports whether err matches ErrUnusable, and is not about reading.
 func Unusable(err error) bool { return errors.Is(err, ErrUnusable) }
+
+// HeldBytes returns about how many bytes of memory the Index keeps. It does not count
+// the memory of its Reader.
+func (ix *Index) HeldBytes() int64 {
+	const (
+		fixed   = 512 // the struct
+		section = 48
+		page    = 40
+	)
+	n := fixed + int64(cap(ix.tail)) + ix.unpacked + int64(cap(ix.Sections))*section
+	for i := range ix.Sections {
+		n += int64(cap(ix.Sections[i].Pages)) * page
+	}
+	return n
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/nd"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -17,7 +18,7 @@ const Format = "npy"
 func Sniff(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // ExplainBox lists the requests that ReadBox would make for a box, without making them. It
-// allocates as much as ReadBox, and refuses boxes of more than 2 GiB.
+// allocates memory for the longest run of the box, and refuses boxes of more than 2 GiB.
 func (h Header) ExplainBox(ctx context.Context, r rangeio.Reader, base int64, box nd.Box) ([]rangeio.Planned, error) {
 	if box.Dims() != len(h.Shape) {
 		return nil, fail("box", fmt.Errorf("%d axes of %d: %w", box.Dims(), len(h.Shape), formats.ErrTooLarge))
@@ -25,39 +26,13 @@ func (h Header) ExplainBox(ctx context.Context, r rangeio.Reader, base int64, bo
 	if box.Empty() {
 		return nil, nil
 	}
-	cover := box.CoverBox()
-	n, err := cover.Items()
-	if err != nil || n > maxBox/int64(max(h.DType.ItemSize(), 1)) {
-		return nil, fail("box", fmt.Errorf("%d items to gather from: %w", n, formats.ErrTooLarge))
+	cover, _, err := h.cover(box)
+	if err != nil {
+		return nil, err
 	}
-	p := planner{Reader: r}
-	err = h.readRuns(ctx, &p, base, make([]byte, n*int64(h.DType.ItemSize())), cover)
-	return p.plan, err
-}
-
-// A planner notes reads instead of making them. Each is a phase.
-type planner struct {
-	rangeio.Reader
-	plan  []rangeio.Planned
-	phase int
-}
-
-func (p *planner) ReadRanges(_ context.Context, spans []rangeio.Span) error {
-	p.phase++
-	for _, r := range rangeio.PlanOf(p.Reader, spans) {
-		p.plan = append(p.plan, rangeio.Planned{Phase: p.phase, Off: r.Off, Len: r.Len, Why: "items"})
-	}
-	return nil
-}
-
-func (p *planner) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
-	if err := p.ReadRanges(ctx, spans); err != nil || done == nil {
-		return err
-	}
-	for i := range spans {
-		if err := done(i); err != nil {
-			return err
-		}
-	}
-	return nil
+	var p pull.Plan
+	rs := h.runsOf(cover)
+	run := make([]byte, rs.n) // stands for each run alone; it is never touched
+	err = rs.pull(ctx, p.Over(r, ""), base, func(group) []byte { return run })
+	return p.Requests(), err
 }

@@ -13,21 +13,23 @@ import (
 
 // Options tune Open. The zero value is right for most.
 type Options struct {
-	// Limits are checked before anything is allocated: MaxDecoded against one
-	// packet, MaxEntries against its count and the number of tracks, MaxMeta
-	// against the headers and, in package zoomindex, against the pages of an index.
+	// Limits are checked before memory is allocated. MaxDecoded bounds one packet;
+	// MaxEntries its number of values, and the number of tracks; MaxMeta the
+	// headers and, in package zoomindex, the pages of an index.
 	Limits formats.Limits
-	// Head is how many bytes at the start Open reads, 4 KiB at least. 0 means
-	// 64 KiB. An object that was opened with as much of a head has them already.
+	// Head is the number of bytes that Open reads at the start of the file, at
+	// least 4 KiB. 0 means 64 KiB. If the Reader already holds as long a head,
+	// Open sends no request for it.
 	Head int64
 	// Window bounds the bytes that a scan reads at a time; two windows are held, and
 	// more only if a single block is longer. 0 means 8 MiB.
 	Window int64
-	// Integers gives the values of tracks with the identifier that Int and Integer
-	// share as integers of any size. Without it the low 64 bits are kept.
+	// Integers reads tracks with the identifier that Int and Integer share as
+	// Integer, integers of any size. If it is false, they are read as Int: the low
+	// 64 bits.
 	Integers bool
-	// Resync goes on after damage at the next block that looks whole, instead of
-	// ending with an error. Damaged is told of the bytes between.
+	// Resync continues after damage at the next block that looks undamaged;
+	// without it, damage is an error. Damaged is told of the bytes between.
 	Resync bool
 	// Damaged is called for each stretch that Resync has passed over, by the
 	// goroutine that called the method of File. It may be nil.
@@ -37,7 +39,7 @@ type Options struct {
 // Damage is a stretch of a file that Resync passed over: bytes [From, To).
 type Damage struct {
 	From, To int64
-	Err      error // what was wrong at its start
+	Err      error // the error at the start of the damage
 }
 
 const (
@@ -63,34 +65,35 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Sniff says whether a file that begins with head is a zoom-cache file, of
+// Sniff reports whether a file that begins with head is a zoom-cache file, of
 // whatever version.
 func Sniff(head []byte) bool {
 	return len(head) >= markerLen && string(head[:markerLen]) == MarkerGlobal
 }
 
 // A File is an open zoom-cache file. It holds the headers and bytes that Open read
-// with them. All methods are safe for concurrent use. A File needs no Close; the
-// Reader stays in use as long as the File. It knows of no index: zoomindex.File does.
+// with them. All methods are safe for concurrent use. A File needs no Close. It uses
+// the Reader until the last call. It does not use an index; zoomindex.File does.
 type File struct {
 	r      rangeio.Reader
 	o      Options
 	h      *Header
 	tracks map[int32]*Track
-	body   int64 // where blocks begin
-	size   int64 // of the object
+	body   int64 // offset of the first block
+	size   int64 // length of the file
 	first  []byte
 }
 
 // Open reads the headers of a file that begins at the first byte of r. A file
 // inside another is opened through rangeio.Section.
 //
-// It is one planned read if they lie in the first Options.Head bytes, and none if
-// r has kept these from its own opening. Each further one reads on until four
-// times as much is known. Errors match those of package formats: ErrCorrupt if
-// headers break the format's rules, or if this is no zoom-cache file;
-// ErrUnsupported for versions other than 3.x and for codecs that are not known;
-// ErrTooLarge if a limit is passed. Errors of r keep their identity.
+// If the headers fit into the first Options.Head bytes, Open makes one planned
+// read, and no request if r already holds these bytes. Each further read makes
+// the known bytes four times as many. Errors match those of package formats:
+// ErrCorrupt if headers break the format's rules, or if this is no zoom-cache
+// file; ErrUnsupported for versions other than 3.x and for codecs that are not
+// known; ErrTooLarge if a limit is passed. Errors of r are wrapped, so that
+// errors.Is finds them.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*File, error) {
 	f := &File{r: r, o: o.withDefaults(), size: r.Size()}
 	for want := f.o.Head; ; want *= 4 {
@@ -139,7 +142,7 @@ func (f *File) readHead(ctx context.Context, n int64) error {
 // Header is the content of the headers. It must not be modified.
 func (f *File) Header() *Header { return f.h }
 
-// Body is where the blocks begin.
+// Body returns the offset of the first block.
 func (f *File) Body() int64 { return f.body }
 
 // Size is the length of the file.
@@ -148,11 +151,10 @@ func (f *File) Size() int64 { return f.size }
 // Limits are the limits of Options, with defaults filled in.
 func (f *File) Limits() formats.Limits { return f.o.Limits }
 
-// Window is that of Options, with its default filled in.
+// Window returns Options.Window, with its default filled in.
 func (f *File) Window() int64 { return f.o.Window }
 
-// Track gives a track that the header declares, or ErrNoEntry. It must not be
-// modified.
+// Track returns the header of a track, or ErrNoEntry. Do not change it.
 func (f *File) Track(number int32) (*Track, error) {
 	t, ok := f.tracks[number]
 	if !ok {
@@ -167,4 +169,18 @@ func wrapRead(off int64, err error) error {
 		return err
 	}
 	return &formats.Error{Format: Format, Part: "read", Off: off, Err: err}
+}
+
+// HeldBytes returns about how many bytes of memory the File keeps: headers, and the
+// bytes that Open read with them.
+func (f *File) HeldBytes() int64 {
+	const (
+		fixed = 1 << 10 // the structs
+		track = 112     // a Track, and its entry in the map
+	)
+	n := int64(fixed+cap(f.first)) + int64(cap(f.h.Tracks))*track
+	for i := range f.h.Tracks {
+		n += int64(len(f.h.Tracks[i].Name))
+	}
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
@@ -12,14 +13,14 @@ import (
 )
 
 // A File is an open zoom-cache file and, once a method has looked for it, the
-// directory of its index. Methods that are those of the zoomcache.File read the file
-// alone. All methods are safe for concurrent use. A File needs no Close; the Reader
-// stays in use as long as the File.
+// directory of its index. The methods of the embedded zoomcache.File read the file
+// without the index. All methods are safe for concurrent use. A File needs no Close.
+// It uses the Reader until the last call.
 type File struct {
 	*zoomcache.File
 	r    rangeio.Reader
 	ix   *finder
-	plan *pull.Plan // nil: it is read
+	plan *pull.Plan // nil: packets are read
 }
 
 // Open is zoomcache.Open: the index is looked for when it is first needed. The limit
@@ -34,13 +35,14 @@ func Open(ctx context.Context, r rangeio.Reader, o zoomcache.Options) (*File, er
 
 // A finder finds the index of a file once, when it is first needed.
 type finder struct {
-	r     rangeio.Reader // of the file
+	r     rangeio.Reader // reader of the file
 	mu    sync.Mutex
 	known bool
 	ix    *openIndex
-	again int  // that it was looked for
-	first bool // it is looked for beside the file first
+	again int  // how often it was looked for
+	first bool // look beside the file first
 	side  func(ctx context.Context) (r rangeio.Reader, etag string, err error)
+	kept  atomic.Int64 // memory of ix
 }
 
 // An openIndex is an index and its list of tracks.
@@ -84,9 +86,9 @@ func (f *File) SidecarFirst(open func(ctx context.Context) (r rangeio.Reader, et
 	f.ix.first = true
 }
 
-// HasIndex says whether there is a usable index, whether it lies inside the file,
-// and how many bytes it takes. To find the index costs what it costs the first
-// View, and nothing after that.
+// HasIndex reports whether there is a usable index and whether it lies inside the file,
+// and returns its size in bytes. To find the index costs as much as for the first View,
+// and nothing after that.
 func (f *File) HasIndex(ctx context.Context) (size int64, inside, ok bool, err error) {
 	ix, err := f.ix.open(ctx, f)
 	if err != nil || ix == nil {
@@ -95,8 +97,8 @@ func (f *File) HasIndex(ctx context.Context) (size int64, inside, ok bool, err e
 	return ix.Trailer.Len, ix.Trailer.Off > 0, true, nil
 }
 
-// open gives the index, or nil if there is none. An error comes from reading; the next
-// call tries again.
+// open returns the index, or nil if there is none. An error comes from reading; the
+// next call tries again.
 func (x *finder) open(ctx context.Context, f *File) (*openIndex, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -111,10 +113,25 @@ func (x *finder) open(ctx context.Context, f *File) (*openIndex, error) {
 	if ix != nil {
 		if tracks, ok := parseMeta(ix.Meta); ok {
 			ix.tracks, x.ix = tracks, ix
+			x.kept.Store(ix.HeldBytes() + heldTracks(tracks))
 		}
 	}
 	return x.ix, nil
 }
+
+// heldTracks is about how much memory the entries for tracks take.
+func heldTracks(tracks map[int32]*trackMeta) (n int64) {
+	const entry = 168 // a trackMeta, and its place in the map
+	for _, m := range tracks {
+		n += entry + int64(len(m.ident)+8*cap(m.count.Levels))
+	}
+	return n
+}
+
+// HeldBytes returns about how many bytes of memory the File keeps: headers, and the
+// directory of the index after it was looked for. It does not count the memory of
+// Readers, and does not wait for other calls.
+func (f *File) HeldBytes() int64 { return f.File.HeldBytes() + f.ix.kept.Load() }
 
 // find looks for the index in the file and beside it.
 func (x *finder) find(ctx context.Context, f *File) (ix *openIndex, err error) {

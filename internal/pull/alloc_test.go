@@ -34,3 +34,29 @@ func TestShortReadAllocates(t *testing.T) { //nolint:paralleltest // it counts a
 		t.Errorf("%.0f allocations, %d parts", got, n)
 	}
 }
+
+// TestLongReadAllocates: windows that follow each other use the memory of those before.
+func TestLongReadAllocates(t *testing.T) { //nolint:paralleltest // it counts allocations
+	const parts, size = 1024, 1 << 10
+	r := rangeio.FromReaderAt(bytes.NewReader(make([]byte, parts*size)), parts*size)
+	ctx := t.Context()
+	n := 0
+	p := pull.Pull[int]{From: r, Window: 20 * size, Parallel: 1, Parts: func(_ context.Context, add func(pull.Part[int]) error) error {
+		for i := range parts {
+			if err := add(pull.Part[int]{Off: int64(i) * size, Len: size, For: i}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	take := func(pull.Part[int], []byte) error { n++; return nil }
+	const runs = 20
+	got := testing.AllocsPerRun(runs, func() {
+		if err := p.Each(ctx, take); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if t.Logf("%.0f allocations", got); got > 80 || n != parts*(runs+1) {
+		t.Errorf("%.0f allocations, %d parts", got, n)
+	}
+}

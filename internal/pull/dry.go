@@ -9,20 +9,22 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A Plan is what Dry readers note: the requests of a read, made by nobody. Their phases
-// are counted from what is read of indexes. It may be used by several goroutines.
+// A Plan collects the requests that a read would make. Its Dry readers note them, and
+// nobody makes them. The reads of indexes are made; the first phase of the Plan comes
+// after them. Several goroutines may use a Plan.
 type Plan struct {
 	phases rangeio.Phases
 	mu     sync.Mutex
 	list   []rangeio.Planned
-	memory []byte // of all spans that are only planned; never touched, hence never paged in
+	memory []byte // memory that all planned spans share; nothing touches it, so it is never paged in
 }
 
-// Requests are those that were noted, by phase, object and offset.
+// Requests returns the noted requests, sorted by phase, object and offset.
+// Objects come in the order in which they were first noted.
 func (p *Plan) Requests() []rangeio.Planned {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	place := map[string]int{} // of objects, as they were noted
+	place := map[string]int{} // rank of each object: the order in which objects were noted
 	for _, q := range p.list {
 		if _, ok := place[q.Object]; !ok {
 			place[q.Object] = len(place)
@@ -35,34 +37,37 @@ func (p *Plan) Requests() []rangeio.Planned {
 }
 
 // A Dry reader stands between a format and its object. It reads what it is asked
-// for, so that headers and indexes are there to plan with; a Pull that is no Index
-// notes in its Plan what it would read, and hands nothing on.
+// for, so that a plan can use headers and indexes. If a Pull reads from a Dry
+// reader and is not an Index, the Pull reads nothing and passes on no part; it
+// notes in the Plan what it would read.
 type Dry struct {
 	rangeio.Reader
 	plan   *Plan
 	object string
 }
 
-// Over gives a reader that notes in p what is pulled of r. Object names r where the
-// plan is one of several objects.
+// Over returns a reader of r. Pulls from it note their requests in p. object is the
+// name of r in the plan, for plans of several objects.
 func (p *Plan) Over(r rangeio.Reader, object string) *Dry {
 	return &Dry{Reader: r, plan: p, object: object}
 }
 
-// Local tells whether the reader behind it is local: then it is read in other windows.
+// Local reports whether the reader behind d is local. Windows of a local reader have
+// other sizes.
 func (d *Dry) Local() bool { return rangeio.Local(d.Reader) }
 
-// Slow tells whether the reader behind it is slow.
+// Slow reports whether the reader behind d is slow.
 func (d *Dry) Slow() bool { return rangeio.Slow(d.Reader) }
 
-// Note adds a request that is no Pull's, in the phase of a call under ctx.
+// Note adds a request that no Pull makes. Its phase is the phase of a call
+// under ctx.
 func (p *Plan) Note(ctx context.Context, q rangeio.Planned) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.add(ctx, q)
 }
 
-// add notes requests of one call under ctx.
+// add notes the requests of one call under ctx.
 func (p *Plan) add(ctx context.Context, list ...rangeio.Planned) {
 	if len(list) == 0 {
 		return
@@ -74,18 +79,18 @@ func (p *Plan) add(ctx context.Context, list ...rangeio.Planned) {
 	}
 }
 
-// note plans the reading of a window under ctx.
+// note adds to the plan of d the requests that would read w under ctx.
 func note[T any](ctx context.Context, d *Dry, w *Window[T], why func([]Part[T]) (string, bool)) {
 	p := d.plan
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w.lend(func(n int) []byte {
+	w.allocate(func(n int) []byte {
 		if len(p.memory) < n {
 			p.memory = make([]byte, n)
 		}
 		return p.memory[:n]
 	})
-	w.buf = nil // nothing to give back
+	w.buf = nil // the memory belongs to the plan: release must not return it
 	parts := slices.Clone(w.Parts)
 	slices.SortStableFunc(parts, func(a, b Part[T]) int { return cmp.Compare(a.Off, b.Off) })
 	plan := rangeio.PlanOf(d.Reader, w.spans)
@@ -100,8 +105,8 @@ func note[T any](ctx context.Context, d *Dry, w *Window[T], why func([]Part[T]) 
 	p.add(ctx, list...)
 }
 
-// within gives those of the sorted parts that may have bytes in [from, to): parts that
-// lie inside of longer ones may be missing.
+// within returns the parts that may have bytes in [from, to). parts are sorted by
+// offset. A part that lies inside a longer part may be missing from the result.
 func within[T any](parts []Part[T], from, to int64) []Part[T] {
 	i := 0
 	for i < len(parts) && parts[i].end() <= from {
@@ -111,7 +116,7 @@ func within[T any](parts []Part[T], from, to int64) []Part[T] {
 	for j < len(parts) && parts[j].Off < to {
 		j++
 	}
-	if i == j { // bytes between two parts, which share a span
+	if i == j { // the bytes lie between two parts that share a span
 		i = max(i-1, 0)
 		j = min(i+1, len(parts))
 	}

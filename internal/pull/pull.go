@@ -1,13 +1,15 @@
 // Package pull is the one reading path between formats and readers of objects.
 //
 // A format says which parts of an object a selection needs, and what to do with the
-// bytes of a part; a [Pull] does the rest: it cuts the parts into windows, each one
-// planned read, has as many windows under way as its budget of bytes allows, and
-// hands the bytes on, in order ([Pull.Windows]) or as they come ([Pull.Each]).
+// bytes of a part. A [Pull] does the rest. It cuts the parts into windows, and
+// reads each window by one planned read. It reads as many windows at a time as its
+// budget of bytes allows. It passes the bytes on in order ([Pull.Windows]) or in
+// any order ([Pull.Each]).
 //
-// A Pull is a step: all of its reads are one phase, one deeper than what its Parts
-// read to know them. A read whose second half depends on the bytes of the first is
-// two Pulls. From a [Dry] reader, the same call notes what it would read.
+// All reads of a Pull are one phase. The phase is one deeper than the reads that
+// its Parts makes to find the parts. If the second half of a read depends on the
+// bytes of the first half, the read takes two Pulls. If a Pull reads from a [Dry]
+// reader, it notes what it would read.
 package pull
 
 import (
@@ -17,14 +19,15 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A Part is a run of bytes that a selection needs. Empty parts are handed on, too.
+// A Part is a run of bytes that a selection needs. A Pull passes on empty parts,
+// too.
 type Part[T any] struct {
-	From     rangeio.Reader // nil: the one of the Pull
+	From     rangeio.Reader // reader of the object; nil: the reader of the Pull
 	Off, Len int64
-	More     int64 // bytes that its taking needs besides, within Window and Memory
-	Ends     bool  // its window, which is read at once: the parts after it may take a while to be known
-	own      bool  // From is that of the Pull
-	For      T     // what the bytes are, for whoever takes them
+	More     int64 // bytes that the taker of the part needs besides; they count for Window and Memory
+	Ends     bool  // the part is the last of its window, which is read at once: the next part may take long to find
+	own      bool  // From is the reader of the Pull
+	For      T     // tells the taker of the part what the bytes are
 }
 
 func (p *Part[T]) end() int64 { return p.Off + p.Len }
@@ -32,43 +35,54 @@ func (p *Part[T]) end() int64 { return p.Off + p.Len }
 // A Pull reads parts. Its fields must not change while it reads.
 type Pull[T any] struct {
 	From rangeio.Reader
-	// Parts calls add for each part, and returns what add does if that is not nil. It
-	// may read what it needs to know the parts under its context. Each calls it in the
-	// goroutine of the caller, Windows in another one.
+	// Parts calls add for each part. If add returns an error, Parts returns this
+	// error. Parts may read indexes under its context to find the parts. Each calls
+	// Parts in the goroutine of the caller, Windows calls Parts in another one.
 	Parts func(ctx context.Context, add func(Part[T]) error) error
 
-	// Window is the most that is read together, unless a single part takes more.
+	// Window is the most bytes of a window. A single part may be longer.
 	Window int64
-	// First, if set, is the size of the first window; each is twice as long as the one
-	// before, up to Window.
+	// First, if set, is the most bytes of the first window. Each window may be twice
+	// as long as the window before it, up to Window.
 	First int64
-	// Most is how many parts a window has at most. 0 stands for 8192: some MiB of books,
-	// and a planned read that is long enough.
+	// Most is the most parts of a window. 0 means 8192: enough for a long planned read,
+	// and their bookkeeping takes some MiB.
 	Most int
-	// Memory is the most that is held, unless a single window takes more. 0 stands for
-	// two windows: one is under way while the other is consumed.
+	// Memory is the most bytes that all windows hold together. A single window may
+	// hold more. 0 means two windows: one is read while the other is consumed.
 	Memory int64
-	// Ahead, if set, is how many windows are read while one is taken, one after the other:
-	// it is for whoever may stop early. 0: as many as Memory holds, side by side.
+	// Ahead, if set, is the number of windows that Windows reads ahead, one after the
+	// other, while the caller takes one. Set it if the caller may stop early. 0 means as
+	// many windows as Memory holds, read at the same time.
 	Ahead int
-	// Parallel is how many calls of Each's take run at a time; 0: GOMAXPROCS.
+	// Parallel is the most calls of take that Each runs at the same time. 0
+	// means GOMAXPROCS.
 	Parallel int
-	// Near is how many bytes between two parts are read and dropped rather than
-	// skipped. 0 stands for 64: less than what another span costs to plan and to fill.
+	// Near is the longest gap between two parts, in bytes, that is read and dropped,
+	// so that the parts share a span. 0 means 64: to read so few bytes costs less than
+	// to plan and fill another span.
 	Near int64
-	// Room is the number of bytes in front of each window that Window.Room lends to
-	// whoever takes it.
+	// Into, if set, returns the caller's memory for a part, of Len bytes or more, or nil
+	// if the caller has none for it. what is the For of the part. If a part has such
+	// memory, a span of its own is read straight into it, and its bytes count neither for
+	// Window nor for Memory. After an error the bytes of this memory are undefined.
+	Into func(what T) []byte
+	// Room is the number of free bytes in front of the bytes of each window; see
+	// Window.Room.
 	Room int
 
-	// Came, if set, looks at each window of Windows when it was read, before it is
-	// handed on and beside the taking of others.
+	// Came, if set, is called by Windows for each window after it is read and
+	// before it is yielded. It may run while the caller takes another window, and
+	// several calls may run at the same time.
 	Came func(*Window[T])
-	// Failed, if set, names the parts of a window whose read failed.
+	// Failed, if set, adds the names of the parts to the error err of a
+	// window's read.
 	Failed func(parts []Part[T], err error) error
-	// Index says that these bytes are read from a Dry reader, too.
+	// Index is set if the parts are an index, which a plan needs: they are read
+	// from a Dry reader, too.
 	Index bool
-	// Why names the parts of a planned request, for people, and says whether the
-	// request is a guess; see Dry.
+	// Why describes the parts of a planned request for people, and reports
+	// whether the request is an estimate; see Dry.
 	Why func(parts []Part[T]) (why string, estimated bool)
 }
 
@@ -106,17 +120,18 @@ func (p *Pull[T]) parallel() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// localWindow is how many bytes of a file are read at once: more would not stay in a
-// processor's own cache until it is taken.
+// localWindow is the most bytes of a file in one window. The bytes of a longer
+// window would leave the processor's own cache before they are taken.
 const localWindow = 256 << 10
 
-// WorthGoroutine is how many bytes of a file make a goroutine that takes them worth its
-// start: decoding them takes a hundred times as long.
+// WorthGoroutine is the number of bytes of a file from which another goroutine that
+// takes them saves time: to decode them takes a hundred times as long as to start the
+// goroutine.
 const WorthGoroutine = 128 << 10
 
-// WindowOf is how many bytes of r are read together as a rule: one of the longest requests
-// of a policy, so that each is taken as it comes while the others are under way; less
-// of a reader without a round trip.
+// WindowOf returns the usual size of a window of r, in bytes. It is the length of the
+// longest request of p, so that the bytes of a request are taken while other requests are
+// under way. Windows of a reader without a round trip are shorter.
 func WindowOf(r rangeio.Reader, p rangeio.Policy) int64 {
 	switch {
 	case rangeio.Local(r):
@@ -127,7 +142,7 @@ func WindowOf(r rangeio.Reader, p rangeio.Policy) int64 {
 	return p.MaxLen
 }
 
-// Of gives parts that are known beforehand.
+// Of returns a Pull.Parts for parts that are known beforehand.
 func Of[T any](parts ...Part[T]) func(context.Context, func(Part[T]) error) error {
 	return func(_ context.Context, add func(Part[T]) error) error {
 		for _, p := range parts {
@@ -139,8 +154,9 @@ func Of[T any](parts ...Part[T]) func(context.Context, func(Part[T]) error) erro
 	}
 }
 
-// Stretch makes the bytes [from, to) the parts, cut into windows: of first bytes, then
-// of twice as many each time, up to Window.
+// Stretch sets Parts and First so that p reads the bytes [from, to). Each part is one
+// window. The first window has first bytes, and each window is twice as long as the
+// window before it, up to Window.
 func (p *Pull[T]) Stretch(from, to, first int64) {
 	p.First = first
 	p.Parts = func(_ context.Context, add func(Part[T]) error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -12,21 +13,22 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Windows yields window after window, in the order of the parts. The windows that
-// follow are read meanwhile, as many as Memory holds; from a local reader, which has
-// no round trip to hide, one. An error comes with a nil Window, after the windows
-// before it, and ends the loop. No read is under way any more when the loop has ended.
+// Windows yields window after window, in the order of the parts. It reads the
+// following windows meanwhile: as many as Memory holds, or one if the reader is local,
+// since a local reader has no round trip to hide. If a read fails, Windows yields the
+// windows before it, then the error with a nil Window, and stops. No read is under way
+// any more when the loop has ended.
 func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 	return func(yield func(*Window[T], error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		q := queue[T]{limit: p.memory(), ready: make(chan *Window[T], ready), empty: make(chan *Window[T], ready)}
+		q := queue[T]{limit: p.memory(), ready: make(chan *Window[T], mostReady), empty: make(chan *Window[T], mostReady)}
 		q.budget = semaphore.NewWeighted(q.limit)
 		q.cutter = p.cutter(ctx, &q)
 		q.free = q.empty
 		go q.fill()
 		defer q.drain(cancel)
 		for w := range q.ready {
-			<-w.done // ends with the context, too: readers obey it
+			<-w.done // done is closed after the end of the context, too, since readers obey it
 			if w.err == nil {
 				w.err = context.Cause(ctx)
 			} else {
@@ -40,7 +42,7 @@ func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 			}
 			more := yield(w, nil)
 			share := w.share
-			q.recycle(w) // first, so that whoever gets its share gets its memory
+			q.recycle(w) // before Release: the window that gets the share of w in the budget can then reuse its memory
 			q.budget.Release(share)
 			if !more {
 				return
@@ -52,22 +54,24 @@ func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 	}
 }
 
-// Each calls take for each part once its bytes, which are valid during the call only,
-// have come: in any order, from several goroutines, Parallel at a time. The first
-// error ends it; that of take is returned as it is. All calls have ended when Each
-// returns. A single window is read and taken by the caller's goroutine, but for what
-// its reader does side by side. Windows of a local reader, which have no round trip to
-// hide, are read by the Parallel goroutines that take them: by the caller's alone if
-// Parallel is 1.
+// Each calls take once for each part, with its bytes. The bytes are valid during the
+// call only. Parts come in any order, and up to Parallel goroutines call take at the
+// same time. The first error ends Each; an error of take is returned as it is. All
+// calls have ended when Each returns.
+//
+// If there is only one window, the caller's goroutine reads it and takes it; its
+// reader may use more goroutines. A local reader has no round trip to hide: the
+// goroutines that take its windows read them, too. If Parallel is 1, only the caller's
+// goroutine does.
 func (p *Pull[T]) Each(ctx context.Context, take func(p Part[T], b []byte) error) error {
 	s := spread[T]{take: take, limit: p.memory()}
-	if !quick(p.From) { // reads that wait end with the first error
-		ctx = s.share(ctx, p.parallel())
+	if !quick(p.From) { // a group's context ends waiting reads at the first error
+		ctx = s.newGroup(ctx, p.parallel())
 	}
 	s.cutter = p.cutter(ctx, &s)
-	err := s.end(s.parts())
+	err := s.finish(s.cutParts())
 	if s.g != nil {
-		err = s.wait(err)
+		err = s.waitGroup(err)
 	}
 	if t, ok := errors.AsType[taken](err); ok {
 		return t.error
@@ -75,26 +79,26 @@ func (p *Pull[T]) Each(ctx context.Context, take func(p Part[T], b []byte) error
 	return err
 }
 
-// flight is how many windows are under way at most, each of one request or more: as
-// many as keep a client busy.
-const flight = 64
+// mostInFlight is the most windows that wait for their readers at the same time. Each
+// window is one request or more, so this many keep a client busy.
+const mostInFlight = 64
 
-// A taken error is one of take, which goes back as it came.
+// A taken is an error of take. Each returns the error inside it.
 type taken struct{ error }
 
-// An emitter takes windows as they are cut.
+// An emitter receives each window from a cutter.
 type emitter[T any] interface{ emit(w *Window[T]) error }
 
-// A cutter cuts parts into windows and emits these.
+// A cutter puts parts into windows, and passes each full window to its emitter.
 type cutter[T any] struct {
-	p     *Pull[T]
-	to    emitter[T]
-	index context.Context //nolint:containedctx // of what is read to know parts, for the length of a call
-	data  context.Context //nolint:containedctx // of the parts
-	now   *Window[T]      // being filled
-	size  int64           // that it may have
-	usual int             // parts of the last one
-	free  chan *Window[T] // to be used again
+	p         *Pull[T]
+	to        emitter[T]
+	index     context.Context //nolint:containedctx // context of the reads that find the parts; it lives as long as one call
+	data      context.Context //nolint:containedctx // context of the reads of the parts
+	filling   *Window[T]      // window that parts are added to; nil: none
+	size      int64           // most bytes of that window
+	lastParts int             // number of parts of the window before
+	free      chan *Window[T] // windows to reuse
 }
 
 func (p *Pull[T]) cutter(ctx context.Context, to emitter[T]) cutter[T] {
@@ -106,53 +110,54 @@ func (p *Pull[T]) cutter(ctx context.Context, to emitter[T]) cutter[T] {
 	return c
 }
 
-// parts takes all parts and emits all windows but the last.
-func (c *cutter[T]) parts() error { return c.p.Parts(c.index, c.add) }
+// cutParts puts all parts into windows, and emits every window except the last.
+func (c *cutter[T]) cutParts() error { return c.p.Parts(c.index, c.add) }
 
 func (c *cutter[T]) add(p Part[T]) error {
 	if p.From == nil {
 		p.From, p.own = c.p.From, true
 	}
-	if c.now != nil && !c.now.fits(&p, c.size, c.p.most()) {
+	if c.filling != nil && !c.filling.fits(&p, c.size, c.p.most()) {
 		if err := c.cut(); err != nil {
 			return err
 		}
 	}
-	if c.now == nil {
-		c.now = c.fresh()
+	if c.filling == nil {
+		c.filling = c.emptyWindow()
 	}
-	c.now.add(p)
+	c.filling.add(p)
 	if p.Ends {
 		return c.cut()
 	}
 	return nil
 }
 
-// cut emits the window that was being filled.
+// cut emits the window that parts were added to.
 func (c *cutter[T]) cut() error {
-	w := c.end()
-	c.usual = len(w.Parts)
+	w := c.lastWindow()
+	c.lastParts = len(w.Parts)
 	c.size = min(2*c.size, c.p.window())
 	return c.to.emit(w)
 }
 
-// end gives the window that was being filled, nil if there is none.
-func (c *cutter[T]) end() *Window[T] {
-	w := c.now
-	if c.now = nil; w != nil {
-		w.lay()
+// lastWindow returns the window that parts were added to, or nil if there is
+// none.
+func (c *cutter[T]) lastWindow() *Window[T] {
+	w := c.filling
+	if c.filling = nil; w != nil {
+		w.layOut()
 	}
 	return w
 }
 
-// fresh is an empty window.
-func (c *cutter[T]) fresh() *Window[T] {
+// emptyWindow returns an empty window, a used one if there is one.
+func (c *cutter[T]) emptyWindow() *Window[T] {
 	select {
 	case w := <-c.free:
 		w.reset()
 		return w
 	default:
-		return newWindow[T](c.usual, c.p.Room, c.p.near())
+		return c.p.newWindow(c.lastParts)
 	}
 }
 
@@ -164,8 +169,9 @@ func (c *cutter[T]) recycle(w *Window[T]) {
 	}
 }
 
-// noted tells whether a window was only to be planned, and plans it.
-func (c *cutter[T]) noted(w *Window[T]) bool {
+// planned reports whether w is only planned, not read. If it is, planned notes
+// its requests in the plan.
+func (c *cutter[T]) planned(w *Window[T]) bool {
 	d, ok := w.reader().(*Dry)
 	if !ok || c.p.Index {
 		return false
@@ -174,7 +180,7 @@ func (c *cutter[T]) noted(w *Window[T]) bool {
 	return true
 }
 
-// failed is the error of a read, with the names of the parts.
+// failed returns the error err of a read of w, with the names of its parts.
 func (c *cutter[T]) failed(w *Window[T], err error) error {
 	if err == nil || c.p.Failed == nil {
 		return err
@@ -182,24 +188,26 @@ func (c *cutter[T]) failed(w *Window[T], err error) error {
 	return c.p.Failed(w.Parts, err)
 }
 
-// ready is how many windows may wait for whoever takes them. Their bytes are bounded
-// by the budget; this bounds windows of next to nothing.
-const ready = 64
+// mostReady is the most windows that wait until the caller of Windows takes them. The
+// budget bounds their bytes; mostReady bounds the number of very short windows.
+const mostReady = 64
 
-// A queue is one call of Windows: windows that are read ahead, in order.
+// A queue is the state of one call of Windows. It reads windows ahead and keeps
+// their order.
 type queue[T any] struct {
 	cutter[T]
 	budget *semaphore.Weighted
 	limit  int64
 	ready  chan *Window[T]
-	empty  chan *Window[T] // that were taken
-	err    error           // of the parts; to be read when ready is closed
+	empty  chan *Window[T] // windows that the caller has taken
+	err    error           // error of the parts; read it only after ready is closed
 }
 
-// drain ends what is under way and gives all memory back.
+// drain ends the reads that are under way, and releases the memory of all
+// windows.
 func (q *queue[T]) drain(cancel context.CancelFunc) {
 	cancel()
-	for w := range q.ready { // closed once nothing is added any more
+	for w := range q.ready { // fill closes ready after it has added the last window
 		<-w.done
 		w.release()
 	}
@@ -213,26 +221,26 @@ func (q *queue[T]) drain(cancel context.CancelFunc) {
 	}
 }
 
-// fill cuts all parts into windows and has these read.
+// fill puts all parts into windows and starts to read each window.
 func (q *queue[T]) fill() {
 	defer close(q.ready)
-	q.err = q.parts()
-	if w := q.end(); w != nil { // also before an error: it comes after what is well
+	q.err = q.cutParts()
+	if w := q.lastWindow(); w != nil { // also if Parts failed: the caller gets the windows before the error
 		if err := q.emit(w); q.err == nil {
 			q.err = err
 		}
 	}
 }
 
-// emit starts to read a window, once those before it leave room.
+// emit waits until the budget has room for w, and starts to read w.
 func (q *queue[T]) emit(w *Window[T]) error {
-	if q.noted(w) {
+	if q.planned(w) {
 		q.recycle(w)
 		return context.Cause(q.data)
 	}
 	w.share = min(w.held(), q.limit)
 	ahead := q.p.Ahead
-	if rangeio.Local(w.reader()) { // nothing to hide but the reading of one
+	if rangeio.Local(w.reader()) { // one window is enough: only the time of its read is to hide
 		ahead = 1
 	}
 	if ahead > 0 {
@@ -255,12 +263,12 @@ func (q *queue[T]) emit(w *Window[T]) error {
 	} else {
 		go read()
 	}
-	q.ready <- w // whoever takes windows takes all
+	q.ready <- w // does not block for ever: Windows or drain receives every window
 	return nil
 }
 
-// inherit gives a window the memory of one that was taken, if it has none. Else there
-// would be more memory about than the budget counts.
+// inherit gives w the memory of a window that the caller has taken, if w has no
+// memory. Without it, windows would hold more memory than the budget counts.
 func (q *queue[T]) inherit(w *Window[T]) {
 	if w.buf != nil {
 		return
@@ -273,152 +281,110 @@ func (q *queue[T]) inherit(w *Window[T]) {
 	}
 }
 
-// A spread is one call of Each: windows that are read and taken side by side.
+// A spread is the state of one call of Each. It reads and takes several windows
+// at the same time.
 type spread[T any] struct {
 	cutter[T]
-	take  func(Part[T], []byte) error
-	limit int64
-	begun bool // another goroutine reads
+	take    func(Part[T], []byte) error
+	limit   int64
+	spawned bool // a goroutine besides the caller's has been started
 
-	// Of goroutines besides the caller's; nil as long as there can be none.
-	g      *errgroup.Group
-	flying chan struct{} // one for each window that waits for its reader
-	hands  chan struct{} // one for each call of take, or for each window of a local reader
-	budget *semaphore.Weighted
+	// The group of goroutines besides the caller's, and what they share. All
+	// are nil until a goroutine may be started.
+	g        *errgroup.Group
+	inFlight chan struct{} // holds one entry for each window of a far or slow reader
+	takers   chan struct{} // holds one entry for each call of take, or for each window of a quick local reader
+	budget   *semaphore.Weighted
 
-	queue   chan *Window[T] // of local readers, for workers; nil: none yet
+	queue   chan *Window[T] // windows of quick local readers, for workers; nil: no such window yet
 	workers int
+	idle    atomic.Int32 // number of workers that wait for a window
 }
 
-// share makes a group, whose context ends with the first error, and what its goroutines
-// share.
-func (s *spread[T]) share(ctx context.Context, parallel int) context.Context {
+// newGroup makes the group, and what its goroutines share. It returns the context of the
+// group, which ends with the first error.
+func (s *spread[T]) newGroup(ctx context.Context, parallel int) context.Context {
 	s.g, ctx = errgroup.WithContext(ctx)
-	s.flying, s.hands = make(chan struct{}, flight), make(chan struct{}, parallel)
+	s.inFlight, s.takers = make(chan struct{}, mostInFlight), make(chan struct{}, parallel)
 	s.budget = semaphore.NewWeighted(s.limit)
 	return ctx
 }
 
-// shared makes a group if there is none.
-func (s *spread[T]) shared() {
+// ensureGroup makes the group if it is not made yet.
+func (s *spread[T]) ensureGroup() {
 	if s.g == nil {
-		s.data = s.share(s.data, s.p.parallel())
+		s.data = s.newGroup(s.data, s.p.parallel())
 	}
 }
 
-// wait ends the group, and gives the first error: err is that of the caller's goroutine.
-func (s *spread[T]) wait(err error) error {
+// waitGroup waits for the end of the group, and returns its first error. err is the error
+// of the caller's goroutine.
+func (s *spread[T]) waitGroup(err error) error {
 	if err != nil {
-		s.g.Go(func() error { return err }) // ends the others, if it is the first
+		s.g.Go(func() error { return err }) // if err is the first error, it ends the other goroutines
 	}
 	return s.g.Wait()
 }
 
 func (s *spread[T]) emit(w *Window[T]) error {
-	if s.noted(w) {
+	if s.planned(w) {
 		return context.Cause(s.data)
 	}
 	if w.quick() {
 		return s.enqueue(w)
 	}
-	s.shared()
+	s.ensureGroup()
 	select {
-	case s.flying <- struct{}{}:
+	case s.inFlight <- struct{}{}:
 	case <-s.data.Done():
 		return context.Cause(s.data)
 	}
 	n := min(w.held(), s.limit)
 	if err := s.budget.Acquire(s.data, n); err != nil {
-		<-s.flying
+		<-s.inFlight
 		return context.Cause(s.data)
 	}
-	s.begun = true
+	s.spawned = true
 	s.g.Go(func() error {
 		defer func() {
 			s.budget.Release(n)
-			<-s.flying
+			<-s.inFlight
 		}()
-		return s.all(w)
+		return s.takeAll(w)
 	})
 	return nil
 }
 
-// enqueue gives a window to workers, of which there are as many as there may be besides
-// this goroutine; if they have enough to do, or there are none, it goes ahead here.
-func (s *spread[T]) enqueue(w *Window[T]) error {
-	if s.p.parallel() == 1 {
-		return s.here(w, false)
-	}
-	if s.queue == nil {
-		s.queue = make(chan *Window[T], s.p.parallel()) // windows of short parts are long lists
-	}
-	if s.workers < s.p.parallel()-1 {
-		s.workers++
-		s.begun = true
-		s.shared()
-		s.g.Go(s.work)
-	}
+// acquire waits until fewer than Parallel goroutines take, and counts this one.
+func (s *spread[T]) acquire() error {
 	select {
-	case s.queue <- w:
-		return nil
-	default:
-		return s.here(w, false)
-	}
-}
-
-// work reads and takes windows until there will be no more.
-func (s *spread[T]) work() error {
-	for w := range s.queue {
-		if err := s.here(w, false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// end reads what is left, unless the parts have ended with an error.
-func (s *spread[T]) end(err error) error {
-	if s.queue != nil {
-		close(s.queue)
-	}
-	if err == nil {
-		err = s.last()
-	}
-	if err == nil && s.queue != nil {
-		err = s.work()
-	}
-	return err
-}
-
-// enter waits for a hand that is free.
-func (s *spread[T]) enter() error {
-	select {
-	case s.hands <- struct{}{}:
+	case s.takers <- struct{}{}:
 		return nil
 	case <-s.data.Done():
 		return context.Cause(s.data)
 	}
 }
 
-func (s *spread[T]) leave() { <-s.hands }
+func (s *spread[T]) release() { <-s.takers }
 
-// last reads the last window.
-func (s *spread[T]) last() error {
-	w := s.cutter.end()
+// flushLast reads the last window and takes it.
+func (s *spread[T]) flushLast() error {
+	w := s.lastWindow()
 	switch {
-	case w == nil || s.noted(w):
+	case w == nil || s.planned(w):
 		return context.Cause(s.data)
 	case w.quick():
-		return s.here(w, !s.begun)
-	case s.begun:
+		return s.takeInline(w, !s.spawned)
+	case s.spawned:
 		return s.emit(w)
 	}
-	s.shared()
-	return s.all(w)
+	s.ensureGroup()
+	return s.takeAll(w)
 }
 
-// here reads and takes a window in this goroutine, or the only one with others.
-func (s *spread[T]) here(w *Window[T], only bool) error {
+// takeInline reads w in this goroutine and takes its parts. If only is set, w is the
+// only window, and other goroutines may help to take its parts.
+func (s *spread[T]) takeInline(w *Window[T], only bool) error {
 	switch {
 	case s.g == nil && s.data.Err() != nil:
 		return context.Cause(s.data)
@@ -428,39 +394,43 @@ func (s *spread[T]) here(w *Window[T], only bool) error {
 			return context.Cause(s.data)
 		}
 		defer s.budget.Release(n)
-		if err := s.enter(); err != nil {
+		if err := s.acquire(); err != nil {
 			return err
 		}
-		defer s.leave()
+		defer s.release()
 	}
-	defer w.release()
+	defer func() {
+		w.release()
+		s.recycle(w)
+	}()
 	err := w.read(s.data, nil)
 	if err != nil {
 		return s.failed(w, err)
 	}
 	if only {
-		return s.split(w)
+		return s.takeSplit(w)
 	}
-	return w.each(func(i int) error { return s.one(w, i) })
+	return w.each(func(i int) error { return s.takePart(w, i) })
 }
 
-// one takes a part.
-func (s *spread[T]) one(w *Window[T], i int) error {
+// takePart calls take for part i of w.
+func (s *spread[T]) takePart(w *Window[T], i int) error {
 	if err := s.take(w.Parts[i], w.Bytes(i)); err != nil {
 		return taken{err}
 	}
 	return nil
 }
 
-// all reads a window and takes its parts as they come, with as many hands as are free.
-func (s *spread[T]) all(w *Window[T]) error {
+// takeAll reads w, and takes each part as soon as its bytes are there and a taker is
+// free.
+func (s *spread[T]) takeAll(w *Window[T]) error {
 	defer w.release()
 	err := w.read(s.data, func(i int) error {
-		if err := s.enter(); err != nil {
+		if err := s.acquire(); err != nil {
 			return err
 		}
-		defer s.leave()
-		return s.one(w, i)
+		defer s.release()
+		return s.takePart(w, i)
 	})
 	if _, ok := errors.AsType[taken](err); ok {
 		return err
@@ -468,15 +438,16 @@ func (s *spread[T]) all(w *Window[T]) error {
 	return s.failed(w, err)
 }
 
-// worthParts is how many parts make a goroutine worth its start, however short they are.
+// worthParts is the number of parts from which another goroutine saves time, even if the
+// parts are very short.
 const worthParts = 32
 
-// split takes the parts of the only window, which is there, with as many goroutines as
-// are worth it.
-func (s *spread[T]) split(w *Window[T]) error {
+// takeSplit takes the parts of the only window, after it is read. It uses more goroutines
+// if they save time.
+func (s *spread[T]) takeSplit(w *Window[T]) error {
 	worth := max(int(w.cost/WorthGoroutine), len(w.Parts)/worthParts)
 	if worth == 0 {
-		return w.each(func(i int) error { return s.one(w, i) })
+		return w.each(func(i int) error { return s.takePart(w, i) })
 	}
-	return par.Each(len(w.Parts), min(s.p.parallel(), 1+worth), func(k int) error { return s.one(w, w.nth(k)) })
+	return par.Each(len(w.Parts), min(s.p.parallel(), 1+worth), func(k int) error { return s.takePart(w, w.nth(k)) })
 }

@@ -10,144 +10,176 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// A Window is parts that are read together. It and its bytes belong to whoever it is
-// given to until the next one is asked for.
+// A Window is a group of parts that are read together. The caller of Pull.Windows
+// may use a Window and its bytes until it asks for the next Window.
 type Window[T any] struct {
 	Parts []Part[T]
-	// Note is what Came makes of it, and is there to be used again when a window is.
+	// Note is for the caller's Came. It stays when the Pull reuses the Window, so
+	// that Came can reuse its memory.
 	Note any
 
-	cost int64 // bytes of its parts, between them, and what else these need
-	near int64 // see Pull
+	cost int64 // bytes of the parts, of the gaps that are read, and of More
+	near int64 // Pull.Near, or its default
+	into func(T) []byte
 
-	buf   []byte // lent, with room before the first byte; kept while the Window is used again
-	room  int
-	size  int   // of buf
-	at    []int // where each part begins in buf
-	order []int // of the parts in the object; nil: as they are
-	spans []rangeio.Span
-	first []int // of each span: its first part in that order
+	buf     []byte // borrowed memory, with room before the first byte; kept if the Window is reused
+	room    int
+	size    int   // length of buf
+	offsets []int // offset of each part in buf
+	order   []int // numbers of the parts, sorted by their offset in the object; nil: Parts are sorted
+	spans   []rangeio.Span
+	first   []int // for each span, the position of its first part in order
 
-	err   error         // of the read, once it has ended
-	done  chan struct{} // closed when it has; nil: it was not begun
-	share int64         // of the budget
+	err   error         // error of the read, after its end
+	done  chan struct{} // closed at the end of the read; nil: the read has not begun
+	share int64         // bytes of the budget that the Window takes
 
-	few few[T] // what a window of few parts needs
+	few few[T] // lists of a window of few parts
 }
 
-// few is room for the lists of a window, so that a short read allocates but one.
+// few holds the lists of a window of few parts, so that a short read needs only
+// one allocation for them.
 type few[T any] struct {
-	parts     [fewParts]Part[T]
-	at, first [fewParts]int
-	spans     [fewParts]rangeio.Span
+	parts          [fewParts]Part[T]
+	offsets, first [fewParts]int
+	spans          [fewParts]rangeio.Span
 }
 
 const fewParts = 16
 
-// newWindow is an empty window, which will have about so many parts.
-func newWindow[T any](parts, room int, near int64) *Window[T] {
-	w := &Window[T]{room: room, near: near}
+// newWindow returns an empty window with room for about the given number of
+// parts.
+func (p *Pull[T]) newWindow(parts int) *Window[T] {
+	w := &Window[T]{room: p.Room, near: p.near(), into: p.Into}
 	if w.Parts = w.few.parts[:0]; parts > fewParts {
 		w.Parts = make([]Part[T], 0, parts)
 	}
-	w.at, w.first, w.spans = w.few.at[:0], w.few.first[:0], w.few.spans[:0]
+	w.offsets, w.first, w.spans = w.few.offsets[:0], w.few.first[:0], w.few.spans[:0]
 	return w
 }
 
-// Bytes are those of part i.
+// Bytes returns the bytes of part i.
 func (w *Window[T]) Bytes(i int) []byte {
-	at, n := w.at[i], int(w.Parts[i].Len)
+	if b := w.ownMemory(&w.Parts[i]); b != nil {
+		return b
+	}
+	at, n := w.offsets[i], int(w.Parts[i].Len)
 	return w.buf[at : at+n : at+n]
 }
 
-// Room is the bytes of all parts, in the order of the parts, with n bytes before
-// them whose content is undefined; n is at most Pull.Room. It is for parts that follow
-// each other in the object.
+// ownMemory returns the caller's memory for p, or nil if the bytes of p lie in buf.
+func (w *Window[T]) ownMemory(p *Part[T]) []byte {
+	if w.into == nil {
+		return nil
+	}
+	if b := w.into(p.For); b != nil {
+		return b[:p.Len:p.Len]
+	}
+	return nil
+}
+
+// Room returns n bytes of undefined content and after them the bytes of all parts, in
+// the order of the parts. n is at most Pull.Room. Use Room only if the parts follow
+// each other in the object, and Pull.Into gives none of them memory.
 func (w *Window[T]) Room(n int) []byte { return w.buf[w.room-n:] }
 
-// reader is where all of its parts lie.
+// reader returns the reader of all parts of w.
 func (w *Window[T]) reader() rangeio.Reader { return w.Parts[0].From }
 
-// quick says that there is nothing to wait for when it is read.
+// quick reports whether a read of w has nothing to wait for.
 func (w *Window[T]) quick() bool { return quick(w.reader()) }
 
 func quick(r rangeio.Reader) bool { return rangeio.Local(r) && !rangeio.Slow(r) }
 
-// books is about what each part takes besides its bytes.
-const books = 128
+// partOverhead is about the number of bytes that a part takes besides its
+// content.
+const partOverhead = 128
 
-// held is what it counts for in Memory.
-func (w *Window[T]) held() int64 { return w.cost + int64(len(w.Parts)-1)*books }
+// held returns the bytes that w counts for in Memory.
+func (w *Window[T]) held() int64 { return w.cost + int64(len(w.Parts)-1)*partOverhead }
 
-// reset makes it an empty one, with the memory that it has.
+// reset empties w. w keeps its memory.
 func (w *Window[T]) reset() {
 	clear(w.Parts)
-	w.Parts, w.at, w.order, w.spans, w.first = w.Parts[:0], w.at[:0], nil, w.spans[:0], w.first[:0]
+	w.Parts, w.offsets, w.order, w.spans, w.first = w.Parts[:0], w.offsets[:0], nil, w.spans[:0], w.first[:0]
 	w.cost, w.size, w.err, w.done, w.share = 0, 0, nil, nil, 0
 }
 
-// fits tells whether a window of so many bytes and parts, one or more, may have another.
+// fits reports whether p may join w, which has one part or more, if a window has at most
+// limit bytes and most parts.
 func (w *Window[T]) fits(p *Part[T], limit int64, most int) bool {
 	n := len(w.Parts)
-	return n < most && w.Parts[0].with(p) && w.cost+w.between(p)+p.Len+p.More <= limit
+	return n < most && w.Parts[0].sameReader(p) && w.cost+w.needs(p) <= limit
 }
 
-// with tells whether two parts lie in one reader. Readers that cannot be compared, as a
-// caller's may be, count as two if parts name them.
-func (p *Part[T]) with(q *Part[T]) bool {
+// sameReader reports whether p and q have the same reader. Readers of callers may not be
+// comparable; if two parts name such readers, these count as different.
+func (p *Part[T]) sameReader(q *Part[T]) bool {
 	if p.own && q.own {
 		return true
 	}
 	return reflect.ValueOf(p.From).Comparable() && reflect.ValueOf(q.From).Comparable() && p.From == q.From
 }
 
-// between is how many bytes are dropped between the last part and p, if they share a
-// span.
-func (w *Window[T]) between(p *Part[T]) int64 {
+// needs returns the bytes that p would add to w: its content, its More, and the gap
+// after the last part if the two share a span.
+func (w *Window[T]) needs(p *Part[T]) int64 {
+	if w.ownMemory(p) != nil {
+		return p.More
+	}
 	if n := len(w.Parts); n > 0 {
-		if gap := p.Off - w.Parts[n-1].end(); 0 < gap && gap <= w.near {
-			return gap
+		if last := &w.Parts[n-1]; p.Off > last.end() && w.joins(last, p) {
+			return p.Off - last.end() + p.Len + p.More
 		}
 	}
-	return 0
+	return p.Len + p.More
 }
 
-// add puts a part behind the others.
+// joins reports whether p shares a span with last, the part before it in the
+// object.
+func (w *Window[T]) joins(last, p *Part[T]) bool {
+	gap := p.Off - last.end()
+	return 0 <= gap && gap <= w.near && (w.into == nil || w.ownMemory(last) == nil && w.ownMemory(p) == nil)
+}
+
+// add appends p to the parts of w.
 func (w *Window[T]) add(p Part[T]) {
 	if n := len(w.Parts); n > 0 && w.order == nil && p.Off < w.Parts[n-1].Off {
-		w.order = make([]int, 0, 2*n) // to be sorted
+		w.order = make([]int, 0, 2*n) // layOut fills and sorts it
 	}
-	w.cost += w.between(&p) + p.Len + p.More
+	w.cost += w.needs(&p)
 	w.Parts = append(w.Parts, p)
 }
 
-// lay says where each part will lie: as in the object, so that one which begins where
-// another ends, or a little after, shares its span.
-func (w *Window[T]) lay() {
+// layOut sets the offset of each part in buf. The parts lie in buf in the order of the
+// object, so that a part shares the span of the part before it if their gap is short.
+func (w *Window[T]) layOut() {
 	if w.order != nil {
 		for i := range w.Parts {
 			w.order = append(w.order, i)
 		}
 		slices.SortStableFunc(w.order, func(a, b int) int { return cmp.Compare(w.Parts[a].Off, w.Parts[b].Off) })
 	}
-	w.at = slices.Grow(w.at, len(w.Parts))[:len(w.Parts)]
+	w.offsets = slices.Grow(w.offsets, len(w.Parts))[:len(w.Parts)]
 	w.size = w.room
 	var last *Part[T]
 	for k := range w.Parts {
 		i := w.nth(k)
 		p := &w.Parts[i]
-		if gap := p.Off - end(last); last != nil && 0 <= gap && gap <= w.near {
-			w.size += int(gap)
+		if last != nil && w.joins(last, p) {
+			w.size += int(p.Off - last.end())
 		} else {
 			w.first = append(w.first, k)
 		}
-		w.at[i] = w.size
-		w.size += int(p.Len)
+		if w.offsets[i] = w.size; w.ownMemory(p) == nil {
+			w.size += int(p.Len)
+		}
 		last = p
 	}
 }
 
-// nth is the number of the k-th part in the object.
+// nth returns the number of the part that is the k-th in the order of the
+// object.
 func (w *Window[T]) nth(k int) int {
 	if w.order == nil {
 		return k
@@ -155,15 +187,9 @@ func (w *Window[T]) nth(k int) int {
 	return w.order[k]
 }
 
-func end[T any](p *Part[T]) int64 {
-	if p == nil {
-		return 0
-	}
-	return p.end()
-}
-
-// lend gives it memory, and its spans their places in that.
-func (w *Window[T]) lend(get func(n int) []byte) {
+// allocate gets memory for w, and makes its spans. get returns n bytes of
+// memory.
+func (w *Window[T]) allocate(get func(n int) []byte) {
 	if have := cap(w.buf); w.buf != nil && (have < w.size || have > 2*w.size) {
 		w.release()
 	}
@@ -175,13 +201,17 @@ func (w *Window[T]) lend(get func(n int) []byte) {
 	for k, first := range w.first {
 		i, end := w.nth(first), w.size
 		if k+1 < len(w.first) {
-			end = w.at[w.nth(w.first[k+1])]
+			end = w.offsets[w.nth(w.first[k+1])]
 		}
-		w.spans = append(w.spans, rangeio.Span{Off: w.Parts[i].Off, P: w.buf[w.at[i]:end:end]})
+		b := w.ownMemory(&w.Parts[i])
+		if b == nil {
+			b = w.buf[w.offsets[i]:end:end]
+		}
+		w.spans = append(w.spans, rangeio.Span{Off: w.Parts[i].Off, P: b})
 	}
 }
 
-// release gives its memory back.
+// release returns the memory of w to the pool.
 func (w *Window[T]) release() {
 	if w.buf != nil {
 		bufpool.Put(w.buf)
@@ -189,7 +219,7 @@ func (w *Window[T]) release() {
 	}
 }
 
-// each calls took for each part.
+// each calls took with the number of each part, in the order of the object.
 func (w *Window[T]) each(took func(i int) error) error {
 	for k := range w.Parts {
 		if err := took(w.nth(k)); err != nil {
@@ -199,16 +229,17 @@ func (w *Window[T]) each(took func(i int) error) error {
 	return nil
 }
 
-// read fills it, and calls took, if given, for each part once its bytes are there.
+// read reads the bytes of w. If took is not nil, read calls it with the number of
+// each part once the bytes of the part are there.
 func (w *Window[T]) read(ctx context.Context, took func(i int) error) error {
-	w.lend(bufpool.Get)
+	w.allocate(bufpool.Get)
 	switch {
-	case w.size > w.room && took == nil:
-		return w.reader().ReadRanges(ctx, w.spans)
-	case took == nil: // nothing to read
+	case w.empty() && took == nil:
 		return nil
-	case w.size == w.room:
+	case w.empty():
 		return w.each(took)
+	case took == nil:
+		return w.reader().ReadRanges(ctx, w.spans)
 	}
 	return w.reader().ReadEach(ctx, w.spans, func(k int) error {
 		end := len(w.Parts)
@@ -222,4 +253,9 @@ func (w *Window[T]) read(ctx context.Context, took func(i int) error) error {
 		}
 		return nil
 	})
+}
+
+// empty reports whether w has no bytes to read.
+func (w *Window[T]) empty() bool {
+	return w.size == w.room && (w.into == nil || !slices.ContainsFunc(w.spans, func(s rangeio.Span) bool { return len(s.P) > 0 }))
 }

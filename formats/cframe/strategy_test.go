@@ -11,15 +11,15 @@ import (
 // (a, b, c: see TestFarAway).
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	point := func(whole, blocks int64, n int) []group {
-		return slices.Repeat([]group{{whole: whole, blocks: blocks}}, n)
+	point := func(whole, blocks int64, n int) []readCost {
+		return slices.Repeat([]readCost{{whole: whole, blocks: blocks}}, n)
 	}
 	a, b, c := int64(812_500), int64(6_500_000), int64(100_000)
 	policies := map[string]rangeio.Policy{"fast": rangeio.Fast(), "few": rangeio.Few(), "lean": rangeio.Lean(), "zero": {}}
 	for _, tc := range []struct {
-		name   string
-		groups []group
-		whole  string // the policies that read every chunk whole
+		name  string
+		costs []readCost
+		whole string // the policies that read every chunk whole
 	}{
 		{"nothing", nil, "fast few lean zero"},
 		{"a whole chunk", point(b, b, 1), "fast few lean zero"},
@@ -28,19 +28,19 @@ func TestChoose(t *testing.T) {
 		{"a point of b", point(b, b/64+300, 1), ""},
 		{"two points of a", point(a, a/64+300, 2), "fast few"},
 		{"four points of a", point(a, a/64+300, 4), "few"}, // 3.2 MB more than wanted are too much for a round trip
-		{"600 x 600 of a", []group{{a, a}, {a, a/4 + 300}, {a, a/4 + 300}, {a, a/16 + 300}}, "fast few"},
+		{"600 x 600 of a", []readCost{{a, a}, {a, a/4 + 300}, {a, a/4 + 300}, {a, a/16 + 300}}, "fast few"},
 		{"a column of c", point(c, c/16+100, 1000), "few"},
 		{"three quarters of each of 1000", point(c, c*3/4, 1000), "fast few"},
 		{"nearly all of a large one", point(100*b, 99*b, 1), "fast"}, // 6.5 MB are 0.1 s on one connection, but it has 16
 		{"half of much", point(100*b, 50*b, 100), ""},
 		{"small chunks", point(3000, 500, 10), "fast few lean"},
 		{"small chunks, many", point(3000, 500, 10_000), "fast few lean"},
-		{"no estimate above the chunk", []group{{whole: 10, blocks: 1 << 40}}, "fast few lean zero"},
+		{"no estimate above the chunk", []readCost{{whole: 10, blocks: 1 << 40}}, "fast few lean zero"},
 	} {
 		for name, p := range policies {
-			got := choose(tc.groups, p)
-			if len(got) != len(tc.groups) {
-				t.Fatalf("%s: %d decisions for %d chunks", tc.name, len(got), len(tc.groups))
+			got := choose(tc.costs, p)
+			if len(got) != len(tc.costs) {
+				t.Fatalf("%s: %d decisions for %d chunks", tc.name, len(got), len(tc.costs))
 			}
 			want := slices.Contains(fields(tc.whole), name)
 			if all := !slices.Contains(got, false); all != want {
@@ -66,7 +66,7 @@ func fields(s string) (out []string) {
 // is wanted are still read whole, the others not.
 func TestChooseMixed(t *testing.T) {
 	t.Parallel()
-	groups := []group{{600 << 20, 100 << 10}, {6 << 20, 4 << 20}, {6 << 20, 6 << 20}, {40 << 10, 10 << 10}, {6 << 20, 2 << 20}}
+	costs := []readCost{{600 << 20, 100 << 10}, {6 << 20, 4 << 20}, {6 << 20, 6 << 20}, {40 << 10, 10 << 10}, {6 << 20, 2 << 20}}
 	for _, tc := range []struct {
 		name   string
 		policy rangeio.Policy
@@ -77,7 +77,7 @@ func TestChooseMixed(t *testing.T) {
 		{"few", rangeio.Few(), []bool{false, true, true, true, true}},
 		{"zero", rangeio.Policy{}, []bool{false, false, true, false, false}},
 	} {
-		if got := choose(groups, tc.policy); !slices.Equal(got, tc.want) {
+		if got := choose(costs, tc.policy); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}
@@ -105,7 +105,7 @@ func TestGroup(t *testing.T) {
 	} {
 		j := base
 		tc.edit(&j)
-		if got := j.group(j.n); got.blocks != tc.want || got.whole != j.n {
+		if got := j.cost(j.n); got.blocks != tc.want || got.whole != j.n {
 			t.Errorf("%s: %+v, want %d", tc.name, got, tc.want)
 		}
 	}
