@@ -18,49 +18,51 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// AnyOptions tune OpenAny. The zero value is right for most; options of formats count
-// if the dataset is of theirs.
+// AnyOptions tune OpenAny. The zero value is right for most. The options of a format
+// have an effect if the dataset has this format.
 type AnyOptions struct {
-	// Offset is where the dataset begins in its object.
+	// Offset is the number of the byte at which the dataset begins in its object.
 	Offset int64
-	// AsFolder takes a folder as it is, dataset or not.
+	// AsFolder returns a folder as a *Folder, even if it is a dataset.
 	AsFolder bool
-	// Cache keeps decoded blocks of arrays and stored chunks, for all datasets that
-	// are opened with it; nil: nothing is kept.
+	// Cache keeps decoded blocks of arrays and stored chunks, for all datasets that are
+	// opened with it. Nil means that nothing is kept.
 	Cache *formats.Cache
 
 	Frame     cframe.Options
 	Gulp      gulp.Options
-	Bloscpack bloscpack.Options // its Item is fetched along with the head
+	Bloscpack bloscpack.Options // Open fetches its Item along with the head
 	Zoom      zoomcache.Options
 }
 
-// An OffsetError says that AnyOptions.Offset names no place in what was to be opened.
-// It matches objstore.ErrInvalid.
+// An OffsetError says that AnyOptions.Offset is not a place in the opened object or
+// folder. It matches objstore.ErrInvalid.
 type OffsetError struct {
 	Offset int64
-	Reason string // " is negative", ": the object has 5 bytes"
+	Reason string // end of the error text: " is negative", ": the object has 5 bytes"
 }
 
 func (e *OffsetError) Error() string { return fmt.Sprintf("offset %d%s", e.Offset, e.Reason) }
 
-// Unwrap gives errors.Is the sentinel.
+// Unwrap returns objstore.ErrInvalid.
 func (e *OffsetError) Unwrap() error { return objstore.ErrInvalid }
 
-// OpenAny opens what uri names with the Client of Open; see Client.OpenAny.
+// OpenAny opens the dataset that uri names with the Client of Open; see Client.OpenAny.
 func OpenAny(ctx context.Context, uri string) (Dataset, error) {
 	return shared().OpenAny(ctx, uri, AnyOptions{})
 }
 
-// OpenAny finds out what uri names, by its bytes and its name, and opens it. It costs
-// what the opener of its format costs, as long as the name does not promise another
-// one. A key that is not there may be a folder named without its slash: that is one
-// listing more. In a folder a gulp dataset is looked for, then a sparse frame, in the
-// other order if the name promises a frame; a folder that is neither is a *Folder,
-// whether anything lies in it or not.
+// OpenAny finds out the format of the dataset that uri names, by its bytes and its
+// name, and opens the dataset. It costs as much as the opener of the format, unless the
+// name promises another format. If there is no such key, it may be a folder named
+// without its slash; to find that out costs one more listing. In a folder OpenAny looks
+// for a gulp dataset and then for a sparse frame; if the name promises a frame, it
+// looks for the frame first. If a folder is neither, OpenAny returns a *Folder, even if
+// the folder is empty.
 //
-// Bytes of no known format are formats.ErrUnsupported, an offset that is none is an
-// *OffsetError, and all else fails as in the opener of the format.
+// If the bytes have no known format, the error is formats.ErrUnsupported. If o.Offset
+// is not a place in the object, the error is an *OffsetError. Other errors are those of
+// the opener of the format.
 func (c *Client) OpenAny(ctx context.Context, uri string, o AnyOptions) (Dataset, error) {
 	at, err := c.Place(ctx, uri)
 	if err != nil {
@@ -70,21 +72,22 @@ func (c *Client) OpenAny(ctx context.Context, uri string, o AnyOptions) (Dataset
 	return c.OpenPlace(ctx, at, o)
 }
 
-// Place is where uri points, as Client.Bucket finds it: no request.
+// Place returns the place that uri names, as Client.Bucket finds it. It makes no
+// request.
 func (c *Client) Place(ctx context.Context, uri string) (Place, error) {
 	b, key, err := c.Bucket(ctx, uri)
 	return Place{URI: uri, Bucket: b, Key: key}, err
 }
 
-// OpenKey is OpenAny for a key, or a prefix with its slash, of a bucket, which is one
-// of Client.Bucket's. No text is parsed: a key may hold what would mean something else
-// in a URI, and a folder of this machine as a bucket refuses keys that lead out of it,
-// by dots or by links.
+// OpenKey is OpenAny for a key of a bucket, or for a prefix with its slash. The bucket
+// comes from Client.Bucket, or is any other one; see OpenObject. OpenKey parses no
+// text: a key may hold characters that have a meaning in a URI. If the bucket is a
+// folder of this machine, it refuses keys that lead out of it by dots or links.
 func (c *Client) OpenKey(ctx context.Context, b objstore.Bucket, key string, o AnyOptions) (Dataset, error) {
 	return c.OpenPlace(ctx, Place{URI: strings.TrimSuffix(b.Name(), "/") + "/" + key, Bucket: b, Key: key, Offset: o.Offset}, o)
 }
 
-// An opening is one call of OpenAny.
+// An opening is the state of one call of OpenAny.
 type opening struct {
 	Place
 
@@ -92,11 +95,11 @@ type opening struct {
 	o AnyOptions
 }
 
-// OpenPlace is OpenAny for a place that is known: that of Client.Place, or of a Dataset
-// that was open before. Its Offset counts, not that of o; its URI is taken for the name
-// alone, and is what the Dataset tells.
+// OpenPlace is OpenAny for a known place: one that Client.Place returned, or the place
+// of an earlier Dataset. It uses at.Offset and ignores o.Offset. It opens nothing by
+// at.URI, which only names the Dataset.
 func (c *Client) OpenPlace(ctx context.Context, at Place, o AnyOptions) (Dataset, error) {
-	o.Offset = at.Offset
+	o.Offset, at.Bucket = at.Offset, c.ours(at.Bucket)
 	p := opening{at, c, o}
 	switch {
 	case o.Offset < 0:
@@ -118,15 +121,15 @@ func (c *Client) OpenPlace(ctx context.Context, at Place, o AnyOptions) (Dataset
 
 func (p opening) offset(reason string) error { return &OffsetError{p.o.Offset, reason} }
 
-// under is the same opening of the folder of that name.
+// under returns the opening of the folder with the same name.
 func (p opening) under() opening {
 	p.Key += "/"
 	p.URI += "/"
 	return p
 }
 
-// folder opens a dataset that is a folder, or else the folder itself. What the name
-// promises is tried first.
+// folder opens the dataset that a folder is, or else the folder itself. It first tries
+// the format that the name promises.
 func (p opening) folder(ctx context.Context) (Dataset, error) {
 	if p.o.Offset != 0 {
 		return nil, p.offset(fmt.Sprintf(": %s is a folder, not a place in an object", p.URI))
@@ -145,7 +148,7 @@ func (p opening) folder(ctx context.Context) (Dataset, error) {
 	if err == nil && set.Len() > 0 {
 		return newGulpSet(p.Place, set), nil
 	}
-	sick := errors.Is(err, objstore.ErrUnavailable) || errors.Is(err, objstore.ErrThrottled) // each request was repeated already
+	sick := errors.Is(err, objstore.ErrUnavailable) || errors.Is(err, objstore.ErrThrottled) // each request has already been repeated
 	if !frameFirst && !sick {
 		if d, err := p.sparse(ctx); !errors.Is(err, objstore.ErrNotFound) {
 			return d, err
@@ -154,24 +157,25 @@ func (p opening) folder(ctx context.Context) (Dataset, error) {
 	if err != nil && !errors.Is(err, objstore.ErrNotFound) {
 		return nil, err
 	}
-	return newFolder(p.Place), nil // no dataset, but perhaps other things
+	return newFolder(p.Place), nil // the folder is no dataset, but it may hold other things
 }
 
-// sparseName: names that python-blosc2's users give to sparse frames.
+// sparseName reports whether name is one that users of python-blosc2 give to sparse
+// frames.
 func sparseName(name string) bool { return strings.HasSuffix(name, "dir") }
 
-// sparse opens the sparse frame in a folder.
+// sparse opens a folder as a sparse frame.
 func (p opening) sparse(ctx context.Context) (Dataset, error) {
 	f, err := p.c.openSparse(ctx, p.Bucket, p.Key, FrameOptions{Options: p.o.Frame})
 	if err != nil {
 		return nil, err
 	}
-	return newFrame(p.Place, f, p.o.Cache)
+	return p.frame(f)
 }
 
-// sparseOverHTTP tries the folder of a sparse frame that was named without its
-// slash, where an object of that name has failed with err: a plain HTTP server
-// lists nothing, and may answer with an error or with a page about the folder.
+// sparseOverHTTP tries to open a folder as a sparse frame, if its name has no slash and
+// the object of that name has failed with err. A plain HTTP server lists nothing; for a
+// folder it may answer with an error, or with a page about the folder.
 func (p opening) sparseOverHTTP(ctx context.Context, err error) (Dataset, error) {
 	format := all.ByName(p.Key)
 	if !strings.HasPrefix(p.Bucket.Name(), "http") || format != all.CFrame && format != all.B2ND || p.o.Offset != 0 || unanswered(err) {
@@ -183,13 +187,13 @@ func (p opening) sparseOverHTTP(ctx context.Context, err error) (Dataset, error)
 	return nil, err
 }
 
-// unanswered says that there was no server to answer, so that it need not be asked again.
+// unanswered reports whether no server answered. Then another request is of no use.
 func unanswered(err error) bool {
 	var e *objstore.Error
 	return errors.As(err, &e) && e.Status == 0 && errors.Is(err, objstore.ErrUnavailable)
 }
 
-// isPrefix: there are objects below folder.
+// isPrefix reports whether there are objects below folder.
 func isPrefix(ctx context.Context, b objstore.Bucket, folder string) bool {
 	for _, err := range b.List(ctx, folder) {
 		return err == nil
@@ -197,8 +201,8 @@ func isPrefix(ctx context.Context, b objstore.Bucket, folder string) bool {
 	return false
 }
 
-// object looks at the bytes of an object. What is not there may be a folder that was
-// named without its slash.
+// object opens a dataset that is one object. If there is no such object, the name may
+// be that of a folder without its slash.
 func (p opening) object(ctx context.Context) (Dataset, error) {
 	zoom := ZoomOptions{Options: p.o.Zoom, Offset: p.o.Offset}
 	ob, err := p.bytes(ctx, &zoom)
@@ -222,12 +226,12 @@ func (p opening) object(ctx context.Context) (Dataset, error) {
 		if err != nil {
 			return p.sparseOverHTTP(ctx, err)
 		}
-		return newFrame(p.Place, f, p.o.Cache)
+		return p.frame(f)
 	}
 	return p.in(ctx, ob, format, zoom)
 }
 
-// in opens what is no frame in an open object.
+// in opens a dataset in an open object. The dataset is not a frame.
 func (p opening) in(ctx context.Context, ob *objstore.Object, format string, zoom ZoomOptions) (Dataset, error) {
 	switch format {
 	case all.Bloscpack:
@@ -268,8 +272,9 @@ func (p opening) in(ctx context.Context, ob *objstore.Object, format string, zoo
 
 var errNoFormat = fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
 
-// bytes opens an object by the requests that its name lets expect. What is called a
-// zoom-cache file is opened as Client.OpenZoom does; zoom is then for ZoomOf.
+// bytes opens an object by the requests that suit its name. If the name is that of a
+// zoom-cache file, it opens the object as Client.OpenZoom does, and sets zoom to the
+// options for ZoomOf.
 func (p opening) bytes(ctx context.Context, zoom *ZoomOptions) (ob *objstore.Object, err error) {
 	switch format, item := all.ByName(p.Key), p.o.Bloscpack.Item; {
 	case format == all.Zoomcache:
@@ -282,11 +287,11 @@ func (p opening) bytes(ctx context.Context, zoom *ZoomOptions) (ob *objstore.Obj
 	}
 }
 
-// headLen is enough of an object to tell its format.
+// headLen is the number of bytes of an object that tell its format.
 const headLen = 4 << 10
 
-// detect tells the format of what begins with head. Where Offset says that something
-// begins there, more may follow it.
+// detect returns the format of the data that begin with head. If Offset is set, other
+// data may follow the dataset.
 func (p opening) detect(head []byte, rest int64) string {
 	if npy.Sniff(head) {
 		return npy.Format

@@ -262,7 +262,7 @@ func checkDataset(t *testing.T, d Dataset) {
 
 func entriesOf(t *testing.T, d Dataset, after string) (list []Entry) {
 	t.Helper()
-	for e, err := range d.Entries(t.Context(), after) {
+	for e, err := range d.Entries(t.Context(), EntriesOptions{After: after}) {
 		if err != nil {
 			t.Fatalf("entries after %q: %v", after, err)
 		}
@@ -272,7 +272,7 @@ func entriesOf(t *testing.T, d Dataset, after string) (list []Entry) {
 }
 
 func firstError(ctx context.Context, d Dataset, after string) error {
-	for _, err := range d.Entries(ctx, after) {
+	for _, err := range d.Entries(ctx, EntriesOptions{After: after}) {
 		return err
 	}
 	return nil

@@ -9,24 +9,24 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// BloscpackOptions tune OpenBloscpack. The zero value is right for most: limits
-// follow the client's MaxMemory.
+// BloscpackOptions tune OpenBloscpack. The zero value is right for most: limits follow
+// the client's MaxMemory.
 type BloscpackOptions struct {
 	bloscpack.Options
-	// Offset is where the file begins in the object.
+	// Offset is the number of the byte at which the file begins in the object.
 	Offset int64
 }
 
-// A Bloscpack is an open Bloscpack file with the object it lies in.
+// A Bloscpack is an open Bloscpack file with its object.
 type Bloscpack struct {
 	*bloscpack.File
 	Object *objstore.Object
 }
 
-// OpenBloscpack opens the Bloscpack file that uri names: one request, and a
-// second one beside it, in the same phase, where o.Item says which item will be
-// wanted and its place stands far behind the head of the file. That item, or any
-// whose place the head tells, is one request more:
+// OpenBloscpack opens the Bloscpack file that uri names. It costs one request. If
+// o.Item names an item whose offset stands far behind the head of the file, it makes a
+// second request at the same time; both are one phase. To read this item then costs one
+// more request, and so does any item whose offset is in the head:
 //
 //	f, err := client.OpenBloscpack(ctx, "s3://bucket/x.blp", farread.BloscpackOptions{})
 //	record, err := f.AppendItem(ctx, nil, 17)
@@ -38,12 +38,13 @@ func (c *Client) OpenBloscpack(ctx context.Context, uri string, o BloscpackOptio
 	return c.BloscpackOf(ctx, ob, o)
 }
 
-// OpenForItem are the options by which OpenWith opens an object for the sake of
-// one item of the Bloscpack file that begins at offset in it; 0: of none.
+// OpenForItem returns the options with which OpenWith opens an object to read one item
+// of a Bloscpack file. The file begins at offset in the object. If item is 0, the
+// options are for no special item.
 func (c *Client) OpenForItem(item, offset int64) objstore.OpenOptions {
 	o := objstore.OpenOptions{Head: c.frameEnds().Head}
 	off, n := bloscpack.Hint(far(item, o.Head))
-	if n == 0 && offset > 0 { // the head of the object is not that of the file
+	if n == 0 && offset > 0 { // the head of the object is not the head of the file
 		n = o.Head
 	}
 	if from, end := max(off+offset, o.Head), off+offset+n; from < end {
@@ -52,8 +53,8 @@ func (c *Client) OpenForItem(item, offset int64) objstore.OpenOptions {
 	return o
 }
 
-// far is the item if its place may stand behind the head, else 0. Usual metadata
-// take less than these 4 KiB.
+// far returns item if its offset may stand behind the head, and 0 otherwise. It assumes
+// that the metadata take less than 4 KiB, as they usually do.
 func far(item, head int64) int64 {
 	if off, _ := bloscpack.Hint(item); off+4<<10 <= head {
 		return 0
@@ -61,8 +62,8 @@ func far(item, head int64) int64 {
 	return item
 }
 
-// BloscpackOf opens the Bloscpack file in an object that is open already, at
-// o.Offset. What the object has kept of its opening costs nothing.
+// BloscpackOf opens the Bloscpack file that begins at o.Offset in an open object. Bytes
+// that the object already holds cost nothing.
 func (c *Client) BloscpackOf(ctx context.Context, ob *objstore.Object, o BloscpackOptions) (*Bloscpack, error) {
 	r, err := section(ob, FrameOptions{Offset: o.Offset})
 	if err != nil {
@@ -100,3 +101,6 @@ func (c *Client) bloscpackOptions(o BloscpackOptions, ob *objstore.Object) blosc
 func OpenBloscpack(ctx context.Context, uri string) (*Bloscpack, error) {
 	return shared().OpenBloscpack(ctx, uri, BloscpackOptions{})
 }
+
+// HeldBytes returns the memory of the file and its object, in bytes; see Dataset.
+func (f *Bloscpack) HeldBytes() int64 { return f.File.HeldBytes() + f.Object.HeldBytes() }

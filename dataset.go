@@ -18,14 +18,15 @@ type GulpDataset struct {
 	set *gulpSet
 }
 
-// OpenGulpDataset lists the folder or prefix that uri names; chunks are opened
-// when they are needed, two requests each, all side by side. Every pair is held
-// against the ETag that its index names, as OpenGulp does it, whichever method
-// opens it: one that is just being replaced is opened once more, and then fails
-// with objstore.ErrChanged. The method may then be called again. A folder without any
-// chunk is objstore.ErrNotFound.
+// OpenGulpDataset lists the folder or prefix that uri names. A chunk is opened when a
+// method needs it, by two requests at the same time; several chunks are opened at the
+// same time, too. As in OpenGulp, a data object must have the ETag that its index
+// names. If it has another one, somebody is just replacing the chunk: the method opens
+// the chunk once more, and if that fails, returns objstore.ErrChanged. The caller may
+// then call the method again. If the folder has no chunk, OpenGulpDataset returns
+// objstore.ErrNotFound.
 //
-// Load is one phase where each .gmeta is at most 256 KiB.
+// Load is one phase if each .gmeta has at most 256 KiB.
 func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions) (*GulpDataset, error) {
 	b, prefix, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -34,14 +35,13 @@ func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions)
 	return c.GulpDatasetIn(ctx, b, prefix, o)
 }
 
-// GulpDatasetIn is OpenGulpDataset for a prefix of a bucket, with or without its
-// slash; "" is all of the bucket. No text is parsed.
+// GulpDatasetIn is OpenGulpDataset for a prefix of a bucket, with or without its slash;
+// "" means the whole bucket. It parses no text.
 func (c *Client) GulpDatasetIn(ctx context.Context, b objstore.Bucket, prefix string, o GulpOptions) (*GulpDataset, error) {
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
 	}
-	s := &gulpSet{c: c, b: b, prefix: prefix, o: o, open: map[gulp.Pair]*Gulp{},
-		phase: rangeio.OnePhase(context.Background())} // of no caller: it outlives this call
+	s := &gulpSet{c: c, b: c.ours(b), prefix: prefix, o: o, open: map[gulp.Pair]*Gulp{}}
 	d, err := gulp.OpenDataset(ctx, s, c.gulpOptions(o.Options))
 	if err != nil {
 		return nil, err
@@ -53,7 +53,8 @@ func (c *Client) GulpDatasetIn(ctx context.Context, b objstore.Bucket, prefix st
 	return &GulpDataset{d, s}, nil
 }
 
-// Objects are the index and the data of chunk k, once that is open; else nil.
+// Objects returns the objects of the index and the data of chunk k. They are nil if the
+// chunk is not open yet.
 func (d *GulpDataset) Objects(k int) (meta, data *objstore.Object) {
 	d.set.mu.Lock()
 	defer d.set.mu.Unlock()
@@ -63,13 +64,24 @@ func (d *GulpDataset) Objects(k int) (meta, data *objstore.Object) {
 	return nil, nil
 }
 
-// gulpSet is the dataset as formats see it.
+// HeldBytes returns about how many bytes of memory the dataset keeps: the indexes and
+// objects of the chunks opened so far, and the table of ids after it is loaded.
+func (d *GulpDataset) HeldBytes() int64 {
+	n := d.Dataset.HeldBytes()
+	d.set.mu.Lock()
+	defer d.set.mu.Unlock()
+	for _, g := range d.set.open {
+		n += g.Meta.HeldBytes() + g.Data.HeldBytes()
+	}
+	return n
+}
+
+// gulpSet gives package gulp the objects of the dataset.
 type gulpSet struct {
 	c      *Client
 	b      objstore.Bucket
 	prefix string
 	o      GulpOptions
-	phase  context.Context //nolint:containedctx // only the phase that it names: no open depends on another
 
 	mu   sync.Mutex
 	open map[gulp.Pair]*Gulp
@@ -77,15 +89,17 @@ type gulpSet struct {
 
 var _ gulp.ChunkOpener = (*gulpSet)(nil)
 
-// OpenChunk opens a pair as OpenGulp does. Each first try is in the phase that
-// all of them share; a second one waits for the first.
+// OpenChunk opens a pair as OpenGulp does. The requests for the two objects are one
+// step of ctx; the next step is the rest of the index, or a second try. Chunks that
+// Load opens under one context take these steps together.
 func (s *gulpSet) OpenChunk(ctx context.Context, p gulp.Pair, o gulp.Options) (*gulp.Chunk, error) {
 	place := gulp.Pair{Meta: s.prefix + p.Meta, Data: s.prefix + p.Data}
-	var phase context.Context = inPhase{ctx, s.phase}
 	var g *Gulp
+	rest := ctx
 	err := objstore.Again(ctx, func() (err error) {
-		defer func() { phase = rangeio.OnePhase(ctx) }() // of a second try
-		g, err = s.c.openPair(ctx, phase, s.b, place, GulpOptions{Options: o})
+		objects, next := rangeio.Steps(rest)
+		rest = next
+		g, err = s.c.openPair(rest, objects, s.b, place, GulpOptions{Options: o})
 		return err
 	})
 	if err != nil {
@@ -102,7 +116,7 @@ func (s *gulpSet) Open(ctx context.Context, name string) (rangeio.Reader, error)
 	return s.c.open(ctx, s.b, s.prefix+name, objstore.OpenOptions{})
 }
 
-// List names the objects that can be halves of chunks.
+// List lists the objects that can be an index or the data of a chunk.
 func (s *gulpSet) List(ctx context.Context) ([]string, error) {
 	end := s.c.c.Counter.Begin(ctx)
 	defer end()
@@ -119,18 +133,4 @@ func (s *gulpSet) List(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// inPhase is a context with another's place among phases. That other one must
-// have no values but this.
-type inPhase struct {
-	context.Context                 //nolint:containedctx // it is one
-	phase           context.Context //nolint:containedctx // consulted for values only, for the length of one call
-}
-
-func (p inPhase) Value(key any) any {
-	if v := p.phase.Value(key); v != nil {
-		return v
-	}
-	return p.Context.Value(key)
 }

@@ -62,11 +62,11 @@ func ExampleOpenAny() {
 	if !ok {
 		panic("no images")
 	}
-	for e, err := range d.Entries(ctx, "") {
+	for e, err := range d.Entries(ctx, farread.EntriesOptions{}) {
 		if err != nil {
 			panic(err)
 		}
-		plan, err := images.ExplainImages(ctx, e.Name, 0, e.Images)
+		plan, err := images.ExplainImages(ctx, e.Name, 0, e.Images, 1)
 		fmt.Println(e.Name, e.Images, plan.Size, plan.Cost().Requests, err)
 	}
 	p, media, err := images.AppendImage(ctx, nil, "sunrise", 2)
@@ -127,43 +127,62 @@ func ExampleOpenGulp() {
 	// aurora 2 15
 }
 
-// An array is streamed to S3 and read back. Nothing is visible before Commit, and
-// Commit fails if the key is taken. Memory holds a few chunks, whatever the array's
-// size.
-func ExampleClient_Bucket_array() {
+// An array goes to S3, and a slice of it comes back. Nothing is visible before all of it
+// is written, and the write fails if the key is taken.
+func ExampleClient_Write() {
 	ctx := context.Background()
 	store, config := sampleStore()
 	defer store.Stop()
 	client := farread.New(config) // farread.Config{} for AWS
 	defer client.CloseIdleConnections()
 
-	bucket, key, err := client.Bucket(ctx, "s3://datasets/ramp.b2nd")
+	values := make([]float32, 100*1000)
+	for i := range values {
+		values[i] = float32(i)
+	}
+	_, err := client.Write(ctx, "s3://datasets/ramp.b2nd", objstore.PutOptions{IfAbsent: true}, func(w objstore.Writer) error {
+		return b2nd.WriteValues(w, []int64{100, 1000}, values, b2nd.WriteOptions{})
+	})
 	if err != nil {
 		panic(err)
 	}
-	out, err := bucket.Create(ctx, key, objstore.PutOptions{IfAbsent: true})
+
+	ramp, err := client.OpenArray(ctx, "s3://datasets/ramp.b2nd", farread.FrameOptions{})
 	if err != nil {
 		panic(err)
 	}
-	defer out.Abort() // does nothing after Commit
-	w, err := b2nd.NewWriter(out, b2nd.Meta{Shape: []int64{100, 1000}, DType: "<f4"}, b2nd.WriteOptions{})
-	if err != nil {
-		panic(err)
-	}
-	defer w.Abort()
-	row := make([]float32, 1000)
-	for i := range 100 {
-		for j := range row {
-			row[j] = float32(i*1000 + j)
+	some, shape, err := farread.Slice[float32](ctx, ramp, "30:32, -2:")
+	fmt.Println(some, shape, err)
+	// Output: [30998 30999 31998 31999] [2 2] <nil>
+}
+
+// An array that memory does not hold is streamed row by row: memory holds a few chunks,
+// whatever the array's size.
+func ExampleClient_Write_stream() {
+	ctx := context.Background()
+	store, config := sampleStore()
+	defer store.Stop()
+	client := farread.New(config) // farread.Config{} for AWS
+	defer client.CloseIdleConnections()
+
+	_, err := client.Write(ctx, "s3://datasets/ramp.b2nd", objstore.PutOptions{IfAbsent: true}, func(w objstore.Writer) error {
+		array, err := b2nd.NewWriter(w, b2nd.Meta{Shape: []int64{100, 1000}, DType: "<f4"}, b2nd.WriteOptions{})
+		if err != nil {
+			return err
 		}
-		if err := binary.Write(w, binary.LittleEndian, row); err != nil {
-			panic(err)
+		defer array.Abort() // does nothing after Close
+		row := make([]float32, 1000)
+		for i := range 100 {
+			for j := range row {
+				row[j] = float32(i*1000 + j)
+			}
+			if err := binary.Write(array, binary.LittleEndian, row); err != nil {
+				return err
+			}
 		}
-	}
-	if err := w.Close(); err != nil {
-		panic(err)
-	}
-	if _, err := out.Commit(ctx); err != nil {
+		return array.Close()
+	})
+	if err != nil {
 		panic(err)
 	}
 
@@ -174,6 +193,14 @@ func ExampleClient_Bucket_array() {
 	values, err := b2nd.Values[float32](ctx, ramp.Array, b2nd.Sub([]int64{30, 996}, []int64{31, 1000}))
 	fmt.Println(ramp.Shape(), values, err)
 	// Output: [100 1000] [30996 30997 30998 30999] <nil>
+}
+
+// A slice in one call: the array could as well be s3://bucket/grid.b2nd. Its items are
+// integers, which become floats.
+func ExampleOpenSlice() {
+	values, shape, err := farread.OpenSlice[float64](context.Background(), "formats/b2nd/testdata/nd3.b2nd", "0, 1:3, :4")
+	fmt.Println(values, shape, err)
+	// Output: [217 224 231 238 434 441 448 455] [2 4] <nil>
 }
 
 // A gulp chunk is two objects: the frames, and an index, which is written after them.
@@ -267,6 +294,40 @@ func ExampleClient_Output() {
 	// noon 0: a JPEG of noon
 	// dusk 0: a JPEG of dusk
 	// 2 chunks <nil>
+}
+
+// Training reads frames in an order of their own each epoch, across clips and chunks. The
+// cursor is kept as JSON, to go on there.
+func ExampleClient_OpenGulpDataset() {
+	ctx := context.Background()
+	dir := sampleGulp()
+	defer os.RemoveAll(dir)
+	for old, name := range map[string]string{"clips.gulp": "data_0.gulp", "clips.gmeta": "meta_0.gmeta"} {
+		if err := os.Rename(filepath.Join(dir, old), filepath.Join(dir, name)); err != nil {
+			panic(err)
+		}
+	}
+
+	client := farread.New(farread.Config{})
+	clips, err := client.OpenGulpDataset(ctx, dir, farread.GulpOptions{})
+	if err != nil {
+		panic(err)
+	}
+	order, err := clips.Order(ctx, gulp.OrderOptions{Seed: 42, Epoch: 1, Frames: true})
+	if err != nil {
+		panic(err)
+	}
+	for s := range order.All() {
+		frame, err := s.Chunk.AppendFrame(ctx, nil, s.ID, s.Frame)
+		fmt.Printf("%s %v\n", frame, err)
+		if order.Cursor().Next == 3 {
+			break
+		}
+	}
+	// Output:
+	// sunrise, frame 1 <nil>
+	// aurora, frame 1 <nil>
+	// sunrise, frame 2 <nil>
 }
 
 // sampleStore starts an S3 server on this machine, with a bucket "datasets".

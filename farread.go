@@ -1,27 +1,31 @@
-// Package farread opens chunked datasets where they lie: in S3 and stores that
-// speak its protocol, behind any HTTP server that answers Range requests, or in
-// local files. It wires the parts of this module together for the common case;
-// each part can be used without it.
+// Package farread opens chunked datasets where they lie: in S3 and stores that speak
+// its protocol, behind any HTTP server that answers Range requests, or in local files.
+// It connects the parts of this module for common uses; each part can be used without
+// it.
 //
-// A URI is s3://bucket/key, https://host/path, file:///path or a local path. One
-// that ends in a slash names a prefix or folder.
+// A URI is s3://bucket/key, https://host/path, file:///path or a local path. If it ends
+// in a slash, it names a prefix or folder.
 //
-// [OpenAny] finds out what a URI names and gives a [Dataset]: what it is, what is inside,
-// whether it is sound, and by the interfaces that it implements what can be read of it
-// ([Slicer], [Imager], [Itemer], [Viewer], [Chunker], [Ranger]), each with its plan and
-// its cost beforehand. Who knows the format opens by name ([OpenArray], [OpenGulp], …),
-// and has all that the format can do.
+// [OpenAny] finds out what a URI names and returns a [Dataset]. A Dataset describes its
+// content, lists it and verifies it. The interfaces that it implements read it:
+// [Slicer], [Imager], [Itemer], [Viewer], [Chunker] and [Ranger]. Each of them also
+// tells the requests and the cost of a read beforehand. If you know the format, open
+// the dataset by [OpenArray], [OpenGulp] or another opener of a format: the result has
+// all methods of the format.
 //
-// Programs that read more than one object make a [Client], so that all reads
-// share connections, one limit of requests in flight, one cache, one measured
-// pace and one [objstore.Counter].
+// If a program reads more than one object, it should make a [Client]. Then all reads
+// share connections, one limit of requests in flight, one cache, the measurements of
+// each store and one [objstore.Counter].
 //
-// To write a dataset, take the bucket and the key of a URI from [Client.Bucket],
-// create the object with [objstore.Bucket.Create], and give the [objstore.Writer] to
-// NewWriter of a format: of package b2nd, bloscpack, cframe, gulp or zoomcache below
-// formats. Data stream through bounded memory; nothing is visible before Commit, and
-// Abort drops all. The examples of Client.Bucket write an array and a gulp chunk.
-// Servers behind http and https URLs are only read.
+// [Slice] reads a part of an array as numbers of Go, and [OpenSlice] does so in one
+// call. b2nd.WriteValues writes numbers.
+//
+// To write a dataset, call [Client.Write] with a URI and a function. The function
+// receives an [objstore.Writer] and passes it to the NewWriter of a format: of package
+// b2nd, bloscpack, cframe, gulp or zoomcache below formats. Data stream through bounded
+// memory. Nothing is visible before all bytes are written, and an error drops all of
+// them. The examples of Client.Write write arrays; the example of Client.Bucket writes
+// a gulp chunk, which is two objects. farread does not write to http and https URLs.
 package farread
 
 import (
@@ -37,34 +41,37 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Config says how a Client reaches stores and what it may spend. The zero value
-// is right for most: the AWS SDK's own environment and files, 1 GiB of memory.
+// Config says how a Client reaches stores, and how much memory and how many requests it
+// may use. The zero value is right for most: it means the environment and files of the
+// AWS SDK, and 1 GiB of memory.
 type Config struct {
-	Endpoint  string // URL of another store than AWS, for s3:// URIs
-	Region    string // "": from the environment or profile, else learned from the store
-	Profile   string // of the shared AWS files
-	Anonymous bool   // sign nothing: public buckets
-	PathStyle bool   // bucket in the path instead of the host name
+	Endpoint  string // URL of a store other than AWS, for s3:// URIs
+	Region    string // region; "": from the environment or profile, else learned from the store
+	Profile   string // profile in the shared AWS files; "": the default
+	Anonymous bool   // sign nothing: for public buckets
+	PathStyle bool   // put the bucket in the path instead of the host name
 
-	// AccessKey and SecretKey are used instead of the SDK's search; both or none.
+	// AccessKey and SecretKey are used instead of the keys that the SDK finds. Set both
+	// or none.
 	AccessKey, SecretKey string
 
-	Policy      rangeio.Policy        // of reads; zero: rangeio.Fast()
-	Concurrency int                   // requests in flight, all objects together; 0: 64
-	MaxMemory   int64                 // ceiling for buffers and caches; 0: 1 GiB
-	Timeout     time.Duration         // a store that has not brought or taken 1 KiB for so long is given up; 0: 20 s, negative: never
-	Counter     *objstore.Counter     // counts what all reads cost, shared with whoever has it; nil: one of the client's own
-	Middleware  []objstore.Middleware // wrapped around every bucket, the first outermost
-	Logger      *slog.Logger          // debug lines about requests; nil: none
+	Policy      rangeio.Policy        // planning of reads; zero: rangeio.Fast()
+	Concurrency int                   // most requests in flight, for all objects together; 0: 64
+	MaxMemory   int64                 // most bytes of buffers and caches; 0: 1 GiB
+	Timeout     time.Duration         // time after which a store that has moved less than 1 KiB is given up; 0: 20 s; negative: never
+	Hedge       bool                  // repeat a request beside a slow one: see objstore.OpenOptions
+	Counter     *objstore.Counter     // counts the cost of all reads; clients may share it; nil: a new one
+	Middleware  []objstore.Middleware // wrapped around every bucket; the first is the outermost
+	Logger      *slog.Logger          // receives debug lines about requests; nil: none
 }
 
 const (
-	// defaultConcurrency is what hides a round trip of 30 ms behind 1 000
-	// small reads; more only queues at the client's own link.
+	// defaultConcurrency is enough to hide a round trip of 30 ms behind 1 000 small
+	// reads. More requests would only wait for the client's own link.
 	defaultConcurrency = 64
 	defaultMemory      = 1 << 30
-	// maxCache bounds the cache of small blocks: 4 000 of them cover the
-	// directories and footers that a process reads again.
+	// maxCache bounds the cache of small blocks. It has room for 4 000 blocks, which
+	// cover the directories and footers that a process reads again.
 	maxCache = 256 << 20
 )
 
@@ -90,15 +97,15 @@ type Client struct {
 	c     Config
 	limit objstore.Middleware
 	cache *objstore.Cache
-	pace  *objstore.Pace
-	trans *http.Transport // of all plain HTTP servers; it keeps connections by host
+	trans *http.Transport // transport for all plain HTTP servers; it keeps connections by host
 
 	mu      sync.Mutex
 	buckets map[string]store
-	besides map[string]bool // folders in which an index lay beside the file that was opened last
+	paces   map[string]*objstore.Pace // pace of each S3 bucket, and of each host of plain HTTP
+	besides map[string]bool           // folders in which the last opened file had its index beside it
 }
 
-// A store is a bucket as its driver made it and as readers use it.
+// A store is a bucket in two forms: as its driver made it, and as readers use it.
 type store struct {
 	driver, bucket objstore.Bucket
 }
@@ -107,17 +114,17 @@ type store struct {
 func New(c Config) *Client {
 	c = c.withDefaults()
 	return &Client{c: c, limit: objstore.Limit(c.Concurrency), cache: objstore.NewCache(min(c.MaxMemory/4, maxCache), 0),
-		pace: &objstore.Pace{}, trans: httpstore.NewTransport(c.Concurrency), buckets: map[string]store{}, besides: map[string]bool{}}
+		trans: httpstore.NewTransport(c.Concurrency), buckets: map[string]store{}, paces: map[string]*objstore.Pace{}, besides: map[string]bool{}}
 }
 
-// Open opens one object for io.ReaderAt and planned reads: one request. The
-// object is pinned to the version that this request saw.
+// Open opens one object for planned reads and as an io.ReaderAt. It costs one request,
+// and pins the object to the version that this request saw.
 func (c *Client) Open(ctx context.Context, uri string) (*objstore.Object, error) {
 	return c.OpenWith(ctx, uri, objstore.OpenOptions{})
 }
 
-// OpenWith is Open with other options. Those that o leaves at zero, and Cache,
-// Pace, Counter and Logger, are the client's.
+// OpenWith is Open with other options. The client sets Cache, Pace, Counter and Logger,
+// and the options that are zero in o.
 func (c *Client) OpenWith(ctx context.Context, uri string, o objstore.OpenOptions) (*objstore.Object, error) {
 	b, key, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -126,8 +133,13 @@ func (c *Client) OpenWith(ctx context.Context, uri string, o objstore.OpenOption
 	return c.OpenObject(ctx, b, key, o)
 }
 
-// OpenObject is OpenWith for a key of a bucket, which is one of Client.Bucket's. No
-// text is parsed: the key may hold what would mean something else in a URI.
+// OpenObject is OpenWith for a key of a bucket. It parses no text: the key may hold
+// characters that have a meaning in a URI. The bucket comes from Client.Bucket, or is
+// any other one. Every method of Client that takes a bucket gives another bucket the
+// client's limit, counter and middlewares, for the opened objects only: the calls of
+// this bucket are counted then. If the bucket already counts with Config.Counter, the
+// client uses it as it is. If the bucket wraps one from Client.Bucket, it must be an
+// objstore.Wrapper, or its calls are counted twice.
 func (c *Client) OpenObject(ctx context.Context, b objstore.Bucket, key string, o objstore.OpenOptions) (*objstore.Object, error) {
 	if key == "" || key[len(key)-1] == '/' {
 		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: key,
@@ -140,18 +152,20 @@ func (c *Client) open(ctx context.Context, b objstore.Bucket, key string, o objs
 	if o.Policy == (rangeio.Policy{}) {
 		o.Policy = c.c.Policy
 	}
-	o.Cache, o.Pace, o.Counter, o.Logger = c.cache, c.pace, c.c.Counter, c.c.Logger
+	b = c.ours(b)
+	o.Cache, o.Pace, o.Counter, o.Logger = c.cache, c.pace(b), c.c.Counter, c.c.Logger
+	o.Hedge = o.Hedge || c.c.Hedge
 	if isLocal(b) {
-		o.Stall = -1 // no read of a file can be ended from outside
+		o.Stall = -1 // nothing can interrupt a read of a file
 	}
 	return objstore.Open(ctx, b, key, o)
 }
 
-// Stats is what the client has cost since New: every request that its buckets
-// sent, listings, writes and repetitions included, the bytes of bodies received,
-// and the phases, repetitions and cache hits of what it opened. Reads of local
-// files count like requests. With Config.Counter it is what that has counted, also
-// for others.
+// Stats returns the cost of the client since New: every request of its buckets, also of
+// listings, writes and repetitions; the received bytes of bodies; and the phases,
+// repetitions and cache hits of its objects. Reads of local files count like requests.
+// If Config.Counter is set, Stats returns everything that it has counted, for other
+// clients, too.
 func (c *Client) Stats() rangeio.Stats { return c.c.Counter.Stats() }
 
 // CloseIdleConnections closes connections that are kept for later requests.
@@ -166,14 +180,13 @@ func (c *Client) CloseIdleConnections() {
 	}
 }
 
-// shared is the client of Open and the functions like it: one, so that they share
-// connections and caches. Nothing of it can be set. It sees the environment as it is
-// when a bucket is named first.
+// shared returns the client of Open and similar functions. There is only one, so that
+// they share connections and caches. It has no options. It reads the environment when a
+// bucket is first named.
 var shared = sync.OnceValue(func() *Client { return New(Config{}) })
 
-// Open opens one object with a Client that all functions of this package share: the
-// whole of farread in one line for those who need an io.ReaderAt over an object. It
-// costs one request.
+// Open opens one object with a Client that all functions of this package share. It is
+// the shortest way to an io.ReaderAt over an object. It costs one request.
 func Open(ctx context.Context, uri string) (*objstore.Object, error) {
 	return shared().Open(ctx, uri)
 }

@@ -2,7 +2,6 @@ package farread
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -363,16 +362,6 @@ func TestPlacesAreBounded(t *testing.T) {
 		t.Errorf("%d places, the bucket among them: %v", len(c.buckets), ok)
 	}
 	delete(c.buckets, "s3://b")
-}
-
-func TestInPhaseEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := inPhase{ctx, rangeio.OnePhase(context.Background())}
-	cancel()
-	if p.Err() == nil {
-		t.Error("it outlives its context")
-	}
 }
 
 // TestTrace pins the requests themselves.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/internal/flawedtest"
@@ -91,7 +92,7 @@ func (f *faulty) open(ctx context.Context) (*gulp.Chunk, error) {
 		}
 		return g.Chunk, nil
 	}
-	o := objstore.OpenOptions{Stall: f.k.Stall, Resumes: 1}
+	o := objstore.OpenOptions{Stall: f.k.Stall, Resumes: 1, Hedge: true}
 	b := f.c.buckets[f.base].bucket
 	meta, err := objstore.Open(ctx, b, "x.gmeta", o)
 	if err != nil {
@@ -204,7 +205,9 @@ func faultyRead(t *testing.T, f *faulty, read func(context.Context, *gulp.Chunk)
 		t.Fatal(err)
 	}
 	f.k.Spoil(f.s)
+	start := time.Now()
 	got, err := read(t.Context(), c)
+	f.k.Quick(t, start)
 	switch {
 	case err == nil && (f.k.Read == nil || errors.Is(f.k.Read, flawedtest.ErrEither)):
 		rightFrames(t, "flawed", got, 0)
@@ -229,7 +232,9 @@ func faultyRead(t *testing.T, f *faulty, read func(context.Context, *gulp.Chunk)
 func faultyOpen(t *testing.T, f *faulty) {
 	t.Helper()
 	f.k.Spoil(f.s)
+	start := time.Now()
 	c, err := f.open(t.Context())
+	f.k.Quick(t, start)
 	f.s.Set(nil)
 	switch {
 	case err != nil && f.k.Open == nil && f.k.Read == nil:

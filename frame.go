@@ -15,40 +15,43 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// FrameOptions tune OpenFrame, OpenArray and OpenChunk. The zero value is right
-// for most: limits follow the client's MaxMemory.
+// FrameOptions tune OpenFrame, OpenArray and OpenChunk. The zero value is right for
+// most: limits follow the client's MaxMemory.
 type FrameOptions struct {
 	cframe.Options
-	// Offset is where the frame, or the chunk, begins in the object.
+	// Offset is the number of the byte at which the frame, or the chunk, begins in the
+	// object.
 	Offset int64
 }
 
-// A Frame is an open Blosc2 frame with the object it lies in.
+// A Frame is an open Blosc2 frame with its object.
 type Frame struct {
 	*cframe.Frame
-	// Object holds the frame, or the index of a sparse one.
+	// Object holds the frame. For a sparse frame it holds the index.
 	Object *objstore.Object
-	// Folder is the URI's key of a sparse frame, with its slash; "" otherwise.
+	// Folder is the key of a sparse frame's folder, with its slash. It is "" for other
+	// frames.
 	Folder string
 }
 
-// An Array is an open b2nd array with the frame it lies in.
+// An Array is an open b2nd array with its frame.
 type Array struct {
 	*b2nd.Array
 	Source *Frame
 }
 
-// frameEnds says how much of a frame is fetched when it is opened: a head and a
-// tail side by side, which hold the header and the offsets of all but the largest.
+// frameEnds returns how many bytes of a frame to fetch when it is opened: a head and a
+// tail, fetched at the same time. They hold the header and the offsets, except in the
+// largest frames.
 func (c *Client) frameEnds() objstore.OpenOptions {
-	const least = 16 << 10 // where every byte counts; 1 000 offsets and a trailer
+	const least = 16 << 10 // used if the policy saves bytes; room for 1 000 offsets and a trailer
 	n := min(max(2*c.c.Policy.Free, least), objstore.DefaultHead)
 	return objstore.OpenOptions{Head: n, Tail: n}
 }
 
-// OpenFor are the options by which OpenWith opens an object of a format, named as
-// in formats/all, without a request too many: a frame is wanted at both ends, and
-// so is a zoom-cache file.
+// OpenFor returns the options with which OpenWith opens an object of a format by the
+// fewest requests. format is a name of formats/all. For example, a frame needs both
+// ends of its object, and so does a zoom-cache file.
 func (c *Client) OpenFor(format string) objstore.OpenOptions {
 	if format == all.CFrame || format == all.B2ND {
 		return c.frameEnds()
@@ -59,11 +62,11 @@ func (c *Client) OpenFor(format string) objstore.OpenOptions {
 	return objstore.OpenOptions{}
 }
 
-// OpenFrame opens the Blosc2 frame that uri names: a contiguous one in an object,
-// or a sparse one by its folder, with or without the slash, or by the object of
-// its index. It is one phase, two requests side by side, where header and offsets
-// lie in the first and last 64 KiB (16 KiB where the policy is rangeio.Lean); a
-// folder named without its slash costs one phase more.
+// OpenFrame opens the Blosc2 frame that uri names. A contiguous frame is named by its
+// object. A sparse frame is named by its folder, with or without the slash, or by the
+// object of its index. OpenFrame costs one phase, two requests at the same time, if
+// header and offsets lie in the first and last 64 KiB, or 16 KiB with the policy
+// rangeio.Lean. A folder named without its slash costs one more phase.
 func (c *Client) OpenFrame(ctx context.Context, uri string, o FrameOptions) (*Frame, error) {
 	b, key, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -84,8 +87,8 @@ func (c *Client) OpenFrame(ctx context.Context, uri string, o FrameOptions) (*Fr
 	return c.FrameOf(ctx, ob, o)
 }
 
-// FrameOf opens the frame in an object that is open already, at o.Offset. Head
-// and tail that the object has kept cost nothing.
+// FrameOf opens the frame that begins at o.Offset in an open object. A head and a tail
+// that the object already holds cost nothing.
 func (c *Client) FrameOf(ctx context.Context, ob *objstore.Object, o FrameOptions) (*Frame, error) {
 	if dir, base := path.Split(ob.Info().Key); base == cframe.IndexName && o.Offset == 0 {
 		return c.openSparse(ctx, ob.Bucket(), dir, o)
@@ -101,7 +104,7 @@ func (c *Client) FrameOf(ctx context.Context, ob *objstore.Object, o FrameOption
 	return &Frame{Frame: f, Object: ob}, nil
 }
 
-// section is what lies in ob from o.Offset on.
+// section returns a reader of the bytes of ob from o.Offset on.
 func section(ob *objstore.Object, o FrameOptions) (rangeio.Reader, error) {
 	switch {
 	case o.Offset == 0:
@@ -118,7 +121,7 @@ func (c *Client) openSparse(ctx context.Context, b objstore.Bucket, folder strin
 	if o.Offset != 0 {
 		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: folder, Err: fmt.Errorf("offset in a folder: %w", objstore.ErrInvalid)}
 	}
-	s := &frameSet{c: c, b: b, folder: folder}
+	s := &frameSet{c: c, b: c.ours(b), folder: folder}
 	f, err := cframe.OpenSet(ctx, s, c.frameOptions(o, nil))
 	if err != nil {
 		return nil, err
@@ -148,12 +151,12 @@ func (c *Client) frameOptions(o FrameOptions, ob *objstore.Object) cframe.Option
 	return o.Options
 }
 
-// frameSet is the folder of a sparse frame as formats see it.
+// frameSet gives package cframe the objects of a sparse frame.
 type frameSet struct {
 	c      *Client
 	b      objstore.Bucket
 	folder string
-	index  *objstore.Object // the first object, before any other is opened
+	index  *objstore.Object // the first object, which is opened before all others
 }
 
 // Open opens one object.
@@ -172,7 +175,7 @@ func (s *frameSet) Open(ctx context.Context, name string) (rangeio.Reader, error
 	return ob, nil
 }
 
-// List names the objects of the folder.
+// List lists the objects of the folder.
 func (s *frameSet) List(ctx context.Context) ([]string, error) {
 	var names []string
 	for in, err := range s.b.List(ctx, s.folder) {
@@ -184,13 +187,11 @@ func (s *frameSet) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// OpenArray opens the b2nd array that uri names, as OpenFrame does it and at the
-// same cost. A slice is then read by ReadSlice:
+// OpenArray opens the b2nd array that uri names. It costs as much as OpenFrame. Slice
+// then reads a slice as numbers, and ReadSlice reads it as bytes:
 //
 //	a, err := client.OpenArray(ctx, "s3://bucket/x.b2nd", farread.FrameOptions{})
-//	s, err := b2nd.ParseSlice("0:10, 5, ::2")
-//	box, err := s.Resolve(a.Meta().Shape)
-//	err = a.ReadSlice(ctx, dst, box)
+//	values, shape, err := farread.Slice[float64](ctx, a, "0:10, 5, ::2")
 func (c *Client) OpenArray(ctx context.Context, uri string, o FrameOptions) (*Array, error) {
 	f, err := c.OpenFrame(ctx, uri, o)
 	if err != nil {
@@ -199,9 +200,10 @@ func (c *Client) OpenArray(ctx context.Context, uri string, o FrameOptions) (*Ar
 	return ArrayOf(f)
 }
 
-// ArrayOf takes a frame for the array that it is; ErrUnsupported when it is none.
-// It makes no request. The array's Source is f, but that it knows the shape of a
-// block, without which it could not decode the filters NDCell and NDMean.
+// ArrayOf returns the array in a frame. If the frame is not an array, the error is
+// ErrUnsupported. ArrayOf makes no request. The Source of the array is a copy of f that
+// also knows the shape of a block: the filters NDCell and NDMean cannot be decoded
+// without it.
 func ArrayOf(f *Frame) (*Array, error) {
 	a, err := b2nd.FromFrame(f.Frame)
 	if err != nil {
@@ -211,3 +213,9 @@ func ArrayOf(f *Frame) (*Array, error) {
 	source.Frame = a.Frame()
 	return &Array{a, &source}, nil
 }
+
+// HeldBytes returns the memory of the frame and its object, in bytes; see Dataset.
+func (f *Frame) HeldBytes() int64 { return f.Frame.HeldBytes() + f.Object.HeldBytes() }
+
+// HeldBytes returns the memory of the array and its object, in bytes; see Dataset.
+func (a *Array) HeldBytes() int64 { return a.Array.HeldBytes() + a.Source.Object.HeldBytes() }

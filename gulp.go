@@ -14,25 +14,26 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// GulpOptions tune OpenGulp and OpenGulpDataset. The zero value is right for
-// most: limits and windows follow the client's MaxMemory.
+// GulpOptions tune OpenGulp and OpenGulpDataset. The zero value is right for most:
+// limits and windows follow the client's MaxMemory.
 type GulpOptions struct {
 	gulp.Options
 }
 
 const (
-	// metaHead is how much of a .gmeta its first request asks for, so that a
-	// small one arrives whole: at 80 MB/s a tenth of a round trip.
+	// metaHead is the number of bytes of a .gmeta that its first request asks for, so
+	// that a small .gmeta arrives whole. At 80 MB/s these bytes take a tenth of a round
+	// trip.
 	metaHead = 256 << 10
-	// minDataHead is what Open takes of the data object when every byte
-	// counts; its only purpose is to learn size and ETag.
+	// minDataHead is the number of bytes of the data object that Open reads if the
+	// policy saves bytes. The read only serves to learn the size and the ETag.
 	minDataHead = 4 << 10
-	// maxWindow keeps 16 requests of the fast policy's longest range busy.
+	// maxWindow is room for 16 requests of the longest range of the fast policy.
 	maxWindow = 32 << 20
 )
 
-// Names of metadata, as in functions, which this layer does not import; a test
-// holds the two together.
+// Names of metadata. Package functions has the same names, but this layer does not
+// import it; a test compares them.
 const (
 	metaDataETag  = "farread-data-etag"
 	metaSource    = "farread-source"
@@ -44,19 +45,21 @@ const (
 	metaLayout    = "farread-layout"
 )
 
-// A Gulp is an open gulp chunk with the objects it lies in.
+// A Gulp is an open gulp chunk with its two objects.
 type Gulp struct {
 	*gulp.Chunk
 	Meta, Data *objstore.Object
 }
 
-// OpenGulp opens the gulp chunk that uri names by either of its two objects. Both
-// are opened side by side: two requests, one phase, where the .gmeta is at most
-// 256 KiB; a frame is then one request more. Where the .gmeta names the ETag of
-// its data (as the pack job writes it) and another data object is found, the
-// pair was being replaced: it is opened once more, and then fails with
-// objstore.ErrChanged. A copy of a pair, with other ETags, is taken where the
-// metadata of both objects came along and name the same source and layout.
+// OpenGulp opens the gulp chunk that uri names by either of its two objects. It opens
+// both at the same time: two requests in one phase, if the .gmeta has at most 256 KiB.
+// To read a frame then costs one more request.
+//
+// The .gmeta may name the ETag of its data; the pack job writes it so. If the data
+// object has another ETag, somebody is just replacing the pair: OpenGulp opens the pair
+// once more, and if that fails, too, returns objstore.ErrChanged. A copy of a pair has
+// other ETags; OpenGulp accepts it if both objects were copied with their metadata, and
+// these name the same source and layout.
 func (c *Client) OpenGulp(ctx context.Context, uri string, o GulpOptions) (*Gulp, error) {
 	b, key, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -65,8 +68,7 @@ func (c *Client) OpenGulp(ctx context.Context, uri string, o GulpOptions) (*Gulp
 	return c.GulpIn(ctx, b, key, o)
 }
 
-// GulpIn is OpenGulp for a key of a bucket, that of either object. No text is
-// parsed.
+// GulpIn is OpenGulp for the key of either object in a bucket. It parses no text.
 func (c *Client) GulpIn(ctx context.Context, b objstore.Bucket, key string, o GulpOptions) (*Gulp, error) {
 	pairs := gulp.Pairs(key)
 	if len(pairs) == 0 {
@@ -81,7 +83,7 @@ func (c *Client) GulpIn(ctx context.Context, b objstore.Bucket, key string, o Gu
 	return g, err
 }
 
-// openPairs opens the first of the pairs that exists and belongs together.
+// openPairs opens the first pair that exists and whose objects belong together.
 func (c *Client) openPairs(ctx context.Context, b objstore.Bucket, pairs []gulp.Pair, o GulpOptions) (*Gulp, error) {
 	var first error
 	for _, p := range pairs {
@@ -90,14 +92,14 @@ func (c *Client) openPairs(ctx context.Context, b objstore.Bucket, pairs []gulp.
 			return g, err
 		}
 		if first == nil || errors.Is(first, objstore.ErrNotFound) && errors.Is(err, objstore.ErrChanged) {
-			first = err // halves of different pairs say more than a name that is not there
+			first = err // an error about objects that do not belong together says more than a missing name
 		}
 	}
 	return nil, first
 }
 
-// openPair opens two objects under phase, which ends with ctx, and their index
-// under ctx.
+// openPair opens the two objects of a pair under phase, which ends with ctx, and their
+// index under ctx.
 func (c *Client) openPair(ctx, phase context.Context, b objstore.Bucket, p gulp.Pair, o GulpOptions) (*Gulp, error) {
 	g := &Gulp{}
 	eg, ectx := errgroup.WithContext(phase)
@@ -123,8 +125,8 @@ func (c *Client) openPair(ctx, phase context.Context, b objstore.Bucket, p gulp.
 	return g, nil
 }
 
-// dataHead is the policy's own limit of bytes that may be dropped, up to the
-// default, so that small frames near the front cost nothing more.
+// dataHead is the number of bytes that a policy drops rather than makes another
+// request, up to the default. So a small frame near the front costs no other request.
 func (c *Client) dataHead() int64 {
 	return min(max(c.c.Policy.Free, minDataHead), objstore.DefaultHead)
 }
@@ -142,10 +144,11 @@ func (c *Client) gulpOptions(o gulp.Options) gulp.Options {
 	return o
 }
 
-// paired holds a .gmeta against its data object. A copy may have another ETag
-// than the object that the .gmeta names (parts of another size, another kind of
-// encryption); it still belongs to it where both say that they were made of the
-// same version of the same upload in the same layout, which fixes every byte.
+// paired checks that a .gmeta and a data object belong together. A copy may have
+// another ETag than the .gmeta names, because of parts of another size or another kind
+// of encryption. The copy still belongs to the .gmeta if the metadata of both name the
+// same version of the same upload and the same layout, since these determine every
+// byte.
 func paired(meta, data *objstore.Object) error {
 	m, d := meta.Info().Meta, data.Info().Meta
 	want, have := m[metaDataETag], data.Info().ETag
@@ -158,7 +161,7 @@ func paired(meta, data *objstore.Object) error {
 			have, path.Base(meta.Info().Key), want, metaDataETag, objstore.ErrChanged)}
 }
 
-// sameSource says whether two objects' metadata name the same version of the
+// sameSource reports whether the metadata of two objects name the same version of the
 // same upload, and the same layout.
 func sameSource(a, b map[string]string) bool {
 	equal := func(name string) bool { return a[name] == b[name] }
@@ -166,4 +169,9 @@ func sameSource(a, b map[string]string) bool {
 		equal(metaKey) && equal(metaKey64) && a[metaKey]+a[metaKey64] != "" &&
 		equal(metaETag) && equal(metaVersion) && equal(metaSequencer) && a[metaETag]+a[metaSequencer] != "" &&
 		equal(metaLayout) && a[metaLayout] != ""
+}
+
+// HeldBytes returns the memory of the Chunk and both objects, in bytes; see Dataset.
+func (g *Gulp) HeldBytes() int64 {
+	return g.Chunk.HeldBytes() + g.Meta.HeldBytes() + g.Data.HeldBytes()
 }

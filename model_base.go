@@ -16,8 +16,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// data is a dataset but for its capabilities, which are parts of the structs that
-// embed it. Its driver knows the format.
+// data is a dataset without its capabilities. The structs that embed data have a part
+// for each capability. The driver knows the format.
 type data struct {
 	driver
 
@@ -26,14 +26,16 @@ type data struct {
 	can   []string
 }
 
-// A driver does for data what a format is needed for.
+// A driver does the work of data that depends on the format.
 type driver interface {
 	Source(ctx context.Context) (Source, error)
 	Current(ctx context.Context) (bool, error)
-	Entries(ctx context.Context, after string) iter.Seq2[Entry, error]
+	// Entries may ignore the Limit.
+	Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Entry, error]
 	Verify(ctx context.Context, progress formats.Progress) (Report, error)
 	Handle() any
-	// describe adds what the format has to tell.
+	HeldBytes() int64
+	// describe adds to out what the format knows.
 	describe(ctx context.Context, o DescribeOptions, out *Description) error
 }
 
@@ -50,13 +52,31 @@ func (d *data) Describe(ctx context.Context, o DescribeOptions) (Description, er
 	return out, d.describe(ctx, o, &out)
 }
 
-// enabled notes what the whole of d is able to.
+// Entries ends the driver's Entries at the limit.
+func (d *data) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
+	if o.Limit <= 0 {
+		return d.driver.Entries(ctx, o)
+	}
+	return func(yield func(Entry, error) bool) {
+		n := int64(0)
+		for e, err := range d.driver.Entries(ctx, o) {
+			if n++; !yield(e, err) || n >= o.Limit {
+				return
+			}
+		}
+	}
+}
+
+// enabled notes the capabilities of d in core.
 func enabled(d Dataset, core *data) Dataset {
 	core.can = capabilities(d)
 	return d
 }
 
-// single is the part of a driver that looks at one object.
+// ownBytes is about the memory of a dataset, without what its format keeps.
+const ownBytes = 1 << 10
+
+// single is the part of a driver for datasets of one object.
 type single struct{ ob *objstore.Object }
 
 func (s single) Source(context.Context) (Source, error) { return sourceOf(s.ob), nil }
@@ -68,8 +88,8 @@ func sourceOf(ob *objstore.Object) Source {
 	return Source{Size: in.Size, ETag: in.ETag, Version: in.VersionID, Time: in.ModTime, ID: versionOf(ob)}
 }
 
-// versionOf is a hash of what names the bytes of an object for certain, "" if nothing
-// does.
+// versionOf returns a hash of the values that identify the bytes of an object with
+// certainty, or "" if there are none.
 func versionOf(ob *objstore.Object) string {
 	in := ob.Info()
 	if in.VersionID == "" && (in.ETag == "" || strings.HasPrefix(in.ETag, "W/")) {
@@ -78,7 +98,7 @@ func versionOf(ob *objstore.Object) string {
 	return hashed(ob.Bucket().Name(), in.Key, in.ETag, in.VersionID, strconv.FormatInt(in.Size, 10), in.ContentEncoding)
 }
 
-// hashed is a hash of texts, with the lengths of them.
+// hashed returns a hash of texts and their lengths.
 func hashed(texts ...string) string {
 	h := sha256.New()
 	for _, s := range texts {
@@ -87,8 +107,8 @@ func hashed(texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// located gives the requests of a plan the key and the offset that they have in the
-// bucket, for parts of an object that begins at off.
+// located sets the key and the offset in the bucket for each request of a plan. The
+// plan is of a part of an object, which begins at off.
 func located(requests []rangeio.Planned, key string, off int64) []rangeio.Planned {
 	for i := range requests {
 		requests[i].Object = key
@@ -112,7 +132,7 @@ func (w ranges) ExplainRange(_ context.Context, off, n int64) (Plan, error) {
 			Err: fmt.Errorf("%d bytes from %d of %d: %w", n, off, size, objstore.ErrInvalid)}
 	}
 	p := Plan{Size: n}
-	for at := off; at < off+n; { // in parts, so that a plan of a terabyte takes no memory
+	for at := off; at < off+n; { // the plan is made in parts, so that a plan of a terabyte takes no memory
 		k := min(off+n-at, planPart)
 		for _, r := range w.ob.Plan([]rangeio.Span{{Off: at, P: make([]byte, k)}}) {
 			p.Requests = append(p.Requests, rangeio.Planned{Phase: 1, Object: w.ob.Info().Key, Off: r.Off, Len: r.Len, Why: "bytes"})
@@ -122,10 +142,11 @@ func (w ranges) ExplainRange(_ context.Context, off, n int64) (Plan, error) {
 	return p, nil
 }
 
-// planPart is how many bytes are planned together: memory that is never touched.
+// planPart is the number of bytes that are planned together. Their memory is never
+// touched.
 const planPart = 256 << 20
 
-// resume turns the cursor of an entry into the number behind it.
+// resume returns the number behind the number in a cursor.
 func resume(after string) (int64, error) {
 	if after == "" {
 		return 0, nil
@@ -137,13 +158,27 @@ func resume(after string) (int64, error) {
 	return n + 1, nil
 }
 
+// from returns the number of the first wanted entry out of n.
+func (o EntriesOptions) from(n int64) (int64, error) {
+	from, err := resume(o.After)
+	if err == nil && from > n {
+		err = fmt.Errorf("cursor %q of %d entries: %w", o.After, n, objstore.ErrInvalid)
+	}
+	return from, err
+}
+
+// to returns the number behind the last wanted entry out of n.
+func (o EntriesOptions) to(from, n int64) int64 {
+	if o.Limit > 0 && o.Limit < n-from {
+		return from + o.Limit
+	}
+	return n
+}
+
 // numbered yields n entries that are known beforehand.
 func numbered(after string, n int64, entry func(i int64) Entry) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		from, err := resume(after)
-		if err == nil && from > n {
-			err = fmt.Errorf("cursor %q of %d entries: %w", after, n, objstore.ErrInvalid)
-		}
+		from, err := EntriesOptions{After: after}.from(n)
 		if err != nil {
 			yield(Entry{}, err)
 			return
@@ -158,12 +193,12 @@ func numbered(after string, n int64, entry func(i int64) Entry) iter.Seq2[Entry,
 	}
 }
 
-// cursor is that of entry n.
+// cursor returns the cursor of entry n.
 func cursor(n int64) string { return strconv.FormatInt(n, 10) }
 
-// MediaType names the type of an image by its first bytes: "image/jpeg", "image/png",
-// "image/gif", "image/webp", "image/bmp"; "application/octet-stream" of all else, also
-// of what a browser would run or show as text.
+// MediaType returns the type of an image by its first bytes: "image/jpeg", "image/png",
+// "image/gif", "image/webp" or "image/bmp". For all other bytes it returns
+// "application/octet-stream", also if a browser would run them or show them as text.
 func MediaType(p []byte) string {
 	switch t := http.DetectContentType(p[:min(len(p), 512)]); t {
 	case "image/jpeg", "image/png", "image/gif", "image/webp", "image/bmp":

@@ -16,31 +16,32 @@ import (
 type DescribeOptions struct {
 	// Scan also finds out what only the payload tells: the decoded bytes of items of
 	// any length, by their headers; the packets and samples of a series without an
-	// index, by a pass over it; all that lies below a folder, not one level alone. Damage
-	// that is found on the way is an error.
+	// index, by a pass over it; and all objects below a folder, not only those of one
+	// level. If Scan finds damage, Describe returns an error.
 	Scan bool
 }
 
-// A FrameDetail is the Description.Detail of a frame, and of an array in one.
+// A FrameDetail is the Description.Detail of a frame, and of an array in a frame.
 type FrameDetail struct {
 	cframe.Info
 
 	// Metalayers and VLMetalayers are as they are stored.
 	Metalayers, VLMetalayers []cframe.Metalayer
-	// DType is the text that the array holds. Description.DType, by which items are
-	// read, is another one if that text is no type or does not fit the size of items.
+	// DType is the text that the array holds. If this text is not a type, or does not
+	// fit the size of items, items are read as another type, Description.DType.
 	DType string
 }
 
-// A GulpDetail is the Description.Detail of a gulp chunk, and of a dataset of them.
+// A GulpDetail is the Description.Detail of a gulp chunk, and of a dataset of gulp
+// chunks.
 type GulpDetail struct {
 	gulp.Totals
 
 	Chunks    int
-	MetaBytes int64 // of all indexes
-	// Named is the object by whose key a chunk was opened; of a dataset it is zero.
+	MetaBytes int64 // bytes of all indexes
+	// Named is the object by whose key a chunk was opened. It is zero for a dataset.
 	Named objstore.Info
-	// Unfinished are data objects of a dataset that never got an index.
+	// Unfinished lists data objects of a dataset that never got an index.
 	Unfinished []string
 }
 
@@ -48,40 +49,49 @@ type GulpDetail struct {
 type BloscpackDetail struct {
 	bloscpack.Header
 
-	Aborted  bool            // its writing did not end
-	Metadata json.RawMessage // as stored
+	Aborted  bool            // the writer did not finish the file
+	Metadata json.RawMessage // metadata as stored
 	Contents bloscpack.Contents
+	// Names are the names of all items if all items are files with names, and nil
+	// otherwise. They are shared: do not change them.
+	Names []string
+	// Array is the NumPy array in the chunks, or nil if there is none. If metadata
+	// promise an array but cannot be used, ArrayErr says why; the chunks can still be
+	// read.
+	Array    *bloscpack.Array
+	ArrayErr error
 }
 
 // A ZoomDetail is the Description.Detail of a series.
 type ZoomDetail struct {
 	Major, Minor int        // version of the format
-	Index        *ZoomIndex // nil: there is none that can be used
-	// Counts are those of Description.Tracks, one by one; nil if neither an index nor
-	// DescribeOptions.Scan tells them.
+	Index        *ZoomIndex // index of the series; nil: no usable index
+	// Counts has one count for each of Description.Tracks, in order. It is nil if there
+	// is no index and DescribeOptions.Scan is not set.
 	Counts []zoomcache.TrackCount
 }
 
-// A ZoomIndex is the index of a series.
+// A ZoomIndex describes the index of a series.
 type ZoomIndex struct {
 	Bytes  int64 `json:"bytes"`
-	Inside bool  `json:"inside"` // or beside the file, under its name and index.Suffix
+	Inside bool  `json:"inside"` // the index is in the file; else it is beside the file, under the file's name and index.Suffix
 }
 
-// UsedIndex is the index of the file; nil: there is none that can be used. To find it
-// costs what it costs the first View, and nothing after that.
+// UsedIndex returns the index that the file uses, or nil if there is no usable index.
+// To find it costs as much as for the first View, and nothing after that.
 func (z *Zoom) UsedIndex(ctx context.Context) (*ZoomIndex, error) {
 	size, inside, ok, err := z.HasIndex(ctx)
 	if err != nil || !ok {
 		return nil, err
 	}
 	if !inside {
-		size += index.TrailerLen // all of the object
+		size += index.TrailerLen // the index takes the whole object
 	}
 	return &ZoomIndex{size, inside}, nil
 }
 
-// detail of a series: its index, and how many samples its tracks have.
+// detail returns the detail of a series: its index, and the number of samples of its
+// tracks.
 func (x *zoomData) detail(ctx context.Context, o DescribeOptions) (d ZoomDetail, err error) {
 	h := x.f.Header()
 	d.Major, d.Minor = int(h.Major), int(h.Minor)

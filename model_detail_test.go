@@ -2,8 +2,11 @@ package farread
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/farread/farread/formats"
@@ -117,6 +120,57 @@ func TestDescribeLayers(t *testing.T) {
 	d, ok := in.Detail.(FrameDetail)
 	if err != nil || !ok || len(d.Metalayers) != 1 || d.Metalayers[0].Name != layer.Name || !bytes.Equal(d.Metalayers[0].Data, layer.Data) || string(in.Metadata["unit"]) != `"m"` {
 		t.Errorf("%+v, %v", in, err)
+	}
+}
+
+// TestDescribeBloscpack: the array that chunks hold, or why the metadata of one cannot be
+// used, the names of items, and whether anything can be read.
+func TestDescribeBloscpack(t *testing.T) {
+	t.Parallel()
+	c, b := remote(Config{})
+	for _, tc := range []struct {
+		file           string
+		array, refused bool
+	}{{"formats/bloscpack/testdata/fixtures/bloscpack/nd_i4_2d.blp", true, false},
+		{"formats/bloscpack/testdata/fixtures/bloscpack/append_meta.blp", false, false},
+		{"cmd/farread/testdata/bloscpack/vl_aborted.blp", false, true}} {
+		p, err := os.ReadFile(tc.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, b, tc.file, p, nil)
+		d := opened[Itemer](t, c, tc.file, AnyOptions{})
+		in, err := d.Describe(t.Context(), DescribeOptions{})
+		x, ok := in.Detail.(BloscpackDetail)
+		if err != nil || !ok || (x.Array != nil) != tc.array || x.ArrayErr != nil || x.Names != nil {
+			t.Errorf("%s: %+v, %v", tc.file, in.Detail, err)
+		}
+		if tc.array && (!slices.Equal(x.Array.Shape, in.Shape) || x.Array.DType.String() != in.DType) {
+			t.Errorf("%s: %+v of %v", tc.file, x.Array, in.Shape)
+		}
+		r, ok := d.(Refuser)
+		if !ok || (r.Refused() != nil) != tc.refused || tc.refused != (in.Refused != "") {
+			t.Fatalf("%s: refused: %q", tc.file, in.Refused)
+		}
+		if err := d.EachItem(t.Context(), 0, 0, nil); fmt.Sprint(err) != fmt.Sprint(r.Refused()) {
+			t.Errorf("%s: %v", tc.file, err)
+		}
+	}
+	for meta, want := range map[string]string{`{"container":"numpy","dtype":"'<i4'","shape":[-3],"order":"C"}`: "array", `{"container":"files","names":["a","b"]}`: "names"} {
+		var items bloscpackOutput
+		w, err := bloscpack.NewWriter(&items, bloscpack.WriteOptions{Variable: true, Metadata: json.RawMessage(meta)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.WriteItem([]byte("x")), w.WriteItem([]byte("y")), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		put(t, b, want, items.Bytes(), nil)
+		in, err := opened[Dataset](t, c, want, AnyOptions{}).Describe(t.Context(), DescribeOptions{})
+		x, ok := in.Detail.(BloscpackDetail)
+		if err != nil || !ok || x.Array != nil || (x.ArrayErr != nil) != (want == "array") || (x.Names != nil) != (want == "names") {
+			t.Errorf("%s: %+v, %v", meta, in.Detail, err)
+		}
 	}
 }
 

@@ -14,24 +14,28 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// frameData drives frames, and arrays in them.
+// frameData is the driver of frames, and of arrays in frames.
 type frameData struct {
 	single
 
 	f     *Frame
-	a     *Array // nil: no array
-	off   int64  // of the frame in its object
+	a     *Array // array in the frame; nil: none
+	off   int64  // offset of the frame in its object
 	cache *formats.Cache
+	piece int64       // decoded bytes that are read at a time
+	items *frameItems // items of the frame; nil: its chunks and blocks are no items
 }
 
-// Frames by what can be done with them: a contiguous one is an object.
+// Frames with different capabilities. A contiguous frame is one object.
 type (
 	refusedFrame struct {
 		*data
+		refusal
 		ranges
 	}
 	refusedSparse struct {
 		*data
+		refusal
 	}
 	sparseChunks struct {
 		*data
@@ -66,9 +70,10 @@ type (
 	}
 )
 
-// newFrame takes an open frame for what it is.
-func newFrame(at Place, f *Frame, cache *formats.Cache) (Dataset, error) {
-	x := &frameData{single: single{f.Object}, f: f, off: at.Offset, cache: cache}
+// frame returns the Dataset of an open frame.
+func (p opening) frame(f *Frame) (Dataset, error) {
+	at := p.Place
+	x := &frameData{single: single{f.Object}, f: f, off: at.Offset, cache: p.o.Cache, piece: p.c.piece()}
 	core := &data{driver: x, name: all.CFrame, place: at}
 	if f.Info().Sparse {
 		core.name = all.SFrame
@@ -77,9 +82,9 @@ func newFrame(at Place, f *Frame, cache *formats.Cache) (Dataset, error) {
 	in := f.Info()
 	switch {
 	case f.Refused() != nil && !one:
-		return enabled(&refusedSparse{core}, core), nil
+		return enabled(&refusedSparse{core, refusal{f}}, core), nil
 	case f.Refused() != nil:
-		return enabled(&refusedFrame{core, bytes}, core), nil //nolint:nilerr // its headers can be read, and say why the rest cannot
+		return enabled(&refusedFrame{core, refusal{f}, bytes}, core), nil //nolint:nilerr // its headers can be read, and say why the rest cannot
 	case b2nd.IsArray(f.Frame):
 		if err := x.array(); err != nil {
 			return nil, err
@@ -89,17 +94,17 @@ func newFrame(at Place, f *Frame, cache *formats.Cache) (Dataset, error) {
 		}
 		return enabled(&sparseArray{core, chunks, frameSlices{x}}, core), nil
 	case in.VLBlocks || in.ChunkSize <= 0 && f.Chunks() > 0:
-		if one {
-			return enabled(&oneItems{core, chunks, newItems(x), bytes}, core), nil
+		if x.items = newItems(x); one {
+			return enabled(&oneItems{core, chunks, x.items, bytes}, core), nil
 		}
-		return enabled(&sparseItems{core, chunks, newItems(x)}, core), nil
+		return enabled(&sparseItems{core, chunks, x.items}, core), nil
 	case one:
 		return enabled(&oneFrame{core, chunks, bytes}, core), nil
 	}
 	return enabled(&sparseChunks{core, chunks}, core), nil
 }
 
-// array takes the frame for the array that it is.
+// array opens the array in the frame.
 func (x *frameData) array() (err error) {
 	if x.a, err = ArrayOf(x.f); err != nil {
 		return err
@@ -111,8 +116,9 @@ func (x *frameData) array() (err error) {
 	return nil
 }
 
-// cacheName is that of the bytes in caches; "": nothing names them. Chunks of a sparse
-// frame can be replaced one by one, so its index does not.
+// cacheName returns the name of the frame's bytes in caches, or "" if no name
+// identifies them. The chunks of a sparse frame can be replaced one by one, so the
+// version of its index does not identify them.
 func (x *frameData) cacheName() string {
 	id := versionOf(x.ob)
 	if id == "" || x.f.Info().Sparse {
@@ -171,20 +177,67 @@ func filterNames(filters [6]blosc.Filter) (names []string) {
 	return names
 }
 
-func (x *frameData) Entries(_ context.Context, after string) iter.Seq2[Entry, error] {
-	return numbered(after, int64(x.f.Chunks()), func(i int64) Entry {
-		c := x.f.Chunk(int(i))
-		e := Entry{N: i, Size: int64(c.NBytes), Stored: c.MaxLen}
-		if c.Special != blosc.None {
-			e.Special = c.Special.String()
+func (x *frameData) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
+	n := int64(x.f.Chunks())
+	if !o.Scan || x.f.Refused() != nil {
+		return numbered(o.After, n, x.entry)
+	}
+	return func(yield func(Entry, error) bool) {
+		from, err := o.from(n)
+		if err == nil {
+			err = x.f.EachHeader(ctx, int(from), int(o.to(from, n)), func(i int, h blosc.Header) error {
+				e := x.entry(int64(i))
+				if e.Cursor, e.Size = cursor(e.N), int64(h.NBytes); e.Off >= 0 {
+					e.Stored, e.Special = int64(h.CBytes), special(h.Special)
+				}
+				if !yield(e, nil) {
+					return errStop
+				}
+				return nil
+			})
 		}
-		return e
-	})
+		if err != nil && err != errStop { //nolint:errorlint // nobody else has it
+			yield(Entry{}, err)
+		}
+	}
+}
+
+// entry returns what the index says of chunk i.
+func (x *frameData) entry(i int64) Entry {
+	c := x.f.Chunk(int(i))
+	e := Entry{N: i, Off: -1, Size: int64(c.NBytes), Stored: c.MaxLen, Special: special(c.Special)}
+	switch {
+	case c.Special != blosc.None:
+	case x.f.Info().Sparse:
+		e.Object, e.Off = cframe.ChunkFile(c.Off), 0
+	default:
+		e.Off = c.Off + x.off
+	}
+	return e
+}
+
+// special returns the name of a kind of special chunks, or "" for a usual chunk.
+func special(s blosc.Special) string {
+	if s == blosc.None {
+		return ""
+	}
+	return s.String()
 }
 
 func (x *frameData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	r, err := x.f.Verify(ctx, progress)
 	return Report{Entries: int64(r.Chunks), NBytes: r.NBytes, CBytes: r.CBytes, Detail: r}, err
+}
+
+func (x *frameData) HeldBytes() int64 {
+	n := int64(ownBytes)
+	if x.items != nil {
+		n += x.items.heldBytes()
+	}
+	if x.a != nil {
+		return n + x.a.HeldBytes()
+	}
+	return n + x.f.HeldBytes()
 }
 
 func (x *frameData) Handle() any {
@@ -194,7 +247,7 @@ func (x *frameData) Handle() any {
 	return x.f
 }
 
-// plan places the requests of a frame in its bucket.
+// plan sets the keys and offsets in the bucket for the requests of a frame.
 func (x *frameData) plan(size int64, requests []rangeio.Planned, err error) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
@@ -209,50 +262,10 @@ func (x *frameData) plan(size int64, requests []rangeio.Planned, err error) (Pla
 	return Plan{Size: size, Requests: requests}, nil
 }
 
-// frameChunks is the Chunker part of a frame.
-type frameChunks struct{ x *frameData }
+// refusal is the Refuser part of a refused frame.
+type refusal struct{ f *Frame }
 
-func (c frameChunks) Chunks() int64 { return int64(c.x.f.Chunks()) }
-
-func (c frameChunks) AppendStored(ctx context.Context, dst []byte, i int64) ([]byte, error) {
-	return cached(c.x.cache, c.x.cacheName(), dst, i, func() ([]byte, error) { return c.x.f.AppendStored(ctx, dst, number(i)) })
-}
-
-// cached looks for a stored chunk in a cache, or else reads it and keeps it there.
-func cached(all *formats.Cache, name string, dst []byte, i int64, read func() ([]byte, error)) ([]byte, error) {
-	if all == nil || name == "" {
-		return read()
-	}
-	key := formats.CacheKey{File: name, Kind: "stored", Chunk: i}
-	if p := all.Get(key); p != nil {
-		return append(dst, p...), nil
-	}
-	out, err := read()
-	if err == nil {
-		all.Put(key, out[len(dst):])
-	}
-	return out, err
-}
-
-func (c frameChunks) ExplainStored(ctx context.Context, i int64) (Plan, error) {
-	requests, err := c.x.f.ExplainStored(ctx, number(i))
-	if err != nil {
-		return Plan{}, err
-	}
-	size := c.x.f.Chunk(int(i)).MaxLen
-	if len(requests) == 0 && size == 0 {
-		size = blosc.HeaderLen2 // a special chunk
-	}
-	return c.x.plan(size, requests, nil)
-}
-
-// number is i as an int, or one that no chunk has.
-func number(i int64) int {
-	if int64(int(i)) != i {
-		return -1
-	}
-	return int(i)
-}
+func (r refusal) Refused() error { return r.f.Refused() }
 
 // frameSlices is the Slicer part of an array.
 type frameSlices struct{ x *frameData }
@@ -261,10 +274,34 @@ func (s frameSlices) Shape() []int64 { return s.x.a.Shape() }
 
 func (s frameSlices) DType() dtype.DType { return s.x.a.DType() }
 
+// Limits returns the limits that Slice obeys.
+func (s frameSlices) Limits() formats.Limits { return s.x.a.Limits() }
+
 func (s frameSlices) SizeOf(box b2nd.Box) (int64, error) { return s.x.a.SizeOf(box) }
 
 func (s frameSlices) ReadSlice(ctx context.Context, dst []byte, box b2nd.Box) error {
 	return s.x.a.ReadSlice(ctx, dst, box)
+}
+
+func (s frameSlices) ReadField(ctx context.Context, dst []byte, box b2nd.Box, f dtype.Field) error {
+	return s.x.a.ReadField(ctx, dst, box, f)
+}
+
+func (s frameSlices) Slabs(box b2nd.Box, most int64) iter.Seq[b2nd.Box] {
+	return s.x.a.Slabs(box, most)
+}
+
+func (s frameSlices) EachSlab(ctx context.Context, box b2nd.Box, most int64, f *dtype.Field, fn func(slab b2nd.Box, p []byte) error) error {
+	return eachSlab(ctx, s, box, most, f, fn)
+}
+
+func (s frameSlices) ExplainSlabs(ctx context.Context, box b2nd.Box, most int64) (Plan, error) {
+	return explainSlabs(ctx, s, box, most)
+}
+
+func (s frameSlices) Cells() (chunk, block []int) {
+	m := s.x.a.Meta()
+	return slices.Clone(m.ChunkShape), slices.Clone(m.BlockShape)
 }
 
 func (s frameSlices) ExplainSlice(ctx context.Context, box b2nd.Box) (Plan, error) {

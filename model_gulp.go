@@ -12,7 +12,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Gulp chunks, and datasets of them.
+// Gulp chunks, and datasets of gulp chunks.
 type (
 	gulpPair struct {
 		*data
@@ -36,12 +36,16 @@ func newGulpSet(at Place, set *GulpDataset) Dataset {
 	return enabled(&gulpFolder{core, gulpImages{x}}, core)
 }
 
-// A gulpSource finds the chunk that holds an id, and the key of its data.
+// A gulpSource finds the gulp chunks of images.
 type gulpSource interface {
+	// chunkOf returns the chunk that holds an id, and the key of its data.
 	chunkOf(ctx context.Context, id string) (c *gulp.Chunk, key string, err error)
+	// each reads all images; explain plans each.
+	each(ctx context.Context, fn func(id string, i int, p []byte) error) error
+	explain(ctx context.Context) (Plan, error)
 }
 
-// gulpImages is the Imager part.
+// gulpImages is the Imager part of gulp chunks and datasets.
 type gulpImages struct{ x gulpSource }
 
 func (m gulpImages) Images(ctx context.Context, id string) (int, error) {
@@ -64,25 +68,25 @@ func (m gulpImages) AppendImage(ctx context.Context, dst []byte, id string, i in
 	return out, MediaType(out[len(dst):]), nil
 }
 
-func (m gulpImages) EachImage(ctx context.Context, id string, from, to int, fn func(i int, p []byte) error) error {
+func (m gulpImages) EachImage(ctx context.Context, id string, from, to, step int, fn func(i int, p []byte) error) error {
 	c, _, err := m.x.chunkOf(ctx, id)
 	if err != nil {
 		return err
 	}
-	return c.EachFrame(ctx, id, from, to, 1, fn)
+	return c.EachFrame(ctx, id, from, to, step, fn)
 }
 
-func (m gulpImages) ExplainImages(ctx context.Context, id string, from, to int) (Plan, error) {
+func (m gulpImages) ExplainImages(ctx context.Context, id string, from, to, step int) (Plan, error) {
 	c, key, err := m.x.chunkOf(ctx, id)
 	if err != nil {
 		return Plan{}, err
 	}
 	var p Plan
 	var requests []rangeio.Planned
-	if requests, err = c.ExplainFrames(ctx, id, from, to, 1); err != nil {
+	if requests, err = c.ExplainFrames(ctx, id, from, to, step); err != nil {
 		return Plan{}, err
 	}
-	for i := from; i < to; i++ {
+	for i := from; step > 0 && i < to || step < 0 && i > to; i += step {
 		f, err := c.Frame(id, i)
 		if err != nil {
 			return Plan{}, err
@@ -93,7 +97,13 @@ func (m gulpImages) ExplainImages(ctx context.Context, id string, from, to int) 
 	return p, nil
 }
 
-// pairData drives one gulp chunk.
+func (m gulpImages) EachImageOfAll(ctx context.Context, fn func(id string, i int, p []byte) error) error {
+	return m.x.each(ctx, fn)
+}
+
+func (m gulpImages) ExplainImagesOfAll(ctx context.Context) (Plan, error) { return m.x.explain(ctx) }
+
+// pairData is the driver of one gulp chunk.
 type pairData struct {
 	single
 	g *Gulp
@@ -104,7 +114,20 @@ func (x *pairData) chunkOf(_ context.Context, id string) (*gulp.Chunk, string, e
 	return x.g.Chunk, x.g.Data.Info().Key, err
 }
 
-// Source is the index, which is published last, and names its data by their ETag.
+func (x *pairData) each(ctx context.Context, fn func(id string, i int, p []byte) error) error {
+	return x.g.Each(ctx, fn)
+}
+
+func (x *pairData) explain(ctx context.Context) (Plan, error) {
+	requests, err := x.g.ExplainEach(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	return Plan{Size: x.g.Totals().Bytes, Requests: located(requests, x.g.Data.Info().Key, 0)}, nil
+}
+
+// Source identifies the index, which is published last and names its data by their
+// ETag.
 func (x *pairData) Source(context.Context) (Source, error) {
 	s := sourceOf(x.g.Meta)
 	s.Size += x.g.Data.Size()
@@ -135,17 +158,17 @@ func (d *Description) images(n GulpDetail) {
 	d.Entries, d.Images, d.NBytes, d.CBytes, d.Detail = n.IDs, n.Frames, n.Bytes, n.DataBytes, n
 }
 
-func (x *pairData) Entries(_ context.Context, after string) iter.Seq2[Entry, error] {
-	return numbered(after, int64(x.g.Len()), func(i int64) Entry { return idEntry(x.g.Chunk, int(i), i) })
+func (x *pairData) Entries(_ context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
+	return numbered(o.After, int64(x.g.Len()), func(i int64) Entry { return idEntry(x.g.Chunk, int(i), i) })
 }
 
-// idEntry is id k of a chunk, the n-th of all.
+// idEntry returns the entry of id k of a chunk. It is the n-th of all entries.
 func idEntry(c *gulp.Chunk, k int, n int64) Entry {
 	it, err := c.Item(c.ID(k))
 	if err != nil {
-		return Entry{N: n, Name: c.ID(k), Size: -1, Stored: -1} // cannot be: the id is the chunk's own
+		return Entry{N: n, Name: c.ID(k), Off: -1, Size: -1, Stored: -1} // cannot happen: the id comes from the chunk
 	}
-	return Entry{N: n, Name: it.ID, Size: it.Bytes, Stored: it.Bytes, Images: it.Frames, MetaData: gulp.PlainJSON(it.MetaData)}
+	return Entry{N: n, Name: it.ID, Off: -1, Size: it.Bytes, Stored: it.Bytes, Images: it.Frames, MetaData: gulp.PlainJSON(it.MetaData)}
 }
 
 func (x *pairData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
@@ -157,9 +180,11 @@ func gulpReport(r gulp.Report) Report {
 	return Report{Entries: r.IDs, NBytes: r.Bytes, CBytes: r.Bytes + r.Padding, Detail: r}
 }
 
+func (x *pairData) HeldBytes() int64 { return ownBytes + x.g.HeldBytes() }
+
 func (x *pairData) Handle() any { return x.g }
 
-// setData drives a dataset of gulp chunks.
+// setData is the driver of a dataset of gulp chunks.
 type setData struct{ set *GulpDataset }
 
 func (x *setData) chunkOf(ctx context.Context, id string) (*gulp.Chunk, string, error) {
@@ -168,6 +193,25 @@ func (x *setData) chunkOf(ctx context.Context, id string) (*gulp.Chunk, string, 
 		return nil, "", err
 	}
 	return c, x.set.set.prefix + x.set.Pair(k).Data, nil
+}
+
+func (x *setData) each(ctx context.Context, fn func(id string, i int, p []byte) error) error {
+	return x.set.Each(ctx, fn)
+}
+
+func (x *setData) explain(ctx context.Context) (Plan, error) {
+	n, err := x.set.Totals(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	requests, err := x.set.ExplainEach(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	for i := range requests {
+		requests[i].Object = x.set.set.prefix + requests[i].Object
+	}
+	return Plan{Size: n.Bytes, Requests: requests}, nil
 }
 
 func (x *setData) Source(ctx context.Context) (Source, error) {
@@ -197,7 +241,7 @@ func (x *setData) Source(ctx context.Context) (Source, error) {
 	return s, nil
 }
 
-// Current lists the folder, and holds names, sizes and ETags against what is open.
+// Current lists the folder, and compares names, sizes and ETags with the open objects.
 func (x *setData) Current(ctx context.Context) (bool, error) {
 	s := x.set.set
 	want := map[string]*objstore.Object{}
@@ -213,7 +257,7 @@ func (x *setData) Current(ctx context.Context) (bool, error) {
 			ob, ours := want[in.Key]
 			switch {
 			case !ours && strings.HasSuffix(in.Key, gulp.MetaSuffix) && !strings.Contains(strings.TrimPrefix(in.Key, s.prefix), "/"):
-				return false, nil // another chunk
+				return false, nil // there is a new chunk
 			case ours && ob != nil && (in.Size != ob.Size() || in.ETag != "" && in.ETag != ob.Info().ETag):
 				return false, nil
 			}
@@ -236,9 +280,9 @@ func (x *setData) describe(ctx context.Context, _ DescribeOptions, out *Descript
 	return nil
 }
 
-func (x *setData) Entries(ctx context.Context, after string) iter.Seq2[Entry, error] {
+func (x *setData) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		from, err := resume(after)
+		from, err := resume(o.After)
 		if err != nil {
 			yield(Entry{}, err)
 			return
@@ -252,14 +296,14 @@ func (x *setData) Entries(ctx context.Context, after string) iter.Seq2[Entry, er
 			}
 			for i := max(from-n, 0); i < int64(c.Len()); i++ {
 				e := idEntry(c, int(i), n+i)
-				if e.Cursor = cursor(n + i); !yield(e, nil) {
+				if e.Cursor, e.Object = cursor(n+i), x.set.Pair(k).Data; !yield(e, nil) {
 					return
 				}
 			}
 			n += int64(c.Len())
 		}
 		if from > n {
-			yield(Entry{}, fmt.Errorf("cursor %q of %d entries: %w", after, n, objstore.ErrInvalid))
+			yield(Entry{}, fmt.Errorf("cursor %q of %d entries: %w", o.After, n, objstore.ErrInvalid))
 		}
 	}
 }
@@ -268,6 +312,8 @@ func (x *setData) Verify(ctx context.Context, progress formats.Progress) (Report
 	r, err := x.set.Verify(ctx, progress)
 	return gulpReport(r), err
 }
+
+func (x *setData) HeldBytes() int64 { return ownBytes + x.set.HeldBytes() }
 
 func (x *setData) Handle() any { return x.set }
 

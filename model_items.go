@@ -13,28 +13,36 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// frameItems is the Itemer part of a frame whose items are its blocks, if their lengths
-// vary, or else its chunks.
+// frameItems is the Itemer part of a frame. Its items are its blocks if their lengths
+// vary, and its chunks otherwise.
 type frameItems struct {
 	x *frameData
 
-	counting chan struct{} // held while headers are read; a context can end the wait for it
+	counting chan struct{} // holds one entry while headers are read; the end of a context ends the wait for it
 	counted  atomic.Pointer[itemTable]
 }
 
-// An itemTable says which blocks a frame's chunks have.
+// An itemTable says which blocks the chunks of a frame have.
 type itemTable struct {
-	starts []int64 // of chunks, in items, and one more
-	sizes  []int64 // decoded bytes of chunks
+	starts []int64 // number of the first item of each chunk, and at the end the number of all items
+	sizes  []int64 // decoded bytes of each chunk
 }
 
 func (t *itemTable) len() int64 { return t.starts[len(t.starts)-1] }
+
+// heldBytes returns the memory of the table.
+func (t *frameItems) heldBytes() int64 {
+	if table := t.counted.Load(); table != nil {
+		return int64(8 * (cap(table.starts) + cap(table.sizes)))
+	}
+	return 0
+}
 
 func newItems(x *frameData) *frameItems {
 	return &frameItems{x: x, counting: make(chan struct{}, 1)}
 }
 
-// blocks says that items are blocks.
+// blocks reports whether the items are blocks.
 func (t *frameItems) blocks() bool { return t.x.f.Info().VLBlocks }
 
 func (t *frameItems) Items() int64 {
@@ -47,7 +55,8 @@ func (t *frameItems) Items() int64 {
 	return -1
 }
 
-// table counts the items of each chunk, by their headers, once.
+// table returns the table. The first call reads the headers of all chunks to count
+// their items.
 func (t *frameItems) table(ctx context.Context) (*itemTable, error) {
 	if table := t.counted.Load(); table != nil {
 		return table, nil
@@ -58,7 +67,7 @@ func (t *frameItems) table(ctx context.Context) (*itemTable, error) {
 		return nil, context.Cause(ctx)
 	}
 	defer func() { <-t.counting }()
-	if table := t.counted.Load(); table != nil { // another call was first
+	if table := t.counted.Load(); table != nil { // another call has made the table meanwhile
 		return table, nil
 	}
 	const together = 1 << 12
@@ -78,7 +87,7 @@ func (t *frameItems) table(ctx context.Context) (*itemTable, error) {
 	return table, nil
 }
 
-// ItemNumber: items of frames have no names.
+// ItemNumber always fails: items of frames have no names.
 func (t *frameItems) ItemNumber(_ context.Context, name string) (int64, error) {
 	return 0, noItem(cframe.Format, fmt.Sprintf("%q", name))
 }
@@ -87,8 +96,8 @@ func noItem(format, what string) error {
 	return &formats.Error{Format: format, Part: "item " + what, Off: -1, Err: formats.ErrNoEntry}
 }
 
-// within makes sure that there are the items [i, j), and gives the table if items are
-// blocks.
+// within returns an error if the items [i, j) do not exist. If items are blocks, it
+// returns the table.
 func (t *frameItems) within(ctx context.Context, i, j int64) (table *itemTable, err error) {
 	n := int64(t.x.f.Chunks())
 	if t.blocks() {
@@ -104,19 +113,19 @@ func (t *frameItems) within(ctx context.Context, i, j int64) (table *itemTable, 
 }
 
 const (
-	itemBlocks = 256     // blocks of a chunk that are held, if not the whole chunk is decoded
-	itemBytes  = 4 << 20 // decoded bytes of them by the mean, unless it is one block
+	itemBlocks = 256     // most blocks of a chunk that are held, unless the whole chunk is decoded
+	itemBytes  = 4 << 20 // most decoded bytes of these blocks, at their mean length, unless there is only one block
 )
 
-// A stretch of items is chunks, of which all is read, or some blocks of one.
+// A stretch is a run of items: those of whole chunks, or of some blocks of one chunk.
 type stretch struct {
-	from, to int // chunks
+	from, to int // range of chunks
 	blocks   []int
-	first    int64 // item that chunk from begins with, or the first of blocks
+	first    int64 // number of the first item of chunk from, or of the first of blocks
 }
 
-// stretches calls fn for the stretches that make the items [i, j). Each chunk is in one
-// of them only, hence read once.
+// stretches calls fn for the stretches that cover the items [i, j). Each chunk is in
+// only one of them, so it is read once.
 func (t *frameItems) stretches(ctx context.Context, i, j int64, fn func(s stretch) error) error {
 	table, err := t.within(ctx, i, j)
 	if err != nil {
@@ -145,8 +154,8 @@ func (t *frameItems) stretches(ctx context.Context, i, j int64, fn func(s stretc
 	return nil
 }
 
-// whole says that all of chunk k is decoded for what it has of the items [i, j), since
-// most of them are wanted, or more than are held.
+// whole reports whether to decode the whole chunk k for the items [i, j). It does if
+// most items of the chunk are wanted, or more blocks than may be held.
 func (t *itemTable) whole(k int, i, j int64) bool {
 	from, to := t.starts[k], t.starts[k+1]
 	all, n := to-from, min(j, to)-max(i, from)
@@ -170,7 +179,7 @@ func (t *frameItems) AppendItem(ctx context.Context, dst []byte, i int64) ([]byt
 }
 
 func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
-	_, data := rangeio.Steps(ctx) // one read, in parts
+	_, data := rangeio.Steps(ctx) // all stretches together are one read
 	return t.stretches(ctx, i, j, func(s stretch) error {
 		if s.blocks != nil {
 			return t.someBlocks(data, s, fn)
@@ -180,7 +189,7 @@ func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, 
 			n := at
 			at++
 			switch {
-			case n < i: // of a chunk that is read for others
+			case n < i: // not wanted, but in the same chunk as a wanted item
 				return nil
 			case n >= j:
 				return errStop
@@ -194,7 +203,8 @@ func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, 
 	})
 }
 
-// someBlocks reads some blocks of a chunk into memory of their own, and hands them on.
+// someBlocks reads some blocks of a chunk into memory of their own, and calls fn with
+// each.
 func (t *frameItems) someBlocks(ctx context.Context, s stretch, fn func(i int64, p []byte) error) error {
 	items := make([][]byte, len(s.blocks))
 	var mu sync.Mutex

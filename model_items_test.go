@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/objstore"
@@ -41,6 +42,9 @@ func TestRefusedFrames(t *testing.T) {
 		if _, ok := d.(Ranger); ok != want || err != nil || in.Refused == "" {
 			t.Errorf("%s: a Ranger: %t, refused: %q, %v", key, ok, in.Refused, err)
 		}
+		if r, ok := d.(Refuser); !ok || !errors.Is(r.Refused(), formats.ErrUnsupported) || r.Refused().Error() != in.Refused {
+			t.Errorf("%s: %t, not refused", key, ok)
+		}
 	}
 }
 
@@ -58,19 +62,27 @@ func frame(t *testing.T, c *Client, key string, o cframe.WriteOptions, fill func
 	if err != nil {
 		t.Fatal(err)
 	}
+	create(t, b, key, func(out objstore.Writer) error {
+		w, err := cframe.NewWriter(out, o)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fill(w), w.Close())
+	})
+}
+
+// create makes an object of what fill writes.
+func create(t *testing.T, b objstore.Bucket, key string, fill func(out objstore.Writer) error) {
+	t.Helper()
 	out, err := b.Create(t.Context(), key, objstore.PutOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Abort()
-	w, err := cframe.NewWriter(out, o)
+	if err = fill(out); err == nil {
+		_, err = out.Commit(t.Context())
+	}
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(fill(w), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

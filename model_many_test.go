@@ -74,7 +74,7 @@ func everything(t *testing.T, d Dataset) (all []byte, err error) {
 			}
 		}
 	}
-	for e, err := range d.Entries(ctx, "") {
+	for e, err := range d.Entries(ctx, EntriesOptions{}) {
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
-	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -69,9 +68,9 @@ func (x *npyData) describe(_ context.Context, _ DescribeOptions, out *Descriptio
 	return err
 }
 
-// Entries: an array that is stored as it is has no parts.
-func (x *npyData) Entries(_ context.Context, after string) iter.Seq2[Entry, error] {
-	return numbered(after, 0, nil)
+// Entries yields nothing: an array that is stored as it is has no parts.
+func (x *npyData) Entries(_ context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
+	return numbered(o.After, 0, nil)
 }
 
 func (x *npyData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
@@ -91,9 +90,11 @@ func (x *npyData) Verify(ctx context.Context, progress formats.Progress) (Report
 	return Report{NBytes: n, CBytes: n}, ctx.Err()
 }
 
+func (x *npyData) HeldBytes() int64 { return ownBytes + x.ob.HeldBytes() }
+
 func (x *npyData) Handle() any { return x.a }
 
-// npySlices is the Slicer part.
+// npySlices is the Slicer part of a .npy.
 type npySlices struct{ a *Npy }
 
 func (s npySlices) Shape() []int64 { return s.a.Shape() }
@@ -105,6 +106,24 @@ func (s npySlices) SizeOf(box b2nd.Box) (int64, error) { return s.a.SizeOf(box) 
 func (s npySlices) ReadSlice(ctx context.Context, dst []byte, box b2nd.Box) error {
 	return s.a.ReadSlice(ctx, dst, box)
 }
+
+func (s npySlices) ReadField(ctx context.Context, dst []byte, box b2nd.Box, f dtype.Field) error {
+	return s.a.ReadField(ctx, dst, box, f)
+}
+
+func (s npySlices) Slabs(box b2nd.Box, most int64) iter.Seq[b2nd.Box] {
+	return box.Slabs(s.a.h.DType.ItemSize(), most)
+}
+
+func (s npySlices) EachSlab(ctx context.Context, box b2nd.Box, most int64, f *dtype.Field, fn func(slab b2nd.Box, p []byte) error) error {
+	return eachSlab(ctx, s, box, most, f, fn)
+}
+
+func (s npySlices) ExplainSlabs(ctx context.Context, box b2nd.Box, most int64) (Plan, error) {
+	return explainSlabs(ctx, s, box, most)
+}
+
+func (npySlices) Cells() (chunk, block []int) { return nil, nil }
 
 func (s npySlices) ExplainSlice(ctx context.Context, box b2nd.Box) (Plan, error) {
 	n, err := s.SizeOf(box)
@@ -122,11 +141,12 @@ func (s npySlices) ExplainSlice(ctx context.Context, box b2nd.Box) (Plan, error)
 
 type blpData struct {
 	single
-	f *Bloscpack
+	f   *Bloscpack
+	off int64 // offset of the file in its object
 }
 
 func newBloscpack(at Place, f *Bloscpack) Dataset {
-	x := &blpData{single{f.Object}, f}
+	x := &blpData{single{f.Object}, f, at.Offset}
 	core := &data{driver: x, name: bloscpack.Format, place: at}
 	return enabled(&blpFile{core, blpItems{f, at.Offset}, ranges{f.Object}}, core)
 }
@@ -142,14 +162,16 @@ func (x *blpData) describe(ctx context.Context, o DescribeOptions, out *Descript
 			return err
 		}
 	}
-	if a, ok, err := x.f.Array(); ok && err == nil {
+	detail := BloscpackDetail{Header: h, Aborted: x.f.Aborted(), Metadata: x.f.Metadata(), Contents: x.f.Contents(), Names: x.f.Names()}
+	a, ok, err := x.f.Array()
+	if detail.ArrayErr = err; ok && err == nil {
+		detail.Array = &a
 		out.Shape, out.DType, out.Order = a.Shape, a.DType.String(), "C"
 		if a.Fortran {
 			out.Order = "F"
 		}
 	}
-	m := x.f.Metadata()
-	switch {
+	switch m := detail.Metadata; {
 	case m == nil:
 	case json.Valid(m):
 		out.meta("", m)
@@ -159,58 +181,60 @@ func (x *blpData) describe(ctx context.Context, o DescribeOptions, out *Descript
 	if x.f.Aborted() {
 		out.Refused = "its writing did not end"
 	}
-	out.Detail = BloscpackDetail{h, x.f.Aborted(), m, x.f.Contents()}
+	out.Detail = detail
 	return nil
 }
 
-func (x *blpData) Entries(ctx context.Context, after string) iter.Seq2[Entry, error] {
+func (x *blpData) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		from, err := resume(after)
-		if err == nil && from > max(x.f.Len(), 0) {
-			err = fmt.Errorf("cursor %q of %d entries: %w", after, x.f.Len(), objstore.ErrInvalid)
-		}
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		names := x.f.Names()
-		const batch = 1 << 12
-		more := true
-		for ; from < x.f.Len() && more; from += batch {
-			err := x.f.Entries(ctx, from, min(from+batch, x.f.Len()), false, func(i int64, b bloscpack.Entry) error {
-				e := Entry{Cursor: cursor(i), N: i, Size: b.NBytes, Stored: b.CBytes}
-				if b.Missing() {
-					e.Stored = 0
+		n, names := x.f.Len(), x.f.Names()
+		from, err := o.from(max(n, 0))
+		if err == nil {
+			err = x.f.Entries(ctx, from, o.to(from, n), o.Scan, func(i int64, b bloscpack.Entry) error {
+				e := Entry{Cursor: cursor(i), N: i, Off: -1, Size: b.NBytes}
+				if !b.Missing() {
+					e.Off, e.Stored = b.Off+x.off, b.CBytes
+				}
+				if b.Chunk != nil {
+					e.Special = special(b.Chunk.Special)
 				}
 				if names != nil {
 					e.Name = names[i]
 				}
 				if !yield(e, nil) {
-					more = false
 					return errStop
 				}
 				return nil
 			})
-			if err != nil && more {
-				yield(Entry{}, err)
-				return
-			}
+		}
+		if err != nil && err != errStop { //nolint:errorlint // nobody else has it
+			yield(Entry{}, err)
 		}
 	}
 }
 
-// errStop ends a walk whose caller has enough.
+// errStop ends a walk early, if the caller needs no more.
 var errStop = fmt.Errorf("enough: %w", context.Canceled)
+
+func (x *blpData) HeldBytes() int64 { return ownBytes + x.f.HeldBytes() }
 
 func (x *blpData) Handle() any { return x.f }
 
-// blpItems is the Itemer part.
+// blpItems is the Itemer part of a Bloscpack file.
 type blpItems struct {
 	f   *Bloscpack
 	off int64
 }
 
 func (t blpItems) Items() int64 { return t.f.Header().Chunks }
+
+// Refused implements Refuser.
+func (t blpItems) Refused() error {
+	if !t.f.Aborted() {
+		return nil
+	}
+	return t.f.Each(context.Background(), 0, 0, nil) // Each fails before it reads
+}
 
 func (t blpItems) ItemNumber(_ context.Context, name string) (int64, error) {
 	if i := slices.Index(t.f.Names(), name); i >= 0 {
@@ -259,20 +283,24 @@ func (x *zoomData) describe(ctx context.Context, o DescribeOptions, out *Descrip
 	return err
 }
 
-func (x *zoomData) Entries(_ context.Context, after string) iter.Seq2[Entry, error] {
+func (x *zoomData) Entries(_ context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
 	tracks := x.f.Header().Tracks
-	return numbered(after, int64(len(tracks)), func(i int64) Entry {
-		return Entry{N: int64(tracks[i].Number), Name: tracks[i].Name, Size: -1, Stored: -1}
+	return numbered(o.After, int64(len(tracks)), func(i int64) Entry {
+		return Entry{N: int64(tracks[i].Number), Name: tracks[i].Name, Off: -1, Size: -1, Stored: -1}
 	})
 }
 
+func (x *zoomData) HeldBytes() int64 { return ownBytes + x.f.HeldBytes() }
+
 func (x *zoomData) Handle() any { return x.f }
 
-// zoomView is the Viewer part.
+// zoomView is the Viewer part of a series.
 type zoomView struct {
 	f   *Zoom
 	off int64
 }
+
+func (v zoomView) Header() *zoomcache.Header { return v.f.Header() }
 
 func (v zoomView) View(ctx context.Context, track int32, from, to int64, width int) (zoomindex.View, error) {
 	return v.f.View(ctx, track, from, to, width)
@@ -280,6 +308,23 @@ func (v zoomView) View(ctx context.Context, track int32, from, to int64, width i
 
 func (v zoomView) EachPacket(ctx context.Context, track int32, from, to int64, fn func(p *zoomcache.Packet) error) error {
 	return v.f.EachPacket(ctx, track, from, to, fn)
+}
+
+func (v zoomView) EachSummary(ctx context.Context, track int32, level int, from, to int64, fn func(s *zoomcache.Summary) error) error {
+	return v.f.EachSummary(ctx, track, level, from, to, fn)
+}
+
+func (v zoomView) EachPacketOfAll(ctx context.Context, fn func(p *zoomcache.Packet) error) error {
+	var p zoomcache.Packet
+	return v.f.EachBlock(ctx, func(b zoomcache.Block, t *zoomcache.Track, content []byte) error {
+		if t == nil || b.Summary {
+			return nil
+		}
+		if err := t.DecodePacket(&p, b, content, v.f.Limits()); err != nil {
+			return err
+		}
+		return fn(&p)
+	})
 }
 
 func (v zoomView) ExplainView(ctx context.Context, track int32, from, to int64, width int) (Plan, error) {
@@ -290,7 +335,16 @@ func (v zoomView) ExplainPackets(ctx context.Context, track int32, from, to int6
 	return v.plan(v.f.ExplainPackets(ctx, track, from, to))
 }
 
-// plan names the objects of requests: those of an index beside the file have one.
+func (v zoomView) ExplainSummaries(ctx context.Context, track int32, level int, from, to int64) (Plan, error) {
+	return v.plan(v.f.ExplainSummaries(ctx, track, level, from, to))
+}
+
+func (v zoomView) ExplainPacketsOfAll(ctx context.Context) (Plan, error) {
+	return v.plan(v.f.ExplainBlocks(ctx))
+}
+
+// plan completes a plan of a series. A request without an Object is for the file; other
+// requests are for the index beside the file.
 func (v zoomView) plan(requests []rangeio.Planned, err error) (Plan, error) {
 	for i := range requests {
 		r := &requests[i]

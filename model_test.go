@@ -12,7 +12,6 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
-	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -246,9 +245,9 @@ func TestImagers(t *testing.T) {
 				t.Fatalf("%s: %d images, %v", e.Name, n, err)
 			}
 			var all []byte
-			plan, err := m.ExplainImages(t.Context(), e.Name, 0, n)
+			plan, err := m.ExplainImages(t.Context(), e.Name, 0, n, 1)
 			costs(t, c, key, plan, err, func() (int, error) {
-				err := m.EachImage(t.Context(), e.Name, 0, n, func(_ int, p []byte) error { all = append(all, p...); return nil })
+				err := m.EachImage(t.Context(), e.Name, 0, n, 1, func(_ int, p []byte) error { all = append(all, p...); return nil })
 				return len(all), err
 			})
 			var one []byte
@@ -262,11 +261,59 @@ func TestImagers(t *testing.T) {
 				t.Errorf("%s: %d bytes one by one, %d together, %d said", e.Name, len(one), len(all), e.Size)
 			}
 		}
+		checkAllImages(t, c, key, m, entries)
 		if _, err := m.Images(t.Context(), "none"); !errors.Is(err, formats.ErrNoEntry) {
 			t.Error(err)
 		}
 		if p, _, err := m.AppendImage(t.Context(), []byte("before"), "none", 0); !errors.Is(err, formats.ErrNoEntry) || string(p) != "before" {
 			t.Error(err)
+		}
+	}
+}
+
+// checkAllImages reads all images at once, and those of each id downwards, by twos.
+func checkAllImages(t *testing.T, c *Client, key string, m Imager, entries []Entry) {
+	t.Helper()
+	var all, want []byte
+	plan, err := m.ExplainImagesOfAll(t.Context())
+	costs(t, c, key, plan, err, func() (int, error) {
+		err := m.EachImageOfAll(t.Context(), func(id string, i int, p []byte) error {
+			all = append(append(all, id...), p...)
+			return nil
+		})
+		return int(plan.Size), err
+	})
+	n := plan.Size
+	for _, e := range entries {
+		n -= e.Size
+		for i := range e.Images {
+			want = append(want, e.Name...)
+			if want, _, err = m.AppendImage(t.Context(), want, e.Name, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n != 0 || !bytes.Equal(all, want) {
+		t.Errorf("%s: other images", key)
+	}
+	for _, e := range entries {
+		var down, want []byte
+		for i := e.Images - 1; i > -1; i -= 2 {
+			if want, _, err = m.AppendImage(t.Context(), want, e.Name, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plan, err := m.ExplainImages(t.Context(), e.Name, e.Images-1, -1, -2)
+		costs(t, c, key, plan, err, func() (int, error) {
+			err := m.EachImage(t.Context(), e.Name, e.Images-1, -1, -2, func(_ int, p []byte) error { down = append(down, p...); return nil })
+			return len(down), err
+		})
+		if !bytes.Equal(down, want) {
+			t.Errorf("%s %s: other images downwards", key, e.Name)
+		}
+		_, err = m.ExplainImages(t.Context(), e.Name, 0, e.Images, 0)
+		if eerr := m.EachImage(t.Context(), e.Name, 0, e.Images, 0, nil); !errors.Is(err, formats.ErrNoEntry) || !errors.Is(eerr, formats.ErrNoEntry) {
+			t.Errorf("%s %s: no step: %v, %v", key, e.Name, err, eerr)
 		}
 	}
 }
@@ -327,39 +374,6 @@ func TestItemers(t *testing.T) {
 		}
 		if _, err := d.ItemNumber(t.Context(), "none"); !errors.Is(err, formats.ErrNoEntry) {
 			t.Error(err)
-		}
-	}
-}
-
-func TestViewers(t *testing.T) {
-	t.Parallel()
-	for _, indexed := range []bool{false, true} {
-		c, b := remote(Config{})
-		put(t, b, "a/x.zoom", twoTracks(t, 200_000, indexed), nil)
-		v := opened[Viewer](t, c, "a/x.zoom", AnyOptions{})
-		in, err := v.Describe(t.Context(), DescribeOptions{})
-		if err != nil || len(in.Tracks) != 2 {
-			t.Fatal(in, err)
-		}
-		track := in.Tracks[0].Number
-		plan, err := v.ExplainView(t.Context(), track, 1000, 90_000, 100)
-		if cost := plan.Cost(); cost.Requests == 0 || cost.Estimated == indexed {
-			t.Errorf("planned %+v", cost)
-		}
-		costs(t, c, "view", plan, err, func() (int, error) {
-			view, err := v.View(t.Context(), track, 1000, 90_000, 100)
-			if len(view.Points) < 90 {
-				t.Errorf("%d points", len(view.Points))
-			}
-			return 0, err
-		})
-		plan, err = v.ExplainPackets(t.Context(), track, 50_000, 60_000)
-		samples := 0
-		costs(t, c, "samples", plan, err, func() (int, error) {
-			return 0, v.EachPacket(t.Context(), track, 50_000, 60_000, func(*zoomcache.Packet) error { samples++; return nil })
-		})
-		if samples == 0 {
-			t.Error("no packets")
 		}
 	}
 }

@@ -8,20 +8,21 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
 
-// A Npy is an open .npy file with its object: an array that is stored as it is.
+// A Npy is an open .npy file with its object. Its array is stored as it is.
 type Npy struct {
 	Object *objstore.Object
 
 	h    npy.Header
-	base int64 // of the items in the object
+	base int64 // offset of the items in the object
 }
 
-// OpenNpy opens the .npy file that uri names: one request.
+// OpenNpy opens the .npy file that uri names. It costs one request.
 func (c *Client) OpenNpy(ctx context.Context, uri string) (*Npy, error) {
 	ob, err := c.Open(ctx, uri)
 	if err != nil {
@@ -30,9 +31,9 @@ func (c *Client) OpenNpy(ctx context.Context, uri string) (*Npy, error) {
 	return c.NpyOf(ctx, ob, 0)
 }
 
-// NpyOf opens the .npy file that begins at offset in an object that is open already. A
-// header that the object has kept costs nothing. A file that ends before its array does
-// is formats.ErrCorrupt, as are the errors of npy.ParseHeader.
+// NpyOf opens the .npy file that begins at offset in an open object. A header that the
+// object already holds costs nothing. If the file ends before its array ends, the error
+// matches formats.ErrCorrupt. Other errors are those of npy.ParseHeader.
 func (c *Client) NpyOf(ctx context.Context, ob *objstore.Object, offset int64) (*Npy, error) {
 	r, err := section(ob, FrameOptions{Offset: offset})
 	if err != nil {
@@ -53,14 +54,17 @@ func (c *Client) NpyOf(ctx context.Context, ob *objstore.Object, offset int64) (
 	return &Npy{Object: ob, h: h, base: offset + n}, nil
 }
 
-// Header is what the file says of its array. Its Shape is shared: do not change it.
+// Header returns the header of the file. Its Shape is shared: do not change it.
 func (a *Npy) Header() npy.Header { return a.h }
 
-// Shape is the number of items along each axis, as a copy.
+// Shape returns a copy of the number of items along each axis.
 func (a *Npy) Shape() []int64 { return slices.Clone(a.h.Shape) }
 
-// SizeOf is how many bytes ReadSlice needs for a box. A box that does not lie inside
-// the array is an error, which matches no sentinel.
+// DType returns the type of the items.
+func (a *Npy) DType() dtype.DType { return a.h.DType }
+
+// SizeOf returns the number of bytes that ReadSlice needs for a box. If the box does
+// not lie inside the array, it returns an error, which matches no sentinel.
 func (a *Npy) SizeOf(box b2nd.Box) (int64, error) {
 	if box.Dims() != len(a.h.Shape) {
 		return 0, fmt.Errorf("a box of %d axes for an array of %d", box.Dims(), len(a.h.Shape))
@@ -78,10 +82,11 @@ func (a *Npy) SizeOf(box b2nd.Box) (int64, error) {
 }
 
 // ReadSlice fills dst with the items of a box in row-major order, as stored, whatever
-// the order of the file. dst has exactly SizeOf(box) bytes. It costs one planned read
-// for some thousand runs of items, and reads the runs alone. Steps, and an array in
-// Fortran order, take memory for all items between the bounds of the box, at most 2
-// GiB; more is formats.ErrTooLarge.
+// the order of the file. dst must have exactly SizeOf(box) bytes. ReadSlice costs one
+// phase of planned reads, of some thousand runs of items each. It reads the runs, and
+// gaps of up to 4 KiB between them. If the box has steps, or the array is in Fortran
+// order, ReadSlice takes memory for all items between the bounds of the box. If this is
+// more than 2 GiB, it returns formats.ErrTooLarge.
 func (a *Npy) ReadSlice(ctx context.Context, dst []byte, box b2nd.Box) error {
 	if _, err := a.SizeOf(box); err != nil {
 		return err
@@ -89,7 +94,33 @@ func (a *Npy) ReadSlice(ctx context.Context, dst []byte, box b2nd.Box) error {
 	return a.h.ReadBox(ctx, a.Object, a.base, dst, box)
 }
 
-// ExplainSlice lists the requests that ReadSlice would make for a box, without making any.
+// ReadField is ReadSlice for one member of structured items. DType.Field finds the
+// member. dst must have exactly f.Size() bytes for each item of the box. ReadField
+// costs as much as ReadSlice, and memory for the whole items of the box.
+func (a *Npy) ReadField(ctx context.Context, dst []byte, box b2nd.Box, f dtype.Field) error {
+	n, err := a.SizeOf(box)
+	if err != nil {
+		return err
+	}
+	item, size := a.h.DType.ItemSize(), f.Size()
+	if f.Off < 0 || size < 1 || f.Off > item-size {
+		return fmt.Errorf("%s: a member of %d bytes at %d of items of %d", npy.Format, size, f.Off, item)
+	}
+	if want := n / int64(item) * int64(size); int64(len(dst)) != want {
+		return fmt.Errorf("%s: %d bytes for a slice of %d", npy.Format, len(dst), want)
+	}
+	items := make([]byte, n)
+	if err := a.h.ReadBox(ctx, a.Object, a.base, items, box); err != nil {
+		return err
+	}
+	for at := f.Off; at < len(items); at += item {
+		dst = dst[copy(dst, items[at:at+size]):]
+	}
+	return nil
+}
+
+// ExplainSlice lists the requests that ReadSlice would make for a box. It makes none of
+// them.
 func (a *Npy) ExplainSlice(ctx context.Context, box b2nd.Box) ([]rangeio.Planned, error) {
 	if _, err := a.SizeOf(box); err != nil {
 		return nil, err

@@ -14,11 +14,12 @@ import (
 	"github.com/farread/farread/objstore/s3store"
 )
 
-// Bucket gives the bucket and the key, or prefix, that uri names, without any
-// request to a store. The bucket has the client's limit, counter, connections and
-// middlewares, and is the same one for all URIs of one place, unless that is a URL
-// with a query or one of very many places: what a client keeps is bounded. A local path names a key in
-// the bucket of its folder; an existing folder names the empty prefix of its own.
+// Bucket returns the bucket and the key, or prefix, that uri names. It makes no request
+// to a store. The bucket has the client's limit, counter, connections and middlewares.
+// All URIs of one place get the same bucket. Exceptions are a URL with a query, and a
+// client with very many places, since the client keeps only a bounded number. A local
+// path names a key in the bucket of its folder. An existing folder names the empty
+// prefix of its own bucket.
 func (c *Client) Bucket(ctx context.Context, uri string) (b objstore.Bucket, key string, err error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {
@@ -41,11 +42,11 @@ func (c *Client) Bucket(ctx context.Context, uri string) (b objstore.Bucket, key
 	return nil, "", fmt.Errorf("scheme %q: want s3, https, http, file or a local path: %w", scheme, objstore.ErrInvalid)
 }
 
-// maxPlaces bounds how many folders and servers a client remembers; S3 buckets,
-// which keep connections of their own, come on top. A place costs about 1 KiB.
+// maxPlaces is the most folders and servers that a client remembers. S3 buckets, which
+// keep connections of their own, do not count. A place costs about 1 KiB.
 const maxPlaces = 1024
 
-// bucket finds or makes the bucket for a place.
+// bucket returns the bucket for a place, and makes it if it is not known yet.
 func (c *Client) bucket(place string, driver func() (objstore.Bucket, error)) (objstore.Bucket, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +65,7 @@ func (c *Client) bucket(place string, driver func() (objstore.Bucket, error)) (o
 	return b, nil
 }
 
-// dress gives a driver's bucket what all buckets of the client have.
+// dress adds the client's limit, counter and middlewares to the bucket of a driver.
 func (c *Client) dress(d objstore.Bucket) objstore.Bucket {
 	m := slices.Clone(c.c.Middleware)
 	if !isLocal(d) { // a disk needs no queue in front of it
@@ -73,8 +74,18 @@ func (c *Client) dress(d objstore.Bucket) objstore.Bucket {
 	return objstore.Chain(d, m...)
 }
 
-// makeRoom forgets some place or other when there are too many. Nothing is lost:
-// its bucket works on, and has no connections that are not the client's.
+// ours adds the client's limit, counter and middlewares to a caller's bucket. If the
+// client's counter already counts the bucket, ours returns it as it is: it is a bucket
+// of the client, or has them already.
+func (c *Client) ours(b objstore.Bucket) objstore.Bucket {
+	if objstore.Counted(b, c.c.Counter) {
+		return b
+	}
+	return c.dress(objstore.Count(c.c.Counter)(b))
+}
+
+// makeRoom forgets any place if there are too many. Nothing is lost: the bucket of the
+// place still works, and all its connections are the client's.
 func (c *Client) makeRoom() {
 	if len(c.buckets) < maxPlaces {
 		return
@@ -87,6 +98,28 @@ func (c *Client) makeRoom() {
 	}
 }
 
+// pace returns what the client has measured of the store behind b.
+func (c *Client) pace(b objstore.Bucket) *objstore.Pace {
+	origin := b.Name()
+	if scheme, rest, ok := strings.Cut(origin, "://"); ok {
+		if i := strings.IndexAny(rest, "/?"); i >= 0 {
+			rest = rest[:i]
+		}
+		origin = origin[:len(scheme)+len("://")+len(rest)]
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.paces[origin]
+	if p == nil {
+		if len(c.paces) >= maxPlaces {
+			clear(c.paces)
+		}
+		p = &objstore.Pace{}
+		c.paces[origin] = p
+	}
+	return p
+}
+
 func isS3(place string) bool { return strings.HasPrefix(place, "s3://") }
 
 func (c *Client) s3(ctx context.Context, name string) (objstore.Bucket, error) {
@@ -95,8 +128,8 @@ func (c *Client) s3(ctx context.Context, name string) (objstore.Bucket, error) {
 		AccessKey: c.c.AccessKey, SecretKey: c.c.SecretKey, Timeout: c.c.Timeout})
 }
 
-// http makes no bucket twice, except for URLs with a query: a presigned one is
-// seldom seen again, and its bucket holds nothing but the text.
+// http makes one bucket for each server. A URL with a query gets a bucket of its own: a
+// presigned URL is seldom used again, and its bucket holds nothing but the text.
 func (c *Client) http(uri string) (objstore.Bucket, string, error) {
 	base, key := uri, ""
 	u, err := url.Parse(uri)
@@ -119,8 +152,8 @@ func (c *Client) http(uri string) (objstore.Bucket, string, error) {
 	return b, key, err
 }
 
-// local splits a path into folder and name. Links are followed here, since a
-// folder as a bucket keeps to itself.
+// local splits a path into folder and name. It follows links, since the bucket of a
+// folder refuses links that lead out of the folder.
 func (c *Client) local(path string) (objstore.Bucket, string, error) {
 	if path == "" {
 		return nil, "", fmt.Errorf("empty URI: %w", objstore.ErrInvalid)
@@ -148,7 +181,7 @@ func (c *Client) local(path string) (objstore.Bucket, string, error) {
 	return b, key, err
 }
 
-// filePath is the path of a file URL.
+// filePath returns the path of a file URL.
 func filePath(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
@@ -157,5 +190,5 @@ func filePath(uri string) (string, error) {
 	return filepath.FromSlash(u.Path), nil
 }
 
-// isLocal says whether a bucket is a folder of this machine.
+// isLocal reports whether a bucket is a folder of this machine.
 func isLocal(b objstore.Bucket) bool { return strings.HasPrefix(b.Name(), "file://") }

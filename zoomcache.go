@@ -21,18 +21,18 @@ import (
 // client's MaxMemory.
 type ZoomOptions struct {
 	zoomcache.Options
-	// Offset is where the file begins in the object.
+	// Offset is the number of the byte at which the file begins in the object.
 	Offset int64
-	// Beside says that the index is believed to lie beside the file, as that of a file
-	// from elsewhere does: it is opened side by side with the head, and the end of the
-	// file is left alone where it is of use. A Client believes so by itself of files in
-	// a folder, while there was one beside the file that it read last there.
+	// Beside says that the index probably lies beside the file, not inside it. It is
+	// then opened at the same time as the head, and if it can be used, the end of the
+	// file is not read. If Beside is not set, a Client expects an index beside the file
+	// if the last file that it read in the same folder had one.
 	Beside bool
 
-	early *earlySide // of beginZoom
+	early *earlySide // result of beginZoom
 }
 
-// A Zoom is an open zoom-cache file with the object it lies in.
+// A Zoom is an open zoom-cache file with its object.
 type Zoom struct {
 	*zoomindex.File
 	Object *objstore.Object
@@ -40,15 +40,26 @@ type Zoom struct {
 	beside atomic.Pointer[objstore.Object]
 }
 
-// Beside is the object with the index beside the file, once a reading has opened
-// it; nil where there was none to be opened.
+// Beside returns the object of the index beside the file, after a read has opened it.
+// It is nil if no read has opened one.
 func (z *Zoom) Beside() *objstore.Object { return z.beside.Load() }
 
-// OpenZoom opens the zoom-cache file that uri names: one phase, two requests side
-// by side, where its headers take less than 8 KiB. The second one brings the end of
-// the file, which has the beginning of its index; or that of the index beside the
-// file, where ZoomOptions.Beside says so. An index that is beside the file against
-// expectation costs one request, when it is first needed; so does one that is not.
+// HeldBytes returns the memory of the file, its object and the object of the index
+// beside the file, in bytes; see Dataset.
+func (z *Zoom) HeldBytes() int64 {
+	n := z.File.HeldBytes() + z.Object.HeldBytes()
+	if side := z.Beside(); side != nil {
+		n += side.HeldBytes()
+	}
+	return n
+}
+
+// OpenZoom opens the zoom-cache file that uri names. It costs one phase, two requests
+// at the same time, if the headers take less than 8 KiB. The second request reads the
+// end of the file, which has the beginning of its index. With ZoomOptions.Beside it
+// reads the index beside the file instead. If there is an index beside the file and
+// none was expected, it costs one more request when it is first needed. To find out
+// that there is no such index costs one request, too.
 //
 //	f, err := client.OpenZoom(ctx, "s3://bucket/x.zoom", farread.ZoomOptions{})
 //	err = f.EachPacket(ctx, 1, 60_000, 119_999, func(p *zoomcache.Packet) error { … })
@@ -64,9 +75,9 @@ func (c *Client) OpenZoom(ctx context.Context, uri string, o ZoomOptions) (*Zoom
 	return c.ZoomOf(ctx, ob, o)
 }
 
-// beginZoom is the first half of OpenZoom, for objects that may be something else: it
-// makes all its requests. If the object proves to be a zoom-cache file, ZoomOf with the
-// options that beginZoom gives, for this object only, is the other half.
+// beginZoom is the first half of OpenZoom, for objects whose format is not known yet.
+// It makes all requests of OpenZoom. If the object is a zoom-cache file, the second
+// half is ZoomOf with the returned options, which are for this object only.
 func (c *Client) beginZoom(ctx context.Context, b objstore.Bucket, key string, o ZoomOptions) (*objstore.Object, ZoomOptions, error) {
 	if o.Offset != 0 || !o.Beside && !c.expectBeside(b, key) {
 		ob, err := c.OpenObject(ctx, b, key, c.OpenFor(all.Zoomcache))
@@ -86,21 +97,22 @@ func (c *Client) beginZoom(ctx context.Context, b objstore.Bucket, key string, o
 	if err != nil {
 		return nil, o, err
 	}
-	if o.Beside = true; sideErr == nil { // else asked for again, and told, when it is needed
+	if o.Beside = true; sideErr == nil { // otherwise the index is opened again when it is needed, and its error returned
 		o.Beside = side != nil
 		o.early = &earlySide{object: side}
 	}
 	return ob, o, nil
 }
 
-// An earlySide is what was found beside a file while it was opened: the index, or nil.
+// An earlySide is the index that beginZoom found beside a file. Its object is nil if
+// there was no index.
 type earlySide struct {
 	object *objstore.Object
 	used   atomic.Bool
 }
 
-// ZoomOf opens the zoom-cache file in an object that is open already, at
-// o.Offset. What the object has kept of its opening costs nothing.
+// ZoomOf opens the zoom-cache file that begins at o.Offset in an open object. Bytes
+// that the object already holds cost nothing.
 func (c *Client) ZoomOf(ctx context.Context, ob *objstore.Object, o ZoomOptions) (*Zoom, error) {
 	r, err := section(ob, FrameOptions{Offset: o.Offset})
 	if err != nil {
@@ -131,7 +143,8 @@ func (c *Client) ZoomOf(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 	return z, nil
 }
 
-// taken makes use of the index beside a file, which may be nil.
+// taken keeps side, the index beside a file, and returns a reader of it. side may be
+// nil.
 func (z *Zoom) taken(side *objstore.Object) (rangeio.Reader, string, error) {
 	if side == nil {
 		return nil, "", nil
@@ -140,14 +153,14 @@ func (z *Zoom) taken(side *objstore.Object) (rangeio.Reader, string, error) {
 	return besideReader{side}, z.Object.Info().ETag, nil
 }
 
-// expectBeside says whether the index of a file is believed to lie beside it.
+// expectBeside reports whether the index of a file probably lies beside the file.
 func (c *Client) expectBeside(b objstore.Bucket, key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.besides[folderOf(b, key)]
 }
 
-// learnBeside notes whether there was one.
+// learnBeside notes whether the index of a file lay beside the file.
 func (c *Client) learnBeside(b objstore.Bucket, key string, was bool) {
 	const most = 1 << 10
 	c.mu.Lock()
@@ -162,7 +175,8 @@ func (c *Client) learnBeside(b objstore.Bucket, key string, was bool) {
 
 func folderOf(b objstore.Bucket, key string) string { return b.Name() + "\x00" + path.Dir(key) }
 
-// openSide opens the index beside a file; nil: there is none that may be read.
+// openSide opens the index beside a file. It returns nil if there is no index, or it
+// may not be read.
 func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string) (*objstore.Object, error) {
 	side, err := c.open(ctx, b, key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: index.Tail})
 	switch {
@@ -176,8 +190,8 @@ func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string) (*
 	return side, nil
 }
 
-// A besideReader reads an index beside a file. One that was replaced or removed
-// since is of no use, and no fault of the file.
+// A besideReader reads an index beside a file. If the index was replaced or removed
+// meanwhile, it cannot be used, but the file is not at fault.
 type besideReader struct{ *objstore.Object }
 
 func (r besideReader) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
@@ -188,11 +202,12 @@ func (r besideReader) ReadRanges(ctx context.Context, spans []rangeio.Span) erro
 	return err
 }
 
-// zoomHead holds the headers of some hundred tracks. What a view needs lies at the
-// end of the file and in one more place: more of the head would be wasted.
+// zoomHead is the number of bytes at the beginning of a file that Open reads. They hold
+// the headers of some hundred tracks. A view needs the end of the file and one more
+// place, so a longer head would be wasted.
 const zoomHead = 8 << 10
 
-// zoomEnds says how much of a file is fetched when it is opened.
+// zoomEnds returns how many bytes of a file to fetch when it is opened.
 func zoomEnds() objstore.OpenOptions { return objstore.OpenOptions{Head: zoomHead, Tail: index.Tail} }
 
 func (c *Client) zoomOptions(o ZoomOptions) zoomcache.Options {
@@ -211,8 +226,7 @@ func (c *Client) zoomOptions(o ZoomOptions) zoomcache.Options {
 	return o.Options
 }
 
-// OpenZoom opens a zoom-cache file with the Client of Open; see
-// Client.OpenZoom.
+// OpenZoom opens a zoom-cache file with the Client of Open; see Client.OpenZoom.
 func OpenZoom(ctx context.Context, uri string) (*Zoom, error) {
 	return shared().OpenZoom(ctx, uri, ZoomOptions{})
 }

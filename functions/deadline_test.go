@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,8 +96,14 @@ func TestSickStore(t *testing.T) {
 					in, out := memstore.New(memstore.Config{Name: "mem://uploads"}), memstore.New(memstore.Config{Name: "mem://datasets"})
 					event := s3Event(record(p.key, put(t, in, p.key, p.upload(t, 1), nil), 1))
 					rng := rand.New(rand.NewPCG(3, uint64(100*share)))
+					var mu sync.Mutex // Gets are made side by side if one is slow
+					fails := func() bool {
+						mu.Lock()
+						defer mu.Unlock()
+						return rng.Float64() < share
+					}
 					sick := simstore.Replace(func(ctx context.Context, c simstore.Call) error {
-						if c.Op == "get" && rng.Float64() < share {
+						if c.Op == "get" && fails() {
 							return ill(ctx)
 						}
 						return nil

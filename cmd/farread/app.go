@@ -21,8 +21,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// app is one run of the program: its streams, the flags that every command
-// takes, and the one client and counter that all reads share.
+// app is one run of the program: its streams, the flags that every command takes, and
+// the client and the counter that all reads share.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -47,7 +47,7 @@ type globals struct {
 	policy                    policyFlag
 	maxMemory                 sizeFlag
 	timeout                   time.Duration
-	json, stats               bool
+	hedge, json, stats        bool
 	quiet, verbose            bool
 }
 
@@ -61,13 +61,14 @@ func (g *globals) register(f *pflag.FlagSet) {
 	f.Var(&g.policy, "policy", "plan reads for least time, fewest requests or fewest bytes")
 	f.Var(&g.maxMemory, "max-memory", "ceiling for buffers and caches")
 	f.DurationVar(&g.timeout, "timeout", silence.Default, "give up on a store that has not brought or taken 1 KiB for so long; 0: never")
+	f.BoolVar(&g.hedge, "hedge", false, "make a slow request once more beside the first one")
 	f.BoolVar(&g.json, "json", false, "JSON on stdout instead of a table")
 	f.BoolVar(&g.stats, "stats", false, "at the end, one line of JSON on stderr: requests, bytes, phases …")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "no progress bar and no remarks")
 	f.BoolVarP(&g.verbose, "verbose", "v", false, "debug log on stderr")
 }
 
-// silence is the flag --timeout in the libraries' spelling.
+// silence returns the flag --timeout as the libraries take it.
 func (g *globals) silence() time.Duration {
 	if g.timeout == 0 {
 		return -1
@@ -75,7 +76,7 @@ func (g *globals) silence() time.Duration {
 	return g.timeout
 }
 
-// policyFlag is one of the planner's policies.
+// policyFlag is a flag whose value is one of the planner's policies.
 type policyFlag string
 
 func policies() []string { return []string{"fast", "few", "lean"} }
@@ -102,7 +103,7 @@ func (p policyFlag) policy() rangeio.Policy {
 	return rangeio.Fast()
 }
 
-// sizeFlag is a number of bytes, with or without a unit.
+// sizeFlag is a flag whose value is a number of bytes, with or without a unit.
 type sizeFlag int64
 
 func (s *sizeFlag) String() string { return human.Size(int64(*s)) }
@@ -121,15 +122,15 @@ const (
 	maxAtATime = 64 << 20 // 16 requests of 4 MiB keep a link busy
 )
 
-// window is how many decoded bytes are read at a time; two such windows are
-// held, besides what the reader needs.
+// window returns the number of decoded bytes that are read at a time. Two such windows
+// are held, besides the memory of the reader.
 func (a *app) window() int64 {
 	return min(max(int64(a.flags.maxMemory)/8, minWindow), maxAtATime)
 }
 
-const minMemory = 16 << 20 // two windows of a read, the index and the program itself
+const minMemory = 16 << 20 // room for two windows of a read, the index and the program itself
 
-// setup runs once the command line is understood.
+// setup runs after the command line is understood.
 func (a *app) setup() error {
 	a.running = true
 	if a.flags.maxMemory < minMemory {
@@ -143,6 +144,7 @@ func (a *app) setup() error {
 		Endpoint: a.flags.endpoint, Region: a.flags.region, Profile: a.flags.profile,
 		Anonymous: a.flags.anonymous, PathStyle: a.flags.pathStyle,
 		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter, Timeout: a.flags.silence(),
+		Hedge: a.flags.hedge,
 	}
 	if a.tracing {
 		c.Middleware = []objstore.Middleware{a.trace.watch(&a.counter)}
@@ -166,8 +168,8 @@ func (a *app) logger() *slog.Logger {
 }
 
 // main runs one command line and returns the exit code. After an interrupt the command
-// has grace to stop by itself. Then its temporary files are removed and it is
-// abandoned, since some system calls cannot be cancelled.
+// has the time grace to stop by itself. Then main removes its temporary files and
+// abandons the command, since some system calls cannot be cancelled.
 func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Duration) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -177,7 +179,7 @@ func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Durati
 	select {
 	case err = <-done:
 	case <-interrupts:
-		a.trash.Shut() // from here on no output appears
+		a.trash.Shut() // no output appears after this call
 		cancel(errInterrupted)
 		if err = a.wind(done, interrupts, grace); err == nil && !a.trash.Settled() {
 			err = errInterrupted
@@ -187,8 +189,8 @@ func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Durati
 	return a.report(ctx, err)
 }
 
-// wind waits for a command that was interrupted. A command whose output is just
-// appearing is abandoned only after a second interrupt.
+// wind waits for the end of an interrupted command. If the output of the command is
+// just appearing, wind abandons the command only after a second interrupt.
 func (a *app) wind(done <-chan error, interrupts <-chan os.Signal, grace time.Duration) error {
 	select {
 	case err := <-done:
@@ -226,7 +228,8 @@ func (a *app) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// A firstError keeps the error of a writer for those who do not look, such as help.
+// A firstError keeps the first error of a writer, for callers such as help that do not
+// look at errors.
 type firstError struct {
 	w   io.Writer
 	err error
@@ -240,7 +243,7 @@ func (f *firstError) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// report prints the statistics, or the one line of an error.
+// report prints the statistics, and an error as one line. It returns the exit code.
 func (a *app) report(ctx context.Context, err error) int {
 	if err != nil {
 		if ctx.Err() != nil {

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
@@ -25,25 +23,26 @@ type itemSelection struct {
 	t     *frameContent
 	box   b2nd.Box
 	field *dtype.Field
-	dtype dtype.DType // of the selected items
-	shape []int64     // of the selected items
-	// fortran: the whole array is written with the first axis running fastest.
+	dtype dtype.DType // type of the selected items
+	shape []int64     // shape of the selected items
+	// fortran says that the whole array is written with the first axis running fastest.
 	fortran bool
-	format  string // of the file
-	screen  bool   // a person reads it as it comes
+	format  string // format of the output file
+	screen  bool   // the output is a screen, on which a person reads it at once
 	s       selector
 }
 
 var _ selection = (*itemSelection)(nil)
 
-// items holds a selector against an array.
+// items resolves a selector against an array.
 func (t *frameContent) items(s selector) (*itemSelection, error) {
 	box, err := boxOf(s.slice, t.arr.Shape())
 	if err != nil {
 		return nil, err
 	}
 	x := &itemSelection{t: t, box: box, dtype: t.arr.DType(), shape: slices.Clone(box.OutShape), s: s}
-	// --dtype may give members to items that have none; else it is about the member.
+	// If items have no members, --dtype may give them members, and applies before
+	// --field. Otherwise --dtype applies to the member.
 	first := s.has("dtype") && x.dtype.Kind() != dtype.Struct
 	if first {
 		if err := x.view(); err != nil {
@@ -69,7 +68,7 @@ func (t *frameContent) items(s selector) (*itemSelection, error) {
 	return x, nil
 }
 
-// view takes items as --dtype says.
+// view changes the type of the items to the one of --dtype.
 func (x *itemSelection) view() error {
 	as, err := dtype.Parse(x.s.dtype)
 	if err != nil {
@@ -81,13 +80,16 @@ func (x *itemSelection) view() error {
 	return nil
 }
 
-// itemSize is what a selected item takes: the type's size, or all of a member.
+// itemSize returns the bytes of a selected item: of its type, or of the whole member.
 func (x *itemSelection) itemSize() int64 {
 	if x.field != nil {
 		return int64(x.field.Size())
 	}
-	return int64(x.t.arr.ItemSize())
+	return x.whole()
 }
+
+// whole returns the bytes of a stored item.
+func (x *itemSelection) whole() int64 { return int64(x.t.arr.DType().ItemSize()) }
 
 func (x *itemSelection) size(box b2nd.Box) int64 {
 	n, err := box.Items()
@@ -99,7 +101,7 @@ func (x *itemSelection) size(box b2nd.Box) int64 {
 
 func (x *itemSelection) total() int64 { return x.size(x.box) }
 
-// sink makes the file OUT. Its name or --format gives the format.
+// sink makes the file OUT. The name of OUT or --format determines its format.
 func (x *itemSelection) sink(out string) (sink.Sink, error) {
 	if x.s.slice == nil {
 		if err := notArrayNamed(out); err != nil {
@@ -120,24 +122,16 @@ func (x *itemSelection) sink(out string) (sink.Sink, error) {
 	return x.t.a.byteSink(out)
 }
 
-// slabs cuts the box into the parts that are read at a time.
-func (x *itemSelection) slabs() iter.Seq[b2nd.Box] {
-	if x.fortran {
-		return emit.Columns(x.shape, x.t.arr.Meta().ChunkShape, x.itemSize(), x.t.a.window())
-	}
-	return x.t.arr.Slabs(x.box, x.slab())
-}
-
-// slab is how many bytes of items are read at a time. Usually that is a window. It is
-// more if blocks lie so far across the order of the items that every part would read
-// each block again, and memory has room for more.
+// slab returns the number of bytes of items that are read at a time. Usually it is a
+// window. Blocks may lie across the order of the items in such a way that every read of
+// a window would read each block again; then slab returns more, if memory has room.
 func (x *itemSelection) slab() int64 {
 	most, window := int64(x.t.a.flags.maxMemory), x.t.a.window()
 	need := x.row()
 	switch all := x.all(); {
 	case need <= window:
 		return window
-	case need <= most/4: // another one is written meanwhile
+	case need <= most/4: // another slab is written at the same time
 		return need
 	case all <= most/2:
 		return all
@@ -145,16 +139,16 @@ func (x *itemSelection) slab() int64 {
 	return window
 }
 
-// row is the smallest run of whole rows, in bytes, that cuts no block: smaller reads
-// would decode blocks twice.
+// row returns the bytes of the smallest run of whole rows that cuts no block. Shorter
+// reads would decode blocks twice.
 func (x *itemSelection) row() int64 {
 	counts := x.box.Counts()
-	row := int64(x.t.arr.ItemSize())
+	row := x.whole()
+	_, block := x.t.arr.Cells()
 	need := row
 	for i := len(counts) - 1; i >= 0; i-- {
 		step := x.box.Step[i]
-		block := int64(x.t.arr.Meta().BlockShape[i])
-		if several := min((block-1)/max(step, -step)+1, counts[i]); several > 1 {
+		if several := min((int64(block[i])-1)/max(step, -step)+1, counts[i]); several > 1 {
 			need = times(row, several)
 		}
 		row = times(row, max(counts[i], 1))
@@ -162,7 +156,7 @@ func (x *itemSelection) row() int64 {
 	return need
 }
 
-// times multiplies sizes. Products beyond int64 become the largest int64.
+// times multiplies sizes. If the product is beyond int64, it returns the largest int64.
 func times(a, b int64) int64 {
 	if a > math.MaxInt64/b {
 		return math.MaxInt64
@@ -170,13 +164,13 @@ func times(a, b int64) int64 {
 	return a * b
 }
 
-// all is the bytes of the selected items, with all of their members.
+// all returns the bytes of the selected items with all of their members.
 func (x *itemSelection) all() int64 {
 	n, err := x.box.Items()
 	if err != nil {
 		return math.MaxInt64
 	}
-	return times(int64(x.t.arr.ItemSize()), max(n, 1))
+	return times(x.whole(), max(n, 1))
 }
 
 func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
@@ -185,43 +179,36 @@ func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 		if x.total() <= 0 {
 			return nil
 		}
-		return pull.Ahead(rangeio.OnePhase(ctx), x.slabs(), x.size, x.read, func(p []byte) error {
+		return x.each(ctx, func(p []byte) error {
 			b.add(int64(len(p)))
 			return put(p)
 		})
 	})
 }
 
-func (x *itemSelection) read(ctx context.Context, box b2nd.Box, p []byte) error {
-	if x.fortran {
-		return emit.ReadColumns(ctx, x.t.arr.Array, box, p)
+// each reads the items in the order of the file, in bounded memory.
+func (x *itemSelection) each(ctx context.Context, fn func(p []byte) error) error {
+	if !x.fortran {
+		return x.t.arr.EachSlab(ctx, x.box, x.slab(), x.field, func(_ b2nd.Box, p []byte) error { return fn(p) })
 	}
-	if x.field != nil {
-		return x.t.arr.ReadField(ctx, p, box, *x.field)
-	}
-	return x.t.arr.ReadSlice(ctx, p, box)
+	chunk, _ := x.t.arr.Cells()
+	return pull.Ahead(rangeio.OnePhase(ctx), emit.Columns(x.shape, chunk, x.itemSize(), x.t.a.window()), x.size,
+		func(ctx context.Context, box b2nd.Box, p []byte) error {
+			return emit.ReadColumns(ctx, x.t.arr, x.t.arr.DType().ItemSize(), box, p)
+		}, fn)
 }
 
 func (x *itemSelection) plan(ctx context.Context) error {
 	if x.total() == 0 {
 		return nil
 	}
-	s, err := able[farread.Slicer](&x.t.opened)
-	if err != nil {
-		return err
-	}
-	for box := range x.slabs() {
-		p, err := s.ExplainSlice(ctx, box)
-		if err != nil {
-			return err
-		}
-		x.t.follow(p)
-	}
-	return nil
+	p, err := x.t.arr.ExplainSlabs(ctx, x.box, x.slab())
+	x.t.follow(p)
+	return err
 }
 
-// formatOf is the format of the items: that of --format, else that of OUT's suffix.
-// get writes plain bytes into every file but a .npy.
+// formatOf returns the format of the items: the one of --format, or else the one of
+// OUT's suffix. get writes plain bytes into every file except a .npy.
 func formatOf(out string, s selector) (string, error) {
 	ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(out)), ".")
 	switch {

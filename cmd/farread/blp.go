@@ -13,38 +13,37 @@ import (
 	"github.com/farread/farread/formats/bloscpack"
 )
 
-// A blpContent is a Bloscpack file: chunks of one size, or items of any.
+// A blpContent is a Bloscpack file: chunks of one size, or items of any length.
 type blpContent struct {
 	opened
 
-	f    *farread.Bloscpack
-	off  int64            // of the file in its object
-	scan bool             // info looks at each chunk
-	arr  *bloscpack.Array // nil: no array of numpy's
-	// arrErr is the reason if the metadata of NumPy's array cannot be used.
-	arrErr error
+	f     *farread.Bloscpack // the open file, for repair
+	items farread.Itemer
+	in    farread.BloscpackDetail
+	size  int64            // bytes of the object
+	n     int64            // decoded bytes; -1: only the chunks tell
+	off   int64            // offset of the file in its object
+	scan  bool             // info looks at each chunk
+	arr   *bloscpack.Array // NumPy array in the chunks; nil: none
 }
 
 var _ content = (*blpContent)(nil)
 
-// newBlp makes a content of an open file, by its metadata.
-func newBlp(o opened, f *farread.Bloscpack, how aim) *blpContent {
-	c := &blpContent{opened: o, f: f, off: how.offset, scan: how.scan}
-	arr, ok, err := f.Array()
-	if c.arrErr = err; ok && err == nil {
-		c.arr = &arr
+// newBlp makes a content of an open file. It uses the metadata of the file.
+func newBlp(ctx context.Context, o opened, f *farread.Bloscpack, how aim) (*blpContent, error) {
+	items, err := able[farread.Itemer](&o)
+	if err != nil {
+		return nil, err
 	}
-	return c
+	in, err := o.d.Describe(ctx, farread.DescribeOptions{})
+	c := &blpContent{opened: o, f: f, items: items, size: in.Source.Size, n: in.NBytes, off: how.offset, scan: how.scan}
+	c.in, _ = in.Detail.(farread.BloscpackDetail)
+	c.arr = c.in.Array
+	return c, err
 }
 
-// readable returns an error if there is nothing to read: if the writing of the file
-// did not end.
-func (t *blpContent) readable(ctx context.Context) error {
-	if !t.f.Aborted() {
-		return nil
-	}
-	return t.f.Each(ctx, 0, 0, nil)
-}
+// count returns the number of chunks or items, or 0 if it is unknown.
+func (t *blpContent) count() int64 { return max(t.items.Items(), 0) }
 
 // blpInfo is the JSON of `info` for Bloscpack files.
 type blpInfo struct {
@@ -56,7 +55,7 @@ type blpInfo struct {
 	Version   int             `json:"version"`
 	Checksum  string          `json:"checksum"`
 	TypeSize  int             `json:"typesize"`
-	ChunkSize int64           `json:"chunk_size"` // -1: unknown, or each its own
+	ChunkSize int64           `json:"chunk_size"` // -1: unknown, or not the same for all chunks
 	LastChunk int64           `json:"last_chunk"`
 	NChunks   int64           `json:"nchunks"` // -1: unknown
 	MaxAppend int64           `json:"max_app_chunks"`
@@ -147,38 +146,7 @@ func sizeOrUnknown(n int64) string {
 	return human.Size(n)
 }
 
-// blpLine is a line of `ls --json` of a Bloscpack file. An item that was never
-// written has no offset.
-type blpLine struct {
-	chunkLine
-
-	Name *string `json:"name,omitempty"`
-}
-
-func (t *blpContent) ls(ctx context.Context, l *listing) error {
-	names := t.f.Names()
-	head := []string{">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL"}
-	if t.f.Header().Variable {
-		head[0] = ">ITEM"
-	}
-	if names != nil {
-		head = append(head, "NAME")
-	}
-	l.head(head...)
-	// A file that was opened whole costs no further request.
-	scan := l.scan || isLocal(t.bucket) || t.f.Object.Size() <= headOf(t)
-	return t.f.Entries(ctx, 0, t.f.Len(), scan, func(i int64, e bloscpack.Entry) error {
-		line := blpLine{chunkLine: t.line(i, e)}
-		cells := line.cells()
-		if names != nil {
-			line.Name = &names[i]
-			cells = append(cells, human.Printable(names[i]))
-		}
-		return l.add(line, cells...)
-	})
-}
-
-// headOf is how much of the file was fetched when it was opened.
+// headOf returns the number of bytes of the file that were fetched when it was opened.
 func headOf(t *blpContent) int64 {
 	if all.ByName(t.key) == all.Bloscpack {
 		return t.a.client.OpenForItem(0, 0).Head
@@ -186,30 +154,9 @@ func headOf(t *blpContent) int64 {
 	return t.a.client.OpenFor(all.ByName(t.key)).Head
 }
 
-// line is a chunk's line, from its entry.
-func (t *blpContent) line(i int64, e bloscpack.Entry) chunkLine {
-	l := chunkLine{Chunk: int(i)}
-	if e.Missing() {
-		return l
-	}
-	off := e.Off + t.off
-	l.Offset = &off
-	if e.CBytes >= 0 {
-		l.CBytes = &e.CBytes
-	}
-	if e.Chunk != nil {
-		l.Special = specialName(e.Chunk.Special)
-	}
-	if e.NBytes >= 0 {
-		n := int(e.NBytes)
-		l.NBytes = &n
-	}
-	return l
-}
-
-// itemOf is the number of the item of that name in a container of files.
+// itemOf returns the number of the item called name in a container of files.
 func (t *blpContent) itemOf(name string) (int64, error) {
-	names := t.f.Names()
+	names := t.in.Names
 	if names == nil {
 		return 0, usagef("--id %q: only containers of files have names; select items with --item", name)
 	}

@@ -131,7 +131,7 @@ func (x blpFixture) checkLs(t *testing.T, uri string) {
 	if x.Aborted {
 		return
 	}
-	rows := lines[blpLine](t, run(t, "ls", uri, "--json", "--scan"))
+	rows := lines[chunkLine](t, run(t, "ls", uri, "--json", "--scan"))
 	if len(rows) != len(x.Lengths) {
 		t.Fatalf("ls: %d chunks, want %d", len(rows), len(x.Lengths))
 	}
@@ -151,7 +151,7 @@ func (x blpFixture) checkLs(t *testing.T, uri string) {
 	if !strings.HasPrefix(uri, "http") {
 		return
 	}
-	for i, r := range lines[blpLine](t, run(t, "ls", uri, "--json")) {
+	for i, r := range lines[chunkLine](t, run(t, "ls", uri, "--json")) {
 		if x.Offsets && (r.Offset == nil) != (x.Lengths[i] < 0) {
 			t.Errorf("ls without --scan: chunk %d: %+v", i, r)
 		}
@@ -286,8 +286,8 @@ func TestBlpInside(t *testing.T) {
 			t.Errorf("%v: %d bytes, want %d", args, len(got), len(want))
 		}
 	}
-	in := lines[blpLine](t, run(t, "ls", name, "--offset", "77777", "--json"))
-	for i, r := range lines[blpLine](t, run(t, "ls", plain, "--json")) {
+	in := lines[chunkLine](t, run(t, "ls", name, "--offset", "77777", "--json"))
+	for i, r := range lines[chunkLine](t, run(t, "ls", plain, "--json")) {
 		if *in[i].Offset != *r.Offset+77777 {
 			t.Errorf("ls: chunk %d at %d", i, *in[i].Offset)
 		}

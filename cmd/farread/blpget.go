@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/bloscpack"
@@ -16,16 +15,16 @@ import (
 type blpSelection struct {
 	t        *blpContent
 	from, to int64
-	n        int64  // decoded bytes, -1: nobody knows
+	n        int64  // decoded bytes; -1: unknown
 	all      bool   // items were not selected by number or name
-	head     []byte // written before the items: the header of a .npy
-	want     int64  // bytes that head announces; -1: none
+	head     []byte // bytes written before the items: the header of a .npy
+	want     int64  // bytes of items that head announces; -1: none
 }
 
 var _ selection = (*blpSelection)(nil)
 
 // pick selects chunks or items, by number or by name.
-func (t *blpContent) pick(ctx context.Context, s selector) (selection, error) {
+func (t *blpContent) pick(_ context.Context, s selector) (selection, error) {
 	if s.has("slice") && t.arr != nil {
 		return nil, fmt.Errorf("slices of arrays in Bloscpack files (unpack to a .npy, pack that to a .b2nd): %w", formats.ErrUnsupported)
 	}
@@ -36,28 +35,25 @@ func (t *blpContent) pick(ctx context.Context, s selector) (selection, error) {
 	if len(given) > 1 {
 		return nil, usagef("--%s and --%s: only one of them", given[0], given[1])
 	}
-	if err := t.readable(ctx); err != nil {
+	if err := refusal(t.d); err != nil {
 		return nil, err
 	}
-	h := t.f.Header()
-	x := &blpSelection{t: t, to: t.f.Len(), n: -1, want: -1}
+	x := &blpSelection{t: t, to: t.count(), n: -1, want: -1}
 	var err error
 	switch {
 	case len(given) == 0:
-		x.n, x.all = t.f.NBytes(), true
+		x.n, x.all = t.n, true
 		return x, nil
 	case s.has("id"):
 		x.from, err = t.itemOf(s.id)
 		x.to = x.from + 1
-	case s.has("item") && !h.Variable:
+	case s.has("item") && !t.in.Variable:
 		return nil, usagef("--item: these are chunks of one size; select them with --chunk and --chunks")
 	case s.has("item"):
-		x.from, err = s.index("item", s.item, t.f.Len())
+		x.from, err = s.index("item", s.item, t.count())
 		x.to = x.from + 1
 	default:
-		var from, to int
-		from, to, err = s.chunkRange(int(t.f.Len()))
-		x.from, x.to = int64(from), int64(to)
+		x.from, x.to, err = s.chunkRange(t.count())
 	}
 	if err != nil {
 		return nil, err
@@ -68,8 +64,8 @@ func (t *blpContent) pick(ctx context.Context, s selector) (selection, error) {
 	return x, nil
 }
 
-// index resolves a number against the number of items; negative ones count from the
-// end.
+// index resolves a number against the number of items. A negative number counts from
+// the end.
 func (s selector) index(what string, i, n int64) (int64, error) {
 	at := i
 	if at < 0 {
@@ -83,11 +79,11 @@ func (s selector) index(what string, i, n int64) (int64, error) {
 
 func (x *blpSelection) total() int64 { return x.n }
 
-// sink makes the file OUT. A whole array goes behind a header into a .npy, in the
-// order of its chunks.
+// sink makes the file OUT. If OUT is a .npy and the selection is a whole array, the
+// file has a header and then the chunks of the array in order.
 func (x *blpSelection) sink(out string) (sink.Sink, error) {
 	var err error
-	switch kind := x.t.f.Contents().Kind; { // other items may have any type
+	switch kind := x.t.in.Contents.Kind; { // items of other kinds may have any type
 	case x.t.arr != nil:
 		err = notArrayNamed(out)
 	case kind == bloscpack.KindLines, kind == bloscpack.KindJSONL:
@@ -104,10 +100,10 @@ func (x *blpSelection) sink(out string) (sink.Sink, error) {
 	return x.t.a.byteSink(out)
 }
 
-// asNpy puts the header of a .npy before the chunks of an array.
+// asNpy sets the header of a .npy, which is written before the chunks of the array.
 func (x *blpSelection) asNpy() (err error) {
 	if x.t.arr == nil {
-		return x.t.arrErr
+		return x.t.in.ArrayErr
 	}
 	if x.want, err = x.t.npyHeader().NBytes(); err != nil {
 		return err
@@ -116,12 +112,10 @@ func (x *blpSelection) asNpy() (err error) {
 	return err
 }
 
-// npyHeader is the header of the array's .npy.
+// npyHeader returns the header of the array's .npy.
 func (t *blpContent) npyHeader() npy.Header {
 	return npy.Header{DType: t.arr.DType, Shape: t.arr.Shape, Fortran: t.arr.Fortran}
 }
-
-const fileBuffer = 256 << 10 // items may be short
 
 func (x *blpSelection) copy(ctx context.Context, s sink.Sink, b bar) error {
 	w := bufio.NewWriterSize(s, fileBuffer)
@@ -145,31 +139,27 @@ func (x *blpSelection) copy(ctx context.Context, s sink.Sink, b bar) error {
 	return w.Flush()
 }
 
-// each reads the items in order. A single one is read alone; many come through
+// each reads the items in order. It reads a single item alone. Many items come through
 // a writer that gathers them.
 func (x *blpSelection) each(ctx context.Context, fn func(i int64, p []byte) error) error {
 	if x.to-x.from != 1 {
-		return x.t.f.Each(ctx, x.from, x.to, fn)
+		return x.t.items.EachItem(ctx, x.from, x.to, fn)
 	}
-	p, err := x.t.f.AppendItem(ctx, nil, x.from)
+	p, err := x.t.items.AppendItem(ctx, nil, x.from)
 	if err != nil {
 		return err
 	}
 	return fn(x.from, p)
 }
 
-// plan notes the requests that copy would make, behind those that were really made.
+// plan notes the requests that copy would make, after the requests that were made.
 func (x *blpSelection) plan(ctx context.Context) error {
-	items, err := able[farread.Itemer](&x.t.opened)
-	if err != nil {
-		return err
-	}
-	p, err := items.ExplainItems(ctx, x.from, x.to)
+	p, err := x.t.items.ExplainItems(ctx, x.from, x.to)
 	x.t.follow(p)
 	return err
 }
 
-// blpOptions are how a Bloscpack file is opened.
+// blpOptions returns the options for opening a Bloscpack file.
 func blpOptions(how aim) bloscpack.Options {
 	return bloscpack.Options{NoVerify: how.noVerify, Item: how.item}
 }

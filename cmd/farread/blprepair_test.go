@@ -32,7 +32,7 @@ func TestBlpRepair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := lines[blpLine](t, run(t, "ls", name, "--json"))
+	rows := lines[chunkLine](t, run(t, "ls", name, "--json"))
 	damage := func(i int) []byte {
 		p := []byte(string(whole))
 		p[*rows[i].Offset+17] ^= 1
@@ -107,7 +107,7 @@ func TestBlpRepairNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := lines[blpLine](t, run(t, "ls", name, "--json"))
+	rows := lines[chunkLine](t, run(t, "ls", name, "--json"))
 	uncounted := func(p []byte) []byte {
 		p = []byte(string(p))
 		binary.LittleEndian.PutUint64(p[16:], ^uint64(0))

@@ -24,19 +24,19 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// unpack writes the source of the file, as its metadata tell it.
+// unpack writes the source of the file, in the form that the metadata of the file tell.
 func (t *blpContent) unpack(ctx context.Context, dst string, force bool) error {
-	if err := t.readable(ctx); err != nil {
+	if err := refusal(t.d); err != nil {
 		return err
 	}
-	x := &blpSelection{t: t, to: t.f.Len(), n: t.f.NBytes(), all: true, want: -1}
+	x := &blpSelection{t: t, to: t.count(), n: t.n, all: true, want: -1}
 	switch {
 	case t.arr != nil && !isNpy(dst):
 		return t.unpackItems(ctx, x, dst, force)
-	case !t.f.Header().Variable:
+	case !t.in.Variable:
 		return t.a.unpackBytes(ctx, x, dst, force)
 	}
-	switch from := t.f.Contents(); from.Kind {
+	switch from := t.in.Contents; from.Kind {
 	case bloscpack.KindFiles:
 		return t.unpackFiles(ctx, x, dst, force)
 	case bloscpack.KindRecords:
@@ -60,28 +60,19 @@ func isNpy(name string) bool { return strings.EqualFold(filepath.Ext(name), ".np
 
 // unpackItems writes the items of an array unchanged, and a note beside them.
 func (t *blpContent) unpackItems(ctx context.Context, x *blpSelection, dst string, force bool) error {
-	if err := t.a.fresh(dst+npy.NoteSuffix, force); err != nil {
-		return err
-	}
-	note, err := npy.AppendNote(nil, npy.Note{DType: t.arr.DType, Shape: t.arr.Shape, Fortran: t.arr.Fortran})
-	if err != nil {
-		return err
-	}
-	if err := t.a.unpackBytes(ctx, x, dst, force); err != nil {
-		return err
-	}
-	return sink.WriteFile(&t.a.trash, dst+npy.NoteSuffix, note)
+	return t.a.unpackNoted(ctx, x, npy.Note{DType: t.arr.DType, Shape: t.arr.Shape, Fortran: t.arr.Fortran}, dst, force)
 }
 
-// A framedSelection is all items in one file, with some bytes around each.
+// A framedSelection is all items in one file, with some bytes before and after each
+// item.
 type framedSelection struct {
 	*blpSelection
 
 	frame framing
 }
 
-// A framing appends the bytes that stand before item i in the file, and returns those
-// after it.
+// A framing appends to dst the bytes that stand before item i in the file, and returns
+// them and the bytes that stand after the item.
 type framing func(dst []byte, i int64, p []byte) (before, after []byte, err error)
 
 func (x *framedSelection) copy(ctx context.Context, s sink.Sink, b bar) error {
@@ -106,9 +97,10 @@ func (x *framedSelection) copy(ctx context.Context, s sink.Sink, b bar) error {
 	return w.Flush()
 }
 
-// lines puts each item on a line. The last line has an end if end is true.
+// lines puts each item on a line. If end is true, the last line ends with a newline,
+// too.
 func (t *blpContent) lines(end bool) framing {
-	newline, last := []byte{'\n'}, t.f.Len()-1
+	newline, last := []byte{'\n'}, t.count()-1
 	return func(_ []byte, i int64, p []byte) (before, after []byte, err error) {
 		if bytes.IndexByte(p, '\n') >= 0 {
 			return nil, nil, t.itemError(i, fmt.Errorf("several lines in one item: %w", formats.ErrCorrupt))
@@ -120,12 +112,12 @@ func (t *blpContent) lines(end bool) framing {
 	}
 }
 
-// itemError names the item of an error.
+// itemError adds the name of the item to an error.
 func (t *blpContent) itemError(i int64, err error) error {
-	return &formats.Error{Format: bloscpack.Format, Part: t.f.Header().Part(i), Off: -1, Err: err}
+	return &formats.Error{Format: bloscpack.Format, Part: t.in.Part(i), Off: -1, Err: err}
 }
 
-// prefixOf is the framing of records with lengths in front.
+// prefixOf returns the framing of records with lengths before them.
 func prefixOf(name string) (framing, error) {
 	by := pack.Records(name)
 	if !slices.Contains([]pack.Records{pack.U32LE, pack.U32BE, pack.U64LE, pack.U64BE, pack.Varint}, by) {
@@ -137,17 +129,17 @@ func prefixOf(name string) (framing, error) {
 	}, nil
 }
 
-// unpackFiles writes each item to the file of its name.
+// unpackFiles writes each item to the file with the name of the item.
 func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst string, force bool) error {
-	names := t.f.Names()
+	names := t.in.Names
 	if names == nil {
-		n := int64(len(t.f.Contents().Names))
+		n := int64(len(t.in.Contents.Names))
 		have := human.Plural(n, "name")
-		if n > t.f.Len() {
+		if n > t.count() {
 			have = "more names"
 		}
 		return &formats.Error{Format: bloscpack.Format, Part: "metadata", Off: -1,
-			Err: fmt.Errorf("%s of %s: %w", have, human.Plural(t.f.Len(), "file"), formats.ErrCorrupt)}
+			Err: fmt.Errorf("%s of %s: %w", have, human.Plural(t.count(), "file"), formats.ErrCorrupt)}
 	}
 	for i, name := range names { // all names are checked before anything is read
 		if why := unsafeName(name); why != "" {
@@ -160,9 +152,9 @@ func (t *blpContent) unpackFiles(ctx context.Context, x *blpSelection, dst strin
 // maxName is the longest name in a folder on all common file systems.
 const maxName = 255
 
-// unsafeName says why no file below a folder can have a name; "" if one can. Names
-// that only some systems refuse, devices of Windows, are refused on those systems: an
-// archive may hold aux.c.
+// unsafeName says why no file below a folder can have a name. It returns "" if a file
+// can have it. Names that only some systems refuse, such as the names of devices on
+// Windows, are refused on those systems only: an archive may hold aux.c.
 func unsafeName(name string) string {
 	switch {
 	case name == "" || strings.HasSuffix(name, "/"):
@@ -186,7 +178,7 @@ func unsafeName(name string) string {
 	return ""
 }
 
-// unpackNumbered writes each item to a file of its number.
+// unpackNumbered writes each item to the file with the number of the item.
 func (t *blpContent) unpackNumbered(ctx context.Context, x *blpSelection, dst string, force bool) error {
 	return t.unpackFolder(ctx, x, dst, force, func(i int64) string { return strconv.FormatInt(i, 10) })
 }
@@ -204,7 +196,7 @@ func (t *blpContent) unpackFolder(ctx context.Context, x *blpSelection, dst stri
 	defer b.clear()
 	var total int64
 	err = x.each(ctx, func(i int64, p []byte) error {
-		if ctx.Err() != nil { // small items come from memory, where nothing else looks at ctx
+		if ctx.Err() != nil { // small items come from memory, and nothing else looks at ctx
 			return context.Cause(ctx)
 		}
 		total += int64(len(p))
@@ -221,7 +213,7 @@ func (t *blpContent) unpackFolder(ctx context.Context, x *blpSelection, dst stri
 	return nil
 }
 
-// sameFile is the error for two items of one name.
+// sameFile returns the error for two items with the same name.
 func sameFile(name string) error {
 	return fmt.Errorf("two files want the name %s: %w", human.Printable(name), formats.ErrUnsupported)
 }

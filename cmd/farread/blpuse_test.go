@@ -118,7 +118,7 @@ func TestBlpFilesByName(t *testing.T) {
 			t.Errorf("%q: %q", id, got)
 		}
 	}
-	rows := lines[blpLine](t, run(t, "ls", name, "--json"))
+	rows := lines[chunkLine](t, run(t, "ls", name, "--json"))
 	if len(rows) != 3 || *rows[2].Name != "c/d" || *rows[2].NBytes != 3 {
 		t.Errorf("%+v", rows)
 	}
@@ -129,7 +129,7 @@ func TestBlpFilesByName(t *testing.T) {
 		t.Errorf("table:\n%q", table)
 	}
 	far := served(t, dir) + "/x.blp" // whole in the first request
-	if again := lines[blpLine](t, run(t, "ls", far, "--json")); !reflect.DeepEqual(rows, again) {
+	if again := lines[chunkLine](t, run(t, "ls", far, "--json")); !reflect.DeepEqual(rows, again) {
 		t.Errorf("from afar: %+v", again)
 	}
 	if s := stats(t, "ls", far); s.Requests != 1 {

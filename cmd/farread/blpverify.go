@@ -17,20 +17,20 @@ type blpReport struct {
 	OK       bool   `json:"ok"`
 	Variable bool   `json:"variable_length"`
 	Chunks   int64  `json:"chunks"`
-	NBytes   int64  `json:"nbytes"` // decoded
-	CBytes   int64  `json:"cbytes"` // of the chunks, without checksums
+	NBytes   int64  `json:"nbytes"` // decoded bytes
+	CBytes   int64  `json:"cbytes"` // bytes of the chunks, without checksums
 	Checksum string `json:"checksum"`
-	Dead     int64  `json:"dead_bytes"` // between chunks, in none of them
+	Dead     int64  `json:"dead_bytes"` // bytes that are in no chunk, but between two
 	After    int64  `json:"bytes_after"`
-	// OtherTypeSize counts chunks whose item size is not the header's.
+	// OtherTypeSize counts chunks whose item size differs from the one in the header.
 	OtherTypeSize int64 `json:"other_typesize"`
-	// WrongOffsets says that the table contradicts the chunks, although they follow
-	// each other.
+	// WrongOffsets says that the table contradicts the offsets of the chunks, although
+	// the chunks follow each other.
 	WrongOffsets bool `json:"wrong_offsets"`
 }
 
 func (t *blpContent) verified(found farread.Report) (any, string) {
-	h := t.f.Header()
+	h := t.in.Header
 	r, _ := found.Detail.(bloscpack.Report)
 	v := &blpReport{Format: bloscpack.Format, URI: t.uri, OK: true, Variable: h.Variable, Chunks: r.Chunks, NBytes: r.NBytes,
 		CBytes: r.CBytes, Checksum: h.Checksum.String(), Dead: r.Gaps, After: r.After, OtherTypeSize: r.OtherTypeSize, WrongOffsets: r.WrongOffsets}
@@ -65,9 +65,10 @@ func (v *blpReport) noun() string {
 	return "chunk"
 }
 
-// A repairer is a content that can be saved from damage.
+// A repairer is a content whose whole parts can be saved from a damaged file.
 type repairer interface {
-	// repair writes the whole parts of it to w. If it fails, it leaves nothing in w.
+	// repair writes the whole parts of the content to w. If it fails, it leaves nothing
+	// in w.
 	repair(ctx context.Context, w objstore.Writer) (repaired, error)
 }
 
@@ -77,9 +78,9 @@ type repaired struct {
 	URI    string `json:"uri"`
 	Output string `json:"output"`
 	Saved  int64  `json:"saved"`
-	Lost   *int64 `json:"lost"` // null: the file does not tell how many there should be
+	Lost   *int64 `json:"lost"` // null: the file does not tell how many items there should be
 	NBytes int64  `json:"nbytes"`
-	Wrong  string `json:"wrong,omitempty"` // the first fault
+	Wrong  string `json:"wrong,omitempty"` // text of the first fault
 	noun   string
 }
 
@@ -107,7 +108,7 @@ func (t *blpContent) repair(ctx context.Context, out objstore.Writer) (repaired,
 	if err != nil {
 		return repaired{}, err
 	}
-	rep := repaired{Format: bloscpack.Format, URI: t.uri, Saved: s.Chunks, NBytes: s.Bytes, noun: (&blpReport{Variable: t.f.Header().Variable}).noun()}
+	rep := repaired{Format: bloscpack.Format, URI: t.uri, Saved: s.Chunks, NBytes: s.Bytes, noun: (&blpReport{Variable: t.in.Variable}).noun()}
 	if s.Lost >= 0 {
 		rep.Lost = &s.Lost
 	}

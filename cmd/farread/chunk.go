@@ -8,18 +8,16 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
-	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/objstore"
-	"github.com/farread/farread/rangeio"
 )
 
 // A chunkContent is a bare Blosc chunk.
 type chunkContent struct {
 	opened
 
-	k   *farread.Chunk
-	off int64 // of the chunk in its object
+	off  int64 // offset of the chunk in its object
+	size int64 // bytes of the object
 }
 
 var _ content = (*chunkContent)(nil)
@@ -73,7 +71,8 @@ func (t *chunkContent) info(ctx context.Context) (description, error) {
 	return description{i, out}, nil
 }
 
-// specialName is nil for a chunk that is not special.
+// specialName returns the name of the kind of a special chunk, or nil for another
+// chunk.
 func specialName(s blosc.Special) *string {
 	if s == blosc.None {
 		return nil
@@ -82,69 +81,20 @@ func specialName(s blosc.Special) *string {
 	return &name
 }
 
-// ls lists the chunk as a frame of one.
-func (t *chunkContent) ls(_ context.Context, l *listing) error {
-	l.head(">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL")
-	h := t.k.Header()
-	off := t.off
-	line := chunkLine{Offset: &off}
-	line.fill(h)
-	return l.add(line, line.cells()...)
-}
-
-func (t *chunkContent) pick(_ context.Context, s selector) (selection, error) {
+func (t *chunkContent) pick(ctx context.Context, s selector) (selection, error) {
 	if err := s.only("Blosc chunk", "chunk", "chunks"); err != nil {
 		return nil, err
 	}
-	if len(s.given()) > 0 {
-		if from, to, err := s.chunkRange(1); err != nil || from == to {
-			return &chunkSelection{t: t, none: true}, err
-		}
-	}
-	return &chunkSelection{t: t}, nil
-}
-
-// A chunkSelection is all of a bare chunk, or nothing.
-type chunkSelection struct {
-	t    *chunkContent
-	none bool
-}
-
-func (x *chunkSelection) total() int64 {
-	if x.none {
-		return 0
-	}
-	return int64(x.t.k.Header().NBytes)
-}
-
-func (x *chunkSelection) sink(out string) (sink.Sink, error) { return x.t.a.byteSink(out) }
-
-func (x *chunkSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
-	if x.none {
-		return nil
-	}
-	return x.t.k.Each(ctx, func(p []byte) error {
-		b.add(int64(len(p)))
-		_, err := w.Write(p)
-		return err
-	})
-}
-
-// plan notes the requests that copy would make, behind those that were really made.
-func (x *chunkSelection) plan(ctx context.Context) error {
-	if x.none {
-		return nil
-	}
-	plan, err := x.t.k.ExplainEach(ctx)
-	x.t.a.planned(x.t.target, plan, func(r rangeio.Planned) (string, int64) {
-		return x.t.k.Object.Info().Key, r.Off + x.t.off
-	})
-	return err
+	return t.bytes(ctx, s)
 }
 
 // unpack writes the decoded bytes.
 func (t *chunkContent) unpack(ctx context.Context, dst string, force bool) error {
-	return t.a.unpackBytes(ctx, &chunkSelection{t: t}, dst, force)
+	x, err := t.bytes(ctx, selector{})
+	if err != nil {
+		return err
+	}
+	return t.a.unpackBytes(ctx, x, dst, force)
 }
 
 // unpackBytes writes a selection to a new file.

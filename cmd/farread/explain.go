@@ -40,7 +40,7 @@ an index, which may end early. A negative offset counts from the end.`,
   farread explain s3://series/day.zoom --track 1 --from 6h --to 7h --width 2000
   farread explain s3://frames/train/ --id 702766 --policy lean --json`,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			a.tracing = true // other commands keep no list of what they read
+			a.tracing = true // other commands keep no list of their reads
 			return a.setup()
 		},
 		Args: func(_ *cobra.Command, args []string) error {
@@ -53,7 +53,7 @@ an index, which may end early. A negative offset counts from the end.`,
 			if err := sel.parse(args[1:]); err != nil {
 				return err
 			}
-			how.item = sel.wanted()
+			how.item, how.bignum = sel.wanted(), sel.bignum
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
 		},
 	}
@@ -62,7 +62,8 @@ an index, which may end early. A negative offset counts from the end.`,
 	return c
 }
 
-// A trace is the requests so far, and in `explain` also those that would follow.
+// A trace lists the requests so far. In `explain` it also lists the requests that would
+// follow.
 type trace struct {
 	mu   sync.Mutex
 	rows []traceRow
@@ -74,7 +75,7 @@ type traceRow struct {
 	Off    int64  `json:"off"`
 	Len    int64  `json:"len"`
 	Why    string `json:"why"`
-	// Estimated says that Off and Len are guesses: they were planned from bytes that
+	// Estimated says that Off and Len are estimates, since they depend on bytes that
 	// were not read.
 	Estimated bool `json:"estimated,omitempty"`
 
@@ -113,14 +114,14 @@ func (t *trace) watch(c *objstore.Counter) objstore.Middleware {
 	}
 }
 
-// join is the URI of a key; of a local file its path.
+// join returns the URI of a key, or the path of a local file.
 func join(bucket, key string) string {
 	bucket = strings.TrimPrefix(bucket, "file://")
 	return strings.TrimSuffix(bucket, "/") + "/" + key
 }
 
-// planned puts the requests of a plan behind those that were really made. place says
-// where a request lies: the key in the bucket, and its offset there.
+// planned adds the requests of a plan after the requests that were made. place returns
+// the place of a request: the key in the bucket, and the offset in this object.
 func (a *app) planned(t target, plan []rangeio.Planned, place func(rangeio.Planned) (key string, off int64)) {
 	phases := a.counter.Stats().Phases
 	for _, r := range plan {
@@ -130,13 +131,13 @@ func (a *app) planned(t target, plan []rangeio.Planned, place func(rangeio.Plann
 	}
 }
 
-// follow puts a plan of the model, which has keys of the bucket, behind those that
-// were really made.
+// follow adds a plan of the model after the requests that were made. The plan has keys
+// of the bucket.
 func (o *opened) follow(p farread.Plan) {
 	o.a.planned(o.target, p.Requests, func(r rangeio.Planned) (string, int64) { return r.Object, r.Off })
 }
 
-// able is the dataset as the interface T of what it is able to.
+// able returns the dataset as the interface T, or an error if it does not implement T.
 func able[T farread.Dataset](o *opened) (T, error) {
 	x, ok := o.d.(T)
 	if !ok {
@@ -166,7 +167,7 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 	if err := x.plan(ctx); err != nil {
 		return err
 	}
-	spent := a.counter.Stats() // the cost of listing and index
+	spent := a.counter.Stats() // cost of the listing and the index
 	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: spent.Phases}
 	for _, r := range p.Requests {
 		if p.Phases = max(p.Phases, r.Phase); !r.made {
@@ -183,7 +184,7 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 	return a.tellPlan(p)
 }
 
-// unnamed gives the bytes of answers that a trace does not see to the first listing,
+// unnamed adds the bytes of answers that the trace does not see to the first listing,
 // or else to the first failed request.
 func unnamed(rows []traceRow, bytes int64) {
 	first := -1

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
@@ -13,13 +11,13 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// errNothingThere is the answer for a folder without objects: in an object store such
-// a folder does not exist.
+// errNothingThere is the error for a folder without objects. In an object store such a
+// folder does not exist.
 var errNothingThere = fmt.Errorf("nothing there: %w", objstore.ErrNotFound)
 
 var errNoDataset = fmt.Errorf("a folder without gulp chunks (data_0.gulp, meta_0.gmeta …), and no sparse frame: %w", formats.ErrUnsupported)
 
-// A folderContent is a folder or prefix that is no dataset.
+// A folderContent is a folder or prefix that is not a dataset.
 type folderContent struct {
 	opened
 }
@@ -27,7 +25,7 @@ type folderContent struct {
 var _ content = (*folderContent)(nil)
 
 type folderInfo struct {
-	Format  *string `json:"format"` // null: a folder has none
+	Format  *string `json:"format"` // null: a folder has no format
 	URI     string  `json:"uri"`
 	Size    int64   `json:"size"`
 	Objects int64   `json:"objects"`
@@ -49,48 +47,17 @@ func (t *folderContent) info(ctx context.Context) (description, error) {
 	return description{f, out}, nil
 }
 
-// objectLine is a line of `ls --json` of a prefix.
-type objectLine struct {
-	URI    string    `json:"uri"`
-	Size   int64     `json:"size"`
-	Format *string   `json:"format"` // by name; null: of no known format
-	Time   time.Time `json:"modified,omitzero"`
-}
-
-func (t *folderContent) ls(ctx context.Context, l *listing) error {
-	base := strings.TrimSuffix(t.uri, "/") + "/"
-	l.head(">SIZE", "MODIFIED", "FORMAT", "URI")
-	n := 0
-	for in, err := range t.bucket.List(ctx, t.key) {
-		if err != nil {
-			return unlisted(err)
-		}
-		n++
-		o := objectLine{URI: base + strings.TrimPrefix(in.Key, t.key), Size: in.Size, Time: in.ModTime}
-		format := all.ByName(in.Key)
-		if format != "" {
-			o.Format = &format
-		}
-		if err := l.add(o, human.Size(o.Size), o.Time.Local().Format("2006-01-02 15:04"), format, human.Printable(o.URI)); err != nil {
-			return err
-		}
-	}
-	if n == 0 {
-		return errNothingThere
-	}
-	return nil
-}
-
 func (t *folderContent) pick(ctx context.Context, _ selector) (selection, error) {
 	return nil, t.noDataset(ctx)
 }
 
-// verified is never asked for: a folder cannot be verified.
+// verified is never called, since a folder cannot be verified.
 func (t *folderContent) verified(farread.Report) (any, string) { return nil, "" }
 
 func (t *folderContent) unpack(ctx context.Context, _ string, _ bool) error { return t.noDataset(ctx) }
 
-// noDataset tells apart a folder that is something else and one that does not exist.
+// noDataset returns an error that tells whether the folder is not a dataset or does not
+// exist.
 func (t *folderContent) noDataset(ctx context.Context) error {
 	for _, err := range t.bucket.List(ctx, t.key) {
 		if err != nil {

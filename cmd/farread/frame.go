@@ -8,17 +8,15 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
-	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 )
 
-// A frameContent is a Blosc2 frame, contiguous or sparse, and maybe an array.
+// A frameContent is a Blosc2 frame, contiguous or sparse. It may be an array.
 type frameContent struct {
 	opened
 
-	f   *farread.Frame
-	arr *farread.Array // nil: only chunks of bytes
-	off int64          // of the frame in its object
+	arr farread.Slicer // the array; nil: the frame has only chunks of bytes
+	off int64          // offset of the frame in its object
 }
 
 var _ content = (*frameContent)(nil)
@@ -27,9 +25,9 @@ var _ content = (*frameContent)(nil)
 type frameInfo struct {
 	Format       string            `json:"format"`
 	URI          string            `json:"uri"`
-	Size         int64             `json:"size"` // of the object; of a sparse frame, of its index and chunks
+	Size         int64             `json:"size"` // bytes of the object; for a sparse frame, of its index and chunks
 	ETag         string            `json:"etag,omitempty"`
-	Offset       int64             `json:"offset,omitempty"` // of the frame in the object
+	Offset       int64             `json:"offset,omitempty"` // offset of the frame in the object
 	FrameLen     int64             `json:"frame_length"`
 	Version      int               `json:"version"`
 	NBytes       int64             `json:"nbytes"`
@@ -43,7 +41,7 @@ type frameInfo struct {
 	Filters      []string          `json:"filters"`
 	Metalayers   map[string][]byte `json:"metalayers"`
 	VLMetalayers map[string][]byte `json:"vlmetalayers"`
-	Refused      string            `json:"refused,omitempty"` // why the data cannot be read
+	Refused      string            `json:"refused,omitempty"` // reason why the data cannot be read
 	*arrayInfo
 }
 
@@ -54,7 +52,7 @@ type arrayInfo struct {
 	BlockShape []int   `json:"blockshape"`
 	DType      string  `json:"dtype"`
 	// ItemType is the type by which items are read. It differs from the stored text if
-	// that is no type, or does not fit the size of an item.
+	// this text is not a type, or does not fit the size of an item.
 	ItemType string `json:"item_dtype"`
 }
 
@@ -74,7 +72,7 @@ func (t *frameContent) info(ctx context.Context) (description, error) {
 	return description{i, i.table()}, nil
 }
 
-// listed is a list that is no null in JSON.
+// listed returns names as a list that JSON does not write as null.
 func listed(names []string) []string {
 	if names == nil {
 		return []string{}
@@ -87,7 +85,7 @@ func layerMap(layers []cframe.Metalayer) map[string][]byte {
 	for _, l := range layers {
 		data := l.Data
 		if data == nil {
-			data = []byte{} // null is no base64
+			data = []byte{} // JSON null is not base64
 		}
 		m[l.Name] = data
 	}
@@ -144,80 +142,4 @@ func sizeOrVaries(n int) string {
 		return "varies"
 	}
 	return human.Size(int64(n))
-}
-
-// chunkLine is a line of `ls --json` of a frame. Values that only the chunk tells are
-// null if the chunk was not read.
-type chunkLine struct {
-	Chunk   int     `json:"chunk"`
-	Offset  *int64  `json:"offset"` // in the object; of a sparse frame the number of its file; null: not stored
-	CBytes  *int64  `json:"cbytes"`
-	NBytes  *int    `json:"nbytes"`
-	Special *string `json:"special"`
-}
-
-func (t *frameContent) ls(ctx context.Context, l *listing) error {
-	l.head(">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL")
-	scan := (l.scan || isLocal(t.bucket)) && t.f.Refused() == nil
-	if scan {
-		return t.f.EachHeader(ctx, 0, t.f.Chunks(), func(i int, h blosc.Header) error {
-			line := t.line(i)
-			line.fill(h)
-			return l.add(line, line.cells()...)
-		})
-	}
-	for i := range t.f.Chunks() {
-		line := t.line(i)
-		if err := l.add(line, line.cells()...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// line is a chunk's line, from the index.
-func (t *frameContent) line(i int) chunkLine {
-	c := t.f.Chunk(i)
-	l := chunkLine{Chunk: i}
-	if c.NBytes >= 0 {
-		l.NBytes = &c.NBytes
-	}
-	if l.Special = specialName(c.Special); l.Special != nil {
-		l.CBytes = new(int64)
-		return l
-	}
-	c.Off += t.off
-	l.Offset = &c.Off
-	if c.MaxLen >= 0 && !t.f.Info().Sparse {
-		l.CBytes = &c.MaxLen
-	}
-	return l
-}
-
-// fill adds the values of the chunk's own header.
-func (l *chunkLine) fill(h blosc.Header) {
-	n := int64(h.CBytes)
-	l.NBytes = &h.NBytes
-	if l.Offset == nil {
-		return
-	}
-	l.CBytes = &n
-	l.Special = specialName(h.Special)
-}
-
-func (l *chunkLine) cells() []string {
-	row := []string{human.Count(int64(l.Chunk)), "", "", "", ""}
-	if l.Offset != nil {
-		row[1] = human.Count(*l.Offset)
-	}
-	if l.CBytes != nil {
-		row[2] = human.Count(*l.CBytes)
-	}
-	if l.NBytes != nil {
-		row[3] = human.Count(int64(*l.NBytes))
-	}
-	if l.Special != nil {
-		row[4] = *l.Special
-	}
-	return row
 }

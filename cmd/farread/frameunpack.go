@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
-	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions/pack"
 )
@@ -34,33 +34,24 @@ func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error
 	if strings.EqualFold(filepath.Ext(dst), ".npy") {
 		return t.a.unpackBytes(ctx, x, dst, force)
 	}
-	if err := t.a.fresh(dst+npy.NoteSuffix, force); err != nil {
-		return err
-	}
-	if err := t.a.unpackBytes(ctx, x, dst, force); err != nil {
-		return err
-	}
-	note, err := npy.AppendNote(nil, npy.Note{DType: x.dtype, Shape: t.arr.Shape(), Fortran: x.fortran})
-	if err != nil {
-		return err
-	}
-	return sink.WriteFile(&t.a.trash, dst+npy.NoteSuffix, note)
+	return t.a.unpackNoted(ctx, x, npy.Note{DType: x.dtype, Shape: t.arr.Shape(), Fortran: x.fortran}, dst, force)
 }
 
-// likeSource takes an array's items as its source had them, in Fortran order and with
-// gaps between members, if the notes that pack made say so.
+// likeSource changes an array's items to the form of their source, in Fortran order or
+// with gaps between members, if the notes of pack say so.
 func (x *itemSelection) likeSource(ctx context.Context) error {
-	layers, err := x.t.f.VLMetalayers(ctx)
-	for _, l := range layers {
+	in, err := x.t.d.Describe(ctx, farread.DescribeOptions{})
+	f, _ := in.Detail.(farread.FrameDetail)
+	for _, l := range f.VLMetalayers {
 		if l.Name == pack.OrderLayer && string(l.Data) == "\xa1F" {
 			x.fortran = true
 		}
 	}
-	x.dtype = pack.SourceType(layers, x.dtype)
+	x.dtype = pack.SourceType(f.VLMetalayers, x.dtype)
 	return err
 }
 
-// fresh refuses to replace a file unless force says so.
+// fresh returns an error if a file exists and force is not set.
 func (a *app) fresh(dst string, force bool) error {
 	if info, err := os.Stat(dst); err == nil && (info.IsDir() || !force) {
 		return fmt.Errorf("%s: %w", human.Printable(dst), errTaken)

@@ -16,10 +16,10 @@ type frameReport struct {
 	URI          string           `json:"uri"`
 	OK           bool             `json:"ok"`
 	Chunks       int              `json:"chunks"`
-	NBytes       int64            `json:"nbytes"` // decoded
-	CBytes       int64            `json:"cbytes"` // of the chunks, as their headers say
+	NBytes       int64            `json:"nbytes"` // decoded bytes
+	CBytes       int64            `json:"cbytes"` // bytes of the chunks, as their headers say
 	Dead         int64            `json:"dead_bytes"`
-	Special      map[string]int64 `json:"special"` // chunks by kind
+	Special      map[string]int64 `json:"special"` // number of special chunks, by kind
 	VLMetalayers int              `json:"vlmetalayers"`
 }
 
@@ -57,7 +57,7 @@ type chunkReport struct {
 }
 
 func (t *chunkContent) verified(r farread.Report) (any, string) {
-	v := chunkReport{Format: all.Blosc, URI: t.uri, OK: true, NBytes: r.NBytes, CBytes: r.CBytes, After: t.k.Object.Size() - t.off - r.CBytes}
+	v := chunkReport{Format: all.Blosc, URI: t.uri, OK: true, NBytes: r.NBytes, CBytes: r.CBytes, After: t.size - t.off - r.CBytes}
 	text := fmt.Sprintf("ok: a chunk of %s decoded from %s", human.Size(v.NBytes), human.Size(v.CBytes))
 	if v.After > 0 {
 		text += fmt.Sprintf("; %s behind it are not part of it", human.Plural(v.After, "byte"))

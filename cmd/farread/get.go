@@ -77,7 +77,7 @@ func newGet(a *app) *cobra.Command {
 			if out == "" {
 				return usagef("missing -o: a file, a folder, or - for stdout")
 			}
-			how.item = sel.wanted()
+			how.item, how.bignum = sel.wanted(), sel.bignum
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}
@@ -90,10 +90,10 @@ func newGet(a *app) *cobra.Command {
 	return c
 }
 
-// get writes what sel selects to out.
+// get writes the bytes that sel selects to out.
 func (a *app) get(ctx context.Context, uri string, sel selector, out string, how aim) error {
 	var stream *sink.Stream
-	var late error // bytes that went to stdout cannot be taken back, so there is no second try
+	var late error // an error after the first byte on stdout: these bytes cannot be taken back, so there is no second try
 	err := objstore.Again(ctx, func() error {
 		c, err := a.open(ctx, uri, how)
 		if err != nil {
@@ -124,14 +124,14 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 	return err
 }
 
-// copy moves a selection into s under a progress bar.
+// copy writes a selection to s and shows a progress bar.
 func (a *app) copy(ctx context.Context, x selection, s sink.Sink, what string) error {
 	b := a.newBar(what, x.total())
 	defer b.clear()
 	return x.copy(ctx, s, b)
 }
 
-// byteSink decides what OUT is for bytes: stdout or a file.
+// byteSink makes OUT for bytes: stdout or a file.
 func (a *app) byteSink(out string) (sink.Sink, error) {
 	if out == "-" {
 		return sink.NewStream(a.stdout), nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,25 +8,24 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
-	"github.com/farread/farread/rangeio"
 )
 
-// A gulpSelection is a selector held against gulp chunks.
+// A gulpSelection is the images of a gulp that a selector selects.
 type gulpSelection struct {
 	t     *gulpContent
-	whole bool // every id
+	m     farread.Imager
+	whole bool // all ids are selected
 	id    string
-	chunk *gulp.Chunk
-	data  string // the name of its data in a dataset
 	from, to, step,
 	frames int
 	single bool
-	bytes  int64  // payload
-	why    string // for explain
+	bytes  int64  // bytes of the selected images
+	why    string // description for explain
 }
 
 func (t *gulpContent) pick(ctx context.Context, s selector) (selection, error) {
@@ -37,70 +35,58 @@ func (t *gulpContent) pick(ctx context.Context, s selector) (selection, error) {
 	return t.frames(ctx, s)
 }
 
-func (t *gulpContent) frames(ctx context.Context, s selector) (gulpSelection, error) {
-	x := gulpSelection{t: t, id: s.id, whole: !s.has("id"), single: s.frameRange.Single && s.frames != "", why: s.why()}
+func (t *gulpContent) frames(ctx context.Context, s selector) (x gulpSelection, err error) {
+	x = gulpSelection{t: t, id: s.id, whole: !s.has("id"), single: s.frameRange.Single && s.frames != "", why: s.why()}
+	if x.m, err = able[farread.Imager](&t.opened); err != nil {
+		return x, err
+	}
 	if x.whole {
-		n, err := t.totals(ctx)
-		x.bytes, x.frames = n.Bytes, int(n.Frames)
-		return x, err
+		x.bytes, x.frames = t.in.NBytes, int(t.in.Images)
+		return x, nil
 	}
-	c, data, err := t.find(ctx, s.id)
+	n, err := x.m.Images(ctx, s.id)
 	if err != nil {
 		return x, err
 	}
-	n, err := c.Frames(s.id)
-	if err != nil {
-		return x, err
-	}
-	x.chunk, x.data = c, data
 	if x.from, x.to, x.step, err = s.frameRange.Resolve(n); err != nil {
 		return x, fmt.Errorf("id %s: %w", human.Printable(s.id), err)
 	}
 	for i := x.from; x.step > 0 && i < x.to || x.step < 0 && i > x.to; i += x.step {
-		f, err := c.Frame(s.id, i)
-		if err != nil {
-			return x, err
-		}
 		x.frames++
-		x.bytes += f.Size
 	}
-	return x, nil
+	p, err := x.explained(ctx)
+	x.bytes = p.Size
+	return x, err
 }
 
 func (x gulpSelection) total() int64 { return x.bytes }
 
-// plan notes the requests that copy would make, behind those that were really made.
-func (x gulpSelection) plan(ctx context.Context) (err error) {
-	var plan []rangeio.Planned
-	switch {
-	case !x.whole:
-		plan, err = x.chunk.ExplainFrames(ctx, x.id, x.from, x.to, x.step)
-	case x.t.set != nil:
-		plan, err = x.t.set.ExplainEach(ctx)
-	default:
-		plan, err = x.t.pair.ExplainEach(ctx)
+func (x gulpSelection) explained(ctx context.Context) (farread.Plan, error) {
+	if x.whole {
+		return x.m.ExplainImagesOfAll(ctx)
 	}
-	for i := range plan {
-		plan[i].Why = x.why
+	return x.m.ExplainImages(ctx, x.id, x.from, x.to, x.step)
+}
+
+// plan notes the requests that copy would make, after the requests that were made.
+func (x gulpSelection) plan(ctx context.Context) error {
+	p, err := x.explained(ctx)
+	for i := range p.Requests {
+		p.Requests[i].Why = x.why
 	}
-	x.t.a.planned(x.t.target, plan, func(r rangeio.Planned) (string, int64) {
-		return x.t.dataKey(cmp.Or(r.Object, x.data)), r.Off
-	})
+	x.t.follow(p)
 	return err
 }
 
 // each reads the selected frames in order.
 func (x gulpSelection) each(ctx context.Context, fn func(id string, i int, p []byte) error) error {
-	switch {
-	case x.whole && x.t.set != nil:
-		return x.t.set.Each(ctx, fn)
-	case x.whole:
-		return x.t.pair.Each(ctx, fn)
+	if x.whole {
+		return x.m.EachImageOfAll(ctx, fn)
 	}
-	return x.chunk.EachFrame(ctx, x.id, x.from, x.to, x.step, func(i int, p []byte) error { return fn(x.id, i, p) })
+	return x.m.EachImage(ctx, x.id, x.from, x.to, x.step, func(i int, p []byte) error { return fn(x.id, i, p) })
 }
 
-// copy writes the selected frames, back to back or as files.
+// copy writes the selected frames, one after the other or as files.
 func (x gulpSelection) copy(ctx context.Context, to sink.Sink, b bar) error {
 	put := func(_ string, _ int, p []byte) error {
 		_, err := to.Write(p)
@@ -115,7 +101,7 @@ func (x gulpSelection) copy(ctx context.Context, to sink.Sink, b bar) error {
 		put = func(id string, i int, p []byte) error { return x.file(f, id, i, p) }
 	}
 	return x.each(ctx, func(id string, i int, p []byte) error {
-		if ctx.Err() != nil { // small frames come from memory, where nothing else looks at ctx
+		if ctx.Err() != nil { // small frames come from memory, and nothing else looks at ctx
 			return context.Cause(ctx)
 		}
 		b.add(int64(len(p)))
@@ -123,7 +109,8 @@ func (x gulpSelection) copy(ctx context.Context, to sink.Sink, b bar) error {
 	})
 }
 
-// file writes a frame under its index. If every id is written, each has a folder.
+// file writes a frame to a file named by its index. If all ids are written, each id has
+// a folder.
 func (x gulpSelection) file(f *sink.Folder, id string, i int, p []byte) error {
 	name := fmt.Sprintf("%04d.jpg", i)
 	if x.whole {
@@ -136,8 +123,8 @@ func (x gulpSelection) file(f *sink.Folder, id string, i int, p []byte) error {
 	return f.File(name, p)
 }
 
-// sameFrame is the error for two ids that want the same file: they differ only in
-// case, or one of them is also a frame's name, or labelsFile.
+// sameFrame returns the error for two ids with the same file: they differ only in case,
+// or one id is also the name of a frame or labelsFile.
 func sameFrame(name string) error {
 	if name == labelsFile || strings.HasPrefix(name, labelsFile+"/") {
 		return fmt.Errorf("an id has the name of the file that labels go to, %s: %w", labelsFile, formats.ErrUnsupported)
@@ -145,29 +132,22 @@ func sameFrame(name string) error {
 	return fmt.Errorf("two ids want the file %s: %w", human.Printable(name), formats.ErrUnsupported)
 }
 
-// emptyIDs makes the folders of ids without frames, and refuses hostile ids before
+// emptyIDs makes the folders of ids without frames. It refuses hostile ids before
 // anything is read.
 func emptyIDs(ctx context.Context, t *gulpContent, f *sink.Folder) error {
-	return t.chunks(ctx, func(c *gulp.Chunk, _ int) error {
-		for it := range c.All() {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			dir, err := gulp.SafePath(it.ID)
-			if err != nil {
-				return err
-			}
-			if it.Frames == 0 {
-				if err := f.Dir(dir); err != nil {
-					return err
-				}
-			}
+	return t.ids(ctx, func(e *farread.Entry) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		return nil
+		dir, err := gulp.SafePath(e.Name)
+		if err != nil || e.Images > 0 {
+			return err
+		}
+		return f.Dir(dir)
 	})
 }
 
-// sink decides whether OUT is a file or a folder: see getLong.
+// sink makes OUT as a file or a folder; getLong says which.
 func (x gulpSelection) sink(out string) (sink.Sink, error) {
 	if out == "-" {
 		return sink.NewStream(x.t.a.stdout), nil
@@ -191,7 +171,7 @@ func (x gulpSelection) sink(out string) (sink.Sink, error) {
 	return x.t.a.folderSink(out, sameFrame)
 }
 
-// why names the selection in `explain`.
+// why describes the selection in `explain`.
 func (s selector) why() string {
 	switch {
 	case !s.has("id"):

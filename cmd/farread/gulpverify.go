@@ -16,25 +16,23 @@ type verifyReport struct {
 	Chunks      int      `json:"chunks"`
 	IDs         int64    `json:"ids"`
 	Frames      int64    `json:"frames"`
-	Bytes       int64    `json:"bytes"` // read
+	Bytes       int64    `json:"bytes"` // bytes read
 	JPEG        int64    `json:"jpeg"`
 	Unended     int64    `json:"unended"` // JPEGs without an end marker
-	Other       int64    `json:"other"`   // frames that are no JPEG
+	Other       int64    `json:"other"`   // frames that are not JPEG
 	FirstOther  string   `json:"first_other,omitempty"`
 	Unclaimed   int64    `json:"unclaimed_bytes"`
-	Unsafe      int64    `json:"unsafe_ids"` // ids that unpack refuses: no path inside a folder
+	Unsafe      int64    `json:"unsafe_ids"` // ids that unpack refuses, since they are no path inside a folder
 	FirstUnsafe string   `json:"first_unsafe,omitempty"`
 	Unfinished  []string `json:"unfinished,omitempty"` // data objects without an index: they do not belong to the dataset
 }
 
 func (t *gulpContent) verified(found farread.Report) (any, string) {
 	r, _ := found.Detail.(gulp.Report)
-	v := &verifyReport{Format: gulp.Format, URI: t.uri, OK: true, Chunks: 1, IDs: r.IDs, Frames: r.Frames, Bytes: r.Bytes + r.Padding,
+	v := &verifyReport{Format: gulp.Format, URI: t.uri, OK: true, IDs: r.IDs, Frames: r.Frames, Bytes: r.Bytes + r.Padding,
 		JPEG: r.JPEG, Unended: r.Unended, Other: r.Other, FirstOther: r.FirstOther, Unclaimed: r.Unclaimed(),
 		Unsafe: r.Unsafe, FirstUnsafe: r.FirstUnsafe}
-	if t.set != nil {
-		v.Chunks, v.Unfinished = t.set.Len(), t.set.Unfinished()
-	}
+	v.Chunks, v.Unfinished = t.n.Chunks, t.n.Unfinished
 	return v, v.text()
 }
 

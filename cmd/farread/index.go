@@ -23,10 +23,10 @@ func newIndex(a *app) *cobra.Command {
 name and .fri: in the bucket or folder where the file is. farread view finds it there.
 
 It holds summaries of all levels, with true means and extremes, finer bins where the
-rate is constant, and where packets lie: about 0.5 to 8 % of the file. It is about one
-version of the file, known by size and ETag: when the file changes it is ignored, and
-this command writes it anew. Nothing shows before it is whole. Files that farread
-writes have an index inside.`,
+rate is constant, and where packets lie: about 0.5 to 8 % of the file, and coarser if it
+would take more than a quarter of --max-memory. It is about one version of the file,
+known by size and ETag: when the file changes it is ignored, and this command writes it
+anew. Nothing shows before it is whole. Files that farread writes have an index inside.`,
 		Example: `  farread index s3://series/foreign.zoom
   farread index day.zoom --json
   farread explain s3://series/foreign.zoom --track 1 --width 2000`,
@@ -42,7 +42,7 @@ writes have an index inside.`,
 // indexReport is the JSON of index.
 type indexReport struct {
 	URI   string `json:"uri"`
-	Index string `json:"index"` // "" if it lies inside the file
+	Index string `json:"index"` // URI of the index; "": it lies inside the file
 	Size  int64  `json:"size"`
 	File  int64  `json:"file_size"`
 	New   bool   `json:"written"`
@@ -70,7 +70,8 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 	}
 	b := a.newBar("index", t.f.Size())
 	defer b.clear()
-	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomindex.WriteOptions{MaxMemory: a.maxIndex(), Progress: b.set})
+	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomindex.WriteOptions{
+		MaxMemory: int64(a.flags.maxMemory) / 4, Progress: b.set}) // at the end there are two copies of an index in memory
 	b.clear()
 	if err != nil {
 		return err
@@ -82,11 +83,8 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 	return a.indexed(r)
 }
 
-// maxIndex is how much memory an index may take: at the end it is held twice.
-func (a *app) maxIndex() int64 { return 256 << 20 }
-
-// putIndex writes the index. It replaces an index only if that is still the one that
-// it has seen.
+// putIndex writes the index. It replaces an older index only if this is still the index
+// that it has read.
 func putIndex(ctx context.Context, t *zoomContent, p []byte) error {
 	o := objstore.PutOptions{ContentType: "application/octet-stream", IfAbsent: true}
 	_, err := objstore.Put(ctx, t.bucket, t.key+index.Suffix, bytes.NewReader(p), o)

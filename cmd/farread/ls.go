@@ -3,10 +3,16 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
@@ -50,7 +56,7 @@ With --json each line is one object.`,
 type listing struct {
 	w    io.Writer
 	json bool
-	scan bool // look at each entry itself if the index does not tell all
+	scan bool // look at each entry itself if the index does not tell everything
 	t    *human.Table
 }
 
@@ -79,12 +85,218 @@ func (a *app) ls(ctx context.Context, uri string, how aim, scan bool) error {
 	}
 	w := bufio.NewWriterSize(a.stdout, fileBuffer)
 	l := &listing{w: w, json: a.flags.json, scan: scan}
-	err = c.ls(ctx, l)
+	err = l.list(ctx, c)
 	if err == nil && !l.json {
 		err = l.t.Print(w)
 	}
-	if ferr := w.Flush(); err == nil { // the lines before an error, too
+	if ferr := w.Flush(); err == nil { // write the lines before an error, too
 		err = ferr
 	}
 	return err
+}
+
+// list lists the entries of a dataset. Their form depends on the kind of the dataset.
+func (l *listing) list(ctx context.Context, c content) error {
+	d := c.dataset()
+	switch t := c.(type) {
+	case *zoomContent:
+		return l.tracks(ctx, t)
+	case *gulpContent:
+		return l.ids(ctx, t)
+	case *folderContent:
+		return l.objects(ctx, d)
+	case *blpContent:
+		// A file that was read whole when it was opened costs no further request.
+		l.scan = l.scan || isLocal(t.bucket) || t.size <= headOf(t)
+		return l.chunks(ctx, d, t.in.Variable, t.in.Names != nil)
+	}
+	l.scan = l.scan || isLocal(d.Place().Bucket)
+	return l.chunks(ctx, d, false, false)
+}
+
+// each calls fn for the entries of d.
+func (l *listing) each(ctx context.Context, d farread.Dataset, fn func(e *farread.Entry) error) error {
+	for e, err := range d.Entries(ctx, farread.EntriesOptions{Scan: l.scan}) {
+		if err != nil {
+			return err
+		}
+		if err := fn(&e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunkLine is a line of `ls --json` of chunks and items. If the chunk was not read,
+// the values that only the chunk tells are null. An item that was never written has no
+// such values.
+type chunkLine struct {
+	Chunk   int     `json:"chunk"`
+	Offset  *int64  `json:"offset"` // offset in the object; for a sparse frame, the number of the chunk's file; null: not stored
+	CBytes  *int64  `json:"cbytes"`
+	NBytes  *int    `json:"nbytes"`
+	Special *string `json:"special"`
+	Name    *string `json:"name,omitempty"` // name of the item, in a Bloscpack file of files
+}
+
+// chunks lists chunks, or items of any length.
+func (l *listing) chunks(ctx context.Context, d farread.Dataset, items, names bool) error {
+	head := []string{">CHUNK", ">OFFSET", ">STORED", ">DECODED", "SPECIAL"}
+	if items {
+		head[0] = ">ITEM"
+	}
+	if names {
+		head = append(head, "NAME")
+	}
+	l.head(head...)
+	return l.each(ctx, d, func(e *farread.Entry) error {
+		line := l.chunkLine(e)
+		cells := line.cells()
+		if names {
+			line.Name = &e.Name
+			cells = append(cells, human.Printable(e.Name))
+		}
+		return l.add(line, cells...)
+	})
+}
+
+func (l *listing) chunkLine(e *farread.Entry) chunkLine {
+	c := chunkLine{Chunk: int(e.N)}
+	if e.Off < 0 && e.Special == "" { // the item was never written
+		return c
+	}
+	if e.Size >= 0 {
+		n := int(e.Size)
+		c.NBytes = &n
+	}
+	if e.Special != "" {
+		c.Special = &e.Special
+	}
+	number, sparse := sparseNumber(e.Object)
+	if e.Stored >= 0 && (l.scan || !sparse) { // an index does not tell the length of chunks that are objects of their own
+		c.CBytes = &e.Stored
+	}
+	switch {
+	case sparse:
+		c.Offset = &number
+	case e.Off >= 0:
+		c.Offset = &e.Off
+	}
+	return c
+}
+
+// sparseNumber returns the number in the name of a sparse frame's chunk.
+func sparseNumber(object string) (int64, bool) {
+	hex, ok := strings.CutSuffix(object, ".chunk")
+	n, err := strconv.ParseInt(hex, 16, 64)
+	return n, ok && err == nil
+}
+
+func (l *chunkLine) cells() []string {
+	row := []string{human.Count(int64(l.Chunk)), "", "", "", ""}
+	if l.Offset != nil {
+		row[1] = human.Count(*l.Offset)
+	}
+	if l.CBytes != nil {
+		row[2] = human.Count(*l.CBytes)
+	}
+	if l.NBytes != nil {
+		row[3] = human.Count(int64(*l.NBytes))
+	}
+	if l.Special != nil {
+		row[4] = *l.Special
+	}
+	return row
+}
+
+// idLine is a line of `ls --json` of a gulp.
+type idLine struct {
+	ID       string          `json:"id"`
+	Frames   int             `json:"frames"`
+	Bytes    int64           `json:"bytes"`
+	MetaData json.RawMessage `json:"meta_data"`
+	Chunk    string          `json:"chunk,omitempty"` // data object of the id, in a dataset
+}
+
+// ids lists the ids of a gulp chunk or dataset. If a dataset has no ids, it lists the
+// objects.
+func (l *listing) ids(ctx context.Context, t *gulpContent) error {
+	if t.several() && t.in.Entries == 0 {
+		folder, err := t.a.client.OpenPlace(ctx, t.d.Place(), farread.AnyOptions{AsFolder: true})
+		if err != nil {
+			return err
+		}
+		return l.objects(ctx, folder)
+	}
+	head := []string{"ID", ">FRAMES", ">SIZE", "META_DATA"}
+	if t.several() {
+		head = append(head, "CHUNK")
+	}
+	l.head(head...)
+	return l.each(ctx, t.d, func(e *farread.Entry) error {
+		meta := e.MetaData
+		if meta == nil {
+			meta = []byte("null")
+		}
+		line := idLine{ID: e.Name, Frames: e.Images, Bytes: e.Size, MetaData: meta, Chunk: e.Object}
+		row := []string{human.Printable(e.Name), human.Count(int64(e.Images)), human.Size(e.Size), human.Shorten(human.Printable(metaText(meta)), 60)}
+		if t.several() {
+			row = append(row, human.Printable(e.Object))
+		}
+		return l.add(line, row...)
+	})
+}
+
+// objectLine is a line of `ls --json` of a prefix.
+type objectLine struct {
+	URI    string    `json:"uri"`
+	Size   int64     `json:"size"`
+	Format *string   `json:"format"` // format that the name promises; null: unknown
+	Time   time.Time `json:"modified,omitzero"`
+}
+
+// objects lists all objects in a folder and below.
+func (l *listing) objects(ctx context.Context, d farread.Dataset) error {
+	base := strings.TrimSuffix(d.Place().URI, "/") + "/"
+	l.head(">SIZE", "MODIFIED", "FORMAT", "URI")
+	l.scan = true
+	err := l.each(ctx, d, func(e *farread.Entry) error {
+		o := objectLine{URI: base + e.Name, Size: e.Size, Time: e.Time}
+		if e.Format != "" {
+			o.Format = &e.Format
+		}
+		return l.add(o, human.Size(o.Size), o.Time.Local().Format("2006-01-02 15:04"), e.Format, human.Printable(o.URI))
+	})
+	if e, ok := errors.AsType[*objstore.Error](err); ok && e.Status == 0 && errors.Is(err, objstore.ErrNotFound) {
+		return errNothingThere // not an error of a store: the listing was empty
+	}
+	return unlisted(err)
+}
+
+// tracks lists the tracks of a series, with the counts of its index or of a pass.
+func (l *listing) tracks(ctx context.Context, t *zoomContent) error {
+	_, d, damaged, err := t.describe(ctx, l.scan)
+	if err != nil {
+		return err
+	}
+	tracks := t.tracks(d.Counts)
+	l.head(">TRACK", "CODEC", ">CHANNELS", "RATE", "STORED", ">PACKETS", ">SAMPLES", ">LEVELS", "NAME")
+	for i := range tracks {
+		z := &tracks[i]
+		channels, packets, samples, levels := "", "", "", ""
+		if z.Channels > 0 {
+			channels = strconv.Itoa(z.Channels)
+		}
+		if z.Samples != nil {
+			packets, samples, levels = human.Count(*z.Packets), human.Count(*z.Samples), strconv.Itoa(*z.Levels)
+		}
+		err := l.add(z, strconv.Itoa(int(z.Track)), z.Codec, channels, rateText(&t.v.Header().Tracks[i]), z.flags(), packets, samples, levels, human.Printable(z.Name))
+		if err != nil {
+			return err
+		}
+	}
+	if damaged != "" {
+		t.a.remark("its blocks could not be counted: %s", human.Printable(damaged))
+	}
+	return nil
 }

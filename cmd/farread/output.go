@@ -11,8 +11,11 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/human"
 )
+
+const fileBuffer = emit.FileBuffer
 
 // writeJSON writes v as one line.
 func writeJSON(w io.Writer, v any) error {
@@ -21,7 +24,7 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// layerText names metalayers with their sizes.
+// layerText returns the names of metalayers with their sizes.
 func layerText(m map[string][]byte) string {
 	parts := make([]string, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -30,10 +33,10 @@ func layerText(m map[string][]byte) string {
 	return strings.Join(parts, ", ")
 }
 
-// A bar shows the progress of long work, if somebody is looking.
+// A bar shows the progress of long work on a terminal.
 type bar struct{ b *progressbar.ProgressBar }
 
-// newBar makes a bar of total bytes; total is -1 if nobody knows.
+// newBar makes a bar of total bytes. If total is -1, the number is unknown.
 func (a *app) newBar(what string, total int64) bar {
 	if !a.terminal || a.flags.quiet || a.flags.verbose {
 		return bar{}
@@ -47,7 +50,7 @@ func (a *app) newBar(what string, total int64) bar {
 	)}
 }
 
-// newCounter is a bar for a number of things that nobody knows.
+// newCounter makes a bar for an unknown number of things.
 func (a *app) newCounter(what string) bar {
 	if !a.terminal || a.flags.quiet || a.flags.verbose {
 		return bar{}
@@ -59,7 +62,7 @@ func (a *app) newCounter(what string) bar {
 	)}
 }
 
-// set is a formats.Progress; the bar knows the total already.
+// set is a formats.Progress. It ignores the total, which the bar already has.
 func (b bar) set(done, _ int64) {
 	if b.b != nil {
 		_ = b.b.Set64(done) // a bar that cannot be drawn must not stop the work
@@ -72,7 +75,7 @@ func (b bar) add(n int64) {
 	}
 }
 
-// clear takes the bar off the screen.
+// clear removes the bar from the screen.
 func (b bar) clear() {
 	if b.b != nil {
 		_ = b.b.Clear()
@@ -80,7 +83,7 @@ func (b bar) clear() {
 	}
 }
 
-// remark tells people something on stderr that is neither a result nor an error.
+// remark prints a text on stderr that is neither a result nor an error.
 func (a *app) remark(format string, args ...any) {
 	if a.terminal && !a.flags.quiet && !a.flags.json {
 		fmt.Fprintln(a.stderr, human.Lines(fmt.Sprintf(format, args...)))

@@ -25,7 +25,7 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// arrayFlags say what raw bytes are, and how an array is cut.
+// arrayFlags describe raw bytes, and say into which chunks an array is cut.
 type arrayFlags struct {
 	member                 string
 	dtype, order           string
@@ -46,7 +46,7 @@ func (f *arrayFlags) register(c *cobra.Command) {
 	c.Flags().Var(&f.blockShape, "block-shape", "shape of the blocks in a chunk")
 }
 
-// shapeFlag is a list of lengths, "10,20".
+// shapeFlag is a flag whose value is a list of lengths, "10,20".
 type shapeFlag []int64
 
 func (s *shapeFlag) String() string { return "" }
@@ -55,7 +55,7 @@ func (s *shapeFlag) Set(text string) error {
 	*s = shapeFlag{}
 	for part := range strings.SplitSeq(strings.Trim(text, "()[] ,"), ",") {
 		if part == "" && text != "" && len(*s) == 0 {
-			return nil // "()": no axes
+			return nil // "()" means no axes
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
 		if err != nil || n < 0 {
@@ -66,7 +66,7 @@ func (s *shapeFlag) Set(text string) error {
 	return nil
 }
 
-// ints is the shape for n axes, as the writers of chunks take it.
+// ints returns the shape for n axes, as the writers of chunks take it.
 func (s shapeFlag) ints(name string, n int) ([]int, error) {
 	if len(s) != n {
 		return nil, usagef("--%s has %s, the array %d", name, human.Plural(int64(len(s)), "length"), n)
@@ -80,8 +80,8 @@ func (s shapeFlag) ints(name string, n int) ([]int, error) {
 	return out, nil
 }
 
-// cut is the shape of chunks and blocks; nil: the library chooses. If only one of the
-// two is given, the other follows from it.
+// cut returns the shapes of chunks and blocks. Nil means that the library chooses. If
+// only one of the two flags is given, the other shape follows from it.
 func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
 	if f.chunkShape != nil {
 		if chunk, err = f.chunkShape.ints("chunk-shape", len(arr.Shape)); err != nil {
@@ -114,7 +114,8 @@ func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
 	return chunk, block, nil
 }
 
-// note is the note about a raw SRC that the flags make, nil if none was given.
+// note returns the note about a raw SRC that the flags make, or nil if there are no
+// such flags.
 func (f *arrayFlags) note() (*npy.Note, error) {
 	if f.dtype == "" && f.shape == nil && f.order == "" {
 		return nil, nil //nolint:nilnil // there is none
@@ -136,8 +137,8 @@ func (f *arrayFlags) note() (*npy.Note, error) {
 type arrayReport struct {
 	Format    string   `json:"format"`
 	Outputs   []string `json:"outputs"`
-	Bytes     int64    `json:"bytes"`  // of the items
-	Stored    int64    `json:"stored"` // of the outputs
+	Bytes     int64    `json:"bytes"`  // bytes of the items
+	Stored    int64    `json:"stored"` // bytes of the outputs
 	Unchanged bool     `json:"unchanged"`
 }
 
@@ -202,7 +203,7 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	return rep.tell(a)
 }
 
-// member is the target of an array in a folder.
+// member returns the target of an array in a folder.
 func (t target) member(arr pack.Array, ob *objstore.Object) target {
 	name := arr.Name
 	if name == "" {
@@ -216,7 +217,7 @@ func (t target) member(arr pack.Array, ob *objstore.Object) target {
 	return t
 }
 
-// arrays opens SRC and finds the arrays in it.
+// arrays opens SRC and returns the arrays in it.
 func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Array, *objstore.Object, error) {
 	ob, err := a.client.Open(ctx, src)
 	if err != nil {
@@ -227,7 +228,7 @@ func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Arra
 		return nil, nil, err
 	}
 	if note == nil {
-		if note, err = a.noteOf(ctx, src); err != nil {
+		if note, err = noteBeside(ctx, a, src, npy.ParseNote, ".npy", ".npz"); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -243,9 +244,11 @@ func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Arra
 	return nil, nil, fmt.Errorf("member %s: %w", human.Printable(f.array.member), formats.ErrNoEntry)
 }
 
-// noteOf reads the note beside a raw SRC; nil if there is none.
-func (a *app) noteOf(ctx context.Context, src string) (*npy.Note, error) {
-	if ext := path.Ext(src); ext == ".npy" || ext == ".npz" || strings.ContainsAny(src, "?#") && strings.Contains(src, "://") {
+// noteBeside reads the note beside a raw SRC. It returns nil if there is no note, if
+// the format of SRC has one of the suffixes (in small letters), or if SRC is a URL with
+// a query, which has nothing beside it.
+func noteBeside[N any](ctx context.Context, a *app, src string, parse func([]byte) (N, error), suffixes ...string) (*N, error) {
+	if slices.Contains(suffixes, strings.ToLower(path.Ext(src))) || strings.ContainsAny(src, "?#") && strings.Contains(src, "://") {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	ob, err := a.client.Open(ctx, src+npy.NoteSuffix)
@@ -262,7 +265,7 @@ func (a *app) noteOf(ctx context.Context, src string) (*npy.Note, error) {
 	if err := ob.ReadRanges(ctx, []rangeio.Span{{P: p}}); err != nil {
 		return nil, err
 	}
-	n, err := npy.ParseNote(p)
+	n, err := parse(p)
 	return &n, err
 }
 
@@ -281,7 +284,8 @@ func (a *app) packArray(ctx context.Context, arr pack.Array, to target, w pack.A
 	return nil
 }
 
-// packObject publishes the bytes that fill writes as one object, or nothing.
+// packObject writes one object with the bytes of fill. If fill fails, it writes
+// nothing.
 func (a *app) packObject(ctx context.Context, to target, force bool, fill func(context.Context, objstore.Writer) error) (objstore.Info, error) {
 	name := join(to.bucket.Name(), to.key)
 	if !force {
@@ -304,9 +308,9 @@ func (a *app) packObject(ctx context.Context, to target, force bool, fill func(c
 	return info, at(name, err)
 }
 
-// arrayJob is the job that a worker runs for the object, if DST is the output of that
-// job: then command and worker must agree on who made it. Of a .npz a worker writes a
-// folder of members.
+// arrayJob returns the job that a worker runs for the object, if DST is the output of
+// this job: command and worker must then agree on who made DST. For a .npz a worker
+// writes a folder of members.
 func (a *app) arrayJob(ob *objstore.Object, arrays []pack.Array, dst target, f *packFlags) (*pack.Job, functions.Upload) {
 	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
 	key := ob.Info().Key
@@ -320,8 +324,8 @@ func (a *app) arrayJob(ob *objstore.Object, arrays []pack.Array, dst target, f *
 		functions.Upload{Bucket: from, Key: key, ETag: in.ETag, VersionID: in.VersionID, Size: in.Size}
 }
 
-// runJob runs the job of a worker on an upload, and tells how many bytes were stored; none
-// if the output is there already.
+// runJob runs the job of a worker on an upload, and returns the number of stored bytes.
+// It stores nothing if the output already exists.
 func runJob(ctx context.Context, job functions.Job, src objstore.Bucket, u functions.Upload, dst target) (stored int64, unchanged bool, err error) {
 	infos, err := job.Run(ctx, src, u)
 	if errors.Is(err, functions.ErrTaken) {

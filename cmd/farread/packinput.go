@@ -28,13 +28,13 @@ type input struct {
 	uri    string
 	source pack.Source
 	bucket objstore.Bucket
-	key    string            // or a prefix
-	upload *functions.Upload // an object of S3, pinned to the version that was opened; for a folder its marker
-	job    *pack.Job         // the job that a worker would run for upload, if its output is DST
+	key    string            // key of an object, or a prefix
+	upload *functions.Upload // object of S3 at the opened version; for a folder, its marker
+	job    *pack.Job         // job that a worker would run for upload, if its output is DST
 }
 
 // inputs opens every SRC. Local JPEG files that follow each other are one input. own
-// says which objects must not be packed.
+// reports whether an object must not be packed.
 func (a *app) inputs(ctx context.Context, srcs []string, own func(place string) bool) ([]input, error) {
 	var out []input
 	for i := 0; i < len(srcs); {
@@ -82,14 +82,14 @@ func (a *app) input(ctx context.Context, uri string, own func(place string) bool
 		in.source, err = pack.Archive(ctx, ob, pack.Options{})
 		return in, err
 	}
-	if strings.HasPrefix(b.Name(), "file://") {
+	if isLocal(b) {
 		return a.localFolder(in, own)
 	}
 	in.source, err = pack.Prefix(ctx, ownlessBucket{b, own}, key, pack.Options{})
 	return in, unlisted(err)
 }
 
-// isPrefix: there are objects below folder.
+// isPrefix reports whether there are objects below folder.
 func isPrefix(ctx context.Context, b objstore.Bucket, folder string) bool {
 	for _, err := range b.List(ctx, folder) {
 		return err == nil
@@ -97,8 +97,8 @@ func isPrefix(ctx context.Context, b objstore.Bucket, folder string) bool {
 	return false
 }
 
-// ownFiles tells the objects that pack writes for DST, by their places: DST may lie in
-// SRC.
+// ownFiles returns a function that recognizes, by their places, the objects that pack
+// writes for DST. DST may lie in SRC.
 func ownFiles(b objstore.Bucket, key string, pair gulp.Pair, isPair bool) func(place string) bool {
 	if isPair {
 		data, meta := place(b.Name(), pair.Data), place(b.Name(), pair.Meta)
@@ -112,7 +112,7 @@ func ownFiles(b objstore.Bucket, key string, pair gulp.Pair, isPair bool) func(p
 	}
 }
 
-// place is one name for an object in any bucket.
+// place returns one name for an object, whatever the form of the bucket's name.
 func place(bucket, key string) string { return strings.TrimSuffix(bucket, "/") + "/" + key }
 
 // An ownlessBucket is a bucket without the objects of DST.
@@ -136,12 +136,12 @@ func (b ownlessBucket) List(ctx context.Context, prefix string) iter.Seq2[objsto
 	}
 }
 
-// An ownless is a folder of this machine without the files that farread is writing, or
-// has written, there.
+// An ownless is a folder of this machine without the files that farread writes, or has
+// written, there.
 type ownless struct {
 	fs.FS
 
-	dir string // its place: absolute, links followed
+	dir string // absolute path of the folder, without links
 	own func(place string) bool
 }
 
@@ -154,11 +154,11 @@ func (f ownless) ReadDir(name string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// localFolder opens a folder of this machine; no link leads out of it.
+// localFolder opens a folder of this machine. No link leads out of it.
 func (a *app) localFolder(in input, own func(place string) bool) (input, error) {
 	dir := in.uri
 	if strings.Contains(dir, "://") {
-		dir = strings.TrimPrefix(in.bucket.Name(), "file://")
+		dir, _ = sink.Local(in.bucket)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -189,7 +189,7 @@ func isLocalImage(src string) bool {
 	return (ext == ".jpg" || ext == ".jpeg") && !strings.Contains(src, "://")
 }
 
-// images are local files named one by one.
+// images is a source of local files that were named one by one.
 type images struct {
 	paths []string
 	size  int64
@@ -241,7 +241,7 @@ func one(name string, f func(pack.File, io.Reader) error) error {
 	return f(pack.File{Name: filepath.Base(name), Size: info.Size(), Off: -1}, io.LimitReader(r, info.Size()))
 }
 
-// A guard keeps two inputs from writing the same id, since that would mix frames.
+// A guard refuses an id that two inputs have, since their frames would be mixed.
 type guard struct {
 	w           pack.Frames
 	before, now map[string]bool
@@ -268,7 +268,8 @@ func (g *guard) WriteFrame(id string, payload []byte) error {
 // AddMeta implements pack.Frames.
 func (g *guard) AddMeta(id string, meta json.RawMessage) error { return g.w.AddMeta(id, meta) }
 
-// Reorder is for writers that can list frames in another order than they were written.
+// Reorder is for writers that can list frames in an order that differs from the order
+// of writing.
 func (g *guard) Reorder(id string, order []int) error {
 	if w, ok := g.w.(reorderer); ok {
 		return w.Reorder(id, order)

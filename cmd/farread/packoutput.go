@@ -10,7 +10,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// packDataset writes new chunks into a dataset, which may exist already.
+// packDataset writes new chunks into a dataset. The dataset may already exist.
 func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk int64, rep *packReport) error {
 	if !strings.HasSuffix(dst, "/") {
 		dst += "/"
@@ -45,7 +45,7 @@ func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk
 	return err
 }
 
-// published are the places of the chunks that have appeared.
+// published returns the places of the chunks that have appeared.
 func published(o *sink.Chunks, b objstore.Bucket) (out []string) {
 	for _, pair := range o.Published() {
 		out = append(out, join(b.Name(), pair.Data), join(b.Name(), pair.Meta))
@@ -53,4 +53,8 @@ func published(o *sink.Chunks, b objstore.Bucket) (out []string) {
 	return out
 }
 
-func isLocal(b objstore.Bucket) bool { return strings.HasPrefix(b.Name(), "file://") }
+// isLocal reports whether a bucket is a folder of this machine.
+func isLocal(b objstore.Bucket) bool {
+	_, is := sink.Local(b)
+	return is
+}

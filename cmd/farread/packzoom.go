@@ -2,23 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread/cmd/farread/internal/human"
-	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore"
-	"github.com/farread/farread/rangeio"
 )
 
-// zoomFlags say how a series is stored, and tell facts that its source does not tell.
+// zoomFlags say how a series is stored, and describe it if its source does not.
 type zoomFlags struct {
 	rate, origin string
 	times        zoom.Times
@@ -40,7 +36,7 @@ func (f *zoomFlags) register(c *cobra.Command) {
 	c.Flags().BoolVar(&f.delta, "delta", false, "store differences in a .zoom, of signed integers; with --zlib, slow signals get small")
 }
 
-// zoomOptions are the options of the writer, from the flags.
+// zoomOptions returns the options of the writer, from the flags.
 func (f *packFlags) zoomOptions() (zoom.WriteOptions, error) {
 	z := f.zoom
 	o := zoom.WriteOptions{Zlib: z.zlib, Delta: z.delta, Watermark: z.watermark}
@@ -78,7 +74,7 @@ type seriesReport struct {
 	arrayReport
 
 	Tracks   int      `json:"tracks"`
-	Samples  int64    `json:"samples"` // of all tracks together
+	Samples  int64    `json:"samples"` // number of samples of all tracks together
 	Warnings []string `json:"warnings"`
 }
 
@@ -156,7 +152,7 @@ func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst
 	return err
 }
 
-// onlyCSV refuses the flags about a column of times if SRC is no CSV.
+// onlyCSV refuses the flags about a column of times if SRC is not a CSV.
 func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 	name := "times"
 	switch {
@@ -167,7 +163,7 @@ func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 		return nil
 	}
 	is := false
-	if f.array.dtype == "" && f.array.shape == nil { // else it is raw
+	if f.array.dtype == "" && f.array.shape == nil { // otherwise SRC is raw
 		var err error
 		if is, err = zoom.IsCSV(ctx, ob, zoom.Options{}); err != nil {
 			return err
@@ -179,8 +175,8 @@ func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 	return nil
 }
 
-// zoomNote is the note about raw samples, from the flags or from the file beside SRC;
-// nil if SRC needs none.
+// zoomNote returns the note about raw samples, from the flags or from the file beside
+// SRC. It returns nil if SRC needs no note.
 func (a *app) zoomNote(ctx context.Context, src string, f *packFlags) (*zoom.Note, error) {
 	if n, err := f.array.note(); err != nil || n != nil {
 		if err != nil {
@@ -188,27 +184,11 @@ func (a *app) zoomNote(ctx context.Context, src string, f *packFlags) (*zoom.Not
 		}
 		return &zoom.Note{Note: *n}, nil
 	}
-	switch ext := strings.ToLower(path.Ext(src)); {
-	case ext == ".gz", ext == ".zst", ext == ".zstd", ext == ".wav", ext == ".npy", ext == ".csv", ext == ".tsv", ext == ".txt", strings.ContainsAny(src, "?#") && strings.Contains(src, "://"):
-		return nil, nil //nolint:nilnil // there is none
-	}
-	ob, err := a.client.Open(ctx, src+npy.NoteSuffix)
-	if errors.Is(err, objstore.ErrNotFound) {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	if err != nil {
-		return nil, err
-	}
-	p := make([]byte, min(ob.Size(), npy.MaxNote+1))
-	if err := ob.ReadRanges(ctx, []rangeio.Span{{P: p}}); err != nil {
-		return nil, err
-	}
-	n, err := zoom.ParseNote(p)
-	return &n, err
+	return noteBeside(ctx, a, src, zoom.ParseNote, ".gz", ".zst", ".zstd", ".wav", ".npy", ".csv", ".tsv", ".txt")
 }
 
-// zoomJob is the job that a worker runs for the object, if DST is the output of that
-// job: then command and worker must agree on who made it.
+// zoomJob returns the job that a worker runs for the object, if DST is the output of
+// this job: command and worker must then agree on who made DST.
 func zoomJob(ob *objstore.Object, dst target, f *packFlags, o zoom.WriteOptions) (*zoom.Job, functions.Upload) {
 	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
 	in := ob.Info()

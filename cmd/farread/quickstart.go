@@ -14,7 +14,7 @@ import (
 	"github.com/farread/farread/cmd/farread/internal/quickstart"
 )
 
-// newQuickstart is the command that shows the whole job on this machine.
+// newQuickstart is the command that shows all steps of the work on this machine.
 func newQuickstart(a *app) *cobra.Command {
 	var o quickstart.Options
 	c := &cobra.Command{
@@ -42,7 +42,7 @@ read matched its source.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.JSON, o.Terminal = a.flags.json, a.terminal
-			o.Config = farread.Config{Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter}
+			o.Config = farread.Config{Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter, Timeout: a.flags.silence(), Hedge: a.flags.hedge}
 			if a.flags.verbose {
 				o.Config.Logger = a.logger()
 			}
@@ -56,12 +56,7 @@ read matched its source.`,
 				}
 				o.Dir = dir
 			}
-			if program, err := os.Executable(); err == nil {
-				o.Program = program
-			}
-			if work, err := os.Getwd(); err == nil {
-				o.Work = work
-			}
+			o.Program, _ = os.Executable() // "" is told as not found
 			o.Command = calledAs(o.Program, os.Args[0])
 			remarks := a.stderr
 			if a.flags.quiet {
@@ -77,7 +72,7 @@ read matched its source.`,
 	return c
 }
 
-// calledAs is the command by which a shell runs this program again.
+// calledAs returns the command by which a shell runs this program again.
 func calledAs(program, arg string) string {
 	same := func(path string) bool {
 		x, err1 := os.Stat(path)

@@ -13,31 +13,29 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// A target is where a URI points.
+// A target is the place that a URI names.
 type target struct {
 	uri    string
 	bucket objstore.Bucket
-	key    string // or prefix, ending in a slash unless it is empty
+	key    string // key, or a prefix that ends in a slash; "": the whole bucket
 }
 
-// A content is what a target turned out to be, open. Each kind of dataset is one
-// implementation; the commands know nothing else of it.
+// A content is the open dataset, or folder, of a target. There is one implementation
+// for each kind of dataset; the commands use only these methods.
 type content interface {
-	// dataset is what is open.
+	// dataset returns the open dataset.
 	dataset() farread.Dataset
-	// info describes it from its headers and index alone.
+	// info describes the content by its headers and index alone.
 	info(ctx context.Context) (description, error)
-	// ls tells l what is inside.
-	ls(ctx context.Context, l *listing) error
-	// pick holds a selector against it. No payload is read.
+	// pick resolves a selector against the content. It reads no payload.
 	pick(ctx context.Context, s selector) (selection, error)
-	// verified tells what Dataset.Verify has found, as JSON and in words.
+	// verified describes a report of Dataset.Verify, as JSON and in words.
 	verified(r farread.Report) (report any, text string)
-	// unpack writes it to files under the local name dst.
+	// unpack writes the content to files under the local name dst.
 	unpack(ctx context.Context, dst string, force bool) error
 }
 
-// An opened is what all contents have.
+// An opened has the fields that all contents have.
 type opened struct {
 	target
 
@@ -47,37 +45,38 @@ type opened struct {
 
 func (o *opened) dataset() farread.Dataset { return o.d }
 
-// A selection is what a selector selects: the payload that get writes.
+// A selection is the payload that a selector selects and get writes.
 type selection interface {
-	// total is the number of bytes that copy will write, -1 where nobody knows.
+	// total returns the number of bytes that copy will write, or -1 if it is unknown.
 	total() int64
-	// sink decides what OUT is, a file or a folder, and makes it.
+	// sink makes OUT, as a file or as a folder.
 	sink(out string) (sink.Sink, error)
 	// copy reads the payload into s, in bounded memory.
 	copy(ctx context.Context, s sink.Sink, b bar) error
-	// plan goes the way of copy, but its reads are noted instead of made; see aim.
+	// plan notes the reads that copy would make, and makes none of them; see aim.
 	plan(ctx context.Context) error
 }
 
-// A description is what info tells: as JSON, and for people.
+// A description is the result of info, as JSON and as a table for people.
 type description struct {
 	json  any
 	table *human.Table
 }
 
-// aim says how a command looks at a URI.
+// aim says what a command is going to do with a URI.
 type aim struct {
 	offset int64
-	raw    bool // folders are taken as they are, datasets or not
-	// of Bloscpack files
-	noVerify bool  // checksums are not looked at
+	raw    bool // take a folder as it is, even if it is a dataset
+	// Fields of Bloscpack files.
+	noVerify bool  // do not check checksums
 	scan     bool  // info looks at each chunk
-	item     int64 // that will be wanted: its place is read along with the head; 0: none
-	resync   bool  // of zoom-cache files: damage is passed over
-	plan     bool  // reads are to be planned
+	item     int64 // number of the item that will be read; its place is read together with the head; 0: none
+	resync   bool  // zoom-cache files: skip damage
+	bignum   bool  // zoom-cache files: read integers of any length
+	plan     bool  // reads are planned, not made
 }
 
-// open finds out what uri names and opens it.
+// open finds out the format of the dataset that uri names, and opens it.
 func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 	at, err := a.client.Place(ctx, uri)
 	if err != nil {
@@ -97,25 +96,26 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 	return a.take(ctx, d, how)
 }
 
-// take makes a content of an open dataset.
+// take makes the content of an open dataset.
 func (a *app) take(ctx context.Context, d farread.Dataset, how aim) (content, error) {
 	at := d.Place()
 	o := opened{target{at.URI, at.Bucket, at.Key}, a, d}
 	switch h := d.Handle().(type) {
 	case *farread.Array:
-		return &frameContent{opened: o, f: h.Source, arr: h, off: at.Offset}, nil
+		arr, err := able[farread.Slicer](&o)
+		return &frameContent{opened: o, arr: arr, off: at.Offset}, err
 	case *farread.Frame:
-		return &frameContent{opened: o, f: h, off: at.Offset}, nil
-	case *farread.Gulp:
-		return &gulpContent{opened: o, pair: h}, nil
-	case *farread.GulpDataset:
-		return &gulpContent{opened: o, set: h}, h.Load(ctx)
+		return &frameContent{opened: o, off: at.Offset}, nil
+	case *farread.Gulp, *farread.GulpDataset:
+		return newGulp(ctx, o)
 	case *farread.Bloscpack:
-		return newBlp(o, h, how), nil
+		return newBlp(ctx, o, h, how)
 	case *farread.Zoom:
-		return &zoomContent{opened: o, f: h, off: at.Offset, scan: how.scan, plan: how.plan}, nil
+		v, err := able[farread.Viewer](&o)
+		return &zoomContent{opened: o, f: h, v: v, off: at.Offset, scan: how.scan, plan: how.plan}, err
 	case *farread.Chunk:
-		return &chunkContent{opened: o, k: h, off: at.Offset}, nil
+		in, err := d.Source(ctx)
+		return &chunkContent{opened: o, off: at.Offset, size: in.Size}, err
 	case *farread.Folder:
 		return &folderContent{o}, nil
 	case *farread.Npy:
@@ -124,7 +124,8 @@ func (a *app) take(ctx context.Context, d farread.Dataset, how aim) (content, er
 	return nil, fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
 }
 
-// unlisted says of a server that has no listings what a URI must name there.
+// unlisted adds to the error of a server without listings what kind of URI such a
+// server needs.
 func unlisted(err error) error {
 	if errors.Is(err, objstore.ErrInvalid) && errors.Is(err, errors.ErrUnsupported) {
 		return usagef("a plain HTTP server lists nothing: name an object in it; folders are listed in S3 and on this machine")

@@ -71,7 +71,12 @@ which are measured while reading.
 
 farread explain shows the requests of a read before it is made, --stats those of
 one that was made: requests sent, bytes of bodies received, phases (the depth of
-dependence: requests of one phase are sent side by side), retries, cache hits.`
+dependence: requests of one phase are sent side by side), retries, requests
+hedged, cache hits.
+
+With --hedge a request whose answer takes longer than is usual for the store is made
+once more beside it, and the first answer counts; a body that stalls goes on elsewhere.
+Such requests are hedged: two at first, then one in 20.`
 
 const topicExit = `  0    done
   2    wrong usage, an index out of bounds, or a time beside all that a track has

@@ -69,7 +69,7 @@ func newView(a *app) *cobra.Command {
 			if !sel.viewing() {
 				return usagef("missing --width W, how many points, or --level L, stored summaries")
 			}
-			out = a.shown(&sel, out)
+			out, how.bignum = a.shown(&sel, out), sel.bignum
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image/png"
 	"os"
@@ -20,8 +21,19 @@ import (
 // index inside or without one.
 func spiky(t *testing.T, n, spike int, indexed bool) string {
 	t.Helper()
+	v := make([]int16, n)
+	for i := range v {
+		v[i] = int16(i % 1000)
+	}
+	v[spike] = 30_000
+	return written(t, v, indexed, 0)
+}
+
+// written is a file of samples, so many in a packet; 0: as usual.
+func written(t *testing.T, v []int16, indexed bool, packet int) string {
+	t.Helper()
 	tracks := []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.I16}, Rate: zoomcache.Rate{Num: 1000, Den: 1}, Name: "saw"}}
-	o := zoomcache.WriteOptions{Tracks: tracks}
+	o := zoomcache.WriteOptions{Tracks: tracks, Watermark: packet}
 	if indexed {
 		o.Sink = zoomindex.NewBuilder(tracks, zoomindex.WriteOptions{})
 	}
@@ -30,11 +42,6 @@ func spiky(t *testing.T, n, spike int, indexed bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := make([]int16, n)
-	for i := range v {
-		v[i] = int16(i % 1000)
-	}
-	v[spike] = 30_000
 	if err := zoomcache.WriteSamples(w.Track(1), v); err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +99,29 @@ func TestViewWidth(t *testing.T) {
 		if err := json.Unmarshal([]byte(run(t, "view", name, "--width", "7", "--format", "peaks")), &peaks); err != nil || peaks.Version != 2 || len(peaks.Data) != 2*peaks.Length {
 			t.Errorf("%+v, %v", peaks, err)
 		}
+	}
+}
+
+// TestIndexMemory: an index takes a quarter of --max-memory at most.
+func TestIndexMemory(t *testing.T) {
+	t.Parallel()
+	v := make([]int16, 6_000_000)
+	for i := range v {
+		v[i] = int16(uint32(i*i) * 2654435761 >> 16) // what looks random takes room in an index
+	}
+	name := written(t, v, false, 32)
+	sizes := map[sizeFlag]int64{}
+	for _, memory := range []sizeFlag{16 << 20, 1 << 30} {
+		a, out := ready(t), &bytes.Buffer{}
+		a.flags.maxMemory, a.flags.json, a.stdout = memory, true, out
+		var r indexReport
+		if err := errors.Join(a.index(t.Context(), name, true), json.Unmarshal(out.Bytes(), &r)); err != nil {
+			t.Fatal(err)
+		}
+		sizes[memory] = r.Size
+	}
+	if low, high := sizes[16<<20], sizes[1<<30]; low > 4<<20 || high <= 4<<20 {
+		t.Errorf("an index of %d bytes within 16 MiB, of %d within 1 GiB", low, high)
 	}
 }
 

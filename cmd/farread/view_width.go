@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
@@ -15,17 +14,17 @@ import (
 	"github.com/farread/farread/formats/zoomindex"
 )
 
-// A wideView is about width points of a track.
+// A wideView is a view of a track, of about width points.
 type wideView struct {
 	zoomView
 	width int
-	bits  int  // of a waveform
+	bits  int  // bits of a number of a waveform
 	told  bool // --bits was given
 }
 
 var _ selection = (*wideView)(nil)
 
-// pickWidth selects a view of some width.
+// pickWidth selects a view of about s.width points.
 func (t *zoomContent) pickWidth(ctx context.Context, s selector) (selection, error) {
 	if err := s.only(zoomcache.Format, "track", "from", "to", "width", "format", "bignum", "bits", "resync"); err != nil {
 		return nil, err
@@ -73,28 +72,24 @@ func (x *wideView) sink(out string) (sink.Sink, error) {
 }
 
 func (x *wideView) copy(ctx context.Context, s sink.Sink, _ bar) error {
-	v, err := x.t.f.View(ctx, x.k.Number, x.first, x.last, x.width)
+	v, err := x.t.v.View(ctx, x.k.Number, x.first, x.last, x.width)
 	if err == nil && len(v.Points) == 0 {
 		err = x.t.beside(ctx, x.k, x.timeRange)
 	}
 	if err != nil {
 		return err
 	}
-	err = emit.View(ctx, s, x.t.f.File, &v, emit.ViewOptions{Format: x.format, Track: x.k, First: x.first, Last: x.last, Width: x.width, Bits: x.bits})
+	err = emit.View(ctx, s, x.t.v, &v, emit.ViewOptions{Format: x.format, Track: x.k, First: x.first, Last: x.last, Width: x.width, Bits: x.bits})
 	if room, ok := errors.AsType[*emit.RoomError](err); ok {
 		return usagef("%s; take --format %s, or more points", room, emit.Peaks)
 	}
 	return err
 }
 
-// plan notes the requests that copy would make. Without an index that is an upper
+// plan notes the requests that copy would make. Without an index the plan is an upper
 // bound.
 func (x *wideView) plan(ctx context.Context) error {
-	v, err := able[farread.Viewer](&x.t.opened)
-	if err != nil {
-		return err
-	}
-	p, err := v.ExplainView(ctx, x.k.Number, x.first, x.last, x.width)
+	p, err := x.t.v.ExplainView(ctx, x.k.Number, x.first, x.last, x.width)
 	x.t.follow(p)
 	return err
 }

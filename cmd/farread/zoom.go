@@ -18,17 +18,19 @@ import (
 type zoomContent struct {
 	opened
 
-	f    *farread.Zoom
-	off  int64 // of the file in its object
-	scan bool  // info goes through the file
-	plan bool  // its payload is not read
+	f    *farread.Zoom // the open file, for index
+	v    farread.Viewer
+	off  int64 // offset of the file in its object
+	scan bool  // info makes a pass over the file
+	plan bool  // the payload is not read
 }
 
 var _ content = (*zoomContent)(nil)
 
-// zoomOptions are the options for opening a zoom-cache file. With --resync each
-// skipped part is told.
+// zoomOptions returns the options for opening a zoom-cache file. With --resync, each
+// skipped part is reported.
 func (a *app) zoomOptions(how aim) (o zoomcache.Options) {
+	o.Integers = how.bignum
 	if how.resync {
 		o.Resync = true
 		o.Damaged = func(d zoomcache.Damage) {
@@ -53,9 +55,9 @@ type zoomInfo struct {
 	ETag    string      `json:"etag,omitempty"`
 	Offset  int64       `json:"offset,omitempty"`
 	Version [2]int      `json:"version"`
-	Origin  *string     `json:"utc_origin"` // null: unknown
+	Origin  *string     `json:"utc_origin"` // time in UTC; null: unknown
 	Tracks  []zoomTrack `json:"tracks"`
-	// Index is null if there is none that can be used.
+	// Index is null if there is no usable index.
 	Index *farread.ZoomIndex `json:"index"`
 	// Damaged says why the blocks of a local file could not be counted.
 	Damaged string `json:"damaged,omitempty"`
@@ -73,7 +75,7 @@ func indexText(x *farread.ZoomIndex, file int64) string {
 	return fmt.Sprintf("%s, %s, %s of the file", where, human.Size(x.Bytes), share(x.Bytes, file))
 }
 
-// share is a part of a whole in percent, with as many digits as matter.
+// share returns a part of a whole in percent, with as many digits as matter.
 func share(part, whole int64) string {
 	f := 100 * float64(part) / float64(max(whole, 1))
 	digits := 0
@@ -86,7 +88,7 @@ func share(part, whole int64) string {
 	return strconv.FormatFloat(f, 'f', digits, 64) + " %"
 }
 
-// zoomTrack is a track in `info` and a line of `ls --json`. It has the last fields
+// zoomTrack is a track in `info`, and a line of `ls --json`. The last fields are there
 // only if they are known without a full scan.
 type zoomTrack struct {
 	Track    int32    `json:"track"`
@@ -100,13 +102,13 @@ type zoomTrack struct {
 	Packets  *int64   `json:"packets,omitempty"`
 	Samples  *int64   `json:"samples,omitempty"`
 	Levels   *int     `json:"levels,omitempty"`
-	Entry    *int64   `json:"entry,omitempty"` // the first offset, if there is a sample or a summary
+	Entry    *int64   `json:"entry,omitempty"` // first offset; missing if there is no sample and no summary
 	Exit     *int64   `json:"exit,omitempty"`
 }
 
 // tracks describes the tracks, with their counts if these are known.
 func (t *zoomContent) tracks(counts []zoomcache.TrackCount) []zoomTrack {
-	h := t.f.Header()
+	h := t.v.Header()
 	list := make([]zoomTrack, 0, len(h.Tracks))
 	for i, k := range h.Tracks {
 		l := zoomTrack{Track: k.Number, Codec: k.Codec.String(), Channels: k.Codec.Channels, Name: k.Name,
@@ -145,16 +147,21 @@ func (t *zoomContent) describe(ctx context.Context, scan bool) (in farread.Descr
 	return all, d, "", nil
 }
 
-// counts counts the samples of tracks: by the index, or by a pass over the file if
-// that was asked for or costs no requests.
-func (t *zoomContent) counts(ctx context.Context, scan bool) (list []zoomcache.TrackCount, ok bool, err error) {
-	if !scan {
-		if list, ok, err = t.f.Totals(ctx); ok || err != nil || !isLocal(t.bucket) {
-			return list, ok, err
-		}
+// counts returns the number of samples of each track, by the index, or by a pass over
+// the file if scan is set. Otherwise it returns nil.
+func (t *zoomContent) counts(ctx context.Context, scan bool) ([]zoomcache.TrackCount, error) {
+	in, err := t.d.Describe(ctx, farread.DescribeOptions{Scan: scan})
+	d, _ := in.Detail.(farread.ZoomDetail)
+	return d.Counts, err
+}
+
+// cheap returns the counts by the index, or by a pass if a pass costs no requests.
+func (t *zoomContent) cheap(ctx context.Context) ([]zoomcache.TrackCount, error) {
+	list, err := t.counts(ctx, false)
+	if err == nil && list == nil && isLocal(t.bucket) {
+		return t.counts(ctx, true)
 	}
-	r, err := t.f.Count(ctx)
-	return r.Tracks, err == nil, err
+	return list, err
 }
 
 func (t *zoomContent) info(ctx context.Context) (description, error) {
@@ -167,10 +174,11 @@ func (t *zoomContent) info(ctx context.Context) (description, error) {
 	if in.Origin != "" {
 		i.Origin = &in.Origin
 	}
-	return description{i, i.table(t.f.Header())}, nil
+	return description{i, i.table(t.v.Header())}, nil
 }
 
-// fewTracks are shown one by one by `info`; if there are more, `ls` lists them.
+// fewTracks is the most tracks that `info` shows one by one; for more tracks there is
+// `ls`.
 const fewTracks = 16
 
 func (i *zoomInfo) table(h *zoomcache.Header) *human.Table {
@@ -236,7 +244,7 @@ func (z *zoomTrack) flags() string {
 	return strings.Join(parts, " ")
 }
 
-// rateText is a rate for people.
+// rateText returns a rate as text for people.
 func rateText(k *zoomcache.Track) string {
 	text := "rate unknown"
 	if k.Rate.Num != 0 {
@@ -248,42 +256,15 @@ func rateText(k *zoomcache.Track) string {
 	return text
 }
 
-// timeText is a number of seconds for people.
+// timeText returns a number of seconds as text for people.
 func timeText(s float64) string { return nineDigits(s) + " s" }
 
-// nineDigits writes a number in at most nine digits, if that is possible. Centuries in
-// seconds, and ticks of a nanosecond, have more digits before the point: they have no
-// exponent either.
+// nineDigits writes a number in at most nine digits if possible. Centuries in seconds,
+// or ticks of a nanosecond, have more digits before the point; these have no exponent
+// either.
 func nineDigits(f float64) string {
 	if a := math.Abs(f); a >= 1e9 && a < 1e15 {
 		return strconv.FormatFloat(f, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(f, 'g', 9, 64)
-}
-
-func (t *zoomContent) ls(ctx context.Context, l *listing) error {
-	_, d, damaged, err := t.describe(ctx, l.scan)
-	if err != nil {
-		return err
-	}
-	tracks := t.tracks(d.Counts)
-	l.head(">TRACK", "CODEC", ">CHANNELS", "RATE", "STORED", ">PACKETS", ">SAMPLES", ">LEVELS", "NAME")
-	for i := range tracks {
-		z := &tracks[i]
-		channels, packets, samples, levels := "", "", "", ""
-		if z.Channels > 0 {
-			channels = strconv.Itoa(z.Channels)
-		}
-		if z.Samples != nil {
-			packets, samples, levels = human.Count(*z.Packets), human.Count(*z.Samples), strconv.Itoa(*z.Levels)
-		}
-		err := l.add(z, strconv.Itoa(int(z.Track)), z.Codec, channels, rateText(&t.f.Header().Tracks[i]), z.flags(), packets, samples, levels, human.Printable(z.Name))
-		if err != nil {
-			return err
-		}
-	}
-	if damaged != "" {
-		t.a.remark("its blocks could not be counted: %s", human.Printable(damaged))
-	}
-	return nil
 }

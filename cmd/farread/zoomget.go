@@ -5,22 +5,20 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
-	"github.com/farread/farread/rangeio"
 )
 
-// A zoomSelection is samples of one track.
+// A zoomSelection is the samples of one track.
 type zoomSelection struct {
 	timeRange
 
 	t      *zoomContent
 	k      *zoomcache.Track
 	stamps bool
-	format string // csv, npy; "": by the name of OUT
+	format string // csv or npy; "": by the name of OUT
 	npy    bool
 }
 
@@ -74,11 +72,11 @@ func (x *zoomSelection) copy(ctx context.Context, s sink.Sink, b bar) error {
 	return emit.Samples(s, x.k, o, func(fn func(p *zoomcache.Packet) error) error { return x.samples(ctx, fn) })
 }
 
-// samples reads the samples. If there are none because the time lies outside of the
-// track, that is an error.
+// samples reads the samples. If there are no samples because the time lies outside the
+// track, it returns an error.
 func (x *zoomSelection) samples(ctx context.Context, fn func(p *zoomcache.Packet) error) error {
 	some := false
-	err := x.t.f.EachPacket(ctx, x.k.Number, x.first, x.last, func(p *zoomcache.Packet) error {
+	err := x.t.v.EachPacket(ctx, x.k.Number, x.first, x.last, func(p *zoomcache.Packet) error {
 		some = true
 		return fn(p)
 	})
@@ -88,24 +86,10 @@ func (x *zoomSelection) samples(ctx context.Context, fn func(p *zoomcache.Packet
 	return err
 }
 
-// plan notes the requests that copy would make. Without an index that is an upper
-// bound: a pass ends behind the last packet of the range.
+// plan notes the requests that copy would make. Without an index the plan is an upper
+// bound, since a pass ends after the last packet of the range.
 func (x *zoomSelection) plan(ctx context.Context) error {
-	v, err := able[farread.Viewer](&x.t.opened)
-	if err != nil {
-		return err
-	}
-	p, err := v.ExplainPackets(ctx, x.k.Number, x.first, x.last)
+	p, err := x.t.v.ExplainPackets(ctx, x.k.Number, x.first, x.last)
 	x.t.follow(p)
 	return err
-}
-
-// planned notes a plan of the file and of the index beside it.
-func (t *zoomContent) planned(plan []rangeio.Planned) {
-	t.a.planned(t.target, plan, func(r rangeio.Planned) (string, int64) {
-		if r.Object != "" {
-			return t.f.Beside().Info().Key, r.Off
-		}
-		return t.f.Object.Info().Key, r.Off + t.off
-	})
 }

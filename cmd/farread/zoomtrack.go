@@ -14,21 +14,20 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// track is the track that a selector names, or the only one.
+// track returns the track that a selector names, or the only track.
 func (t *zoomContent) track(s selector) (*zoomcache.Track, error) {
 	k, err := t.named(s)
 	if err != nil || !s.bignum {
 		return k, err
 	}
-	if k.Codec.Kind != zoomcache.Int || k.Codec.PCM {
+	if k.Codec.Kind != zoomcache.Integer {
 		return nil, usagef("--bignum: track %d is of codec %s, only int may have integers of more than 64 bits", k.Number, k.Codec)
 	}
-	k.Codec.Kind = zoomcache.Integer
 	return k, nil
 }
 
 func (t *zoomContent) named(s selector) (*zoomcache.Track, error) {
-	tracks := t.f.Header().Tracks
+	tracks := t.v.Header().Tracks
 	switch {
 	case s.has("track"):
 		return t.called(s.track)
@@ -43,9 +42,9 @@ func (t *zoomContent) named(s selector) (*zoomcache.Track, error) {
 // called finds a track by its number, or else by its name: the exact name, the name as
 // info shows it, or the name in other capitals.
 func (t *zoomContent) called(text string) (*zoomcache.Track, error) {
-	tracks := t.f.Header().Tracks
+	tracks := t.v.Header().Tracks
 	if n, err := strconv.ParseInt(text, 0, 32); err == nil {
-		if k, err := t.f.Track(int32(n)); err == nil {
+		if k := byNumber(tracks, int32(n)); k != nil {
 			return k, nil
 		}
 	}
@@ -66,7 +65,7 @@ func (t *zoomContent) called(text string) (*zoomcache.Track, error) {
 		switch len(list) {
 		case 0:
 		case 1:
-			return t.f.Track(list[0].Number)
+			return byNumber(tracks, list[0].Number), nil
 		default:
 			return nil, usagef("--track %s: %s are called so: take one by its number, %s", human.Printable(text), human.Plural(int64(len(list)), "track"), listTracks(list))
 		}
@@ -74,7 +73,18 @@ func (t *zoomContent) called(text string) (*zoomcache.Track, error) {
 	return nil, noTrack("track "+human.Printable(text), listTracks(tracks))
 }
 
-// noTrack is the error for a missing track. It lists those that exist.
+// byNumber returns the track with the number n that reads use, or nil if there is no
+// such track.
+func byNumber(tracks []zoomcache.Track, n int32) *zoomcache.Track {
+	for i := len(tracks) - 1; i >= 0; i-- {
+		if tracks[i].Number == n {
+			return &tracks[i]
+		}
+	}
+	return nil
+}
+
+// noTrack returns the error for a missing track. It lists the tracks that exist.
 func noTrack(part, list string) error {
 	err := formats.ErrNoEntry
 	if list != "" {
@@ -83,7 +93,7 @@ func noTrack(part, list string) error {
 	return &formats.Error{Format: zoomcache.Format, Part: part, Off: -1, Err: err}
 }
 
-// shownName is the name of a track for people.
+// shownName returns the name of a track for people.
 func shownName(name string) string { return human.Printable(human.Shorten(name, 60)) }
 
 // listTracks lists the numbers of tracks, with their names if they have any.
@@ -106,14 +116,14 @@ func listTracks(tracks []zoomcache.Track) string {
 // A timeRange is the part of a track that --from and --to select.
 type timeRange struct {
 	first, last int64    // offsets; the range is empty if last is below first
-	bounds      []string // the flags that were given, with their values
+	bounds      []string // flags that were given, with their values
 }
 
-// within turns --from and --to into offsets. A time that lies outside of the whole
-// track is a mistake. within reports it if an index tells the extent of the track;
-// else beside does, once nothing was found.
+// within converts --from and --to to offsets. A time outside the whole track is an
+// error. If an index tells the extent of the track, within returns this error.
+// Otherwise beside returns it, after a read without samples.
 func (t *zoomContent) within(ctx context.Context, k *zoomcache.Track, s selector) (r timeRange, err error) {
-	if r.first, r.last, err = t.f.Header().Offsets(k, s.fromTime, s.toTime); err != nil {
+	if r.first, r.last, err = t.v.Header().Offsets(k, s.fromTime, s.toTime); err != nil {
 		return r, usagef("--from and --to: %s", err)
 	}
 	for _, b := range []struct{ flag, text string }{{"from", s.from}, {"to", s.to}} {
@@ -122,35 +132,35 @@ func (t *zoomContent) within(ctx context.Context, k *zoomcache.Track, s selector
 		}
 	}
 	if s.fromTime != nil && s.toTime != nil {
-		if ok, err := s.fromTime.Before(t.f.Header(), *s.toTime); err != nil || !ok {
+		if ok, err := s.fromTime.Before(t.v.Header(), *s.toTime); err != nil || !ok {
 			return r, t.backwards(ctx, k, r)
 		}
 	}
-	// Samples of a variable rate may lie elsewhere than headers say: only reading
+	// Samples of a variable rate may lie at other times than headers say: only a read
 	// tells.
 	if len(r.bounds) == 0 || k.Variable && !t.plan {
 		return r, nil
 	}
-	list, ok, err := t.f.Totals(ctx)
-	if err != nil || !ok {
+	list, err := t.counts(ctx, false)
+	if err != nil || list == nil {
 		return r, err
 	}
 	return r, t.outside(k, r, list)
 }
 
-// backwards is the error for a time that ends before it begins. It tells the extent of
-// the track, unless that costs a pass over a far object.
+// backwards returns the error for a time that ends before it begins. It also tells the
+// extent of the track, unless this costs a pass over a far object.
 func (t *zoomContent) backwards(ctx context.Context, k *zoomcache.Track, r timeRange) error {
 	text := strings.Join(r.bounds, " is not before ")
-	list, ok, err := t.counts(ctx, false)
-	if err != nil || !ok {
+	list, err := t.cheap(ctx)
+	if err != nil || list == nil {
 		return usagef("%s", text)
 	}
 	return usagef("%s%s", text, t.extent(k, list))
 }
 
-// beside is the error for a time without samples that lies outside of the whole track;
-// nil if it lies in a gap.
+// beside is called for a time without samples. It returns an error if the time lies
+// outside the whole track, and nil if it lies in a gap.
 func (t *zoomContent) beside(ctx context.Context, k *zoomcache.Track, r timeRange) error {
 	if len(r.bounds) == 0 {
 		return nil
@@ -162,17 +172,18 @@ func (t *zoomContent) beside(ctx context.Context, k *zoomcache.Track, r timeRang
 	return t.outside(k, r, list)
 }
 
-// known counts the samples of all tracks, at any cost.
+// known returns the number of samples of each track, at any cost.
 func (t *zoomContent) known(ctx context.Context) ([]zoomcache.TrackCount, error) {
-	list, ok, err := t.counts(ctx, false)
-	if err == nil && !ok {
-		list, _, err = t.counts(ctx, true)
+	list, err := t.counts(ctx, false)
+	if err == nil && list == nil {
+		list, err = t.counts(ctx, true)
 	}
 	return list, err
 }
 
-// outside is the error for a time before or after all counted samples of a track. At a
-// constant rate a sample ends the time that it is for.
+// outside returns the error for a time before or after all counted samples of a track.
+// At a constant rate, the offset of a sample is the end of the time that it covers, so
+// the first sample begins one offset earlier.
 func (t *zoomContent) outside(k *zoomcache.Track, r timeRange, list []zoomcache.TrackCount) error {
 	if len(r.bounds) == 0 {
 		return nil
@@ -201,7 +212,8 @@ func (t *zoomContent) outside(k *zoomcache.Track, r timeRange, list []zoomcache.
 	return usagef("%s%s%s", bound, where, t.extent(k, list))
 }
 
-// countOf is the count of a track; false if it is not known to have samples.
+// countOf returns the count of a track. It returns false if no samples of the track are
+// known.
 func countOf(k *zoomcache.Track, list []zoomcache.TrackCount) (zoomcache.TrackCount, bool) {
 	i := slices.IndexFunc(list, func(c zoomcache.TrackCount) bool { return c.Track == k.Number })
 	if i < 0 || list[i].Entry > list[i].Exit {
@@ -210,7 +222,7 @@ func countOf(k *zoomcache.Track, list []zoomcache.TrackCount) (zoomcache.TrackCo
 	return list[i], true
 }
 
-// extent tells the times of the first and the last sample of a track.
+// extent returns a text with the times of the first and the last sample of a track.
 func (t *zoomContent) extent(k *zoomcache.Track, list []zoomcache.TrackCount) string {
 	c, ok := countOf(k, list)
 	if !ok {
@@ -218,13 +230,13 @@ func (t *zoomContent) extent(k *zoomcache.Track, list []zoomcache.TrackCount) st
 	}
 	from, to := k.Rate.Seconds(c.Entry), k.Rate.Seconds(c.Exit)
 	text := fmt.Sprintf(": track %d has samples from %s to %s", k.Number, timeText(from), timeText(to))
-	if utc, ok := t.f.Header().Origin.UTC(); ok {
+	if utc, ok := t.v.Header().Origin.UTC(); ok {
 		text += fmt.Sprintf(", which is %s to %s", stamp(utc, from), stamp(utc, to))
 	}
 	return text
 }
 
-// stamp is the time s seconds after t.
+// stamp returns the time s seconds after t.
 func stamp(t time.Time, s float64) string {
 	whole := math.Floor(s)
 	return time.Unix(t.Unix()+int64(whole), int64(t.Nanosecond())+int64(math.Round((s-whole)*1e9))).UTC().Format(time.RFC3339Nano)

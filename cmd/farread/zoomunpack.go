@@ -11,8 +11,8 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// A zoomColumns is all samples of a file whose tracks are in step: its source was a
-// WAV of several channels, or an array of two axes.
+// A zoomColumns is all samples of a file whose tracks are in step. The source of such a
+// file was a WAV of several channels, or an array of two axes.
 type zoomColumns struct {
 	t    *zoomContent
 	rows int64
@@ -24,7 +24,7 @@ var _ selection = (*zoomColumns)(nil)
 // unpack writes the samples of the only track, or the samples of tracks in step as the
 // columns of a .npy.
 func (t *zoomContent) unpack(ctx context.Context, dst string, force bool) error {
-	if len(t.f.Header().Tracks) > 1 {
+	if len(t.v.Header().Tracks) > 1 {
 		x, err := t.columns(ctx, dst)
 		if err != nil {
 			return err
@@ -38,10 +38,10 @@ func (t *zoomContent) unpack(ctx context.Context, dst string, force bool) error 
 	return t.a.unpackBytes(ctx, x, dst, force)
 }
 
-// columns says whether the tracks can be columns: of one type, without stamps, and of
-// as many samples each.
+// columns returns the tracks as columns if they have one type, no stamps, and the same
+// number of samples. Otherwise it returns an error.
 func (t *zoomContent) columns(ctx context.Context, dst string) (*zoomColumns, error) {
-	tracks := t.f.Header().Tracks
+	tracks := t.v.Header().Tracks
 	alone := func(why string) (*zoomColumns, error) {
 		return nil, usagef("%d tracks %s: take one at a time with farread get --track", len(tracks), why)
 	}
@@ -62,10 +62,7 @@ func (t *zoomContent) columns(ctx context.Context, dst string) (*zoomColumns, er
 			return alone("of several rates")
 		}
 	}
-	counts, ok, err := t.counts(ctx, false)
-	if err == nil && !ok {
-		counts, _, err = t.counts(ctx, true)
-	}
+	counts, err := t.known(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,20 +82,11 @@ func (x *zoomColumns) sink(out string) (sink.Sink, error) { return x.t.a.byteSin
 
 func (x *zoomColumns) plan(context.Context) error { return nil }
 
-// copy goes once over the file.
+// copy makes one pass over the file.
 func (x *zoomColumns) copy(ctx context.Context, w sink.Sink, b bar) error {
 	o := emit.RowOptions{Type: x.d, Rows: x.rows, Memory: int64(x.t.a.flags.maxMemory) / 4, Wrote: b.add}
-	var p zoomcache.Packet
-	err := emit.Rows(w, x.t.f.Header().Tracks, o, func(put func(track int32, v *zoomcache.Values) error) error {
-		return x.t.f.EachBlock(ctx, func(blk zoomcache.Block, k *zoomcache.Track, content []byte) error {
-			if k == nil || blk.Summary {
-				return nil
-			}
-			if err := k.DecodePacket(&p, blk, content, x.t.f.Limits()); err != nil {
-				return err
-			}
-			return put(k.Number, &p.Values)
-		})
+	err := emit.Rows(w, x.t.v.Header().Tracks, o, func(put func(track int32, v *zoomcache.Values) error) error {
+		return x.t.v.EachPacketOfAll(ctx, func(p *zoomcache.Packet) error { return put(p.Track, &p.Values) })
 	})
 	if errors.Is(err, emit.ErrOutOfStep) {
 		err = fmt.Errorf("%w: take one at a time with farread get --track", err)

@@ -64,7 +64,7 @@ func (x *zoomView) sink(out string) (sink.Sink, error) {
 func (x *zoomView) copy(ctx context.Context, s sink.Sink, b bar) error {
 	return emit.Points(s, x.k, x.level, x.format, func(put func(p *zoomindex.Point) error) error {
 		some := false
-		err := x.t.f.EachSummary(ctx, x.k.Number, x.level, x.first, x.last, func(s *zoomcache.Summary) error {
+		err := x.t.v.EachSummary(ctx, x.k.Number, x.level, x.first, x.last, func(s *zoomcache.Summary) error {
 			some = true
 			b.add(s.Size())
 			return put(&zoomindex.Point{Entry: s.Entry, Exit: s.Exit, Count: -1, Channels: s.Channels})
@@ -76,9 +76,9 @@ func (x *zoomView) copy(ctx context.Context, s sink.Sink, b bar) error {
 	})
 }
 
-// nothing is the error for a view without summaries: the track has none of that level,
-// or none in that time. It is nil if the track has no samples either, or the time lies
-// in a gap.
+// nothing returns the error for a view without summaries: the track has none of this
+// level, or none in this time. It returns nil if the track has no samples either, or if
+// the time lies in a gap.
 func (x *zoomView) nothing(ctx context.Context) error {
 	list, err := x.t.known(ctx)
 	if err != nil {
@@ -105,10 +105,10 @@ func (x *zoomView) nothing(ctx context.Context) error {
 	return usagef("--level %d: track %d has none; its levels: %s", x.level, x.k.Number, strings.Join(levels, ", "))
 }
 
-// plan notes the requests that copy would make, as an upper bound: stored summaries
-// lie all over the file.
+// plan notes the requests that copy would make, as an upper bound, since stored
+// summaries lie all over the file.
 func (x *zoomView) plan(ctx context.Context) error {
-	plan, err := x.t.f.ExplainSummaries(ctx, x.k.Number, x.level, x.first, x.last)
-	x.t.planned(plan)
+	p, err := x.t.v.ExplainSummaries(ctx, x.k.Number, x.level, x.first, x.last)
+	x.t.follow(p)
 	return err
 }

@@ -8,28 +8,23 @@ import (
 	"github.com/farread/farread/formats/gulp"
 )
 
-// Labels is the JSON of the meta_data of gulp chunks: an object from id to its list, a
-// line each, in file order.
-func Labels(chunks func(each func(c *gulp.Chunk) error) error) ([]byte, error) {
+// Labels is the JSON of the meta_data of ids of a gulp: an object from id to its list, a
+// line each. each hands them over, in file order.
+func Labels(each func(put func(id string, meta json.RawMessage) error) error) ([]byte, error) {
 	var b bytes.Buffer
 	sep := "{\n"
-	err := chunks(func(c *gulp.Chunk) error {
-		for it := range c.All() {
-			list, err := gulp.MetaList(it.MetaData)
-			if err != nil || len(list) == 0 {
-				continue // no list: pack could not take it
-			}
-			id, err := json.Marshal(it.ID)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&b, "%s%s: ", sep, id)
-			if err := json.Compact(&b, gulp.PlainJSON(it.MetaData)); err != nil {
-				return err
-			}
-			sep = ",\n"
+	err := each(func(id string, meta json.RawMessage) error {
+		list, err := gulp.MetaList(meta)
+		if err != nil || len(list) == 0 {
+			return nil //nolint:nilerr // not a list: pack could not read it
 		}
-		return nil
+		name, err := json.Marshal(id)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s%s: ", sep, name)
+		sep = ",\n"
+		return json.Compact(&b, gulp.PlainJSON(meta))
 	})
 	if b.Len() == 0 {
 		b.WriteString("{")

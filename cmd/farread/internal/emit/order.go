@@ -48,13 +48,18 @@ func cutColumns(start, stop []int64, chunk []int, axis int, item, most int64, yi
 	return true
 }
 
-// ReadColumns reads a box of an array into p in Fortran order.
-func ReadColumns(ctx context.Context, a *b2nd.Array, box b2nd.Box, p []byte) error {
+// A Slicer is an array that gives the items of a box in row-major order.
+type Slicer interface {
+	ReadSlice(ctx context.Context, dst []byte, box b2nd.Box) error
+}
+
+// ReadColumns reads a box of an array, of items of item bytes, into p in Fortran order.
+func ReadColumns(ctx context.Context, a Slicer, item int, box b2nd.Box, p []byte) error {
 	rows := make([]byte, len(p))
 	if err := a.ReadSlice(ctx, rows, box); err != nil {
 		return err
 	}
-	n, item := box.Counts(), a.ItemSize()
+	n := box.Counts()
 	nd.Copy(p, 0, nd.StridesF(n, item), rows, 0, nd.Strides(n, item), n, item)
 	return nil
 }

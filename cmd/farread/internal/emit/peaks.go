@@ -25,7 +25,8 @@ func PeakRate(k *zoomcache.Track) (int64, error) {
 	return int64(n), nil
 }
 
-// A RoomError says that a .dat has no room for so many samples a pixel.
+// A RoomError tells that the number of samples per pixel does not fit into a
+// .dat.
 type RoomError struct{ Samples int64 }
 
 func (e *RoomError) Error() string {
@@ -70,7 +71,7 @@ type grid struct {
 
 func (g grid) pixel(off int64) int64 { return (min(max(off, g.first), g.last) - g.first) / g.span }
 
-// holds says whether no point lies in two pixels.
+// holds reports whether no point lies in two pixels.
 func (g grid) holds(points []zoomindex.Point) bool {
 	for i := range points {
 		if g.pixel(points[i].Entry) != g.pixel(points[i].Exit) {
@@ -103,7 +104,7 @@ const (
 // view lie across such pixels, it makes the view anew: of single spans, in pixels of
 // whole spans; or else of single samples, or in pixels of whole samples. Points stay
 // as they are if that would be too many, or if spans have lengths of all kinds.
-func (o *ViewOptions) align(ctx context.Context, f *zoomindex.File, v *zoomindex.View) (grid, []zoomindex.Point, error) {
+func (o *ViewOptions) align(ctx context.Context, f Series, v *zoomindex.View) (grid, []zoomindex.Point, error) {
 	old := o.gridOf(v.Points, 1)
 	if old.holds(v.Points) {
 		return old, v.Points, nil
@@ -146,7 +147,7 @@ func gcd(a, b int64) int64 {
 
 // peaks makes a waveform of pixels of one length. Each pixel has the bounds of every
 // point that touches it, so that none is lost.
-func (o *ViewOptions) peaks(ctx context.Context, f *zoomindex.File, v *zoomindex.View) ([]byte, error) {
+func (o *ViewOptions) peaks(ctx context.Context, f Series, v *zoomindex.View) ([]byte, error) {
 	rate, err := PeakRate(o.Track)
 	if err != nil {
 		return nil, err

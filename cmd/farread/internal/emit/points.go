@@ -19,7 +19,7 @@ func Summaries() []string { return []string{JSON, CSV, Text} }
 // Points writes points of a level of a track. each hands them over; a count below 0 is
 // not known.
 func Points(out io.Writer, k *zoomcache.Track, level int, format string, each func(put func(p *zoomindex.Point) error) error) error {
-	p := &pointWriter{w: bufio.NewWriterSize(out, fileBuffer), form: format, k: k, level: level}
+	p := &pointWriter{w: bufio.NewWriterSize(out, FileBuffer), form: format, k: k, level: level}
 	if err := p.begin(); err != nil {
 		return err
 	}

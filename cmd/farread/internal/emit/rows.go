@@ -15,23 +15,23 @@ import (
 // memory for each other.
 var ErrOutOfStep = fmt.Errorf("tracks so far out of step: %w", formats.ErrTooLarge)
 
-// RowOptions say how tracks become columns.
+// RowOptions are options of Rows.
 type RowOptions struct {
-	Type   dtype.DType // of all values
+	Type   dtype.DType // type of all values
 	Rows   int64
 	Memory int64         // bytes that may wait
-	Wrote  func(n int64) // is told how many bytes of values were written; nil: nobody asks
+	Wrote  func(n int64) // called with the number of bytes of values written; nil: not called
 }
 
-// Rows writes the samples of tracks in step as the columns of a .npy. each hands over
-// their values, packet by packet. They wait for those of the other tracks: a packet of
-// each if the tracks were written in step.
+// Rows writes the samples of tracks as the columns of a .npy. each passes their values
+// to put, packet by packet. The values of a track wait for the values of the other
+// tracks: for a packet each if the tracks were written in step.
 func Rows(out io.Writer, tracks []zoomcache.Track, o RowOptions, each func(put func(track int32, v *zoomcache.Values) error) error) error {
 	head, err := npy.AppendHeader(nil, npy.Header{DType: o.Type, Shape: []int64{o.Rows, int64(len(tracks))}})
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(out, fileBuffer)
+	w := bufio.NewWriterSize(out, FileBuffer)
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ type joiner struct {
 	item  int
 	most  int64 // bytes that may wait
 	place map[int32]int
-	wait  [][]byte // of each track
+	wait  [][]byte // values of each track that wait
 	held  int64
 	rows  int64
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// SampleOptions say how the samples of a track are written.
+// SampleOptions are options for writing the samples of a track.
 type SampleOptions struct {
-	Npy    bool // else CSV
+	Npy    bool // write a .npy; false: CSV
 	Stamps bool // the offsets instead of the values
-	// Again is how the header of a .npy may be written once more; nil: the samples are
-	// counted first.
+	// Again writes the header of a .npy a second time. If it is nil, the samples are
+	// counted before the header is written.
 	Again io.WriterAt
-	// Wrote is told the sizes of the values that were written to a .npy; nil: nobody asks.
+	// Wrote is called with the sizes of values written to a .npy. Nil means no call.
 	Wrote func(n int64)
 }
 
 // Samples writes samples of a track. each reads them, whenever it is called.
 func Samples(out io.Writer, k *zoomcache.Track, o SampleOptions, each func(fn func(p *zoomcache.Packet) error) error) error {
-	w := bufio.NewWriterSize(out, fileBuffer)
+	w := bufio.NewWriterSize(out, FileBuffer)
 	if o.Npy {
 		return o.npy(w, k, each)
 	}
@@ -41,10 +41,11 @@ func Samples(out io.Writer, k *zoomcache.Track, o SampleOptions, each func(fn fu
 	return w.Flush()
 }
 
-// fileBuffer gathers what is written: packets may be short.
-const fileBuffer = 256 << 10
+// FileBuffer is the size of the buffer in front of a file: packets and items may be
+// short.
+const FileBuffer = 256 << 10
 
-// SampleType is NumPy's name for the values of a kind.
+// SampleType returns NumPy's name for the values of a kind.
 func SampleType(k zoomcache.Kind) string {
 	switch k {
 	case zoomcache.Bool:
@@ -216,7 +217,7 @@ func append64[T int64 | uint64](dst []byte, v []T) []byte {
 // sampleCSV writes samples as lines of offset, seconds and values.
 type sampleCSV struct {
 	k      *zoomcache.Track
-	stamps bool // without values
+	stamps bool // write the offsets, without values
 	items  []byte
 	buf    []byte
 }

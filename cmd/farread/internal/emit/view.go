@@ -19,17 +19,23 @@ import (
 // Views are the formats that View writes.
 func Views() []string { return append(Summaries(), Npy, Peaks, Dat, PNG, SVG) }
 
-// ViewOptions say how a view is written.
+// ViewOptions are options for writing a view.
 type ViewOptions struct {
 	Format      string
 	Track       *zoomcache.Track
 	First, Last int64 // offsets that were asked for
 	Width       int   // points that were asked for
-	Bits        int   // of the numbers of peaks: 8 or 16
+	Bits        int   // bits of a number in a waveform: 8 or 16
+}
+
+// A Series is what views are made of.
+type Series interface {
+	Header() *zoomcache.Header
+	View(ctx context.Context, track int32, from, to int64, width int) (zoomindex.View, error)
 }
 
 // View writes a view of a track of f. Peaks may need another view of the same samples.
-func View(ctx context.Context, w io.Writer, f *zoomindex.File, v *zoomindex.View, o ViewOptions) error {
+func View(ctx context.Context, w io.Writer, f Series, v *zoomindex.View, o ViewOptions) error {
 	switch o.Format {
 	case PNG, SVG:
 		return o.plot(w, f, v)
@@ -59,12 +65,12 @@ func View(ctx context.Context, w io.Writer, f *zoomindex.File, v *zoomindex.View
 }
 
 // plot draws points: the band of each channel, and the line of its means.
-func (o *ViewOptions) plot(w io.Writer, f *zoomindex.File, v *zoomindex.View) error {
+func (o *ViewOptions) plot(w io.Writer, f Series, v *zoomindex.View) error {
 	s := picture.OfView(f.Header(), o.Track, v.Points, o.First, o.Last, o.Width)
 	if s.Title = human.Printable(human.Shorten(s.Title, 60)); s.Title == "" {
 		s.Title = fmt.Sprintf("track %d", o.Track.Number)
 	}
-	var b bytes.Buffer // a plot that fails leaves nothing
+	var b bytes.Buffer // write nothing if the plot fails
 	draw := s.PNG
 	if o.Format == SVG {
 		draw = s.SVG

@@ -1,14 +1,13 @@
 package quickstart
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -24,26 +23,16 @@ type part struct {
 	args         []string
 }
 
-func parts() []part {
-	return []part{
-		{"localcloud" + exe(), "localcloud", []string{"."}},
-		{"fn-pack/bootstrap", ".", []string{"-tags", "lambda.norpc", "./cmd/fn-pack"}},
-		{"fn-zoom/bootstrap", ".", []string{"-tags", "lambda.norpc", "./cmd/fn-zoom"}},
-	}
-}
-
-func exe() string {
-	if runtime.GOOS == "windows" {
-		return ".exe"
-	}
-	return ""
+var parts = []part{
+	{"localcloud", "localcloud", []string{"."}},
+	{"fn-pack/bootstrap", ".", []string{"-tags", "lambda.norpc", "./cmd/fn-pack"}},
+	{"fn-zoom/bootstrap", ".", []string{"-tags", "lambda.norpc", "./cmd/fn-zoom"}},
 }
 
 // missing are the parts that a folder lacks.
 func missing(dir string) (names []string) {
-	for _, p := range parts() {
-		fi, err := os.Stat(filepath.Join(dir, p.name))
-		if err != nil || !fi.Mode().IsRegular() || runtime.GOOS != "windows" && fi.Mode()&0o111 == 0 {
+	for _, p := range parts {
+		if _, err := exec.LookPath(filepath.Join(dir, p.name)); err != nil {
 			names = append(names, p.name)
 		}
 	}
@@ -62,15 +51,12 @@ func findParts(ctx context.Context, o Options, errw io.Writer) (string, error) {
 	if len(names) == 0 {
 		return beside, nil
 	}
-	root := stack.Checkout(o.Work)
-	if root == "" {
-		root = stack.Checkout(beside)
-	}
+	root := cmp.Or(stack.Checkout(o.Work), stack.Checkout(beside))
 	why := "there is no checkout of farread here to build from (run this in one, or `make build` there)"
 	if root != "" {
 		if _, err := exec.LookPath("go"); err == nil {
 			bin := filepath.Join(root, "bin")
-			return bin, build(ctx, root, bin, parts(), errw, o.Terminal)
+			return bin, build(ctx, root, bin, parts, errw, o.Terminal)
 		}
 		why = "Go, to build from " + root + ", is not installed (https://go.dev/dl)"
 	}
@@ -88,7 +74,7 @@ func build(ctx context.Context, root, bin string, list []part, errw io.Writer, l
 	switch {
 	case live:
 		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(errw), progressbar.OptionSetDescription(what),
-			progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true)) // else the bar is first drawn when it ends
+			progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true)) // without it the bar is drawn only at its end
 		defer bar.Finish() //nolint:errcheck // a remark
 	case first:
 		fmt.Fprintln(errw, what)

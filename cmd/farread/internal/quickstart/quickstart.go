@@ -5,6 +5,7 @@
 package quickstart
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,7 @@ import (
 	"time"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/sample"
+	"github.com/farread/farread/cmd/farread/internal/demo"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/internal/stack"
 	"github.com/farread/farread/objstore"
@@ -31,21 +32,21 @@ const (
 	grace = 400 * time.Millisecond
 )
 
-// Options say what to run. Config.Counter must be set.
+// Options are the options of a run. Config.Counter must be set.
 type Options struct {
 	Once bool   // end after the tour instead of staying up
 	JSON bool   // the report as one JSON document on out, nothing else there
 	Dir  string // folder of the local cloud, made if it is not there
 	Kept bool   // Dir will be there when the run is over
-	Port int    // of the S3 endpoint on loopback; 0: any free one
+	Port int    // port of the S3 endpoint on loopback; 0: any free port
 
 	// Program is the path of the running farread: the other binaries are looked
 	// for beside it. Work is where a checkout is looked for, upwards, to build
-	// them from.
+	// them from; "" is the working folder.
 	Program, Work string
-	Command       string // how people call farread in their shell
-	Terminal      bool   // errw is one: remarks may be overwritten
-	// Config is that of all clients, with its Counter; the tour adds the place and the
+	Command       string // the command to call farread in a shell
+	Terminal      bool   // errw is a terminal: remarks may be overwritten
+	// Config is the configuration of all clients. The tour adds the endpoint and the
 	// keys of its cloud.
 	Config farread.Config
 }
@@ -55,7 +56,7 @@ type Report struct {
 	Uploads int      `json:"uploads"`
 	Outputs []Output `json:"outputs"`
 	Reads   []Read   `json:"reads"`
-	// Pictures are the files that show what was read.
+	// Pictures are files with pictures of the data that were read.
 	Pictures []string `json:"pictures"`
 
 	Endpoint   string  `json:"endpoint"`
@@ -65,7 +66,7 @@ type Report struct {
 
 // An Output is a dataset that an upload became.
 type Output struct {
-	Key        string  `json:"key"` // of the object that holds the data
+	Key        string  `json:"key"` // key of the object with the data
 	Format     string  `json:"format"`
 	Source     string  `json:"source"` // URI of the upload
 	MS         float64 `json:"ms"`     // from the end of the upload to the dataset being there
@@ -101,8 +102,8 @@ type problem struct {
 func (p *problem) Error() string { return p.text }
 func (p *problem) Unwrap() error { return p.is }
 
-// ErrMismatch is matched when bytes read back are not those of the source. It
-// also matches formats.ErrCorrupt.
+// ErrMismatch is matched by errors about bytes that differ from the source when
+// they are read back. It also matches formats.ErrCorrupt.
 var ErrMismatch error = &problem{"not what was uploaded", formats.ErrCorrupt}
 
 // unavailable is a problem with a child or the machine: another try may help.
@@ -144,10 +145,7 @@ func Run(ctx context.Context, o Options, out, errw io.Writer) error {
 		}
 	}()
 	err = t.serve(ctx, out)
-	if cause := context.Cause(ctx); cause != nil { // the reason of whatever else failed
-		return cause
-	}
-	return err
+	return cmp.Or(context.Cause(ctx), err) // the cause of all other failures comes first
 }
 
 // begin starts the cloud for a tour.
@@ -156,18 +154,12 @@ func begin(ctx context.Context, o Options, bin string) (_ *tour, err error) {
 	start := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("localcloud did not answer within %s", startLimit))
 	defer cancel()
-	t.cloud, err = stack.Start(limited, filepath.Join(bin, "localcloud"+exe()), "--dir", o.Dir,
+	t.cloud, err = stack.Start(limited, filepath.Join(bin, "localcloud"), "--dir", o.Dir,
 		"--addr", address(o.Port), "--rules", filepath.Join(o.Dir, "rules.json"), "--functions", bin)
-	if err != nil && ctx.Err() == nil {
-		err = unavailable("%v", err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), unavailable("%v", err))
 	}
 	t.report.Endpoint, t.report.StartMS = t.cloud.Endpoint, ms(time.Since(start))
-	if !o.Once || o.Kept { // else nobody could look at the pictures
-		t.slices = filepath.Join(o.Dir, slicesFolder)
-	}
 	c := &t.o.Config
 	c.Endpoint, c.Region, c.AccessKey, c.SecretKey, c.PathStyle = t.cloud.Endpoint, t.cloud.Region, t.cloud.AccessKey, t.cloud.SecretKey, true
 	t.writer = farread.New(*c)
@@ -176,28 +168,28 @@ func begin(ctx context.Context, o Options, bin string) (_ *tour, err error) {
 	}
 	if err != nil {
 		t.end()
-		return nil, err
 	}
-	return t, nil
+	return t, err
 }
 
 func (t *tour) end() {
 	t.writer.CloseIdleConnections()
-	_ = t.cloud.Stop(grace) // the reason of its end is told elsewhere
+	_ = t.cloud.Stop(grace) // the error is reported elsewhere
 }
 
 // serve is the tour and the time after it.
 func (t *tour) serve(ctx context.Context, out io.Writer) error {
-	t.page.started(t.report)
-	clips, storm, err := sample.Draw(ctx)
+	t.page.line("A cloud on this machine: uploads become datasets, and parts of them are read back from afar.")
+	t.page.line("\nS3 and functions answer at %s after %s ms.", t.report.Endpoint, duration(t.report.StartMS))
+	clips, storm, err := demo.Draw(ctx)
 	if err != nil {
 		return err
 	}
 	list, err := stories(clips, storm)
-	if err != nil {
-		return err
+	if err == nil {
+		err = t.run(ctx, list)
 	}
-	if err := t.run(ctx, list); err != nil {
+	if err != nil {
 		return err
 	}
 	if t.o.JSON {
@@ -209,7 +201,7 @@ func (t *tour) serve(ctx context.Context, out io.Writer) error {
 		}
 	}
 	if t.o.Once {
-		t.page.onceDone(t.o.Command, t.report.Pictures)
+		t.page.same(t.report.Pictures, t.o.Command, "To stay up and try it: "+t.o.Command+" quickstart")
 		return nil
 	}
 	t.page.invite(t)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,18 +30,13 @@ import (
 // and the tries after it.
 const functionLimit = 3 * time.Minute
 
-// slicesFolder lies in the folder of the local cloud.
-const slicesFolder = "slices"
-
 // tour tells the stories.
 type tour struct {
-	o      Options // its Config is that of the cloud's clients
-	cloud  *stack.Process
-	page   page
-	writer *farread.Client // uploads, and looks for outputs
-	// Buckets of the writer.
-	uploads, datasets objstore.Bucket
-	slices            string // folder for shown slices; "": none
+	o                 Options // Config is set for clients of the cloud
+	cloud             *stack.Process
+	page              page
+	writer            *farread.Client // uploads, and looks for outputs
+	uploads, datasets objstore.Bucket // of the writer
 	report            Report
 }
 
@@ -95,44 +91,44 @@ func (t *tour) publish(ctx context.Context, s story) (out Output, err error) {
 	out.MS, out.UploadMS = ms(time.Since(sent)), ms(sent.Sub(start))
 	out.Function, out.FunctionMS, out.Cold = inv.Function, inv.MS, inv.Cold
 	if out.Format == all.Zoomcache {
-		z, err := t.writer.OpenZoom(ctx, out.URI, farread.ZoomOptions{})
-		if err != nil {
-			return out, err
+		var z *farread.Zoom
+		if z, err = t.writer.OpenZoom(ctx, out.URI, farread.ZoomOptions{}); err == nil {
+			out.IndexSize, _, _, err = z.HasIndex(ctx)
 		}
-		out.IndexSize, _, _, err = z.HasIndex(ctx)
-		return out, err
 	}
-	return out, nil
+	return out, err
 }
 
-// next is the next invocation.
-func (t *tour) next(ctx context.Context) (i stack.Invocation, err error) {
-	select {
-	case i, ok := <-t.cloud.Invocations:
-		if ok {
-			return i, nil
+// records yields the records of all invocations, from now on until ctx ends.
+func (t *tour) records(ctx context.Context) iter.Seq2[stack.Invocation, stack.Record] {
+	return func(yield func(stack.Invocation, stack.Record) bool) {
+		for ctx.Err() == nil {
+			select {
+			case i, ok := <-t.cloud.Invocations:
+				if !ok {
+					<-ctx.Done() // it ends with the cloud
+				}
+				for _, r := range i.Records {
+					if !yield(i, r) {
+						return
+					}
+				}
+			case <-ctx.Done():
+			}
 		}
-		<-ctx.Done() // it ends with the cloud
-	case <-ctx.Done():
 	}
-	return i, context.Cause(ctx)
 }
 
 // await waits for the last invocation for the upload called key.
 func (t *tour) await(ctx context.Context, key string) (stack.Invocation, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, functionLimit, unavailable("no function has run after %s", functionLimit))
 	defer cancel()
-	for {
-		i, err := t.next(ctx)
-		if err != nil {
+	for i, r := range t.records(ctx) {
+		if done, err := outcome(i, r); done && r.Bucket == uploads && r.Key == key {
 			return i, err
 		}
-		for _, r := range i.Records {
-			if done, err := outcome(i, r); done && r.Bucket == uploads && r.Key == key {
-				return i, err
-			}
-		}
 	}
+	return stack.Invocation{}, context.Cause(ctx)
 }
 
 // outcome tells how a record fared. It is not done if the record comes again.
@@ -161,9 +157,9 @@ func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err e
 	if data := strings.TrimSuffix(key, npy.NoteSuffix); strings.HasSuffix(data, rawSuffix) {
 		source = data
 	}
-	stem, _, closing := functions.Closing(source)
-	if !closing {
-		stem = source
+	stem := source
+	if folder, _, closing := functions.Closing(source); closing {
+		stem = folder
 	}
 	// An output's key begins like its upload's, unless that is very long.
 	for i, err := range t.datasets.List(ctx, strings.ToValidUTF8(stem[:min(len(stem), 512)], "")) {
@@ -171,14 +167,14 @@ func (t *tour) made(ctx context.Context, key, etag string) (list []Output, err e
 			return nil, err
 		}
 		format := all.ByName(i.Key)
-		if format == "" || strings.HasSuffix(i.Key, gulp.MetaSuffix) { // a pair counts once
+		if format == "" || strings.HasSuffix(i.Key, gulp.MetaSuffix) { // count a pair once
 			continue
 		}
 		info, err := t.datasets.Head(ctx, i.Key)
 		if err != nil && !errors.Is(err, objstore.ErrNotFound) { // replaced in between
 			return nil, err
 		}
-		if of, ok := functions.SourceOf(info.Meta); ok && of.Bucket == uploads && of.Key == source && (etag == "" || bare(of.ETag) == bare(etag)) {
+		if of, ok := functions.SourceOf(info.Meta); ok && of.Bucket == uploads && of.Key == source && (etag == "" || of.ETag == etag) {
 			list = append(list, Output{Key: i.Key, Format: format, URI: "s3://" + datasets + "/" + i.Key, Size: info.Size})
 		}
 	}
@@ -203,9 +199,6 @@ func (t *tour) refused(ctx context.Context, key string) error {
 	}
 	return fmt.Errorf("%s: %w", rep.What, errRefused)
 }
-
-// bare is an ETag without quotes, as events carry it.
-func bare(etag string) string { return strings.Trim(etag, `"`) }
 
 // readBack runs the steps of a story and counts the cost of each.
 func (t *tour) readBack(ctx context.Context, s story, uri string) (err error) {
@@ -238,48 +231,36 @@ func (t *tour) readBack(ctx context.Context, s story, uri string) (err error) {
 	return nil
 }
 
-// draw writes the bytes of a read as files for people to look at.
+// draw writes the bytes of a read as a file for people to look at.
 func (t *tour) draw(s step, got [][]byte) error {
-	if s.drawn == nil || t.slices == "" {
+	if s.drawn == "" || t.o.Once && !t.o.Kept { // it would not stay
 		return nil
 	}
-	files, err := s.drawn(got)
-	if err = errors.Join(err, os.MkdirAll(t.slices, 0o750)); err != nil {
+	var b bytes.Buffer
+	if err := s.draw(&b, got); err != nil {
 		return err
 	}
-	for _, f := range files {
-		name := filepath.Join(t.slices, f.name)
-		if err := os.WriteFile(name, f.data, 0o600); err != nil {
-			return err
-		}
-		if strings.HasSuffix(name, ".png") {
-			t.report.Pictures = append(t.report.Pictures, name)
-		}
-	}
-	return nil
+	name := filepath.Join(t.o.Dir, "slices", s.drawn)
+	t.report.Pictures = append(t.report.Pictures, name)
+	return errors.Join(os.MkdirAll(filepath.Dir(name), 0o750), os.WriteFile(name, b.Bytes(), 0o600))
 }
 
 // watch shows the outputs of further uploads until ctx ends.
 func (t *tour) watch(ctx context.Context) error {
-	for {
-		i, err := t.next(ctx)
-		if err != nil {
-			return err
+	for i, r := range t.records(ctx) {
+		var list []Output
+		done, err := outcome(i, r)
+		if done && err == nil {
+			list, err = t.made(ctx, r.Key, "")
 		}
-		for _, r := range i.Records {
-			var list []Output
-			done, err := outcome(i, r)
-			if done && err == nil {
-				list, err = t.made(ctx, r.Key, "")
-			}
-			if err != nil {
-				t.page.event(i, r, Output{}, err)
-			}
-			for _, out := range list {
-				t.page.event(i, r, out, nil)
-			}
+		if err != nil {
+			t.page.event(i, r, Output{}, err)
+		}
+		for _, out := range list {
+			t.page.event(i, r, out, nil)
 		}
 	}
+	return context.Cause(ctx)
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

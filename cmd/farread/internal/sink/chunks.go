@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -39,10 +38,10 @@ type chunk struct {
 	pair   gulp.Pair
 	w      *gulp.Writer
 	data   objstore.Writer
-	mark   string // in the metadata of the data: tells them from data of another writer
+	mark   string // mark in the metadata of the data, to distinguish them from another writer's
 	hold   func() bool
 	cancel context.CancelFunc
-	info   objstore.Info // of the data, once they are published
+	info   objstore.Info // Info of the data after they are published
 	tried  bool          // Commit of the data was called
 	done   bool          // data are published
 	atRisk bool          // the index may be there, or may still arrive
@@ -57,8 +56,8 @@ const (
 	sideBySide = 16
 )
 
-// patient is ctx, but ends only d after ctx does: work that must not be torn apart may
-// end by itself. All such times together are less than Grace.
+// patient returns a copy of ctx that ends d later than ctx, so that work that must not
+// be interrupted can finish. All such times together are less than Grace.
 func patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
@@ -113,7 +112,7 @@ func (o *Chunks) Finish(ctx context.Context) error {
 	if err := o.end(ctx); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil && !o.force { // with force the old data are gone: their index must follow
+	if err := ctx.Err(); err != nil && !o.force { // with force the old data are replaced already: the index must follow
 		return context.Cause(ctx)
 	}
 	late, cancel := patient(ctx, Grace/2)
@@ -180,7 +179,8 @@ func (o *Chunks) settle(ctx context.Context, c *chunk, err error) error {
 	defer cancel()
 	there, headErr := o.b.Head(ctx, c.pair.Meta)
 	var e *objstore.Error
-	answered := strings.HasPrefix(o.b.Name(), "file://") || errors.As(err, &e) && e.Status != 0
+	_, local := Local(o.b)
+	answered := local || errors.As(err, &e) && e.Status != 0
 	switch {
 	case headErr == nil && c.info.ETag != "" && there.Meta[functions.MetaDataETag] == c.info.ETag:
 		return nil
@@ -223,5 +223,5 @@ func (o *Chunks) takeBack(ctx context.Context, c *chunk) {
 			return
 		}
 	}
-	_ = o.b.Delete(ctx, c.pair.Data) // there is nothing better to do
+	_ = o.b.Delete(ctx, c.pair.Data) // an error here does not matter: nothing else can be done
 }

@@ -20,7 +20,7 @@ type Folder struct {
 	bin   *Trash
 	clash func(name string) error
 	out   string
-	temp  string   // beside out, or inside it
+	temp  string   // temporary file or folder, beside out or inside it
 	into  *os.Root // out, if it exists
 	root  *os.Root // temp
 	last  string   // folder made last
@@ -90,7 +90,8 @@ func (s *Folder) Dir(name string) error {
 	return nil
 }
 
-// inTheWay is clash for an error that says so. The temporary folder was empty.
+// inTheWay returns the error of clash if err means that name exists. The
+// temporary folder was empty.
 func (s *Folder) inTheWay(name string, err error) error {
 	pe := (*fs.PathError)(nil)
 	if errors.Is(err, fs.ErrExist) || errors.As(err, &pe) && pe.Err.Error() == "not a directory" {
@@ -131,7 +132,7 @@ func (s *Folder) move() error {
 	})
 }
 
-// Abort throws away what has not appeared.
+// Abort removes files that have not appeared.
 func (s *Folder) Abort() {
 	if s.done {
 		return
@@ -159,10 +160,14 @@ func missing(dir string) (out []string) {
 	}
 }
 
+// Local is the folder of this machine that a bucket is, with slashes; false if the bucket
+// is none.
+func Local(b objstore.Bucket) (dir string, ok bool) { return strings.CutPrefix(b.Name(), "file://") }
+
 // NewFolders returns a function that removes the local folder of a bucket again, and
 // its parents, as far as they do not exist yet and are empty then.
 func NewFolders(b objstore.Bucket) func() {
-	dir, local := strings.CutPrefix(b.Name(), "file://")
+	dir, local := Local(b)
 	if !local {
 		return func() {}
 	}

@@ -28,9 +28,10 @@ const FilePerm = 0o666
 
 const dirPerm = 0o777
 
-const tempPrefix, tempSuffix = ".farread-", ".tmp" // as filestore's: both are hidden from readers
+const tempPrefix, tempSuffix = ".farread-", ".tmp" // as in filestore, so readers do not see the files
 
-// IsTemp says whether a file or folder of that name is an output that has not appeared.
+// IsTemp reports whether a file or folder of that name is an output that has not
+// appeared.
 func IsTemp(name string) bool {
 	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
 }
@@ -51,7 +52,7 @@ func asNamed(err error, name string) error {
 	return err
 }
 
-// A Stream hands on what it gets at once.
+// A Stream passes on bytes at once.
 type Stream struct {
 	w     io.Writer
 	wrote bool
@@ -66,7 +67,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// Wrote says whether anything was written: it cannot be taken back.
+// Wrote reports whether anything was written: it cannot be taken back.
 func (s *Stream) Wrote() bool { return s.wrote }
 
 // Commit does nothing.
@@ -80,11 +81,12 @@ type File struct {
 	bin        *Trash
 	f          *os.File
 	temp, name string // "" if the file is written directly
+	with       *File  // appears along with this one; nil: none
 	done       bool
 }
 
-// NewFile makes a temporary file beside name. If name exists and is no regular file (a
-// pipe, a device), it is written directly.
+// NewFile makes a temporary file beside name. If name exists and is not a regular file
+// (a pipe, a device), it is written directly.
 func NewFile(bin *Trash, name string) (*File, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
@@ -120,8 +122,8 @@ func (s *File) Write(p []byte) (int, error) {
 	return n, asNamed(err, s.name)
 }
 
-// Again is how bytes may be written once more before Commit; nil if they are gone
-// already, into a pipe.
+// Again returns a writer that can change written bytes before Commit. It is nil if the
+// bytes are already gone, into a pipe.
 func (s *File) Again() io.WriterAt {
 	if s.temp == "" {
 		return nil
@@ -129,28 +131,63 @@ func (s *File) Again() io.WriterAt {
 	return s.f
 }
 
+// With puts a small file about this one beside it. Both appear at Commit, or neither
+// does: no interrupt comes between them.
+func (s *File) With(name string, p []byte) (err error) {
+	if s.with, err = NewFile(s.bin, name); err == nil {
+		_, err = s.with.Write(p)
+	}
+	return err
+}
+
 // Commit closes the file and lets it appear.
 func (s *File) Commit() error {
 	s.done = true
-	err := s.f.Close()
-	if s.temp == "" {
-		return err
-	}
-	if err == nil {
-		err = s.bin.publish(s.temp, func() error { return os.Rename(s.temp, s.name) })
+	err := asNamed(s.f.Close(), s.name)
+	switch {
+	case err != nil:
+	case s.temp != "":
+		err = s.bin.publish(s.temp, s.appear)
+	case s.with != nil: // this one went into a pipe
+		return s.with.Commit()
 	}
 	if err != nil {
 		s.remove()
+		s.with.Abort()
+	}
+	return err
+}
+
+// appear renames the files. That about the other is the first: alone it is nothing that
+// anybody would take for the output.
+func (s *File) appear() error {
+	w := s.with
+	if w != nil {
+		w.done = true
+		err := w.f.Close()
+		if err == nil && w.temp != "" {
+			err = os.Rename(w.temp, w.name)
+		}
+		if err != nil {
+			w.remove()
+			return asNamed(err, w.name)
+		}
+		s.bin.keep(w.temp)
+	}
+	err := os.Rename(s.temp, s.name)
+	if err != nil && w != nil && w.temp != "" {
+		_ = os.Remove(w.name) // it is about bytes that are not there
 	}
 	return asNamed(err, s.name)
 }
 
-// Abort throws away what was written.
+// Abort removes the temporary file.
 func (s *File) Abort() {
-	if !s.done {
+	if s != nil && !s.done {
 		s.done = true
 		_ = s.f.Close() // the written bytes are thrown away
 		s.remove()
+		s.with.Abort()
 	}
 }
 

@@ -12,19 +12,10 @@ import (
 // made and in the place where it appears.
 var outputSteps = map[string]func(bin *Trash, dir string) (steps []func() error, s *Sink){
 	"file": func(bin *Trash, dir string) ([]func() error, *Sink) {
-		s := new(Sink)
-		return []func() error{
-			func() error {
-				f, err := NewFile(bin, filepath.Join(dir, "out"))
-				if err == nil {
-					*s = f
-				}
-				return err
-			},
-			func() error { _, err := (*s).Write([]byte("one")); return err },
-			func() error { _, err := (*s).Write([]byte("two")); return err },
-			func() error { return (*s).Commit() },
-		}, s
+		return fileSteps(bin, dir, func(f *File) error { _, err := f.Write([]byte("two")); return err })
+	},
+	"file and another about it": func(bin *Trash, dir string) ([]func() error, *Sink) {
+		return fileSteps(bin, dir, func(f *File) error { return f.With(filepath.Join(dir, "out.json"), []byte("{}")) })
 	},
 	"folder": func(bin *Trash, dir string) ([]func() error, *Sink) {
 		return folderSteps(bin, filepath.Join(dir, "on", "the", "way", "out"))
@@ -32,6 +23,22 @@ var outputSteps = map[string]func(bin *Trash, dir string) (steps []func() error,
 	"folder that is there": func(bin *Trash, dir string) ([]func() error, *Sink) {
 		return folderSteps(bin, filepath.Join(dir, "there"))
 	},
+}
+
+func fileSteps(bin *Trash, dir string, then func(f *File) error) ([]func() error, *Sink) {
+	s := new(Sink)
+	return []func() error{
+		func() error {
+			f, err := NewFile(bin, filepath.Join(dir, "out"))
+			if err == nil {
+				*s = f
+			}
+			return err
+		},
+		func() error { _, err := (*s).Write([]byte("one")); return err },
+		func() error { return then((*s).(*File)) },
+		func() error { return (*s).Commit() },
+	}, s
 }
 
 func folderSteps(bin *Trash, out string) ([]func() error, *Sink) {
@@ -102,6 +109,48 @@ func TestInterruptAnywhere(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestTwoFiles: two files appear together, or neither if one of them cannot.
+func TestTwoFiles(t *testing.T) {
+	t.Parallel()
+	for _, blocked := range []string{"", "out", "out.json"} {
+		dir := t.TempDir()
+		var bin Trash
+		s, err := NewFile(&bin, filepath.Join(dir, "out"))
+		if err == nil {
+			err = s.With(filepath.Join(dir, "out.json"), []byte("{}"))
+		}
+		if err == nil && blocked != "" {
+			err = os.Mkdir(filepath.Join(dir, blocked), 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pe := (*fs.PathError)(nil)
+		err = s.Commit()
+		s.Abort()
+		bin.Empty()
+		switch left := files(t, dir); {
+		case blocked == "" && (err != nil || len(left) != 2):
+			t.Errorf("left %v, %v", left, err)
+		case blocked != "" && (len(left) > 0 || !errors.As(err, &pe) || pe.Path != filepath.Join(dir, blocked)):
+			t.Errorf("%s is a folder: left %v, %v", blocked, left, err)
+		}
+	}
+	var bin Trash
+	dir := t.TempDir()
+	s, err := NewFile(&bin, filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.With(filepath.Join(dir, "none", "out.json"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	s.Abort()
+	if left := files(t, dir); len(left) > 0 {
+		t.Errorf("left %v", left)
 	}
 }
 

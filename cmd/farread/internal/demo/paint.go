@@ -1,4 +1,4 @@
-package sample
+package demo
 
 import (
 	"bytes"
@@ -13,9 +13,6 @@ const (
 	Width  = 320
 	Height = 180
 )
-
-// quality keeps the skies free of visible blocks at about 12 KB a frame.
-const quality = 88
 
 // vec is a place: x to the right, y down, z towards the eye, which is far away.
 type vec struct{ x, y, z float64 }
@@ -81,7 +78,7 @@ func (f shader) paint() *image.RGBA {
 	return img
 }
 
-// differ says whether two neighbours have an edge between them.
+// differ reports whether two neighbours have an edge between them.
 func differ(c, d rgb) bool {
 	return math.Abs(c.x-d.x)+math.Abs(c.y-d.y)+math.Abs(c.z-d.z) > 0.005+0.1*(c.x+c.y+c.z)
 }
@@ -99,9 +96,10 @@ func tone(x float64) float64 {
 	return 255 * math.Sqrt(max(x, 0))
 }
 
+// jpeg is a frame of about 12 KB, whose skies are free of visible blocks.
 func (f shader) jpeg() ([]byte, error) {
 	var b bytes.Buffer
-	err := jpeg.Encode(&b, f.paint(), &jpeg.Options{Quality: quality})
+	err := jpeg.Encode(&b, f.paint(), &jpeg.Options{Quality: 88})
 	return b.Bytes(), err
 }
 

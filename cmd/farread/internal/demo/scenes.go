@@ -1,4 +1,4 @@
-package sample
+package demo
 
 import "math"
 
@@ -133,7 +133,7 @@ func (air *texture) planet(t float64) shader {
 		p := hex(0x05060f).plus(cloud.times(1.1 * step(0.48, 0.85, air.at(x*0.0015+y*0.00075, y*0.002)))).plus(stars(x, y))
 		x, y = x-0.49*Width, y-0.51*Height
 		p = pass(p, x, y, false)
-		r := vec{x, y, -(axis.x*x + axis.y*y) / axis.z} // where the eye meets the plane of the rings
+		r := vec{x, y, -(axis.x*x + axis.y*y) / axis.z} // where the line of sight meets the plane of the rings
 		q, ok := onBall(x, y, radius)
 		if ok {
 			p = surface(q)
@@ -152,7 +152,7 @@ func (air *texture) planet(t float64) shader {
 // aurora: curtains of light over a mountain lake, and their reflection.
 func (air *texture) aurora(t float64) shader {
 	const shore = 128.0    // the row where the lake begins
-	rays := make(ramp, 64) // one ray, from its foot upwards
+	rays := make(ramp, 64) // brightness of a ray, from its foot upwards
 	for i := range rays {
 		k := float64(i) / 63
 		rays[i] = hexes(0xb8ffd0, 0x55f7a0, 0x2be58c, 0x1fc9a0, 0x3a86d8, 0x7a4fd0, 0x8a2fa8).at(k)

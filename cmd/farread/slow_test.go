@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/farread/farread/internal/flawedtest"
+	"github.com/farread/farread/rangeio"
+)
+
+// TestSlowOnceInEveryFormat: a server that gives no answer once, or stalls once, costs
+// one request more and no wait for it, whatever is read.
+func TestSlowOnceInEveryFormat(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	selectors := everyFormat(t, dir, 4)
+	for name, flaw := range map[string]flawedtest.Flaw{
+		"no answer, once": flawedtest.First(1, flawedtest.Hang),
+		"stalls, once":    flawedtest.First(1, flawedtest.HangInBody),
+	} {
+		for file, sel := range selectors {
+			for _, scheme := range []string{"http", "s3"} {
+				t.Run(strings.Join([]string{name, file, scheme}, "/"), func(t *testing.T) {
+					t.Parallel()
+					s := serve(t, dir)
+					uri, flags := s.Base()+file, []string{"--stats", "--quiet"}
+					if scheme == "s3" {
+						uri, flags = "s3://data/"+file, append(flags, "--endpoint-url", s.URL, "--no-sign-request", "--path-style", "--region", "us-east-1")
+					}
+					out := t.TempDir()
+					get := func(to string, more ...string) (n rangeio.Stats, took time.Duration) {
+						t.Helper()
+						start := time.Now()
+						r := getFrom(t, uri, filepath.Join(out, to), sel, append(flags, more...))
+						if err := json.Unmarshal([]byte(r.stderr), &n); r.code != exitOK || err != nil {
+							t.Fatalf("exit %d %q", r.code, r.stderr)
+						}
+						return n, time.Since(start)
+					}
+					well, _ := get("want")
+					s.Set(flaw)
+					slow, took := get("got", "--hedge")
+					if slow.Requests != well.Requests+1 || slow.Hedged != 1 || well.Hedged != 0 || took > 8*time.Second {
+						t.Errorf("%+v after %v, and well %+v", slow, took, well)
+					}
+					wrote := files(t, out)
+					for name, p := range wrote {
+						if rest, ok := strings.CutPrefix(name, "want"); ok && wrote["got"+rest] != p {
+							t.Errorf("%s differs", name)
+						}
+					}
+					if scheme == "s3" {
+						return // the same, later
+					}
+					s.Set(flaw)
+					if slow, _ = get("without", "--timeout", "3s"); slow.Hedged != 0 || slow.Retries != 1 {
+						t.Errorf("without --hedge: %+v", slow)
+					}
+				})
+			}
+		}
+	}
+}
