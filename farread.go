@@ -59,7 +59,7 @@ type Config struct {
 	Concurrency int                   // most requests in flight, for all objects together; 0: 64
 	MaxMemory   int64                 // most bytes of buffers and caches; 0: 1 GiB
 	Timeout     time.Duration         // time after which a store that has moved less than 1 KiB is given up; 0: 20 s; negative: never
-	Hedge       bool                  // repeat a request beside a slow one: see objstore.OpenOptions
+	Hedge       bool                  // repeat a request beside a slow one: see objstore.Hedge
 	Counter     *objstore.Counter     // counts the cost of all reads; clients may share it; nil: a new one
 	Middleware  []objstore.Middleware // wrapped around every bucket; the first is the outermost
 	Logger      *slog.Logger          // receives debug lines about requests; nil: none
@@ -154,7 +154,9 @@ func (c *Client) open(ctx context.Context, b objstore.Bucket, key string, o objs
 	}
 	b = c.ours(b)
 	o.Cache, o.Pace, o.Counter, o.Logger = c.cache, c.pace(b), c.c.Counter, c.c.Logger
-	o.Hedge = o.Hedge || c.c.Hedge
+	if c.c.Hedge {
+		b = objstore.Hedge(o.Pace)(b)
+	}
 	if isLocal(b) {
 		o.Stall = -1 // nothing can interrupt a read of a file
 	}

@@ -92,8 +92,8 @@ func (f *faulty) open(ctx context.Context) (*gulp.Chunk, error) {
 		}
 		return g.Chunk, nil
 	}
-	o := objstore.OpenOptions{Stall: f.k.Stall, Resumes: 1, Hedge: true}
-	b := f.c.buckets[f.base].bucket
+	o := objstore.OpenOptions{Stall: f.k.Stall, Resumes: 1}
+	b := objstore.Hedge(&objstore.Pace{})(f.c.buckets[f.base].bucket)
 	meta, err := objstore.Open(ctx, b, "x.gmeta", o)
 	if err != nil {
 		return nil, err

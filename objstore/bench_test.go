@@ -33,7 +33,7 @@ func BenchmarkRead64(b *testing.B) {
 	defer web.CloseIdleConnections()
 	for name, bucket := range map[string]objstore.Bucket{"memory": mem, "http": web} {
 		b.Run(name, func(b *testing.B) {
-			ob, err := objstore.Open(b.Context(), bucket, "k", objstore.OpenOptions{Head: 1, Pace: &objstore.Pace{}, Hedge: true})
+			ob, err := objstore.Open(b.Context(), objstore.Hedge(&objstore.Pace{})(bucket), "k", objstore.OpenOptions{Head: 1, Pace: &objstore.Pace{}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -83,7 +83,7 @@ func faultMatrix(t *testing.T, overS3 bool) {
 		if overS3 && c.HTTP {
 			continue
 		}
-		options := objstore.OpenOptions{Head: 1000, Tail: 500, Stall: c.Stall, Resumes: 3, Hedge: true}
+		options := objstore.OpenOptions{Head: 1000, Tail: 500, Stall: c.Stall, Resumes: 3}
 		if c.Stall > 0 && c.Read != nil {
 			options.Resumes = 1
 		}
@@ -93,7 +93,7 @@ func faultMatrix(t *testing.T, overS3 bool) {
 			c.Start(s)
 			o := options
 			o.Cache = objstore.NewCache(1<<20, 4096)
-			return s, s.Open(t, overS3), o
+			return s, objstore.Hedge(&objstore.Pace{})(s.Open(t, overS3)), o
 		}
 		for name, read := range reads {
 			t.Run(c.Name+"/"+name, func(t *testing.T) {

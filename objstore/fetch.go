@@ -315,7 +315,7 @@ func (b *body) close(ctx context.Context) {
 		return
 	}
 	b.closed = true
-	if b.o.usual != nil && b.n > 0 {
+	if b.o.usual != nil && b.n > 0 && !b.try.IsCut() { // what a cut body would have taken is unknown
 		now, longest := b.ask.clock.Waited()
 		b.o.usual.read(max(now, longest))
 	}

@@ -6,9 +6,41 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/farread/farread/internal/silence"
 )
+
+// Hedge lets Objects that are opened on the bucket ask a slow store twice. A request that
+// waits for its answer longer than is usual (1 s at first) is made once more beside it,
+// and the answer that comes first wins. A body that brings nothing for longer than is
+// usual, and at least 1 s, is continued on another connection. p has what is usual for
+// the store, and the budget: two such requests may be made at first, then one for 20
+// requests of all Objects with the same p. If a Limit below has no free place at once,
+// no second request is made. Files of a [Filler] are never hedged, nor are Objects whose
+// OpenOptions.Stall is negative.
+func Hedge(p *Pace) Middleware {
+	return func(b Bucket) Bucket { return &hedged{b, p} }
+}
+
+// hedged changes no call: Open finds it, and the Object does the rest.
+type hedged struct {
+	Bucket
+	p *Pace
+}
+
+func (b *hedged) Unwrap() Bucket { return b.Bucket }
+
+func (b *hedged) filled(string, GetOptions, time.Time) {}
+
+// hedging returns what is known of the store of b, if Objects of b hedge requests.
+func hedging(b Bucket, stall time.Duration) *usual {
+	h, ok := As[*hedged](b)
+	if _, local := As[Filler](b); !ok || local || stall < 0 {
+		return nil
+	}
+	return &h.p.usual
+}
 
 // An asking is a Get and perhaps its hedge: a second, equal Get that is made at the
 // same time if the answer to the first takes longer than usual. The first answer wins.
@@ -28,39 +60,33 @@ type asking struct {
 	won   bool // the hedge was answered first; set by settle
 }
 
-// A hedge is the second Get. Its result may be read after done is closed.
+// A hedge is the second Get. Its result may be read after done is closed. If the hedge
+// has lost, it has no body open by then.
 type hedge struct {
 	done chan struct{}
-	end  func()
-	won  bool // the hedge was answered before the first Get; guarded by asking.mu
+	end  func() // ends the hedge's context, and gives its places back
+	won  bool   // the hedge was answered before the first Get; guarded by asking.mu
 	rc   io.ReadCloser
 	in   Info
 }
 
 // Slow implements silence.Watcher. It makes the hedge.
 func (a *asking) Slow() {
-	a.mu.Lock()
-	if a.over || a.clock.Context().Err() != nil || !a.o.usual.spend() {
-		a.mu.Unlock()
+	h, ctx := a.begin()
+	if h == nil {
 		return
 	}
-	clock := silence.Aside(a.clock.Context())
-	h := &hedge{done: make(chan struct{}), end: clock.Stop}
-	a.hedge = h
-	a.mu.Unlock()
-
 	o := a.o
 	o.count.AddRequest()
 	o.hedged()
-	o.log(clock.Context(), slog.LevelDebug, "get is slow: asked again", a.key, a.g.Range, 0)
-	rc, in, err := o.b.Get(clock.Context(), a.key, a.g)
+	o.log(ctx, slog.LevelDebug, "get is slow: asked again", a.key, a.g.Range, 0)
+	rc, in, err := o.b.Get(ctx, a.key, a.g)
 	a.mu.Lock()
 	lost := a.over
 	if h.won = err == nil && !lost; h.won {
 		h.rc, h.in = rc, in
 	}
 	a.mu.Unlock()
-	close(h.done)
 	switch {
 	case h.won:
 		a.cancel()
@@ -70,6 +96,26 @@ func (a *asking) Slow() {
 	default:
 		h.end()
 	}
+	close(h.done)
+}
+
+// begin begins a hedge, or returns nil if there must be none: the call is over, the
+// budget is spent, or a Limit has no free place at once.
+func (a *asking) begin() (*hedge, context.Context) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over || a.clock.Context().Err() != nil {
+		return nil, nil
+	}
+	clock := silence.Aside(a.clock.Context())
+	ctx, leave, ok := placeNow(clock.Context(), a.o.b)
+	if !ok || !a.o.usual.spend() {
+		leave()
+		clock.Stop()
+		return nil, nil
+	}
+	a.hedge = &hedge{done: make(chan struct{}), end: func() { clock.Stop(); leave() }}
+	return a.hedge, ctx
 }
 
 // settle decides between the first Get, whose result are rc, in and err, and the hedge.
@@ -86,6 +132,9 @@ func (a *asking) settle(rc io.ReadCloser, in Info, err error) (_ io.ReadCloser, 
 		a.over = true
 		won := h.won
 		a.mu.Unlock()
+		if !won {
+			h.finish()
+		}
 		if ended := a.clock.Context().Err(); ended != nil && err != nil {
 			err = ended
 		}
@@ -96,7 +145,6 @@ func (a *asking) settle(rc io.ReadCloser, in Info, err error) (_ io.ReadCloser, 
 			a.cancel()
 			return h.rc, h.in, h.end, nil
 		}
-		h.end()
 	}
 	if err != nil {
 		a.cancel()
@@ -109,14 +157,22 @@ func (a *asking) settle(rc io.ReadCloser, in Info, err error) (_ io.ReadCloser, 
 // Otherwise it returns nil: the first Get has won.
 func (a *asking) decide(err error) *hedge {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	h := a.hedge
 	if h == nil || !h.won && (err == nil || classified(err) && !errors.Is(err, ErrThrottled)) {
 		a.over = true
+		a.mu.Unlock()
 		if h != nil {
-			h.end()
+			h.finish()
 		}
 		return nil
 	}
+	a.mu.Unlock()
 	return h
+}
+
+// finish ends a hedge that has lost and waits for it, as a Get waits for its cancelled
+// request: nothing of it outlives the call.
+func (h *hedge) finish() {
+	h.end()
+	<-h.done
 }

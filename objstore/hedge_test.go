@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,8 +139,11 @@ func (b pausing) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// hedge lets objects of a bucket hedge, with a budget of their own.
+func hedge(b objstore.Bucket) objstore.Bucket { return objstore.Hedge(&objstore.Pace{})(b) }
+
 // hedging runs f on an object of a bucket with slow Gets after the one of Open.
-func hedging(t *testing.T, o objstore.OpenOptions, slow []slowGet, f func(t *testing.T, b *gets, ob *objstore.Object, data []byte)) {
+func hedging(t *testing.T, dress objstore.Middleware, o objstore.OpenOptions, slow []slowGet, f func(t *testing.T, b *gets, ob *objstore.Object, data []byte)) {
 	t.Helper()
 	data := randomBytes(1 << 20)
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +151,7 @@ func hedging(t *testing.T, o objstore.OpenOptions, slow []slowGet, f func(t *tes
 		put(t, mem, "k", data)
 		b := &gets{Bucket: mem, slow: append([]slowGet{{wait: time.Millisecond}}, slow...)}
 		o.Head = 1
-		ob, err := objstore.Open(t.Context(), b, "k", o)
+		ob, err := objstore.Open(t.Context(), dress(b), "k", o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,9 +195,9 @@ func TestHedge(t *testing.T) {
 		{name: "both fail, the hedge before", slow: []slowGet{{wait: 2 * time.Second, err: unavailable}, {err: objstore.ErrDenied}}, err: objstore.ErrUnavailable, took: 2 * time.Second, requests: 3, hedged: 1},
 		{name: "both are silent", slow: []slowGet{{wait: never}, {wait: never}}, err: objstore.ErrUnavailable, took: 20 * time.Second, requests: 3, hedged: 1},
 		{name: "the first fails, the hedge is silent", slow: []slowGet{{wait: 2 * time.Second, err: unavailable}, {wait: never}}, err: objstore.ErrUnavailable, took: 20 * time.Second, requests: 3, hedged: 1},
-		{name: "both are silent, little patience", slow: []slowGet{{wait: never}, {wait: never}}, o: objstore.OpenOptions{Hedge: true, Stall: time.Second}, err: objstore.ErrUnavailable, took: time.Second, requests: 3, hedged: 1},
-		{name: "no answer once, little patience", slow: []slowGet{{wait: never}}, o: objstore.OpenOptions{Hedge: true, Stall: time.Second}, took: 251 * time.Millisecond, requests: 3, hedged: 1},
-		{name: "endless patience", slow: []slowGet{{wait: 3 * time.Second}}, o: objstore.OpenOptions{Hedge: true, Stall: -1}, took: 3 * time.Second, requests: 2},
+		{name: "both are silent, little patience", slow: []slowGet{{wait: never}, {wait: never}}, o: objstore.OpenOptions{Stall: time.Second}, err: objstore.ErrUnavailable, took: time.Second, requests: 3, hedged: 1},
+		{name: "no answer once, little patience", slow: []slowGet{{wait: never}}, o: objstore.OpenOptions{Stall: time.Second}, took: 251 * time.Millisecond, requests: 3, hedged: 1},
+		{name: "endless patience", slow: []slowGet{{wait: 3 * time.Second}}, o: objstore.OpenOptions{Stall: -1}, took: 3 * time.Second, requests: 2},
 		{name: "not wanted", slow: []slowGet{{wait: never}}, o: objstore.OpenOptions{Stall: 20 * time.Second}, err: objstore.ErrUnavailable, took: 20 * time.Second, requests: 2},
 
 		{name: "stalls at the start", slow: []slowGet{{body: stalls(0)}}, took: 1001 * time.Millisecond, requests: 3, hedged: 1, retries: 1},
@@ -203,21 +207,22 @@ func TestHedge(t *testing.T) {
 		{name: "stalls three times", slow: []slowGet{{body: stalls(1000)}, {body: stalls(1000)}, {body: stalls(1000)}}, took: 13001 * time.Millisecond, requests: 5, hedged: 2, retries: 3},
 		{name: "stalls, and the next is silent", slow: []slowGet{{body: stalls(1000)}, {wait: never}}, took: 2001 * time.Millisecond, requests: 4, hedged: 2, retries: 1},
 		{name: "stalls, not wanted", slow: []slowGet{{body: stalls(1000)}}, o: objstore.OpenOptions{Stall: 20 * time.Second}, took: 10001 * time.Millisecond, requests: 3, retries: 1},
-		{name: "stalls, and may not be continued", slow: []slowGet{{body: stalls(1000)}}, o: objstore.OpenOptions{Hedge: true, Resumes: -1}, err: objstore.ErrUnavailable, took: 10 * time.Second, requests: 2, bytes: 1001},
+		{name: "stalls, and may not be continued", slow: []slowGet{{body: stalls(1000)}}, o: objstore.OpenOptions{Resumes: -1}, err: objstore.ErrUnavailable, took: 10 * time.Second, requests: 2, bytes: 1001},
 		{name: "slow, but steady", slow: []slowGet{{body: pauses(100, 900*time.Millisecond)}}, took: 45 * time.Second, requests: 2},
 		{name: "slow everywhere", slow: []slowGet{{body: pauses(1000, 3*time.Second)}, {body: pauses(1000, 3*time.Second)}, {body: pauses(1000, 3*time.Second)}},
 			took: 18 * time.Second, requests: 4, hedged: 2, retries: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.o.Stall == 0 && c.o.Resumes == 0 {
-				c.o.Hedge = true
+			dress := hedge
+			if strings.Contains(c.name, "not wanted") {
+				dress = func(b objstore.Bucket) objstore.Bucket { return b }
 			}
 			for i := range c.slow {
 				if c.slow[i].wait == 0 && c.slow[i].err == nil && c.slow[i].body == nil {
 					c.slow[i].wait = time.Millisecond
 				}
 			}
-			hedging(t, c.o, c.slow, func(t *testing.T, b *gets, ob *objstore.Object, data []byte) {
+			hedging(t, dress, c.o, c.slow, func(t *testing.T, b *gets, ob *objstore.Object, data []byte) {
 				t.Helper()
 				p := make([]byte, 5000)
 				start := time.Now()
@@ -245,7 +250,7 @@ func TestLoserIsNotRead(t *testing.T) {
 		"hedge": {{wait: 2*time.Second - time.Nanosecond}, {wait: time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hedging(t, objstore.OpenOptions{Hedge: true}, slow, func(t *testing.T, b *gets, ob *objstore.Object, data []byte) {
+			hedging(t, hedge, objstore.OpenOptions{}, slow, func(t *testing.T, b *gets, ob *objstore.Object, data []byte) {
 				t.Helper()
 				p := make([]byte, 5000)
 				if err := ob.ReadRanges(t.Context(), []rangeio.Span{{Off: 100, P: p}}); err != nil || !bytes.Equal(p, data[100:5100]) {
@@ -283,7 +288,7 @@ func TestBothAnswer(t *testing.T) {
 				mem := memstore.New(memstore.Config{})
 				put(t, mem, "k", data)
 				b := stubborn{&gets{Bucket: mem, slow: slow}}
-				ob, err := objstore.Open(t.Context(), b, "k", objstore.OpenOptions{Hedge: true, Head: 1})
+				ob, err := objstore.Open(t.Context(), hedge(b), "k", objstore.OpenOptions{Head: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -314,7 +319,7 @@ func TestHedgeCancelled(t *testing.T) {
 	} {
 		for _, at := range []time.Duration{500 * time.Millisecond, time.Second, 1100 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond} {
 			t.Run(fmt.Sprint(name, " at ", at), func(t *testing.T) {
-				hedging(t, objstore.OpenOptions{Hedge: true}, slow, func(t *testing.T, _ *gets, ob *objstore.Object, _ []byte) {
+				hedging(t, hedge, objstore.OpenOptions{}, slow, func(t *testing.T, _ *gets, ob *objstore.Object, _ []byte) {
 					t.Helper()
 					ctx, cancel := context.WithTimeout(t.Context(), at)
 					defer cancel()
@@ -350,7 +355,7 @@ func TestHedgeBudget(t *testing.T) {
 		read := func(times int) rangeio.Stats {
 			before := n.Stats()
 			for range times {
-				if _, err := objstore.Open(t.Context(), b, "k", objstore.OpenOptions{Hedge: true, Pace: pace, Counter: n}); err != nil {
+				if _, err := objstore.Open(t.Context(), objstore.Hedge(pace)(b), "k", objstore.OpenOptions{Counter: n}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -381,7 +386,7 @@ func TestWaitingInALimitIsNotSlow(t *testing.T) {
 		mem := memstore.New(memstore.Config{})
 		put(t, mem, "k", data)
 		b := objstore.Chain(mem, objstore.Limit(1), simstore.Latency(800*time.Millisecond))
-		ob, err := objstore.Open(t.Context(), b, "k", objstore.OpenOptions{Hedge: true, Head: 1, Policy: rangeio.Policy{}})
+		ob, err := objstore.Open(t.Context(), hedge(b), "k", objstore.OpenOptions{Head: 1, Policy: rangeio.Policy{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -408,18 +413,77 @@ func TestHedgesPassMiddlewares(t *testing.T) {
 		var events atomic.Int64
 		slow := &gets{Bucket: mem, slow: []slowGet{{wait: never}}}
 		b := objstore.Chain(slow, objstore.Trace(func(objstore.Event) { events.Add(1) }), objstore.Limit(2), objstore.Count(&n))
-		if _, err := objstore.Open(t.Context(), b, "k", objstore.OpenOptions{Hedge: true, Counter: &n}); err != nil {
+		if _, err := objstore.Open(t.Context(), hedge(b), "k", objstore.OpenOptions{Counter: &n}); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
 		if s := n.Stats(); s.Requests != 2 || s.Hedged != 1 || s.Retries != 0 || s.Bytes != 1000 || s.Phases != 1 || events.Load() != 2 {
 			t.Errorf("%+v, %d events", s, events.Load())
 		}
-		// With one place for all, there is none for a hedge: it waits, and the first goes on.
-		slow = &gets{Bucket: mem, slow: []slowGet{{wait: 3 * time.Second}}}
-		start := time.Now()
-		if _, err := objstore.Open(t.Context(), objstore.Limit(1)(slow), "k", objstore.OpenOptions{Hedge: true}); err != nil || time.Since(start) != 3*time.Second || slow.n.Load() != 1 {
-			t.Errorf("%v after %v, %d gets", err, time.Since(start), slow.n.Load())
+		// With one place for all there is none for a hedge. That costs nothing: once there
+		// is room, the budget is whole.
+		slow = &gets{Bucket: mem, slow: []slowGet{{wait: 3 * time.Second}, {wait: 3 * time.Second}, {wait: 3 * time.Second}, {wait: never}, {wait: time.Millisecond}, {wait: never}}}
+		n, pace := objstore.Counter{}, &objstore.Pace{}
+		open := func(places int, took time.Duration, gets int64) {
+			t.Helper()
+			start := time.Now()
+			_, err := objstore.Open(t.Context(), objstore.Chain(slow, objstore.Hedge(pace), objstore.Limit(places), objstore.Count(&n)), "k", objstore.OpenOptions{Counter: &n})
+			if err != nil || time.Since(start) != took || slow.n.Load() != gets || n.Stats().Requests != gets {
+				t.Errorf("%v after %v, %d gets, %+v", err, time.Since(start), slow.n.Load(), n.Stats())
+			}
+		}
+		for i := range 3 {
+			open(1, 3*time.Second, int64(i+1))
+		}
+		open(2, 1001*time.Millisecond, 5)
+		open(2, 1001*time.Millisecond, 7)
+	})
+}
+
+// TestLimitInside: a hedge takes its place in every Limit, and gives all of them back.
+func TestLimitInside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memstore.New(memstore.Config{})
+		put(t, mem, "k", randomBytes(1000))
+		slow := &gets{Bucket: mem, slow: []slowGet{{wait: 2 * time.Second}, {wait: time.Millisecond}, {wait: 2 * time.Second}, {wait: 3 * time.Second}, {wait: 2 * time.Second}}}
+		b := objstore.Chain(slow, objstore.Hedge(&objstore.Pace{}), objstore.Limit(3), objstore.Limit(2))
+		for i, took := range []time.Duration{1001 * time.Millisecond, 2 * time.Second, 2 * time.Second} {
+			start := time.Now()
+			if _, err := objstore.Open(t.Context(), b, "k", objstore.OpenOptions{}); err != nil || time.Since(start) != took {
+				t.Errorf("%d: %v after %v", i, err, time.Since(start))
+			}
+		}
+		var bodies []io.Closer
+		for range 2 { // all places are free again
+			rc, _, err := b.Get(t.Context(), "k", objstore.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bodies = append(bodies, rc)
+		}
+		for _, rc := range bodies {
+			_ = rc.Close()
+		}
+	})
+}
+
+// TestCutBodiesTeachNothing: stalls that were not waited for do not become usual.
+func TestCutBodiesTeachNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memstore.New(memstore.Config{})
+		put(t, mem, "k", randomBytes(1000))
+		b := &gets{Bucket: mem, slow: make([]slowGet, 3000)}
+		for i := range b.slow {
+			b.slow[i].wait = time.Millisecond
+			if i%40 == 39 {
+				b.slow[i].body = stalls(500)
+			}
+		}
+		dressed := hedge(b)
+		for b.n.Load() < 2900 {
+			start := time.Now()
+			if _, err := objstore.Open(t.Context(), dressed, "k", objstore.OpenOptions{}); err != nil || time.Since(start) > 1002*time.Millisecond {
+				t.Errorf("after %d requests: %v after %v", b.n.Load(), err, time.Since(start))
+			}
 		}
 	})
 }
@@ -441,7 +505,7 @@ func TestHedgesTeachNothing(t *testing.T) {
 		hedged := 0
 		for b.n.Load() < 2900 {
 			start := time.Now()
-			if _, err := objstore.Open(t.Context(), b, "k", objstore.OpenOptions{Pace: pace, Hedge: true}); err != nil {
+			if _, err := objstore.Open(t.Context(), objstore.Hedge(pace)(b), "k", objstore.OpenOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if took := time.Since(start); took > 510*time.Millisecond {

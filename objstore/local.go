@@ -10,7 +10,7 @@ import (
 
 // A Filler is implemented by buckets whose objects are files of this machine. It
 // reads many small spans with the checks of a single Get. An Object uses it if the
-// bucket has no middlewares except Count and Trace. Any other middleware has to
+// bucket has no middlewares except Count, Trace and Hedge. Any other middleware has to
 // see each read as a Get.
 type Filler interface {
 	// Fill fills all spans, in parallel if reads wait for a slow disk (see
@@ -44,7 +44,7 @@ func filler(b Bucket) (Filler, []watcher) {
 }
 
 // Local reports whether reads use a Filler: the object is a file of this machine,
-// and its bucket has no middlewares except Count and Trace. See rangeio.Local.
+// and its bucket has no middlewares except Count, Trace and Hedge. See rangeio.Local.
 func (o *Object) Local() bool { return o.fill != nil }
 
 // Slow reports whether reads wait for a slow disk at present, as the Filler says if it

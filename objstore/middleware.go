@@ -207,6 +207,37 @@ func (b *limited) enter(ctx context.Context, op, key string, r Range) (in contex
 	return nil, nil, &Error{Op: op, Bucket: b.Name(), Key: key, Range: r, Err: err}
 }
 
+// placeNow takes a place for one call of b in every Limit around it, and waits for none.
+// It returns false if a Limit has no free place. leave frees the places, and may be
+// called in any case, and twice. The context is that of the call.
+func placeNow(ctx context.Context, b Bucket) (in context.Context, leave func(), ok bool) {
+	var free []chan struct{}
+	leave = sync.OnceFunc(func() {
+		for _, slots := range free {
+			<-slots
+		}
+	})
+	for ok = true; ok; {
+		w, wraps := b.(Wrapper)
+		if !wraps {
+			return ctx, leave, true
+		}
+		if l, limits := b.(interface{ places() chan struct{} }); limits && ctx.Value(holds{l.places()}) == nil {
+			select {
+			case l.places() <- struct{}{}:
+				free = append(free, l.places())
+				ctx = context.WithValue(ctx, holds{l.places()}, true)
+			default:
+				ok = false
+			}
+		}
+		b = w.Unwrap()
+	}
+	return ctx, leave, false
+}
+
+func (b *limited) places() chan struct{} { return b.slots }
+
 func (b *limited) Get(ctx context.Context, key string, o GetOptions) (io.ReadCloser, Info, error) {
 	ctx, leave, err := b.enter(ctx, "get", key, o.Range)
 	if err != nil {

@@ -31,19 +31,12 @@ type OpenOptions struct {
 	// again, does not count. 0: the Timeout of the bucket, or 20 s if it has none;
 	// negative: for ever.
 	Stall time.Duration
-	// Hedge asks a slow store twice. A request that waits for its answer longer than is
-	// usual (see Pace; 1 s at first) is made once more beside it, and the answer that
-	// comes first wins. A body that brings nothing for longer than is usual, and at least
-	// 1 s, is continued on another connection. Two such requests may be made at first,
-	// then one for 20 requests of all Objects with the same Pace. They need a Stall that
-	// is not negative. Files of a Filler are never hedged.
-	Hedge bool
 
 	IfMatch   string // open only the object with this ETag, else ErrChanged
 	VersionID string // open this version instead of the newest
 
 	Cache   *Cache       // cache for ReadAt; an Object gets its own one of 4 MiB if this is nil, or if it has no strong ETag or version
-	Pace    *Pace        // measures round trip, bandwidth and usual times of answers; nil: gaps as in the policy, times of this Object only
+	Pace    *Pace        // measures round trip and bandwidth; nil: gaps are as in the policy
 	Counter *Counter     // gets phases, resumed bodies, hedges and cache hits; nil: none
 	Logger  *slog.Logger // a debug line for each Get, or each read of a file, and a warning if only the size pins; nil: none
 }
@@ -112,7 +105,7 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 		ob.o.Stall = silence.Limit(timeout(b))
 	}
 	ob.fill, ob.watchers = filler(b)
-	ob.hedging()
+	ob.usual = hedging(b, ob.o.Stall)
 	end := ob.begin(ctx)
 	defer end()
 	err := ob.open(ctx, key)
@@ -423,18 +416,6 @@ func finishKept(n int, index []int, done func(int) error) error {
 		}
 	}
 	return nil
-}
-
-// hedging finds what the Object knows of its store, if it may hedge requests.
-func (o *object) hedging() {
-	if _, local := As[Filler](o.b); local || !o.o.Hedge || o.o.Stall < 0 {
-		return
-	}
-	if o.o.Pace != nil {
-		o.usual = &o.o.Pace.usual
-		return
-	}
-	o.usual = &usual{}
 }
 
 func (o *object) hedged() {

@@ -15,8 +15,8 @@ import (
 // more. A nil Pace measures nothing. It is safe for concurrent use.
 //
 // A Pace also learns how long answers and stalls of bodies are as a rule, and counts
-// what was spent on requests that take longer: see OpenOptions.Hedge. So there is one
-// Pace for each store.
+// what was spent on requests that take longer: see Hedge. So there is one Pace for each
+// store.
 type Pace struct {
 	mu    sync.Mutex
 	first time.Duration // time to the first byte

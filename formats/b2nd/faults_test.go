@@ -72,11 +72,11 @@ func TestFaults(t *testing.T) {
 func faultySlice(t *testing.T, k *flawedtest.Case, srv *flawedtest.Server, bucket objstore.Bucket, box b2nd.Box, want map[int][]byte) {
 	t.Helper()
 	far := func() (*b2nd.Array, error) {
-		o := objstore.OpenOptions{Head: 8 << 10, Tail: 4 << 10, Stall: k.Stall, Resumes: 3, Hedge: true, Policy: rangeio.Lean()}
+		o := objstore.OpenOptions{Head: 8 << 10, Tail: 4 << 10, Stall: k.Stall, Resumes: 3, Policy: rangeio.Lean()}
 		if k.Stall > 0 && k.Read != nil {
 			o.Resumes = 1
 		}
-		obj, err := objstore.Open(t.Context(), bucket, "k", o)
+		obj, err := objstore.Open(t.Context(), objstore.Hedge(&objstore.Pace{})(bucket), "k", o)
 		if err != nil {
 			return nil, err
 		}

@@ -77,8 +77,8 @@ func (m *Matrix[T]) start(t *testing.T, k *Case, overS3 bool) (*Server, func() (
 	t.Helper()
 	s := New(t, func(name string, version int) []byte { return m.Object(name, version%versions) }, nil)
 	k.Start(s)
-	b := s.Open(t, overS3)
-	o := objstore.OpenOptions{Stall: k.Stall, Resumes: 3, Hedge: true}
+	b := objstore.Hedge(&objstore.Pace{})(s.Open(t, overS3))
+	o := objstore.OpenOptions{Stall: k.Stall, Resumes: 3}
 	if k.Stall > 0 && k.Read != nil {
 		o.Resumes = 1
 	}

@@ -64,7 +64,7 @@ func TestSlowOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer b.CloseIdleConnections()
-				ob, err := objstore.Open(t.Context(), b, "k", objstore.OpenOptions{Counter: &n, Hedge: true})
+				ob, err := objstore.Open(t.Context(), objstore.Hedge(&objstore.Pace{})(b), "k", objstore.OpenOptions{Counter: &n})
 				if err == nil {
 					_, err = ob.ReadAt(make([]byte, 1000), 90_000)
 				}

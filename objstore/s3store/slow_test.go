@@ -65,7 +65,7 @@ func TestSlowOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var n objstore.Counter
 			took, err := virtualWith(t, s3store.Config{MaxWait: time.Nanosecond, Counter: &n}, c.h, func(ctx context.Context, b *s3store.Bucket) error {
-				ob, err := objstore.Open(ctx, b, "k", objstore.OpenOptions{Counter: &n, Hedge: true})
+				ob, err := objstore.Open(ctx, objstore.Hedge(&objstore.Pace{})(b), "k", objstore.OpenOptions{Counter: &n})
 				if err == nil {
 					_, err = ob.ReadAt(make([]byte, 1000), 90_000)
 				}
