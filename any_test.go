@@ -137,7 +137,7 @@ func sites(t *testing.T) map[string]func() (c *Client, base string) {
 	t.Cleanup(srv.Close)
 	local := func(base string) func() (*Client, string) {
 		return func() (*Client, string) {
-			c := New(Config{Counter: &objstore.Counter{}})
+			c := New(Config{NoHedge: true, Counter: &objstore.Counter{}})
 			t.Cleanup(c.CloseIdleConnections)
 			return c, base
 		}
@@ -146,7 +146,7 @@ func sites(t *testing.T) map[string]func() (c *Client, base string) {
 		"file": local(dir + "/"),
 		"http": local(srv.URL + "/"),
 		"s3": func() (*Client, string) {
-			c, b := remote(Config{})
+			c, b := remote(Config{NoHedge: true})
 			for key, p := range objects {
 				put(t, b, key, p, nil)
 			}
@@ -284,7 +284,7 @@ func TestOpenAnyTrace(t *testing.T) {
 	objects := fixtures(t)
 	log := &tracetest.Log{}
 	for _, k := range kinds {
-		c, b := remote(Config{})
+		c, b := remote(Config{NoHedge: true})
 		for key, p := range objects {
 			put(t, b, key, p, nil)
 		}
@@ -305,7 +305,7 @@ func TestOpenAnyTrace(t *testing.T) {
 // TestOpenAnyRefuses: what is nothing, what is no place, what is unknown.
 func TestOpenAnyRefuses(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	put(t, b, "x.bin", []byte("no format"), nil)
 	put(t, b, "x.h5", []byte("no format"), nil)
 	put(t, b, "x.npy", npyFileOf(t, false)[:100], nil)
@@ -348,7 +348,7 @@ func TestOpenKeyParsesNothing(t *testing.T) {
 		http.NotFound(w, r)
 	}))
 	defer srv.Close()
-	c := New(Config{})
+	c := New(Config{NoHedge: true})
 	defer c.CloseIdleConnections()
 	b, prefix, err := c.Bucket(t.Context(), srv.URL+"/root/")
 	if err != nil {
@@ -389,7 +389,7 @@ func TestOpenKeyParsesNothing(t *testing.T) {
 // TestOpenAnyFaults: a replaced object is ErrChanged, and a new opening has it whole.
 func TestOpenAnyFaults(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	mem := memstore.New(memstore.Config{Name: "s3://b"})
 	c.buckets["s3://b"] = store{b, objstore.Chain(mem, simstore.Latency(1))}
 	p, err := os.ReadFile("formats/b2nd/testdata/nd3.b2nd")

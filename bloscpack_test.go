@@ -51,7 +51,7 @@ func TestOpenBloscpack(t *testing.T) {
 	file := contents(t, source, "x.blp")
 	for name, policy := range map[string]rangeio.Policy{"fast": rangeio.Fast(), "few": rangeio.Few(), "lean": rangeio.Lean()} {
 		for _, i := range []int64{0, 1, 1990, 2040, 8180, 50_000, n - 1} {
-			c, b := remote(Config{Policy: policy})
+			c, b := remote(Config{NoHedge: true, Policy: policy})
 			put(t, b, "x.blp", file, nil)
 			f, err := c.OpenBloscpack(t.Context(), "s3://b/x.blp", BloscpackOptions{Options: bloscpack.Options{Item: i}})
 			if err != nil {
@@ -82,7 +82,7 @@ func TestBloscpackIn(t *testing.T) {
 	source := memstore.New(memstore.Config{Name: "source"})
 	record := manyRecords(t, source, "x.blp", 500)
 	file := contents(t, source, "x.blp")
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	put(t, b, "in.bin", append(bytes.Repeat([]byte("blpk"), 250), file...), nil)
 	local := filepath.Join(t.TempDir(), "x.blp")
 	if err := os.WriteFile(local, file, 0o600); err != nil {

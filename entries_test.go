@@ -80,7 +80,7 @@ func checkPlaces(t *testing.T, c *Client, d Dataset) {
 // TestEntriesOfAllLevels: Scan lists objects in folders below, and goes on behind any.
 func TestEntriesOfAllLevels(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	for _, key := range []string{"f/a", "f/d/b.b2nd", "f/d/e/c", "g"} {
 		put(t, b, key, []byte(key), nil)
 	}

@@ -59,7 +59,7 @@ type Config struct {
 	Concurrency int                   // most requests in flight, for all objects together; 0: 64
 	MaxMemory   int64                 // most bytes of buffers and caches; 0: 1 GiB
 	Timeout     time.Duration         // time after which a store that has moved less than 1 KiB is given up; 0: 20 s; negative: never
-	Hedge       bool                  // repeat a request beside a slow one: see objstore.Hedge
+	NoHedge     bool                  // make no second request beside a slow one: see objstore.Hedge
 	Counter     *objstore.Counter     // counts the cost of all reads; clients may share it; nil: a new one
 	Middleware  []objstore.Middleware // wrapped around every bucket; the first is the outermost
 	Logger      *slog.Logger          // receives debug lines about requests; nil: none
@@ -101,8 +101,10 @@ type Client struct {
 
 	mu      sync.Mutex
 	buckets map[string]store
-	paces   map[string]*objstore.Pace // pace of each S3 bucket, and of each host of plain HTTP
-	besides map[string]bool           // folders in which the last opened file had its index beside it
+	besides map[string]bool // folders in which the last opened file had its index beside it
+
+	pacing sync.Mutex
+	paces  map[string]*objstore.Pace // pace of each S3 bucket, and of each host of plain HTTP
 }
 
 // A store is a bucket in two forms: as its driver made it, and as readers use it.
@@ -154,9 +156,6 @@ func (c *Client) open(ctx context.Context, b objstore.Bucket, key string, o objs
 	}
 	b = c.ours(b)
 	o.Cache, o.Pace, o.Counter, o.Logger = c.cache, c.pace(b), c.c.Counter, c.c.Logger
-	if c.c.Hedge {
-		b = objstore.Hedge(o.Pace)(b)
-	}
 	if isLocal(b) {
 		o.Stall = -1 // nothing can interrupt a read of a file
 	}

@@ -86,7 +86,7 @@ func TestOneFrameFromAfar(t *testing.T) {
 	for name, policy := range map[string]rangeio.Policy{"fast": rangeio.Fast(), "few": rangeio.Few(), "lean": rangeio.Lean()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, b := remote(Config{Policy: policy})
+			c, b := remote(Config{NoHedge: true, Policy: policy})
 			data, meta := chunk(t, 50, 12_000, "a", "b", "c")
 			put(t, b, "x.gulp", data, nil)
 			put(t, b, "x.gmeta", meta, nil)
@@ -124,7 +124,7 @@ func minus(a, b rangeio.Stats) rangeio.Stats {
 func TestSmallMetaIsFetchedWhole(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ frames, more int64 }{{9_000, 0}, {20_000, 1}} {
-		c, b := remote(Config{})
+		c, b := remote(Config{NoHedge: true})
 		data, meta := chunk(t, int(tc.frames), 1, "only")
 		if big := int64(len(meta)) > metaHead; big != (tc.more > 0) {
 			t.Fatalf("%d frames make %d bytes of index", tc.frames, len(meta))
@@ -142,7 +142,7 @@ func TestSmallMetaIsFetchedWhole(t *testing.T) {
 
 func TestPairThatIsBeingReplaced(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	data, meta := chunk(t, 2, 100, "old")
 	old := put(t, b, "x.gulp", data, nil)
 	put(t, b, "x.gmeta", meta, map[string]string{metaDataETag: old.ETag})
@@ -169,7 +169,7 @@ func TestPairThatIsBeingReplaced(t *testing.T) {
 // TestPairIsOpenedAgain: the second try meets the finished pair.
 func TestPairIsOpenedAgain(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	data, meta := chunk(t, 1, 10, "a")
 	in := put(t, b, "x.gulp", data, nil)
 	put(t, b, "x.gmeta", meta, map[string]string{metaDataETag: `"another"`})
@@ -186,7 +186,7 @@ func TestPairIsOpenedAgain(t *testing.T) {
 
 func TestOtherReadingOfAName(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	data, meta := chunk(t, 1, 10, "a")
 	put(t, b, "dataset.gulp", data, nil) // by GulpIO's pattern its index would be metaset.gmeta
 	put(t, b, "dataset.gmeta", meta, nil)
@@ -205,7 +205,7 @@ func TestOtherReadingOfAName(t *testing.T) {
 
 func TestDataset(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	for k := range 12 {
 		data, meta := chunk(t, 3, 5_000, fmt.Sprintf("id%d", k))
 		in := put(t, b, fmt.Sprintf("set/data_%d.gulp", k), data, nil)
@@ -248,7 +248,7 @@ func TestLocalAndHTTP(t *testing.T) {
 	}
 	srv := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer srv.Close()
-	c := New(Config{})
+	c := New(Config{NoHedge: true})
 	defer c.CloseIdleConnections()
 	for _, uri := range []string{
 		filepath.Join(dir, "set", "data_0.gulp"), "file://" + filepath.ToSlash(dir) + "/set/meta_0.gmeta",
@@ -278,7 +278,7 @@ func write(t *testing.T, name string, p []byte) {
 
 func TestBadURIs(t *testing.T) {
 	t.Parallel()
-	c := New(Config{})
+	c := New(Config{NoHedge: true})
 	for _, uri := range []string{"", "ftp://host/x", "s3://", "http://", "file://host/x", "https://host"} {
 		if _, err := c.Open(t.Context(), uri); !errors.Is(err, objstore.ErrInvalid) {
 			t.Errorf("%q: %v", uri, err)
@@ -296,7 +296,7 @@ func TestBadURIs(t *testing.T) {
 // TestOneBucketForAPlace: the limit, and connections, are shared.
 func TestOneBucketForAPlace(t *testing.T) {
 	t.Parallel()
-	c := New(Config{})
+	c := New(Config{NoHedge: true})
 	dir := t.TempDir()
 	a, ka, err := c.Bucket(t.Context(), filepath.Join(dir, "a"))
 	if err != nil {
@@ -332,7 +332,7 @@ func TestPlacesAreBounded(t *testing.T) {
 	}
 	srv.Start()
 	defer srv.Close()
-	c := New(Config{})
+	c := New(Config{NoHedge: true})
 	defer c.CloseIdleConnections()
 	c.buckets["s3://b"] = store{}
 	for k := range 40 {
@@ -368,7 +368,7 @@ func TestPlacesAreBounded(t *testing.T) {
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	var log tracetest.Log
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	c.buckets["s3://b"] = store{b, log.Middleware()(b)}
 	data, meta := chunk(t, 40, 9_000, "a", "b")
 	in := put(t, b, "x.gulp", data, nil)
@@ -393,7 +393,7 @@ func TestTrace(t *testing.T) {
 
 // TestNoDataset: a folder of nothing, or of other things, is no dataset.
 func TestNoDataset(t *testing.T) {
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	put(t, b, "other/readme.txt", []byte("text"), nil)
 	for _, uri := range []string{"s3://b/nothing", "s3://b/other/"} {
 		if _, err := c.OpenGulpDataset(t.Context(), uri, GulpOptions{}); !errors.Is(err, objstore.ErrNotFound) {

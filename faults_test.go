@@ -60,7 +60,7 @@ func newFaulty(t *testing.T, k *flawedtest.Case, note string, overS3 bool) *faul
 		made[version] = [2][]byte{slices.Clip(d.Bytes()), slices.Clip(m.Bytes())}
 		return made[version][0], made[version][1]
 	}
-	f := &faulty{k: k, c: New(Config{})}
+	f := &faulty{k: k, c: New(Config{NoHedge: true})}
 	f.s = flawedtest.New(t, func(name string, version int) []byte {
 		data, meta := chunkOf(version)
 		if strings.HasSuffix(name, gulp.MetaSuffix) {

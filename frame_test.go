@@ -70,7 +70,7 @@ func TestOpenArray(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, b := remote(Config{Policy: tc.policy})
+			c, b := remote(Config{NoHedge: true, Policy: tc.policy})
 			p := array(t, b, "a.b2nd")
 			a, err := c.OpenArray(t.Context(), "s3://b/a.b2nd", FrameOptions{})
 			if err != nil {
@@ -112,7 +112,7 @@ func TestOpenFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	put(t, b, "x.b2frame", whole, nil)
 	put(t, b, "in.bin", append(bytes.Repeat([]byte{1}, 500), append(bytes.Clone(whole), 2, 3, 4)...), nil)
 	sparse := sparseFrame(t, b, "set/")
@@ -206,7 +206,7 @@ func TestChunkEach(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, b := remote(Config{MaxMemory: 16 << 20})
+			c, b := remote(Config{NoHedge: true, MaxMemory: 16 << 20})
 			put(t, b, "in.bin", append(bytes.Repeat([]byte{9}, 77), chunk...), nil)
 			k, err := c.OpenChunk(t.Context(), "s3://b/in.bin", FrameOptions{Offset: 77})
 			if err != nil {
@@ -249,7 +249,7 @@ func TestChunkEach(t *testing.T) {
 // block, which only the array knows.
 func TestCells(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	p := noise(40 * 50)
 	w, err := b.Create(t.Context(), "cells.b2nd", objstore.PutOptions{})
 	if err != nil {

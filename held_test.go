@@ -25,7 +25,7 @@ func TestHeldBytes(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the detector's memory is none of ours")
 	}
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	var ids []string
 	for i := range 30_000 {
 		ids = append(ids, fmt.Sprintf("clip-%08d", i))

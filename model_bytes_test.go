@@ -89,7 +89,7 @@ func checkBytes(t *testing.T, c *Client, key string, d Chunker, want []byte) {
 // TestPieces: a frame of several pieces is read in one phase, each block once.
 func TestPieces(t *testing.T) {
 	t.Parallel()
-	c, _ := remote(Config{MaxMemory: 16 << 20, Policy: rangeio.Lean()})
+	c, _ := remote(Config{NoHedge: true, MaxMemory: 16 << 20, Policy: rangeio.Lean()})
 	const chunk, chunks = 300 << 10, 20
 	data := noise(chunk * chunks)
 	frame(t, c, "a/x.b2frame", cframe.WriteOptions{ChunkSize: chunk}, func(w chunkWriter) error {

@@ -57,7 +57,7 @@ func TestDetails(t *testing.T) {
 // TestDescribeScan: a scan tells what indexes do not.
 func TestDescribeScan(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	describe := func(key string, scan bool) Description {
 		t.Helper()
 		in, err := opened[Dataset](t, c, key, AnyOptions{AsFolder: true}).Describe(t.Context(), DescribeOptions{Scan: scan})
@@ -113,7 +113,7 @@ func TestDescribeScan(t *testing.T) {
 // TestDescribeLayers: metalayers are in the detail as they are stored.
 func TestDescribeLayers(t *testing.T) {
 	t.Parallel()
-	c, _ := remote(Config{})
+	c, _ := remote(Config{NoHedge: true})
 	layer := cframe.Metalayer{Name: "unit", Data: []byte{0xa1, 'm'}}
 	frame(t, c, "x.b2frame", cframe.WriteOptions{Metalayers: []cframe.Metalayer{layer}}, func(w chunkWriter) error { return w.WriteChunk(make([]byte, 100)) })
 	in, err := opened[Dataset](t, c, "x.b2frame", AnyOptions{}).Describe(t.Context(), DescribeOptions{})
@@ -127,7 +127,7 @@ func TestDescribeLayers(t *testing.T) {
 // used, the names of items, and whether anything can be read.
 func TestDescribeBloscpack(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	for _, tc := range []struct {
 		file           string
 		array, refused bool

@@ -22,7 +22,7 @@ import (
 // can be read, and nothing of a sparse one, which is no object.
 func TestRefusedFrames(t *testing.T) {
 	t.Parallel()
-	c, _ := remote(Config{})
+	c, _ := remote(Config{NoHedge: true})
 	o := cframe.WriteOptions{Metalayers: []cframe.Metalayer{{Name: "proxy-source", Data: []byte{2}}}}
 	frame(t, c, "one.b2frame", o, func(w chunkWriter) error { return w.WriteChunk(make([]byte, 100)) })
 	out, err := c.Output(t.Context(), "s3://b/set/")
@@ -120,7 +120,7 @@ func holds(t *testing.T, c *Client, d Itemer, i, j int64, want [][]byte) Plan {
 func TestItemsAreReadTogether(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []rangeio.Policy{rangeio.Fast(), rangeio.Lean()} {
-		c, _ := remote(Config{Policy: policy})
+		c, _ := remote(Config{NoHedge: true, Policy: policy})
 		items := cut(noise(300*10<<10), 10<<10)
 		items = append(items, noise(7<<20), noise(5<<20), noise(1))
 		frame(t, c, "d/x.b2frame", raw(), func(w chunkWriter) error {
@@ -145,7 +145,7 @@ func TestItemsAreReadTogether(t *testing.T) {
 // of these is read twice.
 func TestBlocksAreReadOnce(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	items := cut(noise(3*1024*4<<10), 4<<10)
 	frame(t, c, "d/x.b2frame", raw(), func(w chunkWriter) error {
 		for _, blocks := range [][][]byte{items[:1024], items[1024 : 2*1024-10], items[2*1024-10:]} {
@@ -178,7 +178,7 @@ func TestBlocksAreReadOnce(t *testing.T) {
 // header, and it is too large to be held decoded.
 func TestLargeChunksOfItems(t *testing.T) {
 	t.Parallel()
-	c, _ := remote(Config{})
+	c, _ := remote(Config{NoHedge: true})
 	p := noise(12 << 20)
 	items := cut(p, 16<<10)
 	frame(t, c, "d/blocks", raw(), func(w chunkWriter) error { return w.WriteBlocks(items) })
@@ -218,7 +218,7 @@ func TestLargeChunksOfItems(t *testing.T) {
 // TestItemsOfSparseFrames: items are the same if each chunk is an object.
 func TestItemsOfSparseFrames(t *testing.T) {
 	t.Parallel()
-	c, _ := remote(Config{})
+	c, _ := remote(Config{NoHedge: true})
 	items := append(cut(noise(40*9000), 9000), noise(10))
 	for key, fill := range map[string]func(w chunkWriter) error{
 		"chunks/": func(w chunkWriter) error {
@@ -263,7 +263,7 @@ func TestItemsOfSparseFrames(t *testing.T) {
 // little is stored of them. It is alone: it measures the heap.
 func TestItemsInBoundedMemory(t *testing.T) { //nolint:paralleltest // see above
 	const mib = 1 << 20
-	c, _ := remote(Config{})
+	c, _ := remote(Config{NoHedge: true})
 	zeros, err := blosc.AppendSpecial(nil, blosc.Zeros, 64*mib, 1, mib, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +319,7 @@ func TestItemsInBoundedMemory(t *testing.T) { //nolint:paralleltest // see above
 func TestCountingObeysContexts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, b := remote(Config{})
+		c, b := remote(Config{NoHedge: true})
 		frame(t, c, "d/x.b2frame", raw(), func(w chunkWriter) error {
 			return errors.Join(w.WriteBlocks(cut(noise(300000), 150000)), w.WriteBlocks(cut(noise(300000), 300000)))
 		})

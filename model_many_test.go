@@ -94,7 +94,7 @@ func TestNoListing(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
-	c := New(Config{})
+	c := New(Config{NoHedge: true})
 	defer c.CloseIdleConnections()
 	d, err := c.OpenAny(t.Context(), srv.URL+"/x/", AnyOptions{AsFolder: true})
 	if err != nil {

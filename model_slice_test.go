@@ -63,7 +63,7 @@ func structured(t *testing.T, b objstore.Bucket) (d dtype.DType, items []byte) {
 // of any size make the box, once, in order.
 func TestFieldsAndSlabs(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	d, items := structured(t, b)
 	size := d.ItemSize()
 	for _, key := range []string{"d/a.npy", "d/f.npy", "d/a.b2nd"} {
@@ -174,7 +174,7 @@ func checkSlabs(t *testing.T, c *Client, key string, s Slicer, box b2nd.Box, mos
 // what was planned, of blocks, in a phase each.
 func TestSlabsCost(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{Policy: rangeio.Lean()})
+	c, b := remote(Config{NoHedge: true, Policy: rangeio.Lean()})
 	want := array(t, b, "d/x.b2nd")
 	s := opened[Slicer](t, c, "d/x.b2nd", AnyOptions{})
 	for _, most := range []int64{300 << 10, 100 << 10} { // a row of chunks, and of blocks

@@ -19,7 +19,7 @@ import (
 // stocked is a client of the objects of kinds, none of which keeps much of its opening.
 func stocked(t *testing.T) *Client {
 	t.Helper()
-	c, b := remote(Config{Policy: rangeio.Lean()})
+	c, b := remote(Config{NoHedge: true, Policy: rangeio.Lean()})
 	for key, p := range fixtures(t) {
 		put(t, b, key, p, nil)
 	}
@@ -199,7 +199,7 @@ func TestChunkers(t *testing.T) {
 // share the budget.
 func TestOneCacheForManyArrays(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{Policy: rangeio.Lean()})
+	c, b := remote(Config{NoHedge: true, Policy: rangeio.Lean()})
 	array(t, b, "x.b2nd")
 	array(t, b, "y.b2nd")
 	cache := formats.NewCache(4 << 20)
@@ -380,7 +380,7 @@ func TestItemers(t *testing.T) {
 
 func TestRangers(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	p := append(npyFileOf(t, false), noise(5<<20)...)
 	put(t, b, "d/x.npy", p, nil)
 	r := opened[Ranger](t, c, "d/x.npy", AnyOptions{})
@@ -400,7 +400,7 @@ func TestRangers(t *testing.T) {
 // TestFolderEntries: one level, in key order, to be gone on with.
 func TestFolderEntries(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	for _, key := range []string{"f/a.b2nd", "f/b/c/d", "f/b/e", "f/z"} {
 		put(t, b, key, []byte("x"), nil)
 	}

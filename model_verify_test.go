@@ -16,7 +16,7 @@ import (
 // TestVerifyMissing: an item that was never written is told once all others were read.
 func TestVerifyMissing(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	w, err := b.Create(t.Context(), "a.blp", objstore.PutOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestVerifyMissing(t *testing.T) {
 // error, and says how many there are.
 func TestVerifySeries(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	put(t, b, "x.zoom", twoTracks(t, 20_000, true), nil)
 	r, err := opened[Dataset](t, c, "x.zoom", AnyOptions{}).Verify(t.Context(), nil)
 	z, ok := r.Detail.(ZoomReport)

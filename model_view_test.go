@@ -12,7 +12,7 @@ import (
 func TestViewers(t *testing.T) {
 	t.Parallel()
 	for _, indexed := range []bool{false, true} {
-		c, b := remote(Config{})
+		c, b := remote(Config{NoHedge: true})
 		put(t, b, "a/x.zoom", twoTracks(t, 200_000, indexed), nil)
 		v := opened[Viewer](t, c, "a/x.zoom", AnyOptions{})
 		in, err := v.Describe(t.Context(), DescribeOptions{})

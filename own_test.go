@@ -42,7 +42,7 @@ func TestOwnBucket(t *testing.T) {
 			want := &objstore.Counter{}
 			var seen atomic.Int64
 			own := &busyBucket{Bucket: objstore.Count(want)(store)}
-			c := New(Config{Concurrency: 2, Middleware: []objstore.Middleware{objstore.Trace(func(objstore.Event) { seen.Add(1) })}})
+			c := New(Config{NoHedge: true, Concurrency: 2, Middleware: []objstore.Middleware{objstore.Trace(func(objstore.Event) { seen.Add(1) })}})
 			d, err := c.OpenKey(t.Context(), own, k.path, AnyOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func TestOwnBucket(t *testing.T) {
 // one that shares the client's counter is not counted again.
 func TestOwnBucketTwice(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{Concurrency: 1})
+	c, b := remote(Config{NoHedge: true, Concurrency: 1})
 	put(t, b, "x", make([]byte, 1<<20), nil)
 	ours, _, err := c.Bucket(t.Context(), "s3://b/x")
 	if err != nil {

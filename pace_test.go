@@ -15,7 +15,7 @@ import (
 // TestPaceOfEachStore: buckets of one host share what was learnt, others do not.
 func TestPaceOfEachStore(t *testing.T) {
 	t.Parallel()
-	c := New(Config{})
+	c := New(Config{NoHedge: true})
 	web := func(base string) objstore.Bucket {
 		b, err := httpstore.New(httpstore.Config{Base: base, Transport: c.trans})
 		if err != nil {
@@ -42,15 +42,14 @@ func TestPaceOfEachStore(t *testing.T) {
 	}
 }
 
-// TestHedge: a client asks again beside what is slow if it is told to.
+// TestHedge: a client asks again beside what is slow unless it is told not to.
 func TestHedge(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			c, b := remote(Config{Hedge: on})
+			c, b := remote(Config{NoHedge: !on})
 			put(t, b, "k", bytes.Repeat([]byte("x"), 100), nil)
-			c.buckets["s3://b"] = store{b, objstore.Chain(b, objstore.Count(c.c.Counter), simstore.Latency(3*time.Second))}
-			if _, err := c.Open(t.Context(), "s3://b/k"); err != nil {
+			if _, err := c.OpenObject(t.Context(), simstore.Latency(3*time.Second)(b), "k", objstore.OpenOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if s := c.Stats(); on != (s.Hedged == 1) || on != (s.Requests == 2) {

@@ -90,7 +90,7 @@ func ways(cursor gulp.Cursor) map[string]func(t *testing.T, d *GulpDataset) (*gu
 // gives no wrong frame by any method, and the right ones once the index is new.
 func TestHalfReplacedDataset(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	oldData, oldMeta := letters(t, 'A')
 	newData, newMeta := letters(t, 'B')
 	if !bytes.Equal(oldMeta, newMeta) {
@@ -148,7 +148,7 @@ func TestHalfReplacedDataset(t *testing.T) {
 func TestDatasetPairIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	data, meta := letters(t, 'A')
-	whole, b0 := remote(Config{})
+	whole, b0 := remote(Config{NoHedge: true})
 	put(t, b0, "data_0.gulp", data, nil)
 	put(t, b0, "meta_0.gmeta", meta, nil)
 	d0, err := whole.OpenGulpDataset(t.Context(), "s3://b/", GulpOptions{})
@@ -160,7 +160,7 @@ func TestDatasetPairIsOpenedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, way := range ways(o.Cursor()) {
-		c, b := remote(Config{})
+		c, b := remote(Config{NoHedge: true})
 		in := put(t, b, "data_0.gulp", data, nil)
 		put(t, b, "meta_0.gmeta", meta, map[string]string{metaDataETag: `"another"`})
 		var mu sync.Mutex
@@ -193,7 +193,7 @@ type traceKey struct{}
 // TestValuesAreTheCallsOwn: an open belongs to the call that makes it.
 func TestValuesAreTheCallsOwn(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	data, meta := letters(t, 'A')
 	put(t, b, "data_0.gulp", data, nil)
 	put(t, b, "meta_0.gmeta", meta, nil)
@@ -257,7 +257,7 @@ func TestCopiedPair(t *testing.T) {
 		"another layout":    {of: source, data: []change{{metaLayout, "gulp/2"}}},
 		"nothing":           {of: map[string]string{}},
 	} {
-		c, b := remote(Config{})
+		c, b := remote(Config{NoHedge: true})
 		apply := func(m map[string]string, l []change) map[string]string {
 			m = maps.Clone(m)
 			for _, x := range l {

@@ -45,7 +45,7 @@ func sliced[T b2nd.Number](t *testing.T, a ArrayReader, text string, want []T, s
 // TestSlice: items become what they can become, and nothing else.
 func TestSlice(t *testing.T) {
 	t.Parallel()
-	c, _ := remote(Config{})
+	c, _ := remote(Config{NoHedge: true})
 	big, err := binary.Append(nil, binary.BigEndian, []int16{0, -1, 2, 300, -4, 5})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestSlice(t *testing.T) {
 // TestSliceOfAny: what OpenAny and OpenNpy open is read alike, and a limit holds.
 func TestSliceOfAny(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	for _, fortran := range []bool{false, true} {
 		put(t, b, "x.npy", npyFileOf(t, fortran), nil)
 		n, err := c.OpenNpy(t.Context(), "s3://b/x.npy")
@@ -119,7 +119,7 @@ func TestSliceOfAny(t *testing.T) {
 // TestWrite: nothing is there after an error, and IfAbsent holds.
 func TestWrite(t *testing.T) {
 	t.Parallel()
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	fault := errors.New("fault")
 	fill := func(err error) func(w objstore.Writer) error {
 		return func(w objstore.Writer) error {

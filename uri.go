@@ -65,11 +65,15 @@ func (c *Client) bucket(place string, driver func() (objstore.Bucket, error)) (o
 	return b, nil
 }
 
-// dress adds the client's limit, counter and middlewares to the bucket of a driver.
+// dress adds the client's limit, counter and middlewares to the bucket of a driver, and
+// lets its objects hedge.
 func (c *Client) dress(d objstore.Bucket) objstore.Bucket {
 	m := slices.Clone(c.c.Middleware)
 	if !isLocal(d) { // a disk needs no queue in front of it
 		m = append(m, c.limit)
+		if !c.c.NoHedge {
+			m = append(m, objstore.Hedge(c.pace(d)))
+		}
 	}
 	return objstore.Chain(d, m...)
 }
@@ -107,8 +111,8 @@ func (c *Client) pace(b objstore.Bucket) *objstore.Pace {
 		}
 		origin = origin[:len(scheme)+len("://")+len(rest)]
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.pacing.Lock()
+	defer c.pacing.Unlock()
 	p := c.paces[origin]
 	if p == nil {
 		if len(c.paces) >= maxPlaces {

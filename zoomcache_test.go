@@ -36,7 +36,7 @@ func longSeries(t *testing.T, n int) []byte {
 func TestOpenZoom(t *testing.T) {
 	t.Parallel()
 	file := longSeries(t, 1_000_000)
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	put(t, b, "x.zoom", file, nil)
 	f, err := c.OpenZoom(t.Context(), "s3://b/x.zoom", ZoomOptions{})
 	if err != nil {
@@ -80,7 +80,7 @@ func TestOpenZoom(t *testing.T) {
 func TestZoomIn(t *testing.T) {
 	t.Parallel()
 	file := longSeries(t, 5000)
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	put(t, b, "in.bin", append(bytes.Repeat([]byte("\xe5ZX5"), 250), file...), nil)
 	put(t, b, "cut.zoom", file[:60], nil)
 	local := filepath.Join(t.TempDir(), "x.zoom")

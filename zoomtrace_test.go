@@ -150,7 +150,7 @@ func TestZoomTraces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := &zoomTrace{c: New(Config{Counter: &objstore.Counter{}}), o: ZoomOptions{Beside: strings.HasPrefix(name, "believed")}}
+			x := &zoomTrace{c: New(Config{NoHedge: true, Counter: &objstore.Counter{}}), o: ZoomOptions{Beside: strings.HasPrefix(name, "believed")}}
 			b := memstore.New(memstore.Config{Name: "s3://b"})
 			put(t, b, "x.zoom", c.file, nil)
 			if c.beside != "" {
@@ -181,7 +181,7 @@ func TestZoomTraces(t *testing.T) {
 func TestIndexBesideReplaced(t *testing.T) {
 	t.Parallel()
 	const n = 1_000_000
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	plain := twoTracks(t, n, false)
 	in := put(t, b, "x.zoom", plain, nil)
 	f, err := zoomindex.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(plain), int64(len(plain))), zoomcache.Options{})
@@ -219,7 +219,7 @@ func TestIndexBesideReplaced(t *testing.T) {
 func TestBesideLearnt(t *testing.T) {
 	t.Parallel()
 	const n = 1_000_000
-	c, b := remote(Config{})
+	c, b := remote(Config{NoHedge: true})
 	plain, inside := twoTracks(t, n, false), twoTracks(t, n, true)
 	f, err := zoomindex.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(plain), int64(len(plain))), zoomcache.Options{})
 	if err != nil {

@@ -213,7 +213,7 @@ func (s *longSignal) fromWAV(t *testing.T, out io.Writer) {
 
 // client reads the bucket at some round trip.
 func (s *longSignal) client(b diskBucket, rtt time.Duration) *Client {
-	c := New(Config{Counter: &objstore.Counter{}})
+	c := New(Config{NoHedge: true, Counter: &objstore.Counter{}})
 	c.buckets["s3://b"] = store{b, objstore.Chain(b, c.limit, simstore.Latency(rtt), objstore.Count(c.c.Counter))}
 	return c
 }

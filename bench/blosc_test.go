@@ -103,7 +103,7 @@ func BenchmarkSlice(b *testing.B) {
 	if err := c.pack(b.Context(), 1, 0); err != nil {
 		b.Fatal(err)
 	}
-	a, err := farread.New(farread.Config{}).OpenArray(b.Context(), c.b2nd(), farread.FrameOptions{Options: b2nd.Options{Parallel: 1}})
+	a, err := farread.New(farread.Config{NoHedge: true}).OpenArray(b.Context(), c.b2nd(), farread.FrameOptions{Options: b2nd.Options{Parallel: 1}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -178,5 +178,5 @@ func getFrom(t *testing.T, uri, dir string, sel, flags []string) result {
 		t.Fatal(err)
 	}
 	args := append(append([]string{"get", uri, "-o", filepath.Join(dir, "out")}, sel...), flags...)
-	return runner{}.run(t, args...)
+	return runner{hedge: true}.run(t, args...)
 }

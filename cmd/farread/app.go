@@ -38,6 +38,7 @@ type app struct {
 	tracing bool // requests are noted in the trace
 	trace   trace
 	trash   sink.Trash
+	patient bool // in tests: the number of requests does not depend on the time that they take
 }
 
 // globals are the flags that every command takes.
@@ -47,7 +48,7 @@ type globals struct {
 	policy                    policyFlag
 	maxMemory                 sizeFlag
 	timeout                   time.Duration
-	hedge, json, stats        bool
+	noHedge, json, stats      bool
 	quiet, verbose            bool
 }
 
@@ -61,7 +62,7 @@ func (g *globals) register(f *pflag.FlagSet) {
 	f.Var(&g.policy, "policy", "plan reads for least time, fewest requests or fewest bytes")
 	f.Var(&g.maxMemory, "max-memory", "ceiling for buffers and caches")
 	f.DurationVar(&g.timeout, "timeout", silence.Default, "give up on a store that has not brought or taken 1 KiB for so long; 0: never")
-	f.BoolVar(&g.hedge, "hedge", false, "make a slow request once more beside the first one")
+	f.BoolVar(&g.noHedge, "no-hedge", false, "make no second request beside a slow one")
 	f.BoolVar(&g.json, "json", false, "JSON on stdout instead of a table")
 	f.BoolVar(&g.stats, "stats", false, "at the end, one line of JSON on stderr: requests, bytes, phases …")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "no progress bar and no remarks")
@@ -144,7 +145,7 @@ func (a *app) setup() error {
 		Endpoint: a.flags.endpoint, Region: a.flags.region, Profile: a.flags.profile,
 		Anonymous: a.flags.anonymous, PathStyle: a.flags.pathStyle,
 		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter, Timeout: a.flags.silence(),
-		Hedge: a.flags.hedge,
+		NoHedge: a.flags.noHedge || a.patient,
 	}
 	if a.tracing {
 		c.Middleware = []objstore.Middleware{a.trace.watch(&a.counter)}

@@ -39,7 +39,7 @@ func makeBlp(t *testing.T, name, metadata string, items ...string) string {
 
 func writeBlp(t *testing.T, name string, o bloscpack.WriteOptions, fill func(w *bloscpack.Writer) error) string {
 	t.Helper()
-	b, key, err := farread.New(farread.Config{}).Bucket(t.Context(), name)
+	b, key, err := farread.New(farread.Config{NoHedge: true}).Bucket(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestBlpLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x.blp")
-	b, key, err := farread.New(farread.Config{}).Bucket(t.Context(), name)
+	b, key, err := farread.New(farread.Config{NoHedge: true}).Bucket(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

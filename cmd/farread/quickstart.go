@@ -42,7 +42,7 @@ read matched its source.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.JSON, o.Terminal = a.flags.json, a.terminal
-			o.Config = farread.Config{Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter, Timeout: a.flags.silence(), Hedge: a.flags.hedge}
+			o.Config = farread.Config{Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter, Timeout: a.flags.silence(), NoHedge: a.flags.noHedge || a.patient}
 			if a.flags.verbose {
 				o.Config.Logger = a.logger()
 			}

@@ -74,7 +74,7 @@ one that was made: requests sent, bytes of bodies received, phases (the depth of
 dependence: requests of one phase are sent side by side), retries, requests
 hedged, cache hits.
 
-With --hedge a request whose answer takes longer than is usual for the store is made
+A request whose answer takes longer than is usual for the store is made
 once more beside it, and the first answer counts; a body that stalls goes on elsewhere.
 Such requests are hedged: two at first, then one in 20.`
 

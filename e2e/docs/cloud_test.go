@@ -19,7 +19,7 @@ func environ(t *testing.T, s *teststack.Stack, path string) []string {
 // upload puts a file into the cloud as it is.
 func upload(t *testing.T, s *teststack.Stack, file, uri string) {
 	t.Helper()
-	c := farread.New(farread.Config{Endpoint: s.Endpoint, Region: s.Region, AccessKey: s.AccessKey, SecretKey: s.SecretKey, PathStyle: true})
+	c := farread.New(farread.Config{NoHedge: true, Endpoint: s.Endpoint, Region: s.Region, AccessKey: s.AccessKey, SecretKey: s.SecretKey, PathStyle: true})
 	defer c.CloseIdleConnections()
 	b, key, err := c.Bucket(t.Context(), uri)
 	if err != nil {

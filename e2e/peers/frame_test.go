@@ -122,7 +122,7 @@ func (r random) open(t *testing.T, path string, o cframe.WriteOptions, sparse bo
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		out, err := farread.New(farread.Config{}).Output(t.Context(), path)
+		out, err := farread.New(farread.Config{NoHedge: true}).Output(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

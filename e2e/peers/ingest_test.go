@@ -17,7 +17,7 @@ func TestIngestor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made")
 	var want []folder
 	run(t.Context(), t, &want, "read_gulp.py", "--write", dir)
-	d, err := farread.New(farread.Config{}).OpenGulpDataset(t.Context(), dir, farread.GulpOptions{})
+	d, err := farread.New(farread.Config{NoHedge: true}).OpenGulpDataset(t.Context(), dir, farread.GulpOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

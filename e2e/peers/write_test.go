@@ -106,7 +106,7 @@ func TestDatasetWriter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, dir := seeded(uint64(len(name))), t.TempDir()
 			var want folder
-			c := farread.New(farread.Config{})
+			c := farread.New(farread.Config{NoHedge: true})
 			out, err := c.Output(t.Context(), dir)
 			if err != nil {
 				t.Fatal(err)

@@ -37,6 +37,7 @@ const (
 	EnvMaxMemory = "FARREAD_MAX_MEMORY" // soft limit of the Go runtime's memory in MiB, from 16; default 200, within a worker's bound of 256
 	EnvLog       = "FARREAD_LOG"        // lowest level that is logged: debug, info, warn, error; default info
 	EnvMetrics   = "FARREAD_METRICS"    // "emf", the default: metrics in CloudWatch's embedded format on standard output; "off": none
+	EnvHedge     = "FARREAD_HEDGE"      // "on", the default: make a second request beside a slow one (objstore.Hedge); "off": none
 )
 
 // defaultMemory leaves room below 256 MiB of resident memory for the program itself,
@@ -49,6 +50,7 @@ type Config struct {
 	MaxMemory int64      // soft limit of the Go runtime's memory, in bytes
 	Level     slog.Level // level of the log
 	Metrics   bool       // write them
+	NoHedge   bool       // make no second request beside a slow one
 	Function  string     // name of the function in metrics: AWS_LAMBDA_FUNCTION_NAME
 }
 
@@ -83,6 +85,13 @@ func Load(getenv func(string) string, dir string, more ...string) (Config, error
 	default:
 		errs = append(errs, fmt.Errorf("%s=%q is neither emf nor off", EnvMetrics, v))
 	}
+	switch v := getenv(EnvHedge); v {
+	case "", "on":
+	case "off":
+		c.NoHedge = true
+	default:
+		errs = append(errs, fmt.Errorf("%s=%q is neither on nor off", EnvHedge, v))
+	}
 	return c, errors.Join(errs...)
 }
 
@@ -108,7 +117,8 @@ func rulesText(getenv func(string) string, dir string) ([]byte, error) {
 // Buckets makes and keeps one S3 bucket for each name. The zero value is ready, and its
 // methods are safe for concurrent use.
 type Buckets struct {
-	Log *slog.Logger // log of the buckets; set it before the first Open; nil: no log
+	Log     *slog.Logger // log of the buckets; set it before the first Open; nil: no log
+	NoHedge bool         // the Objects of the buckets make no second request beside a slow one: see objstore.Hedge
 
 	mu       sync.Mutex
 	buckets  map[string]objstore.Bucket
@@ -130,11 +140,15 @@ func (b *Buckets) Open(name string) (objstore.Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
+	bucket := objstore.Bucket(s)
+	if !b.NoHedge {
+		bucket = objstore.Hedge(&objstore.Pace{})(s)
+	}
 	if b.buckets == nil {
 		b.buckets = map[string]objstore.Bucket{}
 	}
-	b.buckets[name] = s
-	return s, nil
+	b.buckets[name] = bucket
+	return bucket, nil
 }
 
 // Counter returns the counter of the requests of the bucket called name, even if
@@ -154,7 +168,7 @@ func (b *Buckets) Counter(name string) *objstore.Counter {
 // Handler makes a handler for the given jobs. It returns the error of the
 // handler's Check.
 func Handler(c Config, log *slog.Logger, jobs map[string]functions.JobMaker) (*functions.Handler, error) {
-	b := &Buckets{Log: log}
+	b := &Buckets{Log: log, NoHedge: c.NoHedge}
 	h := &functions.Handler{Rules: c.Rules, Jobs: jobs, Buckets: b.Open, Counter: b.Counter, Log: log, Request: requestID}
 	return h, h.Check()
 }

@@ -43,6 +43,7 @@ func TestLoad(t *testing.T) {
 		"unknown field":      {map[string]string{bootstrap.EnvRules: `[{"buckets":"x"}]`}, dir, "buckets"},
 		"memory":             {map[string]string{bootstrap.EnvMaxMemory: "lots"}, dir, bootstrap.EnvMaxMemory},
 		"metrics":            {map[string]string{bootstrap.EnvMetrics: "loud"}, dir, bootstrap.EnvMetrics},
+		"hedge":              {map[string]string{bootstrap.EnvHedge: "no"}, dir, bootstrap.EnvHedge},
 		"log":                {map[string]string{bootstrap.EnvLog: "loud"}, dir, bootstrap.EnvLog},
 	} {
 		got, err := bootstrap.Load(func(k string) string { return c.env[k] }, c.dir)

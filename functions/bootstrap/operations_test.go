@@ -55,7 +55,7 @@ func TestOperations(t *testing.T) {
 	if len(ours) == 0 {
 		t.Error("no alarm looks at the functions' own metrics")
 	}
-	for _, name := range []string{bootstrap.EnvRules, bootstrap.EnvRulesFile, bootstrap.EnvMaxMemory, bootstrap.EnvLog, bootstrap.EnvMetrics} {
+	for _, name := range []string{bootstrap.EnvRules, bootstrap.EnvRulesFile, bootstrap.EnvMaxMemory, bootstrap.EnvLog, bootstrap.EnvMetrics, bootstrap.EnvHedge} {
 		if !strings.Contains(doc, "| `"+name+"` |") {
 			t.Errorf("%s is not explained", name)
 		}

@@ -48,7 +48,7 @@ func options(t *testing.T) (o Options, bin string) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	return Options{Program: filepath.Join(bin, "farread"), Config: farread.Config{Counter: &objstore.Counter{}}}, bin
+	return Options{Program: filepath.Join(bin, "farread"), Config: farread.Config{NoHedge: true, Counter: &objstore.Counter{}}}, bin
 }
 
 // TestTour tells all stories to a cloud that stays up, and then uploads more.
