@@ -140,6 +140,16 @@ func layers() []layer {
 			allow: []string{"errors", "iter"},
 		},
 		{
+			file:  "formats/stats/x.go",
+			deny:  map[string]string{"/formats/b2nd": "formats-numbers", "/formats/index": "formats-numbers", "/formats/nd": "formats-numbers", "/rangeio": "formats-numbers", "/formats/predicate": "formats-numbers"},
+			allow: []string{"/formats", "/formats/dtype", "/formats/internal/ordered"},
+		},
+		{
+			file:  "formats/predicate/x.go",
+			deny:  map[string]string{"/formats/cframe": "formats-numbers", "/formats/index": "formats-numbers"},
+			allow: []string{"/formats", "/formats/dtype", "/formats/stats", "/formats/internal/ordered", "math/big"},
+		},
+		{
 			file:  "formats/all/x.go",
 			deny:  map[string]string{"/objstore": "formats-pure", "os": "formats-pure"},
 			allow: []string{"/formats/gulp", "/formats/b2nd", "/formats/zoomcache"},
