@@ -1,0 +1,304 @@
+package objstore_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/farread/farread/internal/tracetest"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/memstore"
+	"github.com/farread/farread/objstore/simstore"
+)
+
+// A pattern is a way in which a library reads an object by ReadAt.
+type pattern struct {
+	name string
+	data func() []byte
+	key  string
+	read func(t *testing.T, r io.ReaderAt, data []byte)
+	over float64 // most bytes received for each byte that is received without reading ahead; 0: not compared
+	most int64   // most phases; 0: the golden file alone has them
+}
+
+var plain = sync.OnceValue(func() []byte {
+	p := make([]byte, 48<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(p)
+	return p
+})
+
+// at reads n bytes and compares them.
+func at(t *testing.T, r io.ReaderAt, data []byte, off, n int64) {
+	t.Helper()
+	n = min(n, int64(len(data))-off)
+	p := make([]byte, n)
+	if k, err := r.ReadAt(p, off); err != nil && err != io.EOF || int64(k) != n || !bytes.Equal(p, data[off:off+n]) {
+		t.Fatalf("%d bytes at %d: %d, %v", n, off, k, err)
+	}
+}
+
+// run reads [off, off+n) front to end by reads of one size.
+func run(t *testing.T, r io.ReaderAt, data []byte, off, n, size int64) {
+	t.Helper()
+	for end := off + n; off < end; off += size {
+		at(t, r, data, off, min(size, end-off))
+	}
+}
+
+// places are pseudo-random offsets of n bytes in size bytes.
+func places(seed uint64, count int, size, n int64) []int64 {
+	r := rand.New(rand.NewPCG(seed, 13))
+	out := make([]int64, count)
+	for i := range out {
+		out[i] = r.Int64N(size - n)
+	}
+	return out
+}
+
+func patterns() []pattern {
+	const kib, mib = 1 << 10, 1 << 20
+	random := func(size int64, count int, n int64) func(*testing.T, io.ReaderAt, []byte) {
+		return func(t *testing.T, r io.ReaderAt, data []byte) {
+			t.Helper()
+			for _, off := range places(1, count, size, n) {
+				at(t, r, data, off, n)
+			}
+		}
+	}
+	scattered := func(count int, length, n int64) func(*testing.T, io.ReaderAt, []byte) {
+		return func(t *testing.T, r io.ReaderAt, data []byte) {
+			t.Helper()
+			for _, off := range places(2, count, int64(len(data)), length) {
+				run(t, r, data, off, length, n)
+			}
+		}
+	}
+	streams := func(count, length, n int64) func(*testing.T, io.ReaderAt, []byte) {
+		return func(t *testing.T, r io.ReaderAt, data []byte) {
+			t.Helper()
+			for off := int64(0); off < length; off += n {
+				for s := range count {
+					at(t, r, data, s*int64(len(data))/count+off, n)
+				}
+			}
+		}
+	}
+	strided := func(first, stride, n int64) func(*testing.T, io.ReaderAt, []byte) {
+		return func(t *testing.T, r io.ReaderAt, data []byte) {
+			t.Helper()
+			for off := first; off >= 0 && off < int64(len(data)); off += stride {
+				run(t, r, data, off, n, 4*kib)
+			}
+		}
+	}
+	return []pattern{
+		{name: "front to end, 12 MiB by 4 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) { run(t, r, data, 0, 12*mib, 4*kib) }},
+		{name: "front to end, 12 MiB by 200 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) { run(t, r, data, 3*mib+5, 12*mib, 200*kib) }},
+		{name: "front to end, 40 MiB by 1 MiB", read: func(t *testing.T, r io.ReaderAt, data []byte) { run(t, r, data, 3*mib+5, 40*mib, mib) }},
+		{name: "the last 100 KiB by 4 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) {
+			run(t, r, data, int64(len(data))-100*kib, 100*kib, 4*kib)
+		}},
+		{name: "2 MiB by 4 KiB, twice", read: func(t *testing.T, r io.ReaderAt, data []byte) {
+			run(t, r, data, 8*mib, 2*mib, 4*kib)
+			run(t, r, data, 8*mib, 2*mib, 4*kib)
+		}},
+		{name: "backwards, 12 MiB by 4 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) {
+			for off := int64(40*mib + 77); off > 28*mib; off -= 4 * kib {
+				at(t, r, data, off, 4*kib)
+			}
+		}},
+		{name: "backwards, 12 MiB by 300 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) {
+			for off := int64(40*mib + 77); off > 28*mib; off -= 300 * kib {
+				at(t, r, data, off, 300*kib)
+			}
+		}},
+		{name: "strided, 4 KiB of each MiB", read: strided(100, mib, 4*kib)},
+		{name: "strided, 4 KiB of each MiB, backwards", read: strided(47*mib+100, -mib, 4*kib)},
+		{name: "strided, 512 KiB of each 4 MiB by 4 KiB", read: strided(100, 4*mib, 512*kib)},
+		{name: "two streams, 6 MiB each by 4 KiB", read: streams(2, 6*mib, 4*kib)},
+		{name: "four streams, 6 MiB each by 4 KiB", read: streams(4, 6*mib, 4*kib)},
+		{name: "twelve streams, 1 MiB each by 4 KiB", read: streams(12, mib, 4*kib), over: 1.2},
+		{name: "random, 600 times 4 KiB of 48 MiB", read: random(48*mib, 600, 4*kib), over: 1.2},
+		{name: "random, 600 times 100 bytes of 2 MiB", read: random(2*mib, 600, 100), over: 1.2},
+		{name: "random, 600 times 4 KiB of 12 MiB", read: random(12*mib, 600, 4*kib), over: 1.2},
+		{name: "random, 100 times 300 KiB of 48 MiB", read: random(48*mib, 100, 300*kib), over: 1.2},
+		{name: "scattered, 100 times 20 KiB by 4 KiB", read: scattered(100, 20*kib, 4*kib), over: 1.2},
+		{name: "scattered, 100 times 150 KiB by 4 KiB", read: scattered(100, 150*kib, 4*kib), over: 1.2},
+		{name: "scattered, 60 times 400 KiB by 32 KiB", read: scattered(60, 400*kib, 32*kib), over: 1.2},
+		{name: "scattered, 20 times 2 MiB by 256 KiB", read: scattered(20, 2*mib, 256*kib), over: 1.2},
+		{name: "zip, directory of 3000 entries", key: "a.zip", data: manyEntries, most: 2, read: func(t *testing.T, r io.ReaderAt, data []byte) {
+			directory(t, r, data)
+		}},
+		{name: "zip, 30 of 3000 entries", key: "a.zip", data: manyEntries, over: 1.2, read: func(t *testing.T, r io.ReaderAt, data []byte) {
+			z := directory(t, r, data)
+			for _, i := range places(3, 30, int64(len(z.File)), 0) {
+				content(t, z.File[i])
+			}
+		}},
+		{name: "parquet of 100 MB, a column of 10", key: "a.parquet", data: oneGroup, most: 8, read: column},
+		{name: "parquet of 100 MB in 10 row groups, a column of 10", key: "a.parquet", data: tenGroups, read: column},
+	}
+}
+
+var manyEntries = sync.OnceValue(func() []byte {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	r := rand.New(rand.NewPCG(1, 2))
+	body := randomBytes(64 << 10)
+	for i := range 3000 {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("images/n%08d/%06d.jpeg", i%40, i), Method: zip.Store})
+		if err == nil {
+			_, err = f.Write(body[:4000+r.IntN(30_000)])
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return buf.Bytes()
+})
+
+func directory(t *testing.T, r io.ReaderAt, data []byte) *zip.Reader {
+	t.Helper()
+	z, err := zip.NewReader(r, int64(len(data)))
+	if err != nil || len(z.File) != 3000 {
+		t.Fatal(err)
+	}
+	return z
+}
+
+// content reads a whole entry. The reader of archive/zip compares the CRC-32 of it.
+func content(t *testing.T, f *zip.File) {
+	t.Helper()
+	rc, err := f.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	if n, err := io.Copy(io.Discard, rc); err != nil || n != int64(f.UncompressedSize64) {
+		t.Fatal(n, err)
+	}
+}
+
+// tableRows is the number of rows of a table of ten columns of float64: 100 MB.
+const tableRows = 1_250_000
+
+func oneGroup() []byte  { return table(tableRows) }
+func tenGroups() []byte { return table(tableRows / 10) }
+
+// table writes a parquet file with groups of so many rows.
+func table(group int) []byte {
+	type row struct{ A, B, C, D, E, F, G, H, I, J float64 }
+	var buf bytes.Buffer
+	w := parquet.NewGenericWriter[row](&buf, parquet.MaxRowsPerRowGroup(int64(group)))
+	rows := make([]row, 10_000)
+	for i := range tableRows / len(rows) {
+		for k := range rows {
+			v := float64(i*len(rows) + k)
+			rows[k] = row{v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6, v + 7, v + 8, v + 9}
+		}
+		if _, err := w.Write(rows); err != nil {
+			panic(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return buf.Bytes()
+}
+
+// column reads the sixth column of a table.
+func column(t *testing.T, r io.ReaderAt, data []byte) {
+	t.Helper()
+	f, err := parquet.OpenFile(r, int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, n := make([]parquet.Value, 4096), 0
+	for _, g := range f.RowGroups() {
+		pages := g.ColumnChunks()[5].Pages()
+		for {
+			page, err := pages.ReadPage()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for read := page.Values(); ; {
+				k, err := read.ReadValues(values)
+				for _, v := range values[:k] {
+					if v.Double() != float64(n+5) {
+						t.Fatalf("row %d: %v", n, v)
+					}
+					n++
+				}
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			parquet.Release(page)
+		}
+		if err := pages.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != tableRows {
+		t.Fatalf("%d rows", n)
+	}
+}
+
+// cost opens an object, reads it by a pattern, and returns what that cost, the opening
+// included. trips is the time in round trips, on a link that takes no time for bytes.
+func (p pattern) cost(t *testing.T, o objstore.OpenOptions) (requests, received, phases, trips int64) {
+	t.Helper()
+	bytesOf, key := plain, "k"
+	if p.data != nil {
+		bytesOf, key = p.data, p.key
+	}
+	data := bytesOf()
+	synctest.Test(t, func(t *testing.T) {
+		mem := memstore.New(memstore.Config{})
+		put(t, mem, key, data)
+		var c objstore.Counter
+		b := objstore.Chain(mem, simstore.Latency(rtt), objstore.Count(&c))
+		start := time.Now()
+		o.Counter = &c
+		obj, err := objstore.Open(t.Context(), b, key, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.read(t, obj.WithContext(t.Context()), data)
+		took := time.Since(start)
+		synctest.Wait()
+		s := c.Stats()
+		requests, received, phases, trips = s.Requests, s.Bytes, s.Phases, int64(took/rtt)
+	})
+	return requests, received, phases, trips
+}
+
+// TestReadAtCost has the requests, bytes and phases of each pattern in a golden file.
+func TestReadAtCost(t *testing.T) {
+	if raceEnabled {
+		t.Skip("one goroutine reads, and 200 MB are slow to make; other tests read side by side")
+	}
+	var log tracetest.Log
+	for _, p := range patterns() {
+		requests, received, phases, trips := p.cost(t, objstore.OpenOptions{})
+		log.Note(fmt.Sprintf("%-55s %5d requests %10d bytes %5d phases %5d round trips", p.name, requests, received, phases, trips))
+	}
+	log.Golden(t, "testdata/readat.trace")
+}
