@@ -70,7 +70,12 @@ func (c *Cache[K, V]) Put(key K, v V, cost int64) {
 	c.m[key] = e
 	c.cost += cost
 	c.link(e)
-	for c.cost > c.Max && len(c.m) > 0 {
+	c.Trim(c.Max)
+}
+
+// Trim evicts values that were not used for longest until the sum of costs is at most n.
+func (c *Cache[K, V]) Trim(n int64) {
+	for c.cost > n && len(c.m) > 0 {
 		c.drop(c.ring.newer)
 	}
 }

@@ -46,7 +46,11 @@ func (m *model) put(x item, cost int64) {
 	m.remove(x.Key)
 	m.items = append(m.items, x)
 	m.costs[x] = cost
-	for m.cost() > m.max && len(m.items) > 0 {
+	m.trim(m.max)
+}
+
+func (m *model) trim(n int64) {
+	for m.cost() > n && len(m.items) > 0 {
 		m.remove(m.items[0].Key)
 	}
 }
@@ -103,6 +107,11 @@ func TestCacheIsTheModel(t *testing.T) {
 				k := keys.Draw(rt, "key")
 				c.Remove(k)
 				m.remove(k)
+			},
+			"trim": func(rt *rapid.T) {
+				n := rapid.Int64Range(-1, 12).Draw(rt, "n")
+				c.Trim(n)
+				m.trim(n)
 			},
 			"sweep": func(rt *rapid.T) {
 				odd := rapid.IntRange(0, 1).Draw(rt, "odd")
