@@ -16,6 +16,9 @@ const DefaultBlock = 64 << 10
 // privateCache is the size of an Object's cache if the caller gave none.
 const privateCache = 4 << 20
 
+// earlyShare is the part of a Cache that early blocks may take.
+const earlyShare = 4
+
 // wholeBlocks is the number of blocks up to which a ReadAt goes through the cache. A
 // longer read is bulk: it would drive out the blocks that are read again.
 const wholeBlocks = 4
@@ -32,6 +35,9 @@ type Cache struct {
 	mu       sync.Mutex
 	blocks   lru.Cache[blockKey, []byte]
 	promises map[blockKey]*promise
+	early    lru.Cache[blockKey, *promise] // promises of blocks that were loaded early and not used yet
+	flying   int64                         // bytes of early blocks that did not come yet
+	total    int64                         // most bytes of blocks and early together
 }
 
 type blockKey struct {
@@ -44,6 +50,15 @@ type promise struct {
 	key   blockKey
 	data  []byte        // bytes of the block; nil if the loader gave up
 	ready chan struct{} // closed when data was set or the loader gave up
+
+	// The rest belongs to blocks that are loaded early.
+	early   *early // nil: a reader loads the block
+	size    int64
+	settled bool // ready is closed
+	claimed bool // a reader uses the block
+	keep    bool // the block enters the cache
+	dropped bool // others needed its room
+	err     error
 }
 
 // NewCache makes a cache of at most maxBytes; 0 keeps nothing. blockSize 0 is
@@ -52,14 +67,16 @@ func NewCache(maxBytes, blockSize int64) *Cache {
 	if blockSize <= 0 {
 		blockSize = DefaultBlock
 	}
-	return &Cache{block: blockSize, blocks: lru.Cache[blockKey, []byte]{Max: maxBytes}, promises: map[blockKey]*promise{}}
+	c := &Cache{block: blockSize, blocks: lru.Cache[blockKey, []byte]{Max: maxBytes}, promises: map[blockKey]*promise{}}
+	c.total, c.early.Max, c.early.Gone = maxBytes, max(maxBytes, 0)/earlyShare, c.gone
+	return c
 }
 
-// Size is the number of bytes held.
+// Size is the number of bytes held, of blocks that were loaded early, too.
 func (c *Cache) Size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.blocks.Cost()
+	return c.blocks.Cost() + c.early.Cost()
 }
 
 // lookup copies the range into p and returns the number of its blocks. If a block is
@@ -72,16 +89,42 @@ func (c *Cache) lookup(id string, off int64, p []byte, fill bool) int64 {
 	defer c.mu.Unlock()
 	a, b := off/c.block, (off+int64(len(p))-1)/c.block
 	for i := a; i <= b; i++ {
-		if _, ok := c.blocks.Peek(blockKey{id, i}); !ok {
+		if _, ok := c.blocks.Peek(blockKey{id, i}); ok {
+			continue
+		}
+		if e := c.promises[blockKey{id, i}]; e == nil || e.data == nil {
 			return 0
 		}
 	}
+	var h held // blocks that enter the cache may drive others out of it
 	for i := a; i <= b && fill; i++ {
-		data, _ := c.blocks.Get(blockKey{id, i})
+		h[i-a] = c.take(blockKey{id, i})
+	}
+	for i := a; i <= b && fill; i++ {
 		from := max(off-i*c.block, 0)
-		copy(p[i*c.block+from-off:], data[from:])
+		copy(p[i*c.block+from-off:], h[i-a][from:])
 	}
 	return b - a + 1
+}
+
+// put keeps a block within the budget.
+func (c *Cache) put(e *promise) {
+	c.blocks.Put(e.key, e.data, int64(len(e.data)))
+	c.blocks.Trim(c.total - c.early.Cost())
+}
+
+// take returns a block if it is there, and makes it the one used last. A block that was
+// loaded early enters the cache.
+func (c *Cache) take(k blockKey) []byte {
+	if data, ok := c.blocks.Get(k); ok {
+		return data
+	}
+	e := c.promises[k]
+	if e == nil || e.early == nil {
+		return nil
+	}
+	c.use(e, true)
+	return e.data
 }
 
 // held has the blocks of a read in progress, so that the read can use them even if the
@@ -98,7 +141,7 @@ func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*promise) 
 			continue
 		}
 		k := blockKey{id, i}
-		if data, ok := c.blocks.Get(k); ok {
+		if data := c.take(k); data != nil {
 			h[i-a] = data
 		} else if e := c.promises[k]; e != nil {
 			others = append(others, e)
@@ -119,7 +162,7 @@ func (c *Cache) settle(mine []*promise, data [][]byte) {
 		delete(c.promises, e.key)
 		if data != nil {
 			e.data = data[i]
-			c.blocks.Put(e.key, e.data, int64(len(e.data)))
+			c.put(e)
 		}
 		close(e.ready)
 	}
@@ -128,6 +171,9 @@ func (c *Cache) settle(mine []*promise, data [][]byte) {
 // readAt serves ReadAt: head and tail, then cached blocks, then whole blocks
 // fetched in one planned call. [off, off+len(p)) lies inside the object.
 func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
+	if len(p) > 0 {
+		o.ahead(ctx, off, int64(len(p)))
+	}
 	if n := o.copyKept(p, off); n > 0 {
 		p, off = p[n:], off+n
 	}
@@ -140,7 +186,7 @@ func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
 	}
 	c := o.cache
 	if int64(len(p)) > wholeBlocks*c.block {
-		return o.read(ctx, []rangeio.Span{{Off: off, P: p}}, nil)
+		return o.readLong(ctx, p, off)
 	}
 	if n := c.lookup(o.id, off, p, true); n > 0 {
 		o.hit(n)
@@ -187,8 +233,15 @@ func (o *object) readBlocks(ctx context.Context, p []byte, off int64) error {
 			case <-ctx.Done():
 				return o.fail(o.info.Key, Range{off, int64(len(p))}, ctx.Err())
 			}
-			if e.data != nil { // nil: its loader gave up
-				h[e.key.i-a] = e.data
+			if e.err != nil {
+				return e.err
+			}
+			if e.data == nil { // its loader gave up
+				continue
+			}
+			h[e.key.i-a] = e.data
+			if e.early != nil {
+				e.early.used()
 			}
 		}
 	}
@@ -213,6 +266,9 @@ func (o *object) loadMine(ctx context.Context, mine []*promise) error {
 		at := e.key.i * o.cache.block
 		data[i] = make([]byte, min(o.cache.block, o.info.Size-at))
 		spans[i] = rangeio.Span{Off: at, P: data[i]}
+		if o.pattern != nil {
+			o.pattern.asked.Add(int64(len(data[i])))
+		}
 	}
 	if rest, _ := o.kept(spans); len(rest) > 0 {
 		if err := o.read(ctx, rest, nil); err != nil {

@@ -14,12 +14,35 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// reads are the two ways of reading; each returns what it read and the place.
+// reads are the ways of reading; each returns what it read and the place.
 var reads = map[string]func(ctx context.Context, o *objstore.Object) (map[int64][]byte, error){
 	"ReadAt": func(ctx context.Context, o *objstore.Object) (map[int64][]byte, error) {
 		p := make([]byte, 9000)
 		_, err := o.WithContext(ctx).ReadAt(p, 100_123)
 		return map[int64][]byte{100_123: p}, err
+	},
+	"ReadAt, front to end": func(ctx context.Context, o *objstore.Object) (map[int64][]byte, error) {
+		out := map[int64][]byte{}
+		r := o.WithContext(ctx)
+		for off := int64(60_000); off < 200_000; off += 7000 {
+			p := make([]byte, 7000)
+			if _, err := r.ReadAt(p, off); err != nil {
+				return nil, err
+			}
+			out[off] = p
+		}
+		return out, nil
+	},
+	"Prefetch": func(ctx context.Context, o *objstore.Object) (map[int64][]byte, error) {
+		if err := o.Prefetch(ctx, []objstore.Range{{Off: 100_000, Len: 20_000}, {Off: 150_000, Len: 3000}}); err != nil {
+			return nil, err
+		}
+		p, q := make([]byte, 9000), make([]byte, 30_000)
+		_, err := o.WithContext(ctx).ReadAt(p, 100_123)
+		if err == nil {
+			_, err = o.WithContext(ctx).ReadAt(q, 110_000)
+		}
+		return map[int64][]byte{100_123: p, 110_000: q}, err
 	},
 	"ReadRanges": func(ctx context.Context, o *objstore.Object) (map[int64][]byte, error) {
 		out := map[int64][]byte{}

@@ -35,6 +35,11 @@ type OpenOptions struct {
 	IfMatch   string // open only the object with this ETag, else ErrChanged
 	VersionID string // open this version instead of the newest
 
+	// Ahead bounds the bytes that ReadAt reads ahead and that Prefetch fetches, until they
+	// are read. Objects with a Cache of OpenOptions share a quarter of its bytes for that.
+	// 0: 16 MiB; negative: ReadAt does not read ahead, and Prefetch does nothing.
+	Ahead int64
+
 	Cache   *Cache       // cache for ReadAt; an Object gets its own one of 4 MiB if this is nil, or if it has no strong ETag or version
 	Pace    *Pace        // measures round trip and bandwidth; nil: gaps are as in the policy
 	Counter *Counter     // gets phases, resumed bodies, hedges and cache hits; nil: none
@@ -55,6 +60,9 @@ func (o OpenOptions) withDefaults() OpenOptions {
 	}
 	if o.Resumes == 0 {
 		o.Resumes = 5
+	}
+	if o.Ahead == 0 {
+		o.Ahead = aheadMost
 	}
 	return o
 }
@@ -83,6 +91,7 @@ type object struct {
 	fill     Filler    // nil: not a file of this machine
 	watchers []watcher // told of the reads of fill
 	usual    *usual    // nil: nothing is hedged
+	pattern  *pattern  // nil: nothing is read ahead
 
 	noVersion atomic.Bool // reading by version id was denied: the ETag pins
 }
@@ -122,6 +131,12 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 		// Without a version or a strong ETag, two handles may read different bytes
 		// under one name, so they must not share a cache.
 		ob.cache = NewCache(privateCache, DefaultBlock)
+		ob.cache.early.Max = max(ob.o.Ahead, 0)
+		ob.cache.total += ob.cache.early.Max
+	}
+	_, local := As[Filler](b)
+	if most := min(ob.o.Ahead, ob.cache.early.Max); most >= ob.cache.block && !local {
+		ob.pattern = &pattern{block: ob.cache.block, size: in.Size, most: most}
 	}
 	if in.ETag == "" && in.VersionID == "" && in.ModTime.IsZero() {
 		ob.log(ctx, slog.LevelWarn, "no ETag and no date: only the size tells whether the object changes", key, Range{}, 0)

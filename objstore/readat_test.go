@@ -24,7 +24,7 @@ type pattern struct {
 	name string
 	data func() []byte
 	key  string
-	read func(t *testing.T, r io.ReaderAt, data []byte)
+	read func(r checked)
 	over float64 // most bytes received for each byte that is received without reading ahead; 0: not compared
 	most int64   // most phases; 0: the golden file alone has them
 }
@@ -35,21 +35,30 @@ var plain = sync.OnceValue(func() []byte {
 	return p
 })
 
-// at reads n bytes and compares them.
-func at(t *testing.T, r io.ReaderAt, data []byte, off, n int64) {
-	t.Helper()
-	n = min(n, int64(len(data))-off)
+// A checked reader compares what it reads with the object.
+type checked struct {
+	t    testing.TB
+	r    io.ReaderAt
+	data []byte
+}
+
+// at reads n bytes.
+func (r checked) at(off, n int64) {
+	r.t.Helper()
+	n = min(n, r.size()-off)
 	p := make([]byte, n)
-	if k, err := r.ReadAt(p, off); err != nil && err != io.EOF || int64(k) != n || !bytes.Equal(p, data[off:off+n]) {
-		t.Fatalf("%d bytes at %d: %d, %v", n, off, k, err)
+	if k, err := r.r.ReadAt(p, off); err != nil && err != io.EOF || int64(k) != n || !bytes.Equal(p, r.data[off:off+n]) {
+		r.t.Fatalf("%d bytes at %d: %d, %v", n, off, k, err)
 	}
 }
 
+func (r checked) size() int64 { return int64(len(r.data)) }
+
 // run reads [off, off+n) front to end by reads of one size.
-func run(t *testing.T, r io.ReaderAt, data []byte, off, n, size int64) {
-	t.Helper()
+func (r checked) run(off, n, size int64) {
+	r.t.Helper()
 	for end := off + n; off < end; off += size {
-		at(t, r, data, off, min(size, end-off))
+		r.at(off, min(size, end-off))
 	}
 }
 
@@ -65,59 +74,59 @@ func places(seed uint64, count int, size, n int64) []int64 {
 
 func patterns() []pattern {
 	const kib, mib = 1 << 10, 1 << 20
-	random := func(size int64, count int, n int64) func(*testing.T, io.ReaderAt, []byte) {
-		return func(t *testing.T, r io.ReaderAt, data []byte) {
-			t.Helper()
+	random := func(size int64, count int, n int64) func(checked) {
+		return func(r checked) {
+			r.t.Helper()
 			for _, off := range places(1, count, size, n) {
-				at(t, r, data, off, n)
+				r.at(off, n)
 			}
 		}
 	}
-	scattered := func(count int, length, n int64) func(*testing.T, io.ReaderAt, []byte) {
-		return func(t *testing.T, r io.ReaderAt, data []byte) {
-			t.Helper()
-			for _, off := range places(2, count, int64(len(data)), length) {
-				run(t, r, data, off, length, n)
+	scattered := func(count int, length, n int64) func(checked) {
+		return func(r checked) {
+			r.t.Helper()
+			for _, off := range places(2, count, r.size(), length) {
+				r.run(off, length, n)
 			}
 		}
 	}
-	streams := func(count, length, n int64) func(*testing.T, io.ReaderAt, []byte) {
-		return func(t *testing.T, r io.ReaderAt, data []byte) {
-			t.Helper()
+	streams := func(count, length, n int64) func(checked) {
+		return func(r checked) {
+			r.t.Helper()
 			for off := int64(0); off < length; off += n {
 				for s := range count {
-					at(t, r, data, s*int64(len(data))/count+off, n)
+					r.at(s*r.size()/count+off, n)
 				}
 			}
 		}
 	}
-	strided := func(first, stride, n int64) func(*testing.T, io.ReaderAt, []byte) {
-		return func(t *testing.T, r io.ReaderAt, data []byte) {
-			t.Helper()
-			for off := first; off >= 0 && off < int64(len(data)); off += stride {
-				run(t, r, data, off, n, 4*kib)
+	strided := func(first, stride, n int64) func(checked) {
+		return func(r checked) {
+			r.t.Helper()
+			for off := first; off >= 0 && off < r.size(); off += stride {
+				r.run(off, n, 4*kib)
 			}
 		}
 	}
 	return []pattern{
-		{name: "front to end, 12 MiB by 4 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) { run(t, r, data, 0, 12*mib, 4*kib) }},
-		{name: "front to end, 12 MiB by 200 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) { run(t, r, data, 3*mib+5, 12*mib, 200*kib) }},
-		{name: "front to end, 40 MiB by 1 MiB", read: func(t *testing.T, r io.ReaderAt, data []byte) { run(t, r, data, 3*mib+5, 40*mib, mib) }},
-		{name: "the last 100 KiB by 4 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) {
-			run(t, r, data, int64(len(data))-100*kib, 100*kib, 4*kib)
+		{name: "front to end, 12 MiB by 4 KiB", read: func(r checked) { r.run(0, 12*mib, 4*kib) }},
+		{name: "front to end, 12 MiB by 200 KiB", read: func(r checked) { r.run(3*mib+5, 12*mib, 200*kib) }},
+		{name: "front to end, 40 MiB by 1 MiB", read: func(r checked) { r.run(3*mib+5, 40*mib, mib) }},
+		{name: "the last 100 KiB by 4 KiB", read: func(r checked) {
+			r.run(r.size()-100*kib, 100*kib, 4*kib)
 		}},
-		{name: "2 MiB by 4 KiB, twice", read: func(t *testing.T, r io.ReaderAt, data []byte) {
-			run(t, r, data, 8*mib, 2*mib, 4*kib)
-			run(t, r, data, 8*mib, 2*mib, 4*kib)
+		{name: "2 MiB by 4 KiB, twice", read: func(r checked) {
+			r.run(8*mib, 2*mib, 4*kib)
+			r.run(8*mib, 2*mib, 4*kib)
 		}},
-		{name: "backwards, 12 MiB by 4 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) {
+		{name: "backwards, 12 MiB by 4 KiB", read: func(r checked) {
 			for off := int64(40*mib + 77); off > 28*mib; off -= 4 * kib {
-				at(t, r, data, off, 4*kib)
+				r.at(off, 4*kib)
 			}
 		}},
-		{name: "backwards, 12 MiB by 300 KiB", read: func(t *testing.T, r io.ReaderAt, data []byte) {
+		{name: "backwards, 12 MiB by 300 KiB", read: func(r checked) {
 			for off := int64(40*mib + 77); off > 28*mib; off -= 300 * kib {
-				at(t, r, data, off, 300*kib)
+				r.at(off, 300*kib)
 			}
 		}},
 		{name: "strided, 4 KiB of each MiB", read: strided(100, mib, 4*kib)},
@@ -134,13 +143,13 @@ func patterns() []pattern {
 		{name: "scattered, 100 times 150 KiB by 4 KiB", read: scattered(100, 150*kib, 4*kib), over: 1.2},
 		{name: "scattered, 60 times 400 KiB by 32 KiB", read: scattered(60, 400*kib, 32*kib), over: 1.2},
 		{name: "scattered, 20 times 2 MiB by 256 KiB", read: scattered(20, 2*mib, 256*kib), over: 1.2},
-		{name: "zip, directory of 3000 entries", key: "a.zip", data: manyEntries, most: 2, read: func(t *testing.T, r io.ReaderAt, data []byte) {
-			directory(t, r, data)
+		{name: "zip, directory of 3000 entries", key: "a.zip", data: manyEntries, most: 2, read: func(r checked) {
+			directory(r)
 		}},
-		{name: "zip, 30 of 3000 entries", key: "a.zip", data: manyEntries, over: 1.2, read: func(t *testing.T, r io.ReaderAt, data []byte) {
-			z := directory(t, r, data)
+		{name: "zip, 30 of 3000 entries", key: "a.zip", data: manyEntries, over: 1.2, read: func(r checked) {
+			z := directory(r)
 			for _, i := range places(3, 30, int64(len(z.File)), 0) {
-				content(t, z.File[i])
+				content(r, z.File[i])
 			}
 		}},
 		{name: "parquet of 100 MB, a column of 10", key: "a.parquet", data: oneGroup, most: 8, read: column},
@@ -168,25 +177,25 @@ var manyEntries = sync.OnceValue(func() []byte {
 	return buf.Bytes()
 })
 
-func directory(t *testing.T, r io.ReaderAt, data []byte) *zip.Reader {
-	t.Helper()
-	z, err := zip.NewReader(r, int64(len(data)))
+func directory(r checked) *zip.Reader {
+	r.t.Helper()
+	z, err := zip.NewReader(r.r, r.size())
 	if err != nil || len(z.File) != 3000 {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	return z
 }
 
 // content reads a whole entry. The reader of archive/zip compares the CRC-32 of it.
-func content(t *testing.T, f *zip.File) {
-	t.Helper()
+func content(r checked, f *zip.File) {
+	r.t.Helper()
 	rc, err := f.Open()
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	defer rc.Close()
 	if n, err := io.Copy(io.Discard, rc); err != nil || n != int64(f.UncompressedSize64) {
-		t.Fatal(n, err)
+		r.t.Fatal(n, err)
 	}
 }
 
@@ -218,9 +227,10 @@ func table(group int) []byte {
 }
 
 // column reads the sixth column of a table.
-func column(t *testing.T, r io.ReaderAt, data []byte) {
+func column(r checked) {
+	t := r.t
 	t.Helper()
-	f, err := parquet.OpenFile(r, int64(len(data)))
+	f, err := parquet.OpenFile(r.r, r.size())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,13 +291,22 @@ func (p pattern) cost(t *testing.T, o objstore.OpenOptions) (requests, received,
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.read(t, obj.WithContext(t.Context()), data)
+		p.read(checked{t, settled{obj.WithContext(t.Context())}, data})
 		took := time.Since(start)
 		synctest.Wait()
 		s := c.Stats()
 		requests, received, phases, trips = s.Requests, s.Bytes, s.Phases, int64(took/rtt)
 	})
 	return requests, received, phases, trips
+}
+
+// A settled reader lets all that came at one instant arrive before the next read, so that
+// the cost does not depend on the scheduler.
+type settled struct{ io.ReaderAt }
+
+func (s settled) ReadAt(p []byte, off int64) (int, error) {
+	synctest.Wait()
+	return s.ReaderAt.ReadAt(p, off)
 }
 
 // TestReadAtCost has the requests, bytes and phases of each pattern in a golden file.
@@ -297,8 +316,20 @@ func TestReadAtCost(t *testing.T) {
 	}
 	var log tracetest.Log
 	for _, p := range patterns() {
-		requests, received, phases, trips := p.cost(t, objstore.OpenOptions{})
+		o := objstore.OptionsFor(p.key)
+		requests, received, phases, trips := p.cost(t, o)
 		log.Note(fmt.Sprintf("%-55s %5d requests %10d bytes %5d phases %5d round trips", p.name, requests, received, phases, trips))
+		if p.most > 0 && phases > p.most {
+			t.Errorf("%s: %d phases, at most %d allowed", p.name, phases, p.most)
+		}
+		if p.over == 0 {
+			continue
+		}
+		o.Ahead = -1
+		_, today, deep, _ := p.cost(t, o)
+		if float64(received) > p.over*float64(today) || phases > deep {
+			t.Errorf("%s: %d bytes in %d phases; %d in %d without reading ahead", p.name, received, phases, today, deep)
+		}
 	}
 	log.Golden(t, "testdata/readat.trace")
 }
