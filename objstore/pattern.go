@@ -25,6 +25,7 @@ type pattern struct {
 	tick    int64
 	runs    [8]readRun
 	strides [2]stride
+	told    []Range // what Prefetch has loaded: the caller knows best what follows
 }
 
 // Limits of reading ahead.
@@ -34,6 +35,7 @@ const (
 	aheadStrides = 64       // most strides of one window: requests in flight
 	lostFree     = 256 << 10
 	lostShare    = 16 // one byte in so many may be lost
+	mostTold     = 64 // ranges of Prefetch that are remembered
 	staleAfter   = 64 // reads after which a run that did not go on makes room for others
 )
 
@@ -68,6 +70,11 @@ type stride struct {
 func (d *pattern) note(off, n int64) []Range {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, r := range d.told {
+		if off >= r.Off && off < r.Off+r.Len {
+			return nil
+		}
+	}
 	d.tick++
 	if s := d.follow(off, n); s != nil {
 		if r := d.extend(s, off, n); r.Len > 0 {
@@ -76,6 +83,21 @@ func (d *pattern) note(off, n int64) []Range {
 		return nil
 	}
 	return d.inStride(d.begin(off, n))
+}
+
+// tell notes a range that Prefetch loads: reads in it are part of no pattern.
+func (d *pattern) tell(r Range) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := len(d.told); n > 0 && d.told[n-1].Off+d.told[n-1].Len == r.Off {
+		d.told[n-1].Len += r.Len
+		return
+	}
+	if len(d.told) == mostTold {
+		copy(d.told, d.told[1:])
+		d.told = d.told[:mostTold-1]
+	}
+	d.told = append(d.told, r)
 }
 
 // fail tells that reading ahead has failed: n bytes did not come. All runs begin anew.

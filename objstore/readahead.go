@@ -64,6 +64,9 @@ func (o *object) loadEarly(ctx context.Context, ranges []Range, most int64, p *p
 	for i, e := range mine {
 		at := e.key.i * o.cache.block
 		spans[i] = rangeio.Span{Off: at, P: make([]byte, e.size)}
+		if p == nil {
+			o.pattern.tell(Range{at, e.size})
+		}
 	}
 	go o.fillEarly(ctx, mine, spans)
 }
