@@ -16,7 +16,10 @@ type place struct {
 	item, frame int
 }
 
-func (p place) at() frame { return p.c.items[p.item].frames[p.frame] }
+func (p place) at() frame {
+	it := &p.c.items[p.item]
+	return it.frames[p.frame-it.before]
+}
 
 // A frameSource calls take for one frame after another. If take fails, it stops and
 // returns that error.
@@ -138,7 +141,7 @@ func (d *Dataset) inChunk(c *Chunk, err error) error {
 func (c *Chunk) all(_ context.Context, take func(place) error) error {
 	for k := range c.items {
 		for i := range c.items[k].frames {
-			if err := take(place{c, k, i}); err != nil {
+			if err := take(place{c, k, c.items[k].before + i}); err != nil {
 				return err
 			}
 		}
@@ -152,9 +155,14 @@ func (c *Chunk) some(id string, from, to, step int) (frameSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := selected(len(it.frames), from, to, step)
+	n, err := selected(it.count(), from, to, step)
 	if err != nil {
 		return nil, &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: err}
+	}
+	if n > 0 {
+		if err := it.holds(from, from+(n-1)*step); err != nil {
+			return nil, err
+		}
 	}
 	k := c.byID[id]
 	return func(_ context.Context, take func(place) error) error {

@@ -74,7 +74,13 @@ type item struct {
 	id     string
 	frames []frame
 	meta   []byte // raw meta_data, nil when absent
+	// before and after are the numbers of frames in front of frames, and behind them,
+	// that an Excerpt leaves out.
+	before, after int
 }
+
+// count is the number of frames of the id, known or not.
+func (it *item) count() int { return it.before + len(it.frames) + it.after }
 
 // A frame is one triplet in 16 bytes.
 type frame struct {
@@ -91,6 +97,9 @@ func (f frame) total() int64   { return int64(f.lp >> 2) }
 func (f frame) size() int64    { return f.total() - f.pad() }
 func (f frame) end() int64     { return f.off + f.total() }
 func (f frame) dataEnd() int64 { return f.off + f.size() }
+func (f frame) public() FrameInfo {
+	return FrameInfo{Off: f.off, Pad: int(f.pad()), Size: f.size()}
+}
 
 // Totals are the sums over a gulp chunk.
 type Totals struct {
@@ -156,7 +165,7 @@ func Open(ctx context.Context, meta, data rangeio.Reader, o Options) (*Chunk, er
 	c := &Chunk{data: data, o: o, items: b.items, byID: b.byID, totals: b.totals, kept: b.kept}
 	c.totals.IDs = int64(len(c.items))
 	c.totals.DataBytes = data.Size()
-	c.spans.New = func() any { return new([1]rangeio.Span) }
+	c.spans.New = newSpan
 	return c, nil
 }
 
@@ -239,7 +248,7 @@ func (c *Chunk) Frames(id string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(it.frames), nil
+	return it.count(), nil
 }
 
 // Frame returns the place of frame i of id. If there is no such id, the error
@@ -250,7 +259,19 @@ func (c *Chunk) Frame(id string, i int) (FrameInfo, error) {
 	if err != nil {
 		return FrameInfo{}, err
 	}
-	return FrameInfo{Off: f.off, Pad: int(f.pad()), Size: f.size()}, nil
+	return f.public(), nil
+}
+
+// Places yields the places of the frames of the id at position k of file order. It
+// panics when k is not in [0, Len).
+func (c *Chunk) Places(k int) iter.Seq[FrameInfo] {
+	return func(yield func(FrameInfo) bool) {
+		for _, f := range c.items[k].frames {
+			if !yield(f.public()) {
+				return
+			}
+		}
+	}
 }
 
 // MetaData is the meta_data of id exactly as stored, or nil if the id has none.
@@ -270,7 +291,7 @@ func (c *Chunk) MetaData(id string) (json.RawMessage, error) {
 func (c *Chunk) Totals() Totals { return c.totals }
 
 func (it *item) public() Item {
-	p := Item{ID: it.id, Frames: len(it.frames), MetaData: it.meta}
+	p := Item{ID: it.id, Frames: it.count(), MetaData: it.meta}
 	for _, f := range it.frames {
 		p.Bytes += f.size()
 	}
@@ -290,11 +311,14 @@ func (c *Chunk) frame(id string, i int) (frame, error) {
 	if err != nil {
 		return frame{}, err
 	}
-	if i < 0 || i >= len(it.frames) {
+	if i < 0 || i >= it.count() {
 		return frame{}, &formats.Error{Format: Format, Part: partOf(id), Off: -1,
-			Err: fmt.Errorf("frame %d of %d: %w", i, len(it.frames), errNoFrame)}
+			Err: fmt.Errorf("frame %d of %d: %w", i, it.count(), errNoFrame)}
 	}
-	return it.frames[i], nil
+	if err := it.holds(i, i); err != nil {
+		return frame{}, err
+	}
+	return it.frames[i-it.before], nil
 }
 
 // partOf names an id in an error. Hostile ids are quoted and cut short.

@@ -102,7 +102,7 @@ func (c *Chunk) choose(b *Buffer, id string, from, to, step int) error {
 	if err != nil {
 		return err
 	}
-	n, err := selected(len(it.frames), from, to, step)
+	n, err := selected(it.count(), from, to, step)
 	if err != nil {
 		return &formats.Error{Format: Format, Part: partOf(id), Off: -1, Err: err}
 	}
@@ -113,6 +113,10 @@ func (c *Chunk) choose(b *Buffer, id string, from, to, step int) error {
 	if step < 0 {
 		from, step = from+(n-1)*step, -step
 	}
+	if err := it.holds(from, from+(n-1)*step); err != nil {
+		return err
+	}
+	from -= it.before
 	if step == 1 {
 		b.sel = append(b.sel, it.frames[from:from+n]...)
 		return nil

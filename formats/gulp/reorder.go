@@ -7,8 +7,8 @@ import (
 	"github.com/farread/farread/formats"
 )
 
-// each calls f for each frame of an entry's compact index.
-func each(p []byte, f func(off, size int64)) {
+// each calls f for each frame of an entry's compact index, until f returns false.
+func each(p []byte, f func(off, size int64) bool) {
 	var off int64
 	for len(p) > 0 {
 		v, n := binary.Uvarint(p)
@@ -19,7 +19,9 @@ func each(p []byte, f func(off, size int64)) {
 			off += hole
 		}
 		size := int64(v >> 1)
-		f(off, size)
+		if !f(off, size) {
+			return
+		}
 		off += size + -size&3
 	}
 }
@@ -39,7 +41,10 @@ func (w *Writer) Reorder(id string, order []int) error {
 	}
 	type place struct{ off, size int64 }
 	var old []place
-	each(e.frames, func(off, size int64) { old = append(old, place{off, size}) })
+	each(e.frames, func(off, size int64) bool {
+		old = append(old, place{off, size})
+		return true
+	})
 	seen := make([]bool, len(old))
 	good := len(order) == len(old)
 	for _, k := range order {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -205,6 +206,22 @@ func (w *Writer) count(memory int) error {
 // Has reports whether id is in the index.
 func (w *Writer) Has(id string) bool { return w.byID[id] != nil }
 
+// Len is the number of ids so far.
+func (w *Writer) Len() int { return len(w.ids) }
+
+// ID is the id at position k of the index. It panics when k is not in [0, Len).
+func (w *Writer) ID(k int) string { return w.ids[k].id }
+
+// Places yields the places of the frames of the id at position k, in the order of the
+// index. It panics when k is not in [0, Len).
+func (w *Writer) Places(k int) iter.Seq[FrameInfo] {
+	return func(yield func(FrameInfo) bool) {
+		each(w.ids[k].frames, func(off, size int64) bool {
+			return yield(FrameInfo{Off: off, Pad: int(-size & 3), Size: size})
+		})
+	}
+}
+
 // Totals returns the sums so far.
 func (w *Writer) Totals() Totals { return w.totals }
 
@@ -268,7 +285,7 @@ func (t *text) flush(limit int) {
 
 func (t *text) frames(p []byte) {
 	first := true
-	each(p, func(off, size int64) {
+	each(p, func(off, size int64) bool {
 		pad := -size & 3
 		if !first {
 			t.p = append(t.p, ", "...)
@@ -279,6 +296,7 @@ func (t *text) frames(p []byte) {
 		t.p = append(t.p, ']')
 		t.flush(textBlock)
 		first = false
+		return true
 	})
 }
 

@@ -95,14 +95,19 @@ func layers() []layer {
 			deny: map[string]string{
 				"/objstore": "formats-pure", "/objstore/memstore": "formats-pure", "/functions": "formats-pure", "/rangeio/rangeiotest": "formats-pure",
 				"net": "formats-pure", "net/http": "formats-pure", "net/http/httptest": "formats-pure", "os": "formats-pure", "os/exec": "formats-pure",
-				"log/slog": "formats-pure", "syscall": "formats-pure", "/formats/blosc": "formats-siblings", "/formats/all": "formats-siblings",
-				"/formats/formattest": "test-kits-in-tests", aws: "formats-pure", cobra: "formats-pure",
+				"log/slog": "formats-pure", "syscall": "formats-pure", "/formats/blosc": "formats-siblings", "/formats/all": "formats-siblings", "/formats/index": "formats-gulp-alone",
+				"/formats/gulpindex": "formats-siblings", "/formats/formattest": "test-kits-in-tests", aws: "formats-pure", cobra: "formats-pure",
 			},
-			allow: []string{"net/url", "io/fs", "path", "/rangeio", "/formats", "/formats/index", "/internal/par", "/internal/bufpool", "/internal/codec/lz4"},
+			allow: []string{"net/url", "io/fs", "path", "/rangeio", "/formats", "/internal/par", "/internal/bufpool", "/internal/codec/lz4"},
 		},
 		{
 			file:  "formats/gulp/x_test.go",
 			allow: []string{"os", "net/http/httptest", "/objstore", "/objstore/simstore", "/formats/formattest", "pgregory.net/rapid"},
+		},
+		{
+			file:  "formats/gulpindex/x.go",
+			deny:  map[string]string{"/formats/cframe": "formats-over-gulp", "/formats/zoomindex": "formats-over-gulp", "os": "formats-pure"},
+			allow: []string{"/formats/gulp", "/formats/index", "/internal/lru"},
 		},
 		{
 			file:  "formats/zoomcache/x.go",
