@@ -25,6 +25,9 @@ type AnyOptions struct {
 	Offset int64
 	// AsFolder returns a folder as a *Folder, even if it is a dataset.
 	AsFolder bool
+	// Beside says that the index of a gulp chunk or of a zoom-cache file probably lies
+	// beside it; see GulpOptions and ZoomOptions.
+	Beside bool
 	// Cache keeps decoded blocks of arrays and stored chunks, for all datasets that are
 	// opened with it. Nil means that nothing is kept.
 	Cache *formats.Cache
@@ -110,7 +113,7 @@ func (c *Client) OpenPlace(ctx context.Context, at Place, o AnyOptions) (Dataset
 		if o.Offset != 0 {
 			return nil, p.offset(": a gulp chunk begins at byte 0")
 		}
-		g, err := c.GulpIn(ctx, p.Bucket, p.Key, GulpOptions{o.Gulp})
+		g, err := c.GulpByIDIn(ctx, p.Bucket, p.Key, GulpOptions{Options: o.Gulp, Beside: o.Beside})
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +147,7 @@ func (p opening) folder(ctx context.Context) (Dataset, error) {
 			return d, err
 		}
 	}
-	set, err := p.c.GulpDatasetIn(ctx, p.Bucket, p.Key, GulpOptions{p.o.Gulp})
+	set, err := p.c.GulpDatasetIn(ctx, p.Bucket, p.Key, GulpOptions{Options: p.o.Gulp})
 	if err == nil && set.Len() > 0 {
 		return newGulpSet(p.Place, set), nil
 	}
@@ -204,7 +207,7 @@ func isPrefix(ctx context.Context, b objstore.Bucket, folder string) bool {
 // object opens a dataset that is one object. If there is no such object, the name may
 // be that of a folder without its slash.
 func (p opening) object(ctx context.Context) (Dataset, error) {
-	zoom := ZoomOptions{Options: p.o.Zoom, Offset: p.o.Offset}
+	zoom := ZoomOptions{Options: p.o.Zoom, Offset: p.o.Offset, Beside: p.o.Beside}
 	ob, err := p.bytes(ctx, &zoom)
 	if errors.Is(err, objstore.ErrNotFound) && (isPrefix(ctx, p.Bucket, p.Key+"/") || sparseName(p.Key)) {
 		return p.under().folder(ctx)

@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"path"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
 
-// GulpOptions tune OpenGulp and OpenGulpDataset. The zero value is right for most:
-// limits and windows follow the client's MaxMemory.
+// GulpOptions tune OpenGulp, OpenGulpByID and OpenGulpDataset. The zero value is right
+// for most: limits and windows follow the client's MaxMemory.
 type GulpOptions struct {
 	gulp.Options
+	// Beside says to OpenGulpByID that there probably is an index beside the chunk. If
+	// there is none, that costs one request and, as the .gmeta is then read later, one
+	// phase.
+	Beside bool
 }
 
 const (
@@ -70,59 +72,44 @@ func (c *Client) OpenGulp(ctx context.Context, uri string, o GulpOptions) (*Gulp
 
 // GulpIn is OpenGulp for the key of either object in a bucket. It parses no text.
 func (c *Client) GulpIn(ctx context.Context, b objstore.Bucket, key string, o GulpOptions) (*Gulp, error) {
-	pairs := gulp.Pairs(key)
-	if len(pairs) == 0 {
-		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: key,
-			Err: fmt.Errorf("neither %s nor %s: %w", gulp.DataSuffix, gulp.MetaSuffix, formats.ErrUnsupported)}
-	}
-	var g *Gulp
-	err := objstore.Again(ctx, func() (err error) {
-		g, err = c.openPairs(ctx, b, pairs, o)
-		return err
+	return anyPair(ctx, b, key, func(p gulp.Pair) (*Gulp, error) {
+		return c.openPair(ctx, rangeio.OnePhase(ctx), b, p, o)
 	})
-	return g, err
 }
 
-// openPairs opens the first pair that exists and whose objects belong together.
-func (c *Client) openPairs(ctx context.Context, b objstore.Bucket, pairs []gulp.Pair, o GulpOptions) (*Gulp, error) {
-	var first error
-	for _, p := range pairs {
-		g, err := c.openPair(ctx, rangeio.OnePhase(ctx), b, p, o)
-		if err == nil || !errors.Is(err, objstore.ErrNotFound) && !errors.Is(err, objstore.ErrChanged) {
-			return g, err
-		}
-		if first == nil || errors.Is(first, objstore.ErrNotFound) && errors.Is(err, objstore.ErrChanged) {
-			first = err // an error about objects that do not belong together says more than a missing name
-		}
+// anyPair opens the first pair that key may belong to, that exists, and whose objects
+// belong together.
+func anyPair[T any](ctx context.Context, b objstore.Bucket, key string, open func(p gulp.Pair) (T, error)) (g T, err error) {
+	pairs := gulp.Pairs(key)
+	if len(pairs) == 0 {
+		return g, &objstore.Error{Op: "open", Bucket: b.Name(), Key: key,
+			Err: fmt.Errorf("neither %s nor %s: %w", gulp.DataSuffix, gulp.MetaSuffix, formats.ErrUnsupported)}
 	}
-	return nil, first
+	err = objstore.Again(ctx, func() error {
+		var first error
+		for _, p := range pairs {
+			var err error
+			if g, err = open(p); err == nil || !errors.Is(err, objstore.ErrNotFound) && !errors.Is(err, objstore.ErrChanged) {
+				return err
+			}
+			if first == nil || errors.Is(first, objstore.ErrNotFound) && errors.Is(err, objstore.ErrChanged) {
+				first = err // an error about objects that do not belong together says more than a missing name
+			}
+		}
+		return first
+	})
+	return g, err
 }
 
 // openPair opens the two objects of a pair under phase, which ends with ctx, and their
 // index under ctx.
 func (c *Client) openPair(ctx, phase context.Context, b objstore.Bucket, p gulp.Pair, o GulpOptions) (*Gulp, error) {
-	g := &Gulp{}
-	eg, ectx := errgroup.WithContext(phase)
-	eg.Go(func() (err error) {
-		g.Meta, err = c.open(ectx, b, p.Meta, objstore.OpenOptions{Head: metaHead})
-		return err
-	})
-	eg.Go(func() (err error) {
-		g.Data, err = c.open(ectx, b, p.Data, objstore.OpenOptions{Head: c.dataHead()})
-		return err
-	})
-	err := eg.Wait()
+	g, err := c.openObjects(phase, b, p, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := paired(g.Meta, g.Data); err != nil {
-		return nil, err
-	}
-	g.Chunk, err = gulp.Open(ctx, g.Meta, g.Data, c.gulpOptions(o.Options))
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
+	g.o = c.gulpOptions(o.Options)
+	return g.Whole(ctx)
 }
 
 // dataHead is the number of bytes that a policy drops rather than makes another

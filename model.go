@@ -67,7 +67,8 @@ type Dataset interface {
 	// It is right to a sixteenth and 128 KiB; a test compares it with the heap.
 	HeldBytes() int64
 	// Handle returns the dataset with all methods of its format: an *Array, *Frame,
-	// *Chunk, *Bloscpack, *Gulp, *GulpDataset, *Zoom, *Npy or *Folder.
+	// *Chunk, *Bloscpack, *Gulp, *GulpByID (a gulp chunk of which only the index beside it
+	// is in memory), *GulpDataset, *Zoom, *Npy or *Folder.
 	Handle() any
 }
 

@@ -24,7 +24,7 @@ type (
 	}
 )
 
-func newGulp(at Place, g *Gulp) Dataset {
+func newGulp(at Place, g *GulpByID) Dataset {
 	x := &pairData{single{g.Meta}, g}
 	core := &data{driver: x, name: gulp.Format, place: at}
 	return enabled(&gulpPair{core, gulpImages{x}}, core)
@@ -38,8 +38,9 @@ func newGulpSet(at Place, set *GulpDataset) Dataset {
 
 // A gulpSource finds the gulp chunks of images.
 type gulpSource interface {
-	// chunkOf returns the chunk that holds an id, and the key of its data.
-	chunkOf(ctx context.Context, id string) (c *gulp.Chunk, key string, err error)
+	// chunkOf returns a chunk that holds the frames from to to-1 of an id, as far as the id
+	// has them, and the key of its data.
+	chunkOf(ctx context.Context, id string, from, to int) (c *gulp.Chunk, key string, err error)
 	// each reads all images; explain plans each.
 	each(ctx context.Context, fn func(id string, i int, p []byte) error) error
 	explain(ctx context.Context) (Plan, error)
@@ -49,7 +50,7 @@ type gulpSource interface {
 type gulpImages struct{ x gulpSource }
 
 func (m gulpImages) Images(ctx context.Context, id string) (int, error) {
-	c, _, err := m.x.chunkOf(ctx, id)
+	c, _, err := m.x.chunkOf(ctx, id, 0, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -57,7 +58,7 @@ func (m gulpImages) Images(ctx context.Context, id string) (int, error) {
 }
 
 func (m gulpImages) AppendImage(ctx context.Context, dst []byte, id string, i int) (p []byte, media string, err error) {
-	c, _, err := m.x.chunkOf(ctx, id)
+	c, _, err := m.x.chunkOf(ctx, id, i, i+1)
 	if err != nil {
 		return dst, "", err
 	}
@@ -69,7 +70,8 @@ func (m gulpImages) AppendImage(ctx context.Context, dst []byte, id string, i in
 }
 
 func (m gulpImages) EachImage(ctx context.Context, id string, from, to, step int, fn func(i int, p []byte) error) error {
-	c, _, err := m.x.chunkOf(ctx, id)
+	lo, hi := span(from, to, step)
+	c, _, err := m.x.chunkOf(ctx, id, lo, hi)
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,8 @@ func (m gulpImages) EachImage(ctx context.Context, id string, from, to, step int
 }
 
 func (m gulpImages) ExplainImages(ctx context.Context, id string, from, to, step int) (Plan, error) {
-	c, key, err := m.x.chunkOf(ctx, id)
+	lo, hi := span(from, to, step)
+	c, key, err := m.x.chunkOf(ctx, id, lo, hi)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -97,6 +100,14 @@ func (m gulpImages) ExplainImages(ctx context.Context, id string, from, to, step
 	return p, nil
 }
 
+// span returns the range [lo, hi) of the frames from, from+step, … before to.
+func span(from, to, step int) (lo, hi int) {
+	if step < 0 {
+		return to + 1, from + 1
+	}
+	return from, to
+}
+
 func (m gulpImages) EachImageOfAll(ctx context.Context, fn func(id string, i int, p []byte) error) error {
 	return m.x.each(ctx, fn)
 }
@@ -106,20 +117,28 @@ func (m gulpImages) ExplainImagesOfAll(ctx context.Context) (Plan, error) { retu
 // pairData is the driver of one gulp chunk.
 type pairData struct {
 	single
-	g *Gulp
+	g *GulpByID
 }
 
-func (x *pairData) chunkOf(_ context.Context, id string) (*gulp.Chunk, string, error) {
-	_, err := x.g.Frames(id)
-	return x.g.Chunk, x.g.Data.Info().Key, err
+func (x *pairData) chunkOf(ctx context.Context, id string, from, to int) (*gulp.Chunk, string, error) {
+	c, err := x.g.Select(ctx, id, from, to)
+	return c, x.g.Data.Info().Key, err
 }
 
 func (x *pairData) each(ctx context.Context, fn func(id string, i int, p []byte) error) error {
-	return x.g.Each(ctx, fn)
+	g, err := x.g.Whole(ctx)
+	if err != nil {
+		return err
+	}
+	return g.Each(ctx, fn)
 }
 
 func (x *pairData) explain(ctx context.Context) (Plan, error) {
-	requests, err := x.g.ExplainEach(ctx)
+	g, err := x.g.Whole(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	requests, err := g.ExplainEach(ctx)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -158,8 +177,13 @@ func (d *Description) images(n GulpDetail) {
 	d.Entries, d.Images, d.NBytes, d.CBytes, d.Detail = n.IDs, n.Frames, n.Bytes, n.DataBytes, n
 }
 
-func (x *pairData) Entries(_ context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
-	return numbered(o.After, int64(x.g.Len()), func(i int64) Entry { return idEntry(x.g.Chunk, int(i), i) })
+// Entries reads the .gmeta, which has the meta_data.
+func (x *pairData) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
+	g, err := x.g.Whole(ctx)
+	if err != nil {
+		return func(yield func(Entry, error) bool) { yield(Entry{}, err) }
+	}
+	return numbered(o.After, int64(g.Len()), func(i int64) Entry { return idEntry(g.Chunk, int(i), i) })
 }
 
 // idEntry returns the entry of id k of a chunk. It is the n-th of all entries.
@@ -172,7 +196,11 @@ func idEntry(c *gulp.Chunk, k int, n int64) Entry {
 }
 
 func (x *pairData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
-	r, err := x.g.Verify(ctx, progress)
+	g, err := x.g.Whole(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	r, err := g.Verify(ctx, progress)
 	return gulpReport(r), err
 }
 
@@ -182,12 +210,17 @@ func gulpReport(r gulp.Report) Report {
 
 func (x *pairData) HeldBytes() int64 { return ownBytes + x.g.HeldBytes() }
 
-func (x *pairData) Handle() any { return x.g }
+func (x *pairData) Handle() any {
+	if g := x.g.whole.Load(); g != nil {
+		return g
+	}
+	return x.g
+}
 
 // setData is the driver of a dataset of gulp chunks.
 type setData struct{ set *GulpDataset }
 
-func (x *setData) chunkOf(ctx context.Context, id string) (*gulp.Chunk, string, error) {
+func (x *setData) chunkOf(ctx context.Context, id string, _, _ int) (*gulp.Chunk, string, error) {
 	c, k, err := x.set.Find(ctx, id)
 	if err != nil {
 		return nil, "", err

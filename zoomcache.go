@@ -88,7 +88,7 @@ func (c *Client) beginZoom(ctx context.Context, b objstore.Bucket, key string, o
 	var side *objstore.Object
 	var sideErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { side, sideErr = c.openSide(one, b, key) })
+	wg.Go(func() { side, sideErr = c.openSide(one, b, key, index.Tail) })
 	ob, err := c.OpenObject(one, b, key, objstore.OpenOptions{Head: zoomHead})
 	if err != nil {
 		cancel()
@@ -127,7 +127,7 @@ func (c *Client) ZoomOf(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 		if o.early != nil && o.early.used.CompareAndSwap(false, true) {
 			return z.taken(o.early.object)
 		}
-		side, err := c.openSide(ctx, ob.Bucket(), ob.Info().Key)
+		side, err := c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail)
 		if err != nil {
 			return nil, "", err
 		}
@@ -175,10 +175,10 @@ func (c *Client) learnBeside(b objstore.Bucket, key string, was bool) {
 
 func folderOf(b objstore.Bucket, key string) string { return b.Name() + "\x00" + path.Dir(key) }
 
-// openSide opens the index beside a file. It returns nil if there is no index, or it
-// may not be read.
-func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string) (*objstore.Object, error) {
-	side, err := c.open(ctx, b, key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: index.Tail})
+// openSide opens the index beside a file, and reads tail bytes of its end. It returns
+// nil if there is no index, or it may not be read.
+func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string, tail int64) (*objstore.Object, error) {
+	side, err := c.open(ctx, b, key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: tail})
 	switch {
 	case errors.Is(err, objstore.ErrNotFound), errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid):
 		c.learnBeside(b, key, false)

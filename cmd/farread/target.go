@@ -106,7 +106,7 @@ func (a *app) take(ctx context.Context, d farread.Dataset, how aim) (content, er
 		return &frameContent{opened: o, arr: arr, off: at.Offset}, err
 	case *farread.Frame:
 		return &frameContent{opened: o, off: at.Offset}, nil
-	case *farread.Gulp, *farread.GulpDataset:
+	case *farread.Gulp, *farread.GulpByID, *farread.GulpDataset:
 		return newGulp(ctx, o)
 	case *farread.Bloscpack:
 		return newBlp(ctx, o, h, how)

@@ -1,0 +1,201 @@
+package farread
+
+import (
+	"context"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/gulpindex"
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
+)
+
+// A GulpByID is an open gulp chunk whose frames are found by their id. If there is an
+// index beside the chunk, a frame is found without the .gmeta. All methods are safe for
+// concurrent use.
+type GulpByID struct {
+	Meta, Data *objstore.Object
+	// Beside is the object of the index, and Index the index. Both are nil if the chunk
+	// was opened without an index: then the .gmeta is in memory.
+	Beside *objstore.Object
+	Index  *gulpindex.Index
+
+	o     gulp.Options
+	gate  chan struct{} // guards loading
+	whole atomic.Pointer[Gulp]
+}
+
+// lookForIndex is the size of a .gmeta from which a Client looks for an index before it
+// reads the rest of it. To read so many bytes takes as long as a round trip.
+const lookForIndex = 1 << 20
+
+// OpenGulpByID opens the gulp chunk that uri names by either of its two objects. The
+// index beside it is asked for together with both objects if GulpOptions.Beside says
+// that there is one, or if the last one that the Client looked for in this folder was
+// there. That is one phase of three requests, for 48 KB at the most. A frame then costs
+// one request if the index has up to 40 KiB, as that of 20,000 frames, and otherwise two
+// in two phases: one for 12 KiB of the index, and one for the frame.
+//
+// Otherwise both objects are opened as by OpenGulp. If the .gmeta has more than 1 MiB,
+// OpenGulpByID looks for the index before it reads the rest; if there is no index, this
+// costs one request and one phase. An index that is about another version of one of the
+// objects, or damaged, is not used.
+func (c *Client) OpenGulpByID(ctx context.Context, uri string, o GulpOptions) (*GulpByID, error) {
+	b, key, err := c.Bucket(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	return c.GulpByIDIn(ctx, b, key, o)
+}
+
+// GulpByIDIn is OpenGulpByID for the key of either object in a bucket. It parses no
+// text.
+func (c *Client) GulpByIDIn(ctx context.Context, b objstore.Bucket, key string, o GulpOptions) (*GulpByID, error) {
+	b = c.ours(b)
+	return anyPair(ctx, b, key, func(p gulp.Pair) (*GulpByID, error) {
+		early := o.Beside || c.expectBeside(b, p.Data)
+		g, err := c.openObjects(rangeio.OnePhase(ctx), b, p, early)
+		if err != nil {
+			return nil, err
+		}
+		g.o = c.gulpOptions(o.Options)
+		if !early && g.Meta.Size() > lookForIndex {
+			if g.Beside, err = c.openSide(ctx, b, p.Data, gulpindex.Tail); err != nil && ctx.Err() != nil {
+				return nil, err
+			}
+		}
+		if err := g.useIndex(ctx); err != nil {
+			return nil, err
+		}
+		if g.Index == nil {
+			if g.Beside != nil {
+				c.learnBeside(b, p.Data, false)
+				g.Beside = nil
+			}
+			_, err = g.Whole(ctx)
+		}
+		return g, err
+	})
+}
+
+// openObjects opens the objects of a pair under ctx, the index beside them too if early
+// is set. It does not read the index of either kind.
+func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair, early bool) (*GulpByID, error) {
+	g := &GulpByID{gate: make(chan struct{}, 1)}
+	eg, ctx := errgroup.WithContext(ctx)
+	meta, data := int64(metaHead), c.dataHead()
+	if early {
+		meta, data = 1, minDataHead
+		eg.Go(func() error {
+			g.Beside, _ = c.openSide(ctx, b, p.Data, gulpindex.Tail) // if that fails, the .gmeta is read
+			return nil
+		})
+	}
+	eg.Go(func() (err error) {
+		g.Meta, err = c.open(ctx, b, p.Meta, objstore.OpenOptions{Head: meta})
+		return err
+	})
+	eg.Go(func() (err error) {
+		g.Data, err = c.open(ctx, b, p.Data, objstore.OpenOptions{Head: data})
+		return err
+	})
+	if err := eg.Wait(); err != nil {
+		return nil, err
+	}
+	return g, paired(g.Meta, g.Data)
+}
+
+// useIndex opens the index of g.Beside. If it cannot be used, g.Index stays nil.
+func (g *GulpByID) useIndex(ctx context.Context) error {
+	if g.Beside == nil {
+		return nil
+	}
+	x, err := openGulpIndex(ctx, g.Beside, g.Meta, g.Data, g.o)
+	if err == nil {
+		g.Index = x
+	}
+	return ctx.Err()
+}
+
+// openGulpIndex opens the index of a pair. If it cannot be used, the error matches
+// index.ErrUnusable.
+func openGulpIndex(ctx context.Context, side, meta, data *objstore.Object, o gulp.Options) (*gulpindex.Index, error) {
+	return gulpindex.Open(ctx, besideReader{side}, data, gulpPairOf(meta, data), gulpindex.Options{Gulp: o})
+}
+
+func gulpPairOf(meta, data *objstore.Object) gulpindex.Pair {
+	of := func(ob *objstore.Object) gulpindex.Version {
+		return gulpindex.Version{Size: ob.Size(), ETag: ob.Info().ETag}
+	}
+	return gulpindex.Pair{Data: of(data), Meta: of(meta)}
+}
+
+// Totals returns the sums over the chunk. It makes no request.
+func (g *GulpByID) Totals() gulp.Totals {
+	if w := g.whole.Load(); w != nil {
+		return w.Totals()
+	}
+	return g.Index.Totals()
+}
+
+// Select returns a Chunk that has the frames from to to-1 of id, as far as there are
+// such, and perhaps more frames and ids. If the part of the index with the id is not in
+// memory, it costs one request. If that part is damaged, or the index was replaced,
+// Select reads the .gmeta. An unknown id is formats.ErrNoEntry.
+//
+//	c, err := g.Select(ctx, "702766", 16, 17)
+//	jpeg, err := c.AppendFrame(ctx, nil, "702766", 16)
+func (g *GulpByID) Select(ctx context.Context, id string, from, to int) (*gulp.Chunk, error) {
+	if w := g.whole.Load(); w == nil {
+		c, err := g.Index.Select(ctx, id, from, to)
+		if !index.Unusable(err) {
+			return c, err
+		}
+	}
+	w, err := g.Whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Frames(id)
+	return w.Chunk, err
+}
+
+// Whole reads the .gmeta, as OpenGulp does, unless it is in memory. From then on no
+// other method makes requests for the index.
+func (g *GulpByID) Whole(ctx context.Context) (*Gulp, error) {
+	if w := g.whole.Load(); w != nil {
+		return w, nil
+	}
+	select {
+	case g.gate <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-g.gate }()
+	if w := g.whole.Load(); w != nil {
+		return w, nil
+	}
+	c, err := gulp.Open(ctx, g.Meta, g.Data, g.o)
+	if err != nil {
+		return nil, err
+	}
+	w := &Gulp{Chunk: c, Meta: g.Meta, Data: g.Data}
+	g.whole.Store(w)
+	return w, nil
+}
+
+// HeldBytes returns the memory of the chunk, its index and the objects, in bytes; see
+// Dataset.
+func (g *GulpByID) HeldBytes() int64 {
+	n := g.Meta.HeldBytes() + g.Data.HeldBytes()
+	if w := g.whole.Load(); w != nil {
+		n += w.Chunk.HeldBytes()
+	}
+	if g.Index != nil {
+		n += g.Index.HeldBytes() + g.Beside.HeldBytes()
+	}
+	return n
+}
