@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -66,6 +67,15 @@ type Pair struct {
 	// Replace treats objects that were made from something else as older versions; if it
 	// is false, they are ErrTaken. They stay as they are until the new ones are complete.
 	Replace bool
+	// Side, if not nil, makes an object that is of use only together with these two, such
+	// as an index that names both by ETag. Publish writes it last, under SideKey. If Side
+	// returns no bytes, nothing is written. If Publish ends before it is written, an older
+	// one stays, which names other ETags.
+	Side    func(data, meta objstore.Info) ([]byte, error)
+	SideKey string
+	// Unsided, if not nil, is told why the object of Side was not written. The pair is
+	// there then, and Publish does not fail.
+	Unsided func(error)
 }
 
 // A Maker streams the data made of u and returns what writes the index, which is
@@ -272,7 +282,23 @@ func (p Pair) write(ctx context.Context, u Upload, st standing, have half, run M
 	if now.ETag != data.ETag {
 		return nil, errLost // another worker's data came between: look again whose version is newer
 	}
+	if err := p.side(ctx, u, data, index); err != nil && p.Unsided != nil {
+		p.Unsided(err)
+	}
 	return []objstore.Info{data, index}, nil
+}
+
+// side writes the object of Side.
+func (p Pair) side(ctx context.Context, u Upload, data, meta objstore.Info) error {
+	if p.Side == nil {
+		return nil
+	}
+	b, err := p.Side(data, meta)
+	if err != nil || b == nil {
+		return err
+	}
+	_, err = objstore.Put(ctx, p.Bucket, p.SideKey, bytes.NewReader(b), objstore.PutOptions{ContentType: "application/octet-stream", Meta: u.meta(p.Layout)})
+	return err
 }
 
 func (p Pair) writeData(ctx context.Context, u Upload, old, have half, run Maker) (info objstore.Info, meta func(io.Writer) error, err error) {

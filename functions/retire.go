@@ -18,6 +18,9 @@ type Output struct {
 	// output, the last is there as long as any of them is: of a pair the index, then the
 	// data.
 	Keys []string
+	// Side are the keys of objects that are of use only together with the output, such as
+	// an index. They do not decide anything, and are deleted first.
+	Side []string
 	// Below and Suffix are used if there are no Keys: the output is all objects whose
 	// keys begin with Below and end in Suffix, such as those of an archive's members.
 	// They are listed. Objects in Keep are skipped if the upload is the current one.
@@ -212,7 +215,7 @@ func (r Retirement) remove(ctx context.Context, src objstore.Bucket, o Output, b
 			keys = append(keys, s.key)
 		}
 	}
-	for _, key := range keys {
+	for _, key := range slices.Concat(o.Side, keys) {
 		stop, err := r.removeOne(ctx, src, o, key, by)
 		if err != nil {
 			return err

@@ -143,8 +143,16 @@ func (a *app) packPair(ctx context.Context, inputs []input, b objstore.Bucket, p
 	if err := o.Finish(ctx); err != nil {
 		return err
 	}
+	a.unindexed(o.Unindexed())
 	rep.Outputs = published(o, b)
 	return nil
+}
+
+// unindexed tells why a gulp chunk has no index beside it, if it should have one.
+func (a *app) unindexed(err error) {
+	if err != nil {
+		a.remark("no index beside the gulp, which can be read without: %v", err)
+	}
 }
 
 func taken(b objstore.Bucket, key string) error {
@@ -194,7 +202,9 @@ func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gul
 		in.job.Replace = force
 		in.job.Options.Done = func(r pack.Result) { rep.IDs, rep.Frames = r.IDs, r.Frames }
 	}
-	p := functions.Pair{Bucket: b, Data: pair.Data, Meta: pair.Meta, Layout: "cli", Replace: force}
+	p := functions.Pair{Bucket: b, Data: pair.Data, Meta: pair.Meta, Layout: "cli", Replace: force, Unsided: a.unindexed}
+	var w *gulp.Writer
+	pack.IndexPair(&p, func() *gulp.Writer { return w })
 	run := func() ([]objstore.Info, error) {
 		if in.job != nil {
 			return in.job.Run(ctx, in.bucket, *in.upload)
@@ -210,7 +220,7 @@ func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gul
 					return nil, err
 				}
 			}
-			w := gulp.NewWriter(data, gulp.WriteOptions{})
+			w = gulp.NewWriter(data, gulp.WriteOptions{})
 			*rep = packReport{Format: gulp.Format}
 			return w.WriteMeta, a.stream(ctx, []input{again}, w, rep)
 		})

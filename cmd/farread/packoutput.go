@@ -41,6 +41,7 @@ func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk
 	if errors.Is(err, objstore.ErrExists) {
 		return err
 	}
+	a.unindexed(o.Unindexed())
 	rep.Outputs = published(o, b)
 	return err
 }

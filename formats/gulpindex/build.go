@@ -38,6 +38,11 @@ type Source interface {
 	Totals() gulp.Totals
 }
 
+// Worth reports whether the index of a chunk saves a reader anything, if the .gmeta has
+// so many bytes. A shorter .gmeta is read at once when the chunk is opened, with no more
+// bytes than an index takes.
+func Worth(meta int64) bool { return meta > 64<<10 }
+
 // Build makes the index of a gulp chunk. The caller stores it beside the data object,
 // under the name of that and index.Suffix. pair are the objects that the chunk was
 // made of. Build takes the memory of the result twice, and 8 bytes an id. An id of

@@ -290,7 +290,9 @@ func (x *Index) search(e *gulp.Excerpt, k int, p []byte) (found bool, err error)
 		if err != nil {
 			return false, err
 		}
-		if string(row.id) != e.ID {
+		if c := strings.Compare(string(row.id), e.ID); c > 0 && !found {
+			return false, nil
+		} else if c != 0 {
 			continue
 		}
 		switch have := int64(e.From + len(e.Known)); {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,7 +109,10 @@ func equal(tb testing.TB, m made, x *gulpindex.Index) {
 	if err := x.Verify(tb.Context(), m.c); err != nil {
 		tb.Error(err)
 	}
-	for id := range m.c.IDs() {
+	for k, id := range slices.Collect(m.c.IDs()) {
+		if k%7 > 0 && m.c.Len() > 500 {
+			continue // Verify has looked at all
+		}
 		n, err := x.Frames(tb.Context(), id)
 		if want, _ := m.c.Frames(id); err != nil || n != want {
 			tb.Fatalf("%q: %d frames, not %d, %v", id, n, want, err)

@@ -121,6 +121,9 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	}
 	pair := functions.Pair{Bucket: j.Out, Layout: layout(first), Replace: j.Replace,
 		Data: functions.OutputKey(j.Prefix, u.Key, gulp.DataSuffix), Meta: functions.OutputKey(j.Prefix, u.Key, gulp.MetaSuffix)}
+	var w *gulp.Writer
+	IndexPair(&pair, func() *gulp.Writer { return w })
+	pair.Unsided = func(err error) { j.warn(u, fmt.Sprintf("no index beside %s: %v", pair.Data, err)) }
 	infos, err := pair.Publish(ctx, src, u, func(ctx context.Context, v functions.Upload, data io.Writer) (func(io.Writer) error, error) {
 		s := first
 		if v != u || closing { // a folder is listed again: its present content counts
@@ -131,7 +134,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 		if l := layout(s); l != pair.Layout && v == u {
 			return nil, fmt.Errorf("objects under %s changed while they were packed: %w", path.Join(src.Name(), folder), objstore.ErrUnavailable)
 		}
-		w := gulp.NewWriter(data, j.Options.Gulp)
+		w = gulp.NewWriter(data, j.Options.Gulp)
 		if _, err := Stream(ctx, s, w, j.Options); err != nil {
 			return nil, err
 		}

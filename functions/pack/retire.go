@@ -8,6 +8,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
@@ -31,7 +32,7 @@ func (j *Job) output(src objstore.Bucket, u functions.Upload, kind result) funct
 	key := func(suffix string) string { return functions.OutputKey(j.Prefix, u.Key, suffix) }
 	switch kind {
 	case oneGulp:
-		return functions.Output{Keys: []string{key(gulp.MetaSuffix), key(gulp.DataSuffix)}}
+		return functions.Output{Keys: []string{key(gulp.MetaSuffix), key(gulp.DataSuffix)}, Side: []string{key(gulp.DataSuffix) + index.Suffix}}
 	case oneArray:
 		return functions.Output{Keys: []string{key(ArraySuffix)}, Same: ifNoted(src, u, 1)}
 	case memberArrays:
@@ -99,10 +100,14 @@ func (j *Job) replaced(ctx context.Context, src objstore.Bucket, u functions.Upl
 // left reports an output that could not be deleted. That is not a failure of the job.
 func (j *Job) left(u functions.Upload, err error) error {
 	if errors.Is(err, functions.ErrLeft) {
-		if j.Options.Warn != nil {
-			j.Options.Warn(u.Key, err.Error())
-		}
+		j.warn(u, err.Error())
 		return nil
 	}
 	return err
+}
+
+func (j *Job) warn(u functions.Upload, text string) {
+	if j.Options.Warn != nil {
+		j.Options.Warn(u.Key, text)
+	}
 }

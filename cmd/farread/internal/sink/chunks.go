@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,7 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/objstore"
 )
 
@@ -26,6 +29,7 @@ type Chunks struct {
 	force     bool
 	chunks    []*chunk
 	published []gulp.Pair
+	unindexed error // why a chunk has no index beside it
 }
 
 // NewChunks is a row of chunks in b. With force they replace chunks that exist.
@@ -33,6 +37,10 @@ func NewChunks(b objstore.Bucket, force bool) *Chunks { return &Chunks{b: b, for
 
 // Published are the chunks that have appeared.
 func (o *Chunks) Published() []gulp.Pair { return o.published }
+
+// Unindexed returns why chunks that have appeared have no index beside them, although
+// they should. They can be read without.
+func (o *Chunks) Unindexed() error { return o.unindexed }
 
 type chunk struct {
 	pair   gulp.Pair
@@ -46,6 +54,8 @@ type chunk struct {
 	done   bool          // data are published
 	atRisk bool          // the index may be there, or may still arrive
 	whole  bool          // both objects are published
+
+	unindexed error // why there is no index beside them
 }
 
 const (
@@ -144,6 +154,7 @@ func (o *Chunks) Finish(ctx context.Context) error {
 			continue
 		}
 		o.published = append(o.published, c.pair)
+		o.unindexed = errors.Join(o.unindexed, c.unindexed)
 	}
 	o.chunks = rest // Abort leaves the others alone
 	return err
@@ -163,7 +174,21 @@ func (o *Chunks) index(ctx context.Context, c *chunk) error {
 		return err
 	}
 	c.atRisk = true
-	_, err = w.Commit(ctx)
+	info, err := w.Commit(ctx)
+	if err == nil {
+		c.unindexed = o.beside(ctx, c, info)
+	}
+	return err
+}
+
+// beside writes the index beside a chunk whose objects are there.
+func (o *Chunks) beside(ctx context.Context, c *chunk, meta objstore.Info) error {
+	p, err := pack.BuildIndex(c.w, c.info, meta)
+	if err != nil || p == nil {
+		return err
+	}
+	_, err = objstore.Put(ctx, o.b, c.pair.Data+index.Suffix, bytes.NewReader(p), objstore.PutOptions{ContentType: "application/octet-stream",
+		Meta: map[string]string{functions.MetaMarker: "1"}})
 	return err
 }
 
