@@ -51,6 +51,9 @@ const (
 type Gulp struct {
 	*gulp.Chunk
 	Meta, Data *objstore.Object
+
+	c *Client
+	o gulp.Options
 }
 
 // OpenGulp opens the gulp chunk that uri names by either of its two objects. It opens

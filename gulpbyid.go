@@ -23,6 +23,7 @@ type GulpByID struct {
 	Beside *objstore.Object
 	Index  *gulpindex.Index
 
+	c     *Client
 	o     gulp.Options
 	gate  chan struct{} // guards loading
 	whole atomic.Pointer[Gulp]
@@ -84,7 +85,7 @@ func (c *Client) GulpByIDIn(ctx context.Context, b objstore.Bucket, key string, 
 // openObjects opens the objects of a pair under ctx, the index beside them too if early
 // is set. It does not read the index of either kind.
 func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair, early bool) (*GulpByID, error) {
-	g := &GulpByID{gate: make(chan struct{}, 1)}
+	g := &GulpByID{c: c, gate: make(chan struct{}, 1)}
 	eg, ctx := errgroup.WithContext(ctx)
 	meta, data := int64(metaHead), c.dataHead()
 	if early {
@@ -118,6 +119,39 @@ func (g *GulpByID) useIndex(ctx context.Context) error {
 		g.Index = x
 	}
 	return ctx.Err()
+}
+
+// A GulpIndex is what lies beside a gulp chunk as its index.
+type GulpIndex struct {
+	Bytes int64 `json:"bytes"` // size of the object
+	// Unusable says why the object is not used: it is damaged, or about another version of
+	// the chunk. It is "" if the index is right.
+	Unusable string `json:"unusable,omitempty"`
+}
+
+// Beside looks for the index beside the chunk, which costs one request. It returns nil if
+// there is none. If whole is set, it reads all of the index, and compares it with the
+// chunk.
+func (g *Gulp) Beside(ctx context.Context, whole bool) (*GulpIndex, error) {
+	side, err := g.c.openSide(ctx, g.Data.Bucket(), g.Data.Info().Key, gulpindex.Tail)
+	if err != nil || side == nil {
+		return nil, err
+	}
+	out := &GulpIndex{Bytes: side.Size()}
+	x, err := openGulpIndex(ctx, side, g.Meta, g.Data, g.o)
+	if err == nil && whole {
+		err = x.Verify(ctx, g.Chunk)
+	}
+	if index.Unusable(err) {
+		out.Unusable, err = err.Error(), nil
+	}
+	return out, err
+}
+
+// BuildIndex makes the index of the chunk. The caller stores it beside the data, under
+// their key and index.Suffix.
+func (g *Gulp) BuildIndex() ([]byte, error) {
+	return gulpindex.Build(g.Chunk, gulpPairOf(g.Meta, g.Data))
 }
 
 // openGulpIndex opens the index of a pair. If it cannot be used, the error matches
@@ -182,7 +216,7 @@ func (g *GulpByID) Whole(ctx context.Context) (*Gulp, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Gulp{Chunk: c, Meta: g.Meta, Data: g.Data}
+	w := &Gulp{Chunk: c, Meta: g.Meta, Data: g.Data, c: g.c, o: g.o}
 	g.whole.Store(w)
 	return w, nil
 }

@@ -194,7 +194,7 @@ type Report struct {
 	NBytes  int64 `json:"nbytes"`  // decoded bytes
 	CBytes  int64 `json:"cbytes"`  // stored bytes
 	// Detail is the report of the format, with remarks that are no faults: a
-	// cframe.Report, gulp.Report, bloscpack.Report or ZoomReport. Other formats have
+	// cframe.Report, GulpReport, bloscpack.Report or ZoomReport. Other formats have
 	// none.
 	Detail any `json:"detail,omitempty"`
 }

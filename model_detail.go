@@ -45,6 +45,15 @@ type GulpDetail struct {
 	Unfinished []string
 }
 
+// A GulpReport is the Report.Detail of a gulp chunk, and of a dataset of gulp chunks.
+type GulpReport struct {
+	gulp.Report
+
+	// Index is the index beside a chunk, or nil if there is none. An index that cannot be
+	// used is no fault of the chunk. For a dataset it is nil.
+	Index *GulpIndex `json:",omitempty"`
+}
+
 // A BloscpackDetail is the Description.Detail of a Bloscpack file.
 type BloscpackDetail struct {
 	bloscpack.Header

@@ -201,10 +201,14 @@ func (x *pairData) Verify(ctx context.Context, progress formats.Progress) (Repor
 		return Report{}, err
 	}
 	r, err := g.Verify(ctx, progress)
-	return gulpReport(r), err
+	out := GulpReport{Report: r}
+	if err == nil {
+		out.Index, err = g.Beside(ctx, true)
+	}
+	return gulpReport(out), err
 }
 
-func gulpReport(r gulp.Report) Report {
+func gulpReport(r GulpReport) Report {
 	return Report{Entries: r.IDs, NBytes: r.Bytes, CBytes: r.Bytes + r.Padding, Detail: r}
 }
 
@@ -343,7 +347,7 @@ func (x *setData) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Entry
 
 func (x *setData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	r, err := x.set.Verify(ctx, progress)
-	return gulpReport(r), err
+	return gulpReport(GulpReport{Report: r}), err
 }
 
 func (x *setData) HeldBytes() int64 { return ownBytes + x.set.HeldBytes() }

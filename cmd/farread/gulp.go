@@ -62,16 +62,41 @@ type gulpInfo struct {
 	Chunks    int    `json:"chunks"`
 	// Unfinished lists data objects that never got an index.
 	Unfinished []string `json:"unfinished,omitempty"`
+	// Beside is the index of farread's own beside the chunk, if there is one.
+	Beside *farread.GulpIndex `json:"index_beside,omitempty"`
 }
 
-func (t *gulpContent) info(context.Context) (description, error) {
+func (t *gulpContent) info(ctx context.Context) (description, error) {
 	n := &t.n
 	g := &gulpInfo{Format: t.in.Format, URI: t.uri, Size: t.in.Source.Size, IDs: n.IDs, Frames: n.Frames, DataBytes: n.DataBytes,
 		MetaBytes: n.MetaBytes, Payload: n.Bytes, Unclaimed: n.Unclaimed(), Chunks: n.Chunks, Unfinished: n.Unfinished}
 	if !t.several() {
 		g.Size, g.ETag = n.Named.Size, n.Named.ETag
 	}
+	var err error
+	if g.Beside, err = t.beside(ctx); err != nil {
+		return description{}, err
+	}
 	return description{g, g.table()}, nil
+}
+
+// beside returns what lies beside a chunk as its index, or nil.
+func (t *gulpContent) beside(ctx context.Context) (*farread.GulpIndex, error) {
+	switch g := t.d.Handle().(type) {
+	case *farread.Gulp:
+		return g.Beside(ctx, false)
+	case *farread.GulpByID: // it was used to open the chunk
+		return &farread.GulpIndex{Bytes: g.Beside.Size()}, nil
+	}
+	return nil, nil
+}
+
+// besideText describes an index beside a chunk.
+func besideText(x *farread.GulpIndex) string {
+	if x.Unusable != "" {
+		return fmt.Sprintf("%s, not used: %s", human.Size(x.Bytes), x.Unusable)
+	}
+	return human.Size(x.Bytes)
 }
 
 func (g *gulpInfo) table() *human.Table {
@@ -91,6 +116,9 @@ func (g *gulpInfo) table() *human.Table {
 	t.Add("images", images)
 	t.Add("data", human.Size(g.DataBytes))
 	t.Add("index", human.Size(g.MetaBytes))
+	if g.Beside != nil {
+		t.Add("index beside", besideText(g.Beside))
+	}
 	if g.Unclaimed > 0 {
 		t.Add("unclaimed", human.Size(g.Unclaimed)+" of the data belong to no frame")
 	}

@@ -25,14 +25,16 @@ type verifyReport struct {
 	Unsafe      int64    `json:"unsafe_ids"` // ids that unpack refuses, since they are no path inside a folder
 	FirstUnsafe string   `json:"first_unsafe,omitempty"`
 	Unfinished  []string `json:"unfinished,omitempty"` // data objects without an index: they do not belong to the dataset
+	// Index is the index beside the chunk, if there is one.
+	Index *farread.GulpIndex `json:"index_beside,omitempty"`
 }
 
 func (t *gulpContent) verified(found farread.Report) (any, string) {
-	r, _ := found.Detail.(gulp.Report)
+	r, _ := found.Detail.(farread.GulpReport)
 	v := &verifyReport{Format: gulp.Format, URI: t.uri, OK: true, IDs: r.IDs, Frames: r.Frames, Bytes: r.Bytes + r.Padding,
 		JPEG: r.JPEG, Unended: r.Unended, Other: r.Other, FirstOther: r.FirstOther, Unclaimed: r.Unclaimed(),
 		Unsafe: r.Unsafe, FirstUnsafe: r.FirstUnsafe}
-	v.Chunks, v.Unfinished = t.n.Chunks, t.n.Unfinished
+	v.Chunks, v.Unfinished, v.Index = t.n.Chunks, t.n.Unfinished, r.Index
 	return v, v.text()
 }
 
@@ -52,6 +54,9 @@ func (v *verifyReport) text() string {
 	}
 	if v.Unsafe > 0 {
 		text += fmt.Sprintf("; %s that unpack refuses, the first is %q", human.Plural(v.Unsafe, "id"), v.FirstUnsafe)
+	}
+	if v.Index != nil {
+		text += "\n  index beside: " + besideText(v.Index)
 	}
 	for _, name := range v.Unfinished {
 		text += "\n  unfinished: " + human.Printable(name)

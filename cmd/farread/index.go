@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
@@ -19,15 +20,21 @@ func newIndex(a *app) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use: "index URI", Short: "Write the index beside a file that makes later cold reads cheap",
-		Long: `Go once over a zoom-cache file that has no index, and write one beside it, under its
-name and .fri: in the bucket or folder where the file is. farread view finds it there.
+		Long: `Write the index of a file that has none beside it, under its name and .fri: in the
+bucket or folder where the file is. It is about one version of the file, known by size
+and ETag: when the file changes it is ignored, and this command writes it anew. Nothing
+shows before it is whole. Files that farread writes have an index where it is of use.
 
-It holds summaries of all levels, with true means and extremes, finer bins where the
-rate is constant, and where packets lie: about 0.5 to 8 % of the file, and coarser if it
-would take more than a quarter of --max-memory. It is about one version of the file,
-known by size and ETag: when the file changes it is ignored, and this command writes it
-anew. Nothing shows before it is whole. Files that farread writes have an index inside.`,
+The index of a gulp chunk finds the frames of an id without the .gmeta. It is made of
+the .gmeta, which is read whole, and is about both objects. It takes about 2 bytes a
+frame, and a few bytes an id.
+
+Of a zoom-cache file all is read. Its index holds summaries of all levels, with true
+means and extremes, finer bins where the rate is constant, and where packets lie: about
+0.5 to 8 % of the file, and coarser if it would take more than a quarter of
+--max-memory. farread view finds it.`,
 		Example: `  farread index s3://series/foreign.zoom
+  farread index s3://frames/foreign/data_0.gulp
   farread index day.zoom --json
   farread explain s3://series/foreign.zoom --track 1 --width 2000`,
 		Args: exactly("URI"),
@@ -53,11 +60,20 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 	if err != nil {
 		return err
 	}
-	t, ok := c.(*zoomContent)
-	if !ok {
-		return fmt.Errorf("only zoom-cache files have such an index: %w", formats.ErrUnsupported)
+	switch t := c.(type) {
+	case *zoomContent:
+		return a.indexZoom(ctx, t, force)
+	case *gulpContent:
+		if !t.several() {
+			return a.indexGulp(ctx, t, force)
+		}
+		return fmt.Errorf("a dataset of gulp chunks; name one chunk: %w", formats.ErrUnsupported)
 	}
-	r := indexReport{URI: uri, Index: uri + index.Suffix, File: t.f.Size()}
+	return fmt.Errorf("only zoom-cache files and gulp chunks have such an index: %w", formats.ErrUnsupported)
+}
+
+func (a *app) indexZoom(ctx context.Context, t *zoomContent, force bool) error {
+	r := indexReport{URI: t.uri, Index: t.uri + index.Suffix, File: t.f.Size()}
 	have, err := t.f.UsedIndex(ctx)
 	if err != nil {
 		return err
@@ -76,27 +92,65 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 	if err != nil {
 		return err
 	}
+	return a.putIndex(ctx, t.bucket, t.key, p, r)
+}
+
+func (a *app) indexGulp(ctx context.Context, t *gulpContent, force bool) error {
+	have, err := t.beside(ctx)
+	if err != nil {
+		return err
+	}
+	h := t.d.Handle()
+	if byID, ok := h.(*farread.GulpByID); ok && force {
+		if h, err = byID.Whole(ctx); err != nil {
+			return err
+		}
+	}
+	// The index has the name of the data, whichever object the URI names.
+	r := indexReport{URI: t.uri, File: t.n.DataBytes}
+	switch g := h.(type) {
+	case *farread.GulpByID:
+		r.Index = join(t.bucket.Name(), g.Data.Info().Key) + index.Suffix
+		r.Size = have.Bytes
+		return a.indexed(r)
+	case *farread.Gulp:
+		key := g.Data.Info().Key
+		r.Index = join(t.bucket.Name(), key) + index.Suffix
+		if have != nil && have.Unusable == "" && !force {
+			r.Size = have.Bytes
+			return a.indexed(r)
+		}
+		p, err := g.BuildIndex()
+		if err != nil {
+			return err
+		}
+		return a.putIndex(ctx, t.bucket, key, p, r)
+	}
+	return nil
+}
+
+// putIndex writes the index beside a file. It replaces an older index only if this is
+// still the index that it has read.
+func (a *app) putIndex(ctx context.Context, b objstore.Bucket, key string, p []byte, r indexReport) error {
 	r.Size, r.New = int64(len(p)), true
-	if err := putIndex(ctx, t, p); err != nil {
-		return fmt.Errorf("%s: %w", t.key+index.Suffix, err)
+	if err := putBeside(ctx, b, key+index.Suffix, p); err != nil {
+		return fmt.Errorf("%s: %w", key+index.Suffix, err)
 	}
 	return a.indexed(r)
 }
 
-// putIndex writes the index. It replaces an older index only if this is still the index
-// that it has read.
-func putIndex(ctx context.Context, t *zoomContent, p []byte) error {
+func putBeside(ctx context.Context, b objstore.Bucket, key string, p []byte) error {
 	o := objstore.PutOptions{ContentType: "application/octet-stream", IfAbsent: true}
-	_, err := objstore.Put(ctx, t.bucket, t.key+index.Suffix, bytes.NewReader(p), o)
+	_, err := objstore.Put(ctx, b, key, bytes.NewReader(p), o)
 	if !errors.Is(err, objstore.ErrExists) {
 		return err
 	}
-	old, err := objstore.Open(ctx, t.bucket, t.key+index.Suffix, objstore.OpenOptions{Head: 1})
+	old, err := objstore.Open(ctx, b, key, objstore.OpenOptions{Head: 1})
 	if err != nil {
 		return err
 	}
 	o.IfAbsent, o.IfMatch = false, old.Info().ETag
-	_, err = objstore.Put(ctx, t.bucket, t.key+index.Suffix, bytes.NewReader(p), o)
+	_, err = objstore.Put(ctx, b, key, bytes.NewReader(p), o)
 	return err
 }
 
