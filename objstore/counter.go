@@ -13,8 +13,8 @@ import (
 // cache hits. The zero value is ready; a nil Counter counts nothing. It is safe for
 // concurrent use.
 type Counter struct {
-	requests, bytes, retries, hedged, hits atomic.Int64
-	phases                                 rangeio.Phases
+	requests, bytes, retries, hedged, hits, kept atomic.Int64
+	phases                                       rangeio.Phases
 }
 
 // Stats returns the counts so far.
@@ -23,7 +23,7 @@ func (c *Counter) Stats() rangeio.Stats {
 		return rangeio.Stats{}
 	}
 	return rangeio.Stats{Requests: c.requests.Load(), Bytes: c.bytes.Load(), Phases: c.phases.Depth(),
-		Retries: c.retries.Load(), Hedged: c.hedged.Load(), CacheHits: c.hits.Load()}
+		Retries: c.retries.Load(), Hedged: c.hedged.Load(), CacheHits: c.hits.Load(), KeptBytes: c.kept.Load()}
 }
 
 // AddRequest counts one request sent.
@@ -59,6 +59,13 @@ func (c *Counter) AddHedge() {
 func (c *Counter) AddHits(n int64) {
 	if c != nil {
 		c.hits.Add(n)
+	}
+}
+
+// AddKept counts n bytes that came from a Keeper.
+func (c *Counter) AddKept(n int64) {
+	if c != nil {
+		c.kept.Add(n)
 	}
 }
 

@@ -41,9 +41,11 @@ func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
 	for {
 		err := o.fetchOnce(ctx, &c, r, &done)
 		if err == nil {
+			o.keep(r.Spans)
 			return nil
 		}
 		if err := o.again(ctx, &c, err); err != nil {
+			o.forget(err)
 			return o.fail(o.info.Key, Range{r.Off, r.Len}, err)
 		}
 	}

@@ -41,6 +41,7 @@ type OpenOptions struct {
 	Ahead int64
 
 	Cache   *Cache       // cache for ReadAt; an Object gets its own one of 4 MiB if this is nil, or if it has no strong ETag or version
+	Keep    Keeper       // keeps bytes of objects with a strong ETag or a version from one run to the next; not of files of this machine; nil: none
 	Pace    *Pace        // measures round trip and bandwidth; nil: gaps are as in the policy
 	Counter *Counter     // gets phases, resumed bodies, hedges and cache hits; nil: none
 	Logger  *slog.Logger // a debug line for each Get, or each read of a file, and a warning if only the size pins; nil: none
@@ -86,6 +87,7 @@ type object struct {
 	tail  []byte
 	also  []byte
 	cache *Cache
+	disk  Kept    // what OpenOptions.Keep has of this version; nil: none
 	count Counter // counts this handle
 
 	fill     Filler    // nil: not a file of this machine
@@ -115,19 +117,17 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 	}
 	ob.fill, ob.watchers = filler(b)
 	ob.usual = hedging(b, ob.o.Stall)
-	end := ob.begin(ctx)
-	defer end()
-	err := ob.open(ctx, key)
-	if errors.Is(err, ErrChanged) && o.IfMatch == "" && ctx.Err() == nil {
-		err = ob.open(ctx, key)
-	}
-	if err != nil {
+	if kept, err := ob.openKept(ctx, key); err != nil {
 		return nil, err
+	} else if !kept {
+		if err := ob.openAgain(ctx, key); err != nil {
+			return nil, err
+		}
 	}
 	in := ob.info
-	ob.id = fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%d\x00%d\x00%s", b.Name(), in.Key, in.ETag, in.VersionID, in.Size, in.ModTime.UnixNano(), in.ContentEncoding)
+	ob.id = b.Name() + "\x00" + in.Key + "\x00" + in.version()
 	ob.cache = o.Cache
-	if ob.cache == nil || in.VersionID == "" && !strong(in.ETag) {
+	if ob.cache == nil || !in.named() {
 		// Without a version or a strong ETag, two handles may read different bytes
 		// under one name, so they must not share a cache.
 		ob.cache = NewCache(privateCache, DefaultBlock)
@@ -142,6 +142,20 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 		ob.log(ctx, slog.LevelWarn, "no ETag and no date: only the size tells whether the object changes", key, Range{}, 0)
 	}
 	return &Object{object: ob}, nil
+}
+
+// openAgain is open, and open once more if the object is replaced in between.
+func (o *object) openAgain(ctx context.Context, key string) error {
+	end := o.begin(ctx)
+	defer end()
+	err := o.open(ctx, key)
+	if errors.Is(err, ErrChanged) && o.o.IfMatch == "" && ctx.Err() == nil {
+		err = o.open(ctx, key)
+	}
+	if err == nil {
+		o.keepOpened()
+	}
+	return err
 }
 
 // open fetches the head, the tail and OpenOptions.Also.
@@ -284,12 +298,10 @@ func (o *Object) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i
 	rest, index := o.kept(spans)
 	call := done
 	if done != nil {
-		if len(rest) < len(spans) {
-			if err := finishKept(len(spans), index, done); err != nil {
-				return err
-			}
+		if err := finishKept(len(spans), index, done); err != nil {
+			return err
 		}
-		call = func(i int) error { return done(index[i]) }
+		call = lastOf(index, done)
 	}
 	if len(rest) == 0 {
 		return nil
@@ -360,8 +372,8 @@ func (o *object) begin(ctx context.Context) func() {
 	return func() { a(); b() }
 }
 
-// kept copies what head, tail, Also and cache hold. It returns the other spans and
-// their places in the list.
+// kept copies what head, tail, Also, cache and disk hold. It returns the other spans,
+// or the parts of them, and their places in the list, in order.
 func (o *object) kept(spans []rangeio.Span) (rest []rangeio.Span, index []int) {
 	return o.sift(spans, true)
 }
@@ -399,7 +411,7 @@ func (o *object) sift(spans []rangeio.Span, fill bool) (rest []rangeio.Span, ind
 		}
 		rest, index = append(rest, s), append(index, i)
 	}
-	return rest, index
+	return o.onDisk(rest, index, fill)
 }
 
 // besides cuts off the beginning or the end of a span that o.also holds.
@@ -422,12 +434,13 @@ func (o *object) besides(s rangeio.Span, fill bool) rangeio.Span {
 // finishKept calls done for each span whose number is not in index, which is sorted.
 func finishKept(n int, index []int, done func(int) error) error {
 	for i := range n {
-		if len(index) > 0 && index[0] == i {
-			index = index[1:]
-			continue
+		if len(index) == 0 || index[0] != i {
+			if err := done(i); err != nil {
+				return err
+			}
 		}
-		if err := done(i); err != nil {
-			return err
+		for len(index) > 0 && index[0] == i {
+			index = index[1:]
 		}
 	}
 	return nil

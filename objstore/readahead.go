@@ -83,20 +83,13 @@ func (o *object) fillEarly(ctx context.Context, mine []*promise, spans []rangeio
 	p, flight := o.policyFor(spans)
 	p.Free = max(p.Free, 1) // blocks that touch share a request under any policy
 	rest, index := o.kept(spans)
-	for i, k := 0, 0; i < len(spans); i++ {
-		if k < len(index) && index[k] == i {
-			k++
-			continue
-		}
+	came := func(i int) error {
 		o.cache.came(mine[i], spans[i].P)
-	}
-	if len(rest) == 0 {
-		return
-	}
-	err = rangeio.Do(ctx, rest, p, flight, o.fetch, func(i int) error {
-		o.cache.came(mine[index[i]], spans[index[i]].P)
 		return nil
-	})
+	}
+	if err = finishKept(len(spans), index, came); err == nil && len(rest) > 0 {
+		err = rangeio.Do(ctx, rest, p, flight, o.fetch, lastOf(index, came))
+	}
 }
 
 // promise promises the blocks of ranges that are neither cached nor promised, nor kept
@@ -242,7 +235,7 @@ func (c *Cache) piece(off int64, p []byte, i int64) rangeio.Span {
 // read straight into p, in one planned call.
 func (o *object) readLong(ctx context.Context, p []byte, off int64) error {
 	if o.pattern == nil {
-		return o.read(ctx, []rangeio.Span{{Off: off, P: p}}, nil)
+		return o.readRest(ctx, []rangeio.Span{{Off: off, P: p}})
 	}
 	rest, coming := o.cache.collect(o.id, off, p)
 	if err := o.readRest(ctx, rest); err != nil {
@@ -269,12 +262,15 @@ func (o *object) readLong(ctx context.Context, p []byte, off int64) error {
 	return o.readRest(ctx, rest)
 }
 
+// readRest reads what is in no cache of memory.
 func (o *object) readRest(ctx context.Context, rest []rangeio.Span) error {
-	if len(rest) == 0 {
-		return nil
+	for i := range rest {
+		if o.pattern != nil {
+			o.pattern.asked.Add(int64(len(rest[i].P)))
+		}
 	}
-	for _, s := range rest {
-		o.pattern.asked.Add(int64(len(s.P)))
+	if rest, _ = o.onDisk(rest, make([]int, len(rest)), true); len(rest) == 0 {
+		return nil
 	}
 	return o.read(ctx, rest, nil)
 }

@@ -59,7 +59,7 @@ func (o *Object) NewReader(ctx context.Context, r ReadOptions) io.ReadCloser {
 }
 
 // A oneRequest reader makes one request for all spans of a call, and none for bytes that
-// Open has kept.
+// Open has kept. If a Keeper has parts of the spans, each gap between them is a request.
 type oneRequest struct{ *object }
 
 func (r oneRequest) Size() int64 { return r.info.Size }
@@ -71,7 +71,7 @@ func (r oneRequest) ReadRanges(ctx context.Context, spans []rangeio.Span) error 
 func (r oneRequest) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
 	if rest, _ := r.kept(spans); len(rest) > 0 {
 		defer r.begin(ctx)()
-		if err := rangeio.Do(ctx, rest, rangeio.Policy{}, 1, r.fetch, nil); err != nil {
+		if err := rangeio.Do(ctx, rest, rangeio.Policy{}, len(rest), r.fetch, nil); err != nil {
 			return err
 		}
 	}
@@ -105,6 +105,7 @@ func (s *stream) turn() error {
 		s.err = io.EOF
 		if s.sum != nil {
 			if err := s.o.info.Checksum.compare(s.sum); err != nil {
+				s.o.forget(err)
 				s.err = s.o.fail(s.o.info.Key, Range{}, err)
 			}
 		}

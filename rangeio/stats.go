@@ -12,7 +12,8 @@ type Stats struct {
 	Phases    int64 `json:"phases"`     // depth of dependence: see Phases
 	Retries   int64 `json:"retries"`    // requests sent again, and bodies continued
 	Hedged    int64 `json:"hedged"`     // requests made because another one was slow: beside it, or in place of a body that stalled
-	CacheHits int64 `json:"cache_hits"` // blocks that needed no request
+	CacheHits int64 `json:"cache_hits"` // blocks of the cache in memory that needed no request
+	KeptBytes int64 `json:"kept_bytes"` // bytes that came from the cache on disk
 }
 
 // Phases measures how deep requests depend on each other. All requests of one
