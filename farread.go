@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/diskcache"
 	"github.com/farread/farread/objstore/httpstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -61,6 +62,7 @@ type Config struct {
 	Timeout     time.Duration         // time after which a store that has moved less than 1 KiB is given up; 0: 20 s; negative: never
 	NoHedge     bool                  // make no second request beside a slow one: see objstore.Hedge
 	Counter     *objstore.Counter     // counts the cost of all reads; clients may share it; nil: a new one
+	DiskCache   *diskcache.Cache      // keeps what is read of S3 and of plain HTTP for the next run; clients may share it; nil: none
 	Middleware  []objstore.Middleware // wrapped around every bucket; the first is the outermost
 	Logger      *slog.Logger          // receives debug lines about requests; nil: none
 }
@@ -120,12 +122,13 @@ func New(c Config) *Client {
 }
 
 // Open opens one object for planned reads and as an io.ReaderAt. It costs one request,
-// and pins the object to the version that this request saw.
+// and pins the object to the version that this request saw. If Config.DiskCache has what
+// Open reads, the request is for one byte, or none is needed; see diskcache.Config.
 func (c *Client) Open(ctx context.Context, uri string) (*objstore.Object, error) {
 	return c.OpenWith(ctx, uri, objstore.OpenOptions{})
 }
 
-// OpenWith is Open with other options. The client sets Cache, Pace, Counter and Logger,
+// OpenWith is Open with other options. The client sets Cache, Keep, Pace, Counter and Logger,
 // and the options that are zero in o.
 func (c *Client) OpenWith(ctx context.Context, uri string, o objstore.OpenOptions) (*objstore.Object, error) {
 	b, key, err := c.Bucket(ctx, uri)
@@ -155,7 +158,7 @@ func (c *Client) open(ctx context.Context, b objstore.Bucket, key string, o objs
 		o.Policy = c.c.Policy
 	}
 	b = c.ours(b)
-	o.Cache, o.Pace, o.Counter, o.Logger = c.cache, c.pace(b), c.c.Counter, c.c.Logger
+	o.Cache, o.Keep, o.Pace, o.Counter, o.Logger = c.cache, c.keeper(b), c.pace(b), c.c.Counter, c.c.Logger
 	if isLocal(b) {
 		o.Stall = -1 // nothing can interrupt a read of a file
 	}

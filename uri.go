@@ -124,6 +124,22 @@ func (c *Client) pace(b objstore.Bucket) *objstore.Pace {
 	return p
 }
 
+// keeper returns what the cache on disk has of a bucket. Only buckets of the drivers for
+// remote stores are kept. The endpoint belongs to the name of the place, since stores other than AWS
+// may have buckets of the same name.
+func (c *Client) keeper(b objstore.Bucket) objstore.Keeper {
+	if c.c.DiskCache == nil {
+		return nil
+	}
+	if s, ok := objstore.As[*s3store.Bucket](b); ok {
+		return c.c.DiskCache.Place(b.Name() + " at " + s.Endpoint())
+	}
+	if _, ok := objstore.As[*httpstore.Bucket](b); ok {
+		return c.c.DiskCache.Place(b.Name())
+	}
+	return nil
+}
+
 func isS3(place string) bool { return strings.HasPrefix(place, "s3://") }
 
 func (c *Client) s3(ctx context.Context, name string) (objstore.Bucket, error) {

@@ -293,6 +293,21 @@ func local(endpoint string) (bool, error) {
 // Name is "s3://" and the bucket's name.
 func (b *Bucket) Name() string { return "s3://" + b.cfg.Bucket }
 
+// Endpoint is the URL of the store without credentials and query, from Config.Endpoint or
+// from where the SDK finds it; "" means AWS.
+func (b *Bucket) Endpoint() string {
+	base := b.client.Options().BaseEndpoint
+	if base == nil {
+		return ""
+	}
+	u, err := url.Parse(*base)
+	if err != nil {
+		return "" // New has refused it
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
 // Timeout returns Config.Timeout, or 20 s if that is 0. An Object that is opened
 // without a Stall uses it.
 func (b *Bucket) Timeout() time.Duration { return b.cfg.Timeout }
