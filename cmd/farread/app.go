@@ -32,6 +32,7 @@ type app struct {
 
 	flags   globals
 	running bool // the command line was understood
+	remote  bool // the command may read objects of a store
 	start   time.Time
 	counter objstore.Counter
 	client  *farread.Client
@@ -48,6 +49,7 @@ type globals struct {
 	policy                    policyFlag
 	maxMemory                 sizeFlag
 	timeout                   time.Duration
+	cache                     cacheFlags
 	noHedge, json, stats      bool
 	quiet, verbose            bool
 }
@@ -63,6 +65,7 @@ func (g *globals) register(f *pflag.FlagSet) {
 	f.Var(&g.maxMemory, "max-memory", "ceiling for buffers and caches")
 	f.DurationVar(&g.timeout, "timeout", silence.Default, "give up on a store that has not brought or taken 1 KiB for so long; 0: never")
 	f.BoolVar(&g.noHedge, "no-hedge", false, "make no second request beside a slow one")
+	g.cache.register(f)
 	f.BoolVar(&g.json, "json", false, "JSON on stdout instead of a table")
 	f.BoolVar(&g.stats, "stats", false, "at the end, one line of JSON on stderr: requests, bytes, phases …")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "no progress bar and no remarks")
@@ -152,6 +155,12 @@ func (a *app) setup() error {
 	}
 	if a.flags.verbose {
 		c.Logger = a.logger()
+	}
+	if a.remote {
+		var err error
+		if c.DiskCache, err = a.openCache(); err != nil {
+			return err
+		}
 	}
 	a.client = farread.New(c)
 	return nil

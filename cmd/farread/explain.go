@@ -40,7 +40,7 @@ an index, which may end early. A negative offset counts from the end.`,
   farread explain s3://series/day.zoom --track 1 --from 6h --to 7h --width 2000
   farread explain s3://frames/train/ --id 702766 --policy lean --json`,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			a.tracing = true // other commands keep no list of their reads
+			a.tracing, a.remote = true, true // other commands keep no list of their reads
 			return a.setup()
 		},
 		Args: func(_ *cobra.Command, args []string) error {

@@ -28,8 +28,11 @@ func newRoot(a *app) *cobra.Command {
 		Use: "farread", Short: "Read chunked datasets from afar; pack uploads into them",
 		Long: rootLong, Example: rootExample,
 		SilenceUsage: true, SilenceErrors: true, TraverseChildren: false,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setup() },
-		Args:              cobra.ArbitraryArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.remote = cmd.GroupID == "read" || cmd.GroupID == "make"
+			return a.setup()
+		},
+		Args: cobra.ArbitraryArgs,
 		// Suggest a command for a name with one letter missing, doubled or swapped.
 		SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,7 +59,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	add("read", newInfo(a), newLs(a), newGet(a), newSlice(a), newView(a), newExplain(a), newVerify(a))
 	add("make", newPack(a), newUnpack(a), newIndex(a), newWorker(a), newBackfill(a), newReplayDLQ(a))
-	add("else", newQuickstart(a), newVersion(a))
+	add("else", newCache(a), newQuickstart(a), newVersion(a))
 	root.AddCommand(topics()...)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newMan())

@@ -72,7 +72,7 @@ which are measured while reading.
 farread explain shows the requests of a read before it is made, --stats those of
 one that was made: requests sent, bytes of bodies received, phases (the depth of
 dependence: requests of one phase are sent side by side), retries, requests
-hedged, cache hits.
+hedged, cache hits, bytes kept on disk by --cache.
 
 A request whose answer takes longer than is usual for the store is made
 once more beside it, and the first answer counts; a body that stalls goes on elsewhere.
@@ -109,4 +109,5 @@ HTTP goes through HTTPS_PROXY, HTTP_PROXY and NO_PROXY. CAs of plain https:// se
 are those of the system, or of SSL_CERT_FILE where the system is neither macOS nor
 Windows. farread itself reads
 
-  FARREAD_RULES    the rules of farread worker and backfill: JSON, or the path of a file`
+  FARREAD_RULES    the rules of farread worker and backfill: JSON, or the path of a file
+  FARREAD_CACHE    as --cache (see: farread cache)`
