@@ -106,7 +106,13 @@ func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair
 	if err := eg.Wait(); err != nil {
 		return nil, err
 	}
-	return g, paired(g.Meta, g.Data)
+	if err := paired(g.Meta, g.Data); err != nil {
+		if c.c.DiskCache != nil {
+			c.c.DiskCache.Distrust()
+		}
+		return nil, err
+	}
+	return g, nil
 }
 
 // useIndex opens the index of g.Beside. If it cannot be used, g.Index stays nil.

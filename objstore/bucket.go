@@ -5,7 +5,8 @@
 // version or date that this GET saw, and read through planned ranges
 // ([rangeio.Reader]) or as a plain [io.ReaderAt]. Drivers live one level down:
 // s3store, filestore, memstore, httpstore; objstoretest tests them, and simstore
-// has middlewares that make them slow or faulty.
+// has middlewares that make them slow or faulty. Package diskcache keeps what was
+// read for the next run of a program.
 package objstore
 
 import (

@@ -24,6 +24,9 @@ type Keeper interface {
 	Last(key, versionID string) (in Info, fresh, ok bool)
 	// Version returns what is kept of the version that in describes, by in.Key.
 	Version(in Info) Kept
+	// Distrust says that an object was found replaced: whatever the store was asked
+	// about before now is no longer fresh.
+	Distrust()
 }
 
 // Kept are the kept bytes of one version of one object. Its methods are safe for
@@ -150,6 +153,7 @@ func (o *object) keep(spans []rangeio.Span) {
 func (o *object) forget(err error) {
 	if o.disk != nil && (errors.Is(err, ErrChanged) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNotFound)) {
 		o.disk.Drop()
+		o.o.Keep.Distrust()
 	}
 }
 

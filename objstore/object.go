@@ -152,8 +152,11 @@ func (o *object) openAgain(ctx context.Context, key string) error {
 	if errors.Is(err, ErrChanged) && o.o.IfMatch == "" && ctx.Err() == nil {
 		err = o.open(ctx, key)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		o.keepOpened()
+	case o.o.Keep != nil && errors.Is(err, ErrChanged):
+		o.o.Keep.Distrust()
 	}
 	return err
 }

@@ -72,6 +72,7 @@ type Cache struct {
 	trimming sync.Mutex
 	paused   atomic.Int64 // time in Unix seconds until which nothing is written, after an error
 	warned   atomic.Bool
+	doubt    atomic.Int64 // time of the last Distrust
 
 	write func(f *os.File, p []byte, off int64) error // for tests that have a full disk
 	now   func() time.Time
@@ -185,8 +186,15 @@ func (k keeper) Last(key, versionID string) (in objstore.Info, fresh, ok bool) {
 		return in, false, false
 	}
 	age := k.c.now().Sub(at)
-	return l.info(), age >= 0 && age < k.c.cfg.MaxAge, true
+	return l.info(), age >= 0 && age < k.c.cfg.MaxAge && at.UnixNano() > k.c.doubt.Load(), true
 }
+
+// Distrust implements objstore.Keeper, for all places.
+func (k keeper) Distrust() { k.c.Distrust() }
+
+// Distrust ends the MaxAge of all that the store was asked about before now, for this
+// Cache. Call it if objects turn out not to belong together: one of them was replaced.
+func (c *Cache) Distrust() { c.doubt.Store(c.now().UnixNano()) }
 
 // Version implements objstore.Keeper.
 func (k keeper) Version(in objstore.Info) objstore.Kept {

@@ -216,6 +216,14 @@ func TestDamage(t *testing.T) {
 			if n := kept(t, k, "k", 1, s); n != 600 {
 				t.Fatalf("%s: %d bytes after another read", name, n)
 			}
+			next, err := Open(Config{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer next.Close()
+			if n := kept(t, next.Place("p").Version(want), "k", 1, s); n != 600 {
+				t.Fatalf("%s: %d bytes in the next run", name, n)
+			}
 		}
 		for i := range good {
 			bad := bytes.Clone(good)

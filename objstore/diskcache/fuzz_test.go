@@ -2,6 +2,7 @@ package diskcache
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 )
 
@@ -12,7 +13,12 @@ func FuzzSegment(f *testing.F) {
 	for _, p := range filesOf(f, dir) {
 		f.Add(p)
 	}
+	f.Add(append(make([]byte, 8), append([]byte{4, 0, 0, 0}, make([]byte, 12)...)...))
 	f.Fuzz(func(t *testing.T, p []byte) {
+		if len(p) >= pieceHead && p[0] != segMagic[0] { // a piece whose head has the right checksum
+			p = bytes.Clone(p)
+			binary.LittleEndian.PutUint32(p[16:], sumOf(p, [saltLen]byte{}))
+		}
 		r := bytes.NewReader(p)
 		salt, id, from, err := readHead(r)
 		if err != nil {
