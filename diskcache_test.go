@@ -253,7 +253,7 @@ func TestDiskCacheFlaws(t *testing.T) {
 				k.Start(s)
 				_ = read(time.Minute) // its error is that of the case
 				k.Spoil(s)
-				_ = read(2 * time.Second)
+				_ = read(700 * time.Millisecond)
 				k.Mend(s)
 				s.Set(nil)
 				if err := read(time.Minute); err != nil {

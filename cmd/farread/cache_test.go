@@ -41,6 +41,7 @@ func TestCacheInEveryFormat(t *testing.T) {
 				if third.Bytes != 0 || third.Requests != second.Requests-second.Bytes || third.KeptBytes != second.KeptBytes {
 					t.Errorf("second %+v, third %+v", second, third)
 				}
+				t.Logf("first %+v, second %+v, third %+v", first, second, third)
 				wrote := files(t, out)
 				for name, p := range wrote {
 					if rest, ok := strings.CutPrefix(name, "want"); ok && (wrote["got"+rest] != p || wrote["third"+rest] != p) {
