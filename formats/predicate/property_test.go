@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -178,4 +179,38 @@ func TestMaskAndMatch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMany: a list of numbers is found like a few.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	var text []string
+	for i := range 60 {
+		text = append(text, fmt.Sprintf("v == %d", 4*i+1))
+	}
+	for _, typ := range []string{"|u1", "<i2", ">u4", ">i8", "<f2", ">f4", "<f8"} {
+		d := parse(t, typ)
+		u1 := parse(t, "|u1")
+		numbers := make([]byte, 3000)
+		for i := range numbers {
+			numbers[i] = byte(i * 7)
+		}
+		items := make([]byte, len(numbers)*d.ItemSize())
+		var err error
+		if err = u1.Convert(items, d, numbers); err != nil {
+			t.Fatal(err)
+		}
+		for _, contrary := range []bool{false, true} {
+			list := strings.Join(text, " or ")
+			if contrary {
+				list = "not (" + list + ")"
+			}
+			p := bind(t, list, d)
+			for i, got := range bitsOf(p.Mask(nil, items), len(numbers)) {
+				if want := (numbers[i]%4 == 1 && numbers[i] < 240) != contrary; got != want {
+					t.Fatalf("%s: item %d, %d: %v", typ, i, numbers[i], got)
+				}
+			}
+		}
+	}
 }

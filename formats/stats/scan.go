@@ -117,6 +117,10 @@ func (s *sum) add(p []byte, n int) {
 }
 
 func scan[W ordered.Word](s *sum, p []byte, n int) {
+	if lanes, ok := ordered.LanesOf(s.c.num); ok && s.c.stride == s.c.num.Size {
+		done := s.scanLanes(lanes, p[:n*s.c.stride])
+		p, n = p[done*s.c.stride:], n-done
+	}
 	var buf [ordered.Tile]W
 	for i := 0; i < n; i += ordered.Tile {
 		tile := ordered.Load(&buf, p[i*s.c.stride:], s.c.stride, min(n-i, ordered.Tile), s.c.num.BigEndian)
@@ -129,6 +133,57 @@ func scan[W ordered.Word](s *sum, p []byte, n int) {
 			scanInts(s, tile)
 		}
 	}
+}
+
+// scanLanes adds items of one or two bytes, several at a time. It returns how many: all
+// but a few at the end, or none if the first is NaN and there is no extreme to compare
+// with.
+func (s *sum) scanLanes(l ordered.Lanes, p []byte) int {
+	size := s.c.num.Size
+	if s.c.num.Kind == ordered.Bool {
+		return s.scanBoolLanes(l, p)
+	}
+	if !s.ranged && len(p) > 0 {
+		if key := s.c.num.Key(p); s.c.num.Has(key) {
+			s.lo, s.hi, s.ranged = key, key, true
+		}
+	}
+	if !s.ranged {
+		return 0
+	}
+	var buf [ordered.Tile]uint64
+	n, other := len(p)/8, 0
+	for i := 0; i < n; i += ordered.Tile {
+		words := l.Load(&buf, p[8*i:], min(n-i, ordered.Tile))
+		other += l.Nonzero(words, s.c.fillMask[0], s.c.fill[0])
+		l.Keys(words)
+		for {
+			words = words[l.Outside(words, s.lo, s.hi):]
+			if len(words) == 0 {
+				break
+			}
+			for k := range l.Len() {
+				if key := words[0] >> (8 * size * k) & s.c.num.Mask(); key-s.lo > s.hi-s.lo {
+					s.note(key)
+				}
+			}
+			words = words[1:]
+		}
+	}
+	s.fill += int64(n*l.Len() - other)
+	return n * l.Len()
+}
+
+// scanBoolLanes is scanLanes for bytes that are true or false.
+func (s *sum) scanBoolLanes(l ordered.Lanes, p []byte) int {
+	var buf [ordered.Tile]uint64
+	n, ones := len(p)/8, 0
+	for i := 0; i < n; i += ordered.Tile {
+		ones += l.Nonzero(l.Load(&buf, p[8*i:], min(n-i, ordered.Tile)), s.c.num.Mask(), 0)
+	}
+	n *= l.Len()
+	s.noteBools(n-ones, ones)
+	return n
 }
 
 // note takes the key of an item that is outside of the extremes so far: it is NaN, or
@@ -207,7 +262,11 @@ func scanBools[W ordered.Word](s *sum, items []W) {
 			zeros++
 		}
 	}
-	ones := len(items) - zeros
+	s.noteBools(zeros, len(items)-zeros)
+}
+
+// noteBools takes how many items are false and true.
+func (s *sum) noteBools(zeros, ones int) {
 	if zeros > 0 {
 		s.note(0)
 	}

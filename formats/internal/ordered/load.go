@@ -1,6 +1,10 @@
 package ordered
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+)
 
 // A Word is an unsigned integer of the size of an item.
 type Word interface {
@@ -19,68 +23,61 @@ func Load[W Word](buf *[Tile]W, p []byte, stride, n int, bigEndian bool) []W {
 		return w[:n]
 	}
 	dst := buf[:n]
-	switch d := any(dst).(type) {
-	case []uint8:
-		for i := range d {
-			d[i] = p[i*stride]
-		}
-	case []uint16:
-		load16(d, p, stride, bigEndian)
-	case []uint32:
-		load32(d, p, stride, bigEndian)
-	case []uint64:
-		load64(d, p, stride, bigEndian)
+	size := int(unsafe.Sizeof(dst[0]))
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(buf)), n*size) //nolint:gosec // the memory of dst as bytes, of exactly its length
+	if stride == size {
+		copy(raw, p)
+	} else {
+		gather(raw, p, stride, size)
+	}
+	if bigEndian != nativeBig() {
+		swap(dst)
 	}
 	return dst
 }
 
-func load16(d []uint16, p []byte, stride int, bigEndian bool) {
-	switch {
-	case bigEndian:
-		for i := range d {
-			d[i] = binary.BigEndian.Uint16(p[i*stride:])
+// nativeBig reports whether this machine has the most significant byte first.
+func nativeBig() bool { return binary.NativeEndian.Uint16([]byte{0, 1}) == 1 }
+
+// gather copies items of some bytes that begin every stride bytes of p.
+func gather(dst, p []byte, stride, size int) {
+	switch size {
+	case 1:
+		for i := range dst {
+			dst[i] = p[i*stride]
 		}
-	case stride == 2:
-		for p = p[:2*len(d)]; len(d) > 0 && len(p) >= 2; d, p = d[1:], p[2:] {
-			d[0] = binary.LittleEndian.Uint16(p)
+	case 2:
+		for i := 0; i+2 <= len(dst); i += 2 {
+			binary.NativeEndian.PutUint16(dst[i:], binary.NativeEndian.Uint16(p))
+			p = p[min(stride, len(p)):]
+		}
+	case 4:
+		for i := 0; i+4 <= len(dst); i += 4 {
+			binary.NativeEndian.PutUint32(dst[i:], binary.NativeEndian.Uint32(p))
+			p = p[min(stride, len(p)):]
 		}
 	default:
-		for i := range d {
-			d[i] = binary.LittleEndian.Uint16(p[i*stride:])
+		for i := 0; i+8 <= len(dst); i += 8 {
+			binary.NativeEndian.PutUint64(dst[i:], binary.NativeEndian.Uint64(p))
+			p = p[min(stride, len(p)):]
 		}
 	}
 }
 
-func load32(d []uint32, p []byte, stride int, bigEndian bool) {
-	switch {
-	case bigEndian:
-		for i := range d {
-			d[i] = binary.BigEndian.Uint32(p[i*stride:])
+// swap reverses the bytes of each item.
+func swap[W Word](items []W) {
+	switch d := any(items).(type) {
+	case []uint16:
+		for i, x := range d {
+			d[i] = bits.ReverseBytes16(x)
 		}
-	case stride == 4:
-		for p = p[:4*len(d)]; len(d) > 0 && len(p) >= 4; d, p = d[1:], p[4:] {
-			d[0] = binary.LittleEndian.Uint32(p)
+	case []uint32:
+		for i, x := range d {
+			d[i] = bits.ReverseBytes32(x)
 		}
-	default:
-		for i := range d {
-			d[i] = binary.LittleEndian.Uint32(p[i*stride:])
-		}
-	}
-}
-
-func load64(d []uint64, p []byte, stride int, bigEndian bool) {
-	switch {
-	case bigEndian:
-		for i := range d {
-			d[i] = binary.BigEndian.Uint64(p[i*stride:])
-		}
-	case stride == 8:
-		for p = p[:8*len(d)]; len(d) > 0 && len(p) >= 8; d, p = d[1:], p[8:] {
-			d[0] = binary.LittleEndian.Uint64(p)
-		}
-	default:
-		for i := range d {
-			d[i] = binary.LittleEndian.Uint64(p[i*stride:])
+	case []uint64:
+		for i, x := range d {
+			d[i] = bits.ReverseBytes64(x)
 		}
 	}
 }
