@@ -153,8 +153,8 @@ func TestPageSizes(t *testing.T) {
 		stat       func(i int, key func(v uint64) uint64) stats.Stat
 	}{
 		{"noise", "<f4", 1024 * 9, func(i int, _ func(uint64) uint64) stats.Stat {
-			x := uint64(i) * 2654435761 % (1 << 23)
-			return stats.Stat{Items: 1 << 20, Min: 0x30000000 + x, Max: 0xc0000000 + x, Ranged: true}
+			x, y := uint64(i)*2654435761%(1<<23), uint64(i)*2246822519%(1<<23)
+			return stats.Stat{Items: 1 << 20, Min: 0x30000000 + x, Max: 0xc0000000 + y, Ranged: true}
 		}},
 		{"sorted", "<i8", 1024 * 7, func(i int, key func(uint64) uint64) stats.Stat {
 			return stats.Stat{Items: 1 << 19, Min: key(uint64(i) << 19), Max: key(uint64(i+1)<<19 - 1), Ranged: true}
