@@ -207,6 +207,8 @@ func TestPageLimits(t *testing.T) {
 		"negative":      {good, -1, formats.ErrCorrupt},
 		"another count": {good, 2, formats.ErrCorrupt},
 		"a long run":    {[]byte{2, 2, 0, 9}, 2, formats.ErrCorrupt},
+		"one too many":  {[]byte{2, 2, 0, 2}, 2, formats.ErrCorrupt},
+		"many items":    {append(binary.AppendUvarint([]byte{1, 1}, 1<<42), 1, 0, 1, 0, 0, 1, 2, 3, 4, 1, 0), 1, formats.ErrCorrupt},
 		"a form":        {[]byte{1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 1, formats.ErrCorrupt},
 		"a rest":        {append(slices.Clone(good), 0), 1, formats.ErrCorrupt},
 		"cut":           {good[:len(good)-1], 1, formats.ErrCorrupt},
