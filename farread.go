@@ -61,6 +61,7 @@ type Config struct {
 	MaxMemory   int64                 // most bytes of buffers and caches; 0: 1 GiB
 	Timeout     time.Duration         // time after which a store that has moved less than 1 KiB is given up; 0: 20 s; negative: never
 	NoHedge     bool                  // make no second request beside a slow one: see objstore.Hedge
+	Ahead       int64                 // most bytes that ReadAt of an object reads ahead: see objstore.OpenOptions
 	Counter     *objstore.Counter     // counts the cost of all reads; clients may share it; nil: a new one
 	DiskCache   *diskcache.Cache      // keeps what is read of S3 and of plain HTTP for the next run; clients may share it; nil: none
 	Middleware  []objstore.Middleware // wrapped around every bucket; the first is the outermost
@@ -122,14 +123,18 @@ func New(c Config) *Client {
 }
 
 // Open opens one object for planned reads and as an io.ReaderAt. It costs one request,
-// and pins the object to the version that this request saw. If Config.DiskCache has what
-// Open reads, the request is for one byte, or none is needed; see diskcache.Config.
+// and pins the object to the version that this request saw. If the name says that the
+// directory of the object is at its end (.zip, .npz, .parquet …), Open fetches that as
+// well, by one more request in the same phase: see objstore.OptionsFor. If
+// Config.DiskCache has what Open reads, the request is for one byte, or none is needed;
+// see diskcache.Config.
 func (c *Client) Open(ctx context.Context, uri string) (*objstore.Object, error) {
 	return c.OpenWith(ctx, uri, objstore.OpenOptions{})
 }
 
-// OpenWith is Open with other options. The client sets Cache, Keep, Pace, Counter and Logger,
-// and the options that are zero in o.
+// OpenWith is Open with other options. The client sets Cache, Keep, Pace, Counter and
+// Logger, and the options that are zero in o. If o says which part to fetch (Head, Tail
+// or Also), the name does not matter.
 func (c *Client) OpenWith(ctx context.Context, uri string, o objstore.OpenOptions) (*objstore.Object, error) {
 	b, key, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -150,6 +155,10 @@ func (c *Client) OpenObject(ctx context.Context, b objstore.Bucket, key string, 
 		return nil, &objstore.Error{Op: "open", Bucket: b.Name(), Key: key,
 			Err: fmt.Errorf("a folder, not an object: %w", objstore.ErrInvalid)}
 	}
+	if o.Head == 0 && o.Tail == 0 && o.Also.Len == 0 && !isLocal(b) {
+		ends := objstore.OptionsFor(key)
+		o.Head, o.Tail = ends.Head, ends.Tail
+	}
 	return c.open(ctx, b, key, o)
 }
 
@@ -159,6 +168,9 @@ func (c *Client) open(ctx context.Context, b objstore.Bucket, key string, o objs
 	}
 	b = c.ours(b)
 	o.Cache, o.Keep, o.Pace, o.Counter, o.Logger = c.cache, c.keeper(b), c.pace(b), c.c.Counter, c.c.Logger
+	if o.Ahead == 0 {
+		o.Ahead = c.c.Ahead
+	}
 	if isLocal(b) {
 		o.Stall = -1 // nothing can interrupt a read of a file
 	}

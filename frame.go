@@ -59,7 +59,7 @@ func (c *Client) OpenFor(format string) objstore.OpenOptions {
 	if format == all.Zoomcache {
 		return zoomEnds()
 	}
-	return objstore.OpenOptions{}
+	return objstore.OpenOptions{Head: objstore.DefaultHead}
 }
 
 // OpenFrame opens the Blosc2 frame that uri names. A contiguous frame is named by its
