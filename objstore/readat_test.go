@@ -154,6 +154,21 @@ func patterns() []pattern {
 		}},
 		{name: "parquet of 100 MB, a column of 10", key: "a.parquet", data: oneGroup, most: 8, read: column},
 		{name: "parquet of 100 MB in 10 row groups, a column of 10", key: "a.parquet", data: tenGroups, read: column},
+		{name: "the same after Prefetch of the column", key: "a.parquet", data: tenGroups, most: 2, read: func(r checked) {
+			f, err := parquet.OpenFile(r.r, r.size())
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			var ranges []objstore.Range
+			for _, g := range f.Metadata().RowGroups {
+				c := g.Columns[5].MetaData
+				ranges = append(ranges, objstore.Range{Off: c.DataPageOffset, Len: c.TotalCompressedSize})
+			}
+			if err := r.r.(settled).Prefetch(r.t.Context(), ranges); err != nil {
+				r.t.Fatal(err)
+			}
+			column(r)
+		}},
 	}
 }
 
@@ -302,11 +317,11 @@ func (p pattern) cost(t *testing.T, o objstore.OpenOptions) (requests, received,
 
 // A settled reader lets all that came at one instant arrive before the next read, so that
 // the cost does not depend on the scheduler.
-type settled struct{ io.ReaderAt }
+type settled struct{ *objstore.Object }
 
 func (s settled) ReadAt(p []byte, off int64) (int, error) {
 	synctest.Wait()
-	return s.ReaderAt.ReadAt(p, off)
+	return s.Object.ReadAt(p, off)
 }
 
 // TestReadAtCost has the requests, bytes and phases of each pattern in a golden file.
