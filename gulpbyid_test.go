@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
@@ -15,6 +18,7 @@ import (
 	"github.com/farread/farread/internal/tracetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
+	"github.com/farread/farread/objstore/simstore"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -183,5 +187,182 @@ func TestGulpTraces(t *testing.T) {
 			}
 			log.Golden(t, "testdata/gulp-"+name+".trace")
 		})
+	}
+}
+
+// TestGulpLatency: at 30 ms a request, one frame by its id takes two phases of 20,000
+// frames, and three of more.
+func TestGulpLatency(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		ids  int
+		want time.Duration
+	}{{200, 60 * time.Millisecond}, {600, 90 * time.Millisecond}} {
+		t.Run(fmt.Sprint(tc.ids), func(t *testing.T) {
+			t.Parallel()
+			m := clips(t, tc.ids, 100, 240)
+			b := memstore.New(memstore.Config{Name: "s3://b"})
+			putIndexed(t, b, "x", m)
+			synctest.Test(t, func(t *testing.T) {
+				c := New(Config{})
+				c.buckets["s3://b"] = store{b, objstore.Chain(b, simstore.Latency(30*time.Millisecond))}
+				start := time.Now()
+				d, err := c.OpenAny(t.Context(), "s3://b/x.gmeta", AnyOptions{Beside: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				im, _ := d.(Imager)
+				got, _, err := im.AppendImage(t.Context(), nil, clip(77), 9)
+				if took := time.Since(start); took != tc.want {
+					t.Errorf("%v, want %v", took, tc.want)
+				}
+				want, err2 := m.c.AppendFrame(t.Context(), nil, clip(77), 9)
+				if err := errors.Join(err, err2); err != nil || !bytes.Equal(got, want) {
+					t.Error(len(got), err)
+				}
+			})
+		})
+	}
+}
+
+// TestGulpBesideLearnt: a client asks for the index of a chunk along with its objects
+// where the last one of the folder was there, and is wrong of it once.
+func TestGulpBesideLearnt(t *testing.T) {
+	t.Parallel()
+	c, b := remote(Config{})
+	m := clips(t, 200, 100, 40)
+	for _, stem := range []string{"a/1", "a/2", "a/5"} {
+		putIndexed(t, b, stem, m)
+	}
+	putPair(t, b, "a/3", m)
+	putPair(t, b, "a/4", m)
+	for _, x := range []struct {
+		stem             string
+		beside, indexed  bool
+		requests, phases int64
+	}{
+		{"a/1", false, false, 4, 3}, {"a/1", true, true, 4, 2}, {"a/2", false, true, 4, 2}, {"a/3", false, false, 5, 3},
+		{"a/4", false, false, 4, 3}, {"a/5", false, false, 4, 3}, {"a/5", true, true, 4, 2},
+	} {
+		before := c.Stats()
+		g, err := c.OpenGulpByID(t.Context(), "s3://b/"+x.stem+".gulp", GulpOptions{Beside: x.beside})
+		if err != nil {
+			t.Fatal(x.stem, err)
+		}
+		ch, err := g.Select(t.Context(), clip(199), 99, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ch.AppendFrame(t.Context(), nil, clip(199), 99); err != nil {
+			t.Fatal(err)
+		}
+		if d := minus(c.Stats(), before); d.Requests != x.requests || d.Phases != x.phases || (g.Index != nil) != x.indexed {
+			t.Errorf("%s: %d requests in %d phases, index %v, not %d in %d", x.stem, d.Requests, d.Phases, g.Index != nil, x.requests, x.phases)
+		}
+	}
+	if _, err := c.OpenGulpByID(t.Context(), "s3://b/a/none.gulp", GulpOptions{Beside: true}); !errors.Is(err, objstore.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// TestGulpIndexGone: an index that is taken away while the chunk is open is no fault of
+// the chunk; data that are replaced are, as without an index.
+func TestGulpIndexGone(t *testing.T) {
+	t.Parallel()
+	m := clips(t, 600, 100, 240)
+	for name, tc := range map[string]struct {
+		change func(b objstore.Bucket) error
+		want   error
+	}{
+		"none":           {func(objstore.Bucket) error { return nil }, nil},
+		"index removed":  {func(b objstore.Bucket) error { return b.Delete(t.Context(), "x.gulp"+index.Suffix) }, nil},
+		"index replaced": {func(b objstore.Bucket) error { return another(t, b, "x.gulp"+index.Suffix) }, nil},
+		"data replaced":  {func(b objstore.Bucket) error { return another(t, b, "x.gulp") }, objstore.ErrChanged},
+		"meta replaced":  {func(b objstore.Bucket) error { return another(t, b, "x.gmeta") }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, b := remote(Config{})
+			putIndexed(t, b, "x", m)
+			d, err := c.OpenAny(t.Context(), "s3://b/x.gulp", AnyOptions{Beside: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.change(b); err != nil {
+				t.Fatal(err)
+			}
+			im, _ := d.(Imager)
+			got, _, err := im.AppendImage(t.Context(), nil, clip(300), 50)
+			want, _ := m.c.AppendFrame(t.Context(), nil, clip(300), 50)
+			if !errors.Is(err, tc.want) || err == nil && !bytes.Equal(got, want) {
+				t.Errorf("%d bytes, %v", len(got), err)
+			}
+		})
+	}
+}
+
+func another(t *testing.T, b objstore.Bucket, key string) error {
+	t.Helper()
+	_, err := objstore.Put(t.Context(), b, key, strings.NewReader("something else"), objstore.PutOptions{})
+	return err
+}
+
+// TestGulpModelByIndex: the dataset model gives the same by the index as without, its
+// plans are what reads take, and it reads the .gmeta only for all ids.
+func TestGulpModelByIndex(t *testing.T) {
+	t.Parallel()
+	c, b := remote(Config{})
+	m := clips(t, 600, 100, 240)
+	putIndexed(t, b, "x", m)
+	open := func(beside bool) Dataset {
+		t.Helper()
+		d, err := c.OpenAny(t.Context(), "s3://b/x.gulp", AnyOptions{Beside: beside})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := open(true)
+	in, err := d.Describe(t.Context(), DescribeOptions{})
+	if err != nil || in.Entries != 600 || in.Images != 60_000 || in.CBytes != int64(len(m.data)) {
+		t.Errorf("%+v, %v", in, err)
+	}
+	im, _ := d.(Imager)
+	for _, x := range []struct{ from, to, step int }{{0, 100, 1}, {5, 90, 7}, {99, -1, -1}, {98, 3, -13}, {4, 4, 1}} {
+		p, err := im.ExplainImages(t.Context(), clip(444), x.from, x.to, x.step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, n := c.Stats(), int64(0)
+		err = im.EachImage(t.Context(), clip(444), x.from, x.to, x.step, func(i int, got []byte) error {
+			want, err := m.c.AppendFrame(t.Context(), nil, clip(444), i)
+			if !bytes.Equal(got, want) {
+				t.Errorf("frame %d", i)
+			}
+			n += int64(len(got))
+			return err
+		})
+		if took := minus(c.Stats(), before); err != nil || took.Requests != int64(len(p.Requests)) || n != p.Size {
+			t.Errorf("%+v: %+v of %d requests, %d bytes of %d, %v", x, took, len(p.Requests), n, p.Size, err)
+		}
+	}
+	for _, x := range []struct{ from, to, step int }{{0, 101, 1}, {-1, 5, 1}, {0, 5, 0}, {100, -1, -1}} {
+		err := im.EachImage(t.Context(), clip(1), x.from, x.to, x.step, func(int, []byte) error { return nil })
+		if !errors.Is(err, gulp.ErrIndex) || !errors.Is(err, formats.ErrNoEntry) {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+	if _, err := im.Images(t.Context(), "none"); !errors.Is(err, formats.ErrNoEntry) {
+		t.Error(err)
+	}
+	if _, is := d.Handle().(*GulpByID); !is {
+		t.Errorf("a %T: the .gmeta was read", d.Handle())
+	}
+	r, err := d.Verify(t.Context(), nil)
+	if rep, _ := r.Detail.(GulpReport); err != nil || rep.Index == nil || rep.Index.Unusable != "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, is := d.Handle().(*Gulp); !is {
+		t.Errorf("a %T after all of it was read", d.Handle())
 	}
 }

@@ -13,10 +13,12 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/internal/heaptest"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // TestHeldBytes holds what datasets say of their memory against the heap: right to a
@@ -65,6 +67,25 @@ func TestHeldBytes(t *testing.T) {
 			put(t, b, key, data, nil)
 			put(t, b, strings.TrimSuffix(key, ".gulp")+".gmeta", meta, nil)
 		}, nil, 8},
+		{"indexed/x.gulp", func(key string) {
+			data, meta := chunk(t, 10, 4, ids...)
+			ch, err := gulp.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(meta), int64(len(meta))), rangeio.FromReaderAt(bytes.NewReader(data), int64(len(data))), gulp.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			putIndexed(t, b, strings.TrimSuffix(key, ".gulp"), gulpMade{data, meta, ch})
+			c.learnBeside(b, key, true)
+		}, func(d Dataset) error {
+			if _, byIndex := d.Handle().(*GulpByID); !byIndex {
+				t.Error("the index is not used")
+			}
+			for k := 0; k < len(ids); k += 7 {
+				if n, err := d.(Imager).Images(t.Context(), ids[k]); err != nil || n != 10 {
+					return fmt.Errorf("%d images, %w", n, err)
+				}
+			}
+			return nil
+		}, 0},
 		{"set/", func(key string) {
 			for k := range 3 {
 				data, meta := chunk(t, 10, 4, ids[k*9000:][:9000]...)

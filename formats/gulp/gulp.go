@@ -193,7 +193,7 @@ func windows(ctx context.Context, meta rangeio.Reader, size int64) (next func() 
 // HeldBytes returns about how many bytes of memory the index takes, as Limits.MaxMeta
 // counts it.
 func (c *Chunk) HeldBytes() int64 {
-	const fixed = 1 << 10 // the struct
+	const fixed = 512 // the struct
 	return c.kept + fixed
 }
 
