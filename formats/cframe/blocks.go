@@ -41,11 +41,15 @@ type gathered struct {
 	buf       []byte       // fragments, one after another; made when the first fragment is read
 }
 
-// starts reads the block starts of chunks. Then it adds the wanted blocks of each
+// starts reads the block starts of chunks, or takes them from the index. Then it adds the wanted blocks of each
 // chunk to the Pull of run, or the rest of the chunk if that is read whole.
 func (r *reading) starts(ctx context.Context, jobs []job) error {
-	if len(jobs) == 0 {
-		return nil
+	jobs, read, err := r.indexed(ctx, jobs)
+	if len(jobs) == 0 || err != nil {
+		return err
+	}
+	if read { // a phase before the one of the block starts
+		_, ctx = rangeio.Steps(ctx)
 	}
 	var mu sync.Mutex
 	var short []job
@@ -75,7 +79,7 @@ func (r *reading) starts(ctx context.Context, jobs []job) error {
 			}
 			return nil
 		}}
-	err := p.Each(ctx, func(p pull.Part[*job], b []byte) error {
+	err = p.Each(ctx, func(p pull.Part[*job], b []byte) error {
 		j := p.For
 		if j.head != nil {
 			b = append(j.head, b...)
@@ -263,7 +267,7 @@ func (r *reading) gathered(c *begun) error {
 
 // wanting reports whether the whole chunk is read. head has its first bytes.
 func (r *reading) wanting(j *job, h *blosc.Header, head []byte) bool {
-	return j.all() || !j.fits(h) || h.VL && j.to > 0 || h.CBytes <= len(head) || r.wholeNow(j, h)
+	return j.all() || !j.fits(h) || h.VL && j.to > 0 || h.CBytes <= len(head) || !j.isExact && r.wholeNow(j, h)
 }
 
 const minChunkHeader = blosc.HeaderLen1

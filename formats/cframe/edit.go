@@ -112,6 +112,7 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	if e.vl, err = parseTrailer(bytes.Clone(trailer), frame.trailerOff); err != nil {
 		return nil, err
 	}
+	e.vl = withoutIndex(e.vl) // a commit drops the index
 	e.header = make([]byte, e.in.HeaderLen)
 	if err := readAt(f, e.header, 0); err != nil {
 		return nil, err

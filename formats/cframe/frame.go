@@ -103,6 +103,7 @@ type Frame struct {
 
 	blockShape []int // some filters need it
 	sizes      *chunkStarts
+	heads      *frameIndex
 }
 
 // chunkStarts holds the decoded offsets of chunks that vary in size. They are
@@ -139,7 +140,7 @@ func (f *Frame) WithBlockShape(shape []int) *Frame {
 // sparse; ErrUnsupported for unknown versions of the format; ErrTooLarge if a
 // limit is exceeded. Errors of r are wrapped, so that errors.Is finds them.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
-	f := &Frame{r: r, index: r, o: o.withDefaults(r), sizes: newChunkStarts()}
+	f := &Frame{r: r, index: r, o: o.withDefaults(r), sizes: newChunkStarts(), heads: newFrameIndex()}
 	if err := f.open(ctx, false); err != nil {
 		return nil, err
 	}
@@ -321,13 +322,14 @@ func (f *Frame) load(ctx context.Context, k *known) error {
 	if f.layers, err = parseLayers("metalayers", bytes.Clone(header), fixedLen, maxMetalayers); err != nil {
 		return err
 	}
-	if err := f.loadTable(ctx, k, n); err != nil {
+	offsets, err := f.loadTable(ctx, k, n)
+	if err != nil {
 		return err
 	}
 	if b, ok := k.get(f.trailerOff, f.trailerLen); ok {
 		f.trailer = bytes.Clone(b)
 	}
-	return nil
+	return f.openIndex(ctx, k, offsets)
 }
 
 func (f *Frame) setTrailer(b []byte) (err error) {
@@ -336,35 +338,35 @@ func (f *Frame) setTrailer(b []byte) (err error) {
 	return err
 }
 
-// loadTable decodes the offsets chunk. k has its first bytes; loadTable reads
-// the rest if needed.
-func (f *Frame) loadTable(ctx context.Context, k *known, n int64) error {
+// loadTable decodes the offsets chunk, and returns its bytes. k has its first bytes;
+// loadTable reads the rest if needed.
+func (f *Frame) loadTable(ctx context.Context, k *known, n int64) ([]byte, error) {
 	in := &f.info
 	if in.NBytes == 0 {
-		return nil
+		return nil, nil
 	}
 	off := in.indexOff()
 	b, ok := k.get(off, min(f.trailerOff-off, blosc.HeaderLen2))
 	if !ok {
-		return corrupt("offsets", off, "no room before the trailer at %d", f.trailerOff)
+		return nil, corrupt("offsets", off, "no room before the trailer at %d", f.trailerOff)
 	}
 	h, err := blosc.ParseHeader(b)
 	if err != nil {
-		return wrap("offsets", off, err)
+		return nil, wrap("offsets", off, err)
 	}
 	size := int64(h.CBytes)
 	if size > f.trailerOff-off {
-		return corrupt("offsets", off, "a chunk of %d bytes, the trailer begins after %d", size, f.trailerOff-off)
+		return nil, corrupt("offsets", off, "a chunk of %d bytes, the trailer begins after %d", size, f.trailerOff-off)
 	}
 	if err := checkMeta("offsets", size, f.o.Limits); err != nil {
-		return err
+		return nil, err
 	}
 	if err := k.fetch(ctx, [2]int64{off, off + size}); err != nil {
-		return err
+		return nil, err
 	}
 	b, _ = k.get(off, size)
 	f.table, err = in.parseTable(b, n, f.o.Limits)
-	return err
+	return b, err
 }
 
 // known holds bytes of the object that Open has read.
@@ -444,8 +446,8 @@ func wrap(part string, off int64, err error) error {
 }
 
 // HeldBytes returns about how many bytes of memory the Frame keeps: offsets,
-// metalayers, the trailer, and the sizes of chunks after they were looked up. It does
-// not count the memory of Readers.
+// metalayers, the trailer, the index with up to 4 MiB of its pages, and the sizes of
+// chunks after they were looked up. It does not count the memory of Readers.
 func (f *Frame) HeldBytes() int64 {
 	const fixed = 1 << 10 // the structs
 	n := int64(fixed+cap(f.table.le)+cap(f.trailer)) + int64(cap(f.table.sorted))*offsetLen
@@ -454,6 +456,9 @@ func (f *Frame) HeldBytes() int64 {
 	}
 	if offs := f.sizes.offs.Load(); offs != nil {
 		n += int64(cap(*offs)) * offsetLen
+	}
+	if ix := f.heads.used(); ix != nil {
+		n += ix.HeldBytes()
 	}
 	return n
 }

@@ -173,6 +173,7 @@ func (f *Frame) memory(whole int64) int64 {
 // run reads jobs by one Pull of whole chunks and blocks. Within its Parts a second
 // Pull reads the block starts, which tell where the blocks are.
 func (r *reading) run(ctx context.Context, jobs []job) error {
+	r.f.known(ctx, jobs)
 	f, p := r.f, r.f.strategy(jobs)
 	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why,
 		Window: min(pull.WindowOf(f.r, f.o.Policy), f.memory(0)/7), Memory: f.memory(p.kept)}

@@ -29,7 +29,7 @@ func OpenSet(ctx context.Context, s formats.Set, o Options) (*Frame, error) {
 	if err != nil {
 		return nil, wrap("index", -1, err)
 	}
-	f := &Frame{set: s, index: r, o: o.withDefaults(r), sizes: newChunkStarts()}
+	f := &Frame{set: s, index: r, o: o.withDefaults(r), sizes: newChunkStarts(), heads: newFrameIndex()}
 	if err := f.open(ctx, true); err != nil {
 		return nil, err
 	}

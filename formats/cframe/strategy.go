@@ -75,13 +75,15 @@ type job struct {
 	from, to    int   // range of decoded bytes of the chunk; 0, 0: no range
 	bsize       int   // block size that the numbers in blocks refer to; 0: the chunk's own
 	dst         []byte
-	nbytes      int            // decoded length of the chunk, -1: unknown
-	off         int64          // offset in the object; in a sparse frame the number of the object, until it is open
-	most        int64          // upper bound of the chunk's length; -1: unknown
-	n           int64          // bytes to read for the whole chunk; 0: unknown until its header is read
-	kept        int64          // decoded bytes that the caller keeps
-	near        bool           // the frame is local
-	head        []byte         // first bytes of the chunk, if they did not have all block starts
+	nbytes      int      // decoded length of the chunk, -1: unknown
+	off         int64    // offset in the object; in a sparse frame the number of the object, until it is open
+	most        int64    // upper bound of the chunk's length; -1: unknown
+	n           int64    // bytes to read for the whole chunk; 0: unknown until its header is read
+	kept        int64    // decoded bytes that the caller keeps
+	near        bool     // the frame is local
+	head        []byte   // first bytes of the chunk, if they did not have all block starts
+	exact       readCost // if isExact is set: what the index tells
+	isExact     bool
 	src         rangeio.Reader // in a sparse frame: reader of the chunk's object, if it is open
 }
 
@@ -177,9 +179,11 @@ func (f *Frame) strategy(jobs []job) strategy {
 	slices.SortStableFunc(stored, func(a, b job) int { return cmp.Compare(a.off, b.off) })
 	costs := make([]readCost, len(stored))
 	for i := range stored {
-		costs[i] = stored[i].cost(stored[i].n)
+		if costs[i] = stored[i].exact; !stored[i].isExact {
+			costs[i] = stored[i].cost(stored[i].n)
+		}
 	}
-	whole := choose(costs, f.o.Policy)
+	whole := f.chosen(stored, costs)
 	if !slices.Contains(whole, false) {
 		p.whole = stored
 	} else if p.starts == nil {
@@ -198,6 +202,36 @@ func (f *Frame) strategy(jobs []job) strategy {
 		p.kept += min(j.n, j.kept)
 	}
 	return p
+}
+
+// chosen is choose for jobs. If the index tells where the blocks of a chunk are, there is
+// no other phase to save by reading the whole chunk.
+func (f *Frame) chosen(jobs []job, costs []readCost) []bool {
+	exact := 0
+	for i := range jobs {
+		if jobs[i].isExact {
+			exact++
+		}
+	}
+	if exact == 0 {
+		return choose(costs, f.o.Policy)
+	}
+	var others []readCost
+	for i := range jobs {
+		if !jobs[i].isExact {
+			others = append(others, costs[i])
+		}
+	}
+	guessed := choose(others, f.o.Policy)
+	whole := make([]bool, len(jobs))
+	for i := range jobs {
+		if jobs[i].isExact {
+			whole[i] = wholeAnyway(costs[i], f.o.Policy)
+		} else {
+			whole[i], guessed = guessed[0], guessed[1:]
+		}
+	}
+	return whole
 }
 
 // why names the chunks or blocks of a request.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -12,7 +13,7 @@ import (
 
 // A trailer ends with endLen fixed bytes: a marker and the trailer's length, a
 // marker and the kind of a fingerprint, and 16 bytes for the fingerprint, which
-// no program computes.
+// binds our index to the frame; c-blosc2 writes zeros.
 const (
 	endLen          = 23
 	emptyTrailerLen = 35
@@ -38,7 +39,7 @@ func (in *Info) parseEnd(b []byte) (int64, error) {
 	return n, nil
 }
 
-// VLMetalayers returns the metalayers of the trailer. Each call decodes them
+// VLMetalayers returns the metalayers of the trailer, without the index. Each call decodes them
 // anew, and the caller owns them. It costs no request if Open has read the
 // trailer, else one read. A frame may have vlmetalayers even if Info.HasVL, a
 // hint, is false. If they have more than Limits.MaxMeta bytes together,
@@ -52,6 +53,7 @@ func (f *Frame) VLMetalayers(ctx context.Context) ([]Metalayer, error) {
 	if err != nil {
 		return nil, err
 	}
+	layers = withoutIndex(layers)
 	left := f.o.Limits.MaxMeta
 	for i := range layers {
 		o := blosc.DecodeOptions{MaxDecoded: max(min(left, f.o.Limits.MaxDecoded), 1), TypeSize: f.info.TypeSize}
@@ -78,6 +80,11 @@ func (f *Frame) readTrailer(ctx context.Context) ([]byte, error) {
 		return nil, wrap("trailer", f.trailerOff, err)
 	}
 	return b, nil
+}
+
+// withoutIndex removes the index of the frame from the layers of a trailer.
+func withoutIndex(layers []Metalayer) []Metalayer {
+	return slices.DeleteFunc(layers, func(m Metalayer) bool { return m.Name == IndexLayer })
 }
 
 // parseTrailer returns the vlmetalayers of a trailer, still encoded. off is the

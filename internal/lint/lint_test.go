@@ -127,7 +127,12 @@ func layers() []layer {
 		{
 			file:  "formats/cframe/x.go",
 			deny:  map[string]string{"/formats/b2nd": "formats-over-blosc", "/formats/gulp": "formats-over-blosc", "/objstore": "formats-pure"},
-			allow: []string{"/formats/blosc", "/formats/index"},
+			allow: []string{"/formats/blosc", "/formats/frameindex", "/formats/index"},
+		},
+		{
+			file:  "formats/frameindex/x.go",
+			deny:  map[string]string{"/formats/cframe": "formats-frame-index", "/formats/zoomindex": "formats-frame-index", "os": "formats-pure"},
+			allow: []string{"/formats/blosc", "/formats/index", "/internal/lru"},
 		},
 		{
 			file:  "formats/bloscpack/x.go",

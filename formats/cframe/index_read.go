@@ -1,0 +1,236 @@
+package cframe
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/frameindex"
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/internal/pull"
+	"github.com/farread/farread/rangeio"
+)
+
+// known sets the costs of jobs to what the index tells, if its pages are in memory. It
+// makes no request.
+func (f *Frame) known(ctx context.Context, jobs []job) {
+	ix := f.heads.used()
+	if ix == nil {
+		return
+	}
+	list := partly(jobs)
+	if chunks := numbers(jobs, list); len(list) == 0 || !ix.Held(chunks) {
+		return
+	} else if err := ix.Heads(ctx, chunks, func(k int, head []byte) error {
+		j := &jobs[list[k]]
+		if head == nil {
+			return nil
+		}
+		g, err := f.exact(j, head)
+		if err == nil {
+			j.exact, j.isExact, j.n = g, true, g.whole
+		}
+		return nil
+	}); errors.Is(err, index.ErrUnusable) {
+		f.heads.drop(ix, err)
+	}
+}
+
+// partly returns which jobs do not want all of their chunks, by the numbers of the
+// chunks.
+func partly(jobs []job) []int {
+	var list []int
+	for i := range jobs {
+		if !jobs[i].all() {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(jobs[a].chunk, jobs[b].chunk) })
+	return list
+}
+
+func numbers(jobs []job, list []int) []int {
+	out := make([]int, len(list))
+	for k, i := range list {
+		out[k] = jobs[i].chunk
+	}
+	return out
+}
+
+// exact returns what a job costs, from the head of its chunk. The cost of the blocks is
+// that of the whole chunk if the chunk has to be decoded whole.
+func (f *Frame) exact(j *job, head []byte) (readCost, error) {
+	h, err := (&reading{f: f}).header(j, head, j.most)
+	if err != nil {
+		return readCost{}, err
+	}
+	g := readCost{whole: int64(h.CBytes), blocks: int64(h.CBytes)}
+	if j.all() || !j.fits(&h) || h.VL && j.to > 0 {
+		return g, nil
+	}
+	x, err := blosc.ParseIndex(head)
+	if err != nil {
+		return readCost{}, err
+	}
+	sel, err := j.pick(&h)
+	if err != nil {
+		return readCost{}, err
+	}
+	_, n := fragmentsOf(x, sel)
+	g.blocks = min(int64(n), g.whole)
+	return g, nil
+}
+
+// indexed adds the parts of chunks whose heads are in the index. It returns the jobs of
+// the others, and whether it has read anything.
+func (r *reading) indexed(ctx context.Context, jobs []job) (rest []job, read bool, err error) {
+	f := r.f
+	if f.info.Sparse {
+		return jobs, false, nil
+	}
+	if len(jobs) >= sidecarWorth && !f.heads.inside {
+		read = !f.heads.looked.Load() && f.heads.side != nil
+		if err := f.OpenSidecar(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	ix := f.heads.used()
+	if ix == nil {
+		return jobs, read, nil
+	}
+	list := partly(jobs)
+	chunks := numbers(jobs, list)
+	read = read || !ix.Held(chunks)
+	begun := make([]bool, len(jobs))
+	err = ix.Heads(ctx, chunks, func(k int, head []byte) error {
+		j := &jobs[list[k]]
+		g, err := f.exact(j, head)
+		if err != nil {
+			return nil //nolint:nilerr // the chunk itself tells
+		}
+		begun[list[k]] = true
+		if j.isExact = true; wholeAnyway(g, f.o.Policy) && g.whole > int64(len(head)) {
+			return r.add(pull.Part[piece]{Off: j.off, Len: g.whole, For: piece{j: j}})
+		}
+		_, err = r.begin(j, f.r, head)
+		return f.inChunk(j, err)
+	})
+	if errors.Is(err, index.ErrUnusable) {
+		f.heads.drop(ix, err)
+	} else if err != nil {
+		return nil, false, err
+	}
+	for i := range jobs {
+		if !begun[i] {
+			rest = append(rest, jobs[i])
+		}
+	}
+	return rest, read, nil
+}
+
+// eachHead calls fn with the head of each of the chunks [from, to), in order; it is empty
+// for a chunk that has no bytes in the frame, or no head for an index. It reads them from
+// the chunks: one planned read for some thousand, and one more for heads that are longer
+// than expected. The heads stay valid. The frame must be contiguous.
+func (f *Frame) eachHead(ctx context.Context, from, to int, fn func(i int, head []byte) error) error {
+	_, ctx = rangeio.Steps(ctx)
+	for from < to {
+		var jobs []job
+		end, size := from, int64(0)
+		for ; end < min(to, from+scanBatch) && size < 8*headMemory; end++ {
+			if j := f.jobOf(end); f.Chunk(end).Special == blosc.None {
+				j.want = end - from
+				size += j.headSize(j.most)
+				jobs = append(jobs, j)
+			}
+		}
+		heads := make([][]byte, end-from)
+		if err := f.readHeads(ctx, jobs, heads); err != nil {
+			return err
+		}
+		for k, head := range heads {
+			if err := fn(from+k, head); err != nil {
+				return err
+			}
+		}
+		from = end
+	}
+	return nil
+}
+
+// readHeads reads the heads of the chunks of jobs into out, at the numbers of the wants.
+func (f *Frame) readHeads(ctx context.Context, jobs []job, out [][]byte) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	var short []job
+	p := pull.Pull[*job]{From: f.r, Index: true, Window: headMemory, Parallel: 1, Near: 1,
+		Failed: func(_ []pull.Part[*job], err error) error { return wrap("block starts", -1, err) },
+		Parts: func(_ context.Context, add func(pull.Part[*job]) error) error {
+			for i := range jobs {
+				if err := add(jobs[i].headPart(nil)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+	err := p.Each(ctx, func(p pull.Part[*job], b []byte) error {
+		j := p.For
+		if j.head != nil {
+			b = append(j.head, b...)
+		}
+		h, err := blosc.ParseHeader(b)
+		if n := h.IndexLen(); err == nil && n > len(b) && int64(n) <= j.most && j.head == nil {
+			j.head = bytes.Clone(b[:min(len(b), headGuess)])
+			short = append(short, *j)
+			return nil
+		}
+		out[j.want] = bytes.Clone(frameindex.HeadOf(b))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	_, next := rangeio.Steps(ctx)
+	return f.readHeads(next, short, out)
+}
+
+// BuildIndex makes the index of a contiguous frame, to lie beside it under the name of
+// its object and index.Suffix. etag is the ETag of the object. It reads the first bytes
+// of every chunk, some thousand by each planned read, and holds about two bytes for each
+// block. If progress is not nil, it is told the chunks so far and in all.
+//
+// A sparse frame is ErrUnsupported, and so is a frame without chunks that have a head:
+// an index would be of no use. If the index would exceed Limits.MaxMeta, BuildIndex
+// returns ErrTooLarge.
+func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Progress) ([]byte, error) {
+	switch {
+	case f.refused != nil:
+		return nil, f.refused
+	case f.info.Sparse:
+		return nil, unsupported("index", -1, "a sparse frame has none")
+	}
+	var b frameindex.Builder
+	err := f.eachHead(ctx, 0, f.table.n, func(i int, head []byte) error {
+		if b.Add(head); b.Len() > f.o.Limits.MaxMeta {
+			return tooLarge("index", -1, "more than %d bytes", f.o.Limits.MaxMeta)
+		}
+		progress.Tell(int64(i+1), int64(f.table.n))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b.Empty() {
+		return nil, unsupported("index", -1, "no chunk has block starts")
+	}
+	ix, err := b.Finish(f.heads.sum, index.Binding{Size: f.index.Size(), ETag: etag})
+	if err != nil {
+		return nil, wrap("index", -1, err)
+	}
+	return index.Beside(ix, f.info.FrameLen), nil
+}
