@@ -90,3 +90,36 @@ func TestIndexBeside(t *testing.T) {
 		t.Errorf("%+v, %v", info, err)
 	}
 }
+
+// TestIndexInside: the index inside a frame is used. After python-blosc2 has replaced a
+// chunk in place by one of the same size, it is not, and every item is right. The digests
+// are those of python-blosc2.
+func TestIndexInside(t *testing.T) {
+	for _, x := range []struct {
+		name, sha string
+		used      bool
+	}{
+		{"indexed.b2nd", "78f3a0dbef4ac83fdbd90b8e5aeab43534ed7771f2b18e4a8ff409095e19422e", true},
+		{"edited.b2nd", "fb1c83125fd00c8dfbc3c3798fb9c3cbf2b882190fb6769c3436ba9feb14cc6f", false},
+	} {
+		a, err := b2nd.Open(t.Context(), reader(load(t, "index/"+x.name)), b2nd.Options{Policy: exactly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := a.Frame().Index(t.Context()); err != nil || !info.Inside || info.Size > 0 != x.used || (info.Unused == nil) != x.used {
+			t.Errorf("%s: %+v, %v", x.name, info, err)
+		}
+		var rows []byte // of all chunks, in the order of the items
+		for z := range a.Shape()[0] {
+			for y := range a.Shape()[1] {
+				rows = append(rows, slice(t, a, b2nd.Sub([]int64{z, y, 0}, []int64{z + 1, y + 1, a.Shape()[2]}))...)
+			}
+		}
+		if d := digest(rows); d != x.sha {
+			t.Errorf("%s: items have the digest %s", x.name, d)
+		}
+		if r, err := a.Frame().Verify(t.Context(), nil); err != nil || r.VLMetalayers != 0 || r.Dead != 0 || r.Index.Size > 0 != x.used {
+			t.Errorf("%s: %+v, %v", x.name, r, err)
+		}
+	}
+}

@@ -50,7 +50,7 @@ func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output
 	}
 	out.encode.TypeSize, out.encode.BlockSize, out.encode.BlockShape, out.encode.Parallel = 0, g.blockBytes, m.BlockShape, 1
 	wo := cframe.WriteOptions{
-		TypeSize: item, ChunkSize: g.chunkBytes, BlockSize: g.blockBytes, Encode: out.encode, Limits: o.Limits,
+		TypeSize: item, ChunkSize: g.chunkBytes, BlockSize: g.blockBytes, Encode: out.encode, Index: o.Index, Limits: o.Limits,
 		Metalayers: append([]cframe.Metalayer{{Name: layerName, Data: layer}}, o.Metalayers...),
 	}
 	if g.chunkBytes == 0 {

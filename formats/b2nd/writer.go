@@ -35,6 +35,9 @@ type WriteOptions struct {
 	// ItemSize is the size of an item in bytes, if Meta.DType does not tell it.
 	// If DType tells it, ItemSize must be 0 or the same.
 	ItemSize int
+	// Index says whether the frame gets an index, as in cframe.WriteOptions. Its
+	// memory, about two bytes for each block, does not count for MaxMemory.
+	Index cframe.IndexChoice
 	// Limits bound the number of chunks, as in cframe.WriteOptions.
 	Limits formats.Limits
 }

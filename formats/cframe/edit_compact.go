@@ -13,7 +13,8 @@ import (
 const compactWindow = 8 << 20
 
 // Compact writes a copy of the frame f to w, as a contiguous frame without dead
-// bytes. It copies the encoded chunks in order, and the metalayers. It does not
+// bytes. It copies the encoded chunks in order, and the metalayers. If f has an index
+// inside, of use or not, it makes a new one. It does not
 // decode blocks, so codecs and filters do not matter. f may be sparse. The caller
 // commits w. If a Writer refuses a chunk, for example one of Blosc1, Compact
 // returns ErrRefused. After any error w is useless.
@@ -26,6 +27,9 @@ func Compact(ctx context.Context, w formats.Output, f *Frame) error {
 	in := f.Info()
 	o := WriteOptions{TypeSize: in.TypeSize, ChunkSize: max(in.ChunkSize, 0), BlockSize: in.BlockSize,
 		Encode: in.encodeOptions(), Metalayers: f.layers, Limits: f.o.Limits}
+	if f.heads.inside {
+		o.Index = WithIndex
+	}
 	if in.ChunkSize == 0 {
 		o.ChunkSize = VaryingSizes
 	}
@@ -43,6 +47,7 @@ func Compact(ctx context.Context, w formats.Output, f *Frame) error {
 	if fw.vl, err = parseTrailer(bytes.Clone(trailer), f.trailerOff); err != nil {
 		return err
 	}
+	fw.vl = withoutIndex(fw.vl)
 	for i := 0; i < f.Chunks(); {
 		if i, err = f.copyWindow(ctx, fw, i); err != nil {
 			return err

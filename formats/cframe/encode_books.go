@@ -281,16 +281,12 @@ func (w *books) storeSpecials(store func(i int, chunk []byte) (int64, error)) er
 
 var errClosed = errors.New("cframe: writer is closed")
 
-// tail sets the fields of the header except its lengths, and returns the
-// encoded offsets and trailer.
-func (w *books) tail() ([]byte, error) {
+// offsets sets the fields of the header except its lengths, and returns the
+// encoded offsets.
+func (w *books) offsets() ([]byte, error) {
 	w.in.VLBlocks, w.in.HasVL = w.kind == kindVL, len(w.vl) > 0
 	w.sizes.put(&w.in)
-	tail, err := appendOffsets(nil, w.offs)
-	if err != nil {
-		return nil, err
-	}
-	return appendTrailer(tail, w.vl), nil
+	return appendOffsets(nil, w.offs)
 }
 
 // Abort gives up the writer. It waits for chunks that are being encoded. It

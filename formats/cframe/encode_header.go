@@ -151,18 +151,16 @@ func putTotals(h []byte, in *Info) {
 // headerLen returns the length of a header with these metalayers.
 func headerLen(layers []Metalayer) int64 { return fixedLen + layersLen(layers) }
 
-const trailerTail = 23 // length, marker and 16 bytes of fingerprint
-
 // trailerLen returns the length of a trailer. The Data of its layers are
 // encoded chunks.
-func trailerLen(layers []Metalayer) int64 { return 2 + layersLen(layers) + trailerTail }
+func trailerLen(layers []Metalayer) int64 { return 2 + layersLen(layers) + endLen }
 
 // appendTrailer appends the trailer. The Data of its layers are encoded chunks.
 func appendTrailer(b []byte, layers []Metalayer) []byte {
 	base := len(b)
 	b = append(b, 0x94, 0x01)
 	b = appendLayers(b, base, layers, 1)
-	n := len(b) - base + trailerTail
+	n := len(b) - base + endLen
 	b = append(b, 0xce)
 	b = binary.BigEndian.AppendUint32(b, uint32(n))
 	b = append(b, 0xd8, 0)
@@ -185,6 +183,9 @@ func checkTrailer(layers []Metalayer) error {
 func encodeVL(name string, data []byte) (Metalayer, error) {
 	if err := checkLayer("vlmetalayers", name, len(data)); err != nil {
 		return Metalayer{}, err
+	}
+	if name == IndexLayer {
+		return Metalayer{}, refuse("vlmetalayers", "%q is the name of the index", name)
 	}
 	chunk, err := blosc.AppendEncoded(nil, data, blosc.EncodeOptions{Codec: blosc.Zstd})
 	if err != nil {

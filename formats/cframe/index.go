@@ -76,11 +76,11 @@ type indexError string
 func (e indexError) Error() string { return string(e) }
 
 // Is makes the error one about an index.
-func (e indexError) Is(target error) bool { return target == index.ErrUnusable } //nolint:errorlint // Is compares
+func (e indexError) Is(target error) bool { return target == index.ErrUnusable }
 
 const (
 	errEdited = indexError("the frame was edited after it")
-	errHeads  = indexError("it has another beginning of a chunk than the frame allows")
+	errHeads  = indexError("it says something else than the chunk")
 )
 
 // sumOf identifies a frame by its numbers and its encoded offsets.
@@ -121,11 +121,11 @@ func (f *Frame) openIndex(ctx context.Context, k *known, offsets []byte) error {
 			f.heads.inside = true
 			f.heads.unused(true, errEdited)
 		}
-		return nil //nolint:nilerr // there is no index
+		return nil
 	}
 	f.heads.inside = true
-	print := tail[index.TrailerLen+atFingerprint:]
-	if print[1] != fingerprint128 || string(print[2:]) != string(fingerprint(tail[:index.TrailerLen], f.heads.sum)) {
+	fp := tail[index.TrailerLen+atFingerprint:]
+	if fp[1] != fingerprint128 || string(fp[2:]) != string(fingerprint(tail[:index.TrailerLen], f.heads.sum)) {
 		f.heads.unused(true, errEdited)
 		return nil
 	}

@@ -140,10 +140,11 @@ func (w *SetWriter) Close() error {
 	if err := w.drain(w.put); err != nil {
 		return err
 	}
-	tail, err := w.tail()
+	tail, err := w.offsets()
 	if err != nil {
 		return w.fail(err)
 	}
+	tail = appendTrailer(tail, w.vl)
 	w.in.FrameLen = w.in.HeaderLen + int64(len(tail))
 	index := append(appendHeader(nil, &w.in, w.metas), tail...)
 	if err := w.store(IndexName, index); err != nil {

@@ -1,11 +1,15 @@
 package cframe
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/index"
 )
 
 // A Report is the result of Verify.
@@ -14,8 +18,11 @@ type Report struct {
 	NBytes int64 // decoded bytes of all chunks
 	CBytes int64 // encoded bytes of the stored chunks, by their headers
 	// Dead is the number of bytes that belong to no chunk although they are in
-	// the section of chunks. It is 0 in a sparse frame.
+	// the section of chunks, and not to the index. It is 0 in a sparse frame.
 	Dead int64
+	// Index is the index that Verify has compared with the chunks, or the reason
+	// why it is not used.
+	Index IndexInfo
 	// Special counts special chunks by kind, whether they have bytes in the
 	// frame or not.
 	Special      map[blosc.Special]int64
@@ -27,7 +34,10 @@ type Report struct {
 // decoded size of every chunk. Blosc stores no checksums, so Verify cannot see a
 // flipped bit that changes only decoded bytes. If progress is not nil, it is told the
 // decoded bytes so far and in all, without special chunks, one call at a time, from any
-// goroutine. Verify costs as much as ChunkHeaders plus EachConcurrent for all chunks.
+// goroutine. Verify costs as much as ChunkHeaders plus EachConcurrent for all chunks. If
+// the frame has an index, Verify reads that too, and the block starts of the chunks: an
+// index that is in use and says something else is ErrCorrupt. An index that is not in use
+// is no error.
 func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	vl, err := f.VLMetalayers(ctx)
 	if err != nil {
@@ -54,6 +64,9 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	if f.info.NBytes > 0 && !f.info.Sparse {
 		r.Dead = f.info.CBytes - r.CBytes
 	}
+	if err := f.verifyIndex(ctx, &r); err != nil {
+		return r, err
+	}
 	var mu sync.Mutex
 	var done int64
 	return r, f.EachConcurrent(ctx, coded, func(_, _ int, p []byte) error {
@@ -62,6 +75,47 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 		done += int64(len(p))
 		progress.Tell(done, total)
 		return nil
+	})
+}
+
+// verifyIndex compares the index in use with the chunks.
+func (f *Frame) verifyIndex(ctx context.Context, r *Report) (err error) {
+	if r.Index, err = f.Index(ctx); err != nil {
+		return err
+	}
+	ix := f.heads.used()
+	if ix == nil {
+		return nil
+	}
+	wrong := func(err error) error {
+		return fail("index", -1, formats.ErrCorrupt, "%s", err.Error())
+	}
+	if r.Index.Inside && f.info.NBytes > 0 {
+		r.Dead -= ix.Outside()
+	}
+	if err := ix.Verify(ctx); errors.Is(err, index.ErrUnusable) {
+		return wrong(err)
+	} else if err != nil {
+		return wrap("index", -1, err)
+	}
+	var chunks []int // some thousand: a page of the index is decoded once for all of its chunks
+	var heads [][]byte
+	return f.eachHead(ctx, 0, f.table.n, func(i int, head []byte) error {
+		chunks, heads = append(chunks, i), append(heads, head)
+		if len(chunks) < scanBatch && i < f.table.n-1 {
+			return nil
+		}
+		err := ix.Heads(ctx, chunks, func(k int, got []byte) error {
+			if len(got) > 0 && !bytes.Equal(got, heads[k]) {
+				return wrong(fmt.Errorf("%s: %w", chunkName(chunks[k]), errHeads))
+			}
+			return nil
+		})
+		chunks, heads = chunks[:0], heads[:0]
+		if errors.Is(err, index.ErrUnusable) {
+			return wrong(err)
+		}
+		return err
 	})
 }
 

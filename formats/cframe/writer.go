@@ -6,6 +6,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/frameindex"
 )
 
 // MaxHeader is the largest length of a header that a Writer makes. It equals
@@ -44,6 +45,13 @@ type WriteOptions struct {
 	// The memory is twice that many chunks. If it is 1 or less, each call encodes
 	// its chunk before it returns. The bytes written do not depend on Parallel.
 	Parallel int
+
+	// Index says whether the frame gets an index of the block starts of its chunks,
+	// which python-blosc2 keeps and ignores. Until Close the Writer holds it in memory:
+	// about two bytes for each block. A frame with 16 vlmetalayers or more gets none,
+	// since c-blosc2 could not edit it with one more, and neither does a sparse frame,
+	// or a frame whose index would exceed Limits.MaxMeta.
+	Index IndexChoice
 
 	// Limits bound the number of chunks: MaxEntries directly, and MaxMeta with 8
 	// bytes for each chunk, which are kept until Close. A chunk more is
@@ -129,7 +137,8 @@ func (o *WriteOptions) info() Info {
 // you do not call Close, so that buffers are returned.
 type Writer struct {
 	books
-	w formats.Output
+	w     formats.Output
+	heads *frameindex.Builder // nil: no index is made
 }
 
 // NewWriter checks o and writes the header to w. If the format cannot hold the
@@ -140,6 +149,9 @@ func NewWriter(w formats.Output, o WriteOptions) (*Writer, error) {
 		return nil, err
 	}
 	fw := &Writer{books: newBooks(o), w: w}
+	if o.Index != NoIndex {
+		fw.heads = &frameindex.Builder{}
+	}
 	if _, err := w.Write(appendHeader(nil, &fw.in, fw.metas)); err != nil {
 		return nil, fmt.Errorf("%s: header: %w", Format, err)
 	}
@@ -207,6 +219,9 @@ func (w *Writer) put(j *task) error {
 		if off, err = w.write(len(w.offs), j.chunk); err != nil {
 			return err
 		}
+		w.noteHead(j.chunk)
+	} else {
+		w.noteHead(nil)
 	}
 	w.enter(j, off)
 	return nil
@@ -229,9 +244,16 @@ func (w *Writer) Close() error {
 	if err := w.drain(w.put); err != nil {
 		return err
 	}
-	tail, err := w.tail()
+	tail, err := w.offsets()
 	if err != nil {
 		return w.fail(err)
+	}
+	if w.wantsIndex() {
+		if tail, err = w.indexed(tail); err != nil {
+			return w.fail(err)
+		}
+	} else {
+		tail = appendTrailer(tail, w.vl)
 	}
 	if _, err := w.w.Write(tail); err != nil {
 		return w.fail(fmt.Errorf("%s: trailer: %w", Format, err))

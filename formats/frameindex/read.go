@@ -80,15 +80,19 @@ func (x *Index) Trailer() index.Trailer { return x.ix.Trailer }
 
 // Size returns the bytes of the index with all of its pages and its trailer.
 func (x *Index) Size() int64 {
-	n := x.ix.Trailer.Len + index.TrailerLen
+	return x.ix.Trailer.Len + index.TrailerLen + x.Outside()
+}
+
+// Extents lists the bytes of the object that pages in front of the index take.
+func (x *Index) Extents() []index.Extent { return x.ix.Extents() }
+
+// Outside returns the number of those bytes.
+func (x *Index) Outside() (n int64) {
 	for _, e := range x.ix.Extents() {
 		n += e.Len
 	}
 	return n
 }
-
-// Outside returns the bytes of the object that pages in front of the index take.
-func (x *Index) Outside() int64 { return x.Size() - x.ix.Trailer.Len - index.TrailerLen }
 
 // Held reports whether the pages of all chunks of a list are in memory, so that Heads
 // makes no request. chunks must ascend.

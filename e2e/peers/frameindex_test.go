@@ -1,0 +1,172 @@
+//go:build peers
+
+package peers
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/rangeio"
+)
+
+// An editedFrame is a file that python-blosc2 has edited, and what it holds.
+type editedFrame struct {
+	Path    string
+	SHA256  string
+	Changed bool
+	Index   *int
+	Shape   []int64
+	VLMeta  map[string]any
+}
+
+// rough is data of 2-byte items whose blocks of 512 bytes differ in how well they
+// compress.
+func rough(n int) []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(r.IntN(1 << (1 + i/512*5%7)))
+	}
+	return p
+}
+
+// writeIndexed writes a frame and an array with an index inside. Long ones have so many
+// blocks that the pages of the index lie behind the chunks.
+func writeIndexed(t *testing.T, frame, array string, long bool) {
+	t.Helper()
+	chunks := 12
+	if long {
+		chunks = 1600
+	}
+	o := cframe.WriteOptions{TypeSize: 2, ChunkSize: 1 << 13, BlockSize: 512, Index: cframe.WithIndex,
+		Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1}}
+	var b buffer
+	w, err := cframe.NewWriter(&b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := rough(chunks << 13)
+	for p := range slices.Chunk(data, 1<<13) {
+		if err := w.WriteChunk(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.SetVLMetalayer("note", []byte("\xa3one")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store(t, frame, b.Bytes())
+	var c buffer
+	m := b2nd.Meta{Shape: []int64{int64(chunks), 64, 64}, ChunkShape: []int{1, 64, 64}, BlockShape: []int{1, 4, 64}, DType: "<u2"}
+	aw, err := b2nd.NewWriter(&c, m, b2nd.WriteOptions{Encode: o.Encode, Index: cframe.WithIndex})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := aw.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := aw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store(t, array, c.Bytes())
+}
+
+func store(t *testing.T, name string, p []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, p, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestIndexAfterEdits: python-blosc2 reads and edits frames with an index inside. After
+// each edit, also of a chunk in place by one of the same size, the index is not used, and
+// every block is what python-blosc2 reads.
+func TestIndexAfterEdits(t *testing.T) {
+	for _, long := range []bool{false, true} {
+		dir := t.TempDir()
+		frame, array := filepath.Join(dir, "x.b2frame"), filepath.Join(dir, "y.b2nd")
+		writeIndexed(t, frame, array, long)
+		checkIndexed(t, frame, true, nil)
+		checkIndexed(t, array, true, nil)
+		var got map[string]editedFrame
+		run(t.Context(), t, &got, "edit_indexed.py", frame, array)
+		if len(got) < 19 {
+			t.Fatalf("%d edits", len(got))
+		}
+		for name, e := range got {
+			t.Run(name, func(t *testing.T) {
+				raw, err := os.ReadFile(e.Path + ".raw")
+				if err != nil || sum(raw) != e.SHA256 {
+					t.Fatal(err)
+				}
+				kept := name == "nothing"
+				copied := strings.HasPrefix(name, "to_cframe") || name == "copied" || name == "saved"
+				if e.Changed == (kept || copied || strings.HasPrefix(name, "vlmeta")) || kept && e.Index == nil {
+					t.Fatalf("%+v", e)
+				}
+				checkIndexed(t, e.Path, kept, raw)
+			})
+		}
+	}
+}
+
+// checkIndexed reads every block of a frame, far from the others, and compares it with
+// want, if that is not nil.
+func checkIndexed(t *testing.T, path string, used bool, want []byte) {
+	t.Helper()
+	p, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := cframe.Options{Policy: rangeio.Policy{Parallel: 64, MaxLen: 1 << 20}}
+	f, err := cframe.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Index(t.Context())
+	if err != nil || info.Size > 0 != used || used && info.Unused != nil {
+		t.Errorf("used: want %t, %+v, %v", used, info, err)
+	}
+	if rep, err := f.Verify(t.Context(), nil); err != nil {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	if want == nil {
+		return
+	}
+	every := max(1, len(want)/(1<<20)*9) // of a long one every few
+	if !b2nd.IsArray(f) {
+		for at := 0; at < len(want); at += 512 * every {
+			got := make([]byte, min(512, len(want)-at))
+			if err := f.ReadBytes(t.Context(), got, int64(at)); err != nil || !bytes.Equal(got, want[at:at+len(got)]) {
+				t.Fatalf("at %d: other data than python-blosc2 reads, %v", at, err)
+			}
+		}
+		return
+	}
+	a, err := b2nd.FromFrame(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape, row := a.Shape(), int(a.Shape()[2])*2
+	for k := int64(0); k < shape[1]; k += int64(every) { // a row of each chunk
+		got := make([]byte, int(shape[0])*row)
+		if err := a.ReadSlice(t.Context(), got, b2nd.Sub([]int64{0, k, 0}, []int64{shape[0], k + 1, shape[2]})); err != nil {
+			t.Fatal(err)
+		}
+		for i := range int(shape[0]) {
+			if at := (i*int(shape[1]) + int(k)) * row; !bytes.Equal(got[i*row:][:row], want[at:at+row]) {
+				t.Fatalf("row %d of chunk %d: other data than python-blosc2 reads", k, i)
+			}
+		}
+	}
+}
