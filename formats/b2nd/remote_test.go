@@ -95,14 +95,14 @@ func noise(n, bits int) []uint32 {
 }
 
 // square is array a or b: 4096 x 4096 items of 4 bytes, all chunks different.
-func square(t tester, chunk, block []int) far {
+func square(t tester, chunk, block []int, ix cframe.IndexChoice) far {
 	t.Helper()
 	table := noise(1<<16, 24)
 	f := far{object: &shared{}, shape: []int64{4096, 4096}}
 	value := func(y, x int64) uint32 { return table[(y*4096+x+y*97)&0xffff] + uint32(y/64) }
 	f.item = func(i []int64, p []byte) { binary.LittleEndian.PutUint32(p, value(i[0], i[1])) }
 	m := b2nd.Meta{Shape: f.shape, ChunkShape: chunk, BlockShape: block, DType: "<u4"}
-	o := b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1}}
+	o := b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1}, Index: ix}
 	err := b2nd.WriteFrom(t.Context(), f.object, m, func(_ context.Context, box b2nd.Box, dst []byte) error {
 		k := 0
 		for y := box.Start[0]; y < box.Stop[0]; y++ {
@@ -121,7 +121,7 @@ func square(t tester, chunk, block []int) far {
 
 // cube is array c: 1000 x 512 x 512 items of 2 bytes in 4000 chunks, of which 32
 // are different.
-func cube(t tester) far {
+func cube(t tester, ix cframe.IndexChoice) far {
 	t.Helper()
 	const variants, side = 32, 256
 	table := noise(1<<16, 13)
@@ -157,7 +157,7 @@ func cube(t tester) far {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := cframe.NewWriter(f.object, cframe.WriteOptions{TypeSize: 2, ChunkSize: side * side * 2, BlockSize: 64 * 64 * 2, Encode: enc,
+	w, err := cframe.NewWriter(f.object, cframe.WriteOptions{TypeSize: 2, ChunkSize: side * side * 2, BlockSize: 64 * 64 * 2, Encode: enc, Index: ix,
 		Metalayers: []cframe.Metalayer{{Name: "b2nd", Data: layer}}})
 	if err != nil {
 		t.Fatal(err)
@@ -190,14 +190,16 @@ func (f *far) check(t *testing.T, box b2nd.Box, p []byte, size int) {
 	}
 }
 
-// TestFarAway holds slices without an index against fixed bounds, at
+// TestFarAway holds slices without an index and with one inside against fixed bounds, at
 // 30 ms to the first byte and 80 MB/s a connection.
 func TestFarAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 600 MB of arrays")
 	}
-	a, b, c := square(t, []int{512, 512}, []int{64, 64}), square(t, []int{512, 4096}, []int{8, 4096}), cube(t)
-	t.Logf("a %d, b %d, c %d bytes", a.object.size, b.object.size, c.object.size)
+	a, b, c := square(t, []int{512, 512}, []int{64, 64}, cframe.NoIndex), square(t, []int{512, 4096}, []int{8, 4096}, cframe.NoIndex), cube(t, cframe.NoIndex)
+	ai, bi, ci := square(t, []int{512, 512}, []int{64, 64}, cframe.CheapIndex), square(t, []int{512, 4096}, []int{8, 4096}, cframe.CheapIndex), cube(t, cframe.CheapIndex)
+	t.Logf("a %d, b %d, c %d bytes; with an index %d, %d, %d more", a.object.size, b.object.size, c.object.size,
+		ai.object.size-a.object.size, bi.object.size-b.object.size, ci.object.size-c.object.size)
 	fast := objstore.OpenOptions{Tail: 64 << 10}
 	lean := objstore.OpenOptions{Head: 8 << 10, Tail: 16 << 10, Policy: rangeio.Lean()}
 	chunk := a.object.size / 64
@@ -216,6 +218,13 @@ func TestFarAway(t *testing.T) {
 		{"A5: 600x600 of a, fast", &a, fast, "0:600, 0:600", 6, 2, 4*chunk*105/100 + 130_000, 85 * time.Millisecond},
 		{"A6: a column of c, fast", &c, fast, ":, 100, 100", 2002, 3, 8_000_000, 1300 * time.Millisecond},
 		{"A6: a column of c, lean", &c, lean, ":, 100, 100", 2002, 3, 8_000_000, 1300 * time.Millisecond},
+		{"A3: a point of a, fast, index", &ai, fast, "2000, 2000", 3, 2, 160_000, 75 * time.Millisecond},
+		{"A3: a point of a, lean, index", &ai, lean, "2000, 2000", 3, 2, 64_000, 75 * time.Millisecond},
+		{"A4: a point of b, fast, index", &bi, fast, "2000, 2000", 3, 2, 300_000, 75 * time.Millisecond},
+		{"A5: 600x600 of a, fast, index", &ai, fast, "0:600, 0:600", 6, 2, 4*chunk*105/100 + 130_000, 85 * time.Millisecond},
+		{"A6: a column of c, fast, index", &ci, fast, ":, 100, 100", 1010, 3, 7_000_000, 650 * time.Millisecond},
+		{"A6: a column of c, lean, index", &ci, lean, ":, 100, 100", 1010, 3, 7_000_000, 650 * time.Millisecond},
+		{"steps of c, fast, index", &ci, fast, "::-300, 10, ::200", 20, 3, 1_000_000, 105 * time.Millisecond},
 		{"steps of c, fast", &c, fast, "::-300, 10, ::200", 30, 3, 3_000_000, 105 * time.Millisecond},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -30,11 +30,11 @@ func (f *Frame) known(ctx context.Context, jobs []job) {
 		if head == nil {
 			return nil
 		}
-		g, err := f.exact(j, head)
+		g, apart, err := f.exact(j, head)
 		if err == nil {
-			j.exact, j.isExact, j.n = g, true, g.whole
+			j.exact, j.isExact, j.apart, j.n = g, true, apart, g.whole
 		}
-		return nil
+		return nil //nolint:nilerr // the chunk itself tells
 	}); errors.Is(err, index.ErrUnusable) {
 		f.heads.drop(ix, err)
 	}
@@ -61,28 +61,32 @@ func numbers(jobs []job, list []int) []int {
 	return out
 }
 
-// exact returns what a job costs, from the head of its chunk. The cost of the blocks is
-// that of the whole chunk if the chunk has to be decoded whole.
-func (f *Frame) exact(j *job, head []byte) (readCost, error) {
+// exact returns what a job costs, from the head of its chunk, and whether its blocks are
+// so far apart that they take several requests. The cost of the blocks is that of the
+// whole chunk if the chunk has to be decoded whole.
+func (f *Frame) exact(j *job, head []byte) (g readCost, apart bool, err error) {
 	h, err := (&reading{f: f}).header(j, head, j.most)
 	if err != nil {
-		return readCost{}, err
+		return g, false, err
 	}
-	g := readCost{whole: int64(h.CBytes), blocks: int64(h.CBytes)}
+	g = readCost{whole: int64(h.CBytes), blocks: int64(h.CBytes)}
 	if j.all() || !j.fits(&h) || h.VL && j.to > 0 {
-		return g, nil
+		return g, false, nil
 	}
 	x, err := blosc.ParseIndex(head)
 	if err != nil {
-		return readCost{}, err
+		return g, false, err
 	}
 	sel, err := j.pick(&h)
 	if err != nil {
-		return readCost{}, err
+		return g, false, err
 	}
-	_, n := fragmentsOf(x, sel)
+	list, n := fragmentsOf(x, sel)
 	g.blocks = min(int64(n), g.whole)
-	return g, nil
+	for i := 1; i < len(list); i++ {
+		apart = apart || int64(list[i].off-list[i-1].off-list[i-1].n) > f.o.Policy.Free
+	}
+	return g, apart, nil
 }
 
 // indexed adds the parts of chunks whose heads are in the index. It returns the jobs of
@@ -92,7 +96,7 @@ func (r *reading) indexed(ctx context.Context, jobs []job) (rest []job, read boo
 	if f.info.Sparse {
 		return jobs, false, nil
 	}
-	if len(jobs) >= sidecarWorth && !f.heads.inside {
+	if len(jobs) >= sidecarWorth && !f.heads.inside && !rangeio.Local(f.r) {
 		read = !f.heads.looked.Load() && f.heads.side != nil
 		if err := f.OpenSidecar(ctx); err != nil {
 			return nil, false, err
@@ -108,7 +112,7 @@ func (r *reading) indexed(ctx context.Context, jobs []job) (rest []job, read boo
 	begun := make([]bool, len(jobs))
 	err = ix.Heads(ctx, chunks, func(k int, head []byte) error {
 		j := &jobs[list[k]]
-		g, err := f.exact(j, head)
+		g, _, err := f.exact(j, head)
 		if err != nil {
 			return nil //nolint:nilerr // the chunk itself tells
 		}
@@ -205,7 +209,8 @@ func (f *Frame) readHeads(ctx context.Context, jobs []job, out [][]byte) error {
 // block. If progress is not nil, it is told the chunks so far and in all.
 //
 // A sparse frame is ErrUnsupported, and so is a frame without chunks that have a head:
-// an index would be of no use. If the index would exceed Limits.MaxMeta, BuildIndex
+// an index would be of no use; and one whose object has no ETag: nothing would tell that
+// a chunk was replaced by one of the same size. If the index would exceed Limits.MaxMeta, BuildIndex
 // returns ErrTooLarge.
 func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Progress) ([]byte, error) {
 	switch {
@@ -213,6 +218,8 @@ func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Pr
 		return nil, f.refused
 	case f.info.Sparse:
 		return nil, unsupported("index", -1, "a sparse frame has none")
+	case etag == "":
+		return nil, unsupported("index", -1, "the object has no ETag")
 	}
 	var b frameindex.Builder
 	err := f.eachHead(ctx, 0, f.table.n, func(i int, head []byte) error {

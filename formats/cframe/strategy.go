@@ -84,6 +84,7 @@ type job struct {
 	head        []byte   // first bytes of the chunk, if they did not have all block starts
 	exact       readCost // if isExact is set: what the index tells
 	isExact     bool
+	apart       bool           // the blocks are known to take several requests
 	src         rangeio.Reader // in a sparse frame: reader of the chunk's object, if it is open
 }
 
@@ -204,28 +205,20 @@ func (f *Frame) strategy(jobs []job) strategy {
 	return p
 }
 
-// chosen is choose for jobs. If the index tells where the blocks of a chunk are, there is
-// no other phase to save by reading the whole chunk.
+// chosen is choose for jobs. If the index tells that the blocks of a chunk take one
+// request, to read the whole chunk saves nothing: no phase, and no request.
 func (f *Frame) chosen(jobs []job, costs []readCost) []bool {
-	exact := 0
-	for i := range jobs {
-		if jobs[i].isExact {
-			exact++
-		}
-	}
-	if exact == 0 {
-		return choose(costs, f.o.Policy)
-	}
+	single := func(i int) bool { return jobs[i].isExact && !jobs[i].apart }
 	var others []readCost
 	for i := range jobs {
-		if !jobs[i].isExact {
+		if !single(i) {
 			others = append(others, costs[i])
 		}
 	}
 	guessed := choose(others, f.o.Policy)
 	whole := make([]bool, len(jobs))
 	for i := range jobs {
-		if jobs[i].isExact {
+		if single(i) {
 			whole[i] = wholeAnyway(costs[i], f.o.Policy)
 		} else {
 			whole[i], guessed = guessed[0], guessed[1:]
