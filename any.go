@@ -25,7 +25,7 @@ type AnyOptions struct {
 	Offset int64
 	// AsFolder returns a folder as a *Folder, even if it is a dataset.
 	AsFolder bool
-	// Beside says that the index of a gulp chunk or of a zoom-cache file probably lies
+	// Beside says that the index of a frame, a gulp chunk or a zoom-cache file probably lies
 	// beside it; see GulpOptions and ZoomOptions.
 	Beside bool
 	// Cache keeps decoded blocks of arrays and stored chunks, for all datasets that are
@@ -208,7 +208,8 @@ func isPrefix(ctx context.Context, b objstore.Bucket, folder string) bool {
 // be that of a folder without its slash.
 func (p opening) object(ctx context.Context) (Dataset, error) {
 	zoom := ZoomOptions{Options: p.o.Zoom, Offset: p.o.Offset, Beside: p.o.Beside}
-	ob, err := p.bytes(ctx, &zoom)
+	frame := FrameOptions{Options: p.o.Frame, Offset: p.o.Offset, Beside: p.o.Beside}
+	ob, err := p.bytes(ctx, &zoom, &frame)
 	if errors.Is(err, objstore.ErrNotFound) && (isPrefix(ctx, p.Bucket, p.Key+"/") || sparseName(p.Key)) {
 		return p.under().folder(ctx)
 	}
@@ -225,7 +226,7 @@ func (p opening) object(ctx context.Context) (Dataset, error) {
 	}
 	format := p.detect(head, rest)
 	if format == all.CFrame || format == all.B2ND {
-		f, err := p.c.FrameOf(ctx, ob, FrameOptions{p.o.Frame, p.o.Offset})
+		f, err := p.c.FrameOf(ctx, ob, frame)
 		if err != nil {
 			return p.sparseOverHTTP(ctx, err)
 		}
@@ -250,7 +251,7 @@ func (p opening) in(ctx context.Context, ob *objstore.Object, format string, zoo
 		}
 		return newZoom(p.Place, f), nil
 	case all.Blosc:
-		k, err := p.c.ChunkOf(ctx, ob, FrameOptions{p.o.Frame, p.o.Offset})
+		k, err := p.c.ChunkOf(ctx, ob, FrameOptions{Options: p.o.Frame, Offset: p.o.Offset})
 		if err != nil {
 			return nil, err
 		}
@@ -276,13 +277,15 @@ func (p opening) in(ctx context.Context, ob *objstore.Object, format string, zoo
 var errNoFormat = fmt.Errorf("no format that this version knows: %w", formats.ErrUnsupported)
 
 // bytes opens an object by the requests that suit its name. If the name is that of a
-// zoom-cache file, it opens the object as Client.OpenZoom does, and sets zoom to the
-// options for ZoomOf.
-func (p opening) bytes(ctx context.Context, zoom *ZoomOptions) (ob *objstore.Object, err error) {
+// zoom-cache file or of a frame, it opens the object as Client.OpenZoom or OpenFrame does,
+// and sets zoom or frame to the options for ZoomOf or FrameOf.
+func (p opening) bytes(ctx context.Context, zoom *ZoomOptions, frame *FrameOptions) (ob *objstore.Object, err error) {
 	switch format, item := all.ByName(p.Key), p.o.Bloscpack.Item; {
 	case format == all.Zoomcache:
 		ob, *zoom, err = p.c.beginZoom(ctx, p.Bucket, p.Key, *zoom)
 		return ob, err
+	case format == all.CFrame, format == all.B2ND:
+		return p.c.openFrame(ctx, p.Bucket, p.Key, p.c.OpenFor(format), frame)
 	case format == all.Bloscpack, format == "" && item > 0:
 		return p.c.OpenObject(ctx, p.Bucket, p.Key, p.c.OpenForItem(item, p.o.Offset))
 	default:

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -22,6 +24,15 @@ type FrameOptions struct {
 	// Offset is the number of the byte at which the frame, or the chunk, begins in the
 	// object.
 	Offset int64
+	// Beside says that an index of the frame probably lies beside it. It is then opened
+	// at the same time as the frame. If Beside is not set, a Client expects an index
+	// beside the frame if the last file that it read in the same folder had one. If none
+	// is expected and none lies inside the frame, the first read that needs the block
+	// starts of 16 chunks or more looks for one, at the cost of one request. A frame
+	// with an Offset has no index beside it.
+	Beside bool
+
+	early *earlySide // result of openBoth
 }
 
 // A Frame is an open Blosc2 frame with its object.
@@ -32,6 +43,8 @@ type Frame struct {
 	// Folder is the key of a sparse frame's folder, with its slash. It is "" for other
 	// frames.
 	Folder string
+
+	beside *atomic.Pointer[objstore.Object] // the index beside the frame, after it was opened; nil: never
 }
 
 // An Array is an open b2nd array with its frame.
@@ -66,7 +79,8 @@ func (c *Client) OpenFor(format string) objstore.OpenOptions {
 // object. A sparse frame is named by its folder, with or without the slash, or by the
 // object of its index. OpenFrame costs one phase, two requests at the same time, if
 // header and offsets lie in the first and last 64 KiB, or 16 KiB with the policy
-// rangeio.Lean. A folder named without its slash costs one more phase.
+// rangeio.Lean; with FrameOptions.Beside three. A folder named without its slash costs
+// one more phase.
 func (c *Client) OpenFrame(ctx context.Context, uri string, o FrameOptions) (*Frame, error) {
 	b, key, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -75,7 +89,7 @@ func (c *Client) OpenFrame(ctx context.Context, uri string, o FrameOptions) (*Fr
 	if key == "" || strings.HasSuffix(key, "/") {
 		return c.openSparse(ctx, b, key, o)
 	}
-	ob, err := c.open(ctx, b, key, c.frameEnds())
+	ob, err := c.openFrame(ctx, b, key, c.frameEnds(), &o)
 	if errors.Is(err, objstore.ErrNotFound) {
 		if f, err := c.openSparse(ctx, b, key+"/", o); !errors.Is(err, objstore.ErrNotFound) {
 			return f, err
@@ -101,7 +115,34 @@ func (c *Client) FrameOf(ctx context.Context, ob *objstore.Object, o FrameOption
 	if err != nil {
 		return nil, err
 	}
-	return &Frame{Frame: f, Object: ob}, nil
+	fr := &Frame{Frame: f, Object: ob}
+	if o.Offset != 0 {
+		return fr, nil
+	}
+	fr.beside = &atomic.Pointer[objstore.Object]{}
+	f.Sidecar(func(ctx context.Context) (rangeio.Reader, string, error) {
+		side, err := o.early.open(func() (*objstore.Object, error) { return c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail) })
+		if side == nil || err != nil {
+			return nil, "", err
+		}
+		fr.beside.Store(side)
+		return besideReader{side}, ob.Info().ETag, nil
+	})
+	if o.Beside {
+		err = f.OpenSidecar(ctx)
+	}
+	return fr, err
+}
+
+// openFrame opens an object that may be a frame, and at the same time the index beside it
+// if that is expected. It sets o to the options for FrameOf.
+func (c *Client) openFrame(ctx context.Context, b objstore.Bucket, key string, ends objstore.OpenOptions, o *FrameOptions) (ob *objstore.Object, err error) {
+	if o.Offset != 0 || !o.Beside && !c.expectBeside(b, key) {
+		return c.OpenObject(ctx, b, key, ends)
+	}
+	ob, o.early, err = c.openBoth(ctx, b, key, ends)
+	o.Beside = o.early == nil || o.early.object != nil
+	return ob, err
 }
 
 // section returns a reader of the bytes of ob from o.Offset on.
@@ -215,7 +256,18 @@ func ArrayOf(f *Frame) (*Array, error) {
 }
 
 // HeldBytes returns the memory of the frame and its object, in bytes; see Dataset.
-func (f *Frame) HeldBytes() int64 { return f.Frame.HeldBytes() + f.Object.HeldBytes() }
+func (f *Frame) HeldBytes() int64 { return f.Frame.HeldBytes() + f.objects() }
+
+// objects returns the memory of the objects of the frame and its index, in bytes.
+func (f *Frame) objects() int64 {
+	n := f.Object.HeldBytes()
+	if f.beside != nil {
+		if side := f.beside.Load(); side != nil {
+			n += side.HeldBytes()
+		}
+	}
+	return n
+}
 
 // HeldBytes returns the memory of the array and its object, in bytes; see Dataset.
-func (a *Array) HeldBytes() int64 { return a.Array.HeldBytes() + a.Source.Object.HeldBytes() }
+func (a *Array) HeldBytes() int64 { return a.Array.HeldBytes() + a.Source.objects() }

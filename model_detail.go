@@ -30,6 +30,31 @@ type FrameDetail struct {
 	// DType is the text that the array holds. If this text is not a type, or does not
 	// fit the size of items, items are read as another type, Description.DType.
 	DType string
+	// Index is what is known of the index of the frame.
+	Index FrameIndex
+}
+
+// A FrameIndex describes the index of a frame.
+type FrameIndex struct {
+	Bytes  int64  `json:"bytes"`            // 0: no index is used
+	Inside bool   `json:"inside"`           // the index is in the frame; else it is beside the frame, under its name and index.Suffix
+	Unused string `json:"unused,omitempty"` // why an index that is there is not used
+}
+
+// UsedIndex returns what is known of the index of the frame. If none lies inside, it looks
+// for one beside the frame, at the cost of one request, unless a read has done so.
+func (f *Frame) UsedIndex(ctx context.Context) (FrameIndex, error) {
+	info, err := f.Index(ctx)
+	return FrameIndexOf(info), err
+}
+
+// FrameIndexOf describes the index of a frame that package cframe knows.
+func FrameIndexOf(info cframe.IndexInfo) FrameIndex {
+	x := FrameIndex{Bytes: info.Size, Inside: info.Inside}
+	if info.Unused != nil {
+		x.Unused = info.Unused.Error()
+	}
+	return x
 }
 
 // A GulpDetail is the Description.Detail of a gulp chunk, and of a dataset of gulp

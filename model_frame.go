@@ -153,6 +153,9 @@ func (x *frameData) describe(ctx context.Context, _ DescribeOptions, out *Descri
 		return err
 	}
 	detail := FrameDetail{Info: in, Metalayers: x.f.Metalayers(), VLMetalayers: vl}
+	if detail.Index, err = x.f.UsedIndex(ctx); err != nil {
+		return err
+	}
 	if x.a != nil {
 		detail.DType = x.a.Meta().DType
 	}

@@ -83,32 +83,52 @@ func (c *Client) beginZoom(ctx context.Context, b objstore.Bucket, key string, o
 		ob, err := c.OpenObject(ctx, b, key, c.OpenFor(all.Zoomcache))
 		return ob, o, err
 	}
+	ob, early, err := c.openBoth(ctx, b, key, objstore.OpenOptions{Head: zoomHead})
+	if err != nil {
+		return nil, o, err
+	}
+	if o.Beside = true; early != nil {
+		o.Beside = early.object != nil
+		o.early = early
+	}
+	return ob, o, nil
+}
+
+// openBoth opens an object, and at the same time the index beside it. The result for the
+// index is nil if it could not be opened: then it is opened again when it is needed, and
+// its error returned.
+func (c *Client) openBoth(ctx context.Context, b objstore.Bucket, key string, o objstore.OpenOptions) (*objstore.Object, *earlySide, error) {
 	one, cancel := context.WithCancel(rangeio.OnePhase(ctx))
 	defer cancel()
 	var side *objstore.Object
 	var sideErr error
 	var wg sync.WaitGroup
 	wg.Go(func() { side, sideErr = c.openSide(one, b, key, index.Tail) })
-	ob, err := c.OpenObject(one, b, key, objstore.OpenOptions{Head: zoomHead})
+	ob, err := c.OpenObject(one, b, key, o)
 	if err != nil {
 		cancel()
 	}
 	wg.Wait()
-	if err != nil {
-		return nil, o, err
+	if err != nil || sideErr != nil {
+		return ob, nil, err
 	}
-	if o.Beside = true; sideErr == nil { // otherwise the index is opened again when it is needed, and its error returned
-		o.Beside = side != nil
-		o.early = &earlySide{object: side}
-	}
-	return ob, o, nil
+	return ob, &earlySide{object: side}, nil
 }
 
-// An earlySide is the index that beginZoom found beside a file. Its object is nil if
+// An earlySide is the index that openBoth found beside a file. Its object is nil if
 // there was no index.
 type earlySide struct {
 	object *objstore.Object
 	used   atomic.Bool
+}
+
+// open returns the object of the index that openBoth found, the first time, and calls
+// again after that, or if s is nil.
+func (s *earlySide) open(again func() (*objstore.Object, error)) (*objstore.Object, error) {
+	if s != nil && s.used.CompareAndSwap(false, true) {
+		return s.object, nil
+	}
+	return again()
 }
 
 // ZoomOf opens the zoom-cache file that begins at o.Offset in an open object. Bytes
@@ -124,10 +144,7 @@ func (c *Client) ZoomOf(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 	}
 	z := &Zoom{File: f, Object: ob}
 	side := func(ctx context.Context) (rangeio.Reader, string, error) {
-		if o.early != nil && o.early.used.CompareAndSwap(false, true) {
-			return z.taken(o.early.object)
-		}
-		side, err := c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail)
+		side, err := o.early.open(func() (*objstore.Object, error) { return c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail) })
 		if err != nil {
 			return nil, "", err
 		}
