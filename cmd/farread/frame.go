@@ -41,7 +41,9 @@ type frameInfo struct {
 	Filters      []string          `json:"filters"`
 	Metalayers   map[string][]byte `json:"metalayers"`
 	VLMetalayers map[string][]byte `json:"vlmetalayers"`
-	Refused      string            `json:"refused,omitempty"` // reason why the data cannot be read
+	// Index tells of the index of block starts; its bytes are 0 if none is used.
+	Index   farread.FrameIndex `json:"index"`
+	Refused string             `json:"refused,omitempty"` // reason why the data cannot be read
 	*arrayInfo
 }
 
@@ -65,7 +67,7 @@ func (t *frameContent) info(ctx context.Context) (description, error) {
 	i := &frameInfo{Format: in.Format, URI: t.uri, Size: in.Source.Size, ETag: in.Source.ETag, Offset: t.off,
 		FrameLen: f.FrameLen, Version: f.Version, NBytes: f.NBytes, CBytes: f.CBytes, NChunks: int(in.Entries), ChunkSize: f.ChunkSize,
 		BlockSize: f.BlockSize, TypeSize: f.TypeSize, Codec: in.Codec, Level: in.Level, Filters: listed(in.Filters),
-		Metalayers: layerMap(f.Metalayers), VLMetalayers: layerMap(f.VLMetalayers), Refused: in.Refused}
+		Metalayers: layerMap(f.Metalayers), VLMetalayers: layerMap(f.VLMetalayers), Index: f.Index, Refused: in.Refused}
 	if t.arr != nil {
 		i.arrayInfo = &arrayInfo{in.Shape, in.ChunkShape, in.BlockShape, f.DType, in.DType}
 	}
@@ -124,6 +126,9 @@ func (i *frameInfo) table() *human.Table {
 	if i.ETag != "" {
 		t.Add("etag", i.ETag)
 	}
+	if text := frameIndexText(i.Index, i.Size); text != "" {
+		t.Add("index", text)
+	}
 	layers := func(name string, m map[string][]byte) {
 		if len(m) > 0 {
 			t.Add(name, layerText(m))
@@ -135,6 +140,19 @@ func (i *frameInfo) table() *human.Table {
 		t.Add("refused", human.Printable(i.Refused))
 	}
 	return t
+}
+
+// frameIndexText describes the index of a frame. It is empty if there is none.
+func frameIndexText(x farread.FrameIndex, file int64) string {
+	switch {
+	case x.Bytes > 0:
+		return usedIndexText(x.Bytes, x.Inside, file)
+	case x.Unused == "":
+		return ""
+	case x.Inside:
+		return "the one inside is not used: " + human.Printable(x.Unused)
+	}
+	return "the one beside it is not used: " + human.Printable(x.Unused)
 }
 
 func sizeOrVaries(n int) string {

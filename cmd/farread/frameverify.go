@@ -21,12 +21,15 @@ type frameReport struct {
 	Dead         int64            `json:"dead_bytes"`
 	Special      map[string]int64 `json:"special"` // number of special chunks, by kind
 	VLMetalayers int              `json:"vlmetalayers"`
+	// Index tells of the index that was compared with the chunks; its bytes are 0 if none
+	// is used.
+	Index farread.FrameIndex `json:"index"`
 }
 
 func (t *frameContent) verified(found farread.Report) (any, string) {
 	r, _ := found.Detail.(cframe.Report)
 	v := &frameReport{Format: t.d.Format(), URI: t.uri, OK: true, Chunks: r.Chunks, NBytes: r.NBytes, CBytes: r.CBytes,
-		Dead: r.Dead, Special: map[string]int64{}, VLMetalayers: r.VLMetalayers}
+		Dead: r.Dead, Special: map[string]int64{}, VLMetalayers: r.VLMetalayers, Index: farread.FrameIndexOf(r.Index)}
 	for kind, n := range r.Special {
 		v.Special[kind.String()] = n
 	}
@@ -42,6 +45,12 @@ func (v *frameReport) text() string {
 	}
 	if v.Dead > 0 {
 		text += fmt.Sprintf("; %s belong to no chunk", human.Size(v.Dead))
+	}
+	switch x := v.Index; {
+	case x.Bytes > 0:
+		text += fmt.Sprintf("; the index, %s, agrees", human.Size(x.Bytes))
+	case x.Unused != "":
+		text += "; index: " + frameIndexText(x, 0)
 	}
 	return text
 }

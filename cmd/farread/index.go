@@ -20,20 +20,26 @@ func newIndex(a *app) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use: "index URI", Short: "Write the index beside a file that makes later cold reads cheap",
-		Long: `Write the index of a file that has none beside it, under its name and .fri: in the
-bucket or folder where the file is. It is about one version of the file, known by size
-and ETag: when the file changes it is ignored, and this command writes it anew. Nothing
-shows before it is whole. Files that farread writes have an index where it is of use.
+		Long: `Make the index of a file that has none, and write it beside the file, under its name
+and .fri: in the bucket or folder where the file is. Reads find it there.
 
-The index of a gulp chunk finds the frames of an id without the .gmeta. It is made of
-the .gmeta, which is read whole, and is about both objects. It takes about 2 bytes a
-frame, and a few bytes an id.
+Of a zoom-cache file it holds summaries of all levels, with true means and extremes,
+finer bins where the rate is constant, and where packets lie: about 0.5 to 8 % of the
+file, and coarser if it would take more than a quarter of --max-memory. It takes one
+pass over the file.
 
-Of a zoom-cache file all is read. Its index holds summaries of all levels, with true
-means and extremes, finer bins where the rate is constant, and where packets lie: about
-0.5 to 8 % of the file, and coarser if it would take more than a quarter of
---max-memory. farread view finds it.`,
+Of a Blosc2 frame or array it holds where the blocks of all chunks begin: about 2 bytes
+a block. So a slice that takes a few blocks of many chunks needs one request for each,
+not two. It takes the first bytes of each chunk. A sparse frame has none.
+
+Of a gulp chunk it finds the frames of an id without the .gmeta: about 2 bytes a frame,
+and a few bytes an id. It takes the .gmeta, and is about both objects.
+
+An index is about one version of the file, known by size and ETag: when the file changes
+it is ignored, and this command writes it anew. Nothing shows before it is whole. Files
+that farread writes have an index where it is small and of use: inside, or beside gulps.`,
 		Example: `  farread index s3://series/foreign.zoom
+  farread index s3://arrays/foreign.b2nd
   farread index s3://frames/foreign/data_0.gulp
   farread index day.zoom --json
   farread explain s3://series/foreign.zoom --track 1 --width 2000`,
@@ -60,86 +66,117 @@ func (a *app) index(ctx context.Context, uri string, force bool) error {
 	if err != nil {
 		return err
 	}
-	switch t := c.(type) {
-	case *zoomContent:
-		return a.indexZoom(ctx, t, force)
-	case *gulpContent:
-		if !t.several() {
-			return a.indexGulp(ctx, t, force)
-		}
-		return fmt.Errorf("a dataset of gulp chunks; name one chunk: %w", formats.ErrUnsupported)
-	}
-	return fmt.Errorf("only zoom-cache files and gulp chunks have such an index: %w", formats.ErrUnsupported)
-}
-
-func (a *app) indexZoom(ctx context.Context, t *zoomContent, force bool) error {
-	r := indexReport{URI: t.uri, Index: t.uri + index.Suffix, File: t.f.Size()}
-	have, err := t.f.UsedIndex(ctx)
+	x, err := a.indexable(ctx, c)
 	if err != nil {
 		return err
 	}
-	if have != nil && !force {
-		if r.Size = have.Bytes; have.Inside {
+	r := indexReport{URI: uri, Index: x.uri + index.Suffix, Size: x.size, File: x.file}
+	if x.size > 0 && !force {
+		if x.inside {
 			r.Index = ""
 		}
 		return a.indexed(r)
 	}
-	b := a.newBar("index", t.f.Size())
+	b := a.newBar("index", x.steps)
 	defer b.clear()
-	p, err := t.f.BuildIndex(ctx, t.f.Object.Info().ETag, zoomindex.WriteOptions{
-		MaxMemory: int64(a.flags.maxMemory) / 4, Progress: b.set}) // at the end there are two copies of an index in memory
+	p, err := x.build(b.set)
 	b.clear()
 	if err != nil {
 		return err
 	}
-	return a.putIndex(ctx, t.bucket, t.key, p, r)
-}
-
-func (a *app) indexGulp(ctx context.Context, t *gulpContent, force bool) error {
-	have, err := t.beside(ctx)
-	if err != nil {
-		return err
-	}
-	h := t.d.Handle()
-	if byID, ok := h.(*farread.GulpByID); ok && force {
-		if h, err = byID.Whole(ctx); err != nil {
-			return err
-		}
-	}
-	// The index has the name of the data, whichever object the URI names.
-	r := indexReport{URI: t.uri, File: t.n.DataBytes}
-	switch g := h.(type) {
-	case *farread.GulpByID:
-		r.Index = join(t.bucket.Name(), g.Data.Info().Key) + index.Suffix
-		r.Size = have.Bytes
-		return a.indexed(r)
-	case *farread.Gulp:
-		key := g.Data.Info().Key
-		r.Index = join(t.bucket.Name(), key) + index.Suffix
-		if have != nil && have.Unusable == "" && !force {
-			r.Size = have.Bytes
-			return a.indexed(r)
-		}
-		p, err := g.BuildIndex()
-		if err != nil {
-			return err
-		}
-		return a.putIndex(ctx, t.bucket, key, p, r)
-	}
-	return nil
-}
-
-// putIndex writes the index beside a file. It replaces an older index only if this is
-// still the index that it has read.
-func (a *app) putIndex(ctx context.Context, b objstore.Bucket, key string, p []byte, r indexReport) error {
 	r.Size, r.New = int64(len(p)), true
-	if err := putBeside(ctx, b, key+index.Suffix, p); err != nil {
-		return fmt.Errorf("%s: %w", key+index.Suffix, err)
+	if err := putIndex(ctx, x.bucket, x.key+index.Suffix, p); err != nil {
+		return fmt.Errorf("%s: %w", x.key+index.Suffix, err)
 	}
 	return a.indexed(r)
 }
 
-func putBeside(ctx context.Context, b objstore.Bucket, key string, p []byte) error {
+// An indexable is a file that may get an index beside it.
+type indexable struct {
+	bucket objstore.Bucket
+	key    string
+	uri    string // of the file that the index is named after
+	file   int64  // bytes of the file
+	size   int64  // bytes of the index that it has; 0: none
+	inside bool
+	steps  int64 // end of the progress of build
+	build  func(progress formats.Progress) ([]byte, error)
+}
+
+// indexable returns what an opened dataset needs for an index.
+func (a *app) indexable(ctx context.Context, c content) (indexable, error) {
+	switch t := c.(type) {
+	case *zoomContent:
+		return a.indexableZoom(ctx, t)
+	case *frameContent:
+		if arr, ok := t.d.Handle().(*farread.Array); ok {
+			return indexableFrame(ctx, t, arr.Source)
+		}
+		if f, ok := t.d.Handle().(*farread.Frame); ok {
+			return indexableFrame(ctx, t, f)
+		}
+	case *gulpContent:
+		if t.several() {
+			return indexable{}, fmt.Errorf("a dataset of gulp chunks; name one chunk: %w", formats.ErrUnsupported)
+		}
+		return indexableGulp(ctx, t)
+	}
+	return indexable{}, fmt.Errorf("only zoom-cache files, frames, arrays and gulp chunks have such an index: %w", formats.ErrUnsupported)
+}
+
+func (a *app) indexableZoom(ctx context.Context, t *zoomContent) (indexable, error) {
+	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: t.f.Size(), steps: t.f.Size()}
+	have, err := t.f.UsedIndex(ctx)
+	if have != nil {
+		x.size, x.inside = have.Bytes, have.Inside
+	}
+	x.build = func(progress formats.Progress) ([]byte, error) {
+		o := zoomindex.WriteOptions{MaxMemory: int64(a.flags.maxMemory) / 4, Progress: progress} // at the end there are two copies of an index in memory
+		return t.f.BuildIndex(ctx, t.f.Object.Info().ETag, o)
+	}
+	return x, err
+}
+
+func indexableFrame(ctx context.Context, t *frameContent, f *farread.Frame) (indexable, error) {
+	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: f.Object.Size(), steps: int64(f.Chunks())}
+	have, err := f.UsedIndex(ctx)
+	x.size, x.inside = have.Bytes, have.Inside
+	x.build = func(progress formats.Progress) ([]byte, error) {
+		return f.BuildIndex(ctx, f.Object.Info().ETag, progress)
+	}
+	return x, err
+}
+
+// indexableGulp is about the data of a chunk, whichever of its objects the URI names.
+func indexableGulp(ctx context.Context, t *gulpContent) (indexable, error) {
+	x := indexable{bucket: t.bucket, file: t.n.DataBytes}
+	have, err := t.beside(ctx)
+	if have != nil && have.Unusable == "" {
+		x.size = have.Bytes
+	}
+	whole := func() (*farread.Gulp, error) { return nil, formats.ErrUnsupported }
+	switch g := t.d.Handle().(type) {
+	case *farread.GulpByID:
+		x.key = g.Data.Info().Key
+		whole = func() (*farread.Gulp, error) { return g.Whole(ctx) }
+	case *farread.Gulp:
+		x.key = g.Data.Info().Key
+		whole = func() (*farread.Gulp, error) { return g, nil }
+	}
+	x.uri = join(t.bucket.Name(), x.key)
+	x.build = func(formats.Progress) ([]byte, error) {
+		g, err := whole()
+		if err != nil {
+			return nil, err
+		}
+		return g.BuildIndex()
+	}
+	return x, err
+}
+
+// putIndex writes the index. It replaces an older index only if this is still the index
+// that it has read.
+func putIndex(ctx context.Context, b objstore.Bucket, key string, p []byte) error {
 	o := objstore.PutOptions{ContentType: "application/octet-stream", IfAbsent: true}
 	_, err := objstore.Put(ctx, b, key, bytes.NewReader(p), o)
 	if !errors.Is(err, objstore.ErrExists) {

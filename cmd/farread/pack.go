@@ -45,6 +45,10 @@ instead. It is cut into chunks, and these into blocks, which are read alone; the
 shapes are chosen unless --chunk-shape and --block-shape are given. Memory is bounded
 by --max-memory, whatever the size of SRC.
 
+A .b2nd or .b2frame has an index of where the blocks of its chunks begin, if that takes
+at most 2 %: always with --index, never with --index=false. Slices from afar take fewer
+requests by it; python-blosc2 keeps it as a vlmetalayer and ignores it.
+
 A .blp holds one item for each line of text or JSON Lines (.gz and .zst of them are
 unpacked), or for each file of an archive, a folder or several SRC, with its name;
 an item is read alone. Records that follow their lengths are told apart by
@@ -97,8 +101,8 @@ type packer struct {
 func packers() []packer {
 	return []packer{
 		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk"}, packGulp},
-		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), bloscFlagNames()), packArrays},
-		{"b2frame", []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize"), packBytes},
+		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), bloscFlagNames(), []string{"index"}), packArrays},
+		{"b2frame", []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
 		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},
 		{zoomcache.Format, []string{zoomcache.Suffix}, append(zoomFlagNames(), "codec", "dtype", "shape", "order"), packSeries},
 	}

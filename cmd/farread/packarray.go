@@ -192,7 +192,7 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 		if into {
 			to = dst.member(arr, ob)
 		}
-		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, MaxMemory: int64(a.flags.maxMemory) / 2}}
+		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, Index: f.blosc.choice(), MaxMemory: int64(a.flags.maxMemory) / 2}}
 		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ type bloscFlags struct {
 	level    levelFlag
 	filters  []string
 	typeSize int
+	index    *bool // nil: not given
 }
 
 func bloscFlagNames() []string { return []string{"codec", "level", "filter"} }
@@ -30,6 +31,8 @@ func (f *bloscFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.codec, "codec", "", "`CODEC` of chunks: blosclz, lz4, lz4hc, zlib, zstd, with a level or without (zstd-1; lz4 for the items of a .blp)")
 	c.Flags().Var(&f.level, "level", "`L` from 0 (stored) to 9, instead of the one in --codec")
 	c.Flags().StringSliceVar(&f.filters, "filter", nil, "`FILTER` before the codec: shuffle (default), bitshuffle, delta, bytedelta, trunc_prec:BITS, none; several in order")
+	c.Flags().Var(indexFlag{&f.index}, "index", "an index of block starts in a .b2nd or .b2frame, whatever it takes; =false: none (not given: where it takes at most 2 %)")
+	c.Flags().Lookup("index").NoOptDefVal = "true"
 	c.Flags().IntVar(&f.typeSize, "typesize", 1, "`BYTES` of a value in a .b2frame or .blp, for the filters")
 	_ = c.RegisterFlagCompletionFunc("codec", cobra.FixedCompletions([]string{"blosclz", "lz4", "lz4hc", "zlib", "zstd"}, cobra.ShellCompDirectiveNoFileComp))                             // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"shuffle", "bitshuffle", "delta", "bytedelta", "trunc_prec:", "none"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
@@ -54,8 +57,31 @@ func (f *levelFlag) Set(text string) error {
 	return nil
 }
 
-// plain reports whether no filter was given.
-func (f *bloscFlags) plain() bool { return len(f.filters) == 0 }
+// plain reports whether neither a filter nor a choice about the index was given.
+func (f *bloscFlags) plain() bool { return len(f.filters) == 0 && f.index == nil }
+
+// choice returns whether the frame gets an index.
+func (f *bloscFlags) choice() cframe.IndexChoice {
+	switch {
+	case f.index == nil:
+		return cframe.CheapIndex
+	case *f.index:
+		return cframe.WithIndex
+	}
+	return cframe.NoIndex
+}
+
+// An indexFlag is a boolean flag that knows whether it was given.
+type indexFlag struct{ to **bool }
+
+func (f indexFlag) String() string   { return "" }
+func (f indexFlag) Type() string     { return "bool" }
+func (f indexFlag) IsBoolFlag() bool { return true }
+func (f indexFlag) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	*f.to = &on
+	return err
+}
 
 // options returns the flags as the encoder takes them.
 func (f *bloscFlags) options() (blosc.EncodeOptions, error) {
@@ -162,7 +188,7 @@ func (f *packFlags) frameOptions() (cframe.WriteOptions, error) {
 	if size = size / item * item; size < item || size > maxFrameChunk {
 		return cframe.WriteOptions{}, usagef("--chunk %s: want an item at least and 1 GiB at most", &f.chunk)
 	}
-	return cframe.WriteOptions{TypeSize: int(item), ChunkSize: int(size), Encode: encode}, nil
+	return cframe.WriteOptions{TypeSize: int(item), ChunkSize: int(size), Encode: encode, Index: f.blosc.choice()}, nil
 }
 
 // writeBytes writes one chunk after the other. It reads the next chunk meanwhile.

@@ -66,13 +66,20 @@ type zoomInfo struct {
 // indexText describes the index of a file.
 func indexText(x *farread.ZoomIndex, file int64) string {
 	if x == nil {
-		return "none; farread index writes one"
+		return noIndex
 	}
+	return usedIndexText(x.Bytes, x.Inside, file)
+}
+
+const noIndex = "none; farread index writes one"
+
+// usedIndexText describes an index that is in use.
+func usedIndexText(size int64, inside bool, file int64) string {
 	where := "beside it"
-	if x.Inside {
+	if inside {
 		where = "inside"
 	}
-	return fmt.Sprintf("%s, %s, %s of the file", where, human.Size(x.Bytes), share(x.Bytes, file))
+	return fmt.Sprintf("%s, %s, %s of the file", where, human.Size(size), share(size, file))
 }
 
 // share returns a part of a whole in percent, with as many digits as matter.

@@ -220,7 +220,7 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 			if err != nil {
 				return err
 			}
-			return a.Write(ctx, w, ArrayWrite{Write: b2nd.WriteOptions{Encode: j.Encode, MaxMemory: arrayMemory, VLMetalayers: []cframe.Metalayer{layer}}})
+			return a.Write(ctx, w, ArrayWrite{Write: b2nd.WriteOptions{Encode: j.Encode, MaxMemory: arrayMemory, Index: cframe.CheapIndex, VLMetalayers: []cframe.Metalayer{layer}}})
 		})
 		if err != nil {
 			return infos, err
