@@ -34,7 +34,7 @@ func (f *Frame) known(ctx context.Context, jobs []job) {
 		if err == nil {
 			j.exact, j.isExact, j.apart, j.n = g, true, apart, g.whole
 		}
-		return nil //nolint:nilerr // the chunk itself tells
+		return nil // the chunk itself tells
 	}); errors.Is(err, index.ErrUnusable) {
 		f.heads.drop(ix, err)
 	}
