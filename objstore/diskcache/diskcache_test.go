@@ -21,16 +21,16 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-func open(t testing.TB, c Config) *Cache {
-	t.Helper()
+func open(tb testing.TB, c Config) *Cache {
+	tb.Helper()
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	cache, err := Open(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cache.Close() })
+	tb.Cleanup(func() { _ = cache.Close() })
 	return cache
 }
 
@@ -54,8 +54,8 @@ func span(off, n int64) rangeio.Span { return rangeio.Span{Off: off, P: make([]b
 
 // kept reads a span, compares what is kept of it with what it should be, and returns how
 // many bytes are kept.
-func kept(t testing.TB, k objstore.Kept, key string, v int, s rangeio.Span) int64 {
-	t.Helper()
+func kept(tb testing.TB, k objstore.Kept, key string, v int, s rangeio.Span) int64 {
+	tb.Helper()
 	clear(s.P)
 	rest, index := k.Missing([]rangeio.Span{s}, true)
 	n := int64(len(s.P))
@@ -63,12 +63,12 @@ func kept(t testing.TB, k objstore.Kept, key string, v int, s rangeio.Span) int6
 	check := func(to int64) {
 		want := content(key, v, span(at, to-at)).P
 		if !bytes.Equal(s.P[at-s.Off:to-s.Off], want) {
-			t.Fatalf("other bytes in [%d, %d) of %s", at, to, key)
+			tb.Fatalf("other bytes in [%d, %d) of %s", at, to, key)
 		}
 	}
 	for i, r := range rest {
 		if index[i] != 0 || r.Off < at || len(r.P) == 0 || r.End() > s.End() || &r.P[0] != &s.P[r.Off-s.Off] {
-			t.Fatalf("part %d: [%d, %d) after %d", i, r.Off, r.End(), at)
+			tb.Fatalf("part %d: [%d, %d) after %d", i, r.Off, r.End(), at)
 		}
 		check(r.Off)
 		n -= int64(len(r.P))
@@ -82,12 +82,10 @@ func kept(t testing.TB, k objstore.Kept, key string, v int, s rangeio.Span) int6
 // spans were; what is not kept is asked for exactly once.
 func TestKept(t *testing.T) {
 	t.Parallel()
+	all, runs := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "kept")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
+		runs++
+		dir := filepath.Join(all, fmt.Sprint(runs))
 		const size, first, n = 2 << 20, region - 150_000, 300_000 // all spans lie in these n bytes, across two regions
 		in := object("k", 1, size)
 		c, err := Open(Config{Dir: dir, MaxBytes: 8 << 20})
@@ -148,9 +146,9 @@ func TestKept(t *testing.T) {
 }
 
 // small makes a cache of one object of a few pieces, and returns its span.
-func small(t testing.TB, dir string) rangeio.Span {
-	t.Helper()
-	c := open(t, Config{Dir: dir})
+func small(tb testing.TB, dir string) rangeio.Span {
+	tb.Helper()
+	c := open(tb, Config{Dir: dir})
 	in := object("k", 1, 600)
 	k := c.Place("p").Version(in)
 	k.Keep([]rangeio.Span{content("k", 1, span(0, 60)), content("k", 1, span(100, 20)), content("k", 1, span(140, 40))})
@@ -161,8 +159,8 @@ func small(t testing.TB, dir string) rangeio.Span {
 }
 
 // filesOf returns the files of a cache with their bytes, without the marker.
-func filesOf(t testing.TB, dir string) map[string][]byte {
-	t.Helper()
+func filesOf(tb testing.TB, dir string) map[string][]byte {
+	tb.Helper()
 	list := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || d.Name() == marker {
@@ -173,7 +171,7 @@ func filesOf(t testing.TB, dir string) map[string][]byte {
 		return err
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return list
 }
