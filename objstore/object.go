@@ -266,9 +266,9 @@ func (o *Object) WithContext(ctx context.Context) *Object {
 //
 // Reads that follow each other, forwards or backwards, or lie at equal distances, are
 // read ahead: ReadAt loads what comes next in goroutines, in windows that grow to 4 MiB,
-// for up to eight streams of reads side by side and within OpenOptions.Ahead. Reads
-// without such a pattern take at most 1.2 times the bytes that they would take without
-// reading ahead. What is loaded ahead is of the pinned version. Its load ends with the
+// for up to eight streams of reads side by side and within OpenOptions.Ahead. What was
+// loaded when a stream ends is lost: at most about twice what it has read, and 8 MiB.
+// docs/performance.md has the cost of streams and of random reads. What is loaded ahead is of the pinned version. Its load ends with the
 // context of the read that began it; if that has none, with OpenOptions.Stall, and if
 // there is neither, nothing is read ahead. If it fails, the read that needs the bytes
 // loads them itself, or returns the error if the store gave no answer in time. Local
