@@ -161,7 +161,7 @@ func indexableGulp(ctx context.Context, t *gulpContent) (indexable, error) {
 		whole = func() (*farread.Gulp, error) { return g.Whole(ctx) }
 	case *farread.Gulp:
 		x.key = g.Data.Info().Key
-		whole = func() (*farread.Gulp, error) { return g, nil }
+		whole = func() (*farread.Gulp, error) { return g, ctx.Err() }
 	}
 	x.uri = join(t.bucket.Name(), x.key)
 	x.build = func(formats.Progress) ([]byte, error) {
