@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -77,7 +77,7 @@ func outage(err error) bool {
 
 // merged are the same times without overlaps.
 func merged(all []span) []span {
-	slices.SortFunc(all, func(a, b span) int { return a.from.Compare(b.from) })
+	sort.Slice(all, func(i, j int) bool { return all[i].from.Before(all[j].from) })
 	out := all[:0]
 	for _, s := range all {
 		if n := len(out); n > 0 && !s.from.After(out[n-1].to) {

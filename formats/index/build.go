@@ -1,13 +1,12 @@
 package index
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"hash"
 	"math"
-	"slices"
+	"sort"
 	"unsafe"
 
 	"github.com/farread/farread/internal/codec"
@@ -193,7 +192,7 @@ func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) 
 // lost returns a section of the spilled pages of dropped sections. They are part
 // of the hash, and a copy of the object without its index has to leave them out.
 func (b *Builder) lost() *SectionBuilder {
-	slices.SortFunc(b.dead, func(x, y seam) int { return cmp.Compare(x.off, y.off) })
+	sort.Slice(b.dead, func(i, j int) bool { return b.dead[i].off < b.dead[j].off })
 	s := b.Section(lost())
 	for _, e := range b.dead {
 		s.pages = append(s.pages, Page{len: e.len - crcLen})

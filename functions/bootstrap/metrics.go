@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/farread/farread/functions"
@@ -102,7 +102,8 @@ func tallies(r functions.Result) []tally {
 		}
 		out = append(out, *t)
 	}
-	slices.SortFunc(out[1:], func(a, b tally) int { return bytes.Compare([]byte(a.job), []byte(b.job)) })
+	each := out[1:]
+	sort.Slice(each, func(i, j int) bool { return each[i].job < each[j].job })
 	return out
 }
 

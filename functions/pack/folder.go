@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/farread/farread/formats"
@@ -109,7 +109,7 @@ func (s *local) walk(ctx context.Context) ([]localFile, error) {
 		files = append(files, localFile{File{name, info.Size(), -1}, p})
 		return nil
 	})
-	slices.SortFunc(files, func(a, b localFile) int { return compareFiles(a.Name, b.Name) })
+	sort.Slice(files, func(i, j int) bool { return compareFiles(files[i].Name, files[j].Name) < 0 })
 	return files, err
 }
 
@@ -178,7 +178,7 @@ func (p *prefix) add(folder string, info objstore.Info) error {
 // close sorts the members and digests the listing, which is part of what
 // decides the result.
 func (p *prefix) close() *prefix {
-	slices.SortFunc(p.members, func(a, b remote) int { return compareFiles(a.name, b.name) })
+	sort.Slice(p.members, func(i, j int) bool { return compareFiles(p.members[i].name, p.members[j].name) < 0 })
 	h := sha256.New()
 	for _, m := range p.members {
 		fmt.Fprintf(h, "%q %q %d\n", m.info.Key, m.info.ETag, m.info.Size)

@@ -2,7 +2,6 @@ package pack
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,7 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/klauspost/compress/flate"
@@ -176,7 +175,7 @@ func (z *zipped) directory(ctx context.Context, d zipEnd) error {
 			}
 		}
 	}
-	slices.SortFunc(z.members, func(a, b zipMember) int { return cmp.Compare(a.off, b.off) })
+	sort.Slice(z.members, func(i, j int) bool { return z.members[i].off < z.members[j].off })
 	end := int64(0)
 	for i := range z.members {
 		m := &z.members[i]

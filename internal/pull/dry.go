@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/farread/farread/rangeio"
@@ -92,7 +93,7 @@ func note[T any](ctx context.Context, d *Dry, w *Window[T], why func([]Part[T]) 
 	})
 	w.buf = nil // the memory belongs to the plan: release must not return it
 	parts := slices.Clone(w.Parts)
-	slices.SortStableFunc(parts, func(a, b Part[T]) int { return cmp.Compare(a.Off, b.Off) })
+	sort.SliceStable(parts, func(i, j int) bool { return parts[i].Off < parts[j].Off })
 	plan := rangeio.PlanOf(d.Reader, w.spans)
 	list := make([]rangeio.Planned, 0, len(plan))
 	for _, r := range plan {

@@ -1,7 +1,6 @@
 package s3store
 
 import (
-	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // S3's ETags are made of it; nothing here relies on its strength
 	"encoding/base64"
@@ -11,7 +10,7 @@ import (
 	"io"
 	"maps"
 	"mime"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -101,7 +100,7 @@ func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	if err := w.wait(ctx, 0); err != nil {
 		return err
 	}
-	slices.SortFunc(w.parts, func(a, b types.CompletedPart) int { return cmp.Compare(*a.PartNumber, *b.PartNumber) })
+	sort.Slice(w.parts, func(i, j int) bool { return *w.parts[i].PartNumber < *w.parts[j].PartNumber })
 	in := &s3.CompleteMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, UploadId: w.upload, IfMatch: opt(w.o.IfMatch),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: w.parts}, RequestPayer: w.b.payer}
 	if w.o.IfAbsent {

@@ -3,7 +3,7 @@ package s3store
 import (
 	"context"
 	"iter"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -76,6 +76,6 @@ func folded(page *s3.ListObjectsV2Output) ([]objstore.FolderEntry, error) {
 		}
 		entries = append(entries, objstore.FolderEntry{Info: objstore.Info{Key: key}, Folder: true})
 	}
-	slices.SortFunc(entries, func(x, y objstore.FolderEntry) int { return strings.Compare(x.Key, y.Key) })
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Key < entries[j].Key })
 	return entries, nil
 }
