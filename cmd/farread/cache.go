@@ -66,7 +66,7 @@ or cannot be written to, reads go on without it.
 
 The folder has to be new, empty, or such a cache. Only its owner can read it: it holds
 what the owner's credentials could read.`,
-		Example: `  farread get s3://frames/clips.gulp --id sunrise -o sunrise/ --cache ~/.cache/farread
+		Example: `  farread get s3://frames/clips/sunrise.tar.gulp --id sunrise -o sunrise/ --cache ~/.cache/farread
   farread cache info --cache ~/.cache/farread`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -31,8 +31,14 @@ func TestShell(t *testing.T) {
 	g.must(t, "farread pack 702766/ s3://frames/train/data_0.gulp --force --quiet")
 	g.must(t, "farread pack day1.jsonl s3://records/day1.jsonl.blp --quiet")
 	g.must(t, "farread pack logs.tar s3://datasets/logs.blp --quiet")
-	for _, uri := range []string{"s3://series/foreign.zoom", "s3://archive/old.zoom"} {
-		upload(t, g.stack, g.unindexed(t), uri)
+	for uri, file := range map[string]string{ // of the original programs, which know no index
+		"s3://series/foreign.zoom":         "zoomcache/testdata/original/*.zoom",
+		"s3://archive/old.zoom":            "zoomcache/testdata/original/*.zoom",
+		"s3://arrays/foreign.b2nd":         "b2nd/testdata/index/threads.b2nd",
+		"s3://frames/foreign/data_0.gulp":  "gulp/testdata/chunks/ingest_gulpio2_gray5/data_0.gulp",
+		"s3://frames/foreign/meta_0.gmeta": "gulp/testdata/chunks/ingest_gulpio2_gray5/meta_0.gmeta",
+	} {
+		upload(t, g.stack, g.fixture(t, file), uri)
 	}
 	for _, name := range g.commands(t) {
 		if name != "pack" {
@@ -56,12 +62,12 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// unindexed is a zoom-cache file of the original program, which knows no index.
-func (g *ground) unindexed(t *testing.T) string {
+// fixture is the first file below formats that a pattern names.
+func (g *ground) fixture(t *testing.T, pattern string) string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(g.root, "formats", "zoomcache", "testdata", "original", "*.zoom"))
+	list, err := filepath.Glob(filepath.Join(g.root, "formats", filepath.FromSlash(pattern)))
 	if err != nil || len(list) == 0 {
-		t.Fatalf("no files of the original program: %v", err)
+		t.Fatalf("%s: no such file: %v", pattern, err)
 	}
 	return list[0]
 }
