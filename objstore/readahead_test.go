@@ -37,7 +37,7 @@ func TestPrefetch(t *testing.T) {
 			before, start := obj.Stats(), time.Now()
 			f()
 			took, after := time.Since(start), obj.Stats()
-			if after.Requests-before.Requests != requests || after.Phases-before.Phases != phases || took != time.Duration(trips)*rtt {
+			if requests >= 0 && after.Requests-before.Requests != requests || after.Phases-before.Phases != phases || took != time.Duration(trips)*rtt {
 				t.Errorf("%s: %d requests, %d phases, %v", what, after.Requests-before.Requests, after.Phases-before.Phases, took)
 			}
 			synctest.Wait()
@@ -48,7 +48,7 @@ func TestPrefetch(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want("prefetch does not wait", 0, 1, 0, func() {
+		want("prefetch does not wait", -1, 1, 0, func() { // its requests may have begun, or not
 			prefetch(objstore.Range{Off: 1 << 20, Len: 1000}, objstore.Range{Off: 3 << 20, Len: 1 << 20}, objstore.Range{Off: 8<<20 - 10, Len: 100}, objstore.Range{Off: 9 << 20, Len: 5})
 		})
 		want("the reads wait for one round trip", 0, 0, 1, func() {
