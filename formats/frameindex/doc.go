@@ -31,7 +31,3 @@ type Sum [sumLen]byte
 func unusable(text string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(text, args...), index.ErrUnusable)
 }
-
-func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
-
-func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }

@@ -32,8 +32,8 @@ func HeadOf(chunk []byte) []byte {
 // that it does not have are 0.
 type header [blosc.HeaderLen2]byte
 
-// bits yields the bytes of a header that a mask has bits for: all but the encoded
-// length.
+// bit returns the offset of the byte of a header that bit k of a mask stands for. All
+// bytes have one but the encoded length.
 func bit(k int) (at int) {
 	if k < atCBytes {
 		return k
@@ -69,13 +69,13 @@ func (last *header) appendHead(p, head []byte) []byte {
 			p = append(p, next[bit(k)])
 		}
 	}
-	p = binary.AppendUvarint(p, zigzag(next.cbytes()-last.cbytes()))
+	p = binary.AppendVarint(p, next.cbytes()-last.cbytes())
 	*last = next
 	n, rest := starts(&h)
 	before := int64(len(head))
 	for i := range n {
 		s := int64(int32(binary.LittleEndian.Uint32(head[h.Len()+4*i:])))
-		p = binary.AppendUvarint(p, zigzag(s-before))
+		p = binary.AppendVarint(p, s-before)
 		before = s
 	}
 	return append(p, head[len(head)-rest:]...)
@@ -115,6 +115,16 @@ func (d *page) uint() uint64 {
 	return v
 }
 
+func (d *page) int() int64 {
+	v, n := binary.Varint(d.p)
+	if n <= 0 {
+		d.bad, d.p = true, nil
+		return 0
+	}
+	d.p = d.p[n:]
+	return v
+}
+
 func (d *page) bytes(n int) []byte {
 	if n > len(d.p) {
 		d.bad, d.p = true, nil
@@ -142,7 +152,7 @@ func (d *page) next() ([]byte, bool) {
 			}
 		}
 	}
-	cbytes := d.last.cbytes() + unzigzag(d.uint())
+	cbytes := d.last.cbytes() + d.int()
 	if d.bad || cbytes < 0 || cbytes > 1<<31-1 {
 		return nil, false
 	}
@@ -159,7 +169,7 @@ func (d *page) next() ([]byte, bool) {
 	d.head = append(d.head[:0], d.last[:h.Len()]...)
 	before := int64(size)
 	for range n {
-		before += unzigzag(d.uint())
+		before += d.int()
 		d.head = binary.LittleEndian.AppendUint32(d.head, uint32(before))
 		d.bad = d.bad || before != int64(int32(before))
 		before = int64(int32(before))
