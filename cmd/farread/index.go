@@ -154,23 +154,21 @@ func indexableGulp(ctx context.Context, t *gulpContent) (indexable, error) {
 	if have != nil && have.Unusable == "" {
 		x.size = have.Bytes
 	}
-	whole := func() (*farread.Gulp, error) { return nil, formats.ErrUnsupported }
 	switch g := t.d.Handle().(type) {
 	case *farread.GulpByID:
 		x.key = g.Data.Info().Key
-		whole = func() (*farread.Gulp, error) { return g.Whole(ctx) }
+		x.build = func(formats.Progress) ([]byte, error) {
+			whole, err := g.Whole(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return whole.BuildIndex()
+		}
 	case *farread.Gulp:
 		x.key = g.Data.Info().Key
-		whole = func() (*farread.Gulp, error) { return g, ctx.Err() }
+		x.build = func(formats.Progress) ([]byte, error) { return g.BuildIndex() }
 	}
 	x.uri = join(t.bucket.Name(), x.key)
-	x.build = func(formats.Progress) ([]byte, error) {
-		g, err := whole()
-		if err != nil {
-			return nil, err
-		}
-		return g.BuildIndex()
-	}
 	return x, err
 }
 
