@@ -151,6 +151,37 @@ func TestAbort(t *testing.T) {
 	}
 }
 
+// TestEndWhileBeginning: a context may end at any moment of Create.
+func TestEndWhileBeginning(t *testing.T) {
+	b := fake(t, http.HandlerFunc(good), s3store.Config{})
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		w, err := b.Create(&looksAlive{Context: ctx}, "k", objstore.PutOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte("x")); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		w.Abort()
+	}
+}
+
+// looksAlive is a context that ends just after Err was called the first time.
+type looksAlive struct {
+	context.Context //nolint:containedctx // this is one
+
+	looked atomic.Bool
+}
+
+func (c *looksAlive) Err() error {
+	if c.looked.CompareAndSwap(false, true) {
+		return nil
+	}
+	return c.Context.Err()
+}
+
 // TestNotAborted: an upload that stays is told, with its name.
 func TestNotAborted(t *testing.T) {
 	var log bytes.Buffer

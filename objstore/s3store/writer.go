@@ -115,6 +115,8 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	}
 	w := &writer{b: b, key: key, o: o, n: 2, done: make(chan sent, 2), ctx: ctx}
 	w.sending, w.cut = context.WithCancel(context.WithoutCancel(ctx))
+	w.mu.Lock() // the context may end before stop is set
+	defer w.mu.Unlock()
 	w.stop = context.AfterFunc(ctx, w.Abort)
 	return w, nil
 }
