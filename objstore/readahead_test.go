@@ -186,6 +186,9 @@ func TestReadAheadEnds(t *testing.T) {
 				if took := time.Since(start); !errors.Is(err, c.want) || took != c.took {
 					t.Errorf("%v after %v, want %v after %v", err, took, c.want, c.took)
 				}
+				// Whatever else was read ahead ends at this moment, too; a reader who joined
+				// it before it has ended would rightly be told the same error.
+				synctest.Wait()
 				h.on.Store(false)
 				checked{t, obj, data}.run(1<<20, 3<<20, 32<<10)
 			})
