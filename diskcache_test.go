@@ -202,7 +202,7 @@ func TestDiskCacheOfPlaces(t *testing.T) {
 // gives the right bytes or an error, and never is a wrong byte kept.
 func TestDiskCacheFlaws(t *testing.T) {
 	t.Parallel()
-	for i, k := range flawedtest.Cases() {
+	for i, k := range flawedtest.Sampled() {
 		for _, overS3 := range []bool{false, true} {
 			if k.HTTP && overS3 || overS3 != (i%2 == 1) && !k.HTTP { // the drivers are held to all cases by tests of their own
 				continue

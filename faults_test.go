@@ -176,7 +176,7 @@ func TestGulpFaults(t *testing.T) {
 
 func gulpFaults(t *testing.T, overS3 bool) {
 	t.Helper()
-	for _, k := range flawedtest.Cases() {
+	for _, k := range flawedtest.Sampled() {
 		if overS3 && k.HTTP {
 			continue
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
@@ -24,9 +26,7 @@ import (
 // TestHeldBytes holds what datasets say of their memory against the heap: right to a
 // sixteenth and 128 KiB, after all that makes it grow was called.
 func TestHeldBytes(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the detector's memory is none of ours")
-	}
+	racetest.Skip(t, racetest.Measures)
 	c, b := remote(Config{NoHedge: true})
 	var ids []string
 	for i := range 30_000 {

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
@@ -254,7 +256,7 @@ func TestViewFromAfar(t *testing.T) {
 		t.Skip("days of samples")
 	}
 	day, part := 24.0, 4.0
-	if raceEnabled {
+	if racetest.On {
 		day, part = 1, 0.5
 	}
 	noisy, smooth := heart(true), heart(false)

@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
@@ -278,7 +280,7 @@ func rounds(n int) int {
 	switch {
 	case testing.Short():
 		return n / 10
-	case raceEnabled:
+	case racetest.On:
 		return n / 4
 	}
 	return n

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/farread/farread/internal/tracetest"
@@ -326,9 +328,7 @@ func (s settled) ReadAt(p []byte, off int64) (int, error) {
 
 // TestReadAtCost has the requests, bytes and phases of each pattern in a golden file.
 func TestReadAtCost(t *testing.T) {
-	if raceEnabled {
-		t.Skip("one goroutine reads, and 200 MB are slow to make; other tests read side by side")
-	}
+	racetest.Skip(t, racetest.Alone)
 	var log tracetest.Log
 	for _, p := range patterns() {
 		o := objstore.OptionsFor(p.key)

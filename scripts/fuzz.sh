@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs each fuzz target of the module in the current folder for a while, one
-# after the other: fuzz.sh TIME [PACKAGES]. An input that fails stays in the
-# package's testdata/fuzz, to be kept as a test case.
+# Runs each fuzz target of the module in the current folder for a while, as many at a
+# time as there are processors, each with one worker: fuzz.sh TIME [PACKAGES]. An input
+# that fails stays in the package's testdata/fuzz, to be kept as a test case.
 set -euo pipefail
 
 time=${1:?usage: fuzz.sh TIME [PACKAGES]}
@@ -16,40 +16,37 @@ targets=$(go test -list '^Fuzz' "${packages[@]}" | awk '/^Fuzz/ {names[++n] = $1
     exit 0
 }
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-
-# Inputs are not made smaller than one try does: archives are slow to run, and the
-# time is better spent on new ones.
-one() { # one PACKAGE NAME
-    go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" -fuzzminimizetime 1x "$1" >"$log" 2>&1
+# one PACKAGE NAME runs a target. Inputs are not made smaller than one try does:
+# archives are slow to run, and the time is better spent on new ones.
+one() {
+    go test -run '^$' -parallel 1 -fuzz "^$2\$" -fuzztime "$time" -fuzzminimizetime 1x "$1" >"$log" 2>&1
 }
 
 # ended reports whether only the fuzzer's own deadline failed. Up to Go 1.26 the fuzzer
 # sometimes takes the end of -fuzztime for a failure (golang/go#75804).
 ended() { grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input' "$log"; }
 
-# tries runs a target, and runs it again if only the deadline failed. A target that
-# never ends in time hangs, which is a failure.
-tries() { # tries PACKAGE NAME
+# tries PACKAGE NAME runs a target, and runs it again if only the deadline failed. A
+# target that never ends in time hangs, which is a failure. What it says is printed
+# at once, so that the lines of targets do not mix.
+tries() {
+    log=$(mktemp)
     for _ in 1 2 3 4; do
         if one "$1" "$2"; then
-            grep elapsed "$log" | tail -n 1
+            printf 'fuzz: %s of %s: %s\n' "$2" "$1" "$(grep elapsed "$log" | tail -n 1)"
+            rm -f "$log"
             return
         fi
         ended || break
-        echo "fuzz: the fuzzer ran into its own deadline"
     done
-    cat "$log"
+    printf 'fuzz: failed: %s of %s\n%s\n' "$2" "$1" "$(<"$log")"
+    rm -f "$log"
     return 1
 }
+export time
+export -f one ended tries
 
-failed=()
-while read -r package name; do
-    echo "fuzz: $name of $package"
-    tries "$package" "$name" </dev/null || failed+=("$name of $package")
-done <<<"$targets"
-[[ ${#failed[@]} -eq 0 ]] || {
-    printf 'fuzz: failed: %s\n' "${failed[@]}" >&2
+xargs -P "$(nproc)" -L 1 bash -c 'set -uo pipefail; tries "$@" </dev/null' fuzz <<<"$targets" || {
+    echo "fuzz: a target failed, see \"fuzz: failed\" above" >&2
     exit 1
 }

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/internal/heaptest"
 	"github.com/farread/farread/objstore"
@@ -160,7 +162,7 @@ func TestManyNames(t *testing.T) {
 func TestMemory(t *testing.T) {
 	h := &huge{items: 10_000_000}
 	reads, scanned := 3000, int64(300_000)
-	if bloscpack.RaceEnabled {
+	if racetest.On {
 		h.items, reads, scanned = 1_000_000, 300, 30_000
 	}
 	m := heaptest.Start()

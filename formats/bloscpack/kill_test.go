@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/internal/teststack"
@@ -74,7 +76,7 @@ func TestChild(t *testing.T) {
 	select {} // until it is killed
 }
 
-const closeItems = 40_000 / (1 + raceShare/4)
+var closeItems = racetest.Share[int64](40_000, 3)
 
 func say(v any) { fmt.Fprintln(os.Stdout, v) }
 
@@ -214,7 +216,7 @@ func TestKilledUpload(t *testing.T) {
 	where := stack.Endpoint + "|" + stack.AccessKey + "|" + stack.SecretKey
 	b := childBucket(t, where)
 	for round := range 4 {
-		what, line := "stream", strconv.Itoa(100_000/raceShare) // parts are on their way, but for the race detector's
+		what, line := "stream", strconv.Itoa(racetest.Share(100_000, 10)) // parts are on their way, but for the race detector's
 		if round > 0 {
 			what, line = "close", "closing"
 		}

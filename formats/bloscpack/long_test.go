@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
@@ -37,8 +39,8 @@ func TestLongHead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if raceEnabled && c.n == items {
-				t.Skip("too many items for the race detector")
+			if c.n == items {
+				racetest.Skip(t, racetest.Large)
 			}
 			all := make([][]byte, c.n)
 			for i := range all {
@@ -101,7 +103,7 @@ func TestStores(t *testing.T) {
 // eight more while Close runs: 100 MB for ten million. The test runs alone, since it
 // looks at the heap.
 func TestWriterMemory(t *testing.T) { //nolint:paralleltest // see above
-	const n = 400_000 / raceShare
+	n := racetest.Share[int64](400_000, 10)
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()

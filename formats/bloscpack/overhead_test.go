@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/blosc"
 )
 
@@ -40,11 +42,11 @@ func TestOverhead(t *testing.T) {
 	t.Parallel()
 	codecs := []blosc.EncodeOptions{{Level: blosc.LevelStore}, {Codec: blosc.BloscLZ}, {Codec: blosc.LZ4}, {Codec: blosc.LZ4HC, Level: 9},
 		{Codec: blosc.Zlib}, {Codec: blosc.Zstd}, {Codec: blosc.Zstd, Level: 9}}
-	if raceEnabled {
+	if racetest.On {
 		codecs = codecs[:4]
 	}
 	for _, n := range []int{10, 50, 200, 1000, 10_000} {
-		items := records(500_000/raceShare/(n+90), n)
+		items := records(racetest.Share(500_000, 10)/(n+90), n)
 		count := int64(len(items))
 		text := append(bytes.Join(items, []byte("\n")), '\n')
 		each := func(size int64) float64 { return float64(size) / float64(count) }

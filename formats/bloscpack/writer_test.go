@@ -11,6 +11,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"pgregory.net/rapid"
 
 	"github.com/farread/farread/formats"
@@ -483,7 +485,7 @@ func TestAllocs(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if n >= 0.1 && !raceEnabled {
+	if n >= 0.1 && !racetest.On {
 		t.Errorf("%.2f allocations an item", n)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/rangeio"
 )
@@ -87,7 +89,7 @@ func (s Suite) withDefaults() Suite {
 			s.MaxAlloc += 16 * int64(len(o.Data))
 		}
 	}
-	if raced {
+	if racetest.On {
 		s.MaxAlloc *= 2
 	}
 	s.Stride = max(s.Stride, 1)

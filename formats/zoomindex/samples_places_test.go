@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/internal/bufpool"
@@ -106,7 +108,7 @@ func TestPlaces(t *testing.T) {
 					t.Fatalf("%+v, %v", got, err)
 				}
 				done := 0
-				tries := max(16/raceSlow, 3)
+				tries := max(racetest.Share(16, 30), 3)
 				for i := range tries {
 					from := lo - 3 + r.Int64N(hi-lo+4)
 					to := from + r.Int64N(1+(hi-lo)/int64(1+i))

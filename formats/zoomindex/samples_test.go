@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/farread/farread/formats"
@@ -62,7 +64,7 @@ func TestSamplesByIndex(t *testing.T) {
 			bare, side, inside := openView(t, plain), beside(t, plain), openView(t, file)
 			r := rand.New(rand.NewPCG(c.seed, 3))
 			lo, hi := s.off[0], s.off[len(s.off)-1]
-			for i := range max(24/raceSlow, 3) {
+			for i := range max(racetest.Share(24, 30), 3) {
 				from := lo - 3 + r.Int64N(hi-lo+7)
 				to := from + r.Int64N(1+(hi-lo)/int64(1+i))
 				switch i {

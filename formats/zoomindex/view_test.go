@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/rangeio"
 )
@@ -389,7 +391,7 @@ func TestViewBruteForce(t *testing.T) {
 			r := rand.New(rand.NewPCG(c.seed, 2))
 			lo, hi := s.off[0], s.off[len(s.off)-1]
 			ordered := c.name != "backward"
-			for i := range 300 / raceSlow {
+			for i := range racetest.Share(300, 30) {
 				from, to := lo-3+r.Int64N(hi-lo+7), lo-3+r.Int64N(hi-lo+7)
 				if i%3 > 0 {
 					to = from + r.Int64N(1+(hi-lo)/100)

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/objstore"
@@ -116,7 +118,7 @@ func TestViewCost(t *testing.T) {
 		t.Skip("hours of samples")
 	}
 	ints, floats := 24.0, 4.0 // hours
-	if raceEnabled {
+	if racetest.On {
 		ints, floats = 2, 1
 	}
 	t.Run("a day of i16", func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/klauspost/compress/flate"
 
 	"github.com/farread/farread/formats"
@@ -122,9 +124,7 @@ func TestArrayMemory(t *testing.T) {
 		t.Skip("packs three gigabytes")
 	}
 	pieces := int64(256) // of 4 MiB
-	if raceEnabled {
-		pieces = 64
-	}
+	racetest.Skip(t, racetest.Measures)
 	for _, c := range []struct {
 		name    string
 		v       *vast

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/internal/heaptest"
@@ -68,9 +70,7 @@ func TestItemMemory(t *testing.T) {
 		t.Skip("packs gigabytes")
 	}
 	size, files := int64(1<<30), 300_000
-	if raceEnabled {
-		size, files = size/16, files/16
-	}
+	racetest.Skip(t, racetest.Measures)
 	lines := logPiece(1 << 20)
 	for _, c := range []struct {
 		name    string
@@ -111,8 +111,7 @@ func TestItemMemory(t *testing.T) {
 			}
 			m.Look()
 			t.Logf("%d MiB to %d, %d requests, %d looks: %d MiB live, a heap of %d", v.size>>20, out.wrote.Load()>>20, v.gets.Load(), m.Looks(), m.Live()>>20, m.Heap()>>20)
-			// Under the race detector pools drop what they are given, at random.
-			if m.Heap() > 200<<20 && !raceEnabled {
+			if m.Heap() > 200<<20 {
 				t.Errorf("%d MiB of heap", m.Heap()>>20)
 			}
 			if most := v.size/(8<<20) + 5; v.gets.Load() > most {

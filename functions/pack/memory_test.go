@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/internal/heaptest"
@@ -229,9 +231,7 @@ func TestMemory(t *testing.T) {
 
 // TestFolderMemory: an object of a folder is held once while it is read.
 func TestFolderMemory(t *testing.T) { // alone: it counts what the process allocates
-	if raceEnabled {
-		t.Skip("pools drop buffers")
-	}
+	racetest.Skip(t, racetest.Measures)
 	in, _ := stores()
 	const n, size = 100, 1 << 20
 	want := map[string][]byte{}

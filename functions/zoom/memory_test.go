@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/npy"
@@ -113,9 +115,7 @@ func TestMemory(t *testing.T) {
 	le := binary.LittleEndian
 	size := int64(512 << 20)
 	vastRF64 := int64(4<<30 + 16)
-	if raceEnabled {
-		size, vastRF64 = 32<<20, 64<<20
-	}
+	racetest.Skip(t, racetest.Measures)
 	noise := make([]byte, 1<<20)
 	for i := range noise {
 		noise[i] = byte(uint32(i) * 2654435761 >> 24)
@@ -171,9 +171,7 @@ func TestMemoryOfADay(t *testing.T) {
 	}
 	le := binary.LittleEndian
 	samples := int64(24 * 3600 * 1000)
-	if raceEnabled {
-		samples /= 100
-	}
+	racetest.Skip(t, racetest.Measures)
 	r := rand.New(rand.NewPCG(5, 6))
 	var i16, f64 []byte
 	for range 1 << 19 {

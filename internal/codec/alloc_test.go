@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/internal/codec"
 )
 
 // TestNoAllocations says that decoding and encoding block after block costs no
 // memory, whatever the codec, once its state is there.
 func TestNoAllocations(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	racetest.Skip(t, racetest.Measures)
 	var enc codec.Encoder
 	var dec codec.Decoder
 	for _, id := range written {

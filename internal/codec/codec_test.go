@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/internal/racetest"
+
 	"github.com/farread/farread/internal/codec"
 )
 
@@ -25,7 +27,7 @@ func TestRoundTrip(t *testing.T) {
 				var enc codec.Encoder
 				var dec codec.Decoder
 				levels := []int{1, 3, 5, 8, 9}
-				if raceEnabled {
+				if racetest.On {
 					levels = levels[:1]
 				}
 				for _, level := range levels {

@@ -44,7 +44,7 @@ func (m *Matrix[T]) Run(t *testing.T) {
 	if m.Readings[m.Patient] == nil {
 		t.Fatalf("no reading %q", m.Patient)
 	}
-	for _, k := range Cases() {
+	for _, k := range Sampled() {
 		for name, read := range m.Readings {
 			if k.Stall > 0 && name != m.Patient {
 				continue

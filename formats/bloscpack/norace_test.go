@@ -1,8 +1,0 @@
-//go:build !race
-
-package bloscpack
-
-const (
-	raceEnabled = false
-	raceShare   = 1
-)

@@ -1,5 +1,0 @@
-//go:build !race
-
-package zoomindex_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package zoomindex
-
-const raceSlow = 1

@@ -1,5 +1,0 @@
-//go:build !race
-
-package functions_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package pack_test
-
-const raceEnabled = false

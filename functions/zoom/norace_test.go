@@ -1,5 +1,0 @@
-//go:build !race
-
-package zoom_test
-
-const raceEnabled = false

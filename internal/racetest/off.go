@@ -1,0 +1,6 @@
+//go:build !race
+
+package racetest
+
+// On says that the race detector runs.
+const On = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package farread
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package objstore_test
-
-const raceEnabled = false
