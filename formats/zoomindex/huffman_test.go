@@ -7,12 +7,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/farread/farread/internal/racetest"
 )
 
 // TestPack: whatever parts a page has, of which the packer may know others, any
 // inflater gives them back.
 func TestPack(t *testing.T) {
 	t.Parallel()
+	racetest.Skip(t, racetest.Alone)
 	r := rand.New(rand.NewPCG(1, 9))
 	var k packer
 	smaller := 0

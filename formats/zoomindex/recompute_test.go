@@ -29,7 +29,7 @@ func recompute(t *testing.T, file, side []byte) (Recomputed, error) {
 // of pages and bins. The same holds for an index beside the file.
 func TestRecompute(t *testing.T) {
 	t.Parallel()
-	for _, c := range viewCases() {
+	for _, c := range sampledCases() {
 		a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 		a.Number = 5
 		for _, o := range []WriteOptions{{}, {NoBins: true}, {MaxMemory: 5000}} {
@@ -121,7 +121,7 @@ func TestRecomputeFindsIndex(t *testing.T) {
 // TestPlain: without the index a file is the plain one.
 func TestPlain(t *testing.T) {
 	t.Parallel()
-	for _, c := range viewCases() {
+	for _, c := range sampledCases() {
 		a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
 		a.Number = 5
 		plain, _ := c.write(t, nil)

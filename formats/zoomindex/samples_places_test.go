@@ -84,7 +84,7 @@ func placedText(tb testing.TB, f *File, ix *openIndex, list []stretch, exit, fro
 // even with very few stretches, and Recompute agrees with every stretch.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	for _, c := range viewCases() {
+	for _, c := range sampledCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			plain, s := c.write(t, nil)

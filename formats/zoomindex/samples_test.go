@@ -54,7 +54,7 @@ func beside(t *testing.T, plain []byte) *File {
 // file finds, packet by packet.
 func TestSamplesByIndex(t *testing.T) {
 	t.Parallel()
-	for _, c := range viewCases() {
+	for _, c := range sampledCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			a, b := c.track, zoomcache.Track{Number: 9, Codec: zoomcache.Codec{Kind: zoomcache.I16}}
