@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,7 +102,8 @@ func TestGulpIndex(t *testing.T) {
 	check("made for the new one", true, "")
 }
 
-// TestPackIndex: pack writes the index beside a chunk with many frames.
+// TestPackIndex: pack writes the index beside a chunk with many frames. A chunk of few
+// frames in its place has none.
 func TestPackIndex(t *testing.T) {
 	dir := t.TempDir()
 	jpeg := photo(t, 1)
@@ -123,5 +125,13 @@ func TestPackIndex(t *testing.T) {
 	}
 	if got := run(t, "verify", out); !strings.Contains(got, "index beside") || strings.Contains(got, "not used") {
 		t.Error(got)
+	}
+	few := filepath.Join(dir, "few", "c")
+	if err := errors.Join(os.MkdirAll(few, 0o700), os.WriteFile(filepath.Join(few, "0.jpg"), jpeg, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "pack", filepath.Dir(few), out, "--force")
+	if _, err := os.Stat(out + ".fri"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old index is still there: %v", err)
 	}
 }
