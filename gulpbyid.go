@@ -36,9 +36,10 @@ const lookForIndex = 1 << 20
 // OpenGulpByID opens the gulp chunk that uri names by either of its two objects. The
 // index beside it is asked for together with both objects if GulpOptions.Beside says
 // that there is one, or if the last one that the Client looked for in this folder was
-// there. That is one phase of three requests, for 48 KB at the most. A frame then costs
-// one request if the index has up to 40 KiB, as that of 20,000 frames, and otherwise two
-// in two phases: one for 12 KiB of the index, and one for the frame.
+// there. That is one phase of three requests, for 49,153 bytes at the most; a .gmeta of up
+// to 8 KiB comes whole. A frame then costs one request if the index has up to 40 KiB, as
+// that of 20,000 frames, and otherwise two in two phases: one for 12 KiB of the index, and
+// one for the frame.
 //
 // Otherwise both objects are opened as by OpenGulp. If the .gmeta has more than 1 MiB,
 // OpenGulpByID looks for the index before it reads the rest; if there is no index, this
@@ -89,7 +90,7 @@ func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair
 	eg, ctx := errgroup.WithContext(ctx)
 	meta, data := int64(metaHead), c.dataHead()
 	if early {
-		meta, data = 1, minDataHead
+		meta, data = gulpindex.Short, 1
 		eg.Go(func() error {
 			g.Beside, _ = c.openSide(ctx, b, p.Data, gulpindex.Tail) // if that fails, the .gmeta is read
 			return nil

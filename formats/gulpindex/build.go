@@ -38,10 +38,14 @@ type Source interface {
 	Totals() gulp.Totals
 }
 
+// Short is how many bytes of the .gmeta a reader asks for along with the end of the
+// index, so that a .gmeta of up to Short bytes needs none. With Tail and a page they are
+// less than 64 KB.
+const Short = 8 << 10
+
 // Worth reports whether the index of a chunk saves a reader anything, if the .gmeta has
-// so many bytes. A shorter .gmeta is read at once when the chunk is opened, with no more
-// bytes than an index takes.
-func Worth(meta int64) bool { return meta > 64<<10 }
+// so many bytes.
+func Worth(meta int64) bool { return meta > Short }
 
 // Build makes the index of a gulp chunk. The caller stores it beside the data object,
 // under the name of that and index.Suffix. pair are the objects that the chunk was
