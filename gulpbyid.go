@@ -204,6 +204,30 @@ func (g *GulpByID) Select(ctx context.Context, id string, from, to int) (*gulp.C
 	return w.Chunk, err
 }
 
+// Numbered is Select by the number of frames in the file, which count over all ids in
+// file order. The frames are those of the only id of the Chunk, "", and keep their
+// numbers. A range of them is one planned read:
+//
+//	c, err := g.Numbered(ctx, 20_000, 20_100)
+//	jpegs, err := c.AppendFrames(ctx, nil, "", 20_000, 20_100, 1)
+//
+// If the parts of the index with the frames are not in memory, Numbered costs one phase.
+// If the ids of the chunk are not in the order of their bytes, the end of the index that
+// OpenGulpByID reads has none of these parts, unless the index is shorter.
+func (g *GulpByID) Numbered(ctx context.Context, from, to int) (*gulp.Chunk, error) {
+	if w := g.whole.Load(); w == nil {
+		c, err := g.Index.Numbered(ctx, from, to)
+		if !index.Unusable(err) {
+			return c, err
+		}
+	}
+	w, err := g.Whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.Chunk.Numbered(from, to)
+}
+
 // Whole reads the .gmeta, as OpenGulp does, unless it is in memory. From then on no
 // other method makes requests for the index.
 func (g *GulpByID) Whole(ctx context.Context) (*Gulp, error) {

@@ -96,6 +96,31 @@ type gulpCase struct {
 	indexed          bool
 }
 
+// numbers reads a range of frames by their numbers in the file.
+func numbers(t *testing.T, c *Client, log *tracetest.Log, g *GulpByID, m gulpMade, from, to int) {
+	t.Helper()
+	before := c.Stats()
+	ch, err := g.Numbered(t.Context(), from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Step("frames by number: index")
+	got, err := ch.AppendFrames(t.Context(), nil, "", from, to, 1)
+	if err != nil || len(got) != to-from {
+		t.Fatal(len(got), err)
+	}
+	log.Step("frames by number")
+	for i, p := range got {
+		want, err := m.c.AppendFrame(t.Context(), nil, clip((from+i)/100), (from+i)%100)
+		if err != nil || !bytes.Equal(p, want) {
+			t.Errorf("frame %d of the file: %v", from+i, err)
+		}
+	}
+	if d := minus(c.Stats(), before); d.Phases > 2 && g.whole.Load() == nil {
+		t.Errorf("frames by number: %+v", d)
+	}
+}
+
 func indexed(t *testing.T, b objstore.Bucket, m gulpMade) {
 	t.Helper()
 	putIndexed(t, b, "x", m)
@@ -175,6 +200,7 @@ func TestGulpTraces(t *testing.T) {
 			}
 			frame("the next frame", clip(123), 46)
 			frame("a frame far away", clip(7), 99)
+			numbers(t, c, &log, g, m, 12_340, 12_360)
 			if _, err := g.Select(t.Context(), "none", 0, 1); !errors.Is(err, formats.ErrNoEntry) {
 				t.Error(err)
 			}

@@ -67,6 +67,9 @@ type Chunk struct {
 	totals Totals
 	kept   int64     // estimated memory of the index in bytes
 	spans  sync.Pool // *[1]rangeio.Span, so that AppendFrame allocates nothing
+
+	count  sync.Once
+	starts []int // numbers of the first frames of the items, once Numbered was called
 }
 
 // An item is the entry of one id in the index.

@@ -13,10 +13,31 @@ import (
 )
 
 // version is the first byte of the meta of an index.
-const version = 1
+const version = 2
 
-// section is the name of the only section.
-func section() index.Name { return index.Name{Kind: 1} }
+// byID is the name of the section of all ids.
+func byID() index.Name { return index.Name{Kind: 1} }
+
+// byNumber is the name of the section of all frames in file order. It has them as those
+// of one id, and is there only if the ids are in another order than their bytes.
+func byNumber() index.Name { return index.Name{Kind: 2} }
+
+// A row of all frames of a Source, in file order.
+type numbered struct{ Source }
+
+func (numbered) ID(int) string { return "" }
+
+func (n numbered) Places(int) iter.Seq[gulp.FrameInfo] {
+	return func(yield func(gulp.FrameInfo) bool) {
+		for k := range n.Len() {
+			for f := range n.Source.Places(k) {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // A Version is what is known of an object: its size and its ETag.
 type Version struct {
@@ -58,7 +79,17 @@ func Build(c Source, pair Pair) ([]byte, error) {
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(c.ID(a), c.ID(b)) })
 	var ib index.Builder
-	b := builder{s: ib.Section(section())}
+	var sections []*index.SectionBuilder
+	if !slices.IsSorted(order) {
+		all := builder{s: ib.Section(byNumber())}
+		all.w.reset()
+		if err := all.add(numbered{c}, 0, 0); err != nil {
+			return nil, err
+		}
+		all.flush()
+		sections = append(sections, all.s)
+	}
+	b := builder{s: ib.Section(byID())}
 	b.w.reset()
 	for at, k := range order {
 		if err := b.add(c, int64(at), k); err != nil {
@@ -66,13 +97,14 @@ func Build(c Source, pair Pair) ([]byte, error) {
 		}
 	}
 	b.flush()
+	sections = append(sections, b.s) // last: what a reader reads first ends with it
 	t := c.Totals()
 	meta := []byte{version}
 	for _, v := range [...]int64{t.IDs, t.Frames, t.Bytes, t.Padding, pair.Meta.Size, int64(len(pair.Meta.ETag))} {
 		meta = binary.AppendUvarint(meta, uint64(v))
 	}
 	meta = append(append(meta, pair.Meta.ETag...), b.fences...)
-	built, err := ib.Finish([]*index.SectionBuilder{b.s}, index.Binding{Size: pair.Data.Size, ETag: pair.Data.ETag}, meta)
+	built, err := ib.Finish(sections, index.Binding{Size: pair.Data.Size, ETag: pair.Data.ETag}, meta)
 	if err != nil {
 		return nil, err
 	}
