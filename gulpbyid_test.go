@@ -31,10 +31,16 @@ type gulpMade struct {
 // clips makes a gulp chunk of ids with frames of 1 to most bytes.
 func clips(tb testing.TB, ids, frames, most int) gulpMade {
 	tb.Helper()
+	return clipsFrom(tb, 0, ids, frames, most)
+}
+
+// clipsFrom makes a gulp chunk of ids from number first on.
+func clipsFrom(tb testing.TB, first, ids, frames, most int) gulpMade {
+	tb.Helper()
 	var d, m bytes.Buffer
 	w := gulp.NewWriter(&d, gulp.WriteOptions{})
 	r := rand.New(rand.NewPCG(3, 4))
-	for k := range ids {
+	for k := first; k < first+ids; k++ {
 		for i := range frames {
 			if err := w.WriteFrame(clip(k), payload(clip(k), i, 1+r.IntN(most))); err != nil {
 				tb.Fatal(err)
@@ -62,9 +68,13 @@ func putIndexed(tb testing.TB, b objstore.Bucket, stem string, m gulpMade) (side
 
 func putPair(tb testing.TB, b objstore.Bucket, stem string, m gulpMade) (data, meta objstore.Info) {
 	tb.Helper()
+	pair, ok := gulp.PairOf(stem + ".gulp")
+	if !ok {
+		tb.Fatal(stem)
+	}
 	var err, err2 error
 	data, err = objstore.Put(tb.Context(), b, stem+".gulp", bytes.NewReader(m.data), objstore.PutOptions{})
-	meta, err2 = objstore.Put(tb.Context(), b, stem+".gmeta", bytes.NewReader(m.meta), objstore.PutOptions{Meta: map[string]string{metaDataETag: data.ETag}})
+	meta, err2 = objstore.Put(tb.Context(), b, pair.Meta, bytes.NewReader(m.meta), objstore.PutOptions{Meta: map[string]string{metaDataETag: data.ETag}})
 	if err := errors.Join(err, err2); err != nil {
 		tb.Fatal(err)
 	}

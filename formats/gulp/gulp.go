@@ -112,12 +112,14 @@ type Totals struct {
 	DataBytes   int64 // size of the data object; for a Writer the size so far
 }
 
-func (t *Totals) add(o Totals) {
+// Add returns the sums over the chunks of both.
+func (t Totals) Add(o Totals) Totals {
 	t.IDs += o.IDs
 	t.Frames += o.Frames
 	t.Bytes += o.Bytes
 	t.Padding += o.Padding
 	t.DataBytes += o.DataBytes
+	return t
 }
 
 // Unclaimed is the number of bytes of the data object that no frame covers:
