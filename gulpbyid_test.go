@@ -46,6 +46,9 @@ func clipsFrom(tb testing.TB, first, ids, frames, most int) gulpMade {
 				tb.Fatal(err)
 			}
 		}
+		if err := w.AddMeta(clip(k), fmt.Appendf(nil, `{"label": %d}`, k)); err != nil {
+			tb.Fatal(err)
+		}
 	}
 	if err := w.WriteMeta(&m); err != nil {
 		tb.Fatal(err)
@@ -211,6 +214,10 @@ func TestGulpTraces(t *testing.T) {
 			frame("the next frame", clip(123), 46)
 			frame("a frame far away", clip(7), 99)
 			numbers(t, c, &log, g, m, 12_340, 12_360)
+			if meta, err := g.MetaData(t.Context(), clip(99)); err != nil || string(meta) != `[{"label": 99}]` {
+				t.Errorf("%s, %v", meta, err)
+			}
+			log.Step("meta_data")
 			if _, err := g.Select(t.Context(), "none", 0, 1); !errors.Is(err, formats.ErrNoEntry) {
 				t.Error(err)
 			}

@@ -191,6 +191,9 @@ func TestGulpIndexKinds(t *testing.T) {
 				sameFrameAs(t, want, one, err, clip(k), 50)
 				one, err = g.Numbered(t.Context(), 100*k+50, 100*k+51)
 				sameFrameAs(t, want, one, err, "", 100*k+50)
+				if text, err := g.MetaData(t.Context(), clip(k)); err != nil || string(text) != fmt.Sprintf(`[{"label": %d}]`, k) {
+					t.Errorf("meta_data %s, %v", text, err)
+				}
 				one, _, err = d.Select(t.Context(), clip(k), 50, 51)
 				sameFrameAs(t, want, one, err, clip(k), 50)
 			}

@@ -77,6 +77,8 @@ type item struct {
 	id     string
 	frames []frame
 	meta   []byte // raw meta_data, nil when absent
+	// metaOff is the offset of meta in the .gmeta.
+	metaOff int64
 	// before and after are the numbers of frames in front of frames, and behind them,
 	// that an Excerpt leaves out.
 	before, after int
@@ -277,6 +279,14 @@ func (c *Chunk) Places(k int) iter.Seq[FrameInfo] {
 			}
 		}
 	}
+}
+
+// MetaPlace returns where in the .gmeta the meta_data of the id at position k of file
+// order lie. n is 0 if there are none, and known is false if that is not known. It panics
+// when k is not in [0, Len).
+func (c *Chunk) MetaPlace(k int) (off, n int64, known bool) {
+	it := &c.items[k]
+	return it.metaOff, int64(len(it.meta)), true
 }
 
 // MetaData is the meta_data of id exactly as stored, or nil if the id has none.

@@ -148,6 +148,7 @@ func (b *builder) item(it *item) error {
 				return err
 			}
 			it.meta = b.text.copy(raw)
+			it.metaOff = b.s.base + int64(b.s.pos) - int64(len(raw))
 			return b.count(len(raw))
 		}
 		return b.s.skip(1) // unknown members are left alone, as GulpIO does

@@ -56,6 +56,7 @@ type Source interface {
 	Len() int
 	ID(k int) string
 	Places(k int) iter.Seq[gulp.FrameInfo]
+	MetaPlace(k int) (off, n int64, known bool)
 	Totals() gulp.Totals
 }
 
@@ -89,7 +90,7 @@ func Build(c Source, pair Pair) ([]byte, error) {
 		all.flush()
 		sections = append(sections, all.s)
 	}
-	b := builder{s: ib.Section(byID())}
+	b := builder{s: ib.Section(byID()), metas: newMetas(c, &ib)}
 	b.w.reset()
 	for at, k := range order {
 		if err := b.add(c, int64(at), k); err != nil {
@@ -97,6 +98,9 @@ func Build(c Source, pair Pair) ([]byte, error) {
 		}
 	}
 	b.flush()
+	if b.metas != nil {
+		sections = append(sections, b.metas.s)
+	}
 	sections = append(sections, b.s) // last: what a reader reads first ends with it
 	t := c.Totals()
 	meta := []byte{version}
@@ -114,6 +118,7 @@ func Build(c Source, pair Pair) ([]byte, error) {
 // A builder cuts ids and frames into pages.
 type builder struct {
 	s           *index.SectionBuilder
+	metas       *metas // nil: places of meta_data are left out
 	w           pageWriter
 	first, last int64  // positions of the first and the last id of the page
 	id          string // the last id
@@ -154,6 +159,7 @@ func (b *builder) begin(id string, at, number, frames, before int64) {
 		b.mark(id, before)
 	}
 	b.w.add(id, number, frames, before)
+	b.metas.add(number)
 	b.last, b.id = at, id
 }
 
@@ -188,6 +194,7 @@ func sharedLen(a, b string) int {
 func (b *builder) flush() {
 	if b.w.n > 0 {
 		b.s.Add(b.first, b.last, int64(len(b.w.sizes)), b.w.page())
+		b.metas.flush(b.first, b.last)
 	}
 	b.w.reset()
 }

@@ -6,7 +6,8 @@
 // has a section of pages, in the order of the ids' bytes. A page has ids and, with them,
 // the places of their frames, so one page is enough for one frame. If the ids have
 // another order in the file, another section has the places in file order, so that
-// frames are found by their number. meta_data stay in the .gmeta.
+// frames are found by their number. Where ids have several frames, a third section has
+// the places of meta_data, which stay in the .gmeta.
 //
 // [Build] makes the index of an open gulp.Chunk. [Open] reads the end of the object,
 // which has the directory and the last pages; an index of up to [Tail] bytes is then

@@ -13,17 +13,23 @@ import (
 )
 
 // wrapped is a page, and a meta, in an index whose checksums are right.
-func wrapped(tb testing.TB, m made, ids, frames int64, fences, page []byte) []byte {
+func wrapped(tb testing.TB, m made, ids, frames int64, fences, page []byte, metas ...[]byte) []byte {
 	tb.Helper()
 	var b index.Builder
 	s := b.Section(index.Name{Kind: 1})
 	s.Add(0, ids-1, frames, page)
+	sections := []*index.SectionBuilder{s}
+	for _, p := range metas {
+		s := b.Section(index.Name{Kind: 3})
+		s.Add(0, ids-1, ids, p)
+		sections = append(sections, s)
+	}
 	meta := []byte{2}
 	for _, v := range []int64{ids, frames, 1, 0, m.pair.Meta.Size, int64(len(m.pair.Meta.ETag))} {
 		meta = binary.AppendUvarint(meta, uint64(v))
 	}
 	meta = append(append(meta, m.pair.Meta.ETag...), fences...)
-	built, err := b.Finish([]*index.SectionBuilder{s}, index.Binding{Size: m.pair.Data.Size, ETag: m.pair.Data.ETag}, meta)
+	built, err := b.Finish(sections, index.Binding{Size: m.pair.Data.Size, ETag: m.pair.Data.ETag}, meta)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -104,6 +110,34 @@ func FuzzPage(f *testing.F) {
 		}
 		if _, err := x.Select(t.Context(), "clip-0000007", 2, 3); err != nil && !errors.Is(err, index.ErrUnusable) && !errors.Is(err, formats.ErrNoEntry) {
 			t.Fatal(err)
+		}
+	})
+}
+
+// FuzzMetas takes any bytes as the places of meta_data.
+func FuzzMetas(f *testing.F) {
+	m := written(f, 3, 12, 6)
+	page := firstPage(f, m)
+	f.Add([]byte{0, 0}, uint8(12))
+	f.Add(bytes.Repeat([]byte{8, 9}, 12), uint8(12))
+	f.Add(bytes.Repeat([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1}, 12), uint8(12))
+	f.Fuzz(func(t *testing.T, places []byte, ids uint8) {
+		if ids == 0 {
+			return
+		}
+		p := wrapped(t, m, int64(ids), m.c.Totals().Frames, []byte{0, 0, 0}, page, places)
+		x, err := gulpindex.Open(t.Context(), reader(p), reader(m.data), m.pair, gulpindex.Options{})
+		for id := range m.c.IDs() {
+			var off, n int64
+			if err == nil {
+				off, n, _, err = x.MetaPlace(t.Context(), id)
+			}
+			if err != nil && !errors.Is(err, index.ErrUnusable) && !errors.Is(err, formats.ErrNoEntry) {
+				t.Fatal(err)
+			}
+			if err == nil && (off < 0 || n < 0 || off+n > int64(len(m.meta))) {
+				t.Fatalf("[%d, +%d) of %d bytes", off, n, len(m.meta))
+			}
 		}
 	})
 }

@@ -40,6 +40,11 @@ func (s synthetic) ID(k int) string {
 	return fmt.Sprintf("clip-%08d", k)
 }
 
+// MetaPlace has 60 bytes of meta_data behind 25 for each frame.
+func (s synthetic) MetaPlace(k int) (off, n int64, known bool) {
+	return int64(k)*int64(s.frames*25+120) + int64(s.frames)*25 + 40, 60, true
+}
+
 func scatter(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -41,7 +41,10 @@ type Index struct {
 	fences []fence
 	all    *index.Section // of all frames in file order; s if the ids are in that order
 	starts []int64        // numbers of the first frames of the pages of all
-	fixed  int64          // memory of the fences
+	metas  *index.Section // places of meta_data; nil: left out
+
+	metaSize int64 // bytes of the .gmeta
+	fixed    int64 // memory of the fences
 
 	mu    sync.Mutex
 	pages lru.Cache[pageKey, []byte]
@@ -103,6 +106,10 @@ func Open(ctx context.Context, r, data rangeio.Reader, pair Pair, o Options) (*I
 		}
 	}
 	if err := x.parse(ix.Meta, pair.Meta); err != nil {
+		return nil, err
+	}
+	x.metaSize = pair.Meta.Size
+	if err := x.metaPages(); err != nil {
 		return nil, err
 	}
 	return x, x.count()

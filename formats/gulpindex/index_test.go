@@ -110,6 +110,7 @@ func equal(tb testing.TB, m made, x *gulpindex.Index) {
 		tb.Error(err)
 	}
 	equalNumbers(tb, m, x)
+	equalMeta(tb, m, x)
 	for k, id := range slices.Collect(m.c.IDs()) {
 		if k%7 > 0 && m.c.Len() > 500 {
 			continue // Verify has looked at all
@@ -194,6 +195,25 @@ func equalNumbers(tb testing.TB, m made, x *gulpindex.Index) {
 	}
 	if _, err := c.AppendFrame(tb.Context(), nil, "", len(all)); !errors.Is(err, gulp.ErrIndex) {
 		tb.Errorf("one frame too far: %v", err)
+	}
+}
+
+// equalMeta holds the places of meta_data against the text of the .gmeta.
+func equalMeta(tb testing.TB, m made, x *gulpindex.Index) {
+	tb.Helper()
+	t := m.c.Totals()
+	for k, id := range slices.Collect(m.c.IDs()) {
+		if k%17 > 0 && m.c.Len() > 100 {
+			continue
+		}
+		off, n, known, err := x.MetaPlace(tb.Context(), id)
+		want, err2 := m.c.MetaData(id)
+		if err := errors.Join(err, err2); err != nil || known != (t.Frames/4 >= t.IDs) || known && string(m.meta[off:off+n]) != string(want) {
+			tb.Fatalf("meta_data of %q: [%d, +%d), known %v, want %s, %v", id, off, n, known, want, err)
+		}
+	}
+	if _, _, _, err := x.MetaPlace(tb.Context(), "none at all"); !errors.Is(err, formats.ErrNoEntry) {
+		tb.Error(err)
 	}
 }
 

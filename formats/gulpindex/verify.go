@@ -88,6 +88,9 @@ func (x *Index) Verify(ctx context.Context, c *gulp.Chunk) error {
 	if err != nil {
 		return err
 	}
+	if err := x.verifyMetas(ctx, c); err != nil { // ids and numbers have been compared
+		return err
+	}
 	return x.verifyNumbers(ctx, c)
 }
 
