@@ -264,7 +264,7 @@ func (g *GulpByID) Numbered(ctx context.Context, from, to int) (*gulp.Chunk, err
 	if err != nil {
 		return nil, err
 	}
-	return w.Chunk.Numbered(from, to)
+	return w.Numbered(from, to)
 }
 
 // Whole reads the .gmeta, as OpenGulp does, unless it is in memory. From then on no

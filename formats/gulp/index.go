@@ -143,7 +143,7 @@ func (b *builder) item(it *item) error {
 				return b.s.bad("meta_data twice")
 			}
 			haveMeta = true
-			raw, err := b.s.raw(1)
+			raw, err := b.s.raw()
 			if err != nil {
 				return err
 			}

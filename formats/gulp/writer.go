@@ -324,7 +324,7 @@ func checkMeta(p []byte) (json.RawMessage, error) {
 	if c != '{' {
 		return nil, s.bad("%q where an object should be", c)
 	}
-	raw, err := s.raw(1)
+	raw, err := s.raw()
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +351,7 @@ func scanText(p []byte) *scanner {
 func ValidMeta(p []byte) bool {
 	s := scanText(p)
 	s.words = true
-	_, err := s.raw(1)
+	_, err := s.raw()
 	return err == nil && s.atEnd() == nil
 }
 
@@ -363,7 +363,7 @@ func MetaList(raw json.RawMessage) ([]json.RawMessage, error) {
 	s.words = true
 	var out []json.RawMessage
 	err := s.list('[', ']', "a list", func() error {
-		v, err := s.raw(1)
+		v, err := s.raw()
 		out = append(out, v[:len(v):len(v)])
 		return err
 	})
