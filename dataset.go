@@ -26,7 +26,8 @@ type GulpDataset struct {
 // then call the method again. If the folder has no chunk, OpenGulpDataset returns
 // objstore.ErrNotFound.
 //
-// Load is one phase if each .gmeta has at most 256 KiB.
+// Load is one phase if each .gmeta has at most 256 KiB. Select finds an id without it where
+// chunks have indexes beside them.
 func (c *Client) OpenGulpDataset(ctx context.Context, uri string, o GulpOptions) (*GulpDataset, error) {
 	b, prefix, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -41,7 +42,7 @@ func (c *Client) GulpDatasetIn(ctx context.Context, b objstore.Bucket, prefix st
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
 	}
-	s := &gulpSet{c: c, b: c.ours(b), prefix: prefix, o: o, open: map[gulp.Pair]*Gulp{}}
+	s := &gulpSet{c: c, b: c.ours(b), prefix: prefix, o: o, open: map[gulp.Pair]*Gulp{}, lazy: map[string]*lazyByID{}}
 	d, err := gulp.OpenDataset(ctx, s, c.gulpOptions(o.Options))
 	if err != nil {
 		return nil, err
@@ -61,6 +62,9 @@ func (d *GulpDataset) Objects(k int) (meta, data *objstore.Object) {
 	if g := d.set.open[d.Pair(k)]; g != nil {
 		return g.Meta, g.Data
 	}
+	if l := d.set.lazy[d.Pair(k).Data]; l != nil && l.g != nil {
+		return l.g.Meta, l.g.Data
+	}
 	return nil, nil
 }
 
@@ -73,6 +77,11 @@ func (d *GulpDataset) HeldBytes() int64 {
 	for _, g := range d.set.open {
 		n += g.Meta.HeldBytes() + g.Data.HeldBytes()
 	}
+	for _, l := range d.set.lazy {
+		if l.g != nil && l.g.Index != nil {
+			n += l.g.Index.HeldBytes() + l.g.Beside.HeldBytes()
+		}
+	}
 	return n
 }
 
@@ -82,6 +91,10 @@ type gulpSet struct {
 	b      objstore.Bucket
 	prefix string
 	o      GulpOptions
+
+	// lazy has the chunks with an index beside them, by the names of their data. It does
+	// not change after List.
+	lazy map[string]*lazyByID
 
 	mu   sync.Mutex
 	open map[gulp.Pair]*Gulp
@@ -94,14 +107,16 @@ var _ gulp.ChunkOpener = (*gulpSet)(nil)
 // Load opens under one context take these steps together.
 func (s *gulpSet) OpenChunk(ctx context.Context, p gulp.Pair, o gulp.Options) (*gulp.Chunk, error) {
 	place := gulp.Pair{Meta: s.prefix + p.Meta, Data: s.prefix + p.Data}
-	var g *Gulp
 	rest := ctx
-	err := objstore.Again(ctx, func() (err error) {
-		objects, next := rangeio.Steps(rest)
-		rest = next
-		g, err = s.c.openPair(rest, objects, s.b, place, GulpOptions{Options: o})
-		return err
-	})
+	g, err := s.wholeOf(ctx, p)
+	if g == nil && err == nil {
+		err = objstore.Again(ctx, func() (err error) {
+			objects, next := rangeio.Steps(rest)
+			rest = next
+			g, err = s.c.openPair(rest, objects, s.b, place, GulpOptions{Options: o})
+			return err
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -132,5 +147,6 @@ func (s *gulpSet) List(ctx context.Context) ([]string, error) {
 		}
 	}
 	slices.Sort(names)
+	s.besides(names)
 	return names, nil
 }

@@ -2,6 +2,7 @@ package farread
 
 import (
 	"context"
+	"encoding/json"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -36,9 +37,10 @@ const lookForIndex = 1 << 20
 // OpenGulpByID opens the gulp chunk that uri names by either of its two objects. The
 // index beside it is asked for together with both objects if GulpOptions.Beside says
 // that there is one, or if the last one that the Client looked for in this folder was
-// there. That is one phase of three requests, for 48 KB at the most. A frame then costs
-// one request if the index has up to 40 KiB, as that of 20,000 frames, and otherwise two
-// in two phases: one for 12 KiB of the index, and one for the frame.
+// there. That is one phase of three requests, for 49,153 bytes at the most; a .gmeta of up
+// to 8 KiB comes whole. A frame then costs one request if the index has up to 40 KiB, as
+// that of 20,000 frames, and otherwise two in two phases: one for 12 KiB of the index, and
+// one for the frame.
 //
 // Otherwise both objects are opened as by OpenGulp. If the .gmeta has more than 1 MiB,
 // OpenGulpByID looks for the index before it reads the rest; if there is no index, this
@@ -89,7 +91,7 @@ func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair
 	eg, ctx := errgroup.WithContext(ctx)
 	meta, data := int64(metaHead), c.dataHead()
 	if early {
-		meta, data = 1, minDataHead
+		meta, data = gulpindex.Short, 1
 		eg.Go(func() error {
 			g.Beside, _ = c.openSide(ctx, b, p.Data, gulpindex.Tail) // if that fails, the .gmeta is read
 			return nil
@@ -201,6 +203,68 @@ func (g *GulpByID) Select(ctx context.Context, id string, from, to int) (*gulp.C
 	}
 	_, err = w.Frames(id)
 	return w.Chunk, err
+}
+
+// MetaData returns the meta_data of id as gulp.Chunk.MetaData does. If the index has their
+// place, they cost one request, and one more phase if the part of the index with the id is
+// not in memory. If not, as in chunks with fewer than 4 frames an id, MetaData reads the
+// .gmeta.
+func (g *GulpByID) MetaData(ctx context.Context, id string) (json.RawMessage, error) {
+	if g.whole.Load() == nil {
+		p, err := g.metaByIndex(ctx, id)
+		if !index.Unusable(err) {
+			return p, err
+		}
+	}
+	w, err := g.Whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.MetaData(id)
+}
+
+// metaByIndex returns index.ErrUnusable if the index does not have the place, or a wrong
+// one.
+func (g *GulpByID) metaByIndex(ctx context.Context, id string) (json.RawMessage, error) {
+	off, n, known, err := g.Index.MetaPlace(ctx, id)
+	if err != nil || known && n == 0 {
+		return nil, err
+	}
+	if !known || n > g.o.Limits.MaxMeta {
+		return nil, index.ErrUnusable
+	}
+	p := make([]byte, n)
+	if err := g.Meta.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}}); err != nil {
+		return nil, err
+	}
+	if !gulp.ValidMeta(p) {
+		return nil, index.ErrUnusable
+	}
+	return p, nil
+}
+
+// Numbered is Select by the number of frames in the file, which count over all ids in
+// file order. The frames are those of the only id of the Chunk, "", and keep their
+// numbers. A range of them is one planned read:
+//
+//	c, err := g.Numbered(ctx, 20_000, 20_100)
+//	jpegs, err := c.AppendFrames(ctx, nil, "", 20_000, 20_100, 1)
+//
+// If the parts of the index with the frames are not in memory, Numbered costs one phase.
+// If the ids of the chunk are not in the order of their bytes, the end of the index that
+// OpenGulpByID reads has none of these parts, unless the index is shorter.
+func (g *GulpByID) Numbered(ctx context.Context, from, to int) (*gulp.Chunk, error) {
+	if w := g.whole.Load(); w == nil {
+		c, err := g.Index.Numbered(ctx, from, to)
+		if !index.Unusable(err) {
+			return c, err
+		}
+	}
+	w, err := g.Whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.Numbered(from, to)
 }
 
 // Whole reads the .gmeta, as OpenGulp does, unless it is in memory. From then on no

@@ -31,14 +31,23 @@ type gulpMade struct {
 // clips makes a gulp chunk of ids with frames of 1 to most bytes.
 func clips(tb testing.TB, ids, frames, most int) gulpMade {
 	tb.Helper()
+	return clipsFrom(tb, 0, ids, frames, most)
+}
+
+// clipsFrom makes a gulp chunk of ids from number first on.
+func clipsFrom(tb testing.TB, first, ids, frames, most int) gulpMade {
+	tb.Helper()
 	var d, m bytes.Buffer
 	w := gulp.NewWriter(&d, gulp.WriteOptions{})
 	r := rand.New(rand.NewPCG(3, 4))
-	for k := range ids {
+	for k := first; k < first+ids; k++ {
 		for i := range frames {
 			if err := w.WriteFrame(clip(k), payload(clip(k), i, 1+r.IntN(most))); err != nil {
 				tb.Fatal(err)
 			}
+		}
+		if err := w.AddMeta(clip(k), fmt.Appendf(nil, `{"label": %d}`, k)); err != nil {
+			tb.Fatal(err)
 		}
 	}
 	if err := w.WriteMeta(&m); err != nil {
@@ -62,9 +71,13 @@ func putIndexed(tb testing.TB, b objstore.Bucket, stem string, m gulpMade) (side
 
 func putPair(tb testing.TB, b objstore.Bucket, stem string, m gulpMade) (data, meta objstore.Info) {
 	tb.Helper()
+	pair, ok := gulp.PairOf(stem + ".gulp")
+	if !ok {
+		tb.Fatal(stem)
+	}
 	var err, err2 error
 	data, err = objstore.Put(tb.Context(), b, stem+".gulp", bytes.NewReader(m.data), objstore.PutOptions{})
-	meta, err2 = objstore.Put(tb.Context(), b, stem+".gmeta", bytes.NewReader(m.meta), objstore.PutOptions{Meta: map[string]string{metaDataETag: data.ETag}})
+	meta, err2 = objstore.Put(tb.Context(), b, pair.Meta, bytes.NewReader(m.meta), objstore.PutOptions{Meta: map[string]string{metaDataETag: data.ETag}})
 	if err := errors.Join(err, err2); err != nil {
 		tb.Fatal(err)
 	}
@@ -94,6 +107,31 @@ type gulpCase struct {
 	requests, phases int64 // at most, for the first frame
 	bytes            int64 // at most, beyond the frame
 	indexed          bool
+}
+
+// numbers reads a range of frames by their numbers in the file.
+func numbers(t *testing.T, c *Client, log *tracetest.Log, g *GulpByID, m gulpMade, from, to int) {
+	t.Helper()
+	before := c.Stats()
+	ch, err := g.Numbered(t.Context(), from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Step("frames by number: index")
+	got, err := ch.AppendFrames(t.Context(), nil, "", from, to, 1)
+	if err != nil || len(got) != to-from {
+		t.Fatal(len(got), err)
+	}
+	log.Step("frames by number")
+	for i, p := range got {
+		want, err := m.c.AppendFrame(t.Context(), nil, clip((from+i)/100), (from+i)%100)
+		if err != nil || !bytes.Equal(p, want) {
+			t.Errorf("frame %d of the file: %v", from+i, err)
+		}
+	}
+	if d := minus(c.Stats(), before); d.Phases > 2 && g.whole.Load() == nil {
+		t.Errorf("frames by number: %+v", d)
+	}
 }
 
 func indexed(t *testing.T, b objstore.Bucket, m gulpMade) {
@@ -175,6 +213,11 @@ func TestGulpTraces(t *testing.T) {
 			}
 			frame("the next frame", clip(123), 46)
 			frame("a frame far away", clip(7), 99)
+			numbers(t, c, &log, g, m, 12_340, 12_360)
+			if meta, err := g.MetaData(t.Context(), clip(99)); err != nil || string(meta) != `[{"label": 99}]` {
+				t.Errorf("%s, %v", meta, err)
+			}
+			log.Step("meta_data")
 			if _, err := g.Select(t.Context(), "none", 0, 1); !errors.Is(err, formats.ErrNoEntry) {
 				t.Error(err)
 			}

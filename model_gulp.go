@@ -224,8 +224,8 @@ func (x *pairData) Handle() any {
 // setData is the driver of a dataset of gulp chunks.
 type setData struct{ set *GulpDataset }
 
-func (x *setData) chunkOf(ctx context.Context, id string, _, _ int) (*gulp.Chunk, string, error) {
-	c, k, err := x.set.Find(ctx, id)
+func (x *setData) chunkOf(ctx context.Context, id string, from, to int) (*gulp.Chunk, string, error) {
+	c, k, err := x.set.Select(ctx, id, from, to)
 	if err != nil {
 		return nil, "", err
 	}
@@ -251,8 +251,31 @@ func (x *setData) explain(ctx context.Context) (Plan, error) {
 	return Plan{Size: n.Bytes, Requests: requests}, nil
 }
 
+// load opens all chunks, by their indexes where there are such.
+func (x *setData) load(ctx context.Context) error {
+	if !x.set.set.indexed() {
+		return x.set.Load(ctx)
+	}
+	_, err := x.set.byID(ctx)
+	return err
+}
+
+func (x *setData) totals(ctx context.Context) (t gulp.Totals, err error) {
+	if !x.set.set.indexed() {
+		return x.set.Totals(ctx)
+	}
+	all, err := x.set.byID(ctx)
+	if err != nil {
+		return t, err
+	}
+	for _, g := range all {
+		t = t.Add(g.Totals())
+	}
+	return t, nil
+}
+
 func (x *setData) Source(ctx context.Context) (Source, error) {
-	if err := x.set.Load(ctx); err != nil {
+	if err := x.load(ctx); err != nil {
 		return Source{}, err
 	}
 	s, ids := Source{}, []string{x.set.set.b.Name(), x.set.set.prefix}
@@ -306,7 +329,7 @@ func (x *setData) Current(ctx context.Context) (bool, error) {
 
 func (x *setData) describe(ctx context.Context, _ DescribeOptions, out *Description) (err error) {
 	n := GulpDetail{Chunks: x.set.Len(), Unfinished: x.set.Unfinished()}
-	if n.Totals, err = x.set.Totals(ctx); err != nil {
+	if n.Totals, err = x.totals(ctx); err != nil {
 		return err
 	}
 	for k := range x.set.Len() {

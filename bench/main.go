@@ -115,6 +115,7 @@ func jobs() []job {
 		{"gulp-read", gulpRead},
 		{"tar-to-gulp", tarToGulp},
 		{"frame-by-id", frameByID},
+		{"afar/gulp-id", gulpFromAfar},
 		{"blosc-decode", bloscDecode},
 		{"blosc-encode", bloscEncode},
 		{"blosc-parallel", bloscParallel},

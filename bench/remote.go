@@ -96,12 +96,16 @@ func (b *bench) uploadPair(ctx context.Context) (*farread.Gulp, int64, error) {
 			return nil, 0, err
 		}
 	}
-	// farread's own client takes its credentials from the environment.
-	if err := errors.Join(os.Setenv("AWS_ACCESS_KEY_ID", b.stack.AccessKey), os.Setenv("AWS_SECRET_ACCESS_KEY", b.stack.SecretKey)); err != nil {
+	if err := b.credentials(); err != nil {
 		return nil, 0, err
 	}
 	local, err := farread.OpenGulp(ctx, data)
 	return local, info.Size(), err
+}
+
+// credentials puts those of the local cloud where farread's own client takes them from.
+func (b *bench) credentials() error {
+	return errors.Join(os.Setenv("AWS_ACCESS_KEY_ID", b.stack.AccessKey), os.Setenv("AWS_SECRET_ACCESS_KEY", b.stack.SecretKey))
 }
 
 // frameByID reads a frame by its id, out of an index of up to 256 KiB, with a

@@ -69,8 +69,9 @@ type Pair struct {
 	Replace bool
 	// Side, if not nil, makes an object that is of use only together with these two, such
 	// as an index that names both by ETag. Publish writes it last, under SideKey. If Side
-	// returns no bytes, nothing is written. If Publish ends before it is written, an older
-	// one stays, which names other ETags.
+	// returns no bytes, nothing is written, and an older one is deleted if the index of the
+	// pair was longer before: it may have been worth one. If Publish ends before it is
+	// written or deleted, an older one stays, which names other ETags.
 	Side    func(data, meta objstore.Info) ([]byte, error)
 	SideKey string
 	// Unsided, if not nil, is told why the object of Side was not written. The pair is
@@ -282,20 +283,27 @@ func (p Pair) write(ctx context.Context, u Upload, st standing, have half, run M
 	if now.ETag != data.ETag {
 		return nil, errLost // another worker's data came between: look again whose version is newer
 	}
-	if err := p.side(ctx, u, data, index); err != nil && p.Unsided != nil {
+	if err := p.side(ctx, u, data, index, st.meta); err != nil && p.Unsided != nil {
 		p.Unsided(err)
 	}
 	return []objstore.Info{data, index}, nil
 }
 
-// side writes the object of Side.
-func (p Pair) side(ctx context.Context, u Upload, data, meta objstore.Info) error {
+// side writes the object of Side. old is the index of the pair that was there before.
+func (p Pair) side(ctx context.Context, u Upload, data, meta objstore.Info, old half) error {
 	if p.Side == nil {
 		return nil
 	}
 	b, err := p.Side(data, meta)
-	if err != nil || b == nil {
+	if err != nil {
 		return err
+	}
+	if b == nil {
+		if old.there && old.info.Size > meta.Size {
+			// Readers pass it over, so nothing depends on the right to delete.
+			_ = p.Bucket.Delete(ctx, p.SideKey)
+		}
+		return nil
 	}
 	_, err = objstore.Put(ctx, p.Bucket, p.SideKey, bytes.NewReader(b), objstore.PutOptions{ContentType: "application/octet-stream", Meta: u.meta(p.Layout)})
 	return err

@@ -53,7 +53,7 @@ an index, which may end early. A negative offset counts from the end.`,
 			if err := sel.parse(args[1:]); err != nil {
 				return err
 			}
-			how.item, how.bignum = sel.wanted(), sel.bignum
+			how.item, how.bignum, how.byID = sel.wanted(), sel.bignum, sel.has("id")
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
 		},
 	}

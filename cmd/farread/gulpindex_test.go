@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,16 +12,17 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/internal/teststack"
 )
 
 // manyFrames writes a gulp chunk by a Writer alone, so that it has no index, and returns
-// the path of its data.
+// the path of its data. There are 50 ids.
 func manyFrames(t *testing.T, frames int) string {
 	t.Helper()
 	var data, meta bytes.Buffer
 	w := gulp.NewWriter(&data, gulp.WriteOptions{})
 	for i := range frames {
-		if err := w.WriteFrame(fmt.Sprintf("c%03d", i%50), fmt.Appendf(nil, "frame %d", i)); err != nil {
+		if err := w.WriteFrame(fmt.Sprintf("c%03d", i*50/frames), fmt.Appendf(nil, "frame %d", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +64,7 @@ func TestGulpIndex(t *testing.T) {
 				t.Errorf("%s: %s says %s", what, command, text)
 			}
 		}
-		if got := run(t, "get", name, "--id", "c007", "--frames", "3", "-o", "-"); got != "frame 157" {
+		if got := run(t, "get", name, "--id", "c007", "--frames", "3", "-o", "-"); got != "frame 703" {
 			t.Errorf("%s: frame %q", what, got)
 		}
 	}
@@ -101,7 +103,8 @@ func TestGulpIndex(t *testing.T) {
 	check("made for the new one", true, "")
 }
 
-// TestPackIndex: pack writes the index beside a chunk with many frames.
+// TestPackIndex: pack writes the index beside a chunk with many frames. A chunk of few
+// frames in its place has none.
 func TestPackIndex(t *testing.T) {
 	dir := t.TempDir()
 	jpeg := photo(t, 1)
@@ -123,5 +126,63 @@ func TestPackIndex(t *testing.T) {
 	}
 	if got := run(t, "verify", out); !strings.Contains(got, "index beside") || strings.Contains(got, "not used") {
 		t.Error(got)
+	}
+	few := filepath.Join(dir, "few", "c")
+	if err := errors.Join(os.MkdirAll(few, 0o700), os.WriteFile(filepath.Join(few, "0.jpg"), jpeg, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "pack", filepath.Dir(few), out, "--force")
+	if _, err := os.Stat(out + ".fri"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old index is still there: %v", err)
+	}
+}
+
+// TestGulpByIDInS3: one frame by its id, cold, through the whole program: two phases and
+// less than 64 KB beyond the frame, if there is an index. explain tells the same
+// requests.
+func TestGulpByIDInS3(t *testing.T) {
+	stackEnv(t, teststack.Options{Buckets: []string{"frames"}})
+	put := func(stem string, frames int, index bool) string {
+		t.Helper()
+		name := manyFrames(t, frames)
+		uri := "s3://frames/" + stem + ".gulp"
+		for from, to := range map[string]string{name: uri, strings.TrimSuffix(name, ".gulp") + ".gmeta": "s3://frames/" + stem + ".gmeta"} {
+			p, err := os.ReadFile(filepath.Clean(from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			upload(t, to, p)
+		}
+		if index {
+			run(t, "index", uri)
+		}
+		return uri
+	}
+	for _, tc := range []struct {
+		stem             string
+		frames           int
+		index            bool
+		policy           string
+		requests, phases int64
+		bytes            int64
+	}{
+		{"indexed", 20_000, true, "fast", 4, 2, 64_000},
+		{"indexed", 20_000, true, "lean", 4, 2, 64_000},
+		{"few", 20_000, true, "few", 4, 3, 1 << 20},
+		{"none", 20_000, false, "fast", 5, 3, 1 << 20},
+		{"some", 4000, false, "fast", 5, 3, 1 << 20}, // 2 phases, if nobody hoped for an index
+		{"some", 4000, false, "few", 3, 2, 1 << 20},
+		{"short", 200, false, "fast", 4, 2, 16_000},
+	} {
+		uri := put(tc.stem, tc.frames, tc.index)
+		args := []string{uri, "--id", "c007", "--frames", "3", "--policy", tc.policy}
+		if got := run(t, append([]string{"get", "-o", "-"}, args...)...); got != fmt.Sprintf("frame %d", 7*tc.frames/50+3) {
+			t.Errorf("%+v: frame %q", tc, got)
+		}
+		_, s := planAndRead(t, []string{"get"}, args...)
+		if s.Requests > tc.requests || s.Phases > tc.phases || s.Bytes > tc.bytes {
+			t.Errorf("%+v: %+v", tc, s)
+		}
+		explained(t, args...)
 	}
 }

@@ -266,8 +266,8 @@ func TestOneFrameOverHTTP(t *testing.T) {
 	srv := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer srv.Close()
 	s := stats(t, "get", srv.URL+"/x.gulp", "--id", "b", "--frames", "59", "-o", filepath.Join(dir, "f.jpg"))
-	if s.Requests != 3 || s.Phases != 2 {
-		t.Errorf("%+v, want 3 requests in 2 phases", s)
+	if s.Requests != 4 || s.Phases != 2 {
+		t.Errorf("%+v, want 4 requests in 2 phases", s)
 	}
 }
 

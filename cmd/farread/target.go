@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/objstore"
 )
 
@@ -74,6 +75,15 @@ type aim struct {
 	resync   bool  // zoom-cache files: skip damage
 	bignum   bool  // zoom-cache files: read integers of any length
 	plan     bool  // reads are planned, not made
+	byID     bool  // gulp chunks: frames of one id are read
+}
+
+// expectsIndex reports whether the index beside a gulp chunk is asked for along with the
+// chunk, before anything is known of either. It saves a phase and the .gmeta where it is
+// there, and costs a request where not; docs/design.md has the numbers. The policy few
+// saves the request. A cache on disk would keep both.
+func (a *app) expectsIndex(at farread.Place, how aim) bool {
+	return how.byID && len(gulp.Pairs(at.Key)) > 0 && a.flags.policy != "few" && a.cacheDir() == "" && !isLocal(at.Bucket)
 }
 
 // open finds out the format of the dataset that uri names, and opens it.
@@ -86,7 +96,7 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 		return nil, usagef("%s is what an interrupted writer left; give it another name to read it", human.Printable(uri))
 	}
 	at.Offset = how.offset
-	d, err := a.client.OpenPlace(ctx, at, farread.AnyOptions{AsFolder: how.raw, Bloscpack: blpOptions(how), Zoom: a.zoomOptions(how)})
+	d, err := a.client.OpenPlace(ctx, at, farread.AnyOptions{AsFolder: how.raw, Beside: a.expectsIndex(at, how), Bloscpack: blpOptions(how), Zoom: a.zoomOptions(how)})
 	if e, ok := errors.AsType[*farread.OffsetError](err); ok {
 		return nil, usagef("--%s", human.Printable(e.Error()))
 	}

@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/index"
 )
 
 // TestWriter: what a Writer makes of random shapes, GulpIO reads back: every
@@ -129,7 +131,39 @@ func TestDatasetWriter(t *testing.T) {
 			got := read(t, false, dir)[0]
 			same(t, byName(want), byName(got))
 			sharedReader(t, false, dir, got)
+			indexBeside(t, c, dir)
+			same(t, got, read(t, false, dir)[0]) // GulpIO does not see the indexes
 		})
+	}
+}
+
+// indexBeside writes the index beside each chunk of a folder, and finds an id by it.
+func indexBeside(t *testing.T, c *farread.Client, dir string) {
+	t.Helper()
+	d, err := c.OpenGulpDataset(t.Context(), dir, farread.GulpOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range d.Len() {
+		data := filepath.Join(dir, d.Pair(k).Data)
+		g, err := c.OpenGulp(t.Context(), data, farread.GulpOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := g.BuildIndex()
+		if err == nil {
+			err = os.WriteFile(data+index.Suffix, p, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := c.OpenGulpByID(t.Context(), data, farread.GulpOptions{Beside: true})
+		if err != nil || x.Index == nil {
+			t.Fatalf("%s is not opened by its index: %v", data, err)
+		}
+		if n, err := x.Index.Frames(t.Context(), g.ID(0)); err != nil || n != len(slices.Collect(g.Places(0))) {
+			t.Errorf("%s: %d frames of the first id, %v", data, n, err)
+		}
 	}
 }
 

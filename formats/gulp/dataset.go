@@ -152,7 +152,7 @@ func (d *Dataset) Totals(ctx context.Context) (t Totals, err error) {
 		return t, err
 	}
 	for _, l := range d.chunks {
-		t.add(l.c.totals)
+		t = t.Add(l.c.totals)
 	}
 	return t, nil
 }

@@ -67,6 +67,9 @@ type Chunk struct {
 	totals Totals
 	kept   int64     // estimated memory of the index in bytes
 	spans  sync.Pool // *[1]rangeio.Span, so that AppendFrame allocates nothing
+
+	count  sync.Once
+	starts []int // numbers of the first frames of the items, once Numbered was called
 }
 
 // An item is the entry of one id in the index.
@@ -74,6 +77,8 @@ type item struct {
 	id     string
 	frames []frame
 	meta   []byte // raw meta_data, nil when absent
+	// metaOff is the offset of meta in the .gmeta.
+	metaOff int64
 	// before and after are the numbers of frames in front of frames, and behind them,
 	// that an Excerpt leaves out.
 	before, after int
@@ -109,12 +114,14 @@ type Totals struct {
 	DataBytes   int64 // size of the data object; for a Writer the size so far
 }
 
-func (t *Totals) add(o Totals) {
+// Add returns the sums over the chunks of both.
+func (t Totals) Add(o Totals) Totals {
 	t.IDs += o.IDs
 	t.Frames += o.Frames
 	t.Bytes += o.Bytes
 	t.Padding += o.Padding
 	t.DataBytes += o.DataBytes
+	return t
 }
 
 // Unclaimed is the number of bytes of the data object that no frame covers:
@@ -272,6 +279,14 @@ func (c *Chunk) Places(k int) iter.Seq[FrameInfo] {
 			}
 		}
 	}
+}
+
+// MetaPlace returns where in the .gmeta the meta_data of the id at position k of file
+// order lie. n is 0 if there are none, and known is false if that is not known. It panics
+// when k is not in [0, Len).
+func (c *Chunk) MetaPlace(k int) (off, n int64, known bool) {
+	it := &c.items[k]
+	return it.metaOff, int64(len(it.meta)), true
 }
 
 // MetaData is the meta_data of id exactly as stored, or nil if the id has none.

@@ -143,11 +143,12 @@ func (b *builder) item(it *item) error {
 				return b.s.bad("meta_data twice")
 			}
 			haveMeta = true
-			raw, err := b.s.raw(1)
+			raw, err := b.s.raw()
 			if err != nil {
 				return err
 			}
 			it.meta = b.text.copy(raw)
+			it.metaOff = b.s.base + int64(b.s.pos) - int64(len(raw))
 			return b.count(len(raw))
 		}
 		return b.s.skip(1) // unknown members are left alone, as GulpIO does

@@ -310,13 +310,14 @@ func (s *scanner) key(known ...string) (string, error) {
 	return v, nil
 }
 
-// raw consumes a value and returns its text, valid until the next fill.
-func (s *scanner) raw(depth int) ([]byte, error) {
+// raw consumes a value within an object or a list, and returns its text, valid until the
+// next fill.
+func (s *scanner) raw() ([]byte, error) {
 	if _, err := s.token(); err != nil {
 		return nil, err
 	}
 	s.capture()
-	if err := s.skip(depth); err != nil {
+	if err := s.skip(1); err != nil {
 		return nil, err
 	}
 	return s.captured(), nil

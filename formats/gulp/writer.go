@@ -49,6 +49,9 @@ type entry struct {
 	frames []byte
 	end    int64 // end of the last frame in the data object
 	meta   []json.RawMessage
+	// metaOff and metaLen are the place of the list of meta in the text that WriteMeta has
+	// written; 0 before.
+	metaOff, metaLen int64
 }
 
 var errEmptyFrame = errors.New("empty payload")
@@ -225,6 +228,13 @@ func (w *Writer) Places(k int) iter.Seq[FrameInfo] {
 // Totals returns the sums so far.
 func (w *Writer) Totals() Totals { return w.totals }
 
+// MetaPlace returns where in the .gmeta the meta_data of the id at position k lie, once
+// WriteMeta has written them. It panics when k is not in [0, Len).
+func (w *Writer) MetaPlace(k int) (off, n int64, known bool) {
+	e := w.ids[k]
+	return e.metaOff, e.metaLen, e.metaLen > 0
+}
+
 // WriteMeta streams the .gmeta to out, in the spelling of GulpIO: ids in the
 // order of their first use, one line, Python's spacing. Only the texts of
 // meta_data keep their own spacing.
@@ -240,6 +250,7 @@ func (w *Writer) WriteMeta(out io.Writer) error {
 		t.p = append(appendString(t.p, e.id), `: {"frame_info": [`...)
 		t.frames(e.frames)
 		t.p = append(t.p, `], "meta_data": [`...)
+		e.metaOff = t.n + int64(len(t.p)) - 1
 		for j, m := range e.meta {
 			if j > 0 {
 				t.p = append(t.p, ", "...)
@@ -251,6 +262,7 @@ func (w *Writer) WriteMeta(out io.Writer) error {
 			t.p = append(t.p, "{}"...)
 		}
 		t.p = append(t.p, "]}"...)
+		e.metaLen = t.n + int64(len(t.p)) - 1 - e.metaOff
 		t.flush(textBlock)
 	}
 	t.p = append(t.p, '}')
@@ -269,6 +281,7 @@ const textBlock = 64 << 10
 type text struct {
 	w   io.Writer
 	p   []byte
+	n   int64 // bytes that were flushed
 	err error
 }
 
@@ -280,6 +293,7 @@ func (t *text) flush(limit int) {
 	if t.err == nil {
 		_, t.err = t.w.Write(t.p)
 	}
+	t.n += int64(len(t.p))
 	t.p = t.p[:0]
 }
 
@@ -310,7 +324,7 @@ func checkMeta(p []byte) (json.RawMessage, error) {
 	if c != '{' {
 		return nil, s.bad("%q where an object should be", c)
 	}
-	raw, err := s.raw(1)
+	raw, err := s.raw()
 	if err != nil {
 		return nil, err
 	}
@@ -332,6 +346,15 @@ func scanText(p []byte) *scanner {
 	}}
 }
 
+// ValidMeta reports whether p is text that a .gmeta may have as meta_data: one JSON value,
+// which may hold the number words of Python.
+func ValidMeta(p []byte) bool {
+	s := scanText(p)
+	s.words = true
+	_, err := s.raw()
+	return err == nil && s.atEnd() == nil
+}
+
 // MetaList splits a meta_data list, as Chunk.MetaData returns it, into its
 // values. The values share its memory. Text that is not a JSON list, and nil,
 // are ErrCorrupt.
@@ -340,7 +363,7 @@ func MetaList(raw json.RawMessage) ([]json.RawMessage, error) {
 	s.words = true
 	var out []json.RawMessage
 	err := s.list('[', ']', "a list", func() error {
-		v, err := s.raw(1)
+		v, err := s.raw()
 		out = append(out, v[:len(v):len(v)])
 		return err
 	})

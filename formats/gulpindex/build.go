@@ -13,10 +13,31 @@ import (
 )
 
 // version is the first byte of the meta of an index.
-const version = 1
+const version = 2
 
-// section is the name of the only section.
-func section() index.Name { return index.Name{Kind: 1} }
+// byID is the name of the section of all ids.
+func byID() index.Name { return index.Name{Kind: 1} }
+
+// byNumber is the name of the section of all frames in file order. It has them as those
+// of one id, and is there only if the ids are in another order than their bytes.
+func byNumber() index.Name { return index.Name{Kind: 2} }
+
+// A row of all frames of a Source, in file order.
+type numbered struct{ Source }
+
+func (numbered) ID(int) string { return "" }
+
+func (n numbered) Places(int) iter.Seq[gulp.FrameInfo] {
+	return func(yield func(gulp.FrameInfo) bool) {
+		for k := range n.Len() {
+			for f := range n.Source.Places(k) {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // A Version is what is known of an object: its size and its ETag.
 type Version struct {
@@ -35,13 +56,18 @@ type Source interface {
 	Len() int
 	ID(k int) string
 	Places(k int) iter.Seq[gulp.FrameInfo]
+	MetaPlace(k int) (off, n int64, known bool)
 	Totals() gulp.Totals
 }
 
+// Short is how many bytes of the .gmeta a reader asks for along with the end of the
+// index, so that a .gmeta of up to Short bytes needs none. With Tail and a page they are
+// less than 64 KB.
+const Short = 8 << 10
+
 // Worth reports whether the index of a chunk saves a reader anything, if the .gmeta has
-// so many bytes. A shorter .gmeta is read at once when the chunk is opened, with no more
-// bytes than an index takes.
-func Worth(meta int64) bool { return meta > 64<<10 }
+// so many bytes.
+func Worth(meta int64) bool { return meta > Short }
 
 // Build makes the index of a gulp chunk. The caller stores it beside the data object,
 // under the name of that and index.Suffix. pair are the objects that the chunk was
@@ -54,7 +80,17 @@ func Build(c Source, pair Pair) ([]byte, error) {
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(c.ID(a), c.ID(b)) })
 	var ib index.Builder
-	b := builder{s: ib.Section(section())}
+	var sections []*index.SectionBuilder
+	if !slices.IsSorted(order) {
+		all := builder{s: ib.Section(byNumber())}
+		all.w.reset()
+		if err := all.add(numbered{c}, 0, 0); err != nil {
+			return nil, err
+		}
+		all.flush()
+		sections = append(sections, all.s)
+	}
+	b := builder{s: ib.Section(byID()), metas: newMetas(c, &ib)}
 	b.w.reset()
 	for at, k := range order {
 		if err := b.add(c, int64(at), k); err != nil {
@@ -62,13 +98,17 @@ func Build(c Source, pair Pair) ([]byte, error) {
 		}
 	}
 	b.flush()
+	if b.metas != nil {
+		sections = append(sections, b.metas.s)
+	}
+	sections = append(sections, b.s) // last: what a reader reads first ends with it
 	t := c.Totals()
 	meta := []byte{version}
 	for _, v := range [...]int64{t.IDs, t.Frames, t.Bytes, t.Padding, pair.Meta.Size, int64(len(pair.Meta.ETag))} {
 		meta = binary.AppendUvarint(meta, uint64(v))
 	}
 	meta = append(append(meta, pair.Meta.ETag...), b.fences...)
-	built, err := ib.Finish([]*index.SectionBuilder{b.s}, index.Binding{Size: pair.Data.Size, ETag: pair.Data.ETag}, meta)
+	built, err := ib.Finish(sections, index.Binding{Size: pair.Data.Size, ETag: pair.Data.ETag}, meta)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +118,7 @@ func Build(c Source, pair Pair) ([]byte, error) {
 // A builder cuts ids and frames into pages.
 type builder struct {
 	s           *index.SectionBuilder
+	metas       *metas // nil: places of meta_data are left out
 	w           pageWriter
 	first, last int64  // positions of the first and the last id of the page
 	id          string // the last id
@@ -118,6 +159,7 @@ func (b *builder) begin(id string, at, number, frames, before int64) {
 		b.mark(id, before)
 	}
 	b.w.add(id, number, frames, before)
+	b.metas.add(number)
 	b.last, b.id = at, id
 }
 
@@ -152,6 +194,7 @@ func sharedLen(a, b string) int {
 func (b *builder) flush() {
 	if b.w.n > 0 {
 		b.s.Add(b.first, b.last, int64(len(b.w.sizes)), b.w.page())
+		b.metas.flush(b.first, b.last)
 	}
 	b.w.reset()
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
-	"slices"
 	"testing"
 
 	"github.com/farread/farread/formats"
@@ -15,37 +13,41 @@ import (
 )
 
 // wrapped is a page, and a meta, in an index whose checksums are right.
-func wrapped(tb testing.TB, m made, ids, frames int64, fences, page []byte) []byte {
+func wrapped(tb testing.TB, m made, ids, frames int64, fences, page []byte, metas ...[]byte) []byte {
 	tb.Helper()
 	var b index.Builder
 	s := b.Section(index.Name{Kind: 1})
 	s.Add(0, ids-1, frames, page)
-	meta := []byte{1}
+	sections := []*index.SectionBuilder{s}
+	for _, p := range metas {
+		s := b.Section(index.Name{Kind: 3})
+		s.Add(0, ids-1, ids, p)
+		sections = append(sections, s)
+	}
+	meta := []byte{2}
 	for _, v := range []int64{ids, frames, 1, 0, m.pair.Meta.Size, int64(len(m.pair.Meta.ETag))} {
 		meta = binary.AppendUvarint(meta, uint64(v))
 	}
 	meta = append(append(meta, m.pair.Meta.ETag...), fences...)
-	built, err := b.Finish([]*index.SectionBuilder{s}, index.Binding{Size: m.pair.Data.Size, ETag: m.pair.Data.ETag}, meta)
+	built, err := b.Finish(sections, index.Binding{Size: m.pair.Data.Size, ETag: m.pair.Data.ETag}, meta)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return index.Beside(built, m.pair.Data.Size)
 }
 
-// firstPage returns the bytes of the first page of an index, which is behind 8 bytes.
-func firstPage(tb testing.TB, p []byte) []byte {
+// firstPage returns the bytes of the first page of ids of an index.
+func firstPage(tb testing.TB, m made) []byte {
 	tb.Helper()
-	for n := 1; n < len(p)-12; n++ {
-		var head [32]byte // kind 1, page 0
-		head[0] = 1
-		table := crc32.MakeTable(crc32.Castagnoli)
-		sum := crc32.Update(crc32.Checksum(head[:], table), table, p[8:8+n])
-		if binary.LittleEndian.Uint32(p[8+n:]) == sum {
-			return slices.Clone(p[8 : 8+n])
-		}
+	ix, err := index.Open(tb.Context(), reader(build(tb, m)), index.Options{Bind: index.Binding{Size: m.pair.Data.Size, ETag: m.pair.Data.ETag}})
+	if err != nil {
+		tb.Fatal(err)
 	}
-	tb.Fatal("there is no page")
-	return nil
+	pages, err := ix.Pages(tb.Context(), index.Parts{Section: ix.Section(index.Name{Kind: 1}), I: 0, J: 1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return pages[0]
 }
 
 // FuzzPage takes any bytes as a page, with checksums that are right. A page gives frames
@@ -54,7 +56,7 @@ func FuzzPage(f *testing.F) {
 	m := written(f, 3, 12, 6)
 	for _, x := range []made{m, written(f, 0, 1, 70), fixture(f, "append_gulpio23", 0), fixture(f, "nested_gulpio7", 0)} {
 		t := x.c.Totals()
-		f.Add(firstPage(f, build(f, x)), uint16(t.IDs), uint16(t.Frames))
+		f.Add(firstPage(f, x), uint16(t.IDs), uint16(t.Frames))
 	}
 	f.Add([]byte{1, 1, 0, 1, 15, 0, 1, 0, 0, 'a', 0, 0, 1, 0}, uint16(1), uint16(1))
 	f.Fuzz(func(t *testing.T, page []byte, ids, frames uint16) {
@@ -95,6 +97,14 @@ func FuzzPage(f *testing.F) {
 			}
 			return nil
 		})
+		if c, err := x.Numbered(t.Context(), 0, int(frames)); err == nil {
+			got, err := c.AppendFrames(t.Context(), nil, "", 0, int(frames), 1)
+			if err != nil || len(got) != int(frames) {
+				t.Fatalf("by number: %d frames of %d, %v", len(got), frames, err)
+			}
+		} else if !errors.Is(err, index.ErrUnusable) {
+			t.Fatal(err)
+		}
 		if err != nil && !errors.Is(err, index.ErrUnusable) || err == nil && known != int64(frames) {
 			t.Fatalf("%d frames of %d, %v", known, frames, err)
 		}
@@ -104,10 +114,38 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
+// FuzzMetas takes any bytes as the places of meta_data.
+func FuzzMetas(f *testing.F) {
+	m := written(f, 3, 12, 6)
+	page := firstPage(f, m)
+	f.Add([]byte{0, 0}, uint8(12))
+	f.Add(bytes.Repeat([]byte{8, 9}, 12), uint8(12))
+	f.Add(bytes.Repeat([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1}, 12), uint8(12))
+	f.Fuzz(func(t *testing.T, places []byte, ids uint8) {
+		if ids == 0 {
+			return
+		}
+		p := wrapped(t, m, int64(ids), m.c.Totals().Frames, []byte{0, 0, 0}, page, places)
+		x, err := gulpindex.Open(t.Context(), reader(p), reader(m.data), m.pair, gulpindex.Options{})
+		for id := range m.c.IDs() {
+			var off, n int64
+			if err == nil {
+				off, n, _, err = x.MetaPlace(t.Context(), id)
+			}
+			if err != nil && !errors.Is(err, index.ErrUnusable) && !errors.Is(err, formats.ErrNoEntry) {
+				t.Fatal(err)
+			}
+			if err == nil && (off < 0 || n < 0 || off+n > int64(len(m.meta))) {
+				t.Fatalf("[%d, +%d) of %d bytes", off, n, len(m.meta))
+			}
+		}
+	})
+}
+
 // FuzzFences takes any bytes as the fences of an index.
 func FuzzFences(f *testing.F) {
 	m := written(f, 3, 12, 6)
-	page := firstPage(f, build(f, m))
+	page := firstPage(f, m)
 	f.Add([]byte{0, 0, 0}, uint8(12))
 	f.Add([]byte{0, 1, 'a', 0}, uint8(12))
 	f.Add([]byte{1, 0xff, 0xff, 0xff, 0x7f, 0}, uint8(1))

@@ -15,10 +15,11 @@ import (
 type synthetic struct {
 	ids, frames int     // frames: of each id
 	starts      []int64 // of each id, and the end
+	mixed       bool    // file order is not that of the ids' bytes
 }
 
 func synthesize(ids, frames int) synthetic {
-	s := synthetic{ids, frames, make([]int64, ids+1)}
+	s := synthetic{ids: ids, frames: frames, starts: make([]int64, ids+1)}
 	for k := range ids {
 		at := s.starts[k]
 		for i := range frames {
@@ -33,7 +34,15 @@ func synthesize(ids, frames int) synthetic {
 func (s synthetic) Len() int { return s.ids }
 
 func (s synthetic) ID(k int) string {
+	if s.mixed {
+		return fmt.Sprintf("clip-%d", k) // 10 before 2
+	}
 	return fmt.Sprintf("clip-%08d", k)
+}
+
+// MetaPlace has 60 bytes of meta_data behind 25 for each frame.
+func (s synthetic) MetaPlace(k int) (off, n int64, known bool) {
+	return int64(k)*int64(s.frames*25+120) + int64(s.frames)*25 + 40, 60, true
 }
 
 func scatter(x uint64) uint64 {
@@ -82,6 +91,12 @@ type noBytes struct {
 
 func (n noBytes) Size() int64 { return n.size }
 
+// countUp returns s with ids whose numbers have no leading zeros.
+func countUp(s synthetic) synthetic {
+	s.mixed = true
+	return s
+}
+
 // find opens the index p and finds one frame by its id. It returns the reads and the
 // bytes of that.
 func find(tb testing.TB, s synthetic, p []byte) (reads, n int64) {
@@ -126,8 +141,9 @@ func TestGrowth(t *testing.T) {
 	}{
 		{synthesize(20, 50), 1}, {synthesize(200, 100), 1}, {synthesize(800, 25), 1},
 		{synthesize(1000, 100), 2}, {synthesize(100_000, 1), 2}, {synthesize(1, 300_000), 2},
+		{countUp(synthesize(200, 100)), 1}, {countUp(synthesize(1000, 100)), 2},
 	} {
-		t.Run(fmt.Sprintf("%d/%d", tc.ids, tc.frames), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d/%d/%v", tc.ids, tc.frames, tc.mixed), func(t *testing.T) {
 			t.Parallel()
 			p, err := gulpindex.Build(tc.synthetic, pairOf(tc.synthetic))
 			if err != nil {
@@ -135,6 +151,8 @@ func TestGrowth(t *testing.T) {
 			}
 			if each := float64(len(p)) / float64(tc.Totals().Frames); each > 5 {
 				t.Errorf("%.2f bytes a frame", each)
+			} else {
+				t.Logf("%d bytes, %.2f a frame", len(p), each)
 			}
 			if reads, n := find(t, tc.synthetic, p); reads > tc.reads || n > 59_000 {
 				t.Errorf("%d reads of %d bytes, want at most %d", reads, n, tc.reads)

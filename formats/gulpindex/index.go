@@ -39,11 +39,22 @@ type Index struct {
 	o      Options
 	totals gulp.Totals
 	fences []fence
-	fixed  int64 // memory of the fences
+	all    *index.Section // of all frames in file order; s if the ids are in that order
+	starts []int64        // numbers of the first frames of the pages of all
+	metas  *index.Section // places of meta_data; nil: left out
+
+	metaSize int64 // bytes of the .gmeta
+	fixed    int64 // memory of the fences
 
 	mu    sync.Mutex
-	pages lru.Cache[int, []byte]
+	pages lru.Cache[pageKey, []byte]
 	ids   lru.Cache[string, *excerpt]
+}
+
+// A pageKey is a page of a section.
+type pageKey struct {
+	s *index.Section
+	k int
 }
 
 // A fence tells which ids are in a page: those from it on, up to the next fence.
@@ -78,18 +89,30 @@ func Open(ctx context.Context, r, data rangeio.Reader, pair Pair, o Options) (*I
 	}
 	x := &Index{r: r, ix: ix, data: data, o: o}
 	x.pages.Max, x.ids.Max = o.Cache/2, o.Cache/2
-	if x.s = ix.Section(section()); x.s == nil {
+	if x.s = ix.Section(byID()); x.s == nil {
 		return nil, unusable("there is no section of ids")
 	}
 	if data.Size() != pair.Data.Size || ix.Trailer.Plain != pair.Data.Size {
 		return nil, unusable("it is about data of %d bytes, not %d", ix.Trailer.Plain, data.Size())
 	}
-	for i := range x.s.Pages {
-		if n := x.s.Pages[i].Len(); n > maxPage {
-			return nil, unusable("page %d has %d bytes", i, n)
+	if x.all = ix.Section(byNumber()); x.all == nil {
+		x.all = x.s
+	}
+	for _, s := range [...]*index.Section{x.s, x.all} {
+		for i := range s.Pages {
+			if n := s.Pages[i].Len(); n > maxPage {
+				return nil, unusable("page %d has %d bytes", i, n)
+			}
 		}
 	}
-	return x, x.parse(ix.Meta, pair.Meta)
+	if err := x.parse(ix.Meta, pair.Meta); err != nil {
+		return nil, err
+	}
+	x.metaSize = pair.Meta.Size
+	if err := x.metaPages(); err != nil {
+		return nil, err
+	}
+	return x, x.count()
 }
 
 // parse reads the meta of the index.
@@ -241,11 +264,10 @@ func (x *Index) excerpt(ctx context.Context, id string, i, j int) (*excerpt, err
 	for k := i; k < j; k++ {
 		frames += x.s.Pages[k].Count
 	}
-	const cost = 40 // a FrameInfo and its 16 bytes in a Chunk
-	if most := x.o.Gulp.Limits.MaxMeta; j-i > 1 && (frames > most/cost || int64(j-i) > most/maxPage) {
-		return nil, &formats.Error{Format: gulp.Format, Off: -1, Part: "index", Err: fmt.Errorf("%d frames of one id: %w", frames, formats.ErrTooLarge)}
+	if err := x.fits(frames, j-i); err != nil {
+		return nil, err
 	}
-	pages, err := x.read(ctx, i, j)
+	pages, err := x.read(ctx, x.s, i, j)
 	if err != nil {
 		return nil, err
 	}
@@ -267,6 +289,16 @@ func (x *Index) excerpt(ctx context.Context, id string, i, j int) (*excerpt, err
 		return nil, unusable("%s", err)
 	}
 	return &excerpt{c, e.From, e.From + len(e.Known)}, nil
+}
+
+// fits returns an error if the places of so many frames, out of more than one page, take
+// more memory than MaxMeta.
+func (x *Index) fits(frames int64, pages int) error {
+	const cost = 40 // a FrameInfo and its 16 bytes in a Chunk
+	if most := x.o.Gulp.Limits.MaxMeta; pages > 1 && (frames > most/cost || int64(pages) > most/maxPage) {
+		return &formats.Error{Format: gulp.Format, Off: -1, Part: "index", Err: fmt.Errorf("places of %d frames at once: %w", frames, formats.ErrTooLarge)}
+	}
+	return nil
 }
 
 func noEntry(id string) error {
@@ -314,104 +346,24 @@ func (x *Index) search(e *gulp.Excerpt, k int, p []byte) (found bool, err error)
 	return true, nil
 }
 
-// read returns the pages [i, j). Pages that are not in memory are read in one planned
+// read returns the pages [i, j) of s. Pages that are not in memory are read in one planned
 // read.
-func (x *Index) read(ctx context.Context, i, j int) ([][]byte, error) {
+func (x *Index) read(ctx context.Context, s *index.Section, i, j int) ([][]byte, error) {
 	if j-i == 1 {
 		x.mu.Lock()
-		p, ok := x.pages.Get(i)
+		p, ok := x.pages.Get(pageKey{s, i})
 		x.mu.Unlock()
 		if ok {
 			return [][]byte{p}, nil
 		}
 	}
-	held := x.ix.Held(x.s, i, j)
-	pages, err := x.ix.Pages(ctx, index.Parts{Section: x.s, I: i, J: j})
+	held := x.ix.Held(s, i, j)
+	pages, err := x.ix.Pages(ctx, index.Parts{Section: s, I: i, J: j})
 	if err != nil || held || j-i > 1 {
 		return pages, err
 	}
 	x.mu.Lock()
-	x.pages.Put(i, pages[0], int64(cap(pages[0])))
+	x.pages.Put(pageKey{s, i}, pages[0], int64(cap(pages[0])))
 	x.mu.Unlock()
 	return pages, nil
-}
-
-// Walk calls fn for each id, in the order of their bytes, and for each run of frames of
-// it that a page has: number is that of the id in file order, frames that of all its
-// frames, and from the number of the first of known. id and known are valid during the
-// call only. Walk reads all pages, some MiB at a time. Errors are those of Select, or
-// what fn returns.
-func (x *Index) Walk(ctx context.Context, fn func(id string, number int64, frames, from int, known []gulp.FrameInfo) error) error {
-	const step = 256 // 4 MiB at the most
-	var places []gulp.FrameInfo
-	for i := 0; i < len(x.fences); i += step {
-		j := min(i+step, len(x.fences))
-		err := x.ix.Each(ctx, x.r, index.Parts{Section: x.s, I: i, J: j}, "index", func(k int, p []byte) error {
-			var err error
-			places, err = x.walk(k, p, places[:0], fn)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (x *Index) walk(k int, p []byte, places []gulp.FrameInfo, fn func(string, int64, int, int, []gulp.FrameInfo) error) ([]gulp.FrameInfo, error) {
-	r, err := newPageReader(p, &x.s.Pages[k])
-	if err != nil {
-		return places, err
-	}
-	ahead := *r
-	for ahead.k < ahead.n {
-		if _, err := ahead.next(); err != nil {
-			return places, err
-		}
-	}
-	if places, err = ahead.places(places, x.data.Size()); err != nil {
-		return places, err
-	}
-	r.row.id = nil // ahead has used its memory
-	for r.k < r.n {
-		at := r.given
-		row, err := r.next()
-		if err != nil {
-			return places, err
-		}
-		if err := fn(string(row.id), row.number, int(row.frames), int(row.before), places[at:r.given]); err != nil {
-			return places, err
-		}
-	}
-	return places, nil
-}
-
-// Verify reads the whole index, compares its bytes with their hash, and its content with
-// the chunk that it is about. If they differ, the error matches index.ErrUnusable.
-func (x *Index) Verify(ctx context.Context, c *gulp.Chunk) error {
-	if err := x.ix.Verify(ctx); err != nil {
-		return err
-	}
-	if x.totals != c.Totals() {
-		return unusable("its totals are %+v, those of the chunk %+v", x.totals, c.Totals())
-	}
-	ids, frames := 0, int64(0)
-	err := x.Walk(ctx, func(id string, number int64, n, from int, known []gulp.FrameInfo) error {
-		if have, err := c.Frames(id); err != nil || have != n || number >= int64(c.Len()) || c.ID(int(number)) != id {
-			return unusable("id %q is number %d with %d frames, which the chunk does not have so", id, number, n)
-		}
-		for i, f := range known {
-			if have, err := c.Frame(id, from+i); err != nil || have != f {
-				return unusable("frame %d of id %q is at %d, with %d bytes, where the chunk has %d, %d", from+i, id, f.Off, f.Size, have.Off, have.Size)
-			}
-		}
-		if frames += int64(len(known)); from == 0 {
-			ids++
-		}
-		return nil
-	})
-	if err == nil && (ids != c.Len() || frames != x.totals.Frames) {
-		err = unusable("it has %d ids and %d frames of %d and %d", ids, frames, c.Len(), x.totals.Frames)
-	}
-	return err
 }

@@ -109,6 +109,8 @@ func equal(tb testing.TB, m made, x *gulpindex.Index) {
 	if err := x.Verify(tb.Context(), m.c); err != nil {
 		tb.Error(err)
 	}
+	equalNumbers(tb, m, x)
+	equalMeta(tb, m, x)
 	for k, id := range slices.Collect(m.c.IDs()) {
 		if k%7 > 0 && m.c.Len() > 500 {
 			continue // Verify has looked at all
@@ -154,6 +156,64 @@ func equal(tb testing.TB, m made, x *gulpindex.Index) {
 				tb.Fatalf("%q: %v", id, err)
 			}
 		}
+	}
+}
+
+// equalNumbers holds frames by their number in the file against those of the chunk.
+func equalNumbers(tb testing.TB, m made, x *gulpindex.Index) {
+	tb.Helper()
+	var all [][]byte
+	if err := m.c.Each(tb.Context(), func(_ string, _ int, p []byte) error {
+		all = append(all, bytes.Clone(p))
+		return nil
+	}); err != nil {
+		tb.Fatal(err)
+	}
+	for _, r := range [][2]int{{0, len(all)}, {len(all) / 2, len(all)/2 + 1}, {len(all) / 3, len(all) - 1}, {len(all) - 1, len(all)}, {3, 3}} {
+		from, to := max(r[0], 0), max(r[1], 0)
+		if to > len(all) || from > to {
+			continue
+		}
+		c, err := x.Numbered(tb.Context(), from, to)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		got, err := c.AppendFrames(tb.Context(), nil, "", from, to, 1)
+		if err != nil || len(got) != to-from || !slices.EqualFunc(got, all[from:to], bytes.Equal) {
+			tb.Errorf("frames %d:%d: %d of them, %v", from, to, len(got), err)
+		}
+		if c, err = m.c.Numbered(from, to); err == nil {
+			got, err = c.AppendFrames(tb.Context(), got[:0], "", from, to, 1)
+		}
+		if err != nil || !slices.EqualFunc(got, all[from:to], bytes.Equal) {
+			tb.Errorf("frames %d:%d of the chunk itself: %v", from, to, err)
+		}
+	}
+	c, err := x.Numbered(tb.Context(), len(all), len(all)+1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := c.AppendFrame(tb.Context(), nil, "", len(all)); !errors.Is(err, gulp.ErrIndex) {
+		tb.Errorf("one frame too far: %v", err)
+	}
+}
+
+// equalMeta holds the places of meta_data against the text of the .gmeta.
+func equalMeta(tb testing.TB, m made, x *gulpindex.Index) {
+	tb.Helper()
+	t := m.c.Totals()
+	for k, id := range slices.Collect(m.c.IDs()) {
+		if k%17 > 0 && m.c.Len() > 100 {
+			continue
+		}
+		off, n, known, err := x.MetaPlace(tb.Context(), id)
+		want, err2 := m.c.MetaData(id)
+		if err := errors.Join(err, err2); err != nil || known != (t.Frames/4 >= t.IDs) || known && string(m.meta[off:off+n]) != string(want) {
+			tb.Fatalf("meta_data of %q: [%d, +%d), known %v, want %s, %v", id, off, n, known, want, err)
+		}
+	}
+	if _, _, _, err := x.MetaPlace(tb.Context(), "none at all"); !errors.Is(err, formats.ErrNoEntry) {
+		tb.Error(err)
 	}
 }
 

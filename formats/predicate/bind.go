@@ -2,6 +2,7 @@ package predicate
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/farread/farread/formats"
@@ -176,7 +177,19 @@ func (b *binder) whole(n *node, i int) string {
 	if i == 0 {
 		return "an item"
 	}
-	return strings.Join(n.path[:i], ".")
+	var names []string
+	for _, name := range n.path[:i] {
+		names = append(names, spelt(name))
+	}
+	return strings.Join(names, ".")
+}
+
+// spelt returns a name as a text has it: in double quotes if it is more than a word.
+func spelt(name string) string {
+	if name != "" && wordLen(name) == len(name) {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 // hint says how an item without members is named.
@@ -195,7 +208,7 @@ func members(d dtype.DType) string {
 			list = append(list, "…")
 			break
 		}
-		list = append(list, f.Name)
+		list = append(list, spelt(f.Name))
 	}
 	return strings.Join(list, ", ")
 }

@@ -56,6 +56,8 @@ func TestErrors(t *testing.T) {
 		{"<f4", strings.Repeat(" ", 5000) + "v > 3", formats.ErrTooLarge, "5005 bytes, at most 4096"},
 		{"<f4", "temp > 3", formats.ErrNoEntry, "where: character 1, at \"temp > 3\": an item has no member \"temp\"; its name is v"},
 		{"<f4", "v.x > 3", formats.ErrNoEntry, "no member"},
+		{"[('a\\r', '<f4'), ('b c', '<f4'), ('d', '<f4')]", "e > 3", formats.ErrNoEntry, `no member "e", but "a\r", "b c", d`},
+		{"[('a\\n', [('b', '<f4')])]", `"a\n" > 3`, formats.ErrUnsupported, `"a\n" has members: name one of b`},
 		{"<f4", "v > '2025'", formats.ErrUnsupported, "items of type <f4 are compared with numbers"},
 		{"<f4", "v == true", formats.ErrUnsupported, "numbers, not with true or false"},
 		{"<c8", "v == 1", formats.ErrUnsupported, "items of type <c8 are not compared"},
@@ -161,6 +163,7 @@ func FuzzParse(f *testing.F) {
 			f.Add(s, typ, []byte("some items of any type, and a NaN \x00\x00\xf8\x7f\x00\x00\xc0\x7f"))
 		}
 	}
+	f.Add("x > 3", `[('a\r', '<f4')]`, []byte{})
 	f.Fuzz(func(t *testing.T, text, typ string, items []byte) {
 		known := func(err error) {
 			var at *predicate.Error

@@ -48,8 +48,8 @@ func beside(tb testing.TB, out objstore.Bucket, key string) (*gulp.Chunk, *gulpi
 }
 
 // TestIndex: a job writes an index beside a gulp with many frames and none beside one
-// with few. An upload that replaces the first leaves no index that could be used for
-// the new pair, and one that becomes of another kind leaves none at all.
+// with few. An upload of few frames that replaces the first leaves no index, nor does one
+// that becomes of another kind.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	in, out := stores()
@@ -71,9 +71,10 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	pair(tarOf(t, clips(t)))
-	if _, _, err := beside(t, out, "x.bin"); !errors.Is(err, index.ErrUnusable) {
+	if _, _, err := beside(t, out, "x.bin"); !errors.Is(err, objstore.ErrNotFound) {
 		t.Errorf("few frames in place of many: %v", err)
 	}
+	pair(manyFrames(t, 3))
 	pair([]byte(strings.Repeat("a line\n", 100)))
 	for info, err := range out.List(t.Context(), "") {
 		if err != nil || !strings.HasSuffix(info.Key, ".blp") {

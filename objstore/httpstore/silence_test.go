@@ -90,12 +90,7 @@ func TestSilence(t *testing.T) {
 
 // TestUnreachable: if waiting cannot help, there are two tries at most.
 func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused := "http://" + l.Addr().String()
-	l.Close()
+	const refused = "http://127.0.0.1:1" // a port that was free a moment ago may be another test's server by now
 	secure := httptest.NewTLSServer(http.HandlerFunc(steady))
 	defer secure.Close()
 	unknown := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {

@@ -181,13 +181,21 @@ func (o *Chunks) index(ctx context.Context, c *chunk) error {
 	return err
 }
 
-// beside writes the index beside a chunk whose objects are there.
+// beside writes the index beside a chunk whose objects are there. If it is not worth one,
+// beside removes that of the chunk that was there before.
 func (o *Chunks) beside(ctx context.Context, c *chunk, meta objstore.Info) error {
 	p, err := pack.BuildIndex(c.w, c.info, meta)
-	if err != nil || p == nil {
+	if err != nil {
 		return err
 	}
-	_, err = objstore.Put(ctx, o.b, c.pair.Data+index.Suffix, bytes.NewReader(p), objstore.PutOptions{ContentType: "application/octet-stream",
+	key := c.pair.Data + index.Suffix
+	if p == nil {
+		if o.force {
+			_ = o.b.Delete(ctx, key) // readers pass it over where it stays
+		}
+		return nil
+	}
+	_, err = objstore.Put(ctx, o.b, key, bytes.NewReader(p), objstore.PutOptions{ContentType: "application/octet-stream",
 		Meta: map[string]string{functions.MetaMarker: "1"}})
 	return err
 }
