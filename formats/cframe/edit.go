@@ -94,6 +94,9 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if frame, err = frame.whole(ctx); err != nil {
+		return nil, err
+	}
 	o.Limits = o.Limits.WithDefaults()
 	e := &Editor{f: f, o: o, in: frame.info, end: size, kept: size, own: frame.info.FrameLen, foreign: size > frame.info.FrameLen}
 	if e.foreign {

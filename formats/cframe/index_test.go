@@ -78,7 +78,7 @@ func points(t *testing.T, p, data, side []byte) (opening, heads int, f *Frame) {
 		t.Error("chunks are missing")
 	}
 	for i := range f.Chunks() {
-		if c := f.Chunk(i); c.Special == blosc.None && r.offs[c.Off] {
+		if c := f.chunk(i); c.Special == blosc.None && r.offs[c.Off] {
 			heads++
 		}
 	}
@@ -181,7 +181,7 @@ func TestStaleInPlace(t *testing.T) {
 		turned = append(turned, stored[off:off+n]...)
 		want = append(want, data[5*1024+(len(starts)-1-i)*64:][:64]...)
 	}
-	copy(p[f.Chunk(5).Off:], turned)
+	copy(p[f.chunk(5).Off:], turned)
 	copy(data[5*1024:], want)
 	clear(p[len(p)-17:])
 	_, _, f = points(t, p, data, nil)

@@ -46,11 +46,14 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	if err := f.Refused(); err != nil {
 		return Report{}, err
 	}
+	if f, err = f.whole(ctx); err != nil {
+		return Report{}, err
+	}
 	r := Report{Chunks: f.Chunks(), Special: map[blosc.Special]int64{}, VLMetalayers: len(vl)}
 	var coded []Want // not the special chunks, which are headers alone
 	var total int64
-	err = f.EachHeader(ctx, 0, f.Chunks(), func(i int, h blosc.Header) error {
-		if r.count(h, f.Chunk(i).Special == blosc.None); h.Special == blosc.None {
+	err = f.EachHeader(ctx, 0, f.Chunks(), func(i int, c ChunkInfo, h blosc.Header) error {
+		if r.count(h, c.Special == blosc.None); h.Special == blosc.None {
 			coded, total = append(coded, Want{Chunk: i}), total+int64(h.NBytes)
 		}
 		return nil
