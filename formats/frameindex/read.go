@@ -276,3 +276,43 @@ func (x *Index) HeldBytes() int64 {
 	}
 	return n
 }
+
+// A HeadList holds the heads of all chunks of an index, still encoded.
+type HeadList struct {
+	s     *index.Section // nil: no heads
+	pages [][]byte
+}
+
+// List reads the heads of all chunks: one planned read. If a page is damaged, the error
+// matches index.ErrUnusable.
+func (x *Index) List(ctx context.Context) (*HeadList, error) {
+	l := &HeadList{s: x.starts}
+	if l.s == nil {
+		return l, nil
+	}
+	var err error
+	l.pages, err = x.ix.Pages(ctx, index.Parts{Section: l.s, I: 0, J: len(l.s.Pages)})
+	return l, err
+}
+
+// Any reports whether any chunk may have a head.
+func (l *HeadList) Any() bool { return l.s != nil }
+
+// Each is Index.Heads without reads.
+func (l *HeadList) Each(chunks []int, fn func(k int, head []byte) error) error {
+	if l.s == nil {
+		for k := range chunks {
+			if err := fn(k, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for r := range runs(l.s, chunks) {
+		err := headsOf(l.pages[r.page], int(l.s.Pages[r.page].First), chunks[r.from:r.to], func(k int, head []byte) error { return fn(r.from+k, head) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
