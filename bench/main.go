@@ -128,6 +128,7 @@ func jobs() []job {
 		{"zoom-wav", zoomWAV},
 		{"download", download},
 		{"full-scan", fullScan},
+		{"afar-many", afarMany},
 		{"cached-read", cachedRead},
 		{"function", function},
 		{"pack-memory", packMemory},

@@ -10,10 +10,10 @@ import (
 	"github.com/farread/farread/formats/blosc"
 )
 
-// editable writes a frame of n chunks of 16 blocks, of 2 KiB encoded or so.
+// editable writes a frame of n chunks of 16 blocks, of 6 KiB encoded or so.
 func editable(t *testing.T, n int) (p []byte, data [][]byte) {
 	t.Helper()
-	o := WriteOptions{ChunkSize: 4096, BlockSize: 256, Index: CheapIndex, Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1, Filters: []blosc.Filter{}}}
+	o := WriteOptions{ChunkSize: 8192, BlockSize: 512, Index: CheapIndex, Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1, Filters: []blosc.Filter{}}}
 	p = write(t, o, func(w *Writer) {
 		for i := range n {
 			c := someChunk(i)
@@ -25,12 +25,12 @@ func editable(t *testing.T, n int) (p []byte, data [][]byte) {
 }
 
 func someChunk(i int) []byte {
-	c := make([]byte, 4096)
+	c := make([]byte, 8192)
 	if i%13 == 5 {
 		return c
 	}
-	for k := 0; k < len(c); k += 256 {
-		copy(c[k:], noise(90+(i*k)%77, i+k))
+	for k := 0; k < len(c); k += 512 {
+		copy(c[k:], noise(300+(i*k)%150, i+k))
 	}
 	return c
 }
@@ -38,7 +38,7 @@ func someChunk(i int) []byte {
 // TestEditIndex: after each commit the index is about the new state of the frame, and
 // Verify finds each head and place in it right, whatever was changed.
 func TestEditIndex(t *testing.T) {
-	for _, n := range []int{60, 3600} {
+	for _, n := range []int{60, 5000} {
 		p, data := editable(t, n)
 		m := &memFile{b: bytes.Clone(p)}
 		r := rand.New(rand.NewPCG(uint64(n), 1))
@@ -70,8 +70,8 @@ func TestEditIndex(t *testing.T) {
 			},
 			"zeros": func(e *Editor) {
 				i := r.IntN(len(data))
-				must(t, e.UpdateSpecial(i, blosc.Zeros, 4096))
-				data[i] = make([]byte, 4096)
+				must(t, e.UpdateSpecial(i, blosc.Zeros, 8192))
+				data[i] = make([]byte, 8192)
 			},
 			"reorder": func(e *Editor) {
 				order := r.Perm(len(data))
@@ -102,7 +102,7 @@ func TestEditIndex(t *testing.T) {
 			f, err := openBytes(t.Context(), m.b)
 			must(t, err)
 			rep, err := f.Verify(t.Context(), nil)
-			if err != nil || rep.Index.Size == 0 || !rep.Index.Inside || f.heads.used().HasPlaces() != (n == 3600) || !f.heads.used().HasHeads() {
+			if err != nil || rep.Index.Size == 0 || !rep.Index.Inside || f.heads.used().HasPlaces() != (n == 5000) || !f.heads.used().HasHeads() {
 				t.Fatalf("%d chunks, %s: %+v, %v", n, name, rep, err)
 			}
 			wants := make([]Want, len(data))
@@ -111,7 +111,7 @@ func TestEditIndex(t *testing.T) {
 			}
 			f = openLate(t, m.b, Options{Policy: blockwise})
 			must(t, f.EachConcurrent(t.Context(), wants, func(i, block int, p []byte) error {
-				if want := data[i][i%16*256:][:256]; block >= 0 && !bytes.Equal(p, want) {
+				if want := data[i][i%16*512:][:512]; block >= 0 && !bytes.Equal(p, want) {
 					return fmt.Errorf("%s: chunk %d: other bytes", name, i)
 				}
 				return nil

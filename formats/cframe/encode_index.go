@@ -27,9 +27,12 @@ const (
 	// Open reads with the end of the frame. The pages of a longer index lie behind the
 	// last chunk.
 	indexRoom = 48 << 10
+	// wholeChunkLen is the length of chunks that every policy reads whole, so that nobody
+	// asks for their heads.
+	wholeChunkLen = 4 << 10
 	// longOffsets is the length of encoded offsets up to which every reader has them with
-	// the end of the frame.
-	longOffsets = 8 << 10
+	// the end of the frame, of which it reads 16 KiB.
+	longOffsets = 12 << 10
 	cheapShare  = 50  // a cheap index takes at most 1/cheapShare of the chunks
 	indexBooks  = 400 // about the bytes of an index without its pages
 	// mostEditable is the number of vlmetalayers up to which c-blosc2 edits a frame.
@@ -59,13 +62,16 @@ func (p *indexPlan) fit(cbytes int64) bool {
 		return n <= p.most && (p.choice != CheapIndex || n+indexBooks <= cbytes/cheapShare)
 	}
 	heads := b.Len()
-	if len(p.offsets) <= longOffsets || int64(len(p.offsets))+trailerLen(p.vl)+heads <= indexRoom {
-		return !b.Empty() && cheap(heads)
+	useless := p.choice == CheapIndex && cbytes/int64(max(b.Chunks(), 1)) <= wholeChunkLen
+	if len(p.offsets) <= longOffsets {
+		harmful := useless && int64(len(p.offsets))+trailerLen(p.vl)+heads+indexBooks > longOffsets
+		return !b.Empty() && !harmful && cheap(heads)
 	}
 	b.SetPlaces(p.place)
-	if b.Empty() || !cheap(b.Len()) && !cheap(heads) {
+	switch {
+	case b.Empty() || useless || !cheap(b.Len()) && !cheap(heads):
 		b.DropHeads()
-	} else if !cheap(b.Len()) {
+	case !cheap(b.Len()):
 		b.DropPlaces()
 	}
 	return cheap(b.Len())
@@ -75,7 +81,7 @@ func (p *indexPlan) fit(cbytes int64) bool {
 // If the index is long, it first writes pages of it behind the last chunk by spill, which
 // returns their offset and counts them in in.CBytes.
 func (p *indexPlan) tail(in *Info, spill func(pieces ...[]byte) (int64, error)) ([]byte, error) {
-	if int64(len(p.offsets))+trailerLen(p.vl)+p.heads.Len() > indexRoom {
+	if n := int64(len(p.offsets)) + trailerLen(p.vl) + p.heads.Len(); n > indexRoom || p.heads.HasPlaces() && p.heads.Empty() {
 		if err := p.heads.Spill(spill); err != nil {
 			return nil, err
 		}

@@ -57,6 +57,9 @@ func (b *Builder) Section(n index.Name) *index.SectionBuilder {
 // DropHeads forgets all heads, for a frame whose chunks are too short to be worth them.
 func (b *Builder) DropHeads() { b.s, b.page, b.heads, b.first = nil, nil, 0, b.chunks }
 
+// Chunks returns the number of chunks that were added.
+func (b *Builder) Chunks() int { return b.chunks }
+
 // Empty reports whether no chunk has a head, so that heads would be of no use.
 func (b *Builder) Empty() bool { return b.heads == 0 }
 
