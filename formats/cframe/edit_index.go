@@ -48,7 +48,7 @@ func (f *Frame) editIndex(ctx context.Context) (*editIndex, error) {
 		})
 	}
 	if errors.Is(err, index.ErrUnusable) {
-		return nil, nil //nolint:nilnil,nilerr // likewise: nobody can use it
+		return nil, nil //nolint:nilnil // likewise: nobody can use it
 	}
 	if ix.Size() > f.info.CBytes/cheapShare {
 		x.choice = WithIndex

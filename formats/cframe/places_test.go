@@ -150,14 +150,14 @@ func TestPlacesLie(t *testing.T) {
 func TestPlacesBeside(t *testing.T) {
 	const n = 12_000
 	p := lateFrame(t, n, NoIndex)
-	make := func(p []byte) []byte {
+	build := func(p []byte) []byte {
 		f, err := openBytes(t.Context(), p)
 		must(t, err)
 		side, err := f.BuildIndex(t.Context(), "e", nil)
 		must(t, err)
 		return side
 	}
-	right := make(p)
+	right := build(p)
 	damaged := bytes.Clone(right)
 	for i := 20; i < len(damaged)-15_000; i += 50 {
 		damaged[i] ^= 1
@@ -170,7 +170,7 @@ func TestPlacesBeside(t *testing.T) {
 	}{
 		"right":   {right, "e", true, true},
 		"stale":   {right, "f", false, false},
-		"other":   {make(lateFrame(t, n-1, NoIndex)), "e", false, false},
+		"other":   {build(lateFrame(t, n-1, NoIndex)), "e", false, false},
 		"damaged": {damaged, "e", true, false},
 		"gone":    {nil, "", false, false},
 		"short":   {right[:len(right)-1], "e", false, false},
