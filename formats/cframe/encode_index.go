@@ -16,7 +16,8 @@ type IndexChoice uint8
 const (
 	// NoIndex makes none.
 	NoIndex IndexChoice = iota
-	// CheapIndex makes one if it takes at most 2 % of the chunks.
+	// CheapIndex makes one if it takes at most 2 % of the chunks, or a part of one that
+	// does: of many chunks that are short their places alone.
 	CheapIndex
 	// WithIndex makes one, whatever it takes.
 	WithIndex

@@ -82,8 +82,8 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 }
 
 // A Frame is an open frame. It holds in memory the header, the metalayers, the
-// trailer if Open has read it, and the offsets: 8 bytes for each chunk, or up to
-// 16 if chunks are not in order or some have no bytes in the frame. It holds no
+// trailer if Open has read it, and the offsets, if they were read: 8 bytes for each
+// chunk, or up to 16 if chunks are not in order or some have no bytes in the frame. It holds no
 // data and needs no Close. All methods are safe for concurrent use. The Frame
 // uses the Reader or Set until the last call.
 //
@@ -139,6 +139,12 @@ func (f *Frame) WithBlockShape(shape []int) *Frame {
 // are not completely in these bytes, for example because the frame ends before r
 // does, they cost one phase more. Offsets of more than 64 KiB, and of more than
 // 4 bytes a chunk, cost a third.
+//
+// Offsets that do not come with the tail are not read if an index inside the frame (or
+// Options.Sidecar) has them in pages. A read of some chunks then begins with the pages
+// that tell where they are, which is a phase, and reads the chunks in the same phase if
+// it is worth the bytes. Reads of all chunks, and of very many, read the offsets. From
+// then on the Frame holds them.
 //
 // Errors match the sentinels of package formats: ErrCorrupt if header, offsets
 // or the end of the trailer break the rules of the format, or if the frame is

@@ -47,8 +47,8 @@ type WriteOptions struct {
 	Parallel int
 
 	// Index says whether the frame gets an index of the block starts of its chunks,
-	// which python-blosc2 keeps and ignores. Until Close the Writer holds it in memory:
-	// about two bytes for each block. A frame with 16 vlmetalayers or more gets none,
+	// and of their places if they are many, which python-blosc2 keeps and ignores. Until Close the Writer holds it in memory:
+	// about two bytes for each block, and four for each chunk. A frame with 16 vlmetalayers or more gets none,
 	// since c-blosc2 could not edit it with one more, and neither does a sparse frame,
 	// or a frame whose index would exceed Limits.MaxMeta.
 	Index IndexChoice
