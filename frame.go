@@ -111,25 +111,31 @@ func (c *Client) FrameOf(ctx context.Context, ob *objstore.Object, o FrameOption
 	if err != nil {
 		return nil, err
 	}
-	f, err := cframe.Open(ctx, r, c.frameOptions(o, ob))
-	if err != nil {
-		return nil, err
-	}
-	fr := &Frame{Frame: f, Object: ob}
+	fr := &Frame{Object: ob}
+	options := c.frameOptions(o, ob)
 	if o.Offset != 0 {
+		if fr.Frame, err = cframe.Open(ctx, r, options); err != nil {
+			return nil, err
+		}
 		return fr, nil
 	}
 	fr.beside = &atomic.Pointer[objstore.Object]{}
-	f.Sidecar(func(ctx context.Context) (rangeio.Reader, string, error) {
+	sidecar := func(ctx context.Context) (rangeio.Reader, string, error) {
 		side, err := o.early.open(func() (*objstore.Object, error) { return c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail) })
 		if side == nil || err != nil {
 			return nil, "", err
 		}
 		fr.beside.Store(side)
 		return besideReader{side}, ob.Info().ETag, nil
-	})
+	}
 	if o.Beside {
-		err = f.OpenSidecar(ctx)
+		options.Sidecar = sidecar
+	}
+	if fr.Frame, err = cframe.Open(ctx, r, options); err != nil {
+		return nil, err
+	}
+	if fr.Sidecar(sidecar); o.Beside {
+		err = fr.OpenSidecar(ctx)
 	}
 	return fr, err
 }

@@ -2,8 +2,11 @@ package farread
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -145,5 +148,91 @@ func TestFrameIndexReplaced(t *testing.T) {
 	}
 	if x, err := a.Source.UsedIndex(t.Context()); err != nil || x.Bytes != 0 || !strings.Contains(x.Unused, "not found") {
 		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// manyOf is an array of n rows of 128 items, each a chunk of its own length.
+func manyOf(t *testing.T, n int64, ix cframe.IndexChoice) []byte {
+	t.Helper()
+	var out bloscpackOutput
+	m := b2nd.Meta{Shape: []int64{n, 128}, ChunkShape: []int{1, 128}, BlockShape: []int{1, 128}, DType: "<u4"}
+	w, err := b2nd.NewWriter(&out, m, b2nd.WriteOptions{Index: ix, Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1, Filters: []blosc.Filter{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if _, err := w.Write(manyRow(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func manyRow(i int64) []byte {
+	r := rand.New(rand.NewPCG(uint64(i), 7))
+	p := make([]byte, 512)
+	for k := range 16 + 4*r.IntN(12) {
+		binary.LittleEndian.PutUint32(p[4*k:], r.Uint32())
+	}
+	return p
+}
+
+// TestManyTraces: what a row of an array of many chunks takes. With an index, inside or
+// beside, that is two phases, and the offsets are not read.
+func TestManyTraces(t *testing.T) {
+	t.Parallel()
+	const n, at = 40_000, 31_234
+	plain, inside := manyOf(t, n, cframe.NoIndex), manyOf(t, n, cframe.CheapIndex)
+	for name, c := range map[string]struct {
+		file   []byte
+		etag   string // of the index beside; "": there is none
+		phases int64
+		bytes  int64
+	}{
+		"inside": {inside, "", 2, 48_000}, "beside": {plain, "same", 2, 74_000},
+		"none": {plain, "", 3, 160_000}, "stale": {plain, "other", 3, 180_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := New(Config{Counter: &objstore.Counter{}, Policy: rangeio.Lean()})
+			b := memstore.New(memstore.Config{Name: "s3://b"})
+			in := put(t, b, "x.b2nd", c.file, nil)
+			if c.etag != "" {
+				put(t, b, "x.b2nd"+index.Suffix, besideOf(t, c.file, map[string]string{"same": in.ETag, "other": "other"}[c.etag]), nil)
+			}
+			var log tracetest.Log
+			client.buckets["s3://b"] = store{b, objstore.Chain(b, log.Middleware(), objstore.Count(client.c.Counter))}
+			a, err := client.OpenArray(t.Context(), "s3://b/x.b2nd", FrameOptions{Beside: c.etag != ""})
+			if err != nil {
+				t.Fatal(err)
+			}
+			log.Step("open")
+			row := make([]byte, 512)
+			if err := a.ReadSlice(t.Context(), row, b2nd.Sub([]int64{at, 0}, []int64{at + 1, 128})); err != nil || !bytes.Equal(row, manyRow(at)) {
+				t.Fatalf("%x, %v", row, err)
+			}
+			log.Step("a row")
+			s := client.Stats()
+			log.Note(fmt.Sprintf("%d requests, %d phases, %d bytes", s.Requests, s.Phases, s.Bytes))
+			if s.Phases > c.phases || s.Bytes > c.bytes {
+				t.Errorf("%+v", s)
+			}
+			log.Golden(t, "testdata/many-"+name+".trace")
+			k := 0
+			for e, err := range opened[interface {
+				Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Entry, error]
+			}](t, client, "x.b2nd", AnyOptions{}).Entries(t.Context(), EntriesOptions{}) {
+				if err != nil || e.N != int64(k) || e.Off <= 0 || e.Size != 512 {
+					t.Fatalf("%+v, %v", e, err)
+				}
+				k++
+			}
+			if k != n {
+				t.Errorf("%d entries", k)
+			}
+		})
 	}
 }

@@ -54,7 +54,11 @@ func (c frameChunks) ExplainStored(ctx context.Context, i int64) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	size := c.x.f.Chunk(int(i)).MaxLen
+	place, err := c.x.f.Chunk(ctx, number(i))
+	if err != nil {
+		return Plan{}, err
+	}
+	size := place.MaxLen
 	if len(requests) == 0 && size == 0 {
 		size = blosc.HeaderLen2 // the request is for a special chunk
 	}

@@ -182,21 +182,26 @@ func filterNames(filters [6]blosc.Filter) (names []string) {
 
 func (x *frameData) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Entry, error] {
 	n := int64(x.f.Chunks())
-	if !o.Scan || x.f.Refused() != nil {
-		return numbered(o.After, n, x.entry)
-	}
 	return func(yield func(Entry, error) bool) {
+		give := func(e Entry) error {
+			if e.Cursor = cursor(e.N); !yield(e, nil) {
+				return errStop
+			}
+			return nil
+		}
 		from, err := o.from(n)
-		if err == nil {
-			err = x.f.EachHeader(ctx, int(from), int(o.to(from, n)), func(i int, h blosc.Header) error {
-				e := x.entry(int64(i))
-				if e.Cursor, e.Size = cursor(e.N), int64(h.NBytes); e.Off >= 0 {
+		to := o.to(from, n)
+		switch {
+		case err != nil:
+		case !o.Scan || x.f.Refused() != nil:
+			err = x.f.EachChunk(ctx, int(from), int(n), func(i int, c cframe.ChunkInfo) error { return give(x.entry(i, c)) })
+		default:
+			err = x.f.EachHeader(ctx, int(from), int(to), func(i int, c cframe.ChunkInfo, h blosc.Header) error {
+				e := x.entry(i, c)
+				if e.Size = int64(h.NBytes); e.Off >= 0 {
 					e.Stored, e.Special = int64(h.CBytes), special(h.Special)
 				}
-				if !yield(e, nil) {
-					return errStop
-				}
-				return nil
+				return give(e)
 			})
 		}
 		if err != nil && err != errStop { //nolint:errorlint // nobody else has it
@@ -205,10 +210,9 @@ func (x *frameData) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[Ent
 	}
 }
 
-// entry returns what the index says of chunk i.
-func (x *frameData) entry(i int64) Entry {
-	c := x.f.Chunk(int(i))
-	e := Entry{N: i, Off: -1, Size: int64(c.NBytes), Stored: c.MaxLen, Special: special(c.Special)}
+// entry returns what the offsets say of chunk i.
+func (x *frameData) entry(i int, c cframe.ChunkInfo) Entry {
+	e := Entry{N: int64(i), Off: -1, Size: int64(c.NBytes), Stored: c.MaxLen, Special: special(c.Special)}
 	switch {
 	case c.Special != blosc.None:
 	case x.f.Info().Sparse:

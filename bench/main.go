@@ -129,6 +129,7 @@ func jobs() []job {
 		{"zoom-wav", zoomWAV},
 		{"download", download},
 		{"full-scan", fullScan},
+		{"afar-many", afarMany},
 		{"cached-read", cachedRead},
 		{"function", function},
 		{"pack-memory", packMemory},

@@ -132,7 +132,7 @@ func (r *sliceRead) batches(stopped func() bool) func(yield func([]cframe.Want) 
 			g.end(hi, origin)
 			r.box.Part(&part, origin, hi)
 			i := int(n)
-			if s := r.a.f.Chunk(i).Special; s == blosc.Zeros || s == blosc.Uninit {
+			if s := r.a.f.SpecialIfKnown(i); s == blosc.Zeros || s == blosc.Uninit {
 				if stopped() {
 					return
 				}

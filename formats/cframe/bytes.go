@@ -23,6 +23,10 @@ func (f *Frame) AppendChunk(ctx context.Context, dst []byte, i int) ([]byte, err
 	if f.refused != nil {
 		return dst, f.refused
 	}
+	f, ctx, err := f.placed(ctx, ask{i, wholeChunk})
+	if err != nil {
+		return dst, err
+	}
 	out := dst
 	r := &reading{f: f, deliver: func(_ *job, _, _ int, p []byte) error {
 		out = append(out, p...) // called once, or for each VL block in order
@@ -74,18 +78,23 @@ func (f *Frame) readBytes(ctx context.Context, dst []byte, off, n int64) error {
 		return err
 	}
 	end := off + n
-	r := &reading{f: f, deliver: func(j *job, _, at int, p []byte) error {
+	deliver := func(j *job, _, at int, p []byte) error {
 		from, to := max(at, j.from), min(at+len(p), j.to)
 		if from < to {
 			copy(dst[start(j.chunk)+int64(from)-off:], p[from-at:to-at])
 		}
 		return nil
-	}}
+	}
 	_, ctx = rangeio.Steps(ctx) // all batches count as one step of phases
 	for i := sort.Search(f.table.n, func(i int) bool { return start(i+1) > off }); i < f.table.n && start(i) < end; {
-		jobs := make([]job, 0, min(batch, f.table.n-i))
-		for ; i < f.table.n && start(i) < end && len(jobs) < batch; i++ {
-			j := f.jobOf(i)
+		to := sort.Search(min(batch, f.table.n-i), func(k int) bool { return start(i+k) >= end }) + i
+		g, data, err := f.span(ctx, i, to, min(n, int64(max(f.info.ChunkSize, 0))))
+		if err != nil {
+			return err
+		}
+		jobs := make([]job, 0, to-i)
+		for ; i < to; i++ {
+			j := g.jobOf(i)
 			j.nbytes = int(start(i+1) - start(i))
 			j.from, j.to = int(max(off-start(i), 0)), int(min(end, start(i+1))-start(i))
 			j.bsize = f.info.BlockSize
@@ -99,7 +108,7 @@ func (f *Frame) readBytes(ctx context.Context, dst []byte, off, n int64) error {
 				jobs = append(jobs, j)
 			}
 		}
-		if err := r.run(ctx, jobs); err != nil {
+		if err := (&reading{f: g, deliver: deliver}).run(data, jobs); err != nil {
 			return err
 		}
 	}
@@ -172,11 +181,43 @@ func (s *chunkStarts) get(ctx context.Context, f *Frame) ([]int64, error) {
 // scanBatch is the number of chunks whose headers EachHeader reads at a time.
 const scanBatch = 1 << 12
 
-// EachHeader calls fn with the headers of the chunks [from, to), in order. It reads and
+// EachChunk calls fn with the places of the chunks [from, to), in order. It makes no
+// request unless the offsets are read in pages; see Open. Then the first few thousand
+// chunks take one page or two, and more of them the offsets of all chunks. If fn returns
+// an error, EachChunk returns the same error.
+func (f *Frame) EachChunk(ctx context.Context, from, to int, fn func(i int, c ChunkInfo) error) error {
+	if from < 0 || to > f.table.n || from > to {
+		return fail("chunks", -1, formats.ErrNoEntry, "chunks %d to %d of %d", from, to, f.table.n)
+	}
+	for first := true; from < to; first = false {
+		end := to
+		if first {
+			end = min(to, from+scanBatch)
+		} else if _, err := f.whole(ctx); err != nil {
+			return err
+		}
+		g, _, err := f.span(ctx, from, end, 0)
+		if err != nil {
+			return err
+		}
+		for ; from < end; from++ {
+			if err := fn(from, g.chunk(from)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// EachHeader calls fn with the places and headers of the chunks [from, to), in order. It reads and
 // holds some thousands of headers at a time, and costs as much as ChunkHeaders. If fn
 // returns an error, EachHeader returns the same error.
-func (f *Frame) EachHeader(ctx context.Context, from, to int, fn func(i int, h blosc.Header) error) error {
+func (f *Frame) EachHeader(ctx context.Context, from, to int, fn func(i int, c ChunkInfo, h blosc.Header) error) error {
 	if err := f.hasRange(from, to); err != nil {
+		return err
+	}
+	f, ctx, err := f.span(ctx, from, to, 0)
+	if err != nil {
 		return err
 	}
 	for from < to {
@@ -185,7 +226,7 @@ func (f *Frame) EachHeader(ctx context.Context, from, to int, fn func(i int, h b
 			return err
 		}
 		for k, h := range headers {
-			if err := fn(from+k, h); err != nil {
+			if err := fn(from+k, f.chunk(from+k), h); err != nil {
 				return err
 			}
 		}
@@ -211,11 +252,15 @@ func (f *Frame) ChunkHeaders(ctx context.Context, from, to int) ([]blosc.Header,
 	if err := f.hasRange(from, to); err != nil {
 		return nil, err
 	}
+	f, ctx, err := f.span(ctx, from, to, 0)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]blosc.Header, to-from)
 	var jobs []job
 	for k := range out {
 		j := f.jobOf(from + k)
-		if kind := f.Chunk(j.chunk).Special; kind != blosc.None {
+		if kind := f.chunk(j.chunk).Special; kind != blosc.None {
 			out[k] = specialHeader(&f.info, j.nbytes, kind)
 			continue
 		}

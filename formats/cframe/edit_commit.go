@@ -42,7 +42,9 @@ func (e *Editor) Commit() error {
 	if err != nil {
 		return err
 	}
-	tail = appendTrailer(tail, e.vl)
+	if tail, err = e.tail(&in, tail); err != nil {
+		return e.fail(err)
+	}
 	if in.NBytes > 0 {
 		err = e.publish(in, tail, e.end, e.meta)
 	} else {
@@ -129,6 +131,7 @@ func (e *Editor) plainFirst() error {
 		return err
 	}
 	e.offs[0], err = e.write(0, chunk)
+	e.index.renew(0)
 	return err
 }
 

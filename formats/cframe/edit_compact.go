@@ -24,6 +24,10 @@ const compactWindow = 8 << 20
 // the next for the chunks. In a sparse frame it opens each chunk's object twice:
 // for the header, and then, one object after another, for the chunk.
 func Compact(ctx context.Context, w formats.Output, f *Frame) error {
+	f, err := f.whole(ctx)
+	if err != nil {
+		return err
+	}
 	in := f.Info()
 	o := WriteOptions{TypeSize: in.TypeSize, ChunkSize: max(in.ChunkSize, 0), BlockSize: in.BlockSize,
 		Encode: in.encodeOptions(), Metalayers: f.layers, Limits: f.o.Limits}
@@ -77,7 +81,7 @@ func (f *Frame) copyWindow(ctx context.Context, w *Writer, i int) (int, error) {
 		return 0, err
 	}
 	for k, chunk := range chunks {
-		if c := f.Chunk(i + k); c.Special != blosc.None {
+		if c := f.chunk(i + k); c.Special != blosc.None {
 			err = w.WriteSpecial(c.Special, c.NBytes)
 		} else {
 			err = w.WriteEncoded(chunk)
@@ -95,7 +99,7 @@ func (f *Frame) encoded(ctx context.Context, i int, headers []blosc.Header) ([][
 	chunks := make([][]byte, len(headers))
 	var spans []rangeio.Span
 	for k := range headers {
-		c := f.Chunk(i + k)
+		c := f.chunk(i + k)
 		if c.Special != blosc.None {
 			continue
 		}

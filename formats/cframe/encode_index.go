@@ -16,7 +16,8 @@ type IndexChoice uint8
 const (
 	// NoIndex makes none.
 	NoIndex IndexChoice = iota
-	// CheapIndex makes one if it takes at most 2 % of the chunks.
+	// CheapIndex makes one if it takes at most 2 % of the chunks, or a part of one that
+	// does: of many chunks that are short their places alone.
 	CheapIndex
 	// WithIndex makes one, whatever it takes.
 	WithIndex
@@ -26,63 +27,117 @@ const (
 	// indexRoom is the number of bytes for offsets and trailer, with the index, that
 	// Open reads with the end of the frame. The pages of a longer index lie behind the
 	// last chunk.
-	indexRoom  = 48 << 10
-	cheapShare = 50  // a cheap index takes at most 1/cheapShare of the chunks
-	indexBooks = 400 // about the bytes of an index without its pages
+	indexRoom = 48 << 10
+	// wholeChunkLen is the length of chunks that every policy reads whole, so that nobody
+	// asks for their heads.
+	wholeChunkLen = 4 << 10
+	// longOffsets is the length of encoded offsets up to which every reader has them with
+	// the end of the frame, of which it reads 16 KiB.
+	longOffsets = 12 << 10
+	cheapShare  = 50  // a cheap index takes at most 1/cheapShare of the chunks
+	indexBooks  = 400 // about the bytes of an index without its pages
 	// mostEditable is the number of vlmetalayers up to which c-blosc2 edits a frame.
 	mostEditable = 16
 	binLen       = 5 // msgpack: the marker of bytes, and their length
 )
 
-// wantsIndex reports whether the frame gets the index that was collected.
-func (w *Writer) wantsIndex() bool {
-	b := w.heads
-	switch {
-	case b == nil || b.Empty() || b.Len() > w.o.Limits.MaxMeta || len(w.vl) >= mostEditable:
-		return false
-	case w.o.Index == CheapIndex:
-		return b.Len()+indexBooks <= w.in.CBytes/cheapShare
-	}
-	return true
+// An indexPlan is what the index of a frame is made of.
+type indexPlan struct {
+	heads   *frameindex.Builder // with the heads of all chunks
+	choice  IndexChoice
+	offsets []byte      // the encoded offsets chunk
+	vl      []Metalayer // without the index
+	place   func(i int) frameindex.Place
+	most    int64 // bytes of all pages
 }
 
-// indexed appends to tail, the encoded offsets, the trailer with the index in its last
-// layer. If the index is long, it first writes pages of it behind the last chunk.
-func (w *Writer) indexed(tail []byte) ([]byte, error) {
-	if int64(len(tail))+trailerLen(w.vl)+w.heads.Len() > indexRoom {
-		if err := w.heads.Spill(w.spill); err != nil {
+// fit decides what of the index is made: nothing, if it returns false. cbytes is the length of
+// the section of chunks. Places of chunks are made where the offsets chunk may not come with
+// the end of the frame.
+func (p *indexPlan) fit(cbytes int64) bool {
+	b := p.heads
+	if len(p.vl) >= mostEditable {
+		return false
+	}
+	cheap := func(n int64) bool {
+		return n <= p.most && (p.choice != CheapIndex || n+indexBooks <= cbytes/cheapShare)
+	}
+	heads := b.Len()
+	useless := p.choice == CheapIndex && cbytes/int64(max(b.Chunks(), 1)) <= wholeChunkLen
+	if len(p.offsets) <= longOffsets {
+		harmful := useless && int64(len(p.offsets))+trailerLen(p.vl)+heads+indexBooks > longOffsets
+		return !b.Empty() && !harmful && cheap(heads)
+	}
+	b.SetPlaces(p.place)
+	switch {
+	case b.Empty() || useless || !cheap(b.Len()) && !cheap(heads):
+		b.DropHeads()
+	case !cheap(b.Len()):
+		b.DropPlaces()
+	}
+	return cheap(b.Len())
+}
+
+// tail returns offsets and trailer of a frame, with the index in the last layer of the trailer.
+// If the index is long, it first writes pages of it behind the last chunk by spill, which
+// returns their offset and counts them in in.CBytes.
+func (p *indexPlan) tail(in *Info, spill func(pieces ...[]byte) (int64, error)) ([]byte, error) {
+	if n := int64(len(p.offsets)) + trailerLen(p.vl) + p.heads.Len(); n > indexRoom || p.heads.HasPlaces() && p.heads.Empty() {
+		if err := p.heads.Spill(spill); err != nil {
 			return nil, err
 		}
 	}
-	s := sumOf(&w.in, tail)
-	ix, err := w.heads.Finish(s, index.Binding{})
+	s := frameindex.State{Header: sumOf(in), Offsets: offsetsSum(p.offsets)}
+	ix, err := p.heads.Finish(s, index.Binding{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: index: %w", Format, err)
 	}
-	p := binary.BigEndian.AppendUint32([]byte{0xc6}, uint32(ix.Len+index.TrailerLen)) // msgpack, as python-blosc2 demands of all
+	b := binary.BigEndian.AppendUint32([]byte{0xc6}, uint32(ix.Len+index.TrailerLen)) // msgpack, as python-blosc2 demands of all
 	for _, q := range ix.Pieces {
-		p = append(p, q...)
+		b = append(b, q...)
 	}
-	t := index.Trailer{Len: ix.Len, Plain: w.in.HeaderLen + w.in.CBytes, SHA256: ix.SHA256}
-	encoded := int64(blosc.HeaderLen2 + len(p) + index.TrailerLen)
-	layers := append(w.vl[:len(w.vl):len(w.vl)], Metalayer{Name: IndexLayer, Data: make([]byte, encoded)})
-	end := t.Plain + int64(len(tail)) + trailerLen(layers) - endLen
+	t := index.Trailer{Len: ix.Len, Plain: in.HeaderLen + in.CBytes, SHA256: ix.SHA256}
+	encoded := int64(blosc.HeaderLen2 + len(b) + index.TrailerLen)
+	layers := append(p.vl[:len(p.vl):len(p.vl)], Metalayer{Name: IndexLayer, Data: make([]byte, encoded)})
+	end := t.Plain + int64(len(p.offsets)) + trailerLen(layers) - endLen
 	t.Off = end - index.TrailerLen - ix.Len
-	p = t.Append(p)
+	b = t.Append(b)
 	layer := &layers[len(layers)-1]
-	layer.Data, err = blosc.AppendEncoded(nil, p, blosc.EncodeOptions{Level: blosc.LevelStore})
+	layer.Data, err = blosc.AppendEncoded(nil, b, blosc.EncodeOptions{Level: blosc.LevelStore})
 	if err != nil || int64(len(layer.Data)) != encoded {
-		return nil, fmt.Errorf("%s: index of %d bytes in %d: %w", Format, len(p), len(layer.Data), err)
+		return nil, fmt.Errorf("%s: index of %d bytes in %d: %w", Format, len(b), len(layer.Data), err)
 	}
 	if err := checkTrailer(layers); err != nil {
 		return nil, err
 	}
-	w.in.HasVL = true
-	tail = appendTrailer(tail, layers)
+	in.HasVL = true
+	tail := appendTrailer(p.offsets, layers)
 	fp := tail[len(tail)-endLen+atFingerprint:]
 	fp[1] = fingerprint128
-	copy(fp[2:], fingerprint(p[len(p)-index.TrailerLen:], s))
+	copy(fp[2:], fingerprint(b[len(b)-index.TrailerLen:], s.Header))
 	return tail, nil
+}
+
+// tail returns the encoded offsets, and the trailer with the index, if the frame gets one.
+func (w *Writer) tail() ([]byte, error) {
+	offsets, err := w.offsets()
+	if err != nil || w.heads == nil {
+		return appendTrailer(offsets, w.vl), err
+	}
+	p := indexPlan{heads: w.heads, choice: w.o.Index, offsets: offsets, vl: w.vl, most: w.o.Limits.MaxMeta,
+		place: func(i int) frameindex.Place { return placeOf(w.offs[i], int64(w.lens[i])) }}
+	if !p.fit(w.in.CBytes) {
+		return appendTrailer(offsets, w.vl), nil
+	}
+	return p.tail(&w.in, w.spill)
+}
+
+// placeOf returns the place of a chunk of n bytes.
+func placeOf(off, n int64) frameindex.Place {
+	if kind := specialOf(off); kind != blosc.None {
+		return frameindex.Place{Special: kind}
+	}
+	return frameindex.Place{Off: off, Size: n}
 }
 
 // spill writes pages of the index behind the last chunk, and returns their offset.
@@ -95,6 +150,17 @@ func (w *Writer) spill(pieces ...[]byte) (int64, error) {
 		w.in.CBytes += int64(len(p))
 	}
 	return off, nil
+}
+
+// noteLen notes the length of chunk i, which was written.
+func (w *Writer) noteLen(i, n int) {
+	if w.heads == nil {
+		return
+	}
+	for len(w.lens) <= i {
+		w.lens = append(w.lens, 0)
+	}
+	w.lens[i] = int32(n)
 }
 
 // noteHead adds the head of a chunk that was written to the index; chunk is nil if the

@@ -248,7 +248,11 @@ func checkChunks(t *testing.T, f *cframe.Frame, e *expect) {
 		t.Fatal(err)
 	}
 	for _, c := range e.Chunks {
-		h, in := hs[c.I], f.Chunk(c.I)
+		h := hs[c.I]
+		in, err := f.Chunk(t.Context(), c.I)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if h.NBytes != c.NBytes || in.NBytes >= 0 && in.NBytes != c.NBytes || h.Special.String() != c.Special {
 			t.Errorf("chunk %d: %+v, %+v, want %+v", c.I, in, h, c)
 		}

@@ -43,6 +43,10 @@ type Options struct {
 	// within 40 and 192 MiB. So a scan into memory has many requests in flight, and
 	// takes little memory besides its result.
 	Memory int64
+	// Sidecar is as Frame.Sidecar, for an index that is likely to be there. Open then
+	// opens it before it reads offsets that did not come with the tail, and does
+	// without these if the index has them.
+	Sidecar func(ctx context.Context) (r rangeio.Reader, etag string, err error)
 }
 
 const (
@@ -78,8 +82,8 @@ func (o Options) withDefaults(r rangeio.Reader) Options {
 }
 
 // A Frame is an open frame. It holds in memory the header, the metalayers, the
-// trailer if Open has read it, and the offsets: 8 bytes for each chunk, or up to
-// 16 if chunks are not in order or some have no bytes in the frame. It holds no
+// trailer if Open has read it, and the offsets, if they were read: 8 bytes for each
+// chunk, or up to 16 if chunks are not in order or some have no bytes in the frame. It holds no
 // data and needs no Close. All methods are safe for concurrent use. The Frame
 // uses the Reader or Set until the last call.
 //
@@ -104,6 +108,7 @@ type Frame struct {
 	blockShape []int // some filters need it
 	sizes      *chunkStarts
 	heads      *frameIndex
+	late       *lateTable // nil: table has all chunks that are asked for
 }
 
 // chunkStarts holds the decoded offsets of chunks that vary in size. They are
@@ -135,12 +140,19 @@ func (f *Frame) WithBlockShape(shape []int) *Frame {
 // does, they cost one phase more. Offsets of more than 64 KiB, and of more than
 // 4 bytes a chunk, cost a third.
 //
+// Offsets that do not come with the tail are not read if an index inside the frame (or
+// Options.Sidecar) has them in pages. A read of some chunks then begins with the pages
+// that tell where they are, which is a phase, and reads the chunks in the same phase if
+// it is worth the bytes. Reads of all chunks, and of very many, read the offsets. From
+// then on the Frame holds them.
+//
 // Errors match the sentinels of package formats: ErrCorrupt if header, offsets
 // or the end of the trailer break the rules of the format, or if the frame is
 // sparse; ErrUnsupported for unknown versions of the format; ErrTooLarge if a
 // limit is exceeded. Errors of r are wrapped, so that errors.Is finds them.
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Frame, error) {
 	f := &Frame{r: r, index: r, o: o.withDefaults(r), sizes: newChunkStarts(), heads: newFrameIndex()}
+	f.heads.side = o.Sidecar
 	if err := f.open(ctx, false); err != nil {
 		return nil, err
 	}
@@ -188,9 +200,32 @@ type ChunkInfo struct {
 	Special blosc.Special
 }
 
-// Chunk returns the place and the lengths of chunk i. It panics if the frame
-// does not have the chunk, as indexing a slice does.
-func (f *Frame) Chunk(i int) ChunkInfo {
+// Chunk returns the place and the lengths of chunk i. If the frame lacks the chunk, it
+// returns ErrNoEntry. It makes no request, unless the offsets are read in pages and the
+// page of this chunk is not in memory; see Open.
+func (f *Frame) Chunk(ctx context.Context, i int) (ChunkInfo, error) {
+	if i < 0 || i >= f.table.n {
+		return ChunkInfo{}, fail(chunkName(i), -1, formats.ErrNoEntry, "there are %d", f.table.n)
+	}
+	g, _, err := f.placed(ctx, ask{chunk: i})
+	if err != nil {
+		return ChunkInfo{}, err
+	}
+	return g.chunk(i), nil
+}
+
+// SpecialIfKnown returns the kind of a special chunk that has no bytes in the frame, if
+// that is known without a request; else None, as for all other chunks. It panics if the
+// frame lacks the chunk, as indexing a slice does.
+func (f *Frame) SpecialIfKnown(i int) blosc.Special {
+	if g := f.complete(); g != nil {
+		return g.chunk(i).Special
+	}
+	return blosc.None
+}
+
+// chunk is Chunk for a chunk that the table has.
+func (f *Frame) chunk(i int) ChunkInfo {
 	if i < 0 || i >= f.table.n {
 		panic(fmt.Sprintf("cframe: chunk %d of %d", i, f.table.n))
 	}
@@ -204,7 +239,7 @@ func (f *Frame) Chunk(i int) ChunkInfo {
 		c.MaxLen = f.longest(c.NBytes)
 	default:
 		c.Off += f.info.HeaderLen
-		c.MaxLen = f.table.room(off)
+		c.MaxLen = f.table.roomOf(i)
 		if most := f.longest(c.NBytes); most >= 0 {
 			c.MaxLen = min(c.MaxLen, most)
 		}
@@ -302,7 +337,12 @@ func (f *Frame) load(ctx context.Context, k *known) error {
 	} else {
 		need = append(need, [2]int64{max(in.FrameLen-f.o.Tail, in.HeaderLen), in.FrameLen})
 	}
-	if in.NBytes > 0 {
+	f.keepTrailer(k)
+	late, err := f.openLate(ctx, k, n)
+	if err != nil {
+		return err
+	}
+	if in.NBytes > 0 && !late {
 		// The offsets chunk ends before the trailer, or before the frame's end
 		// if the trailer's length is not known yet.
 		end := in.FrameLen - f.trailerLen
@@ -322,14 +362,21 @@ func (f *Frame) load(ctx context.Context, k *known) error {
 	if f.layers, err = parseLayers("metalayers", bytes.Clone(header), fixedLen, maxMetalayers); err != nil {
 		return err
 	}
-	offsets, err := f.loadTable(ctx, k, n)
-	if err != nil {
+	f.keepTrailer(k)
+	if late {
+		return nil
+	}
+	if err := f.loadTable(ctx, k, n); err != nil {
 		return err
 	}
-	if b, ok := k.get(f.trailerOff, f.trailerLen); ok {
+	return f.openIndex(ctx, k)
+}
+
+// keepTrailer keeps the trailer if k has it.
+func (f *Frame) keepTrailer(k *known) {
+	if b, ok := k.get(f.trailerOff, f.trailerLen); ok && f.trailer == nil && f.trailerLen > 0 {
 		f.trailer = bytes.Clone(b)
 	}
-	return f.openIndex(ctx, k, offsets)
 }
 
 func (f *Frame) setTrailer(b []byte) (err error) {
@@ -338,35 +385,39 @@ func (f *Frame) setTrailer(b []byte) (err error) {
 	return err
 }
 
-// loadTable decodes the offsets chunk, and returns its bytes. k has its first bytes;
-// loadTable reads the rest if needed.
-func (f *Frame) loadTable(ctx context.Context, k *known, n int64) ([]byte, error) {
+// loadTable decodes the offsets chunk. k has its first bytes; loadTable reads the rest if
+// needed.
+func (f *Frame) loadTable(ctx context.Context, k *known, n int64) error {
 	in := &f.info
 	if in.NBytes == 0 {
-		return nil, nil
+		return nil
 	}
 	off := in.indexOff()
 	b, ok := k.get(off, min(f.trailerOff-off, blosc.HeaderLen2))
 	if !ok {
-		return nil, corrupt("offsets", off, "no room before the trailer at %d", f.trailerOff)
+		return corrupt("offsets", off, "no room before the trailer at %d", f.trailerOff)
 	}
 	h, err := blosc.ParseHeader(b)
 	if err != nil {
-		return nil, wrap("offsets", off, err)
+		return wrap("offsets", off, err)
 	}
 	size := int64(h.CBytes)
 	if size > f.trailerOff-off {
-		return nil, corrupt("offsets", off, "a chunk of %d bytes, the trailer begins after %d", size, f.trailerOff-off)
+		return corrupt("offsets", off, "a chunk of %d bytes, the trailer begins after %d", size, f.trailerOff-off)
 	}
 	if err := checkMeta("offsets", size, f.o.Limits); err != nil {
-		return nil, err
+		return err
 	}
 	if err := k.fetch(ctx, [2]int64{off, off + size}); err != nil {
-		return nil, err
+		return err
 	}
 	b, _ = k.get(off, size)
 	f.table, err = in.parseTable(b, n, f.o.Limits)
-	return b, err
+	if err == nil {
+		sum := offsetsSum(b)
+		f.heads.offsets.Store(&sum)
+	}
+	return err
 }
 
 // known holds bytes of the object that Open has read.
@@ -450,7 +501,11 @@ func wrap(part string, off int64, err error) error {
 // chunks after they were looked up. It does not count the memory of Readers.
 func (f *Frame) HeldBytes() int64 {
 	const fixed = 1 << 10 // the structs
-	n := int64(fixed+cap(f.table.le)+cap(f.trailer)) + int64(cap(f.table.sorted))*offsetLen
+	t := &f.table
+	if g := f.complete(); g != nil {
+		t = &g.table
+	}
+	n := int64(fixed+cap(t.le)+cap(f.trailer)) + int64(cap(t.sorted))*offsetLen
 	if len(f.layers) > 0 {
 		n += f.info.HeaderLen
 	}

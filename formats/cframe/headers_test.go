@@ -57,7 +57,7 @@ func TestEachHeader(t *testing.T) {
 	want, err := f.ChunkHeaders(t.Context(), 3, n)
 	must(t, err)
 	next := 3
-	must(t, f.EachHeader(t.Context(), 3, n, func(i int, h blosc.Header) error {
+	must(t, f.EachHeader(t.Context(), 3, n, func(i int, _ ChunkInfo, h blosc.Header) error {
 		if i != next || h != want[i-3] {
 			t.Fatalf("chunk %d after %d: %+v", i, next, h)
 		}
@@ -68,11 +68,11 @@ func TestEachHeader(t *testing.T) {
 		t.Errorf("ended at %d of %d", next, n)
 	}
 	stop := errors.New("stop")
-	if err := f.EachHeader(t.Context(), 0, n, func(int, blosc.Header) error { return stop }); err != stop {
+	if err := f.EachHeader(t.Context(), 0, n, func(int, ChunkInfo, blosc.Header) error { return stop }); err != stop {
 		t.Errorf("%v", err)
 	}
 	for _, r := range [][2]int{{0, n + 1}, {-1, 1}, {2, 1}} {
-		err := f.EachHeader(t.Context(), r[0], r[1], func(int, blosc.Header) error { t.Error("called"); return nil })
+		err := f.EachHeader(t.Context(), r[0], r[1], func(int, ChunkInfo, blosc.Header) error { t.Error("called"); return nil })
 		if !errors.Is(err, formats.ErrNoEntry) {
 			t.Errorf("%v: %v", r, err)
 		}

@@ -34,8 +34,9 @@ type IndexInfo struct {
 
 // A frameIndex finds the index of a frame and keeps it. Frames share it.
 type frameIndex struct {
-	sum     frameindex.Sum
-	inside  bool // an index was found inside the frame, of use or not
+	sum     frameindex.Sum                 // of the header
+	offsets atomic.Pointer[frameindex.Sum] // of the offsets chunk; nil: it was not read
+	inside  bool                           // an index was found inside the frame, of use or not
 	side    func(ctx context.Context) (r rangeio.Reader, etag string, err error)
 	looking gate // held while side is called
 	looked  atomic.Bool
@@ -65,6 +66,13 @@ func (x *frameIndex) drop(ix *frameindex.Index, reason error) {
 	}
 }
 
+// compare gives up an index that is about other offsets than those that were read.
+func (x *frameIndex) compare() {
+	if ix, sum := x.used(), x.offsets.Load(); ix != nil && sum != nil && ix.Offsets() != *sum {
+		x.drop(ix, errOffsets)
+	}
+}
+
 // unused notes why an index is not used.
 func (x *frameIndex) unused(inside bool, reason error) {
 	x.now.Store(&usedIndex{info: IndexInfo{Inside: inside, Unused: reason}})
@@ -79,21 +87,28 @@ func (e indexError) Error() string { return string(e) }
 func (e indexError) Is(target error) bool { return target == index.ErrUnusable }
 
 const (
-	errEdited = indexError("the frame was edited after it")
-	errNoETag = indexError("its object has no ETag")
-	errHeads  = indexError("it says something else than the chunk")
+	errEdited  = indexError("the frame was edited after it")
+	errNoETag  = indexError("its object has no ETag")
+	errHeads   = indexError("it says something else than the chunk")
+	errOffsets = indexError("it says something else than the offsets")
 )
 
-// sumOf identifies a frame by its numbers and its encoded offsets.
-func sumOf(in *Info, offsets []byte) (s frameindex.Sum) {
+// sumOf identifies a frame by the numbers of its header.
+func sumOf(in *Info) (s frameindex.Sum) {
 	h := sha256.New()
 	var b []byte
 	for _, v := range [...]int64{in.HeaderLen, in.NBytes, in.CBytes, int64(in.TypeSize), int64(in.BlockSize), int64(in.ChunkSize)} {
 		b = binary.BigEndian.AppendUint64(b, uint64(v))
 	}
 	h.Write(b)
-	h.Write(offsets)
 	copy(s[:], h.Sum(nil))
+	return s
+}
+
+// offsetsSum identifies an encoded offsets chunk.
+func offsetsSum(offsets []byte) (s frameindex.Sum) {
+	h := sha256.Sum256(offsets)
+	copy(s[:], h[:])
 	return s
 }
 
@@ -107,10 +122,20 @@ func fingerprint(trailer []byte, s frameindex.Sum) []byte {
 	return h.Sum(nil)[:len(s)]
 }
 
-// openIndex opens the index inside the frame, if the end of the frame has one. It makes
+// openIndex opens the index inside the frame, unless openLate has, after the offsets were
+// read.
+func (f *Frame) openIndex(ctx context.Context, k *known) error {
+	if f.heads.now.Load() == nil {
+		return f.openInside(ctx, k)
+	}
+	f.heads.compare()
+	return nil
+}
+
+// openInside opens the index inside the frame, if the end of the frame has one. It makes
 // no request if k has the directory.
-func (f *Frame) openIndex(ctx context.Context, k *known, offsets []byte) error {
-	f.heads.sum = sumOf(&f.info, offsets)
+func (f *Frame) openInside(ctx context.Context, k *known) error {
+	f.heads.sum = sumOf(&f.info)
 	end := f.info.FrameLen - endLen
 	tail, ok := k.get(end-index.TrailerLen, index.TrailerLen+endLen)
 	if !ok || f.info.Sparse {
@@ -131,11 +156,15 @@ func (f *Frame) openIndex(ctx context.Context, k *known, offsets []byte) error {
 		return nil
 	}
 	r := &held{Reader: rangeio.Section(f.index, 0, end), k: k}
-	o := frameindex.Options{Frame: f.heads.sum, Chunks: f.table.n}
+	o := f.indexOptions()
 	o.Tail, o.Limits = min(k.before(end), t.Len+index.TrailerLen), f.o.Limits
 	ix, err := frameindex.Open(ctx, r, o)
 	r.k = nil
 	return f.use(ix, true, err)
+}
+
+func (f *Frame) indexOptions() frameindex.Options {
+	return frameindex.Options{Header: f.heads.sum, Offsets: f.heads.offsets.Load(), Chunks: f.table.n}
 }
 
 // use takes an index into use, or notes why it cannot be used. err is the error of its
@@ -228,7 +257,7 @@ func (f *Frame) OpenSidecar(ctx context.Context) error {
 	if r != nil && etag == "" {
 		x.unused(false, errNoETag)
 	} else if r != nil {
-		o := frameindex.Options{Frame: x.sum, Chunks: f.table.n}
+		o := f.indexOptions()
 		o.Bind, o.Limits = index.Binding{Size: f.index.Size(), ETag: etag}, f.o.Limits
 		ix, err := frameindex.Open(ctx, r, o)
 		if err := f.use(ix, false, err); err != nil {

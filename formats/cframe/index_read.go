@@ -146,7 +146,7 @@ func (f *Frame) eachHead(ctx context.Context, from, to int, fn func(i int, head 
 		var jobs []job
 		end, size := from, int64(0)
 		for ; end < min(to, from+scanBatch) && size < 8*headMemory; end++ {
-			if j := f.jobOf(end); f.Chunk(end).Special == blosc.None {
+			if j := f.jobOf(end); f.chunk(end).Special == blosc.None {
 				j.want = end - from
 				size += j.headSize(j.most)
 				jobs = append(jobs, j)
@@ -221,10 +221,20 @@ func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Pr
 	case etag == "":
 		return nil, unsupported("index", -1, "the object has no ETag")
 	}
+	f, err := f.whole(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var b frameindex.Builder
-	err := f.eachHead(ctx, 0, f.table.n, func(i int, head []byte) error {
+	sizes := make([]int64, f.table.n)
+	err = f.eachHead(ctx, 0, f.table.n, func(i int, head []byte) error {
 		if b.Add(head); b.Len() > f.o.Limits.MaxMeta {
 			return tooLarge("index", -1, "more than %d bytes", f.o.Limits.MaxMeta)
+		}
+		if h, err := blosc.ParseHeader(head); err == nil {
+			sizes[i] = int64(h.CBytes)
+		} else if c := f.chunk(i); c.Special == blosc.None {
+			sizes[i] = c.MaxLen
 		}
 		progress.Tell(int64(i+1), int64(f.table.n))
 		return nil
@@ -232,10 +242,13 @@ func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Pr
 	if err != nil {
 		return nil, err
 	}
-	if b.Empty() {
+	if f.info.NBytes > 0 && f.info.ChunkSize > 0 && f.trailerOff-f.info.indexOff() > longOffsets {
+		b.SetPlaces(func(i int) frameindex.Place { return placeOf(f.table.at(i), sizes[i]) })
+	}
+	if b.Empty() && !b.HasPlaces() {
 		return nil, unsupported("index", -1, "no chunk has block starts")
 	}
-	ix, err := b.Finish(f.heads.sum, index.Binding{Size: f.index.Size(), ETag: etag})
+	ix, err := b.Finish(frameindex.State{Header: f.heads.sum, Offsets: *f.heads.offsets.Load()}, index.Binding{Size: f.index.Size(), ETag: etag})
 	if err != nil {
 		return nil, wrap("index", -1, err)
 	}

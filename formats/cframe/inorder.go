@@ -39,6 +39,10 @@ func (f *Frame) Each(ctx context.Context, from, to int, fn func(chunk, block int
 	if err := f.hasRange(from, to); err != nil {
 		return err
 	}
+	f, ctx, err := f.span(ctx, from, to, wholeChunk)
+	if err != nil {
+		return err
+	}
 	_, ctx = rangeio.Steps(ctx) // all reads count as one step of phases
 	o := inOrder{f: f, fn: fn}
 	for from < to {
@@ -71,7 +75,7 @@ func (f *Frame) together(from, to int) int {
 	to = min(to, from+orderChunks)
 	n := int64(0)
 	for i := from; i < to; i++ {
-		c := f.Chunk(i)
+		c := f.chunk(i)
 		if c.MaxLen < 0 { // unknown length
 			return max(i, from+1)
 		}
@@ -97,7 +101,7 @@ func (o *inOrder) read(ctx context.Context, from, to int) ([][]byte, error) {
 	for k := range chunks {
 		j := f.jobOf(from + k)
 		j.want = k
-		c := f.Chunk(j.chunk)
+		c := f.chunk(j.chunk)
 		switch {
 		case c.Special != blosc.None && f.info.VLBlocks:
 			return nil, fail(chunkName(j.chunk), -1, formats.ErrCorrupt, "%s, not of blocks of various lengths", c.Special)

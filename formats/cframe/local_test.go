@@ -159,7 +159,11 @@ func TestLocalAsFar(t *testing.T) {
 			t.Fatal(err)
 		}
 		if damaged >= 0 {
-			clear(data[f.Chunk(damaged).Off:][:64])
+			c, err := f.Chunk(t.Context(), damaged)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(data[c.Off:][:64])
 		}
 		g, err := cframe.Open(t.Context(), hidden{near}, cframe.Options{Policy: rangeio.Lean()})
 		if err != nil {

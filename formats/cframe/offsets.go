@@ -8,6 +8,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/frameindex"
 )
 
 const (
@@ -25,20 +26,38 @@ const (
 )
 
 // A table holds the offsets of all chunks: 8 bytes for each, as decoded from
-// the offsets chunk, or one number if all are equal.
+// the offsets chunk, or one number if all are equal. Or it holds those of some chunks,
+// as the index has them.
 type table struct {
 	n      int
 	same   int64   // the offset of every chunk, if le is nil
 	le     []byte  // offsets, little-endian
 	sorted []int64 // offsets of stored chunks, if le is not ascending
 	end    int64   // end of the section of chunks
+
+	some map[int]frameindex.Place // not nil: the chunks that the table has
 }
 
 func (t *table) at(i int) int64 {
+	if t.some != nil {
+		p := t.some[i]
+		if p.Special != blosc.None {
+			return specialOff(p.Special)
+		}
+		return p.Off
+	}
 	if t.le == nil {
 		return t.same
 	}
 	return int64(binary.LittleEndian.Uint64(t.le[i*offsetLen:]))
+}
+
+// roomOf returns an upper bound of the length of the stored chunk i.
+func (t *table) roomOf(i int) int64 {
+	if t.some != nil {
+		return t.some[i].Size
+	}
+	return t.room(t.at(i))
 }
 
 // room returns the distance from the offset of a stored chunk to the next

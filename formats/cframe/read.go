@@ -1,6 +1,7 @@
 package cframe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,11 +62,16 @@ func (f *Frame) EachConcurrent(ctx context.Context, wants []Want, done func(want
 	if len(wants) > batch { // all batches count as one step of phases
 		_, ctx = rangeio.Steps(ctx)
 	}
-	r := &reading{f: f, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
 	for at := 0; at < len(wants); at += batch {
-		jobs := make([]job, 0, min(batch, len(wants)-at))
-		for i := at; i < min(at+batch, len(wants)); i++ {
-			j, err := f.newJob(i, &wants[i])
+		end := min(at+batch, len(wants))
+		g, data, err := f.placed(ctx, f.asks(wants[at:end])...)
+		if err != nil {
+			return err
+		}
+		r := &reading{f: g, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
+		jobs := make([]job, 0, end-at)
+		for i := at; i < end; i++ {
+			j, err := g.newJob(i, &wants[i])
 			if err != nil {
 				return err
 			}
@@ -73,11 +79,27 @@ func (f *Frame) EachConcurrent(ctx context.Context, wants []Want, done func(want
 				jobs = append(jobs, j)
 			}
 		}
-		if err := r.run(ctx, jobs); err != nil {
+		if err := r.run(data, jobs); err != nil {
 			return err
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// asks returns what wants ask of chunks, or nil if the offsets of all chunks are known.
+func (f *Frame) asks(wants []Want) []ask {
+	if f.complete() != nil {
+		return nil
+	}
+	asks := make([]ask, len(wants))
+	for i := range wants {
+		w := &wants[i]
+		asks[i] = ask{w.Chunk, wholeChunk}
+		if size := cmp.Or(w.BlockSize, f.info.BlockSize); w.Blocks != nil && size > 0 {
+			asks[i].bytes = int64(len(w.Blocks)) * int64(size)
+		}
+	}
+	return asks
 }
 
 // batch is the number of wants that are planned at a time; their jobs take some
@@ -122,7 +144,7 @@ func (f *Frame) newJob(i int, w *Want) (job, error) {
 
 // jobOf returns a job for a whole chunk.
 func (f *Frame) jobOf(chunk int) job {
-	c := f.Chunk(chunk)
+	c := f.chunk(chunk)
 	j := job{chunk: chunk, nbytes: c.NBytes, off: c.Off, most: c.MaxLen, n: max(c.MaxLen, 0)}
 	if c.NBytes < 0 && j.n > unknownMax {
 		j.n = 0 // dead bytes may follow the chunk

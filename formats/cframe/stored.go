@@ -28,7 +28,11 @@ func (f *Frame) ExplainStored(ctx context.Context, i int) ([]rangeio.Planned, er
 		return f.explainSparse(i)
 	}
 	var plan pull.Plan
-	_, err := f.appendStored(ctx, nil, i, func(r rangeio.Reader) rangeio.Reader { return plan.Over(r, "") })
+	f, _, err := f.placed(ctx, ask{chunk: i})
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.appendStored(ctx, nil, i, func(r rangeio.Reader) rangeio.Reader { return plan.Over(r, "") })
 	return plan.Requests(), err
 }
 
@@ -36,7 +40,7 @@ func (f *Frame) explainSparse(i int) ([]rangeio.Planned, error) {
 	if err := f.has(i); err != nil {
 		return nil, err
 	}
-	c := f.Chunk(i)
+	c := f.chunk(i)
 	if c.Special != blosc.None {
 		return nil, nil
 	}
@@ -63,7 +67,11 @@ func (f *Frame) appendStored(ctx context.Context, dst []byte, i int, over func(r
 	if err := f.has(i); err != nil {
 		return dst, err
 	}
-	c := f.Chunk(i)
+	f, ctx, err := f.placed(ctx, ask{i, wholeChunk})
+	if err != nil {
+		return dst, err
+	}
+	c := f.chunk(i)
 	if c.Special != blosc.None {
 		chunk, err := specialChunk(i, c.Special, c.NBytes, f.info.TypeSize, max(f.info.BlockSize, 0))
 		return append(dst, chunk...), err

@@ -77,7 +77,7 @@ func storedOf(t *testing.T, name string, p []byte) (n int) {
 			t.Errorf("%s: chunk %d decodes to others, %v", name, i, err)
 		}
 		plan, err := f.ExplainStored(t.Context(), i)
-		if err != nil || len(plan) > 1 || len(plan) == 0 && f.Chunk(i).Special == blosc.None {
+		if err != nil || len(plan) > 1 || len(plan) == 0 && f.chunk(i).Special == blosc.None {
 			t.Errorf("%s: chunk %d: plan %v, %v", name, i, plan, err)
 		}
 	}

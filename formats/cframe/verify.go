@@ -9,6 +9,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/index"
 )
 
@@ -46,11 +47,14 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	if err := f.Refused(); err != nil {
 		return Report{}, err
 	}
+	if f, err = f.whole(ctx); err != nil {
+		return Report{}, err
+	}
 	r := Report{Chunks: f.Chunks(), Special: map[blosc.Special]int64{}, VLMetalayers: len(vl)}
 	var coded []Want // not the special chunks, which are headers alone
 	var total int64
-	err = f.EachHeader(ctx, 0, f.Chunks(), func(i int, h blosc.Header) error {
-		if r.count(h, f.Chunk(i).Special == blosc.None); h.Special == blosc.None {
+	err = f.EachHeader(ctx, 0, f.Chunks(), func(i int, c ChunkInfo, h blosc.Header) error {
+		if r.count(h, c.Special == blosc.None); h.Special == blosc.None {
 			coded, total = append(coded, Want{Chunk: i}), total+int64(h.NBytes)
 		}
 		return nil
@@ -98,6 +102,13 @@ func (f *Frame) verifyIndex(ctx context.Context, r *Report) (err error) {
 	} else if err != nil {
 		return wrap("index", -1, err)
 	}
+	if ix.HasPlaces() {
+		if err := f.verifyPlaces(ctx, ix); errors.Is(err, index.ErrUnusable) {
+			return wrong(err)
+		} else if err != nil {
+			return err
+		}
+	}
 	var chunks []int // some thousand: a page of the index is decoded once for all of its chunks
 	var heads [][]byte
 	return f.eachHead(ctx, 0, f.table.n, func(i int, head []byte) error {
@@ -117,6 +128,39 @@ func (f *Frame) verifyIndex(ctx context.Context, r *Report) (err error) {
 		}
 		return err
 	})
+}
+
+// verifyPlaces compares the places of chunks in the index with the offsets and with the
+// chunks. The error matches index.ErrUnusable if they differ.
+func (f *Frame) verifyPlaces(ctx context.Context, ix *frameindex.Index) error {
+	for from := 0; from < f.table.n; {
+		to := min(f.table.n, from+scanBatch)
+		headers, err := f.ChunkHeaders(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		chunks := make([]int, to-from)
+		for k := range chunks {
+			chunks[k] = from + k
+		}
+		err = ix.Places(ctx, chunks, func(k int, p frameindex.Place) error {
+			c, i := f.chunk(chunks[k]), chunks[k]
+			lo, hi, _ := ix.Guess(i)
+			switch {
+			case p.Special != c.Special:
+			case p.Special != blosc.None:
+				return nil
+			case p.Off+f.info.HeaderLen == c.Off && p.Size >= int64(headers[k].CBytes) && p.Size <= f.table.roomOf(i) && lo <= p.Off && p.Off+p.Size <= hi:
+				return nil
+			}
+			return fmt.Errorf("%s: %w", chunkName(i), errOffsets)
+		})
+		if err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
 }
 
 func (r *Report) count(h blosc.Header, stored bool) {

@@ -47,8 +47,8 @@ type WriteOptions struct {
 	Parallel int
 
 	// Index says whether the frame gets an index of the block starts of its chunks,
-	// which python-blosc2 keeps and ignores. Until Close the Writer holds it in memory:
-	// about two bytes for each block. A frame with 16 vlmetalayers or more gets none,
+	// and of their places if they are many, which python-blosc2 keeps and ignores. Until Close the Writer holds it in memory:
+	// about two bytes for each block, and four for each chunk. A frame with 16 vlmetalayers or more gets none,
 	// since c-blosc2 could not edit it with one more, and neither does a sparse frame,
 	// or a frame whose index would exceed Limits.MaxMeta.
 	Index IndexChoice
@@ -139,6 +139,7 @@ type Writer struct {
 	books
 	w     formats.Output
 	heads *frameindex.Builder // nil: no index is made
+	lens  []int32             // if an index is made: bytes of chunks; 0 if a chunk has none
 }
 
 // NewWriter checks o and writes the header to w. If the format cannot hold the
@@ -222,6 +223,7 @@ func (w *Writer) put(j *task) error {
 		w.noteHead(j.chunk)
 	} else {
 		w.noteHead(nil)
+		w.noteLen(len(w.offs), 0)
 	}
 	w.enter(j, off)
 	return nil
@@ -233,6 +235,7 @@ func (w *Writer) write(i int, chunk []byte) (int64, error) {
 	if _, err := w.w.Write(chunk); err != nil {
 		return 0, fmt.Errorf("%s: %s: %w", Format, partOf(i), err)
 	}
+	w.noteLen(i, len(chunk))
 	off := w.in.CBytes
 	w.in.CBytes += int64(len(chunk))
 	return off, nil
@@ -244,16 +247,9 @@ func (w *Writer) Close() error {
 	if err := w.drain(w.put); err != nil {
 		return err
 	}
-	tail, err := w.offsets()
+	tail, err := w.tail()
 	if err != nil {
 		return w.fail(err)
-	}
-	if w.wantsIndex() {
-		if tail, err = w.indexed(tail); err != nil {
-			return w.fail(err)
-		}
-	} else {
-		tail = appendTrailer(tail, w.vl)
 	}
 	if _, err := w.w.Write(tail); err != nil {
 		return w.fail(fmt.Errorf("%s: trailer: %w", Format, err))

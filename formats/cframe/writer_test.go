@@ -144,7 +144,7 @@ func dead(t *testing.T, f *Frame) int64 {
 		n = 0
 	}
 	for i := range headers {
-		if f.Chunk(i).Special == blosc.None {
+		if f.chunk(i).Special == blosc.None {
 			n -= int64(headers[i].CBytes)
 		}
 	}
@@ -197,7 +197,7 @@ func TestWriteAndRead(t *testing.T) {
 				f, err := openBytes(t.Context(), b)
 				must(t, err)
 				for i, kind := range []blosc.Special{0, 0, blosc.Zeros, blosc.NaN, 0, 0, 0} {
-					if got := f.Chunk(i).Special; got != kind {
+					if got := f.chunk(i).Special; got != kind {
 						t.Errorf("chunk %d is %s, want %s", i, got, kind)
 					}
 				}
@@ -289,7 +289,7 @@ func TestSpecialsStored(t *testing.T) {
 	f, err := openBytes(t.Context(), b)
 	must(t, err)
 	for i, kind := range []blosc.Special{blosc.None, blosc.NaN, blosc.Uninit, blosc.None} {
-		if got := f.Chunk(i).Special; got != kind {
+		if got := f.chunk(i).Special; got != kind {
 			t.Errorf("chunk %d: %s, want %s", i, got, kind)
 		}
 	}

@@ -13,7 +13,9 @@ const pageLen = 24 << 10
 // memory. It is not for concurrent use.
 type Builder struct {
 	b      index.Builder
-	s      *index.SectionBuilder
+	s      *index.SectionBuilder   // heads
+	more   []*index.SectionBuilder // other sections, which may be spilled
+	marks  *index.SectionBuilder   // stays next to the directory
 	page   []byte
 	last   header
 	first  int // first chunk of the page
@@ -45,36 +47,62 @@ func (b *Builder) end() {
 	b.page, b.last, b.first = b.page[:0], header{}, b.chunks
 }
 
-// Empty reports whether no chunk has a head, so that an index would be of no use.
+// Section begins a section of another kind, to which the caller adds pages.
+func (b *Builder) Section(n index.Name) *index.SectionBuilder {
+	s := b.b.Section(n)
+	b.more = append(b.more, s)
+	return s
+}
+
+// DropHeads forgets all heads, for a frame whose chunks are too short to be worth them.
+func (b *Builder) DropHeads() { b.s, b.page, b.heads, b.first = nil, nil, 0, b.chunks }
+
+// Chunks returns the number of chunks that were added.
+func (b *Builder) Chunks() int { return b.chunks }
+
+// Empty reports whether no chunk has a head, so that heads would be of no use.
 func (b *Builder) Empty() bool { return b.heads == 0 }
 
 // Len returns the number of bytes of the pages.
 func (b *Builder) Len() int64 {
 	n := int64(len(b.page))
-	if b.s != nil {
-		n += b.s.Len()
+	for _, s := range b.sections() {
+		n += s.Len()
 	}
 	return n
 }
 
-// Spill writes all pages to a place in the frame before the index; see
-// index.SectionBuilder.Spill. Call it after the last Add.
-func (b *Builder) Spill(write func(pieces ...[]byte) (off int64, err error)) error {
-	if b.end(); b.s == nil {
-		return nil
+// sections lists the sections in their order in the index.
+func (b *Builder) sections() []*index.SectionBuilder {
+	list := b.more[:len(b.more):len(b.more)]
+	for _, s := range []*index.SectionBuilder{b.s, b.marks} {
+		if s != nil {
+			list = append(list, s)
+		}
 	}
-	return b.s.Spill(write)
+	return list
 }
 
-// Finish returns the index of the frame with the Sum frame. Do not use the Builder
-// after it.
-func (b *Builder) Finish(frame Sum, bind index.Binding) (index.Built, error) {
+// Spill writes all pages but the marks to a place in the frame before the index; see
+// index.SectionBuilder.Spill. Call it after the last Add.
+func (b *Builder) Spill(write func(pieces ...[]byte) (off int64, err error)) error {
 	b.end()
-	var list []*index.SectionBuilder
-	if b.s != nil {
-		list = append(list, b.s)
+	for _, s := range b.sections() {
+		if s == b.marks {
+			continue
+		}
+		if err := s.Spill(write); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// Finish returns the index of a frame in a state. Do not use the Builder after it.
+func (b *Builder) Finish(frame State, bind index.Binding) (index.Built, error) {
+	b.end()
 	meta := binary.AppendUvarint(nil, metaVersion)
 	meta = binary.AppendUvarint(meta, uint64(b.chunks))
-	return b.b.Finish(list, bind, append(meta, frame[:]...))
+	meta = append(append(meta, frame.Header[:]...), frame.Offsets[:]...)
+	return b.b.Finish(b.sections(), bind, meta)
 }

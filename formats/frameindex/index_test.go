@@ -76,7 +76,7 @@ func swap(c []byte) {
 func reader(p []byte) rangeio.Reader { return rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))) }
 
 func options(n int) Options {
-	return Options{Options: index.Options{Bind: index.Binding{Size: 9, ETag: "e"}}, Frame: Sum{1, 2}, Chunks: n}
+	return Options{Options: index.Options{Bind: index.Binding{Size: 9, ETag: "e"}}, Header: Sum{1, 2}, Offsets: &Sum{3}, Chunks: n}
 }
 
 func build(tb testing.TB, list [][]byte) []byte {
@@ -85,7 +85,7 @@ func build(tb testing.TB, list [][]byte) []byte {
 	for _, c := range list {
 		b.Add(HeadOf(c))
 	}
-	ix, err := b.Finish(Sum{1, 2}, index.Binding{Size: 9, ETag: "e"})
+	ix, err := b.Finish(State{Sum{1, 2}, Sum{3}}, index.Binding{Size: 9, ETag: "e"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -106,8 +106,8 @@ func TestReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.s.Pages) < 4 {
-		t.Fatalf("only %d pages", len(x.s.Pages))
+	if len(x.starts.Pages) < 4 {
+		t.Fatalf("only %d pages", len(x.starts.Pages))
 	}
 	every := make([]int, n)
 	for i := range every {
@@ -136,7 +136,8 @@ func TestReadBack(t *testing.T) {
 	if err := x.Heads(t.Context(), every, func(int, []byte) error { return stop }); !errors.Is(err, stop) {
 		t.Error(err)
 	}
-	for _, o := range []Options{{Options: o.Options, Frame: Sum{1, 3}, Chunks: n}, {Options: o.Options, Frame: Sum{1, 2}, Chunks: n + 1}, {Frame: Sum{1, 2}, Chunks: n}} {
+	for _, o := range []Options{{Options: o.Options, Header: Sum{1, 3}, Chunks: n}, {Options: o.Options, Header: Sum{1, 2}, Chunks: n + 1},
+		{Options: o.Options, Header: Sum{1, 2}, Offsets: &Sum{4}, Chunks: n}, {Header: Sum{1, 2}, Chunks: n}} {
 		if _, err := Open(t.Context(), reader(p), o); !errors.Is(err, index.ErrUnusable) {
 			t.Errorf("of another frame: %v", err)
 		}
@@ -263,7 +264,7 @@ func FuzzIndex(f *testing.F) {
 	for _, c := range chunks(f, 5) {
 		p = last.appendHead(p, HeadOf(c))
 	}
-	meta := append([]byte{metaVersion, 5, 1, 2}, make([]byte, 14)...)
+	meta := append(append([]byte{metaVersion, 5, 1, 2}, make([]byte, 14)...), append([]byte{3}, make([]byte, 15)...)...)
 	f.Add(p, meta, int64(0), int64(4), int64(5), int64(1))
 	f.Fuzz(func(t *testing.T, p, meta []byte, first, last, count, kind int64) {
 		if first > last || count < 0 {

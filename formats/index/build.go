@@ -48,6 +48,9 @@ func (b *Builder) Section(n Name) *SectionBuilder {
 	return &SectionBuilder{b: b, name: n}
 }
 
+// Name returns the name of the section.
+func (s *SectionBuilder) Name() Name { return s.name }
+
 // Held returns the bytes of memory of the added pages, and of the list of spilled
 // pages.
 func (b *Builder) Held() int64 { return b.held }
