@@ -7,6 +7,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/stats"
 )
 
 // An IndexChoice says whether a writer puts an index into the frame; see package
@@ -37,22 +38,21 @@ const (
 // wantsIndex reports whether the frame gets the index that was collected.
 func (w *Writer) wantsIndex() bool {
 	b := w.heads
-	switch {
-	case b == nil || b.Empty() || b.Len() > w.o.Limits.MaxMeta || len(w.vl) >= mostEditable:
+	if b == nil || b.Empty() || len(w.vl) >= mostEditable {
 		return false
-	case w.o.Index == CheapIndex:
-		return b.Len()+indexBooks <= w.in.CBytes/cheapShare
 	}
-	return true
+	most := w.o.Limits.MaxMeta
+	if w.o.Index == CheapIndex {
+		most = min(most, w.in.CBytes/cheapShare-indexBooks)
+	}
+	return b.Trim(most)
 }
 
 // indexed appends to tail, the encoded offsets, the trailer with the index in its last
 // layer. If the index is long, it first writes pages of it behind the last chunk.
 func (w *Writer) indexed(tail []byte) ([]byte, error) {
-	if int64(len(tail))+trailerLen(w.vl)+w.heads.Len() > indexRoom {
-		if err := w.heads.Spill(w.spill); err != nil {
-			return nil, err
-		}
+	if err := w.heads.Spill(indexRoom-int64(len(tail))-trailerLen(w.vl), w.spill); err != nil {
+		return nil, err
 	}
 	s := sumOf(&w.in, tail)
 	ix, err := w.heads.Finish(s, index.Binding{})
@@ -95,6 +95,15 @@ func (w *Writer) spill(pieces ...[]byte) (int64, error) {
 		w.in.CBytes += int64(len(p))
 	}
 	return off, nil
+}
+
+// AddStats adds the statistics of the next chunk to the index, if WriteOptions.Stats is
+// set: of all of its columns, of the first block, then of the second one, and so on.
+// Without those of all chunks the index gets none. It keeps nothing of list.
+func (w *Writer) AddStats(list []stats.Stat) {
+	if w.heads != nil {
+		w.heads.AddStats(list)
+	}
 }
 
 // noteHead adds the head of a chunk that was written to the index; chunk is nil if the

@@ -19,6 +19,7 @@ type Builder struct {
 	first  int // first chunk of the page
 	chunks int
 	heads  int
+	stats  *statsBuilder // nil: there are none
 }
 
 // Add adds the head of the next chunk; see HeadOf. It is empty for a chunk that has no
@@ -48,7 +49,7 @@ func (b *Builder) end() {
 // Empty reports whether no chunk has a head, so that an index would be of no use.
 func (b *Builder) Empty() bool { return b.heads == 0 }
 
-// Len returns the number of bytes of the pages.
+// Len returns the number of bytes of the pages of heads.
 func (b *Builder) Len() int64 {
 	n := int64(len(b.page))
 	if b.s != nil {
@@ -57,10 +58,13 @@ func (b *Builder) Len() int64 {
 	return n
 }
 
-// Spill writes all pages to a place in the frame before the index; see
-// index.SectionBuilder.Spill. Call it after the last Add.
-func (b *Builder) Spill(write func(pieces ...[]byte) (off int64, err error)) error {
-	if b.end(); b.s == nil {
+// Spill writes pages that take more than room to a place in the frame before the index,
+// those of statistics first; see index.SectionBuilder.Spill. Call it after the last chunk.
+func (b *Builder) Spill(room int64, write func(pieces ...[]byte) (off int64, err error)) error {
+	if err := b.spillStats(room-b.Len(), write); err != nil {
+		return err
+	}
+	if b.end(); b.s == nil || b.Len() <= room {
 		return nil
 	}
 	return b.s.Spill(write)
@@ -70,7 +74,7 @@ func (b *Builder) Spill(write func(pieces ...[]byte) (off int64, err error)) err
 // after it.
 func (b *Builder) Finish(frame Sum, bind index.Binding) (index.Built, error) {
 	b.end()
-	var list []*index.SectionBuilder
+	list := b.statSections()
 	if b.s != nil {
 		list = append(list, b.s)
 	}

@@ -33,6 +33,7 @@ type Index struct {
 
 	mu    sync.Mutex
 	pages lru.Cache[int, []byte]
+	stats lru.Cache[statPage, []byte]
 }
 
 // Open opens the index that ends r. It costs as much as index.Open. Errors about the
@@ -43,7 +44,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 		return nil, err
 	}
 	x := &Index{ix: ix, s: ix.Section(index.Name{Kind: sectionStarts})}
-	x.pages.Max = keptPages
+	x.pages.Max, x.stats.Max = keptPages, keptPages
 	return x, x.check(&o)
 }
 
@@ -217,5 +218,5 @@ func (x *Index) HeldBytes() int64 {
 	const fixed = 256
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return fixed + x.ix.HeldBytes() + x.pages.Cost()
+	return fixed + x.ix.HeldBytes() + x.pages.Cost() + x.stats.Cost()
 }
