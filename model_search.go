@@ -70,6 +70,9 @@ type ColumnRange struct {
 // statistics. It looks for an index beside the array as UsedIndex does, and reads some ten
 // bytes for each column if they did not come with the index.
 func (a *Array) Ranges(ctx context.Context) (*ArrayStatistics, error) {
+	if x, err := a.Source.UsedIndex(ctx); err != nil || x.Bytes == 0 {
+		return nil, err // why an index is not used is said with it
+	}
 	out, err := a.ranges(ctx)
 	if errors.Is(err, index.ErrUnusable) {
 		return &ArrayStatistics{Columns: []ColumnRange{}, Unused: err.Error()}, nil

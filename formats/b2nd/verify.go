@@ -18,7 +18,7 @@ type Report struct {
 
 	// Statistics is the number of columns whose statistics were compared with the items.
 	Statistics int
-	// Unused is why there are statistics that are not used, and matches
+	// Unused is why statistics of the index in use are not used, and matches
 	// index.ErrUnusable.
 	Unused error
 }
@@ -28,9 +28,15 @@ type Report struct {
 // extremes that are too wide are not. Statistics that are not in use are no error.
 func (a *Array) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	var r Report
+	info, err := a.f.Index(ctx)
+	if err != nil {
+		return r, err
+	}
 	v, err := a.verifier(ctx)
 	if errors.Is(err, index.ErrUnusable) {
-		r.Unused = err
+		if info.Unused == nil {
+			r.Unused = err
+		}
 	} else if err != nil {
 		return r, err
 	}

@@ -11,11 +11,12 @@ type badStats struct{ err error }
 
 // Stats returns the statistics in the index of the frame, or nil if there are none. of
 // says what data they must be about. It looks for an index beside the frame as Index
-// does, and makes no other request. If there are statistics that cannot be used, the
-// error matches index.ErrUnusable; it is that of DropStats after that was called. Other
+// does, and makes no other request. If there are statistics, or an index, that cannot be
+// used, the error matches index.ErrUnusable; it is that of DropStats after that was called. Other
 // errors are those of Index.
 func (f *Frame) Stats(ctx context.Context, of frameindex.StatsOf) (*frameindex.Stats, error) {
-	if _, err := f.Index(ctx); err != nil {
+	info, err := f.Index(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if bad := f.heads.bad.Load(); bad != nil {
@@ -23,7 +24,7 @@ func (f *Frame) Stats(ctx context.Context, of frameindex.StatsOf) (*frameindex.S
 	}
 	ix := f.heads.used()
 	if ix == nil {
-		return nil, nil //nolint:nilnil // there are none, which is no error
+		return nil, info.Unused
 	}
 	return ix.Stats(of, f.table.n)
 }

@@ -78,6 +78,7 @@ func (b *Builder) Finish(frame Sum, bind index.Binding) (index.Built, error) {
 	if b.s != nil {
 		list = append(list, b.s)
 	}
+	list = append(list, b.statTotals()...) // some ten bytes, which come with the directory
 	meta := binary.AppendUvarint(nil, metaVersion)
 	meta = binary.AppendUvarint(meta, uint64(b.chunks))
 	return b.b.Finish(list, bind, append(meta, frame[:]...))

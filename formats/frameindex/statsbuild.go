@@ -164,7 +164,8 @@ func (b *Builder) spillStats(room int64, write func(pieces ...[]byte) (off int64
 	return nil
 }
 
-// statSections returns the sections of statistics, in their order in the index.
+// statSections returns the sections of statistics of blocks and chunks, in their order in
+// the index.
 func (b *Builder) statSections() (list []*index.SectionBuilder) {
 	if b.endStats(); b.stats == nil {
 		return nil
@@ -173,6 +174,14 @@ func (b *Builder) statSections() (list []*index.SectionBuilder) {
 		for i := range columns {
 			list = append(list, columns[i].s)
 		}
+	}
+	return list
+}
+
+// statTotals returns the sections of statistics of all items.
+func (b *Builder) statTotals() (list []*index.SectionBuilder) {
+	if b.stats == nil {
+		return nil
 	}
 	for i, s := range b.stats.all {
 		all := b.b.Section(index.Name{Kind: sectionStatsAll, Of: int64(i), Level: b.stats.of.About})
