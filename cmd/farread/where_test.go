@@ -21,6 +21,7 @@ import (
 
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/objstore/filestore"
 )
 
@@ -80,6 +81,7 @@ func (s *countingServer) took() (requests, bytes int64) {
 // index inside, and beside an array that has none. Without one it finds the same.
 func TestWhereOnSortedColumn(t *testing.T) {
 	t.Parallel()
+	racetest.Skip(t, racetest.Large)
 	const n = 4 << 20
 	dir := t.TempDir()
 	srv := countingFolder(t, dir)
