@@ -34,14 +34,15 @@ Without -o a small slice is shown as a table, with --json as JSON. A terminal ge
 NumPy prints it: in lines of 75 columns, and of more than 1,000 items the first and last
 three along each axis; a file or pipe gets all. -o - writes to stdout, as --format says.
 
---where EXPR gives only the items of the slice that match, each with its index in the
-array: as at and v in .json and .npy (a structured array, at of one int64 for each axis),
-in columns at[0], at[1], … and v of .csv, as a table; .raw has the items alone. EXPR
-compares v, or members of the items by name, with numbers, true and false, or times:
-  v > 3    -2.5 <= temp < 5    not flag == 0    site.id == 7 or t >= '2025-03-01T12:00'
-with and, or, not and parentheses; NaN matches nothing but !=. Chunks and blocks that
-cannot match by the least and greatest numbers in the array's index are not read; --stats
-says how many were. Arrays that farread packs have them; farread index --ranges makes them.
+--where EXPR gives only the items of the slice that match, each with its index in
+the array: as at and v in .json and .npy (a structured array, at of one int64 for
+each axis), in columns at[0], at[1], … and v of .csv, as a table; .raw has the items
+alone. EXPR compares v, or members of the items by name, with numbers, true and
+false, or times:
+  v > 3    -2.5 <= temp < 5    not flag == 0    site.id == 7 or t >= '2025-03-01'
+with and, or, not and parentheses; NaN matches nothing but !=. Chunks and blocks
+that cannot match by the ranges in the array's index are not read; --stats says how
+many were. Arrays that farread packs have them; farread index --ranges makes them.
 
 An integer that is out of bounds is an error (exit code 2); slices are cut to the
 array, as in NumPy.`,

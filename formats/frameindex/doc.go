@@ -7,6 +7,9 @@
 // and the length of a dictionary. The index stores heads without loss, so a reader
 // takes a head from the index for the bytes of the chunk.
 //
+// Of arrays an index may have statistics of chunks and blocks as well: extremes of the
+// numbers, and counts (Stats, and formats/stats). Heads are found without them.
+//
 // The container is package index. Nothing of an index is trusted: errors about one that
 // is damaged, hostile or of another frame match index.ErrUnusable, and a reader does
 // without it. docs/formats/cframe.md describes the bytes.
