@@ -209,14 +209,14 @@ func (s *search) windows() func(yield func(*window) bool) {
 func (s *search) needs(w *window, slab Box) (bytes int64) {
 	g := s.a.g
 	hi := make([]int64, len(g.shape))
-	any := false
+	some := false
 	for n, origin := range g.chunks.Meet(slab, make([]int64, len(g.shape)), g.shape) {
 		i := int(n)
 		if !s.sieve.mayMatch(i) {
 			continue
 		}
 		if s.a.free(i) {
-			any, w.zeros = any || s.zero, w.zeros || s.zero
+			some, w.zeros = some || s.zero, w.zeros || s.zero
 			continue
 		}
 		g.end(hi, origin)
@@ -224,11 +224,11 @@ func (s *search) needs(w *window, slab Box) (bytes int64) {
 			if s.sieve.has(i, int(k)) {
 				w.need[i] = append(w.need[i], int(k))
 				bytes += int64(g.blockBytes)
-				any = true
+				some = true
 			}
 		}
 	}
-	if any {
+	if some {
 		w.slabs = append(w.slabs, slab)
 	}
 	return bytes
@@ -349,7 +349,7 @@ func (s *search) first(slab Box) int64 {
 
 // gather puts the items of kept blocks, and of zeros if these match, into a slab. It
 // returns false if there is none.
-func (s *search) gather(w *window, slab Box, items, flags []byte) (any bool) {
+func (s *search) gather(w *window, slab Box, items, flags []byte) (some bool) {
 	g := s.a.g
 	values := newSliceRead(s.a, items, slab, 0, g.item)
 	ones := s.flagsInto(flags, slab)
@@ -363,7 +363,7 @@ func (s *search) gather(w *window, slab Box, items, flags []byte) (any bool) {
 			if s.zero && s.sieve.mayMatch(i) && slab.Part(&sc.part, origin, hi) {
 				clearPart(items, values.counts, &sc.part, g.item)
 				setPart(flags, values.counts, &sc.part)
-				any = true
+				some = true
 			}
 			continue
 		}
@@ -372,11 +372,11 @@ func (s *search) gather(w *window, slab Box, items, flags []byte) (any bool) {
 				copy(sc.origin, origin)
 				values.place(sc, k, b.items)
 				ones.place(sc, k, b.flags)
-				any = true
+				some = true
 			}
 		}
 	}
-	return any
+	return some
 }
 
 // flagsInto returns a sliceRead that places bytes, one for each item.

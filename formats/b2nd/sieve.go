@@ -21,7 +21,6 @@ type sieve struct {
 	none  bool              // no item of the array matches
 	chunk []predicate.Match // of chunks in the box; nil: no statistics are used
 	block map[int][]uint64  // bits of the blocks that may match, of chunks of which only some may
-	bits  int64
 }
 
 // sieve asks the statistics of the array about the chunks of a box. The second result is

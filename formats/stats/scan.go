@@ -187,8 +187,8 @@ func (s *sum) scanBoolLanes(l ordered.Lanes, p []byte) int {
 }
 
 // note takes the key of an item that is outside of the extremes so far: it is NaN, or
-// it widens them. It returns the lower extreme, and how far away the upper one is.
-func (s *sum) note(key uint64) (lo, span uint64) {
+// it widens them.
+func (s *sum) note(key uint64) {
 	switch {
 	case key < s.dlo || key > s.dhi:
 		s.nan++
@@ -197,7 +197,6 @@ func (s *sum) note(key uint64) (lo, span uint64) {
 	default:
 		s.lo, s.hi = min(s.lo, key), max(s.hi, key)
 	}
-	return s.lo, s.hi - s.lo
 }
 
 // scanInts adds integers of any kind, and times.
