@@ -19,6 +19,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/formats/stats"
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -88,6 +89,9 @@ func TestSearchNumPy(t *testing.T) {
 	arrays := map[string][2]*b2nd.Array{}
 	n, skipped := 0, int64(0)
 	for ; lines.Scan(); n++ {
+		if racetest.On && n%25 != 0 {
+			continue
+		}
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			t.Fatal(err)
@@ -128,7 +132,7 @@ func TestSearchNumPy(t *testing.T) {
 			}
 		}
 	}
-	if n < 800 || skipped < 1000 {
+	if n < 800 || skipped < 1000 && !racetest.On {
 		t.Errorf("%d lines, %d blocks not read", n, skipped)
 	}
 }

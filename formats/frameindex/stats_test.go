@@ -14,6 +14,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/stats"
+	"github.com/farread/farread/internal/racetest"
 )
 
 // statsOf is about items of a type, in chunks of so many blocks.
@@ -89,6 +90,7 @@ func merged(list []stats.Stat, n int) []stats.Stat {
 // for all pages, and the second time without a read.
 func TestStatsReadBack(t *testing.T) {
 	t.Parallel()
+	racetest.Skip(t, racetest.Alone)
 	for _, blocks := range []int{1, 7, 3000, maxStatBlocks + 1} {
 		n := 2500
 		if blocks > 7 {
@@ -188,6 +190,7 @@ func TestStatsOfOther(t *testing.T) {
 // lack a chunk are dropped.
 func TestTrim(t *testing.T) {
 	t.Parallel()
+	racetest.Skip(t, racetest.Alone)
 	list := chunks(t, 2000)
 	of := statsOf(t, "<f8", 20)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -235,6 +238,7 @@ func TestTrim(t *testing.T) {
 // index, never others.
 func TestStatsDamaged(t *testing.T) {
 	t.Parallel()
+	racetest.Skip(t, racetest.Alone)
 	list := chunks(t, 24)
 	of := statsOf(t, "[('a', '<f8'), ('b', '<u4')]", 4)
 	p, want := buildStats(t, of, list)
