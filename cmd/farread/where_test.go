@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,10 +40,12 @@ type countedWriter struct {
 	s *countingServer
 }
 
-func (w countedWriter) Write(p []byte) (int, error) {
-	n, err := w.ResponseWriter.Write(p)
-	w.s.bytes.Add(int64(n))
-	return n, err
+// WriteHeader counts the body before any of it is sent: after that, the reader may have it
+// before it is counted.
+func (w countedWriter) WriteHeader(status int) {
+	n, _ := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64) // an error has none
+	w.s.bytes.Add(n)
+	w.ResponseWriter.WriteHeader(status)
 }
 
 func countingFolder(t *testing.T, dir string) *countingServer {
