@@ -31,8 +31,8 @@ var kinds = []struct {
 	path, format, can string
 	typed             func(ctx context.Context, c *Client, uri string) error
 }{
-	{"formats/b2nd/testdata/nd3.b2nd", "b2nd", "slice chunks ranges", openArray},
-	{"formats/b2nd/testdata/sparse_dir.b2nddir/", "b2nd", "slice chunks", openArray},
+	{"formats/b2nd/testdata/nd3.b2nd", "b2nd", "slice search chunks ranges", openArray},
+	{"formats/b2nd/testdata/sparse_dir.b2nddir/", "b2nd", "slice search chunks", openArray},
 	{"formats/cframe/testdata/fixtures/cframe/metalayers.b2frame", "cframe", "chunks ranges", openFrame},
 	{"formats/cframe/testdata/fixtures/cframe/sparse_plain.b2dir/", "sframe", "chunks", openFrame},
 	{"formats/cframe/testdata/fixtures/upstream/vlblocks-lz4-fixed-3.0.0.b2frame", "cframe", "items chunks ranges", openFrame},

@@ -17,7 +17,7 @@ import (
 
 // A Dataset is open data that a URI names: an array, a frame, a chunk, images, items, a
 // series, or a folder of other things. It can do more if it implements [Slicer],
-// [Imager], [Itemer], [Viewer], [Chunker] or [Ranger]. A [Refuser] may be able to do
+// [Searcher], [Imager], [Itemer], [Viewer], [Chunker] or [Ranger]. A [Refuser] may be able to do
 // less than other datasets of its format. Ask by a type assertion:
 //
 //	if s, ok := d.(farread.Slicer); ok { err = s.ReadSlice(ctx, dst, box) }
@@ -99,7 +99,7 @@ type Description struct {
 	Format  string   `json:"format"`
 	Place   Place    `json:"place"`
 	Source  Source   `json:"source"`
-	Can     []string `json:"can"`     // capabilities: "slice", "images", "items", "view", "chunks", "ranges"
+	Can     []string `json:"can"`     // capabilities: "slice", "search", "images", "items", "view", "chunks", "ranges"
 	Entries int64    `json:"entries"` // number of entries that Entries yields
 	NBytes  int64    `json:"nbytes"`  // decoded bytes
 	CBytes  int64    `json:"cbytes"`  // stored bytes of chunks, items or images
@@ -194,7 +194,7 @@ type Report struct {
 	NBytes  int64 `json:"nbytes"`  // decoded bytes
 	CBytes  int64 `json:"cbytes"`  // stored bytes
 	// Detail is the report of the format, with remarks that are no faults: a
-	// cframe.Report, GulpReport, bloscpack.Report or ZoomReport. Other formats have
+	// cframe.Report, b2nd.Report, GulpReport, bloscpack.Report or ZoomReport. Other formats have
 	// none.
 	Detail any `json:"detail,omitempty"`
 }
@@ -424,12 +424,14 @@ func capabilities(d Dataset) []string {
 		}
 	}
 	_, slicer := d.(Slicer)
+	_, searcher := d.(Searcher)
 	_, imager := d.(Imager)
 	_, itemer := d.(Itemer)
 	_, viewer := d.(Viewer)
 	_, chunker := d.(Chunker)
 	_, ranger := d.(Ranger)
 	add(slicer, "slice")
+	add(searcher, "search")
 	add(imager, "images")
 	add(itemer, "items")
 	add(viewer, "view")

@@ -32,6 +32,9 @@ type FrameDetail struct {
 	DType string
 	// Index is what is known of the index of the frame.
 	Index FrameIndex
+	// Statistics are those of the array in its index. They are nil if it has none, and for
+	// a frame that is no array.
+	Statistics *ArrayStatistics
 }
 
 // A FrameIndex describes the index of a frame.

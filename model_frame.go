@@ -158,6 +158,9 @@ func (x *frameData) describe(ctx context.Context, _ DescribeOptions, out *Descri
 	}
 	if x.a != nil {
 		detail.DType = x.a.Meta().DType
+		if detail.Statistics, err = x.a.Ranges(ctx); err != nil {
+			return err
+		}
 	}
 	out.Detail = detail
 	for _, l := range slices.Concat(detail.Metalayers, vl) {
@@ -232,6 +235,10 @@ func special(s blosc.Special) string {
 }
 
 func (x *frameData) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
+	if x.a != nil {
+		r, err := x.a.Verify(ctx, progress)
+		return Report{Entries: int64(r.Chunks), NBytes: r.NBytes, CBytes: r.CBytes, Detail: r}, err
+	}
 	r, err := x.f.Verify(ctx, progress)
 	return Report{Entries: int64(r.Chunks), NBytes: r.NBytes, CBytes: r.CBytes, Detail: r}, err
 }

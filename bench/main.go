@@ -122,6 +122,7 @@ func jobs() []job {
 		{"blosc-filter", bloscFilter},
 		{"npy-to-b2nd", npyToB2nd},
 		{"local-slices", localSlices},
+		{"sorted-column", sortedColumn},
 		{"bloscpack-decode", bloscpackDecode},
 		{"bloscpack-lines", bloscpackLines},
 		{"bloscpack-item", bloscpackItem},

@@ -16,6 +16,7 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
+	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
@@ -38,6 +39,7 @@ type app struct {
 	client  *farread.Client
 	tracing bool // requests are noted in the trace
 	trace   trace
+	search  *b2nd.SearchReport // what a search for values has read; nil: there was none
 	trash   sink.Trash
 	patient bool // in tests: the number of requests does not depend on the time that they take
 }
@@ -270,8 +272,9 @@ func (a *app) report(ctx context.Context, err error) int {
 		s := a.counter.Stats()
 		_ = writeJSON(a.stderr, struct {
 			rangeio.Stats
-			Elapsed float64 `json:"elapsed_ms"`
-		}{s, float64(time.Since(a.start).Microseconds()) / 1000})
+			Elapsed float64            `json:"elapsed_ms"`
+			Search  *b2nd.SearchReport `json:"search,omitempty"`
+		}{s, float64(time.Since(a.start).Microseconds()) / 1000, a.search})
 	}
 	return exitOK
 }

@@ -35,7 +35,19 @@ type itemSelection struct {
 var _ selection = (*itemSelection)(nil)
 
 // items resolves a selector against an array.
-func (t *frameContent) items(s selector) (*itemSelection, error) {
+func (t *frameContent) items(s selector) (selection, error) {
+	x, err := t.selected(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.has("where") {
+		return x.search()
+	}
+	return x, nil
+}
+
+// selected resolves a selector but for --where.
+func (t *frameContent) selected(s selector) (*itemSelection, error) {
 	box, err := boxOf(s.slice, t.arr.Shape())
 	if err != nil {
 		return nil, err

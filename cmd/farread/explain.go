@@ -14,6 +14,7 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/objstore"
@@ -37,6 +38,7 @@ such a request is marked ~, as an estimate. So is a pass over a zoom-cache file 
 an index, which may end early. A negative offset counts from the end.`,
 		Example: `  farread explain s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4
   farread explain s3://arrays/temperature.b2nd '0:10, 5, ::2'
+  farread explain s3://arrays/temperature.b2nd '0' --where 'v > 310'
   farread explain s3://series/day.zoom --track 1 --from 6h --to 7h --width 2000
   farread explain s3://frames/train/ --id 702766 --policy lean --json`,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -57,7 +59,7 @@ an index, which may end early. A negative offset counts from the end.`,
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
 		},
 	}
-	sel.register(c, []func(*pflag.FlagSet){sel.ofFrames, sel.ofChunks, sel.ofItems, sel.ofTrack, sel.ofSamples, sel.ofView})
+	sel.register(c, []func(*pflag.FlagSet){sel.ofFrames, sel.ofChunks, sel.ofItems, sel.ofValues, sel.ofTrack, sel.ofSamples, sel.ofView})
 	offsetFlag(c, &how.offset)
 	return c
 }
@@ -152,6 +154,8 @@ type plan struct {
 	Requests []traceRow `json:"requests"`
 	Bytes    int64      `json:"bytes"`
 	Phases   int64      `json:"phases"`
+	// Search says what --where reads.
+	Search *b2nd.SearchReport `json:"search,omitempty"`
 }
 
 func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) error {
@@ -168,7 +172,7 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 		return err
 	}
 	spent := a.counter.Stats() // cost of the listing and the index
-	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: spent.Phases}
+	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: spent.Phases, Search: a.search}
 	for _, r := range p.Requests {
 		if p.Phases = max(p.Phases, r.Phase); !r.made {
 			p.Bytes += r.Len
@@ -213,6 +217,11 @@ func (a *app) tellPlan(p plan) error {
 	}
 	if err := out.Print(a.stdout); err != nil {
 		return err
+	}
+	if p.Search != nil {
+		if _, err := fmt.Fprintln(a.stdout, searchText(*p.Search)); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s in %s, %s, policy %s\n", human.Plural(int64(len(p.Requests)), "request"),
 		human.Plural(p.Phases, "phase"), human.Size(p.Bytes), p.Policy)

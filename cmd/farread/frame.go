@@ -56,6 +56,8 @@ type arrayInfo struct {
 	// ItemType is the type by which items are read. It differs from the stored text if
 	// this text is not a type, or does not fit the size of an item.
 	ItemType string `json:"item_dtype"`
+	// Statistics are what the index says of the values of the items.
+	Statistics *farread.ArrayStatistics `json:"statistics,omitempty"`
 }
 
 func (t *frameContent) info(ctx context.Context) (description, error) {
@@ -69,7 +71,7 @@ func (t *frameContent) info(ctx context.Context) (description, error) {
 		BlockSize: f.BlockSize, TypeSize: f.TypeSize, Codec: in.Codec, Level: in.Level, Filters: listed(in.Filters),
 		Metalayers: layerMap(f.Metalayers), VLMetalayers: layerMap(f.VLMetalayers), Index: f.Index, Refused: in.Refused}
 	if t.arr != nil {
-		i.arrayInfo = &arrayInfo{in.Shape, in.ChunkShape, in.BlockShape, f.DType, in.DType}
+		i.arrayInfo = &arrayInfo{in.Shape, in.ChunkShape, in.BlockShape, f.DType, in.DType, f.Statistics}
 	}
 	return description{i, i.table()}, nil
 }
@@ -129,6 +131,9 @@ func (i *frameInfo) table() *human.Table {
 	if text := frameIndexText(i.Index, i.Size); text != "" {
 		t.Add("index", text)
 	}
+	if a := i.arrayInfo; a != nil && a.Statistics != nil {
+		addRanges(t, a.Statistics)
+	}
 	layers := func(name string, m map[string][]byte) {
 		if len(m) > 0 {
 			t.Add(name, layerText(m))
@@ -140,6 +145,34 @@ func (i *frameInfo) table() *human.Table {
 		t.Add("refused", human.Printable(i.Refused))
 	}
 	return t
+}
+
+// maxRanges is how many columns info shows at most; --json has all.
+const maxRanges = 12
+
+// addRanges adds what the index says of the values of an array.
+func addRanges(t *human.Table, s *farread.ArrayStatistics) {
+	if s.Unused != "" {
+		t.Add("range", "the statistics are not used: "+human.Printable(s.Unused))
+	}
+	for i, c := range s.Columns {
+		if i == maxRanges {
+			t.Add("", fmt.Sprintf("and of %s more", human.Plural(int64(len(s.Columns)-i), "column")))
+			return
+		}
+		name := "range"
+		if c.Name != "" {
+			name += " of " + human.Printable(c.Name)
+		}
+		text := "no number"
+		if c.Min != nil {
+			text = strings.ReplaceAll(fmt.Sprintf("%s to %s", c.Min, c.Max), `"`, "")
+		}
+		if c.NaN > 0 {
+			text += fmt.Sprintf(", %s NaN", human.Count(c.NaN))
+		}
+		t.Add(name, text)
+	}
 }
 
 // frameIndexText describes the index of a frame. It is empty if there is none.

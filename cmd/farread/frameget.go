@@ -12,20 +12,20 @@ import (
 
 // pick selects the items of an array, or decoded bytes of any frame.
 func (t *frameContent) pick(ctx context.Context, s selector) (selection, error) {
-	if err := s.only(t.d.Format(), "chunk", "chunks", "slice", "field", "dtype"); err != nil {
+	if err := s.only(t.d.Format(), "chunk", "chunks", "slice", "field", "dtype", "where"); err != nil {
 		return nil, err
 	}
 	if err := refusal(t.d); err != nil {
 		return nil, err
 	}
 	byChunk := s.has("chunk") || s.has("chunks")
-	if byChunk && (s.slice != nil || s.has("field") || s.has("dtype")) {
-		return nil, usagef("chunks are bytes: they take no slice, --field or --dtype")
+	if byChunk && (s.slice != nil || s.has("field") || s.has("dtype") || s.has("where")) {
+		return nil, usagef("chunks are bytes: they take no slice, --field, --dtype or --where")
 	}
 	if t.arr != nil && !byChunk {
 		return t.items(s)
 	}
-	if s.slice != nil || s.has("field") || s.has("dtype") {
+	if s.slice != nil || s.has("field") || s.has("dtype") || s.has("where") {
 		return nil, fmt.Errorf("chunks of bytes, no array: %w", formats.ErrUnsupported)
 	}
 	x, err := t.bytes(ctx, s)

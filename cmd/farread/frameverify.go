@@ -6,6 +6,7 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 )
@@ -24,12 +25,24 @@ type frameReport struct {
 	// Index tells of the index that was compared with the chunks; its bytes are 0 if none
 	// is used.
 	Index farread.FrameIndex `json:"index"`
+	// Statistics is the number of columns of an array whose statistics were compared with
+	// the items.
+	Statistics int `json:"statistics"`
+	// StatisticsUnused is why there are statistics that are not used.
+	StatisticsUnused string `json:"statistics_unused,omitempty"`
 }
 
 func (t *frameContent) verified(found farread.Report) (any, string) {
 	r, _ := found.Detail.(cframe.Report)
+	array, isArray := found.Detail.(b2nd.Report)
+	if isArray {
+		r = array.Report
+	}
 	v := &frameReport{Format: t.d.Format(), URI: t.uri, OK: true, Chunks: r.Chunks, NBytes: r.NBytes, CBytes: r.CBytes,
 		Dead: r.Dead, Special: map[string]int64{}, VLMetalayers: r.VLMetalayers, Index: farread.FrameIndexOf(r.Index)}
+	if v.Statistics = array.Statistics; array.Unused != nil {
+		v.StatisticsUnused = array.Unused.Error()
+	}
 	for kind, n := range r.Special {
 		v.Special[kind.String()] = n
 	}
@@ -49,8 +62,14 @@ func (v *frameReport) text() string {
 	switch x := v.Index; {
 	case x.Bytes > 0:
 		text += fmt.Sprintf("; the index, %s, agrees", human.Size(x.Bytes))
+		if v.Statistics > 0 {
+			text += ", and so do the statistics in it"
+		}
 	case x.Unused != "":
 		text += "; index: " + frameIndexText(x, 0)
+	}
+	if v.StatisticsUnused != "" {
+		text += "; its statistics are not used: " + human.Printable(v.StatisticsUnused)
 	}
 	return text
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func newIndex(a *app) *cobra.Command {
-	var force bool
+	var force, ranges bool
 	c := &cobra.Command{
 		Use: "index URI", Short: "Write the index beside a file that makes later cold reads cheap",
 		Long: `Make the index of a file that has none, and write it beside the file, under its name
@@ -30,7 +30,9 @@ pass over the file.
 
 Of a Blosc2 frame or array it holds where the blocks of all chunks begin: about 2 bytes
 a block. So a slice that takes a few blocks of many chunks needs one request for each,
-not two. It takes the first bytes of each chunk. A sparse frame has none.
+not two. It takes the first bytes of each chunk. A sparse frame has none. Of an array
+--ranges adds the least and the greatest number, and how many are NaN or zero, of each
+chunk and block: so slice --where reads only what may match. That reads all of it.
 
 Of a gulp chunk it finds the frames of an id without the .gmeta: about 2 bytes a frame,
 and a few bytes an id. It takes the .gmeta, and is about both objects.
@@ -40,14 +42,16 @@ it is ignored, and this command writes it anew. Nothing shows before it is whole
 that farread writes have an index where it is small and of use: inside, or beside gulps.`,
 		Example: `  farread index s3://series/foreign.zoom
   farread index s3://arrays/foreign.b2nd
+  farread index s3://arrays/foreign.b2nd --ranges
   farread index s3://frames/foreign/data_0.gulp
   farread index day.zoom --json
   farread explain s3://series/foreign.zoom --track 1 --width 2000`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at(args[0], objstore.Again(cmd.Context(), func() error { return a.index(cmd.Context(), args[0], force) }))
+			return at(args[0], objstore.Again(cmd.Context(), func() error { return a.index(cmd.Context(), args[0], force, ranges) }))
 		},
 	}
+	c.Flags().BoolVar(&ranges, "ranges", false, "with the ranges of the numbers of an array's chunks and blocks: reads all of it")
 	c.Flags().BoolVar(&force, "force", false, "also where there is an index")
 	return c
 }
@@ -61,12 +65,12 @@ type indexReport struct {
 	New   bool   `json:"written"`
 }
 
-func (a *app) index(ctx context.Context, uri string, force bool) error {
+func (a *app) index(ctx context.Context, uri string, force, ranges bool) error {
 	c, err := a.open(ctx, uri, aim{})
 	if err != nil {
 		return err
 	}
-	x, err := a.indexable(ctx, c)
+	x, err := a.indexable(ctx, c, ranges)
 	if err != nil {
 		return err
 	}
@@ -104,7 +108,15 @@ type indexable struct {
 }
 
 // indexable returns what an opened dataset needs for an index.
-func (a *app) indexable(ctx context.Context, c content) (indexable, error) {
+func (a *app) indexable(ctx context.Context, c content, ranges bool) (indexable, error) {
+	t, ok := c.(*frameContent)
+	arr, isArray := c.dataset().Handle().(*farread.Array)
+	switch {
+	case ok && isArray && ranges:
+		return indexableRanges(ctx, t, arr)
+	case ranges:
+		return indexable{}, usagef("--ranges is for arrays")
+	}
 	switch t := c.(type) {
 	case *zoomContent:
 		return a.indexableZoom(ctx, t)
@@ -145,6 +157,30 @@ func indexableFrame(ctx context.Context, t *frameContent, f *farread.Frame) (ind
 		return f.BuildIndex(ctx, f.Object.Info().ETag, progress)
 	}
 	return x, err
+}
+
+// indexableRanges is about the index of an array with statistics.
+func indexableRanges(ctx context.Context, t *frameContent, arr *farread.Array) (indexable, error) {
+	x, err := indexableFrame(ctx, t, arr.Source)
+	if err != nil {
+		return x, err
+	}
+	s, err := arr.Ranges(ctx)
+	if err != nil {
+		return x, err
+	}
+	if len(arr.StatColumns()) == 0 {
+		return x, fmt.Errorf("--ranges: items of type %s are no numbers: %w", arr.DType(), formats.ErrUnsupported)
+	}
+	if none := s == nil || s.Bytes == 0; none && x.inside && x.size > 0 {
+		return x, fmt.Errorf("--ranges: the index inside has none, and another beside it would not be read; pack the array anew: %w", formats.ErrUnsupported)
+	} else if none {
+		x.size = 0 // the one that is there is of no use
+	}
+	x.build = func(progress formats.Progress) ([]byte, error) {
+		return arr.BuildIndex(ctx, arr.Source.Object.Info().ETag, progress)
+	}
+	return x, nil
 }
 
 // indexableGulp is about the data of a chunk, whichever of its objects the URI names.

@@ -16,7 +16,8 @@ func newInfo(a *app) *cobra.Command {
 alone. A gulp chunk is named by either of its two objects, a dataset of chunks by
 its folder. A Blosc2 frame or array is an object, or a part of one that begins at
 --offset, or the folder of a sparse one; so is a Bloscpack file, whose items tell their
-lengths only with --scan. Of a zoom-cache file it says origin, tracks and index, and how
+lengths only with --scan. Of an array whose index has ranges it says the least and the
+greatest number. Of a zoom-cache file it says origin, tracks and index, and how
 many packets, samples and levels the tracks have where the file has an index, is local,
 or with --scan, which reads all of it. Any other folder is summed up.`,
 		Example: `  farread info s3://frames/clips/sunrise.tar.gulp

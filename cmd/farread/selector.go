@@ -54,6 +54,7 @@ type itemSelector struct {
 	slice        *b2nd.Slice // nil: the whole array, and the command is not slice
 	sliceText    string
 	field, dtype string // name of a member of the items, and their type
+	where        string // comparison that the items match
 }
 
 func (s *itemSelector) ofItems(f *pflag.FlagSet) {

@@ -34,11 +34,23 @@ Without -o a small slice is shown as a table, with --json as JSON. A terminal ge
 NumPy prints it: in lines of 75 columns, and of more than 1,000 items the first and last
 three along each axis; a file or pipe gets all. -o - writes to stdout, as --format says.
 
+--where EXPR gives only the items of the slice that match, each with its index in
+the array: as at and v in .json and .npy (a structured array, at of one int64 for
+each axis), in columns at[0], at[1], … and v of .csv, as a table; .raw has the items
+alone. EXPR compares v, or members of the items by name, with numbers, true and
+false, or times:
+  v > 3    -2.5 <= temp < 5    not flag == 0    site.id == 7 or t >= '2025-03-01'
+with and, or, not and parentheses; NaN matches nothing but !=. Chunks and blocks
+that cannot match by the ranges in the array's index are not read; --stats says how
+many were. Arrays that farread packs have them; farread index --ranges makes them.
+
 An integer that is out of bounds is an error (exit code 2); slices are cut to the
 array, as in NumPy.`,
 		Example: `  farread slice s3://arrays/temperature.b2nd '0:10, 5, ::2' -o part.npy
   farread slice weather.b2nd '-1, ...' -o last.png
-  farread slice https://host/events.b2nd ':100' --field energy -o - --format csv`,
+  farread slice https://host/events.b2nd ':100' --field energy -o - --format csv
+  farread slice https://host/events.b2nd ... --where 'energy > 7.5 and not flag == 0'
+  farread slice s3://arrays/temperature.b2nd '0' --where 'v > 310' -o hot.npy --stats`,
 		Args: exactly("URI", "SLICE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f := emit.Arrays(); sel.format != "" && sel.format != emit.Text && !slices.Contains(f, sel.format) {
@@ -54,7 +66,7 @@ array, as in NumPy.`,
 			return inSlice(args[0], args[1], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}
-	sel.register(c, []func(*pflag.FlagSet){sel.ofItems})
+	sel.register(c, []func(*pflag.FlagSet){sel.ofItems, sel.ofValues})
 	c.Flags().StringVar(&sel.format, "format", "", "npy, raw, json, csv, png or text, whatever OUT is called")
 	sel.picture.register(c)
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")

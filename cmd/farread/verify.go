@@ -32,8 +32,9 @@ writer left without an index. No reader takes those for part of the dataset, and
 they may be deleted.
 
 Of a Blosc2 frame or array, or a bare chunk: header, offsets and metadata against
-each other and the object, and every chunk's header, blocks and decoded size. Blosc
-stores no checksums: a flipped bit that decodes to something else goes unseen.
+each other and the object, and every chunk's header, blocks and decoded size; and the
+index, with the ranges in it, against chunks and items. Blosc stores no checksums: a
+flipped bit that decodes to something else goes unseen, unless the ranges show it.
 
 Of a Bloscpack file: header, metadata and table against each other and the object,
 the checksum and decoded size of every chunk, and whether chunks overlap. Items that

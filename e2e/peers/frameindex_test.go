@@ -4,6 +4,7 @@ package peers
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -104,6 +106,7 @@ func TestIndexAfterEdits(t *testing.T) {
 		writeIndexed(t, frame, array, kind)
 		checkIndexed(t, frame, true, nil)
 		checkIndexed(t, array, true, nil)
+		checkStatistics(t, array)
 		var got map[string]editedFrame
 		run(t.Context(), t, &got, "edit_indexed.py", frame, array)
 		if len(got) < 19 {
@@ -164,6 +167,7 @@ func checkIndexed(t *testing.T, path string, used bool, want []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkSearch(t, a, used, want)
 	shape, row := a.Shape(), int(a.Shape()[2])*2
 	for k := int64(0); k < shape[1]; k += int64(every) { // a row of each chunk
 		got := make([]byte, int(shape[0])*row)
@@ -175,5 +179,60 @@ func checkIndexed(t *testing.T, path string, used bool, want []byte) {
 				t.Fatalf("row %d of chunk %d: other data than python-blosc2 reads", k, i)
 			}
 		}
+	}
+}
+
+// checkSearch finds items of an array by their values, and compares them with those of
+// want, all items as python-blosc2 reads them. Statistics are used only with the index.
+func checkSearch(t *testing.T, a *b2nd.Array, used bool, want []byte) {
+	t.Helper()
+	for _, text := range []string{"v == 514", "v > 32000 and v < 32030", "not v > 3"} {
+		e, err := predicate.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := e.Bind(a.DType())
+		if err != nil {
+			t.Fatal(err)
+		}
+		mask := p.Mask(nil, want)
+		next := int64(0)
+		r, err := a.Search(t.Context(), b2nd.Whole(a.Shape()), p, b2nd.SearchOptions{}, func(h b2nd.Hit) error {
+			for k, at := range h.At {
+				for ; next < at; next++ {
+					if mask[next/64]>>(next%64)&1 == 1 {
+						return fmt.Errorf("item %d is missing", next)
+					}
+				}
+				if next = at + 1; !bytes.Equal(h.Items[2*k:][:2], want[2*at:][:2]) {
+					return fmt.Errorf("item %d: %x, want %x", at, h.Items[2*k:][:2], want[2*at:][:2])
+				}
+			}
+			return nil
+		})
+		for ; err == nil && next < int64(len(want)/2); next++ {
+			if mask[next/64]>>(next%64)&1 == 1 {
+				err = fmt.Errorf("item %d is missing", next)
+			}
+		}
+		if err != nil || r.Statistics != used {
+			t.Errorf("%s: %+v, %v", text, r, err)
+		}
+	}
+}
+
+// checkStatistics compares the statistics of an array that we wrote with its items.
+func checkStatistics(t *testing.T, path string) {
+	t.Helper()
+	p, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := b2nd.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), b2nd.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := a.Verify(t.Context(), nil); err != nil || r.Statistics != 1 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

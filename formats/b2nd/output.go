@@ -8,6 +8,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/nd"
+	"github.com/farread/farread/formats/stats"
 )
 
 // An output writes the frame of an array. It encodes several chunks at a time,
@@ -19,11 +20,16 @@ type output struct {
 	encode blosc.EncodeOptions
 	free   []*slot
 	queue  []*slot // oldest first
+	pushed int64   // chunks so far
+	sum    *summer // nil: no statistics
+	lossy  bool    // items are not decoded as they were
 }
 
 // A slot is a chunk that is being encoded, with its buffers.
 type slot struct {
 	tile, raw, chunk []byte
+	back             []byte // the chunk decoded again, if the pipeline is lossy
+	stats            []stats.Stat
 	err              error
 	done             chan struct{}
 }
@@ -53,6 +59,7 @@ func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output
 		TypeSize: item, ChunkSize: g.chunkBytes, BlockSize: g.blockBytes, Encode: out.encode, Index: o.Index, Limits: o.Limits,
 		Metalayers: append([]cframe.Metalayer{{Name: layerName, Data: layer}}, o.Metalayers...),
 	}
+	out.summarize(&wo, layer, m)
 	if g.chunkBytes == 0 {
 		wo.ChunkSize = cframe.VaryingSizes // as c-blosc2 does for chunks of no bytes
 	}
@@ -61,6 +68,35 @@ func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output
 	}
 	out.encode.TypeSize = item
 	return out, nil
+}
+
+// summarize lets the chunks be summed up for the index, if there is one and the items have
+// numbers.
+func (out *output) summarize(wo *cframe.WriteOptions, layer []byte, m Meta) {
+	d, err := m.itemType(out.g.item)
+	if err != nil || out.o.Index == cframe.NoIndex || out.o.NoStats {
+		return
+	}
+	of, err := out.g.statsOf(layer, d)
+	if err != nil || len(of.Columns) == 0 || out.g.chunkBytes == 0 {
+		return
+	}
+	wo.Stats, out.sum, out.lossy = &of, out.g.summer(&of), lossy(out.encode.Filters)
+}
+
+// sums sets the statistics of chunk n, whose bytes are src.
+func (out *output) sums(s *slot, n int64, src []byte) (err error) {
+	if out.sum == nil {
+		return nil
+	}
+	if out.lossy {
+		if s.back, err = (blosc.DecodeOptions{}).AppendDecoded(s.back[:0], s.chunk); err != nil {
+			return err
+		}
+		src = s.back
+	}
+	s.stats = out.sum.sum(s.stats, n, src)
+	return nil
 }
 
 // slots makes up to n slots: so many chunks are encoded at the same time.
@@ -82,6 +118,8 @@ func (out *output) push(fill func(s *slot) ([]byte, error), after func()) error 
 	s := out.free[len(out.free)-1]
 	out.free = out.free[:len(out.free)-1]
 	s.done = make(chan struct{})
+	n := out.pushed
+	out.pushed++
 	run := func() {
 		defer close(s.done)
 		defer after()
@@ -91,6 +129,9 @@ func (out *output) push(fill func(s *slot) ([]byte, error), after func()) error 
 				s.chunk = make([]byte, 0, out.g.encodedRoom())
 			}
 			s.chunk, err = blosc.AppendEncoded(s.chunk[:0], src, out.encode)
+		}
+		if err == nil {
+			err = out.sums(s, n, src)
 		}
 		s.err = err
 	}
@@ -130,6 +171,9 @@ func (out *output) pop() error {
 	err := s.err
 	if err == nil {
 		err = out.fw.WriteEncoded(s.chunk)
+	}
+	if err == nil && out.sum != nil {
+		out.fw.AddStats(s.stats)
 	}
 	out.free = append(out.free, s)
 	return err

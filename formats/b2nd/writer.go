@@ -36,8 +36,13 @@ type WriteOptions struct {
 	// If DType tells it, ItemSize must be 0 or the same.
 	ItemSize int
 	// Index says whether the frame gets an index, as in cframe.WriteOptions. Its
-	// memory, about two bytes for each block, does not count for MaxMemory.
+	// memory, about two bytes for each block and some ten more for the statistics of each
+	// column of numbers, does not count for MaxMemory. Neither does that of a decoded chunk
+	// for each Parallel with filters that change items, trunc_prec and int_trunc.
 	Index cframe.IndexChoice
+	// NoStats leaves the statistics of chunks and blocks out of the index: extremes, and
+	// how many items are NaN or zero.
+	NoStats bool
 	// Limits bound the number of chunks, as in cframe.WriteOptions.
 	Limits formats.Limits
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/stats"
 )
 
 // An IndexChoice says whether a writer puts an index into the frame; see package
@@ -59,14 +60,16 @@ func (p *indexPlan) fit(cbytes int64) bool {
 	if len(p.vl) >= mostEditable {
 		return false
 	}
-	cheap := func(n int64) bool {
-		return n <= p.most && (p.choice != CheapIndex || n+indexBooks <= cbytes/cheapShare)
+	most := p.most
+	if p.choice == CheapIndex {
+		most = min(most, cbytes/cheapShare-indexBooks)
 	}
+	cheap := func(n int64) bool { return n <= most }
 	heads := b.Len()
 	useless := p.choice == CheapIndex && cbytes/int64(max(b.Chunks(), 1)) <= wholeChunkLen
 	if len(p.offsets) <= longOffsets {
 		harmful := useless && int64(len(p.offsets))+trailerLen(p.vl)+heads+indexBooks > longOffsets
-		return !b.Empty() && !harmful && cheap(heads)
+		return !b.Empty() && !harmful && b.Trim(most)
 	}
 	b.SetPlaces(p.place)
 	switch {
@@ -75,17 +78,15 @@ func (p *indexPlan) fit(cbytes int64) bool {
 	case !cheap(b.Len()):
 		b.DropPlaces()
 	}
-	return cheap(b.Len())
+	return b.Trim(most)
 }
 
 // tail returns offsets and trailer of a frame, with the index in the last layer of the trailer.
 // If the index is long, it first writes pages of it behind the last chunk by spill, which
 // returns their offset and counts them in in.CBytes.
 func (p *indexPlan) tail(in *Info, spill func(pieces ...[]byte) (int64, error)) ([]byte, error) {
-	if n := int64(len(p.offsets)) + trailerLen(p.vl) + p.heads.Len(); n > indexRoom || p.heads.HasPlaces() && p.heads.Empty() {
-		if err := p.heads.Spill(spill); err != nil {
-			return nil, err
-		}
+	if err := p.heads.Spill(indexRoom-int64(len(p.offsets))-trailerLen(p.vl), spill); err != nil {
+		return nil, err
 	}
 	s := frameindex.State{Header: sumOf(in), Offsets: offsetsSum(p.offsets)}
 	ix, err := p.heads.Finish(s, index.Binding{})
@@ -161,6 +162,15 @@ func (w *Writer) noteLen(i, n int) {
 		w.lens = append(w.lens, 0)
 	}
 	w.lens[i] = int32(n)
+}
+
+// AddStats adds the statistics of the next chunk to the index, if WriteOptions.Stats is
+// set: of all of its columns, of the first block, then of the second one, and so on.
+// Without those of all chunks the index gets none. It keeps nothing of list.
+func (w *Writer) AddStats(list []stats.Stat) {
+	if w.heads != nil {
+		w.heads.AddStats(list)
+	}
 }
 
 // noteHead adds the head of a chunk that was written to the index; chunk is nil if the

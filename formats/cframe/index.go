@@ -41,6 +41,7 @@ type frameIndex struct {
 	looking gate // held while side is called
 	looked  atomic.Bool
 	now     atomic.Pointer[usedIndex]
+	bad     atomic.Pointer[badStats]
 }
 
 // A usedIndex is an open index, or the reason why there is none.

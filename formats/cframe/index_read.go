@@ -213,6 +213,15 @@ func (f *Frame) readHeads(ctx context.Context, jobs []job, out [][]byte) error {
 // a chunk was replaced by one of the same size. If the index would exceed Limits.MaxMeta, BuildIndex
 // returns ErrTooLarge.
 func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Progress) ([]byte, error) {
+	return f.BuildIndexWith(ctx, etag, nil, progress)
+}
+
+// BuildIndexWith is BuildIndex with a Builder that has the statistics of all chunks already,
+// and nothing else. They are left out if the index would exceed Limits.MaxMeta with them.
+func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.Builder, progress formats.Progress) ([]byte, error) {
+	if b == nil {
+		b = &frameindex.Builder{}
+	}
 	switch {
 	case f.refused != nil:
 		return nil, f.refused
@@ -225,7 +234,6 @@ func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Pr
 	if err != nil {
 		return nil, err
 	}
-	var b frameindex.Builder
 	sizes := make([]int64, f.table.n)
 	err = f.eachHead(ctx, 0, f.table.n, func(i int, head []byte) error {
 		if b.Add(head); b.Len() > f.o.Limits.MaxMeta {
@@ -248,6 +256,7 @@ func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Pr
 	if b.Empty() && !b.HasPlaces() {
 		return nil, unsupported("index", -1, "no chunk has block starts")
 	}
+	b.Trim(f.o.Limits.MaxMeta) // true: the heads alone were below it
 	ix, err := b.Finish(frameindex.State{Header: f.heads.sum, Offsets: *f.heads.offsets.Load()}, index.Binding{Size: f.index.Size(), ETag: etag})
 	if err != nil {
 		return nil, wrap("index", -1, err)

@@ -66,7 +66,7 @@ func reindexed(tb testing.TB, plain []byte, place func(i int, p frameindex.Place
 	p.heads.DropHeads()
 	p.heads.SetPlaces(func(i int) frameindex.Place { return place(i, placeOf(f.table.at(i), sizes[i])) })
 	out := bytes.Clone(plain[:in.indexOff()])
-	must2(tb, p.heads.Spill(func(pieces ...[]byte) (int64, error) {
+	must2(tb, p.heads.Spill(0, func(pieces ...[]byte) (int64, error) {
 		off := int64(len(out))
 		out = append(out, bytes.Join(pieces, nil)...)
 		in.CBytes = int64(len(out)) - in.HeaderLen

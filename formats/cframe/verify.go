@@ -40,6 +40,14 @@ type Report struct {
 // index that is in use and says something else is ErrCorrupt. An index that is not in use
 // is no error.
 func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
+	return f.VerifyEach(ctx, progress, 0, nil)
+}
+
+// VerifyEach is Verify that also calls each with each decoded block or chunk, as
+// EachConcurrent does for Wants of this blockSize: in any order, from several goroutines.
+// It is not called for special chunks, which are headers alone. An error of each is
+// returned as it is. A nil each is not called.
+func (f *Frame) VerifyEach(ctx context.Context, progress formats.Progress, blockSize int, each func(chunk, block int, p []byte) error) (Report, error) {
 	vl, err := f.VLMetalayers(ctx)
 	if err != nil {
 		return Report{}, err
@@ -55,7 +63,7 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	var total int64
 	err = f.EachHeader(ctx, 0, f.Chunks(), func(i int, c ChunkInfo, h blosc.Header) error {
 		if r.count(h, c.Special == blosc.None); h.Special == blosc.None {
-			coded, total = append(coded, Want{Chunk: i}), total+int64(h.NBytes)
+			coded, total = append(coded, Want{Chunk: i, BlockSize: blockSize}), total+int64(h.NBytes)
 		}
 		return nil
 	})
@@ -73,7 +81,12 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	}
 	var mu sync.Mutex
 	var done int64
-	return r, f.EachConcurrent(ctx, coded, func(_, _ int, p []byte) error {
+	return r, f.EachConcurrent(ctx, coded, func(want, block int, p []byte) error {
+		if each != nil {
+			if err := each(coded[want].Chunk, block, p); err != nil {
+				return err
+			}
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		done += int64(len(p))

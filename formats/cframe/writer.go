@@ -53,6 +53,11 @@ type WriteOptions struct {
 	// or a frame whose index would exceed Limits.MaxMeta.
 	Index IndexChoice
 
+	// Stats says what the statistics are about that AddStats gives for each chunk, for the
+	// index. An index that would take too much otherwise goes without them. nil: the
+	// frame gets none.
+	Stats *frameindex.StatsOf
+
 	// Limits bound the number of chunks: MaxEntries directly, and MaxMeta with 8
 	// bytes for each chunk, which are kept until Close. A chunk more is
 	// ErrTooLarge; the frame can still be closed.
@@ -152,6 +157,9 @@ func NewWriter(w formats.Output, o WriteOptions) (*Writer, error) {
 	fw := &Writer{books: newBooks(o), w: w}
 	if o.Index != NoIndex {
 		fw.heads = &frameindex.Builder{}
+		if o.Stats != nil {
+			fw.heads.Stats(*o.Stats)
+		}
 	}
 	if _, err := w.Write(appendHeader(nil, &fw.in, fw.metas)); err != nil {
 		return nil, fmt.Errorf("%s: header: %w", Format, err)

@@ -21,6 +21,7 @@ type Builder struct {
 	first  int // first chunk of the page
 	chunks int
 	heads  int
+	stats  *statsBuilder // nil: there are none
 }
 
 // Add adds the head of the next chunk; see HeadOf. It is empty for a chunk that has no
@@ -63,7 +64,7 @@ func (b *Builder) Chunks() int { return b.chunks }
 // Empty reports whether no chunk has a head, so that heads would be of no use.
 func (b *Builder) Empty() bool { return b.heads == 0 }
 
-// Len returns the number of bytes of the pages.
+// Len returns the number of bytes of the pages of heads.
 func (b *Builder) Len() int64 {
 	n := int64(len(b.page))
 	for _, s := range b.sections() {
@@ -72,7 +73,7 @@ func (b *Builder) Len() int64 {
 	return n
 }
 
-// sections lists the sections in their order in the index.
+// sections lists the sections but those of statistics, in their order in the index.
 func (b *Builder) sections() []*index.SectionBuilder {
 	list := b.more[:len(b.more):len(b.more)]
 	for _, s := range []*index.SectionBuilder{b.s, b.marks} {
@@ -83,10 +84,20 @@ func (b *Builder) sections() []*index.SectionBuilder {
 	return list
 }
 
-// Spill writes all pages but the marks to a place in the frame before the index; see
-// index.SectionBuilder.Spill. Call it after the last Add.
-func (b *Builder) Spill(write func(pieces ...[]byte) (off int64, err error)) error {
-	b.end()
+// Spill writes pages that take more than room to a place in the frame before the index,
+// those of statistics first; see index.SectionBuilder.Spill. Marks stay, and if there are
+// places, nothing else stays beside them that takes long. Call it after the last chunk.
+func (b *Builder) Spill(room int64, write func(pieces ...[]byte) (off int64, err error)) error {
+	left := room - b.Len()
+	if b.HasPlaces() {
+		left = 0
+	}
+	if err := b.spillStats(left, write); err != nil {
+		return err
+	}
+	if b.end(); b.Len() <= room && (!b.HasPlaces() || !b.Empty()) {
+		return nil
+	}
 	for _, s := range b.sections() {
 		if s == b.marks {
 			continue
@@ -101,8 +112,18 @@ func (b *Builder) Spill(write func(pieces ...[]byte) (off int64, err error)) err
 // Finish returns the index of a frame in a state. Do not use the Builder after it.
 func (b *Builder) Finish(frame State, bind index.Binding) (index.Built, error) {
 	b.end()
+	list := b.statSections()
+	for _, s := range b.sections() {
+		if s != b.marks {
+			list = append(list, s)
+		}
+	}
+	list = append(list, b.statTotals()...) // some ten bytes, which come with the directory
+	if b.marks != nil {
+		list = append(list, b.marks)
+	}
 	meta := binary.AppendUvarint(nil, metaVersion)
 	meta = binary.AppendUvarint(meta, uint64(b.chunks))
 	meta = append(append(meta, frame.Header[:]...), frame.Offsets[:]...)
-	return b.b.Finish(b.sections(), bind, meta)
+	return b.b.Finish(list, bind, meta)
 }

@@ -10,6 +10,8 @@
 //
 // An index has sections of several kinds, each found by its kind. A reader ignores those
 // that it does not know.
+// Of arrays an index may have statistics of chunks and blocks as well: extremes of the
+// numbers, and counts (Stats, and formats/stats). Heads are found without them.
 //
 // The container is package index. Nothing of an index is trusted: errors about one that
 // is damaged, hostile or of another frame match index.ErrUnusable, and a reader does

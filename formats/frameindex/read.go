@@ -37,6 +37,7 @@ type Index struct {
 
 	mu    sync.Mutex
 	pages lru.Cache[pageKey, []byte]
+	stats lru.Cache[pageKey, []byte]
 }
 
 // A pageKey names a page of a section.
@@ -53,7 +54,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 		return nil, err
 	}
 	x := &Index{ix: ix, starts: ix.Section(index.Name{Kind: sectionStarts}), places: ix.Section(index.Name{Kind: sectionPlaces})}
-	x.pages.Max = keptPages
+	x.pages.Max, x.stats.Max = keptPages, keptPages
 	if err := x.check(&o); err != nil || x.places == nil {
 		return x, err
 	}
@@ -270,7 +271,7 @@ func (x *Index) HeldBytes() int64 {
 	const fixed = 256
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n := fixed + x.ix.HeldBytes() + x.pages.Cost()
+	n := fixed + x.ix.HeldBytes() + x.pages.Cost() + x.stats.Cost()
 	if x.marks != nil {
 		n += int64(cap(x.marks.at)*8 + cap(x.marks.bounds)*16)
 	}

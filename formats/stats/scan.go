@@ -187,8 +187,8 @@ func (s *sum) scanBoolLanes(l ordered.Lanes, p []byte) int {
 }
 
 // note takes the key of an item that is outside of the extremes so far: it is NaN, or
-// it widens them. It returns the lower extreme, and how far away the upper one is.
-func (s *sum) note(key uint64) (lo, span uint64) {
+// it widens them.
+func (s *sum) note(key uint64) {
 	switch {
 	case key < s.dlo || key > s.dhi:
 		s.nan++
@@ -197,13 +197,13 @@ func (s *sum) note(key uint64) (lo, span uint64) {
 	default:
 		s.lo, s.hi = min(s.lo, key), max(s.hi, key)
 	}
-	return s.lo, s.hi - s.lo
 }
 
 // scanInts adds integers of any kind, and times.
 //
-// New extremes are rare: the loop has one comparison for both ends, and a branch that is
-// predicted well. What is NaN is found behind that branch.
+// New extremes are rare, or in sorted items they come one after the other: the loop has one
+// comparison for both ends, and a branch that is predicted well. What is NaN is found
+// behind that branch.
 func scanInts[W ordered.Word](s *sum, items []W) {
 	flip := W(0)
 	if s.c.num.Kind != ordered.Uint {
@@ -216,17 +216,38 @@ func scanInts[W ordered.Word](s *sum, items []W) {
 			n++
 		}
 	}
-	lo, span := W(s.lo), W(s.hi-s.lo)
+	lo, span, nan := W(s.lo), W(s.hi-s.lo), 0
+	dlo, dspan := W(s.dlo), W(s.dhi-s.dlo)
 	for _, x := range items {
 		if k := x ^ flip; k-lo > span {
-			l, w := s.note(uint64(k))
-			lo, span = W(l), W(w)
+			lo, span, nan = widen(k, lo, span, dlo, dspan, nan)
 		}
 		if x == fill {
 			n++
 		}
 	}
+	s.widened(uint64(lo), uint64(span), nan)
 	s.fill += int64(n)
+}
+
+// widen is note for loops: k is outside of the extremes lo and lo + span.
+func widen[W ordered.Word](k, lo, span, dlo, dspan W, nan int) (W, W, int) {
+	switch {
+	case k-dlo > dspan:
+		nan++
+	case k > lo:
+		span = k - lo
+	default:
+		lo, span = k, span+(lo-k)
+	}
+	return lo, span, nan
+}
+
+// widened takes the extremes of a loop, if there are any.
+func (s *sum) widened(lo, span uint64, nan int) {
+	if s.nan += int64(nan); s.ranged {
+		s.lo, s.hi = lo, lo+span
+	}
 }
 
 // scanFloats is scanInts for floats.
@@ -240,17 +261,18 @@ func scanFloats[W ordered.Word](s *sum, items []W) {
 			n++
 		}
 	}
-	lo, span := W(s.lo), W(s.hi-s.lo)
+	lo, span, nan := W(s.lo), W(s.hi-s.lo), 0
+	dlo, dspan := W(s.dlo), W(s.dhi-s.dlo)
 	for _, x := range items {
 		// All bits of a negative number are flipped, and of others the sign.
 		if k := x ^ (-(x >> (top & 63)) | sign); k-lo > span {
-			l, w := s.note(uint64(k))
-			lo, span = W(l), W(w)
+			lo, span, nan = widen(k, lo, span, dlo, dspan, nan)
 		}
 		if x&mask == fill {
 			n++
 		}
 	}
+	s.widened(uint64(lo), uint64(span), nan)
 	s.fill += int64(n)
 }
 

@@ -1,0 +1,34 @@
+package cframe
+
+import (
+	"context"
+
+	"github.com/farread/farread/formats/frameindex"
+)
+
+// badStats is why the statistics of an index are not used.
+type badStats struct{ err error }
+
+// Stats returns the statistics in the index of the frame, or nil if there are none. of
+// says what data they must be about. It looks for an index beside the frame as Index
+// does, and makes no other request. If there are statistics, or an index, that cannot be
+// used, the error matches index.ErrUnusable; it is that of DropStats after that was called. Other
+// errors are those of Index.
+func (f *Frame) Stats(ctx context.Context, of frameindex.StatsOf) (*frameindex.Stats, error) {
+	info, err := f.Index(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if bad := f.heads.bad.Load(); bad != nil {
+		return nil, bad.err
+	}
+	ix := f.heads.used()
+	if ix == nil {
+		return nil, info.Unused
+	}
+	return ix.Stats(of, f.table.n)
+}
+
+// DropStats gives up statistics that proved to be wrong. reason must match
+// index.ErrUnusable.
+func (f *Frame) DropStats(reason error) { f.heads.bad.CompareAndSwap(nil, &badStats{reason}) }

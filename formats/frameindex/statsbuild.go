@@ -1,0 +1,193 @@
+package frameindex
+
+import (
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/stats"
+)
+
+// statsRoom is up to how many bytes statistics lie in the trailer of a frame, with what
+// lies there besides them. More would push the offsets, which each reader needs, out of
+// the few KiB that some read of the end of a frame.
+const statsRoom = 12 << 10
+
+// sectionBooks is about how many bytes of the directory a section takes.
+const sectionBooks = 24
+
+// A statsBuilder makes the sections of statistics.
+type statsBuilder struct {
+	of     StatsOf
+	b      *index.Builder
+	all    []stats.Stat
+	chunk  []statColumn
+	block  []statColumn // empty: blocks have none
+	chunks int
+}
+
+// A statColumn is the section of a column, and the Stats of its next page.
+type statColumn struct {
+	s    *index.SectionBuilder
+	of   stats.Column
+	per  int // Stats of a page
+	page []stats.Stat
+	next int64 // position of the first Stat of the page
+	buf  []byte
+}
+
+// Stats says that AddStats will be called for each chunk. Call it once, before.
+func (b *Builder) Stats(of StatsOf) {
+	n := of.columns()
+	if n == 0 || of.Blocks < 1 {
+		return
+	}
+	s := &statsBuilder{of: of, b: &b.b, all: make([]stats.Stat, n)}
+	column := func(kind int64, i, per int) statColumn {
+		return statColumn{s: b.b.Section(index.Name{Kind: kind, Of: int64(i), Level: of.About}), of: of.Columns[i], per: per}
+	}
+	for i := range n {
+		s.chunk = append(s.chunk, column(sectionStatsChunks, i, chunksAPage))
+		if of.hasBlocks() {
+			s.block = append(s.block, column(sectionStatsBlocks, i, blocksAPage))
+		}
+	}
+	b.stats = s
+}
+
+// AddStats adds the statistics of the next chunk: list has those of all columns of
+// StatsOf, or of the first MaxColumns, of the first block, then those of the second block,
+// and so on. It keeps nothing of list. It does nothing if Stats was not called.
+func (b *Builder) AddStats(list []stats.Stat) {
+	s := b.stats
+	if s == nil {
+		return
+	}
+	n := s.of.columns()
+	for c := range n {
+		var sum stats.Stat
+		for k := c; k < len(list); k += n {
+			sum = sum.Merge(list[k])
+			if len(s.block) > 0 {
+				s.block[c].add(list[k])
+			}
+		}
+		s.all[c] = s.all[c].Merge(sum)
+		s.chunk[c].add(sum)
+	}
+	s.chunks++
+}
+
+func (c *statColumn) add(s stats.Stat) {
+	if c.page = append(c.page, s); len(c.page) == c.per {
+		c.end()
+	}
+}
+
+// end ends the page.
+func (c *statColumn) end() {
+	n := int64(len(c.page))
+	if n == 0 {
+		return
+	}
+	c.buf, _ = c.of.AppendPage(c.buf[:0], c.page) // a page has less than the limit
+	c.s.Add(c.next, c.next+n-1, n, c.buf)
+	c.page, c.next = c.page[:0], c.next+n
+}
+
+// end ends all pages. Statistics that do not have all chunks are dropped.
+func (s *statsBuilder) end(chunks int) (ok bool) {
+	for _, list := range [][]statColumn{s.chunk, s.block} {
+		for i := range list {
+			list[i].end()
+		}
+	}
+	return s.chunks == chunks && chunks > 0
+}
+
+// endStats ends the pages of statistics, and drops what is not whole.
+func (b *Builder) endStats() {
+	if b.stats != nil && !b.stats.end(b.chunks) {
+		b.dropStats()
+	}
+}
+
+func (b *Builder) dropStats() {
+	dropAll(b.stats.chunk)
+	dropAll(b.stats.block)
+	b.stats = nil
+}
+
+func dropAll(list []statColumn) {
+	for i := range list {
+		list[i].s.Drop()
+	}
+}
+
+// statsLen returns about the number of bytes of the statistics.
+func (b *Builder) statsLen() (n int64) {
+	if b.stats == nil {
+		return 0
+	}
+	for _, list := range [][]statColumn{b.stats.chunk, b.stats.block} {
+		for i := range list {
+			n += list[i].s.Len() + sectionBooks
+		}
+	}
+	return n + int64(len(b.stats.all))*(sectionBooks+32)
+}
+
+// Trim drops statistics, those of blocks first, if the index would take more than most
+// bytes. It returns false if even the heads alone take more. Call it after the last chunk.
+func (b *Builder) Trim(most int64) bool {
+	b.endStats()
+	if b.stats != nil && b.Len()+b.statsLen() > most {
+		dropAll(b.stats.block)
+		b.stats.block = nil
+	}
+	if b.stats != nil && b.Len()+b.statsLen() > most {
+		b.dropStats()
+	}
+	return b.Len() <= most
+}
+
+// spillStats writes the pages of statistics in front of the index if they take more than
+// room.
+func (b *Builder) spillStats(room int64, write func(pieces ...[]byte) (off int64, err error)) error {
+	if b.endStats(); b.stats == nil || b.statsLen() <= min(room, statsRoom) {
+		return nil
+	}
+	for _, list := range [][]statColumn{b.stats.block, b.stats.chunk} {
+		for i := range list {
+			if err := list[i].s.Spill(write); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// statSections returns the sections of statistics of blocks and chunks, in their order in
+// the index.
+func (b *Builder) statSections() (list []*index.SectionBuilder) {
+	if b.endStats(); b.stats == nil {
+		return nil
+	}
+	for _, columns := range [][]statColumn{b.stats.block, b.stats.chunk} {
+		for i := range columns {
+			list = append(list, columns[i].s)
+		}
+	}
+	return list
+}
+
+// statTotals returns the sections of statistics of all items.
+func (b *Builder) statTotals() (list []*index.SectionBuilder) {
+	if b.stats == nil {
+		return nil
+	}
+	for i, s := range b.stats.all {
+		all := b.b.Section(index.Name{Kind: sectionStatsAll, Of: int64(i), Level: b.stats.of.About})
+		page, _ := b.stats.of.Columns[i].AppendPage(nil, []stats.Stat{s}) // one Stat is below the limit
+		all.Add(0, 0, 1, page)
+		list = append(list, all)
+	}
+	return list
+}
