@@ -80,14 +80,6 @@ func newCrowd(tb testing.TB, n int, o cframe.WriteOptions) *crowd {
 	return c
 }
 
-// many is the number of chunks in these tests.
-func many() int {
-	if racetest.On {
-		return 30_000
-	}
-	return 100_000
-}
-
 // A side is the reader of an index beside a frame, and the ETag of the frame.
 type side = func(ctx context.Context) (rangeio.Reader, string, error)
 
@@ -136,8 +128,9 @@ func (c *crowd) read(ctx context.Context, f *cframe.Frame, chunks ...int) error 
 // TestManyChunks: with an index inside, a frame of many chunks is opened without its
 // offsets, and a point is there after two phases.
 func TestManyChunks(t *testing.T) {
+	racetest.Skip(t, racetest.Large)
 	t.Parallel()
-	n := many()
+	const n = 100_000
 	plain, inside := newCrowd(t, n, cframe.WriteOptions{}), newCrowd(t, n, cframe.WriteOptions{Index: cframe.CheapIndex})
 	t.Logf("%d chunks, %d bytes, %d more with the index", n, len(plain.bytes), len(inside.bytes)-len(plain.bytes))
 	fast := objstore.OpenOptions{Head: 8 << 10, Tail: 64 << 10}
@@ -331,7 +324,11 @@ func TestManyFlawed(t *testing.T) {
 		every[i] = i
 	}
 	for name, x := range flawedIndexes(t, n) {
-		for _, chunks := range [][]int{{n / 2}, {n - 1, 3, n / 3}, every} {
+		lists := [][]int{{n / 2}, {n - 1, 3, n / 3}, every}
+		if racetest.On {
+			lists = lists[:2]
+		}
+		for _, chunks := range lists {
 			var count objstore.Counter
 			f := (&crowd{n, x.p}).open(t, leanOpen, &count, nil)
 			if err := c.read(t.Context(), f, chunks...); err != nil {
