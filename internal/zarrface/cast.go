@@ -60,33 +60,35 @@ func fits(d, to dtype.DType) bool {
 }
 
 // convert fills dst with the items of src. Floats are cut to integers towards zero, NaN
-// becomes 0, and what is beyond the range of the type becomes its end: a picture that wraps
-// around would show edges that are not there.
-func (c *cast) convert(dst, src []byte) error {
-	if c.to.Kind() == dtype.Float || !c.lossy {
-		return c.from.Convert(dst, c.to, src)
-	}
+// becomes 0, and what is beyond the range of an integer becomes its end: a picture that
+// wraps around would show edges that are not there. dtype.DType.Convert refuses all that.
+func (c *cast) convert(dst, src []byte) {
 	n, m := c.from.ItemSize(), c.to.ItemSize()
 	lo, hi := int64(0), uint64(1)<<(8*m)-1
 	if c.to.Kind() == dtype.Int {
 		lo, hi = -1<<(8*m-1), 1<<(8*m-1)-1
 	}
+	kind, big, float := c.from.Kind(), c.from.BigEndian(), c.to.Kind() == dtype.Float
 	var word [8]byte
 	for ; len(src) >= n; src, dst = src[n:], dst[m:] {
-		var v uint64
-		switch c.from.Kind() {
-		case dtype.Int:
-			v = clamp(signed(src[:n], c.from.BigEndian()), lo, hi)
-		case dtype.Uint:
-			v = min(unsigned(src[:n], c.from.BigEndian()), hi)
+		u := unsigned(src[:n], big)
+		switch {
+		case kind == dtype.Float && float:
+			u = uint64(math.Float32bits(float32(floatOf(u, n))))
+		case kind == dtype.Float:
+			u = clampFloat(floatOf(u, n), lo, hi)
+		case kind == dtype.Int && float:
+			u = uint64(math.Float32bits(float32(signed(u, n))))
+		case kind == dtype.Int:
+			u = clamp(signed(u, n), lo, hi)
+		case float:
+			u = uint64(math.Float32bits(float32(u)))
 		default:
-			f, _ := c.from.Float(src[:n])
-			v = clampFloat(f, lo, hi)
+			u = min(u, hi)
 		}
-		binary.LittleEndian.PutUint64(word[:], v)
+		binary.LittleEndian.PutUint64(word[:], u)
 		copy(dst[:m], word[:])
 	}
-	return nil
 }
 
 func clamp(v, lo int64, hi uint64) uint64 {
@@ -109,17 +111,34 @@ func clampFloat(f float64, lo int64, hi uint64) uint64 {
 	return uint64(int64(f))
 }
 
+// unsigned is a number of up to 8 bytes.
 func unsigned(p []byte, big bool) uint64 {
-	var w [8]byte
+	var u uint64
 	if big {
-		copy(w[8-len(p):], p)
-		return binary.BigEndian.Uint64(w[:])
+		for _, b := range p {
+			u = u<<8 | uint64(b)
+		}
+		return u
 	}
-	copy(w[:], p)
-	return binary.LittleEndian.Uint64(w[:])
+	for i, b := range p {
+		u |= uint64(b) << (8 * i)
+	}
+	return u
 }
 
-func signed(p []byte, big bool) int64 {
-	shift := 64 - 8*len(p)
-	return int64(unsigned(p, big)<<shift) >> shift
+// signed is a number of n bytes with a sign.
+func signed(u uint64, n int) int64 {
+	shift := 64 - 8*n
+	return int64(u<<shift) >> shift
+}
+
+// floatOf is the float of n bytes with the given bits.
+func floatOf(u uint64, n int) float64 {
+	switch n {
+	case 2:
+		return float64(dtype.HalfToFloat(uint16(u)))
+	case 4:
+		return float64(math.Float32frombits(uint32(u)))
+	}
+	return math.Float64frombits(u)
 }

@@ -21,8 +21,10 @@ type Span struct{ Off, Len int }
 
 // Encode appends what a client gets for a Zarr chunk. stored is the stored chunk c.Number;
 // more bytes may follow it. It is not kept, and must not overlap the spare capacity of dst.
-// If Encode fails, it returns dst. The memory besides dst is c.Size and one block, or nothing if
-// the chunk is passed through.
+// If Encode fails, it returns dst. It checks the streams only of chunks that it decodes:
+// those that are passed through are checked by who decodes them. Besides the result it
+// holds the decoded items, twice with a cast, and one block; nothing if the chunk is passed
+// through. It holds the whole decoded chunk if that has other blocks than the array says.
 func (v *View) Encode(dst []byte, c Chunk, stored []byte) ([]byte, error) {
 	x, err := blosc.ParseIndex(stored)
 	if err != nil {
@@ -208,9 +210,7 @@ func (v *View) encode(dst, raw []byte) ([]byte, error) {
 	if v.cast != nil {
 		item = v.dtype.ItemSize()
 		out := make([]byte, len(raw)/v.item*item)
-		if err := v.cast.convert(out, raw); err != nil {
-			return dst, err
-		}
+		v.cast.convert(out, raw)
 		raw = out
 	}
 	switch v.codec {

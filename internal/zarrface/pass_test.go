@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/internal/zarrface"
 )
@@ -69,7 +73,7 @@ func (c passCase) array(t tester, data []byte) *b2nd.Array {
 
 func storedChunk(t tester, a *b2nd.Array, v *zarrface.View) (zarrface.Chunk, []byte, bool) {
 	t.Helper()
-	c, err := v.Key("c/0")
+	c, err := v.Key("c" + strings.Repeat("/0", len(a.Shape())))
 	if errors.Is(err, zarrface.ErrAbsent) {
 		return c, nil, false
 	}
@@ -249,5 +253,66 @@ func TestDamaged(t *testing.T) {
 			}
 		}
 		checkChunk(t, fmt.Sprintf("%+v", c), a, v, zarrface.Pass, ch, stored)
+	}
+}
+
+// arrayOf is an array of one chunk of C-Blosc2, or nil if the chunk is none of an array:
+// those have whole blocks of whole items.
+func arrayOf(t tester, chunk []byte) *b2nd.Array {
+	t.Helper()
+	h, err := blosc.ParseHeader(chunk)
+	if err != nil || !h.Extended || h.VL || h.NBytes == 0 || h.NBytes%h.BlockBytes() != 0 || h.BlockBytes()%h.TypeSize != 0 {
+		return nil
+	}
+	n := h.NBytes / h.TypeSize
+	meta, err := b2nd.AppendMeta(nil, b2nd.Meta{Shape: []int64{int64(n)}, ChunkShape: []int{n}, BlockShape: []int{h.BlockBytes() / h.TypeSize}, DType: fmt.Sprintf("|V%d", h.TypeSize)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b buffer
+	w, err := cframe.NewWriter(&b, cframe.WriteOptions{
+		TypeSize: h.TypeSize, ChunkSize: h.NBytes, BlockSize: h.BlockBytes(), Metalayers: []cframe.Metalayer{{Name: "b2nd", Data: meta}},
+	})
+	if err == nil {
+		err = w.WriteEncoded(chunk)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open(t, b.Bytes())
+}
+
+// TestPassChunksOfC: chunks that C-Blosc2 wrote.
+func TestPassChunksOfC(t *testing.T) {
+	files, err := filepath.Glob("../../formats/blosc/testdata/blosc2/*.chunk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed, all := 0, 0
+	for i, file := range files {
+		chunk, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := arrayOf(t, chunk)
+		if a == nil || !racetest.Sampled(i) {
+			continue
+		}
+		v := view(t, a, zarrface.Options{Blocks: i%3 == 0})
+		c, stored, ok := storedChunk(t, a, v)
+		if !ok {
+			continue
+		}
+		if all++; zarrface.Passes(v, c, stored) {
+			passed++
+		}
+		checkChunk(t, file, a, v, zarrface.Pass, c, stored)
+	}
+	t.Logf("%d of %d passed through", passed, all)
+	if passed < racetest.Share(30, 6) {
+		t.Error("too few")
 	}
 }
