@@ -34,18 +34,19 @@ type geometry struct {
 	adjacent     bool // the blocks of a Zarr chunk follow each other in the stored chunk
 }
 
-// newGeometry is for shapes that b2nd has checked, so products of a chunk do not overflow.
+// newGeometry is for shapes that b2nd has checked: products of a chunk do not overflow,
+// unless the chunk has a length of 0. Then there are no chunks, and nothing to multiply.
 func newGeometry(m b2nd.Meta, item int, byBlock bool) geometry {
 	d := len(m.Shape)
 	ints := func() []int64 { return make([]int64, d) }
 	g := geometry{item: item, shape: m.Shape, chunk: ints(), block: ints(), count: ints(), blocks: ints(), inCell: ints()}
-	g.blockBytes = item
-	for i := range d { // an axis of no items may have chunks of none
+	empty := slices.Contains(m.ChunkShape, 0)
+	for i := range d { // Zarr's chunks have no length of 0
 		g.chunk[i], g.block[i] = int64(max(m.ChunkShape[i], 1)), int64(max(m.BlockShape[i], 1))
-		g.blockBytes *= int(g.block[i])
 	}
-	g.chunkBytes = g.blockBytes
 	switch {
+	case empty:
+		g.cell = slices.Clone(g.chunk)
 	case byBlock:
 		g.cell = cellShape(g.chunk, g.block, item, 0)
 	case prod(g.chunk)*int64(item) > mostChunk:
@@ -57,7 +58,10 @@ func newGeometry(m b2nd.Meta, item int, byBlock bool) geometry {
 		g.count[i] = ceil(g.shape[i], g.cell[i])
 		g.blocks[i] = ceil(g.chunk[i], g.block[i])
 		g.inCell[i] = ceil(g.cell[i], g.block[i])
-		g.chunkBytes *= int(g.blocks[i])
+	}
+	if !empty {
+		g.blockBytes = int(prod(g.block)) * item
+		g.chunkBytes = int(prod(g.blocks)) * g.blockBytes
 	}
 	g.inRow = dense(g.block, g.cell) && divides(g.block, g.cell)
 	g.adjacent = dense(g.inCell, g.blocks)

@@ -3,6 +3,7 @@ package zarrface_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -39,6 +40,19 @@ func TestCells(t *testing.T) {
 		cell, row := zarrface.Geometry(m, c.item, c.blocks)
 		if !slices.Equal(cell, c.want) || row != c.row {
 			t.Errorf("chunks %v of blocks %v: cells %v, in a row %v; want %v, %v", c.chunk, c.block, cell, row, c.want, c.row)
+		}
+	}
+}
+
+// TestEmptyChunks: chunks without items may have lengths whose product overflows.
+func TestEmptyChunks(t *testing.T) {
+	for _, item := range []int{1, 4, 1 << 20} {
+		for _, byBlock := range []bool{false, true} {
+			long := math.MaxInt32/2 + 1 // 2^30
+			m := b2nd.Meta{Shape: []int64{0, 1 << 30, 1 << 30, 16}, ChunkShape: []int{0, long, long, 16}, BlockShape: []int{0, long, long, 16}}
+			if cell, _ := zarrface.Geometry(m, item, byBlock); !slices.Equal(cell, []int64{1, 1 << 30, 1 << 30, 16}) {
+				t.Error(cell)
+			}
 		}
 	}
 }
