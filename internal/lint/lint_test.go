@@ -190,6 +190,11 @@ func layers() []layer {
 			allow: []string{"/objstore", "/formats/all", "/internal/viewer", "net/http"},
 		},
 		{
+			file:  "internal/zarrface/x.go",
+			deny:  map[string]string{"net/http": "zarrface-is-pure", "os": "zarrface-is-pure", "/objstore": "zarrface-is-pure", "/rangeio": "zarrface-is-pure", "/formats/all": "zarrface-is-pure", "/internal/codec": "zarrface-is-pure", "": "internal-below-root"},
+			allow: []string{"/formats", "/formats/b2nd", "/formats/blosc", "/formats/cframe", "/formats/dtype", "/formats/nd", "github.com/klauspost/compress/zstd", "encoding/json"},
+		},
+		{
 			file:  "internal/par/x.go",
 			deny:  map[string]string{"/objstore": "internal-leaves", "/formats": "internal-leaves", "/functions": "internal-leaves", "net/http": "internal-leaves"},
 			allow: []string{"sync"},

@@ -1,0 +1,185 @@
+package zarrface
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/dtype"
+)
+
+type arrayDoc struct {
+	ZarrFormat       int            `json:"zarr_format"`
+	NodeType         string         `json:"node_type"`
+	Shape            []int64        `json:"shape"`
+	DataType         any            `json:"data_type"`
+	ChunkGrid        named          `json:"chunk_grid"`
+	ChunkKeyEncoding named          `json:"chunk_key_encoding"`
+	FillValue        any            `json:"fill_value"`
+	Codecs           []named        `json:"codecs"`
+	DimensionNames   []string       `json:"dimension_names"`
+	Attributes       map[string]any `json:"attributes"`
+}
+
+// ours is the attribute "farread".
+type ours struct {
+	DType      string    `json:"dtype"`
+	ChunkShape []int     `json:"chunkshape"`
+	BlockShape []int     `json:"blockshape"`
+	Version    string    `json:"version,omitempty"`
+	Pinned     string    `json:"pinned,omitempty"`
+	Cast       *castNote `json:"cast,omitempty"`
+	Skipped    []string  `json:"skipped,omitempty"` // vlmetalayers that are no JSON
+}
+
+type castNote struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Lossy bool   `json:"lossy"`
+}
+
+// maxAttributes bounds the bytes of all vlmetalayers in a document.
+const maxAttributes = 1 << 20
+
+// document makes the zarr.json of v.
+func document(v *View, m b2nd.Meta, t zarrType, stored dtype.DType, layers []cframe.Metalayer, o Options) ([]byte, error) {
+	note := ours{DType: m.DType, ChunkShape: list(m.ChunkShape), BlockShape: list(m.BlockShape), Version: o.Version, Pinned: o.Pinned}
+	if o.Cast != "" {
+		note.Cast = &castNote{From: stored.String(), To: o.Cast, Lossy: v.cast != nil && v.cast.lossy}
+	}
+	attributes, left := map[string]any{}, maxAttributes
+	for _, l := range layers {
+		text, err := l.JSON(cframe.JSONLimits{Bytes: max(left, 1)})
+		if err != nil || l.Name == attribute {
+			note.Skipped = append(note.Skipped, l.Name)
+			continue
+		}
+		left -= len(text)
+		attributes[l.Name] = text
+	}
+	names := dimensionNames(attributes, v.shape, o.Folder)
+	attributes[attribute] = note
+	return marshal(arrayDoc{
+		ZarrFormat: 3, NodeType: "array", Shape: list(v.shape), DataType: t.data, FillValue: t.fill,
+		ChunkGrid:        named{"regular", map[string][]int64{"chunk_shape": list(v.cell)}},
+		ChunkKeyEncoding: named{"default", map[string]string{"separator": "/"}},
+		Codecs:           append([]named{bytesCodec(t)}, v.codec.named(v.dtype.ItemSize())...),
+		DimensionNames:   names, Attributes: attributes,
+	})
+}
+
+// attribute is the name of the attribute of this program.
+const attribute = "farread"
+
+// list is never nil, which JSON would write as null.
+func list[T any](s []T) []T { return append([]T{}, s...) }
+
+func bytesCodec(t zarrType) named {
+	if t.endian == "" {
+		return named{Name: "bytes"}
+	}
+	return named{"bytes", map[string]string{"endian": t.endian}}
+}
+
+// named describes a codec for items of the given size. Readers of Blosc chunks take codec,
+// filter and sizes from each chunk: what stands in the document is for writers.
+func (c Codec) named(item int) []named {
+	switch c {
+	case Zstd:
+		return []named{{"zstd", map[string]any{"level": 1, "checksum": false}}}
+	case Gzip:
+		return []named{{"gzip", map[string]any{"level": 1}}}
+	case Pass:
+		return []named{{"blosc", map[string]any{
+			"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": min(item, 255), "blocksize": 0,
+		}}}
+	default:
+		return nil
+	}
+}
+
+// dimensionNames returns the names of the axes. If attributes have them, they are taken
+// out.
+func dimensionNames(attributes map[string]any, shape []int64, folder bool) []string {
+	for _, key := range []string{"dimension_names", "_ARRAY_DIMENSIONS"} {
+		if names, ok := namesIn(attributes[key], len(shape)); ok {
+			delete(attributes, key)
+			return names
+		}
+	}
+	names := make([]string, len(shape))
+	for i, n := range shape {
+		if names[i] = "dim_" + strconv.Itoa(i); folder {
+			names[i] = "n" + strconv.FormatInt(n, 10)
+			for slices.Contains(names[:i], names[i]) {
+				names[i] += "_"
+			}
+		}
+	}
+	return names
+}
+
+// namesIn returns the names in a JSON list of n distinct strings.
+func namesIn(value any, n int) ([]string, bool) {
+	text, ok := value.(json.RawMessage)
+	var values []any
+	if !ok || json.Unmarshal(text, &values) != nil || len(values) != n || values == nil {
+		return nil, false
+	}
+	names := make([]string, n)
+	for i, v := range values {
+		name, ok := v.(string)
+		if !ok || name == "" || slices.Contains(names[:i], name) {
+			return nil, false
+		}
+		names[i] = name
+	}
+	return names, true
+}
+
+type groupDoc struct {
+	ZarrFormat   int            `json:"zarr_format"`
+	NodeType     string         `json:"node_type"`
+	Attributes   map[string]any `json:"attributes"`
+	Consolidated struct {
+		Kind           string                     `json:"kind"`
+		MustUnderstand bool                       `json:"must_understand"`
+		Metadata       map[string]json.RawMessage `json:"metadata"`
+	} `json:"consolidated_metadata"`
+}
+
+// A Group is a folder of arrays, or one array under a name.
+type Group struct {
+	// Arrays are the documents of the arrays by their names, which have no slash.
+	Arrays map[string][]byte
+	// Skipped are the names of what is no array that clients can read, for the attribute
+	// "farread".
+	Skipped []string
+}
+
+// Doc returns the document zarr.json of a group, with the documents of its arrays in it:
+// over HTTP, where nothing is listed, xarray finds arrays in no other way. A group of one
+// array calls it "data".
+func (g Group) Doc() ([]byte, error) {
+	doc := groupDoc{ZarrFormat: 3, NodeType: "group", Attributes: map[string]any{}}
+	if len(g.Skipped) > 0 {
+		doc.Attributes[attribute] = map[string]any{"skipped": g.Skipped}
+	}
+	doc.Consolidated.Kind, doc.Consolidated.Metadata = "inline", map[string]json.RawMessage{}
+	for name, text := range g.Arrays {
+		doc.Consolidated.Metadata[name] = text
+	}
+	return marshal(doc)
+}
+
+func marshal(doc any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(doc)
+	return b.Bytes(), err
+}

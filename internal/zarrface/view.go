@@ -1,0 +1,100 @@
+package zarrface
+
+import (
+	"slices"
+
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/dtype"
+)
+
+// A View is an array as Zarr clients see it. It holds the document, and some kilobytes
+// besides. Its methods are safe for concurrent use. It uses the array's frame as long as
+// it lives, but makes no request.
+type View struct {
+	geometry
+	doc     []byte
+	frame   *cframe.Frame
+	codec   Codec
+	dtype   dtype.DType // of the items as served
+	cast    *cast       // nil: items are served as they are stored
+	fillNaN bool
+	runs    runs
+}
+
+// New returns a view of an array. attributes are the vlmetalayers of its frame, as
+// cframe.Frame.VLMetalayers returns them; those that are no JSON are left out, and named in
+// the attribute "farread". An error matches ErrOption, or formats.ErrUnsupported if no
+// client reads such an array or its type cannot be cast. New looks at the offsets of up to
+// a million chunks.
+func New(a *b2nd.Array, attributes []cframe.Metalayer, o Options) (*View, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	m := a.Meta()
+	v := &View{geometry: newGeometry(m, a.ItemSize(), o.Blocks), frame: a.Frame(), codec: o.Codec}
+	var err error
+	if v.dtype, v.cast, err = newCast(a.DType(), o.Cast); err != nil {
+		return nil, err
+	}
+	t, err := typeOf(v.dtype)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.look(); err != nil {
+		return nil, err
+	}
+	if v.fillNaN {
+		t.fill = "NaN"
+	}
+	v.doc, err = document(v, m, t, a.DType(), attributes, o)
+	return v, err
+}
+
+// maxLook bounds the chunks that New looks at.
+const maxLook = 1 << 20
+
+// look looks at the offsets: whether there are chunks of a codec or filter that is not
+// read, and what the fill value is. It is NaN if there are chunks of NaN and none of zeros,
+// else 0. Other chunks are sent, whatever it is.
+func (v *View) look() error {
+	in, special := v.frame.Info(), map[blosc.Special]bool{}
+	stored := false
+	for i := range min(v.frame.Chunks(), maxLook) {
+		s := v.frame.Chunk(i).Special
+		if special[s] = true; s == blosc.None && !stored {
+			stored = true
+			h := blosc.Header{NBytes: 1, Codec: in.Codec, Filters: in.Filters}
+			if err := h.Supported(); err != nil {
+				return err
+			}
+		}
+	}
+	// The bytes of such chunks are those of a little-endian NaN, whatever the type is.
+	float := v.dtype.Kind() == dtype.Float && (v.cast == nil && !v.dtype.BigEndian() && v.item >= 4 ||
+		v.cast != nil && v.cast.from.Kind() == dtype.Float && !v.cast.from.BigEndian())
+	v.fillNaN = float && special[blosc.NaN] && !special[blosc.Zeros] && !special[blosc.Uninit]
+	return nil
+}
+
+// absent reports whether the frame marks a chunk as the fill value.
+func (v *View) absent(number int) bool {
+	switch v.frame.Chunk(number).Special {
+	case blosc.NaN:
+		return v.fillNaN
+	case blosc.Zeros, blosc.Uninit:
+		return !v.fillNaN
+	default:
+		return false
+	}
+}
+
+// Doc returns the document zarr.json of the array. The caller must not change it.
+func (v *View) Doc() []byte { return v.doc }
+
+// ChunkShape returns the shape of the chunks of the Zarr array, in a new slice.
+func (v *View) ChunkShape() []int64 { return slices.Clone(v.cell) }
+
+// HeldBytes returns about how many bytes of memory the View keeps.
+func (v *View) HeldBytes() int64 { return int64(len(v.doc)) + v.runs.held() + 2<<10 }
