@@ -35,7 +35,17 @@ func pause(ctx context.Context, n int) error {
 // never multiply. If a request is slow, fetch makes a second one at the same time,
 // within the budget of usual.
 func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
-	c := call{clock: silence.With(ctx, o.o.Stall)}
+	return o.fetchBy(ctx, r, call{})
+}
+
+// fetchInOrder is fetch for a request whose bytes are needed before those of requests
+// that were sent after it: they all wait for it, so it is slow sooner.
+func (o *object) fetchInOrder(ctx context.Context, r *rangeio.Request) error {
+	return o.fetchBy(ctx, r, call{inOrder: true})
+}
+
+func (o *object) fetchBy(ctx context.Context, r *rangeio.Request, c call) error {
+	c.clock = silence.With(ctx, o.o.Stall)
 	defer c.clock.Stop()
 	var done int64
 	for {
@@ -53,9 +63,10 @@ func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
 
 // A call is one planned request with its repetitions.
 type call struct {
-	clock  *silence.Clock
-	fails  int // number of repetitions
-	stalls int // bodies that were continued before the clock would have ended them
+	clock   *silence.Clock
+	inOrder bool // requests that were sent later wait for this one
+	fails   int  // number of repetitions
+	stalls  int  // bodies that were continued before the clock would have ended them
 }
 
 func (o *object) fetchOnce(ctx context.Context, c *call, r *rangeio.Request, done *int64) error {
@@ -218,7 +229,7 @@ func (o *object) get(ctx context.Context, c *call, key string, g GetOptions) (*b
 	w := &body{o: o, ask: asking{o: o, clock: c.clock, key: key, g: g, cancel: cancel}, start: time.Now()}
 	o.count.AddRequest()
 	o.usual.asked()
-	c.clock.Watch(o.usual.slow(o.o.Stall), &w.ask)
+	c.clock.Watch(o.usual.slow(o.o.Stall, c.inOrder), &w.ask)
 	ran := c.clock.Ran()
 	c.clock.Run()
 	rc, in, err := o.b.Get(gctx, key, g) //nolint:contextcheck // the clock made it of ours

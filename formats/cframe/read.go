@@ -151,6 +151,7 @@ type piece struct {
 	j *job
 	c *begun // nil: the whole chunk, or no bytes if the chunk has none in the frame
 	k int    // number of the block, or index in c.gathered.need
+	s *straight
 }
 
 const (
@@ -175,7 +176,7 @@ func (f *Frame) memory(whole int64) int64 {
 func (r *reading) run(ctx context.Context, jobs []job) error {
 	r.f.known(ctx, jobs)
 	f, p := r.f, r.f.strategy(jobs)
-	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why,
+	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why, Into: intoStraight,
 		Window: min(pull.WindowOf(f.r, f.o.Policy), f.memory(0)/7), Memory: f.memory(p.kept)}
 	r.inside = max(1, f.o.Parallel/max(len(jobs), 1))
 	if rangeio.Local(f.r) {
@@ -202,7 +203,14 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 		}
 		for i := range p.whole {
 			j := &p.whole[i]
-			if err := add(pull.Part[piece]{Off: j.off, Len: j.n, Ends: i == len(p.whole)-1 && len(p.starts) > 0, For: piece{j: j}}); err != nil {
+			ends := i == len(p.whole)-1 && len(p.starts) > 0
+			if f.straight(j) {
+				if err := addStraight(j, ends, add); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := add(pull.Part[piece]{Off: j.off, Len: j.n, Ends: ends, For: piece{j: j}}); err != nil {
 				return err
 			}
 		}
@@ -235,6 +243,8 @@ func (r *reading) take(p pull.Part[piece], b []byte) error {
 	j, c := p.For.j, p.For.c
 	var err error
 	switch {
+	case p.For.s != nil:
+		err = r.straight(&p.For, b)
 	case c == nil && p.Len == 0:
 		err = r.fill(j)
 	case c == nil:
