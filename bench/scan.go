@@ -114,7 +114,11 @@ func scanWays(client *farread.Client, uri string, dst []byte) []way {
 			}
 			r := o.NewReader(ctx, objstore.ReadOptions{})
 			defer r.Close()
-			return drained(r, o.Size())
+			n, err := io.Copy(io.Discard, r)
+			if err == nil && n != o.Size() {
+				err = fmt.Errorf("%d bytes of %d", n, o.Size())
+			}
+			return err
 		}},
 	}
 }

@@ -35,17 +35,7 @@ func pause(ctx context.Context, n int) error {
 // never multiply. If a request is slow, fetch makes a second one at the same time,
 // within the budget of usual.
 func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
-	return o.fetchBy(ctx, r, call{})
-}
-
-// fetchInOrder is fetch for a request whose bytes are needed before those of requests
-// that were sent after it: they all wait for it, so it is slow sooner.
-func (o *object) fetchInOrder(ctx context.Context, r *rangeio.Request) error {
-	return o.fetchBy(ctx, r, call{inOrder: true})
-}
-
-func (o *object) fetchBy(ctx context.Context, r *rangeio.Request, c call) error {
-	c.clock = silence.With(ctx, o.o.Stall)
+	c := call{clock: silence.With(ctx, o.o.Stall), inOrder: rangeio.WaitedFor(ctx)}
 	defer c.clock.Stop()
 	var done int64
 	for {

@@ -84,7 +84,7 @@ func (r oneRequest) ReadRanges(ctx context.Context, spans []rangeio.Span) error 
 func (r oneRequest) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
 	if rest, _ := r.kept(spans); len(rest) > 0 {
 		defer r.begin(ctx)()
-		if err := rangeio.Do(ctx, rest, rangeio.Policy{}, len(rest), r.fetchInOrder, nil); err != nil {
+		if err := rangeio.Do(ctx, rest, rangeio.Policy{}, len(rest), r.fetch, nil); err != nil {
 			return err
 		}
 	}

@@ -55,13 +55,20 @@ type Want struct {
 // encoded length fits its place. If the frame lacks a chunk or block, EachConcurrent
 // returns ErrNoEntry.
 func (f *Frame) EachConcurrent(ctx context.Context, wants []Want, done func(want, block int, p []byte) error) error {
+	return f.each(ctx, wants, nil, done)
+}
+
+// each is EachConcurrent that calls headed, if it is not nil, with the header of each chunk
+// that has bytes in the frame, before its blocks: from several goroutines, and perhaps
+// twice.
+func (f *Frame) each(ctx context.Context, wants []Want, headed func(chunk int, h *blosc.Header), done func(want, block int, p []byte) error) error {
 	if f.refused != nil {
 		return f.refused
 	}
 	if len(wants) > batch { // all batches count as one step of phases
 		_, ctx = rangeio.Steps(ctx)
 	}
-	r := &reading{f: f, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
+	r := &reading{f: f, headed: headed, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
 	for at := 0; at < len(wants); at += batch {
 		jobs := make([]job, 0, min(batch, len(wants)-at))
 		for i := at; i < min(at+batch, len(wants)); i++ {
@@ -136,6 +143,7 @@ func chunkName(i int) string { return fmt.Sprintf("chunk %d", i) }
 type reading struct {
 	f       *Frame
 	deliver func(j *job, block, at int, p []byte) error // at: offset of the block in the decoded chunk
+	headed  func(chunk int, h *blosc.Header)            // see each
 	inside  int                                         // number of goroutines that decode one chunk
 
 	adding gate
@@ -157,6 +165,7 @@ type piece struct {
 const (
 	openFlight  = 64        // objects of a sparse frame that are opened at the same time
 	largestScan = 192 << 20 // most bytes that a call holds by default
+	scanShare   = 24 << 20  // of them, for each goroutine that decodes: what it decodes in some 40 ms, a round trip and a request
 	headMemory  = 1 << 20   // bytes of block starts in one of two windows in flight
 	// localGap is the number of bytes that can be copied in the time of a system call.
 	localGap = 8 << 10
@@ -168,7 +177,7 @@ func (f *Frame) memory(whole int64) int64 {
 	if f.o.Memory > 0 {
 		return f.o.Memory
 	}
-	return max(defaultMemory, min(whole/4*3, largestScan))
+	return max(defaultMemory, min(whole/4*3, largestScan, int64(f.o.Parallel)*scanShare))
 }
 
 // run reads jobs by one Pull of whole chunks and blocks. Within its Parts a second
@@ -306,6 +315,9 @@ func (r *reading) header(j *job, b []byte, most int64) (blosc.Header, error) {
 	if err == nil && j.dst != nil && h.NBytes > len(j.dst) {
 		err = fmt.Errorf("%d decoded bytes for a buffer of %d: %w", h.NBytes, len(j.dst), formats.ErrTooLarge)
 	}
+	if err == nil && r.headed != nil {
+		r.headed(j.chunk, &h)
+	}
 	return h, err
 }
 
@@ -385,7 +397,10 @@ func (f *Frame) decodeOptions(parallel int) blosc.DecodeOptions {
 // decodeWhole decodes a whole chunk into j.dst, or into a buffer from bufpool.
 func (r *reading) decodeWhole(j *job, h *blosc.Header, b []byte) error {
 	dst := j.dst
-	if dst == nil {
+	switch {
+	case dst == nil && h.Memcpyed && h.Supported() == nil:
+		return r.give(j, -1, 0, b[h.Len():h.CBytes:h.CBytes])
+	case dst == nil:
 		dst = bufpool.Get(h.NBytes)
 		defer bufpool.Put(dst)
 	}

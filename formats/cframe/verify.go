@@ -33,8 +33,8 @@ type Report struct {
 // with each other and with the object, and it checks the header, the blocks and the
 // decoded size of every chunk. Blosc stores no checksums, so Verify cannot see a
 // flipped bit that changes only decoded bytes. If progress is not nil, it is told the
-// decoded bytes so far and in all, without special chunks, one call at a time, from any
-// goroutine. Verify costs as much as ChunkHeaders plus EachConcurrent for all chunks. If
+// decoded bytes so far and in all, without special chunks of the index, one call at a
+// time, from any goroutine. Verify costs as much as EachConcurrent for all chunks. If
 // the frame has an index, Verify reads that too, and the block starts of the chunks: an
 // index that is in use and says something else is ErrCorrupt. An index that is not in use
 // is no error.
@@ -47,35 +47,66 @@ func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, 
 		return Report{}, err
 	}
 	r := Report{Chunks: f.Chunks(), Special: map[blosc.Special]int64{}, VLMetalayers: len(vl)}
-	var coded []Want // not the special chunks, which are headers alone
-	var total int64
-	err = f.EachHeader(ctx, 0, f.Chunks(), func(i int, h blosc.Header) error {
-		if r.count(h, f.Chunk(i).Special == blosc.None); h.Special == blosc.None {
-			coded, total = append(coded, Want{Chunk: i}), total+int64(h.NBytes)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := f.verifyIndex(ctx, &r); err != nil {
+		return r, err
+	}
+	if err := f.verifyChunks(ctx, &r, progress); err != nil {
 		return r, err
 	}
 	if r.NBytes != f.info.NBytes {
 		return r, corrupt("header", 0, "%d decoded bytes, the chunks have %d", f.info.NBytes, r.NBytes)
 	}
 	if f.info.NBytes > 0 && !f.info.Sparse {
-		r.Dead = f.info.CBytes - r.CBytes
+		r.Dead += f.info.CBytes - r.CBytes
 	}
-	if err := f.verifyIndex(ctx, &r); err != nil {
-		return r, err
+	return r, nil
+}
+
+// verifyChunks reads and decodes all chunks that have bytes in the frame, and counts
+// chunks by their headers.
+func (f *Frame) verifyChunks(ctx context.Context, r *Report, progress formats.Progress) error {
+	total := f.info.NBytes
+	counted := make([]bool, f.table.n)
+	coded := make([]Want, 0, f.table.n)
+	for i := range f.table.n {
+		c := f.Chunk(i)
+		if c.Special == blosc.None {
+			coded = append(coded, Want{Chunk: i})
+			continue
+		}
+		h := specialHeader(&f.info, c.NBytes, c.Special)
+		r.count(h, false)
+		counted[i] = true
+		total -= int64(h.NBytes)
 	}
 	var mu sync.Mutex
 	var done int64
-	return r, f.EachConcurrent(ctx, coded, func(_, _ int, p []byte) error {
+	err := f.each(ctx, coded, func(chunk int, h *blosc.Header) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !counted[chunk] {
+			counted[chunk] = true
+			r.count(*h, true)
+		}
+	}, func(_, _ int, p []byte) error {
 		mu.Lock()
 		defer mu.Unlock()
 		done += int64(len(p))
 		progress.Tell(done, total)
 		return nil
 	})
+	for i := range f.table.n {
+		if err != nil {
+			return err
+		}
+		if !counted[i] { // an empty chunk, which has no bytes to decode
+			err = f.EachHeader(ctx, i, i+1, func(_ int, h blosc.Header) error {
+				r.count(h, true)
+				return nil
+			})
+		}
+	}
+	return err
 }
 
 // verifyIndex compares the index in use with the chunks.

@@ -3,6 +3,8 @@ package pull
 import (
 	"context"
 	"iter"
+
+	"github.com/farread/farread/rangeio"
 )
 
 // Ahead reads pieces in order and writes each of them, while it reads the next ones. Its
@@ -22,7 +24,7 @@ func Ahead[T any](ctx context.Context, pieces iter.Seq[T], memory int64, size fu
 	next, stop := iter.Pull(pieces)
 	defer stop()
 	a := ahead[T]{memory: memory, next: next, size: size, read: read}
-	rctx, cancel := context.WithCancel(ctx)
+	rctx, cancel := context.WithCancel(rangeio.InOrder(ctx))
 	defer a.wait()
 	defer cancel()
 	flight := 1
