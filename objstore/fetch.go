@@ -79,6 +79,10 @@ func (o *object) fetchOnce(ctx context.Context, c *call, r *rangeio.Request, don
 	return body.end(ctx, r.Scatter(body, done))
 }
 
+// wholeMost is the most bytes of an object that Open reads whole if its server ignores
+// ranges: they take no longer than a head, and nothing else could be read of it.
+const wholeMost = 256 << 10
+
 // A part is a range of an object that is being opened: the head, the tail or
 // OpenOptions.Also.
 type part struct {
@@ -93,7 +97,7 @@ func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte
 	var p part
 	var from, done int64
 	for {
-		ask := GetOptions{Range: rng, IfMatch: o.o.IfMatch, VersionID: o.o.VersionID}
+		ask := GetOptions{Range: rng, IfMatch: o.o.IfMatch, VersionID: o.o.VersionID, Whole: wholeMost}
 		if p.b != nil {
 			pin := object{info: p.info}
 			pin.noVersion.Store(o.o.VersionID == "") // the ETag pins as well, without a permission of its own
@@ -103,8 +107,11 @@ func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte
 		if err == nil {
 			if p.b == nil {
 				var to int64
-				from, to = rng.Resolve(in.Size)
+				if from, to = rng.Resolve(in.Size); in.Whole {
+					to = in.Size
+				}
 				p.info = in
+				p.info.Whole = false
 				if p.b = buf; buf == nil || to-from > int64(len(buf)) {
 					p.b = make([]byte, to-from)
 				}

@@ -17,6 +17,9 @@ type straight struct {
 	left atomic.Int32 // parts that have not come yet
 }
 
+// leastStraight is the number of bytes from which a copy costs more than another span.
+const leastStraight = 64 << 10
+
 // The parts of a straight chunk, by piece.k.
 const (
 	straightHead = iota
@@ -27,7 +30,7 @@ const (
 // length of a header and the decoded bytes, which no encoder lets a chunk take that it
 // has made smaller. A chunk of a local frame is faster read in short windows.
 func (f *Frame) straight(j *job) bool {
-	return j.dst != nil && j.nbytes > 0 && j.n == int64(j.nbytes)+blosc.HeaderLen2 && !rangeio.Local(f.r)
+	return j.dst != nil && j.nbytes >= leastStraight && j.n == int64(j.nbytes)+blosc.HeaderLen2 && !rangeio.Local(f.r)
 }
 
 // addStraight adds the header and the data of a chunk. ends is Part.Ends of the chunk.
