@@ -303,7 +303,8 @@ func (o *Object) ReadAt(p []byte, off int64) (int, error) {
 // ReadRanges implements rangeio.Reader: bytes that Open kept or the cache has
 // are copied, the others are planned by the policy, fetched in parallel, and
 // streamed straight into the spans. At most 64 requests of one call run at once, or
-// 16 if its spans are longer than 1 MiB on average: up to 32 if they are 128 MiB or more. A span outside the object is
+// 16 if its spans are longer than 1 MiB on average; more of these if all of them are within
+// the next 256 MiB. A span outside the object is
 // ErrInvalid, too.
 func (o *Object) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 	return o.ReadEach(ctx, spans, nil)
@@ -368,7 +369,7 @@ func (o *Object) Plan(spans []rangeio.Span) []rangeio.Request {
 const (
 	largeSpan   = 1 << 20
 	largeFlight = 16
-	mostLarge   = 32 // for reads that give each of them a request of largePart
+	largeBytes  = 256 << 20 // more requests than largeFlight bring this at the same time
 	smallFlight = 64
 	largePart   = 8 << 20
 )
@@ -388,7 +389,11 @@ func (o *object) policyFor(spans []rangeio.Span) (p rangeio.Policy, flight int) 
 	if p.MaxLen > 0 {
 		p.MaxLen = max(p.MaxLen, min(n/largeFlight, largePart))
 	}
-	return p, int(min(max(n/largePart, largeFlight), mostLarge))
+	long := n / int64(len(spans)) // about the length of a request
+	if p.MaxLen > 0 {
+		long = min(long, p.MaxLen)
+	}
+	return p, int(min(max(min(n, largeBytes)/long, largeFlight), smallFlight))
 }
 
 // begin starts a planned call in the counters of the object and of the client.

@@ -29,6 +29,8 @@ type Want struct {
 	// returns ErrTooLarge if Dst is too short. It must not overlap the Dst of
 	// another Want.
 	Dst []byte
+	// HasDst makes ExplainConcurrent plan as if Dst were set.
+	HasDst bool
 	// Kept is the number of decoded bytes that the caller copies and keeps, if
 	// Dst is nil; see Options.Memory.
 	Kept int
@@ -106,7 +108,8 @@ func (f *Frame) newJob(i int, w *Want) (job, error) {
 	}
 	j.kept, j.near = int64(w.Kept), rangeio.Local(f.r)
 	if j.blocks == nil {
-		if j.dst = w.Dst; j.dst != nil {
+		j.into = w.Dst != nil || w.HasDst && f.dry != nil
+		if j.dst = w.Dst; j.into {
 			j.kept = int64(j.nbytes)
 		}
 		if j.dst != nil && len(j.dst) < j.nbytes {
@@ -146,6 +149,8 @@ type reading struct {
 	headed  func(chunk int, h *blosc.Header)            // see each
 	inside  int                                         // number of goroutines that decode one chunk
 
+	scratch []byte // memory of a plan
+
 	adding gate
 	put    func(pull.Part[piece]) error // adds a part to the Pull; may take parts and decode them meanwhile
 
@@ -165,7 +170,7 @@ type piece struct {
 const (
 	openFlight  = 64        // objects of a sparse frame that are opened at the same time
 	largestScan = 192 << 20 // most bytes that a call holds by default
-	scanShare   = 24 << 20  // of them, for each goroutine that decodes: what it decodes in some 40 ms, a round trip and a request
+	scanShare   = 32 << 20  // of them, for each goroutine that decodes: what it decodes in some 40 ms, a round trip and a request
 	headMemory  = 1 << 20   // bytes of block starts in one of two windows in flight
 	// localGap is the number of bytes that can be copied in the time of a system call.
 	localGap = 8 << 10
@@ -185,7 +190,7 @@ func (f *Frame) memory(whole int64) int64 {
 func (r *reading) run(ctx context.Context, jobs []job) error {
 	r.f.known(ctx, jobs)
 	f, p := r.f, r.f.strategy(jobs)
-	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why, Into: intoStraight,
+	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why, Into: r.into,
 		Window: min(pull.WindowOf(f.r, f.o.Policy), f.memory(0)/7), Memory: f.memory(p.kept)}
 	r.inside = max(1, f.o.Parallel/max(len(jobs), 1))
 	if rangeio.Local(f.r) {
@@ -478,6 +483,9 @@ func (r *reading) block(c *begun, i, at int, p, first, dict []byte) error {
 		if n, err = c.x.VLBlockLen(p); err != nil {
 			return err
 		}
+	}
+	if h := c.x.Header(); h.Memcpyed && len(p) == n {
+		return r.give(c.j, i, at, p[:n:n])
 	}
 	dst := bufpool.Get(n)
 	defer bufpool.Put(dst)

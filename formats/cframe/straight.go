@@ -30,7 +30,7 @@ const (
 // length of a header and the decoded bytes, which no encoder lets a chunk take that it
 // has made smaller. A chunk of a local frame is faster read in short windows.
 func (f *Frame) straight(j *job) bool {
-	return j.dst != nil && j.nbytes >= leastStraight && j.n == int64(j.nbytes)+blosc.HeaderLen2 && !rangeio.Local(f.r)
+	return j.into && j.nbytes >= leastStraight && j.n == int64(j.nbytes)+blosc.HeaderLen2 && !rangeio.Local(f.r)
 }
 
 // addStraight adds the header and the data of a chunk. ends is Part.Ends of the chunk.
@@ -43,13 +43,19 @@ func addStraight(j *job, ends bool, add func(pull.Part[piece]) error) error {
 	return add(pull.Part[piece]{Off: j.off + blosc.HeaderLen2, Len: int64(j.nbytes), Ends: ends, For: piece{j: j, s: s, k: straightBody}})
 }
 
-// intoStraight is the Into of a Pull: the data of a straight chunk have the memory of the
-// caller.
-func intoStraight(p piece) []byte {
-	if p.s == nil || p.k != straightBody {
+// into is the Into of a Pull: the data of a straight chunk have the memory of the caller. A
+// plan, which writes nothing, has one memory for all.
+func (r *reading) into(p piece) []byte {
+	switch {
+	case p.s == nil || p.k != straightBody:
 		return nil
+	case p.j.dst != nil:
+		return p.j.dst[:p.j.nbytes:p.j.nbytes]
 	}
-	return p.j.dst[:p.j.nbytes:p.j.nbytes]
+	if len(r.scratch) < p.j.nbytes {
+		r.scratch = make([]byte, p.j.nbytes)
+	}
+	return r.scratch[:p.j.nbytes]
 }
 
 // straight takes a part of a straight chunk. The last part finishes the chunk.

@@ -71,7 +71,7 @@ func (f *Frame) verifyChunks(ctx context.Context, r *Report, progress formats.Pr
 	for i := range f.table.n {
 		c := f.Chunk(i)
 		if c.Special == blosc.None {
-			coded = append(coded, Want{Chunk: i})
+			coded = append(coded, Want{Chunk: i, Kept: max(c.NBytes, 0)}) // as fast as reading them into memory
 			continue
 		}
 		h := specialHeader(&f.info, c.NBytes, c.Special)
