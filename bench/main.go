@@ -128,6 +128,7 @@ func jobs() []job {
 		{"zoom-wav", zoomWAV},
 		{"download", download},
 		{"full-scan", fullScan},
+		{"http2", http2},
 		{"cached-read", cachedRead},
 		{"function", function},
 		{"pack-memory", packMemory},
