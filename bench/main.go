@@ -129,6 +129,7 @@ func jobs() []job {
 		{"download", download},
 		{"full-scan", fullScan},
 		{"http2", http2},
+		{"disk-cache", diskCache},
 		{"cached-read", cachedRead},
 		{"function", function},
 		{"pack-memory", packMemory},
