@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/httpstore"
 )
@@ -75,9 +76,7 @@ pyarrow.parquet.write_table(pyarrow.table({"c%d" % i: rows + i for i in range(10
 // TestReadAtOverHTTP has libraries read real files through a server that counts: the time
 // is real, so that what was read ahead may come late. Phases and bytes keep their bounds.
 func TestReadAtOverHTTP(t *testing.T) {
-	if raceEnabled {
-		t.Skip("200 MB are slow to make; other tests read side by side")
-	}
+	racetest.Skip(t, racetest.Alone)
 	bounds := map[string]struct{ phases, requests int64 }{
 		"zip, directory of 3000 entries":                     {2, 2},
 		"zip, 30 of 3000 entries":                            {40, 45},
