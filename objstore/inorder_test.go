@@ -17,7 +17,8 @@ import (
 // again after 100 ms, since all behind it wait. If the order does not matter, it is waited
 // for.
 func TestInOrder(t *testing.T) {
-	data := randomBytes(40 << 20)
+	const part = 64 << 10
+	data := randomBytes(40 * part)
 	for _, tc := range []struct {
 		name   string
 		read   func(ctx context.Context, o *objstore.Object) error
@@ -25,15 +26,15 @@ func TestInOrder(t *testing.T) {
 		most   time.Duration
 	}{
 		{"stream", func(ctx context.Context, o *objstore.Object) error {
-			r := o.NewReader(ctx, objstore.ReadOptions{Part: 1 << 20, Ahead: 3})
+			r := o.NewReader(ctx, objstore.ReadOptions{Part: part, Ahead: 3})
 			defer r.Close()
 			_, err := io.Copy(io.Discard, r)
 			return err
 		}, 1, 430 * time.Millisecond},
 		{"spans", func(ctx context.Context, o *objstore.Object) error {
 			var spans []rangeio.Span
-			for off := int64(0); off < o.Size(); off += 1 << 20 {
-				spans = append(spans, rangeio.Span{Off: off, P: make([]byte, 1<<20-100<<10)})
+			for off := int64(0); off < o.Size(); off += part {
+				spans = append(spans, rangeio.Span{Off: off, P: make([]byte, part-40<<10)})
 			}
 			return o.ReadRanges(ctx, spans)
 		}, 0, 331 * time.Millisecond},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
 	"github.com/farread/farread/objstore/simstore"
@@ -14,6 +15,7 @@ import (
 // TestStoredScan: a frame whose chunks are stored as they are takes as long as fetching
 // its bytes in ranges of 8 MiB side by side: into memory, and to verify it.
 func TestStoredScan(t *testing.T) {
+	racetest.Skip(t, racetest.Large)
 	const n, chunk, rate = 64, 4 << 20, 80_000_000
 	f := newFar(t, n, chunk, chunk/4, 4, 32)
 	if f.stored != chunk+32 {
