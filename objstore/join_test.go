@@ -28,9 +28,11 @@ type joining struct {
 	asked []objstore.Range
 }
 
+var joinData = sync.OnceValue(func() []byte { return randomBytes(5 << 20) })
+
 func newJoining(t *testing.T, j *objstore.Joiner, more ...objstore.Middleware) *joining {
 	t.Helper()
-	x := &joining{mem: memstore.New(memstore.Config{}), data: randomBytes(8 << 20)}
+	x := &joining{mem: memstore.New(memstore.Config{}), data: joinData()}
 	put(t, x.mem, "k", x.data)
 	watch := objstore.Trace(func(e objstore.Event) {
 		x.mu.Lock()
@@ -236,7 +238,7 @@ func TestJoinEach(t *testing.T) {
 			wg.Go(func() {
 				var spans []rangeio.Span
 				for i := range int64(40) {
-					spans = append(spans, rangeio.Span{Off: 10 + (i*(97+c)<<10)%(8<<20-9000), P: make([]byte, i*200)})
+					spans = append(spans, rangeio.Span{Off: 10 + (i*(97+c)<<10)%(5<<20-9000), P: make([]byte, i*200)})
 				}
 				calls := make([]int, len(spans))
 				err := x.ReadEach(t.Context(), spans, func(i int) error {
