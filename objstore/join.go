@@ -239,6 +239,8 @@ func (g *joined) plan() (requests []*joinedRequest, flight int) {
 			}
 		}
 		r.came = make(chan *joinedRequest, len(r.requests))
+	}
+	for _, r := range g.reads { // only now: a caller may leave at once
 		close(r.planned)
 	}
 	return requests, flight

@@ -158,6 +158,7 @@ func TestJoinCancelled(t *testing.T) {
 			}
 			wg.Wait()
 			time.Sleep(time.Second)
+			synctest.Wait()
 			if len(x.asked) != tc.asked || int(lost.Load()) != tc.lost {
 				t.Errorf("%s: %v asked, %d ended early", tc.name, x.asked, lost.Load())
 			}
