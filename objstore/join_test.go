@@ -55,7 +55,7 @@ func (x *joining) open(t *testing.T, b objstore.Bucket, j *objstore.Joiner) *obj
 }
 
 // get reads n bytes from off on after a time, and compares them.
-func (x *joining) get(t *testing.T, ctx context.Context, after time.Duration, off int64, n int) error { //nolint:revive // t first, as in helpers
+func (x *joining) get(t *testing.T, ctx context.Context, after time.Duration, off int64, n int) error {
 	t.Helper()
 	time.Sleep(after)
 	p := make([]byte, n)

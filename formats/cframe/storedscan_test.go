@@ -1,6 +1,7 @@
 package cframe_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,10 +23,10 @@ func TestStoredScan(t *testing.T) {
 		t.Fatalf("%d bytes: the chunks are not stored as they are", f.stored)
 	}
 	dst := make([]byte, n*chunk)
-	for name, read := range map[string]func(t *testing.T, fr *cframe.Frame) error{
-		"into memory": func(t *testing.T, fr *cframe.Frame) error { return fr.ReadBytes(t.Context(), dst, 0) },
-		"verify": func(t *testing.T, fr *cframe.Frame) error {
-			_, err := fr.Verify(t.Context(), nil)
+	for name, read := range map[string]func(ctx context.Context, fr *cframe.Frame) error{
+		"into memory": func(ctx context.Context, fr *cframe.Frame) error { return fr.ReadBytes(ctx, dst, 0) },
+		"verify": func(ctx context.Context, fr *cframe.Frame) error {
+			_, err := fr.Verify(ctx, nil)
 			return err
 		},
 	} {
@@ -46,7 +47,7 @@ func TestStoredScan(t *testing.T) {
 				t.Fatal(err)
 			}
 			start, before := time.Now(), obj.Stats()
-			if err := read(t, fr); err != nil {
+			if err := read(t.Context(), fr); err != nil {
 				t.Fatal(err)
 			}
 			took, s := time.Since(start), obj.Stats()
