@@ -63,6 +63,7 @@ type Config struct {
 	NoHedge     bool                  // make no second request beside a slow one: see objstore.Hedge
 	Ahead       int64                 // most bytes that ReadAt of an object reads ahead: see objstore.OpenOptions
 	Counter     *objstore.Counter     // counts the cost of all reads; clients may share it; nil: a new one
+	Join        *objstore.Joiner      // for servers: short reads of different callers wait up to 2 ms for each other and share requests; nil: none
 	DiskCache   *diskcache.Cache      // keeps what is read of S3 and of plain HTTP for the next run; clients may share it; nil: none
 	Middleware  []objstore.Middleware // wrapped around every bucket; the first is the outermost
 	Logger      *slog.Logger          // receives debug lines about requests; nil: none
@@ -167,6 +168,9 @@ func (c *Client) open(ctx context.Context, b objstore.Bucket, key string, o objs
 		o.Policy = c.c.Policy
 	}
 	b = c.ours(b)
+	if o.Join == nil {
+		o.Join = c.c.Join
+	}
 	o.Cache, o.Keep, o.Pace, o.Counter, o.Logger = c.cache, c.keeper(b), c.pace(b), c.c.Counter, c.c.Logger
 	if o.Ahead == 0 {
 		o.Ahead = c.c.Ahead

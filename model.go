@@ -257,8 +257,8 @@ type Slicer interface {
 	Slabs(box b2nd.Box, most int64) iter.Seq[b2nd.Box]
 	// EachSlab calls fn with the items of each slab of Slabs, in order and one call at
 	// a time. If f is not nil, fn gets only the member f of the items. p is valid
-	// during the call. EachSlab holds two slabs besides the memory of ReadSlice, since
-	// it reads one slab while fn has the other. An error of fn is returned as it is.
+	// during the call. EachSlab holds 2*most bytes of slabs, two at least, besides the
+	// memory of ReadSlice: it reads the next slabs while fn has one. An error of fn is returned as it is.
 	EachSlab(ctx context.Context, box b2nd.Box, most int64, f *dtype.Field, fn func(slab b2nd.Box, p []byte) error) error
 	// ExplainSlabs plans EachSlab. Its Size counts whole items.
 	ExplainSlabs(ctx context.Context, box b2nd.Box, most int64) (Plan, error)

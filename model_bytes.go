@@ -20,7 +20,8 @@ const (
 )
 
 // piece returns the number of decoded bytes that are read at a time if a dataset is
-// read from end to end. Two pieces are held, besides the memory of the reader.
+// read from end to end. Two pieces are held, or more that are shorter, besides the memory
+// of the reader.
 func (c *Client) piece() int64 { return min(max(c.c.MaxMemory/8, leastPiece), mostPiece) }
 
 // frameChunks is the Chunker part of a frame.
@@ -86,7 +87,7 @@ func (c frameChunks) EachBytes(ctx context.Context, off, n int64, fn func(p []by
 	if err := within(cframe.Format, off, n, c.x.f.Info().NBytes); err != nil {
 		return err
 	}
-	return pull.Ahead(rangeio.OnePhase(ctx), c.pieces(off, n), func(s byteSpan) int64 { return s.n },
+	return pull.Ahead(rangeio.OnePhase(ctx), c.pieces(off, n), ahead(c.x.f.Local(), c.x.piece), func(s byteSpan) int64 { return s.n },
 		func(ctx context.Context, s byteSpan, p []byte) error { return c.x.f.ReadBytes(ctx, p, s.off) }, fn)
 }
 
@@ -131,6 +132,16 @@ func (c frameChunks) pieces(off, n int64) iter.Seq[byteSpan] {
 	}
 }
 
+// ahead is the memory in which pieces of at most most bytes are read ahead: two of them
+// fit, and more that are shorter. If a read has no round trip to hide, one is read while
+// the one before it is written.
+func ahead(local bool, most int64) int64 {
+	if local {
+		return 0
+	}
+	return 2 * most
+}
+
 // within returns an error if there are not n bytes from off on.
 func within(format string, off, n, size int64) error {
 	if off < 0 || n < 0 || off > size || n > size-off {
@@ -147,6 +158,7 @@ type slabReader interface {
 	ExplainSlice(ctx context.Context, box b2nd.Box) (Plan, error)
 	Slabs(box b2nd.Box, most int64) iter.Seq[b2nd.Box]
 	DType() dtype.DType
+	local() bool // reads have no round trip
 }
 
 // eachSlab implements EachSlab for all arrays.
@@ -165,7 +177,7 @@ func eachSlab(ctx context.Context, s slabReader, box b2nd.Box, most int64, f *dt
 		n, _ := slab.Items() // cannot fail: the slab is a part of box
 		return n * item
 	}
-	return pull.Ahead(rangeio.OnePhase(ctx), s.Slabs(box, most), size,
+	return pull.Ahead(rangeio.OnePhase(ctx), s.Slabs(box, most), ahead(s.local(), most), size,
 		func(ctx context.Context, slab b2nd.Box, p []byte) error { return read(ctx, p, slab) },
 		func(p []byte) error {
 			slab, _ := next()

@@ -305,6 +305,8 @@ func (s frameSlices) Slabs(box b2nd.Box, most int64) iter.Seq[b2nd.Box] {
 	return s.x.a.Slabs(box, most)
 }
 
+func (s frameSlices) local() bool { return s.x.f.Local() }
+
 func (s frameSlices) EachSlab(ctx context.Context, box b2nd.Box, most int64, f *dtype.Field, fn func(slab b2nd.Box, p []byte) error) error {
 	return eachSlab(ctx, s, box, most, f, fn)
 }

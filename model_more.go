@@ -115,6 +115,8 @@ func (s npySlices) Slabs(box b2nd.Box, most int64) iter.Seq[b2nd.Box] {
 	return box.Slabs(s.a.h.DType.ItemSize(), most)
 }
 
+func (s npySlices) local() bool { return rangeio.Local(s.a.Object) }
+
 func (s npySlices) EachSlab(ctx context.Context, box b2nd.Box, most int64, f *dtype.Field, fn func(slab b2nd.Box, p []byte) error) error {
 	return eachSlab(ctx, s, box, most, f, fn)
 }

@@ -131,6 +131,8 @@ func jobs() []job {
 		{"download", download},
 		{"full-scan", fullScan},
 		{"afar-many", afarMany},
+		{"http2", http2},
+		{"disk-cache", diskCache},
 		{"cached-read", cachedRead},
 		{"function", function},
 		{"pack-memory", packMemory},

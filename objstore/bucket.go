@@ -103,6 +103,11 @@ type GetOptions struct {
 	IfMatch   string    // strong ETag the object must still have, else ErrChanged
 	VersionID string    // "": the newest; ErrNotFound or ErrInvalid if the bucket keeps no versions
 	IfUnmod   time.Time // If-Unmodified-Since, for servers without a strong ETag, else ErrChanged; zero: not sent
+
+	// Whole is for readers that can take more than Range, which must begin at 0. If the
+	// server ignores the range, and the object has at most Whole bytes, the body is the
+	// whole object, and Info.Whole is set. Drivers may do without.
+	Whole int64
 }
 
 // PutOptions describes a new object and the conditions for publishing it, which
@@ -128,6 +133,10 @@ type Info struct {
 	// Listings do not have it. Bodies are not decoded, so an Object refuses an
 	// answer whose ContentEncoding differs from the one of its first answer.
 	ContentEncoding string
+
+	// Whole tells that the body is the whole object instead of the range, since the server
+	// ignores ranges. It is set only if GetOptions.Whole allows it.
+	Whole bool
 
 	// Checksum is the checksum of the whole object, if the answer has it. HTTP
 	// servers may send it; S3 does if Get asks for the whole object. Open compares

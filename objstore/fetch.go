@@ -35,7 +35,7 @@ func pause(ctx context.Context, n int) error {
 // never multiply. If a request is slow, fetch makes a second one at the same time,
 // within the budget of usual.
 func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
-	c := call{clock: silence.With(ctx, o.o.Stall)}
+	c := call{clock: silence.With(ctx, o.o.Stall), inOrder: rangeio.WaitedFor(ctx)}
 	defer c.clock.Stop()
 	var done int64
 	for {
@@ -53,9 +53,10 @@ func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
 
 // A call is one planned request with its repetitions.
 type call struct {
-	clock  *silence.Clock
-	fails  int // number of repetitions
-	stalls int // bodies that were continued before the clock would have ended them
+	clock   *silence.Clock
+	inOrder bool // requests that were sent later wait for this one
+	fails   int  // number of repetitions
+	stalls  int  // bodies that were continued before the clock would have ended them
 }
 
 func (o *object) fetchOnce(ctx context.Context, c *call, r *rangeio.Request, done *int64) error {
@@ -78,6 +79,10 @@ func (o *object) fetchOnce(ctx context.Context, c *call, r *rangeio.Request, don
 	return body.end(ctx, r.Scatter(body, done))
 }
 
+// wholeMost is the most bytes of an object that Open reads whole if its server ignores
+// ranges: they take no longer than a head, and nothing else could be read of it.
+const wholeMost = 256 << 10
+
 // A part is a range of an object that is being opened: the head, the tail or
 // OpenOptions.Also.
 type part struct {
@@ -92,7 +97,7 @@ func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte
 	var p part
 	var from, done int64
 	for {
-		ask := GetOptions{Range: rng, IfMatch: o.o.IfMatch, VersionID: o.o.VersionID}
+		ask := GetOptions{Range: rng, IfMatch: o.o.IfMatch, VersionID: o.o.VersionID, Whole: wholeMost}
 		if p.b != nil {
 			pin := object{info: p.info}
 			pin.noVersion.Store(o.o.VersionID == "") // the ETag pins as well, without a permission of its own
@@ -102,8 +107,11 @@ func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte
 		if err == nil {
 			if p.b == nil {
 				var to int64
-				from, to = rng.Resolve(in.Size)
+				if from, to = rng.Resolve(in.Size); in.Whole {
+					to = in.Size
+				}
 				p.info = in
+				p.info.Whole = false
 				if p.b = buf; buf == nil || to-from > int64(len(buf)) {
 					p.b = make([]byte, to-from)
 				}
@@ -218,7 +226,7 @@ func (o *object) get(ctx context.Context, c *call, key string, g GetOptions) (*b
 	w := &body{o: o, ask: asking{o: o, clock: c.clock, key: key, g: g, cancel: cancel}, start: time.Now()}
 	o.count.AddRequest()
 	o.usual.asked()
-	c.clock.Watch(o.usual.slow(o.o.Stall), &w.ask)
+	c.clock.Watch(o.usual.slow(o.o.Stall, c.inOrder), &w.ask)
 	ran := c.clock.Ran()
 	c.clock.Run()
 	rc, in, err := o.b.Get(gctx, key, g) //nolint:contextcheck // the clock made it of ours

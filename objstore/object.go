@@ -40,8 +40,14 @@ type OpenOptions struct {
 	// 0: 16 MiB; negative: ReadAt does not read ahead, and Prefetch does nothing.
 	Ahead int64
 
-	Cache   *Cache       // cache for ReadAt; an Object gets its own one of 4 MiB if this is nil, or if it has no strong ETag or version
-	Keep    Keeper       // keeps bytes of objects with a strong ETag or a version from one run to the next; not of files of this machine; nil: none
+	Cache *Cache // cache for ReadAt; an Object gets its own one of 4 MiB if this is nil, or if it has no strong ETag or version
+	Keep  Keeper // keeps bytes of objects with a strong ETag or a version from one run to the next; not of files of this machine; nil: none
+	// Join lets short reads of this object wait up to 2 ms for those of other callers, and
+	// shares requests with them; see NewJoiner. Objects of one version with the same
+	// Joiner share them, too; the first of them makes and counts the requests. The end of
+	// one caller's context does not end requests that others wait for. Files of this
+	// machine are not joined. nil: each call makes its own requests.
+	Join    *Joiner
 	Pace    *Pace        // measures round trip and bandwidth; nil: gaps are as in the policy
 	Counter *Counter     // gets phases, resumed bodies, hedges and cache hits; nil: none
 	Logger  *slog.Logger // a debug line for each Get, or each read of a file, and a warning if only the size pins; nil: none
@@ -297,7 +303,8 @@ func (o *Object) ReadAt(p []byte, off int64) (int, error) {
 // ReadRanges implements rangeio.Reader: bytes that Open kept or the cache has
 // are copied, the others are planned by the policy, fetched in parallel, and
 // streamed straight into the spans. At most 64 requests of one call run at once, or
-// 16 if its spans are longer than 1 MiB on average. A span outside the object is
+// 16 if its spans are longer than 1 MiB on average; more of these if all of them are within
+// the next 256 MiB. A span outside the object is
 // ErrInvalid, too.
 func (o *Object) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 	return o.ReadEach(ctx, spans, nil)
@@ -335,7 +342,12 @@ func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) 
 		}
 		return nil
 	}
-	err := rangeio.Do(ctx, spans, p, flight, o.fetch, done)
+	var err error
+	if o.o.Join.joins(spans) && o.fill == nil {
+		err = o.o.Join.read(ctx, o, spans, done)
+	} else {
+		err = rangeio.Do(ctx, spans, p, flight, o.fetch, done)
+	}
 	if err != nil && err == ctx.Err() { //nolint:errorlint // only the bare error, which says no place yet
 		return o.fail(o.info.Key, Range{}, err)
 	}
@@ -357,6 +369,7 @@ func (o *Object) Plan(spans []rangeio.Span) []rangeio.Request {
 const (
 	largeSpan   = 1 << 20
 	largeFlight = 16
+	largeBytes  = 256 << 20 // more requests than largeFlight bring this at the same time
 	smallFlight = 64
 	largePart   = 8 << 20
 )
@@ -376,7 +389,11 @@ func (o *object) policyFor(spans []rangeio.Span) (p rangeio.Policy, flight int) 
 	if p.MaxLen > 0 {
 		p.MaxLen = max(p.MaxLen, min(n/largeFlight, largePart))
 	}
-	return p, largeFlight
+	long := n / int64(len(spans)) // about the length of a request
+	if p.MaxLen > 0 {
+		long = min(long, p.MaxLen)
+	}
+	return p, int(min(max(min(n, largeBytes)/long, largeFlight), smallFlight))
 }
 
 // begin starts a planned call in the counters of the object and of the client.

@@ -32,6 +32,7 @@ type pattern struct {
 const (
 	aheadWindow  = 4 << 20  // a window doubles up to this; while one is read, the next is fetched
 	aheadMost    = 16 << 20 // default of OpenOptions.Ahead: two streams of full windows, or more of shorter ones
+	aheadAfter   = 1 << 20  // most bytes ahead of a run whose second read is long, since the run before it was
 	aheadStrides = 64       // most strides of one window: requests in flight
 	lostFree     = 256 << 10
 	lostShare    = 16 // one byte in so many may be lost
@@ -205,7 +206,10 @@ func (d *pattern) worth(s *readRun) int64 {
 // that has nothing ahead is part of the window: one request brings both. A long one goes
 // past the cache.
 func (d *pattern) extend(s *readRun, off, n int64) Range {
-	want := s.before // a long read after a short one need not go on
+	want := s.before // a long read after a short one need not go on: half of it more costs little
+	if n > wholeBlocks*d.block {
+		want = max(want, n/2, min((s.limit-s.lo)/4, aheadAfter))
+	}
 	if s.proved {
 		want = 2 * s.read
 	}

@@ -19,7 +19,8 @@ type usual struct {
 
 // Limits that say what is slow, and how many requests may be made because of it.
 const (
-	slowTimes  = 3                      // times the 99th percentile is slow
+	slowTimes  = 3                      // times the 99th percentile is slow, or times the median for one whose followers wait
+	slowNext   = 100 * time.Millisecond // shortest time that is slow for an answer whose followers wait
 	slowAnswer = 500 * time.Millisecond // shortest time that is slow, after answers were measured
 	slowBody   = time.Second            // shortest time that is slow for a body: a lost packet takes some hundred ms
 	slowFirst  = time.Second            // time that is slow while nothing is measured
@@ -31,14 +32,20 @@ const (
 )
 
 // slow returns how long an answer may take before a hedge is made. limit is the limit
-// of silence; the result is at most a quarter of it.
-func (u *usual) slow(limit time.Duration) time.Duration {
+// of silence; the result is at most a quarter of it. inOrder tells that the bytes of later
+// requests wait for this answer: then an answer is slow that takes longer than most, not
+// longer than nearly all.
+func (u *usual) slow(limit time.Duration, inOrder bool) time.Duration {
 	if u == nil {
 		return 0
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return mostly(u.answer.most(), slowAnswer, limit)
+	d := mostly(u.answer.most(), slowAnswer, limit)
+	if median := u.answer.below(2); inOrder && median > 0 {
+		d = min(d, max(slowTimes*median, slowNext))
+	}
+	return d
 }
 
 // stalled returns how long a body may bring nothing before its rest is asked for on
@@ -147,11 +154,15 @@ func (h *histogram) add(d time.Duration) {
 }
 
 // most returns the 99th percentile, rounded up to a step, or 0 if it is not known yet.
-func (h *histogram) most() time.Duration {
+func (h *histogram) most() time.Duration { return h.below(100) }
+
+// below returns the duration, rounded up to a step, that all but one in part of the
+// durations are below, or 0 if it is not known yet.
+func (h *histogram) below(part int) time.Duration {
 	if h.total < histEnough {
 		return 0
 	}
-	above := h.total / 100
+	above := h.total / part
 	for i := len(h.n) - 1; i > 0; i-- {
 		if above -= int(h.n[i]); above < 0 {
 			return time.Duration(float64(shortest) * math.Exp2(float64(i)/2))

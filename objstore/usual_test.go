@@ -75,7 +75,7 @@ func TestUsual(t *testing.T) {
 		{"too often", &usual{}, usually, 4, time.Second, 0},
 		{"very often, no limit", &usual{}, -1, 100, time.Second, 1024 * time.Second},
 	} {
-		if d := c.u.slow(c.limit); d != c.slow {
+		if d := c.u.slow(c.limit, false); d != c.slow {
 			t.Errorf("%s: slow after %v, want %v", c.name, d, c.slow)
 		}
 		if d := c.u.stalled(c.limit, c.times); d != c.stalled {

@@ -198,3 +198,13 @@ func (b bound) ReadAt(p []byte, off int64) (int, error) {
 	}
 	return int(n), nil
 }
+
+type inOrderKey struct{}
+
+// InOrder marks the reads under the returned context as reads of one sequence: the bytes
+// of one are needed before those of reads that begin after it, which all wait for it. So a
+// store may ask again sooner if an answer is slow. See WaitedFor.
+func InOrder(ctx context.Context) context.Context { return context.WithValue(ctx, inOrderKey{}, true) }
+
+// WaitedFor reports whether InOrder marked ctx.
+func WaitedFor(ctx context.Context) bool { return ctx.Value(inOrderKey{}) != nil }

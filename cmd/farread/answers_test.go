@@ -123,7 +123,7 @@ func TestAnswers(t *testing.T) {
 // read as usual. For a longer one the error says what to do.
 func TestNoRange(t *testing.T) {
 	t.Parallel()
-	for _, kib := range []int{4, 400} {
+	for _, kib := range []int{4, 150, 400} {
 		dir := t.TempDir()
 		selectors := everyFormat(t, dir, kib)
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +140,7 @@ func TestNoRange(t *testing.T) {
 			if want.code != 0 {
 				t.Fatal(want.stderr)
 			}
-			if kib > 100 {
+			if kib > 256 {
 				if got.code != exitUnavailable || !strings.Contains(got.stderr, "the server ignores Range") || !strings.Contains(got.stderr, "download the file") {
 					t.Errorf("%s of %d KiB: exit %d %q", file, kib, got.code, got.stderr)
 				}

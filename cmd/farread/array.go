@@ -204,7 +204,7 @@ func (x *itemSelection) each(ctx context.Context, fn func(p []byte) error) error
 		return x.t.arr.EachSlab(ctx, x.box, x.slab(), x.field, func(_ b2nd.Box, p []byte) error { return fn(p) })
 	}
 	chunk, _ := x.t.arr.Cells()
-	return pull.Ahead(rangeio.OnePhase(ctx), emit.Columns(x.shape, chunk, x.itemSize(), x.t.a.window()), x.size,
+	return pull.Ahead(rangeio.OnePhase(ctx), emit.Columns(x.shape, chunk, x.itemSize(), x.t.a.window()), 0, x.size,
 		func(ctx context.Context, box b2nd.Box, p []byte) error {
 			return emit.ReadColumns(ctx, x.t.arr, x.t.arr.DType().ItemSize(), box, p)
 		}, fn)

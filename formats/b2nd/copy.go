@@ -33,7 +33,11 @@ func (a *Array) CopyTo(ctx context.Context, w io.Writer, box Box, memory int64) 
 		return 0, fail("copy", formats.ErrTooLarge, "%d bytes of memory for two items of %d", memory, a.g.item)
 	}
 	written := int64(0)
-	err := pull.Ahead(ctx, a.Slabs(box, memory/2), a.slabSize,
+	ahead := memory
+	if a.f.Local() {
+		ahead = 0
+	}
+	err := pull.Ahead(ctx, a.Slabs(box, memory/2), ahead, a.slabSize,
 		func(ctx context.Context, part Box, p []byte) error { return a.ReadSlice(ctx, p, part) },
 		func(p []byte) error {
 			n, err := w.Write(p)

@@ -139,14 +139,15 @@ func (r *sliceRead) batches(stopped func() bool) func(yield func([]cframe.Want) 
 				clearPart(r.dst, r.counts, &part, r.size)
 				continue
 			}
-			w := cframe.Want{Chunk: i, BlockSize: g.blockBytes, Dst: r.direct(&part)}
+			w := cframe.Want{Chunk: i, BlockSize: g.blockBytes}
+			w.Dst, w.HasDst = r.direct(&part)
 			if r.dst != nil {
 				w.Kept = r.size
 				for _, n := range part.N {
 					w.Kept *= int(n)
 				}
 			}
-			if w.Dst == nil && g.blocks.Total > 1 {
+			if !w.HasDst && g.blocks.Total > 1 {
 				from := len(blocks)
 				for k := range g.blocks.Meet(r.box, origin, hi) {
 					blocks = append(blocks, int(k))
@@ -165,18 +166,22 @@ func (r *sliceRead) batches(stopped func() bool) func(yield func([]cframe.Want) 
 	}
 }
 
-// direct returns the part of dst to decode a whole chunk into. It is nil if the
-// bytes of the chunk are in another order there, or only partly wanted.
-func (r *sliceRead) direct(p *nd.Part) []byte {
+// direct returns the part of dst to decode a whole chunk into. There is none if the
+// bytes of the chunk are in another order there, or only partly wanted. A plan has no
+// dst.
+func (r *sliceRead) direct(p *nd.Part) (dst []byte, ok bool) {
 	g := r.a.g
-	if !r.unit || !g.rowMajor || len(r.dst) == 0 || !slices.Equal(p.N, g.ext) || !dense(p.N, r.counts) {
-		return nil
+	if !r.unit || !g.rowMajor || !slices.Equal(p.N, g.ext) || !dense(p.N, r.counts) {
+		return nil, false
+	}
+	if len(r.dst) == 0 {
+		return nil, true
 	}
 	at := int64(0)
 	for i, o := range p.Out {
 		at += o * r.strides[i]
 	}
-	return r.dst[at : at+int64(g.chunkBytes) : at+int64(g.chunkBytes)]
+	return r.dst[at : at+int64(g.chunkBytes) : at+int64(g.chunkBytes)], true
 }
 
 // A scratch has the slices that place needs. It is reused.

@@ -138,7 +138,7 @@ func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err
 		off, n := c.x.Block(i)
 		have := max(len(b)-off, 0)
 		if err := r.add(pull.Part[piece]{From: from, Off: j.off + int64(off+have), Len: int64(n - have), More: more,
-			Ends: far && k == len(c.sel)-1, For: piece{j, c, i}}); err != nil {
+			Ends: far && k == len(c.sel)-1, For: piece{j: j, c: c, k: i}}); err != nil {
 			return false, err
 		}
 		more = 0
@@ -200,7 +200,7 @@ func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, g *gat
 	}
 	for k, p := range g.need {
 		if err := r.add(pull.Part[piece]{From: from, Off: c.j.off + int64(p.off), Len: int64(p.n), More: int64(p.n) + more,
-			Ends: far && k == len(g.need)-1, For: piece{c.j, c, k}}); err != nil {
+			Ends: far && k == len(g.need)-1, For: piece{j: c.j, c: c, k: k}}); err != nil {
 			return err
 		}
 		more = 0

@@ -100,6 +100,7 @@ func (f *Frame) readBytes(ctx context.Context, dst []byte, off, n int64) error {
 			j.bsize = f.info.BlockSize
 			if j.to-j.from == j.nbytes {
 				j.from, j.to = 0, 0
+				j.into = true
 				if dst != nil {
 					j.dst = dst[start(i)-off:][:j.nbytes:j.nbytes]
 				}

@@ -165,6 +165,9 @@ func (f *Frame) Info() Info { return f.info }
 // Limits returns Options.Limits with defaults filled in.
 func (f *Frame) Limits() formats.Limits { return f.o.Limits }
 
+// Local reports whether the frame has no round trip to its bytes; see rangeio.Local.
+func (f *Frame) Local() bool { return rangeio.Local(f.r) }
+
 // Chunks returns the number of chunks.
 func (f *Frame) Chunks() int { return f.table.n }
 

@@ -30,6 +30,8 @@ type Want struct {
 	// returns ErrTooLarge if Dst is too short. It must not overlap the Dst of
 	// another Want.
 	Dst []byte
+	// HasDst makes ExplainConcurrent plan as if Dst were set.
+	HasDst bool
 	// Kept is the number of decoded bytes that the caller copies and keeps, if
 	// Dst is nil; see Options.Memory.
 	Kept int
@@ -56,6 +58,13 @@ type Want struct {
 // encoded length fits its place. If the frame lacks a chunk or block, EachConcurrent
 // returns ErrNoEntry.
 func (f *Frame) EachConcurrent(ctx context.Context, wants []Want, done func(want, block int, p []byte) error) error {
+	return f.each(ctx, wants, nil, done)
+}
+
+// each is EachConcurrent that calls headed, if it is not nil, with the header of each chunk
+// that has bytes in the frame, before its blocks: from several goroutines, and perhaps
+// twice.
+func (f *Frame) each(ctx context.Context, wants []Want, headed func(chunk int, h *blosc.Header), done func(want, block int, p []byte) error) error {
 	if f.refused != nil {
 		return f.refused
 	}
@@ -68,7 +77,7 @@ func (f *Frame) EachConcurrent(ctx context.Context, wants []Want, done func(want
 		if err != nil {
 			return err
 		}
-		r := &reading{f: g, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
+		r := &reading{f: g, headed: headed, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
 		jobs := make([]job, 0, end-at)
 		for i := at; i < end; i++ {
 			j, err := g.newJob(i, &wants[i])
@@ -121,7 +130,8 @@ func (f *Frame) newJob(i int, w *Want) (job, error) {
 	}
 	j.kept, j.near = int64(w.Kept), rangeio.Local(f.r)
 	if j.blocks == nil {
-		if j.dst = w.Dst; j.dst != nil {
+		j.into = w.Dst != nil || w.HasDst && f.dry != nil
+		if j.dst = w.Dst; j.into {
 			j.kept = int64(j.nbytes)
 		}
 		if j.dst != nil && len(j.dst) < j.nbytes {
@@ -158,7 +168,10 @@ func chunkName(i int) string { return fmt.Sprintf("chunk %d", i) }
 type reading struct {
 	f       *Frame
 	deliver func(j *job, block, at int, p []byte) error // at: offset of the block in the decoded chunk
+	headed  func(chunk int, h *blosc.Header)            // see each
 	inside  int                                         // number of goroutines that decode one chunk
+
+	scratch []byte // memory of a plan
 
 	adding gate
 	put    func(pull.Part[piece]) error // adds a part to the Pull; may take parts and decode them meanwhile
@@ -173,11 +186,13 @@ type piece struct {
 	j *job
 	c *begun // nil: the whole chunk, or no bytes if the chunk has none in the frame
 	k int    // number of the block, or index in c.gathered.need
+	s *straight
 }
 
 const (
 	openFlight  = 64        // objects of a sparse frame that are opened at the same time
 	largestScan = 192 << 20 // most bytes that a call holds by default
+	scanShare   = 32 << 20  // of them, for each goroutine that decodes: what it decodes in some 40 ms, a round trip and a request
 	headMemory  = 1 << 20   // bytes of block starts in one of two windows in flight
 	// localGap is the number of bytes that can be copied in the time of a system call.
 	localGap = 8 << 10
@@ -189,7 +204,7 @@ func (f *Frame) memory(whole int64) int64 {
 	if f.o.Memory > 0 {
 		return f.o.Memory
 	}
-	return max(defaultMemory, min(whole/4*3, largestScan))
+	return max(defaultMemory, min(whole/4*3, largestScan, int64(f.o.Parallel)*scanShare))
 }
 
 // run reads jobs by one Pull of whole chunks and blocks. Within its Parts a second
@@ -197,7 +212,7 @@ func (f *Frame) memory(whole int64) int64 {
 func (r *reading) run(ctx context.Context, jobs []job) error {
 	r.f.known(ctx, jobs)
 	f, p := r.f, r.f.strategy(jobs)
-	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why,
+	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why, Into: r.into,
 		Window: min(pull.WindowOf(f.r, f.o.Policy), f.memory(0)/7), Memory: f.memory(p.kept)}
 	r.inside = max(1, f.o.Parallel/max(len(jobs), 1))
 	if rangeio.Local(f.r) {
@@ -224,7 +239,14 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 		}
 		for i := range p.whole {
 			j := &p.whole[i]
-			if err := add(pull.Part[piece]{Off: j.off, Len: j.n, Ends: i == len(p.whole)-1 && len(p.starts) > 0, For: piece{j: j}}); err != nil {
+			ends := i == len(p.whole)-1 && len(p.starts) > 0
+			if f.straight(j) {
+				if err := addStraight(j, ends, add); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := add(pull.Part[piece]{Off: j.off, Len: j.n, Ends: ends, For: piece{j: j}}); err != nil {
 				return err
 			}
 		}
@@ -257,6 +279,8 @@ func (r *reading) take(p pull.Part[piece], b []byte) error {
 	j, c := p.For.j, p.For.c
 	var err error
 	switch {
+	case p.For.s != nil:
+		err = r.straight(&p.For, b)
 	case c == nil && p.Len == 0:
 		err = r.fill(j)
 	case c == nil:
@@ -317,6 +341,9 @@ func (r *reading) header(j *job, b []byte, most int64) (blosc.Header, error) {
 	h, err := r.f.header(b, most, j.nbytes)
 	if err == nil && j.dst != nil && h.NBytes > len(j.dst) {
 		err = fmt.Errorf("%d decoded bytes for a buffer of %d: %w", h.NBytes, len(j.dst), formats.ErrTooLarge)
+	}
+	if err == nil && r.headed != nil {
+		r.headed(j.chunk, &h)
 	}
 	return h, err
 }
@@ -397,7 +424,10 @@ func (f *Frame) decodeOptions(parallel int) blosc.DecodeOptions {
 // decodeWhole decodes a whole chunk into j.dst, or into a buffer from bufpool.
 func (r *reading) decodeWhole(j *job, h *blosc.Header, b []byte) error {
 	dst := j.dst
-	if dst == nil {
+	switch {
+	case dst == nil && h.Memcpyed && h.Supported() == nil:
+		return r.give(j, -1, 0, b[h.Len():h.CBytes:h.CBytes])
+	case dst == nil:
 		dst = bufpool.Get(h.NBytes)
 		defer bufpool.Put(dst)
 	}
@@ -475,6 +505,9 @@ func (r *reading) block(c *begun, i, at int, p, first, dict []byte) error {
 		if n, err = c.x.VLBlockLen(p); err != nil {
 			return err
 		}
+	}
+	if h := c.x.Header(); h.Memcpyed && len(p) == n {
+		return r.give(c.j, i, at, p[:n:n])
 	}
 	dst := bufpool.Get(n)
 	defer bufpool.Put(dst)

@@ -44,7 +44,7 @@ func TestScan(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				fr, err := cframe.Open(t.Context(), obj, cframe.Options{})
+				fr, err := cframe.Open(t.Context(), obj, cframe.Options{Parallel: 8}) // a machine that decodes as fast as the bare client fetches
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -75,6 +75,7 @@ type job struct {
 	from, to    int   // range of decoded bytes of the chunk; 0, 0: no range
 	bsize       int   // block size that the numbers in blocks refer to; 0: the chunk's own
 	dst         []byte
+	into        bool     // the whole chunk is decoded into dst; a plan has no dst
 	nbytes      int      // decoded length of the chunk, -1: unknown
 	off         int64    // offset in the object; in a sparse frame the number of the object, until it is open
 	most        int64    // upper bound of the chunk's length; -1: unknown

@@ -34,8 +34,8 @@ type Report struct {
 // with each other and with the object, and it checks the header, the blocks and the
 // decoded size of every chunk. Blosc stores no checksums, so Verify cannot see a
 // flipped bit that changes only decoded bytes. If progress is not nil, it is told the
-// decoded bytes so far and in all, without special chunks, one call at a time, from any
-// goroutine. Verify costs as much as ChunkHeaders plus EachConcurrent for all chunks. If
+// decoded bytes so far and in all, without special chunks of the index, one call at a
+// time, from any goroutine. Verify costs as much as EachConcurrent for all chunks. If
 // the frame has an index, Verify reads that too, and the block starts of the chunks: an
 // index that is in use and says something else is ErrCorrupt. An index that is not in use
 // is no error.
@@ -59,29 +59,49 @@ func (f *Frame) VerifyEach(ctx context.Context, progress formats.Progress, block
 		return Report{}, err
 	}
 	r := Report{Chunks: f.Chunks(), Special: map[blosc.Special]int64{}, VLMetalayers: len(vl)}
-	var coded []Want // not the special chunks, which are headers alone
-	var total int64
-	err = f.EachHeader(ctx, 0, f.Chunks(), func(i int, c ChunkInfo, h blosc.Header) error {
-		if r.count(h, c.Special == blosc.None); h.Special == blosc.None {
-			coded, total = append(coded, Want{Chunk: i, BlockSize: blockSize}), total+int64(h.NBytes)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := f.verifyIndex(ctx, &r); err != nil {
+		return r, err
+	}
+	if err := f.verifyChunks(ctx, &r, progress, blockSize, each); err != nil {
 		return r, err
 	}
 	if r.NBytes != f.info.NBytes {
 		return r, corrupt("header", 0, "%d decoded bytes, the chunks have %d", f.info.NBytes, r.NBytes)
 	}
 	if f.info.NBytes > 0 && !f.info.Sparse {
-		r.Dead = f.info.CBytes - r.CBytes
+		r.Dead += f.info.CBytes - r.CBytes
 	}
-	if err := f.verifyIndex(ctx, &r); err != nil {
-		return r, err
+	return r, nil
+}
+
+// verifyChunks reads and decodes all chunks that have bytes in the frame, and counts
+// chunks by their headers. blockSize and each are those of VerifyEach. All offsets must be
+// known.
+func (f *Frame) verifyChunks(ctx context.Context, r *Report, progress formats.Progress, blockSize int, each func(chunk, block int, p []byte) error) error {
+	total := f.info.NBytes
+	counted := make([]bool, f.table.n)
+	coded := make([]Want, 0, f.table.n)
+	for i := range f.table.n {
+		c := f.chunk(i)
+		if c.Special == blosc.None {
+			coded = append(coded, Want{Chunk: i, BlockSize: blockSize, Kept: max(c.NBytes, 0)}) // as fast as reading them into memory
+			continue
+		}
+		h := specialHeader(&f.info, c.NBytes, c.Special)
+		r.count(h, false)
+		counted[i] = true
+		total -= int64(h.NBytes)
 	}
 	var mu sync.Mutex
 	var done int64
-	return r, f.EachConcurrent(ctx, coded, func(want, block int, p []byte) error {
+	err := f.each(ctx, coded, func(chunk int, h *blosc.Header) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !counted[chunk] {
+			counted[chunk] = true
+			r.count(*h, true)
+		}
+	}, func(want, block int, p []byte) error {
 		if each != nil {
 			if err := each(coded[want].Chunk, block, p); err != nil {
 				return err
@@ -93,6 +113,18 @@ func (f *Frame) VerifyEach(ctx context.Context, progress formats.Progress, block
 		progress.Tell(done, total)
 		return nil
 	})
+	for i := range f.table.n {
+		if err != nil {
+			return err
+		}
+		if !counted[i] { // an empty chunk, which has no bytes to decode
+			err = f.EachHeader(ctx, i, i+1, func(_ int, _ ChunkInfo, h blosc.Header) error {
+				r.count(h, true)
+				return nil
+			})
+		}
+	}
+	return err
 }
 
 // verifyIndex compares the index in use with the chunks.

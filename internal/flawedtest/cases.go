@@ -219,6 +219,14 @@ func Cases() []Case {
 		{Name: "stalls before the answer and in the body, once each", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
 			return n == 1 && Hang(s, n, w, r) || n == 2 && HangInBody(s, n, w, r)
 		}, Stall: patience},
+		{Name: "503 storm while a slow answer is hedged", Flaw: First(4, func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			return n > 1 && Page(503, "Retry-After", "1")(s, n, w, r) || Late(Page(503))(s, n, w, r)
+		}), Stall: patience},
+		{Name: "late, and the hedge gets 503", Flaw: Late(Page(503, "Retry-After", "1")), Stall: patience},
+		{Name: "late, and the hedge finds its credentials expired", Flaw: Late(Page(403)), Stall: patience},
+		{Name: "stalls once, and then the credentials have expired", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			return n == 1 && HangInBody(s, n, w, r) || Page(403)(s, n, w, r)
+		}, Stall: patience, Open: objstore.ErrDenied, Read: objstore.ErrDenied},
 		{Name: "stalls always", Flaw: Hang, Stall: time.Second, Open: objstore.ErrUnavailable, Read: objstore.ErrUnavailable},
 		{Name: "Content-Encoding gzip", Flaw: Bent(func(a *httptest.ResponseRecorder) { a.Header().Set("Content-Encoding", "gzip") }),
 			Read: objstore.ErrBadRange, Pinned: true},

@@ -278,6 +278,34 @@ func Hang(_ *Server, _ int, _ http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// Late gives the first request a good answer, after a time in which it is hedged. A request
+// for the same bytes meanwhile, which is the hedge, gets f. All others are answered well.
+func Late(f Flaw) Flaw {
+	type asked struct {
+		s           *Server
+		path, bytes string
+	}
+	var waiting sync.Map
+	return func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
+		a := asked{s, r.URL.Path, r.Header.Get("Range")}
+		if n > 1 {
+			_, same := waiting.Load(a)
+			return same && f(s, n, w, r)
+		}
+		waiting.Store(a, true)
+		defer waiting.Delete(a)
+		select {
+		case <-time.After(late):
+		case <-r.Context().Done():
+		}
+		return false
+	}
+}
+
+// late is longer than the second after which a reader that knows nothing of a server asks
+// again, and has its answer.
+const late = 1500 * time.Millisecond
+
 // HangInBody sends a third and no more.
 func HangInBody(s *Server, _ int, w http.ResponseWriter, r *http.Request) bool {
 	a := httptest.NewRecorder()

@@ -3,58 +3,125 @@ package pull
 import (
 	"context"
 	"iter"
+
+	"github.com/farread/farread/rangeio"
 )
 
-// Ahead reads pieces in order and writes each of them. It has two buffers: it reads a
-// piece into one of them while it writes the piece before from the other. Ahead is for
-// pieces of decoded data, such as slabs of an array. Each piece is a read by one Pull or
-// several, and these hide their round trips themselves; Ahead hides the time of the
-// writing. For the bytes of an object, a Pull reads ahead by itself.
+// Ahead reads pieces in order and writes each of them, while it reads the next ones. Its
+// pieces are decoded data, such as slabs of an array. Each piece is a read by one Pull or
+// several, and these hide most of their round trips themselves; Ahead hides the rest, and
+// the time of the writing. For the bytes of an object, a Pull reads ahead by itself.
 //
-// size returns how many bytes read fills for a piece. Ahead calls write in the goroutine
-// of the caller, and returns its error as it is. If read fails, Ahead first writes the
-// pieces that were read before, and then returns the error of read. No read is under way
-// any more when Ahead returns.
-func Ahead[T any](ctx context.Context, pieces iter.Seq[T], size func(T) int64,
+// size returns how many bytes read fills for a piece. Ahead reads as many pieces at the
+// same time as memory bytes hold, with the one that is written: two at least, and at most
+// 5. If memory is 0, it reads one piece while it writes another. Buffers are used again.
+// Ahead calls write in the goroutine of the caller, and returns its error as it is. If
+// read fails, Ahead first writes the pieces before, and then returns the error of read. No
+// read is under way any more when Ahead returns.
+func Ahead[T any](ctx context.Context, pieces iter.Seq[T], memory int64, size func(T) int64,
 	read func(ctx context.Context, piece T, p []byte) error, write func(p []byte) error,
 ) error {
 	next, stop := iter.Pull(pieces)
 	defer stop()
-	piece, more := next()
-	if !more {
-		return context.Cause(ctx)
+	a := ahead[T]{memory: memory, next: next, size: size, read: read}
+	rctx, cancel := context.WithCancel(rangeio.InOrder(ctx))
+	defer a.wait()
+	defer cancel()
+	flight := 1
+	if memory > 0 {
+		flight = aheadMost
 	}
-	var full, empty []byte
-	fill := func(ctx context.Context, piece T) error {
-		n := size(piece)
-		if int64(cap(empty)) < n {
-			empty = make([]byte, n)
-		}
-		empty = empty[:n]
-		return read(ctx, piece, empty)
-	}
-	for err := fill(ctx, piece); ; {
-		if ctx.Err() != nil {
+	for a.begin(rctx, flight); len(a.begun) > 0; {
+		r := a.begun[0]
+		err := <-r.done
+		a.begun = a.begun[1:]
+		switch {
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
-		full, empty = empty, full
-		if piece, more = next(); !more {
-			return write(full)
+		a.begin(rctx, flight)
+		if err := write(r.p); err != nil {
+			return err
 		}
-		done := make(chan error, 1)
-		rctx, cancel := context.WithCancel(ctx)
-		go func() { done <- fill(rctx, piece) }()
-		bad := write(full)
-		if bad != nil {
-			cancel()
+		a.free = append(a.free, r.p)
+		a.begin(rctx, flight)
+	}
+	return context.Cause(ctx)
+}
+
+// aheadMost is the most pieces that Ahead holds at the same time. Pieces are as long as
+// several requests, so that four keep a client busy; more buffers are more pages that the
+// kernel has to fill first.
+const aheadMost = 5
+
+// An ahead is one call of Ahead.
+type ahead[T any] struct {
+	memory int64
+	next   func() (T, bool)
+	size   func(T) int64
+	read   func(context.Context, T, []byte) error
+
+	begun  []aheadRead
+	free   [][]byte
+	held   int64 // capacity of all buffers
+	kept   int   // number of buffers
+	queued *T    // the next piece, for which there was no memory
+}
+
+type aheadRead struct {
+	p    []byte
+	done chan error // gets the error of the read
+}
+
+// begin begins to read pieces, until so many reads are under way as most says, or the
+// memory is used up.
+func (a *ahead[T]) begin(ctx context.Context, most int) {
+	for len(a.begun) < most {
+		if a.queued == nil {
+			piece, more := a.next()
+			if !more {
+				return
+			}
+			a.queued = &piece
 		}
-		err = <-done
-		cancel()
-		if bad != nil {
-			return bad
+		p, ok := a.buffer(a.size(*a.queued))
+		if !ok {
+			return
 		}
+		piece, done := *a.queued, make(chan error, 1)
+		a.queued = nil
+		a.begun = append(a.begun, aheadRead{p, done})
+		go func() { done <- a.read(ctx, piece, p) }()
+	}
+}
+
+// buffer returns memory for a piece of n bytes, or false if a buffer must come back
+// first.
+func (a *ahead[T]) buffer(n int64) ([]byte, bool) {
+	for i, p := range a.free {
+		if int64(cap(p)) >= n {
+			a.free = append(a.free[:i], a.free[i+1:]...)
+			return p[:n], true
+		}
+	}
+	for len(a.free) > 0 && (a.kept >= 2 && a.held+n > a.memory || a.kept >= aheadMost) { // too short for this piece
+		a.held -= int64(cap(a.free[0]))
+		a.kept--
+		a.free = a.free[1:]
+	}
+	if a.kept >= aheadMost || a.kept >= 2 && a.held+n > a.memory {
+		return nil, false
+	}
+	a.kept++
+	a.held += n
+	return make([]byte, n), true
+}
+
+// wait waits for the reads that are under way.
+func (a *ahead[T]) wait() {
+	for _, r := range a.begun {
+		_ = <-r.done // what it read is not wanted any more
 	}
 }

@@ -48,7 +48,7 @@ func TestPiecesAhead(t *testing.T) {
 			var wrote []byte
 			reading := false
 			start := time.Now()
-			err := pull.Ahead(ctx, slices.Values(c.pieces), func(n byte) int64 { return int64(n) },
+			err := pull.Ahead(ctx, slices.Values(c.pieces), 0, func(n byte) int64 { return int64(n) },
 				func(ctx context.Context, n byte, p []byte) error {
 					reading = true
 					defer func() { reading = false }()

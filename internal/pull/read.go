@@ -20,7 +20,7 @@ import (
 // any more when the loop has ended.
 func (p *Pull[T]) Windows(ctx context.Context) iter.Seq2[*Window[T], error] {
 	return func(yield func(*Window[T], error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(rangeio.InOrder(ctx))
 		q := queue[T]{limit: p.memory(), ready: make(chan *Window[T], mostReady), empty: make(chan *Window[T], mostReady)}
 		q.budget = semaphore.NewWeighted(q.limit)
 		q.cutter = p.cutter(ctx, &q)

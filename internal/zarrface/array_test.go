@@ -41,7 +41,7 @@ func FuzzArray(f *testing.F) {
 		if how&16 != 0 {
 			o.Cast = "uint8"
 		}
-		v, err := zarrface.New(a, vl, o)
+		v, err := zarrface.New(t.Context(), a, vl, o)
 		if err != nil {
 			if !errors.Is(err, formats.ErrUnsupported) {
 				t.Fatal(err)

@@ -95,7 +95,7 @@ func TestTypes(t *testing.T) {
 		{"|V2000000", "", "items of 2000000 bytes", ""},
 		{"[('a', '|V2000000')]", "", "items of 2000000 bytes", ""},
 	} {
-		v, err := zarrface.New(typed(t, c.dtype), nil, zarrface.Options{})
+		v, err := zarrface.New(t.Context(), typed(t, c.dtype), nil, zarrface.Options{})
 		if c.data == "" {
 			if !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), c.fill) {
 				t.Errorf("%s: %v, want %s", c.dtype, err, c.fill)
@@ -132,7 +132,7 @@ func TestAttributes(t *testing.T) {
 		{Codec: zarrface.Zstd, Cast: "int64"},
 		{Codec: zarrface.Gzip, Cast: "uint8"},
 	} {
-		v, err := zarrface.New(a, []cframe.Metalayer{
+		v, err := zarrface.New(t.Context(), a, []cframe.Metalayer{
 			layer(t, "units", "m/s"), layer(t, "<html>", map[string]any{"b": 1.5, "a": []any{nil, true}}), layer(t, "farread", 1), {Name: "broken", Data: []byte{0x92, 1}},
 		}, o)
 		if err != nil {
@@ -162,7 +162,7 @@ func TestDimensionNames(t *testing.T) {
 		{[]cframe.Metalayer{layer(t, "dimension_names", []any{"a", "b", nil})}, false, []string{"dim_0", "dim_1", "dim_2"}, []string{"dimension_names"}},
 		{[]cframe.Metalayer{layer(t, "dimension_names", "abc")}, false, []string{"dim_0", "dim_1", "dim_2"}, []string{"dimension_names"}},
 	} {
-		v, err := zarrface.New(a, c.layers, zarrface.Options{Folder: c.folder})
+		v, err := zarrface.New(t.Context(), a, c.layers, zarrface.Options{Folder: c.folder})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestManyAttributes(t *testing.T) {
 	for i := range 30 {
 		list = append(list, layer(t, fmt.Sprintf("l%02d", i), strings.Repeat("x", 100_000)))
 	}
-	v, err := zarrface.New(a, list, zarrface.Options{})
+	v, err := zarrface.New(t.Context(), a, list, zarrface.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%v: %v", words, err)
 		}
 	}
-	if _, err := zarrface.New(typed(t, "<i4"), nil, zarrface.Options{Cast: "int16"}); !errors.Is(err, zarrface.ErrOption) {
+	if _, err := zarrface.New(t.Context(), typed(t, "<i4"), nil, zarrface.Options{Cast: "int16"}); !errors.Is(err, zarrface.ErrOption) {
 		t.Error(err)
 	}
 }
@@ -310,7 +310,7 @@ func TestCast(t *testing.T) {
 	for _, c := range []struct{ dtype, cast string }{
 		{"<c8", "float32"}, {"|S3", "uint8"}, {"<U1", "int32"}, {"|V4", "float32"}, {"<f16", "float32"}, {"<M8[s]", "float32"}, {"<m8[s]", "int32"}, {"[('a', '<i4')]", "int32"},
 	} {
-		if _, err := zarrface.New(typed(t, c.dtype), nil, zarrface.Options{Cast: c.cast}); !errors.Is(err, formats.ErrUnsupported) {
+		if _, err := zarrface.New(t.Context(), typed(t, c.dtype), nil, zarrface.Options{Cast: c.cast}); !errors.Is(err, formats.ErrUnsupported) {
 			t.Errorf("%s to %s: %v", c.dtype, c.cast, err)
 		}
 	}

@@ -45,7 +45,7 @@ func TestDocuments(t *testing.T) {
 	docs := map[string]json.RawMessage{}
 	for _, name := range fixtures(t) {
 		a := openFixture(t, name)
-		v, err := zarrface.New(a, layers(t, a), zarrface.Options{})
+		v, err := zarrface.New(t.Context(), a, layers(t, a), zarrface.Options{})
 		if err != nil {
 			if !errors.Is(err, formats.ErrUnsupported) {
 				t.Errorf("%s: %v", name, err)
@@ -74,7 +74,7 @@ func TestFixtures(t *testing.T) {
 	passed, anew, absent, blocks := 0, 0, 0, 0
 	for _, name := range fixtures(t) {
 		a := openFixture(t, name)
-		if _, err := zarrface.New(a, nil, zarrface.Options{}); errors.Is(err, formats.ErrUnsupported) {
+		if _, err := zarrface.New(t.Context(), a, nil, zarrface.Options{}); errors.Is(err, formats.ErrUnsupported) {
 			continue
 		}
 		for _, o := range ways {

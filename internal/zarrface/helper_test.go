@@ -132,7 +132,7 @@ func layers(t tester, a *b2nd.Array) []cframe.Metalayer {
 
 func view(t tester, a *b2nd.Array, o zarrface.Options) *zarrface.View {
 	t.Helper()
-	v, err := zarrface.New(a, layers(t, a), o)
+	v, err := zarrface.New(t.Context(), a, layers(t, a), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package zarrface
 
 import (
+	"context"
 	"slices"
 
 	"github.com/farread/farread/formats/b2nd"
@@ -26,9 +27,9 @@ type View struct {
 // New returns a view of an array. attributes are the vlmetalayers of its frame, as
 // cframe.Frame.VLMetalayers returns them; those that are no JSON are left out, and named in
 // the attribute "farread". An error matches ErrOption, or formats.ErrUnsupported if no
-// client reads such an array or its type cannot be cast. New looks at the offsets of up to
-// a million chunks.
-func New(a *b2nd.Array, attributes []cframe.Metalayer, o Options) (*View, error) {
+// client reads such an array or its type cannot be cast. New looks at the offsets of some
+// chunks: it makes no request, unless the frame keeps them in pages that are not in memory.
+func New(ctx context.Context, a *b2nd.Array, attributes []cframe.Metalayer, o Options) (*View, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func New(a *b2nd.Array, attributes []cframe.Metalayer, o Options) (*View, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.look(); err != nil {
+	if err := v.look(ctx); err != nil {
 		return nil, err
 	}
 	if v.fillNaN {
@@ -52,17 +53,22 @@ func New(a *b2nd.Array, attributes []cframe.Metalayer, o Options) (*View, error)
 	return v, err
 }
 
-// maxLook bounds the chunks that New looks at.
-const maxLook = 1 << 20
+// maxLook is up to how many chunks New looks at all. The document must not depend on which
+// pages of offsets a process happens to have, so of longer frames the fill value is 0.
+const maxLook = 1 << 10
 
 // look looks at the offsets: whether there are chunks of a codec or filter that is not
 // read, and what the fill value is. It is NaN if there are chunks of NaN and none of zeros,
 // else 0. Other chunks are sent, whatever it is.
-func (v *View) look() error {
+func (v *View) look(ctx context.Context) error {
 	in, special := v.frame.Info(), map[blosc.Special]bool{}
-	stored := false
-	for i := range min(v.frame.Chunks(), maxLook) {
-		s := v.frame.Chunk(i).Special
+	stored, n := false, v.frame.Chunks()
+	for i := range min(n, maxLook) {
+		c, err := v.frame.Chunk(ctx, i)
+		if err != nil {
+			return err
+		}
+		s := c.Special
 		if special[s] = true; s == blosc.None && !stored {
 			stored = true
 			h := blosc.Header{NBytes: 1, Codec: in.Codec, Filters: in.Filters}
@@ -74,13 +80,14 @@ func (v *View) look() error {
 	// The bytes of such chunks are those of a little-endian NaN, whatever the type is.
 	float := v.dtype.Kind() == dtype.Float && (v.cast == nil && !v.dtype.BigEndian() && v.item >= 4 ||
 		v.cast != nil && v.cast.from.Kind() == dtype.Float && !v.cast.from.BigEndian())
-	v.fillNaN = float && special[blosc.NaN] && !special[blosc.Zeros] && !special[blosc.Uninit]
+	v.fillNaN = n <= maxLook && float && special[blosc.NaN] && !special[blosc.Zeros] && !special[blosc.Uninit]
 	return nil
 }
 
-// absent reports whether the frame marks a chunk as the fill value.
+// absent reports whether the frame marks a chunk as the fill value, as far as that is known
+// without a request. A chunk of which it is not is sent.
 func (v *View) absent(number int) bool {
-	switch v.frame.Chunk(number).Special {
+	switch v.frame.SpecialIfKnown(number) {
 	case blosc.NaN:
 		return v.fillNaN
 	case blosc.Zeros, blosc.Uninit:

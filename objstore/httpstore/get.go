@@ -78,7 +78,7 @@ func (b *Bucket) answer(ctx context.Context, key string, o objstore.GetOptions, 
 		resp.Body.Close()
 		return http.NoBody, info, nil // Go's file server says "bytes 0--1/0" to a suffix of an empty file
 	}
-	body, size, err := wire.Answer(ctx, o.Range, wire.Said{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Body: resp.Body}, func(err error) error {
+	body, size, err := wire.Answer(ctx, o.Range, o.Whole, wire.Said{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Body: resp.Body}, func(err error) error {
 		e := *at
 		e.Err = wire.Failure(ctx, err)
 		return &e
@@ -88,6 +88,7 @@ func (b *Bucket) answer(ctx context.Context, key string, o objstore.GetOptions, 
 		return nil, objstore.Info{}, at
 	}
 	info.Size = size
+	info.Whole = wire.Ignored(o.Range, o.Whole, resp.StatusCode, size)
 	return body, info, nil
 }
 

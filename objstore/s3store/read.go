@@ -73,7 +73,7 @@ func (b *Bucket) Get(ctx context.Context, key string, o objstore.GetOptions) (io
 		ModTime: aws.ToTime(out.LastModified), ContentType: aws.ToString(out.ContentType), Meta: decodeMeta(out.Metadata),
 		ContentEncoding: wire.Encoding(aws.ToString(out.ContentEncoding))}
 	out.Body = wire.Ending(out.Body, stop)
-	body, size, err := wire.Answer(ctx, o.Range, said(out), func(err error) error {
+	body, size, err := wire.Answer(ctx, o.Range, 0, said(out), func(err error) error {
 		return &objstore.Error{Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, Err: wire.Failure(ctx, err)}
 	})
 	if err == nil && o.IfMatch != "" && info.ETag != "" && info.ETag != o.IfMatch {
