@@ -36,7 +36,7 @@ func itemOf(dst []byte, i int64) []byte {
 // is made: a stream whose table is put in front at the end. Nothing is kept of it
 // here but the lengths.
 func (b *bench) uploadItems(ctx context.Context, key string, n int64) error {
-	bk, err := b.bucket(ctx, b.stack.Endpoint, nil)
+	bk, err := b.bucket(ctx, b.stack.Endpoint)
 	if err != nil {
 		return err
 	}

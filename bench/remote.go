@@ -40,9 +40,9 @@ func (b *bench) s3server(ctx context.Context) error {
 	return err
 }
 
-func (b *bench) bucket(ctx context.Context, endpoint string, count *objstore.Counter) (*s3store.Bucket, error) {
+func (b *bench) bucket(ctx context.Context, endpoint string) (*s3store.Bucket, error) {
 	return s3store.New(ctx, s3store.Config{Bucket: bucketName, Endpoint: endpoint, Region: b.stack.Region,
-		AccessKey: b.stack.AccessKey, SecretKey: b.stack.SecretKey, Counter: count})
+		AccessKey: b.stack.AccessKey, SecretKey: b.stack.SecretKey})
 }
 
 // upload puts what f writes into the bench bucket.
@@ -50,7 +50,7 @@ func (b *bench) upload(ctx context.Context, key string, f func(io.Writer) error)
 	if err := b.s3server(ctx); err != nil {
 		return err
 	}
-	bk, err := b.bucket(ctx, b.stack.Endpoint, nil)
+	bk, err := b.bucket(ctx, b.stack.Endpoint)
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (b *bench) newDownload(ctx context.Context, p profile) (*downloader, error)
 	if err != nil {
 		return nil, err
 	}
-	bk, err := b.bucket(ctx, x.url(), nil)
+	bk, err := b.bucket(ctx, x.url())
 	if err != nil {
 		x.close()
 		return nil, err

@@ -52,7 +52,7 @@ func sortedColumn(ctx context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	n := pick(b, int64(1<<27), 1<<20)
-	bk, err := b.bucket(ctx, b.stack.Endpoint, nil)
+	bk, err := b.bucket(ctx, b.stack.Endpoint)
 	if err != nil {
 		return nil, err
 	}
