@@ -42,7 +42,7 @@ type ground struct {
 
 // newGround serves the objects of a store in memory below /d/. Middlewares stand in front
 // of the store, behind what watches it.
-func newGround(t *testing.T, c Config, m ...objstore.Middleware) *ground {
+func newGround(t testing.TB, c Config, m ...objstore.Middleware) *ground {
 	t.Helper()
 	g := &ground{mem: memstore.New(memstore.Config{Name: "mem://secret-bucket"}), at: time.Unix(1_700_000_000, 0)}
 	for key, p := range samples() {
@@ -69,7 +69,7 @@ func newGround(t *testing.T, c Config, m ...objstore.Middleware) *ground {
 	return g
 }
 
-func (g *ground) put(t *testing.T, key string, p []byte) {
+func (g *ground) put(t testing.TB, key string, p []byte) {
 	t.Helper()
 	if _, err := objstore.Put(t.Context(), g.mem, "data/"+key, bytes.NewReader(p), objstore.PutOptions{}); err != nil {
 		t.Fatal(err)

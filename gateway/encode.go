@@ -40,7 +40,7 @@ func accepted(header string) string {
 
 // zstdEncoder is shared: EncodeAll is safe for concurrent use.
 var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(1<<20))
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(1<<20))
 })
 
 // encode returns an answer in an encoding, with its mark in front, or nil if that is not

@@ -68,8 +68,8 @@ func explain(err error) *refusal {
 		return plain(http.StatusGatewayTimeout, "timeout", "the answer took too long")
 	case is(nd.ErrSyntax, nd.ErrIndex, nd.ErrOverflow):
 		return plain(http.StatusBadRequest, "bad-slice", err.Error())
-	case is(gulp.ErrIndex, gulp.ErrSlice):
-		return plain(http.StatusBadRequest, "bad-frame", "no such frame")
+	case is(gulp.ErrIndex):
+		return plain(http.StatusNotFound, "no-entry", "the id has no such frame")
 	case is(zoomcache.ErrMoment):
 		return plain(http.StatusBadRequest, "bad-time", err.Error())
 	case is(formats.ErrTooLarge):

@@ -47,7 +47,7 @@ type trackInfo struct {
 }
 
 func planInfo(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
-	return &job{media: "application/json", text: true, size: infoSize, make: func(ctx context.Context) ([]byte, error) {
+	return &job{media: "application/json", text: true, size: min(infoSize, s.c.MaxResponse), make: func(ctx context.Context) ([]byte, error) {
 		d, err := h.d.Describe(ctx, farread.DescribeOptions{})
 		if err != nil {
 			return nil, err
