@@ -184,7 +184,7 @@ func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*prod
 }
 
 // produce makes an answer within the limits.
-func (s *Server) produce(ctx context.Context, j *job, coding string) (_ *product, err error) {
+func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, error) {
 	read := j.read
 	if j.cost != nil && (read < 0 || read > s.c.MaxRead/4) {
 		cost, err := j.cost(ctx)
@@ -203,8 +203,9 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (_ *product
 	if err != nil {
 		return nil, err
 	}
+	made := false
 	defer func() {
-		if err != nil {
+		if !made { // an error, or a panic
 			l.release()
 		}
 	}()
@@ -225,6 +226,7 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (_ *product
 		}
 	}
 	l.shrink(int64(cap(body)))
+	made = true
 	return &product{body, l}, nil
 }
 

@@ -89,11 +89,17 @@ func (s *Server) page(c *call, name, after string, limit int64, fn func(ctx cont
 		if err != nil {
 			return nil, err
 		}
+		made := false
+		defer func() {
+			if !made {
+				l.release()
+			}
+		}()
 		body, err := fn(c.count(ctx))
 		if err != nil {
-			l.release()
 			return nil, err
 		}
+		made = true
 		l.shrink(int64(cap(body)))
 		return &product{body, l}, nil
 	}, func(p *product, callers int) { p.loan.held(callers) })
