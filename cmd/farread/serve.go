@@ -59,9 +59,9 @@ anything is read (413); requests wait in turn for memory. Answers have an ETag, 
 dataset is believed to be current for --ttl. /info tells a version: with
 /slice~v-VERSION/... answers never change, or are refused (409).
 
-On an address of this machine alone no token is needed. On any other, give --token-file
-or --public. Pages of other origins may read answers only with --cors. The log, a line of
-JSON for each request, goes to stderr unless --quiet is set.`,
+On an address of this machine alone no token is needed. On any other, give
+--token-file or --public. Pages of other origins may read answers only with --cors.
+The log, a line of JSON for each request, goes to stderr unless --quiet is set.`,
 		Example: `  farread serve weather.b2nd
   farread serve s3://arrays/ series=s3://datasets/series/ --addr 127.0.0.1:0
   farread serve . --as here --addr 127.0.0.1:0 --cors https://viewer.example --ready-json --quiet`,

@@ -19,8 +19,8 @@ func newShare(*app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "share LINK --token-file FILE", DisableFlagsInUseLine: true, Short: "Sign a link to a server of farread serve",
 		Long: `Sign a link to a server that farread serve runs with --token-file, so that whoever
-has the link needs no token. It is for exactly this path and query, and ends after --for.
-Nothing is asked: the signature is made with the token.`,
+has the link needs no token. It is for exactly this path and query, and ends after
+--for. Nothing is asked: the signature is made with the token.`,
 		Example: `  farread share 'https://host/slice/climate/t.b2nd?s=0&format=png' --token-file token --for 48h`,
 		Args:    exactly("LINK"),
 		RunE: func(cmd *cobra.Command, args []string) error {
