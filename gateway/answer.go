@@ -242,6 +242,9 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, body 
 	h := c.w.Header()
 	h.Set("ETag", etag)
 	h.Set("Content-Type", j.media)
+	if j.media == "image/svg+xml" { // a document that could run scripts
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+	}
 	if coding != "" {
 		h.Set("Content-Encoding", coding)
 		s.send(c, http.StatusOK, body)

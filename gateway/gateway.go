@@ -137,6 +137,8 @@ func (s *Server) Close() error {
 type verb struct {
 	// params are the names of the parameters of a query that the verb takes.
 	params []string
+	// options are the words behind ~ that the verb takes besides a version.
+	options []string
 	// plan says what the answer to a request about an open dataset will be, at the cost
 	// of at most an index. It is nil if the verb opens no dataset.
 	plan func(ctx context.Context, s *Server, c *call, h *handle) (*job, error)

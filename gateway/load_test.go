@@ -436,3 +436,31 @@ func TestSlowClients(t *testing.T) {
 	until(t, "the answers", func() bool { return g.meter.active.Load() == 2 })
 	until(t, "their end", func() bool { return g.meter.active.Load() == 0 && g.memory.used.Load() == 0 })
 }
+
+// TestConnectionKept: the time that one answer had is not that of the next one on the
+// same connection.
+func TestConnectionKept(t *testing.T) {
+	g := newGround(t, Config{Stall: 100 * time.Millisecond})
+	s := httptest.NewServer(g)
+	defer s.Close()
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	defer client.CloseIdleConnections()
+	tag := ""
+	for _, want := range []int{200, 304, 304} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/slice/d/v.npy?s=0", nil)
+		must(err)
+		if tag != "" {
+			r.Header.Set("If-None-Match", tag)
+		}
+		a, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, a.Body)
+		a.Body.Close()
+		if tag = a.Header.Get("ETag"); a.StatusCode != want || err != nil {
+			t.Errorf("%d, want %d, %v", a.StatusCode, want, err)
+		}
+		time.Sleep(150 * time.Millisecond)
+	}
+}

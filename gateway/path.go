@@ -15,7 +15,7 @@ const (
 // A target is what a path names.
 type target struct {
 	verb    string
-	options []string // words behind ~
+	options []string // words behind ~, except the version
 	root    string
 	key     string // key below the root
 	version string // version that the answer must be of: the option v-VERSION
@@ -30,13 +30,17 @@ func parsePath(escaped string) (t target, err error) {
 		return t, badf("path", "the path is not well escaped")
 	}
 	words := strings.Split(head, "~")
-	t.verb, t.options = words[0], words[1:]
-	for _, o := range t.options {
+	t.verb = words[0]
+	for _, o := range words[1:] {
 		v, ok := strings.CutPrefix(o, "v-")
-		if !ok || v == "" || t.version != "" {
+		switch {
+		case !ok:
+			t.options = append(t.options, o)
+		case v == "" || t.version != "":
 			return t, badf("option", "option ~%s: want ~v-VERSION, once", clip(o))
+		default:
+			t.version = v
 		}
-		t.version = v
 	}
 	if len(rest) > 3*(maxKey+maxKey) {
 		return t, badf("path", "a path of %d bytes: a key has %d at most", len(rest), maxKey)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,12 +54,12 @@ func (c *call) head() bool { return c.r.Method == http.MethodHead }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r, start: time.Now(), id: newID()}
 	s.meter.active.Add(1)
+	s.patience(c)
 	aborted := false
 	defer func() {
 		if p := recover(); p != nil {
-			if e, ok := p.(error); ok && errors.Is(e, http.ErrAbortHandler) {
-				aborted = true
-			} else {
+			aborted = c.begun // what was sent is not all of it
+			if e, ok := p.(error); !ok || !errors.Is(e, http.ErrAbortHandler) {
 				s.fail(c, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 			}
 		}
@@ -105,7 +106,7 @@ func (s *Server) serve(c *call) error {
 		h.Set("Cache-Control", "no-store")
 		return s.text(c, "text/plain; charset=utf-8", []byte("ok\n"))
 	case s.c.Viewer != nil && (escaped == "/" || strings.HasPrefix(escaped, "/ui/")):
-		c.verb, c.begun = "ui", true
+		c.verb = "ui"
 		s.c.Viewer.ServeHTTP(counting{c.w, c}, c.r)
 		return nil
 	}
@@ -118,6 +119,11 @@ func (s *Server) serve(c *call) error {
 	if !ok && !metrics {
 		c.verb = "other"
 		return refusef(http.StatusNotFound, "no-route", "no such path: want /VERB/ROOT/KEY")
+	}
+	for _, o := range c.options {
+		if !slices.Contains(v.options, o) {
+			return badf("option", "option ~%s: want ~v-VERSION", clip(o))
+		}
 	}
 	if err := s.authorize(c); err != nil {
 		return err
@@ -172,6 +178,7 @@ func (s *Server) send(c *call, status int, body []byte) {
 // begin200 sends the header.
 func (s *Server) begin200(c *call, status int) {
 	c.begun, c.status = true, status
+	s.patience(c) // a deadline of an answer before, on the same connection, may be over
 	if status < 400 {
 		c.w.Header().Set("Server-Timing", s.timing(c))
 	}
