@@ -147,10 +147,12 @@ func (s *Server) conditions(c *call, names map[string]string, coding string) (do
 func matches(list, name string, strong bool) bool {
 	for t := range strings.SplitSeq(list, ",") {
 		t = strings.TrimSpace(t)
-		if t == "*" || t == name && !(strong && strings.HasPrefix(t, "W/")) {
+		switch {
+		case t == "*":
 			return true
-		}
-		if !strong && strings.TrimPrefix(t, "W/") == strings.TrimPrefix(name, "W/") {
+		case strong && t == name && !strings.HasPrefix(t, "W/"):
+			return true
+		case !strong && strings.TrimPrefix(t, "W/") == strings.TrimPrefix(name, "W/"):
 			return true
 		}
 	}
@@ -321,7 +323,7 @@ func parseCount(s string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil && s != "" {
-		return n, nil //nolint:nilerr // digits alone: it is too large, and n the largest number
+		return n, nil // digits alone: it is too large, and n the largest number
 	}
 	return n, err
 }

@@ -42,11 +42,11 @@ type ground struct {
 
 // newGround serves the objects of a store in memory below /d/. Middlewares stand in front
 // of the store, behind what watches it.
-func newGround(t testing.TB, c Config, m ...objstore.Middleware) *ground {
-	t.Helper()
+func newGround(tb testing.TB, c Config, m ...objstore.Middleware) *ground {
+	tb.Helper()
 	g := &ground{mem: memstore.New(memstore.Config{Name: "mem://secret-bucket"}), at: time.Unix(1_700_000_000, 0)}
 	for key, p := range samples() {
-		g.put(t, key, p)
+		g.put(tb, key, p)
 	}
 	watch := objstore.Trace(func(e objstore.Event) {
 		g.mu.Lock()
@@ -58,9 +58,9 @@ func newGround(t testing.TB, c Config, m ...objstore.Middleware) *ground {
 	c.Roots = append(c.Roots, Root{Name: "d", Bucket: objstore.Chain(g.mem, append([]objstore.Middleware{watch}, m...)...), Key: "data/"})
 	var err error
 	if g.Server, err = New(c); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = g.Close() })
+	tb.Cleanup(func() { _ = g.Close() })
 	g.now = func() time.Time {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -69,10 +69,10 @@ func newGround(t testing.TB, c Config, m ...objstore.Middleware) *ground {
 	return g
 }
 
-func (g *ground) put(t testing.TB, key string, p []byte) {
-	t.Helper()
-	if _, err := objstore.Put(t.Context(), g.mem, "data/"+key, bytes.NewReader(p), objstore.PutOptions{}); err != nil {
-		t.Fatal(err)
+func (g *ground) put(tb testing.TB, key string, p []byte) {
+	tb.Helper()
+	if _, err := objstore.Put(tb.Context(), g.mem, "data/"+key, bytes.NewReader(p), objstore.PutOptions{}); err != nil {
+		tb.Fatal(err)
 	}
 }
 

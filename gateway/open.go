@@ -177,11 +177,14 @@ func (s *Server) beginRaw(ctx context.Context, c *call, h *handle) (err error) {
 	return nil
 }
 
-// options bound what one item or image takes by what one answer may take.
+// options bound what one item or image takes by what one answer may take, and indexes by
+// a part of the memory.
 func (s *Server) options() farread.AnyOptions {
-	lim := formats.Limits{MaxDecoded: s.c.MaxResponse}
+	lim := formats.Limits{MaxDecoded: s.c.MaxResponse, MaxMeta: max(s.c.Memory/4, 1<<20)}
+	frame := lim
+	frame.MaxDecoded = 0 // blocks of large chunks are read alone
 	return farread.AnyOptions{Cache: s.cache, Bloscpack: bloscpack.Options{Limits: lim},
-		Gulp: gulp.Options{Limits: lim}, Zoom: zoomcache.Options{Limits: lim}, Frame: cframe.Options{}}
+		Gulp: gulp.Options{Limits: lim}, Zoom: zoomcache.Options{Limits: lim}, Frame: cframe.Options{Limits: frame}}
 }
 
 // digest hashes texts and their lengths.

@@ -86,7 +86,7 @@ func (s *Server) stream(c *call, ob *objstore.Object, status int, from, n int64)
 			s.begin200(c, status)
 		}
 		if s.write(c, buf); c.err != nil {
-			return nil //nolint:nilerr // the client has gone: nobody is there to be told
+			return nil // the client has gone: nobody is there to be told
 		}
 	}
 	return nil

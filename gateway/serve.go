@@ -69,7 +69,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // net/http then ends the connection; elsewhere a panic may end the process
 		}
 	}()
-	if err := s.serve(c); err != nil {
+	if err := s.serve(c); err != nil { //nolint:contextcheck // flights outlive a request that began them
 		if s.base.Err() != nil && r.Context().Err() == nil {
 			err = &refusal{http.StatusServiceUnavailable, "closing", "the gateway ends", [2]string{"Retry-After", "1"}}
 		}
@@ -218,7 +218,7 @@ func (s *Server) write(c *call, body []byte) {
 
 // patience gives the client the time of Stall from now on.
 func (s *Server) patience(c *call) {
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(s.c.Stall)) //nolint:errcheck // not every server has one
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(s.c.Stall)) // not every server has one
 }
 
 // text answers with bytes that cost nothing.
@@ -259,7 +259,8 @@ func (s *Server) end(c *call) {
 	if c.status >= 500 {
 		level = slog.LevelError
 	}
-	if !s.c.Log.Enabled(context.Background(), level) {
+	ctx := context.WithoutCancel(c.r.Context())
+	if !s.c.Log.Enabled(ctx, level) {
 		return
 	}
 	list := []slog.Attr{slog.String("id", c.id), slog.String("method", c.r.Method), slog.String("path", clipPath(c.r.URL.EscapedPath())),
@@ -269,7 +270,7 @@ func (s *Server) end(c *call) {
 	if c.err != nil {
 		list = append(list, slog.String("error", c.err.Error()))
 	}
-	s.c.Log.LogAttrs(context.Background(), level, "request", list...) //nolint:contextcheck // the request may be over
+	s.c.Log.LogAttrs(ctx, level, "request", list...)
 }
 
 func clipPath(p string) string {

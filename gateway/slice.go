@@ -158,15 +158,19 @@ func (x *cut) bound() int64 {
 
 // decoding is the memory of the chunks that are being decoded.
 func (x *cut) decoding() int64 {
-	chunk, _ := x.a.Cells()
-	n := int64(0)
-	if chunk != nil {
-		n = int64(x.a.DType().ItemSize())
-		for _, k := range chunk {
-			n *= int64(k)
-		}
+	chunk, block := x.a.Cells()
+	if chunk == nil {
+		return 0
 	}
-	return chunks(min(n, x.read+x.size+1<<20)) // blocks alone are decoded of chunks of which few items are wanted
+	size := func(shape []int) int64 {
+		n := int64(x.a.DType().ItemSize())
+		for _, k := range shape {
+			n *= int64(k) // below 2 GiB, as chunks are
+		}
+		return n
+	}
+	// Of chunks of which few items are wanted, blocks alone are decoded.
+	return chunks(min(size(chunk), max(2*size(block), x.read+1<<20)))
 }
 
 // into reads the items.
@@ -258,8 +262,9 @@ func textSize(d dtype.DType) int64 {
 			n += int64(len(f.Name)) + 6 + k*textSize(f.Type)
 		}
 		return n
+	default:
+		return 52 + 6*int64(d.ItemSize())
 	}
-	return 52 + 6*int64(d.ItemSize())
 }
 
 // pictureOf reads the parameters of a picture.

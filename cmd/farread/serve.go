@@ -114,7 +114,7 @@ func (a *app) serve(ctx context.Context, args []string, o *serveFlags) error {
 	if err != nil {
 		return fmt.Errorf("--addr %s: %w", human.Printable(o.addr), err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }() // the server may have closed it
 	alone := loopback(l.Addr())
 	if !alone && c.Token == "" && !o.public {
 		return usagef("--addr %s can be reached from elsewhere: give --token-file, or --public", human.Printable(o.addr))
@@ -126,7 +126,7 @@ func (a *app) serve(ctx context.Context, args []string, o *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	defer g.Close()
+	defer func() { _ = g.Close() }() // it fails never
 	debug.SetMemoryLimit(most)
 	return a.listen(ctx, g, l, o)
 }
@@ -162,14 +162,14 @@ func (a *app) listen(ctx context.Context, g *gateway.Server, l net.Listener, o *
 		ended <- servers[0].Serve(l)
 	}()
 	if err := a.tellAddress(address, o.ready); err != nil {
-		return errors.Join(err, stopAll(servers, 0))
+		return errors.Join(err, stopAll(ctx, servers, 0))
 	}
 	select {
 	case err := <-ended:
-		return errors.Join(err, stopAll(servers, 0))
+		return errors.Join(err, stopAll(ctx, servers, 0))
 	case <-ctx.Done():
 		a.served = true
-		return stopAll(servers, windDown)
+		return stopAll(ctx, servers, windDown)
 	}
 }
 
@@ -185,8 +185,8 @@ func newHTTP(h http.Handler) *http.Server {
 }
 
 // stopAll ends servers: new connections at once, answers in progress after a time.
-func stopAll(servers []*http.Server, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
+func stopAll(ctx context.Context, servers []*http.Server, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer cancel()
 	var all error
 	for _, s := range servers {
