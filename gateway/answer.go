@@ -66,9 +66,9 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 		return tooLarge("an answer", j.size, s.c.MaxResponse)
 	}
 	if c.head() && j.exact && j.media != "" && coding == "" {
-		return s.deliver(c, j, names[coding], "", j.size, nil)
+		return s.deliver(c, j, names.of(coding), "", j.size, nil)
 	}
-	p, err := s.product(c, j, h, names[coding], coding)
+	p, err := s.product(c, j, h, names.of(coding), coding)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 	if p.body[0] == plainBody && coding != "" {
 		coding = ""
 	}
-	return s.deliver(c, j, names[coding], coding, int64(len(body)), body)
+	return s.deliver(c, j, names.of(coding), coding, int64(len(body)), body)
 }
 
 // The first byte of what is kept of an answer says whether it has the encoding that was
@@ -91,19 +91,35 @@ const (
 )
 
 // names are the ETags of the answer to a call, by encoding.
-func (c *call) names(h *handle) map[string]string {
+func (c *call) names(h *handle) names {
 	q := c.query
 	for _, name := range signing {
 		q.Del(name)
 	}
-	n := map[string]string{}
-	for _, coding := range []string{"", "gzip", "zstd"} {
-		n[coding] = `"` + digest(h.id, encoding, c.verb, q.Encode(), coding) + `"`
-		if h.weak {
-			n[coding] = "W/" + n[coding]
-		}
+	return namesOf(digest(h.id, encoding, c.verb, q.Encode()), h.weak)
+}
+
+// namesOf are the ETags of a hash.
+func namesOf(hash string, weak bool) names {
+	begin := `"`
+	if weak {
+		begin = `W/"`
 	}
-	return n
+	return names{begin + hash + `"`, begin + hash + `-g"`, begin + hash + `-z"`}
+}
+
+// names are the ETags of one answer: as it is, with gzip, with zstd.
+type names [3]string
+
+// of is the ETag for an encoding.
+func (n names) of(coding string) string {
+	switch coding {
+	case "gzip":
+		return n[1]
+	case "zstd":
+		return n[2]
+	}
+	return n[0]
 }
 
 // caching says who may keep the answer, and for how long.
@@ -119,7 +135,7 @@ func (s *Server) caching(c *call, h http.Header) {
 }
 
 // conditions answers If-Match and If-None-Match, by the ETags of all encodings.
-func (s *Server) conditions(c *call, names map[string]string, coding string) (done bool, err error) {
+func (s *Server) conditions(c *call, names names, coding string) (done bool, err error) {
 	if m := c.r.Header.Get("If-Match"); m != "" {
 		ok := false
 		for _, name := range names {
@@ -133,9 +149,9 @@ func (s *Server) conditions(c *call, names map[string]string, coding string) (do
 	if m == "" {
 		return false, nil
 	}
-	for _, k := range []string{coding, "", "gzip", "zstd"} {
-		if matches(m, names[k], false) {
-			c.w.Header().Set("ETag", names[k])
+	for _, name := range []string{names.of(coding), names[0], names[1], names[2]} {
+		if matches(m, name, false) {
+			c.w.Header().Set("ETag", name)
 			s.begin200(c, http.StatusNotModified)
 			return true, nil
 		}

@@ -114,10 +114,7 @@ func (s *Server) page(c *call, name, after string, limit int64, fn func(ctx cont
 // hashed answers with JSON whose ETag is a hash of its bytes. body begins with a mark.
 func (s *Server) hashed(c *call, body []byte) error {
 	coding := accepted(c.r.Header.Get("Accept-Encoding"))
-	names := map[string]string{}
-	for _, k := range []string{"", "gzip", "zstd"} {
-		names[k] = `"` + digest(encoding, string(body), k) + `"`
-	}
+	names := namesOf(digest(encoding, string(body)), false)
 	c.w.Header().Add("Vary", "Accept-Encoding")
 	s.caching(c, c.w.Header())
 	if done, err := s.conditions(c, names, coding); done || err != nil {
@@ -135,7 +132,7 @@ func (s *Server) hashed(c *call, body []byte) error {
 			coding = ""
 		}
 	}
-	return s.deliver(c, &job{media: "application/json"}, names[coding], coding, int64(len(body)-1), body[1:])
+	return s.deliver(c, &job{media: "application/json"}, names.of(coding), coding, int64(len(body)-1), body[1:])
 }
 
 func cmpOr(a, b []byte) []byte {

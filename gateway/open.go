@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -189,11 +190,13 @@ func (s *Server) options() farread.AnyOptions {
 
 // digest hashes texts and their lengths.
 func digest(texts ...string) string {
-	h := sha256.New()
+	var room [512]byte
+	p := room[:0]
 	for _, t := range texts {
-		fmt.Fprintf(h, "%d %s", len(t), t)
+		p = append(append(strconv.AppendInt(p, int64(len(t)), 10), ' '), t...)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(p)
+	return hex.EncodeToString(sum[:16])
 }
 
 // place finds where a target lies.

@@ -55,7 +55,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r, start: time.Now(), id: newID()}
 	s.meter.active.Add(1)
 	s.patience(c)
-	aborted := false
+	aborted, late := false, context.WithoutCancel(r.Context())
 	defer func() {
 		if p := recover(); p != nil {
 			aborted = c.begun // what was sent is not all of it
@@ -64,7 +64,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		s.meter.active.Add(-1)
-		s.end(c)
+		s.end(late, c)
 		if aborted && r.Context().Value(http.ServerContextKey) != nil {
 			panic(http.ErrAbortHandler) // net/http then ends the connection; elsewhere a panic may end the process
 		}
@@ -251,7 +251,7 @@ func (w counting) Write(p []byte) (int, error) {
 func (w counting) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // end counts and logs a request.
-func (s *Server) end(c *call) {
+func (s *Server) end(ctx context.Context, c *call) {
 	took := time.Since(c.start)
 	n := c.source.Stats()
 	s.meter.end(c, took)
@@ -259,7 +259,6 @@ func (s *Server) end(c *call) {
 	if c.status >= 500 {
 		level = slog.LevelError
 	}
-	ctx := context.WithoutCancel(c.r.Context())
 	if !s.c.Log.Enabled(ctx, level) {
 		return
 	}
