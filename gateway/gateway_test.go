@@ -350,6 +350,17 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestNames: no key is taken for the raw form of another one.
+func TestNames(t *testing.T) {
+	g := newGround(t, Config{})
+	g.put(t, "v.npy raw", samples()["v.npy"])
+	g.get(t, "/info/d/v.npy%20raw")
+	if w := g.get(t, "/raw/d/v.npy"); !bytes.Equal(w.Body.Bytes(), samples()["v.npy"]) {
+		t.Errorf("%d bytes", w.Body.Len())
+	}
+	g.get(t, "/info/d/v.npy%20raw")
+}
+
 // TestServerTiming: what an answer took at the source.
 func TestServerTiming(t *testing.T) {
 	g := newGround(t, Config{})

@@ -64,11 +64,11 @@ func (s *Server) list(c *call) error {
 	if c.at.Key != "" && !strings.HasSuffix(c.at.Key, "/") {
 		return s.again(c, func(h *handle) error {
 			if f, ok := h.d.Handle().(*farread.Folder); ok {
-				return s.page(c, "ls "+c.place+"/", after, limit, func(ctx context.Context) ([]byte, error) {
+				return s.page(c, "ls "+c.place+"\x00/", after, limit, func(ctx context.Context) ([]byte, error) {
 					return folderPage(ctx, f.Bucket, f.Prefix, after, limit)
 				})
 			}
-			return s.page(c, "ls "+c.place+" "+h.version, after, limit, func(ctx context.Context) ([]byte, error) {
+			return s.page(c, "ls "+c.place+"\x00"+h.version, after, limit, func(ctx context.Context) ([]byte, error) {
 				return entriesPage(h.d.Entries(ctx, farread.EntriesOptions{After: after, Limit: limit + 1}), limit,
 					func(e farread.Entry) string { return e.Cursor }, func(e farread.Entry) farread.Entry { return e })
 			})
@@ -77,14 +77,14 @@ func (s *Server) list(c *call) error {
 	if c.version != "" {
 		return badf("option", "a folder has no version")
 	}
-	return s.page(c, "ls "+c.place+"/", after, limit, func(ctx context.Context) ([]byte, error) {
+	return s.page(c, "ls "+c.place+"\x00/", after, limit, func(ctx context.Context) ([]byte, error) {
 		return folderPage(ctx, c.at.Bucket, c.at.Key, after, limit)
 	})
 }
 
 // page makes a page together with all who ask for the same, and answers with it.
 func (s *Server) page(c *call, name, after string, limit int64, fn func(ctx context.Context) ([]byte, error)) error {
-	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, name+" "+strconv.FormatInt(limit, 10)+" "+after, func(ctx context.Context) (*product, error) {
+	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, name+"\x00"+strconv.FormatInt(limit, 10)+"\x00"+after, func(ctx context.Context) (*product, error) {
 		l, err := s.memory.take(ctx, listMemory, s.c.Wait)
 		if err != nil {
 			return nil, err
@@ -128,18 +128,13 @@ func (s *Server) hashed(c *call, body []byte) error {
 		if err != nil {
 			return err
 		}
-		if body = cmpOr(short, body); short == nil {
+		if short == nil {
 			coding = ""
+		} else {
+			body = short
 		}
 	}
 	return s.deliver(c, &job{media: "application/json"}, names.of(coding), coding, int64(len(body)-1), body[1:])
-}
-
-func cmpOr(a, b []byte) []byte {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // folderPage lists one level of a folder.

@@ -142,7 +142,7 @@ func (s *Server) serve(c *call) error {
 		return err
 	}
 	if c.place = c.at.URI; c.verb == "raw" {
-		c.place += " raw" // opened without a look at its format
+		c.place += "\x00raw" // opened without a look at its format; no key has this byte
 	}
 	if v.serve != nil {
 		return v.serve(s, c)
