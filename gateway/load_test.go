@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/farread/farread/internal/heaptest"
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/simstore"
 )
@@ -463,4 +465,58 @@ func TestConnectionKept(t *testing.T) {
 		}
 		time.Sleep(150 * time.Millisecond)
 	}
+}
+
+// TestHeap: what lives on the heap stays within the buffers and the cache that are
+// allowed, under many clients of the largest answers, half of which take nothing for a
+// while.
+func TestHeap(t *testing.T) {
+	racetest.Skip(t, racetest.Measures)
+	const memory, cache, slack = 12 << 20, 4 << 20, 12 << 20
+	g := newGround(t, Config{Memory: memory, Cache: cache, Wait: time.Minute})
+	g.get(t, "/slice/d/v.b2nd?s=0") // what is made once
+	m := heaptest.Start()
+	var wg sync.WaitGroup
+	for n := range 48 {
+		wg.Go(func() {
+			path := fmt.Sprintf("/slice/d/v.b2nd?s=%d:%d", n%4, 60+n%4) // 1.4 MiB
+			if n%3 == 0 {
+				path += "&format=raw"
+			}
+			r := httptest.NewRequest("GET", "http://localhost"+path, nil)
+			w := &sleepy{h: http.Header{}, m: m, slow: n%2 == 0}
+			g.ServeHTTP(w, r)
+			if w.status != 200 || w.n < 60*96*128*2 {
+				t.Errorf("%s: %d, %d bytes", path, w.status, w.n)
+			}
+		})
+	}
+	wg.Wait()
+	if most, looks := m.Live(), m.Looks(); most > memory+cache+slack || looks == 0 {
+		t.Errorf("%d MiB live at most, %d looks", most>>20, looks)
+	} else {
+		t.Logf("%d MiB live at most, %d are allowed", most>>20, (memory+cache+slack)>>20)
+	}
+}
+
+// A sleepy client looks at the heap while an answer is sent, and may take it slowly.
+type sleepy struct {
+	h      http.Header
+	m      *heaptest.Meter
+	slow   bool
+	status int
+	n      int
+}
+
+func (w *sleepy) Header() http.Header    { return w.h }
+func (w *sleepy) WriteHeader(status int) { w.status = status }
+func (w *sleepy) Write(p []byte) (int, error) {
+	if w.slow {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if w.slow && w.n/piece%4 == 1 {
+		w.m.Look()
+	}
+	w.n += len(p)
+	return len(p), nil
 }
