@@ -323,3 +323,25 @@ func fuzzGround(f *testing.F, keys chan string) *ground {
 	}))
 	return g
 }
+
+// TestNoBytes: items without bytes, however many, are answered at once or refused.
+func TestNoBytes(t *testing.T) {
+	g := newGround(t, Config{})
+	for i, shape := range []string{"(1000000000000,)", "(3, 1000000000, 0)", "(0,)", "()"} {
+		for k, d := range []string{"|S0", "|V0", "<U0", "<i4"} {
+			if d == "<i4" && i != 1 && i != 2 {
+				continue
+			}
+			head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", d, shape)
+			head += strings.Repeat(" ", 117-len(head)) + "\n"
+			key := fmt.Sprintf("none%d%d.npy", i, k)
+			g.put(t, key, append(append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), 0), head...))
+			for _, format := range []string{"npy", "raw", "json", "csv", "png"} {
+				w := g.ask("GET", "/slice/d/"+key+"?format="+format)
+				if w.Code != 200 && w.Code != 400 && w.Code != 413 && w.Code != 422 || w.Body.Len() > 1000 {
+					t.Errorf("%s %s %s: %d %.200s", d, shape, format, w.Code, w.Body)
+				}
+			}
+		}
+	}
+}

@@ -477,7 +477,7 @@ func TestHeap(t *testing.T) {
 	g.get(t, "/slice/d/v.b2nd?s=0") // what is made once
 	m := heaptest.Start()
 	var wg sync.WaitGroup
-	for n := range 48 {
+	for n := range 24 {
 		wg.Go(func() {
 			path := fmt.Sprintf("/slice/d/v.b2nd?s=%d:%d", n%4, 60+n%4) // 1.4 MiB
 			if n%3 == 0 {

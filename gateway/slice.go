@@ -83,7 +83,7 @@ func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 	if format == render.Npy || format == render.Raw {
 		return x.binary(j, format)
 	}
-	return x.drawn(j, o, s.c.MaxResponse), nil
+	return x.drawn(j, o, s.c.MaxResponse)
 }
 
 // cutOf resolves the parameters of a slice.
@@ -218,13 +218,16 @@ func (x *cut) binary(j *job, format string) (*job, error) {
 }
 
 // drawn plans text and pictures, which an encoder makes of the items.
-func (x *cut) drawn(j *job, o render.ArrayOptions, most int64) *job {
-	items := x.size / int64(max(x.as.ItemSize(), 1))
+func (x *cut) drawn(j *job, o render.ArrayOptions, most int64) (_ *job, err error) {
+	items := x.cells()
 	if o.Format == render.PNG {
-		j.size = 4*max(items, 1<<16) + 1<<16
+		j.size = 4*max(min(items, x.size), 1<<16) + 1<<16
 		j.work += 2*j.size + x.size // the picture before it is encoded, and a copy of its items
 	} else {
-		j.size = items*textSize(x.as) + 1<<10
+		if j.size, err = times(items, textSize(x.as)); err != nil {
+			return nil, err
+		}
+		j.size += 1 << 10
 		j.work += j.size // a buffer that grows is there twice
 	}
 	j.work += x.size + x.read
@@ -241,7 +244,20 @@ func (x *cut) drawn(j *job, o render.ArrayOptions, most int64) *job {
 		}
 		return out.Bytes(), err
 	}
-	return j
+	return j, nil
+}
+
+// cells is the number of items, and of empty lists, that text has: items may have no
+// bytes, and an axis no items. It stops at a number that is too large for any answer.
+func (x *cut) cells() int64 {
+	const most = 1 << 40
+	n := int64(1)
+	for _, k := range x.shape {
+		if n *= max(min(k, most), 1); n > most {
+			return most
+		}
+	}
+	return n
 }
 
 // firstPage is the room for text before it grows.

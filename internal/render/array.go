@@ -66,6 +66,9 @@ type encoder interface {
 }
 
 func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
+	if d.ItemSize() == 0 && o.Format != Npy && o.Format != Raw { // nobody could count them
+		return nil, fmt.Errorf("items of %s, which have no bytes, as %s: %w", d, o.Format, formats.ErrUnsupported)
+	}
 	switch o.Format {
 	case Npy:
 		head, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape, Fortran: o.Fortran})
