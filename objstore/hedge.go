@@ -31,7 +31,7 @@ type hedged struct {
 
 func (b *hedged) Unwrap() Bucket { return b.Bucket }
 
-func (b *hedged) filled(string, GetOptions, time.Time) {}
+func (b *hedged) filled(context.Context, string, GetOptions, time.Time) {}
 
 // hedging returns what is known of the store of b, if Objects of b hedge requests.
 func hedging(b Bucket, stall time.Duration) *usual {

@@ -10,7 +10,7 @@ import (
 
 // A Filler is implemented by buckets whose objects are files of this machine. It
 // reads many small spans with the checks of a single Get. An Object uses it if the
-// bucket has no middlewares except Count, Trace and Hedge. Any other middleware has to
+// bucket has no middlewares except Count, Tally, Trace and Hedge. Any other middleware has to
 // see each read as a Get.
 type Filler interface {
 	// Fill fills all spans, in parallel if reads wait for a slow disk (see
@@ -25,7 +25,7 @@ type Filler interface {
 type watcher interface {
 	Wrapper
 	// filled is called for each planned request, as if a Get with o had read it.
-	filled(key string, o GetOptions, start time.Time)
+	filled(ctx context.Context, key string, o GetOptions, start time.Time)
 }
 
 // filler is b as a Filler, nil if it is none, and who watches its reads. Any other
@@ -44,7 +44,7 @@ func filler(b Bucket) (Filler, []watcher) {
 }
 
 // Local reports whether reads use a Filler: the object is a file of this machine,
-// and its bucket has no middlewares except Count, Trace and Hedge. See rangeio.Local.
+// and its bucket has no middlewares except Count, Tally, Trace and Hedge. See rangeio.Local.
 func (o *Object) Local() bool { return o.fill != nil }
 
 // Slow reports whether reads wait for a slow disk at present, as the Filler says if it
@@ -86,7 +86,7 @@ func (o *object) countFilled(ctx context.Context, spans []rangeio.Span, p rangei
 		o.count.AddRequest()
 		n += r.Len
 		for _, w := range o.watchers {
-			w.filled(o.info.Key, o.pinned(Range{r.Off, r.Len}), start)
+			w.filled(ctx, o.info.Key, o.pinned(Range{r.Off, r.Len}), start)
 		}
 	}
 	o.count.AddBytes(n)

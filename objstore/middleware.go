@@ -110,7 +110,7 @@ func (b *counted) Get(ctx context.Context, key string, o GetOptions) (io.ReadClo
 	return &watchedBody{rc: r, read: func(n int) { b.c.AddBytes(int64(n)) }}, info, nil
 }
 
-func (b *counted) filled(_ string, o GetOptions, _ time.Time) {
+func (b *counted) filled(_ context.Context, _ string, o GetOptions, _ time.Time) {
 	b.c.AddRequest()
 	b.c.AddBytes(o.Range.Len)
 }
@@ -255,7 +255,7 @@ func (b *traced) Get(ctx context.Context, key string, o GetOptions) (io.ReadClos
 	}, info, nil
 }
 
-func (b *traced) filled(key string, o GetOptions, start time.Time) {
+func (b *traced) filled(_ context.Context, key string, o GetOptions, start time.Time) {
 	b.f(Event{Seq: b.seq.Add(1), Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, IfMatch: o.IfMatch, VersionID: o.VersionID,
 		Bytes: o.Range.Len, Start: start, Duration: time.Since(start)})
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
@@ -41,6 +41,7 @@ type app struct {
 	trace   trace
 	search  *b2nd.SearchReport // what a search for values has read; nil: there was none
 	trash   sink.Trash
+	served  bool // the command was a server, which an interrupt ends in order
 	patient bool // in tests: the number of requests does not depend on the time that they take
 }
 
@@ -193,7 +194,7 @@ func (a *app) main(args []string, interrupts <-chan os.Signal, grace time.Durati
 	case <-interrupts:
 		a.trash.Shut() // no output appears after this call
 		cancel(errInterrupted)
-		if err = a.wind(done, interrupts, grace); err == nil && !a.trash.Settled() {
+		if err = a.wind(done, interrupts, grace); err == nil && !a.trash.Settled() && !a.served {
 			err = errInterrupted
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/pull"
+	"github.com/farread/farread/internal/render"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -124,10 +124,10 @@ func (x *itemSelection) sink(out string) (sink.Sink, error) {
 	if x.format, err = formatOf(out, x.s); err != nil {
 		return nil, err
 	}
-	if given := changed(x.s.picture.flags); len(given) > 0 && x.format != emit.PNG {
+	if given := changed(x.s.picture.flags); len(given) > 0 && x.format != render.PNG {
 		return nil, usagef("--%s goes with .png and --format png", given[0])
 	}
-	if n, err := x.box.Items(); x.format == emit.Text && (err != nil || n > emit.MaxText) {
+	if n, err := x.box.Items(); x.format == render.Text && (err != nil || n > render.MaxText) {
 		return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", human.Count(n))
 	}
 	x.screen = out == "-" && x.t.a.screen
@@ -186,8 +186,8 @@ func (x *itemSelection) all() int64 {
 }
 
 func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
-	o := emit.ArrayOptions{Format: x.format, Fortran: x.fortran, Screen: x.screen, Picture: x.s.picture.options(), Memory: int64(x.t.a.flags.maxMemory) / 4}
-	return emit.Array(w, x.dtype, x.shape, o, func(put func(p []byte) error) error {
+	o := render.ArrayOptions{Format: x.format, Fortran: x.fortran, Screen: x.screen, Picture: x.s.picture.options(), Memory: int64(x.t.a.flags.maxMemory) / 4}
+	return render.Array(w, x.dtype, x.shape, o, func(put func(p []byte) error) error {
 		if x.total() <= 0 {
 			return nil
 		}
@@ -204,9 +204,9 @@ func (x *itemSelection) each(ctx context.Context, fn func(p []byte) error) error
 		return x.t.arr.EachSlab(ctx, x.box, x.slab(), x.field, func(_ b2nd.Box, p []byte) error { return fn(p) })
 	}
 	chunk, _ := x.t.arr.Cells()
-	return pull.Ahead(rangeio.OnePhase(ctx), emit.Columns(x.shape, chunk, x.itemSize(), x.t.a.window()), 0, x.size,
+	return pull.Ahead(rangeio.OnePhase(ctx), render.Columns(x.shape, chunk, x.itemSize(), x.t.a.window()), 0, x.size,
 		func(ctx context.Context, box b2nd.Box, p []byte) error {
-			return emit.ReadColumns(ctx, x.t.arr, x.t.arr.DType().ItemSize(), box, p)
+			return render.ReadColumns(ctx, x.t.arr, x.t.arr.DType().ItemSize(), box, p)
 		}, fn)
 }
 
@@ -227,14 +227,14 @@ func formatOf(out string, s selector) (string, error) {
 	case s.format != "":
 		return s.format, nil
 	case s.slice == nil:
-		if ext == emit.Npy {
+		if ext == render.Npy {
 			return ext, nil
 		}
-		return emit.Raw, nil
+		return render.Raw, nil
 	case out == "-":
-		return emit.Text, nil
-	case slices.Contains(emit.Arrays(), ext):
+		return render.Text, nil
+	case slices.Contains(render.Arrays(), ext):
 		return ext, nil
 	}
-	return "", usagef("-o %s: want a name that ends in .%s, or --format", human.Printable(out), strings.Join(emit.Arrays(), ", ."))
+	return "", usagef("-o %s: want a name that ends in .%s, or --format", human.Printable(out), strings.Join(render.Arrays(), ", ."))
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/teststack"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread/cmd/farread/internal/backfill"
-	"github.com/farread/farread/cmd/farread/internal/human"
+	"github.com/farread/farread/internal/human"
 )
 
 func newBackfill(a *app) *cobra.Command {

@@ -7,10 +7,10 @@ import (
 	"strconv"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/internal/human"
 )
 
 // A blpContent is a Bloscpack file: chunks of one size, or items of any length.

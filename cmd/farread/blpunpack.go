@@ -15,12 +15,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

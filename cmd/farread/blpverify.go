@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

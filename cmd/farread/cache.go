@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore/diskcache"
 )
 

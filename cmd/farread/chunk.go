@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

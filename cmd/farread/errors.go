@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

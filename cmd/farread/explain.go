@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )

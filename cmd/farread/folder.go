@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/internal/human"
 )
 
 // A frameContent is a Blosc2 frame, contiguous or sparse. It may be an array.

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/human"
 )
 
 // unpack writes an array to a .npy, or to a file of its items with a note about them

@@ -4,11 +4,11 @@ import (
 	"fmt"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/internal/human"
 )
 
 // frameReport is the JSON of `verify` for frames and arrays.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/emit"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/internal/human"
+	"github.com/farread/farread/internal/render"
 )
 
 // A gulpContent is one gulp chunk, or a dataset of gulp chunks.
@@ -159,7 +159,7 @@ func (t *gulpContent) unpack(ctx context.Context, dst string, force bool) error 
 		return err
 	}
 	defer s.Abort()
-	labels, err := emit.Labels(func(put func(id string, meta json.RawMessage) error) error {
+	labels, err := render.Labels(func(put func(id string, meta json.RawMessage) error) error {
 		return t.ids(ctx, func(e *farread.Entry) error { return put(e.Name, e.MetaData) })
 	})
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/internal/human"
 )
 
 // A gulpSelection is the images of a gulp that a selector selects.

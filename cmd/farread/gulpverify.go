@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/internal/human"
 )
 
 // verifyReport is the JSON of `verify` for gulp chunks and datasets.

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

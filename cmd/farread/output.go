@@ -11,11 +11,11 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
-	"github.com/farread/farread/cmd/farread/internal/human"
+	"github.com/farread/farread/internal/human"
+	"github.com/farread/farread/internal/render"
 )
 
-const fileBuffer = emit.FileBuffer
+const fileBuffer = render.FileBuffer
 
 // writeJSON writes v as one line.
 func writeJSON(w io.Writer, v any) error {

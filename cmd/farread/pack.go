@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
@@ -17,6 +16,7 @@ import (
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/human"
 )
 
 const packLong = `Pack uploads into a dataset. DST decides what is made:

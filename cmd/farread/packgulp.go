@@ -7,11 +7,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

@@ -14,12 +14,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

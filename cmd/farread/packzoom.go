@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/zoom"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/internal/render"
 )
 
 func newSlice(a *app) *cobra.Command {
@@ -53,7 +53,7 @@ array, as in NumPy.`,
   farread slice s3://arrays/temperature.b2nd '0' --where 'v > 310' -o hot.npy --stats`,
 		Args: exactly("URI", "SLICE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f := emit.Arrays(); sel.format != "" && sel.format != emit.Text && !slices.Contains(f, sel.format) {
+			if f := render.Arrays(); sel.format != "" && sel.format != render.Text && !slices.Contains(f, sel.format) {
 				return usagef("--format %q: want %s or text", sel.format, strings.Join(f, ", "))
 			}
 			if err := sel.parse(args[1:]); err != nil {
@@ -81,7 +81,7 @@ func (a *app) shown(s *selector, out string) string {
 		out = "-"
 	}
 	if out == "-" && a.flags.json && s.format == "" {
-		s.format = emit.JSON
+		s.format = render.JSON
 	}
 	return out
 }

@@ -7,10 +7,10 @@ import (
 	"path"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
+	"github.com/farread/farread/internal/render"
 )
 
 const viewLong = `Look at a track of a zoom-cache file from afar, in [--from, --to). --track takes its
@@ -56,9 +56,9 @@ func newView(a *app) *cobra.Command {
   farread view s3://series/day.zoom --track 1 --level 3 --from 6h --to 7h -o hour.csv`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f := emit.Views()
+			f := render.Views()
 			if sel.width == 0 {
-				f = emit.Summaries()
+				f = render.Summaries()
 			}
 			if sel.format != "" && !slices.Contains(f, sel.format) {
 				return usagef("--format %q: want %s", sel.format, strings.Join(f, ", "))
@@ -73,12 +73,12 @@ func newView(a *app) *cobra.Command {
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}
-	c.Flags().StringVar(&sel.format, "format", "", strings.Join(emit.Views(), ", ")+", whatever OUT is called")
+	c.Flags().StringVar(&sel.format, "format", "", strings.Join(render.Views(), ", ")+", whatever OUT is called")
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &how.offset)
 	resyncFlag(c, &how.resync)
 	sel.register(c, []func(*pflag.FlagSet){sel.ofTrack, sel.ofView}, "resync", "format")
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(emit.Views(), cobra.ShellCompDirectiveNoFileComp))      // fails for unknown flags only
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(render.Views(), cobra.ShellCompDirectiveNoFileComp))    // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("bits", cobra.FixedCompletions([]string{"8", "16"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c
 }

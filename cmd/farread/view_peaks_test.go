@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/render"
 )
 
 // TestPixels: the pixels of a waveform have the bounds of their samples, never less.
@@ -22,7 +22,7 @@ func TestPixels(t *testing.T) {
 	for _, inside := range []bool{false, true} {
 		name, v := sound(t, 700_003, inside)
 		for _, width := range []int{1, 7, 100, 999, 2000, 5000, 40_000} {
-			var w emit.Waveform
+			var w render.Waveform
 			if err := json.Unmarshal([]byte(run(t, "view", name, "--width", strconv.Itoa(width), "--format", "peaks")), &w); err != nil {
 				t.Fatal(err)
 			}
@@ -32,7 +32,7 @@ func TestPixels(t *testing.T) {
 			exact := !inside || width < 999
 			checkPixels(t, fmt.Sprintf("index %v, width %d", inside, width), w, v, exact)
 		}
-		var w emit.Waveform
+		var w render.Waveform
 		if err := json.Unmarshal([]byte(run(t, "view", name, "--from", "1.234s", "--to", "61.233s", "--width", "1700", "--format", "peaks")), &w); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestPixels(t *testing.T) {
 	}
 }
 
-func checkPixels(t *testing.T, where string, w emit.Waveform, v []int16, exact bool) {
+func checkPixels(t *testing.T, where string, w render.Waveform, v []int16, exact bool) {
 	t.Helper()
 	wrong := 0
 	for k := range w.Length {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/render"
 )
 
 // spiky is a file of n samples of i16 at 1 kHz, a sawtooth with one spike, with an
@@ -95,7 +95,7 @@ func TestViewWidth(t *testing.T) {
 		if n := binary.LittleEndian.Uint32(dat[16:]); len(dat) != 24+4*int(n) || n < 400 || !bytes.Contains(dat[24:], []byte{0x30, 0x75}) {
 			t.Errorf(".dat of %d bytes, %d pixels", len(dat), n)
 		}
-		var peaks emit.Waveform
+		var peaks render.Waveform
 		if err := json.Unmarshal([]byte(run(t, "view", name, "--width", "7", "--format", "peaks")), &peaks); err != nil || peaks.Version != 2 || len(peaks.Data) != 2*peaks.Length {
 			t.Errorf("%+v, %v", peaks, err)
 		}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/human"
+	"github.com/farread/farread/internal/render"
 )
 
 // A wideView is a view of a track, of about width points.
@@ -47,23 +47,23 @@ func (t *zoomContent) pickWidth(ctx context.Context, s selector) (selection, err
 func (x *wideView) sink(out string) (sink.Sink, error) {
 	if x.format == "" && out != "-" {
 		x.format = strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
-		if !slices.Contains(emit.Views(), x.format) {
-			return nil, usagef("%s: want a name in .json, .csv, .npy, .dat, .png or .svg, or --format %s", human.Printable(out), strings.Join(emit.Views(), ", "))
+		if !slices.Contains(render.Views(), x.format) {
+			return nil, usagef("%s: want a name in .json, .csv, .npy, .dat, .png or .svg, or --format %s", human.Printable(out), strings.Join(render.Views(), ", "))
 		}
 	}
 	if x.format == "" {
-		x.format = emit.Text
+		x.format = render.Text
 	}
-	if x.told && x.format != emit.Dat && x.format != emit.Peaks {
-		return nil, usagef("--bits goes with .dat and --format %s", emit.Peaks)
+	if x.told && x.format != render.Dat && x.format != render.Peaks {
+		return nil, usagef("--bits goes with .dat and --format %s", render.Peaks)
 	}
 	switch x.format {
-	case emit.Dat, emit.Peaks:
-		if _, err := emit.PeakRate(x.k); err != nil {
+	case render.Dat, render.Peaks:
+		if _, err := render.PeakRate(x.k); err != nil {
 			return nil, usagef("%s", err)
 		}
 		fallthrough
-	case emit.PNG, emit.SVG, emit.Npy:
+	case render.PNG, render.SVG, render.Npy:
 		if k := x.k.Codec.Kind; k == zoomcache.Unit {
 			return nil, usagef("track %d has events without values: they are written as .json or .csv", x.k.Number)
 		}
@@ -79,9 +79,9 @@ func (x *wideView) copy(ctx context.Context, s sink.Sink, _ bar) error {
 	if err != nil {
 		return err
 	}
-	err = emit.View(ctx, s, x.t.v, &v, emit.ViewOptions{Format: x.format, Track: x.k, First: x.first, Last: x.last, Width: x.width, Bits: x.bits})
-	if room, ok := errors.AsType[*emit.RoomError](err); ok {
-		return usagef("%s; take --format %s, or more points", room, emit.Peaks)
+	err = render.View(ctx, s, x.t.v, &v, render.ViewOptions{Format: x.format, Track: x.k, First: x.first, Last: x.last, Width: x.width, Bits: x.bits})
+	if room, ok := errors.AsType[*render.RoomError](err); ok {
+		return usagef("%s; take --format %s, or more points", room, render.Peaks)
 	}
 	return err
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/emit"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/predicate"
+	"github.com/farread/farread/internal/human"
+	"github.com/farread/farread/internal/render"
 )
 
 // A searchSelection is the items of a box of an array that match a comparison. It is
@@ -87,8 +87,8 @@ func (s *searchSelection) sink(out string) (sink.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.format = format; format != emit.Text && !slices.Contains(emit.HitFormats(), format) {
-		return nil, usagef("items that match --where are written as %s or text, not as %s", strings.Join(emit.HitFormats(), ", "), format)
+	if s.format = format; format != render.Text && !slices.Contains(render.HitFormats(), format) {
+		return nil, usagef("items that match --where are written as %s or text, not as %s", strings.Join(render.HitFormats(), ", "), format)
 	}
 	if given := changed(s.s.picture.flags); len(given) > 0 {
 		return nil, usagef("--%s goes with .png and --format png", given[0])
@@ -104,11 +104,11 @@ func (s *searchSelection) options() b2nd.SearchOptions {
 }
 
 func (s *searchSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
-	o := emit.HitOptions{Format: s.format, Screen: s.screen, Off: 8 * len(s.box.Start), Memory: int64(s.t.a.flags.maxMemory) / 4}
+	o := render.HitOptions{Format: s.format, Screen: s.screen, Off: 8 * len(s.box.Start), Memory: int64(s.t.a.flags.maxMemory) / 4}
 	if f, ok := w.(*sink.File); ok {
 		o.Again = f.Again()
 	}
-	err := emit.Hits(w, s.record, o, func(put func(p []byte) error) error {
+	err := render.Hits(w, s.record, o, func(put func(p []byte) error) error {
 		var buf []byte
 		r, err := s.arr.Search(ctx, s.box, s.p, s.options(), func(h b2nd.Hit) error {
 			buf = s.records(buf[:0], h)
@@ -118,7 +118,7 @@ func (s *searchSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 		s.t.a.searched(r)
 		return err
 	})
-	if errors.Is(err, emit.ErrManyHits) {
+	if errors.Is(err, render.ErrManyHits) {
 		return fmt.Errorf("%w: write a file, or --format csv", err)
 	}
 	return err

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/worker"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/human"
 )
 
 // A zoomContent is a zoom-cache file.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/render"
 )
 
 // bignums are the integers from which a file of the original library was made.
@@ -127,7 +127,7 @@ func TestWaveforms(t *testing.T) {
 			int64(head.Samples)*int64(head.Length) < 10_007 || len(p) != 24+4*size*int(head.Length) {
 			t.Fatalf("%s bits: %+v, %d bytes", bits, head, len(p))
 		}
-		var w emit.Waveform
+		var w render.Waveform
 		if err := json.Unmarshal([]byte(run(t, "view", name, "--width", "100", "--bits", bits, "--format", "peaks")), &w); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestWaveforms(t *testing.T) {
 				t.Fatalf("%s bits: number %d is %d in JSON, %d in the .dat", bits, i, x, data[i])
 			}
 		}
-		if want := (emit.Waveform{Version: 2, Channels: 2, Rate: 1000, Samples: int64(head.Samples), Bits: 8 * size, Length: int(head.Length), Data: w.Data}); cmp.Diff(want, w) != "" {
+		if want := (render.Waveform{Version: 2, Channels: 2, Rate: 1000, Samples: int64(head.Samples), Bits: 8 * size, Length: int(head.Length), Data: w.Data}); cmp.Diff(want, w) != "" {
 			t.Errorf("%s", cmp.Diff(want, w))
 		}
 		for i := range len(v) / 2 {

@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/human"
+	"github.com/farread/farread/internal/render"
 )
 
 // A zoomSelection is the samples of one track.
@@ -65,11 +65,11 @@ func (x *zoomSelection) sink(out string) (sink.Sink, error) {
 
 // copy writes the samples packet by packet.
 func (x *zoomSelection) copy(ctx context.Context, s sink.Sink, b bar) error {
-	o := emit.SampleOptions{Npy: x.npy, Stamps: x.stamps, Wrote: b.add}
+	o := render.SampleOptions{Npy: x.npy, Stamps: x.stamps, Wrote: b.add}
 	if f, ok := s.(*sink.File); ok {
 		o.Again = f.Again()
 	}
-	return emit.Samples(s, x.k, o, func(fn func(p *zoomcache.Packet) error) error { return x.samples(ctx, fn) })
+	return render.Samples(s, x.k, o, func(fn func(p *zoomcache.Packet) error) error { return x.samples(ctx, fn) })
 }
 
 // samples reads the samples. If there are no samples because the time lies outside the

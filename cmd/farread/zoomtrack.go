@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/human"
 )
 
 // track returns the track that a selector names, or the only track.

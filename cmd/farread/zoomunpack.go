@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/render"
 )
 
 // A zoomColumns is all samples of a file whose tracks are in step. The source of such a
@@ -56,7 +56,7 @@ func (t *zoomContent) columns(ctx context.Context, dst string) (*zoomColumns, er
 			return alone("of which some have stamps")
 		case k.Codec.Channels > 0 || k.Codec.Kind == zoomcache.Unit:
 			return alone("of which some have other than one value a sample")
-		case emit.SampleType(k.Codec.Kind) != emit.SampleType(first.Codec.Kind):
+		case render.SampleType(k.Codec.Kind) != render.SampleType(first.Codec.Kind):
 			return alone("of several types")
 		case k.Rate != first.Rate:
 			return alone("of several rates")
@@ -72,7 +72,7 @@ func (t *zoomContent) columns(ctx context.Context, dst string) (*zoomColumns, er
 			return alone("that begin or end apart")
 		}
 	}
-	d, err := dtype.Parse(emit.SampleType(first.Codec.Kind))
+	d, err := dtype.Parse(render.SampleType(first.Codec.Kind))
 	return &zoomColumns{t, counts[0].Samples, d}, err
 }
 
@@ -84,11 +84,11 @@ func (x *zoomColumns) plan(context.Context) error { return nil }
 
 // copy makes one pass over the file.
 func (x *zoomColumns) copy(ctx context.Context, w sink.Sink, b bar) error {
-	o := emit.RowOptions{Type: x.d, Rows: x.rows, Memory: int64(x.t.a.flags.maxMemory) / 4, Wrote: b.add}
-	err := emit.Rows(w, x.t.v.Header().Tracks, o, func(put func(track int32, v *zoomcache.Values) error) error {
+	o := render.RowOptions{Type: x.d, Rows: x.rows, Memory: int64(x.t.a.flags.maxMemory) / 4, Wrote: b.add}
+	err := render.Rows(w, x.t.v.Header().Tracks, o, func(put func(track int32, v *zoomcache.Values) error) error {
 		return x.t.v.EachPacketOfAll(ctx, func(p *zoomcache.Packet) error { return put(p.Track, &p.Values) })
 	})
-	if errors.Is(err, emit.ErrOutOfStep) {
+	if errors.Is(err, render.ErrOutOfStep) {
 		err = fmt.Errorf("%w: take one at a time with farread get --track", err)
 	}
 	return err

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/human"
 )
 
 // zoomReport is the JSON of `verify` for zoom-cache files.

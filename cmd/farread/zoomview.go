@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/farread/farread/cmd/farread/internal/emit"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/human"
+	"github.com/farread/farread/internal/render"
 )
 
 // A zoomView is the stored summaries of one level of a track.
@@ -50,19 +50,19 @@ func (x *zoomView) total() int64 { return -1 }
 
 func (x *zoomView) sink(out string) (sink.Sink, error) {
 	if x.format == "" {
-		x.format = emit.Text
+		x.format = render.Text
 		if out != "-" {
 			x.format = strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
 		}
-		if !slices.Contains(emit.Summaries(), x.format) {
-			return nil, usagef("%s: want a name in .json or .csv, or --format %s", human.Printable(out), strings.Join(emit.Summaries(), ", "))
+		if !slices.Contains(render.Summaries(), x.format) {
+			return nil, usagef("%s: want a name in .json or .csv, or --format %s", human.Printable(out), strings.Join(render.Summaries(), ", "))
 		}
 	}
 	return x.t.a.byteSink(out)
 }
 
 func (x *zoomView) copy(ctx context.Context, s sink.Sink, b bar) error {
-	return emit.Points(s, x.k, x.level, x.format, func(put func(p *zoomindex.Point) error) error {
+	return render.Points(s, x.k, x.level, x.format, func(put func(p *zoomindex.Point) error) error {
 		some := false
 		err := x.t.v.EachSummary(ctx, x.k.Number, x.level, x.first, x.last, func(s *zoomcache.Summary) error {
 			some = true

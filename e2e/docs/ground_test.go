@@ -4,12 +4,16 @@ package docs
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -155,9 +159,68 @@ func (g *ground) must(t *testing.T, line string) {
 func (g *ground) try(t *testing.T, where, dir, line string) {
 	t.Helper()
 	began := time.Now()
-	out, err := g.shell(t, dir, line)
+	run := g.shell
+	if strings.HasPrefix(line, "farread serve ") {
+		run = g.serve
+	}
+	out, err := run(t, dir, line)
 	fmt.Printf("  %6.2f s  %s: %s\n", time.Since(began).Seconds(), where, line)
 	if err != nil {
 		t.Errorf("%s: %s: %v\n%.2000s", where, line, err, out)
 	}
+}
+
+// serve runs a line that is a server. Once it has told its address, it answers there,
+// and then gets a Ctrl-C, which has to end it in order.
+func (g *ground) serve(t *testing.T, dir, line string) (string, error) {
+	t.Helper()
+	if !strings.Contains(line, "--addr") {
+		line += " --addr 127.0.0.1:0" // another server may have the usual port
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", "exec "+line)
+	cmd.Dir, cmd.Env = dir, g.env
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	in := bufio.NewReader(out)
+	told, err := in.ReadString('\n')
+	address := regexp.MustCompile(`http://[0-9.:]+`).FindString(told)
+	if err == nil && address == "" {
+		err = fmt.Errorf("no address in %q", told)
+	}
+	if err == nil {
+		err = reached(t, address+"/ls/")
+	}
+	_ = cmd.Process.Signal(os.Interrupt) // it may be over already
+	rest, _ := io.ReadAll(in)
+	if ended := cmd.Wait(); err == nil && ended != nil && cmd.ProcessState.ExitCode() != 130 {
+		err = ended
+	}
+	return told + string(rest) + stderr.String(), err
+}
+
+// reached makes a request that has to succeed.
+func reached(t *testing.T, address string) error {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer a.Body.Close()
+	if a.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", address, a.Status)
+	}
+	return nil
 }

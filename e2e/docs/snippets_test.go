@@ -39,6 +39,7 @@ var imported = map[string]string{
 	"farread": module, "objstore": module + "/objstore", "rangeio": module + "/rangeio", "formats": module + "/formats",
 	"b2nd": module + "/formats/b2nd", "bloscpack": module + "/formats/bloscpack", "blosc": module + "/formats/blosc",
 	"cframe": module + "/formats/cframe", "gulp": module + "/formats/gulp", "zoomcache": module + "/formats/zoomcache", "zoomindex": module + "/formats/zoomindex",
+	"gateway": module + "/gateway", "http": "net/http",
 	"zip": "archive/zip", "bytes": "bytes", "errors": "errors", "fmt": "fmt", "io": "io", "os": "os", "slog": "log/slog",
 }
 

@@ -77,7 +77,7 @@ func layers() []layer {
 		},
 		{
 			file:  "objstore/httpstore/x.go",
-			deny:  map[string]string{aws: "sdk-in-driver", "/formats/all": "objstore-no-formats", "/internal/gateway": "objstore-no-formats", "testing": "test-kits-in-tests", "/objstore/objstoretest": "test-kits-in-tests"},
+			deny:  map[string]string{aws: "sdk-in-driver", "/formats/all": "objstore-no-formats", "/gateway": "objstore-no-formats", "testing": "test-kits-in-tests", "/objstore/objstoretest": "test-kits-in-tests"},
 			allow: []string{"net/http", "/objstore", "/rangeio", "github.com/hashicorp/go-retryablehttp"},
 		},
 		{
@@ -171,12 +171,12 @@ func layers() []layer {
 		},
 		{
 			file:  "functions/x.go",
-			deny:  map[string]string{"/internal/gateway": "functions-below-programs", "/cmd/farread": "functions-below-programs", "": "functions-below-programs", aws: "sdk-in-driver", "/objstore/s3store": "drivers-are-wired-outside", "/localcloud": "localcloud-apart"},
+			deny:  map[string]string{"/gateway": "functions-below-programs", "/cmd/farread": "functions-below-programs", "": "functions-below-programs", aws: "sdk-in-driver", "/objstore/s3store": "drivers-are-wired-outside", "/localcloud": "localcloud-apart"},
 			allow: []string{"/objstore", "/formats/all", "/internal/par", "log/slog", "github.com/aws/aws-lambda-go/events"},
 		},
 		{
 			file:  "functions/pack/x.go",
-			deny:  map[string]string{"/internal/gateway": "functions-below-programs", "/objstore/s3store": "drivers-are-wired-outside", cobra: "programs-own-flags"},
+			deny:  map[string]string{"/gateway": "functions-below-programs", "/objstore/s3store": "drivers-are-wired-outside", cobra: "programs-own-flags"},
 			allow: []string{"/functions", "/objstore", "/formats/gulp"},
 		},
 		{
@@ -185,9 +185,14 @@ func layers() []layer {
 			allow: []string{aws, "/objstore/s3store", "/functions/pack", "github.com/aws/aws-lambda-go/lambda"},
 		},
 		{
-			file:  "internal/gateway/x.go",
+			file:  "gateway/x.go",
 			deny:  map[string]string{"/functions": "gateway-is-a-face", aws: "sdk-in-driver", "/cmd/farread": "gateway-is-a-face", "/objstore/s3store": "drivers-are-wired-outside"},
-			allow: []string{"/objstore", "/formats/all", "/internal/viewer", "net/http"},
+			allow: []string{"", "/objstore", "/formats/all", "/internal/render", "/internal/viewer", "net/http"},
+		},
+		{
+			file:  "internal/viewer/x.go",
+			deny:  map[string]string{"/gateway": "gateway-in-programs", "": "internal-below-root"},
+			allow: []string{"net/http", "embed"},
 		},
 		{
 			file:  "internal/zarrface/x.go",
@@ -231,7 +236,7 @@ func layers() []layer {
 		},
 		{
 			file:  "x.go",
-			deny:  map[string]string{"/functions": "root-wires-readers", "/internal/gateway": "root-wires-readers", aws: "sdk-in-driver", "/localcloud": "localcloud-apart", "flag": "programs-own-flags"},
+			deny:  map[string]string{"/functions": "root-wires-readers", "/gateway": "root-wires-readers", aws: "sdk-in-driver", "/localcloud": "localcloud-apart", "flag": "programs-own-flags"},
 			allow: []string{"/objstore/s3store", "/objstore/filestore", "/formats/all", "/rangeio"},
 		},
 		{

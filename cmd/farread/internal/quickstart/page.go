@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/stack"
 )
 

@@ -17,14 +17,14 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/demo"
-	"github.com/farread/farread/cmd/farread/internal/emit"
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/picture"
+	"github.com/farread/farread/internal/render"
 )
 
 const (
@@ -191,13 +191,13 @@ func arrayStory(v demo.Volume) (s story, err error) {
 		return s, err
 	}
 	encode := func(w io.Writer, format string, shape []int64, p []byte) error { // as the slice command does
-		return emit.Array(w, d, shape, emit.ArrayOptions{Format: format, Memory: int64(len(p))}, func(put func([]byte) error) error { return put(p) })
+		return render.Array(w, d, shape, render.ArrayOptions{Format: format, Memory: int64(len(p))}, func(put func([]byte) error) error { return put(p) })
 	}
 	var data bytes.Buffer
-	err = encode(&data, emit.Npy, v.Shape, items(v, b2nd.Whole(v.Shape)))
+	err = encode(&data, render.Npy, v.Shape, items(v, b2nd.Whole(v.Shape)))
 	plane := cut(v, shownSlice, shownSlice+" of "+v.ID+", cold")
 	plane.drawn = v.ID + ".png"
-	plane.draw = func(w io.Writer, got [][]byte) error { return encode(w, emit.PNG, v.Shape[1:], got[0]) }
+	plane.draw = func(w io.Writer, got [][]byte) error { return encode(w, render.PNG, v.Shape[1:], got[0]) }
 	return story{
 		what:  fmt.Sprintf("%s: a .npy of %d x %d x %d float32", v.ID, v.Shape[0], v.Shape[1], v.Shape[2]),
 		files: []file{{"arrays/" + v.ID + ".npy", data.Bytes()}},

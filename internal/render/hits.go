@@ -1,4 +1,4 @@
-package emit
+package render
 
 import (
 	"bufio"
@@ -6,10 +6,10 @@ import (
 	"io"
 	"slices"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/internal/human"
 )
 
 // HitOptions are options for writing records of which nobody knows how many there are.

@@ -1,4 +1,4 @@
-package emit
+package render
 
 import (
 	"bufio"
@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/human"
 )
 
 // Summaries are the formats that Points writes.

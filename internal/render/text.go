@@ -1,4 +1,4 @@
-package emit
+package render
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/internal/human"
 )
 
 // MaxText is how many items are shown as text at most: some pages.

@@ -1,5 +1,5 @@
 // Package human words things for people: counts, sizes and shapes, tables, and text of
-// others in a form that is safe on a terminal. Package main and the packages below it
+// others in a form that is safe on a terminal. The command, its packages and the gateway
 // take the words from here, so that all of them speak alike.
 package human
 

@@ -1,4 +1,4 @@
-package emit
+package render
 
 import (
 	"bytes"
@@ -8,11 +8,11 @@ import (
 	"io"
 	"math"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/picture"
 )
 

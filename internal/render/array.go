@@ -1,19 +1,19 @@
-// Package emit turns payload into the bytes of a file: arrays into .npy, raw, JSON,
+// Package render turns payload into the bytes of a file: arrays into .npy, raw, JSON,
 // CSV, tables and pictures, samples of a track into CSV and .npy, and points of a view
 // into all of these, plots and the peaks of a waveform. An encoder takes plain values
 // and an io.Writer; where the bytes go, and which flag asked for them, it does not know.
 // Two read for themselves, because how a file is cut decides what is read: View makes
 // another view where peaks need one, and ReadColumns reads the boxes of Columns.
-package emit
+package render
 
 import (
 	"fmt"
 	"io"
 
-	"github.com/farread/farread/cmd/farread/internal/human"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/picture"
 )
 
@@ -66,6 +66,9 @@ type encoder interface {
 }
 
 func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
+	if d.ItemSize() == 0 && o.Format != Npy && o.Format != Raw { // nobody could count them
+		return nil, fmt.Errorf("items of %s, which have no bytes, as %s: %w", d, o.Format, formats.ErrUnsupported)
+	}
 	switch o.Format {
 	case Npy:
 		head, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape, Fortran: o.Fortran})

@@ -1,0 +1,369 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats"
+)
+
+// A job is an answer that is planned, not made.
+type job struct {
+	media string            // Content-Type; "": that of an image, by its bytes
+	head  map[string]string // further headers
+	text  bool              // bytes that an encoding makes shorter
+	exact bool              // size is the length of the answer
+	size  int64             // most bytes of the answer
+	work  int64             // bytes of other buffers
+	cheap bool              // the answer is a copy of what the cache has anyway
+	// read is an upper bound of the stored bytes that are read. If it is beyond the
+	// limit, or below 0, cost tells more.
+	read int64
+	cost func(ctx context.Context) (farread.Cost, error)
+	make func(ctx context.Context) ([]byte, error)
+}
+
+// A product is an answer that is made.
+type product struct {
+	body []byte
+	loan *loan
+}
+
+// encodings are numbered; another number makes all ETags new, if answers get another
+// form.
+const encoding = "1"
+
+// answer makes or finds the answer to a call, and sends it.
+func (s *Server) answer(c *call, v verb, h *handle) error {
+	j, err := v.plan(c.count(c.r.Context()), s, c, h)
+	if err != nil {
+		return err
+	}
+	names := c.names(h)
+	coding := ""
+	if j.text && c.r.Header.Get("Range") == "" {
+		coding = accepted(c.r.Header.Get("Accept-Encoding"))
+	}
+	hd := c.w.Header()
+	if j.text {
+		hd.Add("Vary", "Accept-Encoding")
+	}
+	s.caching(c, hd)
+	if done, err := s.conditions(c, names, coding); done || err != nil {
+		return err
+	}
+	for name, value := range j.head {
+		hd.Set(name, value)
+	}
+	if j.size > s.c.MaxResponse {
+		return tooLarge("an answer", j.size, s.c.MaxResponse)
+	}
+	if c.head() && j.exact && j.media != "" && coding == "" {
+		return s.deliver(c, j, names.of(coding), "", j.size, nil)
+	}
+	p, err := s.product(c, j, h, names.of(coding), coding)
+	if err != nil {
+		return err
+	}
+	defer p.loan.release()
+	body := p.body[1:]
+	if j.media == "" {
+		j.media = farread.MediaType(body)
+	}
+	if p.body[0] == plainBody && coding != "" {
+		coding = ""
+	}
+	return s.deliver(c, j, names.of(coding), coding, int64(len(body)), body)
+}
+
+// The first byte of what is kept of an answer says whether it has the encoding that was
+// asked for: what gets no shorter is left as it is.
+const (
+	plainBody = 0
+	codedBody = 1
+)
+
+// names are the ETags of the answer to a call, by encoding.
+func (c *call) names(h *handle) names {
+	q := c.query
+	for _, name := range signing {
+		q.Del(name)
+	}
+	return namesOf(digest(h.id, encoding, c.verb, q.Encode()), h.weak)
+}
+
+// namesOf are the ETags of a hash.
+func namesOf(hash string, weak bool) names {
+	begin := `"`
+	if weak {
+		begin = `W/"`
+	}
+	return names{begin + hash + `"`, begin + hash + `-g"`, begin + hash + `-z"`}
+}
+
+// names are the ETags of one answer: as it is, with gzip, with zstd.
+type names [3]string
+
+// of is the ETag for an encoding.
+func (n names) of(coding string) string {
+	switch coding {
+	case "gzip":
+		return n[1]
+	case "zstd":
+		return n[2]
+	}
+	return n[0]
+}
+
+// caching says who may keep the answer, and for how long.
+func (s *Server) caching(c *call, h http.Header) {
+	who, how := "public", fmt.Sprintf("max-age=%d", int(max(s.c.TTL, 0).Seconds()))
+	if s.c.Token != "" {
+		who = "private"
+	}
+	if c.version != "" {
+		how = "max-age=31536000, immutable"
+	}
+	h.Set("Cache-Control", who+", "+how)
+}
+
+// conditions answers If-Match and If-None-Match, by the ETags of all encodings.
+func (s *Server) conditions(c *call, names names, coding string) (done bool, err error) {
+	if m := c.r.Header.Get("If-Match"); m != "" {
+		ok := false
+		for _, name := range names {
+			ok = ok || matches(m, name, true)
+		}
+		if !ok {
+			return false, refusef(http.StatusPreconditionFailed, "precondition", "the answer has another ETag")
+		}
+	}
+	m := c.r.Header.Get("If-None-Match")
+	if m == "" {
+		return false, nil
+	}
+	for _, name := range []string{names.of(coding), names[0], names[1], names[2]} {
+		if matches(m, name, false) {
+			c.w.Header().Set("ETag", name)
+			s.begin200(c, http.StatusNotModified)
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// matches reports whether a list of ETags has a name.
+func matches(list, name string, strong bool) bool {
+	for t := range strings.SplitSeq(list, ",") {
+		t = strings.TrimSpace(t)
+		switch {
+		case t == "*":
+			return true
+		case strong && t == name && !strings.HasPrefix(t, "W/"):
+			return true
+		case !strong && strings.TrimPrefix(t, "W/") == strings.TrimPrefix(name, "W/"):
+			return true
+		}
+	}
+	return false
+}
+
+// product finds an answer among those kept, or makes it, together with all who wait for
+// the same.
+func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*product, error) {
+	key := formats.CacheKey{File: name, Kind: "answer"}
+	if p := s.cache.Get(key); p != nil {
+		c.hit = true
+		s.meter.hits.Add(1)
+		l, err := s.memory.take(c.r.Context(), int64(len(p)), s.c.Wait)
+		if err != nil {
+			return nil, err
+		}
+		return &product{p, l}, nil
+	}
+	s.meter.misses.Add(1)
+	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, "answer "+name, func(ctx context.Context) (*product, error) {
+		p, err := s.produce(c.count(ctx), j, coding)
+		// A store that does not tell versions apart has no name for what is kept.
+		if err == nil && !h.weak && !j.cheap && int64(len(p.body)) <= s.cache.Max()/8 {
+			s.cache.Put(key, p.body)
+		}
+		return p, err
+	}, func(p *product, callers int) { p.loan.held(callers) })
+	c.joined = c.joined || joined
+	return p, err
+}
+
+// produce makes an answer within the limits.
+func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, error) {
+	read := j.read
+	if j.cost != nil && (read < 0 || read > s.c.MaxRead/4) {
+		cost, err := j.cost(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if read = cost.Bytes; read > s.c.MaxRead {
+			return nil, refusef(http.StatusRequestEntityTooLarge, "too-much", "%d bytes in %d requests to read for it, %d bytes allowed", read, cost.Requests, s.c.MaxRead)
+		}
+	}
+	need := j.size + 1 + j.work + min(max(read, 0), mostWindows)
+	if coding != "" {
+		need += j.size + codecMemory
+	}
+	l, err := s.memory.take(ctx, need, s.c.Wait)
+	if err != nil {
+		return nil, err
+	}
+	made := false
+	defer func() {
+		if !made { // an error, or a panic
+			l.release()
+		}
+	}()
+	body, err := j.make(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(body)-1) > s.c.MaxResponse {
+		return nil, tooLarge("an answer", int64(len(body)-1), s.c.MaxResponse)
+	}
+	if coding != "" && len(body) > leastCoded {
+		short, err := encode(coding, body[1:])
+		if err != nil {
+			return nil, err
+		}
+		if short != nil {
+			body = short
+		}
+	}
+	l.shrink(int64(cap(body)))
+	made = true
+	return &product{body, l}, nil
+}
+
+// mostWindows is what a read holds of stored bytes at a time: the budget of a scan of a
+// frame.
+const mostWindows = 40 << 20
+
+// chunks is the memory that decoding takes, of a chunk for each goroutine.
+func chunks(n int64) int64 { return int64(runtime.GOMAXPROCS(0)) * n }
+
+// deliver sends an answer of so many bytes, or the part of it that is asked for.
+func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, body []byte) error {
+	h := c.w.Header()
+	h.Set("ETag", etag)
+	h.Set("Content-Type", j.media)
+	if j.media == "image/svg+xml" { // a document that could run scripts
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+	}
+	if coding != "" {
+		h.Set("Content-Encoding", coding)
+		s.send(c, http.StatusOK, body)
+		return nil
+	}
+	h.Set("Accept-Ranges", "bytes")
+	from, n, part, err := s.part(c, size, etag)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if part {
+		status = http.StatusPartialContent
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, size))
+	}
+	h.Set("Content-Length", strconv.FormatInt(n, 10))
+	s.begin200(c, status)
+	if !c.head() {
+		s.write(c, body[from:from+n])
+	}
+	return nil
+}
+
+// part is the part of size bytes that a request asks for. What is no range, or several,
+// or of another version, is answered in full.
+func (s *Server) part(c *call, size int64, etag string) (from, n int64, part bool, err error) {
+	text := c.r.Header.Get("Range")
+	if since := c.r.Header.Get("If-Range"); text != "" && since != "" {
+		if !matches(since, etag, true) && since != c.w.Header().Get("Last-Modified") {
+			text = ""
+		}
+	}
+	from, n, part, ok := parseRange(text, size)
+	if !ok {
+		return 0, 0, false, &refusal{http.StatusRequestedRangeNotSatisfiable, "bad-range",
+			fmt.Sprintf("no byte of the range among %d", size), [2]string{"Content-Range", fmt.Sprintf("bytes */%d", size)}}
+	}
+	return from, n, part, nil
+}
+
+// parseRange reads a Range header: "bytes=A-B", "bytes=A-" or "bytes=-N". ok is false if
+// no byte of the range exists.
+func parseRange(text string, size int64) (from, n int64, part, ok bool) {
+	spec, is := strings.CutPrefix(text, "bytes=")
+	first, last, dash := strings.Cut(strings.TrimSpace(spec), "-")
+	if !is || !dash || strings.Contains(spec, ",") {
+		return 0, size, false, true
+	}
+	a, errA := parseCount(first)
+	b, errB := parseCount(last)
+	switch {
+	case first == "" && errB == nil:
+		if b == 0 || size == 0 {
+			return 0, 0, false, false
+		}
+		n = min(b, size)
+		return size - n, n, true, true
+	case errA != nil || last != "" && (errB != nil || b < a):
+		return 0, size, false, true
+	case a >= size:
+		return 0, 0, false, false
+	case last == "":
+		return a, size - a, true, true
+	}
+	return a, min(b, size-1) - a + 1, true, true
+}
+
+// parseCount reads digits alone. A number beyond int64 is the largest one.
+func parseCount(s string) (int64, error) {
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			return 0, strconv.ErrSyntax
+		}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil && s != "" {
+		return n, nil // digits alone: it is too large, and n the largest number
+	}
+	return n, err
+}
+
+// A page gathers an answer whose length is known only when it is made. The first byte is
+// for the mark of the encoding.
+type page struct {
+	bytes.Buffer
+	most int64
+}
+
+// newPage makes room for an answer of about size bytes, and refuses more than most.
+func newPage(size, most int64) *page {
+	p := &page{most: most}
+	p.Grow(int(size) + 1 + bytes.MinRead)
+	_ = p.WriteByte(plainBody) // a Buffer takes all
+	return p
+}
+
+func (p *page) Write(b []byte) (int, error) {
+	if int64(p.Len()+len(b))-1 > p.most {
+		return 0, tooLarge("an answer", int64(p.Len()+len(b))-1, p.most)
+	}
+	return p.Buffer.Write(b)
+}
+
+var _ io.Writer = (*page)(nil)

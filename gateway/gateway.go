@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/objstore"
+)
+
+// A Root is a place that a Server answers for, under a name.
+type Root struct {
+	// Name is the segment of paths that names the root. It is not empty, has no slash,
+	// and is unique.
+	Name string
+	// Bucket and Key say where the root lies, as Client.Place returns them. A Key that
+	// is "" or ends in a slash is a folder. Any other Key is a dataset, and what lies
+	// below it.
+	Bucket objstore.Bucket
+	Key    string
+}
+
+// Config says what a Server answers, and what it may use. Client and Roots are needed.
+// Any other zero field has a default.
+type Config struct {
+	Client *farread.Client
+	Roots  []Root
+
+	TTL         time.Duration // how long an open dataset is believed to be current; 0: 10 s; negative: not at all
+	MaxResponse int64         // most bytes of an answer, except those of raw; 0: 64 MiB
+	MaxRead     int64         // most stored bytes that an answer may need; 0: 256 MiB
+	Memory      int64         // most bytes of all buffers of answers, until the last byte is written; 0: 512 MiB
+	Cache       int64         // most bytes of stored chunks, decoded blocks and answers that are kept; 0: 256 MiB; negative: none
+	Deadline    time.Duration // most time for making an answer; 0: 60 s
+	Wait        time.Duration // most time that a request waits for memory; 0: 10 s
+	Stall       time.Duration // time after which a client that takes nothing is given up; 0: 30 s
+
+	// CORS lists the origins whose pages may read answers; "*" stands for all. If it is
+	// empty, no page of another origin may.
+	CORS []string
+	// Token is the bearer token that every request must have, except to /healthz and
+	// the page; "" means that none is needed. Links signed by Sign need none.
+	Token string
+	// Hosts are the Host headers that are answered besides localhost and addresses. Nil
+	// means that all are. It keeps pages of others from reading a server on this machine
+	// by a name that they let point to it.
+	Hosts []string
+	// NoRaw leaves out the verb raw, NoMetrics the path /metrics.
+	NoRaw, NoMetrics bool
+	// Viewer answers / and paths below /ui/; nil means that there is no page.
+	Viewer http.Handler
+	// Log receives a line for each request, with the errors that clients do not see in
+	// full; nil means none.
+	Log *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	set := func(v *int64, to int64) {
+		if *v == 0 {
+			*v = to
+		}
+	}
+	wait := func(v *time.Duration, to time.Duration) {
+		if *v == 0 {
+			*v = to
+		}
+	}
+	set(&c.MaxResponse, 64<<20)
+	set(&c.MaxRead, 256<<20)
+	set(&c.Memory, 512<<20)
+	set(&c.Cache, 256<<20)
+	wait(&c.TTL, 10*time.Second)
+	wait(&c.Deadline, time.Minute)
+	wait(&c.Wait, 10*time.Second)
+	wait(&c.Stall, 30*time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// A Server is a handler of requests. It is safe for concurrent use.
+type Server struct {
+	c     Config
+	roots map[string]Root
+	verbs map[string]verb
+
+	// base is the context of work that no single request owns. Close ends it.
+	base context.Context //nolint:containedctx // flights live longer than any one request
+	stop context.CancelFunc
+
+	open    handles
+	cache   *formats.Cache // stored chunks, decoded blocks, answers
+	memory  *memory
+	flights flights[*product]
+	meter   meter
+	now     func() time.Time
+}
+
+// New makes a Server. It makes no request. Close ends it.
+func New(c Config) (*Server, error) {
+	c = c.withDefaults()
+	if c.Client == nil {
+		return nil, fmt.Errorf("a gateway without a client: %w", objstore.ErrInvalid)
+	}
+	s := &Server{c: c, roots: map[string]Root{}, cache: formats.NewCache(c.Cache), memory: newMemory(c.Memory), now: time.Now}
+	for _, r := range c.Roots {
+		if _, twice := s.roots[r.Name]; twice || r.Name == "" || strings.Contains(r.Name, "/") || checkSegments(r.Name, true) != nil || r.Bucket == nil {
+			return nil, fmt.Errorf("root %q: want a name of its own without slashes, and a bucket: %w", r.Name, objstore.ErrInvalid)
+		}
+		r.Bucket = objstore.Tally()(r.Bucket)
+		s.roots[r.Name] = r
+	}
+	s.verbs = verbs()
+	if c.NoRaw {
+		delete(s.verbs, "raw")
+	}
+	s.base, s.stop = context.WithCancel(context.Background())
+	s.open.init(c.Cache / 4)
+	return s, nil
+}
+
+// Close ends all reads in progress, so that requests that wait for them fail. It does
+// not close the Client.
+func (s *Server) Close() error {
+	s.stop()
+	return nil
+}
+
+// A verb answers one kind of path. A face that has documents of its own, such as one
+// for Zarr, is a further line of the table.
+type verb struct {
+	// params are the names of the parameters of a query that the verb takes.
+	params []string
+	// options are the words behind ~ that the verb takes besides a version.
+	options []string
+	// plan says what the answer to a request about an open dataset will be, at the cost
+	// of at most an index. It is nil if the verb opens no dataset.
+	plan func(ctx context.Context, s *Server, c *call, h *handle) (*job, error)
+	// serve answers a request in a way of its own; nil means as plan says.
+	serve func(s *Server, c *call) error
+}
+
+func verbs() map[string]verb {
+	return map[string]verb{
+		"info":  {plan: planInfo},
+		"ls":    {params: []string{"after", "limit"}, serve: (*Server).list},
+		"slice": {params: []string{"s", "format", "field", "as", "colors", "range", "robust"}, plan: planSlice},
+		"get":   {params: []string{"id", "frame", "item", "items", "chunk"}, plan: planGet},
+		"view":  {params: []string{"track", "from", "to", "width", "format", "bits"}, plan: planView},
+		"raw":   {serve: (*Server).raw},
+	}
+}

@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/objstore"
+)
+
+const (
+	maxEntries = 1000     // of one page of a listing
+	listMemory = 16 << 20 // of one page: entries with keys, and meta_data of images
+)
+
+// listing is the JSON of ls. Next is the parameter after of the following page, "" if
+// there is none.
+type listing[T any] struct {
+	Entries []T    `json:"entries"`
+	Next    string `json:"next"`
+}
+
+// folderEntry is a line of a folder.
+type folderEntry struct {
+	Name   string     `json:"name"`
+	Size   int64      `json:"size,omitempty"`
+	Format string     `json:"format,omitempty"`
+	Dir    bool       `json:"dir,omitempty"`
+	Time   *time.Time `json:"modified,omitempty"`
+}
+
+// listRoots answers with the names of the roots.
+func (s *Server) listRoots(c *call) error {
+	l := listing[folderEntry]{Entries: []folderEntry{}}
+	for _, r := range s.c.Roots {
+		l.Entries = append(l.Entries, folderEntry{Name: r.Name, Dir: r.Key == "" || strings.HasSuffix(r.Key, "/")})
+	}
+	slices.SortFunc(l.Entries, func(a, b folderEntry) int { return strings.Compare(a.Name, b.Name) })
+	p, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return s.hashed(c, append([]byte{plainBody}, p...))
+}
+
+// list answers with a page of a folder, or of what is in a dataset.
+func (s *Server) list(c *call) error {
+	limit := int64(maxEntries)
+	if text := c.query.Get("limit"); text != "" {
+		n, err := number("limit", text)
+		if err != nil {
+			return err
+		}
+		limit = min(max(n, 1), maxEntries)
+	}
+	after := c.query.Get("after")
+	if c.at.Key != "" && !strings.HasSuffix(c.at.Key, "/") {
+		return s.again(c, func(h *handle) error {
+			if f, ok := h.d.Handle().(*farread.Folder); ok {
+				return s.page(c, "ls "+c.place+"\x00/", after, limit, func(ctx context.Context) ([]byte, error) {
+					return folderPage(ctx, f.Bucket, f.Prefix, after, limit)
+				})
+			}
+			return s.page(c, "ls "+c.place+"\x00"+h.version, after, limit, func(ctx context.Context) ([]byte, error) {
+				return entriesPage(h.d.Entries(ctx, farread.EntriesOptions{After: after, Limit: limit + 1}), limit,
+					func(e farread.Entry) string { return e.Cursor }, func(e farread.Entry) farread.Entry { return e })
+			})
+		})
+	}
+	if c.version != "" {
+		return badf("option", "a folder has no version")
+	}
+	return s.page(c, "ls "+c.place+"\x00/", after, limit, func(ctx context.Context) ([]byte, error) {
+		return folderPage(ctx, c.at.Bucket, c.at.Key, after, limit)
+	})
+}
+
+// page makes a page together with all who ask for the same, and answers with it.
+func (s *Server) page(c *call, name, after string, limit int64, fn func(ctx context.Context) ([]byte, error)) error {
+	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, name+"\x00"+strconv.FormatInt(limit, 10)+"\x00"+after, func(ctx context.Context) (*product, error) {
+		l, err := s.memory.take(ctx, listMemory, s.c.Wait)
+		if err != nil {
+			return nil, err
+		}
+		made := false
+		defer func() {
+			if !made {
+				l.release()
+			}
+		}()
+		body, err := fn(c.count(ctx))
+		if err != nil {
+			return nil, err
+		}
+		made = true
+		l.shrink(int64(cap(body)))
+		return &product{body, l}, nil
+	}, func(p *product, callers int) { p.loan.held(callers) })
+	c.joined = c.joined || joined
+	if err != nil {
+		return err
+	}
+	defer p.loan.release()
+	return s.hashed(c, p.body)
+}
+
+// hashed answers with JSON whose ETag is a hash of its bytes. body begins with a mark.
+func (s *Server) hashed(c *call, body []byte) error {
+	coding := accepted(c.r.Header.Get("Accept-Encoding"))
+	names := namesOf(digest(encoding, string(body)), false)
+	c.w.Header().Add("Vary", "Accept-Encoding")
+	s.caching(c, c.w.Header())
+	if done, err := s.conditions(c, names, coding); done || err != nil {
+		return err
+	}
+	if coding != "" && (len(body) <= leastCoded || c.r.Header.Get("Range") != "") {
+		coding = ""
+	}
+	if coding != "" {
+		short, err := encode(coding, body[1:])
+		if err != nil {
+			return err
+		}
+		if short == nil {
+			coding = ""
+		} else {
+			body = short
+		}
+	}
+	return s.deliver(c, &job{media: "application/json"}, names.of(coding), coding, int64(len(body)-1), body[1:])
+}
+
+// folderPage lists one level of a folder.
+func folderPage(ctx context.Context, b objstore.Bucket, prefix, after string, limit int64) ([]byte, error) {
+	from := ""
+	if after != "" {
+		from = prefix + after
+	}
+	return entriesPage(objstore.ListFolder(ctx, b, prefix, from), limit,
+		func(e objstore.FolderEntry) string { return strings.TrimPrefix(e.Key, prefix) },
+		func(e objstore.FolderEntry) folderEntry {
+			out := folderEntry{Name: strings.TrimPrefix(e.Key, prefix), Size: e.Size, Dir: e.Folder}
+			if !e.Folder {
+				out.Format = all.ByName(e.Key)
+			}
+			if !e.ModTime.IsZero() {
+				out.Time = &e.ModTime
+			}
+			return out
+		})
+}
+
+// entriesPage writes up to limit entries of a sequence.
+func entriesPage[E, T any](list iter.Seq2[E, error], limit int64, cursor func(E) string, shown func(E) T) ([]byte, error) {
+	l := listing[T]{Entries: []T{}}
+	last := ""
+	for e, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		if int64(len(l.Entries)) == limit {
+			l.Next = last
+			break
+		}
+		last = cursor(e)
+		l.Entries = append(l.Entries, shown(e))
+	}
+	out := newPage(1<<10, listMemory)
+	err := json.NewEncoder(out).Encode(l)
+	return out.Bytes(), err
+}
+
+// escapeKey is a root and a key as they stand in a path.
+func escapeKey(root, key string) string {
+	segments := strings.Split(key, "/")
+	for i, seg := range segments {
+		segments[i] = url.PathEscape(seg)
+	}
+	return strings.TrimSuffix(url.PathEscape(root)+"/"+strings.Join(segments, "/"), "/")
+}

@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/farread/farread/objstore"
+)
+
+// raw answers with bytes as they are stored.
+func (s *Server) raw(c *call) error {
+	return s.again(c, func(h *handle) error {
+		return s.stored(c, h, h.ob)
+	})
+}
+
+// stored sends a part of an object.
+func (s *Server) stored(c *call, h *handle, ob *objstore.Object) error {
+	in, hd := ob.Info(), c.w.Header()
+	etag := in.ETag
+	if etag == "" {
+		etag = `W/"` + digest(h.id, encoding, "raw") + `"`
+	}
+	s.caching(c, hd)
+	if !in.ModTime.IsZero() {
+		hd.Set("Last-Modified", in.ModTime.UTC().Format(http.TimeFormat))
+	}
+	if done, err := s.conditions(c, names{etag, etag, etag}, ""); done || err != nil {
+		return err
+	}
+	if in.ContentEncoding != "" {
+		hd.Set("Content-Encoding", in.ContentEncoding)
+	}
+	hd.Set("ETag", etag)
+	hd.Set("Content-Type", "application/octet-stream")
+	hd.Set("Accept-Ranges", "bytes")
+	from, n, part, err := s.part(c, in.Size, etag)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if part {
+		status = http.StatusPartialContent
+		hd.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, in.Size))
+	}
+	hd.Set("Content-Length", strconv.FormatInt(n, 10))
+	if c.head() || n == 0 {
+		s.begin200(c, status)
+		return nil
+	}
+	return s.stream(c, ob, status, from, n)
+}
+
+// rawPart is what one request to a store brings of a long answer.
+const (
+	rawPart  = 4 << 20
+	rawAhead = 3
+)
+
+// stream sends stored bytes. What fits into one part is read before anything is sent; if
+// a longer answer fails in its middle, the connection ends.
+func (s *Server) stream(c *call, ob *objstore.Object, status int, from, n int64) error {
+	ctx := c.count(c.r.Context())
+	part := min(n, rawPart)
+	ahead := int(min((n-1)/rawPart, rawAhead))
+	l, err := s.memory.take(ctx, part*int64(ahead+2), s.c.Wait)
+	if err != nil {
+		return err
+	}
+	defer l.release()
+	r := ob.NewReader(ctx, objstore.ReadOptions{Off: from, Len: n, Part: rawPart, Ahead: max(ahead, 1)})
+	defer r.Close()
+	buf := make([]byte, part)
+	for left := n; left > 0; left -= int64(len(buf)) {
+		buf = buf[:min(left, int64(len(buf)))]
+		if _, err := io.ReadFull(r, buf); err != nil {
+			if !c.begun {
+				return err
+			}
+			c.err, c.code = err, "cut"
+			panic(http.ErrAbortHandler) // never a short answer that looks whole
+		}
+		if !c.begun {
+			s.begin200(c, status)
+		}
+		if s.write(c, buf); c.err != nil {
+			return nil // the client has gone: nobody is there to be told
+		}
+	}
+	return nil
+}

@@ -1,0 +1,281 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/objstore"
+)
+
+// A call is a request that is being answered.
+type call struct {
+	target
+
+	w     http.ResponseWriter
+	r     *http.Request
+	query url.Values
+	id    string        // names the request in errors and in the log
+	at    farread.Place // where the target lies
+	place string        // root and key, the name of the handle
+	start time.Time
+
+	source objstore.Counter // requests and bytes that this request caused
+	joined bool             // another request began some of the work
+	hit    bool             // the answer was kept
+
+	begun  bool // the header is sent
+	status int
+	sent   int64
+	code   string // of an error
+	err    error
+}
+
+// count returns a context whose requests to sources count for the call.
+func (c *call) count(ctx context.Context) context.Context {
+	return objstore.WithCounter(ctx, &c.source)
+}
+
+// head reports whether the request is a HEAD.
+func (c *call) head() bool { return c.r.Method == http.MethodHead }
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{w: w, r: r, start: time.Now(), id: newID()}
+	s.meter.active.Add(1)
+	s.patience(c)
+	aborted, late := false, context.WithoutCancel(r.Context())
+	defer func() {
+		if p := recover(); p != nil {
+			aborted = c.begun // what was sent is not all of it
+			if e, ok := p.(error); !ok || !errors.Is(e, http.ErrAbortHandler) {
+				s.fail(c, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			}
+		}
+		s.meter.active.Add(-1)
+		s.end(late, c)
+		if aborted && r.Context().Value(http.ServerContextKey) != nil {
+			panic(http.ErrAbortHandler) // net/http then ends the connection; elsewhere a panic may end the process
+		}
+	}()
+	if err := s.serve(c); err != nil { //nolint:contextcheck // flights outlive a request that began them
+		if s.base.Err() != nil && r.Context().Err() == nil {
+			err = &refusal{http.StatusServiceUnavailable, "closing", "the gateway ends", [2]string{"Retry-After", "1"}}
+		}
+		s.fail(c, err)
+	}
+}
+
+func newID() string {
+	var p [8]byte
+	_, _ = rand.Read(p[:]) // never fails
+	return hex.EncodeToString(p[:])
+}
+
+func (s *Server) serve(c *call) error {
+	h := c.w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	s.cors(h, c.r)
+	if err := s.checkHost(c.r); err != nil {
+		return err
+	}
+	switch c.r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodOptions:
+		s.preflight(c)
+		return nil
+	default:
+		h.Set("Allow", methods)
+		return refusef(http.StatusMethodNotAllowed, "method", "only %s", methods)
+	}
+	escaped := c.r.URL.EscapedPath()
+	switch {
+	case escaped == "/healthz":
+		c.verb = "healthz"
+		h.Set("Cache-Control", "no-store")
+		return s.text(c, "text/plain; charset=utf-8", []byte("ok\n"))
+	case s.c.Viewer != nil && (escaped == "/" || strings.HasPrefix(escaped, "/ui/")):
+		c.verb = "ui"
+		s.c.Viewer.ServeHTTP(counting{c.w, c}, c.r)
+		return nil
+	}
+	var err error
+	if c.target, err = parsePath(escaped); err != nil {
+		return err
+	}
+	v, ok := s.verbs[c.verb]
+	metrics := c.verb == "metrics" && !s.c.NoMetrics && escaped == "/metrics"
+	if !ok && !metrics {
+		c.verb = "other"
+		return refusef(http.StatusNotFound, "no-route", "no such path: want /VERB/ROOT/KEY")
+	}
+	for _, o := range c.options {
+		if !slices.Contains(v.options, o) {
+			return badf("option", "option ~%s: want ~v-VERSION", clip(o))
+		}
+	}
+	if err := s.authorize(c); err != nil {
+		return err
+	}
+	if metrics {
+		s.Metrics().ServeHTTP(counting{c.w, c}, c.r)
+		return nil
+	}
+	if c.query, err = parseQuery(c.r.URL.RawQuery, v.params); err != nil {
+		return err
+	}
+	if c.root == "" && c.verb == "ls" {
+		return s.listRoots(c)
+	}
+	if c.at, err = s.place(c.target); err != nil {
+		return err
+	}
+	if c.place = c.at.URI; c.verb == "raw" {
+		c.place += "\x00raw" // opened without a look at its format; no key has this byte
+	}
+	if v.serve != nil {
+		return v.serve(s, c)
+	}
+	return s.again(c, func(h *handle) error { return s.answer(c, v, h) })
+}
+
+// again calls fn with the dataset of a call, and once more with it opened anew if it
+// changed while fn read it.
+func (s *Server) again(c *call, fn func(h *handle) error) error {
+	return objstore.Again(c.r.Context(), func() error {
+		h, err := s.dataset(c.r.Context(), c)
+		if err != nil {
+			return err
+		}
+		err = fn(h)
+		if errors.Is(err, objstore.ErrChanged) {
+			s.open.drop(c.place, h)
+		}
+		return err
+	})
+}
+
+// send writes a whole answer, whose length it tells.
+func (s *Server) send(c *call, status int, body []byte) {
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	s.begin200(c, status)
+	if !c.head() {
+		s.write(c, body)
+	}
+}
+
+// begin200 sends the header.
+func (s *Server) begin200(c *call, status int) {
+	c.begun, c.status = true, status
+	s.patience(c) // a deadline of an answer before, on the same connection, may be over
+	if status < 400 {
+		c.w.Header().Set("Server-Timing", s.timing(c))
+	}
+	c.w.WriteHeader(status)
+}
+
+// timing tells what the answer took so far.
+func (s *Server) timing(c *call) string {
+	n := c.source.Stats()
+	what := "made"
+	switch {
+	case c.hit:
+		what = "kept"
+	case c.joined:
+		what = "joined"
+	}
+	return fmt.Sprintf(`src;desc="%d req, %d B", make;desc=%q;dur=%.1f`, n.Requests, n.Bytes, what, float64(time.Since(c.start).Microseconds())/1000)
+}
+
+// piece is how many bytes are written before a client has to have taken some.
+const piece = 256 << 10
+
+// write sends bytes of a body. A client that takes none for a while is given up.
+func (s *Server) write(c *call, body []byte) {
+	for len(body) > 0 {
+		p := body[:min(len(body), piece)]
+		s.patience(c)
+		n, err := c.w.Write(p)
+		c.sent += int64(n)
+		if err != nil {
+			c.err = fmt.Errorf("the client: %w", err)
+			return
+		}
+		body = body[len(p):]
+	}
+}
+
+// patience gives the client the time of Stall from now on.
+func (s *Server) patience(c *call) {
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(s.c.Stall)) // not every server has one
+}
+
+// text answers with bytes that cost nothing.
+func (s *Server) text(c *call, media string, p []byte) error {
+	c.w.Header().Set("Content-Type", media)
+	s.send(c, http.StatusOK, p)
+	return nil
+}
+
+// counting notes what a handler of others answers.
+type counting struct {
+	http.ResponseWriter
+	c *call
+}
+
+func (w counting) WriteHeader(status int) {
+	w.c.begun, w.c.status = true, status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w counting) Write(p []byte) (int, error) {
+	if w.c.status == 0 {
+		w.c.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.c.sent += int64(n)
+	return n, err
+}
+
+func (w counting) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// end counts and logs a request.
+func (s *Server) end(ctx context.Context, c *call) {
+	took := time.Since(c.start)
+	n := c.source.Stats()
+	s.meter.end(c, took)
+	level := slog.LevelInfo
+	if c.status >= 500 {
+		level = slog.LevelError
+	}
+	if !s.c.Log.Enabled(ctx, level) {
+		return
+	}
+	list := []slog.Attr{slog.String("id", c.id), slog.String("method", c.r.Method), slog.String("path", clipPath(c.r.URL.EscapedPath())),
+		slog.String("query", clipPath(unsigned(c.r.URL.RawQuery))), slog.Int("status", c.status), slog.Int64("bytes", c.sent),
+		slog.Float64("ms", float64(took.Microseconds())/1000), slog.Int64("source_requests", n.Requests), slog.Int64("source_bytes", n.Bytes),
+		slog.Bool("hit", c.hit), slog.Bool("joined", c.joined), slog.String("client", c.r.RemoteAddr)}
+	if c.err != nil {
+		list = append(list, slog.String("error", c.err.Error()))
+	}
+	s.c.Log.LogAttrs(ctx, level, "request", list...)
+}
+
+func clipPath(p string) string {
+	const most = 2048
+	if len(p) > most {
+		return p[:most] + "…"
+	}
+	return p
+}
