@@ -196,7 +196,7 @@ func TestZarrFixtures(t *testing.T) {
 			options = append(options, zarrface.Options{Cast: cast})
 		}
 		for i, o := range options {
-			v, err := zarrface.New(a, attributesOf(t, a), o)
+			v, err := zarrface.New(t.Context(), a, attributesOf(t, a), o)
 			if errors.Is(err, formats.ErrUnsupported) {
 				refused++
 				break
@@ -235,7 +235,7 @@ func TestZarrGroup(t *testing.T) {
 		path := filepath.Join(dir, name+".b2nd")
 		writeArray(t, path, b2nd.Meta{Shape: shape, DType: ">i4"}, items, b2nd.WriteOptions{VLMetalayers: []cframe.Metalayer{units}, Encode: blosc.EncodeOptions{Codec: blosc.Zstd}})
 		a := arrayIn(t, path)
-		v, err := zarrface.New(a, attributesOf(t, a), zarrface.Options{Folder: true})
+		v, err := zarrface.New(t.Context(), a, attributesOf(t, a), zarrface.Options{Folder: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestZarrChunks(t *testing.T) {
 					path := filepath.Join(dir, "a.b2nd")
 					writeArray(t, path, m, r.items(class, 4*block, item), b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: codec, Level: 1 + r.IntN(9), Filters: pipelines(item)[name], Split: blosc.SplitMode(1 + r.IntN(4))}})
 					a := arrayIn(t, path)
-					v, err := zarrface.New(a, nil, zarrface.Options{Blocks: r.IntN(4) == 0})
+					v, err := zarrface.New(t.Context(), a, nil, zarrface.Options{Blocks: r.IntN(4) == 0})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -367,7 +367,7 @@ func TestZarrChunks(t *testing.T) {
 			continue
 		}
 		a := arrayIn(t, path)
-		v, err := zarrface.New(a, nil, zarrface.Options{})
+		v, err := zarrface.New(t.Context(), a, nil, zarrface.Options{})
 		if err != nil {
 			t.Fatal(file, err)
 		}
@@ -407,7 +407,7 @@ func TestZarrTypes(t *testing.T) {
 		}
 		writeArray(t, path, b2nd.Meta{Shape: []int64{40}, ChunkShape: []int{30}, BlockShape: []int{10}, DType: text}, items, b2nd.WriteOptions{})
 		a := arrayIn(t, path)
-		v, err := zarrface.New(a, nil, zarrface.Options{})
+		v, err := zarrface.New(t.Context(), a, nil, zarrface.Options{})
 		if err != nil {
 			t.Fatal(text, err)
 		}
