@@ -34,11 +34,11 @@ Without -o a small slice is shown as a table, with --json as JSON. A terminal ge
 NumPy prints it: in lines of 75 columns, and of more than 1,000 items the first and last
 three along each axis; a file or pipe gets all. -o - writes to stdout, as --format says.
 
---where EXPR gives only the items of the slice that match, each with its index in
-the array: as at and v in .json and .npy (a structured array, at of one int64 for
-each axis), in columns at[0], at[1], … and v of .csv, as a table; .raw has the items
-alone. EXPR compares v, or members of the items by name, with numbers, true and
-false, or times:
+--where EXPR gives only the items of the slice that match (without SLICE, of the
+array), each with its index in the array: as at and v in .json and .npy (a
+structured array, at of one int64 for each axis), in columns at[0], at[1], … and v
+of .csv, as a table; .raw has the items alone. EXPR compares v,
+or members of the items by name, with numbers, true and false, or times:
   v > 3    -2.5 <= temp < 5    not flag == 0    site.id == 7 or t >= '2025-03-01'
 with and, or, not and parentheses; NaN matches nothing but !=. Chunks and blocks
 that cannot match by the ranges in the array's index are not read; --stats says how
@@ -49,10 +49,18 @@ array, as in NumPy.`,
 		Example: `  farread slice s3://arrays/temperature.b2nd '0:10, 5, ::2' -o part.npy
   farread slice weather.b2nd '-1, ...' -o last.png
   farread slice https://host/events.b2nd ':100' --field energy -o - --format csv
-  farread slice https://host/events.b2nd ... --where 'energy > 7.5 and not flag == 0'
+  farread slice https://host/events.b2nd --where 'energy > 7.5 and not flag == 0'
   farread slice s3://arrays/temperature.b2nd '0' --where 'v > 310' -o hot.npy --stats`,
-		Args: exactly("URI", "SLICE"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && sel.has("where") {
+				return nil
+			}
+			return exactly("URI", "SLICE")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				args = append(args, "...")
+			}
 			if f := render.Arrays(); sel.format != "" && sel.format != render.Text && !slices.Contains(f, sel.format) {
 				return usagef("--format %q: want %s or text", sel.format, strings.Join(f, ", "))
 			}

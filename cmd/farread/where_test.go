@@ -200,6 +200,9 @@ func TestWhereFormats(t *testing.T) {
 	if text := run(t, "slice", at("x.b2nd"), "...", "--where", "b < 0"); text != "no item matches\n" {
 		t.Errorf("nothing: %q", text)
 	}
+	if all, some := run(t, "slice", at("x.b2nd"), "--where", "a > 90"), run(t, "slice", at("x.b2nd"), "...", "--where", "a > 90"); all != some || strings.Count(all, "\n") < 9 {
+		t.Errorf("without a slice: %s, want %s", all, some)
+	}
 	if text := run(t, "slice", at("x.b2nd"), "...", "--where", "b < 0", "--json"); text != "[]\n" {
 		t.Errorf("nothing: %q", text)
 	}
