@@ -42,7 +42,7 @@ func (c *Client) OpenBloscpack(ctx context.Context, uri string, o BloscpackOptio
 // of a Bloscpack file. The file begins at offset in the object. If item is 0, the
 // options are for no special item.
 func (c *Client) OpenForItem(item, offset int64) objstore.OpenOptions {
-	o := objstore.OpenOptions{Head: c.frameEnds().Head}
+	o := objstore.OpenOptions{Head: c.endLen()}
 	off, n := bloscpack.Hint(far(item, o.Head))
 	if n == 0 && offset > 0 { // the head of the object is not the head of the file
 		n = o.Head
@@ -81,7 +81,7 @@ func (c *Client) bloscpackOptions(o BloscpackOptions, ob *objstore.Object) blosc
 		o.Policy = ob.Policy()
 	}
 	if o.Head <= 0 {
-		o.Head = c.frameEnds().Head
+		o.Head = c.endLen()
 	}
 	o.Item = far(o.Item, o.Head)
 	if o.Window <= 0 {

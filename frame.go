@@ -55,11 +55,20 @@ type Array struct {
 
 // frameEnds returns how many bytes of a frame to fetch when it is opened: a head and a
 // tail, fetched at the same time. They hold the header and the offsets, except in the
-// largest frames.
+// largest frames. What a policy that saves time allows goes to the tail, which has the
+// index, too; one that saves requests takes more of the head as well, for short frames.
 func (c *Client) frameEnds() objstore.OpenOptions {
-	const least = 16 << 10 // used if the policy saves bytes; room for 1 000 offsets and a trailer
-	n := min(max(2*c.c.Policy.Free, least), objstore.DefaultHead)
-	return objstore.OpenOptions{Head: n, Tail: n}
+	tail := c.endLen()
+	return objstore.OpenOptions{Head: min(max(c.c.Policy.Free/2, leastEnd), tail), Tail: tail}
+}
+
+// leastEnd is what is fetched of an end of an object if the policy saves bytes: room for
+// 1,000 offsets and a trailer.
+const leastEnd = 16 << 10
+
+// endLen returns how many bytes to fetch of the end of an object that has its index there.
+func (c *Client) endLen() int64 {
+	return min(max(2*c.c.Policy.Free, leastEnd), objstore.DefaultHead)
 }
 
 // OpenFor returns the options with which OpenWith opens an object of a format by the
@@ -78,7 +87,7 @@ func (c *Client) OpenFor(format string) objstore.OpenOptions {
 // OpenFrame opens the Blosc2 frame that uri names. A contiguous frame is named by its
 // object. A sparse frame is named by its folder, with or without the slash, or by the
 // object of its index. OpenFrame costs one phase, two requests at the same time, if
-// header and offsets lie in the first and last 64 KiB, or 16 KiB with the policy
+// the header lies in the first 16 KiB and the offsets in the last 64, or 16 with the policy
 // rangeio.Lean; with FrameOptions.Beside three. A folder named without its slash costs
 // one more phase.
 func (c *Client) OpenFrame(ctx context.Context, uri string, o FrameOptions) (*Frame, error) {

@@ -89,9 +89,8 @@ type countedBody struct {
 }
 
 func (c countedBody) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p)
-	c.n.Add(int64(n))
-	return n, err
+	c.n.Add(int64(len(p))) // before: once it is written, the client may ask for the count
+	return c.ResponseWriter.Write(p)
 }
 
 func newFarServer(ctx context.Context, dir string, p profile) (*farServer, error) {
@@ -165,7 +164,7 @@ func (b *bench) manyRows(ctx context.Context, n int64, with bool) ([]row, error)
 		}
 		r := row{job: fmt.Sprintf("one row of %d chunks, index %t, %s", n, with, policy.name), ours: ms(p.took),
 			note: fmt.Sprintf("%d requests, %d phases, %d bytes; %d held, opened in %s; a file of %s", p.requests, p.phases, p.bytes, p.held, ms(p.opened), mib(x.size))}
-		if with && policy.name == "lean" && n >= 1_000_000 {
+		if with && n >= 1_000_000 {
 			r.goal, r.judged, r.met = "2 phases, <= 96 KB", true, p.phases == 2 && p.bytes <= 96_000
 		}
 		rs = append(rs, r)
