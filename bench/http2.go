@@ -28,7 +28,7 @@ func http2(ctx context.Context, b *bench) ([]row, error) {
 	for _, delay := range []time.Duration{0, 30 * time.Millisecond} {
 		var dials atomic.Int64
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(delay)
+			<-time.After(delay)
 			w.Header().Set("ETag", `"1"`)
 			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 		}))

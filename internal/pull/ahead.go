@@ -122,6 +122,6 @@ func (a *ahead[T]) buffer(n int64) ([]byte, bool) {
 // wait waits for the reads that are under way.
 func (a *ahead[T]) wait() {
 	for _, r := range a.begun {
-		_ = <-r.done // what it read is not wanted any more
+		<-r.done //nolint:errcheck // what it read is not wanted any more, nor why it failed
 	}
 }
