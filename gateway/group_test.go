@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -166,5 +167,36 @@ func TestGroupWithoutListing(t *testing.T) {
 		if w := g.ask("GET", path); w.Code != want {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
+	}
+}
+
+// TestGroupCrowd: clients that open a group and read its arrays at once open each array
+// once, and get the same.
+func TestGroupCrowd(t *testing.T) {
+	g := newGround(t, Config{TTL: time.Hour})
+	g.fill(t)
+	var wg sync.WaitGroup
+	docs := make([]string, 12)
+	for i := range docs {
+		wg.Go(func() {
+			docs[i] = g.ask("GET", "/group/d/f/zarr.json").Body.String()
+			for _, path := range []string{"/group/d/f/temp/c/0/0", "/group~raw/d/f/temp/c/0/0", "/zarr/d/f/temp.b2nd/zarr.json", "/group~blocks/d/f/wind/c/0/0/0", "/group/d/f/data.b2nd/zarr.json"} {
+				if w := g.ask("GET", path); w.Code != 200 {
+					t.Errorf("%s: %d %s", path, w.Code, w.Body)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if len(slices.Compact(docs)) != 1 || len(docs[0]) < 1000 {
+		t.Errorf("documents of %d bytes", len(docs[0]))
+	}
+	g.took()
+	g.get(t, "/group/d/f/temp/c/0/0")
+	if got := g.took(); got != "" {
+		t.Errorf("requests %q", got)
+	}
+	if n := g.memory.used.Load(); n != 0 {
+		t.Errorf("%d bytes are still lent", n)
 	}
 }
