@@ -165,6 +165,14 @@ func TestFolderOfThisMachine(t *testing.T) {
 			}
 		}
 	}
+	for _, path := range []string{"link", "up/secret", "../secret", "..%2fsecret", "%2e%2e/secret", "/etc/passwd", "..%5csecret", "sub//b.txt", "sub/../a.txt", "a.txt/", ".", "a.txt%00.b", "none", "a.txt", "c/c", "..", "sub"} {
+		for _, begin := range []string{"/zarr/f/", "/zarr~raw~blocks/f/", "/group/f/", "/zarr/none/"} {
+			w := g.ask("GET", begin+path+"/c/0/0")
+			if w.Code < 400 || w.Code >= 500 || w.Code == 403 || w.Code == 404 || strings.Contains(w.Body.String(), dir) {
+				t.Errorf("%s%s: %d %s", begin, path, w.Code, w.Body)
+			}
+		}
+	}
 	if w := g.ask("GET", "/ls/f/up/"); w.Code == 200 && strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("a listing beyond a link: %s", w.Body)
 	}

@@ -98,7 +98,7 @@ func planZarr(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 	if err != nil {
 		return nil, err
 	}
-	return planZarrChunk(ctx, s, h, v, k)
+	return planZarrChunk(ctx, s, h, v, k, c.zarr.o.Cast != "")
 }
 
 // zarrDocument plans an answer that is there. It tells the path, so its ETag has that.

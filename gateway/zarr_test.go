@@ -394,6 +394,9 @@ func TestZarrVersions(t *testing.T) {
 	g.get(t, pinned+"/c/0/0/0")
 	old := g.get(t, chunk).Header().Get("ETag")
 	g.put(t, "v.b2nd", longArray())
+	if w := g.ask("GET", pinned+"/c/3/1/0"); w.Code != 409 || code(t, w) != "changed" { // found by the read
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 	g.pass(2 * time.Second)
 	for _, key := range []string{"/c/0/0/0", "/c/99/0/0", "/zarr.json"} {
 		if w := g.ask("GET", pinned+key); w.Code != 409 || code(t, w) != "changed" {

@@ -31,7 +31,7 @@ type zarrChunk struct {
 }
 
 // planZarrChunk plans a chunk: of long stored chunks the wanted blocks alone are read.
-func planZarrChunk(ctx context.Context, s *Server, h *handle, v *zarrface.View, c zarrface.Chunk) (*job, error) {
+func planZarrChunk(ctx context.Context, s *Server, h *handle, v *zarrface.View, c zarrface.Chunk, cast bool) (*job, error) {
 	if c.Size > s.c.MaxResponse {
 		return nil, tooLarge("a chunk", c.Size, s.c.MaxResponse)
 	}
@@ -49,8 +49,12 @@ func planZarrChunk(ctx context.Context, s *Server, h *handle, v *zarrface.View, 
 	if z.at.MaxLen >= 0 {
 		z.most = min(z.most, z.at.MaxLen)
 	}
-	// What Encode appends may be twice as long as the items, which it may hold twice besides.
-	j := &job{media: "application/octet-stream", size: c.Size + zarrSlack, work: 3 * c.Size}
+	// What Encode appends may be twice as long as the items, which it holds besides, twice if
+	// it casts them.
+	j := &job{media: "application/octet-stream", size: c.Size + zarrSlack, work: 2 * c.Size}
+	if cast {
+		j.work += c.Size
+	}
 	one, contiguous := h.d.(farread.Ranger)
 	if contiguous && z.want.Blocks != nil && z.at.Special == blosc.None && z.at.MaxLen > longChunk {
 		z.most = min(z.most, 2*c.Size+longChunk)
