@@ -21,8 +21,10 @@ type job struct {
 	text  bool              // bytes that an encoding makes shorter
 	exact bool              // size is the length of the answer
 	size  int64             // most bytes of the answer
-	work  int64             // bytes of other buffers
-	cheap bool              // the answer is a copy of what the cache has anyway
+	// absent says that there is nothing, which to Zarr clients is a chunk of the fill value.
+	absent bool
+	work   int64 // bytes of other buffers
+	cheap  bool  // after make: the answer is a copy of what the cache has anyway
 	// read is an upper bound of the stored bytes that are read. If it is beyond the
 	// limit, or below 0, cost tells more.
 	read int64
@@ -56,6 +58,13 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 		hd.Add("Vary", "Accept-Encoding")
 	}
 	s.caching(c, hd)
+	if j.absent {
+		hd.Set("ETag", names.of(""))
+		hd.Set("X-Fill", "1")
+		hd.Set("Server-Timing", s.timing(c))
+		s.send(c, http.StatusNotFound, nil)
+		return nil
+	}
 	if done, err := s.conditions(c, names, coding); done || err != nil {
 		return err
 	}
@@ -96,7 +105,7 @@ func (c *call) names(h *handle) names {
 	for _, name := range signing {
 		q.Del(name)
 	}
-	return namesOf(digest(h.id, encoding, c.verb, q.Encode()), h.weak)
+	return namesOf(digest(h.id, encoding, c.verb, q.Encode(), c.part), h.weak)
 }
 
 // namesOf are the ETags of a hash.

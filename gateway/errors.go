@@ -111,6 +111,10 @@ func spoken(err error) string {
 // fail answers with an error.
 func (s *Server) fail(c *call, err error) {
 	r := explain(err)
+	if c.zarr.chunk && r.status == http.StatusNotFound {
+		// Zarr clients take a chunk that is not found for the fill value.
+		r = &refusal{http.StatusGone, r.code, r.text, r.head}
+	}
 	c.status, c.err, c.code = r.status, err, r.code
 	if r.status == statusGone || c.begun {
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/zarrface"
 	"github.com/farread/farread/objstore"
 )
 
@@ -98,6 +99,7 @@ type Server struct {
 	cache   *formats.Cache // stored chunks, decoded blocks, answers
 	memory  *memory
 	flights flights[*product]
+	views   flights[*zarrface.View]
 	meter   meter
 	now     func() time.Time
 }
@@ -132,13 +134,15 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// A verb answers one kind of path. A face that has documents of its own, such as one
-// for Zarr, is a further line of the table.
+// A verb answers one kind of path.
 type verb struct {
 	// params are the names of the parameters of a query that the verb takes.
 	params []string
 	// options are the words behind ~ that the verb takes besides a version.
 	options []string
+	// path reads the key of the path, if that is more than one of the root. done says that
+	// the answer is sent.
+	path func(s *Server, c *call) (done bool, err error)
 	// plan says what the answer to a request about an open dataset will be, at the cost
 	// of at most an index. It is nil if the verb opens no dataset.
 	plan func(ctx context.Context, s *Server, c *call, h *handle) (*job, error)
@@ -154,5 +158,7 @@ func verbs() map[string]verb {
 		"get":   {params: []string{"id", "frame", "item", "items", "chunk"}, plan: planGet},
 		"view":  {params: []string{"track", "from", "to", "width", "format", "bits"}, plan: planView},
 		"raw":   {serve: (*Server).raw},
+		"zarr":  {options: zarrWords, path: (*Server).zarrPath, plan: planZarr},
+		"group": {options: zarrWords, path: (*Server).groupPath, serve: (*Server).group},
 	}
 }

@@ -165,6 +165,14 @@ func TestFolderOfThisMachine(t *testing.T) {
 			}
 		}
 	}
+	for _, path := range []string{"link", "up/secret", "../secret", "..%2fsecret", "%2e%2e/secret", "/etc/passwd", "..%5csecret", "sub//b.txt", "sub/../a.txt", "a.txt/", ".", "a.txt%00.b", "none", "a.txt", "c/c", "..", "sub"} {
+		for _, begin := range []string{"/zarr/f/", "/zarr~raw~blocks/f/", "/group/f/", "/zarr/none/"} {
+			w := g.ask("GET", begin+path+"/c/0/0")
+			if w.Code < 400 || w.Code >= 500 || w.Code == 403 || w.Code == 404 || strings.Contains(w.Body.String(), dir) {
+				t.Errorf("%s%s: %d %s", begin, path, w.Code, w.Body)
+			}
+		}
+	}
 	if w := g.ask("GET", "/ls/f/up/"); w.Code == 200 && strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("a listing beyond a link: %s", w.Body)
 	}
@@ -278,7 +286,8 @@ func TestOneObject(t *testing.T) {
 // page names, tells nothing of the source, and what is reached has a key of the root.
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"/raw/d/v.npy", "/slice~v-1/d/v.npy?s=0", "/raw/d/%2e%2e/x", "/ls/d/?after=a&limit=3", "/get/d/items.blp?items=0:3", "/view/d/day.zoom?track=1&width=3&format=csv",
-		"/raw/d/a%00b", "//d//x", "/slice/d/v.b2nd?s=1,...,::-2&format=json&as=f8", "/%72aw/d/v.npy", "/raw~/d/x", "/info/d/clips/", "/raw/d/%ff", "/healthz?x", "/metrics/"} {
+		"/raw/d/a%00b", "//d//x", "/slice/d/v.b2nd?s=1,...,::-2&format=json&as=f8", "/%72aw/d/v.npy", "/raw~/d/x", "/info/d/clips/", "/raw/d/%ff", "/healthz?x", "/metrics/",
+		"/zarr/d/v.b2nd/c/0/0/0", "/zarr~blocks~float32/d/v.b2nd/zarr.json", "/group/d/zarr.json", "/group/d/v/c/9/9/9", "/group~raw/d/v.b2nd/data/c/0/1/0", "/zarr/d/c/c/.zarray"} {
 		f.Add(s)
 	}
 	keys := make(chan string, 1<<10)
@@ -292,7 +301,7 @@ func FuzzPath(f *testing.F) {
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, r.WithContext(t.Context()))
 		switch w.Code {
-		case 200, 400, 404, 409, 413, 422:
+		case 200, 400, 404, 409, 410, 413, 422:
 		default:
 			t.Errorf("%q: %d %s", text, w.Code, w.Body)
 		}

@@ -47,6 +47,7 @@ type trackInfo struct {
 }
 
 func planInfo(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
+	c.part = c.place // its JSON has the place
 	return &job{media: "application/json", text: true, size: min(infoSize, s.c.MaxResponse), make: func(ctx context.Context) ([]byte, error) {
 		d, err := h.d.Describe(ctx, farread.DescribeOptions{})
 		if err != nil {

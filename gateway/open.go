@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/farread/farread"
@@ -31,6 +32,8 @@ type handle struct {
 	id      string // identifies the bytes, on every machine
 	weak    bool   // the store does not tell versions apart for certain
 	version string // 16 hex digits of id
+	views   views
+	sole    atomic.Int64 // when it was last known to be alone under its name in a group
 }
 
 // current reports whether the place still holds this version.
@@ -46,7 +49,7 @@ func (h *handle) held() int64 {
 	if h.ob != nil {
 		return h.ob.HeldBytes()
 	}
-	return h.d.HeldBytes()
+	return h.d.HeldBytes() + h.views.size()
 }
 
 // handles keeps datasets open.
@@ -83,6 +86,18 @@ func (o *handles) put(key string, h *handle, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all.Put(key, &kept{h, now}, 1)
+	o.fit()
+}
+
+// trim forgets datasets after others have grown.
+func (o *handles) trim() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fit()
+}
+
+// fit forgets datasets until all are small enough. The caller holds the lock.
+func (o *handles) fit() {
 	held := int64(0)
 	for _, k := range o.all.All() {
 		held += k.h.held()

@@ -29,6 +29,9 @@ type call struct {
 	id    string        // names the request in errors and in the log
 	at    farread.Place // where the target lies
 	place string        // root and key, the name of the handle
+	part  string        // what the path names in the dataset, for the ETag
+	zarr  zarrKey
+	of    *call // the call that this one is a part of
 	start time.Time
 
 	source objstore.Counter // requests and bytes that this request caused
@@ -44,6 +47,9 @@ type call struct {
 
 // count returns a context whose requests to sources count for the call.
 func (c *call) count(ctx context.Context) context.Context {
+	if c.of != nil {
+		return c.of.count(ctx)
+	}
 	return objstore.WithCounter(ctx, &c.source)
 }
 
@@ -122,7 +128,7 @@ func (s *Server) serve(c *call) error {
 	}
 	for _, o := range c.options {
 		if !slices.Contains(v.options, o) {
-			return badf("option", "option ~%s: want ~v-VERSION", clip(o))
+			return badf("option", "option ~%s: want %s", clip(o), strings.Join(append([]string{"~v-VERSION"}, v.options...), ", ~"))
 		}
 	}
 	if err := s.authorize(c); err != nil {
@@ -137,6 +143,11 @@ func (s *Server) serve(c *call) error {
 	}
 	if c.root == "" && c.verb == "ls" {
 		return s.listRoots(c)
+	}
+	if v.path != nil {
+		if done, err := v.path(s, c); done || err != nil {
+			return err
+		}
 	}
 	if c.at, err = s.place(c.target); err != nil {
 		return err

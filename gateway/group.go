@@ -1,0 +1,275 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/internal/zarrface"
+	"github.com/farread/farread/objstore"
+)
+
+const (
+	maxMembers  = 256     // arrays of a group
+	maxListed   = 10_000  // entries of its folder
+	maxSkipped  = 1_000   // names of what is no array
+	groupFlight = 8       // arrays that are opened side by side
+	groupDocs   = 4 << 20 // bytes of the documents of all arrays
+	oneMember   = "data"  // name of the array in a group of one
+	indexSuffix = ".fri"  // of indexes, which are no data of their own
+	firstSuffix = ".b2nd" // of arrays; it comes first if two have one name
+	otherSuffix = ".b2frame"
+)
+
+// A node is what a path names in a group.
+type node uint8
+
+const (
+	nodeFolder node = iota // the group of a folder, or one of its arrays
+	nodeOne                // the group of one array
+	nodeData               // the array in that
+)
+
+// groupPath reads a path in a group.
+func (s *Server) groupPath(c *call) (done bool, err error) {
+	if done, err = s.zarrPath(c); done || err != nil {
+		return done, err
+	}
+	dir, last := "", c.key
+	if i := strings.LastIndexByte(c.key, '/'); i >= 0 {
+		dir, last = c.key[:i], c.key[i+1:]
+	}
+	switch {
+	case !c.zarr.chunk && s.isArray(c.root, c.key):
+		c.zarr.node = nodeOne
+	case last == oneMember && s.isArray(c.root, dir):
+		c.zarr.node, c.key = nodeData, dir
+	case c.version != "":
+		return false, badf("option", "a folder has no version")
+	default:
+		c.zarr.o.Folder = true
+	}
+	return false, nil
+}
+
+// isArray reports whether a key is that of an array, by its name. The key of a root is "".
+func (s *Server) isArray(root, key string) bool {
+	if key == "" {
+		key = s.roots[root].Key
+	}
+	return strings.HasSuffix(key, firstSuffix) || strings.HasSuffix(key, otherSuffix)
+}
+
+// group answers with the document of a group, or for an array in it.
+func (s *Server) group(c *call) error {
+	switch c.zarr.node {
+	case nodeOne:
+		return s.again(c, func(h *handle) error { return s.answer(c, verb{plan: planGroup}, h) })
+	case nodeData:
+		return s.again(c, func(h *handle) error { return s.answer(c, verb{plan: planZarr}, h) })
+	case nodeFolder:
+	}
+	if c.zarr.chunk {
+		return s.member(c)
+	}
+	err := s.folder(c)
+	if empty, none := errors.Is(err, errNoFolder), errors.Is(err, errNoListing); (empty || none) && c.key != "" {
+		if other := s.member(c); empty || !errors.Is(other, objstore.ErrNotFound) {
+			return other
+		}
+	}
+	return err
+}
+
+var (
+	errNoFolder  = refusef(http.StatusNotFound, "not-found", "nothing is in this folder")
+	errNoListing = badf("group", "a plain HTTP server lists nothing: name one array, as in /group/ROOT/KEY"+firstSuffix)
+)
+
+// planGroup plans the document of a group of one array.
+func planGroup(ctx context.Context, s *Server, c *call, h *handle) (*job, error) {
+	v, err := s.view(ctx, c, h)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := zarrface.Group{Arrays: map[string][]byte{oneMember: v.Doc()}}.Doc()
+	if err != nil {
+		return nil, err
+	}
+	j := zarrDocument(c, doc)
+	c.part += " group"
+	return j, nil
+}
+
+// member answers for an array of a folder, whose name has no suffix.
+func (s *Server) member(c *call) error {
+	stem := c.key
+	if !s.onlyOther(c, stem) {
+		if err := s.named(c, stem+firstSuffix, false); !errors.Is(err, objstore.ErrNotFound) {
+			return err
+		}
+		return s.named(c, stem+otherSuffix, true)
+	}
+	return s.named(c, stem+otherSuffix, false)
+}
+
+// named answers for an array by its key. sole says that no array of the first suffix is
+// beside it.
+func (s *Server) named(c *call, key string, sole bool) (err error) {
+	c.key = key
+	if c.at, err = s.place(c.target); err != nil {
+		return err
+	}
+	c.place = c.at.URI
+	return s.again(c, func(h *handle) error {
+		if sole {
+			h.sole.Store(s.now().UnixNano())
+		}
+		return s.answer(c, verb{plan: planZarr}, h)
+	})
+}
+
+// onlyOther reports whether not long ago only the second suffix was there: each request
+// would else look for the first one.
+func (s *Server) onlyOther(c *call, stem string) bool {
+	h, _ := s.open.find(c.root+"/"+stem+otherSuffix, s.now(), s.c.TTL)
+	return h != nil && s.now().Sub(time.Unix(0, h.sole.Load())) < s.c.TTL
+}
+
+// folder answers with the document of the group of a folder. It is made anew for each
+// request, of documents that are there while their arrays are open.
+func (s *Server) folder(c *call) error {
+	at := c.at
+	if at.Key != "" && !strings.HasSuffix(at.Key, "/") {
+		at.Key += "/"
+	}
+	name := fmt.Sprintf("group %s\x00%+v", c.place, c.zarr.o)
+	return s.page(c, name, "", 0, func(ctx context.Context) ([]byte, error) {
+		list, g, err := s.members(ctx, c, at)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.documents(ctx, c, list, &g); err != nil {
+			return nil, err
+		}
+		doc, err := g.Doc()
+		return append([]byte{plainBody}, doc...), err
+	})
+}
+
+// A member is an array of a folder, by its key in the root.
+type member struct{ name, key, entry string }
+
+// members lists the arrays of a folder, and names what is none.
+func (s *Server) members(ctx context.Context, c *call, at farread.Place) (list []member, g zarrface.Group, err error) {
+	g.Arrays = map[string][]byte{}
+	taken, n := map[string]bool{}, 0
+	skip := func(name string) {
+		if len(g.Skipped) < maxSkipped {
+			g.Skipped = append(g.Skipped, name)
+		}
+	}
+	var others []member
+	for e, err := range objstore.ListFolder(ctx, at.Bucket, at.Key, "") {
+		if errors.Is(err, errors.ErrUnsupported) {
+			return nil, g, errNoListing
+		}
+		if err != nil {
+			return nil, g, err
+		}
+		if n++; n > maxListed {
+			return nil, g, refusef(http.StatusRequestEntityTooLarge, "too-large", "a folder of more than %d entries", maxListed)
+		}
+		entry := strings.TrimPrefix(e.Key, at.Key)
+		m := member{entry: entry, key: strings.TrimPrefix(join(c.key, strings.TrimSuffix(entry, "/")), "/")}
+		if name, ok := strings.CutSuffix(strings.TrimSuffix(entry, "/"), firstSuffix); ok && name != "" {
+			m.name, taken[name] = name, true
+			list = append(list, m)
+		} else if name, ok := strings.CutSuffix(strings.TrimSuffix(entry, "/"), otherSuffix); ok && name != "" {
+			m.name = name
+			others = append(others, m)
+		} else if !strings.HasSuffix(entry, indexSuffix) {
+			skip(entry)
+		}
+	}
+	if n == 0 && c.key != "" {
+		return nil, g, errNoFolder
+	}
+	for _, m := range others {
+		if taken[m.name] {
+			skip(m.entry)
+			continue
+		}
+		list = append(list, m)
+	}
+	if len(list) > maxMembers {
+		return nil, g, refusef(http.StatusRequestEntityTooLarge, "too-large", "a group of %d arrays, %d allowed", len(list), maxMembers)
+	}
+	return list, g, nil
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + name
+}
+
+// documents opens the arrays and puts their documents into a group. An array that no
+// client can read is named; any other fault is one of the group, or else an array would
+// be missing because its store was slow.
+func (s *Server) documents(ctx context.Context, c *call, list []member, g *zarrface.Group) error {
+	docs := make([][]byte, len(list))
+	err := par.Do(ctx, len(list), groupFlight, func(ctx context.Context, i int) error {
+		one := &call{r: c.r, of: c, target: target{verb: "zarr", root: c.root, key: list[i].key}, zarr: c.zarr}
+		err := s.document(ctx, one, &docs[i])
+		if err == nil {
+			return nil
+		}
+		if status := explain(err).status; status != http.StatusUnprocessableEntity && status != http.StatusNotFound {
+			return err
+		}
+		return nil // it stays without a document
+	})
+	if err != nil {
+		return err
+	}
+	sum := int64(0)
+	for i, m := range list {
+		if docs[i] == nil {
+			g.Skipped = append(g.Skipped, m.entry)
+			continue
+		}
+		if sum += int64(len(docs[i])); sum > groupDocs {
+			return tooLarge("documents of a group", sum, groupDocs)
+		}
+		g.Arrays[m.name] = docs[i]
+	}
+	return nil
+}
+
+// document finds the document of one array.
+func (s *Server) document(ctx context.Context, c *call, doc *[]byte) (err error) {
+	if c.at, err = s.place(c.target); err != nil {
+		return err
+	}
+	c.place = c.at.URI
+	return objstore.Again(ctx, func() error {
+		h, err := s.dataset(ctx, c)
+		if err != nil {
+			return err
+		}
+		v, err := s.view(ctx, c, h)
+		if err == nil {
+			*doc = v.Doc()
+		} else if errors.Is(err, objstore.ErrChanged) {
+			s.open.drop(c.place, h)
+		}
+		return err
+	})
+}
