@@ -216,7 +216,7 @@ func TestS3(t *testing.T) {
 	run(t, "verify", dst)
 
 	st := stats(t, "get", dst, "--id", "three 3", "--frames", "8", "-o", filepath.Join(dir, "f.jpg"))
-	if st.Phases > 2 || st.Requests > 3 {
+	if st.Phases > 2 || st.Requests > 4 { // with the index that might lie beside it
 		t.Errorf("one frame from afar: %+v", st)
 	}
 	if p, err := os.ReadFile(filepath.Join(dir, "f.jpg")); err != nil || string(p) != string(clips(t)["three 3"][8]) {

@@ -125,8 +125,15 @@ func (s *Server) Set(f Flaw) {
 	s.flaw, s.n = f, 0
 }
 
+// ServeHTTP answers 404 for what the server does not have, such as an index beside an
+// object, without a flaw: flaws are those of reads that have something to read.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
+	if s.content(path.Base(r.URL.Path), s.version) == nil {
+		s.mu.Unlock()
+		http.NotFound(w, r)
+		return
+	}
 	s.n++
 	f, n := s.flaw, s.n
 	s.mu.Unlock()
