@@ -45,7 +45,7 @@ const lookForIndex = 1 << 20
 // Otherwise both objects are opened as by OpenGulp. If the .gmeta has more than 1 MiB,
 // OpenGulpByID looks for the index before it reads the rest; if there is no index, this
 // costs one request and one phase. An index that is about another version of one of the
-// objects, or damaged, is not used.
+// objects, or damaged, is not used; none is if the server gives no ETags.
 func (c *Client) OpenGulpByID(ctx context.Context, uri string, o GulpOptions) (*GulpByID, error) {
 	b, key, err := c.Bucket(ctx, uri)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Client) GulpByIDIn(ctx context.Context, b objstore.Bucket, key string, 
 			return nil, err
 		}
 		g.o = c.gulpOptions(o.Options)
-		if !early && g.Meta.Size() > lookForIndex {
+		if !early && g.Meta.Size() > lookForIndex && gulpPairOf(g.Meta, g.Data).Bound() {
 			if g.Beside, err = c.openSide(ctx, b, p.Data, gulpindex.Tail); err != nil && ctx.Err() != nil {
 				return nil, err
 			}
@@ -157,7 +157,8 @@ func (g *Gulp) Beside(ctx context.Context, whole bool) (*GulpIndex, error) {
 }
 
 // BuildIndex makes the index of the chunk. The caller stores it beside the data, under
-// their key and index.Suffix.
+// their key and index.Suffix. If the server gives no ETag of one of the objects, or a weak
+// one, that is formats.ErrUnsupported.
 func (g *Gulp) BuildIndex() ([]byte, error) {
 	return gulpindex.Build(g.Chunk, gulpPairOf(g.Meta, g.Data))
 }

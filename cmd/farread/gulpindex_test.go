@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,5 +186,26 @@ func TestGulpByIDInS3(t *testing.T) {
 			t.Errorf("%+v: %+v", tc, s)
 		}
 		explained(t, args...)
+	}
+}
+
+// TestGulpIndexNoETag: of a server without ETags index says why there is none, in a line, and
+// an index that lies there is not used.
+func TestGulpIndexNoETag(t *testing.T) {
+	t.Parallel()
+	name := manyFrames(t, 5000)
+	srv := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(name))))
+	t.Cleanup(srv.Close)
+	uri := srv.URL + "/x.gulp"
+	r := runner{}.run(t, "index", uri)
+	if r.code != 7 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "has no ETag") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	run(t, "index", name)
+	if got := run(t, "get", uri, "--id", "c007", "--frames", "3", "-o", "-"); got != "frame 703" {
+		t.Errorf("frame %q", got)
+	}
+	if got := run(t, "info", uri); !strings.Contains(got, "not used: the data object has no ETag") {
+		t.Error(got)
 	}
 }

@@ -2,11 +2,7 @@ package b2nd
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"sync"
 
-	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/rangeio"
@@ -17,8 +13,8 @@ const DefaultSearchMemory = 64 << 20
 
 // SearchOptions tune Search.
 type SearchOptions struct {
-	// Memory bounds the decoded items that Search holds, besides the memory of ReadSlice.
-	// 0 means DefaultSearchMemory.
+	// Memory bounds the decoded items of the box that Search holds, besides the memory of
+	// ReadSlice and some hundred bytes for each block of a read. 0 means DefaultSearchMemory.
 	Memory int64
 	// Reads is called before each read, with the number of its blocks. nil: not called.
 	Reads func(blocks int)
@@ -56,25 +52,25 @@ type SearchReport struct {
 
 // Search calls fn with the items of a box that match a predicate, in row-major order and
 // some thousand at a time. The predicate must be bound to the type of the items. An error
-// of fn is returned as it is.
+// of fn is returned as it is. fn is not called after the end of ctx.
 //
 // Chunks and blocks that cannot match by the statistics of the array are not read; see
 // Statistics. All others are read and looked at, so what statistics say never makes an item
 // match. Without statistics Search reads the whole box. The requests: none for statistics
 // that came with the index, else one phase for those of chunks and one for those of
 // blocks; then those of ReadSlice for the blocks that are left, in one read for half of
-// SearchOptions.Memory of decoded bytes. Chunks that are not stored cost none.
+// SearchOptions.Memory of decoded bytes, or for a row of blocks if that is longer. Chunks that are not stored cost none.
 func (a *Array) Search(ctx context.Context, box Box, p *predicate.Predicate, o SearchOptions, fn func(h Hit) error) (SearchReport, error) {
 	s, err := a.search(ctx, box, p, o)
 	if err != nil {
 		return SearchReport{}, err
 	}
 	_, one := rangeio.Steps(ctx)
-	for w := range s.windows() {
+	for w := range s.windows(ctx) {
 		if err := s.read(one, w); err != nil {
 			return s.report, err
 		}
-		if err := s.emit(w, fn); err != nil {
+		if err := s.emit(ctx, w, fn); err != nil {
 			return s.report, err
 		}
 	}
@@ -90,7 +86,7 @@ func (a *Array) ExplainSearch(ctx context.Context, box Box, p *predicate.Predica
 	}
 	var out []rangeio.Planned
 	_, one := rangeio.Steps(ctx)
-	for w := range s.windows() {
+	for w := range s.windows(ctx) {
 		if wants := s.wants(w); len(wants) > 0 {
 			list, err := a.f.ExplainConcurrent(one, wants)
 			if err != nil {
@@ -134,33 +130,39 @@ func (a *Array) search(ctx context.Context, box Box, p *predicate.Predicate, o S
 }
 
 // count counts the chunks and blocks of the box.
-func (s *search) count() {
-	g := s.a.g
-	if s.box.Empty() {
-		return
+func (s *search) count() { s.report.Chunks, s.report.Blocks = s.a.g.cells(s.box) }
+
+// cells counts the chunks and blocks that have items of a box.
+func (g *geometry) cells(box Box) (chunks, blocks int64) {
+	if box.Empty() {
+		return 0, 0
 	}
-	s.report.Chunks, s.report.Blocks = 1, 1
+	chunks, blocks = 1, 1
 	for i := range g.shape {
-		chunks, blocks := int64(0), int64(0)
-		lo, hi := s.box.Cover(i)
-		step := max(s.box.Step[i], -s.box.Step[i])
-		if least := (g.chunk[i]-1)%g.block[i] + 1; step <= least { // no cell lies between two items
-			chunks = (hi-1)/g.chunk[i] - lo/g.chunk[i] + 1
-			blocks = g.blockAlong(i, hi-1) - g.blockAlong(i, lo) + 1
-		} else {
-			lastChunk, lastBlock := int64(-1), int64(-1)
-			for at := lo; at < hi; at += step {
-				if c := at / g.chunk[i]; c != lastChunk {
-					chunks, lastChunk = chunks+1, c
-				}
-				if b := g.blockAlong(i, at); b != lastBlock {
-					blocks, lastBlock = blocks+1, b
-				}
-			}
-		}
-		s.report.Chunks *= chunks
-		s.report.Blocks *= blocks
+		c, b := g.cellsAlong(box, i)
+		chunks *= c
+		blocks *= b
 	}
+	return chunks, blocks
+}
+
+// cellsAlong counts the chunks and blocks along an axis that have items of a box.
+func (g *geometry) cellsAlong(box Box, i int) (chunks, blocks int64) {
+	lo, hi := box.Cover(i)
+	step := max(box.Step[i], -box.Step[i])
+	if least := (g.chunk[i]-1)%g.block[i] + 1; step <= least { // no cell lies between two items
+		return (hi-1)/g.chunk[i] - lo/g.chunk[i] + 1, g.blockAlong(i, hi-1) - g.blockAlong(i, lo) + 1
+	}
+	lastChunk, lastBlock := int64(-1), int64(-1)
+	for at := lo; at < hi; at += step {
+		if c := at / g.chunk[i]; c != lastChunk {
+			chunks, lastChunk = chunks+1, c
+		}
+		if b := g.blockAlong(i, at); b != lastBlock {
+			blocks, lastBlock = blocks+1, b
+		}
+	}
+	return chunks, blocks
 }
 
 // blockAlong returns the number of the block along an axis that has an item.
@@ -168,160 +170,29 @@ func (g *geometry) blockAlong(axis int, at int64) int64 {
 	return at/g.chunk[axis]*g.blocks.Count[axis] + at%g.chunk[axis]/g.block[axis]
 }
 
-// A window is slabs whose blocks are read at once.
-type window struct {
-	slabs []Box
-	need  map[int][]int          // blocks of each chunk, in any order, perhaps twice
-	kept  map[blockID]*keptBlock // blocks that have items that match
-	zeros bool                   // some slab has zeros that match
-}
-
-// A keptBlock has the items of a block, and a byte for each that is 1 if it matches.
-type keptBlock struct{ items, flags []byte }
-
-// windows yields windows with as many slabs as half of the memory has blocks for. Blocks
-// are read once, unless a slab cuts them, which happens if not even a row of blocks fits
-// into a quarter of the memory.
-func (s *search) windows() func(yield func(*window) bool) {
-	return func(yield func(*window) bool) {
-		if s.sieve.none {
-			return
-		}
-		w, bytes := &window{need: map[int][]int{}}, int64(0)
-		g := s.a.g
-		for slab := range s.a.Slabs(s.box, max(s.o.Memory/4, int64(g.item))) {
-			bytes += s.needs(w, slab)
-			if bytes >= s.o.Memory/2 {
-				if !yield(w) {
-					return
-				}
-				w, bytes = &window{need: map[int][]int{}}, 0
-			}
-		}
-		if len(w.slabs) > 0 {
-			yield(w)
-		}
-	}
-}
-
-// needs adds a slab to a window, if items of it may match. It returns the bytes of its
-// blocks.
-func (s *search) needs(w *window, slab Box) (bytes int64) {
-	g := s.a.g
-	hi := make([]int64, len(g.shape))
-	some := false
-	for n, origin := range g.chunks.Meet(slab, make([]int64, len(g.shape)), g.shape) {
-		i := int(n)
-		if !s.sieve.mayMatch(i) {
-			continue
-		}
-		if s.a.free(i) {
-			some, w.zeros = some || s.zero, w.zeros || s.zero
-			continue
-		}
-		g.end(hi, origin)
-		for k := range g.blocks.Meet(slab, origin, hi) {
-			if s.sieve.has(i, int(k)) {
-				w.need[i] = append(w.need[i], int(k))
-				bytes += int64(g.blockBytes)
-				some = true
-			}
-		}
-	}
-	if some {
-		w.slabs = append(w.slabs, slab)
-	}
-	return bytes
-}
-
-// wants lists the blocks of a window, and counts them.
-func (s *search) wants(w *window) []cframe.Want {
-	g := s.a.g
-	wants := make([]cframe.Want, 0, len(w.need))
-	total := 0
-	for _, i := range slices.Sorted(maps.Keys(w.need)) {
-		slices.Sort(w.need[i])
-		w.need[i] = slices.Compact(w.need[i])
-		want := cframe.Want{Chunk: i, BlockSize: g.blockBytes}
-		if int64(len(w.need[i])) < g.blocks.Total {
-			want.Blocks = w.need[i]
-		}
-		want.Kept = len(w.need[i]) * g.blockBytes
-		total += len(w.need[i])
-		wants = append(wants, want)
-	}
-	s.report.ChunksRead += int64(len(wants))
-	s.report.BlocksRead += int64(total)
-	if s.o.Reads != nil && total > 0 {
-		s.o.Reads(total)
-	}
-	return wants
-}
-
-// read reads the blocks of a window and keeps those that have items that match.
-func (s *search) read(ctx context.Context, w *window) error {
-	wants := s.wants(w)
-	if len(wants) == 0 {
-		return context.Cause(ctx)
-	}
-	w.kept = map[blockID]*keptBlock{}
-	g := s.a.g
-	var mu sync.Mutex
-	keep := func(chunk, block int, p []byte) {
-		if b := s.look(p); b != nil {
-			mu.Lock()
-			w.kept[blockID{chunk, block}] = b
-			mu.Unlock()
-		}
-	}
-	return s.a.f.EachConcurrent(ctx, wants, func(want, block int, p []byte) error {
-		chunk := wants[want].Chunk
-		if block >= 0 {
-			if len(p) != g.blockBytes {
-				return corrupt(chunkName(int64(chunk)), "block %d of %d bytes, want %d", block, len(p), g.blockBytes)
-			}
-			keep(chunk, block, p)
-			return nil
-		}
-		if len(p) != g.chunkBytes {
-			return corrupt(chunkName(int64(chunk)), "%d bytes, want %d", len(p), g.chunkBytes)
-		}
-		for _, k := range w.need[chunk] {
-			keep(chunk, k, p[k*g.blockBytes:][:g.blockBytes])
-		}
-		return nil
-	})
-}
-
-// look returns a copy of a block if it has items that match, its padding included.
-func (s *search) look(p []byte) *keptBlock {
-	var buf [128]uint64 // of the usual 64 KiB
-	mask := s.p.Mask(buf[:0], p)
-	if !slices.ContainsFunc(mask, func(w uint64) bool { return w != 0 }) {
-		return nil
-	}
-	b := &keptBlock{slices.Clone(p), make([]byte, len(p)/s.a.g.item)}
-	for i := range b.flags {
-		b.flags[i] = byte(mask[i/64] >> (i % 64) & 1)
-	}
-	return b
-}
-
 // hitsAtATime is how many items a Hit has at most.
 const hitsAtATime = 4096
 
 // emit calls fn with the items of the slabs of a window that match.
-func (s *search) emit(w *window, fn func(h Hit) error) error {
+func (s *search) emit(ctx context.Context, w *window, fn func(h Hit) error) error {
 	if len(w.kept) == 0 && !w.zeros {
 		return nil
 	}
 	var items, flags []byte
-	out := hits{item: s.a.g.item, fn: fn}
-	for _, slab := range w.slabs {
-		n, _ := slab.Items() // inside the array
-		items, flags = grown(items, n*int64(s.a.g.item)), grown(flags, n)
+	out := hits{item: s.a.g.item, fn: func(h Hit) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fn(h)
+	}}
+	for n, slab := range w.slabs {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		count, _ := slab.Items() // inside the array
+		items, flags = grown(items, count*int64(s.a.g.item)), grown(flags, count)
 		clear(flags)
-		if !s.gather(w, slab, items, flags) {
+		if !s.gather(w, n, items, flags) {
 			continue
 		}
 		if err := out.add(s.first(slab), items, flags); err != nil {
@@ -347,53 +218,55 @@ func (s *search) first(slab Box) int64 {
 	return at
 }
 
-// gather puts the items of kept blocks, and of zeros if these match, into a slab. It
-// returns false if there is none.
-func (s *search) gather(w *window, slab Box, items, flags []byte) (some bool) {
-	g := s.a.g
-	values := newSliceRead(s.a, items, slab, 0, g.item)
-	ones := s.flagsInto(flags, slab)
+// gather puts the kept items, and zeros if these match, into slab n. It returns false if
+// there is none.
+func (s *search) gather(w *window, n int, items, flags []byte) (some bool) {
+	g, slab := s.a.g, &w.slabs[n]
+	counts := slab.Counts()
+	strides, ones := nd.Strides(counts, g.item), nd.Strides(counts, 1)
 	sc := s.a.scratch.Get().(*scratch) // the pool has only *scratch
 	defer s.a.scratch.Put(sc)
-	hi := make([]int64, len(g.shape))
-	for n, origin := range g.chunks.Meet(slab, make([]int64, len(g.shape)), g.shape) {
-		i := int(n)
+	part, hi := &sc.part, make([]int64, len(g.shape))
+	var set []byte
+	for i, origin := range g.chunks.Meet(*slab, make([]int64, len(g.shape)), g.shape) {
+		chunk := int(i)
 		g.end(hi, origin)
-		if s.a.free(i) {
-			if s.zero && s.sieve.mayMatch(i) && slab.Part(&sc.part, origin, hi) {
-				clearPart(items, values.counts, &sc.part, g.item)
-				setPart(flags, values.counts, &sc.part)
+		if s.a.free(chunk) {
+			if s.zero && s.sieve.mayMatch(chunk) && slab.Part(part, origin, hi) {
+				clearPart(items, counts, part, g.item)
+				setPart(flags, counts, part)
 				some = true
 			}
 			continue
 		}
-		for _, k := range w.need[i] {
-			if b := w.kept[blockID{i, k}]; b != nil {
-				copy(sc.origin, origin)
-				values.place(sc, k, b.items)
-				ones.place(sc, k, b.flags)
-				some = true
+		for _, x := range w.ofSlab(chunk, n) {
+			b := w.kept[keptID{chunk, x}]
+			if b == nil {
+				continue
 			}
+			some = true
+			copy(sc.origin, origin)
+			s.meet(sc, slab, x.block)
+			set = b.flags(set[:0], g.item)
+			nd.Copy(items, offset(part.Out, strides), strides, b.items, 0, nd.Strides(part.N, g.item), part.N, g.item)
+			nd.Copy(flags, offset(part.Out, ones), ones, set, 0, nd.Strides(part.N, 1), part.N, 1)
 		}
 	}
 	return some
 }
 
-// flagsInto returns a sliceRead that places bytes, one for each item.
-func (s *search) flagsInto(flags []byte, slab Box) *sliceRead {
-	g := *s.a.g
-	g.item = 1
-	return newSliceRead(&Array{g: &g}, flags, slab, 0, 1)
+// offset returns where the item with index at is.
+func offset(at, strides []int64) (off int64) {
+	for i, k := range at {
+		off += k * strides[i]
+	}
+	return off
 }
 
 // setPart sets the part p of flags, an array of the shape counts, to 1.
 func setPart(flags []byte, counts []int64, p *nd.Part) {
 	strides := nd.Strides(counts, 1)
-	off := int64(0)
-	for i, o := range p.Out {
-		off += o * strides[i]
-	}
-	nd.Copy(flags, off, strides, []byte{1}, 0, make([]int64, len(counts)), p.N, 1)
+	nd.Copy(flags, offset(p.Out, strides), strides, []byte{1}, 0, make([]int64, len(counts)), p.N, 1)
 }
 
 // hits gathers items until there are enough for a Hit.

@@ -50,6 +50,23 @@ type Pair struct {
 	Data, Meta Version
 }
 
+// Bound reports whether the ETags of both objects tell one version from another. Without
+// an ETag, or with a weak one, other bytes of the same size would pass for the same.
+func (p Pair) Bound() bool { return p.unbound() == "" }
+
+// unbound says which ETag is missing, or "".
+func (p Pair) unbound() string {
+	for _, x := range [...]struct{ name, etag string }{{"data object", p.Data.ETag}, {gulp.MetaSuffix, p.Meta.ETag}} {
+		switch {
+		case x.etag == "":
+			return "the " + x.name + " has no ETag"
+		case strings.HasPrefix(x.etag, "W/"):
+			return "the " + x.name + " has only a weak ETag"
+		}
+	}
+	return ""
+}
+
 // A Source tells the content of a gulp chunk, id by id in file order. A *gulp.Chunk and
 // a *gulp.Writer are Sources.
 type Source interface {
@@ -72,8 +89,12 @@ func Worth(meta int64) bool { return meta > Short }
 // Build makes the index of a gulp chunk. The caller stores it beside the data object,
 // under the name of that and index.Suffix. pair are the objects that the chunk was
 // made of. Build takes the memory of the result twice, and 8 bytes an id. An id of
-// more than 2 KiB is formats.ErrUnsupported.
+// more than 2 KiB is formats.ErrUnsupported, and so is a pair that is not Bound: nothing
+// would tell that an object was replaced by one of the same size.
 func Build(c Source, pair Pair) ([]byte, error) {
+	if why := pair.unbound(); why != "" {
+		return nil, &formats.Error{Format: gulp.Format, Off: -1, Part: "index", Err: fmt.Errorf("%s: %w", why, formats.ErrUnsupported)}
+	}
 	order := make([]int, c.Len())
 	for k := range order {
 		order[k] = k

@@ -76,8 +76,12 @@ func unusable(text string, args ...any) error {
 // Open reads the end of an index from r: one planned read of Tail bytes, and one more if
 // the directory is larger. data is the data object of the chunk, whose bytes Open does
 // not read. If the index is damaged, too large or not about pair, the error matches
-// index.ErrUnusable; other errors are those of r.
+// index.ErrUnusable, and so it does, without a read, if pair is not Bound; other errors
+// are those of r.
 func Open(ctx context.Context, r, data rangeio.Reader, pair Pair, o Options) (*Index, error) {
+	if why := pair.unbound(); why != "" {
+		return nil, unusable("%s", why)
+	}
 	o.Gulp.Limits = o.Gulp.Limits.WithDefaults()
 	if o.Cache <= 0 {
 		o.Cache = 1 << 20

@@ -293,6 +293,25 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
+// TestUnbound: without an ETag of both objects, or with a weak one, nothing would tell that
+// a pair was replaced by one of the same sizes. No index is made then, and none read.
+func TestUnbound(t *testing.T) {
+	t.Parallel()
+	m := written(t, 3, 12, 6)
+	p := build(t, m)
+	for _, etags := range [][2]string{{"", ""}, {"d", ""}, {"", "m"}, {`W/"d"`, "m"}, {"d", `W/"m"`}} {
+		pair := m.pair
+		pair.Data.ETag, pair.Meta.ETag = etags[0], etags[1]
+		r := &counted{Reader: reader(p)}
+		if _, err := gulpindex.Open(t.Context(), r, reader(m.data), pair, gulpindex.Options{}); !errors.Is(err, index.ErrUnusable) || r.calls > 0 {
+			t.Errorf("%q: read %d times, %v", etags, r.calls, err)
+		}
+		if _, err := gulpindex.Build(m.c, pair); !errors.Is(err, formats.ErrUnsupported) || pair.Bound() {
+			t.Errorf("%q: %v", etags, err)
+		}
+	}
+}
+
 // A renamed chunk has one id, of another name.
 type renamed struct {
 	*gulp.Chunk

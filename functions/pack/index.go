@@ -17,7 +17,8 @@ func IndexPair(p *functions.Pair, made func() *gulp.Writer) {
 }
 
 // BuildIndex makes the index of a gulp chunk that w has written, to the objects data and
-// meta. It returns nil if an index is not worth while.
+// meta. It returns nil if an index is not worth while, or cannot be: the store gives no
+// ETags.
 func BuildIndex(w *gulp.Writer, data, meta objstore.Info) ([]byte, error) {
 	if !gulpindex.Worth(meta.Size) {
 		return nil, nil
@@ -25,5 +26,9 @@ func BuildIndex(w *gulp.Writer, data, meta objstore.Info) ([]byte, error) {
 	of := func(in objstore.Info) gulpindex.Version {
 		return gulpindex.Version{Size: in.Size, ETag: in.ETag}
 	}
-	return gulpindex.Build(w, gulpindex.Pair{Data: of(data), Meta: of(meta)})
+	pair := gulpindex.Pair{Data: of(data), Meta: of(meta)}
+	if !pair.Bound() {
+		return nil, nil
+	}
+	return gulpindex.Build(w, pair)
 }

@@ -3,6 +3,7 @@ package pack_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -79,6 +80,23 @@ func TestIndex(t *testing.T) {
 	for info, err := range out.List(t.Context(), "") {
 		if err != nil || !strings.HasSuffix(info.Key, ".blp") {
 			t.Errorf("after the upload became lines: %s, %v", info.Key, err)
+		}
+	}
+}
+
+// TestIndexNoETag: of objects whose store gave no ETag, or a weak one, there is no index, and
+// no error.
+func TestIndexNoETag(t *testing.T) {
+	t.Parallel()
+	w := gulp.NewWriter(io.Discard, gulp.WriteOptions{})
+	if err := w.WriteFrame("a", []byte("frame")); err != nil {
+		t.Fatal(err)
+	}
+	of := func(etag string) objstore.Info { return objstore.Info{Size: 1 << 20, ETag: etag} }
+	for _, etags := range [][2]string{{"d", "m"}, {"", "m"}, {"d", ""}, {"d", `W/"m"`}} {
+		p, err := pack.BuildIndex(w, of(etags[0]), of(etags[1]))
+		if err != nil || (p != nil) != (etags[1] == "m" && etags[0] == "d") {
+			t.Errorf("%q: an index of %d bytes, %v", etags, len(p), err)
 		}
 	}
 }
