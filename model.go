@@ -89,7 +89,9 @@ type Source struct {
 	Version string    `json:"version,omitempty"` // version in the store, if the store keeps versions
 	Time    time.Time `json:"modified,omitzero"`
 	// ID is a hash of place and version. It is the same on every machine, so it can
-	// name the bytes in caches. It is "" if only the size identifies the bytes.
+	// name the bytes in caches. It is "" if nothing identifies the bytes for certain: an
+	// object has neither a version nor a strong ETag, or the dataset is a folder or a
+	// sparse frame, whose parts are replaced one by one.
 	ID string `json:"id,omitempty"`
 }
 

@@ -110,7 +110,7 @@ func (x *frameData) array() (err error) {
 		return err
 	}
 	x.f = x.a.Source
-	if x.cache != nil {
+	if x.cache != nil && !x.f.Info().Sparse { // chunks of a sparse frame may be replaced while it is open
 		x.a = &Array{x.a.WithCacheIn(x.cache, x.cacheName()), x.f}
 	}
 	return nil
@@ -127,10 +127,13 @@ func (x *frameData) cacheName() string {
 	return hashed(id, cursor(x.off))
 }
 
+// Source identifies nothing of a sparse frame: the version of its index does not name
+// its chunks.
 func (x *frameData) Source(context.Context) (Source, error) {
 	s := sourceOf(x.ob)
 	if in := x.f.Info(); in.Sparse {
 		s.Size += in.CBytes
+		s.ID = ""
 	}
 	return s, nil
 }

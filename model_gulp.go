@@ -146,12 +146,13 @@ func (x *pairData) explain(ctx context.Context) (Plan, error) {
 }
 
 // Source identifies the index, which is published last and names its data by their
-// ETag.
+// ETag. Its ID needs certain versions of both.
 func (x *pairData) Source(context.Context) (Source, error) {
 	s := sourceOf(x.g.Meta)
 	s.Size += x.g.Data.Size()
-	if s.ID = versionOf(x.g.Data); s.ID != "" && versionOf(x.g.Meta) != "" {
-		s.ID = hashed(s.ID, versionOf(x.g.Meta))
+	data, meta := versionOf(x.g.Data), versionOf(x.g.Meta)
+	if s.ID = ""; data != "" && meta != "" {
+		s.ID = hashed(data, meta)
 	}
 	return s, nil
 }

@@ -59,7 +59,7 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 	}
 	s.caching(c, hd)
 	if j.absent {
-		hd.Set("ETag", names.of(""))
+		tag(hd, names.of(""))
 		hd.Set("X-Fill", "1")
 		hd.Set("Server-Timing", s.timing(c))
 		s.send(c, http.StatusNotFound, nil)
@@ -99,8 +99,12 @@ const (
 	codedBody = 1
 )
 
-// names are the ETags of the answer to a call, by encoding.
+// names are the ETags of the answer to a call, by encoding. They are "" if nothing tells
+// that the answer is still right.
 func (c *call) names(h *handle) names {
+	if h.loose {
+		return names{}
+	}
 	q := c.query
 	for _, name := range signing {
 		q.Del(name)
@@ -131,6 +135,13 @@ func (n names) of(coding string) string {
 	return n[0]
 }
 
+// tag sets the ETag, if there is one.
+func tag(h http.Header, etag string) {
+	if etag != "" {
+		h.Set("ETag", etag)
+	}
+}
+
 // caching says who may keep the answer, and for how long.
 func (s *Server) caching(c *call, h http.Header) {
 	who, how := "public", fmt.Sprintf("max-age=%d", int(max(s.c.TTL, 0).Seconds()))
@@ -143,7 +154,8 @@ func (s *Server) caching(c *call, h http.Header) {
 	h.Set("Cache-Control", who+", "+how)
 }
 
-// conditions answers If-Match and If-None-Match, by the ETags of all encodings.
+// conditions answers If-Match and If-None-Match, by the ETags of all encodings. Without
+// an ETag the answer may be another one than the client has.
 func (s *Server) conditions(c *call, names names, coding string) (done bool, err error) {
 	if m := c.r.Header.Get("If-Match"); m != "" {
 		ok := false
@@ -155,7 +167,7 @@ func (s *Server) conditions(c *call, names names, coding string) (done bool, err
 		}
 	}
 	m := c.r.Header.Get("If-None-Match")
-	if m == "" {
+	if m == "" || names.of(coding) == "" {
 		return false, nil
 	}
 	for _, name := range []string{names.of(coding), names[0], names[1], names[2]} {
@@ -175,6 +187,8 @@ func matches(list, name string, strong bool) bool {
 		switch {
 		case t == "*":
 			return true
+		case name == "":
+			return false
 		case strong && t == name && !strings.HasPrefix(t, "W/"):
 			return true
 		case !strong && strings.TrimPrefix(t, "W/") == strings.TrimPrefix(name, "W/"):
@@ -198,7 +212,7 @@ func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*prod
 		return &product{p, l}, nil
 	}
 	s.meter.misses.Add(1)
-	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, "answer "+name, func(ctx context.Context) (*product, error) {
+	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, s.alone("answer "+name, h.loose), func(ctx context.Context) (*product, error) {
 		p, err := s.produce(c.count(ctx), j, coding)
 		// A store that does not tell versions apart has no name for what is kept.
 		if err == nil && !h.weak && !j.cheap && int64(len(p.body)) <= s.cache.Max()/8 {
@@ -267,7 +281,7 @@ func chunks(n int64) int64 { return int64(runtime.GOMAXPROCS(0)) * n }
 // deliver sends an answer of so many bytes, or the part of it that is asked for.
 func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, body []byte) error {
 	h := c.w.Header()
-	h.Set("ETag", etag)
+	tag(h, etag)
 	h.Set("Content-Type", j.media)
 	if j.media == "image/svg+xml" { // a document that could run scripts
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")

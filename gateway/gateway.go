@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/farread/farread"
@@ -101,6 +102,7 @@ type Server struct {
 	flights flights[*product]
 	views   flights[*zarrface.View]
 	meter   meter
+	lone    atomic.Int64 // flights that nobody may join
 	now     func() time.Time
 }
 

@@ -239,14 +239,14 @@ func (s *Server) documents(ctx context.Context, c *call, list []member, g *zarrf
 	if err != nil {
 		return err
 	}
-	sum := int64(0)
+	sum, most := int64(0), min(groupDocs, s.listMemory()/2)
 	for i, m := range list {
 		if docs[i] == nil {
 			g.Skipped = append(g.Skipped, m.entry)
 			continue
 		}
-		if sum += int64(len(docs[i])); sum > groupDocs {
-			return tooLarge("documents of a group", sum, groupDocs)
+		if sum += int64(len(docs[i])); sum > most {
+			return tooLarge("documents of a group", sum, most)
 		}
 		g.Arrays[m.name] = docs[i]
 	}

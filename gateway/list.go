@@ -17,7 +17,7 @@ import (
 
 const (
 	maxEntries = 1000     // of one page of a listing
-	listMemory = 16 << 20 // of one page: entries with keys, and meta_data of images
+	listMemory = 16 << 20 // of one page, or half of all memory: entries with keys, and meta_data of images
 )
 
 // listing is the JSON of ls. Next is the parameter after of the following page, "" if
@@ -38,6 +38,9 @@ type folderEntry struct {
 
 // listRoots answers with the names of the roots.
 func (s *Server) listRoots(c *call) error {
+	if c.version != "" {
+		return badf("option", "a folder has no version")
+	}
 	l := listing[folderEntry]{Entries: []folderEntry{}}
 	for _, r := range s.c.Roots {
 		l.Entries = append(l.Entries, folderEntry{Name: r.Name, Dir: r.Key == "" || strings.HasSuffix(r.Key, "/")})
@@ -65,11 +68,11 @@ func (s *Server) list(c *call) error {
 		return s.again(c, func(h *handle) error {
 			if f, ok := h.d.Handle().(*farread.Folder); ok {
 				return s.page(c, "ls "+c.place+"\x00/", after, limit, func(ctx context.Context) ([]byte, error) {
-					return folderPage(ctx, f.Bucket, f.Prefix, after, limit)
+					return s.folderPage(ctx, f.Bucket, f.Prefix, after, limit)
 				})
 			}
-			return s.page(c, "ls "+c.place+"\x00"+h.version, after, limit, func(ctx context.Context) ([]byte, error) {
-				return entriesPage(h.d.Entries(ctx, farread.EntriesOptions{After: after, Limit: limit + 1}), limit,
+			return s.page(c, "ls "+c.place+"\x00"+h.id, after, limit, func(ctx context.Context) ([]byte, error) {
+				return entriesPage(h.d.Entries(ctx, farread.EntriesOptions{After: after, Limit: limit + 1}), limit, s.listMemory(),
 					func(e farread.Entry) string { return e.Cursor }, func(e farread.Entry) farread.Entry { return e })
 			})
 		})
@@ -78,14 +81,18 @@ func (s *Server) list(c *call) error {
 		return badf("option", "a folder has no version")
 	}
 	return s.page(c, "ls "+c.place+"\x00/", after, limit, func(ctx context.Context) ([]byte, error) {
-		return folderPage(ctx, c.at.Bucket, c.at.Key, after, limit)
+		return s.folderPage(ctx, c.at.Bucket, c.at.Key, after, limit)
 	})
 }
 
+// listMemory is the memory that a page may take. Half of all is left for others.
+func (s *Server) listMemory() int64 { return max(min(listMemory, s.memory.all/2), 1) }
+
 // page makes a page together with all who ask for the same, and answers with it.
 func (s *Server) page(c *call, name, after string, limit int64, fn func(ctx context.Context) ([]byte, error)) error {
-	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, name+"\x00"+strconv.FormatInt(limit, 10)+"\x00"+after, func(ctx context.Context) (*product, error) {
-		l, err := s.memory.take(ctx, listMemory, s.c.Wait)
+	name = s.alone(name+"\x00"+strconv.FormatInt(limit, 10)+"\x00"+after, s.c.TTL < 0)
+	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, name, func(ctx context.Context) (*product, error) {
+		l, err := s.memory.take(ctx, s.listMemory(), s.c.Wait)
 		if err != nil {
 			return nil, err
 		}
@@ -138,12 +145,12 @@ func (s *Server) hashed(c *call, body []byte) error {
 }
 
 // folderPage lists one level of a folder.
-func folderPage(ctx context.Context, b objstore.Bucket, prefix, after string, limit int64) ([]byte, error) {
+func (s *Server) folderPage(ctx context.Context, b objstore.Bucket, prefix, after string, limit int64) ([]byte, error) {
 	from := ""
 	if after != "" {
 		from = prefix + after
 	}
-	return entriesPage(objstore.ListFolder(ctx, b, prefix, from), limit,
+	return entriesPage(objstore.ListFolder(ctx, b, prefix, from), limit, s.listMemory(),
 		func(e objstore.FolderEntry) string { return strings.TrimPrefix(e.Key, prefix) },
 		func(e objstore.FolderEntry) folderEntry {
 			out := folderEntry{Name: strings.TrimPrefix(e.Key, prefix), Size: e.Size, Dir: e.Folder}
@@ -157,8 +164,8 @@ func folderPage(ctx context.Context, b objstore.Bucket, prefix, after string, li
 		})
 }
 
-// entriesPage writes up to limit entries of a sequence.
-func entriesPage[E, T any](list iter.Seq2[E, error], limit int64, cursor func(E) string, shown func(E) T) ([]byte, error) {
+// entriesPage writes up to limit entries of a sequence, in up to most bytes.
+func entriesPage[E, T any](list iter.Seq2[E, error], limit, most int64, cursor func(E) string, shown func(E) T) ([]byte, error) {
 	l := listing[T]{Entries: []T{}}
 	last := ""
 	for e, err := range list {
@@ -172,7 +179,7 @@ func entriesPage[E, T any](list iter.Seq2[E, error], limit int64, cursor func(E)
 		last = cursor(e)
 		l.Entries = append(l.Entries, shown(e))
 	}
-	out := newPage(1<<10, listMemory)
+	out := newPage(1<<10, most)
 	err := json.NewEncoder(out).Encode(l)
 	return out.Bytes(), err
 }

@@ -36,16 +36,24 @@ type histogram struct {
 	sum    float64
 }
 
+// otherVerb is what is counted in place of words that are no verb.
+const otherVerb = "other"
+
+// counted is the name under which a verb is counted. A word of a client is none, or
+// counters would grow by it for ever.
+func (s *Server) counted(verb string) string {
+	if _, ok := s.verbs[verb]; ok || verb == "healthz" || verb == "ui" || verb == "metrics" {
+		return verb
+	}
+	return otherVerb
+}
+
 // end counts a request.
-func (m *meter) end(c *call, took time.Duration) {
+func (m *meter) end(c *call, verb string, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.calls == nil {
 		m.calls, m.times = map[asked]int64{}, map[string]*histogram{}
-	}
-	verb := c.verb
-	if verb == "" {
-		verb = "other"
 	}
 	m.calls[asked{verb, c.status}]++
 	m.bytes += c.sent

@@ -31,13 +31,18 @@ type handle struct {
 	source  farread.Source
 	id      string // identifies the bytes, on every machine
 	weak    bool   // the store does not tell versions apart for certain
-	version string // 16 hex digits of id
+	loose   bool   // parts are replaced without a sign of it: nothing tells that an answer is still right
+	version string // 16 hex digits of id; "" if it is loose
 	views   views
 	sole    atomic.Int64 // when it was last known to be alone under its name in a group
 }
 
-// current reports whether the place still holds this version.
+// current reports whether the place still holds this version. Of what is loose nobody
+// knows.
 func (h *handle) current(ctx context.Context) (bool, error) {
+	if h.loose {
+		return false, nil
+	}
 	if h.ob != nil {
 		return h.ob.Current(ctx)
 	}
@@ -128,14 +133,17 @@ func (s *Server) dataset(ctx context.Context, c *call) (*handle, error) {
 		before := h
 		var joined bool
 		var err error
-		h, joined, err = s.open.flights.do(ctx, s.base, s.c.Deadline, c.place, func(ctx context.Context) (*handle, error) {
+		h, joined, err = s.open.flights.do(ctx, s.base, s.c.Deadline, s.alone(c.place, s.c.TTL < 0), func(ctx context.Context) (*handle, error) {
 			return s.reopen(c.count(ctx), c, before)
 		}, nil)
 		if c.joined = c.joined || joined; err != nil {
 			return nil, err
 		}
 	}
-	if c.version != "" && c.version != h.version {
+	switch {
+	case c.version != "" && h.weak:
+		return nil, badf("option", "nothing names the bytes for certain: they have no version")
+	case c.version != "" && c.version != h.version:
 		return nil, refusef(409, "changed", "the version is %s now, not %s", h.version, clip(c.version))
 	}
 	return h, nil
@@ -143,15 +151,16 @@ func (s *Server) dataset(ctx context.Context, c *call) (*handle, error) {
 
 // reopen looks whether an open dataset is current, and else opens it.
 func (s *Server) reopen(ctx context.Context, c *call, h *handle) (*handle, error) {
+	now := s.now()
 	if h != nil {
 		// A look that fails may mean that the object is gone: opening tells.
 		if is, err := h.current(ctx); err == nil && is {
-			s.open.put(c.place, h, s.now())
+			s.open.put(c.place, h, now)
 			return h, nil
 		}
 		s.open.drop(c.place, h)
+		now = s.now()
 	}
-	now := s.now()
 	h, err := s.begin(ctx, c)
 	if err != nil {
 		return nil, err
@@ -176,8 +185,33 @@ func (s *Server) begin(ctx context.Context, c *call) (*handle, error) {
 		h.weak = true
 		h.id = digest(c.place, h.source.ETag, h.source.Version, fmt.Sprint(h.source.Size), h.source.Time.UTC().Format(time.RFC3339Nano))
 	}
-	h.version = digest(h.id)[:16]
+	if h.loose = h.d != nil && isLoose(h.d); !h.loose {
+		h.version = digest(h.id)[:16]
+	}
 	return h, nil
+}
+
+// isLoose reports whether parts of a dataset are replaced without a sign of it: entries
+// of a folder, and chunks of a sparse frame.
+func isLoose(d farread.Dataset) bool {
+	switch x := d.Handle().(type) {
+	case *farread.Folder:
+		return true
+	case *farread.Array:
+		return x.Source.Info().Sparse
+	case *farread.Frame:
+		return x.Info().Sparse
+	}
+	return false
+}
+
+// alone is the name of a flight that no other request may join if only is set, because
+// what it began to read may be too old for that one.
+func (s *Server) alone(name string, only bool) string {
+	if !only {
+		return name
+	}
+	return name + "\x00" + strconv.FormatInt(s.lone.Add(1), 10)
 }
 
 // beginRaw opens an object of whatever format.

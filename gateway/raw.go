@@ -55,22 +55,23 @@ func (s *Server) stored(c *call, h *handle, ob *objstore.Object) error {
 
 // rawPart is what one request to a store brings of a long answer.
 const (
-	rawPart  = 4 << 20
-	rawAhead = 3
+	rawPart   = 4 << 20
+	leastPart = 64 << 10 // if there is little memory
+	rawAhead  = 3
 )
 
 // stream sends stored bytes. What fits into one part is read before anything is sent; if
 // a longer answer fails in its middle, the connection ends.
 func (s *Server) stream(c *call, ob *objstore.Object, status int, from, n int64) error {
 	ctx := c.count(c.r.Context())
-	part := min(n, rawPart)
-	ahead := int(min((n-1)/rawPart, rawAhead))
+	size := min(rawPart, max(s.memory.all/2/(rawAhead+2), leastPart)) // half of little memory is left for others
+	part, ahead := min(n, size), int(min((n-1)/size, rawAhead))
 	l, err := s.memory.take(ctx, part*int64(ahead+2), s.c.Wait)
 	if err != nil {
 		return err
 	}
 	defer l.release()
-	r := ob.NewReader(ctx, objstore.ReadOptions{Off: from, Len: n, Part: rawPart, Ahead: max(ahead, 1)})
+	r := ob.NewReader(ctx, objstore.ReadOptions{Off: from, Len: n, Part: size, Ahead: max(ahead, 1)})
 	defer r.Close()
 	buf := make([]byte, part)
 	for left := n; left > 0; left -= int64(len(buf)) {

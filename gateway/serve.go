@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -118,12 +119,13 @@ func (s *Server) serve(c *call) error {
 	}
 	var err error
 	if c.target, err = parsePath(escaped); err != nil {
+		c.target = target{verb: otherVerb}
 		return err
 	}
 	v, ok := s.verbs[c.verb]
 	metrics := c.verb == "metrics" && !s.c.NoMetrics && escaped == "/metrics"
 	if !ok && !metrics {
-		c.verb = "other"
+		c.verb = otherVerb
 		return refusef(http.StatusNotFound, "no-route", "no such path: want /VERB/ROOT/KEY")
 	}
 	for _, o := range c.options {
@@ -162,9 +164,15 @@ func (s *Server) serve(c *call) error {
 }
 
 // again calls fn with the dataset of a call, and once more with it opened anew if it
-// changed while fn read it.
+// changed while fn read it. No header of the first try is sent with the second.
 func (s *Server) again(c *call, fn func(h *handle) error) error {
+	head := c.w.Header()
+	before := head.Clone()
 	return objstore.Again(c.r.Context(), func() error {
+		if !c.begun {
+			clear(head)
+			maps.Copy(head, before.Clone())
+		}
 		h, err := s.dataset(c.r.Context(), c)
 		if err != nil {
 			return err
@@ -265,7 +273,7 @@ func (w counting) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (s *Server) end(ctx context.Context, c *call) {
 	took := time.Since(c.start)
 	n := c.source.Stats()
-	s.meter.end(c, took)
+	s.meter.end(c, s.counted(c.verb), took)
 	level := slog.LevelInfo
 	if c.status >= 500 {
 		level = slog.LevelError

@@ -137,23 +137,37 @@ func times(a, b int64) (int64, error) {
 // bound is an upper bound of the stored bytes of the chunks that hold the items, or -1 if
 // only a plan tells.
 func (x *cut) bound() int64 {
-	chunk, _ := x.a.Cells()
+	chunk, block := x.a.Cells()
 	if chunk == nil {
 		return -1
 	}
 	if x.read == 0 {
 		return 0
 	}
-	size := float64(x.a.DType().ItemSize())
+	number := 1.0 // of the chunks
 	for i, n := range x.box.Counts() {
 		lo, hi := x.box.Cover(i)
 		k := int64(max(chunk[i], 1))
-		size *= float64(k) * float64(min((hi-1)/k-lo/k+1, n))
+		number *= float64(min((hi-1)/k-lo/k+1, n))
 	}
+	// Stored chunks are no longer than decoded ones, whose blocks are full, and a header.
+	const head, offset = 32, 8
+	size := number * (float64(x.a.DType().ItemSize())*full(chunk, block)*1.02 + head + offset)
 	if size > 1<<60 {
 		return 1 << 60
 	}
-	return int64(size*1.02) + 4096 // stored chunks are no longer than decoded ones and their headers
+	return int64(size) + 4096
+}
+
+// full is the number of items of a chunk as it is stored: blocks at its edges are filled
+// up.
+func full(chunk, block []int) float64 {
+	n := 1.0
+	for i, k := range chunk {
+		b := max(block[i], 1)
+		n *= float64((max(k, 1) + b - 1) / b * b)
+	}
+	return n
 }
 
 // decoding is the memory of the chunks that are being decoded.
@@ -162,15 +176,9 @@ func (x *cut) decoding() int64 {
 	if chunk == nil {
 		return 0
 	}
-	size := func(shape []int) int64 {
-		n := int64(x.a.DType().ItemSize())
-		for _, k := range shape {
-			n *= int64(k) // below 2 GiB, as chunks are
-		}
-		return n
-	}
 	// Of chunks of which few items are wanted, blocks alone are decoded.
-	return chunks(min(size(chunk), max(2*size(block), x.read+1<<20)))
+	item := float64(x.a.DType().ItemSize())
+	return chunks(int64(min(item*full(chunk, block), max(2*item*full(block, block), float64(x.read+1<<20), 0), 1<<40)))
 }
 
 // into reads the items.

@@ -1,0 +1,127 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/objstore"
+)
+
+// TestWordsAreNotCounted: words of clients that are no verb add no counters, whether or
+// not the rest of the path can be read.
+func TestWordsAreNotCounted(t *testing.T) {
+	g := newGround(t, Config{Token: "secret"})
+	for i := range 100 {
+		word := fmt.Sprintf("/%s%d", strings.Repeat("x", 100), i)
+		for path, code := range map[string]int{word + "~v-/d/x": 400, word + "/" + strings.Repeat("k", 1<<14): 400, word + "/d/x": 404} {
+			if r := g.ask("GET", path); r.Code != code {
+				t.Fatalf("%.200s: %d", path, r.Code)
+			}
+		}
+	}
+	g.meter.mu.Lock()
+	defer g.meter.mu.Unlock()
+	for verb := range g.meter.times {
+		if verb != otherVerb {
+			t.Errorf("%.20s is counted", verb)
+		}
+	}
+	if len(g.meter.calls) != 2 {
+		t.Errorf("%d counters", len(g.meter.calls))
+	}
+}
+
+// TestRawAnew: no header of a version that is gone comes with the bytes of another one.
+func TestRawAnew(t *testing.T) {
+	g := newGround(t, Config{})
+	put := func(n int, coding string) {
+		if _, err := objstore.Put(t.Context(), g.mem, "data/big.bin", bytes.NewReader(make([]byte, n)), objstore.PutOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(1<<20, "")
+	w := g.ask("HEAD", "/raw/d/big.bin")
+	put(1<<20+5, "")
+	w = g.ask("GET", "/raw/d/big.bin", "Range: bytes=500000-600000", "If-Range: "+w.Header().Get("ETag"))
+	h := w.Header()
+	if w.Code != 200 || w.Body.Len() != 1<<20+5 || h.Get("Content-Range") != "" || h.Get("Content-Encoding") != "" || h.Get("Content-Length") != fmt.Sprint(1<<20+5) {
+		t.Errorf("%d, %d bytes: %v", w.Code, w.Body.Len(), h)
+	}
+}
+
+// patched is a file in memory.
+type patched struct{ bytes.Buffer }
+
+func (o *patched) Patch(off int64, p []byte) error {
+	copy(o.Bytes()[off:], p)
+	return nil
+}
+
+// TestShortChunks: the bytes of a slice count headers, offsets and full blocks of chunks,
+// which may be more than the items.
+func TestShortChunks(t *testing.T) {
+	const n, most = 120_000, 1 << 20
+	g := newGround(t, Config{MaxRead: most, Cache: -1})
+	for _, shape := range [][2]int{{2, 2}, {3, 2}, {65, 64}} {
+		var o patched
+		w, err := b2nd.NewWriter(&o, b2nd.Meta{Shape: []int64{n}, ChunkShape: shape[:1], BlockShape: shape[1:], DType: "|u1"}, b2nd.WriteOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := make([]byte, n)
+		for i := range p {
+			p[i] = byte(i*31 + 1)
+		}
+		if _, err := w.Write(p); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		key := fmt.Sprintf("short%d.b2nd", shape[0])
+		g.put(t, key, o.Bytes())
+		want := 200
+		if o.Len() > most {
+			want = 413
+		}
+		c := &call{query: map[string][]string{}}
+		c.root, c.key, c.verb = "d", key, "slice"
+		if c.at, err = g.place(c.target); err != nil {
+			t.Fatal(err)
+		}
+		d, err := g.c.Client.OpenPlace(t.Context(), c.at, g.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := planSlice(t.Context(), g.Server, c, &handle{d: d})
+		if err != nil || j.read < int64(o.Len())*9/10 {
+			t.Errorf("%v: at most %d bytes of a file of %d, %v", shape, j.read, o.Len(), err)
+		}
+		if r := g.ask("GET", "/slice/d/"+key+"?format=raw"); r.Code != want {
+			t.Errorf("%v, %d bytes: %d", shape, o.Len(), r.Code)
+		}
+	}
+}
+
+// TestLittleMemory: listings and stored bytes of any length come with 16 MiB of memory,
+// half of which is for answers.
+func TestLittleMemory(t *testing.T) {
+	g := newGround(t, Config{Memory: 8 << 20})
+	long := bytes.Repeat([]byte("0123456789abcdef"), 10<<20/16)
+	g.put(t, "long", long)
+	if w := g.get(t, "/raw/d/long"); !bytes.Equal(w.Body.Bytes(), long) {
+		t.Errorf("%d bytes", w.Body.Len())
+	}
+	for _, path := range []string{"/ls/", "/ls/d/", "/ls/d/sub", "/ls/d/v.b2nd", "/ls/d/clips", "/group/d/zarr.json"} {
+		g.get(t, path)
+	}
+	if n := g.memory.used.Load(); n != 0 {
+		t.Errorf("%d bytes are lent", n)
+	}
+	if n := g.listMemory(); n > g.memory.all/2 {
+		t.Errorf("a page takes %d bytes", n)
+	}
+}
