@@ -14,6 +14,9 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo de
 LDFLAGS   := -s -w -X $(MODULE)/internal/version.stamp=$(VERSION)
 # The version comes from git here, so that building needs no usable git folder.
 GOBUILD   := go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+# Functions are called over the runtime API alone, and S3 and SQS speak HTTP/1.1: without
+# RPC and HTTP/2 their programs are smaller and start sooner.
+FUNCTION_TAGS := lambda.norpc,nethttpomithttp2
 FUNCTIONS := $(notdir $(wildcard cmd/fn-*))
 ARCHES    := arm64 amd64
 # The library, the embedded cloud, the measurements with their peers, the tests of
@@ -65,14 +68,14 @@ build: need-go build-functions ## bin/farread, bin/localcloud and bin/fn-*/boots
 .PHONY: build-functions
 build-functions: need-go ## only bin/fn-*/bootstrap
 	@[[ -n "$(FUNCTIONS)" ]] || { echo "build-functions: no cmd/fn-* here" >&2; exit 1; }
-	@for f in $(FUNCTIONS); do (set -x; $(GOBUILD) -tags lambda.norpc -o bin/$$f/bootstrap ./cmd/$$f); done
+	@for f in $(FUNCTIONS); do (set -x; $(GOBUILD) -tags $(FUNCTION_TAGS) -o bin/$$f/bootstrap ./cmd/$$f); done
 
 .PHONY: zip
 zip: need-go ## reproducible function archives dist/fn-*-{arm64,amd64}.zip
 	@[[ -n "$(FUNCTIONS)" ]] || { echo "zip: no cmd/fn-* here" >&2; exit 1; }
 	@mkdir -p dist
 	@for f in $(FUNCTIONS); do for a in $(ARCHES); do \
-		GOOS=linux GOARCH=$$a $(GOBUILD) -tags lambda.norpc -o dist/$$f-$$a/bootstrap ./cmd/$$f; \
+		GOOS=linux GOARCH=$$a $(GOBUILD) -tags $(FUNCTION_TAGS) -o dist/$$f-$$a/bootstrap ./cmd/$$f; \
 		go run ./scripts/fnzip dist/$$f-$$a.zip dist/$$f-$$a/bootstrap; \
 		rm -r dist/$$f-$$a; \
 		(cd dist && sha256sum $$f-$$a.zip); \

@@ -24,7 +24,7 @@ func (b *bench) buildFunction(ctx context.Context, arch string) (string, error) 
 	if _, err := os.Stat(bin); err == nil {
 		return bin, nil
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-tags", "lambda.norpc", "-o", bin, "./cmd/fn-pack")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-tags", "lambda.norpc,nethttpomithttp2", "-o", bin, "./cmd/fn-pack")
 	cmd.Dir = b.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -16,7 +16,7 @@ import (
 type ReadOptions struct {
 	Off   int64
 	Len   int64 // 0: to the end
-	Part  int64 // bytes of one request; 0: an eighth of what is read, but 1 MiB or more, and at most 8 MiB
+	Part  int64 // bytes of one request; 0: a quarter of what is read, but 1 MiB or more, and at most 8 MiB
 	Ahead int   // parts in flight or read, besides the one that is being consumed; 0: 3, or 7 if Part is 0, too
 }
 
@@ -39,7 +39,7 @@ func (r ReadOptions) withDefaults(size int64) ReadOptions {
 		return r
 	}
 	from, to := Range{r.Off, r.Len}.Resolve(size)
-	r.Part = min(max((to-from)/defaultParts, leastPart), defaultPart)
+	r.Part = min(max((to-from)/4, leastPart), defaultPart)
 	if r.Ahead <= 0 {
 		r.Ahead = defaultParts - 1
 	}

@@ -35,7 +35,7 @@ func Build(t *testing.T) *Programs {
 	}
 	build(p.CLI, "./cmd/farread")
 	for name := range Prefixes() {
-		build(filepath.Join(p.Folder, name, "bootstrap"), "./cmd/"+name, "-tags", "lambda.norpc", "-trimpath", "-ldflags", "-s -w")
+		build(filepath.Join(p.Folder, name, "bootstrap"), "./cmd/"+name, "-tags", "lambda.norpc,nethttpomithttp2", "-trimpath", "-ldflags", "-s -w")
 	}
 	return p
 }

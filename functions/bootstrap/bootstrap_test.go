@@ -94,7 +94,7 @@ func TestOwnJob(t *testing.T) {
 func build(tb testing.TB) string {
 	tb.Helper()
 	bin := filepath.Join(tb.TempDir(), "bootstrap")
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "github.com/farread/farread/cmd/fn-pack")
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc,nethttpomithttp2", "-ldflags", "-s -w", "-o", bin, "github.com/farread/farread/cmd/fn-pack")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("%v\n%s", err, out)

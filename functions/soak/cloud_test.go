@@ -94,7 +94,7 @@ var built = sync.OnceValues(func() (string, error) {
 // buildFor builds the functions as `make zip` does.
 func buildFor(dir, arch string) error {
 	for _, name := range []string{"fn-pack", "fn-zoom"} {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w",
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc,nethttpomithttp2", "-ldflags", "-s -w",
 			"-o", filepath.Join(dir, name, "bootstrap"), "github.com/farread/farread/cmd/"+name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 		if out, err := cmd.CombinedOutput(); err != nil {

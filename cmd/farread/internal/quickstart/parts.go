@@ -25,8 +25,8 @@ type part struct {
 
 var parts = []part{
 	{"localcloud", "localcloud", []string{"."}},
-	{"fn-pack/bootstrap", ".", []string{"-tags", "lambda.norpc", "./cmd/fn-pack"}},
-	{"fn-zoom/bootstrap", ".", []string{"-tags", "lambda.norpc", "./cmd/fn-zoom"}},
+	{"fn-pack/bootstrap", ".", []string{"-tags", "lambda.norpc,nethttpomithttp2", "./cmd/fn-pack"}},
+	{"fn-zoom/bootstrap", ".", []string{"-tags", "lambda.norpc,nethttpomithttp2", "./cmd/fn-zoom"}},
 }
 
 // missing are the parts that a folder lacks.
