@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +24,9 @@ func TestRangeIgnored(t *testing.T) {
 		for i := range data {
 			data[i] = byte(i>>8) ^ byte(i*7)
 		}
-		requests := 0
+		var requests atomic.Int64
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			requests++
+			requests.Add(1)
 			w.Header().Set("Content-Length", strconv.Itoa(size))
 			w.Header().Set("Last-Modified", time.Unix(1e9, 0).UTC().Format(http.TimeFormat))
 			_, _ = w.Write(data)
@@ -40,7 +41,7 @@ func TestRangeIgnored(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			requests = 0
+			requests.Store(0)
 			ob, err := objstore.Open(t.Context(), b, "k", o)
 			if err != nil || ob.Size() != int64(size) || ob.Info().Whole {
 				t.Fatalf("%s of %d: %v, %+v", name, size, err, ob.Info())
@@ -48,8 +49,8 @@ func TestRangeIgnored(t *testing.T) {
 			got := make([]byte, size)
 			err = ob.ReadRanges(t.Context(), []rangeio.Span{{P: got}})
 			switch fits := size <= max(int(o.Head), 256<<10); {
-			case fits && (err != nil || !bytes.Equal(got, data) || requests != 1):
-				t.Errorf("%s of %d: %v, or wrong bytes, %d requests", name, size, err, requests)
+			case fits && (err != nil || !bytes.Equal(got, data) || requests.Load() != 1):
+				t.Errorf("%s of %d: %v, or wrong bytes, %d requests", name, size, err, requests.Load())
 			case !fits && !errors.Is(err, objstore.ErrBadRange):
 				t.Errorf("%s of %d: %v", name, size, err)
 			}
