@@ -37,7 +37,9 @@ func (a *Array) CopyTo(ctx context.Context, w io.Writer, box Box, memory int64) 
 	if a.f.Local() {
 		ahead = 0
 	} else {
-		a = &Array{f: a.f.Among(min(ahead, pull.AheadMost*nd.UsualSlab)), meta: a.meta, dtype: a.dtype, g: a.g, limits: a.limits, cache: a.cache}
+		kept := a.cache
+		a = a.over(a.f.Among(min(ahead, pull.AheadMost*nd.UsualSlab)))
+		a.cache = kept
 	}
 	err := pull.Ahead(ctx, a.Slabs(box, memory/2), ahead, a.slabSize,
 		func(ctx context.Context, part Box, p []byte) error { return a.ReadSlice(ctx, p, part) },

@@ -51,4 +51,11 @@ func TestCopyFar(t *testing.T) {
 	if r := obj.Stats().Requests - opened; r > chunks+2 {
 		t.Errorf("%d requests for %d chunks", r, chunks)
 	}
+
+	// Chunks that do not lie in the box as a whole.
+	box, part := b2nd.Sub([]int64{3, 5, 7}, []int64{90, 200, 256}), crc32.NewIEEE()
+	n, err = a.CopyTo(t.Context(), part, box, 0)
+	if err != nil || part.Sum32() != crc32.ChecksumIEEE(slice(t, a, box)) {
+		t.Errorf("a box: %d bytes, sum %x: %v", n, part.Sum32(), err)
+	}
 }
