@@ -271,7 +271,7 @@ func (o *object) loadMine(ctx context.Context, mine []*promise) error {
 		}
 	}
 	if rest, _ := o.kept(spans); len(rest) > 0 {
-		if err := o.read(ctx, rest, nil); err != nil {
+		if err := o.read(ctx, rest, 0, nil); err != nil {
 			return err
 		}
 	}

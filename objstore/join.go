@@ -224,7 +224,7 @@ func (j *Joiner) begin(key joinKey, g *joined) {
 // plan makes the requests for all reads of g, and tells each read which are its own.
 func (g *joined) plan() (requests []*joinedRequest, flight int) {
 	all := union(g.reads)
-	policy, flight := g.o.policyFor(all)
+	policy, flight := g.o.policyFor(all, 0)
 	for _, r := range rangeio.Plan(all, policy) {
 		q := &joinedRequest{Request: r}
 		q.ctx, q.cancel = context.WithCancel(g.ctx)

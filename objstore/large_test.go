@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/farread/farread/objstore"
@@ -60,6 +61,52 @@ func TestLargeRequests(t *testing.T) {
 			}
 			if len(plan) != c.requests || longest != c.longest || total != c.total {
 				t.Errorf("%d requests, the longest of %d bytes, %d in all", len(plan), longest, total)
+			}
+		})
+	}
+}
+
+// TestLong: spans of a call make requests as long as those of one call for all bytes in
+// flight, and no longer than before where that is less, or the policy never splits.
+func TestLong(t *testing.T) {
+	bk := zeros{memstore.New(memstore.Config{})}
+	const mib = 1 << 20
+	for _, c := range []struct {
+		name    string
+		policy  rangeio.Policy
+		flight  int64
+		most    int64
+		lengths []int64 // of the requests for 12 MiB
+	}{
+		{"little in flight", rangeio.Fast(), 16 * mib, 0, []int64{2 * mib, 2 * mib, 2 * mib, 2 * mib, 2 * mib, 2 * mib}},
+		{"much", rangeio.Fast(), 64 * mib, 4 * mib, []int64{4 * mib, 4 * mib, 4 * mib}},
+		{"more than requests may have", rangeio.Fast(), 1 << 40, 8 * mib, []int64{6 * mib, 6 * mib}},
+		{"few", rangeio.Few(), 64 * mib, 0, []int64{12 * mib}},
+		{"never split", rangeio.Policy{Free: 1}, 64 * mib, 0, []int64{12 * mib}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, err := objstore.Open(t.Context(), bk, "x", objstore.OpenOptions{Policy: c.policy})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, most := rangeio.Long(o, c.flight)
+			if most != c.most {
+				t.Errorf("requests of %d bytes", most)
+			}
+			spans := []rangeio.Span{{Off: mib, P: make([]byte, 12*mib)}}
+			var lengths []int64
+			for _, q := range rangeio.PlanOf(r, spans) {
+				lengths = append(lengths, q.Len)
+			}
+			if !slices.Equal(lengths, c.lengths) {
+				t.Errorf("planned %d", lengths)
+			}
+			before := o.Stats().Requests
+			if err := r.ReadRanges(t.Context(), spans); err != nil {
+				t.Fatal(err)
+			}
+			if n := o.Stats().Requests - before; n != int64(len(c.lengths)) {
+				t.Errorf("made %d requests", n)
 			}
 		})
 	}

@@ -80,7 +80,8 @@ func (o OpenOptions) withDefaults() OpenOptions {
 // Close. Its errors are an [*Error], except io.EOF of ReadAt and errors of done.
 type Object struct {
 	*object
-	ctx context.Context //nolint:containedctx // only on the copies that WithContext makes, as http.Request does
+	ctx  context.Context //nolint:containedctx // only on the copies that WithContext makes, as http.Request does
+	long int64           // of a copy that Long has made: bytes of a request
 }
 
 // object has the fields that the copies of an Object share.
@@ -262,7 +263,17 @@ func (o *Object) Stats() rangeio.Stats { return o.count.Stats() }
 // WithContext returns a copy whose ReadAt obeys ctx; the copies share bytes, cache
 // and Stats. Do not keep the copy longer than ctx lives.
 func (o *Object) WithContext(ctx context.Context) *Object {
-	return &Object{object: o.object, ctx: ctx}
+	return &Object{object: o.object, ctx: ctx, long: o.long}
+}
+
+// Long implements rangeio.Longer: large spans are read by requests of n/16 bytes, at most
+// 8 MiB, if that is more than the policy allows.
+func (o *Object) Long(n int64) (rangeio.Reader, int64) {
+	long := min(n/largeFlight, largePart)
+	if most := o.o.Policy.MaxLen; o.Local() || most <= 0 || long <= max(most, o.long) {
+		return o, o.long
+	}
+	return &Object{object: o.object, ctx: o.ctx, long: long}, long
 }
 
 // ReadAt implements io.ReaderAt under the context of WithContext, or none. It
@@ -326,14 +337,14 @@ func (o *Object) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i
 	if len(rest) == 0 {
 		return nil
 	}
-	return o.read(ctx, rest, call)
+	return o.read(ctx, rest, o.long, call)
 }
 
 // read plans and fetches the spans that are not kept, as one phase.
-func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
+func (o *object) read(ctx context.Context, spans []rangeio.Span, long int64, done func(int) error) error {
 	end := o.begin(ctx)
 	defer end()
-	p, flight := o.policyFor(spans)
+	p, flight := o.policyFor(spans, long)
 	if o.fill != nil && o.readFile(ctx, spans, p) {
 		for i := 0; done != nil && i < len(spans); i++ {
 			if err := done(i); err != nil {
@@ -357,7 +368,7 @@ func (o *object) read(ctx context.Context, spans []rangeio.Span, done func(int) 
 // Plan lists the requests that ReadRanges would make for spans now. It makes none.
 func (o *Object) Plan(spans []rangeio.Span) []rangeio.Request {
 	rest, _ := o.missing(spans)
-	p, _ := o.policyFor(rest)
+	p, _ := o.policyFor(rest, o.long)
 	return rangeio.Plan(rest, p)
 }
 
@@ -376,8 +387,8 @@ const (
 
 // policyFor chooses the policy for spans and how many requests of the call run side by side.
 // If a large read would keep every connection busy several times over, policyFor makes the
-// requests longer than the policy does.
-func (o *object) policyFor(spans []rangeio.Span) (p rangeio.Policy, flight int) {
+// requests longer than the policy does. long is Object.long.
+func (o *object) policyFor(spans []rangeio.Span, long int64) (p rangeio.Policy, flight int) {
 	p = o.o.Pace.adapt(o.o.Policy)
 	var n int64
 	for _, s := range spans {
@@ -387,13 +398,13 @@ func (o *object) policyFor(spans []rangeio.Span) (p rangeio.Policy, flight int) 
 		return p, smallFlight
 	}
 	if p.MaxLen > 0 {
-		p.MaxLen = max(p.MaxLen, min(n/largeFlight, largePart))
+		p.MaxLen = max(p.MaxLen, long, min(n/largeFlight, largePart))
 	}
-	long := n / int64(len(spans)) // about the length of a request
+	each := n / int64(len(spans)) // about the length of a request
 	if p.MaxLen > 0 {
-		long = min(long, p.MaxLen)
+		each = min(each, p.MaxLen)
 	}
-	return p, int(min(max(min(n, largeBytes)/long, largeFlight), smallFlight))
+	return p, int(min(max(min(n, largeBytes)/each, largeFlight), smallFlight))
 }
 
 // begin starts a planned call in the counters of the object and of the client.

@@ -80,7 +80,7 @@ func (o *object) fillEarly(ctx context.Context, mine []*promise, spans []rangeio
 			o.pattern.fail(n)
 		}
 	}()
-	p, flight := o.policyFor(spans)
+	p, flight := o.policyFor(spans, 0)
 	p.Free = max(p.Free, 1) // blocks that touch share a request under any policy
 	rest, index := o.kept(spans)
 	came := func(i int) error {
@@ -272,5 +272,5 @@ func (o *object) readRest(ctx context.Context, rest []rangeio.Span) error {
 	if rest, _ = o.onDisk(rest, make([]int, len(rest)), true); len(rest) == 0 {
 		return nil
 	}
-	return o.read(ctx, rest, nil)
+	return o.read(ctx, rest, 0, nil)
 }

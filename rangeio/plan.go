@@ -17,7 +17,7 @@ import (
 type Policy struct {
 	Free     int64   // gaps up to this are read and dropped, if MaxLen allows; 0 joins touching spans, unless Parallel is 0, too
 	MaxGap   int64   // largest gap worth dropping to avoid a queued request
-	MaxLen   int64   // most bytes of a request: longer spans are split and their parts fetched at the same time; 0: no limit
+	MaxLen   int64   // usual most bytes of a request: longer spans are split and their parts fetched at the same time; 0: no limit
 	OverRead float64 // most bytes of gaps read and dropped, as a share of those wanted; Free gaps count, but are never refused
 	Parallel int     // requests in flight before joining is preferred; 0: join only Free gaps
 }
@@ -51,12 +51,24 @@ type Request struct {
 	buf     []byte
 }
 
+// most is the most bytes of a request, or 0. It is an eighth more than MaxLen: what is
+// cut at powers of two has a header more, and that should not cost another request.
+func (p Policy) most() int64 { return p.MaxLen + min(p.MaxLen/8, math.MaxInt64-p.MaxLen) }
+
+// mostOver is the most bytes of a request that joins spans n bytes apart.
+func (p Policy) mostOver(n int64) int64 {
+	if n == 0 {
+		return p.most()
+	}
+	return p.MaxLen
+}
+
 // Plan groups spans into requests, ordered by offset. It does no I/O. Every
-// span is covered exactly: by one request, or, if it is longer than p.MaxLen, by
+// span is covered exactly: by one request, or, if it is longer than p.MaxLen and an eighth, by
 // several that each take a piece of it. Empty spans need none. The requests
 // share the buffers of spans.
 //
-// No request that joins spans is longer than p.MaxLen. Within that, gaps up to
+// No request is longer than p.MaxLen and an eighth, nor, if it has gaps, than p.MaxLen. Within that, gaps up to
 // p.Free are bridged always. While more than p.Parallel requests remain, gaps up to
 // p.MaxGap are bridged, too, the smallest first, as long as the bytes dropped stay
 // within p.OverRead: at first only gaps that leave the requests about equally long,
@@ -64,7 +76,7 @@ type Request struct {
 // saves, if p.MaxGap takes no longer.
 func Plan(spans []Span, p Policy) []Request {
 	if len(spans) == 1 { // the most frequent case by far
-		if n := int64(len(spans[0].P)); n > 0 && (p.MaxLen <= 0 || n <= p.MaxLen) {
+		if n := int64(len(spans[0].P)); n > 0 && (p.MaxLen <= 0 || n <= p.most()) {
 			return []Request{{Off: spans[0].Off, Len: n, Spans: spans[:1:1], index: []int{0}}}
 		}
 	}
@@ -135,7 +147,7 @@ func subspans(spans []Span, maxLen int64) []subspan {
 		}
 		k := int64(1)
 		if maxLen > 0 {
-			k = (n-1)/maxLen + 1
+			k = max(n-1-maxLen/8, 0)/maxLen + 1
 		}
 		for j := range k {
 			a, b := n/k*j+min(j, n%k), n/k*(j+1)+min(j+1, n%k)
@@ -198,7 +210,7 @@ func choose(work []subspan, p Policy) []bool {
 	for ; k < len(gaps); k++ {
 		if g := gaps[k]; g.n > p.Free || p.Free == 0 && p.Parallel == 0 {
 			break
-		} else if join(g.i, p.MaxLen) {
+		} else if join(g.i, p.mostOver(g.n)) {
 			requests--
 			dropped += g.n
 		}

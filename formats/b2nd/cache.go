@@ -20,14 +20,20 @@ func (a *Array) WithCache(size int64) *Array {
 // the same name only to the same bytes. If name is "", WithCacheIn makes a new one.
 // A nil cache keeps nothing.
 func (a *Array) WithCacheIn(all *formats.Cache, name string) *Array {
-	c := &Array{f: a.f, meta: a.meta, dtype: a.dtype, g: a.g, limits: a.limits}
-	c.scratch.New = a.scratch.New
+	c := a.over(a.f)
 	if all != nil && all.Max() > 0 {
 		c.cache = &cache{all: all, file: name}
 		if name == "" {
 			c.cache.file = all.NewName()
 		}
 	}
+	return c
+}
+
+// over returns an array of the same items in f, without a cache.
+func (a *Array) over(f *cframe.Frame) *Array {
+	c := &Array{f: f, meta: a.meta, dtype: a.dtype, g: a.g, limits: a.limits}
+	c.scratch.New = a.scratch.New
 	return c
 }
 

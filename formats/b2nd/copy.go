@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/internal/pull"
 )
 
@@ -32,10 +33,13 @@ func (a *Array) CopyTo(ctx context.Context, w io.Writer, box Box, memory int64) 
 	if memory/2 < int64(a.g.item) {
 		return 0, fail("copy", formats.ErrTooLarge, "%d bytes of memory for two items of %d", memory, a.g.item)
 	}
-	written := int64(0)
-	ahead := memory
+	written, ahead := int64(0), memory
 	if a.f.Local() {
 		ahead = 0
+	} else {
+		kept := a.cache
+		a = a.over(a.f.Among(min(ahead, pull.AheadMost*nd.UsualSlab)))
+		a.cache = kept
 	}
 	err := pull.Ahead(ctx, a.Slabs(box, memory/2), ahead, a.slabSize,
 		func(ctx context.Context, part Box, p []byte) error { return a.ReadSlice(ctx, p, part) },

@@ -97,6 +97,7 @@ type Frame struct {
 	o     Options
 	info  Info
 	dry   *pull.Plan // for Explain: the plan that notes requests; nil: chunks are read
+	among int64      // see Among
 
 	layers     []Metalayer
 	table      table

@@ -213,7 +213,11 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 	r.f.known(ctx, jobs)
 	f, p := r.f, r.f.strategy(jobs)
 	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why, Into: r.into,
-		Window: min(pull.WindowOf(f.r, f.o.Policy), f.memory(0)/7), Memory: f.memory(p.kept)}
+		Window: pull.WindowOf(f.r, f.o.Policy), Memory: f.memory(p.kept)}
+	if from, most := rangeio.Long(f.r, f.among); most > 0 {
+		all.From, all.Window = from, most
+	}
+	all.Window = min(all.Window, f.memory(0)/7)
 	r.inside = max(1, f.o.Parallel/max(len(jobs), 1))
 	if rangeio.Local(f.r) {
 		r.inside = min(r.inside, 1+int(p.bytes/pull.WorthGoroutine))

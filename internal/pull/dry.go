@@ -60,6 +60,15 @@ func (d *Dry) Local() bool { return rangeio.Local(d.Reader) }
 // Slow reports whether the reader behind d is slow.
 func (d *Dry) Slow() bool { return rangeio.Slow(d.Reader) }
 
+// Long implements rangeio.Longer.
+func (d *Dry) Long(n int64) (rangeio.Reader, int64) {
+	r, most := rangeio.Long(d.Reader, n)
+	if r == d.Reader {
+		return d, most
+	}
+	return &Dry{Reader: r, plan: d.plan, object: d.object}, most
+}
+
 // Note adds a request that no Pull makes. Its phase is the phase of a call
 // under ctx.
 func (p *Plan) Note(ctx context.Context, q rangeio.Planned) {

@@ -163,6 +163,7 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 	b.client = s3.NewFromConfig(ac, func(o *s3.Options) {
 		o.Region = b.region
 		o.HTTPClient = sdkhttp.Guard(b.http)
+		o.EndpointResolverV2 = newEndpoints()
 		if c.Endpoint != "" {
 			o.BaseEndpoint = &c.Endpoint
 		}
