@@ -45,6 +45,18 @@ func (l Local) Start(t *testing.T, o Options) *Pipeline {
 	return p
 }
 
+// ServeLocal starts a local cloud with a function that serves datasets.
+func ServeLocal(t *testing.T) Served {
+	t.Helper()
+	serve := Serve{Bucket: "datasets", Token: "s3cret"}
+	args := []string{"--function", "fn-serve=" + BuildFunction(t, t.TempDir(), "fn-serve"), "--url", "fn-serve", "--env", "FARREAD_TOKEN=" + serve.Token}
+	for name, value := range serve.Environment() {
+		args = append(args, "--env", name+"="+value)
+	}
+	s := teststack.Run(t, teststack.Options{Buckets: []string{serve.Bucket}, Args: args})
+	return Served{Serve: serve, Endpoint: s.Endpoint, Region: s.Region, AccessKey: s.AccessKey, SecretKey: s.SecretKey, URL: strings.TrimSuffix(s.URLs["fn-serve"], "/")}
+}
+
 // ask gets a JSON document.
 func ask(ctx context.Context, url string, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
