@@ -89,6 +89,7 @@ The log, a line of JSON for each request, goes to stderr unless --quiet is set.`
 	f.StringVar(&o.key, "tls-key", "", "`FILE` of the certificate's key")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "`ADDRESS` for /metrics, instead of the same")
 	f.Var(&o.redirectRaw, "redirect-raw", "from this `SIZE` on, send clients of raw to S3 by a presigned URL")
+	f.Lookup("redirect-raw").DefValue = "0" // help leaves out what is off
 	f.BoolVar(&o.noRaw, "no-raw", false, "do not serve bytes as they are stored")
 	return c
 }
