@@ -76,7 +76,9 @@ func firstNext(t *testing.T, bin string) time.Duration {
 	go func() { ended <- cmd.Wait() }()
 	defer func() {
 		_ = cmd.Process.Kill()
-		<-ended
+		if err := <-ended; err == nil {
+			t.Error("it ended by itself")
+		}
 	}()
 	select {
 	case at := <-next:

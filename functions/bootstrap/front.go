@@ -44,7 +44,7 @@ func Front(h http.Handler, log *slog.Logger) func(context.Context, *events.Lambd
 		r, err := request(ctx, e)
 		go func() {
 			defer cancel()
-			defer w.end(log)
+			defer func() { w.end(recover(), log) }()
 			if err != nil {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusBadRequest)
@@ -132,9 +132,8 @@ func (w *stream) Write(p []byte) (int, error) {
 // errCut ends a stream whose handler gave up.
 var errCut = errors.New("the answer was cut")
 
-// end ends the answer, also if its handler has panicked.
-func (w *stream) end(log *slog.Logger) {
-	p := recover()
+// end ends the answer of a handler that returned, or panicked with p.
+func (w *stream) end(p any, log *slog.Logger) {
 	if p == nil {
 		w.WriteHeader(http.StatusOK)
 		_ = w.to.Close() // it never fails

@@ -16,7 +16,7 @@ import (
 )
 
 // through sends one request through a function of h, and takes its stream apart.
-func through(t *testing.T, ctx context.Context, h http.HandlerFunc, e *events.LambdaFunctionURLRequest) (status int, head map[string]string, body string, err error) { //nolint:revive // t comes first
+func through(ctx context.Context, t *testing.T, h http.HandlerFunc, e *events.LambdaFunctionURLRequest) (status int, head map[string]string, body string, err error) {
 	t.Helper()
 	a, err := Front(h, slog.New(slog.DiscardHandler))(ctx, e)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestFrontRequest(t *testing.T) {
 		"":                     {"", ""},
 		"/a\r\nb":              {"/a%0D%0Ab", "/a\r\nb"},
 	} {
-		status, _, body, err := through(t, t.Context(), func(w http.ResponseWriter, r *http.Request) {
+		status, _, body, err := through(t.Context(), t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.EscapedPath() != want.escaped || r.URL.Path != want.path || r.URL.RawQuery != "s=1%2C2" {
 				t.Errorf("%q: %q %q %q", sent, r.URL.EscapedPath(), r.URL.Path, r.URL.RawQuery)
 			}
@@ -64,7 +64,7 @@ func TestFrontRequest(t *testing.T) {
 			t.Errorf("%q: %d %q %v", sent, status, body, err)
 		}
 	}
-	if status, head, body, err := through(t, t.Context(), func(http.ResponseWriter, *http.Request) { t.Error("called") }, asked("GET", "/raw/%zz", "")); status != 400 || head["Content-Type"] != "application/json" || !strings.Contains(body, "bad-path") || err != nil {
+	if status, head, body, err := through(t.Context(), t, func(http.ResponseWriter, *http.Request) { t.Error("called") }, asked("GET", "/raw/%zz", "")); status != 400 || head["Content-Type"] != "application/json" || !strings.Contains(body, "bad-path") || err != nil {
 		t.Errorf("%d %s %v", status, body, err)
 	}
 }
@@ -90,7 +90,7 @@ func TestFrontEnds(t *testing.T) {
 		"zeros in a body":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 100)) }, 200, string(make([]byte, 100)), false},
 		"an aborted start": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 500, "", true},
 	} {
-		status, head, body, err := through(t, t.Context(), c.h, asked("GET", "/", ""))
+		status, head, body, err := through(t.Context(), t, c.h, asked("GET", "/", ""))
 		if status != c.status || body != c.body || errors.Is(err, errCut) != c.cut || err != nil && !c.cut {
 			t.Errorf("%s: %d %q %v", name, status, body, err)
 		}
@@ -105,11 +105,14 @@ func TestFrontDeadline(t *testing.T) {
 	end := time.Now().Add(time.Hour)
 	ctx, cancel := context.WithDeadline(t.Context(), end)
 	defer cancel()
-	through(t, ctx, func(_ http.ResponseWriter, r *http.Request) {
+	_, _, _, err := through(ctx, t, func(_ http.ResponseWriter, r *http.Request) {
 		if d, ok := r.Context().Deadline(); !ok || !d.Equal(end.Add(-spare)) {
 			t.Errorf("%v %v", d, ok)
 		}
 	}, asked("GET", "/", ""))
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // TestFrontLeft: if the runtime takes no more, the handler's writes fail.
@@ -131,7 +134,9 @@ func TestFrontLeft(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	<-failed
+	if err := <-failed; !errors.Is(err, io.ErrClosedPipe) {
+		t.Error(err)
+	}
 }
 
 func FuzzFrontPath(f *testing.F) {

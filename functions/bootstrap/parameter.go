@@ -59,7 +59,7 @@ func parameter(ctx context.Context, name string) (string, error) {
 	if err := v4.NewSigner().SignHTTP(ctx, keys, r, hex.EncodeToString(sum[:]), "ssm", c.Region, time.Now()); err != nil {
 		return "", err
 	}
-	a, err := http.DefaultClient.Do(r)
+	a, err := (&http.Client{Timeout: parameterTime}).Do(r)
 	if err != nil {
 		return "", err
 	}

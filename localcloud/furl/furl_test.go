@@ -47,7 +47,10 @@ func front(t *testing.T) (address, dir string, log *bytes.Buffer) {
 	return s.URL, dir, log
 }
 
-func ask(t *testing.T, method, address, body string) (*http.Response, string, error) {
+// An answered request, whose body is closed.
+type answered struct{ *http.Response }
+
+func ask(t *testing.T, method, address, body string) (answered, string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
@@ -61,7 +64,7 @@ func ask(t *testing.T, method, address, body string) (*http.Response, string, er
 	}
 	defer a.Body.Close()
 	p, err := io.ReadAll(a.Body)
-	return a, string(p), err
+	return answered{a}, string(p), err
 }
 
 // TestEvent: a request as the function sees it, and its answer as the client does.

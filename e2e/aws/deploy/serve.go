@@ -92,7 +92,7 @@ func (c *Cloud) callSSM(ctx context.Context, what string, in map[string]any) err
 	if err := v4.NewSigner().SignHTTP(ctx, keys, r, hex.EncodeToString(sum[:]), "ssm", c.AWS.Region, time.Now()); err != nil {
 		return err
 	}
-	a, err := http.DefaultClient.Do(r)
+	a, err := (&http.Client{Timeout: time.Minute}).Do(r)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func linked(t *testing.T, page string) {
 		if strings.Contains(link[1], "/group/") { // what Zarr clients open has documents below it
 			link[1] += "/zarr.json"
 		}
-		a, err := client.Get(link[1]) //nolint:noctx // on this machine
+		a, err := client.Get(link[1])
 		if err != nil {
 			t.Fatal(err)
 		}
