@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -26,14 +27,32 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// lines are written by one goroutine and read by another.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // front is a function URL of the test function, and a folder that it sees.
-func front(t *testing.T) (address, dir string, log *bytes.Buffer) {
+func front(t *testing.T) (address, dir string, log *lines) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, log = t.TempDir(), &bytes.Buffer{}
+	dir, log = t.TempDir(), &lines{}
 	p, err := lambda.NewPool(lambda.Config{Name: "fn-test", Path: self, Env: []string{testfn.Env, "TEST_DIR=" + dir}, Concurrency: 1})
 	if err != nil {
 		t.Fatal(err)
