@@ -54,6 +54,11 @@ type Config struct {
 	Hosts []string
 	// NoRaw leaves out the verb raw, NoMetrics the path /metrics.
 	NoRaw, NoMetrics bool
+	// RedirectRaw is the length from which on an answer of raw is a redirection (307) to
+	// a URL of the store that is good for five minutes, if the bucket is an
+	// objstore.Signer; 0 means never. Who has such a URL needs no token. If the store
+	// keeps versions, it answers for the same version.
+	RedirectRaw int64
 	// Viewer answers / and paths below /ui/; nil means that there is no page.
 	Viewer http.Handler
 	// Log receives a line for each request, with the errors that clients do not see in

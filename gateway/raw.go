@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/farread/farread/objstore"
 )
@@ -50,7 +51,42 @@ func (s *Server) stored(c *call, h *handle, ob *objstore.Object) error {
 		s.begin200(c, status)
 		return nil
 	}
+	if to, err := s.elsewhere(c, ob, n); to != "" || err != nil {
+		if err == nil {
+			s.redirect(c, to)
+		}
+		return err
+	}
 	return s.stream(c, ob, status, from, n)
+}
+
+// signedFor is how long the URL of a redirection is good: for clients that follow it at
+// once. A download may take longer.
+const signedFor = 5 * time.Minute
+
+// elsewhere is where the store itself answers for n bytes of an object, "" if the gateway
+// is to do so: then they are few, or the store has no means to answer for the version
+// that was asked for.
+func (s *Server) elsewhere(c *call, ob *objstore.Object, n int64) (string, error) {
+	if s.c.RedirectRaw <= 0 || n < s.c.RedirectRaw || c.version != "" && ob.Info().VersionID == "" {
+		return "", nil
+	}
+	signer, ok := objstore.As[objstore.Signer](c.at.Bucket)
+	if !ok {
+		return "", nil
+	}
+	return signer.SignGet(c.r.Context(), ob.Info().Key, ob.Info().VersionID, signedFor)
+}
+
+// redirect sends a client to another URL. Range and conditions go with it.
+func (s *Server) redirect(c *call, to string) {
+	h := c.w.Header()
+	for _, name := range []string{"ETag", "Content-Encoding", "Content-Range", "Content-Type", "Last-Modified", "Accept-Ranges"} {
+		h.Del(name)
+	}
+	h.Set("Cache-Control", "no-store") // the URL ends
+	h.Set("Location", to)
+	s.send(c, http.StatusTemporaryRedirect, nil)
 }
 
 // rawPart is what one request to a store brings of a long answer.

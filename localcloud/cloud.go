@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/farread/farread/localcloud/delivery"
+	"github.com/farread/farread/localcloud/furl"
 	"github.com/farread/farread/localcloud/lambda"
 	"github.com/farread/farread/localcloud/notify"
 	"github.com/farread/farread/localcloud/s3srv"
@@ -30,6 +33,7 @@ type cloud struct {
 	store   *s3srv.Server
 	deliver *delivery.Delivery
 	pools   []*lambda.Pool
+	fronts  []*http.Server
 	pending []spool.Entry
 }
 
@@ -53,11 +57,11 @@ func newCloud(ctx context.Context, o options, f *folder, out *output, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	c.ready = ready{"http://" + addr, accessKey, secret, o.region, o.allBuckets(), f.path}
+	c.ready = ready{Endpoint: "http://" + addr, AccessKey: accessKey, SecretKey: secret, Region: o.region, Buckets: o.allBuckets(), Dir: f.path}
 	if c.spool, c.pending, err = spool.Open(filepath.Join(f.path, "spool"), o.region, notify.NewClock(nil)); err != nil {
 		return nil, err
 	}
-	invoke, err := c.startPools(o, paths)
+	invoke, err := c.startPools(ctx, o, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +84,7 @@ func newCloud(ctx context.Context, o options, f *folder, out *output, log *slog.
 }
 
 // startPools starts a pool of processes for each function.
-func (c *cloud) startPools(o options, paths map[string]string) (map[string]delivery.Invoke, error) {
+func (c *cloud) startPools(ctx context.Context, o options, paths map[string]string) (map[string]delivery.Invoke, error) {
 	env := append([]string{
 		"AWS_ENDPOINT_URL=" + c.ready.Endpoint,
 		"AWS_ACCESS_KEY_ID=" + c.ready.AccessKey, "AWS_SECRET_ACCESS_KEY=" + c.ready.SecretKey,
@@ -100,8 +104,29 @@ func (c *cloud) startPools(o options, paths map[string]string) (map[string]deliv
 		}
 		c.pools = append(c.pools, p)
 		invoke[name] = p.Invoke
+		if slices.Contains(o.urls, name) {
+			if err := c.startFront(ctx, name, p); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return invoke, nil
+}
+
+// startFront lets a function answer HTTP at an address of its own.
+func (c *cloud) startFront(ctx context.Context, name string, p *lambda.Pool) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: furl.Handler(p, c.log.With("function", name)), ReadHeaderTimeout: time.Minute}
+	c.fronts = append(c.fronts, s)
+	go func() { _ = s.Serve(l) }() // it ends by Close
+	if c.ready.URLs == nil {
+		c.ready.URLs = map[string]string{}
+	}
+	c.ready.URLs[name] = "http://" + l.Addr().String() + "/"
+	return nil
 }
 
 // emit spools a change and queues it. The client waits for it.
@@ -212,6 +237,9 @@ func (c *cloud) begin(redrive bool) error {
 // close kills the functions, then waits for deliveries to end. The spool stays
 // open for requests in flight.
 func (c *cloud) close() {
+	for _, s := range c.fronts {
+		_ = s.Close() // what it waits for ends with the functions
+	}
 	var wg sync.WaitGroup
 	for _, p := range c.pools {
 		wg.Go(p.Close)

@@ -36,6 +36,7 @@ type options struct {
 	functions          string
 	function           map[string]string // name to path
 	env                []string
+	urls               []string // functions that answer HTTP
 	buckets            []string
 	timeout            time.Duration
 	memory             int64 // MiB
@@ -72,6 +73,13 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 			return errors.New("want K=V")
 		}
 		o.env = append(o.env, s)
+		return nil
+	})
+	f.Func("url", "`NAME` of a function that answers HTTP at an address of its own, as behind a function URL; repeatable", func(s string) error {
+		if s == "" || slices.Contains(o.urls, s) {
+			return errors.New("want a name, once")
+		}
+		o.urls = append(o.urls, s)
 		return nil
 	})
 	f.Func("bucket", "`name` of one more bucket to make, beside those of the rules; repeatable", func(s string) error {
@@ -161,23 +169,30 @@ func (o options) allBuckets() []string {
 	return out
 }
 
-// binaries is the absolute path of each function that the rules need.
+// binaries is the absolute path of each function that the rules or --url need.
 func (o options) binaries() (map[string]string, error) {
 	out := map[string]string{}
-	for i, r := range o.rules {
-		name := delivery.FunctionName(r.Job)
+	add := func(name, why string) error {
 		path, ok := o.function[name]
 		if !ok && o.functions == "" {
-			return nil, fmt.Errorf("rule %d needs function %s: give --functions or --function %s=PATH", i, name, name)
+			return fmt.Errorf("%s needs function %s: give --functions or --function %s=PATH", why, name, name)
 		}
 		if !ok {
 			path = filepath.Join(o.functions, name, "bootstrap")
 		}
 		abs, err := filepath.Abs(path) // the S3 backend changes the current directory
-		if err != nil {
+		out[name] = abs
+		return err
+	}
+	for i, r := range o.rules {
+		if err := add(delivery.FunctionName(r.Job), fmt.Sprintf("rule %d", i)); err != nil {
 			return nil, err
 		}
-		out[name] = abs
+	}
+	for _, name := range o.urls {
+		if err := add(name, "--url"); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

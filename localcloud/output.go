@@ -14,6 +14,8 @@ type ready struct {
 	Region    string   `json:"region"`
 	Buckets   []string `json:"buckets"`
 	Dir       string   `json:"dir"`
+
+	URLs map[string]string `json:"urls,omitempty"` // where functions answer HTTP
 }
 
 // output writes lines of JSON, those from before ready after it. It is safe for

@@ -42,11 +42,12 @@ check() {
 }
 
 # Each folder is copied with its place: examples name the module beside them.
-folders=(modules/pipeline examples/minimal examples/complete)
+modules=(modules/pipeline modules/serving)
+folders=("${modules[@]}" examples/minimal examples/complete)
 cp -r terraform "$work/terraform"
 find "$work/terraform" -name '.terraform*' -prune -exec rm -rf {} +
 mkdir "$work/dist"
-for f in pack zoom; do cp terraform/modules/pipeline/tests/fixtures/fn.zip "$work/dist/fn-$f-arm64.zip"; done
+for f in pack zoom serve; do cp terraform/modules/pipeline/tests/fixtures/fn.zip "$work/dist/fn-$f-arm64.zip"; done
 
 init() {
     local folder
@@ -62,7 +63,12 @@ in_all() {
     done
 }
 
-in_module() { (cd "$work/terraform/modules/pipeline" && "$tf" "$@"); }
+in_modules() {
+    local folder
+    for folder in "${modules[@]}"; do
+        (cd "$work/terraform/$folder" && "$tf" "$@") || return
+    done
+}
 
 tf=${TF:-$(command -v tofu || command -v terraform || true)}
 if [[ -z $tf ]]; then
@@ -77,7 +83,7 @@ else
     fi
     if init; then
         check validate in_all validate -no-color
-        check test in_module test -no-color
+        check test in_modules test -no-color
     else
         cat "$work/init.log" >&2
         without "validate and test" "the provider cannot be had; where the registry is out of reach, TF_PLUGIN_MIRROR names a folder that has it"

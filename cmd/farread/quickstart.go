@@ -23,8 +23,9 @@ func newQuickstart(a *app) *cobra.Command {
 		Long: `Start a local S3 with the functions behind it, upload three generated clips as tar,
 zip and folder, an array as .npy, a log as JSON Lines, and a day of an ECG and of a tide
 as WAV and CSV, show what becomes of each, read frames, slices, records and views back
-and compare all of it with its source. Then stay up, with commands to try in another
-terminal, until Ctrl-C ends it and leaves nothing running. A slice and the views are
+and compare all of it with its source. Serve the datasets over HTTP and ask for some
+numbers. Then stay up, with links and commands to try in another terminal, until Ctrl-C
+ends it and leaves nothing running. A slice and the views are
 drawn as .png in slices/ in the folder of the run; with --once, only where --dir names
 that folder.
 
@@ -34,7 +35,7 @@ which takes about 70 s and 100 MB of downloads the first time.
 
 With --json the report is JSON: {"uploads":n,"outputs":[{"key","format","source","uri",
 "size","ms", …}],"reads":[{"what","uri","requests","phases","bytes","payload","ms",
-"ok"}],"pictures":[…], …}. The exit code is 0 only if every
+"ok"}],"pictures":[…],"served":{"url","link","ms","ok"}, …}. The exit code is 0 only if every
 read matched its source.`,
 		Example: `  farread quickstart
   farread quickstart --once --json

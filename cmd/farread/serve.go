@@ -36,6 +36,7 @@ type serveFlags struct {
 	tokenFile, cert, key        string
 	ttl                         time.Duration
 	cache, maxResponse, maxRead sizeFlag
+	redirectRaw                 sizeFlag
 }
 
 func newServe(a *app) *cobra.Command {
@@ -87,6 +88,8 @@ The log, a line of JSON for each request, goes to stderr unless --quiet is set.`
 	f.StringVar(&o.cert, "tls-cert", "", "`FILE` of the certificate, for HTTPS and HTTP/2")
 	f.StringVar(&o.key, "tls-key", "", "`FILE` of the certificate's key")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "`ADDRESS` for /metrics, instead of the same")
+	f.Var(&o.redirectRaw, "redirect-raw", "from this `SIZE` on, send clients of raw to S3 by a presigned URL")
+	f.Lookup("redirect-raw").DefValue = "0" // help leaves out what is off
 	f.BoolVar(&o.noRaw, "no-raw", false, "do not serve bytes as they are stored")
 	return c
 }
@@ -102,7 +105,7 @@ func (a *app) serve(ctx context.Context, args []string, o *serveFlags) error {
 	}
 	most := int64(a.flags.maxMemory)
 	c := gateway.Config{Client: a.client, Roots: roots, TTL: o.ttl, MaxResponse: int64(o.maxResponse), MaxRead: int64(o.maxRead),
-		Cache: min(int64(o.cache), most/4), Memory: most / 2, CORS: o.cors, NoRaw: o.noRaw, NoMetrics: o.metricsAddr != "", Log: a.accessLog()}
+		Cache: min(int64(o.cache), most/4), Memory: most / 2, CORS: o.cors, NoRaw: o.noRaw, RedirectRaw: int64(o.redirectRaw), NoMetrics: o.metricsAddr != "", Log: a.accessLog()}
 	if o.ttl == 0 {
 		c.TTL = -1
 	}

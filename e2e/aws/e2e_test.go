@@ -10,3 +10,9 @@ import (
 
 // TestScenarios runs the scenarios on every way that an event can take.
 func TestScenarios(t *testing.T) { scenario.Run(t, cloud, scenario.Paths()) }
+
+// TestServing deploys the function that serves datasets behind a URL, and asks it.
+func TestServing(t *testing.T) {
+	t.Parallel()
+	scenario.Serving(t, cloud.Serve(t))
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,26 @@ func (l Local) Start(t *testing.T, o Options) *Pipeline {
 	}
 	p.ReplayDLQ = []string{"--local", s.Endpoint}
 	return p
+}
+
+// ServeLocal starts a local cloud with a function that serves datasets.
+func ServeLocal(t *testing.T) Served {
+	t.Helper()
+	serve := Serve{Bucket: "datasets", Token: "s3cret"}
+	env := serve.Environment()
+	env["FARREAD_TOKEN"] = serve.Token
+	args := slices.Concat([]string{"--function", "fn-serve=" + BuildFunction(t, t.TempDir(), "fn-serve"), "--url", "fn-serve"}, settings(env))
+	s := teststack.Run(t, teststack.Options{Buckets: []string{serve.Bucket}, Args: args})
+	return Served{Serve: serve, Endpoint: s.Endpoint, Region: s.Region, AccessKey: s.AccessKey, SecretKey: s.SecretKey, URL: strings.TrimSuffix(s.URLs["fn-serve"], "/")}
+}
+
+// settings are the flags of localcloud that set variables of functions.
+func settings(env map[string]string) []string {
+	flags := make([]string, 0, 2*len(env))
+	for name, value := range env {
+		flags = append(flags, "--env", name+"="+value)
+	}
+	return flags
 }
 
 // ask gets a JSON document.

@@ -21,23 +21,31 @@ type Programs struct {
 // moment.
 func Build(t *testing.T) *Programs {
 	t.Helper()
-	root := Root(t)
 	p := &Programs{Folder: t.TempDir()}
 	p.CLI = filepath.Join(p.Folder, "farread")
-	build := func(out, pkg string, args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", out}, args...), pkg)...)
-		cmd.Dir = root
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if b, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", pkg, err, b)
-		}
-	}
-	build(p.CLI, "./cmd/farread")
+	build(t, p.CLI, "./cmd/farread")
 	for name := range Prefixes() {
-		build(filepath.Join(p.Folder, name, "bootstrap"), "./cmd/"+name, "-tags", "lambda.norpc,nethttpomithttp2", "-trimpath", "-ldflags", "-s -w")
+		BuildFunction(t, p.Folder, name)
 	}
 	return p
+}
+
+// BuildFunction builds a function as folder/NAME/bootstrap, and returns that path.
+func BuildFunction(t *testing.T, folder, name string) string {
+	t.Helper()
+	out := filepath.Join(folder, name, "bootstrap")
+	build(t, out, "./cmd/"+name, "-tags", "lambda.norpc,nethttpomithttp2", "-trimpath", "-ldflags", "-s -w")
+	return out
+}
+
+func build(t *testing.T, out, pkg string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", out}, args...), pkg)...)
+	cmd.Dir = Root(t)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if b, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", pkg, err, b)
+	}
 }
 
 // Root is the root of the checkout.

@@ -15,3 +15,12 @@ func TestLocalCloud(t *testing.T) {
 	}
 	scenario.Run(t, scenario.Local{Programs: scenario.Build(t)}, scenario.Paths())
 }
+
+// TestServing asks the function that serves datasets on the local cloud.
+func TestServing(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts the local cloud")
+	}
+	scenario.Serving(t, scenario.ServeLocal(t))
+}

@@ -26,6 +26,8 @@ type Process struct {
 	Region    string   `json:"region"`
 	Buckets   []string `json:"buckets"`
 
+	URLs map[string]string `json:"urls"` // of functions that answer HTTP, by name
+
 	// Invocations has the runs of functions that have ended. The channel is closed when
 	// the process ends. If 4096 runs wait in it, further ones are dropped.
 	Invocations <-chan Invocation `json:"-"`

@@ -1,6 +1,7 @@
 package lambda
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 // Sizes of the Runtime API.
 const (
 	maxResponse = 6 << 20   // Lambda's limit of a synchronous answer, in bytes
+	maxStream   = 200 << 20 // Lambda's limit of a streamed answer
 	maxError    = 256 << 10 // longest error document; longer ones are cut
 	prefix      = "/2018-06-01/runtime"
 )
@@ -22,6 +24,7 @@ const (
 type invocation struct {
 	id      string
 	payload []byte
+	stream  io.Writer     // gets the answer as it comes; nil: the outcome has it
 	taken   chan struct{} // closed once the process has the event
 	done    chan outcome  // holds one
 }
@@ -31,8 +34,8 @@ type outcome struct {
 	err  error
 }
 
-func newInvocation(payload []byte) *invocation {
-	return &invocation{id: requestID(), payload: payload, taken: make(chan struct{}), done: make(chan outcome, 1)}
+func newInvocation(payload []byte, stream io.Writer) *invocation {
+	return &invocation{id: requestID(), payload: payload, stream: stream, taken: make(chan struct{}), done: make(chan outcome, 1)}
 }
 
 // requestID is a random UUID (RFC 9562, version 4).
@@ -84,12 +87,19 @@ func (e *environment) finish(id string, o outcome) bool {
 }
 
 func (e *environment) response(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxResponse))
+	most := int64(maxResponse)
+	var into bytes.Buffer
+	to := io.Writer(&into)
+	if v := e.current.Load(); v != nil && v.id == r.PathValue("id") && v.stream != nil {
+		most, to = maxStream, &untilFull{w: v.stream}
+	}
+	_, err := io.Copy(to, http.MaxBytesReader(w, r.Body, most))
+	body := into.Bytes()
 	o := outcome{body: body}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		o = outcome{err: fmt.Errorf("%w: Function.ResponseSizeTooLarge: more than %d bytes", ErrFunction, maxResponse)}
+		o = outcome{err: fmt.Errorf("%w: Function.ResponseSizeTooLarge: more than %d bytes", ErrFunction, most)}
 	case err != nil:
 		return // cut off: the process is ending
 	case r.Trailer.Get("Lambda-Runtime-Function-Error-Type") != "":
@@ -97,6 +107,20 @@ func (e *environment) response(w http.ResponseWriter, r *http.Request) {
 		o.err = fmt.Errorf("%w: %s", ErrFunction, r.Trailer.Get("Lambda-Runtime-Function-Error-Type"))
 	}
 	e.answer(w, e.finish(r.PathValue("id"), o), o.err == nil || tooLarge == nil)
+}
+
+// untilFull takes all, and hands it on until that fails: Lambda lets a function go on
+// whose client has gone.
+type untilFull struct {
+	w   io.Writer
+	err error
+}
+
+func (u *untilFull) Write(p []byte) (int, error) {
+	if u.err == nil {
+		_, u.err = u.w.Write(p)
+	}
+	return len(p), nil
 }
 
 func (e *environment) failure(w http.ResponseWriter, r *http.Request) {

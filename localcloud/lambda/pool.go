@@ -3,6 +3,7 @@ package lambda
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 )
@@ -38,6 +39,30 @@ func NewPool(cfg Config) (*Pool, error) {
 // ErrFunction to ErrExit. The end of ctx kills the process. With an error the Result
 // has the fields that are known.
 func (p *Pool) Invoke(ctx context.Context, payload []byte) (Result, error) {
+	return p.run(ctx, payload, nil)
+}
+
+// Stream is Invoke for an answer that is written to w as it comes; the Result has no Body.
+// If the invocation fails in the middle of its answer, w has a part of it. If w fails,
+// the function goes on to its end.
+func (p *Pool) Stream(ctx context.Context, payload []byte, w io.Writer) (Result, error) {
+	from, to := io.Pipe()
+	var r Result
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r, err = p.run(ctx, payload, to)
+		_ = to.Close() // it never fails
+	}()
+	_, failed := io.Copy(w, from)
+	_ = from.Close() // it never fails
+	<-done
+	return r, errors.Join(err, failed)
+}
+
+// run is Invoke, with the answer to stream unless that is nil.
+func (p *Pool) run(ctx context.Context, payload []byte, stream io.Writer) (Result, error) {
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
@@ -45,7 +70,7 @@ func (p *Pool) Invoke(ctx context.Context, payload []byte) (Result, error) {
 		return Result{}, ctx.Err()
 	}
 	for {
-		v := newInvocation(payload)
+		v := newInvocation(payload, stream)
 		r := Result{RequestID: v.id}
 		began := time.Now()
 		e, cold, err := p.take(ctx)

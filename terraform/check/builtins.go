@@ -28,7 +28,7 @@ func builtins(dir string) map[string]function.Function {
 		"regex": stdlib.RegexFunc, "replace": stdlib.ReplaceFunc, "setproduct": stdlib.SetProductFunc, "split": stdlib.SplitFunc,
 		"startswith": test(strings.HasPrefix),
 		"substr":     stdlib.SubstrFunc, "sum": sum(), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
-		"tostring": stdlib.MakeToFunc(cty.String), "trimsuffix": stdlib.TrimSuffixFunc, "values": stdlib.ValuesFunc,
+		"tostring": stdlib.MakeToFunc(cty.String), "trimprefix": stdlib.TrimPrefixFunc, "trimsuffix": stdlib.TrimSuffixFunc, "values": stdlib.ValuesFunc,
 	}
 }
 

@@ -20,10 +20,17 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the tables of the module's README") //nolint:gochecknoglobals // a flag of go test
 
-// TestReadme: the README's tables of inputs and outputs are what the module has,
+// TestReadme: the README's tables of inputs and outputs are what each module has,
 // and each input and output says what it is.
 func TestReadme(t *testing.T) {
 	t.Parallel()
+	for _, module := range []string{module, serving} {
+		readme(t, module)
+	}
+}
+
+func readme(t *testing.T, module string) {
+	t.Helper()
 	m, err := Load(module)
 	if err != nil {
 		t.Fatal(err)

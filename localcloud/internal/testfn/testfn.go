@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +48,10 @@ type Answer struct {
 }
 
 func handle(ctx context.Context, raw json.RawMessage) (any, error) {
+	var ask events.LambdaFunctionURLRequest
+	if err := json.Unmarshal(raw, &ask); err == nil && ask.RequestContext.HTTP.Method != "" {
+		return web(ask, raw)
+	}
 	var direct struct{ Do string }
 	if err := json.Unmarshal(raw, &direct); err == nil && direct.Do != "" {
 		return act(ctx, direct.Do)
@@ -168,6 +174,59 @@ func act(ctx context.Context, do string) (any, error) {
 	for _, kv := range os.Environ() {
 		k, v, _ := strings.Cut(kv, "=")
 		a.Env[k] = v
+	}
+	return a, nil
+}
+
+// web answers a request to a function URL: what it does depends on the path.
+func web(ask events.LambdaFunctionURLRequest, raw []byte) (any, error) {
+	a := &events.LambdaFunctionURLStreamingResponse{StatusCode: 201, Cookies: []string{"a=b", "c=d"},
+		Headers: map[string]string{"content-type": "text/plain", "content-length": "7", "x-own": "yes", "x-pid": strconv.Itoa(os.Getpid())}}
+	from, to := io.Pipe()
+	a.Body = from
+	write := func(n int) { _, _ = to.Write(bytes.Repeat([]byte("x"), n)) } // the runtime may have gone
+	switch ask.RawPath {
+	case "/poison":
+		return nil, errors.New("poison")
+	case "/plain":
+		return "no document", nil
+	case "/empty":
+		a.StatusCode, a.Body = 204, nil
+	case "/coded":
+		a.Headers["Content-Encoding"], a.Body = "gzip", nil
+	case "/status":
+		a.StatusCode, a.Body = 99, nil
+	case "/cut":
+		go func() {
+			write(100_000)
+			_ = to.CloseWithError(errors.New("cut"))
+		}()
+	case "/exit":
+		go func() {
+			write(100_000)
+			os.Exit(4)
+		}()
+	case "/long":
+		go func() {
+			for range 20 {
+				write(1 << 20)
+			}
+			_ = to.Close()
+		}()
+	case "/slow": // the rest comes once a file is there
+		go func() {
+			write(5)
+			for {
+				if _, err := os.Stat(filepath.Join(os.Getenv("TEST_DIR"), "go")); err == nil {
+					break
+				}
+				<-time.After(time.Millisecond)
+			}
+			write(5)
+			_ = to.Close()
+		}()
+	default:
+		a.Body = bytes.NewReader(raw)
 	}
 	return a, nil
 }

@@ -1,12 +1,12 @@
 # Clips, arrays, records and sound, each by a rule; encrypted with a key of one's
-# own, kept for a while, watched.
+# own, kept for a while, watched, and served over HTTP.
 
 terraform {
   required_version = ">= 1.9.0"
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = ">= 6.0, < 7.0"
+      version = ">= 6.28, < 7.0"
     }
   }
 }
@@ -63,6 +63,28 @@ module "pipeline" {
   log_retention_days = 90
   create_alarm_topic = true
   max_age_s          = 1800
+
+  tags = { application = var.name }
+}
+
+# The datasets over HTTP, for who has the token. It is in Systems Manager, and not in
+# this state: aws ssm put-parameter --type SecureString --name /NAME/token --value …
+module "serving" {
+  source = "../../modules/serving"
+  name   = var.name
+  zip    = "${var.zips}/fn-serve-${local.arch}.zip"
+
+  roots           = { datasets = { bucket = module.pipeline.datasets_bucket } }
+  access          = "token"
+  token_parameter = "/${var.name}/token"
+  cors            = var.viewers
+
+  architecture       = var.architecture
+  memory_mb          = 1024
+  concurrency        = 50
+  kms_key_arns       = [aws_kms_key.data.arn]
+  log_retention_days = 90
+  alarm_topic_arns   = [module.pipeline.alarm_topic_arn]
 
   tags = { application = var.name }
 }

@@ -17,3 +17,8 @@ output "queues" {
   description = "Queues and dead-letter queues, for `farread replay-dlq`."
   value       = module.pipeline.queues
 }
+
+output "serving_url" {
+  description = "Where the datasets are served."
+  value       = module.serving.url
+}

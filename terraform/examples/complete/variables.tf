@@ -33,3 +33,9 @@ variable "operator_email" {
   type        = string
   default     = null
 }
+
+variable "viewers" {
+  description = "Origins whose pages may read what is served."
+  type        = list(string)
+  default     = []
+}

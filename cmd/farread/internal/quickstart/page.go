@@ -40,6 +40,13 @@ func (p *page) reads(list []Read) {
 	}
 }
 
+// served tells an answer over HTTP.
+func (p *page) served(s Served, body string) {
+	p.line("\nServed over HTTP, as farread serve does")
+	p.line("  %s", s.Link)
+	p.line("  %-78s   same as source", strings.TrimSpace(body))
+}
+
 // same says that all came back as it went in, where it is drawn, and what is next.
 func (p *page) same(pictures []string, command, next string) {
 	if len(pictures) == 0 {
@@ -72,6 +79,13 @@ func (p *page) invite(t *tour) {
 		{s3, "cp my.npy", "s3://" + uploads + "/    # or my.jsonl, my.log"},
 	} {
 		p.line("  %s", strings.TrimSuffix(fmt.Sprintln(words...), "\n"))
+	}
+	p.line("\nor in a browser, or with xarray.open_zarr:\n")
+	for _, path := range []string{
+		"/ls/" + datasets + "/", "/slice/" + datasets + "/" + out[stormOutput].Key + "?s=30&format=png",
+		"/view/" + datasets + "/" + out[5].Key + "?from=6h&to=7h&width=1200&format=svg", "/group/" + datasets + "/" + out[stormOutput].Key,
+	} {
+		p.line("  %s%s", t.report.Served.URL, path)
 	}
 	end := " and leaves nothing behind"
 	if t.o.Kept {

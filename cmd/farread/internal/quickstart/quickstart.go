@@ -58,6 +58,7 @@ type Report struct {
 	Reads   []Read   `json:"reads"`
 	// Pictures are files with pictures of the data that were read.
 	Pictures []string `json:"pictures"`
+	Served   Served   `json:"served"` // an answer of a server of the datasets
 
 	Endpoint   string  `json:"endpoint"`
 	StartMS    float64 `json:"start_ms"`    // until the local cloud answered
@@ -173,6 +174,7 @@ func begin(ctx context.Context, o Options, bin string) (_ *tour, err error) {
 }
 
 func (t *tour) end() {
+	t.web.stop()
 	t.writer.CloseIdleConnections()
 	_ = t.cloud.Stop(grace) // the error is reported elsewhere
 }
@@ -188,6 +190,12 @@ func (t *tour) serve(ctx context.Context, out io.Writer) error {
 	list, err := stories(clips, storm)
 	if err == nil {
 		err = t.run(ctx, list)
+	}
+	if err == nil {
+		err = t.startWeb(ctx)
+	}
+	if err == nil {
+		err = t.ask(ctx, storm)
 	}
 	if err != nil {
 		return err

@@ -102,6 +102,9 @@ func reading[T any](s step, read func(context.Context, T) (got, want [][]byte, e
 	return s
 }
 
+// stormOutput is the number of the story with the storm.
+const stormOutput = 3
+
 // stories is the tour.
 func stories(clips []demo.Clip, storm demo.Volume) (list []story, err error) {
 	add := func(s story, e error) { list, err = append(list, s), errors.Join(err, e) }

@@ -37,6 +37,7 @@ type tour struct {
 	page              page
 	writer            *farread.Client // uploads, and looks for outputs
 	uploads, datasets objstore.Bucket // of the writer
+	web               *web            // serves the datasets
 	report            Report
 }
 

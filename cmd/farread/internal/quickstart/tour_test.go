@@ -14,9 +14,11 @@ import (
 	"io/fs"
 	"math"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,7 +90,11 @@ func TestTour(t *testing.T) {
 	if err := tr.run(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
+	if err := errors.Join(tr.startWeb(t.Context()), tr.ask(t.Context(), storm)); err != nil {
+		t.Fatal(err)
+	}
 	tr.page.invite(tr)
+	linked(t, shown.String())
 	told(t, tr, shown.String())
 	pictures(t, tr, clips)
 	if i := slices.IndexFunc(storm.Values, func(x float32) bool { return x < 0 || x > 100 || x*16 != float32(int(x*16)) }); i >= 0 {
@@ -128,8 +134,29 @@ func told(t *testing.T, tr *tour, page string) {
 	if r.Uploads != 7 || len(r.Outputs) != 7 || len(r.Reads) != 15 || r.UploadSize < 30<<20 {
 		t.Errorf("%d uploads of %d bytes, %d reads", r.Uploads, r.UploadSize, len(r.Reads))
 	}
-	if n := strings.Count(page, "same as source"); n != len(r.Reads) {
+	if n := strings.Count(page, "same as source"); n != len(r.Reads)+1 || !r.Served.OK {
 		t.Errorf("%d reads on the page\n%s", n, page)
+	}
+}
+
+// linked: each link of the page is answered.
+func linked(t *testing.T, page string) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, link := range regexp.MustCompile(`(?m)^  (http://\S+)$`).FindAllStringSubmatch(page, -1) {
+		if strings.Contains(link[1], "/group/") { // what Zarr clients open has documents below it
+			link[1] += "/zarr.json"
+		}
+		a, err := client.Get(link[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Body.Close(); a.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", link[1], a.Status)
+		}
+	}
+	if n := strings.Count(page, "http://127.0.0.1:"); n < 7 {
+		t.Errorf("%d links\n%s", n, page)
 	}
 }
 
@@ -286,7 +313,7 @@ func TestProgram(t *testing.T) {
 	o, _ := options(t)
 	out, err := exec.Command(o.Program, "quickstart", "--once", "--json").Output()
 	var r Report
-	if err = errors.Join(err, json.Unmarshal(out, &r)); err != nil || r.Uploads != 7 || len(r.Reads) != 15 || r.Pictures == nil || len(r.Pictures) > 0 {
+	if err = errors.Join(err, json.Unmarshal(out, &r)); err != nil || r.Uploads != 7 || len(r.Reads) != 15 || r.Pictures == nil || len(r.Pictures) > 0 || !r.Served.OK {
 		t.Errorf("%v\n%s", err, out)
 	}
 	ends(t, o.Program, func(pid int) int { return pid }, 130, "interrupted")
