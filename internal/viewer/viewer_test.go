@@ -1,0 +1,148 @@
+package viewer
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func ask(t *testing.T, method, target string, head ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, target, nil)
+	for i := 0; i < len(head); i += 2 {
+		r.Header.Set(head[i], head[i+1])
+	}
+	w := httptest.NewRecorder()
+	Handler().ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(t *testing.T, r *http.Response) []byte {
+	t.Helper()
+	p, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestWeight: what the page weighs on the wire, all views opened.
+func TestWeight(t *testing.T) {
+	const most, mostOwn = 60_000, 36_000
+	all, own := 0, 0
+	for name, f := range built().files {
+		if path.Ext(name) == "" || path.Ext(name) == ".txt" { // a licence, which the page does not load
+			continue
+		}
+		n := len(f.plain)
+		if f.gzip != nil {
+			n = len(f.gzip)
+		}
+		t.Logf("%7d of %7d %s", n, len(f.plain), name)
+		if all += n; !strings.HasPrefix(name, "vendor/") {
+			own += n
+		}
+	}
+	t.Logf("%7d in all, %d of our own", all, own)
+	if all > most || own > mostOwn {
+		t.Errorf("the page is %d bytes, %d of its own: want %d and %d at most", all, own, most, mostOwn)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	for _, target := range []string{"/", "/ui/index.html"} {
+		r := ask(t, http.MethodGet, target)
+		text := string(body(t, r))
+		if r.StatusCode != http.StatusOK || r.Header.Get("Content-Type") != "text/html; charset=utf-8" || r.Header.Get("Cache-Control") != "no-cache" {
+			t.Fatalf("%s: %d %v", target, r.StatusCode, r.Header)
+		}
+		links := regexp.MustCompile(`(?:href|src)="(ui/[^"]+)"`).FindAllStringSubmatch(text, -1)
+		if len(links) < 4 {
+			t.Fatalf("%d files in the document", len(links))
+		}
+		for _, l := range links {
+			r := ask(t, http.MethodGet, "/"+l[1])
+			if r.StatusCode != http.StatusOK || !strings.HasSuffix(r.Header.Get("Cache-Control"), "immutable") {
+				t.Errorf("%s: %d %s", l[1], r.StatusCode, r.Header.Get("Cache-Control"))
+			}
+		}
+	}
+}
+
+// TestPolicy: the headers that keep scripts out are on every answer.
+func TestPolicy(t *testing.T) {
+	for _, target := range []string{"/", "/ui/app.js", "/ui/none.js", "/ui/../viewer.go", "/ui/"} {
+		r := ask(t, http.MethodGet, target)
+		if got := r.Header.Get("Content-Security-Policy"); got != policy || strings.Contains(got, "unsafe") {
+			t.Errorf("%s: policy %q", target, got)
+		}
+		if r.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: no nosniff", target)
+		}
+		if target != "/" && target != "/ui/app.js" && r.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d", target, r.StatusCode)
+		}
+	}
+}
+
+// TestNothingElse: no file asks for anything from elsewhere, has a script or a style in
+// itself, or makes elements of text.
+func TestNothingElse(t *testing.T) {
+	for name, f := range built().files {
+		if strings.HasPrefix(name, "vendor/") {
+			continue
+		}
+		for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "<script>", "style=\"", "//cdn"} {
+			if bytes.Contains(f.plain, []byte(bad)) {
+				t.Errorf("%s has %q", name, bad)
+			}
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	plain := ask(t, http.MethodGet, "/ui/app.js")
+	tag := plain.Header.Get("Etag")
+	want := body(t, plain)
+	if tag == "" || plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Cache-Control") != "no-cache" {
+		t.Fatalf("%v", plain.Header)
+	}
+	zipped := ask(t, http.MethodGet, "/ui/app.js", "Accept-Encoding", "br, gzip;q=0.5")
+	if zipped.Header.Get("Content-Encoding") != "gzip" || zipped.Header.Get("Etag") == tag || zipped.Header.Get("Vary") != "Accept-Encoding" {
+		t.Fatalf("%v", zipped.Header)
+	}
+	z, err := gzip.NewReader(zipped.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(z); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("gzip gives other bytes: %v", err)
+	}
+	for _, c := range []struct {
+		head   []string
+		status int
+	}{
+		{[]string{"If-None-Match", tag}, http.StatusNotModified},
+		{[]string{"If-None-Match", `"x", W/` + tag}, http.StatusNotModified},
+		{[]string{"If-None-Match", zipped.Header.Get("Etag"), "Accept-Encoding", "gzip"}, http.StatusNotModified},
+		{[]string{"If-None-Match", `"x"`}, http.StatusOK},
+		{[]string{"Accept-Encoding", "gzip;q=0"}, http.StatusOK},
+	} {
+		r := ask(t, http.MethodGet, "/ui/app.js", c.head...)
+		if r.StatusCode != c.status || r.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%v: %d %v", c.head, r.StatusCode, r.Header)
+		}
+		if r.StatusCode == http.StatusNotModified && len(body(t, r)) > 0 {
+			t.Errorf("%v: a body", c.head)
+		}
+	}
+	if r := ask(t, http.MethodHead, "/ui/app.js"); r.Header.Get("Content-Length") == "" || len(body(t, r)) > 0 {
+		t.Errorf("HEAD: %v", r.Header)
+	}
+}
