@@ -67,7 +67,9 @@ const verbs = /\/(info|ls|slice|get|view|raw|zarr|group)(~[^/]*)?\//;
 
 // page runs fn with a page at an address, and checks it then. What fn is given has, besides
 // the page: requests() since the last call; shot(name); state(), of the link; a11y().
-export async function page(address, fn, { width = 1280, height = 800, dark = false, errors = [], axeOff = [], init } = {}) {
+// checked: false leaves out the check for accessibility at the end, where another test has
+// the same view.
+export async function page(address, fn, { width = 1280, height = 800, dark = false, errors = [], axeOff = [], checked = true, init } = {}) {
   const context = await (await launch()).newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce" });
   context.setDefaultTimeout(10_000);
   const p = await context.newPage(), bad = [];
@@ -89,7 +91,7 @@ export async function page(address, fn, { width = 1280, height = 800, dark = fal
   try {
     await p.goto(address);
     await fn(p);
-    await a11y();
+    if (checked) await a11y();
     assert.deepEqual(bad, [], "errors of the page");
   } catch (e) {
     const text = await p.evaluate(() => document.body.innerText).catch(() => "");

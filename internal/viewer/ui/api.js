@@ -234,7 +234,10 @@ export const get = (address, o = {}) => lane(o.lane ?? "main").get(address, o);
 
 // download saves an answer as a file.
 export async function download(address, name) {
-  const blob = await get(address, { as: "blob", fresh: true, lane: "download" });
+  saveBlob(await get(address, { as: "blob", fresh: true, lane: "download" }), name);
+}
+
+export function saveBlob(blob, name) {
   const a = document.createElement("a");
   a.href = URL.createObjectURL(blob);
   a.download = name;

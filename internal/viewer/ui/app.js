@@ -1,7 +1,7 @@
 // The shell: routes, the view of a dataset, errors, keys, theme, and what it cost.
 
 import * as api from "./api.js";
-import { el } from "./dom.js";
+import { bytes, el } from "./dom.js";
 
 const $ = (id) => document.getElementById(id);
 const main = $("main"), crumbs = $("crumbs"), live = $("live"), keysBox = $("keys");
@@ -28,13 +28,16 @@ function takeToken() {
 function parseRoute() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const [root, ...rest] = path.split("/").map((s) => { try { return decodeURIComponent(s); } catch { return s; } });
-  return { root, key: rest.join("/"), state: Object.fromEntries(new URLSearchParams(query)) };
+  return { root, key: rest.join("/"), folder: rest.at(-1) === "", state: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 export function hrefOf(root, key = "", state = {}) {
-  const path = [root, ...(key ? key.split("/") : [])].map(encodeURIComponent).join("/");
+  return withState(`#/${[root, ...(key ? key.split("/") : [])].map(encodeURIComponent).join("/")}`, state);
+}
+
+function withState(path, state) {
   const q = new URLSearchParams(Object.entries(state).filter(([, v]) => v != null && v !== "")).toString().replace(/%2C/g, ",").replace(/%3A/g, ":");
-  return `#/${path}${root && key.endsWith("/") && !path.endsWith("/") ? "/" : ""}${q ? `?${q}` : ""}`;
+  return path + (q ? `?${q}` : "");
 }
 
 let current = null; // what is shown: {view, stop, keys, hash, ...}
@@ -51,7 +54,7 @@ async function show() {
   if (mine.hash !== hash) return;
   const wait = setTimeout(() => main.replaceChildren(el("p", { class: "wait" }, "Opening …")), 150);
   try {
-    const info = route.root ? await api.get(api.url("info", route.root, route.key), { as: "json", signal: stop.signal, fresh: true }) : { format: "", can: [] };
+    const info = await describe(route, stop.signal);
     api.pin(route.root, route.key, info.pinned && info.version);
     const name = viewOf(info), module = await import(`./${name}.js`);
     clearTimeout(wait);
@@ -68,11 +71,27 @@ async function show() {
   } catch (e) {
     clearTimeout(wait);
     if (current !== mine || api.aborted(e)) return;
-    main.replaceChildren();
+    main.replaceChildren(el("h1", {}, document.title));
     // What is no dataset may be a folder that is not listed by itself.
-    if (e.status === 400 || e.status === 404) return fail(e, { byHand: true });
+    if (e.status === 400 || e.status === 404) return fail(e, { byHand: route.root !== "" });
     fail(e);
   }
+}
+
+// describe tells what a place is. Of a folder the names are enough, unless they are those
+// of a dataset in parts; so that costs one listing.
+async function describe({ root, key, folder, state }, signal) {
+  const o = { as: "json", signal, fresh: true };
+  if (!root) return { format: "", can: [] };
+  if (folder) {
+    try {
+      const page = await api.get(api.url("ls", root, key, { after: state.after }), o);
+      if (!page.entries.some((e) => /\.gmeta$|^chunks\.b2frame$/.test(e.name))) return { format: "", can: [], page };
+    } catch (e) {
+      if (![400, 404, 422].includes(e.status)) throw e;
+    }
+  }
+  return api.get(api.url("info", root, key), o);
 }
 
 function close() {
@@ -90,7 +109,7 @@ function context(mine, info) {
     setState(patch, { replace = true } = {}) {
       if (current !== mine) return;
       for (const [k, v] of Object.entries(patch)) if (v == null || v === "") delete mine.state[k]; else mine.state[k] = String(v);
-      mine.hash = hrefOf(mine.root, mine.key, mine.state);
+      mine.hash = withState(mine.hash.split("?")[0], mine.state);
       if (!replace) history.pushState(null, "", mine.hash);
       else { clearTimeout(mine.writing); mine.writing = setTimeout(() => { if (current === mine) history.replaceState(null, "", mine.hash); }, 120); }
     },
@@ -124,16 +143,14 @@ function facts(info) {
   if (info.shape) list.push(info.shape.join(" × ") || "one value");
   if (typeof info.dtype === "string") list.push(info.dtype.length > 40 ? "structured" : info.dtype);
   if (info.codec) list.push(info.codec);
-  if (info.source?.size) list.push(`${bytesText(info.source.size)} stored`);
-  if (info.nbytes > 0) list.push(`${bytesText(info.nbytes)} in all`);
+  if (info.source?.size) list.push(`${bytes(info.source.size)} stored`);
+  if (info.nbytes > 0) list.push(`${bytes(info.nbytes)} in all`);
   return list.join(" · ");
 }
 
-function bytesText(n) { return new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact" }).format(n).replace(/\.?([KMBT])$/, (_, u) => ` ${u === "B" ? "G" : u}`).replace("K", "k") + "B"; }
-
 function trail({ root, key }) {
   const parts = key.split("/"), kids = [];
-  if (root) kids.push(el("a", { href: hrefOf(root, parts.length > 1 || key === "" ? "" : "") + (key ? "/" : "") }, root));
+  if (root) kids.push(key ? el("a", { href: `${hrefOf(root)}/` }, root) : el("span", { "aria-current": "page" }, root));
   let at = "";
   parts.forEach((p, i) => {
     if (p === "") return;
@@ -165,7 +182,12 @@ export function fail(error, { byHand = false } = {}) {
   main.prepend(box);
 }
 
-function reload() { api.forget(); current = current && { ...current, hash: null }; show(); }
+function reload() {
+  api.forget();
+  if (current) history.replaceState(null, "", current.hash);
+  close();
+  show();
+}
 
 function tokenForm() {
   const input = el("input", { type: "password", autocomplete: "off", name: "token", "aria-label": "Token" });

@@ -132,7 +132,8 @@ export function kindOf(descr) {
 
 // parse reads a .npy into {shape, dtype, data, size, number(i), text(i)}: data as stored
 // (BigInt64Array of int64; two numbers an item of complex ones), number for a picture
-// (NaN of NaT), text exactly. Types that have no numbers are a Fault.
+// (NaN of NaT), text exactly; plain says that data are those numbers. Types that have no
+// numbers are a Fault.
 export function parse(buffer) {
   const v = new DataView(buffer);
   if (buffer.byteLength < 10 || v.getUint32(0) !== 0x934e554d || v.getUint16(4) !== 0x5059) throw new Fault(0, "npy", "the answer is no .npy");
@@ -144,7 +145,7 @@ export function parse(buffer) {
   const size = shape.reduce((a, b) => a * b, 1);
   const out = items(descr, buffer, from + length, size);
   if (head.get("fortran_order") && shape.length > 1) throw new Fault(0, "npy", "the answer is in Fortran order");
-  return { shape, dtype: descr, size, ...out };
+  return { shape, dtype: descr, size, plain: !/^[<>|=]?(c|M|m|[ui]8)/.test(descr), ...out };
 }
 
 function items(descr, buffer, at, size) {
