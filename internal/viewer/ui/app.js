@@ -12,7 +12,7 @@ const abilities = [["view", "series"], ["slice", "array"], ["images", "frames"],
 
 function viewOf(info) {
   if (info.format === "") return "browse";
-  if (info.can.includes("slice") && info.shape) return "array";
+  if (info.can.includes("slice")) { info.shape ??= []; return "array"; }
   return views[info.format] ?? abilities.find(([can]) => info.can.includes(can) && can !== "slice")?.[1] ?? "other";
 }
 

@@ -1,6 +1,6 @@
 // Small charts on a canvas: ticks, a line, a histogram.
 
-import { color, short } from "./dom.js";
+import { color, digits, short } from "./dom.js";
 import { table } from "./colors.js";
 
 // ticks are about n even steps between two numbers; whole ones if asked for.
@@ -9,7 +9,7 @@ export function ticks(lo, hi, n, whole = false) {
   let step = [1, 2, 5, 10].map((f) => f * p).find((s) => s >= raw) ?? p;
   if (whole) step = Math.max(1, Math.round(step));
   const out = [];
-  for (let v = Math.ceil(lo / step) * step; v <= hi + step * 1e-9 && out.length < 100; v += step) out.push(Number(v.toPrecision(12)));
+  for (let v = Math.ceil(lo / step) * step; v <= hi + step * 1e-9 && out.length < 100; v += step) out.push(Number(v.toPrecision(15)));
   return out;
 }
 
@@ -27,7 +27,7 @@ export function sharp(canvas, w, h) {
 
 // frame draws the axes of a chart and returns how numbers become pixels.
 export function frame(g, w, h, { x0, x1, y0, y1, wholeX = false }) {
-  const labels = ticks(y0, y1, Math.max(2, h / 45)), left = 10 + Math.max(...labels.map((v) => g.measureText(short(v)).width), 20);
+  const labels = ticks(y0, y1, Math.max(2, h / 45)), n = digits(y0, y1), left = 10 + Math.max(...labels.map((v) => g.measureText(short(v, n)).width), 20);
   const a = { l: left, t: 8, r: w - 10, b: h - 22 };
   const X = (v) => a.l + ((v - x0) / (x1 - x0 || 1)) * (a.r - a.l), Y = (v) => a.b - ((v - y0) / (y1 - y0 || 1)) * (a.b - a.t);
   g.strokeStyle = color("--line");
@@ -35,7 +35,7 @@ export function frame(g, w, h, { x0, x1, y0, y1, wholeX = false }) {
   g.lineWidth = 1;
   g.textAlign = "right";
   g.textBaseline = "middle";
-  for (const v of labels) { const y = Math.round(Y(v)) + 0.5; g.beginPath(); g.moveTo(a.l, y); g.lineTo(a.r, y); g.stroke(); g.fillText(short(v), a.l - 6, y); }
+  for (const v of labels) { const y = Math.round(Y(v)) + 0.5; g.beginPath(); g.moveTo(a.l, y); g.lineTo(a.r, y); g.stroke(); g.fillText(short(v, n), a.l - 6, y); }
   g.textBaseline = "top";
   for (const v of ticks(x0, x1, (a.r - a.l) / 80, wholeX)) {
     const x = Math.round(X(v)) + 0.5, half = g.measureText(short(v, 9)).width / 2;

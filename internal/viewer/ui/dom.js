@@ -34,14 +34,17 @@ export const count = (n) => (n == null || n < 0 ? "" : n.toLocaleString("en"));
 // plural writes a number with its word.
 export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
-// short writes a number for an axis or a read-out, in about so many digits.
+// short writes a number for an axis, with so many digits.
 export function short(v, digits = 5) {
   if (v == null || Number.isNaN(v)) return "–";
   if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
   const a = Math.abs(v);
-  if (a !== 0 && (a >= 1e7 || a < 1e-4)) return v.toExponential(Math.max(digits - 2, 1)).replace(/\.?0+e/, "e");
+  if (a !== 0 && (a >= 1e7 || a < 1e-4)) return v.toExponential(digits - 1).replace(/\.?0*e\+?/, "e");
   return String(Number(v.toPrecision(digits)));
 }
+
+// digits is how many digits numbers between two ends need to differ.
+export const digits = (lo, hi) => Math.min(17, 3 + Math.max(2, Math.ceil(Math.log10(Math.max(Math.abs(lo), Math.abs(hi)) / (hi - lo || 1))) || 0));
 
 // color is what a variable of the style sheet is in this theme, as rgb(…), for a canvas.
 export function color(name) {

@@ -28,7 +28,7 @@ export class Model {
     const v = numbers(state.view, 4);
     this.view = v && v[2] > 0 && v[3] > 0 ? { x: v[0], y: v[1], kx: v[2], ky: v[3] } : null; // null: all of it
     const [rows, cols] = this.size;
-    this.stretch = state.stretch ? state.stretch === "1" : Math.max(rows / cols, cols / rows) > 12;
+    this.stretched = state.stretch ? state.stretch === "1" : null; // null: if the plane is long
     const p = numbers(state.point, 2);
     this.point = p ? { y: clamp(p[0], 0, rows - 1), x: clamp(p[1], 0, cols - 1) } : null;
     this.profile = /^(line|\d+)$/.test(state.profile ?? "") ? state.profile : "";
@@ -42,6 +42,7 @@ export class Model {
   get inner() { return this.member?.shape.reduce((a, b) => a * b, 1) ?? 1; }
   get dtype() { return this.member ? this.member.descr : this.ctx.info.dtype; }
   get size() { return this.axes.map((a) => (a < 0 ? 1 : this.shape[a])); }
+  get stretch() { const [rows, cols] = this.size; return this.stretched ?? Math.max(rows / cols, cols / rows) > 12; }
   // others are the axes with a slider.
   get others() { return this.shape.map((_, i) => i).filter((i) => !this.axes.includes(i) && this.shape[i] > 1); }
 
@@ -62,7 +63,7 @@ export class Model {
       map: this.map === "viridis" ? null : this.map,
       range: this.range.fixed ? `${this.range.lo},${this.range.hi}` : null,
       view: v ? [v.x, v.y, v.kx, v.ky].map(round).join(",") : null,
-      stretch: this.stretch === (Math.max(this.size[0] / this.size[1], this.size[1] / this.size[0]) > 12) ? null : this.stretch ? "1" : "0",
+      stretch: this.stretched == null ? null : this.stretched ? "1" : "0",
       point: this.point ? `${this.point.y},${this.point.x}` : null,
       profile: this.profile || null,
       line: this.profile === "line" && this.line ? [this.line.x0, this.line.y0, this.line.x1, this.line.y1].map((x) => Math.round(x * 10) / 10).join(",") : null,

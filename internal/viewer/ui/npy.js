@@ -81,7 +81,15 @@ function shortest(v, digits, round) {
   }
   return plain(v);
 }
-const plain = (v) => (Object.is(v, -0) ? "-0" : String(v));
+
+// plain writes a finite number as NumPy does, but for the .0 of whole ones.
+function plain(v) {
+  const a = Math.abs(v);
+  if (a !== 0 && (a >= 1e16 || a < 1e-4)) return v.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
+  return Object.is(v, -0) ? "-0" : String(v);
+}
+
+const float = (text) => (/^-?\d+$/.test(text) ? `${text}.0` : text);
 
 // NaT is the least int64.
 const NaT = -(2n ** 63n);
@@ -161,9 +169,9 @@ function items(descr, buffer, at, size) {
   if (small) data = globalThis.Float16Array ? new Float16Array(data.buffer, data.byteOffset, size) : Float32Array.from(data, half);
   switch (type) {
     case "b1": return { data, number: (i) => data[i], text: (i) => (data[i] ? "True" : "False") };
-    case "f2": return { data, number: (i) => data[i], text: (i) => shortest(data[i], 5, round16) };
-    case "f4": return { data, number: (i) => data[i], text: (i) => shortest(data[i], 9, Math.fround) };
-    case "f8": return { data, number: (i) => data[i], text: (i) => shortest(data[i], 0) };
+    case "f2": return { data, number: (i) => data[i], text: (i) => float(shortest(data[i], 5, round16)) };
+    case "f4": return { data, number: (i) => data[i], text: (i) => float(shortest(data[i], 9, Math.fround)) };
+    case "f8": return { data, number: (i) => data[i], text: (i) => float(shortest(data[i], 0)) };
     case "u8": case "i8": return { data, number: (i) => Number(data[i]), text: (i) => String(data[i]) };
     case "M8": return { data, number: (i) => (data[i] === NaT ? NaN : Number(data[i])), text: (i) => moment(data[i], unit, step || 1) };
     case "m8": return { data, number: (i) => (data[i] === NaT ? NaN : Number(data[i])), text: (i) => (data[i] === NaT ? "NaT" : `${data[i] * BigInt(step || 1)} ${unit ?? ""}`.trim()) };

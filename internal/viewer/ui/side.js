@@ -1,7 +1,7 @@
 // Beside a plane: the range of the colours over a histogram of what is in sight, and a
 // profile.
 
-import { el, field, short } from "./dom.js";
+import { digits, el, field, short } from "./dom.js";
 import { frame, histogram, line, sharp, span } from "./chart.js";
 
 const samples = 16384, bars = 64;
@@ -26,7 +26,7 @@ function robust(values, map) {
   if (!values.length) return [0, 1];
   let lo = values[Math.floor((values.length - 1) * 0.01)], hi = values[Math.ceil((values.length - 1) * 0.99)];
   if (map === "blue-red" && lo < 0 && hi > 0) { hi = Math.max(-lo, hi); lo = -hi; } // white is nought
-  if (lo === hi) { lo -= Math.abs(lo) * 0.01 || 0.5; hi += Math.abs(hi) * 0.01 || 0.5; }
+  if (lo === hi) { const d = Math.abs(lo) * 0.01 || 0.5; lo -= d; hi += d; }
   return [lo, hi];
 }
 
@@ -73,7 +73,7 @@ export class Side {
     this.m.change("range");
   }
 
-  showRange() { const r = this.m.range; this.lo.value = short(r.lo, 6); this.hi.value = short(r.hi, 6); }
+  showRange() { const { lo, hi } = this.m.range, n = digits(lo, hi) + 1; this.lo.value = short(lo, n); this.hi.value = short(hi, n); }
 
   // settled takes the tiles in sight, now that they are there.
   settled(tiles) {
