@@ -15,7 +15,7 @@ os.makedirs(folder, exist_ok=True)
 
 
 def save(name, array, **options):
-    blosc2.asarray(np.ascontiguousarray(array), urlpath=os.path.join(folder, name), mode="w", **options)
+    blosc2.asarray(array if array.ndim == 0 else np.ascontiguousarray(array), urlpath=os.path.join(folder, name), mode="w", **options)
     return array
 
 

@@ -12,7 +12,7 @@ export async function mount(box, ctx) {
   const { info } = ctx;
   const drawn = kindOf(info.dtype) || members(info.dtype)?.some((m) => kindOf(m.descr));
   if (info.shape.includes(0)) { box.append(el("p", { class: "note" }, "The array has no items.")); return { destroy() {} }; }
-  if (!drawn || info.shape.length === 0) return (await import("./text.js")).mount(box, ctx);
+  if (!drawn || info.shape.every((n) => n === 1)) return (await import("./text.js")).mount(box, ctx);
   if (info.shape.length === 1) return (await import("./line.js")).mount(box, ctx);
   return mountPlane(box, ctx);
 }
@@ -33,7 +33,7 @@ function mountPlane(box, ctx) {
   stage.append(left, right);
   box.append(top, stage);
   let plane, side;
-  const tiles = tilesOf(ctx, m, { changed: () => plane.arrived(), failed: (e) => {
+  const tiles = tilesOf(ctx, m, { changed: (at) => plane.arrived(at), failed: (e) => {
     if (e.code === "too-large" || e.code === "too-much") e.offer = { label: "Zoom in", run: () => plane.zoom(4) };
     ctx.fail(e);
   } });
@@ -44,7 +44,7 @@ function mountPlane(box, ctx) {
     npy: () => ctx.api.download(ctx.api.url("slice", ctx.root, ctx.key, { s: m.text(plane.window(), plane.level()), field: m.member?.name }), fileName(ctx, "npy")).catch(ctx.fail),
     png: async () => ctx.api.saveBlob(await plane.picture(), fileName(ctx, "png")),
   });
-  tiles.lane.idle = () => plane.ahead();
+  tiles.lane.idle = () => plane.idle();
   const stop = m.on((kind) => { plane.update(kind); side.update(kind); controls.update(kind); });
   ctx.elsewhere(() => ({ kind: "array", slice: m.text(plane.window(), plane.level()), field: m.member?.name }));
   keys(ctx, plane, side, controls);

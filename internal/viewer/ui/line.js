@@ -23,7 +23,7 @@ class LineView {
     const button = (text, title, onclick) => el("button", { type: "button", title, "aria-label": title, onclick }, text);
     box.append(el("div", { class: "bar" }, this.picker(), el("span", { class: "group", role: "group", "aria-label": "Zoom" },
       button("−", "Smaller (−)", () => this.zoom(1 / 1.6)), button("Fit", "Fit all of it (0)", () => this.show(0, this.size)), button("+", "Larger (+)", () => this.zoom(1.6))),
-    button("npy", "Download what is in sight as .npy", () => ctx.api.download(ctx.api.url("slice", ctx.root, ctx.key, { s: this.text(), field: this.m.member?.name }), fileName(ctx, "npy")).catch(ctx.fail))), this.canvas, this.reading);
+    button("Save npy", "Save npy of what is in sight", () => ctx.api.download(ctx.api.url("slice", ctx.root, ctx.key, { s: this.text(), field: this.m.member?.name }), fileName(ctx, "npy")).catch(ctx.fail))), this.canvas, this.reading);
     const v = this.m.view;
     this.from = v ? v.x : 0;
     this.to = v ? v.x + v.kx : this.size;

@@ -19,7 +19,7 @@ export class PlaneView {
     this.askLater = later(90, () => this.ask());
     this.settleLater = later(60, () => this.settle());
     this.slow = later(130, () => { if (this.m.hasty) { this.m.hasty = false; this.ask(); } });
-    this.resize = new ResizeObserver(() => { this.ask(); this.draw(); });
+    this.resize = new ResizeObserver(() => { this.room(); this.ask(); this.draw(); });
     this.resize.observe(this.canvas);
     this.hands();
   }
@@ -29,6 +29,14 @@ export class PlaneView {
   // ---- the window
 
   get plot() { return { w: Math.max(40, this.canvas.clientWidth - margin.l - margin.r), h: Math.max(40, this.canvas.clientHeight - margin.t - margin.b) }; }
+
+  // room makes the canvas as high as the picture needs, within what the style sheet gives.
+  room() {
+    const c = this.canvas, [rows, cols] = this.m.size;
+    c.style.height = "";
+    const most = c.clientHeight, need = (this.plot.w * rows) / cols + margin.t + margin.b;
+    if (!this.m.stretch && need < most) c.style.height = `${Math.max(Math.round(need), 200)}px`;
+  }
 
   // whole is the view of all.
   whole() {
@@ -83,6 +91,7 @@ export class PlaneView {
   // update follows a change of the model.
   update(kind) {
     if (kind === "plane") { this.hover = null; if (this.m.hasty) this.slow(); }
+    if (kind === "plane" || kind === "view") this.room();
     if (kind === "plane" || kind === "view") {
       const idle = performance.now() - this.asked > 250;
       if (!this.gesture || idle) { this.askLater.stop(); this.ask(); } else this.askLater();
@@ -93,12 +102,16 @@ export class PlaneView {
 
   ask() {
     if (this.gone) return;
+    if (this.waits = this.m.hasty && this.tiles.lane.busy) return; // what is on its way is shown meanwhile
     this.asked = performance.now();
     const m = this.m, win = this.window();
     if (win.x1 > win.x0 && win.y1 > win.y0) this.tiles.want(m.axes, m.at, win, this.level(), m.hasty);
     this.settleLater();
     this.draw();
   }
+
+  // idle: nothing is on its way.
+  idle() { if (this.waits) this.ask(); else this.ahead(); }
 
   // ahead asks for the plane that comes next, if one step leads to another.
   ahead() {
@@ -109,8 +122,15 @@ export class PlaneView {
     if (at[m.moved.axis] >= 0 && at[m.moved.axis] < m.shape[m.moved.axis]) this.tiles.fetchAhead(m.axes, at, this.window(), this.level());
   }
 
-  // arrived: tiles are there.
-  arrived() { this.settleLater.stop(); this.settle(); this.draw(); }
+  // arrived: tiles are there, of a place. While a slider is on the move, that may be one that
+  // was passed; it is shown all the same.
+  arrived(at) {
+    const m = this.m;
+    if (m.hasty && this.tiles.covered(m.axes, at, this.window(), this.level()) >= 0) this.shown = { axes: m.axes.slice(), at };
+    this.settleLater.stop();
+    this.settle();
+    this.draw();
+  }
 
   // settle finds the range of what is in sight, once that is there.
   settle() {

@@ -9,7 +9,7 @@ const KEEP = 224; // tiles
 
 export class Tiles {
   // shape, inner: of the array, and items of a member at each place; url(slice): address of
-  // an answer; lane: of requests, ahead: of those that nobody waits for; changed(), failed(fault).
+  // an answer; lane: of requests, ahead: of those that nobody waits for; changed(place), failed(fault).
   constructor(o) {
     Object.assign(this, { side: [256, 256], inner: 1, chosen: 0 }, o);
     this.planes = new Map(); // id → Map of tiles, oldest first
@@ -91,7 +91,7 @@ export class Tiles {
   request(axes, at, r, quiet) {
     const place = at.slice();
     return { address: this.url(this.slice(axes, place, r)), as: "npy", keep: false,
-      done: (items) => { this.store(axes, place, r, items); this.changed(); },
+      done: (items) => { this.store(axes, place, r, items); this.changed(place); },
       fail: (e) => { if (!quiet && e.name !== "AbortError") this.failed(e); } };
   }
 
