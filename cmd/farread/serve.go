@@ -174,8 +174,15 @@ func (a *app) listen(ctx context.Context, g *gateway.Server, l net.Listener, o *
 		}
 		ended <- servers[0].Serve(l)
 	}()
-	if err := a.tellAddress(address, o.ready); err != nil {
+	if err := a.tellAddress(address, o); err != nil {
 		return errors.Join(err, stopAll(ctx, servers, 0))
+	}
+	if o.open {
+		go func() {
+			if err := openPage(ctx, pageAddress(address)); err != nil {
+				a.remark("--open: %s: open %s yourself", err, pageAddress(address))
+			}
+		}()
 	}
 	select {
 	case err := <-ended:
@@ -211,13 +218,17 @@ func stopAll(ctx context.Context, servers []*http.Server, wait time.Duration) er
 }
 
 // tellAddress says where the server listens.
-func (a *app) tellAddress(address string, ready bool) error {
-	if ready {
+func (a *app) tellAddress(address string, o *serveFlags) error {
+	if o.ready {
 		return writeJSON(a.stdout, struct {
 			URL string `json:"url"`
 		}{address})
 	}
-	_, err := fmt.Fprintf(a.stdout, "serving at %s/ls/ until Ctrl-C\n", address)
+	path := "/"
+	if o.noViewer {
+		path = "/ls/"
+	}
+	_, err := fmt.Fprintf(a.stdout, "serving at %s%s until Ctrl-C\n", address, path)
 	return err
 }
 

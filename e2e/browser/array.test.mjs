@@ -13,6 +13,12 @@ const margin = { l: 50, t: 8 }; // of the picture in its canvas
 // open shows an array and waits for its picture.
 const open = (name, fn, o) => page(`${url}#/d/${name}`, async (p) => { await done(p); await fn(p); }, o);
 
+// go shows another dataset in the same page.
+async function go(p, name) {
+  await p.evaluate((h) => { location.hash = h; }, `#/d/${name}`);
+  await p.getByRole("heading", { name: name.replace(/\?.*/, ""), exact: true }).waitFor();
+}
+
 // pixel is the colour at the middle of an item, when the view begins at x, y.
 const pixel = (p, { y, x }, { k = 1, x: x0 = 0, y: y0 = 0 } = {}) => p.evaluate(([px, py]) => [...document.querySelector(".plane").getContext("2d").getImageData(px, py, 1, 1).data],
   [margin.l + Math.floor((x - x0 + 0.5) * k), margin.t + Math.floor((y - y0 + 0.5) * k)]);
@@ -72,12 +78,14 @@ test("values are read as they are stored", async () => {
     ["exact", "str(exact[41, 17])", { y: 41, x: 17 }], ["weather", "str(weather[0, 41, 17])", { y: 41, x: 17 }, "0, "], ["halves", "str(halves[20, 31])", { y: 20, x: 31 }],
     ["days", "str(days[4, 3])", { y: 4, x: 3 }], ["points", "str(points['id'][30, 20])", { y: 30, x: 20 }], ["waves", "str(waves[11, 3])[1:-1]", { y: 11, x: 3 }], ["holes", "str(holes[150, 200])", { y: 150, x: 200 }],
   ];
-  for (const [name, expression, at, before = ""] of cases) {
-    await open(`${name}.b2nd?view=0,0,3,3&range=0,1`, async (p) => {
+  await page(`${url}#/d/`, async (p) => {
+    for (const [name, expression, at, before = ""] of cases) {
+      await go(p, `${name}.b2nd?view=0,0,3,3&range=0,1`);
+      await done(p);
       await point(p, at, { k: 3 });
       assert.equal(await reading(p), `[${before}${at.y}, ${at.x}] = ${await value(expression)}`);
-    }, { checked: false });
-  }
+    }
+  }, { checked: false });
 });
 
 test("a large plane is read with a step, and says so", async () => {
@@ -302,8 +310,12 @@ test("one axis, one value, text", async () => {
     assert.equal(Number(v), await value(`line[${i}]`));
     await p.shot("line");
   });
-  await page(`${url}#/d/one.b2nd`, async (p) => { await p.getByText("42.5").waitFor(); });
-  await page(`${url}#/d/words.b2nd`, async (p) => { assert.deepEqual((await p.locator("tbody td").allTextContents()).length, 4); });
+  await page(`${url}#/d/one.b2nd`, async (p) => {
+    await p.getByText("42.5").waitFor();
+    await go(p, "words.b2nd");
+    await p.locator("tbody td").nth(3).waitFor();
+    assert.deepEqual(await p.locator("tbody td").allTextContents(), await value("[w.decode() for w in words.ravel()]"));
+  });
 });
 
 test("on a phone, in the dark", async () => {

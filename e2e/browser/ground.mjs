@@ -11,10 +11,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
 
 const top = fileURLToPath(new URL("../../", import.meta.url));
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const require = createRequire(join(top, ".node", "x.js")); // where scripts/node.sh puts packages
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 export const shots = join(top, "dist", "browser");
 
 // program finds a program of the project, or of this machine.
