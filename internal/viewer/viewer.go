@@ -65,6 +65,9 @@ func build() *page {
 		if name == "index.html" {
 			f.plain = bytes.ReplaceAll(f.plain, []byte(placeholder), []byte("ui/"+p.version+"/"))
 		}
+		if path.Ext(name) == ".js" && !strings.HasPrefix(name, "vendor/") {
+			f.plain = lean(f.plain)
+		}
 		sum := sha256.Sum256(f.plain)
 		f.tag, f.media = hex.EncodeToString(sum[:8]), medias[path.Ext(name)]
 		if f.media == "" {
@@ -76,6 +79,21 @@ func build() *page {
 		p.files[name] = f
 	}
 	return p
+}
+
+// lean leaves out indents and lines that are comments, a fifth of the bytes on the wire.
+// Lines stay where they are, so that a browser's messages name those of the source. No
+// text or comment of ours goes on over a line; a test holds that.
+func lean(source []byte) []byte {
+	out := make([]byte, 0, len(source))
+	for line := range bytes.Lines(source) {
+		line = bytes.TrimLeft(line, " ")
+		if bytes.HasPrefix(line, []byte("//")) {
+			line = []byte("\n")
+		}
+		out = append(out, line...)
+	}
+	return out
 }
 
 func zip(body []byte) []byte {

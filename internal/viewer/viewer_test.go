@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -32,26 +33,56 @@ func body(t *testing.T, r *http.Response) []byte {
 	return p
 }
 
-// TestWeight: what the page weighs on the wire, all views opened.
+// TestWeight: what a view weighs on the wire, with the shell and the libraries that it
+// loads; and all that is our own.
 func TestWeight(t *testing.T) {
-	const most, mostOwn = 60_000, 36_000
-	all, own := 0, 0
-	for name, f := range built().files {
-		if path.Ext(name) == "" || path.Ext(name) == ".txt" { // a licence, which the page does not load
-			continue
-		}
-		n := len(f.plain)
+	const most, mostOwn = 60_000, 60_000
+	p := built()
+	weight := func(name string) int {
+		f := p.files[name]
 		if f.gzip != nil {
-			n = len(f.gzip)
+			return len(f.gzip)
 		}
-		t.Logf("%7d of %7d %s", n, len(f.plain), name)
-		if all += n; !strings.HasPrefix(name, "vendor/") {
-			own += n
+		return len(f.plain)
+	}
+	uses := regexp.MustCompile(`(?:from |import\()"\./([a-z-]+\.js)"|\b(vendor/[\w.-]+)`)
+	var load func(name string, seen map[string]bool) int
+	load = func(name string, seen map[string]bool) int {
+		f, ok := p.files[name]
+		if seen[name] || !ok {
+			return 0
+		}
+		seen[name] = true
+		n := weight(name)
+		if !strings.HasPrefix(name, "vendor/") {
+			for _, m := range uses.FindAllSubmatch(f.plain, -1) {
+				n += load(string(m[1])+string(m[2]), seen)
+			}
+		}
+		return n
+	}
+	for _, view := range []string{"browse", "array", "series", "frames", "items", "other"} {
+		seen := map[string]bool{}
+		n := 0
+		for _, name := range []string{"index.html", "style.css", "app.js", "elsewhere.js", view + ".js"} {
+			n += load(name, seen)
+		}
+		t.Logf("%7d %s, in %d files", n, view, len(seen))
+		if n > most {
+			t.Errorf("%s weighs %d bytes, want %d at most", view, n, most)
 		}
 	}
-	t.Logf("%7d in all, %d of our own", all, own)
-	if all > most || own > mostOwn {
-		t.Errorf("the page is %d bytes, %d of its own: want %d and %d at most", all, own, most, mostOwn)
+	own := 0
+	for name, f := range p.files {
+		if strings.HasPrefix(name, "vendor/") {
+			continue
+		}
+		t.Logf("%7d of %7d %s", weight(name), len(f.plain), name)
+		own += weight(name)
+	}
+	t.Logf("%7d of our own", own)
+	if own > mostOwn {
+		t.Errorf("%d bytes of our own, want %d at most", own, mostOwn)
 	}
 }
 
@@ -103,6 +134,29 @@ func TestNothingElse(t *testing.T) {
 				t.Errorf("%s has %q", name, bad)
 			}
 		}
+	}
+}
+
+// TestLean: what lean may assume of the sources, and what it leaves.
+func TestLean(t *testing.T) {
+	err := fs.WalkDir(files, "ui", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".js" || strings.Contains(name, "/vendor/") {
+			return err
+		}
+		source, err := files.ReadFile(name)
+		for i, line := range strings.Split(string(source), "\n") {
+			if strings.Count(line, "`")%2 != 0 || strings.Contains(line, "/*") || strings.HasSuffix(line, "\\") || strings.Contains(line, "\t") {
+				t.Errorf("%s:%d: a text or comment that goes on over a line, or a tab", name, i+1)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	const in, want = "// a\n\nlet x = \"// b\"; // c\n  // d\n    f(`  y`);\n", "\n\nlet x = \"// b\"; // c\n\nf(`  y`);\n"
+	if got := string(lean([]byte(in))); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -117,7 +117,7 @@ async function load(address, as, signal) {
 
 async function fault(r) {
   let d = {};
-  try { d = await r.json(); } catch { /* no JSON: the status says it */ }
+  try { d = await r.json(); } catch { d = {}; } // no JSON: the status says it
   return new Fault(r.status, d.code ?? "http", d.message ?? r.statusText, d.id);
 }
 

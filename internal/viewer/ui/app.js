@@ -216,8 +216,11 @@ const common = [
 const names = { " ": "space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
 
 function help() {
-  const row = ([k, text]) => el("tr", {}, el("td", {}, ...[k].flat().map((x) => el("kbd", {}, x.split("+").map((p) => names[p] ?? (p || "+")).join(" ")))), el("td", {}, text));
-  keysBox.replaceChildren(el("h2", { id: "keys-title" }, "Keys"), el("table", {}, el("tbody", {}, ...(current?.keys ?? []).map(row), ...common.map(row))),
+  const lines = new Map(); // what keys do → their names
+  for (const [k, text] of [...(current?.keys ?? []), ...common]) lines.set(text, [...(lines.get(text) ?? []), ...[k].flat()]);
+  const key = (k) => el("kbd", {}, k.replace(/Shift\+/, "Shift ").replace(/Arrow\w+|^ $/, (n) => names[n]));
+  keysBox.replaceChildren(el("h2", { id: "keys-title" }, "Keys"),
+    el("table", {}, el("tbody", {}, ...[...lines].map(([text, keys]) => el("tr", {}, el("td", {}, ...keys.map(key)), el("td", {}, text))))),
     el("form", { method: "dialog" }, el("button", {}, "Close")));
   keysBox.showModal();
 }
@@ -247,11 +250,11 @@ function setTheme(t) {
 }
 function nextTheme() {
   const t = themes[(themes.indexOf(document.documentElement.dataset.theme) + 1) % themes.length];
-  try { localStorage.setItem(themeName, t); } catch { /* a browser that keeps nothing */ }
+  try { localStorage.setItem(themeName, t); } catch { return setTheme(t); } // a browser that keeps nothing
   setTheme(t);
 }
-let begun = "auto";
-try { begun = localStorage.getItem(themeName) ?? "auto"; } catch { /* the same */ }
+let begun;
+try { begun = localStorage.getItem(themeName); } catch { begun = "auto"; }
 setTheme(themes.includes(begun) ? begun : "auto");
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
 

@@ -27,7 +27,7 @@ export function sharp(canvas, w, h) {
 
 // frame draws the axes of a chart and returns how numbers become pixels.
 export function frame(g, w, h, { x0, x1, y0, y1, wholeX = false }) {
-  const labels = ticks(y0, y1, Math.max(2, h / 45)), n = digits(y0, y1), left = 10 + Math.max(...labels.map((v) => g.measureText(short(v, n)).width), 20);
+  const labels = ticks(y0, y1, Math.max(2, h / 36)), n = digits(y0, y1), left = 10 + Math.max(...labels.map((v) => g.measureText(short(v, n)).width), 20);
   const a = { l: left, t: 8, r: w - 10, b: h - 22 };
   const X = (v) => a.l + ((v - x0) / (x1 - x0 || 1)) * (a.r - a.l), Y = (v) => a.b - ((v - y0) / (y1 - y0 || 1)) * (a.b - a.t);
   g.strokeStyle = color("--line");

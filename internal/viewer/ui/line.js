@@ -91,7 +91,7 @@ class LineView {
 
   say(p) {
     const it = this.tiles.item(this.m.axes, this.m.at, 0, p);
-    return it ? `[${it.x}] = ${it.tile.items.text(it.index)}${it.tile.dx > 1 ? `   (every ${it.tile.dx}. item is drawn)` : ""}` : `[${p}] …`;
+    return it ? `[${it.x}] = ${it.tile.items.text(it.index)}${it.tile.dx > 1 ? `   (drawn with the step ${it.tile.dx})` : ""}` : `[${p}] …`;
   }
 
   itemAt(e) {

@@ -238,7 +238,7 @@ export class PlaneView {
     const m = this.m, it = this.tiles.item(m.axes, m.at, y, x);
     const where = `[${m.coordinates(it?.y ?? y, it?.x ?? x).join(", ")}]`;
     if (!it) return `${where} …`;
-    const { dy, dx } = it.tile, step = dy > 1 || dx > 1 ? `   (every ${dy === dx ? `${dx}.` : `${dy}. and ${dx}.`} item is drawn)` : "";
+    const { dy, dx } = it.tile, step = dy > 1 || dx > 1 ? `   (drawn with the step ${dy === dx ? dx : `${dy}, ${dx}`})` : "";
     return `${where} = ${it.tile.items.text(it.index)}${step}`;
   }
 

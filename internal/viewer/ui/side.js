@@ -1,7 +1,7 @@
 // Beside a plane: the range of the colours over a histogram of what is in sight, and a
 // profile.
 
-import { digits, el, field, short } from "./dom.js";
+import { color, digits, el, field, short } from "./dom.js";
 import { frame, histogram, line, sharp, span } from "./chart.js";
 
 const samples = 16384, bars = 64;
@@ -43,7 +43,7 @@ export class Side {
       el("label", { class: "field", title: "Without the lowest and the highest hundredth of what is in sight" }, this.auto, el("span", {}, "follow what is in sight, 1–99 %")), this.note));
     const m = model;
     this.kind = el("select", { onchange: () => this.choose(this.kind.value) });
-    this.chart = el("canvas", { class: "profile", role: "img", "aria-label": "Profile" });
+    this.chart = el("canvas", { class: "profile", role: "img", "aria-label": "Profile", onclick: (e) => this.jump(e) });
     this.said = el("small", {}, "");
     this.where = el("section", { class: "panel" }, el("h2", {}, "Profile"), field("along", this.kind), this.chart, this.said);
     this.fill();
@@ -152,7 +152,7 @@ export class Side {
     this.lane.want([{ address: this.tiles.url(text), as: "npy", done: (items) => {
       this.text = text;
       const k = this.tiles.inner, ys = Array.from({ length: Math.floor(items.size / k) }, (_, i) => items.number(i * k + this.tiles.chosen));
-      this.set(ys.map((_, i) => i * step), ys, `${m.names[axis]}, at [${at.map((v, i) => (i === axis ? ":" : v)).join(", ")}]${step > 1 ? `, every ${step}. item` : ""}`, true);
+      this.set(ys.map((_, i) => i * step), ys, `${m.names[axis]}, at [${at.map((v, i) => (i === axis ? ":" : v)).join(", ")}]${step > 1 ? `, with the step ${step}` : ""}`, true);
     }, fail: (e) => m.ctx.fail(e) }]);
   }
 
@@ -167,6 +167,18 @@ export class Side {
   drawProfile() {
     if (!this.profile || !this.chart.clientWidth) return;
     const w = this.chart.clientWidth, h = this.chart.clientHeight, g = sharp(this.chart, w, h), { xs, ys, whole } = this.profile, [y0, y1] = span(ys);
-    line(g, frame(g, w, h, { x0: xs[0], x1: xs.at(-1), y0, y1, wholeX: whole }), xs, ys);
+    const f = this.frame = frame(g, w, h, { x0: xs[0], x1: xs.at(-1), y0, y1, wholeX: whole });
+    const axis = Number(this.m.profile), here = this.m.axes[1] === axis ? this.m.point?.x : this.m.axes[0] === axis ? this.m.point?.y : this.m.at[axis];
+    if (whole && here != null) { g.fillStyle = color("--edge"); g.fillRect(Math.round(f.X(here)), f.a.t, 1, f.a.b - f.a.t); }
+    line(g, f, xs, ys);
+  }
+
+  // jump goes to the place of a profile that is clicked.
+  jump(e) {
+    if (!this.profile?.whole) return;
+    const { a } = this.frame, x = (e.clientX - this.chart.getBoundingClientRect().left - a.l) / (a.r - a.l), m = this.m, axis = Number(m.profile), n = m.shape[axis];
+    const to = Math.min(Math.max(Math.round(x * (n - 1)), 0), n - 1);
+    if (!m.axes.includes(axis)) m.go(axis, to);
+    else this.plane.setPoint(m.axes[1] === axis ? { y: m.point.y, x: to } : { y: to, x: m.point.x });
   }
 }
