@@ -72,6 +72,11 @@ test("the first picture: one request behind info, its colours are those of the v
   });
 });
 
+test("the first picture, with every request 30 ms away", async () => {
+  await open("weather.b2nd", async (p) => console.log(`first picture ${Math.round(await p.evaluate(() => performance.now()))} ms after the start of the page`),
+    { checked: false, init: (p) => p.route(/./, async (r) => { await new Promise((f) => setTimeout(f, 30)); await r.continue(); }) });
+});
+
 test("values are read as they are stored", async () => {
   const cases = [
     ["exact", "str(exact[41, 17])", { y: 41, x: 17 }], ["weather", "str(weather[0, 41, 17])", { y: 41, x: 17 }, "0, "], ["halves", "str(halves[20, 31])", { y: 20, x: 31 }],
@@ -170,6 +175,24 @@ test("a slider: two requests at a time, stale ones given up, the old picture unt
     assert.equal(level, gray(await value(`weather[${at}, 50, 60]`), 250, 310));
     assert.equal(p.state().i, `${at},0,0`);
   }, { checked: false, init: g.init });
+});
+
+test("what a server refuses is asked for in parts; too much is said, with a way out", async () => {
+  const low = await serve(`d=${folder}/`, "--max-response", "1MB");
+  await page(`${low.url}#/d/wide.b2nd`, async (p) => {
+    await done(p);
+    assert.equal(await p.locator(".fault").count(), 0);
+  }, { errors: [/413/], checked: false });
+  const { url } = await serve(`d=${folder}/`, "--max-read", "60KB");
+  await page(`${url}#/d/wide.b2nd`, async (p) => {
+    await p.getByRole("alert").getByText(/^That is too much at once: \d+ bytes in \d+ requests to read for it, 60000 bytes allowed/).waitFor();
+    await p.getByRole("button", { name: "Zoom in" }).click();
+    await done(p);
+    assert.equal(await p.locator(".fault").count(), 0);
+    await p.locator(".plane").click({ position: { x: 460, y: 200 } });
+    const [, y, x, v] = /^\[(\d+), (\d+)\] = (\d+)/.exec(await reading(p));
+    assert.equal(Number(v), await value(`wide[${y}, ${x}]`));
+  }, { errors: [/413/], checked: false });
 });
 
 test("axes are chosen and swapped", async () => {

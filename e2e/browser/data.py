@@ -3,6 +3,9 @@
 usage: data.py FOLDER. Each line of stdin is a Python expression over the NumPy arrays
 below and np; the answer is its value as a line of JSON."""
 
+import base64
+import decimal
+import io
 import json
 import os
 import sys
@@ -53,6 +56,23 @@ for i in range(1203):
     open(os.path.join(folder, "many", f"part-{i:04}.txt"), "w").close()
 with open(os.path.join(folder, "notes.txt"), "w") as f:
     f.write("no dataset\n")
+
+
+def npy(array):
+    """The bytes of a .npy, as base64."""
+    out = io.BytesIO()
+    np.save(out, array)
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def differ(texts, array):
+    """The texts that are not the digits and the sign that NumPy prints. Where it begins to
+    print exponents differs from type to type and from version to version."""
+    def number(t):
+        return t if "n" in t else (t[0] == "-", decimal.Decimal(t).normalize())
+
+    pairs = list(zip(texts, [str(v) for v in array.ravel()], strict=True))
+    return [p for p in pairs if number(p[0]) != number(p[1])]
 
 
 def plain(v):

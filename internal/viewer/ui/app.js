@@ -10,6 +10,9 @@ const main = $("main"), crumbs = $("crumbs"), live = $("live"), keysBox = $("key
 const views = { zoom: "series", gulp: "frames", bloscpack: "items" };
 const abilities = [["view", "series"], ["slice", "array"], ["images", "frames"], ["items", "items"]];
 
+// likely is the view that a name promises: it is fetched while the server looks.
+const likely = { b2nd: "array", npy: "array", zoom: "series", gulp: "frames", gmeta: "frames", blp: "items" };
+
 function viewOf(info) {
   if (info.format === "") return "browse";
   if (info.can.includes("slice")) { info.shape ??= []; return "array"; }
@@ -53,6 +56,8 @@ async function show() {
   document.title = route.key.split("/").filter(Boolean).pop() || route.root || "farread";
   if (mine.hash !== hash) return;
   const wait = setTimeout(() => main.replaceChildren(el("p", { class: "wait" }, "Opening …")), 150);
+  const guess = route.folder ? "browse" : likely[route.key.split(".").pop()];
+  if (guess) import(`./${guess}.js`).catch(() => {}); // it is asked for again
   try {
     const info = await describe(route, stop.signal);
     api.pin(route.root, route.key, info.pinned && info.version);
@@ -164,9 +169,9 @@ function trail({ root, key }) {
 // ---- errors
 
 // fail shows an error as words, with a way out where there is one. It stays until the
-// next view, or until it is closed.
+// next view, or until it is closed: by hand, or by what fail returns.
 export function fail(error, { byHand = false } = {}) {
-  if (api.aborted(error)) return;
+  if (api.aborted(error)) return () => {};
   const words = error instanceof api.Fault ? error.words : `This went wrong: ${error?.message ?? error}`;
   main.querySelector(".fault")?.remove();
   const box = el("div", { class: "fault", role: "alert" }, el("p", {}, words));
@@ -180,6 +185,7 @@ export function fail(error, { byHand = false } = {}) {
   if (error.id) way.append(el("small", {}, `in the server's log: ${error.id}`));
   box.append(way);
   main.prepend(box);
+  return () => box.remove();
 }
 
 function reload() {

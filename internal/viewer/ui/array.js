@@ -32,12 +32,12 @@ function mountPlane(box, ctx) {
   const top = el("div", { class: "controls" });
   stage.append(left, right);
   box.append(top, stage);
-  let plane, side;
-  const tiles = tilesOf(ctx, m, { changed: (at) => plane.arrived(at), failed: (e) => {
+  let plane, side, over = () => {};
+  const tiles = tilesOf(ctx, m, { changed: (at) => plane.arrived(at), again: () => plane.askLater(), failed: (e) => {
     if (e.code === "too-large" || e.code === "too-much") e.offer = { label: "Zoom in", run: () => plane.zoom(4) };
-    ctx.fail(e);
+    over = ctx.fail(e);
   } });
-  plane = new PlaneView(left, m, tiles, { settled: (list) => side.settled(list) });
+  plane = new PlaneView(left, m, tiles, { settled(list) { over(); side.settled(list); } }); // all is there now
   side = new Side(right, m, tiles, plane);
   const controls = new Controls(top, m, plane, {
     member() { Object.assign(tiles, { inner: m.inner, chosen: m.chosen }); tiles.clear(); side.profile = null; side.text = ""; m.change("plane"); },

@@ -17,7 +17,7 @@ class LineView {
     this.ctx = ctx;
     this.m = new Model(ctx);
     this.size = this.m.shape[0];
-    this.tiles = tilesOf(ctx, this.m, { side: [1, 8192], changed: () => this.draw() });
+    this.tiles = tilesOf(ctx, this.m, { side: [1, 8192], changed: () => this.draw(), again: () => this.askLater() });
     this.canvas = el("canvas", { class: "plane line", tabIndex: 0, role: "img", "aria-describedby": "reading" });
     this.reading = el("p", { class: "readout", id: "reading" }, "Point at the line to read a value.");
     const button = (text, title, onclick) => el("button", { type: "button", title, "aria-label": title, onclick }, text);

@@ -2,10 +2,11 @@
 
 import { Fault } from "./fault.js";
 
+const bad = () => new Fault(0, "npy", "the answer is no .npy that can be read");
+
 // literal reads a literal of Python: what the header of a .npy is.
 function literal(s) {
   let at = 0;
-  const bad = () => new Fault(0, "npy", "the answer is no .npy that can be read");
   const skip = () => { while (/\s/.test(s[at] ?? "")) at++; };
   const list = (end) => {
     const out = [];
@@ -75,14 +76,14 @@ function half(b) {
 // shortest is the shortest text that a rounding to the stored type takes back to v.
 function shortest(v, digits, round) {
   if (!Number.isFinite(v)) return Number.isNaN(v) ? "nan" : v > 0 ? "inf" : "-inf";
-  for (let p = 1; p < digits; p++) {
+  for (let p = 1; p < digits && v !== 0; p++) {
     const t = Number(v.toPrecision(p));
     if (round(t) === v) return plain(t);
   }
   return plain(v);
 }
 
-// plain writes a finite number as NumPy does, but for the .0 of whole ones.
+// plain writes a finite number as NumPy does a float64, but for the .0 of whole ones.
 function plain(v) {
   const a = Math.abs(v);
   if (a !== 0 && (a >= 1e16 || a < 1e-4)) return v.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
@@ -100,9 +101,10 @@ const spans = { Y: 0, M: 0, W: 604800000n * 1000000n, D: 86400000n * 1000000n, h
 function moment(v, unit, step) {
   if (v === NaT) return "NaT";
   const n = v * BigInt(step);
-  if (unit === "Y") return String(1970n + n);
+  const year = (y) => (y < 0n ? `-${year(-y)}` : String(y).padStart(4, "0"));
+  if (unit === "Y") return year(1970n + n);
   const floor = (a, b) => (a % b < 0n ? a / b - 1n : a / b);
-  if (unit === "M") { const y = floor(n, 12n); return `${1970n + y}-${String(n - y * 12n + 1n).padStart(2, "0")}`; }
+  if (unit === "M") { const y = floor(n, 12n); return `${year(1970n + y)}-${String(n - y * 12n + 1n).padStart(2, "0")}`; }
   if (!spans[unit]) return `${n} ${unit}`;
   const ns = n * spans[unit], ms = Number(floor(ns, 10n ** 6n));
   if (Math.abs(ms) > 8.64e15) return `${n} ${unit}`;
@@ -148,7 +150,8 @@ export function parse(buffer) {
   const old = v.getUint8(6) === 1, length = old ? v.getUint16(8, true) : v.getUint32(8, true), from = old ? 10 : 12;
   if (from + length > buffer.byteLength) throw new Fault(0, "npy", "the answer is shorter than it says");
   const head = literal(new TextDecoder(v.getUint8(6) < 3 ? "latin1" : "utf-8").decode(new Uint8Array(buffer, from, length)));
-  const shape = head.get("shape"), descr = head.get("descr");
+  const shape = head instanceof Map ? head.get("shape") : null, descr = shape && head.get("descr");
+  if (!Array.isArray(shape) || !shape.every((n) => Number.isSafeInteger(n) && n >= 0) || !(typeof descr === "string" || Array.isArray(descr))) throw bad();
   if (Array.isArray(descr)) throw new Fault(0, "structured", `items with the members ${members(descr).map((m) => m.name).join(", ")}: choose one`);
   const size = shape.reduce((a, b) => a * b, 1);
   const out = items(descr, buffer, from + length, size);

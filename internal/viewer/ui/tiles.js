@@ -4,14 +4,14 @@
 // Tiles side by side are asked for by one request. A plane is two axes of the array, at
 // one place of all others.
 
-const MOST = 8; // tiles of a request: 512 Ki items
+const MOST = 8; // tiles of a request: 512 Ki items; fewer where a server allows less
 const KEEP = 224; // tiles
 
 export class Tiles {
   // shape, inner: of the array, and items of a member at each place; url(slice): address of
-  // an answer; lane: of requests, ahead: of those that nobody waits for; changed(place), failed(fault).
+  // an answer; lane: of requests, ahead: of those that nobody waits for; changed(place), failed(fault), again().
   constructor(o) {
-    Object.assign(this, { side: [256, 256], inner: 1, chosen: 0 }, o);
+    Object.assign(this, { side: [256, 256], inner: 1, chosen: 0, most: MOST }, o);
     this.planes = new Map(); // id → Map of tiles, oldest first
     this.total = 0;
   }
@@ -40,8 +40,8 @@ export class Tiles {
       for (let x = g.x0; x < g.x1; x++) {
         if (have?.has(`${level}/${y},${x}`)) continue;
         let end = x + 1;
-        while (end < g.x1 && end - x < MOST && !have?.has(`${level}/${y},${end}`)) end++;
-        const above = out.find((r) => r.x0 === x && r.x1 === end && r.y1 === y && (r.y1 - r.y0 + 1) * (end - x) <= MOST);
+        while (end < g.x1 && end - x < this.most && !have?.has(`${level}/${y},${end}`)) end++;
+        const above = out.find((r) => r.x0 === x && r.x1 === end && r.y1 === y && (r.y1 - r.y0 + 1) * (end - x) <= this.most);
         if (above) above.y1++; else out.push({ level, y0: y, y1: y + 1, x0: x, x1: end });
         x = end - 1;
       }
@@ -92,7 +92,15 @@ export class Tiles {
     const place = at.slice();
     return { address: this.url(this.slice(axes, place, r)), as: "npy", keep: false,
       done: (items) => { this.store(axes, place, r, items); this.changed(place); },
-      fail: (e) => { if (!quiet && e.name !== "AbortError") this.failed(e); } };
+      fail: (e) => { if (!quiet && e.name !== "AbortError") this.refused(e, r); } };
+  }
+
+  // refused asks again for less at a time, if the server answers with no more, and else tells.
+  refused(e, r) {
+    const n = (r.y1 - r.y0) * (r.x1 - r.x0);
+    if (!/^too-/.test(e.code) || n === 1) { this.failed(e); return; }
+    this.most = Math.min(this.most, Math.max(1, n >> 2));
+    this.again();
   }
 
   store(axes, at, r, items) {
