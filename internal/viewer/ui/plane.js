@@ -136,8 +136,8 @@ export class PlaneView {
   settle() {
     if (this.gone) return;
     const m = this.m;
-    if (this.tiles.covered(m.axes, m.at, this.window(), this.level()) < 0) return;
-    this.hooks.settled(this.tiles.inSight(m.axes, m.at, this.window(), this.level()));
+    const depth = this.tiles.covered(m.axes, m.at, this.window(), this.level());
+    if (depth >= 0) this.hooks.settled(this.tiles.inSight(m.axes, m.at, this.window(), this.level()), depth === 0);
   }
 
   // ---- the picture
