@@ -345,5 +345,18 @@ test("on a phone, in the dark", async () => {
     await p.getByLabel(/^Profile of/).waitFor();
     assert.ok(await p.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "wider than the screen");
     await p.shot("phone");
-  }, { width: 400, height: 860, dark: true });
+    // Two fingers that part zoom in where they are.
+    await p.evaluate(() => scrollTo(0, 0));
+    const b = await p.locator(".plane").boundingBox(), at = { x: b.x + 200, y: b.y + 120 }, cdp = await p.context().newCDPSession(p);
+    const fingers = (d) => [{ x: at.x - d, y: at.y, id: 1 }, { x: at.x + d, y: at.y, id: 2 }];
+    await cdp.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: fingers(20) });
+    for (let d = 25; d <= 80; d += 5) await cdp.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: fingers(d) });
+    await cdp.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+    await done(p);
+    await p.waitForTimeout(250);
+    const [x, , kx] = p.state().view.split(",").map(Number), whole = (b.width - 58) / 400;
+    assert.ok(Math.abs(kx / whole - 4) < 0.3, `${kx / whole} times`);
+    assert.ok(Math.abs(x + (200 - margin.l) / kx - (200 - margin.l) / whole) < 4, `the item below the fingers, from ${x}`);
+    assert.equal(p.state().point, "150,200", "a gesture of two fingers marks nothing");
+  }, { width: 400, height: 860, dark: true, touch: true });
 });

@@ -50,7 +50,7 @@ words = save("words.b2nd", np.array([["ab", "c"], ["de", "fg"]], dtype="S2"))
 wide = save("wide.b2nd", np.add.outer(np.arange(2000), np.arange(3000)).astype("i4"), chunks=(500, 1000), blocks=(100, 250))
 
 os.makedirs(os.path.join(folder, "deep", "er & odd #1"), exist_ok=True)
-blosc2.asarray(np.arange(12).reshape(3, 4), urlpath=os.path.join(folder, "deep", "er & odd #1", "ä ?.b2nd"), mode="w")
+blosc2.asarray(np.arange(12).reshape(3, 4), urlpath=os.path.join(folder, "deep", "er & odd #1", "ä <i>?.b2nd"), mode="w")
 os.makedirs(os.path.join(folder, "many"), exist_ok=True)
 for i in range(1203):
     open(os.path.join(folder, "many", f"part-{i:04}.txt"), "w").close()

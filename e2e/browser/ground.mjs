@@ -70,8 +70,8 @@ const verbs = /\/(info|ls|slice|get|view|raw|zarr|group)(~[^/]*)?\//;
 // the page: requests() since the last call; shot(name); state(), of the link; a11y().
 // checked: false leaves out the check for accessibility at the end, where another test has
 // the same view.
-export async function page(address, fn, { width = 1280, height = 800, dark = false, errors = [], axeOff = [], checked = true, init } = {}) {
-  const context = await (await launch()).newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce" });
+export async function page(address, fn, { width = 1280, height = 800, dark = false, errors = [], axeOff = [], checked = true, touch = false, init } = {}) {
+  const context = await (await launch()).newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce", hasTouch: touch });
   context.setDefaultTimeout(10_000);
   const p = await context.newPage(), bad = [];
   let seen = [];

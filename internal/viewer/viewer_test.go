@@ -81,7 +81,7 @@ func TestWeight(t *testing.T) {
 func TestDocument(t *testing.T) {
 	for _, target := range []string{"/", "/ui/index.html"} {
 		r := ask(t, http.MethodGet, target)
-		text := string(r.Body.Bytes())
+		text := r.Body.String()
 		if r.Code != http.StatusOK || r.Header().Get("Content-Type") != "text/html; charset=utf-8" || r.Header().Get("Cache-Control") != "no-cache" {
 			t.Fatalf("%s: %d %v", target, r.Code, r.Header())
 		}

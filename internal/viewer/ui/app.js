@@ -43,6 +43,7 @@ function withState(path, state) {
   return path + (q ? `?${q}` : "");
 }
 
+let went = 0; // views that were shown
 let current = null; // what is shown: {view, stop, keys, hash, ...}
 
 async function show() {
@@ -72,6 +73,7 @@ async function show() {
     const view = await module.mount(box, ctx);
     if (current !== mine) { view?.destroy?.(); return; }
     mine.view = view;
+    if (went++) announce(document.title); // a screen reader tells of the first page by itself
     if (name !== "browse") await elsewhere(mine, ctx);
   } catch (e) {
     clearTimeout(wait);

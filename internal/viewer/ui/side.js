@@ -77,6 +77,7 @@ export class Side {
 
   // settled takes the tiles in sight, now that they are there.
   settled(tiles) {
+    if (!tiles.length) return;
     ({ values: this.values, holes: this.holes } = sample(tiles));
     const before = `${this.m.range.lo},${this.m.range.hi}`;
     if (!this.m.range.fixed) this.find();
