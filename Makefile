@@ -149,6 +149,16 @@ peers: need-go ## the reference tools read what farread writes
 	@[[ -n "$$(find e2e/peers -name '*_test.go' 2>/dev/null)" ]] || { echo "peers: there are no tests in e2e/peers" >&2; exit 1; }
 	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -timeout=$(TIMEOUT) -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
 
+.PHONY: browser
+# One file after the other: each has a browser of its own.
+browser: need-go ## the page in a real browser (needs Node, Chromium and .venv); BROWSER_REQUIRE=1: may not be skipped
+	@lacks=; [[ -x $(PYTHON) ]] || lacks+=" .venv (make venv)"; command -v node >/dev/null || lacks+=" node (20 or later)"; \
+	[[ -d .node/node_modules ]] || lacks+=" .node (scripts/node.sh)"; \
+	command -v "$${CHROMIUM:-chromium}" >/dev/null || lacks+=" chromium"; \
+	if [[ -n $$lacks ]]; then echo "browser: missing:$$lacks" >&2; [[ -z $${BROWSER_REQUIRE:-} ]]; exit; fi; \
+	$(GOBUILD) -o bin/farread ./cmd/farread; \
+	node --test --test-concurrency=1 --test-reporter=spec e2e/browser/*.test.mjs
+
 .PHONY: e2e
 # The image is asked for before anything is built. Not ./...: that hides what a passing
 # run says, or why there was none.
@@ -216,7 +226,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 
 ##@ All
 
-CI_STEPS := lint lint-selftest generate-check cover test-others race bench-once tidy-check peers docs-check fixtures-check e2e terraform-test fuzz
+CI_STEPS := lint lint-selftest generate-check cover test-others race bench-once tidy-check peers browser docs-check fixtures-check e2e terraform-test fuzz
 
 .PHONY: ci
 # One failure does not hide what the later steps would say.

@@ -25,6 +25,7 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/gateway"
 	"github.com/farread/farread/internal/human"
+	"github.com/farread/farread/internal/viewer"
 )
 
 // serveFlags are the flags of serve.
@@ -32,6 +33,7 @@ type serveFlags struct {
 	as                          []string
 	addr, metricsAddr           string
 	ready, public, noRaw        bool
+	open, noViewer              bool
 	cors, hosts                 []string
 	tokenFile, cert, key        string
 	ttl                         time.Duration
@@ -45,7 +47,8 @@ func newServe(a *app) *cobra.Command {
 		Use: "serve [NAME=]URI... [--as NAME]", DisableFlagsInUseLine: true, Short: "Answer over HTTP for datasets below some places",
 		Long: `Answer HTTP requests about everything below the given places, the roots, until
 Ctrl-C. Nothing else can be reached, and nothing is written. A root is called NAME, or
-as its last path element. Paths are /VERB/ROOT/KEY?...:
+as its last path element. The address itself is a page to look at all that in a browser
+(--open). Other paths are /VERB/ROOT/KEY?...:
 
   /info/ROOT/KEY    what it is, as JSON
   /ls/ROOT/FOLDER/  a page of a folder; without the last slash, of what is in a dataset
@@ -65,7 +68,7 @@ dataset is believed to be current for --ttl. /info tells a version: with
 On an address of this machine alone no token is needed. On any other, give
 --token-file or --public. Pages of other origins may read answers only with --cors.
 The log, a line of JSON for each request, goes to stderr unless --quiet is set.`,
-		Example: `  farread serve weather.b2nd
+		Example: `  farread serve weather.b2nd --open
   farread serve s3://arrays/ series=s3://datasets/series/ --addr 127.0.0.1:0
   farread serve . --as here --addr 127.0.0.1:0 --cors https://viewer.example --ready-json --quiet`,
 		Args: cobra.MinimumNArgs(1),
@@ -91,6 +94,8 @@ The log, a line of JSON for each request, goes to stderr unless --quiet is set.`
 	f.Var(&o.redirectRaw, "redirect-raw", "from this `SIZE` on, send clients of raw to S3 by a presigned URL")
 	f.Lookup("redirect-raw").DefValue = "0" // help leaves out what is off
 	f.BoolVar(&o.noRaw, "no-raw", false, "do not serve bytes as they are stored")
+	f.BoolVar(&o.open, "open", false, "open the page in the browser")
+	f.BoolVar(&o.noViewer, "no-viewer", false, "serve no page")
 	return c
 }
 
@@ -114,6 +119,12 @@ func (a *app) serve(ctx context.Context, args []string, o *serveFlags) error {
 	}
 	if c.Token, err = token(o.tokenFile); err != nil {
 		return err
+	}
+	if o.noViewer && o.open {
+		return usagef("--open: there is no page with --no-viewer")
+	}
+	if !o.noViewer {
+		c.Viewer = viewer.Handler()
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.addr)
 	if err != nil {
@@ -166,8 +177,15 @@ func (a *app) listen(ctx context.Context, g *gateway.Server, l net.Listener, o *
 		}
 		ended <- servers[0].Serve(l)
 	}()
-	if err := a.tellAddress(address, o.ready); err != nil {
+	if err := a.tellAddress(address, o); err != nil {
 		return errors.Join(err, stopAll(ctx, servers, 0))
+	}
+	if o.open {
+		go func() {
+			if err := openPage(ctx, pageAddress(address)); err != nil {
+				a.remark("--open: %s: open %s yourself", err, pageAddress(address))
+			}
+		}()
 	}
 	select {
 	case err := <-ended:
@@ -203,13 +221,17 @@ func stopAll(ctx context.Context, servers []*http.Server, wait time.Duration) er
 }
 
 // tellAddress says where the server listens.
-func (a *app) tellAddress(address string, ready bool) error {
-	if ready {
+func (a *app) tellAddress(address string, o *serveFlags) error {
+	if o.ready {
 		return writeJSON(a.stdout, struct {
 			URL string `json:"url"`
 		}{address})
 	}
-	_, err := fmt.Fprintf(a.stdout, "serving at %s/ls/ until Ctrl-C\n", address)
+	path := "/"
+	if o.noViewer {
+		path = "/ls/"
+	}
+	_, err := fmt.Fprintf(a.stdout, "serving at %s%s until Ctrl-C\n", address, path)
 	return err
 }
 

@@ -191,8 +191,8 @@ func layers() []layer {
 		},
 		{
 			file:  "internal/viewer/x.go",
-			deny:  map[string]string{"/gateway": "gateway-in-programs", "": "internal-below-root"},
-			allow: []string{"net/http", "embed"},
+			deny:  map[string]string{"/gateway": "gateway-in-programs", "": "internal-below-root", "os": "viewer-is-a-page", "/formats": "viewer-is-a-page", "/internal/human": "viewer-is-a-page"},
+			allow: []string{"net/http", "embed", "io/fs"},
 		},
 		{
 			file:  "internal/zarrface/x.go",
