@@ -1,7 +1,7 @@
 // A long series: tracks on one axis of time, moved and zoomed by hand.
 
 import { count, el, field, later, plural, short } from "./dom.js";
-import { Panel, axisWidth, load } from "./seriesplot.js";
+import { Panel, axisWidth, edge, load } from "./seriesplot.js";
 import { Readout } from "./seriesread.js";
 import { Strip, Tiles, Track, tileOf } from "./seriestiles.js";
 import { hands } from "./serieshands.js";
@@ -142,8 +142,9 @@ class Series {
     this.panels = groups.map((lines, i) => {
       const last = i === groups.length - 1, holder = el("div", { class: "panelbox" }), name = lines.map((l) => l.name).join(", ");
       this.plots.append(holder);
-      if (groups.length > 1 || shown.length > 1) holder.append(el("span", { class: "panelname" }, lines.length > 3 ? lines[0].track.name : name));
-      const p = new Panel(this.uPlot, holder, { lines, last, height: each + (last ? 40 : 0), origin: this.origin, window: () => [this.t0, this.t1] });
+      const named = groups.length > 1 || shown.length > 1;
+      if (named) holder.append(el("span", { class: "panelname" }, lines.length > 3 ? lines[0].track.name : name));
+      const p = new Panel(this.uPlot, holder, { lines, last, height: each + (last ? 40 : 0), origin: this.origin, window: () => [this.t0, this.t1], named });
       p.each = each + (last ? 40 : 0);
       p.kept = kept.length === groups.length ? kept[i] : null;
       return p;
@@ -163,7 +164,7 @@ class Series {
 
   // ---- the window
 
-  get wide() { return Math.max(100, (this.area?.clientWidth ?? 800) - axisWidth - 12); }
+  get wide() { return Math.max(100, (this.area?.clientWidth ?? 800) - axisWidth - edge); }
 
   clamp() {
     const all = this.most - this.least;
@@ -204,7 +205,7 @@ class Series {
   }
 
   get digits() { return Math.min(9, digitsFor(Math.max((this.t1 - this.t0) / 2000, 0.1 / Math.max(...this.tracks.map((t) => t.rate))))); }
-  time(t, digits = this.digits) { return timeText(this.origin, t, digits); }
+  time(t, digits = this.digits) { return timeText(this.origin, t, digits, Math.max(Math.abs(this.least), Math.abs(this.most))); }
 
   keys() {
     const pan = (x) => () => this.pan(x), zoom = (x) => () => this.zoom(x);
@@ -319,9 +320,7 @@ class Series {
     this.mapped = tile;
     Object.assign(c, { width, height });
     const g = c.getContext("2d"), lo = tile.lo[line.channel], hi = tile.hi[line.channel];
-    let least = Infinity, most = -Infinity;
-    for (let i = 0; i < tile.n; i++) { if (Number.isFinite(lo[i])) least = Math.min(least, lo[i]); if (Number.isFinite(hi[i])) most = Math.max(most, hi[i]); }
-    const y = (v) => 3 + (height - 6) * (1 - (v - least) / (most - least || 1));
+    const [least] = bulk(lo), [, most] = bulk(hi), y = (v) => 3 + (height - 6) * (1 - (v - least) / (most - least || 1));
     g.fillStyle = getComputedStyle(c).color;
     for (let i = 0; i < tile.n; i++) {
       const a = Math.floor((tile.entry[i] / line.track.rate - this.least) / all * width), b = Math.ceil((tile.exit[i] / line.track.rate - this.least) / all * width);
@@ -401,4 +400,10 @@ class Series {
     document.removeEventListener("themechange", this.onTheme);
     for (const p of this.panels) p.destroy();
   }
+}
+
+// bulk is the range of all but the outermost hundredths.
+function bulk(list) {
+  const some = list.filter(Number.isFinite).sort();
+  return some.length ? [some[Math.floor(some.length / 100)], some[some.length - 1 - Math.floor(some.length / 100)]] : [0, 1];
 }

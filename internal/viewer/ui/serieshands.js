@@ -1,6 +1,6 @@
 // Wheel, mouse and fingers on the plot of a series and on the strip above it.
 
-import { axisWidth } from "./seriesplot.js";
+import { axisWidth, edge } from "./seriesplot.js";
 
 // hands listens to s.area and s.strip, and returns a function that ends it.
 export function hands(s) {
@@ -8,7 +8,7 @@ export function hands(s) {
   const fingers = new Map(); // pointer → x
   let grab = null; // what a pointer does: {how, x, t0, t1}
 
-  const place = (e) => { const r = area.getBoundingClientRect(); return { x: e.clientX - r.left - axisWidth, wide: r.width - axisWidth - 12 }; };
+  const place = (e) => { const r = area.getBoundingClientRect(); return { x: e.clientX - r.left - axisWidth, wide: r.width - axisWidth - edge }; };
   const timeAt = (x, wide, a = s.t0, b = s.t1) => a + (b - a) * Math.min(Math.max(x / wide, 0), 1);
 
   area.addEventListener("wheel", (e) => {

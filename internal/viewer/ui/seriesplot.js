@@ -5,8 +5,9 @@
 import { color, short } from "./dom.js";
 import { ticks } from "./seriestime.js";
 
-export const axisWidth = 62;
+export const axisWidth = 62, edge = 24; // pixels left and right of the plot
 const axisHeight = 40, dotApart = 7; // pixels between samples that have dots
+const spike = 6; // pixels by which a column that stands out is drawn in full ink
 
 let library = null;
 
@@ -27,7 +28,7 @@ export function load() {
 // A Panel draws lines: [{strip, channel, ink}] of which each is shown or not. window()
 // gives the times at its edges.
 export class Panel {
-  constructor(uPlot, box, { lines, last, height, origin, window }) {
+  constructor(uPlot, box, { lines, last, height, origin, window, named }) {
     Object.assign(this, { lines, last, box, window, kept: null, robust: false, beyond: false, drawn: 0, range: [0, 1] });
     const dim = color("--dim"), grid = { stroke: color("--line"), width: 1 }, font = "12px system-ui, sans-serif";
     const axis = { stroke: dim, grid, ticks: { ...grid, size: 5 }, font, gap: 4 };
@@ -38,7 +39,7 @@ export class Panel {
       filter: (u, at) => at };
     this.colors = lines.map((l) => ({ line: color(l.ink), band: color(l.ink), dot: color(l.ink) }));
     this.plot = new uPlot({
-      width: Math.max(box.clientWidth, 120), height, legend: { show: false }, padding: [8, 12, last ? 0 : 4, 0], ms: 1,
+      width: Math.max(box.clientWidth, 120), height, legend: { show: false }, padding: [named ? 26 : 10, edge, last ? 0 : 4, 0], ms: 1,
       cursor: { show: false }, select: { show: false },
       scales: { x: { time: false, range: () => this.window() }, y: { range: () => this.range } },
       axes: [time, { ...axis, size: axisWidth, space: 34, values: (u, at) => at.map((v) => short(v, 6)) }],
@@ -114,10 +115,12 @@ export class Panel {
       pen = true;
     }
     band(fill, low, high, Y, left);
+    this.lines[i].spikes = spikes(low, high, Y, left);
     return { stroke, fill, clip: null, band: null, gaps: null, flags: 0 };
   }
 
-  // dots draws samples that are far enough from each other, and those that stand alone.
+  // dots draws samples that are far enough from each other, and those that stand alone;
+  // and spikes, which would be faint in the colour of the band.
   dots(u, i) {
     const line = this.lines[i];
     if (!line?.shown) return;
@@ -128,6 +131,7 @@ export class Panel {
     ctx.rect(u.bbox.left, u.bbox.top - 4, u.bbox.width, u.bbox.height + 8);
     ctx.clip();
     ctx.fillStyle = this.colors[i].dot;
+    if (line.spikes) ctx.fill(line.spikes);
     ctx.beginPath();
     let n = 0;
     for (let p = 0; p < s.n; p++) {
@@ -160,6 +164,23 @@ function band(path, low, high, Y, left) {
     x = e;
   }
 }
+
+// spikes are the ends of columns that reach beyond those on both sides.
+function spikes(low, high, Y, left) {
+  const path = new Path2D(), far = spike * devicePixelRatio;
+  let n = 0;
+  for (let x = 0; x < low.length; x++) {
+    if (!(low[x] <= high[x])) continue;
+    const up = Math.max(side(high, x, -1, Math.max), side(high, x, 1, Math.max)), down = Math.min(side(low, x, -1, Math.min), side(low, x, 1, Math.min));
+    const enough = Math.max(far, (Y(down) - Y(up)) * 0.6); // of noise, all columns stand out a little
+    if (Number.isFinite(up) && Y(up) - Y(high[x]) > enough) { path.rect(left + x, Y(high[x]), 1, Y(up) - Y(high[x])); n++; }
+    if (Number.isFinite(down) && Y(low[x]) - Y(down) > enough) { path.rect(left + x, Y(down), 1, Y(low[x]) - Y(down)); n++; }
+  }
+  return n ? path : null;
+}
+
+// side is the outermost of three columns beside one, but not the next.
+const side = (list, x, by, most) => [2, 3, 4].reduce((v, i) => { const w = list[x + by * i]; return Number.isFinite(w) ? (Number.isFinite(v) ? most(v, w) : w) : v; }, NaN);
 
 // fade is an rgb(…) with an opacity.
 const fade = (rgb, a) => rgb.replace(/^rgb\((.*)\)$/, `rgba($1, ${a})`);

@@ -43,12 +43,12 @@ export function relText(t, digits = 0, like = t) {
 }
 
 // timeText writes a time in UTC if there is an origin.
-export const timeText = (origin, t, digits) => (origin ? utcText(origin, t, digits) : relText(t, digits));
+export const timeText = (origin, t, digits, like) => (origin ? utcText(origin, t, digits) : relText(t, digits, like));
 
 // spanText writes how long something takes.
 export function spanText(s) {
-  for (const [unit, name] of [[365.25 * day, "years"], [day, "days"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]]) {
-    if (s >= 2 * unit || (unit < 60 && s >= unit)) return `${Number((s / unit).toPrecision(3))} ${name}`;
+  for (const [unit, name, n = 1] of [[2 * 365.25 * day, "years", 2], [2 * day, "days", 2], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]]) {
+    if (s >= unit * (1 - 1e-9)) return `${Number((s * n / unit).toPrecision(3))} ${name}`;
   }
   return `${Number((s * 1e9).toPrecision(3))} ns`;
 }
@@ -141,9 +141,9 @@ export function parseTime(text, origin, near = 0) {
     const midnight = Math.floor((origin.sec + origin.frac + near) / day) * day - origin.sec - origin.frac;
     return midnight + (c[2] === undefined ? Number(c[3]) * 3600 + Number(c[4]) * 60 : Number(c[2]) * 3600 + Number(c[3]) * 60 + Number(c[4]));
   }
-  const text = s.replace(/^-/, "").replace(/\s+/g, "");
-  if (!/^((\d+\.?\d*|\.\d+)(d|h|min|ms|us|µs|ns|m|s))+$/i.test(text)) return NaN;
+  const bare = s.replace(/^-/, "").replace(/\s+/g, "");
+  if (!/^((\d+\.?\d*|\.\d+)(d|h|min|ms|us|µs|ns|m|s))+$/i.test(bare)) return NaN;
   let sum = 0;
-  for (const [, n, u] of text.matchAll(/(\d+\.?\d*|\.\d+)(d|h|min|ms|us|µs|ns|m|s)/gi)) sum += Number(n) * units[u.toLowerCase()];
+  for (const [, n, u] of bare.matchAll(/(\d+\.?\d*|\.\d+)(d|h|min|ms|us|µs|ns|m|s)/gi)) sum += Number(n) * units[u.toLowerCase()];
   return s.startsWith("-") ? -sum : sum;
 }
