@@ -22,7 +22,7 @@ os.makedirs(source, exist_ok=True)
 
 
 def pack(name, to, *options):
-    subprocess.run([os.environ["FARREAD"], "pack", os.path.join(source, name), os.path.join(folder, to), "-q", "--force", *options], check=True)
+    subprocess.run([os.environ["FARREAD"], "pack", os.path.join(source, name), os.path.join(folder, to), "-q", "--force", *options], check=True, stdout=subprocess.DEVNULL)
 
 
 # Two tracks at 1 kHz with one spike each, in UTC.

@@ -84,10 +84,10 @@ class Frames {
   }
 
   playerKeys() {
-    const p = (fn) => () => this.player && fn(this.player);
+    const p = (fn) => () => (this.player ? void fn(this.player) : false);
     return [[" ", "play, stop", p((x) => x.toggle())], ["ArrowRight", "next frame", p((x) => x.step(1))], ["ArrowLeft", "frame before", p((x) => x.step(-1))],
       ["Home", "first frame", p((x) => x.seek(0))], ["End", "last frame", p((x) => x.seek(x.frames - 1))], ["n", "next id", p((x) => x.on.other(1))], ["p", "id before", p((x) => x.on.other(-1))],
-      ["+", "faster", p((x) => x.faster(1))], ["-", "slower", p((x) => x.faster(-1))], ["Escape", "close the player", () => this.close()]];
+      ["+", "faster", p((x) => x.faster(1))], ["-", "slower", p((x) => x.faster(-1))], ["Escape", "close the player", p(() => this.close())]];
   }
 
   shown() {

@@ -70,9 +70,11 @@ export class Grid {
   card(i, entry) {
     const image = el("div", { class: "thumb" }), name = entry?.name ?? "…";
     const facts = entry ? [...new Set(labels(entry).map(([, v]) => v).filter((v) => v !== "" && v !== "null"))].join(" · ") : "";
-    const button = el("button", { type: "button", class: "id", tabIndex: -1, "aria-label": entry ? `${name}, ${entry.images} frames${facts ? `, ${facts}` : ""}` : "loading", title: `${name}${facts ? `\n${facts}` : ""}`,
+    const slash = name.lastIndexOf("/") + 1, hidden = (text) => el("span", { class: "hidden" }, text);
+    const button = el("button", { type: "button", class: "id", tabIndex: -1, title: `${name}${facts ? `\n${facts}` : ""}`,
       onclick: () => { if (entry) this.open(entry, 0); }, onfocus: () => { this.focused = this.at = i; this.tabs(); }, onblur: () => { this.focused = undefined; } },
-    image, el("span", { class: "idname" }, el("b", {}, name.split("/").pop()), el("span", {}, entry ? String(entry.images) : "")), el("span", { class: "idfacts" }, facts || (name.includes("/") ? name.slice(0, name.lastIndexOf("/")) : "")));
+    image, el("span", { class: "idname" }, el("b", {}, slash ? hidden(name.slice(0, slash)) : null, name.slice(slash)), entry ? el("span", {}, ` ${entry.images}`, hidden(" frames ")) : null),
+    el("span", { class: "idfacts" }, facts || name.slice(0, Math.max(0, slash - 1))));
     const card = el("div", { class: "card", role: "listitem" }, button);
     const c = { i, entry, card, button, image };
     if (entry) { button.classList.toggle("on", this.marked === entry.n); this.paint(c); this.hover(c); }

@@ -43,8 +43,8 @@ class Items {
     this.before = button("‹", "Page before ([)", () => this.turn(this.from - this.size));
     this.after = button("›", "Next page (])", () => this.turn(this.from + this.size));
     this.last = button("»", "Last page", () => this.turn(Math.floor((this.total - 1) / this.size) * this.size));
-    this.per = el("select", { "aria-label": "Items a page", onchange: () => { this.size = Number(this.per.value); this.turn(this.from); } }, pages.map((n) => el("option", { value: n, selected: n === this.size }, n)));
-    this.number = el("input", { type: "number", min: 0, max: Math.max(0, this.total - 1), class: "small", name: "item", "aria-label": "Number of an item", onkeydown: (e) => { if (e.key === "Enter") this.goTo(); } });
+    this.per = el("select", { onchange: () => { this.size = Number(this.per.value); this.turn(this.from); } }, pages.map((n) => el("option", { value: n, selected: n === this.size }, n)));
+    this.number = el("input", { type: "number", min: 0, max: Math.max(0, this.total - 1), class: "small", name: "item", onkeydown: (e) => { if (e.key === "Enter") this.goTo(); } });
     this.turns = el("span", { class: "group" }, this.first, this.before, this.after, this.last);
     this.body = el("tbody");
     this.head = el("tr", {}, el("th", { scope: "col", class: "num" }, "item"), this.nameHead = el("th", { scope: "col", hidden: true }, "name"), el("th", { scope: "col", class: "num" }, "size"), el("th", { scope: "col" }, "content"));
@@ -53,7 +53,7 @@ class Items {
     this.table = el("div", { class: "tablebox" }, el("table", { class: "list items-table" }, el("thead", {}, this.head), this.body), this.more);
     this.box.append(el("div", { class: "bar" }, field("Search", this.find), field("Go to", this.number), this.turns, field("a page", this.per), this.where), el("div", { class: "split" }, this.table, this.detail));
     ctx.keys([["/", "search", () => this.find.focus()], ["]", "next page", () => this.turn(this.from + this.size)], ["[", "page before", () => this.turn(this.from - this.size)],
-      [["j", "ArrowDown"], "next item", () => this.next(1)], [["k", "ArrowUp"], "item before", () => this.next(-1)], ["Escape", "close the item", () => this.show(null)]]);
+      [["j", "ArrowDown"], "next item", () => this.next(1)], [["k", "ArrowUp"], "item before", () => this.next(-1)], ["Escape", "close the item", () => (this.open === null ? false : void this.show(null))]]);
     ctx.elsewhere(() => this.shown());
     if (this.total === 0) { this.where.textContent = "No items."; return; }
     if (this.find.value) await this.look(); else await this.page();
@@ -131,7 +131,7 @@ class Items {
   row(x) {
     const name = this.names.get(x.n), line = x.text !== null && printable(x.text) ? x.text.slice(0, 240) : x.data ? [...x.data.subarray(0, 24)].map((b) => b.toString(16).padStart(2, "0")).join(" ") + (x.size > 24 ? " …" : "") : x.why;
     const r = el("tr", { class: x.text === null || !printable(x.text) ? "binary" : "", onclick: (e) => { if (!getSelection().toString() && e.target.tagName !== "BUTTON") this.show(x.n); } },
-      el("td", { class: "num" }, el("button", { type: "button", class: "quiet open", "aria-label": `Open item ${x.n}`, onclick: () => this.show(x.n) }, count(x.n) || "0")), this.named ? el("td", { class: "itemname" }, name ?? "") : null,
+      el("td", { class: "num" }, el("button", { type: "button", class: "quiet open", "aria-label": `Open item ${count(x.n) || "0"}`, onclick: () => this.show(x.n) }, count(x.n) || "0")), this.named ? el("td", { class: "itemname" }, name ?? "") : null,
       el("td", { class: "num" }, x.size >= 0 ? bytes(x.size) : ""), el("td", { class: "content" }, el("span", {}, line)));
     r.dataset.n = x.n;
     return r;
@@ -205,11 +205,11 @@ class Items {
           const to = this.total < 0 ? at + run : Math.min(at + run, this.total);
           const [list] = await Promise.all([this.load(at, to, stop.signal), to - at <= 1000 ? this.namesOf(at, to, stop.signal) : null]);
           if (this.dead || stop.signal.aborted) break;
-          const hits = list.filter(fits), size = list.reduce((s, x) => s + Math.max(x.size, 0), 0);
+          const all = list.filter(fits), hits = all.slice(0, want - this.list.length), size = list.reduce((s, x) => s + Math.max(x.size, 0), 0);
           this.list.push(...hits);
           this.nameHead.hidden = !this.named;
           this.body.append(...hits.map((x) => this.row(x)));
-          at = to;
+          at = hits.length < all.length ? hits.at(-1).n + 1 : to;
           this.say(at);
           if (this.total < 0 && list.length < run) break;
           run = Math.min(this.named ? 1000 : runMost, Math.max(1, Math.floor(run * Math.min(2, 1e6 / Math.max(size, 1))))); // about a megabyte

@@ -12,7 +12,7 @@ const sizes = new Set(["nbytes", "cbytes", "chunksize", "blocksize", "size"]);
 
 export async function mount(box, ctx) {
   await sheet();
-  const { root, key, api, info } = ctx, name = key.split("/").pop(), facts = info?.format ? info : null;
+  const { root, key, api, info } = ctx, name = key.split("/").pop(), facts = info?.format !== "unknown" ? info : null;
   const lane = api.lane("other");
   ctx.elsewhere(() => ({ kind: "other" }));
   if (facts) box.append(table(facts, order, ["can", "place", "pinned", "dims"]));
@@ -29,7 +29,7 @@ export async function mount(box, ctx) {
 
 // first reads the beginning of an object.
 async function first(lane, address) {
-  const p = await lane.get(address, { as: "bytes", fresh: true, head: { Range: `bytes=0-${peek - 1}` } });
+  const p = await lane.get(address, { fresh: true, range: `0-${peek - 1}` });
   return p.length ? { data: p.subarray(0, peek), all: p.length < peek, size: 0 } : null;
 }
 

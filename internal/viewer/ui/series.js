@@ -94,7 +94,7 @@ class Series {
     [this.tail, this.tailBox] = tick("follow", "Look for new samples, and stay at the end", ctx.state.follow === "1", (on) => this.follow(on));
     this.box.append(el("div", { class: "bar" },
       el("span", { class: "group" }, button("‹", "Earlier (←)", () => this.pan(-0.25)), button("›", "Later (→)", () => this.pan(0.25))),
-      el("span", { class: "group" }, button("−", "Zoom out (−)", () => this.zoom(2)), button("+", "Zoom in (+)", () => this.zoom(0.5)), button("Whole", "All of it (0)", () => this.move(this.least, this.most))),
+      el("span", { class: "group" }, button("−", "Zoom out (−)", () => this.zoom(2)), button("+", "Zoom in (+)", () => this.zoom(0.5)), button("Whole", "Whole: all of it (0)", () => this.move(this.least, this.most))),
       el("span", { class: "field" }, field("Go to", this.go), this.wrong), this.keepBox, this.robustBox, this.tracks.length > 1 ? this.oneBox : null, this.tailBox));
     if (this.lines.length > 1) this.box.append(this.chips());
     this.map = el("canvas", { class: "map", "aria-hidden": "true" });

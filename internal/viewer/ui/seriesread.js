@@ -26,7 +26,7 @@ export class Readout {
     let from = Infinity, to = -Infinity, one = true;
     for (const r of this.rows) {
       const v = this.at === null ? this.all(r.line) : this.of(r.line, this.at);
-      const texts = v ? [number(v.lo, r.line.track), number(v.hi, r.line.track), v.count === 1 ? "" : number(v.mean, r.line.track, true), v.count >= 0 ? v.count.toLocaleString("en") : ""] : ["–", "–", "–", "0"];
+      const texts = v ? [number(v.lo, r.line.track), number(v.hi, r.line.track), v.count === 1 ? "" : rounded(v.mean, v.hi - v.lo), v.count >= 0 ? v.count.toLocaleString("en") : ""] : ["–", "–", "–", "0"];
       r.cells.forEach((c, i) => { if (c.textContent !== texts[i]) c.textContent = texts[i]; });
       Object.assign(r.row.dataset, v ? { entry: v.entry, exit: v.exit, count: v.count, lo: v.lo, hi: v.hi, mean: v.mean } : { entry: "", exit: "", count: 0 });
       if (!v) continue;
@@ -73,11 +73,18 @@ export class Readout {
 }
 
 // number writes a value as it is stored: integers in full, floats in as few digits as read
-// back as the same. A mean has seven.
-function number(v, track, mean = false) {
+// back as the same.
+function number(v, track) {
   if (Number.isNaN(v) || v == null) return "–";
   if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
-  if (mean) return String(Number(v.toPrecision(7)));
   if (/f32/i.test(track.codec)) for (let p = 1; p < 10; p++) { const t = Number(v.toPrecision(p)); if (Math.fround(t) === v) return String(t); }
   return String(v);
+}
+
+// rounded writes a mean in the digits that it has: an index keeps it to a part of the range
+// of its samples.
+function rounded(v, range) {
+  if (!Number.isFinite(v)) return "–";
+  const digits = range > 0 ? Math.ceil(-Math.log10(range * 3e-5)) : 7;
+  return digits > 12 || digits < -3 ? short(v, 6) : String(Number(v.toFixed(Math.max(0, digits))));
 }

@@ -78,10 +78,11 @@ export async function copy(text) {
 export function copyButton(text, label = "Copy", announce = () => {}) {
   const b = el("button", { type: "button", class: "copy", onclick: async () => {
     const done = await copy(text());
-    b.textContent = done ? "Copied" : "Select it";
+    say(done ? "Copied" : "Select it");
     announce(done ? "Copied" : "It could not be copied");
-    setTimeout(() => { b.textContent = "Copy"; }, 1600);
-  } }, "Copy");
-  b.setAttribute("aria-label", label);
+    setTimeout(() => say("Copy", label), 1600);
+  } });
+  const say = (text, name = text) => { b.textContent = text; b.setAttribute("aria-label", name); };
+  say("Copy", label);
   return b;
 }
