@@ -172,6 +172,11 @@ test("anything else: what is known of it, its bytes, a link", async () => {
   }, { errors: [/status of 422/] });
 });
 
+test("what is not ours is what its makers published", () => {
+  const top = fileURLToPath(new URL("../../", import.meta.url)), theirs = join(top, ".node", "node_modules", "uplot"), ours = join(top, "internal", "viewer", "ui", "vendor", "uPlot");
+  for (const [name, from] of Object.entries({ LICENSE: "LICENSE", "uPlot.iife.min.js": "dist/uPlot.iife.min.js", "uPlot.min.css": "dist/uPlot.min.css" })) assert.equal(sha(readFileSync(join(ours, name))), sha(readFileSync(join(theirs, from))), name);
+});
+
 // ---- the lines, which are run
 
 // lines opens the panel, and takes the text of each line.

@@ -4,7 +4,7 @@ import { count, el, field, later, plural } from "./dom.js";
 import { Grid } from "./framesgrid.js";
 import { Ids } from "./framesids.js";
 import { Player } from "./framesplayer.js";
-import { sheet } from "./viewkit.js";
+import { sheet } from "./sheet.js";
 
 export async function mount(box, ctx) {
   await sheet();

@@ -94,7 +94,9 @@ export class Grid {
         if (!timer) return;
         if (p) c.image.replaceChildren(el("img", { src: p, alt: "" }));
         c.card.dataset.preview = frame;
-      } catch { /* the first frame stays */ }
+      } catch {
+        // the first frame stays
+      }
       if (timer) timer = setTimeout(step, 150);
     };
     c.button.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse") timer = setTimeout(step, 250); });

@@ -99,7 +99,11 @@ export class Player {
   async got(k, bytes) {
     let p = null;
     const media = mediaOf(bytes);
-    if (media) { try { p = await createImageBitmap(new Blob([bytes], { type: media })); } catch { /* it cannot be decoded */ } }
+    try {
+      if (media) p = await createImageBitmap(new Blob([bytes], { type: media }));
+    } catch {
+      // it cannot be decoded, which is said
+    }
     if (this.dead) { p?.close(); return; }
     this.held.set(k, { picture: p, size: bytes.length, media });
     for (const [j, old] of this.held) { if (this.held.size <= heldMost) break; if (j !== this.frame) { old.picture?.close(); this.held.delete(j); } }

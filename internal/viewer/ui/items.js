@@ -2,7 +2,8 @@
 // or hex.
 
 import { bytes, count, el, field, later, plural } from "./dom.js";
-import { copyButton, hex, mediaOf, pretty, printable, sheet, utf8 } from "./viewkit.js";
+import { sheet } from "./sheet.js";
+import { copyButton, hex, mediaOf, pretty, printable, utf8 } from "./viewkit.js";
 
 const pages = [20, 50, 100, 200];
 const hexMost = 64 << 10, textMost = 1 << 20; // bytes of an item that are shown
@@ -47,7 +48,7 @@ class Items {
     this.number = el("input", { type: "number", min: 0, max: Math.max(0, this.total - 1), class: "small", name: "item", onkeydown: (e) => { if (e.key === "Enter") this.goTo(); } });
     this.turns = el("span", { class: "group" }, this.first, this.before, this.after, this.last);
     this.body = el("tbody");
-    this.head = el("tr", {}, el("th", { scope: "col", class: "num" }, "item"), this.nameHead = el("th", { scope: "col", hidden: true }, "name"), el("th", { scope: "col", class: "num" }, "size"), el("th", { scope: "col" }, "content"));
+    this.head = el("tr", {}, el("th", { scope: "col", class: "num itemcol" }, "item"), this.nameHead = el("th", { scope: "col", class: "namecol", hidden: true }, "name"), el("th", { scope: "col", class: "num sizecol" }, "size"), el("th", { scope: "col" }, "content"));
     this.more = el("p", { class: "bar" });
     this.detail = el("section", { class: "detail panel", hidden: true, "aria-label": "Item" });
     this.table = el("div", { class: "tablebox" }, el("table", { class: "list items-table" }, el("thead", {}, this.head), this.body), this.more);

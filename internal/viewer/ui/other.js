@@ -1,7 +1,8 @@
 // What has no view of its own: what is known of it, its first bytes, and a way to get it.
 
 import { bytes, count, el } from "./dom.js";
-import { hex, printable, sheet, utf8 } from "./viewkit.js";
+import { sheet } from "./sheet.js";
+import { hex, printable, utf8 } from "./viewkit.js";
 
 const peek = 4096;
 

@@ -6,7 +6,7 @@ import { Readout } from "./seriesread.js";
 import { Strip, Tiles, Track, tileOf } from "./seriestiles.js";
 import { hands } from "./serieshands.js";
 import { digitsFor, parseOrigin, parseTime, relText, spanText, timeText } from "./seriestime.js";
-import { sheet } from "./viewkit.js";
+import { sheet } from "./sheet.js";
 
 const rest = 110; // ms without a move before what is next to the window is asked for
 const restAll = 90; // ms before tiles of another level are
@@ -204,7 +204,7 @@ class Series {
     this.move(t - d / 2, t + d / 2);
   }
 
-  get digits() { return Math.min(9, digitsFor(Math.max((this.t1 - this.t0) / 2000, 0.1 / Math.max(...this.tracks.map((t) => t.rate))))); }
+  get digits() { return Math.min(9, digitsFor(Math.max((this.t1 - this.t0) / 500, 0.1 / Math.max(...this.tracks.map((t) => t.rate))))); }
   time(t, digits = this.digits) { return timeText(this.origin, t, digits, Math.max(Math.abs(this.least), Math.abs(this.most))); }
 
   keys() {

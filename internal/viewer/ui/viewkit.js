@@ -2,17 +2,6 @@
 
 import { el } from "./dom.js";
 
-let loaded = null;
-
-// sheet fetches the style sheet of these views.
-export function sheet() {
-  loaded ??= new Promise((good) => {
-    const l = el("link", { rel: "stylesheet", href: new URL("./views.css", import.meta.url).href, onload: good, onerror: good });
-    document.head.append(l);
-  });
-  return loaded;
-}
-
 // mediaOf is the type of a picture by its first bytes, or "". Nothing that a browser would
 // run is a picture.
 export function mediaOf(p) {
@@ -65,7 +54,12 @@ export function pretty(text) {
 // copy puts a text where the user can paste it. Pages without HTTPS have no clipboard of
 // their own, so a field is selected and copied.
 export async function copy(text) {
-  try { await navigator.clipboard.writeText(text); return true; } catch { /* the other way */ }
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // the other way
+  }
   const t = el("textarea", { value: text, class: "hidden", "aria-hidden": "true", tabIndex: -1 });
   document.body.append(t);
   t.select();
