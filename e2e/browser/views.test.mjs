@@ -182,6 +182,7 @@ test("what is not ours is what its makers published", () => {
 // lines opens the panel, and takes the text of each line.
 async function lines(p) {
   await p.getByText("Read it elsewhere").click();
+  await p.locator(".elsewhere pre").first().waitFor();
   const all = {};
   for (const b of await p.locator(".elsewhere .bar button").all()) {
     await b.click();
