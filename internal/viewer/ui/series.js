@@ -138,7 +138,7 @@ class Series {
     for (const p of this.panels) p.destroy();
     this.plots.replaceChildren();
     this.narrow = this.area.clientWidth < 480;
-    const high = Math.max(this.narrow ? 280 : 330, Math.min(innerHeight - 400, 620)), each = Math.max(groups.length > 4 ? 96 : 130, Math.floor(high / groups.length));
+    const high = Math.max(this.narrow ? 280 : 310, Math.min(innerHeight - 480, 620)), each = Math.max(groups.length > 4 ? 96 : 130, Math.floor(high / groups.length));
     this.panels = groups.map((lines, i) => {
       const last = i === groups.length - 1, holder = el("div", { class: "panelbox" }), name = lines.map((l) => l.name).join(", ");
       this.plots.append(holder);

@@ -128,7 +128,7 @@ export class Panel {
     const ctx = u.ctx, near = dotApart * devicePixelRatio / k;
     ctx.save();
     ctx.beginPath();
-    ctx.rect(u.bbox.left, u.bbox.top - 4, u.bbox.width, u.bbox.height + 8);
+    ctx.rect(u.bbox.left - 4, u.bbox.top - 4, u.bbox.width + 8, u.bbox.height + 8);
     ctx.clip();
     ctx.fillStyle = this.colors[i].dot;
     if (line.spikes) ctx.fill(line.spikes);

@@ -26,7 +26,7 @@ export class Readout {
     let from = Infinity, to = -Infinity, one = true;
     for (const r of this.rows) {
       const v = this.at === null ? this.all(r.line) : this.of(r.line, this.at);
-      const texts = v ? [number(v.lo, r.line.track), number(v.hi, r.line.track), v.count === 1 ? "" : rounded(v.mean, v.hi - v.lo), v.count >= 0 ? v.count.toLocaleString("en") : ""] : ["–", "–", "–", "0"];
+      const texts = v && r.line.track.events ? ["", "", "", v.count.toLocaleString("en")] : v ? [number(v.lo, r.line.track), number(v.hi, r.line.track), v.count === 1 ? "" : rounded(v.mean, v.hi - v.lo), v.count >= 0 ? v.count.toLocaleString("en") : ""] : ["–", "–", "–", "0"];
       r.cells.forEach((c, i) => { if (c.textContent !== texts[i]) c.textContent = texts[i]; });
       Object.assign(r.row.dataset, v ? { entry: v.entry, exit: v.exit, count: v.count, lo: v.lo, hi: v.hi, mean: v.mean } : { entry: "", exit: "", count: 0 });
       if (!v) continue;
@@ -78,7 +78,7 @@ function number(v, track) {
   if (Number.isNaN(v) || v == null) return "–";
   if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
   if (/f32/i.test(track.codec)) for (let p = 1; p < 10; p++) { const t = Number(v.toPrecision(p)); if (Math.fround(t) === v) return String(t); }
-  return String(v);
+  return Math.abs(v) > 2 ** 53 && !/^(pcm-)?f/i.test(track.codec) ? `≈ ${short(v, 9)}` : String(v); // a float64 has no more digits
 }
 
 // rounded writes a mean in the digits that it has: an index keeps it to a part of the range
