@@ -232,6 +232,15 @@ test("gaps stay gaps, in the dark and on a phone", async () => {
     await p.waitForTimeout(60);
     assert.deepEqual((await reads(p)).map((r) => Number(r.count)), [20_000, 18_001]);
     assert.equal(Number((await reads(p))[0].hi), 50);
+
+    // Two fingers: the times below them stay there.
+    const touch = await p.context().newCDPSession(p), y = a.y + 90, fingers = (type, ...xs) => touch.send("Input.dispatchTouchEvent", { type, touchPoints: xs.map((f, id) => ({ x: a.x + a.width * f, y, id })) });
+    await fingers("touchStart", 0.4, 0.6);
+    for (let i = 1; i <= 5; i++) await fingers("touchMove", 0.4 - i * 0.04, 0.6 + i * 0.04);
+    await fingers("touchEnd");
+    await still(p);
+    const [p0, p1] = await range(p), d = t1 - t0;
+    assert.ok(Math.abs((p0 + p1) / 2 - (t0 + t1) / 2) < d * 0.03 && Math.abs((p1 - p0) / d - 1 / 3) < 0.03, `two fingers: ${p0} to ${p1} of ${t0} to ${t1}`);
   }, { width: 400, height: 800, dark: true });
 });
 

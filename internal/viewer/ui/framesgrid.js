@@ -83,7 +83,7 @@ export class Grid {
 
   // hover plays some frames of an id while the mouse is on it.
   hover(c) {
-    if (c.entry.images < 2 || matchMedia("(prefers-reduced-motion: reduce)").matches && !window.previewAlways) return;
+    if (c.entry.images < 2 || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     const n = Math.min(c.entry.images, 10);
     let timer = 0, k = 0;
     const step = async () => {
