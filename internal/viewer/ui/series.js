@@ -274,6 +274,7 @@ class Series {
         tile.keep = k === track.top;
         this.tiles.put(track, k, i, tile);
         this.wanted.delete(this.tiles.id(track, k, i));
+        if (!this.wanted.size) this.calm();
         this.draw();
       },
       fail: (e) => { if (this.dead || api.aborted(e)) return; if (e.code === "changed" && this.tail.checked) this.look(); else this.ctx.fail(e); },
