@@ -40,7 +40,7 @@ type product struct {
 
 // encodings are numbered; another number makes all ETags new, if answers get another
 // form.
-const encoding = "1"
+const encoding = "2"
 
 // answer makes or finds the answer to a call, and sends it.
 func (s *Server) answer(c *call, v verb, h *handle) error {

@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -91,6 +92,7 @@ func TestViewWidth(t *testing.T) {
 		if !bytes.Contains(read("svg"), []byte("<svg")) || bytes.Count(read("csv"), []byte(",30000,")) != 1 {
 			t.Error("svg or csv")
 		}
+		checkNpyRows(t, filepath.Join(dir, "v.npy"), read("csv"))
 		dat := read("dat")
 		if n := binary.LittleEndian.Uint32(dat[16:]); len(dat) != 24+4*int(n) || n < 400 || !bytes.Contains(dat[24:], []byte{0x30, 0x75}) {
 			t.Errorf(".dat of %d bytes, %d pixels", len(dat), n)
@@ -98,6 +100,30 @@ func TestViewWidth(t *testing.T) {
 		var peaks render.Waveform
 		if err := json.Unmarshal([]byte(run(t, "view", name, "--width", "7", "--format", "peaks")), &peaks); err != nil || peaks.Version != 2 || len(peaks.Data) != 2*peaks.Length {
 			t.Errorf("%+v, %v", peaks, err)
+		}
+	}
+}
+
+// checkNpyRows compares the numbers of a .npy with those of the CSV of the same view.
+func checkNpyRows(t *testing.T, name string, table []byte) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(string(table)), "\n")[1:]
+	var want []string
+	for _, l := range lines {
+		f := strings.Split(l, ",") // t0,t1,entry,exit,min,max,mean,rms,first,last,count
+		for _, i := range []int{0, 1, 4, 5, 6, 7, 2, 3, 10} {
+			v, err := strconv.ParseFloat(f[i], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, fmt.Sprint("<f8 ", strconv.FormatFloat(v, 'g', -1, 64)))
+		}
+	}
+	got := npyValues(t, name, int64(len(lines)), 9)
+	for i, g := range got {
+		v, err := strconv.ParseFloat(strings.TrimPrefix(g, "<f8 "), 64)
+		if g = fmt.Sprint("<f8 ", strconv.FormatFloat(v, 'g', -1, 64)); err != nil || g != want[i] {
+			t.Fatalf("row %d, column %d: %s, want %s", i/9, i%9, g, want[i])
 		}
 	}
 }

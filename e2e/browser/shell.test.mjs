@@ -77,7 +77,7 @@ test("what is not there, and what is no dataset, is said in words", async () => 
     await p.getByRole("heading", { name: "exact.b2nd" }).waitFor();
     assert.equal(await p.locator(".fault").count(), 0);
   }, { errors });
-  await page(`${url}#/d/notes.txt`, async (p) => { await p.getByRole("alert").waitFor(); }, { errors, checked: false });
+  await page(`${url}#/d/notes.txt`, async (p) => { await p.getByText("No format that can be shown").waitFor(); }, { errors, checked: false });
 });
 
 test("a dataset that is replaced: the page says so, and opens the new version", async () => {

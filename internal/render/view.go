@@ -82,13 +82,13 @@ func (o *ViewOptions) plot(w io.Writer, f Series, v *zoomindex.View) error {
 	return err
 }
 
-// npy makes an array of the numbers in points.
+// npy makes an array of the numbers in points. A count that is not known is NaN.
 func (o *ViewOptions) npy(points []zoomindex.Point) ([]byte, error) {
 	d, err := dtype.Parse("<f8")
 	if err != nil {
 		return nil, err
 	}
-	const columns = 8
+	const columns = 9
 	shape := []int64{int64(len(points)), columns}
 	if n := o.Track.Codec.Channels; n > 0 {
 		shape = []int64{int64(len(points)), int64(n), columns}
@@ -102,7 +102,11 @@ func (o *ViewOptions) npy(points []zoomindex.Point) ([]byte, error) {
 		for c := range at.Channels {
 			s := &at.Channels[c]
 			lo, hi := picture.Bounds(s)
-			for _, f := range [columns]float64{o.Track.Rate.Seconds(at.Entry), o.Track.Rate.Seconds(at.Exit), lo, hi, s.Mean, s.RMS, float64(at.Entry), float64(at.Exit)} {
+			n := math.NaN()
+			if at.Count >= 0 {
+				n = float64(at.Count)
+			}
+			for _, f := range [columns]float64{o.Track.Rate.Seconds(at.Entry), o.Track.Rate.Seconds(at.Exit), lo, hi, s.Mean, s.RMS, float64(at.Entry), float64(at.Exit), n} {
 				p = binary.LittleEndian.AppendUint64(p, math.Float64bits(f))
 			}
 		}

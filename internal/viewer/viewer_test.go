@@ -3,6 +3,8 @@ package viewer
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"io/fs"
 	"net/http"
@@ -25,56 +27,79 @@ func ask(t *testing.T, method, target string, head ...string) *httptest.Response
 	return w
 }
 
-// TestWeight: what a view weighs on the wire, with the shell and the libraries that it
-// loads; and all that is our own.
+// TestWeight: what comes over the wire for the first picture of each view.
 func TestWeight(t *testing.T) {
-	const most, mostOwn = 60_000, 60_000
-	p := built()
-	weight := func(name string) int {
-		f := p.files[name]
-		if f.gzip != nil {
-			return len(f.gzip)
-		}
-		return len(f.plain)
-	}
-	uses := regexp.MustCompile(`(?:from |import\()"\./([a-z-]+\.js)"|\b(vendor/[\w.-]+)`)
-	var load func(name string, seen map[string]bool) int
-	load = func(name string, seen map[string]bool) int {
-		f, ok := p.files[name]
-		if seen[name] || !ok {
-			return 0
-		}
-		seen[name] = true
-		n := weight(name)
-		if !strings.HasPrefix(name, "vendor/") {
-			for _, m := range uses.FindAllSubmatch(f.plain, -1) {
-				n += load(string(m[1])+string(m[2]), seen)
+	files := built().files
+	weigh := func(names map[string]bool) (n int) {
+		for name := range names {
+			f, ok := files[name]
+			if !ok {
+				t.Fatalf("there is no %s", name)
+			}
+			if f.gzip != nil {
+				n += len(f.gzip)
+			} else {
+				n += len(f.plain)
 			}
 		}
 		return n
 	}
+	imports := regexp.MustCompile(`(?m)^import .*from "\./(.*)";$`)
+	var add func(names map[string]bool, name string)
+	add = func(names map[string]bool, name string) {
+		if names[name] {
+			return
+		}
+		names[name] = true
+		for _, m := range imports.FindAllSubmatch(files[name].plain, -1) {
+			add(names, string(m[1]))
+		}
+		switch name { // what scripts fetch that is no module
+		case "sheet.js":
+			names["views.css"] = true
+		case "seriesplot.js":
+			names["vendor/uPlot/uPlot.iife.min.js"], names["vendor/uPlot/uPlot.min.css"] = true, true
+		}
+	}
 	for _, view := range []string{"browse", "array", "series", "frames", "items", "other"} {
-		seen := map[string]bool{}
-		n := 0
-		for _, name := range []string{"index.html", "style.css", "app.js", "elsewhere.js", view + ".js"} {
-			n += load(name, seen)
+		names := map[string]bool{"index.html": true, "style.css": true}
+		add(names, "app.js")
+		add(names, view+".js")
+		if view != "browse" {
+			add(names, "elsewhere.js")
 		}
-		t.Logf("%7d %s, in %d files", n, view, len(seen))
-		if n > most {
-			t.Errorf("%s weighs %d bytes, want %d at most", view, n, most)
+		n := weigh(names)
+		t.Logf("%7d %s, in %d files", n, view, len(names))
+		if n > 60_000 {
+			t.Errorf("%s is %d bytes, want 60,000 at most", view, n)
 		}
 	}
-	own := 0
-	for name, f := range p.files {
-		if strings.HasPrefix(name, "vendor/") {
-			continue
-		}
-		t.Logf("%7d of %7d %s", weight(name), len(f.plain), name)
-		own += weight(name)
+}
+
+// TestVendored: what is not ours is as its makers published it.
+func TestVendored(t *testing.T) {
+	sums, err := files.ReadFile("ui/vendor/SHA256SUMS.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("%7d of our own", own)
-	if own > mostOwn {
-		t.Errorf("%d bytes of our own, want %d at most", own, mostOwn)
+	listed := 0
+	for line := range strings.Lines(string(sums)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		p, err := files.ReadFile("ui/vendor/" + name)
+		if got := sha256.Sum256(p); err != nil || hex.EncodeToString(got[:]) != sum {
+			t.Errorf("%s is %x, want %s; %v", name, got, sum, err)
+		}
+		listed++
+	}
+	there := 0
+	err = fs.WalkDir(files, "ui/vendor", func(name string, d fs.DirEntry, err error) error {
+		if !d.IsDir() && path.Base(name) != "SHA256SUMS.txt" {
+			there++
+		}
+		return err
+	})
+	if err != nil || there != listed {
+		t.Errorf("%d files, %d with a sum; %v", there, listed, err)
 	}
 }
 

@@ -92,11 +92,11 @@ export function plainUrl(verb, root, key = "", params = {}) {
 
 // ---- requests
 
-async function load(address, as, signal) {
+async function load(address, as, signal, range) {
   begins();
   let r = null, body = null;
   try {
-    r = await fetch(address, { signal, headers: headers() });
+    r = await fetch(address, { signal, headers: { ...headers(), ...(range && { Range: `bytes=${range}` }) } });
     if (!r.ok) throw await fault(r);
     body = await (as === "blob" ? r.blob() : r.arrayBuffer());
   } catch (e) {
@@ -157,14 +157,15 @@ export class Lane {
     this.idle = () => {};
   }
 
-  // get asks for an answer: as "json", "npy", "text", "blob", or else as a Uint8Array.
-  get(address, { signal, as = "bytes", fresh = false } = {}) {
+  // get asks for an answer: as "json", "npy", "text", "blob", or else as a Uint8Array. range
+  // ("0-4095") asks for some of its bytes.
+  get(address, { signal, as = "bytes", fresh = false, range = "" } = {}) {
     const id = `${as} ${address}`, have = !fresh && kept(id);
     if (have) return Promise.resolve(have.value);
     return new Promise((good, bad) => {
       if (signal?.aborted) { bad(new DOMException("given up", "AbortError")); return; }
       const stop = new AbortController();
-      const job = { id, address, as, stop, good, bad, keep: !fresh };
+      const job = { id, address, as, stop, good, bad, range, keep: !fresh && !range };
       signal?.addEventListener("abort", () => this.drop(job), { once: true });
       this.queue.push(job);
       this.pump();
@@ -207,7 +208,7 @@ export class Lane {
     while (this.flying.size < this.width && this.queue.length) {
       const job = this.queue.shift();
       this.flying.add(job);
-      load(job.address, job.as, job.stop.signal).then((v) => {
+      load(job.address, job.as, job.stop.signal, job.range).then((v) => {
         if (job.keep) keep(job.id, v, sizeOf(job.as, v));
         return v;
       }).finally(() => this.flying.delete(job)).then((v) => job.good(v), (e) => job.bad(e)).finally(() => {

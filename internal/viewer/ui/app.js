@@ -98,7 +98,13 @@ async function describe({ root, key, folder, state }, signal) {
       if (![400, 404, 422].includes(e.status)) throw e;
     }
   }
-  return api.get(api.url("info", root, key), o);
+  try {
+    return await api.get(api.url("info", root, key), o);
+  } catch (e) {
+    // Bytes that are no dataset can be looked at, and saved.
+    if (e.code === "unsupported" && key) return { format: "unknown", can: [], refused: e.message };
+    throw e;
+  }
 }
 
 function close() {
@@ -244,7 +250,7 @@ document.addEventListener("keydown", (e) => {
   if (e.key === " " && e.target.closest?.("button, summary, a, [type=checkbox]")) return;
   const name = keyName(e);
   const hit = [...(current?.keys ?? []), ...common].find(([k]) => [k].flat().includes(name));
-  if (hit?.[2]) { e.preventDefault(); hit[2](e); }
+  if (hit?.[2] && hit[2](e) !== false) e.preventDefault(); // false: the key means nothing now
 });
 
 const themes = ["auto", "light", "dark"], themeName = "farread-theme";
