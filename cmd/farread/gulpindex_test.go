@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/gulp"
@@ -186,6 +187,32 @@ func TestGulpByIDInS3(t *testing.T) {
 			t.Errorf("%+v: %+v", tc, s)
 		}
 		explained(t, args...)
+	}
+}
+
+// TestIndexNoETag: index says the same of arrays and series.
+func TestIndexNoETag(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src := filepath.Join(dir, "x.npy")
+	write(t, src, noisy(9))
+	packNoisy(t, src, filepath.Join(dir, "x.b2nd"), "--index=false")
+	makeZoom(t, filepath.Join(dir, "x.zoom"), time.Unix(0, 0))
+	for _, etag := range []string{"", `W/"e"`} {
+		files := http.FileServer(http.Dir(dir))
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if etag != "" {
+				w.Header().Set("ETag", etag)
+			}
+			files.ServeHTTP(w, r)
+		}))
+		t.Cleanup(srv.Close)
+		for _, name := range []string{"x.b2nd", "x.zoom"} {
+			r := runner{}.run(t, "index", "--force", srv.URL+"/"+name)
+			if r.code != 7 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "ETag, so nothing would tell") {
+				t.Errorf("%s, ETag %q: exit %d: %s", name, etag, r.code, r.stderr)
+			}
+		}
 	}
 }
 

@@ -209,8 +209,7 @@ func (f *Frame) readHeads(ctx context.Context, jobs []job, out [][]byte) error {
 // block. If progress is not nil, it is told the chunks so far and in all.
 //
 // A sparse frame is ErrUnsupported, and so is a frame without chunks that have a head:
-// an index would be of no use; and one whose object has no ETag: nothing would tell that
-// a chunk was replaced by one of the same size. If the index would exceed Limits.MaxMeta, BuildIndex
+// an index would be of no use; and one whose object has no strong ETag (index.Binding). If the index would exceed Limits.MaxMeta, BuildIndex
 // returns ErrTooLarge.
 func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Progress) ([]byte, error) {
 	return f.BuildIndexWith(ctx, etag, nil, progress)
@@ -222,13 +221,15 @@ func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.B
 	if b == nil {
 		b = &frameindex.Builder{}
 	}
-	switch {
-	case f.refused != nil:
+	if f.refused != nil {
 		return nil, f.refused
-	case f.info.Sparse:
+	}
+	if f.info.Sparse {
 		return nil, unsupported("index", -1, "a sparse frame has none")
-	case etag == "":
-		return nil, unsupported("index", -1, "the object has no ETag")
+	}
+	bind := index.Binding{Size: f.index.Size(), ETag: etag}
+	if err := bind.Check(); err != nil {
+		return nil, wrap("index", -1, err)
 	}
 	f, err := f.whole(ctx)
 	if err != nil {
@@ -257,7 +258,7 @@ func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.B
 		return nil, unsupported("index", -1, "no chunk has block starts")
 	}
 	b.Trim(f.o.Limits.MaxMeta) // true: the heads alone were below it
-	ix, err := b.Finish(frameindex.State{Header: f.heads.sum, Offsets: *f.heads.offsets.Load()}, index.Binding{Size: f.index.Size(), ETag: etag})
+	ix, err := b.Finish(frameindex.State{Header: f.heads.sum, Offsets: *f.heads.offsets.Load()}, bind)
 	if err != nil {
 		return nil, wrap("index", -1, err)
 	}
