@@ -30,6 +30,7 @@ const (
 // concurrent use.
 type Index struct {
 	ix      *index.Index
+	r       rangeio.Reader
 	starts  *index.Section // nil: no heads
 	places  *index.Section // nil: no places
 	marks   *marks         // nil: no places
@@ -53,7 +54,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{ix: ix, starts: ix.Section(index.Name{Kind: sectionStarts}), places: ix.Section(index.Name{Kind: sectionPlaces})}
+	x := &Index{ix: ix, r: r, starts: ix.Section(index.Name{Kind: sectionStarts}), places: ix.Section(index.Name{Kind: sectionPlaces})}
 	x.pages.Max, x.stats.Max = keptPages, keptPages
 	if err := x.check(&o); err != nil || x.places == nil {
 		return x, err
