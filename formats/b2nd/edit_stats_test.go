@@ -119,12 +119,16 @@ func edits(t *testing.T) map[string]func(e *b2nd.Editor) error {
 		return p
 	}
 	return map[string]func(e *b2nd.Editor) error{
-		"write":   func(e *b2nd.Editor) error { return e.WriteSlice(b2nd.Sub([]int64{20, 30}, []int64{21, 50}), rows(20)) },
-		"zeros":   func(e *b2nd.Editor) error { return e.WriteSlice(b2nd.Sub([]int64{64, 64}, []int64{128, 128}), make([]byte, 4096*6)) },
-		"extend":  func(e *b2nd.Editor) error { return e.Extend(rows(3 * e.Meta().Shape[1])) },
-		"grow":    func(e *b2nd.Editor) error { return e.Resize([]int64{e.Meta().Shape[0] + 100, 390}) },
-		"shrink":  func(e *b2nd.Editor) error { return e.Resize([]int64{350, 370}) },
-		"regrown": func(e *b2nd.Editor) error { return errors.Join(e.Resize([]int64{340, 380}), e.Resize([]int64{370, 380})) },
+		"write": func(e *b2nd.Editor) error { return e.WriteSlice(b2nd.Sub([]int64{20, 30}, []int64{21, 50}), rows(20)) },
+		"zeros": func(e *b2nd.Editor) error {
+			return e.WriteSlice(b2nd.Sub([]int64{64, 64}, []int64{128, 128}), make([]byte, 4096*6))
+		},
+		"extend": func(e *b2nd.Editor) error { return e.Extend(rows(3 * e.Meta().Shape[1])) },
+		"grow":   func(e *b2nd.Editor) error { return e.Resize([]int64{e.Meta().Shape[0] + 100, 390}) },
+		"shrink": func(e *b2nd.Editor) error { return e.Resize([]int64{350, 370}) },
+		"regrown": func(e *b2nd.Editor) error {
+			return errors.Join(e.Resize([]int64{340, 380}), e.Resize([]int64{370, 380}))
+		},
 		"twice": func(e *b2nd.Editor) error {
 			return errors.Join(e.Extend(rows(e.Meta().Shape[1])), e.Commit(), e.WriteSlice(b2nd.Sub([]int64{370, 70}, []int64{371, 75}), rows(5)), e.Commit(),
 				e.WriteSlice(b2nd.Sub([]int64{0, 0}, []int64{1, 1}), rows(1)))

@@ -11,6 +11,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
@@ -263,4 +264,36 @@ func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.B
 		return nil, wrap("index", -1, err)
 	}
 	return index.Beside(ix, f.info.FrameLen), nil
+}
+
+// FetchHeads reads the pages of the index that a read of blocks of these chunks needs, block
+// starts and places, so that the read does not wait for them. It is for callers that read
+// something else at the same time. chunks must ascend and exist. It does nothing if there is no
+// index, or the pages have more bytes than the policy gives for a phase, and its failure is
+// of no matter: the read then fetches them itself.
+func (f *Frame) FetchHeads(ctx context.Context, chunks []int) {
+	ix := f.heads.used()
+	if ix == nil || len(chunks) == 0 {
+		return
+	}
+	n := ix.HeadsMissing(chunks)
+	places := f.complete() == nil && ix.HasPlaces()
+	if places {
+		n += ix.PlacesMissing(chunks)
+	}
+	if n == 0 || n > f.o.Policy.MaxGap {
+		return
+	}
+	steps := []func(ctx context.Context){func(ctx context.Context) {
+		_ = ix.Heads(ctx, chunks, func(int, []byte) error { return nil })
+	}}
+	if places {
+		steps = append(steps, func(ctx context.Context) {
+			_ = ix.Places(ctx, chunks, func(int, frameindex.Place) error { return nil })
+		})
+	}
+	_ = par.Do(ctx, len(steps), len(steps), func(ctx context.Context, i int) error {
+		steps[i](ctx)
+		return nil
+	})
 }

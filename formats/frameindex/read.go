@@ -133,6 +133,10 @@ func (x *Index) Outside() (n int64) {
 // makes no request. chunks must ascend.
 func (x *Index) Held(chunks []int) bool { return x.missing(x.starts, chunks) == 0 }
 
+// HeadsMissing returns how many bytes of pages Heads would read for chunks, which must
+// ascend.
+func (x *Index) HeadsMissing(chunks []int) int64 { return x.missing(x.starts, chunks) }
+
 // missing returns the bytes of the pages of chunks that are not in memory.
 func (x *Index) missing(s *index.Section, chunks []int) (n int64) {
 	if s == nil {
