@@ -84,7 +84,7 @@ func (s *search) each(ctx context.Context, fn func(w *window) error) error {
 	defer func() {
 		cancel()
 		for _, done := range flight {
-			<-done
+			_ = <-done // what it read is not wanted
 		}
 	}()
 	_, one := rangeio.Steps(ctx)

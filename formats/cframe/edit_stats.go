@@ -27,14 +27,14 @@ type Summer interface {
 
 // KeepStats lets commits keep the statistics in the index of the frame: old ones of chunks
 // that stay as they are, and those that s sums up of all others. If the frame has no
-// statistics of use, the first commit makes all of them if make is set; else there are none.
+// statistics of use, the first commit makes all of them if all is set; else there are none.
 // They are dropped with the index, if they would take more than that may, and if
 // s fails. Call it before the first change.
-func (e *Editor) KeepStats(s Summer, make bool) {
+func (e *Editor) KeepStats(s Summer, all bool) {
 	if e.index == nil || e.err != nil {
 		return
 	}
-	if e.findStats(s); e.index.stats != nil || make {
+	if e.findStats(s); e.index.stats != nil || all {
 		e.summer = s
 	}
 }

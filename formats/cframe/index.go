@@ -67,9 +67,10 @@ func (x *frameIndex) drop(ix *frameindex.Index, reason error) {
 	}
 }
 
-// compare gives up an index that is about other offsets than those that were read.
-func (x *frameIndex) compare() {
-	if ix, sum := x.used(), x.offsets.Load(); ix != nil && sum != nil && ix.Offsets() != *sum {
+// compare gives up an index that is about other offsets than those that were read, of n
+// chunks.
+func (x *frameIndex) compare(n int) {
+	if ix, sum := x.used(), x.offsets.Load(); ix != nil && sum != nil && (ix.Offsets() != *sum || ix.Chunks() != n) {
 		x.drop(ix, errOffsets)
 	}
 }
@@ -128,7 +129,7 @@ func (f *Frame) openIndex(ctx context.Context, k *known) error {
 	if f.heads.now.Load() == nil {
 		return f.openInside(ctx, k)
 	}
-	f.heads.compare()
+	f.heads.compare(f.table.n)
 	return nil
 }
 

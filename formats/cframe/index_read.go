@@ -252,7 +252,7 @@ func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.B
 	if err != nil {
 		return nil, err
 	}
-	if f.info.NBytes > 0 && f.info.ChunkSize > 0 && f.trailerOff-f.info.indexOff() > longOffsets {
+	if f.info.NBytes > 0 && f.trailerOff-f.info.indexOff() > longOffsets {
 		b.SetPlaces(func(i int) frameindex.Place { return placeOf(f.table.at(i), sizes[i]) })
 	}
 	if b.Empty() && !b.HasPlaces() {
