@@ -84,7 +84,9 @@ func (s *search) each(ctx context.Context, fn func(w *window) error) error {
 	defer func() {
 		cancel()
 		for _, done := range flight {
-			_ = <-done // what it read is not wanted
+			if err := <-done; err != nil {
+				continue // what it read is not wanted
+			}
 		}
 	}()
 	_, one := rangeio.Steps(ctx)
