@@ -135,7 +135,7 @@ func (c *Client) FrameOf(ctx context.Context, ob *objstore.Object, o FrameOption
 			return nil, "", err
 		}
 		fr.beside.Store(side)
-		return besideReader{side}, ob.Info().ETag, nil
+		return besideReader{side}, c.besideETag(ob), nil
 	}
 	if o.Beside {
 		options.Sidecar = sidecar

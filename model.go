@@ -299,6 +299,18 @@ type Imager interface {
 	ExplainImagesOfAll(ctx context.Context) (Plan, error)
 }
 
+// A Numberer is an Imager whose images are found by their number, too: a gulp chunk.
+type Numberer interface {
+	Imager
+	// ByNumber returns all images as those of one id, "", which count over all ids in
+	// the order of the file. It makes no request, and a range costs those of
+	// GulpByID.Numbered.
+	ByNumber() Numbered
+}
+
+// Numbered are images by their number; see Numberer. The methods are those of Imager, for the id "".
+type Numbered struct{ gulpImages }
+
 // An Itemer is a list of items of any length. Some items have names. It is a Bloscpack
 // file, or a frame whose blocks or chunks vary in length.
 type Itemer interface {

@@ -17,6 +17,7 @@ type (
 	gulpPair struct {
 		*data
 		gulpImages
+		pair *pairData
 	}
 	gulpFolder struct {
 		*data
@@ -27,7 +28,7 @@ type (
 func newGulp(at Place, g *GulpByID) Dataset {
 	x := &pairData{single{g.Meta}, g}
 	core := &data{driver: x, name: gulp.Format, place: at}
-	return enabled(&gulpPair{core, gulpImages{x}}, core)
+	return enabled(&gulpPair{core, gulpImages{x}, x}, core)
 }
 
 func newGulpSet(at Place, set *GulpDataset) Dataset {
@@ -122,6 +123,20 @@ type pairData struct {
 
 func (x *pairData) chunkOf(ctx context.Context, id string, from, to int) (*gulp.Chunk, string, error) {
 	c, err := x.g.Select(ctx, id, from, to)
+	return c, x.g.Data.Info().Key, err
+}
+
+// ByNumber makes a gulp chunk a Numberer.
+func (p *gulpPair) ByNumber() Numbered { return Numbered{gulpImages{numberedPair{p.pair}}} }
+
+// A numberedPair is the images of a chunk as those of one id.
+type numberedPair struct{ *pairData }
+
+func (x numberedPair) chunkOf(ctx context.Context, id string, from, to int) (*gulp.Chunk, string, error) {
+	if id != "" {
+		return nil, "", fmt.Errorf("id %q of images by number: %w", id, formats.ErrNoEntry)
+	}
+	c, err := x.g.Numbered(ctx, from, to)
 	return c, x.g.Data.Info().Key, err
 }
 

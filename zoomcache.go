@@ -148,7 +148,7 @@ func (c *Client) ZoomOf(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 		if err != nil {
 			return nil, "", err
 		}
-		return z.taken(side)
+		return z.taken(c, side)
 	}
 	switch {
 	case o.Offset != 0:
@@ -162,12 +162,22 @@ func (c *Client) ZoomOf(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 
 // taken keeps side, the index beside a file, and returns a reader of it. side may be
 // nil.
-func (z *Zoom) taken(side *objstore.Object) (rangeio.Reader, string, error) {
+func (z *Zoom) taken(c *Client, side *objstore.Object) (rangeio.Reader, string, error) {
 	if side == nil {
 		return nil, "", nil
 	}
 	z.beside.Store(side)
-	return besideReader{side}, z.Object.Info().ETag, nil
+	return besideReader{side}, c.besideETag(z.Object), nil
+}
+
+// besideETag returns the ETag of an object for the index beside it. If it is of no use for
+// that, the Client does not expect such indexes in the folder.
+func (c *Client) besideETag(ob *objstore.Object) string {
+	etag := ob.Info().ETag
+	if index.Weakness("", etag) != "" {
+		c.learnBeside(ob.Bucket(), ob.Info().Key, false)
+	}
+	return etag
 }
 
 // expectBeside reports whether the index of a file probably lies beside the file.

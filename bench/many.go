@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -102,12 +103,16 @@ func newFarServer(ctx context.Context, dir string, p profile) (*farServer, error
 	s := &farServer{l: l}
 	s.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
-		f, err := os.Open(filepath.Join(dir, filepath.Base(r.URL.Path)))
+		f, err := os.Open(filepath.Join(dir, filepath.FromSlash(path.Clean("/"+r.URL.Path))))
 		if err != nil {
 			http.NotFound(w, r)
 			return
 		}
 		defer func() { _ = f.Close() }()
+		if i, err := f.Stat(); err != nil || i.IsDir() {
+			http.NotFound(w, r)
+			return
+		}
 		if !wait(r.Context(), p.first) {
 			return
 		}

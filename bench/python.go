@@ -27,6 +27,9 @@ var zoomScript string
 //go:embed peer_blosc.py
 var bloscScript string
 
+//go:embed peer_far.py
+var farScript string
+
 // A python is a peer's process, kept for the whole run.
 type python struct {
 	cmd      *exec.Cmd

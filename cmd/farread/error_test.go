@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 		{2, "get|" + name, "missing -o"},
 		{2, "get|" + name + "|--id|one|--frames|1:2:x|-o|" + out, "want A:B:STEP"},
 		{2, "get|" + name + "|--id|one|--frames|1:2:0|-o|" + out, "step 0"},
-		{2, "get|" + name + "|--frames|1|-o|" + out, "--frames needs --id"},
+		{2, "get|" + name + "|--frames|99|-o|" + out, "all ids: frame 99 of"},
 		{2, "get|" + name + "|--id|one|--frames|1|-o|" + out, "frame 1 of 1: index out of bounds"},
 		{2, "get|" + name + "|--policy|slow|-o|" + out, "want one of [fast few lean]"},
 		{2, "info|" + name + "|--max-memory|much", "want a size"},

@@ -55,7 +55,7 @@ an index, which may end early. A negative offset counts from the end.`,
 			if err := sel.parse(args[1:]); err != nil {
 				return err
 			}
-			how.item, how.bignum, how.byID = sel.wanted(), sel.bignum, sel.has("id")
+			how.item, how.bignum, how.byID = sel.wanted(), sel.bignum, sel.byID()
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
 		},
 	}

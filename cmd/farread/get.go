@@ -21,6 +21,8 @@ Of a gulp chunk or dataset:
                          named by frame index; a range of one frame goes to a
                          file where OUT ends in .jpg or .jpeg
   --id ID                every frame of the id, as --frames : does
+  --frames A:B:STEP      without --id: of one chunk, counted over all ids in the order
+                         of the file
   (none)                 every frame of every id, to a folder: ID/0000.jpg …
 
 Of a Blosc chunk, frame or array:
@@ -77,7 +79,7 @@ func newGet(a *app) *cobra.Command {
 			if out == "" {
 				return usagef("missing -o: a file, a folder, or - for stdout")
 			}
-			how.item, how.bignum, how.byID = sel.wanted(), sel.bignum, sel.has("id")
+			how.item, how.bignum, how.byID = sel.wanted(), sel.bignum, sel.byID()
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}

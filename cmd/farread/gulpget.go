@@ -18,7 +18,7 @@ import (
 // A gulpSelection is the images of a gulp that a selector selects.
 type gulpSelection struct {
 	t     *gulpContent
-	m     farread.Imager
+	m     imager
 	whole bool // all ids are selected
 	id    string
 	from, to, step,
@@ -26,6 +26,15 @@ type gulpSelection struct {
 	single bool
 	bytes  int64  // bytes of the selected images
 	why    string // description for explain
+}
+
+// An imager is the images of a gulp by id and number, or all of a chunk by number.
+type imager interface {
+	Images(ctx context.Context, id string) (int, error)
+	EachImage(ctx context.Context, id string, from, to, step int, fn func(i int, p []byte) error) error
+	ExplainImages(ctx context.Context, id string, from, to, step int) (farread.Plan, error)
+	EachImageOfAll(ctx context.Context, fn func(id string, i int, p []byte) error) error
+	ExplainImagesOfAll(ctx context.Context) (farread.Plan, error)
 }
 
 func (t *gulpContent) pick(ctx context.Context, s selector) (selection, error) {
@@ -36,9 +45,20 @@ func (t *gulpContent) pick(ctx context.Context, s selector) (selection, error) {
 }
 
 func (t *gulpContent) frames(ctx context.Context, s selector) (x gulpSelection, err error) {
-	x = gulpSelection{t: t, id: s.id, whole: !s.has("id"), single: s.frameRange.Single && s.frames != "", why: s.why()}
+	x = gulpSelection{t: t, id: s.id, whole: !s.byID(), single: s.frameRange.Single && s.frames != "", why: s.why()}
 	if x.m, err = able[farread.Imager](&t.opened); err != nil {
 		return x, err
+	}
+	what := "id " + human.Printable(s.id)
+	if !x.whole && !s.has("id") {
+		if t.several() {
+			return x, fmt.Errorf("--frames without --id is for one chunk, not for a dataset; name a chunk, or an id: %w", formats.ErrUnsupported)
+		}
+		n, err := able[farread.Numberer](&t.opened)
+		if err != nil {
+			return x, err
+		}
+		x.m, what = n.ByNumber(), "all ids"
 	}
 	if x.whole {
 		x.bytes, x.frames = t.in.NBytes, int(t.in.Images)
@@ -49,7 +69,7 @@ func (t *gulpContent) frames(ctx context.Context, s selector) (x gulpSelection, 
 		return x, err
 	}
 	if x.from, x.to, x.step, err = s.frameRange.Resolve(n); err != nil {
-		return x, fmt.Errorf("id %s: %w", human.Printable(s.id), err)
+		return x, fmt.Errorf("%s: %w", what, err)
 	}
 	for i := x.from; x.step > 0 && i < x.to || x.step < 0 && i > x.to; i += x.step {
 		x.frames++
@@ -174,8 +194,12 @@ func (x gulpSelection) sink(out string) (sink.Sink, error) {
 // why describes the selection in `explain`.
 func (s selector) why() string {
 	switch {
-	case !s.has("id"):
+	case !s.byID():
 		return "every frame"
+	case !s.has("id") && s.frameRange.Single:
+		return fmt.Sprintf("frame %s of all ids", s.frames)
+	case !s.has("id"):
+		return fmt.Sprintf("frames %s of all ids", s.frames)
 	case s.frames == "":
 		return fmt.Sprintf("frames of %q", s.id)
 	case s.frameRange.Single:

@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/internal/teststack"
+	"github.com/farread/farread/objstore"
 )
 
 // manyFrames writes a gulp chunk by a Writer alone, so that it has no index, and returns
@@ -186,6 +188,74 @@ func TestGulpByIDInS3(t *testing.T) {
 			t.Errorf("%+v: %+v", tc, s)
 		}
 		explained(t, args...)
+		args = []string{uri, "--frames", fmt.Sprintf("%d:%d", tc.frames/2, tc.frames/2+3), "--policy", tc.policy} // by number
+		if got := run(t, append([]string{"get", "-o", "-"}, args...)...); got != fmt.Sprintf("frame %dframe %dframe %d", tc.frames/2, tc.frames/2+1, tc.frames/2+2) {
+			t.Errorf("%+v: by number, %q", tc, got)
+		}
+		if _, s := planAndRead(t, []string{"get"}, args...); s.Requests > tc.requests || s.Phases > tc.phases || s.Bytes > tc.bytes {
+			t.Errorf("%+v: by number, %+v", tc, s)
+		}
+		explained(t, args...)
+	}
+}
+
+// TestGulpCopied: the index of a pair that was packed into a folder and copied into a bucket is about
+// other ETags. index makes it anew of the .gmeta; nothing of the data is read.
+func TestGulpCopied(t *testing.T) {
+	stackEnv(t, teststack.Options{Buckets: []string{"frames"}})
+	name := manyFrames(t, 20_000)
+	run(t, "index", name)
+	stem, size := strings.TrimSuffix(name, ".gulp"), int64(0)
+	for _, suffix := range []string{".gulp", ".gmeta", ".gulp.fri"} {
+		p, err := os.ReadFile(filepath.Clean(stem + suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		upload(t, "s3://frames/x"+suffix, p)
+		if suffix == ".gmeta" {
+			size = int64(len(p))
+		}
+	}
+	const uri = "s3://frames/x.gulp"
+	if got := run(t, "info", uri); !strings.Contains(got, "not used: it is about another version") {
+		t.Error(got)
+	}
+	frame := []string{"get", uri, "--id", "c007", "--frames", "3", "-o", "-"}
+	if got := run(t, frame...); got != "frame 2803" {
+		t.Errorf("by a stale index: %q", got)
+	}
+	// The .gmeta, the head of the data, the end of the stale index, and what is put.
+	if s := stats(t, "index", uri); s.Bytes > size+objstore.DefaultHead+(41<<10) || s.Phases > 5 {
+		t.Errorf("index: %+v, of a .gmeta of %d", s, size)
+	}
+	if s := stats(t, frame...); s.Requests != 4 || s.Phases != 2 || s.Bytes > 64_000 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestIndexNoETag: index says the same of arrays and series.
+func TestIndexNoETag(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src := filepath.Join(dir, "x.npy")
+	write(t, src, noisy(9))
+	packNoisy(t, src, filepath.Join(dir, "x.b2nd"), "--index=false")
+	makeZoom(t, filepath.Join(dir, "x.zoom"), time.Unix(0, 0))
+	for _, etag := range []string{"", `W/"e"`} {
+		files := http.FileServer(http.Dir(dir))
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if etag != "" {
+				w.Header().Set("ETag", etag)
+			}
+			files.ServeHTTP(w, r)
+		}))
+		t.Cleanup(srv.Close)
+		for _, name := range []string{"x.b2nd", "x.zoom"} {
+			r := runner{}.run(t, "index", "--force", srv.URL+"/"+name)
+			if r.code != 7 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "ETag, so nothing would tell") {
+				t.Errorf("%s, ETag %q: exit %d: %s", name, etag, r.code, r.stderr)
+			}
+		}
 	}
 }
 

@@ -38,8 +38,10 @@ Of a gulp chunk it finds the frames of an id without the .gmeta: about 2 bytes a
 and a few bytes an id. It takes the .gmeta, and is about both objects.
 
 An index is about one version of the file, known by size and ETag: when the file changes
-it is ignored, and this command writes it anew. Nothing shows before it is whole. Files
-that farread writes have an index where it is small and of use: inside, or beside gulps.`,
+it is ignored, and this command writes it anew. Of a server that gives no ETags, or weak
+ones, it makes none, and none that lies there is believed. Nothing shows before it is
+whole. Files that farread writes have an index where it is small and of use: inside, or
+beside gulps.`,
 		Example: `  farread index s3://series/foreign.zoom
   farread index s3://arrays/foreign.b2nd
   farread index s3://arrays/foreign.b2nd --ranges

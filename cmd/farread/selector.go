@@ -33,7 +33,7 @@ type frameSelector struct {
 
 func (s *frameSelector) ofFrames(f *pflag.FlagSet) {
 	f.StringVar(&s.id, "id", "", "`ID` of a gulp; name of a file in a Bloscpack file")
-	f.StringVar(&s.frames, "frames", "", "one frame of the id, or a range `A:B:STEP`")
+	f.StringVar(&s.frames, "frames", "", "one frame of the id, or of all ids, or a range `A:B:STEP`")
 }
 
 // A chunkSelector selects chunks of a frame, or chunks and items of a Bloscpack file.
@@ -151,9 +151,6 @@ func (s *selector) parse(slice []string) (err error) {
 	if err := s.parseTimes(); err != nil || s.frames == "" {
 		return err
 	}
-	if !s.has("id") {
-		return usagef("--frames needs --id")
-	}
 	if s.frameRange, err = gulp.ParseSlice(s.frames); err != nil {
 		return usagef("--%s", err)
 	}
@@ -209,6 +206,9 @@ func (s selector) given() []string {
 // has reports whether a part of the selector was given. An empty value counts, since an
 // id may be empty.
 func (s selector) has(name string) bool { return slices.Contains(s.given(), name) }
+
+// byID reports whether an index of frames serves: those of an id, or by number, are meant.
+func (s selector) byID() bool { return s.has("id") || s.frames != "" }
 
 // viewing reports whether points or summaries are meant, and not samples.
 func (s selector) viewing() bool { return s.has("width") || s.has("level") }

@@ -75,7 +75,7 @@ type aim struct {
 	resync   bool  // zoom-cache files: skip damage
 	bignum   bool  // zoom-cache files: read integers of any length
 	plan     bool  // reads are planned, not made
-	byID     bool  // gulp chunks: frames of one id are read
+	byID     bool  // gulp chunks: frames of one id, or by number, are read
 }
 
 // expectsIndex reports whether the index beside a gulp chunk is asked for along with the

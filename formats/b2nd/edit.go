@@ -18,6 +18,13 @@ type EditOptions struct {
 	// Encode says how to encode changed chunks. Nil means as the frame's header
 	// says. The Editor sets TypeSize, BlockSize and BlockShape.
 	Encode *blosc.EncodeOptions
+	// Index says whether commits make an index inside an array that has none; see
+	// cframe.EditOptions.
+	Index cframe.IndexChoice
+	// Statistics says that the index, if there will be one, gets statistics of chunks and blocks also if
+	// it has none of use now: the first commit then reads the whole array. Those that it has are always
+	// kept; a commit decodes the chunks that changed.
+	Statistics bool
 	// Limits are as in Options.
 	Limits formats.Limits
 }
@@ -48,7 +55,7 @@ type Editor struct {
 // cframe.Edit says what happens to bytes behind the frame, and which methods of f
 // are used. Errors are as from cframe.Edit and Open.
 func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
-	co := cframe.EditOptions{Limits: o.Limits}
+	co := cframe.EditOptions{Limits: o.Limits, Index: o.Index}
 	ed, err := cframe.Edit(ctx, f, co)
 	if err != nil {
 		return nil, err
@@ -59,6 +66,7 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	}
 	e.ed = ed
 	e.setEncode(ed.Info(), o.Encode)
+	ed.KeepStats(&editStats{e: e, was: e.g}, o.Statistics)
 	if e.g.chunks.Total == 0 && e.g.chunkBytes > 0 {
 		// An empty frame does not know the size of its chunks; the array's
 		// shapes tell it.
@@ -359,38 +367,6 @@ func (e *Editor) clearPadding(k int, origin, hi []int64) error {
 		return nil
 	}
 	return e.store(k, clean)
-}
-
-// load decodes chunk k into e.chunk. zero tells that the chunk is stored as
-// zeros, without data.
-func (e *Editor) load(k int) (chunk []byte, zero bool, err error) {
-	if e.stored, err = e.ed.AppendStored(e.stored[:0], k); err != nil {
-		return nil, false, err
-	}
-	h, err := blosc.ParseHeader(e.stored)
-	if err != nil {
-		return nil, false, err
-	}
-	if h.NBytes != e.g.chunkBytes {
-		return nil, false, corrupt(chunkName(int64(k)), "%d bytes, want %d", h.NBytes, e.g.chunkBytes)
-	}
-	if cap(e.chunk) < h.NBytes {
-		e.chunk = make([]byte, h.NBytes)
-	}
-	e.chunk = e.chunk[:h.NBytes]
-	if h.Special == blosc.Zeros || h.Special == blosc.Uninit {
-		clear(e.chunk)
-		return e.chunk, h.Special == blosc.Zeros, nil
-	}
-	_, err = e.decode.DecodeInto(e.chunk, e.stored)
-	return e.chunk, false, err
-}
-
-func (e *Editor) store(k int, chunk []byte) (err error) {
-	if e.stored, err = blosc.AppendEncoded(e.stored[:0], chunk, e.encode); err != nil {
-		return err
-	}
-	return e.ed.UpdateEncoded(k, e.stored)
 }
 
 // Extend appends rows along the first axis. p holds a whole number of rows in

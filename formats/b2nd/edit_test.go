@@ -63,7 +63,8 @@ func TestEdit(t *testing.T) {
 		}
 		f := &file{build(rt, x.meta, x.items, x.o)}
 		shape, items := x.meta.Shape, x.items
-		e, err := b2nd.Edit(rt.Context(), f, b2nd.EditOptions{})
+		o := b2nd.EditOptions{Statistics: rapid.Bool().Draw(rt, "statistics"), Index: rapid.SampledFrom([]cframe.IndexChoice{cframe.NoIndex, cframe.WithIndex}).Draw(rt, "index")}
+		e, err := b2nd.Edit(rt.Context(), f, o)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -123,6 +124,9 @@ func TestEdit(t *testing.T) {
 		a := open(rt, f.b)
 		if got := slice(rt, a, b2nd.Whole(shape)); !bytes.Equal(got, items) {
 			rt.Fatal("other items")
+		}
+		if _, err := a.Verify(rt.Context(), nil); err != nil { // compares heads, places and statistics
+			rt.Fatal(err)
 		}
 	})
 }

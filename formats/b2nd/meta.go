@@ -53,6 +53,12 @@ func (m Meta) clone() Meta {
 	return m
 }
 
+// equal reports whether m and o say the same.
+func (m Meta) equal(o Meta) bool {
+	return slices.Equal(m.Shape, o.Shape) && slices.Equal(m.ChunkShape, o.ChunkShape) && slices.Equal(m.BlockShape, o.BlockShape) &&
+		m.DType == o.DType && m.DTypeFormat == o.DTypeFormat
+}
+
 // ParseMeta parses a metalayer "b2nd", or "caterva", which lacks the type. It
 // finds each part by its position and checks the part's marker. It ignores bytes
 // after the last part, as C does. It checks each length by itself; it does not

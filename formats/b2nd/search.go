@@ -2,6 +2,7 @@ package b2nd
 
 import (
 	"context"
+	"iter"
 
 	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/formats/predicate"
@@ -16,7 +17,8 @@ type SearchOptions struct {
 	// Memory bounds the decoded items of the box that Search holds, besides the memory of
 	// ReadSlice and some hundred bytes for each block of a read. 0 means DefaultSearchMemory.
 	Memory int64
-	// Reads is called before each read, with the number of its blocks. nil: not called.
+	// Reads is called before each read, with the number of its blocks. After the first read that is before
+	// what was read before has been given. nil: not called.
 	Reads func(blocks int)
 }
 
@@ -58,23 +60,59 @@ type SearchReport struct {
 // Statistics. All others are read and looked at, so what statistics say never makes an item
 // match. Without statistics Search reads the whole box. The requests: none for statistics
 // that came with the index, else one phase for those of chunks and one for those of
-// blocks; then those of ReadSlice for the blocks that are left, in one read for half of
-// SearchOptions.Memory of decoded bytes, or for a row of blocks if that is longer. Chunks that are not stored cost none.
+// blocks, with the block starts of those chunks; then those of ReadSlice for the blocks that are left, first in one read for half of
+// SearchOptions.Memory of decoded bytes, or for a row of blocks if that is longer; then a quarter in each, two at a time. Chunks that are not stored cost none.
 func (a *Array) Search(ctx context.Context, box Box, p *predicate.Predicate, o SearchOptions, fn func(h Hit) error) (SearchReport, error) {
 	s, err := a.search(ctx, box, p, o)
 	if err != nil {
 		return SearchReport{}, err
 	}
-	_, one := rangeio.Steps(ctx)
-	for w := range s.windows(ctx) {
-		if err := s.read(one, w); err != nil {
-			return s.report, err
-		}
-		if err := s.emit(ctx, w, fn); err != nil {
-			return s.report, err
-		}
+	if err := s.each(ctx, func(w *window) error { return s.emit(ctx, w, fn) }); err != nil {
+		return s.report, err
 	}
 	return s.report, context.Cause(ctx)
+}
+
+// each reads the windows and calls fn with each, in order. After the first one, with which
+// fn may have had enough, two are read at the same time, so that the next one is on its way
+// while the server's answers to one end, and while fn has it.
+func (s *search) each(ctx context.Context, fn func(w *window) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	next, stop := iter.Pull(s.windows(ctx))
+	var flight []chan error
+	defer stop()
+	defer func() {
+		cancel()
+		for _, done := range flight {
+			if err := <-done; err != nil {
+				continue // what it read is not wanted
+			}
+		}
+	}()
+	_, one := rangeio.Steps(ctx)
+	var ahead []*window
+	for most := 1; ; most = 2 {
+		for len(ahead) < most {
+			w, ok := next()
+			if !ok {
+				break
+			}
+			wants, done := s.wants(w), make(chan error, 1)
+			ahead, flight = append(ahead, w), append(flight, done)
+			go func() { done <- s.read(one, w, wants) }()
+		}
+		if len(ahead) == 0 {
+			return nil
+		}
+		w, done := ahead[0], flight[0]
+		ahead, flight = ahead[1:], flight[1:]
+		if err := <-done; err != nil {
+			return err
+		}
+		if err := fn(w); err != nil {
+			return err
+		}
+	}
 }
 
 // ExplainSearch lists the requests that Search would make for payload, by the code of

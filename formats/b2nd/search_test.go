@@ -6,9 +6,12 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -289,4 +292,90 @@ func TestStatisticsOfLossyFilters(t *testing.T) {
 	if whole := slice(t, a, b2nd.Whole(m.Shape)); err != nil || !slices.Equal(all, []stats.Stat{cols[0].Of(whole)}) {
 		t.Errorf("%+v, %v", all, err)
 	}
+}
+
+// TestSearchAhead: the next window is read while fn has one, but not before fn has had the
+// first; the end of a search waits for all reads.
+func TestSearchAhead(t *testing.T) {
+	t.Parallel()
+	items := make([]byte, 1<<16)
+	for i := range items {
+		items[i] = byte(i >> 8)
+	}
+	m := b2nd.Meta{Shape: []int64{1 << 16}, ChunkShape: []int{4096}, BlockShape: []int{1024}, DType: "|u1"}
+	a, err := b2nd.Open(t.Context(), reader(build(t, m, items, b2nd.WriteOptions{})), b2nd.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := bind(t, "v >= 0", a.DType())
+	stop := errors.New("enough")
+	for after, want := range map[int]string{1: "R.", 2: "R.RR.", 1000: "R.RR.R.R.R.R."} {
+		var log strings.Builder
+		hits, last := 0, int64(0)
+		o := b2nd.SearchOptions{Memory: 32 << 10, Reads: func(int) { log.WriteByte('R') }}
+		_, err := a.Search(t.Context(), b2nd.Whole(m.Shape), p, o, func(h b2nd.Hit) error {
+			if s := log.String(); !strings.HasSuffix(s, ".") {
+				if hits++; hits > after {
+					return stop
+				}
+				log.WriteByte('.')
+			}
+			if h.At[0] != last {
+				t.Fatalf("item %d where %d was due", h.At[0], last)
+			}
+			if last = h.At[len(h.At)-1] + 1; hits == after {
+				return stop
+			}
+			return nil
+		})
+		if got := log.String(); got != want || err != nil && !errors.Is(err, stop) || err == nil && last != 1<<16 {
+			t.Errorf("after %d windows: %s, want %s; %v", after, got, want, err)
+		}
+	}
+}
+
+// TestSearchHeadsAlong: pages of the block starts of chunks are read with those of the
+// statistics of their blocks.
+func TestSearchHeadsAlong(t *testing.T) {
+	t.Parallel()
+	const n = 1 << 20
+	items := make([]byte, 0, 8*n)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range uint64(n) {
+		items = binary.LittleEndian.AppendUint64(items, i<<20+r.Uint64N(1<<20))
+	}
+	m := b2nd.Meta{Shape: []int64{n}, ChunkShape: []int{65536}, BlockShape: []int{64}, DType: "<u8"}
+	p := build(t, m, items, b2nd.WriteOptions{Index: cframe.WithIndex, Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1}})
+	phases := &rangeio.Phases{}
+	x := &phased{Reader: reader(p), phases: phases}
+	a, err := b2nd.Open(t.Context(), x, b2nd.Options{Policy: rangeio.Lean(), Tail: 12 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := phases.Depth()
+	at, _, report := found(t, a, b2nd.Whole(m.Shape), bind(t, fmt.Sprintf("%d <= v < %d", 1000<<20, 1100<<20), a.DType()), b2nd.SearchOptions{})
+	if len(at) != 800 || report.BlocksRead > 6 || !report.Statistics {
+		t.Errorf("%d items, %+v", len(at)/8, report)
+	}
+	if got := phases.Depth() - opened; got != 3 { // statistics of chunks; of blocks, and block starts; blocks
+		t.Errorf("%d phases", got)
+	}
+}
+
+// A phased reader counts the phases of reads from afar.
+type phased struct {
+	rangeio.Reader
+	phases *rangeio.Phases
+}
+
+func (*phased) Local() bool { return false }
+
+func (x *phased) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	defer x.phases.Begin(ctx)()
+	return x.Reader.ReadRanges(ctx, spans)
+}
+
+func (x *phased) ReadEach(ctx context.Context, spans []rangeio.Span, done func(int) error) error {
+	defer x.phases.Begin(ctx)()
+	return x.Reader.ReadEach(ctx, spans, done)
 }

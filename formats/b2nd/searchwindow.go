@@ -63,25 +63,27 @@ func run(all []wanted, compare func(wanted) int) []wanted {
 	return all[from:to]
 }
 
-// windows yields windows with as many slabs as half of the memory has blocks for, until the
+// windows yields windows with as many slabs as half of the memory has blocks for, and after the first
+// one as a quarter has, until the
 // end of ctx. Blocks are read once, unless a slab cuts them, which happens if not even a row
-// of blocks fits into a quarter of the memory. Then, too, a window keeps no more than the
+// of blocks fits into an eighth of the memory. Then, too, a window keeps no more than the
 // items of its slabs.
 func (s *search) windows(ctx context.Context) iter.Seq[*window] {
 	return func(yield func(*window) bool) {
 		if s.sieve.none {
 			return
 		}
-		w, bytes := &window{need: map[int][]wanted{}}, int64(0)
+		w, bytes, most := &window{need: map[int][]wanted{}}, int64(0), s.o.Memory/2
 		for slab := range s.slabs() {
 			bytes += s.needs(ctx, w, slab)
 			if ctx.Err() != nil {
 				return // with w half made
 			}
-			if bytes >= s.o.Memory/2 {
+			if bytes >= most {
 				if !yield(w) {
 					return
 				}
+				most = s.o.Memory / 4 // two are held at a time
 				w, bytes = &window{need: map[int][]wanted{}}, 0
 			}
 		}
@@ -91,11 +93,11 @@ func (s *search) windows(ctx context.Context) iter.Seq[*window] {
 	}
 }
 
-// slabs cuts the box into slabs of a quarter of the memory, blocks not wanted whole
+// slabs cuts the box into slabs of an eighth of the memory, blocks not wanted whole
 // counted whole: as many rows of blocks as that has room for, at least one.
 func (s *search) slabs() iter.Seq[Box] {
 	g := s.a.g
-	most := max(s.o.Memory/4, int64(g.item))
+	most := max(s.o.Memory/8, int64(g.item))
 	return func(yield func(Box) bool) {
 		for slab := range s.a.Slabs(s.box, most) {
 			fit := s.fitting(slab, most)
@@ -208,10 +210,9 @@ func (s *search) wants(w *window) []cframe.Want {
 	return wants
 }
 
-// read reads the blocks of a window and keeps the items of the slabs in those that have
+// read reads the blocks of a window, wants, and keeps the items of the slabs in those that have
 // some that match.
-func (s *search) read(ctx context.Context, w *window) error {
-	wants := s.wants(w)
+func (s *search) read(ctx context.Context, w *window, wants []cframe.Want) error {
 	if len(wants) == 0 {
 		return context.Cause(ctx)
 	}

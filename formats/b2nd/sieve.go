@@ -3,11 +3,13 @@ package b2nd
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/formats/stats"
+	"github.com/farread/farread/rangeio"
 )
 
 // maxSieve bounds the memory of what is known of single blocks: bits of 2^28 blocks. Of
@@ -66,6 +68,12 @@ func (v *sieve) ask(ctx context.Context, s *Statistics, box Box, p *predicate.Pr
 	}
 	some = some[:min(int64(len(some)), maxSieve/g.blocks.Total)]
 	v.block = make(map[int][]uint64, len(some))
+	if !s.s.Held(p.Columns(), some) {
+		var heads sync.WaitGroup // of the chunks, in the same phase: blocks of most of them will be read
+		defer heads.Wait()
+		ctx = rangeio.OnePhase(ctx)
+		heads.Go(func() { v.a.f.FetchHeads(ctx, some) })
+	}
 	return s.Blocks(ctx, p.Columns(), some, func(i int, list []stats.Stat) error {
 		bits := make([]uint64, (g.blocks.Total+63)/64)
 		n := len(p.Columns())

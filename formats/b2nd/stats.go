@@ -207,7 +207,7 @@ func (a *Array) BuildIndex(ctx context.Context, etag string, progress formats.Pr
 		return nil, err
 	}
 	n := a.f.Chunks()
-	if len(of.Columns) == 0 || a.f.Info().Sparse || etag == "" {
+	if len(of.Columns) == 0 || a.f.Info().Sparse || index.Weakness("", etag) != "" {
 		return a.f.BuildIndex(ctx, etag, progress)
 	}
 	var ix frameindex.Builder

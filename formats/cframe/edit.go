@@ -20,6 +20,10 @@ type EditOptions struct {
 	Encode *blosc.EncodeOptions
 	// Vary is as WriteOptions.Vary.
 	Vary bool
+	// Index says whether commits make an index inside a frame that has none, as for one
+	// whose index lies beside it, where the first commit makes it stale. A frame that has
+	// one inside, of use or not, gets a new one anyway.
+	Index IndexChoice
 	// ChunkSize is the decoded size of chunks, for a frame that has no chunks and
 	// whose header does not tell their size. It is ignored if it is 0, and for
 	// other frames.
@@ -49,8 +53,10 @@ type EditOptions struct {
 // file at a time. It holds header, metalayers, offsets and the index in memory, and no
 // chunks.
 //
-// An index inside the frame that is in use is made anew by each Commit. It is dropped
-// once dead bytes, old indexes among them, are a quarter of the chunks.
+// An index inside the frame is made anew by each Commit. One that others have made stale
+// costs the first Commit two reads a chunk. It is dropped once dead bytes, old indexes among
+// them, are a quarter of the chunks. Statistics go with the first Commit unless KeepStats
+// was called.
 //
 // After a failed write or Commit every later call returns that error. The file then
 // has the state of the last Commit, and extra bytes at its end that Abort cuts off.
@@ -70,6 +76,7 @@ type Editor struct {
 	oldOffs []int64     // last committed offsets
 	oldVL   []Metalayer // last committed vlmetalayers
 	index   *editIndex  // nil: a commit leaves no index in the frame
+	summer  Summer      // nil: commits keep no statistics
 	sizes   sizeRule
 	kind    blocksKind
 	end     int64 // end of the file: the next bytes go there
@@ -120,6 +127,11 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	if e.vl, err = parseTrailer(bytes.Clone(trailer), frame.trailerOff); err != nil {
 		return nil, err
 	}
+	var stale *Metalayer
+	if i := slices.IndexFunc(e.vl, func(m Metalayer) bool { return m.Name == IndexLayer }); i >= 0 {
+		m := e.vl[i]
+		stale = &m
+	}
 	e.vl = withoutIndex(e.vl)
 	e.header = make([]byte, e.in.HeaderLen)
 	if err := readAt(f, e.header, 0); err != nil {
@@ -133,7 +145,7 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 		e.offs[i] = frame.table.at(i)
 	}
 	e.oldOffs, e.oldVL = slices.Clone(e.offs), e.vl
-	if e.index, err = frame.editIndex(ctx); err != nil {
+	if err := e.startIndex(ctx, frame, stale); err != nil {
 		return nil, err
 	}
 	return e, e.begin()

@@ -55,6 +55,7 @@ func (e *Editor) Commit() error {
 	}
 	e.oldOffs, e.oldVL = slices.Clone(e.offs), e.vl
 	e.kept, e.changed, e.meta = e.end, false, false
+	e.renewIndex()
 	return nil
 }
 

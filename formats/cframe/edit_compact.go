@@ -3,9 +3,11 @@ package cframe
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -14,7 +16,7 @@ const compactWindow = 8 << 20
 
 // Compact writes a copy of the frame f to w, as a contiguous frame without dead
 // bytes. It copies the encoded chunks in order, and the metalayers. If f has an index
-// inside, of use or not, it makes a new one. It does not
+// inside, of use or not, or one of use beside it, the copy has a new one inside, with the same statistics. It does not
 // decode blocks, so codecs and filters do not matter. f may be sparse. The caller
 // commits w. If a Writer refuses a chunk, for example one of Blosc1, Compact
 // returns ErrRefused. After any error w is useless.
@@ -31,7 +33,11 @@ func Compact(ctx context.Context, w formats.Output, f *Frame) error {
 	in := f.Info()
 	o := WriteOptions{TypeSize: in.TypeSize, ChunkSize: max(in.ChunkSize, 0), BlockSize: in.BlockSize,
 		Encode: in.encodeOptions(), Metalayers: f.layers, Limits: f.o.Limits}
-	if f.heads.inside {
+	have, err := f.Index(ctx)
+	if err != nil {
+		return err
+	}
+	if have.Inside || have.Size > 0 {
 		o.Index = WithIndex
 	}
 	if in.ChunkSize == 0 {
@@ -54,6 +60,11 @@ func Compact(ctx context.Context, w formats.Output, f *Frame) error {
 	fw.vl = withoutIndex(fw.vl)
 	for i := 0; i < f.Chunks(); {
 		if i, err = f.copyWindow(ctx, fw, i); err != nil {
+			return err
+		}
+	}
+	if ix := f.heads.used(); ix != nil && fw.heads != nil {
+		if err := fw.heads.CopyStats(ctx, ix); err != nil && !errors.Is(err, index.ErrUnusable) {
 			return err
 		}
 	}

@@ -8,15 +8,73 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/rangeio"
 )
 
 // An editIndex is what an Editor keeps of the index of its frame, to make a new one. All
 // methods may be called on nil.
 type editIndex struct {
-	heads  *frameindex.HeadList
-	sizes  []int64 // bytes of the chunks of that index, if it has places; else nil
-	was    []int32 // for each chunk its number in that index, or isNew
+	ix     *frameindex.Index    // nil: there was none, or it could not be used
+	heads  *frameindex.HeadList // nil if ix is
+	sizes  []int64              // bytes of the chunks of that index, if it has places; else nil
+	was    []int32              // for each chunk its number in that index, or isNew
 	choice IndexChoice
+	stats  *frameindex.Stats // those that commits keep; nil: none
+	made   bool              // a commit has made a newer one
+}
+
+// freshIndex returns an editIndex that takes the heads of n chunks from the file.
+func freshIndex(n int, choice IndexChoice) *editIndex {
+	x := &editIndex{choice: choice, was: make([]int32, n)}
+	for i := range x.was {
+		x.was[i] = isNew
+	}
+	return x
+}
+
+// startIndex sets what commits need of the index inside the frame. stale says that the
+// trailer has one, of use or not.
+func (e *Editor) startIndex(ctx context.Context, f *Frame, stale *Metalayer) (err error) {
+	if e.index, err = f.editIndex(ctx); err != nil || e.index != nil {
+		return err
+	}
+	choice := e.o.Index
+	if choice == NoIndex && stale != nil {
+		if choice = CheapIndex; int64(len(stale.Data)) > f.info.CBytes/cheapShare {
+			choice = WithIndex
+		}
+	}
+	if choice != NoIndex {
+		e.index = freshIndex(len(e.offs), choice)
+	}
+	return nil
+}
+
+// renewIndex takes the index that was just committed for the one that the next commit
+// starts from, where that saves work: where the heads of all chunks came from the file, or
+// there are statistics.
+func (e *Editor) renewIndex() {
+	if e.index == nil || !e.index.made || e.index.heads != nil && e.summer == nil {
+		return
+	}
+	ctx := context.Background() // a local file, of which some KB are read
+	f, err := Open(ctx, rangeio.FromReaderAt(e.f, e.in.FrameLen), Options{Limits: e.o.Limits, Parallel: 1})
+	if err == nil {
+		f, err = f.whole(ctx)
+	}
+	var x *editIndex
+	if err == nil {
+		x, err = f.editIndex(ctx)
+	}
+	if err != nil || x == nil || len(x.was) != len(e.offs) {
+		e.summer = nil // the index from before does for heads, which are in memory
+		return
+	}
+	e.index = x
+	if s := e.summer; s != nil {
+		s.Committed()
+		e.findStats(s)
+	}
 }
 
 const (
@@ -34,7 +92,7 @@ func (f *Frame) editIndex(ctx context.Context) (*editIndex, error) {
 	if ix == nil || !f.heads.inside {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	x := &editIndex{choice: CheapIndex, was: make([]int32, f.table.n)}
+	x := &editIndex{ix: ix, choice: CheapIndex, was: make([]int32, f.table.n)}
 	every := make([]int, f.table.n)
 	for i := range every {
 		every[i], x.was[i] = i, int32(i)
@@ -91,27 +149,27 @@ func (e *Editor) tail(in *Info, offsets []byte) ([]byte, error) {
 	in.CBytes = e.end - in.HeaderLen
 	x := e.index
 	if x == nil || len(e.offs) == 0 {
-		e.index = nil
-		return appendTrailer(offsets, e.vl), nil
+		return e.withoutIndex(offsets), nil
 	}
 	var b frameindex.Builder
 	sizes, err := e.addHeads(&b)
 	if err != nil {
 		return nil, err
 	}
-	if !x.heads.Any() {
+	if x.heads != nil && !x.heads.Any() {
 		b.DropHeads()
 	}
+	e.addStats(&b)
 	live := int64(0)
 	for _, n := range sizes {
 		live += n
 	}
 	p := indexPlan{heads: &b, choice: x.choice, offsets: offsets, vl: e.vl, most: e.o.Limits.MaxMeta,
 		place: func(i int) frameindex.Place { return placeOf(e.offs[i], sizes[i]) }}
-	if !p.fit(live) || in.CBytes-live+b.Len() > live/mostDead {
-		e.index = nil
-		return appendTrailer(offsets, e.vl), nil
+	if !p.fit(live) || !b.Trim(live/mostDead-in.CBytes+live) {
+		return e.withoutIndex(offsets), nil
 	}
+	x.made = true
 	return p.tail(in, func(pieces ...[]byte) (int64, error) {
 		off := e.end
 		for _, q := range pieces {
@@ -125,16 +183,30 @@ func (e *Editor) tail(in *Info, offsets []byte) ([]byte, error) {
 	})
 }
 
+// withoutIndex returns offsets and trailer of a frame without an index.
+func (e *Editor) withoutIndex(offsets []byte) []byte {
+	if e.index = nil; e.o.Index != NoIndex {
+		e.index = freshIndex(len(e.offs), e.o.Index)
+	}
+	e.summer = nil
+	return appendTrailer(offsets, e.vl)
+}
+
+// run lists the numbers that chunks from i on had in the old index, as far as they ascend.
+func (x *editIndex) run(i int) (run []int) {
+	for ; i < len(x.was) && x.was[i] >= 0 && (len(run) == 0 || int(x.was[i]) > run[len(run)-1]); i++ {
+		run = append(run, int(x.was[i]))
+	}
+	return run
+}
+
 // addHeads adds the heads of all chunks to b, and returns the lengths of the chunks. Heads
 // of chunks that the old index has in a row come from there, the others from the file.
 func (e *Editor) addHeads(b *frameindex.Builder) ([]int64, error) {
 	sizes := make([]int64, len(e.offs))
 	x := e.index
 	for i := 0; i < len(e.offs); {
-		var run []int
-		for k := i; k < len(e.offs) && x.was[k] >= 0 && (k == i || int(x.was[k]) > run[k-i-1]); k++ {
-			run = append(run, int(x.was[k]))
-		}
+		run := x.run(i)
 		if len(run) < min(indexRun, len(e.offs)) {
 			if err := e.addHead(b, i, sizes); err != nil {
 				return nil, err

@@ -67,9 +67,10 @@ func (x *frameIndex) drop(ix *frameindex.Index, reason error) {
 	}
 }
 
-// compare gives up an index that is about other offsets than those that were read.
-func (x *frameIndex) compare() {
-	if ix, sum := x.used(), x.offsets.Load(); ix != nil && sum != nil && ix.Offsets() != *sum {
+// compare gives up an index that is about other offsets than those that were read, of n
+// chunks.
+func (x *frameIndex) compare(n int) {
+	if ix, sum := x.used(), x.offsets.Load(); ix != nil && sum != nil && (ix.Offsets() != *sum || ix.Chunks() != n) {
 		x.drop(ix, errOffsets)
 	}
 }
@@ -89,7 +90,6 @@ func (e indexError) Is(target error) bool { return target == index.ErrUnusable }
 
 const (
 	errEdited  = indexError("the frame was edited after it")
-	errNoETag  = indexError("its object has no ETag")
 	errHeads   = indexError("it says something else than the chunk")
 	errOffsets = indexError("it says something else than the offsets")
 )
@@ -129,7 +129,7 @@ func (f *Frame) openIndex(ctx context.Context, k *known) error {
 	if f.heads.now.Load() == nil {
 		return f.openInside(ctx, k)
 	}
-	f.heads.compare()
+	f.heads.compare(f.table.n)
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (k *known) before(end int64) int64 {
 
 // Sidecar names the index beside the frame, for a frame that has none inside. open is
 // called once, when a read from afar needs the block starts of 16 chunks or more; it gives the
-// index object, and the ETag of the frame's object, without which it is not used. A nil Reader means that there is
+// index object, and the ETag of the frame's object; without a strong one it is not used. A nil Reader means that there is
 // none. If open fails, so does the read, and the next one calls it again. Call Sidecar
 // before the first read.
 func (f *Frame) Sidecar(open func(ctx context.Context) (r rangeio.Reader, etag string, err error)) {
@@ -255,9 +255,7 @@ func (f *Frame) OpenSidecar(ctx context.Context) error {
 	if err != nil {
 		return wrap("index", -1, err)
 	}
-	if r != nil && etag == "" {
-		x.unused(false, errNoETag)
-	} else if r != nil {
+	if r != nil {
 		o := f.indexOptions()
 		o.Bind, o.Limits = index.Binding{Size: f.index.Size(), ETag: etag}, f.o.Limits
 		ix, err := frameindex.Open(ctx, r, o)

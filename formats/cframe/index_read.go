@@ -11,6 +11,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
@@ -209,8 +210,7 @@ func (f *Frame) readHeads(ctx context.Context, jobs []job, out [][]byte) error {
 // block. If progress is not nil, it is told the chunks so far and in all.
 //
 // A sparse frame is ErrUnsupported, and so is a frame without chunks that have a head:
-// an index would be of no use; and one whose object has no ETag: nothing would tell that
-// a chunk was replaced by one of the same size. If the index would exceed Limits.MaxMeta, BuildIndex
+// an index would be of no use; and one whose object has no strong ETag (index.Binding). If the index would exceed Limits.MaxMeta, BuildIndex
 // returns ErrTooLarge.
 func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Progress) ([]byte, error) {
 	return f.BuildIndexWith(ctx, etag, nil, progress)
@@ -222,13 +222,15 @@ func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.B
 	if b == nil {
 		b = &frameindex.Builder{}
 	}
-	switch {
-	case f.refused != nil:
+	if f.refused != nil {
 		return nil, f.refused
-	case f.info.Sparse:
+	}
+	if f.info.Sparse {
 		return nil, unsupported("index", -1, "a sparse frame has none")
-	case etag == "":
-		return nil, unsupported("index", -1, "the object has no ETag")
+	}
+	bind := index.Binding{Size: f.index.Size(), ETag: etag}
+	if err := bind.Check(); err != nil {
+		return nil, wrap("index", -1, err)
 	}
 	f, err := f.whole(ctx)
 	if err != nil {
@@ -250,16 +252,48 @@ func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.B
 	if err != nil {
 		return nil, err
 	}
-	if f.info.NBytes > 0 && f.info.ChunkSize > 0 && f.trailerOff-f.info.indexOff() > longOffsets {
+	if f.info.NBytes > 0 && f.trailerOff-f.info.indexOff() > longOffsets {
 		b.SetPlaces(func(i int) frameindex.Place { return placeOf(f.table.at(i), sizes[i]) })
 	}
 	if b.Empty() && !b.HasPlaces() {
 		return nil, unsupported("index", -1, "no chunk has block starts")
 	}
 	b.Trim(f.o.Limits.MaxMeta) // true: the heads alone were below it
-	ix, err := b.Finish(frameindex.State{Header: f.heads.sum, Offsets: *f.heads.offsets.Load()}, index.Binding{Size: f.index.Size(), ETag: etag})
+	ix, err := b.Finish(frameindex.State{Header: f.heads.sum, Offsets: *f.heads.offsets.Load()}, bind)
 	if err != nil {
 		return nil, wrap("index", -1, err)
 	}
 	return index.Beside(ix, f.info.FrameLen), nil
+}
+
+// FetchHeads reads the pages of the index that a read of blocks of these chunks needs, block
+// starts and places, so that the read does not wait for them. It is for callers that read
+// something else at the same time. chunks must ascend and exist. It does nothing if there is no
+// index, or the pages have more bytes than the policy gives for a phase, and its failure is
+// of no matter: the read then fetches them itself.
+func (f *Frame) FetchHeads(ctx context.Context, chunks []int) {
+	ix := f.heads.used()
+	if ix == nil || len(chunks) == 0 {
+		return
+	}
+	n := ix.HeadsMissing(chunks)
+	places := f.complete() == nil && ix.HasPlaces()
+	if places {
+		n += ix.PlacesMissing(chunks)
+	}
+	if n == 0 || n > f.o.Policy.MaxGap {
+		return
+	}
+	steps := []func(ctx context.Context){func(ctx context.Context) {
+		_ = ix.Heads(ctx, chunks, func(int, []byte) error { return nil })
+	}}
+	if places {
+		steps = append(steps, func(ctx context.Context) {
+			_ = ix.Places(ctx, chunks, func(int, frameindex.Place) error { return nil })
+		})
+	}
+	_ = par.Do(ctx, len(steps), len(steps), func(ctx context.Context, i int) error {
+		steps[i](ctx)
+		return nil
+	})
 }

@@ -3,6 +3,7 @@ package cframe
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -35,10 +36,11 @@ type ask struct {
 const wholeChunk = -1
 
 // openLate opens the index, if Open has not read the offsets chunk yet and can do without
-// it. It returns false if the offsets chunk must be read. n is the number of chunks.
+// it. It returns false if the offsets chunk must be read. n is the number of chunks, or
+// negative if only the offsets chunk tells it, or the index.
 func (f *Frame) openLate(ctx context.Context, k *known, n int64) (bool, error) {
 	in := &f.info
-	if in.Sparse || in.NBytes == 0 || in.ChunkSize <= 0 || f.trailerLen == 0 {
+	if in.Sparse || in.NBytes == 0 || f.trailerLen == 0 {
 		return false, nil
 	}
 	if _, ok := k.get(in.indexOff(), f.trailerOff-in.indexOff()); ok {
@@ -49,8 +51,15 @@ func (f *Frame) openLate(ctx context.Context, k *known, n int64) (bool, error) {
 	if err == nil && f.heads.used() == nil && f.heads.side != nil {
 		err = f.OpenSidecar(ctx)
 	}
-	if ix := f.heads.used(); err != nil || ix == nil || !ix.HasPlaces() {
+	ix := f.heads.used()
+	if err != nil || ix == nil || !ix.HasPlaces() {
 		return false, err
+	}
+	if n < 0 {
+		if _, err := checkChunks(int64(ix.Chunks()), f.o.Limits); err != nil {
+			return false, nil //nolint:nilerr // the offsets chunk tells
+		}
+		f.table.n = ix.Chunks()
 	}
 	f.late = &lateTable{loading: newGate()}
 	return true, nil
@@ -98,7 +107,7 @@ func (f *Frame) whole(ctx context.Context) (*Frame, error) {
 	if err := g.loadTable(ctx, k, n); err != nil {
 		return nil, err
 	}
-	f.heads.compare()
+	f.heads.compare(g.table.n)
 	f.late.full.Store(&g.table)
 	return f.with(g.table), nil
 }
@@ -183,7 +192,8 @@ func (f *Frame) guess(ix *frameindex.Index, asks []ask) (ranges [][2]int64, wide
 		from, to, mean := ix.Guess(a.chunk)
 		wanted := mean
 		if a.bytes >= 0 {
-			wanted = min(mean, int64(float64(mean)*float64(a.bytes)/float64(f.info.ChunkSize)))
+			decoded := float64(max(f.info.ChunkSize, int(min(f.info.NBytes/int64(f.table.n), math.MaxInt32)), 1)) // where they vary, of most
+			wanted = min(mean, int64(float64(mean)*float64(a.bytes)/decoded))
 			wide = wide || mean-wanted > f.o.Policy.Free
 		}
 		to = min(to, f.table.end)

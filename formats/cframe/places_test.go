@@ -46,6 +46,12 @@ func lateData(i int) []byte {
 // reindexed puts an index with these places of chunks into a frame that has none.
 func reindexed(tb testing.TB, plain []byte, place func(i int, p frameindex.Place) frameindex.Place) []byte {
 	tb.Helper()
+	return reindexedWith(tb, plain, 0, place)
+}
+
+// reindexedWith is reindexed with an index of so many chunks more, or fewer.
+func reindexedWith(tb testing.TB, plain []byte, more int, place func(i int, p frameindex.Place) frameindex.Place) []byte {
+	tb.Helper()
 	f, err := openBytes(tb.Context(), plain)
 	if err != nil {
 		tb.Fatal(err)
@@ -63,8 +69,18 @@ func reindexed(tb testing.TB, plain []byte, place func(i int, p frameindex.Place
 	if err != nil {
 		tb.Fatal(err)
 	}
+	if more != 0 {
+		b := &frameindex.Builder{}
+		for range max(f.table.n+more, 1) {
+			b.Add(nil)
+		}
+		p.heads = b
+	}
 	p.heads.DropHeads()
-	p.heads.SetPlaces(func(i int) frameindex.Place { return place(i, placeOf(f.table.at(i), sizes[i])) })
+	p.heads.SetPlaces(func(i int) frameindex.Place {
+		k := min(i, f.table.n-1)
+		return place(i, placeOf(f.table.at(k), sizes[k]))
+	})
 	out := bytes.Clone(plain[:in.indexOff()])
 	must2(tb, p.heads.Spill(0, func(pieces ...[]byte) (int64, error) {
 		off := int64(len(out))
@@ -236,6 +252,67 @@ func FuzzLatePlaces(f *testing.F) {
 		}
 		if err == nil && (len(got) != lateChunk || !bytes.Equal(got, lateData(at)) && (!lied || at != int(i))) {
 			t.Fatalf("chunk %d: other bytes, and the place of %d lies", at, i)
+		}
+		if _, err := openLate(t, p, Options{}).Verify(t.Context(), nil); err == nil && lied {
+			if info, _ := openLate(t, p, Options{}).Index(t.Context()); info.Size > 0 {
+				t.Fatalf("Verify finds nothing: %+v", info)
+			}
+		}
+	})
+}
+
+// FuzzVaryingPlaces is the same of a frame whose chunks vary in length, of which the index tells how
+// many there are, too.
+func FuzzVaryingPlaces(f *testing.F) {
+	const n = 5000
+	s := &sink{}
+	w, err := NewWriter(s, WriteOptions{ChunkSize: VaryingSizes, Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: 1, Filters: []blosc.Filter{}}})
+	data := func(i int) []byte { return lateData(i)[:lateChunk-i%5] }
+	for i := range n {
+		if err == nil {
+			err = w.WriteChunk(data(i))
+		}
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(int16(0), uint16(3), int64(0), int64(0), uint16(3))
+	f.Add(int16(1), uint16(3), int64(0), int64(0), uint16(5000))
+	f.Add(int16(-7), uint16(3), int64(0), int64(0), uint16(4999))
+	f.Add(int16(0), uint16(4), int64(40), int64(1), uint16(4))
+	f.Add(int16(-4999), uint16(0), int64(1<<50), int64(-1), uint16(0))
+	f.Fuzz(func(t *testing.T, more int16, i uint16, off, size int64, read uint16) {
+		if more > 100 {
+			return
+		}
+		lied := more != 0
+		p := reindexedWith(t, s.b, int(more), func(k int, p frameindex.Place) frameindex.Place {
+			if k != int(i) {
+				return p
+			}
+			q := frameindex.Place{Off: p.Off + off, Size: p.Size + size}
+			lied = lied || q != p
+			return q
+		})
+		o := Options{Limits: formats.Limits{MaxDecoded: 1 << 20, MaxEntries: 1 << 16}}
+		classed := func(err error) bool {
+			return err == nil || errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrTooLarge) || errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrNoEntry)
+		}
+		at := int(read)
+		got, err := openLate(t, p, o).AppendChunk(t.Context(), nil, at)
+		if !classed(err) {
+			t.Fatal(err)
+		}
+		if err == nil && at < n && (!lied || more == 0 && at != int(i)) && !bytes.Equal(got, data(at)) {
+			t.Fatalf("chunk %d: other bytes", at)
+		}
+		x := openLate(t, p, o)
+		if off, k, err := x.ChunkBytes(t.Context(), 0, min(3, x.Chunks())); !classed(err) {
+			t.Fatal(err)
+		} else if err == nil {
+			if err := x.ReadBytes(t.Context(), make([]byte, min(k, 1<<16)), off); !classed(err) {
+				t.Fatal(err)
+			}
 		}
 		if _, err := openLate(t, p, Options{}).Verify(t.Context(), nil); err == nil && lied {
 			if info, _ := openLate(t, p, Options{}).Index(t.Context()); info.Size > 0 {

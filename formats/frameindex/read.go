@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 
@@ -17,7 +18,7 @@ type Options struct {
 	index.Options
 	Header  Sum  // of the header of the frame that the index must be about
 	Offsets *Sum // of its offsets chunk; nil: that was not read
-	Chunks  int  // number of chunks of the frame
+	Chunks  int  // number of chunks of the frame; negative: it is not known, and the index tells it
 }
 
 const (
@@ -30,6 +31,8 @@ const (
 // concurrent use.
 type Index struct {
 	ix      *index.Index
+	r       rangeio.Reader
+	chunks  int
 	starts  *index.Section // nil: no heads
 	places  *index.Section // nil: no places
 	marks   *marks         // nil: no places
@@ -53,12 +56,12 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{ix: ix, starts: ix.Section(index.Name{Kind: sectionStarts}), places: ix.Section(index.Name{Kind: sectionPlaces})}
+	x := &Index{ix: ix, r: r, starts: ix.Section(index.Name{Kind: sectionStarts}), places: ix.Section(index.Name{Kind: sectionPlaces})}
 	x.pages.Max, x.stats.Max = keptPages, keptPages
 	if err := x.check(&o); err != nil || x.places == nil {
 		return x, err
 	}
-	return x, x.openMarks(ctx, o.Chunks)
+	return x, x.openMarks(ctx, x.chunks)
 }
 
 // check checks that the index is about the frame, and that its pages have all chunks.
@@ -69,9 +72,11 @@ func (x *Index) check(o *Options) error {
 	}
 	meta := x.ix.Meta[n:]
 	chunks, n := binary.Uvarint(meta)
-	if n <= 0 || chunks != uint64(o.Chunks) || len(meta[n:]) != 2*sumLen || !bytes.Equal(meta[n:n+sumLen], o.Header[:]) {
+	known := o.Chunks >= 0
+	if n <= 0 || known && chunks != uint64(o.Chunks) || chunks > math.MaxInt32 || len(meta[n:]) != 2*sumLen || !bytes.Equal(meta[n:n+sumLen], o.Header[:]) {
 		return unusable("it is about another state of the frame")
 	}
+	x.chunks = int(chunks)
 	copy(x.offsets[:], meta[n+sumLen:])
 	if o.Offsets != nil && *o.Offsets != x.offsets {
 		return unusable("it is about other offsets")
@@ -80,7 +85,7 @@ func (x *Index) check(o *Options) error {
 		return unusable("it has neither block starts nor offsets")
 	}
 	for _, s := range []*index.Section{x.starts, x.places} {
-		if err := checkPages(s, int64(o.Chunks)); err != nil {
+		if err := checkPages(s, int64(chunks)); err != nil {
 			return err
 		}
 	}
@@ -105,6 +110,9 @@ func checkPages(s *index.Section, chunks int64) error {
 	}
 	return nil
 }
+
+// Chunks returns the number of chunks that the index is about.
+func (x *Index) Chunks() int { return x.chunks }
 
 // Offsets returns the Sum of the offsets chunk that the index is about.
 func (x *Index) Offsets() Sum { return x.offsets }
@@ -131,6 +139,10 @@ func (x *Index) Outside() (n int64) {
 // Held reports whether the pages of all chunks of a list are in memory, so that Heads
 // makes no request. chunks must ascend.
 func (x *Index) Held(chunks []int) bool { return x.missing(x.starts, chunks) == 0 }
+
+// HeadsMissing returns how many bytes of pages Heads would read for chunks, which must
+// ascend.
+func (x *Index) HeadsMissing(chunks []int) int64 { return x.missing(x.starts, chunks) }
 
 // missing returns the bytes of the pages of chunks that are not in memory.
 func (x *Index) missing(s *index.Section, chunks []int) (n int64) {

@@ -1,6 +1,8 @@
 package frameindex
 
 import (
+	"context"
+
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/stats"
 )
@@ -21,6 +23,7 @@ type statsBuilder struct {
 	chunk  []statColumn
 	block  []statColumn // empty: blocks have none
 	chunks int
+	copied []*index.SectionBuilder // instead of all, if the statistics are copied
 }
 
 // A statColumn is the section of a column, and the Stats of its next page.
@@ -50,6 +53,40 @@ func (b *Builder) Stats(of StatsOf) {
 		}
 	}
 	b.stats = s
+}
+
+// CopyStats copies the statistics of x as they are, all of which it reads. It is for an index of
+// the same chunks, all of which have been added, and takes the place of Stats and AddStats. A damaged page is
+// index.ErrUnusable: then nothing is copied.
+func (b *Builder) CopyStats(ctx context.Context, x *Index) error {
+	s := &statsBuilder{b: &b.b, chunks: b.chunks}
+	for i := range x.ix.Sections {
+		from := &x.ix.Sections[i]
+		if from.Kind < sectionStatsAll || from.Kind > sectionStatsBlocks {
+			continue
+		}
+		to := b.b.Section(from.Name)
+		err := x.ix.Each(ctx, x.r, index.Parts{Section: from, J: len(from.Pages)}, "statistics", func(k int, page []byte) error {
+			p := &from.Pages[k]
+			to.Add(p.First, p.Last, p.Count, page)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		switch from.Kind {
+		case sectionStatsAll:
+			s.copied = append(s.copied, to)
+		case sectionStatsChunks:
+			s.chunk = append(s.chunk, statColumn{s: to})
+		case sectionStatsBlocks:
+			s.block = append(s.block, statColumn{s: to})
+		}
+	}
+	if len(s.copied) > 0 {
+		b.stats = s
+	}
+	return nil
 }
 
 // AddStats adds the statistics of the next chunk: list has those of all columns of
@@ -109,6 +146,13 @@ func (b *Builder) endStats() {
 	}
 }
 
+// DropStats forgets the statistics.
+func (b *Builder) DropStats() {
+	if b.stats != nil {
+		b.dropStats()
+	}
+}
+
 func (b *Builder) dropStats() {
 	dropAll(b.stats.chunk)
 	dropAll(b.stats.block)
@@ -131,7 +175,7 @@ func (b *Builder) statsLen() (n int64) {
 			n += list[i].s.Len() + sectionBooks
 		}
 	}
-	return n + int64(len(b.stats.all))*(sectionBooks+32)
+	return n + int64(len(b.stats.all)+len(b.stats.copied))*(sectionBooks+32)
 }
 
 // Trim drops statistics, those of blocks first, if the index would take more than most
@@ -183,6 +227,7 @@ func (b *Builder) statTotals() (list []*index.SectionBuilder) {
 	if b.stats == nil {
 		return nil
 	}
+	list = append(list, b.stats.copied...)
 	for i, s := range b.stats.all {
 		all := b.b.Section(index.Name{Kind: sectionStatsAll, Of: int64(i), Level: b.stats.of.About})
 		page, _ := b.stats.of.Columns[i].AppendPage(nil, []stats.Stat{s}) // one Stat is below the limit

@@ -56,15 +56,10 @@ func (p Pair) Bound() bool { return p.unbound() == "" }
 
 // unbound says which ETag is missing, or "".
 func (p Pair) unbound() string {
-	for _, x := range [...]struct{ name, etag string }{{"data object", p.Data.ETag}, {gulp.MetaSuffix, p.Meta.ETag}} {
-		switch {
-		case x.etag == "":
-			return "the " + x.name + " has no ETag"
-		case strings.HasPrefix(x.etag, "W/"):
-			return "the " + x.name + " has only a weak ETag"
-		}
+	if why := index.Weakness("the data object", p.Data.ETag); why != "" {
+		return why
 	}
-	return ""
+	return index.Weakness("the "+gulp.MetaSuffix, p.Meta.ETag)
 }
 
 // A Source tells the content of a gulp chunk, id by id in file order. A *gulp.Chunk and
@@ -93,7 +88,7 @@ func Worth(meta int64) bool { return meta > Short }
 // would tell that an object was replaced by one of the same size.
 func Build(c Source, pair Pair) ([]byte, error) {
 	if why := pair.unbound(); why != "" {
-		return nil, &formats.Error{Format: gulp.Format, Off: -1, Part: "index", Err: fmt.Errorf("%s: %w", why, formats.ErrUnsupported)}
+		return nil, &formats.Error{Format: gulp.Format, Off: -1, Part: "index", Err: index.Refused(why)}
 	}
 	order := make([]int, c.Len())
 	for k := range order {

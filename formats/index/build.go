@@ -155,7 +155,17 @@ type Built struct {
 // need first should be the last, next to the directory. Sections that have spilled
 // must be listed or dropped. The directory holds meta. Do not use Builder and
 // sections after Finish: Built.Pieces may share their memory.
+//
+// If bind is not that of an index inside its file, and has no strong ETag, Finish returns
+// formats.ErrUnsupported.
 func (b *Builder) Finish(sections []*SectionBuilder, bind Binding, meta []byte) (Built, error) {
+	if err := bind.Check(); err != nil {
+		return Built{}, err
+	}
+	return b.finish(sections, bind, meta)
+}
+
+func (b *Builder) finish(sections []*SectionBuilder, bind Binding, meta []byte) (Built, error) {
 	if len(b.dead) > 0 {
 		sections = append([]*SectionBuilder{b.lost()}, sections...)
 	}

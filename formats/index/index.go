@@ -18,6 +18,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strings"
+
+	"github.com/farread/farread/formats"
 )
 
 const (
@@ -112,10 +115,47 @@ func Begins(p []byte) bool {
 	return bytes.HasPrefix(p, []byte(magic)) || bytes.HasPrefix(p, []byte(tag))
 }
 
-// Binding ties an index beside a file to one version of it.
+// Binding ties an index beside a file to one version of it. The zero value is that of an
+// index inside its file. Without an ETag, or with a weak one, nothing would tell that the
+// file was replaced by one of the same size: Finish makes no index with such a Binding, and
+// Open believes none.
 type Binding struct {
-	Size int64 // 0: the index lies inside the file
+	Size int64
 	ETag string
+}
+
+// Check returns formats.ErrUnsupported if no index can be bound so. To call it before the
+// work of making an index saves the work.
+func (b Binding) Check() error {
+	if why := b.unbound(); why != "" {
+		return Refused(why)
+	}
+	return nil
+}
+
+// Refused is the error of Binding.Check for a reason; see Weakness.
+func Refused(why string) error {
+	return fmt.Errorf("%s, so nothing would tell that it was replaced: put it where it gets a strong one, "+
+		"in a bucket or a folder: %w", why, formats.ErrUnsupported)
+}
+
+func (b Binding) unbound() string {
+	if b == (Binding{}) {
+		return ""
+	}
+	return Weakness("the file", b.ETag)
+}
+
+// Weakness says why an ETag does not tell all versions of an object apart: there is none,
+// or it is weak. what names the object. It returns "" if the ETag is a strong one.
+func Weakness(what, etag string) string {
+	switch {
+	case etag == "":
+		return what + " has no ETag"
+	case strings.HasPrefix(etag, "W/"):
+		return what + " has only a weak ETag"
+	}
+	return ""
 }
 
 // sum is the checksum of a page, which its place goes into: no page is taken for

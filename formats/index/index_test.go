@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -30,7 +31,7 @@ func sample(tb testing.TB, bind Binding, pages int) (ix Built, want [][]byte) {
 		list = append(list, s)
 	}
 	held := b.Held()
-	ix, err := b.Finish(list, bind, []byte("meta"))
+	ix, err := b.finish(list, bind, []byte("meta"))
 	if err != nil || held < ix.Len/2 {
 		tb.Fatal(held, err)
 	}
@@ -79,6 +80,23 @@ func TestReadBack(t *testing.T) {
 	for _, o := range []Binding{{}, {Size: 12345}, {Size: 12344, ETag: `"e"`}, {Size: 12345, ETag: `"f"`}} {
 		if _, err := Open(t.Context(), reader(p), Options{Bind: o}); !errors.Is(err, ErrUnusable) {
 			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// TestWeak: an index is bound by a strong ETag or by none at all, inside its file. One that
+// names a weak one, or none, is not believed by a reader that finds the same.
+func TestWeak(t *testing.T) {
+	t.Parallel()
+	for bind, good := range map[Binding]bool{{}: true, {Size: 9, ETag: `"W/"`}: true, {Size: 9}: false,
+		{Size: 9, ETag: `W/"e"`}: false, {ETag: `W/"e"`}: false} {
+		var b Builder
+		if _, err := b.Finish(nil, bind, nil); good != (err == nil) || !good && !errors.Is(err, formats.ErrUnsupported) {
+			t.Errorf("%+v: made, %v", bind, err)
+		}
+		ix, _ := sample(t, bind, 3)
+		if _, _, err := readAll(t, Beside(ix, 9), Options{Bind: bind}); good != (err == nil) || !good && !errors.Is(err, ErrUnusable) {
+			t.Errorf("%+v: opened, %v", bind, err)
 		}
 	}
 }

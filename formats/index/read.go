@@ -23,7 +23,8 @@ type Options struct {
 	// Gap is how many bytes lie between index and trailer.
 	Gap int64
 	// Bind is the file that an index beside it must be about; zero for an index
-	// inside the file.
+	// inside the file. If it has no strong ETag, Open returns ErrUnusable and reads
+	// nothing.
 	Bind Binding
 	// Limits: MaxMeta bounds the decoded directory, which may have 64 MiB at the
 	// most. A larger one is ErrUnusable.
@@ -64,6 +65,9 @@ type Index struct {
 func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 	if o.Tail <= 0 {
 		o.Tail = Tail
+	}
+	if why := o.Bind.unbound(); why != "" {
+		return nil, unusable("%s", why)
 	}
 	o.Limits = o.Limits.WithDefaults()
 	ix := &Index{r: r, at: r.Size()}

@@ -67,7 +67,7 @@ func (x *openIndex) about(t *zoomcache.Track) *trackMeta {
 
 // Sidecar names the index beside the file, for a file that has none inside. open
 // is called when the index is first needed; it gives the index object, and the
-// ETag of the file itself. A nil Reader means that there is no index. If open
+// ETag of the file itself, without a strong one of which the index is not used. A nil Reader means that there is no index. If open
 // fails, the method that needed the index returns the error, and the next one
 // calls open again. If the index proves to be wrong, or its object was replaced, it
 // is opened again, up to three times.
