@@ -135,6 +135,8 @@ func jobs() []job {
 		{"http2", http2},
 		{"disk-cache", diskCache},
 		{"cached-read", cachedRead},
+		{"serve-chunk", servedChunk},
+		{"serve-zarr", servedZarr},
 		{"function", function},
 		{"pack-memory", packMemory},
 	}
