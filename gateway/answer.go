@@ -25,6 +25,11 @@ type job struct {
 	absent bool
 	work   int64 // bytes of other buffers
 	cheap  bool  // after make: the answer is a copy of what the cache has anyway
+	// lead is, after make, what comes before the bytes that make returned, which have no
+	// mark then and may belong to the cache. kept finds both if they cost no request and no
+	// copy; lead is nil else.
+	lead []byte
+	kept func() (lead, rest []byte)
 	// read is an upper bound of the stored bytes that are read. If it is beyond the
 	// limit, or below 0, cost tells more.
 	read int64
@@ -34,8 +39,19 @@ type job struct {
 
 // A product is an answer that is made.
 type product struct {
+	lead []byte // what comes before the body, which has no mark then
 	body []byte
 	loan *loan
+}
+
+func (p *product) size() int64 { return int64(len(p.lead) + len(p.body)) }
+
+// pieces are the two parts of the answer, and whether it has the encoding asked for.
+func (p *product) pieces() (lead, body []byte, coded bool) {
+	if p.lead != nil {
+		return p.lead, p.body, false
+	}
+	return nil, p.body[1:], p.body[0] == codedBody
 }
 
 // encodings are numbered; another number makes all ETags new, if answers get another
@@ -75,21 +91,21 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 		return tooLarge("an answer", j.size, s.c.MaxResponse)
 	}
 	if c.head() && j.exact && j.media != "" && coding == "" {
-		return s.deliver(c, j, names.of(coding), "", j.size, nil)
+		return s.deliver(c, j, names.of(coding), "", j.size)
 	}
 	p, err := s.product(c, j, h, names.of(coding), coding)
 	if err != nil {
 		return err
 	}
 	defer p.loan.release()
-	body := p.body[1:]
+	lead, body, coded := p.pieces()
 	if j.media == "" {
 		j.media = farread.MediaType(body)
 	}
-	if p.body[0] == plainBody && coding != "" {
+	if !coded {
 		coding = ""
 	}
-	return s.deliver(c, j, names.of(coding), coding, int64(len(body)), body)
+	return s.deliver(c, j, names.of(coding), coding, int64(len(lead)+len(body)), lead, body)
 }
 
 // The first byte of what is kept of an answer says whether it has the encoding that was
@@ -209,13 +225,24 @@ func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*prod
 		if err != nil {
 			return nil, err
 		}
-		return &product{p, l}, nil
+		return &product{body: p, loan: l}, nil
+	}
+	if j.kept != nil {
+		if lead, rest := j.kept(); lead != nil {
+			c.hit = true
+			s.meter.hits.Add(1)
+			l, err := s.memory.take(c.r.Context(), int64(len(lead)+len(rest)), s.c.Wait)
+			if err != nil {
+				return nil, err
+			}
+			return &product{lead, rest, l}, nil
+		}
 	}
 	s.meter.misses.Add(1)
 	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, s.alone("answer "+name, h.loose), func(ctx context.Context) (*product, error) {
 		p, err := s.produce(c.count(ctx), j, coding)
 		// A store that does not tell versions apart has no name for what is kept.
-		if err == nil && !h.weak && !j.cheap && int64(len(p.body)) <= s.cache.Max()/8 {
+		if err == nil && !h.weak && !j.cheap && p.lead == nil && p.size() <= s.cache.Max()/8 {
 			s.cache.Put(key, p.body)
 		}
 		return p, err
@@ -254,8 +281,9 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(body)-1) > s.c.MaxResponse {
-		return nil, tooLarge("an answer", int64(len(body)-1), s.c.MaxResponse)
+	p := &product{j.lead, body, l}
+	if p.size()-1 > s.c.MaxResponse {
+		return nil, tooLarge("an answer", p.size()-1, s.c.MaxResponse)
 	}
 	if coding != "" && len(body) > leastCoded {
 		short, err := encode(coding, body[1:])
@@ -263,12 +291,12 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 			return nil, err
 		}
 		if short != nil {
-			body = short
+			p.body = short
 		}
 	}
-	l.shrink(int64(cap(body)))
+	l.shrink(int64(len(p.lead) + cap(p.body)))
 	made = true
-	return &product{body, l}, nil
+	return p, nil
 }
 
 // mostWindows is what a read holds of stored bytes at a time: the budget of a scan of a
@@ -279,7 +307,7 @@ const mostWindows = 40 << 20
 func chunks(n int64) int64 { return int64(runtime.GOMAXPROCS(0)) * n }
 
 // deliver sends an answer of so many bytes, or the part of it that is asked for.
-func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, body []byte) error {
+func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, pieces ...[]byte) error {
 	h := c.w.Header()
 	tag(h, etag)
 	h.Set("Content-Type", j.media)
@@ -288,7 +316,7 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, body 
 	}
 	if coding != "" {
 		h.Set("Content-Encoding", coding)
-		s.send(c, http.StatusOK, body)
+		s.send(c, http.StatusOK, pieces[len(pieces)-1])
 		return nil
 	}
 	h.Set("Accept-Ranges", "bytes")
@@ -303,8 +331,16 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, body 
 	}
 	h.Set("Content-Length", strconv.FormatInt(n, 10))
 	s.begin200(c, status)
-	if !c.head() {
-		s.write(c, body[from:from+n])
+	if c.head() {
+		return nil
+	}
+	for _, p := range pieces {
+		k := int64(len(p))
+		if to := min(from+n, k); from < to {
+			s.write(c, p[from:to])
+			n -= to - from
+		}
+		from = max(from-k, 0)
 	}
 	return nil
 }
