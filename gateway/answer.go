@@ -130,26 +130,31 @@ func (c *call) names(h *handle) names {
 
 // namesOf are the ETags of a hash.
 func namesOf(hash string, weak bool) names {
-	begin := `"`
 	if weak {
-		begin = `W/"`
+		return names{begin: `W/"` + hash}
 	}
-	return names{begin + hash + `"`, begin + hash + `-g"`, begin + hash + `-z"`}
+	return names{begin: `"` + hash}
 }
 
-// names are the ETags of one answer: as it is, with gzip, with zstd.
-type names [3]string
+// names are the ETags of one answer: as it is, with gzip, with zstd. They begin alike, or
+// there is only one.
+type names struct{ begin, only string }
 
 // of is the ETag for an encoding.
 func (n names) of(coding string) string {
-	switch coding {
-	case "gzip":
-		return n[1]
-	case "zstd":
-		return n[2]
+	switch {
+	case n.begin == "":
+		return n.only
+	case coding == "gzip":
+		return n.begin + `-g"`
+	case coding == "zstd":
+		return n.begin + `-z"`
 	}
-	return n[0]
+	return n.begin + `"`
 }
+
+// all are the ETags for all encodings.
+func (n names) all() []string { return []string{n.of(""), n.of("gzip"), n.of("zstd")} }
 
 // tag sets the ETag, if there is one.
 func tag(h http.Header, etag string) {
@@ -160,14 +165,15 @@ func tag(h http.Header, etag string) {
 
 // caching says who may keep the answer, and for how long.
 func (s *Server) caching(c *call, h http.Header) {
-	who, how := "public", fmt.Sprintf("max-age=%d", int(max(s.c.TTL, 0).Seconds()))
+	who := "public"
 	if s.c.Token != "" {
 		who = "private"
 	}
 	if c.version != "" {
-		how = "max-age=31536000, immutable"
+		h.Set("Cache-Control", who+", max-age=31536000, immutable")
+		return
 	}
-	h.Set("Cache-Control", who+", "+how)
+	h.Set("Cache-Control", who+", max-age="+strconv.Itoa(int(max(s.c.TTL, 0).Seconds())))
 }
 
 // conditions answers If-Match and If-None-Match, by the ETags of all encodings. Without
@@ -175,7 +181,7 @@ func (s *Server) caching(c *call, h http.Header) {
 func (s *Server) conditions(c *call, names names, coding string) (done bool, err error) {
 	if m := c.r.Header.Get("If-Match"); m != "" {
 		ok := false
-		for _, name := range names {
+		for _, name := range names.all() {
 			ok = ok || matches(m, name, true)
 		}
 		if !ok {
@@ -186,7 +192,7 @@ func (s *Server) conditions(c *call, names names, coding string) (done bool, err
 	if m == "" || names.of(coding) == "" {
 		return false, nil
 	}
-	for _, name := range []string{names.of(coding), names[0], names[1], names[2]} {
+	for _, name := range append([]string{names.of(coding)}, names.all()...) {
 		if matches(m, name, false) {
 			c.w.Header().Set("ETag", name)
 			s.begin200(c, http.StatusNotModified)
