@@ -3,6 +3,7 @@
 Seconds are those of the wall clock, without imports and without what makes the data. Arguments are strings.
 """
 import json
+import logging
 import sqlite3
 import sys
 import time
@@ -17,6 +18,7 @@ import obstore.store
 import zarr
 
 warnings.simplefilter("ignore")
+logging.disable()  # sessions that nobody closes
 OPENED = {}
 
 
