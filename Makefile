@@ -138,6 +138,16 @@ bench-report: need-go ## farread beside its peers, into docs/performance.md (8 m
 	cd bench && go run . -write ../docs/performance.md
 	@sed -n '/table: begin/,/table: end/p' docs/performance.md
 
+SERVE_SOAK ?= 30m
+
+.PHONY: soak-serve
+soak-serve: need-go ## mixed load on the gateway over a source that fails, for SERVE_SOAK
+	FARREAD_SERVE_SOAK=$(SERVE_SOAK) go test ./gateway -count=1 -timeout 2h -run '^TestSoak$$' -v $(TESTFLAGS)
+
+.PHONY: bench-serve
+bench-serve: need-go ## farread serve beside nginx, go-pmtiles and Zarr stores (needs nginx, wrk and .venv; 4 minutes)
+	cd bench && go run . -rows '^serve-' -rounds $(or $(ROUNDS),5)
+
 .PHONY: venv
 venv: ## .venv with the reference readers for peers (Python 3.11, downloads)
 	scripts/venv.sh
