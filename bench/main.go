@@ -137,6 +137,8 @@ func jobs() []job {
 		{"cached-read", cachedRead},
 		{"serve-chunk", servedChunk},
 		{"serve-zarr", servedZarr},
+		{"serve-answers", servedAnswers},
+		{"serve-memory", servedMemory},
 		{"function", function},
 		{"pack-memory", packMemory},
 	}

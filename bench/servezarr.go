@@ -53,7 +53,7 @@ func servedZarr(ctx context.Context, b *bench) ([]row, error) {
 					if (k+n)%2 == 0 {
 						err = b.zarrThrough(ctx, p, o, reader, part.at, &ours)
 					} else {
-						err = store.read(ctx, p, o, reader, o.url()+"/v.zarr", part.at)
+						err = store.read(ctx, p, o, reader, o.url()+"/v.zarr", part.at, func() error { return nil })
 					}
 					if err != nil {
 						return nil, err
@@ -75,23 +75,26 @@ func (b *bench) zarrThrough(ctx context.Context, p *python, o *origin, reader, a
 	if err != nil {
 		return err
 	}
-	if err := r.read(ctx, p, o, reader, gw.url+"/zarr/d/v.b2nd", at); err != nil {
-		return errors.Join(err, gw.stop())
-	}
-	cpu, err := gw.cpu()
-	if r.cpu == 0 || cpu < r.cpu {
-		r.cpu = cpu
-	}
+	err = r.read(ctx, p, o, reader, gw.url+"/zarr/d/v.b2nd", at, func() error {
+		cpu, err := gw.cpu()
+		if r.cpu == 0 || cpu < r.cpu {
+			r.cpu = cpu
+		}
+		return err
+	})
 	return errors.Join(err, gw.stop())
 }
 
-func (r *zarrRun) read(ctx context.Context, p *python, o *origin, reader, url, at string) error {
+func (r *zarrRun) read(ctx context.Context, p *python, o *origin, reader, url, at string, between func() error) error {
 	before := o.requests.Load()
 	cold, err := p.side(&r.work, "read", reader, url, at)(ctx)
 	if err != nil {
 		return err
 	}
 	r.requests = o.requests.Load() - before
+	if err := between(); err != nil {
+		return err
+	}
 	before = o.requests.Load()
 	again, err := p.side(&r.work, "again", reader, at)(ctx)
 	r.cold, r.again, r.more = append(r.cold, cold), append(r.again, again), o.requests.Load()-before
@@ -109,7 +112,7 @@ func zarrRows(reader, part string, ours, store *zarrRun) []row {
 		r.goal, r.met = "<= 0.7 of its time", o.Seconds() <= 0.7*s.Seconds()
 		r.note = fmt.Sprintf("%.2f of its time", o.Seconds()/s.Seconds())
 		return []row{r, {job: "same, CPU time of the gateway, passed through", goal: "<= 1.1 s/GiB", judged: true, met: perGiB <= 1.1,
-			ours: fmt.Sprintf("%.2f s/GiB", perGiB), note: "of decoded items, two reads: " + fmt.Sprintf("%.2f s/GiB by read", perGiB/2)}}
+			ours: fmt.Sprintf("%.2f s/GiB", perGiB), note: "from its start, of decoded items, the least of all rounds"}}
 	}
 	r.goal, r.met = "<= its time + 1 phase", o <= s+30*time.Millisecond
 	o, s = median(ours.again[1:]), median(store.again[1:])
