@@ -27,6 +27,7 @@ import (
 // soakTime is how long TestSoak runs: a moment, or what FARREAD_SERVE_SOAK says, as `make
 // soak-serve` sets it.
 func soakTime(t *testing.T) time.Duration {
+	t.Helper()
 	if text := os.Getenv("FARREAD_SERVE_SOAK"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil {
@@ -90,14 +91,14 @@ func (s *soak) one(client *http.Client, r *rand.Rand) error {
 	a, err := client.Do(req)
 	if err != nil {
 		s.left.Add(1)
-		return nil //nolint:nilerr // the client has left, or the test ends
+		return nil // the client has left, or the test ends
 	}
 	p, err := io.ReadAll(a.Body)
 	_ = a.Body.Close()
 	switch {
 	case err != nil:
 		s.broken.Add(1)
-		return nil //nolint:nilerr // a connection that ends is no whole answer
+		return nil // a connection that ends is no whole answer
 	case a.StatusCode == http.StatusOK && method == "HEAD":
 	case a.StatusCode == http.StatusOK && strings.Contains(path, "moving"):
 		if len(p) != 4*50_000 || !bytes.Equal(p[4:], p[:len(p)-4]) {
@@ -126,7 +127,7 @@ func (s *soak) load(t *testing.T, took time.Duration, seed uint64) {
 	var wg sync.WaitGroup
 	for n := range uint64(12) {
 		wg.Go(func() {
-			r := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // a load
+			r := rand.New(rand.NewPCG(seed, n))
 			for time.Now().Before(end) && !t.Failed() {
 				if err := s.one(client, r); err != nil {
 					t.Error(err)
@@ -167,7 +168,7 @@ func TestSoak(t *testing.T) {
 	})
 	const memory, cache = 160 << 20, 2 << 20 // an item counts for the longest answer
 	s := &soak{want: map[string][]byte{}, ctx: t.Context()}
-	s.paths = soakPaths(rand.New(rand.NewPCG(1, 2))) //nolint:gosec // a load
+	s.paths = soakPaths(rand.New(rand.NewPCG(1, 2)))
 	s.g = newGround(t, Config{Memory: memory, Cache: cache, TTL: 3 * time.Second}, simstore.Cut(29, 3000), simstore.Short(31, 2000), faults)
 	s.g.put(t, "moving.npy", moving(1))
 	calm, err := New(Config{Client: s.g.client, Roots: []Root{{Name: "d", Bucket: s.g.mem, Key: "data/"}}})
