@@ -105,12 +105,11 @@ func servedChunk(ctx context.Context, b *bench) ([]row, error) {
 	same := &hose{name: "farread, If-None-Match", url: ours.url, server: gw, header: "If-None-Match: " + etag}
 	all := []*hose{ours, {name: "nginx", url: ng.url + "/chunk", server: ng}, same}
 	note := ""
-	switch pm, err := b.startPmtiles(ctx, p, dir); {
-	case err == nil:
+	if pm, err := b.startPmtiles(ctx, p, dir); err != nil {
+		note = "; go-pmtiles: " + strings.ReplaceAll(err.Error(), "\n", " ")
+	} else {
 		defer func() { _ = pm.stop() }()
 		all = append(all, &hose{name: "go-pmtiles", url: pm.url + "/t/0/0/0.png", server: pm})
-	default:
-		note = "; go-pmtiles: " + strings.ReplaceAll(err.Error(), "\n", " ")
 	}
 	for _, h := range all {
 		if got, _, err := fetch(ctx, h.url); err != nil || string(got) != string(body) {
@@ -140,7 +139,7 @@ func chunkRows(size int, all []*hose, note string) []row {
 	told := func(rate float64, cpu time.Duration, p99 string) string {
 		return fmt.Sprintf("%.1f k/s, p99 %s, %.0f µs of CPU", rate/1000, p99, float64(cpu.Nanoseconds())/1000)
 	}
-	var rs []row
+	rs := make([]row, 0, len(all))
 	for _, h := range all[1:] {
 		rate, cpu := best(h)
 		r := row{job: fmt.Sprintf("warm chunk of %d KiB by 32 connections, to %s", size>>10, h.name), ours: told(ours, cost, all[0].p99),
@@ -200,13 +199,16 @@ func (b *bench) install(ctx context.Context, module, name string) (string, error
 	return filepath.Join(dir, name), nil
 }
 
+// fetching keeps connections from one answer to the next.
+var fetching = &http.Client{Timeout: time.Minute}
+
 // fetch reads one answer.
 func fetch(ctx context.Context, url string) (body []byte, etag string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, "", err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := fetching.Do(req)
 	if err != nil {
 		return nil, "", err
 	}

@@ -144,9 +144,6 @@ func (a *app) serve(ctx context.Context, args []string, o *serveFlags) error {
 	}
 	defer func() { _ = g.Close() }() // it fails never
 	debug.SetMemoryLimit(most)
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200) // a sixth less work for short answers, within the same limit
-	}
 	return a.listen(ctx, g, l, o)
 }
 
