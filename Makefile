@@ -138,6 +138,16 @@ bench-report: need-go ## farread beside its peers, into docs/performance.md (8 m
 	cd bench && go run . -write ../docs/performance.md
 	@sed -n '/table: begin/,/table: end/p' docs/performance.md
 
+SERVE_SOAK ?= 30m
+
+.PHONY: soak-serve
+soak-serve: need-go ## mixed load on the gateway over a source that fails, for SERVE_SOAK
+	FARREAD_SERVE_SOAK=$(SERVE_SOAK) go test ./gateway -count=1 -timeout 2h -run '^TestSoak$$' -v $(TESTFLAGS)
+
+.PHONY: bench-serve
+bench-serve: need-go ## farread serve beside nginx, go-pmtiles and Zarr stores (needs nginx, wrk and .venv; 4 minutes)
+	cd bench && go run . -rows '^serve-' -rounds $(or $(ROUNDS),5)
+
 .PHONY: venv
 venv: ## .venv with the reference readers for peers (Python 3.11, downloads)
 	scripts/venv.sh
@@ -145,7 +155,7 @@ venv: ## .venv with the reference readers for peers (Python 3.11, downloads)
 .PHONY: peers
 peers: need-go ## the reference tools read what farread writes
 	@[[ -x $(PYTHON) ]] || { echo "peers: no .venv: run 'make venv' first" >&2; exit 1; }
-	@PYTHONPATH=e2e/peers $(PYTHON) -c 'import aiohttp, blosc, blosc2, fsspec, gulpio2, numcodecs, obstore, old_bloscpack, tensorstore, xarray, zarr' 2>/dev/null || { echo "peers: blosc, blosc2, bloscpack, gulpio2, zarr or one of its clients does not load in .venv: run 'make venv' again" >&2; exit 1; }
+	@PYTHONPATH=e2e/peers $(PYTHON) -c 'import aiohttp, blosc, blosc2, dask.array, fsspec, gulpio2, neuroglancer, numcodecs, obstore, old_bloscpack, tensorstore, xarray, zarr' 2>/dev/null || { echo "peers: blosc, blosc2, bloscpack, gulpio2, zarr or one of its clients does not load in .venv: run 'make venv' again" >&2; exit 1; }
 	@[[ -n "$$(find e2e/peers -name '*_test.go' 2>/dev/null)" ]] || { echo "peers: there are no tests in e2e/peers" >&2; exit 1; }
 	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -timeout=$(TIMEOUT) -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
 

@@ -399,6 +399,11 @@ type Chunker interface {
 	// AnyOptions.Cache the chunk may come from the cache. After an error it returns dst
 	// as it was.
 	AppendStored(ctx context.Context, dst []byte, i int64) ([]byte, error)
+	// Stored returns what AppendStored appends. The bytes may be those of
+	// AnyOptions.Cache, which costs no copy: nobody may change them.
+	Stored(ctx context.Context, i int64) ([]byte, error)
+	// KeptStored returns what Stored returns if AnyOptions.Cache has it, else nil.
+	KeptStored(i int64) []byte
 	// ExplainStored plans AppendStored. It takes caches for empty.
 	ExplainStored(ctx context.Context, i int64) (Plan, error)
 }

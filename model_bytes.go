@@ -30,24 +30,42 @@ type frameChunks struct{ x *frameData }
 func (c frameChunks) Chunks() int64 { return int64(c.x.f.Chunks()) }
 
 func (c frameChunks) AppendStored(ctx context.Context, dst []byte, i int64) ([]byte, error) {
-	return cached(c.x.cache, c.x.cacheName(), dst, i, func() ([]byte, error) { return c.x.f.AppendStored(ctx, dst, number(i)) })
-}
-
-// cached returns a stored chunk from a cache. If the cache does not have it, cached
-// reads the chunk and puts it there.
-func cached(all *formats.Cache, name string, dst []byte, i int64, read func() ([]byte, error)) ([]byte, error) {
-	if all == nil || name == "" {
-		return read()
-	}
-	key := formats.CacheKey{File: name, Kind: "stored", Chunk: i}
-	if p := all.Get(key); p != nil {
+	if p := c.KeptStored(i); p != nil {
 		return append(dst, p...), nil
 	}
-	out, err := read()
-	if err == nil {
+	out, err := c.x.f.AppendStored(ctx, dst, number(i))
+	if all, key := c.x.storedAt(i); err == nil && all != nil {
 		all.Put(key, out[len(dst):])
 	}
 	return out, err
+}
+
+func (c frameChunks) Stored(ctx context.Context, i int64) ([]byte, error) {
+	if p := c.KeptStored(i); p != nil {
+		return p, nil
+	}
+	p, err := c.x.f.AppendStored(ctx, nil, number(i))
+	if all, key := c.x.storedAt(i); err == nil && all != nil {
+		all.Give(key, p)
+	}
+	return p, err
+}
+
+func (c frameChunks) KeptStored(i int64) []byte {
+	all, key := c.x.storedAt(i)
+	if all == nil {
+		return nil
+	}
+	return all.Get(key)
+}
+
+// storedAt is where a cache has stored chunk i. It is nil if nothing is kept.
+func (x *frameData) storedAt(i int64) (*formats.Cache, formats.CacheKey) {
+	name := x.cacheName()
+	if x.cache == nil || name == "" {
+		return nil, formats.CacheKey{}
+	}
+	return x.cache, formats.CacheKey{File: name, Kind: "stored", Chunk: i}
 }
 
 func (c frameChunks) ExplainStored(ctx context.Context, i int64) (Plan, error) {

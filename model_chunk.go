@@ -67,6 +67,12 @@ func (c bareChunk) AppendStored(ctx context.Context, dst []byte, i int64) ([]byt
 	return append(dst, p...), nil
 }
 
+func (c bareChunk) Stored(ctx context.Context, i int64) ([]byte, error) {
+	return c.AppendStored(ctx, nil, i)
+}
+
+func (c bareChunk) KeptStored(int64) []byte { return nil }
+
 func noChunk(i int64) error {
 	return &formats.Error{Format: all.Blosc, Part: fmt.Sprintf("chunk %d", i), Off: -1, Err: fmt.Errorf("there is one: %w", formats.ErrNoEntry)}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
@@ -24,6 +25,9 @@ type frameData struct {
 	cache *formats.Cache
 	piece int64       // decoded bytes that are read at a time
 	items *frameItems // items of the frame; nil: its chunks and blocks are no items
+
+	naming sync.Once
+	name   string // in caches
 }
 
 // Frames with different capabilities. A contiguous frame is one object.
@@ -120,11 +124,12 @@ func (x *frameData) array() (err error) {
 // identifies them. The chunks of a sparse frame can be replaced one by one, so the
 // version of its index does not identify them.
 func (x *frameData) cacheName() string {
-	id := versionOf(x.ob)
-	if id == "" || x.f.Info().Sparse {
-		return ""
-	}
-	return hashed(id, cursor(x.off))
+	x.naming.Do(func() {
+		if id := versionOf(x.ob); id != "" && !x.f.Info().Sparse {
+			x.name = hashed(id, cursor(x.off))
+		}
+	})
+	return x.name
 }
 
 // Source identifies nothing of a sparse frame: the version of its index does not name

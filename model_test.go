@@ -172,6 +172,10 @@ func TestChunkers(t *testing.T) {
 			if err != nil || !bytes.Equal(again, stored) {
 				t.Errorf("%s: chunk %d again: %v", key, i, err)
 			}
+			lent, err := d.Stored(t.Context(), i)
+			if kept := d.KeptStored(i); err != nil || !bytes.Equal(lent, stored[6:]) || (kept != nil) == f.Info().Sparse || kept != nil && !bytes.Equal(kept, lent) {
+				t.Errorf("%s: chunk %d lent: %d bytes, %d kept, %v", key, i, len(lent), len(kept), err)
+			}
 			if n := c.Stats().Requests - before.Requests; n > 0 && !f.Info().Sparse {
 				t.Errorf("%s: chunk %d again: %d requests", key, i, n)
 			}

@@ -135,6 +135,10 @@ func jobs() []job {
 		{"http2", http2},
 		{"disk-cache", diskCache},
 		{"cached-read", cachedRead},
+		{"serve-chunk", servedChunk},
+		{"serve-zarr", servedZarr},
+		{"serve-answers", servedAnswers},
+		{"serve-memory", servedMemory},
 		{"function", function},
 		{"pack-memory", packMemory},
 	}

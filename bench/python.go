@@ -30,6 +30,9 @@ var bloscScript string
 //go:embed peer_far.py
 var farScript string
 
+//go:embed peer_zarr.py
+var zarrScript string
+
 // A python is a peer's process, kept for the whole run.
 type python struct {
 	cmd      *exec.Cmd
@@ -46,6 +49,11 @@ func (b *bench) gulpio(ctx context.Context) (*python, error) {
 // blosc2 starts python-blosc2, or says why it cannot.
 func (b *bench) blosc2(ctx context.Context) (*python, error) {
 	return b.python(ctx, "blosc2", "import blosc2", bloscScript)
+}
+
+// zarr starts zarr-python, or says why it cannot.
+func (b *bench) zarr(ctx context.Context) (*python, error) {
+	return b.python(ctx, "zarr", "import aiohttp, blosc2, fsspec, obstore, zarr", zarrScript)
 }
 
 // bloscpack starts the real bloscpack, or says why it cannot. It asks for names

@@ -117,8 +117,10 @@ func (w *worker) close() {
 }
 
 // memory reads a figure of /proc/PID/status in bytes: VmRSS, VmHWM.
-func (w *worker) memory(what string) (int64, error) {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(w.cmd.Process.Pid), "status"))
+func (w *worker) memory(what string) (int64, error) { return processMemory(w.cmd.Process.Pid, what) }
+
+func processMemory(pid int, what string) (int64, error) {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {
 		return 0, &skipped{"no /proc here"}
 	}

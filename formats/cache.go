@@ -76,3 +76,17 @@ func (c *Cache) Put(key CacheKey, p []byte) {
 		c.all.Put(key, bytes.Clone(p), int64(len(p)))
 	}
 }
+
+// Give is Put without a copy: p belongs to the cache from then on, and nobody may
+// change it.
+func (c *Cache) Give(key CacheKey, p []byte) {
+	n := int64(cap(p))
+	if n > c.Max() || c.Max() == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.all.Peek(key); !ok {
+		c.all.Put(key, p, n)
+	}
+}

@@ -26,7 +26,14 @@ func TestCacheIsOneBudget(t *testing.T) {
 	if c.Get(b) != nil || c.Get(a) == nil || c.Get(big) != nil || c.Size() != 8 {
 		t.Errorf("a %q, b %q, big %q, %d bytes", c.Get(a), c.Get(b), c.Get(big), c.Size())
 	}
+	given := make([]byte, 4, 9)
+	c.Give(big, given) // counts with its spare room, and drives all else out
+	c.Give(a, make([]byte, 1, 11))
+	if got := c.Get(big); len(got) != 4 || &got[0] != &given[0] || c.Get(a) != nil || c.Size() != 9 {
+		t.Errorf("%d bytes given, %d held", len(got), c.Size())
+	}
 	none := NewCache(0)
+	none.Give(a, nil)
 	none.Put(a, nil)
 	none.Put(a, []byte("a"))
 	if none.Get(a) != nil || none.Size() != 0 || none.Max() != 0 || !bytes.Equal(none.Get(b), nil) {

@@ -25,6 +25,11 @@ type job struct {
 	absent bool
 	work   int64 // bytes of other buffers
 	cheap  bool  // after make: the answer is a copy of what the cache has anyway
+	// lead is, after make, what comes before the bytes that make returned, which have no
+	// mark then and may belong to the cache. kept finds both if they cost no request and no
+	// copy; lead is nil else.
+	lead []byte
+	kept func() (lead, rest []byte)
 	// read is an upper bound of the stored bytes that are read. If it is beyond the
 	// limit, or below 0, cost tells more.
 	read int64
@@ -34,8 +39,19 @@ type job struct {
 
 // A product is an answer that is made.
 type product struct {
+	lead []byte // what comes before the body, which has no mark then
 	body []byte
 	loan *loan
+}
+
+func (p *product) size() int64 { return int64(len(p.lead) + len(p.body)) }
+
+// pieces are the two parts of the answer, and whether it has the encoding asked for.
+func (p *product) pieces() (lead, body []byte, coded bool) {
+	if p.lead != nil {
+		return p.lead, p.body, false
+	}
+	return nil, p.body[1:], p.body[0] == codedBody
 }
 
 // encodings are numbered; another number makes all ETags new, if answers get another
@@ -75,21 +91,21 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 		return tooLarge("an answer", j.size, s.c.MaxResponse)
 	}
 	if c.head() && j.exact && j.media != "" && coding == "" {
-		return s.deliver(c, j, names.of(coding), "", j.size, nil)
+		return s.deliver(c, j, names.of(coding), "", j.size)
 	}
 	p, err := s.product(c, j, h, names.of(coding), coding)
 	if err != nil {
 		return err
 	}
 	defer p.loan.release()
-	body := p.body[1:]
+	lead, body, coded := p.pieces()
 	if j.media == "" {
 		j.media = farread.MediaType(body)
 	}
-	if p.body[0] == plainBody && coding != "" {
+	if !coded {
 		coding = ""
 	}
-	return s.deliver(c, j, names.of(coding), coding, int64(len(body)), body)
+	return s.deliver(c, j, names.of(coding), coding, int64(len(lead)+len(body)), lead, body)
 }
 
 // The first byte of what is kept of an answer says whether it has the encoding that was
@@ -114,26 +130,31 @@ func (c *call) names(h *handle) names {
 
 // namesOf are the ETags of a hash.
 func namesOf(hash string, weak bool) names {
-	begin := `"`
 	if weak {
-		begin = `W/"`
+		return names{begin: `W/"` + hash}
 	}
-	return names{begin + hash + `"`, begin + hash + `-g"`, begin + hash + `-z"`}
+	return names{begin: `"` + hash}
 }
 
-// names are the ETags of one answer: as it is, with gzip, with zstd.
-type names [3]string
+// names are the ETags of one answer: as it is, with gzip, with zstd. They begin alike, or
+// there is only one.
+type names struct{ begin, only string }
 
 // of is the ETag for an encoding.
 func (n names) of(coding string) string {
-	switch coding {
-	case "gzip":
-		return n[1]
-	case "zstd":
-		return n[2]
+	switch {
+	case n.begin == "":
+		return n.only
+	case coding == "gzip":
+		return n.begin + `-g"`
+	case coding == "zstd":
+		return n.begin + `-z"`
 	}
-	return n[0]
+	return n.begin + `"`
 }
+
+// all are the ETags for all encodings.
+func (n names) all() []string { return []string{n.of(""), n.of("gzip"), n.of("zstd")} }
 
 // tag sets the ETag, if there is one.
 func tag(h http.Header, etag string) {
@@ -144,14 +165,15 @@ func tag(h http.Header, etag string) {
 
 // caching says who may keep the answer, and for how long.
 func (s *Server) caching(c *call, h http.Header) {
-	who, how := "public", fmt.Sprintf("max-age=%d", int(max(s.c.TTL, 0).Seconds()))
+	who := "public"
 	if s.c.Token != "" {
 		who = "private"
 	}
 	if c.version != "" {
-		how = "max-age=31536000, immutable"
+		h.Set("Cache-Control", who+", max-age=31536000, immutable")
+		return
 	}
-	h.Set("Cache-Control", who+", "+how)
+	h.Set("Cache-Control", who+", max-age="+strconv.Itoa(int(max(s.c.TTL, 0).Seconds())))
 }
 
 // conditions answers If-Match and If-None-Match, by the ETags of all encodings. Without
@@ -159,7 +181,7 @@ func (s *Server) caching(c *call, h http.Header) {
 func (s *Server) conditions(c *call, names names, coding string) (done bool, err error) {
 	if m := c.r.Header.Get("If-Match"); m != "" {
 		ok := false
-		for _, name := range names {
+		for _, name := range names.all() {
 			ok = ok || matches(m, name, true)
 		}
 		if !ok {
@@ -170,7 +192,7 @@ func (s *Server) conditions(c *call, names names, coding string) (done bool, err
 	if m == "" || names.of(coding) == "" {
 		return false, nil
 	}
-	for _, name := range []string{names.of(coding), names[0], names[1], names[2]} {
+	for _, name := range append([]string{names.of(coding)}, names.all()...) {
 		if matches(m, name, false) {
 			c.w.Header().Set("ETag", name)
 			s.begin200(c, http.StatusNotModified)
@@ -209,13 +231,24 @@ func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*prod
 		if err != nil {
 			return nil, err
 		}
-		return &product{p, l}, nil
+		return &product{body: p, loan: l}, nil
+	}
+	if j.kept != nil {
+		if lead, rest := j.kept(); lead != nil {
+			c.hit = true
+			s.meter.hits.Add(1)
+			l, err := s.memory.take(c.r.Context(), int64(len(lead)+len(rest)), s.c.Wait)
+			if err != nil {
+				return nil, err
+			}
+			return &product{lead, rest, l}, nil
+		}
 	}
 	s.meter.misses.Add(1)
 	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, s.alone("answer "+name, h.loose), func(ctx context.Context) (*product, error) {
 		p, err := s.produce(c.count(ctx), j, coding)
 		// A store that does not tell versions apart has no name for what is kept.
-		if err == nil && !h.weak && !j.cheap && int64(len(p.body)) <= s.cache.Max()/8 {
+		if err == nil && !h.weak && !j.cheap && p.lead == nil && p.size() <= s.cache.Max()/8 {
 			s.cache.Put(key, p.body)
 		}
 		return p, err
@@ -254,8 +287,9 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(body)-1) > s.c.MaxResponse {
-		return nil, tooLarge("an answer", int64(len(body)-1), s.c.MaxResponse)
+	p := &product{j.lead, body, l}
+	if p.size()-1 > s.c.MaxResponse {
+		return nil, tooLarge("an answer", p.size()-1, s.c.MaxResponse)
 	}
 	if coding != "" && len(body) > leastCoded {
 		short, err := encode(coding, body[1:])
@@ -263,12 +297,12 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 			return nil, err
 		}
 		if short != nil {
-			body = short
+			p.body = short
 		}
 	}
-	l.shrink(int64(cap(body)))
+	l.shrink(int64(len(p.lead) + cap(p.body)))
 	made = true
-	return &product{body, l}, nil
+	return p, nil
 }
 
 // mostWindows is what a read holds of stored bytes at a time: the budget of a scan of a
@@ -279,7 +313,7 @@ const mostWindows = 40 << 20
 func chunks(n int64) int64 { return int64(runtime.GOMAXPROCS(0)) * n }
 
 // deliver sends an answer of so many bytes, or the part of it that is asked for.
-func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, body []byte) error {
+func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, pieces ...[]byte) error {
 	h := c.w.Header()
 	tag(h, etag)
 	h.Set("Content-Type", j.media)
@@ -288,7 +322,7 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, body 
 	}
 	if coding != "" {
 		h.Set("Content-Encoding", coding)
-		s.send(c, http.StatusOK, body)
+		s.send(c, http.StatusOK, pieces[len(pieces)-1])
 		return nil
 	}
 	h.Set("Accept-Ranges", "bytes")
@@ -303,8 +337,16 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, body 
 	}
 	h.Set("Content-Length", strconv.FormatInt(n, 10))
 	s.begin200(c, status)
-	if !c.head() {
-		s.write(c, body[from:from+n])
+	if c.head() {
+		return nil
+	}
+	for _, p := range pieces {
+		k := int64(len(p))
+		if to := min(from+n, k); from < to {
+			s.write(c, p[from:to])
+			n -= to - from
+		}
+		from = max(from-k, 0)
 	}
 	return nil
 }

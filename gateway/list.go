@@ -108,7 +108,7 @@ func (s *Server) page(c *call, name, after string, limit int64, fn func(ctx cont
 		}
 		made = true
 		l.shrink(int64(cap(body)))
-		return &product{body, l}, nil
+		return &product{body: body, loan: l}, nil
 	}, func(p *product, callers int) { p.loan.held(callers) })
 	c.joined = c.joined || joined
 	if err != nil {

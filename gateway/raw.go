@@ -28,7 +28,7 @@ func (s *Server) stored(c *call, h *handle, ob *objstore.Object) error {
 	if !in.ModTime.IsZero() {
 		hd.Set("Last-Modified", in.ModTime.UTC().Format(http.TimeFormat))
 	}
-	if done, err := s.conditions(c, names{etag, etag, etag}, ""); done || err != nil {
+	if done, err := s.conditions(c, names{only: etag}, ""); done || err != nil {
 		return err
 	}
 	if in.ContentEncoding != "" {

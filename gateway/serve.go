@@ -35,6 +35,8 @@ type call struct {
 	of    *call // the call that this one is a part of
 	start time.Time
 
+	patient time.Time // when the client was last given time
+
 	source objstore.Counter // requests and bytes that this request caused
 	joined bool             // another request began some of the work
 	hit    bool             // the answer was kept
@@ -167,9 +169,9 @@ func (s *Server) serve(c *call) error {
 // changed while fn read it. No header of the first try is sent with the second.
 func (s *Server) again(c *call, fn func(h *handle) error) error {
 	head := c.w.Header()
-	before := head.Clone()
+	before, tries := head.Clone(), 0
 	return objstore.Again(c.r.Context(), func() error {
-		if !c.begun {
+		if tries++; tries > 1 && !c.begun {
 			clear(head)
 			maps.Copy(head, before.Clone())
 		}
@@ -214,7 +216,11 @@ func (s *Server) timing(c *call) string {
 	case c.joined:
 		what = "joined"
 	}
-	return fmt.Sprintf(`src;desc="%d req, %d B", make;desc=%q;dur=%.1f`, n.Requests, n.Bytes, what, float64(time.Since(c.start).Microseconds())/1000)
+	p := append(make([]byte, 0, 96), `src;desc="`...)
+	p = append(strconv.AppendInt(p, n.Requests, 10), " req, "...)
+	p = append(strconv.AppendInt(p, n.Bytes, 10), ` B", make;desc="`...)
+	p = append(append(p, what...), `";dur=`...)
+	return string(strconv.AppendFloat(p, float64(time.Since(c.start).Microseconds())/1000, 'f', 1, 64))
 }
 
 // piece is how many bytes are written before a client has to have taken some.
@@ -235,9 +241,15 @@ func (s *Server) write(c *call, body []byte) {
 	}
 }
 
-// patience gives the client the time of Stall from now on.
+// patience gives the client the time of Stall from now on, or nearly that: a deadline that
+// was set a moment ago stays.
 func (s *Server) patience(c *call) {
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(s.c.Stall)) // not every server has one
+	now := time.Now()
+	if now.Sub(c.patient) < s.c.Stall/16 {
+		return
+	}
+	c.patient = now
+	_ = http.NewResponseController(c.w).SetWriteDeadline(now.Add(s.c.Stall)) // not every server has one
 }
 
 // text answers with bytes that cost nothing.

@@ -60,8 +60,9 @@ func planZarrChunk(ctx context.Context, s *Server, h *handle, v *zarrface.View, 
 		z.most = min(z.most, 2*c.Size+longChunk)
 		j.make = func(ctx context.Context) ([]byte, error) { return z.parts(ctx, k, one.Object()) }
 	} else {
+		j.kept = func() (lead, rest []byte) { return z.lead(k.KeptStored(int64(c.Number))) }
 		j.make = func(ctx context.Context) (p []byte, err error) {
-			p, j.cheap, err = z.whole(ctx, k)
+			j.lead, p, err = z.whole(ctx, k)
 			return p, err
 		}
 	}
@@ -89,19 +90,27 @@ func bytesOf(a *farread.Array) int64 {
 	return n + n/16 + zarrSlack
 }
 
-// whole makes the chunk of all of the stored one. cheap says that it is a copy of that.
-func (z *zarrChunk) whole(ctx context.Context, k farread.Chunker) (body []byte, cheap bool, err error) {
-	stored, err := k.AppendStored(ctx, nil, int64(z.c.Number))
+// whole makes the chunk of all of the stored one. If lead is not nil, the body is a part of
+// that, and has no mark.
+func (z *zarrChunk) whole(ctx context.Context, k farread.Chunker) (lead, body []byte, err error) {
+	stored, err := k.Stored(ctx, int64(z.c.Number))
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	h, err := blosc.ParseHeader(stored)
-	if err != nil {
-		return nil, false, err
+	if lead, rest := z.lead(stored); lead != nil {
+		return lead, rest, nil
 	}
-	cheap = z.v.Copies(&h)
 	body, err = z.v.Encode(begin(0), z.c, stored)
-	return body, cheap, err
+	return nil, body, err
+}
+
+// lead finds the chunk in the stored one, if that is given and has it. The lead is nil else.
+func (z *zarrChunk) lead(stored []byte) (lead, rest []byte) {
+	if stored == nil {
+		return nil, nil
+	}
+	lead, rest, _ = z.v.Lead(z.c, stored)
+	return lead, rest
 }
 
 // parts makes the chunk of the wanted blocks: they are read once the start of the chunk

@@ -27,5 +27,5 @@ rm -f "$stamp"
 pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
 "${pip[@]}" -r <(sed '/^# no-deps/,$d' "$list")
 "${pip[@]}" --no-deps -r <(sed '1,/^# no-deps/d' "$list")
-PYTHONPATH=e2e/peers .venv/bin/python -c 'import aiohttp, blosc, blosc2, fsspec, gulpio2, numcodecs, obstore, old_bloscpack, tensorstore, xarray, zarr'
+PYTHONPATH=e2e/peers .venv/bin/python -c 'import aiohttp, blosc, blosc2, dask.array, fsspec, gulpio2, neuroglancer, numcodecs, obstore, old_bloscpack, tensorstore, xarray, zarr'
 cp "$list" "$stamp"

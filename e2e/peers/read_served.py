@@ -18,6 +18,7 @@ from read_blosc import assembled
 from read_zarr import cast, equal
 
 try:
+    import dask.array
     import obstore.store
     import tensorstore
     import xarray
@@ -117,6 +118,15 @@ class Run:
         group = zarr.open_group(url + "/cf", mode="r")
         self.check("fsspec", "group", lambda: group["temp"][...], data["temp"])
 
+    def sums(self):
+        """dask reads chunk by chunk, in several threads: the items, and sums of them."""
+        for name in self.job["few"]:
+            want = self.values(name)
+            a = dask.array.from_zarr(f"{self.job['url']}/zarr/data/{name}")
+            self.check("dask", name, a.compute, want)
+            if want.dtype.kind in "iu" and want.ndim:
+                self.check("dask", f"sum of {name}", lambda: a.sum(axis=0).compute(), want.sum(axis=0))
+
     def gone(self):
         """An array whose file is deleted raises, whatever reads it: it is never zeros."""
         name = "gone.b2nd"
@@ -147,7 +157,7 @@ def main():
         return
     run = Run(job)
     os.makedirs(run.path("cf"), exist_ok=True)
-    for step in (run.arrays, run.groups, run.gone, run.page):
+    for step in (run.arrays, run.groups, run.sums, run.gone, run.page):
         try:
             step()
         except Exception as e:  # the client's own words, for the test to show

@@ -15,10 +15,10 @@ import (
 
 // serveFolder runs the command that serves a folder as "data", until the test ends, and
 // returns its URL.
-func serveFolder(t *testing.T, dir string) string {
+func serveFolder(t *testing.T, dir string, flags ...string) string {
 	t.Helper()
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program(t), "serve", "data="+dir, "--addr", "127.0.0.1:0", "--ttl", "0", "--ready-json", "--quiet")
+	cmd := exec.CommandContext(t.Context(), program(t), append([]string{"serve", "data=" + dir, "--addr", "127.0.0.1:0", "--ttl", "0", "--ready-json", "--quiet"}, flags...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stderr = &stderr
@@ -71,7 +71,7 @@ func TestServed(t *testing.T) {
 		t.Error(fault)
 	}
 	t.Logf("arrays read: %v", out.Read)
-	for _, client := range []string{"fsspec", "obstore", "tensorstore", "xarray"} {
+	for _, client := range []string{"fsspec", "obstore", "tensorstore", "xarray", "dask"} {
 		if out.Read[client] < len(few) {
 			t.Errorf("%s read %d arrays", client, out.Read[client])
 		}

@@ -3,6 +3,7 @@ package cframe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
@@ -122,11 +123,16 @@ func (s *storedChunk) append(ctx context.Context, dst []byte) ([]byte, error) {
 		}
 		n = int64(h.CBytes)
 	}
-	out := dst
-	err := s.pull(ctx, n, false, func(b []byte) error {
+	out, room := dst, dst
+	p := s.pull(n, false)
+	if _, dry := s.r.(*pull.Dry); !dry { // which takes nothing
+		room = slices.Grow(dst, int(max(n, 0)))
+		p.Into = func(int) []byte { return room[len(dst):cap(room)] }
+	}
+	err := p.Each(ctx, func(_ pull.Part[int], b []byte) error {
 		h, err := s.header(b, n)
 		if err == nil {
-			out = append(dst, b[:h.CBytes]...)
+			out = room[:len(dst)+h.CBytes]
 		}
 		return err
 	})
@@ -136,17 +142,18 @@ func (s *storedChunk) append(ctx context.Context, dst []byte) ([]byte, error) {
 // head reads the header alone. A plan reads it, too.
 func (s *storedChunk) head(ctx context.Context) (h blosc.Header, err error) {
 	room := s.r.Size() - s.off
-	err = s.pull(ctx, min(room, minChunkLen), true, func(b []byte) (err error) {
+	p := s.pull(min(room, minChunkLen), true)
+	err = p.Each(ctx, func(_ pull.Part[int], b []byte) (err error) {
 		h, err = s.header(b, room)
 		return err
 	})
 	return h, err
 }
 
-func (s *storedChunk) pull(ctx context.Context, n int64, index bool, take func(b []byte) error) error {
-	p := pull.Pull[int]{From: s.r, Window: n, Index: index, Parts: pull.Of(pull.Part[int]{Off: s.off, Len: n}),
+// pull reads n bytes of the chunk, or of an index of what to read.
+func (s *storedChunk) pull(n int64, index bool) *pull.Pull[int] {
+	return &pull.Pull[int]{From: s.r, Window: n, Index: index, Parts: pull.Of(pull.Part[int]{Off: s.off, Len: n}),
 		Why: func([]pull.Part[int]) (string, bool) { return chunkName(s.i), false }}
-	return p.Each(ctx, func(_ pull.Part[int], b []byte) error { return take(b) })
 }
 
 // header parses and checks the header of the chunk. most bounds its encoded

@@ -30,7 +30,7 @@ const Format = "zarr"
 
 // Encoding is the number of the way in which this package makes documents and chunks. It
 // is raised if they change, and belongs into the ETags of answers.
-const Encoding = 1
+const Encoding = 2
 
 var (
 	// ErrAbsent is matched by errors of Key for a chunk that clients have to take for the

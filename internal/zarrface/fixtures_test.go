@@ -136,6 +136,10 @@ func checkChunk(t tester, what string, a *b2nd.Array, v *zarrface.View, codec za
 	}
 	check("whole", bytes.TrimPrefix(p, prefix), err)
 
+	if lead, rest, ok := v.Lead(c, stored); ok {
+		check("lead", slices.Concat(lead, rest), nil)
+	}
+
 	x, err := blosc.ParseIndex(stored)
 	if err != nil {
 		t.Fatal(what, err)

@@ -56,6 +56,60 @@ func (v *View) pass(dst []byte, x *blosc.Index, at At, from, to int) ([]byte, bo
 	return out, true
 }
 
+// Lead returns what a client gets for a Zarr chunk as bytes of its own and bytes of the
+// stored chunk, which come behind them. That is so if Blosc1 can say the whole chunk with
+// its streams as they are and where they are; else ok is false, and Encode has the answer.
+// stored is the stored chunk c.Number; rest is a part of it.
+func (v *View) Lead(c Chunk, stored []byte) (lead, rest []byte, ok bool) {
+	if v.codec != Pass || v.cast != nil || !v.inRow || !slices.Equal(v.inCell, v.blocks) {
+		return nil, nil, false
+	}
+	x, err := blosc.ParseIndex(stored)
+	if err != nil {
+		return nil, nil, false
+	}
+	h := x.Header()
+	flags, ok := flags1(&h)
+	if !ok || h.NBytes != v.chunkBytes || h.BlockBytes() != v.blockBytes || len(stored) < h.CBytes || h.CBytes > h.NBytes+blosc.HeaderLen2 {
+		return nil, nil, false
+	}
+	starts, from := x.Starts(), h.IndexLen()
+	lead = make([]byte, blosc.HeaderLen1+4*len(starts))
+	rest = stored[from:h.CBytes]
+	lead[0], lead[1], lead[2], lead[3] = version1, streamVersion1, flags, byte(h.TypeSize)
+	binary.LittleEndian.PutUint32(lead[4:], uint32(h.NBytes))
+	binary.LittleEndian.PutUint32(lead[8:], uint32(h.BlockBytes()))
+	binary.LittleEndian.PutUint32(lead[12:], uint32(len(lead)+len(rest)))
+	if h.Memcpyed {
+		return lead, rest, len(rest) == h.NBytes
+	}
+	for i, s := range starts {
+		off, n := x.Block(i)
+		if !plainStreams(&h, stored[off:off+n]) {
+			return nil, nil, false
+		}
+		binary.LittleEndian.PutUint32(lead[blosc.HeaderLen1+4*i:], uint32(int(s)-from+len(lead)))
+	}
+	return lead, rest, true
+}
+
+// plainStreams reports whether the streams of a block are whole, and none is a run.
+func plainStreams(h *blosc.Header, src []byte) bool {
+	n := streams(h)
+	size := h.BlockBytes() / n
+	for range n {
+		if len(src) < 4 {
+			return false
+		}
+		k := int(int32(binary.LittleEndian.Uint32(src)))
+		if k <= 0 || k > size || k > len(src)-4 {
+			return false
+		}
+		src = src[4+k:]
+	}
+	return true
+}
+
 // flags1 returns the flags of a Blosc1 chunk with the streams of a chunk of Blosc2, if
 // there is such a chunk.
 func flags1(h *blosc.Header) (byte, bool) {

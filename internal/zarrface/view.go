@@ -97,13 +97,6 @@ func (v *View) absent(number int) bool {
 	}
 }
 
-// Copies reports whether Encode sends the streams of a stored chunk as they are, as far as
-// the header of the chunk tells.
-func (v *View) Copies(h *blosc.Header) bool {
-	_, ok := flags1(h)
-	return ok && v.codec == Pass && v.cast == nil && v.inRow && v.adjacent && v.sameBlocks(h)
-}
-
 // Doc returns the document zarr.json of the array. The caller must not change it.
 func (v *View) Doc() []byte { return v.doc }
 
