@@ -78,7 +78,7 @@ func TestPixelCost(t *testing.T) {
 	g.get(t, "/info/d/day.zoom")
 	for path, want := range map[string]string{
 		"samples_per_pixel=1024":                    "200 ",
-		"samples_per_pixel=1000":                    "413 too-large",
+		"samples_per_pixel=1000":                    "413 too-much",
 		"samples_per_pixel=1000&from=10&to=20":      "200 ",
 		"samples_per_pixel=1&format=csv":            "413 too-large", // 204,800 pixels
 		"samples_per_pixel=0":                       "400 bad-samples_per_pixel",
@@ -86,7 +86,7 @@ func TestPixelCost(t *testing.T) {
 		"samples_per_pixel=1.5":                     "400 bad-samples_per_pixel",
 		"samples_per_pixel=99999999999999999999":    "400 bad-samples_per_pixel",
 		"samples_per_pixel=4611686018427387904":     "200 ",
-		"samples_per_pixel=9223372036854775807":     "413 too-large",
+		"samples_per_pixel=9223372036854775807":     "413 too-much",
 		"samples_per_pixel=4294967296&format=dat":   "400 bad-samples_per_pixel",
 		"samples_per_pixel=4294967296&format=peaks": "200 ",
 		"samples_per_pixel=10&width=5":              "400 bad-width",

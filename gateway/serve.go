@@ -214,8 +214,12 @@ func (s *Server) timing(c *call) string {
 	case c.joined:
 		what = "joined"
 	}
-	return fmt.Sprintf(`src;desc="%d req, %d B", make;desc=%q;dur=%.1f`, n.Requests, n.Bytes, what, float64(time.Since(c.start).Microseconds())/1000)
+	took, waited := time.Since(c.start), c.source.Waited()
+	return fmt.Sprintf(`src;desc="%d req, %d B, %d phases";dur=%.1f, make;desc=%q;dur=%.1f, decode;dur=%.1f`,
+		n.Requests, n.Bytes, n.Phases, millis(waited), what, millis(took), millis(max(took-waited, 0)))
 }
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // piece is how many bytes are written before a client has to have taken some.
 const piece = 256 << 10
@@ -283,7 +287,7 @@ func (s *Server) end(ctx context.Context, c *call) {
 	}
 	list := []slog.Attr{slog.String("id", c.id), slog.String("method", c.r.Method), slog.String("path", clipPath(c.r.URL.EscapedPath())),
 		slog.String("query", clipPath(unsigned(c.r.URL.RawQuery))), slog.Int("status", c.status), slog.Int64("bytes", c.sent),
-		slog.Float64("ms", float64(took.Microseconds())/1000), slog.Int64("source_requests", n.Requests), slog.Int64("source_bytes", n.Bytes),
+		slog.Float64("ms", millis(took)), slog.Int64("source_requests", n.Requests), slog.Int64("source_bytes", n.Bytes),
 		slog.Bool("hit", c.hit), slog.Bool("joined", c.joined), slog.String("client", c.r.RemoteAddr)}
 	if c.err != nil {
 		list = append(list, slog.String("error", c.err.Error()))

@@ -16,6 +16,7 @@ import (
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/internal/picture"
 	"github.com/farread/farread/internal/render"
+	"github.com/farread/farread/rangeio"
 )
 
 // medias are the types of the formats that answers have.
@@ -79,6 +80,12 @@ func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 			p, err := a.ExplainSlice(ctx, x.box)
 			return p.Cost(), err
 		}}
+	if j.read >= 0 {
+		j.gaps = x.gaps(j.read)
+	}
+	if n := h.source.Size; !h.loose && n > 0 && n <= s.c.MaxRead { // nothing is read twice
+		j.read, j.gaps = min(j.read, n), 0
+	}
 	j.work = x.decoding()
 	if format == render.Npy || format == render.Raw {
 		return x.binary(j, format)
@@ -144,12 +151,7 @@ func (x *cut) bound() int64 {
 	if x.read == 0 {
 		return 0
 	}
-	number := 1.0 // of the chunks
-	for i, n := range x.box.Counts() {
-		lo, hi := x.box.Cover(i)
-		k := int64(max(chunk[i], 1))
-		number *= float64(min((hi-1)/k-lo/k+1, n))
-	}
+	number := x.touched(chunk)
 	// Stored chunks are no longer than decoded ones, whose blocks are full, and a header.
 	const head, offset = 32, 8
 	size := number * (float64(x.a.DType().ItemSize())*full(chunk, block)*1.02 + head + offset)
@@ -157,6 +159,25 @@ func (x *cut) bound() int64 {
 		return 1 << 60
 	}
 	return int64(size) + 4096
+}
+
+// touched is the most chunks that hold the items.
+func (x *cut) touched(chunk []int) float64 {
+	number := 1.0
+	for i, n := range x.box.Counts() {
+		lo, hi := x.box.Cover(i)
+		k := int64(max(chunk[i], 1))
+		number *= float64(min((hi-1)/k-lo/k+1, n))
+	}
+	return number
+}
+
+// gaps is the most bytes between chunks that are read and dropped to save requests, by
+// the most generous policy. Gaps within a chunk are part of its bytes.
+func (x *cut) gaps(read int64) int64 {
+	few := rangeio.Few()
+	chunk, _ := x.a.Cells()
+	return int64(min(float64(read)*few.OverRead+x.touched(chunk)*float64(few.Free), 1<<60))
 }
 
 // full is the number of items of a chunk as it is stored: blocks at its edges are filled

@@ -43,11 +43,14 @@ func planView(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 		j.work += picture.SeriesMemory(o.Width)
 	}
 	j.cost = func(ctx context.Context) (farread.Cost, error) {
-		p, err := v.ExplainView(ctx, o.Track.Number, o.First, o.Last, o.Width)
+		var p farread.Plan
+		var err error
+		if o.Samples > 0 {
+			p, err = v.ExplainPixels(ctx, o.Track.Number, o.First, o.Last, o.Samples, zoomindex.PixelOptions{MaxPixels: o.Width})
+		} else {
+			p, err = v.ExplainView(ctx, o.Track.Number, o.First, o.Last, o.Width)
+		}
 		return p.Cost(), err
-	}
-	if o.Samples > 0 { // the library holds the limit
-		j.read, j.cost = mostWindows, nil
 	}
 	j.make = func(ctx context.Context) ([]byte, error) {
 		view, err := s.sums(ctx, v, o)
