@@ -396,4 +396,16 @@ func (p *page) Write(b []byte) (int, error) {
 	return p.Buffer.Write(b)
 }
 
-var _ io.Writer = (*page)(nil)
+// Patch overwrites bytes that are there, which makes a page a formats.Output.
+func (p *page) Patch(off int64, b []byte) error {
+	if off < 0 || off > int64(p.Len()-1-len(b)) {
+		return fmt.Errorf("a patch of %d bytes at %d of %d: %w", len(b), off, p.Len()-1, formats.ErrCorrupt)
+	}
+	copy(p.Bytes()[1+off:], b)
+	return nil
+}
+
+var (
+	_ io.Writer      = (*page)(nil)
+	_ formats.Output = (*page)(nil)
+)

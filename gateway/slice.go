@@ -23,7 +23,7 @@ import (
 var medias = map[string]string{
 	render.Npy: "application/octet-stream", render.Raw: "application/octet-stream", render.Dat: "application/octet-stream",
 	render.JSON: "application/json", render.Peaks: "application/json", render.CSV: "text/csv; charset=utf-8",
-	render.PNG: "image/png", render.SVG: "image/svg+xml",
+	render.PNG: "image/png", render.SVG: "image/svg+xml", render.B2nd: "application/octet-stream", render.Arrow: "application/vnd.apache.arrow.file",
 }
 
 // wrongKind refuses a verb that the dataset has not got.
@@ -75,7 +75,7 @@ func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 	if x.read > s.c.MaxResponse || x.size > s.c.MaxResponse {
 		return nil, tooLarge("a slice", max(x.read, x.size), s.c.MaxResponse)
 	}
-	j := &job{media: medias[format], head: map[string]string{"X-Shape": commas(x.shape), "X-Dtype": x.as.String()}, text: format != render.PNG,
+	j := &job{media: medias[format], head: map[string]string{"X-Shape": commas(x.shape), "X-Dtype": x.as.String()}, text: format != render.PNG && format != render.B2nd,
 		read: x.bound(), cost: func(ctx context.Context) (farread.Cost, error) {
 			p, err := a.ExplainSlice(ctx, x.box)
 			return p.Cost(), err
@@ -249,10 +249,18 @@ func (x *cut) binary(j *job, format string) (*job, error) {
 // drawn plans text and pictures, which an encoder makes of the items.
 func (x *cut) drawn(j *job, o render.ArrayOptions, most int64) (_ *job, err error) {
 	items := x.cells()
-	if o.Format == render.PNG {
+	switch o.Format {
+	case render.PNG:
 		j.size = 4*max(min(items, x.size), 1<<16) + 1<<16
 		j.work += 2*j.size + x.size // the picture before it is encoded, and a copy of its items
-	} else {
+	case render.B2nd:
+		j.size = x.size + x.size/8 + 1<<16
+		o.Memory = 2*x.size + 16<<20 // chunks of the axis that varies slowest, filled up, and some that are encoded
+		j.work += o.Memory
+	case render.Arrow:
+		j.size = x.size + x.size/8 + 9*items + 1<<16 + 1<<9*int64(len(x.as.Fields()))
+		j.work += j.size // columns of a batch
+	default:
 		if j.size, err = times(items, textSize(x.as)); err != nil {
 			return nil, err
 		}
