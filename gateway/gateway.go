@@ -164,6 +164,7 @@ func verbs() map[string]verb {
 		"slice": {params: []string{"s", "format", "field", "as", "colors", "range", "robust"}, plan: planSlice},
 		"get":   {params: []string{"id", "frame", "item", "items", "chunk"}, plan: planGet},
 		"view":  {params: []string{"track", "from", "to", "width", "samples_per_pixel", "format", "bits"}, plan: planView},
+		"stats": {params: []string{"column", "after", "limit"}, plan: planStats},
 		"raw":   {serve: (*Server).raw},
 		"zarr":  {options: zarrWords, path: (*Server).zarrPath, plan: planZarr},
 		"group": {options: zarrWords, path: (*Server).groupPath, serve: (*Server).group},

@@ -89,7 +89,7 @@ def differs(table, want):
     if want.ndim > 1 and want.size and want.dtype.kind in "iuf" and want.dtype.itemsize <= 8:
         t = table.column("v").combine_chunks()
         t = t.chunk(0) if isinstance(t, pa.ChunkedArray) else t
-        if not equal(t.to_numpy_ndarray(), want):
+        if not equal(t.to_numpy_ndarray(), want.astype(want.dtype.newbyteorder("<"))):
             return f"a tensor of {t.type}"
     return None
 
