@@ -165,6 +165,9 @@ func viewOf(c *call, v farread.Viewer) (*render.ViewOptions, error) {
 	if o.First, o.Last, err = v.Header().Offsets(o.Track, from, to); err != nil {
 		return nil, badf("time", "from and to: %s", err)
 	}
+	if from != nil && to != nil && o.First > o.Last && o.First-o.Last > 1 {
+		return nil, badf("time", "to lies before from")
+	}
 	return o, nil
 }
 
