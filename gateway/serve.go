@@ -289,10 +289,32 @@ func (s *Server) end(ctx context.Context, c *call) {
 		slog.String("query", clipPath(unsigned(c.r.URL.RawQuery))), slog.Int("status", c.status), slog.Int64("bytes", c.sent),
 		slog.Float64("ms", millis(took)), slog.Int64("source_requests", n.Requests), slog.Int64("source_bytes", n.Bytes),
 		slog.Bool("hit", c.hit), slog.Bool("joined", c.joined), slog.String("client", c.r.RemoteAddr)}
+	if trace := traceOf(c.r.Header); trace != "" {
+		list = append(list, slog.String("trace_id", trace))
+	}
 	if c.err != nil {
 		list = append(list, slog.String("error", c.err.Error()))
 	}
 	s.c.Log.LogAttrs(ctx, level, "request", list...)
+}
+
+// traceOf is the id of the trace that a request belongs to, as W3C's traceparent tells it,
+// or "".
+func traceOf(h http.Header) string {
+	list := h.Values("Traceparent")
+	if len(list) != 1 {
+		return ""
+	}
+	parts := strings.Split(list[0], "-") // version, trace, parent, flags, and more in later versions
+	if len(parts) < 4 || parts[0] == "ff" || parts[0] == "00" && len(parts) != 4 {
+		return ""
+	}
+	for i, n := range []int{2, 32, 16, 2} {
+		if len(parts[i]) != n || strings.Trim(parts[i], "0123456789abcdef") != "" || (i == 1 || i == 2) && strings.Trim(parts[i], "0") == "" {
+			return ""
+		}
+	}
+	return parts[1]
 }
 
 func clipPath(p string) string {

@@ -258,7 +258,7 @@ func (x *cut) drawn(j *job, o render.ArrayOptions, most int64) (_ *job, err erro
 		o.Memory = 2*x.size + 16<<20 // chunks of the axis that varies slowest, filled up, and some that are encoded
 		j.work += o.Memory
 	case render.Arrow:
-		j.size = x.size + x.size/8 + 9*items + 1<<16 + 1<<9*int64(len(x.as.Fields()))
+		j.size = x.size + x.size/8 + items*arrowMore(x.as) + 1<<16 + 1<<9*int64(len(x.as.Fields()))
 		j.work += j.size // columns of a batch
 	default:
 		if j.size, err = times(items, textSize(x.as)); err != nil {
@@ -282,6 +282,24 @@ func (x *cut) drawn(j *job, o render.ArrayOptions, most int64) (_ *job, err erro
 		return out.Bytes(), err
 	}
 	return j, nil
+}
+
+// arrowMore is how many bytes of an Arrow file an item takes besides its own: where text
+// ends, and which times there are.
+func arrowMore(d dtype.DType) int64 {
+	n := int64(0)
+	switch d.Kind() {
+	case dtype.Text:
+		return 9
+	case dtype.DateTime, dtype.Duration:
+		return 1
+	case dtype.Struct:
+		for _, f := range d.Fields() {
+			n += int64(f.Len()) * arrowMore(f.Type)
+		}
+	default:
+	}
+	return n
 }
 
 // cells is the number of items, and of empty lists, that text has: items may have no
