@@ -52,7 +52,7 @@ as its last path element. The address itself is a page to look at all that in a 
 
   /info/ROOT/KEY    what it is, as JSON
   /ls/ROOT/FOLDER/  a page of a folder; without the last slash, of what is in a dataset
-  /slice/ROOT/KEY   ?s=0:10,5,::2 of an array as npy, json, csv, png, arrow, ... (&format=)
+  /slice/ROOT/KEY   ?s=0:10,5,::2 of an array as npy, json, png, arrow, ... (&format=)
   /get/ROOT/KEY     ?id=NAME&frame=3, ?item=7, ?items=0:10 or ?chunk=2
   /view/ROOT/KEY    ?track=1&width=2000 of a series as json, npy, csv, dat, png or svg
   /stats/ROOT/KEY   least, greatest, NaN and fill of each chunk, if an index has them
