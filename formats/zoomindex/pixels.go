@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
@@ -52,6 +53,9 @@ func (f *File) Pixels(ctx context.Context, track int32, from, to, span int64, o 
 		if err := o.limit(where, f.r.Size(), span); err != nil {
 			return View{}, err
 		}
+		if f.plan != nil { // where the track begins is not known in a plan
+			return f.viewSamples(ctx, t, from, to, 1)
+		}
 	}
 	entry, exit, err := f.bounds(ctx, t)
 	if err != nil {
@@ -69,10 +73,11 @@ func (f *File) Pixels(ctx context.Context, track int32, from, to, span int64, o 
 	if n > uint64(most) {
 		return View{}, fail(where, formats.ErrTooLarge, "%d pixels of %d samples, %d allowed", n, span, most)
 	}
-	grid := parts{from, from + int64(n)*span - 1, n}
-	if grid.b < from { // beyond all offsets
-		return View{}, fail(where, formats.ErrUnsupported, "pixels of %d samples", span)
+	last := from + int64((n-1)*uint64(span)) // where the last pixel begins
+	if span-1 > math.MaxInt64-last {
+		return View{}, fail(where, formats.ErrUnsupported, "pixels of %d samples: the last one ends beyond all offsets", span)
 	}
+	grid := parts{from, last + span - 1, n}
 	out, err := f.pixels(ctx, t, grid, span, o)
 	out.Start = grid.a
 	return out, err

@@ -128,6 +128,30 @@ func TestPixelLevels(t *testing.T) {
 	}
 }
 
+// TestPixelsOfPlain: without an index Pixels costs what its plan says, and a pixel may not
+// end beyond all offsets.
+func TestPixelsOfPlain(t *testing.T) {
+	t.Parallel()
+	c := viewCases()[4]
+	plain, _ := c.write(t, nil)
+	f := openView(t, plain)
+	for _, from := range []int64{zoomcache.FirstOffset, 500} {
+		list, err := f.ExplainPixels(t.Context(), 5, from, zoomcache.LastOffset, 1000, PixelOptions{MaxRead: 1})
+		if n := planned(list); err != nil || n < int64(len(plain))-minHead {
+			t.Errorf("from %d: %d bytes of %d, %v", from, n, len(plain), err)
+		}
+	}
+	if _, err := f.Pixels(t.Context(), 5, 500, zoomcache.LastOffset, 1000, PixelOptions{MaxRead: 1000}); !errors.Is(err, formats.ErrTooLarge) {
+		t.Errorf("%v", err)
+	}
+	if _, err := f.Pixels(t.Context(), 5, 500, zoomcache.LastOffset, 1<<63-1, PixelOptions{}); !errors.Is(err, formats.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+	if v, err := f.Pixels(t.Context(), 5, 500, zoomcache.LastOffset, 1<<62, PixelOptions{}); err != nil || len(v.Points) != 1 || v.Points[0].Entry != 500 {
+		t.Errorf("%d points, %v", len(v.Points), err)
+	}
+}
+
 // whole is a file of packets of n samples.
 func whole(t *testing.T, n int) []byte {
 	t.Helper()

@@ -164,8 +164,9 @@ func (c *arrowColumn) kind() (t arrowipc.Type, ok bool) {
 		c.factor = int64(count) * max(long, 1)
 		t.Unit = map[string]int{"ms": 1, "us": 2, "ns": 3}[unit]
 		return t, long > 0 || t.Unit > 0
+	default:
+		return t, false
 	}
-	return t, false
 }
 
 func (f *arrowFile) begin(w io.Writer) (err error) {
