@@ -43,7 +43,7 @@ func opened(ctx context.Context, t *testing.T, c *http.Client, url string) *http
 // beside it on the same connection are not.
 func TestHTTP2(t *testing.T) {
 	want := longObject()
-	g := newGround(t, Config{Stall: 300 * time.Millisecond}, simstore.Replace(func(_ context.Context, c simstore.Call) error {
+	g := newGround(t, Config{Stall: time.Second}, simstore.Replace(func(_ context.Context, c simstore.Call) error {
 		if strings.HasSuffix(c.Key, "broken") && c.Op == "get" && c.Range.Off >= 2*rawPart {
 			return objstore.ErrDenied
 		}
@@ -116,4 +116,23 @@ func TestHTTP2Cancel(t *testing.T) {
 	if a.Body.Close(); a.StatusCode != 200 {
 		t.Error(a.Status)
 	}
+}
+
+// TestHTTP2SlowSource: a source that is slower than a client may be ends no answer.
+func TestHTTP2SlowSource(t *testing.T) {
+	want := longObject()
+	g := newGround(t, Config{Stall: 500 * time.Millisecond}, simstore.Latency(700*time.Millisecond))
+	g.put(t, "long", want)
+	url, c := secure(t, g)
+	var wg sync.WaitGroup
+	for _, path := range []string{"/raw/d/long", "/slice/d/v.b2nd?s=1&format=raw"} {
+		wg.Go(func() {
+			a := opened(t.Context(), t, c, url+path)
+			defer a.Body.Close()
+			if p, err := io.ReadAll(a.Body); err != nil || int64(len(p)) != a.ContentLength || a.ProtoMajor != 2 {
+				t.Errorf("%s: %s, %d bytes of %d, %v", path, a.Status, len(p), a.ContentLength, err)
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/farread/farread/objstore"
@@ -73,8 +74,8 @@ func TestPixels(t *testing.T) {
 // TestPixelCost: pixels of whole packets take their summaries, others the samples; what is
 // too much is refused before it is read.
 func TestPixelCost(t *testing.T) {
-	var bytes int64
-	g := newGround(t, Config{MaxRead: 100_000}, objstore.Trace(func(e objstore.Event) { bytes += e.Bytes }))
+	var bytes atomic.Int64
+	g := newGround(t, Config{MaxRead: 100_000}, objstore.Trace(func(e objstore.Event) { bytes.Add(e.Bytes) }))
 	g.get(t, "/info/d/day.zoom")
 	for path, want := range map[string]string{
 		"samples_per_pixel=1024":                    "200 ",
@@ -92,14 +93,14 @@ func TestPixelCost(t *testing.T) {
 		"samples_per_pixel=10&width=5":              "400 bad-width",
 		"samples_per_pixel=10&format=png":           "400 bad-samples_per_pixel",
 	} {
-		bytes = 0
+		bytes.Store(0)
 		w := g.ask("GET", "/view/d/day.zoom?track=1&"+path)
 		got := fmt.Sprintf("%d ", w.Code)
 		if w.Code != 200 {
 			got += code(t, w)
 		}
-		if got != want || bytes > 100_000 {
-			t.Errorf("%s: %s, want %s, %d bytes: %.200s", path, got, want, bytes, w.Body)
+		if got != want || bytes.Load() > 100_000 {
+			t.Errorf("%s: %s, want %s, %d bytes: %.200s", path, got, want, bytes.Load(), w.Body)
 		}
 	}
 }

@@ -61,7 +61,9 @@ func (c *call) head() bool { return c.r.Method == http.MethodHead }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r, start: time.Now(), id: newID()}
 	s.meter.active.Add(1)
-	s.patience(c)
+	if r.ProtoMajor < 2 { // there a deadline is that of the connection, and may be that of an answer before
+		s.patience(c)
+	}
 	aborted, late := false, context.WithoutCancel(r.Context())
 	defer func() {
 		if p := recover(); p != nil {
@@ -242,6 +244,14 @@ func (s *Server) write(c *call, body []byte) {
 // patience gives the client the time of Stall from now on.
 func (s *Server) patience(c *call) {
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(s.c.Stall)) // not every server has one
+}
+
+// unhurried takes the time of Stall back while the source is waited for: over HTTP/2 it
+// ends the answer even if nobody writes.
+func (s *Server) unhurried(c *call) {
+	if c.begun && c.r.ProtoMajor >= 2 {
+		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Time{}) // not every server has one
+	}
 }
 
 // text answers with bytes that cost nothing.
