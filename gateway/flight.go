@@ -51,7 +51,7 @@ func (f *flights[T]) do(ctx, base context.Context, limit time.Duration, key stri
 			f.m = map[string]*flight[T]{}
 		}
 		f.m[key] = l
-		go f.run(work, key, l, fn, landed)
+		go f.run(work, key, l, fn, landed) //nolint:contextcheck // it outlives the request that begins it
 	}
 	l.waiting++
 	f.mu.Unlock()

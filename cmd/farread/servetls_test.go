@@ -100,7 +100,7 @@ func TestServeTLS(t *testing.T) {
 	if !strings.HasSuffix(answers["/raw/d/long.bin"], string(long)) {
 		t.Error("other bytes")
 	}
-	old := &tls.Dialer{Config: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}} //nolint:gosec // it is to be refused
+	old := &tls.Dialer{Config: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}}
 	if c, err := old.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://")); err == nil {
 		_ = c.Close()
 		t.Error("TLS 1.1 is answered")

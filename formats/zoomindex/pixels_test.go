@@ -34,10 +34,10 @@ func TestPixels(t *testing.T) {
 					span = int64(c.mark) << r.IntN(5)
 				}
 				from, to := lo-3+r.Int64N(hi-lo+4), hi+3-r.Int64N(hi-lo+4)
-				switch {
-				case i%3 == 0:
+				switch i % 3 {
+				case 0:
 					from, to = zoomcache.FirstOffset, zoomcache.LastOffset
-				case i%3 == 1:
+				case 1:
 					from = lo + r.Int64N(1+(hi-lo)/span)*span
 				}
 				f := openView(t, [][]byte{inside, plain}[i%2])
