@@ -343,6 +343,9 @@ type Viewer interface {
 	Header() *zoomcache.Header
 	// View sums up a stretch of a track in about width points; see zoomindex.File.View.
 	View(ctx context.Context, track int32, from, to int64, width int) (zoomindex.View, error)
+	// Pixels sums up a stretch of a track of constant rate in points of exactly span
+	// samples; see zoomindex.File.Pixels.
+	Pixels(ctx context.Context, track int32, from, to, span int64, o zoomindex.PixelOptions) (zoomindex.View, error)
 	// EachPacket calls fn for the packets of a stretch; see zoomindex.File.EachPacket.
 	EachPacket(ctx context.Context, track int32, from, to int64, fn func(p *zoomcache.Packet) error) error
 	// EachSummary calls fn for the stored summaries of a stretch, of one level or of
@@ -356,6 +359,11 @@ type Viewer interface {
 	EachPacketOfAll(ctx context.Context, fn func(p *zoomcache.Packet) error) error
 	// ExplainView plans View.
 	ExplainView(ctx context.Context, track int32, from, to int64, width int) (Plan, error)
+	// ExplainPixels plans Pixels.
+	ExplainPixels(ctx context.Context, track int32, from, to, span int64, o zoomindex.PixelOptions) (Plan, error)
+	// Totals returns the counts of each track if an index tells them; see
+	// zoomindex.File.Totals.
+	Totals(ctx context.Context) (list []zoomcache.TrackCount, ok bool, err error)
 	// ExplainPackets plans EachPacket.
 	ExplainPackets(ctx context.Context, track int32, from, to int64) (Plan, error)
 	// ExplainSummaries plans EachSummary. The plan is an upper bound, since the pass

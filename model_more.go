@@ -308,6 +308,14 @@ func (v zoomView) View(ctx context.Context, track int32, from, to int64, width i
 	return v.f.View(ctx, track, from, to, width)
 }
 
+func (v zoomView) Pixels(ctx context.Context, track int32, from, to, span int64, o zoomindex.PixelOptions) (zoomindex.View, error) {
+	return v.f.Pixels(ctx, track, from, to, span, o)
+}
+
+func (v zoomView) Totals(ctx context.Context) (list []zoomcache.TrackCount, ok bool, err error) {
+	return v.f.Totals(ctx)
+}
+
 func (v zoomView) EachPacket(ctx context.Context, track int32, from, to int64, fn func(p *zoomcache.Packet) error) error {
 	return v.f.EachPacket(ctx, track, from, to, fn)
 }
@@ -331,6 +339,10 @@ func (v zoomView) EachPacketOfAll(ctx context.Context, fn func(p *zoomcache.Pack
 
 func (v zoomView) ExplainView(ctx context.Context, track int32, from, to int64, width int) (Plan, error) {
 	return v.plan(v.f.ExplainView(ctx, track, from, to, width))
+}
+
+func (v zoomView) ExplainPixels(ctx context.Context, track int32, from, to, span int64, o zoomindex.PixelOptions) (Plan, error) {
+	return v.plan(v.f.ExplainPixels(ctx, track, from, to, span, o))
 }
 
 func (v zoomView) ExplainPackets(ctx context.Context, track int32, from, to int64) (Plan, error) {

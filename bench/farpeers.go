@@ -195,7 +195,8 @@ func (b *bench) farRows(ctx context.Context, s *farServer, job string, ours func
 		our.sum, our.n, our.phases = crc32.ChecksumIEEE(got), int64(len(got)), c.Stats().Phases
 		return err
 	})
-	sides, all := []side{our.counted(s)}, []*farSide{our}
+	sides, all := make([]side, 0, 1+len(peersFrom())), []*farSide{our}
+	sides = append(sides, our.counted(s))
 	works := make([]work, len(peersFrom()))
 	for i, p := range peersFrom() {
 		x := &farSide{do: peer(&works[i], p.reader, url+p.path)}

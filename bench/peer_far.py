@@ -14,7 +14,7 @@ import numpy as np
 import obstore.store
 import zarr
 
-PARALLEL = 64  # what serves these reads best, of 8, 16, 32 and 64
+PARALLEL = 64  # as many requests as farread has in flight
 zarr.config.set({"async.concurrency": PARALLEL})
 
 

@@ -33,6 +33,7 @@ type job struct {
 	// read is an upper bound of the stored bytes that are read. If it is beyond the
 	// limit, or below 0, cost tells more.
 	read int64
+	gaps int64 // most bytes between those that may be read, too
 	cost func(ctx context.Context) (farread.Cost, error)
 	make func(ctx context.Context) ([]byte, error)
 }
@@ -260,7 +261,7 @@ func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*prod
 // produce makes an answer within the limits.
 func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, error) {
 	read := j.read
-	if j.cost != nil && (read < 0 || read > s.c.MaxRead/4) {
+	if j.cost != nil && (read < 0 || read+j.gaps > s.c.MaxRead) {
 		cost, err := j.cost(ctx)
 		if err != nil {
 			return nil, err
@@ -270,8 +271,10 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 		}
 	}
 	need := j.size + 1 + j.work + min(max(read, 0), mostWindows)
-	if coding != "" {
-		need += j.size + codecMemory
+	if more := j.size + codecMemory; coding != "" && need+more <= s.memory.all {
+		need += more
+	} else { // there will never be enough to make it shorter
+		coding = ""
 	}
 	l, err := s.memory.take(ctx, need, s.c.Wait)
 	if err != nil {
@@ -304,6 +307,10 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 	made = true
 	return p, nil
 }
+
+// unknown is the room for an answer whose length only its making tells: a part of the
+// memory, beyond which it is refused.
+func (s *Server) unknown() int64 { return min(s.c.MaxResponse, s.c.Memory/4) }
 
 // mostWindows is what a read holds of stored bytes at a time: the budget of a scan of a
 // frame.
@@ -431,4 +438,16 @@ func (p *page) Write(b []byte) (int, error) {
 	return p.Buffer.Write(b)
 }
 
-var _ io.Writer = (*page)(nil)
+// Patch overwrites bytes that are there, which makes a page a formats.Output.
+func (p *page) Patch(off int64, b []byte) error {
+	if off < 0 || off > int64(p.Len()-1-len(b)) {
+		return fmt.Errorf("a patch of %d bytes at %d of %d: %w", len(b), off, p.Len()-1, formats.ErrCorrupt)
+	}
+	copy(p.Bytes()[1+off:], b)
+	return nil
+}
+
+var (
+	_ io.Writer      = (*page)(nil)
+	_ formats.Output = (*page)(nil)
+)

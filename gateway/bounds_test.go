@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/farread/farread/formats/b2nd"
@@ -123,5 +124,60 @@ func TestLittleMemory(t *testing.T) {
 	}
 	if n := g.listMemory(); n > g.memory.all/2 {
 		t.Errorf("a page takes %d bytes", n)
+	}
+}
+
+// TestSmallAnswers: with the least memory that the command takes, what is small is
+// answered.
+func TestSmallAnswers(t *testing.T) {
+	for _, most := range []int64{4 << 20, 8 << 20} {
+		g := newGround(t, Config{Memory: most, Cache: most / 2})
+		for _, path := range []string{"/get/d/items.blp?items=0:20", "/get/d/items.blp?item=7", "/view/d/day.zoom?track=1", "/view/d/day.zoom?track=1&width=500&format=svg",
+			"/view/d/day.zoom?track=1&samples_per_pixel=1024&format=dat", "/view/d/day.zoom?track=1&format=csv", "/info/d/v.b2nd", "/slice/d/v.b2nd?s=0", "/get/d/clips?id=702766&frame=0"} {
+			for _, coding := range []string{"identity", "gzip", "zstd"} {
+				if w := g.ask("GET", path, "Accept-Encoding: "+coding); w.Code != 200 {
+					t.Errorf("%d MiB, %s, %s: %d %s", most>>20, path, coding, w.Code, w.Body)
+				}
+			}
+		}
+		g.ask("GET", "/view/d/day.zoom?track=1&width=500&format=png")
+		if n := g.memory.used.Load(); n != 0 {
+			t.Errorf("%d bytes are lent", n)
+		}
+	}
+	g := newGround(t, Config{Memory: 16 << 20})
+	g.get(t, "/view/d/day.zoom?track=1&width=1000&format=png")
+	if w := newGround(t, Config{Memory: 1 << 16}).ask("GET", "/get/d/items.blp?items=100:200"); w.Code != 413 {
+		t.Errorf("%d, %d bytes", w.Code, w.Body.Len())
+	}
+}
+
+// TestGaps: bytes between chunks that are read to save requests count for the limit.
+func TestGaps(t *testing.T) {
+	const rows, row, most = 1 << 15, 64, 1 << 20
+	var o patched
+	w, err := b2nd.NewWriter(&o, b2nd.Meta{Shape: []int64{rows, row}, ChunkShape: []int{1, row}, BlockShape: []int{1, row}, DType: "|u1"}, b2nd.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, rows*row)
+	for i := range p {
+		p[i] = byte(i * i * 31 >> 3)
+	}
+	if _, err := w.Write(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var read int64
+	g := newGround(t, Config{MaxRead: most, Cache: -1}, objstore.Trace(func(e objstore.Event) { atomic.AddInt64(&read, e.Bytes) }))
+	g.put(t, "rows.b2nd", o.Bytes())
+	g.get(t, "/slice/d/rows.b2nd?s=0")
+	for path, want := range map[string]int{"s=::32": 413, "s=:8192:32": 200, "s=:64": 200, "s=::8192": 200} {
+		atomic.StoreInt64(&read, 0)
+		if w := g.ask("GET", "/slice/d/rows.b2nd?format=raw&"+path); w.Code != want || atomic.LoadInt64(&read) > most {
+			t.Errorf("%s: %d, %d bytes read: %.100s", path, w.Code, read, w.Body)
+		}
 	}
 }

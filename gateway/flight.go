@@ -24,19 +24,34 @@ type flight[T any] struct {
 	err     error
 }
 
+// valued is the context of work: it ends with one context, and has the values of another
+// one, that of the request that began the work, such as the span of a trace.
+type valued struct {
+	context.Context //nolint:containedctx // the context that ends the work
+
+	values context.Context //nolint:containedctx // that of the request
+}
+
+func (c valued) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}
+
 // do returns the result of fn for key, and whether another call began the work. fn gets
 // the number of callers at its end through landed, which holds whatever those share.
 func (f *flights[T]) do(ctx, base context.Context, limit time.Duration, key string, fn func(ctx context.Context) (T, error), landed func(v T, callers int)) (v T, joined bool, err error) {
 	f.mu.Lock()
 	l, joined := f.m[key]
 	if !joined {
-		work, cancel := context.WithTimeout(base, limit)
+		work, cancel := context.WithTimeout(valued{base, ctx}, limit)
 		l = &flight[T]{done: make(chan struct{}), cancel: cancel}
 		if f.m == nil {
 			f.m = map[string]*flight[T]{}
 		}
 		f.m[key] = l
-		go f.run(work, key, l, fn, landed)
+		go f.run(work, key, l, fn, landed) //nolint:contextcheck // it outlives the request that begins it
 	}
 	l.waiting++
 	f.mu.Unlock()

@@ -364,11 +364,13 @@ func TestNames(t *testing.T) {
 // TestServerTiming: what an answer took at the source.
 func TestServerTiming(t *testing.T) {
 	g := newGround(t, Config{})
-	if h := g.get(t, "/raw/d/notes.txt").Header().Get("Server-Timing"); !strings.HasPrefix(h, `src;desc="1 req, 11 B", make;desc="made";dur=`) {
+	if h := g.get(t, "/raw/d/notes.txt").Header().Get("Server-Timing"); !strings.HasPrefix(h, `src;desc="1 req, 11 B, 1 phases";dur=`) {
 		t.Error(h)
 	}
-	g.get(t, "/slice/d/v.b2nd?s=0")
-	if h := g.get(t, "/slice/d/v.b2nd?s=0").Header().Get("Server-Timing"); !strings.HasPrefix(h, `src;desc="0 req, 0 B", make;desc="kept";dur=`) {
+	if h := g.get(t, "/slice/d/v.b2nd?s=0").Header().Get("Server-Timing"); !strings.HasPrefix(h, `src;desc="3 req, `) || !strings.Contains(h, ` B, 2 phases";dur=`) || !strings.Contains(h, ", decode;dur=") {
+		t.Error(h)
+	}
+	if h := g.get(t, "/slice/d/v.b2nd?s=0").Header().Get("Server-Timing"); !strings.HasPrefix(h, `src;desc="0 req, 0 B, 0 phases";dur=0.0, make;desc="kept";dur=`) {
 		t.Error(h)
 	}
 	m := g.get(t, "/metrics").Body.String()

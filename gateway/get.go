@@ -85,19 +85,18 @@ func planItem(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 			return nil, err
 		}
 	}
-	return &job{media: "application/octet-stream", text: true, size: min(itemSize(ctx, it, i), s.c.MaxResponse), read: 0, make: func(ctx context.Context) ([]byte, error) {
+	return &job{media: "application/octet-stream", text: true, size: itemSize(ctx, it, i, s.unknown()), read: 0, make: func(ctx context.Context) ([]byte, error) {
 		return it.AppendItem(ctx, []byte{plainBody}, i)
 	}}, nil
 }
 
 // itemSize is the length of an item if an index tells it at no cost, or else the most
-// that an item may have.
-func itemSize(ctx context.Context, it farread.Itemer, i int64) int64 {
-	const unknown = 1 << 60
-	if it.Format() != "bloscpack" || i < 0 {
+// that an item may have. Of a frame, whose items have no limit, a header is read.
+func itemSize(ctx context.Context, it farread.Itemer, i, unknown int64) int64 {
+	if i < 0 || it.Format() != "bloscpack" && it.Items() < 0 { // blocks of a frame
 		return unknown
 	}
-	o := farread.EntriesOptions{Limit: 1}
+	o := farread.EntriesOptions{Limit: 1, Scan: it.Format() != "bloscpack"}
 	if i > 0 {
 		o.After = strconv.FormatInt(i-1, 10)
 	}
@@ -137,14 +136,14 @@ func planItems(s *Server, c *call, h *handle) (*job, error) {
 	if n := it.Items(); n >= 0 {
 		from, to = min(from, n), min(to, n)
 	}
-	// How long items are is known once they are decoded, up to the limit.
-	return &job{media: "application/x-ndjson", text: true, size: s.c.MaxResponse, work: s.c.MaxResponse / 2, read: -1,
+	most := s.unknown() // how long items are is known once they are decoded
+	return &job{media: "application/x-ndjson", text: true, size: most, work: most, read: -1,
 		cost: func(ctx context.Context) (farread.Cost, error) {
 			p, err := it.ExplainItems(ctx, from, to)
 			return p.Cost(), err
 		},
 		make: func(ctx context.Context) ([]byte, error) {
-			out := newPage(firstPage, s.c.MaxResponse)
+			out := newPage(min(firstPage, most), most)
 			e := json.NewEncoder(out)
 			e.SetEscapeHTML(false)
 			err := it.EachItem(ctx, from, to, func(i int64, p []byte) error {

@@ -287,7 +287,8 @@ func TestOneObject(t *testing.T) {
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"/raw/d/v.npy", "/slice~v-1/d/v.npy?s=0", "/raw/d/%2e%2e/x", "/ls/d/?after=a&limit=3", "/get/d/items.blp?items=0:3", "/view/d/day.zoom?track=1&width=3&format=csv",
 		"/raw/d/a%00b", "//d//x", "/slice/d/v.b2nd?s=1,...,::-2&format=json&as=f8", "/%72aw/d/v.npy", "/raw~/d/x", "/info/d/clips/", "/raw/d/%ff", "/healthz?x", "/metrics/",
-		"/zarr/d/v.b2nd/c/0/0/0", "/zarr~blocks~float32/d/v.b2nd/zarr.json", "/group/d/zarr.json", "/group/d/v/c/9/9/9", "/group~raw/d/v.b2nd/data/c/0/1/0", "/zarr/d/c/c/.zarray"} {
+		"/zarr/d/v.b2nd/c/0/0/0", "/zarr~blocks~float32/d/v.b2nd/zarr.json", "/group/d/zarr.json", "/group/d/v/c/9/9/9", "/group~raw/d/v.b2nd/data/c/0/1/0", "/zarr/d/c/c/.zarray",
+		"/stats/d/v.b2nd?after=3&limit=2&column=", "/view/d/day.zoom?track=1&samples_per_pixel=100&format=dat", "/slice/d/v.b2nd?s=0&format=arrow", "/slice/d/v.b2nd?s=0&format=b2nd"} {
 		f.Add(s)
 	}
 	keys := make(chan string, 1<<10)

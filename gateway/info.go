@@ -18,11 +18,14 @@ const infoSize = 1 << 20
 type info struct {
 	farread.Description
 
-	Place   placed      `json:"place"`
-	Tracks  []trackInfo `json:"tracks,omitempty"`
-	Dims    []string    `json:"dims,omitempty"`   // names of the axes
-	Version string      `json:"version"`          // 16 hex digits that name the bytes
-	Pinned  string      `json:"pinned,omitempty"` // path of this description that never changes
+	Place  placed      `json:"place"`
+	Tracks []trackInfo `json:"tracks,omitempty"`
+	Dims   []string    `json:"dims,omitempty"` // names of the axes
+	// Statistics are what the index of an array says of the values of its items.
+	Statistics *farread.ArrayStatistics `json:"statistics,omitempty"`
+
+	Version string `json:"version"`          // 16 hex digits that name the bytes
+	Pinned  string `json:"pinned,omitempty"` // path of this description that never changes
 }
 
 type placed struct {
@@ -54,6 +57,11 @@ func planInfo(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 			return nil, err
 		}
 		i := info{Description: d, Place: placed{c.root, c.key}, Version: h.version, Dims: dims(&d), Tracks: tracks(&d)}
+		if a, ok := h.d.Handle().(*farread.Array); ok {
+			if i.Statistics, err = a.Ranges(ctx); err != nil {
+				return nil, err
+			}
+		}
 		if !h.weak {
 			i.Pinned = "/info~v-" + h.version + "/" + escapeKey(c.root, c.key)
 		}

@@ -229,9 +229,9 @@ func (g *ground) Deadline(d time.Duration) { g.c.Deadline = d }
 // enough is refused with both numbers.
 func TestMemory(t *testing.T) {
 	var x gate
-	g := newGround(t, Config{Memory: 1 << 20, Wait: 50 * time.Millisecond}, x.middleware())
+	g := newGround(t, Config{Memory: 900 << 10, Wait: 50 * time.Millisecond}, x.middleware())
 	g.get(t, "/slice/d/v.b2nd?s=0,0")
-	if w := g.ask("GET", "/slice/d/v.b2nd?s=:40&format=raw"); w.Code != 413 || !strings.Contains(w.Body.String(), "1048576 allowed") {
+	if w := g.ask("GET", "/slice/d/v.b2nd?s=:40&format=raw"); w.Code != 413 || !strings.Contains(w.Body.String(), "921600 allowed") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	x.shut()

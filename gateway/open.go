@@ -231,10 +231,14 @@ func (s *Server) beginRaw(ctx context.Context, c *call, h *handle) (err error) {
 // a part of the memory.
 func (s *Server) options() farread.AnyOptions {
 	lim := formats.Limits{MaxDecoded: s.c.MaxResponse, MaxMeta: max(s.c.Memory/4, 1<<20)}
+	items := lim
+	items.MaxDecoded = s.unknown()
 	frame := lim
 	frame.MaxDecoded = 0 // blocks of large chunks are read alone
-	return farread.AnyOptions{Cache: s.cache, Bloscpack: bloscpack.Options{Limits: lim},
-		Gulp: gulp.Options{Limits: lim}, Zoom: zoomcache.Options{Limits: lim}, Frame: cframe.Options{Limits: frame}}
+	zoom := lim
+	zoom.MaxMeta = min(lim.MaxMeta, mostWindows) // pages that are read together
+	return farread.AnyOptions{Cache: s.cache, Bloscpack: bloscpack.Options{Limits: items},
+		Gulp: gulp.Options{Limits: lim}, Zoom: zoomcache.Options{Limits: zoom}, Frame: cframe.Options{Limits: frame}}
 }
 
 // digest hashes texts and their lengths.

@@ -112,6 +112,7 @@ func (s *Server) stream(c *call, ob *objstore.Object, status int, from, n int64)
 	buf := make([]byte, part)
 	for left := n; left > 0; left -= int64(len(buf)) {
 		buf = buf[:min(left, int64(len(buf)))]
+		s.unhurried(c)
 		if _, err := io.ReadFull(r, buf); err != nil {
 			if !c.begun {
 				return err

@@ -63,7 +63,9 @@ func (c *call) head() bool { return c.r.Method == http.MethodHead }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r, start: time.Now(), id: newID()}
 	s.meter.active.Add(1)
-	s.patience(c)
+	if r.ProtoMajor < 2 { // there a deadline is that of the connection, and may be that of an answer before
+		s.patience(c)
+	}
 	aborted, late := false, context.WithoutCancel(r.Context())
 	defer func() {
 		if p := recover(); p != nil {
@@ -216,11 +218,19 @@ func (s *Server) timing(c *call) string {
 	case c.joined:
 		what = "joined"
 	}
-	p := append(make([]byte, 0, 96), `src;desc="`...)
+	took, waited := time.Since(c.start), c.source.Waited()
+	p := append(make([]byte, 0, 128), `src;desc="`...)
 	p = append(strconv.AppendInt(p, n.Requests, 10), " req, "...)
-	p = append(strconv.AppendInt(p, n.Bytes, 10), ` B", make;desc="`...)
+	p = append(strconv.AppendInt(p, n.Bytes, 10), " B, "...)
+	p = append(strconv.AppendInt(p, n.Phases, 10), ` phases";dur=`...)
+	p = append(appendMillis(p, waited), `, make;desc="`...)
 	p = append(append(p, what...), `";dur=`...)
-	return string(strconv.AppendFloat(p, float64(time.Since(c.start).Microseconds())/1000, 'f', 1, 64))
+	p = append(appendMillis(p, took), `, decode;dur=`...)
+	return string(appendMillis(p, max(took-waited, 0)))
+}
+
+func appendMillis(p []byte, d time.Duration) []byte {
+	return strconv.AppendFloat(p, float64(d.Microseconds())/1000, 'f', 1, 64)
 }
 
 // piece is how many bytes are written before a client has to have taken some.
@@ -250,6 +260,15 @@ func (s *Server) patience(c *call) {
 	}
 	c.patient = now
 	_ = http.NewResponseController(c.w).SetWriteDeadline(now.Add(s.c.Stall)) // not every server has one
+}
+
+// unhurried takes the time of Stall back while the source is waited for: over HTTP/2 it
+// ends the answer even if nobody writes.
+func (s *Server) unhurried(c *call) {
+	if c.begun && c.r.ProtoMajor >= 2 {
+		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Time{}) // not every server has one
+		c.patient = time.Time{}
+	}
 }
 
 // text answers with bytes that cost nothing.
@@ -297,10 +316,32 @@ func (s *Server) end(ctx context.Context, c *call) {
 		slog.String("query", clipPath(unsigned(c.r.URL.RawQuery))), slog.Int("status", c.status), slog.Int64("bytes", c.sent),
 		slog.Float64("ms", float64(took.Microseconds())/1000), slog.Int64("source_requests", n.Requests), slog.Int64("source_bytes", n.Bytes),
 		slog.Bool("hit", c.hit), slog.Bool("joined", c.joined), slog.String("client", c.r.RemoteAddr)}
+	if trace := traceOf(c.r.Header); trace != "" {
+		list = append(list, slog.String("trace_id", trace))
+	}
 	if c.err != nil {
 		list = append(list, slog.String("error", c.err.Error()))
 	}
 	s.c.Log.LogAttrs(ctx, level, "request", list...)
+}
+
+// traceOf is the id of the trace that a request belongs to, as W3C's traceparent tells it,
+// or "".
+func traceOf(h http.Header) string {
+	list := h.Values("Traceparent")
+	if len(list) != 1 {
+		return ""
+	}
+	parts := strings.Split(list[0], "-") // version, trace, parent, flags, and more in later versions
+	if len(parts) < 4 || parts[0] == "ff" || parts[0] == "00" && len(parts) != 4 {
+		return ""
+	}
+	for i, n := range []int{2, 32, 16, 2} {
+		if len(parts[i]) != n || strings.Trim(parts[i], "0123456789abcdef") != "" || (i == 1 || i == 2) && strings.Trim(parts[i], "0") == "" {
+			return ""
+		}
+	}
+	return parts[1]
 }
 
 func clipPath(p string) string {

@@ -16,13 +16,14 @@ import (
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/internal/picture"
 	"github.com/farread/farread/internal/render"
+	"github.com/farread/farread/rangeio"
 )
 
 // medias are the types of the formats that answers have.
 var medias = map[string]string{
 	render.Npy: "application/octet-stream", render.Raw: "application/octet-stream", render.Dat: "application/octet-stream",
 	render.JSON: "application/json", render.Peaks: "application/json", render.CSV: "text/csv; charset=utf-8",
-	render.PNG: "image/png", render.SVG: "image/svg+xml",
+	render.PNG: "image/png", render.SVG: "image/svg+xml", render.B2nd: "application/octet-stream", render.Arrow: "application/vnd.apache.arrow.file",
 }
 
 // wrongKind refuses a verb that the dataset has not got.
@@ -74,11 +75,17 @@ func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 	if x.read > s.c.MaxResponse || x.size > s.c.MaxResponse {
 		return nil, tooLarge("a slice", max(x.read, x.size), s.c.MaxResponse)
 	}
-	j := &job{media: medias[format], head: map[string]string{"X-Shape": commas(x.shape), "X-Dtype": x.as.String()}, text: format != render.PNG,
+	j := &job{media: medias[format], head: map[string]string{"X-Shape": commas(x.shape), "X-Dtype": x.as.String()}, text: format != render.PNG && format != render.B2nd,
 		read: x.bound(), cost: func(ctx context.Context) (farread.Cost, error) {
 			p, err := a.ExplainSlice(ctx, x.box)
 			return p.Cost(), err
 		}}
+	if j.read >= 0 {
+		j.gaps = x.gaps(j.read)
+	}
+	if n := h.source.Size; !h.loose && n > 0 && n <= s.c.MaxRead { // nothing is read twice
+		j.read, j.gaps = min(j.read, n), 0
+	}
 	j.work = x.decoding()
 	if format == render.Npy || format == render.Raw {
 		return x.binary(j, format)
@@ -144,12 +151,7 @@ func (x *cut) bound() int64 {
 	if x.read == 0 {
 		return 0
 	}
-	number := 1.0 // of the chunks
-	for i, n := range x.box.Counts() {
-		lo, hi := x.box.Cover(i)
-		k := int64(max(chunk[i], 1))
-		number *= float64(min((hi-1)/k-lo/k+1, n))
-	}
+	number := x.touched(chunk)
 	// Stored chunks are no longer than decoded ones, whose blocks are full, and a header.
 	const head, offset = 32, 8
 	size := number * (float64(x.a.DType().ItemSize())*full(chunk, block)*1.02 + head + offset)
@@ -157,6 +159,25 @@ func (x *cut) bound() int64 {
 		return 1 << 60
 	}
 	return int64(size) + 4096
+}
+
+// touched is the most chunks that hold the items.
+func (x *cut) touched(chunk []int) float64 {
+	number := 1.0
+	for i, n := range x.box.Counts() {
+		lo, hi := x.box.Cover(i)
+		k := int64(max(chunk[i], 1))
+		number *= float64(min((hi-1)/k-lo/k+1, n))
+	}
+	return number
+}
+
+// gaps is the most bytes between chunks that are read and dropped to save requests, by
+// the most generous policy. Gaps within a chunk are part of its bytes.
+func (x *cut) gaps(read int64) int64 {
+	few := rangeio.Few()
+	chunk, _ := x.a.Cells()
+	return int64(min(float64(read)*few.OverRead+x.touched(chunk)*float64(few.Free), 1<<60))
 }
 
 // full is the number of items of a chunk as it is stored: blocks at its edges are filled
@@ -228,10 +249,18 @@ func (x *cut) binary(j *job, format string) (*job, error) {
 // drawn plans text and pictures, which an encoder makes of the items.
 func (x *cut) drawn(j *job, o render.ArrayOptions, most int64) (_ *job, err error) {
 	items := x.cells()
-	if o.Format == render.PNG {
+	switch o.Format {
+	case render.PNG:
 		j.size = 4*max(min(items, x.size), 1<<16) + 1<<16
 		j.work += 2*j.size + x.size // the picture before it is encoded, and a copy of its items
-	} else {
+	case render.B2nd:
+		j.size = x.size + x.size/8 + 1<<16
+		o.Memory = 2*x.size + 16<<20 // chunks of the axis that varies slowest, filled up, and some that are encoded
+		j.work += o.Memory
+	case render.Arrow:
+		j.size = x.size + x.size/8 + items*arrowMore(x.as) + 1<<16 + 1<<9*int64(len(x.as.Fields()))
+		j.work += j.size // columns of a batch
+	default:
 		if j.size, err = times(items, textSize(x.as)); err != nil {
 			return nil, err
 		}
@@ -253,6 +282,24 @@ func (x *cut) drawn(j *job, o render.ArrayOptions, most int64) (_ *job, err erro
 		return out.Bytes(), err
 	}
 	return j, nil
+}
+
+// arrowMore is how many bytes of an Arrow file an item takes besides its own: where text
+// ends, and which times there are.
+func arrowMore(d dtype.DType) int64 {
+	n := int64(0)
+	switch d.Kind() {
+	case dtype.Text:
+		return 9
+	case dtype.DateTime, dtype.Duration:
+		return 1
+	case dtype.Struct:
+		for _, f := range d.Fields() {
+			n += int64(f.Len()) * arrowMore(f.Type)
+		}
+	default:
+	}
+	return n
 }
 
 // cells is the number of items, and of empty lists, that text has: items may have no

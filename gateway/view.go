@@ -2,12 +2,15 @@ package gateway
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/picture"
 	"github.com/farread/farread/internal/render"
 )
 
@@ -17,8 +20,9 @@ const (
 	pointMemory  = 512 // of a point of a channel, while a view is made
 )
 
-// planView plans a view of a series.
-func planView(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
+// planView plans a view of a series, in about width points or in pixels of so many
+// samples.
+func planView(ctx context.Context, s *Server, c *call, h *handle) (*job, error) {
 	v, ok := h.d.(farread.Viewer)
 	if !ok {
 		return nil, wrongKind(h.d, "series")
@@ -27,27 +31,70 @@ func planView(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := 2 * int64(o.Width+8) * int64(max(o.Track.Codec.Channels, 1))
-	size := n * viewSize(o.Format)
-	return &job{media: medias[o.Format], text: o.Format != render.PNG, size: min(size, s.c.MaxResponse), work: n*pointMemory + viewMemory, read: -1,
-		head: map[string]string{"X-Track": strconv.Itoa(int(o.Track.Number))},
-		cost: func(ctx context.Context) (farread.Cost, error) {
-			p, err := v.ExplainView(ctx, o.Track.Number, o.First, o.Last, o.Width)
-			return p.Cost(), err
-		},
-		make: func(ctx context.Context) ([]byte, error) {
-			view, err := v.View(ctx, o.Track.Number, o.First, o.Last, o.Width)
-			if err != nil {
-				return nil, err
-			}
-			out := newPage(firstPage, s.c.MaxResponse)
-			err = render.View(ctx, out, v, &view, *o)
-			return out.Bytes(), err
-		}}, nil
+	if o.Samples > 0 {
+		if o.Width, err = pixels(ctx, v, o); err != nil {
+			return nil, err
+		}
+	}
+	n := int64(o.Width+8) * int64(max(o.Track.Codec.Channels, 1))
+	j := &job{media: medias[o.Format], text: o.Format != render.PNG, size: min(n*viewSize(o.Format), s.c.MaxResponse), work: n*pointMemory + viewMemory, read: -1,
+		head: map[string]string{"X-Track": strconv.Itoa(int(o.Track.Number))}}
+	if o.Format == render.PNG {
+		j.work += picture.SeriesMemory(o.Width)
+	}
+	j.cost = func(ctx context.Context) (farread.Cost, error) {
+		var p farread.Plan
+		var err error
+		if o.Samples > 0 {
+			p, err = v.ExplainPixels(ctx, o.Track.Number, o.First, o.Last, o.Samples, zoomindex.PixelOptions{MaxPixels: o.Width})
+		} else {
+			p, err = v.ExplainView(ctx, o.Track.Number, o.First, o.Last, o.Width)
+		}
+		return p.Cost(), err
+	}
+	j.make = func(ctx context.Context) ([]byte, error) {
+		view, err := s.sums(ctx, v, o)
+		if err != nil {
+			return nil, err
+		}
+		out := newPage(firstPage, s.c.MaxResponse)
+		err = render.View(ctx, out, v, &view, *o)
+		return out.Bytes(), err
+	}
+	return j, nil
 }
 
-// viewMemory is what a picture takes besides its points.
-const viewMemory = 16 << 20
+func (s *Server) sums(ctx context.Context, v farread.Viewer, o *render.ViewOptions) (zoomindex.View, error) {
+	if o.Samples > 0 {
+		return v.Pixels(ctx, o.Track.Number, o.First, o.Last, o.Samples, zoomindex.PixelOptions{MaxRead: s.c.MaxRead, MaxPixels: o.Width})
+	}
+	return v.View(ctx, o.Track.Number, o.First, o.Last, o.Width)
+}
+
+// pixels is the most pixels that a view has, which an index tells, or else the range.
+func pixels(ctx context.Context, v farread.Viewer, o *render.ViewOptions) (int, error) {
+	first, last := o.First, o.Last
+	list, ok, err := v.Totals(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for i := range list {
+		if k := &list[i]; ok && k.Track == o.Track.Number {
+			first, last = max(first, k.Entry), min(last, k.Exit)
+		}
+	}
+	if first > last {
+		return 1, nil
+	}
+	n := uint64(last-first)/uint64(o.Samples) + 2 // a grid may begin before the samples
+	if n > maxWidth && (ok || first != zoomcache.FirstOffset && last != zoomcache.LastOffset) {
+		return 0, refusef(http.StatusRequestEntityTooLarge, "too-large", "%d pixels of %d samples, %d allowed", n, o.Samples, maxWidth)
+	}
+	return int(min(n, maxWidth)), nil
+}
+
+// viewMemory is what a view takes besides its points.
+const viewMemory = 1 << 20
 
 // viewSize is about the most bytes of a point of a channel in a format.
 func viewSize(format string) int64 {
@@ -79,6 +126,21 @@ func viewOf(c *call, v farread.Viewer) (*render.ViewOptions, error) {
 			return nil, badf("width", "width %q: want 1 to %d", clip(text), maxWidth)
 		}
 	}
+	if text := q.Get("samples_per_pixel"); text != "" {
+		if o.Samples, err = strconv.ParseInt(text, 10, 64); err != nil || o.Samples < 1 {
+			return nil, badf("samples_per_pixel", "samples_per_pixel %q: want a number from 1 on", clip(text))
+		}
+		switch {
+		case q.Get("width") != "":
+			return nil, badf("width", "width and samples_per_pixel: only one of them")
+		case o.Track.Variable:
+			return nil, badf("samples_per_pixel", "track %d has no constant rate: want width", o.Track.Number)
+		case o.Format == render.PNG || o.Format == render.SVG:
+			return nil, badf("samples_per_pixel", "pictures are drawn by width")
+		case o.Format == render.Dat && o.Samples > math.MaxInt32:
+			return nil, badf("samples_per_pixel", "%s", &render.RoomError{Samples: o.Samples})
+		}
+	}
 	if text := q.Get("bits"); text != "" {
 		if o.Bits, err = strconv.Atoi(text); err != nil || o.Bits != 8 && o.Bits != 16 || o.Format != render.Dat && o.Format != render.Peaks {
 			return nil, badf("bits", "bits %q: want 8 or 16, with format dat or peaks", clip(text))
@@ -102,6 +164,9 @@ func viewOf(c *call, v farread.Viewer) (*render.ViewOptions, error) {
 	}
 	if o.First, o.Last, err = v.Header().Offsets(o.Track, from, to); err != nil {
 		return nil, badf("time", "from and to: %s", err)
+	}
+	if from != nil && to != nil && o.First > o.Last && o.First-o.Last > 1 {
+		return nil, badf("time", "to lies before from")
 	}
 	return o, nil
 }

@@ -2,7 +2,9 @@ package objstore
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/farread/farread/rangeio"
 )
@@ -15,6 +17,56 @@ import (
 type Counter struct {
 	requests, bytes, retries, hedged, hits, kept atomic.Int64
 	phases                                       rangeio.Phases
+	wait                                         stopwatch
+}
+
+// A stopwatch measures how long at least one of several calls was in progress.
+type stopwatch struct {
+	mu    sync.Mutex
+	calls int
+	since time.Time
+	sum   time.Duration
+}
+
+func (w *stopwatch) start() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calls++; w.calls == 1 {
+		w.since = time.Now()
+	}
+}
+
+func (w *stopwatch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calls--; w.calls == 0 {
+		w.sum += time.Since(w.since)
+	}
+}
+
+// Waited returns how long reads of Objects, and looks at them, were in progress, one at
+// least, in the context that WithCounter put the Counter into. A call that is still in
+// progress does not count yet.
+func (c *Counter) Waited() time.Duration {
+	if c == nil {
+		return 0
+	}
+	c.wait.mu.Lock()
+	defer c.wait.mu.Unlock()
+	return c.wait.sum
+}
+
+// enter is Begin, and measures the time until end.
+func (c *Counter) enter(ctx context.Context) (end func()) {
+	if c == nil {
+		return func() {}
+	}
+	c.wait.start()
+	done := c.phases.Begin(ctx)
+	return func() {
+		done()
+		c.wait.stop()
+	}
 }
 
 // Stats returns the counts so far.

@@ -44,15 +44,15 @@ func (b *counted) ListAfter(ctx context.Context, prefix, after string) iter.Seq2
 }
 
 func (b *traced) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error] {
-	return trace(b, prefix, ListAfter(ctx, b.Bucket, prefix, after))
+	return trace(ctx, b, prefix, ListAfter(ctx, b.Bucket, prefix, after))
 }
 
 // trace reports a listing when it has ended.
-func trace[T any](b *traced, prefix string, list iter.Seq2[T, error]) iter.Seq2[T, error] {
+func trace[T any](ctx context.Context, b *traced, prefix string, list iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		e := b.begin("list", prefix)
 		var last error
-		defer func() { b.end(e, last) }()
+		defer func() { b.end(ctx, e, last) }()
 		for entry, err := range list {
 			if last = err; err == nil {
 				e.Objects++

@@ -70,5 +70,5 @@ func (b *counted) ListFolder(ctx context.Context, prefix, after string) iter.Seq
 }
 
 func (b *traced) ListFolder(ctx context.Context, prefix, after string) iter.Seq2[FolderEntry, error] {
-	return trace(b, prefix, ListFolder(ctx, b.Bucket, prefix, after))
+	return trace(ctx, b, prefix, ListFolder(ctx, b.Bucket, prefix, after))
 }

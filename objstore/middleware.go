@@ -209,6 +209,13 @@ func (e Event) String() string {
 // decides what it sees: outside a Limit the time includes waiting. Reads of a file by a
 // [Filler] are reported as the requests that were planned for them.
 func Trace(f func(Event)) Middleware {
+	return TraceContext(func(_ context.Context, e Event) { f(e) })
+}
+
+// TraceContext is Trace for who needs the context of the call, too: a span of a trace
+// belongs to the request that made the call, which its context tells. The context may
+// have ended.
+func TraceContext(f func(ctx context.Context, e Event)) Middleware {
 	seq := new(atomic.Int64)
 	return func(b Bucket) Bucket {
 		w := &traced{b, f, seq}
@@ -221,7 +228,7 @@ func Trace(f func(Event)) Middleware {
 
 type traced struct {
 	Bucket
-	f   func(Event)
+	f   func(context.Context, Event)
 	seq *atomic.Int64
 }
 
@@ -231,9 +238,9 @@ func (b *traced) begin(op, key string) Event {
 	return Event{Seq: b.seq.Add(1), Op: op, Bucket: b.Name(), Key: key, Start: time.Now()}
 }
 
-func (b *traced) end(e Event, err error) {
+func (b *traced) end(ctx context.Context, e Event, err error) {
 	e.Err, e.Duration = err, time.Since(e.Start)
-	b.f(e)
+	b.f(ctx, e)
 }
 
 func (b *traced) Get(ctx context.Context, key string, o GetOptions) (io.ReadCloser, Info, error) {
@@ -241,7 +248,7 @@ func (b *traced) Get(ctx context.Context, key string, o GetOptions) (io.ReadClos
 	e.Range, e.IfMatch, e.VersionID = o.Range, o.IfMatch, o.VersionID
 	r, info, err := b.Bucket.Get(ctx, key, o)
 	if err != nil {
-		b.end(e, err)
+		b.end(ctx, e, err)
 		return nil, info, err
 	}
 	var n atomic.Int64
@@ -250,13 +257,13 @@ func (b *traced) Get(ctx context.Context, key string, o GetOptions) (io.ReadClos
 		read: func(k int) { n.Add(int64(k)) },
 		end: func(err error) {
 			e.Bytes = n.Load()
-			b.end(e, err)
+			b.end(ctx, e, err)
 		},
 	}, info, nil
 }
 
-func (b *traced) filled(_ context.Context, key string, o GetOptions, start time.Time) {
-	b.f(Event{Seq: b.seq.Add(1), Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, IfMatch: o.IfMatch, VersionID: o.VersionID,
+func (b *traced) filled(ctx context.Context, key string, o GetOptions, start time.Time) {
+	b.f(ctx, Event{Seq: b.seq.Add(1), Op: "get", Bucket: b.Name(), Key: key, Range: o.Range, IfMatch: o.IfMatch, VersionID: o.VersionID,
 		Bytes: o.Range.Len, Start: start, Duration: time.Since(start)})
 }
 
@@ -265,7 +272,7 @@ func (b *traced) Create(ctx context.Context, key string, o PutOptions) (Writer, 
 	e.IfMatch, e.IfAbsent = o.IfMatch, o.IfAbsent
 	w, err := b.Bucket.Create(ctx, key, o)
 	if err != nil {
-		b.end(e, err)
+		b.end(ctx, e, err)
 		return nil, err
 	}
 	return &tracedWriter{Writer: w, b: b, e: e}, nil
@@ -274,18 +281,18 @@ func (b *traced) Create(ctx context.Context, key string, o PutOptions) (Writer, 
 func (b *traced) Head(ctx context.Context, key string) (Info, error) {
 	e := b.begin("head", key)
 	info, err := b.Bucket.Head(ctx, key)
-	b.end(e, err)
+	b.end(ctx, e, err)
 	return info, err
 }
 
 func (b *traced) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
-	return trace(b, prefix, b.Bucket.List(ctx, prefix))
+	return trace(ctx, b, prefix, b.Bucket.List(ctx, prefix))
 }
 
 func (b *traced) Delete(ctx context.Context, key string) error {
 	e := b.begin("delete", key)
 	err := b.Bucket.Delete(ctx, key)
-	b.end(e, err)
+	b.end(ctx, e, err)
 	return err
 }
 
@@ -293,7 +300,7 @@ func (b *traced) DeleteIf(ctx context.Context, key, etag string) error {
 	e := b.begin("delete", key)
 	e.IfMatch = etag
 	err := DeleteIf(ctx, b.Bucket, key, etag)
-	b.end(e, err)
+	b.end(ctx, e, err)
 	return err
 }
 
@@ -323,7 +330,7 @@ func (w *tracedWriter) Commit(ctx context.Context) (Info, error) {
 	info, err := w.Writer.Commit(ctx)
 	if !w.ended {
 		w.ended = true
-		w.b.end(w.e, err)
+		w.b.end(ctx, w.e, err)
 	}
 	return info, err
 }
@@ -332,7 +339,7 @@ func (w *tracedWriter) Abort() {
 	w.Writer.Abort()
 	if !w.ended {
 		w.ended, w.e.Op = true, "abort"
-		w.b.end(w.e, nil)
+		w.b.end(context.Background(), w.e, nil)
 	}
 }
 

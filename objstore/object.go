@@ -407,10 +407,16 @@ func (o *object) policyFor(spans []rangeio.Span, long int64) (p rangeio.Policy, 
 	return p, int(min(max(min(n, largeBytes)/each, largeFlight), smallFlight))
 }
 
-// begin starts a planned call in the counters of the object and of the client.
+// begin starts a planned call in the counters of the object, of the client, and of who
+// asks (WithCounter).
 func (o *object) begin(ctx context.Context) func() {
 	a, b := o.count.Begin(ctx), o.o.Counter.Begin(ctx)
-	return func() { a(); b() }
+	c := tally(ctx)
+	if c == nil {
+		return func() { a(); b() }
+	}
+	d := c.enter(ctx)
+	return func() { a(); b(); d() }
 }
 
 // kept copies what head, tail, Also, cache and disk hold. It returns the other spans,

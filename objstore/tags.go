@@ -51,6 +51,6 @@ func (b tracedTags) Tags(ctx context.Context, key, versionID string) (map[string
 	e := b.begin("tags", key)
 	e.VersionID = versionID
 	tags, err := Tags(ctx, b.Bucket, key, versionID)
-	b.end(e, err)
+	b.end(ctx, e, err)
 	return tags, err
 }

@@ -18,6 +18,7 @@ type tallyKey struct{}
 // Tally adds the calls that pass, and the bytes of their bodies, to the Counter that
 // WithCounter put into their context, as Count does. Calls of other contexts are not
 // counted. Loads that Objects share among readers belong to the reader that began them.
+// Objects add their phases to the same Counter, and the time that they waited.
 func Tally() Middleware {
 	return func(b Bucket) Bucket { return &tallied{b} }
 }
@@ -49,7 +50,9 @@ func (b *tallied) filled(ctx context.Context, _ string, o GetOptions, _ time.Tim
 }
 
 func (b *tallied) Head(ctx context.Context, key string) (Info, error) {
-	tally(ctx).AddRequest()
+	c := tally(ctx)
+	c.AddRequest()
+	defer c.enter(ctx)()
 	return b.Bucket.Head(ctx, key)
 }
 

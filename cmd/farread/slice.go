@@ -30,6 +30,9 @@ OUT's suffix, or --format, says how the items are written:
   .csv    a line for each row of the last axis; of items with members a line for
           each item, under a line of their names
   .png    a picture of a 2-d slice, see --colors
+  .b2nd   an array like the one that is cut, which python-blosc2 and farread open
+  .arrow  a file of Arrow IPC: a column v with a row for each item of the first axis,
+          or, of items with members, a column for each member and a row for each item
 Without -o a small slice is shown as a table, with --json as JSON. A terminal gets it as
 NumPy prints it: in lines of 75 columns, and of more than 1,000 items the first and last
 three along each axis; a file or pipe gets all. -o - writes to stdout, as --format says.
@@ -75,7 +78,7 @@ array, as in NumPy.`,
 		},
 	}
 	sel.register(c, []func(*pflag.FlagSet){sel.ofItems, sel.ofValues})
-	c.Flags().StringVar(&sel.format, "format", "", "npy, raw, json, csv, png or text, whatever OUT is called")
+	c.Flags().StringVar(&sel.format, "format", "", "npy, raw, json, csv, png, b2nd, arrow or text, whatever OUT is called")
 	sel.picture.register(c)
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &how.offset)

@@ -36,6 +36,8 @@ type View struct {
 	Bin   int64
 	// Indexed says that an index was used.
 	Indexed bool
+	// Start is the offset at which the first pixel begins, in a View of Pixels.
+	Start int64
 }
 
 // MaxWidth bounds the width of a View.

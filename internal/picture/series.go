@@ -293,3 +293,11 @@ func (s *Series) names(c draw.Canvas, at vg.Point, end vg.Length) {
 		at.X += w + 12*pixel
 	}
 }
+
+// SeriesMemory is about how many bytes a PNG of a Series of this width takes while it is
+// drawn and encoded.
+func SeriesMemory(width int) int64 {
+	s := Series{Width: width}
+	const around, bytes = 300, 8 // labels; a pixel of the canvas, and what is encoded of it
+	return int64(s.pixels()+around) * (seriesHeight + around) * bytes
+}

@@ -28,10 +28,12 @@ const (
 	Text  = "text"
 	Dat   = "dat"
 	Peaks = "peaks"
+	B2nd  = "b2nd"
+	Arrow = "arrow"
 )
 
 // Arrays are the suffixes of files that Array writes. It also writes Text, for people.
-func Arrays() []string { return []string{Npy, Raw, JSON, CSV, PNG} }
+func Arrays() []string { return []string{Npy, Raw, JSON, CSV, PNG, B2nd, Arrow} }
 
 // ArrayOptions are options for writing an array.
 type ArrayOptions struct {
@@ -39,7 +41,7 @@ type ArrayOptions struct {
 	Fortran bool            // for a .npy: items are in Fortran order
 	Screen  bool            // for text: print as NumPy does, with only some of many items
 	Picture picture.Options // options of a .png
-	Memory  int64           // bound of the bytes of items for a .png
+	Memory  int64           // bound of the bytes of items for a .png, and of the buffers of a .b2nd
 }
 
 // Array writes an array. items passes its items to put in C order, any number of
@@ -81,6 +83,10 @@ func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
 		return &csvFile{d: d, c: newCounter(shape)}, nil
 	case Text:
 		return newText(d, shape, o.Screen), nil
+	case Arrow:
+		return newArrow(d, shape)
+	case B2nd:
+		return &b2ndFile{d: d, shape: shape, memory: o.Memory}, nil
 	case PNG:
 		return newPicture(d, shape, o.Picture, o.Memory)
 	}

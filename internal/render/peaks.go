@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/internal/picture"
@@ -98,44 +100,41 @@ func (o *ViewOptions) gridOf(points []zoomindex.Point, step int64) grid {
 const (
 	maxSamples = 1 << 19
 	maxBinned  = 1 << 17
+	maxAnew    = 16 << 20 // stored bytes of a second view, if spans are wanted
 )
 
 // align finds pixels of one length that each have their own points. If the spans of a
-// view lie across such pixels, it makes the view anew: of single spans, in pixels of
-// whole spans; or else of single samples, or in pixels of whole samples. Points stay
-// as they are if that would be too many, or if spans have lengths of all kinds.
+// view lie across such pixels, it makes the view anew: in pixels of whole spans, or else
+// of samples. Points stay as they are if that would be too many, or if spans have lengths
+// of all kinds.
 func (o *ViewOptions) align(ctx context.Context, f Series, v *zoomindex.View) (grid, []zoomindex.Point, error) {
 	old := o.gridOf(v.Points, 1)
 	if old.holds(v.Points) {
 		return old, v.Points, nil
 	}
-	step, samples := int64(1), old.last-old.first+1
-	from, to, width := old.first, old.last, samples
-	switch {
-	case v.Bin > 0 && samples > maxBinned:
+	g, samples := old, old.last-old.first+1
+	if v.Bin > 0 && samples > maxBinned {
 		return old, v.Points, nil
-	case v.Level > 0:
-		step = 0
+	}
+	if v.Level > 0 {
+		step := int64(0)
 		for _, p := range v.Points[:len(v.Points)-1] {
 			step = gcd(step, p.Exit-p.Entry+1)
 		}
-		from, to = v.Points[0].Entry, v.Points[len(v.Points)-1].Exit
-		width = (to-from)/max(step, 1) + 1
-	case samples > maxSamples:
-		width = (samples-1)/old.span + 1
-		to = from + width*old.span - 1
+		if step < 1 {
+			return old, v.Points, nil
+		}
+		g = o.gridOf(v.Points, step)
 	}
-	if step < 1 || width > maxSamples {
+	again, err := f.Pixels(ctx, o.Track.Number, g.first, g.last, g.span, zoomindex.PixelOptions{MaxRead: maxAnew})
+	if errors.Is(err, formats.ErrTooLarge) || err == nil && len(again.Points) == 0 {
 		return old, v.Points, nil
 	}
-	again, err := f.View(ctx, o.Track.Number, from, to, int(width))
-	if err != nil || len(again.Points) == 0 {
-		return old, v.Points, err
+	if err != nil {
+		return old, nil, err
 	}
-	if g := o.gridOf(again.Points, step); g.holds(again.Points) {
-		return g, again.Points, nil
-	}
-	return old, v.Points, nil
+	g.first, g.last = again.Start, again.Points[len(again.Points)-1].Exit
+	return g, again.Points, nil
 }
 
 func gcd(a, b int64) int64 {
@@ -154,7 +153,11 @@ func (o *ViewOptions) peaks(ctx context.Context, f Series, v *zoomindex.View) ([
 	}
 	w := Waveform{Version: 2, Channels: max(o.Track.Codec.Channels, 1), Rate: rate, Samples: 1, Bits: o.Bits, Data: []int16{}}
 	if len(v.Points) > 0 {
-		g, points, err := o.align(ctx, f, v)
+		points := v.Points
+		g := grid{v.Start, points[len(points)-1].Exit, o.Samples}
+		if o.Samples == 0 {
+			g, points, err = o.align(ctx, f, v)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -25,6 +25,7 @@ type ViewOptions struct {
 	Track       *zoomcache.Track
 	First, Last int64 // offsets that were asked for
 	Width       int   // points that were asked for
+	Samples     int64 // if the view was made by Pixels: the samples of a pixel
 	Bits        int   // bits of a number in a waveform: 8 or 16
 }
 
@@ -32,6 +33,7 @@ type ViewOptions struct {
 type Series interface {
 	Header() *zoomcache.Header
 	View(ctx context.Context, track int32, from, to int64, width int) (zoomindex.View, error)
+	Pixels(ctx context.Context, track int32, from, to, span int64, o zoomindex.PixelOptions) (zoomindex.View, error)
 }
 
 // View writes a view of a track of f. Peaks may need another view of the same samples.

@@ -48,7 +48,7 @@ function ends(r, size) {
     if (seen && seen.transferSize === 0 && seen.decodedBodySize > 0) cost.kept++; // the browser had it
     else {
       cost.bytes += Number(r.headers.get("Content-Length") ?? size);
-      const [, n, b] = /src;desc="(\d+) req, (\d+) B"/.exec(r.headers.get("Server-Timing") ?? "") ?? [];
+      const [, n, b] = /src;desc="(\d+) req, (\d+) B/.exec(r.headers.get("Server-Timing") ?? "") ?? [];
       cost.sourceRequests += Number(n ?? 0);
       cost.sourceBytes += Number(b ?? 0);
     }

@@ -1,0 +1,135 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/stats"
+)
+
+// chunkStats is the JSON of stats: a page of the statistics of chunks.
+type chunkStats struct {
+	Columns []statColumn   `json:"columns"`
+	Entries []oneChunkStat `json:"entries"`
+	Next    string         `json:"next"`
+}
+
+// statColumn names the items that a statistic is about: a member, or all of the item.
+type statColumn struct {
+	Name string `json:"name"`
+	Type string `json:"dtype"`
+}
+
+type oneChunkStat struct {
+	Chunk   int       `json:"chunk"`
+	Columns []statOne `json:"columns"`
+}
+
+// statOne is a stats.Stat. Min and Max are missing if no item has an order.
+type statOne struct {
+	Items int64           `json:"items"`
+	NaN   int64           `json:"nan"`
+	Fill  int64           `json:"fill"`
+	Min   json.RawMessage `json:"min,omitempty"`
+	Max   json.RawMessage `json:"max,omitempty"`
+}
+
+func toStat(c stats.Column, s stats.Stat) statOne {
+	o := statOne{Items: s.Items, NaN: s.NaN, Fill: s.Fill}
+	if s.Ranged {
+		o.Min = c.Type().AppendJSON(nil, c.Append(nil, s.Min))
+		o.Max = c.Type().AppendJSON(nil, c.Append(nil, s.Max))
+	}
+	return o
+}
+
+const (
+	statSize   = 160     // most bytes of a statistic as JSON, about
+	statMemory = 8 << 20 // pages of statistics that are read together, and those that are kept
+)
+
+// planStats plans a page of the statistics of chunks.
+func planStats(ctx context.Context, s *Server, c *call, h *handle) (*job, error) {
+	a, ok := h.d.(farread.Searcher)
+	k, chunked := h.d.(farread.Chunker)
+	if !ok || !chunked {
+		return nil, wrongKind(h.d, "array with statistics")
+	}
+	known, err := a.Statistics(ctx)
+	if err != nil && !errors.Is(err, index.ErrUnusable) {
+		return nil, err
+	}
+	if known == nil {
+		return nil, refusef(http.StatusNotFound, "no-entry", "the index of the array has no statistics")
+	}
+	cols, all := []int{}, a.StatColumns()[:known.Columns()]
+	out := chunkStats{Columns: []statColumn{}, Entries: []oneChunkStat{}}
+	for i, col := range all {
+		if name := c.query.Get("column"); !c.query.Has("column") || col.Name() == name {
+			cols, out.Columns = append(cols, i), append(out.Columns, statColumn{col.Name(), col.Type().String()})
+		}
+	}
+	if len(cols) == 0 {
+		return nil, refusef(http.StatusNotFound, "no-entry", "no statistics of a member %q", clip(c.query.Get("column")))
+	}
+	chunks, next, err := pageOf(c, k.Chunks())
+	if err != nil {
+		return nil, err
+	}
+	out.Next = next
+	n := int64(len(chunks)+1) * int64(len(cols))
+	return &job{media: "application/json", text: true, size: n*statSize + 1<<10, work: statMemory + n*statSize, read: min(known.Bytes(), s.c.MaxRead),
+		make: func(ctx context.Context) ([]byte, error) {
+			return statsPage(ctx, s, known, all, cols, chunks, out)
+		}}, nil
+}
+
+// pageOf is the numbers of a page of n chunks, by the parameters after and limit.
+func pageOf(c *call, n int64) (chunks []int, next string, err error) {
+	first, limit := int64(0), int64(maxEntries)
+	if text := c.query.Get("after"); text != "" {
+		if first, err = number("after", text); err != nil {
+			return nil, "", err
+		}
+		first = min(first, n) + 1
+	}
+	if text := c.query.Get("limit"); text != "" {
+		if limit, err = number("limit", text); err != nil {
+			return nil, "", err
+		}
+		limit = min(max(limit, 1), maxEntries)
+	}
+	for i := first; i < min(first+limit, n); i++ {
+		chunks = append(chunks, int(i))
+	}
+	if first+limit < n {
+		next = strconv.FormatInt(first+limit-1, 10)
+	}
+	return chunks, next, nil
+}
+
+func statsPage(ctx context.Context, s *Server, known *b2nd.Statistics, all []stats.Column, cols, chunks []int, out chunkStats) ([]byte, error) {
+	err := known.Chunks(ctx, cols, chunks, func(i int, list []stats.Stat) error {
+		e := oneChunkStat{Chunk: chunks[i]}
+		for k, st := range list {
+			e.Columns = append(e.Columns, toStat(all[cols[k]], st))
+		}
+		out.Entries = append(out.Entries, e)
+		return nil
+	})
+	if errors.Is(err, index.ErrUnusable) {
+		return nil, refusef(http.StatusNotFound, "no-entry", "the statistics of the array are damaged")
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := newPage(firstPage, s.c.MaxResponse)
+	err = json.NewEncoder(w).Encode(out)
+	return w.Bytes(), err
+}
