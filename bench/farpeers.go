@@ -195,12 +195,12 @@ func (b *bench) farRows(ctx context.Context, s *farServer, job string, ours func
 		our.sum, our.n, our.phases = crc32.ChecksumIEEE(got), int64(len(got)), c.Stats().Phases
 		return err
 	})
-	sides, all := make([]side, 0, 1+len(peersFrom())), []*farSide{our}
-	sides = append(sides, our.counted(s))
 	works := make([]work, len(peersFrom()))
+	sides, all := make([]side, 1+len(works)), make([]*farSide, 1+len(works))
+	sides[0], all[0] = our.counted(s), our
 	for i, p := range peersFrom() {
 		x := &farSide{do: peer(&works[i], p.reader, url+p.path)}
-		sides, all = append(sides, x.counted(s)), append(all, x)
+		sides[i+1], all[i+1] = x.counted(s), x
 	}
 	took, err := b.interleave(ctx, sides...)
 	if err != nil {

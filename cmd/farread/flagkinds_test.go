@@ -41,7 +41,7 @@ func TestFlagsOfKinds(t *testing.T) {
 		"view --resync":   {func(kind string) []string { return []string{"view", kinds[kind], "--width", "5", "--resync"} }, []string{"zoom"}},
 		"get --resync":    {func(kind string) []string { return []string{"get", kinds[kind], "--resync", "-o", "-"} }, []string{"zoom"}},
 		"get --track":     {func(kind string) []string { return []string{"get", kinds[kind], "--track", "1", "-o", "-"} }, []string{"zoom"}},
-		"get --frames":    {func(kind string) []string { return []string{"get", kinds[kind], "--frames", "0", "-o", out(kind)} }, nil}, // without --id
+		"get --frames":    {func(kind string) []string { return []string{"get", kinds[kind], "--frames", "0", "-o", out(kind)} }, []string{"gulp"}}, // without --id
 		"get --item":      {func(kind string) []string { return []string{"get", kinds[kind], "--item", "1", "-o", "-"} }, []string{"blp"}},
 		"explain --width": {func(kind string) []string { return []string{"explain", kinds[kind], "--width", "5"} }, []string{"zoom"}},
 	} {

@@ -52,7 +52,7 @@ func (t *gulpContent) frames(ctx context.Context, s selector) (x gulpSelection, 
 	what := "id " + human.Printable(s.id)
 	if !x.whole && !s.has("id") {
 		if t.several() {
-			return x, fmt.Errorf("--frames without --id is for one chunk, not for a dataset; name a chunk, or an id: %w", formats.ErrUnsupported)
+			return x, usagef("--frames without --id is for one chunk, not for a dataset; name a chunk, or an id")
 		}
 		n, err := able[farread.Numberer](&t.opened)
 		if err != nil {

@@ -66,8 +66,8 @@ func TestCSVOfEmptyTexts(t *testing.T) {
 func TestErrorsOfSlice(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		`slice: --format "foo": want npy, raw, json, csv, png or text (see: farread slice --help)`: {bloscDir + "/nd2.b2nd", ":", "--format", "foo"},
-		"slice " + bloscDir + "/nd3.b2nd [:, 5]: not found":                                        {bloscDir + "/nd3.b2nd", ":, 5"},
+		`slice: --format "foo": want npy, raw, json, csv, png, b2nd, arrow or text (see: farread slice --help)`: {bloscDir + "/nd2.b2nd", ":", "--format", "foo"},
+		"slice " + bloscDir + "/nd3.b2nd [:, 5]: not found":                                                     {bloscDir + "/nd3.b2nd", ":, 5"},
 	} {
 		r := runner{}.run(t, append([]string{"slice"}, args...)...)
 		if r.stderr != want+"\n" || r.code != exitUsage && r.code != exitNotFound {
