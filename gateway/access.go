@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -13,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/farread/farread/objstore"
 )
 
 const methods = "GET, HEAD, OPTIONS"
@@ -21,11 +24,13 @@ const methods = "GET, HEAD, OPTIONS"
 const exposed = "ETag, Content-Range, Content-Length, Accept-Ranges, Content-Encoding, X-Shape, X-Dtype, X-Fill, Server-Timing, Retry-After"
 
 // cors says who may read the answer. It is on every answer, errors too: a client that
-// cannot see a status takes an error for something absent.
+// cannot see a status takes an error for something absent. Pages of origins that may not
+// read it may not embed it either: the size of an image tells something, too.
 func (s *Server) cors(h http.Header, r *http.Request) {
 	origin := ""
 	switch from := r.Header.Get("Origin"); {
 	case len(s.c.CORS) == 0:
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		return
 	case slices.Contains(s.c.CORS, "*"):
 		origin = "*"
@@ -36,6 +41,7 @@ func (s *Server) cors(h http.Header, r *http.Request) {
 		h.Add("Vary", "Origin")
 	}
 	if origin == "" {
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		return
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
@@ -93,14 +99,27 @@ func (s *Server) authorize(c *call) error {
 	return refusef(http.StatusUnauthorized, "unauthorized", "a bearer token is needed")
 }
 
+// checkOrigin refuses what a browser never sends as an Origin.
+func checkOrigin(o string) error {
+	u, err := url.Parse(o)
+	if o == "*" || o == "null" || err == nil && u.Scheme != "" && u.Host != "" && o == strings.ToLower(u.Scheme+"://"+u.Host) {
+		return nil
+	}
+	return fmt.Errorf("origin %q: want https://host, with a port if it has one, or *: %w", o, objstore.ErrInvalid)
+}
+
 // signing are the parameters of signed links.
 var signing = []string{"expires", "signature"}
 
 // Sign returns a link that a Server with this token answers until a time, without the
-// token. It is for exactly this path and query; whoever has the link can use it.
+// token. It is for exactly this path and query; whoever has the link can use it. A query
+// that url.ParseQuery refuses gets no signature: parts of it would be lost.
 func Sign(u *url.URL, token string, until time.Time) *url.URL {
 	out := *u
-	q := out.Query()
+	q, err := url.ParseQuery(out.RawQuery)
+	if err != nil {
+		return &out
+	}
 	q.Set("expires", strconv.FormatInt(until.Unix(), 10))
 	q.Del("signature")
 	q.Set("signature", signature(out.EscapedPath(), q, token))

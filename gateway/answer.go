@@ -57,7 +57,7 @@ func (p *product) pieces() (lead, body []byte, coded bool) {
 
 // encodings are numbered; another number makes all ETags new, if answers get another
 // form.
-const encoding = "2"
+const encoding = "3"
 
 // answer makes or finds the answer to a call, and sends it.
 func (s *Server) answer(c *call, v verb, h *handle) error {
@@ -92,6 +92,9 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 		return tooLarge("an answer", j.size, s.c.MaxResponse)
 	}
 	if c.head() && j.exact && j.media != "" && coding == "" {
+		if _, err := s.reads(c.count(c.r.Context()), j); err != nil {
+			return err
+		}
 		return s.deliver(c, j, names.of(coding), "", j.size)
 	}
 	p, err := s.product(c, j, h, names.of(coding), coding)
@@ -258,17 +261,23 @@ func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*prod
 	return p, err
 }
 
+// reads returns how many stored bytes an answer needs, or an error if they are too many.
+func (s *Server) reads(ctx context.Context, j *job) (int64, error) {
+	if j.cost == nil || j.read >= 0 && j.read+j.gaps <= s.c.MaxRead {
+		return j.read, nil
+	}
+	cost, err := j.cost(ctx)
+	if err == nil && cost.Bytes > s.c.MaxRead {
+		err = refusef(http.StatusRequestEntityTooLarge, "too-much", "%d bytes in %d requests to read for it, %d bytes allowed", cost.Bytes, cost.Requests, s.c.MaxRead)
+	}
+	return cost.Bytes, err
+}
+
 // produce makes an answer within the limits.
 func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, error) {
-	read := j.read
-	if j.cost != nil && (read < 0 || read+j.gaps > s.c.MaxRead) {
-		cost, err := j.cost(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if read = cost.Bytes; read > s.c.MaxRead {
-			return nil, refusef(http.StatusRequestEntityTooLarge, "too-much", "%d bytes in %d requests to read for it, %d bytes allowed", read, cost.Requests, s.c.MaxRead)
-		}
+	read, err := s.reads(ctx, j)
+	if err != nil {
+		return nil, err
 	}
 	need := j.size + 1 + j.work + min(max(read, 0), mostWindows)
 	if more := j.size + codecMemory; coding != "" && need+more <= s.memory.all {
@@ -363,7 +372,7 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, piece
 func (s *Server) part(c *call, size int64, etag string) (from, n int64, part bool, err error) {
 	text := c.r.Header.Get("Range")
 	if since := c.r.Header.Get("If-Range"); text != "" && since != "" {
-		if !matches(since, etag, true) && since != c.w.Header().Get("Last-Modified") {
+		if !matches(since, etag, true) { // a date is too coarse: two versions may have the same
 			text = ""
 		}
 	}

@@ -181,3 +181,40 @@ func TestGaps(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadOfTooMuch: HEAD says what GET would.
+func TestHeadOfTooMuch(t *testing.T) {
+	g := newGround(t, Config{MaxRead: 1 << 10})
+	for _, method := range []string{"GET", "HEAD"} {
+		if w := g.ask(method, "/slice/d/v.b2nd?s=:,:100,:100"); w.Code != 413 {
+			t.Errorf("%s: %d", method, w.Code)
+		}
+	}
+}
+
+// TestRootThatIsASet: a root without a slash behind it is asked as a dataset if it is one.
+func TestRootThatIsASet(t *testing.T) {
+	g := newGround(t, Config{})
+	s, err := New(Config{Client: g.client, Roots: []Root{{"clips", g.mem, "data/clips/"}, {"all", g.mem, "data/"}}})
+	must(err)
+	defer s.Close()
+	g.Server = s
+	for path, want := range map[string]string{"/ls/clips": `"name":"702766"`, "/ls/clips/": `"data_0.gulp"`, "/ls/all": `"v.npy"`, "/ls/all/": `"v.npy"`} {
+		if w := g.get(t, path); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %s", path, w.Body)
+		}
+	}
+}
+
+// TestNumbersAsText: text of numbers gets shorter in both encodings.
+func TestNumbersAsText(t *testing.T) {
+	g := newGround(t, Config{})
+	const path = "/slice/d/v.b2nd?s=0,:20,:&format=json"
+	whole := g.get(t, path).Body.Len()
+	for _, coding := range []string{"gzip", "zstd"} {
+		w := g.get(t, path, "Accept-Encoding: "+coding)
+		if w.Header().Get("Content-Encoding") != coding || w.Body.Len() > whole*3/4 {
+			t.Errorf("%s: %d bytes of %d as %q", coding, w.Body.Len(), whole, w.Header().Get("Content-Encoding"))
+		}
+	}
+}

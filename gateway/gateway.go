@@ -117,6 +117,11 @@ func New(c Config) (*Server, error) {
 	if c.Client == nil {
 		return nil, fmt.Errorf("a gateway without a client: %w", objstore.ErrInvalid)
 	}
+	for _, o := range c.CORS {
+		if err := checkOrigin(o); err != nil {
+			return nil, err
+		}
+	}
 	s := &Server{c: c, roots: map[string]Root{}, cache: formats.NewCache(c.Cache), memory: newMemory(c.Memory), now: time.Now}
 	for _, r := range c.Roots {
 		if _, twice := s.roots[r.Name]; twice || r.Name == "" || strings.Contains(r.Name, "/") || checkSegments(r.Name, true) != nil || r.Bucket == nil {

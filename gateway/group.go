@@ -231,7 +231,7 @@ func (s *Server) documents(ctx context.Context, c *call, list []member, g *zarrf
 		if err == nil {
 			return nil
 		}
-		if status := explain(err).status; status != http.StatusUnprocessableEntity && status != http.StatusNotFound {
+		if status := explain(err).status; status != http.StatusUnprocessableEntity && status != http.StatusNotFound && status != http.StatusBadRequest { // 400: a key that paths cannot have
 			return err
 		}
 		return nil // it stays without a document

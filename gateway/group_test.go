@@ -59,6 +59,7 @@ func (g *ground) fill(t *testing.T) map[string]string {
 	g.put(t, "f/temp.b2nd.fri", []byte("an index"))
 	g.put(t, "f/sub/x.b2nd", fixture("nd1.b2nd"))
 	g.put(t, "f/.b2nd", nil)
+	g.put(t, "f/odd\x01.b2nd", fixture("nd1.b2nd"))
 	return arrays
 }
 
@@ -71,7 +72,7 @@ func TestGroupOfFolder(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(d.Consolidated.Metadata)), []string{"both", "c", "data", "temp", "wind"}; !slices.Equal(got, want) {
 		t.Errorf("members %q", got)
 	}
-	if got, want := slices.Sorted(slices.Values(d.Attributes.Farread.Skipped)), []string{".b2nd", "both.b2frame", "broken.b2nd", "notes.txt", "packed.b2nd", "sub/"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(slices.Values(d.Attributes.Farread.Skipped)), []string{".b2nd", "both.b2frame", "broken.b2nd", "notes.txt", "odd\x01.b2nd", "packed.b2nd", "sub/"}; !slices.Equal(got, want) {
 		t.Errorf("skipped %q", got)
 	}
 	temp := d.Consolidated.Metadata["temp"]

@@ -193,6 +193,9 @@ func TestOrigins(t *testing.T) {
 				if got := h.Get("Access-Control-Allow-Origin"); got != x.want || (x.want != "") != (h.Get("Access-Control-Expose-Headers") != "") {
 					t.Errorf("%q: %s %s: %v", x.cors, method, path, h)
 				}
+				if embed := map[bool]string{true: "cross-origin", false: "same-origin"}[x.want != ""]; h.Get("Cross-Origin-Resource-Policy") != embed {
+					t.Errorf("%q: %s %s: %v", x.cors, method, path, h)
+				}
 				if h.Get("Access-Control-Allow-Credentials") != "" || h.Get("X-Content-Type-Options") != "nosniff" || (x.cors != nil && x.cors[0] != "*") != strings.Contains(strings.Join(h.Values("Vary"), ","), "Origin") {
 					t.Errorf("%q: %s %s: %v", x.cors, method, path, h)
 				}
@@ -251,6 +254,33 @@ func TestToken(t *testing.T) {
 	g.pass(2 * time.Hour)
 	if w := g.ask("GET", good); w.Code != 401 {
 		t.Errorf("late: %d", w.Code)
+	}
+}
+
+// TestSignedWhole: a query of which a signature would lose a part gets none.
+func TestSignedWhole(t *testing.T) {
+	g := newGround(t, Config{Token: "correct horse"})
+	for _, query := range []string{"s=0;format=json", "s=0%zz", "s=0:2;x&format=json"} {
+		u := parsed(t, "/slice/d/v.npy")
+		u.RawQuery = query
+		if w := g.ask("GET", Sign(u, "correct horse", g.now().Add(time.Hour)).RequestURI()); w.Code != 401 {
+			t.Errorf("%s: %d", query, w.Code)
+		}
+	}
+}
+
+// TestBadOrigins: what no browser sends as an Origin is refused.
+func TestBadOrigins(t *testing.T) {
+	g := newGround(t, Config{})
+	for o, good := range map[string]bool{"*": true, "null": true, "https://a.example": true, "http://localhost:3000": true, "http://[::1]:80": true,
+		"https://a.example/": false, "a.example": false, " https://a.example": false, "https://A.example": false, "": false, "https://": false, "https://u@a.example": false} {
+		s, err := New(Config{Client: g.client, Roots: []Root{{"a", g.mem, ""}}, CORS: []string{o}})
+		if (err == nil) != good {
+			t.Errorf("%q: %v", o, err)
+		}
+		if err == nil {
+			must(s.Close())
+		}
 	}
 }
 

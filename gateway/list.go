@@ -64,7 +64,7 @@ func (s *Server) list(c *call) error {
 		limit = min(max(n, 1), maxEntries)
 	}
 	after := c.query.Get("after")
-	if c.at.Key != "" && !strings.HasSuffix(c.at.Key, "/") {
+	if c.bare || c.at.Key != "" && !strings.HasSuffix(c.at.Key, "/") {
 		return s.again(c, func(h *handle) error {
 			if f, ok := h.d.Handle().(*farread.Folder); ok {
 				return s.page(c, "ls "+c.place+"\x00/", after, limit, func(ctx context.Context) ([]byte, error) {

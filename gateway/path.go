@@ -18,6 +18,7 @@ type target struct {
 	options []string // words behind ~, except the version
 	root    string
 	key     string // key below the root
+	bare    bool   // no slash follows the root: it is asked as a dataset
 	version string // version that the answer must be of: the option v-VERSION
 }
 
@@ -48,7 +49,8 @@ func parsePath(escaped string) (t target, err error) {
 	if rest, err = url.PathUnescape(rest); err != nil {
 		return t, badf("path", "the path is not well escaped")
 	}
-	t.root, t.key, _ = strings.Cut(rest, "/")
+	t.root, t.key, t.bare = strings.Cut(rest, "/")
+	t.bare = !t.bare
 	if len(t.key) > maxKey {
 		return t, badf("path", "a key of %d bytes, %d allowed", len(t.key), maxKey)
 	}

@@ -28,6 +28,12 @@ has the link needs no token. It is for exactly this path and query, and ends aft
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				return usagef("%s: want a link to a server, http://… or https://…", human.Printable(args[0]))
 			}
+			if _, err := url.ParseQuery(u.RawQuery); err != nil {
+				return usagef("%s: the query is not well formed: %v", human.Printable(args[0]), err)
+			}
+			if u.Path == "" || u.Path == "/" {
+				return usagef("%s: want a link to an answer, such as https://host/slice/climate/t.b2nd?s=0; the page needs no signature, and what it shows has the token", human.Printable(args[0]))
+			}
 			if file == "" {
 				return usagef("missing --token-file FILE, the token of the server")
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/functions/bootstrap"
 	"github.com/farread/farread/gateway"
+	"github.com/farread/farread/internal/viewer"
 )
 
 func main() {
@@ -51,7 +52,7 @@ func server(ctx context.Context, c bootstrap.ServeConfig, log *slog.Logger) (*ga
 	cl := farread.New(farread.Config{MaxMemory: c.Memory / 4, NoHedge: c.NoHedge, Logger: log})
 	g := gateway.Config{
 		Client: cl, TTL: c.TTL, MaxResponse: c.MaxResponse, MaxRead: c.MaxRead, Memory: c.Memory / 2, Cache: c.Memory / 4,
-		CORS: c.CORS, Token: c.Token, NoRaw: c.NoRaw, RedirectRaw: c.Redirect, Log: log,
+		Viewer: viewer.Handler(), CORS: c.CORS, Token: c.Token, NoRaw: c.NoRaw, RedirectRaw: c.Redirect, Log: log,
 	}
 	if c.TTL == 0 {
 		g.TTL = -1

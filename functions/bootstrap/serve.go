@@ -74,7 +74,9 @@ func LoadServe(getenv func(string) string) (ServeConfig, error) {
 		mib(EnvRaw, &c.Redirect, 5, 200)
 	}
 	if v := getenv(EnvCORS); v != "" {
-		c.CORS = strings.Split(v, ",")
+		for o := range strings.SplitSeq(v, ",") {
+			c.CORS = append(c.CORS, strings.TrimSpace(o))
+		}
 	}
 	if v := getenv(EnvTTL); v != "" {
 		if c.TTL, err = time.ParseDuration(v); err != nil || c.TTL < 0 {

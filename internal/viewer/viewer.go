@@ -19,7 +19,7 @@ var files embed.FS
 
 // policy lets the page use nothing but this server, and no script or style in the
 // document itself.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // medias are the types of the page's files.
 var medias = map[string]string{

@@ -23,7 +23,12 @@ func TestPipeIsNoObject(t *testing.T) {
 	if _, err := read(t, b, "pipe", objstore.GetOptions{}); !errors.Is(err, objstore.ErrNotFound) {
 		t.Errorf("want ErrNotFound, got %v", err)
 	}
-	if got := list(t, b, ""); len(got) > 0 {
-		t.Errorf("list: %q", got)
+	for _, prefix := range []string{"", "pipe", "pipe/"} {
+		if got := list(t, b, prefix); len(got) > 0 {
+			t.Errorf("list %q: %q", prefix, got)
+		}
+		for e, err := range b.ListFolder(t.Context(), prefix, "") {
+			t.Errorf("list the folder %q: %v, %v", prefix, e, err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -301,7 +302,13 @@ func (l lister) file(key string) (more bool) {
 // names are the entries of a folder in the order of the keys below them, so
 // folders sort with the slash that follows them.
 func (l lister) names(dir string) ([]string, error) {
-	f, err := l.root.Open(filepath.FromSlash(rooted(dir)))
+	name := filepath.FromSlash(rooted(dir))
+	if i, err := l.root.Stat(name); err != nil { // opening a pipe would wait for its writer
+		return nil, err
+	} else if !i.IsDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: syscall.ENOTDIR}
+	}
+	f, err := l.root.Open(name)
 	if err != nil {
 		return nil, err
 	}

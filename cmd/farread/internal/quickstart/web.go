@@ -12,6 +12,7 @@ import (
 
 	"github.com/farread/farread/cmd/farread/internal/demo"
 	"github.com/farread/farread/gateway"
+	"github.com/farread/farread/internal/viewer"
 )
 
 // A Served is one answer over HTTP, checked.
@@ -34,7 +35,8 @@ type web struct {
 
 // startWeb serves the bucket of datasets on loopback, as `farread serve` does.
 func (t *tour) startWeb(ctx context.Context) error {
-	g, err := gateway.New(gateway.Config{Client: t.writer, Roots: []gateway.Root{{Name: datasets, Bucket: t.datasets}}, Memory: webMemory, Cache: webMemory / 2, Hosts: []string{}})
+	g, err := gateway.New(gateway.Config{Client: t.writer, Roots: []gateway.Root{{Name: datasets, Bucket: t.datasets}}, Memory: webMemory, Cache: webMemory / 2,
+		Hosts: []string{}, Viewer: viewer.Handler()})
 	if err != nil {
 		return err
 	}
