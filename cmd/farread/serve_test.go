@@ -144,7 +144,9 @@ func TestServeRefuses(t *testing.T) {
 			t.Errorf("%q: exit %d %s", x.args, r.code, r.stderr)
 		}
 	}
-	for _, args := range [][]string{{"x"}, {"http://h/x"}, {"http://h/x", "--token-file", filepath.Join(dir, "empty")}, {"http://h/x", "--token-file", "x", "--for", "-1s"}} {
+	good := filepath.Join(dir, "token")
+	write(t, good, []byte("correct horse\n"))
+	for _, args := range [][]string{{"x"}, {"http://h/x"}, {"http://h/x?s=0;y", "--token-file", good}, {"http://h/#/d/x", "--token-file", good}, {"http://h/x", "--token-file", filepath.Join(dir, "empty")}, {"http://h/x", "--token-file", "x", "--for", "-1s"}} {
 		if r := (runner{}).run(t, append([]string{"share"}, args...)...); r.code != exitUsage {
 			t.Errorf("share %q: exit %d %s", args, r.code, r.stderr)
 		}

@@ -82,7 +82,7 @@ func (p *page) invite(t *tour) {
 	}
 	p.line("\nor in a browser, or with xarray.open_zarr:\n")
 	for _, path := range []string{
-		"/ls/" + datasets + "/", "/slice/" + datasets + "/" + out[stormOutput].Key + "?s=30&format=png",
+		"/", "/slice/" + datasets + "/" + out[stormOutput].Key + "?s=30&format=png",
 		"/view/" + datasets + "/" + out[5].Key + "?from=6h&to=7h&width=1200&format=svg", "/group/" + datasets + "/" + out[stormOutput].Key,
 	} {
 		p.line("  %s%s", t.report.Served.URL, path)
