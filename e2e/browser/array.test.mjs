@@ -340,6 +340,53 @@ test("one axis, one value, text", async () => {
   });
 });
 
+test("members that are text: chosen, shown, and left again", async () => {
+  const member = (p) => p.locator("label:has-text('Member') select"), cells = (p) => p.locator("tbody td").allTextContents();
+  await open("sites.b2nd", async (p) => {
+    assert.deepEqual(await member(p).locator("option").allTextContents(), ["id", "site", "box"]);
+    await member(p).selectOption("site");
+    await p.locator("tbody td").nth(11).waitFor();
+    assert.deepEqual(await cells(p), await value("list(sites['site'].ravel())"));
+    assert.equal(p.state().field, "site");
+    await p.a11y();
+    await member(p).selectOption("box");
+    await done(p);
+    assert.equal(await member(p).inputValue(), "box");
+    await go(p, "pairs.b2nd"); // none of its members can be drawn
+    await p.locator("tbody td").nth(1).waitFor();
+    assert.deepEqual(await cells(p), ['{"left":"ab","right":"x"}', '{"left":"é","right":"yz"}']);
+    await member(p).selectOption("right");
+    await p.getByText("yz", { exact: true }).waitFor();
+    assert.deepEqual(await cells(p), ["x", "yz"]);
+    await member(p).selectOption("all");
+    await p.getByText('{"left":"ab"').waitFor();
+  }, { checked: false });
+});
+
+test("lines elsewhere are left out where nothing would answer them", async () => {
+  const ids = async (p) => {
+    await p.getByText("Read it elsewhere").click();
+    await p.locator(".elsewhere pre").first().waitFor();
+    const all = [];
+    for (const b of await p.locator(".elsewhere .bar button").all()) {
+      await b.click();
+      for (const pre of await p.locator(".elsewhere pre").all()) all.push(await pre.getAttribute("data-id"));
+    }
+    return all;
+  };
+  await open("plain.npy", async (p) => {
+    assert.deepEqual(await ids(p), ["numpy", "curl"]);
+    await go(p, "sites.b2nd"); // a member is an array
+    await done(p);
+    assert.equal((await p.request.get(`${url}zarr/d/sites.b2nd/zarr.json`)).status(), 422);
+    assert.deepEqual(await ids(p), ["numpy", "blosc2", "curl", "cli"]);
+    await go(p, "points.b2nd");
+    await done(p);
+    assert.equal((await p.request.get(`${url}zarr/d/points.b2nd/zarr.json`)).status(), 200);
+    assert.deepEqual(await ids(p), ["numpy", "zarr", "xarray", "blosc2", "curl", "cli", "zarrurl", "neuroglancer"]);
+  }, { checked: false });
+});
+
 test("on a phone, in the dark", async () => {
   await open("weather.b2nd?i=3,0,0&profile=0&point=150,200", async (p) => {
     await p.getByLabel(/^Profile of/).waitFor();

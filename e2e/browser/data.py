@@ -47,6 +47,13 @@ days = save("days.b2nd", (np.datetime64("2024-01-01", "h") + np.arange(48)).asty
 waves = save("waves.b2nd", (np.exp(1j * np.arange(30) / 4)[:, None] * np.arange(20)).astype("c8"))
 one = save("one.b2nd", np.array(42.5))
 words = save("words.b2nd", np.array([["ab", "c"], ["de", "fg"]], dtype="S2"))
+sites = np.zeros((3, 4), dtype=[("id", "<i8"), ("site", "<U5"), ("box", "<f4", (2, 2))])
+sites["id"] = np.arange(12).reshape(3, 4)
+sites["site"] = [["oslo", "rome", "", "köln"], ["<b>", "a b", "c", "d"], ["e", "f", "g", "i"]]
+save("sites.b2nd", sites)
+pairs = save("pairs.b2nd", np.array([("ab", b"x"), ("é", b"yz")], dtype=[("left", "<U2"), ("right", "S2")]))
+np.save(os.path.join(folder, "plain.npy"), weather[0, :30, :40])
+open(os.path.join(folder, "empty.txt"), "w").close()
 wide = save("wide.b2nd", np.add.outer(np.arange(2000), np.arange(3000)).astype("i4"), chunks=(500, 1000), blocks=(100, 250))
 
 os.makedirs(os.path.join(folder, "deep", "er & odd #1"), exist_ok=True)

@@ -78,6 +78,7 @@ test("what is not there, and what is no dataset, is said in words", async () => 
     assert.equal(await p.locator(".fault").count(), 0);
   }, { errors });
   await page(`${url}#/d/notes.txt`, async (p) => { await p.getByText("No format that can be shown").waitFor(); }, { errors, checked: false });
+  await page(`${url}#/d/empty.txt`, async (p) => { await p.getByText("It is empty.").waitFor(); }, { errors: [/416|422/], checked: false });
 });
 
 test("a dataset that is replaced: the page says so, and opens the new version", async () => {
@@ -111,7 +112,15 @@ test("a token: asked for, kept in the tab, and taken from the link", async () =>
     await p.waitForSelector(".plane[data-done='1']");
     assert.equal(new URL(p.url()).hash, "#/d/exact.b2nd");
     assert.ok(p.requests().every((u) => !u.includes("s3cret")));
-  }, { checked: false });
+    await p.evaluate(() => { location.hash = "#/d/notes.txt"; });
+    await p.getByText("no dataset", { exact: true }).waitFor();
+    assert.equal(await p.getByRole("link", { name: "stored bytes" }).count(), 0); // it would be refused
+  }, { errors: [/422/], checked: false });
+  // No escape, so it is the token as it stands.
+  await page(`${url}#token=100%`, async (p) => {
+    await p.getByText("This server wants a token.").waitFor();
+    assert.equal(await p.evaluate(() => sessionStorage.getItem("farread-token")), "100%");
+  }, { errors: [/401/], checked: false });
 });
 
 test("dark, light, and the list of keys", async () => {

@@ -171,6 +171,14 @@ test("items: names, bytes that are no text, and markup that stays text", async (
   }, { width: 400, height: 800 });
 });
 
+test("a folder names what is a series, and finds it by that word", async () => {
+  await page(at("", "q=series"), async (p) => {
+    await p.getByRole("link", { name: "two.zoom" }).waitFor();
+    assert.deepEqual(await p.locator(".list tbody a").allTextContents(), ["gap.zoom", "grow.zoom", "one.zoom", "two.zoom"]);
+    assert.match(await p.locator("tr", { hasText: "two.zoom" }).innerText(), /series · zoomcache/);
+  }, { checked: false });
+});
+
 test("anything else: what is known of it, its bytes, a link", async () => {
   await page(at("notes.txt"), async (p) => {
     await p.getByText("no dataset", { exact: true }).waitFor();

@@ -7,7 +7,7 @@ const $ = (id) => document.getElementById(id);
 const main = $("main"), crumbs = $("crumbs"), live = $("live"), keysBox = $("keys");
 
 // The view of a dataset, by its format; of other formats, by what it can do.
-const views = { zoom: "series", gulp: "frames", bloscpack: "items" };
+const views = { zoomcache: "series", gulp: "frames", bloscpack: "items" };
 const abilities = [["view", "series"], ["slice", "array"], ["images", "frames"], ["items", "items"]];
 
 // likely is the view that a name promises: it is fetched while the server looks.
@@ -21,16 +21,19 @@ function viewOf(info) {
 
 // ---- routes: #/ROOT/KEY?state, and #token=… once
 
+// plain is a part of a link without escapes: as it stands, if it is not written with any.
+function plain(s) { try { return decodeURIComponent(s); } catch { return s; } }
+
 function takeToken() {
   const m = /^#token=([^&#/]*)[&#]?(\/.*)?$/.exec(location.hash);
   if (!m) return;
-  api.setToken(decodeURIComponent(m[1]));
+  api.setToken(plain(m[1]));
   history.replaceState(null, "", `#${m[2] ?? "/"}`);
 }
 
 function parseRoute() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-  const [root, ...rest] = path.split("/").map((s) => { try { return decodeURIComponent(s); } catch { return s; } });
+  const [root, ...rest] = path.split("/").map(plain);
   return { root, key: rest.join("/"), folder: rest.at(-1) === "", state: Object.fromEntries(new URLSearchParams(query)) };
 }
 

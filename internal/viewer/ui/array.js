@@ -10,7 +10,8 @@ import { Controls } from "./controls.js";
 
 export async function mount(box, ctx) {
   const { info } = ctx;
-  const drawn = kindOf(info.dtype) || members(info.dtype)?.some((m) => kindOf(m.descr));
+  const list = members(info.dtype), asked = list?.find((m) => m.name === ctx.state.field);
+  const drawn = asked ? kindOf(asked.descr) : kindOf(info.dtype) || list?.some((m) => kindOf(m.descr));
   if (info.shape.includes(0)) { box.append(el("p", { class: "note" }, "The array has no items.")); return { destroy() {} }; }
   if (!drawn || info.shape.every((n) => n === 1)) return (await import("./text.js")).mount(box, ctx);
   if (info.shape.length === 1) return (await import("./line.js")).mount(box, ctx);

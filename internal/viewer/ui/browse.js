@@ -2,7 +2,7 @@
 
 import { el, bytes, count, later, plural } from "./dom.js";
 
-const words = { b2nd: "array", npy: "array", cframe: "frame", zoom: "series", gulp: "images", bloscpack: "items", fri: "index" };
+const words = { b2nd: "array", npy: "array", cframe: "frame", zoomcache: "series", gulp: "images", bloscpack: "items", fri: "index" };
 
 export async function mount(box, ctx) {
   const b = new Browse(box, ctx);

@@ -2,6 +2,7 @@
 
 import { el, field } from "./dom.js";
 import { maps } from "./colors.js";
+import { picker } from "./members.js";
 
 const button = (text, title, onclick, more = {}) => el("button", { type: "button", title, "aria-label": title, onclick, ...more }, text);
 const pace = 90; // ms for each picture of a play
@@ -21,9 +22,7 @@ export class Controls {
   build() {
     const m = this.m, kids = [];
     if (m.members?.length) {
-      const pick = el("select", { onchange: () => { m.member = m.members.find((x) => x.name === pick.value); m.chosen = 0; this.actions.member(); this.build(); } },
-        ...m.members.map((x) => el("option", { selected: x === m.member }, x.name)));
-      kids.push(field("Member", pick));
+      kids.push(picker(m.ctx, m.member.name, (name) => { m.member = m.members.find((x) => x.name === name); m.chosen = 0; this.actions.member(); this.build(); }));
       if (m.inner > 1) kids.push(field("number", el("input", { type: "number", min: 0, max: m.inner - 1, value: m.chosen, onchange: (e) => { m.chosen = Math.min(Math.max(Math.trunc(e.target.value) || 0, 0), m.inner - 1); e.target.value = m.chosen; this.actions.member(); } })));
     }
     if (m.shape.length > 1) {

@@ -1,6 +1,8 @@
 // The lines of "Read it elsewhere". Each is whole: it runs as it stands, as far as its
 // program or library is there.
 
+import { members } from "./npy.js";
+
 const py = (s) => JSON.stringify(s); // JSON's strings are Python's and Go's
 const sh = (s) => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", "'\\''")}'`);
 const quote = (url) => `'${url.replaceAll("'", "%27")}'`;
@@ -33,11 +35,15 @@ const check = ["if err != nil {", "\tlog.Fatal(err)", "}"];
 
 // ---- arrays
 
+// inZarr reports whether Zarr has items of a type: its structured items have no members
+// that are arrays, or big-endian.
+const inZarr = (descr) => members(descr)?.every((m) => m.shape.length === 0 && !/^>([iu](?!1$)|[fcmMU])/.test(m.descr) && inZarr(m.descr)) ?? true;
+
 function array(at, { slice, field }) {
   const { info, name } = at, parts = slice.split(",").map((s) => s.trim()).filter(Boolean), text = parts.join(","), index = parts.length ? parts.join(", ") : (info.shape?.length ? "..." : "()");
-  const zarr = info.format !== "npy" && info.format !== "bloscpack" && !info.refused, params = { s: text || (info.shape?.length ? ":" : ""), field }, of = field ? `[${py(field)}]` : "";
+  const npy = info.format === "npy", zarr = !npy && info.format !== "bloscpack" && !info.refused && inZarr(info.dtype), params = { s: text || (info.shape?.length ? ":" : ""), field }, of = field ? `[${py(field)}]` : "";
   const np = fetching(at, "import io"), opts = at.token ? `, storage_options={"client_kwargs": {"headers": {"Authorization": "Bearer " + os.environ["FARREAD_TOKEN"]}}}` : "", os = at.token ? "import os\n\n" : "";
-  const go = !field && goTypes[/^[<>|=]?([a-z]\d)$/.exec(info.dtype ?? "")?.[1]];
+  const go = !field && !npy && goTypes[/^[<>|=]?([a-z]\d)$/.exec(info.dtype ?? "")?.[1]];
   const raw = at.url("raw");
   return [
     { id: "numpy", group: "Python", title: "NumPy", text: `${np.imports}\nimport numpy as np\n\nurl = ${py(at.url("slice", params))}\npart = np.load(io.BytesIO(${np.get("url")}.read()))` },
@@ -46,7 +52,7 @@ function array(at, { slice, field }) {
     /\.b2nd$/.test(at.key) && info.format === "b2nd" && !at.token && { id: "blosc2", group: "Python", title: "blosc2", text: `import blosc2\n\na = blosc2.open(${py(raw)})\npart = a[${index}]${of}`, note: "python-blosc2 4 with fsspec and aiohttp. It reads the stored blocks." },
     go && { id: "go", group: "Go", title: "Go", text: goProgram(["", "github.com/farread/farread"], [`part, shape, err := farread.OpenSlice[${go}](ctx, ${py(raw)}, ${py(text || "...")})`, ...check, "fmt.Println(shape, part)"]), note: noToken(at) },
     { id: "curl", group: "curl", title: "curl", text: curl(at, at.url("slice", params), `${name}.npy`) },
-    { id: "cli", group: "farread", title: "farread slice", text: `farread slice ${quote(raw)} ${quote(text || "...")}${field ? ` --field ${sh(field)}` : ""} -o ${sh(`${name}.npy`)}`, note: noToken(at) },
+    !npy && { id: "cli", group: "farread", title: "farread slice", text: `farread slice ${quote(raw)} ${quote(text || "...")}${field ? ` --field ${sh(field)}` : ""} -o ${sh(`${name}.npy`)}`, note: noToken(at) },
     zarr && { id: "zarrurl", group: "Zarr", title: "Address for any client of Zarr v3", text: at.url("zarr") },
     zarr && { id: "neuroglancer", group: "Zarr", title: "Source of a layer in neuroglancer", text: `${at.url("zarr")}/|zarr3:`, note: "The server has to allow it: farread serve --cors with the address of your neuroglancer. float64 and int64 need /zarr~float32/… in place of /zarr/…" },
   ];

@@ -2,6 +2,7 @@
 
 import { el, field, later } from "./dom.js";
 import { frame, line, sharp, span } from "./chart.js";
+import { picker } from "./members.js";
 import { Model } from "./model.js";
 import { fileName, tilesOf } from "./array.js";
 
@@ -42,9 +43,7 @@ class LineView {
 
   picker() {
     const m = this.m;
-    if (!m.members?.length) return null;
-    const pick = el("select", { onchange: () => { m.member = m.members.find((x) => x.name === pick.value); m.chosen = 0; Object.assign(this.tiles, { inner: m.inner, chosen: 0 }); this.tiles.clear(); m.save(); this.ask(); } }, ...m.members.map((x) => el("option", { selected: x === m.member }, x.name)));
-    return field("Member", pick);
+    return m.member && picker(this.ctx, m.member.name, (name) => { m.member = m.members.find((x) => x.name === name); m.chosen = 0; Object.assign(this.tiles, { inner: m.inner, chosen: 0 }); this.tiles.clear(); m.save(); this.ask(); });
   }
 
   get window() { return { y0: 0, y1: 1, x0: Math.max(0, Math.floor(this.from)), x1: Math.min(this.size, Math.ceil(this.to)) }; }

@@ -20,11 +20,11 @@ export async function mount(box, ctx) {
   else box.append(el("p", { class: "note" }, "No format that can be shown. These are its stored bytes."));
   if (facts?.refused) box.prepend(el("p", { class: "note" }, `It cannot be read: ${facts.refused}.`));
   if (key.endsWith("/") || key === "") return { destroy() {} };
-  box.append(el("p", { class: "bar" }, el("button", { type: "button", onclick: () => api.download(api.plainUrl("raw", root, key), name).catch(ctx.fail) }, `Save ${name}`), el("a", { href: api.plainUrl("raw", root, key) }, "stored bytes")));
+  box.append(el("p", { class: "bar" }, el("button", { type: "button", onclick: () => api.download(api.plainUrl("raw", root, key), name).catch(ctx.fail) }, `Save ${name}`), api.hasToken() ? null : el("a", { href: api.plainUrl("raw", root, key) }, "stored bytes"))); // a link sends no token
   try {
     const p = await first(lane, api.plainUrl("raw", root, key));
     if (p) box.append(el("h2", {}, p.all ? "Its bytes" : `The first ${bytes(p.data.length)}${p.size ? ` of ${bytes(p.size)}` : ""}`), look(p.data, p.all));
-  } catch (e) { if (!api.aborted(e)) box.append(el("p", { class: "note" }, e.words ?? e.message)); }
+  } catch (e) { if (!api.aborted(e)) box.append(el("p", { class: "note" }, e.code === "bad-range" ? "It is empty." : e.words ?? e.message)); }
   return { destroy() { lane.clear(); } };
 }
 
