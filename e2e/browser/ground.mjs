@@ -89,6 +89,10 @@ export async function page(address, fn, { width = 1280, height = 800, dark = fal
   p.shot = async (name) => { mkdirSync(shots, { recursive: true }); await p.screenshot({ path: join(shots, `${name}.png`) }); };
   p.state = () => Object.fromEntries(new URLSearchParams(new URL(p.url()).hash.split("?")[1] ?? ""));
   p.a11y = a11y;
+  // A wait for what the page does by timers of its own is one of its timers, too: it is then
+  // not over before them, however busy the machine is.
+  const sleep = p.waitForTimeout.bind(p);
+  p.waitForTimeout = (ms) => (ms < 50 ? sleep(ms) : p.evaluate((n) => new Promise((end) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(end, n)))), ms));
   try {
     await p.goto(address);
     await fn(p);

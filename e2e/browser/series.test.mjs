@@ -18,7 +18,7 @@ const sharp = async (p) => { await p.waitForTimeout(60); await p.locator(".plota
 const still = async (p) => { await p.waitForTimeout(260); await sharp(p); };
 const views = (list) => list.filter((u) => /\/view/.test(u));
 const area = async (p) => { const r = await p.locator(".plotarea").boundingBox(); return { x: r.x + 62, y: r.y, width: r.width - 86, height: r.height }; };
-const range = async (p) => [Number(await p.locator(".plotarea").getAttribute("data-from")), Number(await p.locator(".plotarea").getAttribute("data-to"))];
+const range = (p) => p.locator(".plotarea").evaluate((e) => [Number(e.dataset.from), Number(e.dataset.to)]);
 const reads = (p) => p.locator(".read tbody tr").evaluateAll((rows) => rows.map((r) => ({ ...r.dataset, cells: [...r.querySelectorAll("td")].map((c) => c.textContent) })));
 
 test("the whole of two tracks: requests, read-out of all, spikes in the picture", async () => {
@@ -150,6 +150,7 @@ test("keys, links, tracks, scales", async () => {
     near(await range(p), [430, 445]);
     await p.locator(".plotarea").focus();
     await p.keyboard.press("ArrowRight");
+    await still(p);
     near(await range(p), [433.75, 448.75]);
     await p.keyboard.press("ArrowLeft");
     await p.keyboard.press("+");
