@@ -30,14 +30,11 @@ type frameChunks struct{ x *frameData }
 func (c frameChunks) Chunks() int64 { return int64(c.x.f.Chunks()) }
 
 func (c frameChunks) AppendStored(ctx context.Context, dst []byte, i int64) ([]byte, error) {
-	if p := c.KeptStored(i); p != nil {
-		return append(dst, p...), nil
+	if all, _ := c.x.storedAt(i); all == nil {
+		return c.x.f.AppendStored(ctx, dst, number(i))
 	}
-	out, err := c.x.f.AppendStored(ctx, dst, number(i))
-	if all, key := c.x.storedAt(i); err == nil && all != nil {
-		all.Put(key, out[len(dst):])
-	}
-	return out, err
+	p, err := c.Stored(ctx, i)
+	return append(dst, p...), err
 }
 
 func (c frameChunks) Stored(ctx context.Context, i int64) ([]byte, error) {

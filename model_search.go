@@ -96,10 +96,7 @@ func (a *Array) ranges(ctx context.Context) (*ArrayStatistics, error) {
 	out := &ArrayStatistics{Bytes: s.Bytes(), Blocks: s.HasBlocks()}
 	for i, c := range a.StatColumns()[:len(cols)] {
 		r := ColumnRange{Name: c.Name(), Items: all[i].Items, NaN: all[i].NaN, Zeros: all[i].Fill}
-		if all[i].Ranged {
-			r.Min = c.Type().AppendJSON(nil, c.Append(nil, all[i].Min))
-			r.Max = c.Type().AppendJSON(nil, c.Append(nil, all[i].Max))
-		}
+		r.Min, r.Max = c.ExtremesJSON(&all[i])
 		out.Columns = append(out.Columns, r)
 	}
 	return out, nil

@@ -53,15 +53,21 @@ func (s *Server) listRoots(c *call) error {
 	return s.hashed(c, append([]byte{plainBody}, p...))
 }
 
+// limit is how many entries a page has, by the parameter of that name.
+func (c *call) limit() (int64, error) {
+	text := c.query.Get("limit")
+	if text == "" {
+		return maxEntries, nil
+	}
+	n, err := number("limit", text)
+	return min(max(n, 1), maxEntries), err
+}
+
 // list answers with a page of a folder, or of what is in a dataset.
 func (s *Server) list(c *call) error {
-	limit := int64(maxEntries)
-	if text := c.query.Get("limit"); text != "" {
-		n, err := number("limit", text)
-		if err != nil {
-			return err
-		}
-		limit = min(max(n, 1), maxEntries)
+	limit, err := c.limit()
+	if err != nil {
+		return err
 	}
 	after := c.query.Get("after")
 	if c.bare || c.at.Key != "" && !strings.HasSuffix(c.at.Key, "/") {

@@ -40,12 +40,9 @@ type statOne struct {
 	Max   json.RawMessage `json:"max,omitempty"`
 }
 
-func toStat(c stats.Column, s stats.Stat) statOne {
+func toStat(c stats.Column, s *stats.Stat) statOne {
 	o := statOne{Items: s.Items, NaN: s.NaN, Fill: s.Fill}
-	if s.Ranged {
-		o.Min = c.Type().AppendJSON(nil, c.Append(nil, s.Min))
-		o.Max = c.Type().AppendJSON(nil, c.Append(nil, s.Max))
-	}
+	o.Min, o.Max = c.ExtremesJSON(s)
 	return o
 }
 
@@ -92,18 +89,16 @@ func planStats(ctx context.Context, s *Server, c *call, h *handle) (*job, error)
 
 // pageOf is the numbers of a page of n chunks, by the parameters after and limit.
 func pageOf(c *call, n int64) (chunks []int, next string, err error) {
-	first, limit := int64(0), int64(maxEntries)
+	first := int64(0)
 	if text := c.query.Get("after"); text != "" {
 		if first, err = number("after", text); err != nil {
 			return nil, "", err
 		}
 		first = min(first, n) + 1
 	}
-	if text := c.query.Get("limit"); text != "" {
-		if limit, err = number("limit", text); err != nil {
-			return nil, "", err
-		}
-		limit = min(max(limit, 1), maxEntries)
+	limit, err := c.limit()
+	if err != nil {
+		return nil, "", err
 	}
 	for i := first; i < min(first+limit, n); i++ {
 		chunks = append(chunks, int(i))
@@ -117,8 +112,8 @@ func pageOf(c *call, n int64) (chunks []int, next string, err error) {
 func statsPage(ctx context.Context, s *Server, known *b2nd.Statistics, all []stats.Column, cols, chunks []int, out chunkStats) ([]byte, error) {
 	err := known.Chunks(ctx, cols, chunks, func(i int, list []stats.Stat) error {
 		e := oneChunkStat{Chunk: chunks[i]}
-		for k, st := range list {
-			e.Columns = append(e.Columns, toStat(all[cols[k]], st))
+		for k := range list {
+			e.Columns = append(e.Columns, toStat(all[cols[k]], &list[k]))
 		}
 		out.Entries = append(out.Entries, e)
 		return nil

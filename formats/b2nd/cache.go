@@ -21,6 +21,7 @@ func (a *Array) WithCache(size int64) *Array {
 // A nil cache keeps nothing.
 func (a *Array) WithCacheIn(all *formats.Cache, name string) *Array {
 	c := a.over(a.f)
+	c.cache = nil
 	if all != nil && all.Max() > 0 {
 		c.cache = &cache{all: all, file: name}
 		if name == "" {
@@ -30,9 +31,9 @@ func (a *Array) WithCacheIn(all *formats.Cache, name string) *Array {
 	return c
 }
 
-// over returns an array of the same items in f, without a cache.
+// over returns a with f in place of its frame, which has the same items.
 func (a *Array) over(f *cframe.Frame) *Array {
-	c := &Array{f: f, meta: a.meta, dtype: a.dtype, g: a.g, limits: a.limits}
+	c := &Array{f: f, meta: a.meta, dtype: a.dtype, g: a.g, limits: a.limits, cache: a.cache}
 	c.scratch.New = a.scratch.New
 	return c
 }

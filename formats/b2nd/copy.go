@@ -37,9 +37,7 @@ func (a *Array) CopyTo(ctx context.Context, w io.Writer, box Box, memory int64) 
 	if a.f.Local() {
 		ahead = 0
 	} else {
-		kept := a.cache
 		a = a.over(a.f.Among(min(ahead, pull.AheadMost*nd.UsualSlab)))
-		a.cache = kept
 	}
 	err := pull.Ahead(ctx, a.Slabs(box, memory/2), ahead, a.slabSize,
 		func(ctx context.Context, part Box, p []byte) error { return a.ReadSlice(ctx, p, part) },

@@ -72,6 +72,16 @@ var lostReads = map[string]flawedtest.Reading[*cframe.Frame]{
 	},
 }
 
+// openPaged opens a frame whose places come in pages: head and tail are short.
+func openPaged(ctx context.Context, b objstore.Bucket, o objstore.OpenOptions) (*cframe.Frame, error) {
+	o.Head, o.Tail = 8<<10, 12<<10
+	obj, err := objstore.Open(ctx, b, "k", o)
+	if err != nil {
+		return nil, err
+	}
+	return cframe.Open(ctx, obj, cframe.Options{Tail: 12 << 10, Policy: rangeio.Lean()})
+}
+
 // TestManyFaults: the fault matrix over reads whose places come in pages of the index.
 func TestManyFaults(t *testing.T) {
 	t.Parallel()
@@ -79,16 +89,8 @@ func TestManyFaults(t *testing.T) {
 	for v := range 3 {
 		content[v], frames[v] = lostData(v), lostFrame(t, v, cframe.WithIndex)
 	}
-	open := func(ctx context.Context, b objstore.Bucket, o objstore.OpenOptions) (*cframe.Frame, error) {
-		o.Head, o.Tail = 8<<10, 12<<10
-		obj, err := objstore.Open(ctx, b, "k", o)
-		if err != nil {
-			return nil, err
-		}
-		return cframe.Open(ctx, obj, cframe.Options{Tail: 12 << 10, Policy: rangeio.Lean()})
-	}
 	m := flawedtest.Matrix[*cframe.Frame]{Object: func(_ string, version int) []byte { return frames[version] }, Content: content,
-		Open: open, Tail: true, Readings: lostReads, Patient: "chunk"}
+		Open: openPaged, Tail: true, Readings: lostReads, Patient: "chunk"}
 	m.Run(t)
 	f := openLate(t, frames[0])
 	if x, err := f.Index(t.Context()); err != nil || x.Size == 0 {

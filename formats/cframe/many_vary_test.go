@@ -129,16 +129,8 @@ func TestManyVaryingFaults(t *testing.T) {
 	for v := range 3 {
 		content[v], frames[v] = lostData(v), variedFrame(t, v, cframe.WithIndex)
 	}
-	open := func(ctx context.Context, b objstore.Bucket, o objstore.OpenOptions) (*cframe.Frame, error) {
-		o.Head, o.Tail = 8<<10, 12<<10
-		obj, err := objstore.Open(ctx, b, "k", o)
-		if err != nil {
-			return nil, err
-		}
-		return cframe.Open(ctx, obj, cframe.Options{Tail: 12 << 10, Policy: rangeio.Lean()})
-	}
 	m := flawedtest.Matrix[*cframe.Frame]{Object: func(_ string, version int) []byte { return frames[version] }, Content: content,
-		Open: open, Tail: true, Patient: "chunk", Readings: map[string]flawedtest.Reading[*cframe.Frame]{
+		Open: openPaged, Tail: true, Patient: "chunk", Readings: map[string]flawedtest.Reading[*cframe.Frame]{
 			"chunk": lostReads["chunk"],
 			"chunks": func(ctx context.Context, f *cframe.Frame) (map[int][]byte, error) {
 				var mu sync.Mutex

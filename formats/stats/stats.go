@@ -156,6 +156,15 @@ func (c Column) Ordered() bool { return c.parts == 1 }
 // Type.
 func (c Column) Append(dst []byte, key uint64) []byte { return c.num.Append(dst, key) }
 
+// ExtremesJSON returns the least and the greatest number of a Stat as JSON, as a slice
+// has the numbers, or nil twice if the Stat is not Ranged.
+func (c Column) ExtremesJSON(s *Stat) (least, most []byte) {
+	if !s.Ranged {
+		return nil, nil
+	}
+	return c.typ.AppendJSON(nil, c.Append(nil, s.Min)), c.typ.AppendJSON(nil, c.Append(nil, s.Max))
+}
+
 // Key returns the key of a number, given as an item of Type, which the column is
 // Ordered by. It is false for NaN.
 func (c Column) Key(item []byte) (key uint64, ok bool) {
