@@ -73,11 +73,8 @@ func Load(getenv func(string) string, dir string, more ...string) (Config, error
 		}
 		c.MaxMemory = n << 20
 	}
-	if v := getenv(EnvLog); v != "" {
-		if err := c.Level.UnmarshalText([]byte(v)); err != nil {
-			errs = append(errs, fmt.Errorf("%s=%q: %w", EnvLog, v, err))
-		}
-	}
+	c.Level, err = logLevel(getenv)
+	errs = append(errs, err)
 	switch v := getenv(EnvMetrics); v {
 	case "", "emf":
 	case "off":
@@ -85,14 +82,31 @@ func Load(getenv func(string) string, dir string, more ...string) (Config, error
 	default:
 		errs = append(errs, fmt.Errorf("%s=%q is neither emf nor off", EnvMetrics, v))
 	}
+	c.NoHedge, err = noHedge(getenv)
+	errs = append(errs, err)
+	return c, errors.Join(errs...)
+}
+
+// logLevel reads EnvLog.
+func logLevel(getenv func(string) string) (l slog.Level, err error) {
+	if v := getenv(EnvLog); v != "" {
+		if err = l.UnmarshalText([]byte(v)); err != nil {
+			err = fmt.Errorf("%s=%q: %w", EnvLog, v, err)
+		}
+	}
+	return l, err
+}
+
+// noHedge reads EnvHedge.
+func noHedge(getenv func(string) string) (bool, error) {
 	switch v := getenv(EnvHedge); v {
 	case "", "on":
+		return false, nil
 	case "off":
-		c.NoHedge = true
+		return true, nil
 	default:
-		errs = append(errs, fmt.Errorf("%s=%q is neither on nor off", EnvHedge, v))
+		return false, fmt.Errorf("%s=%q is neither on nor off", EnvHedge, v)
 	}
-	return c, errors.Join(errs...)
 }
 
 func rulesText(getenv func(string) string, dir string) ([]byte, error) {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,8 +26,8 @@ func Parameter(ctx context.Context, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, parameterTime)
 	defer cancel()
 	value, err := parameter(ctx, name)
-	if err == nil && (value == "" || len(value) > 4096 || strings.ContainsAny(value, " \t\r\n")) {
-		err = errors.New("want a token without blanks")
+	if err == nil && (value == "" || badToken(value)) {
+		err = errToken
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: parameter %s: %w", EnvParameter, name, err)

@@ -86,23 +86,20 @@ func LoadServe(getenv func(string) string) (ServeConfig, error) {
 	if c.Token != "" && c.Parameter != "" {
 		fault("%s and %s: want one of them", EnvToken, EnvParameter)
 	}
-	if strings.ContainsAny(c.Token, " \t\r\n") || len(c.Token) > 4096 {
-		fault("%s: want a token without blanks", EnvToken)
+	if badToken(c.Token) {
+		fault("%s: %w", EnvToken, errToken)
 	}
-	if v := getenv(EnvLog); v != "" {
-		if err := c.Level.UnmarshalText([]byte(v)); err != nil {
-			fault("%s=%q: %w", EnvLog, v, err)
-		}
-	}
-	switch v := getenv(EnvHedge); v {
-	case "", "on":
-	case "off":
-		c.NoHedge = true
-	default:
-		fault("%s=%q is neither on nor off", EnvHedge, v)
-	}
+	c.Level, err = logLevel(getenv)
+	errs = append(errs, err)
+	c.NoHedge, err = noHedge(getenv)
+	errs = append(errs, err)
 	return c, errors.Join(errs...)
 }
+
+var errToken = errors.New("want a token without blanks")
+
+// badToken reports whether no header could have a token.
+func badToken(v string) bool { return strings.ContainsAny(v, " \t\r\n") || len(v) > 4096 }
 
 // roots reads places by their names.
 func roots(text string) (map[string]string, error) {

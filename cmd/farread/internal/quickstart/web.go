@@ -8,6 +8,7 @@ import (
 	"log" //nolint:depguard // net/http takes no other logger
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/farread/farread/cmd/farread/internal/demo"
@@ -91,22 +92,10 @@ func (t *tour) ask(ctx context.Context, storm demo.Volume) error {
 	}
 	at := (servedTime*storm.Shape[1]+servedRow)*storm.Shape[2] + servedFrom
 	var got []float32
-	if err := json.Unmarshal(p, &got); err != nil || a.StatusCode != http.StatusOK || !equal(got, storm.Values[at:at+servedItems]) {
+	if err := json.Unmarshal(p, &got); err != nil || a.StatusCode != http.StatusOK || !slices.Equal(got, storm.Values[at:at+servedItems]) {
 		return fmt.Errorf("%s: %s %.200s: %w", s.Link, a.Status, p, ErrMismatch)
 	}
 	s.MS, s.OK = ms(time.Since(begun)), true
 	t.page.served(*s, string(p))
 	return nil
-}
-
-func equal(a, b []float32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i, v := range a {
-		if v != b[i] {
-			return false
-		}
-	}
-	return true
 }
