@@ -364,10 +364,27 @@ func ends(t *testing.T, program string, victim func(pid int) int, code int, says
 	}
 }
 
-// child is a process that pid has started; 0: there is none.
+// child is a process that pid has started; 0: there is none. Not every Linux has pgrep.
 func child(pid int) (first int) {
-	out, _ := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output() // it fails if there is none
-	_, _ = fmt.Sscan(string(out), &first)
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		var state string
+		var parent int
+		// The name of the program, in brackets, may have brackets and blanks.
+		_, _ = fmt.Sscan(string(text[bytes.LastIndexByte(text, ')')+1:]), &state, &parent)
+		if parent == pid {
+			_, _ = fmt.Sscan(string(text), &first)
+			return first
+		}
+	}
+	if len(stats) == 0 {
+		out, _ := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output() // it fails if there is none
+		_, _ = fmt.Sscan(string(out), &first)
+	}
 	return first
 }
 
