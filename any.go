@@ -28,6 +28,9 @@ type AnyOptions struct {
 	// Beside says that the index of a frame, a gulp chunk or a zoom-cache file probably lies
 	// beside it; see GulpOptions and ZoomOptions.
 	Beside bool
+	// Numbered says that frames of a gulp chunk will be read by their number in the file; see
+	// GulpOptions.
+	Numbered bool
 	// Cache keeps decoded blocks of arrays and stored chunks, for all datasets that are
 	// opened with it. Nil means that nothing is kept.
 	Cache *formats.Cache
@@ -113,7 +116,7 @@ func (c *Client) OpenPlace(ctx context.Context, at Place, o AnyOptions) (Dataset
 		if o.Offset != 0 {
 			return nil, p.offset(": a gulp chunk begins at byte 0")
 		}
-		g, err := c.GulpByIDIn(ctx, p.Bucket, p.Key, GulpOptions{Options: o.Gulp, Beside: o.Beside})
+		g, err := c.GulpByIDIn(ctx, p.Bucket, p.Key, GulpOptions{Options: o.Gulp, Beside: o.Beside, Numbered: o.Numbered})
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/gulpindex"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/objstore"
@@ -161,7 +162,7 @@ func (s *gulpSet) openByID(ctx context.Context, p gulp.Pair) (g *GulpByID, err e
 	err = objstore.Again(ctx, func() (err error) {
 		objects, next := rangeio.Steps(rest)
 		rest = next
-		if g, err = s.c.openObjects(objects, s.b, place, true); err != nil {
+		if g, err = s.c.openObjects(objects, s.b, place, true, gulpindex.Tail); err != nil {
 			return err
 		}
 		g.o = s.c.gulpOptions(s.o.Options)

@@ -27,12 +27,28 @@ type GulpByID struct {
 	c     *Client
 	o     gulp.Options
 	gate  chan struct{} // guards loading
+	found error         // why the index that was found when the chunk was opened is not used
 	whole atomic.Pointer[Gulp]
 }
 
 // lookForIndex is the size of a .gmeta from which a Client looks for an index before it
 // reads the rest of it. To read so many bytes takes as long as a round trip.
 const lookForIndex = 1 << 20
+
+// besideTail returns how many bytes of the end of an index to fetch. early says that it is
+// asked for along with the chunk. If it is not, it is asked for in place of most of a long
+// .gmeta: then, and if the policy saves requests, it is better to have all of it.
+func (c *Client) besideTail(o GulpOptions, early bool) int64 {
+	switch usual := rangeio.Fast().Free; {
+	case c.c.Policy.Free < usual: // saves bytes
+		return gulpindex.Tail
+	case c.c.Policy.Free > usual || !early:
+		return metaHead
+	case o.Numbered:
+		return 2 * gulpindex.Tail
+	}
+	return gulpindex.Tail
+}
 
 // OpenGulpByID opens the gulp chunk that uri names by either of its two objects. The
 // index beside it is asked for together with both objects if GulpOptions.Beside says
@@ -43,8 +59,8 @@ const lookForIndex = 1 << 20
 // one for the frame.
 //
 // Otherwise both objects are opened as by OpenGulp. If the .gmeta has more than 1 MiB,
-// OpenGulpByID looks for the index before it reads the rest; if there is no index, this
-// costs one request and one phase. An index that is about another version of one of the
+// OpenGulpByID looks for the index before it reads the rest, and fetches 256 KiB of it, or
+// 40 if the policy saves bytes; if there is no index, this costs one request and one phase. An index that is about another version of one of the
 // objects, or damaged, is not used; none is if the server gives no ETags.
 func (c *Client) OpenGulpByID(ctx context.Context, uri string, o GulpOptions) (*GulpByID, error) {
 	b, key, err := c.Bucket(ctx, uri)
@@ -60,13 +76,13 @@ func (c *Client) GulpByIDIn(ctx context.Context, b objstore.Bucket, key string, 
 	b = c.ours(b)
 	return anyPair(ctx, b, key, func(p gulp.Pair) (*GulpByID, error) {
 		early := o.Beside || c.expectBeside(b, p.Data)
-		g, err := c.openObjects(rangeio.OnePhase(ctx), b, p, early)
+		g, err := c.openObjects(rangeio.OnePhase(ctx), b, p, early, c.besideTail(o, true))
 		if err != nil {
 			return nil, err
 		}
 		g.o = c.gulpOptions(o.Options)
 		if !early && g.Meta.Size() > lookForIndex && gulpPairOf(g.Meta, g.Data).Bound() {
-			if g.Beside, err = c.openSide(ctx, b, p.Data, gulpindex.Tail); err != nil && ctx.Err() != nil {
+			if g.Beside, err = c.openSide(ctx, b, p.Data, c.besideTail(o, false)); err != nil && ctx.Err() != nil {
 				return nil, err
 			}
 		}
@@ -85,15 +101,15 @@ func (c *Client) GulpByIDIn(ctx context.Context, b objstore.Bucket, key string, 
 }
 
 // openObjects opens the objects of a pair under ctx, the index beside them too if early
-// is set. It does not read the index of either kind.
-func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair, early bool) (*GulpByID, error) {
+// is set, with tail bytes of its end. It does not read the index of either kind.
+func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair, early bool, tail int64) (*GulpByID, error) {
 	g := &GulpByID{c: c, gate: make(chan struct{}, 1)}
 	eg, ctx := errgroup.WithContext(ctx)
 	meta, data := int64(metaHead), c.dataHead()
 	if early {
 		meta, data = gulpindex.Short, 1
 		eg.Go(func() error {
-			g.Beside, _ = c.openSide(ctx, b, p.Data, gulpindex.Tail) // if that fails, the .gmeta is read
+			g.Beside, _ = c.openSide(ctx, b, p.Data, tail) // if that fails, the .gmeta is read
 			return nil
 		})
 	}
@@ -123,8 +139,11 @@ func (g *GulpByID) useIndex(ctx context.Context) error {
 		return nil
 	}
 	x, err := openGulpIndex(ctx, g.Beside, g.Meta, g.Data, g.o)
-	if err == nil {
+	switch {
+	case err == nil:
 		g.Index = x
+	case index.Unusable(err):
+		g.found = err
 	}
 	return ctx.Err()
 }
@@ -151,7 +170,7 @@ func (g *Gulp) Beside(ctx context.Context, whole bool) (*GulpIndex, error) {
 		err = x.Verify(ctx, g.Chunk)
 	}
 	if index.Unusable(err) {
-		out.Unusable, err = err.Error(), nil
+		out.Unusable, err = index.Reason(err), nil
 	}
 	return out, err
 }
@@ -287,7 +306,7 @@ func (g *GulpByID) Whole(ctx context.Context) (*Gulp, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Gulp{Chunk: c, Meta: g.Meta, Data: g.Data, c: g.c, o: g.o}
+	w := &Gulp{Chunk: c, Meta: g.Meta, Data: g.Data, c: g.c, o: g.o, unused: g.found}
 	g.whole.Store(w)
 	return w, nil
 }

@@ -37,16 +37,22 @@ func clips(tb testing.TB, ids, frames, most int) gulpMade {
 // clipsFrom makes a gulp chunk of ids from number first on.
 func clipsFrom(tb testing.TB, first, ids, frames, most int) gulpMade {
 	tb.Helper()
+	return clipsOf(tb, clip, first, ids, frames, most)
+}
+
+// clipsOf is clipsFrom with ids that name makes of their numbers.
+func clipsOf(tb testing.TB, name func(k int) string, first, ids, frames, most int) gulpMade {
+	tb.Helper()
 	var d, m bytes.Buffer
 	w := gulp.NewWriter(&d, gulp.WriteOptions{})
 	r := rand.New(rand.NewPCG(3, 4))
 	for k := first; k < first+ids; k++ {
 		for i := range frames {
-			if err := w.WriteFrame(clip(k), payload(clip(k), i, 1+r.IntN(most))); err != nil {
+			if err := w.WriteFrame(name(k), payload(name(k), i, 1+r.IntN(most))); err != nil {
 				tb.Fatal(err)
 			}
 		}
-		if err := w.AddMeta(clip(k), fmt.Appendf(nil, `{"label": %d}`, k)); err != nil {
+		if err := w.AddMeta(name(k), fmt.Appendf(nil, `{"label": %d}`, k)); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -230,6 +236,63 @@ func TestGulpTraces(t *testing.T) {
 			}
 			log.Golden(t, "testdata/gulp-"+name+".trace")
 		})
+	}
+}
+
+// TestGulpTails: how much of the end of an index is fetched goes by what will be read, and
+// by the policy. Frames by number take two phases in any order of ids; the policy few, that
+// knows of no index and looks for one in place of a long .gmeta, makes no request more for it.
+func TestGulpTails(t *testing.T) {
+	t.Parallel()
+	mixed := func(k int) string { return fmt.Sprintf("clip-%d", k) } // 10 before 2
+	some, many := clipsOf(t, mixed, 0, 200, 100, 1000), clipsOf(t, mixed, 0, 600, 100, 240)
+	for _, tc := range []struct {
+		name             string
+		m                gulpMade
+		policy           rangeio.Policy
+		beside, numbered bool
+		requests, phases int64
+		bytes            int64 // beyond the frame
+	}{
+		{"numbered", some, rangeio.Fast(), true, true, 4, 2, 2*gulpindex.Tail + gulpindex.Short + 1},
+		{"numbered-lean", some, rangeio.Lean(), true, true, 5, 3, 64_000},
+		{"numbered-many", many, rangeio.Fast(), true, true, 5, 3, 105_000},
+		{"few", many, rangeio.Few(), false, false, 4, 3, 500_000},
+		{"few-none", many, rangeio.Few(), false, false, 5, 4, 2 << 20},
+		{"few-known", many, rangeio.Few(), true, false, 4, 2, 150_000},
+	} {
+		var log tracetest.Log
+		c := New(Config{Policy: tc.policy, Counter: &objstore.Counter{}})
+		b := memstore.New(memstore.Config{Name: "s3://b"})
+		if tc.name == "few-none" {
+			putPair(t, b, "x", tc.m)
+		} else {
+			putIndexed(t, b, "x", tc.m)
+		}
+		c.buckets["s3://b"] = store{b, objstore.Chain(b, log.Middleware(), objstore.Count(c.c.Counter))}
+		start := c.Stats()
+		d, err := c.OpenAny(t.Context(), "s3://b/x.gulp", AnyOptions{Beside: tc.beside, Numbered: tc.numbered})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Step("open")
+		const id, i = 12, 45
+		read, name, k := d.(Imager).AppendImage, mixed(id), i //nolint:forcetypeassert // a chunk has images
+		if tc.numbered {
+			read, name, k = d.(Numberer).ByNumber().AppendImage, "", 100*id+i //nolint:forcetypeassert // and numbers them
+		}
+		got, _, err := read(t.Context(), nil, name, k)
+		want, err2 := tc.m.c.AppendFrame(t.Context(), nil, mixed(id), i)
+		if err := errors.Join(err, err2); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v, %d bytes", tc.name, err, len(got))
+		}
+		log.Step("a frame")
+		s := minus(c.Stats(), start)
+		if s.Requests > tc.requests || s.Phases > tc.phases || s.Bytes-int64(len(got)) > tc.bytes {
+			t.Errorf("%s: %+v", tc.name, s)
+		}
+		log.Note(fmt.Sprintf("%d requests, %d phases, %d bytes beyond the frame", s.Requests, s.Phases, s.Bytes-int64(len(got))))
+		log.Golden(t, "testdata/gulp-tails-"+tc.name+".trace")
 	}
 }
 

@@ -55,7 +55,7 @@ func (f *Frame) UsedIndex(ctx context.Context) (FrameIndex, error) {
 func FrameIndexOf(info cframe.IndexInfo) FrameIndex {
 	x := FrameIndex{Bytes: info.Size, Inside: info.Inside}
 	if info.Unused != nil {
-		x.Unused = info.Unused.Error()
+		x.Unused = index.Reason(info.Unused)
 	}
 	return x
 }

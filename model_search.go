@@ -75,7 +75,7 @@ func (a *Array) Ranges(ctx context.Context) (*ArrayStatistics, error) {
 	}
 	out, err := a.ranges(ctx)
 	if errors.Is(err, index.ErrUnusable) {
-		return &ArrayStatistics{Columns: []ColumnRange{}, Unused: err.Error()}, nil
+		return &ArrayStatistics{Columns: []ColumnRange{}, Unused: index.Reason(err)}, nil
 	}
 	return out, err
 }

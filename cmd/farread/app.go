@@ -40,6 +40,7 @@ type app struct {
 	tracing bool // requests are noted in the trace
 	trace   trace
 	search  *b2nd.SearchReport // what a search for values has read; nil: there was none
+	opened  farread.Dataset    // the dataset that was opened last; nil: there was none
 	trash   sink.Trash
 	served  bool // the command was a server, which an interrupt ends in order
 	patient bool // in tests: the number of requests does not depend on the time that they take
@@ -275,7 +276,9 @@ func (a *app) report(ctx context.Context, err error) int {
 			rangeio.Stats
 			Elapsed float64            `json:"elapsed_ms"`
 			Search  *b2nd.SearchReport `json:"search,omitempty"`
-		}{s, float64(time.Since(a.start).Microseconds()) / 1000, a.search})
+			// Unused tells of an index that is there and was not used, and what to do.
+			Unused string `json:"index_unused,omitempty"`
+		}{s, float64(time.Since(a.start).Microseconds()) / 1000, a.search, a.unusedIndex()})
 	}
 	return exitOK
 }

@@ -55,7 +55,7 @@ an index, which may end early. A negative offset counts from the end.`,
 			if err := sel.parse(args[1:]); err != nil {
 				return err
 			}
-			how.item, how.bignum, how.byID = sel.wanted(), sel.bignum, sel.byID()
+			how.item, how.bignum, how.byID, how.numbered = sel.wanted(), sel.bignum, sel.byID(), sel.byNumber()
 			return at(args[0], a.explain(cmd.Context(), args[0], sel, how))
 		},
 	}
@@ -156,6 +156,7 @@ type plan struct {
 	Phases   int64      `json:"phases"`
 	// Search says what --where reads.
 	Search *b2nd.SearchReport `json:"search,omitempty"`
+	Unused string             `json:"index_unused,omitempty"` // as in --stats
 }
 
 func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) error {
@@ -172,7 +173,7 @@ func (a *app) explain(ctx context.Context, uri string, sel selector, how aim) er
 		return err
 	}
 	spent := a.counter.Stats() // cost of the listing and the index
-	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: spent.Phases, Search: a.search}
+	p := plan{Policy: string(a.flags.policy), Requests: a.trace.rows, Bytes: spent.Bytes, Phases: spent.Phases, Search: a.search, Unused: a.unusedIndex()}
 	for _, r := range p.Requests {
 		if p.Phases = max(p.Phases, r.Phase); !r.made {
 			p.Bytes += r.Len
@@ -220,6 +221,11 @@ func (a *app) tellPlan(p plan) error {
 	}
 	if p.Search != nil {
 		if _, err := fmt.Fprintln(a.stdout, searchText(*p.Search)); err != nil {
+			return err
+		}
+	}
+	if p.Unused != "" {
+		if _, err := fmt.Fprintln(a.stdout, "index: "+human.Printable(p.Unused)); err != nil {
 			return err
 		}
 	}

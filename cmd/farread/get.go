@@ -79,7 +79,7 @@ func newGet(a *app) *cobra.Command {
 			if out == "" {
 				return usagef("missing -o: a file, a folder, or - for stdout")
 			}
-			how.item, how.bignum, how.byID = sel.wanted(), sel.bignum, sel.byID()
+			how.item, how.bignum, how.byID, how.numbered = sel.wanted(), sel.bignum, sel.byID(), sel.byNumber()
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}

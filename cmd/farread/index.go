@@ -38,8 +38,11 @@ Of a gulp chunk it finds the frames of an id without the .gmeta: about 2 bytes a
 and a few bytes an id. It takes the .gmeta, and is about both objects.
 
 An index is about one version of the file, known by size and ETag: when the file changes
-it is ignored, and this command writes it anew. Of a server that gives no ETags, or weak
-ones, it makes none, and none that lies there is believed. Nothing shows before it is
+it is ignored, and this command writes it anew. A copy in another folder or bucket has
+another ETag: an index that was copied along is not used there, as --stats says, and has
+to be made anew. Of a server that gives no ETags, or weak ones, it makes none, and none
+that lies there is believed. What needs no index, as an array of zeros, or is shorter
+than it, gets none unless --ranges is given; a line says so. Nothing shows before it is
 whole. Files that farread writes have an index where it is small and of use: inside, or
 beside gulps.`,
 		Example: `  farread index s3://series/foreign.zoom
@@ -65,6 +68,8 @@ type indexReport struct {
 	Size  int64  `json:"size"`
 	File  int64  `json:"file_size"`
 	New   bool   `json:"written"`
+	// Needless is why no index was written: readers would gain nothing by it.
+	Needless string `json:"needless,omitempty"`
 }
 
 func (a *app) index(ctx context.Context, uri string, force, ranges bool) error {
@@ -87,8 +92,13 @@ func (a *app) index(ctx context.Context, uri string, force, ranges bool) error {
 	defer b.clear()
 	p, err := x.build(b.set)
 	b.clear()
-	if err != nil {
+	switch {
+	case errors.Is(err, index.ErrNeedless):
+		return a.needless(r, "it has no chunks, or only special ones, which have no blocks")
+	case err != nil:
 		return err
+	case int64(len(p)) > x.reads && !ranges:
+		return a.needless(r, fmt.Sprintf("it would have %s, where %s", human.Size(int64(len(p))), x.without()))
 	}
 	r.Size, r.New = int64(len(p)), true
 	if err := putIndex(ctx, x.bucket, x.key+index.Suffix, p); err != nil {
@@ -103,10 +113,19 @@ type indexable struct {
 	key    string
 	uri    string // of the file that the index is named after
 	file   int64  // bytes of the file
+	reads  int64  // bytes that are read in place of an index, at the most
 	size   int64  // bytes of the index that it has; 0: none
 	inside bool
 	steps  int64 // end of the progress of build
 	build  func(progress formats.Progress) ([]byte, error)
+}
+
+// without says what is read without an index.
+func (x *indexable) without() string {
+	if x.reads == x.file {
+		return "the file has " + human.Size(x.file)
+	}
+	return "the .gmeta has " + human.Size(x.reads)
 }
 
 // indexable returns what an opened dataset needs for an index.
@@ -139,7 +158,7 @@ func (a *app) indexable(ctx context.Context, c content, ranges bool) (indexable,
 }
 
 func (a *app) indexableZoom(ctx context.Context, t *zoomContent) (indexable, error) {
-	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: t.f.Size(), steps: t.f.Size()}
+	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: t.f.Size(), reads: t.f.Size(), steps: t.f.Size()}
 	have, err := t.f.UsedIndex(ctx)
 	if have != nil {
 		x.size, x.inside = have.Bytes, have.Inside
@@ -152,7 +171,7 @@ func (a *app) indexableZoom(ctx context.Context, t *zoomContent) (indexable, err
 }
 
 func indexableFrame(ctx context.Context, t *frameContent, f *farread.Frame) (indexable, error) {
-	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: f.Object.Size(), steps: int64(f.Chunks())}
+	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: f.Object.Size(), reads: f.Object.Size(), steps: int64(f.Chunks())}
 	have, err := f.UsedIndex(ctx)
 	x.size, x.inside = have.Bytes, have.Inside
 	x.build = func(progress formats.Progress) ([]byte, error) {
@@ -187,7 +206,7 @@ func indexableRanges(ctx context.Context, t *frameContent, arr *farread.Array) (
 
 // indexableGulp is about the data of a chunk, whichever of its objects the URI names.
 func indexableGulp(ctx context.Context, t *gulpContent) (indexable, error) {
-	x := indexable{bucket: t.bucket, file: t.n.DataBytes}
+	x := indexable{bucket: t.bucket, file: t.n.DataBytes, reads: t.n.MetaBytes}
 	have, err := t.beside(ctx)
 	if have != nil && have.Unusable == "" {
 		x.size = have.Bytes
@@ -227,6 +246,37 @@ func putIndex(ctx context.Context, b objstore.Bucket, key string, p []byte) erro
 	return err
 }
 
+// unusedIndex says which index the dataset that was opened last has found and not used, and
+// what to do. It is empty if there was none.
+func (a *app) unusedIndex() string {
+	if a.opened == nil {
+		return ""
+	}
+	x := farread.FindUnusedIndex(a.opened)
+	if x == nil {
+		return ""
+	}
+	return fmt.Sprintf("there is one, but %s; %s", x.Reason, a.remedy(x))
+}
+
+// remedy says what to do about an index of the opened dataset that is not used.
+func (a *app) remedy(x *farread.UnusedIndex) string {
+	_, array := a.opened.Handle().(*farread.Array)
+	switch {
+	case !x.Anew:
+		return "an index needs a file with a strong ETag, as buckets and folders give it"
+	case array:
+		return "farread index makes it anew, with --ranges for --where"
+	}
+	return "farread index makes it anew"
+}
+
+// needless reports that no index was written, and why. An older one, if there is one, stays.
+func (a *app) needless(r indexReport, why string) error {
+	r.Index, r.Size, r.Needless = "", 0, why
+	return a.indexed(r)
+}
+
 func (a *app) indexed(r indexReport) error {
 	if a.flags.json {
 		return writeJSON(a.stdout, r)
@@ -234,6 +284,8 @@ func (a *app) indexed(r indexReport) error {
 	size := fmt.Sprintf("%s, %s of the file", human.Size(r.Size), share(r.Size, r.File))
 	var text string
 	switch {
+	case r.Needless != "":
+		text = fmt.Sprintf("%s needs no index: %s", human.Printable(r.URI), r.Needless)
 	case r.Index == "":
 		text = fmt.Sprintf("%s has an index inside, %s", human.Printable(r.URI), size)
 	case r.New:

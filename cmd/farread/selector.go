@@ -210,6 +210,9 @@ func (s selector) has(name string) bool { return slices.Contains(s.given(), name
 // byID reports whether an index of frames serves: those of an id, or by number, are meant.
 func (s selector) byID() bool { return s.has("id") || s.frames != "" }
 
+// byNumber reports whether frames of a chunk are meant by their number in the file.
+func (s selector) byNumber() bool { return !s.has("id") && s.frames != "" }
+
 // viewing reports whether points or summaries are meant, and not samples.
 func (s selector) viewing() bool { return s.has("width") || s.has("level") }
 

@@ -76,6 +76,7 @@ type aim struct {
 	bignum   bool  // zoom-cache files: read integers of any length
 	plan     bool  // reads are planned, not made
 	byID     bool  // gulp chunks: frames of one id, or by number, are read
+	numbered bool  // gulp chunks: frames are read by number
 }
 
 // expectsIndex reports whether the index beside a gulp chunk is asked for along with the
@@ -96,7 +97,7 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 		return nil, usagef("%s is what an interrupted writer left; give it another name to read it", human.Printable(uri))
 	}
 	at.Offset = how.offset
-	d, err := a.client.OpenPlace(ctx, at, farread.AnyOptions{AsFolder: how.raw, Beside: a.expectsIndex(at, how), Bloscpack: blpOptions(how), Zoom: a.zoomOptions(how)})
+	d, err := a.client.OpenPlace(ctx, at, farread.AnyOptions{AsFolder: how.raw, Beside: a.expectsIndex(at, how), Numbered: how.numbered, Bloscpack: blpOptions(how), Zoom: a.zoomOptions(how)})
 	if e, ok := errors.AsType[*farread.OffsetError](err); ok {
 		return nil, usagef("--%s", human.Printable(e.Error()))
 	}
@@ -108,6 +109,7 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 
 // take makes the content of an open dataset.
 func (a *app) take(ctx context.Context, d farread.Dataset, how aim) (content, error) {
+	a.opened = d
 	at := d.Place()
 	o := opened{target{at.URI, at.Bucket, at.Key}, a, d}
 	switch h := d.Handle().(type) {

@@ -153,9 +153,14 @@ func (s *searchSelection) plan(ctx context.Context) error {
 // are statistics that could not be used.
 func (a *app) searched(r b2nd.SearchReport) {
 	a.search = &r
-	if r.Unused != "" && !a.flags.quiet {
-		fmt.Fprintf(a.stderr, "the statistics are not used, and everything is read: %s\n", human.Printable(r.Unused))
+	if r.Unused == "" || a.flags.quiet {
+		return
 	}
+	todo := "farread index --ranges --force makes them anew"
+	if x := farread.FindUnusedIndex(a.opened); x != nil {
+		todo = a.remedy(x)
+	}
+	fmt.Fprintf(a.stderr, "the statistics are not used, and everything is read: %s; %s\n", human.Printable(r.Unused), todo)
 }
 
 // searchText says in words what a search reads.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/rangeio"
@@ -161,7 +162,7 @@ func (a *Array) search(ctx context.Context, box Box, p *predicate.Predicate, o S
 	}
 	s.sieve, s.report.Statistics = v, v.chunk != nil
 	if unused != nil {
-		s.report.Unused = unused.Error()
+		s.report.Unused = index.Reason(unused)
 	}
 	s.count()
 	return s, nil

@@ -267,6 +267,16 @@ func (f *Frame) OpenSidecar(ctx context.Context) error {
 	return nil
 }
 
+// UnusedIndex returns why an index that was found, inside the frame or beside it, is not
+// used; nil if none was found, or the one that was is used. It looks for none: it makes no
+// request.
+func (f *Frame) UnusedIndex() error {
+	if u := f.heads.now.Load(); u != nil {
+		return u.info.Unused
+	}
+	return nil
+}
+
 // Index returns what is known of the index of the frame. It looks for an index beside
 // the frame if that was named and not looked for yet, as OpenSidecar does.
 func (f *Frame) Index(ctx context.Context) (IndexInfo, error) {

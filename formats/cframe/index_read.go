@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/farread/farread/formats"
@@ -209,15 +210,17 @@ func (f *Frame) readHeads(ctx context.Context, jobs []job, out [][]byte) error {
 // of every chunk, some thousand by each planned read, and holds about two bytes for each
 // block. If progress is not nil, it is told the chunks so far and in all.
 //
-// A sparse frame is ErrUnsupported, and so is a frame without chunks that have a head:
-// an index would be of no use; and one whose object has no strong ETag (index.Binding). If the index would exceed Limits.MaxMeta, BuildIndex
-// returns ErrTooLarge.
+// A sparse frame is ErrUnsupported, and so is one whose object has no strong ETag
+// (index.Binding). A frame without chunks, or with special ones alone, is
+// index.ErrNeedless, unless its chunks are so many that their places are worth an index. If
+// the index would exceed Limits.MaxMeta, BuildIndex returns ErrTooLarge.
 func (f *Frame) BuildIndex(ctx context.Context, etag string, progress formats.Progress) ([]byte, error) {
 	return f.BuildIndexWith(ctx, etag, nil, progress)
 }
 
 // BuildIndexWith is BuildIndex with a Builder that has the statistics of all chunks already,
-// and nothing else. They are left out if the index would exceed Limits.MaxMeta with them.
+// and nothing else. They are left out if the index would exceed Limits.MaxMeta with them. If
+// there are some, special chunks alone get an index, too.
 func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.Builder, progress formats.Progress) ([]byte, error) {
 	if b == nil {
 		b = &frameindex.Builder{}
@@ -236,13 +239,14 @@ func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.B
 	if err != nil {
 		return nil, err
 	}
-	sizes := make([]int64, f.table.n)
+	sizes, stored := make([]int64, f.table.n), false
 	err = f.eachHead(ctx, 0, f.table.n, func(i int, head []byte) error {
 		if b.Add(head); b.Len() > f.o.Limits.MaxMeta {
 			return tooLarge("index", -1, "more than %d bytes", f.o.Limits.MaxMeta)
 		}
 		if h, err := blosc.ParseHeader(head); err == nil {
 			sizes[i] = int64(h.CBytes)
+			stored = stored || h.Special == blosc.None
 		} else if c := f.chunk(i); c.Special == blosc.None {
 			sizes[i] = c.MaxLen
 		}
@@ -255,8 +259,8 @@ func (f *Frame) BuildIndexWith(ctx context.Context, etag string, b *frameindex.B
 	if f.info.NBytes > 0 && f.trailerOff-f.info.indexOff() > longOffsets {
 		b.SetPlaces(func(i int) frameindex.Place { return placeOf(f.table.at(i), sizes[i]) })
 	}
-	if b.Empty() && !b.HasPlaces() {
-		return nil, unsupported("index", -1, "no chunk has block starts")
+	if !stored && !b.HasPlaces() && !b.HasStats() {
+		return nil, wrap("index", -1, fmt.Errorf("no chunk has block starts: %w", index.ErrNeedless))
 	}
 	b.Trim(f.o.Limits.MaxMeta) // true: the heads alone were below it
 	ix, err := b.Finish(frameindex.State{Header: f.heads.sum, Offsets: *f.heads.offsets.Load()}, bind)

@@ -153,6 +153,9 @@ func (b *Builder) DropStats() {
 	}
 }
 
+// HasStats reports whether the index will have statistics, of a chunk or more.
+func (b *Builder) HasStats() bool { return b.stats != nil && b.stats.chunks > 0 }
+
 func (b *Builder) dropStats() {
 	dropAll(b.stats.chunk)
 	dropAll(b.stats.block)

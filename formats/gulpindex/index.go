@@ -133,8 +133,10 @@ func (x *Index) parse(p []byte, meta Version) error {
 	etag := string(d.p[:n])
 	d.p = d.p[n:]
 	switch l := x.o.Gulp.Limits; {
-	case size != meta.Size || etag != meta.ETag:
+	case size != meta.Size:
 		return unusable("it is about another version of the %s, of %d bytes", gulp.MetaSuffix, size)
+	case etag != meta.ETag:
+		return unusable("it is about another version of the %s, or another copy: the size is the same, the ETag is not", gulp.MetaSuffix)
 	case t.IDs+t.Frames > l.MaxEntries:
 		return unusable("%d ids and %d frames, over the limit", t.IDs, t.Frames)
 	case t.Bytes > t.DataBytes || t.Padding > t.DataBytes-t.Bytes:

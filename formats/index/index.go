@@ -43,9 +43,17 @@ const (
 // of another version of the file. Readers then read the file without the index.
 var ErrUnusable = errors.New("unusable index")
 
+// ErrNeedless is matched by the error of making an index that would tell readers nothing
+// that they do not know without it. It matches formats.ErrUnsupported, too.
+var ErrNeedless = fmt.Errorf("no index is needed: %w", formats.ErrUnsupported)
+
 func unusable(text string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(text, args...), ErrUnusable)
 }
+
+// Reason returns the text of an error that matches ErrUnusable, without the words of
+// ErrUnusable at its end.
+func Reason(err error) string { return strings.TrimSuffix(err.Error(), ": "+ErrUnusable.Error()) }
 
 // A Name tells the sections of an index apart. The format that is indexed gives
 // the numbers their meaning.

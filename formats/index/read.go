@@ -173,8 +173,11 @@ func (ix *Index) parse(dir []byte, bind Binding) error {
 	size := d.uint()
 	etag := string(d.bytes())
 	ix.Meta = d.bytes()
-	if !d.bad && (size != uint64(bind.Size) || etag != bind.ETag) {
+	switch {
+	case !d.bad && size != uint64(bind.Size):
 		return unusable("it is about another version of the file, of %d bytes", size)
+	case !d.bad && etag != bind.ETag:
+		return unusable("it is about another version of the file, or another copy: the size is the same, the ETag is not")
 	}
 	off := int64(len(magic))
 	ix.Sections = make([]Section, d.count(4))

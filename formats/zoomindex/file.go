@@ -43,7 +43,11 @@ type finder struct {
 	first bool // look beside the file first
 	side  func(ctx context.Context) (r rangeio.Reader, etag string, err error)
 	kept  atomic.Int64 // memory of ix
+	bad   atomic.Pointer[unusedIndex]
 }
+
+// An unusedIndex is why an index that was found beside the file is not used.
+type unusedIndex struct{ err error }
 
 // An openIndex is an index and its list of tracks.
 type openIndex struct {
@@ -95,6 +99,15 @@ func (f *File) HasIndex(ctx context.Context) (size int64, inside, ok bool, err e
 		return 0, false, false, err
 	}
 	return ix.Trailer.Len, ix.Trailer.Off > 0, true, nil
+}
+
+// UnusedIndex returns why an index that was found beside the file is not used; nil if none
+// was found, or an index is used. It looks for none: it makes no request.
+func (f *File) UnusedIndex() error {
+	if bad := f.ix.bad.Load(); bad != nil && f.ix.kept.Load() == 0 {
+		return bad.err
+	}
+	return nil
 }
 
 // open returns the index, or nil if there is none. An error comes from reading; the
@@ -170,6 +183,7 @@ func (x *finder) outside(ctx context.Context, f *File) (*openIndex, error) {
 	ix, err := index.Open(ctx, r, index.Options{Bind: index.Binding{Size: f.Size(), ETag: etag}, Limits: f.Limits()})
 	switch {
 	case errors.Is(err, index.ErrUnusable):
+		x.bad.Store(&unusedIndex{err})
 		return nil, nil
 	case err != nil:
 		return nil, wrapRead(-1, err)

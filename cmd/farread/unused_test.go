@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestUnusedIndexIsTold: --stats and explain say that an index is there that was copied
+// along with its file, or that lies on a server without strong ETags, why it is not used,
+// and what to do; nothing of a file whose index is right, or that has none.
+func TestUnusedIndexIsTold(t *testing.T) {
+	t.Parallel()
+	made, copied := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(made, "x.npy"), noisy(3))
+	packNoisy(t, filepath.Join(made, "x.npy"), filepath.Join(made, "x.b2nd"), "--index=false")
+	packNoisy(t, filepath.Join(made, "x.npy"), filepath.Join(made, "none.b2nd"), "--index=false")
+	makeZoom(t, filepath.Join(made, "x.zoom"), time.Unix(0, 0))
+	stem := strings.TrimSuffix(manyFrames(t, 2000), ".gulp")
+	for _, suffix := range []string{".gulp", ".gmeta"} {
+		if err := os.Rename(stem+suffix, filepath.Join(made, "x"+suffix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, "index", filepath.Join(made, "x.b2nd"), "--ranges")
+	run(t, "index", filepath.Join(made, "x.zoom"))
+	run(t, "index", filepath.Join(made, "x.gulp"))
+	for name, p := range files(t, made) {
+		write(t, filepath.Join(copied, name), []byte(p))
+	}
+	weak := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `W/"e"`)
+		http.FileServer(http.Dir(made)).ServeHTTP(w, r)
+	}))
+	t.Cleanup(weak.Close)
+	const anew, strong = "farread index makes it anew", "needs a file with a strong ETag"
+	for _, place := range []struct{ uri, why, todo string }{
+		{countingFolder(t, made).URL, "", ""},
+		{countingFolder(t, copied).URL, "another copy: the size is the same, the ETag is not", anew},
+		{copied, "another copy", anew},
+		{weak.URL, "has only a weak ETag", strong},
+	} {
+		for _, args := range [][]string{
+			{"slice", "x.b2nd", ":, 100, 100", "--format", "csv"},
+			{"slice", "x.b2nd", "...", "--where", "v < 2", "--format", "csv"},
+			{"slice", "none.b2nd", "...", "--where", "v < 2", "--format", "csv"},
+			{"view", "x.zoom", "--track", "1", "--width", "10", "--format", "csv"},
+			{"get", "x.gulp", "--id", "c007", "--frames", "3"},
+		} {
+			if place.uri == copied && (args[0] == "get" || args[0] == "slice" && args[2] != "...") {
+				continue // of files on this machine no index is looked for
+			}
+			why, todo := place.why, place.todo
+			if args[1] == "none.b2nd" {
+				why, todo = "", ""
+			}
+			args[1] = place.uri + "/" + args[1]
+			r := runner{}.run(t, append(args, "-o", "-", "--stats")...)
+			lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+			var s struct {
+				Unused string `json:"index_unused"`
+			}
+			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &s); r.code != 0 || err != nil {
+				t.Fatalf("%q: exit %d: %s", args, r.code, r.stderr)
+			}
+			if told := s.Unused != ""; told != (why != "") || !strings.Contains(s.Unused, why) || !strings.Contains(s.Unused, todo) {
+				t.Errorf("%q: %q", args, s.Unused)
+			}
+			if n := len(lines); n > 2 || n == 2 && (!strings.Contains(lines[0], "everything is read") || !strings.Contains(lines[0], todo)) {
+				t.Errorf("%q: %s", args, r.stderr)
+			}
+			args[0] = "explain"
+			if args[len(args)-2] == "--format" {
+				args = args[:len(args)-2]
+			}
+			if r := (runner{}).run(t, args...); strings.Contains(r.stdout, "\nindex: there is one") != (why != "") || !strings.Contains(r.stdout, why) {
+				t.Errorf("%q: %s", args, r.stdout)
+			}
+		}
+	}
+}
+
+// TestNeedlessIndex: of what an index is of no use to, index writes none, and says so; it
+// is no error. With --ranges it writes one that verify finds right.
+func TestNeedlessIndex(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	npyFile(t, at("zeros.npy"), "<f8", []int64{64, 1000}, false, make([]byte, 8*64*1000))
+	run(t, "pack", at("zeros.npy"), at("zeros.b2nd"), "--chunk-shape", "4,1000", "--index=false")
+	if err := os.Rename(manyFrames(t, 50), at("few.gulp")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, at("few.gmeta"), []byte(`{"a": {"frame_info": [[0, 2, 8]], "meta_data": [{}]}}`))
+	for _, name := range []string{"zeros.b2nd", "few.gulp"} {
+		if got := run(t, "index", at(name)); !strings.Contains(got, name+" needs no index: it ") || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s: %s", name, got)
+		}
+		var r indexReport
+		if err := json.Unmarshal([]byte(run(t, "index", at(name), "--json")), &r); err != nil || r.New || r.Needless == "" || r.Index != "" {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		if _, err := os.Stat(at(name + ".fri")); err == nil {
+			t.Errorf("%s: there is an index", name)
+		}
+	}
+	if r := indexed(t, at("zeros.b2nd"), "--ranges"); !r.New || r.Needless != "" {
+		t.Errorf("--ranges: %+v", r)
+	}
+	if got := run(t, "verify", at("zeros.b2nd")); !strings.Contains(got, "agrees, and so do the statistics") {
+		t.Error(got)
+	}
+	if got := run(t, "slice", at("zeros.b2nd"), "--where", "v > 1"); got != "no item matches\n" {
+		t.Error(got)
+	}
+}
