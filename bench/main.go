@@ -131,6 +131,7 @@ func jobs() []job {
 		{"download", download},
 		{"full-scan", fullScan},
 		{"afar-many", afarMany},
+		{"afar-frames", afarFrames},
 		{"afar/peers", afarPeers},
 		{"http2", http2},
 		{"disk-cache", diskCache},
