@@ -19,9 +19,9 @@ type UnusedIndex struct {
 func FindUnusedIndex(d Dataset) *UnusedIndex {
 	switch h := d.Handle().(type) {
 	case *Array:
-		return unusedIndex(h.Source.UnusedIndex(), h.Source.Object.Info().ETag)
+		return unusedIndex(h.Source.KnownIndex().Unused, h.Source.Object.Info().ETag)
 	case *Frame:
-		return unusedIndex(h.UnusedIndex(), h.Object.Info().ETag)
+		return unusedIndex(h.KnownIndex().Unused, h.Object.Info().ETag)
 	case *Zoom:
 		return unusedIndex(h.UnusedIndex(), h.Object.Info().ETag)
 	case *Gulp:

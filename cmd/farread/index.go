@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,11 +83,14 @@ func (a *app) index(ctx context.Context, uri string, force, ranges bool) error {
 		return err
 	}
 	r := indexReport{URI: uri, Index: x.uri + index.Suffix, Size: x.size, File: x.file}
-	if x.size > 0 && !force {
+	if x.size > 0 && (!force || x.first) {
 		if x.inside {
 			r.Index = ""
 		}
 		return a.indexed(r)
+	}
+	if err := x.writable(ctx); err != nil {
+		return fmt.Errorf("%s: %w", x.key+index.Suffix, err)
 	}
 	b := a.newBar("index", x.steps)
 	defer b.clear()
@@ -116,7 +120,9 @@ type indexable struct {
 	reads  int64  // bytes that are read in place of an index, at the most
 	size   int64  // bytes of the index that it has; 0: none
 	inside bool
-	steps  int64 // end of the progress of build
+	first  bool     // an index inside is always used, and none beside it
+	etags  []string // of what the index is bound to
+	steps  int64    // end of the progress of build
 	build  func(progress formats.Progress) ([]byte, error)
 }
 
@@ -158,7 +164,7 @@ func (a *app) indexable(ctx context.Context, c content, ranges bool) (indexable,
 }
 
 func (a *app) indexableZoom(ctx context.Context, t *zoomContent) (indexable, error) {
-	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: t.f.Size(), reads: t.f.Size(), steps: t.f.Size()}
+	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: t.f.Size(), reads: t.f.Size(), steps: t.f.Size(), etags: []string{t.f.Object.Info().ETag}}
 	have, err := t.f.UsedIndex(ctx)
 	if have != nil {
 		x.size, x.inside = have.Bytes, have.Inside
@@ -171,9 +177,10 @@ func (a *app) indexableZoom(ctx context.Context, t *zoomContent) (indexable, err
 }
 
 func indexableFrame(ctx context.Context, t *frameContent, f *farread.Frame) (indexable, error) {
-	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: f.Object.Size(), reads: f.Object.Size(), steps: int64(f.Chunks())}
+	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: f.Object.Size(), reads: f.Object.Size(), steps: int64(f.Chunks()),
+		etags: []string{f.Object.Info().ETag}}
 	have, err := f.UsedIndex(ctx)
-	x.size, x.inside = have.Bytes, have.Inside
+	x.size, x.inside, x.first = have.Bytes, have.Inside, have.Inside
 	x.build = func(progress formats.Progress) ([]byte, error) {
 		return f.BuildIndex(ctx, f.Object.Info().ETag, progress)
 	}
@@ -213,7 +220,7 @@ func indexableGulp(ctx context.Context, t *gulpContent) (indexable, error) {
 	}
 	switch g := t.d.Handle().(type) {
 	case *farread.GulpByID:
-		x.key = g.Data.Info().Key
+		x.key, x.etags = g.Data.Info().Key, []string{g.Data.Info().ETag, g.Meta.Info().ETag}
 		x.build = func(formats.Progress) ([]byte, error) {
 			whole, err := g.Whole(ctx)
 			if err != nil {
@@ -222,11 +229,29 @@ func indexableGulp(ctx context.Context, t *gulpContent) (indexable, error) {
 			return whole.BuildIndex()
 		}
 	case *farread.Gulp:
-		x.key = g.Data.Info().Key
+		x.key, x.etags = g.Data.Info().Key, []string{g.Data.Info().ETag, g.Meta.Info().ETag}
 		x.build = func(formats.Progress) ([]byte, error) { return g.BuildIndex() }
 	}
 	x.uri = join(t.bucket.Name(), x.key)
 	return x, err
+}
+
+// writable returns the error of writing the index to a plain HTTP server, before the file is
+// read for nothing.
+func (x *indexable) writable(ctx context.Context) error {
+	for _, etag := range x.etags {
+		if index.Weakness("", etag) != "" {
+			return nil // the error of build says it
+		}
+	}
+	if !strings.HasPrefix(x.bucket.Name(), "http") {
+		return nil
+	}
+	w, err := x.bucket.Create(ctx, x.key+index.Suffix, objstore.PutOptions{})
+	if err == nil {
+		w.Abort()
+	}
+	return err
 }
 
 // putIndex writes the index. It replaces an older index only if this is still the index

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -85,6 +86,37 @@ func TestUnusedIndexIsTold(t *testing.T) {
 	}
 }
 
+// TestUnusedIndexInfo: info and verify say of every format that the index beside a file is
+// not used, and of none that is.
+func TestUnusedIndexInfo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("x.npy"), noisy(4))
+	packNoisy(t, at("x.npy"), at("x.b2nd"), "--index=false")
+	makeZoom(t, at("x.zoom"), time.Unix(0, 0))
+	data := manyFrames(t, 2000)
+	for i, name := range []string{at("x.b2nd"), at("x.zoom"), data} {
+		run(t, "index", name)
+		for _, command := range []string{"info", "verify"} {
+			if got := run(t, command, name); strings.Contains(got, "not used") {
+				t.Errorf("%s %s: %s", command, name, got)
+			}
+		}
+		p := []byte(files(t, filepath.Dir(name))[filepath.Base(name)+".fri"])
+		for state, q := range map[string][]byte{"damaged": append(p[:len(p)-70:len(p)-70], make([]byte, 70)...), "short": p[:3], "empty": nil} {
+			write(t, name+".fri", q)
+			for _, command := range []string{"info", "verify"} {
+				got := run(t, command, name)
+				as := run(t, command, name, "--json")
+				if !strings.Contains(got, "not used") || !strings.Contains(as, []string{`"unused":"`, `"index_unused":"`, `"unusable":"`}[i]) {
+					t.Errorf("%s %s, %s: %s, %s", command, name, state, got, as)
+				}
+			}
+		}
+	}
+}
+
 // TestNeedlessIndex: of what an index is of no use to, index writes none, and says so; it
 // is no error. With --ranges it writes one that verify finds right.
 func TestNeedlessIndex(t *testing.T) {
@@ -117,5 +149,36 @@ func TestNeedlessIndex(t *testing.T) {
 	}
 	if got := run(t, "slice", at("zeros.b2nd"), "--where", "v > 1"); got != "no item matches\n" {
 		t.Error(got)
+	}
+}
+
+// TestIndexInVain: index makes nothing that no reader would look at, and reads no file for
+// an index that cannot be written.
+func TestIndexInVain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("x.npy"), noisy(5))
+	packNoisy(t, at("x.npy"), at("x.b2nd"))
+	packNoisy(t, at("x.npy"), at("plain.b2nd"), "--index=false")
+	for _, flags := range [][]string{{"--force"}, {"--force", "--ranges"}} {
+		if r := indexed(t, append(flags, at("x.b2nd"))...); r.New || r.Index != "" {
+			t.Errorf("%v, of one that has it inside: %+v", flags, r)
+		}
+	}
+	srv := countingFolder(t, dir)
+	for _, flags := range [][]string{nil, {"--ranges"}} {
+		srv.took()
+		r := runner{}.run(t, append([]string{"index", srv.URL + "/plain.b2nd"}, flags...)...)
+		if _, n := srv.took(); r.code == 0 || !strings.Contains(r.stderr, "can only be read") || n > 150_000 {
+			t.Errorf("%v: exit %d after %d bytes: %s", flags, r.code, n, r.stderr)
+		}
+	}
+	p := []byte(files(t, dir)["x.b2nd"])
+	p[bytes.LastIndex(p, []byte("frindex\x02"))+20] ^= 1 // a page of statistics
+	write(t, at("x.b2nd"), p)
+	r := runner{}.run(t, "slice", at("x.b2nd"), "--where", "v < 2", "-o", "-", "--format", "csv")
+	if r.code != 0 || !strings.Contains(r.stderr, "everything is read") || !strings.Contains(r.stderr, "pack the array anew") {
+		t.Errorf("damaged inside: exit %d: %s", r.code, r.stderr)
 	}
 }

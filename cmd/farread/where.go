@@ -159,6 +159,8 @@ func (a *app) searched(r b2nd.SearchReport) {
 	todo := "farread index --ranges --force makes them anew"
 	if x := farread.FindUnusedIndex(a.opened); x != nil {
 		todo = a.remedy(x)
+	} else if arr, ok := a.opened.Handle().(*farread.Array); ok && arr.Source.KnownIndex().Inside {
+		todo = "they lie inside: pack the array anew"
 	}
 	fmt.Fprintf(a.stderr, "the statistics are not used, and everything is read: %s; %s\n", human.Printable(r.Unused), todo)
 }

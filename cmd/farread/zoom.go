@@ -59,6 +59,8 @@ type zoomInfo struct {
 	Tracks  []zoomTrack `json:"tracks"`
 	// Index is null if there is no usable index.
 	Index *farread.ZoomIndex `json:"index"`
+	// Unused is why an index beside the file is not used.
+	Unused string `json:"index_unused,omitempty"`
 	// Damaged says why the blocks of a local file could not be counted.
 	Damaged string `json:"damaged,omitempty"`
 }
@@ -178,6 +180,9 @@ func (t *zoomContent) info(ctx context.Context) (description, error) {
 	}
 	i := &zoomInfo{Index: d.Index, Format: in.Format, URI: t.uri, Size: in.Source.Size, ETag: in.Source.ETag, Offset: t.off,
 		Version: [2]int{d.Major, d.Minor}, Tracks: t.tracks(d.Counts), Damaged: damaged}
+	if x := farread.FindUnusedIndex(t.d); x != nil {
+		i.Unused = x.Reason
+	}
 	if in.Origin != "" {
 		i.Origin = &in.Origin
 	}
@@ -202,7 +207,11 @@ func (i *zoomInfo) table(h *zoomcache.Header) *human.Table {
 	if i.Origin != nil {
 		t.Add("begins", *i.Origin)
 	}
-	t.Add("index", indexText(i.Index, i.Size))
+	if i.Unused != "" {
+		t.Add("index", "the one beside it is not used: "+human.Printable(i.Unused))
+	} else {
+		t.Add("index", indexText(i.Index, i.Size))
+	}
 	if i.Damaged != "" {
 		t.Add("damaged", human.Printable(i.Damaged))
 	}

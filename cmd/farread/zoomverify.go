@@ -29,6 +29,8 @@ type zoomReport struct {
 	Compared int64 `json:"compared"`
 	Skipped  int64 `json:"skipped"`
 	Spans    int64 `json:"index_spans"`
+	// Unused is why an index beside the file is not used.
+	Unused string `json:"index_unused,omitempty"`
 }
 
 func (t *zoomContent) verified(found farread.Report) (any, string) {
@@ -36,6 +38,9 @@ func (t *zoomContent) verified(found farread.Report) (any, string) {
 	v := &zoomReport{Format: zoomcache.Format, URI: t.uri, OK: true, Tracks: len(r.Tracks), Undeclared: r.Undeclared,
 		UndeclaredBytes: r.UndeclaredBytes, Backward: r.Backward, WrongSpans: r.WrongSpans,
 		Compared: r.Again.Summaries, Skipped: r.Again.Skipped, Spans: r.Again.Spans}
+	if x := farread.FindUnusedIndex(t.d); x != nil {
+		v.Unused = x.Reason
+	}
 	for i := range r.Tracks {
 		c := &r.Tracks[i]
 		v.Packets, v.Samples = v.Packets+c.Packets, v.Samples+c.Samples
@@ -64,6 +69,9 @@ func (v *zoomReport) text() string {
 	}
 	if v.Skipped > 0 {
 		text += fmt.Sprintf(", %s not", human.Count(v.Skipped))
+	}
+	if v.Unused != "" {
+		text += "; the index beside it is not used: " + human.Printable(v.Unused)
 	}
 	return text
 }

@@ -267,14 +267,13 @@ func (f *Frame) OpenSidecar(ctx context.Context) error {
 	return nil
 }
 
-// UnusedIndex returns why an index that was found, inside the frame or beside it, is not
-// used; nil if none was found, or the one that was is used. It looks for none: it makes no
-// request.
-func (f *Frame) UnusedIndex() error {
+// KnownIndex returns what reads have found of the index of the frame. It looks for none: it
+// makes no request.
+func (f *Frame) KnownIndex() IndexInfo {
 	if u := f.heads.now.Load(); u != nil {
-		return u.info.Unused
+		return u.info
 	}
-	return nil
+	return IndexInfo{}
 }
 
 // Index returns what is known of the index of the frame. It looks for an index beside
@@ -283,8 +282,5 @@ func (f *Frame) Index(ctx context.Context) (IndexInfo, error) {
 	if err := f.OpenSidecar(ctx); err != nil {
 		return IndexInfo{}, err
 	}
-	if u := f.heads.now.Load(); u != nil {
-		return u.info, nil
-	}
-	return IndexInfo{}, nil
+	return f.KnownIndex(), nil
 }

@@ -28,7 +28,7 @@ func (f *b2ndFile) begin(w io.Writer) (err error) {
 		out = f.held
 	}
 	f.w, err = b2nd.NewWriter(out, b2nd.Meta{Shape: f.shape, DType: f.d.String()},
-		b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}, Index: cframe.NoIndex, MaxMemory: f.memory})
+		b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}, Index: cframe.CheapIndex, MaxMemory: f.memory})
 	return err
 }
 
