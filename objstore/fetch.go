@@ -37,6 +37,7 @@ func pause(ctx context.Context, n int) error {
 func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
 	c := call{clock: silence.With(ctx, o.o.Stall), inOrder: rangeio.WaitedFor(ctx)}
 	defer c.clock.Stop()
+	c.clock.Share(&o.strain)
 	var done int64
 	for {
 		err := o.fetchOnce(ctx, &c, r, &done)
@@ -94,6 +95,7 @@ type part struct {
 func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte) (part, error) {
 	c := call{clock: silence.With(ctx, o.o.Stall)}
 	defer c.clock.Stop()
+	c.clock.Share(&o.strain)
 	var p part
 	var from, done int64
 	for {

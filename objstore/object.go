@@ -27,8 +27,11 @@ type OpenOptions struct {
 	// Stall bounds the silence of the store: a read ends if one of its planned
 	// requests has not brought 1 KiB for so long, repetitions and continued bodies
 	// included. A body that brings nothing at all for half of it is continued on
-	// another connection. Waiting in a Limit, or before a refused request is sent
-	// again, does not count. 0: the Timeout of the bucket, or 20 s if it has none;
+	// another connection. Bodies that stall again and again have the same time in all,
+	// in one request or one after the other in requests of this object: what was lost
+	// in bodies that were given up is made good by as much time in which bytes came.
+	// A slow body that goes on loses nothing. Waiting in a Limit, or before a refused
+	// request is sent again, does not count. 0: the Timeout of the bucket, or 20 s if it has none;
 	// negative: for ever.
 	Stall time.Duration
 
@@ -101,6 +104,7 @@ type object struct {
 	watchers []watcher // told of the reads of fill
 	usual    *usual    // nil: nothing is hedged
 	pattern  *pattern  // nil: nothing is read ahead
+	strain   silence.Strain
 
 	noVersion atomic.Bool // reading by version id was denied: the ETag pins
 }
