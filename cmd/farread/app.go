@@ -42,6 +42,7 @@ type app struct {
 	search  *b2nd.SearchReport // what a search for values has read; nil: there was none
 	trash   sink.Trash
 	served  bool // the command was a server, which an interrupt ends in order
+	partly  bool // an object was replaced after a part of it was written to stdout
 	patient bool // in tests: the number of requests does not depend on the time that they take
 }
 
@@ -265,6 +266,9 @@ func (a *app) report(ctx context.Context, err error) int {
 		text := oneLine(err)
 		if silence.Is(err) && ctx.Err() == nil {
 			text += "; --timeout allows it longer"
+		}
+		if a.partly && ctx.Err() == nil {
+			text += "; what stdout got is incomplete: run it again"
 		}
 		fmt.Fprintln(a.stderr, text)
 		return exitCode(err)
