@@ -68,7 +68,9 @@ func (o *object) fetchOnce(ctx context.Context, c *call, r *rangeio.Request, don
 		// To read a version needs a permission of its own. Without it the ETag
 		// pins as well; a replaced object is then ErrChanged.
 		o.noVersion.Store(true)
-		body, in, err = o.get(ctx, c, o.info.Key, o.pinned(rng))
+		if body, in, err = o.get(ctx, c, o.info.Key, o.pinned(rng)); errors.Is(err, ErrDenied) {
+			o.noVersion.Store(false) // all is denied, the credentials have expired, say
+		}
 	}
 	if err != nil {
 		return err
