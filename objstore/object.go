@@ -286,9 +286,10 @@ func (o *Object) Long(n int64) (rangeio.Reader, int64) {
 // blocks allocates nothing. A negative offset is ErrInvalid.
 //
 // Reads that follow each other, forwards or backwards, or lie at equal distances, are
-// read ahead: ReadAt loads what comes next in goroutines, in windows that grow to 4 MiB,
+// read ahead: ReadAt loads what comes next in goroutines, in windows that grow to 5 MiB,
 // for up to eight streams of reads side by side and within OpenOptions.Ahead. What was
-// loaded when a stream ends is lost: at most about twice what it has read, and 8 MiB.
+// loaded when a stream ends is lost: at most 1.25 times what it has read, and 5 MiB, or
+// 8 MiB after 16 MiB.
 // docs/performance.md has the cost of streams and of random reads. What is loaded ahead is of the pinned version. Its load ends with the
 // context of the read that began it; if that has none, with OpenOptions.Stall, and if
 // there is neither, nothing is read ahead. If it fails, the read that needs the bytes
