@@ -109,7 +109,7 @@ func (b *batch) putLong(s rangeio.Span, sums []uint32) error {
 		if err != nil {
 			return err
 		}
-		x := piece{off: s.Off, len: int32(n), crc: sums[i], pos: seg.size + pieceHead} //nolint:gosec // at most maxPiece
+		x := piece{off: s.Off, len: int32(n), crc: sums[i], pos: seg.size + pieceHead}
 		putPiece(head[:], seg.salt, x)
 		if err := errors.Join(b.v.c.write(b.f, s.P[:n], x.pos), b.v.c.write(b.f, head[:], seg.size)); err != nil {
 			return err
