@@ -23,6 +23,8 @@ type sessions struct {
 	asked atomic.Int64
 	valid atomic.Int64 // session that the store takes
 	stuck bool         // the source has one session, whoever asks
+
+	refused atomic.Int64 // requests that have come after the session ended
 }
 
 func (s *sessions) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -63,13 +65,20 @@ func TestExpiredCredentials(t *testing.T) {
 	const wait = 1300 * time.Millisecond // longer than the second after which a Get is hedged
 	for name, c := range map[string]struct {
 		stuck bool
+		two   bool                                                                    // reads side by side
 		nth   func(s *sessions, n int64, w http.ResponseWriter, r *http.Request) bool // answers request n after the session ended; false: as usual
 		err   error
 		// of the read after the session ended
 		requests, retries, hedged, asked int64
 	}{
-		"quick":        {requests: 4, retries: 2, asked: 1},
-		"no other one": {stuck: true, err: objstore.ErrDenied, requests: 2, asked: 1},
+		"two side by side": {two: true, nth: func(s *sessions, n int64, _ http.ResponseWriter, r *http.Request) bool {
+			for n <= 2 && s.refused.Load() < 2 && r.Context().Err() == nil { // both were signed before either was refused
+				s.refused.CompareAndSwap(n-1, n)
+				time.Sleep(time.Millisecond)
+			}
+			return false
+		}, requests: 4, retries: 2, asked: 1},
+		"no other one": {stuck: true, err: objstore.ErrDenied, requests: 1, asked: 1},
 		"of the hedge": {nth: func(s *sessions, n int64, w http.ResponseWriter, r *http.Request) bool { // the first was sent in time
 			if n == 1 {
 				<-r.Context().Done()
@@ -132,7 +141,7 @@ func TestExpiredCredentials(t *testing.T) {
 			s.valid.Store(2)
 			ended.Store(true)
 			spans := []rangeio.Span{{Off: 1000, P: make([]byte, 1000)}}
-			if c.nth == nil {
+			if c.two {
 				spans = append(spans, rangeio.Span{Off: 50_000, P: make([]byte, 1000)})
 			}
 			err = ob.ReadRanges(t.Context(), spans)
