@@ -37,6 +37,7 @@ func pause(ctx context.Context, n int) error {
 func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
 	c := call{clock: silence.With(ctx, o.o.Stall), inOrder: rangeio.WaitedFor(ctx)}
 	defer c.clock.Stop()
+	c.clock.Share(&o.strain)
 	var done int64
 	for {
 		err := o.fetchOnce(ctx, &c, r, &done)
@@ -67,7 +68,9 @@ func (o *object) fetchOnce(ctx context.Context, c *call, r *rangeio.Request, don
 		// To read a version needs a permission of its own. Without it the ETag
 		// pins as well; a replaced object is then ErrChanged.
 		o.noVersion.Store(true)
-		body, in, err = o.get(ctx, c, o.info.Key, o.pinned(rng))
+		if body, in, err = o.get(ctx, c, o.info.Key, o.pinned(rng)); errors.Is(err, ErrDenied) {
+			o.noVersion.Store(false) // all is denied, the credentials have expired, say
+		}
 	}
 	if err != nil {
 		return err
@@ -94,6 +97,7 @@ type part struct {
 func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte) (part, error) {
 	c := call{clock: silence.With(ctx, o.o.Stall)}
 	defer c.clock.Stop()
+	c.clock.Share(&o.strain)
 	var p part
 	var from, done int64
 	for {

@@ -27,8 +27,11 @@ type OpenOptions struct {
 	// Stall bounds the silence of the store: a read ends if one of its planned
 	// requests has not brought 1 KiB for so long, repetitions and continued bodies
 	// included. A body that brings nothing at all for half of it is continued on
-	// another connection. Waiting in a Limit, or before a refused request is sent
-	// again, does not count. 0: the Timeout of the bucket, or 20 s if it has none;
+	// another connection. Bodies that stall again and again have the same time in all,
+	// in one request or one after the other in requests of this object: what was lost
+	// in bodies that were given up is made good by as much time in which bytes came.
+	// A slow body that goes on loses nothing. Waiting in a Limit, or before a refused
+	// request is sent again, does not count. 0: the Timeout of the bucket, or 20 s if it has none;
 	// negative: for ever.
 	Stall time.Duration
 
@@ -101,6 +104,7 @@ type object struct {
 	watchers []watcher // told of the reads of fill
 	usual    *usual    // nil: nothing is hedged
 	pattern  *pattern  // nil: nothing is read ahead
+	strain   silence.Strain
 
 	noVersion atomic.Bool // reading by version id was denied: the ETag pins
 }
@@ -282,9 +286,10 @@ func (o *Object) Long(n int64) (rangeio.Reader, int64) {
 // blocks allocates nothing. A negative offset is ErrInvalid.
 //
 // Reads that follow each other, forwards or backwards, or lie at equal distances, are
-// read ahead: ReadAt loads what comes next in goroutines, in windows that grow to 4 MiB,
+// read ahead: ReadAt loads what comes next in goroutines, in windows that grow to 5 MiB,
 // for up to eight streams of reads side by side and within OpenOptions.Ahead. What was
-// loaded when a stream ends is lost: at most about twice what it has read, and 8 MiB.
+// loaded when a stream ends is lost: at most 1.25 times what it has read, and 5 MiB, or
+// 8 MiB after 16 MiB.
 // docs/performance.md has the cost of streams and of random reads. What is loaded ahead is of the pinned version. Its load ends with the
 // context of the read that began it; if that has none, with OpenOptions.Stall, and if
 // there is neither, nothing is read ahead. If it fails, the read that needs the bytes

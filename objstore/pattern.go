@@ -10,7 +10,7 @@ import (
 // equal distances). It makes no requests, and what it says depends on the reads alone,
 // not on time.
 //
-// What it reads ahead in vain is bounded: never more than twice the bytes that the run
+// What it reads ahead in vain is bounded: never much more than the bytes that the run
 // has read already, and if more than a small part of all bytes was read in vain, a
 // small part of the run. So reads without a pattern cost what they cost without it.
 type pattern struct {
@@ -30,7 +30,9 @@ type pattern struct {
 
 // Limits of reading ahead.
 const (
-	aheadWindow  = 4 << 20  // a window doubles up to this; while one is read, the next is fetched
+	aheadWindow  = 4 << 20  // of a long run: while one is read, the next is fetched
+	aheadShort   = 5 << 20  // most bytes ahead of a run that is not long yet
+	aheadLong    = 16 << 20 // a run is long after so many bytes: half of what is ahead of it is lost at little cost
 	aheadMost    = 16 << 20 // default of OpenOptions.Ahead: two streams of full windows, or more of shorter ones
 	aheadAfter   = 1 << 20  // most bytes ahead of a run whose second read is long, since the run before it was
 	aheadStrides = 64       // most strides of one window: requests in flight
@@ -210,15 +212,25 @@ func (d *pattern) extend(s *readRun, off, n int64) Range {
 	if n > wholeBlocks*d.block {
 		want = max(want, n/2, min((s.limit-s.lo)/4, aheadAfter))
 	}
-	if s.proved {
-		want = 2 * s.read
+	left := want / 2
+	switch {
+	case s.proved && s.read >= aheadLong:
+		want = 2 * aheadWindow
+		left = want / 2
+	case s.proved:
+		// Where a run ends, nobody knows, and what is ahead then is lost. So windows are hardly
+		// longer than what was read. They are fetched late, when the one before is all but
+		// read: so few windows bring as many bytes as longer ones that are fetched early.
+		want = min(s.read+s.read/4, aheadShort)
+		left = want / 16
 	}
 	if d.thrifty() {
 		want = s.read / lostShare
+		left = want / 2
 	}
-	want = min(want, 2*aheadWindow, d.share())
+	want = min(want, d.share())
 	out := s.out()
-	if s.dir == 0 || want < d.block || out > want/2 {
+	if s.dir == 0 || want < d.block || out > min(left, want/2) {
 		return Range{}
 	}
 	joined := out == 0 && n <= wholeBlocks*d.block

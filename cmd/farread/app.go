@@ -43,6 +43,7 @@ type app struct {
 	opened  farread.Dataset    // the dataset that was opened last; nil: there was none
 	trash   sink.Trash
 	served  bool // the command was a server, which an interrupt ends in order
+	partly  bool // an object was replaced after a part of it was written to stdout
 	patient bool // in tests: the number of requests does not depend on the time that they take
 }
 
@@ -266,6 +267,9 @@ func (a *app) report(ctx context.Context, err error) int {
 		text := oneLine(err)
 		if silence.Is(err) && ctx.Err() == nil {
 			text += "; --timeout allows it longer"
+		}
+		if a.partly && ctx.Err() == nil {
+			text += "; what stdout got is incomplete: run it again"
 		}
 		fmt.Fprintln(a.stderr, text)
 		return exitCode(err)

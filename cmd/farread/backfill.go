@@ -41,7 +41,9 @@ Failures that no repetition mends are reported under errors/ in the output bucke
 the functions do it; others are tried three times. The exit code is 0 when all is done
 or skipped, 6 when some are to be tried again, 7 when some failed for good. With --json
 the report is an object; of a dry run each object that would be packed has a line before
-it.`,
+it.
+
+--cache is not used: an object is read once, as it is now.`,
 		Example: `  farread backfill s3://uploads/ --rules rules.json --dry-run
   farread backfill s3://uploads/clips/2026/ --rules rules.json --jobs 8 --checkpoint clips.json
   farread backfill s3://uploads/ --since 36h --json`,

@@ -62,7 +62,8 @@ Objects are known by bucket and key, and by version or ETag. Those without a ver
 a strong ETag are not kept, nor are local files. Beyond --cache-size, what was not used
 for longest goes. Everything has checksums; what is damaged is read anew. Several
 processes may use the folder at once, and it may be deleted at any time. If it is full
-or cannot be written to, reads go on without it.
+or cannot be written to, reads go on without it. The jobs of worker and backfill do not
+use it: they read each upload once, as it is now.
 
 The folder has to be new, empty, or such a cache. Only its owner can read it: it holds
 what the owner's credentials could read.`,

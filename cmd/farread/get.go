@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -115,7 +116,7 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 			err = s.Commit()
 		}
 		if err != nil && stream != nil && stream.Wrote() {
-			late = err
+			late, a.partly = err, errors.Is(err, objstore.ErrChanged)
 			return nil
 		}
 		return err

@@ -93,7 +93,8 @@ An error is one line on stderr that reads outside-in: the command, the URI, the
 place in the file, the cause.
 
 A store that is silent is given up after --timeout (20 s): when it has not brought or
-taken 1 KiB for so long, all repetitions together. What makes progress is never cut.`
+taken 1 KiB for so long, all repetitions together. Bodies that stall again and again
+have the same time for all of them. What makes progress is never cut.`
 
 const topicEnvironment = `S3 is reached as the AWS SDK does it:
 

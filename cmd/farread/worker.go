@@ -46,7 +46,9 @@ path of a file.
 
 The exit code is 0 when every record was acknowledged, 6 when some are to be
 delivered again; --json reports on stdout either way. Failures that no repetition
-mends are reported under errors/ in the output bucket and acknowledged.`,
+mends are reported under errors/ in the output bucket and acknowledged.
+
+--cache is not used: an upload is read once, as it is now.`,
 		Example: `  farread worker --event event.json --rules rules.json
   echo '{"bucket":"uploads","key":"clips/a b.tar"}' | farread worker --event - --rules rules.json
   aws sqs receive-message --queue-url URL --query 'Messages[0].Body' --output text | farread worker --event -`,

@@ -9,6 +9,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
@@ -45,16 +46,24 @@ type ArrayOptions struct {
 }
 
 // Array writes an array. items passes its items to put in C order, any number of
-// whole items at a time.
+// whole items at a time. Nothing is written before the first items are there, or all
+// are: until then a caller may begin anew.
 func Array(w io.Writer, d dtype.DType, shape []int64, o ArrayOptions, items func(put func(p []byte) error) error) error {
 	e, err := newEncoder(d, shape, o)
 	if err != nil {
 		return err
 	}
-	if err := e.begin(w); err != nil {
-		return err
+	begin := sync.OnceValue(func() error { return e.begin(w) })
+	err = items(func(p []byte) error {
+		if err := begin(); err != nil {
+			return err
+		}
+		return e.items(w, p)
+	})
+	if err == nil {
+		err = begin()
 	}
-	if err := items(func(p []byte) error { return e.items(w, p) }); err != nil {
+	if err != nil {
 		return err
 	}
 	return e.end(w)

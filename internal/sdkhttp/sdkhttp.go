@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -82,35 +81,3 @@ func Within(limit time.Duration) func(*middleware.Stack) error {
 		}), middleware.Before)
 	}
 }
-
-// SetCredentials is what helps if there are none.
-const SetCredentials = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
-
-// Credentials wraps p so that its errors are NoCredentials errors, which callers can
-// recognise. If p is nil, the result is nil.
-func Credentials(p aws.CredentialsProvider) aws.CredentialsProvider {
-	if p == nil {
-		return nil
-	}
-	return named{p}
-}
-
-type named struct{ aws.CredentialsProvider }
-
-func (n named) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	c, err := n.CredentialsProvider.Retrieve(ctx)
-	if err != nil {
-		return c, &NoCredentials{err}
-	}
-	return c, nil
-}
-
-// A NoCredentials error tells that credentials were not found, or could not be
-// loaded.
-type NoCredentials struct{ err error }
-
-// Error implements error.
-func (e *NoCredentials) Error() string { return e.err.Error() }
-
-// Unwrap returns the cause.
-func (e *NoCredentials) Unwrap() error { return e.err }

@@ -11,6 +11,12 @@
 // which is a request or the body of an answer, ends after half the limit in which no
 // byte moved. Then there is time for one more try, on another connection.
 //
+// The time of tries that were ended for their silence is lost, also if the next try moves
+// bytes: the limit is one for all of them, so a side that begins anew each time, and
+// falls silent each time, does not hold a call for longer. Time in which bytes come makes
+// good as much time that was lost. A slow body that is never ended loses nothing. A
+// [Strain] carries what was lost from one call to the next.
+//
 // If a call wants to act before these limits, it uses [Clock.Watch].
 package silence
 
@@ -58,6 +64,9 @@ type Clock struct {
 	due    time.Time     // when the timer should fire
 	since  time.Time     // time from which the clock runs; zero: it rests
 	silent time.Duration // silence until since
+	given  time.Duration // part of silent in tries that were ended
+	lost   time.Duration // time of tries that were ended, before the last Unit
+	strain *Strain       // nil: none
 	ran    time.Duration // time that the clock has run until since
 	bytes  int64         // bytes moved since the last full Unit
 	sent   int64         // bytes sent of the request's body, in the try that sent most
@@ -196,7 +205,7 @@ func (c *Clock) err() error {
 	if !c.over {
 		return nil
 	}
-	return &Error{Host: c.host, For: c.limit + c.more, Sent: c.sent, Got: c.got, Last: c.last}
+	return &Error{Host: c.host, For: c.limit + c.more, Sent: c.sent, Got: c.got, Last: c.last, InAll: c.lost > 0}
 }
 
 // Over reports whether the clock ended the call.
@@ -254,7 +263,7 @@ func (c *Clock) left() time.Duration {
 	if c.limit <= 0 {
 		return watch
 	}
-	d := min(c.limit+c.more-c.silent, watch)
+	d := min(c.limit+c.more-c.silent-c.lost, watch)
 	if t := c.try; t != nil && !t.over {
 		d = min(d, c.limit/2+c.more-t.silent)
 		if t.unsent != nil {
@@ -281,14 +290,14 @@ func (c *Clock) fire() {
 	}
 	switch {
 	case c.limit <= 0:
-	case c.silent >= c.limit+c.more:
+	case c.silent+c.lost >= c.limit+c.more:
 		c.over = true
 		c.since = time.Time{}
+		c.strain.clear()
 		c.end()
 		return
 	case t != nil && !t.over && t.silent >= c.limit/2+c.more:
-		t.over, t.after = true, c.limit/2+c.more
-		t.cancel()
+		t.giveUp(c.limit/2 + c.more)
 	}
 	c.arm(false)
 }
@@ -453,6 +462,7 @@ func (c *Clock) moved(t *Try, n int, at int64, most *int64) {
 	c.bytes += at - *most
 	*most = at
 	if c.bytes >= t.unit {
+		c.settle()
 		c.silent, c.bytes = 0, 0
 	}
 }
@@ -493,6 +503,7 @@ type Error struct {
 	For       time.Duration
 	Sent, Got int64 // bytes of bodies sent and received before the end
 	Last      error // error of an earlier try; nil: none
+	InAll     bool  // the silence was not at one time: bytes came in between
 	again     bool
 }
 
@@ -507,7 +518,10 @@ func (e *Error) Error() string {
 		d = d.Round(100 * time.Millisecond)
 	}
 	text := fmt.Sprintf("no answer from %s for %v", host, d)
-	if e.Got > 0 {
+	switch {
+	case e.InAll:
+		text = fmt.Sprintf("%s stalled again and again, for %v in all", host, d)
+	case e.Got > 0:
 		text = fmt.Sprintf("%s brought less than %d bytes in %v, after %d", host, Unit, d, e.Got)
 	}
 	if e.Last != nil {

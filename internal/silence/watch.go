@@ -53,6 +53,7 @@ func (c *Clock) pardon(late time.Duration) {
 // spoke begins the silence again, and removes the watcher: if a server has said
 // "later", no second request should be made at the same time.
 func (c *Clock) spoke() {
+	c.settle()
 	c.silent, c.bytes, c.waited = 0, 0, 0
 	c.watcher = nil
 }
@@ -73,8 +74,8 @@ func (c *Clock) OnlyTry() bool { return c != nil && c.aside }
 func (t *Try) Cut(d time.Duration) (cut bool) {
 	t.do(func(c *Clock) {
 		if t.silent >= d && !t.over && !c.over {
-			t.over, t.cut, t.after = true, true, d
-			t.cancel()
+			t.cut = true
+			t.giveUp(d)
 			cut = true
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/farread/farread/internal/flawedtest"
 	"github.com/farread/farread/internal/pipetest"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
@@ -135,4 +136,22 @@ func TestEndlessError(t *testing.T) {
 	if s := n.Stats(); !errors.Is(err, objstore.ErrDenied) || s.Bytes > 64<<10 {
 		t.Errorf("%v, %+v", err, s)
 	}
+}
+
+// TestStallsAgainAndAgain: bodies of which each brings something, and then stalls for ever,
+// end within the time that the option names, in one request and in one after the other.
+// Those that stall now and then, and are quick in between, do not.
+func TestStallsAgainAndAgain(t *testing.T) {
+	flawedtest.Stalls(t, func(t *testing.T, h http.HandlerFunc, f func(ctx context.Context, b objstore.Bucket) error) (time.Duration, error) {
+		t.Helper()
+		return pipetest.Virtual(t, h, func(t *testing.T, srv *pipetest.Server) error {
+			t.Helper()
+			b, err := httpstore.New(httpstore.Config{Base: "http://store/data", Transport: srv.Transport})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.CloseIdleConnections()
+			return f(t.Context(), b)
+		})
+	})
 }

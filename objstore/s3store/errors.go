@@ -115,7 +115,7 @@ var byCode = map[string]error{ //nolint:gochecknoglobals // a constant table
 	"SlowDown": objstore.ErrThrottled, "RequestLimitExceeded": objstore.ErrThrottled, "Throttling": objstore.ErrThrottled,
 	"ThrottlingException": objstore.ErrThrottled, "TooManyRequests": objstore.ErrThrottled, "BandwidthLimitExceeded": objstore.ErrThrottled,
 	"InvalidAccessKeyId": objstore.ErrDenied, "XAdminUserNotFound": objstore.ErrDenied, // the gateway's 404 for an unknown access key
-	"SignatureDoesNotMatch": objstore.ErrDenied, "ExpiredToken": objstore.ErrDenied, "InvalidToken": objstore.ErrDenied, "TokenRefreshRequired": objstore.ErrDenied,
+	"SignatureDoesNotMatch": objstore.ErrDenied, "ExpiredToken": objstore.ErrDenied, "ExpiredTokenException": objstore.ErrDenied, "RequestExpired": objstore.ErrDenied, "InvalidToken": objstore.ErrDenied, "TokenRefreshRequired": objstore.ErrDenied,
 	"RequestTimeout": objstore.ErrUnavailable, "InternalError": objstore.ErrUnavailable, "ServiceUnavailable": objstore.ErrThrottled,
 	"IncompleteBody": objstore.ErrUnavailable, "BadDigest": objstore.ErrUnavailable,
 }
@@ -139,7 +139,7 @@ func (b *Bucket) within(ctx context.Context, clock *silence.Clock, run func(ctx 
 	if clock.OnlyTry() {
 		run = once(run)
 	}
-	err := b.moving(ctx, run)
+	err := b.moving(ctx, b.renewing(run))
 	if err == nil || !clock.Over() {
 		return err
 	}

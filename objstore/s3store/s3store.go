@@ -130,6 +130,8 @@ type Bucket struct {
 	http   *http.Client
 	payer  types.RequestPayer
 
+	credentials aws.CredentialsProvider
+
 	mu     sync.Mutex
 	region string // configured, or learned from an answer
 }
@@ -151,7 +153,7 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bucket{cfg: c, http: client(ac, c)}
+	b := &Bucket{cfg: c, http: client(ac, c), credentials: ac.Credentials}
 	if c.RequesterPays {
 		b.payer = types.RequestPayerRequester
 	}
@@ -320,8 +322,12 @@ func (b *Bucket) Counter() *objstore.Counter { return b.cfg.Counter }
 // request uses. The bucket stays usable.
 func (b *Bucket) CloseIdleConnections() { b.http.CloseIdleConnections() }
 
-// repeated reads the SDK's own count of tries: "attempt=2; max=5".
+// repeated reads the SDK's own count of tries: "attempt=2; max=5". A call with renewed
+// credentials begins to count anew.
 func repeated(r *http.Request) bool {
+	if r.Context().Value(renewedKey{}) != nil {
+		return true
+	}
 	h := r.Header.Get("Amz-Sdk-Request")
 	return h != "" && !strings.HasPrefix(h, "attempt=1;") && h != "attempt=1"
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/farread/farread/internal/flawedtest"
 	"github.com/farread/farread/internal/pipetest"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
@@ -235,4 +236,12 @@ func late(status int) http.HandlerFunc {
 		}
 		w.WriteHeader(status)
 	}
+}
+
+// TestStallsAgainAndAgain: the time of bodies that stall is one for all of them.
+func TestStallsAgainAndAgain(t *testing.T) {
+	flawedtest.Stalls(t, func(t *testing.T, h http.HandlerFunc, f func(ctx context.Context, b objstore.Bucket) error) (time.Duration, error) {
+		t.Helper()
+		return virtual(t, h, func(ctx context.Context, b *s3store.Bucket) error { return f(ctx, b) })
+	})
 }

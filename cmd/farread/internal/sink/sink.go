@@ -63,7 +63,7 @@ func NewStream(w io.Writer) *Stream { return &Stream{w: w} }
 
 // Write implements io.Writer.
 func (s *Stream) Write(p []byte) (int, error) {
-	s.wrote = true
+	s.wrote = s.wrote || len(p) > 0
 	return s.w.Write(p)
 }
 
