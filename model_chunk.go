@@ -73,6 +73,8 @@ func (c bareChunk) Stored(ctx context.Context, i int64) ([]byte, error) {
 
 func (c bareChunk) KeptStored(int64) []byte { return nil }
 
+func (c bareChunk) LoadStored(context.Context, []int64, func(int64, []byte)) error { return nil }
+
 func noChunk(i int64) error {
 	return &formats.Error{Format: all.Blosc, Part: fmt.Sprintf("chunk %d", i), Off: -1, Err: fmt.Errorf("there is one: %w", formats.ErrNoEntry)}
 }

@@ -30,6 +30,8 @@ type job struct {
 	// copy; lead is nil else.
 	lead []byte
 	kept func() (lead, rest []byte)
+	// asks, if set, tells that a client wants the answer; done, that it has it.
+	asks func() (done func())
 	// read is an upper bound of the stored bytes that are read. If it is beyond the
 	// limit, or below 0, cost tells more.
 	read int64
@@ -76,6 +78,9 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 	}
 	s.caching(c, hd)
 	if j.absent {
+		if j.asks != nil {
+			j.asks()()
+		}
 		tag(hd, names.of(""))
 		hd.Set("X-Fill", "1")
 		hd.Set("Server-Timing", s.timing(c))
@@ -96,6 +101,9 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 			return err
 		}
 		return s.deliver(c, j, names.of(coding), "", j.size)
+	}
+	if j.asks != nil {
+		defer j.asks()()
 	}
 	p, err := s.product(c, j, h, names.of(coding), coding)
 	if err != nil {

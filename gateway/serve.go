@@ -40,6 +40,7 @@ type call struct {
 	source objstore.Counter // requests and bytes that this request caused
 	joined bool             // another request began some of the work
 	hit    bool             // the answer was kept
+	ahead  bool             // the bytes were asked for before the request came
 
 	begun  bool // the header is sent
 	status int
@@ -213,6 +214,8 @@ func (s *Server) timing(c *call) string {
 	n := c.source.Stats()
 	what := "made"
 	switch {
+	case c.ahead:
+		what = "ahead"
 	case c.hit:
 		what = "kept"
 	case c.joined:

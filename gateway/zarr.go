@@ -92,13 +92,14 @@ func planZarr(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 	}
 	c.part = fmt.Sprintf("%d %s %+v", zarrface.Encoding, c.zarr.rest, c.zarr.o)
 	k, err := v.Key(c.zarr.rest)
-	if errors.Is(err, zarrface.ErrAbsent) {
+	absent := errors.Is(err, zarrface.ErrAbsent)
+	if absent && k.Number < 0 {
 		return &job{absent: true}, nil
 	}
-	if err != nil {
+	if err != nil && !absent {
 		return nil, err
 	}
-	return planZarrChunk(ctx, s, h, v, k, c.zarr.o.Cast != "")
+	return planZarrChunk(ctx, s, c, h, v, k, absent)
 }
 
 // zarrDocument plans an answer that is there. It tells the path, so its ETag has that.
