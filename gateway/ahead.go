@@ -18,11 +18,11 @@ const (
 	aheadAfter  = 4        // chunks in a row after which it begins
 	aheadChunks = 64       // most chunks of a run that are ahead: requests in flight
 	aheadMost   = 64 << 20 // bytes of them; a quarter of the cache and an eighth of the memory bound them, too
-	aheadFlight = 32       // how many requests a client has in flight: so far from its place in the row a chunk may be asked for
+	aheadFlight = 12       // how far from its place in the row a chunk may be asked for: zarr-python has ten requests in flight
 	aheadRuns   = 4        // rows of one array that are followed
 	aheadIdle   = time.Second
-	aheadFree   = 1 << 20 // bytes that may be lost
-	aheadShare  = 32      // one byte in so many may be lost besides
+	aheadFree   = 256 << 10 // bytes that may be lost
+	aheadShare  = 32        // one byte in so many may be lost besides
 )
 
 // An ahead follows which stored chunks of an array clients ask for. If they are asked for
@@ -50,12 +50,13 @@ type coming struct {
 type chunkRun struct {
 	lo, hi int64
 	later  uint32
-	last   int64 // the chunk that was asked for last
-	order  uint16
-	end    int64 // up to here chunks are read ahead
-	limit  int64 // where it ends if it is as long as the run before it; 0: unknown
-	size   int64 // bytes of its longest chunk
-	proved bool  // a chunk that was read ahead was asked for
+	last   int64  // the chunk that was asked for last
+	order  uint16 // of the last requests: bit 0 is set if the last one was for a later chunk than the one before it
+	n      int64  // requests
+	end    int64  // up to here chunks are read ahead
+	limit  int64  // where it ends if it is as long as the run before it; 0: unknown
+	size   int64  // bytes of its longest chunk
+	proved bool   // a chunk that was read ahead was asked for
 	seen   int64
 
 	active int // requests in progress
@@ -89,7 +90,6 @@ func (a *ahead) note(i, n, size, most int64) (st aheadStep) {
 	}
 	a.asked += size
 	st.early = i < r.end && size > 0
-	r.proved = r.proved || st.early
 	r.size = max(r.size, size)
 	st.size = r.size
 	st.from, st.to = a.window(r, n, most)
@@ -118,6 +118,7 @@ func (a *ahead) follow(i int64) (r *chunkRun, fresh bool) {
 			}
 			r.later |= bit
 		}
+		r.n++
 		r.order <<= 1
 		if i > r.last {
 			r.order |= 1
@@ -162,7 +163,7 @@ func (a *ahead) begin(i int64) *chunkRun {
 			old = k
 		}
 	}
-	r := &chunkRun{lo: i, hi: i + 1, last: i, order: 1}
+	r := &chunkRun{lo: i, hi: i + 1, last: i, n: 1, order: 1}
 	if last != nil && last.hi-last.lo > 1 && last.later == 0 {
 		r.limit = i + last.hi - last.lo
 	}
@@ -196,14 +197,11 @@ func (r *chunkRun) out() int64 {
 // window is what to read ahead of a run of an array of n chunks.
 func (a *ahead) window(r *chunkRun, n, most int64) (from, to int64) {
 	read := r.hi - r.lo
-	const lately, mostly = 12, 8 // of so many requests so many went on: else they come in no order
-	if read < aheadAfter || r.size == 0 || read >= lately && bits.OnesCount16(r.order<<(16-lately)) < mostly {
+	lately := min(r.n, 12) // of so many requests two of three went on: else they come in no order
+	if read < aheadAfter || r.size == 0 || 3*int64(bits.OnesCount16(r.order&(1<<lately-1))) < 2*lately {
 		return 0, 0
 	}
 	want := read
-	if r.proved {
-		want *= 2
-	}
 	if a.lost > aheadFree+a.asked/aheadShare {
 		want = read / aheadShare
 	}
@@ -235,20 +233,46 @@ func (a *ahead) leave(r *chunkRun) {
 	})
 }
 
-// wait returns a chunk that is on the way, or nil if it is not, or does not come.
-func (a *ahead) wait(ctx context.Context, i int64) ([]byte, error) {
+// stored returns a stored chunk: one that is kept, or that is on the way, or else it reads
+// it. If a read that somebody else began fails, it reads the chunk itself.
+func (a *ahead) stored(ctx context.Context, i int64, k farread.Chunker) (p []byte, err error) {
 	a.mu.Lock()
 	w := a.coming[i]
-	a.mu.Unlock()
 	if w == nil {
-		return nil, nil
+		w = a.expect(i)
+		a.mu.Unlock()
+		defer func() { a.came(i, w, p) }()
+		return k.Stored(ctx, i)
 	}
+	a.mu.Unlock()
 	select {
 	case <-w.ready:
-		return w.data, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	if w.data != nil {
+		return w.data, nil
+	}
+	return k.Stored(ctx, i)
+}
+
+// expect notes that a chunk is on the way. The caller holds the lock.
+func (a *ahead) expect(i int64) *coming {
+	if a.coming == nil {
+		a.coming = map[int64]*coming{}
+	}
+	w := &coming{ready: make(chan struct{})}
+	a.coming[i] = w
+	return w
+}
+
+// came tells that a chunk is there, or, if p is nil, that it does not come.
+func (a *ahead) came(i int64, w *coming, p []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.data = p
+	close(w.ready)
+	delete(a.coming, i)
 }
 
 // asks tells that a client wants the chunk, and begins to read what follows it in the
@@ -296,11 +320,7 @@ func (a *ahead) promise(r *chunkRun, list []int64) map[int64]*coming {
 		if i < r.hi || later >= 0 && later < aheadFlight && r.later>>later&1 != 0 || a.coming[i] != nil {
 			continue
 		}
-		if a.coming == nil {
-			a.coming = map[int64]*coming{}
-		}
-		mine[i] = &coming{ready: make(chan struct{})}
-		a.coming[i] = mine[i]
+		mine[i] = a.expect(i)
 	}
 	return mine
 }
@@ -322,22 +342,20 @@ func (z *zarrChunk) load(ctx context.Context, r *chunkRun, mine map[int64]*comin
 	defer l.release()
 	ctx, cancel := context.WithTimeout(ctx, z.s.c.Deadline)
 	defer cancel()
+	var mu sync.Mutex
 	_, err := guarded(ctx, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, k.LoadStored(ctx, list, func(i int64, p []byte) {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			mine[i].data = p
-			close(mine[i].ready)
+			mu.Lock()
+			defer mu.Unlock()
+			a.came(i, mine[i], p)
 			delete(mine, i)
-			delete(a.coming, i)
 		})
 	})
+	for i, w := range mine { // who waits for them reads them, and has an error of its own
+		a.came(i, w, nil)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i, w := range mine { // who waits for them reads them, and has an error of its own
-		close(w.ready)
-		delete(a.coming, i)
-	}
 	if r.loads--; err != nil { // the run begins anew
 		r.lo, r.end, r.proved = r.hi, r.hi, false
 	}

@@ -102,10 +102,7 @@ func bytesOf(a *farread.Array) int64 {
 // whole makes the chunk of all of the stored one. If lead is not nil, the body is a part of
 // that, and has no mark.
 func (z *zarrChunk) whole(ctx context.Context, k farread.Chunker) (lead, body []byte, err error) {
-	stored, err := z.h.ahead.wait(ctx, int64(z.c.Number))
-	if err == nil && stored == nil {
-		stored, err = k.Stored(ctx, int64(z.c.Number))
-	}
+	stored, err := z.h.ahead.stored(ctx, int64(z.c.Number), k)
 	if err != nil {
 		return nil, nil, err
 	}
