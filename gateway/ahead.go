@@ -27,10 +27,9 @@ const (
 
 // An ahead follows which stored chunks of an array clients ask for. If they are asked for
 // one after the other, it says which ones to read before they are wanted. That depends on
-// the requests alone, not on time, and is bounded by what was asked for already: at first
-// as many chunks as the run has, then twice as many. If more than a small part of all bytes
-// was read in vain, it is a small part of the run, until that is made good. Chunks that are asked for without an order
-// cost what they cost without it.
+// the requests alone, not on time. It is never more than the run has had already, and if more
+// than a small part of all bytes was read in vain, a small part of the run, until that is
+// made good. Chunks that are asked for in no order cost what they cost without it.
 type ahead struct {
 	mu          sync.Mutex
 	tick        int64
@@ -56,7 +55,6 @@ type chunkRun struct {
 	end    int64  // up to here chunks are read ahead
 	limit  int64  // where it ends if it is as long as the run before it; 0: unknown
 	size   int64  // bytes of its longest chunk
-	proved bool   // a chunk that was read ahead was asked for
 	seen   int64
 
 	active int // requests in progress
@@ -357,6 +355,6 @@ func (z *zarrChunk) load(ctx context.Context, r *chunkRun, mine map[int64]*comin
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r.loads--; err != nil { // the run begins anew
-		r.lo, r.end, r.proved = r.hi, r.hi, false
+		r.lo, r.end = r.hi, r.hi
 	}
 }
