@@ -30,7 +30,7 @@ func (s *Server) cors(h http.Header, r *http.Request) {
 	origin := ""
 	switch from := r.Header.Get("Origin"); {
 	case len(s.c.CORS) == 0:
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h["Cross-Origin-Resource-Policy"] = sameOrigin
 		return
 	case slices.Contains(s.c.CORS, "*"):
 		origin = "*"

@@ -171,21 +171,27 @@ func (n names) all() []string { return []string{n.of(""), n.of("gzip"), n.of("zs
 // tag sets the ETag, if there is one.
 func tag(h http.Header, etag string) {
 	if etag != "" {
-		h.Set("ETag", etag)
+		h["Etag"] = []string{etag}
 	}
 }
 
 // caching says who may keep the answer, and for how long.
 func (s *Server) caching(c *call, h http.Header) {
-	who := "public"
-	if s.c.Token != "" {
-		who = "private"
-	}
 	if c.version != "" {
-		h.Set("Cache-Control", who+", max-age=31536000, immutable")
+		h["Cache-Control"] = s.pinned
 		return
 	}
-	h.Set("Cache-Control", who+", max-age="+strconv.Itoa(int(max(s.c.TTL, 0).Seconds())))
+	h["Cache-Control"] = s.passing
+}
+
+// cachings are the two values of Cache-Control: of a pinned version, and of what may
+// change.
+func cachings(c *Config) (pinned, passing []string) {
+	who := "public"
+	if c.Token != "" {
+		who = "private"
+	}
+	return []string{who + ", max-age=31536000, immutable"}, []string{who + ", max-age=" + strconv.Itoa(int(max(c.TTL, 0).Seconds()))}
 }
 
 // conditions answers If-Match and If-None-Match, by the ETags of all encodings. Without
@@ -204,9 +210,9 @@ func (s *Server) conditions(c *call, names names, coding string) (done bool, err
 	if m == "" || names.of(coding) == "" {
 		return false, nil
 	}
-	for _, name := range append([]string{names.of(coding)}, names.all()...) {
-		if matches(m, name, false) {
-			c.w.Header().Set("ETag", name)
+	for _, as := range [...]string{coding, "", "gzip", "zstd"} {
+		if name := names.of(as); matches(m, name, false) {
+			tag(c.w.Header(), name)
 			s.begin200(c, http.StatusNotModified)
 			return true, nil
 		}
@@ -340,7 +346,7 @@ func chunks(n int64) int64 { return int64(runtime.GOMAXPROCS(0)) * n }
 func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, pieces ...[]byte) error {
 	h := c.w.Header()
 	tag(h, etag)
-	h.Set("Content-Type", j.media)
+	h["Content-Type"] = []string{j.media}
 	if j.media == "image/svg+xml" { // a document that could run scripts
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 	}
@@ -349,7 +355,7 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, piece
 		s.send(c, http.StatusOK, pieces[len(pieces)-1])
 		return nil
 	}
-	h.Set("Accept-Ranges", "bytes")
+	h["Accept-Ranges"] = byBytes
 	from, n, part, err := s.part(c, size, etag)
 	if err != nil {
 		return err
@@ -359,7 +365,7 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, piece
 		status = http.StatusPartialContent
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, size))
 	}
-	h.Set("Content-Length", strconv.FormatInt(n, 10))
+	h["Content-Length"] = []string{strconv.FormatInt(n, 10)}
 	s.begin200(c, status)
 	if c.head() {
 		return nil

@@ -107,6 +107,8 @@ type Server struct {
 	flights flights[*product]
 	views   flights[*zarrface.View]
 	meter   meter
+	pinned  []string     // Cache-Control of pinned versions
+	passing []string     // Cache-Control of others
 	lone    atomic.Int64 // flights that nobody may join
 	now     func() time.Time
 }
@@ -130,6 +132,7 @@ func New(c Config) (*Server, error) {
 		r.Bucket = objstore.Tally()(r.Bucket)
 		s.roots[r.Name] = r
 	}
+	s.pinned, s.passing = cachings(&c)
 	s.verbs = verbs()
 	if c.NoRaw {
 		delete(s.verbs, "raw")

@@ -53,9 +53,8 @@ func planZarrChunk(ctx context.Context, s *Server, by *call, h *handle, v *zarrf
 	if z.at, err = a.Frame().Chunk(ctx, c.Number); err != nil {
 		return nil, err
 	}
-	z.most = bytesOf(a)
-	if z.at.MaxLen >= 0 {
-		z.most = min(z.most, z.at.MaxLen)
+	if z.most = z.at.MaxLen; z.most < 0 {
+		z.most = bytesOf(a)
 	}
 	// What Encode appends may be twice as long as the items, which it holds besides, twice if
 	// it casts them.
