@@ -36,6 +36,7 @@ type job struct {
 	// limit, or below 0, cost tells more.
 	read int64
 	gaps int64 // most bytes between those that may be read, too
+	hold int64 // most of these bytes that are held at a time, if that is less
 	cost func(ctx context.Context) (farread.Cost, error)
 	make func(ctx context.Context) ([]byte, error)
 }
@@ -293,7 +294,11 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 	if err != nil {
 		return nil, err
 	}
-	need := j.size + 1 + j.work + min(max(read, 0), mostWindows)
+	hold := int64(mostWindows)
+	if j.hold > 0 {
+		hold = min(hold, j.hold)
+	}
+	need := j.size + 1 + j.work + min(max(read, 0), hold)
 	if more := j.size + codecMemory; coding != "" && need+more <= s.memory.all {
 		need += more
 	} else { // there will never be enough to make it shorter
