@@ -214,7 +214,7 @@ func (x *folderData) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[En
 			name := strings.TrimPrefix(in.Key, x.f.Prefix)
 			e := Entry{Cursor: name, N: n, Name: name, Off: -1, Size: in.Size, Stored: in.Size, Time: in.ModTime, Folder: in.Folder}
 			if !in.Folder {
-				e.Format = all.ByName(name)
+				e.Format = NameOf(name)
 			}
 			if n++; !yield(e, nil) {
 				return

@@ -35,13 +35,13 @@ type oneChunkStat struct {
 type statOne struct {
 	Items int64           `json:"items"`
 	NaN   int64           `json:"nan"`
-	Fill  int64           `json:"fill"`
+	Zeros int64           `json:"zeros"` // as in ArrayStatistics
 	Min   json.RawMessage `json:"min,omitempty"`
 	Max   json.RawMessage `json:"max,omitempty"`
 }
 
 func toStat(c stats.Column, s *stats.Stat) statOne {
-	o := statOne{Items: s.Items, NaN: s.NaN, Fill: s.Fill}
+	o := statOne{Items: s.Items, NaN: s.NaN, Zeros: s.Fill}
 	o.Min, o.Max = c.ExtremesJSON(s)
 	return o
 }
