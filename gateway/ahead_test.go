@@ -144,16 +144,16 @@ func TestReadAhead(t *testing.T) {
 		phases int     // of 30 ms, at most
 		more   float64 // bytes, to those without
 	}{
-		{"in a row, ten at a time", upTo(rowChunks), 10, 6, 1},
-		{"in a row, one at a time", upTo(rowChunks), 1, 11, 1},
-		{"in a row, sixty-four at a time", upTo(rowChunks), 64, 4, 1},
+		{"in a row, ten at a time", upTo(rowChunks), 10, 8, 1},
+		{"in a row, one at a time", upTo(rowChunks), 1, 13, 1},
+		{"in a row, sixty-four at a time", upTo(rowChunks), 64, 5, 1},
 		{"the first thirty", upTo(30), 10, 3, 2},
 		{"thirty-two, ten at a time", upTo(32), 10, 3, 2},
 		{"in no order", shuffled[:100], 10, 10, 1.05},
 		{"in no order, all", shuffled, 10, 20, 1.05},
 		{"every seventh", strided, 4, 7, 1},
 		{"backwards", back, 10, 20, 1},
-		{"boxes of six", boxes, 6, 9, 1.15},
+		{"boxes of six", boxes, 6, 9, 1.5},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			r := readRows(t, x.order, x.flight, Config{})
