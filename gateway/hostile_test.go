@@ -70,7 +70,7 @@ func TestRefusals(t *testing.T) {
 		"/info/d/notes.txt":                            "422 unsupported",
 		"/info/d/none.b2nd":                            "404 not-found",
 		"/raw/d/sub":                                   "404 not-found",
-		"/raw/d/":                                      "400 invalid",
+		"/raw/d/":                                      "422 unsupported",
 		"/ls/d/none/":                                  "200 ",
 		"/ls/d/?limit=x":                               "400 bad-limit",
 		"/ls/d/v.b2nd?after=x":                         "400 invalid",
