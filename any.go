@@ -223,6 +223,9 @@ func (p opening) object(ctx context.Context) (Dataset, error) {
 	if p.o.Offset > 0 && rest <= 0 {
 		return nil, p.offset(fmt.Sprintf(": the object has %d bytes", ob.Size()))
 	}
+	if name := NameOf(p.Key); rest == 0 && name != "" {
+		return p.sparseOverHTTP(ctx, &formats.Error{Format: name, Part: "file", Off: -1, Err: fmt.Errorf("it is empty: %w", formats.ErrCorrupt)})
+	}
 	head := make([]byte, min(headLen, rest))
 	if err := ob.ReadRanges(ctx, []rangeio.Span{{Off: p.o.Offset, P: head}}); err != nil {
 		return nil, err
@@ -294,6 +297,14 @@ func (p opening) bytes(ctx context.Context, zoom *ZoomOptions, frame *FrameOptio
 	default:
 		return p.c.OpenObject(ctx, p.Bucket, p.Key, p.c.OpenFor(format))
 	}
+}
+
+// NameOf names the format that a name promises: one of package formats/all, "npy", or "".
+func NameOf(name string) string {
+	if strings.HasSuffix(name, ".npy") {
+		return npy.Format
+	}
+	return all.ByName(name)
 }
 
 // headLen is the number of bytes of an object that tell its format.

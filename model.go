@@ -412,6 +412,11 @@ type Chunker interface {
 	Stored(ctx context.Context, i int64) ([]byte, error)
 	// KeptStored returns what Stored returns if AnyOptions.Cache has it, else nil.
 	KeptStored(i int64) []byte
+	// LoadStored reads chunks into AnyOptions.Cache, in one planned read, and calls came with
+	// each, perhaps several at a time. list has their numbers, ascending; nobody may change
+	// the bytes. It passes over chunks that a Stored would not read, or in two steps. Without
+	// such a cache it does nothing.
+	LoadStored(ctx context.Context, list []int64, came func(i int64, p []byte)) error
 	// ExplainStored plans AppendStored. It takes caches for empty.
 	ExplainStored(ctx context.Context, i int64) (Plan, error)
 }

@@ -56,6 +56,22 @@ func (c frameChunks) KeptStored(i int64) []byte {
 	return all.Get(key)
 }
 
+func (c frameChunks) LoadStored(ctx context.Context, list []int64, came func(i int64, p []byte)) error {
+	if all, _ := c.x.storedAt(0); all == nil {
+		return nil
+	}
+	chunks := make([]int, len(list))
+	for k, i := range list {
+		chunks[k] = number(i)
+	}
+	return c.x.f.EachStored(ctx, chunks, func(i int, p []byte) error {
+		all, key := c.x.storedAt(int64(i))
+		all.Give(key, p)
+		came(int64(i), p)
+		return nil
+	})
+}
+
 // storedAt is where a cache has stored chunk i. It is nil if nothing is kept.
 func (x *frameData) storedAt(i int64) (*formats.Cache, formats.CacheKey) {
 	name := x.cacheName()

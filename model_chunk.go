@@ -73,6 +73,8 @@ func (c bareChunk) Stored(ctx context.Context, i int64) ([]byte, error) {
 
 func (c bareChunk) KeptStored(int64) []byte { return nil }
 
+func (c bareChunk) LoadStored(context.Context, []int64, func(int64, []byte)) error { return nil }
+
 func noChunk(i int64) error {
 	return &formats.Error{Format: all.Blosc, Part: fmt.Sprintf("chunk %d", i), Off: -1, Err: fmt.Errorf("there is one: %w", formats.ErrNoEntry)}
 }
@@ -212,7 +214,7 @@ func (x *folderData) Entries(ctx context.Context, o EntriesOptions) iter.Seq2[En
 			name := strings.TrimPrefix(in.Key, x.f.Prefix)
 			e := Entry{Cursor: name, N: n, Name: name, Off: -1, Size: in.Size, Stored: in.Size, Time: in.ModTime, Folder: in.Folder}
 			if !in.Folder {
-				e.Format = all.ByName(name)
+				e.Format = NameOf(name)
 			}
 			if n++; !yield(e, nil) {
 				return

@@ -37,6 +37,7 @@ func run(args []string, out io.Writer) error {
 	cpu := fs.String("cpuprofile", "", "write a CPU profile to this `file`")
 	list := fs.Bool("list", false, "name the jobs")
 	peak := fs.Bool("peak", false, "run the program that follows, and print how many bytes it held at the most")
+	bare := fs.Bool("bare", false, "answer at the address that follows with the file behind it, and nothing else")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -44,6 +45,9 @@ func run(args []string, out io.Writer) error {
 	defer stop()
 	if *peak {
 		return printPeak(ctx, out, fs.Args())
+	}
+	if *bare {
+		return serveBare(ctx, fs.Args())
 	}
 	match, err := regexp.Compile(*rows)
 	if err != nil {

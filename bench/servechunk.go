@@ -103,7 +103,13 @@ func servedChunk(ctx context.Context, b *bench) ([]row, error) {
 	}
 	defer func() { _ = ng.stop() }()
 	same := &hose{name: "farread, If-None-Match", url: ours.url, server: gw, header: "If-None-Match: " + etag}
-	all := []*hose{ours, {name: "nginx", url: ng.url + "/chunk", server: ng}, same}
+	floor, err := startBare(ctx, filepath.Join(dir, "chunk"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = floor.stop() }()
+	all := []*hose{ours, {name: "nginx", url: ng.url + "/chunk", server: ng}, same, {name: bareChunk, url: floor.url, server: floor},
+		{name: bare304, url: floor.url, server: floor, header: same.header}}
 	note := ""
 	if pm, err := b.startPmtiles(ctx, p, dir); err != nil {
 		note = "; go-pmtiles: " + strings.ReplaceAll(err.Error(), "\n", " ")
@@ -125,6 +131,12 @@ func servedChunk(ctx context.Context, b *bench) ([]row, error) {
 	}
 	return chunkRows(len(body), all, note), nil
 }
+
+// What net/http takes for the same answers, from a handler that does nothing else.
+const (
+	bareChunk = "a handler of net/http alone"
+	bare304   = "same, to a handler of net/http that answers 304 alone"
+)
 
 // chunkRows compares the best rounds: what else this machine does only takes away.
 func chunkRows(size int, all []*hose, note string) []row {
@@ -150,6 +162,11 @@ func chunkRows(size int, all []*hose, note string) []row {
 			r.note += note
 		case "go-pmtiles":
 			r.goal, r.met = ">= 2x", r.ratio >= 2
+		case bareChunk:
+			r.judged = false
+		case bare304:
+			mine, least := best(all[2])
+			r = row{job: h.name, ours: told(mine, least, all[2].p99), peer: told(rate, cpu, h.p99), ratio: mine / rate, note: fmt.Sprintf("by CPU %.2fx", cpu.Seconds()/least.Seconds())}
 		default:
 			r = row{job: "same, 304 by its ETag", ours: told(rate, cpu, h.p99), goal: ">= 30 k/s", judged: true, met: rate >= 30_000}
 		}

@@ -30,7 +30,7 @@ func (s *Server) cors(h http.Header, r *http.Request) {
 	origin := ""
 	switch from := r.Header.Get("Origin"); {
 	case len(s.c.CORS) == 0:
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h["Cross-Origin-Resource-Policy"] = sameOrigin
 		return
 	case slices.Contains(s.c.CORS, "*"):
 		origin = "*"
@@ -113,18 +113,22 @@ var signing = []string{"expires", "signature"}
 
 // Sign returns a link that a Server with this token answers until a time, without the
 // token. It is for exactly this path and query; whoever has the link can use it. A query
-// that url.ParseQuery refuses gets no signature: parts of it would be lost.
-func Sign(u *url.URL, token string, until time.Time) *url.URL {
+// that url.ParseQuery refuses is an error: parts of it would be lost. So is an empty token,
+// which no Server asks for.
+func Sign(u *url.URL, token string, until time.Time) (*url.URL, error) {
 	out := *u
 	q, err := url.ParseQuery(out.RawQuery)
 	if err != nil {
-		return &out
+		return nil, fmt.Errorf("sign: the query is not well formed: %w: %w", err, objstore.ErrInvalid)
+	}
+	if token == "" {
+		return nil, fmt.Errorf("sign: no token: %w", objstore.ErrInvalid)
 	}
 	q.Set("expires", strconv.FormatInt(until.Unix(), 10))
 	q.Del("signature")
 	q.Set("signature", signature(out.EscapedPath(), q, token))
 	out.RawQuery = q.Encode()
-	return &out
+	return &out, nil
 }
 
 // signature signs a path and a query without its signature.

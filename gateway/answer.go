@@ -30,10 +30,13 @@ type job struct {
 	// copy; lead is nil else.
 	lead []byte
 	kept func() (lead, rest []byte)
+	// asks, if set, tells that a client wants the answer; done, that it has it.
+	asks func() (done func())
 	// read is an upper bound of the stored bytes that are read. If it is beyond the
 	// limit, or below 0, cost tells more.
 	read int64
 	gaps int64 // most bytes between those that may be read, too
+	hold int64 // most of these bytes that are held at a time, if that is less
 	cost func(ctx context.Context) (farread.Cost, error)
 	make func(ctx context.Context) ([]byte, error)
 }
@@ -76,6 +79,9 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 	}
 	s.caching(c, hd)
 	if j.absent {
+		if j.asks != nil {
+			j.asks()()
+		}
 		tag(hd, names.of(""))
 		hd.Set("X-Fill", "1")
 		hd.Set("Server-Timing", s.timing(c))
@@ -96,6 +102,9 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 			return err
 		}
 		return s.deliver(c, j, names.of(coding), "", j.size)
+	}
+	if j.asks != nil {
+		defer j.asks()()
 	}
 	p, err := s.product(c, j, h, names.of(coding), coding)
 	if err != nil {
@@ -163,21 +172,27 @@ func (n names) all() []string { return []string{n.of(""), n.of("gzip"), n.of("zs
 // tag sets the ETag, if there is one.
 func tag(h http.Header, etag string) {
 	if etag != "" {
-		h.Set("ETag", etag)
+		h["Etag"] = []string{etag}
 	}
 }
 
 // caching says who may keep the answer, and for how long.
 func (s *Server) caching(c *call, h http.Header) {
-	who := "public"
-	if s.c.Token != "" {
-		who = "private"
-	}
 	if c.version != "" {
-		h.Set("Cache-Control", who+", max-age=31536000, immutable")
+		h["Cache-Control"] = s.pinned
 		return
 	}
-	h.Set("Cache-Control", who+", max-age="+strconv.Itoa(int(max(s.c.TTL, 0).Seconds())))
+	h["Cache-Control"] = s.passing
+}
+
+// cachings are the two values of Cache-Control: of a pinned version, and of what may
+// change.
+func cachings(c *Config) (pinned, passing []string) {
+	who := "public"
+	if c.Token != "" {
+		who = "private"
+	}
+	return []string{who + ", max-age=31536000, immutable"}, []string{who + ", max-age=" + strconv.Itoa(int(max(c.TTL, 0).Seconds()))}
 }
 
 // conditions answers If-Match and If-None-Match, by the ETags of all encodings. Without
@@ -196,9 +211,9 @@ func (s *Server) conditions(c *call, names names, coding string) (done bool, err
 	if m == "" || names.of(coding) == "" {
 		return false, nil
 	}
-	for _, name := range append([]string{names.of(coding)}, names.all()...) {
-		if matches(m, name, false) {
-			c.w.Header().Set("ETag", name)
+	for _, as := range [...]string{coding, "", "gzip", "zstd"} {
+		if name := names.of(as); matches(m, name, false) {
+			tag(c.w.Header(), name)
 			s.begin200(c, http.StatusNotModified)
 			return true, nil
 		}
@@ -279,7 +294,11 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 	if err != nil {
 		return nil, err
 	}
-	need := j.size + 1 + j.work + min(max(read, 0), mostWindows)
+	hold := int64(mostWindows)
+	if j.hold > 0 {
+		hold = min(hold, j.hold)
+	}
+	need := j.size + 1 + j.work + min(max(read, 0), hold)
 	if more := j.size + codecMemory; coding != "" && need+more <= s.memory.all {
 		need += more
 	} else { // there will never be enough to make it shorter
@@ -332,7 +351,7 @@ func chunks(n int64) int64 { return int64(runtime.GOMAXPROCS(0)) * n }
 func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, pieces ...[]byte) error {
 	h := c.w.Header()
 	tag(h, etag)
-	h.Set("Content-Type", j.media)
+	h["Content-Type"] = []string{j.media}
 	if j.media == "image/svg+xml" { // a document that could run scripts
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 	}
@@ -341,7 +360,7 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, piece
 		s.send(c, http.StatusOK, pieces[len(pieces)-1])
 		return nil
 	}
-	h.Set("Accept-Ranges", "bytes")
+	h["Accept-Ranges"] = byBytes
 	from, n, part, err := s.part(c, size, etag)
 	if err != nil {
 		return err
@@ -351,7 +370,7 @@ func (s *Server) deliver(c *call, j *job, etag, coding string, size int64, piece
 		status = http.StatusPartialContent
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, size))
 	}
-	h.Set("Content-Length", strconv.FormatInt(n, 10))
+	h["Content-Length"] = []string{strconv.FormatInt(n, 10)}
 	s.begin200(c, status)
 	if c.head() {
 		return nil

@@ -132,6 +132,6 @@ func (s *Server) fail(c *call, err error) {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 		ID      string `json:"id"`
-	}{r.code, r.text, c.id})
+	}{r.code, r.text, c.id()})
 	s.send(c, r.status, append(p, '\n'))
 }

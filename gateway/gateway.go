@@ -107,6 +107,8 @@ type Server struct {
 	flights flights[*product]
 	views   flights[*zarrface.View]
 	meter   meter
+	pinned  []string     // Cache-Control of pinned versions
+	passing []string     // Cache-Control of others
 	lone    atomic.Int64 // flights that nobody may join
 	now     func() time.Time
 }
@@ -130,6 +132,7 @@ func New(c Config) (*Server, error) {
 		r.Bucket = objstore.Tally()(r.Bucket)
 		s.roots[r.Name] = r
 	}
+	s.pinned, s.passing = cachings(&c)
 	s.verbs = verbs()
 	if c.NoRaw {
 		delete(s.verbs, "raw")
@@ -166,10 +169,10 @@ func verbs() map[string]verb {
 	return map[string]verb{
 		"info":  {plan: planInfo},
 		"ls":    {params: []string{"after", "limit"}, serve: (*Server).list},
-		"slice": {params: []string{"s", "format", "field", "as", "colors", "range", "robust"}, plan: planSlice},
+		"slice": {params: []string{"s", "format", "field", "as", "colors", "range", "robust", "where"}, plan: planSlice},
 		"get":   {params: []string{"id", "frame", "item", "items", "chunk"}, plan: planGet},
 		"view":  {params: []string{"track", "from", "to", "width", "samples_per_pixel", "format", "bits"}, plan: planView},
-		"stats": {params: []string{"column", "after", "limit"}, plan: planStats},
+		"stats": {params: []string{"column", "after", "limit", "format"}, plan: planStats},
 		"raw":   {serve: (*Server).raw},
 		"zarr":  {options: zarrWords, path: (*Server).zarrPath, plan: planZarr},
 		"group": {options: zarrWords, path: (*Server).groupPath, serve: (*Server).group},

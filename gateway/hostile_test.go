@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -69,7 +70,7 @@ func TestRefusals(t *testing.T) {
 		"/info/d/notes.txt":                            "422 unsupported",
 		"/info/d/none.b2nd":                            "404 not-found",
 		"/raw/d/sub":                                   "404 not-found",
-		"/raw/d/":                                      "400 invalid",
+		"/raw/d/":                                      "422 unsupported",
 		"/ls/d/none/":                                  "200 ",
 		"/ls/d/?limit=x":                               "400 bad-limit",
 		"/ls/d/v.b2nd?after=x":                         "400 invalid",
@@ -239,14 +240,14 @@ func TestToken(t *testing.T) {
 	if w := g.ask("GET", "/metrics"); w.Code != 401 {
 		t.Error(w.Code)
 	}
-	link := Sign(parsed(t, path), "correct horse", g.now().Add(time.Hour))
+	link := must2(Sign(parsed(t, path), "correct horse", g.now().Add(time.Hour)))
 	good := link.RequestURI()
 	plain := g.get(t, path, "Authorization: Bearer correct horse")
 	if w := g.get(t, good); w.Body.String() != plain.Body.String() || w.Header().Get("ETag") != plain.Header().Get("ETag") {
 		t.Errorf("%s: %s", good, w.Body)
 	}
 	for _, bad := range []string{strings.Replace(good, "s=0", "s=1", 1), strings.Replace(good, "v.npy", "v.b2nd", 1), strings.Replace(good, "slice", "raw", 1), good + "0",
-		strings.Replace(good, "expires=1", "expires=2", 1), Sign(parsed(t, path), "another", g.now().Add(time.Hour)).RequestURI(), strings.Split(good, "&signature")[0]} {
+		strings.Replace(good, "expires=1", "expires=2", 1), must2(Sign(parsed(t, path), "another", g.now().Add(time.Hour))).RequestURI(), strings.Split(good, "&signature")[0]} {
 		if w := g.ask("GET", bad); w.Code != 401 {
 			t.Errorf("%s: %d", bad, w.Code)
 		}
@@ -257,15 +258,18 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestSignedWhole: a query of which a signature would lose a part gets none.
+// TestSignedWhole: a query of which a signature would lose a part gets an error.
 func TestSignedWhole(t *testing.T) {
 	g := newGround(t, Config{Token: "correct horse"})
 	for _, query := range []string{"s=0;format=json", "s=0%zz", "s=0:2;x&format=json"} {
 		u := parsed(t, "/slice/d/v.npy")
 		u.RawQuery = query
-		if w := g.ask("GET", Sign(u, "correct horse", g.now().Add(time.Hour)).RequestURI()); w.Code != 401 {
-			t.Errorf("%s: %d", query, w.Code)
+		if link, err := Sign(u, "correct horse", g.now().Add(time.Hour)); err == nil || !errors.Is(err, objstore.ErrInvalid) {
+			t.Errorf("%s: %v, %v", query, link, err)
 		}
+	}
+	if link, err := Sign(parsed(t, "/slice/d/v.npy"), "", g.now().Add(time.Hour)); err == nil {
+		t.Errorf("no token: %v", link)
 	}
 }
 

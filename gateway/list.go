@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/farread/farread"
-	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/objstore"
 )
 
@@ -161,7 +160,7 @@ func (s *Server) folderPage(ctx context.Context, b objstore.Bucket, prefix, afte
 		func(e objstore.FolderEntry) folderEntry {
 			out := folderEntry{Name: strings.TrimPrefix(e.Key, prefix), Size: e.Size, Dir: e.Folder}
 			if !e.Folder {
-				out.Format = all.ByName(e.Key)
+				out.Format = farread.NameOf(e.Key)
 			}
 			if !e.ModTime.IsZero() {
 				out.Time = &e.ModTime

@@ -52,6 +52,19 @@ func (m *memory) take(ctx context.Context, n int64, wait time.Duration) (*loan, 
 	return l, nil
 }
 
+// spare takes memory for up to k buffers of n bytes, if at most half of all is in use then.
+// It does not wait, and returns nil if there is none for one of them.
+func (m *memory) spare(n, k int64) *loan {
+	k = min(k, (m.all/2-m.used.Load())/max(n, 1))
+	if k <= 0 || !m.sem.TryAcquire(k*n) {
+		return nil
+	}
+	m.used.Add(k * n)
+	l := &loan{m: m, n: k * n}
+	l.holders.Store(1)
+	return l
+}
+
 // A loan is memory that several requests may hold together.
 type loan struct {
 	m       *memory

@@ -10,12 +10,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/farread/farread/objstore"
 )
 
 // meter counts requests.
 type meter struct {
 	active       atomic.Int64
 	hits, misses atomic.Int64
+	ahead        objstore.Counter // requests of chunks that nobody had asked for
 
 	mu    sync.Mutex
 	calls map[asked]int64
@@ -114,6 +117,9 @@ func (s *Server) metrics(b *bytes.Buffer) {
 	one("source_requests_total", "counter", "Requests to sources.", st.Requests)
 	one("source_bytes_total", "counter", "Bytes received from sources.", st.Bytes)
 	one("source_retries_total", "counter", "Requests to sources that were repeated.", st.Retries)
+	early := s.meter.ahead.Stats()
+	one("ahead_requests_total", "counter", "Requests to sources for chunks before a client asked for them.", early.Requests)
+	one("ahead_bytes_total", "counter", "Bytes received for these.", early.Bytes)
 	one("answer_hits_total", "counter", "Answers that were kept.", m.hits.Load())
 	one("answer_misses_total", "counter", "Answers that were made.", m.misses.Load())
 	one("active_requests", "gauge", "Requests in progress.", m.active.Load())

@@ -34,6 +34,7 @@ type handle struct {
 	loose   bool   // parts are replaced without a sign of it: nothing tells that an answer is still right
 	version string // 16 hex digits of id; "" if it is loose
 	views   views
+	ahead   ahead
 	sole    atomic.Int64 // when it was last known to be alone under its name in a group
 }
 

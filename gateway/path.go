@@ -86,6 +86,9 @@ func parseQuery(raw string, known []string) (url.Values, error) {
 	if len(raw) > maxQuery {
 		return nil, badf("query", "a query of %d bytes, %d allowed", len(raw), maxQuery)
 	}
+	if raw == "" {
+		return nil, nil
+	}
 	q, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, badf("query", "the query is not well formed")

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/farread/farread/objstore"
@@ -12,6 +13,9 @@ import (
 
 // raw answers with bytes as they are stored.
 func (s *Server) raw(c *call) error {
+	if c.key == "" && (c.at.Key == "" || strings.HasSuffix(c.at.Key, "/")) {
+		return refusef(http.StatusUnprocessableEntity, "unsupported", "the root is a folder: name an object in it")
+	}
 	return s.again(c, func(h *handle) error {
 		return s.stored(c, h, h.ob)
 	})

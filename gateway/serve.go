@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -27,7 +26,7 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	query url.Values
-	id    string        // names the request in errors and in the log
+	name  string        // the answer to id, once somebody asked
 	at    farread.Place // where the target lies
 	place string        // root and key, the name of the handle
 	part  string        // what the path names in the dataset, for the ETag
@@ -40,6 +39,7 @@ type call struct {
 	source objstore.Counter // requests and bytes that this request caused
 	joined bool             // another request began some of the work
 	hit    bool             // the answer was kept
+	ahead  bool             // the bytes were asked for before the request came
 
 	begun  bool // the header is sent
 	status int
@@ -61,7 +61,7 @@ func (c *call) head() bool { return c.r.Method == http.MethodHead }
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{w: w, r: r, start: time.Now(), id: newID()}
+	c := &call{w: w, r: r, start: time.Now()}
 	s.meter.active.Add(1)
 	if r.ProtoMajor < 2 { // there a deadline is that of the connection, and may be that of an answer before
 		s.patience(c)
@@ -88,16 +88,33 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func newID() string {
-	var p [8]byte
-	_, _ = rand.Read(p[:]) // never fails
-	return hex.EncodeToString(p[:])
+// id names the request in errors and in the log.
+func (c *call) id() string {
+	if c.name == "" {
+		var p [8]byte
+		_, _ = rand.Read(p[:]) // never fails
+		c.name = hex.EncodeToString(p[:])
+	}
+	return c.name
+}
+
+// Headers that many answers have. Their names are spelled as net/http spells them, so that
+// no answer has to look that up.
+var (
+	noSniff    = []string{"nosniff"}
+	sameOrigin = []string{"same-origin"}
+	byBytes    = []string{"bytes"}
+)
+
+// greet sets the headers that every answer has.
+func (s *Server) greet(h http.Header, r *http.Request) {
+	h["X-Content-Type-Options"] = noSniff
+	s.cors(h, r)
 }
 
 func (s *Server) serve(c *call) error {
 	h := c.w.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
-	s.cors(h, c.r)
+	s.greet(h, c.r)
 	if err := s.checkHost(c.r); err != nil {
 		return err
 	}
@@ -170,12 +187,15 @@ func (s *Server) serve(c *call) error {
 // again calls fn with the dataset of a call, and once more with it opened anew if it
 // changed while fn read it. No header of the first try is sent with the second.
 func (s *Server) again(c *call, fn func(h *handle) error) error {
-	head := c.w.Header()
-	before, tries := head.Clone(), 0
+	tries, vary := 0, slices.Clone(c.w.Header()["Vary"])
 	return objstore.Again(c.r.Context(), func() error {
 		if tries++; tries > 1 && !c.begun {
+			head := c.w.Header()
 			clear(head)
-			maps.Copy(head, before.Clone())
+			s.greet(head, c.r)
+			if vary != nil {
+				head["Vary"] = vary
+			}
 		}
 		h, err := s.dataset(c.r.Context(), c)
 		if err != nil {
@@ -203,7 +223,7 @@ func (s *Server) begin200(c *call, status int) {
 	c.begun, c.status = true, status
 	s.patience(c) // a deadline of an answer before, on the same connection, may be over
 	if status < 400 {
-		c.w.Header().Set("Server-Timing", s.timing(c))
+		c.w.Header()["Server-Timing"] = []string{s.timing(c)}
 	}
 	c.w.WriteHeader(status)
 }
@@ -213,6 +233,8 @@ func (s *Server) timing(c *call) string {
 	n := c.source.Stats()
 	what := "made"
 	switch {
+	case c.ahead:
+		what = "ahead"
 	case c.hit:
 		what = "kept"
 	case c.joined:
@@ -312,7 +334,7 @@ func (s *Server) end(ctx context.Context, c *call) {
 	if !s.c.Log.Enabled(ctx, level) {
 		return
 	}
-	list := []slog.Attr{slog.String("id", c.id), slog.String("method", c.r.Method), slog.String("path", clipPath(c.r.URL.EscapedPath())),
+	list := []slog.Attr{slog.String("id", c.id()), slog.String("method", c.r.Method), slog.String("path", clipPath(c.r.URL.EscapedPath())),
 		slog.String("query", clipPath(unsigned(c.r.URL.RawQuery))), slog.Int("status", c.status), slog.Int64("bytes", c.sent),
 		slog.Float64("ms", float64(took.Microseconds())/1000), slog.Int64("source_requests", n.Requests), slog.Int64("source_bytes", n.Bytes),
 		slog.Bool("hit", c.hit), slog.Bool("joined", c.joined), slog.String("client", c.r.RemoteAddr)}

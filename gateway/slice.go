@@ -53,6 +53,9 @@ type cut struct {
 }
 
 func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
+	if c.query.Has("where") {
+		return planSearch(s, c, h)
+	}
 	a, ok := h.d.(farread.Slicer)
 	if !ok {
 		return nil, wrongKind(h.d, "array")

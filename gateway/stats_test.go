@@ -41,7 +41,7 @@ func TestStatistics(t *testing.T) {
 		for _, e := range entries {
 			o, _ := e.(map[string]any)
 			cols, _ := o["columns"].([]any)
-			if got, want := fmt.Sprint(o["chunk"], cols), fmt.Sprintf("%d [map[fill:10 items:100 max:%d min:0 nan:0]]", seen, seen*100+99); got != want {
+			if got, want := fmt.Sprint(o["chunk"], cols), fmt.Sprintf("%d [map[items:100 max:%d min:0 nan:0 zeros:10]]", seen, seen*100+99); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 			seen++

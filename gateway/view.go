@@ -42,6 +42,11 @@ func planView(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 	if o.Format == render.PNG {
 		j.work += picture.SeriesMemory(o.Width)
 	}
+	// A plan takes as long as the view. Of a file that may be read as a whole nothing has to be
+	// planned, and little is held at a time.
+	if one, ok := h.d.(farread.Ranger); ok && one.Object().Local() && h.source.Size > 0 && h.source.Size <= s.c.MaxRead {
+		j.read, j.hold = h.source.Size, localWindows
+	}
 	j.cost = func(ctx context.Context) (farread.Cost, error) {
 		var p farread.Plan
 		var err error
@@ -92,6 +97,10 @@ func pixels(ctx context.Context, v farread.Viewer, o *render.ViewOptions) (int, 
 	}
 	return int(min(n, maxWidth)), nil
 }
+
+// localWindows is what views hold of the bytes of a file: pages of an index, and windows of
+// samples.
+const localWindows = 8 << 20
 
 // viewMemory is what a view takes besides its points.
 const viewMemory = 1 << 20

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -34,15 +35,16 @@ type zarrKey struct {
 
 // cutZarr takes Zarr's own key off the end of a path.
 func cutZarr(key string) (of, rest string, ok bool) {
-	segments := strings.Split(key, "/")
-	last := len(segments) - 1
-	if segments[last] == zarrDoc || slices.Contains(zarrOld, segments[last]) {
-		return strings.Join(segments[:last], "/"), segments[last], true
+	last := strings.LastIndexByte(key, '/')
+	if name := key[last+1:]; name == zarrDoc || slices.Contains(zarrOld, name) {
+		return key[:max(last, 0)], name, true
 	}
-	for i := last; i >= 0; i-- {
-		if segments[i] == "c" {
-			return strings.Join(segments[:i], "/"), strings.Join(segments[i:], "/"), true
+	for end := len(key); end > 0; {
+		at := strings.LastIndexByte(key[:end], '/')
+		if key[at+1:end] == "c" {
+			return key[:max(at, 0)], key[at+1:], true
 		}
+		end = at
 	}
 	return "", "", false
 }
@@ -73,7 +75,11 @@ func (s *Server) zarrPath(c *call) (done bool, err error) {
 
 // isChunkKey reports whether a key is c and numbers in their one spelling.
 func isChunkKey(key string) bool {
-	for _, w := range strings.Split(key, "/")[1:] {
+	_, rest, more := strings.Cut(key, "/")
+	if !more {
+		return true
+	}
+	for w := range strings.SplitSeq(rest, "/") {
 		if w == "" || strings.Trim(w, "0123456789") != "" || w[0] == '0' && len(w) > 1 {
 			return false
 		}
@@ -90,15 +96,16 @@ func planZarr(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 	if !c.zarr.chunk {
 		return zarrDocument(c, v.Doc()), nil
 	}
-	c.part = fmt.Sprintf("%d %s %+v", zarrface.Encoding, c.zarr.rest, c.zarr.o)
+	c.part = strconv.Itoa(zarrface.Encoding) + " " + c.zarr.rest + " " + words(c.zarr.o)
 	k, err := v.Key(c.zarr.rest)
-	if errors.Is(err, zarrface.ErrAbsent) {
+	absent := errors.Is(err, zarrface.ErrAbsent)
+	if absent && k.Number < 0 {
 		return &job{absent: true}, nil
 	}
-	if err != nil {
+	if err != nil && !absent {
 		return nil, err
 	}
-	return planZarrChunk(ctx, s, h, v, k, c.zarr.o.Cast != "")
+	return planZarrChunk(ctx, s, c, h, v, k, absent)
 }
 
 // zarrDocument plans an answer that is there. It tells the path, so its ETag has that.
@@ -157,12 +164,13 @@ func (s *Server) view(ctx context.Context, c *call, h *handle) (*zarrface.View, 
 	if !ok {
 		return nil, wrongKind(h.d, "array in chunks, which Zarr clients read")
 	}
-	o := c.zarr.o
+	asked := c.zarr.o
+	if v := h.views.get(asked); v != nil {
+		return v, nil
+	}
+	o := asked
 	if o.Version = h.version; !h.weak && !o.Folder {
 		o.Pinned = "/zarr~v-" + h.version + words(o) + "/" + escapeKey(c.root, c.key)
-	}
-	if v := h.views.get(o); v != nil {
-		return v, nil
 	}
 	v, joined, err := s.views.do(ctx, s.base, s.c.Deadline, fmt.Sprintf("%p %+v", h, o), func(ctx context.Context) (*zarrface.View, error) {
 		ctx = c.count(ctx)
@@ -172,7 +180,7 @@ func (s *Server) view(ctx context.Context, c *call, h *handle) (*zarrface.View, 
 		}
 		v, err := zarrface.New(ctx, a.Array, layers, o)
 		if err == nil {
-			h.views.put(o, v)
+			h.views.put(asked, v)
 			s.open.trim()
 		}
 		return v, err
@@ -186,9 +194,7 @@ func words(o zarrface.Options) (text string) {
 	if o.Blocks {
 		text = "~blocks"
 	}
-	if name := map[zarrface.Codec]string{zarrface.Raw: "~raw", zarrface.Zstd: "~zstd", zarrface.Gzip: "~gzip"}[o.Codec]; name != "" {
-		text += name
-	}
+	text += [...]string{zarrface.Pass: "", zarrface.Raw: "~raw", zarrface.Zstd: "~zstd", zarrface.Gzip: "~gzip"}[o.Codec]
 	if o.Cast != "" {
 		text += "~" + o.Cast
 	}

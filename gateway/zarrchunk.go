@@ -31,28 +31,35 @@ type zarrChunk struct {
 }
 
 // planZarrChunk plans a chunk: of long stored chunks the wanted blocks alone are read.
-func planZarrChunk(ctx context.Context, s *Server, h *handle, v *zarrface.View, c zarrface.Chunk, cast bool) (*job, error) {
-	if c.Size > s.c.MaxResponse {
-		return nil, tooLarge("a chunk", c.Size, s.c.MaxResponse)
-	}
+// Those that are absent are asked for like others.
+func planZarrChunk(ctx context.Context, s *Server, by *call, h *handle, v *zarrface.View, c zarrface.Chunk, absent bool) (*job, error) {
 	k, ok := h.d.(farread.Chunker)
 	a, is := h.d.Handle().(*farread.Array)
 	if !ok || !is {
 		return nil, wrongKind(h.d, "array in chunks")
 	}
 	z := &zarrChunk{s: s, h: h, v: v, c: c, want: v.Want(c)}
+	var asks func() (done func())
+	if !h.weak && !h.loose && !a.Frame().Local() { // else nothing is kept, or nothing has to be waited for
+		asks = func() func() { return z.asks(by, k) }
+	}
+	if absent {
+		return &job{absent: true, asks: asks}, nil
+	}
+	if c.Size > s.c.MaxResponse {
+		return nil, tooLarge("a chunk", c.Size, s.c.MaxResponse)
+	}
 	var err error
 	if z.at, err = a.Frame().Chunk(ctx, c.Number); err != nil {
 		return nil, err
 	}
-	z.most = bytesOf(a)
-	if z.at.MaxLen >= 0 {
-		z.most = min(z.most, z.at.MaxLen)
+	if z.most = z.at.MaxLen; z.most < 0 {
+		z.most = bytesOf(a)
 	}
 	// What Encode appends may be twice as long as the items, which it holds besides, twice if
 	// it casts them.
 	j := &job{media: "application/octet-stream", size: c.Size + zarrSlack, work: 2 * c.Size}
-	if cast {
+	if by.zarr.o.Cast != "" {
 		j.work += c.Size
 	}
 	one, contiguous := h.d.(farread.Ranger)
@@ -60,6 +67,7 @@ func planZarrChunk(ctx context.Context, s *Server, h *handle, v *zarrface.View, 
 		z.most = min(z.most, 2*c.Size+longChunk)
 		j.make = func(ctx context.Context) ([]byte, error) { return z.parts(ctx, k, one.Object()) }
 	} else {
+		j.asks = asks
 		j.kept = func() (lead, rest []byte) { return z.lead(k.KeptStored(int64(c.Number))) }
 		j.make = func(ctx context.Context) (p []byte, err error) {
 			j.lead, p, err = z.whole(ctx, k)
@@ -93,7 +101,7 @@ func bytesOf(a *farread.Array) int64 {
 // whole makes the chunk of all of the stored one. If lead is not nil, the body is a part of
 // that, and has no mark.
 func (z *zarrChunk) whole(ctx context.Context, k farread.Chunker) (lead, body []byte, err error) {
-	stored, err := k.Stored(ctx, int64(z.c.Number))
+	stored, err := z.h.ahead.stored(ctx, int64(z.c.Number), k)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -55,7 +55,7 @@ as its last path element. The address itself is a page to look at all that in a 
   /slice/ROOT/KEY   ?s=0:10,5,::2 of an array as npy, json, png, arrow, ... (&format=)
   /get/ROOT/KEY     ?id=NAME&frame=3, ?item=7, ?items=0:10 or ?chunk=2
   /view/ROOT/KEY    ?track=1&width=2000 of a series as json, npy, csv, dat, png or svg
-  /stats/ROOT/KEY   least, greatest, NaN and fill of each chunk, if an index has them
+  /stats/ROOT/KEY   least, greatest, NaN and zeros of each chunk, if an index has them
   /zarr/ROOT/KEY/   an array in chunks, for clients of Zarr v3: zarr.json, c/0/1, ...
   /group/ROOT/KEY/  an array, or the arrays of a folder, as a Zarr group, for xarray
   /raw/ROOT/KEY     bytes as they are stored, with Range

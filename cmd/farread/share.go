@@ -28,9 +28,6 @@ has the link needs no token. It is for exactly this path and query, and ends aft
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				return usagef("%s: want a link to a server, http://… or https://…", human.Printable(args[0]))
 			}
-			if _, err := url.ParseQuery(u.RawQuery); err != nil {
-				return usagef("%s: the query is not well formed: %v", human.Printable(args[0]), err)
-			}
 			if u.Path == "" || u.Path == "/" {
 				return usagef("%s: want a link to an answer, such as https://host/slice/climate/t.b2nd?s=0; the page needs no signature, and what it shows has the token", human.Printable(args[0]))
 			}
@@ -44,7 +41,11 @@ has the link needs no token. It is for exactly this path and query, and ends aft
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), gateway.Sign(u, key, time.Now().Add(last)))
+			link, err := gateway.Sign(u, key, time.Now().Add(last))
+			if err != nil {
+				return usagef("%s: %v", human.Printable(args[0]), err)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), link)
 			return err
 		},
 	}

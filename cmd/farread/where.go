@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,7 +50,7 @@ func (x *itemSelection) search() (*searchSelection, error) {
 	if s.p, err = e.Bind(s.arr.DType()); err != nil {
 		return nil, ofWhere(err)
 	}
-	s.record, err = recordOf(len(x.box.Start), x.dtype, x.field)
+	s.record, err = render.HitType(len(x.box.Start), x.dtype, x.field)
 	return s, err
 }
 
@@ -61,23 +60,6 @@ func ofWhere(err error) error {
 		return usagef("--%s", human.Printable(err.Error()))
 	}
 	return fmt.Errorf("--%w", err)
-}
-
-// recordOf returns the type of a record: the index along each of so many axes, and the
-// value, which is called v as in --where.
-func recordOf(axes int, d dtype.DType, f *dtype.Field) (dtype.DType, error) {
-	value := d.String()
-	if d.Kind() != dtype.Struct {
-		value = "'" + value + "'"
-	}
-	if f != nil && f.Shape != nil {
-		value += ", (" + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.Shape), " ", ","), "[]") + ",)"
-	}
-	text := "[('v', " + value + ")]"
-	if axes > 0 {
-		text = fmt.Sprintf("[('at', '<i8', (%d,)), ('v', %s)]", axes, value)
-	}
-	return dtype.Parse(text)
 }
 
 func (s *searchSelection) total() int64 { return -1 }
@@ -111,7 +93,7 @@ func (s *searchSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 	err := render.Hits(w, s.record, o, func(put func(p []byte) error) error {
 		var buf []byte
 		r, err := s.arr.Search(ctx, s.box, s.p, s.options(), func(h b2nd.Hit) error {
-			buf = s.records(buf[:0], h)
+			buf = render.AppendHits(buf[:0], s.box, h, int(s.whole()), s.field)
 			b.add(int64(len(buf)))
 			return put(buf)
 		})
@@ -122,24 +104,6 @@ func (s *searchSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 		return fmt.Errorf("%w: write a file, or --format csv", err)
 	}
 	return err
-}
-
-// records appends a record for each item of a hit.
-func (s *searchSelection) records(dst []byte, h b2nd.Hit) []byte {
-	index := make([]int64, len(s.box.Start))
-	item := int(s.whole())
-	for i, at := range h.At {
-		b2nd.Index(index, s.box, at)
-		for _, k := range index {
-			dst = binary.LittleEndian.AppendUint64(dst, uint64(k))
-		}
-		p := h.Items[i*item:][:item]
-		if s.field != nil {
-			p = p[s.field.Off:][:s.field.Size()]
-		}
-		dst = append(dst, p...)
-	}
-	return dst
 }
 
 func (s *searchSelection) plan(ctx context.Context) error {

@@ -3,6 +3,7 @@ package cframe
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/farread/farread/formats"
@@ -164,4 +165,56 @@ func (s *storedChunk) header(b []byte, most int64) (blosc.Header, error) {
 		err = fmt.Errorf("%d bytes, %d allowed: %w", h.CBytes, limit, formats.ErrTooLarge)
 	}
 	return h, err
+}
+
+// EachStored calls fn with encoded chunks, each in memory of its own that fn may keep, in
+// any order and several calls at a time. chunks are their numbers, ascending. It is one read of windows of a request's length, so short chunks that follow each other share
+// requests, and fn has a chunk once its window is there. It checks what AppendStored checks. It passes over chunks that have no bytes in the frame, and those
+// whose length only they tell; in a sparse frame that is all of them. An error of fn is
+// returned as it is.
+func (f *Frame) EachStored(ctx context.Context, chunks []int, fn func(i int, p []byte) error) error {
+	if f.info.Sparse {
+		return nil
+	}
+	asks := make([]ask, len(chunks))
+	for k, i := range chunks {
+		if err := f.has(i); err != nil {
+			return err
+		}
+		asks[k] = ask{i, wholeChunk}
+	}
+	f, ctx, err := f.placed(ctx, asks...)
+	if err != nil {
+		return err
+	}
+	var list []storedChunk
+	for _, i := range chunks {
+		c := f.chunk(i)
+		if c.Special != blosc.None || c.MaxLen <= 0 || c.NBytes < 0 && c.MaxLen > unknownMax {
+			continue
+		}
+		list = append(list, storedChunk{f: f, c: c, i: i, r: f.r, off: c.Off, most: c.MaxLen})
+	}
+	memory := make([][]byte, len(list))
+	p := pull.Pull[int]{From: f.r, Window: pull.WindowOf(f.r, f.o.Policy), Memory: math.MaxInt64, Parts: func(_ context.Context, add func(pull.Part[int]) error) error {
+		for k := range list {
+			if err := add(pull.Part[int]{Off: list[k].off, Len: list[k].most, More: list[k].most, For: k}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, Into: func(k int) []byte {
+		if memory[k] == nil { // it is asked for more than once
+			memory[k] = make([]byte, list[k].most)
+		}
+		return memory[k]
+	}}
+	return p.Each(ctx, func(part pull.Part[int], b []byte) error {
+		s := &list[part.For]
+		h, err := s.header(b, s.most)
+		if err != nil {
+			return s.fail(err)
+		}
+		return fn(s.i, b[:h.CBytes])
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/farread/farread/formats"
@@ -52,6 +53,9 @@ func storedOf(t *testing.T, name string, p []byte) (n int) {
 	if err != nil || f.Refused() != nil {
 		return 0
 	}
+	if well {
+		eachStored(t, name, f)
+	}
 	for i := range f.Chunks() {
 		stored, err := f.AppendStored(t.Context(), nil, i)
 		if err != nil {
@@ -85,4 +89,36 @@ func storedOf(t *testing.T, name string, p []byte) (n int) {
 		t.Errorf("%s: verify %+v, %v", name, r, err)
 	}
 	return n
+}
+
+// eachStored holds EachStored against AppendStored.
+func eachStored(t *testing.T, name string, f *Frame) {
+	t.Helper()
+	var mu sync.Mutex
+	list, got := make([]int, f.Chunks()), map[int][]byte{}
+	for i := range list {
+		list[i] = i
+	}
+	err := f.EachStored(t.Context(), list, func(i int, p []byte) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if got[i] != nil {
+			t.Errorf("%s: chunk %d twice", name, i)
+		}
+		got[i] = p
+		return nil
+	})
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	for i := range list {
+		want, err := f.AppendStored(t.Context(), nil, i)
+		c := f.chunk(i)
+		if is := got[i] != nil; err != nil || is && !bytes.Equal(got[i], want) || !is && c.Special == blosc.None && c.NBytes >= 0 && !f.info.Sparse {
+			t.Errorf("%s: chunk %d: %d bytes, want %d, %v", name, i, len(got[i]), len(want), err)
+		}
+	}
+	if err := f.EachStored(t.Context(), []int{f.Chunks()}, nil); !f.info.Sparse && !errors.Is(err, formats.ErrNoEntry) {
+		t.Errorf("%s: a chunk beyond: %v", name, err)
+	}
 }

@@ -156,6 +156,17 @@ func (c Column) Ordered() bool { return c.parts == 1 }
 // Type.
 func (c Column) Append(dst []byte, key uint64) []byte { return c.num.Append(dst, key) }
 
+// AppendNone appends an item of Type that is no number: NaN or NaT, or 0 if the type has
+// none.
+func (c Column) AppendNone(dst []byte) []byte {
+	for _, key := range []uint64{c.num.Mask(), 0} {
+		if !c.num.Has(key) {
+			return c.num.Append(dst, key)
+		}
+	}
+	return append(dst, make([]byte, c.typ.ItemSize())...)
+}
+
 // ExtremesJSON returns the least and the greatest number of a Stat as JSON, as a slice
 // has the numbers, or nil twice if the Stat is not Ranged.
 func (c Column) ExtremesJSON(s *Stat) (least, most []byte) {

@@ -245,7 +245,12 @@ func (g *sampleGroups) points() []Point {
 
 // point makes a point of a group, for a track of that kind.
 func point(k zoomcache.Kind, x *group, ends bool) Point {
-	p := Point{Entry: x.entry, Exit: x.exit, Count: x.n, Channels: make([]zoomcache.Stats, len(x.st))}
+	return pointIn(make([]zoomcache.Stats, len(x.st)), k, x, ends)
+}
+
+// pointIn is point with memory for its channels.
+func pointIn(room []zoomcache.Stats, k zoomcache.Kind, x *group, ends bool) Point {
+	p := Point{Entry: x.entry, Exit: x.exit, Count: x.n, Channels: room}
 	for c := range x.st {
 		p.Channels[c] = x.st[c].stats(k, ends)
 	}
@@ -369,6 +374,8 @@ type spanGroups struct {
 	parts parts
 	list  []*group
 	part  int
+	room  []group // for those of list
+	stats []stat  // for theirs
 }
 
 // add takes in a span. Spans that begin in the same part, or touch each other, become
@@ -387,15 +394,29 @@ func (g *spanGroups) add(x *group) {
 		}
 	}
 	g.part = k
-	y := *x
-	y.st = append([]stat(nil), x.st...)
-	g.list = append(g.list, &y)
+	const atATime = 256
+	if n := len(x.st); len(g.room) == 0 || len(g.stats) < n {
+		g.room, g.stats = make([]group, atATime), make([]stat, atATime*max(n, 1))
+	}
+	y := &g.room[0]
+	g.room = g.room[1:]
+	*y = *x
+	y.st = g.stats[:len(x.st):len(x.st)]
+	g.stats = g.stats[len(x.st):]
+	copy(y.st, x.st)
+	g.list = append(g.list, y)
 }
 
 func (g *spanGroups) points(ends bool) []Point {
-	out := make([]Point, len(g.list))
+	out, n := make([]Point, len(g.list)), 0
+	for _, x := range g.list {
+		n += len(x.st)
+	}
+	room := make([]zoomcache.Stats, n)
 	for i, x := range g.list {
-		out[i] = point(g.t.Codec.Kind, x, ends)
+		n := len(x.st)
+		out[i] = pointIn(room[:n:n], g.t.Codec.Kind, x, ends)
+		room = room[n:]
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/binary"
 	"math/bits"
+	"sync"
 )
 
 // inflater decodes zlib streams (RFC 1950 and 1951) that lie in memory, into
@@ -17,6 +18,8 @@ type inflater struct {
 	lit  [1<<litBits + 144<<(maxCode-litBits)]uint32
 	dist [1<<distBits + 15<<(maxCode-distBits)]uint32
 	lens [286 + 30]uint8
+
+	fixed bool // lit and dist are those of the fixed code
 }
 
 // The decoder finds a code of up to litBits or distBits bits by one look into the
@@ -243,6 +246,7 @@ const codeOrder = "\x10\x11\x12\x00\x08\x07\x09\x06\x0a\x05\x0b\x04\x0c\x03\x0d\
 
 // readCodes reads the two codes of a block from its header.
 func (f *inflater) readCodes() bool {
+	f.fixed = false
 	nlit, ndist, ncode := 257+f.take(5), 1+f.take(5), 4+f.take(4)
 	if nlit > 286 || ndist > 30 {
 		return false
@@ -294,8 +298,25 @@ func (f *inflater) readCodes() bool {
 		buildTable(f.dist[:], distBits, lens[nlit:], distEntry)
 }
 
-// fixedCodes makes the tables of the fixed code of the format.
+// fixedCodes makes the tables of the fixed code of the format: short blocks have it, one
+// after the other, and to build the tables would take longer than to decode the block.
 func (f *inflater) fixedCodes() bool {
+	if !f.fixed {
+		t := fixedTables()
+		copy(f.lit[:], t.lit[:])
+		copy(f.dist[:], t.dist[:])
+		f.fixed = true
+	}
+	return true
+}
+
+// A fixedTable has the tables of first looks of the fixed code, whose codes are short.
+type fixedTable struct {
+	lit  [1 << litBits]uint32
+	dist [1 << distBits]uint32
+}
+
+var fixedTables = sync.OnceValue(func() *fixedTable {
 	var lens [288]uint8
 	for i := range lens {
 		switch {
@@ -313,9 +334,12 @@ func (f *inflater) fixedCodes() bool {
 	for i := range dist {
 		dist[i] = 5
 	}
-	return buildTable(f.lit[:], litBits, lens[:], litEntry) &&
-		buildTable(f.dist[:], distBits, dist[:], distEntry)
-}
+	t := &fixedTable{}
+	if !buildTable(t.lit[:], litBits, lens[:], litEntry) || !buildTable(t.dist[:], distBits, dist[:], distEntry) {
+		panic("codec: the fixed code has no tables")
+	}
+	return t
+})
 
 // litEntry is the entry of a literal, length or end, without its code's length.
 func litEntry(s int) uint32 {

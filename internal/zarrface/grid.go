@@ -145,11 +145,12 @@ type Chunk struct {
 }
 
 // Key finds the chunk of a key such as "c/0/1", "c" in an array without axes. The error
-// matches ErrAbsent if clients have to take the chunk for the fill value.
+// matches ErrAbsent if clients have to take the chunk for the fill value; its Number is -1
+// if no stored chunk has it, since it is outside of the grid.
 func (v *View) Key(rest string) (Chunk, error) {
 	at, ok := v.parse(rest)
 	if !ok {
-		return Chunk{}, fmt.Errorf("key %.80q of a grid of %v chunks: %w", rest, v.count, ErrAbsent)
+		return Chunk{Number: -1}, fmt.Errorf("key %.80q of a grid of %v chunks: %w", rest, v.count, ErrAbsent)
 	}
 	d := len(at)
 	c := Chunk{origin: make([]int64, d), Size: prod(v.cell) * int64(max(v.item, v.dtype.ItemSize()))}
@@ -162,7 +163,7 @@ func (v *View) Key(rest string) (Chunk, error) {
 	}
 	c.Box, c.Number = b2nd.Sub(start, stop), int(number)
 	if v.absent(c.Number) {
-		return Chunk{}, fmt.Errorf("chunk %s is of the fill value: %w", rest, ErrAbsent)
+		return c, fmt.Errorf("chunk %s is of the fill value: %w", rest, ErrAbsent)
 	}
 	return c, nil
 }
