@@ -60,7 +60,7 @@ async function show() {
   document.title = route.key.split("/").filter(Boolean).pop() || route.root || "farread";
   if (mine.hash !== hash) return;
   const wait = setTimeout(() => main.replaceChildren(el("p", { class: "wait" }, "Opening …")), 150);
-  const guess = route.folder ? "browse" : likely[route.key.split(".").pop()];
+  const guess = route.folder ? "browse" : likely[(route.key || route.root).split(".").pop()];
   if (guess) import(`./${guess}.js`).catch(() => {}); // it is asked for again
   try {
     const info = await describe(route, stop.signal);

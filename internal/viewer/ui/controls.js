@@ -32,7 +32,7 @@ export class Controls {
     }
     const map = el("select", { onchange: () => { m.map = map.value; m.change("colors"); } }, ...maps.map((n) => el("option", { selected: n === m.map }, n)));
     this.map = map;
-    this.stretch = el("input", { type: "checkbox", checked: m.stretch, onchange: () => { m.stretched = this.stretch.checked; m.view = null; m.change("view"); } });
+    this.stretch = el("input", { type: "checkbox", checked: m.stretch, onchange: () => { m.stretched = this.stretch.checked; m.view = m.win = null; m.change("view"); } });
     kids.push(field("Colours", map), el("span", { class: "group", role: "group", "aria-label": "Zoom" }, button("−", "Smaller (−)", () => this.plane.zoom(1 / 1.6)), button("Fit", "Fit all of it (0)", () => this.plane.fit()), button("+", "Larger (+)", () => this.plane.zoom(1.6))),
       el("label", { class: "field", title: "Fill the picture, whatever the shape of its items" }, this.stretch, el("span", {}, "stretch")),
       el("span", { class: "field" }, el("span", { id: "save" }, "Save"), el("span", { class: "group", role: "group", "aria-labelledby": "save" }, button("npy", "Save what is in sight as .npy", this.actions.npy), button("png", "Save what is in sight as .png", this.actions.png))));

@@ -26,8 +26,8 @@ class LineView {
       button("−", "Smaller (−)", () => this.zoom(1 / 1.6)), button("Fit", "Fit all of it (0)", () => this.show(0, this.size)), button("+", "Larger (+)", () => this.zoom(1.6))),
     button("Save npy", "Save npy of what is in sight", () => ctx.api.download(ctx.api.url("slice", ctx.root, ctx.key, { s: this.text(), field: this.m.member?.name }), fileName(ctx, "npy")).catch(ctx.fail))), this.canvas, this.reading);
     const v = this.m.view;
-    this.from = v ? v.x : 0;
-    this.to = v ? v.x + v.kx : this.size;
+    this.from = v ? v.x : this.m.win?.x0 ?? 0;
+    this.to = v ? v.x + v.kx : this.m.win?.x1 ?? this.size;
     this.askLater = later(90, () => this.ask());
     this.resize = new ResizeObserver(() => this.ask());
     this.resize.observe(this.canvas);
@@ -54,6 +54,7 @@ class LineView {
     const d = Math.min(Math.max(to - from, 8), this.size), a = Math.min(Math.max((from + to - d) / 2, 0), this.size - d);
     this.from = a;
     this.to = a + d;
+    this.m.win = null;
     this.m.view = d === this.size ? null : { x: a, y: 0, kx: d, ky: 1 };
     this.m.save();
     if (gesture) this.askLater(); else this.ask();

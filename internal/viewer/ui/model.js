@@ -27,7 +27,10 @@ export class Model {
     this.range = { lo: fixed?.[0] ?? NaN, hi: fixed?.[1] ?? NaN, fixed: Boolean(fixed) };
     const v = numbers(state.view, 4);
     this.view = v && v[2] > 0 && v[3] > 0 ? { x: v[0], y: v[1], kx: v[2], ky: v[3] } : null; // null: all of it
-    const [rows, cols] = this.size;
+    const [rows, cols] = this.size, win = ints(state.win), fit = ([a, b], size) => a < b && b <= size;
+    // win is a part that a link chose: all of it is in sight until the view is moved.
+    this.win = this.view || !(n > 1 ? win.length === 4 && fit(win, rows) && fit(win.slice(2), cols) : win.length === 2 && fit(win, cols)) ? null
+      : n > 1 ? { y0: win[0], y1: win[1], x0: win[2], x1: win[3] } : { y0: 0, y1: 1, x0: win[0], x1: win[1] };
     this.stretched = state.stretch ? state.stretch === "1" : null; // null: if the plane is long
     const p = numbers(state.point, 2);
     this.point = p ? { y: clamp(p[0], 0, rows - 1), x: clamp(p[1], 0, cols - 1) } : null;
@@ -63,6 +66,7 @@ export class Model {
       map: this.map === "viridis" ? null : this.map,
       range: this.range.fixed ? `${this.range.lo},${this.range.hi}` : null,
       view: v ? [v.x, v.y, v.kx, v.ky].map(round).join(",") : null,
+      win: !v && this.win ? (n > 1 ? [this.win.y0, this.win.y1] : []).concat(this.win.x0, this.win.x1).join(",") : null,
       stretch: this.stretched == null ? null : this.stretched ? "1" : "0",
       point: this.point ? `${this.point.y},${this.point.x}` : null,
       profile: this.profile || null,
@@ -86,7 +90,7 @@ export class Model {
   setAxes(down, across) {
     if (down === across) { [down, across] = [this.axes[1], this.axes[0]]; }
     this.axes = [down, across];
-    this.view = this.point = this.line = null;
+    this.view = this.win = this.point = this.line = null;
     this.moved = null;
     this.change("plane");
   }
