@@ -17,6 +17,7 @@ class LineView {
   constructor(box, ctx) {
     this.ctx = ctx;
     this.m = new Model(ctx);
+    this.m.on(() => this.draw());
     this.size = this.m.shape[0];
     this.tiles = tilesOf(ctx, this.m, { side: [1, 8192], changed: () => this.draw(), again: () => this.askLater() });
     this.canvas = el("canvas", { class: "plane line", tabIndex: 0, role: "img", "aria-describedby": "reading" });
@@ -80,6 +81,7 @@ class LineView {
     line(g, this.frame, xs, ys);
     const done = this.tiles.covered(this.m.axes, this.m.at, this.window, this.level) === 0, p = this.hover ?? this.m.point?.x;
     c.dataset.done = done ? "1" : "";
+    if (done) this.m.find();
     c.setAttribute("aria-label", `${this.m.names[0]}: items ${this.text()}`);
     if (p != null) {
       this.reading.textContent = this.say(p);
@@ -91,7 +93,7 @@ class LineView {
 
   say(p) {
     const it = this.tiles.item(this.m.axes, this.m.at, 0, p);
-    return it ? `[${it.x}] = ${it.tile.items.text(it.index)}${it.tile.dx > 1 ? `   (drawn with the step ${it.tile.dx})` : ""}` : `[${p}] …`;
+    return it ? `[${it.x}] = ${it.tile.items.text(it.index)}${this.m.lies([it.x])}${it.tile.dx > 1 ? `   (drawn with the step ${it.tile.dx})` : ""}` : `[${p}] …`;
   }
 
   itemAt(e) {

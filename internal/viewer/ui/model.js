@@ -14,6 +14,7 @@ export class Model {
     this.shape = info.shape;
     this.names = info.dims ?? info.shape.map((_, i) => `axis ${i}`);
     this.watchers = new Set();
+    this.coords = []; // of each axis, the text of an index; see coords.js
     const n = this.shape.length;
     this.members = members(info.dtype)?.filter((m) => kindOf(m.descr)) ?? null;
     this.member = this.members?.find((m) => m.name === state.field) ?? this.members?.[0] ?? null;
@@ -99,6 +100,20 @@ export class Model {
   text(win, level = [0, 0]) {
     const part = (a, b, i, l) => (a === 0 && b === this.shape[i] && l === 0 ? ":" : `${a}:${b}${l ? `:${2 ** l}` : ""}`);
     return this.at.map((n, i) => (i === this.axes[1] ? part(win.x0, win.x1, i, level[1]) : i === this.axes[0] ? part(win.y0, win.y1, i, level[0]) : n)).join(",");
+  }
+
+  // find looks for coordinates, once.
+  async find() {
+    if (this.sought || !this.ctx.info.dims) return;
+    this.sought = true;
+    const { load } = await import("./coords.js");
+    await load(this.ctx, (axis, text) => { this.coords[axis] = text; this.change("hover"); });
+  }
+
+  // lies says where an item lies, as far as that is known: time 2025-03-01, lat 48.5
+  lies(index) {
+    const list = index.map((n, axis) => this.coords[axis] && `${this.names[axis]} ${this.coords[axis](n)}`).filter(Boolean);
+    return list.length ? `   at ${list.join(", ")}` : "";
   }
 
   // coordinates of an item of the plane, in the order of the axes.

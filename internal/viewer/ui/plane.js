@@ -238,10 +238,10 @@ export class PlaneView {
   // say is an item as text: NumPy's index, and the value as it is stored.
   say({ y, x }) {
     const m = this.m, it = this.tiles.item(m.axes, m.at, y, x);
-    const where = `[${m.coordinates(it?.y ?? y, it?.x ?? x).join(", ")}]`;
-    if (!it) return `${where} …`;
+    const index = m.coordinates(it?.y ?? y, it?.x ?? x), where = `[${index.join(", ")}]`;
+    if (!it) return `${where} …${m.lies(index)}`;
     const { dy, dx } = it.tile, step = dy > 1 || dx > 1 ? `   (drawn with the step ${dy === dx ? dx : `${dy}, ${dx}`})` : "";
-    return `${where} = ${it.tile.items.text(it.index)}${step}`;
+    return `${where} = ${it.tile.items.text(it.index)}${m.lies(index)}${step}`;
   }
 
   // ---- hands
