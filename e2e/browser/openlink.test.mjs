@@ -32,6 +32,10 @@ test("a slice of one axis is a profile through its point", async () => {
   const { url } = await show("slice", `${folder}/weather.b2nd`, ":, 30, 40");
   await page(url, async (p) => {
     await p.getByLabel(/^Profile of 24 items/).waitFor();
+    // The sheet of other views, which comes later, leaves the panel as it is.
+    await p.waitForFunction(() => [...document.styleSheets].some((s) => s.href?.endsWith("views.css")));
+    const [pad, same] = await p.evaluate(() => [...document.querySelectorAll(".side > *")].map((e) => getComputedStyle(e).paddingLeft));
+    assert.equal(same, pad);
     const [, a, b] = /from (\S+) to (\S+)$/.exec(await p.getByLabel(/^Profile of/).getAttribute("aria-label"));
     const [least, most] = await value("[float(weather[:, 30, 40].min()), float(weather[:, 30, 40].max())]");
     assert.ok(Math.abs(a - least) < 0.01 && Math.abs(b - most) < 0.01, `${a}, ${b} for ${least}, ${most}`);
