@@ -100,7 +100,7 @@ func values(c *cobra.Command, dir string) [][]string {
 	var out [][]string
 	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		switch {
-		case f.Name == "help":
+		case f.Name == "help" || f.Name == "open": // the one that ends with Ctrl-C
 		case f.Name == "output" || f.Name == "repair":
 			out = append(out, []string{"--" + f.Name, filepath.Join(dir, "made")}, []string{"--" + f.Name, filepath.Join(dir, "made.png")})
 		case f.NoOptDefVal != "":

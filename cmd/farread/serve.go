@@ -39,10 +39,16 @@ type serveFlags struct {
 	ttl                         time.Duration
 	cache, maxResponse, maxRead sizeFlag
 	redirectRaw                 sizeFlag
+	page                        string // what of the page is opened, for the command that shows one dataset
+}
+
+// defaultServe has the flags that are not zero if they are not given.
+func defaultServe() *serveFlags {
+	return &serveFlags{addr: "127.0.0.1:8080", ttl: 10 * time.Second, cache: 256 << 20, maxResponse: 64 << 20, maxRead: 256 << 20}
 }
 
 func newServe(a *app) *cobra.Command {
-	o := &serveFlags{cache: 256 << 20, maxResponse: 64 << 20, maxRead: 256 << 20}
+	o := defaultServe()
 	c := &cobra.Command{
 		Use: "serve [NAME=]URI... [--as NAME]", DisableFlagsInUseLine: true, Short: "Answer over HTTP for datasets below some places",
 		Long: `Answer HTTP requests about everything below the given places, the roots, until
@@ -79,13 +85,13 @@ The log, a line of JSON for each request, goes to stderr unless --quiet is set.`
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.as, "as", nil, "`NAME` of the root; of several roots in their order")
-	f.StringVar(&o.addr, "addr", "127.0.0.1:8080", "`ADDRESS` to listen at; port 0 takes a free one")
+	f.StringVar(&o.addr, "addr", o.addr, "`ADDRESS` to listen at; port 0 takes a free one")
 	f.BoolVar(&o.ready, "ready-json", false, "when it listens, say so by one line of JSON on stdout")
 	f.StringSliceVar(&o.cors, "cors", nil, "`ORIGINS` whose pages may read answers, or *")
 	f.StringVar(&o.tokenFile, "token-file", "", "`FILE` with the token that requests must bear")
 	f.BoolVar(&o.public, "public", false, "answer everybody who can reach the address, without a token")
 	f.StringSliceVar(&o.hosts, "host", nil, "host `NAMES` to answer for besides localhost and addresses")
-	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "how long a dataset is believed to be current")
+	f.DurationVar(&o.ttl, "ttl", o.ttl, "how long a dataset is believed to be current")
 	f.Var(&o.cache, "cache-memory", "memory for chunks and answers that are kept")
 	f.Var(&o.maxResponse, "max-response", "largest answer, except of raw")
 	f.Var(&o.maxRead, "max-read", "most stored bytes that an answer may need")
@@ -100,18 +106,23 @@ The log, a line of JSON for each request, goes to stderr unless --quiet is set.`
 	return c
 }
 
-// serve runs the server until the context ends.
+// serve runs the server of the arguments until the context ends.
 func (a *app) serve(ctx context.Context, args []string, o *serveFlags) error {
 	roots, err := a.roots(ctx, args, o.as)
 	if err != nil {
 		return err
 	}
+	return a.serveRoots(ctx, roots, o)
+}
+
+// serveRoots runs a server until the context ends.
+func (a *app) serveRoots(ctx context.Context, roots []gateway.Root, o *serveFlags) (err error) {
 	if o.cert == "" != (o.key == "") {
 		return usagef("--tls-cert and --tls-key: want both")
 	}
 	most := int64(a.flags.maxMemory)
 	c := gateway.Config{Client: a.client, Roots: roots, TTL: o.ttl, MaxResponse: int64(o.maxResponse), MaxRead: int64(o.maxRead),
-		Cache: min(int64(o.cache), most/4), Memory: most / 2, CORS: o.cors, NoRaw: o.noRaw, RedirectRaw: int64(o.redirectRaw), NoMetrics: o.metricsAddr != "", Log: a.accessLog()}
+		Cache: min(int64(o.cache), most/4), Memory: most / 2, CORS: o.cors, NoRaw: o.noRaw, RedirectRaw: int64(o.redirectRaw), NoMetrics: o.metricsAddr != "", Log: a.accessLog(o)}
 	if o.ttl == 0 {
 		c.TTL = -1
 	}
@@ -183,8 +194,9 @@ func (a *app) listen(ctx context.Context, g *gateway.Server, l net.Listener, o *
 	}
 	if o.open {
 		go func() {
-			if err := openPage(ctx, pageAddress(address)); err != nil {
-				a.remark("--open: %s: open %s yourself", err, pageAddress(address))
+			at := pageAddress(address) + o.page
+			if err := openPage(ctx, at); err != nil {
+				a.remark("--open: %s: open %s yourself", err, at)
 			}
 		}()
 	}
@@ -223,10 +235,17 @@ func stopAll(ctx context.Context, servers []*http.Server, wait time.Duration) er
 
 // tellAddress says where the server listens.
 func (a *app) tellAddress(address string, o *serveFlags) error {
+	if o.page != "" {
+		address = pageAddress(address) + o.page
+	}
 	if o.ready {
 		return writeJSON(a.stdout, struct {
 			URL string `json:"url"`
 		}{address})
+	}
+	if o.page != "" {
+		_, err := fmt.Fprintf(a.stdout, "showing %s until Ctrl-C\n", address)
+		return err
 	}
 	path := "/"
 	if o.noViewer {
@@ -236,9 +255,9 @@ func (a *app) tellAddress(address string, o *serveFlags) error {
 	return err
 }
 
-// accessLog returns the logger of requests.
-func (a *app) accessLog() *slog.Logger {
-	if a.flags.quiet {
+// accessLog returns the logger of requests. There is none of a page that shows one dataset.
+func (a *app) accessLog(o *serveFlags) *slog.Logger {
+	if a.flags.quiet || o.page != "" {
 		return nil
 	}
 	return slog.New(slog.NewJSONHandler(a.stderr, nil))

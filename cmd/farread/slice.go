@@ -16,6 +16,7 @@ func newSlice(a *app) *cobra.Command {
 		sel selector
 		how aim
 		out string
+		pg  bool
 	)
 	c := &cobra.Command{
 		Use: "slice URI SLICE -o OUT", DisableFlagsInUseLine: true, Short: "Cut a slice out of an n-dimensional array",
@@ -47,13 +48,19 @@ with and, or, not and parentheses; NaN matches nothing but !=. Chunks and blocks
 that cannot match by the ranges in the array's index are not read; --stats says how
 many were. Arrays that farread packs have them; farread index --ranges makes them.
 
+--open opens the page of farread serve in the browser, at this slice, and prints its
+address (with --json as {"url"}), until Ctrl-C: the last two axes of which more than one
+item is selected as a picture, or one axis as a profile. Nothing but this array is
+served, on this machine.
+
 An integer that is out of bounds is an error (exit code 2); slices are cut to the
 array, as in NumPy.`,
 		Example: `  farread slice s3://arrays/temperature.b2nd '0:10, 5, ::2' -o part.npy
   farread slice weather.b2nd '-1, ...' -o last.png
   farread slice https://host/events.b2nd ':100' --field energy -o - --format csv
   farread slice https://host/events.b2nd --where 'energy > 7.5 and not flag == 0'
-  farread slice s3://arrays/temperature.b2nd '0' --where 'v > 310' -o hot.npy --stats`,
+  farread slice s3://arrays/temperature.b2nd '0' --where 'v > 310' -o hot.npy --stats
+  farread slice weather.b2nd '30, 100:132, 160:192' --open`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && sel.has("where") {
 				return nil
@@ -73,6 +80,9 @@ array, as in NumPy.`,
 			if err := sel.picture.check(); err != nil {
 				return err
 			}
+			if pg {
+				return inSlice(args[0], args[1], a.show(cmd.Context(), args[0], sel, how, cmd, "field", "colors", "range", "robust"))
+			}
 			out = a.shown(&sel, out)
 			return inSlice(args[0], args[1], a.get(cmd.Context(), args[0], sel, out, how))
 		},
@@ -80,6 +90,7 @@ array, as in NumPy.`,
 	sel.register(c, []func(*pflag.FlagSet){sel.ofItems, sel.ofValues})
 	c.Flags().StringVar(&sel.format, "format", "", "npy, raw, json, csv, png, b2nd, arrow or text, whatever OUT is called")
 	sel.picture.register(c)
+	openFlag(c, &pg)
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &how.offset)
 	return c

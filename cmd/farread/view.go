@@ -38,13 +38,18 @@ OUT's suffix, or --format, says how they are written:
           origin: the band from least to greatest, a pixel for each point, and the
           mean; samples themselves where they are that far apart
 Without -o a table is shown, with --json that JSON. Of a damaged file --resync takes
-what is whole, and tells on stderr what was passed over.`
+what is whole, and tells on stderr what was passed over.
+
+--open needs no --width: it opens the page of farread serve in the browser, at these
+tracks and this time, and prints its address (with --json as {"url"}), until Ctrl-C.
+Without --track all tracks are shown. Nothing but this file is served, on this machine.`
 
 func newView(a *app) *cobra.Command {
 	var (
 		sel selector
 		how aim
 		out string
+		pg  bool
 	)
 	c := &cobra.Command{
 		Use: "view URI --track N --width W -o OUT", DisableFlagsInUseLine: true, Short: "Summaries of a zoom-cache file: a long series from afar",
@@ -53,7 +58,8 @@ func newView(a *app) *cobra.Command {
   farread view s3://datasets/series/tide.csv.zoom --track level --width 2000 --json
   farread view talk.zoom --track 1 --width 4000 --bits 8 -o talk.dat
   farread view day.zoom --track 1 --level 8
-  farread view s3://series/day.zoom --track 1 --level 3 --from 6h --to 7h -o hour.csv`,
+  farread view s3://series/day.zoom --track 1 --level 3 --from 6h --to 7h -o hour.csv
+  farread view day.zoom --track 1 --from 6h --to 7h --open`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := render.Views()
@@ -66,8 +72,11 @@ func newView(a *app) *cobra.Command {
 			if err := sel.parse(nil); err != nil {
 				return err
 			}
+			if pg {
+				return at(args[0], a.show(cmd.Context(), args[0], sel, how, cmd, "track", "from", "to"))
+			}
 			if !sel.viewing() {
-				return usagef("missing --width W, how many points, or --level L, stored summaries")
+				return usagef("missing --width W, how many points, --level L, stored summaries, or --open, the page")
 			}
 			out, how.bignum = a.shown(&sel, out), sel.bignum
 			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
@@ -77,6 +86,7 @@ func newView(a *app) *cobra.Command {
 	c.Flags().StringVarP(&out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &how.offset)
 	resyncFlag(c, &how.resync)
+	openFlag(c, &pg)
 	sel.register(c, []func(*pflag.FlagSet){sel.ofTrack, sel.ofView}, "resync", "format")
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(render.Views(), cobra.ShellCompDirectiveNoFileComp))    // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("bits", cobra.FixedCompletions([]string{"8", "16"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only

@@ -56,6 +56,42 @@ np.save(os.path.join(folder, "plain.npy"), weather[0, :30, :40])
 open(os.path.join(folder, "empty.txt"), "w").close()
 wide = save("wide.b2nd", np.add.outer(np.arange(2000), np.arange(3000)).astype("i4"), chunks=(500, 1000), blocks=(100, 250))
 
+# Coordinates: in arrays of one axis beside an array whose dimensions have names, and in the
+# layer of the array itself.
+os.makedirs(os.path.join(folder, "grid"))
+lat = np.linspace(60, 45.5, 30).astype("f4")
+lon = np.cumsum(1 + np.arange(40) % 3) / 4
+hours = np.arange(24, dtype="i4") * 6
+epoch = {"units": "hours since 2025-02-28 18:00:00", "calendar": "standard"}
+
+
+def told(name, array, **layers):
+    save(os.path.join("grid", name), array)
+    a = blosc2.open(os.path.join(folder, "grid", name), mode="a")
+    for key, v in layers.items():
+        a.schunk.vlmeta[key] = v
+    return array
+
+
+t2m = told("t2m.b2nd", np.arange(24 * 30 * 40, dtype="f4").reshape(24, 30, 40), dimension_names=["time", "lat", "lon"])
+told("lat.b2nd", lat, units="degrees_north", dimension_names=["lat"])
+told("lon.b2nd", lon)
+told("time.b2nd", hours, **epoch)
+told("series.b2nd", np.sin(np.arange(24)), dimension_names=["time"])
+told("wrong.b2nd", t2m[:3], dimension_names=["lat", "lon", "time"])  # no length is that of its dimension
+told("own.b2nd", t2m, farread={"dims": ["t", "y", "x"], "attrs": {"units": "K"}, "coords": [
+    {"dim": "t", "dtype": "<M8[ns]", "start": 1740787200000000000, "step": 21600000000000},
+    {"dim": "y", "dtype": "<f4", "values": lat.tobytes()},
+    {"dim": "x", "dtype": "<f8", "start": 0.1, "step": 0.25}]})
+
+
+def cf(number, units, calendar="standard"):
+    """A time of the CF conventions as xarray has it."""
+    from xarray.coding.times import decode_cf_datetime
+
+    return str(decode_cf_datetime(np.array([number]), units, calendar)[0])
+
+
 os.makedirs(os.path.join(folder, "deep", "er & odd #1"), exist_ok=True)
 blosc2.asarray(np.arange(12).reshape(3, 4), urlpath=os.path.join(folder, "deep", "er & odd #1", "ä <i>?.b2nd"), mode="w")
 os.makedirs(os.path.join(folder, "many"), exist_ok=True)

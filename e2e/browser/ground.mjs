@@ -54,6 +54,13 @@ export async function serve(...args) {
   return { url: `${JSON.parse(await child.next()).url}/`, child };
 }
 
+// show starts a command that opens the page by itself, without a browser of this machine:
+// {url}, its link.
+export async function show(...args) {
+  const child = start(farread, [...args, "--open", "--json"], { env: { ...process.env, PATH: "" } });
+  return { url: JSON.parse(await child.next()).url, child };
+}
+
 let browser = null;
 async function launch() {
   if (!browser) {

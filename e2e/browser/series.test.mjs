@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 process.env.FARREAD ??= fileURLToPath(new URL("../../bin/farread", import.meta.url));
 assert.ok(existsSync(process.env.FARREAD), "no bin/farread: run make build first");
-const { data, page, serve } = await import("./ground.mjs");
+const { data, page, serve, show } = await import("./ground.mjs");
 const { folder, value } = await data("views.py");
 const { url } = await serve(`d=${folder}/`, "--ttl", "1s");
 const at = (key, state = "") => `${url}#/d/${key}${state ? `?${state}` : ""}`;
@@ -254,6 +254,19 @@ test("a series that grows is followed", async () => {
     await still(p);
     assert.deepEqual(await range(p), [70, 90]);
     const [r] = await reads(p), [lo, hi] = await value(`stats(0, ${r.entry}, ${r.exit})`);
+    assert.deepEqual([Number(r.lo), Number(r.hi)], [lo, hi]);
+  }, { checked: false });
+});
+
+test("farread view --open: the track and the time that it names", async () => {
+  const { url: link } = await show("view", `${folder}/two.zoom`, "--track", "1", "--from", "10m", "--to", "2026-05-01T06:15:00Z");
+  await page(link, async (p) => {
+    await sharp(p);
+    assert.deepEqual(await range(p), [600, 900]);
+    const shown = await p.locator(".chip").evaluateAll((list) => list.map((b) => b.getAttribute("aria-pressed")));
+    assert.deepEqual(shown, ["true", "false"]);
+    const [r] = await reads(p);
+    const [lo, hi] = await value("stats(0, 600001, 900000)");
     assert.deepEqual([Number(r.lo), Number(r.hi)], [lo, hi]);
   }, { checked: false });
 });

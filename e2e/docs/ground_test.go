@@ -160,7 +160,7 @@ func (g *ground) try(t *testing.T, where, dir, line string) {
 	t.Helper()
 	began := time.Now()
 	run := g.shell
-	if strings.HasPrefix(line, "farread serve ") {
+	if strings.HasPrefix(line, "farread serve ") || strings.HasSuffix(line, " --open") {
 		run = g.serve
 	}
 	out, err := run(t, dir, line)
@@ -174,7 +174,7 @@ func (g *ground) try(t *testing.T, where, dir, line string) {
 // and then gets a Ctrl-C, which has to end it in order.
 func (g *ground) serve(t *testing.T, dir, line string) (string, error) {
 	t.Helper()
-	if !strings.Contains(line, "--addr") {
+	if strings.HasPrefix(line, "farread serve ") && !strings.Contains(line, "--addr") {
 		line += " --addr 127.0.0.1:0" // another server may have the usual port
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", "exec "+line)

@@ -106,6 +106,17 @@ func (m Moment) Offset(h *Header, t *Track) (int64, error) {
 	return LastOffset, nil
 }
 
+// Seconds is the moment in seconds since time 0 of a file, as near as a float64 is. It
+// fails with ErrNoOrigin if the moment is UTC and the file has no origin.
+func (m Moment) Seconds(h *Header) (float64, error) {
+	x, err := m.seconds(h)
+	if err != nil {
+		return 0, err
+	}
+	f, _ := x.Float64()
+	return f, nil
+}
+
 // seconds is the moment in seconds since time 0 of a file.
 func (m Moment) seconds(h *Header) (*big.Rat, error) {
 	x := new(big.Rat)

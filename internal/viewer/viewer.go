@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,8 +42,51 @@ type page struct {
 	version string
 }
 
-// placeholder stands in the document where the version goes.
-const placeholder = "ui/VERSION/"
+// These stand in the document where the version goes, and what the views need.
+const (
+	placeholder = "ui/VERSION/"
+	needsHere   = "NEEDS"
+)
+
+// views are the scripts of which the page fetches one for a dataset.
+var views = []string{"array", "browse", "frames", "items", "other", "series"}
+
+// fetched is what a script fetches by itself, or surely imports once it runs.
+var fetched = map[string][]string{
+	"array.js":      {"line.js"},
+	"sheet.js":      {"views.css"},
+	"seriesplot.js": {"vendor/uPlot/uPlot.iife.min.js", "vendor/uPlot/uPlot.min.css"},
+}
+
+var imported = regexp.MustCompile(`(?m)^import .*from "\./(.*)";$`)
+
+// closure lists a script and all that it needs, each once, without what is in the list
+// already.
+func (p *page) closure(list []string, name string) []string {
+	if slices.Contains(list, name) {
+		return list
+	}
+	list = append(list, name)
+	for _, m := range imported.FindAllSubmatch(p.files[name].plain, -1) {
+		list = p.closure(list, string(m[1]))
+	}
+	for _, f := range fetched[name] {
+		list = p.closure(list, f)
+	}
+	return list
+}
+
+// needs lists for each view the files that come with it: "array model.js tiles.js;series …".
+// A browser that asks for them at once needs one round trip, and not one for each script
+// that imports another.
+func (p *page) needs() string {
+	shell := p.closure(nil, "app.js")
+	list := make([]string, len(views))
+	for i, v := range views {
+		list[i] = strings.Join(append([]string{v}, p.closure(shell, v+".js")[len(shell):]...), " ")
+	}
+	return strings.Join(list, ";")
+}
 
 // built makes the page when it is first asked for: gzip takes some milliseconds.
 var built = sync.OnceValue(build)
@@ -61,9 +106,11 @@ func build() *page {
 		return err
 	})
 	p.version = hex.EncodeToString(all.Sum(nil)[:8])
+	needs := p.needs()
 	for name, f := range p.files {
 		if name == "index.html" {
 			f.plain = bytes.ReplaceAll(f.plain, []byte(placeholder), []byte("ui/"+p.version+"/"))
+			f.plain = bytes.Replace(f.plain, []byte(needsHere), []byte(needs), 1)
 		}
 		if path.Ext(name) == ".js" && !strings.HasPrefix(name, "vendor/") {
 			f.plain = lean(f.plain)

@@ -44,35 +44,52 @@ func TestWeight(t *testing.T) {
 		}
 		return n
 	}
-	imports := regexp.MustCompile(`(?m)^import .*from "\./(.*)";$`)
-	var add func(names map[string]bool, name string)
-	add = func(names map[string]bool, name string) {
-		if names[name] {
-			return
+	for _, view := range views {
+		list := []string{"index.html", "style.css"}
+		for _, name := range []string{"app.js", view + ".js", "elsewhere.js"} {
+			if view != "browse" || name != "elsewhere.js" {
+				list = built().closure(list, name)
+			}
 		}
-		names[name] = true
-		for _, m := range imports.FindAllSubmatch(files[name].plain, -1) {
-			add(names, string(m[1]))
-		}
-		switch name { // what scripts fetch that is no module
-		case "sheet.js":
-			names["views.css"] = true
-		case "seriesplot.js":
-			names["vendor/uPlot/uPlot.iife.min.js"], names["vendor/uPlot/uPlot.min.css"] = true, true
-		}
-	}
-	for _, view := range []string{"browse", "array", "series", "frames", "items", "other"} {
-		names := map[string]bool{"index.html": true, "style.css": true}
-		add(names, "app.js")
-		add(names, view+".js")
-		if view != "browse" {
-			add(names, "elsewhere.js")
+		names := map[string]bool{}
+		for _, name := range list {
+			names[name] = true
 		}
 		n := weigh(names)
 		t.Logf("%7d %s, in %d files", n, view, len(names))
 		if n > 60_000 {
 			t.Errorf("%s is %d bytes, want 60,000 at most", view, n)
 		}
+	}
+}
+
+// TestNeeds: the document asks for all scripts of the shell itself, and lists what each
+// view needs, of files that are there.
+func TestNeeds(t *testing.T) {
+	p, text := built(), ask(t, http.MethodGet, "/").Body.String()
+	for _, name := range p.closure(nil, "app.js") {
+		if !strings.Contains(text, `="ui/`+p.version+"/"+name+`"`) {
+			t.Errorf("%s is not asked for by the document", name)
+		}
+	}
+	m := regexp.MustCompile(`<meta name="needs" content="([^"]*)">`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatal("no list of files")
+	}
+	lists := strings.Split(m[1], ";")
+	for i, v := range views {
+		files := strings.Split(lists[i], " ")
+		if files[0] != v || files[1] != v+".js" {
+			t.Errorf("%q, want those of %s", lists[i], v)
+		}
+		for _, f := range files[1:] {
+			if _, ok := p.files[f]; !ok {
+				t.Errorf("%s: there is no %s", v, f)
+			}
+		}
+	}
+	if !strings.Contains(lists[0], " chart.js") || !strings.Contains(lists[5], " vendor/uPlot/uPlot.iife.min.js") || strings.Contains(m[1], " dom.js") {
+		t.Errorf("%q", lists)
 	}
 }
 

@@ -19,6 +19,17 @@ function viewOf(info) {
   return views[info.format] ?? abilities.find(([can]) => info.can.includes(can) && can !== "slice")?.[1] ?? "other";
 }
 
+// preload asks for all files of a view at once, once: the server lists them in the document.
+const needs = new Map(document.querySelector("[name=needs]").content.split(";").map((s) => s.split(" ")).map(([view, ...files]) => [view, files]));
+
+function preload(view) {
+  for (const f of needs.get(view) ?? []) {
+    const kind = f.endsWith(".css") ? { rel: "preload", as: "style" } : f.startsWith("vendor/") ? { rel: "preload", as: "script" } : { rel: "modulepreload" };
+    document.head.append(el("link", { ...kind, href: new URL(f, import.meta.url).href }));
+  }
+  needs.delete(view);
+}
+
 // ---- routes: #/ROOT/KEY?state, and #token=… once
 
 // plain is a part of a link without escapes: as it stands, if it is not written with any.
@@ -60,12 +71,15 @@ async function show() {
   document.title = route.key.split("/").filter(Boolean).pop() || route.root || "farread";
   if (mine.hash !== hash) return;
   const wait = setTimeout(() => main.replaceChildren(el("p", { class: "wait" }, "Opening …")), 150);
-  const guess = route.folder ? "browse" : likely[route.key.split(".").pop()];
-  if (guess) import(`./${guess}.js`).catch(() => {}); // it is asked for again
+  // What the server says and the scripts of the likely view are asked for side by side.
+  const asked = describe(route, stop.signal), guess = route.folder ? "browse" : likely[(route.key || route.root).split(".").pop()];
+  if (guess) preload(guess);
   try {
-    const info = await describe(route, stop.signal);
+    const info = await asked;
     api.pin(route.root, route.key, info.pinned && info.version);
-    const name = viewOf(info), module = await import(`./${name}.js`);
+    const name = viewOf(info);
+    preload(name);
+    const module = await import(`./${name}.js`);
     clearTimeout(wait);
     if (current !== mine) return;
     main.replaceChildren();

@@ -38,7 +38,7 @@ function mountPlane(box, ctx) {
     if (e.code === "too-large" || e.code === "too-much") e.offer = { label: "Zoom in", run: () => plane.zoom(4) };
     over = ctx.fail(e);
   } });
-  plane = new PlaneView(left, m, tiles, { settled(list, whole) { if (whole) over(); side.settled(list); } });
+  plane = new PlaneView(left, m, tiles, { settled(list, whole) { if (whole) { over(); m.find(); } side.settled(list); } });
   side = new Side(right, m, tiles, plane);
   const controls = new Controls(top, m, plane, {
     member() { Object.assign(tiles, { inner: m.inner, chosen: m.chosen }); tiles.clear(); side.profile = null; side.text = ""; m.change("plane"); },

@@ -32,7 +32,7 @@ export class Controls {
     }
     const map = el("select", { onchange: () => { m.map = map.value; m.change("colors"); } }, ...maps.map((n) => el("option", { selected: n === m.map }, n)));
     this.map = map;
-    this.stretch = el("input", { type: "checkbox", checked: m.stretch, onchange: () => { m.stretched = this.stretch.checked; m.view = null; m.change("view"); } });
+    this.stretch = el("input", { type: "checkbox", checked: m.stretch, onchange: () => { m.stretched = this.stretch.checked; m.view = m.win = null; m.change("view"); } });
     kids.push(field("Colours", map), el("span", { class: "group", role: "group", "aria-label": "Zoom" }, button("−", "Smaller (−)", () => this.plane.zoom(1 / 1.6)), button("Fit", "Fit all of it (0)", () => this.plane.fit()), button("+", "Larger (+)", () => this.plane.zoom(1.6))),
       el("label", { class: "field", title: "Fill the picture, whatever the shape of its items" }, this.stretch, el("span", {}, "stretch")),
       el("span", { class: "field" }, el("span", { id: "save" }, "Save"), el("span", { class: "group", role: "group", "aria-labelledby": "save" }, button("npy", "Save what is in sight as .npy", this.actions.npy), button("png", "Save what is in sight as .png", this.actions.png))));
@@ -40,6 +40,7 @@ export class Controls {
     this.axes = m.axes.join();
     this.rows = new Map();
     this.sliders.replaceChildren(...m.others.map((axis) => this.slider(axis)));
+    this.show();
   }
 
   slider(axis) {
@@ -48,8 +49,9 @@ export class Controls {
       oninput: () => { this.stop(); m.go(axis, Number(range.value), true); }, onchange: () => m.go(axis, Number(range.value)) });
     const number = el("input", { type: "number", min: 0, max: size - 1, value: m.at[axis], "aria-label": `Index of ${name}`, onchange: () => { this.stop(); m.go(axis, Number(number.value)); number.value = m.at[axis]; } });
     const play = button("▶", `Play ${name}`, () => this.play(axis), { "aria-pressed": "false" });
-    const row = el("div", { class: "slider" }, el("span", { class: "name" }, name), range, number, el("span", { class: "of" }, `of ${size}`), play);
-    this.rows.set(axis, { range, number, play });
+    const of = el("span", { class: "of" });
+    const row = el("div", { class: "slider" }, el("span", { class: "name" }, name), range, number, of, play);
+    this.rows.set(axis, { range, number, play, of });
     return row;
   }
 
@@ -81,6 +83,8 @@ export class Controls {
     for (const [axis, r] of this.rows) {
       const on = this.playing?.axis === axis;
       r.range.value = r.number.value = this.m.at[axis];
+      r.of.classList.toggle("lies", Boolean(this.m.coords[axis]));
+      r.of.textContent = `of ${this.m.shape[axis]}${this.m.coords[axis] ? ` · ${this.m.coords[axis](this.m.at[axis])}` : ""}`;
       r.play.textContent = on ? "■" : "▶";
       r.play.setAttribute("aria-pressed", String(on));
     }

@@ -17,6 +17,7 @@ class LineView {
   constructor(box, ctx) {
     this.ctx = ctx;
     this.m = new Model(ctx);
+    this.m.on(() => this.draw());
     this.size = this.m.shape[0];
     this.tiles = tilesOf(ctx, this.m, { side: [1, 8192], changed: () => this.draw(), again: () => this.askLater() });
     this.canvas = el("canvas", { class: "plane line", tabIndex: 0, role: "img", "aria-describedby": "reading" });
@@ -26,8 +27,8 @@ class LineView {
       button("−", "Smaller (−)", () => this.zoom(1 / 1.6)), button("Fit", "Fit all of it (0)", () => this.show(0, this.size)), button("+", "Larger (+)", () => this.zoom(1.6))),
     button("Save npy", "Save npy of what is in sight", () => ctx.api.download(ctx.api.url("slice", ctx.root, ctx.key, { s: this.text(), field: this.m.member?.name }), fileName(ctx, "npy")).catch(ctx.fail))), this.canvas, this.reading);
     const v = this.m.view;
-    this.from = v ? v.x : 0;
-    this.to = v ? v.x + v.kx : this.size;
+    this.from = v ? v.x : this.m.win?.x0 ?? 0;
+    this.to = v ? v.x + v.kx : this.m.win?.x1 ?? this.size;
     this.askLater = later(90, () => this.ask());
     this.resize = new ResizeObserver(() => this.ask());
     this.resize.observe(this.canvas);
@@ -54,6 +55,7 @@ class LineView {
     const d = Math.min(Math.max(to - from, 8), this.size), a = Math.min(Math.max((from + to - d) / 2, 0), this.size - d);
     this.from = a;
     this.to = a + d;
+    this.m.win = null;
     this.m.view = d === this.size ? null : { x: a, y: 0, kx: d, ky: 1 };
     this.m.save();
     if (gesture) this.askLater(); else this.ask();
@@ -79,6 +81,7 @@ class LineView {
     line(g, this.frame, xs, ys);
     const done = this.tiles.covered(this.m.axes, this.m.at, this.window, this.level) === 0, p = this.hover ?? this.m.point?.x;
     c.dataset.done = done ? "1" : "";
+    if (done) this.m.find();
     c.setAttribute("aria-label", `${this.m.names[0]}: items ${this.text()}`);
     if (p != null) {
       this.reading.textContent = this.say(p);
@@ -90,7 +93,7 @@ class LineView {
 
   say(p) {
     const it = this.tiles.item(this.m.axes, this.m.at, 0, p);
-    return it ? `[${it.x}] = ${it.tile.items.text(it.index)}${it.tile.dx > 1 ? `   (drawn with the step ${it.tile.dx})` : ""}` : `[${p}] …`;
+    return it ? `[${it.x}] = ${it.tile.items.text(it.index)}${this.m.lies([it.x])}${it.tile.dx > 1 ? `   (drawn with the step ${it.tile.dx})` : ""}` : `[${p}] …`;
   }
 
   itemAt(e) {

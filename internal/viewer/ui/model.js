@@ -14,6 +14,7 @@ export class Model {
     this.shape = info.shape;
     this.names = info.dims ?? info.shape.map((_, i) => `axis ${i}`);
     this.watchers = new Set();
+    this.coords = []; // of each axis, the text of an index; see coords.js
     const n = this.shape.length;
     this.members = members(info.dtype)?.filter((m) => kindOf(m.descr)) ?? null;
     this.member = this.members?.find((m) => m.name === state.field) ?? this.members?.[0] ?? null;
@@ -27,7 +28,10 @@ export class Model {
     this.range = { lo: fixed?.[0] ?? NaN, hi: fixed?.[1] ?? NaN, fixed: Boolean(fixed) };
     const v = numbers(state.view, 4);
     this.view = v && v[2] > 0 && v[3] > 0 ? { x: v[0], y: v[1], kx: v[2], ky: v[3] } : null; // null: all of it
-    const [rows, cols] = this.size;
+    const [rows, cols] = this.size, win = ints(state.win), fit = ([a, b], size) => a < b && b <= size;
+    // win is a part that a link chose: all of it is in sight until the view is moved.
+    this.win = this.view || !(n > 1 ? win.length === 4 && fit(win, rows) && fit(win.slice(2), cols) : win.length === 2 && fit(win, cols)) ? null
+      : n > 1 ? { y0: win[0], y1: win[1], x0: win[2], x1: win[3] } : { y0: 0, y1: 1, x0: win[0], x1: win[1] };
     this.stretched = state.stretch ? state.stretch === "1" : null; // null: if the plane is long
     const p = numbers(state.point, 2);
     this.point = p ? { y: clamp(p[0], 0, rows - 1), x: clamp(p[1], 0, cols - 1) } : null;
@@ -63,6 +67,7 @@ export class Model {
       map: this.map === "viridis" ? null : this.map,
       range: this.range.fixed ? `${this.range.lo},${this.range.hi}` : null,
       view: v ? [v.x, v.y, v.kx, v.ky].map(round).join(",") : null,
+      win: !v && this.win ? (n > 1 ? [this.win.y0, this.win.y1] : []).concat(this.win.x0, this.win.x1).join(",") : null,
       stretch: this.stretched == null ? null : this.stretched ? "1" : "0",
       point: this.point ? `${this.point.y},${this.point.x}` : null,
       profile: this.profile || null,
@@ -86,7 +91,7 @@ export class Model {
   setAxes(down, across) {
     if (down === across) { [down, across] = [this.axes[1], this.axes[0]]; }
     this.axes = [down, across];
-    this.view = this.point = this.line = null;
+    this.view = this.win = this.point = this.line = null;
     this.moved = null;
     this.change("plane");
   }
@@ -95,6 +100,20 @@ export class Model {
   text(win, level = [0, 0]) {
     const part = (a, b, i, l) => (a === 0 && b === this.shape[i] && l === 0 ? ":" : `${a}:${b}${l ? `:${2 ** l}` : ""}`);
     return this.at.map((n, i) => (i === this.axes[1] ? part(win.x0, win.x1, i, level[1]) : i === this.axes[0] ? part(win.y0, win.y1, i, level[0]) : n)).join(",");
+  }
+
+  // find looks for coordinates, once.
+  async find() {
+    if (this.sought || !this.ctx.info.dims) return;
+    this.sought = true;
+    const { load } = await import("./coords.js");
+    await load(this.ctx, (axis, text) => { this.coords[axis] = text; this.change("hover"); });
+  }
+
+  // lies says where an item lies, as far as that is known: time 2025-03-01, lat 48.5
+  lies(index) {
+    const list = index.map((n, axis) => this.coords[axis] && `${this.names[axis]} ${this.coords[axis](n)}`).filter(Boolean);
+    return list.length ? `   at ${list.join(", ")}` : "";
   }
 
   // coordinates of an item of the plane, in the order of the axes.

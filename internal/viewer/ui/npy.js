@@ -159,7 +159,8 @@ export function parse(buffer) {
   return { shape, dtype: descr, size, plain: !/^[<>|=]?(c|M|m|[ui]8)/.test(descr), ...out };
 }
 
-function items(descr, buffer, at, size) {
+// items reads items of a type that lie one behind the other: {data, number(i), text(i)}.
+export function items(descr, buffer, at, size) {
   const [, order, type, , step, unit] = /^([<>|=])?([a-zA-Z]\d+)(\[(\d*)(\w+)\])?$/.exec(descr) ?? [];
   const small = type === "f2", T = small ? Uint16Array : arrays[type], per = type?.[0] === "c" ? 2 : 1;
   if (!T) throw new Fault(0, "type", `items of the type ${descr} cannot be drawn`);

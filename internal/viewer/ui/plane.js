@@ -38,15 +38,15 @@ export class PlaneView {
     if (!this.m.stretch && need < most) c.style.height = `${Math.max(Math.round(need), 200)}px`;
   }
 
-  // whole is the view of all.
-  whole() {
-    const [rows, cols] = this.m.size, { w, h } = this.plot;
-    let kx = w / cols, ky = h / rows;
+  // whole is the view of all, or of a part.
+  whole({ x0, y0, x1, y1 } = { x0: 0, y0: 0, x1: this.m.size[1], y1: this.m.size[0] }) {
+    const { w, h } = this.plot;
+    let kx = w / (x1 - x0), ky = h / (y1 - y0);
     if (!this.m.stretch) kx = ky = Math.min(kx, ky);
-    return { x: (cols - w / kx) / 2, y: (rows - h / ky) / 2, kx, ky };
+    return { x: (x0 + x1 - w / kx) / 2, y: (y0 + y1 - h / ky) / 2, kx, ky };
   }
 
-  get view() { return this.m.view ?? this.whole(); }
+  get view() { return this.m.view ?? this.whole(this.m.win ?? undefined); }
 
   // window is what is in sight, in whole items.
   window(v = this.view) {
@@ -67,6 +67,7 @@ export class PlaneView {
     const bound = (k, least) => Math.min(Math.max(k, least / 2), Math.max(most, least));
     const kx = bound(v.kx, all.kx), ky = bound(v.ky, all.ky);
     const hold = (p, k, size, room) => Math.min(Math.max(p, Math.min(-room / k / 2, size - room / k)), Math.max(size - room / k / 2, 0));
+    this.m.win = null;
     this.m.view = { x: hold(v.x, kx, cols, w), y: hold(v.y, ky, rows, h), kx, ky };
     this.change("view", gesture);
   }
@@ -79,7 +80,7 @@ export class PlaneView {
 
   pan(px, py, gesture = false) { const v = this.view; this.move({ ...v, x: v.x + px / v.kx, y: v.y + py / v.ky }, gesture); }
 
-  fit() { this.m.view = null; this.change("view"); }
+  fit() { this.m.view = this.m.win = null; this.change("view"); }
 
   change(kind, gesture = false) {
     this.gesture = gesture;
@@ -192,6 +193,7 @@ export class PlaneView {
   // marks draws the point and the line of the profile.
   marks(g, px, py, v) {
     const m = this.m, cross = (draw) => { g.strokeStyle = "#000"; g.lineWidth = 3.5; draw(); g.strokeStyle = "#fff"; g.lineWidth = 1.5; draw(); };
+    if (m.win) cross(() => { g.beginPath(); g.rect(px(m.win.x0), py(m.win.y0), px(m.win.x1) - px(m.win.x0), py(m.win.y1) - py(m.win.y0)); g.stroke(); });
     if (m.point) {
       const x = px(m.point.x + 0.5), y = py(m.point.y + 0.5), s = Math.max(6, Math.min(v.kx, 40) / 2);
       cross(() => { g.beginPath(); g.rect(x - s, y - s, 2 * s, 2 * s); g.stroke(); });
@@ -236,10 +238,10 @@ export class PlaneView {
   // say is an item as text: NumPy's index, and the value as it is stored.
   say({ y, x }) {
     const m = this.m, it = this.tiles.item(m.axes, m.at, y, x);
-    const where = `[${m.coordinates(it?.y ?? y, it?.x ?? x).join(", ")}]`;
-    if (!it) return `${where} …`;
+    const index = m.coordinates(it?.y ?? y, it?.x ?? x), where = `[${index.join(", ")}]`;
+    if (!it) return `${where} …${m.lies(index)}`;
     const { dy, dx } = it.tile, step = dy > 1 || dx > 1 ? `   (drawn with the step ${dy === dx ? dx : `${dy}, ${dx}`})` : "";
-    return `${where} = ${it.tile.items.text(it.index)}${step}`;
+    return `${where} = ${it.tile.items.text(it.index)}${m.lies(index)}${step}`;
   }
 
   // ---- hands

@@ -48,7 +48,7 @@ class Series {
     if (!this.lines.some((l) => l.shown)) this.lines[0].shown = true;
     this.one = state.one === "1";
     this.measure();
-    const from = Number(state.from ?? NaN), to = Number(state.to ?? NaN);
+    const from = Number(state.from ?? this.least), to = Number(state.to ?? this.most);
     [this.t0, this.t1] = from < to ? [from, to] : [this.least, this.most];
     this.build(without);
     ctx.elsewhere(() => this.shown());
