@@ -17,9 +17,9 @@ import (
 const (
 	// layoutVersion must change if the same upload would give other bytes.
 	layoutVersion = "zoom-1"
-	// layoutCSV is the layoutVersion for a CSV: dates are read, and packets end at
-	// gaps.
-	layoutCSV = "zoom-2"
+	// layoutCSV is the layoutVersion for a CSV: dates are read, columns are found by what
+	// is in them, and packets end at gaps.
+	layoutCSV = "zoom-3"
 	// slowest is the rate by which a job's time is estimated before it begins: a
 	// function of 512 MB reads a CSV twice at that rate.
 	slowest = 10 << 20
@@ -30,8 +30,12 @@ const (
 const (
 	MetaRate       = "rate"        // samples a second: "1000", "30000/1001"
 	MetaOrigin     = "origin"      // UTC of time 0, as ParseOrigin reads it
-	MetaTimes      = "times"       // for a CSV: the value of Times.Unit
-	MetaTimeColumn = "time-column" // for a CSV: the value of Times.Column
+	MetaTimes      = "times"       // for a CSV: the value of CSVOptions.Unit
+	MetaTimeColumn = "time-column" // for a CSV: the value of CSVOptions.Time
+	MetaTimeFormat = "time-format" // for a CSV: the value of CSVOptions.Format
+	MetaZone       = "tz"          // for a CSV: the value of CSVOptions.Zone
+	MetaColumns    = "columns"     // for a CSV: CSVOptions.Columns, with commas between them
+	MetaSkip       = "skip"        // for a CSV: CSVOptions.Skip, with commas between them
 )
 
 // New returns the functions.JobMaker of zoom-cache files. warn, if not nil, is
@@ -63,7 +67,7 @@ type Job struct {
 	// not set, the error for such a file is functions.ErrTaken.
 	Replace bool
 	Write   WriteOptions // options of files; the job sets Seal
-	Times   Times        // for a CSV, times that are used instead of those in its metadata
+	CSV     CSVOptions   // for a CSV, options that are used instead of those in its metadata
 	// About is called with the description of the series, and Warn with its Warnings,
 	// even if the output exists already. Done is called with the result before it is
 	// committed. Nil means no call.
@@ -143,8 +147,11 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 	if err := kit.Fits(ctx, obj.Size(), slowest); err != nil {
 		return nil, err
 	}
-	times := j.Times.orMeta(obj.Info().Meta)
-	s, err := Open(ctx, obj, Options{Note: note, Times: times})
+	say := j.CSV.orMeta(obj.Info().Meta)
+	if err := say.Check(); err != nil {
+		return nil, kit.Fail("upload", u.Key, -1, err)
+	}
+	s, err := Open(ctx, obj, Options{Note: note, Table: say})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +170,7 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 			j.Warn(u.Key, text)
 		}
 	}
-	single := functions.Single{Bucket: j.Out, Replace: j.Replace, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(s.About().Format, times, noteTag)}
+	single := functions.Single{Bucket: j.Out, Replace: j.Replace, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(s.About().Format, say, noteTag)}
 	return single.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
 		if noteTag != "" {
 			if err := kit.StillNoted(ctx, src, u.Key, noteTag); err != nil {
@@ -201,12 +208,12 @@ func (o WriteOptions) told(about About, meta map[string]string, note *Note) (Wri
 }
 
 // layout names everything besides the upload's bytes that decides the file.
-func (o WriteOptions) layout(format string, times Times, noteTag string) string {
+func (o WriteOptions) layout(format string, say CSVOptions, noteTag string) string {
 	var s strings.Builder
 	add := func(format string, a ...any) { fmt.Fprintf(&s, " "+format, a...) }
 	if format == formatCSV {
-		if s.WriteString(layoutCSV); times != (Times{}) {
-			add("times %q %s", times.Column, times.Unit)
+		if s.WriteString(layoutCSV); !say.zero() {
+			add("csv %q %s %q %q %q %q", say.Time, say.Unit, say.Format, say.Zone, say.Columns, say.Skip)
 		}
 	} else {
 		s.WriteString(layoutVersion)
