@@ -47,6 +47,12 @@ func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 			return nil, fmt.Errorf("format, records and chunk say nothing about %s: %w", zoomcache.Format, kit.ErrRule)
 		}
 		j := &Job{Out: out, Prefix: r.Out.Prefix, Write: o, Warn: warn}
+		if c := r.CSV; c != nil {
+			j.CSV = CSVOptions{Time: c.Time, Unit: c.Times, Format: c.TimeFormat, Zone: c.TZ, Columns: c.Columns, Skip: c.Skip}
+			if err := j.CSV.Check(); err != nil {
+				return nil, fmt.Errorf("csv: %w: %w", err, kit.ErrRule)
+			}
+		}
 		if r.Codec != "" {
 			c, err := zoomcache.ParseCodec(r.Codec)
 			if err != nil {
@@ -252,5 +258,30 @@ func Command(r functions.Rule, u functions.Upload) string {
 	if r.Codec != "" {
 		text += " --codec " + r.Codec
 	}
-	return text
+	return text + csvFlags(r.CSV)
+}
+
+// csvFlags are the flags of pack that say what a rule says about CSVs.
+func csvFlags(c *functions.CSV) string {
+	if c == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, f := range [][2]string{{"time", c.Time}, {"times", c.Times}, {"time-format", c.TimeFormat}, {"tz", c.TZ}} {
+		if f[1] != "" {
+			b.WriteString(" --" + f[0] + " " + kit.Quote(f[1]))
+		}
+	}
+	for _, list := range []struct {
+		flag  string
+		names []string
+	}{{"columns", c.Columns}, {"skip", c.Skip}} {
+		for _, name := range list.names { // a flag reads CSV, for commas in names
+			if strings.ContainsAny(name, "\",\n") {
+				name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+			}
+			b.WriteString(" --" + list.flag + " " + kit.Quote(name))
+		}
+	}
+	return b.String()
 }
