@@ -100,7 +100,11 @@ func TestPackFlagsOfSources(t *testing.T) {
 		"raw": {name("a.raw"), "--dtype", "<i2", "--shape", "200", "--rate", "10"}, "noted": {name("noted.raw")}}
 	for flag, takes := range map[string][]string{
 		"--times s":          {"csv"},
-		"--time-column time": {"csv"},
+		"--time time":        {"csv"},
+		"--time-format %s":   {"csv"},
+		"--tz +02:00":        {"csv"},
+		"--columns v":        {"csv"},
+		"--skip w":           {"csv"},
 		"--rate 20":          {"wav", "npy", "raw", "noted"},
 		"--watermark 20":     {"csv", "wav", "npy", "raw", "noted"},
 		"--zlib":             {"csv", "wav", "npy", "raw", "noted"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
@@ -28,15 +29,19 @@ func zoomFlagNames() []string {
 
 // csvFlagNames are the flags about the columns of a CSV.
 func csvFlagNames() []string {
-	return []string{"times", "time", "time-column", "time-format", "tz", "columns", "skip"}
+	return []string{"times", "time", "time-format", "tz", "columns", "skip"}
 }
 
 func (f *zoomFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.rate, "rate", "", "samples a second of a .zoom, instead of what SRC says: `R` is 1000, 0.1 or 30000/1001")
 	c.Flags().StringVar(&f.origin, "origin", "", "UTC `TIME` of time 0 in a .zoom: 2026-05-01T00:00:00Z")
 	c.Flags().StringVar(&f.csv.Time, "time", "", "the column of a CSV that has the times: `NAME`, or NAME+NAME for several (date+time, year+month)")
-	c.Flags().StringVar(&f.csv.Time, "time-column", "", "the same as --time")
-	_ = c.Flags().MarkHidden("time-column") // it exists
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "time-column" { // its name in the metadata of an upload
+			name = "time"
+		}
+		return pflag.NormalizedName(name)
+	})
 	c.Flags().StringVar(&f.csv.Unit, "times", "", "what numbers in the column of times of a CSV are: `UNIT` is s, ms, us, ns, min, h, d, date (19580329, 195803, 20240501120000), year (1958, 1958.2027) or excel (45123.5)")
 	c.Flags().StringVar(&f.csv.Format, "time-format", "", "how the times of a CSV are written, as strptime has it: `FORMAT` is %d/%m/%Y, '%d.%m.%y %H:%M:%S', %YQ%q and so on")
 	c.Flags().StringVar(&f.csv.Zone, "tz", "", "the time zone of times of a CSV that tell none: `ZONE` is Europe/Berlin or +02:00 (UTC)")

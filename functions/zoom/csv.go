@@ -218,7 +218,7 @@ func (r *firstReading) learn(n int64, line string) error {
 			return err
 		}
 	}
-	if err := r.stamp(t.stampOf(cells)); err != nil {
+	if err := r.stamp(t.stampOf(cells), n); err != nil {
 		return err
 	}
 	for i, cell := range cells {
@@ -300,7 +300,7 @@ func (t *table) settle(span *csvSpan) {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps finer than %s s are rounded down to it", strconv.FormatFloat(math.Pow10(-t.digits), 'g', -1, 64)))
 	}
 	if span.back > 0 {
-		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d", span.back))
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in line %d", span.back, span.backLine))
 	}
 	if t.zone != nil && !t.dated() {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("the time zone %s says nothing about times that count", t.zone))

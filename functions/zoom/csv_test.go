@@ -31,7 +31,7 @@ func TestCSV(t *testing.T) {
 		"gaps": {"time,a,b\n1,,5\n2,NA,6\n3,4,\n4,null,\n",
 			[]track{{"i64", "a", ticks(1), []string{"4"}, []int64{3}}, {"i64", "b", ticks(1), []string{"5", "6"}, []int64{1, 2}}}, "", ""},
 		"no values":      {"time,a,b\n1,,5\n", []track{{"f64", "a", ticks(1), nil, nil}, {"i64", "b", ticks(1), []string{"5"}, []int64{1}}}, "", `"a" has no values`},
-		"backwards":      {"time,a\n5,1\n-1.5,2\n5,3\n", []track{{"i64", "a", ticks(10), []string{"1", "2", "3"}, []int64{50, -15, 50}}}, "", "go back in time, kept as they are: 1"},
+		"backwards":      {"time,a\n5,1\n-1.5,2\n5,3\n", []track{{"i64", "a", ticks(10), []string{"1", "2", "3"}, []int64{50, -15, 50}}}, "", "go back in time, kept as they are: 1, the first in line 3"},
 		"first column":   {"when ever,a\n1,1\n", []track{{"i64", "a", ticks(1), []string{"1"}, []int64{1}}}, "", `the first, "when ever", is taken for the times, in seconds`},
 		"time last":      {"a\tTimestamp\n1\t3\n2\t4\n", []track{{"i64", "a", ticks(1), []string{"1", "2"}, []int64{3, 4}}}, "", ""},
 		"best name":      {"t,time,a\n1,100,2\n", []track{{"i64", "t", ticks(1), []string{"1"}, []int64{100}}, {"i64", "a", ticks(1), []string{"2"}, []int64{100}}}, "", `"time" is taken for the times, in seconds, and not "t"`},

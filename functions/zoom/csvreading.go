@@ -24,15 +24,18 @@ type csvSpan struct {
 	digits      int
 	finer       bool
 	back        int64 // stamps that go back
+	backLine    int64 // line of the first of them
 	least, most int64 // shortest and longest step forward, in seconds; 0: none
 }
 
-func (s *csvSpan) add(at stamp, first bool) {
+func (s *csvSpan) add(at stamp, first bool, line int64) {
 	if first {
 		s.first, s.last, s.low, s.high = at, at, at.sec, at.sec
 	}
 	if at.before(s.last) {
-		s.back++
+		if s.back++; s.back == 1 {
+			s.backLine = line
+		}
 	}
 	if step := at.sec - s.last.sec; step > 0 {
 		if s.least == 0 {
@@ -56,7 +59,7 @@ func (s *csvSpan) uneven() float64 {
 
 // stamp takes in a stamp. That of the first line decides in which ways all others may be
 // read; those that do not fit it are dropped.
-func (r *firstReading) stamp(text string) error {
+func (r *firstReading) stamp(text string, line int64) error {
 	t := r.t
 	first := t.about.Rows == 0
 	if first {
@@ -72,7 +75,7 @@ func (r *firstReading) stamp(text string) error {
 			continue
 		}
 		same = !first && s == c.span.last
-		c.span.add(s, first)
+		c.span.add(s, first, line)
 		r.may[n] = c
 		n++
 	}
