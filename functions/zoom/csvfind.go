@@ -274,9 +274,13 @@ func (t *table) join(list []int) {
 		}
 		mark := " "
 		if called(t.call, yearNames()) {
-			mark = []string{"-", "-", " ", ":", ":"}[i-1]
-			if i == 1 && called(plainName(t.names[c]), []string{"quarter", "qtr", "q"}) {
+			switch { // 1974Q1, 1974-1-31 12:30:05
+			case i == 1 && called(plainName(t.names[c]), []string{"quarter", "qtr", "q"}):
 				mark = "Q"
+			case i < 3:
+				mark = "-"
+			case i > 3:
+				mark = ":"
 			}
 		}
 		t.marks = append(t.marks, mark)
